@@ -1,0 +1,13 @@
+//! Policy and records in, rows out. Owns the scratch that a worker reuses; opens nothing, starts nothing.
+//!
+//! ```text
+//! Records --(bitmaps of the chunk)--> each record: resolve? -> iri::normalize -> key --> Rows
+//! ```
+
+mod canonicalizer;
+mod policy;
+mod rows;
+
+pub use canonicalizer::Canonicalizer;
+pub use policy::{Policy, Rung};
+pub use rows::{KeyBytes, Rows, Tally, Texts};

@@ -1,0 +1,81 @@
+//! What a record showed without being refused ([`Flags`]) and which steps of the ladder changed it ([`Changes`]).
+
+/// A set of named bits; `$all` lists them in bit order with their meaning.
+macro_rules! bit_set {
+    ($(#[$doc:meta])* $set:ident { $($bit:literal $name:ident $text:literal $meaning:literal;)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+        pub struct $set(pub u32);
+
+        impl $set {
+            /// The empty set.
+            pub const NONE: $set = $set(0);
+            $(#[doc = $meaning] pub const $name: $set = $set(1 << $bit);)*
+            /// Every bit with its name and its meaning, in bit order.
+            pub const ALL: &'static [($set, &'static str, &'static str)] = &[$(($set::$name, $text, $meaning)),*];
+
+            /// Nothing set.
+            pub const fn is_empty(self) -> bool {
+                self.0 == 0
+            }
+            /// Some bit of `other` is set here too.
+            pub const fn intersects(self, other: $set) -> bool {
+                self.0 & other.0 != 0
+            }
+            /// Names of the set bits, in bit order.
+            pub fn names(self) -> impl Iterator<Item = &'static str> {
+                Self::ALL.iter().filter(move |(bit, ..)| self.intersects(*bit)).map(|(_, name, _)| *name)
+            }
+        }
+
+        impl std::ops::BitOr for $set {
+            type Output = $set;
+            fn bitor(self, other: $set) -> $set {
+                $set(self.0 | other.0)
+            }
+        }
+
+        impl std::ops::BitOrAssign for $set {
+            fn bitor_assign(&mut self, other: $set) {
+                self.0 |= other.0;
+            }
+        }
+    };
+}
+
+bit_set! {
+    /// Noticed or repaired by lenient intake; bits of the `flags` column. The numbers are part of the file format.
+    Flags {
+        0 NOT_UTF8 "not-utf8" "bytes that are not UTF-8, percent-encoded as they are";
+        1 EXCLUDED "excluded" "space, < > \" { } | \\ ^ or ` percent-encoded (RFC 3987 section 3.1, step 2)";
+        2 CONTROL "control" "a C0 or C1 control or DEL percent-encoded";
+        3 STRAY_PERCENT "stray-percent" "a % without two hexadecimal digits, kept";
+        4 STRAY_DELIM "stray-delim" "a [, ] or second # where the grammar has none, kept";
+        5 NOT_UCSCHAR "not-ucschar" "a non-character, U+FFFD or misplaced private-use character percent-encoded (RFC 3987 section 2.2)";
+        6 BIDI_CONTROL "bidi-control" "a bidirectional formatting character percent-encoded (RFC 3987 section 4.1)";
+        7 HOST_NOT_IDNA "host-not-idna" "the host has no ASCII form by UTS 46 and stays as syntax-based normalisation left it";
+        8 BAD_A_LABEL "bad-a-label" "an xn-- label that decodes to no valid U-label, kept in lower case";
+        9 PORT_RANGE "port-range" "a port above 65535, kept";
+        10 ASSUMED_SCHEME "assumed-scheme" "the scheme was assumed (--assume-scheme)";
+    }
+}
+
+bit_set! {
+    /// The steps that changed a record's text on the way to its rung; counted in the report.
+    Changes {
+        0 RESOLVED "resolved" "a reference resolved against its base (RFC 3986 section 5.2)";
+        1 CASE "case" "scheme or host put into lower case (RFC 3987 section 5.3.2.1)";
+        2 PCT_CASE "pct-case" "hexadecimal digits of an escape put into upper case (section 5.3.2.1)";
+        3 PCT_DECODED "pct-decoded" "an escaped unreserved character decoded (section 5.3.2.3)";
+        4 PCT_ENCODED "pct-encoded" "a character mapped to its percent-encoded UTF-8 (section 3.1)";
+        5 DOT_SEGMENTS "dot-segments" "dot segments removed (section 5.3.2.4)";
+        6 PATH_GUARD "path-guard" "/. written before a path that would have begun with // and been read as an authority";
+        7 PORT "port" "an empty or default port dropped, or leading zeros of one (section 5.3.3)";
+        8 EMPTY_PATH "empty-path" "an empty path written as / (section 5.3.3)";
+        9 IDNA "idna" "a host written as A-labels by UTS 46 (section 5.3.3)";
+        10 IP_LITERAL "ip-literal" "an IPv6 address written as RFC 5952 has it";
+        11 FILE_HOST "file-host" "the authority of a file URI written as empty (RFC 8089)";
+        12 URN_NID "urn-nid" "a URN's namespace identifier put into lower case (RFC 8141)";
+        13 FRAGMENT "fragment" "the fragment dropped (--drop-fragment, section 5.1)";
+    }
+}

@@ -1,0 +1,52 @@
+//! Decoders: whole records of a chunk in, borrowed views of their fields out. They open nothing.
+//!
+//! ```text
+//! chunk bytes --decoder--> Records { text, urls, bases, offsets, faults } --canon--> rows
+//! ```
+//!
+//! Each decoder owns the rule where its records end, and what it does with its format's defects.
+
+use crate::iri::Fault;
+
+/// Where a field stands in [`Records::text`], in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    /// Offset of the first byte.
+    pub at: u32,
+    /// Length in bytes.
+    pub len: u32,
+}
+
+impl Span {
+    /// The bytes of `text` that the span covers.
+    #[inline(always)]
+    pub fn of(self, text: &[u8]) -> &[u8] {
+        &text[self.at as usize..self.at as usize + self.len as usize]
+    }
+}
+
+/// Where each record began in the decompressed source, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub enum Offsets<'a> {
+    /// `text` is the source itself from this offset on: a record begins where its URL does.
+    From(u64),
+    /// One offset a record.
+    Each(&'a [u64]),
+}
+
+/// Decoded records: one URL each, in the order of the source.
+#[derive(Clone, Copy, Debug)]
+pub struct Records<'a> {
+    /// The bytes that the spans point into; shorter than 4 GiB.
+    pub text: &'a [u8],
+    /// The URL of each record; ascending and disjoint in `text`.
+    pub urls: &'a [Span],
+    /// The base of each record, or empty when the format has none.
+    pub bases: &'a [Span],
+    /// Where each record stood.
+    pub offsets: Offsets<'a>,
+    /// Records that the decoder itself refuses: row number within `urls`, ascending, and why.
+    pub faults: &'a [(u32, Fault)],
+}
+
+pub mod lines;
