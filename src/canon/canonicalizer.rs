@@ -1,52 +1,289 @@
-//! Placeholder.
+//! One record in, one row out: proven canonical and copied, or resolved, checked, normalised; then its keys.
 
-use super::{Policy, Rows};
-use crate::iri::{Component, Fault, FaultKind};
-use crate::kernel::Bitmaps;
-use crate::record::{Offsets, Records};
+use super::{Policy, Rows, Rung};
+use crate::encoding::is_utf8;
+use crate::iri::{
+    Base, CLASSIFIER, Changes, Component, Fault, FaultKind, Flags, Intake, Marked, Normalizer, check_iri_reference,
+    find_scheme, is_canonical,
+};
+use crate::kernel::{Bitmaps, append};
+use crate::record::{Offsets, Records, Span};
 
-/// Turns records into rows under one policy; one a worker, reused.
+/// Turns records into rows under one policy; one a worker, reused. Its rows depend on records and policy alone.
+///
+/// ```
+/// use irikey::canon::{Canonicalizer, Policy, Rows};
+/// use irikey::{kernel::Bitmaps, record::lines::Lines};
+/// let (mut lines, mut bitmaps, mut rows) = (Lines::default(), Bitmaps::default(), Rows::new(0));
+/// let records = lines.decode(b"HTTP://Example.org:80\n../x\n", 0, &mut bitmaps);
+/// Canonicalizer::new(&Policy::default()).append(&records, &bitmaps, &mut rows);
+/// assert_eq!(rows.uri.get(0), b"http://example.org/");
+/// assert_eq!(rows.faults[0].1.to_string(),
+///     "relative in reference at byte 0: a relative reference needs a base (--base or --base-column)");
+/// ```
 #[derive(Debug)]
 pub struct Canonicalizer {
     policy: Policy,
+    /// The policy's base, if it brings one.
+    base: Option<Result<Base, Fault>>,
+    /// The base of the last record that brought one: crawl data repeats them.
+    last_base: (Vec<u8>, Result<Base, Fault>),
+    normalizer: Normalizer,
+    /// Text that stands in no chunk (a resolved target), and its bitmaps.
+    target: Vec<u8>,
+    target_bitmaps: Bitmaps,
+    /// Text of a further key's rung.
+    rung_text: Vec<u8>,
+}
+
+/// An IRI ready to be normalised: where its text is, and what was done to it so far.
+struct Taken {
+    in_target: bool,
+    flags: Flags,
+    changes: Changes,
 }
 
 impl Canonicalizer {
     /// A canonicalizer for `policy`.
     pub fn new(policy: &Policy) -> Canonicalizer {
-        Canonicalizer { policy: policy.clone() }
+        Canonicalizer {
+            base: policy.base.as_deref().map(|base| make_base(base, policy)),
+            last_base: (Vec::new(), make_base(b"", policy)),
+            policy: policy.clone(),
+            normalizer: Normalizer::default(),
+            target: Vec::new(),
+            target_bitmaps: Bitmaps::default(),
+            rung_text: Vec::new(),
+        }
     }
 
     /// Appends one row a record to `rows`; `bitmaps` describe `records.text`.
-    pub fn append(&mut self, records: &Records<'_>, _bitmaps: &Bitmaps, rows: &mut Rows) {
+    pub fn append(&mut self, records: &Records<'_>, bitmaps: &Bitmaps, rows: &mut Rows) {
+        let is_utf8 = is_utf8(records.text);
+        let first = rows.len();
+        reserve(rows, records);
+        let mut faults = records.faults.iter().peekable();
         for (i, span) in records.urls.iter().enumerate() {
-            let url = span.of(records.text);
-            let row = rows.len() as u32;
-            rows.key.push(self.policy.algorithm.key(url));
-            rows.more_keys.iter_mut().for_each(|keys| keys.push(self.policy.algorithm.key(url)));
-            rows.flags.push(0);
-            rows.offset.push(match records.offsets {
-                Offsets::From(base) => base + u64::from(span.at),
-                Offsets::Each(offsets) => offsets[i],
-            });
-            if rows.differs.len() * 64 <= row as usize {
-                rows.differs.push(0);
+            let line = span.of(records.text);
+            if let Some((_, fault)) = faults.next_if(|(row, _)| *row as usize == i) {
+                self.push_fault(line, *fault, rows);
+                continue;
             }
-            rows.tally.rows += 1;
-            if url.starts_with(b"http") {
-                rows.uri.values.extend_from_slice(&url.to_ascii_lowercase());
+            let reference = Marked { line, bitmaps, at: span.at as usize, is_utf8 };
+            if is_canonical(&reference) {
+                self.push_canonical(line, rows);
                 rows.tally.unchanged += 1;
             } else {
-                rows.faults.push((row, Fault::new(FaultKind::Relative, Component::Reference, 0)));
-                rows.tally.faulty += 1;
-                rows.tally.faults[FaultKind::Relative as usize] += 1;
-                rows.differs[row as usize / 64] |= 1 << (row % 64);
-                if self.policy.keep_input {
-                    rows.input.values.extend_from_slice(url);
-                }
+                let base = records.bases.get(i).map_or(&[][..], |base| base.of(records.text));
+                self.push_walked(reference, base, rows);
             }
-            rows.uri.end();
-            rows.input.end();
         }
+        let count = (rows.len() - first) as u64;
+        rows.tally.rows += count;
+        rows.differs.resize(rows.len().div_ceil(64), 0);
+        rows.input.offsets.resize(rows.len() + 1, rows.input.values.len() as i32);
+        rows.flags.resize(rows.len(), 0);
+        push_offsets(records, &mut rows.offset);
+    }
+
+    /// The row of a reference that is its own URI on every rung.
+    #[inline(always)]
+    fn push_canonical(&self, line: &[u8], rows: &mut Rows) {
+        append(&mut rows.uri.values, line);
+        rows.uri.end();
+        let key = self.policy.algorithm.key(line);
+        rows.key.push(key);
+        rows.more_keys.iter_mut().for_each(|keys| keys.push(key));
+    }
+
+    /// The row of any other reference.
+    fn push_walked(&mut self, reference: Marked<'_>, base: &[u8], rows: &mut Rows) {
+        let uri_at = rows.uri.values.len();
+        let result = self.take(reference, base).and_then(|taken| {
+            let (flags, changes) = self.write_rung(reference, &taken, self.policy.rung, &mut rows.uri.values)?;
+            Ok((taken, flags, changes))
+        });
+        let (taken, flags, changes) = match result {
+            Ok(written) => written,
+            Err(fault) => {
+                rows.uri.values.truncate(uri_at);
+                return self.push_fault(reference.line, fault, rows);
+            }
+        };
+        let uri = &rows.uri.values[uri_at..];
+        let is_changed = uri != reference.line;
+        let key = if self.policy.rung == Rung::Simple {
+            self.policy.algorithm.key(if taken.in_target { &self.target } else { reference.line })
+        } else {
+            self.policy.algorithm.key(uri)
+        };
+        rows.uri.end();
+        rows.key.push(key);
+        for i in 0..rows.more_keys.len() {
+            let key = self.rung_key(reference, &taken, self.policy.more_keys[i]);
+            rows.more_keys[i].push(key);
+        }
+        let row = rows.key.len() - 1;
+        if !flags.is_empty() {
+            rows.flags.resize(row, 0);
+            rows.flags.push(flags.0);
+            count_bits(flags.0, &mut rows.tally.flags);
+        }
+        if is_changed {
+            count_bits(changes.0, &mut rows.tally.changes);
+            rows.tally.changed += 1;
+            self.push_input(reference.line, row, rows);
+        } else {
+            rows.tally.unchanged += 1;
+        }
+    }
+
+    fn push_fault(&mut self, line: &[u8], fault: Fault, rows: &mut Rows) {
+        let row = rows.key.len();
+        let key = self.policy.algorithm.key(line);
+        rows.uri.end();
+        rows.key.push(key);
+        rows.more_keys.iter_mut().for_each(|keys| keys.push(key));
+        rows.faults.push((row as u32, fault));
+        rows.tally.faulty += 1;
+        rows.tally.faults[fault.kind as usize] += 1;
+        self.push_input(line, row, rows);
+    }
+
+    /// Marks `row` as differing from its record, and keeps the record where the policy wants it.
+    fn push_input(&self, line: &[u8], row: usize, rows: &mut Rows) {
+        rows.differs.resize(row / 64 + 1, 0);
+        rows.differs[row / 64] |= 1 << (row % 64);
+        rows.input.offsets.resize(row + 1, rows.input.values.len() as i32);
+        if self.policy.keep_input {
+            rows.input.values.extend_from_slice(line);
+        }
+        rows.input.end();
+    }
+
+    /// Makes a record absolute if it can be, and checks it as the policy's intake wants.
+    fn take(&mut self, reference: Marked<'_>, base: &[u8]) -> Result<Taken, Fault> {
+        let mut taken = Taken { in_target: false, flags: Flags::NONE, changes: Changes::NONE };
+        let line = reference.line;
+        if find_scheme(line).is_none() {
+            if !base.is_empty() || self.base.is_some() {
+                self.resolve(line, base)?;
+                taken.changes = Changes::RESOLVED;
+                taken.in_target = true;
+            } else if self.assume_scheme(line) {
+                taken.flags = Flags::ASSUMED_SCHEME;
+                taken.in_target = true;
+            }
+            if taken.in_target {
+                self.target_bitmaps.classify(&self.target, &CLASSIFIER);
+            }
+        }
+        if self.policy.intake == Intake::Strict {
+            let text = if taken.in_target { &self.target } else { line };
+            Intake::Strict.check(text)?;
+        }
+        Ok(taken)
+    }
+
+    /// Writes the target of `line` to `self.target`.
+    fn resolve(&mut self, line: &[u8], base: &[u8]) -> Result<(), Fault> {
+        if self.policy.intake == Intake::Strict {
+            let text = std::str::from_utf8(line)
+                .map_err(|error| Fault::new(FaultKind::NotUtf8, Component::Reference, error.valid_up_to()))?;
+            check_iri_reference(text)?;
+        }
+        if !base.is_empty() && base != self.last_base.0 {
+            self.last_base = (base.to_vec(), make_base(base, &self.policy));
+        }
+        let base = match &self.base {
+            Some(own) if base.is_empty() => own,
+            _ => &self.last_base.1,
+        };
+        self.target.clear();
+        base.as_ref().map_err(|fault| *fault)?.write_target(line, &mut self.target)
+    }
+
+    /// Writes `line` with the assumed scheme before it to `self.target`, if it looks like `//host...` or like a host
+    /// with a dot and what may follow one.
+    fn assume_scheme(&mut self, line: &[u8]) -> bool {
+        let Some(scheme) = &self.policy.assume_scheme else { return false };
+        let host_end = memchr::memchr3(b'/', b'?', b'#', line).unwrap_or(line.len());
+        let has_host = memchr::memchr(b'.', &line[..host_end]).is_some_and(|at| at > 0);
+        let slashes: &[u8] = match line {
+            [b'/', b'/', ..] => b"",
+            _ if has_host => b"//",
+            _ => return false,
+        };
+        self.target.clear();
+        [scheme.as_bytes(), b":", slashes, line].iter().for_each(|part| self.target.extend_from_slice(part));
+        true
+    }
+
+    /// Appends the text of `rung` ([`Rung::Simple`]: of the syntax rung) to `out`.
+    fn write_rung(
+        &mut self,
+        reference: Marked<'_>,
+        taken: &Taken,
+        rung: Rung,
+        out: &mut Vec<u8>,
+    ) -> Result<(Flags, Changes), Fault> {
+        let reference = if taken.in_target {
+            Marked { line: &self.target, bitmaps: &self.target_bitmaps, at: 0, is_utf8: is_utf8(&self.target) }
+        } else if !reference.is_utf8 && is_utf8(reference.line) {
+            Marked { is_utf8: true, ..reference }
+        } else {
+            reference
+        };
+        let drop_fragment = self.policy.drop_fragment;
+        let (flags, changes) = match rung {
+            Rung::Scheme => self.normalizer.normalize::<true>(reference, drop_fragment, out)?,
+            Rung::Simple | Rung::Syntax => self.normalizer.normalize::<false>(reference, drop_fragment, out)?,
+        };
+        Ok((taken.flags | flags, taken.changes | changes))
+    }
+
+    /// The key of a further rung of a reference that was normalised before.
+    fn rung_key(&mut self, reference: Marked<'_>, taken: &Taken, rung: Rung) -> [u8; 16] {
+        let algorithm = self.policy.algorithm;
+        if rung == Rung::Simple {
+            return algorithm.key(if taken.in_target { &self.target } else { reference.line });
+        }
+        let mut text = std::mem::take(&mut self.rung_text);
+        text.clear();
+        // What one rung takes every rung takes: faults are found before the rungs part.
+        let written = self.write_rung(reference, taken, rung, &mut text);
+        debug_assert!(written.is_ok());
+        let key = algorithm.key(&text);
+        self.rung_text = text;
+        key
+    }
+}
+
+fn make_base(base: &[u8], policy: &Policy) -> Result<Base, Fault> {
+    if policy.intake == Intake::Strict {
+        Intake::Strict.check(base).map_err(|fault| Fault { kind: FaultKind::Base, ..fault })?;
+    }
+    if policy.literal_base { Base::literal(base) } else { Base::new(base) }
+}
+
+fn count_bits(mut bits: u32, counts: &mut [u64]) {
+    while bits != 0 {
+        counts[bits.trailing_zeros() as usize] += 1;
+        bits &= bits - 1;
+    }
+}
+
+/// Makes room for a chunk's rows at once.
+fn reserve(rows: &mut Rows, records: &Records<'_>) {
+    rows.uri.values.reserve(records.text.len() + records.text.len() / 8);
+    rows.uri.offsets.reserve(records.urls.len());
+    rows.key.reserve(records.urls.len());
+    rows.more_keys.iter_mut().for_each(|keys| keys.reserve(records.urls.len()));
+}
+
+fn push_offsets(records: &Records<'_>, offsets: &mut Vec<u64>) {
+    match records.offsets {
+        Offsets::From(base) => offsets.extend(records.urls.iter().map(|&Span { at, .. }| base + u64::from(at))),
+        Offsets::Each(each) => offsets.extend_from_slice(each),
     }
 }

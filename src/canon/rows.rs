@@ -75,12 +75,7 @@ pub struct Rows {
 impl Rows {
     /// No rows, with room for the columns of `more_keys` further keys.
     pub fn new(more_keys: usize) -> Rows {
-        Rows {
-            uri: Texts::new(),
-            input: Texts::new(),
-            more_keys: vec![Vec::new(); more_keys],
-            ..Rows::default()
-        }
+        Rows { uri: Texts::new(), input: Texts::new(), more_keys: vec![Vec::new(); more_keys], ..Rows::default() }
     }
 
     /// How many rows there are.

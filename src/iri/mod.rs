@@ -1,12 +1,42 @@
-//! The RFC.
+//! RFC 3987, pure: references in, verdicts and texts out.
+//!
+//! ```text
+//! class    the ABNF's character classes            parts      a reference taken apart, offsets only
+//! check    is it an IRI? the first fault           percent    escapes: decode, upper-case, encode
+//! dots     remove_dot_segments                     host       IP literals, UTS 46
+//! scheme   what schemes add                        resolve    base + reference -> target
+//! ladder   the rungs, step by step, slow           normalize  the same in one walk, fast
+//! map      IRI -> URI and back (section 3)         fault, flags   what was found
+//! ```
+//!
+//! The ladder is the definition; the fused pass in `normalize` equals it on every input.
 
+mod check;
+mod class;
+mod dots;
 mod fault;
 mod flags;
+mod host;
 mod ladder;
+mod map;
+mod normalize;
+mod parts;
+mod percent;
+mod resolve;
+mod scheme;
 
+pub use check::{check_bidi_controls, check_iri, check_iri_reference, check_uri, check_uri_reference};
+pub use class::{CLASSIFIER, is_bidi_control, is_iprivate, is_ucschar};
+pub use dots::remove_dot_segments;
 pub use fault::{Component, Fault, FaultKind};
 pub use flags::{Changes, Flags};
-pub use ladder::{Intake, Rung};
+pub use host::{idn_to_ascii, ipv6_text, is_ip_literal};
+pub use ladder::{Climb, Intake, Rung, climb};
+pub use map::{HostMapping, idn_to_unicode, to_iri, to_uri};
+pub use normalize::{Marked, Normalizer, is_canonical};
+pub use parts::{Authority, Parts, find_scheme};
+pub use resolve::Base;
+pub use scheme::Scheme;
 
-/// Version of Unicode that hosts are mapped by (UTS 46 tables of the idna crate's ICU4X data).
+/// Version of Unicode that hosts are mapped by: that of the idna crate's UTS 46 data.
 pub const UNICODE_VERSION: &str = "16.0";

@@ -1,14 +1,150 @@
-//! Byte loops that know nothing of IRIs.
+//! Byte loops that know nothing of IRIs: slices in, bits and bytes out.
+//!
+//! ```text
+//! text --classify--> Bitmaps (one bit a byte: newline, attention, stop)
+//! bytes --percent_encode--> %XX%XX...      bytes --append--> caller's buffer
+//! ```
+//!
+//! `scalar.rs` defines what each loop does; every other variant equals it on one test table, and is chosen once a call
+//! by what the processor can do. `unsafe` lives here, behind doors that take slices.
 
-/// Where bytes of each class stand in a text, one bit a byte.
-#[derive(Debug, Default)]
-pub struct Bitmaps {
-    len: usize,
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+mod bitmaps;
+mod byte_set;
+mod classifier;
+mod copy;
+mod scalar;
+
+pub use bitmaps::{Bitmaps, Block};
+pub use byte_set::{ByteSet, NibbleTables};
+pub use classifier::Classifier;
+pub use copy::append;
+
+/// Length of the run of bytes above 127 that `text` begins with.
+///
+/// ```
+/// assert_eq!(irikey::kernel::non_ascii_len("éé/".as_bytes()), 4);
+/// ```
+#[inline]
+pub fn non_ascii_len(text: &[u8]) -> usize {
+    let mut at = 0;
+    while let Some(word) = text.get(at..at + 8) {
+        let high = u64::from_le_bytes(word.try_into().expect("eight bytes")) & 0x8080_8080_8080_8080;
+        if high != 0x8080_8080_8080_8080 {
+            return at + ((high ^ 0x8080_8080_8080_8080).trailing_zeros() / 8) as usize;
+        }
+        at += 8;
+    }
+    at + text[at..].iter().take_while(|&&byte| byte >= 0x80).count()
 }
 
-impl Bitmaps {
-    /// Describes `text` from now on.
-    pub fn classify(&mut self, text: &[u8]) {
-        self.len = text.len();
+/// Appends every byte of `bytes` to `out` as `%` and two upper-case hexadecimal digits.
+///
+/// ```
+/// let mut out = Vec::new();
+/// irikey::kernel::percent_encode("é\n".as_bytes(), &mut out);
+/// assert_eq!(out, b"%C3%A9%0A");
+/// ```
+#[inline]
+pub fn percent_encode(bytes: &[u8], out: &mut Vec<u8>) {
+    #[cfg(target_arch = "x86_64")]
+    if bytes.len() > 2 && has_avx2() {
+        // SAFETY: the processor has AVX2.
+        return unsafe { avx2::percent_encode(bytes, out) };
+    }
+    scalar::percent_encode(bytes, out);
+}
+
+/// The processor has AVX2; std keeps the answer in a static.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn has_avx2() -> bool {
+    std::arch::is_x86_feature_detected!("avx2")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pseudo-random bytes, the same on every run.
+    fn noise(len: usize, mut seed: u64) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(len);
+        for _ in 0..len {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            bytes.push((seed >> 56) as u8);
+        }
+        bytes
+    }
+
+    #[test]
+    fn percent_encode_equals_scalar_at_all_lengths_and_alignments() {
+        let bytes = noise(300, 1);
+        for len in 0..=200 {
+            for at in 0..33 {
+                let (mut fast, mut slow) = (vec![b'x'; at], vec![b'x'; at]);
+                percent_encode(&bytes[at..at + len], &mut fast);
+                scalar::percent_encode(&bytes[at..at + len], &mut slow);
+                assert_eq!(fast, slow, "length {len} at {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn append_equals_extend_at_all_lengths_and_alignments() {
+        let bytes = noise(400, 2);
+        for len in 0..=300 {
+            for at in 0..33 {
+                let (mut fast, mut slow) = (vec![b'x'; at], vec![b'x'; at]);
+                append(&mut fast, &bytes[at..at + len]);
+                slow.extend_from_slice(&bytes[at..at + len]);
+                assert_eq!(fast, slow, "length {len} at {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn non_ascii_len_equals_a_count_at_all_lengths() {
+        for len in 0..=200 {
+            let mut text = vec![0xC3; len];
+            for tail in [&b""[..], b"a", b"abcdefghi", b"\x7f"] {
+                text.truncate(len);
+                text.extend_from_slice(tail);
+                assert_eq!(non_ascii_len(&text), len);
+            }
+        }
+    }
+
+    const CLASSIFIER: Classifier = Classifier::new(
+        ByteSet::of(b"%<>\"{}|\\^`[]#").or(ByteSet::range(0, 0x20)).or(ByteSet::range(0x7F, 0xFF)),
+        [b'/', b'.'],
+        ByteSet::range(b'a', b'z').or(ByteSet::range(b'0', b'9')).or(ByteSet::of(b"-.")).not(),
+        [b'-', b'-'],
+    );
+
+    #[test]
+    fn classify_equals_scalar_at_all_lengths_positions_and_alignments() {
+        let mut pool = noise(5000, 3);
+        pool.extend(b"http://example.org/.a/../b--c\nhttp://xn--a/\r\n//..--".repeat(20));
+        for len in (0..=200).chain([255, 256, 257, 1000, 5000]) {
+            for at in 0..33 {
+                let text = &pool[(at * 7)..][..len.min(pool.len() - at * 7)];
+                let mut fast = Bitmaps::default();
+                fast.classify(text, &CLASSIFIER);
+                assert_eq!(fast.blocks(), scalar::blocks(text, &CLASSIFIER), "length {len} at {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_byte_falls_into_its_class() {
+        for byte in 0..=255 {
+            let text = [b'a', byte, b'a'];
+            let mut bitmaps = Bitmaps::default();
+            bitmaps.classify(&text, &CLASSIFIER);
+            assert_eq!(bitmaps.next_attention(1) == 1, CLASSIFIER.attention().contains(byte), "{byte}");
+            assert_eq!(bitmaps.next_stop(1) == 1, CLASSIFIER.stop().contains(byte), "{byte}");
+            assert_eq!(bitmaps.newlines().next() == Some(1), byte == b'\n', "{byte}");
+        }
     }
 }

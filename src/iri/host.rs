@@ -1,0 +1,147 @@
+//! Hosts: IP literals (RFC 3986 section 3.2.2, RFC 5952) and internationalised names (UTS 46). In: the bytes of one
+//! host. Out: a verdict or the host's one form. Asks no resolver.
+
+use std::collections::HashMap;
+use std::net::Ipv6Addr;
+
+use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
+
+use super::class::{HEXDIG, UNRESERVED, UPPER, USERINFO};
+use super::percent::{decode_escapes, escape_value, map_component};
+use super::{Changes, Component, Flags};
+
+/// `IP-literal = "[" ( IPv6address / IPvFuture ) "]"`. Zone identifiers (RFC 6874) are not in RFC 3987's grammar.
+pub fn is_ip_literal(host: &[u8]) -> bool {
+    let Some(inner) = host.strip_prefix(b"[").and_then(|rest| rest.strip_suffix(b"]")) else { return false };
+    ipv6_address(inner).is_some() || is_ip_future(inner)
+}
+
+/// `IPv6address`; std's parser takes exactly the nine alternatives of the ABNF.
+fn ipv6_address(inner: &[u8]) -> Option<Ipv6Addr> {
+    std::str::from_utf8(inner).ok()?.parse().ok()
+}
+
+/// `IPvFuture = "v" 1*HEXDIG "." 1*( unreserved / sub-delims / ":" )`.
+fn is_ip_future(inner: &[u8]) -> bool {
+    let Some(rest) = inner.strip_prefix(b"v").or_else(|| inner.strip_prefix(b"V")) else { return false };
+    let Some(dot) = memchr::memchr(b'.', rest) else { return false };
+    let (version, address) = (&rest[..dot], &rest[dot + 1..]);
+    let all = |bytes: &[u8], set: &crate::kernel::ByteSet| !bytes.is_empty() && bytes.iter().all(|&b| set.contains(b));
+    all(version, &HEXDIG) && all(address, &USERINFO)
+}
+
+/// The text that RFC 5952 gives an IPv6 literal, brackets included; `None` for an IPvFuture and for other hosts.
+///
+/// ```
+/// assert_eq!(irikey::iri::ipv6_text(b"[2001:DB8:0:0::1]").as_deref(), Some("[2001:db8::1]"));
+/// ```
+pub fn ipv6_text(host: &[u8]) -> Option<String> {
+    let inner = host.strip_prefix(b"[")?.strip_suffix(b"]")?;
+    Some(format!("[{}]", ipv6_address(inner)?))
+}
+
+/// A host, in lower case and free of raw characters beyond ASCII, that may have another ASCII form: it has an escape or
+/// a label that begins with `xn--`.
+pub fn may_be_idn(host: &[u8]) -> bool {
+    memchr::memchr(b'%', host).is_some() || has_a_label(host)
+}
+
+fn has_a_label(host: &[u8]) -> bool {
+    memchr::memmem::find_iter(host, b"xn--").any(|at| at == 0 || host[at - 1] == b'.')
+}
+
+/// The ASCII form of a DNS host as syntax-based normalisation left it, by UTS 46 (non-transitional, hyphens and lengths
+/// not judged), and what was noticed. `None` leaves the host as it is: its bytes are no UTF-8, UTS 46 refuses them, or
+/// they map to nothing or to a character outside `unreserved`, which a DNS name could not be told from syntax by.
+///
+/// ```
+/// use irikey::iri::{Flags, idn_to_ascii};
+/// assert_eq!(idn_to_ascii(b"r%C3%A9sum%C3%A9.example").0.as_deref(), Some("xn--rsum-bpad.example"));
+/// assert_eq!(idn_to_ascii(b"xn--a.example"), (None, Flags::BAD_A_LABEL));
+/// ```
+pub fn idn_to_ascii(host: &[u8]) -> (Option<String>, Flags) {
+    let decoded = decode_escapes(host);
+    let ascii = Uts46::new()
+        .to_ascii(&decoded, AsciiDenyList::EMPTY, Hyphens::Allow, DnsLength::Ignore)
+        .ok()
+        .filter(|ascii| !ascii.is_empty() && ascii.bytes().all(|byte| UNRESERVED.contains(byte)));
+    match ascii {
+        Some(ascii) => (Some(ascii.into_owned()), Flags::NONE),
+        None if memchr::memchr(b'%', host).is_none() => (None, Flags::BAD_A_LABEL),
+        None => (None, Flags::HOST_NOT_IDNA),
+    }
+}
+
+/// A host on its way into a URI: its text, what was noticed, what changed it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HostForm {
+    /// The host's text.
+    pub text: Vec<u8>,
+    /// What was noticed.
+    pub flags: Flags,
+    /// What changed it.
+    pub changes: Changes,
+}
+
+impl HostForm {
+    /// The form of a host that is no IP-literal: on the syntax rung, or with `is_network` on the scheme rung of a
+    /// scheme whose hosts are DNS names.
+    pub fn new(host: &[u8], is_network: bool) -> HostForm {
+        let (mut text, mut flags, mut changes) = map_component(host, Component::Host);
+        if lower_case_outside_escapes(&mut text) {
+            changes |= Changes::CASE;
+        }
+        if is_network && may_be_idn(&text) {
+            let (ascii, noticed) = idn_to_ascii(&text);
+            flags |= noticed;
+            if let Some(ascii) = ascii.filter(|ascii| ascii.as_bytes() != text) {
+                text = ascii.into_bytes();
+                changes |= Changes::IDNA;
+            }
+        }
+        HostForm { text, flags, changes }
+    }
+}
+
+/// Puts ASCII letters into lower case, the digits of escapes excepted; true if any was not.
+pub fn lower_case_outside_escapes(host: &mut [u8]) -> bool {
+    let mut at = 0;
+    let mut is_changed = false;
+    while at < host.len() {
+        if escape_value(&host[at..]).is_some() {
+            at += 3;
+            continue;
+        }
+        is_changed |= UPPER.contains(host[at]);
+        host[at].make_ascii_lowercase();
+        at += 1;
+    }
+    is_changed
+}
+
+/// [`HostForm::new`] with a memory: crawl data repeats hosts. One a worker; what it answers depends on the host alone.
+#[derive(Debug, Default)]
+pub struct HostCache {
+    network: HashMap<Box<[u8]>, HostForm>,
+    last: HostForm,
+}
+
+impl HostCache {
+    /// Hosts remembered before the memory is emptied: about 1 MiB of them.
+    const CAPACITY: usize = 8192;
+
+    /// As [`HostForm::new`].
+    pub fn form(&mut self, host: &[u8], is_network: bool) -> &HostForm {
+        if !is_network || host.len() > 255 {
+            self.last = HostForm::new(host, is_network);
+            return &self.last;
+        }
+        if !self.network.contains_key(host) {
+            if self.network.len() == Self::CAPACITY {
+                self.network.clear();
+            }
+            self.network.insert(host.into(), HostForm::new(host, true));
+        }
+        self.network.get(host).unwrap_or(&self.last)
+    }
+}

@@ -1,0 +1,60 @@
+//! What irikey knows of schemes: default ports, roots, whether hosts are DNS names (RFC 3987 section 5.3.3).
+
+/// The schemes with rules of their own. Every other scheme has the generic rules only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// `http`, RFC 9110 section 4.2.1.
+    Http,
+    /// `https`, RFC 9110 section 4.2.2.
+    Https,
+    /// `ws`, RFC 6455 section 3.
+    Ws,
+    /// `wss`, RFC 6455 section 3.
+    Wss,
+    /// `ftp`, RFC 1738 section 3.2.
+    Ftp,
+    /// `file`, RFC 8089.
+    File,
+    /// `urn`, RFC 8141.
+    Urn,
+    /// Any other.
+    Other,
+}
+
+impl Scheme {
+    /// The scheme of that name, in any case.
+    ///
+    /// ```
+    /// use irikey::iri::Scheme;
+    /// assert_eq!(Scheme::named(b"HTTPS").default_port(), Some(443));
+    /// assert_eq!(Scheme::named(b"gopher"), Scheme::Other);
+    /// ```
+    pub fn named(name: &[u8]) -> Scheme {
+        const NAMES: [(&[u8], Scheme); 7] = [
+            (b"http", Scheme::Http),
+            (b"https", Scheme::Https),
+            (b"ws", Scheme::Ws),
+            (b"wss", Scheme::Wss),
+            (b"ftp", Scheme::Ftp),
+            (b"file", Scheme::File),
+            (b"urn", Scheme::Urn),
+        ];
+        let found = NAMES.iter().find(|(known, _)| name.eq_ignore_ascii_case(known));
+        found.map_or(Scheme::Other, |&(_, scheme)| scheme)
+    }
+
+    /// The port that need not be written.
+    pub const fn default_port(self) -> Option<u16> {
+        match self {
+            Scheme::Http | Scheme::Ws => Some(80),
+            Scheme::Https | Scheme::Wss => Some(443),
+            Scheme::Ftp => Some(21),
+            Scheme::File | Scheme::Urn | Scheme::Other => None,
+        }
+    }
+
+    /// Hosts are DNS names and an empty path after an authority means `/`.
+    pub const fn is_network(self) -> bool {
+        self.default_port().is_some()
+    }
+}
