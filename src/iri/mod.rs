@@ -35,6 +35,7 @@ pub use ladder::{Climb, Intake, Rung, climb};
 pub use map::{HostMapping, idn_to_unicode, to_iri, to_uri};
 pub use normalize::{Marked, Normalizer, is_canonical};
 pub use parts::{Authority, Parts, find_scheme};
+pub use percent::encode as percent_encode;
 pub use resolve::Base;
 pub use scheme::Scheme;
 

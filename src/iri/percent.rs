@@ -119,7 +119,12 @@ fn map_escapes(text: &[u8], write: impl Fn(u8, &[u8], &mut Vec<u8>)) -> Vec<u8> 
     out
 }
 
-/// Section 3.1 step 2 and the repairs of lenient intake: every byte that [`is_encoded`] as an escape.
+/// Section 3.1 step 2 and the repairs of lenient intake, for bytes in any charset: those beyond ASCII, controls and the
+/// ASCII characters that no URI holds become escapes; `%` and reserved characters stay.
+///
+/// ```
+/// assert_eq!(irikey::iri::percent_encode(b"M\xE4rz 1/%20"), b"M%E4rz%201/%20");
+/// ```
 pub fn encode(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     for run in text.chunk_by(|a, b| is_encoded(*a) == is_encoded(*b)) {

@@ -1,0 +1,151 @@
+//! `eval`: questions in, answers out, as JSON lines in the same order. A malformed question is answered with an
+//! `error`; only input that cannot be read and output that cannot be written end it.
+
+mod ops;
+mod request;
+
+use std::io::{self, BufRead, Write};
+
+use serde_json::{Map, Value};
+
+use self::request::Request;
+use super::{exit, say};
+use crate::iri::Fault;
+
+/// Answers JSON lines on standard input with JSON lines on standard output
+///
+/// A question has an "id", an "op" and an "input" (or "input_hex", or "input_utf16"); an answer has the "id" and an
+/// "output", a "fault", "unsupported": true, or an "error" that says what the question lacks.
+#[derive(Debug, clap::Args)]
+pub struct EvalArgs {}
+
+/// What a question is answered with.
+pub(super) enum Answer {
+    /// The answer itself.
+    Output(Value),
+    /// The input must be refused.
+    Fault(Fault),
+    /// The op, profile or option is not offered.
+    Unsupported,
+    /// The question makes no sense.
+    Error(String),
+}
+
+impl From<Fault> for Answer {
+    fn from(fault: Fault) -> Answer {
+        Answer::Fault(fault)
+    }
+}
+
+impl Answer {
+    fn into_line(self, id: Value) -> Value {
+        let mut line = Map::new();
+        line.insert("id".into(), id);
+        match self {
+            Answer::Output(output) => line.insert("output".into(), output),
+            Answer::Fault(fault) => line.insert("fault".into(), fault_value(fault)),
+            Answer::Unsupported => line.insert("unsupported".into(), true.into()),
+            Answer::Error(message) => line.insert("error".into(), message.into()),
+        };
+        Value::Object(line)
+    }
+}
+
+/// A fault as JSON: `kind`, `component`, `at` (byte offset).
+pub(super) fn fault_value(fault: Fault) -> Value {
+    serde_json::json!({"kind": fault.kind.name(), "component": fault.component.name(), "at": fault.at})
+}
+
+pub(super) fn run(_args: &EvalArgs) -> u8 {
+    match answer_all(io::stdin().lock(), io::stdout().lock()) {
+        Ok(()) => exit::SUCCESS,
+        Err(Broken::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => exit::SUCCESS,
+        Err(Broken::Output(error)) => {
+            say(&format!("standard output: cannot write: {error}"));
+            exit::OUTPUT
+        }
+        Err(Broken::Input(error)) => {
+            say(&format!("standard input: cannot read: {error}"));
+            exit::INPUT
+        }
+    }
+}
+
+/// Which end failed.
+#[derive(Debug)]
+enum Broken {
+    Input(io::Error),
+    Output(io::Error),
+}
+
+/// Answers every line of `questions`, blank ones excepted.
+fn answer_all(mut questions: impl BufRead, answers: impl Write) -> Result<(), Broken> {
+    let mut answers = io::BufWriter::new(answers);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        if questions.read_until(b'\n', &mut line).map_err(Broken::Input)? == 0 {
+            return answers.flush().map_err(Broken::Output);
+        }
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        writeln!(answers, "{}", answer_line(&line)).map_err(Broken::Output)?;
+    }
+}
+
+/// The answer to one line, whatever it holds.
+pub(crate) fn answer_line(line: &[u8]) -> Value {
+    let question: Value = match serde_json::from_slice(line) {
+        Ok(question) => question,
+        Err(error) => return Answer::Error(format!("not JSON: {error}")).into_line(Value::Null),
+    };
+    let id = question.get("id").cloned().unwrap_or(Value::Null);
+    Request::new(&question).and_then(|request| ops::answer(&request)).unwrap_or_else(|answer| answer).into_line(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::answer_line;
+
+    #[test]
+    fn nonsense_is_answered() {
+        let cases = [
+            (r#"{"#, "error"),
+            (r#"[]"#, "error"),
+            (r#"{"id": 1}"#, "error"),
+            (r#"{"id": 1, "op": "normalize"}"#, "error"),
+            (r#"{"id": 1, "op": "compare", "input": "a"}"#, "error"),
+            (r#"{"id": 1, "op": "normalize", "input": "a:b", "rung": 9}"#, "error"),
+            (r#"{"id": 1, "op": "no_such_op", "input": "a:b"}"#, "unsupported"),
+            (r#"{"id": 1, "op": "normalize", "input_hex": "zz"}"#, "error"),
+            (r#"{"id": 1, "op": "to_uri", "input_utf16": [55296]}"#, "fault"),
+            (r#"{"id": 1, "op": "normalize", "input": "a:b"}"#, "output"),
+        ];
+        for (question, key) in cases {
+            assert!(answer_line(question.as_bytes()).get(key).is_some(), "{question}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_answered(line in proptest::collection::vec(any::<u8>(), 0..200)) {
+            prop_assert!(answer_line(&line).get("id").is_some());
+        }
+
+        #[test]
+        fn any_input_is_answered(
+            op in "(validate_(iri|uri)(_reference)?|parse|resolve|normalize|normalize_path|compare|to_uri|to_iri|to_uri_idempotent|percent_encode_bytes|idna_to_ascii|idna_to_unicode|is_nfc)",
+            input in "(http|HTTP|urn|file|x)?:?(//)?\\PC{0,30}",
+            rung in 1u8..4,
+        ) {
+            let input = if op == "compare" { serde_json::json!([input, input]) } else { serde_json::json!(input) };
+            let question = serde_json::json!({"id": 7, "op": op, "input": input, "rung": rung, "base": "http://a/b/c"});
+            let answer = answer_line(question.to_string().as_bytes());
+            prop_assert_eq!(&answer["id"], 7);
+            prop_assert!(answer.get("error").is_none());
+        }
+    }
+}

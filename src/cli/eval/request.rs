@@ -1,0 +1,137 @@
+//! A question, read: what is asked, of which bytes, with which options.
+
+use serde_json::Value;
+
+use super::Answer;
+use crate::iri::{Base, Component, Fault, FaultKind, Rung};
+
+/// One question; borrowed from its JSON.
+pub(super) struct Request<'a> {
+    pub(super) op: &'a str,
+    /// The text or texts asked about; bytes, since they may not be UTF-8.
+    pub(super) inputs: Vec<Vec<u8>>,
+    base: Option<&'a str>,
+    rung: Option<&'a Value>,
+    pub(super) form: &'a str,
+    pub(super) profile: &'a str,
+    opts: Option<&'a Value>,
+}
+
+impl<'a> Request<'a> {
+    /// Reads a question.
+    ///
+    /// # Errors
+    /// An [`Answer`] that says what it lacks, or the fault of code units that are no text.
+    pub(super) fn new(question: &'a Value) -> Result<Request<'a>, Answer> {
+        let text = |name: &str| question.get(name).and_then(Value::as_str);
+        let op = text("op").ok_or_else(|| Answer::Error("\"op\" is missing or no string".into()))?;
+        Ok(Request {
+            op,
+            inputs: inputs(question)?,
+            base: text("base"),
+            rung: question.get("rung"),
+            form: text("form").unwrap_or("uri"),
+            profile: text("profile").unwrap_or("rfc3987"),
+            opts: question.get("opts"),
+        })
+    }
+
+    /// The one text asked about.
+    pub(super) fn input(&self) -> Result<&[u8], Answer> {
+        match &self.inputs[..] {
+            [input] => Ok(input),
+            _ => Err(Answer::Error(format!("\"{}\" takes one \"input\"", self.op))),
+        }
+    }
+
+    /// The one text asked about, which is UTF-8.
+    pub(super) fn input_text(&self) -> Result<&str, Answer> {
+        std::str::from_utf8(self.input()?).map_err(|error| not_utf8(error.valid_up_to()))
+    }
+
+    /// The two texts asked about.
+    pub(super) fn pair(&self) -> Result<[&[u8]; 2], Answer> {
+        match &self.inputs[..] {
+            [a, b] => Ok([a, b]),
+            _ => Err(Answer::Error(format!("\"{}\" takes an \"input\" of two strings", self.op))),
+        }
+    }
+
+    /// The rung asked for; the scheme rung where none is named. Rung 4 needs what fetching showed.
+    pub(super) fn rung(&self) -> Result<Rung, Answer> {
+        match self.rung.map(|rung| rung.as_u64()) {
+            Some(Some(1)) => Ok(Rung::Simple),
+            Some(Some(2)) => Ok(Rung::Syntax),
+            None | Some(Some(3)) => Ok(Rung::Scheme),
+            Some(Some(4)) => Err(Answer::Unsupported),
+            Some(_) => Err(Answer::Error("\"rung\" is 1, 2, 3 or 4".into())),
+        }
+    }
+
+    /// The base to resolve against, if there is one.
+    pub(super) fn base(&self) -> Result<Option<Base>, Answer> {
+        self.base.map(|base| Base::new(base.as_bytes())).transpose().map_err(Answer::Fault)
+    }
+
+    /// A string among the options.
+    pub(super) fn opt(&self, name: &str) -> Option<&'a str> {
+        self.opts?.get(name)?.as_str()
+    }
+
+    /// A boolean among the options.
+    pub(super) fn opt_bool(&self, name: &str) -> Option<bool> {
+        self.opts?.get(name)?.as_bool()
+    }
+
+    /// Some option is given that is not among `known`.
+    pub(super) fn has_other_opts(&self, known: &[&str]) -> bool {
+        let opts = self.opts.and_then(Value::as_object);
+        opts.is_some_and(|opts| opts.keys().any(|name| !known.contains(&name.as_str())))
+    }
+}
+
+fn not_utf8(at: usize) -> Answer {
+    Answer::Fault(Fault::new(FaultKind::NotUtf8, Component::Reference, at))
+}
+
+fn inputs(question: &Value) -> Result<Vec<Vec<u8>>, Answer> {
+    let malformed = |what: &str| Answer::Error(what.into());
+    if let Some(hex) = question.get("input_hex") {
+        let bytes = hex.as_str().and_then(bytes_of_hex);
+        return Ok(vec![bytes.ok_or_else(|| malformed("\"input_hex\" is no string of pairs of hexadecimal digits"))?]);
+    }
+    if let Some(units) = question.get("input_utf16") {
+        return utf16_text(units).map(|text| vec![text]);
+    }
+    match question.get("input") {
+        Some(Value::String(text)) => Ok(vec![text.as_bytes().to_vec()]),
+        Some(Value::Array(texts)) => {
+            let texts = texts.iter().map(|text| Some(text.as_str()?.as_bytes().to_vec()));
+            texts.collect::<Option<_>>().ok_or_else(|| malformed("\"input\" holds something else than strings"))
+        }
+        _ => Err(malformed("\"input\", \"input_hex\" or \"input_utf16\" is missing or of the wrong type")),
+    }
+}
+
+fn bytes_of_hex(hex: &str) -> Option<Vec<u8>> {
+    let pairs = hex.as_bytes().chunks(2).map(|pair| match pair {
+        [high, low] => {
+            let digit = |byte: &u8| char::from(*byte).to_digit(16);
+            Some((digit(high)? << 4 | digit(low)?) as u8)
+        }
+        _ => None,
+    });
+    pairs.collect()
+}
+
+/// UTF-16 code units as UTF-8; a lone surrogate is a fault at the byte where it would stand.
+fn utf16_text(units: &Value) -> Result<Vec<u8>, Answer> {
+    let units = units.as_array().map(|units| units.iter().map(|unit| u16::try_from(unit.as_u64()?).ok()));
+    let units: Option<Vec<u16>> = units.and_then(|units| units.collect());
+    let units = units.ok_or_else(|| Answer::Error("\"input_utf16\" is no list of code units".into()))?;
+    let mut text = String::new();
+    for unit in char::decode_utf16(units) {
+        text.push(unit.map_err(|_| not_utf8(text.len()))?);
+    }
+    Ok(text.into_bytes())
+}

@@ -1,0 +1,197 @@
+//! `explain`: one IRI, everything irikey sees in it: components, each step that changed it, each rung's text and key,
+//! flags, the fault with a caret under the offending byte.
+
+use bstr::ByteSlice;
+use serde_json::{Value, json};
+
+use super::eval::fault_value;
+use super::{exit, print, say};
+use crate::canon::KeyBytes;
+use crate::iri::{Base, Changes, Climb, Fault, Flags, Intake, Parts, Rung, find_scheme};
+use crate::key::KeyAlgorithm;
+
+/// Shows how irikey reads an IRI: components, steps, rungs, keys, flags, fault
+#[derive(Debug, clap::Args)]
+pub struct ExplainArgs {
+    /// The IRIs to explain
+    #[arg(required = true, value_name = "IRI")]
+    iris: Vec<std::ffi::OsString>,
+    /// Resolve relative references against this absolute IRI
+    #[arg(long, value_name = "URI")]
+    base: Option<String>,
+    /// Refuse whatever RFC 3987 section 2.2 or 4.1 refuses, instead of repairing and flagging it
+    #[arg(long)]
+    strict: bool,
+    /// Print one JSON object a line
+    #[arg(long)]
+    json: bool,
+}
+
+/// One IRI, explained.
+struct Explanation {
+    input: Vec<u8>,
+    /// The target, when the input was resolved.
+    target: Option<Vec<u8>>,
+    parts: Parts,
+    flags: Flags,
+    /// Rung, step and the text after it, of the steps that changed something.
+    steps: Vec<(Rung, Changes, Vec<u8>)>,
+    /// Text and key by rung.
+    rungs: Vec<(Rung, Vec<u8>)>,
+    fault: Option<Fault>,
+}
+
+pub(super) fn run(args: &ExplainArgs) -> u8 {
+    let base = match args.base.as_deref().map(|base| Base::new(base.as_bytes())).transpose() {
+        Ok(base) => base,
+        Err(fault) => {
+            say(&format!("--base: {fault}"));
+            return exit::USAGE;
+        }
+    };
+    let intake = if args.strict { Intake::Strict } else { Intake::Lenient };
+    let mut text = String::new();
+    for (i, iri) in args.iris.iter().enumerate() {
+        let explanation = Explanation::new(iri.as_encoded_bytes(), base.as_ref(), intake);
+        if args.json {
+            text.push_str(&format!("{}\n", explanation.json()));
+        } else {
+            text.push_str(if i > 0 { "\n" } else { "" });
+            text.push_str(&explanation.show());
+        }
+    }
+    print(&text)
+}
+
+impl Explanation {
+    fn new(input: &[u8], base: Option<&Base>, intake: Intake) -> Explanation {
+        let mut explanation = Explanation {
+            input: input.to_vec(),
+            target: None,
+            parts: Parts::split(input),
+            flags: Flags::NONE,
+            steps: Vec::new(),
+            rungs: Vec::new(),
+            fault: None,
+        };
+        explanation.fault = explanation.climb(base, intake).err();
+        explanation
+    }
+
+    fn climb(&mut self, base: Option<&Base>, intake: Intake) -> Result<(), Fault> {
+        if let Some(base) = base.filter(|_| find_scheme(&self.input).is_none()) {
+            let target = base.resolve(&self.input)?;
+            self.parts = Parts::split(&target);
+            self.steps.push((Rung::Simple, Changes::RESOLVED, target.clone()));
+            self.target = Some(target);
+        }
+        let text = self.target.as_ref().unwrap_or(&self.input);
+        let mut climb = Climb::new(text, intake)?;
+        self.rungs.push((Rung::Simple, text.clone()));
+        for (rung, steps) in [(Rung::Syntax, &Climb::SYNTAX_STEPS[..]), (Rung::Scheme, &Climb::SCHEME_STEPS)] {
+            for (change, step) in steps {
+                let before = climb.text();
+                step(&mut climb);
+                if climb.text() != before {
+                    self.steps.push((rung, *change, climb.text()));
+                }
+            }
+            self.rungs.push((rung, climb.text()));
+        }
+        self.flags = climb.flags;
+        Ok(())
+    }
+
+    /// Name, text and byte offsets of the components that are there.
+    fn components(&self) -> Vec<(&'static str, &[u8], usize)> {
+        let text = &self.target.as_ref().unwrap_or(&self.input)[..];
+        let parts = &self.parts;
+        let all = [
+            ("scheme", parts.scheme(text)),
+            ("userinfo", parts.userinfo(text)),
+            ("host", parts.host(text)),
+            ("port", parts.port(text)),
+            ("path", Some(parts.path(text))),
+            ("query", parts.query(text)),
+            ("fragment", parts.fragment(text)),
+        ];
+        // Components are slices of the text: the distance of their starts is their offset.
+        let at = |part: &[u8]| part.as_ptr().addr() - text.as_ptr().addr();
+        all.into_iter().filter_map(|(name, part)| Some((name, part?, at(part?)))).collect()
+    }
+
+    fn show(&self) -> String {
+        let mut text = format!("{}\n", self.input.as_bstr());
+        if let Some(fault) = self.fault {
+            text.push_str(&format!("{}^ fault: {fault}\n", " ".repeat(self.caret_column(fault))));
+        }
+        text.push_str("\ncomponents\n");
+        for (name, part, at) in self.components() {
+            text.push_str(&format!("  {name:9} {at:>4}..{:<4} {}\n", at + part.len(), part.as_bstr()));
+        }
+        if !self.steps.is_empty() {
+            text.push_str("\nsteps\n");
+        }
+        for (_, change, after) in &self.steps {
+            let (name, meaning) = describe(*change);
+            text.push_str(&format!("  {name:13} {meaning}\n  {:13} {}\n", "", after.as_bstr()));
+        }
+        text.push_str(if self.rungs.is_empty() { "\nkey\n" } else { "\nrungs\n" });
+        for (rung, rung_text) in &self.rungs {
+            text.push_str(&format!("  {:9} {}  {}\n", rung.name(), hex(key(rung_text)), rung_text.as_bstr()));
+        }
+        if self.rungs.is_empty() {
+            text.push_str(&format!("  {:9} {}\n", "simple", hex(key(&self.input))));
+        }
+        if !self.flags.is_empty() {
+            text.push_str("\nflags\n");
+        }
+        for (_, name, meaning) in Flags::ALL.iter().filter(|(flag, ..)| self.flags.intersects(*flag)) {
+            text.push_str(&format!("  {name:13} {meaning}\n"));
+        }
+        text
+    }
+
+    /// Characters before the offending byte, as a terminal shows them.
+    fn caret_column(&self, fault: Fault) -> usize {
+        let before = &self.input[..self.input.len().min(fault.at as usize)];
+        before.as_bstr().to_string().chars().count()
+    }
+
+    fn json(&self) -> Value {
+        let lossy = |text: &[u8]| text.to_str_lossy().into_owned();
+        let components: serde_json::Map<_, _> = self
+            .components()
+            .into_iter()
+            .map(|(name, part, at)| (name.into(), json!({"text": lossy(part), "at": at, "len": part.len()})))
+            .collect();
+        let step = |(rung, change, text): &(Rung, Changes, Vec<u8>)| {
+            let (name, meaning) = describe(*change);
+            json!({"rung": rung.name(), "step": name, "meaning": meaning, "text": lossy(text)})
+        };
+        let rung = |(rung, text): &(Rung, Vec<u8>)| {
+            (rung.name().into(), json!({"text": lossy(text), "key": hex(key(text))}))
+        };
+        json!({
+            "input": lossy(&self.input),
+            "components": components,
+            "steps": self.steps.iter().map(step).collect::<Vec<_>>(),
+            "rungs": self.rungs.iter().map(rung).collect::<serde_json::Map<_, _>>(),
+            "flags": self.flags.names().collect::<Vec<_>>(),
+            "fault": self.fault.map(fault_value),
+        })
+    }
+}
+
+fn describe(change: Changes) -> (&'static str, &'static str) {
+    let known = Changes::ALL.iter().find(|(bit, ..)| *bit == change);
+    known.map_or(("", ""), |&(_, name, meaning)| (name, meaning))
+}
+
+fn key(text: &[u8]) -> KeyBytes {
+    KeyAlgorithm::default().key(text)
+}
+
+fn hex(key: KeyBytes) -> String {
+    format!("{:032x}", u128::from_be_bytes(key))
+}
