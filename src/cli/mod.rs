@@ -1,1 +1,106 @@
-//! cli
+//! The person at the terminal: flags in; progress, summary, report and an exit status out.
+//!
+//! ```text
+//! command line --clap--> CanonArgs --job--> Job --drive--> Report --> summary on stderr, --report FILE
+//! ```
+//!
+//! Rows and files are made in the rooms below; here is only what depends on flags, a terminal, a clock.
+
+mod canon;
+mod canon_args;
+mod compare;
+mod drive;
+mod eval;
+pub mod exit;
+mod explain;
+mod progress;
+mod report;
+mod schema;
+mod size;
+mod summary;
+
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+pub use canon_args::{CanonArgs, InputFormat, Job, When};
+pub use report::{InputFailure, Report};
+pub use size::parse_size;
+pub use summary::summary;
+
+/// Canonical URIs and 128-bit equivalence keys for crawl data, by RFC 3987 and RFC 3986.
+#[derive(Debug, Parser)]
+#[command(name = "irikey", version, max_term_width = 100, after_long_help = exit::help())]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Write the canonical URI and the key of every URL of the inputs
+    Canon(Box<CanonArgs>),
+    /// Print the columns of the output with their meaning, and the names of flags, changes and faults
+    Schema(schema::SchemaArgs),
+    Explain(explain::ExplainArgs),
+    Compare(compare::CompareArgs),
+    Eval(eval::EvalArgs),
+}
+
+/// Runs the command that the process was given.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help asked for goes to standard output, where a reader may have gone; a mistake goes to stderr.
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { exit::USAGE } else { exit::SUCCESS });
+        }
+    };
+    // The panic hook has already said where it was; the output's temporary file goes as the stack unwinds.
+    let status = catch_unwind(AssertUnwindSafe(|| run(cli))).unwrap_or_else(|_| {
+        say("internal error: the run has stopped and its output was removed; please report the lines above");
+        exit::INTERNAL
+    });
+    ExitCode::from(status)
+}
+
+fn run(cli: Cli) -> u8 {
+    match cli.command {
+        Command::Canon(args) => canon::run(&args),
+        Command::Schema(args) => schema::run(&args),
+        Command::Explain(args) => explain::run(&args),
+        Command::Compare(args) => compare::run(&args),
+        Command::Eval(args) => eval::run(&args),
+    }
+}
+
+/// One message on stderr. A stderr that is closed is nobody's business.
+fn say(message: &str) {
+    let _ = writeln!(std::io::stderr(), "irikey: {message}");
+}
+
+/// Text on standard output; gives the exit status. A reader who has gone has read enough.
+fn print(text: &str) -> u8 {
+    let mut stdout = std::io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Ok(()) => exit::SUCCESS,
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => exit::SUCCESS,
+        Err(error) => {
+            say(&format!("standard output: cannot write: {error}"));
+            exit::OUTPUT
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn flags_are_declared_consistently() {
+        super::Cli::command().debug_assert();
+    }
+}

@@ -1,1 +1,75 @@
-//! output
+//! Rows in, one output out: Parquet, Arrow IPC, CSV, JSON lines or text, in a file or on standard output.
+//!
+//! ```text
+//! workers:  Rows --Encoder::encode--> Part      all that costs time: batch, encoding, compression, rendering
+//! one:      Part --Output::append-->  Sink      only appends, in order
+//!           Output::finish: flush, fsync, rename to the final name
+//! ```
+//!
+//! A file is written under a temporary name beside its final one and gets that name only when it is whole; until
+//! then whatever bore the name stays as it was.
+
+mod cells;
+mod encoder;
+mod error;
+mod format;
+mod lines;
+mod row_group;
+mod sink;
+mod writer;
+
+use std::path::PathBuf;
+
+pub use encoder::{Encoder, Part};
+pub use error::OutputError;
+pub use format::{Compression, Format};
+pub use writer::{Finished, Output};
+
+use crate::batch::{BatchBuilder, Columns};
+use crate::canon::Policy;
+use crate::iri::Rung;
+
+/// Where an output goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Destination {
+    /// A file of this name.
+    File(PathBuf),
+    /// Standard output.
+    Stdout,
+}
+
+/// What an output is made of, and how.
+#[derive(Clone, Debug)]
+pub struct OutputOptions {
+    /// The format.
+    pub format: Format,
+    /// Codec of the text columns; Parquet only.
+    pub compression: Compression,
+    /// Columns in order; [`Format::Text`] writes the URI whatever they are.
+    pub columns: Columns,
+    /// The further keys that rows bring, as [`Policy::more_keys`] has them.
+    pub more_keys: Vec<Rung>,
+    /// Says how the file was made: see [`metadata`]. Kept by Parquet and Arrow.
+    pub metadata: Vec<(String, String)>,
+    /// Names of the sources; a run's `source` counts in this list.
+    pub sources: Vec<String>,
+}
+
+/// What a file says about how it was made: the policy, the version of this library, how many sources there were.
+pub fn metadata(policy: &Policy, sources: usize) -> Vec<(String, String)> {
+    let mut pairs: Vec<_> =
+        policy.describe().into_iter().map(|(name, value)| (format!("irikey.{name}"), value)).collect();
+    pairs.push(("irikey.version".to_string(), env!("CARGO_PKG_VERSION").to_string()));
+    pairs.push(("irikey.sources".to_string(), sources.to_string()));
+    pairs
+}
+
+/// Opens an output: the encoder that workers share, and the one place where their parts are appended.
+///
+/// # Errors
+/// The destination is a directory, stands in none, or cannot be written.
+pub fn create(destination: &Destination, options: OutputOptions) -> Result<(Encoder, Output), OutputError> {
+    let OutputOptions { format, compression, columns, more_keys, metadata, sources } = options;
+    let builder = BatchBuilder::new(columns, &metadata, &more_keys, &sources);
+    writer::open(format, compression, builder, metadata, sink::create(destination)?)
+}

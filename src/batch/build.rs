@@ -1,0 +1,348 @@
+//! [`Rows`] and where they came from in, a [`RecordBatch`] out; the vectors move, their bytes stay where they are.
+//!
+//! Refuses rows that do not fit together: lengths that disagree, sources that do not exist, texts past `i32::MAX`.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, BinaryArray, DictionaryArray, FixedSizeBinaryArray, Int8Array, Int32Array, RecordBatch,
+    RecordBatchOptions, StringArray, UInt32Array, UInt64Array,
+};
+use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow::datatypes::{DataType, SchemaRef, UInt32Type, UInt64Type};
+use arrow::error::ArrowError;
+
+use super::{ColumnId, Columns, KEY_LEN, SourceRun};
+use crate::canon::{KeyBytes, Rows, Texts};
+use crate::iri::{Component, Fault, FaultKind, Rung};
+
+/// Why rows make no batch. Each is a mistake of the caller, but for `TooLong`.
+#[derive(Debug, thiserror::Error)]
+pub enum BatchError {
+    /// The texts of a column are longer than Arrow's offsets count.
+    #[error(
+        "the texts of column {column} take {bytes} bytes in one row group, more than 2 GiB; use a smaller --row-group-size"
+    )]
+    TooLong {
+        /// Which column.
+        column: &'static str,
+        /// How long its texts are together.
+        bytes: usize,
+    },
+    /// A column and the key column have different lengths.
+    #[error("column {column} has {found} entries where there are {expected} rows")]
+    Uneven {
+        /// Which column.
+        column: &'static str,
+        /// Rows, counted by keys.
+        expected: usize,
+        /// Entries of the column.
+        found: usize,
+    },
+    /// Offsets of texts that do not ascend from 0 to the end of their bytes, or a fault of a row that is not there.
+    #[error("column {0} points outside itself")]
+    Torn(&'static str),
+    /// A run names a source past the end of the list.
+    #[error("source {0} is not in the list of sources")]
+    UnknownSource(u32),
+    /// The rows have no key of a rung that a column wants.
+    #[error("the rows have no key of rung {}", .0.name())]
+    MissingKey(Rung),
+    /// Arrow refused.
+    #[error(transparent)]
+    Arrow(#[from] ArrowError),
+}
+
+/// Makes batches of one schema; shared by workers.
+#[derive(Debug)]
+pub struct BatchBuilder {
+    columns: Columns,
+    schema: SchemaRef,
+    more_keys: Vec<Rung>,
+    sources: ArrayRef,
+    kinds: ArrayRef,
+    components: ArrayRef,
+}
+
+const COMPONENTS: [Component; 8] = [
+    Component::Reference,
+    Component::Scheme,
+    Component::Userinfo,
+    Component::Host,
+    Component::Port,
+    Component::Path,
+    Component::Query,
+    Component::Fragment,
+];
+
+impl BatchBuilder {
+    /// A builder of `columns` for rows whose further keys are `more_keys`, from sources of these names.
+    pub fn new(
+        columns: Columns,
+        metadata: &[(String, String)],
+        more_keys: &[Rung],
+        sources: &[String],
+    ) -> BatchBuilder {
+        BatchBuilder {
+            schema: Arc::new(columns.schema(metadata)),
+            columns,
+            more_keys: more_keys.to_vec(),
+            sources: Arc::new(StringArray::from_iter_values(sources)),
+            kinds: Arc::new(StringArray::from_iter_values(FaultKind::ALL.map(FaultKind::name))),
+            components: Arc::new(StringArray::from_iter_values(COMPONENTS.map(Component::name))),
+        }
+    }
+
+    /// The schema of every batch.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// The columns of every batch.
+    pub fn columns(&self) -> &Columns {
+        &self.columns
+    }
+
+    /// Moves `rows` into a batch. `rows` keeps its tally, the columns that were not wanted, and no rows that make
+    /// sense: clear it, or [`BatchBuilder::reclaim`] into it, before it is used again.
+    ///
+    /// # Errors
+    /// See [`BatchError`].
+    pub fn build(&self, rows: &mut Rows, runs: &[SourceRun]) -> Result<RecordBatch, BatchError> {
+        let count = rows.len();
+        self.check(rows, runs)?;
+        let mut arrays = Vec::with_capacity(self.columns.iter().count());
+        for column in self.columns.iter() {
+            arrays.push(self.array(column.id, count, rows, runs)?);
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(count));
+        Ok(RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options)?)
+    }
+
+    /// Gives the memory of a batch that nobody else holds back to `rows`, which is empty afterwards. What cannot be
+    /// taken back is freed.
+    pub fn reclaim(&self, batch: RecordBatch, rows: &mut Rows) {
+        let (_, arrays, _) = batch.into_parts();
+        for (column, array) in self.columns.iter().zip(arrays) {
+            match column.id {
+                ColumnId::Uri => reclaim_texts(array.as_string::<i32>().clone().into_parts(), array, &mut rows.uri),
+                ColumnId::Input => reclaim_texts(array.as_binary::<i32>().clone().into_parts(), array, &mut rows.input),
+                ColumnId::Offset => {
+                    let values = array.as_primitive::<UInt64Type>().clone().into_parts().1;
+                    drop(array);
+                    rows.offset = values.into_inner().into_vec().unwrap_or_default();
+                }
+                ColumnId::Flags => {
+                    let values = array.as_primitive::<UInt32Type>().clone().into_parts().1;
+                    drop(array);
+                    rows.flags = values.into_inner().into_vec().unwrap_or_default();
+                }
+                _ => {}
+            }
+        }
+        rows.clear();
+    }
+
+    /// Everything that [`Self::build`] relies on, so that no Arrow constructor panics.
+    fn check(&self, rows: &Rows, runs: &[SourceRun]) -> Result<(), BatchError> {
+        let expected = rows.len();
+        let in_runs = runs.iter().map(|run| run.rows as usize).sum::<usize>();
+        let lengths = [("source", in_runs), ("offset", rows.offset.len()), ("flags", rows.flags.len())];
+        for (column, found) in lengths {
+            even(column, expected, found)?;
+        }
+        for keys in &rows.more_keys {
+            even("key_*", expected, keys.len())?;
+        }
+        check_texts("uri", &rows.uri, expected)?;
+        check_texts("input", &rows.input, expected)?;
+        if let Some(run) = runs.iter().find(|run| run.source as usize >= self.sources.len()) {
+            return Err(BatchError::UnknownSource(run.source));
+        }
+        if rows.faults.last().is_some_and(|(row, _)| *row as usize >= expected)
+            || !rows.faults.is_sorted_by_key(|(row, _)| *row)
+        {
+            return Err(BatchError::Torn("fault"));
+        }
+        Ok(())
+    }
+
+    fn array(&self, id: ColumnId, count: usize, rows: &mut Rows, runs: &[SourceRun]) -> Result<ArrayRef, BatchError> {
+        Ok(match id {
+            ColumnId::Source => {
+                let keys = Int32Array::from(per_run(runs, count, |run, _| run.source as i32));
+                Arc::new(DictionaryArray::try_new(keys, self.sources.clone())?)
+            }
+            ColumnId::Record => Arc::new(UInt64Array::from(per_run(runs, count, |run, i| run.first_record + i))),
+            ColumnId::Offset => Arc::new(UInt64Array::from(std::mem::take(&mut rows.offset))),
+            ColumnId::Input => {
+                let (offsets, values) = text_buffers(&mut rows.input);
+                Arc::new(BinaryArray::try_new(offsets, values, differing(&mut rows.differs, count))?)
+            }
+            ColumnId::Uri => {
+                let (offsets, values) = text_buffers(&mut rows.uri);
+                Arc::new(StringArray::try_new(offsets, values, self.faultless(&rows.faults, count))?)
+            }
+            ColumnId::Key => keys(std::mem::take(&mut rows.key))?,
+            ColumnId::KeyOf(rung) => {
+                let place = self.more_keys.iter().position(|key| *key == rung);
+                let column = place.and_then(|place| rows.more_keys.get_mut(place));
+                keys(std::mem::take(column.ok_or(BatchError::MissingKey(rung))?))?
+            }
+            ColumnId::Fault => words(&rows.faults, count, &self.kinds, |fault| fault.kind as i8)?,
+            ColumnId::FaultComponent => words(&rows.faults, count, &self.components, |fault| fault.component as i8)?,
+            ColumnId::FaultAt => {
+                let (values, nulls) = sparse(&rows.faults, count, |fault| fault.at);
+                Arc::new(UInt32Array::new(ScalarBuffer::from(values), Some(nulls)))
+            }
+            ColumnId::Flags => Arc::new(UInt32Array::from(std::mem::take(&mut rows.flags))),
+        })
+    }
+
+    /// Set where a row has no fault; none where no row has one.
+    fn faultless(&self, faults: &[(u32, Fault)], count: usize) -> Option<NullBuffer> {
+        (!faults.is_empty()).then(|| NullBuffer::new(!&faulty(faults, count)))
+    }
+}
+
+fn even(column: &'static str, expected: usize, found: usize) -> Result<(), BatchError> {
+    if expected == found { Ok(()) } else { Err(BatchError::Uneven { column, expected, found }) }
+}
+
+fn check_texts(column: &'static str, texts: &Texts, rows: usize) -> Result<(), BatchError> {
+    let bytes = texts.values.len();
+    if bytes > i32::MAX as usize {
+        // Offsets have wrapped by now; nothing else about them is worth saying.
+        return Err(BatchError::TooLong { column, bytes });
+    }
+    even(column, rows + 1, texts.offsets.len())?;
+    let ends = (texts.offsets.first(), texts.offsets.last());
+    if ends != (Some(&0), Some(&(bytes as i32))) || !texts.offsets.is_sorted() {
+        return Err(BatchError::Torn(column));
+    }
+    Ok(())
+}
+
+/// One value a row, made of the row's run and its place in that run.
+fn per_run<T>(runs: &[SourceRun], count: usize, value: impl Fn(&SourceRun, u64) -> T) -> Vec<T> {
+    let mut values = Vec::with_capacity(count);
+    for run in runs {
+        values.extend((0..u64::from(run.rows)).map(|i| value(run, i)));
+    }
+    values
+}
+
+fn text_buffers(texts: &mut Texts) -> (OffsetBuffer<i32>, Buffer) {
+    let Texts { values, offsets } = std::mem::replace(texts, Texts::new());
+    (OffsetBuffer::new(ScalarBuffer::from(offsets)), Buffer::from_vec(values))
+}
+
+/// Moves the memory back; `array`, the other owner, is let go first.
+fn reclaim_texts(parts: (OffsetBuffer<i32>, Buffer, Option<NullBuffer>), array: ArrayRef, texts: &mut Texts) {
+    let (offsets, values, _) = parts;
+    drop(array);
+    texts.values = values.into_vec().unwrap_or_default();
+    texts.offsets = offsets.into_inner().into_inner().into_vec().unwrap_or_default();
+    if texts.offsets.is_empty() {
+        texts.offsets.push(0);
+    }
+}
+
+fn differing(words: &mut Vec<u64>, count: usize) -> Option<NullBuffer> {
+    let mut words = std::mem::take(words);
+    words.resize(count.div_ceil(64), 0);
+    // Arrow counts bits by bytes; on a little-endian machine this does nothing.
+    words.iter_mut().for_each(|word| *word = word.to_le());
+    Some(NullBuffer::new(BooleanBuffer::new(Buffer::from_vec(words), 0, count)))
+}
+
+fn keys(keys: Vec<KeyBytes>) -> Result<ArrayRef, BatchError> {
+    let bytes = Buffer::from_vec(keys.into_flattened());
+    Ok(Arc::new(FixedSizeBinaryArray::try_new(KEY_LEN, bytes, None)?))
+}
+
+/// Bits of the rows with a fault.
+fn faulty(faults: &[(u32, Fault)], count: usize) -> BooleanBuffer {
+    let mut bytes = vec![0u8; count.div_ceil(8)];
+    for (row, _) in faults {
+        bytes[*row as usize / 8] |= 1 << (row % 8);
+    }
+    BooleanBuffer::new(Buffer::from_vec(bytes), 0, count)
+}
+
+fn sparse<T: Copy + Default>(
+    faults: &[(u32, Fault)],
+    count: usize,
+    value: impl Fn(&Fault) -> T,
+) -> (Vec<T>, NullBuffer) {
+    let mut values = vec![T::default(); count];
+    for (row, fault) in faults {
+        values[*row as usize] = value(fault);
+    }
+    (values, NullBuffer::new(faulty(faults, count)))
+}
+
+fn words(
+    faults: &[(u32, Fault)],
+    count: usize,
+    names: &ArrayRef,
+    name: impl Fn(&Fault) -> i8,
+) -> Result<ArrayRef, BatchError> {
+    let (values, nulls) = sparse(faults, count, name);
+    let array = DictionaryArray::try_new(Int8Array::new(ScalarBuffer::from(values), Some(nulls)), names.clone())?;
+    debug_assert!(matches!(array.data_type(), DataType::Dictionary(..)));
+    Ok(Arc::new(array))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(texts: &[&str]) -> Rows {
+        let mut rows = Rows::new(0);
+        for text in texts {
+            rows.uri.values.extend_from_slice(text.as_bytes());
+            rows.uri.end();
+            rows.input.end();
+            rows.key.push([7; 16]);
+            rows.flags.push(0);
+            rows.offset.push(9);
+        }
+        rows
+    }
+
+    fn builder() -> BatchBuilder {
+        BatchBuilder::new(Columns::default(), &[], &[], &["a".to_string()])
+    }
+
+    const RUN: SourceRun = SourceRun { source: 0, first_record: 5, rows: 2 };
+
+    #[test]
+    fn vectors_move_and_come_back() {
+        let mut rows = rows(&["http://a/", "http://b/"]);
+        let place = rows.uri.values.as_ptr();
+        let builder = builder();
+        let batch = builder.build(&mut rows, &[RUN]).unwrap();
+        assert_eq!(batch.column_by_name("uri").unwrap().as_string::<i32>().values().as_ptr(), place);
+        builder.reclaim(batch, &mut rows);
+        assert_eq!((rows.uri.values.as_ptr(), rows.len(), rows.uri.len()), (place, 0, 0));
+        assert!(rows.offset.capacity() >= 2 && rows.flags.capacity() >= 2 && rows.input.is_empty());
+    }
+
+    #[test]
+    fn rows_that_do_not_fit_together_are_refused() {
+        let build = |change: fn(&mut Rows), run: SourceRun| {
+            let mut rows = rows(&["http://a/", "http://b/"]);
+            change(&mut rows);
+            builder().build(&mut rows, &[run]).unwrap_err().to_string()
+        };
+        assert_eq!(build(|_| {}, SourceRun { rows: 3, ..RUN }), "column source has 3 entries where there are 2 rows");
+        assert_eq!(build(|_| {}, SourceRun { source: 1, ..RUN }), "source 1 is not in the list of sources");
+        assert_eq!(build(|rows| rows.uri.offsets[1] = 99, RUN), "column uri points outside itself");
+        assert!(build(|rows| rows.uri.values[0] = 0xFF, RUN).contains("UTF-8"));
+        let fault = |row| (row, Fault::new(FaultKind::Port, Component::Port, 3));
+        assert_eq!(fault(2).0, 2);
+        let torn = build(|rows| rows.faults.push((2, Fault::new(FaultKind::Port, Component::Port, 3))), RUN);
+        assert_eq!(torn, "column fault points outside itself");
+    }
+}

@@ -1,0 +1,133 @@
+//! `canon`: a job from its flags to its exit status. In: flags. Out: the output, a summary on stderr, the report.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::canon_args::{CanonArgs, Job};
+use super::drive::{self, Counters, Ran};
+use super::progress::Bar;
+use super::report::{Report, peak_memory};
+use super::{exit, say, summary};
+use crate::output::{self, Finished, Output, OutputError, OutputOptions};
+
+/// Why a job ended without its output.
+enum Failure {
+    Input(String),
+    Output(OutputError),
+    Internal(String),
+}
+
+impl From<OutputError> for Failure {
+    fn from(error: OutputError) -> Failure {
+        Failure::Output(error)
+    }
+}
+
+pub(super) fn run(args: &CanonArgs) -> u8 {
+    let job = match args.job() {
+        Ok(job) => job,
+        Err(message) => {
+            say(&format!("{message}\nFor more, try 'irikey canon --help'."));
+            return exit::USAGE;
+        }
+    };
+    match perform(&job) {
+        Ok(report) => close(&job, &report),
+        Err(Failure::Output(OutputError::ClosedPipe)) => exit::SUCCESS,
+        Err(Failure::Output(error)) => fail(&error.to_string(), exit::OUTPUT),
+        Err(Failure::Input(message)) => fail(&message, exit::INPUT),
+        Err(Failure::Internal(message)) => {
+            fail(&format!("internal error: {message}; please report it"), exit::INTERNAL)
+        }
+    }
+}
+
+fn fail(message: &str, status: u8) -> u8 {
+    say(message);
+    status
+}
+
+/// Everything up to the output's final name.
+fn perform(job: &Job) -> Result<Report, Failure> {
+    let begun = Instant::now();
+    let sources = drive::sources(job).map_err(Failure::Input)?;
+    let (encoder, mut output) = output::create(&job.destination, output_options(job, &sources.names))?;
+    let counters = Arc::new(Counters::default());
+    let counted = counters.clone();
+    let bar = Bar::start(job.progress, sources.total, move || counted.sample());
+    let ran = drive::run(job, &sources, &encoder, &mut output, &counters);
+    drop(bar);
+    let ran = ran?;
+    let finished = finish(output, &ran)?;
+    Ok(Report {
+        sources: sources.names,
+        tally: ran.tally,
+        distinct: ran.distinct,
+        distinct_is_exact: ran.distinct_is_exact,
+        input_bytes: ran.input_bytes,
+        elapsed: begun.elapsed(),
+        peak_memory: peak_memory(),
+        threads: job.threads,
+        policy: job.policy.describe(),
+        output_format: job.format.name(),
+        output: Some(finished),
+        errors: ran.errors,
+    })
+}
+
+fn output_options(job: &Job, sources: &[String]) -> OutputOptions {
+    OutputOptions {
+        format: job.format,
+        compression: job.compression,
+        columns: job.columns.clone(),
+        more_keys: job.policy.more_keys.clone(),
+        metadata: output::metadata(&job.policy, sources.len()),
+        sources: sources.to_vec(),
+    }
+}
+
+/// Gives the output its name, but only if no record was lost or counted twice.
+fn finish(output: Output, ran: &Ran) -> Result<Finished, Failure> {
+    let tally = &ran.tally;
+    if !tally.is_balanced() || output.rows() != tally.rows {
+        let (unchanged, changed, faulty) = (tally.unchanged, tally.changed, tally.faulty);
+        let counts = format!("{unchanged} unchanged, {changed} changed, {faulty} faulty");
+        let (rows, written) = (tally.rows, output.rows());
+        output.abort()?;
+        return Err(Failure::Internal(format!("{rows} records, of them {counts}, gave {written} rows")));
+    }
+    Ok(output.finish()?)
+}
+
+/// Tells what the run came to; gives the exit status.
+fn close(job: &Job, report: &Report) -> u8 {
+    for error in &report.errors {
+        say(&format!("{}: {}", error.source, error.message));
+    }
+    if !job.quiet {
+        eprint_all(&summary(report));
+    }
+    if let Some(path) = &job.report
+        && let Err(error) = write_report(path, report)
+    {
+        return fail(
+            &format!("{}: cannot write the report: {error}; the output is whole", path.display()),
+            exit::OUTPUT,
+        );
+    }
+    match report {
+        Report { errors, .. } if !errors.is_empty() => exit::INPUT,
+        Report { tally, .. } if job.fail_on_fault && tally.faulty > 0 => exit::FAULTS,
+        _ => exit::SUCCESS,
+    }
+}
+
+fn write_report(path: &Path, report: &Report) -> std::io::Result<()> {
+    std::fs::write(path, format!("{:#}\n", report.to_json()))
+}
+
+/// On stderr, whoever listens.
+fn eprint_all(text: &str) {
+    let _ = std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes());
+}

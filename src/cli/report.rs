@@ -1,0 +1,135 @@
+//! What a run came to: the numbers that the summary shows and `--report` writes as JSON.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use crate::canon::Tally;
+use crate::iri::{Changes, FaultKind, Flags};
+use crate::output::Finished;
+
+/// An input that could not be read wholly.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputFailure {
+    /// The source, as it was named.
+    pub source: String,
+    /// Where and why, and what was still written; without the source.
+    pub message: String,
+}
+
+/// The numbers of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Names of the sources, in order.
+    pub sources: Vec<String>,
+    /// What became of the records.
+    pub tally: Tally,
+    /// How many different keys there are.
+    pub distinct: u64,
+    /// `distinct` was counted, not estimated.
+    pub distinct_is_exact: bool,
+    /// Bytes of input, after decompression.
+    pub input_bytes: u64,
+    /// From the first byte read to the output's final name.
+    pub elapsed: Duration,
+    /// Most memory that was resident at one time, mapped input included; bytes.
+    pub peak_memory: Option<u64>,
+    /// Worker threads.
+    pub threads: usize,
+    /// What the rows depended on: [`crate::canon::Policy::describe`].
+    pub policy: Vec<(&'static str, String)>,
+    /// The name of the output's format.
+    pub output_format: &'static str,
+    /// The output.
+    pub output: Option<Finished>,
+    /// Inputs that could not be read wholly.
+    pub errors: Vec<InputFailure>,
+}
+
+impl Report {
+    /// Records a second.
+    pub fn records_per_second(&self) -> f64 {
+        self.tally.rows as f64 / self.elapsed.as_secs_f64().max(1e-9)
+    }
+
+    /// Bytes of input a second.
+    pub fn bytes_per_second(&self) -> f64 {
+        self.input_bytes as f64 / self.elapsed.as_secs_f64().max(1e-9)
+    }
+
+    /// As JSON, every count in it, also those that are 0.
+    pub fn to_json(&self) -> Value {
+        let tally = &self.tally;
+        json!({
+            "irikey": env!("CARGO_PKG_VERSION"),
+            "inputs": self.sources,
+            "records": tally.rows,
+            "unchanged": tally.unchanged,
+            "changed": tally.changed,
+            "changes": counts(Changes::ALL.iter().map(|(_, name, _)| *name), &tally.changes),
+            "faulty": tally.faulty,
+            "faults": counts(FaultKind::ALL.into_iter().map(FaultKind::name), &tally.faults),
+            "flags": counts(Flags::ALL.iter().map(|(_, name, _)| *name), &tally.flags),
+            "distinct_keys": self.distinct,
+            "distinct_keys_exact": self.distinct_is_exact,
+            "input_bytes": self.input_bytes,
+            "seconds": self.elapsed.as_secs_f64(),
+            "records_per_second": self.records_per_second(),
+            "input_bytes_per_second": self.bytes_per_second(),
+            "peak_memory_bytes": self.peak_memory,
+            "threads": self.threads,
+            "policy": self.policy.iter().map(|(name, value)| (name.to_string(), json!(value))).collect::<Map<_, _>>(),
+            "output": self.output.as_ref().map(|output| json!({
+                "path": output.path.as_ref().map(|path| path.display().to_string()),
+                "format": self.output_format,
+                "bytes": output.bytes,
+                "rows": output.rows,
+                "parts": output.parts,
+            })),
+            "errors": self.errors.iter().map(|error| json!({
+                "source": error.source,
+                "message": error.message,
+            })).collect::<Vec<_>>(),
+        })
+    }
+}
+
+fn counts<'a>(names: impl Iterator<Item = &'a str>, counts: &[u64]) -> Map<String, Value> {
+    names.zip(counts).map(|(name, count)| (name.to_string(), json!(count))).collect()
+}
+
+/// Most memory that this process has had resident, in bytes; where the system tells.
+pub(super) fn peak_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_names_every_count() {
+        let mut report = Report { distinct: 3, sources: vec!["a.txt".to_string()], ..Report::default() };
+        report.tally.rows = 4;
+        report.tally.faulty = 4;
+        report.tally.faults[FaultKind::Port as usize] = 4;
+        report.errors.push(InputFailure { source: "a.txt".to_string(), message: "ends early".to_string() });
+        let json = report.to_json();
+        assert_eq!(
+            (&json["records"], &json["faults"]["port"], &json["faults"]["empty"]),
+            (&json!(4), &json!(4), &json!(0))
+        );
+        assert_eq!(json["changes"].as_object().unwrap().len(), Changes::ALL.len());
+        assert_eq!(json["errors"][0]["source"], "a.txt");
+        assert!(json["output"].is_null());
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn memory_is_told() {
+        assert!(peak_memory().unwrap() > 100_000);
+    }
+}

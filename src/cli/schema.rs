@@ -1,0 +1,95 @@
+//! `schema`: the columns with type, null and meaning; flags, changes, fault kinds and metadata names. For a person,
+//! or with `--json` for a program.
+
+use std::fmt::Write;
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::batch::{COLUMNS, Column};
+use crate::canon::Policy;
+use crate::iri::{Changes, FaultKind, Flags};
+use crate::output;
+
+/// Flags of `schema`.
+#[derive(Debug, Args)]
+pub(super) struct SchemaArgs {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &SchemaArgs) -> u8 {
+    let text = if args.json { format!("{:#}\n", to_json()) } else { to_text() };
+    super::print(&text)
+}
+
+fn metadata_names() -> Vec<String> {
+    output::metadata(&Policy::default(), 0).into_iter().map(|(name, _)| name).collect()
+}
+
+fn to_json() -> Value {
+    let column = |column: &Column| {
+        json!({
+            "name": column.name,
+            "type": column.kind.data_type().to_string(),
+            "nullable": column.nullable,
+            "default": column.is_default,
+            "meaning": column.meaning,
+        })
+    };
+    let bits = |bits: Vec<(u32, &str, &str)>| -> Vec<Value> {
+        bits.into_iter().map(|(bit, name, meaning)| json!({"bit": bit, "name": name, "meaning": meaning})).collect()
+    };
+    json!({
+        "columns": COLUMNS.iter().map(column).collect::<Vec<_>>(),
+        "flags": bits(Flags::ALL.iter().map(|(bit, name, meaning)| (bit.0, *name, *meaning)).collect()),
+        "changes": bits(Changes::ALL.iter().map(|(bit, name, meaning)| (bit.0, *name, *meaning)).collect()),
+        "faults": FaultKind::ALL.map(|kind| json!({"name": kind.name(), "meaning": kind.meaning()})),
+        "metadata": metadata_names(),
+    })
+}
+
+fn to_text() -> String {
+    let mut text = String::from("Columns (those with * are written only on request: --columns, --key)\n");
+    // Writing to a string does not fail.
+    for column in COLUMNS {
+        let name = format!("{}{}", column.name, if column.is_default { "" } else { "*" });
+        let null = if column.nullable { "null" } else { "" };
+        let kind = column.kind.data_type().to_string();
+        let _ = writeln!(text, "  {name:16} {kind:23} {null:4}  {}", column.meaning);
+    }
+    text.push_str("\nBits of the column flags\n");
+    for (bit, name, meaning) in Flags::ALL {
+        let _ = writeln!(text, "  {:>6} {name:16} {meaning}", bit.0);
+    }
+    text.push_str("\nValues of the column fault\n");
+    for kind in FaultKind::ALL {
+        let _ = writeln!(text, "  {:16} {}", kind.name(), kind.meaning());
+    }
+    text.push_str("\nChanges that the summary and the report count\n");
+    for (_, name, meaning) in Changes::ALL {
+        let _ = writeln!(text, "  {name:16} {meaning}");
+    }
+    text.push_str("\nMetadata of Parquet and Arrow files\n");
+    for name in metadata_names() {
+        let _ = writeln!(text, "  {name}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_is_named() {
+        let (text, json) = (to_text(), to_json());
+        for column in COLUMNS {
+            assert!(text.contains(column.meaning));
+        }
+        assert_eq!(json["columns"].as_array().unwrap().len(), COLUMNS.len());
+        assert_eq!(json["flags"][1]["bit"], 2);
+        assert!(text.contains("irikey.key_version") && text.contains("irikey.sources"));
+    }
+}

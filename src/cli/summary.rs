@@ -1,0 +1,136 @@
+//! A [`Report`] in, an aligned table for a person out.
+
+use std::fmt::Write;
+
+use super::report::Report;
+use crate::iri::{Changes, FaultKind, Flags};
+
+/// The closing summary: one line of totals, then a table of what happened; counts of 0 are left out.
+pub fn summary(report: &Report) -> String {
+    let tally = &report.tally;
+    let mut rows = vec![Line::new(0, "records", tally.rows), Line::new(1, "unchanged", tally.unchanged)];
+    rows.push(Line::new(1, "changed", tally.changed));
+    rows.extend(lines(Changes::ALL.iter().map(|(_, name, _)| *name), &tally.changes));
+    rows.push(Line::new(1, "faulty", tally.faulty));
+    rows.extend(lines(FaultKind::ALL.into_iter().map(FaultKind::name), &tally.faults));
+    if tally.flags.iter().any(|count| *count > 0) {
+        rows.push(Line { count: None, ..Line::new(0, "flags", 0) });
+        rows.extend(lines(Flags::ALL.iter().map(|(_, name, _)| *name), &tally.flags));
+    }
+    let distinct = if report.distinct_is_exact { "distinct keys" } else { "distinct keys, about" };
+    rows.push(Line::new(0, distinct, report.distinct));
+    let mut text = table(&rows, tally.rows);
+    text.push_str(&speed(report));
+    text
+}
+
+struct Line {
+    depth: usize,
+    label: String,
+    count: Option<u64>,
+}
+
+impl Line {
+    fn new(depth: usize, label: &str, count: u64) -> Line {
+        Line { depth, label: label.to_string(), count: Some(count) }
+    }
+}
+
+fn lines<'a>(names: impl Iterator<Item = &'a str>, counts: &[u64]) -> impl Iterator<Item = Line> {
+    names.zip(counts).filter(|(_, count)| **count > 0).map(|(name, count)| Line::new(2, name, *count))
+}
+
+fn table(lines: &[Line], all: u64) -> String {
+    let labels = lines.iter().map(|line| line.depth * 2 + line.label.len()).max().unwrap_or(0);
+    let numbers = lines.iter().map(|line| thousands(line.count.unwrap_or(0)).len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for line in lines {
+        let label = format!("{}{}", "  ".repeat(line.depth), line.label);
+        // Writing to a string does not fail.
+        let _ = match line.count {
+            None => writeln!(text, "{label}"),
+            Some(count) if all == 0 => writeln!(text, "{label:labels$}  {:>numbers$}", thousands(count)),
+            Some(count) => {
+                let share = count as f64 * 100.0 / all as f64;
+                writeln!(text, "{label:labels$}  {:>numbers$}  {share:5.1} %", thousands(count))
+            }
+        };
+    }
+    text
+}
+
+fn speed(report: &Report) -> String {
+    let megabytes = |bytes: f64| format!("{:.1} MB", bytes / 1e6);
+    let mut text = format!(
+        "{} in {:.2} s with {} thread{}: {} lines/s, {}/s",
+        megabytes(report.input_bytes as f64),
+        report.elapsed.as_secs_f64(),
+        report.threads,
+        if report.threads == 1 { "" } else { "s" },
+        thousands(report.records_per_second() as u64),
+        megabytes(report.bytes_per_second()),
+    );
+    if let Some(peak) = report.peak_memory {
+        text.push_str(&format!("; peak memory {}", megabytes(peak as f64)));
+    }
+    if let Some((output, path)) = report.output.as_ref().and_then(|output| Some((output, output.path.as_ref()?))) {
+        text.push_str(&format!("\n{}: {}", path.display(), megabytes(output.bytes as f64)));
+    }
+    text.push('\n');
+    text
+}
+
+/// `1234567` as `1,234,567`.
+pub(super) fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn thousands_are_apart() {
+        let cases =
+            [(0, "0"), (999, "999"), (1000, "1,000"), (1234567, "1,234,567"), (u64::MAX, "18,446,744,073,709,551,615")];
+        for (number, text) in cases {
+            assert_eq!(thousands(number), text);
+        }
+    }
+
+    #[test]
+    fn the_table_is_aligned() {
+        let mut report = Report { distinct: 900, elapsed: Duration::from_secs(2), threads: 2, ..Report::default() };
+        report.input_bytes = 3_000_000;
+        report.tally.rows = 2000;
+        report.tally.unchanged = 1500;
+        report.tally.changed = 490;
+        report.tally.changes[1] = 490;
+        report.tally.faulty = 10;
+        report.tally.faults[FaultKind::Port as usize] = 10;
+        report.tally.flags[1] = 8;
+        let expected = "\
+records               2,000  100.0 %
+  unchanged           1,500   75.0 %
+  changed               490   24.5 %
+    case                490   24.5 %
+  faulty                 10    0.5 %
+    port                 10    0.5 %
+flags
+    excluded              8    0.4 %
+distinct keys, about    900   45.0 %
+3.0 MB in 2.00 s with 2 threads: 1,000 lines/s, 1.5 MB/s
+";
+        assert_eq!(summary(&report), expected);
+    }
+}

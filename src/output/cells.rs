@@ -1,0 +1,133 @@
+//! One column of a batch, read a row at a time: as raw bytes for CSV, as JSON for JSON lines.
+
+use std::io::Write;
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, BinaryArray, DictionaryArray, FixedSizeBinaryArray, StringArray, UInt32Array, UInt64Array,
+};
+use arrow::datatypes::{ArrowDictionaryKeyType, Int8Type, Int32Type, UInt32Type, UInt64Type};
+
+use crate::batch::ColumnKind;
+use crate::iri::Flags;
+
+/// A column's array, of the type that its kind has.
+pub(super) enum Cells<'a> {
+    Name(&'a DictionaryArray<Int32Type>),
+    Word(&'a DictionaryArray<Int8Type>),
+    Text(&'a StringArray),
+    Bytes(&'a BinaryArray),
+    Key(&'a FixedSizeBinaryArray),
+    Count(&'a UInt64Array),
+    SmallCount(&'a UInt32Array),
+    Bits(&'a UInt32Array),
+}
+
+impl<'a> Cells<'a> {
+    /// # Panics
+    /// When the array is not of the kind's type; the batch builder makes it so.
+    pub(super) fn of(kind: ColumnKind, array: &'a ArrayRef) -> Cells<'a> {
+        match kind {
+            ColumnKind::Name => Cells::Name(array.as_dictionary()),
+            ColumnKind::Word => Cells::Word(array.as_dictionary()),
+            ColumnKind::Text => Cells::Text(array.as_string()),
+            ColumnKind::Bytes => Cells::Bytes(array.as_binary()),
+            ColumnKind::Key => Cells::Key(array.as_fixed_size_binary()),
+            ColumnKind::Count => Cells::Count(array.as_primitive::<UInt64Type>()),
+            ColumnKind::SmallCount => Cells::SmallCount(array.as_primitive::<UInt32Type>()),
+            ColumnKind::Bits => Cells::Bits(array.as_primitive::<UInt32Type>()),
+        }
+    }
+
+    fn is_null(&self, row: usize) -> bool {
+        match self {
+            Cells::Name(array) => array.is_null(row),
+            Cells::Word(array) => array.is_null(row),
+            Cells::Text(array) => array.is_null(row),
+            Cells::Bytes(array) => array.is_null(row),
+            Cells::Key(array) => array.is_null(row),
+            Cells::Count(array) => array.is_null(row),
+            Cells::SmallCount(array) | Cells::Bits(array) => array.is_null(row),
+        }
+    }
+
+    /// The bytes of a cell; none when it is null. `scratch` is where those are made that do not lie there already.
+    pub(super) fn raw<'b>(&'b self, row: usize, scratch: &'b mut Vec<u8>) -> &'b [u8] {
+        scratch.clear();
+        if self.is_null(row) {
+            return scratch;
+        }
+        match self {
+            Cells::Name(array) => return name(array, row).as_bytes(),
+            Cells::Word(array) => return name(array, row).as_bytes(),
+            Cells::Text(array) => return array.value(row).as_bytes(),
+            Cells::Bytes(array) => return array.value(row),
+            Cells::Key(array) => write_hex(array.value(row), scratch),
+            Cells::Count(array) => write_number(array.value(row), scratch),
+            Cells::SmallCount(array) | Cells::Bits(array) => write_number(array.value(row).into(), scratch),
+        }
+        scratch
+    }
+
+    /// Appends a cell as a JSON value: keys in hexadecimal, flags as their names, bytes that are not UTF-8 as
+    /// `{"hex": "..."}`.
+    pub(super) fn write_json(&self, row: usize, out: &mut Vec<u8>) {
+        if self.is_null(row) {
+            return out.extend_from_slice(b"null");
+        }
+        match self {
+            Cells::Name(array) => write_json_text(name(array, row), out),
+            Cells::Word(array) => write_json_text(name(array, row), out),
+            Cells::Text(array) => write_json_text(array.value(row), out),
+            Cells::Bytes(array) => write_json_bytes(array.value(row), out),
+            Cells::Key(array) => {
+                out.push(b'"');
+                write_hex(array.value(row), out);
+                out.push(b'"');
+            }
+            Cells::Count(array) => write_number(array.value(row), out),
+            Cells::SmallCount(array) => write_number(array.value(row).into(), out),
+            Cells::Bits(array) => write_json_flags(Flags(array.value(row)), out),
+        }
+    }
+}
+
+fn name<K: ArrowDictionaryKeyType>(array: &DictionaryArray<K>, row: usize) -> &str {
+    array.key(row).map_or("", |key| array.values().as_string::<i32>().value(key))
+}
+
+fn write_number(number: u64, out: &mut Vec<u8>) {
+    // Writing to memory does not fail.
+    let _ = write!(out, "{number}");
+}
+
+fn write_hex(bytes: &[u8], out: &mut Vec<u8>) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    out.extend(bytes.iter().flat_map(|byte| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]));
+}
+
+pub(super) fn write_json_text(text: &str, out: &mut Vec<u8>) {
+    // Neither memory nor a string gives serde_json a reason to fail.
+    let _ = serde_json::to_writer(out, text);
+}
+
+fn write_json_bytes(bytes: &[u8], out: &mut Vec<u8>) {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => write_json_text(text, out),
+        Err(_) => {
+            out.extend_from_slice(b"{\"hex\":\"");
+            write_hex(bytes, out);
+            out.extend_from_slice(b"\"}");
+        }
+    }
+}
+
+fn write_json_flags(flags: Flags, out: &mut Vec<u8>) {
+    out.push(b'[');
+    for (i, name) in flags.names().enumerate() {
+        if i > 0 {
+            out.push(b',');
+        }
+        write_json_text(name, out);
+    }
+    out.push(b']');
+}

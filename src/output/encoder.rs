@@ -1,0 +1,82 @@
+//! Rows in, parts out: everything about an output that costs time, so that workers do it side by side.
+
+use arrow::array::RecordBatch;
+use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowRowGroupWriterFactory};
+
+use super::{OutputError, lines, row_group};
+use crate::batch::{BatchBuilder, SourceRun};
+use crate::canon::Rows;
+
+/// Turns rows into parts of one output; shared by workers.
+pub struct Encoder {
+    pub(super) builder: BatchBuilder,
+    pub(super) recipe: Recipe,
+}
+
+/// What a part is made of.
+pub(super) enum Recipe {
+    Parquet(ArrowRowGroupWriterFactory),
+    Batch,
+    Csv,
+    JsonLines,
+    Text,
+}
+
+/// Rows encoded for one output, to be appended in order.
+pub struct Part {
+    pub(super) body: Body,
+    rows: u64,
+}
+
+pub(super) enum Body {
+    Nothing,
+    RowGroup(Vec<ArrowColumnChunk>),
+    Batch(RecordBatch),
+    Bytes(Vec<u8>),
+}
+
+impl Part {
+    /// How many rows it holds.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// How many bytes of memory it holds, so that a queue of parts can be bounded.
+    pub fn memory_len(&self) -> usize {
+        match &self.body {
+            Body::Nothing => 0,
+            Body::RowGroup(chunks) => chunks.iter().map(|chunk| chunk.close().bytes_written as usize).sum(),
+            Body::Batch(batch) => batch.get_array_memory_size(),
+            Body::Bytes(bytes) => bytes.capacity(),
+        }
+    }
+}
+
+impl Encoder {
+    /// Encodes `rows`, which came from `runs` in this order. Afterwards `rows` is empty, tally included, and keeps
+    /// what memory can be kept. Each call that has rows makes one row group, record batch or run of lines.
+    ///
+    /// # Errors
+    /// The rows make no batch, or the format refuses them; nothing about files.
+    pub fn encode(&self, rows: &mut Rows, runs: &[SourceRun]) -> Result<Part, OutputError> {
+        let count = rows.len() as u64;
+        let body = if rows.is_empty() { Body::Nothing } else { self.body(rows, runs)? };
+        rows.clear();
+        Ok(Part { body, rows: count })
+    }
+
+    fn body(&self, rows: &mut Rows, runs: &[SourceRun]) -> Result<Body, OutputError> {
+        if matches!(self.recipe, Recipe::Text) {
+            return Ok(Body::Bytes(lines::text(&rows.uri)));
+        }
+        let batch = self.builder.build(rows, runs)?;
+        let body = match &self.recipe {
+            Recipe::Parquet(factory) => Body::RowGroup(row_group::encode(factory, &batch)?),
+            Recipe::Csv => Body::Bytes(lines::csv(self.builder.columns(), &batch)),
+            Recipe::JsonLines => Body::Bytes(lines::json(self.builder.columns(), &batch)),
+            Recipe::Batch | Recipe::Text => return Ok(Body::Batch(batch)),
+        };
+        self.builder.reclaim(batch, rows);
+        Ok(body)
+    }
+}

@@ -1,0 +1,65 @@
+//! A batch in, lines out: CSV, JSON lines, or the bare URIs. The lines of a part end with a line end, so parts
+//! stand one after the other.
+
+use arrow::array::RecordBatch;
+
+use super::cells::{Cells, write_json_text};
+use crate::batch::Columns;
+use crate::canon::Texts;
+
+/// One URI a line; an empty line where the row has none.
+pub(super) fn text(uris: &Texts) -> Vec<u8> {
+    let mut out = Vec::with_capacity(uris.values.len() + uris.len());
+    for i in 0..uris.len() {
+        out.extend_from_slice(uris.get(i));
+        out.push(b'\n');
+    }
+    out
+}
+
+/// The first line of a CSV file.
+pub(super) fn csv_header(columns: &Columns) -> Vec<u8> {
+    let mut out = columns.names().collect::<Vec<_>>().join(",").into_bytes();
+    out.push(b'\n');
+    out
+}
+
+/// CSV by RFC 4180 but for its line end, `LF`: fields are quoted where they have to be, nulls are empty.
+pub(super) fn csv(columns: &Columns, batch: &RecordBatch) -> Vec<u8> {
+    let cells = cells(columns, batch);
+    let mut writer = csv::Writer::from_writer(Vec::with_capacity(batch.get_array_memory_size()));
+    let mut scratch = Vec::new();
+    for row in 0..batch.num_rows() {
+        for column in &cells {
+            // The writer fails where its sink does, and memory does not.
+            let _ = writer.write_field(column.raw(row, &mut scratch));
+        }
+        let _ = writer.write_record(None::<&[u8]>);
+    }
+    writer.into_inner().unwrap_or_default()
+}
+
+/// One JSON object a line, every column in it, nulls written.
+pub(super) fn json(columns: &Columns, batch: &RecordBatch) -> Vec<u8> {
+    let cells = cells(columns, batch);
+    let mut names = Vec::with_capacity(cells.len());
+    for (i, name) in columns.names().enumerate() {
+        let mut lead = vec![if i == 0 { b'{' } else { b',' }];
+        write_json_text(name, &mut lead);
+        lead.push(b':');
+        names.push(lead);
+    }
+    let mut out = Vec::with_capacity(batch.get_array_memory_size() * 2);
+    for row in 0..batch.num_rows() {
+        for (name, column) in names.iter().zip(&cells) {
+            out.extend_from_slice(name);
+            column.write_json(row, &mut out);
+        }
+        out.extend_from_slice(b"}\n");
+    }
+    out
+}
+
+fn cells<'a>(columns: &Columns, batch: &'a RecordBatch) -> Vec<Cells<'a>> {
+    columns.iter().zip(batch.columns()).map(|(column, array)| Cells::of(column.kind, array)).collect()
+}

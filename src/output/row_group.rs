@@ -1,0 +1,98 @@
+//! A batch in, the encoded columns of one row group out; and the settings of each column.
+//!
+//! Keys are random: neither dictionary, nor codec, nor statistics could gain anything on them. Statistics of texts
+//! cost more than the pruning they allow in files that are not sorted.
+
+use arrow::array::RecordBatch;
+use parquet::arrow::arrow_writer::{
+    ArrowColumnChunk, ArrowRowGroupWriterFactory, ArrowWriter, ArrowWriterOptions, compute_leaves,
+};
+use parquet::basic::{Compression as Codec, Encoding};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::ColumnPath;
+
+use super::error::Cause;
+use super::sink::Sink;
+use super::{Compression, OutputError};
+use crate::batch::{BatchBuilder, Column, ColumnKind};
+
+/// Opens a Parquet file on `sink`, and what workers need to encode row groups for it.
+pub(super) fn open(
+    sink: Sink,
+    builder: &BatchBuilder,
+    compression: Compression,
+    metadata: Vec<(String, String)>,
+) -> Result<(SerializedFileWriter<Sink>, ArrowRowGroupWriterFactory), ParquetError> {
+    let options = ArrowWriterOptions::new().with_properties(properties(builder, compression, metadata));
+    ArrowWriter::try_new_with_options(sink, builder.schema().clone(), options)?.into_serialized_writer()
+}
+
+fn properties(builder: &BatchBuilder, compression: Compression, metadata: Vec<(String, String)>) -> WriterProperties {
+    let pairs = metadata.into_iter().map(|(key, value)| KeyValue::new(key, value)).collect();
+    let properties = WriterProperties::builder()
+        .set_created_by(concat!("irikey version ", env!("CARGO_PKG_VERSION")).to_string())
+        .set_compression(compression.codec())
+        .set_key_value_metadata(Some(pairs));
+    builder.columns().iter().fold(properties, settings).build()
+}
+
+/// What each kind of column is encoded with.
+fn settings(properties: WriterPropertiesBuilder, column: &Column) -> WriterPropertiesBuilder {
+    let path = || ColumnPath::from(column.name);
+    let statistics =
+        |properties: WriterPropertiesBuilder, level| properties.set_column_statistics_enabled(path(), level);
+    match column.kind {
+        ColumnKind::Key => statistics(properties, EnabledStatistics::None)
+            .set_column_encoding(path(), Encoding::PLAIN)
+            .set_column_dictionary_enabled(path(), false)
+            .set_column_compression(path(), Codec::UNCOMPRESSED),
+        ColumnKind::Text | ColumnKind::Bytes => statistics(properties, EnabledStatistics::None)
+            .set_column_encoding(path(), Encoding::PLAIN)
+            .set_column_dictionary_enabled(path(), false),
+        // Packed deltas have no redundancy left that a codec would find.
+        ColumnKind::Count => statistics(properties, EnabledStatistics::Chunk)
+            .set_column_encoding(path(), Encoding::DELTA_BINARY_PACKED)
+            .set_column_dictionary_enabled(path(), false)
+            .set_column_compression(path(), Codec::UNCOMPRESSED),
+        ColumnKind::Name | ColumnKind::Word | ColumnKind::SmallCount | ColumnKind::Bits => {
+            statistics(properties, EnabledStatistics::Chunk).set_column_dictionary_enabled(path(), true)
+        }
+    }
+}
+
+/// Encodes and compresses `batch` as one row group.
+pub(super) fn encode(
+    factory: &ArrowRowGroupWriterFactory,
+    batch: &RecordBatch,
+) -> Result<Vec<ArrowColumnChunk>, OutputError> {
+    let encoded = || -> Result<Vec<ArrowColumnChunk>, ParquetError> {
+        // The number of the row group matters only to encryption, and the writer sets the true one.
+        let writers = factory.create_column_writers(0)?;
+        let mut chunks = Vec::with_capacity(writers.len());
+        let schema = batch.schema_ref();
+        for ((mut writer, field), array) in writers.into_iter().zip(schema.fields()).zip(batch.columns()) {
+            for leaf in compute_leaves(field, array)? {
+                writer.write(&leaf)?;
+            }
+            chunks.push(writer.close()?);
+        }
+        Ok(chunks)
+    };
+    encoded().map_err(|error| Cause::from(error).into())
+}
+
+/// Appends an encoded row group.
+pub(super) fn append(
+    writer: &mut SerializedFileWriter<Sink>,
+    chunks: Vec<ArrowColumnChunk>,
+) -> Result<(), ParquetError> {
+    let mut group = writer.next_row_group()?;
+    for chunk in chunks {
+        chunk.append_to_row_group(&mut group)?;
+    }
+    group.close()?;
+    Ok(())
+}

@@ -1,0 +1,457 @@
+//! Every format gives back the rows that went in, and a failure leaves no file behind.
+#![cfg(feature = "pipeline")]
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::{DataType, Int8Type, Int32Type, UInt32Type, UInt64Type};
+use arrow::ipc::reader::{FileReader, StreamReader};
+use irikey::batch::{COLUMNS, Columns, SourceRun};
+use irikey::canon::{Policy, Rows, Rung};
+use irikey::iri::{Component, Fault, FaultKind, Flags};
+use irikey::output::{self, Compression, Destination, Format, Output, OutputError, OutputOptions};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::basic::{Compression as Codec, Encoding};
+
+/// What one row holds, as a test says it.
+struct Row {
+    input: &'static [u8],
+    uri: Option<&'static str>,
+    fault: Option<Fault>,
+    flags: Flags,
+}
+
+const BAD_PORT: Fault = Fault::new(FaultKind::Port, Component::Port, 9);
+
+/// Unchanged, changed, changed from bytes that are not UTF-8, faulty, faulty and empty.
+const ROWS: [Row; 5] = [
+    Row { input: b"http://a/", uri: Some("http://a/"), fault: None, flags: Flags::NONE },
+    Row { input: b"HTTP://b", uri: Some("http://b/"), fault: None, flags: Flags::NONE },
+    Row {
+        input: b"http://c/\xFF \"x\",y",
+        uri: Some("http://c/%FF%20%22x%22,y"),
+        fault: None,
+        flags: Flags(Flags::NOT_UTF8.0 | Flags::EXCLUDED.0),
+    },
+    Row { input: b"http://d:x/", uri: None, fault: Some(BAD_PORT), flags: Flags::NONE },
+    Row {
+        input: b"",
+        uri: None,
+        fault: Some(Fault::new(FaultKind::Empty, Component::Reference, 0)),
+        flags: Flags::NONE,
+    },
+];
+
+const RUNS: [SourceRun; 2] =
+    [SourceRun { source: 1, first_record: 7, rows: 2 }, SourceRun { source: 0, first_record: 1, rows: 3 }];
+
+fn key(i: usize, salt: u8) -> [u8; 16] {
+    std::array::from_fn(|at| (i * 16 + at) as u8 ^ salt)
+}
+
+fn rows() -> Rows {
+    let mut rows = Rows::new(1);
+    for (i, row) in ROWS.iter().enumerate() {
+        rows.uri.values.extend_from_slice(row.uri.unwrap_or_default().as_bytes());
+        rows.uri.end();
+        if rows.differs.is_empty() {
+            rows.differs.push(0);
+        }
+        if row.uri.map(str::as_bytes) != Some(row.input) {
+            rows.differs[0] |= 1 << i;
+            rows.input.values.extend_from_slice(row.input);
+        }
+        rows.input.end();
+        rows.key.push(key(i, 0));
+        rows.more_keys[0].push(key(i, 0xFF));
+        rows.flags.push(row.flags.0);
+        rows.offset.push(i as u64 * 1000);
+        rows.faults.extend(row.fault.map(|fault| (i as u32, fault)));
+    }
+    rows
+}
+
+/// Every column but the keys of rungs that the rows lack.
+fn all_columns() -> Columns {
+    Columns::named(COLUMNS.iter().map(|column| column.name).filter(|name| !["key_syntax", "key_scheme"].contains(name)))
+        .unwrap()
+}
+
+fn options(format: Format) -> OutputOptions {
+    OutputOptions {
+        format,
+        compression: Compression::default(),
+        columns: all_columns(),
+        more_keys: vec![Rung::Simple],
+        metadata: output::metadata(&Policy::default(), 2),
+        sources: vec!["first.txt".to_string(), "second, \"odd\".txt".to_string()],
+    }
+}
+
+fn create(path: &Path, options: OutputOptions) -> Result<(output::Encoder, Output), OutputError> {
+    output::create(&Destination::File(path.to_path_buf()), options)
+}
+
+/// Writes `parts` times the same rows; gives the file.
+fn write(directory: &Path, options: OutputOptions, parts: usize) -> PathBuf {
+    let path = directory.join(format!("out.{}", options.format.suffixes()[0]));
+    let (encoder, mut output) = create(&path, options).unwrap();
+    let mut rows_again = Rows::new(1);
+    for _ in 0..parts {
+        // The same memory is used again, as a worker does.
+        rows_again.clone_from(&rows());
+        let part = encoder.encode(&mut rows_again, &RUNS).unwrap();
+        assert_eq!((part.rows(), rows_again.len(), rows_again.uri.len()), (5, 0, 0));
+        assert!(part.memory_len() > 0);
+        output.append(part).unwrap();
+    }
+    let finished = output.finish().unwrap();
+    assert_eq!((finished.rows, finished.parts), (5 * parts as u64, parts as u64));
+    assert_eq!(finished.bytes, fs::metadata(&path).unwrap().len());
+    assert_eq!(finished.path.as_deref(), Some(path.as_path()));
+    assert_eq!(fs::read_dir(directory).unwrap().count(), 1, "nothing but the output is left");
+    path
+}
+
+/// The batch is [`ROWS`] from [`RUNS`], in every column.
+fn check(batch: &RecordBatch) {
+    assert_eq!(batch.num_rows(), ROWS.len());
+    assert_eq!(
+        batch.schema().fields().iter().map(|field| field.name().as_str()).collect::<Vec<_>>(),
+        all_columns().names().collect::<Vec<_>>()
+    );
+    let column = |name| batch.column_by_name(name).unwrap();
+    let names = |array: &dyn Array, i: usize| -> Option<String> {
+        let (keys, values): (Option<usize>, _) = match array.data_type() {
+            DataType::Dictionary(keys, _) if **keys == DataType::Int8 => {
+                let array = array.as_dictionary::<Int8Type>();
+                (array.key(i), array.values().clone())
+            }
+            _ => {
+                let array = array.as_dictionary::<Int32Type>();
+                (array.key(i), array.values().clone())
+            }
+        };
+        keys.map(|key| values.as_string::<i32>().value(key).to_string())
+    };
+    for (i, row) in ROWS.iter().enumerate() {
+        let source = if i < 2 { "second, \"odd\".txt" } else { "first.txt" };
+        assert_eq!(names(column("source"), i).as_deref(), Some(source));
+        assert_eq!(column("record").as_primitive::<UInt64Type>().value(i), [7, 8, 1, 2, 3][i]);
+        assert_eq!(column("offset").as_primitive::<UInt64Type>().value(i), i as u64 * 1000);
+        let uris = column("uri").as_string::<i32>();
+        assert_eq!(uris.is_valid(i).then(|| uris.value(i)), row.uri);
+        let inputs = column("input").as_binary::<i32>();
+        let differs = row.uri.map(str::as_bytes) != Some(row.input);
+        assert_eq!(inputs.is_valid(i).then(|| inputs.value(i)), differs.then_some(row.input));
+        assert_eq!(column("key").as_fixed_size_binary().value(i), key(i, 0));
+        assert_eq!(column("key_simple").as_fixed_size_binary().value(i), key(i, 0xFF));
+        assert_eq!(names(column("fault"), i).as_deref(), row.fault.map(|fault| fault.kind.name()));
+        assert_eq!(names(column("fault_component"), i).as_deref(), row.fault.map(|fault| fault.component.name()));
+        let ats = column("fault_at").as_primitive::<UInt32Type>();
+        assert_eq!(ats.is_valid(i).then(|| ats.value(i)), row.fault.map(|fault| fault.at));
+        assert_eq!(column("flags").as_primitive::<UInt32Type>().value(i), row.flags.0);
+    }
+}
+
+fn check_metadata<'a>(get: impl Fn(&str) -> Option<&'a str>) {
+    assert_eq!(get("irikey.version"), Some(env!("CARGO_PKG_VERSION")));
+    assert_eq!(get("irikey.sources"), Some("2"));
+    for (name, value) in Policy::default().describe() {
+        assert_eq!(get(&format!("irikey.{name}")), Some(value.as_str()));
+    }
+}
+
+#[test]
+fn parquet_gives_back_rows_and_metadata() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = write(directory.path(), options(Format::Parquet), 3);
+    let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(&path).unwrap()).unwrap();
+    assert_eq!(reader.metadata().num_row_groups(), 3);
+    let pairs = reader.metadata().file_metadata().key_value_metadata().unwrap().clone();
+    check_metadata(|name| pairs.iter().find(|pair| pair.key == name).and_then(|pair| pair.value.as_deref()));
+    let schema = reader.schema().clone();
+    for (field, column) in schema.fields().iter().zip(all_columns().iter()) {
+        assert_eq!((field.data_type(), field.is_nullable()), (&column.kind.data_type(), column.nullable));
+    }
+    let batches: Vec<_> = reader.with_batch_size(ROWS.len()).build().unwrap().map(Result::unwrap).collect();
+    assert_eq!(batches.len(), 3);
+    batches.iter().for_each(check);
+}
+
+#[test]
+fn parquet_encodes_each_column_as_it_should() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = write(directory.path(), options(Format::Parquet), 1);
+    let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(&path).unwrap()).unwrap();
+    for column in reader.metadata().row_group(0).columns() {
+        let name = column.column_path().string();
+        let encodings: Vec<_> = column.encodings().collect();
+        let is_dictionary = encodings.contains(&Encoding::RLE_DICTIONARY);
+        let zstd = matches!(column.compression(), Codec::ZSTD(_));
+        let expected = match name.as_str() {
+            "key" | "key_simple" => (false, false, false, Encoding::PLAIN),
+            "uri" | "input" => (false, true, false, Encoding::PLAIN),
+            "record" | "offset" => (false, false, true, Encoding::DELTA_BINARY_PACKED),
+            _ => (true, true, true, Encoding::RLE_DICTIONARY),
+        };
+        assert_eq!(
+            (is_dictionary, zstd, column.statistics().is_some()),
+            (expected.0, expected.1, expected.2),
+            "{name}"
+        );
+        assert!(encodings.contains(&expected.3), "{name}: {encodings:?}");
+    }
+}
+
+#[test]
+fn parquet_compresses_as_told() {
+    let codecs = [
+        (Compression::Lz4, Codec::LZ4_RAW),
+        (Compression::Snappy, Codec::SNAPPY),
+        (Compression::None, Codec::UNCOMPRESSED),
+    ];
+    for (compression, codec) in codecs {
+        let directory = tempfile::tempdir().unwrap();
+        let path = write(directory.path(), OutputOptions { compression, ..options(Format::Parquet) }, 1);
+        let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(&path).unwrap()).unwrap();
+        let columns = reader.metadata().row_group(0).columns();
+        assert_eq!(columns.iter().find(|column| column.column_path().string() == "uri").unwrap().compression(), codec);
+        check(&reader.build().unwrap().next().unwrap().unwrap());
+    }
+}
+
+#[test]
+fn parquet_keys_span_pages() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x.parquet");
+    let columns = Columns::named(["key", "record"]).unwrap();
+    let (encoder, mut output) = create(&path, OutputOptions { columns, ..options(Format::Parquet) }).unwrap();
+    let count = 100_000;
+    let mut rows = Rows::new(1);
+    for i in 0..count {
+        rows.uri.end();
+        rows.input.end();
+        rows.key.push((i as u128).to_be_bytes());
+        rows.more_keys[0].push([0; 16]);
+        rows.flags.push(0);
+        rows.offset.push(0);
+    }
+    let run = SourceRun { source: 0, first_record: 1, rows: count };
+    output.append(encoder.encode(&mut rows, &[run]).unwrap()).unwrap();
+    output.finish().unwrap();
+    let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(&path).unwrap()).unwrap();
+    let mut next = 0u128;
+    for batch in reader.build().unwrap() {
+        for key in batch.unwrap().column(0).as_fixed_size_binary().iter() {
+            assert_eq!(key, Some(&next.to_be_bytes()[..]));
+            next += 1;
+        }
+    }
+    assert_eq!(next, u128::from(count));
+}
+
+#[test]
+fn arrow_file_and_stream_give_back_rows_and_metadata() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = write(directory.path(), options(Format::Arrow), 2);
+    let reader = FileReader::try_new(File::open(path).unwrap(), None).unwrap();
+    let schema = reader.schema();
+    check_metadata(|name| schema.metadata().get(name).map(String::as_str));
+    assert_eq!(reader.map(|batch| check(&batch.unwrap())).count(), 2);
+
+    let directory = tempfile::tempdir().unwrap();
+    let path = write(directory.path(), options(Format::ArrowStream), 2);
+    let reader = StreamReader::try_new(File::open(path).unwrap(), None).unwrap();
+    let schema = reader.schema();
+    check_metadata(|name| schema.metadata().get(name).map(String::as_str));
+    assert_eq!(reader.map(|batch| check(&batch.unwrap())).count(), 2);
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[test]
+fn csv_gives_back_rows() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = write(directory.path(), options(Format::Csv), 2);
+    let mut reader = csv::Reader::from_path(path).unwrap();
+    let header: Vec<_> = reader.headers().unwrap().iter().map(str::to_string).collect();
+    assert_eq!(header, all_columns().names().collect::<Vec<_>>());
+    let mut count = 0;
+    for (i, record) in reader.byte_records().enumerate() {
+        let (record, i) = (record.unwrap(), i % ROWS.len());
+        let row = &ROWS[i];
+        let field = |name: &str| &record[header.iter().position(|column| column == name).unwrap()];
+        let differs = row.uri.map(str::as_bytes) != Some(row.input);
+        assert_eq!(field("input"), if differs { row.input } else { b"" });
+        assert_eq!(field("uri"), row.uri.unwrap_or_default().as_bytes());
+        assert_eq!(field("key"), hex(&key(i, 0)).as_bytes());
+        assert_eq!(field("fault"), row.fault.map_or("", |fault| fault.kind.name()).as_bytes());
+        assert_eq!(field("flags"), row.flags.0.to_string().as_bytes());
+        assert_eq!(field("source"), if i < 2 { &b"second, \"odd\".txt"[..] } else { b"first.txt" });
+        count += 1;
+    }
+    assert_eq!(count, 10);
+}
+
+#[test]
+fn json_lines_give_back_rows() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = write(directory.path(), options(Format::JsonLines), 2);
+    let text = fs::read_to_string(path).unwrap();
+    let objects: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(objects.len(), 10);
+    for (i, object) in objects.iter().enumerate() {
+        let i = i % ROWS.len();
+        let names: Vec<_> = object.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(names, all_columns().names().collect::<Vec<_>>());
+        assert_eq!(object["uri"].as_str(), ROWS[i].uri);
+        assert_eq!(object["key"], hex(&key(i, 0)));
+        assert_eq!(object["fault_at"].as_u64(), ROWS[i].fault.map(|fault| fault.at.into()));
+        assert_eq!(object["flags"], serde_json::json!(ROWS[i].flags.names().collect::<Vec<_>>()));
+    }
+    assert!(objects[0]["input"].is_null() && objects[0]["fault"].is_null());
+    assert_eq!(objects[1]["input"], "HTTP://b");
+    assert_eq!(objects[2]["input"]["hex"], hex(ROWS[2].input));
+}
+
+#[test]
+fn text_has_a_line_a_record() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = write(directory.path(), options(Format::Text), 2);
+    let once = "http://a/\nhttp://b/\nhttp://c/%FF%20%22x%22,y\n\n\n";
+    assert_eq!(fs::read_to_string(path).unwrap(), once.repeat(2));
+}
+
+#[test]
+fn no_rows_make_a_valid_output() {
+    for format in Format::ALL {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x");
+        let (encoder, mut output) = create(&path, options(format)).unwrap();
+        output.append(encoder.encode(&mut Rows::new(1), &[]).unwrap()).unwrap();
+        assert_eq!(output.finish().unwrap().rows, 0);
+        let file = || File::open(&path).unwrap();
+        let names = |schema: &arrow::datatypes::Schema| schema.fields().len();
+        match format {
+            Format::Parquet => {
+                let reader = ParquetRecordBatchReaderBuilder::try_new(file()).unwrap();
+                assert_eq!((reader.metadata().num_row_groups(), names(reader.schema())), (0, 11));
+            }
+            Format::Arrow => assert_eq!(names(&FileReader::try_new(file(), None).unwrap().schema()), 11),
+            Format::ArrowStream => assert_eq!(names(&StreamReader::try_new(file(), None).unwrap().schema()), 11),
+            Format::Csv => assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 1),
+            Format::JsonLines | Format::Text => assert_eq!(fs::read(&path).unwrap(), b""),
+        }
+    }
+}
+
+#[test]
+fn an_old_output_stays_until_the_new_one_is_whole() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x.txt");
+    fs::write(&path, "old").unwrap();
+    let (encoder, mut output) = create(&path, options(Format::Text)).unwrap();
+    let temporary = output.temporary_path().unwrap().to_path_buf();
+    assert!(temporary.file_name().unwrap().to_str().unwrap().starts_with(".irikey-"));
+    output.append(encoder.encode(&mut rows(), &RUNS).unwrap()).unwrap();
+    assert!(temporary.exists());
+    output.abort().unwrap();
+    assert!(!temporary.exists());
+    assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+
+    let (_, output) = create(&path, options(Format::Text)).unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+    output.finish().unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "");
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn what_is_dropped_or_refused_leaves_nothing() {
+    for format in Format::ALL {
+        let directory = tempfile::tempdir().unwrap();
+        let (encoder, mut output) = create(&directory.path().join("x"), options(format)).unwrap();
+        output.append(encoder.encode(&mut rows(), &RUNS).unwrap()).unwrap();
+        drop(output);
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0, "{format:?}");
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let (_, mut output) = create(&directory.path().join("x"), options(Format::Parquet)).unwrap();
+    let (other, _) = create(&directory.path().join("y"), options(Format::Text)).unwrap();
+    let foreign = output.append(other.encode(&mut rows(), &RUNS).unwrap());
+    assert!(matches!(foreign, Err(OutputError::ForeignPart)));
+}
+
+#[test]
+fn an_impossible_destination_says_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let refused = |path: &Path| create(path, options(Format::Csv)).err().unwrap().to_string();
+    let shown = directory.path().display();
+    let message = refused(directory.path());
+    assert_eq!(message, format!("{shown}: is a directory; name a file, for example {shown}/uris.parquet"));
+    let message = refused(&directory.path().join("no/x.csv"));
+    assert_eq!(message, format!("{shown}/no/x.csv: cannot create: {shown}/no is no directory; make it first"));
+}
+
+#[cfg(unix)]
+mod unix {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn permissions_are_those_of_an_ordinary_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = write(directory.path(), options(Format::Csv), 1);
+        let ordinary = directory.path().join("ordinary");
+        fs::write(&ordinary, "").unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode();
+        assert_eq!(mode(&path), mode(&ordinary));
+    }
+
+    #[test]
+    fn a_link_stays_and_its_target_is_replaced() {
+        let directory = tempfile::tempdir().unwrap();
+        let (target, link) = (directory.path().join("target.txt"), directory.path().join("link.txt"));
+        fs::write(&target, "old").unwrap();
+        symlink(&target, &link).unwrap();
+        create(&link, options(Format::Text)).unwrap().1.finish().unwrap();
+        assert!(link.is_symlink());
+        assert_eq!(fs::read_to_string(&target).unwrap(), "");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_full_disk_is_a_clean_error() {
+        for format in Format::ALL {
+            let written = create(Path::new("/dev/full"), options(format)).and_then(|(encoder, mut output)| {
+                output.append(encoder.encode(&mut rows(), &RUNS)?)?;
+                output.finish()
+            });
+            let message = written.unwrap_err().to_string();
+            let expected = "/dev/full: cannot write: no space left on device; what it got before is not whole";
+            assert_eq!(message, expected, "{format:?}");
+        }
+        assert!(Path::new("/dev/full").exists());
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_closed_pipe_is_told_apart() {
+        for format in Format::ALL {
+            let (reader, writer) = std::io::pipe().unwrap();
+            let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&writer));
+            let opened = create(Path::new(&path), options(format));
+            drop(reader);
+            let written = opened.and_then(|(encoder, mut output)| {
+                output.append(encoder.encode(&mut rows(), &RUNS)?)?;
+                output.finish()
+            });
+            assert!(matches!(written, Err(OutputError::ClosedPipe)), "{format:?}: {written:?}");
+        }
+    }
+}
