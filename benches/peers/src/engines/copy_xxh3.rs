@@ -1,0 +1,30 @@
+//! A floor: each line appended to an output buffer and hashed to a 128-bit key.
+
+use super::memcpy::BUFFER_LEN;
+use crate::engine::Engine;
+use crate::input::Input;
+use crate::sink::Sink;
+use std::hint::black_box;
+use xxhash_rust::xxh3::xxh3_128;
+
+/// Copies and hashes lines.
+pub struct CopyXxh3;
+
+impl Engine for CopyXxh3 {
+    const NAME: &'static str = "copy_xxh3";
+    const PACKAGE: &'static str = "";
+    const JOB: &'static str = "floor: copy the line + XXH3-128";
+
+    fn run<S: Sink>(input: &Input<'_>, sink: &mut S) {
+        let mut buffer: Vec<u8> = Vec::with_capacity(BUFFER_LEN);
+        for line in &input.lines {
+            if buffer.len() + line.bytes.len() > BUFFER_LEN {
+                buffer.clear();
+            }
+            let at = buffer.len();
+            buffer.extend_from_slice(line.bytes);
+            black_box(xxh3_128(line.bytes));
+            sink.accept(&buffer[at..]);
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! iri-string: RFC 3987 parse of an IRI, then `normalize` into a new string.
+
+use crate::engine::Engine;
+use crate::input::Input;
+use crate::sink::Sink;
+use ::iri_string::format::ToDedicatedString;
+use ::iri_string::types::IriStr;
+
+/// iri-string; what the grammar refuses is rejected, there is no lenient intake.
+pub struct IriString;
+
+impl Engine for IriString {
+    const NAME: &'static str = "iri_string";
+    const PACKAGE: &'static str = "iri-string";
+    const JOB: &'static str = "RFC 3987 parse + normalize, IRI out";
+
+    fn run<S: Sink>(input: &Input<'_>, sink: &mut S) {
+        for line in &input.lines {
+            match line.text.map(IriStr::new) {
+                Some(Ok(iri)) => sink.accept(iri.normalize().to_dedicated_string().as_str().as_bytes()),
+                _ => sink.reject(),
+            }
+        }
+    }
+}

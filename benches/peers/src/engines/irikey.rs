@@ -1,0 +1,68 @@
+//! irikey: bytes in, canonical URIs (scheme rung) and their 128-bit keys out, as a worker of the pipeline does it.
+//!
+//! Cutting lines, the UTF-8 verdict and the keys are on the clock; no peer pays for any of the three.
+
+use crate::engine::Engine;
+use crate::input::Input;
+use crate::sink::Sink;
+use ::irikey::canon::{Canonicalizer, Policy, Rows};
+use ::irikey::kernel::Bitmaps;
+use ::irikey::record::lines::Lines;
+use std::hint::black_box;
+
+/// Chunks are cut at the last line end within this many bytes.
+const CHUNK_LEN: usize = 256 << 10;
+/// Rows are handed on when their URIs take this many bytes.
+const BATCH_LEN: usize = 8 << 20;
+
+/// This library.
+pub struct Irikey;
+
+impl Engine for Irikey {
+    const NAME: &'static str = "irikey";
+    const PACKAGE: &'static str = "irikey";
+    const JOB: &'static str = "cut, RFC 3987 parse + normalise (scheme rung), URI + key out";
+
+    fn run<S: Sink>(input: &Input<'_>, sink: &mut S) {
+        let mut bitmaps = Bitmaps::default();
+        let mut lines = Lines::default();
+        let mut canonicalizer = Canonicalizer::new(&Policy::default());
+        let mut rows = Rows::new(0);
+        let mut at = 0;
+        while at < input.bytes.len() {
+            let chunk = chunk_at(input.bytes, at);
+            let records = lines.decode(chunk, at as u64, &mut bitmaps);
+            canonicalizer.append(&records, &bitmaps, &mut rows);
+            at += chunk.len();
+            if rows.uri.values.len() >= BATCH_LEN {
+                hand_on(&mut rows, sink);
+            }
+        }
+        hand_on(&mut rows, sink);
+    }
+}
+
+/// Whole lines from byte `at` on: at most `CHUNK_LEN` bytes, or one line that is longer.
+fn chunk_at(bytes: &[u8], at: usize) -> &[u8] {
+    let rest = &bytes[at..];
+    if rest.len() <= CHUNK_LEN {
+        return rest;
+    }
+    let is_end = |&b: &u8| b == b'\n';
+    let end = rest[..CHUNK_LEN].iter().rposition(is_end);
+    let end = end.or_else(|| rest[CHUNK_LEN..].iter().position(is_end).map(|end| CHUNK_LEN + end));
+    end.map_or(rest, |end| &rest[..=end])
+}
+
+fn hand_on<S: Sink>(rows: &mut Rows, sink: &mut S) {
+    let mut faults = rows.faults.iter().map(|(row, _)| *row as usize).peekable();
+    for row in 0..rows.len() {
+        if faults.next_if_eq(&row).is_some() {
+            sink.reject();
+        } else {
+            sink.accept(rows.uri.get(row));
+        }
+    }
+    black_box(&rows.key);
+    rows.clear();
+}

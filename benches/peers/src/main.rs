@@ -1,0 +1,110 @@
+//! irikey and its peers over the same bytes: one line file in, one table out.
+//!
+//! ```text
+//! file -> Input (bytes + lines) -> each engine states (accepted, rejected, digest)
+//!                               -> rounds, interleaved: A B C ... A B C ... -> table (median [min-max])
+//! ```
+//! Single-threaded. It refuses to time an engine that does not answer every line.
+
+mod engine;
+mod engines;
+mod input;
+mod sink;
+mod table;
+
+use engine::Contestant;
+use input::Input;
+use sink::Statement;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+const USAGE: &str = "usage: irikey-peers FILE [--rounds N] [--engines NAME,NAME...]";
+
+struct Job {
+    path: PathBuf,
+    rounds: usize,
+    contestants: Vec<Contestant>,
+}
+
+fn main() -> ExitCode {
+    match job(std::env::args().skip(1)).and_then(|job| run(&job)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("irikey-peers: {message}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn job(mut args: impl Iterator<Item = String>) -> Result<Job, String> {
+    let mut path = None;
+    let mut rounds = 7;
+    let mut contestants = engines::ALL.to_vec();
+    while let Some(arg) = args.next() {
+        let mut value = || args.next().ok_or_else(|| format!("{arg}: a value is missing / {USAGE}"));
+        match arg.as_str() {
+            "--rounds" => rounds = count(&value()?)?,
+            "--engines" => contestants = value()?.split(',').map(named).collect::<Result<_, _>>()?,
+            _ if arg.starts_with('-') || path.is_some() => return Err(format!("{arg}: not understood / {USAGE}")),
+            _ => path = Some(PathBuf::from(&arg)),
+        }
+    }
+    Ok(Job { path: path.ok_or(USAGE)?, rounds, contestants })
+}
+
+fn count(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|&n| n > 0).ok_or_else(|| format!("--rounds {text}: a number from 1 on is wanted"))
+}
+
+fn named(name: &str) -> Result<Contestant, String> {
+    let names = || engines::ALL.map(|contestant| contestant.name).join(", ");
+    let found = engines::ALL.into_iter().find(|contestant| contestant.name == name);
+    found.ok_or_else(|| format!("--engines: {name:?} is none of {}", names()))
+}
+
+fn run(job: &Job) -> Result<(), String> {
+    let bytes = input::read(&job.path)?;
+    let input = Input::new(&bytes);
+    let lines = input.lines.len();
+    let not_utf8 = input.lines.iter().filter(|line| line.text.is_none()).count();
+    println!(
+        "{lines} lines, {} bytes, mean {:.1} bytes a line with its end; {not_utf8} not UTF-8; {} rounds, interleaved\n",
+        bytes.len(),
+        bytes.len() as f64 / lines as f64,
+        job.rounds,
+    );
+    let statements = state(&job.contestants, &input)?;
+    let rounds = time(job, &input);
+    let results = job.contestants.iter().zip(statements).zip(rounds);
+    let results: Vec<_> = results.map(|((&c, statement), rounds)| table::Result::new(c, statement, rounds)).collect();
+    print!("{}", table::markdown(&input, &results));
+    Ok(())
+}
+
+/// Every engine says what it does with the job, and has answered every line of it.
+fn state(contestants: &[Contestant], input: &Input<'_>) -> Result<Vec<Statement>, String> {
+    let mut statements = Vec::new();
+    for contestant in contestants {
+        let statement = (contestant.state)(input);
+        let (accepted, rejected) = (statement.accepted, statement.rejected);
+        eprintln!("{}: accepted {accepted}, rejected {rejected}, digest {:016x}", contestant.name, statement.digest());
+        if accepted + rejected != input.lines.len() {
+            return Err(format!("{}: {} answers to {} lines", contestant.name, accepted + rejected, input.lines.len()));
+        }
+        statements.push(statement);
+    }
+    Ok(statements)
+}
+
+/// Times of each engine, in the order of the contestants.
+fn time(job: &Job, input: &Input<'_>) -> Vec<Vec<Duration>> {
+    let mut times = vec![Vec::with_capacity(job.rounds); job.contestants.len()];
+    for round in 1..=job.rounds {
+        for (contestant, times) in job.contestants.iter().zip(&mut times) {
+            times.push((contestant.time)(input));
+        }
+        eprintln!("round {round} of {}", job.rounds);
+    }
+    times
+}
