@@ -7,6 +7,8 @@ mod oracle;
 mod cases;
 #[path = "core/engine.rs"]
 mod engine;
+#[path = "core/generated.rs"]
+mod generated;
 #[path = "core/generators.rs"]
 mod generators;
 #[path = "core/properties.rs"]

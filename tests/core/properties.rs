@@ -1,16 +1,27 @@
 //! What must hold of every engine for every input. In: an engine and generated references. Out: a counter-example.
 //!
-//! Each property is a function over `&dyn Engine`; the tests at the end run it on every engine, and [`agree`] holds
-//! each of them to the oracle.
+//! Each property is a function over `&dyn Engine`, so that generated tests and fuzz targets ask the same questions;
+//! [`agree`] holds an engine to the oracle.
 
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
-use crate::engine::{Base, Engine, KINDS, Kind, Oracle, RUNGS, Rung, engines};
-use crate::generators;
+use crate::engine::{Base, Engine, KINDS, Kind, RUNGS, Rung};
 use crate::oracle::{components, grammar};
 
-type Verdict = Result<(), TestCaseError>;
+/// A counter-example is an error that shows it.
+pub type Verdict = Result<(), TestCaseError>;
+
+/// Everything that must hold of one reference.
+pub fn of_one_reference(engine: &dyn Engine, input: &[u8]) -> Verdict {
+    every_rung_is_idempotent(engine, input)?;
+    a_rung_refines_the_lower_ones(engine, input)?;
+    output_is_a_uri(engine, input)?;
+    output_keeps_its_components(engine, input)?;
+    strict_is_lenient_or_nothing(engine, input)?;
+    start_symbols_nest(engine, input)?;
+    mapping_is_idempotent(engine, input)
+}
 
 /// A rung's text is its own text on that rung, and never refused.
 pub fn every_rung_is_idempotent(engine: &dyn Engine, input: &[u8]) -> Verdict {
@@ -207,48 +218,4 @@ pub fn agree_on_targets(oracle: &dyn Engine, engine: &dyn Engine, base: &str, re
     }
     prop_assert_eq!(oracle.remove_dot_segments(reference), engine.remove_dot_segments(reference), "{:?}", reference);
     Ok(())
-}
-
-// Eight times the usual number of cases; PROPTEST_CASES scales it.
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 8 * ProptestConfig::default().cases, failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
-    fn properties_of_one_reference(input in generators::reference()) {
-        for engine in engines() {
-            every_rung_is_idempotent(engine, &input)?;
-            a_rung_refines_the_lower_ones(engine, &input)?;
-            output_is_a_uri(engine, &input)?;
-            output_keeps_its_components(engine, &input)?;
-            strict_is_lenient_or_nothing(engine, &input)?;
-            start_symbols_nest(engine, &input)?;
-            mapping_is_idempotent(engine, &input)?;
-            agree(&Oracle, engine, &input)?;
-        }
-    }
-
-    #[test]
-    fn properties_of_two_spellings(pair in generators::syntax_pair()) {
-        for engine in engines() {
-            spellings_are_equal(engine, &pair)?;
-            equal_below_is_equal_above(engine, &pair)?;
-            agree(&Oracle, engine, &pair.1)?;
-        }
-    }
-
-    #[test]
-    fn properties_of_base_and_reference(base in generators::text_reference(), reference in generators::text_reference()) {
-        for engine in engines() {
-            a_target_is_an_iri(engine, &base, &reference)?;
-            dots_equal_a_stack(engine, &components::split(&reference).path)?;
-            agree_on_targets(&Oracle, engine, &base, &reference)?;
-        }
-    }
-
-    #[test]
-    fn references_that_share_little(left in generators::soup(), right in generators::soup()) {
-        for engine in engines() {
-            equal_below_is_equal_above(engine, &(left.clone(), right.clone()))?;
-        }
-    }
 }

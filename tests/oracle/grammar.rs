@@ -310,14 +310,14 @@ fn ipv4address(text: &str) -> bool {
 ///           / "25" %x30-35        ; 250-255
 /// ```
 fn dec_octet(text: &str) -> bool {
-    match text.as_bytes() {
-        [b'0'..=b'9'] => true,
-        [b'1'..=b'9', b'0'..=b'9'] => true,
-        [b'1', b'0'..=b'9', b'0'..=b'9'] => true,
-        [b'2', b'0'..=b'4', b'0'..=b'9'] => true,
-        [b'2', b'5', b'0'..=b'5'] => true,
-        _ => false,
-    }
+    matches!(
+        text.as_bytes(),
+        [b'0'..=b'9']
+            | [b'1'..=b'9', b'0'..=b'9']
+            | [b'1', b'0'..=b'9', b'0'..=b'9']
+            | [b'2', b'0'..=b'4', b'0'..=b'9']
+            | [b'2', b'5', b'0'..=b'5']
+    )
 }
 
 /// `pct-encoded = "%" HEXDIG HEXDIG`

@@ -5,6 +5,7 @@
 
 use super::components::{self, Components};
 use super::grammar;
+use super::scheme_rules::host_to_ascii;
 
 /// Section 3.1, step 2, for one octet: "Convert the octet to %HH, where HH is the hexadecimal notation of the octet
 /// value [...] uppercase letters".
@@ -48,9 +49,8 @@ pub fn to_uri_ascii(input: &[u8], lenient: bool) -> Option<String> {
     let split = components::split(text);
     let authority = split.authority.as_deref().map(|authority| {
         let mut parts = components::split_authority(authority);
-        if let Some(ascii) = super::scheme_rules::host_to_ascii(parts.host.as_bytes()).filter(|_| !parts.host.is_ascii()) {
-            parts.host = ascii;
-        }
+        let ascii = host_to_ascii(parts.host.as_bytes()).filter(|_| !parts.host.is_ascii());
+        parts.host = ascii.unwrap_or(parts.host);
         components::recompose_authority(&parts)
     });
     to_uri(components::recompose(&Components { authority, ..split }).as_bytes(), lenient)

@@ -67,10 +67,12 @@ fn idn_rule(scheme: &str, parts: &mut Authority) {
     let is_dns = default_port(scheme).is_some();
     let is_literal = parts.host.starts_with('[');
     let may_be_idn = parts.host.contains('%') || parts.host.split('.').any(|label| label.starts_with("xn--"));
-    if is_dns && !is_literal && may_be_idn {
-        if let Some(ascii) = host_to_ascii(&percent_decode(&parts.host)) {
-            parts.host = ascii;
-        }
+    if is_dns
+        && !is_literal
+        && may_be_idn
+        && let Some(ascii) = host_to_ascii(&percent_decode(&parts.host))
+    {
+        parts.host = ascii;
     }
 }
 
