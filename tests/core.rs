@@ -1,0 +1,15 @@
+//! The pure rooms against the RFCs: cases as data, and properties over generated references. In: `data/cases`,
+//! generators. Out: passes or misses, for every engine that `core/engine.rs` lists.
+
+mod oracle;
+
+#[path = "core/cases.rs"]
+mod cases;
+#[path = "core/engine.rs"]
+mod engine;
+#[path = "core/generated.rs"]
+mod generated;
+#[path = "core/generators.rs"]
+mod generators;
+#[path = "core/properties.rs"]
+mod properties;

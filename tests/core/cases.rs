@@ -1,0 +1,118 @@
+//! Cases as data. In: `data/cases/*.jsonl`. Out: a failure that names every case an engine misses.
+//!
+//! A line is an object: `id`, `op`, `input` or `input_hex`, `expect` (text, true or false, null for "refused"), `why`;
+//! and by op `base`. The number of cases is asserted, so that a lost one fails.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::engine::{Base, Engine, Kind, Rung, engines};
+use crate::oracle::grammar;
+
+/// Files of cases and how many each holds.
+const FILES: [(&str, usize); 8] = [
+    ("grammar.jsonl", 159),
+    ("resolve.jsonl", 84),
+    ("dots.jsonl", 37),
+    ("to_uri.jsonl", 32),
+    ("syntax.jsonl", 158),
+    ("scheme.jsonl", 174),
+    ("strict.jsonl", 31),
+    ("simple.jsonl", 5),
+];
+
+/// One line of a file.
+pub struct Case {
+    pub id: String,
+    pub op: String,
+    pub input: Vec<u8>,
+    pub base: String,
+    pub expect: Value,
+}
+
+/// The cases of one file of `data/cases`.
+fn read(file: &str) -> Vec<Case> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/cases").join(file);
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    text.lines().map(|line| case(file, line)).collect()
+}
+
+fn case(file: &str, line: &str) -> Case {
+    let value: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{file}: {error}: {line}"));
+    let text = |field: &str| value.get(field).and_then(Value::as_str).map(str::to_string);
+    let needed = |field: &str| text(field).unwrap_or_else(|| panic!("{file}: no {field}: {line}"));
+    needed("why");
+    Case {
+        id: needed("id"),
+        op: needed("op"),
+        input: text("input_hex").map_or_else(|| needed("input").into_bytes(), |hex| bytes(&hex)),
+        base: text("base").unwrap_or_default(),
+        expect: value.get("expect").unwrap_or_else(|| panic!("{file}: no expect: {line}")).clone(),
+    }
+}
+
+fn bytes(hex: &str) -> Vec<u8> {
+    let digits: Vec<u8> = hex.chars().map(|c| c.to_digit(16).expect("a hexadecimal digit") as u8).collect();
+    digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()
+}
+
+/// All cases of all files, for the generators to mutate.
+pub fn all() -> Vec<Case> {
+    FILES.iter().flat_map(|(file, _)| read(file)).collect()
+}
+
+fn answer(engine: &dyn Engine, case: &Case) -> Value {
+    let input = case.input.as_slice();
+    let text = || std::str::from_utf8(input).unwrap_or_else(|_| panic!("{}: {} takes text", case.id, case.op));
+    match case.op.as_str() {
+        "validate_iri" => engine.validate(Kind::Iri, input).into(),
+        "validate_iri_reference" => engine.validate(Kind::IriReference, input).into(),
+        "validate_uri" => engine.validate(Kind::Uri, input).into(),
+        "validate_uri_reference" => engine.validate(Kind::UriReference, input).into(),
+        // The oracle's alone: no engine offers it.
+        "validate_absolute_iri" => grammar::is_absolute_iri(text()).into(),
+        "resolve" => engine.resolve(&case.base, text(), Base::Normalised).into(),
+        "resolve_literal" => engine.resolve(&case.base, text(), Base::Literal).into(),
+        "remove_dot_segments" => engine.remove_dot_segments(text()).into(),
+        "to_uri" => engine.to_uri(input, false).into(),
+        "to_uri_lenient" => engine.to_uri(input, true).into(),
+        "to_uri_ascii" => engine.to_uri_ascii(input, false).into(),
+        "simple" => engine.normalize(input, Rung::Simple, false).into(),
+        "syntax" => engine.normalize(input, Rung::Syntax, false).into(),
+        "scheme" => engine.normalize(input, Rung::Scheme, false).into(),
+        "strict" => engine.normalize(input, Rung::Scheme, true).into(),
+        op => panic!("{}: no such op: {op}", case.id),
+    }
+}
+
+#[test]
+fn every_engine_answers_every_case() {
+    let mut misses = Vec::new();
+    for engine in engines() {
+        for case in all() {
+            let got = answer(engine, &case);
+            if got != case.expect {
+                let input = String::from_utf8_lossy(&case.input);
+                misses.push(format!("{} {}: {input:?} expect {} got {got}", engine.name(), case.id, case.expect));
+            }
+        }
+    }
+    assert!(misses.is_empty(), "{} misses:\n{}", misses.len(), misses.join("\n"));
+}
+
+#[test]
+fn no_case_is_lost() {
+    let mut ids = BTreeSet::new();
+    for (file, count) in FILES {
+        let cases = read(file);
+        assert_eq!(cases.len(), count, "{file}: cases were added or lost; say so in FILES");
+        for case in cases {
+            assert!(ids.insert(case.id.clone()), "{file}: two cases are called {}", case.id);
+        }
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/cases");
+    let found = std::fs::read_dir(folder).expect("data/cases").count();
+    assert_eq!(found, FILES.len(), "a file of data/cases that no test reads");
+}
