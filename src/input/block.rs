@@ -134,6 +134,13 @@ impl Block {
     pub fn mapped(mapping: &Arc<Mapping>, range: Range<usize>) -> Block {
         Block { bytes: Bytes::Mapped(Arc::clone(mapping)), range }
     }
+
+    /// Done with: memory goes back to the pool, mapped pages out of this process.
+    pub fn release(self) {
+        if let Bytes::Mapped(mapping) = &self.bytes {
+            mapping.release(self.range.clone());
+        }
+    }
 }
 
 impl From<Vec<u8>> for Block {

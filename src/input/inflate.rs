@@ -250,7 +250,7 @@ mod tests {
     }
 
     fn text() -> Vec<u8> {
-        (0..400u32).flat_map(|i| format!("http://example.org/{}\n", i.wrapping_mul(0x9e37_79b9)).into_bytes()).collect()
+        (0..120u32).flat_map(|i| format!("http://example.org/{}\n", i.wrapping_mul(0x9e37_79b9)).into_bytes()).collect()
     }
 
     #[test]

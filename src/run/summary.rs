@@ -120,6 +120,8 @@ pub fn summarize<E>(
     };
     let input_errors = stopped.into_iter().map(input_error).collect();
     let (distinct_keys, is_distinct_exact) = distinct.count();
+    // An estimate may be a little more than all there are.
+    let distinct_keys = distinct_keys.min(appended);
     let memory = memory::peaks();
     let rows = appended;
     Ok(Summary { records, rows, tally, source_records, input_errors, distinct_keys, is_distinct_exact, memory })

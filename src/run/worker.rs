@@ -63,6 +63,7 @@ impl Worker {
                 records += self.chunk(&rest[..len], piece.offset + at as u64, progress)?;
                 at += len;
             }
+            piece.block.release();
             if records > 0 {
                 self.runs.push(SourceRun { source: piece.source, first_record: 0, rows: records });
             }

@@ -39,3 +39,17 @@ fn files_directories_lists_and_standard_input() {
     assert!(matches!(list(&[format!("@{}", empty.display())]), Err(ListError::EmptyList(_))));
     assert!(matches!(list(&[format!("@{}", path("missing"))]), Err(ListError::List { .. })));
 }
+
+#[cfg(unix)]
+#[test]
+fn a_named_pipe_is_read_and_not_tried_beforehand() {
+    use crate::collect::{options, run};
+    let root = tempfile::tempdir().unwrap();
+    let pipe = root.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let sources = list(&[&pipe]).unwrap();
+    assert_eq!(sources.total_len(), None);
+    let writer = std::thread::spawn(move || fs::write(pipe, "http://a/\n".repeat(50_000)).unwrap());
+    assert_eq!(run(sources, &options(2, 10_000, 1000)).rows.len(), 50_000);
+    writer.join().unwrap();
+}

@@ -1,7 +1,7 @@
 //! A regular file in, its bytes as memory out. One of two places with `unsafe` (the other is the kernels).
 //!
 //! The hazard of a mapped file is that others may write to it. If it shrinks, touching what is gone raises SIGBUS:
-//! [`signal`] turns that into a message and exit status 4. If its bytes change under us, we see some mixture of old and
+//! `signal.rs` turns that into a message and exit status 4. If its bytes change under us, we see some mixture of old and
 //! new bytes: no length or offset is ever taken from file bytes without a check, and the bytes are never taken for
 //! UTF-8 without validation of the copy in use.
 
@@ -13,7 +13,7 @@ pub use signal::{EXIT_INPUT, forget, remove_on_signal};
 
 use memmap2::Mmap;
 use std::fs::File;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::path::Path;
 
 /// A mapped file, watched for SIGBUS while it lives.
@@ -44,6 +44,29 @@ impl Mapping {
             let _ = path;
             Some(Mapping { map })
         }
+    }
+}
+
+impl Mapping {
+    /// The bytes of `range` have been read and will hardly be read again: their pages may leave this process's
+    /// resident memory, which would otherwise grow to the length of the file.
+    pub fn release(&self, range: Range<usize>) {
+        #[cfg(unix)]
+        {
+            // Whole pages only; a larger unit than the page serves as well.
+            const PAGE_LEN: usize = 64 << 10;
+            let (start, end) = (range.start.next_multiple_of(PAGE_LEN), range.end.min(self.map.len()));
+            let end = end - end % PAGE_LEN;
+            if start < end {
+                // SAFETY: MADV_DONTNEED on a shared, read-only mapping of a file changes no byte: the pages are read
+                // from the file again if they are touched, so slices of the map stay valid. The range lies within
+                // the map.
+                let _ =
+                    unsafe { self.map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, start, end - start) };
+            }
+        }
+        #[cfg(not(unix))]
+        let _ = range;
     }
 }
 
