@@ -7,6 +7,7 @@
 //! Each decoder owns the rule where its records end, and what it does with its format's defects.
 
 use crate::iri::Fault;
+use crate::kernel::Bitmaps;
 
 /// Where a field stands in [`Records::text`], in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,4 +50,61 @@ pub struct Records<'a> {
     pub faults: &'a [(u32, Fault)],
 }
 
+pub mod boundary;
+pub mod csv;
 pub mod lines;
+
+/// How records are written.
+#[derive(Clone, Debug, Default)]
+pub enum Format {
+    /// One URL a line.
+    #[default]
+    Lines,
+    /// Fields between delimiters.
+    Csv(csv::CsvOptions),
+}
+
+impl Format {
+    /// What hides the end of a record, if anything does.
+    pub fn quoting(&self) -> Option<boundary::Quoting> {
+        match self {
+            Format::Lines => None,
+            Format::Csv(options) => Some(options.quoting()),
+        }
+    }
+}
+
+/// The decoder of a format.
+#[derive(Debug)]
+pub enum Decoder {
+    /// Of lines.
+    Lines(lines::Lines),
+    /// Of CSV and TSV.
+    Csv(csv::Csv),
+}
+
+impl Decoder {
+    /// A decoder of `format`.
+    pub fn new(format: &Format) -> Decoder {
+        match format {
+            Format::Lines => Decoder::Lines(lines::Lines::default()),
+            Format::Csv(options) => Decoder::Csv(csv::Csv::new(options)),
+        }
+    }
+
+    /// The chunks that follow have their fields in these columns; lines have none.
+    pub fn set_columns(&mut self, columns: csv::Columns) {
+        if let Decoder::Csv(csv) = self {
+            csv.set_columns(columns);
+        }
+    }
+
+    /// The records of `chunk`, which holds whole ones and begins at byte `offset` of its source; `bitmaps` describe
+    /// their text afterwards.
+    pub fn decode<'a>(&'a mut self, chunk: &'a [u8], offset: u64, bitmaps: &mut Bitmaps) -> Records<'a> {
+        match self {
+            Decoder::Lines(lines) => lines.decode(chunk, offset, bitmaps),
+            Decoder::Csv(csv) => csv.decode(chunk, offset, bitmaps),
+        }
+    }
+}

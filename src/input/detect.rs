@@ -1,0 +1,104 @@
+//! What a source is, by its first bytes: compression, byte-order marks, and formats that hold no lines. Names and
+//! suffixes are not asked: they lie.
+
+/// How many bytes [`packing`] and [`content`] want to see, if the source has as many.
+pub const LOOK_LEN: usize = 16;
+
+/// How the bytes of a source are packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Packing {
+    /// As they are.
+    Plain,
+    /// RFC 1952: one or more members.
+    Gzip,
+    /// RFC 8878: one or more frames, skippable ones among them.
+    Zstd,
+}
+
+/// The packing of a source that begins with `head`.
+///
+/// ```
+/// use irikey::input::detect::{Packing, packing};
+/// assert_eq!(packing(&[0x1f, 0x8b, 8, 0]), Packing::Gzip);
+/// assert_eq!(packing(b"http://example.org/x.gz"), Packing::Plain);
+/// ```
+pub fn packing(head: &[u8]) -> Packing {
+    match head {
+        [0x1f, 0x8b, ..] => Packing::Gzip,
+        // Magic number of a frame, little-endian 0xFD2FB528; and 0x184D2A50 to 0x184D2A5F of a skippable one.
+        [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Packing::Zstd,
+        _ => Packing::Plain,
+    }
+}
+
+/// What unpacked bytes begin with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Records, after this many bytes of byte-order mark (0 or 3).
+    Records(usize),
+    /// Text in an encoding that lines cannot be found in: its name.
+    Encoding(&'static str),
+    /// A format that is not text: its name.
+    Binary(&'static str),
+}
+
+/// Beginnings of files that people hand over by mistake. Only such as no line of text begins with.
+const BINARY: [(&[u8], &str); 9] = [
+    (b"\x1f\x8b\x08", "gzip within gzip or zstd"),
+    (b"\x28\xb5\x2f\xfd", "zstd within gzip or zstd"),
+    (b"\xfd7zXZ\0", "xz"),
+    (b"\x04\x22\x4d\x18", "lz4"),
+    (b"PK\x03\x04", "zip"),
+    (b"PAR1\x15", "Parquet"),
+    (b"ARROW1\0\0", "Arrow IPC"),
+    (b"\x89PNG\r\n", "PNG"),
+    (b"SQLite format 3\0", "SQLite"),
+];
+
+/// What unpacked bytes that begin with `head` hold.
+///
+/// ```
+/// use irikey::input::detect::{Content, content};
+/// assert_eq!(content(b"\xEF\xBB\xBFhttp://example.org/"), Content::Records(3));
+/// assert_eq!(content(b"\xFF\xFEh\0t\0"), Content::Encoding("UTF-16 (little-endian)"));
+/// ```
+pub fn content(head: &[u8]) -> Content {
+    match head {
+        [0xef, 0xbb, 0xbf, ..] => return Content::Records(3),
+        [0xff, 0xfe, 0, 0, ..] => return Content::Encoding("UTF-32 (little-endian)"),
+        [0, 0, 0xfe, 0xff, ..] => return Content::Encoding("UTF-32 (big-endian)"),
+        [0xff, 0xfe, ..] => return Content::Encoding("UTF-16 (little-endian)"),
+        [0xfe, 0xff, ..] => return Content::Encoding("UTF-16 (big-endian)"),
+        _ => (),
+    }
+    // "BZh", the level, and then the 48 bits of pi that begin a block.
+    if head.len() >= 10 && head.starts_with(b"BZh") && head[4..10] == *b"1AY&SY" {
+        return Content::Binary("bzip2");
+    }
+    match BINARY.iter().find(|(magic, _)| head.starts_with(magic)) {
+        Some((_, name)) => Content::Binary(name),
+        None => Content::Records(0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_heads_are_plain_records() {
+        for head in [&b""[..], b"\x1f", b"\x28\xb5\x2f", b"\xef\xbb", b"h", b"\xff", b"BZh9"] {
+            assert_eq!((packing(head), content(head)), (Packing::Plain, Content::Records(0)), "{head:?}");
+        }
+    }
+
+    #[test]
+    fn magic_numbers() {
+        assert_eq!(packing(b"\x28\xb5\x2f\xfd"), Packing::Zstd);
+        assert_eq!(packing(b"\x5a\x2a\x4d\x18\0\0\0\0"), Packing::Zstd);
+        assert_eq!(content(b"BZh91AY&SY\0"), Content::Binary("bzip2"));
+        assert_eq!(content(b"PK\x03\x04"), Content::Binary("zip"));
+        assert_eq!(content(b"\xff\xfe\0\0"), Content::Encoding("UTF-32 (little-endian)"));
+        assert_eq!(content(b"\xfe\xff\0h"), Content::Encoding("UTF-16 (big-endian)"));
+    }
+}

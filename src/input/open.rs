@@ -1,0 +1,107 @@
+//! A [`Source`] in, a mapping or a stream of unpacked bytes out. The only place where inputs are opened.
+
+use super::detect::{LOOK_LEN, Packing, packing};
+use super::error::Defect;
+use super::inflate::{Gunzip, Unzstd};
+use super::list::{Origin, Source};
+use super::mmap::Mapping;
+use super::read::Feed;
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+
+/// Shorter files are read: two system calls and one copy cost less than a mapping and its page faults.
+const MAPPED_LEN: u64 = 64 << 10;
+
+/// How sources are opened.
+#[derive(Clone, Copy, Debug)]
+pub struct OpenOptions {
+    /// Map regular files that are not packed; else they are read.
+    pub mmap: bool,
+}
+
+/// A source that is ready to give its bytes.
+pub enum Opened {
+    /// The whole file, as memory.
+    Mapped(Arc<Mapping>),
+    /// Bytes in order.
+    Stream(Stream),
+}
+
+/// Unpacked bytes of a source, in order.
+pub struct Stream(Kind);
+
+enum Kind {
+    Plain(Feed),
+    Gzip(Box<Gunzip>),
+    Zstd(Box<Unzstd>),
+}
+
+impl Stream {
+    fn new(mut feed: Feed) -> Result<Stream, Defect> {
+        Ok(Stream(match packing(feed.look(LOOK_LEN)?) {
+            Packing::Plain => Kind::Plain(feed),
+            Packing::Gzip => Kind::Gzip(Box::new(Gunzip::new(feed))),
+            Packing::Zstd => Kind::Zstd(Box::new(Unzstd::new(feed)?)),
+        }))
+    }
+
+    /// Fills the beginning of `into` and says how much of it; 0 is the end.
+    ///
+    /// # Errors
+    /// What ends the source early. All bytes before it were given out.
+    pub fn read(&mut self, into: &mut [u8]) -> Result<usize, Defect> {
+        match &mut self.0 {
+            Kind::Plain(feed) => feed.read(into),
+            Kind::Gzip(gunzip) => gunzip.read(into),
+            Kind::Zstd(unzstd) => unzstd.read(into),
+        }
+    }
+
+    /// Bytes taken from the file so far, packed if it is.
+    pub fn taken(&self) -> u64 {
+        match &self.0 {
+            Kind::Plain(feed) => feed.taken(),
+            Kind::Gzip(gunzip) => gunzip.feed().taken(),
+            Kind::Zstd(unzstd) => unzstd.feed().taken(),
+        }
+    }
+
+    /// The file is compressed.
+    pub fn is_packed(&self) -> bool {
+        !matches!(self.0, Kind::Plain(_))
+    }
+}
+
+/// Opens a source.
+///
+/// # Errors
+/// [`Defect::Open`], or the first read's [`Defect::Read`].
+pub fn open(origin: Origin, options: OpenOptions) -> Result<Opened, Defect> {
+    let feed = match origin {
+        Origin::Stdin => Feed::new(Box::new(io::stdin())),
+        Origin::Reader(reader) => Feed::new(reader),
+        Origin::Path(path) => {
+            let file = File::open(&path).map_err(Defect::Open)?;
+            let metadata = file.metadata().map_err(Defect::Open)?;
+            if options.mmap && metadata.is_file() && metadata.len() >= MAPPED_LEN {
+                // Not every file system maps, and mappings are limited: what cannot be mapped is read.
+                if let Some(mapping) = Mapping::new(&file, &path).filter(|map| packing(map) == Packing::Plain) {
+                    return Ok(Opened::Mapped(Arc::new(mapping)));
+                }
+            }
+            Feed::new(Box::new(file))
+        }
+    };
+    Ok(Opened::Stream(Stream::new(feed)?))
+}
+
+impl Source {
+    /// Opens the source; see [`open`].
+    ///
+    /// # Errors
+    /// As [`open`].
+    pub fn open(self, options: OpenOptions) -> Result<Opened, Defect> {
+        open(self.origin, options)
+    }
+}

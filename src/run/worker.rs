@@ -1,0 +1,121 @@
+//! What one worker keeps from span to span: decoder, canonicalizer, rows. In: a span. Out: its rows, and whose they
+//! are.
+
+use super::cut::Span;
+use super::error::RunError;
+use super::options::RunOptions;
+use super::summary::{Progress, Totals};
+use crate::batch::SourceRun;
+use crate::canon::{Canonicalizer, Policy, Rows};
+use crate::kernel::Bitmaps;
+use crate::record::Decoder;
+use crate::record::boundary::Boundary;
+
+/// More text in one column of a part, bytes, is refused before Arrow's 32-bit offsets overflow.
+const MAX_TEXT_LEN: usize = 2000 << 20;
+
+/// A worker's scratch.
+pub struct Worker {
+    /// Finds the ends of chunks.
+    boundary: Boundary,
+    chunk_len: usize,
+    decoder: Decoder,
+    bitmaps: Bitmaps,
+    canonicalizer: Canonicalizer,
+    rows: Rows,
+    runs: Vec<SourceRun>,
+    totals: Totals,
+    more_keys: usize,
+}
+
+impl Worker {
+    pub fn new(options: &RunOptions, policy: &Policy) -> Worker {
+        Worker {
+            boundary: Boundary::new(options.format.quoting(), usize::MAX),
+            chunk_len: options.chunk_len,
+            decoder: Decoder::new(&options.format),
+            bitmaps: Bitmaps::default(),
+            canonicalizer: Canonicalizer::new(policy),
+            rows: Rows::new(policy.more_keys.len()),
+            runs: Vec::new(),
+            totals: Totals::default(),
+            more_keys: policy.more_keys.len(),
+        }
+    }
+
+    /// Makes the rows of a span, chunk by chunk, giving up its blocks one by one; false if stopped on the way.
+    pub fn decode<E>(
+        &mut self,
+        span: Span,
+        progress: &Progress,
+        is_stopped: impl Fn() -> bool,
+    ) -> Result<bool, RunError<E>> {
+        for piece in span.pieces {
+            self.decoder.set_columns(piece.columns);
+            let (mut at, mut records) = (0, 0);
+            while at < piece.block.len() {
+                if is_stopped() {
+                    return Ok(false);
+                }
+                let rest = &piece.block[at..];
+                // Without a limit on records there is no error, and a source's last record may have no end.
+                let len = self.boundary.clone().find(rest, self.chunk_len).ok().flatten().unwrap_or(rest.len());
+                records += self.chunk(&rest[..len], piece.offset + at as u64, progress)?;
+                at += len;
+            }
+            piece.block.release();
+            if records > 0 {
+                self.runs.push(SourceRun { source: piece.source, first_record: 0, rows: records });
+            }
+        }
+        self.totals.tally.add(&self.rows.tally);
+        self.totals.distinct.extend(&self.rows.key);
+        Ok(true)
+    }
+
+    /// Appends the rows of one chunk and says how many records it had.
+    fn chunk<E>(&mut self, chunk: &[u8], offset: u64, progress: &Progress) -> Result<u32, RunError<E>> {
+        let before = self.rows.len();
+        let records = self.decoder.decode(chunk, offset, &mut self.bitmaps);
+        let count = records.urls.len();
+        self.canonicalizer.append(&records, &self.bitmaps, &mut self.rows);
+        self.totals.records += count as u64;
+        progress.add(count as u64, (self.rows.len() - before) as u64);
+        let text_len = self.rows.uri.values.len().max(self.rows.input.values.len());
+        if text_len > MAX_TEXT_LEN {
+            return Err(RunError::TooMuchText(text_len));
+        }
+        // A span has fewer bytes than u32 can count, and a record has at least one.
+        Ok(count as u32)
+    }
+
+    /// The span's rows.
+    pub fn rows(&self) -> &Rows {
+        &self.rows
+    }
+
+    /// The span's rows and whose they are.
+    pub fn results(&mut self) -> (&mut Rows, &[SourceRun]) {
+        (&mut self.rows, &self.runs)
+    }
+
+    /// Whose they are, to be numbered.
+    pub fn runs_mut(&mut self) -> &mut [SourceRun] {
+        &mut self.runs
+    }
+
+    /// The span is done; its memory stays.
+    pub fn clear(&mut self) {
+        self.runs.clear();
+        self.rows.clear();
+        if self.rows.uri.offsets.is_empty() || self.rows.input.offsets.is_empty() {
+            // `encode` took the memory and left vectors without their first 0.
+            self.rows = Rows::new(self.more_keys);
+        }
+    }
+
+    /// What it counted in all.
+    pub fn into_totals(self) -> Totals {
+        self.totals
+    }
+}

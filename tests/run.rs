@@ -1,0 +1,16 @@
+//! The run room from sources to parts: the same rows however the work is done, whatever is wrong with the input.
+
+#![cfg(feature = "pipeline")]
+
+#[path = "run/collect.rs"]
+mod collect;
+#[path = "run/csv.rs"]
+mod csv;
+#[path = "run/damage.rs"]
+mod damage;
+#[path = "run/invariance.rs"]
+mod invariance;
+#[path = "run/lists.rs"]
+mod lists;
+#[path = "run/signals.rs"]
+mod signals;

@@ -1,0 +1,150 @@
+//! Runs [`canon`] and keeps every row, to be compared.
+
+use irikey::batch::SourceRun;
+use irikey::canon::{Policy, Rows};
+use irikey::input::{Source, Sources};
+use irikey::run::{Progress, RunError, RunOptions, Summary, canon};
+use std::convert::Infallible;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// A row and where it came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    pub source: u32,
+    pub record: u64,
+    pub offset: u64,
+    pub uri: Vec<u8>,
+    pub input: Vec<u8>,
+    pub differs: bool,
+    pub key: [u8; 16],
+    pub flags: u32,
+    pub fault: Option<String>,
+}
+
+/// What came out: the rows, how many each part had, and the counts.
+#[derive(Debug)]
+pub struct Out {
+    pub rows: Vec<Row>,
+    pub parts: Vec<usize>,
+    pub summary: Summary,
+}
+
+fn collect(rows: &Rows, runs: &[SourceRun]) -> Vec<Row> {
+    let origins = runs.iter().flat_map(|run| (0..u64::from(run.rows)).map(|i| (run.source, run.first_record + i)));
+    let fault = |i: usize| rows.faults.iter().find(|(row, _)| *row as usize == i).map(|(_, fault)| fault.to_string());
+    let row = |(i, (source, record))| Row {
+        source,
+        record,
+        offset: rows.offset[i],
+        uri: rows.uri.get(i).to_vec(),
+        input: rows.input.get(i).to_vec(),
+        differs: rows.differs(i),
+        key: rows.key[i],
+        flags: rows.flags[i],
+        fault: fault(i),
+    };
+    let all: Vec<Row> = origins.enumerate().map(row).collect();
+    assert_eq!(all.len(), rows.len(), "the runs cover the rows");
+    all
+}
+
+/// The policy of these tests: inputs are kept, so that rows show them.
+pub fn policy() -> Policy {
+    Policy { keep_input: true, ..Policy::default() }
+}
+
+/// Runs and collects.
+pub fn try_run(sources: Sources, options: &RunOptions) -> Result<Out, RunError<Infallible>> {
+    let (mut rows, mut parts) = (Vec::new(), Vec::new());
+    let progress = Progress::new();
+    let total = sources.total_len();
+    let encode = |rows: &mut Rows, runs: &[SourceRun]| Ok(collect(rows, runs));
+    let append = |part: Vec<Row>| {
+        parts.push(part.len());
+        rows.extend(part);
+        Ok(())
+    };
+    let summary = canon(sources, options, &policy(), encode, append, &progress)?;
+    assert_eq!(summary.records, rows.len() as u64);
+    assert_eq!((summary.rows, summary.tally.rows), (summary.records, summary.records));
+    assert_eq!((progress.records(), progress.rows()), (summary.records, summary.rows));
+    assert_eq!(progress.total(), total);
+    if let Some(total) = total.filter(|_| summary.input_errors.is_empty()) {
+        assert_eq!(progress.read(), total);
+    }
+    Ok(Out { rows, parts, summary })
+}
+
+/// Runs and collects; the run must succeed.
+pub fn run(sources: Sources, options: &RunOptions) -> Out {
+    try_run(sources, options).unwrap()
+}
+
+/// Options for small inputs.
+pub fn options(threads: usize, row_group_len: usize, chunk_len: usize) -> RunOptions {
+    RunOptions { threads, row_group_len, chunk_len, ..RunOptions::default() }
+}
+
+/// A file of a test's own directory.
+pub fn file(directory: &tempfile::TempDir, name: &str, bytes: &[u8]) -> PathBuf {
+    let path = directory.path().join(name);
+    std::fs::write(&path, bytes).unwrap();
+    path
+}
+
+/// One file as sources.
+pub fn path(path: &Path) -> Sources {
+    Sources(vec![Source::path(path.to_path_buf()).unwrap()])
+}
+
+/// Bytes as sources that are read, `step` bytes at a time, as from a pipe.
+pub fn pipe(bytes: &[u8], step: usize) -> Sources {
+    Sources(vec![Source::reader("pipe", Slow { bytes: bytes.to_vec(), at: 0, step })])
+}
+
+struct Slow {
+    bytes: Vec<u8>,
+    at: usize,
+    step: usize,
+}
+
+impl Read for Slow {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = into.len().min(self.step).min(self.bytes.len() - self.at);
+        into[..count].copy_from_slice(&self.bytes[self.at..self.at + count]);
+        self.at += count;
+        Ok(count)
+    }
+}
+
+/// One gzip member.
+pub fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// One zstd frame.
+pub fn zstd(bytes: &[u8]) -> Vec<u8> {
+    zstd::encode_all(bytes, 1).unwrap()
+}
+
+/// Lines of many kinds, some of them empty, long, or odd; about `len` bytes.
+pub fn lines(len: usize) -> Vec<u8> {
+    let mut text = Vec::new();
+    let mut state = 1u64;
+    while text.len() < len {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let number = state >> 33;
+        match number % 23 {
+            0 => (),
+            1 => text.extend_from_slice(b"relative/../x\r"),
+            2 => text.extend_from_slice(b"http://a/\0\xff\xEF\xBB\xBF\r\rx"),
+            3 => text.extend(format!("HTTP://Example.org/{}", "y".repeat(number as usize % 3000)).into_bytes()),
+            _ => text.extend(format!("http://example.org/{number:x}?q={}", number % 7).into_bytes()),
+        }
+        text.push(b'\n');
+    }
+    text
+}

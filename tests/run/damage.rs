@@ -1,0 +1,138 @@
+//! Damaged sources: all whole records before the damage are rows, there is one error a source, and the other sources
+//! go on.
+
+use crate::collect::{Out, file, gzip, lines, options, path, pipe, run, zstd};
+use irikey::input::{Defect, Source, Sources};
+use irikey::run::RunOptions;
+use std::io::{self, Read};
+
+fn only_error(out: &Out) -> (&Defect, u64, u64, String) {
+    let [error] = &out.summary.input_errors[..] else { panic!("{:?}", out.summary.input_errors) };
+    assert_eq!(error.records, out.summary.source_records[error.source_number as usize]);
+    (&error.defect, error.offset, error.lost, error.to_string())
+}
+
+#[test]
+fn truncated_packed_sources_give_their_whole_records() {
+    let text = lines(600_000);
+    let whole = run(pipe(&text, 1 << 20), &options(1, 8 << 20, 256 << 10)).rows;
+    for packed in [gzip(&text), [gzip(&text[..50_000]), gzip(&text[50_000..])].concat(), zstd(&text)] {
+        for cut in [packed.len() / 10, packed.len() / 2, packed.len() - 1] {
+            let mut last = None;
+            for (threads, row_group_len, step) in [(1, 8 << 20, 1 << 20), (3, 7_000, 999)] {
+                let out = run(pipe(&packed[..cut], step), &options(threads, row_group_len, 3_000));
+                assert!(whole.starts_with(&out.rows), "{cut}");
+                let (defect, offset, lost, text) = only_error(&out);
+                assert!(matches!(defect, Defect::GzipTruncated | Defect::ZstdTruncated), "{text}");
+                assert_eq!(offset, cut as u64, "{text}");
+                let end = out.rows.last().map_or(0, |row| row.offset);
+                assert!(lost < 4_000 && end + 4_000 < 1 << 20, "{text}");
+                assert_eq!(*last.get_or_insert(out.rows.len()), out.rows.len());
+            }
+            assert!(cut < packed.len() / 2 || last > Some(whole.len() / 3), "{cut} {last:?}");
+        }
+    }
+}
+
+#[test]
+fn the_message_says_where_and_what_to_do() {
+    let packed = gzip(&b"http://example.org/\n".repeat(1000));
+    let out = run(pipe(&packed[..packed.len() - 4], 100), &options(1, 8 << 20, 1000));
+    let (_, _, _, text) = only_error(&out);
+    let at = packed.len() - 4;
+    assert!(
+        text.starts_with(&format!("pipe: after 1000 records, at compressed byte {at}: the gzip data ends early")),
+        "{text}"
+    );
+}
+
+#[test]
+fn padding_is_fine_and_garbage_is_reported() {
+    let text = lines(10_000);
+    let rows = run(pipe(&text, 1000), &options(1, 1 << 20, 1000)).rows;
+    let padded = run(pipe(&[gzip(&text), vec![0; 5000]].concat(), 1000), &options(2, 1 << 20, 1000));
+    assert!(padded.rows == rows && padded.summary.input_errors.is_empty());
+    let garbage = run(pipe(&[gzip(&text), b"garbage".to_vec()].concat(), 1000), &options(2, 3_000, 1000));
+    assert!(garbage.rows == rows);
+    assert!(matches!(only_error(&garbage).0, Defect::GzipGarbage));
+}
+
+#[test]
+fn a_record_too_long_ends_its_source_alone() {
+    let long = "x".repeat(5000);
+    let text = format!("http://a/\nhttp://b/\n{long}\nhttp://c/\n");
+    let directory = tempfile::tempdir().unwrap();
+    let big = file(&directory, "big", format!("{}{text}", "http://a/\n".repeat(10_000)).as_bytes());
+    for (row_group_len, chunk_len, max, is_taken) in [
+        (10, 1, 5001, true),
+        (1 << 20, 100, 5001, true),
+        (10, 1, 5000, false),
+        (1 << 20, 100, 5000, false),
+        (100, 9, 100, false),
+    ] {
+        let options = RunOptions { max_record_len: max, ..options(2, row_group_len, chunk_len) };
+        let readers = [text.as_str(), "http://d/\n"].map(|text| Source::reader("r", io::Cursor::new(text.to_string())));
+        let out = run(Sources(readers.into_iter().collect()), &options);
+        assert_eq!(out.summary.source_records, [if is_taken { 4 } else { 2 }, 1]);
+        for mmap in [true, false] {
+            let out = run(path(&big), &RunOptions { mmap, ..options.clone() });
+            assert_eq!(out.summary.source_records, [if is_taken { 10_004 } else { 10_002 }], "{options:?} {mmap}");
+            if !is_taken {
+                let (defect, offset, _, text) = only_error(&out);
+                assert!(matches!(defect, Defect::RecordTooLong(len) if *len == max));
+                assert!(offset == 100_020 && text.contains("--max-record"), "{text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn endless_lines_do_not_exhaust_memory() {
+    let options = RunOptions { max_record_len: 1 << 20, ..options(2, 8 << 20, 1 << 16) };
+    let out = run(Sources(vec![Source::reader("zeros", io::repeat(0).take(1 << 40))]), &options);
+    assert!(matches!(only_error(&out).0, Defect::RecordTooLong(_)));
+}
+
+#[test]
+fn what_is_not_utf_8_text_is_named() {
+    let utf_16: Vec<u8> = "\u{feff}http://a/\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    for (bytes, name) in [
+        (utf_16, "UTF-16 (little-endian)"),
+        (b"\xfe\xff\0h".to_vec(), "UTF-16 (big-endian)"),
+        (b"PK\x03\x04....".to_vec(), "zip"),
+        (gzip(&gzip(b"x")), "gzip within gzip"),
+    ] {
+        let out = run(pipe(&bytes, 1), &options(1, 100, 100));
+        assert!(out.rows.is_empty());
+        assert!(only_error(&out).3.contains(name));
+    }
+}
+
+/// Fails after some bytes.
+struct Failing(usize);
+
+impl Read for Failing {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.0 == 0 {
+            return Err(io::Error::from_raw_os_error(5));
+        }
+        let count = into.len().min(self.0);
+        into[..count].fill(b'\n');
+        self.0 -= count;
+        Ok(count)
+    }
+}
+
+#[test]
+fn failing_reads_and_vanished_files() {
+    let directory = tempfile::tempdir().unwrap();
+    let gone = file(&directory, "gone", b"http://a/\n");
+    let mut sources = path(&gone);
+    sources.0.push(Source::reader("failing", Failing(300_000)));
+    std::fs::remove_file(&gone).unwrap();
+    let out = run(sources, &options(2, 10_000, 1000));
+    assert_eq!(out.summary.source_records, [0, 300_000]);
+    let texts: Vec<String> = out.summary.input_errors.iter().map(ToString::to_string).collect();
+    assert!(texts[0].contains("cannot open: no such file"), "{texts:?}");
+    assert!(texts[1].contains("at byte 300000: cannot read on"), "{texts:?}");
+}

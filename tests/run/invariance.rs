@@ -1,0 +1,207 @@
+//! The same rows for any number of threads, any chunk length, mapped and read, packed and plain; the same parts for the
+//! same `row_group_len`.
+
+use crate::collect::{Out, file, gzip, lines, options, path, pipe, run, zstd};
+use irikey::batch::SourceRun;
+use irikey::canon::{Policy, Rows};
+use irikey::input::{Source, Sources};
+use irikey::run::{Progress, RunError, RunOptions, canon};
+
+/// Rows by the simplest reading of `text`: (record, offset, bytes of the line).
+fn plain_lines(text: &[u8], skipped: usize) -> Vec<(u64, u64, Vec<u8>)> {
+    let mut rows = Vec::new();
+    let mut at = skipped;
+    for line in text[skipped..].split_inclusive(|&byte| byte == b'\n') {
+        let url = line.strip_suffix(b"\n").unwrap_or(line);
+        let url = url.strip_suffix(b"\r").unwrap_or(url);
+        rows.push((rows.len() as u64 + 1, at as u64, url.to_vec()));
+        at += line.len();
+    }
+    rows
+}
+
+fn assert_lines(out: &Out, text: &[u8], skipped: usize) {
+    let want = plain_lines(text, skipped);
+    assert_eq!(out.rows.len(), want.len());
+    for (row, (record, offset, url)) in out.rows.iter().zip(&want) {
+        assert_eq!((row.record, row.offset), (*record, *offset));
+        if row.differs {
+            assert_eq!(row.input, *url, "record {record}");
+        } else {
+            assert_eq!(row.uri.to_ascii_lowercase(), url.to_ascii_lowercase(), "record {record}");
+        }
+    }
+}
+
+#[test]
+fn threads_chunks_and_ways_of_reading() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = lines(300_000);
+    let plain = file(&directory, "plain", &text);
+    let half = text.len() / 2;
+    let many = [gzip(&text[..half]), gzip(b""), gzip(&text[half..])].concat();
+    let packed = file(&directory, "packed", &many);
+    let frames = file(&directory, "frames", &[zstd(&text[..half]), zstd(&text[half..])].concat());
+    let want = run(path(&plain), &options(1, 8 << 20, 256 << 10));
+    assert_lines(&want, &text, 0);
+    for (threads, row_group_len, chunk_len) in
+        [(2, 8 << 20, 1), (1, 1, 1 << 20), (4, 10_000, 100), (2, 3_000, 7_000), (3, 50_000, 1 << 20)]
+    {
+        let options = options(threads, row_group_len, chunk_len);
+        let no_mmap = RunOptions { mmap: false, ..options.clone() };
+        let one_thread = RunOptions { threads: 1, ..options.clone() };
+        let parts = run(path(&plain), &one_thread).parts;
+        let outs = [
+            run(path(&plain), &options),
+            run(path(&plain), &no_mmap),
+            run(path(&packed), &options),
+            run(path(&frames), &options),
+            run(pipe(&text, 1000), &options),
+            run(pipe(&many, 777), &options),
+        ];
+        for out in outs {
+            assert!(out.rows == want.rows, "{options:?}");
+            assert_eq!(out.parts, parts, "{options:?}");
+            assert_eq!(out.summary.tally, want.summary.tally);
+            let distinct = (out.summary.distinct_keys, out.summary.is_distinct_exact);
+            assert_eq!(distinct, (want.summary.distinct_keys, true));
+        }
+    }
+}
+
+#[test]
+fn parts_are_the_records_that_begin_in_a_stretch() {
+    let text = lines(40_000);
+    for row_group_len in [1, 100, 4096, 30_000] {
+        let out = run(pipe(&text, 4096), &options(2, row_group_len, 512));
+        let mut want: Vec<(u64, usize)> = Vec::new();
+        for row in &out.rows {
+            let stretch = row.offset / row_group_len as u64;
+            match want.last_mut() {
+                Some((last, count)) if *last == stretch => *count += 1,
+                _ => want.push((stretch, 1)),
+            }
+        }
+        assert_eq!(out.parts, want.iter().map(|(_, count)| *count).collect::<Vec<_>>(), "{row_group_len}");
+    }
+}
+
+#[test]
+fn edges_of_text() {
+    let bom = b"\xEF\xBB\xBF";
+    let cases: [(&[u8], usize); 12] = [
+        (b"", 0),
+        (b"\n", 0),
+        (b"\r\n\r\n\n", 0),
+        (b"http://a/", 0),
+        (b"http://a/\r\nhttp://b/\r\n", 0),
+        (b"http://a/\n\n\nhttp://b/", 0),
+        (b"\0\0\n\0", 0),
+        (b"http://a/\r", 0),
+        (&[&bom[..], b"http://a/\nhttp://b/"].concat(), 3),
+        (bom, 3),
+        (&[&bom[..], b"\n"].concat(), 3),
+        (&[&bom[..], bom, b"http://a/\n", bom].concat(), 3),
+    ];
+    for (text, skipped) in cases {
+        for chunk_len in [1, 5, 1000] {
+            for step in [1, 2, 100] {
+                let out = run(pipe(text, step), &options(2, 1 + step * 3, chunk_len));
+                assert_lines(&out, text, skipped);
+                let packed = run(pipe(&gzip(text), step), &options(2, 1 + step * 3, chunk_len));
+                assert_eq!(packed.rows, out.rows);
+            }
+        }
+    }
+}
+
+#[test]
+fn one_long_line_among_short_ones() {
+    let long = [b"http://long/", "z".repeat(20 << 20).as_bytes()].concat();
+    let text = [b"http://a/\n", &long[..], b"\nhttp://b/\n"].concat();
+    let directory = tempfile::tempdir().unwrap();
+    let plain = file(&directory, "plain", &text);
+    for sources in [path(&plain), pipe(&text, 1 << 20), pipe(&gzip(&text), 1 << 16)] {
+        let out = run(sources, &options(2, 1 << 20, 1 << 16));
+        assert_eq!(out.rows.iter().map(|row| row.uri.len()).collect::<Vec<_>>(), [9, long.len(), 9]);
+        assert_eq!(out.parts, [2, 1]);
+    }
+}
+
+#[test]
+fn many_small_sources_share_a_part() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = |i: usize| (0..i % 4).map(|j| format!("http://h{i}/{j}\n")).collect::<String>();
+    let all: Vec<_> = (0..500).map(|i| file(&directory, &format!("f{i:03}"), text(i).as_bytes())).collect();
+    let sources = || Sources(all.iter().map(|path| Source::path(path.clone()).unwrap()).collect());
+    let out = run(sources(), &options(4, 8 << 20, 256 << 10));
+    assert_eq!(out.parts, [750]);
+    let want: Vec<(u32, u64)> = (0..500u32).flat_map(|i| (1..=u64::from(i % 4)).map(move |j| (i, j))).collect();
+    assert_eq!(out.rows.iter().map(|row| (row.source, row.record)).collect::<Vec<_>>(), want);
+    assert_eq!(out.summary.source_records[..5], [0, 1, 2, 3, 0]);
+    for (threads, row_group_len) in [(1, 100), (4, 100), (3, 1), (2, 5_000)] {
+        assert!(run(sources(), &options(threads, row_group_len, 10)).rows == out.rows);
+    }
+}
+
+#[derive(Debug, PartialEq)]
+struct Closed(u64);
+
+impl std::fmt::Display for Closed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("closed")
+    }
+}
+
+impl std::error::Error for Closed {}
+
+fn counting(
+    encode: impl Fn(u64) -> Result<u64, Closed> + Sync,
+    append: impl FnMut(u64) -> Result<(), Closed> + Send,
+) -> Result<u64, RunError<Closed>> {
+    let text = lines(200_000);
+    let encode = |_: &mut Rows, runs: &[SourceRun]| encode(runs[0].first_record);
+    let summary =
+        canon(pipe(&text, 5000), &options(3, 2000, 500), &Policy::default(), encode, append, &Progress::new())?;
+    Ok(summary.rows)
+}
+
+#[test]
+fn errors_of_the_output_come_back_unchanged_and_nothing_follows() {
+    let mut appended = Vec::new();
+    let append = |first| {
+        appended.push(first);
+        if appended.len() == 7 { Err(Closed(7)) } else { Ok(()) }
+    };
+    assert!(matches!(counting(Ok, append), Err(RunError::Output(Closed(7)))));
+    assert_eq!(appended.len(), 7);
+    assert!(appended.is_sorted());
+    let encode = |first| if first > 200 { Err(Closed(first)) } else { Ok(first) };
+    assert!(matches!(counting(encode, |_| Ok(())), Err(RunError::Output(Closed(201..)))));
+}
+
+#[test]
+fn a_panic_becomes_an_error() {
+    let encode = |first| if first > 200 { panic!("in encode {first}") } else { Ok(first) };
+    let error = counting(encode, |_| Ok(())).unwrap_err();
+    assert!(matches!(&error, RunError::Panicked(text) if text.contains("in encode")), "{error}");
+    let error = counting(Ok, |first| if first > 200 { panic!("in append") } else { Ok(()) }).unwrap_err();
+    assert!(error.to_string().contains("in append"), "{error}");
+}
+
+#[test]
+fn parts_ahead_of_the_next_one_are_few() {
+    use std::sync::atomic::{AtomicI64, Ordering};
+    let (made, most) = (AtomicI64::new(0), AtomicI64::new(0));
+    let encode = |first| {
+        let ahead = made.fetch_add(1, Ordering::SeqCst) + 1;
+        most.fetch_max(ahead, Ordering::SeqCst);
+        Ok(first)
+    };
+    let append = |_| {
+        made.fetch_sub(1, Ordering::SeqCst);
+        Ok(())
+    };
+    counting(encode, append).unwrap();
+    assert!(most.into_inner() <= 6, "window of 2 x 3 threads");
+}

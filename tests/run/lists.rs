@@ -1,0 +1,55 @@
+//! Arguments to sources.
+
+use crate::collect::file;
+use irikey::input::{ListError, list};
+use std::fs;
+use std::path::Path;
+
+fn names(arguments: &[&str], root: &Path) -> Vec<String> {
+    let strip = |name: String| name.strip_prefix(&format!("{}/", root.display())).map(str::to_string).unwrap_or(name);
+    list(arguments).unwrap().names().into_iter().map(strip).collect()
+}
+
+#[test]
+fn files_directories_lists_and_standard_input() {
+    let root = tempfile::tempdir().unwrap();
+    let path = |name: &str| root.path().join(name).display().to_string();
+    for directory in ["d", "d/b", "d/.hidden", "e"] {
+        fs::create_dir(root.path().join(directory)).unwrap();
+    }
+    for name in ["d/b/2", "d/b/10", "d/b.txt", "d/a", "d/.dot", "d/.hidden/x", "one"] {
+        file(&root, name, b"x");
+    }
+    assert_eq!(names(&[], root.path()), ["-"]);
+    let sorted = ["d/a", "d/b.txt", "d/b/10", "d/b/2"];
+    assert_eq!(names(&[&path("d")], root.path()), sorted);
+    assert_eq!(names(&[&path("one"), "-", &path("d/.dot"), &path("one")], root.path()), ["one", "-", "d/.dot", "one"]);
+    let text = format!("{}\r\n\n{}\n-\n", path("one"), path("d"));
+    let listed = file(&root, "list", text.as_bytes());
+    let want = [&["one"][..], &sorted, &["-"]].concat();
+    assert_eq!(names(&[&format!("@{}", listed.display())], root.path()), want);
+    assert_eq!(list(&[path("d")]).unwrap().total_len(), Some(4));
+    assert_eq!(list(&[path("d"), "-".to_string()]).unwrap().total_len(), None);
+
+    assert!(matches!(list(&["-", "-"]), Err(ListError::StdinTwice)));
+    assert!(matches!(list(&[path("e")]), Err(ListError::EmptyDirectory(_))));
+    let error = list(&[path("missing")]).unwrap_err().to_string();
+    assert_eq!(error, format!("{}: cannot open: no such file or directory; check the path", path("missing")));
+    let empty = file(&root, "empty", b"\n\n");
+    assert!(matches!(list(&[format!("@{}", empty.display())]), Err(ListError::EmptyList(_))));
+    assert!(matches!(list(&[format!("@{}", path("missing"))]), Err(ListError::List { .. })));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_named_pipe_is_read_and_not_tried_beforehand() {
+    use crate::collect::{options, run};
+    let root = tempfile::tempdir().unwrap();
+    let pipe = root.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let sources = list(&[&pipe]).unwrap();
+    assert_eq!(sources.total_len(), None);
+    let writer = std::thread::spawn(move || fs::write(pipe, "http://a/\n".repeat(50_000)).unwrap());
+    assert_eq!(run(sources, &options(2, 10_000, 1000)).rows.len(), 50_000);
+    writer.join().unwrap();
+}
