@@ -455,3 +455,73 @@ mod unix {
         }
     }
 }
+
+/// The command, on lines that today's and tomorrow's canonicalizer leave as they are.
+#[cfg(feature = "cli")]
+mod command {
+    use std::io::Write;
+    use std::process::{Command, Output, Stdio};
+
+    use super::*;
+
+    fn irikey(arguments: &[&str], input: &[u8], stdout: Stdio) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_irikey"));
+        command.args(arguments).stdin(Stdio::piped()).stdout(stdout).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        // A command that refuses its flags does not read.
+        let _ = child.stdin.take().unwrap().write_all(input);
+        child.wait_with_output().unwrap()
+    }
+
+    const LINES: &[u8] = b"http://a/\n\nhttp://b/\n";
+
+    #[test]
+    fn canon_writes_a_line_a_record_and_a_summary() {
+        let ran = irikey(&["canon"], LINES, Stdio::piped());
+        assert_eq!((ran.status.code(), ran.stdout.as_slice()), (Some(0), LINES));
+        let summary = String::from_utf8(ran.stderr).unwrap();
+        assert!(summary.starts_with("records        3  100.0 %\n"), "{summary}");
+        let ran = irikey(&["canon", "--quiet", "--fail-on-fault"], LINES, Stdio::piped());
+        assert_eq!((ran.status.code(), ran.stdout.as_slice(), ran.stderr.as_slice()), (Some(3), LINES, &b""[..]));
+    }
+
+    #[test]
+    fn the_report_balances_and_names_the_policy() {
+        let directory = tempfile::tempdir().unwrap();
+        let (out, report) = (directory.path().join("x.parquet"), directory.path().join("x.json"));
+        let flags = ["canon", "-", "-o", out.to_str().unwrap(), "--report", report.to_str().unwrap()];
+        assert_eq!(irikey(&flags, LINES, Stdio::null()).status.code(), Some(0));
+        let report: serde_json::Value = serde_json::from_slice(&fs::read(report).unwrap()).unwrap();
+        let count = |name: &str| report[name].as_u64().unwrap();
+        assert_eq!(count("records"), count("unchanged") + count("changed") + count("faulty"));
+        assert_eq!((count("records"), report["output"]["rows"].as_u64()), (3, Some(3)));
+        assert_eq!(report["policy"]["profile"], "rfc3987");
+    }
+
+    #[test]
+    fn failures_have_their_own_status_and_leave_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name).to_str().unwrap().to_string();
+        let status = |arguments: &[&str]| irikey(arguments, LINES, Stdio::null()).status.code();
+        assert_eq!(status(&["canon", "-o", &path("x.unknown")]), Some(2));
+        assert_eq!(status(&["canon", "--no-such-flag"]), Some(2));
+        assert_eq!(status(&["canon", "-o", &path("no/x.csv")]), Some(5));
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+        assert_eq!(status(&["canon", &path("missing.txt"), "-q"]), Some(4));
+        assert_eq!(status(&["schema", "--json"]), Some(0));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn standard_output_may_close_but_not_fill() {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let ran = irikey(&["canon"], LINES, writer.into());
+        assert_eq!((ran.status.code(), ran.stderr.as_slice()), (Some(0), &b""[..]));
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let ran = irikey(&["canon"], LINES, full.into());
+        assert_eq!(ran.status.code(), Some(5));
+        let message = String::from_utf8(ran.stderr).unwrap();
+        assert!(message.starts_with("irikey: standard output: cannot write: no space left on device;"), "{message}");
+    }
+}

@@ -83,12 +83,15 @@ enum KeyHash {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum FormatName {
+    /// Apache Parquet
     Parquet,
     /// Arrow IPC file
     Arrow,
     /// Arrow IPC stream
     ArrowStream,
+    /// Comma-separated values with a header; keys in hexadecimal, nulls empty
     Csv,
+    /// One JSON object a line; keys in hexadecimal, flags by name
     Jsonl,
     /// One canonical URI a line, an empty line where the record has a fault: line n is record n
     Text,

@@ -60,24 +60,33 @@ fn table(lines: &[Line], all: u64) -> String {
 }
 
 fn speed(report: &Report) -> String {
-    let megabytes = |bytes: f64| format!("{:.1} MB", bytes / 1e6);
     let mut text = format!(
         "{} in {:.2} s with {} thread{}: {} lines/s, {}/s",
-        megabytes(report.input_bytes as f64),
+        bytes(report.input_bytes as f64),
         report.elapsed.as_secs_f64(),
         report.threads,
         if report.threads == 1 { "" } else { "s" },
         thousands(report.records_per_second() as u64),
-        megabytes(report.bytes_per_second()),
+        bytes(report.bytes_per_second()),
     );
     if let Some(peak) = report.peak_memory {
-        text.push_str(&format!("; peak memory {}", megabytes(peak as f64)));
+        text.push_str(&format!("; peak memory {}", bytes(peak as f64)));
     }
     if let Some((output, path)) = report.output.as_ref().and_then(|output| Some((output, output.path.as_ref()?))) {
-        text.push_str(&format!("\n{}: {}", path.display(), megabytes(output.bytes as f64)));
+        text.push_str(&format!("\n{}: {}", path.display(), bytes(output.bytes as f64)));
     }
     text.push('\n');
     text
+}
+
+/// A number of bytes with a decimal unit.
+fn bytes(count: f64) -> String {
+    match count {
+        count if count < 1e3 => format!("{count:.0} B"),
+        count if count < 1e6 => format!("{:.1} kB", count / 1e3),
+        count if count < 1e9 => format!("{:.1} MB", count / 1e6),
+        count => format!("{:.2} GB", count / 1e9),
+    }
 }
 
 /// `1234567` as `1,234,567`.

@@ -1,9 +1,9 @@
 //! Rows in, parts out: everything about an output that costs time, so that workers do it side by side.
 
 use arrow::array::RecordBatch;
-use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowRowGroupWriterFactory};
 
-use super::{OutputError, lines, row_group};
+use super::row_group::{Chunk, RowGroups};
+use super::{OutputError, lines};
 use crate::batch::{BatchBuilder, SourceRun};
 use crate::canon::Rows;
 
@@ -15,7 +15,7 @@ pub struct Encoder {
 
 /// What a part is made of.
 pub(super) enum Recipe {
-    Parquet(ArrowRowGroupWriterFactory),
+    Parquet(RowGroups),
     Batch,
     Csv,
     JsonLines,
@@ -30,7 +30,7 @@ pub struct Part {
 
 pub(super) enum Body {
     Nothing,
-    RowGroup(Vec<ArrowColumnChunk>),
+    RowGroup(Vec<Chunk>),
     Batch(RecordBatch),
     Bytes(Vec<u8>),
 }
@@ -45,7 +45,7 @@ impl Part {
     pub fn memory_len(&self) -> usize {
         match &self.body {
             Body::Nothing => 0,
-            Body::RowGroup(chunks) => chunks.iter().map(|chunk| chunk.close().bytes_written as usize).sum(),
+            Body::RowGroup(chunks) => chunks.iter().map(Chunk::len).sum(),
             Body::Batch(batch) => batch.get_array_memory_size(),
             Body::Bytes(bytes) => bytes.capacity(),
         }
@@ -71,7 +71,7 @@ impl Encoder {
         }
         let batch = self.builder.build(rows, runs)?;
         let body = match &self.recipe {
-            Recipe::Parquet(factory) => Body::RowGroup(row_group::encode(factory, &batch)?),
+            Recipe::Parquet(groups) => Body::RowGroup(groups.encode(&batch)?),
             Recipe::Csv => Body::Bytes(lines::csv(self.builder.columns(), &batch)),
             Recipe::JsonLines => Body::Bytes(lines::json(self.builder.columns(), &batch)),
             Recipe::Batch | Recipe::Text => return Ok(Body::Batch(batch)),

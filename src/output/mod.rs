@@ -13,6 +13,7 @@ mod cells;
 mod encoder;
 mod error;
 mod format;
+mod key_pages;
 mod lines;
 mod row_group;
 mod sink;

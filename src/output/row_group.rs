@@ -3,7 +3,7 @@
 //! Keys are random: neither dictionary, nor codec, nor statistics could gain anything on them. Statistics of texts
 //! cost more than the pruning they allow in files that are not sorted.
 
-use arrow::array::RecordBatch;
+use arrow::array::{AsArray, RecordBatch};
 use parquet::arrow::arrow_writer::{
     ArrowColumnChunk, ArrowRowGroupWriterFactory, ArrowWriter, ArrowWriterOptions, compute_leaves,
 };
@@ -12,12 +12,35 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::types::ColumnPath;
+use parquet::schema::types::{ColumnDescPtr, ColumnPath};
 
 use super::error::Cause;
+use super::key_pages::{self, KeyChunk};
 use super::sink::Sink;
 use super::{Compression, OutputError};
 use crate::batch::{BatchBuilder, Column, ColumnKind};
+
+/// What workers need to encode row groups of one file.
+pub(super) struct RowGroups {
+    factory: ArrowRowGroupWriterFactory,
+    columns: Vec<ColumnDescPtr>,
+}
+
+/// An encoded column of one row group.
+pub(super) enum Chunk {
+    Key(KeyChunk),
+    Other(ArrowColumnChunk),
+}
+
+impl Chunk {
+    /// Its length in bytes.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Chunk::Key(chunk) => chunk.len(),
+            Chunk::Other(chunk) => chunk.close().bytes_written as usize,
+        }
+    }
+}
 
 /// Opens a Parquet file on `sink`, and what workers need to encode row groups for it.
 pub(super) fn open(
@@ -25,9 +48,12 @@ pub(super) fn open(
     builder: &BatchBuilder,
     compression: Compression,
     metadata: Vec<(String, String)>,
-) -> Result<(SerializedFileWriter<Sink>, ArrowRowGroupWriterFactory), ParquetError> {
+) -> Result<(SerializedFileWriter<Sink>, RowGroups), ParquetError> {
     let options = ArrowWriterOptions::new().with_properties(properties(builder, compression, metadata));
-    ArrowWriter::try_new_with_options(sink, builder.schema().clone(), options)?.into_serialized_writer()
+    let writer = ArrowWriter::try_new_with_options(sink, builder.schema().clone(), options)?;
+    let (writer, factory) = writer.into_serialized_writer()?;
+    let columns = writer.schema_descr().columns().to_vec();
+    Ok((writer, RowGroups { factory, columns }))
 }
 
 fn properties(builder: &BatchBuilder, compression: Compression, metadata: Vec<(String, String)>) -> WriterProperties {
@@ -63,35 +89,41 @@ fn settings(properties: WriterPropertiesBuilder, column: &Column) -> WriterPrope
     }
 }
 
-/// Encodes and compresses `batch` as one row group.
-pub(super) fn encode(
-    factory: &ArrowRowGroupWriterFactory,
-    batch: &RecordBatch,
-) -> Result<Vec<ArrowColumnChunk>, OutputError> {
-    let encoded = || -> Result<Vec<ArrowColumnChunk>, ParquetError> {
+impl RowGroups {
+    /// Encodes and compresses `batch` as one row group.
+    pub(super) fn encode(&self, batch: &RecordBatch) -> Result<Vec<Chunk>, OutputError> {
+        self.chunks(batch).map_err(|error| Cause::from(error).into())
+    }
+
+    fn chunks(&self, batch: &RecordBatch) -> Result<Vec<Chunk>, ParquetError> {
         // The number of the row group matters only to encryption, and the writer sets the true one.
-        let writers = factory.create_column_writers(0)?;
+        let writers = self.factory.create_column_writers(0)?;
+        let fields = batch.schema_ref().fields().iter();
         let mut chunks = Vec::with_capacity(writers.len());
-        let schema = batch.schema_ref();
-        for ((mut writer, field), array) in writers.into_iter().zip(schema.fields()).zip(batch.columns()) {
+        for (((mut writer, column), field), array) in
+            writers.into_iter().zip(&self.columns).zip(fields).zip(batch.columns())
+        {
+            if let Some(keys) = array.as_fixed_size_binary_opt() {
+                chunks.push(Chunk::Key(key_pages::encode(column, keys)?));
+                continue;
+            }
             for leaf in compute_leaves(field, array)? {
                 writer.write(&leaf)?;
             }
-            chunks.push(writer.close()?);
+            chunks.push(Chunk::Other(writer.close()?));
         }
         Ok(chunks)
-    };
-    encoded().map_err(|error| Cause::from(error).into())
+    }
 }
 
 /// Appends an encoded row group.
-pub(super) fn append(
-    writer: &mut SerializedFileWriter<Sink>,
-    chunks: Vec<ArrowColumnChunk>,
-) -> Result<(), ParquetError> {
+pub(super) fn append(writer: &mut SerializedFileWriter<Sink>, chunks: Vec<Chunk>) -> Result<(), ParquetError> {
     let mut group = writer.next_row_group()?;
     for chunk in chunks {
-        chunk.append_to_row_group(&mut group)?;
+        match chunk {
+            Chunk::Key(chunk) => chunk.append_to_row_group(&mut group)?,
+            Chunk::Other(chunk) => chunk.append_to_row_group(&mut group)?,
+        }
     }
     group.close()?;
     Ok(())

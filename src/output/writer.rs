@@ -64,8 +64,8 @@ fn start(
     let schema = builder.schema();
     Ok(match format {
         Format::Parquet => {
-            let (writer, factory) = row_group::open(sink, builder, compression, metadata)?;
-            (Writer::Parquet(writer), Recipe::Parquet(factory))
+            let (writer, groups) = row_group::open(sink, builder, compression, metadata)?;
+            (Writer::Parquet(writer), Recipe::Parquet(groups))
         }
         Format::Arrow => (Writer::Arrow(FileWriter::try_new(sink, schema)?), Recipe::Batch),
         Format::ArrowStream => (Writer::ArrowStream(StreamWriter::try_new(sink, schema)?), Recipe::Batch),
