@@ -5,17 +5,32 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::canon_args::{CanonArgs, Job};
-use super::drive::{self, Counters, Ran};
-use super::progress::Bar;
-use super::report::{Report, peak_memory};
+use super::drive::{self, Ran};
+use super::progress::{Bar, Sample};
+use super::report::Report;
 use super::{exit, say, summary};
+use crate::input;
 use crate::output::{self, Finished, Output, OutputError, OutputOptions};
+use crate::run::{Progress, RunError};
 
 /// Why a job ended without its output.
 enum Failure {
+    Usage(String),
     Input(String),
     Output(OutputError),
     Internal(String),
+}
+
+impl From<RunError<OutputError>> for Failure {
+    fn from(error: RunError<OutputError>) -> Failure {
+        match error {
+            RunError::Output(error) => Failure::Output(error),
+            RunError::Columns { .. } | RunError::Threads(_) | RunError::TooMuchText(_) => {
+                Failure::Usage(error.to_string())
+            }
+            RunError::Panicked(_) | RunError::Unbalanced { .. } => Failure::Internal(error.to_string()),
+        }
+    }
 }
 
 impl From<OutputError> for Failure {
@@ -27,15 +42,13 @@ impl From<OutputError> for Failure {
 pub(super) fn run(args: &CanonArgs) -> u8 {
     let job = match args.job() {
         Ok(job) => job,
-        Err(message) => {
-            say(&format!("{message}\nFor more, try 'irikey canon --help'."));
-            return exit::USAGE;
-        }
+        Err(message) => return fail(&format!("{message}\nFor more, try 'irikey canon --help'."), exit::USAGE),
     };
     match perform(&job) {
         Ok(report) => close(&job, &report),
         Err(Failure::Output(OutputError::ClosedPipe)) => exit::SUCCESS,
         Err(Failure::Output(error)) => fail(&error.to_string(), exit::OUTPUT),
+        Err(Failure::Usage(message)) => fail(&message, exit::USAGE),
         Err(Failure::Input(message)) => fail(&message, exit::INPUT),
         Err(Failure::Internal(message)) => {
             fail(&format!("internal error: {message}; please report it"), exit::INTERNAL)
@@ -52,22 +65,30 @@ fn fail(message: &str, status: u8) -> u8 {
 fn perform(job: &Job) -> Result<Report, Failure> {
     let begun = Instant::now();
     let sources = drive::sources(job).map_err(Failure::Input)?;
-    let (encoder, mut output) = output::create(&job.destination, output_options(job, &sources.names))?;
-    let counters = Arc::new(Counters::default());
-    let counted = counters.clone();
-    let bar = Bar::start(job.progress, sources.total, move || counted.sample());
-    let ran = drive::run(job, &sources, &encoder, &mut output, &counters);
+    let format = drive::format(job, &sources).map_err(Failure::Usage)?;
+    let (names, total) = (sources.names(), sources.total_len());
+    let (encoder, mut output) = output::create(&job.destination, output_options(job, &names))?;
+    let progress = Arc::new(Progress::new());
+    let sampled = progress.clone();
+    let sample = move || Sample { bytes: sampled.read(), records: sampled.records() };
+    let bar = Bar::start(job.progress, total, sample);
+    if let Some(path) = output.temporary_path() {
+        input::remove_on_signal(path);
+    }
+    let ran = drive::run(job, sources, format, &encoder, &mut output, &progress);
     drop(bar);
     let ran = ran?;
     let finished = finish(output, &ran)?;
+    input::forget();
     Ok(Report {
-        sources: sources.names,
+        sources: names,
         tally: ran.tally,
         distinct: ran.distinct,
         distinct_is_exact: ran.distinct_is_exact,
         input_bytes: ran.input_bytes,
         elapsed: begun.elapsed(),
-        peak_memory: peak_memory(),
+        peak_memory: ran.peak_memory,
+        peak_anonymous: ran.peak_anonymous,
         threads: job.threads,
         policy: job.policy.describe(),
         output_format: job.format.name(),

@@ -1,97 +1,105 @@
-//! The one place where a [`Job`] meets the run: lists the sources, turns them into rows, hands parts to the output.
+//! The one place where a [`Job`] meets the run: lists the sources, says how their records are written, hands parts to
+//! the output.
 
-use std::io::Read;
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use super::canon_args::Job;
-use super::progress::Sample;
+use super::canon_args::{InputFormat, Job};
 use super::report::InputFailure;
-use crate::batch::SourceRun;
-use crate::canon::{Canonicalizer, Rows, Tally};
-use crate::kernel::Bitmaps;
+use crate::canon::Tally;
+use crate::input::{FormatName, InputError, Sources, list, sniff_format};
 use crate::output::{Encoder, Output, OutputError};
-use crate::record::lines::Lines;
-
-/// Numbers that a run counts while it goes, for the bar.
-#[derive(Debug, Default)]
-pub(super) struct Counters {
-    bytes: AtomicU64,
-    records: AtomicU64,
-}
-
-impl Counters {
-    pub(super) fn sample(&self) -> Sample {
-        Sample { bytes: self.bytes.load(Ordering::Relaxed), records: self.records.load(Ordering::Relaxed) }
-    }
-}
-
-/// The inputs, listed.
-pub(super) struct Sources {
-    /// Their names, as errors and the column `source` have them.
-    pub(super) names: Vec<String>,
-    /// Their length in bytes as they lie in files, where it is known of all.
-    pub(super) total: Option<u64>,
-    paths: Vec<PathBuf>,
-}
+use crate::record::Format;
+use crate::record::csv::{Column, CsvOptions, Header};
+use crate::run::{self, Progress, RunError, RunOptions, Summary};
 
 /// What the run came to, less what only the caller knows.
-#[derive(Default)]
 pub(super) struct Ran {
     pub(super) tally: Tally,
     pub(super) distinct: u64,
     pub(super) distinct_is_exact: bool,
     pub(super) input_bytes: u64,
+    pub(super) peak_memory: Option<u64>,
+    pub(super) peak_anonymous: Option<u64>,
     pub(super) errors: Vec<InputFailure>,
 }
 
 /// Lists the sources of a job. The error is a message that names the input.
 pub(super) fn sources(job: &Job) -> Result<Sources, String> {
-    let names = job.inputs.iter().map(|path| path.display().to_string()).collect();
-    let total = job.inputs.iter().map(|path| std::fs::metadata(path).ok().map(|file| file.len())).sum();
-    Ok(Sources { names, total, paths: job.inputs.clone() })
+    list(&job.inputs).map_err(|error| error.to_string())
 }
 
-/// Does the job: whole inputs, one after the other, lines only.
+/// How the records of all sources are written: by the flags, or by the names, which must agree then.
+pub(super) fn format(job: &Job, sources: &Sources) -> Result<Format, String> {
+    let has_columns =
+        job.column.is_some() || job.base_column.is_some() || job.delimiter.is_some() || !job.may_have_header;
+    let name = match job.input_format {
+        InputFormat::Lines => FormatName::Lines,
+        InputFormat::Csv => FormatName::Csv,
+        InputFormat::Tsv => FormatName::Tsv,
+        InputFormat::Auto => match format_by_name(sources)? {
+            FormatName::Lines if has_columns => FormatName::Csv,
+            name => name,
+        },
+    };
+    let delimiter = match name {
+        FormatName::Lines => return Ok(Format::Lines),
+        FormatName::Csv => b',',
+        FormatName::Tsv => b'\t',
+    };
+    Ok(Format::Csv(CsvOptions {
+        delimiter: job.delimiter.unwrap_or(delimiter),
+        url: job.column.as_deref().map(Column::parse),
+        base: job.base_column.as_deref().map(Column::parse),
+        header: if job.may_have_header { Header::Sniff } else { Header::No },
+    }))
+}
+
+fn format_by_name(sources: &Sources) -> Result<FormatName, String> {
+    let mut names = sources.0.iter().map(|source| (sniff_format(&source.name), &source.name));
+    let Some((first, first_name)) = names.next() else { return Ok(FormatName::Lines) };
+    match names.find(|(format, _)| *format != first) {
+        None => Ok(first),
+        Some((_, other)) => Err(format!(
+            "{first_name} and {other} differ in their format by name; say which one with --format, or run once for each"
+        )),
+    }
+}
+
+/// Does the job.
 pub(super) fn run(
     job: &Job,
-    sources: &Sources,
+    sources: Sources,
+    format: Format,
     encoder: &Encoder,
     output: &mut Output,
-    counters: &Counters,
-) -> Result<Ran, OutputError> {
-    let mut ran = Ran { distinct_is_exact: true, ..Ran::default() };
-    let mut keys = std::collections::HashSet::new();
-    let (mut canonicalizer, mut lines, mut bitmaps) =
-        (Canonicalizer::new(&job.policy), Lines::default(), Bitmaps::default());
-    let mut rows = Rows::new(job.policy.more_keys.len());
-    for (source, path) in sources.paths.iter().enumerate() {
-        let text = match read(path) {
-            Ok(text) => text,
-            Err(error) => {
-                let message = format!("cannot read: {error}");
-                ran.errors.push(InputFailure { source: sources.names[source].clone(), message });
-                continue;
-            }
-        };
-        canonicalizer.append(&lines.decode(&text, 0, &mut bitmaps), &bitmaps, &mut rows);
-        counters.bytes.fetch_add(text.len() as u64, Ordering::Relaxed);
-        counters.records.fetch_add(rows.len() as u64, Ordering::Relaxed);
-        ran.input_bytes += text.len() as u64;
-        ran.tally.add(&rows.tally);
-        keys.extend(rows.key.iter().copied());
-        let run = SourceRun { source: source as u32, first_record: 1, rows: rows.len() as u32 };
-        output.append(encoder.encode(&mut rows, &[run])?)?;
-    }
-    ran.distinct = keys.len() as u64;
-    Ok(ran)
+    progress: &Progress,
+) -> Result<Ran, RunError<OutputError>> {
+    let options = RunOptions {
+        threads: job.threads,
+        row_group_len: job.row_group_len,
+        chunk_len: job.chunk_len,
+        max_record_len: job.max_record_len,
+        mmap: job.mmap,
+        format,
+    };
+    let encode = |rows: &mut _, runs: &[_]| encoder.encode(rows, runs);
+    let summary = run::canon(sources, &options, &job.policy, encode, |part| output.append(part), progress)?;
+    Ok(ran(summary))
 }
 
-fn read(path: &PathBuf) -> std::io::Result<Vec<u8>> {
-    if path.as_os_str() != "-" {
-        return std::fs::read(path);
+fn ran(summary: Summary) -> Ran {
+    Ran {
+        tally: summary.tally,
+        distinct: summary.distinct_keys,
+        distinct_is_exact: summary.is_distinct_exact,
+        input_bytes: summary.bytes,
+        peak_memory: summary.memory.peak_resident,
+        peak_anonymous: summary.memory.peak_anonymous,
+        errors: summary.input_errors.iter().map(failure).collect(),
     }
-    let mut text = Vec::new();
-    std::io::stdin().lock().read_to_end(&mut text)?;
-    Ok(text)
+}
+
+/// The error's message names its source first; the report has the two apart.
+fn failure(error: &InputError) -> InputFailure {
+    let message = error.to_string();
+    let message = message.strip_prefix(&format!("{}: ", error.name)).unwrap_or(&message).to_string();
+    InputFailure { source: error.name.clone(), message }
 }

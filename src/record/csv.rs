@@ -12,7 +12,7 @@ pub use columns::{Column, Columns, ColumnsError, CsvOptions, First, Header};
 
 use super::boundary::Quoting;
 use super::{Offsets, Records, Span};
-use crate::iri::{Component, Fault, FaultKind};
+use crate::iri::{CLASSIFIER, Component, Fault, FaultKind};
 use crate::kernel::Bitmaps;
 use ::csv::{ByteRecord, Reader, ReaderBuilder};
 use std::io::Read;
@@ -97,7 +97,7 @@ impl Csv {
             }
         }
         self.record = record;
-        bitmaps.classify(&self.text);
+        bitmaps.classify(&self.text, &CLASSIFIER);
         Records {
             text: &self.text,
             urls: &self.urls,
@@ -125,9 +125,11 @@ impl Csv {
         }
     }
 
+    /// Copies a field, and `LF` behind it: two halves of a character in neighbouring fields must not look like one.
     fn put(&mut self, field: &[u8]) -> Span {
         let at = self.text.len() as u32;
         self.text.extend_from_slice(field);
+        self.text.push(b'\n');
         Span { at, len: field.len() as u32 }
     }
 }

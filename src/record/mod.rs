@@ -6,6 +6,10 @@
 //!
 //! Each decoder owns the rule where its records end, and what it does with its format's defects.
 
+pub mod boundary;
+pub mod csv;
+pub mod lines;
+
 use crate::iri::Fault;
 use crate::kernel::Bitmaps;
 
@@ -49,10 +53,6 @@ pub struct Records<'a> {
     /// Records that the decoder itself refuses: row number within `urls`, ascending, and why.
     pub faults: &'a [(u32, Fault)],
 }
-
-pub mod boundary;
-pub mod csv;
-pub mod lines;
 
 /// How records are written.
 #[derive(Clone, Debug, Default)]

@@ -61,6 +61,8 @@ impl Progress {
 /// What a run did. The counts balance: `records == tally.rows == rows`, and the tally within itself.
 #[derive(Debug)]
 pub struct Summary {
+    /// Bytes of records, decompressed; headers and byte-order marks are not counted.
+    pub bytes: u64,
     /// Records that the decoders gave.
     pub records: u64,
     /// Rows in parts that were appended.
@@ -82,6 +84,8 @@ pub struct Summary {
 /// What one worker counted.
 #[derive(Debug, Default)]
 pub struct Totals {
+    /// Bytes of records, decompressed.
+    pub bytes: u64,
     pub records: u64,
     pub tally: Tally,
     pub distinct: Distinct,
@@ -89,6 +93,7 @@ pub struct Totals {
 
 impl Totals {
     pub fn add(&mut self, other: Totals) {
+        self.bytes += other.bytes;
         self.records += other.records;
         self.tally.add(&other.tally);
         self.distinct.merge(&other.distinct);
@@ -103,7 +108,7 @@ pub fn summarize<E>(
     appended: u64,
     stopped: Vec<Stopped>,
 ) -> Result<Summary, RunError<E>> {
-    let Totals { records, tally, distinct } = totals;
+    let Totals { bytes, records, tally, distinct } = totals;
     let numbered: u64 = source_records.iter().sum();
     if [tally.rows, appended, numbered].iter().any(|&count| count != records) || !tally.is_balanced() {
         return Err(RunError::Unbalanced { records, rows: tally.rows, appended });
@@ -124,5 +129,5 @@ pub fn summarize<E>(
     let distinct_keys = distinct_keys.min(appended);
     let memory = memory::peaks();
     let rows = appended;
-    Ok(Summary { records, rows, tally, source_records, input_errors, distinct_keys, is_distinct_exact, memory })
+    Ok(Summary { bytes, records, rows, tally, source_records, input_errors, distinct_keys, is_distinct_exact, memory })
 }

@@ -80,6 +80,7 @@ impl Worker {
         let count = records.urls.len();
         self.canonicalizer.append(&records, &self.bitmaps, &mut self.rows);
         self.totals.records += count as u64;
+        self.totals.bytes += chunk.len() as u64;
         progress.add(count as u64, (self.rows.len() - before) as u64);
         let text_len = self.rows.uri.values.len().max(self.rows.input.values.len());
         if text_len > MAX_TEXT_LEN {
