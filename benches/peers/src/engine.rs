@@ -2,7 +2,42 @@
 
 use crate::input::Input;
 use crate::sink::{Sink, Statement, Timed};
+use cpu_time::ThreadTime;
 use std::time::{Duration, Instant};
+
+/// What a round is measured with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Clock {
+    /// The time that passes. For a machine of one's own.
+    Wall,
+    /// The time that the thread is given. Steadier where others use the machine too; system time is in it.
+    Cpu,
+}
+
+impl Clock {
+    /// Name in `--clock` and in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Clock::Wall => "wall",
+            Clock::Cpu => "cpu",
+        }
+    }
+
+    fn measure(self, work: impl FnOnce()) -> Duration {
+        match self {
+            Clock::Wall => {
+                let began = Instant::now();
+                work();
+                began.elapsed()
+            }
+            Clock::Cpu => {
+                let began = ThreadTime::now();
+                work();
+                began.elapsed()
+            }
+        }
+    }
+}
 
 /// One way of doing one job over all lines.
 pub trait Engine {
@@ -28,7 +63,7 @@ pub struct Contestant {
     /// Counts and digest; also warms caches and allocator.
     pub state: fn(&Input<'_>) -> Statement,
     /// One round on the clock.
-    pub time: fn(&Input<'_>) -> Duration,
+    pub time: fn(&Input<'_>, Clock) -> Duration,
 }
 
 impl Contestant {
@@ -52,11 +87,9 @@ fn state<E: Engine>(input: &Input<'_>) -> Statement {
     statement
 }
 
-fn time<E: Engine>(input: &Input<'_>) -> Duration {
+fn time<E: Engine>(input: &Input<'_>, clock: Clock) -> Duration {
     let mut sink = Timed::default();
-    let began = Instant::now();
-    E::run(input, &mut sink);
-    let took = began.elapsed();
+    let took = clock.measure(|| E::run(input, &mut sink));
     std::hint::black_box(sink.bytes);
     took
 }

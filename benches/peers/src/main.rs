@@ -12,18 +12,20 @@ mod input;
 mod sink;
 mod table;
 
-use engine::Contestant;
+use engine::{Clock, Contestant};
 use input::Input;
 use sink::Statement;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
+use table::Outcome;
 
-const USAGE: &str = "usage: irikey-peers FILE [--rounds N] [--engines NAME,NAME...]";
+const USAGE: &str = "usage: irikey-peers FILE [--rounds N] [--clock wall|cpu] [--engines NAME,NAME...]";
 
 struct Job {
     path: PathBuf,
     rounds: usize,
+    clock: Clock,
     contestants: Vec<Contestant>,
 }
 
@@ -40,21 +42,28 @@ fn main() -> ExitCode {
 fn job(mut args: impl Iterator<Item = String>) -> Result<Job, String> {
     let mut path = None;
     let mut rounds = 7;
+    let mut clock = Clock::Wall;
     let mut contestants = engines::ALL.to_vec();
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or_else(|| format!("{arg}: a value is missing / {USAGE}"));
         match arg.as_str() {
             "--rounds" => rounds = count(&value()?)?,
+            "--clock" => clock = clock_named(&value()?)?,
             "--engines" => contestants = value()?.split(',').map(named).collect::<Result<_, _>>()?,
             _ if arg.starts_with('-') || path.is_some() => return Err(format!("{arg}: not understood / {USAGE}")),
             _ => path = Some(PathBuf::from(&arg)),
         }
     }
-    Ok(Job { path: path.ok_or(USAGE)?, rounds, contestants })
+    Ok(Job { path: path.ok_or(USAGE)?, rounds, clock, contestants })
 }
 
 fn count(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|&n| n > 0).ok_or_else(|| format!("--rounds {text}: a number from 1 on is wanted"))
+}
+
+fn clock_named(name: &str) -> Result<Clock, String> {
+    let found = [Clock::Wall, Clock::Cpu].into_iter().find(|clock| clock.name() == name);
+    found.ok_or_else(|| format!("--clock: {name:?} is neither wall nor cpu"))
 }
 
 fn named(name: &str) -> Result<Contestant, String> {
@@ -69,16 +78,18 @@ fn run(job: &Job) -> Result<(), String> {
     let lines = input.lines.len();
     let not_utf8 = input.lines.iter().filter(|line| line.text.is_none()).count();
     println!(
-        "{lines} lines, {} bytes, mean {:.1} bytes a line with its end; {not_utf8} not UTF-8; {} rounds, interleaved\n",
+        "{lines} lines, {} bytes, mean {:.1} bytes a line with its end; {not_utf8} not UTF-8; {} rounds, interleaved, {} time\n",
         bytes.len(),
         bytes.len() as f64 / lines as f64,
         job.rounds,
+        job.clock.name(),
     );
     let statements = state(&job.contestants, &input)?;
     let rounds = time(job, &input);
-    let results = job.contestants.iter().zip(statements).zip(rounds);
-    let results: Vec<_> = results.map(|((&c, statement), rounds)| table::Result::new(c, statement, rounds)).collect();
-    print!("{}", table::markdown(&input, &results));
+    let outcomes = job.contestants.iter().zip(statements).zip(rounds);
+    let outcomes: Vec<_> =
+        outcomes.map(|((&contestant, statement), rounds)| Outcome { contestant, statement, rounds }).collect();
+    print!("{}", table::markdown(&input, &outcomes));
     Ok(())
 }
 
@@ -102,7 +113,7 @@ fn time(job: &Job, input: &Input<'_>) -> Vec<Vec<Duration>> {
     let mut times = vec![Vec::with_capacity(job.rounds); job.contestants.len()];
     for round in 1..=job.rounds {
         for (contestant, times) in job.contestants.iter().zip(&mut times) {
-            times.push((contestant.time)(input));
+            times.push((contestant.time)(input, job.clock));
         }
         eprintln!("round {round} of {}", job.rounds);
     }
