@@ -194,6 +194,7 @@ fn parquet_encodes_each_column_as_it_should() {
             "key" | "key_simple" => (false, false, false, Encoding::PLAIN),
             "uri" | "input" => (false, true, false, Encoding::PLAIN),
             "record" | "offset" => (false, false, true, Encoding::DELTA_BINARY_PACKED),
+            "source" => (true, false, true, Encoding::RLE_DICTIONARY),
             _ => (true, true, true, Encoding::RLE_DICTIONARY),
         };
         assert_eq!(
@@ -250,6 +251,41 @@ fn parquet_keys_span_pages() {
         }
     }
     assert_eq!(next, u128::from(count));
+}
+
+/// Few runs of sources and many are written by different means; sources that come back are named once.
+#[test]
+fn parquet_gives_back_any_number_of_sources() {
+    for count in [1u32, 2, 3, 64, 65, 300] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x.parquet");
+        let names: Vec<_> = (0..count).map(|i| format!("part-{i}.txt")).collect();
+        let columns = Columns::named(["record", "source"]).unwrap();
+        let options = OutputOptions { columns, sources: names.clone(), ..options(Format::Parquet) };
+        let (encoder, mut output) = create(&path, options).unwrap();
+        let run = |i: u32| SourceRun { source: (count - 1 - i) % 64, first_record: 1, rows: 1 + i * 70 % 200 };
+        let runs: Vec<_> = (0..count).map(run).collect();
+        let mut rows = Rows::new(1);
+        for _ in 0..runs.iter().map(|run| run.rows).sum() {
+            rows.uri.end();
+            rows.input.end();
+            rows.key.push([0; 16]);
+            rows.more_keys[0].push([0; 16]);
+            rows.flags.push(0);
+            rows.offset.push(0);
+        }
+        output.append(encoder.encode(&mut rows, &runs).unwrap()).unwrap();
+        output.finish().unwrap();
+        let mut expected = runs.iter().flat_map(|run| (0..run.rows).map(|_| names[run.source as usize].as_str()));
+        for batch in ParquetRecordBatchReaderBuilder::try_new(File::open(&path).unwrap()).unwrap().build().unwrap() {
+            let batch = batch.unwrap();
+            let sources = batch.column(1).as_dictionary::<Int32Type>().downcast_dict::<arrow::array::StringArray>();
+            for source in sources.unwrap() {
+                assert_eq!(source, expected.next());
+            }
+        }
+        assert_eq!(expected.next(), None);
+    }
 }
 
 #[test]

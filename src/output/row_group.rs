@@ -3,7 +3,8 @@
 //! Keys are random: neither dictionary, nor codec, nor statistics could gain anything on them. Statistics of texts
 //! cost more than the pruning they allow in files that are not sorted.
 
-use arrow::array::{AsArray, RecordBatch};
+use arrow::array::{ArrayRef, AsArray, RecordBatch};
+use arrow::datatypes::Int32Type;
 use parquet::arrow::arrow_writer::{
     ArrowColumnChunk, ArrowRowGroupWriterFactory, ArrowWriter, ArrowWriterOptions, compute_leaves,
 };
@@ -15,7 +16,7 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnDescPtr, ColumnPath};
 
 use super::error::Cause;
-use super::key_pages::{self, KeyChunk};
+use super::pages::{self, PageChunk};
 use super::sink::Sink;
 use super::{Compression, OutputError};
 use crate::batch::{BatchBuilder, Column, ColumnKind};
@@ -28,7 +29,7 @@ pub(super) struct RowGroups {
 
 /// An encoded column of one row group.
 pub(super) enum Chunk {
-    Key(KeyChunk),
+    Pages(PageChunk),
     Other(ArrowColumnChunk),
 }
 
@@ -36,7 +37,7 @@ impl Chunk {
     /// Its length in bytes.
     pub(super) fn len(&self) -> usize {
         match self {
-            Chunk::Key(chunk) => chunk.len(),
+            Chunk::Pages(chunk) => chunk.len(),
             Chunk::Other(chunk) => chunk.close().bytes_written as usize,
         }
     }
@@ -103,8 +104,8 @@ impl RowGroups {
         for (((mut writer, column), field), array) in
             writers.into_iter().zip(&self.columns).zip(fields).zip(batch.columns())
         {
-            if let Some(keys) = array.as_fixed_size_binary_opt() {
-                chunks.push(Chunk::Key(key_pages::encode(column, keys)?));
+            if let Some(chunk) = simple(column, array)? {
+                chunks.push(Chunk::Pages(chunk));
                 continue;
             }
             for leaf in compute_leaves(field, array)? {
@@ -116,12 +117,23 @@ impl RowGroups {
     }
 }
 
+/// The chunk of a column whose pages need no general encoder.
+fn simple(column: &ColumnDescPtr, array: &ArrayRef) -> Result<Option<PageChunk>, ParquetError> {
+    if let Some(keys) = array.as_fixed_size_binary_opt() {
+        return pages::keys(column, keys).map(Some);
+    }
+    match array.as_dictionary_opt::<Int32Type>() {
+        Some(sources) => pages::sources(column, sources),
+        None => Ok(None),
+    }
+}
+
 /// Appends an encoded row group.
 pub(super) fn append(writer: &mut SerializedFileWriter<Sink>, chunks: Vec<Chunk>) -> Result<(), ParquetError> {
     let mut group = writer.next_row_group()?;
     for chunk in chunks {
         match chunk {
-            Chunk::Key(chunk) => chunk.append_to_row_group(&mut group)?,
+            Chunk::Pages(chunk) => chunk.append_to_row_group(&mut group)?,
             Chunk::Other(chunk) => chunk.append_to_row_group(&mut group)?,
         }
     }
