@@ -1,4 +1,34 @@
 //! Canonical URIs and 128-bit equivalence keys for crawl data, by RFC 3987.
+//!
+//! Data flows one way, and each room uses rooms below it only:
+//!
+//! ```text
+//! bytes ──> record ──> row ──> batch ──> file
+//!
+//! input     files, pipes, archives -> blocks of bytes                   (opens files; maps; unpacks)
+//! record    chunk -> borrowed records: lines, csv                       (pure)
+//! canon     policy + records -> rows                                    (pure)
+//! batch     rows -> Arrow, by the one list of columns
+//! output    batches -> Parquet, Arrow IPC, CSV, JSON lines, text        (writes files)
+//! run       cut -> work -> order -> append: wires the rooms together    (the only threads)
+//! cli       flags, progress, report, exit statuses                      (the only terminal and clock)
+//!
+//! kernel    byte loops that know nothing of IRIs                        (pure)
+//! encoding  bytes -> text                                               (pure)
+//! iri       RFC 3987: grammar, ladder, resolution, mapping              (pure)
+//! key       a rung's text -> 128 bits                                   (pure)
+//! ```
+//!
+//! The pure rooms need no feature of the crate and are a library of their own:
+//!
+//! ```
+//! use irikey::iri::{Intake, Rung, climb};
+//! use irikey::key::KeyAlgorithm;
+//! let (a, _) = climb("HTTP://Example.com:80/%7Euser".as_bytes(), Rung::Scheme, Intake::Strict).unwrap();
+//! let (b, _) = climb("http://example.com/~user".as_bytes(), Rung::Scheme, Intake::Strict).unwrap();
+//! assert_eq!(a, b);
+//! assert_eq!(KeyAlgorithm::Xxh3.key(&a), KeyAlgorithm::Xxh3.key(&b));
+//! ```
 
 pub mod canon;
 pub mod encoding;

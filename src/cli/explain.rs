@@ -169,9 +169,8 @@ impl Explanation {
             let (name, meaning) = describe(*change);
             json!({"rung": rung.name(), "step": name, "meaning": meaning, "text": lossy(text)})
         };
-        let rung = |(rung, text): &(Rung, Vec<u8>)| {
-            (rung.name().into(), json!({"text": lossy(text), "key": hex(key(text))}))
-        };
+        let rung =
+            |(rung, text): &(Rung, Vec<u8>)| (rung.name().into(), json!({"text": lossy(text), "key": hex(key(text))}));
         json!({
             "input": lossy(&self.input),
             "components": components,

@@ -8,8 +8,7 @@ use super::request::Request;
 use crate::iri::{
     Component, Fault, FaultKind, HostMapping, Intake, Rung, check_bidi_controls, check_iri, check_iri_reference,
     check_uri, check_uri_reference, climb, find_scheme, idn_to_ascii, idn_to_unicode, percent_encode,
-    remove_dot_segments, to_iri,
-    to_uri,
+    remove_dot_segments, to_iri, to_uri,
 };
 
 type Answered = Result<Answer, Answer>;

@@ -13,7 +13,7 @@ use std::hint::black_box;
 /// Chunks are cut at the last line end within this many bytes.
 const CHUNK_LEN: usize = 256 << 10;
 /// Rows are handed on when their URIs take this many bytes.
-const BATCH_LEN: usize = 8 << 20;
+const BATCH_LEN: usize = 1 << 20;
 
 /// This library.
 pub struct Irikey;
