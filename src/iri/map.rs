@@ -9,6 +9,7 @@ use super::host::idn_to_ascii;
 use super::parts::Parts;
 use super::percent::{encode, escape_value};
 use super::{Component, Fault, FaultKind, Intake};
+use crate::encoding::is_utf8;
 use crate::kernel::percent_encode;
 
 /// Which form a mapping gives a host.
@@ -17,7 +18,7 @@ pub enum HostMapping {
     /// Characters beyond ASCII as escapes, as in every other component.
     #[default]
     Percent,
-    /// ToASCII (section 3.1, second paragraph of step 2: MAY), by UTS 46; escapes where that fails.
+    /// ToASCII (section 3.1: MAY), by UTS 46, of hosts with characters beyond ASCII; escapes where that fails.
     Ascii,
     /// ToUnicode (section 3.2: MAY), by UTS 46; A-labels where that fails.
     Unicode,
@@ -42,10 +43,14 @@ pub fn to_uri(reference: &[u8], intake: Intake, host: HostMapping) -> Result<Str
             .map_err(|error| Fault::new(FaultKind::NotUtf8, Component::Reference, error.valid_up_to()))?;
         check_iri_reference(text)?;
     }
-    let encoded = encode(reference);
-    let mapped = if host == HostMapping::Ascii { map_host(&encoded, |host| idn_to_ascii(host).0) } else { encoded };
+    let to_ascii = |host: &[u8]| if host.is_ascii() { None } else { idn_to_ascii(host).0 };
+    let encoded = if host == HostMapping::Ascii && is_utf8(reference) {
+        encode(&map_host(reference, to_ascii))
+    } else {
+        encode(reference)
+    };
     // Every byte beyond ASCII has become an escape, so nothing is lost here.
-    let uri = String::from_utf8_lossy(&mapped).into_owned();
+    let uri = String::from_utf8_lossy(&encoded).into_owned();
     check_uri_reference(&uri)?;
     Ok(uri)
 }

@@ -9,7 +9,7 @@ use super::dots::remove_dot_segments;
 use super::host::{HostCache, ipv6_text};
 use super::ladder::{port_number, urn_nid_len};
 use super::parts::{Authority, find_scheme};
-use super::percent::{ascii_flag, escape_value, non_ascii_flag};
+use super::percent::{ascii_flag, escape_value, map_component, non_ascii_flag, would_complete_an_escape};
 use super::resolve::path_guard;
 use super::scheme::Scheme;
 use super::{Changes, Component, Fault, FaultKind, Flags};
@@ -293,7 +293,7 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
 
     /// Writes a component that the bitmaps' marks are not laid out for.
     fn encoded_part(&mut self, text: &[u8], component: Component) {
-        let (written, flags, changes) = super::percent::map_component(text, component);
+        let (written, flags, changes) = map_component(text, component);
         append(self.out, &written);
         self.flags |= flags;
         self.changes |= changes;
@@ -363,6 +363,10 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
     fn escape(&mut self, octet: u8, before: &[u8], escape: &[u8]) -> bool {
         if UNRESERVED.contains(octet) {
             append(self.out, before);
+            if would_complete_an_escape(octet, self.out) {
+                self.out.extend_from_slice(escape);
+                return true;
+            }
             self.out.push(octet);
             self.may_have_dots |= octet == b'.';
             self.changes |= Changes::PCT_DECODED;

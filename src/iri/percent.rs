@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::class::{self, CONTROL, EXCLUDED, UNRESERVED};
+use super::class::{self, CONTROL, EXCLUDED, HEXDIG, UNRESERVED};
 use super::{Changes, Component, Flags};
 
 /// Value of a hexadecimal digit; 255 for other bytes.
@@ -89,14 +89,27 @@ pub fn component_flags(text: &[u8], component: Component) -> Flags {
     flags
 }
 
-/// Section 5.3.2.3: escapes of unreserved characters decoded, once; all others and a stray `%` stay.
+/// Section 5.3.2.3: escapes of unreserved characters decoded, once; all others and a stray `%` stay, and so does an
+/// escape that [`would_complete_an_escape`].
 pub fn decode_unreserved(text: &[u8]) -> Vec<u8> {
-    map_escapes(
-        text,
-        |octet, escape, out| {
-            if UNRESERVED.contains(octet) { out.push(octet) } else { out.extend_from_slice(escape) }
-        },
-    )
+    map_escapes(text, |octet, escape, out| {
+        if UNRESERVED.contains(octet) && !would_complete_an_escape(octet, out) {
+            out.push(octet);
+        } else {
+            out.extend_from_slice(escape);
+        }
+    })
+}
+
+/// `octet`, written after `out`, would stand behind a stray `%` as one of its two digits: `%%341` would become `%41`,
+/// and that `A` on the next pass. Then normalising would not be idempotent, and the escape stays.
+#[inline(always)]
+pub fn would_complete_an_escape(octet: u8, out: &[u8]) -> bool {
+    match *out {
+        [.., b'%'] => HEXDIG.contains(octet),
+        [.., b'%', digit] => HEXDIG.contains(octet) && HEXDIG.contains(digit),
+        _ => false,
+    }
 }
 
 /// Section 5.3.2.1: the digits of escapes in upper case.

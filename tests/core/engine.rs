@@ -2,6 +2,11 @@
 //!
 //! [`engines`] lists all of them; every case and every property runs on each, and each is compared with the oracle.
 
+use irikey::canon::{Canonicalizer, Policy, Rows};
+use irikey::iri::{self, HostMapping, Intake};
+use irikey::kernel::Bitmaps;
+use irikey::record::{Offsets, Records, Span};
+
 use crate::oracle::{dots, grammar, ladder, mapping, resolve};
 
 pub use crate::oracle::ladder::Rung;
@@ -46,7 +51,7 @@ pub trait Engine: Sync {
 
 /// Every engine under test. The oracle stands first: the others are compared with it.
 pub fn engines() -> Vec<&'static dyn Engine> {
-    vec![&Oracle]
+    vec![&Oracle, &Ladder, &Fused]
 }
 
 /// The literal transcription of the RFCs.
@@ -85,5 +90,118 @@ impl Engine for Oracle {
 
     fn to_uri_ascii(&self, input: &[u8], lenient: bool) -> Option<String> {
         mapping::to_uri_ascii(input, lenient)
+    }
+}
+
+/// The library: the named steps of its ladder.
+pub struct Ladder;
+
+/// The library: the fused pass, inside a chunk with neighbours.
+pub struct Fused;
+
+fn library_rung(rung: Rung) -> iri::Rung {
+    match rung {
+        Rung::Simple => iri::Rung::Simple,
+        Rung::Syntax => iri::Rung::Syntax,
+        Rung::Scheme => iri::Rung::Scheme,
+    }
+}
+
+pub fn library_intake(strict: bool) -> Intake {
+    if strict { Intake::Strict } else { Intake::Lenient }
+}
+
+/// What neighbours there are must not matter; these would, if their bytes were looked at.
+const BEFORE: &[u8] = b"http://h/-/%\n-/";
+const AFTER: &[u8] = b"41.-/.\xA9\nhttp://h/";
+
+/// The row that the fused pass makes of `input`, which stands at `at` bytes past a multiple of 64 in its chunk.
+pub fn fused_rows(input: &[u8], at: usize, policy: &Policy) -> Rows {
+    let padding = vec![b'-'; at];
+    let text = [&padding, BEFORE, input, AFTER].concat();
+    let span = Span { at: (at + BEFORE.len()) as u32, len: input.len() as u32 };
+    let mut bitmaps = Bitmaps::default();
+    bitmaps.classify(&text, &iri::CLASSIFIER);
+    let mut rows = Rows::new(policy.more_keys.len());
+    let records = Records { text: &text, urls: &[span], bases: &[], offsets: Offsets::From(0), faults: &[] };
+    Canonicalizer::new(policy).append(&records, &bitmaps, &mut rows);
+    rows
+}
+
+impl Engine for Ladder {
+    fn name(&self) -> &'static str {
+        "ladder"
+    }
+
+    fn validate(&self, kind: Kind, input: &[u8]) -> bool {
+        let Ok(text) = std::str::from_utf8(input) else { return false };
+        match kind {
+            Kind::Iri => iri::check_iri(text).is_ok(),
+            Kind::IriReference => iri::check_iri_reference(text).is_ok(),
+            Kind::Uri => iri::check_uri(text).is_ok(),
+            Kind::UriReference => iri::check_uri_reference(text).is_ok(),
+        }
+    }
+
+    fn resolve(&self, base: &str, reference: &str, reading: Base) -> Option<String> {
+        let base = match reading {
+            Base::Normalised => iri::Base::new(base.as_bytes()),
+            Base::Literal => iri::Base::literal(base.as_bytes()),
+        };
+        String::from_utf8(base.ok()?.resolve(reference.as_bytes()).ok()?).ok()
+    }
+
+    fn normalize(&self, input: &[u8], rung: Rung, strict: bool) -> Option<String> {
+        let (text, _) = iri::climb(input, library_rung(rung), library_intake(strict)).ok()?;
+        String::from_utf8(text).ok()
+    }
+
+    fn remove_dot_segments(&self, path: &str) -> String {
+        let mut bytes = path.as_bytes().to_vec();
+        let len = iri::remove_dot_segments(&mut bytes);
+        String::from_utf8_lossy(&bytes[..len]).into_owned()
+    }
+
+    fn to_uri(&self, input: &[u8], lenient: bool) -> Option<String> {
+        iri::to_uri(input, library_intake(!lenient), HostMapping::Percent).ok()
+    }
+
+    fn to_uri_ascii(&self, input: &[u8], lenient: bool) -> Option<String> {
+        iri::to_uri(input, library_intake(!lenient), HostMapping::Ascii).ok()
+    }
+}
+
+impl Engine for Fused {
+    fn name(&self) -> &'static str {
+        "fused"
+    }
+
+    fn validate(&self, kind: Kind, input: &[u8]) -> bool {
+        Ladder.validate(kind, input)
+    }
+
+    fn resolve(&self, base: &str, reference: &str, reading: Base) -> Option<String> {
+        Ladder.resolve(base, reference, reading)
+    }
+
+    fn normalize(&self, input: &[u8], rung: Rung, strict: bool) -> Option<String> {
+        if rung == Rung::Simple {
+            return Ladder.normalize(input, rung, strict);
+        }
+        let policy = Policy { rung: library_rung(rung), intake: library_intake(strict), ..Policy::default() };
+        let rows = fused_rows(input, input.len() % 61, &policy);
+        rows.faults.is_empty().then(|| String::from_utf8(rows.uri.get(0).to_vec()).expect("URIs are ASCII"))
+    }
+
+    fn remove_dot_segments(&self, path: &str) -> String {
+        Ladder.remove_dot_segments(path)
+    }
+
+    fn to_uri(&self, input: &[u8], lenient: bool) -> Option<String> {
+        Ladder.to_uri(input, lenient)
+    }
+
+    fn to_uri_ascii(&self, input: &[u8], lenient: bool) -> Option<String> {
+        Ladder.to_uri_ascii(input, lenient)
     }
 }

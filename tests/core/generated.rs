@@ -6,8 +6,8 @@ use crate::engine::{Oracle, engines};
 use crate::generators;
 use crate::oracle::components;
 use crate::properties::{
-    a_target_is_an_iri, agree, agree_on_targets, dots_equal_a_stack, equal_below_is_equal_above, of_one_reference,
-    spellings_are_equal,
+    a_target_is_an_iri, agree, agree_on_targets, dots_equal_a_stack, equal_below_is_equal_above,
+    fused_rows_account_for_themselves, of_one_reference, spellings_are_equal,
 };
 
 // Eight times the usual number of cases; PROPTEST_CASES scales it.
@@ -20,6 +20,7 @@ proptest! {
             of_one_reference(engine, &input)?;
             agree(&Oracle, engine, &input)?;
         }
+        fused_rows_account_for_themselves(&input)?;
     }
 
     #[test]

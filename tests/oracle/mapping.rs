@@ -5,7 +5,7 @@
 
 use super::components::{self, Components};
 use super::grammar;
-use super::scheme_rules::host_to_ascii;
+use super::scheme_rules::{host_to_ascii, percent_decode};
 
 /// Section 3.1, step 2, for one octet: "Convert the octet to %HH, where HH is the hexadecimal notation of the octet
 /// value [...] uppercase letters".
@@ -40,7 +40,8 @@ pub fn to_uri(input: &[u8], lenient: bool) -> Option<String> {
 }
 
 /// Section 3.1 with the choice it gives: "replace the ireg-name part of the IRI by the part converted using the
-/// ToASCII operation". A host that has no ASCII form is percent-encoded after all.
+/// ToASCII operation". Escapes in it are decoded first; a host that has no ASCII form is percent-encoded after all, and
+/// so is that of a text that is not UTF-8.
 pub fn to_uri_ascii(input: &[u8], lenient: bool) -> Option<String> {
     if !lenient && !grammar::is_iri_reference(std::str::from_utf8(input).ok()?) {
         return None;
@@ -49,7 +50,7 @@ pub fn to_uri_ascii(input: &[u8], lenient: bool) -> Option<String> {
     let split = components::split(text);
     let authority = split.authority.as_deref().map(|authority| {
         let mut parts = components::split_authority(authority);
-        let ascii = host_to_ascii(parts.host.as_bytes()).filter(|_| !parts.host.is_ascii());
+        let ascii = host_to_ascii(&percent_decode(&parts.host)).filter(|_| !parts.host.is_ascii());
         parts.host = ascii.unwrap_or(parts.host);
         components::recompose_authority(&parts)
     });

@@ -87,7 +87,7 @@ pub fn host_to_ascii(host: &[u8]) -> Option<String> {
 }
 
 /// Every valid escape as its byte, once; a stray `%` as itself.
-fn percent_decode(text: &str) -> Vec<u8> {
+pub fn percent_decode(text: &str) -> Vec<u8> {
     let mut out = Vec::new();
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
