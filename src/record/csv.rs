@@ -174,7 +174,7 @@ mod tests {
         csv.set_columns(Columns { url: 1, base: Some(0) });
         let mut bitmaps = Bitmaps::default();
         let records = csv.decode(b"base,u1\nbase,u2\nbase\nother,u3\n", 0, &mut bitmaps);
-        assert_eq!(records.text, b"u1baseu2u3other");
+        assert_eq!(records.text, b"u1\nbase\nu2\n\nu3\nother\n");
         let fault = Fault::new(FaultKind::MissingColumn, Component::Reference, 0);
         assert_eq!(records.faults, [(2, fault)]);
         let bases: Vec<_> = records.bases.iter().map(|base| base.of(records.text)).collect();
