@@ -13,3 +13,7 @@ mod generated;
 mod generators;
 #[path = "core/properties.rs"]
 mod properties;
+#[path = "core/readers.rs"]
+mod readers;
+#[path = "core/rooms.rs"]
+mod rooms;

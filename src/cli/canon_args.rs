@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use super::size::parse_size;
 use crate::batch::{ColumnId, Columns};
 use crate::canon::{Policy, Rung};
-use crate::iri::Intake;
+use crate::iri::{Base, Intake};
 use crate::key::KeyAlgorithm;
 use crate::output::{Compression, Destination, Format};
 
@@ -109,8 +109,9 @@ pub struct CanonArgs {
     /// What the inputs hold
     #[arg(long, value_enum, default_value_t = InputFormat::Auto, help_heading = "Input")]
     format: InputFormat,
-    /// Column that holds the URL: its name in the header, or its number from 1 [default: the first]. Not with
-    /// --format lines
+    /// Column that holds the URL: its name in the header, or its number from 1. Not with --format lines
+    /// [default: the header's url, uri, iri, original_url, target, href, link, location or relative, or the only
+    /// column besides the base]
     #[arg(long, value_name = "NAME|NUMBER", help_heading = "Input")]
     column: Option<String>,
     /// Column that holds the base of each URL, absolute; an empty one falls back to --base. Not with --format lines
@@ -122,7 +123,7 @@ pub struct CanonArgs {
     /// The first record is data, not a header: columns are then chosen by number. Not with --format lines
     #[arg(long, help_heading = "Input")]
     no_header: bool,
-    /// Longest record, in bytes; a longer one becomes a row with the fault too-long. At most 512M
+    /// Longest record, in bytes; a longer one ends its input with an error that names it. At most 512M
     #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "128M", help_heading = "Input")]
     max_record: usize,
     /// Read files instead of mapping them into memory
@@ -295,6 +296,9 @@ impl CanonArgs {
         }
         if self.literal_base && self.base.is_none() && self.base_column.is_none() {
             return Err("--literal-base says how to resolve against a base; give --base or --base-column".to_string());
+        }
+        if let Some(fault) = self.base.as_deref().and_then(|base| Base::new(base.as_bytes()).err()) {
+            return Err(format!("--base: {fault}"));
         }
         if self.inputs.is_empty() && std::io::stdin().is_terminal() {
             return Err("no input: name a file, or pipe lines into standard input (- reads the terminal)".to_string());

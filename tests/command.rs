@@ -1,0 +1,229 @@
+//! The command as a person or a script runs it: statuses, messages, the same bytes however the work is done, and the
+//! whole job against the oracle.
+
+#![cfg(feature = "cli")]
+
+#[allow(dead_code, reason = "the oracle is shared with tests/core.rs, which uses all of it")]
+mod oracle;
+
+use std::fs::{self, File};
+use std::path::Path;
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+/// Runs the command with `input` on its standard input.
+fn irikey(arguments: &[&str], input: &[u8], stdout: Stdio) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_irikey"));
+    command.args(arguments).stdin(Stdio::piped()).stdout(stdout).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // A command that refuses its flags does not read.
+    let _ = child.stdin.take().unwrap().write_all(input);
+    child.wait_with_output().unwrap()
+}
+
+const LINES: &[u8] = b"http://a/\n\nhttp://b/\n";
+
+#[test]
+fn canon_writes_a_line_a_record_and_a_summary() {
+    let ran = irikey(&["canon"], LINES, Stdio::piped());
+    assert_eq!((ran.status.code(), ran.stdout.as_slice()), (Some(0), LINES));
+    let summary = String::from_utf8(ran.stderr).unwrap();
+    assert!(summary.starts_with("records        3  100.0 %\n"), "{summary}");
+    let ran = irikey(&["canon", "--quiet", "--fail-on-fault"], LINES, Stdio::piped());
+    assert_eq!((ran.status.code(), ran.stdout.as_slice(), ran.stderr.as_slice()), (Some(3), LINES, &b""[..]));
+}
+
+#[test]
+fn the_report_balances_and_names_the_policy() {
+    let directory = tempfile::tempdir().unwrap();
+    let (out, report) = (directory.path().join("x.parquet"), directory.path().join("x.json"));
+    let flags = ["canon", "-", "-o", out.to_str().unwrap(), "--report", report.to_str().unwrap()];
+    assert_eq!(irikey(&flags, LINES, Stdio::null()).status.code(), Some(0));
+    let report: serde_json::Value = serde_json::from_slice(&fs::read(report).unwrap()).unwrap();
+    let count = |name: &str| report[name].as_u64().unwrap();
+    assert_eq!(count("records"), count("unchanged") + count("changed") + count("faulty"));
+    assert_eq!((count("records"), report["output"]["rows"].as_u64()), (3, Some(3)));
+    assert_eq!(report["policy"]["profile"], "rfc3987");
+}
+
+#[test]
+fn failures_have_their_own_status_and_leave_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_string();
+    let status = |arguments: &[&str]| irikey(arguments, LINES, Stdio::null()).status.code();
+    assert_eq!(status(&["canon", "-o", &path("x.unknown")]), Some(2));
+    assert_eq!(status(&["canon", "--no-such-flag"]), Some(2));
+    assert_eq!(status(&["canon", "-o", &path("no/x.csv")]), Some(5));
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    assert_eq!(status(&["canon", &path("missing.txt"), "-q"]), Some(4));
+    assert_eq!(status(&["schema", "--json"]), Some(0));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn standard_output_may_close_but_not_fill() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let ran = irikey(&["canon"], LINES, writer.into());
+    assert_eq!((ran.status.code(), ran.stderr.as_slice()), (Some(0), &b""[..]));
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let ran = irikey(&["canon"], LINES, full.into());
+    assert_eq!(ran.status.code(), Some(5));
+    let message = String::from_utf8(ran.stderr).unwrap();
+    assert!(message.starts_with("irikey: standard output: cannot write: no space left on device;"), "{message}");
+}
+
+/// What the command prints, which it must do with status 0.
+fn printed(arguments: &[&str], input: &[u8]) -> String {
+    let ran = irikey(arguments, input, Stdio::piped());
+    assert_eq!(ran.status.code(), Some(0), "{arguments:?}: {}", String::from_utf8_lossy(&ran.stderr));
+    String::from_utf8(ran.stdout).unwrap()
+}
+
+fn sample(name: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("data/samples").join(name).display().to_string()
+}
+
+#[test]
+fn the_output_is_the_same_bytes_however_the_work_is_done() {
+    let directory = tempfile::tempdir().unwrap();
+    let input = directory.path().join("urls.txt");
+    let lines = fs::read(sample("urls.txt")).unwrap();
+    fs::write(&input, lines.repeat(40)).unwrap();
+    let ways: [&[&str]; 6] = [
+        &["--threads", "1"],
+        &["--threads", "2"],
+        &["--threads", "7", "--chunk-size", "1"],
+        &["--no-mmap"],
+        &["--no-mmap", "--chunk-size", "100", "--threads", "3"],
+        &["--chunk-size", "64M"],
+    ];
+    for suffix in ["parquet", "arrow", "arrows", "csv", "jsonl", "txt"] {
+        let mut first = None;
+        for way in ways {
+            let out = directory.path().join("out").with_extension(suffix);
+            let (input, output) = (input.to_str().unwrap(), out.to_str().unwrap());
+            let flags = ["canon", "-q", input, "-o", output, "--row-group-size", "50K"];
+            printed(&[&flags[..], way].concat(), b"");
+            let bytes = fs::read(&out).unwrap();
+            assert!(*first.get_or_insert_with(|| bytes.clone()) == bytes, "{suffix} {way:?}");
+        }
+    }
+}
+
+#[test]
+fn samples_are_what_the_oracle_makes_of_them() {
+    let lines = fs::read(sample("urls.txt")).unwrap();
+    let texts = printed(&["canon", "-q", "-"], &lines);
+    let records: Vec<_> = lines.strip_suffix(b"\n").unwrap_or(&lines).split(|byte| *byte == b'\n').collect();
+    assert_eq!(texts.lines().count(), records.len());
+    for (record, text) in records.iter().zip(texts.lines()) {
+        let record = record.strip_suffix(b"\r").unwrap_or(record);
+        let expect = oracle::ladder::normalize(record, oracle::ladder::Rung::Scheme, false).unwrap_or_default();
+        assert_eq!(text, expect, "{}", String::from_utf8_lossy(record));
+    }
+    assert_eq!(texts, printed(&["canon", "-q", &sample("urls.txt.gz")], b""));
+}
+
+#[test]
+fn pairs_are_resolved_as_the_oracle_resolves_them() {
+    let flags = ["canon", "-q", &sample("pairs.csv"), "--base-column", "base", "--column", "relative"];
+    let texts = printed(&flags, b"");
+    let mut reader = csv::Reader::from_path(sample("pairs.csv")).unwrap();
+    let pairs: Vec<_> = reader.records().collect::<Result<_, _>>().unwrap();
+    assert_eq!(texts.lines().count(), pairs.len());
+    for (pair, text) in pairs.iter().zip(texts.lines()) {
+        let target = oracle::resolve::resolve(&pair[0], &pair[1], oracle::resolve::Base::Normalised);
+        let normalize =
+            |target: String| oracle::ladder::normalize(target.as_bytes(), oracle::ladder::Rung::Scheme, false).ok();
+        assert_eq!(text, target.and_then(normalize).unwrap_or_default(), "{pair:?}");
+    }
+}
+
+#[test]
+fn a_truncated_gzip_keeps_its_whole_records_and_says_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("short.gz");
+    let packed = fs::read(sample("urls.txt.gz")).unwrap();
+    fs::write(&path, &packed[..packed.len() - 40]).unwrap();
+    let ran = irikey(&["canon", path.to_str().unwrap()], b"", Stdio::piped());
+    assert_eq!(ran.status.code(), Some(4));
+    let message = String::from_utf8(ran.stderr).unwrap();
+    assert!(message.contains("short.gz: after ") && message.contains("the gzip data ends early"), "{message}");
+    let whole = printed(&["canon", "-q", &sample("urls.txt")], b"");
+    let text = String::from_utf8(ran.stdout).unwrap();
+    assert!(text.len() > 1000 && whole.starts_with(&text));
+}
+
+#[test]
+fn faults_and_flags_are_columns() {
+    let flags = ["canon", "-q", "--output-format", "jsonl", "--columns", "record,input,uri,fault,fault_at,flags", "-"];
+    let printed = printed(&flags, b"http://h:8a/\nhttp://h/a b\n\xFF\n");
+    let rows: Vec<serde_json::Value> = printed.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(rows.len(), 3);
+    assert_eq!((&rows[0]["fault"], &rows[0]["fault_at"]), (&"port".into(), &10.into()));
+    assert_eq!((&rows[1]["uri"], &rows[1]["flags"][0]), (&"http://h/a%20b".into(), &"excluded".into()));
+    assert_eq!((&rows[2]["fault"], &rows[2]["input"]["hex"]), (&"relative".into(), &"ff".into()));
+}
+
+#[test]
+fn strict_intake_refuses_what_lenient_intake_repairs() {
+    let lines = b"http://h/a b\nhttp://h/%zz\nhttp://h/\xE2\x80\xAE\nhttp://h/\xFF\nhttp://h/%c3%a9\n";
+    assert_eq!(printed(&["canon", "-q", "--strict"], lines), "\n\n\n\nhttp://h/%C3%A9\n");
+    let lenient = "http://h/a%20b\nhttp://h/%zz\nhttp://h/%E2%80%AE\nhttp://h/%FF\nhttp://h/%C3%A9\n";
+    assert_eq!(printed(&["canon", "-q"], lines), lenient);
+}
+
+#[test]
+fn bases_fragments_and_schemes_on_request() {
+    let base = ["canon", "-q", "--base", "http://a/b/c/d;p?q#f"];
+    assert_eq!(printed(&base, b"../g\n\n//h/\nmailto:x\n"), "http://a/b/g\nhttp://a/b/c/d;p?q\nhttp://h/\nmailto:x\n");
+    assert_eq!(printed(&["canon", "-q", "--drop-fragment"], b"http://a/#b\n"), "http://a/\n");
+    let assume = ["canon", "-q", "--assume-scheme", "https"];
+    assert_eq!(printed(&assume, b"example.org/x\n//h/\nnodot\n"), "https://example.org/x\nhttps://h/\n\n");
+    assert_eq!(irikey(&["canon", "--base", "a/b"], b"x\n", Stdio::null()).status.code(), Some(2));
+}
+
+#[test]
+fn explain_shows_steps_rungs_and_the_fault() {
+    let text = printed(&["explain", "HTTP://EXAMPLE.com:80/%7eb", "http://h:8a/"], b"");
+    for shown in [
+        "pct-decoded",
+        "http://example.com/~b",
+        "http://example.com:80/~b",
+        "\n          ^ fault: port in port at byte 10",
+    ] {
+        assert!(text.contains(shown), "{shown} is not in\n{text}");
+    }
+    let json: serde_json::Value = serde_json::from_str(&printed(&["explain", "--json", "http://h"], b"")).unwrap();
+    assert_eq!(json["rungs"]["scheme"]["text"], "http://h/");
+    assert_eq!(json["rungs"]["syntax"]["text"], "http://h");
+}
+
+#[test]
+fn compare_names_the_lowest_rung() {
+    let cases = [
+        ("http://h/", "http://h/", "equivalent on rung simple\n", 0),
+        ("http://h/%7e", "http://h/~", "equivalent on rung syntax\n", 0),
+        ("http://h:80", "http://h/", "equivalent on rung scheme\n", 0),
+        ("http://h/", "https://h/", "not equivalent on any rung up to scheme\n", 1),
+    ];
+    for (a, b, text, status) in cases {
+        let ran = irikey(&["compare", a, b], b"", Stdio::piped());
+        assert_eq!((ran.status.code(), String::from_utf8(ran.stdout).unwrap().as_str()), (Some(status), text));
+    }
+    assert_eq!(irikey(&["compare", "x", "y"], b"", Stdio::null()).status.code(), Some(2));
+}
+
+#[test]
+fn eval_answers_in_order() {
+    let questions = b"{\"id\": 1, \"op\": \"normalize\", \"input\": \"HTTP://h\", \"rung\": 3}\n\nnonsense\n\
+        {\"id\": [2], \"op\": \"compare\", \"input\": [\"a:b\", \"A:b\"], \"rung\": 2}\n";
+    let answers = printed(&["eval"], questions);
+    let answers: Vec<serde_json::Value> = answers.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(answers.len(), 3);
+    assert_eq!((&answers[0]["id"], &answers[0]["output"]), (&1.into(), &"http://h/".into()));
+    assert!(answers[1]["error"].is_string() && answers[1]["id"].is_null());
+    assert_eq!(answers[2]["output"], true);
+}
