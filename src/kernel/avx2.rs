@@ -121,7 +121,7 @@ unsafe fn encode_sixteen(bytes: &[u8; 16], len: usize, out: &mut Vec<u8>) {
         let mut percents = [0; 16];
         let mut i = 0;
         while i < 16 {
-            if (third * 16 + i) % 3 == 0 {
+            if (third * 16 + i).is_multiple_of(3) {
                 percents[i] = b'%' as i8;
             }
             i += 1;

@@ -19,7 +19,7 @@ pub fn append(out: &mut Vec<u8>, bytes: &[u8]) {
 /// `from` is readable and `to` writable for `len` bytes, and they do not overlap.
 #[inline(always)]
 unsafe fn copy_short(from: *const u8, to: *mut u8, len: usize) {
-    // SAFETY (all four): each block lies within the first or the last `len` bytes; blocks are at most `len` long.
+    // SAFETY: each block lies within the first or the last `len` bytes; blocks are at most `len` long.
     unsafe {
         if len >= 32 {
             let mut at = 0;
