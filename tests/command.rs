@@ -187,6 +187,8 @@ fn bases_fragments_and_schemes_on_request() {
     assert_eq!(printed(&["canon", "-q", "--drop-fragment"], b"http://a/#b\n"), "http://a/\n");
     let assume = ["canon", "-q", "--assume-scheme", "https"];
     assert_eq!(printed(&assume, b"example.org/x\n//h/\nnodot\n"), "https://example.org/x\nhttps://h/\n\n");
+    let json = [&assume[..], &["--output-format", "jsonl", "--columns", "input,flags"]].concat();
+    assert_eq!(printed(&json, b"a.b/\n"), "{\"input\":\"a.b/\",\"flags\":[\"assumed-scheme\"]}\n");
     assert_eq!(irikey(&["canon", "--base", "a/b"], b"x\n", Stdio::null()).status.code(), Some(2));
 }
 

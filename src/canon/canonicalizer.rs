@@ -6,7 +6,7 @@ use crate::iri::{
     Base, CLASSIFIER, Changes, Component, Fault, FaultKind, Flags, Intake, Marked, Normalizer, check_iri_reference,
     find_scheme, is_canonical,
 };
-use crate::kernel::{Bitmaps, append};
+use crate::kernel::{Bitmaps, append_range};
 use crate::record::{Offsets, Records, Span};
 
 /// Turns records into rows under one policy; one a worker, reused. Its rows depend on records and policy alone.
@@ -62,6 +62,7 @@ impl Canonicalizer {
         let is_utf8 = is_utf8(records.text);
         let first = rows.len();
         reserve(rows, records);
+        let keep_fragment = !self.policy.drop_fragment;
         let mut faults = records.faults.iter().peekable();
         for (i, span) in records.urls.iter().enumerate() {
             let line = span.of(records.text);
@@ -70,8 +71,8 @@ impl Canonicalizer {
                 continue;
             }
             let reference = Marked { line, bitmaps, at: span.at as usize, is_utf8 };
-            if is_canonical(&reference) {
-                self.push_canonical(line, rows);
+            if is_canonical(&reference, keep_fragment) {
+                self.push_canonical(records.text, *span, rows);
                 rows.tally.unchanged += 1;
             } else {
                 let base = records.bases.get(i).map_or(&[][..], |base| base.of(records.text));
@@ -88,10 +89,10 @@ impl Canonicalizer {
 
     /// The row of a reference that is its own URI on every rung.
     #[inline(always)]
-    fn push_canonical(&self, line: &[u8], rows: &mut Rows) {
-        append(&mut rows.uri.values, line);
+    fn push_canonical(&self, text: &[u8], span: Span, rows: &mut Rows) {
+        append_range(&mut rows.uri.values, text, span.at as usize, span.len as usize);
         rows.uri.end();
-        let key = self.policy.algorithm.key(line);
+        let key = self.policy.algorithm.key(span.of(text));
         rows.key.push(key);
         rows.more_keys.iter_mut().for_each(|keys| keys.push(key));
     }
@@ -111,7 +112,8 @@ impl Canonicalizer {
             }
         };
         let uri = &rows.uri.values[uri_at..];
-        let is_changed = uri != reference.line;
+        // Without a change there is no difference; a change may have been undone by a later one (`/.//`).
+        let is_changed = (taken.in_target || !changes.is_empty()) && uri != reference.line;
         let key = if self.policy.rung == Rung::Simple {
             self.policy.algorithm.key(if taken.in_target { &self.target } else { reference.line })
         } else {
@@ -165,7 +167,7 @@ impl Canonicalizer {
     fn take(&mut self, reference: Marked<'_>, base: &[u8]) -> Result<Taken, Fault> {
         let mut taken = Taken { in_target: false, flags: Flags::NONE, changes: Changes::NONE };
         let line = reference.line;
-        if find_scheme(line).is_none() {
+        if !line.starts_with(b"http://") && !line.starts_with(b"https://") && find_scheme(line).is_none() {
             if !base.is_empty() || self.base.is_some() {
                 self.resolve(line, base)?;
                 taken.changes = Changes::RESOLVED;

@@ -1,10 +1,10 @@
 //! Hosts: IP literals (RFC 3986 section 3.2.2, RFC 5952) and internationalised names (UTS 46). In: the bytes of one
 //! host. Out: a verdict or the host's one form. Asks no resolver.
 
-use std::collections::HashMap;
 use std::net::Ipv6Addr;
 
 use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::class::{HEXDIG, UNRESERVED, UPPER, USERINFO};
 use super::percent::{decode_escapes, escape_value, map_component};
@@ -120,28 +120,37 @@ pub fn lower_case_outside_escapes(host: &mut [u8]) -> bool {
 }
 
 /// [`HostForm::new`] with a memory: crawl data repeats hosts. One a worker; what it answers depends on the host alone.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct HostCache {
-    network: HashMap<Box<[u8]>, HostForm>,
+    /// The last host seen with each hash, for schemes whose hosts are DNS names.
+    slots: Vec<(Vec<u8>, HostForm)>,
     last: HostForm,
 }
 
+impl Default for HostCache {
+    fn default() -> HostCache {
+        HostCache { slots: vec![Default::default(); Self::SLOTS], last: HostForm::default() }
+    }
+}
+
 impl HostCache {
-    /// Hosts remembered before the memory is emptied: about 1 MiB of them.
-    const CAPACITY: usize = 8192;
+    /// How many hosts are remembered: about 1 MiB of them. A power of two.
+    const SLOTS: usize = 4096;
+    /// Longer hosts are no DNS names, and not remembered.
+    const LONGEST: usize = 255;
 
     /// As [`HostForm::new`].
     pub fn form(&mut self, host: &[u8], is_network: bool) -> &HostForm {
-        if !is_network || host.len() > 255 {
+        if !is_network || host.is_empty() || host.len() > Self::LONGEST {
             self.last = HostForm::new(host, is_network);
             return &self.last;
         }
-        if !self.network.contains_key(host) {
-            if self.network.len() == Self::CAPACITY {
-                self.network.clear();
-            }
-            self.network.insert(host.into(), HostForm::new(host, true));
+        let (known, form) = &mut self.slots[xxh3_64(host) as usize % Self::SLOTS];
+        if known != host {
+            *form = HostForm::new(host, true);
+            known.clear();
+            known.extend_from_slice(host);
         }
-        self.network.get(host).unwrap_or(&self.last)
+        form
     }
 }

@@ -41,22 +41,50 @@ impl Marked<'_> {
 }
 
 /// `reference` is an `http` or `https` URI that every rung leaves as it is: scheme in lower case; a host of lower-case
-/// letters, digits, `.` and `-` without `--`, which the path's `/` follows; after it no escape, no dot segment, no
-/// fragment, nothing that a URI has no room for. Never true of one that some rung changes; false of some that none does.
+/// letters, digits, `.` and `-` without `--`, which the path's `/` follows; after it no dot segment, nothing that a URI
+/// has no room for, and no escapes but canonical ones. Never true of one that some rung changes; false of some that
+/// none does. With `keep_fragment` there may be a fragment; without it there is none.
 #[inline(always)]
-pub fn is_canonical(reference: &Marked<'_>) -> bool {
+pub fn is_canonical(reference: &Marked<'_>, keep_fragment: bool) -> bool {
     let line = reference.line;
     let Some(&head) = line.first_chunk::<8>() else { return false };
     let head = u64::from_le_bytes(head);
-    let host_at = if head & 0x00FF_FFFF_FFFF_FFFF == u64::from_le_bytes(*b"http://\0") {
-        7
-    } else if head == u64::from_le_bytes(*b"https://") {
-        8
-    } else {
-        return false;
-    };
+    let is_http = head & 0x00FF_FFFF_FFFF_FFFF == u64::from_le_bytes(*b"http://\0");
+    let is_https = head == u64::from_le_bytes(*b"https://");
+    // What is left is no branch until all is known: where lines differ, branches are what costs.
+    let host_at = 7 + usize::from(is_https);
     let host_end = reference.next_stop(host_at);
-    host_end < line.len() && line[host_end] == b'/' && reference.next_attention(host_end) >= line.len()
+    if !(is_http | is_https) || line.get(host_end) != Some(&b'/') {
+        return false;
+    }
+    // No byte that a host keeps as it is needs attention.
+    let (from, to) = (reference.at + host_at, reference.at + line.len());
+    !reference.bitmaps.has_attention(from, to) || are_marks_canonical(reference, host_end, keep_fragment)
+}
+
+/// Every mark from byte `at` on is the `#` of the fragment, if that is kept, or an escape that stays as it is.
+fn are_marks_canonical(reference: &Marked<'_>, from: usize, keep_fragment: bool) -> bool {
+    let line = reference.line;
+    let mut may_begin_fragment = keep_fragment;
+    let mut at = reference.next_attention(from);
+    while at < line.len() {
+        match line[at] {
+            b'%' if is_canonical_escape(&line[at..]) => at += 3,
+            b'#' if may_begin_fragment => {
+                may_begin_fragment = false;
+                at += 1;
+            }
+            _ => return false,
+        }
+        at = reference.next_attention(at);
+    }
+    true
+}
+
+/// `text` begins with an escape of an octet that is not unreserved, with upper-case digits.
+#[inline(always)]
+fn is_canonical_escape(text: &[u8]) -> bool {
+    escape_value(text).is_some_and(|octet| !UNRESERVED.contains(octet) && text[1] < b'a' && text[2] < b'a')
 }
 
 /// What the pass keeps from one reference to the next; its answers do not depend on it.
@@ -208,10 +236,12 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
             append(self.out, &self.line[at..end]);
             return Ok(end);
         }
-        let authority = Authority::split(self.line, at..end);
-        if seen & seen::DELIM != 0 {
-            check_authority_lenient(self.line, authority)?;
+        if seen & seen::DELIM == 0 && scheme != Scheme::File {
+            self.host(scheme, &self.line[at..end], seen);
+            return Ok(end);
         }
+        let authority = Authority::split(self.line, at..end);
+        check_authority_lenient(self.line, authority)?;
         let (host_at, host_end) = (authority.host_at as usize, authority.host_end as usize);
         if host_at > at {
             self.encoded_part(&self.line[at..host_at - 1], Component::Userinfo);

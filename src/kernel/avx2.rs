@@ -18,7 +18,9 @@ pub unsafe fn classify(text: &[u8], classifier: &Classifier, blocks: &mut Vec<Bl
     let [first_s, second_s] = [splat(classifier.stop_pair[0]), splat(classifier.stop_pair[1])];
     let (whole, tail) = text.as_chunks::<64>();
     let (mut carry_a, mut carry_s) = (0, 0);
-    for bytes in whole {
+    blocks.reserve(whole.len() + 1);
+    let room = blocks.spare_capacity_mut();
+    for (bytes, block) in whole.iter().zip(room) {
         // SAFETY: both loads read within the 64 bytes of `bytes`.
         let (low, high) =
             unsafe { (_mm256_loadu_si256(bytes.as_ptr().cast()), _mm256_loadu_si256(bytes.as_ptr().add(32).cast())) };
@@ -27,12 +29,14 @@ pub unsafe fn classify(text: &[u8], classifier: &Classifier, blocks: &mut Vec<Bl
         let pairs_a = equal(low, high, second_a) & (firsts_a << 1 | carry_a);
         let pairs_s = equal(low, high, second_s) & (firsts_s << 1 | carry_s);
         (carry_a, carry_s) = (firsts_a >> 63, firsts_s >> 63);
-        blocks.push(Block {
+        block.write(Block {
             newline: equal(low, high, newline),
             attention: !mask(attention.misses(low), attention.misses(high)) | pairs_a,
             stop: mask(go.misses(low), go.misses(high)) | pairs_s,
         });
     }
+    // SAFETY: room for all of them was reserved, and one was written for each of `whole`.
+    unsafe { blocks.set_len(blocks.len() + whole.len()) };
     if !tail.is_empty() {
         let before = whole.last().map_or(0, |bytes| bytes[63]);
         blocks.push(scalar::block(tail, before, classifier));

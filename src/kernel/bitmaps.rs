@@ -21,7 +21,10 @@ pub struct Block {
 /// let mut bitmaps = Bitmaps::default();
 /// bitmaps.classify(b"http://h/a%2f\n", &CLASSIFIER);
 /// assert_eq!((bitmaps.next_stop(7), bitmaps.next_attention(0)), (8, 10));
-/// assert_eq!(bitmaps.newlines().collect::<Vec<_>>(), [13]);
+/// assert!(bitmaps.has_attention(7, 11) && !bitmaps.has_attention(7, 10));
+/// let mut newlines = Vec::new();
+/// bitmaps.push_newlines(&mut newlines);
+/// assert_eq!(newlines, [13]);
 /// ```
 #[derive(Debug, Default)]
 pub struct Bitmaps {
@@ -32,7 +35,7 @@ impl Bitmaps {
     /// Describes `text` from now on; keeps its memory from text to text.
     pub fn classify(&mut self, text: &[u8], classifier: &Classifier) {
         self.blocks.clear();
-        self.blocks.reserve(text.len() / 64 + 2);
+        self.blocks.reserve(text.len() / 64 + 1 + END.len());
         #[cfg(target_arch = "x86_64")]
         if super::has_avx2() {
             // SAFETY: the processor has AVX2.
@@ -43,9 +46,9 @@ impl Bitmaps {
         self.close();
     }
 
-    /// Ends every search: a block past the last with all marks set.
+    /// Ends every search, and lets windows reach past the last byte.
     fn close(&mut self) {
-        self.blocks.push(Block { newline: 0, attention: !0, stop: !0 });
+        self.blocks.extend_from_slice(&END);
     }
 
     /// First attention mark at or after byte `from`, which is at most the text's length; at the latest its length
@@ -55,10 +58,31 @@ impl Bitmaps {
         self.next(from, |block| block.attention)
     }
 
-    /// First stop mark at or after byte `from`; otherwise as [`Bitmaps::next_attention`].
+    /// First stop mark at or after byte `from`; otherwise as [`Bitmaps::next_attention`]. Fast where it is near.
     #[inline(always)]
     pub fn next_stop(&self, from: usize) -> usize {
-        self.next(from, |block| block.stop)
+        match self.window(from, |block| block.stop) {
+            0 => self.next(from + 64, |block| block.stop),
+            bits => from + bits.trailing_zeros() as usize,
+        }
+    }
+
+    /// There is an attention mark at or after byte `from` and before byte `to`, the text's length at most. Without a
+    /// branch on where it is as long as the two are at most 128 bytes apart.
+    #[inline(always)]
+    pub fn has_attention(&self, from: usize, to: usize) -> bool {
+        let len = to - from;
+        let first = self.window(from, |block| block.attention) & low_bits(len);
+        let second = self.window((from + 64).min(to), |block| block.attention) & low_bits(len.saturating_sub(64));
+        (first | second) != 0 || (len > 128 && self.next_attention(from + 128) < to)
+    }
+
+    /// Marks of the 64 bytes from byte `from` on, which is at most the text's length.
+    #[inline(always)]
+    fn window(&self, from: usize, lane: impl Fn(&Block) -> u64) -> u64 {
+        let pair = &self.blocks[from / 64..][..2];
+        let shift = from % 64;
+        lane(&pair[0]) >> shift | lane(&pair[1]) << 1 << (63 - shift)
     }
 
     #[inline(always)]
@@ -72,36 +96,37 @@ impl Bitmaps {
         word * 64 + bits.trailing_zeros() as usize
     }
 
-    /// Offsets of all newlines, ascending.
+    /// Appends the offsets of all newlines to `offsets`, ascending.
     #[inline(always)]
-    pub fn newlines(&self) -> impl Iterator<Item = usize> {
-        self.blocks.iter().enumerate().flat_map(|(word, block)| Ones(block.newline).map(move |bit| word * 64 + bit))
-    }
-
-    /// How many newlines there are.
-    pub fn newline_count(&self) -> usize {
-        self.blocks.iter().map(|block| block.newline.count_ones() as usize).sum()
+    pub fn push_newlines(&self, offsets: &mut Vec<u32>) {
+        for (word, block) in self.blocks.iter().enumerate() {
+            let base = word as u32 * 64;
+            let mut bits = block.newline;
+            // Two at once: lines of 30 bytes and more never take the loop, and how many there are is no branch.
+            let first = base + bits.trailing_zeros();
+            bits &= bits.wrapping_sub(1);
+            let second = base + bits.trailing_zeros();
+            bits &= bits.wrapping_sub(1);
+            let count = block.newline.count_ones().min(2) as usize;
+            super::copy::append_some(offsets, [first, second], count);
+            while bits != 0 {
+                offsets.push(base + bits.trailing_zeros());
+                bits &= bits - 1;
+            }
+        }
     }
 
     #[cfg(test)]
     pub(super) fn blocks(&self) -> &[Block] {
-        &self.blocks[..self.blocks.len() - 1]
+        &self.blocks[..self.blocks.len() - END.len()]
     }
 }
 
-/// Indices of the set bits of a word, ascending.
-struct Ones(u64);
+/// What stands behind the last block of a text.
+const END: [Block; 3] = [Block { newline: 0, attention: !0, stop: !0 }; 3];
 
-impl Iterator for Ones {
-    type Item = usize;
-
-    #[inline(always)]
-    fn next(&mut self) -> Option<usize> {
-        if self.0 == 0 {
-            return None;
-        }
-        let bit = self.0.trailing_zeros() as usize;
-        self.0 &= self.0 - 1;
-        Some(bit)
-    }
+/// The lowest `count` bits, at most all 64.
+#[inline(always)]
+const fn low_bits(count: usize) -> u64 {
+    if count >= 64 { !0 } else { !(!0 << count) }
 }

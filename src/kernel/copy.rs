@@ -13,6 +13,43 @@ pub fn append(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
+/// Appends bytes `at..at + len` of `text` to `out`. Short ones without a branch on their length: more is copied than
+/// asked for, and not kept.
+///
+/// # Panics
+/// When the range is not within `text`.
+#[inline(always)]
+pub fn append_range(out: &mut Vec<u8>, text: &[u8], at: usize, len: usize) {
+    const STEP: usize = 128;
+    match text.get(at..).and_then(<[u8]>::first_chunk::<STEP>) {
+        Some(bytes) if len <= STEP => {
+            out.reserve(STEP);
+            // SAFETY: `reserve` made room for `STEP` bytes after the vector's end, which are initialised then; `len`
+            // is not more. Source and target are different allocations.
+            unsafe {
+                out.as_mut_ptr().add(out.len()).cast::<[u8; STEP]>().write_unaligned(*bytes);
+                out.set_len(out.len() + len);
+            }
+        }
+        _ => append(out, &text[at..at + len]),
+    }
+}
+
+/// Appends the first `count` of `items` to `out`, without a branch on `count`.
+///
+/// # Panics
+/// When `count` is more than there are.
+#[inline(always)]
+pub fn append_some<T: Copy, const N: usize>(out: &mut Vec<T>, items: [T; N], count: usize) {
+    assert!(count <= N);
+    out.reserve(N);
+    // SAFETY: `reserve` made room for `N` items after the vector's end, which are initialised then; `count` is not more.
+    unsafe {
+        out.as_mut_ptr().add(out.len()).cast::<[T; N]>().write(items);
+        out.set_len(out.len() + count);
+    }
+}
+
 /// Copies `len` bytes in blocks, the last one overlapping the one before it.
 ///
 /// # Safety

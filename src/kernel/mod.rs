@@ -19,7 +19,7 @@ mod scalar;
 pub use bitmaps::{Bitmaps, Block};
 pub use byte_set::{ByteSet, NibbleTables};
 pub use classifier::Classifier;
-pub use copy::append;
+pub use copy::{append, append_range, append_some};
 
 /// Length of the run of bytes above 127 that `text` begins with.
 ///
@@ -99,6 +99,9 @@ mod tests {
                 append(&mut fast, &bytes[at..at + len]);
                 slow.extend_from_slice(&bytes[at..at + len]);
                 assert_eq!(fast, slow, "length {len} at {at}");
+                fast.truncate(at);
+                append_range(&mut fast, &bytes, at, len);
+                assert_eq!(fast, slow, "range, length {len} at {at}");
             }
         }
     }
@@ -132,6 +135,25 @@ mod tests {
                 let mut fast = Bitmaps::default();
                 fast.classify(text, &CLASSIFIER);
                 assert_eq!(fast.blocks(), scalar::blocks(text, &CLASSIFIER), "length {len} at {at}");
+                check_searches(text, &fast);
+            }
+        }
+    }
+
+    /// Searches and windows against a look at every byte, from some offsets.
+    fn check_searches(text: &[u8], bitmaps: &Bitmaps) {
+        let marks: Vec<_> = (0..text.len()).map(|at| bitmaps.next_attention(at) == at).collect();
+        let newlines: Vec<_> = (0..text.len() as u32).filter(|&at| text[at as usize] == b'\n').collect();
+        let mut found = Vec::new();
+        bitmaps.push_newlines(&mut found);
+        assert_eq!(found, newlines);
+        for from in [0, 1, 7, 63, 64, 65, 130].into_iter().filter(|&from| from <= text.len()) {
+            let stop = (from..text.len()).find(|&at| bitmaps.next_stop(at) == at).unwrap_or(text.len());
+            assert_eq!(bitmaps.next_stop(from).min(text.len()), stop);
+            for len in
+                [0, 1, 40, 63, 64, 65, 100, 127, 128, 129, 190].into_iter().filter(|len| from + len <= text.len())
+            {
+                assert_eq!(bitmaps.has_attention(from, from + len), marks[from..from + len].contains(&true));
             }
         }
     }
@@ -144,7 +166,9 @@ mod tests {
             bitmaps.classify(&text, &CLASSIFIER);
             assert_eq!(bitmaps.next_attention(1) == 1, CLASSIFIER.attention().contains(byte), "{byte}");
             assert_eq!(bitmaps.next_stop(1) == 1, CLASSIFIER.stop().contains(byte), "{byte}");
-            assert_eq!(bitmaps.newlines().next() == Some(1), byte == b'\n', "{byte}");
+            let mut newlines = Vec::new();
+            bitmaps.push_newlines(&mut newlines);
+            assert_eq!(newlines == [1], byte == b'\n', "{byte}");
         }
     }
 }

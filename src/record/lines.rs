@@ -8,6 +8,7 @@ use crate::kernel::Bitmaps;
 /// Decoder of lines; keeps the memory of its spans.
 #[derive(Debug, Default)]
 pub struct Lines {
+    ends: Vec<u32>,
     urls: Vec<Span>,
 }
 
@@ -23,21 +24,19 @@ impl Lines {
     /// ```
     pub fn decode<'a>(&'a mut self, chunk: &'a [u8], offset: u64, bitmaps: &mut Bitmaps) -> Records<'a> {
         bitmaps.classify(chunk, &CLASSIFIER);
-        self.urls.clear();
+        self.ends.clear();
+        bitmaps.push_newlines(&mut self.ends);
+        if chunk.last().is_some_and(|&byte| byte != b'\n') {
+            self.ends.push(chunk.len() as u32);
+        }
         let mut at = 0;
-        for end in bitmaps.newlines() {
-            self.urls.push(line(chunk, at, end));
+        self.urls.clear();
+        self.urls.extend(self.ends.iter().map(|&end| {
+            let has_cr = end > at && chunk[end as usize - 1] == b'\r';
+            let url = Span { at, len: end - at - u32::from(has_cr) };
             at = end + 1;
-        }
-        if at < chunk.len() {
-            self.urls.push(line(chunk, at, chunk.len()));
-        }
+            url
+        }));
         Records { text: chunk, urls: &self.urls, bases: &[], offsets: Offsets::From(offset), faults: &[] }
     }
-}
-
-#[inline(always)]
-fn line(chunk: &[u8], at: usize, end: usize) -> Span {
-    let has_cr = end > at && chunk[end - 1] == b'\r';
-    Span { at: at as u32, len: (end - at) as u32 - u32::from(has_cr) }
 }
