@@ -1,0 +1,66 @@
+//! The whole way from a file to a file: lines read and mapped, every output format, one thread and all of them.
+
+mod corpus;
+
+use std::path::Path;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use irikey::batch::{ColumnId, Columns};
+use irikey::canon::Policy;
+use irikey::input::{Source, Sources};
+use irikey::output::{self, Compression, Destination, Format, OutputError, OutputOptions};
+use irikey::run::{self, Progress, RunError, RunOptions};
+
+struct Job {
+    threads: usize,
+    format: Format,
+    compression: Compression,
+}
+
+fn perform(job: &Job, input: &Path, out: &Path) -> Result<u64, RunError<OutputError>> {
+    let columns = Columns::default();
+    let policy = Policy { keep_input: columns.contains(ColumnId::Input), ..Policy::default() };
+    let options = OutputOptions {
+        format: job.format,
+        compression: job.compression,
+        columns,
+        more_keys: Vec::new(),
+        metadata: output::metadata(&policy, 1),
+        sources: vec!["corpus".to_string()],
+    };
+    let (encoder, mut output) =
+        output::create(&Destination::File(out.to_path_buf()), options).map_err(RunError::Output)?;
+    let sources = Sources(vec![Source::path(input.to_path_buf()).expect("the corpus was just written")]);
+    let run_options = RunOptions { threads: job.threads, ..RunOptions::default() };
+    let encode = |rows: &mut _, runs: &[_]| encoder.encode(rows, runs);
+    let summary = run::canon(sources, &run_options, &policy, encode, |part| output.append(part), &Progress::new())?;
+    output.finish().map_err(RunError::Output)?;
+    Ok(summary.rows)
+}
+
+fn pipeline(criterion: &mut Criterion) {
+    let text = corpus::lines();
+    let directory = tempfile::tempdir().expect("a place for files");
+    let (input, out) = (directory.path().join("corpus.txt"), directory.path().join("out"));
+    std::fs::write(&input, &text).expect("room for the corpus");
+    let mut group = criterion.benchmark_group("pipeline");
+    group.throughput(Throughput::Bytes(text.len() as u64)).sample_size(10);
+    let none = Compression::None;
+    let jobs = [
+        ("text_1", Job { threads: 1, format: Format::Text, compression: none }),
+        ("parquet_none_1", Job { threads: 1, format: Format::Parquet, compression: none }),
+        ("parquet_zstd1_1", Job { threads: 1, format: Format::Parquet, compression: Compression::default() }),
+        ("parquet_zstd1_all", Job { threads: 0, format: Format::Parquet, compression: Compression::default() }),
+        ("arrow_1", Job { threads: 1, format: Format::Arrow, compression: none }),
+        ("jsonl_1", Job { threads: 1, format: Format::JsonLines, compression: none }),
+    ];
+    for (name, job) in jobs {
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| perform(&job, &input, &out).unwrap_or_else(|error| panic!("{error}")));
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, pipeline);
+criterion_main!(benches);
