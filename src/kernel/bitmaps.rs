@@ -1,6 +1,6 @@
 //! One bit a byte, 64 bytes a block: where a text has newlines, bytes that need attention, bytes that stop a run.
 
-use super::Classifier;
+use super::{Classifier, Level};
 
 /// Marks of 64 bytes, least significant bit first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,15 +34,22 @@ pub struct Bitmaps {
 impl Bitmaps {
     /// Describes `text` from now on; keeps its memory from text to text.
     pub fn classify(&mut self, text: &[u8], classifier: &Classifier) {
+        self.classify_at(Level::best(), text, classifier);
+    }
+
+    /// [`Bitmaps::classify`] with the instructions of `level`.
+    pub(super) fn classify_at(&mut self, level: Level, text: &[u8], classifier: &Classifier) {
         self.blocks.clear();
         self.blocks.reserve(text.len() / 64 + 1 + END.len());
-        #[cfg(target_arch = "x86_64")]
-        if super::has_avx2() {
-            // SAFETY: the processor has AVX2.
-            unsafe { super::avx2::classify(text, classifier, &mut self.blocks) };
-            return self.close();
+        match level {
+            Level::Scalar => super::scalar::classify(text, classifier, &mut self.blocks),
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: a level is only made where the processor has it.
+            Level::Avx2 => unsafe { super::avx2::classify(text, classifier, &mut self.blocks) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: likewise.
+            Level::Avx512 => unsafe { super::avx512::classify(text, classifier, &mut self.blocks) },
         }
-        super::scalar::classify(text, classifier, &mut self.blocks);
         self.close();
     }
 

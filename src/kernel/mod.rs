@@ -10,16 +10,20 @@
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 mod bitmaps;
 mod byte_set;
 mod classifier;
 mod copy;
+mod level;
 mod scalar;
 
 pub use bitmaps::{Bitmaps, Block};
 pub use byte_set::{ByteSet, NibbleTables};
 pub use classifier::Classifier;
 pub use copy::{append, append_range, append_some};
+use level::Level;
 
 /// Length of the run of bytes above 127 that `text` begins with.
 ///
@@ -49,18 +53,11 @@ pub fn non_ascii_len(text: &[u8]) -> usize {
 #[inline]
 pub fn percent_encode(bytes: &[u8], out: &mut Vec<u8>) {
     #[cfg(target_arch = "x86_64")]
-    if bytes.len() > 2 && has_avx2() {
+    if bytes.len() > 2 && Level::Avx2.is_available() {
         // SAFETY: the processor has AVX2.
         return unsafe { avx2::percent_encode(bytes, out) };
     }
     scalar::percent_encode(bytes, out);
-}
-
-/// The processor has AVX2; std keeps the answer in a static.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-fn has_avx2() -> bool {
-    std::arch::is_x86_feature_detected!("avx2")
 }
 
 #[cfg(test)]
@@ -133,8 +130,10 @@ mod tests {
             for at in 0..33 {
                 let text = &pool[(at * 7)..][..len.min(pool.len() - at * 7)];
                 let mut fast = Bitmaps::default();
-                fast.classify(text, &CLASSIFIER);
-                assert_eq!(fast.blocks(), scalar::blocks(text, &CLASSIFIER), "length {len} at {at}");
+                for level in Level::ALL.into_iter().filter(|level| level.is_available()) {
+                    fast.classify_at(level, text, &CLASSIFIER);
+                    assert_eq!(fast.blocks(), scalar::blocks(text, &CLASSIFIER), "{level:?}, length {len} at {at}");
+                }
                 check_searches(text, &fast);
             }
         }
