@@ -112,8 +112,12 @@ impl Canonicalizer {
             }
         };
         let uri = &rows.uri.values[uri_at..];
-        // Without a change there is no difference; a change may have been undone by a later one (`/.//`).
-        let is_changed = (taken.in_target || !changes.is_empty()) && uri != reference.line;
+        // Every step that changed something left a difference, unless the guard of a path put back what was removed.
+        let is_changed = if taken.in_target || changes.intersects(Changes::PATH_GUARD) {
+            uri != reference.line
+        } else {
+            !changes.is_empty()
+        };
         let key = if self.policy.rung == Rung::Simple {
             self.policy.algorithm.key(if taken.in_target { &self.target } else { reference.line })
         } else {

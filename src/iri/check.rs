@@ -7,6 +7,9 @@ use super::parts::{Authority, Parts};
 use super::{Component, Fault, FaultKind};
 use crate::kernel::ByteSet;
 
+/// What ends a host, or begins one, when the authority is taken apart.
+const HOST_DELIMS: ByteSet = ByteSet::of(b"[]@:");
+
 /// Whether characters beyond ASCII are in the alphabet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Alphabet {
@@ -157,7 +160,7 @@ pub(super) fn check_authority_lenient(text: &[u8], authority: Authority) -> Resu
         if host.starts_with(b"[") {
             return Err(Fault::new(FaultKind::IpLiteral, Component::Host, host_at));
         }
-        if let Some(at) = host.iter().position(|byte| b"[]@:".contains(byte)) {
+        if let Some(at) = host.iter().position(|&byte| HOST_DELIMS.contains(byte)) {
             return Err(Fault::new(FaultKind::Character, Component::Host, host_at + at));
         }
     }

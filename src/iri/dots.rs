@@ -23,7 +23,9 @@ pub fn remove_dot_segments(path: &mut [u8]) -> usize {
             b"." => {}
             b".." => to = memchr::memrchr(b'/', &path[..to]).unwrap_or(0),
             _ => {
-                path.copy_within(from..end, to);
+                if to < from {
+                    path.copy_within(from..end, to);
+                }
                 (to, from) = (to + end - from, end);
                 continue;
             }

@@ -343,14 +343,23 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
             let byte = line[at];
             match byte {
                 b'%' => {
-                    if let Some(octet) = escape_value(&line[at..]) {
-                        if self.escape(octet, &line[copied..at], &line[at..at + 3]) {
-                            copied = at + 3;
+                    let (len, has_lower_case) = kept_escapes(&line[at..]);
+                    if has_lower_case {
+                        append(self.out, &line[copied..at]);
+                        self.upper_case_escapes(&line[at..at + len]);
+                        copied = at + len;
+                    }
+                    at += len;
+                    if len == 0 {
+                        if let Some(octet) = escape_value(&line[at..]) {
+                            append(self.out, &line[copied..at]);
+                            self.decode(octet, &line[at..at + 3]);
+                            at += 3;
+                            copied = at;
+                        } else {
+                            self.flags |= Flags::STRAY_PERCENT;
+                            at += 1;
                         }
-                        at += 3;
-                    } else {
-                        self.flags |= Flags::STRAY_PERCENT;
-                        at += 1;
                     }
                 }
                 b'.' => {
@@ -388,27 +397,22 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
         append(self.out, &line[copied..]);
     }
 
-    /// Handles an escape that follows `before`, which is not written yet; true if both are written now.
-    #[inline(always)]
-    fn escape(&mut self, octet: u8, before: &[u8], escape: &[u8]) -> bool {
-        if UNRESERVED.contains(octet) {
-            append(self.out, before);
-            if would_complete_an_escape(octet, self.out) {
-                self.out.extend_from_slice(escape);
-                return true;
-            }
-            self.out.push(octet);
-            self.may_have_dots |= octet == b'.';
-            self.changes |= Changes::PCT_DECODED;
-            return true;
-        }
-        if escape[1] < b'a' && escape[2] < b'a' {
-            return false;
-        }
-        append(self.out, before);
-        self.out.extend_from_slice(&[b'%', escape[1].to_ascii_uppercase(), escape[2].to_ascii_uppercase()]);
+    /// Writes a run of escapes that stay escapes.
+    fn upper_case_escapes(&mut self, escapes: &[u8]) {
+        let at = self.out.len();
+        append(self.out, escapes);
+        self.out[at..].make_ascii_uppercase();
         self.changes |= Changes::PCT_CASE;
-        true
+    }
+
+    /// Writes an unreserved character that was escaped.
+    fn decode(&mut self, octet: u8, escape: &[u8]) {
+        if would_complete_an_escape(octet, self.out) {
+            return self.out.extend_from_slice(escape);
+        }
+        self.out.push(octet);
+        self.may_have_dots |= octet == b'.';
+        self.changes |= Changes::PCT_DECODED;
     }
 
     /// Flags of a run of bytes beyond ASCII.
@@ -459,6 +463,20 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
             self.changes |= Changes::URN_NID;
         }
     }
+}
+
+/// Length of the run of escapes that `text` begins with and that stay escapes, and whether some digit in it is in lower
+/// case.
+#[inline(always)]
+fn kept_escapes(text: &[u8]) -> (usize, bool) {
+    let (mut len, mut has_lower_case) = (0, false);
+    while let Some(octet) = escape_value(&text[len..])
+        && !UNRESERVED.contains(octet)
+    {
+        has_lower_case |= text[len + 1] >= b'a' || text[len + 2] >= b'a';
+        len += 3;
+    }
+    (len, has_lower_case)
 }
 
 /// End of a path that was written at `path_at`: escapes never become `?` or `#`, nor do these become escapes.

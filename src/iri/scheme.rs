@@ -30,17 +30,21 @@ impl Scheme {
     /// assert_eq!(Scheme::named(b"gopher"), Scheme::Other);
     /// ```
     pub fn named(name: &[u8]) -> Scheme {
-        const NAMES: [(&[u8], Scheme); 7] = [
-            (b"http", Scheme::Http),
-            (b"https", Scheme::Https),
-            (b"ws", Scheme::Ws),
-            (b"wss", Scheme::Wss),
-            (b"ftp", Scheme::Ftp),
-            (b"file", Scheme::File),
-            (b"urn", Scheme::Urn),
-        ];
-        let found = NAMES.iter().find(|(known, _)| name.eq_ignore_ascii_case(known));
-        found.map_or(Scheme::Other, |&(_, scheme)| scheme)
+        const LONGEST: usize = 5;
+        let mut lower = [0; LONGEST];
+        let Some(lower) = lower.get_mut(..name.len()) else { return Scheme::Other };
+        lower.copy_from_slice(name);
+        lower.make_ascii_lowercase();
+        match &*lower {
+            b"http" => Scheme::Http,
+            b"https" => Scheme::Https,
+            b"ws" => Scheme::Ws,
+            b"wss" => Scheme::Wss,
+            b"ftp" => Scheme::Ftp,
+            b"file" => Scheme::File,
+            b"urn" => Scheme::Urn,
+            _ => Scheme::Other,
+        }
     }
 
     /// The port that need not be written.
