@@ -154,3 +154,18 @@ impl HostCache {
         form
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::idn_to_ascii;
+
+    /// When this fails, the locked data have moved on: keys of hosts may have changed, and `UNICODE_VERSION` must.
+    #[test]
+    fn the_data_are_of_the_unicode_version_that_files_name() {
+        assert_eq!(crate::iri::UNICODE_VERSION, "17.0");
+        let new_in_17 = "\u{11DB0}";
+        assert_eq!(idn_to_ascii(new_in_17.as_bytes()).0.as_deref(), Some("xn--7u3d"));
+        let unassigned = "\u{11DFF}";
+        assert_eq!(idn_to_ascii(unassigned.as_bytes()).0, None);
+    }
+}

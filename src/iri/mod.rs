@@ -39,5 +39,5 @@ pub use percent::encode as percent_encode;
 pub use resolve::Base;
 pub use scheme::Scheme;
 
-/// Version of Unicode that hosts are mapped by: that of the idna crate's UTS 46 data.
-pub const UNICODE_VERSION: &str = "16.0";
+/// Version of Unicode that hosts are mapped by: that of the data behind the idna crate.
+pub const UNICODE_VERSION: &str = "17.0";
