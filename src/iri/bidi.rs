@@ -293,11 +293,15 @@ pub fn bidi_visual(text: &str, rules: BidiRules) -> Cow<'_, str> {
     }
 }
 
-/// UAX #9 in paragraphs of level 0. An embedding by LRE inside a left-to-right paragraph resolves alike: both begin and
-/// end with sor and eor of L.
+/// UAX #9 in paragraphs of level 0. An embedding by LRE inside a left-to-right paragraph resolves alike: sos and eos are
+/// L in both. Paragraphs are parted here (P1), since the crate walks all levels of the text for each of them.
 fn reorder(text: &str) -> String {
-    let info = BidiInfo::new(text, Some(Level::ltr()));
-    info.paragraphs.iter().map(|paragraph| info.reorder_line(paragraph, paragraph.range.clone())).collect()
+    let reorder_paragraph = |paragraph| {
+        let info = BidiInfo::new(paragraph, Some(Level::ltr()));
+        let lines = info.paragraphs.iter().map(|line| info.reorder_line(line, line.range.clone()));
+        lines.collect::<String>()
+    };
+    text.split_inclusive(|c| bidi_class(c) == BidiClass::B).map(reorder_paragraph).collect()
 }
 
 /// Section 4.1: a Bidi IRI between LRE and PDF, so that any text it is put into shows it in left-to-right embedding.
@@ -322,4 +326,30 @@ pub fn bidi_display(text: &str) -> Result<Cow<'_, str>, Fault> {
         return Err(Fault::new(FaultKind::BidiControl, Component::Reference, at));
     }
     Ok(if is_bidi(text) { Cow::Owned(format!("\u{202A}{text}\u{202C}")) } else { Cow::Borrowed(text) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn problems_name_component_and_offset() {
+        let found = |text: &str| {
+            let problems = check_bidi(text, BidiRules::Rfc3987);
+            problems.into_iter().map(|it| (it.violation, it.part, it.range.start, it.at)).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            found("//אa/"),
+            [(BidiViolation::Mixed, BidiPart::Label, 2, 4), (BidiViolation::Edge, BidiPart::Label, 2, 4)]
+        );
+        assert_eq!(found("/b.1א"), [(BidiViolation::Edge, BidiPart::Extension, 3, 3)]);
+        assert_eq!(found("?א=ב1"), [(BidiViolation::Edge, BidiPart::Value, 4, 6)]);
+        assert_eq!(found("#\u{202E}"), [(BidiViolation::Control, BidiPart::Fragment, 1, 1)]);
+    }
+
+    #[test]
+    fn many_paragraphs_take_no_time_to_speak_of() {
+        let text = "א\n".repeat(100_000);
+        assert_eq!(bidi_visual(&text, BidiRules::Rfc3987), text);
+    }
 }

@@ -100,7 +100,7 @@ bit_set! {
         13 ENCODED_SLASH "encoded-slash" "%2F or %5C before the query (RFC 3986 sections 2.2 and 7.3)";
         14 HIDDEN_DOTS "hidden-dots" "a dot segment that shows only when escapes are decoded, once or twice (RFC 3986 sections 6.2.2.3 and 7.3; RFC 3629 section 10)";
         15 DOUBLE_ENCODED "double-encoded" "%25 before two hexadecimal digits: an escape again, if decoded twice (RFC 3986 section 2.4)";
-        16 ENCODED_CONTROL "encoded-control" "an escaped control, %00 for one (RFC 3986 section 7.3)";
+        16 ENCODED_CONTROL "encoded-control" "an escaped control, %00 for one, or a C1 control (RFC 3986 section 7.3)";
         17 USERINFO_HOST "userinfo-host" "userinfo that looks like a host (RFC 3986 section 7.6)";
     }
 }

@@ -11,7 +11,7 @@ use super::bidi::{BidiPart, BidiRules, BidiViolation, check_bidi};
 use super::class::is_bidi_control_of_today;
 use super::map::idn_to_unicode;
 use super::parts::Parts;
-use super::percent::{decode_escapes, escape_value};
+use super::percent::{decode_escapes, encode, escape_value};
 use super::{Component, SpoofFlags};
 
 /// What was found in a reference.
@@ -35,6 +35,11 @@ pub struct Finding {
 }
 
 impl Look {
+    fn note_all(&mut self, flags: SpoofFlags, component: Component, at: usize) {
+        let set = SpoofFlags::ALL.iter().filter(|(flag, ..)| flags.intersects(*flag));
+        set.for_each(|(flag, ..)| self.note(*flag, component, at));
+    }
+
     fn note(&mut self, flag: SpoofFlags, component: Component, at: usize) {
         if !self.found.iter().any(|finding| finding.flag == flag && finding.component == component) {
             self.flags |= flag;
@@ -51,7 +56,7 @@ impl Look {
 /// assert_eq!(look("http://раураӏ.example/".as_bytes()).flags, SpoofFlags::ASCII_LOOK_ALIKE);
 /// let look = look(b"http://www.example.com@example.org/%2e%2e/");
 /// assert_eq!(look.flags.names().collect::<Vec<_>>(), ["hidden-dots", "userinfo-host"]);
-/// assert_eq!(look.found[0].at, 35);
+/// assert_eq!(look.found[1].at, 35);
 /// ```
 pub fn look(reference: &[u8]) -> Look {
     let mut look = Look::default();
@@ -100,11 +105,14 @@ struct Octets {
     at: Vec<usize>,
     /// Whether it was an escape.
     is_escaped: Vec<bool>,
+    /// The component as written is UTF-8, whatever its escapes are.
+    is_utf8: bool,
 }
 
 impl Octets {
     fn new(text: &[u8], start: usize) -> Octets {
-        let mut decoded = Octets { octets: Vec::new(), at: Vec::new(), is_escaped: Vec::new() };
+        let is_utf8 = std::str::from_utf8(text).is_ok();
+        let mut decoded = Octets { octets: Vec::new(), at: Vec::new(), is_escaped: Vec::new(), is_utf8 };
         if text.is_ascii() && memchr::memchr(b'%', text).is_none() {
             return decoded;
         }
@@ -122,38 +130,30 @@ impl Octets {
 
 fn look_at_octets(decoded: &Octets, component: Component, look: &mut Look) {
     let octets = &decoded.octets[..];
-    let mut malformed = Vec::new();
+    // What is found beyond ASCII, until all octets are known to be of one charset; written characters are.
+    let mut pending = Vec::new();
     let mut is_other_charset = false;
     let mut nth = 0;
     while nth < octets.len() {
         let (character, len) = bstr::decode_utf8(&octets[nth..]);
-        let at = decoded.at[nth];
-        nth += match character {
-            Some(c) if c.is_ascii() => {
-                if decoded.is_escaped[nth] {
-                    note_ascii_escape(&octets[nth..], component, at, look);
-                }
-                1
-            }
-            Some(c) => {
-                note_character(c, component, at, look);
-                len
-            }
-            None => match malformed_utf8(&octets[nth..]) {
-                Some((flag, len)) => {
-                    malformed.push((flag, at));
-                    len
-                }
-                None => {
-                    is_other_charset = true;
-                    1
-                }
-            },
+        let malformed = malformed_utf8(&octets[nth..]);
+        let (flags, len) = match character {
+            Some(c) if c.is_ascii() && !decoded.is_escaped[nth] => (SpoofFlags::NONE, 1),
+            Some(c) if c.is_ascii() => (ascii_escape_flag(&octets[nth..], component), 1),
+            Some(c) => (character_flags(c), len),
+            None => malformed.unwrap_or((SpoofFlags::NONE, 1)),
         };
+        is_other_charset |= character.is_none() && malformed.is_none();
+        if octets[nth] >= 0x80 && (decoded.is_escaped[nth] || !decoded.is_utf8) {
+            pending.push((flags, decoded.at[nth]));
+        } else {
+            look.note_all(flags, component, decoded.at[nth]);
+        }
+        nth += len;
     }
     // In a legacy charset any octets may meet: C0 B4 is a common word in GBK.
     if !is_other_charset {
-        malformed.into_iter().for_each(|(flag, at)| look.note(flag, component, at));
+        pending.into_iter().for_each(|(flags, at)| look.note_all(flags, component, at));
     }
     if std::str::from_utf8(octets).is_ok_and(|text| !is_nfc(text)) {
         look.note(SpoofFlags::NOT_NFC, component, decoded.at[0]);
@@ -172,33 +172,34 @@ fn malformed_utf8(octets: &[u8]) -> Option<(SpoofFlags, usize)> {
     octets.get(1..len)?.iter().all(|octet| octet & 0xC0 == 0x80).then_some((flag, len))
 }
 
-/// An escape of an ASCII character, decoded; what follows it is decoded too.
-fn note_ascii_escape(octets: &[u8], component: Component, at: usize, look: &mut Look) {
+/// What an escape of an ASCII character shows; `octets` are decoded, what follows it too.
+fn ascii_escape_flag(octets: &[u8], component: Component) -> SpoofFlags {
     let is_data = matches!(component, Component::Query | Component::Fragment);
     match octets[0] {
-        b'/' | b'\\' if !is_data => look.note(SpoofFlags::ENCODED_SLASH, component, at),
-        b'%' if escape_value(octets).is_some() => look.note(SpoofFlags::DOUBLE_ENCODED, component, at),
-        0..=0x1F | 0x7F => look.note(SpoofFlags::ENCODED_CONTROL, component, at),
-        _ => {}
+        b'/' | b'\\' if !is_data => SpoofFlags::ENCODED_SLASH,
+        b'%' if escape_value(octets).is_some() => SpoofFlags::DOUBLE_ENCODED,
+        0..=0x1F | 0x7F => SpoofFlags::ENCODED_CONTROL,
+        _ => SpoofFlags::NONE,
     }
 }
 
-/// A character beyond ASCII, escaped or not.
-fn note_character(c: char, component: Component, at: usize, look: &mut Look) {
-    match c {
-        '\u{80}'..='\u{9F}' => look.note(SpoofFlags::ENCODED_CONTROL, component, at),
-        '\u{200C}' | '\u{200D}' => look.note(SpoofFlags::JOINER, component, at),
-        c if is_bidi_control_of_today(c) => look.note(SpoofFlags::BIDI_CONTROL, component, at),
-        c if is_default_ignorable(c) => look.note(SpoofFlags::INVISIBLE, component, at),
-        // BRAILLE PATTERN BLANK is no space to Unicode, but to the eye.
-        c if c.is_whitespace() || c == '\u{2800}' => look.note(SpoofFlags::SPACE, component, at),
-        c if looks_like_delim(c) => look.note(SpoofFlags::DELIM_LOOK_ALIKE, component, at),
-        _ => {}
-    }
+/// What a character beyond ASCII shows, escaped or not.
+fn character_flags(c: char) -> SpoofFlags {
     let is_changed = |verdict| verdict == IsNormalized::No;
-    if is_changed(is_nfkc_quick(std::iter::once(c))) && !is_changed(is_nfc_quick(std::iter::once(c))) {
-        look.note(SpoofFlags::COMPATIBILITY, component, at);
-    }
+    let is_compatibility =
+        is_changed(is_nfkc_quick(std::iter::once(c))) && !is_changed(is_nfc_quick(std::iter::once(c)));
+    let compatibility = if is_compatibility { SpoofFlags::COMPATIBILITY } else { SpoofFlags::NONE };
+    let kind = match c {
+        '\u{80}'..='\u{9F}' => SpoofFlags::ENCODED_CONTROL,
+        '\u{200C}' | '\u{200D}' => SpoofFlags::JOINER,
+        c if is_bidi_control_of_today(c) => SpoofFlags::BIDI_CONTROL,
+        c if is_default_ignorable(c) => SpoofFlags::INVISIBLE,
+        // BRAILLE PATTERN BLANK is no space to Unicode, but to the eye.
+        c if c.is_whitespace() || c == '\u{2800}' => SpoofFlags::SPACE,
+        c if looks_like_delim(c) => SpoofFlags::DELIM_LOOK_ALIKE,
+        _ => SpoofFlags::NONE,
+    };
+    kind | compatibility
 }
 
 /// `Default_Ignorable_Code_Point` of Unicode's DerivedCoreProperties.
@@ -225,6 +226,8 @@ fn looks_like_delim(c: char) -> bool {
 /// UTS 39 on each label that is not ASCII.
 fn look_at_labels(host: &[u8], at: usize, look: &mut Look) {
     let Some(text) = unicode_form(host) else { return };
+    // A top-level domain is no one's choice, and some, as those of Russian names, look like ASCII throughout.
+    let registered = text.trim_end_matches('.').rfind('.').unwrap_or(text.len());
     for label in text.split('.').filter(|label| !label.is_ascii()) {
         let is_allowed = |c: &char| c.is_ascii() || c.identifier_allowed();
         if !label.chars().all(|c| is_allowed(&c)) {
@@ -235,7 +238,8 @@ fn look_at_labels(host: &[u8], at: usize, look: &mut Look) {
         if !scripts.as_str().check_restriction_level(RestrictionLevel::HighlyRestrictive) {
             look.note(SpoofFlags::MIXED_SCRIPT, Component::Host, at);
         }
-        if unicode_security::skeleton(label).all(|c| c.is_ascii()) {
+        let is_top_level = label.as_ptr().addr() - text.as_ptr().addr() > registered;
+        if !is_top_level && unicode_security::skeleton(label).all(|c| c.is_ascii()) {
             look.note(SpoofFlags::ASCII_LOOK_ALIKE, Component::Host, at);
         }
     }
@@ -252,7 +256,8 @@ fn unicode_form(host: &[u8]) -> Option<String> {
 }
 
 /// The UTS 39 skeleton of a host's Unicode form in lower case: hosts that look alike have one skeleton. It is a key to
-/// group by, not a host. An IP-literal, and a host that is not UTF-8, is its own, in lower case.
+/// group by, not a host. An IP-literal is its own, in lower case; so is a host that is not UTF-8, its octets escaped, since
+/// a replacement character would put different hosts into one group.
 ///
 /// ```
 /// use irikey::iri::skeleton;
@@ -263,7 +268,7 @@ fn unicode_form(host: &[u8]) -> Option<String> {
 pub fn skeleton(host: &[u8]) -> String {
     match unicode_form(host) {
         Some(text) => unicode_security::skeleton(&text).collect(),
-        None => String::from_utf8_lossy(host).to_ascii_lowercase(),
+        None => String::from_utf8_lossy(&encode(host)).to_ascii_lowercase(),
     }
 }
 
@@ -323,5 +328,38 @@ fn component_of(part: BidiPart) -> Component {
         BidiPart::Segment | BidiPart::Extension => Component::Path,
         BidiPart::Name | BidiPart::Value => Component::Query,
         BidiPart::Fragment => Component::Fragment,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn default_ignorables_are_those_that_skeletons_leave_out() {
+        for c in (0..=0x10FFFF).filter_map(char::from_u32) {
+            let is_left_out = unicode_security::skeleton(c.encode_utf8(&mut [0; 4])).next().is_none();
+            assert_eq!(is_default_ignorable(c), is_left_out, "{:X}", u32::from(c));
+        }
+    }
+
+    #[test]
+    fn findings_stand_where_they_say() {
+        let found = look("http://h/%41/%2e%2e/a%2fb%2f?%00\u{AD}#%2".as_bytes()).found;
+        let expected = [
+            (SpoofFlags::ENCODED_SLASH, Component::Path, 21),
+            (SpoofFlags::HIDDEN_DOTS, Component::Path, 13),
+            (SpoofFlags::ENCODED_CONTROL, Component::Query, 29),
+            (SpoofFlags::INVISIBLE, Component::Query, 32),
+        ];
+        assert_eq!(found, expected.map(|(flag, component, at)| Finding { flag, component, at }));
+    }
+
+    #[test]
+    fn flags_of_every_kind_have_names_of_their_own() {
+        let mut names: Vec<_> = SpoofFlags::ALL.iter().map(|(_, name, _)| *name).collect();
+        names.extend(super::super::Flags::ALL.iter().map(|(_, name, _)| *name));
+        names.sort_unstable();
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
     }
 }
