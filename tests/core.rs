@@ -3,6 +3,8 @@
 
 mod oracle;
 
+#[path = "core/bidi.rs"]
+mod bidi;
 #[path = "core/cases.rs"]
 mod cases;
 #[path = "core/engine.rs"]

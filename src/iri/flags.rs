@@ -79,3 +79,28 @@ bit_set! {
         13 FRAGMENT "fragment" "the fragment dropped (--drop-fragment, section 5.1)";
     }
 }
+
+bit_set! {
+    /// What a reference has about it that may mislead a person or a filter; bits of the `looks` column. None is a fault.
+    /// The numbers are part of the file format.
+    SpoofFlags {
+        0 MIXED_SCRIPT "mixed-script" "a host label mixes scripts that no language writes together (RFC 3987 section 8; UTS 39 section 5.2, beyond highly restrictive)";
+        1 ASCII_LOOK_ALIKE "ascii-look-alike" "a host label with characters beyond ASCII that looks like an ASCII one (RFC 3987 section 8; UTS 39 section 4, skeleton)";
+        2 DISCOURAGED "discouraged" "a host label with a character that UTS 39 section 3.1 keeps out of identifiers (RFC 3987 section 6.1, c)";
+        3 INVISIBLE "invisible" "a default-ignorable character, a soft hyphen for one (RFC 3987 section 6.1, b)";
+        4 JOINER "joiner" "a zero-width joiner or non-joiner, which some scripts need (RFC 3987 section 6.1, b; UTS 39 section 3.1.1)";
+        5 BIDI_CONTROL "hidden-bidi-control" "a bidirectional formatting character, escaped or not (RFC 3987 sections 4.1 and 8)";
+        6 BIDI_STRUCTURE "bidi-structure" "a component with right-to-left characters mixes directions, or does not start and end with them (RFC 3987 section 4.2)";
+        7 SPACE "space-look-alike" "a space beyond ASCII, or a character that shows as one (RFC 3987 section 6.1, b)";
+        8 DELIM_LOOK_ALIKE "delim-look-alike" "a character beyond ASCII that looks like one of . / : ? # @ % \\ (RFC 3987 sections 6.1, b, and 8)";
+        9 COMPATIBILITY "compatibility" "a character that NFKC changes: full-width, presentation form, ligature (RFC 3987 sections 5.3.2.2, 6.1, b, and 7.5)";
+        10 NOT_NFC "not-nfc" "text that NFC changes, and so looks like another text (RFC 3987 sections 5.3.2.2 and 7.5)";
+        11 OVERLONG "overlong" "octets that are UTF-8 only to a decoder that takes overlong forms (RFC 3987 section 8; RFC 3629 section 10)";
+        12 SURROGATE "surrogate" "octets of a surrogate in UTF-8, as CESU-8 has them (RFC 3987 section 8; RFC 3629 section 3)";
+        13 ENCODED_SLASH "encoded-slash" "%2F or %5C before the query (RFC 3986 sections 2.2 and 7.3)";
+        14 HIDDEN_DOTS "hidden-dots" "a dot segment that shows only when escapes are decoded, once or twice (RFC 3986 sections 6.2.2.3 and 7.3; RFC 3629 section 10)";
+        15 DOUBLE_ENCODED "double-encoded" "%25 before two hexadecimal digits: an escape again, if decoded twice (RFC 3986 section 2.4)";
+        16 ENCODED_CONTROL "encoded-control" "an escaped control, %00 for one, or a C1 control (RFC 3986 section 7.3)";
+        17 USERINFO_HOST "userinfo-host" "userinfo that looks like a host (RFC 3986 section 7.6)";
+    }
+}

@@ -7,10 +7,12 @@
 //! scheme   what schemes add                        resolve    base + reference -> target
 //! ladder   the rungs, step by step, slow           normalize  the same in one walk, fast
 //! map      IRI -> URI and back (section 3)         fault, flags   what was found
+//! bidi     right-to-left IRIs (section 4)          spoof      look-alikes (sections 6.1, 7.5, 8)
 //! ```
 //!
 //! The ladder is the definition; the fused pass in `normalize` equals it on every input.
 
+mod bidi;
 mod check;
 mod class;
 mod dots;
@@ -24,12 +26,14 @@ mod parts;
 mod percent;
 mod resolve;
 mod scheme;
+mod spoof;
 
+pub use bidi::{BidiPart, BidiProblem, BidiRules, BidiViolation, bidi_display, bidi_visual, check_bidi, is_bidi};
 pub use check::{check_bidi_controls, check_iri, check_iri_reference, check_uri, check_uri_reference};
 pub use class::{CLASSIFIER, is_bidi_control, is_iprivate, is_ucschar};
 pub use dots::remove_dot_segments;
 pub use fault::{Component, Fault, FaultKind};
-pub use flags::{Changes, Flags};
+pub use flags::{Changes, Flags, SpoofFlags};
 pub use host::{idn_to_ascii, ipv6_text, is_ip_literal};
 pub use ladder::{Climb, Intake, Rung, climb};
 pub use map::{HostMapping, idn_to_unicode, to_iri, to_uri};
@@ -38,6 +42,7 @@ pub use parts::{Authority, Parts, find_scheme};
 pub use percent::encode as percent_encode;
 pub use resolve::Base;
 pub use scheme::Scheme;
+pub use spoof::{Finding, Look, look, skeleton};
 
 /// Version of Unicode that hosts are mapped by: that of the data behind the idna crate.
 pub const UNICODE_VERSION: &str = "17.0";

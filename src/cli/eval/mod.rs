@@ -1,8 +1,10 @@
 //! `eval`: questions in, answers out, as JSON lines in the same order. A malformed question is answered with an
 //! `error`; only input that cannot be read and output that cannot be written end it.
 
+mod bidi_ops;
 mod ops;
 mod request;
+mod spoof_ops;
 
 use std::io::{self, BufRead, Write};
 

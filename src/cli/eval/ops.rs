@@ -4,18 +4,20 @@ use serde_json::{Value, json};
 use unicode_normalization::is_nfc;
 
 use super::Answer;
+use super::bidi_ops;
 use super::request::Request;
+use super::spoof_ops;
 use crate::iri::{
     Component, Fault, FaultKind, HostMapping, Intake, Rung, check_bidi_controls, check_iri, check_iri_reference,
     check_uri, check_uri_reference, climb, find_scheme, idn_to_ascii, idn_to_unicode, percent_encode,
     remove_dot_segments, to_iri, to_uri,
 };
 
-type Answered = Result<Answer, Answer>;
+pub(super) type Answered = Result<Answer, Answer>;
 
 /// Answers a request.
 pub(super) fn answer(request: &Request) -> Answered {
-    if request.profile != "rfc3987" && request.op != "percent_encode_bytes" {
+    if request.profile != "rfc3987" && !has_profiles(request.op) {
         return Ok(Answer::Unsupported);
     }
     match request.op {
@@ -31,13 +33,23 @@ pub(super) fn answer(request: &Request) -> Answered {
         "percent_encode_bytes" => text_answer(percent_encode(request.input()?)),
         "idna_to_ascii" => idna(request, |host| idn_to_ascii(host).0),
         "idna_to_unicode" => idna(request, idn_to_unicode),
+        "bidi_check" => bidi_ops::check(request),
+        "bidi_visual" => bidi_ops::visual(request),
+        "look" => spoof_ops::look(request),
+        "skeleton" => spoof_ops::skeleton(request),
+        "bidi_display" => bidi_ops::display(request),
         "is_nfc" => Ok(output(is_nfc(request.input_text()?))),
         _ => Ok(Answer::Unsupported),
     }
 }
 
-fn output(value: impl Into<Value>) -> Answer {
+pub(super) fn output(value: impl Into<Value>) -> Answer {
     Answer::Output(value.into())
+}
+
+/// Ops that look at the profile themselves, or that no profile changes.
+fn has_profiles(op: &str) -> bool {
+    op == "percent_encode_bytes" || op.starts_with("bidi_")
 }
 
 fn validate(request: &Request) -> Answered {
