@@ -70,7 +70,7 @@ impl Canonicalizer {
                 self.push_fault(line, *fault, rows);
                 continue;
             }
-            let reference = Marked { line, bitmaps, at: span.at as usize, is_utf8 };
+            let reference = Marked { text: records.text, bitmaps, span: *span, is_utf8 };
             if is_canonical(&reference, keep_fragment) {
                 self.push_canonical(records.text, *span, rows);
                 rows.tally.unchanged += 1;
@@ -108,18 +108,18 @@ impl Canonicalizer {
             Ok(written) => written,
             Err(fault) => {
                 rows.uri.values.truncate(uri_at);
-                return self.push_fault(reference.line, fault, rows);
+                return self.push_fault(reference.line(), fault, rows);
             }
         };
         let uri = &rows.uri.values[uri_at..];
         // Every step that changed something left a difference, unless the guard of a path put back what was removed.
         let is_changed = if taken.in_target || changes.intersects(Changes::PATH_GUARD) {
-            uri != reference.line
+            uri != reference.line()
         } else {
             !changes.is_empty()
         };
         let key = if self.policy.rung == Rung::Simple {
-            self.policy.algorithm.key(if taken.in_target { &self.target } else { reference.line })
+            self.policy.algorithm.key(if taken.in_target { &self.target } else { reference.line() })
         } else {
             self.policy.algorithm.key(uri)
         };
@@ -138,7 +138,7 @@ impl Canonicalizer {
         if is_changed {
             count_bits(changes.0, &mut rows.tally.changes);
             rows.tally.changed += 1;
-            self.push_input(reference.line, row, rows);
+            self.push_input(reference.line(), row, rows);
         } else {
             rows.tally.unchanged += 1;
         }
@@ -170,7 +170,7 @@ impl Canonicalizer {
     /// Makes a record absolute if it can be, and checks it as the policy's intake wants.
     fn take(&mut self, reference: Marked<'_>, base: &[u8]) -> Result<Taken, Fault> {
         let mut taken = Taken { in_target: false, flags: Flags::NONE, changes: Changes::NONE };
-        let line = reference.line;
+        let line = reference.line();
         if !line.starts_with(b"http://") && !line.starts_with(b"https://") && find_scheme(line).is_none() {
             if !base.is_empty() || self.base.is_some() {
                 self.resolve(line, base)?;
@@ -234,8 +234,13 @@ impl Canonicalizer {
         out: &mut Vec<u8>,
     ) -> Result<(Flags, Changes), Fault> {
         let reference = if taken.in_target {
-            Marked { line: &self.target, bitmaps: &self.target_bitmaps, at: 0, is_utf8: is_utf8(&self.target) }
-        } else if !reference.is_utf8 && is_utf8(reference.line) {
+            Marked {
+                text: &self.target,
+                bitmaps: &self.target_bitmaps,
+                span: Span { at: 0, len: self.target.len() as u32 },
+                is_utf8: is_utf8(&self.target),
+            }
+        } else if !reference.is_utf8 && is_utf8(reference.line()) {
             Marked { is_utf8: true, ..reference }
         } else {
             reference
@@ -252,7 +257,7 @@ impl Canonicalizer {
     fn rung_key(&mut self, reference: Marked<'_>, taken: &Taken, rung: Rung) -> [u8; 16] {
         let algorithm = self.policy.algorithm;
         if rung == Rung::Simple {
-            return algorithm.key(if taken.in_target { &self.target } else { reference.line });
+            return algorithm.key(if taken.in_target { &self.target } else { reference.line() });
         }
         let mut text = std::mem::take(&mut self.rung_text);
         text.clear();

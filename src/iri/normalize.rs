@@ -3,6 +3,8 @@
 //! A reference without a mark where one would need attention is canonical by proof ([`is_canonical`]): it is copied.
 //! Every other one is walked from mark to mark; what lies between two marks is copied as it is.
 
+use std::ops::Range;
+
 use super::check::{check_authority_lenient, check_path_noscheme};
 use super::class::{UNRESERVED, UPPER};
 use super::dots::remove_dot_segments;
@@ -13,30 +15,49 @@ use super::percent::{ascii_flag, escape_value, map_component, non_ascii_flag, wo
 use super::resolve::path_guard;
 use super::scheme::Scheme;
 use super::{Changes, Component, Fault, FaultKind, Flags};
-use crate::kernel::{Bitmaps, append, non_ascii_len, percent_encode};
+use crate::kernel::{Bitmaps, append, append_range, non_ascii_len, percent_encode};
+use crate::record::Span;
 
 /// One reference of a text that bitmaps describe.
 #[derive(Clone, Copy, Debug)]
 pub struct Marked<'a> {
-    /// The reference's bytes.
-    pub line: &'a [u8],
-    /// Marks of the text that it stands in, made with [`super::CLASSIFIER`].
+    /// The text that it stands in: a chunk, or itself alone.
+    pub text: &'a [u8],
+    /// Marks of the text, made with [`super::CLASSIFIER`].
     pub bitmaps: &'a Bitmaps,
-    /// Its offset in that text.
-    pub at: usize,
+    /// Where it stands in the text.
+    pub span: Span,
     /// The text is known to be UTF-8.
     pub is_utf8: bool,
 }
 
-impl Marked<'_> {
+impl<'a> Marked<'a> {
+    /// The reference's bytes.
+    #[inline(always)]
+    pub fn line(&self) -> &'a [u8] {
+        self.span.of(self.text)
+    }
+
+    /// Where the reference begins in the text.
+    #[inline(always)]
+    fn at(&self) -> usize {
+        self.span.at as usize
+    }
+
     #[inline(always)]
     fn next_attention(&self, from: usize) -> usize {
-        self.bitmaps.next_attention(self.at + from) - self.at
+        self.bitmaps.next_attention(self.at() + from) - self.at()
     }
 
     #[inline(always)]
     fn next_stop(&self, from: usize) -> usize {
-        self.bitmaps.next_stop(self.at + from) - self.at
+        self.bitmaps.next_stop(self.at() + from) - self.at()
+    }
+
+    /// Appends bytes `range` of the reference to `out`.
+    #[inline(always)]
+    fn append(&self, range: Range<usize>, out: &mut Vec<u8>) {
+        append_range(out, self.text, self.at() + range.start, range.len());
     }
 }
 
@@ -46,7 +67,7 @@ impl Marked<'_> {
 /// none does. With `keep_fragment` there may be a fragment; without it there is none.
 #[inline(always)]
 pub fn is_canonical(reference: &Marked<'_>, keep_fragment: bool) -> bool {
-    let line = reference.line;
+    let line = reference.line();
     let Some(&head) = line.first_chunk::<8>() else { return false };
     let head = u64::from_le_bytes(head);
     let is_http = head & 0x00FF_FFFF_FFFF_FFFF == u64::from_le_bytes(*b"http://\0");
@@ -58,13 +79,13 @@ pub fn is_canonical(reference: &Marked<'_>, keep_fragment: bool) -> bool {
         return false;
     }
     // No byte that a host keeps as it is needs attention.
-    let (from, to) = (reference.at + host_at, reference.at + line.len());
+    let (from, to) = (reference.at() + host_at, reference.at() + line.len());
     !reference.bitmaps.has_attention(from, to) || are_marks_canonical(reference, host_end, keep_fragment)
 }
 
 /// Every mark from byte `at` on is the `#` of the fragment, if that is kept, or an escape that stays as it is.
 fn are_marks_canonical(reference: &Marked<'_>, from: usize, keep_fragment: bool) -> bool {
-    let line = reference.line;
+    let line = reference.line();
     let mut may_begin_fragment = keep_fragment;
     let mut at = reference.next_attention(from);
     while at < line.len() {
@@ -107,7 +128,7 @@ impl Normalizer {
     ) -> Result<(Flags, Changes), Fault> {
         let pass = Pass::<SCHEME> {
             reference,
-            line: reference.line,
+            line: reference.line(),
             out,
             hosts: &mut self.hosts,
             drop_fragment,
@@ -147,16 +168,11 @@ mod seen {
     };
 }
 
-/// Lead bytes of characters that are not all `ucschar`, or that section 4.1 bans: a run without them needs no look.
-const NEEDS_LOOK: [bool; 256] = {
-    let mut needs = [false; 256];
-    let mut byte = 0xC0;
-    while byte < 256 {
-        needs[byte] = matches!(byte, 0xC0..=0xC2 | 0xE2 | 0xEE.. );
-        byte += 1;
-    }
-    needs
-};
+/// `run`, which is UTF-8 beyond ASCII, has a lead byte of characters that are not all `ucschar`, or that section 4.1
+/// bans: below U+00C0, U+2000-2FFF, U+E000 and above. Without branches, so that it is done many bytes at a time.
+fn needs_look(run: &[u8]) -> bool {
+    run.iter().fold(false, |needs, &byte| needs | (byte == 0xC2) | (byte == 0xE2) | (byte >= 0xEE))
+}
 
 struct Pass<'a, const SCHEME: bool> {
     reference: Marked<'a>,
@@ -233,7 +249,7 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
             end += 1;
         }
         if seen == 0 && scheme != Scheme::File {
-            append(self.out, &self.line[at..end]);
+            self.reference.append(at..end, self.out);
             return Ok(end);
         }
         if seen & seen::DELIM == 0 && scheme != Scheme::File {
@@ -345,14 +361,14 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
                 b'%' => {
                     let (len, has_lower_case) = kept_escapes(&line[at..]);
                     if has_lower_case {
-                        append(self.out, &line[copied..at]);
+                        self.reference.append(copied..at, self.out);
                         self.upper_case_escapes(&line[at..at + len]);
                         copied = at + len;
                     }
                     at += len;
                     if len == 0 {
                         if let Some(octet) = escape_value(&line[at..]) {
-                            append(self.out, &line[copied..at]);
+                            self.reference.append(copied..at, self.out);
                             self.decode(octet, &line[at..at + 3]);
                             at += 3;
                             copied = at;
@@ -369,7 +385,7 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
                 b'#' if !in_fragment => {
                     if self.drop_fragment {
                         self.changes |= Changes::FRAGMENT;
-                        append(self.out, &line[copied..at]);
+                        self.reference.append(copied..at, self.out);
                         return;
                     }
                     in_fragment = true;
@@ -380,7 +396,7 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
                     at += 1;
                 }
                 _ => {
-                    append(self.out, &line[copied..at]);
+                    self.reference.append(copied..at, self.out);
                     let len = if byte < 0x80 { 1 } else { non_ascii_len(&line[at..]) };
                     if byte < 0x80 {
                         self.flags |= ascii_flag(byte, Component::Path);
@@ -394,7 +410,7 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
                 }
             }
         }
-        append(self.out, &line[copied..]);
+        self.reference.append(copied..line.len(), self.out);
     }
 
     /// Writes a run of escapes that stay escapes.
@@ -416,9 +432,9 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
     }
 
     /// Flags of a run of bytes beyond ASCII.
-    fn look_at_non_ascii(&mut self, tail_at: usize, run: std::ops::Range<usize>, in_fragment: bool) {
+    fn look_at_non_ascii(&mut self, tail_at: usize, run: Range<usize>, in_fragment: bool) {
         let mut text = &self.line[run.clone()];
-        if self.reference.is_utf8 && !text.iter().any(|&byte| NEEDS_LOOK[byte as usize]) {
+        if self.reference.is_utf8 && !needs_look(text) {
             return;
         }
         let component = if in_fragment {
