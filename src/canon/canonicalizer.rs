@@ -4,7 +4,7 @@ use super::{Policy, Rows, Rung};
 use crate::encoding::is_utf8;
 use crate::iri::{
     Base, CLASSIFIER, Changes, Component, Fault, FaultKind, Flags, Intake, Marked, Normalizer, check_iri_reference,
-    find_scheme, is_canonical,
+    find_scheme, is_canonical, web_scheme,
 };
 use crate::kernel::{Bitmaps, append_range};
 use crate::record::{Offsets, Records, Span};
@@ -171,7 +171,7 @@ impl Canonicalizer {
     fn take(&mut self, reference: Marked<'_>, base: &[u8]) -> Result<Taken, Fault> {
         let mut taken = Taken { in_target: false, flags: Flags::NONE, changes: Changes::NONE };
         let line = reference.line();
-        if !line.starts_with(b"http://") && !line.starts_with(b"https://") && find_scheme(line).is_none() {
+        if web_scheme(line).is_none() && find_scheme(line).is_none() {
             if !base.is_empty() || self.base.is_some() {
                 self.resolve(line, base)?;
                 taken.changes = Changes::RESOLVED;

@@ -135,7 +135,7 @@ impl Default for HostCache {
 
 impl HostCache {
     /// How many hosts are remembered: about 1 MiB of them. A power of two.
-    const SLOTS: usize = 4096;
+    const SLOTS: usize = 8192;
     /// Longer hosts are no DNS names, and not remembered.
     const LONGEST: usize = 255;
 

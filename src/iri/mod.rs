@@ -37,7 +37,7 @@ pub use flags::{Changes, Flags, SpoofFlags};
 pub use host::{idn_to_ascii, ipv6_text, is_ip_literal};
 pub use ladder::{Climb, Intake, Rung, climb};
 pub use map::{HostMapping, idn_to_unicode, to_iri, to_uri};
-pub use normalize::{Marked, Normalizer, is_canonical};
+pub use normalize::{Marked, Normalizer, is_canonical, web_scheme};
 pub use parts::{Authority, Parts, find_scheme};
 pub use percent::encode as percent_encode;
 pub use resolve::Base;

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::check::{check_authority_lenient, check_path_noscheme};
+use super::check::{check_authority_lenient, check_path_noscheme, check_port};
 use super::class::{UNRESERVED, UPPER};
 use super::dots::remove_dot_segments;
 use super::host::{HostCache, ipv6_text};
@@ -83,6 +83,21 @@ pub fn is_canonical(reference: &Marked<'_>, keep_fragment: bool) -> bool {
     !reference.bitmaps.has_attention(from, to) || are_marks_canonical(reference, host_end, keep_fragment)
 }
 
+/// The scheme of a line that begins with `http://` or `https://` in any case, its length, and that it is in lower case.
+#[inline(always)]
+pub fn web_scheme(line: &[u8]) -> Option<(Scheme, usize, bool)> {
+    let head = u64::from_le_bytes(*line.first_chunk::<8>()?);
+    // Bit 5 is set in letters only: of all bytes none but a letter's two cases become that letter.
+    let (as_http, as_https) = (head | 0x2020_2020, head | 0x20_2020_2020);
+    if as_http & 0x00FF_FFFF_FFFF_FFFF == u64::from_le_bytes(*b"http://\0") {
+        Some((Scheme::Http, 4, head == as_http))
+    } else if as_https == u64::from_le_bytes(*b"https://") {
+        Some((Scheme::Https, 5, head == as_https))
+    } else {
+        None
+    }
+}
+
 /// Every mark from byte `at` on is the `#` of the fragment, if that is kept, or an escape that stays as it is.
 fn are_marks_canonical(reference: &Marked<'_>, from: usize, keep_fragment: bool) -> bool {
     let line = reference.line();
@@ -147,7 +162,7 @@ mod seen {
     pub const HYPHENS: u8 = 2;
     /// Escapes and what must become one.
     pub const ENCODED: u8 = 4;
-    /// `:`, `@`, `[`, `]`: more than a host.
+    /// `@`, `[`, `]`: more than a host. A `:` is counted, not seen.
     pub const DELIM: u8 = 8;
 
     /// By byte: which of the above it is; 0 for bytes that a host keeps as they are.
@@ -158,7 +173,8 @@ mod seen {
             of[byte] = match byte as u8 {
                 b'A'..=b'Z' => UPPER,
                 b'-' => HYPHENS,
-                b':' | b'@' | b'[' | b']' => DELIM,
+                b'@' | b'[' | b']' => DELIM,
+                b':' => 0,
                 other if super::super::class::REG_NAME.contains(other) => 0,
                 _ => ENCODED,
             };
@@ -214,13 +230,10 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
 
     /// Writes the scheme and its `:`; returns the offset after it.
     fn scheme(&mut self) -> Result<(Scheme, usize), Fault> {
-        if self.line.starts_with(b"http://") {
-            self.out.extend_from_slice(b"http:");
-            return Ok((Scheme::Http, 5));
-        }
-        if self.line.starts_with(b"https://") {
-            self.out.extend_from_slice(b"https:");
-            return Ok((Scheme::Https, 6));
+        if let Some((scheme, len, is_lower_case)) = web_scheme(self.line) {
+            self.out.extend_from_slice(if scheme == Scheme::Http { b"http:" } else { b"https:" });
+            self.changes |= if is_lower_case { Changes::NONE } else { Changes::CASE };
+            return Ok((scheme, len + 1));
         }
         let Some(len) = find_scheme(self.line) else { return Err(no_scheme(self.line)) };
         self.append_lower_case(&self.line[..len]);
@@ -240,21 +253,18 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
     /// Writes the authority that begins at `at`; returns its end.
     fn authority(&mut self, scheme: Scheme, at: usize) -> Result<usize, Fault> {
         let (mut end, mut seen) = (at, 0);
+        let (mut colon, mut colon_count) = (at, 0);
         loop {
             end = self.reference.next_stop(end).min(self.line.len());
             match self.line.get(end) {
                 None | Some(b'/' | b'?' | b'#') => break,
+                Some(b':') => (colon, colon_count) = (end, colon_count + 1),
                 Some(&byte) => seen |= seen::OF[byte as usize],
             }
             end += 1;
         }
-        if seen == 0 && scheme != Scheme::File {
-            self.reference.append(at..end, self.out);
-            return Ok(end);
-        }
-        if seen & seen::DELIM == 0 && scheme != Scheme::File {
-            self.host(scheme, &self.line[at..end], seen);
-            return Ok(end);
+        if seen & seen::DELIM == 0 && colon_count <= 1 && scheme != Scheme::File {
+            return self.host_and_port(scheme, at, if colon_count == 1 { colon } else { end }, end, seen);
         }
         let authority = Authority::split(self.line, at..end);
         check_authority_lenient(self.line, authority)?;
@@ -269,6 +279,35 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
         if SCHEME && scheme == Scheme::File && host_at == at && !has_port && self.out[host_out..] == *b"localhost" {
             self.out.truncate(host_out);
             self.changes |= Changes::FILE_HOST;
+        }
+        Ok(end)
+    }
+
+    /// Writes a host that is all of the authority, or all before the only `:`; returns the authority's end.
+    #[inline(always)]
+    fn host_and_port(
+        &mut self,
+        scheme: Scheme,
+        at: usize,
+        host_end: usize,
+        end: usize,
+        seen: u8,
+    ) -> Result<usize, Fault> {
+        if host_end < end {
+            check_port(self.line, host_end + 1, end)?;
+        }
+        match seen {
+            0 => self.reference.append(at..host_end, self.out),
+            seen::UPPER => {
+                let out_at = self.out.len();
+                self.reference.append(at..host_end, self.out);
+                self.out[out_at..].make_ascii_lowercase();
+                self.changes |= Changes::CASE;
+            }
+            _ => self.host(scheme, &self.line[at..host_end], seen),
+        }
+        if host_end < end {
+            self.port(scheme, &self.line[host_end + 1..end]);
         }
         Ok(end)
     }
