@@ -162,8 +162,12 @@ mod seen {
     pub const HYPHENS: u8 = 2;
     /// Escapes and what must become one.
     pub const ENCODED: u8 = 4;
-    /// `@`, `[`, `]`: more than a host. A `:` is counted, not seen.
+    /// `@`, `[`, `]`: more than a host and a port.
     pub const DELIM: u8 = 8;
+    /// `:`.
+    pub const COLON: u8 = 16;
+    /// `/`, `?`, `#`: the authority is over.
+    pub const END: u8 = 32;
 
     /// By byte: which of the above it is; 0 for bytes that a host keeps as they are.
     pub const OF: [u8; 256] = {
@@ -174,7 +178,8 @@ mod seen {
                 b'A'..=b'Z' => UPPER,
                 b'-' => HYPHENS,
                 b'@' | b'[' | b']' => DELIM,
-                b':' => 0,
+                b':' => COLON,
+                b'/' | b'?' | b'#' => END,
                 other if super::super::class::REG_NAME.contains(other) => 0,
                 _ => ENCODED,
             };
@@ -256,11 +261,13 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
         let (mut colon, mut colon_count) = (at, 0);
         loop {
             end = self.reference.next_stop(end).min(self.line.len());
-            match self.line.get(end) {
-                None | Some(b'/' | b'?' | b'#') => break,
-                Some(b':') => (colon, colon_count) = (end, colon_count + 1),
-                Some(&byte) => seen |= seen::OF[byte as usize],
+            // A table and no `match`: which byte comes next is what branches cannot foresee.
+            let kind = self.line.get(end).map_or(seen::END, |&byte| seen::OF[byte as usize]);
+            if kind == seen::END {
+                break;
             }
+            seen |= kind;
+            (colon, colon_count) = if kind == seen::COLON { (end, colon_count + 1) } else { (colon, colon_count) };
             end += 1;
         }
         if seen & seen::DELIM == 0 && colon_count <= 1 && scheme != Scheme::File {
@@ -296,7 +303,7 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
         if host_end < end {
             check_port(self.line, host_end + 1, end)?;
         }
-        match seen {
+        match seen & !seen::COLON {
             0 => self.reference.append(at..host_end, self.out),
             seen::UPPER => {
                 let out_at = self.out.len();
