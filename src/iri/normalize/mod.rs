@@ -1,0 +1,135 @@
+//! The fused pass: what `ladder.rs` does in named steps, done in one walk over a reference whose chunk has bitmaps.
+//!
+//! ```text
+//! proof      canonical as it stands? then it is copied; every other reference is walked from mark to mark,
+//! authority  through scheme, userinfo, host and port,
+//! tail       then path, query and fragment; what lies between two marks is copied as it is
+//! ```
+
+mod authority;
+mod proof;
+mod tail;
+
+use std::ops::Range;
+
+pub use proof::{is_canonical, web_scheme};
+
+use super::host::HostCache;
+use super::scheme::Scheme;
+use super::{Changes, Fault, Flags};
+use crate::kernel::{Bitmaps, append_range};
+use crate::record::Span;
+
+/// One reference of a text that bitmaps describe.
+#[derive(Clone, Copy, Debug)]
+pub struct Marked<'a> {
+    /// The text that it stands in: a chunk, or itself alone.
+    pub text: &'a [u8],
+    /// Marks of the text, made with [`super::CLASSIFIER`].
+    pub bitmaps: &'a Bitmaps,
+    /// Where it stands in the text.
+    pub span: Span,
+    /// The text is known to be UTF-8.
+    pub is_utf8: bool,
+}
+
+impl<'a> Marked<'a> {
+    /// The reference's bytes.
+    #[inline(always)]
+    pub fn line(&self) -> &'a [u8] {
+        self.span.of(self.text)
+    }
+
+    /// Where the reference begins in the text.
+    #[inline(always)]
+    fn at(&self) -> usize {
+        self.span.at as usize
+    }
+
+    #[inline(always)]
+    fn next_attention(&self, from: usize) -> usize {
+        self.bitmaps.next_attention(self.at() + from) - self.at()
+    }
+
+    #[inline(always)]
+    fn next_stop(&self, from: usize) -> usize {
+        self.bitmaps.next_stop(self.at() + from) - self.at()
+    }
+
+    /// Appends bytes `range` of the reference to `out`.
+    #[inline(always)]
+    fn append(&self, range: Range<usize>, out: &mut Vec<u8>) {
+        append_range(out, self.text, self.at() + range.start, range.len());
+    }
+}
+
+/// What the pass keeps from one reference to the next; its answers do not depend on it.
+#[derive(Debug, Default)]
+pub struct Normalizer {
+    hosts: HostCache,
+}
+
+impl Normalizer {
+    /// Appends the URI of an absolute IRI to `out`: the text of the scheme rung if `SCHEME`, else of the syntax rung,
+    /// by lenient intake; strict intake is the caller's check beforehand. `drop_fragment` leaves the fragment out.
+    ///
+    /// # Errors
+    /// What lenient intake refuses; `out` may then have grown.
+    pub fn normalize<const SCHEME: bool>(
+        &mut self,
+        reference: Marked<'_>,
+        drop_fragment: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<(Flags, Changes), Fault> {
+        let pass = Pass::<SCHEME> {
+            reference,
+            line: reference.line(),
+            out,
+            hosts: &mut self.hosts,
+            drop_fragment,
+            flags: Flags::NONE,
+            changes: Changes::NONE,
+            may_have_dots: false,
+        };
+        pass.run()
+    }
+}
+
+struct Pass<'a, const SCHEME: bool> {
+    reference: Marked<'a>,
+    line: &'a [u8],
+    out: &'a mut Vec<u8>,
+    hosts: &'a mut HostCache,
+    drop_fragment: bool,
+    flags: Flags,
+    changes: Changes,
+    may_have_dots: bool,
+}
+
+impl<const SCHEME: bool> Pass<'_, SCHEME> {
+    fn run(mut self) -> Result<(Flags, Changes), Fault> {
+        let (scheme, mut at) = self.scheme()?;
+        let mut has_authority = self.line[at..].starts_with(b"//");
+        if has_authority {
+            self.out.extend_from_slice(b"//");
+            at = self.authority(scheme, at + 2)?;
+        } else if SCHEME && scheme == Scheme::File && self.line.get(at) == Some(&b'/') {
+            self.out.extend_from_slice(b"//");
+            self.changes |= Changes::FILE_HOST;
+            has_authority = true;
+        }
+        let path_at = self.out.len();
+        if SCHEME && has_authority && scheme.is_network() && matches!(self.line.get(at), None | Some(b'?' | b'#')) {
+            self.out.push(b'/');
+            self.changes |= Changes::EMPTY_PATH;
+        }
+        self.tail(at);
+        if self.may_have_dots {
+            self.dot_segments(path_at, has_authority);
+        }
+        if SCHEME && scheme == Scheme::Urn && !has_authority {
+            self.urn_namespace(path_at);
+        }
+        Ok((self.flags, self.changes))
+    }
+}

@@ -1,0 +1,68 @@
+//! Proof, from marks alone, that a reference is canonical on every rung.
+
+use super::Marked;
+use crate::iri::class::UNRESERVED;
+use crate::iri::percent::escape_value;
+use crate::iri::scheme::Scheme;
+
+/// `reference` is an `http` or `https` URI that every rung leaves as it is: scheme in lower case; a host of lower-case
+/// letters, digits, `.` and `-` without `--`, which the path's `/` follows; after it no dot segment, nothing that a URI
+/// has no room for, and no escapes but canonical ones. Never true of one that some rung changes; false of some that
+/// none does. With `keep_fragment` there may be a fragment; without it there is none.
+#[inline(always)]
+pub fn is_canonical(reference: &Marked<'_>, keep_fragment: bool) -> bool {
+    let line = reference.line();
+    let Some(&head) = line.first_chunk::<8>() else { return false };
+    let head = u64::from_le_bytes(head);
+    let is_http = head & 0x00FF_FFFF_FFFF_FFFF == u64::from_le_bytes(*b"http://\0");
+    let is_https = head == u64::from_le_bytes(*b"https://");
+    // What is left is no branch until all is known: where lines differ, branches are what costs.
+    let host_at = 7 + usize::from(is_https);
+    let host_end = reference.next_stop(host_at);
+    if !(is_http | is_https) || line.get(host_end) != Some(&b'/') {
+        return false;
+    }
+    // No byte that a host keeps as it is needs attention.
+    let (from, to) = (reference.at() + host_at, reference.at() + line.len());
+    !reference.bitmaps.has_attention(from, to) || are_marks_canonical(reference, host_end, keep_fragment)
+}
+
+/// The scheme of a line that begins with `http://` or `https://` in any case, its length, and that it is in lower case.
+#[inline(always)]
+pub fn web_scheme(line: &[u8]) -> Option<(Scheme, usize, bool)> {
+    let head = u64::from_le_bytes(*line.first_chunk::<8>()?);
+    // Bit 5 is set in letters only: of all bytes none but a letter's two cases become that letter.
+    let (as_http, as_https) = (head | 0x2020_2020, head | 0x20_2020_2020);
+    if as_http & 0x00FF_FFFF_FFFF_FFFF == u64::from_le_bytes(*b"http://\0") {
+        Some((Scheme::Http, 4, head == as_http))
+    } else if as_https == u64::from_le_bytes(*b"https://") {
+        Some((Scheme::Https, 5, head == as_https))
+    } else {
+        None
+    }
+}
+
+/// Every mark from byte `at` on is the `#` of the fragment, if that is kept, or an escape that stays as it is.
+fn are_marks_canonical(reference: &Marked<'_>, from: usize, keep_fragment: bool) -> bool {
+    let line = reference.line();
+    let mut may_begin_fragment = keep_fragment;
+    let mut at = reference.next_attention(from);
+    while at < line.len() {
+        match line[at] {
+            b'%' if is_canonical_escape(&line[at..]) => at += 3,
+            b'#' if may_begin_fragment => {
+                may_begin_fragment = false;
+                at += 1;
+            }
+            _ => return false,
+        }
+        at = reference.next_attention(at);
+    }
+    true
+}
+
+/// `text` begins with an escape of an octet that is not unreserved, with upper-case digits.
+#[inline(always)]
+fn is_canonical_escape(text: &[u8]) -> bool {
+    escape_value(text).is_some_and(|octet| !UNRESERVED.contains(octet) && text[1] < b'a' && text[2] < b'a')
+}

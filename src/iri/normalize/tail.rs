@@ -1,0 +1,175 @@
+//! The pass over path, query and fragment, from mark to mark (RFC 3987 sections 3.1, 5.3.2.3 and 5.3.2.4), and what the
+//! written path still needs when it is whole.
+
+use std::ops::Range;
+
+use super::Pass;
+use crate::iri::class::{UNRESERVED, UPPER};
+use crate::iri::dots::remove_dot_segments;
+use crate::iri::ladder::urn_nid_len;
+use crate::iri::percent::{ascii_flag, escape_value, non_ascii_flag, would_complete_an_escape};
+use crate::iri::resolve::path_guard;
+use crate::iri::{Changes, Component, Flags};
+use crate::kernel::{append, non_ascii_len, percent_encode};
+
+impl<const SCHEME: bool> Pass<'_, SCHEME> {
+    /// Writes path, query and fragment, which begin at `at`, from mark to mark.
+    pub(super) fn tail(&mut self, mut at: usize) {
+        let line = self.line;
+        let tail_at = at;
+        let mut copied = at;
+        let mut in_fragment = false;
+        loop {
+            at = self.reference.next_attention(at);
+            if at >= line.len() {
+                break;
+            }
+            let byte = line[at];
+            match byte {
+                b'%' => {
+                    let (len, has_lower_case) = kept_escapes(&line[at..]);
+                    if has_lower_case {
+                        self.reference.append(copied..at, self.out);
+                        self.upper_case_escapes(&line[at..at + len]);
+                        copied = at + len;
+                    }
+                    at += len;
+                    if len == 0 {
+                        if let Some(octet) = escape_value(&line[at..]) {
+                            self.reference.append(copied..at, self.out);
+                            self.decode(octet, &line[at..at + 3]);
+                            at += 3;
+                            copied = at;
+                        } else {
+                            self.flags |= Flags::STRAY_PERCENT;
+                            at += 1;
+                        }
+                    }
+                }
+                b'.' => {
+                    self.may_have_dots = true;
+                    at += 1;
+                }
+                b'#' if !in_fragment => {
+                    if self.drop_fragment {
+                        self.changes |= Changes::FRAGMENT;
+                        self.reference.append(copied..at, self.out);
+                        return;
+                    }
+                    in_fragment = true;
+                    at += 1;
+                }
+                b'#' | b'[' | b']' => {
+                    self.flags |= Flags::STRAY_DELIM;
+                    at += 1;
+                }
+                _ => {
+                    self.reference.append(copied..at, self.out);
+                    let len = if byte < 0x80 { 1 } else { non_ascii_len(&line[at..]) };
+                    if byte < 0x80 {
+                        self.flags |= ascii_flag(byte, Component::Path);
+                    } else {
+                        self.look_at_non_ascii(tail_at, at..at + len, in_fragment);
+                    }
+                    percent_encode(&line[at..at + len], self.out);
+                    self.changes |= Changes::PCT_ENCODED;
+                    at += len;
+                    copied = at;
+                }
+            }
+        }
+        self.reference.append(copied..line.len(), self.out);
+    }
+
+    /// Writes a run of escapes that stay escapes.
+    fn upper_case_escapes(&mut self, escapes: &[u8]) {
+        let at = self.out.len();
+        append(self.out, escapes);
+        self.out[at..].make_ascii_uppercase();
+        self.changes |= Changes::PCT_CASE;
+    }
+
+    /// Writes an unreserved character that was escaped.
+    fn decode(&mut self, octet: u8, escape: &[u8]) {
+        if would_complete_an_escape(octet, self.out) {
+            return self.out.extend_from_slice(escape);
+        }
+        self.out.push(octet);
+        self.may_have_dots |= octet == b'.';
+        self.changes |= Changes::PCT_DECODED;
+    }
+
+    /// Flags of a run of bytes beyond ASCII.
+    fn look_at_non_ascii(&mut self, tail_at: usize, run: Range<usize>, in_fragment: bool) {
+        let mut text = &self.line[run.clone()];
+        if self.reference.is_utf8 && !needs_look(text) {
+            return;
+        }
+        let component = if in_fragment {
+            Component::Fragment
+        } else if memchr::memchr(b'?', &self.line[tail_at..run.start]).is_some() {
+            Component::Query
+        } else {
+            Component::Path
+        };
+        while !text.is_empty() {
+            let (character, len) = bstr::decode_utf8(text);
+            self.flags |= non_ascii_flag(character, component);
+            text = &text[len..];
+        }
+    }
+
+    /// Removes dot segments from the path that was written at `path_at`, if it begins with a slash.
+    pub(super) fn dot_segments(&mut self, path_at: usize, has_authority: bool) {
+        if self.out.get(path_at) != Some(&b'/') {
+            return;
+        }
+        let end = path_end(self.out, path_at);
+        let len = remove_dot_segments(&mut self.out[path_at..end]);
+        if path_at + len < end {
+            self.out.drain(path_at + len..end);
+            self.changes |= Changes::DOT_SEGMENTS;
+        }
+        let guard = path_guard(has_authority, &self.out[path_at..path_at + len]);
+        if !guard.is_empty() {
+            self.out.splice(path_at..path_at, guard.iter().copied());
+            self.changes |= Changes::PATH_GUARD;
+        }
+    }
+
+    /// RFC 8141 section 3.1.
+    pub(super) fn urn_namespace(&mut self, path_at: usize) {
+        let end = path_end(self.out, path_at);
+        let len = urn_nid_len(&self.out[path_at..end]);
+        let nid = &mut self.out[path_at..path_at + len];
+        if nid.iter().any(|&byte| UPPER.contains(byte)) {
+            nid.make_ascii_lowercase();
+            self.changes |= Changes::URN_NID;
+        }
+    }
+}
+
+/// Length of the run of escapes that `text` begins with and that stay escapes, and whether some digit in it is in lower
+/// case.
+#[inline(always)]
+fn kept_escapes(text: &[u8]) -> (usize, bool) {
+    let (mut len, mut has_lower_case) = (0, false);
+    while let Some(octet) = escape_value(&text[len..])
+        && !UNRESERVED.contains(octet)
+    {
+        has_lower_case |= text[len + 1] >= b'a' || text[len + 2] >= b'a';
+        len += 3;
+    }
+    (len, has_lower_case)
+}
+
+/// `run`, which is UTF-8 beyond ASCII, has a lead byte of characters that are not all `ucschar`, or that section 4.1
+/// bans: below U+00C0, U+2000-2FFF, U+E000 and above. Without branches, so that it is done many bytes at a time.
+fn needs_look(run: &[u8]) -> bool {
+    run.iter().fold(false, |needs, &byte| needs | (byte == 0xC2) | (byte == 0xE2) | (byte >= 0xEE))
+}
+
+/// End of a path that was written at `path_at`: escapes never become `?` or `#`, nor do these become escapes.
+fn path_end(out: &[u8], path_at: usize) -> usize {
+    memchr::memchr2(b'?', b'#', &out[path_at..]).map_or(out.len(), |at| path_at + at)
+}
