@@ -12,7 +12,7 @@ use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffe
 use arrow::datatypes::{DataType, SchemaRef, UInt32Type, UInt64Type};
 use arrow::error::ArrowError;
 
-use super::{ColumnId, Columns, KEY_LEN, SourceRun};
+use super::{ColumnId, Columns, KEY_LEN, SourceRun, derived};
 use crate::canon::{KeyBytes, Rows, Texts};
 use crate::iri::{Component, Fault, FaultKind, Rung};
 
@@ -111,9 +111,14 @@ impl BatchBuilder {
     pub fn build(&self, rows: &mut Rows, runs: &[SourceRun]) -> Result<RecordBatch, BatchError> {
         let count = rows.len();
         self.check(rows, runs)?;
-        let mut arrays = Vec::with_capacity(self.columns.iter().count());
-        for column in self.columns.iter() {
-            arrays.push(self.array(column.id, count, rows, runs)?);
+        // What follows from texts is made while the texts are still here.
+        let derived: Vec<_> = self.columns.iter().map(|column| derived::array(column.id, rows)).collect();
+        let mut arrays = Vec::with_capacity(derived.len());
+        for (column, derived) in self.columns.iter().zip(derived) {
+            arrays.push(match derived {
+                Some(array) => array,
+                None => self.array(column.id, count, rows, runs)?,
+            });
         }
         let options = RecordBatchOptions::new().with_row_count(Some(count));
         Ok(RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options)?)
@@ -196,6 +201,7 @@ impl BatchBuilder {
                 Arc::new(UInt32Array::new(ScalarBuffer::from(values), Some(nulls)))
             }
             ColumnId::Flags => Arc::new(UInt32Array::from(std::mem::take(&mut rows.flags))),
+            ColumnId::Iri | ColumnId::Looks | ColumnId::HostSkeleton => return Err(BatchError::Torn("derived")),
         })
     }
 

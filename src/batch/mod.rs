@@ -7,6 +7,7 @@
 //! It knows neither files nor formats. A batch whose texts Arrow's 32-bit offsets cannot count is refused.
 
 mod build;
+mod derived;
 mod schema;
 
 pub use build::{BatchBuilder, BatchError};

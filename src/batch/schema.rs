@@ -37,6 +37,12 @@ pub enum ColumnId {
     FaultAt,
     /// Flags.
     Flags,
+    /// The IRI of the URI.
+    Iri,
+    /// What misleads.
+    Looks,
+    /// What the host looks like.
+    HostSkeleton,
 }
 
 /// How a column is stored.
@@ -56,8 +62,10 @@ pub enum ColumnKind {
     Count,
     /// A 32-bit count.
     SmallCount,
-    /// A set of named bits.
+    /// A set of [`crate::iri::Flags`].
     Bits,
+    /// A set of [`crate::iri::SpoofFlags`].
+    LookBits,
 }
 
 impl ColumnKind {
@@ -71,7 +79,7 @@ impl ColumnKind {
             ColumnKind::Bytes => DataType::Binary,
             ColumnKind::Key => DataType::FixedSizeBinary(KEY_LEN),
             ColumnKind::Count => DataType::UInt64,
-            ColumnKind::SmallCount | ColumnKind::Bits => DataType::UInt32,
+            ColumnKind::SmallCount | ColumnKind::Bits | ColumnKind::LookBits => DataType::UInt32,
         }
     }
 }
@@ -174,6 +182,29 @@ pub const COLUMNS: &[Column] = &[
         ColumnKind::Bits,
         "what was noticed or repaired, a set of bits; 0 when nothing was",
     ),
+    column(
+        ColumnId::Iri,
+        "iri",
+        ColumnKind::Text,
+        "the URI as an IRI with a Unicode host (RFC 3987 section 3.2); null when the record has a fault",
+    )
+    .or_null()
+    .on_request(),
+    column(
+        ColumnId::Looks,
+        "looks",
+        ColumnKind::LookBits,
+        "what may mislead a person or a program in the record, a set of bits (RFC 3987 sections 4.2, 6.1, 7.5 and 8)",
+    )
+    .on_request(),
+    column(
+        ColumnId::HostSkeleton,
+        "host_skeleton",
+        ColumnKind::Text,
+        "what the host looks like (UTS 39 skeleton): hosts with equal ones are confusable; null without a host",
+    )
+    .or_null()
+    .on_request(),
 ];
 
 /// A name that no column bears.
@@ -217,6 +248,16 @@ impl Columns {
             let found = COLUMNS.iter().find(|column| column.name == name);
             columns.push(*found.ok_or_else(|| UnknownColumn(name.to_string()))?);
         }
+        Ok(columns)
+    }
+
+    /// The default columns and those of these names after them.
+    ///
+    /// # Errors
+    /// As [`Columns::named`].
+    pub fn default_and<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Columns, UnknownColumn> {
+        let mut columns = Columns::default();
+        Columns::named(names)?.0.into_iter().for_each(|column| columns.push(column));
         Ok(columns)
     }
 

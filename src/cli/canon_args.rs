@@ -163,7 +163,8 @@ pub struct CanonArgs {
     /// txt; text on standard output]
     #[arg(long, value_name = "FORMAT", value_enum, help_heading = "Output")]
     output_format: Option<FormatName>,
-    /// Columns and their order, a list with commas; `irikey schema` names them all. Not with text output
+    /// Columns and their order, a list with commas; or, each with a + before it, columns besides the default ones, such
+    /// as +iri,+looks. `irikey schema` names them all. Not with text output
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Output")]
     columns: Vec<String>,
     /// Codec of Parquet's text columns: zstd[:LEVEL], lz4, snappy or none [default: zstd:1]. Only with Parquet
@@ -353,11 +354,13 @@ impl CanonArgs {
         if format == Format::Text {
             return Columns::named(["uri"]).map_err(|unknown| unknown.to_string());
         }
-        let mut columns = match self.columns.is_empty() {
-            true => Columns::default(),
-            false => Columns::named(self.columns.iter().map(|name| name.trim()))
-                .map_err(|unknown| format!("--columns: {unknown}"))?,
-        };
+        let names = self.columns.iter().map(|name| name.trim());
+        let added: Option<Vec<_>> = names.clone().map(|name| name.strip_prefix('+')).collect();
+        let mut columns = match added {
+            Some(added) => Columns::default_and(added),
+            None => Columns::named(names),
+        }
+        .map_err(|unknown| format!("--columns: {unknown}; put + before all names or none"))?;
         columns.add_keys(&self.key.iter().map(|key| key.rung()).collect::<Vec<_>>());
         Ok(columns)
     }
@@ -378,7 +381,7 @@ impl CanonArgs {
             literal_base: self.literal_base,
             drop_fragment: self.drop_fragment,
             assume_scheme: self.assume_scheme.clone(),
-            keep_input: columns.contains(ColumnId::Input),
+            keep_input: columns.contains(ColumnId::Input) || columns.contains(ColumnId::Looks),
         }
     }
 }
@@ -461,6 +464,8 @@ mod tests {
         let chosen = job("-o x.parquet --columns key_syntax,uri --key simple,syntax");
         assert_eq!(chosen.columns.names().collect::<Vec<_>>(), ["key_syntax", "key_simple", "uri"]);
         assert_eq!(chosen.policy.more_keys, [Rung::Syntax, Rung::Simple]);
+        let added = job("-o x.parquet --columns +looks,+iri");
+        assert_eq!(added.columns.names().skip(8).collect::<Vec<_>>(), ["flags", "looks", "iri"]);
         assert!(!chosen.policy.keep_input && !job("").policy.keep_input);
     }
 
@@ -474,6 +479,7 @@ mod tests {
             ("--key simple", "text output"),
             ("--columns key", "text output"),
             ("-o x.csv --columns kye", "kye"),
+            ("-o x.csv --columns +iri,uri", "put + before all names or none"),
             ("--chunk-size 1G", "512M"),
             ("--chunk-size 0", "at least 1"),
             ("--threads 0", "--threads"),

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::batch::{COLUMNS, Column};
 use crate::canon::Policy;
-use crate::iri::{Changes, FaultKind, Flags};
+use crate::iri::{Changes, FaultKind, Flags, SpoofFlags};
 use crate::output;
 
 /// Flags of `schema`.
@@ -44,6 +44,7 @@ fn to_json() -> Value {
     json!({
         "columns": COLUMNS.iter().map(column).collect::<Vec<_>>(),
         "flags": bits(Flags::ALL.iter().map(|(bit, name, meaning)| (bit.0, *name, *meaning)).collect()),
+        "looks": bits(SpoofFlags::ALL.iter().map(|(bit, name, meaning)| (bit.0, *name, *meaning)).collect()),
         "changes": bits(Changes::ALL.iter().map(|(bit, name, meaning)| (bit.0, *name, *meaning)).collect()),
         "faults": FaultKind::ALL.map(|kind| json!({"name": kind.name(), "meaning": kind.meaning()})),
         "metadata": metadata_names(),
@@ -61,6 +62,10 @@ fn to_text() -> String {
     }
     text.push_str("\nBits of the column flags\n");
     for (bit, name, meaning) in Flags::ALL {
+        let _ = writeln!(text, "  {:>6} {name:16} {meaning}", bit.0);
+    }
+    text.push_str("\nBits of the column looks\n");
+    for (bit, name, meaning) in SpoofFlags::ALL {
         let _ = writeln!(text, "  {:>6} {name:16} {meaning}", bit.0);
     }
     text.push_str("\nValues of the column fault\n");

@@ -8,7 +8,7 @@ use arrow::array::{
 use arrow::datatypes::{ArrowDictionaryKeyType, Int8Type, Int32Type, UInt32Type, UInt64Type};
 
 use crate::batch::ColumnKind;
-use crate::iri::Flags;
+use crate::iri::{Flags, SpoofFlags};
 
 /// A column's array, of the type that its kind has.
 pub(super) enum Cells<'a> {
@@ -20,6 +20,7 @@ pub(super) enum Cells<'a> {
     Count(&'a UInt64Array),
     SmallCount(&'a UInt32Array),
     Bits(&'a UInt32Array),
+    LookBits(&'a UInt32Array),
 }
 
 impl<'a> Cells<'a> {
@@ -35,6 +36,7 @@ impl<'a> Cells<'a> {
             ColumnKind::Count => Cells::Count(array.as_primitive::<UInt64Type>()),
             ColumnKind::SmallCount => Cells::SmallCount(array.as_primitive::<UInt32Type>()),
             ColumnKind::Bits => Cells::Bits(array.as_primitive::<UInt32Type>()),
+            ColumnKind::LookBits => Cells::LookBits(array.as_primitive::<UInt32Type>()),
         }
     }
 
@@ -46,7 +48,7 @@ impl<'a> Cells<'a> {
             Cells::Bytes(array) => array.is_null(row),
             Cells::Key(array) => array.is_null(row),
             Cells::Count(array) => array.is_null(row),
-            Cells::SmallCount(array) | Cells::Bits(array) => array.is_null(row),
+            Cells::SmallCount(array) | Cells::Bits(array) | Cells::LookBits(array) => array.is_null(row),
         }
     }
 
@@ -63,7 +65,9 @@ impl<'a> Cells<'a> {
             Cells::Bytes(array) => return array.value(row),
             Cells::Key(array) => write_hex(array.value(row), scratch),
             Cells::Count(array) => write_number(array.value(row), scratch),
-            Cells::SmallCount(array) | Cells::Bits(array) => write_number(array.value(row).into(), scratch),
+            Cells::SmallCount(array) | Cells::Bits(array) | Cells::LookBits(array) => {
+                write_number(array.value(row).into(), scratch);
+            }
         }
         scratch
     }
@@ -86,7 +90,8 @@ impl<'a> Cells<'a> {
             }
             Cells::Count(array) => write_number(array.value(row), out),
             Cells::SmallCount(array) => write_number(array.value(row).into(), out),
-            Cells::Bits(array) => write_json_flags(Flags(array.value(row)), out),
+            Cells::Bits(array) => write_json_names(Flags(array.value(row)).names(), out),
+            Cells::LookBits(array) => write_json_names(SpoofFlags(array.value(row)).names(), out),
         }
     }
 }
@@ -121,9 +126,9 @@ fn write_json_bytes(bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-fn write_json_flags(flags: Flags, out: &mut Vec<u8>) {
+fn write_json_names<'a>(names: impl Iterator<Item = &'a str>, out: &mut Vec<u8>) {
     out.push(b'[');
-    for (i, name) in flags.names().enumerate() {
+    for (i, name) in names.enumerate() {
         if i > 0 {
             out.push(b',');
         }

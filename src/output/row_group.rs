@@ -84,7 +84,7 @@ fn settings(properties: WriterPropertiesBuilder, column: &Column) -> WriterPrope
             .set_column_encoding(path(), Encoding::DELTA_BINARY_PACKED)
             .set_column_dictionary_enabled(path(), false)
             .set_column_compression(path(), Codec::UNCOMPRESSED),
-        ColumnKind::Name | ColumnKind::Word | ColumnKind::SmallCount | ColumnKind::Bits => {
+        ColumnKind::Name | ColumnKind::Word | ColumnKind::SmallCount | ColumnKind::Bits | ColumnKind::LookBits => {
             statistics(properties, EnabledStatistics::Chunk).set_column_dictionary_enabled(path(), true)
         }
     }
