@@ -7,7 +7,10 @@ use serde_json::{Value, json};
 use super::eval::fault_value;
 use super::{exit, print, say};
 use crate::canon::KeyBytes;
-use crate::iri::{Base, Changes, Climb, Fault, Flags, Intake, Parts, Rung, find_scheme};
+use crate::iri::{
+    Base, BidiProblem, BidiRules, Changes, Climb, Fault, Flags, HostMapping, Intake, Look, Parts, Rung, SpoofFlags,
+    bidi_visual, check_bidi, find_scheme, is_bidi, look, to_iri,
+};
 use crate::key::KeyAlgorithm;
 
 /// Shows how irikey reads an IRI: components, steps, rungs, keys, flags, fault
@@ -39,6 +42,10 @@ struct Explanation {
     /// Text and key by rung.
     rungs: Vec<(Rung, Vec<u8>)>,
     fault: Option<Fault>,
+    /// The scheme rung's text as an IRI.
+    iri: Option<String>,
+    /// What may mislead in the input.
+    look: Look,
 }
 
 pub(super) fn run(args: &ExplainArgs) -> u8 {
@@ -73,6 +80,8 @@ impl Explanation {
             steps: Vec::new(),
             rungs: Vec::new(),
             fault: None,
+            iri: None,
+            look: look(input),
         };
         explanation.fault = explanation.climb(base, intake).err();
         explanation
@@ -99,6 +108,7 @@ impl Explanation {
             self.rungs.push((rung, climb.text()));
         }
         self.flags = climb.flags;
+        self.iri = Some(to_iri(&String::from_utf8_lossy(&climb.text()), HostMapping::Unicode));
         Ok(())
     }
 
@@ -149,7 +159,36 @@ impl Explanation {
         for (_, name, meaning) in Flags::ALL.iter().filter(|(flag, ..)| self.flags.intersects(*flag)) {
             text.push_str(&format!("  {name:13} {meaning}\n"));
         }
+        self.show_looks(&mut text);
         text
+    }
+
+    /// The IRI where it has right-to-left characters, and where those break the rules of section 4.2.
+    fn bidi(&self) -> Option<(&str, Vec<BidiProblem>)> {
+        let iri = self.iri.as_deref().filter(|iri| is_bidi(iri))?;
+        Some((iri, check_bidi(iri, BidiRules::Rfc3987)))
+    }
+
+    /// The IRI, how it is displayed, and what misleads in it.
+    fn show_looks(&self, text: &mut String) {
+        if let Some(iri) = &self.iri {
+            text.push_str(&format!("\niri\n  {iri}\n"));
+        }
+        if let Some((iri, problems)) = self.bidi() {
+            text.push_str(&format!("  {}  in visual order, left to right\n", bidi_visual(iri, BidiRules::Rfc3987)));
+            for problem in problems {
+                let (part, at, meaning) = (problem.part.name(), problem.at, problem.violation.meaning());
+                text.push_str(&format!("  {part} at byte {at} of the IRI: {meaning}\n"));
+            }
+        }
+        if !self.look.found.is_empty() {
+            text.push_str("\nlooks\n");
+        }
+        for found in &self.look.found {
+            let known = SpoofFlags::ALL.iter().find(|(flag, ..)| *flag == found.flag);
+            let (name, meaning) = known.map_or(("", ""), |&(_, name, meaning)| (name, meaning));
+            text.push_str(&format!("  {name:18} {} at byte {}: {meaning}\n", found.component, found.at));
+        }
     }
 
     /// Characters before the offending byte, as a terminal shows them.
@@ -177,9 +216,17 @@ impl Explanation {
             "steps": self.steps.iter().map(step).collect::<Vec<_>>(),
             "rungs": self.rungs.iter().map(rung).collect::<serde_json::Map<_, _>>(),
             "flags": self.flags.names().collect::<Vec<_>>(),
+            "iri": self.iri,
+            "visual": self.bidi().map(|(iri, _)| bidi_visual(iri, BidiRules::Rfc3987).into_owned()),
+            "bidi": self.bidi().map(|(_, problems)| problems.iter().map(bidi_value).collect::<Vec<_>>()),
+            "looks": self.look.flags.names().collect::<Vec<_>>(),
             "fault": self.fault.map(fault_value),
         })
     }
+}
+
+fn bidi_value(problem: &BidiProblem) -> Value {
+    json!({"violation": problem.violation.name(), "part": problem.part.name(), "at": problem.at})
 }
 
 fn describe(change: Changes) -> (&'static str, &'static str) {
