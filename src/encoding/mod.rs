@@ -1,4 +1,12 @@
-//! Bytes in, verdict on them as text out.
+//! Bytes in, verdict on them as text out; and text in a document's charset in, text out (RFC 3987 section 3.1, step 1).
+//!
+//! ```text
+//! is_utf8   one verdict a chunk                  charset   label -> charset: bytes -> text -> bytes
+//! ```
+
+mod charset;
+
+pub use charset::{Charset, Encoded, Lacking, Undecodable};
 
 /// `bytes` are UTF-8. One SIMD pass, meant for a chunk at a time: a call costs as much as 45 bytes do.
 ///

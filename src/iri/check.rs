@@ -72,7 +72,7 @@ pub fn check_bidi_controls(text: &str) -> Result<(), Fault> {
 }
 
 /// The component that byte `at` belongs to.
-fn component_at(parts: &Parts, at: usize) -> Component {
+pub(super) fn component_at(parts: &Parts, at: usize) -> Component {
     let at = at as u32;
     if parts.fragment_at.is_some_and(|start| at >= start) {
         return Component::Fragment;

@@ -33,11 +33,17 @@ pub enum FaultKind {
     TooLong,
     /// The record has no such field.
     MissingColumn,
+    /// The label names no charset that is known (RFC 3987 section 3.1, step 1b).
+    UnknownCharset,
+    /// Bytes that are not text in the record's charset (RFC 3987 section 3.1, step 1b).
+    Undecodable,
+    /// A query's character that the document's charset lacks (draft-weber-iri-guidelines-00 section 6.1).
+    Unencodable,
 }
 
 impl FaultKind {
     /// All kinds, in the order of their discriminants.
-    pub const ALL: [FaultKind; 12] = [
+    pub const ALL: [FaultKind; 15] = [
         FaultKind::Empty,
         FaultKind::Relative,
         FaultKind::Scheme,
@@ -50,6 +56,9 @@ impl FaultKind {
         FaultKind::Base,
         FaultKind::TooLong,
         FaultKind::MissingColumn,
+        FaultKind::UnknownCharset,
+        FaultKind::Undecodable,
+        FaultKind::Unencodable,
     ];
 
     /// The name that stands in the `fault` column.
@@ -67,6 +76,9 @@ impl FaultKind {
             FaultKind::Base => "base",
             FaultKind::TooLong => "too-long",
             FaultKind::MissingColumn => "missing-column",
+            FaultKind::UnknownCharset => "unknown-charset",
+            FaultKind::Undecodable => "undecodable",
+            FaultKind::Unencodable => "unencodable",
         }
     }
 
@@ -85,6 +97,9 @@ impl FaultKind {
             FaultKind::Base => "the base must be an absolute IRI",
             FaultKind::TooLong => "longer than the longest record that is taken",
             FaultKind::MissingColumn => "the record has fewer fields than the chosen column's number",
+            FaultKind::UnknownCharset => "a charset is named by a label of the Encoding Standard",
+            FaultKind::Undecodable => "these bytes are not text in the record's charset",
+            FaultKind::Unencodable => "the document's charset lacks this character of the query",
         }
     }
 }

@@ -8,6 +8,8 @@
 //! ladder   the rungs, step by step, slow           normalize  the same in one walk, fast
 //! map      IRI -> URI and back (section 3)         fault, flags   what was found
 //! bidi     right-to-left IRIs (section 4)          spoof      look-alikes (sections 6.1, 7.5, 8)
+//! profile  other specifications' choices           preprocess     a document's field -> references
+//! weber    a split that never fails                whatwg         the browser's parser, for comparison
 //! ```
 //!
 //! The ladder is the definition; the fused pass in `normalize` equals it on every input.
@@ -24,9 +26,14 @@ mod map;
 mod normalize;
 mod parts;
 mod percent;
+mod preprocess;
+mod profile;
 mod resolve;
 mod scheme;
 mod spoof;
+mod weber;
+#[cfg(feature = "whatwg")]
+mod whatwg;
 
 pub use bidi::{BidiPart, BidiProblem, BidiRules, BidiViolation, bidi_display, bidi_visual, check_bidi, is_bidi};
 pub use check::{check_bidi_controls, check_iri, check_iri_reference, check_uri, check_uri_reference};
@@ -36,13 +43,18 @@ pub use fault::{Component, Fault, FaultKind};
 pub use flags::{Changes, Flags, SpoofFlags};
 pub use host::{idn_to_ascii, ipv6_text, is_ip_literal};
 pub use ladder::{Climb, Intake, Rung, climb};
-pub use map::{HostMapping, idn_to_unicode, to_iri, to_uri};
+pub use map::{HostMapping, QueryCharset, encode_query, idn_to_unicode, takes_query_charset, to_iri, to_uri};
 pub use normalize::{Marked, Normalizer, is_canonical, web_scheme};
 pub use parts::{Authority, Parts, find_scheme};
 pub use percent::encode as percent_encode;
+pub use preprocess::{Backslashes, CharacterReferences, Preprocess, Spaces, preprocess};
+pub use profile::{Decoded, Excluded, HostRepertoire, Mapping, NormalForm, Parser, Profile, Repertoire, Totality};
 pub use resolve::Base;
 pub use scheme::Scheme;
 pub use spoof::{Finding, Look, look, skeleton};
+pub use weber::{Split as WeberSplit, split as weber_split};
+#[cfg(feature = "whatwg")]
+pub use whatwg::{WhatwgParts, whatwg_href, whatwg_parts};
 
 /// Version of Unicode that hosts are mapped by: that of the data behind the idna crate.
 pub const UNICODE_VERSION: &str = "17.0";

@@ -3,6 +3,7 @@
 
 mod bidi_ops;
 mod ops;
+mod profile_ops;
 mod request;
 mod spoof_ops;
 

@@ -5,12 +5,12 @@ use unicode_normalization::is_nfc;
 
 use super::Answer;
 use super::bidi_ops;
+use super::profile_ops;
 use super::request::Request;
 use super::spoof_ops;
 use crate::iri::{
-    Component, Fault, FaultKind, HostMapping, Intake, Rung, check_bidi_controls, check_iri, check_iri_reference,
-    check_uri, check_uri_reference, climb, find_scheme, idn_to_ascii, idn_to_unicode, percent_encode,
-    remove_dot_segments, to_iri, to_uri,
+    Component, Fault, FaultKind, HostMapping, Intake, Parts, Rung, climb, find_scheme, idn_to_ascii, idn_to_unicode,
+    percent_encode, remove_dot_segments, to_iri,
 };
 
 pub(super) type Answered = Result<Answer, Answer>;
@@ -21,15 +21,20 @@ pub(super) fn answer(request: &Request) -> Answered {
         return Ok(Answer::Unsupported);
     }
     match request.op {
-        "validate_iri" | "validate_iri_reference" | "validate_uri" | "validate_uri_reference" => validate(request),
-        "parse" => parse(request),
+        "validate_iri" | "validate_iri_reference" | "validate_uri" | "validate_uri_reference" => {
+            profile_ops::validate(request)
+        }
+        "parse" => profile_ops::parse(request),
+        "resolve" if request.profile == "whatwg" => profile_ops::whatwg_resolve(request),
         "resolve" => resolve(request),
         "normalize" => normalize(request),
         "normalize_path" => normalize_path(request),
         "compare" => compare(request),
-        "to_uri" => to_uri_op(request),
-        "to_uri_idempotent" => to_uri_idempotent(request),
-        "to_iri" => to_iri_op(request),
+        "to_uri" => profile_ops::map_to_uri(request),
+        "to_uri_idempotent" => profile_ops::to_uri_idempotent(request),
+        "to_iri" => profile_ops::map_to_iri(request),
+        "preprocess" => profile_ops::preprocess_op(request),
+        "whatwg_parse" => profile_ops::whatwg_parse(request),
         "percent_encode_bytes" => text_answer(percent_encode(request.input()?)),
         "idna_to_ascii" => idna(request, |host| idn_to_ascii(host).0),
         "idna_to_unicode" => idna(request, idn_to_unicode),
@@ -49,30 +54,13 @@ pub(super) fn output(value: impl Into<Value>) -> Answer {
 
 /// Ops that look at the profile themselves, or that no profile changes.
 fn has_profiles(op: &str) -> bool {
-    op == "percent_encode_bytes" || op.starts_with("bidi_")
+    !matches!(op, "normalize" | "compare" | "look" | "skeleton")
 }
 
-fn validate(request: &Request) -> Answered {
-    let Ok(text) = request.input_text() else { return Ok(output(false)) };
-    let is_derived = match request.op {
-        "validate_iri" => check_iri(text).is_ok(),
-        "validate_iri_reference" => check_iri_reference(text).is_ok(),
-        "validate_uri" => check_uri(text).is_ok(),
-        _ => check_uri_reference(text).is_ok(),
-    };
-    let is_banned = request.opt("level") == Some("strict") && check_bidi_controls(text).is_err();
-    Ok(output(is_derived && !is_banned))
-}
-
-fn parse(request: &Request) -> Answered {
-    if request.opt_bool("lenient") == Some(true) {
-        return Ok(Answer::Unsupported);
-    }
-    let text = request.input_text()?;
-    let parts = check_iri_reference(text)?;
-    let text = text.as_bytes();
+/// Components as JSON, null where absent.
+pub(super) fn show_parts(parts: Parts, text: &[u8]) -> Answer {
     let show = |part: Option<&[u8]>| part.map(|part| String::from_utf8_lossy(part).into_owned());
-    Ok(output(json!({
+    output(json!({
         "scheme": show(parts.scheme(text)),
         "userinfo": show(parts.userinfo(text)),
         "host": show(parts.host(text)),
@@ -80,7 +68,7 @@ fn parse(request: &Request) -> Answered {
         "path": show(Some(parts.path(text))),
         "query": show(parts.query(text)),
         "fragment": show(parts.fragment(text)),
-    })))
+    }))
 }
 
 fn resolve(request: &Request) -> Answered {
@@ -140,35 +128,14 @@ fn compare(request: &Request) -> Answered {
     Ok(output(rung_text(request, a, rung)? == rung_text(request, b, rung)?))
 }
 
-fn to_uri_op(request: &Request) -> Answered {
-    if request.has_other_opts(&["lenient", "idn"]) {
-        return Ok(Answer::Unsupported);
-    }
-    let Some(host) = host_mapping(request) else { return Ok(Answer::Unsupported) };
-    Ok(output(to_uri(request.input()?, intake(request, Intake::Strict), host)?))
-}
-
-fn host_mapping(request: &Request) -> Option<HostMapping> {
+/// The form of hosts that the options ask for.
+pub(super) fn host_mapping(request: &Request) -> Option<HostMapping> {
     match request.opt("idn") {
         None | Some("pct") => Some(HostMapping::Percent),
         Some("ascii") => Some(HostMapping::Ascii),
         Some("unicode") => Some(HostMapping::Unicode),
         Some(_) => None,
     }
-}
-
-fn to_uri_idempotent(request: &Request) -> Answered {
-    let once = to_uri(request.input()?, intake(request, Intake::Strict), HostMapping::Percent)?;
-    let twice = to_uri(once.as_bytes(), Intake::Strict, HostMapping::Percent)?;
-    Ok(output(once == twice))
-}
-
-fn to_iri_op(request: &Request) -> Answered {
-    if request.has_other_opts(&["idn"]) {
-        return Ok(Answer::Unsupported);
-    }
-    let Some(host) = host_mapping(request) else { return Ok(Answer::Unsupported) };
-    Ok(output(to_iri(request.input_text()?, host)))
 }
 
 fn idna(request: &Request, map: impl Fn(&[u8]) -> Option<String>) -> Answered {

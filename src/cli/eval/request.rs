@@ -73,6 +73,11 @@ impl<'a> Request<'a> {
         self.base.map(|base| Base::new(base.as_bytes())).transpose().map_err(Answer::Fault)
     }
 
+    /// The base's text, if there is one.
+    pub(super) fn base_text(&self) -> Option<&'a str> {
+        self.base
+    }
+
     /// A string among the options.
     pub(super) fn opt(&self, name: &str) -> Option<&'a str> {
         self.opts?.get(name)?.as_str()

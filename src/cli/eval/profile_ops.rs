@@ -1,0 +1,174 @@
+//! The ops that profiles change: `validate_iri`, `parse`, `to_uri`, `to_iri`, `preprocess`, `whatwg_parse`. In: a request.
+//! Out: its answer, by the declared choices of [`Profile`].
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value, json};
+
+use super::Answer;
+use super::ops::{Answered, host_mapping, output, show_parts};
+use super::request::Request;
+use crate::encoding::Charset;
+use crate::iri::{
+    Backslashes, CharacterReferences, Component, Fault, FaultKind, Intake, Mapping, Parser, Preprocess, Profile,
+    QueryCharset, Spaces, WhatwgParts, check_bidi_controls, check_uri, check_uri_reference, preprocess, weber_split,
+    whatwg_href, whatwg_parts,
+};
+
+/// The profile that a request names.
+pub(super) fn profile(request: &Request) -> Result<&'static Profile, Answer> {
+    Profile::named(request.profile).ok_or(Answer::Unsupported)
+}
+
+pub(super) fn validate(request: &Request) -> Answered {
+    let profile = profile(request)?;
+    let Ok(text) = request.input_text() else { return Ok(output(false)) };
+    let is_derived = match request.op {
+        "validate_iri" => profile.check_iri(text).is_ok(),
+        "validate_iri_reference" => profile.check_iri_reference(text).is_ok(),
+        "validate_uri" => check_uri(text).is_ok(),
+        _ => check_uri_reference(text).is_ok(),
+    };
+    let is_banned = request.opt("level") == Some("strict") && check_bidi_controls(text).is_err();
+    Ok(output(is_derived && !is_banned))
+}
+
+pub(super) fn parse(request: &Request) -> Answered {
+    let profile = profile(request)?;
+    let text = request.input_text()?;
+    match profile.parser {
+        _ if request.opt_bool("lenient") == Some(true) => Ok(weber_value(text)),
+        Parser::Total => Ok(weber_value(text)),
+        Parser::Grammar => Ok(show_parts(profile.check_iri_reference(text)?, text.as_bytes())),
+        Parser::Whatwg => Ok(whatwg_value(whatwg_parts(text, request.base_text())?)),
+    }
+}
+
+fn weber_value(text: &str) -> Answer {
+    let split = weber_split(text);
+    let mut value = json!({
+        "scheme": split.scheme, "userinfo": split.userinfo, "host": split.host, "port": split.port,
+        "path": split.path, "query": split.query, "fragment": split.fragment,
+    });
+    if split.is_port_invalid {
+        value["port_invalid"] = true.into();
+    }
+    output(value)
+}
+
+fn whatwg_value(parts: WhatwgParts) -> Answer {
+    output(json!({
+        "scheme": parts.scheme, "userinfo": parts.userinfo, "host": parts.host, "port": parts.port,
+        "path": parts.path, "query": parts.query, "fragment": parts.fragment,
+    }))
+}
+
+/// A charset among the options.
+fn charset(request: &Request, name: &str) -> Result<Option<Charset>, Answer> {
+    let unknown = || Answer::Fault(Fault::new(FaultKind::UnknownCharset, Component::Reference, 0));
+    request.opt(name).map(|label| Charset::named(label).ok_or_else(unknown)).transpose()
+}
+
+/// The input in UTF-8: as it is, or decoded from the charset that the options name.
+fn decoded<'a>(request: &'a Request, is_normalized: bool) -> Result<Cow<'a, [u8]>, Answer> {
+    let input = request.input()?;
+    let Some(charset) = charset(request, "charset")? else { return Ok(input.into()) };
+    let text = if is_normalized { charset.decode(input) } else { charset.transcode(input) };
+    let undecodable = |at| Answer::Fault(Fault::new(FaultKind::Undecodable, Component::Reference, at));
+    Ok(text.map_err(|error| undecodable(error.at))?.into_owned().into_bytes().into())
+}
+
+fn text_of(bytes: &[u8]) -> Result<&str, Answer> {
+    let fault = |at| Answer::Fault(Fault::new(FaultKind::NotUtf8, Component::Reference, at));
+    std::str::from_utf8(bytes).map_err(|error| fault(error.valid_up_to()))
+}
+
+pub(super) fn map_to_uri(request: &Request) -> Answered {
+    if request.has_other_opts(&["lenient", "idn", "charset", "query_charset", "backslash"]) {
+        return Ok(Answer::Unsupported);
+    }
+    let profile = profile(request)?;
+    let Some(host) = host_mapping(request) else { return Ok(Answer::Unsupported) };
+    let input = decoded(request, true)?;
+    let lacking = profile.lacking;
+    let query = charset(request, "query_charset")?.map(|charset| QueryCharset { charset, lacking });
+    if profile.parser == Parser::Whatwg {
+        return Ok(output(whatwg_href(text_of(&input)?, request.base_text(), query)?));
+    }
+    let input = match backslashes(request, profile.backslashes)? {
+        Backslashes::Kept => input,
+        backslashes => {
+            let choices = Preprocess { backslashes, ..Preprocess::default() };
+            preprocess(text_of(&input)?, &choices)?.concat().into_bytes().into()
+        }
+    };
+    let intake =
+        request.opt_bool("lenient").map(|is_lenient| if is_lenient { Intake::Lenient } else { Intake::Strict });
+    let mapping = Mapping { intake, host: request.opt("idn").map(|_| host), query };
+    Ok(output(profile.to_uri(&input, &mapping)?))
+}
+
+fn backslashes(request: &Request, otherwise: Backslashes) -> Result<Backslashes, Answer> {
+    match request.opt("backslash") {
+        None => Ok(otherwise),
+        Some("slash") => Ok(Backslashes::Slash),
+        Some("encode") => Ok(Backslashes::Encoded),
+        Some(_) => Err(Answer::Error("\"backslash\" is \"slash\" or \"encode\"".into())),
+    }
+}
+
+pub(super) fn map_to_iri(request: &Request) -> Answered {
+    if request.has_other_opts(&["idn"]) {
+        return Ok(Answer::Unsupported);
+    }
+    let profile = profile(request)?;
+    let Some(host) = host_mapping(request) else { return Ok(Answer::Unsupported) };
+    Ok(output(profile.to_iri(request.input_text()?, host)))
+}
+
+pub(super) fn to_uri_idempotent(request: &Request) -> Answered {
+    let profile = profile(request)?;
+    let intake =
+        request.opt_bool("lenient").map(|is_lenient| if is_lenient { Intake::Lenient } else { Intake::Strict });
+    let once = profile.to_uri(request.input()?, &Mapping { intake, ..Mapping::default() })?;
+    let twice = profile.to_uri(once.as_bytes(), &Mapping { intake: Some(Intake::Lenient), ..Mapping::default() })?;
+    Ok(output(once == twice))
+}
+
+pub(super) fn preprocess_op(request: &Request) -> Answered {
+    if request.has_other_opts(&["charset", "normalize", "ncr", "space", "backslash", "multi"]) {
+        return Ok(Answer::Unsupported);
+    }
+    let profile = profile(request)?;
+    let choices = Preprocess {
+        character_references: match request.opt("ncr") {
+            None => CharacterReferences::Kept,
+            Some("xml") => CharacterReferences::Xml,
+            Some("html") => CharacterReferences::Html,
+            Some(_) => return Err(Answer::Error("\"ncr\" is \"xml\" or \"html\"".into())),
+        },
+        is_trimmed: profile.is_field_of_references,
+        spaces: match request.opt("space") {
+            None if request.opt_bool("multi") == Some(true) => Spaces::Split,
+            None => Spaces::Kept,
+            Some("encode") => Spaces::Encoded,
+            Some("remove") => Spaces::Removed,
+            Some(_) => return Err(Answer::Error("\"space\" is \"encode\" or \"remove\"".into())),
+        },
+        backslashes: backslashes(request, Backslashes::Kept)?,
+    };
+    let field = decoded(request, request.opt("normalize") != Some("none"))?;
+    let references = preprocess(text_of(&field)?, &choices)?;
+    let is_list = profile.is_field_of_references || request.opt_bool("multi").is_some();
+    Ok(if is_list { output(references) } else { output(references.concat()) })
+}
+
+pub(super) fn whatwg_parse(request: &Request) -> Answered {
+    let href = whatwg_href(request.input_text()?, request.base_text(), None)?;
+    Ok(output(Value::Object(Map::from_iter([("href".to_string(), href.into())]))))
+}
+
+/// The target as the profile has it: by RFC 3986 section 5, or by the URL Standard.
+pub(super) fn whatwg_resolve(request: &Request) -> Answered {
+    Ok(output(whatwg_href(request.input_text()?, request.base_text(), None)?))
+}

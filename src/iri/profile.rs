@@ -1,0 +1,461 @@
+//! Profiles: the choices by which other specifications of IRIs differ from RFC 3987, declared one by one. In: a profile
+//! and a reference. Out: verdict, URI, IRI, by the one engine of this room; and the table of differences for people.
+//!
+//! A profile's grammar is RFC 3987's with another alphabet: what the profile refuses beyond it is looked for first, what
+//! it allows beyond it is read as an unreserved character. `whatwg` has an engine of its own in `whatwg.rs`; here stand
+//! only its choices.
+
+use std::borrow::Cow;
+
+use unicode_normalization::{UnicodeNormalization, is_nfc};
+
+use super::check::{check_iri, check_iri_reference, component_at};
+use super::class::{self, EXCLUDED};
+use super::map::{self, QueryCharset, encode_query, is_decoded, takes_query_charset, to_iri_by, to_uri_unchecked};
+use super::parts::{Parts, find_scheme};
+use super::{Backslashes, Component, Fault, FaultKind, HostMapping, Intake};
+use crate::encoding::Lacking;
+
+/// An enumeration of choices, each with the words that the table of differences has for it.
+macro_rules! choice {
+    ($(#[$doc:meta])* $name:ident { $($variant:ident $words:literal),* $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name {
+            $(#[doc = $words] $variant),*
+        }
+
+        impl $name {
+            /// The choice in words.
+            pub const fn words(self) -> &'static str {
+                match self {
+                    $($name::$variant => $words),*
+                }
+            }
+        }
+    };
+}
+
+choice! {
+    /// Characters beyond ASCII.
+    Repertoire {
+        UcscharAndPrivate "`ucschar`; `iprivate` in queries",
+        Ucschar "`ucschar`, no private use anywhere",
+        UcscharLessSpaces "`ucschar` less look-alikes of the space, no private use anywhere",
+    }
+}
+
+choice! {
+    /// Space, `<`, `>`, `"`, `{`, `}`, `|`, `\`, `^` and backtick.
+    Excluded { Refused "refused", Allowed "allowed, encoded on the way to a URI" }
+}
+
+choice! {
+    /// Characters beyond ASCII in hosts.
+    HostRepertoire { Any "allowed", Ascii "refused" }
+}
+
+choice! {
+    /// What IRI->URI asks of its input, unless told.
+    Totality {
+        Checked "an IRI reference; makes a URI reference or a fault",
+        Total "anything; `%`, `#`, `[` and `]` pass as they are",
+        TotalWithBrackets "anything; brackets outside hosts and a second `#` are encoded, a stray `%` passes",
+        Parsed "what the parser takes",
+    }
+}
+
+choice! {
+    /// Unicode normalisation of Unicode input on the way to a URI.
+    NormalForm { Kept "none", Nfc "NFC" }
+}
+
+choice! {
+    /// Which escapes URI->IRI decodes.
+    Decoded {
+        Unreserved "`unreserved` and characters beyond ASCII",
+        BeyondAscii "characters beyond ASCII only",
+    }
+}
+
+choice! {
+    /// What takes references apart.
+    Parser {
+        Grammar "the ABNF, or a fault",
+        Total "a split that never fails",
+        Whatwg "the URL Standard's state machine",
+    }
+}
+
+/// A declared set of choices.
+#[derive(Clone, Copy, Debug)]
+pub struct Profile {
+    /// The name in `--profile`.
+    pub name: &'static str,
+    /// The specification.
+    pub document: &'static str,
+    /// Characters beyond ASCII.
+    pub repertoire: Repertoire,
+    /// ASCII characters that no URI has.
+    pub excluded: Excluded,
+    /// Hosts beyond ASCII.
+    pub host_repertoire: HostRepertoire,
+    /// What IRI->URI takes.
+    pub totality: Totality,
+    /// Normalisation on the way to a URI.
+    pub normal_form: NormalForm,
+    /// What URI->IRI decodes.
+    pub decoded: Decoded,
+    /// How references are taken apart.
+    pub parser: Parser,
+    /// Hosts in URIs, unless told.
+    pub host_mapping: HostMapping,
+    /// Backslashes, unless told.
+    pub backslashes: Backslashes,
+    /// What becomes of characters of queries that the document's charset lacks.
+    pub lacking: Lacking,
+    /// A field is trimmed and may hold several references.
+    pub is_field_of_references: bool,
+}
+
+/// What IRI->URI is told beside the profile.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Mapping {
+    /// Whether the reference is checked first; the profile's own way if `None`.
+    pub intake: Option<Intake>,
+    /// The form of hosts; the profile's own if `None`.
+    pub host: Option<HostMapping>,
+    /// The document's charset, for queries.
+    pub query: Option<QueryCharset>,
+}
+
+const RFC3987: Profile = Profile {
+    name: "rfc3987",
+    document: "RFC 3987",
+    repertoire: Repertoire::UcscharAndPrivate,
+    excluded: Excluded::Refused,
+    host_repertoire: HostRepertoire::Any,
+    totality: Totality::Checked,
+    normal_form: NormalForm::Kept,
+    decoded: Decoded::Unreserved,
+    parser: Parser::Grammar,
+    host_mapping: HostMapping::Percent,
+    backslashes: Backslashes::Kept,
+    lacking: Lacking::Refused,
+    is_field_of_references: false,
+};
+
+const DUERST_01: Profile = Profile {
+    name: "duerst-01",
+    document: "draft-duerst-iri-01",
+    repertoire: Repertoire::Ucschar,
+    excluded: Excluded::Allowed,
+    totality: Totality::Total,
+    decoded: Decoded::BeyondAscii,
+    ..RFC3987
+};
+
+const DUERST_00: Profile = Profile {
+    name: "duerst-00",
+    document: "draft-duerst-iri-00",
+    repertoire: Repertoire::UcscharLessSpaces,
+    ..DUERST_01
+};
+
+const MASINTER_07: Profile = Profile {
+    name: "masinter-07",
+    document: "draft-masinter-url-i18n-07",
+    host_repertoire: HostRepertoire::Ascii,
+    normal_form: NormalForm::Nfc,
+    ..DUERST_00
+};
+
+const WEBER_00: Profile = Profile {
+    name: "weber-00",
+    document: "draft-weber-iri-guidelines-00",
+    totality: Totality::TotalWithBrackets,
+    parser: Parser::Total,
+    is_field_of_references: true,
+    ..RFC3987
+};
+
+const WHATWG: Profile = Profile {
+    name: "whatwg",
+    document: "WHATWG URL Standard",
+    totality: Totality::Parsed,
+    parser: Parser::Whatwg,
+    host_mapping: HostMapping::Ascii,
+    backslashes: Backslashes::Slash,
+    lacking: Lacking::Reference,
+    ..RFC3987
+};
+
+impl Profile {
+    /// All profiles, the default one first.
+    pub const ALL: [&'static Profile; 6] = [&RFC3987, &DUERST_00, &DUERST_01, &MASINTER_07, &WEBER_00, &WHATWG];
+
+    /// The profile of that name.
+    pub fn named(name: &str) -> Option<&'static Profile> {
+        Profile::ALL.into_iter().find(|profile| profile.name == name)
+    }
+
+    /// Is it an IRI of this profile's grammar?
+    ///
+    /// # Errors
+    /// As [`check_iri`], and what the profile's alphabet leaves out.
+    ///
+    /// ```
+    /// use irikey::iri::Profile;
+    /// assert!(Profile::named("rfc3987").unwrap().check_iri("http://h/a b").is_err());
+    /// assert!(Profile::named("duerst-01").unwrap().check_iri("http://h/a b").is_ok());
+    /// ```
+    pub fn check_iri(&self, text: &str) -> Result<Parts, Fault> {
+        self.check_alphabet(text)?;
+        check_iri(&self.in_rfc_alphabet(text))
+    }
+
+    /// Is it an IRI reference of this profile's grammar?
+    ///
+    /// # Errors
+    /// As [`Profile::check_iri`], less the one that there is no scheme.
+    pub fn check_iri_reference(&self, text: &str) -> Result<Parts, Fault> {
+        self.check_alphabet(text)?;
+        check_iri_reference(&self.in_rfc_alphabet(text))
+    }
+
+    /// The first character that RFC 3987 allows where it stands and this profile does not.
+    fn check_alphabet(&self, text: &str) -> Result<(), Fault> {
+        if text.is_ascii() || (self.repertoire, self.host_repertoire) == (RFC3987.repertoire, RFC3987.host_repertoire) {
+            return Ok(());
+        }
+        let parts = Parts::split(text.as_bytes());
+        let component = |at| component_at(&parts, at);
+        let refused = text.char_indices().find(|&(at, c)| !c.is_ascii() && !self.is_allowed(c, component(at)));
+        match refused {
+            None => Ok(()),
+            Some((at, _)) => Err(Fault::new(FaultKind::Character, component(at), at)),
+        }
+    }
+
+    /// A character beyond ASCII may stand in `component`.
+    fn is_allowed(&self, c: char, component: Component) -> bool {
+        let in_repertoire = match self.repertoire {
+            Repertoire::UcscharAndPrivate => {
+                class::is_ucschar(c) || (component == Component::Query && class::is_iprivate(c))
+            }
+            Repertoire::Ucschar => class::is_ucschar(c),
+            Repertoire::UcscharLessSpaces => class::is_ucschar(c) && !is_space_look_alike(c),
+        };
+        in_repertoire && !(component == Component::Host && self.host_repertoire == HostRepertoire::Ascii)
+    }
+
+    /// `text` as RFC 3987's grammar is to see it: what only the profile allows becomes an unreserved character, which no
+    /// scheme, port or IP-literal can take for one of its own.
+    fn in_rfc_alphabet<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let is_more = |c: char| c.is_ascii() && EXCLUDED.contains(c as u8);
+        if self.excluded == Excluded::Refused || !text.contains(is_more) {
+            return text.into();
+        }
+        let brackets = Parts::split(text.as_bytes()).host(text.as_bytes()).map_or(0, <[u8]>::len);
+        let has_literal = brackets > 0 && text.contains("//[");
+        if has_literal { text.into() } else { text.replace(is_more, "~").into() }
+    }
+
+    /// IRI -> URI by this profile.
+    ///
+    /// # Errors
+    /// What strict intake refuses, what keeps the result of a checked mapping from being a URI reference, and characters
+    /// that the document's charset lacks.
+    ///
+    /// ```
+    /// use irikey::iri::{Mapping, Profile};
+    /// let mapping = Mapping::default();
+    /// let profile = |name| Profile::named(name).unwrap();
+    /// assert_eq!(profile("masinter-07").to_uri("/A\u{30A}".as_bytes(), &mapping).unwrap(), "/%C3%85");
+    /// assert_eq!(profile("rfc3987").to_uri("/A\u{30A}".as_bytes(), &mapping).unwrap(), "/A%CC%8A");
+    /// assert_eq!(profile("weber-00").to_uri(b"http://h/[ %", &mapping).unwrap(), "http://h/%5B%20%");
+    /// ```
+    pub fn to_uri(&self, reference: &[u8], mapping: &Mapping) -> Result<String, Fault> {
+        let is_checked = self.totality == Totality::Checked;
+        let intake = mapping.intake.unwrap_or(if is_checked { Intake::Strict } else { Intake::Lenient });
+        let host = mapping.host.unwrap_or(self.host_mapping);
+        if intake == Intake::Strict {
+            self.check_iri_reference(text_of(reference)?)?;
+        }
+        let reference = self.normal_form(reference);
+        let reference = match mapping.query {
+            Some(query) if find_scheme(&reference).is_some_and(|len| takes_query_charset(&reference[..len])) => {
+                Cow::from(encode_query(text_of(&reference)?, query)?.0.into_owned().into_bytes())
+            }
+            _ => reference,
+        };
+        match self.totality {
+            Totality::Checked => map::to_uri(&reference, Intake::Lenient, host),
+            Totality::TotalWithBrackets => Ok(to_uri_unchecked(&encode_stray_delimiters(&reference), host)),
+            Totality::Total | Totality::Parsed => Ok(to_uri_unchecked(&reference, host)),
+        }
+    }
+
+    fn normal_form<'a>(&self, reference: &'a [u8]) -> Cow<'a, [u8]> {
+        match std::str::from_utf8(reference) {
+            Ok(text) if self.normal_form == NormalForm::Nfc && !is_nfc(text) => {
+                text.nfc().collect::<String>().into_bytes().into()
+            }
+            _ => reference.into(),
+        }
+    }
+
+    /// URI -> IRI by this profile.
+    ///
+    /// ```
+    /// use irikey::iri::{HostMapping, Profile};
+    /// let iri = |name| Profile::named(name).unwrap().to_iri("/%7E%C3%BC%FC", HostMapping::Percent);
+    /// assert_eq!(iri("duerst-01"), "/%7Eü%FC");
+    /// assert_eq!(iri("rfc3987"), "/~ü%FC");
+    /// ```
+    pub fn to_iri(&self, reference: &str, host: HostMapping) -> String {
+        to_iri_by(reference, host, |c, component| {
+            let is_wanted = !c.is_ascii() || self.decoded == Decoded::Unreserved;
+            is_wanted && is_decoded(c, component) && (c.is_ascii() || self.is_allowed(c, component))
+        })
+    }
+
+    /// The differences of all profiles, as a table in Markdown made of the constants above.
+    pub fn table() -> String {
+        type Row = (&'static str, fn(&Profile) -> &'static str);
+        const ROWS: [Row; 12] = [
+            ("specification", |it| it.document),
+            ("characters beyond ASCII", |it| it.repertoire.words()),
+            ("... in hosts", |it| it.host_repertoire.words()),
+            ("space `<>\"{}\\|\\\\^` and backtick", |it| it.excluded.words()),
+            ("taken apart by", |it| it.parser.words()),
+            ("IRI->URI takes", |it| it.totality.words()),
+            ("IRI->URI normalises", |it| it.normal_form.words()),
+            ("IRI->URI writes hosts", |it| match it.host_mapping {
+                HostMapping::Percent => "as escapes",
+                HostMapping::Ascii => "by ToASCII",
+                HostMapping::Unicode => "by ToUnicode",
+            }),
+            ("URI->IRI decodes", |it| it.decoded.words()),
+            ("backslashes", |it| match it.backslashes {
+                Backslashes::Kept => "as other excluded characters",
+                Backslashes::Slash => "`/` in special schemes",
+                Backslashes::Encoded => "`%5C`",
+            }),
+            ("characters of a query that the document's charset lacks", |it| match it.lacking {
+                Lacking::Refused => "a fault",
+                Lacking::Utf8 => "the query in UTF-8",
+                Lacking::Reference => "`%26%23...%3B`",
+            }),
+            ("a field holds", |it| if it.is_field_of_references { "references, trimmed" } else { "one reference" }),
+        ];
+        let line = |first: &str, cells: &mut dyn Iterator<Item = &str>| {
+            cells.fold(format!("| {first} |"), |line, cell| line + " " + cell + " |") + "\n"
+        };
+        let mut table = line("", &mut Profile::ALL.iter().map(|profile| profile.name));
+        table += &line("---", &mut Profile::ALL.iter().map(|_| "---"));
+        for (title, words) in ROWS {
+            table += &line(title, &mut Profile::ALL.iter().map(|profile| words(profile)));
+        }
+        table
+    }
+}
+
+fn text_of(reference: &[u8]) -> Result<&str, Fault> {
+    let at = |error: std::str::Utf8Error| Fault::new(FaultKind::NotUtf8, Component::Reference, error.valid_up_to());
+    std::str::from_utf8(reference).map_err(at)
+}
+
+/// Spaces of Unicode other than U+0020 (`Zs`, and the line and paragraph separators), draft-duerst-iri-00 section 3.1 d.
+fn is_space_look_alike(c: char) -> bool {
+    !c.is_ascii() && c.is_whitespace()
+}
+
+/// draft-weber-iri-guidelines-00 section 5: in every component characters that may not stand there are encoded. Of
+/// those that [`to_uri_unchecked`] keeps, these are brackets outside the host and `#` in the fragment.
+fn encode_stray_delimiters(reference: &[u8]) -> Vec<u8> {
+    let parts = Parts::split(reference);
+    let mut out = Vec::with_capacity(reference.len());
+    for (at, &byte) in reference.iter().enumerate() {
+        let is_stray = match byte {
+            b'[' | b']' => component_at(&parts, at) != Component::Host,
+            b'#' => parts.fragment_at.is_some_and(|start| at >= start as usize),
+            _ => false,
+        };
+        if is_stray { crate::kernel::percent_encode(&[byte], &mut out) } else { out.push(byte) }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::encoding::Charset;
+
+    #[test]
+    fn the_default_profile_is_the_engine_itself() {
+        let profile = Profile::ALL[0];
+        for text in ["http://é/?\u{E000}", "a b", "//[::1", "é:x", "http://h/\u{A0}", "/%zz", "http://h:8x"] {
+            assert_eq!(profile.check_iri_reference(text), check_iri_reference(text), "{text}");
+            let uri = profile.to_uri(text.as_bytes(), &Mapping::default());
+            assert_eq!(uri, map::to_uri(text.as_bytes(), Intake::Strict, HostMapping::Percent), "{text}");
+        }
+    }
+
+    #[test]
+    fn faults_stand_where_they_are() {
+        let cases = [
+            ("duerst-00", "http://h/é\u{A0}", Component::Path, 11),
+            ("duerst-01", "http://h/?\u{E000}", Component::Query, 10),
+            ("duerst-01", "ht tp://h/", Component::Scheme, 2),
+            ("duerst-01", "http://h/a b%", Component::Path, 12),
+            ("masinter-07", "http://u@é/", Component::Host, 9),
+        ];
+        for (name, text, component, at) in cases {
+            let fault = Profile::named(name).unwrap().check_iri_reference(text).unwrap_err();
+            assert_eq!((fault.component, fault.at), (component, at), "{name} {text}");
+        }
+    }
+
+    #[test]
+    fn queries_in_the_documents_charset_are_for_http() {
+        let query = |label| QueryCharset { charset: Charset::named(label).unwrap(), lacking: Lacking::Refused };
+        let map = |text: &str, label| {
+            Profile::ALL[0].to_uri(text.as_bytes(), &Mapping { query: Some(query(label)), ..Mapping::default() })
+        };
+        assert_eq!(map("HTTPS://h/é?é#é", "latin1").as_deref(), Ok("HTTPS://h/%C3%A9?%E9#%C3%A9"));
+        assert_eq!(map("ftp://h/?é", "latin1").as_deref(), Ok("ftp://h/?%C3%A9"));
+        assert_eq!(map("http://h/?é", "utf-16").as_deref(), Ok("http://h/?%C3%A9"));
+        assert_eq!(map("http://h/?アソ", "shift_jis").as_deref(), Ok("http://h/?%83A%83%5C"));
+        assert_eq!(
+            map("http://h/?q=я", "latin1").unwrap_err(),
+            Fault::new(FaultKind::Unencodable, Component::Query, 12)
+        );
+    }
+
+    #[test]
+    fn the_table_has_a_column_for_each_profile() {
+        let table = Profile::table();
+        assert_eq!(table.lines().count(), 14);
+        for line in table.lines() {
+            assert_eq!(line.replace("\\|", "").matches('|').count(), Profile::ALL.len() + 2, "{line}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn mapping_is_idempotent_and_ascii(
+            profile in 0usize..5,
+            text in "(http|ftp|x)?:?(//)?(é|A\u{30A}|[a-z\\[\\]#?@:/%{ ]|\\PC){0,20}",
+        ) {
+            let profile = Profile::ALL[profile];
+            let mapping = Mapping { intake: Some(Intake::Lenient), ..Mapping::default() };
+            if let Ok(once) = profile.to_uri(text.as_bytes(), &mapping) {
+                prop_assert!(once.is_ascii());
+                prop_assert_eq!(profile.to_uri(once.as_bytes(), &mapping), Ok(once));
+            }
+        }
+    }
+}
