@@ -208,6 +208,38 @@ fn bases_fragments_and_schemes_on_request() {
 }
 
 #[test]
+fn charsets_are_transcoded_and_queries_encoded() {
+    let viet = b"http://example.org/Vi\xEA\xF2t\n";
+    assert_eq!(printed(&["canon", "-q", "--charset", "windows-1258"], viet), "http://example.org/Vi%E1%BB%87t\n");
+    let rose = b"http://r\xE9sum\xE9.example/\xE9?\xE9#\xE9\nftp://h/?\xE9\nhttp://h/a\n";
+    let latin = ["canon", "-q", "--charset", "iso-8859-1"];
+    let utf8 = "http://xn--rsum-bpad.example/%C3%A9?%C3%A9#%C3%A9\nftp://h/?%C3%A9\nhttp://h/a\n";
+    assert_eq!(printed(&latin, rose), utf8);
+    let query = [&latin[..], &["--query-charset", "iso-8859-1"]].concat();
+    assert_eq!(printed(&query, rose), utf8.replace("?%C3%A9#", "?%E9#"));
+    let japanese = printed(&["canon", "-q", "--query-charset", "Shift_JIS"], "http://h/?ア\nhttp://h/?é\n".as_bytes());
+    assert_eq!(japanese, "http://h/?%83A\nhttp://h/?%C3%A9\n");
+    let broken = ["canon", "-q", "--charset", "euc-jp", "--output-format", "jsonl", "--columns", "fault,fault_at"];
+    assert_eq!(printed(&broken, b"http://h/\xA4\xA2\xFF\n"), "{\"fault\":\"undecodable\",\"fault_at\":11}\n");
+    let russian = printed(&["canon", "-q", "--charset", "windows-1251"], b"http://h/\xEF\xF0\n");
+    assert_eq!(russian, printed(&["canon", "-q", "--charset", "koi8-r"], b"http://h/\xD0\xD2\n"));
+    assert_eq!(
+        printed(&["canon", "-q", "--base", "http://h/a/", "--charset", "big5"], b"\xA4@\n"),
+        "http://h/a/%E4%B8%80\n"
+    );
+}
+
+#[test]
+fn offsets_of_faults_count_from_the_record() {
+    let columns = ["--output-format", "jsonl", "--columns", "fault,fault_at"];
+    let at = |flags: &[&str], line: &[u8]| printed(&[&["canon", "-q"], flags, &columns].concat(), line);
+    let port = "{\"fault\":\"port\",\"fault_at\":4}\n";
+    assert_eq!(at(&["--base", "http://example.org/a/b"], b"//h:8\n//h:x\n").lines().nth(1), Some(port.trim_end()));
+    assert_eq!(at(&["--assume-scheme", "https"], b"//h:x\n"), port);
+    assert_eq!(at(&["--assume-scheme", "https"], b"h.i@:x\n"), port.replace('4', "5"));
+}
+
+#[test]
 fn explain_shows_steps_rungs_and_the_fault() {
     let text = printed(&["explain", "HTTP://EXAMPLE.com:80/%7eb", "http://h:8a/"], b"");
     for shown in [

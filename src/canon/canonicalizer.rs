@@ -1,10 +1,12 @@
 //! One record in, one row out: proven canonical and copied, or resolved, checked, normalised; then its keys.
 
+use std::borrow::Cow;
+
 use super::{Policy, Rows, Rung};
-use crate::encoding::is_utf8;
+use crate::encoding::{Charset, Lacking, is_utf8};
 use crate::iri::{
-    Base, CLASSIFIER, Changes, Component, Fault, FaultKind, Flags, Intake, Marked, Normalizer, check_iri_reference,
-    find_scheme, is_canonical, web_scheme,
+    Base, CLASSIFIER, Changes, Component, Fault, FaultKind, Flags, Intake, Marked, Normalizer, QueryCharset,
+    check_authority, check_iri_reference, encode_query, find_scheme, is_canonical, web_scheme,
 };
 use crate::kernel::{Bitmaps, append_range};
 use crate::record::{Offsets, Records, Span};
@@ -167,16 +169,40 @@ impl Canonicalizer {
         rows.input.end();
     }
 
-    /// Makes a record absolute if it can be, and checks it as the policy's intake wants.
+    /// Makes text of a record in the policy's charset (RFC 3987 section 3.1, step 1), then [`Canonicalizer::take_text`]
+    /// of it, then writes its query in the document's charset where that is asked for.
     fn take(&mut self, reference: Marked<'_>, base: &[u8]) -> Result<Taken, Fault> {
-        let mut taken = Taken { in_target: false, flags: Flags::NONE, changes: Changes::NONE };
         let line = reference.line();
+        let mut taken = match self.policy.charset {
+            None => self.take_text(line, base)?,
+            Some(charset) => {
+                let text = decode(charset, line)?;
+                let base = decode(charset, base).map_err(|fault| Fault { kind: FaultKind::Base, ..fault })?;
+                let mut taken = self.take_text(text.as_bytes(), base.as_bytes())?;
+                if text.as_bytes() != line {
+                    taken.changes |= Changes::TRANSCODED;
+                    if !taken.in_target {
+                        self.set_target(text.as_bytes(), &mut taken);
+                    }
+                }
+                taken
+            }
+        };
+        if let Some(charset) = self.policy.query_charset {
+            self.encode_query(line, charset, &mut taken)?;
+        }
+        Ok(taken)
+    }
+
+    /// Makes a reference absolute if it can be, and checks it as the policy's intake wants.
+    fn take_text(&mut self, line: &[u8], base: &[u8]) -> Result<Taken, Fault> {
+        let mut taken = Taken { in_target: false, flags: Flags::NONE, changes: Changes::NONE };
         if web_scheme(line).is_none() && find_scheme(line).is_none() {
             if !base.is_empty() || self.base.is_some() {
                 self.resolve(line, base)?;
                 taken.changes = Changes::RESOLVED;
                 taken.in_target = true;
-            } else if self.assume_scheme(line) {
+            } else if self.assume_scheme(line)? {
                 taken.flags = Flags::ASSUMED_SCHEME;
                 taken.in_target = true;
             }
@@ -191,6 +217,31 @@ impl Canonicalizer {
         Ok(taken)
     }
 
+    fn set_target(&mut self, text: &[u8], taken: &mut Taken) {
+        self.target.clear();
+        self.target.extend_from_slice(text);
+        self.target_bitmaps.classify(&self.target, &CLASSIFIER);
+        taken.in_target = true;
+    }
+
+    /// Writes the query of an http or https reference in the charset of its document (draft-weber-iri-guidelines-00
+    /// section 6.1). What the charset lacks is a fault for strict intake; for lenient intake the query is UTF-8 then.
+    fn encode_query(&mut self, line: &[u8], charset: Charset, taken: &mut Taken) -> Result<(), Fault> {
+        let text = if taken.in_target { &self.target[..] } else { line };
+        let Some(text) = web_scheme(text).and_then(|_| std::str::from_utf8(text).ok()) else { return Ok(()) };
+        let lacking = if self.policy.intake == Intake::Strict { Lacking::Refused } else { Lacking::Utf8 };
+        let (encoded, has_lacking) = encode_query(text, QueryCharset { charset, lacking })?;
+        if has_lacking {
+            taken.flags |= Flags::QUERY_CHARSET;
+        }
+        if encoded != text {
+            let encoded = encoded.into_owned();
+            taken.changes |= Changes::QUERY_CHARSET;
+            self.set_target(encoded.as_bytes(), taken);
+        }
+        Ok(())
+    }
+
     /// Writes the target of `line` to `self.target`.
     fn resolve(&mut self, line: &[u8], base: &[u8]) -> Result<(), Fault> {
         if self.policy.intake == Intake::Strict {
@@ -198,6 +249,7 @@ impl Canonicalizer {
                 .map_err(|error| Fault::new(FaultKind::NotUtf8, Component::Reference, error.valid_up_to()))?;
             check_iri_reference(text)?;
         }
+        check_authority(line)?;
         if !base.is_empty() && base != self.last_base.0 {
             self.last_base = (base.to_vec(), make_base(base, &self.policy));
         }
@@ -211,18 +263,21 @@ impl Canonicalizer {
 
     /// Writes `line` with the assumed scheme before it to `self.target`, if it looks like `//host...` or like a host
     /// with a dot and what may follow one.
-    fn assume_scheme(&mut self, line: &[u8]) -> bool {
-        let Some(scheme) = &self.policy.assume_scheme else { return false };
+    fn assume_scheme(&mut self, line: &[u8]) -> Result<bool, Fault> {
+        let Some(scheme) = &self.policy.assume_scheme else { return Ok(false) };
         let host_end = memchr::memchr3(b'/', b'?', b'#', line).unwrap_or(line.len());
         let has_host = memchr::memchr(b'.', &line[..host_end]).is_some_and(|at| at > 0);
         let slashes: &[u8] = match line {
             [b'/', b'/', ..] => b"",
             _ if has_host => b"//",
-            _ => return false,
+            _ => return Ok(false),
         };
         self.target.clear();
         [scheme.as_bytes(), b":", slashes, line].iter().for_each(|part| self.target.extend_from_slice(part));
-        true
+        // A fault's offset is one into the record, not into what was made of it.
+        let shift = (self.target.len() - line.len()) as u32;
+        check_authority(&self.target).map_err(|fault| Fault { at: fault.at.saturating_sub(shift), ..fault })?;
+        Ok(true)
     }
 
     /// Appends the text of `rung` ([`Rung::Simple`]: of the syntax rung) to `out`.
@@ -275,6 +330,11 @@ fn make_base(base: &[u8], policy: &Policy) -> Result<Base, Fault> {
         Intake::Strict.check(base).map_err(|fault| Fault { kind: FaultKind::Base, ..fault })?;
     }
     if policy.literal_base { Base::literal(base) } else { Base::new(base) }
+}
+
+/// A record's text.
+fn decode(charset: Charset, bytes: &[u8]) -> Result<Cow<'_, str>, Fault> {
+    charset.decode(bytes).map_err(|found| Fault::new(FaultKind::Undecodable, Component::Reference, found.at))
 }
 
 fn count_bits(mut bits: u32, counts: &mut [u64]) {

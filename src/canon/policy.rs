@@ -1,5 +1,6 @@
 //! What is asked of a run: intake, rung, keys, repairs. Two runs with equal policies give equal rows.
 
+use crate::encoding::Charset;
 use crate::iri::Intake;
 use crate::key::KeyAlgorithm;
 
@@ -31,6 +32,10 @@ pub struct Policy {
     pub drop_fragment: bool,
     /// Scheme written before references that have none and look like `host/path`.
     pub assume_scheme: Option<String>,
+    /// Charset of the records; UTF-8 where it is not said, and then bytes need not even be that.
+    pub charset: Option<Charset>,
+    /// Charset of the documents that the records were found in, for the queries of http and https.
+    pub query_charset: Option<Charset>,
     /// Keep the input of rows that differ from their URI.
     pub keep_input: bool,
 }
@@ -49,6 +54,8 @@ impl Policy {
             ("literal_base", yes_no(self.literal_base)),
             ("assume_scheme", self.assume_scheme.clone().unwrap_or_default()),
             ("base", self.base.as_deref().map(|base| String::from_utf8_lossy(base).into_owned()).unwrap_or_default()),
+            ("charset", self.charset.map(Charset::name).unwrap_or_default().to_string()),
+            ("query_charset", self.query_charset.map(Charset::name).unwrap_or_default().to_string()),
             ("unicode", crate::iri::UNICODE_VERSION.to_string()),
         ]
     }

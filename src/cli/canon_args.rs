@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 use super::size::parse_size;
 use crate::batch::{ColumnId, Columns};
 use crate::canon::{Policy, Rung};
+use crate::encoding::Charset;
 use crate::iri::{Base, Intake};
 use crate::key::KeyAlgorithm;
 use crate::output::{Compression, Destination, Format};
@@ -133,6 +134,14 @@ pub struct CanonArgs {
     /// Base that relative references are resolved against when their record brings none; an absolute IRI
     #[arg(long, value_name = "URI", help_heading = "Canonical form")]
     base: Option<String>,
+    /// Charset of the inputs, by a label of the Encoding Standard: records become UTF-8 in NFC (RFC 3987 section 3.1);
+    /// one that is no text in it is a fault. Not a UTF-16 one: convert such files first
+    #[arg(long, value_name = "LABEL", value_parser = parse_charset, help_heading = "Canonical form")]
+    charset: Option<Charset>,
+    /// Charset of the documents that the URLs stood in: queries of http and https URLs are percent-encoded in it, as
+    /// browsers do, and not in UTF-8
+    #[arg(long, value_name = "LABEL", value_parser = parse_charset, help_heading = "Canonical form")]
+    query_charset: Option<Charset>,
     /// Resolve exactly as RFC 3986 section 5.2 says, leaving dot segments of the base itself. Needs --base or
     /// --base-column
     #[arg(long, help_heading = "Canonical form")]
@@ -298,6 +307,12 @@ impl CanonArgs {
         if self.literal_base && self.base.is_none() && self.base_column.is_none() {
             return Err("--literal-base says how to resolve against a base; give --base or --base-column".to_string());
         }
+        if let Some(charset) = self.charset.filter(|charset| charset.name().starts_with("UTF-16")) {
+            return Err(format!(
+                "--charset: lines of {} cannot be told apart; convert with iconv -t UTF-8",
+                charset.name()
+            ));
+        }
         if let Some(fault) = self.base.as_deref().and_then(|base| Base::new(base.as_bytes()).err()) {
             return Err(format!("--base: {fault}"));
         }
@@ -381,6 +396,8 @@ impl CanonArgs {
             literal_base: self.literal_base,
             drop_fragment: self.drop_fragment,
             assume_scheme: self.assume_scheme.clone(),
+            charset: self.charset,
+            query_charset: self.query_charset,
             keep_input: columns.contains(ColumnId::Input) || columns.contains(ColumnId::Looks),
         }
     }
@@ -423,6 +440,11 @@ fn parse_delimiter(text: &str) -> Result<u8, String> {
 }
 
 /// `scheme = ALPHA *( ALPHA / DIGIT / "+" / "-" / "." )`, RFC 3986 section 3.1; in lower case, as it is written.
+fn parse_charset(label: &str) -> Result<Charset, String> {
+    Charset::named(label)
+        .ok_or_else(|| "no charset has this label; for example windows-1251, Shift_JIS, GB18030".to_string())
+}
+
 fn parse_scheme(text: &str) -> Result<String, String> {
     let is_tail = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
     match text.bytes().next() {
@@ -480,6 +502,8 @@ mod tests {
             ("--columns key", "text output"),
             ("-o x.csv --columns kye", "kye"),
             ("-o x.csv --columns +iri,uri", "put + before all names or none"),
+            ("--charset utf-16", "iconv"),
+            ("--charset klingon", "no charset has this label"),
             ("--chunk-size 1G", "512M"),
             ("--chunk-size 0", "at least 1"),
             ("--threads 0", "--threads"),

@@ -148,6 +148,15 @@ pub(super) fn check_port(text: &[u8], from: usize, to: usize) -> Result<(), Faul
     }
 }
 
+/// The authority of a reference, if it has one, as even lenient intake must be able to read it: one userinfo, a host
+/// that is an IP-literal or has no brackets and no `:`, a port of digits.
+///
+/// # Errors
+/// What could be read in more than one way.
+pub fn check_authority(text: &[u8]) -> Result<(), Fault> {
+    Parts::split(text).authority.map_or(Ok(()), |authority| check_authority_lenient(text, authority))
+}
+
 /// What even lenient intake must be able to read: one userinfo, a host that is an IP-literal or has no brackets and no
 /// `:`, a port of digits. Anything else could be read in more than one way.
 pub(super) fn check_authority_lenient(text: &[u8], authority: Authority) -> Result<(), Fault> {

@@ -57,6 +57,7 @@ bit_set! {
         8 BAD_A_LABEL "bad-a-label" "an xn-- label that decodes to no valid U-label, kept in lower case";
         9 PORT_RANGE "port-range" "a port above 65535, kept";
         10 ASSUMED_SCHEME "assumed-scheme" "the scheme was assumed (--assume-scheme)";
+        11 QUERY_CHARSET "query-charset" "the document's charset lacks a character of the query, which is in UTF-8 then (--query-charset)";
     }
 }
 
@@ -77,6 +78,8 @@ bit_set! {
         11 FILE_HOST "file-host" "the authority of a file URI written as empty (RFC 8089)";
         12 URN_NID "urn-nid" "a URN's namespace identifier put into lower case (RFC 8141)";
         13 FRAGMENT "fragment" "the fragment dropped (--drop-fragment, section 5.1)";
+        14 TRANSCODED "transcoded" "text in another charset made UTF-8 in NFC (--charset, section 3.1 step 1)";
+        15 QUERY_CHARSET "query-charset" "the query written in its document's charset (--query-charset, draft-weber section 6.1)";
     }
 }
 

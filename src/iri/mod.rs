@@ -36,7 +36,7 @@ mod weber;
 mod whatwg;
 
 pub use bidi::{BidiPart, BidiProblem, BidiRules, BidiViolation, bidi_display, bidi_visual, check_bidi, is_bidi};
-pub use check::{check_bidi_controls, check_iri, check_iri_reference, check_uri, check_uri_reference};
+pub use check::{check_authority, check_bidi_controls, check_iri, check_iri_reference, check_uri, check_uri_reference};
 pub use class::{CLASSIFIER, is_bidi_control, is_iprivate, is_ucschar};
 pub use dots::remove_dot_segments;
 pub use fault::{Component, Fault, FaultKind};
