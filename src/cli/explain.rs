@@ -9,7 +9,7 @@ use super::{exit, print, say};
 use crate::canon::KeyBytes;
 use crate::iri::{
     Base, BidiProblem, BidiRules, Changes, Climb, Fault, Flags, HostMapping, Intake, Look, Parts, Rung, SpoofFlags,
-    bidi_visual, check_bidi, find_scheme, is_bidi, look, to_iri,
+    bidi_visual, check_bidi, find_scheme, is_bidi, look, to_iri, whatwg_href,
 };
 use crate::key::KeyAlgorithm;
 
@@ -46,6 +46,8 @@ struct Explanation {
     iri: Option<String>,
     /// What may mislead in the input.
     look: Look,
+    /// What a browser makes of the input: its href, or `None` where it refuses.
+    browser: Option<String>,
 }
 
 pub(super) fn run(args: &ExplainArgs) -> u8 {
@@ -82,6 +84,7 @@ impl Explanation {
             fault: None,
             iri: None,
             look: look(input),
+            browser: browser(input, base),
         };
         explanation.fault = explanation.climb(base, intake).err();
         explanation
@@ -181,6 +184,8 @@ impl Explanation {
                 text.push_str(&format!("  {part} at byte {at} of the IRI: {meaning}\n"));
             }
         }
+        let browser = self.browser.as_deref().unwrap_or("refused");
+        text.push_str(&format!("\nbrowser (WHATWG URL Standard)\n  {browser}\n"));
         if !self.look.found.is_empty() {
             text.push_str("\nlooks\n");
         }
@@ -217,12 +222,19 @@ impl Explanation {
             "rungs": self.rungs.iter().map(rung).collect::<serde_json::Map<_, _>>(),
             "flags": self.flags.names().collect::<Vec<_>>(),
             "iri": self.iri,
+            "whatwg_href": self.browser,
             "visual": self.bidi().map(|(iri, _)| bidi_visual(iri, BidiRules::Rfc3987).into_owned()),
             "bidi": self.bidi().map(|(_, problems)| problems.iter().map(bidi_value).collect::<Vec<_>>()),
             "looks": self.look.flags.names().collect::<Vec<_>>(),
             "fault": self.fault.map(fault_value),
         })
     }
+}
+
+/// The URL Standard's reading, which no rung is made of.
+fn browser(input: &[u8], base: Option<&Base>) -> Option<String> {
+    let base = base.and_then(|base| std::str::from_utf8(base.text()).ok());
+    whatwg_href(std::str::from_utf8(input).ok()?, base, None).ok()
 }
 
 fn bidi_value(problem: &BidiProblem) -> Value {

@@ -1,4 +1,5 @@
-//! The pure rooms stay pure: no file, clock, thread, terminal or environment in their source.
+//! The pure rooms stay pure: no file, clock, thread, terminal or environment in their source. And what the README says
+//! of profiles is what the code says.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -45,4 +46,11 @@ fn collect(directory: &Path, files: &mut Vec<PathBuf>) {
             files.push(path);
         }
     }
+}
+
+#[test]
+fn the_readme_shows_the_profiles_as_they_are() {
+    let readme = include_str!("../../README.md");
+    let table = irikey::iri::Profile::table();
+    assert!(readme.contains(&table), "README.md must hold this table:\n{table}");
 }

@@ -122,7 +122,20 @@ fn normalize_path(request: &Request) -> Answered {
     text_answer(path)
 }
 
+/// The two are one on the scheme rung, or a redirect was observed between just these two.
+fn compare_by_redirect(request: &Request) -> Answered {
+    let text = |input: &[u8]| rung_text(request, input, Rung::Scheme);
+    let [a, b] = request.pair()?;
+    let (a, b) = (text(a)?, text(b)?);
+    let Some([from, to]) = request.redirect()? else { return Ok(output(a == b)) };
+    let (from, to) = (text(from.as_bytes())?, text(to.as_bytes())?);
+    Ok(output(a == b || (a == from && b == to) || (a == to && b == from)))
+}
+
 fn compare(request: &Request) -> Answered {
+    if request.is_on_protocol_rung() {
+        return compare_by_redirect(request);
+    }
     let rung = request.rung()?;
     let [a, b] = request.pair()?;
     Ok(output(rung_text(request, a, rung)? == rung_text(request, b, rung)?))

@@ -68,6 +68,24 @@ impl<'a> Request<'a> {
         }
     }
 
+    /// The question is about the protocol rung (RFC 3987 section 5.3.4).
+    pub(super) fn is_on_protocol_rung(&self) -> bool {
+        self.rung.and_then(Value::as_u64) == Some(4)
+    }
+
+    /// The redirect that fetching showed, from and to; `None` where it showed none.
+    pub(super) fn redirect(&self) -> Result<Option<[&'a str; 2]>, Answer> {
+        let texts: Vec<_> = match self.opts.and_then(|opts| opts.get("redirect")) {
+            None => Vec::new(),
+            Some(list) => list.as_array().into_iter().flatten().map(|text| text.as_str().unwrap_or_default()).collect(),
+        };
+        match texts[..] {
+            [] => Ok(None),
+            [from, to] => Ok(Some([from, to])),
+            _ => Err(Answer::Error("\"redirect\" is a list of two strings, or an empty one".into())),
+        }
+    }
+
     /// The base to resolve against, if there is one.
     pub(super) fn base(&self) -> Result<Option<Base>, Answer> {
         self.base.map(|base| Base::new(base.as_bytes())).transpose().map_err(Answer::Fault)
