@@ -11,5 +11,7 @@ mod engine;
 mod generated;
 #[path = "core/generators.rs"]
 mod generators;
+#[path = "core/golden.rs"]
+mod golden;
 #[path = "core/properties.rs"]
 mod properties;
