@@ -185,7 +185,7 @@ pub(super) fn read_ia(url: &[u8], draft: &mut Draft, out: &mut Vec<u8>) -> Resul
         Some(rest) => read_ia_authority(split_rest(rest, draft), draft)?,
         None => split_path(rest, draft),
     }
-    if matches!(scheme, b"http" | b"https") && draft.host.get().is_none() {
+    if scheme.starts_with(b"http") && draft.host.get().is_none() {
         take_host_from_path(draft);
     }
     Ok(Reading::Parts)
@@ -215,10 +215,15 @@ fn take_host_from_path(draft: &mut Draft) {
     let host_len = memchr::memchr(b'/', rest).unwrap_or(rest.len());
     draft.host.set(Some(&rest[..host_len]));
     draft.path.drain(..host_at + host_len);
+    if draft.path.is_empty() {
+        draft.path.push(b'/');
+    }
 }
 
-/// The userinfo ends at the last `@`; brackets are no part of the host; an empty host is none.
+/// Final colons do not count; the userinfo ends at the last `@`; brackets are no part of the host; an empty host is none.
 fn read_ia_authority(authority: &[u8], draft: &mut Draft) -> Result<(), Fault> {
+    let end = authority.iter().rposition(|&byte| byte != b':').map_or(0, |last| last + 1);
+    let authority = &authority[..end];
     let at = memchr::memrchr(b'@', authority);
     draft.userinfo.set(at.map(|at| &authority[..at]));
     let rest = &authority[at.map_or(0, |at| at + 1)..];

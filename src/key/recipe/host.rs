@@ -49,12 +49,9 @@ pub fn host_to_ascii(draft: &mut Draft) -> bool {
     })
 }
 
-/// The same, but bytes that are not UTF-8 vanish, as Python's `ignore` has it.
+/// The same, but bytes that are not UTF-8 vanish, as Python's `ignore` has it; all stays if IDNA refuses the rest.
 pub fn host_to_ascii_ignoring(draft: &mut Draft) -> bool {
-    host_form(draft, |bytes| {
-        let host: String = bytes.utf8_chunks().map(|chunk| chunk.valid()).collect();
-        Some(to_ascii(&host).unwrap_or_else(|| host.to_lowercase()))
-    })
+    host_form(draft, |bytes| to_ascii(&bytes.utf8_chunks().map(|chunk| chunk.valid()).collect::<String>()))
 }
 
 fn host_form(draft: &mut Draft, ascii: impl Fn(&[u8]) -> Option<String>) -> bool {
@@ -76,6 +73,9 @@ fn host_form(draft: &mut Draft, ascii: impl Fn(&[u8]) -> Option<String>) -> bool
 /// IDNA 2003's ToASCII as far as UTS 46 has its mapping: label by label, ASCII ones untouched. `None` if a label is
 /// refused.
 fn to_ascii(host: &str) -> Option<String> {
+    if host.is_empty() {
+        return Some(String::new());
+    }
     let mut labels: Vec<&str> = host.split(['.', '\u{3002}', '\u{FF0E}', '\u{FF61}']).collect();
     let has_root = labels.pop_if(|last| last.is_empty()).is_some();
     let ascii: Option<Vec<_>> = labels.into_iter().map(label_to_ascii).collect();
@@ -93,6 +93,25 @@ fn label_to_ascii(label: &str) -> Option<String> {
     (1..=63).contains(&ascii.len()).then(|| ascii.into_owned())
 }
 
+/// Encodes DEL in host, path and query.
+pub fn escape_del(draft: &mut Draft) -> bool {
+    let spare = &mut draft.spare;
+    let parts = [draft.host.get_mut(), Some(&mut draft.path), draft.query.get_mut()];
+    let mut fired = false;
+    for part in parts.into_iter().flatten().filter(|part| memchr::memchr(0x7F, part).is_some()) {
+        spare.clear();
+        for &byte in part.iter() {
+            match byte {
+                0x7F => spare.extend_from_slice(b"%7F"),
+                _ => spare.push(byte),
+            }
+        }
+        std::mem::swap(spare, part);
+        fired = true;
+    }
+    fired
+}
+
 /// Takes an empty host away, and with it the URL's form as a SURT.
 pub fn drop_empty_host(draft: &mut Draft) -> bool {
     draft.host.get().is_some_and(<[u8]>::is_empty) && draft.host.remove()
@@ -103,13 +122,29 @@ pub fn squeeze_host_dots(draft: &mut Draft) -> bool {
     let Some(host) = draft.host.get_mut() else { return false };
     let before = host.len();
     host.dedup_by(|next, last| *next == b'.' && *last == b'.');
-    if host.last() == Some(&b'.') {
-        host.pop();
-    }
-    if host.first() == Some(&b'.') {
-        host.remove(0);
-    }
+    trim_dots(host);
     host.len() != before
+}
+
+/// Leaves one dot where there are two, two where there are three, and none at either end.
+pub fn halve_host_dots(draft: &mut Draft) -> bool {
+    let Some(host) = draft.host.get_mut() else { return false };
+    let before = host.len();
+    trim_dots(host);
+    let mut is_second = false;
+    host.retain(|&byte| {
+        let was_dropped = is_second && byte == b'.';
+        is_second = byte == b'.' && !was_dropped;
+        !was_dropped
+    });
+    host.len() != before
+}
+
+fn trim_dots(host: &mut Vec<u8>) {
+    let end = host.iter().rposition(|&byte| byte != b'.').map_or(0, |last| last + 1);
+    host.truncate(end);
+    let at = host.iter().position(|&byte| byte != b'.').unwrap_or(0);
+    host.drain(..at);
 }
 
 /// Takes `www.`, `www2.` and the like from the front of the host, as often as it stands there.
@@ -161,6 +196,9 @@ pub fn ipv4_of_any(draft: &mut Draft) -> bool {
         if !host.contains(&b'.') {
             let digits = host.iter().map(|&byte| u32::from(byte - b'0'));
             return Some(digits.fold(0u32, |sum, digit| sum.wrapping_mul(10).wrapping_add(digit)).into());
+        }
+        if host[0] == b'0' && host.iter().any(|byte| matches!(byte, b'8' | b'9')) {
+            return None;
         }
         let parts: Vec<&[u8]> = host.split(|&byte| byte == b'.').collect();
         let (last, heads) = parts.split_last()?;
