@@ -13,6 +13,8 @@ mod engine;
 mod generated;
 #[path = "core/generators.rs"]
 mod generators;
+#[path = "core/golden.rs"]
+mod golden;
 #[path = "core/properties.rs"]
 mod properties;
 #[path = "core/readers.rs"]

@@ -1,5 +1,10 @@
 //! Text of a rung in, 128-bit key out. The hashes are frozen: what a version names never changes.
 
+pub mod recipe;
+pub mod surt;
+
+pub use recipe::{Draft, Recipe, RecipeError, RuleSet};
+
 use crate::canon::KeyBytes;
 
 /// The hash that makes keys.

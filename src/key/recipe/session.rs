@@ -1,0 +1,179 @@
+//! Session identifiers in paths and queries, as webarchive-commons and Python surt find them. In: a path or a query.
+//! Out: the range to delete. Both programs search with regular expressions whose first part is greedy, so the last
+//! place that fits is the one; letters' case is ignored.
+
+use std::ops::Range;
+
+/// `name=` followed by a value of a fixed length, then `&` or the end.
+struct Valued {
+    name: &'static [u8],
+    /// Letters between the name and `=`.
+    suffix_len: usize,
+    value_len: usize,
+    digits: bool,
+}
+
+/// In the order in which they are deleted, one of each.
+const VALUED: [Valued; 4] = [
+    Valued { name: b"jsessionid", suffix_len: 0, value_len: 32, digits: true },
+    Valued { name: b"phpsessid", suffix_len: 0, value_len: 32, digits: true },
+    Valued { name: b"sid", suffix_len: 0, value_len: 32, digits: true },
+    Valued { name: b"aspsessionid", suffix_len: 8, value_len: 24, digits: false },
+];
+
+/// Deletes session identifiers from a query; true if there was one. What stood before one keeps its `&`.
+pub fn strip_query(query: &mut Vec<u8>) -> bool {
+    let before = query.len();
+    for valued in &VALUED {
+        if let Some(range) = find_last(query, valued.name, |rest| valued.len(rest)) {
+            delete(query, range);
+        }
+    }
+    if let Some(range) = find_last(query, b"cfid=", cold_fusion_len) {
+        delete(query, range);
+    }
+    query.len() != before
+}
+
+/// Deletes a range and the `&` behind it.
+fn delete(query: &mut Vec<u8>, range: Range<usize>) {
+    let end = range.end + usize::from(query.get(range.end) == Some(&b'&'));
+    query.drain(range.start..end);
+}
+
+/// The last occurrence of `name` for which `len` tells how far the identifier reaches.
+fn find_last(text: &[u8], name: &[u8], len: impl Fn(&[u8]) -> Option<usize>) -> Option<Range<usize>> {
+    let starts = 0..(text.len() + 1).saturating_sub(name.len());
+    starts.rev().filter(|&at| text[at..at + name.len()].eq_ignore_ascii_case(name)).find_map(|at| {
+        let end = at + len(&text[at..])?;
+        matches!(text.get(end), None | Some(b'&')).then_some(at..end)
+    })
+}
+
+impl Valued {
+    /// The length of the identifier that `text` begins with.
+    fn len(&self, text: &[u8]) -> Option<usize> {
+        let (suffix, rest) = text[self.name.len()..].split_at_checked(self.suffix_len)?;
+        let value = rest.strip_prefix(b"=")?.get(..self.value_len)?;
+        let is_value = |byte: &u8| byte.is_ascii_alphabetic() || (self.digits && byte.is_ascii_digit());
+        let fits = suffix.iter().all(u8::is_ascii_alphabetic) && value.iter().all(is_value);
+        fits.then_some(self.name.len() + self.suffix_len + 1 + self.value_len)
+    }
+}
+
+/// `cfid=[^&]+&cftoken=[^&]+`
+fn cold_fusion_len(text: &[u8]) -> Option<usize> {
+    const TOKEN: &[u8] = b"&cftoken=";
+    let field_end = |from: usize| memchr::memchr(b'&', &text[from..]).map_or(text.len(), |at| from + at);
+    let id_end = field_end(0);
+    let token_at = id_end + TOKEN.len();
+    let has_token = text.get(id_end..token_at).is_some_and(|token| token.eq_ignore_ascii_case(TOKEN));
+    let end = has_token.then(|| field_end(token_at))?;
+    (id_end > b"cfid=".len() && end > token_at).then_some(end)
+}
+
+/// Deletes the session segment of ASP.NET from a path: `/(x(24 characters)...)/` or `/(24 characters)/`, with something
+/// and `.aspx` after it; true if there was one.
+pub fn strip_path(path: &mut Vec<u8>) -> bool {
+    let before = path.len();
+    for segment_len in [tagged_len as fn(&[u8]) -> Option<usize>, plain_len] {
+        if let Some(range) = find_segment(path, segment_len) {
+            path.drain(range);
+        }
+    }
+    path.len() != before
+}
+
+/// The last segment that fits, its final `/` included.
+fn find_segment(path: &[u8], len: impl Fn(&[u8]) -> Option<usize>) -> Option<Range<usize>> {
+    let slashes = memchr::memrchr_iter(b'/', path);
+    slashes.map(|slash| slash + 1).find_map(|at| {
+        let end = at + len(&path[at..])?;
+        is_page(&path[end..]).then_some(at..end)
+    })
+}
+
+/// `[^?]+\.aspx.*`
+fn is_page(text: &[u8]) -> bool {
+    let name = &text[..memchr::memchr(b'?', text).unwrap_or(text.len())];
+    name.windows(5).skip(1).any(|window| window.eq_ignore_ascii_case(b".aspx"))
+}
+
+/// `\((?:[a-z]\([0-9a-z]{24}\))+\)/`
+fn tagged_len(text: &[u8]) -> Option<usize> {
+    const GROUP_LEN: usize = 27;
+    let mut rest = text.strip_prefix(b"(")?;
+    let mut len = 1;
+    while let Some((group, tail)) = rest.split_at_checked(GROUP_LEN) {
+        if !group[0].is_ascii_alphabetic() || !is_session(&group[1..]) {
+            break;
+        }
+        rest = tail;
+        len += GROUP_LEN;
+    }
+    (len > 1 && rest.starts_with(b")/")).then_some(len + 2)
+}
+
+/// `\([0-9a-z]{24}\)/`
+fn plain_len(text: &[u8]) -> Option<usize> {
+    let (session, rest) = text.split_at_checked(26)?;
+    (is_session(session) && rest.starts_with(b"/")).then_some(27)
+}
+
+/// `\([0-9a-z]{24}\)`
+fn is_session(text: &[u8]) -> bool {
+    let inner = text.strip_prefix(b"(").and_then(|text| text.strip_suffix(b")"));
+    inner.is_some_and(|inner| inner.len() == 24 && inner.iter().all(u8::is_ascii_alphanumeric))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: &str = "0123456789abcdefghijklemopqrstuv";
+
+    #[test]
+    fn queries() {
+        let cases = [
+            ("jsessionid=ID", ""),
+            ("a=b&jsessionid=ID", "a=b&"),
+            ("a=b&JSessionID=ID&c=d", "a=b&c=d"),
+            ("jsessionid=IDX", "jsessionid=IDX"),
+            ("phpSESSID=ID&x", "x"),
+            ("mysid=ID&x", "myx"),
+            ("sid=ID&sid=ID", "sid=ID&"),
+            ("ASPSESSIONIDAQBSDSRT=EOHBLBDDPFCLHKPGGKLILNAM&x", "x"),
+            ("CFID=2412657&CFTOKEN=1b7f&jsessionid=843012", "jsessionid=843012"),
+            ("CFID=&CFTOKEN=1", "CFID=&CFTOKEN=1"),
+            ("x=1&cfid=1&cftoken=2", "x=1&"),
+            ("sid", "sid"),
+            ("", ""),
+        ];
+        for (query, want) in cases {
+            let mut query = query.replace("ID", "\u{1}").replace('\u{1}', "ID").into_bytes();
+            let text = String::from_utf8_lossy(&query).replace("=ID", &format!("={ID}"));
+            query = text.clone().into_bytes();
+            let fired = strip_query(&mut query);
+            let want = want.replace("=ID", &format!("={ID}"));
+            assert_eq!((String::from_utf8_lossy(&query).as_ref(), fired), (want.as_str(), want != text));
+        }
+    }
+
+    #[test]
+    fn paths() {
+        let s = "(4hqa0555fwsecu455xqckv45)";
+        let cases = [
+            (format!("/a/(S{s}f{s})/m.aspx"), "/a/m.aspx".to_string()),
+            (format!("/{s}/m.ASPX/b"), "/m.ASPX/b".to_string()),
+            (format!("/{s}/{s}/m.aspx"), format!("/{s}/m.aspx")),
+            (format!("/{s}/.aspx"), format!("/{s}/.aspx")),
+            (format!("/{s}/"), format!("/{s}/")),
+            (format!("/{s}/a?.aspx"), format!("/{s}/a?.aspx")),
+        ];
+        for (path, want) in cases {
+            let mut text = path.clone().into_bytes();
+            assert_eq!(strip_path(&mut text), path != want);
+            assert_eq!(String::from_utf8_lossy(&text), want);
+        }
+    }
+}
