@@ -16,7 +16,7 @@
 //! kernel    byte loops that know nothing of IRIs                        (pure)
 //! encoding  bytes -> text                                               (pure)
 //! iri       RFC 3987: grammar, ladder, resolution, mapping              (pure)
-//! key       a rung's text -> 128 bits                                   (pure)
+//! key       a rung's text -> 128 bits; recipes: the keys of archives     (pure)
 //! ```
 //!
 //! The pure rooms need no feature of the crate and are a library of their own:

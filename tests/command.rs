@@ -280,4 +280,13 @@ fn eval_answers_in_order() {
     assert_eq!((&answers[0]["id"], &answers[0]["output"]), (&1.into(), &"http://h/".into()));
     assert!(answers[1]["error"].is_string() && answers[1]["id"].is_null());
     assert_eq!(answers[2]["output"], true);
+    let surt = |dialect: &str, url: &str| {
+        let question = serde_json::json!({"id": 1, "op": "surt", "input": url, "opts": {"dialect": dialect}});
+        let answer: serde_json::Value =
+            serde_json::from_str(&printed(&["eval"], question.to_string().as_bytes())).unwrap();
+        answer["output"].as_str().unwrap_or_default().to_string()
+    };
+    for dialect in ["wayback", "ia"] {
+        assert_eq!(surt(dialect, "http://www.Example.org:80/A/?b=2&a=1#f"), "org,example)/a?a=1&b=2");
+    }
 }

@@ -12,6 +12,7 @@ use crate::iri::{
     Component, Fault, FaultKind, HostMapping, Intake, Parts, Rung, climb, find_scheme, idn_to_ascii, idn_to_unicode,
     percent_encode, remove_dot_segments, to_iri,
 };
+use crate::key::{Draft, Recipe};
 
 pub(super) type Answered = Result<Answer, Answer>;
 
@@ -43,6 +44,7 @@ pub(super) fn answer(request: &Request) -> Answered {
         "look" => spoof_ops::look(request),
         "skeleton" => spoof_ops::skeleton(request),
         "bidi_display" => bidi_ops::display(request),
+        "surt" => surt(request),
         "is_nfc" => Ok(output(is_nfc(request.input_text()?))),
         _ => Ok(Answer::Unsupported),
     }
@@ -139,6 +141,19 @@ fn compare(request: &Request) -> Answered {
     let rung = request.rung()?;
     let [a, b] = request.pair()?;
     Ok(output(rung_text(request, a, rung)? == rung_text(request, b, rung)?))
+}
+
+/// The sort-friendly form that web archives look URLs up by.
+fn surt(request: &Request) -> Answered {
+    let name = match request.opt("dialect") {
+        None | Some("wayback") => "surt-wayback",
+        Some("ia") => "surt-ia",
+        Some(_) => return Ok(Answer::Unsupported),
+    };
+    let recipe = Recipe::parse(name).map_err(|error| Answer::Error(error.to_string()))?;
+    let mut key = Vec::new();
+    recipe.write_key(request.input()?, &mut Draft::default(), &mut key)?;
+    text_answer(key)
 }
 
 /// The form of hosts that the options ask for.
