@@ -2,6 +2,7 @@
 
 use std::arch::x86_64::*;
 
+use super::classifier::{Marks, push_blocks};
 use super::{Block, Classifier, NibbleTables, scalar};
 
 /// As [`scalar::classify`].
@@ -12,35 +13,22 @@ use super::{Block, Classifier, NibbleTables, scalar};
 pub unsafe fn classify(text: &[u8], classifier: &Classifier, blocks: &mut Vec<Block>) {
     let attention = Lookup::new(&classifier.attention_tables);
     let go = Lookup::new(&classifier.go_tables);
-    let newline = _mm256_set1_epi8(b'\n' as i8);
     let splat = |byte: u8| _mm256_set1_epi8(byte as i8);
+    let newline = splat(b'\n');
     let [first_a, second_a] = [splat(classifier.attention_pair[0]), splat(classifier.attention_pair[1])];
     let [first_s, second_s] = [splat(classifier.stop_pair[0]), splat(classifier.stop_pair[1])];
-    let (whole, tail) = text.as_chunks::<64>();
-    let (mut carry_a, mut carry_s) = (0, 0);
-    blocks.reserve(whole.len() + 1);
-    let room = blocks.spare_capacity_mut();
-    for (bytes, block) in whole.iter().zip(room) {
+    push_blocks(text, classifier, blocks, |bytes| {
         // SAFETY: both loads read within the 64 bytes of `bytes`.
         let (low, high) =
             unsafe { (_mm256_loadu_si256(bytes.as_ptr().cast()), _mm256_loadu_si256(bytes.as_ptr().add(32).cast())) };
-        let firsts_a = equal(low, high, first_a);
-        let firsts_s = equal(low, high, first_s);
-        let pairs_a = equal(low, high, second_a) & (firsts_a << 1 | carry_a);
-        let pairs_s = equal(low, high, second_s) & (firsts_s << 1 | carry_s);
-        (carry_a, carry_s) = (firsts_a >> 63, firsts_s >> 63);
-        block.write(Block {
+        Marks {
             newline: equal(low, high, newline),
-            attention: !mask(attention.misses(low), attention.misses(high)) | pairs_a,
-            stop: mask(go.misses(low), go.misses(high)) | pairs_s,
-        });
-    }
-    // SAFETY: room for all of them was reserved, and one was written for each of `whole`.
-    unsafe { blocks.set_len(blocks.len() + whole.len()) };
-    if !tail.is_empty() {
-        let before = whole.last().map_or(0, |bytes| bytes[63]);
-        blocks.push(scalar::block(tail, before, classifier));
-    }
+            attention: !mask(attention.misses(low), attention.misses(high)),
+            attention_pair: [equal(low, high, first_a), equal(low, high, second_a)],
+            stop: mask(go.misses(low), go.misses(high)),
+            stop_pair: [equal(low, high, first_s), equal(low, high, second_s)],
+        }
+    });
 }
 
 /// A byte set in vector registers.
