@@ -120,17 +120,11 @@ pub fn lower_case_outside_escapes(host: &mut [u8]) -> bool {
 }
 
 /// [`HostForm::new`] with a memory: crawl data repeats hosts. One a worker; what it answers depends on the host alone.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct HostCache {
-    /// The last host seen with each hash, for schemes whose hosts are DNS names.
+    /// The last host seen with each hash, for schemes whose hosts are DNS names; none before the first.
     slots: Vec<(Vec<u8>, HostForm)>,
     last: HostForm,
-}
-
-impl Default for HostCache {
-    fn default() -> HostCache {
-        HostCache { slots: vec![Default::default(); Self::SLOTS], last: HostForm::default() }
-    }
 }
 
 impl HostCache {
@@ -144,6 +138,9 @@ impl HostCache {
         if !is_network || host.is_empty() || host.len() > Self::LONGEST {
             self.last = HostForm::new(host, is_network);
             return &self.last;
+        }
+        if self.slots.is_empty() {
+            self.slots.resize_with(Self::SLOTS, Default::default);
         }
         let (known, form) = &mut self.slots[xxh3_64(host) as usize % Self::SLOTS];
         if known != host {
