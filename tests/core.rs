@@ -15,3 +15,5 @@ mod generators;
 mod golden;
 #[path = "core/properties.rs"]
 mod properties;
+#[path = "core/surt.rs"]
+mod surt;

@@ -3,6 +3,7 @@
 
 mod ops;
 mod request;
+mod surt_op;
 
 use std::io::{self, BufRead, Write};
 

@@ -31,6 +31,7 @@ pub(super) fn answer(request: &Request) -> Answered {
         "percent_encode_bytes" => text_answer(percent_encode(request.input()?)),
         "idna_to_ascii" => idna(request, |host| idn_to_ascii(host).0),
         "idna_to_unicode" => idna(request, idn_to_unicode),
+        "surt" => super::surt_op::answer(request),
         "is_nfc" => Ok(output(is_nfc(request.input_text()?))),
         _ => Ok(Answer::Unsupported),
     }
