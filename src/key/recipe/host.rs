@@ -29,11 +29,11 @@ pub fn lower_scheme(draft: &mut Draft) -> bool {
 
 /// Lower-cases ASCII letters of the host.
 pub fn lower_host(draft: &mut Draft) -> bool {
-    draft.host.get_mut().is_some_and(lower)
+    draft.host.get_mut().is_some_and(|host| lower(host))
 }
 
 /// Lower-cases ASCII letters; true if there was one.
-pub fn lower(text: &mut Vec<u8>) -> bool {
+pub fn lower(text: &mut [u8]) -> bool {
     let changed = text.iter().any(u8::is_ascii_uppercase);
     if changed {
         text.make_ascii_lowercase();
