@@ -5,6 +5,8 @@ mod oracle;
 
 #[path = "core/cases.rs"]
 mod cases;
+#[path = "core/crawl_files.rs"]
+mod crawl_files;
 #[path = "core/engine.rs"]
 mod engine;
 #[path = "core/generated.rs"]
@@ -17,3 +19,5 @@ mod golden;
 mod properties;
 #[path = "core/surt.rs"]
 mod surt;
+#[path = "core/total.rs"]
+mod total;
