@@ -1,5 +1,5 @@
 //! What a format says of a record beside its URL. In: fields as a decoder finds them. Out: [`Fields`], columns beside
-//! [`Records`](super::Records), of the same length, their spans in the same text. Nothing is judged here.
+//! [`Records`], of the same length, their spans in the same text. Nothing is judged here.
 
 use super::{Records, Span};
 
