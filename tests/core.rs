@@ -7,6 +7,8 @@ mod oracle;
 mod bidi;
 #[path = "core/cases.rs"]
 mod cases;
+#[path = "core/crawl_files.rs"]
+mod crawl_files;
 #[path = "core/engine.rs"]
 mod engine;
 #[path = "core/generated.rs"]
@@ -21,3 +23,7 @@ mod properties;
 mod readers;
 #[path = "core/rooms.rs"]
 mod rooms;
+#[path = "core/surt.rs"]
+mod surt;
+#[path = "core/total.rs"]
+mod total;

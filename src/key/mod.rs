@@ -1,5 +1,6 @@
 //! Text of a rung in, 128-bit key out. The hashes are frozen: what a version names never changes.
 
+pub mod psl;
 pub mod recipe;
 pub mod surt;
 

@@ -6,6 +6,11 @@
 //! | `surt-wayback` | webarchive-commons from 1.3 on, `WaybackURLKeyMaker` | six schemes before `://`; everything else is put behind `http://` |
 //! | `surt-ia` | Python surt 0.3.1, `surt()` | any scheme; `http:` with any number of slashes |
 //!
+//! Known differences: hosts beyond ASCII go through UTS 46 as it now is, with the four characters that IDNA 2003 maps
+//! differently mapped as there; code points newer than Unicode 3.2 may be mapped otherwise than the programs do, and a
+//! right-to-left label that ends in a digit is taken, which Python's IDNA refuses. Java's digits beyond ASCII are no
+//! port.
+//!
 //! Both are what archives' indices were made with, so their mistakes are kept. Where the programs take text, we take
 //! bytes: those that are not UTF-8 are percent-encoded as they stand.
 

@@ -7,8 +7,14 @@
 //! Each decoder owns the rule where its records end, and what it does with its format's defects.
 
 pub mod boundary;
+pub mod cdx;
+pub mod cdxj;
+pub mod crawl_log;
 pub mod csv;
+pub mod fields;
+pub mod json;
 pub mod lines;
+pub mod time;
 
 use crate::iri::Fault;
 use crate::kernel::Bitmaps;

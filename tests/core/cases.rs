@@ -24,7 +24,7 @@ const FILES: [(&str, usize); 8] = [
 ];
 
 /// Files whose cases no engine answers, but a module of this test.
-pub const OTHER_FILES: [(&str, usize); 2] = [("bidi.jsonl", 146), ("spoof.jsonl", 89)];
+pub const OTHER_FILES: [(&str, usize); 3] = [("bidi.jsonl", 146), ("spoof.jsonl", 89), ("surt.jsonl", 128)];
 
 /// One line of a file.
 pub struct Case {

@@ -5,7 +5,8 @@
 use irikey::key::{Draft, Recipe};
 
 /// Columns, the recipes that must give the same, and how many of ten thousand may differ.
-const COLUMNS: [(&str, &str, usize); 2] = [("surt_wayback", "surt-wayback", 1), ("surt_ia", "surt-ia", 1)];
+const COLUMNS: [(&str, &str, usize); 3] =
+    [("surt_wayback", "surt-wayback", 1), ("surt_ia", "surt-ia", 1), ("crawler_commons", "crawler-commons", 50)];
 
 /// The key as the file has it.
 fn key(recipe: &Recipe, url: &[u8], draft: &mut Draft) -> Vec<u8> {
@@ -33,7 +34,9 @@ fn recipes_equal_the_originals() {
         for row in rows.iter().filter(|row| row.get(at).is_some_and(|want| !want.is_empty())) {
             asked += 1;
             let got = key(&recipe, &row[0], &mut draft);
-            if got != row[at] {
+            // crawler-commons says NULL where the others fail.
+            let refused = got == b"ERR" && row[at] == b"NULL";
+            if got != row[at] && !refused {
                 let show = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
                 misses.push(format!("{}: want {} got {}", show(&row[0]), show(&row[at]), show(&got)));
             }

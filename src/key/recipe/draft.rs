@@ -1,6 +1,8 @@
 //! A URL taken apart into buffers of its own, which rules then change. In: text of components. Out: a key's text. Knows
 //! no rule; the memory is kept from URL to URL.
 
+use crate::iri::Parts;
+
 /// A component that may be absent; an empty one is not an absent one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Part {
@@ -63,6 +65,19 @@ impl Draft {
         for part in [&mut self.userinfo, &mut self.host, &mut self.port, &mut self.query, &mut self.fragment] {
             part.remove();
         }
+    }
+
+    /// Takes a URL apart by RFC 3986's generic syntax; every input has parts.
+    pub fn read_generic(&mut self, url: &[u8]) {
+        let parts = Parts::split(url);
+        self.clear();
+        self.scheme.extend_from_slice(parts.scheme(url).unwrap_or_default());
+        self.userinfo.set(parts.userinfo(url));
+        self.host.set(parts.host(url));
+        self.port.set(parts.port(url));
+        self.path.extend_from_slice(parts.path(url));
+        self.query.set(parts.query(url));
+        self.fragment.set(parts.fragment(url));
     }
 
     /// Appends the URL: `scheme://userinfo@host:port/path?query#fragment`.

@@ -29,7 +29,7 @@ pub fn lower_scheme(draft: &mut Draft) -> bool {
 
 /// Lower-cases ASCII letters of the host.
 pub fn lower_host(draft: &mut Draft) -> bool {
-    draft.host.get_mut().is_some_and(|text| lower(text))
+    draft.host.get_mut().is_some_and(|host| lower(host))
 }
 
 /// Lower-cases ASCII letters; true if there was one.

@@ -7,6 +7,7 @@
 //!
 //! A recipe is a way to read, a set of rules and a way to write. What a name and version stand for never changes.
 
+mod commons;
 pub mod draft;
 mod escapes;
 mod host;
@@ -20,13 +21,15 @@ pub use draft::Draft;
 pub use rules::{RULES, Rule, RuleSet};
 
 use super::surt::{self, Reading};
-use crate::iri::{Fault, Parts};
+use crate::iri::Fault;
 
 /// How a recipe takes a URL apart and puts its key together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Style {
     /// By RFC 3986's generic syntax, written as a URL.
     Generic,
+    /// As crawler-commons, written as a URL.
+    Commons,
     /// As webarchive-commons, written as a SURT.
     SurtWayback,
     /// As Python surt, written as a SURT.
@@ -51,8 +54,27 @@ struct Named {
 }
 
 /// The named recipes.
-const NAMED: [Named; 3] = [
+const NAMED: [Named; 4] = [
     Named { name: "plain", version: 1, style: Style::Generic, rules: &[] },
+    Named {
+        name: "crawler-commons",
+        version: 1,
+        style: Style::Commons,
+        rules: &[
+            "fragment",
+            "userinfo",
+            "scheme-case",
+            "host-ascii",
+            "host-case",
+            "host-final-dot",
+            "port",
+            "path-fill",
+            "escapes-tidy",
+            "path-dots",
+            "query-names",
+            "query-empty",
+        ],
+    },
     Named {
         name: "surt-wayback",
         version: 1,
@@ -218,7 +240,14 @@ impl Recipe {
     pub fn write_key(&self, url: &[u8], draft: &mut Draft, out: &mut Vec<u8>) -> Result<RuleSet, Fault> {
         draft.clear();
         let reading = match self.style {
-            Style::Generic => read_generic(url, draft),
+            Style::Generic => {
+                draft.read_generic(url);
+                Reading::Parts
+            }
+            Style::Commons => {
+                commons::read(url, draft)?;
+                Reading::Parts
+            }
             Style::SurtWayback => surt::read_wayback(url, draft, out)?,
             Style::SurtIa => surt::read_ia(url, draft, out)?,
         };
@@ -233,24 +262,15 @@ impl Recipe {
         }
         match self.style {
             Style::Generic => draft.write_url(out),
+            Style::Commons => {
+                commons::check(draft)?;
+                draft.write_url(out);
+            }
             Style::SurtWayback => draft.write_surt(out),
             Style::SurtIa => surt::write_ia(draft, out),
         }
         Ok(fired)
     }
-}
-
-/// Takes a URL apart by RFC 3986; every input has parts.
-fn read_generic(url: &[u8], draft: &mut Draft) -> Reading {
-    let parts = Parts::split(url);
-    draft.scheme.extend_from_slice(parts.scheme(url).unwrap_or_default());
-    draft.userinfo.set(parts.userinfo(url));
-    draft.host.set(parts.host(url));
-    draft.port.set(parts.port(url));
-    draft.path.extend_from_slice(parts.path(url));
-    draft.query.set(parts.query(url));
-    draft.fragment.set(parts.fragment(url));
-    Reading::Parts
 }
 
 #[cfg(test)]

@@ -66,7 +66,7 @@ pub fn lower_path(draft: &mut Draft) -> bool {
 
 /// Lower-cases the query, escapes included.
 pub fn lower_query(draft: &mut Draft) -> bool {
-    draft.query.get_mut().is_some_and(|text| lower(text))
+    draft.query.get_mut().is_some_and(|query| lower(query))
 }
 
 /// Takes ASP.NET's session segments out of the path.

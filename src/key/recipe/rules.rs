@@ -2,7 +2,7 @@
 //! and sets of rules as bits.
 
 use super::draft::Draft;
-use super::{host, path};
+use super::{commons, host, path};
 
 /// One lossy step. Rules do not know of each other; what they share is their place in [`RULES`].
 #[derive(Debug)]
@@ -36,10 +36,14 @@ rules! {
     "host-ipv4" host::ipv4_of_four: "one number, or four octal or decimal parts, become an IPv4 address",
     "host-ipv4-short" host::ipv4_of_any: "one number, or one to four parts as inet_aton reads them, become an IPv4 address",
     "host-case" host::lower_host: "the host is lower-cased",
+    "host-final-dot" commons::drop_final_dot: "one dot at the end of the host is taken away",
     "host-empty" host::drop_empty_host: "an empty host is taken for none",
     "www" host::drop_www: "www., www1. and so on are taken from the host, as often as they stand there",
     "www-once" host::drop_www_once: "www., www1. and so on are taken from the host, once",
     "port" host::drop_default_port: "the default port of http and https is taken away",
+    "path-fill" commons::fill_path: "an empty path behind a host becomes /",
+    "escapes-tidy" commons::tidy_escapes: "what must be is encoded, unreserved decoded, hex digits upper-cased",
+    "path-dots" commons::normalize_path: "dot segments, leading ones too, and empty segments of the path are taken out",
     "path-segments" path::remove_segments: "dot segments and empty segments of the path are taken out",
     "path-case" path::lower_path: "the path is lower-cased",
     "path-session" path::drop_path_session: "ASP.NET's session segments are taken out of the path",
@@ -47,6 +51,7 @@ rules! {
     "query-session" path::drop_query_session: "session parameters are taken out of the query",
     "query-case" path::lower_query: "the query is lower-cased",
     "query-sort" path::sort_query: "the query's fields are sorted by name, then by value",
+    "query-names" commons::sort_query_names: "the query's fields are sorted by name alone, nameless ones and idle = taken out",
     "query-empty" path::drop_empty_query: "an empty query is taken away",
 }
 

@@ -1,0 +1,173 @@
+//! The `url_host_*` columns of the Common Crawl columnar index. In: the host of a canonical URI. Out: slices of it.
+//!
+//! Names and meanings are the table's: *registry* columns know the ICANN section of the Public Suffix List alone,
+//! *private* ones both sections. Nothing is null but where the table has null: addresses have no parts at all, a host
+//! under no known suffix has no suffix and no domain, a host that is a suffix has no domain. The list is the one that
+//! the psl crate embeds.
+
+use psl::{List, Psl, Type};
+
+/// Which Public Suffix List is embedded: the psl crate's release.
+pub const PSL_VERSION: &str = "psl 2.1.247";
+
+/// The columns of one host; `None` is null.
+///
+/// ```
+/// use irikey::key::psl::HostParts;
+/// let parts = HostParts::of(b"a.b.blogspot.com");
+/// assert_eq!(parts.last_parts[..3], [Some(&b"com"[..]), Some(b"blogspot"), Some(b"b")]);
+/// assert_eq!(parts.registry_suffix, Some(&b"com"[..]));
+/// assert_eq!(parts.registered_domain, Some(&b"blogspot.com"[..]));
+/// assert_eq!(parts.private_suffix, Some(&b"blogspot.com"[..]));
+/// assert_eq!(parts.private_domain, Some(&b"b.blogspot.com"[..]));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostParts<'a> {
+    /// `url_host_name`: the host without a final dot.
+    pub name: &'a [u8],
+    /// `url_host_tld`, `url_host_2nd_last_part` and so on to `url_host_5th_last_part`.
+    pub last_parts: [Option<&'a [u8]>; 5],
+    /// `url_host_registry_suffix`: `co.uk`.
+    pub registry_suffix: Option<&'a [u8]>,
+    /// `url_host_registered_domain`: `example.co.uk`.
+    pub registered_domain: Option<&'a [u8]>,
+    /// `url_host_private_suffix`: `github.io`.
+    pub private_suffix: Option<&'a [u8]>,
+    /// `url_host_private_domain`: `example.github.io`.
+    pub private_domain: Option<&'a [u8]>,
+    is_name: bool,
+}
+
+impl<'a> HostParts<'a> {
+    /// The columns of `host`, which is in lower case and, if it is a name, in ASCII.
+    pub fn of(host: &'a [u8]) -> HostParts<'a> {
+        if is_address(host) {
+            return HostParts { name: host, ..HostParts::default() };
+        }
+        let name = host.strip_suffix(b".").unwrap_or(host);
+        let mut last_parts = [None; 5];
+        if !name.is_empty() {
+            last_parts.iter_mut().zip(name.rsplit(|&byte| byte == b'.')).for_each(|(last, part)| *last = Some(part));
+        }
+        let private_suffix = known_suffix(name, false);
+        let registry_suffix = known_suffix(name, true);
+        HostParts {
+            name,
+            last_parts,
+            registry_suffix,
+            registered_domain: domain(name, registry_suffix),
+            private_suffix,
+            private_domain: domain(name, private_suffix),
+            is_name: !name.is_empty(),
+        }
+    }
+
+    /// Appends `url_host_name_reversed`, `com.example.www`; false if it is null.
+    pub fn write_reversed(&self, out: &mut Vec<u8>) -> bool {
+        if !self.is_name {
+            return false;
+        }
+        for (i, part) in self.name.rsplit(|&byte| byte == b'.').enumerate() {
+            if i > 0 {
+                out.push(b'.');
+            }
+            out.extend_from_slice(part);
+        }
+        true
+    }
+}
+
+/// The longest suffix of `name` that a rule of the list names, if wanted of the ICANN section. The list's own default
+/// rule, `*`, does not count.
+///
+/// A rule of the private section hides shorter ones: below it they are asked for again.
+fn known_suffix(name: &[u8], icann_only: bool) -> Option<&[u8]> {
+    let mut rest = name;
+    loop {
+        let suffix = List.suffix(rest)?;
+        match suffix.typ()? {
+            Type::Icann => return tail(name, suffix.as_bytes().len()),
+            Type::Private if !icann_only => return tail(name, suffix.as_bytes().len()),
+            Type::Private => {
+                let suffix = tail(name, suffix.as_bytes().len())?;
+                rest = &suffix[memchr::memchr(b'.', suffix)? + 1..];
+            }
+        }
+    }
+}
+
+/// The suffix and the label before it.
+fn domain<'a>(name: &'a [u8], suffix: Option<&[u8]>) -> Option<&'a [u8]> {
+    let before = name.get(..name.len().checked_sub(suffix?.len() + 1)?)?;
+    let label_len = before.rsplit(|&byte| byte == b'.').next()?.len();
+    (label_len > 0).then(|| tail(name, label_len + 1 + suffix?.len()))?
+}
+
+fn tail(text: &[u8], len: usize) -> Option<&[u8]> {
+    text.get(text.len().checked_sub(len)?..)
+}
+
+/// `[...]`, or four decimal numbers of at most 255.
+fn is_address(host: &[u8]) -> bool {
+    host.starts_with(b"[")
+        || (host.first().is_some_and(u8::is_ascii_digit)
+            && std::str::from_utf8(host).is_ok_and(|host| host.parse::<std::net::Ipv4Addr>().is_ok()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn show(text: Option<&[u8]>) -> &str {
+        text.map_or("-", |text| std::str::from_utf8(text).unwrap())
+    }
+
+    #[test]
+    fn suffixes_and_domains() {
+        // host, registry suffix and domain, private suffix and domain
+        let cases = [
+            ("www.example.com", ["com", "example.com", "com", "example.com"]),
+            ("com", ["com", "-", "com", "-"]),
+            ("www.example.co.uk.", ["co.uk", "example.co.uk", "co.uk", "example.co.uk"]),
+            ("co.uk", ["co.uk", "-", "co.uk", "-"]),
+            ("a.b.github.io", ["io", "github.io", "github.io", "b.github.io"]),
+            ("github.io", ["io", "github.io", "github.io", "-"]),
+            ("www.ck", ["ck", "www.ck", "ck", "www.ck"]),
+            ("a.b.c.ck", ["c.ck", "b.c.ck", "c.ck", "b.c.ck"]),
+            ("x.compute.amazonaws.com.cn", ["com.cn", "amazonaws.com.cn", "x.compute.amazonaws.com.cn", "-"]),
+            ("xn--e1afmkfd.xn--p1ai", ["xn--p1ai", "xn--e1afmkfd.xn--p1ai", "xn--p1ai", "xn--e1afmkfd.xn--p1ai"]),
+            ("a.example.unknown-tld", ["-", "-", "-", "-"]),
+            ("localhost", ["-", "-", "-", "-"]),
+            (".com", ["com", "-", "com", "-"]),
+            ("a..com", ["com", "-", "com", "-"]),
+            ("192.0.2.1", ["-", "-", "-", "-"]),
+            ("[2001:db8::1]", ["-", "-", "-", "-"]),
+            ("", ["-", "-", "-", "-"]),
+            (".", ["-", "-", "-", "-"]),
+        ];
+        for (host, want) in cases {
+            let p = HostParts::of(host.as_bytes());
+            let got = [p.registry_suffix, p.registered_domain, p.private_suffix, p.private_domain].map(show);
+            assert_eq!(got, want, "{host}");
+        }
+    }
+
+    #[test]
+    fn parts_and_reversed() {
+        let p = HostParts::of(b"f.e.d.c.b.a.");
+        assert_eq!(p.last_parts.map(show), ["a", "b", "c", "d", "e"]);
+        let mut out = Vec::new();
+        assert!(p.write_reversed(&mut out));
+        assert_eq!(out, b"a.b.c.d.e.f");
+        assert!(!HostParts::of(b"192.0.2.1").write_reversed(&mut out));
+        assert_eq!(HostParts::of(b"192.0.2.1").last_parts, [None; 5]);
+        assert_eq!(HostParts::of(b"a.b").last_parts.map(show), ["b", "a", "-", "-", "-"]);
+    }
+
+    #[test]
+    fn the_version_is_the_one_that_is_built_in() {
+        let lock = include_str!("../../Cargo.lock");
+        let (name, version) = PSL_VERSION.split_once(' ').unwrap();
+        assert!(lock.contains(&format!("name = \"{name}\"\nversion = \"{version}\"")));
+    }
+}

@@ -1,0 +1,249 @@
+//! CDX: lines of columns between single spaces, named by letters in a header line. In: a chunk of whole lines. Out: the
+//! records and what they carry, all of it spans of the chunk.
+//!
+//! URLs and redirects are written as they came, so a space in one makes a column more. Such a line is read from both
+//! ends: what must look like a time, a type, a status, a digest or a number does, and what is left over belongs to the
+//! redirect, else to the URL. A line with fewer columns than the header promised is read as one of the shapes that were
+//! ever common (9, 10 or 11). What fits nothing is a record with a fault. Header lines and blank lines are no records.
+
+use super::fields::{Decoded, Field, FieldColumns};
+use super::{Offsets, Records, Span, time};
+use crate::iri::{CLASSIFIER, Component, Fault, FaultKind};
+use crate::kernel::Bitmaps;
+
+/// A line with more columns than this is not tried in every way.
+const MOST_FIELDS: usize = 128;
+
+/// What the columns of a file hold, by the letters of its header.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CdxColumns(Vec<u8>);
+
+impl Default for CdxColumns {
+    fn default() -> CdxColumns {
+        CdxColumns(b"NbamskrMSVg".to_vec())
+    }
+}
+
+impl CdxColumns {
+    /// The columns that a header line names: ` CDX N b a m s k r M S V g`. `None` if it is no header, or names no URL.
+    ///
+    /// ```
+    /// use irikey::record::cdx::CdxColumns;
+    /// assert_eq!(CdxColumns::of_header(b" CDX N b a m s k r M S V g\n"), Some(CdxColumns::default()));
+    /// assert_eq!(CdxColumns::of_header(b"com,example)/ 20140103030321"), None);
+    /// ```
+    pub fn of_header(line: &[u8]) -> Option<CdxColumns> {
+        let letters = header_letters(line)?;
+        let columns: Vec<u8> = letters.filter(|letter| !letter.is_empty()).map(|letter| letter[0]).collect();
+        columns.contains(&b'a').then_some(CdxColumns(columns))
+    }
+}
+
+fn header_letters(line: &[u8]) -> Option<impl Iterator<Item = &[u8]>> {
+    Some(line.trim_ascii_start().strip_prefix(b"CDX ")?.trim_ascii_end().split(|&byte| byte == b' '))
+}
+
+/// Decoder of CDX; keeps the memory of its spans.
+#[derive(Debug, Default)]
+pub struct Cdx {
+    columns: CdxColumns,
+    urls: Vec<Span>,
+    offsets: Vec<u64>,
+    faults: Vec<(u32, Fault)>,
+    fields: FieldColumns,
+    tokens: Vec<Span>,
+}
+
+impl Cdx {
+    /// The chunks that follow have these columns.
+    pub fn set_columns(&mut self, columns: CdxColumns) {
+        self.columns = columns;
+    }
+
+    /// Every record of `chunk`, which begins at byte `offset` of the source; `bitmaps` describe `chunk` afterwards.
+    ///
+    /// ```
+    /// use irikey::{kernel::Bitmaps, record::cdx::Cdx};
+    /// let line = b"org,a)/b 20140103030321 http://a.org/b text/html 302 AAAA /c d - 1043 333 x.warc.gz\n";
+    /// let (mut cdx, mut bitmaps) = (Cdx::default(), Bitmaps::default());
+    /// let decoded = cdx.decode(line, 0, &mut bitmaps);
+    /// assert_eq!(decoded.records.urls[0].of(line), b"http://a.org/b");
+    /// assert_eq!(decoded.fields.redirects[0].unwrap().of(line), b"/c d");
+    /// assert_eq!(decoded.fields.statuses, [Some(302)]);
+    /// ```
+    pub fn decode<'a>(&'a mut self, chunk: &'a [u8], offset: u64, bitmaps: &mut Bitmaps) -> Decoded<'a> {
+        bitmaps.classify(chunk, &CLASSIFIER);
+        self.urls.clear();
+        self.offsets.clear();
+        self.faults.clear();
+        self.fields.clear();
+        let mut at = 0;
+        while at < chunk.len() {
+            let end = memchr::memchr(b'\n', &chunk[at..]).map_or(chunk.len(), |len| at + len);
+            self.line(chunk, at, end, offset);
+            at = end + 1;
+        }
+        let records = Records {
+            text: chunk,
+            urls: &self.urls,
+            bases: &[],
+            offsets: Offsets::Each(&self.offsets),
+            faults: &self.faults,
+        };
+        Decoded { records, fields: self.fields.fields() }
+    }
+
+    fn line(&mut self, chunk: &[u8], at: usize, end: usize, offset: u64) {
+        let line = &chunk[at..end];
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line.is_empty() || (line.starts_with(b" CDX ") || line.starts_with(b"CDX ")) {
+            return;
+        }
+        self.tokens.clear();
+        let mut from = at;
+        for token in line.split(|&byte| byte == b' ') {
+            self.tokens.push(Span { at: from as u32, len: token.len() as u32 });
+            from += token.len() + 1;
+        }
+        self.offsets.push(offset + at as u64);
+        let fit = fit(chunk, &self.tokens, &self.columns.0).or_else(|| fit_common(chunk, &self.tokens));
+        let (url, field) = fit.unwrap_or_else(|| {
+            self.faults.push((self.urls.len() as u32, Fault::new(FaultKind::MissingColumn, Component::Reference, 0)));
+            (Span { at: at as u32, len: 0 }, Field::default())
+        });
+        self.urls.push(url);
+        self.fields.push(field);
+    }
+}
+
+/// A line of another number of columns than its header has, in the shapes of that number.
+fn fit_common(chunk: &[u8], tokens: &[Span]) -> Option<(Span, Field)> {
+    const COMMON: [&[u8]; 3] = [b"NbamskrVg", b"NbamskrMVg", b"NbamskrMSVg"];
+    let shape = COMMON.iter().find(|shape| shape.len() == tokens.len())?;
+    fit(chunk, tokens, shape)
+}
+
+/// Gives every token to a column, in order: one to each, more to those that may hold spaces, redirects first.
+fn fit(chunk: &[u8], tokens: &[Span], columns: &[u8]) -> Option<(Span, Field)> {
+    let extra = tokens.len().checked_sub(columns.len())?;
+    if tokens.len() > MOST_FIELDS {
+        return None;
+    }
+    let url_at = columns.iter().position(|&letter| letter == b'a')?;
+    let redirect_at = columns.iter().position(|&letter| letter == b'r');
+    let url_extras = if redirect_at.is_some() { 0..=extra } else { extra..=extra };
+    for url_extra in url_extras {
+        let lens = |column: usize| match column {
+            _ if column == url_at => 1 + url_extra,
+            _ if Some(column) == redirect_at => 1 + extra - url_extra,
+            _ => 1,
+        };
+        if let Some(found) = read(chunk, tokens, columns, lens) {
+            return Some(found);
+        }
+    }
+    None
+}
+
+/// Reads a line whose columns take `lens` tokens each; `None` if one does not look like what it must be.
+fn read(chunk: &[u8], tokens: &[Span], columns: &[u8], lens: impl Fn(usize) -> usize) -> Option<(Span, Field)> {
+    let mut url = None;
+    let mut field = Field::default();
+    let mut next = 0;
+    for (column, letter) in columns.iter().enumerate() {
+        let len = lens(column);
+        let (first, last) = (tokens.get(next)?, tokens.get(next + len - 1)?);
+        next += len;
+        let span = Span { at: first.at, len: last.at + last.len - first.at };
+        let text = span.of(chunk);
+        if !looks_right(*letter, text) {
+            return None;
+        }
+        let said = (text != b"-").then_some(span);
+        match letter {
+            b'a' => url = url.or(Some(span)),
+            b'b' => field.time = time::from_digits(text),
+            b's' => field.status = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()),
+            b'k' => field.digest = said,
+            b'r' => field.redirect = said,
+            _ => {}
+        }
+    }
+    Some((url?, field))
+}
+
+/// A column's text could be one: enough to tell a shifted line.
+fn looks_right(letter: u8, text: &[u8]) -> bool {
+    let is_number = |text: &[u8]| !text.is_empty() && text.iter().all(u8::is_ascii_digit);
+    match letter {
+        _ if text == b"-" => true,
+        b'b' => is_number(text),
+        b's' => is_number(text.strip_prefix(b"-").unwrap_or(text)) && text.len() <= 5,
+        b'S' | b'V' | b'v' => is_number(text),
+        b'm' => text.contains(&b'/') || text == b"unk" || text == b"no-type" || text == b"warc",
+        b'k' => text.len() >= 3 && text.iter().all(|byte| byte.is_ascii_alphanumeric() || b":+/=_-".contains(byte)),
+        b'a' => !text.is_empty(),
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Row = (String, Option<i32>, Option<i64>, Option<String>, Option<String>);
+
+    fn decode(header: Option<&str>, text: &str) -> (Vec<Row>, Vec<u32>) {
+        let (mut cdx, mut bitmaps) = (Cdx::default(), Bitmaps::default());
+        if let Some(header) = header {
+            cdx.set_columns(CdxColumns::of_header(header.as_bytes()).unwrap());
+        }
+        let Decoded { records, fields } = cdx.decode(text.as_bytes(), 0, &mut bitmaps);
+        let show = |span: Span| String::from_utf8_lossy(span.of(records.text)).into_owned();
+        let row = |i: usize| {
+            let field = (fields.redirects[i].map(show), fields.digests[i].map(show));
+            (show(records.urls[i]), fields.statuses[i], fields.times[i], field.0, field.1)
+        };
+        ((0..records.urls.len()).map(row).collect(), records.faults.iter().map(|fault| fault.0).collect())
+    }
+
+    fn row(url: &str, status: i32, redirect: Option<&str>) -> Row {
+        (url.into(), Some(status), Some(1_388_718_201_000), redirect.map(Into::into), Some("B2LT".into()))
+    }
+
+    #[test]
+    fn columns_by_the_header() {
+        let eleven = " CDX N b a m s k r M S V g\n";
+        let line = "org,a)/ 20140103030321 http://a.org/ text/html 200 B2LT - - 1043 333 e.warc.gz\r\n";
+        assert_eq!(decode(Some(eleven), &format!("{eleven}{line}\n")), (vec![row("http://a.org/", 200, None)], vec![]));
+        let wget = " CDX a b a m s k r M V g u";
+        let line = "http://a.org/ 20140103030321 http://a.org/ text/html 302 B2LT /x - 333 e.warc.gz <urn:uuid:1>";
+        assert_eq!(decode(Some(wget), line), (vec![row("http://a.org/", 302, Some("/x"))], vec![]));
+        let nine = "org,a)/ 20140103030321 http://a.org/ text/html 200 B2LT - 333 e.warc.gz";
+        assert_eq!(decode(Some(" CDX N b a m s k r V g"), nine), (vec![row("http://a.org/", 200, None)], vec![]));
+        assert_eq!(decode(Some(eleven), nine), (vec![row("http://a.org/", 200, None)], vec![]));
+    }
+
+    #[test]
+    fn a_space_shifts_nothing() {
+        let line = |url: &str, redirect: &str| {
+            format!("org,a)/ 20140103030321 {url} text/html 302 B2LT {redirect} - 1043 333 e.warc.gz\n")
+        };
+        for (url, redirect) in [
+            ("http://a.org/", "/b c"),
+            ("http://a.org/b c", "/d"),
+            ("http://a.org/b  c", "/d e f"),
+            ("http://a.org/x text/html 404 y", "/d"),
+        ] {
+            let (rows, faults) = decode(None, &line(url, redirect));
+            assert_eq!((rows, faults), (vec![row(url, 302, Some(redirect))], vec![]));
+        }
+    }
+
+    #[test]
+    fn what_fits_nothing_has_a_fault() {
+        let (rows, faults) =
+            decode(None, "garbage\norg,a)/ 20140103030321 http://a.org/ text/html\n\n CDX N b a\na b c");
+        assert_eq!((rows.len(), faults), (3, vec![0, 1, 2]));
+    }
+}

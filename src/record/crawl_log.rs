@@ -1,0 +1,123 @@
+//! Heritrix's `crawl.log`: twelve columns between runs of spaces, and JSON as an optional thirteenth. In: a chunk of
+//! whole lines. Out: the records and what they carry, all of it spans of the chunk.
+//!
+//! Columns: time of the line, status (negative ones are the crawler's own), size, URL, discovery path, via, type,
+//! thread, fetch time with `+` and its duration, digest, source tag, annotations. A discovery path that ends in `R` says
+//! that the via redirected to the URL. A line with fewer than four columns is a record with a fault; columns that lack
+//! at the end are null. Blank lines are no records.
+
+use super::fields::{Decoded, Field, FieldColumns};
+use super::{Offsets, Records, Span, time};
+use crate::iri::{CLASSIFIER, Component, Fault, FaultKind};
+use crate::kernel::Bitmaps;
+
+/// Columns that are looked at.
+const COLUMNS: usize = 10;
+
+/// Decoder of crawl logs; keeps the memory of its spans.
+#[derive(Debug, Default)]
+pub struct CrawlLog {
+    urls: Vec<Span>,
+    offsets: Vec<u64>,
+    faults: Vec<(u32, Fault)>,
+    fields: FieldColumns,
+}
+
+impl CrawlLog {
+    /// Every record of `chunk`, which begins at byte `offset` of the source; `bitmaps` describe `chunk` afterwards.
+    ///
+    /// ```
+    /// use irikey::{kernel::Bitmaps, record::crawl_log::CrawlLog};
+    /// let line = b"2011-06-23T17:12:08.802Z   200  1299 http://a.org/ LR http://b.org/ text/plain #014 - - - -";
+    /// let (mut log, mut bitmaps) = (CrawlLog::default(), Bitmaps::default());
+    /// let decoded = log.decode(line, 0, &mut bitmaps);
+    /// assert_eq!(decoded.records.urls[0].of(line), b"http://a.org/");
+    /// assert_eq!(decoded.fields.redirected_from[0].unwrap().of(line), b"http://b.org/");
+    /// ```
+    pub fn decode<'a>(&'a mut self, chunk: &'a [u8], offset: u64, bitmaps: &mut Bitmaps) -> Decoded<'a> {
+        bitmaps.classify(chunk, &CLASSIFIER);
+        self.urls.clear();
+        self.offsets.clear();
+        self.faults.clear();
+        self.fields.clear();
+        let mut at = 0;
+        while at < chunk.len() {
+            let end = memchr::memchr(b'\n', &chunk[at..]).map_or(chunk.len(), |len| at + len);
+            let line = &chunk[at..end];
+            if !line.trim_ascii().is_empty() {
+                self.offsets.push(offset + at as u64);
+                self.line(line, at);
+            }
+            at = end + 1;
+        }
+        let records = Records {
+            text: chunk,
+            urls: &self.urls,
+            bases: &[],
+            offsets: Offsets::Each(&self.offsets),
+            faults: &self.faults,
+        };
+        Decoded { records, fields: self.fields.fields() }
+    }
+
+    fn line(&mut self, line: &[u8], at: usize) {
+        let columns = split(line);
+        let text = |column: usize| columns[column].map_or(&b""[..], |span| span.of(line));
+        let said = |column: usize| {
+            let span = columns[column].filter(|span| span.of(line) != b"-")?;
+            Some(Span { at: span.at + at as u32, len: span.len })
+        };
+        let started = text(8).split(|&byte| byte == b'+').next().and_then(time::from_digits);
+        let field = Field {
+            status: std::str::from_utf8(text(1)).ok().and_then(|text| text.parse().ok()),
+            time: started.or_else(|| time::from_iso(text(0))),
+            redirected_from: said(5).filter(|_| text(4).ends_with(b"R")),
+            digest: said(9),
+            ..Field::default()
+        };
+        if columns[3].is_none() {
+            self.faults.push((self.urls.len() as u32, Fault::new(FaultKind::MissingColumn, Component::Reference, 0)));
+        }
+        let url = columns[3].unwrap_or_default();
+        self.urls.push(Span { at: url.at + at as u32, len: url.len });
+        self.fields.push(field);
+    }
+}
+
+/// The first columns of a line, as spans of it.
+fn split(line: &[u8]) -> [Option<Span>; COLUMNS] {
+    let mut columns = [None; COLUMNS];
+    let mut at = 0;
+    for column in &mut columns {
+        at += line[at..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        let len = line[at..].iter().take_while(|byte| !byte.is_ascii_whitespace()).count();
+        *column = (len > 0).then_some(Span { at: at as u32, len: len as u32 });
+        at += len;
+    }
+    columns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_and_their_lack() {
+        let text = b"2011-06-23T17:12:08.802Z   200       1299 http://a.org/r LREP http://a.org/i text/plain #014 20110623171208574+225 sha1:YIUO - - {\"a\":1}\r\n\
+            2011-06-23T17:12:09.591Z    -2          - http://b.org/p LR http://b.org/q unknown #025 - - - -\n\n\
+            2011-06-23T17:12:09.591Z  -404\n\
+            2011-06-23T17:12:09.591Z   301   0 http://c.org/";
+        let (mut log, mut bitmaps) = (CrawlLog::default(), Bitmaps::default());
+        let Decoded { records, fields } = log.decode(text, 0, &mut bitmaps);
+        let show = |span: Span| String::from_utf8_lossy(span.of(text)).into_owned();
+        let urls: Vec<_> = records.urls.iter().map(|&url| show(url)).collect();
+        assert_eq!(urls, ["http://a.org/r", "http://b.org/p", "", "http://c.org/"]);
+        assert_eq!(fields.statuses, [Some(200), Some(-2), Some(-404), Some(301)]);
+        assert_eq!(fields.times[..2], [Some(1_308_849_128_574), Some(1_308_849_129_591)]);
+        assert_eq!(fields.redirected_from[0], None);
+        assert_eq!(fields.redirected_from[1].map(show).as_deref(), Some("http://b.org/q"));
+        assert_eq!(fields.digests[0].map(show).as_deref(), Some("sha1:YIUO"));
+        assert_eq!(records.faults.iter().map(|fault| fault.0).collect::<Vec<_>>(), [2]);
+        assert!(records.urls.windows(2).all(|pair| pair[0].at + pair[0].len <= pair[1].at));
+    }
+}

@@ -1,0 +1,92 @@
+//! What a format says of a record beside its URL. In: fields as a decoder finds them. Out: [`Fields`], columns beside
+//! [`Records`], of the same length, their spans in the same text. Nothing is judged here.
+
+use super::{Records, Span};
+
+/// Records and what their format says of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Decoded<'a> {
+    /// URLs, where they stood, and what is wrong.
+    pub records: Records<'a>,
+    /// One entry a record in every column.
+    pub fields: Fields<'a>,
+}
+
+/// Columns as long as [`Records::urls`]; spans point into [`Records::text`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Fields<'a> {
+    /// Status of the fetch: HTTP's, or a crawler's own, which may be negative.
+    pub statuses: &'a [Option<i32>],
+    /// Milliseconds since 1970-01-01T00:00:00Z.
+    pub times: &'a [Option<i64>],
+    /// Where the response redirects to, as it says: often relative to the URL.
+    pub redirects: &'a [Option<Span>],
+    /// The URL whose response redirected to this record's.
+    pub redirected_from: &'a [Option<Span>],
+    /// Of the content, in the format's own notation.
+    pub digests: &'a [Option<Span>],
+    /// Label of the content's charset.
+    pub charsets: &'a [Option<Span>],
+}
+
+/// What one record says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Field {
+    /// See [`Fields::statuses`].
+    pub status: Option<i32>,
+    /// See [`Fields::times`].
+    pub time: Option<i64>,
+    /// See [`Fields::redirects`].
+    pub redirect: Option<Span>,
+    /// See [`Fields::redirected_from`].
+    pub redirected_from: Option<Span>,
+    /// See [`Fields::digests`].
+    pub digest: Option<Span>,
+    /// See [`Fields::charsets`].
+    pub charset: Option<Span>,
+}
+
+/// The memory of the columns; a decoder keeps it.
+#[derive(Clone, Debug, Default)]
+pub struct FieldColumns {
+    statuses: Vec<Option<i32>>,
+    times: Vec<Option<i64>>,
+    redirects: Vec<Option<Span>>,
+    redirected_from: Vec<Option<Span>>,
+    digests: Vec<Option<Span>>,
+    charsets: Vec<Option<Span>>,
+}
+
+impl FieldColumns {
+    /// Forgets all records.
+    pub fn clear(&mut self) {
+        self.statuses.clear();
+        self.times.clear();
+        self.redirects.clear();
+        self.redirected_from.clear();
+        self.digests.clear();
+        self.charsets.clear();
+    }
+
+    /// One more record.
+    pub fn push(&mut self, field: Field) {
+        self.statuses.push(field.status);
+        self.times.push(field.time);
+        self.redirects.push(field.redirect);
+        self.redirected_from.push(field.redirected_from);
+        self.digests.push(field.digest);
+        self.charsets.push(field.charset);
+    }
+
+    /// The columns.
+    pub fn fields(&self) -> Fields<'_> {
+        Fields {
+            statuses: &self.statuses,
+            times: &self.times,
+            redirects: &self.redirects,
+            redirected_from: &self.redirected_from,
+            digests: &self.digests,
+            charsets: &self.charsets,
+        }
+    }
+}

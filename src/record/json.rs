@@ -1,0 +1,214 @@
+//! JSON objects, one level deep: members in, without allocation. In: bytes that begin with `{`. Out: keys and values as
+//! slices, in order; strings unescaped on request. What is nested is passed over whole. (RFC 8259; wider: strings need
+//! not be UTF-8, and numbers are whatever stands there.)
+
+/// A value of a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Value<'a> {
+    /// Between its quotes, escapes not undone.
+    Text(&'a [u8]),
+    /// A number, `true`, `false` or `null`.
+    Bare(&'a [u8]),
+    /// An object or an array, with its brackets.
+    Nested(&'a [u8]),
+}
+
+/// Members of an object.
+#[derive(Clone, Debug)]
+pub struct Members<'a> {
+    rest: &'a [u8],
+    is_first: bool,
+    is_broken: bool,
+}
+
+impl<'a> Members<'a> {
+    /// The members of the object that `text` begins with.
+    pub fn new(text: &'a [u8]) -> Members<'a> {
+        let rest = text.trim_ascii_start().strip_prefix(b"{");
+        Members { rest: rest.unwrap_or_default(), is_first: true, is_broken: rest.is_none() }
+    }
+
+    /// The text was no object, or ended before its `}`; known once the members are through.
+    pub fn is_broken(&self) -> bool {
+        self.is_broken
+    }
+
+    fn member(&mut self) -> Option<(&'a [u8], Value<'a>)> {
+        let text = self.rest.trim_ascii_start();
+        let text = if self.is_first { text } else { text.strip_prefix(b",")?.trim_ascii_start() };
+        let (key, text) = quoted(text)?;
+        let text = text.trim_ascii_start().strip_prefix(b":")?.trim_ascii_start();
+        let (value, rest) = value(text)?;
+        self.is_first = false;
+        self.rest = rest;
+        Some((key, value))
+    }
+}
+
+impl<'a> Iterator for Members<'a> {
+    type Item = (&'a [u8], Value<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.is_broken || self.rest.trim_ascii_start().first() == Some(&b'}') {
+            return None;
+        }
+        let member = self.member();
+        self.is_broken = member.is_none();
+        member
+    }
+}
+
+/// The string that `text` begins with, and what follows it.
+fn quoted(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let text = text.strip_prefix(b"\"")?;
+    let mut at = 0;
+    loop {
+        at += memchr::memchr2(b'"', b'\\', text.get(at..)?)?;
+        if text[at] == b'"' {
+            return Some((&text[..at], &text[at + 1..]));
+        }
+        at += 2;
+    }
+}
+
+fn value(text: &[u8]) -> Option<(Value<'_>, &[u8])> {
+    match text.first()? {
+        b'"' => quoted(text).map(|(inner, rest)| (Value::Text(inner), rest)),
+        b'{' | b'[' => {
+            let len = nested_len(text)?;
+            Some((Value::Nested(&text[..len]), &text[len..]))
+        }
+        _ => {
+            let is_end = |byte: &u8| matches!(byte, b',' | b'}' | b']') || byte.is_ascii_whitespace();
+            let len = text.iter().position(is_end)?;
+            (len > 0).then(|| (Value::Bare(&text[..len]), &text[len..]))
+        }
+    }
+}
+
+/// Length of the object or array that `text` begins with; brackets are counted, not matched.
+fn nested_len(text: &[u8]) -> Option<usize> {
+    let mut depth = 0usize;
+    let mut at = 0;
+    loop {
+        match text.get(at)? {
+            b'"' => at = text.len() - quoted(&text[at..])?.1.len() - 1,
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth -= 1,
+            _ => {}
+        }
+        at += 1;
+        if depth == 0 {
+            return Some(at);
+        }
+    }
+}
+
+/// Appends a string's text with its escapes undone. A lone surrogate becomes what WTF-8 has for it, which is no UTF-8
+/// and stays apart from every other text; an escape that is none stays as it is.
+pub fn unescape(text: &[u8], out: &mut Vec<u8>) {
+    let mut rest = text;
+    while let Some(at) = memchr::memchr(b'\\', rest) {
+        out.extend_from_slice(&rest[..at]);
+        rest = &rest[at..];
+        let len = unescape_one(rest, out);
+        rest = &rest[len..];
+    }
+    out.extend_from_slice(rest);
+}
+
+/// Undoes the escape that `text` begins with; gives its length.
+fn unescape_one(text: &[u8], out: &mut Vec<u8>) -> usize {
+    let byte = match text.get(1) {
+        Some(b'"' | b'\\' | b'/') => text[1],
+        Some(b'b') => 8,
+        Some(b'f') => 12,
+        Some(b'n') => b'\n',
+        Some(b'r') => b'\r',
+        Some(b't') => b'\t',
+        Some(b'u') => return unescape_unit(text, out),
+        _ => {
+            out.push(b'\\');
+            return 1;
+        }
+    };
+    out.push(byte);
+    2
+}
+
+fn unescape_unit(text: &[u8], out: &mut Vec<u8>) -> usize {
+    let Some(high) = unit(text) else {
+        out.push(b'\\');
+        return 1;
+    };
+    let low = unit(&text[6..]).filter(|low| (0xDC00..0xE000).contains(low) && (0xD800..0xDC00).contains(&high));
+    let code = low.map_or(high, |low| 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00));
+    match char::from_u32(code) {
+        Some(char) => out.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes()),
+        None => out.extend([0xE0 | (code >> 12) as u8, 0x80 | (code >> 6) as u8 & 0x3F, 0x80 | code as u8 & 0x3F]),
+    }
+    if low.is_some() { 12 } else { 6 }
+}
+
+/// `\uXXXX`
+fn unit(text: &[u8]) -> Option<u32> {
+    let digits = text.strip_prefix(b"\\u")?.get(..4)?;
+    digits.iter().try_fold(0, |sum, &digit| Some(sum << 4 | char::from(digit).to_digit(16)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn members(text: &str) -> (Vec<(String, Value<'_>)>, bool) {
+        let mut members = Members::new(text.as_bytes());
+        let list = members.by_ref().map(|(key, value)| (String::from_utf8_lossy(key).into_owned(), value)).collect();
+        (list, members.is_broken())
+    }
+
+    #[test]
+    fn members_in_order() {
+        let text = r#" {"a": "x\"}", "b":1.5 , "c":{"d":["}",{}]},"e":[] ,"f":null}"#;
+        let (list, is_broken) = members(text);
+        let want = [
+            ("a", Value::Text(br#"x\"}"#)),
+            ("b", Value::Bare(b"1.5")),
+            ("c", Value::Nested(br#"{"d":["}",{}]}"#)),
+            ("e", Value::Nested(b"[]")),
+            ("f", Value::Bare(b"null")),
+        ];
+        assert_eq!(list, want.map(|(key, value)| (key.to_string(), value)));
+        assert!(!is_broken);
+        assert_eq!(members("{}"), (vec![], false));
+    }
+
+    #[test]
+    fn every_prefix_is_broken_and_gives_what_is_whole() {
+        let text = r#"{"a":"x\\","b":[1],"c":2}"#;
+        for len in 0..text.len() {
+            let (list, is_broken) = members(&text[..len]);
+            assert!(is_broken && list.len() < 4, "{len}");
+        }
+        for text in ["[]", "{a:1}", r#"{"a" 1}"#, r#"{"a":1 "b":2}"#, r#"{"a":}"#, r#"{"a":]}"#, r#"{"a":[}"#] {
+            let _ = members(text);
+        }
+    }
+
+    #[test]
+    fn escapes() {
+        let cases: [(&[u8], &[u8]); 7] = [
+            (br#"a\/b\"c\\d"#, b"a/b\"c\\d"),
+            (br"\u00fc\u4E2D", "ü中".as_bytes()),
+            (br"\ud83d\ude00", "😀".as_bytes()),
+            (br"\ud83dx", b"\xED\xA0\xBDx"),
+            (br"\u12", br"\u12"),
+            (br"\x\", br"\x\"),
+            (br"\n\t", b"\n\t"),
+        ];
+        for (text, want) in cases {
+            let mut out = Vec::new();
+            unescape(text, &mut out);
+            assert_eq!(out, want);
+        }
+    }
+}

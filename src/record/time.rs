@@ -1,0 +1,109 @@
+//! Times of fetches as crawl formats write them, in UTC. In: digits. Out: milliseconds since 1970. No calendar but the
+//! Gregorian, no leap seconds, no zone but `Z`.
+
+/// `yyyyMMddHHmmss`, or with three digits of milliseconds behind it.
+///
+/// ```
+/// assert_eq!(irikey::record::time::from_digits(b"19700102000001"), Some(86_401_000));
+/// assert_eq!(irikey::record::time::from_digits(b"20110623171208574"), Some(1_308_849_128_574));
+/// assert_eq!(irikey::record::time::from_digits(b"20110231000000"), None);
+/// ```
+pub fn from_digits(text: &[u8]) -> Option<i64> {
+    let ms = match text.len() {
+        14 => 0,
+        17 => number(&text[14..])?,
+        _ => return None,
+    };
+    let two = |at: usize| number(&text[at..at + 2]);
+    from_civil([number(&text[..4])?, two(4)?, two(6)?, two(8)?, two(10)?, two(12)?], ms)
+}
+
+/// `yyyy-MM-ddTHH:mm:ssZ`, with any fraction of a second.
+///
+/// ```
+/// assert_eq!(irikey::record::time::from_iso(b"2011-06-23T17:12:08.802Z"), Some(1_308_849_128_802));
+/// assert_eq!(irikey::record::time::from_iso(b"2011-06-23T17:12:08Z"), Some(1_308_849_128_000));
+/// ```
+pub fn from_iso(text: &[u8]) -> Option<i64> {
+    let (head, rest) = text.split_at_checked(19)?;
+    if [head[4], head[7], head[10], head[13], head[16]] != *b"--T::" {
+        return None;
+    }
+    let fraction = rest.strip_suffix(b"Z")?;
+    let ms = match fraction.strip_prefix(b".") {
+        Some(digits) if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) => {
+            (0..3).fold(0, |ms, i| ms * 10 + digits.get(i).map_or(0, |digit| i64::from(digit - b'0')))
+        }
+        None if fraction.is_empty() => 0,
+        _ => return None,
+    };
+    let two = |at: usize| number(&head[at..at + 2]);
+    from_civil([number(&head[..4])?, two(5)?, two(8)?, two(11)?, two(14)?, two(17)?], ms)
+}
+
+fn number(digits: &[u8]) -> Option<i64> {
+    let all = digits.iter().all(u8::is_ascii_digit);
+    all.then(|| digits.iter().fold(0, |sum, digit| sum * 10 + i64::from(digit - b'0')))
+}
+
+/// Year, month, day, hour, minute, second; a second of 60 is the next minute's first.
+fn from_civil([year, month, day, hour, minute, second]: [i64; 6], ms: i64) -> Option<i64> {
+    let fits = (1..=12).contains(&month)
+        && (1..=days_in(year, month)).contains(&day)
+        && hour < 24
+        && minute < 60
+        && second <= 60;
+    let seconds = ((days_before(year, month) + day - 1) * 24 + hour) * 3600 + minute * 60 + second;
+    fits.then_some(seconds * 1000 + ms)
+}
+
+const fn is_leap(year: i64) -> bool {
+    year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+}
+
+fn days_in(year: i64, month: i64) -> i64 {
+    match month {
+        2 => 28 + i64::from(is_leap(year)),
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+/// Days from 1970-01-01 to the first of the month.
+fn days_before(year: i64, month: i64) -> i64 {
+    let years = year - 1;
+    let leap_days = years / 4 - years / 100 + years / 400;
+    // 719162 days lie between 0001-01-01 and 1970-01-01.
+    let new_year = years * 365 + leap_days - 719_162;
+    new_year + (1..month).map(|month| days_in(year, month)).sum::<i64>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_follow_each_other() {
+        let mut want = days_before(1600, 1);
+        for year in 1600..2500 {
+            for month in 1..=12 {
+                assert_eq!(days_before(year, month), want, "{year}-{month}");
+                want += days_in(year, month);
+            }
+        }
+        assert_eq!(days_before(1970, 1), 0);
+        assert_eq!(days_before(2000, 3), 11_017);
+    }
+
+    #[test]
+    fn what_is_no_time_is_none() {
+        for text in ["", "2011", "20110623171x08", "20111323000000", "20110623240000", "2011062317120857"] {
+            assert_eq!(from_digits(text.as_bytes()), None, "{text}");
+        }
+        for text in ["2011-06-23 17:12:08Z", "2011-06-23T17:12:08", "2011-06-23T17:12:08.Z", "2011-06-23T17:12:08+00Z"]
+        {
+            assert_eq!(from_iso(text.as_bytes()), None, "{text}");
+        }
+        assert_eq!(from_iso(b"2011-06-23T17:12:08.8Z"), Some(1_308_849_128_800));
+    }
+}
