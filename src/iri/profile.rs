@@ -256,9 +256,9 @@ impl Profile {
         if self.excluded == Excluded::Refused || !text.contains(is_more) {
             return text.into();
         }
-        let brackets = Parts::split(text.as_bytes()).host(text.as_bytes()).map_or(0, <[u8]>::len);
-        let has_literal = brackets > 0 && text.contains("//[");
-        if has_literal { text.into() } else { text.replace(is_more, "~").into() }
+        let parts = Parts::split(text.as_bytes());
+        let is_literal = parts.host(text.as_bytes()).is_some_and(|host| host.starts_with(b"["));
+        if is_literal { text.into() } else { text.replace(is_more, "~").into() }
     }
 
     /// IRI -> URI by this profile.

@@ -26,6 +26,9 @@ const FILES: [(&str, usize); 8] = [
 /// Files whose cases no engine answers, but a module of this test.
 pub const OTHER_FILES: [(&str, usize); 3] = [("bidi.jsonl", 146), ("spoof.jsonl", 89), ("surt.jsonl", 128)];
 
+/// Files of questions to the command's `eval`, whose own tests ask them.
+const EVAL_FILES: [(&str, usize); 3] = [("encoding.jsonl", 65), ("preprocess.jsonl", 29), ("profiles.jsonl", 131)];
+
 /// One line of a file.
 pub struct Case {
     pub id: String,
@@ -110,7 +113,7 @@ fn every_engine_answers_every_case() {
 #[test]
 fn no_case_is_lost() {
     let mut ids = BTreeSet::new();
-    for (file, count) in FILES.into_iter().chain(OTHER_FILES) {
+    for (file, count) in FILES.into_iter().chain(OTHER_FILES).chain(EVAL_FILES) {
         let cases = read(file);
         assert_eq!(cases.len(), count, "{file}: cases were added or lost; say so in FILES");
         for case in cases {
@@ -119,5 +122,5 @@ fn no_case_is_lost() {
     }
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/cases");
     let found = std::fs::read_dir(folder).expect("data/cases").count();
-    assert_eq!(found, FILES.len() + OTHER_FILES.len(), "a file of data/cases that no test reads");
+    assert_eq!(found, FILES.len() + OTHER_FILES.len() + EVAL_FILES.len(), "a file of data/cases that no test reads");
 }

@@ -172,3 +172,41 @@ pub(super) fn whatwg_parse(request: &Request) -> Answered {
 pub(super) fn whatwg_resolve(request: &Request) -> Answered {
     Ok(output(whatwg_href(request.input_text()?, request.base_text(), None)?))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use serde_json::Value;
+
+    use crate::cli::eval::answer_line;
+
+    /// Files of cases that are questions to `eval`.
+    const FILES: [&str; 3] = ["encoding.jsonl", "preprocess.jsonl", "profiles.jsonl"];
+
+    #[test]
+    fn every_case_is_answered_as_it_says() {
+        let mut misses = Vec::new();
+        for file in FILES {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/cases").join(file);
+            let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            for line in text.lines() {
+                let case: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{file}: {error}: {line}"));
+                let answer = answer_line(line.as_bytes());
+                if !is_expected(&case, &answer) {
+                    misses.push(format!("{line}\n  got {answer}"));
+                }
+            }
+        }
+        assert!(misses.is_empty(), "{} misses:\n{}", misses.len(), misses.join("\n"));
+    }
+
+    /// `expect` is the output, null a fault, whose offset is `at` where that is given.
+    fn is_expected(case: &Value, answer: &Value) -> bool {
+        let at = case.get("at");
+        match &case["expect"] {
+            Value::Null => answer.get("fault").is_some_and(|fault| at.is_none_or(|at| fault["at"] == *at)),
+            expect => answer.get("output") == Some(expect),
+        }
+    }
+}

@@ -1,12 +1,18 @@
 //! The URL Standard's parser, by the url crate: what a browser makes of a reference, to be shown beside what the RFC
 //! says. In: a reference, its base, its document's charset. Out: `href`, or the fault nearest to why it failed, without
 //! an offset: the standard names none.
+//!
+//! Where the crate is behind the standard, its answer is corrected: file URLs are read in `file.rs`, `^` in a path is
+//! encoded, and so is the last space of an opaque path before a query or fragment.
+
+mod file;
 
 use std::borrow::Cow;
 
 use url::{EncodingOverride, ParseError, Position, Url};
 
-use super::{Component, Fault, FaultKind, QueryCharset};
+use self::file::{file_href, find_file};
+use super::{Component, Fault, FaultKind, QueryCharset, weber_split};
 
 /// The components of an `href`; `None` where it has none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,7 +44,9 @@ pub struct WhatwgParts {
 /// assert!(whatwg_href("/a", None, None).is_err());
 /// ```
 pub fn whatwg_href(reference: &str, base: Option<&str>, query: Option<QueryCharset>) -> Result<String, Fault> {
-    Ok(parse(reference, base, query)?.into())
+    let base = base.map(|base| parse(base, None, None)).transpose();
+    let base = base.map_err(|_| Fault::new(FaultKind::Base, Component::Reference, 0))?;
+    parse(reference, base.as_deref(), query).map_err(fault)
 }
 
 /// The components of the `href` of `reference`.
@@ -46,27 +54,54 @@ pub fn whatwg_href(reference: &str, base: Option<&str>, query: Option<QueryChars
 /// # Errors
 /// As [`whatwg_href`].
 pub fn whatwg_parts(reference: &str, base: Option<&str>) -> Result<WhatwgParts, Fault> {
-    let url = parse(reference, base, None)?;
-    let userinfo = &url[Position::BeforeUsername..Position::AfterPassword];
+    let href = whatwg_href(reference, base, None)?;
+    // An `href` has no delimiter out of place, so that any split of it is the standard's.
+    let split = weber_split(&href);
+    let own = |part: Option<&str>| part.map(str::to_string);
     Ok(WhatwgParts {
-        scheme: url.scheme().to_string(),
-        userinfo: Some(userinfo).filter(|it| !it.is_empty()).map(str::to_string),
-        host: url.host_str().map(str::to_string),
-        port: url.port().map(|port| port.to_string()),
-        path: url.path().to_string(),
-        query: url.query().map(str::to_string),
-        fragment: url.fragment().map(str::to_string),
+        scheme: split.scheme.unwrap_or_default().to_string(),
+        userinfo: own(split.userinfo),
+        host: own(split.host),
+        port: own(split.port),
+        path: split.path.to_string(),
+        query: own(split.query),
+        fragment: own(split.fragment),
     })
 }
 
-fn parse(reference: &str, base: Option<&str>, query: Option<QueryCharset>) -> Result<Url, Fault> {
-    let base = base.map(Url::parse).transpose().map_err(|_| Fault::new(FaultKind::Base, Component::Reference, 0))?;
+/// The basic URL parser; `base` is an `href`.
+fn parse(reference: &str, base: Option<&str>, query: Option<QueryCharset>) -> Result<String, ParseError> {
     let encode = encoder(|text| encoded(text, query).into());
     let encoding: EncodingOverride = match query {
         Some(_) => Some(&encode),
         None => None,
     };
-    Url::options().base_url(base.as_ref()).encoding_override(encoding).parse(reference).map_err(fault)
+    let reference = strip(reference);
+    if let Some(rest) = find_file(&reference, base) {
+        return file_href(rest, base, encoding);
+    }
+    let base = base.map(Url::parse).transpose()?;
+    Ok(correct(&Url::options().base_url(base.as_ref()).encoding_override(encoding).parse(&reference)?))
+}
+
+/// The parser's first steps: controls and spaces off both ends, tabs and line ends out of everything.
+fn strip(reference: &str) -> Cow<'_, str> {
+    let inner = reference.trim_matches(|c: char| c <= ' ');
+    match inner.contains(['\t', '\n', '\r']) {
+        true => inner.replace(['\t', '\n', '\r'], "").into(),
+        false => inner.into(),
+    }
+}
+
+/// The `href` as the standard has it today.
+fn correct(url: &Url) -> String {
+    let (path, tail) = (url.path(), &url[Position::AfterPath..]);
+    let path = match path.strip_suffix(' ') {
+        _ if !url.cannot_be_a_base() => path.replace('^', "%5E"),
+        Some(path) if !tail.is_empty() => format!("{path}%20"),
+        _ => path.to_string(),
+    };
+    [&url[..Position::BeforePath], &path, tail].concat()
 }
 
 /// Says of a closure that it encodes texts of any lifetime, which it would not say of itself.
