@@ -5,7 +5,7 @@ use irikey::iri::{BidiRules, bidi_display, bidi_visual, check_bidi, is_bidi, loo
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::cases::{Case, OTHER_FILES, read};
+use crate::cases::{Case, read};
 
 fn answer(case: &Case) -> Value {
     let input = case.input.as_slice();
@@ -24,7 +24,7 @@ fn answer(case: &Case) -> Value {
 #[test]
 fn every_case_is_answered() {
     let mut misses = Vec::new();
-    for case in OTHER_FILES.iter().flat_map(|(file, _)| read(file)) {
+    for case in ["bidi.jsonl", "spoof.jsonl"].into_iter().flat_map(read) {
         let got = answer(&case);
         if got != case.expect {
             let input = String::from_utf8_lossy(&case.input);
