@@ -2,8 +2,9 @@
 
 use serde_json::json;
 
+use super::reading::Reading;
 use super::{exit, print, say};
-use crate::iri::{Base, Fault, Intake, Rung, climb, find_scheme};
+use crate::iri::{Fault, Intake, Rung, climb, find_scheme};
 
 /// Names the lowest rung on which two IRIs are equivalent; exit status 0 if there is one, 1 if not
 #[derive(Debug, clap::Args)]
@@ -14,19 +15,15 @@ pub struct CompareArgs {
     /// The other
     #[arg(value_name = "B")]
     b: std::ffi::OsString,
-    /// Resolve relative references against this absolute IRI
-    #[arg(long, value_name = "URI")]
-    base: Option<String>,
-    /// Refuse whatever RFC 3987 section 2.2 or 4.1 refuses, instead of repairing it
-    #[arg(long)]
-    strict: bool,
+    #[command(flatten)]
+    reading: Reading,
     /// Print a JSON object
     #[arg(long)]
     json: bool,
 }
 
 pub(super) fn run(args: &CompareArgs) -> u8 {
-    let intake = if args.strict { Intake::Strict } else { Intake::Lenient };
+    let intake = args.reading.intake();
     let lowest = match lowest_rung(args, intake) {
         Ok(lowest) => lowest,
         Err((which, fault)) => {
@@ -47,7 +44,7 @@ pub(super) fn run(args: &CompareArgs) -> u8 {
 
 /// The lowest rung on which both have the same text.
 fn lowest_rung(args: &CompareArgs, intake: Intake) -> Result<Option<Rung>, (&'static str, Fault)> {
-    let base = args.base.as_deref().map(|base| Base::new(base.as_bytes())).transpose();
+    let base = args.reading.base();
     let base = base.map_err(|fault| ("--base", fault))?;
     let absolute = |name, iri: &std::ffi::OsString| {
         let iri = iri.as_encoded_bytes();

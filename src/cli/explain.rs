@@ -5,6 +5,7 @@ use bstr::ByteSlice;
 use serde_json::{Value, json};
 
 use super::eval::fault_value;
+use super::reading::Reading;
 use super::{exit, print, say};
 use crate::canon::KeyBytes;
 use crate::iri::{
@@ -19,12 +20,8 @@ pub struct ExplainArgs {
     /// The IRIs to explain
     #[arg(required = true, value_name = "IRI")]
     iris: Vec<std::ffi::OsString>,
-    /// Resolve relative references against this absolute IRI
-    #[arg(long, value_name = "URI")]
-    base: Option<String>,
-    /// Refuse whatever RFC 3987 section 2.2 or 4.1 refuses, instead of repairing and flagging it
-    #[arg(long)]
-    strict: bool,
+    #[command(flatten)]
+    reading: Reading,
     /// Print one JSON object a line
     #[arg(long)]
     json: bool,
@@ -51,14 +48,14 @@ struct Explanation {
 }
 
 pub(super) fn run(args: &ExplainArgs) -> u8 {
-    let base = match args.base.as_deref().map(|base| Base::new(base.as_bytes())).transpose() {
+    let base = match args.reading.base() {
         Ok(base) => base,
         Err(fault) => {
             say(&format!("--base: {fault}"));
             return exit::USAGE;
         }
     };
-    let intake = if args.strict { Intake::Strict } else { Intake::Lenient };
+    let intake = args.reading.intake();
     let mut text = String::new();
     for (i, iri) in args.iris.iter().enumerate() {
         let explanation = Explanation::new(iri.as_encoded_bytes(), base.as_ref(), intake);

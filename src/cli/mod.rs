@@ -14,6 +14,7 @@ mod eval;
 pub mod exit;
 mod explain;
 mod progress;
+mod reading;
 mod report;
 mod schema;
 mod size;
