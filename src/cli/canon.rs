@@ -64,14 +64,14 @@ fn fail(message: &str, status: u8) -> u8 {
 /// Everything up to the output's final name.
 fn perform(job: &Job) -> Result<Report, Failure> {
     let begun = Instant::now();
-    let sources = drive::sources(job).map_err(Failure::Input)?;
-    let format = drive::format(job, &sources).map_err(Failure::Usage)?;
+    let sources = drive::sources(&job.inputs).map_err(Failure::Input)?;
+    let format = drive::format(&job.inputs, &sources).map_err(Failure::Usage)?;
     let (names, total) = (sources.names(), sources.total_len());
-    let (encoder, mut output) = output::create(&job.destination, output_options(job, &names))?;
+    let (encoder, mut output) = output::create(&job.outputs.destination, output_options(job, &names))?;
     let progress = Arc::new(Progress::new());
     let sampled = progress.clone();
     let sample = move || Sample { bytes: sampled.read(), records: sampled.records() };
-    let bar = Bar::start(job.progress, total, sample);
+    let bar = Bar::start(job.reporting.progress, total, sample);
     if let Some(path) = output.temporary_path() {
         input::remove_on_signal(path);
     }
@@ -89,9 +89,9 @@ fn perform(job: &Job) -> Result<Report, Failure> {
         elapsed: begun.elapsed(),
         peak_memory: ran.peak_memory,
         peak_anonymous: ran.peak_anonymous,
-        threads: job.threads,
+        threads: job.work.threads,
         policy: job.policy.describe(),
-        output_format: job.format.name(),
+        output_format: job.outputs.format.name(),
         output: Some(finished),
         errors: ran.errors,
     })
@@ -99,9 +99,9 @@ fn perform(job: &Job) -> Result<Report, Failure> {
 
 fn output_options(job: &Job, sources: &[String]) -> OutputOptions {
     OutputOptions {
-        format: job.format,
-        compression: job.compression,
-        columns: job.columns.clone(),
+        format: job.outputs.format,
+        compression: job.outputs.compression,
+        columns: job.outputs.columns.clone(),
         more_keys: job.policy.more_keys.clone(),
         metadata: output::metadata(&job.policy, sources.len()),
         sources: sources.to_vec(),
@@ -126,10 +126,10 @@ fn close(job: &Job, report: &Report) -> u8 {
     for error in &report.errors {
         say(&format!("{}: {}", error.source, error.message));
     }
-    if !job.quiet {
+    if !job.reporting.quiet {
         eprint_all(&summary(report));
     }
-    if let Some(path) = &job.report
+    if let Some(path) = &job.reporting.report
         && let Err(error) = write_report(path, report)
     {
         return fail(
@@ -139,7 +139,7 @@ fn close(job: &Job, report: &Report) -> u8 {
     }
     match report {
         Report { errors, .. } if !errors.is_empty() => exit::INPUT,
-        Report { tally, .. } if job.fail_on_fault && tally.faulty > 0 => exit::FAULTS,
+        Report { tally, .. } if job.reporting.fail_on_fault && tally.faulty > 0 => exit::FAULTS,
         _ => exit::SUCCESS,
     }
 }

@@ -1,7 +1,8 @@
 //! The one place where a [`Job`] meets the run: lists the sources, says how their records are written, hands parts to
 //! the output.
 
-use super::canon_args::{InputFormat, Job};
+use super::args::{InputFormat, Inputs};
+use super::canon_args::Job;
 use super::report::InputFailure;
 use crate::canon::Tally;
 use crate::input::{FormatName, InputError, Sources, list, sniff_format};
@@ -21,16 +22,18 @@ pub(super) struct Ran {
     pub(super) errors: Vec<InputFailure>,
 }
 
-/// Lists the sources of a job. The error is a message that names the input.
-pub(super) fn sources(job: &Job) -> Result<Sources, String> {
-    list(&job.inputs).map_err(|error| error.to_string())
+/// Lists the sources of a run. The error is a message that names the input.
+pub(super) fn sources(inputs: &Inputs) -> Result<Sources, String> {
+    list(&inputs.paths).map_err(|error| error.to_string())
 }
 
 /// How the records of all sources are written: by the flags, or by the names, which must agree then.
-pub(super) fn format(job: &Job, sources: &Sources) -> Result<Format, String> {
-    let has_columns =
-        job.column.is_some() || job.base_column.is_some() || job.delimiter.is_some() || !job.may_have_header;
-    let name = match job.input_format {
+pub(super) fn format(inputs: &Inputs, sources: &Sources) -> Result<Format, String> {
+    let has_columns = inputs.column.is_some()
+        || inputs.base_column.is_some()
+        || inputs.delimiter.is_some()
+        || !inputs.may_have_header;
+    let name = match inputs.format {
         InputFormat::Lines => FormatName::Lines,
         InputFormat::Csv => FormatName::Csv,
         InputFormat::Tsv => FormatName::Tsv,
@@ -45,10 +48,10 @@ pub(super) fn format(job: &Job, sources: &Sources) -> Result<Format, String> {
         FormatName::Tsv => b'\t',
     };
     Ok(Format::Csv(CsvOptions {
-        delimiter: job.delimiter.unwrap_or(delimiter),
-        url: job.column.as_deref().map(Column::parse),
-        base: job.base_column.as_deref().map(Column::parse),
-        header: if job.may_have_header { Header::Sniff } else { Header::No },
+        delimiter: inputs.delimiter.unwrap_or(delimiter),
+        url: inputs.column.as_deref().map(Column::parse),
+        base: inputs.base_column.as_deref().map(Column::parse),
+        header: if inputs.may_have_header { Header::Sniff } else { Header::No },
     }))
 }
 
@@ -73,11 +76,11 @@ pub(super) fn run(
     progress: &Progress,
 ) -> Result<Ran, RunError<OutputError>> {
     let options = RunOptions {
-        threads: job.threads,
-        row_group_len: job.row_group_len,
-        chunk_len: job.chunk_len,
-        max_record_len: job.max_record_len,
-        mmap: job.mmap,
+        threads: job.work.threads,
+        row_group_len: job.outputs.row_group_len,
+        chunk_len: job.work.chunk_len,
+        max_record_len: job.inputs.max_record_len,
+        mmap: job.inputs.mmap,
         format,
     };
     let encode = |rows: &mut _, runs: &[_]| encoder.encode(rows, runs);

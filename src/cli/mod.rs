@@ -6,6 +6,7 @@
 //!
 //! Rows and files are made in the rooms below; here is only what depends on flags, a terminal, a clock.
 
+mod args;
 mod canon;
 mod canon_args;
 mod compare;
@@ -26,7 +27,10 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-pub use canon_args::{CanonArgs, InputFormat, Job, When};
+pub use args::{
+    FormArgs, InputArgs, InputFormat, Inputs, OutputArgs, Outputs, Reporting, ReportingArgs, When, Work, WorkArgs,
+};
+pub use canon_args::{CanonArgs, Job};
 pub use report::{InputFailure, Report};
 pub use size::parse_size;
 pub use summary::summary;

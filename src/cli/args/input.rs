@@ -1,0 +1,136 @@
+//! The flags that say what is read: inputs, their format, its columns.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::sizes::at_most_text;
+use crate::cli::size::parse_size;
+
+/// What an input holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum InputFormat {
+    /// By the file's name: .csv and .tsv (also before .gz or .zst) are tables, everything else is lines
+    Auto,
+    /// One URL a line
+    Lines,
+    /// Comma-separated values
+    Csv,
+    /// Tab-separated values
+    Tsv,
+}
+
+/// Flags of every command that reads records.
+#[derive(Debug, Args)]
+pub struct InputArgs {
+    /// Files to read, in this order; a directory stands for its files, @FILE for the names in it, a line each, and
+    /// - for standard input, which is also read when there is no INPUT. Gzip and zstd are recognised by content
+    #[arg(value_name = "INPUT")]
+    inputs: Vec<PathBuf>,
+
+    /// What the inputs hold
+    #[arg(long, value_enum, default_value_t = InputFormat::Auto, help_heading = "Input")]
+    format: InputFormat,
+    /// Column that holds the URL: its name in the header, or its number from 1. Not with --format lines
+    /// [default: the header's url, uri, iri, original_url, target, href, link, location or relative, or the only
+    /// column besides the base]
+    #[arg(long, value_name = "NAME|NUMBER", help_heading = "Input")]
+    column: Option<String>,
+    /// Column that holds the base of each URL, absolute; an empty one falls back to --base. Not with --format lines
+    #[arg(long, value_name = "NAME|NUMBER", help_heading = "Input")]
+    base_column: Option<String>,
+    /// Byte between fields, or \t [default: a comma for csv, a tab for tsv]. Not with --format lines
+    #[arg(long, value_name = "BYTE", value_parser = parse_delimiter, help_heading = "Input")]
+    delimiter: Option<u8>,
+    /// The first record is data, not a header: columns are then chosen by number. Not with --format lines
+    #[arg(long, help_heading = "Input")]
+    no_header: bool,
+    /// Longest record, in bytes; a longer one ends its input with an error that names it. At most 512M
+    #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "128M", help_heading = "Input")]
+    max_record: usize,
+    /// Read files instead of mapping them into memory
+    #[arg(long, help_heading = "Input")]
+    no_mmap: bool,
+}
+
+/// What is read: [`InputArgs`], checked against each other.
+#[derive(Clone, Debug)]
+pub struct Inputs {
+    /// Inputs as they were named; `-` is standard input. Never empty.
+    pub paths: Vec<PathBuf>,
+    /// What they hold.
+    pub format: InputFormat,
+    /// Column of the URL, a name or a number from 1.
+    pub column: Option<String>,
+    /// Column of the base, likewise.
+    pub base_column: Option<String>,
+    /// Byte between fields, where it is not the format's.
+    pub delimiter: Option<u8>,
+    /// Tables begin with a header; found out by looking unless it is denied.
+    pub may_have_header: bool,
+    /// Longest record, bytes.
+    pub max_record_len: usize,
+    /// Files are mapped.
+    pub mmap: bool,
+}
+
+impl InputArgs {
+    /// What the flags mean.
+    ///
+    /// # Errors
+    /// Flags that contradict each other, as a sentence that says what to do.
+    pub fn inputs(&self) -> Result<Inputs, String> {
+        self.check_table()?;
+        at_most_text("--max-record", self.max_record)?;
+        if self.inputs.is_empty() && std::io::stdin().is_terminal() {
+            return Err("no input: name a file, or pipe lines into standard input (- reads the terminal)".to_string());
+        }
+        Ok(Inputs {
+            paths: if self.inputs.is_empty() { vec![PathBuf::from("-")] } else { self.inputs.clone() },
+            format: self.format,
+            column: self.column.clone(),
+            base_column: self.base_column.clone(),
+            delimiter: self.delimiter,
+            may_have_header: !self.no_header,
+            max_record_len: self.max_record,
+            mmap: !self.no_mmap,
+        })
+    }
+
+    /// Records bring their own bases.
+    pub fn has_bases(&self) -> bool {
+        self.base_column.is_some()
+    }
+
+    /// Flags of tables, where there may be one.
+    fn check_table(&self) -> Result<(), String> {
+        let table = [
+            ("--column", self.column.is_some()),
+            ("--base-column", self.base_column.is_some()),
+            ("--delimiter", self.delimiter.is_some()),
+            ("--no-header", self.no_header),
+        ];
+        if let Some((flag, _)) = table.iter().find(|(_, given)| *given)
+            && self.format == InputFormat::Lines
+        {
+            return Err(format!("{flag} is for tables, and --format lines has none; use --format csv or tsv"));
+        }
+        let is_number = |name: &String| name.bytes().all(|byte| byte.is_ascii_digit());
+        for (flag, column) in [("--column", &self.column), ("--base-column", &self.base_column)] {
+            if self.no_header && column.as_ref().is_some_and(|name| !is_number(name)) {
+                return Err(format!("{flag} needs a number, because --no-header leaves columns without names"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn parse_delimiter(text: &str) -> Result<u8, String> {
+    match text.as_bytes() {
+        b"\\t" => Ok(b'\t'),
+        [b'\n' | b'\r' | b'"'] => Err("line ends and quotes have their own meaning in tables".to_string()),
+        [byte] => Ok(*byte),
+        _ => Err("a delimiter is one byte, or \\t".to_string()),
+    }
+}

@@ -1,0 +1,16 @@
+//! Flags, declared once in groups that commands flatten: what is read, what the canonical form is, what is written,
+//! with what means, what is told. Each group checks itself and gives what its flags mean; combinations that make no
+//! sense are refused before anything is opened.
+
+mod form;
+mod input;
+mod output;
+mod reporting;
+mod sizes;
+mod work;
+
+pub use form::FormArgs;
+pub use input::{InputArgs, InputFormat, Inputs};
+pub use output::{OutputArgs, Outputs};
+pub use reporting::{Reporting, ReportingArgs, When};
+pub use work::{Work, WorkArgs};

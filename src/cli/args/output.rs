@@ -1,0 +1,143 @@
+//! The flags that say what is written: where to, in which format, which columns.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::sizes::at_most_text;
+use crate::batch::Columns;
+use crate::cli::size::parse_size;
+use crate::iri::Rung;
+use crate::output::{Compression, Destination, Format};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum FormatName {
+    /// Apache Parquet
+    Parquet,
+    /// Arrow IPC file
+    Arrow,
+    /// Arrow IPC stream
+    ArrowStream,
+    /// Comma-separated values with a header; keys in hexadecimal, nulls empty
+    Csv,
+    /// One JSON object a line; keys in hexadecimal, flags by name
+    Jsonl,
+    /// One canonical URI a line, an empty line where the record has a fault: line n is record n
+    Text,
+}
+
+/// Flags of every command that writes rows.
+#[derive(Debug, Args)]
+pub struct OutputArgs {
+    /// Output file, written under a temporary name and renamed when whole; - is standard output [default: -]
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
+    /// Format of the output [default: by the suffix of -o: parquet, pq, arrow, feather, arrows, csv, jsonl, ndjson,
+    /// txt; text on standard output]
+    #[arg(long, value_name = "FORMAT", value_enum, help_heading = "Output")]
+    output_format: Option<FormatName>,
+    /// Columns and their order, a list with commas; or, each with a + before it, columns besides the default ones, such
+    /// as +iri,+looks. `irikey schema` names them all. Not with text output
+    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Output")]
+    columns: Vec<String>,
+    /// Codec of Parquet's text columns: zstd[:LEVEL], lz4, snappy or none [default: zstd:1]. Only with Parquet
+    #[arg(long, value_name = "CODEC", help_heading = "Output")]
+    compression: Option<Compression>,
+    /// Input text that makes one row group or record batch, in bytes. At most 512M
+    #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "8M", help_heading = "Output")]
+    row_group_size: usize,
+}
+
+/// What is written: [`OutputArgs`], checked against each other and with their defaults filled in.
+#[derive(Clone, Debug)]
+pub struct Outputs {
+    /// Where the output goes.
+    pub destination: Destination,
+    /// Its format.
+    pub format: Format,
+    /// Codec of Parquet's text columns.
+    pub compression: Compression,
+    /// Its columns.
+    pub columns: Columns,
+    /// Bytes of input that make a row group.
+    pub row_group_len: usize,
+}
+
+impl OutputArgs {
+    /// What the flags mean; key columns of `keys`, asked for by a flag of another group, are among the columns.
+    ///
+    /// # Errors
+    /// Flags that contradict each other, as a sentence that says what to do.
+    pub fn outputs(&self, keys: &[Rung]) -> Result<Outputs, String> {
+        at_most_text("--row-group-size", self.row_group_size)?;
+        let (destination, format) = self.destination()?;
+        self.check(&destination, format, keys)?;
+        Ok(Outputs {
+            destination,
+            format,
+            compression: self.compression.unwrap_or_default(),
+            columns: self.columns(format, keys)?,
+            row_group_len: self.row_group_size,
+        })
+    }
+
+    fn destination(&self) -> Result<(Destination, Format), String> {
+        let named = self.output_format.map(FormatName::format);
+        match &self.output {
+            Some(path) if path.as_os_str() != "-" => {
+                let format = named.or_else(|| Format::of_path(path)).ok_or_else(|| {
+                    let suffixes: Vec<_> = Format::ALL.iter().flat_map(|format| format.suffixes()).copied().collect();
+                    let path = path.display();
+                    format!("{path}: no format has this suffix ({}); use --output-format", suffixes.join(", "))
+                })?;
+                Ok((Destination::File(path.clone()), format))
+            }
+            _ => Ok((Destination::Stdout, named.unwrap_or(Format::Text))),
+        }
+    }
+
+    fn check(&self, destination: &Destination, format: Format, keys: &[Rung]) -> Result<(), String> {
+        if self.compression.is_some() && format != Format::Parquet {
+            return Err(format!("--compression is for Parquet, and the output is {}", format.name()));
+        }
+        if format == Format::Text && !(self.columns.is_empty() && keys.is_empty()) {
+            let flag = if keys.is_empty() { "--columns" } else { "--key" };
+            return Err(format!(
+                "text output is one URI a line, without columns; leave {flag} out, or use -o FILE or --output-format"
+            ));
+        }
+        if format.is_binary() && *destination == Destination::Stdout && std::io::stdout().is_terminal() {
+            return Err(format!("{} is not for a terminal; use -o FILE, or pipe it", format.name()));
+        }
+        Ok(())
+    }
+
+    fn columns(&self, format: Format, keys: &[Rung]) -> Result<Columns, String> {
+        if format == Format::Text {
+            return Columns::named(["uri"]).map_err(|unknown| unknown.to_string());
+        }
+        let names = self.columns.iter().map(|name| name.trim());
+        let added: Option<Vec<_>> = names.clone().map(|name| name.strip_prefix('+')).collect();
+        let mut columns = match added {
+            Some(added) => Columns::default_and(added),
+            None => Columns::named(names),
+        }
+        .map_err(|unknown| format!("--columns: {unknown}; put + before all names or none"))?;
+        columns.add_keys(keys);
+        Ok(columns)
+    }
+}
+
+impl FormatName {
+    fn format(self) -> Format {
+        match self {
+            FormatName::Parquet => Format::Parquet,
+            FormatName::Arrow => Format::Arrow,
+            FormatName::ArrowStream => Format::ArrowStream,
+            FormatName::Csv => Format::Csv,
+            FormatName::Jsonl => Format::JsonLines,
+            FormatName::Text => Format::Text,
+        }
+    }
+}
