@@ -192,7 +192,7 @@ fn parquet_encodes_each_column_as_it_should() {
         let zstd = matches!(column.compression(), Codec::ZSTD(_));
         let expected = match name.as_str() {
             "key" | "key_simple" => (false, false, false, Encoding::PLAIN),
-            "uri" | "input" | "iri" | "host_skeleton" => (false, true, false, Encoding::PLAIN),
+            "uri" | "input" | "iri" | "host_skeleton" => (false, true, false, Encoding::DELTA_LENGTH_BYTE_ARRAY),
             "record" | "offset" => (false, false, true, Encoding::DELTA_BINARY_PACKED),
             "source" => (true, false, true, Encoding::RLE_DICTIONARY),
             _ => (true, true, true, Encoding::RLE_DICTIONARY),
@@ -251,6 +251,59 @@ fn parquet_keys_span_pages() {
         }
     }
     assert_eq!(next, u128::from(count));
+}
+
+/// Texts of all lengths, in pages that end by their bytes and by their rows, with nulls here and there, everywhere and
+/// nowhere, come back whatever the codec.
+#[test]
+fn parquet_texts_span_pages() {
+    let text = |i: usize| "x/".repeat([0, 1, 7, 40, 300][i % 5] + i % 3) + &i.to_string();
+    let shapes: [(usize, fn(usize) -> bool); 5] = [
+        (40_000, |_| true),
+        (40_000, |i| i % 3 == 0),
+        (40_000, |i| i / 1000 % 2 == 0),
+        (150_000, |i| i % 30_001 == 0),
+        (70_000, |_| false),
+    ];
+    for (count, is_there) in shapes {
+        for compression in [Compression::None, Compression::Lz4, Compression::Snappy, Compression::Zstd(1)] {
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("x.parquet");
+            let columns = Columns::named(["uri", "input"]).unwrap();
+            let options = OutputOptions { columns, compression, ..options(Format::Parquet) };
+            let (encoder, mut output) = create(&path, options).unwrap();
+            let mut rows = Rows::new(1);
+            rows.differs = vec![0; count.div_ceil(64)];
+            for i in 0..count {
+                rows.uri.values.extend_from_slice(text(i).as_bytes());
+                rows.uri.end();
+                if is_there(i) {
+                    rows.differs[i / 64] |= 1 << (i % 64);
+                    rows.input.values.extend_from_slice(text(i + 1).as_bytes());
+                }
+                rows.input.end();
+                rows.key.push([0; 16]);
+                rows.more_keys[0].push([0; 16]);
+                rows.flags.push(0);
+                rows.offset.push(0);
+            }
+            let run = SourceRun { source: 0, first_record: 1, rows: count as u32 };
+            output.append(encoder.encode(&mut rows, &[run]).unwrap()).unwrap();
+            output.finish().unwrap();
+            let mut i = 0;
+            let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(&path).unwrap()).unwrap();
+            for batch in reader.with_batch_size(999).build().unwrap() {
+                let batch = batch.unwrap();
+                let (uris, inputs) = (batch.column(0).as_string::<i32>(), batch.column(1).as_binary::<i32>());
+                for (uri, input) in uris.iter().zip(inputs) {
+                    assert_eq!(uri, Some(text(i).as_str()));
+                    assert_eq!(input, is_there(i).then(|| text(i + 1)).as_deref().map(str::as_bytes), "row {i}");
+                    i += 1;
+                }
+            }
+            assert_eq!(i, count);
+        }
+    }
 }
 
 /// Few runs of sources and many are written by different means; sources that come back are named once.

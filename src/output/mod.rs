@@ -17,6 +17,7 @@ mod lines;
 mod pages;
 mod row_group;
 mod sink;
+mod sync;
 mod writer;
 
 use std::path::PathBuf;

@@ -3,6 +3,8 @@
 //! Keys are random: neither dictionary, nor codec, nor statistics could gain anything on them. Statistics of texts
 //! cost more than the pruning they allow in files that are not sorted.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use arrow::array::{ArrayRef, AsArray, RecordBatch};
 use arrow::datatypes::Int32Type;
 use parquet::arrow::arrow_writer::{
@@ -16,7 +18,7 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnDescPtr, ColumnPath};
 
 use super::error::Cause;
-use super::pages::{self, PageChunk};
+use super::pages::{self, PageChunk, PageCodec, Texts};
 use super::sink::Sink;
 use super::{Compression, OutputError};
 use crate::batch::{BatchBuilder, Column, ColumnKind};
@@ -25,6 +27,9 @@ use crate::batch::{BatchBuilder, Column, ColumnKind};
 pub(super) struct RowGroups {
     factory: ArrowRowGroupWriterFactory,
     columns: Vec<ColumnDescPtr>,
+    compression: Compression,
+    /// Codecs that no worker is using.
+    codecs: Mutex<Vec<PageCodec>>,
 }
 
 /// An encoded column of one row group.
@@ -54,7 +59,7 @@ pub(super) fn open(
     let writer = ArrowWriter::try_new_with_options(sink, builder.schema().clone(), options)?;
     let (writer, factory) = writer.into_serialized_writer()?;
     let columns = writer.schema_descr().columns().to_vec();
-    Ok((writer, RowGroups { factory, columns }))
+    Ok((writer, RowGroups { factory, columns, compression, codecs: Mutex::default() }))
 }
 
 fn properties(builder: &BatchBuilder, compression: Compression, metadata: Vec<(String, String)>) -> WriterProperties {
@@ -99,12 +104,13 @@ impl RowGroups {
     fn chunks(&self, batch: &RecordBatch) -> Result<Vec<Chunk>, ParquetError> {
         // The number of the row group matters only to encryption, and the writer sets the true one.
         let writers = self.factory.create_column_writers(0)?;
+        let mut codec = self.codec()?;
         let fields = batch.schema_ref().fields().iter();
         let mut chunks = Vec::with_capacity(writers.len());
         for (((mut writer, column), field), array) in
             writers.into_iter().zip(&self.columns).zip(fields).zip(batch.columns())
         {
-            if let Some(chunk) = simple(column, array)? {
+            if let Some(chunk) = simple(column, array, codec.as_mut())? {
                 chunks.push(Chunk::Pages(chunk));
                 continue;
             }
@@ -113,12 +119,32 @@ impl RowGroups {
             }
             chunks.push(Chunk::Other(writer.close()?));
         }
+        self.idle_codecs().extend(codec);
         Ok(chunks)
+    }
+
+    /// A codec of texts, if they are encoded here.
+    fn codec(&self) -> Result<Option<PageCodec>, ParquetError> {
+        match self.idle_codecs().pop() {
+            Some(codec) => Ok(Some(codec)),
+            None => PageCodec::new(self.compression),
+        }
+    }
+
+    fn idle_codecs(&self) -> MutexGuard<'_, Vec<PageCodec>> {
+        self.codecs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The chunk of a column whose pages need no general encoder.
-fn simple(column: &ColumnDescPtr, array: &ArrayRef) -> Result<Option<PageChunk>, ParquetError> {
+fn simple(
+    column: &ColumnDescPtr,
+    array: &ArrayRef,
+    codec: Option<&mut PageCodec>,
+) -> Result<Option<PageChunk>, ParquetError> {
+    if let (Some(codec), Some(texts)) = (codec, Texts::of(array)) {
+        return pages::texts(column, &texts, codec).map(Some);
+    }
     if let Some(keys) = array.as_fixed_size_binary_opt() {
         return pages::keys(column, keys).map(Some);
     }

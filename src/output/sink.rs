@@ -9,9 +9,13 @@ use tempfile::TempPath;
 
 use super::Destination;
 use super::error::{Cause, OutputError};
+use super::sync::Syncer;
 
 /// Small writes are gathered to this many bytes; larger ones pass.
 const BUFFER_LEN: usize = 1 << 18;
+
+/// Bytes after which the disk is asked to take what there is; a smaller file waits for its end.
+const SYNC_LEN: u64 = 32 << 20;
 
 const NOT_NAMED: &str = "nothing was written under the final name";
 const NOT_WHOLE: &str = "what it got before is not whole";
@@ -21,6 +25,16 @@ const NOT_WHOLE: &str = "what it got before is not whole";
 pub(super) struct Sink {
     file: BufWriter<File>,
     written: u64,
+    durability: Durability,
+}
+
+/// Whether the bytes are to outlive a power failure.
+#[derive(Debug)]
+enum Durability {
+    /// They are not in a file of their own.
+    None,
+    /// At the end; `written` of them were there when the disk was last asked.
+    Wanted { asked_at: u64, syncer: Option<Syncer> },
 }
 
 /// Where an output will be when it is whole. Dropped before that, it removes what lies under the temporary name.
@@ -41,12 +55,30 @@ pub(super) fn create(destination: &Destination) -> Result<(Sink, Target), Output
         Destination::Stdout => (stdout()?, Target::Stdout),
         Destination::File(path) => open(path)?,
     };
-    Ok((Sink { file: BufWriter::with_capacity(BUFFER_LEN, file), written: 0 }, target))
+    let durability = match target {
+        Target::Rename { .. } => Durability::Wanted { asked_at: 0, syncer: None },
+        Target::Direct(_) | Target::Stdout => Durability::None,
+    };
+    Ok((Sink { file: BufWriter::with_capacity(BUFFER_LEN, file), written: 0, durability }, target))
 }
 
 impl Sink {
     pub(super) fn written(&self) -> u64 {
         self.written
+    }
+
+    /// Has the disk begin with what was written since it was last asked, if that is much.
+    fn sync_early(&mut self) -> io::Result<()> {
+        let Durability::Wanted { asked_at, syncer } = &mut self.durability else { return Ok(()) };
+        if self.written - *asked_at < SYNC_LEN {
+            return Ok(());
+        }
+        *asked_at = self.written;
+        match syncer {
+            Some(syncer) => syncer.nudge(),
+            None => syncer.insert(Syncer::start(self.file.get_ref())?).nudge(),
+        }
+        Ok(())
     }
 }
 
@@ -54,6 +86,7 @@ impl Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.file.write(bytes)?;
         self.written += written as u64;
+        self.sync_early()?;
         Ok(written)
     }
 
@@ -84,7 +117,11 @@ impl Target {
         let file = sink.file.into_inner().map_err(|error| self.blame(error.into_error().into()))?;
         let Target::Rename { temporary, path } = self else { return Ok(()) };
         let failed = |operation, error| io_error(&path, operation, error, NOT_NAMED);
-        file.sync_all().map_err(|error| failed("write to the disk", error))?;
+        let early = match sink.durability {
+            Durability::Wanted { syncer: Some(syncer), .. } => syncer.finish(),
+            _ => Ok(()),
+        };
+        early.and_then(|()| file.sync_all()).map_err(|error| failed("write to the disk", error))?;
         drop(file);
         temporary.persist(&path).map_err(|error| failed("rename to its final name", error.error))?;
         sync_directory(parent(&path)).map_err(|error| {

@@ -1,0 +1,96 @@
+//! Parquet's `DELTA_BINARY_PACKED` encoding of 32-bit numbers (Encodings.md, "Delta Encoding"): the first number, then
+//! blocks of differences, each block less its smallest, in miniblocks as wide as their largest.
+
+/// Differences of a block; the format wants a multiple of 128.
+const BLOCK: usize = 128;
+/// Miniblocks of a block, each of 32 differences, as the format wants.
+const MINIBLOCKS: usize = 4;
+const MINIBLOCK: usize = BLOCK / MINIBLOCKS;
+
+/// Appends `numbers`, encoded.
+pub(super) fn pack(numbers: &[i32], out: &mut Vec<u8>) {
+    let first = numbers.first().copied().unwrap_or(0);
+    for head in [BLOCK as u64, MINIBLOCKS as u64, numbers.len() as u64, zigzag(i64::from(first))] {
+        push_varint(head, out);
+    }
+    let mut last = i64::from(first);
+    for block in numbers.get(1..).unwrap_or_default().chunks(BLOCK) {
+        let mut deltas = [0; BLOCK];
+        for (delta, number) in deltas.iter_mut().zip(block) {
+            *delta = i64::from(*number) - last;
+            last = i64::from(*number);
+        }
+        pack_block(&mut deltas, block.len(), out);
+    }
+}
+
+/// Appends a block, of which the first `count` differences are there and the others 0: a miniblock is whole or not there.
+fn pack_block(deltas: &mut [i64; BLOCK], count: usize, out: &mut Vec<u8>) {
+    let least = deltas[..count].iter().copied().min().unwrap_or(0);
+    deltas[..count].iter_mut().for_each(|delta| *delta -= least);
+    push_varint(zigzag(least), out);
+    let widths: [u32; MINIBLOCKS] = std::array::from_fn(|i| {
+        let all = deltas[i * MINIBLOCK..][..MINIBLOCK].iter().fold(0, |all, delta| all | *delta as u64);
+        u64::BITS - all.leading_zeros()
+    });
+    out.extend(widths.map(|width| width as u8));
+    for (miniblock, width) in deltas.chunks_exact(MINIBLOCK).zip(widths).take(count.div_ceil(MINIBLOCK)) {
+        pack_bits(miniblock, width, out);
+    }
+}
+
+/// Appends numbers of `width` bits, at most 33, the first one in the lowest bits.
+fn pack_bits(numbers: &[i64], width: u32, out: &mut Vec<u8>) {
+    let (mut word, mut filled) = (0u128, 0);
+    for number in numbers {
+        word |= (*number as u128) << filled;
+        filled += width;
+        if filled >= 64 {
+            out.extend_from_slice(&(word as u64).to_le_bytes());
+            word >>= 64;
+            filled -= 64;
+        }
+    }
+    out.extend_from_slice(&word.to_le_bytes()[..filled.div_ceil(8) as usize]);
+}
+
+fn zigzag(number: i64) -> u64 {
+    ((number << 1) ^ (number >> 63)) as u64
+}
+
+/// Appends a number in groups of seven bits, the lowest first.
+pub(super) fn push_varint(mut number: u64, out: &mut Vec<u8>) {
+    while number > 0x7F {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packed(numbers: &[i32]) -> Vec<u8> {
+        let mut out = Vec::new();
+        pack(numbers, &mut out);
+        out
+    }
+
+    #[test]
+    fn the_examples_of_the_specification() {
+        // 1, 2, 3, 4, 5: differences of 1 take no bits.
+        assert_eq!(packed(&[1, 2, 3, 4, 5]), [0x80, 1, 4, 5, 2, 2, 0, 0, 0, 0]);
+        // 7, 5, 3, 1, 2, 3, 4, 5: differences -2 -2 -2 1 1 1 1, less -2: 0 0 0 3 3 3 3 in two bits each.
+        let mut expected = vec![0x80, 1, 4, 8, 14, 3, 2, 0, 0, 0, 0b1100_0000, 0b0011_1111];
+        expected.extend([0; 6]);
+        assert_eq!(packed(&[7, 5, 3, 1, 2, 3, 4, 5]), expected);
+    }
+
+    #[test]
+    fn no_numbers_and_extreme_ones() {
+        assert_eq!(packed(&[]), [0x80, 1, 4, 0, 0]);
+        // One difference of 2^32 - 1, the block's smallest: no bits.
+        assert_eq!(packed(&[i32::MIN, i32::MAX]).len(), 5 + 4 + 5 + 4);
+    }
+}

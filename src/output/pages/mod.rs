@@ -1,0 +1,145 @@
+//! Columns in, their column chunks out, where the pages are plain enough to be made here: keys, sources, texts.
+
+mod codec;
+mod delta;
+mod repeated;
+mod texts;
+
+use bytes::Bytes;
+use parquet::basic::{Compression, Encoding, PageType};
+use parquet::column::page::{CompressedPage, Page, PageWriteSpec, PageWriter};
+use parquet::column::writer::ColumnCloseResult;
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{ColumnChunkMetaData, OffsetIndexBuilder, PageEncodingStats};
+use parquet::file::statistics::Statistics;
+use parquet::file::writer::{SerializedPageWriter, SerializedRowGroupWriter, TrackedWrite};
+use parquet::schema::types::ColumnDescPtr;
+
+pub(super) use codec::PageCodec;
+pub(super) use repeated::{keys, sources};
+pub(super) use texts::{Texts, texts};
+
+use super::sink::Sink;
+
+/// More than a page's header takes.
+const HEADER_LEN: usize = 64;
+
+/// An encoded column of one row group.
+pub(super) struct PageChunk {
+    pages: Bytes,
+    close: ColumnCloseResult,
+}
+
+impl PageChunk {
+    pub(super) fn len(&self) -> usize {
+        self.pages.len()
+    }
+
+    pub(super) fn append_to_row_group(
+        self,
+        group: &mut SerializedRowGroupWriter<'_, Sink>,
+    ) -> Result<(), ParquetError> {
+        group.append_column(&self.pages, self.close)
+    }
+}
+
+/// Pages of one column chunk, as they are written.
+struct Pages {
+    out: TrackedWrite<Vec<u8>>,
+    index: OffsetIndexBuilder,
+    dictionary_len: Option<u64>,
+    data_pages: i32,
+    values: usize,
+    /// Length of the pages before compression, headers included.
+    uncompressed_len: u64,
+}
+
+impl Pages {
+    fn new(capacity: usize) -> Pages {
+        let out = TrackedWrite::new(Vec::with_capacity(capacity));
+        Pages {
+            out,
+            index: OffsetIndexBuilder::new(),
+            dictionary_len: None,
+            data_pages: 0,
+            values: 0,
+            uncompressed_len: 0,
+        }
+    }
+
+    /// Writes a page whose body had `len` bytes before compression.
+    fn write(&mut self, page: Page, len: usize) -> Result<PageWriteSpec, ParquetError> {
+        let spec = SerializedPageWriter::new(&mut self.out).write_page(CompressedPage::new(page, len))?;
+        self.uncompressed_len += spec.uncompressed_size as u64;
+        Ok(spec)
+    }
+
+    fn dictionary(&mut self, names: &[&str]) -> Result<(), ParquetError> {
+        let mut buf = Vec::new();
+        for name in names {
+            buf.extend_from_slice(&(name.len() as u32).to_le_bytes());
+            buf.extend_from_slice(name.as_bytes());
+        }
+        let (len, num_values, encoding) = (buf.len(), names.len() as u32, Encoding::PLAIN);
+        let spec = self.write(Page::DictionaryPage { buf: buf.into(), num_values, encoding, is_sorted: false }, len)?;
+        self.dictionary_len = Some(spec.bytes_written);
+        Ok(())
+    }
+
+    /// Writes a page of `count` rows, `buf`, which had `len` bytes before compression.
+    fn data(&mut self, buf: Bytes, len: usize, count: usize, encoding: Encoding) -> Result<(), ParquetError> {
+        let page = Page::DataPage {
+            buf,
+            num_values: count as u32,
+            encoding,
+            def_level_encoding: Encoding::RLE,
+            rep_level_encoding: Encoding::RLE,
+            statistics: None,
+        };
+        let spec = self.write(page, len)?;
+        self.index.append_row_count(count as i64);
+        self.index.append_offset_and_size(spec.offset as i64, spec.compressed_size as i32);
+        self.data_pages += 1;
+        self.values += count;
+        Ok(())
+    }
+
+    fn end(
+        self,
+        column: &ColumnDescPtr,
+        compression: Compression,
+        encoding: Encoding,
+        statistics: Option<Statistics>,
+    ) -> Result<PageChunk, ParquetError> {
+        let pages = Bytes::from(self.out.into_inner()?);
+        let mut encodings = vec![Encoding::RLE];
+        encodings.push(encoding);
+        let mut stats = vec![PageEncodingStats { page_type: PageType::DATA_PAGE, encoding, count: self.data_pages }];
+        if self.dictionary_len.is_some() {
+            encodings.push(Encoding::PLAIN);
+            let (page_type, encoding) = (PageType::DICTIONARY_PAGE, Encoding::PLAIN);
+            stats.insert(0, PageEncodingStats { page_type, encoding, count: 1 });
+        }
+        let mut metadata = ColumnChunkMetaData::builder(column.clone())
+            .set_compression(compression)
+            .set_encodings(encodings)
+            .set_page_encoding_stats(stats)
+            .set_total_compressed_size(pages.len() as i64)
+            .set_total_uncompressed_size(self.uncompressed_len as i64)
+            .set_num_values(self.values as i64)
+            .set_dictionary_page_offset(self.dictionary_len.map(|_| 0))
+            .set_data_page_offset(self.dictionary_len.unwrap_or(0) as i64);
+        if let Some(statistics) = statistics {
+            metadata = metadata.set_statistics(statistics);
+        }
+        let close = ColumnCloseResult {
+            bytes_written: pages.len() as u64,
+            rows_written: self.values as u64,
+            metadata: metadata.build()?,
+            bloom_filter: None,
+            column_index: None,
+            offset_index: Some(self.index.build()),
+        };
+        Ok(PageChunk { pages, close })
+    }
+}
