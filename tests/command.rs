@@ -290,3 +290,22 @@ fn eval_answers_in_order() {
         assert_eq!(surt(dialect, "http://www.Example.org:80/A/?b=2&a=1#f"), "org,example)/a?a=1&b=2");
     }
 }
+
+#[test]
+fn bench_measures_stages_and_compares_reports() {
+    let directory = tempfile::tempdir().unwrap();
+    let report = directory.path().join("bench.json");
+    let json = printed(&["bench", "--lines", "3000", "--rounds", "1", "--json"], b"");
+    let measured: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let names: Vec<_> = measured["stages"].as_array().unwrap().iter().map(|stage| &stage["name"]).collect();
+    let stages = ["read", "classify", "split", "validate", "canonicalise", "hash", "encode", "write"];
+    assert_eq!(names, [&stages[..], &["core", "total", "copy", "copy + hash"]].concat());
+    assert_eq!(measured["lines"], 3000);
+    fs::write(&report, json).unwrap();
+    let table = printed(&["bench", &sample("urls.txt"), "--rounds", "1", "--compare", report.to_str().unwrap()], b"");
+    assert!(table.lines().any(|line| line.starts_with("encode ") && line.ends_with(" %")), "{table}");
+    fs::write(&report, "{}").unwrap();
+    let refused = irikey(&["bench", "--compare", report.to_str().unwrap()], b"", Stdio::null());
+    assert_eq!(refused.status.code(), Some(2));
+    assert_eq!(irikey(&["bench", "-"], b"", Stdio::null()).status.code(), Some(4));
+}

@@ -258,7 +258,8 @@ fn parquet_keys_span_pages() {
 #[test]
 fn parquet_texts_span_pages() {
     let text = |i: usize| "x/".repeat([0, 1, 7, 40, 300][i % 5] + i % 3) + &i.to_string();
-    let shapes: [(usize, fn(usize) -> bool); 5] = [
+    type IsThere = fn(usize) -> bool;
+    let shapes: [(usize, IsThere); 5] = [
         (40_000, |_| true),
         (40_000, |i| i % 3 == 0),
         (40_000, |i| i / 1000 % 2 == 0),

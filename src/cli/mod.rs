@@ -7,6 +7,7 @@
 //! Rows and files are made in the rooms below; here is only what depends on flags, a terminal, a clock.
 
 mod args;
+mod bench;
 mod canon;
 mod canon_args;
 mod compare;
@@ -52,6 +53,7 @@ enum Command {
     Explain(explain::ExplainArgs),
     Compare(compare::CompareArgs),
     Eval(eval::EvalArgs),
+    Bench(bench::BenchArgs),
 }
 
 /// Runs the command that the process was given.
@@ -79,6 +81,7 @@ fn run(cli: Cli) -> u8 {
         Command::Explain(args) => explain::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Eval(args) => eval::run(&args),
+        Command::Bench(args) => bench::run(&args),
     }
 }
 

@@ -8,8 +8,8 @@ use zstd::zstd_safe::{CParameter, compress_bound};
 use crate::output::Compression;
 
 /// Level 1 of zstd, made for pages of URLs: matches of at least 7 bytes found through a table of 2^13 entries, which
-/// leaves the first-level cache room for the text. 13 % faster than the level as it is, and as small when lengths
-/// stand apart from texts.
+/// leaves the first-level cache room for the text. Whole runs take 10 % less time than with the level as it is, and
+/// files are 3 % larger.
 const LEVEL_1: [CParameter; 2] = [CParameter::HashLog(13), CParameter::MinMatch(7)];
 
 /// Compresses pages of one column after another.

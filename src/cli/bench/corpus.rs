@@ -1,0 +1,243 @@
+//! Lines like those of a crawl, the same ones on every machine: mean length, repeats and shares of deviations as in
+//! `scripts/corpus --mix crawl`, which makes the corpora of benches/results, drawn from smaller pools.
+
+use std::ops::Range;
+
+/// Of 1000 lines, so many deviate in each of these ways; ways are drawn independently.
+const UPPER: u64 = 20;
+const PORT: u64 = 10;
+const DOTS: u64 = 10;
+const HEX: u64 = 30;
+const NEEDLESS: u64 = 20;
+const UTF8: u64 = 60;
+const IDN: u64 = 10;
+const STRAY: u64 = 2;
+const EXCLUDED: u64 = 5;
+/// And so many have these components, or repeat an earlier line.
+const QUERY: u64 = 300;
+const FRAGMENT: u64 = 30;
+const REPEATED: u64 = 400;
+
+const HOSTS: u64 = 50_000;
+
+const WORDS: [&str; 64] = [
+    "about",
+    "account",
+    "action",
+    "album",
+    "android",
+    "archive",
+    "article",
+    "author",
+    "beauty",
+    "bridge",
+    "business",
+    "camera",
+    "category",
+    "city",
+    "collection",
+    "comment",
+    "contact",
+    "culture",
+    "design",
+    "download",
+    "education",
+    "event",
+    "family",
+    "festival",
+    "film",
+    "forum",
+    "gallery",
+    "garden",
+    "guide",
+    "health",
+    "history",
+    "holiday",
+    "house",
+    "image",
+    "index",
+    "journal",
+    "kitchen",
+    "library",
+    "magazine",
+    "market",
+    "music",
+    "nature",
+    "network",
+    "news",
+    "office",
+    "online",
+    "park",
+    "people",
+    "photo",
+    "product",
+    "project",
+    "recipe",
+    "report",
+    "review",
+    "school",
+    "science",
+    "search",
+    "service",
+    "story",
+    "travel",
+    "video",
+    "weather",
+    "winter",
+    "world",
+];
+const SUFFIXES: [&str; 12] = ["com", "com", "com", "com", "org", "net", "de", "ru", "co.uk", "fr", "jp", "com.br"];
+const EXTENSIONS: [&str; 10] = ["", "", "", "/", "/", ".html", ".html", ".htm", ".php", ".jpg"];
+const NAMES: [&str; 8] = ["id", "page", "p", "q", "cat", "sort", "lang", "ref"];
+const RAW: [&str; 8] = ["новости", "погода", "музыка", "新闻", "日本語", "أخبار", "größe", "café"];
+const LABELS: [&str; 6] =
+    ["bücher", "новости", "日本語", "xn--bcher-kva", "xn--80adbkckdfac8cd1ahpld0f", "xn--wgv71a119e"];
+
+/// `count` lines, each with its end.
+pub(super) fn lines(count: u32) -> Vec<u8> {
+    let mut draws = Draws(0x9E37_79B9_7F4A_7C15);
+    let mut text = String::with_capacity(count as usize * 80);
+    let mut starts: Vec<Range<usize>> = Vec::with_capacity(count as usize);
+    for _ in 0..count {
+        if !starts.is_empty() && draws.falls(REPEATED) {
+            let line = starts[draws.below(starts.len() as u64) as usize].clone();
+            text.extend_from_within(line);
+        } else {
+            let start = text.len();
+            push_line(&mut text, &mut draws);
+            starts.push(start..text.len());
+        }
+    }
+    text.into_bytes()
+}
+
+fn push_line(text: &mut String, draws: &mut Draws) {
+    let is_https = draws.falls(720);
+    let scheme = match (is_https, draws.falls(UPPER / 5)) {
+        (true, false) => "https",
+        (false, false) => "http",
+        (true, true) => "HTTPS",
+        (false, true) => "Http",
+    };
+    text.push_str(scheme);
+    text.push_str("://");
+    push_host(text, draws);
+    if draws.falls(PORT) {
+        text.push_str(if is_https { ":443" } else { ":80" });
+    }
+    push_path(text, draws);
+    if draws.falls(QUERY) {
+        push_query(text, draws);
+    }
+    if draws.falls(FRAGMENT) {
+        text.push('#');
+        text.push_str(draws.one(&WORDS));
+    }
+    text.push('\n');
+}
+
+/// Few hosts have many lines.
+fn push_host(text: &mut String, draws: &mut Draws) {
+    let start = text.len();
+    let rank = draws.below(HOSTS) * draws.below(HOSTS) / HOSTS;
+    let mut of_host = Draws(rank.wrapping_mul(0xD6E8_FEB8_6659_FD93) | 1);
+    if of_host.falls(550) {
+        text.push_str("www.");
+    }
+    if draws.falls(IDN) {
+        text.push_str(draws.one(&LABELS));
+    } else {
+        text.push_str(of_host.one(&WORDS));
+        text.push_str(of_host.one(&WORDS));
+        text.push_str(&rank.to_string());
+    }
+    text.push('.');
+    text.push_str(of_host.one(&SUFFIXES));
+    if draws.falls(UPPER * 4 / 5) {
+        text[start..].to_owned().char_indices().step_by(3).for_each(|(at, c)| {
+            let (at, upper) = (start + at, c.to_ascii_uppercase());
+            text.replace_range(at..at + c.len_utf8(), upper.encode_utf8(&mut [0; 4]));
+        });
+    }
+}
+
+fn push_path(text: &mut String, draws: &mut Draws) {
+    for _ in 0..draws.below(4) {
+        text.push('/');
+        text.push_str(draws.one(&WORDS));
+    }
+    let deviations =
+        [(DOTS, "/./x/.."), (HEX, "/%c3%a9-"), (NEEDLESS, "/%7E%61"), (STRAY, "/100%-"), (EXCLUDED, "/a b|c")];
+    for (share, segment) in deviations {
+        if draws.falls(share) {
+            text.push_str(segment);
+        }
+    }
+    if draws.falls(UTF8) {
+        text.push('/');
+        text.push_str(draws.one(&RAW));
+    }
+    text.push('/');
+    for i in 0..draws.below(5) {
+        text.push_str(if i > 0 { "-" } else { "" });
+        text.push_str(draws.one(&WORDS));
+    }
+    text.push_str(draws.one(&EXTENSIONS));
+}
+
+fn push_query(text: &mut String, draws: &mut Draws) {
+    for i in 0..1 + draws.below(3) {
+        text.push(if i == 0 { '?' } else { '&' });
+        text.push_str(draws.one(&NAMES));
+        text.push('=');
+        text.push_str(&draws.below(1 << 20).to_string());
+    }
+}
+
+/// SplitMix64: a sequence that its seed determines.
+struct Draws(u64);
+
+impl Draws {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, limit: u64) -> u64 {
+        ((u128::from(self.next()) * u128::from(limit)) >> 64) as u64
+    }
+
+    /// In so many of 1000 cases.
+    fn falls(&mut self, share: u64) -> bool {
+        self.below(1000) < share
+    }
+
+    fn one(&mut self, of: &[&'static str]) -> &'static str {
+        of[self.below(of.len() as u64) as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lines;
+    use crate::canon::{Canonicalizer, Policy, Rows};
+    use crate::kernel::Bitmaps;
+    use crate::record::lines::Lines;
+
+    #[test]
+    fn lines_are_like_those_of_a_crawl() {
+        let text = lines(20_000);
+        assert_eq!(text, lines(20_000));
+        let (mut decoder, mut bitmaps, mut rows) = (Lines::default(), Bitmaps::default(), Rows::new(0));
+        let records = decoder.decode(&text, 0, &mut bitmaps);
+        Canonicalizer::new(&Policy::default()).append(&records, &bitmaps, &mut rows);
+        assert_eq!((rows.len(), rows.tally.faulty), (20_000, 0));
+        let mean = text.len() / rows.len();
+        assert!((65..=80).contains(&mean), "{mean} bytes");
+        let changed = rows.tally.changed * 100 / rows.tally.rows;
+        assert!((12..=25).contains(&changed), "{changed} % deviate");
+    }
+}

@@ -1,0 +1,218 @@
+//! Times of the stages. In: a text of lines. Out: [`Times`], nanoseconds of each round.
+//!
+//! A round goes the whole way once, with a clock between the rooms, and then each stage that is fused with others there
+//! once more by itself: bitmaps, UTF-8, hash. What is left of a room's time without them is its own.
+
+use std::fs::File;
+use std::hint::black_box;
+use std::io::{Read, Seek, Write};
+use std::time::Instant;
+
+use crate::batch::{Columns, SourceRun};
+use crate::canon::{Canonicalizer, Policy, Rows};
+use crate::encoding::is_utf8;
+use crate::iri::CLASSIFIER;
+use crate::kernel::Bitmaps;
+use crate::key::KeyAlgorithm;
+use crate::output::{self, Compression, Destination, Encoder, Format, Output, OutputOptions};
+use crate::record::lines::Lines;
+
+const CHUNK_LEN: usize = 256 << 10;
+const ROW_GROUP_LEN: usize = 8 << 20;
+
+/// One thing that is timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Clock {
+    /// A file in the page cache, read into a buffer.
+    Read,
+    /// Bitmaps of the bytes.
+    Classify,
+    /// Bitmaps and the ends of lines.
+    Decode,
+    /// The UTF-8 verdict.
+    Validate,
+    /// Verdict, proof or walk, URI and key.
+    Rows,
+    /// Keys of the URIs.
+    Hash,
+    /// Arrow, Parquet encoding, compression.
+    Encode,
+    /// Appending to a file.
+    Write,
+    /// Each line copied to the end of one buffer.
+    Copy,
+    /// The same, and the key of each line.
+    CopyHash,
+}
+
+const CLOCKS: usize = Clock::CopyHash as usize + 1;
+
+/// Nanoseconds by clock and round.
+#[derive(Debug)]
+pub(super) struct Times {
+    pub(super) lines: usize,
+    pub(super) bytes: usize,
+    rounds: Vec<[u64; CLOCKS]>,
+}
+
+impl Times {
+    /// Nanoseconds a line of `of`, a sum and difference of clocks: median, least, most over the rounds.
+    pub(super) fn per_line(&self, of: impl Fn(&dyn Fn(Clock) -> f64) -> f64) -> [f64; 3] {
+        let lines = self.lines as f64;
+        let mut all: Vec<f64> =
+            self.rounds.iter().map(|round| of(&|clock| round[clock as usize] as f64).max(0.0) / lines).collect();
+        all.sort_by(f64::total_cmp);
+        [all[all.len() / 2], all[0], all[all.len() - 1]]
+    }
+
+    pub(super) fn rounds(&self) -> usize {
+        self.rounds.len()
+    }
+}
+
+/// Times every stage over `text`, `rounds` times after one that does not count. The error is a sentence.
+pub(super) fn measure(text: &[u8], rounds: u16, compression: Compression) -> Result<Times, String> {
+    let failed = |error: &dyn std::fmt::Display| format!("cannot write what the stages need: {error}");
+    let directory = tempfile::tempdir().map_err(|error| failed(&error))?;
+    let mut file = tempfile::tempfile_in(directory.path()).map_err(|error| failed(&error))?;
+    file.write_all(text).map_err(|error| failed(&error))?;
+    let lines = memchr::memchr_iter(b'\n', text).count() + usize::from(!text.ends_with(b"\n"));
+    let mut bench = Bench { chunks: chunks(text), file, scratch: Vec::with_capacity(text.len()) };
+    let mut times = Times { lines, bytes: text.len(), rounds: Vec::new() };
+    for round in 0..=rounds {
+        let target = directory.path().join("rows.parquet");
+        let clocks = bench.round(target, compression).map_err(|error| failed(&error))?;
+        // The first round finds cold memory.
+        if round > 0 {
+            times.rounds.push(clocks);
+        }
+    }
+    Ok(times)
+}
+
+struct Bench<'a> {
+    chunks: Vec<&'a [u8]>,
+    file: File,
+    scratch: Vec<u8>,
+}
+
+impl Bench<'_> {
+    fn round(
+        &mut self,
+        target: std::path::PathBuf,
+        compression: Compression,
+    ) -> Result<[u64; CLOCKS], Box<dyn std::error::Error>> {
+        let mut clocks = [0; CLOCKS];
+        let options = OutputOptions {
+            format: Format::Parquet,
+            compression,
+            columns: Columns::default(),
+            more_keys: Vec::new(),
+            metadata: Vec::new(),
+            sources: vec!["lines".to_string()],
+        };
+        let (encoder, output) = output::create(&Destination::File(target), options)?;
+        self.whole_way(&encoder, output, &mut clocks)?;
+        self.alone(&mut clocks)?;
+        Ok(clocks)
+    }
+
+    /// What a worker does, with a clock between the rooms.
+    fn whole_way(
+        &self,
+        encoder: &Encoder,
+        mut output: Output,
+        clocks: &mut [u64; CLOCKS],
+    ) -> Result<(), Box<dyn std::error::Error>> {
+        let (mut lines, mut bitmaps) = (Lines::default(), Bitmaps::default());
+        let (mut canonicalizer, mut rows) = (Canonicalizer::new(&Policy::default()), Rows::new(0));
+        for (i, group) in self.chunks.chunks(ROW_GROUP_LEN / CHUNK_LEN).enumerate() {
+            for chunk in group {
+                let began = Instant::now();
+                let records = lines.decode(chunk, 0, &mut bitmaps);
+                clocks[Clock::Decode as usize] += nanoseconds(began);
+                let began = Instant::now();
+                canonicalizer.append(&records, &bitmaps, &mut rows);
+                clocks[Clock::Rows as usize] += nanoseconds(began);
+            }
+            let began = Instant::now();
+            rows.uri.offsets.windows(2).for_each(|ends| {
+                let uri = &rows.uri.values[ends[0] as usize..ends[1] as usize];
+                black_box(KeyAlgorithm::Xxh3.key(uri));
+            });
+            clocks[Clock::Hash as usize] += nanoseconds(began);
+            let run = SourceRun { source: 0, first_record: 1 + i as u64, rows: rows.len() as u32 };
+            let began = Instant::now();
+            let part = encoder.encode(&mut rows, &[run])?;
+            clocks[Clock::Encode as usize] += nanoseconds(began);
+            let began = Instant::now();
+            output.append(part)?;
+            clocks[Clock::Write as usize] += nanoseconds(began);
+        }
+        Ok(output.abort()?)
+    }
+
+    /// Stages that are fused with others, and the floor.
+    fn alone(&mut self, clocks: &mut [u64; CLOCKS]) -> std::io::Result<()> {
+        let mut bitmaps = Bitmaps::default();
+        let mut time = |clock, work: &mut dyn FnMut(&[u8])| {
+            let began = Instant::now();
+            self.chunks.iter().for_each(|chunk| work(chunk));
+            clocks[clock as usize] = nanoseconds(began);
+        };
+        time(Clock::Classify, &mut |chunk| bitmaps.classify(black_box(chunk), &CLASSIFIER));
+        time(Clock::Validate, &mut |chunk| {
+            black_box(is_utf8(black_box(chunk)));
+        });
+        let mut lines = Lines::default();
+        for clock in [Clock::Copy, Clock::CopyHash] {
+            self.scratch.clear();
+            // Lines are found before the clock runs: the floor only copies them.
+            for chunk in &self.chunks {
+                let records = lines.decode(chunk, 0, &mut bitmaps);
+                let began = Instant::now();
+                for url in records.urls {
+                    let line = url.of(records.text);
+                    self.scratch.extend_from_slice(line);
+                    if clock == Clock::CopyHash {
+                        black_box(KeyAlgorithm::Xxh3.key(line));
+                    }
+                }
+                clocks[clock as usize] += nanoseconds(began);
+            }
+            black_box(&self.scratch);
+        }
+        clocks[Clock::Read as usize] = self.read()?;
+        Ok(())
+    }
+
+    fn read(&mut self) -> std::io::Result<u64> {
+        self.file.rewind()?;
+        let mut buffer = vec![0; 1 << 20];
+        let began = Instant::now();
+        while self.file.read(&mut buffer)? > 0 {
+            black_box(&buffer);
+        }
+        Ok(nanoseconds(began))
+    }
+}
+
+fn nanoseconds(began: Instant) -> u64 {
+    began.elapsed().as_nanos() as u64
+}
+
+/// Whole lines, about [`CHUNK_LEN`] bytes a chunk.
+fn chunks(text: &[u8]) -> Vec<&[u8]> {
+    let mut chunks = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let near = rest.len().min(CHUNK_LEN);
+        let end = memchr::memrchr(b'\n', &rest[..near])
+            .or_else(|| memchr::memchr(b'\n', &rest[near..]).map(|at| near + at))
+            .map_or(rest.len(), |at| at + 1);
+        let (chunk, after) = rest.split_at(end);
+        chunks.push(chunk);
+        rest = after;
+    }
+    chunks
+}
