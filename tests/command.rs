@@ -6,6 +6,9 @@
 #[allow(dead_code, reason = "the oracle is shared with tests/core.rs, which uses all of it")]
 mod oracle;
 
+#[path = "command/intake.rs"]
+mod intake;
+
 use std::fs::{self, File};
 use std::path::Path;
 

@@ -17,6 +17,8 @@ mod generated;
 mod generators;
 #[path = "core/golden.rs"]
 mod golden;
+#[path = "core/intake.rs"]
+mod intake;
 #[path = "core/properties.rs"]
 mod properties;
 #[path = "core/readers.rs"]

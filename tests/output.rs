@@ -9,7 +9,7 @@ use arrow::datatypes::{DataType, Int8Type, Int32Type, UInt32Type, UInt64Type};
 use arrow::ipc::reader::{FileReader, StreamReader};
 use irikey::batch::{COLUMNS, Columns, SourceRun};
 use irikey::canon::{Policy, Rows, Rung};
-use irikey::iri::{Component, Fault, FaultKind, Flags};
+use irikey::iri::{Component, Fault, FaultKind, Flags, looks};
 use irikey::output::{self, Compression, Destination, Format, Output, OutputError, OutputOptions};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::{Compression as Codec, Encoding};
@@ -66,6 +66,7 @@ fn rows() -> Rows {
         rows.key.push(key(i, 0));
         rows.more_keys[0].push(key(i, 0xFF));
         rows.flags.push(row.flags.0);
+        rows.looks.push(looks(row.input, rows.uri.get(i)).0);
         rows.offset.push(i as u64 * 1000);
         rows.faults.extend(row.fault.map(|fault| (i as u32, fault)));
     }
@@ -192,7 +193,9 @@ fn parquet_encodes_each_column_as_it_should() {
         let zstd = matches!(column.compression(), Codec::ZSTD(_));
         let expected = match name.as_str() {
             "key" | "key_simple" => (false, false, false, Encoding::PLAIN),
-            "uri" | "input" | "iri" | "host_skeleton" => (false, true, false, Encoding::DELTA_LENGTH_BYTE_ARRAY),
+            "uri" | "input" | "iri" | "iri_visual" | "bidi" | "host_skeleton" => {
+                (false, true, false, Encoding::DELTA_LENGTH_BYTE_ARRAY)
+            }
             "record" | "offset" => (false, false, true, Encoding::DELTA_BINARY_PACKED),
             "source" => (true, false, true, Encoding::RLE_DICTIONARY),
             _ => (true, true, true, Encoding::RLE_DICTIONARY),
@@ -426,13 +429,14 @@ fn no_rows_make_a_valid_output() {
         assert_eq!(output.finish().unwrap().rows, 0);
         let file = || File::open(&path).unwrap();
         let names = |schema: &arrow::datatypes::Schema| schema.fields().len();
+        let columns = all_columns().iter().count();
         match format {
             Format::Parquet => {
                 let reader = ParquetRecordBatchReaderBuilder::try_new(file()).unwrap();
-                assert_eq!((reader.metadata().num_row_groups(), names(reader.schema())), (0, 14));
+                assert_eq!((reader.metadata().num_row_groups(), names(reader.schema())), (0, columns));
             }
-            Format::Arrow => assert_eq!(names(&FileReader::try_new(file(), None).unwrap().schema()), 14),
-            Format::ArrowStream => assert_eq!(names(&StreamReader::try_new(file(), None).unwrap().schema()), 14),
+            Format::Arrow => assert_eq!(names(&FileReader::try_new(file(), None).unwrap().schema()), columns),
+            Format::ArrowStream => assert_eq!(names(&StreamReader::try_new(file(), None).unwrap().schema()), columns),
             Format::Csv => assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 1),
             Format::JsonLines | Format::Text => assert_eq!(fs::read(&path).unwrap(), b""),
         }

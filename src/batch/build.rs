@@ -142,6 +142,11 @@ impl BatchBuilder {
                     drop(array);
                     rows.flags = values.into_inner().into_vec().unwrap_or_default();
                 }
+                ColumnId::Looks => {
+                    let values = array.as_primitive::<UInt32Type>().clone().into_parts().1;
+                    drop(array);
+                    rows.looks = values.into_inner().into_vec().unwrap_or_default();
+                }
                 _ => {}
             }
         }
@@ -155,6 +160,9 @@ impl BatchBuilder {
         let lengths = [("source", in_runs), ("offset", rows.offset.len()), ("flags", rows.flags.len())];
         for (column, found) in lengths {
             even(column, expected, found)?;
+        }
+        if self.columns.contains(ColumnId::Looks) {
+            even("looks", expected, rows.looks.len())?;
         }
         for keys in &rows.more_keys {
             even("key_*", expected, keys.len())?;
@@ -201,7 +209,10 @@ impl BatchBuilder {
                 Arc::new(UInt32Array::new(ScalarBuffer::from(values), Some(nulls)))
             }
             ColumnId::Flags => Arc::new(UInt32Array::from(std::mem::take(&mut rows.flags))),
-            ColumnId::Iri | ColumnId::Looks | ColumnId::HostSkeleton => return Err(BatchError::Torn("derived")),
+            ColumnId::Looks => Arc::new(UInt32Array::from(std::mem::take(&mut rows.looks))),
+            ColumnId::Iri | ColumnId::IriVisual | ColumnId::Bidi | ColumnId::HostSkeleton => {
+                return Err(BatchError::Torn("derived"));
+            }
         })
     }
 

@@ -1,20 +1,21 @@
-//! Columns that follow from a row's own texts and are made only when asked for: the IRI, what misleads in it, the
-//! host's skeleton. In: rows, before their vectors move. Out: Arrow arrays.
+//! Columns that follow from a row's own URI and are made only when asked for: the IRI, its visual order and what is wrong
+//! with that, the host's skeleton. In: rows, before their vectors move. Out: Arrow arrays.
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, StringBuilder, UInt32Array};
+use arrow::array::{ArrayRef, StringBuilder};
 
 use super::ColumnId;
 use crate::canon::Rows;
-use crate::iri::{HostMapping, Parts, SpoofFlags, look, skeleton, to_iri};
+use crate::iri::{BidiProblem, BidiRules, HostMapping, Parts, bidi_visual, check_bidi, is_bidi, skeleton, to_iri};
 
 /// The array of a derived column; `None` for every other column.
 pub(super) fn array(id: ColumnId, rows: &Rows) -> Option<ArrayRef> {
     match id {
         ColumnId::Iri => Some(texts(rows, |uri| Some(to_iri(uri, HostMapping::Unicode)))),
         ColumnId::HostSkeleton => Some(texts(rows, host_skeleton)),
-        ColumnId::Looks => Some(Arc::new(UInt32Array::from_iter_values((0..rows.len()).map(|row| looks(rows, row))))),
+        ColumnId::IriVisual => Some(texts(rows, iri_visual)),
+        ColumnId::Bidi => Some(texts(rows, bidi_problems)),
         _ => None,
     }
 }
@@ -34,15 +35,20 @@ fn host_skeleton(uri: &str) -> Option<String> {
     Parts::split(uri.as_bytes()).host(uri.as_bytes()).map(skeleton)
 }
 
-/// What misleads in a record as it was written, and the structure of its right-to-left parts, escaped ones too.
-fn looks(rows: &Rows, row: usize) -> u32 {
-    let uri = rows.uri.get(row);
-    let record = if rows.differs(row) { rows.input.get(row) } else { uri };
-    let found = look(record).flags;
-    let has_hidden_characters = uri.contains(&b'%') || uri.windows(4).any(|bytes| bytes == b"xn--");
-    if !has_hidden_characters {
-        return found.0;
-    }
-    let iri = to_iri(&String::from_utf8_lossy(uri), HostMapping::Unicode);
-    found.0 | (look(iri.as_bytes()).flags.0 & SpoofFlags::BIDI_STRUCTURE.0)
+/// The IRI, if it has right-to-left characters.
+fn bidi_iri(uri: &str) -> Option<String> {
+    Some(to_iri(uri, HostMapping::Unicode)).filter(|iri| is_bidi(iri))
+}
+
+fn iri_visual(uri: &str) -> Option<String> {
+    bidi_iri(uri).map(|iri| bidi_visual(&iri, BidiRules::Rfc3987).into_owned())
+}
+
+/// What is violated, by which component, where in the IRI; `None` where nothing is.
+fn bidi_problems(uri: &str) -> Option<String> {
+    let problems = check_bidi(&bidi_iri(uri)?, BidiRules::Rfc3987);
+    let tell = |problem: &BidiProblem| {
+        format!("{} in {} at byte {}", problem.violation.name(), problem.part.name(), problem.at)
+    };
+    (!problems.is_empty()).then(|| problems.iter().map(tell).collect::<Vec<_>>().join("; "))
 }

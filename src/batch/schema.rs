@@ -39,6 +39,10 @@ pub enum ColumnId {
     Flags,
     /// The IRI of the URI.
     Iri,
+    /// The IRI as it is displayed.
+    IriVisual,
+    /// What is wrong with the IRI's directions.
+    Bidi,
     /// What misleads.
     Looks,
     /// What the host looks like.
@@ -122,7 +126,12 @@ impl Column {
 /// Every column there is, in the order in which chosen ones are written by default.
 pub const COLUMNS: &[Column] = &[
     column(ColumnId::Source, "source", ColumnKind::Name, "the input that the record came from, as it was named"),
-    column(ColumnId::Record, "record", ColumnKind::Count, "ordinal of the record in its source, from 1"),
+    column(
+        ColumnId::Record,
+        "record",
+        ColumnKind::Count,
+        "ordinal of the record in its source, from 1; a reference split from its field is a record",
+    ),
     column(
         ColumnId::Offset,
         "offset",
@@ -173,7 +182,7 @@ pub const COLUMNS: &[Column] = &[
         ColumnId::FaultAt,
         "fault_at",
         ColumnKind::SmallCount,
-        "byte of the URL at which the fault stands, from 0; null when there is no fault",
+        "byte of the URL, as it was repaired, at which the fault stands, from 0; null when there is no fault",
     )
     .or_null(),
     column(
@@ -187,6 +196,22 @@ pub const COLUMNS: &[Column] = &[
         "iri",
         ColumnKind::Text,
         "the URI as an IRI with a Unicode host (RFC 3987 section 3.2); null when the record has a fault",
+    )
+    .or_null()
+    .on_request(),
+    column(
+        ColumnId::IriVisual,
+        "iri_visual",
+        ColumnKind::Text,
+        "the IRI in visual order, left to right (RFC 3987 section 4.1); null without right-to-left characters",
+    )
+    .or_null()
+    .on_request(),
+    column(
+        ColumnId::Bidi,
+        "bidi",
+        ColumnKind::Text,
+        "what right-to-left components of the IRI violate, and where (RFC 3987 section 4.2); null when nothing is",
     )
     .or_null()
     .on_request(),
@@ -272,6 +297,11 @@ impl Columns {
                 self.0.splice(place..place, COLUMNS.iter().filter(|column| column.id == id).copied());
             }
         }
+    }
+
+    /// Adds a column at the end, unless it is there.
+    pub fn add(&mut self, id: ColumnId) {
+        COLUMNS.iter().filter(|column| column.id == id).for_each(|column| self.push(*column));
     }
 
     fn push(&mut self, column: Column) {

@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
-use super::{Policy, Rows, Rung};
+use super::prepare::{Charsets, Labels, Prepared, decode, prepare};
+use super::{Policy, Rows, Rung, browser};
 use crate::encoding::{Charset, Lacking, is_utf8};
 use crate::iri::{
-    Base, CLASSIFIER, Changes, Component, Fault, FaultKind, Flags, Intake, Marked, Normalizer, QueryCharset,
-    check_authority, check_iri_reference, encode_query, find_scheme, is_canonical, web_scheme,
+    Base, CLASSIFIER, Changes, CharacterReferences, Component, Fault, FaultKind, Flags, Intake, Marked, Normalizer,
+    QueryCharset, check_authority, encode_query, find_scheme, is_canonical, looks, web_scheme,
 };
 use crate::kernel::{Bitmaps, append_range};
 use crate::record::{Offsets, Records, Span};
@@ -30,10 +31,17 @@ pub struct Canonicalizer {
     base: Option<Result<Base, Fault>>,
     /// The base of the last record that brought one: crawl data repeats them.
     last_base: (Vec<u8>, Result<Base, Fault>),
+    labels: Labels,
+    /// The profile is the URL Standard's.
+    is_whatwg: bool,
+    /// Records are references as they are, unless they name a charset.
+    is_plain: bool,
     normalizer: Normalizer,
     /// Text that stands in no chunk (a resolved target), and its bitmaps.
     target: Vec<u8>,
     target_bitmaps: Bitmaps,
+    /// Text of the simple rung, where it is neither the record's nor the target.
+    simple: Vec<u8>,
     /// Text of a further key's rung.
     rung_text: Vec<u8>,
 }
@@ -41,20 +49,31 @@ pub struct Canonicalizer {
 /// An IRI ready to be normalised: where its text is, and what was done to it so far.
 struct Taken {
     in_target: bool,
+    /// `simple` holds the text of the simple rung.
+    has_simple: bool,
     flags: Flags,
     changes: Changes,
 }
 
 impl Canonicalizer {
     /// A canonicalizer for `policy`.
+    ///
+    /// # Panics
+    /// If the profile is `whatwg` and the library was built without its feature of that name.
     pub fn new(policy: &Policy) -> Canonicalizer {
+        let is_whatwg = policy.profile.is_whatwg();
+        assert!(cfg!(feature = "whatwg") || !is_whatwg, "profile whatwg needs the feature whatwg of this crate");
         Canonicalizer {
+            labels: Labels::default(),
+            is_whatwg,
+            is_plain: policy.profile.is_rfc3987() && policy.preprocess.is_nothing(),
             base: policy.base.as_deref().map(|base| make_base(base, policy)),
             last_base: (Vec::new(), make_base(b"", policy)),
             policy: policy.clone(),
             normalizer: Normalizer::default(),
             target: Vec::new(),
             target_bitmaps: Bitmaps::default(),
+            simple: Vec::new(),
             rung_text: Vec::new(),
         }
     }
@@ -65,6 +84,9 @@ impl Canonicalizer {
         let first = rows.len();
         reserve(rows, records);
         let keep_fragment = !self.policy.drop_fragment;
+        let has_labels = !(records.charsets.is_empty() && records.query_charsets.is_empty());
+        let may_prove = !has_labels && self.may_prove();
+        let common = Charsets { text: records.charset.or(self.policy.charset), query: self.policy.query_charset };
         let mut faults = records.faults.iter().peekable();
         for (i, span) in records.urls.iter().enumerate() {
             let line = span.of(records.text);
@@ -73,12 +95,16 @@ impl Canonicalizer {
                 continue;
             }
             let reference = Marked { text: records.text, bitmaps, span: *span, is_utf8 };
-            if is_canonical(&reference, keep_fragment) {
+            if may_prove && is_canonical(&reference, keep_fragment) {
                 self.push_canonical(records.text, *span, rows);
                 rows.tally.unchanged += 1;
             } else {
                 let base = records.bases.get(i).map_or(&[][..], |base| base.of(records.text));
-                self.push_walked(reference, base, rows);
+                let charsets = if has_labels { self.labels.charsets(records, i, common) } else { Ok(common) };
+                match charsets {
+                    Ok(charsets) => self.push_walked(reference, base, charsets, rows),
+                    Err(fault) => self.push_fault(line, fault, rows),
+                }
             }
         }
         let count = (rows.len() - first) as u64;
@@ -87,6 +113,17 @@ impl Canonicalizer {
         rows.input.offsets.resize(rows.len() + 1, rows.input.values.len() as i32);
         rows.flags.resize(rows.len(), 0);
         push_offsets(records, &mut rows.offset);
+        flag_siblings(records, first, rows);
+        if self.policy.looks {
+            push_looks(records, first, rows);
+        }
+    }
+
+    /// A record that is canonical by RFC 3987 is its own row: it has nothing to repair, is the same in any charset that
+    /// it may be in, and no profile but `whatwg` differs on it.
+    fn may_prove(&self) -> bool {
+        let has_references = self.policy.preprocess.character_references != CharacterReferences::Kept;
+        !self.is_whatwg && !has_references
     }
 
     /// The row of a reference that is its own URI on every rung.
@@ -100,9 +137,9 @@ impl Canonicalizer {
     }
 
     /// The row of any other reference.
-    fn push_walked(&mut self, reference: Marked<'_>, base: &[u8], rows: &mut Rows) {
+    fn push_walked(&mut self, reference: Marked<'_>, base: &[u8], charsets: Charsets, rows: &mut Rows) {
         let uri_at = rows.uri.values.len();
-        let result = self.take(reference, base).and_then(|taken| {
+        let result = self.take(reference, base, charsets).and_then(|taken| {
             let (flags, changes) = self.write_rung(reference, &taken, self.policy.rung, &mut rows.uri.values)?;
             Ok((taken, flags, changes))
         });
@@ -121,7 +158,7 @@ impl Canonicalizer {
             !changes.is_empty()
         };
         let key = if self.policy.rung == Rung::Simple {
-            self.policy.algorithm.key(if taken.in_target { &self.target } else { reference.line() })
+            self.policy.algorithm.key(self.simple_text(reference.line(), &taken))
         } else {
             self.policy.algorithm.key(uri)
         };
@@ -169,34 +206,71 @@ impl Canonicalizer {
         rows.input.end();
     }
 
-    /// Makes text of a record in the policy's charset (RFC 3987 section 3.1, step 1), then [`Canonicalizer::take_text`]
-    /// of it, then writes its query in the document's charset where that is asked for.
-    fn take(&mut self, reference: Marked<'_>, base: &[u8]) -> Result<Taken, Fault> {
+    /// Makes a record in any charset and profile what [`Canonicalizer::take_text`] takes, then writes its query in the
+    /// document's charset where that is asked for.
+    fn take(&mut self, reference: Marked<'_>, base: &[u8], charsets: Charsets) -> Result<Taken, Fault> {
         let line = reference.line();
-        let mut taken = match self.policy.charset {
-            None => self.take_text(line, base)?,
-            Some(charset) => {
-                let text = decode(charset, line)?;
-                let base = decode(charset, base).map_err(|fault| Fault { kind: FaultKind::Base, ..fault })?;
-                let mut taken = self.take_text(text.as_bytes(), base.as_bytes())?;
-                if text.as_bytes() != line {
-                    taken.changes |= Changes::TRANSCODED;
-                    if !taken.in_target {
-                        self.set_target(text.as_bytes(), &mut taken);
-                    }
-                }
-                taken
-            }
+        if self.is_plain && charsets == Charsets::default() {
+            return self.take_text(line, base);
+        }
+        let prepared = prepare(line, charsets.text, &self.policy)?;
+        let needs_base = self.is_whatwg || find_scheme(&prepared.text).is_none();
+        let base = match charsets.text.filter(|_| needs_base) {
+            Some(charset) => decode(charset, base).map_err(|fault| Fault { kind: FaultKind::Base, ..fault })?,
+            None => base.into(),
         };
-        if let Some(charset) = self.policy.query_charset {
+        if self.is_whatwg {
+            return self.browse(line, &prepared, &base, charsets.query);
+        }
+        let mut taken = self.take_text(&prepared.text, &base)?;
+        taken.flags |= prepared.flags;
+        taken.changes |= prepared.changes;
+        if *prepared.text != *line && !taken.in_target {
+            self.set_target(&prepared.text, &mut taken);
+        }
+        if let Some(charset) = charsets.query {
             self.encode_query(line, charset, &mut taken)?;
         }
         Ok(taken)
     }
 
+    /// What a browser takes: the `href`, whole. Its simple rung is the text, unless a base may have had a part in it.
+    fn browse(
+        &mut self,
+        line: &[u8],
+        prepared: &Prepared<'_>,
+        base: &[u8],
+        charset: Option<Charset>,
+    ) -> Result<Taken, Fault> {
+        let has_base = !base.is_empty() || self.policy.base.is_some();
+        let assumed = !has_base && find_scheme(&prepared.text).is_none() && self.assume_scheme(&prepared.text)?;
+        let text = if assumed { Cow::Owned(std::mem::take(&mut self.target)) } else { Cow::Borrowed(&*prepared.text) };
+        let query = charset.map(|charset| QueryCharset { charset, lacking: self.policy.profile.lacking });
+        let base = if base.is_empty() { self.policy.base.as_deref() } else { Some(base) };
+        let (href, flags) = browser::href(&text, base, query)?;
+        self.simple.clear();
+        self.simple.extend_from_slice(if has_base { href.as_bytes() } else { &text });
+        let mut changes = prepared.changes;
+        if href.as_bytes() != line {
+            changes |= Changes::WHATWG;
+        }
+        self.target = href.into_bytes();
+        let flags = prepared.flags | flags | if assumed { Flags::ASSUMED_SCHEME } else { Flags::NONE };
+        Ok(Taken { in_target: true, has_simple: true, flags, changes })
+    }
+
+    /// The text of the simple rung.
+    fn simple_text<'a>(&'a self, line: &'a [u8], taken: &Taken) -> &'a [u8] {
+        match taken {
+            Taken { has_simple: true, .. } => &self.simple,
+            Taken { in_target: true, .. } => &self.target,
+            _ => line,
+        }
+    }
+
     /// Makes a reference absolute if it can be, and checks it as the policy's intake wants.
     fn take_text(&mut self, line: &[u8], base: &[u8]) -> Result<Taken, Fault> {
-        let mut taken = Taken { in_target: false, flags: Flags::NONE, changes: Changes::NONE };
+        let mut taken = Taken { in_target: false, has_simple: false, flags: Flags::NONE, changes: Changes::NONE };
         if web_scheme(line).is_none() && find_scheme(line).is_none() {
             if !base.is_empty() || self.base.is_some() {
                 self.resolve(line, base)?;
@@ -212,7 +286,7 @@ impl Canonicalizer {
         }
         if self.policy.intake == Intake::Strict {
             let text = if taken.in_target { &self.target } else { line };
-            Intake::Strict.check(text)?;
+            self.policy.profile.check_strict(text)?;
         }
         Ok(taken)
     }
@@ -247,7 +321,7 @@ impl Canonicalizer {
         if self.policy.intake == Intake::Strict {
             let text = std::str::from_utf8(line)
                 .map_err(|error| Fault::new(FaultKind::NotUtf8, Component::Reference, error.valid_up_to()))?;
-            check_iri_reference(text)?;
+            self.policy.profile.check_iri_reference(text)?;
         }
         check_authority(line)?;
         if !base.is_empty() && base != self.last_base.0 {
@@ -288,6 +362,10 @@ impl Canonicalizer {
         rung: Rung,
         out: &mut Vec<u8>,
     ) -> Result<(Flags, Changes), Fault> {
+        if self.is_whatwg {
+            let changes = browser::write_href(&self.target, self.policy.drop_fragment, out);
+            return Ok((taken.flags, taken.changes | changes));
+        }
         let reference = if taken.in_target {
             Marked {
                 text: &self.target,
@@ -312,7 +390,7 @@ impl Canonicalizer {
     fn rung_key(&mut self, reference: Marked<'_>, taken: &Taken, rung: Rung) -> [u8; 16] {
         let algorithm = self.policy.algorithm;
         if rung == Rung::Simple {
-            return algorithm.key(if taken.in_target { &self.target } else { reference.line() });
+            return algorithm.key(self.simple_text(reference.line(), taken));
         }
         let mut text = std::mem::take(&mut self.rung_text);
         text.clear();
@@ -326,15 +404,11 @@ impl Canonicalizer {
 }
 
 fn make_base(base: &[u8], policy: &Policy) -> Result<Base, Fault> {
+    let (base, ..) = policy.profile.take_in(base);
     if policy.intake == Intake::Strict {
-        Intake::Strict.check(base).map_err(|fault| Fault { kind: FaultKind::Base, ..fault })?;
+        policy.profile.check_strict(&base).map_err(|fault| Fault { kind: FaultKind::Base, ..fault })?;
     }
-    if policy.literal_base { Base::literal(base) } else { Base::new(base) }
-}
-
-/// A record's text.
-fn decode(charset: Charset, bytes: &[u8]) -> Result<Cow<'_, str>, Fault> {
-    charset.decode(bytes).map_err(|found| Fault::new(FaultKind::Undecodable, Component::Reference, found.at))
+    if policy.literal_base { Base::literal(&base) } else { Base::new(&base) }
 }
 
 fn count_bits(mut bits: u32, counts: &mut [u64]) {
@@ -356,5 +430,21 @@ fn push_offsets(records: &Records<'_>, offsets: &mut Vec<u64>) {
     match records.offsets {
         Offsets::From(base) => offsets.extend(records.urls.iter().map(|&Span { at, .. }| base + u64::from(at))),
         Offsets::Each(each) => offsets.extend_from_slice(each),
+    }
+}
+
+/// Says of rows that they are one of several of their field.
+fn flag_siblings(records: &Records<'_>, first: usize, rows: &mut Rows) {
+    for &sibling in records.siblings {
+        rows.flags[first + sibling as usize] |= Flags::SPLIT.0;
+        count_bits(Flags::SPLIT.0, &mut rows.tally.flags);
+    }
+}
+
+fn push_looks(records: &Records<'_>, first: usize, rows: &mut Rows) {
+    for (i, url) in records.urls.iter().enumerate() {
+        let found = looks(url.of(records.text), rows.uri.get(first + i));
+        rows.looks.push(found.0);
+        count_bits(found.0, &mut rows.tally.looks);
     }
 }

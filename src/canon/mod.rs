@@ -1,11 +1,13 @@
 //! Policy and records in, rows out. Owns the scratch that a worker reuses; opens nothing, starts nothing.
 //!
 //! ```text
-//! Records --(bitmaps of the chunk)--> each record: resolve? -> iri::normalize -> key --> Rows
+//! Records --(bitmaps of the chunk)--> each record: prepare? -> resolve? -> iri::normalize -> key --> Rows
 //! ```
 
+mod browser;
 mod canonicalizer;
 mod policy;
+mod prepare;
 mod rows;
 
 pub use canonicalizer::Canonicalizer;

@@ -1,7 +1,7 @@
 //! What is asked of a run: intake, rung, keys, repairs. Two runs with equal policies give equal rows.
 
 use crate::encoding::Charset;
-use crate::iri::Intake;
+use crate::iri::{Backslashes, CharacterReferences, Intake, Preprocess, Profile, Spaces};
 use crate::key::KeyAlgorithm;
 
 pub use crate::iri::Rung;
@@ -15,6 +15,9 @@ pub use crate::iri::Rung;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
+    /// The specification whose syntax and repairs apply. The rungs are RFC 3987's whatever it is, but for `whatwg`: there
+    /// the syntax and the scheme rung are the `href`, and nothing stands between it and the text.
+    pub profile: &'static Profile,
     /// What becomes of text that the grammar refuses.
     pub intake: Intake,
     /// The rung of the `uri` and `key` columns: [`Rung::Syntax`] or [`Rung::Scheme`]; with [`Rung::Simple`] the URI
@@ -32,12 +35,21 @@ pub struct Policy {
     pub drop_fragment: bool,
     /// Scheme written before references that have none and look like `host/path`.
     pub assume_scheme: Option<String>,
-    /// Charset of the records; UTF-8 where it is not said, and then bytes need not even be that.
+    /// What is done to a record's text before it is a reference. Whoever decodes records splits them.
+    pub preprocess: Preprocess,
+    /// Charset of the records that name none; UTF-8 where it is not said, and then bytes need not even be that.
     pub charset: Option<Charset>,
-    /// Charset of the documents that the records were found in, for the queries of http and https.
+    /// Charset of the documents that the records were found in, for the queries of http and https, where the record
+    /// names none.
     pub query_charset: Option<Charset>,
+    /// Records bring charsets of their own, [`crate::record::Records::charsets`]; for the metadata alone.
+    pub has_record_charsets: bool,
+    /// So do their documents, [`crate::record::Records::query_charsets`].
+    pub has_record_query_charsets: bool,
     /// Keep the input of rows that differ from their URI.
     pub keep_input: bool,
+    /// Look for what misleads in each record, see [`crate::iri::look`].
+    pub looks: bool,
 }
 
 impl Policy {
@@ -45,7 +57,7 @@ impl Policy {
     pub fn describe(&self) -> Vec<(&'static str, String)> {
         let yes_no = |flag: bool| if flag { "yes" } else { "no" }.to_string();
         vec![
-            ("profile", "rfc3987".to_string()),
+            ("profile", self.profile.name.to_string()),
             ("intake", self.intake.name().to_string()),
             ("rung", self.rung.name().to_string()),
             ("key", self.algorithm.name().to_string()),
@@ -54,9 +66,61 @@ impl Policy {
             ("literal_base", yes_no(self.literal_base)),
             ("assume_scheme", self.assume_scheme.clone().unwrap_or_default()),
             ("base", self.base.as_deref().map(|base| String::from_utf8_lossy(base).into_owned()).unwrap_or_default()),
-            ("charset", self.charset.map(Charset::name).unwrap_or_default().to_string()),
-            ("query_charset", self.query_charset.map(Charset::name).unwrap_or_default().to_string()),
+            ("preprocess", describe_preprocess(&self.preprocess)),
+            ("charset", describe_charset(self.charset, self.has_record_charsets)),
+            ("query_charset", describe_charset(self.query_charset, self.has_record_query_charsets)),
             ("unicode", crate::iri::UNICODE_VERSION.to_string()),
         ]
+    }
+}
+
+/// The name of the charset; "by record" where records name theirs, and what else applies.
+fn describe_charset(charset: Option<Charset>, is_by_record: bool) -> String {
+    match (is_by_record, charset) {
+        (false, charset) => charset.map(Charset::name).unwrap_or_default().to_string(),
+        (true, None) => "by record".to_string(),
+        (true, Some(charset)) => format!("by record, else {}", charset.name()),
+    }
+}
+
+/// What is done, in the order in which it is done.
+fn describe_preprocess(choices: &Preprocess) -> String {
+    let steps = [
+        match choices.character_references {
+            CharacterReferences::Kept => "",
+            CharacterReferences::Xml => "xml character references",
+            CharacterReferences::Html => "html character references",
+        },
+        if choices.is_trimmed { "trim" } else { "" },
+        match choices.spaces {
+            Spaces::Kept => "",
+            Spaces::Split => "split at spaces",
+            Spaces::Encoded => "encode spaces",
+            Spaces::Removed => "remove spaces",
+        },
+        match choices.backslashes {
+            Backslashes::Kept => "",
+            Backslashes::Slash => "backslashes to slashes",
+            Backslashes::Encoded => "encode backslashes",
+        },
+    ];
+    steps.into_iter().filter(|step| !step.is_empty()).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_done_is_described_and_nothing_else() {
+        assert_eq!(describe_preprocess(&Preprocess::default()), "");
+        let choices = Preprocess { is_trimmed: true, spaces: Spaces::Split, ..Preprocess::default() };
+        assert_eq!(describe_preprocess(&choices), "trim, split at spaces");
+        let latin = Charset::named("latin1");
+        assert_eq!(describe_charset(latin, true), "by record, else windows-1252");
+        assert_eq!(
+            (describe_charset(latin, false), describe_charset(None, false)),
+            ("windows-1252".into(), String::new())
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! The results of a run of records, column by column and free of Arrow: what [`super::Canonicalizer`] appends to
 //! and the batch room turns into arrays without copying.
 
-use crate::iri::{Changes, Fault, FaultKind, Flags};
+use crate::iri::{Changes, Fault, FaultKind, Flags, SpoofFlags};
 
 /// Texts end to end: `values[ends[i - 1]..ends[i]]` is text `i`, `ends[0]` being preceded by 0. Offsets are `i32`
 /// because Arrow's are.
@@ -64,6 +64,8 @@ pub struct Rows {
     pub more_keys: Vec<Vec<KeyBytes>>,
     /// [`Flags`] of each row.
     pub flags: Vec<u32>,
+    /// [`SpoofFlags`] of each row, if the policy asks for them.
+    pub looks: Vec<u32>,
     /// Offset of each record in its decompressed source, bytes.
     pub offset: Vec<u64>,
     /// Faults, ascending by row.
@@ -96,6 +98,7 @@ impl Rows {
         self.key.clear();
         self.more_keys.iter_mut().for_each(Vec::clear);
         self.flags.clear();
+        self.looks.clear();
         self.offset.clear();
         self.faults.clear();
         self.tally = Tally::default();
@@ -122,6 +125,8 @@ pub struct Tally {
     pub faults: [u64; FaultKind::ALL.len()],
     /// Rows by flag, indexed by bit.
     pub flags: [u64; Flags::ALL.len()],
+    /// Rows by what misleads in them, indexed by bit; all 0 unless the policy asks for it.
+    pub looks: [u64; SpoofFlags::ALL.len()],
     /// Rows by step that changed them, indexed by bit.
     pub changes: [u64; Changes::ALL.len()],
 }
@@ -136,6 +141,7 @@ impl Tally {
         let sums = [
             (&mut self.faults[..], &other.faults[..]),
             (&mut self.flags[..], &other.flags[..]),
+            (&mut self.looks[..], &other.looks[..]),
             (&mut self.changes[..], &other.changes[..]),
         ];
         for (mine, theirs) in sums {

@@ -83,6 +83,7 @@ fn perform(job: &Job) -> Result<Report, Failure> {
     Ok(Report {
         sources: names,
         tally: ran.tally,
+        has_looks: job.policy.looks,
         distinct: ran.distinct,
         distinct_is_exact: ran.distinct_is_exact,
         input_bytes: ran.input_bytes,

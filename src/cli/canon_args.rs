@@ -20,6 +20,12 @@ Examples:
   Links of pages, resolved against the page that each stood on:
       irikey canon links.csv --column href --base-column page -o links.parquet
 
+  Hosts that look like others, by what they look like, and what else may mislead:
+      irikey canon urls.txt --skeleton --columns +looks,+bidi -o urls.parquet
+
+  Attribute values of old pages, as they stood there:
+      irikey canon links.csv --charset-column charset --character-references html --trim -o links.parquet
+
   How many distinct URIs? The summary on stderr says it; keep the numbers for a script:
       irikey canon @lists.txt -o all.parquet --report all.json";
 
@@ -75,8 +81,9 @@ impl CanonArgs {
         let columns = &outputs.columns;
         let policy = Policy {
             more_keys: columns.key_rungs(),
-            keep_input: columns.contains(ColumnId::Input) || columns.contains(ColumnId::Looks),
-            ..self.form.policy(self.input.has_bases())?
+            keep_input: columns.contains(ColumnId::Input),
+            looks: columns.contains(ColumnId::Looks),
+            ..self.form.policy(&self.input)?
         };
         Ok(Job {
             inputs: self.input.inputs()?,
@@ -134,6 +141,9 @@ mod tests {
         assert_eq!(chosen.policy.more_keys, [Rung::Syntax, Rung::Simple]);
         let added = job("-o x.parquet --columns +looks,+iri");
         assert_eq!(added.outputs.columns.names().skip(8).collect::<Vec<_>>(), ["flags", "looks", "iri"]);
+        assert!(added.policy.looks && !keys.policy.looks);
+        let skeleton = job("-o x.parquet --columns uri --skeleton");
+        assert_eq!(skeleton.outputs.columns.names().collect::<Vec<_>>(), ["uri", "host_skeleton"]);
         assert!(!chosen.policy.keep_input && !job("").policy.keep_input);
     }
 
@@ -146,9 +156,12 @@ mod tests {
             ("-o x.csv --compression lz4", "Parquet"),
             ("--key simple", "text output"),
             ("--columns key", "text output"),
+            ("--skeleton", "text output"),
+            ("--profile klingon", "the profiles are rfc3987"),
+            ("--profile whatwg --strict", "one way to read a URL"),
+            ("--no-header --charset-column cs", "needs a number"),
             ("-o x.csv --columns kye", "kye"),
             ("-o x.csv --columns +iri,uri", "put + before all names or none"),
-            ("--charset utf-16", "iconv"),
             ("--charset klingon", "no charset has this label"),
             ("--chunk-size 1G", "512M"),
             ("--chunk-size 0", "at least 1"),

@@ -31,6 +31,8 @@ pub(super) fn sources(inputs: &Inputs) -> Result<Sources, String> {
 pub(super) fn format(inputs: &Inputs, sources: &Sources) -> Result<Format, String> {
     let has_columns = inputs.column.is_some()
         || inputs.base_column.is_some()
+        || inputs.charset_column.is_some()
+        || inputs.query_charset_column.is_some()
         || inputs.delimiter.is_some()
         || !inputs.may_have_header;
     let name = match inputs.format {
@@ -51,6 +53,8 @@ pub(super) fn format(inputs: &Inputs, sources: &Sources) -> Result<Format, Strin
         delimiter: inputs.delimiter.unwrap_or(delimiter),
         url: inputs.column.as_deref().map(Column::parse),
         base: inputs.base_column.as_deref().map(Column::parse),
+        charset: inputs.charset_column.as_deref().map(Column::parse),
+        query_charset: inputs.query_charset_column.as_deref().map(Column::parse),
         header: if inputs.may_have_header { Header::Sniff } else { Header::No },
     }))
 }

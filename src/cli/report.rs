@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use crate::canon::Tally;
-use crate::iri::{Changes, FaultKind, Flags};
+use crate::iri::{Changes, FaultKind, Flags, SpoofFlags};
 use crate::output::Finished;
 
 /// An input that could not be read wholly.
@@ -24,6 +24,8 @@ pub struct Report {
     pub sources: Vec<String>,
     /// What became of the records.
     pub tally: Tally,
+    /// `tally.looks` was counted.
+    pub has_looks: bool,
     /// How many different keys there are.
     pub distinct: u64,
     /// `distinct` was counted, not estimated.
@@ -72,6 +74,7 @@ impl Report {
             "faulty": tally.faulty,
             "faults": counts(FaultKind::ALL.into_iter().map(FaultKind::name), &tally.faults),
             "flags": counts(Flags::ALL.iter().map(|(_, name, _)| *name), &tally.flags),
+            "looks": self.has_looks.then(|| counts(SpoofFlags::ALL.iter().map(|(_, name, _)| *name), &tally.looks)),
             "distinct_keys": self.distinct,
             "distinct_keys_exact": self.distinct_is_exact,
             "input_bytes": self.input_bytes,
@@ -119,6 +122,9 @@ mod tests {
         );
         assert_eq!(json["changes"].as_object().unwrap().len(), Changes::ALL.len());
         assert_eq!(json["errors"][0]["source"], "a.txt");
-        assert!(json["output"].is_null());
+        assert!(json["output"].is_null() && json["looks"].is_null());
+        report.has_looks = true;
+        report.tally.looks[13] = 2;
+        assert_eq!(report.to_json()["looks"]["encoded-slash"], 2);
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::report::Report;
-use crate::iri::{Changes, FaultKind, Flags};
+use crate::iri::{Changes, FaultKind, Flags, SpoofFlags};
 
 /// The closing summary: one line of totals, then a table of what happened; counts of 0 are left out.
 pub fn summary(report: &Report) -> String {
@@ -16,6 +16,10 @@ pub fn summary(report: &Report) -> String {
     if tally.flags.iter().any(|count| *count > 0) {
         rows.push(Line { count: None, ..Line::new(0, "flags", 0) });
         rows.extend(lines(Flags::ALL.iter().map(|(_, name, _)| *name), &tally.flags));
+    }
+    if tally.looks.iter().any(|count| *count > 0) {
+        rows.push(Line { count: None, ..Line::new(0, "looks", 0) });
+        rows.extend(lines(SpoofFlags::ALL.iter().map(|(_, name, _)| *name), &tally.looks));
     }
     let distinct = if report.distinct_is_exact { "distinct keys" } else { "distinct keys, about" };
     rows.push(Line::new(0, distinct, report.distinct));
@@ -128,6 +132,7 @@ mod tests {
         report.tally.faulty = 10;
         report.tally.faults[FaultKind::Port as usize] = 10;
         report.tally.flags[1] = 8;
+        report.tally.looks[13] = 20;
         let expected = "\
 records               2,000  100.0 %
   unchanged           1,500   75.0 %
@@ -137,6 +142,8 @@ records               2,000  100.0 %
     port                 10    0.5 %
 flags
     excluded              8    0.4 %
+looks
+    encoded-slash        20    1.0 %
 distinct keys, about    900   45.0 %
 3.0 MB in 2.00 s with 2 threads: 1,000 lines/s, 1.5 MB/s
 ";

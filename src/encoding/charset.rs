@@ -12,6 +12,8 @@ use std::fmt;
 use encoding_rs::{DecoderResult, EncoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 
+use super::ByteOrder;
+
 /// A charset that documents are written in.
 ///
 /// ```
@@ -128,6 +130,25 @@ impl Charset {
             return Ok((marked, mark.len()));
         }
         Err(Undecodable { at: 0, is_foreign_mark: true })
+    }
+
+    /// The order of the bytes of its code units, if it is a UTF-16; little-endian where a mark might say otherwise.
+    pub fn byte_order_of_utf16(self) -> Option<ByteOrder> {
+        [(UTF_16LE, ByteOrder::Little), (UTF_16BE, ByteOrder::Big)]
+            .into_iter()
+            .find_map(|(encoding, order)| (self.encoding == encoding).then_some(order))
+    }
+
+    /// Whether a byte order mark, UTF-8's or one of UTF-16, can begin a text that bears this label.
+    ///
+    /// ```
+    /// use irikey::encoding::Charset;
+    /// let agrees = |label, text| Charset::named(label).unwrap().agrees_with_mark(text);
+    /// assert!(agrees("utf-16", b"\xFE\xFF\0h") && agrees("koi8-r", b"http:"));
+    /// assert!(!agrees("utf-16le", b"\xFE\xFF\0h") && !agrees("koi8-r", b"\xEF\xBB\xBFh"));
+    /// ```
+    pub fn agrees_with_mark(self, text: &[u8]) -> bool {
+        self.byte_order(text).is_ok()
     }
 
     /// `text` in this charset; in UTF-8 if it is a Unicode one.

@@ -2,11 +2,14 @@
 //!
 //! ```text
 //! is_utf8   one verdict a chunk                  charset   label -> charset: bytes -> text -> bytes
+//! utf16     a stream of UTF-16 -> UTF-8
 //! ```
 
 mod charset;
+mod utf16;
 
 pub use charset::{Charset, Encoded, Lacking, Undecodable};
+pub use utf16::{ByteOrder, Utf16Decoder, utf16_len};
 
 /// `bytes` are UTF-8. One SIMD pass, meant for a chunk at a time: a call costs as much as 45 bytes do.
 ///

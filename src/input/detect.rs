@@ -1,6 +1,8 @@
 //! What a source is, by its first bytes: compression, byte-order marks, and formats that hold no lines. Names and
 //! suffixes are not asked: they lie.
 
+use crate::encoding::ByteOrder;
+
 /// How many bytes [`packing`] and [`content`] want to see, if the source has as many.
 pub const LOOK_LEN: usize = 16;
 
@@ -36,6 +38,8 @@ pub fn packing(head: &[u8]) -> Packing {
 pub enum Content {
     /// Records, after this many bytes of byte-order mark (0 or 3).
     Records(usize),
+    /// UTF-16, after its byte order mark of 2 bytes.
+    Utf16(ByteOrder),
     /// Text in an encoding that lines cannot be found in: its name.
     Encoding(&'static str),
     /// A format that is not text: its name.
@@ -60,15 +64,15 @@ const BINARY: [(&[u8], &str); 9] = [
 /// ```
 /// use irikey::input::detect::{Content, content};
 /// assert_eq!(content(b"\xEF\xBB\xBFhttp://example.org/"), Content::Records(3));
-/// assert_eq!(content(b"\xFF\xFEh\0t\0"), Content::Encoding("UTF-16 (little-endian)"));
+/// assert_eq!(content(b"\0\0\xFE\xFF\0\0\0h"), Content::Encoding("UTF-32 (big-endian)"));
 /// ```
 pub fn content(head: &[u8]) -> Content {
     match head {
         [0xef, 0xbb, 0xbf, ..] => return Content::Records(3),
         [0xff, 0xfe, 0, 0, ..] => return Content::Encoding("UTF-32 (little-endian)"),
         [0, 0, 0xfe, 0xff, ..] => return Content::Encoding("UTF-32 (big-endian)"),
-        [0xff, 0xfe, ..] => return Content::Encoding("UTF-16 (little-endian)"),
-        [0xfe, 0xff, ..] => return Content::Encoding("UTF-16 (big-endian)"),
+        [0xff, 0xfe, ..] => return Content::Utf16(ByteOrder::Little),
+        [0xfe, 0xff, ..] => return Content::Utf16(ByteOrder::Big),
         _ => (),
     }
     // "BZh", the level, and then the 48 bits of pi that begin a block.
@@ -99,6 +103,6 @@ mod tests {
         assert_eq!(content(b"BZh91AY&SY\0"), Content::Binary("bzip2"));
         assert_eq!(content(b"PK\x03\x04"), Content::Binary("zip"));
         assert_eq!(content(b"\xff\xfe\0\0"), Content::Encoding("UTF-32 (little-endian)"));
-        assert_eq!(content(b"\xfe\xff\0h"), Content::Encoding("UTF-16 (big-endian)"));
+        assert_eq!(content(b"\xfe\xff\0h"), Content::Utf16(ByteOrder::Big));
     }
 }

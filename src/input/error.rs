@@ -85,6 +85,12 @@ pub enum Defect {
     /// The text is in an encoding whose lines are not found by looking for the byte LF.
     #[error("this is {0} text; convert it first, for example with iconv -t UTF-8")]
     Encoding(&'static str),
+    /// The byte order mark is of another charset than the one asked for.
+    #[error("its byte order mark is not that of {0}; leave --charset out, or take the mark off")]
+    ForeignMark(&'static str),
+    /// UTF-16 that ends within a character.
+    #[error("the UTF-16 text ends within a character: the file was cut short; fetch it again")]
+    Utf16Truncated,
     /// Not text at all.
     #[error("this is {0}, not text; unpack or convert it first")]
     Binary(&'static str),

@@ -16,6 +16,7 @@ mod list;
 pub mod mmap;
 mod open;
 mod read;
+mod utf16;
 
 pub use block::{Block, Buffer, Pool};
 pub use error::{Defect, InputError, ListError};

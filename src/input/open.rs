@@ -6,8 +6,10 @@ use super::inflate::{Gunzip, Unzstd};
 use super::list::{Origin, Source};
 use super::mmap::Mapping;
 use super::read::Feed;
+use super::utf16::Utf16;
+use crate::encoding::Utf16Decoder;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::sync::Arc;
 
 /// Shorter files are read: two system calls and one copy cost less than a mapping and its page faults.
@@ -28,8 +30,11 @@ pub enum Opened {
     Stream(Stream),
 }
 
-/// Unpacked bytes of a source, in order.
-pub struct Stream(Kind);
+/// Unpacked bytes of a source, in order; in UTF-8, once it is said that they are UTF-16.
+pub struct Stream {
+    packed: Kind,
+    utf16: Option<Utf16>,
+}
 
 enum Kind {
     Plain(Feed),
@@ -39,11 +44,22 @@ enum Kind {
 
 impl Stream {
     fn new(mut feed: Feed) -> Result<Stream, Defect> {
-        Ok(Stream(match packing(feed.look(LOOK_LEN)?) {
+        let packed = match packing(feed.look(LOOK_LEN)?) {
             Packing::Plain => Kind::Plain(feed),
             Packing::Gzip => Kind::Gzip(Box::new(Gunzip::new(feed))),
             Packing::Zstd => Kind::Zstd(Box::new(Unzstd::new(feed)?)),
-        }))
+        };
+        Ok(Stream { packed, utf16: None })
+    }
+
+    /// The bytes of a mapping from `start` on.
+    pub fn mapped(mapping: Arc<Mapping>, start: usize) -> Stream {
+        Stream { packed: Kind::Plain(Feed::new(Box::new(MappedReader { mapping, start }))), utf16: None }
+    }
+
+    /// What follows is UTF-16, and `decoder` has seen what came before.
+    pub fn decode_utf16(&mut self, decoder: Utf16Decoder) {
+        self.utf16 = Some(Utf16::new(decoder));
     }
 
     /// Fills the beginning of `into` and says how much of it; 0 is the end.
@@ -51,16 +67,15 @@ impl Stream {
     /// # Errors
     /// What ends the source early. All bytes before it were given out.
     pub fn read(&mut self, into: &mut [u8]) -> Result<usize, Defect> {
-        match &mut self.0 {
-            Kind::Plain(feed) => feed.read(into),
-            Kind::Gzip(gunzip) => gunzip.read(into),
-            Kind::Zstd(unzstd) => unzstd.read(into),
+        match &mut self.utf16 {
+            None => self.packed.read(into),
+            Some(utf16) => utf16.read(|bytes| self.packed.read(bytes), into),
         }
     }
 
     /// Bytes taken from the file so far, packed if it is.
     pub fn taken(&self) -> u64 {
-        match &self.0 {
+        match &self.packed {
             Kind::Plain(feed) => feed.taken(),
             Kind::Gzip(gunzip) => gunzip.feed().taken(),
             Kind::Zstd(unzstd) => unzstd.feed().taken(),
@@ -69,7 +84,31 @@ impl Stream {
 
     /// The file is compressed.
     pub fn is_packed(&self) -> bool {
-        !matches!(self.0, Kind::Plain(_))
+        !matches!(self.packed, Kind::Plain(_))
+    }
+}
+
+impl Kind {
+    fn read(&mut self, into: &mut [u8]) -> Result<usize, Defect> {
+        match self {
+            Kind::Plain(feed) => feed.read(into),
+            Kind::Gzip(gunzip) => gunzip.read(into),
+            Kind::Zstd(unzstd) => unzstd.read(into),
+        }
+    }
+}
+
+/// Memory, read like a file.
+struct MappedReader {
+    mapping: Arc<Mapping>,
+    start: usize,
+}
+
+impl Read for MappedReader {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = (&self.mapping[self.start..]).read(into)?;
+        self.start += count;
+        Ok(count)
     }
 }
 

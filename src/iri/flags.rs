@@ -50,14 +50,19 @@ bit_set! {
         1 EXCLUDED "excluded" "space, < > \" { } | \\ ^ or ` percent-encoded (RFC 3987 section 3.1, step 2)";
         2 CONTROL "control" "a C0 or C1 control or DEL percent-encoded";
         3 STRAY_PERCENT "stray-percent" "a % without two hexadecimal digits, kept";
-        4 STRAY_DELIM "stray-delim" "a [, ] or second # where the grammar has none, kept";
-        5 NOT_UCSCHAR "not-ucschar" "a non-character, U+FFFD or misplaced private-use character percent-encoded (RFC 3987 section 2.2)";
+        4 STRAY_DELIM "stray-delim" "a [, ] or second # where the grammar has none, kept; percent-encoded by profile weber-00";
+        5 NOT_UCSCHAR "not-ucschar" "a non-character, U+FFFD or misplaced private-use character percent-encoded (RFC 3987 section 2.2), or a character that the profile leaves out";
         6 BIDI_CONTROL "bidi-control" "a bidirectional formatting character percent-encoded (RFC 3987 section 4.1)";
         7 HOST_NOT_IDNA "host-not-idna" "the host has no ASCII form by UTS 46 and stays as syntax-based normalisation left it";
         8 BAD_A_LABEL "bad-a-label" "an xn-- label that decodes to no valid U-label, kept in lower case";
         9 PORT_RANGE "port-range" "a port above 65535, kept";
         10 ASSUMED_SCHEME "assumed-scheme" "the scheme was assumed (--assume-scheme)";
         11 QUERY_CHARSET "query-charset" "the document's charset lacks a character of the query, which is in UTF-8 then (--query-charset)";
+        12 TRIMMED "trimmed" "white space taken off the ends (--trim, draft-weber section 4.1)";
+        13 INNER_SPACE "inner-space" "white space inside taken out or percent-encoded (--inner-spaces, draft-weber section 4.2)";
+        14 CHARACTER_REFERENCE "character-reference" "character references of XML or HTML replaced (--character-references, draft-weber section 4.4)";
+        15 BACKSLASH "backslash" "backslashes made / or %5C (--backslashes, draft-weber section 7)";
+        16 SPLIT "split" "one of several references of its field (--inner-spaces split, draft-weber section 4.2)";
     }
 }
 
@@ -80,6 +85,9 @@ bit_set! {
         13 FRAGMENT "fragment" "the fragment dropped (--drop-fragment, section 5.1)";
         14 TRANSCODED "transcoded" "text in another charset made UTF-8 in NFC (--charset, section 3.1 step 1)";
         15 QUERY_CHARSET "query-charset" "the query written in its document's charset (--query-charset, draft-weber section 6.1)";
+        16 REPAIRED "repaired" "white space, character references or backslashes replaced as asked (draft-weber sections 4 and 7)";
+        17 NFC "nfc" "text put into NFC, as the profile has it";
+        18 WHATWG "whatwg" "written as the URL Standard's parser writes it (--profile whatwg)";
     }
 }
 

@@ -47,11 +47,11 @@ pub use map::{HostMapping, QueryCharset, encode_query, idn_to_unicode, takes_que
 pub use normalize::{Marked, Normalizer, is_canonical, web_scheme};
 pub use parts::{Authority, Parts, find_scheme};
 pub use percent::encode as percent_encode;
-pub use preprocess::{Backslashes, CharacterReferences, Preprocess, Spaces, preprocess};
+pub use preprocess::{Backslashes, CharacterReferences, Preprocess, Spaces, preprocess, repair, split_field};
 pub use profile::{Decoded, Excluded, HostRepertoire, Mapping, NormalForm, Parser, Profile, Repertoire, Totality};
 pub use resolve::Base;
 pub use scheme::Scheme;
-pub use spoof::{Finding, Look, look, skeleton};
+pub use spoof::{Finding, Look, look, looks, skeleton};
 pub use weber::{Split as WeberSplit, split as weber_split};
 #[cfg(feature = "whatwg")]
 pub use whatwg::{WhatwgParts, whatwg_href, whatwg_parts};

@@ -5,8 +5,11 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::{Component, Fault, FaultKind};
+use bstr::ByteSlice;
+
+use super::{Component, Fault, FaultKind, Flags};
 use crate::encoding::Charset;
+use crate::kernel::ByteSet;
 
 /// Whose character references are replaced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,8 +62,15 @@ pub struct Preprocess {
     pub backslashes: Backslashes,
 }
 
+impl Preprocess {
+    /// Nothing is done.
+    pub fn is_nothing(&self) -> bool {
+        *self == Preprocess::default()
+    }
+}
+
 /// The white space of section 4.1, and none of Unicode's other.
-const WHITE_SPACE: [char; 4] = [' ', '\r', '\n', '\t'];
+const WHITE_SPACE: ByteSet = ByteSet::of(b" \r\n\t");
 
 /// The references that `field` holds: one, or with [`Spaces::Split`] any number. The order is that of a browser, whose
 /// markup parser has replaced character references before anybody looks for white space.
@@ -79,49 +89,133 @@ const WHITE_SPACE: [char; 4] = [' ', '\r', '\n', '\t'];
 /// assert_eq!(preprocess(" http://a/ros&eacute;  /b?x&amp;y\n", &choices).unwrap(), ["http://a/rosé", "/b?x&y"]);
 /// ```
 pub fn preprocess(field: &str, choices: &Preprocess) -> Result<Vec<String>, Fault> {
-    let replaced = replace_references(field, choices.character_references)?;
-    let text = if choices.is_trimmed { replaced.trim_matches(WHITE_SPACE) } else { &replaced };
-    let references: Vec<Cow<str>> = match choices.spaces {
-        Spaces::Kept => vec![text.into()],
-        Spaces::Split => text.split(' ').filter(|reference| !reference.is_empty()).map(Cow::from).collect(),
-        Spaces::Encoded => vec![text.replace(' ', "%20").into()],
-        Spaces::Removed => vec![text.replace(WHITE_SPACE, "").into()],
+    let is_split = choices.spaces == Spaces::Split;
+    let ranges =
+        if is_split { split_field(field.as_bytes(), choices) } else { std::iter::once(0..field.len()).collect() };
+    let mut references = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        let (reference, _) = repair(&field.as_bytes()[range.clone()], choices)
+            .map_err(|fault| Fault { at: fault.at + range.start as u32, ..fault })?;
+        references.push(String::from_utf8_lossy(&reference).into_owned());
+    }
+    references.retain(|reference| !is_split || !reference.is_empty());
+    Ok(references)
+}
+
+/// Where the references of `field` stand, which one or more U+0020 part, written as themselves or as character
+/// references. What each of them is, [`repair`] says.
+///
+/// ```
+/// use irikey::iri::{CharacterReferences, Preprocess, split_field};
+/// let choices = Preprocess { character_references: CharacterReferences::Xml, ..Preprocess::default() };
+/// assert_eq!(split_field(b" /a&#32;/b&amp;c  /d", &choices), [1..3, 8..16, 18..20]);
+/// ```
+pub fn split_field(field: &[u8], choices: &Preprocess) -> Vec<Range<usize>> {
+    let mut ranges = Vec::new();
+    let mut push = |range: Range<usize>| {
+        let is_blank =
+            field[range.clone()].iter().all(|&byte| byte == b' ' || choices.is_trimmed && WHITE_SPACE.contains(byte));
+        if !is_blank {
+            ranges.push(range);
+        }
     };
-    Ok(references.into_iter().map(|reference| replace_backslashes(&reference, choices.backslashes)).collect())
+    let mut start = 0;
+    for at in memchr::memchr2_iter(b' ', b'&', field) {
+        if let Some(len) = space_len(&field[at..], choices.character_references) {
+            push(start..at);
+            start = at + len;
+        }
+    }
+    push(start..field.len());
+    ranges
+}
+
+/// Length of the U+0020 that `text` begins with.
+fn space_len(text: &[u8], references: CharacterReferences) -> Option<usize> {
+    if text[0] == b' ' {
+        return Some(1);
+    }
+    match find_reference(text, references) {
+        Ok(Some((len, character))) if references != CharacterReferences::Kept && character == " " => Some(len),
+        _ => None,
+    }
+}
+
+/// A step of [`repair`]: the text afterwards, or `None` where nothing is to be done.
+type Repair = fn(&[u8], &Preprocess) -> Result<Option<Vec<u8>>, Fault>;
+
+/// One reference with all that was chosen done to it, but for splitting, and a flag for each thing done. Bytes that are
+/// not UTF-8 stay as they are.
+///
+/// # Errors
+/// As [`preprocess`].
+pub fn repair<'a>(reference: &'a [u8], choices: &Preprocess) -> Result<(Cow<'a, [u8]>, Flags), Fault> {
+    let steps: [(Flags, Repair); 4] = [
+        (Flags::CHARACTER_REFERENCE, |text, choices| replace_references(text, choices.character_references)),
+        (Flags::TRIMMED, |text, choices| Ok(trim(text, choices.is_trimmed))),
+        (Flags::INNER_SPACE, |text, choices| Ok(replace_spaces(text, choices.spaces))),
+        (Flags::BACKSLASH, |text, choices| Ok(replace_backslashes(text, choices.backslashes))),
+    ];
+    let mut repaired = (Cow::from(reference), Flags::NONE);
+    for (flag, step) in steps {
+        if let Some(text) = step(&repaired.0, choices)? {
+            repaired = (text.into(), repaired.1 | flag);
+        }
+    }
+    Ok(repaired)
+}
+
+/// Section 4.1.
+fn trim(text: &[u8], is_trimmed: bool) -> Option<Vec<u8>> {
+    let inner = |byte: &u8| !WHITE_SPACE.contains(*byte);
+    let start = text.iter().position(inner).unwrap_or(text.len());
+    let end = text.iter().rposition(inner).map_or(start, |last| last + 1);
+    (is_trimmed && end - start < text.len()).then(|| text[start..end].to_vec())
+}
+
+/// Section 4.2.
+fn replace_spaces(text: &[u8], spaces: Spaces) -> Option<Vec<u8>> {
+    match spaces {
+        Spaces::Kept | Spaces::Split => None,
+        Spaces::Encoded => text.contains(&b' ').then(|| text.replace(" ", "%20")),
+        Spaces::Removed => {
+            let kept = |text: &[u8]| text.iter().copied().filter(|&byte| !WHITE_SPACE.contains(byte)).collect();
+            text.iter().any(|&byte| WHITE_SPACE.contains(byte)).then(|| kept(text))
+        }
+    }
 }
 
 /// Section 7.
-fn replace_backslashes(reference: &str, backslashes: Backslashes) -> String {
+fn replace_backslashes(text: &[u8], backslashes: Backslashes) -> Option<Vec<u8>> {
     match backslashes {
-        Backslashes::Kept => reference.to_string(),
-        Backslashes::Encoded => reference.replace('\\', "%5C"),
+        Backslashes::Kept => None,
+        Backslashes::Encoded => text.contains(&b'\\').then(|| text.replace("\\", "%5C")),
         Backslashes::Slash => {
-            let hierarchy_end = reference.find(['?', '#']).unwrap_or(reference.len());
-            let (hierarchy, rest) = reference.split_at(hierarchy_end);
-            hierarchy.replace('\\', "/") + rest
+            let hierarchy_end = memchr::memchr2(b'?', b'#', text).unwrap_or(text.len());
+            let (hierarchy, rest) = text.split_at(hierarchy_end);
+            hierarchy.contains(&b'\\').then(|| [&hierarchy.replace("\\", "/")[..], rest].concat())
         }
     }
 }
 
 /// Section 4.4: each reference by its character, once; what looks like one and is none stays.
-fn replace_references(field: &str, references: CharacterReferences) -> Result<Cow<'_, str>, Fault> {
-    let bytes = field.as_bytes();
-    if references == CharacterReferences::Kept || memchr::memchr(b'&', bytes).is_none() {
-        return Ok(field.into());
+fn replace_references(field: &[u8], references: CharacterReferences) -> Result<Option<Vec<u8>>, Fault> {
+    if references == CharacterReferences::Kept {
+        return Ok(None);
     }
-    let mut out = String::with_capacity(field.len());
+    let mut out = Vec::new();
     let mut copied = 0;
-    for at in memchr::memchr_iter(b'&', bytes) {
+    for at in memchr::memchr_iter(b'&', field) {
         // An ampersand inside a name does not happen; one inside text already copied does not either.
         let Some((len, text)) = find_reference(&field[at..], references).map_err(|()| no_character(at))? else {
             continue;
         };
-        out.push_str(&field[copied..at]);
-        out.push_str(&text);
+        out.extend_from_slice(&field[copied..at]);
+        out.extend_from_slice(text.as_bytes());
         copied = at + len;
     }
-    out.push_str(&field[copied..]);
-    Ok(out.into())
+    out.extend_from_slice(&field[copied..]);
+    Ok((copied > 0).then_some(out))
 }
 
 fn no_character(at: usize) -> Fault {
@@ -129,26 +223,32 @@ fn no_character(at: usize) -> Fault {
 }
 
 /// Length and meaning of the character reference that `text`, which begins with `&`, begins with.
-fn find_reference(text: &str, references: CharacterReferences) -> Result<Option<(usize, Cow<'static, str>)>, ()> {
-    if text.as_bytes().get(1) != Some(&b'#') {
+fn find_reference(text: &[u8], references: CharacterReferences) -> Result<Option<(usize, Cow<'static, str>)>, ()> {
+    if text.get(1) != Some(&b'#') {
         return Ok(match references {
             CharacterReferences::Xml => find_xml_name(text),
             _ => find_html_name(text),
         });
     }
-    let Some((digits, radix)) = find_digits(text.as_bytes(), references) else { return Ok(None) };
-    let is_ended = text.as_bytes().get(digits.end) == Some(&b';');
+    let Some((digits, radix)) = find_digits(text, references) else { return Ok(None) };
+    let is_ended = text.get(digits.end) == Some(&b';');
     if !is_ended && references == CharacterReferences::Xml {
         return Ok(None);
     }
     let len = digits.end + usize::from(is_ended);
-    // Leading zeros are as many as their writer likes; a number too long for u32 is no character's.
-    let code = u32::from_str_radix(&text[digits], radix).map_err(|_| ())?;
+    let code = number(&text[digits], radix).ok_or(())?;
     let character = match references {
         CharacterReferences::Xml => char::from_u32(code).filter(|&c| is_xml_char(c)),
         _ => html_character(code),
     };
     Ok(Some((len, character.ok_or(())?.to_string().into())))
+}
+
+/// Leading zeros are as many as their writer likes; a number too long for `u32` is no character's.
+fn number(digits: &[u8], radix: u32) -> Option<u32> {
+    digits
+        .iter()
+        .try_fold(0u32, |number, &digit| number.checked_mul(radix)?.checked_add(char::from(digit).to_digit(radix)?))
 }
 
 /// Where the digits of a numeric reference stand, and their base.
@@ -176,16 +276,15 @@ fn html_character(code: u32) -> Option<char> {
     }
 }
 
-fn find_xml_name(text: &str) -> Option<(usize, Cow<'static, str>)> {
+fn find_xml_name(text: &[u8]) -> Option<(usize, Cow<'static, str>)> {
     const NAMES: [(&str, &str); 5] = [("&amp;", "&"), ("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'")];
-    let (name, character) = NAMES.into_iter().find(|(name, _)| text.starts_with(name))?;
+    let (name, character) = NAMES.into_iter().find(|(name, _)| text.starts_with(name.as_bytes()))?;
     Some((name.len(), character.into()))
 }
 
 /// A name with its `;`, or the longest old name without it that is followed by neither `=` nor a letter or digit: the
 /// rule for attributes, by which `?a=1&copy=2` keeps its parameter.
-fn find_html_name(text: &str) -> Option<(usize, Cow<'static, str>)> {
-    let bytes = text.as_bytes();
+fn find_html_name(bytes: &[u8]) -> Option<(usize, Cow<'static, str>)> {
     let alphanumeric_len = bytes[1..].iter().take(LONGEST_NAME).take_while(|byte| byte.is_ascii_alphanumeric()).count();
     let end = 1 + alphanumeric_len;
     let len = match bytes.get(end) {
@@ -207,7 +306,8 @@ mod tests {
     use super::*;
 
     fn replaced(field: &str, references: CharacterReferences) -> Result<String, u32> {
-        replace_references(field, references).map(Cow::into_owned).map_err(|fault| fault.at)
+        let replaced = replace_references(field.as_bytes(), references).map_err(|fault| fault.at)?;
+        Ok(replaced.map_or(field.to_string(), |text| String::from_utf8(text).unwrap()))
     }
 
     #[test]
@@ -254,8 +354,10 @@ mod tests {
 
     #[test]
     fn backslashes_in_queries_are_data() {
-        assert_eq!(replace_backslashes(r"http:\\h\a?b\c#\", Backslashes::Slash), r"http://h/a?b\c#\");
-        assert_eq!(replace_backslashes(r"\a?\", Backslashes::Encoded), "%5Ca?%5C");
+        let replaced = |text: &str, backslashes| replace_backslashes(text.as_bytes(), backslashes);
+        assert_eq!(replaced(r"http:\\h\a?b\c#\", Backslashes::Slash).unwrap(), br"http://h/a?b\c#\");
+        assert_eq!(replaced(r"/a?\", Backslashes::Slash), None);
+        assert_eq!(replaced(r"\a?\", Backslashes::Encoded).unwrap(), b"%5Ca?%5C");
     }
 
     proptest! {

@@ -9,11 +9,11 @@ use std::borrow::Cow;
 
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 
-use super::check::{check_iri, check_iri_reference, component_at};
+use super::check::{check_bidi_controls, check_iri, check_iri_reference, component_at};
 use super::class::{self, EXCLUDED};
 use super::map::{self, QueryCharset, encode_query, is_decoded, takes_query_charset, to_iri_by, to_uri_unchecked};
 use super::parts::{Parts, find_scheme};
-use super::{Backslashes, Component, Fault, FaultKind, HostMapping, Intake};
+use super::{Backslashes, Changes, Component, Fault, FaultKind, Flags, HostMapping, Intake};
 use crate::encoding::Lacking;
 
 /// An enumeration of choices, each with the words that the table of differences has for it.
@@ -60,7 +60,7 @@ choice! {
     Totality {
         Checked "an IRI reference; makes a URI reference or a fault",
         Total "anything; `%`, `#`, `[` and `]` pass as they are",
-        TotalWithBrackets "anything; brackets outside hosts and a second `#` are encoded, a stray `%` passes",
+        TotalWithBrackets "anything; brackets outside hosts, `@` in them and a second `#` are encoded, a stray `%` passes",
         Parsed "what the parser takes",
     }
 }
@@ -190,6 +190,13 @@ const WHATWG: Profile = Profile {
     ..RFC3987
 };
 
+/// RFC 3987's own.
+impl Default for &Profile {
+    fn default() -> Self {
+        &RFC3987
+    }
+}
+
 impl Profile {
     /// All profiles, the default one first.
     pub const ALL: [&'static Profile; 6] = [&RFC3987, &DUERST_00, &DUERST_01, &MASINTER_07, &WEBER_00, &WHATWG];
@@ -296,6 +303,62 @@ impl Profile {
         }
     }
 
+    /// What this profile does to a reference before the ladder of RFC 3987 does the rest: normalisation, and delimiters
+    /// out of place that its parser encodes. The flags also tell of characters that the profile leaves out, which the
+    /// ladder encodes.
+    ///
+    /// ```
+    /// use irikey::iri::{Changes, Flags, Profile};
+    /// let take_in = |name, text| Profile::named(name).unwrap().take_in(text);
+    /// let (text, flags, changes) = take_in("weber-00", b"http://a@b@c/[");
+    /// assert_eq!(&text[..], b"http://a@b%40c/%5B");
+    /// assert_eq!((flags, changes), (Flags::STRAY_DELIM, Changes::PCT_ENCODED));
+    /// assert_eq!(take_in("rfc3987", b"http://h/[").0, &b"http://h/["[..]);
+    /// ```
+    pub fn take_in<'a>(&self, reference: &'a [u8]) -> (Cow<'a, [u8]>, Flags, Changes) {
+        let (mut flags, mut changes) = (Flags::NONE, Changes::NONE);
+        if std::str::from_utf8(reference).is_ok_and(|text| self.check_alphabet(text).is_err()) {
+            flags |= Flags::NOT_UCSCHAR;
+        }
+        let mut text = self.normal_form(reference);
+        if text != reference {
+            changes |= Changes::NFC;
+        }
+        if self.totality == Totality::TotalWithBrackets {
+            let encoded = encode_stray_delimiters(&text);
+            if encoded != *text {
+                flags |= Flags::STRAY_DELIM;
+                changes |= Changes::PCT_ENCODED;
+                text = encoded.into();
+            }
+        }
+        (text, flags, changes)
+    }
+
+    /// What strict intake takes of an absolute IRI of this profile; section 4.1's ban is every profile's.
+    ///
+    /// # Errors
+    /// As [`Intake::check`], by the profile's grammar.
+    pub fn check_strict(&self, text: &[u8]) -> Result<Parts, Fault> {
+        if text.is_empty() {
+            return Err(Fault::new(FaultKind::Empty, Component::Reference, 0));
+        }
+        let text = text_of(text)?;
+        let parts = self.check_iri(text)?;
+        check_bidi_controls(text)?;
+        Ok(parts)
+    }
+
+    /// References are read by the URL Standard and not by the ladder.
+    pub fn is_whatwg(&self) -> bool {
+        self.parser == Parser::Whatwg
+    }
+
+    /// The ladder takes references as they are.
+    pub fn is_rfc3987(&self) -> bool {
+        self.name == RFC3987.name
+    }
+
     fn normal_form<'a>(&self, reference: &'a [u8]) -> Cow<'a, [u8]> {
         match std::str::from_utf8(reference) {
             Ok(text) if self.normal_form == NormalForm::Nfc && !is_nfc(text) => {
@@ -372,13 +435,14 @@ fn is_space_look_alike(c: char) -> bool {
 }
 
 /// draft-weber-iri-guidelines-00 section 5: in every component characters that may not stand there are encoded. Of
-/// those that [`to_uri_unchecked`] keeps, these are brackets outside the host and `#` in the fragment.
+/// those that [`to_uri_unchecked`] keeps, these are brackets outside the host, `@` in it and `#` in the fragment.
 fn encode_stray_delimiters(reference: &[u8]) -> Vec<u8> {
     let parts = Parts::split(reference);
     let mut out = Vec::with_capacity(reference.len());
     for (at, &byte) in reference.iter().enumerate() {
         let is_stray = match byte {
             b'[' | b']' => component_at(&parts, at) != Component::Host,
+            b'@' => component_at(&parts, at) == Component::Host,
             b'#' => parts.fragment_at.is_some_and(|start| at >= start as usize),
             _ => false,
         };

@@ -9,10 +9,10 @@ use unicode_security::{GeneralSecurityProfile, RestrictionLevel, RestrictionLeve
 
 use super::bidi::{BidiPart, BidiRules, BidiViolation, check_bidi};
 use super::class::is_bidi_control_of_today;
-use super::map::idn_to_unicode;
+use super::map::{idn_to_unicode, to_iri};
 use super::parts::Parts;
 use super::percent::{decode_escapes, encode, escape_value};
-use super::{Component, SpoofFlags};
+use super::{Component, HostMapping, SpoofFlags};
 
 /// What was found in a reference.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -85,6 +85,27 @@ pub fn look(reference: &[u8]) -> Look {
     }
     look_at_directions(reference, &mut look);
     look
+}
+
+/// What misleads in a record as it was written, and in the directions of its URI's right-to-left parts, escaped ones and
+/// A-labels too; `uri` is empty where there is none.
+///
+/// ```
+/// use irikey::iri::{SpoofFlags, looks};
+/// assert_eq!(looks(b"http://h/a%2Fb", b"http://h/a%2Fb"), SpoofFlags::ENCODED_SLASH);
+/// assert_eq!(looks(b"http://h/%D7%90b", b"http://h/%D7%90b"), SpoofFlags::BIDI_STRUCTURE);
+/// ```
+pub fn looks(record: &[u8], uri: &[u8]) -> SpoofFlags {
+    let found = look(record).flags;
+    let has_hidden_characters = memchr::memchr(b'%', uri).is_some() || memchr::memmem::find(uri, b"xn--").is_some();
+    if !has_hidden_characters {
+        return found;
+    }
+    let iri = to_iri(&String::from_utf8_lossy(uri), HostMapping::Unicode);
+    if look(iri.as_bytes()).flags.intersects(SpoofFlags::BIDI_STRUCTURE) {
+        return found | SpoofFlags::BIDI_STRUCTURE;
+    }
+    found
 }
 
 /// Nothing that any check would note.

@@ -89,6 +89,7 @@ impl Cdx {
             bases: &[],
             offsets: Offsets::Each(&self.offsets),
             faults: &self.faults,
+            ..Records::default()
         };
         Decoded { records, fields: self.fields.fields() }
     }

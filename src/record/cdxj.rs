@@ -54,6 +54,7 @@ impl Cdxj {
             bases: &[],
             offsets: Offsets::Each(&self.offsets),
             faults: &self.faults,
+            ..Records::default()
         };
         Decoded { records, fields: self.fields.fields() }
     }

@@ -56,6 +56,7 @@ impl CrawlLog {
             bases: &[],
             offsets: Offsets::Each(&self.offsets),
             faults: &self.faults,
+            ..Records::default()
         };
         Decoded { records, fields: self.fields.fields() }
     }

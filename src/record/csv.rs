@@ -1,10 +1,10 @@
-//! CSV and TSV through the csv crate: whole records of a chunk in, their URL and base fields out, unquoted, end to end
-//! in a text of our own. RFC 4180, and wider: records may differ in their number of fields, and bytes need not be
+//! CSV and TSV through the csv crate: whole records of a chunk in, their URL, base and charset fields out, unquoted, end
+//! to end in a text of our own. RFC 4180, and wider: records may differ in their number of fields, and bytes need not be
 //! UTF-8.
 //!
 //! What the csv crate decides: a record ends at `LF`, `CR LF` or `CR` outside quotes; blank lines are no records; a
 //! quote opens only at the beginning of a field; an unclosed one reaches to the end of the source. A record with too
-//! few fields for its URL has a fault and an empty URL; one with too few for its base has an empty base.
+//! few fields for its URL has a fault and an empty URL; one with too few for its base or a charset has an empty one.
 
 mod columns;
 
@@ -52,6 +52,8 @@ pub struct Csv {
     text: Vec<u8>,
     urls: Vec<Span>,
     bases: Vec<Span>,
+    charsets: Vec<Option<Span>>,
+    query_charsets: Vec<Option<Span>>,
     offsets: Vec<u64>,
     faults: Vec<(u32, Fault)>,
 }
@@ -66,6 +68,8 @@ impl Csv {
             text: Vec::new(),
             urls: Vec::new(),
             bases: Vec::new(),
+            charsets: Vec::new(),
+            query_charsets: Vec::new(),
             offsets: Vec::new(),
             faults: Vec::new(),
         }
@@ -82,6 +86,8 @@ impl Csv {
         self.text.clear();
         self.urls.clear();
         self.bases.clear();
+        self.charsets.clear();
+        self.query_charsets.clear();
         self.offsets.clear();
         self.faults.clear();
         let prefix = guard(chunk);
@@ -104,6 +110,9 @@ impl Csv {
             bases: &self.bases,
             offsets: Offsets::Each(&self.offsets),
             faults: &self.faults,
+            charsets: &self.charsets,
+            query_charsets: &self.query_charsets,
+            ..Records::default()
         }
     }
 
@@ -117,12 +126,23 @@ impl Csv {
         self.urls.push(span);
         self.offsets.push(offset);
         if let Some(column) = self.columns.base {
-            let base = record.get(column).unwrap_or_default();
-            // Neighbours often share a base; one copy then serves them all.
-            let same = self.bases.last().copied().filter(|last| last.of(&self.text) == base);
-            let span = same.unwrap_or_else(|| self.put(base));
+            let span = self.put_again(record.get(column), self.bases.last().copied());
             self.bases.push(span);
         }
+        if let Some(column) = self.columns.charset {
+            let span = self.put_again(record.get(column), self.charsets.last().copied().flatten());
+            self.charsets.push(Some(span));
+        }
+        if let Some(column) = self.columns.query_charset {
+            let span = self.put_again(record.get(column), self.query_charsets.last().copied().flatten());
+            self.query_charsets.push(Some(span));
+        }
+    }
+
+    /// Copies a field that neighbours often share; one copy then serves them all.
+    fn put_again(&mut self, field: Option<&[u8]>, last: Option<Span>) -> Span {
+        let field = field.unwrap_or_default();
+        last.filter(|last| last.of(&self.text) == field).unwrap_or_else(|| self.put(field))
     }
 
     /// Copies a field, and `LF` behind it: two halves of a character in neighbouring fields must not look like one.
@@ -159,19 +179,19 @@ mod tests {
         let text = b"\r\n\na,b\r\n\"c\nd\",e\n\n\"f\"\"\"\rg";
         let want = [("a", 103), ("c\nd", 108), ("f\"", 117), ("g", 123)];
         let want = want.map(|(url, at)| (url.as_bytes().to_vec(), at));
-        assert_eq!(decode(&CsvOptions::default(), Columns { url: 0, base: None }, text), want);
+        assert_eq!(decode(&CsvOptions::default(), Columns::default(), text), want);
     }
 
     #[test]
     fn a_bom_within_a_source_stays() {
-        let got = decode(&CsvOptions::default(), Columns { url: 0, base: None }, b"\xEF\xBB\xBFa\nb\n");
+        let got = decode(&CsvOptions::default(), Columns::default(), b"\xEF\xBB\xBFa\nb\n");
         assert_eq!(got, [(b"\xEF\xBB\xBFa".to_vec(), 100), (b"b".to_vec(), 105)]);
     }
 
     #[test]
     fn missing_fields_and_shared_bases() {
         let mut csv = Csv::new(&CsvOptions::default());
-        csv.set_columns(Columns { url: 1, base: Some(0) });
+        csv.set_columns(Columns { url: 1, base: Some(0), ..Columns::default() });
         let mut bitmaps = Bitmaps::default();
         let records = csv.decode(b"base,u1\nbase,u2\nbase\nother,u3\n", 0, &mut bitmaps);
         assert_eq!(records.text, b"u1\nbase\nu2\n\nu3\nother\n");

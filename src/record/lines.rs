@@ -37,6 +37,6 @@ impl Lines {
             at = end + 1;
             url
         }));
-        Records { text: chunk, urls: &self.urls, bases: &[], offsets: Offsets::From(offset), faults: &[] }
+        Records { text: chunk, urls: &self.urls, offsets: Offsets::From(offset), ..Records::default() }
     }
 }

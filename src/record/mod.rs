@@ -14,8 +14,10 @@ pub mod csv;
 pub mod fields;
 pub mod json;
 pub mod lines;
+pub mod split;
 pub mod time;
 
+use crate::encoding::Charset;
 use crate::iri::Fault;
 use crate::kernel::Bitmaps;
 
@@ -45,8 +47,15 @@ pub enum Offsets<'a> {
     Each(&'a [u64]),
 }
 
-/// Decoded records: one URL each, in the order of the source.
-#[derive(Clone, Copy, Debug)]
+impl Default for Offsets<'_> {
+    fn default() -> Self {
+        Offsets::From(0)
+    }
+}
+
+/// Decoded records: one URL each, in the order of the source. A column that a source has nothing to say in is empty;
+/// every other one has an entry a record.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Records<'a> {
     /// The bytes that the spans point into; shorter than 4 GiB.
     pub text: &'a [u8],
@@ -58,6 +67,14 @@ pub struct Records<'a> {
     pub offsets: Offsets<'a>,
     /// Records that the decoder itself refuses: row number within `urls`, ascending, and why.
     pub faults: &'a [(u32, Fault)],
+    /// Label of the charset that a record is written in; none, or an empty one, says nothing.
+    pub charsets: &'a [Option<Span>],
+    /// Label of the charset of the document that a record's URL stood in, likewise.
+    pub query_charsets: &'a [Option<Span>],
+    /// The charset that the source as a whole turned out to be in, by its byte order mark for one.
+    pub charset: Option<Charset>,
+    /// Records that are one of several references of their field: row numbers, ascending.
+    pub siblings: &'a [u32],
 }
 
 /// How records are written.
@@ -86,7 +103,7 @@ pub enum Decoder {
     /// Of lines.
     Lines(lines::Lines),
     /// Of CSV and TSV.
-    Csv(csv::Csv),
+    Csv(Box<csv::Csv>),
 }
 
 impl Decoder {
@@ -94,7 +111,7 @@ impl Decoder {
     pub fn new(format: &Format) -> Decoder {
         match format {
             Format::Lines => Decoder::Lines(lines::Lines::default()),
-            Format::Csv(options) => Decoder::Csv(csv::Csv::new(options)),
+            Format::Csv(options) => Decoder::Csv(Box::new(csv::Csv::new(options))),
         }
     }
 

@@ -1,11 +1,12 @@
 //! Sources in, [`Span`]s out: the records that begin within one stretch of `row_group_len` bytes of the sources laid
-//! end to end (as text: unpacked, byte-order marks and headers counted). One worker cuts at a time; whoever cuts also
-//! reads and unpacks, if the source has to be.
+//! end to end (as text: unpacked, in UTF-8, byte-order marks and headers counted). One worker cuts at a time; whoever cuts
+//! also reads, unpacks and transcodes UTF-16, if the source has to be.
 //!
 //! A source ends at its first [`Defect`]. All whole records before it are in spans; the defect is kept for the summary.
 
 use super::options::RunOptions;
 use super::summary::Progress;
+use crate::encoding::{ByteOrder, Charset, Utf16Decoder, utf16_len};
 use crate::input::detect::{Content, LOOK_LEN, content};
 use crate::input::mmap::Mapping;
 use crate::input::{Block, Buffer, Defect, OpenOptions, Opened, Pool, Source, Sources, Stream};
@@ -24,9 +25,11 @@ pub struct Span {
 #[derive(Debug)]
 pub struct Piece {
     pub source: u32,
-    /// Of the block's first byte in the source's text.
+    /// Of the block's first byte in the source, unpacked.
     pub offset: u64,
     pub block: Block,
+    /// The source is UTF-16, and the block its text in UTF-8.
+    pub is_utf16: bool,
     /// Where CSV fields are.
     pub columns: Columns,
 }
@@ -56,6 +59,8 @@ pub struct Cutter<'a> {
 /// How sources are read and cut.
 struct Rules<'a> {
     options: &'a RunOptions,
+    /// What the sources are said to be in.
+    charset: Option<Charset>,
     quoting: Option<Quoting>,
     pool: Arc<Pool>,
     /// Bytes read past a target, in hope of the end of a record.
@@ -69,10 +74,15 @@ impl Rules<'_> {
 }
 
 impl<'a> Cutter<'a> {
-    pub fn new(sources: Sources, options: &'a RunOptions, progress: &'a Progress) -> Cutter<'a> {
+    pub fn new(
+        sources: Sources,
+        options: &'a RunOptions,
+        charset: Option<Charset>,
+        progress: &'a Progress,
+    ) -> Cutter<'a> {
         let slack = (options.row_group_len / 8).clamp(4 << 10, 128 << 10);
         let pool = Pool::new(options.threads * 3, options.row_group_len * 2 + slack);
-        let rules = Rules { options, quoting: options.format.quoting(), pool, slack };
+        let rules = Rules { options, charset, quoting: options.format.quoting(), pool, slack };
         let sources = sources.0.into_iter().enumerate();
         Cutter { sources, current: None, rules, progress, at: 0, cut_count: 0, stopped: Vec::new() }
     }
@@ -127,9 +137,9 @@ impl<'a> Cutter<'a> {
                 return Ok(true);
             }
         };
-        let mut current = Current { source: number, body, columns: Columns::default(), offset: 0, taken: 0 };
+        let mut current = Current::new(number, body);
         let begun = current.begin(&self.rules);
-        self.at += current.offset;
+        self.at += current.skipped;
         match begun {
             Ok(()) => self.current = Some(current),
             Err(Failure::Columns(error)) => return Err((name, error)),
@@ -146,10 +156,11 @@ impl<'a> Cutter<'a> {
             source: current.source,
             offset: current.offset,
             block: current.body.split_off(cut.len, &self.rules.pool),
+            is_utf16: current.is_utf16,
             columns: current.columns,
         });
         self.at += cut.len as u64;
-        current.offset += cut.len as u64;
+        current.offset += piece.as_ref().map_or(0, |piece| current.source_len(&piece.block));
         current.report(self.progress);
         match cut.end {
             End::More => self.current = Some(current),
@@ -162,7 +173,8 @@ impl<'a> Cutter<'a> {
     fn stop(&mut self, current: Current, defect: Defect, lost: usize) {
         let (offset, packed) = match (&defect, &current.body) {
             // Defects of the text stand in the text.
-            (Defect::RecordTooLong(_) | Defect::Encoding(_) | Defect::Binary(_), _) => (current.offset, false),
+            (Defect::RecordTooLong(_), _) => (current.offset, false),
+            (Defect::Encoding(_) | Defect::ForeignMark(_) | Defect::Binary(_), _) => (0, false),
             (_, Body::Stream { stream, .. }) => (stream.taken(), stream.is_packed()),
             (_, Body::Mapped { .. }) => (current.offset, false),
         };
@@ -175,8 +187,11 @@ struct Current {
     source: u32,
     body: Body,
     columns: Columns,
-    /// Bytes of its text cut so far, byte-order mark and header included.
+    is_utf16: bool,
+    /// Bytes of it cut so far, unpacked, byte-order mark and header included.
     offset: u64,
+    /// Bytes of its text, byte-order mark and header, that no piece has.
+    skipped: u64,
     /// Bytes of it reported as read.
     taken: u64,
 }
@@ -193,14 +208,24 @@ impl From<Defect> for Failure {
 }
 
 impl Current {
+    fn new(source: u32, body: Body) -> Current {
+        Current { source, body, columns: Columns::default(), is_utf16: false, offset: 0, skipped: 0, taken: 0 }
+    }
+
     /// Looks at the beginning: byte-order mark, encoding, header.
     fn begin(&mut self, rules: &Rules<'_>) -> Result<(), Failure> {
         // A defect within the first bytes comes up again, after the records before it.
         self.body.fill(LOOK_LEN);
-        match content(self.body.text()) {
-            Content::Records(bom_len) => self.skip(bom_len),
-            Content::Encoding(name) => return Err(Defect::Encoding(name).into()),
-            Content::Binary(name) => return Err(Defect::Binary(name).into()),
+        if let Some(charset) = rules.charset.filter(|charset| !charset.agrees_with_mark(self.body.text())) {
+            return Err(Defect::ForeignMark(charset.name()).into());
+        }
+        let said = rules.charset.and_then(Charset::byte_order_of_utf16);
+        match (content(self.body.text()), said) {
+            (Content::Utf16(order), _) => self.transcode(order, 2, rules),
+            (Content::Records(0), Some(order)) => self.transcode(order, 0, rules),
+            (Content::Records(bom_len), _) => self.skip(bom_len),
+            (Content::Encoding(name), _) => return Err(Defect::Encoding(name).into()),
+            (Content::Binary(name), _) => return Err(Defect::Binary(name).into()),
         }
         let Format::Csv(options) = &rules.options.format else { return Ok(()) };
         let mut target = 1;
@@ -226,8 +251,21 @@ impl Current {
     }
 
     fn skip(&mut self, len: usize) {
+        self.offset += self.source_len(&self.body.text()[..len]);
+        self.skipped += len as u64;
         self.body.skip(len);
-        self.offset += len as u64;
+    }
+
+    /// The text is UTF-16 after `mark_len` bytes.
+    fn transcode(&mut self, order: ByteOrder, mark_len: usize, rules: &Rules<'_>) {
+        self.is_utf16 = true;
+        self.offset += mark_len as u64;
+        self.body.transcode(order, mark_len, &rules.pool);
+    }
+
+    /// Bytes of the source that `text` was made of.
+    fn source_len(&self, text: &[u8]) -> u64 {
+        if self.is_utf16 { utf16_len(text) as u64 } else { text.len() as u64 }
     }
 
     /// Counts what was read since the last time.
@@ -281,6 +319,28 @@ impl Body {
     fn skip(&mut self, len: usize) {
         match self {
             Body::Mapped { start, .. } | Body::Stream { start, .. } => *start += len,
+        }
+    }
+
+    /// Nothing was taken yet: what there is and what is to come is UTF-16, after `mark_len` bytes.
+    fn transcode(&mut self, order: ByteOrder, mark_len: usize, pool: &Arc<Pool>) {
+        let mut decoder = Utf16Decoder::new(order);
+        match self {
+            Body::Mapped { mapping, .. } => {
+                let mut stream = Stream::mapped(Arc::clone(mapping), mark_len);
+                stream.decode_utf16(decoder);
+                *self = Body::Stream { stream, buffer: pool.take(), start: 0, is_ended: false, defect: None };
+            }
+            Body::Stream { stream, buffer, start, is_ended, defect } => {
+                let mut head = Vec::new();
+                decoder.decode(&buffer[mark_len..], &mut head);
+                stream.decode_utf16(decoder);
+                *buffer = pool.take();
+                buffer.extend(&head);
+                *start = 0;
+                // The decoder has to see the end of the bytes itself.
+                *is_ended = defect.is_some();
+            }
         }
     }
 

@@ -67,7 +67,7 @@ where
         .build()
         .map_err(|error| RunError::Threads(error.to_string()))?;
     let shared = Shared {
-        cutter: Mutex::new(Cutter::new(inputs, &options, progress)),
+        cutter: Mutex::new(Cutter::new(inputs, &options, policy.charset, progress)),
         order: Order::new(names.len(), options.threads * 2),
         options: &options,
         progress,

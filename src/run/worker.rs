@@ -7,9 +7,12 @@ use super::options::RunOptions;
 use super::summary::{Progress, Totals};
 use crate::batch::SourceRun;
 use crate::canon::{Canonicalizer, Policy, Rows};
+use crate::encoding::{Charset, utf16_len};
+use crate::iri::{Preprocess, Spaces};
 use crate::kernel::Bitmaps;
 use crate::record::Decoder;
 use crate::record::boundary::Boundary;
+use crate::record::split::Splitter;
 
 /// More text in one column of a part, bytes, is refused before Arrow's 32-bit offsets overflow.
 const MAX_TEXT_LEN: usize = 2000 << 20;
@@ -20,6 +23,8 @@ pub struct Worker {
     boundary: Boundary,
     chunk_len: usize,
     decoder: Decoder,
+    /// What to part fields by, if they are to be parted.
+    splitter: Option<(Splitter, Preprocess)>,
     bitmaps: Bitmaps,
     canonicalizer: Canonicalizer,
     rows: Rows,
@@ -34,6 +39,7 @@ impl Worker {
             boundary: Boundary::new(options.format.quoting(), usize::MAX),
             chunk_len: options.chunk_len,
             decoder: Decoder::new(&options.format),
+            splitter: (policy.preprocess.spaces == Spaces::Split).then(|| (Splitter::default(), policy.preprocess)),
             bitmaps: Bitmaps::default(),
             canonicalizer: Canonicalizer::new(policy),
             rows: Rows::new(policy.more_keys.len()),
@@ -52,7 +58,7 @@ impl Worker {
     ) -> Result<bool, RunError<E>> {
         for piece in span.pieces {
             self.decoder.set_columns(piece.columns);
-            let (mut at, mut records) = (0, 0);
+            let (mut at, mut offset, mut records) = (0, piece.offset, 0);
             while at < piece.block.len() {
                 if is_stopped() {
                     return Ok(false);
@@ -60,7 +66,9 @@ impl Worker {
                 let rest = &piece.block[at..];
                 // Without a limit on records there is no error, and a source's last record may have no end.
                 let len = self.boundary.clone().find(rest, self.chunk_len).ok().flatten().unwrap_or(rest.len());
-                records += self.chunk(&rest[..len], piece.offset + at as u64, progress)?;
+                let chunk = &rest[..len];
+                records += self.chunk(chunk, offset, piece.is_utf16, progress)?;
+                offset += if piece.is_utf16 { utf16_len(chunk) as u64 } else { len as u64 };
                 at += len;
             }
             piece.block.release();
@@ -73,12 +81,22 @@ impl Worker {
         Ok(true)
     }
 
-    /// Appends the rows of one chunk and says how many records it had.
-    fn chunk<E>(&mut self, chunk: &[u8], offset: u64, progress: &Progress) -> Result<u32, RunError<E>> {
+    /// Appends the rows of one chunk, which begins at byte `offset` of its source, and says how many records it had.
+    fn chunk<E>(&mut self, chunk: &[u8], offset: u64, is_utf16: bool, progress: &Progress) -> Result<u32, RunError<E>> {
         let before = self.rows.len();
-        let records = self.decoder.decode(chunk, offset, &mut self.bitmaps);
+        // Of UTF-16 the chunk is the text: its offsets are counted in it first.
+        let mut records = self.decoder.decode(chunk, if is_utf16 { 0 } else { offset }, &mut self.bitmaps);
+        if is_utf16 {
+            records.charset = Some(Charset::UTF_8);
+        }
+        if let Some((splitter, choices)) = &mut self.splitter {
+            records = splitter.split(&records, choices).0;
+        }
         let count = records.urls.len();
         self.canonicalizer.append(&records, &self.bitmaps, &mut self.rows);
+        if is_utf16 {
+            to_utf16_offsets(chunk, offset, &mut self.rows.offset[before..]);
+        }
         self.totals.records += count as u64;
         self.totals.bytes += chunk.len() as u64;
         progress.add(count as u64, (self.rows.len() - before) as u64);
@@ -86,7 +104,7 @@ impl Worker {
         if text_len > MAX_TEXT_LEN {
             return Err(RunError::TooMuchText(text_len));
         }
-        // A span has fewer bytes than u32 can count, and a record has at least one.
+        // A span has fewer bytes than u32 can count, and a record or a reference has at least one.
         Ok(count as u32)
     }
 
@@ -118,5 +136,15 @@ impl Worker {
     /// What it counted in all.
     pub fn into_totals(self) -> Totals {
         self.totals
+    }
+}
+
+/// Makes offsets in `chunk`, ascending ones, those of the UTF-16 that it was made of, whose first byte stands at `offset`.
+fn to_utf16_offsets(chunk: &[u8], offset: u64, offsets: &mut [u64]) {
+    let (mut seen, mut at) = (0, offset);
+    for record in offsets {
+        at += utf16_len(&chunk[seen..*record as usize]) as u64;
+        seen = *record as usize;
+        *record = at;
     }
 }

@@ -123,7 +123,7 @@ pub fn fused_rows(input: &[u8], at: usize, policy: &Policy) -> Rows {
     let mut bitmaps = Bitmaps::default();
     bitmaps.classify(&text, &iri::CLASSIFIER);
     let mut rows = Rows::new(policy.more_keys.len());
-    let records = Records { text: &text, urls: &[span], bases: &[], offsets: Offsets::From(0), faults: &[] };
+    let records = Records { text: &text, urls: &[span], offsets: Offsets::From(0), ..Records::default() };
     Canonicalizer::new(policy).append(&records, &bitmaps, &mut rows);
     rows
 }

@@ -79,7 +79,7 @@ proptest! {
             expect.push(record.get(1).unwrap_or_default().to_vec());
         }
         let mut csv = Csv::new(&CsvOptions::default());
-        csv.set_columns(Columns { url: 1, base: Some(0) });
+        csv.set_columns(Columns { url: 1, base: Some(0), ..Columns::default() });
         let mut bitmaps = Bitmaps::default();
         let records = csv.decode(&text, 0, &mut bitmaps);
         prop_assert_eq!(records.faults.iter().map(|(row, _)| *row).collect::<Vec<_>>(), missing);

@@ -95,16 +95,30 @@ fn endless_lines_do_not_exhaust_memory() {
 
 #[test]
 fn what_is_not_utf_8_text_is_named() {
-    let utf_16: Vec<u8> = "\u{feff}http://a/\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
     for (bytes, name) in [
-        (utf_16, "UTF-16 (little-endian)"),
-        (b"\xfe\xff\0h".to_vec(), "UTF-16 (big-endian)"),
+        (b"\xff\xfe\0\0h\0\0\0".to_vec(), "UTF-32 (little-endian)"),
+        (b"\0\0\xfe\xff\0\0\0h".to_vec(), "UTF-32 (big-endian)"),
         (b"PK\x03\x04....".to_vec(), "zip"),
         (gzip(&gzip(b"x")), "gzip within gzip"),
     ] {
         let out = run(pipe(&bytes, 1), &options(1, 100, 100));
         assert!(out.rows.is_empty());
         assert!(only_error(&out).3.contains(name));
+    }
+}
+
+#[test]
+fn packed_utf_16_gives_its_whole_records() {
+    let text = "\u{feff}http://a/\u{e9}\n".to_string() + &"http://b/\u{1f600}\n".repeat(5000);
+    let utf_16: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+    let whole = run(pipe(&utf_16, 1000), &options(2, 3000, 100));
+    assert_eq!((whole.rows.len(), whole.rows[5000].offset, whole.rows[0].offset), (5001, 2 + 22 + 24 * 4999, 2));
+    let packed = gzip(&utf_16);
+    assert!(run(pipe(&packed, 7), &options(1, 1 << 20, 1 << 20)).rows == whole.rows);
+    for cut in [12, packed.len() / 2, packed.len() - 9] {
+        let out = run(pipe(&packed[..cut], 100), &options(2, 5000, 100));
+        assert!(whole.rows.starts_with(&out.rows));
+        assert!(matches!(only_error(&out).0, Defect::GzipTruncated));
     }
 }
 

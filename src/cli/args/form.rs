@@ -2,9 +2,11 @@
 
 use clap::{Args, ValueEnum};
 
+use super::input::InputArgs;
+use super::repair::RepairArgs;
 use crate::canon::{Policy, Rung};
 use crate::encoding::Charset;
-use crate::iri::{Base, Intake};
+use crate::iri::{Base, Intake, Profile};
 use crate::key::KeyAlgorithm;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -29,8 +31,13 @@ pub struct FormArgs {
     /// Base that relative references are resolved against when their record brings none; an absolute IRI
     #[arg(long, value_name = "URI", help_heading = "Canonical form")]
     base: Option<String>,
-    /// Charset of the inputs, by a label of the Encoding Standard: records become UTF-8 in NFC (RFC 3987 section 3.1);
-    /// one that is no text in it is a fault. Not a UTF-16 one: convert such files first
+    /// Specification whose syntax and repairs apply: rfc3987, duerst-00, duerst-01, masinter-07, weber-00 or whatwg.
+    /// Rungs are RFC 3987's; but with whatwg the syntax and the scheme rung are both the href
+    #[arg(long, value_name = "NAME", value_parser = parse_profile, default_value = "rfc3987", help_heading = "Canonical form")]
+    profile: &'static Profile,
+    /// Charset of the inputs, by a label of the Encoding Standard: records become UTF-8, and in NFC unless it is a
+    /// Unicode one (RFC 3987 section 3.1); one that is no text in it is a fault. UTF-16 is also known by its byte order
+    /// mark
     #[arg(long, value_name = "LABEL", value_parser = parse_charset, help_heading = "Canonical form")]
     charset: Option<Charset>,
     /// Charset of the documents that the URLs stood in: queries of http and https URLs are percent-encoded in it, as
@@ -56,17 +63,19 @@ pub struct FormArgs {
     /// Scheme put before references without one that look like host/path, and flagged; for example https
     #[arg(long, value_name = "SCHEME", value_parser = parse_scheme, help_heading = "Canonical form")]
     assume_scheme: Option<String>,
+    #[command(flatten)]
+    repairs: RepairArgs,
 }
 
 impl FormArgs {
     /// What rows depend on, but for what the output's columns want of it.
     ///
     /// # Errors
-    /// Flags that contradict each other, as a sentence that says what to do; `has_bases` tells that records bring
-    /// their own.
-    pub fn policy(&self, has_bases: bool) -> Result<Policy, String> {
-        self.check(has_bases)?;
+    /// Flags that contradict each other, as a sentence that says what to do; `input` tells what records bring.
+    pub fn policy(&self, input: &InputArgs) -> Result<Policy, String> {
+        self.check(input.has_bases())?;
         Ok(Policy {
+            profile: self.profile,
             intake: if self.strict { Intake::Strict } else { Intake::Lenient },
             rung: match self.rung {
                 RungName::Syntax => Rung::Syntax,
@@ -80,8 +89,11 @@ impl FormArgs {
             literal_base: self.literal_base,
             drop_fragment: self.drop_fragment,
             assume_scheme: self.assume_scheme.clone(),
+            preprocess: self.repairs.preprocess(self.profile),
             charset: self.charset,
             query_charset: self.query_charset,
+            has_record_charsets: input.has_charsets(),
+            has_record_query_charsets: input.has_query_charsets(),
             ..Policy::default()
         })
     }
@@ -90,17 +102,20 @@ impl FormArgs {
         if self.literal_base && self.base.is_none() && !has_bases {
             return Err("--literal-base says how to resolve against a base; give --base or --base-column".to_string());
         }
-        if let Some(charset) = self.charset.filter(|charset| charset.name().starts_with("UTF-16")) {
-            return Err(format!(
-                "--charset: lines of {} cannot be told apart; convert with iconv -t UTF-8",
-                charset.name()
-            ));
+        let not_of_whatwg = [("--strict", self.strict), ("--literal-base", self.literal_base)];
+        if let Some((flag, _)) = not_of_whatwg.iter().find(|(_, given)| *given && self.profile.is_whatwg()) {
+            return Err(format!("{flag} is not for --profile whatwg: the URL Standard has one way to read a URL"));
         }
         match self.base.as_deref().map(|base| Base::new(base.as_bytes())) {
             Some(Err(fault)) => Err(format!("--base: {fault}")),
             _ => Ok(()),
         }
     }
+}
+
+fn parse_profile(name: &str) -> Result<&'static Profile, String> {
+    let names = || Profile::ALL.map(|profile| profile.name).join(", ");
+    Profile::named(name).ok_or_else(|| format!("the profiles are {}", names()))
 }
 
 fn parse_charset(label: &str) -> Result<Charset, String> {

@@ -34,12 +34,20 @@ pub struct InputArgs {
     format: InputFormat,
     /// Column that holds the URL: its name in the header, or its number from 1. Not with --format lines
     /// [default: the header's url, uri, iri, original_url, target, href, link, location or relative, or the only
-    /// column besides the base]
+    /// column besides those asked for]
     #[arg(long, value_name = "NAME|NUMBER", help_heading = "Input")]
     column: Option<String>,
     /// Column that holds the base of each URL, absolute; an empty one falls back to --base. Not with --format lines
     #[arg(long, value_name = "NAME|NUMBER", help_heading = "Input")]
     base_column: Option<String>,
+    /// Column that holds the charset that each record is written in, by a label of the Encoding Standard; an empty one
+    /// falls back to --charset, an unknown one is a fault. Not with --format lines
+    #[arg(long, value_name = "NAME|NUMBER", help_heading = "Input")]
+    charset_column: Option<String>,
+    /// Column that holds the charset of the document that each URL stood in, as --query-charset has it for all; an empty
+    /// one falls back to that. Not with --format lines
+    #[arg(long, value_name = "NAME|NUMBER", help_heading = "Input")]
+    query_charset_column: Option<String>,
     /// Byte between fields, or \t [default: a comma for csv, a tab for tsv]. Not with --format lines
     #[arg(long, value_name = "BYTE", value_parser = parse_delimiter, help_heading = "Input")]
     delimiter: Option<u8>,
@@ -65,6 +73,10 @@ pub struct Inputs {
     pub column: Option<String>,
     /// Column of the base, likewise.
     pub base_column: Option<String>,
+    /// Column of the records' charsets, likewise.
+    pub charset_column: Option<String>,
+    /// Column of the documents' charsets, likewise.
+    pub query_charset_column: Option<String>,
     /// Byte between fields, where it is not the format's.
     pub delimiter: Option<u8>,
     /// Tables begin with a header; found out by looking unless it is denied.
@@ -91,6 +103,8 @@ impl InputArgs {
             format: self.format,
             column: self.column.clone(),
             base_column: self.base_column.clone(),
+            charset_column: self.charset_column.clone(),
+            query_charset_column: self.query_charset_column.clone(),
             delimiter: self.delimiter,
             may_have_header: !self.no_header,
             max_record_len: self.max_record,
@@ -103,21 +117,38 @@ impl InputArgs {
         self.base_column.is_some()
     }
 
+    /// Records name their own charsets.
+    pub fn has_charsets(&self) -> bool {
+        self.charset_column.is_some()
+    }
+
+    /// Records name the charsets of their documents.
+    pub fn has_query_charsets(&self) -> bool {
+        self.query_charset_column.is_some()
+    }
+
+    /// The flags that choose columns.
+    fn columns(&self) -> [(&'static str, &Option<String>); 4] {
+        [
+            ("--column", &self.column),
+            ("--base-column", &self.base_column),
+            ("--charset-column", &self.charset_column),
+            ("--query-charset-column", &self.query_charset_column),
+        ]
+    }
+
     /// Flags of tables, where there may be one.
     fn check_table(&self) -> Result<(), String> {
-        let table = [
-            ("--column", self.column.is_some()),
-            ("--base-column", self.base_column.is_some()),
-            ("--delimiter", self.delimiter.is_some()),
-            ("--no-header", self.no_header),
-        ];
-        if let Some((flag, _)) = table.iter().find(|(_, given)| *given)
+        let columns = self.columns();
+        let others = [("--delimiter", self.delimiter.is_some()), ("--no-header", self.no_header)];
+        let table = columns.iter().map(|(flag, column)| (*flag, column.is_some())).chain(others);
+        if let Some((flag, _)) = table.into_iter().find(|(_, given)| *given)
             && self.format == InputFormat::Lines
         {
             return Err(format!("{flag} is for tables, and --format lines has none; use --format csv or tsv"));
         }
         let is_number = |name: &String| name.bytes().all(|byte| byte.is_ascii_digit());
-        for (flag, column) in [("--column", &self.column), ("--base-column", &self.base_column)] {
+        for (flag, column) in columns {
             if self.no_header && column.as_ref().is_some_and(|name| !is_number(name)) {
                 return Err(format!("{flag} needs a number, because --no-header leaves columns without names"));
             }

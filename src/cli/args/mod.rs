@@ -5,6 +5,7 @@
 mod form;
 mod input;
 mod output;
+mod repair;
 mod reporting;
 mod sizes;
 mod work;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::sizes::at_most_text;
-use crate::batch::Columns;
+use crate::batch::{ColumnId, Columns};
 use crate::cli::size::parse_size;
 use crate::iri::Rung;
 use crate::output::{Compression, Destination, Format};
@@ -41,6 +41,9 @@ pub struct OutputArgs {
     /// as +iri,+looks. `irikey schema` names them all. Not with text output
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Output")]
     columns: Vec<String>,
+    /// Short for the column host_skeleton: hosts that look alike have equal ones. Not with text output
+    #[arg(long, help_heading = "Output")]
+    skeleton: bool,
     /// Codec of Parquet's text columns: zstd[:LEVEL], lz4, snappy or none [default: zstd:1]. Only with Parquet
     #[arg(long, value_name = "CODEC", help_heading = "Output")]
     compression: Option<Compression>,
@@ -101,8 +104,9 @@ impl OutputArgs {
         if self.compression.is_some() && format != Format::Parquet {
             return Err(format!("--compression is for Parquet, and the output is {}", format.name()));
         }
-        if format == Format::Text && !(self.columns.is_empty() && keys.is_empty()) {
-            let flag = if keys.is_empty() { "--columns" } else { "--key" };
+        let wants_columns =
+            [("--key", !keys.is_empty()), ("--columns", !self.columns.is_empty()), ("--skeleton", self.skeleton)];
+        if let Some((flag, _)) = wants_columns.iter().find(|(_, wanted)| *wanted && format == Format::Text) {
             return Err(format!(
                 "text output is one URI a line, without columns; leave {flag} out, or use -o FILE or --output-format"
             ));
@@ -125,6 +129,9 @@ impl OutputArgs {
         }
         .map_err(|unknown| format!("--columns: {unknown}; put + before all names or none"))?;
         columns.add_keys(keys);
+        if self.skeleton {
+            columns.add(ColumnId::HostSkeleton);
+        }
         Ok(columns)
     }
 }

@@ -6,6 +6,7 @@ mod ops;
 mod profile_ops;
 mod request;
 mod spoof_ops;
+mod surrogates;
 
 use std::io::{self, BufRead, Write};
 
@@ -99,12 +100,13 @@ fn answer_all(mut questions: impl BufRead, answers: impl Write) -> Result<(), Br
 
 /// The answer to one line, whatever it holds.
 pub(crate) fn answer_line(line: &[u8]) -> Value {
-    let question: Value = match serde_json::from_slice(line) {
-        Ok(question) => question,
+    let (question, has_lone_surrogates) = match surrogates::read(line) {
+        Ok(read) => read,
         Err(error) => return Answer::Error(format!("not JSON: {error}")).into_line(Value::Null),
     };
     let id = question.get("id").cloned().unwrap_or(Value::Null);
-    Request::new(&question).and_then(|request| ops::answer(&request)).unwrap_or_else(|answer| answer).into_line(id)
+    let request = Request::new(&question, has_lone_surrogates);
+    request.and_then(|request| ops::answer(&request)).unwrap_or_else(|answer| answer).into_line(id)
 }
 
 #[cfg(test)]
@@ -125,11 +127,23 @@ mod tests {
             (r#"{"id": 1, "op": "no_such_op", "input": "a:b"}"#, "unsupported"),
             (r#"{"id": 1, "op": "normalize", "input_hex": "zz"}"#, "error"),
             (r#"{"id": 1, "op": "to_uri", "input_utf16": [55296]}"#, "fault"),
+            (r#"{"id": 1, "op": "to_uri", "input": "a\ud800"}"#, "fault"),
+            (r#"{"id": 1, "op": "is_nfc", "input": "a\\ud800\ud83d\ude00"}"#, "output"),
             (r#"{"id": 1, "op": "normalize", "input": "a:b"}"#, "output"),
         ];
         for (question, key) in cases {
             assert!(answer_line(question.as_bytes()).get(key).is_some(), "{question}");
         }
+    }
+
+    #[test]
+    fn lone_surrogates_are_what_the_url_standard_makes_of_them_or_faults() {
+        let lone = r#"{"id": 1, "op": "whatwg_parse", "input": "http://h/\ud800\ud83d\ude00x"}"#;
+        assert_eq!(answer_line(lone.as_bytes())["output"]["href"], "http://h/%EF%BF%BD%F0%9F%98%80x");
+        let units = r#"{"id": 1, "op": "normalize", "profile": "whatwg", "input_utf16": [97, 58, 56320]}"#;
+        assert_eq!(answer_line(units.as_bytes())["output"], "a:%EF%BF%BD");
+        let other = r#"{"id": 1, "op": "validate_iri", "input": "a:\udc00"}"#;
+        assert_eq!(answer_line(other.as_bytes())["fault"]["at"], 2);
     }
 
     proptest! {

@@ -56,7 +56,7 @@ pub(super) fn output(value: impl Into<Value>) -> Answer {
 
 /// Ops that look at the profile themselves, or that no profile changes.
 fn has_profiles(op: &str) -> bool {
-    !matches!(op, "normalize" | "compare" | "look" | "skeleton")
+    !matches!(op, "look" | "skeleton")
 }
 
 /// Components as JSON, null where absent.
@@ -96,16 +96,24 @@ fn intake(request: &Request, otherwise: Intake) -> Intake {
     }
 }
 
-/// An input as its rung's text, resolved first where there is a base.
+/// An input as its rung's text by the request's profile, resolved first where there is a base.
 fn rung_text(request: &Request, input: &[u8], rung: Rung) -> Result<Vec<u8>, Answer> {
+    let profile = profile_ops::profile(request)?;
+    if profile.is_whatwg() {
+        return profile_ops::whatwg_text(request, input, rung);
+    }
+    let (reference, ..) = profile.take_in(input);
     let target = match request.base()? {
-        Some(base) if find_scheme(input).is_none() => base.resolve(input)?,
-        _ => input.to_vec(),
+        Some(base) if find_scheme(&reference).is_none() => base.resolve(&reference)?,
+        _ => reference.into_owned(),
     };
     if rung == Rung::Simple {
         return Ok(target);
     }
-    Ok(climb(&target, rung, intake(request, Intake::Lenient))?.0)
+    if intake(request, Intake::Lenient) == Intake::Strict {
+        profile.check_strict(&target)?;
+    }
+    Ok(climb(&target, rung, Intake::Lenient)?.0)
 }
 
 fn normalize(request: &Request) -> Answered {

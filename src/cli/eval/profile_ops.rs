@@ -11,8 +11,8 @@ use super::request::Request;
 use crate::encoding::Charset;
 use crate::iri::{
     Backslashes, CharacterReferences, Component, Fault, FaultKind, Intake, Mapping, Parser, Preprocess, Profile,
-    QueryCharset, Spaces, WhatwgParts, check_bidi_controls, check_uri, check_uri_reference, preprocess, weber_split,
-    whatwg_href, whatwg_parts,
+    QueryCharset, Rung, Spaces, WhatwgParts, check_bidi_controls, check_uri, check_uri_reference, preprocess,
+    weber_split, whatwg_href, whatwg_parts,
 };
 
 /// The profile that a request names.
@@ -40,7 +40,7 @@ pub(super) fn parse(request: &Request) -> Answered {
         _ if request.opt_bool("lenient") == Some(true) => Ok(weber_value(text)),
         Parser::Total => Ok(weber_value(text)),
         Parser::Grammar => Ok(show_parts(profile.check_iri_reference(text)?, text.as_bytes())),
-        Parser::Whatwg => Ok(whatwg_value(whatwg_parts(text, request.base_text())?)),
+        Parser::Whatwg => Ok(whatwg_value(whatwg_parts(text, request.base_text(), query_charset(request, profile)?)?)),
     }
 }
 
@@ -90,8 +90,7 @@ pub(super) fn map_to_uri(request: &Request) -> Answered {
     let profile = profile(request)?;
     let Some(host) = host_mapping(request) else { return Ok(Answer::Unsupported) };
     let input = decoded(request, true)?;
-    let lacking = profile.lacking;
-    let query = charset(request, "query_charset")?.map(|charset| QueryCharset { charset, lacking });
+    let query = query_charset(request, profile)?;
     if profile.parser == Parser::Whatwg {
         return Ok(output(whatwg_href(text_of(&input)?, request.base_text(), query)?));
     }
@@ -163,14 +162,33 @@ pub(super) fn preprocess_op(request: &Request) -> Answered {
     Ok(if is_list { output(references) } else { output(references.concat()) })
 }
 
+/// The charset of the document, for queries.
+fn query_charset(request: &Request, profile: &Profile) -> Result<Option<QueryCharset>, Answer> {
+    let lacking = profile.lacking;
+    Ok(charset(request, "query_charset")?.map(|charset| QueryCharset { charset, lacking }))
+}
+
+/// The `href` of a text by the URL Standard, whatever profile is asked about.
+fn href(request: &Request, text: &[u8]) -> Result<String, Answer> {
+    let whatwg = Profile::named("whatwg").ok_or(Answer::Unsupported)?;
+    Ok(whatwg_href(text_of(text)?, request.base_text(), query_charset(request, whatwg)?)?)
+}
+
 pub(super) fn whatwg_parse(request: &Request) -> Answered {
-    let href = whatwg_href(request.input_text()?, request.base_text(), None)?;
+    let href = href(request, request.input()?)?;
     Ok(output(Value::Object(Map::from_iter([("href".to_string(), href.into())]))))
 }
 
-/// The target as the profile has it: by RFC 3986 section 5, or by the URL Standard.
+/// The target by the URL Standard.
 pub(super) fn whatwg_resolve(request: &Request) -> Answered {
-    Ok(output(whatwg_href(request.input_text()?, request.base_text(), None)?))
+    Ok(output(href(request, request.input()?)?))
+}
+
+/// A rung's text in profile `whatwg`: the text itself on the first, unless a base has a part in it, and the `href`.
+pub(super) fn whatwg_text(request: &Request, text: &[u8], rung: Rung) -> Result<Vec<u8>, Answer> {
+    let href = href(request, text)?;
+    let is_itself = rung == Rung::Simple && request.base_text().is_none();
+    Ok(if is_itself { text.to_vec() } else { href.into_bytes() })
 }
 
 #[cfg(test)]

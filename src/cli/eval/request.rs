@@ -21,17 +21,25 @@ impl<'a> Request<'a> {
     /// Reads a question.
     ///
     /// # Errors
-    /// An [`Answer`] that says what it lacks, or the fault of code units that are no text.
-    pub(super) fn new(question: &'a Value) -> Result<Request<'a>, Answer> {
+    /// An [`Answer`] that says what it lacks, or the fault of code units that are no text. The URL Standard takes U+FFFD
+    /// for those (`USVString`); for it they are none.
+    pub(super) fn new(question: &'a Value, has_lone_surrogates: bool) -> Result<Request<'a>, Answer> {
         let text = |name: &str| question.get(name).and_then(Value::as_str);
         let op = text("op").ok_or_else(|| Answer::Error("\"op\" is missing or no string".into()))?;
+        let profile = text("profile").unwrap_or("rfc3987");
+        let is_whatwg = op == "whatwg_parse" || profile == "whatwg";
+        let inputs = inputs(question, is_whatwg)?;
+        if has_lone_surrogates && !is_whatwg {
+            let at = inputs.iter().find_map(|input| memchr::memmem::find(input, "\u{FFFD}".as_bytes()));
+            return Err(not_utf8(at.unwrap_or_default()));
+        }
         Ok(Request {
             op,
-            inputs: inputs(question)?,
+            inputs,
             base: text("base"),
             rung: question.get("rung"),
             form: text("form").unwrap_or("uri"),
-            profile: text("profile").unwrap_or("rfc3987"),
+            profile,
             opts: question.get("opts"),
         })
     }
@@ -117,14 +125,14 @@ fn not_utf8(at: usize) -> Answer {
     Answer::Fault(Fault::new(FaultKind::NotUtf8, Component::Reference, at))
 }
 
-fn inputs(question: &Value) -> Result<Vec<Vec<u8>>, Answer> {
+fn inputs(question: &Value, is_whatwg: bool) -> Result<Vec<Vec<u8>>, Answer> {
     let malformed = |what: &str| Answer::Error(what.into());
     if let Some(hex) = question.get("input_hex") {
         let bytes = hex.as_str().and_then(bytes_of_hex);
         return Ok(vec![bytes.ok_or_else(|| malformed("\"input_hex\" is no string of pairs of hexadecimal digits"))?]);
     }
     if let Some(units) = question.get("input_utf16") {
-        return utf16_text(units).map(|text| vec![text]);
+        return utf16_text(units, is_whatwg).map(|text| vec![text]);
     }
     match question.get("input") {
         Some(Value::String(text)) => Ok(vec![text.as_bytes().to_vec()]),
@@ -147,14 +155,18 @@ fn bytes_of_hex(hex: &str) -> Option<Vec<u8>> {
     pairs.collect()
 }
 
-/// UTF-16 code units as UTF-8; a lone surrogate is a fault at the byte where it would stand.
-fn utf16_text(units: &Value) -> Result<Vec<u8>, Answer> {
+/// UTF-16 code units as UTF-8; a lone surrogate is a fault at the byte where it would stand, or U+FFFD.
+fn utf16_text(units: &Value, is_whatwg: bool) -> Result<Vec<u8>, Answer> {
     let units = units.as_array().map(|units| units.iter().map(|unit| u16::try_from(unit.as_u64()?).ok()));
     let units: Option<Vec<u16>> = units.and_then(|units| units.collect());
     let units = units.ok_or_else(|| Answer::Error("\"input_utf16\" is no list of code units".into()))?;
     let mut text = String::new();
     for unit in char::decode_utf16(units) {
-        text.push(unit.map_err(|_| not_utf8(text.len()))?);
+        match unit {
+            Ok(character) => text.push(character),
+            Err(_) if is_whatwg => text.push(char::REPLACEMENT_CHARACTER),
+            Err(_) => return Err(not_utf8(text.len())),
+        }
     }
     Ok(text.into_bytes())
 }

@@ -53,8 +53,8 @@ pub fn whatwg_href(reference: &str, base: Option<&str>, query: Option<QueryChars
 ///
 /// # Errors
 /// As [`whatwg_href`].
-pub fn whatwg_parts(reference: &str, base: Option<&str>) -> Result<WhatwgParts, Fault> {
-    let href = whatwg_href(reference, base, None)?;
+pub fn whatwg_parts(reference: &str, base: Option<&str>, query: Option<QueryCharset>) -> Result<WhatwgParts, Fault> {
+    let href = whatwg_href(reference, base, query)?;
     // An `href` has no delimiter out of place, so that any split of it is the standard's.
     let split = weber_split(&href);
     let own = |part: Option<&str>| part.map(str::to_string);

@@ -1,4 +1,4 @@
-//! Which columns hold the URL and its base, and whether the first record is a header. In: the first record of a source
+//! Which columns hold the URL, its base and charsets, and whether the first record is a header. In: the first record of a source
 //! and what was asked for. Out: [`Columns`]. Each source is judged by its own first record.
 //!
 //! Is the first record a header?
@@ -8,7 +8,7 @@
 //!   without a base column, and without a header, want [`Header::No`].
 //!
 //! Which column, if none was asked for? The first known name that is there, in the order of [`KNOWN`]; else the only
-//! column besides the base's; else it has to be asked for.
+//! column besides those asked for; else it has to be asked for.
 
 use bstr::ByteSlice;
 use csv::ByteRecord;
@@ -71,13 +71,17 @@ pub struct CsvOptions {
     pub url: Option<Column>,
     /// The base's column.
     pub base: Option<Column>,
+    /// The column with the label of the charset that the record is written in.
+    pub charset: Option<Column>,
+    /// The column with the label of the charset of the document that the URL stood in.
+    pub query_charset: Option<Column>,
     /// Whether there is a header.
     pub header: Header,
 }
 
 impl Default for CsvOptions {
     fn default() -> CsvOptions {
-        CsvOptions { delimiter: b',', url: None, base: None, header: Header::Sniff }
+        CsvOptions { delimiter: b',', url: None, base: None, charset: None, query_charset: None, header: Header::Sniff }
     }
 }
 
@@ -88,6 +92,10 @@ pub struct Columns {
     pub url: usize,
     /// The base's, if there is one.
     pub base: Option<usize>,
+    /// The charset's, likewise.
+    pub charset: Option<usize>,
+    /// The document's charset's, likewise.
+    pub query_charset: Option<usize>,
 }
 
 /// Columns cannot be settled.
@@ -144,16 +152,18 @@ impl CsvOptions {
 
     /// The columns by the source's first record, and whether it is a header.
     fn judge(&self, record: &ByteRecord) -> Result<(Columns, bool), ColumnsError> {
-        let base = self.base.as_ref().map(|column| self.find(column, record)).transpose()?;
+        let find = |column: &Option<Column>| column.as_ref().map(|column| self.find(column, record)).transpose();
+        let (base, charset, query_charset) = (find(&self.base)?, find(&self.charset)?, find(&self.query_charset)?);
         let url = match &self.url {
             Some(column) => self.find(column, record)?,
-            None => self.guess(record, base)?,
+            None => self.guess(record, [base, charset, query_charset])?,
         };
-        let columns = Columns { url, base };
+        let columns = Columns { url, base, charset, query_charset };
         if self.header == Header::No {
             return Ok((columns, false));
         }
-        let is_named = [&self.url, &self.base].into_iter().any(|column| matches!(column, Some(Column::Name(_))));
+        let asked = [&self.url, &self.base, &self.charset, &self.query_charset];
+        let is_named = asked.into_iter().any(|column| matches!(column, Some(Column::Name(_))));
         let is_known = record.iter().any(|field| KNOWN.iter().any(|name| is_name(field, name)));
         let is_data = [Some(url), base].into_iter().flatten().any(|i| record.get(i).is_some_and(has_scheme));
         Ok((columns, is_named || is_known || !is_data))
@@ -173,13 +183,13 @@ impl CsvOptions {
         found.ok_or_else(|| ColumnsError::Missing { wanted: column.clone(), columns: describe(record) })
     }
 
-    fn guess(&self, record: &ByteRecord, base: Option<usize>) -> Result<usize, ColumnsError> {
+    fn guess(&self, record: &ByteRecord, others: [Option<usize>; 3]) -> Result<usize, ColumnsError> {
         let known = |name: &&str| record.iter().position(|field| is_name(field, name));
         if let Some(i) = KNOWN.iter().find_map(known).filter(|_| self.header != Header::No) {
             return Ok(i);
         }
-        let mut others = (0..record.len()).filter(|&i| Some(i) != base);
-        match (others.next(), others.next()) {
+        let mut rest = (0..record.len()).filter(|&i| !others.contains(&Some(i)));
+        match (rest.next(), rest.next()) {
             (Some(only), None) => Ok(only),
             _ => Err(ColumnsError::Unclear(describe(record))),
         }
@@ -247,7 +257,7 @@ mod tests {
             let got = options(url, base).first(&line.as_bytes()[..line.len() - 4]);
             match (got, want) {
                 (Ok(Some(first)), Some((url, base, is_header))) => {
-                    assert_eq!(first.columns, Columns { url, base }, "{record}");
+                    assert_eq!(first.columns, Columns { url, base, ..Columns::default() }, "{record}");
                     assert_eq!(first.header_len > 0, is_header, "{record}");
                 }
                 (Err(error), None) => assert!(!error.to_string().is_empty()),
@@ -260,7 +270,7 @@ mod tests {
     fn without_a_header() {
         let no = |url, base| CsvOptions { header: Header::No, ..options(url, base) };
         let first = no("", "").first(b"relative\n").unwrap().unwrap();
-        assert_eq!(first, First { columns: Columns { url: 0, base: None }, header_len: 0 });
+        assert_eq!(first, First { columns: Columns::default(), header_len: 0 });
         assert!(matches!(no("url", "").first(b"url\n"), Err(ColumnsError::NameWithoutHeader(_))));
         assert!(matches!(no("", "").first(b"url,x\n"), Err(ColumnsError::Unclear(_))));
         assert_eq!(no("", "").first(b"\r\n\n"), Ok(None));

@@ -1,0 +1,131 @@
+//! Fields that hold several references, parted (draft-weber-iri-guidelines-00 section 4.2): [`Records`] in, records of one
+//! reference each out, in the same text. Nothing is copied; what is done to each reference is canon's business.
+//!
+//! How they are accounted for: every reference is a record of its own, counted as one, with its own ordinal. In lines its
+//! offset is where it begins itself, elsewhere that of its field's record. A field without any is still one record, with
+//! an empty URL.
+
+use super::{Offsets, Records, Span};
+use crate::iri::{Preprocess, split_field};
+
+/// Parts fields; keeps the memory of its columns.
+///
+/// ```
+/// use irikey::{iri::Preprocess, kernel::Bitmaps, record::lines::Lines, record::split::Splitter};
+/// let (mut lines, mut splitter, mut bitmaps) = (Lines::default(), Splitter::default(), Bitmaps::default());
+/// let records = lines.decode(b"/a  /b\n\n", 0, &mut bitmaps);
+/// let (records, origins) = splitter.split(&records, &Preprocess::default());
+/// let urls: Vec<_> = records.urls.iter().map(|url| url.of(records.text)).collect();
+/// assert_eq!(urls, [&b"/a"[..], b"/b", b""]);
+/// assert_eq!((records.siblings, origins), (&[0, 1][..], &[0, 0, 1][..]));
+/// ```
+#[derive(Debug, Default)]
+pub struct Splitter {
+    origins: Vec<u32>,
+    urls: Vec<Span>,
+    bases: Vec<Span>,
+    charsets: Vec<Option<Span>>,
+    query_charsets: Vec<Option<Span>>,
+    offsets: Vec<u64>,
+    faults: Vec<(u32, crate::iri::Fault)>,
+    siblings: Vec<u32>,
+}
+
+impl Splitter {
+    /// The records of single references that `records` hold, and for each the row number of the record that it is of:
+    /// whoever has further columns takes their entries by these. `choices` say which character references are spaces.
+    pub fn split<'a>(&'a mut self, records: &Records<'a>, choices: &Preprocess) -> (Records<'a>, &'a [u32]) {
+        self.find(records, choices);
+        let origins = &self.origins;
+        gather(origins, records.bases, &mut self.bases);
+        gather(origins, records.charsets, &mut self.charsets);
+        gather(origins, records.query_charsets, &mut self.query_charsets);
+        self.faults.clear();
+        let faults = records.faults.iter().filter_map(|(row, fault)| {
+            // A record that the decoder refuses has no references to part.
+            Some((origins.binary_search(row).ok()? as u32, *fault))
+        });
+        self.faults.extend(faults);
+        let offsets = match records.offsets {
+            Offsets::From(offset) => Offsets::From(offset),
+            Offsets::Each(each) => {
+                gather(origins, each, &mut self.offsets);
+                Offsets::Each(&self.offsets)
+            }
+        };
+        let records = Records {
+            urls: &self.urls,
+            bases: &self.bases,
+            offsets,
+            faults: &self.faults,
+            charsets: &self.charsets,
+            query_charsets: &self.query_charsets,
+            siblings: &self.siblings,
+            ..*records
+        };
+        (records, origins)
+    }
+
+    fn find(&mut self, records: &Records<'_>, choices: &Preprocess) {
+        self.origins.clear();
+        self.urls.clear();
+        self.siblings.clear();
+        let mut faulty = records.faults.iter().map(|(row, _)| *row).peekable();
+        for (origin, url) in (0..).zip(records.urls) {
+            let first = self.urls.len();
+            if faulty.next_if_eq(&origin).is_some() {
+                self.urls.push(*url);
+            } else {
+                let ranges = split_field(url.of(records.text), choices);
+                self.urls.extend(
+                    ranges.iter().map(|range| Span { at: url.at + range.start as u32, len: range.len() as u32 }),
+                );
+            }
+            match self.urls.len() - first {
+                0 => self.urls.push(Span { at: url.at, len: 0 }),
+                1 => {}
+                _ => self.siblings.extend(first as u32..self.urls.len() as u32),
+            }
+            self.origins.resize(self.urls.len(), origin);
+        }
+    }
+}
+
+/// The entries of `from` by `origins`; an empty column stays empty.
+fn gather<T: Copy>(origins: &[u32], from: &[T], into: &mut Vec<T>) {
+    into.clear();
+    if !from.is_empty() {
+        into.extend(origins.iter().map(|&origin| from[origin as usize]));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::iri::{CharacterReferences, Component, Fault, FaultKind};
+
+    #[test]
+    fn every_column_follows_its_record() {
+        let text = b"/a&#32;/b http://x/ h1 h2";
+        let span = |at, len| Span { at, len };
+        let fault = Fault::new(FaultKind::MissingColumn, Component::Reference, 0);
+        let records = Records {
+            text,
+            urls: &[span(0, 0), span(0, 9), span(10, 9)],
+            bases: &[span(20, 2), span(20, 2), span(23, 2)],
+            offsets: Offsets::Each(&[5, 7, 9]),
+            faults: &[(0, fault)],
+            charsets: &[None, Some(span(20, 2)), None],
+            ..Records::default()
+        };
+        let choices = Preprocess { character_references: CharacterReferences::Xml, ..Preprocess::default() };
+        let mut splitter = Splitter::default();
+        let (split, origins) = splitter.split(&records, &choices);
+        assert_eq!(origins, [0, 1, 1, 2]);
+        assert_eq!(split.urls, [span(0, 0), span(0, 2), span(7, 2), span(10, 9)]);
+        assert_eq!(split.bases, [span(20, 2), span(20, 2), span(20, 2), span(23, 2)]);
+        assert_eq!(split.charsets, [None, Some(span(20, 2)), Some(span(20, 2)), None]);
+        assert!(matches!(split.offsets, Offsets::Each([5, 7, 7, 9])));
+        assert_eq!((split.faults, split.siblings, split.query_charsets), (&[(0, fault)][..], &[1, 2][..], &[][..]));
+    }
+}

@@ -1,0 +1,264 @@
+//! What is done to records before they are references, as a person asks for it: profiles, repairs, charsets by column,
+//! UTF-16; and the records that nothing can be done for.
+
+use std::fs;
+use std::process::Stdio;
+
+use super::{irikey, printed};
+
+/// The columns of every row of a job that must succeed, as JSON.
+fn rows(flags: &[&str], columns: &str, input: &[u8]) -> Vec<serde_json::Value> {
+    let fixed = ["canon", "-q", "--output-format", "jsonl", "--columns", columns];
+    let text = printed(&[&fixed[..], flags].concat(), input);
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn lines(rows: &[serde_json::Value]) -> Vec<String> {
+    rows.iter().map(serde_json::Value::to_string).collect()
+}
+
+#[test]
+fn profiles_choose_what_is_taken_and_how_it_is_written() {
+    let line = "http://h/A\u{30A} [#a#b\nhttp:\\\\H\\%7e?'\n".as_bytes();
+    let of = |profile: &str| printed(&["canon", "-q", "--profile", profile], line);
+    let rfc = "http://h/A%CC%8A%20[#a#b\nhttp:%5C%5CH%5C~?'\n";
+    assert_eq!(of("rfc3987"), rfc);
+    assert_eq!(of("duerst-00"), rfc);
+    assert_eq!(of("duerst-01"), rfc);
+    assert_eq!(of("masinter-07"), rfc.replace("A%CC%8A", "%C3%85"));
+    assert_eq!(of("weber-00"), rfc.replace("[#a#b", "%5B#a%23b"));
+    assert_eq!(of("whatwg"), "http://h/A%CC%8A%20[#a#b\nhttp://h/%7e?%27\n");
+    assert_eq!(of("whatwg"), printed(&["canon", "-q", "--profile", "whatwg", "--rung", "syntax"], line));
+}
+
+#[test]
+fn strict_intake_is_by_the_profiles_grammar() {
+    let line = "http://h/a b\nhttp://é/\nhttp://h/?\u{E000}\n".as_bytes();
+    let of = |profile: &str| printed(&["canon", "-q", "--strict", "--profile", profile], line);
+    assert_eq!(of("rfc3987"), "\nhttp://xn--9ca/\nhttp://h/?%EE%80%80\n");
+    assert_eq!(of("duerst-01"), "http://h/a%20b\nhttp://xn--9ca/\n\n");
+    assert_eq!(of("masinter-07"), "http://h/a%20b\n\n\n");
+    let left_out = rows(&["--profile", "duerst-01"], "uri,flags", "http://h/?\u{E000}\n".as_bytes());
+    assert_eq!(lines(&left_out), [r#"{"uri":"http://h/?%EE%80%80","flags":["not-ucschar"]}"#]);
+}
+
+#[test]
+fn whatwg_is_a_browser_on_every_rung_but_the_first() {
+    let text = " http://0x7F.1:80/a/../b\\c\nhttp://127.0.0.1/b/c\nno\nhttp://h/\u{FF}\n".as_bytes();
+    let text = [text, b"http://h/\xFF\n"].concat();
+    let keys = rows(&["--profile", "whatwg"], "uri,fault,key,key_simple,key_syntax,key_scheme", &text);
+    assert_eq!(keys[0]["uri"], "http://127.0.0.1/b/c");
+    assert_eq!((&keys[0]["key"], &keys[0]["key_syntax"]), (&keys[1]["key"], &keys[0]["key_scheme"]));
+    assert!(keys[0]["key_simple"] != keys[1]["key_simple"]);
+    assert_eq!((&keys[2]["fault"], &keys[4]["fault"]), (&"relative".into(), &"not-utf8".into()));
+    let based = ["canon", "-q", "--profile", "whatwg", "--base", "http://h/a/b", "--drop-fragment"];
+    assert_eq!(printed(&based, b"http:c#f\n\\\\x\\y\n\n"), "http://h/a/c\nhttp://x/y\nhttp://h/a/b\n");
+    let query = ["canon", "-q", "--profile", "whatwg", "--query-charset", "latin1"];
+    assert_eq!(printed(&query, "http://h/?éя\n".as_bytes()), "http://h/?%E9%26%231103%3B\n");
+    let usage = |flags: &[&str]| irikey(&[&["canon"], flags].concat(), b"", Stdio::null()).status.code();
+    assert_eq!(usage(&["--profile", "whatwg", "--strict"]), Some(2));
+    assert_eq!(usage(&["--profile", "klingon"]), Some(2));
+}
+
+#[test]
+fn repairs_are_made_on_request_and_flagged() {
+    let repaired = |flags: &[&str], line: &str| lines(&rows(flags, "uri,flags", line.as_bytes())).concat();
+    let plain = r#"{"uri":"http://h/a","flags":[]}"#;
+    assert_eq!(repaired(&["--trim"], "\t http://h/a \n"), r#"{"uri":"http://h/a","flags":["trimmed"]}"#);
+    assert_eq!(repaired(&["--trim"], "http://h/a\n"), plain);
+    let removed = repaired(&["--inner-spaces", "remove"], "http://h/ a\n");
+    assert_eq!(removed, r#"{"uri":"http://h/a","flags":["inner-space"]}"#);
+    let encoded = repaired(&["--inner-spaces", "encode", "--strict"], "http://h/ a\n");
+    assert_eq!(encoded, r#"{"uri":"http://h/%20a","flags":["inner-space"]}"#);
+    let html = repaired(&["--character-references", "html"], "http://h/?a&amp;b&eacute;&amp;amp;\n");
+    assert_eq!(html, r#"{"uri":"http://h/?a&b%C3%A9&amp;","flags":["character-reference"]}"#);
+    let xml = repaired(&["--character-references", "xml"], "http://h/?a&amp;b&eacute;\n");
+    assert_eq!(xml, r#"{"uri":"http://h/?a&b&eacute;","flags":["character-reference"]}"#);
+    let slashes = repaired(&["--backslashes", "slash"], "http:\\\\h\\a\n");
+    assert_eq!(slashes, r#"{"uri":"http://h/a","flags":["backslash"]}"#);
+    let weber = repaired(&["--profile", "weber-00"], " http://h/a\n");
+    assert_eq!(weber, r#"{"uri":"http://h/a","flags":["trimmed"]}"#);
+}
+
+#[test]
+fn each_reference_of_a_field_is_a_record() {
+    let flags = ["--inner-spaces", "split", "--character-references", "xml", "--base", "http://h/"];
+    let split = rows(&flags, "record,offset,input,uri,flags,fault", b"a  /b&#32;c\n\nhttp://h/d\n/e /%%//f\n");
+    let seen: Vec<_> = split.iter().map(|row| format!("{} {} {}", row["record"], row["offset"], row["uri"])).collect();
+    let want = [
+        r#"1 0 "http://h/a""#,
+        r#"2 3 "http://h/b""#,
+        r#"3 10 "http://h/c""#,
+        r#"4 12 "http://h/""#,
+        r#"5 13 "http://h/d""#,
+        r#"6 24 "http://h/e""#,
+        r#"7 27 "http://h/%%//f""#,
+    ];
+    assert_eq!(seen, want);
+    assert_eq!((&split[0]["flags"][0], &split[3]["flags"][0]), (&"split".into(), &serde_json::Value::Null));
+    assert_eq!(split[2]["input"], "c");
+    let table = "page,refs\nhttp://p/,a b\nhttp://q/,\"c\n\"\n";
+    let columns = ["--format", "csv", "--column", "refs", "--base-column", "page", "--trim", "--inner-spaces", "split"];
+    let split = lines(&rows(&columns, "record,offset,uri", table.as_bytes()));
+    let want = [
+        r#"{"record":1,"offset":10,"uri":"http://p/a"}"#,
+        r#"{"record":2,"offset":10,"uri":"http://p/b"}"#,
+        r#"{"record":3,"offset":24,"uri":"http://q/c"}"#,
+    ];
+    assert_eq!(split, want);
+}
+
+#[test]
+fn records_name_their_charsets() {
+    let table =
+        b"url,cs,doc\nhttp://h/\xE9?\xE9,latin1,\nhttp://h/\xCE\xB1?\xCE\xB1, UTF-8 ,iso-8859-7\nhttp://h/,klingon,\n\
+        http://h/x,utf-16,\nhttp://h/\xE9,shift_jis,\nhttp://h/\xC3\xA9,,\nhttp://h/,,hz-gb-2312\n";
+    let flags = ["--format", "csv", "--charset-column", "cs", "--query-charset-column", "doc"];
+    let want = [
+        r#"{"uri":"http://h/%C3%A9?%C3%A9","fault":null,"fault_at":null}"#,
+        r#"{"uri":"http://h/%CE%B1?%E1","fault":null,"fault_at":null}"#,
+        r#"{"uri":null,"fault":"unknown-charset","fault_at":0}"#,
+        r#"{"uri":null,"fault":"undecodable","fault_at":0}"#,
+        r#"{"uri":null,"fault":"undecodable","fault_at":9}"#,
+        r#"{"uri":"http://h/%C3%A9","fault":null,"fault_at":null}"#,
+        r#"{"uri":null,"fault":"unknown-charset","fault_at":0}"#,
+    ];
+    assert_eq!(lines(&rows(&flags, "uri,fault,fault_at", table)), want);
+    let fallback = [&flags[..], &["--charset", "latin1"]].concat();
+    assert_eq!(rows(&fallback, "uri", table)[5]["uri"], "http://h/%C3%83%C2%A9");
+    let lines_format = irikey(&["canon", "--format", "lines", "--charset-column", "cs"], b"", Stdio::piped());
+    assert_eq!(lines_format.status.code(), Some(2));
+}
+
+fn utf16(text: &str, is_big: bool) -> Vec<u8> {
+    text.encode_utf16().flat_map(|unit| if is_big { unit.to_be_bytes() } else { unit.to_le_bytes() }).collect()
+}
+
+#[test]
+fn utf16_is_read_as_what_it_says() {
+    let text = "http://h/é\r\n\nhttp://H/\u{1F600}\nhttp://h/a\n";
+    let want = [
+        r#"{"offset":2,"uri":"http://h/%C3%A9"}"#,
+        r#"{"offset":26,"uri":null}"#,
+        r#"{"offset":28,"uri":"http://h/%F0%9F%98%80"}"#,
+        r#"{"offset":52,"uri":"http://h/a"}"#,
+    ];
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("urls.txt");
+    for is_big in [false, true] {
+        let bytes = utf16(&format!("\u{FEFF}{text}"), is_big);
+        assert_eq!(lines(&rows(&["-"], "offset,uri", &bytes)), want);
+        // Long enough to be mapped, and cut into many parts.
+        let long = [bytes, utf16(text, is_big).repeat(3000)].concat();
+        fs::write(&path, &long).unwrap();
+        let path = path.to_str().unwrap();
+        let first = rows(&["--threads", "1", path], "record,offset,uri", b"");
+        assert_eq!(first.len(), 4 * 3001);
+        assert_eq!(first[11_999]["offset"], 2 + 2 * 36 * 2999 + 50);
+        let parts = ["--row-group-size", "3000", "--chunk-size", "100"];
+        assert!(rows(&[&parts[..], &[path]].concat(), "record,offset,uri", b"") == first);
+        assert!(rows(&[&parts[..], &["--no-mmap", path]].concat(), "record,offset,uri", b"") == first);
+    }
+    let label = |label: &str| printed(&["canon", "-q", "--charset", label], &utf16("http://h/é\n", true));
+    assert_eq!(label("utf-16be"), "http://h/%C3%A9\n");
+    let table = utf16("\u{FEFF}id,url\n1,\"http://h/\u{FC}\"\n", false);
+    let row = rows(&["--format", "csv"], "offset,uri", &table);
+    assert_eq!(lines(&row), [r#"{"offset":16,"uri":"http://h/%C3%BC"}"#]);
+}
+
+#[test]
+fn marks_that_contradict_and_texts_cut_short_are_told() {
+    let told = |flags: &[&str], input: &[u8]| {
+        let ran = irikey(&[&["canon", "-q"], flags].concat(), input, Stdio::piped());
+        (ran.status.code(), String::from_utf8(ran.stdout).unwrap(), String::from_utf8(ran.stderr).unwrap())
+    };
+    for (label, text) in [
+        ("utf-16be", utf16("\u{FEFF}http://h/\n", false)),
+        ("utf-8", utf16("\u{FEFF}http://h/\n", false)),
+        ("windows-1252", b"\xEF\xBB\xBFhttp://h/\n".to_vec()),
+        ("utf-16le", b"\xEF\xBB\xBFhttp://h/\n".to_vec()),
+    ] {
+        let (status, text, message) = told(&["--charset", label], &text);
+        assert_eq!((status, text.as_str()), (Some(4), ""), "{label}");
+        assert!(message.contains("at byte 0: its byte order mark is not that of "), "{message}");
+    }
+    for cut in [1, 2] {
+        let whole = utf16("\u{FEFF}http://h/a\nhttp://h/\u{1F600}", true);
+        let (status, text, message) = told(&[], &whole[..whole.len() - cut]);
+        assert_eq!((status, text.as_str()), (Some(4), "http://h/a\n"), "{cut}");
+        assert!(message.contains("after 1 records") && message.contains("ends within a character"), "{message}");
+    }
+}
+
+#[test]
+fn lone_surrogates_are_faults_of_their_records() {
+    let mut bytes = utf16("\u{FEFF}http://h/a\nhttp://h/x", false);
+    bytes.extend([0x00, 0xD8]);
+    bytes.extend(utf16("y\nhttp://h/b\n", false));
+    let want = [
+        r#"{"uri":"http://h/a","fault":null,"fault_at":null}"#,
+        r#"{"uri":null,"fault":"undecodable","fault_at":10}"#,
+        r#"{"uri":"http://h/b","fault":null,"fault_at":null}"#,
+    ];
+    assert_eq!(lines(&rows(&["-"], "uri,fault,fault_at", &bytes)), want);
+}
+
+#[test]
+fn multi_byte_tails_and_nested_references_are_answered() {
+    for (label, line, at) in [
+        ("shift_jis", &b"http://h/\x83\n"[..], 9),
+        ("gb18030", b"http://h/a\x81\x30\x81\n", 10),
+        ("utf-8", b"http://h/\xE2\x82\n", 9),
+    ] {
+        let row = rows(&["--charset", label], "uri,fault,fault_at", line);
+        let want = format!(r#"{{"uri":null,"fault":"undecodable","fault_at":{at}}}"#);
+        assert_eq!(lines(&row), [want], "{label}");
+    }
+    let nested = b"http://h/?&amp;amp;lt;&#38;amp;\nhttp://h/&#xD800;\nhttp://h/&#0;\nhttp://h/&#99999999999;\n";
+    let row = rows(&["--character-references", "html"], "uri,fault,fault_at", nested);
+    assert_eq!(row[0]["uri"], "http://h/?&amp;lt;&amp;");
+    for row in &row[1..] {
+        assert_eq!((&row["fault"], &row["fault_at"]), (&"character".into(), &9.into()));
+    }
+}
+
+#[test]
+fn a_field_of_ten_megabytes_is_one_record() {
+    let long = [&b" http://h/"[..], &b"&amp;&#xE9; ".repeat(900_000), b"\nhttp://h/b\n"].concat();
+    let flags = ["--trim", "--inner-spaces", "remove", "--character-references", "html"];
+    let row = rows(&flags, "uri,flags", &long);
+    assert_eq!(row[0]["uri"].as_str().map(str::len), Some("http://h/".len() + 900_000 * "&%C3%A9".len()));
+    assert_eq!(row[1]["uri"], "http://h/b");
+    let split = printed(&["canon", "-q", "--inner-spaces", "split", "--base", "http://h/"], &long);
+    assert_eq!(split.lines().count(), 900_001);
+    assert!(split.lines().take(900_000).all(|line| line.ends_with("/&amp;&#xE9;")));
+}
+
+#[test]
+fn looks_are_counted_when_asked_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x.json");
+    let report = |columns: &str| {
+        let flags = ["canon", "--report", path.to_str().unwrap(), "--output-format", "jsonl", "--columns", columns];
+        let ran = irikey(&flags, "http://h/%2F\nhttp://h/%2f\nhttp://h/\u{5D0}a\n".as_bytes(), Stdio::piped());
+        let json: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        (json, String::from_utf8(ran.stderr).unwrap())
+    };
+    let (json, summary) = report("uri,looks");
+    assert_eq!((&json["looks"]["encoded-slash"], &json["looks"]["bidi-structure"]), (&2.into(), &1.into()));
+    assert!(summary.contains("looks\n") && summary.contains("encoded-slash"), "{summary}");
+    let (json, summary) = report("uri");
+    assert!(json["looks"].is_null() && !summary.contains("looks"));
+}
+
+#[test]
+fn directions_are_columns() {
+    let text = "http://h/a/\u{5D0}\u{5D1}1c\nhttp://\u{5D0}\u{5D1}.example/\nhttp://h/a\nno\n";
+    let want = [
+        r#"{"iri_visual":"http://h/a/1באc","bidi":"bidi-mixed in path segment at byte 16; bidi-edge in path segment at byte 16"}"#,
+        r#"{"iri_visual":"http://בא.example/","bidi":null}"#,
+        r#"{"iri_visual":null,"bidi":null}"#,
+        r#"{"iri_visual":null,"bidi":null}"#,
+    ];
+    assert_eq!(lines(&rows(&["-"], "iri_visual,bidi", text.as_bytes())), want);
+}
