@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 
 use super::prepare::{Charsets, Labels, Prepared, decode, prepare};
-use super::{Policy, Rows, Rung, browser};
-use crate::encoding::{Charset, Lacking, is_utf8};
+use super::{KeyBytes, Policy, Rows, Rung, browser};
+use crate::encoding::{Charset, Lacking};
 use crate::iri::{
     Base, CLASSIFIER, Changes, CharacterReferences, Component, Fault, FaultKind, Flags, Intake, Marked, Normalizer,
-    QueryCharset, check_authority, encode_query, find_scheme, is_canonical, looks, web_scheme,
+    QueryCharset, WebStart, check_authority, encode_query, find_scheme, is_canonical, looks,
 };
-use crate::kernel::{Bitmaps, append_range};
+use crate::kernel::{Bitmaps, Task, append, append_range, prefetch_behind, run};
 use crate::record::{Offsets, Records, Span};
 
 /// Turns records into rows under one policy; one a worker, reused. Its rows depend on records and policy alone.
@@ -36,6 +36,8 @@ pub struct Canonicalizer {
     is_whatwg: bool,
     /// Records are references as they are, unless they name a charset.
     is_plain: bool,
+    /// A row has one key, and it is that of its URI.
+    has_key_of_uri: bool,
     normalizer: Normalizer,
     /// Text that stands in no chunk (a resolved target), and its bitmaps.
     target: Vec<u8>,
@@ -44,6 +46,17 @@ pub struct Canonicalizer {
     simple: Vec<u8>,
     /// Text of a further key's rung.
     rung_text: Vec<u8>,
+    /// Keys of the chunk at hand that are not of their row's URI.
+    keys_apart: Vec<KeyApart>,
+}
+
+/// A key of a row that is not the hash of its URI.
+#[derive(Debug)]
+struct KeyApart {
+    row: usize,
+    /// 0 for the key, then the further ones.
+    column: usize,
+    key: KeyBytes,
 }
 
 /// An IRI ready to be normalised: where its text is, and what was done to it so far.
@@ -53,6 +66,59 @@ struct Taken {
     has_simple: bool,
     flags: Flags,
     changes: Changes,
+}
+
+impl Taken {
+    const AS_IT_STANDS: Taken =
+        Taken { in_target: false, has_simple: false, flags: Flags::NONE, changes: Changes::NONE };
+}
+
+/// Appends the texts of all records, and what goes with them but the keys. Three ways, the narrowest first: proven
+/// canonical and copied; normalised as it stands; taken as the policy, the base and the charsets have it.
+struct AppendTexts<'a> {
+    canonicalizer: &'a mut Canonicalizer,
+    records: &'a Records<'a>,
+    bitmaps: &'a Bitmaps,
+    rows: &'a mut Rows,
+}
+
+impl Task for AppendTexts<'_> {
+    #[inline(always)]
+    fn run(self) {
+        let AppendTexts { canonicalizer, records, bitmaps, rows } = self;
+        let policy = &canonicalizer.policy;
+        let keep_fragment = !policy.drop_fragment;
+        let has_labels = !(records.charsets.is_empty() && records.query_charsets.is_empty());
+        let common = Charsets { text: records.charset.or(policy.charset), query: policy.query_charset };
+        let may_prove = !has_labels && canonicalizer.may_prove();
+        let may_walk = may_prove && common == Charsets::default() && canonicalizer.only_normalizes();
+        let mut faults = records.faults.iter().peekable();
+        for (i, span) in records.urls.iter().enumerate() {
+            prefetch_behind(records.text, span.at as usize);
+            let line = span.of(records.text);
+            if let Some((_, fault)) = faults.next_if(|(row, _)| *row as usize == i) {
+                canonicalizer.push_fault(line, *fault, rows);
+                continue;
+            }
+            let reference = Marked { text: records.text, bitmaps, span: *span };
+            if may_prove && is_canonical(&reference, keep_fragment) {
+                append_range(&mut rows.uri.values, records.text, span.at as usize, span.len as usize);
+                rows.uri.end();
+                rows.input.end();
+                rows.tally.unchanged += 1;
+            } else if may_walk && let Some(start) = WebStart::of(line) {
+                canonicalizer.push_web(reference, start, rows);
+            } else {
+                let base = records.bases.get(i).map_or(&[][..], |base| base.of(records.text));
+                let labels = &mut canonicalizer.labels;
+                let charsets = if has_labels { labels.charsets(records, i, common) } else { Ok(common) };
+                match charsets {
+                    Ok(charsets) => canonicalizer.push_taken(reference, base, charsets, rows),
+                    Err(fault) => canonicalizer.push_fault(line, fault, rows),
+                }
+            }
+        }
+    }
 }
 
 impl Canonicalizer {
@@ -67,6 +133,7 @@ impl Canonicalizer {
             labels: Labels::default(),
             is_whatwg,
             is_plain: policy.profile.is_rfc3987() && policy.preprocess.is_nothing(),
+            has_key_of_uri: policy.rung != Rung::Simple && policy.more_keys.is_empty(),
             base: policy.base.as_deref().map(|base| make_base(base, policy)),
             last_base: (Vec::new(), make_base(b"", policy)),
             policy: policy.clone(),
@@ -75,47 +142,46 @@ impl Canonicalizer {
             target_bitmaps: Bitmaps::default(),
             simple: Vec::new(),
             rung_text: Vec::new(),
+            keys_apart: Vec::new(),
         }
     }
 
     /// Appends one row a record to `rows`; `bitmaps` describe `records.text`.
+    ///
+    /// First all texts, then all keys: hashing many at once is cheaper, and nothing that lines differ in gets in its way.
     pub fn append(&mut self, records: &Records<'_>, bitmaps: &Bitmaps, rows: &mut Rows) {
-        let is_utf8 = is_utf8(records.text);
         let first = rows.len();
         reserve(rows, records);
-        let keep_fragment = !self.policy.drop_fragment;
-        let has_labels = !(records.charsets.is_empty() && records.query_charsets.is_empty());
-        let may_prove = !has_labels && self.may_prove();
-        let common = Charsets { text: records.charset.or(self.policy.charset), query: self.policy.query_charset };
-        let mut faults = records.faults.iter().peekable();
-        for (i, span) in records.urls.iter().enumerate() {
-            let line = span.of(records.text);
-            if let Some((_, fault)) = faults.next_if(|(row, _)| *row as usize == i) {
-                self.push_fault(line, *fault, rows);
-                continue;
-            }
-            let reference = Marked { text: records.text, bitmaps, span: *span, is_utf8 };
-            if may_prove && is_canonical(&reference, keep_fragment) {
-                self.push_canonical(records.text, *span, rows);
-                rows.tally.unchanged += 1;
-            } else {
-                let base = records.bases.get(i).map_or(&[][..], |base| base.of(records.text));
-                let charsets = if has_labels { self.labels.charsets(records, i, common) } else { Ok(common) };
-                match charsets {
-                    Ok(charsets) => self.push_walked(reference, base, charsets, rows),
-                    Err(fault) => self.push_fault(line, fault, rows),
-                }
-            }
-        }
+        run(AppendTexts { canonicalizer: self, records, bitmaps, rows });
+        self.push_keys(first, rows);
         let count = (rows.len() - first) as u64;
         rows.tally.rows += count;
         rows.differs.resize(rows.len().div_ceil(64), 0);
-        rows.input.offsets.resize(rows.len() + 1, rows.input.values.len() as i32);
         rows.flags.resize(rows.len(), 0);
         push_offsets(records, &mut rows.offset);
         flag_siblings(records, first, rows);
         if self.policy.looks {
             push_looks(records, first, rows);
+        }
+    }
+
+    /// Of an absolute reference nothing is asked but its scheme rung.
+    fn only_normalizes(&self) -> bool {
+        self.is_plain
+            && self.has_key_of_uri
+            && self.policy.intake == Intake::Lenient
+            && self.policy.rung == Rung::Scheme
+    }
+
+    /// The keys of the rows from `first` on: of their URIs, which are those of every rung, unless they are set apart.
+    fn push_keys(&mut self, first: usize, rows: &mut Rows) {
+        self.policy.algorithm.push_keys(&rows.uri.values, &rows.uri.offsets[first..], &mut rows.key);
+        rows.more_keys.iter_mut().for_each(|keys| keys.extend_from_slice(&rows.key[first..]));
+        for KeyApart { row, column, key } in self.keys_apart.drain(..) {
+            match column {
+                0 => rows.key[row] = key,
+                further => rows.more_keys[further - 1][row] = key,
+            }
         }
     }
 
@@ -126,30 +192,45 @@ impl Canonicalizer {
         !self.is_whatwg && !has_references
     }
 
-    /// The row of a reference that is its own URI on every rung.
-    #[inline(always)]
-    fn push_canonical(&self, text: &[u8], span: Span, rows: &mut Rows) {
-        append_range(&mut rows.uri.values, text, span.at as usize, span.len as usize);
-        rows.uri.end();
-        let key = self.policy.algorithm.key(span.of(text));
-        rows.key.push(key);
-        rows.more_keys.iter_mut().for_each(|keys| keys.push(key));
-    }
-
-    /// The row of any other reference.
-    fn push_walked(&mut self, reference: Marked<'_>, base: &[u8], charsets: Charsets, rows: &mut Rows) {
+    /// The row of a reference that may need a base or a scheme, or whose policy asks for more than to normalise it.
+    fn push_taken(&mut self, reference: Marked<'_>, base: &[u8], charsets: Charsets, rows: &mut Rows) {
         let uri_at = rows.uri.values.len();
         let result = self.take(reference, base, charsets).and_then(|taken| {
-            let (flags, changes) = self.write_rung(reference, &taken, self.policy.rung, &mut rows.uri.values)?;
-            Ok((taken, flags, changes))
+            let written = self.write_rung(reference, &taken, self.policy.rung, &mut rows.uri.values)?;
+            Ok((taken, written))
         });
-        let (taken, flags, changes) = match result {
-            Ok(written) => written,
-            Err(fault) => {
-                rows.uri.values.truncate(uri_at);
-                return self.push_fault(reference.line(), fault, rows);
-            }
-        };
+        match result {
+            Ok((taken, written)) => self.push_written(reference, &taken, uri_at, written, rows),
+            Err(fault) => self.push_unwritten(reference, uri_at, fault, rows),
+        }
+    }
+
+    /// The row of a web reference of which no more is asked: the same, at the pace of the loop over lines.
+    #[inline(always)]
+    fn push_web(&mut self, reference: Marked<'_>, start: WebStart, rows: &mut Rows) {
+        let uri_at = rows.uri.values.len();
+        let drop_fragment = self.policy.drop_fragment;
+        match self.normalizer.normalize_web(reference, start, drop_fragment, &mut rows.uri.values) {
+            Ok(written) => self.push_written(reference, &Taken::AS_IT_STANDS, uri_at, written, rows),
+            Err(fault) => self.push_unwritten(reference, uri_at, fault, rows),
+        }
+    }
+
+    fn push_unwritten(&mut self, reference: Marked<'_>, uri_at: usize, fault: Fault, rows: &mut Rows) {
+        rows.uri.values.truncate(uri_at);
+        self.push_fault(reference.line(), fault, rows);
+    }
+
+    /// The rest of the row whose URI was written at `uri_at`.
+    #[inline(always)]
+    fn push_written(
+        &mut self,
+        reference: Marked<'_>,
+        taken: &Taken,
+        uri_at: usize,
+        (flags, changes): (Flags, Changes),
+        rows: &mut Rows,
+    ) {
         let uri = &rows.uri.values[uri_at..];
         // Every step that changed something left a difference, unless the guard of a path put back what was removed.
         let is_changed = if taken.in_target || changes.intersects(Changes::PATH_GUARD) {
@@ -157,18 +238,11 @@ impl Canonicalizer {
         } else {
             !changes.is_empty()
         };
-        let key = if self.policy.rung == Rung::Simple {
-            self.policy.algorithm.key(self.simple_text(reference.line(), &taken))
-        } else {
-            self.policy.algorithm.key(uri)
-        };
+        let row = rows.len();
         rows.uri.end();
-        rows.key.push(key);
-        for i in 0..rows.more_keys.len() {
-            let key = self.rung_key(reference, &taken, self.policy.more_keys[i]);
-            rows.more_keys[i].push(key);
+        if !self.has_key_of_uri {
+            self.set_keys_apart(row, reference, taken);
         }
-        let row = rows.key.len() - 1;
         if !flags.is_empty() {
             rows.flags.resize(row, 0);
             rows.flags.push(flags.0);
@@ -179,16 +253,28 @@ impl Canonicalizer {
             rows.tally.changed += 1;
             self.push_input(reference.line(), row, rows);
         } else {
+            rows.input.end();
             rows.tally.unchanged += 1;
         }
     }
 
+    /// Makes the keys of a row that are not of its URI.
+    fn set_keys_apart(&mut self, row: usize, reference: Marked<'_>, taken: &Taken) {
+        if self.policy.rung == Rung::Simple {
+            let key = self.rung_key(reference, taken, Rung::Simple);
+            self.keys_apart.push(KeyApart { row, column: 0, key });
+        }
+        for i in 0..self.policy.more_keys.len() {
+            let key = self.rung_key(reference, taken, self.policy.more_keys[i]);
+            self.keys_apart.push(KeyApart { row, column: i + 1, key });
+        }
+    }
+
     fn push_fault(&mut self, line: &[u8], fault: Fault, rows: &mut Rows) {
-        let row = rows.key.len();
+        let row = rows.len();
         let key = self.policy.algorithm.key(line);
         rows.uri.end();
-        rows.key.push(key);
-        rows.more_keys.iter_mut().for_each(|keys| keys.push(key));
+        self.keys_apart.extend((0..=rows.more_keys.len()).map(|column| KeyApart { row, column, key }));
         rows.faults.push((row as u32, fault));
         rows.tally.faulty += 1;
         rows.tally.faults[fault.kind as usize] += 1;
@@ -199,9 +285,8 @@ impl Canonicalizer {
     fn push_input(&self, line: &[u8], row: usize, rows: &mut Rows) {
         rows.differs.resize(row / 64 + 1, 0);
         rows.differs[row / 64] |= 1 << (row % 64);
-        rows.input.offsets.resize(row + 1, rows.input.values.len() as i32);
         if self.policy.keep_input {
-            rows.input.values.extend_from_slice(line);
+            append(&mut rows.input.values, line);
         }
         rows.input.end();
     }
@@ -270,8 +355,8 @@ impl Canonicalizer {
 
     /// Makes a reference absolute if it can be, and checks it as the policy's intake wants.
     fn take_text(&mut self, line: &[u8], base: &[u8]) -> Result<Taken, Fault> {
-        let mut taken = Taken { in_target: false, has_simple: false, flags: Flags::NONE, changes: Changes::NONE };
-        if web_scheme(line).is_none() && find_scheme(line).is_none() {
+        let mut taken = Taken::AS_IT_STANDS;
+        if WebStart::of(line).is_none() && find_scheme(line).is_none() {
             if !base.is_empty() || self.base.is_some() {
                 self.resolve(line, base)?;
                 taken.changes = Changes::RESOLVED;
@@ -302,7 +387,7 @@ impl Canonicalizer {
     /// section 6.1). What the charset lacks is a fault for strict intake; for lenient intake the query is UTF-8 then.
     fn encode_query(&mut self, line: &[u8], charset: Charset, taken: &mut Taken) -> Result<(), Fault> {
         let text = if taken.in_target { &self.target[..] } else { line };
-        let Some(text) = web_scheme(text).and_then(|_| std::str::from_utf8(text).ok()) else { return Ok(()) };
+        let Some(text) = WebStart::of(text).and_then(|_| std::str::from_utf8(text).ok()) else { return Ok(()) };
         let lacking = if self.policy.intake == Intake::Strict { Lacking::Refused } else { Lacking::Utf8 };
         let (encoded, has_lacking) = encode_query(text, QueryCharset { charset, lacking })?;
         if has_lacking {
@@ -371,10 +456,7 @@ impl Canonicalizer {
                 text: &self.target,
                 bitmaps: &self.target_bitmaps,
                 span: Span { at: 0, len: self.target.len() as u32 },
-                is_utf8: is_utf8(&self.target),
             }
-        } else if !reference.is_utf8 && is_utf8(reference.line()) {
-            Marked { is_utf8: true, ..reference }
         } else {
             reference
         };
@@ -422,6 +504,7 @@ fn count_bits(mut bits: u32, counts: &mut [u64]) {
 fn reserve(rows: &mut Rows, records: &Records<'_>) {
     rows.uri.values.reserve(records.text.len() + records.text.len() / 8);
     rows.uri.offsets.reserve(records.urls.len());
+    rows.input.offsets.reserve(records.urls.len());
     rows.key.reserve(records.urls.len());
     rows.more_keys.iter_mut().for_each(|keys| keys.reserve(records.urls.len()));
 }

@@ -82,12 +82,12 @@ impl Rows {
 
     /// How many rows there are.
     pub fn len(&self) -> usize {
-        self.key.len()
+        self.uri.len()
     }
 
     /// There is none.
     pub fn is_empty(&self) -> bool {
-        self.key.is_empty()
+        self.uri.is_empty()
     }
 
     /// Drops the rows and keeps the memory.

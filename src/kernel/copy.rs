@@ -35,6 +35,49 @@ pub fn append_range(out: &mut Vec<u8>, text: &[u8], at: usize, len: usize) {
     }
 }
 
+/// A case of ASCII letters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Case {
+    /// `a` to `z`.
+    Lower,
+    /// `A` to `Z`.
+    Upper,
+}
+
+/// As [`append_range`], ASCII letters in `case`.
+///
+/// # Panics
+/// When the range is not within `text`.
+#[inline(always)]
+pub fn append_range_in_case(out: &mut Vec<u8>, text: &[u8], at: usize, len: usize, case: Case) {
+    const STEP: usize = 64;
+    let others = if case == Case::Lower { b'A' } else { b'a' };
+    let turned = |byte: u8| byte ^ (u8::from(byte.wrapping_sub(others) < 26) << 5);
+    match text.get(at..).and_then(<[u8]>::first_chunk::<STEP>) {
+        // As many as vectors do at once, whatever `len` is.
+        Some(bytes) if len <= STEP => append_some(out, bytes.map(turned), len),
+        _ => out.extend(text[at..at + len].iter().map(|&byte| turned(byte))),
+    }
+}
+
+/// Asks for what stands as far behind `text` as byte `at` is into it, 128 bytes: where `text` is a chunk, the next one is
+/// in the cache when its turn comes. Changes nothing, whatever stands there.
+#[inline(always)]
+pub fn prefetch_behind(text: &[u8], at: usize) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        let behind = text.as_ptr().wrapping_add(text.len() + at);
+        // SAFETY: a prefetch reads nothing: an address that nothing stands at is as good as any.
+        unsafe {
+            _mm_prefetch::<_MM_HINT_T1>(behind.cast());
+            _mm_prefetch::<_MM_HINT_T1>(behind.wrapping_add(64).cast());
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (text, at);
+}
+
 /// Appends the first `count` of `items` to `out`, without a branch on `count`.
 ///
 /// # Panics

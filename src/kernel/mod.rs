@@ -3,6 +3,7 @@
 //! ```text
 //! text --classify--> Bitmaps (one bit a byte: newline, attention, stop)
 //! bytes --percent_encode--> %XX%XX...      bytes --append--> caller's buffer
+//! texts --push_xxh3_128--> a hash each
 //! ```
 //!
 //! `scalar.rs` defines what each loop does; every other variant equals it on one test table, and is chosen once a call
@@ -18,27 +19,34 @@ mod classifier;
 mod copy;
 mod level;
 mod scalar;
+mod task;
+mod xxh3;
 
 pub use bitmaps::{Bitmaps, Block};
 pub use byte_set::{ByteSet, NibbleTables};
 pub use classifier::Classifier;
-pub use copy::{append, append_range, append_some};
+pub use copy::Case;
+pub use copy::{append, append_range, append_range_in_case, append_some, prefetch_behind};
 use level::Level;
+pub use task::{Task, run};
+pub use xxh3::push_xxh3_128;
 
 /// Length of the run of bytes above 127 that `text` begins with.
 ///
 /// ```
 /// assert_eq!(irikey::kernel::non_ascii_len("éé/".as_bytes()), 4);
 /// ```
-#[inline]
+#[inline(always)]
 pub fn non_ascii_len(text: &[u8]) -> usize {
+    // Words, not vectors: a run is seldom longer than two of them.
+    const HIGH: u128 = u128::from_ne_bytes([0x80; 16]);
     let mut at = 0;
-    while let Some(word) = text.get(at..at + 8) {
-        let high = u64::from_le_bytes(word.try_into().expect("eight bytes")) & 0x8080_8080_8080_8080;
-        if high != 0x8080_8080_8080_8080 {
-            return at + ((high ^ 0x8080_8080_8080_8080).trailing_zeros() / 8) as usize;
+    while let Some(word) = text.get(at..).and_then(<[u8]>::first_chunk::<16>) {
+        let ascii = !u128::from_le_bytes(*word) & HIGH;
+        if ascii != 0 {
+            return at + (ascii.trailing_zeros() / 8) as usize;
         }
-        at += 8;
+        at += 16;
     }
     at + text[at..].iter().take_while(|&&byte| byte >= 0x80).count()
 }
@@ -99,6 +107,12 @@ mod tests {
                 fast.truncate(at);
                 append_range(&mut fast, &bytes, at, len);
                 assert_eq!(fast, slow, "range, length {len} at {at}");
+                fast.truncate(at);
+                append_range_in_case(&mut fast, &bytes, at, len, Case::Upper);
+                assert_eq!(fast[at..], bytes[at..at + len].to_ascii_uppercase(), "upper, length {len} at {at}");
+                fast.truncate(at);
+                append_range_in_case(&mut fast, &bytes, at, len, Case::Lower);
+                assert_eq!(fast[at..], bytes[at..at + len].to_ascii_lowercase(), "lower, length {len} at {at}");
             }
         }
     }
@@ -147,6 +161,7 @@ mod tests {
         bitmaps.push_newlines(&mut found);
         assert_eq!(found, newlines);
         for from in [0, 1, 7, 63, 64, 65, 130].into_iter().filter(|&from| from <= text.len()) {
+            assert_eq!(bitmaps.next_attention_near(from), bitmaps.next_attention(from));
             let stop = (from..text.len()).find(|&at| bitmaps.next_stop(at) == at).unwrap_or(text.len());
             assert_eq!(bitmaps.next_stop(from).min(text.len()), stop);
             for len in

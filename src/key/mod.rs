@@ -51,4 +51,14 @@ impl KeyAlgorithm {
             }
         }
     }
+
+    /// Appends the keys of texts that stand end to end: text `i` is `texts[ends[i]..ends[i + 1]]`.
+    pub fn push_keys(self, texts: &[u8], ends: &[i32], keys: &mut Vec<KeyBytes>) {
+        match self {
+            KeyAlgorithm::Xxh3 => crate::kernel::push_xxh3_128(texts, ends, keys),
+            KeyAlgorithm::Blake3 => {
+                keys.extend(ends.windows(2).map(|ends| self.key(&texts[ends[0] as usize..ends[1] as usize])));
+            }
+        }
+    }
 }

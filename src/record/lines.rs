@@ -3,7 +3,7 @@
 
 use super::{Offsets, Records, Span};
 use crate::iri::CLASSIFIER;
-use crate::kernel::Bitmaps;
+use crate::kernel::{Bitmaps, Task, run};
 
 /// Decoder of lines; keeps the memory of its spans.
 #[derive(Debug, Default)]
@@ -24,19 +24,35 @@ impl Lines {
     /// ```
     pub fn decode<'a>(&'a mut self, chunk: &'a [u8], offset: u64, bitmaps: &mut Bitmaps) -> Records<'a> {
         bitmaps.classify(chunk, &CLASSIFIER);
-        self.ends.clear();
-        bitmaps.push_newlines(&mut self.ends);
+        run(Cut { chunk, bitmaps, ends: &mut self.ends, urls: &mut self.urls });
+        Records { text: chunk, urls: &self.urls, offsets: Offsets::From(offset), ..Records::default() }
+    }
+}
+
+/// Finds the lines of a chunk.
+struct Cut<'a> {
+    chunk: &'a [u8],
+    bitmaps: &'a Bitmaps,
+    ends: &'a mut Vec<u32>,
+    urls: &'a mut Vec<Span>,
+}
+
+impl Task for Cut<'_> {
+    #[inline(always)]
+    fn run(self) {
+        let Cut { chunk, bitmaps, ends, urls } = self;
+        ends.clear();
+        bitmaps.push_newlines(ends);
         if chunk.last().is_some_and(|&byte| byte != b'\n') {
-            self.ends.push(chunk.len() as u32);
+            ends.push(chunk.len() as u32);
         }
         let mut at = 0;
-        self.urls.clear();
-        self.urls.extend(self.ends.iter().map(|&end| {
+        urls.clear();
+        urls.extend(ends.iter().map(|&end| {
             let has_cr = end > at && chunk[end as usize - 1] == b'\r';
             let url = Span { at, len: end - at - u32::from(has_cr) };
             at = end + 1;
             url
         }));
-        Records { text: chunk, urls: &self.urls, offsets: Offsets::From(offset), ..Records::default() }
     }
 }

@@ -1,7 +1,6 @@
 //! The pass over scheme and authority: case, userinfo, host, port (RFC 3987 sections 5.3.2.1 and 5.3.3).
 
 use super::Pass;
-use super::proof::web_scheme;
 use crate::iri::check::{check_authority_lenient, check_path_noscheme, check_port};
 use crate::iri::class::UPPER;
 use crate::iri::host::ipv6_text;
@@ -10,7 +9,7 @@ use crate::iri::parts::{Authority, find_scheme};
 use crate::iri::percent::map_component;
 use crate::iri::scheme::Scheme;
 use crate::iri::{Changes, Component, Fault, FaultKind, Flags};
-use crate::kernel::append;
+use crate::kernel::{Case, append};
 
 /// What may stand in an authority besides plain host bytes, as bits.
 mod seen {
@@ -49,11 +48,6 @@ mod seen {
 impl<const SCHEME: bool> Pass<'_, SCHEME> {
     /// Writes the scheme and its `:`; returns the offset after it.
     pub(super) fn scheme(&mut self) -> Result<(Scheme, usize), Fault> {
-        if let Some((scheme, len, is_lower_case)) = web_scheme(self.line) {
-            self.out.extend_from_slice(if scheme == Scheme::Http { b"http:" } else { b"https:" });
-            self.changes |= if is_lower_case { Changes::NONE } else { Changes::CASE };
-            return Ok((scheme, len + 1));
-        }
         let Some(len) = find_scheme(self.line) else { return Err(no_scheme(self.line)) };
         self.append_lower_case(&self.line[..len]);
         self.out.push(b':');
@@ -70,6 +64,7 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
     }
 
     /// Writes the authority that begins at `at`; returns its end.
+    #[inline(always)]
     pub(super) fn authority(&mut self, scheme: Scheme, at: usize) -> Result<usize, Fault> {
         let (mut end, mut seen) = (at, 0);
         let (mut colon, mut colon_count) = (at, 0);
@@ -120,9 +115,7 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
         match seen & !seen::COLON {
             0 => self.reference.append(at..host_end, self.out),
             seen::UPPER => {
-                let out_at = self.out.len();
-                self.reference.append(at..host_end, self.out);
-                self.out[out_at..].make_ascii_lowercase();
+                self.reference.append_in_case(at..host_end, Case::Lower, self.out);
                 self.changes |= Changes::CASE;
             }
             _ => self.host(scheme, &self.line[at..host_end], seen),

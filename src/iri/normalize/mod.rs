@@ -12,12 +12,12 @@ mod tail;
 
 use std::ops::Range;
 
-pub use proof::{is_canonical, web_scheme};
+pub use proof::{WebStart, is_canonical};
 
 use super::host::HostCache;
 use super::scheme::Scheme;
 use super::{Changes, Fault, Flags};
-use crate::kernel::{Bitmaps, append_range};
+use crate::kernel::{Bitmaps, Case, append_range, append_range_in_case, append_some};
 use crate::record::Span;
 
 /// One reference of a text that bitmaps describe.
@@ -29,8 +29,6 @@ pub struct Marked<'a> {
     pub bitmaps: &'a Bitmaps,
     /// Where it stands in the text.
     pub span: Span,
-    /// The text is known to be UTF-8.
-    pub is_utf8: bool,
 }
 
 impl<'a> Marked<'a> {
@@ -52,6 +50,11 @@ impl<'a> Marked<'a> {
     }
 
     #[inline(always)]
+    fn next_attention_near(&self, from: usize) -> usize {
+        self.bitmaps.next_attention_near(self.at() + from) - self.at()
+    }
+
+    #[inline(always)]
     fn next_stop(&self, from: usize) -> usize {
         self.bitmaps.next_stop(self.at() + from) - self.at()
     }
@@ -60,6 +63,12 @@ impl<'a> Marked<'a> {
     #[inline(always)]
     fn append(&self, range: Range<usize>, out: &mut Vec<u8>) {
         append_range(out, self.text, self.at() + range.start, range.len());
+    }
+
+    /// Likewise, ASCII letters in `case`.
+    #[inline(always)]
+    fn append_in_case(&self, range: Range<usize>, case: Case, out: &mut Vec<u8>) {
+        append_range_in_case(out, self.text, self.at() + range.start, range.len(), case);
     }
 }
 
@@ -81,7 +90,33 @@ impl Normalizer {
         drop_fragment: bool,
         out: &mut Vec<u8>,
     ) -> Result<(Flags, Changes), Fault> {
-        let pass = Pass::<SCHEME> {
+        self.pass::<SCHEME>(reference, drop_fragment, out).run()
+    }
+
+    /// As [`Normalizer::normalize`] on the scheme rung, of a reference whose start is known; meant to be compiled into
+    /// the loop over many of them.
+    ///
+    /// # Errors
+    /// Likewise.
+    #[inline(always)]
+    pub fn normalize_web(
+        &mut self,
+        reference: Marked<'_>,
+        start: WebStart,
+        drop_fragment: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<(Flags, Changes), Fault> {
+        self.pass::<true>(reference, drop_fragment, out).run_web(start)
+    }
+
+    #[inline(always)]
+    fn pass<'a, const SCHEME: bool>(
+        &'a mut self,
+        reference: Marked<'a>,
+        drop_fragment: bool,
+        out: &'a mut Vec<u8>,
+    ) -> Pass<'a, SCHEME> {
+        Pass {
             reference,
             line: reference.line(),
             out,
@@ -90,8 +125,7 @@ impl Normalizer {
             flags: Flags::NONE,
             changes: Changes::NONE,
             may_have_dots: false,
-        };
-        pass.run()
+        }
     }
 }
 
@@ -118,6 +152,21 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
             self.changes |= Changes::FILE_HOST;
             has_authority = true;
         }
+        self.rest(scheme, at, has_authority)
+    }
+
+    /// [`Pass::run`] for `http://` and `https://`, which are most of what is crawled.
+    #[inline(always)]
+    fn run_web(mut self, start: WebStart) -> Result<(Flags, Changes), Fault> {
+        append_some(self.out, start.lower_case, start.len);
+        self.changes |= if start.is_lower_case { Changes::NONE } else { Changes::CASE };
+        let at = self.authority(start.scheme, start.len)?;
+        self.rest(start.scheme, at, true)
+    }
+
+    /// Writes what follows the authority, or the scheme if there is none.
+    #[inline(always)]
+    fn rest(mut self, scheme: Scheme, at: usize, has_authority: bool) -> Result<(Flags, Changes), Fault> {
         let path_at = self.out.len();
         if SCHEME && has_authority && scheme.is_network() && matches!(self.line.get(at), None | Some(b'?' | b'#')) {
             self.out.push(b'/');

@@ -1,5 +1,7 @@
 //! Proof, from marks alone, that a reference is canonical on every rung.
 
+use std::hint::select_unpredictable;
+
 use super::Marked;
 use crate::iri::class::UNRESERVED;
 use crate::iri::percent::escape_value;
@@ -27,18 +29,35 @@ pub fn is_canonical(reference: &Marked<'_>, keep_fragment: bool) -> bool {
     !reference.bitmaps.has_attention(from, to) || are_marks_canonical(reference, host_end, keep_fragment)
 }
 
-/// The scheme of a line that begins with `http://` or `https://` in any case, its length, and that it is in lower case.
-#[inline(always)]
-pub fn web_scheme(line: &[u8]) -> Option<(Scheme, usize, bool)> {
-    let head = u64::from_le_bytes(*line.first_chunk::<8>()?);
-    // Bit 5 is set in letters only: of all bytes none but a letter's two cases become that letter.
-    let (as_http, as_https) = (head | 0x2020_2020, head | 0x20_2020_2020);
-    if as_http & 0x00FF_FFFF_FFFF_FFFF == u64::from_le_bytes(*b"http://\0") {
-        Some((Scheme::Http, 4, head == as_http))
-    } else if as_https == u64::from_le_bytes(*b"https://") {
-        Some((Scheme::Https, 5, head == as_https))
-    } else {
-        None
+/// `http://` or `https://` in any case, at the start of a line.
+#[derive(Clone, Copy, Debug)]
+pub struct WebStart {
+    /// Which.
+    pub scheme: Scheme,
+    /// How many bytes it has.
+    pub len: usize,
+    /// It is in lower case.
+    pub is_lower_case: bool,
+    /// It, in lower case; behind `http://` one byte more.
+    pub(super) lower_case: [u8; 8],
+}
+
+impl WebStart {
+    /// The start of `line`, if it is one of these. Without a branch on which.
+    #[inline(always)]
+    pub fn of(line: &[u8]) -> Option<WebStart> {
+        let head = u64::from_le_bytes(*line.first_chunk::<8>()?);
+        // Bit 5 is set in letters only: of all bytes none but a letter's two cases become that letter.
+        let (as_http, as_https) = (head | 0x2020_2020, head | 0x20_2020_2020);
+        let is_http = as_http & 0x00FF_FFFF_FFFF_FFFF == u64::from_le_bytes(*b"http://\0");
+        let is_https = as_https == u64::from_le_bytes(*b"https://");
+        let lower_case = select_unpredictable(is_https, as_https, as_http);
+        (is_http | is_https).then_some(WebStart {
+            scheme: select_unpredictable(is_https, Scheme::Https, Scheme::Http),
+            len: 7 + usize::from(is_https),
+            is_lower_case: head == lower_case,
+            lower_case: lower_case.to_le_bytes(),
+        })
     }
 }
 

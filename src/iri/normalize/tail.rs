@@ -4,23 +4,25 @@
 use std::ops::Range;
 
 use super::Pass;
+use crate::encoding::is_utf8;
 use crate::iri::class::{UNRESERVED, UPPER};
 use crate::iri::dots::remove_dot_segments;
 use crate::iri::ladder::urn_nid_len;
 use crate::iri::percent::{ascii_flag, escape_value, non_ascii_flag, would_complete_an_escape};
 use crate::iri::resolve::path_guard;
 use crate::iri::{Changes, Component, Flags};
-use crate::kernel::{append, non_ascii_len, percent_encode};
+use crate::kernel::{Case, non_ascii_len, percent_encode};
 
 impl<const SCHEME: bool> Pass<'_, SCHEME> {
     /// Writes path, query and fragment, which begin at `at`, from mark to mark.
+    #[inline(always)]
     pub(super) fn tail(&mut self, mut at: usize) {
         let line = self.line;
         let tail_at = at;
         let mut copied = at;
         let mut in_fragment = false;
         loop {
-            at = self.reference.next_attention(at);
+            at = self.reference.next_attention_near(at);
             if at >= line.len() {
                 break;
             }
@@ -30,7 +32,8 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
                     let (len, has_lower_case) = kept_escapes(&line[at..]);
                     if has_lower_case {
                         self.reference.append(copied..at, self.out);
-                        self.upper_case_escapes(&line[at..at + len]);
+                        self.reference.append_in_case(at..at + len, Case::Upper, self.out);
+                        self.changes |= Changes::PCT_CASE;
                         copied = at + len;
                     }
                     at += len;
@@ -81,14 +84,6 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
         self.reference.append(copied..line.len(), self.out);
     }
 
-    /// Writes a run of escapes that stay escapes.
-    fn upper_case_escapes(&mut self, escapes: &[u8]) {
-        let at = self.out.len();
-        append(self.out, escapes);
-        self.out[at..].make_ascii_uppercase();
-        self.changes |= Changes::PCT_CASE;
-    }
-
     /// Writes an unreserved character that was escaped.
     fn decode(&mut self, octet: u8, escape: &[u8]) {
         if would_complete_an_escape(octet, self.out) {
@@ -102,7 +97,7 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
     /// Flags of a run of bytes beyond ASCII.
     fn look_at_non_ascii(&mut self, tail_at: usize, run: Range<usize>, in_fragment: bool) {
         let mut text = &self.line[run.clone()];
-        if self.reference.is_utf8 && !needs_look(text) {
+        if !needs_look(text) && is_utf8(text) {
             return;
         }
         let component = if in_fragment {
@@ -163,10 +158,15 @@ fn kept_escapes(text: &[u8]) -> (usize, bool) {
     (len, has_lower_case)
 }
 
-/// `run`, which is UTF-8 beyond ASCII, has a lead byte of characters that are not all `ucschar`, or that section 4.1
-/// bans: below U+00C0, U+2000-2FFF, U+E000 and above. Without branches, so that it is done many bytes at a time.
+/// `run`, if it is UTF-8 beyond ASCII, has a lead byte of characters that are not all `ucschar`, or that section 4.1
+/// bans: below U+00C0, U+2000-2FFF, U+E000 and above. Without branches: it is done many bytes at a time, the last ones too.
 fn needs_look(run: &[u8]) -> bool {
-    run.iter().fold(false, |needs, &byte| needs | (byte == 0xC2) | (byte == 0xE2) | (byte >= 0xEE))
+    const STEP: usize = 32;
+    let is_special = |byte: u8| (byte == 0xC2) | (byte == 0xE2) | (byte >= 0xEE);
+    let (whole, rest) = run.as_chunks::<STEP>();
+    let mut last = [0; STEP];
+    last[..rest.len()].copy_from_slice(rest);
+    whole.iter().chain([&last]).any(|bytes| bytes.iter().fold(false, |needs, &byte| needs | is_special(byte)))
 }
 
 /// End of a path that was written at `path_at`: escapes never become `?` or `#`, nor do these become escapes.

@@ -1,0 +1,194 @@
+//! Four texts at once, one a lane of 64 bits. Equals xxhash-rust for texts of 17 to 128 bytes, and leaves others to it.
+
+use std::arch::x86_64::*;
+
+use xxhash_rust::const_xxh3::const_custom_default_secret;
+
+use super::hash;
+
+/// Bytes that are read from a text's start on and before its end, however long it is.
+const REACH: usize = 64;
+/// Lengths that the four steps below are the definition for.
+const MEDIUM: std::ops::RangeInclusive<usize> = 17..=128;
+
+/// Below so many texts of those lengths among four, one by one is faster.
+const FEWEST: usize = 2;
+
+/// The words of XXH3's default secret that texts of these lengths are mixed with, four a step.
+const SECRET: [[u64; 4]; 4] = {
+    let bytes = const_custom_default_secret(0);
+    let mut words = [[0; 4]; 4];
+    let mut i = 0;
+    while i < 128 {
+        words[i / 32][i / 8 % 4] |= (bytes[i] as u64) << (i % 8 * 8);
+        i += 1;
+    }
+    words
+};
+
+/// `PRIME64_1`, `_2` and `_4` of XXH64, which weigh a text's length and its two sums.
+const PRIME_1: u64 = 0x9E37_79B1_85EB_CA87;
+const PRIME_2: u64 = 0xC2B2_AE3D_27D4_EB4F;
+const PRIME_4: u64 = 0x85EB_CA77_C2B2_AE63;
+/// The multiplier of XXH3's last step.
+const PRIME_MX1: u64 = 0x1656_6791_9E37_79F9;
+
+/// Appends the hashes of as many of the first texts as there is room around for, and returns the ends of the others.
+/// Texts that begin too near to the start of `texts` are hashed one by one.
+///
+/// # Safety
+/// The processor has AVX2. `ends` ascend from 0 or more to the length of `texts` or less.
+#[target_feature(enable = "avx2")]
+pub unsafe fn push<'a>(texts: &[u8], ends: &'a [i32], hashes: &mut Vec<[u8; 16]>) -> &'a [i32] {
+    hashes.reserve(ends.len());
+    // A text that ends at `REACH` or later has as many bytes before its end.
+    let first = ends.iter().skip(1).take_while(|&&end| (end as usize) < REACH).count();
+    hashes.extend(ends[..first + 1].windows(2).map(|ends| hash(texts, ends)));
+    let mut rest = &ends[first..];
+    while let Some(four) = rest.first_chunk::<5>()
+        && four[3] as usize + REACH <= texts.len()
+    {
+        let is_medium = [0, 1, 2, 3].map(|i| MEDIUM.contains(&((four[i + 1] - four[i]) as usize)));
+        let are_enough = is_medium.iter().filter(|&&is_medium| is_medium).count() >= FEWEST;
+        let mut done = [[0; 16]; 4];
+        if are_enough {
+            // SAFETY: the four texts end at `REACH` or later; the last to begin has `REACH` bytes from its start on.
+            done = unsafe { hash_four(texts, four) };
+        }
+        for i in 0..4 {
+            if !(are_enough && is_medium[i]) {
+                done[i] = hash(texts, &four[i..]);
+            }
+        }
+        hashes.extend_from_slice(&done);
+        rest = &rest[4..];
+    }
+    rest
+}
+
+/// # Safety
+/// `REACH` bytes from each start on and before each end are within `texts`; the processor has AVX2.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn hash_four(texts: &[u8], ends: &[i32; 5]) -> [[u8; 16]; 4] {
+    let len = {
+        // SAFETY: both loads are of four of the five ends.
+        let (starts, ends) =
+            unsafe { (_mm_loadu_si128(ends.as_ptr().cast()), _mm_loadu_si128(ends[1..].as_ptr().cast())) };
+        _mm256_cvtepi32_epi64(_mm_sub_epi32(ends, starts))
+    };
+    let mut sums = [multiply(len, PRIME_1), _mm256_setzero_si256()];
+    // SAFETY: the caller's; a step reads 16 of the `REACH` bytes.
+    unsafe {
+        // That all four are short is common enough to ask.
+        if ends.windows(2).any(|ends| ends[1] - ends[0] > 96) {
+            step::<3>(texts, ends, len, &mut sums);
+        }
+        step::<2>(texts, ends, len, &mut sums);
+        step::<1>(texts, ends, len, &mut sums);
+        step::<0>(texts, ends, len, &mut sums);
+    }
+    let [low, high] = sums;
+    let weighed =
+        _mm256_add_epi64(_mm256_add_epi64(multiply(low, PRIME_1), multiply(high, PRIME_4)), multiply(len, PRIME_2));
+    let low = avalanche(_mm256_add_epi64(low, high));
+    let high = _mm256_sub_epi64(_mm256_setzero_si256(), avalanche(weighed));
+    big_endian(low, high)
+}
+
+/// Adds what is 16 bytes deep `STEP` times over, from the front and from the back, to the sums of texts long enough.
+///
+/// # Safety
+/// As of [`hash_four`].
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn step<const STEP: usize>(texts: &[u8], ends: &[i32; 5], len: __m256i, [low, high]: &mut [__m256i; 2]) {
+    // SAFETY: the caller's.
+    let (front, back) = unsafe {
+        let front = [0, 1, 2, 3].map(|i| texts.as_ptr().add(ends[i] as usize + 16 * STEP));
+        let back = [1, 2, 3, 4].map(|i| texts.as_ptr().add(ends[i] as usize - 16 * (STEP + 1)));
+        (pairs(front), pairs(back))
+    };
+    let secret = &SECRET[STEP];
+    let is_taken = _mm256_cmpgt_epi64(len, splat(32 * STEP as u64));
+    let taken = |sum| _mm256_and_si256(sum, is_taken);
+    *low = _mm256_add_epi64(*low, taken(fold(front, secret[0], secret[1])));
+    *low = _mm256_xor_si256(*low, taken(_mm256_add_epi64(back[0], back[1])));
+    *high = _mm256_add_epi64(*high, taken(fold(back, secret[2], secret[3])));
+    *high = _mm256_xor_si256(*high, taken(_mm256_add_epi64(front[0], front[1])));
+}
+
+/// The two words at each of four places.
+///
+/// # Safety
+/// 16 bytes can be read from each; the processor has AVX2.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn pairs(at: [*const u8; 4]) -> [__m256i; 2] {
+    // SAFETY: the caller's.
+    let [a, b, c, d] = at.map(|at| unsafe { _mm_loadu_si128(at.cast()) });
+    let (ac, bd) = (_mm256_set_m128i(c, a), _mm256_set_m128i(d, b));
+    [_mm256_unpacklo_epi64(ac, bd), _mm256_unpackhi_epi64(ac, bd)]
+}
+
+/// The hashes of four texts from their halves.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn big_endian(low: __m256i, high: __m256i) -> [[u8; 16]; 4] {
+    let swap = _mm256_broadcastsi128_si256(_mm_set_epi8(8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
+    let (low, high) = (_mm256_shuffle_epi8(low, swap), _mm256_shuffle_epi8(high, swap));
+    // In each half of a register: `a b` of lanes 0 and 1, `c d` of 2 and 3.
+    let (ac, bd) = (_mm256_unpacklo_epi64(high, low), _mm256_unpackhi_epi64(high, low));
+    let mut hashes = [[0; 16]; 4];
+    let halves = [
+        _mm256_castsi256_si128(ac),
+        _mm256_castsi256_si128(bd),
+        _mm256_extracti128_si256::<1>(ac),
+        _mm256_extracti128_si256::<1>(bd),
+    ];
+    for (hash, half) in hashes.iter_mut().zip(halves) {
+        // SAFETY: a hash is 16 bytes long.
+        unsafe { _mm_storeu_si128(hash.as_mut_ptr().cast(), half) };
+    }
+    hashes
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn splat(word: u64) -> __m256i {
+    _mm256_set1_epi64x(word as i64)
+}
+
+/// The halves of the 128-bit product of two words, each with its secret, joined.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn fold([first, second]: [__m256i; 2], first_secret: u64, second_secret: u64) -> __m256i {
+    let (a, b) = (_mm256_xor_si256(first, splat(first_secret)), _mm256_xor_si256(second, splat(second_secret)));
+    let (a_high, b_high) = (_mm256_srli_epi64::<32>(a), _mm256_srli_epi64::<32>(b));
+    let (ll, lh) = (_mm256_mul_epu32(a, b), _mm256_mul_epu32(a, b_high));
+    let (hl, hh) = (_mm256_mul_epu32(a_high, b), _mm256_mul_epu32(a_high, b_high));
+    // Neither sum passes 64 bits: a product of 32-bit numbers leaves room for two more of them.
+    let middle = _mm256_add_epi64(lh, _mm256_srli_epi64::<32>(ll));
+    let middle_low = _mm256_add_epi64(hl, _mm256_and_si256(middle, splat(0xFFFF_FFFF)));
+    let high =
+        _mm256_add_epi64(_mm256_add_epi64(hh, _mm256_srli_epi64::<32>(middle)), _mm256_srli_epi64::<32>(middle_low));
+    let low = _mm256_blend_epi32::<0b1010_1010>(ll, _mm256_slli_epi64::<32>(middle_low));
+    _mm256_xor_si256(low, high)
+}
+
+/// The low halves of products.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn multiply(words: __m256i, by: u64) -> __m256i {
+    let (low, high) = (splat(by & 0xFFFF_FFFF), splat(by >> 32));
+    let crossed =
+        _mm256_add_epi64(_mm256_mul_epu32(words, high), _mm256_mul_epu32(_mm256_srli_epi64::<32>(words), low));
+    _mm256_add_epi64(_mm256_mul_epu32(words, low), _mm256_slli_epi64::<32>(crossed))
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn avalanche(words: __m256i) -> __m256i {
+    let words = multiply(_mm256_xor_si256(words, _mm256_srli_epi64::<37>(words)), PRIME_MX1);
+    _mm256_xor_si256(words, _mm256_srli_epi64::<32>(words))
+}
