@@ -64,12 +64,27 @@ pub fn idn_to_ascii(host: &[u8]) -> (Option<String>, Flags) {
     let ascii = Uts46::new()
         .to_ascii(&decoded, AsciiDenyList::EMPTY, Hyphens::Allow, DnsLength::Ignore)
         .ok()
-        .filter(|ascii| !ascii.is_empty() && ascii.bytes().all(|byte| UNRESERVED.contains(byte)));
+        .filter(|ascii| !ascii.is_empty() && ascii.bytes().all(|byte| UNRESERVED.contains(byte)))
+        .filter(|ascii| !has_nested_a_label(ascii));
     match ascii {
         Some(ascii) => (Some(ascii.into_owned()), Flags::NONE),
         None if memchr::memchr(b'%', host).is_none() => (None, Flags::BAD_A_LABEL),
         None => (None, Flags::HOST_NOT_IDNA),
     }
+}
+
+/// An A-label decodes to a label that begins with `xn--` itself: UTS 46 section 4.1, validity criterion 4 as of revision
+/// 33, which the idna crate does not look at. Such an A-label begins with `xn--` twice.
+pub(super) fn has_nested_a_label(ascii: &str) -> bool {
+    ascii.contains("xn--xn--") && {
+        let (unicode, _) = Uts46::new().to_unicode(ascii.as_bytes(), AsciiDenyList::EMPTY, Hyphens::Allow);
+        begins_like_an_a_label(&unicode)
+    }
+}
+
+/// A label of what ToUnicode gave begins with `xn--`.
+pub(super) fn begins_like_an_a_label(unicode: &str) -> bool {
+    unicode.split('.').any(|label| label.starts_with("xn--"))
 }
 
 /// A host on its way into a URI: its text, what was noticed, what changed it.
@@ -154,7 +169,16 @@ impl HostCache {
 
 #[cfg(test)]
 mod tests {
-    use super::idn_to_ascii;
+    use super::{Flags, idn_to_ascii};
+
+    #[test]
+    fn a_label_within_an_a_label_is_none() {
+        assert_eq!(idn_to_ascii(b"xn--xn---epa"), (None, Flags::BAD_A_LABEL));
+        assert_eq!(idn_to_ascii(b"a.xn--xn--a--gua.pt").0, None);
+        assert_eq!(crate::iri::idn_to_unicode(b"xn--xn---epa"), None);
+        // "xénn--", whose characters of ASCII are xnn--.
+        assert_eq!(idn_to_ascii("xénn--".as_bytes()).0.as_deref(), Some("xn--xnn---bsa"));
+    }
 
     /// When this fails, the locked data have moved on: keys of hosts may have changed, and `UNICODE_VERSION` must.
     #[test]

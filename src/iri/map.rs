@@ -9,7 +9,7 @@ use idna::uts46::{AsciiDenyList, Hyphens, Uts46};
 
 use super::check::{check_iri_reference, check_uri_reference, component_at};
 use super::class::{self, UNRESERVED};
-use super::host::idn_to_ascii;
+use super::host::{begins_like_an_a_label, idn_to_ascii};
 use super::parts::Parts;
 use super::percent::{encode, escape_value};
 use super::{Component, Fault, FaultKind, Intake};
@@ -180,7 +180,7 @@ pub(super) fn is_decoded(c: char, component: Component) -> bool {
 /// The Unicode form of a host, if it has one.
 pub fn idn_to_unicode(host: &[u8]) -> Option<String> {
     let (unicode, result) = Uts46::new().to_unicode(host, AsciiDenyList::EMPTY, Hyphens::Allow);
-    result.is_ok().then(|| unicode.into_owned())
+    (result.is_ok() && !begins_like_an_a_label(&unicode)).then(|| unicode.into_owned())
 }
 
 /// `text` with its host replaced by what `map` makes of it.

@@ -121,6 +121,19 @@ proptest! {
     }
 
     #[test]
+    #[cfg(feature = "whatwg")]
+    fn a_browsers_row_is_the_href_or_a_fault(record in field(), drop_fragment in any::<bool>(), has_base in any::<bool>()) {
+        let base = has_base.then_some("http://h/a/b?c#d");
+        let profile = Profile::named("whatwg").unwrap();
+        let policy = Policy { profile, drop_fragment, base: base.map(|base| base.into()), ..Policy::default() };
+        let rows = fused_rows(&record, 0, &policy);
+        prop_assert!(rows.tally.is_balanced() && rows.len() == 1 && rows.uri.get(0).is_ascii());
+        let href = std::str::from_utf8(&record).ok().and_then(|text| irikey::iri::whatwg_href(text, base, None).ok());
+        let kept = href.map(|href| if drop_fragment { href.split('#').next().unwrap().to_string() } else { href });
+        prop_assert_eq!(bstr_of(rows.uri.get(0)), bstr_of(kept.unwrap_or_default().as_bytes()));
+    }
+
+    #[test]
     fn references_of_a_field_are_apart_and_lose_nothing(field in field(), choices in choices()) {
         let ranges = split_field(&field, &choices);
         prop_assert!(ranges.windows(2).all(|pair| pair[0].end < pair[1].start));

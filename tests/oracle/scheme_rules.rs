@@ -82,6 +82,11 @@ fn idn_rule(scheme: &str, parts: &mut Authority) {
 pub fn host_to_ascii(host: &[u8]) -> Option<String> {
     std::str::from_utf8(host).ok()?;
     let ascii = Uts46::new().to_ascii(host, AsciiDenyList::EMPTY, Hyphens::Allow, DnsLength::Ignore).ok()?;
+    // UTS 46 section 4.1, criterion 4: what an A-label stands for does not begin with "xn--" itself.
+    let (unicode, _) = Uts46::new().to_unicode(ascii.as_bytes(), AsciiDenyList::EMPTY, Hyphens::Allow);
+    if unicode.split('.').any(|label| label.starts_with("xn--")) {
+        return None;
+    }
     let is_allowed = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~');
     (!ascii.is_empty() && ascii.bytes().all(is_allowed)).then(|| ascii.into_owned())
 }

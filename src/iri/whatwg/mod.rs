@@ -3,7 +3,7 @@
 //! an offset: the standard names none.
 //!
 //! Where the crate is behind the standard, its answer is corrected: file URLs are read in `file.rs`, `^` in a path is
-//! encoded, and so is the last space of an opaque path before a query or fragment.
+//! encoded, so is the last space of an opaque path before a query or fragment, and an A-label within an A-label is none.
 
 mod file;
 
@@ -12,6 +12,7 @@ use std::borrow::Cow;
 use url::{EncodingOverride, ParseError, Position, Url};
 
 use self::file::{file_href, find_file};
+use super::host::has_nested_a_label;
 use super::{Component, Fault, FaultKind, QueryCharset, weber_split};
 
 /// The components of an `href`; `None` where it has none.
@@ -81,7 +82,13 @@ fn parse(reference: &str, base: Option<&str>, query: Option<QueryCharset>) -> Re
         return file_href(rest, base, encoding);
     }
     let base = base.map(Url::parse).transpose()?;
-    Ok(correct(&Url::options().base_url(base.as_ref()).encoding_override(encoding).parse(&reference)?))
+    let url = Url::options().base_url(base.as_ref()).encoding_override(encoding).parse(&reference)?;
+    // Hosts of other schemes are opaque.
+    let is_special = matches!(url.scheme(), "http" | "https" | "ws" | "wss" | "ftp" | "file");
+    match is_special && url.domain().is_some_and(has_nested_a_label) {
+        true => Err(ParseError::IdnaError),
+        false => Ok(correct(&url)),
+    }
 }
 
 /// The parser's first steps: controls and spaces off both ends, tabs and line ends out of everything.
@@ -152,8 +159,12 @@ mod tests {
 
     #[test]
     fn failures_are_faults() {
-        let cases =
-            [("/a", FaultKind::Relative), ("http://h:8x", FaultKind::Port), ("http://[::", FaultKind::IpLiteral)];
+        let cases = [
+            ("/a", FaultKind::Relative),
+            ("http://h:8x", FaultKind::Port),
+            ("http://[::", FaultKind::IpLiteral),
+            ("http://xn--xn---epa/", FaultKind::Character),
+        ];
         for (text, kind) in cases {
             assert_eq!(whatwg_href(text, None, None).unwrap_err().kind, kind, "{text}");
         }
