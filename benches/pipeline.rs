@@ -24,7 +24,7 @@ fn perform(job: &Job, input: &Path, out: &Path) -> Result<u64, RunError<OutputEr
         format: job.format,
         compression: job.compression,
         columns,
-        more_keys: Vec::new(),
+        policy: Policy::default(),
         metadata: output::metadata(&policy, 1),
         sources: vec!["corpus".to_string()],
     };

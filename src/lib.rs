@@ -6,7 +6,7 @@
 //! bytes ──> record ──> row ──> batch ──> file
 //!
 //! input     files, pipes, archives -> blocks of bytes                   (opens files; maps; unpacks)
-//! record    chunk -> borrowed records: lines, csv                       (pure)
+//! record    chunk -> borrowed records, of every crawl format            (pure)
 //! canon     policy + records -> rows                                    (pure)
 //! batch     rows -> Arrow, by the one list of columns
 //! output    batches -> Parquet, Arrow IPC, CSV, JSON lines, text        (writes files)

@@ -312,3 +312,50 @@ fn bench_measures_stages_and_compares_reports() {
     assert_eq!(refused.status.code(), Some(2));
     assert_eq!(irikey(&["bench", "-"], b"", Stdio::null()).status.code(), Some(4));
 }
+
+#[test]
+fn diff_shows_what_one_key_merges() {
+    let urls = b"http://www.example.org/A\nhttp://example.org/a\nhttp://example.org/b\nhttp://example.org:80/b\n";
+    let flags = ["diff", "--key", "scheme", "--key", "surt-wayback", "--json"];
+    let ran = irikey(&flags, urls, Stdio::piped());
+    assert_eq!(ran.status.code(), Some(0));
+    let found: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
+    let [scheme, surt] = [0, 1].map(|i| &found["differences"][i]);
+    assert_eq!((scheme["merged_by"].as_str(), scheme["keys"].as_u64()), (Some("scheme"), Some(0)));
+    assert_eq!((surt["keys"].as_u64(), surt["merges"].as_u64()), (Some(1), Some(1)));
+    assert_eq!(surt["examples"][0], serde_json::json!(["http://www.example.org/A", "http://example.org/a"]));
+    let alone = |rule: &str| {
+        let rules = found["rules"].as_array().unwrap().iter();
+        rules.filter(|found| found["rule"] == rule).map(|found| found["merges"].as_u64().unwrap()).sum::<u64>()
+    };
+    assert_eq!(["www", "path-case", "port", "query-sort"].map(alone), [1, 1, 1, 0]);
+    assert_eq!(irikey(&["diff", "--key", "scheme"], urls, Stdio::null()).status.code(), Some(2));
+}
+
+#[test]
+fn columns_of_indexes_and_keys_of_recipes() {
+    let cdxj = br#"org,example)/ 20140127171200 {"url": "http://www.Example.co.uk:8080/A?b#c", "status": "301", "redirect": "/x"}
+"#;
+    let columns = "url_surtkey,url_protocol,url_host_name,url_host_registered_domain,url_port,url_path,url_query,fragment,\
+                   fetch_time,fetch_status,fetch_redirect,url_rules";
+    let flags = ["canon", "-q", "--output-format", "jsonl", "--columns", columns, "--rules", "+www,+fragment"];
+    let ran = irikey(&flags, cdxj, Stdio::piped());
+    let row: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
+    let want = serde_json::json!({
+        "url_surtkey": "uk,co,example:8080)/a?b",
+        "url_protocol": "http",
+        "url_host_name": "www.example.co.uk",
+        "url_host_registered_domain": "example.co.uk",
+        "url_port": 8080,
+        "url_path": "/A",
+        "url_query": "b",
+        "fragment": "c",
+        "fetch_time": "2014-01-27T17:12:00Z",
+        "fetch_status": 301,
+        "fetch_redirect": "http://www.example.co.uk:8080/x",
+        "url_rules": "http://Example.co.uk:8080/A?b",
+    });
+    assert_eq!(row, want);
+    let refused = ["canon", "-q", "--output-format", "jsonl", "--key", "rules"];
+    assert_eq!(irikey(&refused, cdxj, Stdio::null()).status.code(), Some(2));
+}

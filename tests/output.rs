@@ -5,11 +5,12 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::datatypes::{DataType, Int8Type, Int32Type, UInt32Type, UInt64Type};
+use arrow::datatypes::{DataType, Int8Type, Int16Type, Int32Type, TimestampMillisecondType, UInt32Type, UInt64Type};
 use arrow::ipc::reader::{FileReader, StreamReader};
-use irikey::batch::{COLUMNS, Columns, SourceRun};
-use irikey::canon::{Policy, Rows, Rung};
+use irikey::batch::{COLUMNS, ColumnKind, Columns, SourceRun};
+use irikey::canon::{Policy, Rows, Rung, Texts, WantedRecipe};
 use irikey::iri::{Component, Fault, FaultKind, Flags, looks};
+use irikey::key::{KeyAlgorithm, Recipe};
 use irikey::output::{self, Compression, Destination, Format, Output, OutputError, OutputOptions};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::{Compression as Codec, Encoding};
@@ -69,8 +70,32 @@ fn rows() -> Rows {
         rows.looks.push(looks(row.input, rows.uri.get(i)).0);
         rows.offset.push(i as u64 * 1000);
         rows.faults.extend(row.fault.map(|fault| (i as u32, fault)));
+        carry(&mut rows, i);
     }
     rows
+}
+
+/// Every second row carries something.
+fn carry(rows: &mut Rows, i: usize) {
+    let is_said = i.is_multiple_of(2);
+    rows.carried.times.push(is_said.then_some(1_388_718_201_500 + i as i64));
+    rows.carried.statuses.push(is_said.then_some(-404 + i as i32));
+    let carried = &mut rows.carried;
+    let texts =
+        [&mut carried.redirects, &mut carried.redirected_from, &mut carried.digests, &mut carried.charsets].into_iter();
+    rows.recipe_texts.resize_with(policy().recipes.len(), Texts::new);
+    for texts in texts.chain(&mut rows.recipe_texts) {
+        if is_said {
+            texts.values.extend_from_slice(format!("text {i}").as_bytes());
+        }
+        texts.end();
+    }
+}
+
+fn policy() -> Policy {
+    let recipe = |column| WantedRecipe { column, recipe: Recipe::parse("surt-ia").unwrap() };
+    let recipes = all_columns().recipes().into_iter().map(recipe).collect();
+    Policy { more_keys: vec![Rung::Simple], recipes, ..Policy::default() }
 }
 
 /// Every column but the keys of rungs that the rows lack.
@@ -84,7 +109,7 @@ fn options(format: Format) -> OutputOptions {
         format,
         compression: Compression::default(),
         columns: all_columns(),
-        more_keys: vec![Rung::Simple],
+        policy: policy(),
         metadata: output::metadata(&Policy::default(), 2),
         sources: vec!["first.txt".to_string(), "second, \"odd\".txt".to_string()],
     }
@@ -123,6 +148,16 @@ fn check(batch: &RecordBatch) {
         all_columns().names().collect::<Vec<_>>()
     );
     let column = |name| batch.column_by_name(name).unwrap();
+    let nulls = |name| (0..5).map(|i| column(name).is_null(i)).collect::<Vec<_>>();
+    for name in ["fetch_time", "fetch_status", "fetch_redirect", "content_digest", "url_surtkey", "key_surt_ia"] {
+        assert_eq!(nulls(name), [false, true, false, true, false], "{name}");
+    }
+    assert_eq!(column("fetch_time").as_primitive::<TimestampMillisecondType>().value(2), 1_388_718_201_502);
+    assert_eq!(column("fetch_status").as_primitive::<Int16Type>().value(4), -400);
+    assert_eq!(column("content_charset").as_string::<i32>().value(0), "text 0");
+    assert_eq!(column("url_path").as_string::<i32>().value(2), "/%FF%20%22x%22,y");
+    let rules = column("key_rules").as_fixed_size_binary().value(2);
+    assert_eq!(rules, KeyAlgorithm::Xxh3.key(b"text 2"));
     let names = |array: &dyn Array, i: usize| -> Option<String> {
         let (keys, values): (Option<usize>, _) = match array.data_type() {
             DataType::Dictionary(keys, _) if **keys == DataType::Int8 => {
@@ -191,15 +226,19 @@ fn parquet_encodes_each_column_as_it_should() {
         let encodings: Vec<_> = column.encodings().collect();
         let is_dictionary = encodings.contains(&Encoding::RLE_DICTIONARY);
         let zstd = matches!(column.compression(), Codec::ZSTD(_));
-        let expected = match name.as_str() {
-            "key" | "key_simple" => (false, false, false, Encoding::PLAIN),
-            "uri" | "input" | "iri" | "iri_visual" | "bidi" | "host_skeleton" => {
-                (false, true, false, Encoding::DELTA_LENGTH_BYTE_ARRAY)
-            }
-            "record" | "offset" => (false, false, true, Encoding::DELTA_BINARY_PACKED),
-            "source" => (true, false, true, Encoding::RLE_DICTIONARY),
+        let kind = COLUMNS.iter().find(|column| column.name == name).unwrap().kind;
+        let expected = match kind {
+            ColumnKind::Key => (false, false, false, Encoding::PLAIN),
+            ColumnKind::Text | ColumnKind::Bytes => (false, true, false, Encoding::DELTA_LENGTH_BYTE_ARRAY),
+            ColumnKind::Count => (false, false, true, Encoding::DELTA_BINARY_PACKED),
+            ColumnKind::Time => (false, true, true, Encoding::DELTA_BINARY_PACKED),
+            ColumnKind::Name => (true, false, true, Encoding::RLE_DICTIONARY),
             _ => (true, true, true, Encoding::RLE_DICTIONARY),
         };
+        // A chunk of nulls has nothing to encode.
+        if column.statistics().and_then(|all| all.null_count_opt()) == Some(column.num_values() as u64) {
+            continue;
+        }
         assert_eq!(
             (is_dictionary, zstd, column.statistics().is_some()),
             (expected.0, expected.1, expected.2),

@@ -8,9 +8,15 @@ mod collect;
 mod csv;
 #[path = "run/damage.rs"]
 mod damage;
+#[path = "run/formats.rs"]
+mod formats;
 #[path = "run/invariance.rs"]
 mod invariance;
 #[path = "run/lists.rs"]
 mod lists;
+#[path = "run/samples.rs"]
+mod samples;
 #[path = "run/signals.rs"]
 mod signals;
+#[path = "run/tables.rs"]
+mod tables;

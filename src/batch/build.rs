@@ -5,15 +5,15 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BinaryArray, DictionaryArray, FixedSizeBinaryArray, Int8Array, Int32Array, RecordBatch,
-    RecordBatchOptions, StringArray, UInt32Array, UInt64Array,
+    Array, ArrayRef, AsArray, BinaryArray, DictionaryArray, FixedSizeBinaryArray, FixedSizeBinaryBuilder, Int8Array,
+    Int32Array, RecordBatch, RecordBatchOptions, StringArray, UInt32Array, UInt64Array,
 };
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow::datatypes::{DataType, SchemaRef, UInt32Type, UInt64Type};
 use arrow::error::ArrowError;
 
-use super::{ColumnId, Columns, KEY_LEN, SourceRun, derived};
-use crate::canon::{KeyBytes, Rows, Texts};
+use super::{ColumnId, Columns, KEY_LEN, SourceRun, carried, derived, parts};
+use crate::canon::{KeyBytes, Policy, Rows, Texts};
 use crate::iri::{Component, Fault, FaultKind, Rung};
 
 /// Why rows make no batch. Each is a mistake of the caller, but for `TooLong`.
@@ -48,6 +48,9 @@ pub enum BatchError {
     /// The rows have no key of a rung that a column wants.
     #[error("the rows have no key of rung {}", .0.name())]
     MissingKey(Rung),
+    /// The rows have no key of a recipe that a column wants.
+    #[error("the rows have no key of recipe {0}")]
+    MissingRecipe(&'static str),
     /// Arrow refused.
     #[error(transparent)]
     Arrow(#[from] ArrowError),
@@ -58,7 +61,7 @@ pub enum BatchError {
 pub struct BatchBuilder {
     columns: Columns,
     schema: SchemaRef,
-    more_keys: Vec<Rung>,
+    policy: Policy,
     sources: ArrayRef,
     kinds: ArrayRef,
     components: ArrayRef,
@@ -76,17 +79,12 @@ const COMPONENTS: [Component; 8] = [
 ];
 
 impl BatchBuilder {
-    /// A builder of `columns` for rows whose further keys are `more_keys`, from sources of these names.
-    pub fn new(
-        columns: Columns,
-        metadata: &[(String, String)],
-        more_keys: &[Rung],
-        sources: &[String],
-    ) -> BatchBuilder {
+    /// A builder of `columns` for rows made under `policy`, from sources of these names.
+    pub fn new(columns: Columns, metadata: &[(String, String)], policy: &Policy, sources: &[String]) -> BatchBuilder {
         BatchBuilder {
             schema: Arc::new(columns.schema(metadata)),
             columns,
-            more_keys: more_keys.to_vec(),
+            policy: policy.clone(),
             sources: Arc::new(StringArray::from_iter_values(sources)),
             kinds: Arc::new(StringArray::from_iter_values(FaultKind::ALL.map(FaultKind::name))),
             components: Arc::new(StringArray::from_iter_values(COMPONENTS.map(Component::name))),
@@ -112,16 +110,48 @@ impl BatchBuilder {
         let count = rows.len();
         self.check(rows, runs)?;
         // What follows from texts is made while the texts are still here.
-        let derived: Vec<_> = self.columns.iter().map(|column| derived::array(column.id, rows)).collect();
-        let mut arrays = Vec::with_capacity(derived.len());
-        for (column, derived) in self.columns.iter().zip(derived) {
-            arrays.push(match derived {
-                Some(array) => array,
+        let early = |id| self.early(id, rows).transpose();
+        let early: Vec<_> = self.columns.iter().map(|column| early(column.id)).collect();
+        let mut arrays = Vec::with_capacity(early.len());
+        for (column, array) in self.columns.iter().zip(early) {
+            arrays.push(match array {
+                Some(array) => array?,
                 None => self.array(column.id, count, rows, runs)?,
             });
         }
         let options = RecordBatchOptions::new().with_row_count(Some(count));
         Ok(RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options)?)
+    }
+
+    /// The array of a column that is made of texts, while they are here; `None` for every other column.
+    fn early(&self, id: ColumnId, rows: &Rows) -> Result<Option<ArrayRef>, BatchError> {
+        if let Some(array) = derived::array(id, rows) {
+            return Ok(Some(array));
+        }
+        match id {
+            ColumnId::Part(part) => Ok(Some(parts::array(part, rows, &self.policy.suffixes))),
+            ColumnId::RecipeText(name) => carried::texts("recipe", self.recipe(name, rows)?, rows.len()).map(Some),
+            ColumnId::RecipeKey(name) => self.recipe_keys(self.recipe(name, rows)?, rows.len()).map(Some),
+            _ => carried::array(id, rows).transpose(),
+        }
+    }
+
+    /// The texts of a recipe's keys.
+    fn recipe<'r>(&self, name: &'static str, rows: &'r Rows) -> Result<&'r Texts, BatchError> {
+        let place = self.policy.recipes.iter().position(|wanted| wanted.column == name);
+        place.and_then(|place| rows.recipe_texts.get(place)).ok_or(BatchError::MissingRecipe(name))
+    }
+
+    fn recipe_keys(&self, texts: &Texts, count: usize) -> Result<ArrayRef, BatchError> {
+        even("key_*", count, texts.len())?;
+        let mut keys = FixedSizeBinaryBuilder::with_capacity(count, KEY_LEN);
+        for i in 0..count {
+            match texts.get(i) {
+                b"" => keys.append_null(),
+                text => keys.append_value(self.policy.algorithm.key(text))?,
+            }
+        }
+        Ok(Arc::new(keys.finish()))
     }
 
     /// Gives the memory of a batch that nobody else holds back to `rows`, which is empty afterwards. What cannot be
@@ -198,7 +228,7 @@ impl BatchBuilder {
             }
             ColumnId::Key => keys(std::mem::take(&mut rows.key))?,
             ColumnId::KeyOf(rung) => {
-                let place = self.more_keys.iter().position(|key| *key == rung);
+                let place = self.policy.more_keys.iter().position(|key| *key == rung);
                 let column = place.and_then(|place| rows.more_keys.get_mut(place));
                 keys(std::mem::take(column.ok_or(BatchError::MissingKey(rung))?))?
             }
@@ -210,9 +240,8 @@ impl BatchBuilder {
             }
             ColumnId::Flags => Arc::new(UInt32Array::from(std::mem::take(&mut rows.flags))),
             ColumnId::Looks => Arc::new(UInt32Array::from(std::mem::take(&mut rows.looks))),
-            ColumnId::Iri | ColumnId::IriVisual | ColumnId::Bidi | ColumnId::HostSkeleton => {
-                return Err(BatchError::Torn("derived"));
-            }
+            // Made before the texts moved.
+            _ => return Err(BatchError::Torn("derived")),
         })
     }
 
@@ -329,7 +358,7 @@ mod tests {
     }
 
     fn builder() -> BatchBuilder {
-        BatchBuilder::new(Columns::default(), &[], &[], &["a".to_string()])
+        BatchBuilder::new(Columns::default(), &[], &Policy::default(), &["a".to_string()])
     }
 
     const RUN: SourceRun = SourceRun { source: 0, first_record: 5, rows: 2 };

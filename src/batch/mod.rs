@@ -7,11 +7,14 @@
 //! It knows neither files nor formats. A batch whose texts Arrow's 32-bit offsets cannot count is refused.
 
 mod build;
+mod carried;
 mod derived;
+mod parts;
 mod schema;
 
 pub use build::{BatchBuilder, BatchError};
-pub use schema::{COLUMNS, Column, ColumnId, ColumnKind, Columns, KEY_LEN, UnknownColumn};
+pub use parts::UrlPart;
+pub use schema::{COLUMNS, Column, ColumnId, ColumnKind, Columns, KEY_LEN, OWN_RULES, UnknownColumn};
 
 /// Rows of one source that follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,8 +5,10 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
 
+use super::UrlPart;
+use crate::canon::Carry;
 use crate::iri::Rung;
 
 /// Length of a key in bytes.
@@ -47,6 +49,24 @@ pub enum ColumnId {
     Looks,
     /// What the host looks like.
     HostSkeleton,
+    /// When it was fetched.
+    FetchTime,
+    /// Status of the fetch.
+    FetchStatus,
+    /// Where the response redirects to.
+    FetchRedirect,
+    /// Whose response redirected here.
+    FetchRedirectedFrom,
+    /// Digest of the content.
+    ContentDigest,
+    /// Charset of the content.
+    ContentCharset,
+    /// A part of the URI.
+    Part(UrlPart),
+    /// The text of a recipe's key.
+    RecipeText(&'static str),
+    /// The hash of a recipe's key.
+    RecipeKey(&'static str),
 }
 
 /// How a column is stored.
@@ -58,6 +78,8 @@ pub enum ColumnKind {
     Word,
     /// Text in UTF-8.
     Text,
+    /// The same, of few different ones or with the same one many times in a row.
+    Repeating,
     /// Bytes in no particular encoding.
     Bytes,
     /// 128 bits.
@@ -70,6 +92,12 @@ pub enum ColumnKind {
     Bits,
     /// A set of [`crate::iri::SpoofFlags`].
     LookBits,
+    /// A point in time, UTC.
+    Time,
+    /// A 16-bit number with a sign.
+    Short,
+    /// A 32-bit number with a sign.
+    Integer,
 }
 
 impl ColumnKind {
@@ -79,11 +107,14 @@ impl ColumnKind {
         match self {
             ColumnKind::Name => dictionary(DataType::Int32),
             ColumnKind::Word => dictionary(DataType::Int8),
-            ColumnKind::Text => DataType::Utf8,
+            ColumnKind::Text | ColumnKind::Repeating => DataType::Utf8,
             ColumnKind::Bytes => DataType::Binary,
             ColumnKind::Key => DataType::FixedSizeBinary(KEY_LEN),
             ColumnKind::Count => DataType::UInt64,
             ColumnKind::SmallCount | ColumnKind::Bits | ColumnKind::LookBits => DataType::UInt32,
+            ColumnKind::Time => DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into())),
+            ColumnKind::Short => DataType::Int16,
+            ColumnKind::Integer => DataType::Int32,
         }
     }
 }
@@ -230,7 +261,100 @@ pub const COLUMNS: &[Column] = &[
     )
     .or_null()
     .on_request(),
+    carried(ColumnId::FetchTime, "fetch_time", ColumnKind::Time, "when the URL was fetched, as the record says"),
+    carried(
+        ColumnId::FetchStatus,
+        "fetch_status",
+        ColumnKind::Short,
+        "status of the fetch: HTTP's, or a crawler's own, which may be negative",
+    ),
+    carried(
+        ColumnId::FetchRedirect,
+        "fetch_redirect",
+        ColumnKind::Text,
+        "the URI that the response redirects to, resolved against uri and normalised like it",
+    ),
+    carried(
+        ColumnId::FetchRedirectedFrom,
+        "fetch_redirected_from",
+        ColumnKind::Text,
+        "the URI whose response redirected to this record's (crawl.log: the via of a path that ends in R)",
+    ),
+    carried(
+        ColumnId::ContentDigest,
+        "content_digest",
+        ColumnKind::Text,
+        "digest of the content, as the record has it; sha1: before it is left out, as indexes do",
+    ),
+    carried(
+        ColumnId::ContentCharset,
+        "content_charset",
+        ColumnKind::Repeating,
+        "label of the content's charset, as the record says",
+    ),
+    recipe_text("surt-wayback", "url_surtkey", "SURT key as webarchive-commons makes it (recipe surt-wayback)"),
+    part(UrlPart::Protocol, "url_protocol", "scheme of the URI"),
+    part(UrlPart::HostName, "url_host_name", "host, addresses included, without a final dot"),
+    part(UrlPart::LastPart(0), "url_host_tld", "last label of the host; null where the host is an address"),
+    part(UrlPart::LastPart(1), "url_host_2nd_last_part", "second last label of the host"),
+    part(UrlPart::LastPart(2), "url_host_3rd_last_part", "third last label of the host"),
+    part(UrlPart::LastPart(3), "url_host_4th_last_part", "fourth last label of the host"),
+    part(UrlPart::LastPart(4), "url_host_5th_last_part", "fifth last label of the host"),
+    part(
+        UrlPart::RegistrySuffix,
+        "url_host_registry_suffix",
+        "suffix of the host by the ICANN section of the Public Suffix List",
+    ),
+    part(UrlPart::RegisteredDomain, "url_host_registered_domain", "that suffix and the label before it"),
+    part(
+        UrlPart::PrivateSuffix,
+        "url_host_private_suffix",
+        "suffix of the host by both sections of the Public Suffix List",
+    ),
+    part(UrlPart::PrivateDomain, "url_host_private_domain", "that suffix and the label before it"),
+    part(
+        UrlPart::NameReversed,
+        "url_host_name_reversed",
+        "labels of the host in reverse order, com.example.www; null where the host is an address",
+    ),
+    part(UrlPart::Port, "url_port", "port, if the URI has one: a default port is no part of it"),
+    part(UrlPart::Path, "url_path", "path of the URI"),
+    part(UrlPart::Query, "url_query", "query of the URI, without ?"),
+    part(UrlPart::Fragment, "fragment", "fragment of the URI, without #"),
+    recipe_key("surt-wayback", "key_surt_wayback", "hash of the key of recipe surt-wayback"),
+    recipe_key("surt-ia", "key_surt_ia", "hash of the key of recipe surt-ia"),
+    recipe_key("crawler-commons", "key_crawler_commons", "hash of the key of recipe crawler-commons"),
+    recipe_key(OWN_RULES, "key_rules", "hash of the key that the rules of --rules make"),
+    recipe_text(OWN_RULES, "url_rules", "text of the key that the rules of --rules make"),
 ];
+
+/// What columns call the recipe that is put together by its user.
+pub const OWN_RULES: &str = "rules";
+
+/// A part of the URI, named as in Common Crawl's columnar index; null where there is none, or no URI.
+const fn part(part: UrlPart, name: &'static str, meaning: &'static str) -> Column {
+    let kind = match part {
+        UrlPart::Path | UrlPart::Query | UrlPart::Fragment => ColumnKind::Text,
+        UrlPart::Port => ColumnKind::Integer,
+        _ => ColumnKind::Repeating,
+    };
+    column(ColumnId::Part(part), name, kind, meaning).or_null().on_request()
+}
+
+/// Null where the recipe gives no key.
+const fn recipe_text(recipe: &'static str, name: &'static str, meaning: &'static str) -> Column {
+    column(ColumnId::RecipeText(recipe), name, ColumnKind::Text, meaning).or_null().on_request()
+}
+
+/// Null where the recipe gives no key.
+const fn recipe_key(recipe: &'static str, name: &'static str, meaning: &'static str) -> Column {
+    column(ColumnId::RecipeKey(recipe), name, ColumnKind::Key, meaning).or_null().on_request()
+}
+
+/// A column that a format may have beside the URL; null where it has none.
+const fn carried(id: ColumnId, name: &'static str, kind: ColumnKind, meaning: &'static str) -> Column {
+    column(id, name, kind, meaning).or_null().on_request()
+}
 
 /// A name that no column bears.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -286,15 +410,13 @@ impl Columns {
         Ok(columns)
     }
 
-    /// Adds the key columns of `rungs` after the last key column, or at the end; those already there stay where
-    /// they are.
-    pub fn add_keys(&mut self, rungs: &[Rung]) {
-        for rung in rungs {
-            let id = ColumnId::KeyOf(*rung);
-            if !self.contains(id) {
+    /// Adds the columns of `keys` after the last key column, or at the end; those already there stay where they are.
+    pub fn add_keys(&mut self, keys: &[ColumnId]) {
+        for id in keys {
+            if !self.contains(*id) {
                 let last_key = self.0.iter().rposition(|column| column.kind == ColumnKind::Key);
                 let place = last_key.map_or(self.0.len(), |at| at + 1);
-                self.0.splice(place..place, COLUMNS.iter().filter(|column| column.id == id).copied());
+                self.0.splice(place..place, COLUMNS.iter().filter(|column| column.id == *id).copied());
             }
         }
     }
@@ -334,6 +456,31 @@ impl Columns {
         self.0.iter().filter_map(rung).collect()
     }
 
+    /// Recipes whose keys are wanted, by what columns call them; each once.
+    pub fn recipes(&self) -> Vec<&'static str> {
+        let mut names = Vec::new();
+        for column in &self.0 {
+            if let ColumnId::RecipeText(name) | ColumnId::RecipeKey(name) = column.id
+                && !names.contains(&name)
+            {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// What has to be carried from records: what [`crate::canon::Policy::carry`] must hold.
+    pub fn carry(&self) -> Carry {
+        Carry {
+            time: self.contains(ColumnId::FetchTime),
+            status: self.contains(ColumnId::FetchStatus),
+            redirect: self.contains(ColumnId::FetchRedirect),
+            redirected_from: self.contains(ColumnId::FetchRedirectedFrom),
+            digest: self.contains(ColumnId::ContentDigest),
+            charset: self.contains(ColumnId::ContentCharset),
+        }
+    }
+
     /// The Arrow schema, with `metadata`.
     pub fn schema(&self, metadata: &[(String, String)]) -> Schema {
         let fields: Vec<Field> = self.0.iter().map(Column::field).collect();
@@ -354,9 +501,17 @@ mod tests {
     }
 
     #[test]
+    fn every_named_recipe_has_a_key_column() {
+        for name in crate::key::Recipe::names().filter(|name| *name != "plain") {
+            let column = COLUMNS.iter().find(|column| column.id == ColumnId::RecipeKey(name));
+            assert_eq!(column.map(|column| column.name.replace('_', "-")), Some(format!("key-{name}")));
+        }
+    }
+
+    #[test]
     fn keys_asked_for_stand_beside_the_key() {
         let mut columns = Columns::default();
-        columns.add_keys(&[Rung::Syntax, Rung::Simple, Rung::Syntax]);
+        columns.add_keys(&[Rung::Syntax, Rung::Simple, Rung::Syntax].map(ColumnId::KeyOf));
         let names: Vec<_> = columns.names().collect();
         let key = names.iter().position(|name| *name == "key").unwrap();
         assert_eq!(names[key..key + 4], ["key", "key_syntax", "key_simple", "fault"]);

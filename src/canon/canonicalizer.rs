@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
+use super::carry::Carrier;
 use super::prepare::{Charsets, Labels, Prepared, decode, prepare};
+use super::recipes::Cook;
 use super::{KeyBytes, Policy, Rows, Rung, browser};
 use crate::encoding::{Charset, Lacking};
 use crate::iri::{
@@ -48,6 +50,8 @@ pub struct Canonicalizer {
     rung_text: Vec<u8>,
     /// Keys of the chunk at hand that are not of their row's URI.
     keys_apart: Vec<KeyApart>,
+    carrier: Carrier,
+    cook: Cook,
 }
 
 /// A key of a row that is not the hash of its URI.
@@ -143,6 +147,8 @@ impl Canonicalizer {
             simple: Vec::new(),
             rung_text: Vec::new(),
             keys_apart: Vec::new(),
+            carrier: Carrier::default(),
+            cook: Cook::default(),
         }
     }
 
@@ -158,11 +164,14 @@ impl Canonicalizer {
         rows.tally.rows += count;
         rows.differs.resize(rows.len().div_ceil(64), 0);
         rows.flags.resize(rows.len(), 0);
+        push_flags(records, first, rows);
         push_offsets(records, &mut rows.offset);
         flag_siblings(records, first, rows);
         if self.policy.looks {
             push_looks(records, first, rows);
         }
+        self.carrier.append(&self.policy, records, first, rows);
+        self.cook.append(&self.policy, records, first, rows);
     }
 
     /// Of an absolute reference nothing is asked but its scheme rung.
@@ -507,6 +516,14 @@ fn reserve(rows: &mut Rows, records: &Records<'_>) {
     rows.input.offsets.reserve(records.urls.len());
     rows.key.reserve(records.urls.len());
     rows.more_keys.iter_mut().for_each(|keys| keys.reserve(records.urls.len()));
+}
+
+/// What the decoder noticed.
+fn push_flags(records: &Records<'_>, first: usize, rows: &mut Rows) {
+    for (row, flags) in records.flags {
+        rows.flags[first + *row as usize] |= flags.0;
+        count_bits(flags.0, &mut rows.tally.flags);
+    }
 }
 
 fn push_offsets(records: &Records<'_>, offsets: &mut Vec<u64>) {

@@ -6,10 +6,14 @@
 
 mod browser;
 mod canonicalizer;
+mod carry;
 mod policy;
 mod prepare;
+mod recipes;
 mod rows;
 
 pub use canonicalizer::Canonicalizer;
+pub use carry::{Carried, Carry};
 pub use policy::{Policy, Rung};
+pub use recipes::{RecipeTally, WantedRecipe};
 pub use rows::{KeyBytes, Rows, Tally, Texts};

@@ -1,8 +1,10 @@
 //! What is asked of a run: intake, rung, keys, repairs. Two runs with equal policies give equal rows.
 
+use super::{Carry, WantedRecipe};
 use crate::encoding::Charset;
 use crate::iri::{Backslashes, CharacterReferences, Intake, Preprocess, Profile, Spaces};
 use crate::key::KeyAlgorithm;
+use crate::key::psl::SuffixList;
 
 pub use crate::iri::Rung;
 
@@ -50,6 +52,12 @@ pub struct Policy {
     pub keep_input: bool,
     /// Look for what misleads in each record, see [`crate::iri::look`].
     pub looks: bool,
+    /// What is carried from records to rows beside the URL.
+    pub carry: Carry,
+    /// Keys of the crawl world that are made beside the ladder's.
+    pub recipes: Vec<WantedRecipe>,
+    /// Public Suffix List of the `url_host_*` columns.
+    pub suffixes: SuffixList,
 }
 
 impl Policy {
@@ -69,6 +77,8 @@ impl Policy {
             ("preprocess", describe_preprocess(&self.preprocess)),
             ("charset", describe_charset(self.charset, self.has_record_charsets)),
             ("query_charset", describe_charset(self.query_charset, self.has_record_query_charsets)),
+            ("recipes", self.recipes.iter().map(WantedRecipe::describe).collect::<Vec<_>>().join("; ")),
+            ("psl", self.suffixes.version().to_string()),
             ("unicode", crate::iri::UNICODE_VERSION.to_string()),
         ]
     }

@@ -1,6 +1,7 @@
 //! The results of a run of records, column by column and free of Arrow: what [`super::Canonicalizer`] appends to
 //! and the batch room turns into arrays without copying.
 
+use super::{Carried, RecipeTally};
 use crate::iri::{Changes, Fault, FaultKind, Flags, SpoofFlags};
 
 /// Texts end to end: `values[ends[i - 1]..ends[i]]` is text `i`, `ends[0]` being preceded by 0. Offsets are `i32`
@@ -40,7 +41,7 @@ impl Texts {
         self.offsets.push(self.values.len() as i32);
     }
 
-    fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.values.clear();
         self.offsets.truncate(1);
     }
@@ -70,6 +71,10 @@ pub struct Rows {
     pub offset: Vec<u64>,
     /// Faults, ascending by row.
     pub faults: Vec<(u32, Fault)>,
+    /// What the policy wants carried over from the records.
+    pub carried: Carried,
+    /// Texts of recipes' keys, in the order of the policy, as long as the rows; empty where a recipe gives none.
+    pub recipe_texts: Vec<Texts>,
     /// What happened, summed.
     pub tally: Tally,
 }
@@ -101,6 +106,8 @@ impl Rows {
         self.looks.clear();
         self.offset.clear();
         self.faults.clear();
+        self.carried.clear();
+        self.recipe_texts.iter_mut().for_each(Texts::clear);
         self.tally = Tally::default();
     }
 
@@ -129,6 +136,8 @@ pub struct Tally {
     pub looks: [u64; SpoofFlags::ALL.len()],
     /// Rows by step that changed them, indexed by bit.
     pub changes: [u64; Changes::ALL.len()],
+    /// What recipes did, in the order of the policy; empty until one did something.
+    pub recipes: Vec<RecipeTally>,
 }
 
 impl Tally {
@@ -147,6 +156,8 @@ impl Tally {
         for (mine, theirs) in sums {
             mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine += theirs);
         }
+        self.recipes.resize(self.recipes.len().max(other.recipes.len()), RecipeTally::default());
+        self.recipes.iter_mut().zip(&other.recipes).for_each(|(mine, theirs)| mine.add(theirs));
     }
 
     /// The sums agree with each other: nothing was lost or counted twice.

@@ -9,6 +9,7 @@ use super::drive::{self, Ran};
 use super::progress::{Bar, Sample};
 use super::report::Report;
 use super::{exit, say, summary};
+use crate::canon::WantedRecipe;
 use crate::input;
 use crate::output::{self, Finished, Output, OutputError, OutputOptions};
 use crate::run::{Progress, RunError};
@@ -65,7 +66,6 @@ fn fail(message: &str, status: u8) -> u8 {
 fn perform(job: &Job) -> Result<Report, Failure> {
     let begun = Instant::now();
     let sources = drive::sources(&job.inputs).map_err(Failure::Input)?;
-    let format = drive::format(&job.inputs, &sources).map_err(Failure::Usage)?;
     let (names, total) = (sources.names(), sources.total_len());
     let (encoder, mut output) = output::create(&job.outputs.destination, output_options(job, &names))?;
     let progress = Arc::new(Progress::new());
@@ -75,7 +75,7 @@ fn perform(job: &Job) -> Result<Report, Failure> {
     if let Some(path) = output.temporary_path() {
         input::remove_on_signal(path);
     }
-    let ran = drive::run(job, sources, format, &encoder, &mut output, &progress);
+    let ran = drive::run(job, sources, &encoder, &mut output, &progress);
     drop(bar);
     let ran = ran?;
     let finished = finish(output, &ran)?;
@@ -84,6 +84,9 @@ fn perform(job: &Job) -> Result<Report, Failure> {
         sources: names,
         tally: ran.tally,
         has_looks: job.policy.looks,
+        headers: ran.headers,
+        skipped: ran.skipped,
+        recipes: job.policy.recipes.iter().map(WantedRecipe::describe).collect(),
         distinct: ran.distinct,
         distinct_is_exact: ran.distinct_is_exact,
         input_bytes: ran.input_bytes,
@@ -103,7 +106,7 @@ fn output_options(job: &Job, sources: &[String]) -> OutputOptions {
         format: job.outputs.format,
         compression: job.outputs.compression,
         columns: job.outputs.columns.clone(),
-        more_keys: job.policy.more_keys.clone(),
+        policy: job.policy.clone(),
         metadata: output::metadata(&job.policy, sources.len()),
         sources: sources.to_vec(),
     }

@@ -1,9 +1,11 @@
 //! The flags of `canon`, group by group, and the [`Job`] that they mean.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
-use super::args::{FormArgs, InputArgs, Inputs, OutputArgs, Outputs, Reporting, ReportingArgs, Work, WorkArgs};
-use crate::batch::ColumnId;
+use super::args::{
+    FormArgs, InputArgs, Inputs, OutputArgs, Outputs, RecipeArgs, Reporting, ReportingArgs, Work, WorkArgs,
+};
+use crate::batch::{COLUMNS, ColumnId};
 use crate::canon::{Policy, Rung};
 
 const EXAMPLES: &str = "\
@@ -29,13 +31,6 @@ Examples:
   How many distinct URIs? The summary on stderr says it; keep the numbers for a script:
       irikey canon @lists.txt -o all.parquet --report all.json";
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum KeyRung {
-    Simple,
-    Syntax,
-    Scheme,
-}
-
 /// Flags of `canon`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{}", super::exit::help()))]
@@ -44,9 +39,12 @@ pub struct CanonArgs {
     input: InputArgs,
     #[command(flatten)]
     form: FormArgs,
-    /// Further key columns, key_simple, key_syntax or key_scheme; a list with commas. Not with text output
-    #[arg(long, value_name = "LIST", value_enum, value_delimiter = ',', help_heading = "Canonical form")]
-    key: Vec<KeyRung>,
+    /// Further key columns, a list with commas: of rungs, simple, syntax and scheme; of recipes, surt-wayback, surt-ia,
+    /// crawler-commons; and rules, for --rules. Not with text output
+    #[arg(long, value_name = "LIST", value_parser = parse_key, value_delimiter = ',', help_heading = "Canonical form")]
+    key: Vec<ColumnId>,
+    #[command(flatten)]
+    recipes: RecipeArgs,
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
@@ -76,11 +74,13 @@ impl CanonArgs {
     /// # Errors
     /// Flags that contradict each other, as a sentence that says what to do.
     pub fn job(&self) -> Result<Job, String> {
-        let keys: Vec<Rung> = self.key.iter().map(|key| key.rung()).collect();
-        let outputs = self.output.outputs(&keys)?;
+        let outputs = self.output.outputs(&self.key)?;
         let columns = &outputs.columns;
         let policy = Policy {
             more_keys: columns.key_rungs(),
+            carry: columns.carry(),
+            recipes: self.recipes.wanted(columns)?,
+            suffixes: self.recipes.suffixes()?,
             keep_input: columns.contains(ColumnId::Input),
             looks: columns.contains(ColumnId::Looks),
             ..self.form.policy(&self.input)?
@@ -95,14 +95,22 @@ impl CanonArgs {
     }
 }
 
-impl KeyRung {
-    fn rung(self) -> Rung {
-        match self {
-            KeyRung::Simple => Rung::Simple,
-            KeyRung::Syntax => Rung::Syntax,
-            KeyRung::Scheme => Rung::Scheme,
-        }
+/// A rung's name, or a recipe's.
+pub(super) fn parse_key(name: &str) -> Result<ColumnId, String> {
+    let rungs = [Rung::Simple, Rung::Syntax, Rung::Scheme];
+    if let Some(rung) = rungs.into_iter().find(|rung| rung.name() == name) {
+        return Ok(ColumnId::KeyOf(rung));
     }
+    let recipe =
+        COLUMNS.iter().map(|column| column.id).find(|id| matches!(id, ColumnId::RecipeKey(key) if *key == name));
+    recipe.ok_or_else(|| {
+        let names = COLUMNS.iter().filter_map(|column| match column.id {
+            ColumnId::KeyOf(rung) => Some(rung.name()),
+            ColumnId::RecipeKey(name) => Some(name),
+            _ => None,
+        });
+        format!("take one of {}", names.collect::<Vec<_>>().join(", "))
+    })
 }
 
 #[cfg(test)]
@@ -151,6 +159,7 @@ mod tests {
     fn contradictions_are_usage_errors() {
         let refused = [
             ("--format lines --column url", "--format csv"),
+            ("--format cdx --no-header", "--format csv"),
             ("--no-header --column url", "needs a number"),
             ("--literal-base", "--base"),
             ("-o x.csv --compression lz4", "Parquet"),

@@ -5,15 +5,18 @@ use super::args::{InputFormat, Inputs};
 use super::canon_args::Job;
 use super::report::InputFailure;
 use crate::canon::Tally;
-use crate::input::{FormatName, InputError, Sources, list, sniff_format};
+use crate::input::{InputError, Sources, list};
 use crate::output::{Encoder, Output, OutputError};
-use crate::record::Format;
 use crate::record::csv::{Column, CsvOptions, Header};
+use crate::record::json_lines::JsonOptions;
+use crate::record::{Format, Guess};
 use crate::run::{self, Progress, RunError, RunOptions, Summary};
 
 /// What the run came to, less what only the caller knows.
 pub(super) struct Ran {
     pub(super) tally: Tally,
+    pub(super) headers: u64,
+    pub(super) skipped: u64,
     pub(super) distinct: u64,
     pub(super) distinct_is_exact: bool,
     pub(super) input_bytes: u64,
@@ -27,46 +30,36 @@ pub(super) fn sources(inputs: &Inputs) -> Result<Sources, String> {
     list(&inputs.paths).map_err(|error| error.to_string())
 }
 
-/// How the records of all sources are written: by the flags, or by the names, which must agree then.
-pub(super) fn format(inputs: &Inputs, sources: &Sources) -> Result<Format, String> {
-    let has_columns = inputs.column.is_some()
-        || inputs.base_column.is_some()
-        || inputs.charset_column.is_some()
-        || inputs.query_charset_column.is_some()
-        || inputs.delimiter.is_some()
-        || !inputs.may_have_header;
-    let name = match inputs.format {
-        InputFormat::Lines => FormatName::Lines,
-        InputFormat::Csv => FormatName::Csv,
-        InputFormat::Tsv => FormatName::Tsv,
-        InputFormat::Auto => match format_by_name(sources)? {
-            FormatName::Lines if has_columns => FormatName::Csv,
-            name => name,
-        },
-    };
-    let delimiter = match name {
-        FormatName::Lines => return Ok(Format::Lines),
-        FormatName::Csv => b',',
-        FormatName::Tsv => b'\t',
-    };
-    Ok(Format::Csv(CsvOptions {
+/// How the records of the sources are written, as far as the flags say.
+pub(super) fn format(inputs: &Inputs) -> Format {
+    let csv = |delimiter: u8| CsvOptions {
         delimiter: inputs.delimiter.unwrap_or(delimiter),
         url: inputs.column.as_deref().map(Column::parse),
         base: inputs.base_column.as_deref().map(Column::parse),
         charset: inputs.charset_column.as_deref().map(Column::parse),
         query_charset: inputs.query_charset_column.as_deref().map(Column::parse),
         header: if inputs.may_have_header { Header::Sniff } else { Header::No },
-    }))
-}
-
-fn format_by_name(sources: &Sources) -> Result<FormatName, String> {
-    let mut names = sources.0.iter().map(|source| (sniff_format(&source.name), &source.name));
-    let Some((first, first_name)) = names.next() else { return Ok(FormatName::Lines) };
-    match names.find(|(format, _)| *format != first) {
-        None => Ok(first),
-        Some((_, other)) => Err(format!(
-            "{first_name} and {other} differ in their format by name; say which one with --format, or run once for each"
-        )),
+    };
+    match inputs.format {
+        InputFormat::Lines => Format::Lines,
+        InputFormat::Csv => Format::Csv(csv(b',')),
+        InputFormat::Tsv => Format::Csv(csv(b'\t')),
+        InputFormat::Cdx => Format::Cdx,
+        InputFormat::Cdxj => Format::Cdxj,
+        InputFormat::CrawlLog => Format::CrawlLog,
+        InputFormat::Warc => Format::Archive,
+        InputFormat::Wat => Format::Wat,
+        InputFormat::Jsonl => {
+            let csv = csv(b',');
+            Format::JsonLines(JsonOptions::of_columns(csv.url.as_ref(), csv.base.as_ref()))
+        }
+        InputFormat::AccessLog => Format::AccessLog(inputs.log_format.clone()),
+        InputFormat::Auto => {
+            let columns = [&inputs.column, &inputs.base_column, &inputs.charset_column, &inputs.query_charset_column];
+            let has_columns = columns.into_iter().any(Option::is_some) || !inputs.may_have_header;
+            let has_delimiter = inputs.delimiter.is_some();
+            Format::Auto(Guess { csv: csv(b','), has_delimiter, is_table: has_columns || has_delimiter })
+        }
     }
 }
 
@@ -74,7 +67,6 @@ fn format_by_name(sources: &Sources) -> Result<FormatName, String> {
 pub(super) fn run(
     job: &Job,
     sources: Sources,
-    format: Format,
     encoder: &Encoder,
     output: &mut Output,
     progress: &Progress,
@@ -85,7 +77,8 @@ pub(super) fn run(
         chunk_len: job.work.chunk_len,
         max_record_len: job.inputs.max_record_len,
         mmap: job.inputs.mmap,
-        format,
+        format: format(&job.inputs),
+        record_types: job.inputs.record_types.clone(),
     };
     let encode = |rows: &mut _, runs: &[_]| encoder.encode(rows, runs);
     let summary = run::canon(sources, &options, &job.policy, encode, |part| output.append(part), progress)?;
@@ -95,6 +88,8 @@ pub(super) fn run(
 fn ran(summary: Summary) -> Ran {
     Ran {
         tally: summary.tally,
+        headers: summary.headers,
+        skipped: summary.skipped,
         distinct: summary.distinct_keys,
         distinct_is_exact: summary.is_distinct_exact,
         input_bytes: summary.bytes,

@@ -11,6 +11,7 @@ mod bench;
 mod canon;
 mod canon_args;
 mod compare;
+mod diff;
 mod drive;
 mod eval;
 pub mod exit;
@@ -52,6 +53,7 @@ enum Command {
     Schema(schema::SchemaArgs),
     Explain(explain::ExplainArgs),
     Compare(compare::CompareArgs),
+    Diff(Box<diff::DiffArgs>),
     Eval(eval::EvalArgs),
     Bench(bench::BenchArgs),
 }
@@ -80,6 +82,7 @@ fn run(cli: Cli) -> u8 {
         Command::Schema(args) => schema::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Diff(args) => diff::run(&args),
         Command::Eval(args) => eval::run(&args),
         Command::Bench(args) => bench::run(&args),
     }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::canon::Tally;
 use crate::iri::{Changes, FaultKind, Flags, SpoofFlags};
+use crate::key::RULES;
 use crate::output::Finished;
 
 /// An input that could not be read wholly.
@@ -26,6 +27,12 @@ pub struct Report {
     pub tally: Tally,
     /// `tally.looks` was counted.
     pub has_looks: bool,
+    /// Header and comment lines of the inputs, which are no records.
+    pub headers: u64,
+    /// Records of archives that --record-types left out; they are no rows.
+    pub skipped: u64,
+    /// Names and versions of the recipes that `tally` counts, in its order.
+    pub recipes: Vec<String>,
     /// How many different keys there are.
     pub distinct: u64,
     /// `distinct` was counted, not estimated.
@@ -68,6 +75,8 @@ impl Report {
             "irikey": env!("CARGO_PKG_VERSION"),
             "inputs": self.sources,
             "records": tally.rows,
+            "headers": self.headers,
+            "skipped": self.skipped,
             "unchanged": tally.unchanged,
             "changed": tally.changed,
             "changes": counts(Changes::ALL.iter().map(|(_, name, _)| *name), &tally.changes),
@@ -75,6 +84,11 @@ impl Report {
             "faults": counts(FaultKind::ALL.into_iter().map(FaultKind::name), &tally.faults),
             "flags": counts(Flags::ALL.iter().map(|(_, name, _)| *name), &tally.flags),
             "looks": self.has_looks.then(|| counts(SpoofFlags::ALL.iter().map(|(_, name, _)| *name), &tally.looks)),
+            "recipes": self.recipes.iter().zip(&tally.recipes).map(|(name, recipe)| json!({
+                "recipe": name,
+                "keys": recipe.keys,
+                "fired": counts(RULES.iter().map(|rule| rule.name), &recipe.fired),
+            })).collect::<Vec<_>>(),
             "distinct_keys": self.distinct,
             "distinct_keys_exact": self.distinct_is_exact,
             "input_bytes": self.input_bytes,

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::batch::{COLUMNS, Column};
 use crate::canon::Policy;
 use crate::iri::{Changes, FaultKind, Flags, SpoofFlags};
+use crate::key::{RULES, Recipe};
 use crate::output;
 
 /// Flags of `schema`.
@@ -22,6 +23,10 @@ pub(super) struct SchemaArgs {
 pub(super) fn run(args: &SchemaArgs) -> u8 {
     let text = if args.json { format!("{:#}\n", to_json()) } else { to_text() };
     super::print(&text)
+}
+
+fn recipes() -> impl Iterator<Item = Recipe> {
+    Recipe::names().filter_map(|name| Recipe::parse(name).ok())
 }
 
 fn metadata_names() -> Vec<String> {
@@ -47,6 +52,12 @@ fn to_json() -> Value {
         "looks": bits(SpoofFlags::ALL.iter().map(|(bit, name, meaning)| (bit.0, *name, *meaning)).collect()),
         "changes": bits(Changes::ALL.iter().map(|(bit, name, meaning)| (bit.0, *name, *meaning)).collect()),
         "faults": FaultKind::ALL.map(|kind| json!({"name": kind.name(), "meaning": kind.meaning()})),
+        "rules": RULES.iter().map(|rule| json!({"name": rule.name, "meaning": rule.meaning})).collect::<Vec<_>>(),
+        "recipes": recipes().map(|recipe| json!({
+            "name": recipe.name(),
+            "version": recipe.version(),
+            "rules": recipe.rules().names().collect::<Vec<_>>(),
+        })).collect::<Vec<_>>(),
         "metadata": metadata_names(),
     })
 }
@@ -58,7 +69,7 @@ fn to_text() -> String {
         let name = format!("{}{}", column.name, if column.is_default { "" } else { "*" });
         let null = if column.nullable { "null" } else { "" };
         let kind = column.kind.data_type().to_string();
-        let _ = writeln!(text, "  {name:16} {kind:23} {null:4}  {}", column.meaning);
+        let _ = writeln!(text, "  {name:27} {kind:27} {null:4}  {}", column.meaning);
     }
     text.push_str("\nBits of the column flags\n");
     for (bit, name, meaning) in Flags::ALL {
@@ -75,6 +86,15 @@ fn to_text() -> String {
     text.push_str("\nChanges that the summary and the report count\n");
     for (_, name, meaning) in Changes::ALL {
         let _ = writeln!(text, "  {name:16} {meaning}");
+    }
+    text.push_str("\nRules of recipes and of --rules, in the order in which they apply\n");
+    for rule in RULES {
+        let _ = writeln!(text, "  {:19} {}", rule.name, rule.meaning);
+    }
+    text.push_str("\nRecipes (--key, --columns)\n");
+    for recipe in recipes() {
+        let rules = recipe.rules().names().collect::<Vec<_>>().join(",");
+        let _ = writeln!(text, "  {:19} version {}: {rules}", recipe.name(), recipe.version());
     }
     text.push_str("\nMetadata of Parquet and Arrow files\n");
     for name in metadata_names() {

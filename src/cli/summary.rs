@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::report::Report;
 use crate::iri::{Changes, FaultKind, Flags, SpoofFlags};
+use crate::key::RULES;
 
 /// The closing summary: one line of totals, then a table of what happened; counts of 0 are left out.
 pub fn summary(report: &Report) -> String {
@@ -21,8 +22,18 @@ pub fn summary(report: &Report) -> String {
         rows.push(Line { count: None, ..Line::new(0, "looks", 0) });
         rows.extend(lines(SpoofFlags::ALL.iter().map(|(_, name, _)| *name), &tally.looks));
     }
+    for (name, recipe) in report.recipes.iter().zip(&tally.recipes) {
+        rows.push(Line::new(0, &format!("keys by {name}"), recipe.keys));
+        rows.extend(lines(RULES.iter().map(|rule| rule.name), &recipe.fired));
+    }
     let distinct = if report.distinct_is_exact { "distinct keys" } else { "distinct keys, about" };
     rows.push(Line::new(0, distinct, report.distinct));
+    if report.skipped > 0 {
+        rows.push(Line::new(0, "of other types, skipped", report.skipped));
+    }
+    if report.headers > 0 {
+        rows.push(Line::new(0, "headers, no records", report.headers));
+    }
     let mut text = table(&rows, tally.rows);
     text.push_str(&speed(report));
     text

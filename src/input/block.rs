@@ -36,8 +36,9 @@ impl Pool {
     }
 }
 
-/// Memory that is read into: `len` bytes are filled, those after are initialised and ready.
-#[derive(Debug)]
+/// Memory that is read into: `len` bytes are filled, those after are initialised and ready. The default one is of no
+/// pool.
+#[derive(Debug, Default)]
 pub struct Buffer {
     bytes: Vec<u8>,
     len: usize,

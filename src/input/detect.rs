@@ -15,6 +15,12 @@ pub enum Packing {
     Gzip,
     /// RFC 8878: one or more frames, skippable ones among them.
     Zstd,
+    /// LZ4 frames, one or more.
+    Lz4,
+    /// bzip2 streams, one or more.
+    Bzip2,
+    /// xz streams, one or more.
+    Xz,
 }
 
 /// The packing of a source that begins with `head`.
@@ -29,6 +35,14 @@ pub fn packing(head: &[u8]) -> Packing {
         [0x1f, 0x8b, ..] => Packing::Gzip,
         // Magic number of a frame, little-endian 0xFD2FB528; and 0x184D2A50 to 0x184D2A5F of a skippable one.
         [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Packing::Zstd,
+        [0x04, 0x22, 0x4d, 0x18, ..] => Packing::Lz4,
+        [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Packing::Xz,
+        // "BZh", the level, and then the 48 bits of pi that begin a block, or of its square root that end a stream.
+        [b'B', b'Z', b'h', b'1'..=b'9', rest @ ..]
+            if rest.starts_with(b"1AY&SY") || rest.starts_with(b"\x17\x72\x45\x38\x50\x90") =>
+        {
+            Packing::Bzip2
+        }
         _ => Packing::Plain,
     }
 }
@@ -48,10 +62,10 @@ pub enum Content {
 
 /// Beginnings of files that people hand over by mistake. Only such as no line of text begins with.
 const BINARY: [(&[u8], &str); 9] = [
-    (b"\x1f\x8b\x08", "gzip within gzip or zstd"),
-    (b"\x28\xb5\x2f\xfd", "zstd within gzip or zstd"),
-    (b"\xfd7zXZ\0", "xz"),
-    (b"\x04\x22\x4d\x18", "lz4"),
+    (b"\x1f\x8b\x08", "gzip within gzip or another packing"),
+    (b"\x28\xb5\x2f\xfd", "zstd within zstd or another packing"),
+    (b"\xfd7zXZ\0", "xz within another packing"),
+    (b"\x04\x22\x4d\x18", "lz4 within another packing"),
     (b"PK\x03\x04", "zip"),
     (b"PAR1\x15", "Parquet"),
     (b"ARROW1\0\0", "Arrow IPC"),
@@ -75,9 +89,8 @@ pub fn content(head: &[u8]) -> Content {
         [0xfe, 0xff, ..] => return Content::Utf16(ByteOrder::Big),
         _ => (),
     }
-    // "BZh", the level, and then the 48 bits of pi that begin a block.
-    if head.len() >= 10 && head.starts_with(b"BZh") && head[4..10] == *b"1AY&SY" {
-        return Content::Binary("bzip2");
+    if packing(head) == Packing::Bzip2 {
+        return Content::Binary("bzip2 within another packing");
     }
     match BINARY.iter().find(|(magic, _)| head.starts_with(magic)) {
         Some((_, name)) => Content::Binary(name),
@@ -100,7 +113,9 @@ mod tests {
     fn magic_numbers() {
         assert_eq!(packing(b"\x28\xb5\x2f\xfd"), Packing::Zstd);
         assert_eq!(packing(b"\x5a\x2a\x4d\x18\0\0\0\0"), Packing::Zstd);
-        assert_eq!(content(b"BZh91AY&SY\0"), Content::Binary("bzip2"));
+        assert_eq!(packing(b"BZh91AY&SY\0"), Packing::Bzip2);
+        assert_eq!(packing(b"\x04\x22\x4d\x18@"), Packing::Lz4);
+        assert_eq!(packing(b"\xfd7zXZ\0\0"), Packing::Xz);
         assert_eq!(content(b"PK\x03\x04"), Content::Binary("zip"));
         assert_eq!(content(b"\xff\xfe\0\0"), Content::Encoding("UTF-32 (little-endian)"));
         assert_eq!(content(b"\xfe\xff\0h"), Content::Utf16(ByteOrder::Big));

@@ -82,6 +82,18 @@ pub enum Defect {
     /// A zstd frame is damaged, or wants more memory than allowed, or other bytes follow the last one.
     #[error("damaged zstd data: {0}; fetch the file again (zstd -t checks it)")]
     Zstd(String),
+    /// The file ends within a frame or stream of this packing.
+    #[error("the {0} data ends early: the file was cut short; fetch it again ({0} -t checks it)")]
+    Truncated(&'static str),
+    /// A frame or stream of this packing is damaged, or other bytes follow the last one.
+    #[error("damaged {0} data: {1}; fetch the file again ({0} -t checks it)")]
+    Damaged(&'static str, String),
+    /// A Parquet or Arrow file cannot be read, or lacks a column.
+    #[error("{0}: {1}")]
+    Table(&'static str, String),
+    /// A WARC or ARC file ends within a record.
+    #[error("the last record ends early: the archive was cut short; fetch it again")]
+    ArchiveTruncated,
     /// The text is in an encoding whose lines are not found by looking for the byte LF.
     #[error("this is {0} text; convert it first, for example with iconv -t UTF-8")]
     Encoding(&'static str),

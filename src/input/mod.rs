@@ -2,10 +2,11 @@
 //!
 //! ```text
 //! arguments --list--> Sources --open--> Opened::Mapped(Mapping)            --> Block (a range of the map)
-//!                                       Opened::Stream(plain | gzip | zstd) --> Block (an owned buffer)
+//!                                       Opened::Stream(plain or packed)     --> Block (an owned buffer)
 //! ```
 //!
-//! What a source is follows from its first bytes, never from its name: [`detect`]. Regular files are mapped, all else
+//! How a source is packed follows from its first bytes, never from its name: [`detect`]. A name is asked only whether it
+//! is a table's, which its bytes do not tell. Regular files are mapped, all else
 //! is read. A source that turns out damaged gives a [`Defect`], which ends that source and not the run.
 
 mod block;
@@ -16,6 +17,8 @@ mod list;
 pub mod mmap;
 mod open;
 mod read;
+mod table;
+mod unpack;
 mod utf16;
 
 pub use block::{Block, Buffer, Pool};
@@ -23,33 +26,22 @@ pub use error::{Defect, InputError, ListError};
 pub use list::{Origin, Source, Sources, list};
 pub use mmap::{forget, remove_on_signal};
 pub use open::{OpenOptions, Opened, Stream, open};
+pub use table::{Table, TableColumns};
 
-/// The record format that a file's name speaks of; see [`sniff_format`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FormatName {
-    /// One URL a line.
-    Lines,
-    /// Comma-separated values.
-    Csv,
-    /// Tab-separated values.
-    Tsv,
-}
-
-/// The format that `name` ends in, a final `.gz` or `.zst` aside: `.csv` and `.tsv` are themselves, all else is lines.
+/// The byte between the fields of a table, if `name` ends like a table's, a suffix of its packing aside.
 ///
 /// ```
-/// use irikey::input::{FormatName, sniff_format};
-/// assert_eq!(sniff_format("crawl/seeds.TSV.gz"), FormatName::Tsv);
-/// assert_eq!(sniff_format("-"), FormatName::Lines);
+/// use irikey::input::delimiter_by_name;
+/// assert_eq!(delimiter_by_name("crawl/seeds.TSV.gz"), Some(b'\t'));
+/// assert_eq!(delimiter_by_name("-"), None);
 /// ```
-pub fn sniff_format(name: &str) -> FormatName {
+pub fn delimiter_by_name(name: &str) -> Option<u8> {
     let name = name.to_ascii_lowercase();
-    let name = name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(&name);
-    if name.ends_with(".csv") {
-        FormatName::Csv
-    } else if name.ends_with(".tsv") {
-        FormatName::Tsv
-    } else {
-        FormatName::Lines
+    let name =
+        [".gz", ".zst", ".bz2", ".xz", ".lz4"].iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(&name);
+    match () {
+        () if name.ends_with(".csv") => Some(b','),
+        () if name.ends_with(".tsv") => Some(b'\t'),
+        () => None,
     }
 }

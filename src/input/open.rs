@@ -6,6 +6,7 @@ use super::inflate::{Gunzip, Unzstd};
 use super::list::{Origin, Source};
 use super::mmap::Mapping;
 use super::read::Feed;
+use super::unpack::Unpack;
 use super::utf16::Utf16;
 use crate::encoding::Utf16Decoder;
 use std::fs::File;
@@ -40,6 +41,7 @@ enum Kind {
     Plain(Feed),
     Gzip(Box<Gunzip>),
     Zstd(Box<Unzstd>),
+    Other(Unpack),
 }
 
 impl Stream {
@@ -48,6 +50,9 @@ impl Stream {
             Packing::Plain => Kind::Plain(feed),
             Packing::Gzip => Kind::Gzip(Box::new(Gunzip::new(feed))),
             Packing::Zstd => Kind::Zstd(Box::new(Unzstd::new(feed)?)),
+            Packing::Lz4 => Kind::Other(Unpack::lz4(feed)),
+            Packing::Bzip2 => Kind::Other(Unpack::bzip2(feed)),
+            Packing::Xz => Kind::Other(Unpack::xz(feed)),
         };
         Ok(Stream { packed, utf16: None })
     }
@@ -79,6 +84,7 @@ impl Stream {
             Kind::Plain(feed) => feed.taken(),
             Kind::Gzip(gunzip) => gunzip.feed().taken(),
             Kind::Zstd(unzstd) => unzstd.feed().taken(),
+            Kind::Other(unpack) => unpack.taken(),
         }
     }
 
@@ -94,6 +100,7 @@ impl Kind {
             Kind::Plain(feed) => feed.read(into),
             Kind::Gzip(gunzip) => gunzip.read(into),
             Kind::Zstd(unzstd) => unzstd.read(into),
+            Kind::Other(unpack) => unpack.read(into),
         }
     }
 }

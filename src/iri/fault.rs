@@ -39,11 +39,15 @@ pub enum FaultKind {
     Undecodable,
     /// A query's character that the document's charset lacks (draft-weber-iri-guidelines-00 section 6.1).
     Unencodable,
+    /// The record is not written as the records of its source's format are.
+    NotOfFormat,
+    /// The record is of its format and names no URL: a WARC file's own description, for one.
+    NoUrl,
 }
 
 impl FaultKind {
     /// All kinds, in the order of their discriminants.
-    pub const ALL: [FaultKind; 15] = [
+    pub const ALL: [FaultKind; 17] = [
         FaultKind::Empty,
         FaultKind::Relative,
         FaultKind::Scheme,
@@ -59,6 +63,8 @@ impl FaultKind {
         FaultKind::UnknownCharset,
         FaultKind::Undecodable,
         FaultKind::Unencodable,
+        FaultKind::NotOfFormat,
+        FaultKind::NoUrl,
     ];
 
     /// The name that stands in the `fault` column.
@@ -79,6 +85,8 @@ impl FaultKind {
             FaultKind::UnknownCharset => "unknown-charset",
             FaultKind::Undecodable => "undecodable",
             FaultKind::Unencodable => "unencodable",
+            FaultKind::NotOfFormat => "not-of-format",
+            FaultKind::NoUrl => "no-url",
         }
     }
 
@@ -100,6 +108,8 @@ impl FaultKind {
             FaultKind::UnknownCharset => "a charset is named by a label of the Encoding Standard",
             FaultKind::Undecodable => "these bytes are not text in the record's charset",
             FaultKind::Unencodable => "the document's charset lacks this character of the query",
+            FaultKind::NotOfFormat => "the record is not written as its source's format (--format) has it",
+            FaultKind::NoUrl => "a record of the format, but one that names no URL",
         }
     }
 }

@@ -63,6 +63,9 @@ bit_set! {
         14 CHARACTER_REFERENCE "character-reference" "character references of XML or HTML replaced (--character-references, draft-weber section 4.4)";
         15 BACKSLASH "backslash" "backslashes made / or %5C (--backslashes, draft-weber section 7)";
         16 SPLIT "split" "one of several references of its field (--inner-spaces split, draft-weber section 4.2)";
+        17 BRACKETED "bracketed" "the URI stood between < and >, which were taken off (WARC-Target-URI)";
+        18 STRAY_BYTES "stray-bytes" "bytes that belong to no record stood before this one and were passed over";
+        19 CUT "cut" "the archive ends within this record's content";
     }
 }
 

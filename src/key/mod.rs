@@ -4,7 +4,7 @@ pub mod psl;
 pub mod recipe;
 pub mod surt;
 
-pub use recipe::{Draft, Recipe, RecipeError, RuleSet};
+pub use recipe::{Draft, RULES, Recipe, RecipeError, Rule, RuleSet};
 
 use crate::canon::KeyBytes;
 

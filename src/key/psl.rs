@@ -3,12 +3,76 @@
 //! Names and meanings are the table's: *registry* columns know the ICANN section of the Public Suffix List alone,
 //! *private* ones both sections. Nothing is null but where the table has null: addresses have no parts at all, a host
 //! under no known suffix has no suffix and no domain, a host that is a suffix has no domain. The list is the one that
-//! the psl crate embeds.
+//! the psl crate embeds, or another one in the same format.
 
-use psl::{List, Psl, Type};
+use std::fmt;
+use std::sync::Arc;
+
+use psl::{Psl, Type};
 
 /// Which Public Suffix List is embedded: the psl crate's release.
 pub const PSL_VERSION: &str = "psl 2.1.247";
+
+/// A Public Suffix List.
+#[derive(Clone, Debug, Default)]
+pub enum SuffixList {
+    /// The embedded one.
+    #[default]
+    Embedded,
+    /// Another one, and how it names itself.
+    Own(Arc<publicsuffix::List>, String),
+}
+
+/// Text that is no Public Suffix List.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadList(String);
+
+impl fmt::Display for BadList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "this is no Public Suffix List: {} / take public_suffix_list.dat of publicsuffix.org", self.0)
+    }
+}
+
+impl std::error::Error for BadList {}
+
+impl SuffixList {
+    /// The list that `text` holds, in the format of publicsuffix.org.
+    ///
+    /// ```
+    /// use irikey::key::psl::{HostParts, SuffixList};
+    /// let list = SuffixList::parse("// ===BEGIN ICANN DOMAINS===\nexample\nb.example\n").unwrap();
+    /// let parts = HostParts::by(b"x.a.b.example", &list);
+    /// assert_eq!(parts.registered_domain, Some(&b"a.b.example"[..]));
+    /// ```
+    ///
+    /// # Errors
+    /// There is no rule in it.
+    pub fn parse(text: &str) -> Result<SuffixList, BadList> {
+        let list: publicsuffix::List = text.parse().map_err(|error: publicsuffix::Error| BadList(error.to_string()))?;
+        if list.is_empty() {
+            return Err(BadList("it has no rules".to_string()));
+        }
+        let said = text.lines().take(40).find_map(|line| line.strip_prefix("// VERSION:")).map(str::trim);
+        let hash = blake3::hash(text.as_bytes());
+        let version = format!("{} blake3:{}", said.unwrap_or("own"), &hash.to_hex()[..16]);
+        Ok(SuffixList::Own(Arc::new(list), version))
+    }
+
+    /// Which list it is, for a file's metadata.
+    pub fn version(&self) -> &str {
+        match self {
+            SuffixList::Embedded => PSL_VERSION,
+            SuffixList::Own(_, version) => version,
+        }
+    }
+
+    fn suffix<'a>(&self, name: &'a [u8]) -> Option<psl::Suffix<'a>> {
+        match self {
+            SuffixList::Embedded => psl::List.suffix(name),
+            SuffixList::Own(list, _) => list.suffix(name),
+        }
+    }
+}
 
 /// The columns of one host; `None` is null.
 ///
@@ -39,8 +103,13 @@ pub struct HostParts<'a> {
 }
 
 impl<'a> HostParts<'a> {
-    /// The columns of `host`, which is in lower case and, if it is a name, in ASCII.
+    /// The columns of `host`, which is in lower case and, if it is a name, in ASCII; by the embedded list.
     pub fn of(host: &'a [u8]) -> HostParts<'a> {
+        HostParts::by(host, &SuffixList::Embedded)
+    }
+
+    /// The columns of `host` by `list`.
+    pub fn by(host: &'a [u8], list: &SuffixList) -> HostParts<'a> {
         if is_address(host) {
             return HostParts { name: host, ..HostParts::default() };
         }
@@ -49,8 +118,8 @@ impl<'a> HostParts<'a> {
         if !name.is_empty() {
             last_parts.iter_mut().zip(name.rsplit(|&byte| byte == b'.')).for_each(|(last, part)| *last = Some(part));
         }
-        let private_suffix = known_suffix(name, false);
-        let registry_suffix = known_suffix(name, true);
+        let private_suffix = known_suffix(name, list, false);
+        let registry_suffix = known_suffix(name, list, true);
         HostParts {
             name,
             last_parts,
@@ -81,10 +150,10 @@ impl<'a> HostParts<'a> {
 /// rule, `*`, does not count.
 ///
 /// A rule of the private section hides shorter ones: below it they are asked for again.
-fn known_suffix(name: &[u8], icann_only: bool) -> Option<&[u8]> {
+fn known_suffix<'a>(name: &'a [u8], list: &SuffixList, icann_only: bool) -> Option<&'a [u8]> {
     let mut rest = name;
     loop {
-        let suffix = List.suffix(rest)?;
+        let suffix = list.suffix(rest)?;
         match suffix.typ()? {
             Type::Icann => return tail(name, suffix.as_bytes().len()),
             Type::Private if !icann_only => return tail(name, suffix.as_bytes().len()),

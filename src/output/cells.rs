@@ -1,11 +1,16 @@
 //! One column of a batch, read a row at a time: as raw bytes for CSV, as JSON for JSON lines.
 
+use std::fmt::Display;
 use std::io::Write;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BinaryArray, DictionaryArray, FixedSizeBinaryArray, StringArray, UInt32Array, UInt64Array,
+    Array, ArrayRef, AsArray, BinaryArray, DictionaryArray, FixedSizeBinaryArray, Int16Array, Int32Array, StringArray,
+    TimestampMillisecondArray, UInt32Array, UInt64Array,
 };
-use arrow::datatypes::{ArrowDictionaryKeyType, Int8Type, Int32Type, UInt32Type, UInt64Type};
+use arrow::datatypes::{
+    ArrowDictionaryKeyType, Int8Type, Int16Type, Int32Type, TimestampMillisecondType, UInt32Type, UInt64Type,
+};
+use arrow::temporal_conversions::timestamp_ms_to_datetime;
 
 use crate::batch::ColumnKind;
 use crate::iri::{Flags, SpoofFlags};
@@ -21,6 +26,9 @@ pub(super) enum Cells<'a> {
     SmallCount(&'a UInt32Array),
     Bits(&'a UInt32Array),
     LookBits(&'a UInt32Array),
+    Time(&'a TimestampMillisecondArray),
+    Short(&'a Int16Array),
+    Integer(&'a Int32Array),
 }
 
 impl<'a> Cells<'a> {
@@ -30,13 +38,16 @@ impl<'a> Cells<'a> {
         match kind {
             ColumnKind::Name => Cells::Name(array.as_dictionary()),
             ColumnKind::Word => Cells::Word(array.as_dictionary()),
-            ColumnKind::Text => Cells::Text(array.as_string()),
+            ColumnKind::Text | ColumnKind::Repeating => Cells::Text(array.as_string()),
             ColumnKind::Bytes => Cells::Bytes(array.as_binary()),
             ColumnKind::Key => Cells::Key(array.as_fixed_size_binary()),
             ColumnKind::Count => Cells::Count(array.as_primitive::<UInt64Type>()),
             ColumnKind::SmallCount => Cells::SmallCount(array.as_primitive::<UInt32Type>()),
             ColumnKind::Bits => Cells::Bits(array.as_primitive::<UInt32Type>()),
             ColumnKind::LookBits => Cells::LookBits(array.as_primitive::<UInt32Type>()),
+            ColumnKind::Time => Cells::Time(array.as_primitive::<TimestampMillisecondType>()),
+            ColumnKind::Short => Cells::Short(array.as_primitive::<Int16Type>()),
+            ColumnKind::Integer => Cells::Integer(array.as_primitive::<Int32Type>()),
         }
     }
 
@@ -49,6 +60,9 @@ impl<'a> Cells<'a> {
             Cells::Key(array) => array.is_null(row),
             Cells::Count(array) => array.is_null(row),
             Cells::SmallCount(array) | Cells::Bits(array) | Cells::LookBits(array) => array.is_null(row),
+            Cells::Time(array) => array.is_null(row),
+            Cells::Short(array) => array.is_null(row),
+            Cells::Integer(array) => array.is_null(row),
         }
     }
 
@@ -66,8 +80,11 @@ impl<'a> Cells<'a> {
             Cells::Key(array) => write_hex(array.value(row), scratch),
             Cells::Count(array) => write_number(array.value(row), scratch),
             Cells::SmallCount(array) | Cells::Bits(array) | Cells::LookBits(array) => {
-                write_number(array.value(row).into(), scratch);
+                write_number(array.value(row), scratch);
             }
+            Cells::Time(array) => write_time(array.value(row), scratch),
+            Cells::Short(array) => write_number(array.value(row), scratch),
+            Cells::Integer(array) => write_number(array.value(row), scratch),
         }
         scratch
     }
@@ -89,7 +106,14 @@ impl<'a> Cells<'a> {
                 out.push(b'"');
             }
             Cells::Count(array) => write_number(array.value(row), out),
-            Cells::SmallCount(array) => write_number(array.value(row).into(), out),
+            Cells::SmallCount(array) => write_number(array.value(row), out),
+            Cells::Time(array) => {
+                out.push(b'"');
+                write_time(array.value(row), out);
+                out.push(b'"');
+            }
+            Cells::Short(array) => write_number(array.value(row), out),
+            Cells::Integer(array) => write_number(array.value(row), out),
             Cells::Bits(array) => write_json_names(Flags(array.value(row)).names(), out),
             Cells::LookBits(array) => write_json_names(SpoofFlags(array.value(row)).names(), out),
         }
@@ -100,9 +124,16 @@ fn name<K: ArrowDictionaryKeyType>(array: &DictionaryArray<K>, row: usize) -> &s
     array.key(row).map_or("", |key| array.values().as_string::<i32>().value(key))
 }
 
-fn write_number(number: u64, out: &mut Vec<u8>) {
+fn write_number(number: impl Display, out: &mut Vec<u8>) {
     // Writing to memory does not fail.
     let _ = write!(out, "{number}");
+}
+
+/// As RFC 3339 has it, with a fraction only where there is one.
+fn write_time(ms: i64, out: &mut Vec<u8>) {
+    if let Some(time) = timestamp_ms_to_datetime(ms) {
+        let _ = write!(out, "{}Z", time.format("%Y-%m-%dT%H:%M:%S%.f"));
+    }
 }
 
 fn write_hex(bytes: &[u8], out: &mut Vec<u8>) {

@@ -29,7 +29,6 @@ pub use writer::{Finished, Output};
 
 use crate::batch::{BatchBuilder, Columns};
 use crate::canon::Policy;
-use crate::iri::Rung;
 
 /// Where an output goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,8 +48,8 @@ pub struct OutputOptions {
     pub compression: Compression,
     /// Columns in order; [`Format::Text`] writes the URI whatever they are.
     pub columns: Columns,
-    /// The further keys that rows bring, as [`Policy::more_keys`] has them.
-    pub more_keys: Vec<Rung>,
+    /// What the rows are made under.
+    pub policy: Policy,
     /// Says how the file was made: see [`metadata`]. Kept by Parquet and Arrow.
     pub metadata: Vec<(String, String)>,
     /// Names of the sources; a run's `source` counts in this list.
@@ -71,7 +70,7 @@ pub fn metadata(policy: &Policy, sources: usize) -> Vec<(String, String)> {
 /// # Errors
 /// The destination is a directory, stands in none, or cannot be written.
 pub fn create(destination: &Destination, options: OutputOptions) -> Result<(Encoder, Output), OutputError> {
-    let OutputOptions { format, compression, columns, more_keys, metadata, sources } = options;
-    let builder = BatchBuilder::new(columns, &metadata, &more_keys, &sources);
+    let OutputOptions { format, compression, columns, policy, metadata, sources } = options;
+    let builder = BatchBuilder::new(columns, &metadata, &policy, &sources);
     writer::open(format, compression, builder, metadata, sink::create(destination)?)
 }

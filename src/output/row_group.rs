@@ -27,6 +27,8 @@ use crate::batch::{BatchBuilder, Column, ColumnKind};
 pub(super) struct RowGroups {
     factory: ArrowRowGroupWriterFactory,
     columns: Vec<ColumnDescPtr>,
+    /// Texts of these columns want a dictionary, which the general encoder makes.
+    repeating: Vec<bool>,
     compression: Compression,
     /// Codecs that no worker is using.
     codecs: Mutex<Vec<PageCodec>>,
@@ -59,7 +61,8 @@ pub(super) fn open(
     let writer = ArrowWriter::try_new_with_options(sink, builder.schema().clone(), options)?;
     let (writer, factory) = writer.into_serialized_writer()?;
     let columns = writer.schema_descr().columns().to_vec();
-    Ok((writer, RowGroups { factory, columns, compression, codecs: Mutex::default() }))
+    let repeating = builder.columns().iter().map(|column| column.kind == ColumnKind::Repeating).collect();
+    Ok((writer, RowGroups { factory, columns, repeating, compression, codecs: Mutex::default() }))
 }
 
 fn properties(builder: &BatchBuilder, compression: Compression, metadata: Vec<(String, String)>) -> WriterProperties {
@@ -89,7 +92,18 @@ fn settings(properties: WriterPropertiesBuilder, column: &Column) -> WriterPrope
             .set_column_encoding(path(), Encoding::DELTA_BINARY_PACKED)
             .set_column_dictionary_enabled(path(), false)
             .set_column_compression(path(), Codec::UNCOMPRESSED),
-        ColumnKind::Name | ColumnKind::Word | ColumnKind::SmallCount | ColumnKind::Bits | ColumnKind::LookBits => {
+        // Crawls are often in the order of time, and filters by time are common.
+        ColumnKind::Time => statistics(properties, EnabledStatistics::Page)
+            .set_column_encoding(path(), Encoding::DELTA_BINARY_PACKED)
+            .set_column_dictionary_enabled(path(), false),
+        ColumnKind::Name
+        | ColumnKind::Word
+        | ColumnKind::Repeating
+        | ColumnKind::SmallCount
+        | ColumnKind::Bits
+        | ColumnKind::LookBits
+        | ColumnKind::Short
+        | ColumnKind::Integer => {
             statistics(properties, EnabledStatistics::Chunk).set_column_dictionary_enabled(path(), true)
         }
     }
@@ -107,10 +121,11 @@ impl RowGroups {
         let mut codec = self.codec()?;
         let fields = batch.schema_ref().fields().iter();
         let mut chunks = Vec::with_capacity(writers.len());
-        for (((mut writer, column), field), array) in
-            writers.into_iter().zip(&self.columns).zip(fields).zip(batch.columns())
+        let columns = self.columns.iter().zip(&self.repeating);
+        for (((mut writer, (column, is_repeating)), field), array) in
+            writers.into_iter().zip(columns).zip(fields).zip(batch.columns())
         {
-            if let Some(chunk) = simple(column, array, codec.as_mut())? {
+            if let Some(chunk) = simple(column, array, codec.as_mut().filter(|_| !is_repeating))? {
                 chunks.push(Chunk::Pages(chunk));
                 continue;
             }
@@ -145,7 +160,8 @@ fn simple(
     if let (Some(codec), Some(texts)) = (codec, Texts::of(array)) {
         return pages::texts(column, &texts, codec).map(Some);
     }
-    if let Some(keys) = array.as_fixed_size_binary_opt() {
+    // Keys that may be null have levels.
+    if let Some(keys) = array.as_fixed_size_binary_opt().filter(|_| column.max_def_level() == 0) {
         return pages::keys(column, keys).map(Some);
     }
     match array.as_dictionary_opt::<Int32Type>() {

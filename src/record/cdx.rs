@@ -4,9 +4,10 @@
 //! URLs and redirects are written as they came, so a space in one makes a column more. Such a line is read from both
 //! ends: what must look like a time, a type, a status, a digest or a number does, and what is left over belongs to the
 //! redirect, else to the URL. A line with fewer columns than the header promised is read as one of the shapes that were
-//! ever common (9, 10 or 11). What fits nothing is a record with a fault. Header lines and blank lines are no records.
+//! ever common (9, 10 or 11). What fits nothing is a record with a fault, the line being its URL. Header lines are counted; they and blank
+//! lines are no records.
 
-use super::fields::{Decoded, Field, FieldColumns};
+use super::fields::{Field, FieldColumns};
 use super::{Offsets, Records, Span, time};
 use crate::iri::{CLASSIFIER, Component, Fault, FaultKind};
 use crate::kernel::Bitmaps;
@@ -51,13 +52,14 @@ pub struct Cdx {
     offsets: Vec<u64>,
     faults: Vec<(u32, Fault)>,
     fields: FieldColumns,
+    header_count: u32,
     tokens: Vec<Span>,
 }
 
 impl Cdx {
     /// The chunks that follow have these columns.
-    pub fn set_columns(&mut self, columns: CdxColumns) {
-        self.columns = columns;
+    pub fn set_columns(&mut self, columns: &CdxColumns) {
+        self.columns.clone_from(columns);
     }
 
     /// Every record of `chunk`, which begins at byte `offset` of the source; `bitmaps` describe `chunk` afterwards.
@@ -66,55 +68,74 @@ impl Cdx {
     /// use irikey::{kernel::Bitmaps, record::cdx::Cdx};
     /// let line = b"org,a)/b 20140103030321 http://a.org/b text/html 302 AAAA /c d - 1043 333 x.warc.gz\n";
     /// let (mut cdx, mut bitmaps) = (Cdx::default(), Bitmaps::default());
-    /// let decoded = cdx.decode(line, 0, &mut bitmaps);
-    /// assert_eq!(decoded.records.urls[0].of(line), b"http://a.org/b");
-    /// assert_eq!(decoded.fields.redirects[0].unwrap().of(line), b"/c d");
-    /// assert_eq!(decoded.fields.statuses, [Some(302)]);
+    /// let records = cdx.decode(line, 0, &mut bitmaps);
+    /// assert_eq!(records.urls[0].of(line), b"http://a.org/b");
+    /// assert_eq!(records.fields.redirects[0].unwrap().of(line), b"/c d");
+    /// assert_eq!(records.fields.statuses, [Some(302)]);
     /// ```
-    pub fn decode<'a>(&'a mut self, chunk: &'a [u8], offset: u64, bitmaps: &mut Bitmaps) -> Decoded<'a> {
+    pub fn decode<'a>(&'a mut self, chunk: &'a [u8], offset: u64, bitmaps: &mut Bitmaps) -> Records<'a> {
         bitmaps.classify(chunk, &CLASSIFIER);
         self.urls.clear();
         self.offsets.clear();
         self.faults.clear();
         self.fields.clear();
+        self.header_count = 0;
         let mut at = 0;
         while at < chunk.len() {
             let end = memchr::memchr(b'\n', &chunk[at..]).map_or(chunk.len(), |len| at + len);
             self.line(chunk, at, end, offset);
             at = end + 1;
         }
-        let records = Records {
+        Records {
             text: chunk,
             urls: &self.urls,
             bases: &[],
             offsets: Offsets::Each(&self.offsets),
             faults: &self.faults,
+            fields: self.fields.fields(),
+            header_count: self.header_count,
             ..Records::default()
-        };
-        Decoded { records, fields: self.fields.fields() }
+        }
     }
 
     fn line(&mut self, chunk: &[u8], at: usize, end: usize, offset: u64) {
         let line = &chunk[at..end];
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        if line.is_empty() || (line.starts_with(b" CDX ") || line.starts_with(b"CDX ")) {
+        if line.is_empty() {
+            return;
+        }
+        if line.starts_with(b" CDX ") || line.starts_with(b"CDX ") {
+            self.header_count += 1;
             return;
         }
         self.tokens.clear();
-        let mut from = at;
-        for token in line.split(|&byte| byte == b' ') {
-            self.tokens.push(Span { at: from as u32, len: token.len() as u32 });
-            from += token.len() + 1;
-        }
+        push_tokens(line, at, &mut self.tokens);
         self.offsets.push(offset + at as u64);
         let fit = fit(chunk, &self.tokens, &self.columns.0).or_else(|| fit_common(chunk, &self.tokens));
         let (url, field) = fit.unwrap_or_else(|| {
-            self.faults.push((self.urls.len() as u32, Fault::new(FaultKind::MissingColumn, Component::Reference, 0)));
-            (Span { at: at as u32, len: 0 }, Field::default())
+            self.faults.push((self.urls.len() as u32, Fault::new(FaultKind::NotOfFormat, Component::Reference, 0)));
+            (Span { at: at as u32, len: line.len() as u32 }, Field::default())
         });
         self.urls.push(url);
         self.fields.push(field);
     }
+}
+
+/// Splits `line`, which stands at `at`, at every space.
+fn push_tokens(line: &[u8], at: usize, tokens: &mut Vec<Span>) {
+    let mut from = at;
+    for token in line.split(|&byte| byte == b' ') {
+        tokens.push(Span { at: from as u32, len: token.len() as u32 });
+        from += token.len() + 1;
+    }
+}
+
+/// `line` is unmistakably a record of one of the common shapes.
+pub(super) fn is_record(line: &[u8]) -> bool {
+    let mut tokens = Vec::new();
+    push_tokens(line, 0, &mut tokens);
+    let has_time = tokens.get(1).is_some_and(|time| time::from_digits(time.of(line)).is_some());
+    has_time && (fit_common(line, &tokens).is_some() || fit(line, &tokens, &CdxColumns::default().0).is_some())
 }
 
 /// A line of another number of columns than its header has, in the shapes of that number.
@@ -151,13 +172,16 @@ fn read(chunk: &[u8], tokens: &[Span], columns: &[u8], lens: impl Fn(usize) -> u
     let mut url = None;
     let mut field = Field::default();
     let mut next = 0;
+    // Where no column is too many none can have shifted, and types of no shape were seen in the wild.
+    let is_exact = tokens.len() == columns.len();
     for (column, letter) in columns.iter().enumerate() {
         let len = lens(column);
         let (first, last) = (tokens.get(next)?, tokens.get(next + len - 1)?);
         next += len;
         let span = Span { at: first.at, len: last.at + last.len - first.at };
         let text = span.of(chunk);
-        if !looks_right(*letter, text) {
+        let may_be_odd = is_exact && *letter == b'm';
+        if !may_be_odd && !looks_right(*letter, text) {
             return None;
         }
         let said = (text != b"-").then_some(span);
@@ -197,13 +221,13 @@ mod tests {
     fn decode(header: Option<&str>, text: &str) -> (Vec<Row>, Vec<u32>) {
         let (mut cdx, mut bitmaps) = (Cdx::default(), Bitmaps::default());
         if let Some(header) = header {
-            cdx.set_columns(CdxColumns::of_header(header.as_bytes()).unwrap());
+            cdx.set_columns(&CdxColumns::of_header(header.as_bytes()).unwrap());
         }
-        let Decoded { records, fields } = cdx.decode(text.as_bytes(), 0, &mut bitmaps);
+        let records = cdx.decode(text.as_bytes(), 0, &mut bitmaps);
         let show = |span: Span| String::from_utf8_lossy(span.of(records.text)).into_owned();
         let row = |i: usize| {
-            let field = (fields.redirects[i].map(show), fields.digests[i].map(show));
-            (show(records.urls[i]), fields.statuses[i], fields.times[i], field.0, field.1)
+            let field = (records.fields.redirects[i].map(show), records.fields.digests[i].map(show));
+            (show(records.urls[i]), records.fields.statuses[i], records.fields.times[i], field.0, field.1)
         };
         ((0..records.urls.len()).map(row).collect(), records.faults.iter().map(|fault| fault.0).collect())
     }

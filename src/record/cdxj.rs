@@ -3,9 +3,10 @@
 //!
 //! The dialects differ in little: numbers or strings for `status`, `redirect` and `charset` there or not. A key may hold
 //! spaces; the JSON begins at the first ` {` behind a time. A line without JSON, or whose JSON ends early or has no
-//! `url`, is a record with a fault. Blank lines and those that begin with `!` or `@` are no records.
+//! `url`, is a record with a fault, the line being its URL. Lines that begin with `!` or `@` are counted as headers; they
+//! and blank lines are no records.
 
-use super::fields::{Decoded, Field, FieldColumns};
+use super::fields::{Field, FieldColumns};
 use super::json::{Members, Value, unescape};
 use super::{Offsets, Records, Span, time};
 use crate::iri::{CLASSIFIER, Component, Fault, FaultKind};
@@ -19,6 +20,7 @@ pub struct Cdxj {
     offsets: Vec<u64>,
     faults: Vec<(u32, Fault)>,
     fields: FieldColumns,
+    header_count: u32,
 }
 
 impl Cdxj {
@@ -29,40 +31,47 @@ impl Cdxj {
     /// use irikey::{kernel::Bitmaps, record::cdxj::Cdxj};
     /// let line = br#"org,a)/ 20140127171200 {"url": "http:\/\/a.org\/", "status": "200"}"#;
     /// let (mut cdxj, mut bitmaps) = (Cdxj::default(), Bitmaps::default());
-    /// let decoded = cdxj.decode(line, 0, &mut bitmaps);
-    /// assert_eq!(decoded.records.urls[0].of(decoded.records.text), b"http://a.org/");
-    /// assert_eq!(decoded.fields.statuses, [Some(200)]);
+    /// let records = cdxj.decode(line, 0, &mut bitmaps);
+    /// assert_eq!(records.urls[0].of(records.text), b"http://a.org/");
+    /// assert_eq!(records.fields.statuses, [Some(200)]);
     /// ```
-    pub fn decode<'a>(&'a mut self, chunk: &[u8], offset: u64, bitmaps: &mut Bitmaps) -> Decoded<'a> {
+    pub fn decode<'a>(&'a mut self, chunk: &[u8], offset: u64, bitmaps: &mut Bitmaps) -> Records<'a> {
         self.text.clear();
         self.urls.clear();
         self.offsets.clear();
         self.faults.clear();
         self.fields.clear();
+        self.header_count = 0;
         let mut at = 0;
         for line in chunk.split(|&byte| byte == b'\n') {
-            if !matches!(line.first(), None | Some(b'!' | b'@')) && line != b"\r" {
-                self.offsets.push(offset + at as u64);
-                self.line(line);
+            match line.first() {
+                None => (),
+                Some(b'\r') if line.len() == 1 => (),
+                Some(b'!' | b'@') => self.header_count += 1,
+                Some(_) => {
+                    self.offsets.push(offset + at as u64);
+                    self.line(line);
+                }
             }
             at += line.len() + 1;
         }
         bitmaps.classify(&self.text, &CLASSIFIER);
-        let records = Records {
+        Records {
             text: &self.text,
             urls: &self.urls,
             bases: &[],
             offsets: Offsets::Each(&self.offsets),
             faults: &self.faults,
+            fields: self.fields.fields(),
+            header_count: self.header_count,
             ..Records::default()
-        };
-        Decoded { records, fields: self.fields.fields() }
+        }
     }
 
     fn line(&mut self, line: &[u8]) {
         let (time, json) = split(line);
         let mut field = Field { time, ..Field::default() };
-        let mut url = None;
+        let (mut url, begun) = (None, self.text.len());
         let mut members = Members::new(json);
         for (key, value) in members.by_ref() {
             match (key, value) {
@@ -75,11 +84,16 @@ impl Cdxj {
                 _ => {}
             }
         }
-        if url.is_none() || members.is_broken() {
-            self.faults.push((self.urls.len() as u32, Fault::new(FaultKind::MissingColumn, Component::Reference, 0)));
+        // What the members told before the JSON broke is not to be trusted.
+        let kind = if members.is_broken() { Some(FaultKind::NotOfFormat) } else { None };
+        let kind = kind.or(url.is_none().then_some(FaultKind::NoUrl));
+        if let Some(kind) = kind {
+            self.faults.push((self.urls.len() as u32, Fault::new(kind, Component::Reference, 0)));
+            self.text.truncate(begun);
+            url = Some(self.put_whole(line.strip_suffix(b"\r").unwrap_or(line)));
+            field = Field { time, ..Field::default() };
         }
-        let end = Span { at: self.text.len() as u32, len: 0 };
-        self.urls.push(url.unwrap_or(end));
+        self.urls.push(url.unwrap_or_default());
         self.fields.push(field);
     }
 
@@ -90,14 +104,31 @@ impl Cdxj {
         }
         let at = self.text.len();
         unescape(text, &mut self.text);
+        Some(self.end(at))
+    }
+
+    /// Copies a line that is no record.
+    fn put_whole(&mut self, line: &[u8]) -> Span {
+        let at = self.text.len();
+        self.text.extend_from_slice(line);
+        self.end(at)
+    }
+
+    fn end(&mut self, at: usize) -> Span {
         let len = self.text.len() - at;
         self.text.push(b'\n');
-        Some(Span { at: at as u32, len: len as u32 })
+        Span { at: at as u32, len: len as u32 }
     }
 }
 
 fn number(text: &[u8]) -> Option<i32> {
     std::str::from_utf8(text).ok()?.parse().ok()
+}
+
+/// `line` is unmistakably a record: a time, then JSON.
+pub(super) fn is_record(line: &[u8]) -> bool {
+    let (time, json) = split(line);
+    time.is_some() && json.strip_prefix(b"{").is_some_and(|rest| rest.trim_ascii_start().first() == Some(&b'"'))
 }
 
 /// The time and the JSON of a line. Without a time before it, the first ` {` begins the JSON, or the line's first byte.
@@ -127,14 +158,17 @@ org,a)/?q={a {b} 20140127171201 {"offset":"0","status":200,"url":"http://a.org/?
 {"url":"http://b.org/","timestamp":"20140127171202","status":"-","charset":"-"}
 "#;
         let (mut cdxj, mut bitmaps) = (Cdxj::default(), Bitmaps::default());
-        let Decoded { records, fields } = cdxj.decode(text, 10, &mut bitmaps);
+        let records = cdxj.decode(text, 10, &mut bitmaps);
         let show = |span: Span| String::from_utf8_lossy(span.of(records.text)).into_owned();
         let urls: Vec<_> = records.urls.iter().map(|&url| show(url)).collect();
         assert_eq!(urls, ["http://a.org/", "http://a.org/?q={a {b}", "http://b.org/"]);
-        assert_eq!(fields.statuses, [Some(301), Some(200), None]);
-        assert_eq!(fields.times, [0, 1000, 2000].map(|ms| Some(1_390_842_720_000 + ms)));
-        assert_eq!(fields.redirects.iter().map(|span| span.map(show)).collect::<Vec<_>>()[0].as_deref(), Some("/x y"));
-        assert_eq!(fields.charsets.iter().flatten().count(), 1);
+        assert_eq!(records.fields.statuses, [Some(301), Some(200), None]);
+        assert_eq!(records.fields.times, [0, 1000, 2000].map(|ms| Some(1_390_842_720_000 + ms)));
+        assert_eq!(
+            records.fields.redirects.iter().map(|span| span.map(show)).collect::<Vec<_>>()[0].as_deref(),
+            Some("/x y")
+        );
+        assert_eq!(records.fields.charsets.iter().flatten().count(), 1);
         assert!(records.faults.is_empty());
         assert!(records.urls.windows(2).all(|pair| pair[0].at + pair[0].len <= pair[1].at));
         let Offsets::Each(offsets) = records.offsets else { panic!("each record has its offset") };
@@ -147,8 +181,8 @@ org,a)/?q={a {b} 20140127171201 {"offset":"0","status":200,"url":"http://a.org/?
             ["org,a)/ 2014", "a 20140127171200 {", r#"a 20140127171200 {"status":1}"#, r#"a 20140127171200 {"url":1}"#];
         for line in lines {
             let (mut cdxj, mut bitmaps) = (Cdxj::default(), Bitmaps::default());
-            let decoded = cdxj.decode(line.as_bytes(), 0, &mut bitmaps);
-            assert_eq!((decoded.records.urls.len(), decoded.records.faults.len()), (1, 1), "{line}");
+            let records = cdxj.decode(line.as_bytes(), 0, &mut bitmaps);
+            assert_eq!((records.urls.len(), records.faults.len()), (1, 1), "{line}");
         }
     }
 }

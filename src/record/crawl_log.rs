@@ -3,10 +3,10 @@
 //!
 //! Columns: time of the line, status (negative ones are the crawler's own), size, URL, discovery path, via, type,
 //! thread, fetch time with `+` and its duration, digest, source tag, annotations. A discovery path that ends in `R` says
-//! that the via redirected to the URL. A line with fewer than four columns is a record with a fault; columns that lack
-//! at the end are null. Blank lines are no records.
+//! that the via redirected to the URL. A line that does not begin with time, status, size and URL is a record with a fault, the
+//! line being its URL; columns that lack at the end are null. Blank lines are no records.
 
-use super::fields::{Decoded, Field, FieldColumns};
+use super::fields::{Field, FieldColumns};
 use super::{Offsets, Records, Span, time};
 use crate::iri::{CLASSIFIER, Component, Fault, FaultKind};
 use crate::kernel::Bitmaps;
@@ -30,11 +30,11 @@ impl CrawlLog {
     /// use irikey::{kernel::Bitmaps, record::crawl_log::CrawlLog};
     /// let line = b"2011-06-23T17:12:08.802Z   200  1299 http://a.org/ LR http://b.org/ text/plain #014 - - - -";
     /// let (mut log, mut bitmaps) = (CrawlLog::default(), Bitmaps::default());
-    /// let decoded = log.decode(line, 0, &mut bitmaps);
-    /// assert_eq!(decoded.records.urls[0].of(line), b"http://a.org/");
-    /// assert_eq!(decoded.fields.redirected_from[0].unwrap().of(line), b"http://b.org/");
+    /// let records = log.decode(line, 0, &mut bitmaps);
+    /// assert_eq!(records.urls[0].of(line), b"http://a.org/");
+    /// assert_eq!(records.fields.redirected_from[0].unwrap().of(line), b"http://b.org/");
     /// ```
-    pub fn decode<'a>(&'a mut self, chunk: &'a [u8], offset: u64, bitmaps: &mut Bitmaps) -> Decoded<'a> {
+    pub fn decode<'a>(&'a mut self, chunk: &'a [u8], offset: u64, bitmaps: &mut Bitmaps) -> Records<'a> {
         bitmaps.classify(chunk, &CLASSIFIER);
         self.urls.clear();
         self.offsets.clear();
@@ -50,15 +50,15 @@ impl CrawlLog {
             }
             at = end + 1;
         }
-        let records = Records {
+        Records {
             text: chunk,
             urls: &self.urls,
             bases: &[],
             offsets: Offsets::Each(&self.offsets),
             faults: &self.faults,
+            fields: self.fields.fields(),
             ..Records::default()
-        };
-        Decoded { records, fields: self.fields.fields() }
+        }
     }
 
     fn line(&mut self, line: &[u8], at: usize) {
@@ -71,18 +71,31 @@ impl CrawlLog {
         let started = text(8).split(|&byte| byte == b'+').next().and_then(time::from_digits);
         let field = Field {
             status: std::str::from_utf8(text(1)).ok().and_then(|text| text.parse().ok()),
-            time: started.or_else(|| time::from_iso(text(0))),
+            time: started.or_else(|| time::from_iso(text(0))).or_else(|| time::from_digits(text(0))),
             redirected_from: said(5).filter(|_| text(4).ends_with(b"R")),
             digest: said(9),
             ..Field::default()
         };
-        if columns[3].is_none() {
-            self.faults.push((self.urls.len() as u32, Fault::new(FaultKind::MissingColumn, Component::Reference, 0)));
+        if !is_record(line) {
+            self.faults.push((self.urls.len() as u32, Fault::new(FaultKind::NotOfFormat, Component::Reference, 0)));
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            self.urls.push(Span { at: at as u32, len: line.len() as u32 });
+            return self.fields.push(Field::default());
         }
         let url = columns[3].unwrap_or_default();
         self.urls.push(Span { at: url.at + at as u32, len: url.len });
         self.fields.push(field);
     }
+}
+
+/// `line` begins as records do: a time, a status, a size, a URL.
+pub(super) fn is_record(line: &[u8]) -> bool {
+    let columns = split(line);
+    let text = |column: usize| columns[column].map_or(&b""[..], |span| span.of(line));
+    let is_number =
+        |text: &[u8]| text == b"-" || std::str::from_utf8(text).is_ok_and(|text| text.parse::<i64>().is_ok());
+    let has_time = time::from_iso(text(0)).or_else(|| time::from_digits(text(0))).is_some();
+    has_time && is_number(text(1)) && is_number(text(2)) && columns[3].is_some()
 }
 
 /// The first columns of a line, as spans of it.
@@ -109,15 +122,15 @@ mod tests {
             2011-06-23T17:12:09.591Z  -404\n\
             2011-06-23T17:12:09.591Z   301   0 http://c.org/";
         let (mut log, mut bitmaps) = (CrawlLog::default(), Bitmaps::default());
-        let Decoded { records, fields } = log.decode(text, 0, &mut bitmaps);
+        let records = log.decode(text, 0, &mut bitmaps);
         let show = |span: Span| String::from_utf8_lossy(span.of(text)).into_owned();
         let urls: Vec<_> = records.urls.iter().map(|&url| show(url)).collect();
-        assert_eq!(urls, ["http://a.org/r", "http://b.org/p", "", "http://c.org/"]);
-        assert_eq!(fields.statuses, [Some(200), Some(-2), Some(-404), Some(301)]);
-        assert_eq!(fields.times[..2], [Some(1_308_849_128_574), Some(1_308_849_129_591)]);
-        assert_eq!(fields.redirected_from[0], None);
-        assert_eq!(fields.redirected_from[1].map(show).as_deref(), Some("http://b.org/q"));
-        assert_eq!(fields.digests[0].map(show).as_deref(), Some("sha1:YIUO"));
+        assert_eq!(urls, ["http://a.org/r", "http://b.org/p", "2011-06-23T17:12:09.591Z  -404", "http://c.org/"]);
+        assert_eq!(records.fields.statuses, [Some(200), Some(-2), None, Some(301)]);
+        assert_eq!(records.fields.times[..2], [Some(1_308_849_128_574), Some(1_308_849_129_591)]);
+        assert_eq!(records.fields.redirected_from[0], None);
+        assert_eq!(records.fields.redirected_from[1].map(show).as_deref(), Some("http://b.org/q"));
+        assert_eq!(records.fields.digests[0].map(show).as_deref(), Some("sha1:YIUO"));
         assert_eq!(records.faults.iter().map(|fault| fault.0).collect::<Vec<_>>(), [2]);
         assert!(records.urls.windows(2).all(|pair| pair[0].at + pair[0].len <= pair[1].at));
     }

@@ -8,7 +8,7 @@
 
 mod columns;
 
-pub use columns::{Column, Columns, ColumnsError, CsvOptions, First, Header};
+pub use columns::{Column, Columns, ColumnsError, CsvOptions, First, Header, KNOWN};
 
 use super::boundary::Quoting;
 use super::{Offsets, Records, Span};
@@ -44,7 +44,7 @@ fn guard(bytes: &[u8]) -> &'static [u8] {
 }
 
 /// Decoder of CSV; keeps the memory of its text and spans.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Csv {
     options: CsvOptions,
     columns: Columns,
@@ -61,18 +61,12 @@ pub struct Csv {
 impl Csv {
     /// A decoder that takes the first column until told otherwise.
     pub fn new(options: &CsvOptions) -> Csv {
-        Csv {
-            options: options.clone(),
-            columns: Columns::default(),
-            record: ByteRecord::new(),
-            text: Vec::new(),
-            urls: Vec::new(),
-            bases: Vec::new(),
-            charsets: Vec::new(),
-            query_charsets: Vec::new(),
-            offsets: Vec::new(),
-            faults: Vec::new(),
-        }
+        Csv { options: options.clone(), ..Csv::default() }
+    }
+
+    /// The chunks that follow have this byte between fields.
+    pub fn set_delimiter(&mut self, delimiter: u8) {
+        self.options.delimiter = delimiter;
     }
 
     /// The chunks that follow have their fields in these columns.

@@ -1,18 +1,10 @@
 //! What a format says of a record beside its URL. In: fields as a decoder finds them. Out: [`Fields`], columns beside
-//! [`Records`], of the same length, their spans in the same text. Nothing is judged here.
+//! the URLs of [`super::Records`], of the same length, their spans in the same text. Nothing is judged here.
 
-use super::{Records, Span};
+use super::Span;
+use super::split::gather;
 
-/// Records and what their format says of them.
-#[derive(Clone, Copy, Debug)]
-pub struct Decoded<'a> {
-    /// URLs, where they stood, and what is wrong.
-    pub records: Records<'a>,
-    /// One entry a record in every column.
-    pub fields: Fields<'a>,
-}
-
-/// Columns as long as [`Records::urls`]; spans point into [`Records::text`].
+/// Columns as long as [`super::Records::urls`], or all empty; spans point into [`super::Records::text`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Fields<'a> {
     /// Status of the fetch: HTTP's, or a crawler's own, which may be negative.
@@ -66,6 +58,16 @@ impl FieldColumns {
         self.redirected_from.clear();
         self.digests.clear();
         self.charsets.clear();
+    }
+
+    /// The entries of `from` by `origins`; empty columns stay empty.
+    pub(super) fn gather(&mut self, origins: &[u32], from: &Fields<'_>) {
+        gather(origins, from.statuses, &mut self.statuses);
+        gather(origins, from.times, &mut self.times);
+        gather(origins, from.redirects, &mut self.redirects);
+        gather(origins, from.redirected_from, &mut self.redirected_from);
+        gather(origins, from.digests, &mut self.digests);
+        gather(origins, from.charsets, &mut self.charsets);
     }
 
     /// One more record.

@@ -1,4 +1,4 @@
-//! JSON objects, one level deep: members in, without allocation. In: bytes that begin with `{`. Out: keys and values as
+//! JSON, one level at a time: members of objects and elements of arrays, without allocation. In: bytes that begin with `{`. Out: keys and values as
 //! slices, in order; strings unescaped on request. What is nested is passed over whole. (RFC 8259; wider: strings need
 //! not be UTF-8, and numbers are whatever stands there.)
 
@@ -55,6 +55,56 @@ impl<'a> Iterator for Members<'a> {
         let member = self.member();
         self.is_broken = member.is_none();
         member
+    }
+}
+
+/// The value at the end of a path of keys, if it is there. Of members of one name the first counts.
+///
+/// ```
+/// use irikey::record::json::{Value, at_path};
+/// let text = br#"{"a": {"b": [1], "c": "x"}}"#;
+/// assert_eq!(at_path(text, &["a", "c"]), Some(Value::Text(b"x")));
+/// assert_eq!(at_path(text, &["c"]), None);
+/// ```
+pub fn at_path<'a>(text: &'a [u8], path: &[impl AsRef<[u8]>]) -> Option<Value<'a>> {
+    let (first, rest) = path.split_first()?;
+    let value = match text.trim_ascii_start().first()? {
+        b'[' => {
+            let place: usize = std::str::from_utf8(first.as_ref()).ok()?.parse().ok()?;
+            Elements::new(text).nth(place)?
+        }
+        _ => Members::new(text).find(|(key, _)| *key == first.as_ref())?.1,
+    };
+    match value {
+        _ if rest.is_empty() => Some(value),
+        Value::Nested(inner) => at_path(inner, rest),
+        _ => None,
+    }
+}
+
+/// Elements of an array.
+#[derive(Clone, Debug)]
+pub struct Elements<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Elements<'a> {
+    /// The elements of the array that `text` begins with; none if it is no array.
+    pub fn new(text: &'a [u8]) -> Elements<'a> {
+        Elements { rest: text.trim_ascii_start().strip_prefix(b"[").unwrap_or_default() }
+    }
+}
+
+impl<'a> Iterator for Elements<'a> {
+    type Item = Value<'a>;
+
+    fn next(&mut self) -> Option<Value<'a>> {
+        let text = self.rest.trim_ascii_start();
+        let text = text.strip_prefix(b",").unwrap_or(text).trim_ascii_start();
+        // Where an element cannot be read, nothing after it can.
+        let (value, rest) = value(text).unwrap_or((Value::Bare(b""), b""));
+        self.rest = rest;
+        (value != Value::Bare(b"")).then_some(value)
     }
 }
 

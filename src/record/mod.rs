@@ -1,25 +1,41 @@
 //! Decoders: whole records of a chunk in, borrowed views of their fields out. They open nothing.
 //!
 //! ```text
-//! chunk bytes --decoder--> Records { text, urls, bases, offsets, faults } --canon--> rows
+//! head of a source --Layout::sniff--> Layout
+//! chunk bytes --Decoder, by the layout--> Records { text, urls, bases, offsets, faults, fields } --canon--> rows
+//! ```
+//!
+//! Archives are no lines. Their records pass [`archive::Archive`] first, which leaves a line of text of each:
+//!
+//! ```text
+//! bytes of an archive --Archive::push--> lines of captures --(cut into chunks like others)--> Records
 //! ```
 //!
 //! Each decoder owns the rule where its records end, and what it does with its format's defects.
 
+pub mod access_log;
+pub mod archive;
 pub mod boundary;
+pub mod capture;
 pub mod cdx;
 pub mod cdxj;
 pub mod crawl_log;
 pub mod csv;
 pub mod fields;
+mod format;
+pub mod http;
 pub mod json;
+pub mod json_lines;
 pub mod lines;
 pub mod split;
 pub mod time;
+mod wat;
+
+pub use format::{Archived, Decoder, Format, Guess, Layout};
 
 use crate::encoding::Charset;
-use crate::iri::Fault;
-use crate::kernel::Bitmaps;
+use crate::iri::{Fault, Flags};
+use fields::Fields;
 
 /// Where a field stands in [`Records::text`], in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,59 +91,10 @@ pub struct Records<'a> {
     pub charset: Option<Charset>,
     /// Records that are one of several references of their field: row numbers, ascending.
     pub siblings: &'a [u32],
-}
-
-/// How records are written.
-#[derive(Clone, Debug, Default)]
-pub enum Format {
-    /// One URL a line.
-    #[default]
-    Lines,
-    /// Fields between delimiters.
-    Csv(csv::CsvOptions),
-}
-
-impl Format {
-    /// What hides the end of a record, if anything does.
-    pub fn quoting(&self) -> Option<boundary::Quoting> {
-        match self {
-            Format::Lines => None,
-            Format::Csv(options) => Some(options.quoting()),
-        }
-    }
-}
-
-/// The decoder of a format.
-#[derive(Debug)]
-pub enum Decoder {
-    /// Of lines.
-    Lines(lines::Lines),
-    /// Of CSV and TSV.
-    Csv(Box<csv::Csv>),
-}
-
-impl Decoder {
-    /// A decoder of `format`.
-    pub fn new(format: &Format) -> Decoder {
-        match format {
-            Format::Lines => Decoder::Lines(lines::Lines::default()),
-            Format::Csv(options) => Decoder::Csv(Box::new(csv::Csv::new(options))),
-        }
-    }
-
-    /// The chunks that follow have their fields in these columns; lines have none.
-    pub fn set_columns(&mut self, columns: csv::Columns) {
-        if let Decoder::Csv(csv) = self {
-            csv.set_columns(columns);
-        }
-    }
-
-    /// The records of `chunk`, which holds whole ones and begins at byte `offset` of its source; `bitmaps` describe
-    /// their text afterwards.
-    pub fn decode<'a>(&'a mut self, chunk: &'a [u8], offset: u64, bitmaps: &mut Bitmaps) -> Records<'a> {
-        match self {
-            Decoder::Lines(lines) => lines.decode(chunk, offset, bitmaps),
-            Decoder::Csv(csv) => csv.decode(chunk, offset, bitmaps),
-        }
-    }
+    /// What the format says beside the URL; empty columns if it says nothing.
+    pub fields: Fields<'a>,
+    /// Records that the decoder repaired or that showed something: row number within `urls`, ascending, and what.
+    pub flags: &'a [(u32, Flags)],
+    /// Lines that are no records: headers and comments. Blank lines are not counted.
+    pub header_count: u32,
 }

@@ -5,8 +5,9 @@
 //! offset is where it begins itself, elsewhere that of its field's record. A field without any is still one record, with
 //! an empty URL.
 
+use super::fields::FieldColumns;
 use super::{Offsets, Records, Span};
-use crate::iri::{Preprocess, split_field};
+use crate::iri::{Flags, Preprocess, split_field};
 
 /// Parts fields; keeps the memory of its columns.
 ///
@@ -29,6 +30,8 @@ pub struct Splitter {
     offsets: Vec<u64>,
     faults: Vec<(u32, crate::iri::Fault)>,
     siblings: Vec<u32>,
+    fields: FieldColumns,
+    flags: Vec<(u32, Flags)>,
 }
 
 impl Splitter {
@@ -40,6 +43,13 @@ impl Splitter {
         gather(origins, records.bases, &mut self.bases);
         gather(origins, records.charsets, &mut self.charsets);
         gather(origins, records.query_charsets, &mut self.query_charsets);
+        self.fields.gather(origins, &records.fields);
+        self.flags.clear();
+        for (row, flags) in records.flags {
+            let first = origins.partition_point(|origin| origin < row);
+            let rows = (first as u32..).zip(&origins[first..]).take_while(|(_, origin)| *origin == row);
+            self.flags.extend(rows.map(|(row, _)| (row, *flags)));
+        }
         self.faults.clear();
         let faults = records.faults.iter().filter_map(|(row, fault)| {
             // A record that the decoder refuses has no references to part.
@@ -61,6 +71,8 @@ impl Splitter {
             charsets: &self.charsets,
             query_charsets: &self.query_charsets,
             siblings: &self.siblings,
+            fields: self.fields.fields(),
+            flags: &self.flags,
             ..*records
         };
         (records, origins)
@@ -92,7 +104,7 @@ impl Splitter {
 }
 
 /// The entries of `from` by `origins`; an empty column stays empty.
-fn gather<T: Copy>(origins: &[u32], from: &[T], into: &mut Vec<T>) {
+pub(super) fn gather<T: Copy>(origins: &[u32], from: &[T], into: &mut Vec<T>) {
     into.clear();
     if !from.is_empty() {
         into.extend(origins.iter().map(|&origin| from[origin as usize]));

@@ -1,5 +1,5 @@
 //! Times of fetches as crawl formats write them, in UTC. In: digits. Out: milliseconds since 1970. No calendar but the
-//! Gregorian, no leap seconds, no zone but `Z`.
+//! Gregorian, no leap seconds.
 
 /// `yyyyMMddHHmmss`, or with three digits of milliseconds behind it.
 ///
@@ -39,6 +39,28 @@ pub fn from_iso(text: &[u8]) -> Option<i64> {
     };
     let two = |at: usize| number(&head[at..at + 2]);
     from_civil([number(&head[..4])?, two(5)?, two(8)?, two(11)?, two(14)?, two(17)?], ms)
+}
+
+/// `[dd/MMM/yyyy:HH:mm:ss +hhmm]`, as access logs have it.
+///
+/// ```
+/// assert_eq!(irikey::record::time::from_log(b"[02/Jan/1970:01:00:01 +0100]"), Some(86_401_000));
+/// ```
+pub fn from_log(text: &[u8]) -> Option<i64> {
+    const MONTHS: &[u8; 36] = b"JanFebMarAprMayJunJulAugSepOctNovDec";
+    let text: &[u8; 26] = text.strip_prefix(b"[")?.strip_suffix(b"]")?.try_into().ok()?;
+    if [text[2], text[6], text[11], text[14], text[17], text[20]] != *b"//::: " {
+        return None;
+    }
+    let month = MONTHS.chunks(3).position(|name| *name == text[3..6])? as i64 + 1;
+    let two = |at: usize| number(&text[at..at + 2]);
+    let local = from_civil([number(&text[7..11])?, month, two(0)?, two(12)?, two(15)?, two(18)?], 0)?;
+    let ahead = (two(22)? * 60 + two(24)?) * 60_000;
+    match text[21] {
+        b'+' => Some(local - ahead),
+        b'-' => Some(local + ahead),
+        _ => None,
+    }
 }
 
 fn number(digits: &[u8]) -> Option<i64> {

@@ -4,15 +4,17 @@
 //!
 //! A source ends at its first [`Defect`]. All whole records before it are in spans; the defect is kept for the summary.
 
+use super::body::{Body, End, Rows as TableRows, Rules};
 use super::options::RunOptions;
 use super::summary::Progress;
-use crate::encoding::{ByteOrder, Charset, Utf16Decoder, utf16_len};
+use crate::encoding::{ByteOrder, Charset, utf16_len};
 use crate::input::detect::{Content, LOOK_LEN, content};
-use crate::input::mmap::Mapping;
-use crate::input::{Block, Buffer, Defect, OpenOptions, Opened, Pool, Source, Sources, Stream};
-use crate::record::Format;
-use crate::record::boundary::{Boundary, Quoting, TooLong};
-use crate::record::csv::{Columns, ColumnsError};
+use crate::input::{Block, Defect, OpenOptions, Origin, Source, Sources, Table, TableColumns, delimiter_by_name};
+use crate::record::archive::Archive;
+use crate::record::csv::{Columns, ColumnsError, CsvOptions};
+use crate::record::json_lines::JsonOptions;
+use crate::record::{Archived, Format, Guess, Layout};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Whole records that become one part.
@@ -30,8 +32,8 @@ pub struct Piece {
     pub block: Block,
     /// The source is UTF-16, and the block its text in UTF-8.
     pub is_utf16: bool,
-    /// Where CSV fields are.
-    pub columns: Columns,
+    /// How its records are written.
+    pub layout: Layout,
 }
 
 /// A source that ended early.
@@ -53,24 +55,13 @@ pub struct Cutter<'a> {
     /// Bytes of text cut so far, over all sources.
     at: u64,
     cut_count: u64,
+    /// Headers that were taken before their source was cut.
+    header_count: u64,
+    /// Bytes of archives that were condensed.
+    archive_bytes: u64,
+    /// Records of archives whose type is not wanted.
+    skipped: u64,
     stopped: Vec<Stopped>,
-}
-
-/// How sources are read and cut.
-struct Rules<'a> {
-    options: &'a RunOptions,
-    /// What the sources are said to be in.
-    charset: Option<Charset>,
-    quoting: Option<Quoting>,
-    pool: Arc<Pool>,
-    /// Bytes read past a target, in hope of the end of a record.
-    slack: usize,
-}
-
-impl Rules<'_> {
-    fn boundary(&self) -> Boundary {
-        Boundary::new(self.quoting, self.options.max_record_len)
-    }
 }
 
 impl<'a> Cutter<'a> {
@@ -80,16 +71,40 @@ impl<'a> Cutter<'a> {
         charset: Option<Charset>,
         progress: &'a Progress,
     ) -> Cutter<'a> {
-        let slack = (options.row_group_len / 8).clamp(4 << 10, 128 << 10);
-        let pool = Pool::new(options.threads * 3, options.row_group_len * 2 + slack);
-        let rules = Rules { options, charset, quoting: options.format.quoting(), pool, slack };
+        let rules = Rules::new(options, charset);
         let sources = sources.0.into_iter().enumerate();
-        Cutter { sources, current: None, rules, progress, at: 0, cut_count: 0, stopped: Vec::new() }
+        Cutter {
+            sources,
+            current: None,
+            rules,
+            progress,
+            at: 0,
+            cut_count: 0,
+            header_count: 0,
+            archive_bytes: 0,
+            skipped: 0,
+            stopped: Vec::new(),
+        }
     }
 
     /// How many spans were cut: the number of the next one.
     pub fn cut_count(&self) -> u64 {
         self.cut_count
+    }
+
+    /// Headers that are in no span.
+    pub fn header_count(&self) -> u64 {
+        self.header_count
+    }
+
+    /// Records of archives that are in no span, since their type is not wanted.
+    pub fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
+    /// Bytes of archives, whose captures are in spans; unpacked.
+    pub fn archive_bytes(&self) -> u64 {
+        self.archive_bytes
     }
 
     /// The sources that ended early.
@@ -130,6 +145,10 @@ impl<'a> Cutter<'a> {
     fn open_next(&mut self) -> Result<bool, (String, ColumnsError)> {
         let Some((number, source)) = self.sources.next() else { return Ok(false) };
         let (number, name) = (number as u32, source.name.clone());
+        let file = match (&source.origin, source.len) {
+            (Origin::Path(path), Some(len)) => Some((path.clone(), len)),
+            _ => None,
+        };
         let body = match source.open(OpenOptions { mmap: self.rules.options.mmap }) {
             Ok(opened) => Body::new(opened, &self.rules),
             Err(defect) => {
@@ -137,9 +156,10 @@ impl<'a> Cutter<'a> {
                 return Ok(true);
             }
         };
-        let mut current = Current::new(number, body);
-        let begun = current.begin(&self.rules);
+        let mut current = Current { file, ..Current::new(number, body) };
+        let begun = current.begin(&name, &self.rules);
         self.at += current.skipped;
+        self.header_count += u64::from(current.has_header);
         match begun {
             Ok(()) => self.current = Some(current),
             Err(Failure::Columns(error)) => return Err((name, error)),
@@ -151,32 +171,33 @@ impl<'a> Cutter<'a> {
     /// Cuts records of the current source, up to the end of the one that reaches `target` bytes.
     fn cut(&mut self, target: usize) -> Option<Piece> {
         let mut current = self.current.take()?;
-        let cut = current.body.cut(target, &self.rules);
+        let cut = current.body.cut(target, current.layout.quoting(), &self.rules);
         let piece = (cut.len > 0).then(|| Piece {
             source: current.source,
             offset: current.offset,
             block: current.body.split_off(cut.len, &self.rules.pool),
             is_utf16: current.is_utf16,
-            columns: current.columns,
+            layout: current.layout.clone(),
         });
         self.at += cut.len as u64;
         current.offset += piece.as_ref().map_or(0, |piece| current.source_len(&piece.block));
         current.report(self.progress);
+        self.archive_bytes += current.body.take_condensed();
         match cut.end {
             End::More => self.current = Some(current),
-            End::Source => (),
+            End::Source => self.skipped += current.body.skipped(),
             End::Defect(defect, lost) => self.stop(current, defect, lost),
         }
         piece
     }
 
     fn stop(&mut self, current: Current, defect: Defect, lost: usize) {
+        self.skipped += current.body.skipped();
         let (offset, packed) = match (&defect, &current.body) {
             // Defects of the text stand in the text.
             (Defect::RecordTooLong(_), _) => (current.offset, false),
             (Defect::Encoding(_) | Defect::ForeignMark(_) | Defect::Binary(_), _) => (0, false),
-            (_, Body::Stream { stream, .. }) => (stream.taken(), stream.is_packed()),
-            (_, Body::Mapped { .. }) => (current.offset, false),
+            (_, body) => (body.taken().unwrap_or(current.offset), body.is_packed()),
         };
         self.stopped.push(Stopped { source: current.source, defect, offset, packed, lost: lost as u64 });
     }
@@ -186,7 +207,7 @@ impl<'a> Cutter<'a> {
 struct Current {
     source: u32,
     body: Body,
-    columns: Columns,
+    layout: Layout,
     is_utf16: bool,
     /// Bytes of it cut so far, unpacked, byte-order mark and header included.
     offset: u64,
@@ -194,6 +215,10 @@ struct Current {
     skipped: u64,
     /// Bytes of it reported as read.
     taken: u64,
+    /// Its first record was a header.
+    has_header: bool,
+    /// Where it is and how long, if it is a regular file.
+    file: Option<(PathBuf, u64)>,
 }
 
 enum Failure {
@@ -209,11 +234,22 @@ impl From<Defect> for Failure {
 
 impl Current {
     fn new(source: u32, body: Body) -> Current {
-        Current { source, body, columns: Columns::default(), is_utf16: false, offset: 0, skipped: 0, taken: 0 }
+        let layout = Layout::Lines;
+        Current {
+            source,
+            body,
+            layout,
+            is_utf16: false,
+            offset: 0,
+            skipped: 0,
+            taken: 0,
+            has_header: false,
+            file: None,
+        }
     }
 
-    /// Looks at the beginning: byte-order mark, encoding, header.
-    fn begin(&mut self, rules: &Rules<'_>) -> Result<(), Failure> {
+    /// Looks at the beginning: byte-order mark, encoding, format, header.
+    fn begin(&mut self, name: &str, rules: &Rules<'_>) -> Result<(), Failure> {
         // A defect within the first bytes comes up again, after the records before it.
         self.body.fill(LOOK_LEN);
         if let Some(charset) = rules.charset.filter(|charset| !charset.agrees_with_mark(self.body.text())) {
@@ -225,16 +261,77 @@ impl Current {
             (Content::Records(0), Some(order)) => self.transcode(order, 0, rules),
             (Content::Records(bom_len), _) => self.skip(bom_len),
             (Content::Encoding(name), _) => return Err(Defect::Encoding(name).into()),
-            (Content::Binary(name), _) => return Err(Defect::Binary(name).into()),
+            (Content::Binary(kind), _) => return self.begin_rows(kind, rules),
         }
-        let Format::Csv(options) = &rules.options.format else { return Ok(()) };
+        match &rules.options.format {
+            Format::Lines => Ok(()),
+            Format::Csv(options) => self.begin_table(options, rules),
+            Format::Auto(guess) => match sniff(self.body.head(), guess) {
+                Some(Layout::Captures(_)) if is_wat(name) => self.begin_as(Layout::Captures(Archived::Links), rules),
+                Some(layout) => self.begin_as(layout, rules),
+                None => self.begin_by_name(name, guess, rules),
+            },
+            Format::Cdx => {
+                let sniffed = Layout::sniff(self.body.head()).filter(|layout| matches!(layout, Layout::Cdx(_)));
+                self.begin_as(sniffed.unwrap_or(Layout::Cdx(Arc::default())), rules)
+            }
+            Format::Archive => self.begin_as(Layout::Captures(Archived::Records), rules),
+            Format::JsonLines(options) => self.begin_as(Layout::JsonLines(Arc::new(options.clone())), rules),
+            Format::AccessLog(format) => self.begin_as(Layout::AccessLog(Arc::new(format.clone())), rules),
+            Format::Wat => self.begin_as(Layout::Captures(Archived::Links), rules),
+            Format::Cdxj => self.begin_as(Layout::Cdxj, rules),
+            Format::CrawlLog => self.begin_as(Layout::CrawlLog, rules),
+        }
+    }
+
+    fn begin_as(&mut self, layout: Layout, rules: &Rules<'_>) -> Result<(), Failure> {
+        match layout {
+            Layout::Captures(Archived::Records) => self.body.condense(Archive::of_types(&rules.options.record_types)),
+            Layout::Captures(Archived::Links) => self.body.condense(Archive::of_links()),
+            _ => (),
+        }
+        self.layout = layout;
+        Ok(())
+    }
+
+    /// A file of a kind that is no text: if it is a table, its rows are records.
+    fn begin_rows(&mut self, kind: &'static str, rules: &Rules<'_>) -> Result<(), Failure> {
+        let Some((path, file_len)) = self.file.take() else { return Err(Defect::Binary(kind).into()) };
+        let columns = match &rules.options.format {
+            Format::Auto(Guess { csv, .. }) => TableColumns { url: csv.url.clone(), base: csv.base.clone() },
+            _ => return Err(Defect::Binary(kind).into()),
+        };
+        let table = match kind {
+            "Parquet" => Table::parquet(&path, &columns)?,
+            "Arrow IPC" => Table::arrow(&path, &columns)?,
+            _ => return Err(Defect::Binary(kind).into()),
+        };
+        self.body = Body::Table(Box::new(TableRows::new(table, file_len)));
+        self.layout = Layout::Captures(Archived::Rows);
+        Ok(())
+    }
+
+    /// The records told nothing: a table if columns were asked for or the name says so, else lines.
+    fn begin_by_name(&mut self, name: &str, guess: &Guess, rules: &Rules<'_>) -> Result<(), Failure> {
+        let by_name = delimiter_by_name(name);
+        if by_name.is_none() && !guess.is_table {
+            return Ok(());
+        }
+        let own = by_name.filter(|_| !guess.has_delimiter).unwrap_or(guess.csv.delimiter);
+        self.begin_table(&CsvOptions { delimiter: own, ..guess.csv.clone() }, rules)
+    }
+
+    /// Settles the columns of a table by its first record, and takes the header away.
+    fn begin_table(&mut self, options: &CsvOptions, rules: &Rules<'_>) -> Result<(), Failure> {
+        self.layout = Layout::Csv { delimiter: options.delimiter, columns: Columns::default() };
         let mut target = 1;
         loop {
-            let cut = self.body.cut(target, rules);
+            let cut = self.body.cut(target, Some(options.quoting()), rules);
             let first = options.first(&self.body.text()[..cut.len]).map_err(Failure::Columns)?;
             match (first, cut.end) {
                 (Some(first), end) => {
-                    self.columns = first.columns;
+                    self.layout = Layout::Csv { delimiter: options.delimiter, columns: first.columns };
+                    self.has_header = first.header_len > 0;
                     self.skip(first.header_len);
                     self.body.give_back(end);
                     return Ok(());
@@ -270,153 +367,22 @@ impl Current {
 
     /// Counts what was read since the last time.
     fn report(&mut self, progress: &Progress) {
-        let taken = match &self.body {
-            Body::Mapped { .. } => self.offset,
-            Body::Stream { stream, .. } => stream.taken(),
-        };
+        let taken = self.body.taken().unwrap_or(self.offset);
         progress.add_read(taken - self.taken);
         self.taken = taken;
     }
 }
 
-/// Text of a source from the first record that was not cut yet on: all of it, or as much as was read.
-enum Body {
-    Mapped { mapping: Arc<Mapping>, start: usize },
-    Stream { stream: Stream, buffer: Buffer, start: usize, is_ended: bool, defect: Option<Defect> },
+/// What the first records tell. Who asks for columns has a table, or JSON.
+fn sniff(head: &[u8], guess: &Guess) -> Option<Layout> {
+    if guess.is_table {
+        let options = JsonOptions::of_columns(guess.csv.url.as_ref(), guess.csv.base.as_ref());
+        return Layout::sniff_json(head, &options);
+    }
+    Layout::sniff(head)
 }
 
-/// Records at the beginning of a body.
-struct Cut {
-    len: usize,
-    end: End,
-}
-
-/// What follows them.
-enum End {
-    More,
-    Source,
-    /// A defect, after so many bytes of a record that is not whole.
-    Defect(Defect, usize),
-}
-
-impl Body {
-    fn new(opened: Opened, rules: &Rules<'_>) -> Body {
-        match opened {
-            Opened::Mapped(mapping) => Body::Mapped { mapping, start: 0 },
-            Opened::Stream(stream) => {
-                Body::Stream { stream, buffer: rules.pool.take(), start: 0, is_ended: false, defect: None }
-            }
-        }
-    }
-
-    fn text(&self) -> &[u8] {
-        match self {
-            Body::Mapped { mapping, start } => &mapping[*start..],
-            Body::Stream { buffer, start, .. } => &buffer[*start..],
-        }
-    }
-
-    fn skip(&mut self, len: usize) {
-        match self {
-            Body::Mapped { start, .. } | Body::Stream { start, .. } => *start += len,
-        }
-    }
-
-    /// Nothing was taken yet: what there is and what is to come is UTF-16, after `mark_len` bytes.
-    fn transcode(&mut self, order: ByteOrder, mark_len: usize, pool: &Arc<Pool>) {
-        let mut decoder = Utf16Decoder::new(order);
-        match self {
-            Body::Mapped { mapping, .. } => {
-                let mut stream = Stream::mapped(Arc::clone(mapping), mark_len);
-                stream.decode_utf16(decoder);
-                *self = Body::Stream { stream, buffer: pool.take(), start: 0, is_ended: false, defect: None };
-            }
-            Body::Stream { stream, buffer, start, is_ended, defect } => {
-                let mut head = Vec::new();
-                decoder.decode(&buffer[mark_len..], &mut head);
-                stream.decode_utf16(decoder);
-                *buffer = pool.take();
-                buffer.extend(&head);
-                *start = 0;
-                // The decoder has to see the end of the bytes itself.
-                *is_ended = defect.is_some();
-            }
-        }
-    }
-
-    /// Reads until there are `want` bytes of text, or no more are to be had.
-    fn fill(&mut self, want: usize) {
-        let Body::Stream { stream, buffer, start, is_ended, defect } = self else { return };
-        let want = *start + want;
-        while buffer.len() < want && !*is_ended {
-            match stream.read(buffer.room(want)) {
-                Ok(0) => *is_ended = true,
-                Ok(count) => buffer.filled(count),
-                Err(found) => {
-                    *is_ended = true;
-                    *defect = Some(found);
-                }
-            }
-        }
-    }
-
-    /// Whether all text is there.
-    fn is_ended(&self) -> bool {
-        matches!(self, Body::Mapped { .. } | Body::Stream { is_ended: true, .. })
-    }
-
-    /// Finds the records up to the end of the one that reaches `target` bytes; they stay until split off.
-    fn cut(&mut self, target: usize, rules: &Rules<'_>) -> Cut {
-        let mut boundary = rules.boundary();
-        let mut want = target + rules.slack;
-        loop {
-            self.fill(want);
-            match boundary.find(self.text(), target) {
-                Ok(Some(len)) => return Cut { len, end: End::More },
-                Err(TooLong { at }) => {
-                    let defect = Defect::RecordTooLong(rules.options.max_record_len);
-                    return Cut { len: at, end: End::Defect(defect, 0) };
-                }
-                Ok(None) if self.is_ended() => return self.rest(boundary.last_end()),
-                Ok(None) => want = self.text().len() + (self.text().len() / 2).max(rules.slack),
-            }
-        }
-    }
-
-    /// What is left when no more is to be read: all of it if the source ended well, else its whole records.
-    fn rest(&mut self, last_end: usize) -> Cut {
-        let len = self.text().len();
-        match self {
-            Body::Stream { defect, .. } if defect.is_some() => {
-                let end = defect.take().map_or(End::Source, |defect| End::Defect(defect, len - last_end));
-                Cut { len: last_end, end }
-            }
-            _ => Cut { len, end: End::Source },
-        }
-    }
-
-    /// Undoes the end of a cut that was only a look.
-    fn give_back(&mut self, end: End) {
-        if let (Body::Stream { defect, .. }, End::Defect(found, _)) = (self, end)
-            && !matches!(found, Defect::RecordTooLong(_))
-        {
-            *defect = Some(found);
-        }
-    }
-
-    /// Gives the first `len` bytes of text away.
-    fn split_off(&mut self, len: usize, pool: &Arc<Pool>) -> Block {
-        match self {
-            Body::Mapped { mapping, start } => {
-                let range = *start..*start + len;
-                *start = range.end;
-                Block::mapped(mapping, range)
-            }
-            Body::Stream { buffer, start, .. } => {
-                let range = *start..*start + len;
-                *start = 0;
-                buffer.split_off(range, pool)
-            }
-        }
-    }
+/// Common Crawl names them so; within, they are WARC like any other.
+fn is_wat(name: &str) -> bool {
+    name.rsplit('/').next().is_some_and(|name| name.contains(".wat."))
 }

@@ -13,6 +13,7 @@
 //! `row_group_len` alone, and not on threads, chunk length, mapping or timing. At most two spans a thread are ahead of
 //! the next one to append, which bounds memory.
 
+mod body;
 mod cut;
 mod distinct;
 mod error;
@@ -81,8 +82,10 @@ where
         return Err(error);
     }
     let (counts, appended) = order.finish();
-    let stopped = cutter.into_inner().unwrap_or_else(PoisonError::into_inner).into_stopped();
-    let mut all = Totals::default();
+    let cutter = cutter.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let (headers, bytes, skipped) = (cutter.header_count(), cutter.archive_bytes(), cutter.skipped());
+    let mut all = Totals { headers, bytes, skipped, ..Totals::default() };
+    let stopped = cutter.into_stopped();
     totals.into_iter().for_each(|totals| all.add(totals));
     pool.install(|| summary::summarize(all, names, counts, appended, stopped))
 }

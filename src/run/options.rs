@@ -24,6 +24,8 @@ pub struct RunOptions {
     pub mmap: bool,
     /// Format of all sources.
     pub format: Format,
+    /// Types of the records of archives that become rows; all if there are none.
+    pub record_types: Vec<String>,
 }
 
 impl Default for RunOptions {
@@ -35,6 +37,7 @@ impl Default for RunOptions {
             max_record_len: 256 << 20,
             mmap: true,
             format: Format::Lines,
+            record_types: Vec::new(),
         }
     }
 }
@@ -50,6 +53,7 @@ impl RunOptions {
             max_record_len: self.max_record_len.clamp(1, MAX_RECORD_LEN),
             mmap: self.mmap,
             format: self.format.clone(),
+            record_types: self.record_types.clone(),
         }
     }
 }

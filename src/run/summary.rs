@@ -65,6 +65,10 @@ pub struct Summary {
     pub bytes: u64,
     /// Records that the decoders gave.
     pub records: u64,
+    /// Header and comment lines, which are no records.
+    pub headers: u64,
+    /// Records of archives whose type was not wanted; no rows.
+    pub skipped: u64,
     /// Rows in parts that were appended.
     pub rows: u64,
     /// What happened to them.
@@ -87,6 +91,10 @@ pub struct Totals {
     /// Bytes of records, decompressed.
     pub bytes: u64,
     pub records: u64,
+    /// Lines that are no records.
+    pub headers: u64,
+    /// Records whose type was not wanted.
+    pub skipped: u64,
     pub tally: Tally,
     pub distinct: Distinct,
 }
@@ -95,6 +103,8 @@ impl Totals {
     pub fn add(&mut self, other: Totals) {
         self.bytes += other.bytes;
         self.records += other.records;
+        self.headers += other.headers;
+        self.skipped += other.skipped;
         self.tally.add(&other.tally);
         self.distinct.merge(&other.distinct);
     }
@@ -108,7 +118,7 @@ pub fn summarize<E>(
     appended: u64,
     stopped: Vec<Stopped>,
 ) -> Result<Summary, RunError<E>> {
-    let Totals { bytes, records, tally, distinct } = totals;
+    let Totals { bytes, records, headers, skipped, tally, distinct } = totals;
     let numbered: u64 = source_records.iter().sum();
     if [tally.rows, appended, numbered].iter().any(|&count| count != records) || !tally.is_balanced() {
         return Err(RunError::Unbalanced { records, rows: tally.rows, appended });
@@ -129,5 +139,17 @@ pub fn summarize<E>(
     let distinct_keys = distinct_keys.min(appended);
     let memory = memory::peaks();
     let rows = appended;
-    Ok(Summary { bytes, records, rows, tally, source_records, input_errors, distinct_keys, is_distinct_exact, memory })
+    Ok(Summary {
+        bytes,
+        records,
+        headers,
+        skipped,
+        rows,
+        tally,
+        source_records,
+        input_errors,
+        distinct_keys,
+        is_distinct_exact,
+        memory,
+    })
 }

@@ -10,17 +10,15 @@ use crate::canon::{Canonicalizer, Policy, Rows};
 use crate::encoding::{Charset, utf16_len};
 use crate::iri::{Preprocess, Spaces};
 use crate::kernel::Bitmaps;
-use crate::record::Decoder;
 use crate::record::boundary::Boundary;
 use crate::record::split::Splitter;
+use crate::record::{Decoder, Layout};
 
 /// More text in one column of a part, bytes, is refused before Arrow's 32-bit offsets overflow.
 const MAX_TEXT_LEN: usize = 2000 << 20;
 
 /// A worker's scratch.
 pub struct Worker {
-    /// Finds the ends of chunks.
-    boundary: Boundary,
     chunk_len: usize,
     decoder: Decoder,
     /// What to part fields by, if they are to be parted.
@@ -36,9 +34,8 @@ pub struct Worker {
 impl Worker {
     pub fn new(options: &RunOptions, policy: &Policy) -> Worker {
         Worker {
-            boundary: Boundary::new(options.format.quoting(), usize::MAX),
             chunk_len: options.chunk_len,
-            decoder: Decoder::new(&options.format),
+            decoder: Decoder::default(),
             splitter: (policy.preprocess.spaces == Spaces::Split).then(|| (Splitter::default(), policy.preprocess)),
             bitmaps: Bitmaps::default(),
             canonicalizer: Canonicalizer::new(policy),
@@ -57,7 +54,8 @@ impl Worker {
         is_stopped: impl Fn() -> bool,
     ) -> Result<bool, RunError<E>> {
         for piece in span.pieces {
-            self.decoder.set_columns(piece.columns);
+            self.decoder.set_layout(&piece.layout);
+            let boundary = Boundary::new(piece.layout.quoting(), usize::MAX);
             let (mut at, mut offset, mut records) = (0, piece.offset, 0);
             while at < piece.block.len() {
                 if is_stopped() {
@@ -65,7 +63,7 @@ impl Worker {
                 }
                 let rest = &piece.block[at..];
                 // Without a limit on records there is no error, and a source's last record may have no end.
-                let len = self.boundary.clone().find(rest, self.chunk_len).ok().flatten().unwrap_or(rest.len());
+                let len = boundary.clone().find(rest, self.chunk_len).ok().flatten().unwrap_or(rest.len());
                 let chunk = &rest[..len];
                 records += self.chunk(chunk, offset, piece.is_utf16, progress)?;
                 offset += if piece.is_utf16 { utf16_len(chunk) as u64 } else { len as u64 };
@@ -93,12 +91,15 @@ impl Worker {
             records = splitter.split(&records, choices).0;
         }
         let count = records.urls.len();
+        self.totals.headers += u64::from(records.header_count);
         self.canonicalizer.append(&records, &self.bitmaps, &mut self.rows);
         if is_utf16 {
             to_utf16_offsets(chunk, offset, &mut self.rows.offset[before..]);
         }
         self.totals.records += count as u64;
-        self.totals.bytes += chunk.len() as u64;
+        // The bytes that captures were made of are counted where they were read.
+        let is_text = !matches!(self.decoder.layout(), Layout::Captures(_));
+        self.totals.bytes += if is_text { chunk.len() as u64 } else { 0 };
         progress.add(count as u64, (self.rows.len() - before) as u64);
         let text_len = self.rows.uri.values.len().max(self.rows.input.values.len());
         if text_len > MAX_TEXT_LEN {

@@ -4,8 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use irikey::kernel::Bitmaps;
-use irikey::record::fields::Decoded;
-use irikey::record::{cdx, cdxj, crawl_log};
+use irikey::record::{Records, cdx, cdxj, crawl_log};
 
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
@@ -14,11 +13,11 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 /// Records, faults, and how many have a status, a time, a digest.
-fn count(decoded: Decoded) -> [usize; 5] {
-    let fields = decoded.fields;
+fn count(records: Records) -> [usize; 5] {
+    let fields = records.fields;
     let digests = fields.digests.iter().flatten().count();
     let (statuses, times) = (fields.statuses.iter().flatten().count(), fields.times.iter().flatten().count());
-    [decoded.records.urls.len(), decoded.records.faults.len(), statuses, times, digests]
+    [records.urls.len(), records.faults.len(), statuses, times, digests]
 }
 
 #[test]
@@ -35,7 +34,7 @@ fn no_line_is_lost() {
         let counts = match path.extension().and_then(|extension| extension.to_str()) {
             Some("cdx") => {
                 let mut decoder = cdx::Cdx::default();
-                decoder.set_columns(header.clone().unwrap_or_default());
+                decoder.set_columns(&header.clone().unwrap_or_default());
                 count(decoder.decode(&text, 0, &mut bitmaps))
             }
             Some("cdxj") => count(cdxj::Cdxj::default().decode(&text, 0, &mut bitmaps)),

@@ -4,12 +4,11 @@
 use irikey::kernel::Bitmaps;
 use irikey::key::psl::HostParts;
 use irikey::key::{Draft, Recipe};
-use irikey::record::fields::Decoded;
-use irikey::record::{cdx, cdxj, crawl_log};
+use irikey::record::{Records, archive, capture, cdx, cdxj, crawl_log};
 use proptest::prelude::*;
 
-fn check(decoded: Decoded) -> Result<(), TestCaseError> {
-    let (records, fields) = (decoded.records, decoded.fields);
+fn check(records: Records) -> Result<(), TestCaseError> {
+    let fields = records.fields;
     let count = records.urls.len();
     prop_assert_eq!([fields.statuses.len(), fields.times.len(), fields.digests.len()], [count; 3]);
     let spans = [fields.redirects, fields.redirected_from, fields.digests, fields.charsets];
@@ -42,6 +41,25 @@ proptest! {
     }
 
     #[test]
+    fn archives_take_any_bytes_in_any_pieces(
+        text in r"(WARC/1.0\r?\n|WARC-Target-URI: <?http://a/>?\r?\n|Content-Length: [0-9]{1,2}\n|WARC-Type: (response|metadata|x)\n|\r?\n|HTTP/1.1 30[0-9]\n|Location: /x\n|http://a 1.1.1.1 20140216050221 a/b [0-9]\n|\PC){0,30}",
+        tail in prop::collection::vec(any::<u8>(), 0..8),
+        step in 1usize..50,
+    ) {
+        let mut text = text.into_bytes();
+        text.extend(tail);
+        let condense = |step: usize| {
+            let (mut archive, mut lines) = (archive::Archive::default(), Vec::new());
+            text.chunks(step).for_each(|bytes| archive.push(bytes, &mut lines));
+            let ended = archive.finish(&mut lines);
+            (lines, ended)
+        };
+        let (lines, ended) = condense(step);
+        prop_assert_eq!((&lines, ended), (&condense(1).0, condense(1000).1));
+        check(capture::Captures::default().decode(&lines, &mut Bitmaps::default()))?;
+    }
+
+    #[test]
     fn decoders_take_any_bytes(
         text in "([ -]|[0-9]{1,3}|20140103030321|http://a|a/b|\r?\n| CDX N b a|\\{|\\}|\"|\"url\":|,|\\\\|\\\\ud83d|\\PC){0,60}",
         tail in prop::collection::vec(any::<u8>(), 0..8),
@@ -52,5 +70,6 @@ proptest! {
         check(cdx::Cdx::default().decode(&text, 0, &mut bitmaps))?;
         check(cdxj::Cdxj::default().decode(&text, 0, &mut bitmaps))?;
         check(crawl_log::CrawlLog::default().decode(&text, 0, &mut bitmaps))?;
+        check(capture::Captures::default().decode(&text, &mut bitmaps))?;
     }
 }

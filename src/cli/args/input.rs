@@ -7,11 +7,14 @@ use clap::{Args, ValueEnum};
 
 use super::sizes::at_most_text;
 use crate::cli::size::parse_size;
+use crate::record::access_log::LogFormat;
 
 /// What an input holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum InputFormat {
-    /// By the file's name: .csv and .tsv (also before .gz or .zst) are tables, everything else is lines
+    /// Each input by its first records: WARC, ARC, CDX, CDXJ, JSON lines, crawl.log or an access log in the common
+    /// or combined format; else by its name: .csv and .tsv (also before .gz and the
+    /// like) are tables; everything else is lines
     Auto,
     /// One URL a line
     Lines,
@@ -19,6 +22,20 @@ pub enum InputFormat {
     Csv,
     /// Tab-separated values
     Tsv,
+    /// CDX: columns between spaces, by the letters of the header line; 11, 10 or 9 of the usual ones without it
+    Cdx,
+    /// CDXJ: key, time and JSON, as Common Crawl and pywb write it
+    Cdxj,
+    /// Heritrix's crawl.log
+    CrawlLog,
+    /// WARC and ARC, one row a record of any type
+    Warc,
+    /// WAT, one row a link, resolved against its page
+    Wat,
+    /// A JSON object a line; --column names the member with the URL, or points to it: /page/url (RFC 6901)
+    Jsonl,
+    /// An access log of a web server, by --log-format; its targets need --base, unless the format has the host
+    AccessLog,
 }
 
 /// Flags of every command that reads records.
@@ -32,28 +49,36 @@ pub struct InputArgs {
     /// What the inputs hold
     #[arg(long, value_enum, default_value_t = InputFormat::Auto, help_heading = "Input")]
     format: InputFormat,
-    /// Column that holds the URL: its name in the header, or its number from 1. Not with --format lines
+    /// Column that holds the URL: its name in the header, or its number from 1. Only for tables
     /// [default: the header's url, uri, iri, original_url, target, href, link, location or relative, or the only
     /// column besides those asked for]
     #[arg(long, value_name = "NAME|NUMBER", help_heading = "Input")]
     column: Option<String>,
-    /// Column that holds the base of each URL, absolute; an empty one falls back to --base. Not with --format lines
+    /// Column that holds the base of each URL, absolute; an empty one falls back to --base. Only for tables
     #[arg(long, value_name = "NAME|NUMBER", help_heading = "Input")]
     base_column: Option<String>,
     /// Column that holds the charset that each record is written in, by a label of the Encoding Standard; an empty one
-    /// falls back to --charset, an unknown one is a fault. Not with --format lines
+    /// falls back to --charset, an unknown one is a fault. Only for tables
     #[arg(long, value_name = "NAME|NUMBER", help_heading = "Input")]
     charset_column: Option<String>,
     /// Column that holds the charset of the document that each URL stood in, as --query-charset has it for all; an empty
-    /// one falls back to that. Not with --format lines
+    /// one falls back to that. Only for tables
     #[arg(long, value_name = "NAME|NUMBER", help_heading = "Input")]
     query_charset_column: Option<String>,
-    /// Byte between fields, or \t [default: a comma for csv, a tab for tsv]. Not with --format lines
+    /// Byte between fields, or \t [default: a comma for csv, a tab for tsv]. Only for tables
     #[arg(long, value_name = "BYTE", value_parser = parse_delimiter, help_heading = "Input")]
     delimiter: Option<u8>,
-    /// The first record is data, not a header: columns are then chosen by number. Not with --format lines
+    /// The first record is data, not a header: columns are then chosen by number. Only for tables
     #[arg(long, help_heading = "Input")]
     no_header: bool,
+    /// Format of access logs: common, combined, vhost_combined, or a string of Apache's mod_log_config with %r or %U
+    /// [default: combined]. Only with --format access-log
+    #[arg(long, value_name = "FORMAT", value_parser = LogFormat::parse, help_heading = "Input")]
+    log_format: Option<LogFormat>,
+    /// Types of the WARC records that become rows, a list with commas, such as response,revisit; the others are counted
+    /// [default: all]. ARC has warcinfo and response
+    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Input")]
+    record_types: Vec<String>,
     /// Longest record, in bytes; a longer one ends its input with an error that names it. At most 512M
     #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "128M", help_heading = "Input")]
     max_record: usize,
@@ -81,6 +106,10 @@ pub struct Inputs {
     pub delimiter: Option<u8>,
     /// Tables begin with a header; found out by looking unless it is denied.
     pub may_have_header: bool,
+    /// Format of access logs.
+    pub log_format: LogFormat,
+    /// Types of archives' records that become rows; all if there are none.
+    pub record_types: Vec<String>,
     /// Longest record, bytes.
     pub max_record_len: usize,
     /// Files are mapped.
@@ -107,6 +136,8 @@ impl InputArgs {
             query_charset_column: self.query_charset_column.clone(),
             delimiter: self.delimiter,
             may_have_header: !self.no_header,
+            log_format: self.log_format.clone().unwrap_or_default(),
+            record_types: self.record_types.clone(),
             max_record_len: self.max_record,
             mmap: !self.no_mmap,
         })
@@ -137,15 +168,23 @@ impl InputArgs {
         ]
     }
 
+    /// Columns can be chosen: of tables, and of JSON lines.
+    fn may_be_table(&self) -> bool {
+        matches!(self.format, InputFormat::Auto | InputFormat::Csv | InputFormat::Tsv | InputFormat::Jsonl)
+    }
+
     /// Flags of tables, where there may be one.
     fn check_table(&self) -> Result<(), String> {
         let columns = self.columns();
         let others = [("--delimiter", self.delimiter.is_some()), ("--no-header", self.no_header)];
         let table = columns.iter().map(|(flag, column)| (*flag, column.is_some())).chain(others);
+        if self.log_format.is_some() && self.format != InputFormat::AccessLog {
+            return Err("--log-format is for access logs; use --format access-log".to_string());
+        }
         if let Some((flag, _)) = table.into_iter().find(|(_, given)| *given)
-            && self.format == InputFormat::Lines
+            && !self.may_be_table()
         {
-            return Err(format!("{flag} is for tables, and --format lines has none; use --format csv or tsv"));
+            return Err(format!("{flag} is for tables; use --format csv or tsv"));
         }
         let is_number = |name: &String| name.bytes().all(|byte| byte.is_ascii_digit());
         for (flag, column) in columns {

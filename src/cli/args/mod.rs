@@ -5,6 +5,7 @@
 mod form;
 mod input;
 mod output;
+mod recipes;
 mod repair;
 mod reporting;
 mod sizes;
@@ -13,5 +14,6 @@ mod work;
 pub use form::FormArgs;
 pub use input::{InputArgs, InputFormat, Inputs};
 pub use output::{OutputArgs, Outputs};
+pub use recipes::RecipeArgs;
 pub use reporting::{Reporting, ReportingArgs, When};
 pub use work::{Work, WorkArgs};

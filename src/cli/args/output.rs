@@ -8,7 +8,6 @@ use clap::{Args, ValueEnum};
 use super::sizes::at_most_text;
 use crate::batch::{ColumnId, Columns};
 use crate::cli::size::parse_size;
-use crate::iri::Rung;
 use crate::output::{Compression, Destination, Format};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -72,7 +71,7 @@ impl OutputArgs {
     ///
     /// # Errors
     /// Flags that contradict each other, as a sentence that says what to do.
-    pub fn outputs(&self, keys: &[Rung]) -> Result<Outputs, String> {
+    pub fn outputs(&self, keys: &[ColumnId]) -> Result<Outputs, String> {
         at_most_text("--row-group-size", self.row_group_size)?;
         let (destination, format) = self.destination()?;
         self.check(&destination, format, keys)?;
@@ -100,7 +99,7 @@ impl OutputArgs {
         }
     }
 
-    fn check(&self, destination: &Destination, format: Format, keys: &[Rung]) -> Result<(), String> {
+    fn check(&self, destination: &Destination, format: Format, keys: &[ColumnId]) -> Result<(), String> {
         if self.compression.is_some() && format != Format::Parquet {
             return Err(format!("--compression is for Parquet, and the output is {}", format.name()));
         }
@@ -117,7 +116,7 @@ impl OutputArgs {
         Ok(())
     }
 
-    fn columns(&self, format: Format, keys: &[Rung]) -> Result<Columns, String> {
+    fn columns(&self, format: Format, keys: &[ColumnId]) -> Result<Columns, String> {
         if format == Format::Text {
             return Columns::named(["uri"]).map_err(|unknown| unknown.to_string());
         }

@@ -107,7 +107,7 @@ impl Bench<'_> {
             format: Format::Parquet,
             compression,
             columns: Columns::default(),
-            more_keys: Vec::new(),
+            policy: Policy::default(),
             metadata: Vec::new(),
             sources: vec!["lines".to_string()],
         };

@@ -1,0 +1,191 @@
+//! What a format says beside the URL, carried from records to rows where the policy wants it. In: the records' fields
+//! and the rows just made of them. Out: one entry a row in every wanted column.
+//!
+//! A redirect is resolved against its row's URI (RFC 9110 section 10.2.2) and brought to the row's rung; so is the URL
+//! that redirected here. One that is no reference is null: what a format says of a record is no fault of its URL.
+
+use super::{Policy, Rows, Rung, Texts};
+use crate::iri::{Base, CLASSIFIER, Fault, Marked, Normalizer, check_authority, find_scheme};
+use crate::kernel::Bitmaps;
+use crate::record::{Records, Span};
+
+/// Columns to carry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Carry {
+    /// [`Carried::times`]
+    pub time: bool,
+    /// [`Carried::statuses`]
+    pub status: bool,
+    /// [`Carried::redirects`]
+    pub redirect: bool,
+    /// [`Carried::redirected_from`]
+    pub redirected_from: bool,
+    /// [`Carried::digests`]
+    pub digest: bool,
+    /// [`Carried::charsets`]
+    pub charset: bool,
+}
+
+impl Carry {
+    fn is_none(self) -> bool {
+        self == Carry::default()
+    }
+}
+
+/// Carried columns: as long as the rows where the policy wants them, else empty.
+#[derive(Clone, Debug)]
+pub struct Carried {
+    /// When it was fetched: milliseconds since 1970-01-01T00:00:00Z.
+    pub times: Vec<Option<i64>>,
+    /// Status of the fetch.
+    pub statuses: Vec<Option<i32>>,
+    /// URI that the response redirects to; empty if there is none.
+    pub redirects: Texts,
+    /// URI whose response redirected to this record's; empty if there is none.
+    pub redirected_from: Texts,
+    /// Of the content, in the format's notation less `sha1:`; empty if there is none.
+    pub digests: Texts,
+    /// Label of the content's charset; empty if there is none.
+    pub charsets: Texts,
+}
+
+impl Default for Carried {
+    fn default() -> Carried {
+        let texts = Texts::new;
+        Carried {
+            times: Vec::new(),
+            statuses: Vec::new(),
+            redirects: texts(),
+            redirected_from: texts(),
+            digests: texts(),
+            charsets: texts(),
+        }
+    }
+}
+
+impl Carried {
+    pub(super) fn clear(&mut self) {
+        self.times.clear();
+        self.statuses.clear();
+        let texts = [&mut self.redirects, &mut self.redirected_from, &mut self.digests, &mut self.charsets];
+        texts.into_iter().for_each(Texts::clear);
+    }
+}
+
+/// Carries; keeps its scratch.
+#[derive(Debug, Default)]
+pub(super) struct Carrier {
+    normalizer: Normalizer,
+    target: Vec<u8>,
+    bitmaps: Bitmaps,
+}
+
+impl Carrier {
+    /// Appends the columns of `records`, whose rows begin at row `first`.
+    pub(super) fn append(&mut self, policy: &Policy, records: &Records<'_>, first: usize, rows: &mut Rows) {
+        let carry = policy.carry;
+        if carry.is_none() {
+            return;
+        }
+        let (fields, len) = (&records.fields, rows.len());
+        if carry.time {
+            push_values(fields.times, len, &mut rows.carried.times);
+        }
+        if carry.status {
+            push_values(fields.statuses, len, &mut rows.carried.statuses);
+        }
+        if carry.digest {
+            push_texts(records, fields.digests, len, bare_digest, &mut rows.carried.digests);
+        }
+        if carry.charset {
+            push_texts(records, fields.charsets, len, |label| label, &mut rows.carried.charsets);
+        }
+        if carry.redirect {
+            let mut column = std::mem::replace(&mut rows.carried.redirects, Texts::new());
+            self.push_uris(policy, records, fields.redirects, first, rows, &mut column);
+            rows.carried.redirects = column;
+        }
+        if carry.redirected_from {
+            let mut column = std::mem::replace(&mut rows.carried.redirected_from, Texts::new());
+            self.push_uris(policy, records, fields.redirected_from, first, rows, &mut column);
+            rows.carried.redirected_from = column;
+        }
+    }
+
+    /// Appends the URIs that `spans` mean beside their rows' URIs.
+    fn push_uris(
+        &mut self,
+        policy: &Policy,
+        records: &Records<'_>,
+        spans: &[Option<Span>],
+        first: usize,
+        rows: &Rows,
+        out: &mut Texts,
+    ) {
+        for (i, span) in spans.iter().enumerate() {
+            if let Some(span) = span {
+                let at = out.values.len();
+                let made = self.write_uri(policy, span.of(records.text), rows.uri.get(first + i), &mut out.values);
+                if made.is_err() {
+                    out.values.truncate(at);
+                }
+            }
+            out.end();
+        }
+        fill(rows.len(), out);
+    }
+
+    fn write_uri(&mut self, policy: &Policy, text: &[u8], base: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
+        self.target.clear();
+        if find_scheme(text).is_none() {
+            check_authority(text)?;
+            Base::new(base)?.write_target(text, &mut self.target)?;
+        } else {
+            self.target.extend_from_slice(text);
+        }
+        policy.intake.check(&self.target)?;
+        self.bitmaps.classify(&self.target, &CLASSIFIER);
+        let marked =
+            Marked { text: &self.target, bitmaps: &self.bitmaps, span: Span { at: 0, len: self.target.len() as u32 } };
+        match policy.rung {
+            Rung::Scheme => self.normalizer.normalize::<true>(marked, policy.drop_fragment, out)?,
+            Rung::Simple | Rung::Syntax => self.normalizer.normalize::<false>(marked, policy.drop_fragment, out)?,
+        };
+        Ok(())
+    }
+}
+
+/// Appends `values`, and nulls where the format has none, up to `len` entries.
+fn push_values<T: Copy>(values: &[Option<T>], len: usize, out: &mut Vec<Option<T>>) {
+    out.extend_from_slice(values);
+    out.resize(len, None);
+}
+
+/// SHA-1 is what indexes have, and they do not name it; other digests keep their name.
+fn bare_digest(digest: &[u8]) -> &[u8] {
+    match digest.split_at_checked(5) {
+        Some((name, bare)) if name.eq_ignore_ascii_case(b"sha1:") => bare,
+        _ => digest,
+    }
+}
+
+fn push_texts(
+    records: &Records<'_>,
+    spans: &[Option<Span>],
+    len: usize,
+    written: impl Fn(&[u8]) -> &[u8],
+    out: &mut Texts,
+) {
+    for span in spans {
+        if let Some(span) = span {
+            out.values.extend_from_slice(written(span.of(records.text)));
+        }
+        out.end();
+    }
+    fill(len, out);
+}
+
+/// Empty texts up to `len` of them.
+fn fill(len: usize, out: &mut Texts) {
+    out.offsets.resize(len + 1, out.values.len() as i32);
+}

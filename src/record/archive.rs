@@ -1,0 +1,552 @@
+//! WARC (ISO 28500) and ARC: bytes of an unpacked archive in, a [`Capture`] a record out. Payloads are passed over as
+//! they come, so memory holds one head, however long records are.
+//!
+//! Every record is a capture: a response with its status, redirect and charset, a request, a revisit; one that names no
+//! URL, as `warcinfo`, has a fault. A `WARC-Target-URI` between angle brackets loses them and is flagged. A metadata
+//! record that names the charset of its response lends it that one.
+//!
+//! What is between records and belongs to none is passed over up to the next line that begins one, and the record that
+//! follows is flagged. A head without a length that can be read is a record with a fault.
+
+use super::capture::Capture;
+use super::http::{Head, for_each_field};
+use super::{time, wat};
+use crate::iri::{FaultKind, Flags};
+
+/// A longer head is none.
+const HEAD_MOST: usize = 1 << 20;
+/// A response's fields are looked for this far into its content.
+const HTTP_MOST: usize = 256 << 10;
+/// The longest JSON of a WAT record that is read.
+const JSON_MOST: usize = 256 << 20;
+
+/// Makes captures of an archive.
+#[derive(Debug, Default)]
+pub struct Archive {
+    state: State,
+    /// Bytes taken so far.
+    at: u64,
+    /// The head that is being read, whole lines and the beginning of one.
+    head: Vec<u8>,
+    /// Where the last line of `head` begins.
+    line_at: usize,
+    /// Bytes that belonged to no record stood before this head.
+    is_stray: bool,
+    /// What is kept of the content.
+    content: Vec<u8>,
+    record: Record,
+    /// A response whose metadata may follow.
+    held: Option<Capture>,
+    /// Links are wanted, not records.
+    takes_links: bool,
+    /// Types of the records that are wanted, in lower case; all if there are none.
+    types: Vec<Vec<u8>>,
+    /// Records of other types, passed over.
+    skipped: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum State {
+    #[default]
+    Between,
+    Head,
+    Content {
+        left: u64,
+        keep: Keep,
+    },
+}
+
+/// What of a content is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Keep {
+    #[default]
+    Nothing,
+    UpToBlankLine,
+    All(usize),
+}
+
+#[derive(Debug, Default)]
+struct Record {
+    capture: Capture,
+    kind: Kind,
+    keeps: Keep,
+    /// Its type is not wanted.
+    is_skipped: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Kind {
+    Response,
+    Metadata,
+    Links,
+    #[default]
+    Other,
+}
+
+/// An archive ended within a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// Bytes of that record, if it has no line.
+    pub lost: u64,
+}
+
+/// `head`, the first bytes of a source, begins an archive.
+pub(super) fn is_archive(head: &[u8]) -> bool {
+    let line = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    is_version(line) || arc_record(line).is_some()
+}
+
+impl Archive {
+    /// For WAT: a record for every link of every page, and none for what holds them.
+    pub fn of_links() -> Archive {
+        Archive { takes_links: true, ..Archive::default() }
+    }
+
+    /// Records of these types alone, as `WARC-Type` has them; `warcinfo` and `response` in ARC. None stands for all.
+    pub fn of_types(types: &[String]) -> Archive {
+        let types = types.iter().map(|name| name.to_ascii_lowercase().into_bytes()).collect();
+        Archive { types, ..Archive::default() }
+    }
+
+    /// Records passed over so far because their type is not wanted.
+    pub fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
+    /// Bytes taken so far.
+    pub fn taken(&self) -> u64 {
+        self.at
+    }
+
+    /// Takes the next bytes; appends the lines of records that end in them to `out`.
+    pub fn push(&mut self, mut bytes: &[u8], out: &mut Vec<u8>) {
+        while !bytes.is_empty() {
+            let len = match self.state {
+                State::Between => self.between(bytes),
+                State::Head => self.head_line(bytes, out),
+                State::Content { left, keep } => self.content(bytes, left, keep, out),
+            };
+            self.at += len as u64;
+            bytes = &bytes[len..];
+        }
+    }
+
+    /// The archive ends. A record whose content ends early has its line, flagged, when its own head is whole.
+    ///
+    /// # Errors
+    /// It ends within a record.
+    pub fn finish(&mut self, out: &mut Vec<u8>) -> Result<(), Cut> {
+        let result = match self.state {
+            State::Between => Ok(()),
+            State::Head if self.head.trim_ascii().is_empty() => Ok(()),
+            State::Head => Err(Cut { lost: self.head.len() as u64 }),
+            State::Content { keep, .. } => {
+                self.record.capture.flags |= Flags::CUT;
+                if keep != Keep::Nothing {
+                    // A part of what it says is not what it says.
+                    self.content.clear();
+                }
+                self.end(out);
+                Err(Cut { lost: 0 })
+            }
+        };
+        self.flush(out);
+        self.state = State::Between;
+        result
+    }
+
+    /// Line ends between records.
+    fn between(&mut self, bytes: &[u8]) -> usize {
+        let len = bytes.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+        if len < bytes.len() {
+            self.state = State::Head;
+            self.head.clear();
+            self.line_at = 0;
+            self.record.capture.offset = self.at + len as u64;
+        }
+        len
+    }
+
+    /// A line of a head, or a piece of one.
+    fn head_line(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> usize {
+        let end = memchr::memchr(b'\n', bytes).map(|at| at + 1);
+        let len = end.unwrap_or(bytes.len());
+        self.head.extend_from_slice(&bytes[..len]);
+        if end.is_none() && self.head.len() < HEAD_MOST {
+            return len;
+        }
+        let end = self.at + len as u64;
+        let line = &self.head[self.line_at..];
+        let is_blank = line.trim_ascii().is_empty();
+        if self.line_at == 0 && !is_version(line) {
+            match arc_record(line) {
+                Some((capture, left)) => self.begin_arc(capture, left, out),
+                None => self.stray(end),
+            }
+        } else if is_blank || self.head.len() >= HEAD_MOST {
+            self.begin_warc(out);
+        } else {
+            self.line_at = self.head.len();
+        }
+        len
+    }
+
+    /// The line begins no record; perhaps the next one, at byte `next`, does.
+    fn stray(&mut self, next: u64) {
+        self.is_stray |= !self.head.trim_ascii().is_empty();
+        self.head.clear();
+        self.line_at = 0;
+        self.record.capture.offset = next;
+    }
+
+    fn begin_arc(&mut self, capture: Capture, left: u64, out: &mut Vec<u8>) {
+        let offset = self.record.capture.offset;
+        let name: &[u8] = if capture.url.starts_with(b"filedesc:") { b"warcinfo" } else { b"response" };
+        let is_skipped = !self.wants(name);
+        let capture = Capture { offset, ..capture };
+        self.record = Record { capture, kind: Kind::Response, keeps: Keep::UpToBlankLine, is_skipped };
+        self.begin_content(left, out);
+    }
+
+    fn begin_warc(&mut self, out: &mut Vec<u8>) {
+        let head = std::mem::take(&mut self.head);
+        let fields = WarcFields::read(&head);
+        self.head = head;
+        self.head.clear();
+        let offset = self.record.capture.offset;
+        let (url, is_bracketed) = without_brackets(&fields.target);
+        let mut capture = Capture {
+            offset,
+            time: time::from_iso(&fields.date),
+            url: url.to_vec(),
+            digest: fields.digest,
+            flags: if is_bracketed { Flags::BRACKETED } else { Flags::NONE },
+            ..Capture::default()
+        };
+        let left = fields.length.unwrap_or_else(|| {
+            capture.fault = Some(FaultKind::NotOfFormat);
+            0
+        });
+        if capture.url.is_empty() && capture.fault.is_none() {
+            capture.fault = Some(FaultKind::NoUrl);
+        }
+        let (kind, keeps) = match &fields.kind[..] {
+            b"response" | b"revisit" if !self.takes_links => (Kind::Response, Keep::UpToBlankLine),
+            b"metadata" if self.takes_links => (Kind::Links, Keep::All(JSON_MOST)),
+            b"metadata" => (Kind::Metadata, Keep::All(HTTP_MOST)),
+            _ => (Kind::Other, Keep::Nothing),
+        };
+        let is_skipped = !self.wants(&fields.kind);
+        self.record = Record { capture, kind, keeps, is_skipped };
+        self.begin_content(left, out);
+    }
+
+    fn wants(&self, name: &[u8]) -> bool {
+        self.types.is_empty() || self.types.iter().any(|wanted| wanted == name)
+    }
+
+    fn begin_content(&mut self, left: u64, out: &mut Vec<u8>) {
+        if std::mem::take(&mut self.is_stray) {
+            self.record.capture.flags |= Flags::STRAY_BYTES;
+        }
+        self.content.clear();
+        self.state = State::Content { left, keep: self.record.keeps };
+        if left == 0 {
+            self.end(out);
+        }
+    }
+
+    fn content(&mut self, bytes: &[u8], left: u64, keep: Keep, out: &mut Vec<u8>) -> usize {
+        let len = usize::try_from(left).map_or(bytes.len(), |left| left.min(bytes.len()));
+        let keep = match keep {
+            Keep::Nothing => Keep::Nothing,
+            Keep::All(most) => {
+                let room = most.saturating_sub(self.content.len()).min(len);
+                self.content.extend_from_slice(&bytes[..room]);
+                keep
+            }
+            Keep::UpToBlankLine => {
+                let seen = self.content.len().saturating_sub(3);
+                self.content.extend_from_slice(&bytes[..len.min(HTTP_MOST)]);
+                let is_whole = has_blank_line(&self.content[seen..]) || self.content.len() >= HTTP_MOST;
+                if is_whole { Keep::Nothing } else { keep }
+            }
+        };
+        let left = left - len as u64;
+        self.state = State::Content { left, keep };
+        if left == 0 {
+            self.end(out);
+        }
+        len
+    }
+
+    /// The record is whole.
+    fn end(&mut self, out: &mut Vec<u8>) {
+        self.state = State::Between;
+        let Record { mut capture, kind, is_skipped, .. } = std::mem::take(&mut self.record);
+        self.skipped += u64::from(is_skipped);
+        if self.takes_links {
+            if kind == Kind::Links && !capture.flags.intersects(Flags::CUT) {
+                wat::write_links(&capture, &self.content, out);
+            }
+            return;
+        }
+        match kind {
+            Kind::Response => {
+                let head = Head::read(&self.content);
+                capture.status = head.status.or(capture.status);
+                capture.charset = head.charset;
+                if !head.redirect.is_empty() {
+                    capture.redirect = head.redirect;
+                }
+                self.flush(out);
+                self.held = Some(capture).filter(|_| !is_skipped);
+            }
+            Kind::Metadata => {
+                capture.charset = detected_charset(&self.content);
+                if let Some(held) = self.held.as_mut().filter(|held| held.url == capture.url)
+                    && !capture.charset.is_empty()
+                {
+                    held.charset.clone_from(&capture.charset);
+                }
+                self.flush(out);
+                if !is_skipped {
+                    capture.write_line(out);
+                }
+            }
+            Kind::Other | Kind::Links => {
+                self.flush(out);
+                if !is_skipped {
+                    capture.write_line(out);
+                }
+            }
+        }
+    }
+
+    fn flush(&mut self, out: &mut Vec<u8>) {
+        if let Some(held) = self.held.take() {
+            held.write_line(out);
+        }
+    }
+}
+
+/// What of a WARC record's head counts.
+#[derive(Default)]
+struct WarcFields {
+    kind: Vec<u8>,
+    target: Vec<u8>,
+    date: Vec<u8>,
+    digest: Vec<u8>,
+    length: Option<u64>,
+}
+
+impl WarcFields {
+    fn read(head: &[u8]) -> WarcFields {
+        let mut fields = WarcFields::default();
+        let after_version = memchr::memchr(b'\n', head).map_or(head.len(), |at| at + 1);
+        for_each_field(&head[after_version..], |name, value| {
+            let slot = match name.len() {
+                9 if name.eq_ignore_ascii_case(b"warc-type") => &mut fields.kind,
+                9 if name.eq_ignore_ascii_case(b"warc-date") => &mut fields.date,
+                15 if name.eq_ignore_ascii_case(b"warc-target-uri") => &mut fields.target,
+                19 if name.eq_ignore_ascii_case(b"warc-payload-digest") => &mut fields.digest,
+                14 if name.eq_ignore_ascii_case(b"content-length") => {
+                    fields.length = std::str::from_utf8(&value).ok().and_then(|digits| digits.parse().ok());
+                    return;
+                }
+                _ => return,
+            };
+            *slot = value;
+        });
+        fields.kind.make_ascii_lowercase();
+        fields
+    }
+}
+
+/// `WARC/` and a version.
+fn is_version(line: &[u8]) -> bool {
+    line.strip_prefix(b"WARC/").is_some_and(|version| version.first().is_some_and(u8::is_ascii_digit))
+}
+
+/// A URI between one `<` and one `>`, as wget wrote it by the letter of the standard's first edition.
+fn without_brackets(uri: &[u8]) -> (&[u8], bool) {
+    match uri.strip_prefix(b"<").and_then(|rest| rest.strip_suffix(b">")) {
+        Some(inner) => (inner.trim_ascii(), true),
+        None => (uri, false),
+    }
+}
+
+fn has_blank_line(text: &[u8]) -> bool {
+    memchr::memmem::find(text, b"\n\r\n").is_some() || memchr::memmem::find(text, b"\n\n").is_some()
+}
+
+/// `charset-detected` of a metadata record's fields, as Common Crawl writes it.
+fn detected_charset(content: &[u8]) -> Vec<u8> {
+    let mut found = Vec::new();
+    for_each_field(content, |name, value| {
+        if name.eq_ignore_ascii_case(b"charset-detected") {
+            found = value;
+        }
+    });
+    found
+}
+
+/// The head of an ARC record, `URL IP date type length`, or with five columns more before the length, and how long its
+/// content is. Spaces in the URL shift nothing.
+fn arc_record(line: &[u8]) -> Option<(Capture, u64)> {
+    let line = line.trim_ascii_end();
+    let mut words = line.rsplitn(11, |&byte| byte == b' ');
+    let length = std::str::from_utf8(words.next()?).ok()?.parse().ok()?;
+    let rest: Vec<&[u8]> = words.collect();
+    let date_at = [1, 6].into_iter().find(|&at| rest.get(at).is_some_and(|word| is_arc_date(word)))?;
+    // After the date's word from behind come the address and the URL.
+    let behind: usize = rest[..date_at + 2].iter().map(|word| word.len() + 1).sum();
+    let url = line.get(..line.len().checked_sub(behind + length_len(line) + 1)?)?;
+    let has_more = date_at == 6;
+    let said = |at: usize| rest.get(at).filter(|word| has_more && **word != b"-").map(|word| word.to_vec());
+    let status = said(4).and_then(|word| std::str::from_utf8(&word).ok().and_then(|digits| digits.parse().ok()));
+    let capture = Capture {
+        time: time::from_digits(rest[date_at]),
+        url: url.to_vec(),
+        status,
+        redirect: said(2).unwrap_or_default(),
+        ..Capture::default()
+    };
+    (find_colon(url)).then_some((capture, length))
+}
+
+/// Length of the last word.
+fn length_len(line: &[u8]) -> usize {
+    line.len() - memchr::memrchr(b' ', line).map_or(0, |at| at + 1)
+}
+
+fn is_arc_date(word: &[u8]) -> bool {
+    matches!(word.len(), 8 | 14) && word.iter().all(u8::is_ascii_digit)
+}
+
+fn find_colon(url: &[u8]) -> bool {
+    memchr::memchr(b':', url).is_some_and(|at| at > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Bitmaps;
+    use crate::record::capture::Captures;
+
+    fn record(fields: &str, content: &str) -> String {
+        format!("WARC/1.0\r\n{fields}\r\nContent-Length: {}\r\n\r\n{content}\r\n\r\n", content.len())
+    }
+
+    fn sample() -> String {
+        let info = record("WARC-Type: warcinfo", "software: x\r\n");
+        let response = record(
+            "WARC-Type: response\r\nWARC-Target-URI: <http://a.org/b c>\r\nWARC-Date: 2014-01-03T03:03:21Z\r\nWARC-Payload-Digest: sha1:B2LT",
+            "HTTP/1.1 302 Found\r\nLocation: /x\r\nContent-Type: text/html\r\n\r\nWARC/1.0 \n\n body",
+        );
+        let metadata = record(
+            "WARC-Type: metadata\r\nWARC-Target-URI: http://a.org/b c",
+            "fetchTimeMs: 132\r\ncharset-detected: EUC-JP\r\n",
+        );
+        let request =
+            record("warc-type: request\nwarc-target-uri:http://a.org/", "GET / HTTP/1.1\r\nLocation: /no\r\n\r\n");
+        [info, response, metadata, request].concat()
+    }
+
+    /// URL, fault, flags, status, redirect, charset, offset of each record.
+    type Row = (String, Option<FaultKind>, u32, Option<i32>, String, String, u64);
+
+    fn rows(lines: &[u8]) -> Vec<Row> {
+        let (mut captures, mut bitmaps) = (Captures::default(), Bitmaps::default());
+        let records = captures.decode(lines, &mut bitmaps);
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let crate::record::Offsets::Each(offsets) = records.offsets else { panic!("each has its own") };
+        let row = |i: usize| {
+            let fault = records.faults.iter().find(|(row, _)| *row as usize == i).map(|(_, fault)| fault.kind);
+            let flags = records.flags.iter().find(|(row, _)| *row as usize == i).map_or(0, |(_, flags)| flags.0);
+            let said =
+                |column: &[Option<crate::record::Span>]| column[i].map_or(String::new(), |span| text(span.of(lines)));
+            let fields = &records.fields;
+            let (redirect, charset) = (said(fields.redirects), said(fields.charsets));
+            (text(records.urls[i].of(lines)), fault, flags, fields.statuses[i], redirect, charset, offsets[i])
+        };
+        (0..records.urls.len()).map(row).collect()
+    }
+
+    fn read(text: &[u8], step: usize) -> (Vec<Row>, Result<(), Cut>) {
+        let (mut archive, mut lines) = (Archive::default(), Vec::new());
+        text.chunks(step).for_each(|bytes| archive.push(bytes, &mut lines));
+        let ended = archive.finish(&mut lines);
+        assert_eq!(archive.taken(), text.len() as u64);
+        (rows(&lines), ended)
+    }
+
+    fn row(url: &str, offset: usize) -> Row {
+        (url.into(), None, 0, None, String::new(), String::new(), offset as u64)
+    }
+
+    #[test]
+    fn records_of_every_type_however_they_arrive() {
+        let text = sample();
+        let starts: Vec<usize> = text.match_indices("WARC/1.0\r\n").map(|(at, _)| at).collect();
+        let mut want = [
+            row("", 0),
+            row("http://a.org/b c", starts[1]),
+            row("http://a.org/b c", starts[2]),
+            row("http://a.org/", starts[3]),
+        ];
+        want[0].1 = Some(FaultKind::NoUrl);
+        (want[1].2, want[1].3, want[1].4) = (Flags::BRACKETED.0, Some(302), "/x".into());
+        (want[1].5, want[2].5) = ("EUC-JP".into(), "EUC-JP".into());
+        for step in [1, 2, 7, 100, 10_000] {
+            assert_eq!(read(text.as_bytes(), step), (want.to_vec(), Ok(())), "{step}");
+        }
+    }
+
+    #[test]
+    fn every_truncation_gives_whole_heads_and_says_so() {
+        let text = sample();
+        let whole = read(text.as_bytes(), 100).0;
+        for len in 1..text.len() {
+            let (got, ended) = read(&text.as_bytes()[..len], 64);
+            let same = got.iter().zip(&whole).take_while(|(a, b)| (&a.0, a.6) == (&b.0, b.6)).count();
+            assert_eq!(same, got.len(), "{len}");
+            let is_cut = got.last().is_some_and(|row| row.2 & Flags::CUT.0 != 0);
+            assert!(ended.is_err() || !is_cut, "{len}");
+        }
+    }
+
+    #[test]
+    fn what_belongs_to_no_record_is_passed_over_and_flagged() {
+        let stray = format!("garbage\nmore of it\r\n\r\n{}", record("WARC-Type: resource\r\nWARC-Target-URI: x:y", ""));
+        let (rows, ended) = read(stray.as_bytes(), 5);
+        assert_eq!((rows[0].0.as_str(), rows[0].2, rows[0].6, ended), ("x:y", Flags::STRAY_BYTES.0, 22, Ok(())));
+        let headless = "WARC/1.0\r\nWARC-Target-URI: x:y\r\n\r\n";
+        let (rows, ended) = read(headless.as_bytes(), 5);
+        assert_eq!((rows[0].1, ended), (Some(FaultKind::NotOfFormat), Ok(())));
+        let (rows, ended) = read(&vec![b'x'; 5 << 20], 1 << 20);
+        assert_eq!((rows.len(), ended.is_ok()), (0, true));
+    }
+
+    #[test]
+    fn records_of_other_types_are_counted_and_passed_over() {
+        let text = sample();
+        let (mut archive, mut lines) = (Archive::of_types(&["Response".into(), "request".into()]), Vec::new());
+        archive.push(text.as_bytes(), &mut lines);
+        assert_eq!(archive.finish(&mut lines), Ok(()));
+        let rows = rows(&lines);
+        assert_eq!((rows.len(), rows[0].5.as_str(), archive.skipped()), (2, "EUC-JP", 2));
+    }
+
+    #[test]
+    fn arc_records_of_both_versions() {
+        let text = "filedesc://x.arc 0.0.0.0 20140216050221 text/plain 10\n1 0 Some\nx\n\
+            http://a.org/b c 192.0.2.1 20140216050221 text/html 41\nHTTP/1.1 301 Moved\nLocation: /z\n\nbodybody\n\
+            dns:a.org 192.0.2.1 20140216050222 text/dns 200 - - 77 x.arc 5\n12345\n";
+        let (rows, ended) = read(text.as_bytes(), 9);
+        let got: Vec<_> = rows.iter().map(|row| (row.0.as_str(), row.3, row.4.as_str())).collect();
+        let want =
+            [("filedesc://x.arc", None, ""), ("http://a.org/b c", Some(301), "/z"), ("dns:a.org", Some(200), "")];
+        assert_eq!((got, ended), (want.to_vec(), Ok(())));
+    }
+}

@@ -1,0 +1,171 @@
+//! Crawl formats through the run: each source by its own content, the same rows wherever spans and chunks end, headers
+//! counted, lines of no format kept as faulty rows.
+
+use crate::collect::{Out, gzip, options, pipe, policy, run};
+use irikey::batch::SourceRun;
+use irikey::canon::{Carry, Policy, Rows};
+use irikey::input::{Source, Sources};
+use irikey::record::{Format, Guess};
+use irikey::run::{Progress, RunOptions, canon};
+
+const CDX: &str = " CDX N b a m s k r M S V g
+org,example)/a 20140103030321 http://example.org/a text/html 302 B2LT /b c - 1043 333 e.warc.gz
+a line of no format
+org,example)/ 20140103030322 HTTP://example.org:80/ text/html 200 B2LT - - 1043 333 e.warc.gz
+";
+const CDXJ: &str = r#"!OpenWayback-CDXJ 1.0
+org,example)/x 20140127171200 {"url": "http://example.org/x", "status": "301", "digest": "B2LT", "redirect": "../y", "charset": "UTF-8"}
+org,example)/z 20140127171201 {"url": "http://example.org/z", "status"
+"#;
+const LOG: &str = "2011-06-23T17:12:08.802Z   200       1299 http://example.org/r LREP http://Example.org/i text/plain #014 20110623171208574+225 sha1:YIUO - -
+2011-06-23T17:12:09.591Z    -2          - http://example.org/p LR http://Example.org/q unknown #025 - - - -
+";
+
+fn auto(options: RunOptions) -> RunOptions {
+    RunOptions { format: Format::Auto(Guess::default()), ..options }
+}
+
+fn sources() -> Sources {
+    let texts =
+        [("cdx", CDX), ("cdxj", CDXJ), ("log", LOG), ("urls", "http://example.org/u\n"), ("t.csv", "url\nx:y\n")];
+    Sources(texts.map(|(name, text)| Source::reader(name, text.as_bytes())).into_iter().collect())
+}
+
+fn seen(out: &Out) -> Vec<(u32, String, Option<String>)> {
+    let kind = |fault: &String| fault.split(' ').next().unwrap_or_default().to_string();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let url = |row: &crate::collect::Row| if row.fault.is_some() { text(&row.input) } else { text(&row.uri) };
+    out.rows.iter().map(|row| (row.source, url(row), row.fault.as_ref().map(kind))).collect()
+}
+
+#[test]
+fn sources_of_one_run_may_differ_in_format() {
+    let out = run(sources(), &auto(options(2, 1 << 20, 1000)));
+    let row = |source, url: &str| (source, url.to_string(), None);
+    let faulty = |source, url: &str| (source, url.to_string(), Some("not-of-format".to_string()));
+    let want = [
+        row(0, "http://example.org/a"),
+        faulty(0, "a line of no format"),
+        row(0, "http://example.org/"),
+        row(1, "http://example.org/x"),
+        faulty(1, CDXJ.lines().last().unwrap()),
+        row(2, "http://example.org/r"),
+        row(2, "http://example.org/p"),
+        row(3, "http://example.org/u"),
+        row(4, "x:y"),
+    ];
+    assert_eq!(seen(&out), want);
+    assert_eq!(out.summary.headers, 3);
+    let offsets: Vec<u64> = out.rows.iter().map(|row| row.offset).take(3).collect();
+    assert_eq!(offsets, [27, 123, 143]);
+}
+
+#[test]
+fn cuts_change_nothing() {
+    let want = run(sources(), &auto(options(1, 1 << 20, 1 << 20)));
+    for (threads, row_group_len, chunk_len) in [(1, 1, 1), (3, 100, 10), (2, 40, 1000)] {
+        let out = run(sources(), &auto(options(threads, row_group_len, chunk_len)));
+        assert!(out.rows == want.rows && out.summary.headers == 3, "{row_group_len} {chunk_len}");
+    }
+    let many = CDXJ.repeat(300);
+    let whole = run(pipe(many.as_bytes(), 1 << 20), &auto(options(1, 1 << 20, 1 << 20)));
+    assert_eq!((whole.rows.len(), whole.summary.headers), (600, 300));
+    for (row_group_len, step) in [(1, 7), (3_000, 999)] {
+        let out = run(pipe(&gzip(many.as_bytes()), step), &auto(options(2, row_group_len, 500)));
+        assert!(out.rows == whole.rows);
+    }
+}
+
+/// Carried columns of all rows, as text.
+fn carried(carry: Carry) -> Vec<[String; 6]> {
+    let policy = Policy { carry, ..policy() };
+    let mut all = Vec::new();
+    let encode = |rows: &mut Rows, _: &[SourceRun]| {
+        let text = |texts: &irikey::canon::Texts, i: usize| {
+            if texts.is_empty() { "?".into() } else { String::from_utf8_lossy(texts.get(i)).into_owned() }
+        };
+        let carried = &rows.carried;
+        let number = |value: Option<&Option<i64>>| value.map_or("?".into(), |value| value.unwrap_or(-1).to_string());
+        let row = |i| {
+            let status = carried.statuses.get(i).map(|status: &Option<i32>| status.map(i64::from));
+            let texts = [&carried.redirects, &carried.redirected_from, &carried.digests, &carried.charsets];
+            let [redirect, from, digest, charset] = texts.map(|column| text(column, i));
+            [number(carried.times.get(i)), number(status.as_ref()), redirect, from, digest, charset]
+        };
+        Ok::<_, std::convert::Infallible>((0..rows.len()).map(row).collect::<Vec<_>>())
+    };
+    let append = |part: Vec<[String; 6]>| {
+        all.extend(part);
+        Ok(())
+    };
+    canon(sources(), &auto(options(2, 200, 100)), &policy, encode, append, &Progress::new()).unwrap();
+    all
+}
+
+#[test]
+fn what_records_say_is_carried() {
+    let every = Carry { time: true, status: true, redirect: true, redirected_from: true, digest: true, charset: true };
+    let want = [
+        ["1388718201000", "302", "http://example.org/b%20c", "", "B2LT", ""],
+        ["-1", "-1", "", "", "", ""],
+        ["1388718202000", "200", "", "", "B2LT", ""],
+        ["1390842720000", "301", "http://example.org/y", "", "B2LT", "UTF-8"],
+        ["1390842721000", "-1", "", "", "", ""],
+        ["1308849128574", "200", "", "", "YIUO", ""],
+        ["1308849129591", "-2", "", "http://example.org/q", "", ""],
+        ["-1", "-1", "", "", "", ""],
+        ["-1", "-1", "", "", "", ""],
+    ];
+    assert_eq!(carried(every), want);
+    let times = carried(Carry { time: true, ..Carry::default() });
+    assert!(times.iter().all(|row| row[0] != "?" && row[1..].iter().all(|text| text == "?")));
+}
+
+#[test]
+fn a_format_that_is_asked_for_is_not_guessed() {
+    let out = run(pipe(CDX.as_bytes(), 100), &RunOptions { format: Format::Lines, ..options(1, 1000, 1000) });
+    assert_eq!((out.rows.len(), out.summary.headers), (4, 0));
+    let out = run(pipe(b"http://example.org/\n", 100), &RunOptions { format: Format::Cdxj, ..options(1, 1000, 1000) });
+    assert_eq!(seen(&out)[0].2.as_deref(), Some("not-of-format"));
+}
+
+const WARC: &str = "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: <http://Example.org/a>\r\n\
+    WARC-Date: 2014-01-03T03:03:21Z\r\nWARC-Payload-Digest: sha1:B2LT\r\nContent-Length: 60\r\n\r\n\
+    HTTP/1.1 302 Found\r\nLocation: /b c\r\n\r\nbody body body body bod\r\n\r\n";
+
+#[test]
+fn archives_packed_by_record_and_in_any_way() {
+    let text = WARC.repeat(50);
+    let by_record: Vec<u8> = (0..50).flat_map(|_| gzip(WARC.as_bytes())).collect();
+    let directory = tempfile::tempdir().unwrap();
+    // Long enough to be mapped.
+    let long = WARC.repeat(500);
+    let path = crate::collect::file(&directory, "long", long.as_bytes());
+    let whole = run(pipe(text.as_bytes(), 1 << 20), &auto(options(1, 1 << 20, 1 << 20)));
+    assert_eq!(
+        (whole.rows.len(), whole.summary.bytes, whole.rows[3].offset),
+        (50, text.len() as u64, 3 * WARC.len() as u64)
+    );
+    assert_eq!(whole.rows[0].uri, b"http://example.org/a");
+    for (threads, row_group_len, chunk_len) in [(1, 1, 1), (3, 500, 100), (2, 1 << 20, 1 << 20)] {
+        let options = auto(options(threads, row_group_len, chunk_len));
+        assert!(run(pipe(&by_record, 13), &options).rows == whole.rows);
+        let long = run(crate::collect::path(&path), &options);
+        assert!(long.rows.len() == 500 && long.rows.starts_with(&whole.rows));
+    }
+}
+
+#[test]
+fn an_archive_cut_short_is_reported_and_keeps_whole_heads() {
+    let text = WARC.repeat(3);
+    let cut = &text[..text.len() - 20];
+    for packed in [cut.as_bytes().to_vec(), gzip(cut.as_bytes())] {
+        let out = run(pipe(&packed, 50), &auto(options(2, 100, 100)));
+        assert_eq!((out.rows.len(), out.summary.input_errors.len()), (3, 1));
+        assert_eq!(out.rows[2].flags & irikey::iri::Flags::CUT.0, irikey::iri::Flags::CUT.0);
+    }
+    let packed = gzip(text.as_bytes());
+    let out = run(pipe(&packed[..packed.len() - 30], 50), &auto(options(2, 100, 100)));
+    assert_eq!(out.summary.input_errors.len(), 1);
+    assert!(out.summary.input_errors[0].to_string().contains("gzip data ends early"));
+}

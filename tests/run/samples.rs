@@ -1,0 +1,108 @@
+//! The same captures in every format give the same rows. In: `data/samples/crawl.*`, and the same packed here.
+
+use std::convert::Infallible;
+use std::fs;
+use std::path::Path;
+
+use irikey::batch::SourceRun;
+use irikey::canon::{Carry, Policy, Rows, Texts};
+use irikey::record::{Format, Guess};
+use irikey::run::{Progress, RunOptions, Summary, canon};
+
+use crate::collect::{gzip, options, pipe, policy, zstd};
+
+/// A row, less where it stood: the URI, the record where it differs, the fault, the key; then what it carries.
+type Row = (String, Option<String>, Option<String>, [u8; 16], [String; 5]);
+
+fn rows_of(bytes: &[u8]) -> (Vec<Row>, Summary) {
+    let carry = Carry { time: true, status: true, redirect: true, digest: true, charset: true, ..Carry::default() };
+    let policy = Policy { carry, ..policy() };
+    let options = RunOptions { format: Format::Auto(Guess::default()), ..options(2, 20_000, 3_000) };
+    let mut all = Vec::new();
+    let encode =
+        |rows: &mut Rows, _: &[SourceRun]| Ok::<_, Infallible>((0..rows.len()).map(|i| row(rows, i)).collect());
+    let append = |part: Vec<Row>| {
+        all.extend(part);
+        Ok(())
+    };
+    let summary = canon(pipe(bytes, 5_000), &options, &policy, encode, append, &Progress::new()).unwrap();
+    (all, summary)
+}
+
+fn row(rows: &Rows, i: usize) -> Row {
+    let text = |texts: &Texts| String::from_utf8_lossy(texts.get(i)).into_owned();
+    let fault = rows.faults.iter().find(|(row, _)| *row as usize == i).map(|(_, fault)| fault.to_string());
+    let carried = &rows.carried;
+    let number = |value: Option<i64>| value.map_or(String::new(), |value| value.to_string());
+    let says = [
+        number(carried.times[i]),
+        number(carried.statuses[i].map(i64::from)),
+        text(&carried.redirects),
+        text(&carried.digests),
+        text(&carried.charsets),
+    ];
+    (text(&rows.uri), rows.differs(i).then(|| text(&rows.input)), fault, rows.key[i], says)
+}
+
+fn sample(name: &str) -> Vec<u8> {
+    fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("data/samples").join(name)).unwrap()
+}
+
+/// The rows without the carried columns of these numbers.
+fn without(rows: &[Row], columns: &[usize]) -> Vec<Row> {
+    let mut rows = rows.to_vec();
+    rows.iter_mut().for_each(|row| columns.iter().for_each(|&column| row.4[column].clear()));
+    rows
+}
+
+#[test]
+fn every_format_gives_the_same_rows() {
+    let (want, summary) = rows_of(&sample("crawl.cdxj"));
+    assert_eq!((want.len(), summary.input_errors.len()), (335, 0));
+    assert!(want.iter().all(|row| !row.4[0].is_empty() && !row.4[3].is_empty()));
+    assert!(want.iter().any(|row| row.4[2].contains("/moved/1?from=here")) && want[0].4[4] == "UTF-8");
+    // What each format does not say: redirects, digests, charsets.
+    let cases: [(&str, &[usize]); 6] = [
+        ("crawl.jsonl", &[]),
+        ("crawl.cdx", &[4]),
+        ("crawl.warc.gz", &[]),
+        ("crawl.arc", &[3]),
+        ("crawl.log", &[2, 4]),
+        ("crawl.access.log", &[2, 3, 4]),
+    ];
+    for (name, lacking) in cases {
+        let (rows, summary) = rows_of(&sample(name));
+        assert_eq!((rows.len(), summary.input_errors.len()), (335, 0), "{name}");
+        assert_eq!(summary.headers, u64::from(name == "crawl.cdx"), "{name}");
+        for (row, want) in rows.iter().zip(without(&want, lacking)) {
+            assert_eq!(*row, want, "{name}");
+        }
+    }
+    let (rows, _) = rows_of(&sample("crawl.txt"));
+    assert_eq!(rows, without(&want, &[0, 1, 2, 3, 4]));
+}
+
+#[test]
+fn every_packing_gives_the_same_rows() {
+    let plain = sample("crawl.cdx");
+    let (want, _) = rows_of(&plain);
+    let half = plain.len() / 2;
+    let two = |pack: fn(&[u8]) -> Vec<u8>| [pack(&plain[..half]), pack(&plain[half..])].concat();
+    for packed in [two(gzip), two(zstd), two(lz4), two(bzip2)] {
+        assert_eq!(rows_of(&packed).0, want);
+    }
+    let (rows, summary) = rows_of(&sample("forty.xz"));
+    assert_eq!((rows.len(), rows[39].0.as_str(), summary.input_errors.len()), (40, "http://example.org/", 0));
+}
+
+fn lz4(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = lz4_flex::frame::FrameEncoder::new(Vec::new());
+    std::io::Write::write_all(&mut encoder, bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn bzip2(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+    std::io::Write::write_all(&mut encoder, bytes).unwrap();
+    encoder.finish().unwrap()
+}
