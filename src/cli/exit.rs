@@ -2,7 +2,7 @@
 
 /// Everything was done.
 pub const SUCCESS: u8 = 0;
-/// `compare`: the two are not equivalent on any rung.
+/// `compare`: the two are not equivalent on any rung. `conform`: a case fails.
 pub const DIFFERENT: u8 = 1;
 /// The command line makes no sense.
 pub const USAGE: u8 = 2;
@@ -18,7 +18,7 @@ pub const INTERNAL: u8 = 6;
 /// Every status with its meaning.
 pub const ALL: [(u8, &str); 7] = [
     (SUCCESS, "success; also when the reader of standard output closes it early"),
-    (DIFFERENT, "compare: not equivalent on any rung"),
+    (DIFFERENT, "compare: not equivalent on any rung; conform: a case fails"),
     (USAGE, "usage error"),
     (FAULTS, "records have faults and --fail-on-fault was given; the output is whole"),
     (INPUT, "some input could not be read wholly; what could be read was written"),

@@ -11,6 +11,7 @@ mod bench;
 mod canon;
 mod canon_args;
 mod compare;
+mod conform;
 mod diff;
 mod drive;
 mod eval;
@@ -56,6 +57,7 @@ enum Command {
     Diff(Box<diff::DiffArgs>),
     Eval(eval::EvalArgs),
     Bench(bench::BenchArgs),
+    Conform(conform::ConformArgs),
 }
 
 /// Runs the command that the process was given.
@@ -85,6 +87,7 @@ fn run(cli: Cli) -> u8 {
         Command::Diff(args) => diff::run(&args),
         Command::Eval(args) => eval::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Conform(args) => conform::run(&args),
     }
 }
 

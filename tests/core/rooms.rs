@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const PURE: [&str; 6] = ["canon", "encoding", "iri", "kernel", "key", "record"];
+const PURE: [&str; 7] = ["canon", "encoding", "extract", "iri", "kernel", "key", "record"];
 
 const FORBIDDEN: [&str; 12] = [
     "std::fs",

@@ -10,7 +10,8 @@ fn surt_cases() {
     let mut misses = Vec::new();
     let mut draft = Draft::default();
     for case in read("surt.jsonl") {
-        let recipe = Recipe::parse(&case.op.replace('_', "-")).expect("a recipe");
+        let dialect = case.opts["dialect"].as_str().expect("a dialect");
+        let recipe = Recipe::parse(&format!("{}-{dialect}", case.op)).expect("a recipe");
         let mut key = Vec::new();
         let got = match recipe.write_key(&case.input, &mut draft, &mut key) {
             Ok(_) => Value::from(String::from_utf8(key).expect("these keys are text")),

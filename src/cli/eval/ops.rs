@@ -22,9 +22,11 @@ pub(super) fn answer(request: &Request) -> Answered {
         return Ok(Answer::Unsupported);
     }
     match request.op {
-        "validate_iri" | "validate_iri_reference" | "validate_uri" | "validate_uri_reference" => {
-            profile_ops::validate(request)
-        }
+        "validate_iri"
+        | "validate_absolute_iri"
+        | "validate_iri_reference"
+        | "validate_uri"
+        | "validate_uri_reference" => profile_ops::validate(request),
         "parse" => profile_ops::parse(request),
         "resolve" if request.profile == "whatwg" => profile_ops::whatwg_resolve(request),
         "resolve" => resolve(request),

@@ -25,6 +25,8 @@ pub(super) fn validate(request: &Request) -> Answered {
     let Ok(text) = request.input_text() else { return Ok(output(false)) };
     let is_derived = match request.op {
         "validate_iri" => profile.check_iri(text).is_ok(),
+        // `absolute-IRI = scheme ":" ihier-part [ "?" iquery ]`: an IRI without a fragment.
+        "validate_absolute_iri" => !text.contains('#') && profile.check_iri(text).is_ok(),
         "validate_iri_reference" => profile.check_iri_reference(text).is_ok(),
         "validate_uri" => check_uri(text).is_ok(),
         _ => check_uri_reference(text).is_ok(),

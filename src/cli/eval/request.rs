@@ -94,9 +94,11 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// The base to resolve against, if there is one.
+    /// The base to resolve against, if there is one; taken literally where the options say so.
     pub(super) fn base(&self) -> Result<Option<Base>, Answer> {
-        self.base.map(|base| Base::new(base.as_bytes())).transpose().map_err(Answer::Fault)
+        let is_literal = self.opt_bool("literal_base") == Some(true);
+        let new = if is_literal { Base::literal } else { Base::new };
+        self.base.map(|base| new(base.as_bytes())).transpose().map_err(Answer::Fault)
     }
 
     /// The base's text, if there is one.
