@@ -11,6 +11,7 @@
 //! batch     rows -> Arrow, by the one list of columns
 //! output    batches -> Parquet, Arrow IPC, CSV, JSON lines, text        (writes files)
 //! run       cut -> work -> order -> append: wires the rooms together    (the only threads)
+//! extract   documents, HTML and XML -> the IRIs in them, with their bases (pure)
 //! cli       flags, progress, report, exit statuses                      (the only terminal and clock)
 //!
 //! kernel    byte loops that know nothing of IRIs                        (pure)
@@ -32,12 +33,14 @@
 
 pub mod canon;
 pub mod encoding;
+#[cfg(feature = "extract")]
+pub mod extract;
 pub mod iri;
 pub mod kernel;
 pub mod key;
 pub mod record;
 
-#[cfg(feature = "pipeline")]
+#[cfg(feature = "batch")]
 pub mod batch;
 #[cfg(feature = "cli")]
 pub mod cli;

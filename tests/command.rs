@@ -359,3 +359,61 @@ fn columns_of_indexes_and_keys_of_recipes() {
     let refused = ["canon", "-q", "--output-format", "jsonl", "--key", "rules"];
     assert_eq!(irikey(&refused, cdxj, Stdio::null()).status.code(), Some(2));
 }
+
+/// The command's two new readers: rows of a page feed `canon`, and what is wrong has its status.
+#[test]
+fn extract_feeds_canon() {
+    let page = b"<meta charset=windows-1251><base href=/a/><a href='\xFF.html'><img src='&#xD800;'><a href=x";
+    let ran = irikey(&["extract", "-", "--base", "http://example.org/p"], page, Stdio::piped());
+    let told = String::from_utf8(ran.stderr).unwrap();
+    assert_eq!(ran.status.code(), Some(4), "{told}");
+    assert!(told.contains("-: byte 84: the document ends in the tag <a"), "{told}");
+    assert!(told.ends_with("3 IRIs in 1 documents, 1 of them faulty; 1 character-reference; 1 truncated\n"), "{told}");
+    let rows = String::from_utf8(ran.stdout.clone()).unwrap();
+    let lines: Vec<_> = rows.lines().collect();
+    assert_eq!(lines[0], "url,base,charset,element,attribute,offset,source,fault,fault_at");
+    assert_eq!(lines[1], "/a/,http://example.org/p,windows-1251,base,href,38,-,,");
+    assert_eq!(lines[2], "\u{44F}.html,http://example.org/a/,windows-1251,a,href,51,-,,");
+    assert_eq!(lines[3], ",http://example.org/a/,windows-1251,img,src,69,-,character-reference,77");
+    let canon = ["canon", "--quiet", "--format", "csv", "--base-column", "base"];
+    let ran = irikey(&canon, &ran.stdout, Stdio::piped());
+    let uris = String::from_utf8(ran.stdout).unwrap();
+    assert_eq!(uris, "http://example.org/a/\nhttp://example.org/a/%D1%8F.html\n\n");
+}
+
+#[test]
+fn extract_keeps_its_limits_and_statuses() {
+    let status = |flags: &[&str], input: &[u8]| {
+        irikey(&[&["extract", "-q"], flags].concat(), input, Stdio::piped()).status.code()
+    };
+    assert_eq!(status(&[], b"<a href=x>"), Some(0));
+    assert_eq!(status(&["--max-document", "9"], b"<a href=x>"), Some(4));
+    assert_eq!(status(&["--max-document", "10"], b"<a href=x>"), Some(0));
+    assert_eq!(status(&["--fail-on-fault"], b"<a href='&#0;'>"), Some(3));
+    assert_eq!(status(&["--charset", "klingon"], b""), Some(2));
+    assert_eq!(status(&["--base", "x"], b""), Some(2));
+    assert_eq!(status(&["-o", "x.parquet"], b""), Some(2));
+    assert_eq!(status(&["no such file"], b""), Some(4));
+    let rows = irikey(&["extract", "-q", "--output-format", "jsonl"], b"<a href='\xFF'>", Stdio::piped()).stdout;
+    let row: serde_json::Value = serde_json::from_slice(&rows).unwrap();
+    assert_eq!((&row["url"]["hex"], &row["base"], &row["offset"]), (&"ff".into(), &serde_json::Value::Null, &9.into()));
+}
+
+#[test]
+fn conform_says_what_fails() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = |cases: &str, flags: &[&str]| {
+        let file = directory.path().join("cases.jsonl");
+        fs::write(&file, cases).unwrap();
+        let ran = irikey(&[&["conform", file.to_str().unwrap()], flags].concat(), b"", Stdio::piped());
+        (ran.status.code(), String::from_utf8(ran.stdout).unwrap(), String::from_utf8(ran.stderr).unwrap())
+    };
+    let good = "{\"id\": \"a\", \"op\": \"to_uri\", \"input\": \"http://h/\", \"expect\": \"http://h/\"}\n";
+    assert_eq!(run(good, &[]).0, Some(0));
+    let (status, text, _) = run(&good.replace("http://h/\"}", "x\"}"), &["--json"]);
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((status, &json["cases"]["failed"], &json["failures"][0]["id"]), (Some(1), &1.into(), &"a".into()));
+    let (status, _, told) = run(&format!("{good}nonsense\n"), &[]);
+    assert_eq!(status, Some(4));
+    assert!(told.contains("cases.jsonl:2: not JSON"), "{told}");
+}

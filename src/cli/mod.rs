@@ -17,6 +17,7 @@ mod drive;
 mod eval;
 pub mod exit;
 mod explain;
+mod extract;
 mod progress;
 mod reading;
 mod report;
@@ -58,6 +59,7 @@ enum Command {
     Eval(eval::EvalArgs),
     Bench(bench::BenchArgs),
     Conform(conform::ConformArgs),
+    Extract(Box<extract::ExtractArgs>),
 }
 
 /// Runs the command that the process was given.
@@ -88,6 +90,7 @@ fn run(cli: Cli) -> u8 {
         Command::Eval(args) => eval::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Conform(args) => conform::run(&args),
+        Command::Extract(args) => extract::run(&args),
     }
 }
 

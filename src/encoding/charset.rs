@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use encoding_rs::{DecoderResult, EncoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE};
+use encoding_rs::{Decoder, DecoderResult, EncoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 
 use super::ByteOrder;
@@ -84,6 +84,17 @@ impl Charset {
         let encoding = Encoding::for_label_no_replacement(label.as_bytes())?;
         let is_order_open = encoding == UTF_16LE && !label.trim_ascii().to_ascii_lowercase().ends_with("le");
         Some(Charset { encoding, is_order_open })
+    }
+
+    /// The charset whose byte order mark `bytes` begin with, and the mark's length.
+    pub fn of_mark(bytes: &[u8]) -> Option<(Charset, usize)> {
+        let (mark, encoding) = MARKS.into_iter().find(|(mark, _)| bytes.starts_with(mark))?;
+        Some((Charset { encoding, is_order_open: false }, mark.len()))
+    }
+
+    /// A decoder that takes a byte order mark for what it stands for: a character.
+    pub(super) fn decoder(self) -> Decoder {
+        self.encoding.new_decoder_without_bom_handling()
     }
 
     /// The name that the Encoding Standard gives it.

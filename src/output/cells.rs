@@ -124,7 +124,7 @@ fn name<K: ArrowDictionaryKeyType>(array: &DictionaryArray<K>, row: usize) -> &s
     array.key(row).map_or("", |key| array.values().as_string::<i32>().value(key))
 }
 
-fn write_number(number: impl Display, out: &mut Vec<u8>) {
+pub(super) fn write_number(number: impl Display, out: &mut Vec<u8>) {
     // Writing to memory does not fail.
     let _ = write!(out, "{number}");
 }
@@ -146,7 +146,7 @@ pub(super) fn write_json_text(text: &str, out: &mut Vec<u8>) {
     let _ = serde_json::to_writer(out, text);
 }
 
-fn write_json_bytes(bytes: &[u8], out: &mut Vec<u8>) {
+pub(super) fn write_json_bytes(bytes: &[u8], out: &mut Vec<u8>) {
     match std::str::from_utf8(bytes) {
         Ok(text) => write_json_text(text, out),
         Err(_) => {

@@ -16,6 +16,7 @@ mod format;
 mod lines;
 mod pages;
 mod row_group;
+mod rows;
 mod sink;
 mod sync;
 mod writer;
@@ -25,6 +26,7 @@ use std::path::PathBuf;
 pub use encoder::{Encoder, Part};
 pub use error::OutputError;
 pub use format::{Compression, Format};
+pub use rows::{Field, RowWriter};
 pub use writer::{Finished, Output};
 
 use crate::batch::{BatchBuilder, Columns};

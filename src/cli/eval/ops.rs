@@ -119,7 +119,12 @@ fn rung_text(request: &Request, input: &[u8], rung: Rung) -> Result<Vec<u8>, Ans
 }
 
 fn normalize(request: &Request) -> Answered {
-    let text = rung_text(request, request.input()?, request.rung()?)?;
+    let rung = request.rung()?;
+    let text = rung_text(request, request.input()?, rung)?;
+    if rung == Rung::Simple {
+        // Nothing is done to the text, but only an absolute IRI has a place on the ladder.
+        climb(&text, rung, intake(request, Intake::Lenient))?;
+    }
     match request.form {
         "uri" => text_answer(text),
         "iri" => Ok(output(to_iri(&String::from_utf8_lossy(&text), HostMapping::Percent))),

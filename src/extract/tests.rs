@@ -1,0 +1,221 @@
+//! Documents of a few bytes, and any bytes: what is found, against which base, and what is said of what is wrong.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn read(bytes: &[u8], markup: Markup) -> Document {
+    extract(bytes, &Context { markup: Some(markup), base: Some(b"http://d/x/y".to_vec()), ..Context::default() })
+}
+
+/// `element attribute url base`, or the defect's name in place of the URL.
+fn shown(document: &Document) -> Vec<String> {
+    let show = |link: &Link| {
+        let url =
+            link.defect.map_or(String::from_utf8_lossy(&link.url).into_owned(), |(kind, _)| kind.name().to_string());
+        let base = String::from_utf8_lossy(&document.bases[link.base]);
+        format!("{} {} {url} {base}", link.element, link.attribute)
+    };
+    document.links.iter().map(show).collect()
+}
+
+fn html(text: &str) -> Vec<String> {
+    shown(&read(text.as_bytes(), Markup::Html))
+}
+
+fn xml(text: &str) -> Vec<String> {
+    shown(&read(text.as_bytes(), Markup::Xml))
+}
+
+fn defects(document: &Document) -> Vec<(DefectKind, u64, u64)> {
+    document.defects.iter().map(|defect| (defect.kind, defect.at, defect.count)).collect()
+}
+
+#[test]
+fn html_attributes_are_found_where_they_count() {
+    let cases: [(&str, &[&str]); 18] = [
+        ("<a href=' x '>", &["a href x http://d/x/y"]),
+        ("<A HREF=x>", &["a href x http://d/x/y"]),
+        ("<a href>", &["a href  http://d/x/y"]),
+        ("<a href='x' href='y'>", &["a href x http://d/x/y"]),
+        (
+            "<img src=a srcset='b 1x, c 2x'>",
+            &["img src a http://d/x/y", "img srcset b http://d/x/y", "img srcset c http://d/x/y"],
+        ),
+        ("<form action=a><button formaction=b>", &["form action a http://d/x/y", "button formaction b http://d/x/y"]),
+        ("<blockquote cite=a><q cite=b><p cite=c>", &["blockquote cite a http://d/x/y", "q cite b http://d/x/y"]),
+        ("<object data=a><video poster=b><td data=c>", &["object data a http://d/x/y", "video poster b http://d/x/y"]),
+        ("<svg><use xlink:href='#a'/>", &["use xlink:href #a http://d/x/y"]),
+        ("<meta http-equiv=Refresh content='0; url=a'>", &["meta content a http://d/x/y"]),
+        ("<meta name=description content='0; url=a'>", &[]),
+        ("<!-- <a href=x> --><script>'<a href=x>'</script><title><a href=x></title>", &[]),
+        ("<noscript><img src=a></noscript>", &["img src a http://d/x/y"]),
+        ("<a href='&amp;eacute;&#x26;&eacute;&notanentity;'>", &["a href &eacute;&é&notanentity; http://d/x/y"]),
+        ("<a href=x></a href=y>", &["a href x http://d/x/y"]),
+        (
+            "<a href='/a'><base href='../b/'><a href=c><base href='z/'>",
+            &[
+                "a href /a http://d/b/",
+                "base href ../b/ http://d/x/y",
+                "a href c http://d/b/",
+                "base href z/ http://d/b/",
+            ],
+        ),
+        ("<base href='data:x'><a href=c>", &["base href data:x http://d/x/y", "a href c http://d/x/y"]),
+        ("<a ping='x  y'>", &["a ping x http://d/x/y", "a ping y http://d/x/y"]),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(html(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn xml_attributes_are_found_with_nested_bases() {
+    let xlink = r#"xmlns:l="http://www.w3.org/1999/xlink""#;
+    let cases: [(String, &[&str]); 9] = [
+        ("<a href=' x '/>".into(), &["a href x http://d/x/y"]),
+        (format!("<a {xlink} l:href='x' l:title='y'/>"), &["a xlink:href x http://d/x/y"]),
+        ("<a n:href='x'/>".into(), &[]),
+        (
+            "<a xml:base='b/' href='c'><d xml:base='/e/'><f href='g'/></d><h href='i'/></a>".into(),
+            &[
+                "a xml:base b/ http://d/x/y",
+                "a href c http://d/x/b/",
+                "d xml:base /e/ http://d/x/b/",
+                "f href g http://d/e/",
+                "h href i http://d/x/b/",
+            ],
+        ),
+        (
+            "<a xmlns='http://www.w3.org/1999/xhtml' cite='no'><q cite='yes'/><img srcset='a 1x,b'/></a>".into(),
+            &["q cite yes http://d/x/y", "img srcset a http://d/x/y", "img srcset b http://d/x/y"],
+        ),
+        ("<a href='&amp;amp;&#x44F;&#1103;'/>".into(), &["a href &amp;яя http://d/x/y"]),
+        ("<a href='&nbsp;x'/>".into(), &["a href character-reference http://d/x/y"]),
+        ("<a href='&#xD800;'/>".into(), &["a href character-reference http://d/x/y"]),
+        (
+            "<x i:schemaLocation='urn:a a.xsd' xmlns:i='http://www.w3.org/2001/XMLSchema-instance'/>".into(),
+            &["x schemaLocation a.xsd http://d/x/y"],
+        ),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(xml(&text), expected, "{text}");
+    }
+}
+
+#[test]
+fn the_charset_is_the_marks_then_the_transports_then_the_documents() {
+    let given = Charset::named("koi8-r");
+    let cases: [(&[u8], Option<Charset>, &str, &[DefectKind]); 15] = [
+        (b"<a href=x>", None, "UTF-8", &[]),
+        (b"<a href=x>", given, "KOI8-R", &[]),
+        (b"<meta charset=windows-1251>", None, "windows-1251", &[]),
+        (b"<meta charset=windows-1251>", given, "KOI8-R", &[]),
+        (b"<META http-equiv='Content-Type' content='text/html; charset = \"Shift_JIS\"'>", None, "Shift_JIS", &[]),
+        (b"<meta http-equiv=content-type content=text/html><meta charset=gb18030>", None, "gb18030", &[]),
+        (b"<!-- <meta charset=gb18030> -->", None, "UTF-8", &[]),
+        (b"<meta charset=utf-16>", None, "UTF-8", &[]),
+        (b"<meta charset=klingon>", None, "UTF-8", &[DefectKind::UnknownCharset]),
+        (b"\xEF\xBB\xBF<meta charset=gb18030>", None, "UTF-8", &[DefectKind::ContradictingCharset]),
+        (b"\xFF\xFE<\0a\0", given, "UTF-16LE", &[DefectKind::ContradictingCharset]),
+        (b"\xFE\xFF\0<\0?\0x\0m\0l", None, "UTF-16BE", &[]),
+        (b"<\0?\0x\0m\0l\0", None, "UTF-16LE", &[]),
+        (b"<?xml version='1.0' encoding='ISO-8859-2'?><a/>", None, "ISO-8859-2", &[]),
+        (b"<?xml version='1.0' encoding='UTF-16'?><a/>", None, "UTF-8", &[DefectKind::ContradictingCharset]),
+    ];
+    for (bytes, charset, name, expected) in cases {
+        let document = extract(bytes, &Context { charset, ..Context::default() });
+        let kinds: Vec<_> =
+            document.defects.iter().map(|defect| defect.kind).filter(|kind| !kind.ends_document()).collect();
+        assert_eq!((document.charset.name(), kinds.as_slice()), (name, expected), "{}", String::from_utf8_lossy(bytes));
+    }
+}
+
+#[test]
+fn nothing_is_replaced_in_silence() {
+    let koi = "<a href='ok'><a href='";
+    let bytes = [b"<meta charset=shift_jis>", koi.as_bytes(), b"\x83\x86\x82'><p>\x82</p>"].concat();
+    let document = read(&bytes, Markup::Html);
+    assert_eq!(shown(&document)[1], "a href undecodable http://d/x/y");
+    assert_eq!(document.links[1].defect, Some((DefectKind::Undecodable, 48)));
+    assert_eq!(defects(&document), [(DefectKind::Undecodable, 48, 2)]);
+    for broken in ["&#xD800;", "&#0;", "&#x110000;", "\0"] {
+        let document =
+            read(format!("<a href='y'><a title='{broken}' href='x{broken}' src=z>").as_bytes(), Markup::Html);
+        let links = shown(&document);
+        assert_eq!(links[0], "a href y http://d/x/y");
+        assert_eq!(links[1], "a href character-reference http://d/x/y", "{broken}");
+        assert_eq!(links[2], "a src z http://d/x/y", "{broken}");
+    }
+}
+
+#[test]
+fn bytes_of_a_utf8_page_that_are_not_utf8_stay() {
+    let document = read(b"<a href='caf\xE9'>", Markup::Html);
+    assert_eq!((document.links[0].url.as_slice(), document.links[0].defect), (&b"caf\xE9"[..], None));
+    assert_eq!(defects(&document), [(DefectKind::Undecodable, 12, 1)]);
+    let document = read(b"<a href='caf\xE9'/>", Markup::Xml);
+    assert_eq!(document.links[0].defect, Some((DefectKind::Undecodable, 12)));
+}
+
+#[test]
+fn what_ends_early_is_said() {
+    let cases: [(&[u8], Markup, usize, &[(DefectKind, u64)]); 6] = [
+        (b"<a href=x><a href='y", Markup::Html, 1, &[(DefectKind::Truncated, 10)]),
+        (b"<a href=x><!-- ", Markup::Html, 1, &[]),
+        (b"<a href='x'><b href='y'", Markup::Xml, 1, &[(DefectKind::IllFormed, 12)]),
+        (b"<a href='x'><b href='y'/>", Markup::Xml, 2, &[(DefectKind::Truncated, 25)]),
+        (b"<a href='x'></b><c href='z'/>", Markup::Xml, 1, &[(DefectKind::IllFormed, 12)]),
+        (b"", Markup::Xml, 0, &[]),
+    ];
+    for (bytes, markup, links, expected) in cases {
+        let document = read(bytes, markup);
+        let found: Vec<_> = document.defects.iter().map(|defect| (defect.kind, defect.at)).collect();
+        assert_eq!((document.links.len(), found.as_slice()), (links, expected), "{}", String::from_utf8_lossy(bytes));
+    }
+}
+
+#[test]
+fn offsets_are_the_documents() {
+    let text = "\u{FEFF}<p>\u{1F600}é</p><a href='é'><img src=x>";
+    let places = |document: &Document| document.links.iter().map(|link| link.offset).collect::<Vec<_>>();
+    let at = |value: &str| text.find(value).unwrap();
+    assert_eq!(places(&read(text.as_bytes(), Markup::Html)), [at("é'") as u64, at("x>") as u64]);
+    let sixteen: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let in_units = |value: &str| 2 * text[..at(value)].encode_utf16().count() as u64;
+    assert_eq!(places(&read(&sixteen, Markup::Html)), [in_units("é'"), in_units("x>")]);
+}
+
+#[test]
+fn ten_megabytes_are_one_value() {
+    let value = "y".repeat(10 << 20);
+    let document = read(format!("<a href='{value}'>").as_bytes(), Markup::Html);
+    assert_eq!(document.links[0].url.len(), value.len());
+    let document = read(format!("<a href='{value}'/>").as_bytes(), Markup::Xml);
+    assert_eq!(document.links[0].url.len(), value.len());
+}
+
+const TAGS: &str = "[ -~é\u{0}\u{FFFD}я<>='\"&;/#!?\\n-]{0,60}|(<(a|base|meta|\\?xml|!DOCTYPE|script|/a) (href|src|srcset|charset|encoding|xml:base|http-equiv)=['\"]?[a-z&#;x0-9 ,é]{0,9}['\"]?/?>){0,6}";
+
+proptest! {
+    #[test]
+    fn any_bytes_are_read(
+        text in TAGS,
+        noise in proptest::collection::vec(any::<u8>(), 0..40),
+        label in proptest::option::of("utf-8|utf-16|shift_jis|gb18030|windows-1258|iso-2022-jp"),
+        is_xml in any::<bool>(),
+    ) {
+        let bytes = [noise.as_slice(), text.as_bytes(), &noise].concat();
+        for bytes in [bytes.as_slice(), text.as_bytes()] {
+            let markup = if is_xml { Markup::Xml } else { Markup::Html };
+            let charset = label.as_deref().and_then(Charset::named);
+            let document = extract(bytes, &Context { markup: Some(markup), charset, ..Context::default() });
+            for link in &document.links {
+                prop_assert!(link.offset <= bytes.len() as u64 && link.base < document.bases.len());
+                prop_assert!(link.defect.is_none_or(|(_, at)| at <= bytes.len() as u64 && link.url.is_empty()));
+            }
+            prop_assert!(document.links.is_sorted_by_key(|link| link.offset));
+            prop_assert!(document.defects.iter().all(|defect| defect.at <= bytes.len() as u64 && defect.count > 0));
+        }
+    }
+}
