@@ -26,6 +26,14 @@ struct Declared {
     at: usize,
 }
 
+/// An attribute of a `meta` element.
+struct MetaAttribute {
+    name: Vec<u8>,
+    value: Vec<u8>,
+    /// Where its value stands.
+    at: usize,
+}
+
 /// How a document is to be read.
 pub(super) fn choose(bytes: &[u8], context: &Context) -> Choice {
     let mark = Charset::of_mark(bytes);
@@ -106,18 +114,18 @@ fn contradict(marked: Charset, given: Option<Charset>, named: Option<Charset>, d
 /// `<meta charset=...>`, or `<meta http-equiv=content-type content="...; charset=...">`: the first of them.
 fn declared_in_html(bytes: &[u8]) -> Option<Declared> {
     let mut found = None;
-    let mut meta: Option<Vec<(Vec<u8>, Vec<u8>, usize)>> = None;
+    let mut meta: Option<Vec<MetaAttribute>> = None;
     let emitter = CallbackEmitter::new(|event: CallbackEvent<'_>, span: Span<usize>| -> Option<()> {
         match event {
             CallbackEvent::OpenStartTag { name } => meta = (name == b"meta").then(Vec::new),
             CallbackEvent::AttributeName { name } => {
                 if let Some(meta) = &mut meta {
-                    meta.push((name.to_vec(), Vec::new(), span.end));
+                    meta.push(MetaAttribute { name: name.to_vec(), value: Vec::new(), at: span.end });
                 }
             }
             CallbackEvent::AttributeValue { value } => {
-                if let Some((_, held, at)) = meta.as_mut().and_then(|meta| meta.last_mut()) {
-                    (*held, *at) = (value.to_vec(), span.start);
+                if let Some(last) = meta.as_mut().and_then(|meta| meta.last_mut()) {
+                    (last.value, last.at) = (value.to_vec(), span.start);
                 }
             }
             CallbackEvent::CloseStartTag { .. } => {
@@ -133,18 +141,15 @@ fn declared_in_html(bytes: &[u8]) -> Option<Declared> {
     found
 }
 
-fn declared_by(meta: &[(Vec<u8>, Vec<u8>, usize)]) -> Option<Declared> {
-    let value = |name: &[u8]| meta.iter().find(|(other, ..)| other == name);
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    if let Some((_, label, at)) = value(b"charset") {
-        return Some(Declared { label: text(label), at: *at });
+fn declared_by(meta: &[MetaAttribute]) -> Option<Declared> {
+    let named = |name: &[u8]| meta.iter().find(|attribute| attribute.name == name);
+    let declared = |label: &[u8], at| Declared { label: String::from_utf8_lossy(label).into_owned(), at };
+    if let Some(charset) = named(b"charset") {
+        return Some(declared(&charset.value, charset.at));
     }
-    let (_, kind, _) = value(b"http-equiv")?;
-    let (_, content, at) = value(b"content")?;
-    if !kind.trim_ascii().eq_ignore_ascii_case(b"content-type") {
-        return None;
-    }
-    Some(Declared { label: text(label_in(content)?), at: *at })
+    let content = named(b"content")?;
+    let is_type = named(b"http-equiv")?.value.trim_ascii().eq_ignore_ascii_case(b"content-type");
+    is_type.then(|| label_in(&content.value).map(|label| declared(label, content.at))).flatten()
 }
 
 /// What follows `charset =` in the content of a `meta` element.

@@ -103,10 +103,16 @@ fn xml_attributes_are_found_with_nested_bases() {
     }
 }
 
+/// A document, the charset that its transport names, the one that it is read in, the defects.
+type ChoiceCase = (&'static [u8], Option<Charset>, &'static str, &'static [DefectKind]);
+
+/// A document, how many links it gives, its defects and where they are.
+type EndCase = (&'static [u8], Markup, usize, &'static [(DefectKind, u64)]);
+
 #[test]
 fn the_charset_is_the_marks_then_the_transports_then_the_documents() {
     let given = Charset::named("koi8-r");
-    let cases: [(&[u8], Option<Charset>, &str, &[DefectKind]); 15] = [
+    let cases: [ChoiceCase; 15] = [
         (b"<a href=x>", None, "UTF-8", &[]),
         (b"<a href=x>", given, "KOI8-R", &[]),
         (b"<meta charset=windows-1251>", None, "windows-1251", &[]),
@@ -160,7 +166,7 @@ fn bytes_of_a_utf8_page_that_are_not_utf8_stay() {
 
 #[test]
 fn what_ends_early_is_said() {
-    let cases: [(&[u8], Markup, usize, &[(DefectKind, u64)]); 6] = [
+    let cases: [EndCase; 6] = [
         (b"<a href=x><a href='y", Markup::Html, 1, &[(DefectKind::Truncated, 10)]),
         (b"<a href=x><!-- ", Markup::Html, 1, &[]),
         (b"<a href='x'><b href='y'", Markup::Xml, 1, &[(DefectKind::IllFormed, 12)]),

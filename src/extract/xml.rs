@@ -4,8 +4,6 @@
 //! A document that is not well-formed is read up to there. Entities of a DTD are not expanded, and no DTD is read: an
 //! attribute that refers to one is a defect.
 
-use std::borrow::Cow;
-
 use quick_xml::XmlVersion;
 use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::{BytesStart, Event, attributes::Attribute as XmlAttribute};
@@ -108,7 +106,7 @@ fn value(text: &str, attribute: &XmlAttribute) -> (Vec<u8>, std::ops::Range<usiz
 }
 
 /// Where a part of `text` stands in it.
-fn place_of(text: &str, part: &Cow<'_, str>) -> usize {
+fn place_of(text: &str, part: &str) -> usize {
     let distance = (part.as_ptr() as usize).checked_sub(text.as_ptr() as usize);
     distance.filter(|at| at + part.len() <= text.len()).unwrap_or_default()
 }
