@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::cli::eval::question;
+
 /// Marks of cases that nobody is held to: the documents disagree, or a later one has taken it back.
 const MARKS: [&str; 4] = ["ambiguous", "conflict", "superseded", "xfail"];
 
@@ -32,7 +34,7 @@ impl Case {
     /// # Errors
     /// What the line lacks to be a case.
     pub(super) fn new(line: &[u8]) -> Result<Case, String> {
-        let line: Value = serde_json::from_slice(line).map_err(|error| format!("not JSON: {error}"))?;
+        let line = question(line).map_err(|error| format!("not JSON: {error}"))?;
         let text = |name: &str| line.get(name).and_then(Value::as_str).map(str::to_string);
         let needed = |name: &str| text(name).ok_or_else(|| format!("the case lacks \"{name}\", a string"));
         let (id, op) = (needed("id")?, needed("op")?);

@@ -98,6 +98,11 @@ fn answer_all(mut questions: impl BufRead, answers: impl Write) -> Result<(), Br
     }
 }
 
+/// The JSON of one line, whose texts may hold lone surrogates.
+pub(super) fn question(line: &[u8]) -> serde_json::Result<Value> {
+    surrogates::read(line).map(|(question, _)| question)
+}
+
 /// The answer to one line, whatever it holds.
 pub(crate) fn answer_line(line: &[u8]) -> Value {
     let (question, has_lone_surrogates) = match surrogates::read(line) {

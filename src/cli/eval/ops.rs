@@ -121,7 +121,7 @@ fn rung_text(request: &Request, input: &[u8], rung: Rung) -> Result<Vec<u8>, Ans
 fn normalize(request: &Request) -> Answered {
     let rung = request.rung()?;
     let text = rung_text(request, request.input()?, rung)?;
-    if rung == Rung::Simple {
+    if rung == Rung::Simple && !profile_ops::profile(request)?.is_whatwg() {
         // Nothing is done to the text, but only an absolute IRI has a place on the ladder.
         climb(&text, rung, intake(request, Intake::Lenient))?;
     }
