@@ -48,7 +48,7 @@ enum RowFormat {
 ///
 /// Rows have the columns url (in UTF-8), base (absolute, or empty), charset (of the document), element, attribute, offset
 /// (byte of the document at which the attribute's value begins), source, and, where a URL cannot be read, fault and
-/// fault_at (byte of the document). A document is in the charset of its byte order mark, else that of --charset, else the
+/// fault_at (byte of the document); url and base are empty then, which `canon` takes for a fault too. A document is in the charset of its byte order mark, else that of --charset, else the
 /// one that it declares, else that of --default-charset.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{}", super::exit::help()))]
@@ -246,13 +246,15 @@ fn write_document(
 
 fn append(name: &str, document: &Document, link: &Link, writer: &mut RowWriter) -> Result<(), OutputError> {
     let base = &document.bases[link.base];
+    // A row without a URL brings no base either: `canon` would take the base for it.
+    let is_fine = link.defect.is_none();
     let (fault, fault_at) = match link.defect {
         None => (Field::Null, Field::Null),
         Some((kind, at)) => (Field::from(kind.name()), Field::Number(at)),
     };
     writer.append(&[
-        if link.defect.is_some() { Field::Null } else { Field::Bytes(&link.url) },
-        if base.is_empty() { Field::Null } else { Field::Bytes(base) },
+        if is_fine { Field::Bytes(&link.url) } else { Field::Null },
+        if is_fine && !base.is_empty() { Field::Bytes(base) } else { Field::Null },
         document.charset.name().into(),
         link.element.as_str().into(),
         link.attribute.into(),
