@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""The wheel beside the Rust core on the same lines, in one interleaved run on one core; prints a table.
+
+usage: benches/throughput.py FILE PEERS [--rounds N]
+
+FILE holds a URL a line; PEERS is the binary of benches/peers, whose engine irikey is the core. Both are timed by the CPU
+time of their process; the core cuts lines besides, the wheel takes them from an Arrow batch.
+"""
+
+import argparse
+import re
+import statistics
+import subprocess
+import time
+
+import pyarrow as pa
+
+import irikey
+
+
+def wheel(batches):
+    canonicalizer = irikey.Canonicalizer(columns=["uri", "key", "fault"])
+    begun = time.process_time_ns()
+    for batch in batches:
+        canonicalizer.canonicalize(batch)
+    return (time.process_time_ns() - begun) / sum(len(batch) for batch in batches)
+
+
+def core(peers, path):
+    command = [peers, path, "--engines", "irikey", "--rounds", "1", "--clock", "cpu"]
+    table = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    row = next(line for line in table.splitlines() if line.startswith("| irikey"))
+    header = next(line for line in table.splitlines() if "ns/line" in line)
+    place = [cell.strip().startswith("ns/line") for cell in header.split("|")].index(True)
+    return float(re.match(r"\s*([\d.]+)", row.split("|")[place])[1])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file")
+    parser.add_argument("peers")
+    parser.add_argument("--rounds", type=int, default=7)
+    arguments = parser.parse_args()
+    with open(arguments.file, "rb") as file:
+        lines = file.read().removesuffix(b"\n").split(b"\n")
+    urls = pa.array(lines, pa.binary())
+    contestants = {"core": lambda: core(arguments.peers, arguments.file)}
+    for size in (100_000, 10_000):
+        batches = [pa.record_batch({"url": urls.slice(at, size)}) for at in range(0, len(urls), size)]
+        contestants[f"wheel, {size:,} rows a batch"] = lambda batches=batches: wheel(batches)
+    found = {name: [] for name in contestants}
+    for _ in range(arguments.rounds + 1):
+        for name, measure in contestants.items():
+            found[name].append(measure())
+    print("| engine | ns a line | per-core throughput of the core |\n|---|---:|---:|")
+    for name, times in found.items():
+        # The first round warms up.
+        share = statistics.median(base / own for base, own in zip(found["core"][1:], times[1:]))
+        print(f"| {name} | {statistics.median(times[1:]):.1f} [{min(times[1:]):.1f}-{max(times[1:]):.1f}] | {share:.0%} |")
+
+
+if __name__ == "__main__":
+    main()

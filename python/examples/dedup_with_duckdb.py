@@ -1,0 +1,30 @@
+"""DuckDB: canonical URIs of a query's result, joined back; and a function on whole vectors."""
+
+import duckdb
+import pyarrow as pa
+
+import irikey
+
+database = duckdb.connect()
+database.execute("CREATE TABLE captures AS SELECT * FROM (VALUES (1, 'HTTP://Example.org:80/a'), (2, 'http://example.org/a'), (3, 'http://h:x/')) t(id, url)")
+
+# A relation goes in; what comes out is a table that SQL reads by its name.
+captures = database.sql("SELECT * FROM captures ORDER BY id").to_arrow_table()
+answer = pa.table(irikey.canonicalize(captures))
+rows = captures
+for name in ("uri", "key", "fault"):
+    rows = rows.append_column(name, answer[name])
+kept = database.sql("SELECT min_by(url, id) AS first, count(*) AS copies FROM rows WHERE fault IS NULL GROUP BY key").fetchall()
+assert kept == [("HTTP://Example.org:80/a", 2)], kept
+
+# A function on vectors: called with thousands of values at a time.
+keys = irikey.Canonicalizer(columns=["uri"])
+
+
+def uri(urls: pa.lib.ChunkedArray) -> pa.lib.Array:
+    return pa.table(keys.canonicalize(pa.table({"url": urls})))["uri"].combine_chunks()
+
+
+database.create_function("uri", uri, ["VARCHAR"], "VARCHAR", type="arrow", null_handling="special")
+found = database.sql("SELECT uri(url) FROM captures ORDER BY id").fetchall()
+assert found == [("http://example.org/a",), ("http://example.org/a",), (None,)], found

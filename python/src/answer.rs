@@ -1,0 +1,121 @@
+//! Arrow data on its way back to Python: [`Batch`] and [`Table`], which any library takes that speaks the PyCapsule
+//! interface (pyarrow, polars, duckdb, pandas, nanoarrow).
+
+use arrow::array::{Array, RecordBatch, RecordBatchIterator, RecordBatchReader, StructArray};
+use arrow::datatypes::SchemaRef;
+use arrow::ffi::FFI_ArrowArray;
+use arrow::ffi_stream::FFI_ArrowArrayStream;
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyTuple};
+
+use crate::schema::{Schema, schema_capsule};
+
+/// A record batch: `pyarrow.record_batch(batch)`, `polars.DataFrame(batch)`, `duckdb.sql("... FROM batch")`.
+#[pyclass(frozen, module = "irikey")]
+#[derive(Debug)]
+pub struct Batch(pub RecordBatch);
+
+#[pymethods]
+impl Batch {
+    /// The batch as a pair of capsules. A requested schema is not followed: consumers cast by themselves.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_array__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let _ = requested_schema;
+        let schema = schema_capsule(py, &self.0.schema())?;
+        let array = FFI_ArrowArray::new(&StructArray::from(self.0.clone()).to_data());
+        PyTuple::new(py, [schema, PyCapsule::new_with_value(py, array, c"arrow_array")?])
+    }
+
+    /// The batch as a stream of one.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let _ = requested_schema;
+        stream(py, vec![self.0.clone()], self.0.schema())
+    }
+
+    /// The Arrow schema.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        schema_capsule(py, &self.0.schema())
+    }
+
+    /// Columns with their types.
+    #[getter]
+    fn schema(&self) -> Schema {
+        Schema(self.0.schema())
+    }
+
+    /// How many rows there are.
+    #[getter]
+    fn num_rows(&self) -> usize {
+        self.0.num_rows()
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.num_rows()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("irikey.Batch({} rows, {} columns)", self.0.num_rows(), self.0.num_columns())
+    }
+}
+
+/// Record batches of one schema: `pyarrow.table(table)`, `polars.DataFrame(table)`, `duckdb.sql("... FROM table")`.
+#[pyclass(frozen, module = "irikey")]
+#[derive(Debug)]
+pub struct Table {
+    pub batches: Vec<RecordBatch>,
+    pub schema: SchemaRef,
+}
+
+#[pymethods]
+impl Table {
+    /// The table as a stream of its batches.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let _ = requested_schema;
+        stream(py, self.batches.clone(), self.schema.clone())
+    }
+
+    /// The Arrow schema.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        schema_capsule(py, &self.schema)
+    }
+
+    /// Columns with their types.
+    #[getter]
+    fn schema(&self) -> Schema {
+        Schema(self.schema.clone())
+    }
+
+    /// How many rows there are.
+    #[getter]
+    fn num_rows(&self) -> usize {
+        self.batches.iter().map(RecordBatch::num_rows).sum()
+    }
+
+    fn __len__(&self) -> usize {
+        self.num_rows()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("irikey.Table({} rows, {} columns)", self.num_rows(), self.schema.fields().len())
+    }
+}
+
+fn stream(py: Python<'_>, batches: Vec<RecordBatch>, schema: SchemaRef) -> PyResult<Bound<'_, PyCapsule>> {
+    let batches: Box<dyn RecordBatchReader + Send> =
+        Box::new(RecordBatchIterator::new(batches.into_iter().map(Ok), schema));
+    PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(batches), c"arrow_array_stream")
+}

@@ -1,0 +1,136 @@
+//! The choices of a caller, as Python has them: names and flags in, a [`Policy`] and [`Columns`] out. It can be written
+//! down and read again, so that a pickled canonicalizer is the same one.
+
+use irikey::batch::{ColumnId, Columns};
+use irikey::canon::{Policy, Rung};
+use irikey::iri::{Base, Intake, Profile};
+use irikey::key::KeyAlgorithm;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// Columns of the answer where nobody names others.
+const DEFAULT_COLUMNS: [&str; 5] = ["uri", "key", "fault", "fault_at", "flags"];
+
+/// Columns that say where a record stood in a file; rows of a batch stand nowhere.
+const PLACES: [ColumnId; 4] = [ColumnId::Source, ColumnId::Record, ColumnId::Offset, ColumnId::Input];
+
+/// Everything that a canonicalizer is made of.
+#[derive(Clone, Debug)]
+pub struct Configuration {
+    pub url: String,
+    pub base: Option<String>,
+    pub charset: Option<String>,
+    pub query_charset: Option<String>,
+    pub key: String,
+    pub columns: Option<Vec<String>>,
+    pub base_uri: Option<String>,
+    pub strict: bool,
+    pub drop_fragment: bool,
+    pub literal_base: bool,
+    pub assume_scheme: Option<String>,
+    pub profile: String,
+    pub key_hash: String,
+    pub types: String,
+}
+
+/// How the columns of an answer are typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Types {
+    /// As in irikey's files: keys of a fixed width, words in dictionaries, unsigned numbers.
+    Arrow,
+    /// As Spark reads them: binary, text, long.
+    Spark,
+}
+
+impl Configuration {
+    /// Every choice by its name, as the constructor takes it.
+    pub fn arguments<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let arguments = PyDict::new(py);
+        arguments.set_item("url", &self.url)?;
+        arguments.set_item("base", &self.base)?;
+        arguments.set_item("charset", &self.charset)?;
+        arguments.set_item("query_charset", &self.query_charset)?;
+        arguments.set_item("key", &self.key)?;
+        arguments.set_item("columns", &self.columns)?;
+        arguments.set_item("base_uri", &self.base_uri)?;
+        arguments.set_item("strict", self.strict)?;
+        arguments.set_item("drop_fragment", self.drop_fragment)?;
+        arguments.set_item("literal_base", self.literal_base)?;
+        arguments.set_item("assume_scheme", &self.assume_scheme)?;
+        arguments.set_item("profile", &self.profile)?;
+        arguments.set_item("key_hash", &self.key_hash)?;
+        arguments.set_item("types", &self.types)?;
+        Ok(arguments)
+    }
+
+    /// The columns of the answer.
+    ///
+    /// # Errors
+    /// A name that no column bears, or one that only a file can fill.
+    pub fn columns(&self) -> PyResult<Columns> {
+        let names: Vec<&str> = match &self.columns {
+            Some(names) => names.iter().map(String::as_str).collect(),
+            None => DEFAULT_COLUMNS.to_vec(),
+        };
+        let columns = Columns::named(names).map_err(|unknown| PyValueError::new_err(unknown.to_string()))?;
+        if let Some(column) = columns.iter().find(|column| PLACES.contains(&column.id)) {
+            let message = format!("column {:?} is of files, and rows of a batch are where their batch is", column.name);
+            return Err(PyValueError::new_err(message));
+        }
+        Ok(columns)
+    }
+
+    /// The types of its columns.
+    ///
+    /// # Errors
+    /// No such types.
+    pub fn types(&self) -> PyResult<Types> {
+        match self.types.as_str() {
+            "arrow" => Ok(Types::Arrow),
+            "spark" => Ok(Types::Spark),
+            other => Err(PyValueError::new_err(format!("types is \"arrow\" or \"spark\", not {other:?}"))),
+        }
+    }
+
+    /// What rows depend on.
+    ///
+    /// # Errors
+    /// A choice that there is not, or a base that is none.
+    pub fn policy(&self) -> PyResult<Policy> {
+        let columns = self.columns()?;
+        if let Some(base) = &self.base_uri {
+            Base::new(base.as_bytes()).map_err(|fault| PyValueError::new_err(format!("base_uri: {fault}")))?;
+        }
+        let profile = Profile::named(&self.profile);
+        let unknown = || PyValueError::new_err(format!("no profile is called {:?}", self.profile));
+        Ok(Policy {
+            profile: profile.ok_or_else(unknown)?,
+            intake: if self.strict { Intake::Strict } else { Intake::Lenient },
+            rung: rung(&self.key)?,
+            more_keys: columns.key_rungs(),
+            algorithm: match self.key_hash.as_str() {
+                "xxh3" => KeyAlgorithm::Xxh3,
+                "blake3" => KeyAlgorithm::Blake3,
+                other => {
+                    return Err(PyValueError::new_err(format!("key_hash is \"xxh3\" or \"blake3\", not {other:?}")));
+                }
+            },
+            base: self.base_uri.clone().map(String::into_bytes),
+            literal_base: self.literal_base,
+            drop_fragment: self.drop_fragment,
+            assume_scheme: self.assume_scheme.clone(),
+            looks: columns.contains(ColumnId::Looks),
+            has_record_charsets: self.charset.is_some(),
+            has_record_query_charsets: self.query_charset.is_some(),
+            ..Policy::default()
+        })
+    }
+}
+
+/// The rung of this name.
+pub fn rung(name: &str) -> PyResult<Rung> {
+    let names = || Rung::ALL.map(Rung::name).join(", ");
+    let found = Rung::ALL.into_iter().find(|rung| rung.name() == name);
+    found.ok_or_else(|| PyValueError::new_err(format!("no rung is called {name:?}; there are {}", names())))
+}

@@ -1,0 +1,231 @@
+//! A record batch in, the records in its columns out: spans of the column's own bytes where they lie in one piece, copies
+//! where they do not (views, dictionaries, rows with a base or a charset).
+
+use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, LargeBinaryArray, RecordBatch};
+use arrow::buffer::NullBuffer;
+use arrow::compute::cast;
+use arrow::datatypes::DataType;
+use irikey::encoding::is_utf8;
+use irikey::record::{Records, Span};
+use pyo3::exceptions::{PyKeyError, PyTypeError};
+use pyo3::prelude::*;
+
+use crate::configuration::Configuration;
+use crate::schema::arrow_error;
+
+/// Text that one batch of an answer is made of, at most: escapes make it up to three times as long, and Arrow's offsets
+/// count to 2 GiB.
+pub const MOST_TEXT: usize = 600 << 20;
+
+/// Text that is worked on at a time, so that it and what is known of it stay in a core's cache.
+pub const CHUNK_LEN: usize = 256 << 10;
+
+/// A column of bytes, whatever type it came in.
+pub enum Column {
+    Binary(BinaryArray),
+    Large(LargeBinaryArray),
+}
+
+impl Column {
+    /// The column `name` of `batch`.
+    ///
+    /// # Errors
+    /// There is none, or it holds neither text nor bytes.
+    pub fn of(batch: &RecordBatch, name: &str) -> PyResult<Column> {
+        let array = batch.column_by_name(name).ok_or_else(|| {
+            let schema = batch.schema();
+            let names: Vec<_> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+            PyKeyError::new_err(format!("no column is called {name:?}; there are {}", names.join(", ")))
+        })?;
+        Column::from_array(array, name)
+    }
+
+    fn from_array(array: &ArrayRef, name: &str) -> PyResult<Column> {
+        Ok(match array.data_type() {
+            DataType::Binary => Column::Binary(array.as_binary::<i32>().clone()),
+            DataType::Utf8 => Column::Binary(array.as_string::<i32>().clone().into()),
+            DataType::LargeBinary => Column::Large(array.as_binary::<i64>().clone()),
+            DataType::LargeUtf8 => Column::Large(array.as_string::<i64>().clone().into()),
+            DataType::Utf8View | DataType::BinaryView | DataType::Dictionary(..) | DataType::Null => {
+                let bytes = match array.data_type() {
+                    DataType::Utf8View => cast(array, &DataType::LargeUtf8).map_err(arrow_error)?,
+                    DataType::Dictionary(_, values) => cast(array, values).map_err(arrow_error)?,
+                    _ => cast(array, &DataType::LargeBinary).map_err(arrow_error)?,
+                };
+                return Column::from_array(&bytes, name);
+            }
+            other => {
+                return Err(PyTypeError::new_err(format!("column {name:?} holds {other}; URLs are text or bytes")));
+            }
+        })
+    }
+
+    fn array(&self) -> &dyn Array {
+        match self {
+            Column::Binary(array) => array,
+            Column::Large(array) => array,
+        }
+    }
+
+    /// Row `row`; empty where it is null.
+    pub fn value(&self, row: usize) -> &[u8] {
+        match self {
+            _ if self.array().is_null(row) => &[],
+            Column::Binary(array) => array.value(row),
+            Column::Large(array) => array.value(row),
+        }
+    }
+
+    /// Rows that are null.
+    pub fn nulls(&self) -> Option<&NullBuffer> {
+        self.array().nulls()
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Column::Binary(array) => array.values(),
+            Column::Large(array) => array.values(),
+        }
+    }
+
+    fn range(&self, row: usize) -> (usize, usize) {
+        match self {
+            Column::Binary(array) => (array.value_offsets()[row] as usize, array.value_offsets()[row + 1] as usize),
+            Column::Large(array) => (array.value_offsets()[row] as usize, array.value_offsets()[row + 1] as usize),
+        }
+    }
+
+    /// Bytes of rows `from..to`.
+    pub fn text_len(&self, from: usize, to: usize) -> usize {
+        if from < to { self.range(to - 1).1 - self.range(from).0 } else { 0 }
+    }
+
+    /// Where rows end that begin at `from`, end before `end` and have at most `most` bytes; at least one row further.
+    pub fn cut(&self, from: usize, end: usize, most: usize) -> usize {
+        let (mut low, mut high) = ((from + 1).min(end), end);
+        while low < high {
+            let middle = low + (high - low).div_ceil(2);
+            if self.text_len(from, middle) <= most { low = middle } else { high = middle - 1 }
+        }
+        low
+    }
+}
+
+/// The columns that a configuration names.
+pub struct Inputs {
+    pub url: Column,
+    base: Option<Column>,
+    charset: Option<Column>,
+    query_charset: Option<Column>,
+}
+
+impl Inputs {
+    /// # Errors
+    /// A column is missing or of another type.
+    pub fn of(batch: &RecordBatch, configuration: &Configuration) -> PyResult<Inputs> {
+        let named = |name: &Option<String>| name.as_ref().map(|name| Column::of(batch, name)).transpose();
+        Ok(Inputs {
+            url: Column::of(batch, &configuration.url)?,
+            base: named(&configuration.base)?,
+            charset: named(&configuration.charset)?,
+            query_charset: named(&configuration.query_charset)?,
+        })
+    }
+}
+
+/// Memory of records, used again for the next batch.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    text: Vec<u8>,
+    urls: Vec<Span>,
+    bases: Vec<Span>,
+    charsets: Vec<Option<Span>>,
+    query_charsets: Vec<Option<Span>>,
+}
+
+impl Scratch {
+    /// The records of rows `from..to`, of which there is one at least.
+    pub fn records<'a>(&'a mut self, inputs: &'a Inputs, from: usize, to: usize) -> Records<'a> {
+        self.urls.clear();
+        self.bases.clear();
+        self.charsets.clear();
+        self.query_charsets.clear();
+        let has_more = inputs.base.is_some() || inputs.charset.is_some() || inputs.query_charset.is_some();
+        let is_copied = has_more || !self.lend(&inputs.url, from, to);
+        if is_copied {
+            self.copy(inputs, from, to);
+        }
+        let (begin, end) = (inputs.url.range(from).0, inputs.url.range(to - 1).1);
+        let text = if is_copied { &self.text[..] } else { &inputs.url.bytes()[begin..end] };
+        Records {
+            text,
+            urls: &self.urls,
+            bases: &self.bases,
+            charsets: &self.charsets,
+            query_charsets: &self.query_charsets,
+            ..Records::default()
+        }
+    }
+
+    /// Spans of the column's own bytes; false where two halves of a character in neighbouring rows would look like one.
+    fn lend(&mut self, url: &Column, from: usize, to: usize) -> bool {
+        let begin = url.range(from).0;
+        let bytes = &url.bytes()[begin..url.range(to - 1).1];
+        let spans = (from..to).map(|row| {
+            let (at, end) = url.range(row);
+            Span { at: (at - begin) as u32, len: (end - at) as u32 }
+        });
+        self.urls.extend(spans);
+        if let Some(nulls) = url.nulls() {
+            // What lies under a null is nobody's.
+            (from..to).filter(|row| nulls.is_null(*row)).for_each(|row| self.urls[row - from].len = 0);
+        }
+        let is_continued = |span: &Span| bytes.get(span.at as usize).is_some_and(|byte| byte & 0xC0 == 0x80);
+        !self.urls.iter().any(is_continued) || !is_utf8(bytes)
+    }
+
+    /// Copies, with `LF` between them.
+    fn copy(&mut self, inputs: &Inputs, from: usize, to: usize) {
+        self.urls.clear();
+        self.text.clear();
+        for row in from..to {
+            let url = self.put(inputs.url.value(row));
+            self.urls.push(url);
+            if let Some(base) = &inputs.base {
+                let last = self.bases.last().copied();
+                let base = self.put_or(last, base.value(row));
+                self.bases.push(base);
+            }
+            if let Some(charset) = &inputs.charset {
+                let last = self.charsets.last().copied().flatten();
+                let label = self.put_or(last, charset.value(row));
+                self.charsets.push(Some(label));
+            }
+            if let Some(charset) = &inputs.query_charset {
+                let last = self.query_charsets.last().copied().flatten();
+                let label = self.put_or(last, charset.value(row));
+                self.query_charsets.push(Some(label));
+            }
+        }
+    }
+
+    /// The field of the row before, where it is the same; else a copy.
+    fn put_or(&mut self, last: Option<Span>, field: &[u8]) -> Span {
+        last.filter(|last| last.of(&self.text) == field).unwrap_or_else(|| self.put(field))
+    }
+
+    fn put(&mut self, field: &[u8]) -> Span {
+        let at = self.text.len() as u32;
+        self.text.extend_from_slice(field);
+        self.text.push(b'\n');
+        Span { at, len: field.len() as u32 }
+    }
+}
+
+/// Null where the URL was.
+pub fn null_where(array: ArrayRef, nulls: Option<&NullBuffer>) -> PyResult<ArrayRef> {
+    let Some(nulls) = nulls.filter(|nulls| nulls.null_count() > 0) else { return Ok(array) };
+    let together = NullBuffer::union(array.nulls(), Some(nulls));
+    let data = array.to_data().into_builder().nulls(together).build().map_err(arrow_error)?;
+    Ok(arrow::array::make_array(data))
+}

@@ -1,0 +1,154 @@
+"""Arrow in, Arrow out: any type of column, nulls, empty batches, wrong calls; the same rows as one at a time."""
+
+import concurrent.futures
+import pickle
+import random
+import subprocess
+import sys
+
+import pyarrow as pa
+import pytest
+
+import irikey
+
+URLS = ["HTTP://Example.org:80/%7Euser/", "http://example.org/~user/", None, "http://h:x/", "", "/relative", "http://é/ü"]
+
+
+def answer(data, **choices):
+    return pa.table(irikey.canonicalize(data, **choices))
+
+
+def test_rows_are_those_of_the_scalars():
+    rows = answer(pa.table({"url": URLS}), columns=["uri", "key", "fault", "fault_at", "flags", "iri"]).to_pylist()
+    assert len(rows) == len(URLS)
+    for url, row in zip(URLS, rows):
+        if url is None:
+            assert set(row.values()) == {None}
+            continue
+        try:
+            expected = irikey.uri(url)
+        except irikey.Fault as fault:
+            assert (row["uri"], row["fault"], row["fault_at"]) == (None, fault.kind, fault.at)
+            assert row["key"] is not None
+        else:
+            assert (row["uri"], row["key"], row["fault"], row["iri"]) == (expected, irikey.key(url), None, irikey.iri(url))
+
+
+TYPES = [pa.string(), pa.large_string(), pa.binary(), pa.large_binary(), pa.string_view(), pa.binary_view(),
+         pa.dictionary(pa.int32(), pa.string())]
+
+
+@pytest.mark.parametrize("kind", TYPES, ids=str)
+def test_every_type_of_text_is_one(kind):
+    table = pa.table({"url": pa.array(URLS).cast(kind) if not pa.types.is_dictionary(kind) else pa.array(URLS).dictionary_encode()})
+    assert answer(table).equals(answer(pa.table({"url": URLS})))
+    for start, length in [(1, 3), (2, 1), (3, 0), (4, 3)]:
+        part = table.slice(start, length).combine_chunks()
+        assert answer(part).to_pylist() == answer(table).slice(start, length).to_pylist()
+
+
+def test_batches_stay_batches_and_lengths_stay():
+    batch = pa.record_batch({"url": pa.array(URLS)})
+    made = irikey.canonicalize(batch)
+    assert isinstance(made, irikey.Batch) and len(made) == made.num_rows == len(URLS)
+    assert pa.record_batch(made).num_rows == len(URLS)
+    assert len(irikey.canonicalize(batch.slice(0, 0))) == 0
+    empty = irikey.canonicalize(pa.table({"url": pa.array([], pa.string())}))
+    assert len(empty) == 0 and pa.table(empty).schema.names == ["uri", "key", "fault", "fault_at", "flags"]
+    chunks = pa.chunked_array([URLS[:3], [], URLS[3:]], pa.string())
+    assert answer(pa.table({"url": chunks})).combine_chunks().equals(answer(pa.table({"url": URLS})).combine_chunks())
+
+
+def test_nothing_is_copied_on_the_way_in_or_out():
+    batch = pa.record_batch({"url": pa.array(["http://a/"] * 1000)})
+    made = irikey.canonicalize(batch)
+    # Two imports of one answer are one memory.
+    places = {pa.record_batch(made)["uri"].buffers()[2].address for _ in range(2)}
+    assert len(places) == 1
+
+
+def test_bytes_that_are_not_utf8_stay_apart():
+    # Two halves of é in neighbouring rows are no é.
+    urls = pa.array([b"http://h/\xc3", b"\xa9", b"http://h/\xc3\xa9"], pa.binary())
+    rows = answer(pa.table({"url": urls})).to_pylist()
+    assert rows[0]["uri"] == "http://h/%C3" and rows[2]["uri"] == "http://h/%C3%A9"
+    assert rows[0]["flags"] != 0 and rows[2]["flags"] == 0
+
+
+def test_bases_and_charsets_are_columns():
+    table = pa.table({
+        "link": pa.array([b"x", b"../\xff", b"http://h/\xc6", b"z", b"w"], pa.binary()),
+        "page": ["http://a/b/c", "http://a/b/c", None, None, "no base"],
+        "enc": ["utf-8", "windows-1251", "koi8-r", None, "klingon"],
+    })
+    rows = answer(table, url="link", base="page", charset="enc").to_pylist()
+    assert [row["uri"] for row in rows] == ["http://a/b/x", "http://a/%D1%8F", "http://h/%D1%84", None, None]
+    assert [row["fault"] for row in rows] == [None, None, None, "relative", "unknown-charset"]
+    rows = answer(table, url="link", base="page", charset="enc", base_uri="http://d/").to_pylist()
+    assert rows[3]["uri"] == "http://d/z"
+
+
+def test_mistakes_of_a_caller_are_exceptions():
+    table = pa.table({"url": URLS, "n": [1] * len(URLS)})
+    with pytest.raises(KeyError, match="no column is called 'uri'|no column is called \"uri\""):
+        irikey.canonicalize(table, url="uri")
+    with pytest.raises(TypeError, match="holds Int64"):
+        irikey.canonicalize(table, url="n")
+    with pytest.raises(TypeError, match="no Arrow data"):
+        irikey.canonicalize(URLS)
+    for wrong in [{"key": "nonsense"}, {"columns": ["kye"]}, {"columns": ["source"]}, {"key_hash": "md5"}, {"base_uri": "x"}, {"types": "x"}]:
+        with pytest.raises(ValueError):
+            irikey.canonicalize(table, **wrong)
+    with pytest.raises(TypeError):
+        irikey.canonicalize(table, no_such_choice=1)
+
+
+def test_it_counts_pickles_and_is_shared():
+    made = irikey.Canonicalizer(key="syntax", columns=["key", "uri"])
+    made.canonicalize(pa.table({"url": URLS}))
+    counters = made.counters
+    assert counters["rows"] == len(URLS) == sum(counters[name] for name in ("unchanged", "changed", "faulty", "nulls"))
+    assert counters["nulls"] == 1 and counters["faulty"] == sum(counters["faults"].values()) == 3
+    again = pickle.loads(pickle.dumps(made))
+    assert again.configuration == made.configuration and again.counters["rows"] == 0
+    assert again.schema.names == ["key", "uri"]
+    batch = pa.record_batch({"url": pa.array(URLS * 1000)})
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: pa.record_batch(again(batch)), range(32)))
+    assert all(other.equals(answers[0]) for other in answers)
+    assert again.counters["rows"] == 32 * len(batch)
+
+
+def test_schema_in_three_languages():
+    schema = pa.schema(irikey.schema())
+    assert schema.field("key").type == pa.binary(16) and schema.names == irikey.schema().names
+    spark = irikey.schema(["uri", "key", "flags"])
+    assert spark.spark_ddl() == "`uri` STRING, `key` BINARY, `flags` BIGINT"
+    assert '"name":"flags","type":"long"' in spark.spark_json()
+    made = pa.table(irikey.canonicalize(pa.table({"url": URLS}), types="spark"))
+    assert made.schema.field("key").type == pa.binary() and made.schema.field("fault").type == pa.string()
+
+
+def test_pyarrow_is_not_imported():
+    code = "import irikey, sys; irikey.uri('http://a'); assert 'pyarrow' not in sys.modules and 'numpy' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_any_bytes_are_rows():
+    rng = random.Random(7)
+    pool = [b"http://", b"//", b"%", b"\xc3", b"\xa9", b"\x00", b"[", b"]", b":", b"@", b"..", b"/", b"#", b"?", b"xn--", b"\n", b"a"]
+    urls = [b"".join(rng.choices(pool, k=rng.randrange(12))) for _ in range(20_000)]
+    table = pa.table({"url": pa.array(urls, pa.binary())})
+    whole = answer(table)
+    assert whole.num_rows == len(urls)
+    alone = pa.concat_tables([answer(table.slice(i, 1)) for i in range(300)])
+    assert whole.slice(0, 300).to_pylist() == alone.to_pylist()
+
+
+def test_ten_million_rows():
+    # One piece of memory, ten million references to it: as a batch too long for one answer would be.
+    urls = pa.DictionaryArray.from_arrays(pa.array([i % 3 for i in range(10_000)], pa.int8()), ["http://a/", "HTTP://A", "x"])
+    batch = pa.record_batch({"url": pa.concat_arrays([urls] * 1000)})
+    made = irikey.Canonicalizer(columns=["key"])
+    assert len(made.canonicalize(batch)) == 10_000_000
+    assert made.counters["faulty"] == 3_333_000

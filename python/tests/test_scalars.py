@@ -1,0 +1,46 @@
+"""One reference at a time."""
+
+import pytest
+
+import irikey
+
+
+def test_texts_and_keys():
+    assert irikey.uri("HTTP://B\u00fccher.Example:80/a/../%7Eb") == "http://xn--bcher-kva.example/~b"
+    assert irikey.uri(b"http://h/\xff") == "http://h/%FF"
+    assert irikey.uri("../x", "http://h/a/b/c") == "http://h/a/x"
+    assert irikey.uri("HTTP://h:80", rung="syntax") == "http://h:80"
+    assert irikey.iri("http://xn--bcher-kva.example/%C3%BC") == "http://b\u00fccher.example/\u00fc"
+    assert irikey.key("http://h") == irikey.key("HTTP://H:80/") and len(irikey.key("http://h")) == 16
+    assert irikey.key("http://h/", key_hash="blake3") != irikey.key("http://h/")
+    assert irikey.surt("http://www.Example.org/A?b") == "org,example)/a?b"
+    assert irikey.resolve("http://a/b/c/d;p?q", "../g") == "http://a/b/g"
+
+
+def test_rungs():
+    assert irikey.compare("http://h/", "http://h/") == "simple"
+    assert irikey.compare("http://h/%7e", "http://h/~") == "syntax"
+    assert irikey.compare("http://h", "http://h/") == "scheme"
+    assert irikey.compare("http://h/a", "http://h/b") is None
+
+
+def test_explained():
+    told = irikey.explain("HTTP://h:80/a b")
+    assert told["uri"] == "http://h/a%20b" and told["flags"] == ["excluded"]
+    assert told["rungs"]["scheme"]["key"] == irikey.key("HTTP://h:80/a b")
+    assert told["components"]["host"] == "h" and told["browser"] == "http://h/a%20b"
+
+
+def test_faults():
+    with pytest.raises(irikey.Fault, match="port") as caught:
+        irikey.uri("http://h:x/")
+    assert (caught.value.kind, caught.value.component, caught.value.at) == ("port", "port", 9)
+    assert issubclass(irikey.Fault, ValueError)
+    for wrong in [lambda: irikey.uri("x"), lambda: irikey.uri("http://h/a b", strict=True), lambda: irikey.uri("x", "y")]:
+        with pytest.raises(irikey.Fault):
+            wrong()
+    with pytest.raises(TypeError, match="str or bytes"):
+        irikey.uri(7)
+    for wrong in [lambda: irikey.uri("http://h", rung="x"), lambda: irikey.surt("http://h", "x")]:
+        with pytest.raises(ValueError):
+            wrong()
