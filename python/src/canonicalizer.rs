@@ -95,7 +95,7 @@ impl Canonicalizer {
         let metadata: Vec<_> =
             policy.describe().into_iter().map(|(name, value)| (format!("irikey.{name}"), value)).collect();
         Ok(Canonicalizer {
-            builder: BatchBuilder::new(columns.clone(), &metadata, &policy.more_keys, &[String::new()]),
+            builder: BatchBuilder::new(columns.clone(), &metadata, &policy, &[String::new()]),
             schema: answer_schema(&columns, &metadata, types),
             types,
             idle: Mutex::new(Vec::new()),

@@ -2,9 +2,9 @@
 //! down and read again, so that a pickled canonicalizer is the same one.
 
 use irikey::batch::{ColumnId, Columns};
-use irikey::canon::{Policy, Rung};
+use irikey::canon::{Policy, Rung, WantedRecipe};
 use irikey::iri::{Base, Intake, Profile};
-use irikey::key::KeyAlgorithm;
+use irikey::key::{KeyAlgorithm, Recipe};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -12,8 +12,19 @@ use pyo3::types::PyDict;
 /// Columns of the answer where nobody names others.
 const DEFAULT_COLUMNS: [&str; 5] = ["uri", "key", "fault", "fault_at", "flags"];
 
-/// Columns that say where a record stood in a file; rows of a batch stand nowhere.
-const PLACES: [ColumnId; 4] = [ColumnId::Source, ColumnId::Record, ColumnId::Offset, ColumnId::Input];
+/// Columns that say where a record stood in a file, or what its format says beside the URL; rows of a batch have none.
+const OF_FILES: [ColumnId; 10] = [
+    ColumnId::Source,
+    ColumnId::Record,
+    ColumnId::Offset,
+    ColumnId::Input,
+    ColumnId::FetchTime,
+    ColumnId::FetchStatus,
+    ColumnId::FetchRedirect,
+    ColumnId::FetchRedirectedFrom,
+    ColumnId::ContentDigest,
+    ColumnId::ContentCharset,
+];
 
 /// Everything that a canonicalizer is made of.
 #[derive(Clone, Debug)]
@@ -74,7 +85,7 @@ impl Configuration {
             None => DEFAULT_COLUMNS.to_vec(),
         };
         let columns = Columns::named(names).map_err(|unknown| PyValueError::new_err(unknown.to_string()))?;
-        if let Some(column) = columns.iter().find(|column| PLACES.contains(&column.id)) {
+        if let Some(column) = columns.iter().find(|column| OF_FILES.contains(&column.id)) {
             let message = format!("column {:?} is of files, and rows of a batch are where their batch is", column.name);
             return Err(PyValueError::new_err(message));
         }
@@ -102,6 +113,11 @@ impl Configuration {
         if let Some(base) = &self.base_uri {
             Base::new(base.as_bytes()).map_err(|fault| PyValueError::new_err(format!("base_uri: {fault}")))?;
         }
+        let recipe = |column: &'static str| match Recipe::parse(column) {
+            Ok(recipe) => Ok(WantedRecipe { column, recipe }),
+            Err(error) => Err(PyValueError::new_err(error.to_string())),
+        };
+        let recipes = columns.recipes().into_iter().map(recipe).collect::<PyResult<Vec<_>>>()?;
         let profile = Profile::named(&self.profile);
         let unknown = || PyValueError::new_err(format!("no profile is called {:?}", self.profile));
         Ok(Policy {
@@ -109,6 +125,7 @@ impl Configuration {
             intake: if self.strict { Intake::Strict } else { Intake::Lenient },
             rung: rung(&self.key)?,
             more_keys: columns.key_rungs(),
+            recipes,
             algorithm: match self.key_hash.as_str() {
                 "xxh3" => KeyAlgorithm::Xxh3,
                 "blake3" => KeyAlgorithm::Blake3,
