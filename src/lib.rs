@@ -9,6 +9,7 @@
 //! record    chunk -> borrowed records, of every crawl format            (pure)
 //! canon     policy + records -> rows                                    (pure)
 //! batch     rows -> Arrow, by the one list of columns
+//! dedup     keys -> which rows to keep
 //! output    batches -> Parquet, Arrow IPC, CSV, JSON lines, text        (writes files)
 //! run       cut -> work -> order -> append: wires the rooms together    (the only threads)
 //! extract   documents, HTML and XML -> the IRIs in them, with their bases (pure)
@@ -44,6 +45,8 @@ pub mod record;
 pub mod batch;
 #[cfg(feature = "cli")]
 pub mod cli;
+#[cfg(feature = "pipeline")]
+pub mod dedup;
 #[cfg(feature = "pipeline")]
 pub mod input;
 #[cfg(feature = "pipeline")]

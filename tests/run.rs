@@ -8,6 +8,8 @@ mod collect;
 mod csv;
 #[path = "run/damage.rs"]
 mod damage;
+#[path = "run/dedup.rs"]
+mod dedup;
 #[path = "run/formats.rs"]
 mod formats;
 #[path = "run/invariance.rs"]

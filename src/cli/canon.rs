@@ -2,30 +2,33 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use super::args::{Outputs, Reporting, When};
 use super::canon_args::{CanonArgs, Job};
 use super::drive::{self, Ran};
 use super::progress::{Bar, Sample};
 use super::report::Report;
 use super::{exit, say, summary};
-use crate::canon::WantedRecipe;
+use crate::canon::{Policy, WantedRecipe};
 use crate::input;
 use crate::output::{self, Finished, Output, OutputError, OutputOptions};
 use crate::run::{Progress, RunError};
 
 /// Why a job ended without its output.
-enum Failure {
+pub(super) enum Failure {
     Usage(String),
     Input(String),
     Output(OutputError),
+    /// A file beside the output that the job needs.
+    Temporary(String),
     Internal(String),
 }
 
-impl From<RunError<OutputError>> for Failure {
-    fn from(error: RunError<OutputError>) -> Failure {
+impl<E: Into<Failure> + std::fmt::Display> From<RunError<E>> for Failure {
+    fn from(error: RunError<E>) -> Failure {
         match error {
-            RunError::Output(error) => Failure::Output(error),
+            RunError::Output(error) => error.into(),
             RunError::Columns { .. } | RunError::Threads(_) | RunError::TooMuchText(_) => {
                 Failure::Usage(error.to_string())
             }
@@ -46,18 +49,26 @@ pub(super) fn run(args: &CanonArgs) -> u8 {
         Err(message) => return fail(&format!("{message}\nFor more, try 'irikey canon --help'."), exit::USAGE),
     };
     match perform(&job) {
-        Ok(report) => close(&job, &report),
-        Err(Failure::Output(OutputError::ClosedPipe)) => exit::SUCCESS,
-        Err(Failure::Output(error)) => fail(&error.to_string(), exit::OUTPUT),
-        Err(Failure::Usage(message)) => fail(&message, exit::USAGE),
-        Err(Failure::Input(message)) => fail(&message, exit::INPUT),
-        Err(Failure::Internal(message)) => {
-            fail(&format!("internal error: {message}; please report it"), exit::INTERNAL)
+        Ok(report) => close(&job.reporting, &report, &summary(&report)),
+        Err(failure) => failure.tell(),
+    }
+}
+
+impl Failure {
+    /// Tells a person; gives the exit status.
+    pub(super) fn tell(self) -> u8 {
+        match self {
+            Failure::Output(OutputError::ClosedPipe) => exit::SUCCESS,
+            Failure::Output(error) => fail(&error.to_string(), exit::OUTPUT),
+            Failure::Temporary(message) => fail(&message, exit::OUTPUT),
+            Failure::Usage(message) => fail(&message, exit::USAGE),
+            Failure::Input(message) => fail(&message, exit::INPUT),
+            Failure::Internal(message) => fail(&format!("internal error: {message}; please report it"), exit::INTERNAL),
         }
     }
 }
 
-fn fail(message: &str, status: u8) -> u8 {
+pub(super) fn fail(message: &str, status: u8) -> u8 {
     say(message);
     status
 }
@@ -67,11 +78,10 @@ fn perform(job: &Job) -> Result<Report, Failure> {
     let begun = Instant::now();
     let sources = drive::sources(&job.inputs).map_err(Failure::Input)?;
     let (names, total) = (sources.names(), sources.total_len());
-    let (encoder, mut output) = output::create(&job.outputs.destination, output_options(job, &names))?;
+    let options = output_options(&job.outputs, &job.policy, &names);
+    let (encoder, mut output) = output::create(&job.outputs.destination, options)?;
     let progress = Arc::new(Progress::new());
-    let sampled = progress.clone();
-    let sample = move || Sample { bytes: sampled.read(), records: sampled.records() };
-    let bar = Bar::start(job.reporting.progress, total, sample);
+    let bar = bar(job.reporting.progress, total, &progress);
     if let Some(path) = output.temporary_path() {
         input::remove_on_signal(path);
     }
@@ -80,8 +90,13 @@ fn perform(job: &Job) -> Result<Report, Failure> {
     let ran = ran?;
     let finished = finish(output, &ran)?;
     input::forget();
-    Ok(Report {
-        sources: names,
+    Ok(report(job, names, ran, finished, begun.elapsed()))
+}
+
+/// The numbers of a run that wrote its output.
+pub(super) fn report(job: &Job, sources: Vec<String>, ran: Ran, output: Finished, elapsed: Duration) -> Report {
+    Report {
+        sources,
         tally: ran.tally,
         has_looks: job.policy.looks,
         headers: ran.headers,
@@ -90,24 +105,31 @@ fn perform(job: &Job) -> Result<Report, Failure> {
         distinct: ran.distinct,
         distinct_is_exact: ran.distinct_is_exact,
         input_bytes: ran.input_bytes,
-        elapsed: begun.elapsed(),
+        elapsed,
         peak_memory: ran.peak_memory,
         peak_anonymous: ran.peak_anonymous,
         threads: job.work.threads,
         policy: job.policy.describe(),
         output_format: job.outputs.format.name(),
-        output: Some(finished),
+        output: Some(output),
         errors: ran.errors,
-    })
+        dedup: None,
+    }
 }
 
-fn output_options(job: &Job, sources: &[String]) -> OutputOptions {
+/// A bar that shows how far a run is.
+pub(super) fn bar(when: When, total: Option<u64>, progress: &Arc<Progress>) -> Option<Bar> {
+    let progress = progress.clone();
+    Bar::start(when, total, move || Sample { bytes: progress.read(), records: progress.records() })
+}
+
+pub(super) fn output_options(outputs: &Outputs, policy: &Policy, sources: &[String]) -> OutputOptions {
     OutputOptions {
-        format: job.outputs.format,
-        compression: job.outputs.compression,
-        columns: job.outputs.columns.clone(),
-        policy: job.policy.clone(),
-        metadata: output::metadata(&job.policy, sources.len()),
+        format: outputs.format,
+        compression: outputs.compression,
+        columns: outputs.columns.clone(),
+        policy: policy.clone(),
+        metadata: output::metadata(policy, sources.len()),
         sources: sources.to_vec(),
     }
 }
@@ -126,14 +148,14 @@ fn finish(output: Output, ran: &Ran) -> Result<Finished, Failure> {
 }
 
 /// Tells what the run came to; gives the exit status.
-fn close(job: &Job, report: &Report) -> u8 {
+pub(super) fn close(reporting: &Reporting, report: &Report, summary: &str) -> u8 {
     for error in &report.errors {
         say(&format!("{}: {}", error.source, error.message));
     }
-    if !job.reporting.quiet {
-        eprint_all(&summary(report));
+    if !reporting.quiet {
+        eprint_all(summary);
     }
-    if let Some(path) = &job.reporting.report
+    if let Some(path) = &reporting.report
         && let Err(error) = write_report(path, report)
     {
         return fail(
@@ -143,7 +165,7 @@ fn close(job: &Job, report: &Report) -> u8 {
     }
     match report {
         Report { errors, .. } if !errors.is_empty() => exit::INPUT,
-        Report { tally, .. } if job.reporting.fail_on_fault && tally.faulty > 0 => exit::FAULTS,
+        Report { tally, .. } if reporting.fail_on_fault && tally.faulty > 0 => exit::FAULTS,
         _ => exit::SUCCESS,
     }
 }

@@ -74,24 +74,42 @@ impl CanonArgs {
     /// # Errors
     /// Flags that contradict each other, as a sentence that says what to do.
     pub fn job(&self) -> Result<Job, String> {
-        let outputs = self.output.outputs(&self.key)?;
+        let work = self.work.work()?;
+        Job::new(
+            &self.input,
+            &self.form,
+            &self.recipes,
+            self.output.outputs(&self.key)?,
+            work,
+            self.reporting.reporting(),
+        )
+    }
+}
+
+impl Job {
+    /// The job of these flags, with a policy that makes what the output's columns want.
+    ///
+    /// # Errors
+    /// As [`CanonArgs::job`].
+    pub(super) fn new(
+        input: &InputArgs,
+        form: &FormArgs,
+        recipes: &RecipeArgs,
+        outputs: Outputs,
+        work: Work,
+        reporting: Reporting,
+    ) -> Result<Job, String> {
         let columns = &outputs.columns;
         let policy = Policy {
             more_keys: columns.key_rungs(),
             carry: columns.carry(),
-            recipes: self.recipes.wanted(columns)?,
-            suffixes: self.recipes.suffixes()?,
+            recipes: recipes.wanted(columns)?,
+            suffixes: recipes.suffixes()?,
             keep_input: columns.contains(ColumnId::Input),
             looks: columns.contains(ColumnId::Looks),
-            ..self.form.policy(&self.input)?
+            ..form.policy(input)?
         };
-        Ok(Job {
-            inputs: self.input.inputs()?,
-            policy,
-            outputs,
-            work: self.work.work()?,
-            reporting: self.reporting.reporting(),
-        })
+        Ok(Job { inputs: input.inputs()?, policy, outputs, work, reporting })
     }
 }
 

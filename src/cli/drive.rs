@@ -1,7 +1,7 @@
 //! The one place where a [`Job`] meets the run: lists the sources, says how their records are written, hands parts to
 //! the output.
 
-use super::args::{InputFormat, Inputs};
+use super::args::{InputFormat, Inputs, Work};
 use super::canon_args::Job;
 use super::report::InputFailure;
 use crate::canon::Tally;
@@ -63,6 +63,19 @@ pub(super) fn format(inputs: &Inputs) -> Format {
     }
 }
 
+/// How the run is done.
+pub(super) fn options(inputs: &Inputs, work: &Work, row_group_len: usize) -> RunOptions {
+    RunOptions {
+        threads: work.threads,
+        row_group_len,
+        chunk_len: work.chunk_len,
+        max_record_len: inputs.max_record_len,
+        mmap: inputs.mmap,
+        format: format(inputs),
+        record_types: inputs.record_types.clone(),
+    }
+}
+
 /// Does the job.
 pub(super) fn run(
     job: &Job,
@@ -71,21 +84,13 @@ pub(super) fn run(
     output: &mut Output,
     progress: &Progress,
 ) -> Result<Ran, RunError<OutputError>> {
-    let options = RunOptions {
-        threads: job.work.threads,
-        row_group_len: job.outputs.row_group_len,
-        chunk_len: job.work.chunk_len,
-        max_record_len: job.inputs.max_record_len,
-        mmap: job.inputs.mmap,
-        format: format(&job.inputs),
-        record_types: job.inputs.record_types.clone(),
-    };
+    let options = options(&job.inputs, &job.work, job.outputs.row_group_len);
     let encode = |rows: &mut _, runs: &[_]| encoder.encode(rows, runs);
     let summary = run::canon(sources, &options, &job.policy, encode, |part| output.append(part), progress)?;
     Ok(ran(summary))
 }
 
-fn ran(summary: Summary) -> Ran {
+pub(super) fn ran(summary: Summary) -> Ran {
     Ran {
         tally: summary.tally,
         headers: summary.headers,

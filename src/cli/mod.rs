@@ -12,6 +12,9 @@ mod canon;
 mod canon_args;
 mod compare;
 mod conform;
+mod count;
+mod dedup;
+mod dedup_args;
 mod diff;
 mod drive;
 mod eval;
@@ -22,6 +25,7 @@ mod progress;
 mod reading;
 mod report;
 mod schema;
+mod seen;
 mod size;
 mod summary;
 
@@ -51,6 +55,12 @@ pub struct Cli {
 enum Command {
     /// Write the canonical URI and the key of every URL of the inputs
     Canon(Box<CanonArgs>),
+    /// Write one row of each key: what canon writes, without duplicates
+    Dedup(Box<dedup_args::DedupArgs>),
+    /// Count the distinct URLs of the inputs on every rung
+    Count(Box<count::CountArgs>),
+    /// Look at a store of seen keys, check it, or merge its runs
+    Seen(seen::SeenArgs),
     /// Print the columns of the output with their meaning, and the names of flags, changes and faults
     Schema(schema::SchemaArgs),
     Explain(explain::ExplainArgs),
@@ -83,6 +93,9 @@ pub fn main() -> ExitCode {
 fn run(cli: Cli) -> u8 {
     match cli.command {
         Command::Canon(args) => canon::run(&args),
+        Command::Dedup(args) => dedup::run(&args),
+        Command::Count(args) => count::run(&args),
+        Command::Seen(args) => seen::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Compare(args) => compare::run(&args),

@@ -55,6 +55,23 @@ pub struct Report {
     pub output: Option<Finished>,
     /// Inputs that could not be read wholly.
     pub errors: Vec<InputFailure>,
+    /// What was left out and why, if duplicates were.
+    pub dedup: Option<DedupReport>,
+}
+
+/// The numbers of a dedup: `kept + duplicates + seen + faulty` is the number of records.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DedupReport {
+    /// Rows kept, one a key.
+    pub kept: u64,
+    /// Rows that another one stands for.
+    pub duplicates: u64,
+    /// Rows whose key earlier runs have seen.
+    pub seen: u64,
+    /// Bytes of temporary files.
+    pub spilled: u64,
+    /// The name of the policy that chose.
+    pub keep: &'static str,
 }
 
 impl Report {
@@ -71,7 +88,7 @@ impl Report {
     /// As JSON, every count in it, also those that are 0.
     pub fn to_json(&self) -> Value {
         let tally = &self.tally;
-        json!({
+        let mut report = json!({
             "irikey": env!("CARGO_PKG_VERSION"),
             "inputs": self.sources,
             "records": tally.rows,
@@ -110,7 +127,18 @@ impl Report {
                 "source": error.source,
                 "message": error.message,
             })).collect::<Vec<_>>(),
-        })
+        });
+        if let Some(dedup) = &self.dedup {
+            report["dedup"] = json!({
+                "keep": dedup.keep,
+                "kept": dedup.kept,
+                "duplicates": dedup.duplicates,
+                "seen": dedup.seen,
+                "faulty": tally.faulty,
+                "temporary_bytes": dedup.spilled,
+            });
+        }
+        report
     }
 }
 

@@ -26,8 +26,19 @@ pub fn summary(report: &Report) -> String {
         rows.push(Line::new(0, &format!("keys by {name}"), recipe.keys));
         rows.extend(lines(RULES.iter().map(|rule| rule.name), &recipe.fired));
     }
-    let distinct = if report.distinct_is_exact { "distinct keys" } else { "distinct keys, about" };
-    rows.push(Line::new(0, distinct, report.distinct));
+    match &report.dedup {
+        Some(dedup) => {
+            rows.push(Line::new(0, "kept", dedup.kept));
+            rows.push(Line::new(0, "duplicates", dedup.duplicates));
+            if dedup.seen > 0 {
+                rows.push(Line::new(0, "seen before", dedup.seen));
+            }
+        }
+        None => {
+            let distinct = if report.distinct_is_exact { "distinct keys" } else { "distinct keys, about" };
+            rows.push(Line::new(0, distinct, report.distinct));
+        }
+    }
     if report.skipped > 0 {
         rows.push(Line::new(0, "of other types, skipped", report.skipped));
     }

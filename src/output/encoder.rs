@@ -1,10 +1,11 @@
 //! Rows in, parts out: everything about an output that costs time, so that workers do it side by side.
 
 use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
 
 use super::row_group::{Chunk, RowGroups};
 use super::{OutputError, lines};
-use crate::batch::{BatchBuilder, SourceRun};
+use crate::batch::{BatchBuilder, Columns, SourceRun};
 use crate::canon::Rows;
 
 /// Turns rows into parts of one output; shared by workers.
@@ -70,13 +71,53 @@ impl Encoder {
             return Ok(Body::Bytes(lines::text(&rows.uri)));
         }
         let batch = self.builder.build(rows, runs)?;
-        let body = match &self.recipe {
-            Recipe::Parquet(groups) => Body::RowGroup(groups.encode(&batch)?),
-            Recipe::Csv => Body::Bytes(lines::csv(self.builder.columns(), &batch)),
-            Recipe::JsonLines => Body::Bytes(lines::json(self.builder.columns(), &batch)),
-            Recipe::Batch | Recipe::Text => return Ok(Body::Batch(batch)),
-        };
-        self.builder.reclaim(batch, rows);
+        let body = self.batch_body(&batch)?;
+        if !matches!(body, Body::Batch(_)) {
+            self.builder.reclaim(batch, rows);
+        }
         Ok(body)
+    }
+
+    /// The columns of the output.
+    pub fn columns(&self) -> &Columns {
+        self.builder.columns()
+    }
+
+    /// The schema of the output's batches.
+    pub fn schema(&self) -> &SchemaRef {
+        self.builder.schema()
+    }
+
+    /// What [`Encoder::encode`] would encode: to be filtered, kept, and given to [`Encoder::encode_batch`].
+    ///
+    /// # Errors
+    /// The rows make no batch.
+    pub fn batch(&self, rows: &mut Rows, runs: &[SourceRun]) -> Result<RecordBatch, OutputError> {
+        Ok(self.builder.build(rows, runs)?)
+    }
+
+    /// Gives the memory of a batch back to the rows that it was made of, which are empty afterwards.
+    pub fn reclaim(&self, batch: RecordBatch, rows: &mut Rows) {
+        self.builder.reclaim(batch, rows);
+    }
+
+    /// Encodes rows that are a batch of this output's columns already.
+    ///
+    /// # Errors
+    /// The format refuses them.
+    pub fn encode_batch(&self, batch: &RecordBatch) -> Result<Part, OutputError> {
+        let rows = batch.num_rows() as u64;
+        let body = if rows == 0 { Body::Nothing } else { self.batch_body(batch)? };
+        Ok(Part { body, rows })
+    }
+
+    fn batch_body(&self, batch: &RecordBatch) -> Result<Body, OutputError> {
+        Ok(match &self.recipe {
+            Recipe::Parquet(groups) => Body::RowGroup(groups.encode(batch)?),
+            Recipe::Csv => Body::Bytes(lines::csv(self.builder.columns(), batch)),
+            Recipe::JsonLines => Body::Bytes(lines::json(self.builder.columns(), batch)),
+            Recipe::Text => Body::Bytes(lines::uris(batch)),
+            Recipe::Batch => Body::Batch(batch.clone()),
+        })
     }
 }

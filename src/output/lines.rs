@@ -1,7 +1,7 @@
 //! A batch in, lines out: CSV, JSON lines, or the bare URIs. The lines of a part end with a line end, so parts
 //! stand one after the other.
 
-use arrow::array::RecordBatch;
+use arrow::array::{Array, AsArray, RecordBatch};
 
 use super::cells::{Cells, write_json_text};
 use crate::batch::Columns;
@@ -12,6 +12,17 @@ pub(super) fn text(uris: &Texts) -> Vec<u8> {
     let mut out = Vec::with_capacity(uris.values.len() + uris.len());
     for i in 0..uris.len() {
         out.extend_from_slice(uris.get(i));
+        out.push(b'\n');
+    }
+    out
+}
+
+/// [`text`] of a batch, whose first column is the URI.
+pub(super) fn uris(batch: &RecordBatch) -> Vec<u8> {
+    let uris = batch.column(0).as_string::<i32>();
+    let mut out = Vec::with_capacity(uris.value_data().len() + uris.len());
+    for uri in uris {
+        out.extend_from_slice(uri.unwrap_or_default().as_bytes());
         out.push(b'\n');
     }
     out

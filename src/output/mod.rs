@@ -19,6 +19,7 @@ mod row_group;
 mod rows;
 mod sink;
 mod sync;
+mod table;
 mod writer;
 
 use std::path::PathBuf;
@@ -27,6 +28,7 @@ pub use encoder::{Encoder, Part};
 pub use error::OutputError;
 pub use format::{Compression, Format};
 pub use rows::{Field, RowWriter};
+pub use table::Table;
 pub use writer::{Finished, Output};
 
 use crate::batch::{BatchBuilder, Columns};

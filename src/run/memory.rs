@@ -31,14 +31,33 @@ pub fn peaks() -> Memory {
     Memory { peak_resident, peak_anonymous }
 }
 
+/// Bytes of memory that rows take on their way through a run, with everything that is made of them: as measured with
+/// Parquet output, rounded up.
+pub fn of_rows(threads: usize, row_group_len: usize) -> usize {
+    threads.saturating_mul(row_group_len).saturating_mul(8).saturating_add(16 << 20)
+}
+
+/// Bytes of memory that this process may have: of the machine, or of its control group (cgroup version 2). 4 GiB where
+/// the system does not tell.
+pub fn available() -> usize {
+    let machine = read("/proc/meminfo").and_then(|text| field(&text, "MemTotal:"));
+    let group = read("/sys/fs/cgroup/memory.max").and_then(|text| text.trim().parse().ok());
+    let least = machine.into_iter().chain(group).min().unwrap_or(4 << 30);
+    usize::try_from(least).unwrap_or(usize::MAX)
+}
+
 #[cfg(target_os = "linux")]
-fn status() -> Option<String> {
-    std::fs::read_to_string("/proc/self/status").ok()
+fn read(path: &str) -> Option<String> {
+    std::fs::read_to_string(path).ok()
 }
 
 #[cfg(not(target_os = "linux"))]
-fn status() -> Option<String> {
+fn read(_: &str) -> Option<String> {
     None
+}
+
+fn status() -> Option<String> {
+    read("/proc/self/status")
 }
 
 /// A line such as `VmHWM:     1234 kB`, in bytes.

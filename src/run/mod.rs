@@ -14,17 +14,24 @@
 //! the next one to append, which bounds memory.
 
 mod body;
+mod count;
 mod cut;
+mod dedup;
 mod distinct;
 mod error;
+mod in_order;
+mod lanes;
 pub mod memory;
 mod options;
 mod order;
 mod summary;
 mod worker;
 
+pub use count::{Counted, Counting, count};
+pub use dedup::{DedupError, DedupOptions, Deduped, Given, dedup};
 pub use distinct::{Distinct, HyperLogLog};
 pub use error::RunError;
+pub use lanes::Turn;
 pub use options::{MAX_RECORD_LEN, MAX_ROW_GROUP_LEN, RunOptions};
 pub use summary::{Progress, Summary};
 
@@ -32,6 +39,7 @@ use crate::batch::SourceRun;
 use crate::canon::{Policy, Rows};
 use crate::input::Sources;
 use cut::Cutter;
+use lanes::Lanes;
 use order::Order;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -59,6 +67,27 @@ where
     P: Send,
     E: std::error::Error + Send,
 {
+    let encode = |_: &Turn<'_>, rows: &mut Rows, runs: &[SourceRun]| encode(rows, runs).map(Some);
+    canon_in_turn(inputs, options, policy, encode, append, progress)
+}
+
+/// [`canon`], with an `encode` that knows the span's place among the others and may do part of its work in their order.
+/// It gives `None` when [`Turn::pass`] did: the run is being stopped.
+///
+/// # Errors
+/// As [`canon`].
+pub fn canon_in_turn<P, E>(
+    inputs: Sources,
+    options: &RunOptions,
+    policy: &Policy,
+    encode: impl Fn(&Turn<'_>, &mut Rows, &[SourceRun]) -> Result<Option<P>, E> + Sync,
+    append: impl FnMut(P) -> Result<(), E> + Send,
+    progress: &Progress,
+) -> Result<Summary, RunError<E>>
+where
+    P: Send,
+    E: std::error::Error + Send,
+{
     let options = options.clamped();
     progress.set_total(inputs.total_len());
     let names = inputs.names();
@@ -70,6 +99,7 @@ where
     let shared = Shared {
         cutter: Mutex::new(Cutter::new(inputs, &options, policy.charset, progress)),
         order: Order::new(names.len(), options.threads * 2),
+        lanes: Lanes::new(),
         options: &options,
         progress,
         encode,
@@ -94,6 +124,7 @@ where
 struct Shared<'a, P, E, Encode, Append> {
     cutter: Mutex<Cutter<'a>>,
     order: Order<P>,
+    lanes: Lanes,
     options: &'a RunOptions,
     progress: &'a Progress,
     encode: Encode,
@@ -106,7 +137,7 @@ impl<P, E, Encode, Append> Shared<'_, P, E, Encode, Append>
 where
     P: Send,
     E: std::error::Error + Send,
-    Encode: Fn(&mut Rows, &[SourceRun]) -> Result<P, E> + Sync,
+    Encode: Fn(&Turn<'_>, &mut Rows, &[SourceRun]) -> Result<Option<P>, E> + Sync,
     Append: FnMut(P) -> Result<(), E> + Send,
 {
     /// One worker's life. An error or a panic stops all.
@@ -130,12 +161,11 @@ where
         if !worker.decode(span, self.progress, || self.order.is_stopped())? {
             return Ok(false);
         }
-        if !self.order.number(index, worker.runs_mut()) {
-            return Ok(false);
-        }
+        let Some(first_row) = self.order.number(index, worker.runs_mut()) else { return Ok(false) };
         let rows = worker.rows().len() as u64;
         let (all, runs) = worker.results();
-        let part = (self.encode)(all, runs).map_err(RunError::Output)?;
+        let turn = Turn { index, first_row, lanes: &self.lanes };
+        let Some(part) = (self.encode)(&turn, all, runs).map_err(RunError::Output)? else { return Ok(false) };
         worker.clear();
         memory::sample();
         self.order.put(index, part, rows, |part| {
@@ -159,6 +189,7 @@ where
     fn fail(&self, error: RunError<E>) {
         self.failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
         self.order.stop();
+        self.lanes.stop();
     }
 }
 

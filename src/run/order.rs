@@ -24,6 +24,8 @@ struct State<P> {
     to_number: u64,
     /// Records numbered so far, by source.
     counts: Vec<u64>,
+    /// Their sum.
+    numbered: u64,
     /// The span whose part is appended next.
     to_append: u64,
     /// Parts that wait for their turn, with their rows.
@@ -41,6 +43,7 @@ impl<P> Order<P> {
             is_stopped: false,
             to_number: 0,
             counts: vec![0; source_count],
+            numbered: 0,
             to_append: 0,
             ready: BTreeMap::new(),
             is_appending: false,
@@ -76,18 +79,21 @@ impl<P> Order<P> {
         self.wait_until(|state| index < state.to_append + self.window).is_some()
     }
 
-    /// Fills in `first_record` of the runs of span `index`, once all earlier spans have been counted; false if stopped.
-    pub fn number(&self, index: u64, runs: &mut [SourceRun]) -> bool {
-        let Some(mut state) = self.wait_until(|state| state.to_number == index) else { return false };
+    /// Fills in `first_record` of the runs of span `index`, once all earlier spans have been counted, and says how many
+    /// records these had; `None` if stopped.
+    pub fn number(&self, index: u64, runs: &mut [SourceRun]) -> Option<u64> {
+        let mut state = self.wait_until(|state| state.to_number == index)?;
+        let first_row = state.numbered;
         for run in runs {
             let count = &mut state.counts[run.source as usize];
             run.first_record = *count + 1;
             *count += u64::from(run.rows);
+            state.numbered += u64::from(run.rows);
         }
         state.to_number += 1;
         drop(state);
         self.changed.notify_all();
-        true
+        Some(first_row)
     }
 
     /// Appends the part of span `index` and those that waited for it, or leaves it to whoever appends now; false if
@@ -151,7 +157,7 @@ mod tests {
                         }
                         assert!(index < order.lock().to_append + 4);
                         let mut runs = [SourceRun { source: 0, first_record: 0, rows: index as u32 % 3 }];
-                        assert!(order.number(index, &mut runs));
+                        assert_eq!(order.number(index, &mut runs).map(|first| first + 1), Some(runs[0].first_record));
                         let done = order.put(index, runs[0].first_record, 1, |part| {
                             appended.lock().unwrap().push(part);
                             Ok::<(), ()>(())
@@ -175,7 +181,7 @@ mod tests {
             assert_eq!(order.put(1, 1, 1, |_| Err("never: 0 comes first")), Ok(true));
             assert_eq!(order.put(0, 0, 1, |_| Err("full")), Err("full"));
             order.stop();
-            assert!(!room.join().unwrap() && !numbers.join().unwrap());
+            assert!(!room.join().unwrap() && numbers.join().unwrap().is_none());
         });
         assert_eq!(order.put(2, 2, 1, |_| Err("appended after an error")), Ok(false));
     }

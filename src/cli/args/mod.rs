@@ -9,6 +9,7 @@ mod recipes;
 mod repair;
 mod reporting;
 mod sizes;
+mod spill;
 mod work;
 
 pub use form::FormArgs;
@@ -16,4 +17,5 @@ pub use input::{InputArgs, InputFormat, Inputs};
 pub use output::{OutputArgs, Outputs};
 pub use recipes::RecipeArgs;
 pub use reporting::{Reporting, ReportingArgs, When};
+pub use spill::SpillArgs;
 pub use work::{Work, WorkArgs};

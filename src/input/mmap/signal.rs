@@ -28,18 +28,20 @@ static MAPPINGS: [Slot; SLOTS] = [const {
     Slot { start: AtomicUsize::new(0), len: AtomicUsize::new(0), message: AtomicPtr::new(std::ptr::null_mut()) }
 }; SLOTS];
 
-/// The path to unlink, a C string, or null.
-static TEMPORARY: AtomicPtr<libc::c_char> = AtomicPtr::new(std::ptr::null_mut());
+/// The paths to unlink, C strings, or null. As many as a job has outputs.
+static TEMPORARY: [AtomicPtr<libc::c_char>; 4] = [const { AtomicPtr::new(std::ptr::null_mut()) }; 4];
 
 /// What handled SIGBUS before us: Rust's own handler, or the embedding program's.
 static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
 
-/// From now on, a signal that ends the process removes the file at `path` first. One path at a time.
+/// From now on, a signal that ends the process removes the file at `path` first. Four paths at a time at most; a fifth
+/// one stays.
 pub fn remove_on_signal(path: &Path) {
     static HANDLED: OnceLock<()> = OnceLock::new();
     let Ok(path) = CString::new(path.as_os_str().as_bytes()) else { return };
     // Leaked: a handler on another thread may be reading the path before this one. A few bytes an output file.
-    TEMPORARY.store(path.into_raw(), Release);
+    let path = path.into_raw();
+    let _ = TEMPORARY.iter().find(|slot| slot.compare_exchange(std::ptr::null_mut(), path, Release, Relaxed).is_ok());
     HANDLED.get_or_init(|| {
         for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
             handle_end(signal);
@@ -47,9 +49,9 @@ pub fn remove_on_signal(path: &Path) {
     });
 }
 
-/// The file named to [`remove_on_signal`] is no longer to be removed: it has its final name, or is gone.
+/// The files named to [`remove_on_signal`] are no longer to be removed: they have their final names, or are gone.
 pub fn forget() {
-    TEMPORARY.store(std::ptr::null_mut(), Release);
+    TEMPORARY.iter().for_each(|slot| slot.store(std::ptr::null_mut(), Release));
 }
 
 /// Tells the handler of a mapping; `None` if there is no free slot.
@@ -82,12 +84,14 @@ pub(super) fn unwatch(slot: usize) {
     MAPPINGS[slot].start.store(0, Release);
 }
 
-/// Removes the temporary file, if there is one. Async-signal-safe.
+/// Removes the temporary files, if there are any. Async-signal-safe.
 fn unlink_temporary() {
-    let path = TEMPORARY.load(Acquire);
-    if !path.is_null() {
-        // SAFETY: non-null values of TEMPORARY are C strings that are never freed.
-        unsafe { libc::unlink(path) };
+    for slot in &TEMPORARY {
+        let path = slot.load(Acquire);
+        if !path.is_null() {
+            // SAFETY: non-null values of TEMPORARY are C strings that are never freed.
+            unsafe { libc::unlink(path) };
+        }
     }
 }
 

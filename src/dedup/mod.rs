@@ -1,0 +1,36 @@
+//! Keys in, which rows to keep out; exact, in bounded memory, and the same answer however the work is shared.
+//!
+//! ```text
+//! keys of a span --Scattered--> by partition --Known--> new | known | unknown, for want of memory
+//!                                                                        |
+//!                          verdict on each row <--Resolver- Spill <--entries
+//!                                                           Spool <--rows that wait for a verdict
+//! ```
+//!
+//! While memory lasts, the first row of each key is kept as it comes and nothing waits. When a partition's table may not
+//! grow any more, or the representative cannot be told before all rows are known, rows wait in a [`Spool`] and their
+//! keys in a [`Spill`], both of them files without a name that vanish with the process, however it ends.
+
+mod distinct;
+mod entry;
+mod error;
+pub mod evidence;
+mod keep;
+mod known;
+mod partition;
+pub mod seen;
+mod spill;
+mod spool;
+mod table;
+mod verdict;
+
+pub use distinct::{KINDS, Kinds};
+pub use entry::{Entry, Layout};
+pub use error::SpillError;
+pub use keep::Keep;
+pub use known::{Found, Known, LANES};
+pub use partition::{PARTITION_BITS, PARTITIONS, Scattered, number};
+pub use spill::Spill;
+pub use spool::{Spool, Waiting};
+pub use table::Table;
+pub use verdict::{Resolver, Verdict, Verdicts};

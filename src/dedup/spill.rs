@@ -1,0 +1,189 @@
+//! Entries by partition, in memory up to a limit and past it in one temporary file: [`Spill`]. The file has no name, so
+//! that it goes when the process does. Keys are random, so entries are written as they are: a codec would gain nothing.
+
+use super::entry::{Entry, Layout};
+use super::error::SpillError;
+use super::partition::{PARTITION_BITS, PARTITIONS, Scattered, partition};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// Entries are kept in blocks of about this many bytes, so that memory is never twice what they need.
+const BLOCK_LEN: usize = 64 << 10;
+
+/// Hashes that agree in more bits than this are of one key nearly always: 2^24 partitions hold few others.
+const MOST_PREFIX_BITS: u32 = 24;
+
+/// Entries, shared by workers.
+#[derive(Debug)]
+pub struct Spill {
+    layout: Layout,
+    /// Bits that the keys of all entries have in common.
+    prefix_bits: u32,
+    partitions: Vec<Mutex<Partition>>,
+    /// Bytes that a partition may hold in memory.
+    partition_limit: usize,
+    file: Scratch,
+}
+
+#[derive(Debug, Default)]
+struct Partition {
+    /// All but the last are full.
+    blocks: Vec<Vec<u8>>,
+    held: usize,
+    /// Where blocks are in the file: offset and length.
+    written: Vec<(u64, usize)>,
+    count: u64,
+}
+
+impl Spill {
+    /// No entries yet; those to come take at most about `limit` bytes of memory, and otherwise room in `directory`.
+    pub fn new(layout: Layout, limit: usize, directory: &Path) -> Spill {
+        Spill::below(0, layout, limit, directory)
+    }
+
+    fn below(prefix_bits: u32, layout: Layout, limit: usize, directory: &Path) -> Spill {
+        let partitions = (0..PARTITIONS).map(|_| Mutex::default()).collect();
+        let partition_limit = (limit / PARTITIONS).max(layout.entry_len());
+        Spill { layout, prefix_bits, partitions, partition_limit, file: Scratch::new(directory) }
+    }
+
+    /// What is kept of entries.
+    pub fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// Adds the entries of those `keys` whose row is wanted, each made from key and row.
+    ///
+    /// # Errors
+    /// The temporary file could not be written.
+    pub fn extend(
+        &self,
+        keys: &Scattered,
+        is_wanted: impl Fn(u32) -> bool,
+        entry: impl Fn(u128, u32) -> Entry,
+    ) -> Result<(), SpillError> {
+        for place in 0..PARTITIONS {
+            let (keys, rows) = keys.of(place);
+            let wanted = keys.iter().zip(rows).filter(|(_, row)| is_wanted(**row));
+            self.add(place, wanted.map(|(&key, &row)| entry(key, row)))?;
+        }
+        Ok(())
+    }
+
+    fn add(&self, place: usize, entries: impl Iterator<Item = Entry>) -> Result<(), SpillError> {
+        let mut partition = self.partitions[place].lock().unwrap_or_else(PoisonError::into_inner);
+        let block_len = BLOCK_LEN.min(self.partition_limit);
+        for entry in entries {
+            if partition.blocks.last().is_none_or(|block| block.len() + self.layout.entry_len() > block_len) {
+                if partition.held + block_len > self.partition_limit {
+                    self.write_out(&mut partition)?;
+                }
+                partition.blocks.push(Vec::with_capacity(block_len));
+                partition.held += block_len;
+            }
+            if let Some(block) = partition.blocks.last_mut() {
+                self.layout.write(&entry, block);
+            }
+            partition.count += 1;
+        }
+        Ok(())
+    }
+
+    fn write_out(&self, partition: &mut Partition) -> Result<(), SpillError> {
+        for block in partition.blocks.drain(..) {
+            partition.written.push((self.file.append(&block)?, block.len()));
+        }
+        partition.held = 0;
+        Ok(())
+    }
+
+    /// How many entries a partition has.
+    pub fn count(&self, place: usize) -> u64 {
+        self.partitions[place].lock().unwrap_or_else(PoisonError::into_inner).count
+    }
+
+    /// Tells `each` of a partition's entries, in no particular order.
+    ///
+    /// # Errors
+    /// The temporary file could not be read, or `each` failed.
+    pub fn visit(&self, place: usize, mut each: impl FnMut(Entry) -> Result<(), SpillError>) -> Result<(), SpillError> {
+        let partition = self.partitions[place].lock().unwrap_or_else(PoisonError::into_inner);
+        let mut block = Vec::new();
+        for &(offset, len) in &partition.written {
+            self.file.read(offset, len, &mut block)?;
+            self.layout.read(&block).try_for_each(&mut each)?;
+        }
+        partition.blocks.iter().try_for_each(|block| self.layout.read(block).try_for_each(&mut each))
+    }
+
+    /// Forgets a partition's entries.
+    pub fn forget(&self, place: usize) {
+        *self.partitions[place].lock().unwrap_or_else(PoisonError::into_inner) = Partition::default();
+    }
+
+    /// Parts a partition once more, by the next bits of its keys; `None` if so many bits are gone by that what is left
+    /// are rows of very few keys.
+    ///
+    /// # Errors
+    /// A temporary file could not be read or written.
+    pub fn part(&self, place: usize, limit: usize) -> Result<Option<Spill>, SpillError> {
+        let prefix_bits = self.prefix_bits + PARTITION_BITS;
+        if prefix_bits > MOST_PREFIX_BITS {
+            return Ok(None);
+        }
+        let parts = Spill::below(prefix_bits, self.layout, limit, &self.file.directory);
+        self.visit(place, |entry| parts.add(partition(entry.key, prefix_bits), std::iter::once(entry)))?;
+        self.forget(place);
+        Ok(Some(parts))
+    }
+
+    /// Bytes that went to the temporary file.
+    pub fn written(&self) -> u64 {
+        self.file.written()
+    }
+}
+
+/// A file without a name, made when it is first written to.
+#[derive(Debug)]
+pub(super) struct Scratch {
+    directory: PathBuf,
+    file: Mutex<Option<(File, u64)>>,
+}
+
+impl Scratch {
+    pub(super) fn new(directory: &Path) -> Scratch {
+        Scratch { directory: directory.to_path_buf(), file: Mutex::new(None) }
+    }
+
+    /// Appends bytes and says where they begin.
+    pub(super) fn append(&self, bytes: &[u8]) -> Result<u64, SpillError> {
+        let directory = || self.directory.clone();
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        if file.is_none() {
+            let made = tempfile::tempfile_in(&self.directory);
+            *file = Some((made.map_err(|error| SpillError::Create { directory: directory(), error })?, 0));
+        }
+        let Some((file, end)) = file.as_mut() else { return Ok(0) };
+        let written = file.seek(SeekFrom::Start(*end)).and_then(|_| file.write_all(bytes));
+        written.map_err(|error| SpillError::Write { directory: directory(), error })?;
+        let offset = *end;
+        *end += bytes.len() as u64;
+        Ok(offset)
+    }
+
+    /// Reads what was appended.
+    pub(super) fn read(&self, offset: u64, len: usize, into: &mut Vec<u8>) -> Result<(), SpillError> {
+        into.resize(len, 0);
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some((file, _)) = file.as_mut() else { return Ok(()) };
+        let read = file.seek(SeekFrom::Start(offset)).and_then(|_| file.read_exact(into));
+        read.map_err(|error| SpillError::Read { directory: self.directory.clone(), error })
+    }
+
+    /// Bytes appended so far.
+    pub(super) fn written(&self) -> u64 {
+        self.file.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map_or(0, |(_, end)| *end)
+    }
+}

@@ -1,0 +1,133 @@
+//! Batches that wait for verdicts, in order, in a temporary file without a name: [`Spool`]. As Arrow IPC streams, whose
+//! texts LZ4 halves at little cost.
+
+use super::error::SpillError;
+use super::spill::Scratch;
+use arrow::array::RecordBatch;
+use arrow::ipc::CompressionType;
+use arrow::ipc::reader::StreamReader;
+use arrow::ipc::writer::{IpcWriteOptions, StreamWriter};
+use std::path::Path;
+
+/// Rows of a span that wait, with their ordinals in the run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Waiting {
+    /// The rows.
+    pub batch: RecordBatch,
+    /// Ordinal of each row.
+    pub ordinals: Vec<u64>,
+}
+
+/// Rows that wait, in the order in which they came.
+#[derive(Debug)]
+pub struct Spool {
+    file: Scratch,
+    /// Offset and length of each [`Waiting`].
+    places: Vec<(u64, usize)>,
+    rows: u64,
+}
+
+impl Spool {
+    /// Nothing waits; what will takes room in `directory`.
+    pub fn new(directory: &Path) -> Spool {
+        Spool { file: Scratch::new(directory), places: Vec::new(), rows: 0 }
+    }
+
+    /// Makes bytes of rows; workers do this side by side.
+    ///
+    /// # Errors
+    /// Arrow refused.
+    pub fn pack(waiting: &Waiting) -> Result<Vec<u8>, SpillError> {
+        let mut bytes = Vec::with_capacity(waiting.batch.get_array_memory_size() / 2);
+        bytes.extend((waiting.ordinals.len() as u64).to_le_bytes());
+        waiting.ordinals.iter().for_each(|ordinal| bytes.extend(ordinal.to_le_bytes()));
+        let options = IpcWriteOptions::default().try_with_compression(Some(CompressionType::LZ4_FRAME))?;
+        let mut writer = StreamWriter::try_new_with_options(&mut bytes, waiting.batch.schema_ref(), options)?;
+        writer.write(&waiting.batch)?;
+        writer.finish()?;
+        drop(writer);
+        Ok(bytes)
+    }
+
+    /// Appends the next rows, packed.
+    ///
+    /// # Errors
+    /// The temporary file could not be written.
+    pub fn append(&mut self, packed: &[u8], rows: u64) -> Result<(), SpillError> {
+        self.places.push((self.file.append(packed)?, packed.len()));
+        self.rows += rows;
+        Ok(())
+    }
+
+    /// How many times rows were appended.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// How many rows wait.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Bytes that went to the temporary file.
+    pub fn written(&self) -> u64 {
+        self.file.written()
+    }
+
+    /// The rows that were appended as number `i`.
+    ///
+    /// # Errors
+    /// The temporary file could not be read.
+    pub fn read(&self, i: usize) -> Result<Waiting, SpillError> {
+        let (offset, len) = self.places[i];
+        let mut bytes = Vec::new();
+        self.file.read(offset, len, &mut bytes)?;
+        let number = |bytes: &[u8]| bytes.first_chunk::<8>().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        let count = number(&bytes) as usize;
+        let (ordinals, stream) = bytes[8..].split_at(count * 8);
+        let ordinals = ordinals.chunks_exact(8).map(number).collect();
+        let mut reader = StreamReader::try_new(stream, None)?;
+        let schema = reader.schema();
+        let batch = reader.next().transpose()?.unwrap_or_else(|| RecordBatch::new_empty(schema));
+        Ok(Waiting { batch, ordinals })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow::array::{ArrayRef, StringArray};
+    use std::sync::Arc;
+
+    #[test]
+    fn rows_come_back_in_order() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut spool = Spool::new(directory.path());
+        let waiting = |texts: &[&str], first: u64| Waiting {
+            batch: RecordBatch::try_from_iter([("uri", Arc::new(StringArray::from(texts.to_vec())) as ArrayRef)])
+                .unwrap(),
+            ordinals: (0..texts.len() as u64).map(|i| first + i * i).collect(),
+        };
+        let all = [waiting(&["http://a/", "http://b/"], 7), waiting(&[], 9), waiting(&["http://c/"], 20)];
+        for waiting in &all {
+            spool.append(&Spool::pack(waiting).unwrap(), waiting.ordinals.len() as u64).unwrap();
+        }
+        assert_eq!((spool.len(), spool.rows()), (3, 3));
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "the file has no name");
+        for (i, waiting) in all.iter().enumerate() {
+            assert_eq!(&spool.read(i).unwrap(), waiting);
+        }
+    }
+
+    #[test]
+    fn a_directory_that_is_not_there() {
+        let missing = tempfile::tempdir().unwrap().path().join("missing");
+        let error = Spool::new(&missing).append(b"x", 0).unwrap_err().to_string();
+        assert!(error.contains("missing: cannot make a temporary file there") && error.contains("--tmp"), "{error}");
+    }
+}

@@ -1,0 +1,71 @@
+//! Batches of any schema in, one Parquet file out: [`Table`], for what a job writes beside its rows. Written as outputs
+//! are: under a temporary name that becomes the final one when the file is whole.
+
+use std::path::{Path, PathBuf};
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression as Codec, ZstdLevel};
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+
+use super::error::Cause;
+use super::sink::{self, Sink, Target};
+use super::{Destination, OutputError};
+
+/// A table that is being written. Dropped without [`Table::finish`], it leaves nothing behind.
+pub struct Table {
+    writer: ArrowWriter<Sink>,
+    target: Target,
+    rows: u64,
+}
+
+impl Table {
+    /// Opens a table.
+    ///
+    /// # Errors
+    /// The file cannot be made there.
+    pub fn create(path: &Path, schema: SchemaRef, metadata: &[(String, String)]) -> Result<Table, OutputError> {
+        let (sink, target) = sink::create(&Destination::File(path.to_path_buf()))?;
+        let pairs = metadata.iter().map(|(key, value)| KeyValue::new(key.clone(), value.clone())).collect();
+        let properties = WriterProperties::builder()
+            .set_created_by(concat!("irikey version ", env!("CARGO_PKG_VERSION")).to_string())
+            .set_compression(Codec::ZSTD(ZstdLevel::default()))
+            .set_key_value_metadata(Some(pairs))
+            .build();
+        match ArrowWriter::try_new(sink, schema, Some(properties)) {
+            Ok(writer) => Ok(Table { writer, target, rows: 0 }),
+            Err(error) => Err(target.blame(Cause::from(error))),
+        }
+    }
+
+    /// Appends rows.
+    ///
+    /// # Errors
+    /// They could not be written.
+    pub fn append(&mut self, batch: &RecordBatch) -> Result<(), OutputError> {
+        self.rows += batch.num_rows() as u64;
+        self.writer.write(batch).map_err(|error| self.target.blame(Cause::from(error)))
+    }
+
+    /// How many rows were appended.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// The name that the bytes have while the table is not whole.
+    pub fn temporary_path(&self) -> Option<PathBuf> {
+        self.target.temporary_path().map(Path::to_path_buf)
+    }
+
+    /// Writes what a file ends with, makes it durable and gives it its name.
+    ///
+    /// # Errors
+    /// Some of it failed; then nothing bears the name that did not bear it before.
+    pub fn finish(self) -> Result<(), OutputError> {
+        let Table { writer, target, .. } = self;
+        let sink = writer.into_inner().map_err(|error| target.blame(Cause::from(error)))?;
+        target.commit(sink)
+    }
+}

@@ -1,0 +1,228 @@
+//! One row of each key, against a map: the same rows as `canon` writes, less those that another one stands for, however
+//! the work is done and however little memory there is.
+
+use crate::collect::{file, options, path, pipe};
+use arrow::array::{AsArray, RecordBatch};
+use arrow::datatypes::UInt64Type;
+use irikey::batch::{ColumnId, Columns, SourceRun};
+use irikey::canon::{Policy, Rows, Rung};
+use irikey::dedup::Keep;
+use irikey::input::Sources;
+use irikey::output::{self, Destination, Encoder, Format, Output, OutputError, OutputOptions};
+use irikey::run::{DedupError, DedupOptions, Deduped, Given, Progress, RunError, RunOptions, canon, dedup};
+use std::collections::HashMap;
+use std::path::Path;
+
+/// Lines of which many recur, in other spellings and beside faulty ones; some recur at once and some late.
+pub fn lines(count: usize) -> Vec<u8> {
+    let mut text = String::new();
+    for i in 0..count as u64 {
+        let number = i * i % 1_009;
+        text += &match i % 11 {
+            0 => format!("HTTP://Example.org:80/{number:x}\n"),
+            1 => format!("http://example.org/%7E{number}\n"),
+            2 => format!("http://example.org/~{}\n", (i - 1) * (i - 1) % 1_009),
+            3 => format!("http://example.org:bad{}/\n", number % 5),
+            4 => "http://example.org/often\n".to_string(),
+            _ => format!("http://example.org/{number:x}\n"),
+        };
+    }
+    text.into_bytes()
+}
+
+fn open(target: &Path, names: &[String]) -> (Encoder, Output) {
+    let mut columns = Columns::default();
+    columns.add_keys(&policy().more_keys.iter().map(|rung| ColumnId::KeyOf(*rung)).collect::<Vec<_>>());
+    let options = OutputOptions {
+        format: Format::JsonLines,
+        compression: output::Compression::None,
+        columns,
+        policy: policy(),
+        metadata: Vec::new(),
+        sources: names.to_vec(),
+    };
+    output::create(&Destination::File(target.to_path_buf()), options).unwrap()
+}
+
+fn policy() -> Policy {
+    Policy { keep_input: true, more_keys: vec![Rung::Syntax, Rung::Simple], ..Policy::default() }
+}
+
+/// What `canon` writes, line by line.
+fn all_rows(directory: &tempfile::TempDir, sources: Sources) -> Vec<String> {
+    let target = directory.path().join("all.jsonl");
+    let (encoder, mut output) = open(&target, &sources.names());
+    let encode = |rows: &mut Rows, runs: &[SourceRun]| encoder.encode(rows, runs);
+    let append = |part| output.append(part);
+    canon::<_, OutputError>(sources, &options(1, 1 << 20, 1 << 20), &policy(), encode, append, &Progress::new())
+        .unwrap();
+    output.finish().unwrap();
+    std::fs::read_to_string(target).unwrap().lines().map(str::to_string).collect()
+}
+
+fn dedup_rows(
+    directory: &tempfile::TempDir,
+    sources: Sources,
+    options: &RunOptions,
+    wanted: &DedupOptions,
+) -> (Vec<String>, Deduped) {
+    let target = directory.path().join("some.jsonl");
+    let (encoder, mut output) = open(&target, &sources.names());
+    let append = |given| kept(&mut output, given);
+    let deduped = dedup(sources, options, wanted, &policy(), &encoder, append, &Progress::new()).unwrap();
+    assert_eq!(output.rows(), deduped.written);
+    output.finish().unwrap();
+    (std::fs::read_to_string(target).unwrap().lines().map(str::to_string).collect(), deduped)
+}
+
+fn kept(output: &mut Output, given: Given) -> Result<(), OutputError> {
+    match given {
+        Given::Kept(part) => output.append(part),
+        Given::Duplicates(_) | Given::Groups(_) => panic!("nobody asked for evidence"),
+    }
+}
+
+/// The rows that a map keeps.
+fn expected(all: &[String], keep: Keep, keep_faulty: bool) -> Vec<String> {
+    let mut representatives: HashMap<String, usize> = HashMap::new();
+    let rows: Vec<serde_json::Value> = all.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for (i, row) in rows.iter().enumerate().filter(|(_, row)| row["fault"].is_null()) {
+        let key = row["key"].as_str().unwrap().to_string();
+        match keep {
+            Keep::Last => *representatives.entry(key).or_default() = i,
+            _ => {
+                representatives.entry(key).or_insert(i);
+            }
+        }
+    }
+    let is_kept = |(i, row): &(usize, &serde_json::Value)| match row["fault"].is_null() {
+        true => representatives[row["key"].as_str().unwrap()] == *i,
+        false => keep_faulty,
+    };
+    rows.iter().enumerate().filter(is_kept).map(|(i, _)| all[i].clone()).collect()
+}
+
+#[test]
+fn one_row_of_each_key_however_it_is_done() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = lines(6_000);
+    let (half, rest) =
+        text.split_at(text.len() / 2 + text[text.len() / 2..].iter().position(|b| *b == b'\n').unwrap() + 1);
+    let paths = [file(&directory, "a.txt", half), file(&directory, "b.txt", rest)];
+    let sources = || Sources(paths.iter().flat_map(|name| path(name).0).collect());
+    let all = all_rows(&directory, sources());
+    for keep in Keep::ALL {
+        for keep_faulty in [false, true] {
+            let want = expected(&all, keep, keep_faulty);
+            let ways =
+                [(1, 1 << 20, usize::MAX), (2, 5_000, 300_000), (5, 700, 150_000), (3, 20_000, 0), (2, 4_000, 200_000)];
+            for (threads, row_group_len, memory) in ways {
+                let directory_name = directory.path().to_path_buf();
+                let wanted =
+                    DedupOptions { keep, keep_faulty, memory, directory: directory_name, ..DedupOptions::default() };
+                let how = options(threads, row_group_len, 1 + row_group_len / 3);
+                let (rows, deduped) = dedup_rows(&directory, sources(), &how, &wanted);
+                assert_eq!(rows, want, "{keep:?} {threads} {row_group_len} {memory}");
+                assert_eq!(deduped.kept + deduped.duplicates + deduped.faulty, 6_000);
+                assert_eq!(deduped.spilled > 0, memory < 500_000 || keep != Keep::First);
+            }
+        }
+    }
+    let left: Vec<_> = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left.len(), 4, "temporary files stay: {left:?}");
+}
+
+#[test]
+fn nothing_is_nothing_and_a_pipe_is_enough() {
+    let directory = tempfile::tempdir().unwrap();
+    for keep in Keep::ALL {
+        let wanted = DedupOptions { keep, directory: directory.path().to_path_buf(), ..DedupOptions::default() };
+        let (rows, deduped) = dedup_rows(&directory, pipe(b"", 1), &options(2, 100, 10), &wanted);
+        assert_eq!((rows.len(), deduped.kept, deduped.summary.records), (0, 0, 0));
+        let (rows, deduped) = dedup_rows(&directory, pipe(b"http://a/\nHTTP://A\n\n", 3), &options(2, 5, 3), &wanted);
+        assert_eq!((rows.len(), deduped.kept, deduped.duplicates, deduped.faulty), (1, 1, 1, 1));
+    }
+}
+
+#[test]
+fn a_temporary_directory_that_cannot_be_written_stops_the_run() {
+    let directory = tempfile::tempdir().unwrap();
+    let (encoder, mut output) = open(&directory.path().join("x.jsonl"), &["pipe".to_string()]);
+    let wanted = DedupOptions { keep: Keep::Last, directory: directory.path().join("no"), ..DedupOptions::default() };
+    let append = |given| kept(&mut output, given);
+    let sources = pipe(b"http://a/\n", 9);
+    let ran = dedup(sources, &options(2, 100, 10), &wanted, &policy(), &encoder, append, &Progress::new());
+    assert!(matches!(ran, Err(RunError::Output(DedupError::Spill(error))) if error.to_string().contains("--tmp")));
+}
+
+/// Rows of a table, as source, record and the values of more columns.
+fn table(batches: &[RecordBatch], more: &[&str]) -> Vec<(String, u64, Vec<String>)> {
+    let mut rows = Vec::new();
+    for batch in batches {
+        let column = |name: &str| batch.column_by_name(name).unwrap();
+        for row in 0..batch.num_rows() {
+            let text = |name: &&str| arrow::util::display::array_value_to_string(column(name), row).unwrap();
+            let record = column("record").as_primitive::<UInt64Type>().value(row);
+            rows.push((text(&"source"), record, more.iter().map(text).collect()));
+        }
+    }
+    rows
+}
+
+#[test]
+fn evidence_names_representatives_and_reasons() {
+    let directory = tempfile::tempdir().unwrap();
+    let paths = [file(&directory, "a.txt", &lines(3_000)), file(&directory, "b.txt", &lines(700))];
+    let sources = || Sources(paths.iter().flat_map(|name| path(name).0).collect());
+    let all: Vec<serde_json::Value> =
+        all_rows(&directory, sources()).iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let place =
+        |row: &serde_json::Value| (row["source"].as_str().unwrap().to_string(), row["record"].as_u64().unwrap());
+    for (keep, memory) in [(Keep::First, usize::MAX), (Keep::Last, 0)] {
+        let mut members: HashMap<&str, Vec<&serde_json::Value>> = HashMap::new();
+        let sound = || all.iter().filter(|row| row["fault"].is_null());
+        sound().for_each(|row| members.entry(row["key"].as_str().unwrap()).or_default().push(row));
+        let best = |row: &serde_json::Value| {
+            let group = &members[row["key"].as_str().unwrap()];
+            if keep == Keep::First { group[0] } else { group[group.len() - 1] }
+        };
+        let (mut duplicates, mut groups) = (Vec::new(), Vec::new());
+        for row in sound() {
+            let (of, (source, record)) = (best(row), place(row));
+            let size = members[row["key"].as_str().unwrap()].len();
+            let equal_on = ["simple", "syntax", "scheme"].into_iter().find(|rung| match *rung {
+                "scheme" => true,
+                rung => row[format!("key_{rung}")] == of[format!("key_{rung}")],
+            });
+            match (place(of) == place(row), size) {
+                (true, 1) => (),
+                (true, size) => groups.push((source, record, vec![size.to_string()])),
+                (false, _) => {
+                    let values = vec![place(of).0, place(of).1.to_string(), equal_on.unwrap().to_string()];
+                    duplicates.push((source, record, values));
+                }
+            }
+        }
+        let target = directory.path().join("some.jsonl");
+        let (encoder, mut output) = open(&target, &sources().names());
+        let (mut left_out, mut large) = (Vec::new(), Vec::new());
+        let append = |given| {
+            match given {
+                Given::Kept(part) => output.append(part)?,
+                Given::Duplicates(rows) => left_out.push(rows),
+                Given::Groups(rows) => large.push(rows),
+            }
+            Ok(())
+        };
+        let directory = directory.path().to_path_buf();
+        let wanted = DedupOptions { keep, memory, directory, has_evidence: true, ..DedupOptions::default() };
+        let how = options(2, 5_000, 1_000);
+        let deduped = dedup(sources(), &how, &wanted, &policy(), &encoder, append, &Progress::new()).unwrap();
+        assert_eq!(output.rows(), deduped.kept);
+        assert_eq!(deduped.duplicates, duplicates.len() as u64);
+        assert_eq!(table(&left_out, &["representative_source", "representative_record", "equal_on"]), duplicates);
+        assert_eq!(table(&large, &["size"]), groups);
+        let reasons: std::collections::BTreeSet<_> = duplicates.iter().map(|(_, _, values)| &values[2]).collect();
+        assert_eq!(reasons.len(), 3);
+    }
+}
