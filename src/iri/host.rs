@@ -41,9 +41,9 @@ pub fn ipv6_text(host: &[u8]) -> Option<String> {
 }
 
 /// A host, in lower case and free of raw characters beyond ASCII, that may have another ASCII form: it has an escape or
-/// a label that begins with `xn--`.
+/// a label that begins with `xn--`. An IP-literal has no labels, whatever an IPvFuture looks like.
 pub fn may_be_idn(host: &[u8]) -> bool {
-    memchr::memchr(b'%', host).is_some() || has_a_label(host)
+    !host.starts_with(b"[") && (memchr::memchr(b'%', host).is_some() || has_a_label(host))
 }
 
 fn has_a_label(host: &[u8]) -> bool {
@@ -169,7 +169,7 @@ impl HostCache {
 
 #[cfg(test)]
 mod tests {
-    use super::{Flags, idn_to_ascii};
+    use super::{Flags, idn_to_ascii, may_be_idn};
 
     #[test]
     fn a_label_within_an_a_label_is_none() {
@@ -178,6 +178,12 @@ mod tests {
         assert_eq!(crate::iri::idn_to_unicode(b"xn--xn---epa"), None);
         // "xénn--", whose characters of ASCII are xnn--.
         assert_eq!(idn_to_ascii("xénn--".as_bytes()).0.as_deref(), Some("xn--xnn---bsa"));
+    }
+
+    #[test]
+    fn labels_are_those_of_names() {
+        assert!(may_be_idn(b"a.xn--a") && may_be_idn(b"a%c3") && !may_be_idn(b"axn--a"));
+        assert!(!may_be_idn(b"[v1.xn--a]"));
     }
 
     /// When this fails, the locked data have moved on: keys of hosts may have changed, and `UNICODE_VERSION` must.

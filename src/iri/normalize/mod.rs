@@ -45,11 +45,6 @@ impl<'a> Marked<'a> {
     }
 
     #[inline(always)]
-    fn next_attention(&self, from: usize) -> usize {
-        self.bitmaps.next_attention(self.at() + from) - self.at()
-    }
-
-    #[inline(always)]
     fn next_attention_near(&self, from: usize) -> usize {
         self.bitmaps.next_attention_near(self.at() + from) - self.at()
     }

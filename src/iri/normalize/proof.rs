@@ -3,8 +3,7 @@
 use std::hint::select_unpredictable;
 
 use super::Marked;
-use crate::iri::class::UNRESERVED;
-use crate::iri::percent::escape_value;
+use super::tail::kept_escapes;
 use crate::iri::scheme::Scheme;
 
 /// `reference` is an `http` or `https` URI that every rung leaves as it is: scheme in lower case; a host of lower-case
@@ -61,27 +60,25 @@ impl WebStart {
     }
 }
 
-/// Every mark from byte `at` on is the `#` of the fragment, if that is kept, or an escape that stays as it is.
+/// Every mark from byte `from` on is the `#` of the fragment, if that is kept, or an escape that stays as it is.
+#[inline(always)]
 fn are_marks_canonical(reference: &Marked<'_>, from: usize, keep_fragment: bool) -> bool {
     let line = reference.line();
     let mut may_begin_fragment = keep_fragment;
-    let mut at = reference.next_attention(from);
+    let mut at = reference.next_attention_near(from);
     while at < line.len() {
         match line[at] {
-            b'%' if is_canonical_escape(&line[at..]) => at += 3,
+            b'%' => match kept_escapes(&line[at..]) {
+                (0, _) | (_, true) => return false,
+                (len, false) => at += len,
+            },
             b'#' if may_begin_fragment => {
                 may_begin_fragment = false;
                 at += 1;
             }
             _ => return false,
         }
-        at = reference.next_attention(at);
+        at = reference.next_attention_near(at);
     }
     true
-}
-
-/// `text` begins with an escape of an octet that is not unreserved, with upper-case digits.
-#[inline(always)]
-fn is_canonical_escape(text: &[u8]) -> bool {
-    escape_value(text).is_some_and(|octet| !UNRESERVED.contains(octet) && text[1] < b'a' && text[2] < b'a')
 }

@@ -147,7 +147,7 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
 /// Length of the run of escapes that `text` begins with and that stay escapes, and whether some digit in it is in lower
 /// case.
 #[inline(always)]
-fn kept_escapes(text: &[u8]) -> (usize, bool) {
+pub(super) fn kept_escapes(text: &[u8]) -> (usize, bool) {
     let (mut len, mut has_lower_case) = (0, false);
     while let Some(octet) = escape_value(&text[len..])
         && !UNRESERVED.contains(octet)
