@@ -17,6 +17,7 @@
 mod bidi;
 mod check;
 mod class;
+mod domain;
 mod dots;
 mod fault;
 mod flags;
@@ -38,6 +39,7 @@ mod whatwg;
 pub use bidi::{BidiPart, BidiProblem, BidiRules, BidiViolation, bidi_display, bidi_visual, check_bidi, is_bidi};
 pub use check::{check_authority, check_bidi_controls, check_iri, check_iri_reference, check_uri, check_uri_reference};
 pub use class::{CLASSIFIER, is_bidi_control, is_iprivate, is_ucschar};
+pub use domain::{domain_to_ascii, domain_to_unicode};
 pub use dots::remove_dot_segments;
 pub use fault::{Component, Fault, FaultKind};
 pub use flags::{Changes, Flags, SpoofFlags};

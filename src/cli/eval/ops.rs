@@ -9,8 +9,8 @@ use super::profile_ops;
 use super::request::Request;
 use super::spoof_ops;
 use crate::iri::{
-    Component, Fault, FaultKind, HostMapping, Intake, Parts, Rung, climb, find_scheme, idn_to_ascii, idn_to_unicode,
-    percent_encode, remove_dot_segments, to_iri,
+    Component, Fault, FaultKind, HostMapping, Intake, Parts, Rung, climb, domain_to_ascii, domain_to_unicode,
+    find_scheme, idn_to_ascii, idn_to_unicode, percent_encode, remove_dot_segments, to_iri,
 };
 use crate::key::{Draft, Recipe};
 
@@ -39,8 +39,11 @@ pub(super) fn answer(request: &Request) -> Answered {
         "preprocess" => profile_ops::preprocess_op(request),
         "whatwg_parse" => profile_ops::whatwg_parse(request),
         "percent_encode_bytes" => text_answer(percent_encode(request.input()?)),
-        "idna_to_ascii" => idna(request, |host| idn_to_ascii(host).0),
-        "idna_to_unicode" => idna(request, idn_to_unicode),
+        // A browser takes hosts that no registry would.
+        "idna_to_ascii" if request.profile == "whatwg" => idna(request, |host| idn_to_ascii(host).0),
+        "idna_to_unicode" if request.profile == "whatwg" => idna(request, idn_to_unicode),
+        "idna_to_ascii" => idna(request, domain_to_ascii),
+        "idna_to_unicode" => idna(request, domain_to_unicode),
         "bidi_check" => bidi_ops::check(request),
         "bidi_visual" => bidi_ops::visual(request),
         "look" => spoof_ops::look(request),
