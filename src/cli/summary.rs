@@ -40,10 +40,10 @@ pub fn summary(report: &Report) -> String {
         }
     }
     if report.skipped > 0 {
-        rows.push(Line::new(0, "of other types, skipped", report.skipped));
+        rows.push(Line::beside("of other types, skipped", report.skipped));
     }
     if report.headers > 0 {
-        rows.push(Line::new(0, "headers, no records", report.headers));
+        rows.push(Line::beside("headers, no records", report.headers));
     }
     let mut text = table(&rows, tally.rows);
     text.push_str(&speed(report));
@@ -54,11 +54,18 @@ struct Line {
     depth: usize,
     label: String,
     count: Option<u64>,
+    /// It counts records that are among all of them.
+    is_share: bool,
 }
 
 impl Line {
     fn new(depth: usize, label: &str, count: u64) -> Line {
-        Line { depth, label: label.to_string(), count: Some(count) }
+        Line { depth, label: label.to_string(), count: Some(count), is_share: true }
+    }
+
+    /// A count of what is no record of the run.
+    fn beside(label: &str, count: u64) -> Line {
+        Line { is_share: false, ..Line::new(0, label, count) }
     }
 }
 
@@ -75,7 +82,9 @@ fn table(lines: &[Line], all: u64) -> String {
         // Writing to a string does not fail.
         let _ = match line.count {
             None => writeln!(text, "{label}"),
-            Some(count) if all == 0 => writeln!(text, "{label:labels$}  {:>numbers$}", thousands(count)),
+            Some(count) if all == 0 || !line.is_share => {
+                writeln!(text, "{label:labels$}  {:>numbers$}", thousands(count))
+            }
             Some(count) => {
                 let share = count as f64 * 100.0 / all as f64;
                 writeln!(text, "{label:labels$}  {:>numbers$}  {share:5.1} %", thousands(count))
@@ -87,14 +96,17 @@ fn table(lines: &[Line], all: u64) -> String {
 
 fn speed(report: &Report) -> String {
     let mut text = format!(
-        "{} in {:.2} s with {} thread{}: {} lines/s, {}/s",
-        bytes(report.input_bytes as f64),
+        "{:.2} s with {} thread{}: {} records/s",
         report.elapsed.as_secs_f64(),
         report.threads,
         if report.threads == 1 { "" } else { "s" },
         thousands(report.records_per_second() as u64),
-        bytes(report.bytes_per_second()),
     );
+    // Of tables that are read by column, nobody knows how many bytes were.
+    if report.input_bytes > 0 {
+        let (all, speed) = (bytes(report.input_bytes as f64), bytes(report.bytes_per_second()));
+        text = format!("{all} in {text}, {speed}/s");
+    }
     if let Some(peak) = report.peak_memory {
         text.push_str(&format!("; peak memory {}", bytes(peak as f64)));
     }
@@ -167,7 +179,7 @@ flags
 looks
     encoded-slash        20    1.0 %
 distinct keys, about    900   45.0 %
-3.0 MB in 2.00 s with 2 threads: 1,000 lines/s, 1.5 MB/s
+3.0 MB in 2.00 s with 2 threads: 1,000 records/s, 1.5 MB/s
 ";
         assert_eq!(summary(&report), expected);
     }

@@ -31,8 +31,8 @@ pub fn peaks() -> Memory {
     Memory { peak_resident, peak_anonymous }
 }
 
-/// Bytes of memory that rows take on their way through a run, with everything that is made of them: as measured with
-/// Parquet output, rounded up.
+/// Bytes of memory that rows take on their way through a run, with everything that is made of them: an estimate
+/// for Parquet output, rounded up.
 pub fn of_rows(threads: usize, row_group_len: usize) -> usize {
     threads.saturating_mul(row_group_len).saturating_mul(8).saturating_add(16 << 20)
 }
