@@ -6,9 +6,10 @@
 //! wrote them. A line that the format does not fit is a record with a fault, and so is a request that is none; the line
 //! is its URL then. Blank lines are no records.
 
-use super::fields::{Field, FieldColumns};
-use super::{Offsets, Records, Span, time};
-use crate::iri::{CLASSIFIER, Component, Fault, FaultKind};
+use super::collected::{Collected, lines, put};
+use super::fields::Field;
+use super::{Records, Span, time};
+use crate::iri::{CLASSIFIER, FaultKind};
 use crate::kernel::Bitmaps;
 
 /// What a directive stands for.
@@ -117,11 +118,7 @@ struct Line<'a> {
 pub struct AccessLog {
     format: LogFormat,
     text: Vec<u8>,
-    urls: Vec<Span>,
-    bases: Vec<Span>,
-    offsets: Vec<u64>,
-    faults: Vec<(u32, Fault)>,
-    fields: FieldColumns,
+    found: Collected,
 }
 
 impl AccessLog {
@@ -143,29 +140,13 @@ impl AccessLog {
     /// ```
     pub fn decode<'a>(&'a mut self, chunk: &[u8], offset: u64, bitmaps: &mut Bitmaps) -> Records<'a> {
         self.text.clear();
-        self.urls.clear();
-        self.bases.clear();
-        self.offsets.clear();
-        self.faults.clear();
-        self.fields.clear();
-        let mut at = 0;
-        for line in chunk.split(|&byte| byte == b'\n') {
-            if !line.trim_ascii().is_empty() {
-                self.offsets.push(offset + at as u64);
-                self.line(line.strip_suffix(b"\r").unwrap_or(line));
-            }
-            at += line.len() + 1;
+        self.found.clear();
+        for (at, line) in lines(chunk).filter(|(_, line)| !line.trim_ascii().is_empty()) {
+            self.found.begin(offset + at as u64);
+            self.line(line.strip_suffix(b"\r").unwrap_or(line));
         }
         bitmaps.classify(&self.text, &CLASSIFIER);
-        Records {
-            text: &self.text,
-            urls: &self.urls,
-            bases: &self.bases,
-            offsets: Offsets::Each(&self.offsets),
-            faults: &self.faults,
-            fields: self.fields.fields(),
-            ..Records::default()
-        }
+        self.found.records(&self.text)
     }
 
     fn line(&mut self, line: &[u8]) {
@@ -176,22 +157,17 @@ impl AccessLog {
             Some(_) => None,
         };
         if let Some(kind) = kind {
-            self.faults.push((self.urls.len() as u32, Fault::new(kind, Component::Reference, 0)));
+            self.found.refuse(kind);
         }
         let said = read.unwrap_or_default();
         let url = self.put(&[if kind.is_some() { line } else { &said.url }]);
-        self.urls.push(url);
         let base = if said.host.is_empty() { self.put(&[]) } else { self.put(&[b"http://", said.host, b"/"]) };
-        self.bases.push(base);
-        self.fields.push(said.field);
+        self.found.base(base);
+        self.found.push(url, said.field);
     }
 
     fn put(&mut self, texts: &[&[u8]]) -> Span {
-        let at = self.text.len();
-        texts.iter().for_each(|text| self.text.extend_from_slice(text));
-        let len = self.text.len() - at;
-        self.text.push(b'\n');
-        Span { at: at as u32, len: len as u32 }
+        put(&mut self.text, |out| texts.iter().for_each(|text| out.extend_from_slice(text)))
     }
 }
 

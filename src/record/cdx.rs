@@ -7,9 +7,10 @@
 //! ever common (9, 10 or 11). What fits nothing is a record with a fault, the line being its URL. Header lines are counted; they and blank
 //! lines are no records.
 
-use super::fields::{Field, FieldColumns};
-use super::{Offsets, Records, Span, time};
-use crate::iri::{CLASSIFIER, Component, Fault, FaultKind};
+use super::collected::{Collected, lines};
+use super::fields::Field;
+use super::{Records, Span, time};
+use crate::iri::{CLASSIFIER, FaultKind};
 use crate::kernel::Bitmaps;
 
 /// A line with more columns than this is not tried in every way.
@@ -48,11 +49,7 @@ fn header_letters(line: &[u8]) -> Option<impl Iterator<Item = &[u8]>> {
 #[derive(Debug, Default)]
 pub struct Cdx {
     columns: CdxColumns,
-    urls: Vec<Span>,
-    offsets: Vec<u64>,
-    faults: Vec<(u32, Fault)>,
-    fields: FieldColumns,
-    header_count: u32,
+    found: Collected,
     tokens: Vec<Span>,
 }
 
@@ -75,49 +72,28 @@ impl Cdx {
     /// ```
     pub fn decode<'a>(&'a mut self, chunk: &'a [u8], offset: u64, bitmaps: &mut Bitmaps) -> Records<'a> {
         bitmaps.classify(chunk, &CLASSIFIER);
-        self.urls.clear();
-        self.offsets.clear();
-        self.faults.clear();
-        self.fields.clear();
-        self.header_count = 0;
-        let mut at = 0;
-        while at < chunk.len() {
-            let end = memchr::memchr(b'\n', &chunk[at..]).map_or(chunk.len(), |len| at + len);
-            self.line(chunk, at, end, offset);
-            at = end + 1;
-        }
-        Records {
-            text: chunk,
-            urls: &self.urls,
-            bases: &[],
-            offsets: Offsets::Each(&self.offsets),
-            faults: &self.faults,
-            fields: self.fields.fields(),
-            header_count: self.header_count,
-            ..Records::default()
-        }
+        self.found.clear();
+        lines(chunk).for_each(|(at, line)| self.line(chunk, at, line, offset));
+        self.found.records(chunk)
     }
 
-    fn line(&mut self, chunk: &[u8], at: usize, end: usize, offset: u64) {
-        let line = &chunk[at..end];
+    fn line(&mut self, chunk: &[u8], at: usize, line: &[u8], offset: u64) {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if line.is_empty() {
             return;
         }
         if line.starts_with(b" CDX ") || line.starts_with(b"CDX ") {
-            self.header_count += 1;
-            return;
+            return self.found.header();
         }
         self.tokens.clear();
         push_tokens(line, at, &mut self.tokens);
-        self.offsets.push(offset + at as u64);
+        self.found.begin(offset + at as u64);
         let fit = fit(chunk, &self.tokens, &self.columns.0).or_else(|| fit_common(chunk, &self.tokens));
         let (url, field) = fit.unwrap_or_else(|| {
-            self.faults.push((self.urls.len() as u32, Fault::new(FaultKind::NotOfFormat, Component::Reference, 0)));
+            self.found.refuse(FaultKind::NotOfFormat);
             (Span { at: at as u32, len: line.len() as u32 }, Field::default())
         });
-        self.urls.push(url);
-        self.fields.push(field);
+        self.found.push(url, field);
     }
 }
 

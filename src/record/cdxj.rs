@@ -6,21 +6,18 @@
 //! `url`, is a record with a fault, the line being its URL. Lines that begin with `!` or `@` are counted as headers; they
 //! and blank lines are no records.
 
-use super::fields::{Field, FieldColumns};
+use super::collected::{Collected, lines, put};
+use super::fields::Field;
 use super::json::{Members, Value, unescape};
-use super::{Offsets, Records, Span, time};
-use crate::iri::{CLASSIFIER, Component, Fault, FaultKind};
+use super::{Records, Span, time};
+use crate::iri::{CLASSIFIER, FaultKind};
 use crate::kernel::Bitmaps;
 
 /// Decoder of CDXJ; keeps the memory of its text and spans.
 #[derive(Debug, Default)]
 pub struct Cdxj {
     text: Vec<u8>,
-    urls: Vec<Span>,
-    offsets: Vec<u64>,
-    faults: Vec<(u32, Fault)>,
-    fields: FieldColumns,
-    header_count: u32,
+    found: Collected,
 }
 
 impl Cdxj {
@@ -37,35 +34,20 @@ impl Cdxj {
     /// ```
     pub fn decode<'a>(&'a mut self, chunk: &[u8], offset: u64, bitmaps: &mut Bitmaps) -> Records<'a> {
         self.text.clear();
-        self.urls.clear();
-        self.offsets.clear();
-        self.faults.clear();
-        self.fields.clear();
-        self.header_count = 0;
-        let mut at = 0;
-        for line in chunk.split(|&byte| byte == b'\n') {
+        self.found.clear();
+        for (at, line) in lines(chunk) {
             match line.first() {
                 None => (),
                 Some(b'\r') if line.len() == 1 => (),
-                Some(b'!' | b'@') => self.header_count += 1,
+                Some(b'!' | b'@') => self.found.header(),
                 Some(_) => {
-                    self.offsets.push(offset + at as u64);
+                    self.found.begin(offset + at as u64);
                     self.line(line);
                 }
             }
-            at += line.len() + 1;
         }
         bitmaps.classify(&self.text, &CLASSIFIER);
-        Records {
-            text: &self.text,
-            urls: &self.urls,
-            bases: &[],
-            offsets: Offsets::Each(&self.offsets),
-            faults: &self.faults,
-            fields: self.fields.fields(),
-            header_count: self.header_count,
-            ..Records::default()
-        }
+        self.found.records(&self.text)
     }
 
     fn line(&mut self, line: &[u8]) {
@@ -88,36 +70,18 @@ impl Cdxj {
         let kind = if members.is_broken() { Some(FaultKind::NotOfFormat) } else { None };
         let kind = kind.or(url.is_none().then_some(FaultKind::NoUrl));
         if let Some(kind) = kind {
-            self.faults.push((self.urls.len() as u32, Fault::new(kind, Component::Reference, 0)));
+            self.found.refuse(kind);
             self.text.truncate(begun);
-            url = Some(self.put_whole(line.strip_suffix(b"\r").unwrap_or(line)));
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            url = Some(put(&mut self.text, |text| text.extend_from_slice(line)));
             field = Field { time, ..Field::default() };
         }
-        self.urls.push(url.unwrap_or_default());
-        self.fields.push(field);
+        self.found.push(url.unwrap_or_default(), field);
     }
 
     /// Copies a string, and `LF` behind it; `-` says nothing.
     fn put(&mut self, text: &[u8]) -> Option<Span> {
-        if text == b"-" {
-            return None;
-        }
-        let at = self.text.len();
-        unescape(text, &mut self.text);
-        Some(self.end(at))
-    }
-
-    /// Copies a line that is no record.
-    fn put_whole(&mut self, line: &[u8]) -> Span {
-        let at = self.text.len();
-        self.text.extend_from_slice(line);
-        self.end(at)
-    }
-
-    fn end(&mut self, at: usize) -> Span {
-        let len = self.text.len() - at;
-        self.text.push(b'\n');
-        Span { at: at as u32, len: len as u32 }
+        (text != b"-").then(|| put(&mut self.text, |out| unescape(text, out)))
     }
 }
 
@@ -147,6 +111,7 @@ fn split(line: &[u8]) -> (Option<i64>, &[u8]) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Offsets;
     use super::*;
 
     #[test]

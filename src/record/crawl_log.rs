@@ -6,9 +6,10 @@
 //! that the via redirected to the URL. A line that does not begin with time, status, size and URL is a record with a fault, the
 //! line being its URL; columns that lack at the end are null. Blank lines are no records.
 
-use super::fields::{Field, FieldColumns};
-use super::{Offsets, Records, Span, time};
-use crate::iri::{CLASSIFIER, Component, Fault, FaultKind};
+use super::collected::{Collected, lines};
+use super::fields::Field;
+use super::{Records, Span, time};
+use crate::iri::{CLASSIFIER, FaultKind};
 use crate::kernel::Bitmaps;
 
 /// Columns that are looked at.
@@ -17,10 +18,7 @@ const COLUMNS: usize = 10;
 /// Decoder of crawl logs; keeps the memory of its spans.
 #[derive(Debug, Default)]
 pub struct CrawlLog {
-    urls: Vec<Span>,
-    offsets: Vec<u64>,
-    faults: Vec<(u32, Fault)>,
-    fields: FieldColumns,
+    found: Collected,
 }
 
 impl CrawlLog {
@@ -36,29 +34,12 @@ impl CrawlLog {
     /// ```
     pub fn decode<'a>(&'a mut self, chunk: &'a [u8], offset: u64, bitmaps: &mut Bitmaps) -> Records<'a> {
         bitmaps.classify(chunk, &CLASSIFIER);
-        self.urls.clear();
-        self.offsets.clear();
-        self.faults.clear();
-        self.fields.clear();
-        let mut at = 0;
-        while at < chunk.len() {
-            let end = memchr::memchr(b'\n', &chunk[at..]).map_or(chunk.len(), |len| at + len);
-            let line = &chunk[at..end];
-            if !line.trim_ascii().is_empty() {
-                self.offsets.push(offset + at as u64);
-                self.line(line, at);
-            }
-            at = end + 1;
+        self.found.clear();
+        for (at, line) in lines(chunk).filter(|(_, line)| !line.trim_ascii().is_empty()) {
+            self.found.begin(offset + at as u64);
+            self.line(line, at);
         }
-        Records {
-            text: chunk,
-            urls: &self.urls,
-            bases: &[],
-            offsets: Offsets::Each(&self.offsets),
-            faults: &self.faults,
-            fields: self.fields.fields(),
-            ..Records::default()
-        }
+        self.found.records(chunk)
     }
 
     fn line(&mut self, line: &[u8], at: usize) {
@@ -77,14 +58,12 @@ impl CrawlLog {
             ..Field::default()
         };
         if !is_record(line) {
-            self.faults.push((self.urls.len() as u32, Fault::new(FaultKind::NotOfFormat, Component::Reference, 0)));
+            self.found.refuse(FaultKind::NotOfFormat);
             let line = line.strip_suffix(b"\r").unwrap_or(line);
-            self.urls.push(Span { at: at as u32, len: line.len() as u32 });
-            return self.fields.push(Field::default());
+            return self.found.push(Span { at: at as u32, len: line.len() as u32 }, Field::default());
         }
         let url = columns[3].unwrap_or_default();
-        self.urls.push(Span { at: url.at + at as u32, len: url.len });
-        self.fields.push(field);
+        self.found.push(Span { at: url.at + at as u32, len: url.len }, field);
     }
 }
 

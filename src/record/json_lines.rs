@@ -4,11 +4,12 @@
 //! Without a pointer the URL is the first member of a known name. What is no object, or ends early, is a record with a
 //! fault, and so is one without a string where the URL should be; the line is its URL then. Blank lines are no records.
 
+use super::collected::{Collected, lines, put};
 use super::csv::{Column, KNOWN};
-use super::fields::{Field, FieldColumns};
+use super::fields::Field;
 use super::json::{Members, Value, at_path, unescape};
-use super::{Offsets, Records, Span, time};
-use crate::iri::{CLASSIFIER, Component, Fault, FaultKind};
+use super::{Records, Span, time};
+use crate::iri::{CLASSIFIER, FaultKind};
 use crate::kernel::Bitmaps;
 
 /// Where a value stands in an object: keys and places in arrays, unescaped.
@@ -69,11 +70,7 @@ fn url<'a>(line: &'a [u8], options: &JsonOptions) -> Option<&'a [u8]> {
 pub struct JsonLines {
     options: JsonOptions,
     text: Vec<u8>,
-    urls: Vec<Span>,
-    bases: Vec<Span>,
-    offsets: Vec<u64>,
-    faults: Vec<(u32, Fault)>,
-    fields: FieldColumns,
+    found: Collected,
 }
 
 impl JsonLines {
@@ -95,29 +92,13 @@ impl JsonLines {
     /// ```
     pub fn decode<'a>(&'a mut self, chunk: &[u8], offset: u64, bitmaps: &mut Bitmaps) -> Records<'a> {
         self.text.clear();
-        self.urls.clear();
-        self.bases.clear();
-        self.offsets.clear();
-        self.faults.clear();
-        self.fields.clear();
-        let mut at = 0;
-        for line in chunk.split(|&byte| byte == b'\n') {
-            if !line.trim_ascii().is_empty() {
-                self.offsets.push(offset + at as u64);
-                self.line(line.strip_suffix(b"\r").unwrap_or(line));
-            }
-            at += line.len() + 1;
+        self.found.clear();
+        for (at, line) in lines(chunk).filter(|(_, line)| !line.trim_ascii().is_empty()) {
+            self.found.begin(offset + at as u64);
+            self.line(line.strip_suffix(b"\r").unwrap_or(line));
         }
         bitmaps.classify(&self.text, &CLASSIFIER);
-        Records {
-            text: &self.text,
-            urls: &self.urls,
-            bases: &self.bases,
-            offsets: Offsets::Each(&self.offsets),
-            faults: &self.faults,
-            fields: self.fields.fields(),
-            ..Records::default()
-        }
+        self.found.records(&self.text)
     }
 
     fn line(&mut self, line: &[u8]) {
@@ -134,18 +115,16 @@ impl JsonLines {
         let url = url(line, &self.options).filter(|_| !members.is_broken());
         let Some(url) = url else {
             let kind = if members.is_broken() { FaultKind::NotOfFormat } else { FaultKind::NoUrl };
-            self.faults.push((self.urls.len() as u32, Fault::new(kind, Component::Reference, 0)));
-            let span = self.put(line, |line, text| text.extend_from_slice(line));
-            self.urls.push(span);
+            self.found.refuse(kind);
+            let span = put(&mut self.text, |text| text.extend_from_slice(line));
             self.push_base(None);
-            return self.fields.push(Field::default());
+            return self.found.push(span, Field::default());
         };
-        let url = self.put(url, unescape);
-        self.urls.push(url);
+        let url = self.put(url);
         let base = self.options.base.as_ref().and_then(|pointer| at_path(line, &pointer.0));
         self.push_base(base.and_then(|base| if let Value::Text(text) = base { Some(text) } else { None }));
         let [status, time, redirect, digest, charset] = said;
-        let mut put = |text: Option<&[u8]>| text.map(|text| self.put(text, unescape));
+        let mut put = |text: Option<&[u8]>| text.map(|text| self.put(text));
         let field = Field {
             status: status.and_then(|text| std::str::from_utf8(text).ok()?.parse().ok()),
             time: time.and_then(|text| time::from_digits(text).or_else(|| time::from_iso(text))),
@@ -154,23 +133,19 @@ impl JsonLines {
             digest: put(digest),
             charset: put(charset),
         };
-        self.fields.push(field);
+        self.found.push(url, field);
     }
 
     fn push_base(&mut self, base: Option<&[u8]>) {
         if self.options.base.is_some() {
-            let span = self.put(base.unwrap_or_default(), unescape);
-            self.bases.push(span);
+            let span = self.put(base.unwrap_or_default());
+            self.found.base(span);
         }
     }
 
-    /// Writes a text, and `LF` behind it: halves of a character in neighbours must not look like one.
-    fn put(&mut self, text: &[u8], write: impl Fn(&[u8], &mut Vec<u8>)) -> Span {
-        let at = self.text.len();
-        write(text, &mut self.text);
-        let len = self.text.len() - at;
-        self.text.push(b'\n');
-        Span { at: at as u32, len: len as u32 }
+    /// Copies a string.
+    fn put(&mut self, text: &[u8]) -> Span {
+        put(&mut self.text, |out| unescape(text, out))
     }
 }
 

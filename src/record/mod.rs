@@ -19,6 +19,7 @@ pub mod boundary;
 pub mod capture;
 pub mod cdx;
 pub mod cdxj;
+mod collected;
 pub mod crawl_log;
 pub mod csv;
 pub mod fields;

@@ -1,0 +1,90 @@
+//! What a decoder of a crawl format finds, record by record, kept until the chunk is done. In: spans, fields, refusals.
+//! Out: [`Records`]. The formats differ in how a line is read; that every line begun is one record is kept here.
+
+use super::fields::{Field, FieldColumns};
+use super::{Offsets, Records, Span};
+use crate::iri::{Component, Fault, FaultKind};
+
+/// Records of a chunk, column by column; a decoder keeps the memory.
+#[derive(Debug, Default)]
+pub(super) struct Collected {
+    urls: Vec<Span>,
+    bases: Vec<Span>,
+    offsets: Vec<u64>,
+    faults: Vec<(u32, Fault)>,
+    fields: FieldColumns,
+    header_count: u32,
+}
+
+impl Collected {
+    /// Forgets the last chunk.
+    pub(super) fn clear(&mut self) {
+        self.urls.clear();
+        self.bases.clear();
+        self.offsets.clear();
+        self.faults.clear();
+        self.fields.clear();
+        self.header_count = 0;
+    }
+
+    /// A line that is no record.
+    pub(super) fn header(&mut self) {
+        self.header_count += 1;
+    }
+
+    /// A record begins at byte `offset` of the source; [`Self::push`] ends it.
+    pub(super) fn begin(&mut self, offset: u64) {
+        self.offsets.push(offset);
+    }
+
+    /// The record that has begun is refused as a whole.
+    pub(super) fn refuse(&mut self, kind: FaultKind) {
+        self.faults.push((self.urls.len() as u32, Fault::new(kind, Component::Reference, 0)));
+    }
+
+    /// The base of the record that has begun, in formats that have one.
+    pub(super) fn base(&mut self, base: Span) {
+        self.bases.push(base);
+    }
+
+    /// The URL of the record that has begun, or its line where it is refused, and what the format says beside it.
+    pub(super) fn push(&mut self, url: Span, field: Field) {
+        self.urls.push(url);
+        self.fields.push(field);
+    }
+
+    /// All of it; spans point into `text`.
+    pub(super) fn records<'a>(&'a self, text: &'a [u8]) -> Records<'a> {
+        Records {
+            text,
+            urls: &self.urls,
+            bases: &self.bases,
+            offsets: Offsets::Each(&self.offsets),
+            faults: &self.faults,
+            fields: self.fields.fields(),
+            header_count: self.header_count,
+            ..Records::default()
+        }
+    }
+}
+
+/// The lines of `chunk` without their `LF`, each with the byte at which it begins.
+pub(super) fn lines(chunk: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let rest = chunk.get(at..).filter(|rest| !rest.is_empty())?;
+        let len = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+        let line = (at, &rest[..len]);
+        at += len + 1;
+        Some(line)
+    })
+}
+
+/// Appends what `write` writes, and `LF` behind it: halves of a character in neighbours must not look like one.
+pub(super) fn put(text: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) -> Span {
+    let at = text.len();
+    write(text);
+    let len = text.len() - at;
+    text.push(b'\n');
+    Span { at: at as u32, len: len as u32 }
+}
