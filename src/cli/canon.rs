@@ -8,7 +8,7 @@ use super::args::{Outputs, Reporting, When};
 use super::canon_args::{CanonArgs, Job};
 use super::drive::{self, Ran};
 use super::progress::{Bar, Sample};
-use super::report::Report;
+use super::report::{DedupReport, Report};
 use super::{exit, say, summary};
 use crate::canon::{Policy, WantedRecipe};
 use crate::input;
@@ -164,6 +164,7 @@ pub(super) fn close(reporting: &Reporting, report: &Report, summary: &str) -> u8
         );
     }
     match report {
+        Report { dedup: Some(DedupReport { collisions: Some((1.., _)), .. }), .. } => exit::COLLISION,
         Report { errors, .. } if !errors.is_empty() => exit::INPUT,
         Report { tally, .. } if reporting.fail_on_fault && tally.faulty > 0 => exit::FAULTS,
         _ => exit::SUCCESS,

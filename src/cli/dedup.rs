@@ -9,13 +9,14 @@ use arrow::datatypes::SchemaRef;
 use super::args::Reporting;
 use super::canon::{Failure, bar, close, fail, output_options, report};
 use super::dedup_args::{DedupArgs, Plan};
-use super::report::{DedupReport, Report};
-use super::{drive, exit, summary};
-use crate::canon::Policy;
-use crate::dedup::evidence;
+use super::report::{CollisionAt, DedupReport, Report};
+use super::{drive, exit, say, summary};
+use crate::canon::{Policy, WantedRecipe};
+use crate::dedup::Collision;
+use crate::dedup::evidence::{self, Places};
 use crate::dedup::seen::{RunWriter, SeenError, Store};
 use crate::output::{OutputError, Table};
-use crate::run::{self, DedupError, Given, Progress};
+use crate::run::{self, DedupError, DedupKey, Deduped, Given, Progress};
 use crate::{input, output};
 
 impl From<SeenError> for Failure {
@@ -56,7 +57,8 @@ pub(super) fn run(args: &DedupArgs) -> u8 {
 fn perform(plan: Plan) -> Result<(Reporting, Report), Failure> {
     let begun = Instant::now();
     let Plan { job, mut dedup, seen, update, duplicates, groups } = plan;
-    dedup.seen = seen.map(|seen| open(&seen, update, &job.policy)).transpose()?.map(Arc::new);
+    let keys = describe_keys(&job.policy, dedup.key);
+    dedup.seen = seen.map(|seen| open(&seen, update, &keys)).transpose()?.map(Arc::new);
     let sources = drive::sources(&job.inputs).map_err(Failure::Input)?;
     let (names, total) = (sources.names(), sources.total_len());
     let made_for = output_options(&job.outputs, &job.policy, &names);
@@ -76,7 +78,7 @@ fn perform(plan: Plan) -> Result<(Reporting, Report), Failure> {
     };
     let ran = run::dedup(sources, &options, &dedup, &job.policy, &encoder, append, &progress);
     drop(bar);
-    let deduped = ran?;
+    let mut deduped = ran?;
     if output.rows() != deduped.written {
         let message = format!("{} rows to write gave {} rows", deduped.written, output.rows());
         output.abort()?;
@@ -92,7 +94,7 @@ fn perform(plan: Plan) -> Result<(Reporting, Report), Failure> {
     let finished = output.finish()?;
     input::forget();
     // Never before the output is whole: keys in the store without their rows would be lost to every later run.
-    if let (Some(new_keys), Some(store)) = (deduped.new_keys, dedup.seen.and_then(Arc::into_inner)) {
+    if let (Some(new_keys), Some(store)) = (deduped.new_keys.take(), dedup.seen.and_then(Arc::into_inner)) {
         add(store, new_keys)?;
     }
     let counts = DedupReport {
@@ -101,7 +103,10 @@ fn perform(plan: Plan) -> Result<(Reporting, Report), Failure> {
         seen: deduped.seen,
         spilled: deduped.spilled,
         keep: dedup.keep.name(),
+        undated: deduped.undated,
+        collisions: dedup.verify.then(|| collisions(&deduped, &names)),
     };
+    tell(&counts);
     let report = report(&job, names, drive::ran(deduped.summary), finished, begun.elapsed());
     let report = Report { distinct: counts.kept, distinct_is_exact: true, dedup: Some(counts), ..report };
     Ok((job.reporting, report))
@@ -121,12 +126,49 @@ fn table(
     Ok(table)
 }
 
-fn open(directory: &Path, update: bool, policy: &Policy) -> Result<Store, SeenError> {
+/// What keys depend on: the policy, and which of its keys they are.
+fn describe_keys(policy: &Policy, key: DedupKey) -> Vec<(&'static str, String)> {
+    let name = match key {
+        DedupKey::Rung => String::new(),
+        DedupKey::More(place) => policy.more_keys.get(place).map_or("", |rung| rung.name()).to_string(),
+        DedupKey::Recipe(place) => policy.recipes.get(place).map(WantedRecipe::describe).unwrap_or_default(),
+    };
+    policy.describe().into_iter().chain([("dedup_key", name)]).collect()
+}
+
+/// Where the first collisions are.
+fn collisions(deduped: &Deduped, names: &[String]) -> (u64, Vec<CollisionAt>) {
+    let places = Places::new(names.to_vec(), &deduped.summary.source_records);
+    let at = |collision: &Collision| CollisionAt {
+        key: format!("{:032x}", collision.key),
+        rows: [0, 1].map(|i| {
+            let (source, record) = places.find(collision.ordinals[i]);
+            (source.to_string(), record, String::from_utf8_lossy(&collision.texts[i]).into_owned())
+        }),
+    };
+    (deduped.collisions.count, deduped.collisions.examples.iter().map(at).collect())
+}
+
+/// Tells what a person should know even if no summary is wanted.
+fn tell(counts: &DedupReport) {
+    let DedupReport { kept, duplicates, undated, keep, .. } = counts;
+    if matches!(*keep, "newest" | "oldest") && *undated > 0 && *undated == kept + duplicates + counts.seen {
+        say(&format!(
+            "--keep {keep}: no record has a time, so the first of each key was kept; is this the right format?"
+        ));
+    }
+    for CollisionAt { key, rows: [a, b] } in counts.collisions.iter().flat_map(|(_, examples)| examples) {
+        let row = |(source, record, text): &(String, u64, String)| format!("{source}: record {record}: {text:?}");
+        say(&format!("collision: key {key} is that of two texts, each of which keeps a row: {}; {}", row(a), row(b)));
+    }
+}
+
+fn open(directory: &Path, update: bool, keys: &[(&str, String)]) -> Result<Store, SeenError> {
     if update {
-        return Store::open_to_add(directory, &policy.describe());
+        return Store::open_to_add(directory, keys);
     }
     let store = Store::open(directory)?;
-    store.check_policy(&policy.describe())?;
+    store.check_policy(keys)?;
     Ok(store)
 }
 

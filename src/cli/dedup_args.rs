@@ -4,12 +4,15 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use super::args::{FormArgs, InputArgs, OutputArgs, RecipeArgs, ReportingArgs, SpillArgs, WorkArgs};
-use super::canon_args::Job;
-use crate::canon::Rung;
+use super::args::{
+    FormArgs, InputArgs, InputFormat, Inputs, OutputArgs, RecipeArgs, ReportingArgs, SpillArgs, WorkArgs,
+};
+use super::canon_args::{Job, parse_key};
+use crate::batch::ColumnId;
+use crate::canon::{Policy, Rung};
 use crate::dedup::Keep;
 use crate::output::Format;
-use crate::run::DedupOptions;
+use crate::run::{DedupKey, DedupOptions};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -23,7 +26,10 @@ Examples:
       irikey dedup today.txt.gz -o new.parquet --seen keys/ --update-seen
 
   The last of each, fragments not counted:
-      irikey dedup urls.txt.gz --keep last --drop-fragment -o last.parquet";
+      irikey dedup urls.txt.gz --keep last --drop-fragment -o last.parquet
+
+  The best capture of each page in the eyes of the Wayback Machine, with time and status:
+      irikey dedup cdx/*.gz --key surt-wayback --keep best --columns +fetch_time,+fetch_status -o best.parquet";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum KeepName {
@@ -31,6 +37,25 @@ enum KeepName {
     First,
     /// The last of the input
     Last,
+    /// The one fetched last; of several, or where none has a time, the first of the input
+    Newest,
+    /// The one fetched first; likewise
+    Oldest,
+    /// Status 2xx before 3xx, 4xx, 5xx, any other, none; then the newest, https before other schemes, the shortest URI,
+    /// the one with the least bytes, the first of the input
+    Best,
+}
+
+impl KeepName {
+    fn keep(self) -> Keep {
+        match self {
+            KeepName::First => Keep::First,
+            KeepName::Last => Keep::Last,
+            KeepName::Newest => Keep::Newest,
+            KeepName::Oldest => Keep::Oldest,
+            KeepName::Best => Keep::Best,
+        }
+    }
 }
 
 /// Flags of `dedup`.
@@ -43,8 +68,14 @@ pub struct DedupArgs {
     form: FormArgs,
     #[command(flatten)]
     recipes: RecipeArgs,
-    /// Which of the records of one key is kept; the kept ones stay in the order of the input. Any but first needs room
-    /// in --tmp for all rows
+    /// What records are compared by: a rung, simple or that of --rung, or a recipe, surt-wayback, surt-ia,
+    /// crawler-commons or rules, for --rules. A URL that a recipe has no key for is compared by its URI [default: the
+    /// rung]
+    #[arg(long, value_name = "NAME", value_parser = parse_key, help_heading = "Dedup")]
+    key: Option<ColumnId>,
+    /// Which of the records of one key is kept, by an order without ties; the kept ones stay in the order of the input.
+    /// Times and statuses are those of the format; records without come last. Any but first needs room in --tmp for all
+    /// rows
     #[arg(long, value_enum, default_value_t = KeepName::First, help_heading = "Dedup")]
     keep: KeepName,
     /// Write records with a fault as well, each where it stands; otherwise they are only counted
@@ -56,8 +87,16 @@ pub struct DedupArgs {
     /// Add the keys of the rows that are kept to the store, once the output is whole. Makes the store if there is none
     #[arg(long, requires = "seen", help_heading = "Dedup")]
     update_seen: bool,
+    /// Compare the texts that keys are made of wherever keys are equal. Texts that differ are told (status 7) and each
+    /// keeps a record. All rows and texts wait in --tmp then. Keys of earlier runs (--seen) have no texts
+    #[arg(long, help_heading = "Dedup")]
+    verify: bool,
+    /// Compare the first N bits of keys only, to see --verify find something
+    #[arg(long, value_name = "N", hide = true, requires = "verify", conflicts_with = "seen", default_value_t = 128,
+          value_parser = clap::value_parser!(u32).range(1..=128))]
+    key_bits: u32,
     /// Write the records that are left out to FILE (Parquet): each with its representative, and the rung on which the two
-    /// are equal, or "seen". All rows wait in --tmp then, and take 8 bytes of memory each
+    /// are equal, the recipe if they are on none, or "seen". All rows wait in --tmp then, and take 8 bytes of memory each
     #[arg(long, value_name = "FILE", help_heading = "Dedup")]
     duplicates: Option<PathBuf>,
     /// Write the representatives of two or more records to FILE (Parquet), with their number. As costly as --duplicates
@@ -98,21 +137,30 @@ impl DedupArgs {
     pub fn plan(&self) -> Result<Plan, String> {
         let (outputs, work) = (self.output.outputs(&[])?, self.work.work()?);
         let memory = self.spill.key_memory(work.threads, outputs.row_group_len)?;
+        check_table("--duplicates", self.duplicates.as_deref())?;
+        check_table("--groups", self.groups.as_deref())?;
+        let keep = self.keep.keep();
+        // The key is made whether it is a column or not.
+        let columns = outputs.columns.clone();
+        let mut outputs = outputs;
+        outputs.columns.add_keys(self.key.as_slice());
+        let mut job = Job::new(&self.input, &self.form, &self.recipes, outputs, work, self.reporting.reporting())?;
+        job.outputs.columns = columns;
+        job.policy.carry.time |= keep.wants_time();
+        job.policy.carry.status |= keep.wants_status();
+        check_times(keep, &job.inputs)?;
         let dedup = DedupOptions {
-            keep: match self.keep {
-                KeepName::First => Keep::First,
-                KeepName::Last => Keep::Last,
-            },
+            key: self.key(&job.policy)?,
+            keep,
             keep_faulty: self.keep_faulty,
             memory,
             directory: self.spill.directory(),
             seen: None,
             gather_new: self.update_seen,
             has_evidence: self.duplicates.is_some() || self.groups.is_some(),
+            verify: self.verify,
+            key_bits: self.key_bits,
         };
-        check_table("--duplicates", self.duplicates.as_deref())?;
-        check_table("--groups", self.groups.as_deref())?;
-        let mut job = Job::new(&self.input, &self.form, &self.recipes, outputs, work, self.reporting.reporting())?;
         if dedup.has_evidence {
             job.policy.keep_input = true;
             let more = [Rung::Simple, Rung::Syntax].into_iter().filter(|rung| !job.policy.more_keys.contains(rung));
@@ -121,6 +169,38 @@ impl DedupArgs {
         }
         let (duplicates, groups) = (self.duplicates.clone(), self.groups.clone());
         Ok(Plan { job, dedup, seen: self.seen.clone(), update: self.update_seen, duplicates, groups })
+    }
+
+    /// What records are compared by, among the keys that the policy makes.
+    fn key(&self, policy: &Policy) -> Result<DedupKey, String> {
+        match self.key {
+            None => Ok(DedupKey::Rung),
+            Some(ColumnId::KeyOf(rung)) if rung == policy.rung => Ok(DedupKey::Rung),
+            Some(ColumnId::KeyOf(Rung::Simple)) if self.verify => {
+                Err("--verify compares texts that are written, and those of --key simple are not".to_string())
+            }
+            Some(ColumnId::KeyOf(Rung::Simple)) => {
+                Ok(DedupKey::More(policy.more_keys.iter().position(|key| *key == Rung::Simple).unwrap_or_default()))
+            }
+            Some(ColumnId::RecipeKey(name)) => {
+                let place = policy.recipes.iter().position(|wanted| wanted.column == name);
+                Ok(DedupKey::Recipe(place.unwrap_or_default()))
+            }
+            Some(_) => Err("--key of another rung than --rung would keep one URI of several; set --rung".to_string()),
+        }
+    }
+}
+
+/// The format may have times, if the policy goes by them before all else.
+fn check_times(keep: Keep, inputs: &Inputs) -> Result<(), String> {
+    let has_none = matches!(inputs.format, InputFormat::Lines | InputFormat::Csv | InputFormat::Tsv);
+    match keep {
+        Keep::Newest | Keep::Oldest if has_none => Err(format!(
+            "--keep {} goes by the times of records, and this format has none; take first or last, or an index, an \
+             archive, a log, JSON lines or Parquet with fetch_time",
+            keep.name()
+        )),
+        _ => Ok(()),
     }
 }
 

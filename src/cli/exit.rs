@@ -14,9 +14,11 @@ pub const INPUT: u8 = 4;
 pub const OUTPUT: u8 = 5;
 /// A mistake of the program: counts that do not balance, or a panic.
 pub const INTERNAL: u8 = 6;
+/// `dedup --verify`: two texts have one key.
+pub const COLLISION: u8 = 7;
 
 /// Every status with its meaning.
-pub const ALL: [(u8, &str); 7] = [
+pub const ALL: [(u8, &str); 8] = [
     (SUCCESS, "success; also when the reader of standard output closes it early"),
     (DIFFERENT, "compare: not equivalent on any rung; conform: a case fails"),
     (USAGE, "usage error"),
@@ -24,6 +26,7 @@ pub const ALL: [(u8, &str); 7] = [
     (INPUT, "some input could not be read wholly; what could be read was written"),
     (OUTPUT, "the output could not be written; nothing bears its name that did not before"),
     (INTERNAL, "a mistake of irikey itself: counts that do not balance, or a panic"),
+    (COLLISION, "dedup --verify: different texts have one key; the output is whole, with a row of each"),
 ];
 
 /// The statuses as the end of a help text.

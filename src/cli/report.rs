@@ -72,6 +72,27 @@ pub struct DedupReport {
     pub spilled: u64,
     /// The name of the policy that chose.
     pub keep: &'static str,
+    /// Rows that competed without a time, where the policy looks at times.
+    pub undated: u64,
+    /// Texts that have another text's key, and where the first of them are; if texts were compared.
+    pub collisions: Option<(u64, Vec<CollisionAt>)>,
+}
+
+/// Two texts with one key.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CollisionAt {
+    /// The key, in hexadecimal.
+    pub key: String,
+    /// Of both: source, record and text.
+    pub rows: [(String, u64, String); 2],
+}
+
+impl CollisionAt {
+    fn to_json(&self) -> Value {
+        let row =
+            |(source, record, text): &(String, u64, String)| json!({"source": source, "record": record, "text": text});
+        json!({"key": self.key, "rows": self.rows.iter().map(row).collect::<Vec<_>>()})
+    }
 }
 
 impl Report {
@@ -135,6 +156,11 @@ impl Report {
                 "duplicates": dedup.duplicates,
                 "seen": dedup.seen,
                 "faulty": tally.faulty,
+                "undated": dedup.undated,
+                "collisions": dedup.collisions.as_ref().map(|(count, _)| count),
+                "collision_examples": dedup.collisions.as_ref().map(|(_, examples)| {
+                    examples.iter().map(CollisionAt::to_json).collect::<Vec<_>>()
+                }),
                 "temporary_bytes": dedup.spilled,
             });
         }

@@ -33,6 +33,12 @@ pub fn summary(report: &Report) -> String {
             if dedup.seen > 0 {
                 rows.push(Line::new(0, "seen before", dedup.seen));
             }
+            if dedup.undated > 0 {
+                rows.push(Line::beside("without a time", dedup.undated));
+            }
+            if let Some((count, _)) = dedup.collisions {
+                rows.push(Line::beside("collisions of keys", count));
+            }
         }
         None => {
             let distinct = if report.distinct_is_exact { "distinct keys" } else { "distinct keys, about" };

@@ -1,7 +1,7 @@
 //! How many keys there are of each kind: [`Kinds`]. A key may be of several kinds at once, such as the rungs on which it
 //! is some row's key; in: keys with their kinds, a bit each; out: a count for each kind, exact, in bounded memory.
 
-use super::entry::{Entry, Layout};
+use super::entry::{Entry, Layout, Texts};
 use super::error::SpillError;
 use super::known::{Found, Known, LANES};
 use super::partition::{PARTITIONS, Scattered};
@@ -31,7 +31,7 @@ pub struct Kinds {
 impl Kinds {
     /// No keys; those to come take at most about `limit` bytes of memory, and otherwise room in `directory`.
     pub fn new(limit: usize, directory: &Path) -> Kinds {
-        let layout = Layout { has_rank: true, has_rungs: false };
+        let layout = Layout { has_rank: true, ..Layout::default() };
         Kinds { known: Known::new(limit / 8 * 7), spill: Spill::new(layout, limit / 8, directory) }
     }
 
@@ -48,7 +48,8 @@ impl Kinds {
                 Found::Unknown => unknown[i as usize] = true,
             });
         }
-        let entry = |key, i| Entry { key, rank: u128::from(keys[i as usize].1), ..Entry::default() };
+        let entry =
+            |key, i| (Entry { key, rank: u128::from(keys[i as usize].1), ..Entry::default() }, Texts::default());
         self.spill.extend(scratch, |i| unknown[i as usize], entry)
     }
 
@@ -77,7 +78,7 @@ fn count_spilled(spill: &Spill, place: usize, limit: usize, counts: &mut [u64; K
         return (0..PARTITIONS).try_for_each(|place| count_spilled(&parts, place, limit, counts));
     }
     let mut keys: BTreeMap<u128, u8> = BTreeMap::new();
-    spill.visit(place, |entry| {
+    spill.visit(place, |entry, _| {
         *keys.entry(entry.key).or_default() |= entry.rank as u8;
         Ok(())
     })?;

@@ -49,8 +49,9 @@ fn common() -> Vec<Field> {
     ]
 }
 
-/// Columns of the table of duplicates: the row, its representative, and the lowest rung on which they are equal, or
-/// `seen` where an earlier run had the key; then there is no representative.
+/// Columns of the table of duplicates: the row, its representative, and the lowest rung on which they are equal. That is
+/// the name of the key where they are on none, and `seen` where an earlier run had the key; then there is no
+/// representative.
 pub fn duplicates_schema() -> SchemaRef {
     let more = [
         Field::new("representative_source", DataType::Utf8, true),
@@ -66,7 +67,8 @@ pub fn groups_schema() -> SchemaRef {
     Arc::new(Schema::new(common().into_iter().chain(more).collect::<Vec<_>>()))
 }
 
-/// The duplicates among rows that waited. `ordinals` are those of rows that have a verdict, `None` for others.
+/// The duplicates among rows that waited. `ordinals` are those of rows that have a verdict, `None` for others; `key_name`
+/// is what to call a key that is no rung's.
 ///
 /// # Errors
 /// Arrow refused.
@@ -75,6 +77,7 @@ pub fn duplicates(
     ordinals: &[Option<u64>],
     verdicts: &Verdicts,
     places: &Places,
+    key_name: &str,
 ) -> Result<RecordBatch, ArrowError> {
     let (mut sources, mut records, mut rungs) = (StringBuilder::new(), UInt64Builder::new(), StringBuilder::new());
     let mut wanted = Vec::with_capacity(ordinals.len());
@@ -86,7 +89,7 @@ pub fn duplicates(
                 let (source, record) = places.find(of);
                 sources.append_value(source);
                 records.append_value(record);
-                rungs.append_value(rung.name());
+                rungs.append_value(rung.map_or(key_name, |rung| rung.name()));
             }
             Some(Verdict::Seen) => {
                 sources.append_null();

@@ -11,6 +11,7 @@
 //! grow any more, or the representative cannot be told before all rows are known, rows wait in a [`Spool`] and their
 //! keys in a [`Spill`], both of them files without a name that vanish with the process, however it ends.
 
+mod candidates;
 mod distinct;
 mod entry;
 mod error;
@@ -25,12 +26,12 @@ mod table;
 mod verdict;
 
 pub use distinct::{KINDS, Kinds};
-pub use entry::{Entry, Layout};
+pub use entry::{Entry, Layout, Texts};
 pub use error::SpillError;
-pub use keep::Keep;
+pub use keep::{Candidate, Keep};
 pub use known::{Found, Known, LANES};
 pub use partition::{PARTITION_BITS, PARTITIONS, Scattered, number};
 pub use spill::Spill;
 pub use spool::{Spool, Waiting};
 pub use table::Table;
-pub use verdict::{Resolver, Verdict, Verdicts};
+pub use verdict::{Collision, Collisions, Resolver, Verdict, Verdicts};

@@ -1,11 +1,13 @@
 //! Entries by partition, in memory up to a limit and past it in one temporary file: [`Spill`]. The file has no name, so
-//! that it goes when the process does. Keys are random, so entries are written as they are: a codec would gain nothing.
+//! that it goes when the process does. Keys are random, so that a codec would gain nothing on entries; those with texts
+//! are packed, by LZ4.
 
-use super::entry::{Entry, Layout};
+use super::entry::{Entry, Layout, Texts};
 use super::error::SpillError;
 use super::partition::{PARTITION_BITS, PARTITIONS, Scattered, partition};
+use lz4_flex::block::{compress_prepend_size, decompress_size_prepended};
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -35,6 +37,8 @@ struct Partition {
     /// Where blocks are in the file: offset and length.
     written: Vec<(u64, usize)>,
     count: u64,
+    /// Bytes of the entries' texts.
+    texts_len: u64,
 }
 
 impl Spill {
@@ -58,11 +62,11 @@ impl Spill {
     ///
     /// # Errors
     /// The temporary file could not be written.
-    pub fn extend(
+    pub fn extend<'t>(
         &self,
         keys: &Scattered,
         is_wanted: impl Fn(u32) -> bool,
-        entry: impl Fn(u128, u32) -> Entry,
+        entry: impl Fn(u128, u32) -> (Entry, Texts<'t>),
     ) -> Result<(), SpillError> {
         for place in 0..PARTITIONS {
             let (keys, rows) = keys.of(place);
@@ -72,28 +76,34 @@ impl Spill {
         Ok(())
     }
 
-    fn add(&self, place: usize, entries: impl Iterator<Item = Entry>) -> Result<(), SpillError> {
+    fn add<'t>(&self, place: usize, entries: impl Iterator<Item = (Entry, Texts<'t>)>) -> Result<(), SpillError> {
         let mut partition = self.partitions[place].lock().unwrap_or_else(PoisonError::into_inner);
         let block_len = BLOCK_LEN.min(self.partition_limit);
-        for entry in entries {
-            if partition.blocks.last().is_none_or(|block| block.len() + self.layout.entry_len() > block_len) {
-                if partition.held + block_len > self.partition_limit {
+        for (entry, texts) in entries {
+            let texts_len = self.layout.texts_len(&texts);
+            let len = self.layout.entry_len() + texts_len;
+            if partition.blocks.last().is_none_or(|block| block.len() + len > block.capacity()) {
+                let capacity = block_len.max(len);
+                if partition.held + capacity > self.partition_limit {
                     self.write_out(&mut partition)?;
                 }
-                partition.blocks.push(Vec::with_capacity(block_len));
-                partition.held += block_len;
+                partition.blocks.push(Vec::with_capacity(capacity));
+                partition.held += capacity;
             }
             if let Some(block) = partition.blocks.last_mut() {
-                self.layout.write(&entry, block);
+                self.layout.write(&entry, &texts, block);
             }
             partition.count += 1;
+            partition.texts_len += texts_len as u64;
         }
         Ok(())
     }
 
     fn write_out(&self, partition: &mut Partition) -> Result<(), SpillError> {
         for block in partition.blocks.drain(..) {
-            partition.written.push((self.file.append(&block)?, block.len()));
+            let packed = self.layout.has_texts().then(|| compress_prepend_size(&block));
+            let bytes = packed.as_ref().unwrap_or(&block);
+            partition.written.push((self.file.append(bytes)?, bytes.len()));
         }
         partition.held = 0;
         Ok(())
@@ -104,18 +114,43 @@ impl Spill {
         self.partitions[place].lock().unwrap_or_else(PoisonError::into_inner).count
     }
 
+    /// Bytes that the texts of a partition's entries have.
+    pub fn texts_len(&self, place: usize) -> u64 {
+        self.partitions[place].lock().unwrap_or_else(PoisonError::into_inner).texts_len
+    }
+
     /// Tells `each` of a partition's entries, in no particular order.
     ///
     /// # Errors
     /// The temporary file could not be read, or `each` failed.
-    pub fn visit(&self, place: usize, mut each: impl FnMut(Entry) -> Result<(), SpillError>) -> Result<(), SpillError> {
+    pub fn visit(
+        &self,
+        place: usize,
+        mut each: impl FnMut(Entry, Texts<'_>) -> Result<(), SpillError>,
+    ) -> Result<(), SpillError> {
+        let all = |block: &[u8]| self.layout.read(block).try_for_each(|(entry, texts)| each(entry, texts));
+        self.visit_blocks(place, all)
+    }
+
+    /// Tells `each` of the bytes of a partition's entries, whole entries at a time.
+    ///
+    /// # Errors
+    /// As [`Spill::visit`].
+    pub fn visit_blocks(
+        &self,
+        place: usize,
+        mut each: impl FnMut(&[u8]) -> Result<(), SpillError>,
+    ) -> Result<(), SpillError> {
         let partition = self.partitions[place].lock().unwrap_or_else(PoisonError::into_inner);
         let mut block = Vec::new();
         for &(offset, len) in &partition.written {
             self.file.read(offset, len, &mut block)?;
-            self.layout.read(&block).try_for_each(&mut each)?;
+            match self.layout.has_texts() {
+                true => each(&decompress_size_prepended(&block).map_err(|error| self.file.torn(&error))?)?,
+                false => each(&block)?,
+            }
         }
-        partition.blocks.iter().try_for_each(|block| self.layout.read(block).try_for_each(&mut each))
+        partition.blocks.iter().try_for_each(|block| each(block))
     }
 
     /// Forgets a partition's entries.
@@ -134,7 +169,9 @@ impl Spill {
             return Ok(None);
         }
         let parts = Spill::below(prefix_bits, self.layout, limit, &self.file.directory);
-        self.visit(place, |entry| parts.add(partition(entry.key, prefix_bits), std::iter::once(entry)))?;
+        self.visit(place, |entry, texts| {
+            parts.add(partition(entry.key, prefix_bits), std::iter::once((entry, texts)))
+        })?;
         self.forget(place);
         Ok(Some(parts))
     }
@@ -180,6 +217,12 @@ impl Scratch {
         let Some((file, _)) = file.as_mut() else { return Ok(()) };
         let read = file.seek(SeekFrom::Start(offset)).and_then(|_| file.read_exact(into));
         read.map_err(|error| SpillError::Read { directory: self.directory.clone(), error })
+    }
+
+    /// What was read back is not what was written.
+    fn torn(&self, error: &dyn std::fmt::Display) -> SpillError {
+        let error = io::Error::new(io::ErrorKind::InvalidData, error.to_string());
+        SpillError::Read { directory: self.directory.clone(), error }
     }
 
     /// Bytes appended so far.

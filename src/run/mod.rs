@@ -28,7 +28,7 @@ mod summary;
 mod worker;
 
 pub use count::{Counted, Counting, count};
-pub use dedup::{DedupError, DedupOptions, Deduped, Given, dedup};
+pub use dedup::{DedupError, DedupKey, DedupOptions, Deduped, Given, dedup};
 pub use distinct::{Distinct, HyperLogLog};
 pub use error::RunError;
 pub use lanes::Turn;

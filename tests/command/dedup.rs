@@ -4,7 +4,7 @@
 use super::{irikey, printed};
 use arrow::array::ArrayRef;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -38,7 +38,9 @@ fn the_same_bytes_with_any_number_of_threads_and_any_memory() {
         &["--threads", "1", "--memory", "18M"],
         &["--threads", "5", "--memory", "19M", "--no-mmap"],
     ];
-    for (keep, suffixes) in [("first", &["parquet", "arrow", "txt"][..]), ("last", &["parquet", "csv"])] {
+    for (keep, suffixes) in
+        [("first", &["parquet", "arrow", "txt"][..]), ("last", &["parquet", "csv"]), ("best", &["parquet"])]
+    {
         for suffix in suffixes {
             let mut first = None;
             for way in ways {
@@ -52,11 +54,131 @@ fn the_same_bytes_with_any_number_of_threads_and_any_memory() {
                 let report: serde_json::Value = serde_json::from_slice(&fs::read(report).unwrap()).unwrap();
                 let count = |name: &str| report["dedup"][name].as_u64().unwrap();
                 assert_eq!(count("kept") + count("duplicates") + count("faulty"), 100_000);
-                assert_eq!(count("temporary_bytes") > 0, keep == "last" || way.contains(&"--memory"), "{way:?}");
+                assert_eq!(count("temporary_bytes") > 0, keep != "first" || way.contains(&"--memory"), "{way:?}");
                 assert_eq!(fs::read_dir(&tmp).unwrap().count(), 0);
             }
         }
     }
+}
+
+/// The records that a policy keeps, told from what `canon` writes of times and statuses.
+fn expected(rows: &[serde_json::Value], keep: &str, key: &str) -> Vec<u64> {
+    let mut best: BTreeMap<&str, (Vec<String>, u64)> = BTreeMap::new();
+    for (i, row) in rows.iter().enumerate().filter(|(_, row)| row["fault"].is_null()) {
+        let (time, uri) = (row["fetch_time"].as_str().unwrap_or(""), row["uri"].as_str().unwrap());
+        // Digit by digit from the other end, so that the newest is the least; no time is greater than any.
+        let newest: String = time.chars().map(|c| c.to_digit(10).map_or(c, |d| char::from(b'9' - d as u8))).collect();
+        let last = |text: String| if time.is_empty() { "~".to_string() } else { text };
+        let status = match row["fetch_status"].as_i64() {
+            Some(status @ 200..600) => status / 100,
+            Some(_) => 6,
+            None => 7,
+        };
+        let scheme = if uri.starts_with("https:") { "0" } else { "1" };
+        let rank = match keep {
+            "newest" => vec![last(newest)],
+            "oldest" => vec![last(time.to_string())],
+            _ => vec![status.to_string(), last(newest), scheme.into(), format!("{:9}", uri.len()), uri.to_string()],
+        };
+        let mine = (rank, i as u64 + 1);
+        let place = best
+            .entry(row[key].as_str().unwrap_or_else(|| row["key"].as_str().unwrap()))
+            .or_insert_with(|| mine.clone());
+        *place = place.clone().min(mine);
+    }
+    let mut records: Vec<u64> = best.into_values().map(|(_, record)| record).collect();
+    records.sort_unstable();
+    records
+}
+
+/// What carries a time and a status is judged by them, in every format.
+#[test]
+fn newest_oldest_and_best_of_every_format() {
+    let directory = tempfile::tempdir().unwrap();
+    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/samples");
+    let table = directory.path().join("crawl.parquet");
+    let (twice, wanted) = (directory.path().join("twice.cdx"), ["fetch_time", "fetch_status"]);
+    let index = fs::read(samples.join("crawl.cdx")).unwrap();
+    // The same captures again, later and of less worth.
+    let again = String::from_utf8_lossy(&index).lines().skip(1).fold(String::new(), |text, line| {
+        let mut fields: Vec<_> = line.split(' ').collect();
+        if fields.len() > 4 {
+            (fields[1], fields[4]) = ("20300101000000", ["-", "404", "200"][text.len() % 3]);
+        }
+        text + &fields.join(" ") + "\n"
+    });
+    fs::write(&twice, [&index, again.as_bytes()].concat()).unwrap();
+    let columns = "url_surtkey,uri,key,fault,key_surt_wayback,fetch_time,fetch_status";
+    printed(&["canon", "-q", text(&twice), "-o", text(&table), "--columns", columns], b"");
+    let mut outcomes = BTreeSet::new();
+    let names = ["crawl.cdxj", "crawl.log", "crawl.warc.gz", "crawl.jsonl", "crawl.access.log"];
+    for path in names.map(|name| samples.join(name)).iter().chain([&twice, &table]) {
+        let base = ["--base", "http://www.example.org/"];
+        let all = ["canon", "-q", text(path), "--output-format", "jsonl", "--columns", columns];
+        let all = printed(&[&all[..], &base].concat(), b"");
+        let rows: Vec<serde_json::Value> = all.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert!(wanted.iter().all(|name| rows.iter().any(|row| !row[*name].is_null())), "{path:?}");
+        for (keep, key) in [("newest", "key"), ("oldest", "key"), ("best", "key"), ("best", "key_surt_wayback")] {
+            let want = expected(&rows, keep, key);
+            let by: &[&str] = if key == "key" { &["--verify"] } else { &["--key", "surt-wayback"] };
+            for way in [&["--threads", "1"][..], &["--threads", "16", "--row-group-size", "2K"]] {
+                let flags =
+                    ["dedup", "-q", text(path), "--keep", keep, "--output-format", "jsonl", "--columns", "record"];
+                let kept = printed(&[&flags[..], &base, by, way].concat(), b"");
+                let record = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["record"].as_u64();
+                assert_eq!(kept.lines().filter_map(record).collect::<Vec<_>>(), want, "{path:?} {keep} {key} {way:?}");
+            }
+            outcomes.insert(want);
+        }
+    }
+    assert!(outcomes.len() > 10, "policies that agree show nothing: {}", outcomes.len());
+}
+
+#[test]
+fn collisions_are_told_by_name_and_status() {
+    let report = tempfile::NamedTempFile::new().unwrap();
+    let input = b"http://a/\nhttp://b/\nHTTP://a/\n";
+    let flags = ["dedup", "-q", "--verify", "--report", text(report.path())];
+    let ran = irikey(&[&flags[..], &["--key-bits", "1"]].concat(), input, Stdio::piped());
+    let message = String::from_utf8(ran.stderr).unwrap();
+    // Which of the two keys has which bit is the hash's business.
+    let count = |report: &serde_json::Value| report["dedup"]["collisions"].as_u64().unwrap();
+    let told: serde_json::Value = serde_json::from_slice(&fs::read(report.path()).unwrap()).unwrap();
+    let first = |url: &str| {
+        let key = irikey(&["canon", "--output-format", "jsonl", "--columns", "key"], url.as_bytes(), Stdio::piped());
+        key.stdout[8] >= b'8'
+    };
+    let meet = first("http://a/\n") == first("http://b/\n");
+    assert_eq!((ran.status.code(), count(&told)), if meet { (Some(7), 1) } else { (Some(0), 0) });
+    assert_eq!(message.contains(r#"-: record 1: "http://a/"; -: record 2: "http://b/""#), meet, "{message}");
+    assert_eq!(ran.stdout, b"http://a/\nhttp://b/\n");
+    let ran = irikey(&flags, input, Stdio::piped());
+    assert_eq!((ran.status.code(), ran.stdout.as_slice()), (Some(0), &b"http://a/\nhttp://b/\n"[..]));
+}
+
+#[test]
+fn recipes_group_what_rungs_do_not() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| text(&directory.path().join(name)).to_string();
+    let (twice, store) = (path("twice.parquet"), path("seen"));
+    let input = b"http://www.a.com/X\nhttp://a.com/x\nhttp://a.com/y\nhttp://a.com/y\n";
+    let flags = ["dedup", "-q", "--key", "surt-wayback", "--duplicates", &twice];
+    assert_eq!(printed(&flags, input), "http://www.a.com/X\nhttp://a.com/y\n");
+    let reader = ParquetRecordBatchReaderBuilder::try_new(fs::File::open(&twice).unwrap()).unwrap();
+    let batch = reader.build().unwrap().next().unwrap().unwrap();
+    let reasons = batch.column_by_name("equal_on").unwrap();
+    let reason = |row| arrow::util::display::array_value_to_string(reasons, row).unwrap();
+    assert_eq!((0..batch.num_rows()).map(reason).collect::<Vec<_>>(), ["surt-wayback", "simple"]);
+    assert_eq!(printed(&["dedup", "-q", "--key", "surt-wayback", "--keep", "best"], input).lines().count(), 2);
+    assert_eq!(
+        printed(&["dedup", "-q", "--key", "simple"], b"http://a\nHTTP://a\nhttp://a\n"),
+        "http://a/\nhttp://a/\n"
+    );
+    let seen = ["dedup", "-q", "--seen", &store, "--update-seen"];
+    printed(&[&seen[..], &["--key", "surt-wayback"]].concat(), input);
+    let other = irikey(&seen, input, Stdio::null());
+    assert_eq!(other.status.code(), Some(2));
+    assert!(String::from_utf8(other.stderr).unwrap().contains(r#"dedup_key is "surt-wayback@"#));
 }
 
 #[test]
@@ -227,6 +349,11 @@ fn what_makes_no_sense_is_refused() {
         (&["--memory", "10M"][..], "--memory"),
         (&["--tmp", "/no/such/directory", "--keep", "last"], "--tmp"),
         (&["--keep", "best-looking"], "--keep"),
+        (&["--keep", "newest", "--format", "lines"], "fetch_time"),
+        (&["--key", "syntax"], "--rung"),
+        (&["--key", "rules"], "--rules"),
+        (&["--key", "simple", "--verify"], "--verify"),
+        (&["--key-bits", "8"], "--verify"),
     ];
     for (flags, advice) in refused {
         let ran = irikey(&[&["dedup"], flags].concat(), b"http://a/\n", Stdio::null());

@@ -5,13 +5,16 @@ use crate::collect::{file, options, path, pipe};
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::UInt64Type;
 use irikey::batch::{ColumnId, Columns, SourceRun};
-use irikey::canon::{Policy, Rows, Rung};
-use irikey::dedup::Keep;
+use irikey::canon::{Carry, Policy, Rows, Rung, WantedRecipe};
+use irikey::dedup::{Candidate, Keep};
 use irikey::input::Sources;
-use irikey::output::{self, Destination, Encoder, Format, Output, OutputError, OutputOptions};
-use irikey::run::{DedupError, DedupOptions, Deduped, Given, Progress, RunError, RunOptions, canon, dedup};
-use std::collections::HashMap;
+use irikey::key::Recipe;
+use irikey::output::{self, Destination, Encoder, Output, OutputError, OutputOptions};
+use irikey::record::Format;
+use irikey::run::{DedupError, DedupKey, DedupOptions, Deduped, Given, Progress, RunError, RunOptions, canon, dedup};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
+use std::sync::Mutex;
 
 /// Lines of which many recur, in other spellings and beside faulty ones; some recur at once and some late.
 pub fn lines(count: usize) -> Vec<u8> {
@@ -34,7 +37,7 @@ fn open(target: &Path, names: &[String]) -> (Encoder, Output) {
     let mut columns = Columns::default();
     columns.add_keys(&policy().more_keys.iter().map(|rung| ColumnId::KeyOf(*rung)).collect::<Vec<_>>());
     let options = OutputOptions {
-        format: Format::JsonLines,
+        format: output::Format::JsonLines,
         compression: output::Compression::None,
         columns,
         policy: policy(),
@@ -111,7 +114,7 @@ fn one_row_of_each_key_however_it_is_done() {
     let paths = [file(&directory, "a.txt", half), file(&directory, "b.txt", rest)];
     let sources = || Sources(paths.iter().flat_map(|name| path(name).0).collect());
     let all = all_rows(&directory, sources());
-    for keep in Keep::ALL {
+    for keep in [Keep::First, Keep::Last] {
         for keep_faulty in [false, true] {
             let want = expected(&all, keep, keep_faulty);
             let ways =
@@ -153,6 +156,108 @@ fn a_temporary_directory_that_cannot_be_written_stops_the_run() {
     let sources = pipe(b"http://a/\n", 9);
     let ran = dedup(sources, &options(2, 100, 10), &wanted, &policy(), &encoder, append, &Progress::new());
     assert!(matches!(ran, Err(RunError::Output(DedupError::Spill(error))) if error.to_string().contains("--tmp")));
+}
+
+/// CDX lines: captures of few URLs in several spellings, at several times, with several statuses or none.
+fn captures(count: u64) -> Vec<u8> {
+    let line = |i: u64| {
+        let url = match i % 4 {
+            0 => format!("http://www.example.org/{}", i % 17),
+            1 => format!("HTTP://WWW.example.org:80/{}", i % 17),
+            2 => format!("https://example.org/{}", i % 17),
+            _ => format!("http://example.org/{}#{}", i % 17, i % 3),
+        };
+        let time =
+            if i.is_multiple_of(13) { "-".to_string() } else { format!("202001{:02}0000{:02}", 1 + i * i % 28, i % 7) };
+        let status = ["200", "-", "301", "404", "206", "503", "100"][(i * i % 7) as usize];
+        format!("org,example)/{i} {time} {url} text/html {status} {i:032} - - 1 2 f.warc.gz\n")
+    };
+    (0..count).map(line).collect::<String>().into_bytes()
+}
+
+/// Every policy, by the rung's key and by a recipe's, is a plain sort by the order that it says it is; with any number of
+/// threads and any memory.
+#[test]
+fn policies_keep_what_a_sort_puts_first() {
+    let directory = tempfile::tempdir().unwrap();
+    let name = file(&directory, "a.cdx", &captures(5_000));
+    let carry = Carry { time: true, status: true, ..Carry::default() };
+    let recipes = vec![WantedRecipe { column: "surt-wayback", recipe: Recipe::parse("surt-wayback").unwrap() }];
+    let policy = Policy { carry, recipes, ..policy() };
+    let format = Format::Cdx;
+    let rows = Mutex::new(Vec::new());
+    let collect = |all: &mut Rows, _: &[SourceRun]| {
+        let row = |i: usize| {
+            let text = all.recipe_texts[0].get(i).to_vec();
+            (all.key[i], text, all.carried.times[i], all.carried.statuses[i], all.uri.get(i).to_vec())
+        };
+        rows.lock().unwrap().extend((0..all.len()).map(row));
+        Ok::<(), OutputError>(())
+    };
+    let one = RunOptions { format: format.clone(), ..options(1, 1 << 20, 1 << 20) };
+    canon(path(&name), &one, &policy, collect, |()| Ok(()), &Progress::new()).unwrap();
+    let rows = rows.into_inner().unwrap();
+    let candidate = |i: usize| {
+        let (_, _, time, status, uri) = &rows[i];
+        Candidate { time: *time, status: *status, uri, ordinal: i as u64 }
+    };
+    let mut outcomes = BTreeSet::new();
+    for (keep, key) in Keep::ALL.into_iter().flat_map(|keep| [(keep, DedupKey::Rung), (keep, DedupKey::Recipe(0))]) {
+        let mut groups: BTreeMap<Vec<u8>, Vec<usize>> = BTreeMap::new();
+        for (i, (rung, text, ..)) in rows.iter().enumerate() {
+            groups.entry(if key == DedupKey::Rung { rung.to_vec() } else { text.clone() }).or_default().push(i);
+        }
+        for group in groups.values_mut() {
+            group.sort_by(|a, b| keep.compare(&candidate(*a), &candidate(*b)));
+        }
+        let mut want: Vec<u64> = groups.values().map(|group| group[0] as u64 + 1).collect();
+        want.sort_unstable();
+        for (threads, row_group_len, memory) in [(1, 1 << 20, usize::MAX), (2, 20_000, 0), (16, 3_000, 100_000)] {
+            let target = directory.path().join("some.jsonl");
+            let (encoder, mut output) = open(&target, &path(&name).names());
+            let directory = directory.path().to_path_buf();
+            let wanted = DedupOptions { key, keep, memory, directory, verify: memory == 0, ..DedupOptions::default() };
+            let how = RunOptions { format: format.clone(), ..options(threads, row_group_len, 1 + row_group_len / 3) };
+            let append = |given| kept(&mut output, given);
+            let deduped = dedup(path(&name), &how, &wanted, &policy, &encoder, append, &Progress::new()).unwrap();
+            output.finish().unwrap();
+            let record = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["record"].as_u64();
+            let records: Vec<u64> = std::fs::read_to_string(target).unwrap().lines().filter_map(record).collect();
+            assert_eq!(records, want, "{keep:?} {key:?} {threads} {memory}");
+            assert_eq!(deduped.undated, if keep.wants_time() { 385 } else { 0 });
+            assert_eq!(deduped.collisions.count, 0);
+        }
+        outcomes.insert(want);
+    }
+    assert_eq!(outcomes.len(), 10, "policies that agree show nothing");
+}
+
+/// Keys cut short meet all the time; with their texts compared, the rows that are kept are the same.
+#[test]
+fn keys_that_meet_wrongly_are_found_and_cost_no_row() {
+    let directory = tempfile::tempdir().unwrap();
+    let name = file(&directory, "a.txt", &lines(4_000));
+    let (sources, in_directory) = (|| path(&name), directory.path().to_path_buf());
+    for keep in [Keep::First, Keep::Last] {
+        let want = expected(&all_rows(&directory, sources()), keep, false);
+        let ways = [(1, usize::MAX, 8), (2, 0, 8), (3, 100_000, 3), (2, 200_000, 128)];
+        let mut found = BTreeMap::new();
+        for (threads, memory, key_bits) in ways {
+            let directory_name = in_directory.clone();
+            let short = DedupOptions { keep, key_bits, memory, directory: directory_name, ..DedupOptions::default() };
+            let how = options(threads, 9_000, 1_000);
+            let (rows, deduped) =
+                dedup_rows(&directory, sources(), &how, &DedupOptions { verify: true, ..short.clone() });
+            assert_eq!(rows, want, "{keep:?} {key_bits}");
+            // All texts but one of each key.
+            let keys = if key_bits == 128 { want.len() } else { 1 << key_bits };
+            assert_eq!(deduped.collisions.count, (want.len() - keys) as u64);
+            let same = found.entry(key_bits).or_insert_with(|| deduped.collisions.clone());
+            assert_eq!(*same, deduped.collisions);
+            let (rows, _) = dedup_rows(&directory, sources(), &how, &short);
+            assert_eq!(rows.len(), keys, "without --verify keys are believed");
+        }
+    }
 }
 
 /// Rows of a table, as source, record and the values of more columns.

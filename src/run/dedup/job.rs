@@ -1,0 +1,157 @@
+//! The way of a span through a dedup: [`Job::span`]. Its rows meet the known keys in the order of the spans, one group of
+//! partitions after the other, while other spans are decoded and encoded; rows whose verdict has to wait are packed.
+
+use super::super::Turn;
+use super::competing::Competing;
+use super::counts::{Counts, State, ordinals};
+use super::evidence::Evidence;
+use super::{DedupError, DedupOptions};
+use crate::batch::SourceRun;
+use crate::canon::{Policy, Rows};
+use crate::dedup::seen::{SeenError, SeenSet};
+use crate::dedup::{Found, Keep, Known, LANES, Scattered, Spill, SpillError, Spool, Waiting};
+use crate::output::{Encoder, OutputError, Part};
+use arrow::array::{BooleanArray, RecordBatch};
+use arrow::compute::filter_record_batch;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// What becomes of a span.
+pub enum Step {
+    Ready(Part),
+    /// Rows packed for the spool, and how many.
+    Waits(Vec<u8>, u64),
+}
+
+/// A dedup while records are read.
+pub struct Job<'a> {
+    pub wanted: &'a DedupOptions,
+    pub encoder: &'a Encoder,
+    pub evidence: Option<Evidence>,
+    competing: Competing,
+    /// Keys of earlier runs, if they are few enough for memory.
+    pub seen: Option<SeenSet>,
+    /// None if the representative is not known before the end.
+    pub known: Option<Known<()>>,
+    pub spill: Spill,
+    /// From some span on all rows wait, so that they stay in order.
+    has_waiting: AtomicBool,
+    pub counts: Counts,
+    scratch: Mutex<Vec<Scratch>>,
+}
+
+#[derive(Default)]
+struct Scratch {
+    keys: Scattered,
+    states: Vec<State>,
+}
+
+impl<'a> Job<'a> {
+    pub fn new(
+        wanted: &'a DedupOptions,
+        encoder: &'a Encoder,
+        policy: &Policy,
+        names: &[String],
+    ) -> Result<Job<'a>, SeenError> {
+        let seen_len = wanted.seen.as_ref().map_or(0, |store| SeenSet::memory_len(store.count()));
+        let seen_len = usize::try_from(seen_len).unwrap_or(usize::MAX);
+        let must_wait = wanted.has_evidence || wanted.verify;
+        let fits = seen_len <= wanted.memory / 2 && !must_wait;
+        let seen = wanted.seen.as_ref().filter(|_| fits).map(|store| SeenSet::read(store)).transpose()?;
+        let memory = if fits { wanted.memory - seen_len } else { wanted.memory };
+        let known = (wanted.keep == Keep::First && fits).then(|| Known::new(memory / 8 * 7));
+        let spill_limit = if known.is_some() { memory / 8 } else { memory };
+        let evidence = wanted.has_evidence.then(|| Evidence::new(wanted, encoder, policy, names));
+        let competing = Competing::new(wanted, policy);
+        let spill = Spill::new(competing.layout(), spill_limit, &wanted.directory);
+        Ok(Job {
+            wanted,
+            encoder,
+            evidence,
+            seen,
+            has_waiting: AtomicBool::new(known.is_none()),
+            known,
+            spill,
+            competing,
+            counts: Counts::default(),
+            scratch: Mutex::default(),
+        })
+    }
+
+    /// Takes a span's rows as far as can be told now.
+    pub fn span(&self, turn: &Turn<'_>, rows: &mut Rows, runs: &[SourceRun]) -> Result<Option<Step>, DedupError> {
+        let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
+        let Some(must_wait) = self.meet(turn, rows, &mut scratch) else { return Ok(None) };
+        let Scratch { keys, states } = &scratch;
+        if states.contains(&State::Waits) {
+            let entry = |key, row| {
+                let ordinal = turn.first_row() + u64::from(row);
+                let (entry, texts) = self.competing.entry(rows, row as usize, key, ordinal);
+                let rungs = |evidence: &Evidence| evidence.add_rungs(rows, row as usize, entry);
+                (self.evidence.as_ref().map_or(entry, rungs), texts)
+            };
+            self.spill.extend(keys, |row| states[row as usize] == State::Waits, entry)?;
+        }
+        self.counts.add(states);
+        let batch = match &self.evidence {
+            Some(evidence) => evidence.builder.build(rows, runs).map_err(OutputError::from)?,
+            None => self.encoder.batch(rows, runs)?,
+        };
+        let some = filter(&batch, states.iter().map(|state| state.is_wanted()))?;
+        let step = if must_wait {
+            let ordinals = ordinals(turn.first_row(), states);
+            let count = ordinals.len() as u64;
+            Step::Waits(Spool::pack(&Waiting { batch: some, ordinals })?, count)
+        } else {
+            self.counts.written.fetch_add(some.num_rows() as u64, Ordering::Relaxed);
+            Step::Ready(self.encoder.encode_batch(&some)?)
+        };
+        match &self.evidence {
+            Some(evidence) => evidence.builder.reclaim(batch, rows),
+            None => self.encoder.reclaim(batch, rows),
+        }
+        self.scratch.lock().unwrap_or_else(PoisonError::into_inner).push(scratch);
+        Ok(Some(step))
+    }
+
+    /// Finds the state of every row; says whether the span's rows have to wait, or `None` if the run is stopped.
+    fn meet(&self, turn: &Turn<'_>, rows: &Rows, scratch: &mut Scratch) -> Option<bool> {
+        let Scratch { keys, states } = scratch;
+        states.clear();
+        states.resize(rows.len(), State::Waits);
+        let faulty = if self.wanted.keep_faulty { State::KeepFaulty } else { State::DropFaulty };
+        rows.faults.iter().for_each(|(row, _)| states[*row as usize] = faulty);
+        let competing = |row: &usize| states[*row] == State::Waits;
+        let undated = self.competing.count_undated(rows, (0..rows.len()).filter(competing));
+        self.counts.undated.fetch_add(undated, Ordering::Relaxed);
+        self.competing.scatter(rows, (0..rows.len()).filter(competing), keys);
+        if let Some(seen) = &self.seen {
+            seen.meet(keys, |row| states[row as usize] = State::Seen);
+            let competing = |row: &usize| states[*row] == State::Waits;
+            self.competing.scatter(rows, (0..rows.len()).filter(competing), keys);
+        }
+        let Some(known) = &self.known else { return Some(true) };
+        for lane in 0..LANES {
+            turn.pass(lane, || {
+                known.meet(lane, keys, |row, found| {
+                    states[row as usize] = match found {
+                        Found::New(()) => State::Keep,
+                        Found::Known(()) => State::Duplicate,
+                        Found::Unknown => State::Waits,
+                    };
+                });
+            })?;
+        }
+        // All earlier spans have been here, so that none waits after one that does not.
+        turn.pass(LANES, || self.has_waiting.fetch_or(known.is_frozen(), Ordering::AcqRel) || known.is_frozen())
+    }
+}
+
+/// The rows of a batch that are wanted.
+pub fn filter(batch: &RecordBatch, wanted: impl Iterator<Item = bool>) -> Result<RecordBatch, SpillError> {
+    let wanted = BooleanArray::from_iter(wanted.map(Some));
+    if wanted.true_count() == batch.num_rows() {
+        return Ok(batch.clone());
+    }
+    Ok(filter_record_batch(batch, &wanted)?)
+}
