@@ -324,6 +324,10 @@ pub const COLUMNS: &[Column] = &[
     recipe_key("surt-wayback", "key_surt_wayback", "hash of the key of recipe surt-wayback"),
     recipe_key("surt-ia", "key_surt_ia", "hash of the key of recipe surt-ia"),
     recipe_key("crawler-commons", "key_crawler_commons", "hash of the key of recipe crawler-commons"),
+    recipe_key("nutch", "key_nutch", "hash of the key of recipe nutch"),
+    recipe_key("w3lib", "key_w3lib", "hash of the key of recipe w3lib"),
+    recipe_key("urlcanon-aggressive", "key_urlcanon_aggressive", "hash of the key of recipe urlcanon-aggressive"),
+    recipe_key("heritrix", "key_heritrix", "hash of the key of recipe heritrix"),
     recipe_key(OWN_RULES, "key_rules", "hash of the key that the rules of --rules make"),
     recipe_text(OWN_RULES, "url_rules", "text of the key that the rules of --rules make"),
 ];

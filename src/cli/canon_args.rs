@@ -40,7 +40,7 @@ pub struct CanonArgs {
     #[command(flatten)]
     form: FormArgs,
     /// Further key columns, a list with commas: of rungs, simple, syntax and scheme; of recipes, surt-wayback, surt-ia,
-    /// crawler-commons; and rules, for --rules. Not with text output
+    /// crawler-commons, nutch, w3lib, urlcanon-aggressive, heritrix; and rules, for --rules. Not with text output
     #[arg(long, value_name = "LIST", value_parser = parse_key, value_delimiter = ',', help_heading = "Canonical form")]
     key: Vec<ColumnId>,
     #[command(flatten)]

@@ -26,7 +26,8 @@ pub(super) struct DiffArgs {
     input: InputArgs,
     #[command(flatten)]
     form: FormArgs,
-    /// A key, twice: a rung (simple, syntax, scheme) or a recipe (surt-wayback, surt-ia, crawler-commons)
+    /// A key, twice: a rung (simple, syntax, scheme) or a recipe (surt-wayback, surt-ia,
+    /// crawler-commons, nutch, w3lib, urlcanon-aggressive, heritrix)
     #[arg(long, value_name = "KEY", value_parser = parse_key, required = true, help_heading = "Canonical form")]
     key: Vec<ColumnId>,
     /// Examples to show of each kind

@@ -23,7 +23,8 @@ const FILES: [(&str, usize); 8] = [
 ];
 
 /// Files whose cases no engine answers, but a module of this test.
-pub const OTHER_FILES: [(&str, usize); 3] = [("bidi.jsonl", 146), ("spoof.jsonl", 89), ("surt.jsonl", 128)];
+pub const OTHER_FILES: [(&str, usize); 4] =
+    [("bidi.jsonl", 146), ("spoof.jsonl", 89), ("surt.jsonl", 128), ("recipes.jsonl", 45)];
 
 /// Files of questions to the command's `eval`, whose own tests ask them.
 const EVAL_FILES: [(&str, usize); 3] = [("encoding.jsonl", 65), ("preprocess.jsonl", 29), ("profiles.jsonl", 148)];

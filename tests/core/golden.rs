@@ -5,8 +5,15 @@
 use irikey::key::{Draft, Recipe};
 
 /// Columns, the recipes that must give the same, and how many of ten thousand may differ.
-const COLUMNS: [(&str, &str, usize); 3] =
-    [("surt_wayback", "surt-wayback", 1), ("surt_ia", "surt-ia", 1), ("crawler_commons", "crawler-commons", 50)];
+const COLUMNS: [(&str, &str, usize); 7] = [
+    ("surt_wayback", "surt-wayback", 1),
+    ("surt_ia", "surt-ia", 1),
+    ("crawler_commons", "crawler-commons", 50),
+    ("nutch", "nutch", 50),
+    ("w3lib", "w3lib", 50),
+    ("urlcanon_aggressive", "urlcanon-aggressive", 50),
+    ("heritrix", "heritrix", 50),
+];
 
 /// The key as the file has it.
 fn key(recipe: &Recipe, url: &[u8], draft: &mut Draft) -> Vec<u8> {

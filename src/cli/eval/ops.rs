@@ -50,6 +50,7 @@ pub(super) fn answer(request: &Request) -> Answered {
         "skeleton" => spoof_ops::skeleton(request),
         "bidi_display" => bidi_ops::display(request),
         "surt" => surt(request),
+        "recipe" => recipe(request),
         "is_nfc" => Ok(output(is_nfc(request.input_text()?))),
         _ => Ok(Answer::Unsupported),
     }
@@ -168,6 +169,18 @@ fn surt(request: &Request) -> Answered {
         Some("ia") => "surt-ia",
         Some(_) => return Ok(Answer::Unsupported),
     };
+    recipe_key(request, name)
+}
+
+/// The key of a recipe, by its name and changes.
+fn recipe(request: &Request) -> Answered {
+    match request.opt("recipe") {
+        Some(name) => recipe_key(request, name),
+        None => Err(Answer::Error("recipe needs opts.recipe, the name of one".into())),
+    }
+}
+
+fn recipe_key(request: &Request, name: &str) -> Answered {
     let recipe = Recipe::parse(name).map_err(|error| Answer::Error(error.to_string()))?;
     let mut key = Vec::new();
     recipe.write_key(request.input()?, &mut Draft::default(), &mut key)?;

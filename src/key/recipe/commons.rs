@@ -1,6 +1,9 @@
-//! Rules of crawler-commons' `BasicURLNormalizer`, and its way to read. In: bytes of a URL; a [`Draft`]. Out: the draft,
-//! and whether the rule fired. It keeps the case of paths and the fields' values, and refuses what `java.net.URI` does.
-//! Known difference: `http:example.org/x`, to which the program gives `http:/example.org/x`, has no key here.
+//! Rules of crawler-commons' `BasicURLNormalizer` and of the older one of Nutch, and their ways to read. In: bytes of a
+//! URL; a [`Draft`]. Out: the draft, and whether the rule fired. They keep the case of paths and the fields' values;
+//! crawler-commons refuses what `java.net.URI` does.
+//!
+//! Known differences: `http:example.org/x`, to which the programs give `http:/example.org/x`, has no key here; Nutch
+//! leaves dot segments in a URL that `java.net.URI` refuses.
 
 use super::draft::Draft;
 use super::escapes::{escape, write_escape};
@@ -9,7 +12,7 @@ use crate::iri::{Component, Fault, FaultKind, Parts};
 /// Reads a URL: spaces around it are cut off, text without `scheme:/` stands behind `http://`.
 ///
 /// # Errors
-/// A scheme that Java has no handler for; a port that is no number; a `\`, which `java.net.URI` refuses.
+/// As [`read_absolute`], and a `\`, which `java.net.URI` refuses.
 pub fn read(url: &[u8], draft: &mut Draft) -> Result<(), Fault> {
     let text = url.trim_ascii();
     if let Some(at) = memchr::memchr(b'\\', &text[..memchr::memchr(b'#', text).unwrap_or(text.len())]) {
@@ -18,14 +21,21 @@ pub fn read(url: &[u8], draft: &mut Draft) -> Result<(), Fault> {
     let parts = Parts::split(text);
     let is_absolute = parts.scheme_len.is_some_and(|len| text.get(len as usize + 1) == Some(&b'/'));
     if is_absolute {
-        draft.read_generic(text);
-    } else {
-        let mut absolute = b"http://".to_vec();
-        absolute.extend_from_slice(text);
-        draft.read_generic(&absolute);
+        return read_absolute(text, draft);
     }
+    let mut absolute = b"http://".to_vec();
+    absolute.extend_from_slice(text);
+    read_absolute(&absolute, draft)
+}
+
+/// Reads a URL as `java.net.URL` does, spaces around it cut off; to Nutch a URL has a scheme.
+///
+/// # Errors
+/// A scheme that is none of http, https and ftp; no `//`; a port that is no number.
+pub fn read_absolute(url: &[u8], draft: &mut Draft) -> Result<(), Fault> {
+    draft.read_generic(url.trim_ascii());
     let is_known = [&b"http"[..], b"https", b"ftp"].iter().any(|scheme| draft.scheme.eq_ignore_ascii_case(scheme));
-    if !is_known {
+    if !is_known || draft.host.get().is_none() {
         return Err(Fault::new(FaultKind::Scheme, Component::Scheme, 0));
     }
     match draft.port.get() {

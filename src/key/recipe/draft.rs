@@ -80,19 +80,35 @@ impl Draft {
         self.fragment.set(parts.fragment(url));
     }
 
+    /// Takes `path?query#fragment` apart; the path is added to what there is.
+    pub fn read_tail(&mut self, tail: &[u8]) {
+        let fragment_at = memchr::memchr(b'#', tail);
+        let (head, fragment) = tail.split_at(fragment_at.unwrap_or(tail.len()));
+        let query_at = memchr::memchr(b'?', head);
+        let (path, query) = head.split_at(query_at.unwrap_or(head.len()));
+        self.path.extend_from_slice(path);
+        self.query.set(query.get(1..));
+        self.fragment.set(fragment.get(1..));
+    }
+
     /// Appends the URL: `scheme://userinfo@host:port/path?query#fragment`.
     pub fn write_url(&self, out: &mut Vec<u8>) {
         if !self.scheme.is_empty() {
             out.extend_from_slice(&self.scheme);
             out.push(b':');
         }
+        self.write_authority(out);
+        self.write_rest(out);
+    }
+
+    /// Appends `//userinfo@host:port`, if there is a host.
+    pub fn write_authority(&self, out: &mut Vec<u8>) {
         if let Some(host) = self.host.get() {
             out.extend_from_slice(b"//");
             self.write_userinfo(out);
             out.extend_from_slice(host);
             self.write_port(out);
         }
-        self.write_rest(out);
     }
 
     /// Appends the sort-friendly form without a scheme, `com,example:8080)/path?query`: the labels of the host

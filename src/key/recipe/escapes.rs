@@ -34,6 +34,26 @@ pub fn write_escape(byte: u8, out: &mut Vec<u8>) {
     out.extend_from_slice(&[b'%', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
 }
 
+/// Appends `text` with each escape decoded, once.
+pub fn write_decoded(text: &[u8], out: &mut Vec<u8>) {
+    let mut at = 0;
+    while at < text.len() {
+        let found = text.get(at..at + 3).and_then(escape);
+        out.push(found.unwrap_or(text[at]));
+        at += if found.is_some() { 3 } else { 1 };
+    }
+}
+
+/// `unreserved`, RFC 3986 section 2.3.
+pub fn is_unreserved(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
+}
+
+/// `unreserved` and `reserved` but `#`, `[` and `]`: what stands in paths and queries as it is.
+pub fn is_uri_text(byte: u8) -> bool {
+    is_unreserved(byte) || b":/?@!$&'()*+,;=".contains(&byte)
+}
+
 /// What both SURT programs leave as it is: ASCII above the space, but `%` and `#`.
 pub fn is_kept_in_surt(byte: u8) -> bool {
     byte > b' ' && byte < 0x80 && byte != b'%' && byte != b'#'

@@ -72,7 +72,7 @@ fn host_form(draft: &mut Draft, ascii: impl Fn(&[u8]) -> Option<String>) -> bool
 
 /// IDNA 2003's ToASCII as far as UTS 46 has its mapping: label by label, ASCII ones untouched. `None` if a label is
 /// refused.
-fn to_ascii(host: &str) -> Option<String> {
+pub(super) fn to_ascii(host: &str) -> Option<String> {
     if host.is_empty() {
         return Some(String::new());
     }

@@ -10,10 +10,13 @@
 mod commons;
 pub mod draft;
 mod escapes;
+mod heritrix;
 mod host;
 mod path;
 mod rules;
 mod session;
+mod urlcanon;
+mod w3lib;
 
 use std::fmt;
 
@@ -30,6 +33,12 @@ pub enum Style {
     Generic,
     /// As crawler-commons, written as a URL.
     Commons,
+    /// As Nutch, written as a URL.
+    Nutch,
+    /// As w3lib, written as that does.
+    W3lib,
+    /// As urlcanon, written as a URL.
+    Urlcanon,
     /// As webarchive-commons, written as a SURT.
     SurtWayback,
     /// As Python surt, written as a SURT.
@@ -54,7 +63,7 @@ struct Named {
 }
 
 /// The named recipes.
-const NAMED: [Named; 4] = [
+const NAMED: [Named; 8] = [
     Named { name: "plain", version: 1, style: Style::Generic, rules: &[] },
     Named {
         name: "crawler-commons",
@@ -74,6 +83,74 @@ const NAMED: [Named; 4] = [
             "query-names",
             "query-empty",
         ],
+    },
+    Named {
+        name: "nutch",
+        version: 1,
+        style: Style::Nutch,
+        rules: &[
+            "fragment",
+            "userinfo",
+            "scheme-case",
+            "host-ascii",
+            "host-case",
+            "port",
+            "path-fill",
+            "escapes-tidy",
+            "path-dots",
+        ],
+    },
+    Named {
+        name: "w3lib",
+        version: 1,
+        style: Style::W3lib,
+        rules: &[
+            "fragment",
+            "userinfo-recode",
+            "host-ascii-or-raw",
+            "host-ipv6",
+            "host-case",
+            "path-fill-any",
+            "path-decode",
+            "path-dots-rfc",
+            "query-form",
+        ],
+    },
+    Named {
+        name: "urlcanon-aggressive",
+        version: 1,
+        style: Style::Urlcanon,
+        rules: &[
+            "fragment",
+            "userinfo",
+            "host-ascii-special",
+            "host-dots",
+            "host-ipv4-browser",
+            "host-ipv6",
+            "www-once",
+            "port-special",
+            "scheme-http",
+            "path-decode-all",
+            "path-backslashes",
+            "path-root",
+            "path-dots-rfc",
+            "path-slashes",
+            "path-case",
+            "path-session-any",
+            "path-slash",
+            "query-decode-all",
+            "query-case",
+            "query-session-any",
+            "query-ampersands",
+            "query-sort-bytes",
+            "query-empty",
+        ],
+    },
+    Named {
+        name: "heritrix",
+        version: 1,
+        style: Style::Generic,
+        rules: &["all-case", "userinfo-web", "www-pages", "session-last", "query-fix"],
     },
     Named {
         name: "surt-wayback",
@@ -248,6 +325,18 @@ impl Recipe {
                 commons::read(url, draft)?;
                 Reading::Parts
             }
+            Style::Nutch => {
+                commons::read_absolute(url, draft)?;
+                Reading::Parts
+            }
+            Style::W3lib => {
+                w3lib::read(url, draft)?;
+                Reading::Parts
+            }
+            Style::Urlcanon => {
+                urlcanon::read(url, draft);
+                Reading::Parts
+            }
             Style::SurtWayback => surt::read_wayback(url, draft, out)?,
             Style::SurtIa => surt::read_ia(url, draft, out)?,
         };
@@ -261,7 +350,8 @@ impl Recipe {
             }
         }
         match self.style {
-            Style::Generic => draft.write_url(out),
+            Style::Generic | Style::Nutch | Style::Urlcanon => draft.write_url(out),
+            Style::W3lib => w3lib::write(draft, out),
             Style::Commons => {
                 commons::check(draft)?;
                 draft.write_url(out);

@@ -5,12 +5,12 @@
 use std::ops::Range;
 
 /// `name=` followed by a value of a fixed length, then `&` or the end.
-struct Valued {
-    name: &'static [u8],
+pub(super) struct Valued {
+    pub(super) name: &'static [u8],
     /// Letters between the name and `=`.
-    suffix_len: usize,
-    value_len: usize,
-    digits: bool,
+    pub(super) suffix_len: usize,
+    pub(super) value_len: usize,
+    pub(super) digits: bool,
 }
 
 /// In the order in which they are deleted, one of each.
@@ -42,7 +42,7 @@ fn delete(query: &mut Vec<u8>, range: Range<usize>) {
 }
 
 /// The last occurrence of `name` for which `len` tells how far the identifier reaches.
-fn find_last(text: &[u8], name: &[u8], len: impl Fn(&[u8]) -> Option<usize>) -> Option<Range<usize>> {
+pub(super) fn find_last(text: &[u8], name: &[u8], len: impl Fn(&[u8]) -> Option<usize>) -> Option<Range<usize>> {
     let starts = 0..(text.len() + 1).saturating_sub(name.len());
     starts.rev().filter(|&at| text[at..at + name.len()].eq_ignore_ascii_case(name)).find_map(|at| {
         let end = at + len(&text[at..])?;
@@ -52,7 +52,7 @@ fn find_last(text: &[u8], name: &[u8], len: impl Fn(&[u8]) -> Option<usize>) -> 
 
 impl Valued {
     /// The length of the identifier that `text` begins with.
-    fn len(&self, text: &[u8]) -> Option<usize> {
+    pub(super) fn len(&self, text: &[u8]) -> Option<usize> {
         let (suffix, rest) = text[self.name.len()..].split_at_checked(self.suffix_len)?;
         let value = rest.strip_prefix(b"=")?.get(..self.value_len)?;
         let is_value = |byte: &u8| byte.is_ascii_alphabetic() || (self.digits && byte.is_ascii_digit());
@@ -62,7 +62,7 @@ impl Valued {
 }
 
 /// `cfid=[^&]+&cftoken=[^&]+`
-fn cold_fusion_len(text: &[u8]) -> Option<usize> {
+pub(super) fn cold_fusion_len(text: &[u8]) -> Option<usize> {
     const TOKEN: &[u8] = b"&cftoken=";
     let field_end = |from: usize| memchr::memchr(b'&', &text[from..]).map_or(text.len(), |at| from + at);
     let id_end = field_end(0);
@@ -100,7 +100,7 @@ fn is_page(text: &[u8]) -> bool {
 }
 
 /// `\((?:[a-z]\([0-9a-z]{24}\))+\)/`
-fn tagged_len(text: &[u8]) -> Option<usize> {
+pub(super) fn tagged_len(text: &[u8]) -> Option<usize> {
     const GROUP_LEN: usize = 27;
     let mut rest = text.strip_prefix(b"(")?;
     let mut len = 1;
@@ -115,7 +115,7 @@ fn tagged_len(text: &[u8]) -> Option<usize> {
 }
 
 /// `\([0-9a-z]{24}\)/`
-fn plain_len(text: &[u8]) -> Option<usize> {
+pub(super) fn plain_len(text: &[u8]) -> Option<usize> {
     let (session, rest) = text.split_at_checked(26)?;
     (is_session(session) && rest.starts_with(b"/")).then_some(27)
 }
