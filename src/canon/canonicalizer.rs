@@ -9,7 +9,7 @@ use super::{KeyBytes, Policy, Rows, Rung, browser};
 use crate::encoding::{Charset, Lacking};
 use crate::iri::{
     Base, CLASSIFIER, Changes, CharacterReferences, Component, Fault, FaultKind, Flags, Intake, Marked, Normalizer,
-    QueryCharset, WebStart, check_authority, encode_query, find_scheme, is_canonical, looks,
+    PlainHead, QueryCharset, Start, WebStart, check_authority, encode_query, find_scheme, looks,
 };
 use crate::kernel::{Bitmaps, Task, append, append_range, prefetch_behind, run};
 use crate::record::{Offsets, Records, Span};
@@ -105,12 +105,15 @@ impl Task for AppendTexts<'_> {
                 continue;
             }
             let reference = Marked { text: records.text, bitmaps, span: *span };
-            if may_prove && is_canonical(&reference, keep_fragment) {
+            let head = if may_prove { PlainHead::of(&reference) } else { None };
+            if let Some(head) = head
+                && head.is_canonical(&reference, keep_fragment)
+            {
                 append_range(&mut rows.uri.values, records.text, span.at as usize, span.len as usize);
                 rows.uri.end();
                 rows.input.end();
                 rows.tally.unchanged += 1;
-            } else if may_walk && let Some(start) = WebStart::of(line) {
+            } else if may_walk && let Some(start) = Start::of(&reference, head) {
                 canonicalizer.push_web(reference, start, rows);
             } else {
                 let base = records.bases.get(i).map_or(&[][..], |base| base.of(records.text));
@@ -216,7 +219,7 @@ impl Canonicalizer {
 
     /// The row of a web reference of which no more is asked: the same, at the pace of the loop over lines.
     #[inline(always)]
-    fn push_web(&mut self, reference: Marked<'_>, start: WebStart, rows: &mut Rows) {
+    fn push_web(&mut self, reference: Marked<'_>, start: Start, rows: &mut Rows) {
         let uri_at = rows.uri.values.len();
         let drop_fragment = self.policy.drop_fragment;
         match self.normalizer.normalize_web(reference, start, drop_fragment, &mut rows.uri.values) {

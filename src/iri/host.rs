@@ -60,16 +60,20 @@ fn has_a_label(host: &[u8]) -> bool {
 /// assert_eq!(idn_to_ascii(b"xn--a.example"), (None, Flags::BAD_A_LABEL));
 /// ```
 pub fn idn_to_ascii(host: &[u8]) -> (Option<String>, Flags) {
-    let decoded = decode_escapes(host);
+    decoded_to_ascii(&decode_escapes(host), memchr::memchr(b'%', host).is_some())
+}
+
+/// [`idn_to_ascii`] of a host whose escapes, if there were any, are decoded.
+fn decoded_to_ascii(decoded: &[u8], had_escapes: bool) -> (Option<String>, Flags) {
     let ascii = Uts46::new()
-        .to_ascii(&decoded, AsciiDenyList::EMPTY, Hyphens::Allow, DnsLength::Ignore)
+        .to_ascii(decoded, AsciiDenyList::EMPTY, Hyphens::Allow, DnsLength::Ignore)
         .ok()
         .filter(|ascii| !ascii.is_empty() && ascii.bytes().all(|byte| UNRESERVED.contains(byte)))
         .filter(|ascii| !has_nested_a_label(ascii));
     match ascii {
         Some(ascii) => (Some(ascii.into_owned()), Flags::NONE),
-        None if memchr::memchr(b'%', host).is_none() => (None, Flags::BAD_A_LABEL),
-        None => (None, Flags::HOST_NOT_IDNA),
+        None if had_escapes => (None, Flags::HOST_NOT_IDNA),
+        None => (None, Flags::BAD_A_LABEL),
     }
 }
 
@@ -107,7 +111,11 @@ impl HostForm {
             changes |= Changes::CASE;
         }
         if is_network && may_be_idn(&text) {
-            let (ascii, noticed) = idn_to_ascii(&text);
+            // What stands in `host` as itself need not come back out of its escapes; UTS 46 maps its case.
+            let had_escapes = memchr::memchr(b'%', &text).is_some();
+            let decoded =
+                if had_escapes && memchr::memchr(b'%', host).is_none() { host.into() } else { decode_escapes(&text) };
+            let (ascii, noticed) = decoded_to_ascii(&decoded, had_escapes);
             flags |= noticed;
             if let Some(ascii) = ascii.filter(|ascii| ascii.as_bytes() != text) {
                 text = ascii.into_bytes();

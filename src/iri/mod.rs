@@ -46,7 +46,7 @@ pub use flags::{Changes, Flags, SpoofFlags};
 pub use host::{idn_to_ascii, ipv6_text, is_ip_literal};
 pub use ladder::{Climb, Intake, Rung, climb};
 pub use map::{HostMapping, QueryCharset, encode_query, idn_to_unicode, takes_query_charset, to_iri, to_uri};
-pub use normalize::{Marked, Normalizer, WebStart, is_canonical};
+pub use normalize::{Marked, Normalizer, PlainHead, Start, WebStart};
 pub use parts::{Authority, Parts, find_scheme};
 pub use percent::encode as percent_encode;
 pub use preprocess::{Backslashes, CharacterReferences, Preprocess, Spaces, preprocess, repair, split_field};

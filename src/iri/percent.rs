@@ -155,8 +155,13 @@ pub fn map_component(text: &[u8], component: Component) -> (Vec<u8>, Flags, Chan
         }
         after
     };
-    let decoded = step(text, decode_unreserved(text), Changes::PCT_DECODED);
-    let upper = step(&decoded, upper_case_escapes(&decoded), Changes::PCT_CASE);
+    let has_escapes = memchr::memchr(b'%', text).is_some();
+    let upper = if has_escapes {
+        let decoded = step(text, decode_unreserved(text), Changes::PCT_DECODED);
+        Cow::Owned(step(&decoded, upper_case_escapes(&decoded), Changes::PCT_CASE))
+    } else {
+        Cow::Borrowed(text)
+    };
     let encoded = step(&upper, encode(&upper), Changes::PCT_ENCODED);
     (encoded, component_flags(text, component), changes)
 }

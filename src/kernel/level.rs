@@ -8,7 +8,7 @@ pub enum Level {
     /// 32-byte vectors.
     #[cfg(target_arch = "x86_64")]
     Avx2,
-    /// 64-byte vectors with masks: AVX-512 F and BW.
+    /// 64-byte vectors with masks: AVX-512 F, BW and DQ.
     #[cfg(target_arch = "x86_64")]
     Avx512,
 }
@@ -30,7 +30,8 @@ impl Level {
             Level::Avx2 => std::arch::is_x86_feature_detected!("avx2"),
             #[cfg(target_arch = "x86_64")]
             Level::Avx512 => {
-                std::arch::is_x86_feature_detected!("avx512f") && std::arch::is_x86_feature_detected!("avx512bw")
+                use std::arch::is_x86_feature_detected as has;
+                has!("avx512f") && has!("avx512bw") && has!("avx512dq")
             }
         }
     }

@@ -12,7 +12,7 @@ mod tail;
 
 use std::ops::Range;
 
-pub use proof::{WebStart, is_canonical};
+pub use proof::{PlainHead, Start, WebStart};
 
 use super::host::HostCache;
 use super::scheme::Scheme;
@@ -97,7 +97,7 @@ impl Normalizer {
     pub fn normalize_web(
         &mut self,
         reference: Marked<'_>,
-        start: WebStart,
+        start: Start,
         drop_fragment: bool,
         out: &mut Vec<u8>,
     ) -> Result<(Flags, Changes), Fault> {
@@ -152,28 +152,44 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
 
     /// [`Pass::run`] for `http://` and `https://`, which are most of what is crawled.
     #[inline(always)]
-    fn run_web(mut self, start: WebStart) -> Result<(Flags, Changes), Fault> {
-        append_some(self.out, start.lower_case, start.len);
-        self.changes |= if start.is_lower_case { Changes::NONE } else { Changes::CASE };
-        let at = self.authority(start.scheme, start.len)?;
-        self.rest(start.scheme, at, true)
+    fn run_web(mut self, start: Start) -> Result<(Flags, Changes), Fault> {
+        match start {
+            // A plain head is written with what stays as it is behind it.
+            Start::Plain(head) => {
+                let path_at = self.out.len() + head.host_end;
+                self.tail(0, head.host_end);
+                self.clean_path(path_at, true);
+                Ok((self.flags, self.changes))
+            }
+            Start::Web(start) => {
+                append_some(self.out, start.lower_case, start.len);
+                self.changes |= if start.is_lower_case { Changes::NONE } else { Changes::CASE };
+                let at = self.authority(start.scheme, start.len)?;
+                self.rest(start.scheme, at, true)
+            }
+        }
     }
 
     /// Writes what follows the authority, or the scheme if there is none.
-    #[inline(always)]
     fn rest(mut self, scheme: Scheme, at: usize, has_authority: bool) -> Result<(Flags, Changes), Fault> {
         let path_at = self.out.len();
         if SCHEME && has_authority && scheme.is_network() && matches!(self.line.get(at), None | Some(b'?' | b'#')) {
             self.out.push(b'/');
             self.changes |= Changes::EMPTY_PATH;
         }
-        self.tail(at);
-        if self.may_have_dots {
-            self.dot_segments(path_at, has_authority);
-        }
+        self.tail(at, at);
+        self.clean_path(path_at, has_authority);
         if SCHEME && scheme == Scheme::Urn && !has_authority {
             self.urn_namespace(path_at);
         }
         Ok((self.flags, self.changes))
+    }
+
+    /// Removes the dot segments of the path that was written at `path_at`, if it may have any.
+    #[inline(always)]
+    fn clean_path(&mut self, path_at: usize, has_authority: bool) {
+        if self.may_have_dots {
+            self.dot_segments(path_at, has_authority);
+        }
     }
 }

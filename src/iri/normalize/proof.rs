@@ -6,26 +6,43 @@ use super::Marked;
 use super::tail::kept_escapes;
 use crate::iri::scheme::Scheme;
 
-/// `reference` is an `http` or `https` URI that every rung leaves as it is: scheme in lower case; a host of lower-case
-/// letters, digits, `.` and `-` without `--`, which the path's `/` follows; after it no dot segment, nothing that a URI
-/// has no room for, and no escapes but canonical ones. Never true of one that some rung changes; false of some that
-/// none does. With `keep_fragment` there may be a fragment; without it there is none.
-#[inline(always)]
-pub fn is_canonical(reference: &Marked<'_>, keep_fragment: bool) -> bool {
-    let line = reference.line();
-    let Some(&head) = line.first_chunk::<8>() else { return false };
-    let head = u64::from_le_bytes(head);
-    let is_http = head & 0x00FF_FFFF_FFFF_FFFF == u64::from_le_bytes(*b"http://\0");
-    let is_https = head == u64::from_le_bytes(*b"https://");
-    // What is left is no branch until all is known: where lines differ, branches are what costs.
-    let host_at = 7 + usize::from(is_https);
-    let host_end = reference.next_stop(host_at);
-    if !(is_http | is_https) || line.get(host_end) != Some(&b'/') {
-        return false;
+/// `http://` or `https://` in lower case, a host of lower-case letters, digits, `.` and `-` without `--`, and behind it
+/// the path's `/`: what every rung leaves as it is.
+#[derive(Clone, Copy, Debug)]
+pub struct PlainHead {
+    /// Where the host ends and the path begins.
+    pub(super) host_end: usize,
+    host_at: usize,
+}
+
+impl PlainHead {
+    /// The head of `reference`, if it is one of these.
+    #[inline(always)]
+    pub fn of(reference: &Marked<'_>) -> Option<PlainHead> {
+        let line = reference.line();
+        let head = u64::from_le_bytes(*line.first_chunk::<8>()?);
+        let is_http = head & 0x00FF_FFFF_FFFF_FFFF == u64::from_le_bytes(*b"http://\0");
+        let is_https = head == u64::from_le_bytes(*b"https://");
+        // What is left is no branch until all is known: where lines differ, branches are what costs.
+        let host_at = 7 + usize::from(is_https);
+        let host_end = reference.next_stop(host_at);
+        ((is_http | is_https) && line.get(host_end) == Some(&b'/')).then_some(PlainHead { host_end, host_at })
     }
-    // No byte that a host keeps as it is needs attention.
-    let (from, to) = (reference.at() + host_at, reference.at() + line.len());
-    !reference.bitmaps.has_attention(from, to) || are_marks_canonical(reference, host_end, keep_fragment)
+
+    /// `reference`, whose head this is, is a URI that every rung leaves as it is: behind the head it has no dot segment,
+    /// nothing that a URI has no room for, and no escapes but canonical ones. Never true of one that some rung changes;
+    /// false of some that none does. With `keep_fragment` there may be a fragment; without it there is none.
+    #[inline(always)]
+    pub fn is_canonical(self, reference: &Marked<'_>, keep_fragment: bool) -> bool {
+        let line = reference.line();
+        // No byte that a host keeps as it is needs attention.
+        let (from, to) = (reference.at() + self.host_at, reference.at() + line.len());
+        if !reference.bitmaps.has_attention(from, to) {
+            return true;
+        }
+        let first = reference.next_attention_near(self.host_end);
+        matches!(line.get(first), None | Some(b'%' | b'#')) && are_marks_canonical(reference, first, keep_fragment)
+    }
 }
 
 /// `http://` or `https://` in any case, at the start of a line.
@@ -60,12 +77,31 @@ impl WebStart {
     }
 }
 
-/// Every mark from byte `from` on is the `#` of the fragment, if that is kept, or an escape that stays as it is.
+/// The start of an `http` or `https` reference, as far as it is known before it is walked.
+#[derive(Clone, Copy, Debug)]
+pub enum Start {
+    /// Scheme and host stay as they are.
+    Plain(PlainHead),
+    /// The scheme is known.
+    Web(WebStart),
+}
+
+impl Start {
+    /// The start of `reference`, whose head is `plain` if it is plain.
+    #[inline(always)]
+    pub fn of(reference: &Marked<'_>, plain: Option<PlainHead>) -> Option<Start> {
+        match plain {
+            Some(head) => Some(Start::Plain(head)),
+            None => WebStart::of(reference.line()).map(Start::Web),
+        }
+    }
+}
+
+/// Every mark from the one at byte `at` on is the `#` of the fragment, if that is kept, or an escape that stays as it is.
 #[inline(always)]
-fn are_marks_canonical(reference: &Marked<'_>, from: usize, keep_fragment: bool) -> bool {
+fn are_marks_canonical(reference: &Marked<'_>, mut at: usize, keep_fragment: bool) -> bool {
     let line = reference.line();
     let mut may_begin_fragment = keep_fragment;
-    let mut at = reference.next_attention_near(from);
     while at < line.len() {
         match line[at] {
             b'%' => match kept_escapes(&line[at..]) {

@@ -4,7 +4,6 @@
 use std::ops::Range;
 
 use super::Pass;
-use crate::encoding::is_utf8;
 use crate::iri::class::{UNRESERVED, UPPER};
 use crate::iri::dots::remove_dot_segments;
 use crate::iri::ladder::urn_nid_len;
@@ -14,12 +13,12 @@ use crate::iri::{Changes, Component, Flags};
 use crate::kernel::{Case, non_ascii_len, percent_encode};
 
 impl<const SCHEME: bool> Pass<'_, SCHEME> {
-    /// Writes path, query and fragment, which begin at `at`, from mark to mark.
+    /// Writes path, query and fragment, which begin at `at`, from mark to mark; before them what stands from `copied` on,
+    /// which stays as it is.
     #[inline(always)]
-    pub(super) fn tail(&mut self, mut at: usize) {
+    pub(super) fn tail(&mut self, mut copied: usize, mut at: usize) {
         let line = self.line;
         let tail_at = at;
-        let mut copied = at;
         let mut in_fragment = false;
         loop {
             at = self.reference.next_attention_near(at);
@@ -97,7 +96,7 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
     /// Flags of a run of bytes beyond ASCII.
     fn look_at_non_ascii(&mut self, tail_at: usize, run: Range<usize>, in_fragment: bool) {
         let mut text = &self.line[run.clone()];
-        if !needs_look(text) && is_utf8(text) {
+        if is_plain(text) {
             return;
         }
         let component = if in_fragment {
@@ -158,15 +157,20 @@ pub(super) fn kept_escapes(text: &[u8]) -> (usize, bool) {
     (len, has_lower_case)
 }
 
-/// `run`, if it is UTF-8 beyond ASCII, has a lead byte of characters that are not all `ucschar`, or that section 4.1
-/// bans: below U+00C0, U+2000-2FFF, U+E000 and above. Without branches: it is done many bytes at a time, the last ones too.
-fn needs_look(run: &[u8]) -> bool {
-    const STEP: usize = 32;
-    let is_special = |byte: u8| (byte == 0xC2) | (byte == 0xE2) | (byte >= 0xEE);
-    let (whole, rest) = run.as_chunks::<STEP>();
-    let mut last = [0; STEP];
-    last[..rest.len()].copy_from_slice(rest);
-    whole.iter().chain([&last]).any(|bytes| bytes.iter().fold(false, |needs, &byte| needs | is_special(byte)))
+/// `run` is UTF-8 of two and three bytes a character, all of them `ucschar` and none banned by section 4.1. False of some
+/// runs of which this is true: those with a lead byte of U+0080-00BF, U+2000-2FFF, or of U+E000 and above.
+fn is_plain(mut run: &[u8]) -> bool {
+    let is_tail = |byte: u8| byte & 0xC0 == 0x80;
+    loop {
+        run = match *run {
+            [] => return true,
+            [0xC3..=0xDF, a, ref rest @ ..] if is_tail(a) => rest,
+            [0xE0, 0xA0..=0xBF, b, ref rest @ ..] if is_tail(b) => rest,
+            [0xED, 0x80..=0x9F, b, ref rest @ ..] if is_tail(b) => rest,
+            [0xE1 | 0xE3..=0xEC, a, b, ref rest @ ..] if is_tail(a) && is_tail(b) => rest,
+            _ => return false,
+        }
+    }
 }
 
 /// End of a path that was written at `path_at`: escapes never become `?` or `#`, nor do these become escapes.

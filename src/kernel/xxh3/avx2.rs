@@ -2,36 +2,11 @@
 
 use std::arch::x86_64::*;
 
-use xxhash_rust::const_xxh3::const_custom_default_secret;
-
 use super::hash;
-
-/// Bytes that are read from a text's start on and before its end, however long it is.
-const REACH: usize = 64;
-/// Lengths that the four steps below are the definition for.
-const MEDIUM: std::ops::RangeInclusive<usize> = 17..=128;
+use super::lanes::{MEDIUM, PRIME_1, PRIME_2, PRIME_4, PRIME_MX1, REACH, SECRET, skip_first};
 
 /// Below so many texts of those lengths among four, one by one is faster.
 const FEWEST: usize = 2;
-
-/// The words of XXH3's default secret that texts of these lengths are mixed with, four a step.
-const SECRET: [[u64; 4]; 4] = {
-    let bytes = const_custom_default_secret(0);
-    let mut words = [[0; 4]; 4];
-    let mut i = 0;
-    while i < 128 {
-        words[i / 32][i / 8 % 4] |= (bytes[i] as u64) << (i % 8 * 8);
-        i += 1;
-    }
-    words
-};
-
-/// `PRIME64_1`, `_2` and `_4` of XXH64, which weigh a text's length and its two sums.
-const PRIME_1: u64 = 0x9E37_79B1_85EB_CA87;
-const PRIME_2: u64 = 0xC2B2_AE3D_27D4_EB4F;
-const PRIME_4: u64 = 0x85EB_CA77_C2B2_AE63;
-/// The multiplier of XXH3's last step.
-const PRIME_MX1: u64 = 0x1656_6791_9E37_79F9;
 
 /// Appends the hashes of as many of the first texts as there is room around for, and returns the ends of the others.
 /// Texts that begin too near to the start of `texts` are hashed one by one.
@@ -40,11 +15,7 @@ const PRIME_MX1: u64 = 0x1656_6791_9E37_79F9;
 /// The processor has AVX2. `ends` ascend from 0 or more to the length of `texts` or less.
 #[target_feature(enable = "avx2")]
 pub unsafe fn push<'a>(texts: &[u8], ends: &'a [i32], hashes: &mut Vec<[u8; 16]>) -> &'a [i32] {
-    hashes.reserve(ends.len());
-    // A text that ends at `REACH` or later has as many bytes before its end.
-    let first = ends.iter().skip(1).take_while(|&&end| (end as usize) < REACH).count();
-    hashes.extend(ends[..first + 1].windows(2).map(|ends| hash(texts, ends)));
-    let mut rest = &ends[first..];
+    let mut rest = skip_first(texts, ends, hashes);
     while let Some(four) = rest.first_chunk::<5>()
         && four[3] as usize + REACH <= texts.len()
     {

@@ -1,10 +1,14 @@
 //! XXH3 with 128 bits and seed 0 of many short texts. In: texts end to end. Out: a hash each.
 //!
-//! xxhash-rust defines what a hash is. `avx2.rs` equals it, four texts at once: which of the steps a text takes, its
-//! length decides, and that is a branch which cannot be foreseen a text at a time.
+//! xxhash-rust defines what a hash is. `avx2.rs` equals it, four texts at once, and `avx512.rs`, eight: which of the
+//! steps a text takes, its length decides, and that is a branch which cannot be foreseen a text at a time.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod lanes;
 
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -24,12 +28,21 @@ pub fn push_xxh3_128(texts: &[u8], ends: &[i32], hashes: &mut Vec<[u8; 16]>) {
     assert!(
         ends.is_sorted() && ends.first() >= Some(&0) && ends.last().is_some_and(|&end| end as usize <= texts.len())
     );
-    let mut rest = ends;
-    #[cfg(target_arch = "x86_64")]
-    if Level::Avx2.is_available() {
-        // SAFETY: the processor has AVX2; the ends ascend from 0 on and stay within the texts.
-        rest = unsafe { avx2::push(texts, ends, hashes) };
-    }
+    hashes.reserve(ends.len());
+    push_at(Level::best(), texts, ends, hashes);
+}
+
+/// [`push_xxh3_128`] with the instructions of `level`; the ends have been looked at.
+fn push_at(level: Level, texts: &[u8], ends: &[i32], hashes: &mut Vec<[u8; 16]>) {
+    let rest = match level {
+        Level::Scalar => ends,
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: a level is only made where the processor has it; the ends ascend from 0 on and stay within the texts.
+        Level::Avx2 => unsafe { avx2::push(texts, ends, hashes) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: likewise.
+        Level::Avx512 => unsafe { avx512::push(texts, ends, hashes) },
+    };
     hashes.extend(rest.windows(2).map(|ends| hash(texts, ends)));
 }
 
@@ -55,10 +68,12 @@ mod tests {
             *end += len;
             Some(*end as i32)
         }));
-        let mut hashes = Vec::new();
-        push_xxh3_128(&texts, &ends, &mut hashes);
         let expected: Vec<_> = ends.windows(2).map(|ends| hash(&texts, ends)).collect();
-        assert_eq!(hashes, expected, "from {before} on, {after} after");
+        for level in Level::ALL.into_iter().filter(|level| level.is_available()) {
+            let mut hashes = Vec::new();
+            push_at(level, &texts, &ends, &mut hashes);
+            assert_eq!(hashes, expected, "{level:?}, from {before} on, {after} after");
+        }
     }
 
     #[test]
@@ -68,7 +83,7 @@ mod tests {
             check((0..=150).rev().flat_map(|len| [len, 33 + len % 96]), before, 0);
         }
         for len in 0..=140 {
-            for count in 0..10 {
+            for count in 0..20 {
                 check(std::iter::repeat_n(len, count), 0, 0);
                 check(std::iter::repeat_n(len, count), 64, 64);
             }

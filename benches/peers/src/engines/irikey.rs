@@ -26,7 +26,7 @@ impl Engine for Irikey {
     fn run<S: Sink>(input: &Input<'_>, sink: &mut S) {
         let mut bitmaps = Bitmaps::default();
         let mut lines = Lines::default();
-        let mut canonicalizer = Canonicalizer::new(&Policy::default());
+        let mut canonicalizer = Canonicalizer::new(&Policy { keep_input: false, ..Policy::default() });
         let mut rows = Rows::new(0);
         let mut at = 0;
         while at < input.bytes.len() {

@@ -1,0 +1,36 @@
+//! What hashing a text a lane is made of, however many lanes there are: XXH3's numbers, and which texts lanes can take.
+
+use xxhash_rust::const_xxh3::const_custom_default_secret;
+
+use super::hash;
+
+/// Bytes that are read from a text's start on and before its end, however long it is.
+pub const REACH: usize = 64;
+/// Lengths that the four steps below are the definition for.
+pub const MEDIUM: std::ops::RangeInclusive<usize> = 17..=128;
+
+/// The words of XXH3's default secret that texts of these lengths are mixed with, four a step.
+pub const SECRET: [[u64; 4]; 4] = {
+    let bytes = const_custom_default_secret(0);
+    let mut words = [[0; 4]; 4];
+    let mut i = 0;
+    while i < 128 {
+        words[i / 32][i / 8 % 4] |= (bytes[i] as u64) << (i % 8 * 8);
+        i += 1;
+    }
+    words
+};
+
+/// `PRIME64_1`, `_2` and `_4` of XXH64, which weigh a text's length and its two sums.
+pub const PRIME_1: u64 = 0x9E37_79B1_85EB_CA87;
+pub const PRIME_2: u64 = 0xC2B2_AE3D_27D4_EB4F;
+pub const PRIME_4: u64 = 0x85EB_CA77_C2B2_AE63;
+/// The multiplier of XXH3's last step.
+pub const PRIME_MX1: u64 = 0x1656_6791_9E37_79F9;
+
+/// Hashes the first texts one by one, up to the first that has `REACH` bytes before its end; returns the others' ends.
+pub fn skip_first<'a>(texts: &[u8], ends: &'a [i32], hashes: &mut Vec<[u8; 16]>) -> &'a [i32] {
+    let first = ends.iter().skip(1).take_while(|&&end| (end as usize) < REACH).count();
+    hashes.extend(ends[..first + 1].windows(2).map(|ends| hash(texts, ends)));
+    &ends[first..]
+}
