@@ -5,7 +5,7 @@ use std::arch::x86_64::*;
 use super::classifier::{Marks, push_blocks};
 use super::{Block, Classifier, NibbleTables, scalar};
 
-/// As [`scalar::classify`].
+/// As the definition, [`scalar::block`] after block.
 ///
 /// # Safety
 /// The processor has AVX2.

@@ -5,7 +5,7 @@ use std::arch::x86_64::*;
 use super::classifier::{Marks, push_blocks};
 use super::{Block, Classifier, NibbleTables};
 
-/// As [`super::scalar::classify`].
+/// As the definition, [`super::scalar::block`] after block.
 ///
 /// # Safety
 /// The processor has AVX-512 F and BW.

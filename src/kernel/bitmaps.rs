@@ -44,7 +44,7 @@ impl Bitmaps {
         self.blocks.clear();
         self.blocks.reserve(text.len() / 64 + 1 + END.len());
         match level {
-            Level::Scalar => super::scalar::classify(text, classifier, &mut self.blocks),
+            Level::Words => super::words::classify(text, classifier, &mut self.blocks),
             #[cfg(target_arch = "x86_64")]
             // SAFETY: a level is only made where the processor has it.
             Level::Avx2 => unsafe { super::avx2::classify(text, classifier, &mut self.blocks) },

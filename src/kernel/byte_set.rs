@@ -62,6 +62,31 @@ impl ByteSet {
         self.0[byte as usize]
     }
 
+    /// The set as runs of bytes, the one that holds 255 and 0 being one.
+    ///
+    /// # Panics
+    /// At compile time, for a set of more than [`Runs::MOST`] runs, and for those of none or all bytes.
+    pub const fn runs(&self) -> Runs {
+        let mut runs = Runs { first: [0; Runs::MOST], further: [0; Runs::MOST], count: 0 };
+        let mut first = 0;
+        while first < 256 {
+            let before = if first == 0 { 255 } else { first - 1 };
+            if self.0[first] && !self.0[before] {
+                let mut further = 0;
+                while self.0[(first + further + 1) % 256] {
+                    further += 1;
+                }
+                assert!(runs.count < Runs::MOST, "too many runs");
+                runs.first[runs.count] = first as u8;
+                runs.further[runs.count] = further as u8;
+                runs.count += 1;
+            }
+            first += 1;
+        }
+        assert!(runs.count > 0, "no byte or all of them");
+        runs
+    }
+
     /// The set as two tables of sixteen: `byte` is in it exactly if `low[byte & 15] & high[byte >> 4] != 0`.
     ///
     /// # Panics
@@ -119,4 +144,23 @@ pub struct NibbleTables {
     pub low: [u8; 16],
     /// By high nibble: the shape of that row.
     pub high: [u8; 16],
+}
+
+/// A byte set as what lies between bounds: see [`ByteSet::runs`].
+#[derive(Clone, Copy, Debug)]
+pub struct Runs {
+    first: [u8; Runs::MOST],
+    /// How many bytes of the run follow its first.
+    further: [u8; Runs::MOST],
+    count: usize,
+}
+
+impl Runs {
+    /// As many runs as a set may have.
+    const MOST: usize = 12;
+
+    /// First byte of each run, and how many follow it.
+    pub fn iter(&self) -> impl Iterator<Item = (u8, u8)> {
+        self.first.into_iter().zip(self.further).take(self.count)
+    }
 }

@@ -1,7 +1,7 @@
 //! Which bytes a [`super::Bitmaps`] marks: the caller's sets, compiled into the forms that the kernels read.
 
-#[cfg(target_arch = "x86_64")]
 use super::Block;
+use super::byte_set::Runs;
 use super::{ByteSet, NibbleTables};
 
 /// Two sets of bytes, each joined by one pair: a byte is marked when it is in the set, or when it is the pair's second
@@ -14,6 +14,10 @@ pub struct Classifier {
     pub(super) attention_tables: NibbleTables,
     /// Nibble form of the complement of `stop`, which is the smaller set.
     pub(super) go_tables: NibbleTables,
+    /// Runs of `attention`.
+    pub(super) attention_runs: Runs,
+    /// Runs of the complement of `stop`.
+    pub(super) go_runs: Runs,
     pub(super) attention_pair: [u8; 2],
     pub(super) stop_pair: [u8; 2],
 }
@@ -28,6 +32,8 @@ impl Classifier {
             stop,
             attention_tables: attention.nibbles(),
             go_tables: stop.not().nibbles(),
+            attention_runs: attention.runs(),
+            go_runs: stop.not().runs(),
             attention_pair,
             stop_pair,
         }
@@ -44,8 +50,7 @@ impl Classifier {
     }
 }
 
-/// What vectors tell of 64 bytes, before pairs are joined: one bit a byte.
-#[cfg(target_arch = "x86_64")]
+/// What a kernel tells of 64 bytes, before pairs are joined: one bit a byte.
 pub(super) struct Marks {
     pub(super) newline: u64,
     /// In the attention set.
@@ -60,7 +65,6 @@ pub(super) struct Marks {
 
 /// Appends the blocks of `text`: `marks` tells of whole ones, pairs are joined across their ends, and what is left past
 /// the last whole one is done by the definition. Inlined, so that `marks` runs with its caller's instructions.
-#[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(super) fn push_blocks(
     text: &[u8],

@@ -3,8 +3,8 @@
 /// A set of instructions that kernels are written in, poorest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// Those that every processor has.
-    Scalar,
+    /// Those that every processor has, 64 bits at a time or as the compiler finds.
+    Words,
     /// 32-byte vectors.
     #[cfg(target_arch = "x86_64")]
     Avx2,
@@ -16,16 +16,16 @@ pub enum Level {
 impl Level {
     /// All levels of this architecture, poorest first.
     #[cfg(target_arch = "x86_64")]
-    pub const ALL: [Level; 3] = [Level::Scalar, Level::Avx2, Level::Avx512];
+    pub const ALL: [Level; 3] = [Level::Words, Level::Avx2, Level::Avx512];
     /// All levels of this architecture, poorest first.
     #[cfg(not(target_arch = "x86_64"))]
-    pub const ALL: [Level; 1] = [Level::Scalar];
+    pub const ALL: [Level; 1] = [Level::Words];
 
     /// The processor has it.
     #[inline(always)]
     pub fn is_available(self) -> bool {
         match self {
-            Level::Scalar => true,
+            Level::Words => true,
             #[cfg(target_arch = "x86_64")]
             Level::Avx2 => std::arch::is_x86_feature_detected!("avx2"),
             #[cfg(target_arch = "x86_64")]
@@ -38,6 +38,6 @@ impl Level {
 
     /// The richest level that the processor has.
     pub fn best() -> Level {
-        Level::ALL.into_iter().rfind(|level| level.is_available()).unwrap_or(Level::Scalar)
+        Level::ALL.into_iter().rfind(|level| level.is_available()).unwrap_or(Level::Words)
     }
 }

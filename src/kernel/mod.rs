@@ -20,6 +20,7 @@ mod copy;
 mod level;
 mod scalar;
 mod task;
+mod words;
 mod xxh3;
 
 pub use bitmaps::{Bitmaps, Block};

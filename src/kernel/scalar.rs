@@ -11,14 +11,6 @@ pub fn percent_encode(bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-pub fn classify(text: &[u8], classifier: &Classifier, blocks: &mut Vec<Block>) {
-    let mut before = 0;
-    for bytes in text.chunks(64) {
-        blocks.push(block(bytes, before, classifier));
-        before = bytes[bytes.len() - 1];
-    }
-}
-
 /// Marks of up to 64 bytes, the byte `before` standing in front of them; past the end all but `newline` are set.
 pub fn block(bytes: &[u8], before: u8, classifier: &Classifier) -> Block {
     let mut block = Block::default();
@@ -38,9 +30,14 @@ pub fn block(bytes: &[u8], before: u8, classifier: &Classifier) -> Block {
     block
 }
 
+/// All marks of a text.
 #[cfg(test)]
 pub fn blocks(text: &[u8], classifier: &Classifier) -> Vec<Block> {
+    let mut before = 0;
     let mut blocks = Vec::new();
-    classify(text, classifier, &mut blocks);
+    for bytes in text.chunks(64) {
+        blocks.push(block(bytes, before, classifier));
+        before = bytes[bytes.len() - 1];
+    }
     blocks
 }

@@ -35,7 +35,7 @@ pub fn push_xxh3_128(texts: &[u8], ends: &[i32], hashes: &mut Vec<[u8; 16]>) {
 /// [`push_xxh3_128`] with the instructions of `level`; the ends have been looked at.
 fn push_at(level: Level, texts: &[u8], ends: &[i32], hashes: &mut Vec<[u8; 16]>) {
     let rest = match level {
-        Level::Scalar => ends,
+        Level::Words => ends,
         #[cfg(target_arch = "x86_64")]
         // SAFETY: a level is only made where the processor has it; the ends ascend from 0 on and stay within the texts.
         Level::Avx2 => unsafe { avx2::push(texts, ends, hashes) },
