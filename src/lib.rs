@@ -10,6 +10,7 @@
 //! canon     policy + records -> rows                                    (pure)
 //! batch     rows -> Arrow, by the one list of columns
 //! dedup     keys -> which rows to keep
+//! sort      batches in any order -> the same rows in order
 //! output    batches -> Parquet, Arrow IPC, CSV, JSON lines, text        (writes files)
 //! run       cut -> work -> order -> append: wires the rooms together    (the only threads)
 //! extract   documents, HTML and XML -> the IRIs in them, with their bases (pure)
@@ -53,3 +54,5 @@ pub mod input;
 pub mod output;
 #[cfg(feature = "pipeline")]
 pub mod run;
+#[cfg(feature = "pipeline")]
+pub mod sort;

@@ -10,6 +10,8 @@ mod oracle;
 mod dedup;
 #[path = "command/intake.rs"]
 mod intake;
+#[path = "command/sort.rs"]
+mod sort;
 
 use std::fs::{self, File};
 use std::path::Path;

@@ -20,5 +20,7 @@ mod lists;
 mod samples;
 #[path = "run/signals.rs"]
 mod signals;
+#[path = "run/sort.rs"]
+mod sort;
 #[path = "run/tables.rs"]
 mod tables;

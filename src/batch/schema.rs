@@ -430,6 +430,13 @@ impl Columns {
         COLUMNS.iter().filter(|column| column.id == id).for_each(|column| self.push(*column));
     }
 
+    /// Adds the columns of these names at the end, unless they are there; names that no column bears are passed over.
+    pub fn add_named<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) {
+        for name in names {
+            COLUMNS.iter().filter(|column| column.name == name).for_each(|column| self.push(*column));
+        }
+    }
+
     fn push(&mut self, column: Column) {
         if !self.contains(column.id) {
             self.0.push(column);

@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 use super::args::{Outputs, Reporting, When};
 use super::canon_args::{CanonArgs, Job};
 use super::drive::{self, Ran};
+use super::files::{Files, Written};
 use super::progress::{Bar, Sample};
 use super::report::{DedupReport, Report};
-use super::{exit, say, summary};
+use super::{exit, resume, say, summary};
 use crate::canon::{Policy, WantedRecipe};
 use crate::input;
-use crate::output::{self, Finished, Output, OutputError, OutputOptions};
-use crate::run::{Progress, RunError};
+use crate::output::{self, Finished, OutputError, OutputOptions};
+use crate::run::{Progress, RunError, SortError};
 
 /// Why a job ended without its output.
 pub(super) enum Failure {
@@ -37,6 +38,16 @@ impl<E: Into<Failure> + std::fmt::Display> From<RunError<E>> for Failure {
     }
 }
 
+impl From<SortError> for Failure {
+    fn from(error: SortError) -> Failure {
+        match error {
+            SortError::Output(error) => Failure::Output(error),
+            SortError::Spill(error) => Failure::Temporary(error.to_string()),
+            SortError::Lost { .. } => Failure::Internal(error.to_string()),
+        }
+    }
+}
+
 impl From<OutputError> for Failure {
     fn from(error: OutputError) -> Failure {
         Failure::Output(error)
@@ -48,7 +59,8 @@ pub(super) fn run(args: &CanonArgs) -> u8 {
         Ok(job) => job,
         Err(message) => return fail(&format!("{message}\nFor more, try 'irikey canon --help'."), exit::USAGE),
     };
-    match perform(&job) {
+    let done = if job.outputs.sorting.resume { resume::perform(&job) } else { perform(&job) };
+    match done {
         Ok(report) => close(&job.reporting, &report, &summary(&report)),
         Err(failure) => failure.tell(),
     }
@@ -78,19 +90,16 @@ fn perform(job: &Job) -> Result<Report, Failure> {
     let begun = Instant::now();
     let sources = drive::sources(&job.inputs).map_err(Failure::Input)?;
     let (names, total) = (sources.names(), sources.total_len());
-    let options = output_options(&job.outputs, &job.policy, &names);
-    let (encoder, mut output) = output::create(&job.outputs.destination, options)?;
+    let (encoder, mut files) = Files::create(job, &names)?;
     let progress = Arc::new(Progress::new());
     let bar = bar(job.reporting.progress, total, &progress);
-    if let Some(path) = output.temporary_path() {
-        input::remove_on_signal(path);
-    }
-    let ran = drive::run(job, sources, &encoder, &mut output, &progress);
+    let ran = drive::run(job, sources, &encoder, &mut files, &progress);
     drop(bar);
     let ran = ran?;
-    let finished = finish(output, &ran)?;
+    let Written { all, files } = files.finish(job, &ran.tally)?;
     input::forget();
-    Ok(report(job, names, ran, finished, begun.elapsed()))
+    let report = report(job, names, ran, all, begun.elapsed());
+    Ok(Report { files, ..report })
 }
 
 /// The numbers of a run that wrote its output.
@@ -113,6 +122,8 @@ pub(super) fn report(job: &Job, sources: Vec<String>, ran: Ran, output: Finished
         output_format: job.outputs.format.name(),
         output: Some(output),
         errors: ran.errors,
+        files: Vec::new(),
+        resumed: None,
         dedup: None,
     }
 }
@@ -132,19 +143,6 @@ pub(super) fn output_options(outputs: &Outputs, policy: &Policy, sources: &[Stri
         metadata: output::metadata(policy, sources.len()),
         sources: sources.to_vec(),
     }
-}
-
-/// Gives the output its name, but only if no record was lost or counted twice.
-fn finish(output: Output, ran: &Ran) -> Result<Finished, Failure> {
-    let tally = &ran.tally;
-    if !tally.is_balanced() || output.rows() != tally.rows {
-        let (unchanged, changed, faulty) = (tally.unchanged, tally.changed, tally.faulty);
-        let counts = format!("{unchanged} unchanged, {changed} changed, {faulty} faulty");
-        let (rows, written) = (tally.rows, output.rows());
-        output.abort()?;
-        return Err(Failure::Internal(format!("{rows} records, of them {counts}, gave {written} rows")));
-    }
-    Ok(output.finish()?)
 }
 
 /// Tells what the run came to; gives the exit status.

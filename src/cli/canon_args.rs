@@ -1,12 +1,16 @@
 //! The flags of `canon`, group by group, and the [`Job`] that they mean.
 
+use std::path::PathBuf;
+
 use clap::Args;
 
 use super::args::{
-    FormArgs, InputArgs, Inputs, OutputArgs, Outputs, RecipeArgs, Reporting, ReportingArgs, Work, WorkArgs,
+    FormArgs, InputArgs, Inputs, OutputArgs, Outputs, RecipeArgs, Reporting, ReportingArgs, SortArgs, SpillArgs, Work,
+    WorkArgs,
 };
 use crate::batch::{COLUMNS, ColumnId};
 use crate::canon::{Policy, Rung};
+use crate::run::made_columns;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -28,6 +32,9 @@ Examples:
   Attribute values of old pages, as they stood there:
       irikey canon links.csv --charset-column charset --character-references html --trim -o links.parquet
 
+  Sorted as an archive's index is, in files of ten million rows, with the memory of a small machine:
+      irikey canon cdx-*.gz -o index/ --sort url_surtkey,fetch_time --part-rows 10000000 --memory 2G
+
   How many distinct URIs? The summary on stderr says it; keep the numbers for a script:
       irikey canon @lists.txt -o all.parquet --report all.json";
 
@@ -48,7 +55,11 @@ pub struct CanonArgs {
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
+    sort: SortArgs,
+    #[command(flatten)]
     work: WorkArgs,
+    #[command(flatten)]
+    spill: SpillArgs,
     #[command(flatten)]
     reporting: ReportingArgs,
 }
@@ -64,6 +75,8 @@ pub struct Job {
     pub outputs: Outputs,
     /// With what means.
     pub work: Work,
+    /// Bytes of memory for a sort, and the directory of its temporary files.
+    pub spill: Option<(usize, PathBuf)>,
     /// What is told.
     pub reporting: Reporting,
 }
@@ -75,14 +88,15 @@ impl CanonArgs {
     /// Flags that contradict each other, as a sentence that says what to do.
     pub fn job(&self) -> Result<Job, String> {
         let work = self.work.work()?;
-        Job::new(
-            &self.input,
-            &self.form,
-            &self.recipes,
-            self.output.outputs(&self.key)?,
-            work,
-            self.reporting.reporting(),
-        )
+        let outputs = self.output.outputs_in(&self.key, Some(&self.sort))?;
+        let is_sorted = outputs.sorting.is_sorted();
+        let spill = match is_sorted {
+            true => Some((self.spill.key_memory(work.threads, outputs.row_group_len)?, self.spill.directory())),
+            false => None,
+        };
+        let reporting = self.reporting.reporting();
+        let job = Job::new(&self.input, &self.form, &self.recipes, outputs, work, reporting)?;
+        Ok(Job { spill, ..job })
     }
 }
 
@@ -99,7 +113,8 @@ impl Job {
         work: Work,
         reporting: Reporting,
     ) -> Result<Job, String> {
-        let columns = &outputs.columns;
+        let sorting = &outputs.sorting;
+        let columns = &made_columns(&outputs.columns, &sorting.by, sorting.partition.as_ref());
         let policy = Policy {
             more_keys: columns.key_rungs(),
             carry: columns.carry(),
@@ -109,7 +124,7 @@ impl Job {
             looks: columns.contains(ColumnId::Looks),
             ..form.policy(input)?
         };
-        Ok(Job { inputs: input.inputs()?, policy, outputs, work, reporting })
+        Ok(Job { inputs: input.inputs()?, policy, outputs, work, spill: None, reporting })
     }
 }
 
@@ -181,6 +196,14 @@ mod tests {
             ("--no-header --column url", "needs a number"),
             ("--literal-base", "--base"),
             ("-o x.csv --compression lz4", "Parquet"),
+            ("-o d --sort uri,nope --part-rows 9", "nope"),
+            ("--part-rows 9", "-o"),
+            ("-o d --partition surt:4 --sort uri", "url_surtkey"),
+            ("-o d --partition klingon:4", "host:N"),
+            ("-o d --hive crawl", "NAME=VALUE"),
+            ("-o x.cdxj --sort uri", "leave --sort out"),
+            ("-o x.cdxj --columns uri", "fields of its own"),
+            ("-o x.csv --bloom-filter", "Parquet"),
             ("--key simple", "text output"),
             ("--columns key", "text output"),
             ("--skeleton", "text output"),

@@ -1,18 +1,21 @@
 //! The one place where a [`Job`] meets the run: lists the sources, says how their records are written, hands parts to
 //! the output.
 
-use super::args::{InputFormat, Inputs, Work};
+use super::args::{InputFormat, Inputs, Sorting, Work};
+use super::canon::Failure;
 use super::canon_args::Job;
+use super::files::Files;
 use super::report::InputFailure;
 use crate::canon::Tally;
 use crate::input::{InputError, Sources, list};
-use crate::output::{Encoder, Output, OutputError};
+use crate::output::Encoder;
 use crate::record::csv::{Column, CsvOptions, Header};
 use crate::record::json_lines::JsonOptions;
 use crate::record::{Format, Guess};
-use crate::run::{self, Progress, RunError, RunOptions, Summary};
+use crate::run::{self, Progress, RunOptions, SortOptions, Summary};
 
 /// What the run came to, less what only the caller knows.
+#[derive(Default)]
 pub(super) struct Ran {
     pub(super) tally: Tally,
     pub(super) headers: u64,
@@ -23,6 +26,19 @@ pub(super) struct Ran {
     pub(super) peak_memory: Option<u64>,
     pub(super) peak_anonymous: Option<u64>,
     pub(super) errors: Vec<InputFailure>,
+}
+
+impl Ran {
+    /// Adds another run of the same job. How many keys the two have in common nobody knows.
+    pub(super) fn add(&mut self, mut other: Ran) {
+        self.tally.add(&other.tally);
+        self.headers += other.headers;
+        self.skipped += other.skipped;
+        self.input_bytes += other.input_bytes;
+        self.peak_memory = self.peak_memory.max(other.peak_memory);
+        self.peak_anonymous = self.peak_anonymous.max(other.peak_anonymous);
+        self.errors.append(&mut other.errors);
+    }
 }
 
 /// Lists the sources of a run. The error is a message that names the input.
@@ -47,6 +63,8 @@ pub(super) fn format(inputs: &Inputs) -> Format {
         InputFormat::Cdx => Format::Cdx,
         InputFormat::Cdxj => Format::Cdxj,
         InputFormat::CrawlLog => Format::CrawlLog,
+        InputFormat::FrontierJournal => Format::Journal,
+        InputFormat::ZipnumIndex => Format::ZipnumIndex,
         InputFormat::Warc => Format::Archive,
         InputFormat::Wat => Format::Wat,
         InputFormat::Jsonl => {
@@ -81,13 +99,20 @@ pub(super) fn run(
     job: &Job,
     sources: Sources,
     encoder: &Encoder,
-    output: &mut Output,
+    files: &mut Files,
     progress: &Progress,
-) -> Result<Ran, RunError<OutputError>> {
+) -> Result<Ran, Failure> {
     let options = options(&job.inputs, &job.work, job.outputs.row_group_len);
-    let encode = |rows: &mut _, runs: &[_]| encoder.encode(rows, runs);
-    let summary = run::canon(sources, &options, &job.policy, encode, |part| output.append(part), progress)?;
-    Ok(ran(summary))
+    let Some((memory, directory)) = &job.spill else {
+        let encode = |rows: &mut _, runs: &[_]| encoder.encode(rows, runs);
+        let append = |part| files.append(part);
+        return Ok(ran(run::canon(sources, &options, &job.policy, encode, append, progress)?));
+    };
+    let Sorting { by, partition, .. } = job.outputs.sorting.clone();
+    let cut = job.outputs.sorting.cut();
+    let wanted = SortOptions { by, partition, cut, memory: *memory, directory: directory.clone() };
+    let append = |sorted| files.append_sorted(sorted);
+    Ok(ran(run::sort(sources, &options, &wanted, &job.policy, encoder, append, progress)?.summary))
 }
 
 pub(super) fn ran(summary: Summary) -> Ran {

@@ -2,7 +2,7 @@
 
 /// Everything was done.
 pub const SUCCESS: u8 = 0;
-/// `compare`: the two are not equivalent on any rung. `conform`: a case fails.
+/// `compare`: the two are not equivalent on any rung. `conform`: a case fails. `check-sorted`: out of order.
 pub const DIFFERENT: u8 = 1;
 /// The command line makes no sense.
 pub const USAGE: u8 = 2;
@@ -20,7 +20,7 @@ pub const COLLISION: u8 = 7;
 /// Every status with its meaning.
 pub const ALL: [(u8, &str); 8] = [
     (SUCCESS, "success; also when the reader of standard output closes it early"),
-    (DIFFERENT, "compare: not equivalent on any rung; conform: a case fails"),
+    (DIFFERENT, "compare: not equivalent on any rung; conform: a case fails; check-sorted: out of order"),
     (USAGE, "usage error"),
     (FAULTS, "records have faults and --fail-on-fault was given; the output is whole"),
     (INPUT, "some input could not be read wholly; what could be read was written"),

@@ -10,6 +10,7 @@ mod args;
 mod bench;
 mod canon;
 mod canon_args;
+mod check_sorted;
 mod compare;
 mod conform;
 mod count;
@@ -21,9 +22,11 @@ mod eval;
 pub mod exit;
 mod explain;
 mod extract;
+mod files;
 mod progress;
 mod reading;
 mod report;
+mod resume;
 mod schema;
 mod seen;
 mod size;
@@ -69,6 +72,7 @@ enum Command {
     Eval(eval::EvalArgs),
     Bench(bench::BenchArgs),
     Conform(conform::ConformArgs),
+    CheckSorted(check_sorted::CheckSortedArgs),
     Extract(Box<extract::ExtractArgs>),
 }
 
@@ -103,6 +107,7 @@ fn run(cli: Cli) -> u8 {
         Command::Eval(args) => eval::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Conform(args) => conform::run(&args),
+        Command::CheckSorted(args) => check_sorted::run(&args),
         Command::Extract(args) => extract::run(&args),
     }
 }

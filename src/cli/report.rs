@@ -53,6 +53,10 @@ pub struct Report {
     pub output_format: &'static str,
     /// The output.
     pub output: Option<Finished>,
+    /// The files of an output that is a directory.
+    pub files: Vec<Finished>,
+    /// Parts that an earlier run had finished, if this one took it up; what is counted is the rest.
+    pub resumed: Option<u64>,
     /// Inputs that could not be read wholly.
     pub errors: Vec<InputFailure>,
     /// What was left out and why, if duplicates were.
@@ -127,7 +131,8 @@ impl Report {
                 "keys": recipe.keys,
                 "fired": counts(RULES.iter().map(|rule| rule.name), &recipe.fired),
             })).collect::<Vec<_>>(),
-            "distinct_keys": self.distinct,
+            "resumed_parts": self.resumed,
+            "distinct_keys": self.resumed.is_none().then_some(self.distinct),
             "distinct_keys_exact": self.distinct_is_exact,
             "input_bytes": self.input_bytes,
             "seconds": self.elapsed.as_secs_f64(),
@@ -144,6 +149,11 @@ impl Report {
                 "rows": output.rows,
                 "parts": output.parts,
             })),
+            "files": self.files.iter().map(|file| json!({
+                "path": file.path.as_ref().map(|path| path.display().to_string()),
+                "bytes": file.bytes,
+                "rows": file.rows,
+            })).collect::<Vec<_>>(),
             "errors": self.errors.iter().map(|error| json!({
                 "source": error.source,
                 "message": error.message,

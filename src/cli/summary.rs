@@ -40,6 +40,7 @@ pub fn summary(report: &Report) -> String {
                 rows.push(Line::beside("collisions of keys", count));
             }
         }
+        None if report.resumed.is_some() => {}
         None => {
             let distinct = if report.distinct_is_exact { "distinct keys" } else { "distinct keys, about" };
             rows.push(Line::new(0, distinct, report.distinct));
@@ -118,6 +119,12 @@ fn speed(report: &Report) -> String {
     }
     if let Some((output, path)) = report.output.as_ref().and_then(|output| Some((output, output.path.as_ref()?))) {
         text.push_str(&format!("\n{}: {}", path.display(), bytes(output.bytes as f64)));
+        if !report.files.is_empty() {
+            text.push_str(&format!(" in {} files", thousands(report.files.len() as u64)));
+        }
+        if let Some(resumed) = report.resumed.filter(|count| *count > 0) {
+            text.push_str(&format!(", {} of them finished before", thousands(resumed)));
+        }
     }
     text.push('\n');
     text

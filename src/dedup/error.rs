@@ -39,6 +39,6 @@ pub enum SpillError {
         error: io::Error,
     },
     /// A batch could not be turned into bytes, or back.
-    #[error("rows that wait for a verdict: {0}")]
+    #[error("rows that wait in temporary files: {0}")]
     Arrow(#[from] ArrowError),
 }

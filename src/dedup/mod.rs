@@ -31,6 +31,7 @@ pub use error::SpillError;
 pub use keep::{Candidate, Keep};
 pub use known::{Found, Known, LANES};
 pub use partition::{PARTITION_BITS, PARTITIONS, Scattered, number};
+pub(crate) use spill::Scratch;
 pub use spill::Spill;
 pub use spool::{Spool, Waiting};
 pub use table::Table;

@@ -184,18 +184,18 @@ impl Spill {
 
 /// A file without a name, made when it is first written to.
 #[derive(Debug)]
-pub(super) struct Scratch {
+pub(crate) struct Scratch {
     directory: PathBuf,
     file: Mutex<Option<(File, u64)>>,
 }
 
 impl Scratch {
-    pub(super) fn new(directory: &Path) -> Scratch {
+    pub(crate) fn new(directory: &Path) -> Scratch {
         Scratch { directory: directory.to_path_buf(), file: Mutex::new(None) }
     }
 
     /// Appends bytes and says where they begin.
-    pub(super) fn append(&self, bytes: &[u8]) -> Result<u64, SpillError> {
+    pub(crate) fn append(&self, bytes: &[u8]) -> Result<u64, SpillError> {
         let directory = || self.directory.clone();
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         if file.is_none() {
@@ -211,7 +211,7 @@ impl Scratch {
     }
 
     /// Reads what was appended.
-    pub(super) fn read(&self, offset: u64, len: usize, into: &mut Vec<u8>) -> Result<(), SpillError> {
+    pub(crate) fn read(&self, offset: u64, len: usize, into: &mut Vec<u8>) -> Result<(), SpillError> {
         into.resize(len, 0);
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let Some((file, _)) = file.as_mut() else { return Ok(()) };
@@ -225,8 +225,13 @@ impl Scratch {
         SpillError::Read { directory: self.directory.clone(), error }
     }
 
+    /// Where it is, or would be.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
     /// Bytes appended so far.
-    pub(super) fn written(&self) -> u64 {
+    pub(crate) fn written(&self) -> u64 {
         self.file.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map_or(0, |(_, end)| *end)
     }
 }

@@ -3,6 +3,8 @@
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
+use super::error::Cause;
+use super::index_lines::{self, Member};
 use super::row_group::{Chunk, RowGroups};
 use super::{OutputError, lines};
 use crate::batch::{BatchBuilder, Columns, SourceRun};
@@ -20,6 +22,8 @@ pub(super) enum Recipe {
     Batch,
     Csv,
     JsonLines,
+    Cdxj,
+    Zipnum,
     Text,
 }
 
@@ -34,6 +38,7 @@ pub(super) enum Body {
     RowGroup(Vec<Chunk>),
     Batch(RecordBatch),
     Bytes(Vec<u8>),
+    Members(Vec<Member>),
 }
 
 impl Part {
@@ -49,6 +54,7 @@ impl Part {
             Body::RowGroup(chunks) => chunks.iter().map(Chunk::len).sum(),
             Body::Batch(batch) => batch.get_array_memory_size(),
             Body::Bytes(bytes) => bytes.capacity(),
+            Body::Members(members) => members.iter().map(|member| member.bytes.capacity()).sum(),
         }
     }
 }
@@ -101,6 +107,22 @@ impl Encoder {
         self.builder.reclaim(batch, rows);
     }
 
+    /// The columns of this output among those of a batch that has more.
+    ///
+    /// # Errors
+    /// One is not there.
+    pub fn project(&self, batch: &RecordBatch) -> Result<RecordBatch, OutputError> {
+        let place = |name| batch.schema_ref().index_of(name);
+        let places = self.columns().names().map(place).collect::<Result<Vec<_>, _>>().map_err(Cause::from)?;
+        let columns = places.into_iter().map(|at| batch.column(at).clone()).collect();
+        Ok(RecordBatch::try_new(self.schema().clone(), columns).map_err(Cause::from)?)
+    }
+
+    /// Rows need a key to have a place: see [`super::INDEX_COLUMNS`].
+    pub fn is_index(&self) -> bool {
+        matches!(self.recipe, Recipe::Cdxj | Recipe::Zipnum)
+    }
+
     /// Encodes rows that are a batch of this output's columns already.
     ///
     /// # Errors
@@ -116,6 +138,8 @@ impl Encoder {
             Recipe::Parquet(groups) => Body::RowGroup(groups.encode(batch)?),
             Recipe::Csv => Body::Bytes(lines::csv(self.builder.columns(), batch)),
             Recipe::JsonLines => Body::Bytes(lines::json(self.builder.columns(), batch)),
+            Recipe::Cdxj => Body::Bytes(index_lines::cdxj(batch)),
+            Recipe::Zipnum => Body::Members(index_lines::zipnum(batch).map_err(Cause::from)?),
             Recipe::Text => Body::Bytes(lines::uris(batch)),
             Recipe::Batch => Body::Batch(batch.clone()),
         })

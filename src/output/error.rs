@@ -26,6 +26,17 @@ pub enum OutputError {
         /// What should be its directory.
         parent: PathBuf,
     },
+    /// The output's directory has parts of an earlier run.
+    #[error("{}: has parts already; remove them, or choose another directory", .0.display())]
+    NotEmpty(PathBuf),
+    /// What was written is not what was to be written, when it is read again.
+    #[error("{place}: not as it was written: {reason}; nothing bears its name that did not before")]
+    NotAsWritten {
+        /// The output.
+        place: String,
+        /// What was found.
+        reason: String,
+    },
     /// The operating system refused.
     #[error("{place}: cannot {operation}: {}; {advice}", reason(error))]
     Io {

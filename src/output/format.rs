@@ -19,14 +19,26 @@ pub enum Format {
     Csv,
     /// One JSON object a line.
     JsonLines,
+    /// CDXJ: a line a capture, in the order of its key.
+    Cdxj,
+    /// The same in gzip members, with an index of these.
+    Zipnum,
     /// One canonical URI a line; an empty line where the record has a fault, so that line n is record n.
     Text,
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: [Format; 6] =
-        [Format::Parquet, Format::Arrow, Format::ArrowStream, Format::Csv, Format::JsonLines, Format::Text];
+    pub const ALL: [Format; 8] = [
+        Format::Parquet,
+        Format::Arrow,
+        Format::ArrowStream,
+        Format::Csv,
+        Format::JsonLines,
+        Format::Cdxj,
+        Format::Zipnum,
+        Format::Text,
+    ];
 
     /// The name in `--output-format`.
     pub const fn name(self) -> &'static str {
@@ -36,6 +48,8 @@ impl Format {
             Format::ArrowStream => "arrow-stream",
             Format::Csv => "csv",
             Format::JsonLines => "jsonl",
+            Format::Cdxj => "cdxj",
+            Format::Zipnum => "zipnum",
             Format::Text => "text",
         }
     }
@@ -48,19 +62,27 @@ impl Format {
             Format::ArrowStream => &["arrows"],
             Format::Csv => &["csv"],
             Format::JsonLines => &["jsonl", "ndjson"],
+            Format::Cdxj => &["cdxj"],
+            Format::Zipnum => &["cdx.gz", "cdxj.gz"],
             Format::Text => &["txt"],
         }
     }
 
     /// The format that the suffix of `path` means, whatever its case.
     pub fn of_path(path: &Path) -> Option<Format> {
-        let suffix = path.extension()?.to_str()?;
-        Format::ALL.into_iter().find(|format| format.suffixes().iter().any(|name| name.eq_ignore_ascii_case(suffix)))
+        let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+        let ends = |suffix: &&str| name.strip_suffix(*suffix).is_some_and(|stem| stem.ends_with('.'));
+        Format::ALL.into_iter().find(|format| format.suffixes().iter().any(ends))
+    }
+
+    /// It is an index of captures: its columns and its order are its own.
+    pub const fn is_index(self) -> bool {
+        matches!(self, Format::Cdxj | Format::Zipnum)
     }
 
     /// It is not for a terminal.
     pub const fn is_binary(self) -> bool {
-        matches!(self, Format::Parquet | Format::Arrow | Format::ArrowStream)
+        matches!(self, Format::Parquet | Format::Arrow | Format::ArrowStream | Format::Zipnum)
     }
 }
 
@@ -136,6 +158,7 @@ mod tests {
         assert_eq!(Format::of_path(Path::new("a.b/x.PARQUET")), Some(Format::Parquet));
         assert_eq!(Format::of_path(Path::new("x.arrows")), Some(Format::ArrowStream));
         assert_eq!(Format::of_path(Path::new("x.ndjson")), Some(Format::JsonLines));
+        assert_eq!(Format::of_path(Path::new("a/x.cdx.gz")), Some(Format::Zipnum));
         assert_eq!(Format::of_path(Path::new("parquet")), None);
         assert_eq!(Format::of_path(Path::new("x.xlsx")), None);
     }

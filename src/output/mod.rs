@@ -13,10 +13,12 @@ mod cells;
 mod encoder;
 mod error;
 mod format;
+mod index_lines;
 mod lines;
 mod pages;
 mod row_group;
 mod rows;
+mod series;
 mod sink;
 mod sync;
 mod table;
@@ -27,12 +29,15 @@ use std::path::PathBuf;
 pub use encoder::{Encoder, Part};
 pub use error::OutputError;
 pub use format::{Compression, Format};
+pub use index_lines::INDEX_COLUMNS;
 pub use rows::{Field, RowWriter};
+pub use series::{Place, Series};
 pub use table::Table;
 pub use writer::{Finished, Output};
 
 use crate::batch::{BatchBuilder, Columns};
 use crate::canon::Policy;
+use crate::sort::{Check, SortBy};
 
 /// Where an output goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,12 +74,40 @@ pub fn metadata(policy: &Policy, sources: usize) -> Vec<(String, String)> {
     pairs
 }
 
+/// How the rows of an output stand, and what helps to find them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Arrangement {
+    /// What they are sorted by; nothing if they are not. Parquet says so, and keeps statistics of these columns.
+    pub by: SortBy,
+    /// Parquet has a bloom filter of the column `key` in every row group.
+    pub bloom: bool,
+}
+
+impl Arrangement {
+    /// What reads an output of it again; `None` if its rows are in no order.
+    pub fn check(&self) -> Option<Check> {
+        (!self.by.is_empty()).then(|| Check::new(Some(self.by.clone())))
+    }
+}
+
 /// Opens an output: the encoder that workers share, and the one place where their parts are appended.
 ///
 /// # Errors
 /// The destination is a directory, stands in none, or cannot be written.
 pub fn create(destination: &Destination, options: OutputOptions) -> Result<(Encoder, Output), OutputError> {
+    create_arranged(destination, options, &Arrangement::default())
+}
+
+/// [`create`], for rows that the caller gives in an order.
+///
+/// # Errors
+/// As [`create`].
+pub fn create_arranged(
+    destination: &Destination,
+    options: OutputOptions,
+    arrangement: &Arrangement,
+) -> Result<(Encoder, Output), OutputError> {
     let OutputOptions { format, compression, columns, policy, metadata, sources } = options;
     let builder = BatchBuilder::new(columns, &metadata, &policy, &sources);
-    writer::open(format, compression, builder, metadata, sink::create(destination)?)
+    writer::open(format, (compression, arrangement), builder, metadata, sink::create(destination)?)
 }

@@ -12,7 +12,7 @@ use parquet::arrow::arrow_writer::{
 };
 use parquet::basic::{Compression as Codec, Encoding};
 use parquet::errors::ParquetError;
-use parquet::file::metadata::KeyValue;
+use parquet::file::metadata::{KeyValue, SortingColumn};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnDescPtr, ColumnPath};
@@ -20,15 +20,18 @@ use parquet::schema::types::{ColumnDescPtr, ColumnPath};
 use super::error::Cause;
 use super::pages::{self, PageChunk, PageCodec, Texts};
 use super::sink::Sink;
-use super::{Compression, OutputError};
-use crate::batch::{BatchBuilder, Column, ColumnKind};
+use super::{Arrangement, Compression, OutputError};
+use crate::batch::{BatchBuilder, Column, ColumnId, ColumnKind};
+
+/// Bytes of a value that statistics keep: more than most SURT keys have.
+const STATISTICS_LEN: usize = 256;
 
 /// What workers need to encode row groups of one file.
 pub(super) struct RowGroups {
     factory: ArrowRowGroupWriterFactory,
     columns: Vec<ColumnDescPtr>,
-    /// Texts of these columns want a dictionary, which the general encoder makes.
-    repeating: Vec<bool>,
+    /// These columns want what only the general encoder makes: a dictionary of texts, statistics, a bloom filter.
+    general: Vec<bool>,
     compression: Compression,
     /// Codecs that no worker is using.
     codecs: Mutex<Vec<PageCodec>>,
@@ -55,23 +58,66 @@ pub(super) fn open(
     sink: Sink,
     builder: &BatchBuilder,
     compression: Compression,
+    arrangement: &Arrangement,
     metadata: Vec<(String, String)>,
 ) -> Result<(SerializedFileWriter<Sink>, RowGroups), ParquetError> {
-    let options = ArrowWriterOptions::new().with_properties(properties(builder, compression, metadata));
+    let options = ArrowWriterOptions::new().with_properties(properties(builder, compression, arrangement, metadata));
     let writer = ArrowWriter::try_new_with_options(sink, builder.schema().clone(), options)?;
     let (writer, factory) = writer.into_serialized_writer()?;
     let columns = writer.schema_descr().columns().to_vec();
-    let repeating = builder.columns().iter().map(|column| column.kind == ColumnKind::Repeating).collect();
-    Ok((writer, RowGroups { factory, columns, repeating, compression, codecs: Mutex::default() }))
+    let is_general = |column: &Column| {
+        column.kind == ColumnKind::Repeating
+            || arrangement.by.names().any(|name| name == column.name)
+            || (arrangement.bloom && column.id == ColumnId::Key)
+    };
+    let general = builder.columns().iter().map(is_general).collect();
+    Ok((writer, RowGroups { factory, columns, general, compression, codecs: Mutex::default() }))
 }
 
-fn properties(builder: &BatchBuilder, compression: Compression, metadata: Vec<(String, String)>) -> WriterProperties {
+fn properties(
+    builder: &BatchBuilder,
+    compression: Compression,
+    arrangement: &Arrangement,
+    metadata: Vec<(String, String)>,
+) -> WriterProperties {
     let pairs = metadata.into_iter().map(|(key, value)| KeyValue::new(key, value)).collect();
     let properties = WriterProperties::builder()
         .set_created_by(concat!("irikey version ", env!("CARGO_PKG_VERSION")).to_string())
         .set_compression(compression.codec())
+        .set_statistics_truncate_length(Some(STATISTICS_LEN))
+        .set_column_index_truncate_length(Some(STATISTICS_LEN))
+        .set_sorting_columns(sorting(builder, arrangement))
         .set_key_value_metadata(Some(pairs));
-    builder.columns().iter().fold(properties, settings).build()
+    let properties = builder.columns().iter().fold(properties, settings);
+    let sorted = builder.columns().iter().filter(|column| arrangement.by.names().any(|name| name == column.name));
+    let properties = sorted.fold(properties, sorted_settings);
+    match arrangement.bloom {
+        true => properties.set_column_bloom_filter_enabled(ColumnPath::from("key"), true).build(),
+        false => properties.build(),
+    }
+}
+
+/// The columns of the order that the file has, as far as they are the first ones of it.
+fn sorting(builder: &BatchBuilder, arrangement: &Arrangement) -> Option<Vec<SortingColumn>> {
+    let place = |name: &str| builder.columns().names().position(|column| column == name);
+    let columns = arrangement.by.columns().iter().map_while(|column| {
+        let (descending, nulls_first) = (column.descending, column.nulls_first);
+        Some(SortingColumn { column_idx: place(&column.name)? as i32, descending, nulls_first })
+    });
+    Some(columns.collect::<Vec<_>>()).filter(|columns| !columns.is_empty())
+}
+
+/// What a column of the order is encoded with besides: its pages are what readers prune by. Texts that follow each other
+/// have much of their beginning in common.
+fn sorted_settings(properties: WriterPropertiesBuilder, column: &Column) -> WriterPropertiesBuilder {
+    let path = || ColumnPath::from(column.name);
+    let properties = properties.set_column_statistics_enabled(path(), EnabledStatistics::Page);
+    match column.kind {
+        ColumnKind::Text | ColumnKind::Bytes | ColumnKind::Repeating => properties
+            .set_column_dictionary_enabled(path(), false)
+            .set_column_encoding(path(), Encoding::DELTA_BYTE_ARRAY),
+        _ => properties,
+    }
 }
 
 /// What each kind of column is encoded with.
@@ -121,11 +167,11 @@ impl RowGroups {
         let mut codec = self.codec()?;
         let fields = batch.schema_ref().fields().iter();
         let mut chunks = Vec::with_capacity(writers.len());
-        let columns = self.columns.iter().zip(&self.repeating);
-        for (((mut writer, (column, is_repeating)), field), array) in
+        let columns = self.columns.iter().zip(&self.general);
+        for (((mut writer, (column, is_general)), field), array) in
             writers.into_iter().zip(columns).zip(fields).zip(batch.columns())
         {
-            if let Some(chunk) = simple(column, array, codec.as_mut().filter(|_| !is_repeating))? {
+            if !is_general && let Some(chunk) = simple(column, array, codec.as_mut())? {
                 chunks.push(Chunk::Pages(chunk));
                 continue;
             }

@@ -8,9 +8,10 @@ use parquet::file::writer::SerializedFileWriter;
 
 use super::encoder::{Body, Encoder, Part, Recipe};
 use super::error::{Cause, OutputError};
-use super::sink::{Sink, Target};
-use super::{Compression, Format, lines, row_group};
+use super::sink::{self, Sink, Target};
+use super::{Arrangement, Compression, Destination, Format, index_lines, lines, row_group};
 use crate::batch::BatchBuilder;
+use crate::sort::Check;
 
 /// An output that is being written. Dropped without [`Output::finish`], it leaves nothing behind.
 pub struct Output {
@@ -18,6 +19,8 @@ pub struct Output {
     target: Target,
     rows: u64,
     parts: u64,
+    /// Of zipnum.
+    members: u64,
 }
 
 enum Writer {
@@ -25,6 +28,8 @@ enum Writer {
     Arrow(FileWriter<Sink>),
     ArrowStream(StreamWriter<Sink>),
     Bytes(Sink),
+    /// Members, and lines of their index.
+    Zipnum(Sink, Vec<u8>),
 }
 
 /// An output that is whole.
@@ -43,20 +48,20 @@ pub struct Finished {
 /// Pairs an encoder with the output that takes its parts.
 pub(super) fn open(
     format: Format,
-    compression: Compression,
+    how: (Compression, &Arrangement),
     builder: BatchBuilder,
     metadata: Vec<(String, String)>,
     (sink, target): (Sink, Target),
 ) -> Result<(Encoder, Output), OutputError> {
-    let opened = start(format, compression, &builder, metadata, sink);
+    let opened = start(format, how, &builder, metadata, sink);
     let (writer, recipe) = opened.map_err(|cause| target.blame(cause))?;
-    Ok((Encoder { builder, recipe }, Output { writer, target, rows: 0, parts: 0 }))
+    Ok((Encoder { builder, recipe }, Output { writer, target, rows: 0, parts: 0, members: 0 }))
 }
 
 /// Writes what the format begins with.
 fn start(
     format: Format,
-    compression: Compression,
+    (compression, arrangement): (Compression, &Arrangement),
     builder: &BatchBuilder,
     metadata: Vec<(String, String)>,
     mut sink: Sink,
@@ -64,7 +69,7 @@ fn start(
     let schema = builder.schema();
     Ok(match format {
         Format::Parquet => {
-            let (writer, groups) = row_group::open(sink, builder, compression, metadata)?;
+            let (writer, groups) = row_group::open(sink, builder, compression, arrangement, metadata)?;
             (Writer::Parquet(writer), Recipe::Parquet(groups))
         }
         Format::Arrow => (Writer::Arrow(FileWriter::try_new(sink, schema)?), Recipe::Batch),
@@ -74,6 +79,8 @@ fn start(
             (Writer::Bytes(sink), Recipe::Csv)
         }
         Format::JsonLines => (Writer::Bytes(sink), Recipe::JsonLines),
+        Format::Cdxj => (Writer::Bytes(sink), Recipe::Cdxj),
+        Format::Zipnum => (Writer::Zipnum(sink, Vec::new()), Recipe::Zipnum),
         Format::Text => (Writer::Bytes(sink), Recipe::Text),
     })
 }
@@ -91,6 +98,15 @@ impl Output {
             (Writer::Arrow(writer), Body::Batch(batch)) => writer.write(&batch).map_err(Cause::from),
             (Writer::ArrowStream(writer), Body::Batch(batch)) => writer.write(&batch).map_err(Cause::from),
             (Writer::Bytes(sink), Body::Bytes(bytes)) => sink.write_all(&bytes).map_err(Cause::from),
+            (Writer::Zipnum(sink, index), Body::Members(members)) => {
+                let file = self.target.path().and_then(|path| path.file_name()).unwrap_or_default().to_string_lossy();
+                members.iter().try_for_each(|member| {
+                    let offset = sink.written();
+                    self.members += 1;
+                    index_lines::write_index(member, &file, offset, self.members, index);
+                    sink.write_all(&member.bytes).map_err(Cause::from)
+                })
+            }
             _ => return Err(OutputError::ForeignPart),
         };
         written.map_err(|cause| self.target.blame(cause))?;
@@ -109,15 +125,55 @@ impl Output {
     /// # Errors
     /// Some of it failed; then nothing bears the name that did not bear it before.
     pub fn finish(self) -> Result<Finished, OutputError> {
-        let Output { writer, target, rows, parts } = self;
+        self.finish_if(|_, _| Ok(()))
+    }
+
+    /// [`Output::finish`], after what was written was read again: all rows must be there, and in the order of `check`.
+    /// What cannot be read back, standard output for one, passes; so do formats that say nothing of order.
+    ///
+    /// # Errors
+    /// As [`Output::finish`]; a row that is not where it should be.
+    pub fn finish_checked(self, check: &mut Check) -> Result<Finished, OutputError> {
+        let is_checked = matches!(self.writer, Writer::Parquet(_) | Writer::Arrow(_) | Writer::Zipnum(..));
+        self.finish_if(|path, rows| {
+            let Some(path) = path.filter(|_| is_checked) else { return Ok(()) };
+            match check.file(path) {
+                Ok(found) if found == rows => Ok(()),
+                Ok(found) => Err(format!("{found} rows instead of {rows}")),
+                Err(error) => Err(error.to_string()),
+            }
+        })
+    }
+
+    /// Ends the format; if `is_good` agrees with what lies under the temporary name, that becomes the final one.
+    fn finish_if(
+        self,
+        is_good: impl FnOnce(Option<&Path>, u64) -> Result<(), String>,
+    ) -> Result<Finished, OutputError> {
+        let Output { writer, target, rows, parts, .. } = self;
+        let mut index = None;
         let ended: Result<Sink, Cause> = match writer {
             Writer::Parquet(writer) => writer.into_inner().map_err(Cause::from),
             Writer::Arrow(writer) => writer.into_inner().map_err(Cause::from),
             Writer::ArrowStream(writer) => writer.into_inner().map_err(Cause::from),
             Writer::Bytes(sink) => Ok(sink),
+            Writer::Zipnum(sink, lines) => {
+                index = Some(lines);
+                Ok(sink)
+            }
         };
-        let sink = ended.map_err(|cause| target.blame(cause))?;
-        let finished = Finished { path: target.path().map(Path::to_path_buf), bytes: sink.written(), rows, parts };
+        let flushed = ended.and_then(|mut sink| sink.flush().map(|()| sink).map_err(Cause::from));
+        let sink = flushed.map_err(|cause| target.blame(cause))?;
+        if let Err(reason) = is_good(target.temporary_path(), rows) {
+            let place = target.path().map_or_else(String::new, |path| path.display().to_string());
+            target.abort()?;
+            return Err(OutputError::NotAsWritten { place, reason });
+        }
+        let path = target.path().map(Path::to_path_buf);
+        let finished = Finished { path: path.clone(), bytes: sink.written(), rows, parts };
+        if let (Some(lines), Some(path)) = (index, path) {
+            write_beside(&path, &lines)?;
+        }
         target.commit(sink)?;
         Ok(finished)
     }
@@ -135,4 +191,13 @@ impl Output {
     pub fn temporary_path(&self) -> Option<&Path> {
         self.target.temporary_path()
     }
+}
+
+/// The index of members: `x.idx` beside `x.cdx.gz`. It comes first: who finds the data finds its index.
+fn write_beside(path: &Path, lines: &[u8]) -> Result<(), OutputError> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let stem = [".gz", ".cdx", ".cdxj"].iter().fold(&name[..], |stem, end| stem.strip_suffix(end).unwrap_or(stem));
+    let (mut sink, target) = sink::create(&Destination::File(path.with_file_name(format!("{stem}.idx"))))?;
+    sink.write_all(lines).map_err(|error| target.blame(error.into()))?;
+    target.commit(sink)
 }

@@ -400,7 +400,7 @@ fn arc_record(line: &[u8]) -> Option<(Capture, u64)> {
     let rest: Vec<&[u8]> = words.collect();
     let date_at = [1, 6].into_iter().find(|&at| rest.get(at).is_some_and(|word| is_arc_date(word)))?;
     // After the date's word from behind come the address and the URL.
-    let behind: usize = rest[..date_at + 2].iter().map(|word| word.len() + 1).sum();
+    let behind: usize = rest.get(..date_at + 2)?.iter().map(|word| word.len() + 1).sum();
     let url = line.get(..line.len().checked_sub(behind + length_len(line) + 1)?)?;
     let has_more = date_at == 6;
     let said = |at: usize| rest.get(at).filter(|word| has_more && **word != b"-").map(|word| word.to_vec());
@@ -433,6 +433,15 @@ mod tests {
     use super::*;
     use crate::kernel::Bitmaps;
     use crate::record::capture::Captures;
+
+    #[test]
+    fn a_head_that_lacks_a_word_is_none() {
+        let head = |line: &str| arc_record(line.as_bytes()).map(|(capture, len)| (capture.url, len));
+        assert_eq!(head("http://a/ 192.0.2.1 20140216050221 a/b 7"), Some((b"http://a/".to_vec(), 7)));
+        for line in ["20140216050221 a/b 7", "1 20140216050221 a/b 7", "a/b 7", "7", ""] {
+            assert_eq!(head(line), None, "{line}");
+        }
+    }
 
     fn record(fields: &str, content: &str) -> String {
         format!("WARC/1.0\r\n{fields}\r\nContent-Length: {}\r\n\r\n{content}\r\n\r\n", content.len())

@@ -10,8 +10,10 @@ use super::cdx::{Cdx, CdxColumns};
 use super::cdxj::Cdxj;
 use super::crawl_log::CrawlLog;
 use super::csv::{Columns, Csv, CsvOptions};
+use super::journal::Journal;
 use super::json_lines::{JsonLines, JsonOptions};
 use super::lines::Lines;
+use super::zipnum::ZipnumIndex;
 use super::{Records, cdx};
 use crate::kernel::Bitmaps;
 
@@ -31,6 +33,10 @@ pub enum Format {
     Cdxj,
     /// Heritrix's `crawl.log`.
     CrawlLog,
+    /// Heritrix's frontier journal.
+    Journal,
+    /// The index of a zipnum cluster.
+    ZipnumIndex,
     /// WARC and ARC: a record is a record.
     Archive,
     /// WAT: a link of a page is a record.
@@ -71,6 +77,10 @@ pub enum Layout {
     Cdxj,
     /// Heritrix's `crawl.log`.
     CrawlLog,
+    /// Heritrix's frontier journal.
+    Journal,
+    /// The index of a zipnum cluster.
+    ZipnumIndex,
     /// Lines of captures, made of an archive's records.
     Captures(Archived),
     /// A JSON object a line.
@@ -108,6 +118,8 @@ impl Layout {
             Layout::Cdx(_) => "cdx",
             Layout::Cdxj => "cdxj",
             Layout::CrawlLog => "crawl-log",
+            Layout::Journal => "frontier-journal",
+            Layout::ZipnumIndex => "zipnum-index",
             Layout::JsonLines(_) => "jsonl",
             Layout::AccessLog(_) => "access-log",
             Layout::Captures(Archived::Records) => "warc",
@@ -143,6 +155,10 @@ impl Layout {
             Some(Layout::Cdxj)
         } else if super::crawl_log::is_record(line) {
             Some(Layout::CrawlLog)
+        } else if super::journal::is_record(line) {
+            Some(Layout::Journal)
+        } else if super::zipnum::is_record(line) {
+            Some(Layout::ZipnumIndex)
         } else if super::json_lines::is_record(line, &JsonOptions::default()) {
             Some(Layout::JsonLines(Arc::default()))
         } else if super::access_log::is_record(line) {
@@ -164,6 +180,8 @@ pub struct Decoder {
     cdx: Cdx,
     cdxj: Cdxj,
     crawl_log: CrawlLog,
+    journal: Journal,
+    zipnum_index: ZipnumIndex,
     captures: Captures,
     json_lines: JsonLines,
     access_log: AccessLog,
@@ -189,6 +207,7 @@ impl Decoder {
             Layout::JsonLines(options) => self.json_lines.set_options(options),
             Layout::AccessLog(format) => self.access_log.set_format(format),
             Layout::Lines | Layout::Cdxj | Layout::CrawlLog | Layout::Captures(_) => (),
+            Layout::Journal | Layout::ZipnumIndex => (),
         }
         self.layout = layout.clone();
     }
@@ -202,6 +221,8 @@ impl Decoder {
             Layout::Cdx(_) => self.cdx.decode(chunk, offset, bitmaps),
             Layout::Cdxj => self.cdxj.decode(chunk, offset, bitmaps),
             Layout::CrawlLog => self.crawl_log.decode(chunk, offset, bitmaps),
+            Layout::Journal => self.journal.decode(chunk, offset, bitmaps),
+            Layout::ZipnumIndex => self.zipnum_index.decode(chunk, offset, bitmaps),
             Layout::Captures(_) => self.captures.decode(chunk, bitmaps),
             Layout::JsonLines(_) => self.json_lines.decode(chunk, offset, bitmaps),
             Layout::AccessLog(_) => self.access_log.decode(chunk, offset, bitmaps),

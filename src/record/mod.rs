@@ -25,12 +25,14 @@ pub mod csv;
 pub mod fields;
 mod format;
 pub mod http;
+pub mod journal;
 pub mod json;
 pub mod json_lines;
 pub mod lines;
 pub mod split;
 pub mod time;
 mod wat;
+pub mod zipnum;
 
 pub use format::{Archived, Decoder, Format, Guess, Layout};
 

@@ -281,6 +281,8 @@ impl Current {
             Format::Wat => self.begin_as(Layout::Captures(Archived::Links), rules),
             Format::Cdxj => self.begin_as(Layout::Cdxj, rules),
             Format::CrawlLog => self.begin_as(Layout::CrawlLog, rules),
+            Format::Journal => self.begin_as(Layout::Journal, rules),
+            Format::ZipnumIndex => self.begin_as(Layout::ZipnumIndex, rules),
         }
     }
 

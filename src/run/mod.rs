@@ -24,6 +24,7 @@ mod lanes;
 pub mod memory;
 mod options;
 mod order;
+mod sort;
 mod summary;
 mod worker;
 
@@ -31,8 +32,10 @@ pub use count::{Counted, Counting, count};
 pub use dedup::{DedupError, DedupKey, DedupOptions, Deduped, Given, dedup};
 pub use distinct::{Distinct, HyperLogLog};
 pub use error::RunError;
+pub use in_order::produced_in_order;
 pub use lanes::Turn;
 pub use options::{MAX_RECORD_LEN, MAX_ROW_GROUP_LEN, RunOptions};
+pub use sort::{PartCut, SortError, SortOptions, SortSummary, Sorted, made_columns, sort};
 pub use summary::{Progress, Summary};
 
 use crate::batch::SourceRun;

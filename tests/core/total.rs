@@ -4,7 +4,7 @@
 use irikey::kernel::Bitmaps;
 use irikey::key::psl::HostParts;
 use irikey::key::{Draft, Recipe};
-use irikey::record::{Records, archive, capture, cdx, cdxj, crawl_log};
+use irikey::record::{Records, archive, capture, cdx, cdxj, crawl_log, journal, zipnum};
 use proptest::prelude::*;
 
 fn check(records: Records) -> Result<(), TestCaseError> {
@@ -70,6 +70,8 @@ proptest! {
         check(cdx::Cdx::default().decode(&text, 0, &mut bitmaps))?;
         check(cdxj::Cdxj::default().decode(&text, 0, &mut bitmaps))?;
         check(crawl_log::CrawlLog::default().decode(&text, 0, &mut bitmaps))?;
+        check(journal::Journal::default().decode(&text, 0, &mut bitmaps))?;
+        check(zipnum::ZipnumIndex::default().decode(&text, 0, &mut bitmaps))?;
         check(capture::Captures::default().decode(&text, &mut bitmaps))?;
     }
 }

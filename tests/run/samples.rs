@@ -6,15 +6,25 @@ use std::path::Path;
 
 use irikey::batch::SourceRun;
 use irikey::canon::{Carry, Policy, Rows, Texts};
+use irikey::input::Sources;
 use irikey::record::{Format, Guess};
 use irikey::run::{Progress, RunOptions, Summary, canon};
 
-use crate::collect::{gzip, options, pipe, policy, zstd};
+use crate::collect::{gzip, options, path, pipe, policy, zstd};
 
 /// A row, less where it stood: the URI, the record where it differs, the fault, the key; then what it carries.
 type Row = (String, Option<String>, Option<String>, [u8; 16], [String; 5]);
 
 fn rows_of(bytes: &[u8]) -> (Vec<Row>, Summary) {
+    rows_of_sources(pipe(bytes, 5_000))
+}
+
+/// The rows of a sample that its name, or its being a file, tells the format of.
+fn rows_of_file(name: &str) -> (Vec<Row>, Summary) {
+    rows_of_sources(path(&Path::new(env!("CARGO_MANIFEST_DIR")).join("data/samples").join(name)))
+}
+
+fn rows_of_sources(sources: Sources) -> (Vec<Row>, Summary) {
     let carry = Carry { time: true, status: true, redirect: true, digest: true, charset: true, ..Carry::default() };
     let policy = Policy { carry, ..policy() };
     let options = RunOptions { format: Format::Auto(Guess::default()), ..options(2, 20_000, 3_000) };
@@ -25,7 +35,7 @@ fn rows_of(bytes: &[u8]) -> (Vec<Row>, Summary) {
         all.extend(part);
         Ok(())
     };
-    let summary = canon(pipe(bytes, 5_000), &options, &policy, encode, append, &Progress::new()).unwrap();
+    let summary = canon(sources, &options, &policy, encode, append, &Progress::new()).unwrap();
     (all, summary)
 }
 
@@ -78,8 +88,16 @@ fn every_format_gives_the_same_rows() {
             assert_eq!(*row, want, "{name}");
         }
     }
-    let (rows, _) = rows_of(&sample("crawl.txt"));
-    assert_eq!(rows, without(&want, &[0, 1, 2, 3, 4]));
+    let bare = without(&want, &[0, 1, 2, 3, 4]);
+    for name in ["crawl.txt", "crawl.recover"] {
+        assert_eq!(rows_of(&sample(name)).0, bare, "{name}");
+    }
+    for name in ["crawl.csv", "crawl.wat.gz"] {
+        assert_eq!(without(&rows_of_file(name).0, &[0]), bare, "{name}");
+    }
+    for name in ["crawl.parquet", "crawl.arrow"] {
+        assert_eq!(rows_of_file(name).0, want, "{name}");
+    }
 }
 
 #[test]

@@ -28,6 +28,10 @@ pub enum InputFormat {
     Cdxj,
     /// Heritrix's crawl.log
     CrawlLog,
+    /// Heritrix's frontier journal, the recover log
+    FrontierJournal,
+    /// The index of a zipnum cluster: keys and places of blocks, no URLs
+    ZipnumIndex,
     /// WARC and ARC, one row a record of any type
     Warc,
     /// WAT, one row a link, resolved against its page

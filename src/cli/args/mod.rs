@@ -9,6 +9,7 @@ mod recipes;
 mod repair;
 mod reporting;
 mod sizes;
+mod sort;
 mod spill;
 mod work;
 
@@ -17,5 +18,6 @@ pub use input::{InputArgs, InputFormat, Inputs};
 pub use output::{OutputArgs, Outputs};
 pub use recipes::RecipeArgs;
 pub use reporting::{Reporting, ReportingArgs, When};
+pub use sort::{SortArgs, Sorting};
 pub use spill::SpillArgs;
 pub use work::{Work, WorkArgs};

@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::sizes::at_most_text;
+use super::sort::{SortArgs, Sorting};
 use crate::batch::{ColumnId, Columns};
 use crate::cli::size::parse_size;
-use crate::output::{Compression, Destination, Format};
+use crate::output::{Compression, Destination, Format, INDEX_COLUMNS};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum FormatName {
@@ -22,6 +23,10 @@ enum FormatName {
     Csv,
     /// One JSON object a line; keys in hexadecimal, flags by name
     Jsonl,
+    /// CDXJ: SURT key, time and JSON a line, sorted by these
+    Cdxj,
+    /// CDXJ in gzip members of 3000 lines, with an index of these beside it (.idx)
+    Zipnum,
     /// One canonical URI a line, an empty line where the record has a fault: line n is record n
     Text,
 }
@@ -29,11 +34,12 @@ enum FormatName {
 /// Flags of every command that writes rows.
 #[derive(Debug, Args)]
 pub struct OutputArgs {
-    /// Output file, written under a temporary name and renamed when whole; - is standard output [default: -]
+    /// Output file, written under a temporary name and renamed when whole; - is standard output [default: -]. A directory
+    /// with --part-rows, --partition, --hive or --resume
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
     /// Format of the output [default: by the suffix of -o: parquet, pq, arrow, feather, arrows, csv, jsonl, ndjson,
-    /// txt; text on standard output]
+    /// cdxj, cdx.gz, txt; text on standard output, Parquet in directories]
     #[arg(long, value_name = "FORMAT", value_enum, help_heading = "Output")]
     output_format: Option<FormatName>,
     /// Columns and their order, a list with commas; or, each with a + before it, columns besides the default ones, such
@@ -64,6 +70,8 @@ pub struct Outputs {
     pub columns: Columns,
     /// Bytes of input that make a row group.
     pub row_group_len: usize,
+    /// In which order and into which files.
+    pub sorting: Sorting,
 }
 
 impl OutputArgs {
@@ -72,21 +80,45 @@ impl OutputArgs {
     /// # Errors
     /// Flags that contradict each other, as a sentence that says what to do.
     pub fn outputs(&self, keys: &[ColumnId]) -> Result<Outputs, String> {
+        let outputs = self.outputs_in(keys, None)?;
+        match outputs.format.is_index() {
+            true => Err(format!("{} is written by 'irikey canon', which sorts", outputs.format.name())),
+            false => Ok(outputs),
+        }
+    }
+
+    /// [`OutputArgs::outputs`], in the order and into the files that other flags say.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn outputs_in(&self, keys: &[ColumnId], sort: Option<&SortArgs>) -> Result<Outputs, String> {
         at_most_text("--row-group-size", self.row_group_size)?;
-        let (destination, format) = self.destination()?;
+        let (destination, format) = self.destination(sort.is_some_and(SortArgs::is_directory))?;
         self.check(&destination, format, keys)?;
+        let sorting = sort.map(|sort| sort.sorting(format)).transpose()?.unwrap_or_default();
+        let mut columns = self.columns(format, keys)?;
+        if format != Format::Text {
+            columns.add_named(sorting.by.names());
+        }
         Ok(Outputs {
+            sorting,
             destination,
             format,
             compression: self.compression.unwrap_or_default(),
-            columns: self.columns(format, keys)?,
+            columns,
             row_group_len: self.row_group_size,
         })
     }
 
-    fn destination(&self) -> Result<(Destination, Format), String> {
+    fn destination(&self, is_directory: bool) -> Result<(Destination, Format), String> {
         let named = self.output_format.map(FormatName::format);
         match &self.output {
+            Some(path) if is_directory && path.as_os_str() != "-" => {
+                Ok((Destination::File(path.clone()), named.unwrap_or(Format::Parquet)))
+            }
+            _ if is_directory => {
+                Err("--part-rows, --partition, --hive and --resume make files; name their directory with -o".into())
+            }
             Some(path) if path.as_os_str() != "-" => {
                 let format = named.or_else(|| Format::of_path(path)).ok_or_else(|| {
                     let suffixes: Vec<_> = Format::ALL.iter().flat_map(|format| format.suffixes()).copied().collect();
@@ -105,6 +137,9 @@ impl OutputArgs {
         }
         let wants_columns =
             [("--key", !keys.is_empty()), ("--columns", !self.columns.is_empty()), ("--skeleton", self.skeleton)];
+        if let Some((flag, _)) = wants_columns.iter().find(|(_, wanted)| *wanted && format.is_index()) {
+            return Err(format!("{} has fields of its own; leave {flag} out", format.name()));
+        }
         if let Some((flag, _)) = wants_columns.iter().find(|(_, wanted)| *wanted && format == Format::Text) {
             return Err(format!(
                 "text output is one URI a line, without columns; leave {flag} out, or use -o FILE or --output-format"
@@ -119,6 +154,9 @@ impl OutputArgs {
     fn columns(&self, format: Format, keys: &[ColumnId]) -> Result<Columns, String> {
         if format == Format::Text {
             return Columns::named(["uri"]).map_err(|unknown| unknown.to_string());
+        }
+        if format.is_index() {
+            return Columns::named(INDEX_COLUMNS).map_err(|unknown| unknown.to_string());
         }
         let names = self.columns.iter().map(|name| name.trim());
         let added: Option<Vec<_>> = names.clone().map(|name| name.strip_prefix('+')).collect();
@@ -143,6 +181,8 @@ impl FormatName {
             FormatName::ArrowStream => Format::ArrowStream,
             FormatName::Csv => Format::Csv,
             FormatName::Jsonl => Format::JsonLines,
+            FormatName::Cdxj => Format::Cdxj,
+            FormatName::Zipnum => Format::Zipnum,
             FormatName::Text => Format::Text,
         }
     }

@@ -39,9 +39,19 @@ pub struct BenchArgs {
     /// reports of different machines can be compared
     #[arg(long, value_name = "REPORT", conflicts_with = "json")]
     compare: Option<PathBuf>,
+    /// Measure nothing: unpack FILE, all of it, find its line ends, and print how many there are. That is the floor of
+    /// whatever reads FILE, for scripts that time whole runs
+    #[arg(long, requires = "file", conflicts_with_all = ["json", "compare"])]
+    floor: bool,
 }
 
 pub(super) fn run(args: &BenchArgs) -> u8 {
+    if let Some(path) = args.file.as_deref().filter(|_| args.floor) {
+        return match line_ends(path) {
+            Ok(count) => print(&format!("{count}\n")),
+            Err(message) => fail(&message, exit::INPUT),
+        };
+    }
     let earlier = match args.compare.as_deref().map(earlier).transpose() {
         Ok(earlier) => earlier,
         Err(message) => return fail(&message, exit::USAGE),
@@ -76,6 +86,25 @@ fn earlier(path: &Path) -> Result<report::Earlier, String> {
     let text = std::fs::read_to_string(path).map_err(|error| format!("{place}: cannot read the report: {error}"))?;
     report::Earlier::parse(&text)
         .ok_or_else(|| format!("{place}: this is no report of irikey bench; make one with irikey bench --json"))
+}
+
+/// How many lines end in a file, once it is unpacked.
+fn line_ends(path: &Path) -> Result<usize, String> {
+    let say = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let count = |text: &[u8]| memchr::memchr_iter(b'\n', text).count();
+    let source = input::Source::path(path.to_path_buf()).map_err(|error| error.to_string())?;
+    match source.open(OpenOptions { mmap: true }).map_err(|defect| say(&defect))? {
+        Opened::Mapped(mapping) => Ok(count(&mapping)),
+        Opened::Stream(mut stream) => {
+            let (mut piece, mut lines) = (vec![0; 1 << 20], 0);
+            loop {
+                match stream.read(&mut piece).map_err(|defect| say(&defect))? {
+                    0 => return Ok(lines),
+                    len => lines += count(&piece[..len]),
+                }
+            }
+        }
+    }
 }
 
 /// The first whole lines of a file.

@@ -1,0 +1,185 @@
+//! Rows in the order of columns: [`sort`]. Each span is sorted by its worker; what comes of the spans are runs, in memory
+//! and past its limit in temporary files; merged, they are groups of rows, which workers gather and encode side by side.
+//! In: as [`super::canon`]. Out: the same rows, in one order, with what each belongs to.
+
+use super::error::RunError;
+use super::in_order::produced_in_order;
+use super::lanes::Turn;
+use super::options::RunOptions;
+use super::summary::{Progress, Summary};
+use super::{canon_in_turn, memory};
+use crate::batch::{BatchBuilder, Columns, SourceRun};
+use crate::canon::{Policy, Rows};
+use crate::dedup::SpillError;
+use crate::input::Sources;
+use crate::output::{Encoder, OutputError, Part};
+use crate::sort::{Limits, Merger, Packed, Partition, Runs, Shape, SortBy};
+use arrow::array::{Array, AsArray, RecordBatch, StringArray};
+use arrow::error::ArrowError;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+/// What is wanted of a sort.
+#[derive(Clone, Debug)]
+pub struct SortOptions {
+    /// The columns to sort by.
+    pub by: SortBy,
+    /// How rows are parted before they are sorted.
+    pub partition: Option<Partition>,
+    /// Where parts end.
+    pub cut: PartCut,
+    /// Bytes of memory for runs.
+    pub memory: usize,
+    /// The directory of temporary files.
+    pub directory: PathBuf,
+}
+
+/// Where parts end. No two parts share a value of the first column to sort by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartCut {
+    /// There is one.
+    None,
+    /// After so many rows.
+    Rows(u64),
+    /// So that there are about so many.
+    Count(u32),
+}
+
+/// Encoded rows, and what they belong to.
+pub struct Sorted {
+    /// The rows.
+    pub part: Part,
+    /// Their partition, from 0.
+    pub partition: u32,
+    /// Their part of it, from 0.
+    pub number: u32,
+    /// What the first of them holds in the first column to sort by, if that is a text.
+    pub first_key: Option<String>,
+}
+
+/// What a sort came to.
+#[derive(Debug)]
+pub struct SortSummary {
+    /// The run's counts.
+    pub summary: Summary,
+    /// Runs before they were merged.
+    pub runs: usize,
+    /// Bytes of temporary files.
+    pub spilled: u64,
+}
+
+/// What ends a sort.
+#[derive(Debug, thiserror::Error)]
+pub enum SortError {
+    /// The output could not be written.
+    #[error(transparent)]
+    Output(#[from] OutputError),
+    /// A temporary file could not be used.
+    #[error(transparent)]
+    Spill(#[from] SpillError),
+    /// Rows were lost. A defect of this program.
+    #[error("{rows} rows were sorted and {written} written; this is a defect of irikey, do not use the output")]
+    Lost {
+        /// Rows made.
+        rows: u64,
+        /// Rows that came out.
+        written: u64,
+    },
+}
+
+impl From<ArrowError> for SortError {
+    fn from(error: ArrowError) -> SortError {
+        SortError::Spill(error.into())
+    }
+}
+
+/// Gives the rows of `inputs` to `append` in the order that is wanted, encoded by `encoder`. Rows must be made with the
+/// columns of [`made_columns`].
+///
+/// # Errors
+/// As [`super::canon`]; besides, temporary files that cannot be used.
+pub fn sort(
+    inputs: Sources,
+    options: &RunOptions,
+    wanted: &SortOptions,
+    policy: &Policy,
+    encoder: &Encoder,
+    mut append: impl FnMut(Sorted) -> Result<(), OutputError> + Send,
+    progress: &Progress,
+) -> Result<SortSummary, RunError<SortError>> {
+    let threads = options.clamped().threads;
+    let columns = made_columns(encoder.columns(), &wanted.by, wanted.partition.as_ref());
+    let builder = BatchBuilder::new(columns, &[], policy, &inputs.names());
+    let shape = Shape::new(builder.schema(), &wanted.by, wanted.partition.clone());
+    let shape = shape.map_err(|error| RunError::Output(error.into()))?;
+    let mut runs = Runs::new(wanted.memory, &wanted.directory);
+    let encode = |turn: &Turn<'_>, rows: &mut Rows, from: &[SourceRun]| -> Result<Option<Vec<Packed>>, SortError> {
+        let mut batch = builder.build(rows, from).map_err(OutputError::from)?;
+        if encoder.is_index() {
+            batch = with_keys(batch)?;
+        }
+        let blocks = shape.sort(&batch, turn.first_row())?;
+        builder.reclaim(batch, rows);
+        Ok(Some(blocks))
+    };
+    let summary = canon_in_turn(inputs, options, policy, encode, |blocks| Ok(runs.add(blocks)?), progress)?;
+    let (rows, count) = (runs.rows(), runs.len());
+    let mut runs = runs.reduce(&shape).map_err(|error| RunError::Output(error.into()))?;
+    let spilled = runs.written();
+    let limits = Limits { part_rows: part_rows(wanted.cut, rows), ..Limits::default() };
+    let merger = Mutex::new(runs.merger(&shape, limits).map_err(|error| RunError::Output(error.into()))?);
+    let mut written = 0;
+    let take = |sorted: Sorted| {
+        written += sorted.part.rows();
+        Ok(append(sorted)?)
+    };
+    let next = || Ok(lock(&merger).next_group()?);
+    let first = wanted.by.names().next();
+    let work = |group| {
+        let batch = shape.gather(&group)?;
+        let column = first.and_then(|name| batch.column_by_name(name)?.as_string_opt::<i32>());
+        let first_key = column.filter(|keys| keys.is_valid(0)).map(|keys| keys.value(0).to_string());
+        memory::sample();
+        let part = encoder.encode_batch(&encoder.project(&batch)?)?;
+        Ok(Sorted { part, partition: group.partition, number: group.part, first_key })
+    };
+    produced_in_order(threads, next, work, take)?;
+    if written != rows || rows != summary.rows {
+        return Err(RunError::Output(SortError::Lost { rows: summary.rows, written }));
+    }
+    let summary = Summary { memory: memory::peaks(), ..summary };
+    Ok(SortSummary { summary, runs: count, spilled })
+}
+
+fn lock<'m, 'a>(merger: &'m Mutex<Merger<'a>>) -> std::sync::MutexGuard<'m, Merger<'a>> {
+    merger.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Rows of an index stand where their line does: that of a row without a SURT key begins with `-`.
+fn with_keys(batch: RecordBatch) -> Result<RecordBatch, ArrowError> {
+    let Some(at) = batch.schema_ref().index_of("url_surtkey").ok().filter(|&at| batch.column(at).null_count() > 0)
+    else {
+        return Ok(batch);
+    };
+    let keys = batch.column(at).as_string::<i32>().iter().map(|key| Some(key.unwrap_or("-")));
+    let keys: StringArray = keys.collect();
+    let (schema, mut columns, _) = batch.into_parts();
+    columns[at] = Arc::new(keys);
+    RecordBatch::try_new(schema, columns)
+}
+
+/// The columns that rows have to be made with: those of the output, and those that it is sorted and parted by.
+pub fn made_columns(columns: &Columns, by: &SortBy, partition: Option<&Partition>) -> Columns {
+    let names = columns.names().map(|name| -> &str { name });
+    let names = names.chain(by.names()).chain(partition.map(Partition::column));
+    // Names that no column bears were refused where they were read.
+    Columns::named(names).unwrap_or_else(|_| columns.clone())
+}
+
+fn part_rows(cut: PartCut, rows: u64) -> Option<u64> {
+    match cut {
+        PartCut::None => None,
+        PartCut::Rows(rows) => Some(rows.max(1)),
+        PartCut::Count(count) => Some(rows.div_ceil(u64::from(count.max(1))).max(1)),
+    }
+}

@@ -1,0 +1,222 @@
+//! Sorted outputs, directories and `check-sorted`, at the command line.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::{irikey, sample};
+
+fn ok(arguments: &[&str]) -> Vec<u8> {
+    let output = irikey(arguments, b"", Stdio::piped());
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
+fn files_below(directory: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { files.extend(files_below(&path)) } else { files.push(path) }
+    }
+    files.sort();
+    files
+}
+
+fn names(directory: &Path) -> Vec<String> {
+    let name = |path: &PathBuf| path.strip_prefix(directory).unwrap().display().to_string();
+    files_below(directory).iter().map(name).collect()
+}
+
+/// Lines of `canon` over the crawl sample.
+fn lines(more: &[&str]) -> Vec<String> {
+    let input = sample("crawl.cdxj");
+    let arguments = [&["canon", "-q", &input][..], more].concat();
+    String::from_utf8(ok(&arguments)).unwrap().lines().map(str::to_string).collect()
+}
+
+#[test]
+fn sorted_rows_are_the_rows_in_order() {
+    let columns = ["--output-format", "jsonl", "--columns", "url_surtkey,fetch_time,record,uri"];
+    let mut expected = lines(&columns);
+    let field = |line: &String, name: &str| serde_json::from_str::<Value>(line).unwrap()[name].clone();
+    let text = |line: &String, name: &str| field(line, name).as_str().map(str::to_string);
+    expected.sort_by_key(|line| {
+        let (key, time) = (text(line, "url_surtkey"), text(line, "fetch_time"));
+        (key.is_none(), key, time.is_none(), time)
+    });
+    for more in [&["--threads", "1"][..], &["--threads", "3", "--row-group-size", "2k", "--memory", "18M"]] {
+        assert_eq!(lines(&[&columns[..], &["--sort", "url_surtkey,fetch_time"], more].concat()), expected);
+    }
+    let down = lines(&[&columns[..], &["--sort", "-record"]].concat());
+    let records: Vec<_> = down.iter().map(|line| field(line, "record").as_u64().unwrap()).collect();
+    assert!(records.windows(2).all(|pair| pair[0] > pair[1]));
+}
+
+#[test]
+fn parquet_says_its_order_and_is_checked() {
+    let directory = tempfile::tempdir().unwrap();
+    let target = directory.path().join("x.parquet");
+    let (input, target) = (sample("crawl.cdxj"), target.to_str().unwrap());
+    ok(&["canon", "-q", &input, "-o", target, "--sort", "url_surtkey,-fetch_time", "--bloom-filter"]);
+    let reader = parquet::file::serialized_reader::SerializedFileReader::new(std::fs::File::open(target).unwrap());
+    let metadata = parquet::file::reader::FileReader::metadata(&reader.unwrap()).clone();
+    let group = metadata.row_group(0);
+    let sorting = group.sorting_columns().unwrap();
+    let name = |place: i32| group.column(place as usize).column_path().string();
+    let sorting: Vec<_> = sorting.iter().map(|column| (name(column.column_idx), column.descending)).collect();
+    assert_eq!(sorting, [("url_surtkey".to_string(), false), ("fetch_time".to_string(), true)]);
+    let column = |name: &str| group.columns().iter().find(|column| column.column_path().string() == name).unwrap();
+    assert!(column("url_surtkey").statistics().unwrap().min_bytes_opt().is_some());
+    assert!(column("url_surtkey").column_index_offset().is_some());
+    assert!(column("key").bloom_filter_offset().is_some() && column("url_surtkey").bloom_filter_offset().is_none());
+    let said = String::from_utf8(ok(&["check-sorted", target])).unwrap();
+    assert!(said.contains("335 rows in order"), "{said}");
+    let unsorted = irikey(&["check-sorted", target, "--by", "uri"], b"", Stdio::piped());
+    assert_eq!(unsorted.status.code(), Some(1));
+    let error = String::from_utf8_lossy(&unsorted.stderr).into_owned();
+    assert!(error.contains("x.parquet: row ") && error.contains(" stands after "), "{error}");
+}
+
+#[test]
+fn directories_hold_parts_that_do_not_overlap() {
+    let directory = tempfile::tempdir().unwrap();
+    let (input, target) = (sample("crawl.cdxj"), directory.path().join("index"));
+    let flags = ["--sort", "url_surtkey", "--part-rows", "100", "--hive", "crawl=A,subset=warc"];
+    let canon = [&["canon", "-q", &input, "-o", target.to_str().unwrap()][..], &flags].concat();
+    ok(&canon);
+    let found = names(&target);
+    assert_eq!(found[0], "crawl=A/subset=warc/_manifest.json");
+    assert!(found.len() > 3 && found[1] == "crawl=A/subset=warc/part-00000.parquet", "{found:?}");
+    let parts: Vec<_> = files_below(&target)[1..].iter().map(|path| path.display().to_string()).collect();
+    let check: Vec<&str> = ["check-sorted"].into_iter().chain(parts.iter().map(String::as_str)).collect();
+    ok(&check);
+    let manifest = std::fs::read_to_string(target.join(&found[0])).unwrap();
+    let manifest: Value = serde_json::from_str(&manifest).unwrap();
+    let rows = manifest["parts"].as_array().unwrap().iter().map(|part| part["rows"].as_u64().unwrap());
+    assert_eq!(rows.sum::<u64>(), 335);
+    let again = irikey(&canon, b"", Stdio::piped());
+    assert_eq!(again.status.code(), Some(5), "a directory with parts is left alone");
+    assert_eq!(names(&target), found);
+}
+
+#[test]
+fn partitions_are_the_same_whatever_the_threads() {
+    let directory = tempfile::tempdir().unwrap();
+    let input = sample("crawl.cdxj");
+    let run = |name: &str, how: &str, threads: &str| {
+        let target = directory.path().join(name);
+        let path = target.to_str().unwrap();
+        ok(&["canon", "-q", &input, "-o", path, "--partition", how, "--threads", threads, "--row-group-size", "3k"]);
+        let bytes = files_below(&target).iter().map(|path| std::fs::read(path).unwrap()).collect::<Vec<_>>();
+        (names(&target), bytes)
+    };
+    let hosts = run("a", "host:5", "1");
+    assert!(hosts == run("b", "host:5", "3"));
+    assert!(hosts.0.iter().any(|name| name.starts_with("host_hash=") && name.ends_with("/part-00000.parquet")));
+    let ranges = run("c", "surt:4", "2");
+    assert!(
+        ranges.0.contains(&"splits.txt".to_string()) && ranges.0.contains(&"surt_range=3/part-00000.parquet".into())
+    );
+    let splits = directory.path().join("c/splits.txt");
+    let again = run("d", &format!("surt:{}", splits.display()), "1");
+    let parts = |(names, bytes): &(Vec<String>, Vec<Vec<u8>>)| {
+        let parts = names.iter().cloned().zip(bytes.clone());
+        parts.filter(|(name, _)| name.ends_with(".parquet")).collect::<Vec<_>>()
+    };
+    assert!(parts(&ranges) == parts(&again), "the same split points make the same files");
+}
+
+#[test]
+fn indexes_are_sorted_lines_and_come_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let input = sample("crawl.cdxj");
+    let [cdxj, zipnum] = ["x.cdxj", "y.cdx.gz"].map(|name| directory.path().join(name).display().to_string());
+    ok(&["canon", "-q", &input, "-o", &cdxj]);
+    ok(&["canon", "-q", &input, "-o", &zipnum]);
+    ok(&["check-sorted", "-q", &cdxj]);
+    ok(&["check-sorted", "-q", &zipnum]);
+    let text = std::fs::read_to_string(&cdxj).unwrap();
+    assert_eq!(text.lines().count(), 335);
+    let columns = ["--output-format", "jsonl", "--columns", "uri,key,fault,fetch_time,fetch_status,content_digest"];
+    let rows = |file: &str| {
+        let arguments = [&["canon", "-q", file][..], &columns].concat();
+        let mut rows: Vec<_> = String::from_utf8(ok(&arguments)).unwrap().lines().map(str::to_string).collect();
+        rows.sort();
+        rows
+    };
+    assert!(rows(&cdxj) == rows(&input) && rows(&zipnum) == rows(&input));
+    let index = std::fs::read_to_string(directory.path().join("y.idx")).unwrap();
+    let fields: Vec<&str> = index.lines().next().unwrap().split('\t').collect();
+    let first = text.lines().next().unwrap();
+    assert!(first.starts_with(&format!("{} {{", fields[0])), "{first} {index}");
+    let len = std::fs::metadata(&zipnum).unwrap().len().to_string();
+    assert_eq!(fields[1..], ["y.cdx.gz", "0", &len, "1"]);
+}
+
+/// Files of lines, and the flags that make parts of them.
+fn many(directory: &Path, lines: usize) -> Vec<String> {
+    (0..6)
+        .map(|i| {
+            let path = directory.join(format!("in-{i}.txt"));
+            let text: String = (0..lines).map(|line| format!("HTTP://Example.org/{i}/{line}\n")).collect();
+            std::fs::write(&path, text).unwrap();
+            path.display().to_string()
+        })
+        .collect()
+}
+
+fn resume<'a>(inputs: &'a [String], target: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let flags = ["canon", "-q", "-o", target, "--resume", "--output-format", "jsonl", "--threads", "1"];
+    flags.into_iter().chain(inputs.iter().map(String::as_str)).chain(more.iter().copied()).collect()
+}
+
+fn parts(directory: &Path) -> Vec<(String, Vec<u8>)> {
+    let files = files_below(directory).into_iter().filter(|path| path.extension().is_some_and(|end| end == "jsonl"));
+    files
+        .map(|path| (path.file_name().unwrap().to_string_lossy().into_owned(), std::fs::read(&path).unwrap()))
+        .collect()
+}
+
+#[test]
+fn a_killed_job_is_taken_up() {
+    let directory = tempfile::tempdir().unwrap();
+    let inputs = many(directory.path(), 40_000);
+    let [whole, target] = ["whole", "taken-up"].map(|name| directory.path().join(name));
+    ok(&resume(&inputs, whole.to_str().unwrap(), &[]));
+    assert_eq!(parts(&whole).len(), 6);
+    let path = target.to_str().unwrap();
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_irikey"));
+    let mut child = command.args(resume(&inputs, path, &[])).spawn().unwrap();
+    // SIGKILL, somewhere after the first part has its name; if all is done by then, nothing is left to take up.
+    while !target.join("part-00000.jsonl").exists() && child.try_wait().unwrap().is_none() {
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    ok(&resume(&inputs, path, &[]));
+    assert!(parts(&target) == parts(&whole));
+    let left = names(&target);
+    assert_eq!(left.len(), 7, "the parts and the manifest: {left:?}");
+}
+
+#[test]
+fn another_policy_or_input_is_not_taken_up() {
+    let directory = tempfile::tempdir().unwrap();
+    let inputs = many(directory.path(), 10);
+    let target = directory.path().join("out");
+    let path = target.to_str().unwrap();
+    ok(&resume(&inputs[..2], path, &[]));
+    let first = parts(&target);
+    ok(&resume(&inputs, path, &[]));
+    assert!(parts(&target).len() == 6 && parts(&target)[..2] == first[..]);
+    let refused = |arguments: &[&str], status: i32, words: &str| {
+        let ran = irikey(arguments, b"", Stdio::piped());
+        let error = String::from_utf8_lossy(&ran.stderr).into_owned();
+        assert!(ran.status.code() == Some(status) && error.contains(words), "{error}");
+    };
+    refused(&resume(&inputs, path, &["--strict"]), 2, "canonical_form");
+    refused(&resume(&inputs, path, &["--columns", "uri"]), 2, "columns");
+    std::fs::write(directory.path().join("in-3.txt"), "http://example.org/other\n").unwrap();
+    refused(&resume(&inputs, path, &[]), 4, "in-3.txt: is not what its part was made of");
+}

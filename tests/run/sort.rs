@@ -1,0 +1,185 @@
+//! Rows in the order of columns, against a sort of the same rows: the same bytes however the work is done and however
+//! little memory there is; parts and partitions that do not overlap; files that a check reads again.
+
+use crate::collect::{file, options, pipe};
+use crate::dedup::lines;
+use irikey::batch::{Columns, SourceRun};
+use irikey::canon::{Carry, Policy, Rows, WantedRecipe};
+use irikey::input::Sources;
+use irikey::key::Recipe;
+use irikey::output::{self, Arrangement, Destination, Format, OutputError, OutputOptions};
+use irikey::run::{PartCut, Progress, RunOptions, SortOptions, SortSummary, Sorted, canon, sort};
+use irikey::sort::{Check, CheckError, Partition, SortBy, SplitPoints};
+use std::path::{Path, PathBuf};
+
+const COLUMNS: [&str; 5] = ["url_surtkey", "source", "record", "uri", "fault"];
+
+fn policy() -> Policy {
+    let recipe = |column| WantedRecipe { column, recipe: Recipe::parse(column).unwrap() };
+    Policy { recipes: vec![recipe("surt-wayback")], carry: Carry::default(), ..Policy::default() }
+}
+
+fn output_options(format: Format, names: &[String]) -> OutputOptions {
+    OutputOptions {
+        format,
+        compression: output::Compression::None,
+        columns: Columns::named(COLUMNS).unwrap(),
+        policy: policy(),
+        metadata: Vec::new(),
+        sources: names.to_vec(),
+    }
+}
+
+fn wanted(by: &[&str], memory: usize, directory: &Path) -> SortOptions {
+    SortOptions {
+        by: SortBy::parse(by.iter().copied()),
+        partition: None,
+        cut: PartCut::None,
+        memory,
+        directory: directory.to_path_buf(),
+    }
+}
+
+/// Two sources, so that ties are settled across them.
+fn sources() -> Sources {
+    let text = lines(5000);
+    let [first, second] = [&text[..], &text[..text.len() / 2]].map(|text| pipe(text, 10_000).0);
+    Sources(first.into_iter().chain(second).collect())
+}
+
+/// What `canon` writes as JSON lines.
+fn unsorted(directory: &Path) -> Vec<serde_json::Value> {
+    let target = directory.join("all.jsonl");
+    let sources = sources();
+    let destination = Destination::File(target.clone());
+    let (encoder, mut output) =
+        output::create(&destination, output_options(Format::JsonLines, &sources.names())).unwrap();
+    let encode = |rows: &mut Rows, runs: &[SourceRun]| encoder.encode(rows, runs);
+    let append = |part| output.append(part);
+    canon::<_, OutputError>(sources, &options(1, 1 << 20, 1 << 20), &policy(), encode, append, &Progress::new())
+        .unwrap();
+    output.finish().unwrap();
+    let text = std::fs::read_to_string(target).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Sorts into one file; gives it, its parts and the summary.
+fn sorted_file(
+    directory: &Path,
+    format: Format,
+    options: &RunOptions,
+    wanted: &SortOptions,
+) -> (PathBuf, Vec<(u32, u32, u64)>, SortSummary) {
+    let target = directory.join(format!("sorted.{}", format.suffixes()[0]));
+    let (sources, mut parts) = (sources(), Vec::new());
+    let mut made_for = output_options(format, &sources.names());
+    made_for.metadata.push(("irikey.sort".into(), wanted.by.to_string()));
+    let arrangement = Arrangement { by: wanted.by.clone(), bloom: false };
+    let (encoder, mut output) =
+        output::create_arranged(&Destination::File(target.clone()), made_for, &arrangement).unwrap();
+    let append = |Sorted { part, partition, number, .. }| {
+        parts.push((partition, number, part.rows()));
+        output.append(part)
+    };
+    let summary = sort(sources, options, wanted, &policy(), &encoder, append, &Progress::new()).unwrap();
+    output.finish().unwrap();
+    (target, parts, summary)
+}
+
+fn text(row: &serde_json::Value, name: &str) -> Option<String> {
+    row[name].as_str().map(str::to_string)
+}
+
+#[test]
+fn rows_stand_in_order_whatever_the_means() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut expected = unsorted(directory.path());
+    // Stable, so that equal rows stay in the order of the input; a key that is null comes last.
+    expected.sort_by_key(|row| (text(row, "url_surtkey").is_none(), text(row, "url_surtkey")));
+    let expected: Vec<String> = expected.iter().map(|row| row.to_string()).collect();
+    let mut first: Option<Vec<u8>> = None;
+    for (threads, chunk, group, memory) in [(1, 1 << 20, 1 << 20, 1 << 30), (3, 100, 3000, 1 << 30), (2, 700, 2000, 1)]
+    {
+        let wanted = wanted(&["url_surtkey"], memory, directory.path());
+        let how = options(threads, group, chunk);
+        let (target, _, summary) = sorted_file(directory.path(), Format::JsonLines, &how, &wanted);
+        let written = std::fs::read(&target).unwrap();
+        let rows: Vec<String> = String::from_utf8_lossy(&written)
+            .lines()
+            .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap().to_string())
+            .collect();
+        assert!(rows == expected, "{threads} threads, {memory} bytes");
+        assert_eq!(summary.spilled > 0, memory == 1);
+        assert!(*first.get_or_insert(written.clone()) == written);
+        let (parquet, _, _) = sorted_file(directory.path(), Format::Parquet, &how, &wanted);
+        let mut check = Check::new(None);
+        assert_eq!(check.file(&parquet).unwrap() as usize, expected.len());
+    }
+}
+
+#[test]
+fn parquet_is_the_same_bytes_whatever_the_means() {
+    let directory = tempfile::tempdir().unwrap();
+    let bytes = |threads, memory| {
+        let wanted = wanted(&["url_surtkey", "-record"], memory, directory.path());
+        let (target, _, _) = sorted_file(directory.path(), Format::Parquet, &options(threads, 3000, 500), &wanted);
+        std::fs::read(target).unwrap()
+    };
+    let first = bytes(1, 1 << 30);
+    assert!(bytes(3, 1 << 30) == first && bytes(2, 1) == first);
+}
+
+#[test]
+fn parts_share_no_key() {
+    let directory = tempfile::tempdir().unwrap();
+    let wanted = SortOptions { cut: PartCut::Rows(700), ..wanted(&["url_surtkey"], 1 << 30, directory.path()) };
+    let (target, parts, summary) = sorted_file(directory.path(), Format::JsonLines, &options(2, 3000, 500), &wanted);
+    assert_eq!(parts.iter().map(|(_, _, rows)| rows).sum::<u64>(), summary.summary.rows);
+    let text = std::fs::read_to_string(target).unwrap();
+    let keys: Vec<Option<String>> = text
+        .lines()
+        .map(|line| {
+            serde_json::from_str::<serde_json::Value>(line).unwrap()["url_surtkey"].as_str().map(str::to_string)
+        })
+        .collect();
+    let mut at = 0;
+    for pair in parts.windows(2) {
+        at += pair[0].2 as usize;
+        assert_eq!(pair[1].1, pair[0].1 + 1);
+        assert!(pair[0].2 >= 700 && keys[at - 1] != keys[at]);
+    }
+    assert!(parts.len() > 3);
+}
+
+#[test]
+fn partitions_follow_each_other() {
+    let directory = tempfile::tempdir().unwrap();
+    let points = SplitPoints::parse("org,example)/5\norg,example)/often\n").unwrap();
+    for partition in [Partition::Surt(points), Partition::Host(8)] {
+        let count = partition.count();
+        let base = wanted(&["url_surtkey"], 1, directory.path());
+        let wanted = SortOptions { partition: Some(partition.clone()), ..base };
+        let (_, parts, summary) = sorted_file(directory.path(), Format::JsonLines, &options(2, 3000, 500), &wanted);
+        assert!(parts.windows(2).all(|pair| pair[0].0 < pair[1].0) && parts.iter().all(|part| part.0 < count));
+        assert_eq!(parts.iter().map(|(_, _, rows)| rows).sum::<u64>(), summary.summary.rows);
+        assert!(parts.len() > 1, "{partition:?}");
+    }
+}
+
+#[test]
+fn a_check_names_the_first_place_out_of_order() {
+    let directory = tempfile::tempdir().unwrap();
+    let wanted = wanted(&["url_surtkey"], 1 << 30, directory.path());
+    let (target, _, _) = sorted_file(directory.path(), Format::Parquet, &options(1, 1 << 20, 1 << 20), &wanted);
+    let by = |name| Some(SortBy::parse([name]));
+    let error = Check::new(by("-url_surtkey")).file(&target).unwrap_err();
+    assert!(matches!(&error, CheckError::OutOfOrder { row: 2.., .. }), "{error}");
+    assert!(error.to_string().contains("stands after"));
+    assert!(matches!(Check::new(by("nope")).file(&target), Err(CheckError::Columns { .. })));
+    let mut check = Check::new(None);
+    check.file(&target).unwrap();
+    assert!(check.file(&target).is_err(), "two files are one order");
+    let cdxj = file(&directory, "x.cdxj", b"org,a)/ 20200101000000 {}\norg,a)/ 20190101000000 {}\n");
+    let error = Check::new(None).file(&cdxj).unwrap_err().to_string();
+    assert!(error.contains("row 2: \"org,a)/ 20190101000000\" stands after \"org,a)/ 20200101000000\""), "{error}");
+}
