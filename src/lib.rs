@@ -18,6 +18,7 @@
 //!
 //! kernel    byte loops that know nothing of IRIs                        (pure)
 //! encoding  bytes -> text                                               (pure)
+//! learn     observed redirects -> equivalences -> keys of the rung protocol (pure)
 //! iri       RFC 3987: grammar, ladder, resolution, mapping              (pure)
 //! key       a rung's text -> 128 bits; recipes: the keys of archives     (pure)
 //! ```
@@ -40,6 +41,7 @@ pub mod extract;
 pub mod iri;
 pub mod kernel;
 pub mod key;
+pub mod learn;
 pub mod record;
 
 #[cfg(feature = "batch")]

@@ -9,10 +9,15 @@
 mod build;
 mod carried;
 mod derived;
+mod equivalences;
 mod parts;
 mod schema;
 
 pub use build::{BatchBuilder, BatchError};
+pub use equivalences::{
+    EQUIVALENCE_COLUMNS, EQUIVALENCES_VERSION, EquivalencesReader, NoEquivalences, equivalences_batches,
+    equivalences_metadata, equivalences_schema,
+};
 pub use parts::UrlPart;
 pub use schema::{COLUMNS, Column, ColumnId, ColumnKind, Columns, KEY_LEN, OWN_RULES, UnknownColumn};
 

@@ -102,17 +102,19 @@ impl Carrier {
         }
         if carry.redirect {
             let mut column = std::mem::replace(&mut rows.carried.redirects, Texts::new());
-            self.push_uris(policy, records, fields.redirects, first, rows, &mut column);
+            let counts = self.push_uris(policy, records, fields.redirects, first, rows, &mut column);
             rows.carried.redirects = column;
+            rows.tally.add_redirects(counts);
         }
         if carry.redirected_from {
             let mut column = std::mem::replace(&mut rows.carried.redirected_from, Texts::new());
-            self.push_uris(policy, records, fields.redirected_from, first, rows, &mut column);
+            let counts = self.push_uris(policy, records, fields.redirected_from, first, rows, &mut column);
             rows.carried.redirected_from = column;
+            rows.tally.add_redirects(counts);
         }
     }
 
-    /// Appends the URIs that `spans` mean beside their rows' URIs.
+    /// Appends the URIs that `spans` mean beside their rows' URIs. Gives how many there were, and how many mean none.
     fn push_uris(
         &mut self,
         policy: &Policy,
@@ -121,18 +123,22 @@ impl Carrier {
         first: usize,
         rows: &Rows,
         out: &mut Texts,
-    ) {
+    ) -> (u64, u64) {
+        let (mut all, mut unreadable) = (0, 0);
         for (i, span) in spans.iter().enumerate() {
             if let Some(span) = span {
+                all += 1;
                 let at = out.values.len();
                 let made = self.write_uri(policy, span.of(records.text), rows.uri.get(first + i), &mut out.values);
                 if made.is_err() {
+                    unreadable += 1;
                     out.values.truncate(at);
                 }
             }
             out.end();
         }
         fill(rows.len(), out);
+        (all, unreadable)
     }
 
     fn write_uri(&mut self, policy: &Policy, text: &[u8], base: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {

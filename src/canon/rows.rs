@@ -138,6 +138,10 @@ pub struct Tally {
     pub changes: [u64; Changes::ALL.len()],
     /// What recipes did, in the order of the policy; empty until one did something.
     pub recipes: Vec<RecipeTally>,
+    /// Redirects that records name, here or to here, if the policy wants them carried.
+    pub redirects: u64,
+    /// Those among them that are no reference, or relative to no URL.
+    pub unreadable_redirects: u64,
 }
 
 impl Tally {
@@ -147,6 +151,8 @@ impl Tally {
         self.unchanged += other.unchanged;
         self.changed += other.changed;
         self.faulty += other.faulty;
+        self.redirects += other.redirects;
+        self.unreadable_redirects += other.unreadable_redirects;
         let sums = [
             (&mut self.faults[..], &other.faults[..]),
             (&mut self.flags[..], &other.flags[..]),
@@ -158,6 +164,11 @@ impl Tally {
         }
         self.recipes.resize(self.recipes.len().max(other.recipes.len()), RecipeTally::default());
         self.recipes.iter_mut().zip(&other.recipes).for_each(|(mine, theirs)| mine.add(theirs));
+    }
+
+    pub(super) fn add_redirects(&mut self, (all, unreadable): (u64, u64)) {
+        self.redirects += all;
+        self.unreadable_redirects += unreadable;
     }
 
     /// The sums agree with each other: nothing was lost or counted twice.

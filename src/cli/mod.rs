@@ -23,6 +23,7 @@ pub mod exit;
 mod explain;
 mod extract;
 mod files;
+mod learn;
 mod progress;
 mod reading;
 mod report;
@@ -62,6 +63,7 @@ enum Command {
     Dedup(Box<dedup_args::DedupArgs>),
     /// Count the distinct URLs of the inputs on every rung
     Count(Box<count::CountArgs>),
+    Learn(Box<learn::LearnArgs>),
     /// Look at a store of seen keys, check it, or merge its runs
     Seen(seen::SeenArgs),
     /// Print the columns of the output with their meaning, and the names of flags, changes and faults
@@ -99,6 +101,7 @@ fn run(cli: Cli) -> u8 {
         Command::Canon(args) => canon::run(&args),
         Command::Dedup(args) => dedup::run(&args),
         Command::Count(args) => count::run(&args),
+        Command::Learn(args) => learn::run(&args),
         Command::Seen(args) => seen::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Explain(args) => explain::run(&args),

@@ -11,6 +11,7 @@
 
 mod block;
 pub mod detect;
+mod equivalences;
 mod error;
 mod inflate;
 mod list;
@@ -22,6 +23,7 @@ mod unpack;
 mod utf16;
 
 pub use block::{Block, Buffer, Pool};
+pub use equivalences::{EquivalencesError, read_equivalences};
 pub use error::{Defect, InputError, ListError};
 pub use list::{Origin, Source, Sources, list};
 pub use mmap::{forget, remove_on_signal};

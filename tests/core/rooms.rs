@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const PURE: [&str; 7] = ["canon", "encoding", "extract", "iri", "kernel", "key", "record"];
+const PURE: [&str; 8] = ["canon", "encoding", "extract", "iri", "kernel", "key", "learn", "record"];
 
 const FORBIDDEN: [&str; 12] = [
     "std::fs",

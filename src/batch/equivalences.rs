@@ -1,0 +1,301 @@
+//! What was learned as a table, and back: one row a member of a class, and one a pattern, for a person and for a job. In:
+//! [`Learned`], or batches. Out: batches, or [`Equivalences`]. Refuses tables that were made under another policy or
+//! version, or whose keys are not those of their URIs.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, FixedSizeBinaryBuilder, Float64Builder, ListBuilder, RecordBatch, StringBuilder,
+    UInt64Builder,
+};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::error::ArrowError;
+
+use super::KEY_LEN;
+use crate::canon::{KeyBytes, Policy};
+use crate::key::KeyAlgorithm;
+use crate::learn::{Equivalences, Inconsistent, Learned, Limits, Member, Pattern, Rule};
+
+/// Version of the table's columns and of what its rules mean; in its metadata as `irikey.equivalences`.
+pub const EQUIVALENCES_VERSION: &str = "1";
+
+/// Name of the metadata that tells what the table is.
+const MARK: &str = "irikey.equivalences";
+
+/// Rows of a batch.
+const BATCH_ROWS: usize = 64 << 10;
+
+/// Name and meaning of every column, in order.
+pub const EQUIVALENCE_COLUMNS: [(&str, &str); 17] = [
+    ("kind", "member (of a class) or pattern (of a host)"),
+    ("uri", "member: the URL, canonical"),
+    ("key", "member: its key on the rung scheme"),
+    ("representative_uri", "member: the URL that stands for its class, where the redirects end"),
+    ("representative_key", "member: the key of that, which is its key on the rung protocol"),
+    ("how", "member: representative; permanent, temporary or unknown, the status of its redirect; or pattern"),
+    ("target_uri", "member: what it redirects to itself; null for the representative"),
+    ("records", "member: records that show the redirect"),
+    ("source", "member: the first of them, its source"),
+    ("record", "member: the same, its ordinal in the source"),
+    ("host", "pattern: host, and port if there is one"),
+    ("pattern", "pattern: its name"),
+    ("support", "pattern: different URLs that showed it"),
+    ("counter", "pattern: different URLs that it speaks of and that showed something else"),
+    ("confidence", "pattern: support / (support + counter)"),
+    ("examples", "pattern: up to three of the former"),
+    ("counter_examples", "pattern: up to three of the latter"),
+];
+
+/// Why a table holds no equivalences for a policy.
+#[derive(Debug, thiserror::Error)]
+pub enum NoEquivalences {
+    /// It does not say that it is one.
+    #[error("this is no table of equivalences; make one with irikey learn")]
+    Other,
+    /// It was made by another version.
+    #[error(
+        "the equivalences are of version {0}, and this program reads version {EQUIVALENCES_VERSION}; learn them again"
+    )]
+    Version(String),
+    /// It was made under another policy.
+    #[error(
+        "the equivalences were learned with {name} {theirs:?}, and this run has {ours:?}; learn them again with the same \
+         flags, or set these as they were"
+    )]
+    Policy {
+        /// What differs.
+        name: &'static str,
+        /// What the table has.
+        theirs: String,
+        /// What the run has.
+        ours: String,
+    },
+    /// A row says what cannot be.
+    #[error("row {row} of the equivalences: {reason}; the table was changed: learn it again")]
+    Row {
+        /// From 1.
+        row: u64,
+        /// Why.
+        reason: String,
+    },
+    /// The rows contradict each other.
+    #[error("{0}; the table was changed: learn it again")]
+    Inconsistent(#[from] Inconsistent),
+    /// Columns lack or are of other types.
+    #[error("the equivalences: {0}")]
+    Arrow(#[from] ArrowError),
+}
+
+/// What the table depends on, name by name: keys of another of these are other keys.
+fn policy_pairs(policy: &Policy) -> impl Iterator<Item = (&'static str, String)> {
+    let names = ["profile", "key", "key_version", "drop_fragment", "unicode"];
+    policy.describe().into_iter().filter(move |(name, _)| names.contains(name))
+}
+
+/// What the table says about how it was made, beside what every output says.
+pub fn equivalences_metadata(limits: &Limits) -> Vec<(String, String)> {
+    let limits = limits.describe().into_iter().map(|(name, value)| (format!("irikey.learn.{name}"), value));
+    [(MARK.to_string(), EQUIVALENCES_VERSION.to_string())].into_iter().chain(limits).collect()
+}
+
+/// The schema of the table.
+pub fn equivalences_schema() -> SchemaRef {
+    let texts = DataType::List(Arc::new(Field::new_list_field(DataType::Utf8, true)));
+    let field = |&(name, _): &(&str, &str)| {
+        let kind = match name {
+            "key" | "representative_key" => DataType::FixedSizeBinary(KEY_LEN),
+            "records" | "record" | "support" | "counter" => DataType::UInt64,
+            "confidence" => DataType::Float64,
+            "examples" | "counter_examples" => texts.clone(),
+            _ => DataType::Utf8,
+        };
+        Field::new(name, kind, name != "kind")
+    };
+    Arc::new(Schema::new(EQUIVALENCE_COLUMNS.iter().map(field).collect::<Vec<_>>()))
+}
+
+/// The rows of the table: members, then patterns. `sources` are the names that places count in.
+pub fn equivalences_batches<'a>(
+    learned: &'a Learned,
+    sources: &'a [String],
+) -> impl Iterator<Item = Result<RecordBatch, ArrowError>> + 'a {
+    let members = learned.members.chunks(BATCH_ROWS).map(|members| {
+        let mut rows = TableRows::default();
+        members.iter().try_for_each(|member| rows.member(member, sources))?;
+        rows.finish()
+    });
+    let patterns = learned.patterns.chunks(BATCH_ROWS).map(|patterns| {
+        let mut rows = TableRows::default();
+        patterns.iter().for_each(|pattern| rows.pattern(pattern));
+        rows.finish()
+    });
+    members.chain(patterns)
+}
+
+/// Builders of the columns, by type; each in the order of the schema.
+#[derive(Default)]
+struct TableRows {
+    texts: [StringBuilder; 8],
+    keys: Option<[FixedSizeBinaryBuilder; 2]>,
+    counts: [UInt64Builder; 4],
+    confidence: Float64Builder,
+    examples: [ListBuilder<StringBuilder>; 2],
+}
+
+impl TableRows {
+    fn texts(&mut self, texts: [Option<&[u8]>; 8]) {
+        for (column, text) in self.texts.iter_mut().zip(texts) {
+            // A canonical URI is ASCII; the name of a source may be anything.
+            column.append_option(text.map(String::from_utf8_lossy));
+        }
+    }
+
+    fn counts(&mut self, counts: [Option<u64>; 4]) {
+        self.counts.iter_mut().zip(counts).for_each(|(column, count)| column.append_option(count));
+    }
+
+    fn member(&mut self, member: &Member, sources: &[String]) -> Result<(), ArrowError> {
+        let keys = self.keys.get_or_insert_with(key_builders);
+        keys[0].append_value(member.key)?;
+        keys[1].append_value(member.representative_key)?;
+        let source = member.first.and_then(|place| sources.get(place.source as usize)).map(String::as_bytes);
+        self.texts([
+            Some(b"member"),
+            Some(&member.uri),
+            Some(&member.representative),
+            Some(member.how.name().as_bytes()),
+            member.target.as_deref(),
+            source,
+            None,
+            None,
+        ]);
+        self.counts([Some(member.records), member.first.map(|place| place.record), None, None]);
+        self.confidence.append_null();
+        self.examples.iter_mut().for_each(ListBuilder::append_null);
+        Ok(())
+    }
+
+    fn pattern(&mut self, pattern: &Pattern) {
+        self.keys.get_or_insert_with(key_builders).iter_mut().for_each(FixedSizeBinaryBuilder::append_null);
+        let name = pattern.rule.name();
+        self.texts([Some(b"pattern"), None, None, None, None, None, Some(&pattern.host), Some(name.as_bytes())]);
+        self.counts([None, None, Some(pattern.support), Some(pattern.counter)]);
+        self.confidence.append_value(pattern.confidence());
+        for (column, examples) in self.examples.iter_mut().zip([&pattern.examples, &pattern.counter_examples]) {
+            examples.iter().for_each(|uri| column.values().append_value(String::from_utf8_lossy(uri)));
+            column.append(true);
+        }
+    }
+
+    fn finish(self) -> Result<RecordBatch, ArrowError> {
+        let mut texts = self.texts.into_iter().map(|mut column| Arc::new(column.finish()) as ArrayRef);
+        let keys = self.keys.unwrap_or_else(key_builders);
+        let mut keys = keys.into_iter().map(|mut column| Arc::new(column.finish()) as ArrayRef);
+        let mut counts = self.counts.into_iter().map(|mut column| Arc::new(column.finish()) as ArrayRef);
+        let mut examples = self.examples.into_iter().map(|mut column| Arc::new(column.finish()) as ArrayRef);
+        let mut confidence = self.confidence;
+        let schema = equivalences_schema();
+        let column = |field: &Arc<Field>| match field.data_type() {
+            DataType::FixedSizeBinary(_) => keys.next(),
+            DataType::UInt64 => counts.next(),
+            DataType::Float64 => Some(Arc::new(confidence.finish()) as ArrayRef),
+            DataType::List(_) => examples.next(),
+            _ => texts.next(),
+        };
+        let columns: Vec<_> = schema.fields().iter().filter_map(column).collect();
+        RecordBatch::try_new(schema, columns)
+    }
+}
+
+fn key_builders() -> [FixedSizeBinaryBuilder; 2] {
+    [FixedSizeBinaryBuilder::new(KEY_LEN), FixedSizeBinaryBuilder::new(KEY_LEN)]
+}
+
+/// Reads a table of equivalences, batch by batch.
+#[derive(Debug)]
+pub struct EquivalencesReader {
+    equivalences: Equivalences,
+    algorithm: KeyAlgorithm,
+    rows: u64,
+}
+
+impl EquivalencesReader {
+    /// A reader of a table with this schema, for keys of this policy.
+    ///
+    /// # Errors
+    /// The metadata of the schema say that it is none, or one for other keys.
+    pub fn new(schema: &Schema, policy: &Policy) -> Result<EquivalencesReader, NoEquivalences> {
+        let metadata = schema.metadata();
+        match metadata.get(MARK) {
+            None => return Err(NoEquivalences::Other),
+            Some(version) if version != EQUIVALENCES_VERSION => return Err(NoEquivalences::Version(version.clone())),
+            Some(_) => (),
+        }
+        for (name, ours) in policy_pairs(policy) {
+            let theirs = metadata.get(&format!("irikey.{name}")).cloned().unwrap_or_default();
+            if theirs != ours {
+                return Err(NoEquivalences::Policy { name, theirs, ours });
+            }
+        }
+        let algorithm = policy.algorithm;
+        Ok(EquivalencesReader { equivalences: Equivalences::new(algorithm), algorithm, rows: 0 })
+    }
+
+    /// Takes in the rows of a batch.
+    ///
+    /// # Errors
+    /// A row contradicts itself or another one.
+    pub fn add(&mut self, batch: &RecordBatch) -> Result<(), NoEquivalences> {
+        let column = |name: &str, kind: &DataType| match batch.column_by_name(name) {
+            Some(column) => cast(column, kind),
+            None => Err(ArrowError::SchemaError(format!("there is no column {name}"))),
+        };
+        let text = |name| column(name, &DataType::Utf8);
+        let columns = [text("kind")?, text("uri")?, text("host")?, text("pattern")?];
+        let [kinds, uris, hosts, patterns] = columns.each_ref().map(|array| array.as_string::<i32>());
+        let keys = [column("key", &DataType::Binary)?, column("representative_key", &DataType::Binary)?];
+        for row in 0..batch.num_rows() {
+            self.rows += 1;
+            let key = |place: usize| {
+                let keys = keys[place].as_binary::<i32>();
+                if keys.is_valid(row) { keys.value(row) } else { b"" }
+            };
+            match kinds.value(row) {
+                "member" => self.member(uris.value(row).as_bytes(), key(0), key(1))?,
+                "pattern" => self.pattern(hosts.value(row), patterns.value(row))?,
+                other => return Err(self.refused(format!("{other:?} is neither member nor pattern"))),
+            }
+        }
+        Ok(())
+    }
+
+    fn member(&mut self, uri: &[u8], key: &[u8], representative: &[u8]) -> Result<(), NoEquivalences> {
+        let as_key = |bytes: &[u8]| KeyBytes::try_from(bytes).ok();
+        let (Some(key), Some(representative)) = (as_key(key), as_key(representative)) else {
+            return Err(self.refused("a key has 16 bytes".to_string()));
+        };
+        if self.algorithm.key(uri) != key {
+            return Err(self.refused(format!("the key is not that of {}", String::from_utf8_lossy(uri))));
+        }
+        Ok(self.equivalences.add_member(key, representative)?)
+    }
+
+    fn pattern(&mut self, host: &str, name: &str) -> Result<(), NoEquivalences> {
+        let rule = Rule::named(name).ok_or_else(|| self.refused(format!("no pattern is called {name:?}")))?;
+        Ok(self.equivalences.add_pattern(host.as_bytes(), rule)?)
+    }
+
+    fn refused(&self, reason: String) -> NoEquivalences {
+        NoEquivalences::Row { row: self.rows, reason }
+    }
+
+    /// What was read.
+    ///
+    /// # Errors
+    /// Its rows contradict each other.
+    pub fn finish(self) -> Result<Equivalences, NoEquivalences> {
+        self.equivalences.check()?;
+        Ok(self.equivalences)
+    }
+}

@@ -1,0 +1,268 @@
+//! Classes and patterns, applied: [`Equivalences`] give a URL the key of its representative. In: canonical URI and key of
+//! the `scheme` rung. Out: the key of the `protocol` rung, and by what. Classes come before patterns: what was observed of
+//! a URL goes before what was observed of its host.
+//!
+//! A key of a key is the key: a representative stands for itself, and patterns are applied until none speaks of what came
+//! out. Equal keys of the `scheme` rung give equal ones here.
+
+use super::rule::{OriginRule, Rule};
+use super::spelling::Spelling;
+use crate::canon::KeyBytes;
+use crate::key::KeyAlgorithm;
+use std::collections::HashMap;
+
+/// Patterns that are applied one after the other: origins of one host are four, and each has its slash. More of them would
+/// go round.
+const MOST_STEPS: usize = 10;
+
+/// By what a key came to be its representative's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fired {
+    /// Nothing speaks of the URL: it has its own key.
+    None,
+    /// The URL is a member of a class, and not its representative.
+    Class,
+    /// Patterns of its host, and then perhaps a class.
+    Pattern,
+}
+
+/// What equivalences cannot be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Inconsistent {
+    /// A key has two representatives, or its representative another one.
+    #[error("the class of {0} has more than one representative")]
+    Class(String),
+    /// A pattern that its host cannot have, or two that contradict each other.
+    #[error("{1} is no pattern that {0} can have beside its others")]
+    Pattern(String, String),
+}
+
+/// What one host does.
+#[derive(Clone, Copy, Debug, Default)]
+struct HostRules {
+    /// Of `http`, and of `https`.
+    origins: [Option<OriginRule>; 2],
+    slashes: [bool; 3],
+}
+
+const SLASHES: [Rule; 3] = [Rule::AddSlash, Rule::AddSlashToFiles, Rule::StripSlash];
+
+/// Classes and patterns.
+///
+/// ```
+/// use irikey::key::KeyAlgorithm;
+/// use irikey::learn::{Equivalences, Rule};
+/// let key = |uri: &str| KeyAlgorithm::Xxh3.key(uri.as_bytes());
+/// let (mut equivalences, old, new) = (Equivalences::new(KeyAlgorithm::Xxh3), "http://a.example/old", "http://a.example/new");
+/// equivalences.add_member(key(old), key(new)).unwrap();
+/// equivalences.add_pattern(b"b.example", Rule::named("http->https").unwrap()).unwrap();
+/// equivalences.check().unwrap();
+/// assert_eq!(equivalences.key(old.as_bytes(), key(old)).0, key(new));
+/// let insecure = "http://b.example/";
+/// assert_eq!(equivalences.key(insecure.as_bytes(), key(insecure)).0, key("https://b.example/"));
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Equivalences {
+    algorithm: KeyAlgorithm,
+    representatives: HashMap<KeyBytes, KeyBytes>,
+    hosts: HashMap<Vec<u8>, HostRules>,
+    /// Sum of what was added, whatever the order.
+    digest: u128,
+}
+
+impl Equivalences {
+    /// None yet; keys are made with `algorithm`.
+    pub fn new(algorithm: KeyAlgorithm) -> Equivalences {
+        Equivalences { algorithm, ..Equivalences::default() }
+    }
+
+    /// The URL of `key` is represented by that of `representative`, which is a member too.
+    ///
+    /// # Errors
+    /// It is represented by another one already.
+    pub fn add_member(&mut self, key: KeyBytes, representative: KeyBytes) -> Result<(), Inconsistent> {
+        for (key, representative) in [(representative, representative), (key, representative)] {
+            match self.representatives.insert(key, representative) {
+                None => self.mix(&[&key[..], &representative].concat()),
+                Some(before) if before == representative => (),
+                Some(_) => return Err(Inconsistent::Class(hex(&key))),
+            }
+        }
+        Ok(())
+    }
+
+    /// The host does so to all its URLs that are in no class.
+    ///
+    /// # Errors
+    /// It cannot, or does something else already.
+    pub fn add_pattern(&mut self, host: &[u8], rule: Rule) -> Result<(), Inconsistent> {
+        let refused = || Inconsistent::Pattern(String::from_utf8_lossy(host).into_owned(), rule.name());
+        let rules = self.hosts.entry(host.to_vec()).or_default();
+        match rule {
+            Rule::Origin(origin) => {
+                let slot = &mut rules.origins[usize::from(origin.from_https)];
+                if origin.host(host).is_none() || slot.is_some_and(|before| before != origin) {
+                    return Err(refused());
+                }
+                *slot = Some(origin);
+            }
+            slash => {
+                SLASHES.iter().zip(&mut rules.slashes).for_each(|(rule, is_on)| *is_on |= *rule == slash);
+                if rules.slashes[2] && (rules.slashes[0] || rules.slashes[1]) {
+                    return Err(refused());
+                }
+            }
+        }
+        self.mix(&[host, b" ", rule.name().as_bytes()].concat());
+        Ok(())
+    }
+
+    /// All is added: no representative has another one, and no patterns go round.
+    ///
+    /// # Errors
+    /// That.
+    pub fn check(&self) -> Result<(), Inconsistent> {
+        let is_closed = |key: &KeyBytes| self.representatives.get(key) == Some(key);
+        if let Some(key) = self.representatives.values().find(|key| !is_closed(key)) {
+            return Err(Inconsistent::Class(hex(key)));
+        }
+        for (host, rules) in &self.hosts {
+            for (rule, scheme) in rules.origins.iter().zip(["http", "https"]) {
+                let uri = [scheme.as_bytes(), b"://", host, b"/"].concat();
+                if let Some(rule) = rule
+                    && self.follow(&uri).is_none()
+                {
+                    let host = String::from_utf8_lossy(host).into_owned();
+                    return Err(Inconsistent::Pattern(host, Rule::Origin(*rule).name()));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The key of the URL's representative, and by what it was found. `uri` and `key` are those of the `scheme` rung.
+    pub fn key(&self, uri: &[u8], key: KeyBytes) -> (KeyBytes, Fired) {
+        if let Some(representative) = self.representatives.get(&key) {
+            return (*representative, if *representative == key { Fired::None } else { Fired::Class });
+        }
+        match self.follow(uri) {
+            Some((text, _)) if text == uri => (key, Fired::None),
+            Some((_, key)) => (key, Fired::Pattern),
+            None => (key, Fired::None),
+        }
+    }
+
+    /// Applies patterns until none speaks of what came out, or a class does. Gives the last text, and the key of its
+    /// representative; `None` if there is no pattern, or no end.
+    pub(super) fn follow(&self, uri: &[u8]) -> Option<(Vec<u8>, KeyBytes)> {
+        let mut text = self.step(uri)?;
+        for _ in 0..MOST_STEPS {
+            let key = self.algorithm.key(&text);
+            if let Some(representative) = self.representatives.get(&key) {
+                return Some((text, *representative));
+            }
+            match self.step(&text) {
+                Some(next) => text = next,
+                None => return Some((text, key)),
+            }
+        }
+        None
+    }
+
+    /// One pattern applied; origins before slashes.
+    fn step(&self, uri: &[u8]) -> Option<Vec<u8>> {
+        if self.hosts.is_empty() {
+            return None;
+        }
+        let spelling = Spelling::of(uri)?;
+        let rules = self.hosts.get(spelling.authority)?;
+        let origin = rules.origins[usize::from(spelling.is_https)].map(Rule::Origin);
+        let slashes = SLASHES.iter().zip(rules.slashes).filter(|(_, is_on)| *is_on).map(|(rule, _)| *rule);
+        origin.into_iter().chain(slashes).find_map(|rule| rule.apply(&spelling))
+    }
+
+    /// The hash that its keys were made with.
+    pub fn algorithm(&self) -> KeyAlgorithm {
+        self.algorithm
+    }
+
+    /// How many URLs are in classes, and how many hosts have patterns.
+    pub fn counts(&self) -> (usize, usize) {
+        (self.representatives.len(), self.hosts.len())
+    }
+
+    /// There is nothing that could fire.
+    pub fn is_empty(&self) -> bool {
+        self.counts() == (0, 0)
+    }
+
+    /// Tells these equivalences from others: equal where keys come out equal. Hexadecimal.
+    pub fn identity(&self) -> String {
+        hex(&self.digest.to_be_bytes())
+    }
+
+    fn mix(&mut self, entry: &[u8]) {
+        let hash = u128::from_be_bytes(KeyAlgorithm::Blake3.key(entry));
+        self.digest = self.digest.wrapping_add(hash);
+    }
+}
+
+fn hex(key: &KeyBytes) -> String {
+    key.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(uri: &str) -> KeyBytes {
+        KeyAlgorithm::Xxh3.key(uri.as_bytes())
+    }
+
+    fn with(members: &[(&str, &str)], patterns: &[(&str, &str)]) -> Result<Equivalences, Inconsistent> {
+        let mut equivalences = Equivalences::new(KeyAlgorithm::Xxh3);
+        members.iter().try_for_each(|(a, b)| equivalences.add_member(key(a), key(b)))?;
+        for (host, rule) in patterns {
+            equivalences.add_pattern(host.as_bytes(), Rule::named(rule).unwrap())?;
+        }
+        equivalences.check()?;
+        Ok(equivalences)
+    }
+
+    #[test]
+    fn classes_before_patterns_and_patterns_to_their_end() {
+        let patterns = [("a.b", "http->https"), ("a.b", "https->https+www"), ("www.a.b", "add-slash")];
+        let all = with(&[("http://a.b/x", "http://a.b/y"), ("https://www.a.b/z/", "http://c/")], &patterns).unwrap();
+        let cases = [
+            ("http://a.b/x", "http://a.b/y", Fired::Class),
+            ("http://a.b/y", "http://a.b/y", Fired::None),
+            ("http://a.b/q", "https://www.a.b/q/", Fired::Pattern),
+            ("https://www.a.b/q/", "https://www.a.b/q/", Fired::None),
+            ("http://a.b/z", "http://c/", Fired::Pattern),
+            ("http://u@a.b/q", "http://u@a.b/q", Fired::None),
+            ("ftp://a.b/q", "ftp://a.b/q", Fired::None),
+        ];
+        for (uri, want, fired) in cases {
+            assert_eq!(all.key(uri.as_bytes(), key(uri)), (key(want), fired), "{uri}");
+        }
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_refused() {
+        assert!(with(&[("http://a/", "http://b/"), ("http://a/", "http://c/")], &[]).is_err());
+        assert!(with(&[("http://a/", "http://b/"), ("http://b/", "http://c/")], &[]).is_err());
+        assert!(with(&[], &[("a.b", "http->https"), ("a.b", "https->http")]).is_err());
+        assert!(with(&[], &[("a.b", "http->http+www"), ("www.a.b", "http->http-www")]).is_err());
+        assert!(with(&[], &[("a.b", "http->http-www")]).is_err());
+        assert!(with(&[], &[("a.b", "strip-slash"), ("a.b", "add-slash-to-files")]).is_err());
+        assert!(with(&[], &[("a.b", "http->https"), ("a.b", "http->https")]).is_ok());
+    }
+
+    #[test]
+    fn the_identity_depends_on_the_content_alone() {
+        let (a, b) = (("http://a/", "http://b/"), ("http://c/", "http://b/"));
+        assert_eq!(with(&[a, b], &[]).unwrap().identity(), with(&[b, a, b], &[]).unwrap().identity());
+        assert_ne!(with(&[a, b], &[]).unwrap().identity(), with(&[a], &[]).unwrap().identity());
+        assert_ne!(with(&[], &[("a", "add-slash")]).unwrap().identity(), with(&[], &[]).unwrap().identity());
+    }
+}

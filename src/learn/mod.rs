@@ -1,0 +1,33 @@
+//! What fetching showed of which URLs are one (RFC 3987 section 5.3.4): observed redirects in, equivalences out, and the
+//! key of the rung `protocol` by them. Nothing is read here, and nothing assumed: what no redirect confirmed stays apart.
+//!
+//! ```text
+//! rows --Sightings, a span's--> Observed --guards--> verdict on every redirect --union-find--> classes --+
+//!                                  |                                                                       +--> Learned
+//!                                  +--answers, redirects of every host---------------------> patterns ---+
+//!
+//! Learned --(written, read again)--> Equivalences: key of a URL --class, else patterns--> its representative's key
+//! ```
+//!
+//! A class is what redirects join, and its representative is where they end. A pattern is what one host does to all its
+//! URLs (`http` to `https`, `www.` put before or taken off, a slash at the path's end), with how often it was seen and how
+//! often it was not. Nothing depends on the order in which redirects were seen.
+
+mod classes;
+mod equivalences;
+mod guards;
+mod learned;
+mod nodes;
+mod observed;
+mod patterns;
+mod redirect;
+mod rule;
+mod spelling;
+
+pub use equivalences::{Equivalences, Fired, Inconsistent};
+pub use learned::{Counts, How, Learned, Member};
+pub use observed::{Observed, Place, Sightings};
+pub use patterns::{Pattern, Refused};
+pub use redirect::{Code, Limits, Verdict};
+pub use rule::{OriginRule, Rule, Www};
+pub use spelling::{Change, Ending, SlashChange, Spelling};

@@ -1,0 +1,160 @@
+//! What records showed, gathered: a worker's [`Sightings`] of a span, and all of them in [`Observed`]. In: canonical URIs
+//! with their keys, statuses, places. Out: each redirect once, with how often and where first it was seen; how many
+//! different URLs of each origin answered for themselves. Sums, sets and minima alone, so that no order matters.
+
+use super::nodes::Nodes;
+use super::redirect::Code;
+use super::spelling::{Ending, Spelling};
+use crate::canon::KeyBytes;
+use std::collections::{HashMap, HashSet};
+
+/// A record: the place of its source's name among all names in order, and its ordinal in there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// Rank of the source's name.
+    pub source: u32,
+    /// Ordinal of the record, from 1.
+    pub record: u64,
+}
+
+/// What the records of a span showed.
+#[derive(Debug, Default)]
+pub struct Sightings {
+    texts: Vec<u8>,
+    redirects: Vec<SeenRedirect>,
+    statuses: Vec<(KeyBytes, Code)>,
+    origins: HashMap<Vec<u8>, SpanAnswers>,
+    other_status: u64,
+    unparsable: u64,
+}
+
+#[derive(Debug)]
+struct SeenRedirect {
+    from_len: u32,
+    to_len: u32,
+    keys: [KeyBytes; 2],
+    code: Code,
+    place: Place,
+}
+
+#[derive(Debug, Default)]
+struct SpanAnswers {
+    fingerprints: Vec<(u64, Ending)>,
+    examples: [Option<Vec<u8>>; 4],
+}
+
+impl Sightings {
+    /// A record says that `from` redirected to `to`: canonical URIs and their keys.
+    pub fn redirect(&mut self, from: (&[u8], KeyBytes), to: (&[u8], KeyBytes), status: Option<i32>, place: Place) {
+        let code = match status.map(Code::of) {
+            None => Code::Unknown,
+            Some(Some(code)) => code,
+            Some(None) => return self.other_status += 1,
+        };
+        self.texts.extend_from_slice(from.0);
+        self.texts.extend_from_slice(to.0);
+        let (from_len, to_len) = (from.0.len() as u32, to.0.len() as u32);
+        self.redirects.push(SeenRedirect { from_len, to_len, keys: [from.1, to.1], code, place });
+    }
+
+    /// So many records name a redirect whose URL or target cannot be read.
+    pub fn unparsable(&mut self, count: u64) {
+        self.unparsable += count;
+    }
+
+    /// A record says that `uri` answered with `status` and does not name a target.
+    pub fn answer(&mut self, uri: &[u8], key: KeyBytes, status: i32) {
+        if let Some(code) = Code::of(status) {
+            self.statuses.push((key, code));
+        } else if (200..300).contains(&status)
+            && let Some(spelling) = Spelling::of(uri)
+        {
+            let mut origin = Vec::new();
+            spelling.write_origin(&mut origin);
+            let (ending, answers) = (spelling.ending(), self.origins.entry(origin).or_default());
+            answers.fingerprints.push((fingerprint(&key), ending));
+            keep_least(&mut answers.examples[ending as usize], uri);
+        }
+    }
+}
+
+/// A redirect, however often it was seen.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Evidence {
+    pub records: u64,
+    /// The strongest.
+    pub code: Code,
+    pub first: Place,
+}
+
+/// URLs of an origin that answered for themselves, by their paths' endings.
+#[derive(Debug, Default)]
+pub(super) struct Answers {
+    pub counts: [u64; 4],
+    /// The least of them, by bytes.
+    pub examples: [Option<Vec<u8>>; 4],
+}
+
+/// What all records showed. Memory: some 100 bytes and two URIs for each different redirect, 8 to 16 bytes for each
+/// different URL that answered for itself, two URIs and 100 bytes for each of their origins.
+#[derive(Debug, Default)]
+pub struct Observed {
+    pub(super) nodes: Nodes,
+    pub(super) redirects: HashMap<(u32, u32), Evidence>,
+    /// The weakest status that a URL answered with where no target was named.
+    pub(super) statuses: HashMap<KeyBytes, Code>,
+    /// First bits of the keys of URLs that answered for themselves.
+    pub(super) served: HashSet<u64>,
+    /// By scheme and authority.
+    pub(super) origins: HashMap<Vec<u8>, Answers>,
+    pub(super) other_status: u64,
+    pub(super) unparsable: u64,
+}
+
+impl Observed {
+    /// Adds what a span showed.
+    pub fn add(&mut self, sightings: Sightings) {
+        self.other_status += sightings.other_status;
+        self.unparsable += sightings.unparsable;
+        let mut texts = &sightings.texts[..];
+        for SeenRedirect { from_len, to_len, keys: [from, to], code, place } in sightings.redirects {
+            let (from_text, rest) = texts.split_at(from_len as usize);
+            let (to_text, rest) = rest.split_at(to_len as usize);
+            texts = rest;
+            let nodes = (self.nodes.intern(from_text, from), self.nodes.intern(to_text, to));
+            let one = Evidence { records: 0, code, first: place };
+            let evidence = self.redirects.entry(nodes).or_insert(one);
+            evidence.records += 1;
+            evidence.code = evidence.code.min(code);
+            evidence.first = evidence.first.min(place);
+        }
+        for (key, code) in sightings.statuses {
+            let weakest = self.statuses.entry(key).or_insert(code);
+            *weakest = code.max(*weakest);
+        }
+        for (origin, seen) in sightings.origins {
+            let answers = self.origins.entry(origin).or_default();
+            for (fingerprint, ending) in seen.fingerprints {
+                answers.counts[ending as usize] += u64::from(self.served.insert(fingerprint));
+            }
+            let examples = answers.examples.iter_mut().zip(seen.examples);
+            examples.for_each(|(least, example)| example.iter().for_each(|uri| keep_least(least, uri)));
+        }
+    }
+
+    /// The URL answered for itself, as some record says.
+    pub(super) fn is_served(&self, key: &KeyBytes) -> bool {
+        self.served.contains(&fingerprint(key))
+    }
+}
+
+/// Enough of a key to tell URLs of one crawl apart where only a count depends on it.
+fn fingerprint(key: &KeyBytes) -> u64 {
+    key.first_chunk().copied().map_or(0, u64::from_be_bytes)
+}
+
+fn keep_least(least: &mut Option<Vec<u8>>, uri: &[u8]) {
+    if least.as_deref().is_none_or(|least| uri < least) {
+        *least = Some(uri.to_vec());
+    }
+}

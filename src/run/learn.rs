@@ -1,0 +1,82 @@
+//! Records in, what their redirects and answers showed out: [`observe`].
+
+use super::{Progress, RunError, RunOptions, Summary, canon};
+use crate::batch::SourceRun;
+use crate::canon::{Carry, Policy, Rows, Rung};
+use crate::input::Sources;
+use crate::learn::{Observed, Place, Sightings};
+use std::convert::Infallible;
+
+/// What was observed.
+#[derive(Debug)]
+pub struct Watched {
+    /// What reading came to.
+    pub summary: Summary,
+    /// Redirects and answers.
+    pub observed: Observed,
+    /// Names of the sources, in the order of their bytes: what [`Place::source`] counts in.
+    pub sources: Vec<String>,
+}
+
+/// Gathers what the records of `inputs` show, on the rung `scheme` of `policy`.
+///
+/// # Errors
+/// As [`canon`].
+pub fn observe(
+    inputs: Sources,
+    options: &RunOptions,
+    policy: &Policy,
+    progress: &Progress,
+) -> Result<Watched, RunError<Infallible>> {
+    let carry = Carry { status: true, redirect: true, redirected_from: true, ..Carry::default() };
+    let policy = Policy { rung: Rung::Scheme, keep_input: false, carry, ..policy.clone() };
+    let names = inputs.names();
+    let mut sources = names.clone();
+    sources.sort_unstable();
+    let rank = |name: &String| sources.binary_search(name).unwrap_or(0) as u32;
+    let ranks: Vec<u32> = names.iter().map(rank).collect();
+    let mut observed = Observed::default();
+    let encode = |rows: &mut Rows, runs: &[SourceRun]| Ok(sightings(rows, runs, &ranks, &policy));
+    let append = |sightings| {
+        observed.add(sightings);
+        Ok(())
+    };
+    let summary = canon(inputs, options, &policy, encode, append, progress)?;
+    Ok(Watched { summary, observed, sources })
+}
+
+/// What a span's rows show.
+fn sightings(rows: &Rows, runs: &[SourceRun], ranks: &[u32], policy: &Policy) -> Sightings {
+    let mut sightings = Sightings::default();
+    sightings.unparsable(rows.tally.unreadable_redirects);
+    let mut row = 0;
+    for run in runs {
+        for i in 0..run.rows {
+            let place = Place { source: ranks[run.source as usize], record: run.first_record + u64::from(i) };
+            see(rows, row, place, policy, &mut sightings);
+            row += 1;
+        }
+    }
+    sightings
+}
+
+/// What one row shows: where it redirects to, whose redirect it is the target of, or that it answered.
+fn see(rows: &Rows, row: usize, place: Place, policy: &Policy, out: &mut Sightings) {
+    let carried = &rows.carried;
+    let status = carried.statuses[row];
+    let (uri, to, from) = (rows.uri.get(row), carried.redirects.get(row), carried.redirected_from.get(row));
+    if uri.is_empty() {
+        return out.unparsable(u64::from(!to.is_empty()) + u64::from(!from.is_empty()));
+    }
+    let this = (uri, rows.key[row]);
+    let other = |text| (text, policy.algorithm.key(text));
+    if !from.is_empty() {
+        // Its status is that of its own record.
+        out.redirect(other(from), this, None, place);
+    }
+    match status {
+        _ if !to.is_empty() => out.redirect(this, other(to), status, place),
+        Some(status) => out.answer(uri, this.1, status),
+        None => (),
+    }
+}
