@@ -19,6 +19,8 @@ mod generators;
 mod golden;
 #[path = "core/intake.rs"]
 mod intake;
+#[path = "core/learn.rs"]
+mod learn;
 #[path = "core/mutated.rs"]
 mod mutated;
 #[path = "core/properties.rs"]

@@ -16,6 +16,7 @@
 
 pub mod components;
 pub mod dots;
+pub mod equivalence;
 pub mod grammar;
 pub mod ladder;
 pub mod mapping;

@@ -1,0 +1,213 @@
+//! Equivalences from redirects against the oracle's, which unites sets literally; and what holds of every key of the rung
+//! `protocol`, whatever was observed.
+
+use crate::oracle::equivalence::{self, Redirect};
+use irikey::canon::KeyBytes;
+use irikey::key::KeyAlgorithm;
+use irikey::learn::{Equivalences, Fired, How, Learned, Limits, Observed, Place, Sightings, Verdict};
+use proptest::prelude::*;
+use proptest::sample::select;
+use std::collections::BTreeMap;
+
+fn key(uri: &str) -> KeyBytes {
+    KeyAlgorithm::Xxh3.key(uri.as_bytes())
+}
+
+/// Every spelling of a few URLs, so that whatever patterns make is among them.
+fn universe() -> Vec<String> {
+    let mut all = Vec::new();
+    for scheme in ["http", "https"] {
+        for host in ["a.test", "www.a.test", "b.test", "www.b.test", "c.test:8080", "u@a.test"] {
+            for path in ["/", "/x", "/x/", "/y", "/y/", "/f.html", "/f.html/", "/x?q", "/x/?q", "//"] {
+                all.push(format!("{scheme}://{host}{path}"));
+            }
+        }
+    }
+    all.push("ftp://a.test/x".to_string());
+    all.push("urn:a:b".to_string());
+    all
+}
+
+/// Redirects, of which many are between spellings, and URLs that answered.
+fn observations() -> impl Strategy<Value = (Vec<Redirect>, Vec<String>)> {
+    let any = || select(universe());
+    let statuses = || select(vec![Some(301), Some(301), Some(301), Some(308), Some(302), Some(307), Some(200), None]);
+    let redirect = (any(), any(), statuses());
+    let secure = (any(), statuses()).prop_map(|(from, status)| {
+        let to = from.replace("http://", "https://");
+        (from, to, status)
+    });
+    let slash =
+        (any(), statuses()).prop_map(|(from, status)| (format!("{}/", from.trim_end_matches('/')), from, status));
+    let few = (any(), select(vec!["http://a.test/", "https://b.test/x"]), statuses())
+        .prop_map(|(from, to, status)| (from, to.to_string(), status));
+    let one = prop_oneof![3 => redirect, 3 => secure, 2 => slash, 2 => few];
+    (proptest::collection::vec(one, 0..40), proptest::collection::vec(any(), 0..6))
+}
+
+fn learn(redirects: &[Redirect], served: &[String], limits: &Limits) -> Learned {
+    let mut observed = Observed::default();
+    // Spans of three, so that what is known before meets what is new.
+    for (i, span) in redirects.chunks(3).enumerate() {
+        let mut sightings = Sightings::default();
+        for (j, (from, to, status)) in span.iter().enumerate() {
+            let place = Place { source: 0, record: (3 * i + j) as u64 + 1 };
+            sightings.redirect((from.as_bytes(), key(from)), (to.as_bytes(), key(to)), *status, place);
+        }
+        observed.add(sightings);
+    }
+    let mut sightings = Sightings::default();
+    served.iter().for_each(|uri| sightings.answer(uri.as_bytes(), key(uri), 200));
+    observed.add(sightings);
+    observed.learn(limits, KeyAlgorithm::Xxh3)
+}
+
+fn apply(learned: &Learned) -> Equivalences {
+    let mut equivalences = Equivalences::new(KeyAlgorithm::Xxh3);
+    for member in &learned.members {
+        equivalences.add_member(member.key, member.representative_key).unwrap();
+    }
+    for pattern in &learned.patterns {
+        equivalences.add_pattern(&pattern.host, pattern.rule).unwrap();
+    }
+    equivalences.check().unwrap();
+    equivalences
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+proptest! {
+    #[test]
+    fn classes_are_the_oracles((redirects, served) in observations(), weak in any::<bool>(), max_sources in 0..4u64) {
+        let limits = Limits { weak, max_sources, min_support: 1_000, ..Limits::default() };
+        let learned = learn(&redirects, &served, &limits);
+        let (verdicts, representatives) = equivalence::judge(&redirects, &equivalence::Limits { weak, max_sources });
+        for verdict in Verdict::ALL {
+            let count = verdicts.iter().filter(|name| **name == verdict.name()).count() as u64;
+            prop_assert_eq!(learned.counts.records[verdict as usize], count, "{}", verdict.name());
+        }
+        prop_assert_eq!(learned.counts.read, redirects.len() as u64);
+        let found: BTreeMap<String, String> =
+            learned.members.iter().map(|member| (text(&member.uri), text(&member.representative))).collect();
+        prop_assert_eq!(found, representatives);
+    }
+
+    #[test]
+    fn no_order_matters((redirects, served) in observations(), turn in 0..40usize) {
+        let limits = Limits { min_support: 1, min_confidence: 0.6, max_sources: 2, ..Limits::default() };
+        let one = learn(&redirects, &served, &limits);
+        let mut turned = redirects.clone();
+        turned.rotate_left(turn.min(redirects.len()));
+        turned.reverse();
+        let other = learn(&turned, &served.iter().rev().cloned().collect::<Vec<_>>(), &limits);
+        prop_assert_eq!(&one.counts, &other.counts);
+        prop_assert_eq!(&one.patterns, &other.patterns);
+        let less_place = |learned: &Learned| -> Vec<_> {
+            learned.members.iter().map(|member| irikey::learn::Member { first: None, ..member.clone() }).collect()
+        };
+        prop_assert_eq!(less_place(&one), less_place(&other));
+        prop_assert_eq!(apply(&one).identity(), apply(&other).identity());
+    }
+
+    #[test]
+    fn a_key_of_a_key_is_the_key((redirects, served) in observations(), min_support in 1..3u64) {
+        let limits = Limits { min_support, min_confidence: 0.6, ..Limits::default() };
+        let learned = learn(&redirects, &served, &limits);
+        let equivalences = apply(&learned);
+        let texts: BTreeMap<KeyBytes, String> = universe().into_iter().map(|uri| (key(&uri), uri)).collect();
+        for uri in universe() {
+            let (once, fired) = equivalences.key(uri.as_bytes(), key(&uri));
+            prop_assert_eq!(fired == Fired::None, once == key(&uri));
+            let representative = &texts[&once];
+            prop_assert_eq!(equivalences.key(representative.as_bytes(), once), (once, Fired::None), "{}", uri);
+        }
+        for member in &learned.members {
+            let (found, _) = equivalences.key(&member.uri, member.key);
+            prop_assert_eq!(found, member.representative_key);
+        }
+    }
+}
+
+fn redirect(from: &str, to: &str, status: i32) -> Redirect {
+    (from.to_string(), to.to_string(), Some(status))
+}
+
+#[test]
+fn a_pattern_needs_support_and_hardly_any_counter_example() {
+    let secure = |i: usize| redirect(&format!("http://a.test/{i}"), &format!("https://a.test/{i}"), 301);
+    let twenty: Vec<_> = (0..20).map(secure).collect();
+    let served = ["http://a.test/served".to_string(), "http://a.test/other".to_string()];
+    let learn = |redirects: &[Redirect], served: &[String]| learn(redirects, served, &Limits::default());
+    let one = learn(&twenty, &served[..1]);
+    let [pattern] = &one.patterns[..] else { panic!("{:?}", one.patterns) };
+    assert_eq!((pattern.rule.name().as_str(), pattern.support, pattern.counter), ("http->https", 20, 1));
+    assert_eq!(text(&pattern.counter_examples[0]), served[0]);
+    assert_eq!(pattern.examples.iter().map(|uri| text(uri)).collect::<Vec<_>>()[1], "http://a.test/1");
+    let two = learn(&twenty, &served);
+    assert_eq!((two.patterns.len(), two.counts.refused.confidence), (0, 1));
+    let few = learn(&twenty[..2], &[]);
+    assert_eq!((few.patterns.len(), few.counts.refused.support), (0, 1));
+    // The same redirect a hundred times is one URL's.
+    let same = learn(&vec![twenty[0].clone(); 100], &[]);
+    assert_eq!((same.patterns.len(), same.members[0].records, same.counts.records[0]), (0, 100, 100));
+}
+
+#[test]
+fn combined_changes_are_two_patterns() {
+    let all: Vec<_> =
+        (0..5).map(|i| redirect(&format!("http://a.test/{i}"), &format!("https://www.a.test/{i}/"), 308)).collect();
+    let learned = learn(&all, &[], &Limits::default());
+    let names: Vec<_> = learned.patterns.iter().map(|it| (text(&it.host), it.rule.name())).collect();
+    let want = [("a.test", "http->https+www"), ("www.a.test", "add-slash")];
+    assert_eq!(names, want.map(|(host, rule)| (host.to_string(), rule.to_string())));
+    let (equivalences, unseen) = (apply(&learned), "http://a.test/unseen?q");
+    let (found, fired) = equivalences.key(unseen.as_bytes(), key(unseen));
+    assert_eq!((found, fired), (key("https://www.a.test/unseen/?q"), Fired::Pattern));
+    assert_eq!((learned.counts.origin_changes, learned.counts.slash_changes), (5, 5));
+}
+
+#[test]
+fn a_class_goes_on_by_a_pattern_unless_its_end_answered() {
+    let mut all: Vec<_> =
+        (0..5).map(|i| redirect(&format!("http://a.test/{i}"), &format!("https://a.test/{i}"), 301)).collect();
+    all.push(redirect("http://a.test/old", "http://a.test/new", 301));
+    let limits = Limits { min_confidence: 0.6, ..Limits::default() };
+    let learned = learn(&all, &[], &limits);
+    let member = |uri: &str, learned: &Learned| learned.members.iter().find(|it| text(&it.uri) == uri).cloned();
+    let old = member("http://a.test/old", &learned).unwrap();
+    assert_eq!(text(&old.representative), "https://a.test/new");
+    assert_eq!(text(&old.target.unwrap()), "http://a.test/new");
+    assert_eq!(member("http://a.test/new", &learned).unwrap().how, How::Pattern);
+    let learned = learn(&all, &["http://a.test/new".to_string()], &limits);
+    assert_eq!(text(&member("http://a.test/old", &learned).unwrap().representative), "http://a.test/new");
+}
+
+#[test]
+fn statuses_of_other_records_make_a_redirect_strong() {
+    let (from, to) = ("http://a.test/", "http://b.test/");
+    let mut observed = Observed::default();
+    let mut sightings = Sightings::default();
+    let place = Place { source: 0, record: 2 };
+    sightings.redirect((from.as_bytes(), key(from)), (to.as_bytes(), key(to)), None, place);
+    observed.add(sightings);
+    let mut sightings = Sightings::default();
+    sightings.answer(from.as_bytes(), key(from), 301);
+    observed.add(sightings);
+    let learned = observed.learn(&Limits::default(), KeyAlgorithm::Xxh3);
+    assert_eq!((learned.counts.records[Verdict::Accepted as usize], learned.members.len()), (1, 2));
+}
+
+#[test]
+fn registered_domains_bound_redirects_on_request() {
+    let all = [
+        redirect("http://x.a.co.uk/", "http://y.a.co.uk/", 301),
+        redirect("http://a.co.uk/", "http://b.co.uk/", 301),
+        redirect("http://192.0.2.1/", "https://192.0.2.1/", 301),
+    ];
+    let limits = Limits { same_site: true, ..Limits::default() };
+    let learned = learn(&all, &[], &limits);
+    assert_eq!(learned.counts.records[Verdict::OtherSite as usize], 1);
+    assert_eq!(learned.counts.records[Verdict::Accepted as usize], 2);
+}
