@@ -10,6 +10,8 @@ mod oracle;
 mod dedup;
 #[path = "command/intake.rs"]
 mod intake;
+#[path = "command/learn.rs"]
+mod learn;
 #[path = "command/sort.rs"]
 mod sort;
 

@@ -1,10 +1,11 @@
 //! Batches of any schema in, one Parquet file out: [`Table`], for what a job writes beside its rows. Written as outputs
 //! are: under a temporary name that becomes the final one when the file is whole.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression as Codec, ZstdLevel};
 use parquet::file::metadata::KeyValue;
@@ -34,7 +35,9 @@ impl Table {
             .set_compression(Codec::ZSTD(ZstdLevel::default()))
             .set_key_value_metadata(Some(pairs))
             .build();
-        match ArrowWriter::try_new(sink, schema, Some(properties)) {
+        // Readers that take the schema from Arrow's own entry take the metadata from there as well.
+        let schema = Schema::clone(&schema).with_metadata(metadata.iter().cloned().collect::<HashMap<_, _>>());
+        match ArrowWriter::try_new(sink, schema.into(), Some(properties)) {
             Ok(writer) => Ok(Table { writer, target, rows: 0 }),
             Err(error) => Err(target.blame(Cause::from(error))),
         }
