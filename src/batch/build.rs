@@ -48,6 +48,9 @@ pub enum BatchError {
     /// The rows have no key of a rung that a column wants.
     #[error("the rows have no key of rung {}", .0.name())]
     MissingKey(Rung),
+    /// The rows have no keys of representatives.
+    #[error("the rows have no key of rung protocol; it needs equivalences")]
+    MissingProtocol,
     /// The rows have no key of a recipe that a column wants.
     #[error("the rows have no key of recipe {0}")]
     MissingRecipe(&'static str),
@@ -232,6 +235,8 @@ impl BatchBuilder {
                 let column = place.and_then(|place| rows.more_keys.get_mut(place));
                 keys(std::mem::take(column.ok_or(BatchError::MissingKey(rung))?))?
             }
+            ColumnId::KeyProtocol if rows.protocol.len() == count => keys(std::mem::take(&mut rows.protocol))?,
+            ColumnId::KeyProtocol => return Err(BatchError::MissingProtocol),
             ColumnId::Fault => words(&rows.faults, count, &self.kinds, |fault| fault.kind as i8)?,
             ColumnId::FaultComponent => words(&rows.faults, count, &self.components, |fault| fault.component as i8)?,
             ColumnId::FaultAt => {

@@ -31,6 +31,8 @@ pub enum ColumnId {
     Key,
     /// Key of another rung, asked for.
     KeyOf(Rung),
+    /// Key of the representative, by equivalences.
+    KeyProtocol,
     /// Kind of the fault.
     Fault,
     /// Component of the fault.
@@ -198,6 +200,13 @@ pub const COLUMNS: &[Column] = &[
         "key_scheme",
         ColumnKind::Key,
         "key after scheme-based normalisation (RFC 3987 section 5.3.3)",
+    )
+    .on_request(),
+    column(
+        ColumnId::KeyProtocol,
+        "key_protocol",
+        ColumnKind::Key,
+        "key of the URL that stands for this one by the equivalences given, its own if none does (RFC 3987 section 5.3.4)",
     )
     .on_request(),
     column(ColumnId::Fault, "fault", ColumnKind::Word, "what is wrong with the record; null when nothing is").or_null(),

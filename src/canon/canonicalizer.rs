@@ -12,6 +12,7 @@ use crate::iri::{
     PlainHead, QueryCharset, Start, WebStart, check_authority, encode_query, find_scheme, looks,
 };
 use crate::kernel::{Bitmaps, Task, append, append_range, prefetch_behind, run};
+use crate::learn::{Equivalences, Fired};
 use crate::record::{Offsets, Records, Span};
 
 /// Turns records into rows under one policy; one a worker, reused. Its rows depend on records and policy alone.
@@ -163,6 +164,9 @@ impl Canonicalizer {
         reserve(rows, records);
         run(AppendTexts { canonicalizer: self, records, bitmaps, rows });
         self.push_keys(first, rows);
+        if let Some(equivalences) = &self.policy.equivalences {
+            push_protocol_keys(equivalences, first, rows);
+        }
         let count = (rows.len() - first) as u64;
         rows.tally.rows += count;
         rows.differs.resize(rows.len().div_ceil(64), 0);
@@ -494,6 +498,20 @@ impl Canonicalizer {
         let key = algorithm.key(&text);
         self.rung_text = text;
         key
+    }
+}
+
+/// The keys of representatives of the rows from `first` on; a row with a fault stands for itself.
+fn push_protocol_keys(equivalences: &Equivalences, first: usize, rows: &mut Rows) {
+    for row in first..rows.len() {
+        let uri = rows.uri.get(row);
+        let (key, fired) = match uri {
+            b"" => (rows.key[row], Fired::None),
+            uri => equivalences.key(uri, rows.key[row]),
+        };
+        rows.tally.by_class += u64::from(fired == Fired::Class);
+        rows.tally.by_pattern += u64::from(fired == Fired::Pattern);
+        rows.protocol.push(key);
     }
 }
 

@@ -1,10 +1,13 @@
 //! What is asked of a run: intake, rung, keys, repairs. Two runs with equal policies give equal rows.
 
 use super::{Carry, WantedRecipe};
+use std::sync::Arc;
+
 use crate::encoding::Charset;
 use crate::iri::{Backslashes, CharacterReferences, Intake, Preprocess, Profile, Spaces};
 use crate::key::KeyAlgorithm;
 use crate::key::psl::SuffixList;
+use crate::learn::Equivalences;
 
 pub use crate::iri::Rung;
 
@@ -58,13 +61,15 @@ pub struct Policy {
     pub recipes: Vec<WantedRecipe>,
     /// Public Suffix List of the `url_host_*` columns.
     pub suffixes: SuffixList,
+    /// What redirects showed of which URLs are one; makes [`super::Rows::protocol`], which takes [`Rung::Scheme`].
+    pub equivalences: Option<Arc<Equivalences>>,
 }
 
 impl Policy {
     /// Name and value of everything that the keys depend on, for a file's metadata.
     pub fn describe(&self) -> Vec<(&'static str, String)> {
         let yes_no = |flag: bool| if flag { "yes" } else { "no" }.to_string();
-        vec![
+        let mut pairs = vec![
             ("profile", self.profile.name.to_string()),
             ("intake", self.intake.name().to_string()),
             ("rung", self.rung.name().to_string()),
@@ -80,7 +85,11 @@ impl Policy {
             ("recipes", self.recipes.iter().map(WantedRecipe::describe).collect::<Vec<_>>().join("; ")),
             ("psl", self.suffixes.version().to_string()),
             ("unicode", crate::iri::UNICODE_VERSION.to_string()),
-        ]
+        ];
+        if let Some(equivalences) = &self.equivalences {
+            pairs.push(("equivalences", equivalences.identity()));
+        }
+        pairs
     }
 }
 

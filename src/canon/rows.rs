@@ -63,6 +63,8 @@ pub struct Rows {
     pub key: Vec<KeyBytes>,
     /// Hashes of further rungs, in the order of the policy.
     pub more_keys: Vec<Vec<KeyBytes>>,
+    /// Keys of representatives, as long as the rows, if the policy has equivalences.
+    pub protocol: Vec<KeyBytes>,
     /// [`Flags`] of each row.
     pub flags: Vec<u32>,
     /// [`SpoofFlags`] of each row, if the policy asks for them.
@@ -102,6 +104,7 @@ impl Rows {
         self.differs.clear();
         self.key.clear();
         self.more_keys.iter_mut().for_each(Vec::clear);
+        self.protocol.clear();
         self.flags.clear();
         self.looks.clear();
         self.offset.clear();
@@ -138,6 +141,10 @@ pub struct Tally {
     pub changes: [u64; Changes::ALL.len()],
     /// What recipes did, in the order of the policy; empty until one did something.
     pub recipes: Vec<RecipeTally>,
+    /// Rows that are not the representative of their class.
+    pub by_class: u64,
+    /// Rows that are in no class, and that patterns of their hosts speak of.
+    pub by_pattern: u64,
     /// Redirects that records name, here or to here, if the policy wants them carried.
     pub redirects: u64,
     /// Those among them that are no reference, or relative to no URL.
@@ -151,6 +158,8 @@ impl Tally {
         self.unchanged += other.unchanged;
         self.changed += other.changed;
         self.faulty += other.faulty;
+        self.by_class += other.by_class;
+        self.by_pattern += other.by_pattern;
         self.redirects += other.redirects;
         self.unreadable_redirects += other.unreadable_redirects;
         let sums = [

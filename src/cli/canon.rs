@@ -108,6 +108,7 @@ pub(super) fn report(job: &Job, sources: Vec<String>, ran: Ran, output: Finished
         sources,
         tally: ran.tally,
         has_looks: job.policy.looks,
+        has_equivalences: job.policy.equivalences.is_some(),
         headers: ran.headers,
         skipped: ran.skipped,
         recipes: job.policy.recipes.iter().map(WantedRecipe::describe).collect(),

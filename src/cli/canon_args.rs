@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::args::{
-    FormArgs, InputArgs, Inputs, OutputArgs, Outputs, RecipeArgs, Reporting, ReportingArgs, SortArgs, SpillArgs, Work,
-    WorkArgs,
+    EquivalenceArgs, FormArgs, InputArgs, Inputs, OutputArgs, Outputs, RecipeArgs, Reporting, ReportingArgs, SortArgs,
+    SpillArgs, Work, WorkArgs,
 };
 use crate::batch::{COLUMNS, ColumnId};
 use crate::canon::{Policy, Rung};
@@ -46,10 +46,12 @@ pub struct CanonArgs {
     input: InputArgs,
     #[command(flatten)]
     form: FormArgs,
-    /// Further key columns, a list with commas: of rungs, simple, syntax and scheme; of recipes, surt-wayback, surt-ia,
+    /// Further key columns, a list with commas: of rungs, simple, syntax, scheme and protocol, for --equivalences; of recipes, surt-wayback, surt-ia,
     /// crawler-commons, nutch, w3lib, urlcanon-aggressive, heritrix; and rules, for --rules. Not with text output
     #[arg(long, value_name = "LIST", value_parser = parse_key, value_delimiter = ',', help_heading = "Canonical form")]
     key: Vec<ColumnId>,
+    #[command(flatten)]
+    equivalences: EquivalenceArgs,
     #[command(flatten)]
     recipes: RecipeArgs,
     #[command(flatten)]
@@ -95,7 +97,9 @@ impl CanonArgs {
             false => None,
         };
         let reporting = self.reporting.reporting();
-        let job = Job::new(&self.input, &self.form, &self.recipes, outputs, work, reporting)?;
+        let mut job = Job::new(&self.input, &self.form, &self.recipes, outputs, work, reporting)?;
+        let is_wanted = job.outputs.columns.contains(ColumnId::KeyProtocol);
+        job.policy.equivalences = self.equivalences.read(&job.policy, is_wanted)?;
         Ok(Job { spill, ..job })
     }
 }
@@ -128,17 +132,24 @@ impl Job {
     }
 }
 
+/// The rung above those that a URL has by itself (RFC 3987 section 5.3.4).
+pub(super) const PROTOCOL: &str = "protocol";
+
 /// A rung's name, or a recipe's.
 pub(super) fn parse_key(name: &str) -> Result<ColumnId, String> {
     let rungs = [Rung::Simple, Rung::Syntax, Rung::Scheme];
     if let Some(rung) = rungs.into_iter().find(|rung| rung.name() == name) {
         return Ok(ColumnId::KeyOf(rung));
     }
+    if name == PROTOCOL {
+        return Ok(ColumnId::KeyProtocol);
+    }
     let recipe =
         COLUMNS.iter().map(|column| column.id).find(|id| matches!(id, ColumnId::RecipeKey(key) if *key == name));
     recipe.ok_or_else(|| {
         let names = COLUMNS.iter().filter_map(|column| match column.id {
             ColumnId::KeyOf(rung) => Some(rung.name()),
+            ColumnId::KeyProtocol => Some(PROTOCOL),
             ColumnId::RecipeKey(name) => Some(name),
             _ => None,
         });

@@ -132,6 +132,7 @@ fn describe_keys(policy: &Policy, key: DedupKey) -> Vec<(&'static str, String)> 
         DedupKey::Rung => String::new(),
         DedupKey::More(place) => policy.more_keys.get(place).map_or("", |rung| rung.name()).to_string(),
         DedupKey::Recipe(place) => policy.recipes.get(place).map(WantedRecipe::describe).unwrap_or_default(),
+        DedupKey::Protocol => "protocol".to_string(),
     };
     policy.describe().into_iter().chain([("dedup_key", name)]).collect()
 }

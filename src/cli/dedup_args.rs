@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 
 use super::args::{
-    FormArgs, InputArgs, InputFormat, Inputs, OutputArgs, RecipeArgs, ReportingArgs, SpillArgs, WorkArgs,
+    EquivalenceArgs, FormArgs, InputArgs, InputFormat, Inputs, OutputArgs, RecipeArgs, ReportingArgs, SpillArgs, WorkArgs,
 };
 use super::canon_args::{Job, parse_key};
 use crate::batch::ColumnId;
@@ -67,8 +67,10 @@ pub struct DedupArgs {
     #[command(flatten)]
     form: FormArgs,
     #[command(flatten)]
+    equivalences: EquivalenceArgs,
+    #[command(flatten)]
     recipes: RecipeArgs,
-    /// What records are compared by: a rung, simple or that of --rung, or a recipe, surt-wayback, surt-ia,
+    /// What records are compared by: a rung, simple, that of --rung, or protocol, for --equivalences; or a recipe, surt-wayback, surt-ia,
     /// crawler-commons or rules, for --rules. A URL that a recipe has no key for is compared by its URI [default: the
     /// rung]
     #[arg(long, value_name = "NAME", value_parser = parse_key, help_heading = "Dedup")]
@@ -145,6 +147,8 @@ impl DedupArgs {
         let mut outputs = outputs;
         outputs.columns.add_keys(self.key.as_slice());
         let mut job = Job::new(&self.input, &self.form, &self.recipes, outputs, work, self.reporting.reporting())?;
+        let is_wanted = job.outputs.columns.contains(ColumnId::KeyProtocol);
+        job.policy.equivalences = self.equivalences.read(&job.policy, is_wanted)?;
         job.outputs.columns = columns;
         job.policy.carry.time |= keep.wants_time();
         job.policy.carry.status |= keep.wants_status();
@@ -182,6 +186,10 @@ impl DedupArgs {
             Some(ColumnId::KeyOf(Rung::Simple)) => {
                 Ok(DedupKey::More(policy.more_keys.iter().position(|key| *key == Rung::Simple).unwrap_or_default()))
             }
+            Some(ColumnId::KeyProtocol) if self.verify => {
+                Err("--verify compares texts, and URLs that --key protocol makes one differ in them".to_string())
+            }
+            Some(ColumnId::KeyProtocol) => Ok(DedupKey::Protocol),
             Some(ColumnId::RecipeKey(name)) => {
                 let place = policy.recipes.iter().position(|wanted| wanted.column == name);
                 Ok(DedupKey::Recipe(place.unwrap_or_default()))

@@ -10,8 +10,8 @@ use std::fmt::Write;
 use bstr::ByteSlice;
 use serde_json::{Value, json};
 
-use super::args::{FormArgs, InputArgs, Work, WorkArgs};
-use super::canon_args::parse_key;
+use super::args::{EquivalenceArgs, FormArgs, InputArgs, Work, WorkArgs};
+use super::canon_args::{PROTOCOL, parse_key};
 use super::summary::thousands;
 use super::{drive, exit, print, say};
 use crate::batch::{ColumnId, SourceRun};
@@ -26,10 +26,12 @@ pub(super) struct DiffArgs {
     input: InputArgs,
     #[command(flatten)]
     form: FormArgs,
-    /// A key, twice: a rung (simple, syntax, scheme) or a recipe (surt-wayback, surt-ia,
+    /// A key, twice: a rung (simple, syntax, scheme; protocol, for --equivalences) or a recipe (surt-wayback, surt-ia,
     /// crawler-commons, nutch, w3lib, urlcanon-aggressive, heritrix)
     #[arg(long, value_name = "KEY", value_parser = parse_key, required = true, help_heading = "Canonical form")]
     key: Vec<ColumnId>,
+    #[command(flatten)]
+    equivalences: EquivalenceArgs,
     /// Examples to show of each kind
     #[arg(long, value_name = "N", default_value_t = 5, help_heading = "Reporting")]
     examples: usize,
@@ -57,12 +59,13 @@ fn perform(args: &DiffArgs) -> Result<(String, bool), String> {
     let [first, second] = args.key[..] else { return Err("diff compares two keys; give --key twice".to_string()) };
     let (inputs, work) = (args.input.inputs()?, args.work.work()?);
     let wanted = Wanted::of([first, second])?;
-    let policy = Policy {
+    let mut policy = Policy {
         more_keys: wanted.rungs(),
         recipes: wanted.recipes.clone(),
         keep_input: true,
         ..args.form.policy(&args.input)?
     };
+    policy.equivalences = args.equivalences.read(&policy, args.key.contains(&ColumnId::KeyProtocol))?;
     let sources = drive::sources(&inputs)?;
     let options = RunOptions { format: drive::format(&inputs), ..options(&work, &inputs) };
     let mut pairs = Pairs { without: vec![HashSet::new(); wanted.recipes.len()], ..Pairs::default() };
@@ -131,6 +134,7 @@ impl Wanted {
     fn name(&self, place: usize) -> &'static str {
         match self.keys[place] {
             ColumnId::KeyOf(rung) => rung.name(),
+            ColumnId::KeyProtocol => PROTOCOL,
             ColumnId::RecipeKey(name) => name,
             _ => "key",
         }
@@ -146,6 +150,7 @@ impl Wanted {
                 ColumnId::RecipeKey(name) => {
                     recipes.get(self.recipes.iter().position(|recipe| recipe.column == name)?).copied()?
                 }
+                ColumnId::KeyProtocol => rows.protocol.get(i).copied(),
                 _ => rungs.next().map(|keys| keys[i]),
             };
             let (first, second) = (key(self.keys[0]), key(self.keys[1]));

@@ -31,6 +31,8 @@ pub struct Report {
     pub headers: u64,
     /// Records of archives that --record-types left out; they are no rows.
     pub skipped: u64,
+    /// `tally` counts what equivalences did.
+    pub has_equivalences: bool,
     /// Names and versions of the recipes that `tally` counts, in its order.
     pub recipes: Vec<String>,
     /// How many different keys there are.
@@ -131,6 +133,10 @@ impl Report {
                 "keys": recipe.keys,
                 "fired": counts(RULES.iter().map(|rule| rule.name), &recipe.fired),
             })).collect::<Vec<_>>(),
+            "equivalences": self.has_equivalences.then(|| json!({
+                "by_class": tally.by_class,
+                "by_pattern": tally.by_pattern,
+            })),
             "resumed_parts": self.resumed,
             "distinct_keys": self.resumed.is_none().then_some(self.distinct),
             "distinct_keys_exact": self.distinct_is_exact,

@@ -22,6 +22,11 @@ pub fn summary(report: &Report) -> String {
         rows.push(Line { count: None, ..Line::new(0, "looks", 0) });
         rows.extend(lines(SpoofFlags::ALL.iter().map(|(_, name, _)| *name), &tally.looks));
     }
+    if report.has_equivalences {
+        rows.push(Line::new(0, "keys of a representative", tally.by_class + tally.by_pattern));
+        rows.push(Line::new(2, "by class", tally.by_class));
+        rows.push(Line::new(2, "by pattern", tally.by_pattern));
+    }
     for (name, recipe) in report.recipes.iter().zip(&tally.recipes) {
         rows.push(Line::new(0, &format!("keys by {name}"), recipe.keys));
         rows.extend(lines(RULES.iter().map(|rule| rule.name), &recipe.fired));

@@ -149,3 +149,115 @@ fn what_cannot_be_learned_from_is_refused() {
     assert_eq!(ran.status.code(), Some(0));
     assert!(String::from_utf8(ran.stderr).unwrap().contains("redirects                             0"));
 }
+
+/// What `learn` makes of the samples.
+fn equivalences(directory: &tempfile::TempDir) -> String {
+    learn(&["redirects.cdxj", "redirects.log"], &[], directory);
+    path(directory, "learned.parquet")
+}
+
+fn json(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn the_protocol_key_is_that_of_the_representative_and_no_other_key_changes() {
+    let directory = tempfile::tempdir().unwrap();
+    let learned = equivalences(&directory);
+    let lines = b"http://example.org/a\nhttps://example.org/a\nHTTP://Example.org/unseen?q\nhttps://example.org/unseen?q\n\
+        http://old.example.net/page\nhttp://new.example.net/pages/1\nhttp://sink.example.net/deleted/1\n\
+        https://sink.example.net/\nhttp://example.com/new\nhttps://www.example.com/new/\nhttp://[bad\nmailto:a@example.org\n";
+    let flags = ["canon", "-q", "-", "--output-format", "jsonl", "--columns", "uri,key,fault", "--key", "simple,syntax"];
+    let plain = json(&printed(&flags, lines));
+    let flags = [&flags[..8], &["simple,syntax,protocol", "--equivalences", &learned]].concat();
+    let rows = json(&printed(&flags, lines));
+    assert_eq!(rows.len(), plain.len());
+    for (row, plain) in rows.iter().zip(&plain) {
+        for name in ["uri", "key", "key_simple", "key_syntax", "fault"] {
+            assert_eq!(row[name], plain[name]);
+        }
+    }
+    // By place in `lines`: which row's own key is this one's.
+    let representatives = [1, 1, 3, 3, 5, 5, 6, 7, 9, 9, 10, 11];
+    for (row, representative) in rows.iter().zip(representatives) {
+        assert_eq!(row["key_protocol"], rows[representative as usize]["key"], "{row}");
+    }
+    let report = path(&directory, "canon.json");
+    printed(&[&flags[..], &["--report", &report]].concat(), lines);
+    let report: Value = serde_json::from_slice(&fs::read(report).unwrap()).unwrap();
+    assert_eq!(report["equivalences"], serde_json::json!({"by_class": 2, "by_pattern": 2}));
+    assert_eq!(report["policy"]["equivalences"].as_str().unwrap().len(), 32);
+}
+
+#[test]
+fn dedup_keeps_one_of_what_redirects_join() {
+    let directory = tempfile::tempdir().unwrap();
+    let learned = equivalences(&directory);
+    let lines = b"http://example.org/a\nhttps://example.org/a\nhttp://example.org/a#f\nhttp://example.org/zz\n\
+        https://example.org/zz\nhttp://sink.example.net/deleted/1\nhttp://sink.example.net/deleted/2\n";
+    let flags = ["dedup", "-q", "-", "--key", "protocol", "--equivalences", &learned];
+    let want = "http://example.org/a\nhttp://example.org/a#f\nhttp://example.org/zz\nhttp://sink.example.net/deleted/1\n\
+        http://sink.example.net/deleted/2\n";
+    assert_eq!(printed(&flags, lines), want);
+    let best = printed(&[&flags[..], &["--keep", "best"]].concat(), lines);
+    assert_eq!(best, want.replace("http://example.org/a\n", "https://example.org/a\n").replace("http://example.org/zz", "https://example.org/zz"));
+    let table = path(&directory, "duplicates.parquet");
+    printed(&[&flags[..], &["--duplicates", &table]].concat(), lines);
+    let equal = texts(&rows(&table), &["uri", "equal_on"]);
+    assert_eq!(equal, [["https://example.org/a", "protocol"], ["https://example.org/zz", "protocol"]]);
+    // Without the flag nothing of that is known.
+    assert_eq!(printed(&["dedup", "-q", "-"], lines).lines().count(), 7);
+}
+
+#[test]
+fn equivalences_of_other_keys_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let learned = equivalences(&directory);
+    let urls = path(&directory, "urls.parquet");
+    printed(&["canon", "-q", "-", "-o", &urls], b"http://a/\n");
+    let protocol = |file: &str, more: &[&str]| {
+        let out = path(&directory, "out.parquet");
+        let flags = ["canon", "-", "-o", &out, "--key", "protocol", "--equivalences", file];
+        let ran = irikey(&[&flags[..], more].concat(), b"http://a/\n", Stdio::null());
+        assert_ne!(ran.status.code(), Some(0));
+        assert!(!Path::new(&out).exists());
+        String::from_utf8(ran.stderr).unwrap()
+    };
+    let cases: [(&str, &[&str], &str); 7] = [
+        (&learned, &["--key-hash", "blake3"], "learned with key \"xxh3-128\", and this run has \"blake3-128\""),
+        (&learned, &["--drop-fragment"], "learned with drop_fragment \"no\""),
+        (&learned, &["--profile", "weber-00"], "learned with profile \"rfc3987\""),
+        (&learned, &["--rung", "syntax"], "leave --rung out"),
+        (&urls, &[], "this is no table of equivalences; make one with irikey learn"),
+        ("missing.parquet", &[], "missing.parquet: cannot open"),
+        (&sample("redirects.cdxj"), &[], "take a file that irikey learn wrote"),
+    ];
+    for (file, flags, advice) in cases {
+        let message = protocol(file, flags);
+        assert!(message.contains(advice), "{message}");
+    }
+    let refused = |flags: &[&str]| {
+        let ran = irikey(flags, b"", Stdio::null());
+        assert_eq!(ran.status.code(), Some(2));
+        String::from_utf8(ran.stderr).unwrap()
+    };
+    assert!(refused(&["dedup", "--key", "protocol"]).contains("needs --equivalences"));
+    assert!(refused(&["dedup", "--equivalences", &learned]).contains("ask for it"));
+    assert!(refused(&["dedup", "--key", "protocol", "--equivalences", &learned, "--verify"]).contains("--verify"));
+}
+
+#[test]
+fn keys_of_other_equivalences_do_not_meet_in_a_store() {
+    let directory = tempfile::tempdir().unwrap();
+    let learned = equivalences(&directory);
+    let (seen, weak) = (path(&directory, "seen"), path(&directory, "weak.parquet"));
+    printed(&["learn", "-q", &sample("redirects.cdxj"), "-o", &weak, "--weak"], b"");
+    let dedup = |flags: &[&str]| {
+        let flags = [&["dedup", "-q", "-", "--seen", &seen, "--update-seen"], flags].concat();
+        irikey(&flags, b"http://example.org/a\n", Stdio::null()).status.code()
+    };
+    assert_eq!(dedup(&["--key", "protocol", "--equivalences", &learned]), Some(0));
+    assert_eq!(dedup(&["--key", "protocol", "--equivalences", &learned]), Some(0));
+    assert_eq!(dedup(&["--key", "protocol", "--equivalences", &weak]), Some(2));
+    assert_eq!(dedup(&[]), Some(2));
+}

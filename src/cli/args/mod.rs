@@ -2,6 +2,7 @@
 //! with what means, what is told. Each group checks itself and gives what its flags mean; combinations that make no
 //! sense are refused before anything is opened.
 
+mod equivalences;
 mod form;
 mod input;
 mod output;
@@ -13,6 +14,7 @@ mod sort;
 mod spill;
 mod work;
 
+pub use equivalences::EquivalenceArgs;
 pub use form::FormArgs;
 pub use input::{InputArgs, InputFormat, Inputs};
 pub use output::{OutputArgs, Outputs};

@@ -16,6 +16,8 @@ pub enum DedupKey {
     More(usize),
     /// The key of one of the policy's recipes, by its place; of the policy's rung where the recipe gives none.
     Recipe(usize),
+    /// That of the representative by the policy's equivalences.
+    Protocol,
 }
 
 /// How rows of a run compete.
@@ -57,6 +59,7 @@ impl Competing {
         match self.key {
             DedupKey::Rung => of(&rows.key, out),
             DedupKey::More(place) => of(&rows.more_keys[place], out),
+            DedupKey::Protocol => of(&rows.protocol, out),
             DedupKey::Recipe(place) => {
                 let keys: Vec<_> = (0..rows.len()).map(|row| self.recipe_key(rows, place, row)).collect();
                 of(&keys, out);

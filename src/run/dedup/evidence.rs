@@ -26,6 +26,7 @@ impl Evidence {
             rungs: [rung(Rung::Simple), rung(Rung::Syntax)],
             key_name: match wanted.key {
                 DedupKey::Recipe(place) => policy.recipes.get(place).map_or("", |wanted| wanted.column),
+                DedupKey::Protocol => "protocol",
                 DedupKey::Rung | DedupKey::More(_) => policy.rung.name(),
             },
         }
