@@ -10,7 +10,7 @@ use super::drive::{self, Ran};
 use super::files::{Files, Written};
 use super::progress::{Bar, Sample};
 use super::report::{DedupReport, Report};
-use super::{exit, resume, say, summary};
+use super::{exit, page, resume, say, summary};
 use crate::canon::{Policy, WantedRecipe};
 use crate::input;
 use crate::output::{self, Finished, OutputError, OutputOptions};
@@ -125,6 +125,8 @@ pub(super) fn report(job: &Job, sources: Vec<String>, ran: Ran, output: Finished
         errors: ran.errors,
         files: Vec::new(),
         resumed: None,
+        timeline: Vec::new(),
+        findings: None,
         dedup: None,
     }
 }
@@ -170,8 +172,14 @@ pub(super) fn close(reporting: &Reporting, report: &Report, summary: &str) -> u8
     }
 }
 
+/// In the form that the name's suffix asks for.
 fn write_report(path: &Path, report: &Report) -> std::io::Result<()> {
-    std::fs::write(path, format!("{:#}\n", report.to_json()))
+    let text = match path.extension().and_then(|suffix| suffix.to_str()) {
+        Some("html" | "htm") => page::page(report),
+        Some("txt") => summary(report),
+        _ => format!("{:#}\n", report.to_json()),
+    };
+    std::fs::write(path, text)
 }
 
 /// On stderr, whoever listens.

@@ -10,6 +10,7 @@ use super::args::Reporting;
 use super::canon::{Failure, bar, close, fail, output_options, report};
 use super::dedup_args::{DedupArgs, Plan};
 use super::report::{CollisionAt, DedupReport, Report};
+use super::timeline::Timeline;
 use super::{drive, exit, say, summary};
 use crate::canon::{Policy, WantedRecipe};
 use crate::dedup::Collision;
@@ -68,6 +69,7 @@ fn perform(plan: Plan) -> Result<(Reporting, Report), Failure> {
     if let Some(path) = output.temporary_path() {
         input::remove_on_signal(path);
     }
+    let timeline = job.reporting.report.as_ref().map(|_| Timeline::start(&progress));
     let options = drive::options(&job.inputs, &job.work, job.outputs.row_group_len);
     let mut duplicates = table(duplicates, evidence::duplicates_schema(), &job.policy, names.len())?;
     let mut groups = table(groups, evidence::groups_schema(), &job.policy, names.len())?;
@@ -78,6 +80,7 @@ fn perform(plan: Plan) -> Result<(Reporting, Report), Failure> {
     };
     let ran = run::dedup(sources, &options, &dedup, &job.policy, &encoder, append, &progress);
     drop(bar);
+    let timeline = timeline.map_or_else(Vec::new, Timeline::finish);
     let mut deduped = ran?;
     if output.rows() != deduped.written {
         let message = format!("{} rows to write gave {} rows", deduped.written, output.rows());
@@ -102,13 +105,16 @@ fn perform(plan: Plan) -> Result<(Reporting, Report), Failure> {
         duplicates: deduped.duplicates,
         seen: deduped.seen,
         spilled: deduped.spilled,
+        key: key_name(&job.policy, dedup.key),
         keep: dedup.keep.name(),
         undated: deduped.undated,
         collisions: dedup.verify.then(|| collisions(&deduped, &names)),
     };
     tell(&counts);
+    let findings = deduped.findings.take();
     let report = report(&job, names, drive::ran(deduped.summary), finished, begun.elapsed());
-    let report = Report { distinct: counts.kept, distinct_is_exact: true, dedup: Some(counts), ..report };
+    let report =
+        Report { distinct: counts.kept, distinct_is_exact: true, dedup: Some(counts), timeline, findings, ..report };
     Ok((job.reporting, report))
 }
 
@@ -128,13 +134,17 @@ fn table(
 
 /// What keys depend on: the policy, and which of its keys they are.
 fn describe_keys(policy: &Policy, key: DedupKey) -> Vec<(&'static str, String)> {
-    let name = match key {
+    policy.describe().into_iter().chain([("dedup_key", key_name(policy, key))]).collect()
+}
+
+/// The name of a key, empty if it is the rung's.
+fn key_name(policy: &Policy, key: DedupKey) -> String {
+    match key {
         DedupKey::Rung => String::new(),
         DedupKey::More(place) => policy.more_keys.get(place).map_or("", |rung| rung.name()).to_string(),
         DedupKey::Recipe(place) => policy.recipes.get(place).map(WantedRecipe::describe).unwrap_or_default(),
         DedupKey::Protocol => "protocol".to_string(),
-    };
-    policy.describe().into_iter().chain([("dedup_key", name)]).collect()
+    }
 }
 
 /// Where the first collisions are.

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 
 use super::args::{
-    EquivalenceArgs, FormArgs, InputArgs, InputFormat, Inputs, OutputArgs, RecipeArgs, ReportingArgs, SpillArgs, WorkArgs,
+    EquivalenceArgs, FormArgs, InputArgs, InputFormat, Inputs, OutputArgs, RecipeArgs, ReportingArgs, SpillArgs,
+    WorkArgs,
 };
 use super::canon_args::{Job, parse_key};
 use crate::batch::ColumnId;
@@ -104,6 +105,11 @@ pub struct DedupArgs {
     /// Write the representatives of two or more records to FILE (Parquet), with their number. As costly as --duplicates
     #[arg(long, value_name = "FILE", help_heading = "Dedup")]
     groups: Option<PathBuf>,
+    /// Look into groups for --report: how large they are, what made records duplicates, hosts, and where members of a group
+    /// disagree in their content digests. Takes some 30 MB; groups past that are sampled. --report FILE.html and .txt
+    /// imply it
+    #[arg(long, requires = "report", help_heading = "Dedup")]
+    survey: bool,
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
@@ -163,10 +169,13 @@ impl DedupArgs {
             gather_new: self.update_seen,
             has_evidence: self.duplicates.is_some() || self.groups.is_some(),
             verify: self.verify,
+            survey: self.survey || self.reporting.is_for_people(),
             key_bits: self.key_bits,
         };
-        if dedup.has_evidence {
-            job.policy.keep_input = true;
+        job.policy.keep_input |= dedup.has_evidence;
+        job.policy.carry.status |= dedup.survey;
+        job.policy.carry.digest |= dedup.survey;
+        if dedup.has_evidence || dedup.survey {
             let more = [Rung::Simple, Rung::Syntax].into_iter().filter(|rung| !job.policy.more_keys.contains(rung));
             let more: Vec<_> = more.collect();
             job.policy.more_keys.extend(more);

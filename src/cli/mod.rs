@@ -24,6 +24,7 @@ mod explain;
 mod extract;
 mod files;
 mod learn;
+mod page;
 mod progress;
 mod reading;
 mod report;
@@ -32,6 +33,7 @@ mod schema;
 mod seen;
 mod size;
 mod summary;
+mod timeline;
 
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -46,6 +48,7 @@ pub use canon_args::{CanonArgs, Job};
 pub use report::{InputFailure, Report};
 pub use size::parse_size;
 pub use summary::summary;
+pub use timeline::Moment;
 
 /// Canonical URIs and 128-bit equivalence keys for crawl data, by RFC 3987 and RFC 3986.
 #[derive(Debug, Parser)]

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
+use super::timeline::Moment;
 use crate::canon::Tally;
+use crate::dedup::{Findings, RuleFindings};
 use crate::iri::{Changes, FaultKind, Flags, SpoofFlags};
 use crate::key::RULES;
 use crate::output::Finished;
@@ -61,6 +63,10 @@ pub struct Report {
     pub resumed: Option<u64>,
     /// Inputs that could not be read wholly.
     pub errors: Vec<InputFailure>,
+    /// Throughput and memory over time; empty unless a report is written.
+    pub timeline: Vec<Moment>,
+    /// What the groups of a dedup showed, if somebody looked.
+    pub findings: Option<Findings>,
     /// What was left out and why, if duplicates were.
     pub dedup: Option<DedupReport>,
 }
@@ -76,6 +82,8 @@ pub struct DedupReport {
     pub seen: u64,
     /// Bytes of temporary files.
     pub spilled: u64,
+    /// The name of the key that records were compared by, if it is no rung's.
+    pub key: String,
     /// The name of the policy that chose.
     pub keep: &'static str,
     /// Rows that competed without a time, where the policy looks at times.
@@ -110,6 +118,13 @@ impl Report {
     /// Bytes of input a second.
     pub fn bytes_per_second(&self) -> f64 {
         self.input_bytes as f64 / self.elapsed.as_secs_f64().max(1e-9)
+    }
+
+    /// What makes records duplicates, the weakest first: the rungs, and the key if it is none.
+    pub fn steps(&self) -> [String; 4] {
+        let rung = self.policy.iter().find(|(name, _)| *name == "rung").map_or("", |(_, rung)| rung.as_str());
+        let key = self.dedup.as_ref().map_or("", |dedup| &dedup.key);
+        ["simple", "syntax", rung, if key.is_empty() { "key" } else { key }].map(str::to_string)
     }
 
     /// As JSON, every count in it, also those that are 0.
@@ -165,6 +180,11 @@ impl Report {
                 "message": error.message,
             })).collect::<Vec<_>>(),
         });
+        let moment = |at: &Moment| json!([at.seconds, at.records, at.memory]);
+        report["timeline"] = self.timeline.iter().map(moment).collect();
+        if let Some(found) = &self.findings {
+            report["survey"] = survey(found, &self.steps());
+        }
         if let Some(dedup) = &self.dedup {
             report["dedup"] = json!({
                 "keep": dedup.keep,
@@ -182,6 +202,37 @@ impl Report {
         }
         report
     }
+}
+
+fn survey(found: &Findings, steps: &[String; 4]) -> Value {
+    let rule = |(name, rule): (&String, &RuleFindings)| {
+        let found = json!({
+            "merged": rule.merged,
+            "compared": rule.compared,
+            "differing": rule.differing,
+            "examples": rule.examples,
+        });
+        (name.clone(), found)
+    };
+    json!({
+        "share": found.share,
+        "groups_sampled": found.sampled,
+        "groups_by_size": found.sizes.iter().map(|class| json!({
+            "from": class.from,
+            "to": class.to,
+            "groups": class.groups,
+            "records": class.rows,
+        })).collect::<Vec<_>>(),
+        "duplicates_by": steps.iter().zip(found.by_step).map(|(name, count)| (name.clone(), json!(count))).collect::<Map<_, _>>(),
+        "rules": found.rules.iter().map(rule).collect::<Map<_, _>>(),
+        "same_uri": {"compared": found.repeated.0, "differing": found.repeated.1},
+        "hosts": found.hosts.iter().map(|host| json!({
+            "host": host.host,
+            "records": host.records,
+            "duplicates": host.duplicates,
+        })).collect::<Vec<_>>(),
+        "hosts_records_short_by_at_most": found.host_error,
+    })
 }
 
 fn counts<'a>(names: impl Iterator<Item = &'a str>, counts: &[u64]) -> Map<String, Value> {

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::report::Report;
+use crate::dedup::Findings;
 use crate::iri::{Changes, FaultKind, Flags, SpoofFlags};
 use crate::key::RULES;
 
@@ -57,9 +58,41 @@ pub fn summary(report: &Report) -> String {
     if report.headers > 0 {
         rows.push(Line::beside("headers, no records", report.headers));
     }
+    if let Some(found) = &report.findings {
+        rows.extend(survey(found, &report.steps()));
+    }
     let mut text = table(&rows, tally.rows);
     text.push_str(&speed(report));
     text
+}
+
+/// What a survey found, as numbers of records, groups and URIs; about, if it took a sample.
+fn survey(found: &Findings, steps: &[String; 4]) -> Vec<Line> {
+    let about = if found.share < 1.0 { ", about" } else { "" };
+    let number = |value: f64| value.round().max(0.0) as u64;
+    let mut rows = vec![Line { count: None, ..Line::new(0, &format!("duplicates by rung{about}"), 0) }];
+    rows.extend(steps.iter().zip(found.by_step).map(|(name, count)| Line::new(1, name, number(count))));
+    rows.push(Line { count: None, ..Line::new(0, &format!("groups by size{about}"), 0) });
+    let size = |from: u64, to: u64| if from >= to { to.to_string() } else { format!("{from} to {to}") };
+    rows.extend(
+        found
+            .sizes
+            .iter()
+            .map(|class| Line { depth: 1, ..Line::beside(&size(class.from, class.to), number(class.groups)) }),
+    );
+    for (name, rule) in &found.rules {
+        rows.push(Line::beside(&format!("URIs merged by {name}{about}"), number(rule.merged)));
+        rows.push(Line { depth: 1, ..Line::beside("compared by digest", rule.compared) });
+        rows.push(Line { depth: 1, ..Line::beside("differing", rule.differing) });
+    }
+    rows.push(Line { count: None, ..Line::new(0, "hosts", 0) });
+    rows.extend(found.hosts.iter().map(|host| Line::new(1, &visible(&host.host), host.records)));
+    rows
+}
+
+/// A name from the input, without what a terminal would take for more than a character.
+fn visible(name: &str) -> String {
+    name.chars().map(|c| if c.is_control() { '\u{FFFD}' } else { c }).collect()
 }
 
 struct Line {

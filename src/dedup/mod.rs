@@ -22,6 +22,7 @@ mod partition;
 pub mod seen;
 mod spill;
 mod spool;
+mod survey;
 mod table;
 mod verdict;
 
@@ -34,5 +35,6 @@ pub use partition::{PARTITION_BITS, PARTITIONS, Scattered, number};
 pub(crate) use spill::Scratch;
 pub use spill::Spill;
 pub use spool::{Spool, Waiting};
+pub use survey::{Findings, HostFindings, Look, RuleFindings, SizeClass, SpanLook, Survey};
 pub use table::Table;
 pub use verdict::{Collision, Collisions, Resolver, Verdict, Verdicts};

@@ -23,6 +23,11 @@ pub fn sample() {
     }
 }
 
+/// Anonymous memory now, bytes.
+pub fn anonymous() -> Option<u64> {
+    status().and_then(|status| field(&status, "RssAnon:"))
+}
+
 /// The peaks so far.
 pub fn peaks() -> Memory {
     sample();

@@ -361,3 +361,56 @@ fn what_makes_no_sense_is_refused() {
         assert!(matches!(ran.status.code(), Some(2 | 5)) && message.contains(advice), "{flags:?}: {message}");
     }
 }
+
+#[test]
+fn a_report_says_what_dedup_bought() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    // 4 captures each of 30 pages under two spellings; the www. of odd ones is another page.
+    let line = |i: usize, host: &str, digest: &str| {
+        format!(
+            "k)/ 20260101000000 {{\"url\": \"http://{host}/{i}\", \"status\": \"200\", \"digest\": \"{digest}\"}}\n"
+        )
+    };
+    let page = |i: usize| {
+        let (other, mine) = (if i % 2 == 1 { "OTHER" } else { "SAME" }, "SAME");
+        [
+            line(i, "example.org:80", mine),
+            line(i, "EXAMPLE.org", mine),
+            line(i, "example.org", mine),
+            line(i, "www.example.org", other),
+        ]
+        .concat()
+    };
+    let input: String = (0..30).map(page).collect::<String>() + "k)/ 20260101000000 {\"url\": \"http://[bad\"}\n";
+    let mut reports = Vec::new();
+    for (threads, suffix) in [("1", "json"), ("3", "json"), ("2", "html"), ("2", "txt")] {
+        let report = path(&format!("report.{suffix}"));
+        let flags =
+            ["dedup", "-q", "-", "--key", "surt-wayback", "--survey", "--report", &report, "--threads", threads];
+        assert_eq!(printed(&flags, input.as_bytes()).lines().count(), 30);
+        reports.push(fs::read_to_string(report).unwrap());
+    }
+    let survey = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap()["survey"].clone();
+    let found = survey(&reports[0]);
+    assert_eq!(found, survey(&reports[1]));
+    assert_eq!(
+        found["duplicates_by"],
+        serde_json::json!({"simple": 0.0, "syntax": 30.0, "scheme": 30.0, "surt-wayback": 30.0})
+    );
+    assert_eq!(found["groups_by_size"][0]["groups"], 30.0);
+    let rule = &found["rules"]["www"];
+    assert_eq!((&rule["merged"], &rule["compared"], &rule["differing"]), (&30.0.into(), &30.into(), &15.into()));
+    assert_eq!(found["same_uri"], serde_json::json!({"compared": 30, "differing": 0}));
+    assert_eq!((&found["hosts"][0]["host"], &found["hosts"][0]["records"]), (&"example.org".into(), &90.into()));
+    assert!(
+        reports[2].starts_with("<!doctype html>")
+            && reports[2].contains("<td>www</td>")
+            && !reports[2].contains("<script")
+    );
+    assert!(reports[3].starts_with("records") && reports[3].contains("duplicates"));
+    let plain = path("plain.json");
+    printed(&["dedup", "-q", "-", "--report", &plain], input.as_bytes());
+    let plain: serde_json::Value = serde_json::from_str(&fs::read_to_string(plain).unwrap()).unwrap();
+    assert!(plain["survey"].is_null() && !plain["timeline"].as_array().unwrap().is_empty());
+}

@@ -167,7 +167,8 @@ fn the_protocol_key_is_that_of_the_representative_and_no_other_key_changes() {
     let lines = b"http://example.org/a\nhttps://example.org/a\nHTTP://Example.org/unseen?q\nhttps://example.org/unseen?q\n\
         http://old.example.net/page\nhttp://new.example.net/pages/1\nhttp://sink.example.net/deleted/1\n\
         https://sink.example.net/\nhttp://example.com/new\nhttps://www.example.com/new/\nhttp://[bad\nmailto:a@example.org\n";
-    let flags = ["canon", "-q", "-", "--output-format", "jsonl", "--columns", "uri,key,fault", "--key", "simple,syntax"];
+    let flags =
+        ["canon", "-q", "-", "--output-format", "jsonl", "--columns", "uri,key,fault", "--key", "simple,syntax"];
     let plain = json(&printed(&flags, lines));
     let flags = [&flags[..8], &["simple,syntax,protocol", "--equivalences", &learned]].concat();
     let rows = json(&printed(&flags, lines));
@@ -200,7 +201,11 @@ fn dedup_keeps_one_of_what_redirects_join() {
         http://sink.example.net/deleted/2\n";
     assert_eq!(printed(&flags, lines), want);
     let best = printed(&[&flags[..], &["--keep", "best"]].concat(), lines);
-    assert_eq!(best, want.replace("http://example.org/a\n", "https://example.org/a\n").replace("http://example.org/zz", "https://example.org/zz"));
+    assert_eq!(
+        best,
+        want.replace("http://example.org/a\n", "https://example.org/a\n")
+            .replace("http://example.org/zz", "https://example.org/zz")
+    );
     let table = path(&directory, "duplicates.parquet");
     printed(&[&flags[..], &["--duplicates", &table]].concat(), lines);
     let equal = texts(&rows(&table), &["uri", "equal_on"]);

@@ -28,7 +28,9 @@ impl EquivalenceArgs {
             None if !is_wanted => return Ok(None),
             None => return Err("--key protocol needs --equivalences FILE, which irikey learn writes".to_string()),
             Some(_) if !is_wanted => {
-                return Err("--equivalences is for --key protocol, and no rung below it knows them; ask for it".to_string());
+                return Err(
+                    "--equivalences is for --key protocol, and no rung below it knows them; ask for it".to_string()
+                );
             }
             Some(_) if policy.rung != Rung::Scheme => {
                 return Err("--key protocol stands on the rung scheme; leave --rung out".to_string());

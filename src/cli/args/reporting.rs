@@ -18,7 +18,8 @@ pub enum When {
 /// Flags of every command that reads inputs to their end.
 #[derive(Debug, Args)]
 pub struct ReportingArgs {
-    /// Write the closing numbers, the policy and all errors to FILE as JSON
+    /// Write the closing numbers, the policy and all errors to FILE: as a page with plots to .html, as text to .txt, else
+    /// as JSON. Of dedup, canon and sort; other commands write JSON
     #[arg(long, value_name = "FILE", help_heading = "Reporting")]
     report: Option<PathBuf>,
     /// Exit with status 3 when a record has a fault; the output is written all the same
@@ -46,6 +47,12 @@ pub struct Reporting {
 }
 
 impl ReportingArgs {
+    /// The report is one that people read.
+    pub fn is_for_people(&self) -> bool {
+        let suffix = self.report.as_ref().and_then(|path| path.extension()?.to_str());
+        matches!(suffix, Some("html" | "htm" | "txt"))
+    }
+
     /// What the flags mean.
     pub fn reporting(&self) -> Reporting {
         Reporting {

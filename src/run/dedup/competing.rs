@@ -67,6 +67,17 @@ impl Competing {
         }
     }
 
+    /// The key that a row competes for.
+    pub fn key(&self, rows: &Rows, row: usize) -> u128 {
+        let key = match self.key {
+            DedupKey::Rung => rows.key[row],
+            DedupKey::More(place) => rows.more_keys[place][row],
+            DedupKey::Recipe(place) => self.recipe_key(rows, place, row),
+            DedupKey::Protocol => rows.protocol[row],
+        };
+        number(&key) & self.mask
+    }
+
     fn recipe_key(&self, rows: &Rows, place: usize, row: usize) -> KeyBytes {
         match rows.recipe_texts[place].get(row) {
             [] => rows.key[row],

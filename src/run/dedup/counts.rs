@@ -76,6 +76,7 @@ impl Counts {
             written,
             undated,
             collisions,
+            findings: None,
             spilled: 0,
             new_keys: None,
         })

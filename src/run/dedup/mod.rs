@@ -12,6 +12,7 @@ mod counts;
 mod evidence;
 mod job;
 mod settle;
+mod survey;
 
 pub use competing::DedupKey;
 
@@ -20,13 +21,14 @@ use crate::batch::SourceRun;
 use crate::canon::{Policy, Rows};
 use crate::dedup::evidence::Places;
 use crate::dedup::seen::{RunWriter, SeenError, Store};
-use crate::dedup::{Collisions, Keep, SpillError, Spool};
+use crate::dedup::{Collisions, Findings, Keep, SpillError, Spool};
 use crate::input::Sources;
 use crate::output::{Encoder, OutputError, Part};
 use arrow::array::RecordBatch;
 use job::{Job, Step};
 use std::path::PathBuf;
 use std::sync::Arc;
+use survey::Surveyor;
 
 /// What is asked of a dedup.
 #[derive(Clone, Debug)]
@@ -49,6 +51,9 @@ pub struct DedupOptions {
     pub has_evidence: bool,
     /// Compare canonical texts where keys meet. All rows wait then, their texts with them.
     pub verify: bool,
+    /// Look into groups, for [`Deduped::findings`]. Takes a policy whose further keys are those of the rungs `simple` and
+    /// `syntax`, others among them, and that carries statuses and digests, and some 30 MB.
+    pub survey: bool,
     /// Bits of keys that count: 128, but for who wants to see keys meet that should not.
     pub key_bits: u32,
 }
@@ -65,6 +70,7 @@ impl Default for DedupOptions {
             gather_new: false,
             has_evidence: false,
             verify: false,
+            survey: false,
             key_bits: u128::BITS,
         }
     }
@@ -89,6 +95,8 @@ pub struct Deduped {
     pub undated: u64,
     /// Texts that had another text's key, if texts were compared. Each has a row that is kept.
     pub collisions: Collisions,
+    /// What a survey found, if there was one.
+    pub findings: Option<Findings>,
     /// Bytes of temporary files.
     pub spilled: u64,
     /// The keys of the kept rows, if they were to be gathered: what to add to the store once the output is safe.
@@ -152,7 +160,11 @@ pub fn dedup(
     let names = inputs.names();
     let job = Job::new(wanted, encoder, policy, &names).map_err(|error| RunError::Output(error.into()))?;
     let mut spool = Spool::new(&wanted.directory);
-    let decide = |turn: &Turn<'_>, rows: &mut Rows, runs: &[SourceRun]| job.span(turn, rows, runs);
+    let surveyor = wanted.survey.then(|| Surveyor::new(wanted, policy));
+    let decide = |turn: &Turn<'_>, rows: &mut Rows, runs: &[SourceRun]| match &surveyor {
+        Some(surveyor) if surveyor.look(turn, rows).is_none() => Ok(None),
+        _ => job.span(turn, rows, runs),
+    };
     let take = |step: Step| match step {
         Step::Ready(part) => Ok(append(Given::Kept(part))?),
         Step::Waits(packed, rows) => Ok(spool.append(&packed, rows)?),
@@ -163,5 +175,6 @@ pub fn dedup(
     let settled = job.settle(&spool, &places, summary.rows, threads, append)?;
     memory::sample();
     let (new_keys, collisions) = (settled.new_keys, settled.collisions);
-    Ok(Deduped { spilled, new_keys, collisions, ..settled.counts.check(summary)? })
+    let findings = surveyor.map(|surveyor| surveyor.finish(wanted.key, policy));
+    Ok(Deduped { spilled, new_keys, collisions, findings, ..settled.counts.check(summary)? })
 }

@@ -1,0 +1,407 @@
+//! What a dedup bought, in bounded memory: [`Survey`]. In: rows in the order of the input, with the keys that they compete
+//! for and those of lower rungs. Out: [`Findings`]: how large groups are, which step made rows duplicates, where members
+//! of a group disagree in their content, and which hosts have the most records.
+//!
+//! Groups are sampled by their keys: those whose key's low bits are below a bound, which falls when the sample takes more
+//! than its room. So a group is in it whole or not at all, the sample depends on the keys alone, and a run whose groups
+//! have room is told exactly. Hosts are counted by the method of Misra and Gries, with the error that it states.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Spellings, URIs and digests that the sample holds: some 30 MB with their texts.
+const ROOM: usize = 1 << 17;
+
+/// Spellings that are told apart in one group.
+const MOST_SPELLINGS: usize = 4096;
+
+/// Digests that are told apart of one URI.
+const MOST_DIGESTS: usize = 4;
+
+/// Hosts that are counted at a time.
+const MOST_HOSTS: usize = 1 << 16;
+
+/// Hosts that are told, and examples of each rule.
+const TOLD_HOSTS: usize = 20;
+const EXAMPLES: usize = 3;
+
+/// A row as it is looked at.
+#[derive(Clone, Debug)]
+pub struct Look<'a> {
+    /// The key that it competes for.
+    pub key: u128,
+    /// First bits of its keys of `simple`, `syntax` and the policy's rung.
+    pub rungs: [u64; 3],
+    /// Its URI.
+    pub uri: &'a [u8],
+    /// Hash of its content's digest, where it answered with content.
+    pub digest: Option<u64>,
+}
+
+/// What a span's rows showed.
+#[derive(Debug, Default)]
+pub struct SpanLook {
+    groups: BTreeMap<(u64, u128), Group>,
+    hosts: HashMap<Vec<u8>, u64>,
+}
+
+#[derive(Debug, Default)]
+struct Group {
+    rows: u64,
+    simple: BTreeSet<u64>,
+    syntax: BTreeSet<u64>,
+    /// By the key of the rung.
+    members: BTreeMap<u64, Member>,
+}
+
+#[derive(Debug, Default)]
+struct Member {
+    uri: Vec<u8>,
+    /// Rows with a digest.
+    digested: u64,
+    digests: BTreeSet<u64>,
+}
+
+/// What rows share, and what each URI has by itself.
+#[derive(Debug)]
+pub struct Survey {
+    /// Groups whose low bits are above it are not in the sample.
+    bound: AtomicU64,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    groups: BTreeMap<(u64, u128), Group>,
+    weight: usize,
+    hosts: HashMap<Vec<u8>, u64>,
+    hosts_lost: u64,
+}
+
+/// Groups of so many rows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SizeClass {
+    /// Least number of rows.
+    pub from: u64,
+    /// Largest number of rows.
+    pub to: u64,
+    /// Groups.
+    pub groups: f64,
+    /// Rows in them.
+    pub rows: f64,
+}
+
+/// What a rule did that makes several URIs one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RuleFindings {
+    /// URIs that it made one with the first URI of their group.
+    pub merged: f64,
+    /// Those among them in the sample where both have a digest.
+    pub compared: u64,
+    /// Those whose digests have none in common.
+    pub differing: u64,
+    /// Some of them.
+    pub examples: Vec<(String, String)>,
+}
+
+/// A host and its records.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HostFindings {
+    /// The host.
+    pub host: String,
+    /// Its records: at least so many.
+    pub records: u64,
+    /// Its duplicates.
+    pub duplicates: f64,
+}
+
+/// What was found. Numbers that are not whole are estimates from a sample, unless `share` is 1.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Findings {
+    /// The share of all keys that the sample holds.
+    pub share: f64,
+    /// Groups in it.
+    pub sampled: u64,
+    /// By their size.
+    pub sizes: Vec<SizeClass>,
+    /// Duplicates by the lowest rung that makes them: `simple`, `syntax`, the policy's rung, and the key itself.
+    pub by_step: [f64; 4],
+    /// What made URIs one, by rule.
+    pub rules: BTreeMap<String, RuleFindings>,
+    /// URIs that have several rows with digests, and those where these differ: what pages do by themselves.
+    pub repeated: (u64, u64),
+    /// Those with the most records.
+    pub hosts: Vec<HostFindings>,
+    /// Records by which `HostFindings::records` may be too low.
+    pub host_error: u64,
+}
+
+impl Default for Survey {
+    fn default() -> Survey {
+        Survey { bound: AtomicU64::new(u64::MAX), state: Mutex::default() }
+    }
+}
+
+impl SpanLook {
+    /// Takes a row in, if its group is in the sample.
+    pub fn add(&mut self, survey: &Survey, look: &Look<'_>) {
+        let host = crate::iri::Parts::split(look.uri).host(look.uri).unwrap_or_default();
+        match self.hosts.get_mut(host) {
+            Some(count) => *count += 1,
+            None => {
+                self.hosts.insert(host.to_vec(), 1);
+            }
+        }
+        let place = look.key as u64;
+        if place > survey.bound.load(Ordering::Relaxed) {
+            return;
+        }
+        let group = self.groups.entry((place, look.key)).or_default();
+        group.rows += 1;
+        let [simple, syntax, rung] = look.rungs;
+        insert_least(&mut group.simple, simple, MOST_SPELLINGS);
+        insert_least(&mut group.syntax, syntax, MOST_SPELLINGS);
+        let member =
+            group.members.entry(rung).or_insert_with(|| Member { uri: look.uri.to_vec(), ..Member::default() });
+        if let Some(digest) = look.digest {
+            member.digested += 1;
+            insert_least(&mut member.digests, digest, MOST_DIGESTS);
+        }
+        group.trim();
+    }
+}
+
+fn insert_least(set: &mut BTreeSet<u64>, value: u64, most: usize) {
+    if set.len() < most || set.last().is_some_and(|last| value < *last) {
+        set.insert(value);
+        if set.len() > most {
+            set.pop_last();
+        }
+    }
+}
+
+impl Group {
+    fn weight(&self) -> usize {
+        let digests: usize = self.members.values().map(|member| member.digests.len()).sum();
+        self.simple.len() + self.syntax.len() + 2 * self.members.len() + digests
+    }
+
+    fn trim(&mut self) {
+        while self.members.len() > MOST_SPELLINGS {
+            self.members.pop_last();
+        }
+    }
+
+    fn merge(&mut self, other: Group) {
+        self.rows += other.rows;
+        other.simple.into_iter().for_each(|one| insert_least(&mut self.simple, one, MOST_SPELLINGS));
+        other.syntax.into_iter().for_each(|one| insert_least(&mut self.syntax, one, MOST_SPELLINGS));
+        for (key, member) in other.members {
+            let mine = self.members.entry(key).or_insert_with(|| Member { uri: member.uri, ..Member::default() });
+            mine.digested += member.digested;
+            member.digests.into_iter().for_each(|one| insert_least(&mut mine.digests, one, MOST_DIGESTS));
+        }
+        self.trim();
+    }
+}
+
+impl Survey {
+    /// Takes in what a span's rows showed; spans in the order of the input, on which hosts' counts depend.
+    pub fn add(&self, span: SpanLook) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        for (place, group) in span.groups {
+            let mine = state.groups.entry(place).or_default();
+            let before = mine.weight();
+            mine.merge(group);
+            let after = mine.weight();
+            state.weight = state.weight - before + after;
+        }
+        while state.weight > ROOM && state.groups.len() > 1 {
+            let Some(((place, _), group)) = state.groups.pop_last() else { break };
+            state.weight -= group.weight();
+            self.bound.fetch_min(place.saturating_sub(1), Ordering::Relaxed);
+        }
+        // A span that looked before the bound fell may have brought groups that are above it.
+        let bound = self.bound.load(Ordering::Relaxed);
+        while let Some(last) = state.groups.last_entry().filter(|last| last.key().0 > bound) {
+            let group = last.remove();
+            state.weight -= group.weight();
+        }
+        for (host, count) in span.hosts {
+            *state.hosts.entry(host).or_default() += count;
+        }
+        state.forget_hosts();
+    }
+
+    /// What was found; `rules` names what makes one of two URIs.
+    pub fn finish(self, rules: impl Fn(&[u8], &[u8]) -> Vec<String>) -> Findings {
+        let bound = self.bound.into_inner();
+        let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let share = if bound == u64::MAX { 1.0 } else { (bound as f64 + 1.0) / (u64::MAX as f64) };
+        let mut findings = Findings { share, sampled: state.groups.len() as u64, ..Findings::default() };
+        let mut duplicates: HashMap<Vec<u8>, f64> = HashMap::new();
+        for group in state.groups.values() {
+            findings.add(group, share, &rules);
+            if let Some(first) = group.members.values().map(|member| &member.uri[..]).min() {
+                let host = crate::iri::Parts::split(first).host(first).unwrap_or_default();
+                *duplicates.entry(host.to_vec()).or_default() += (group.rows - 1) as f64 / share;
+            }
+        }
+        findings.host_error = state.hosts_lost;
+        let mut hosts: Vec<_> = state.hosts.into_iter().collect();
+        hosts.sort_unstable_by(|(a, many), (b, more)| (more, a).cmp(&(many, b)));
+        findings.hosts = hosts
+            .into_iter()
+            .take(TOLD_HOSTS)
+            .map(|(host, records)| HostFindings {
+                duplicates: duplicates.get(&host).copied().unwrap_or(0.0),
+                host: String::from_utf8_lossy(&host).into_owned(),
+                records,
+            })
+            .collect();
+        findings
+    }
+}
+
+impl State {
+    /// Takes from every host what the lesser half has, where there are too many.
+    fn forget_hosts(&mut self) {
+        if self.hosts.len() <= MOST_HOSTS {
+            return;
+        }
+        let mut counts: Vec<u64> = self.hosts.values().copied().collect();
+        let middle = counts.len() - MOST_HOSTS / 2;
+        let (_, least, _) = counts.select_nth_unstable(middle);
+        let least = *least;
+        self.hosts_lost += least;
+        self.hosts.retain(|_, count| {
+            *count = count.saturating_sub(least);
+            *count > 0
+        });
+    }
+}
+
+impl Findings {
+    fn add(&mut self, group: &Group, share: f64, rules: &impl Fn(&[u8], &[u8]) -> Vec<String>) {
+        let to = group.rows.next_power_of_two();
+        let class = match self.sizes.iter().position(|class| class.to == to) {
+            Some(at) => &mut self.sizes[at],
+            None => {
+                let at = self.sizes.partition_point(|class| class.to < to);
+                self.sizes.insert(at, SizeClass { from: to / 2 + 1, to, ..SizeClass::default() });
+                &mut self.sizes[at]
+            }
+        };
+        class.groups += 1.0 / share;
+        class.rows += group.rows as f64 / share;
+        let [simple, syntax, members] =
+            [group.simple.len(), group.syntax.len(), group.members.len()].map(|count| count as u64);
+        let steps = [group.rows - simple, simple.saturating_sub(syntax), syntax.saturating_sub(members), members - 1];
+        self.by_step.iter_mut().zip(steps).for_each(|(all, count)| *all += count as f64 / share);
+        let mut members: Vec<&Member> = group.members.values().collect();
+        members.sort_unstable_by(|a, b| a.uri.cmp(&b.uri));
+        for member in members.iter().filter(|member| member.digested > 1) {
+            self.repeated.0 += 1;
+            self.repeated.1 += u64::from(member.digests.len() > 1);
+        }
+        for member in &members[1..] {
+            self.compare(members[0], member, share, rules);
+        }
+    }
+
+    fn compare(&mut self, first: &Member, member: &Member, share: f64, rules: &impl Fn(&[u8], &[u8]) -> Vec<String>) {
+        let both = !first.digests.is_empty() && !member.digests.is_empty();
+        let differ = both && first.digests.is_disjoint(&member.digests);
+        for rule in rules(&first.uri, &member.uri) {
+            let found = self.rules.entry(rule).or_default();
+            found.merged += 1.0 / share;
+            found.compared += u64::from(both);
+            found.differing += u64::from(differ);
+            if differ && found.examples.len() < EXAMPLES {
+                let text = |member: &Member| String::from_utf8_lossy(&member.uri).into_owned();
+                found.examples.push((text(first), text(member)));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::KeyAlgorithm;
+
+    fn number(text: &str) -> u128 {
+        crate::dedup::number(&KeyAlgorithm::Xxh3.key(text.as_bytes()))
+    }
+
+    /// Row `i` of `groups` groups: three spellings, two URIs, and digests that differ where the path says so.
+    fn survey(rows: &[usize], groups: usize, spans: usize) -> Findings {
+        let survey = Survey::default();
+        for span in rows.chunks(rows.len().div_ceil(spans)) {
+            let mut look = SpanLook::default();
+            for &i in span {
+                let (group, uri) =
+                    (i % groups, format!("http{}://h{}.test/{}", ["", "s"][i / groups % 2], i % 7, i % groups));
+                let spelling = number(&format!("{uri} {}", i / groups % 3)) as u64;
+                let rung = number(&uri) as u64;
+                let digest = Some(if group.is_multiple_of(10) { rung } else { 1 });
+                look.add(
+                    &survey,
+                    &Look {
+                        key: number(&group.to_string()),
+                        rungs: [spelling, rung, rung],
+                        uri: uri.as_bytes(),
+                        digest,
+                    },
+                );
+            }
+            survey.add(look);
+        }
+        survey.finish(|_, _| vec!["scheme".to_string()])
+    }
+
+    #[test]
+    fn small_runs_are_told_exactly_in_any_order() {
+        let rows: Vec<usize> = (0..7_000).collect();
+        let found = survey(&rows, 1_000, 3);
+        assert_eq!((found.share, found.sampled), (1.0, 1_000));
+        assert_eq!(found.sizes, [SizeClass { from: 5, to: 8, groups: 1_000.0, rows: 7_000.0 }]);
+        // 7 rows: 14 different hosts, schemes and spellings give 7, of 7 URIs.
+        assert_eq!(found.by_step.iter().sum::<f64>(), 6_000.0);
+        let rule = &found.rules["scheme"];
+        assert!(rule.differing * 9 < rule.compared && rule.differing > 0 && rule.examples.len() == EXAMPLES);
+        let mut turned = rows.clone();
+        turned.reverse();
+        assert_eq!(survey(&turned, 1_000, 5), found);
+    }
+
+    #[test]
+    fn large_runs_are_estimated_from_whole_groups() {
+        let rows: Vec<usize> = (0..400_000).collect();
+        let found = survey(&rows, 100_000, 9);
+        assert!(found.share < 0.6 && found.sampled > 1_000, "{} {}", found.share, found.sampled);
+        let near = |value: f64, want: f64| (value / want - 1.0).abs() < 0.05;
+        assert!(near(found.sizes.iter().map(|class| class.groups).sum(), 100_000.0));
+        assert!(near(found.by_step.iter().sum(), 300_000.0));
+        assert_eq!(found.sizes.len(), 1);
+        let mut turned = rows;
+        turned.rotate_left(123_456);
+        let other = survey(&turned, 100_000, 4);
+        assert_eq!((other.share, other.sampled, other.by_step), (found.share, found.sampled, found.by_step));
+    }
+
+    #[test]
+    fn the_most_frequent_hosts_survive() {
+        let survey = Survey::default();
+        for span in 0..10u64 {
+            let mut look = SpanLook::default();
+            look.hosts.insert(b"often".to_vec(), 1_000);
+            look.hosts.extend((0..20_000u64).map(|i| ((span << 32 | i).to_be_bytes().to_vec(), 1)));
+            survey.add(look);
+        }
+        let found = survey.finish(|_, _| Vec::new());
+        assert_eq!(found.hosts[0].host, "often");
+        assert!(found.host_error > 0 && found.hosts[0].records + found.host_error >= 10_000);
+    }
+}
