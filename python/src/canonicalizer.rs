@@ -57,7 +57,7 @@ impl Canonicalizer {
     #[new]
     #[pyo3(signature = (*, url="url".to_string(), base=None, charset=None, query_charset=None, key="scheme".to_string(), columns=None,
         base_uri=None, strict=false, drop_fragment=false, literal_base=false, assume_scheme=None,
-        profile="rfc3987".to_string(), key_hash="xxh3".to_string(), types="arrow".to_string()))]
+        profile="rfc3987".to_string(), key_hash="xxh3".to_string(), types="arrow".to_string(), equivalences=None))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python, each with its default")]
     fn new(
         url: String,
@@ -74,6 +74,7 @@ impl Canonicalizer {
         profile: String,
         key_hash: String,
         types: String,
+        equivalences: Option<Vec<u8>>,
     ) -> PyResult<Canonicalizer> {
         let configuration = Configuration {
             url,
@@ -90,6 +91,7 @@ impl Canonicalizer {
             profile,
             key_hash,
             types,
+            equivalences: equivalences.map(Arc::from),
         };
         let (policy, columns, types) = (configuration.policy()?, configuration.columns()?, configuration.types()?);
         let metadata: Vec<_> =
@@ -223,6 +225,9 @@ impl Canonicalizer {
             worker.bitmaps.classify(records.text, &CLASSIFIER);
             worker.core.append(&records, &worker.bitmaps, &mut rows);
             at = end;
+        }
+        if self.configuration.is_protocol() {
+            rows.key.clone_from(&rows.protocol);
         }
         let nulls = inputs.url.nulls().map(|nulls| nulls.slice(from, to - from));
         self.count(&rows.tally, nulls.as_ref());

@@ -1,13 +1,20 @@
 //! The choices of a caller, as Python has them: names and flags in, a [`Policy`] and [`Columns`] out. It can be written
 //! down and read again, so that a pickled canonicalizer is the same one.
 
-use irikey::batch::{ColumnId, Columns};
+use std::sync::Arc;
+
+use arrow::ipc::reader::StreamReader;
+use irikey::batch::{ColumnId, Columns, EquivalencesReader, NoEquivalences};
 use irikey::canon::{Policy, Rung, WantedRecipe};
 use irikey::iri::{Base, Intake, Profile};
 use irikey::key::{KeyAlgorithm, Recipe};
+use irikey::learn::Equivalences;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
+
+/// The rung above those that a URL has by itself.
+const PROTOCOL: &str = "protocol";
 
 /// Columns of the answer where nobody names others.
 const DEFAULT_COLUMNS: [&str; 5] = ["uri", "key", "fault", "fault_at", "flags"];
@@ -43,6 +50,8 @@ pub struct Configuration {
     pub profile: String,
     pub key_hash: String,
     pub types: String,
+    /// What `irikey learn` wrote, as a stream of Arrow IPC.
+    pub equivalences: Option<Arc<[u8]>>,
 }
 
 /// How the columns of an answer are typed.
@@ -72,6 +81,8 @@ impl Configuration {
         arguments.set_item("profile", &self.profile)?;
         arguments.set_item("key_hash", &self.key_hash)?;
         arguments.set_item("types", &self.types)?;
+        let equivalences = self.equivalences.as_ref().map(|bytes| PyBytes::new(py, bytes));
+        arguments.set_item("equivalences", equivalences)?;
         Ok(arguments)
     }
 
@@ -104,6 +115,36 @@ impl Configuration {
         }
     }
 
+    /// The column `key` is that of representatives.
+    pub fn is_protocol(&self) -> bool {
+        self.key == PROTOCOL
+    }
+
+    /// The equivalences for keys of `policy`.
+    fn read_equivalences(&self, policy: &Policy, columns: &Columns) -> PyResult<Option<Arc<Equivalences>>> {
+        let wrong = |message: &str| Err(PyValueError::new_err(message.to_string()));
+        let Some(bytes) = &self.equivalences else {
+            return match self.is_protocol() || columns.contains(ColumnId::KeyProtocol) {
+                true => wrong("key=\"protocol\" and key_protocol need equivalences=, see irikey.equivalences()"),
+                false => Ok(None),
+            };
+        };
+        if !self.is_protocol() && !columns.contains(ColumnId::KeyProtocol) {
+            return wrong("equivalences= is for key=\"protocol\" or the column key_protocol; ask for one of them");
+        }
+        if policy.rung != Rung::Scheme {
+            return wrong("the column key_protocol stands on key=\"scheme\"");
+        }
+        let refused = |error: NoEquivalences| PyValueError::new_err(error.to_string());
+        let read = || -> Result<Equivalences, NoEquivalences> {
+            let stream = StreamReader::try_new(&bytes[..], None)?;
+            let mut reader = EquivalencesReader::new(&stream.schema(), policy)?;
+            stream.into_iter().try_for_each(|batch| reader.add(&batch?))?;
+            reader.finish()
+        };
+        read().map(|read| Some(Arc::new(read))).map_err(refused)
+    }
+
     /// What rows depend on.
     ///
     /// # Errors
@@ -120,10 +161,10 @@ impl Configuration {
         let recipes = columns.recipes().into_iter().map(recipe).collect::<PyResult<Vec<_>>>()?;
         let profile = Profile::named(&self.profile);
         let unknown = || PyValueError::new_err(format!("no profile is called {:?}", self.profile));
-        Ok(Policy {
+        let policy = Policy {
             profile: profile.ok_or_else(unknown)?,
             intake: if self.strict { Intake::Strict } else { Intake::Lenient },
-            rung: rung(&self.key)?,
+            rung: if self.is_protocol() { Rung::Scheme } else { rung(&self.key)? },
             more_keys: columns.key_rungs(),
             recipes,
             algorithm: match self.key_hash.as_str() {
@@ -141,7 +182,8 @@ impl Configuration {
             has_record_charsets: self.charset.is_some(),
             has_record_query_charsets: self.query_charset.is_some(),
             ..Policy::default()
-        })
+        };
+        Ok(Policy { equivalences: self.read_equivalences(&policy, &columns)?, ..policy })
     }
 }
 

@@ -24,6 +24,8 @@ os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executa
 os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
 
 import irikey  # noqa: E402
+from pyspark.sql import functions as F  # noqa: E402
+
 from irikey.spark import Counters, canonicalize, dedup  # noqa: E402
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
@@ -109,6 +111,55 @@ def test_the_same_keys_and_representatives_as_the_command(spark, corpus, expecte
     copies = pq.read_table(tmp_path / "kept", columns=["copies"])["copies"]
     assert pc.sum(copies).as_py() + counts["faulty"] + counts["nulls"] == LINES
     check(len(copies), tmp_path, expected)
+
+
+CAPTURES = 30_000
+
+
+@pytest.fixture(scope="module")
+def captures(tmp_path_factory):
+    """Captures with times, statuses and redirects: of each page of a host some under http and some under https."""
+    path = tmp_path_factory.mktemp("captures") / "captures.cdxj"
+    with open(path, "w", encoding="utf-8") as file:
+        for i in range(CAPTURES):
+            mixed = i * 2_654_435_761 % 1_000_003
+            page, status = mixed % 4_999, [200, 301, 404, 204, 503, 200, 600][mixed % 7]
+            scheme, host = ["http", "https", "HTTP"][mixed % 3], f"h{page % 50}.example.org"
+            fields = {"url": f"{scheme}://{host}/{page}", "status": str(status)}
+            if page % 50 < 25 and scheme != "https":
+                fields |= {"status": "301", "redirect": f"https://{host}/{page}"}
+            time = f"{20200101000000 + mixed % 13:014}" if mixed % 11 else "-"
+            file.write(f"k)/ {time} {json.dumps(fields)}\n")
+    return path
+
+
+@pytest.mark.skipif("IRIKEY" not in os.environ, reason="IRIKEY names the command to compare with")
+def test_representatives_are_the_commands(spark, captures, tmp_path):
+    command = os.environ["IRIKEY"]
+    learned, rows = tmp_path / "equivalences.parquet", tmp_path / "rows.parquet"
+    subprocess.run([command, "learn", "-q", captures, "-o", learned], check=True)
+    columns = "record,uri,key,fault,fetch_time,fetch_status"
+    subprocess.run([command, "canon", "-q", captures, "-o", rows, "--columns", columns], check=True)
+    frame = spark.read.parquet(str(rows)).withColumn("record", F.col("record").cast("long"))
+    for choices in [["--keep", "first"], ["--keep", "last"], ["--keep", "newest"], ["--keep", "oldest"], ["--keep", "best"],
+                    ["--keep", "best", "--key", "protocol", "--equivalences", str(learned)]]:
+        out = tmp_path / "out.parquet"
+        subprocess.run([command, "dedup", "-q", captures, "-o", out, "--columns", "record", *choices], check=True)
+        expected = sorted(pq.read_table(out)["record"].to_pylist())
+        known = str(learned) if "protocol" in choices else None
+        kept = dedup(frame.repartition(8), keep=choices[1], order=["record"], equivalences=known)
+        assert sorted(row.record for row in kept.select("record").collect()) == expected, choices
+        assert len(expected) < (5_000 if known else 10_001)
+    text = frame.select("record", "uri").limit(100)
+    with pytest.raises(ValueError, match="need equivalences="):
+        canonicalize(text, url="uri", key="protocol")
+    with pytest.raises(ValueError, match="learned with key "):
+        canonicalize(text, url="uri", key="protocol", key_hash="blake3", equivalences=str(learned))
+    with pytest.raises(ValueError, match="no table of equivalences"):
+        canonicalize(text, url="uri", key="protocol", equivalences=str(rows))
+    made = canonicalize(text, url="uri", key="protocol", columns=["key", "key_scheme", "key_protocol"], equivalences=str(learned))
+    assert all(row.key == row.key_protocol for row in made.select("key", "key_protocol").collect())
+    assert made.where("key <> key_scheme").count() > 0
 
 
 def executors(spark):

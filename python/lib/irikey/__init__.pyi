@@ -2,6 +2,7 @@ from typing import Any, Literal, Optional, Sequence, TypedDict, Union
 
 Reference = Union[str, bytes]
 Rung = Literal["simple", "syntax", "scheme"]
+KeyRung = Literal["simple", "syntax", "scheme", "protocol"]
 
 __version__: str
 
@@ -52,7 +53,7 @@ class Canonicalizer:
     url, base, charset, query_charset: names of columns; the last is of the document that the URL stood in, for its query.
     profile: "rfc3987", "duerst-00", "duerst-01", "masinter-07", "weber-00" or "whatwg". base_uri: base of references whose row brings none. strict: refuse what the
     grammar refuses instead of repairing and flagging it. key_hash: "xxh3" or "blake3". types: "arrow", or "spark" for
-    columns that Spark reads.
+    columns that Spark reads. equivalences: see :func:`equivalences`.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class Canonicalizer:
         base: Optional[str] = None,
         charset: Optional[str] = None,
         query_charset: Optional[str] = None,
-        key: Rung = "scheme",
+        key: KeyRung = "scheme",
         columns: Optional[Sequence[str]] = None,
         base_uri: Optional[str] = None,
         strict: bool = False,
@@ -72,6 +73,7 @@ class Canonicalizer:
         profile: str = "rfc3987",
         key_hash: Literal["xxh3", "blake3"] = "xxh3",
         types: Literal["arrow", "spark"] = "arrow",
+        equivalences: Optional[bytes] = None,
     ) -> None: ...
     def canonicalize(self, data: Any) -> Union[Batch, Table]: ...
     def __call__(self, data: Any) -> Union[Batch, Table]: ...
@@ -87,10 +89,11 @@ def canonicalize(
     url: str = "url",
     base: Optional[str] = None,
     charset: Optional[str] = None,
-    key: Rung = "scheme",
+    key: KeyRung = "scheme",
     columns: Optional[Sequence[str]] = None,
     **choices: Any,
 ) -> Union[Batch, Table]: ...
+def equivalences(source: Any) -> bytes: ...
 def schema(columns: Optional[Sequence[str]] = None, types: Literal["arrow", "spark"] = "arrow") -> Schema: ...
 def uri(reference: Reference, base: Optional[Reference] = None, *, rung: Rung = "scheme", strict: bool = False) -> str: ...
 def iri(reference: Reference, base: Optional[Reference] = None, *, strict: bool = False) -> str: ...

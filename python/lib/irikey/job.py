@@ -80,9 +80,15 @@ def run(spark, arguments):
     captures, order = read(spark, arguments.inputs, arguments.format, arguments.url)
     counters = Counters(spark)
     rows = canonicalize(
-        captures, arguments.url, base=arguments.base, key=arguments.key, counters=counters, strict=arguments.strict
+        captures,
+        arguments.url,
+        base=arguments.base,
+        key=arguments.key,
+        counters=counters,
+        strict=arguments.strict,
+        equivalences=arguments.equivalences,
     )
-    kept = dedup(rows, keep=arguments.keep, order=order, copies="copies")
+    kept = dedup(rows, key="key", keep=arguments.keep, order=order, copies="copies")
     kept.repartition(arguments.files).write.mode("errorifexists").parquet(arguments.output)
     written = spark.read.parquet(arguments.output)
     sums = written.agg(F.count(F.lit(1)).alias("kept"), F.coalesce(F.sum("copies"), F.lit(0)).alias("copies")).first()
@@ -111,7 +117,8 @@ def parse(words):
     parser.add_argument("--format", choices=["text", "parquet", "cdxj", "warc"], default="text")
     parser.add_argument("--url", default="url", help="column of the URL, for parquet")
     parser.add_argument("--base", help="column of the base, for parquet")
-    parser.add_argument("--key", choices=["simple", "syntax", "scheme"], default="scheme")
+    parser.add_argument("--key", choices=["simple", "syntax", "scheme", "protocol"], default="scheme")
+    parser.add_argument("--equivalences", help="what irikey learn wrote, a file on the driver; for --key protocol")
     parser.add_argument("--keep", choices=["first", "last", "newest", "oldest", "best"], default="first")
     parser.add_argument("--strict", action="store_true")
     parser.add_argument("--files", type=int, default=200, help="Parquet files to write")

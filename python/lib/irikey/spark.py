@@ -9,6 +9,7 @@ Needs pyspark 4, pandas 2.2 or later and pyarrow beside every Python that Spark 
 """
 
 import json
+import os
 import typing
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from . import Canonicalizer
+from . import equivalences as read_equivalences
 
 KEEP = ("first", "last", "newest", "oldest", "best")
 
@@ -74,8 +76,11 @@ class Counters:
 def canonicalize(df, url="url", base=None, charset=None, key="scheme", columns=None, counters=None, **choices):
     """``df`` with the columns of :func:`irikey.canonicalize` added; rows and their order within partitions stay.
 
-    ``counters``: a :class:`Counters`, filled as tasks end. A column that ``df`` has already is a ``ValueError``: rename it.
+    ``equivalences`` among the choices may be the path, on the driver, of what ``irikey learn`` wrote: for key="protocol", or
+    the column key_protocol. ``counters``: a :class:`Counters`, filled as tasks end. A column that ``df`` has already is a ``ValueError``: rename it.
     """
+    if isinstance(choices.get("equivalences"), (str, os.PathLike)):
+        choices["equivalences"] = read_equivalences(choices["equivalences"])
     canonicalizer = Canonicalizer(url=url, base=base, charset=charset, key=key, columns=columns, types="spark", **choices)
     for name in filter(None, (url, base, charset)):
         if name not in df.columns:
@@ -138,14 +143,18 @@ def dedup(
     uri="uri",
     fault="fault",
     copies=None,
+    **choices,
 ):
     """One row for each key: the one that ``keep`` says, by a total order that no partitioning changes.
 
     ``order``: columns that together say where a row stood in the input, unique. ``keep``: "first" or "last" of it;
     "newest" or "oldest" by ``time``; "best": status 2xx, 3xx, 4xx, 5xx, others, none, then newest, https before others,
     shortest, least bytes. Ties go to the first in ``order``. Rows with a fault, and null keys, are no URIs: they are left
-    out (``kept + duplicate + faulty = read``). ``equivalences``: a data frame of ``key`` and ``representative``, keys that
-    stand for others. ``copies``: name of a column that counts the rows of each key.
+    out (``kept + duplicate + faulty = read``). ``equivalences``: the path, on the driver, of what ``irikey learn`` wrote: its
+    classes and patterns are applied to ``uri``, whose keys must be those of "scheme"; or a data frame of ``key`` and
+    ``representative``, keys that stand for others. ``copies``: name of a column that counts the rows of each key.
+
+    Further choices are those that the keys were made with (``key_hash``, ``drop_fragment``, ``profile``), for equivalences.
 
     Partitions reduce their own rows first (``min_by`` is a partial aggregate), so that a key with a million members
     is one row for each partition in the shuffle, and no task gets them all.
@@ -161,7 +170,12 @@ def dedup(
     if fault in df.columns:
         rows = rows.where(F.col(fault).isNull())
     group = F.col(key)
-    if equivalences is not None:
+    if isinstance(equivalences, (str, os.PathLike)):
+        if uri not in df.columns:
+            raise ValueError(f"equivalences are of URIs, and no column is called {uri!r}; name it with uri=")
+        rows = canonicalize(rows, url=uri, columns=["key_protocol"], equivalences=equivalences, **choices)
+        group = F.coalesce(F.col("key_protocol"), F.col(key))
+    elif equivalences is not None:
         known = equivalences.select(F.col("key").alias("_irikey_from"), F.col("representative").alias("_irikey_to"))
         rows = rows.join(known, F.col(key) == F.col("_irikey_from"), "left").drop("_irikey_from")
         group = F.coalesce(F.col("_irikey_to"), F.col(key))
