@@ -100,8 +100,8 @@ fn policy() -> Policy {
 
 /// Every column but the keys of rungs that the rows lack.
 fn all_columns() -> Columns {
-    Columns::named(COLUMNS.iter().map(|column| column.name).filter(|name| !["key_syntax", "key_scheme"].contains(name)))
-        .unwrap()
+    let lacking = ["key_syntax", "key_scheme", "key_protocol"];
+    Columns::named(COLUMNS.iter().map(|column| column.name).filter(|name| !lacking.contains(name))).unwrap()
 }
 
 fn options(format: Format) -> OutputOptions {

@@ -396,7 +396,7 @@ fn a_report_says_what_dedup_bought() {
     assert_eq!(found, survey(&reports[1]));
     assert_eq!(
         found["duplicates_by"],
-        serde_json::json!({"simple": 0.0, "syntax": 30.0, "scheme": 30.0, "surt-wayback": 30.0})
+        serde_json::json!({"simple": 0.0, "syntax": 30.0, "scheme": 30.0, "surt-wayback@1": 30.0})
     );
     assert_eq!(found["groups_by_size"][0]["groups"], 30.0);
     let rule = &found["rules"]["www"];
