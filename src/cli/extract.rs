@@ -185,7 +185,7 @@ impl std::ops::Deref for Bytes {
 
 fn read(source: Source, most: usize) -> Result<Bytes, String> {
     let too_long = || format!("longer than {most} bytes; use a larger --max-document");
-    match source.open(OpenOptions { mmap: true }).map_err(|defect| defect.to_string())? {
+    match source.open(OpenOptions { mmap: true, threads: 1 }).map_err(|defect| defect.to_string())? {
         Opened::Mapped(mapping) if mapping.len() > most => Err(too_long()),
         Opened::Mapped(mapping) => Ok(Bytes::Mapped(mapping)),
         Opened::Stream(stream) => match read_stream(stream, most)? {

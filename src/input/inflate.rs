@@ -15,6 +15,13 @@ const FNAME: u8 = 1 << 3;
 const FCOMMENT: u8 = 1 << 4;
 const RESERVED: u8 = 0b1110_0000;
 
+/// Where the first bytes stand that a member may begin with.
+pub fn may_begin_member(bytes: &[u8]) -> Option<usize> {
+    const HEAD: [u8; 3] = [0x1f, 0x8b, 8];
+    let flags = |at: usize| bytes.get(at + HEAD.len());
+    memchr::memmem::find_iter(bytes, &HEAD).find(|&at| flags(at).is_some_and(|flags| flags & RESERVED == 0))
+}
+
 /// Where in a gzip file we are.
 #[derive(Clone, Copy, PartialEq)]
 enum State {
@@ -42,8 +49,18 @@ impl Gunzip {
         Gunzip { feed, inflate: Decompress::new(false), crc: Crc::new(), state, defect: None }
     }
 
+    /// What follows the members that others have unpacked.
+    pub fn after_members(feed: Feed) -> Gunzip {
+        Gunzip { state: State::Header { is_first: false }, ..Gunzip::new(feed) }
+    }
+
     pub fn feed(&self) -> &Feed {
         &self.feed
+    }
+
+    /// All members so far were given out whole, and the next one was not looked at.
+    pub fn is_between(&self) -> bool {
+        self.state == State::Header { is_first: false } && self.defect.is_none()
     }
 
     /// Unpacks into `into`; 0 is the end.

@@ -15,6 +15,7 @@ mod equivalences;
 mod error;
 mod inflate;
 mod list;
+mod members;
 pub mod mmap;
 mod open;
 mod read;

@@ -4,6 +4,7 @@ use super::detect::{LOOK_LEN, Packing, packing};
 use super::error::Defect;
 use super::inflate::{Gunzip, Unzstd};
 use super::list::{Origin, Source};
+use super::members::Members;
 use super::mmap::Mapping;
 use super::read::Feed;
 use super::unpack::Unpack;
@@ -19,8 +20,10 @@ const MAPPED_LEN: u64 = 64 << 10;
 /// How sources are opened.
 #[derive(Clone, Copy, Debug)]
 pub struct OpenOptions {
-    /// Map regular files that are not packed; else they are read.
+    /// Map regular files that are not packed, or gzip that is long; else they are read.
     pub mmap: bool,
+    /// Threads that may unpack gzip of many members at once; with one, whoever reads unpacks.
+    pub threads: usize,
 }
 
 /// A source that is ready to give its bytes.
@@ -40,6 +43,7 @@ pub struct Stream {
 enum Kind {
     Plain(Feed),
     Gzip(Box<Gunzip>),
+    Members(Box<Members>),
     Zstd(Box<Unzstd>),
     Other(Unpack),
 }
@@ -83,6 +87,7 @@ impl Stream {
         match &self.packed {
             Kind::Plain(feed) => feed.taken(),
             Kind::Gzip(gunzip) => gunzip.feed().taken(),
+            Kind::Members(members) => members.taken(),
             Kind::Zstd(unzstd) => unzstd.feed().taken(),
             Kind::Other(unpack) => unpack.taken(),
         }
@@ -99,6 +104,7 @@ impl Kind {
         match self {
             Kind::Plain(feed) => feed.read(into),
             Kind::Gzip(gunzip) => gunzip.read(into),
+            Kind::Members(members) => members.read(into),
             Kind::Zstd(unzstd) => unzstd.read(into),
             Kind::Other(unpack) => unpack.read(into),
         }
@@ -106,9 +112,9 @@ impl Kind {
 }
 
 /// Memory, read like a file.
-struct MappedReader {
-    mapping: Arc<Mapping>,
-    start: usize,
+pub(super) struct MappedReader {
+    pub(super) mapping: Arc<Mapping>,
+    pub(super) start: usize,
 }
 
 impl Read for MappedReader {
@@ -116,6 +122,19 @@ impl Read for MappedReader {
         let count = (&self.mapping[self.start..]).read(into)?;
         self.start += count;
         Ok(count)
+    }
+}
+
+/// What a mapping serves better than reads do.
+fn of_mapping(mapping: Mapping, options: OpenOptions) -> Option<Opened> {
+    let mapping = Arc::new(mapping);
+    match packing(&mapping) {
+        Packing::Plain => Some(Opened::Mapped(mapping)),
+        Packing::Gzip => {
+            let members = Members::new(&mapping, options.threads)?;
+            Some(Opened::Stream(Stream { packed: Kind::Members(Box::new(members)), utf16: None }))
+        }
+        _ => None,
     }
 }
 
@@ -132,8 +151,8 @@ pub fn open(origin: Origin, options: OpenOptions) -> Result<Opened, Defect> {
             let metadata = file.metadata().map_err(Defect::Open)?;
             if options.mmap && metadata.is_file() && metadata.len() >= MAPPED_LEN {
                 // Not every file system maps, and mappings are limited: what cannot be mapped is read.
-                if let Some(mapping) = Mapping::new(&file, &path).filter(|map| packing(map) == Packing::Plain) {
-                    return Ok(Opened::Mapped(Arc::new(mapping)));
+                if let Some(opened) = Mapping::new(&file, &path).and_then(|mapping| of_mapping(mapping, options)) {
+                    return Ok(opened);
                 }
             }
             Feed::new(Box::new(file))

@@ -1,8 +1,9 @@
 //! Which bytes a [`super::Bitmaps`] marks: the caller's sets, compiled into the forms that the kernels read.
 
-use super::Block;
+#[cfg(target_arch = "x86_64")]
+use super::NibbleTables;
 use super::byte_set::Runs;
-use super::{ByteSet, NibbleTables};
+use super::{Block, ByteSet};
 
 /// Two sets of bytes, each joined by one pair: a byte is marked when it is in the set, or when it is the pair's second
 /// byte and the pair's first stands before it.
@@ -11,8 +12,10 @@ pub struct Classifier {
     attention: ByteSet,
     stop: ByteSet,
     /// Nibble form of `attention`.
+    #[cfg(target_arch = "x86_64")]
     pub(super) attention_tables: NibbleTables,
     /// Nibble form of the complement of `stop`, which is the smaller set.
+    #[cfg(target_arch = "x86_64")]
     pub(super) go_tables: NibbleTables,
     /// Runs of `attention`.
     pub(super) attention_runs: Runs,
@@ -30,7 +33,9 @@ impl Classifier {
         Classifier {
             attention,
             stop,
+            #[cfg(target_arch = "x86_64")]
             attention_tables: attention.nibbles(),
+            #[cfg(target_arch = "x86_64")]
             go_tables: stop.not().nibbles(),
             attention_runs: attention.runs(),
             go_runs: stop.not().runs(),

@@ -149,7 +149,8 @@ impl<'a> Cutter<'a> {
             (Origin::Path(path), Some(len)) => Some((path.clone(), len)),
             _ => None,
         };
-        let body = match source.open(OpenOptions { mmap: self.rules.options.mmap }) {
+        let RunOptions { mmap, threads, .. } = *self.rules.options;
+        let body = match source.open(OpenOptions { mmap, threads }) {
             Ok(opened) => Body::new(opened, &self.rules),
             Err(defect) => {
                 self.stopped.push(Stopped { source: number, defect, offset: 0, packed: false, lost: 0 });

@@ -112,7 +112,7 @@ fn text_of(path: &Path) -> Result<Vec<u8>, String> {
     let say = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let source = input::Source::path(path.to_path_buf()).map_err(|error| error.to_string())?;
     let mut text = vec![0; MOST_TEXT];
-    let len = match source.open(OpenOptions { mmap: false }).map_err(|defect| say(&defect))? {
+    let len = match source.open(OpenOptions { mmap: false, threads: 1 }).map_err(|defect| say(&defect))? {
         Opened::Mapped(mapping) => {
             let len = mapping.len().min(MOST_TEXT);
             text[..len].copy_from_slice(&mapping[..len]);
