@@ -54,8 +54,8 @@ enum RowFormat {
 #[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{}", super::exit::help()))]
 pub struct ExtractArgs {
     /// Documents to read, each a file; a directory stands for its files, @FILE for the names in it, a line each, and - for
-    /// standard input, which is also read when there is no INPUT. Gzip, zstd, LZ4, bzip2
-    /// and xz are recognised by content
+    /// standard input, which is also read when there is no INPUT. Gzip, zstd, LZ4, bzip2 and xz are recognised
+    /// by content
     #[arg(value_name = "INPUT")]
     inputs: Vec<PathBuf>,
     /// How the documents are marked up

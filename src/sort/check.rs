@@ -183,7 +183,7 @@ impl Check {
 
     fn lines(&mut self, path: &Path) -> Result<(), CheckError> {
         let failed = |defect| CheckError::Read { path: path.to_path_buf(), defect };
-        let opened = open(Origin::Path(path.to_path_buf()), OpenOptions { mmap: false }).map_err(failed)?;
+        let opened = open(Origin::Path(path.to_path_buf()), OpenOptions { mmap: false, threads: 1 }).map_err(failed)?;
         // Nothing was to be mapped.
         let Opened::Stream(mut stream) = opened else { return Ok(()) };
         let (mut text, mut piece, first) = (Vec::new(), vec![0; PIECE_LEN], self.rows);

@@ -45,9 +45,9 @@ pub enum InputFormat {
 /// Flags of every command that reads records.
 #[derive(Debug, Args)]
 pub struct InputArgs {
-    /// Files to read, in this order; a directory stands for its files, @FILE for the names in it, a line each, and
-    /// - for standard input, which is also read when there is no INPUT. Gzip, zstd, LZ4, bzip2
-    /// and xz are recognised by content
+    /// Files to read, in this order; a directory stands for its files, @FILE for the names in it, a line each, and -
+    /// for standard input, which is also read when there is no INPUT. Gzip, zstd, LZ4, bzip2 and xz are recognised by
+    /// content
     #[arg(value_name = "INPUT")]
     inputs: Vec<PathBuf>,
 

@@ -93,7 +93,7 @@ fn line_ends(path: &Path) -> Result<usize, String> {
     let say = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let count = |text: &[u8]| memchr::memchr_iter(b'\n', text).count();
     let source = input::Source::path(path.to_path_buf()).map_err(|error| error.to_string())?;
-    match source.open(OpenOptions { mmap: true }).map_err(|defect| say(&defect))? {
+    match source.open(OpenOptions { mmap: true, threads: 1 }).map_err(|defect| say(&defect))? {
         Opened::Mapped(mapping) => Ok(count(&mapping)),
         Opened::Stream(mut stream) => {
             let (mut piece, mut lines) = (vec![0; 1 << 20], 0);
