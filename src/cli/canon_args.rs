@@ -11,6 +11,7 @@ use super::args::{
 use crate::batch::{COLUMNS, ColumnId};
 use crate::canon::{Policy, Rung};
 use crate::run::made_columns;
+use crate::run::memory;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -89,13 +90,15 @@ impl CanonArgs {
     /// # Errors
     /// Flags that contradict each other, as a sentence that says what to do.
     pub fn job(&self) -> Result<Job, String> {
-        let work = self.work.work()?;
+        let mut work = self.work.work()?;
         let outputs = self.output.outputs_in(&self.key, Some(&self.sort))?;
         let is_sorted = outputs.sorting.is_sorted();
-        let spill = match is_sorted {
-            true => Some((self.spill.key_memory(work.threads, outputs.row_group_len)?, self.spill.directory())),
-            false => None,
-        };
+        let mut spill = None;
+        if is_sorted {
+            let budget = self.spill.budget(work.threads, memory::of_rows(outputs.row_group_len))?;
+            work.threads = budget.threads;
+            spill = Some((budget.keys, self.spill.directory()));
+        }
         let reporting = self.reporting.reporting();
         let mut job = Job::new(&self.input, &self.form, &self.recipes, outputs, work, reporting)?;
         let is_wanted = job.outputs.columns.contains(ColumnId::KeyProtocol);

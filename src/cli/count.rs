@@ -11,7 +11,7 @@ use super::canon::{Failure, bar, fail};
 use super::summary::thousands;
 use super::{drive, exit, say};
 use crate::canon::Policy;
-use crate::run::{self, Counted, Counting, Progress, RunOptions};
+use crate::run::{self, Counted, Counting, Progress, RunOptions, memory};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -58,12 +58,13 @@ pub(super) fn run(args: &CountArgs) -> u8 {
 fn perform(args: &CountArgs, reporting: &Reporting) -> Result<Counted, Failure> {
     let inputs = args.input.inputs().map_err(Failure::Usage)?;
     let policy: Policy = args.form.policy(&args.input).map_err(Failure::Usage)?;
-    let work = args.work.work().map_err(Failure::Usage)?;
+    let mut work = args.work.work().map_err(Failure::Usage)?;
     let counting = if args.approximate {
         Counting::Approximate
     } else {
-        let memory = args.spill.key_memory(work.threads, SPAN_LEN).map_err(Failure::Usage)?;
-        Counting::Exact { memory, directory: args.spill.directory() }
+        let budget = args.spill.budget(work.threads, memory::of_keys(SPAN_LEN)).map_err(Failure::Usage)?;
+        work.threads = budget.threads;
+        Counting::Exact { memory: budget.keys, directory: args.spill.directory() }
     };
     let sources = drive::sources(&inputs).map_err(Failure::Input)?;
     let options: RunOptions = drive::options(&inputs, &work, SPAN_LEN);

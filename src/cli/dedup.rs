@@ -6,18 +6,21 @@ use std::time::Instant;
 
 use arrow::datatypes::SchemaRef;
 
-use super::args::Reporting;
+use super::args::{InputFormat, Reporting};
 use super::canon::{Failure, bar, close, fail, output_options, report};
+use super::canon_args::Job;
 use super::dedup_args::{DedupArgs, Plan};
 use super::report::{CollisionAt, DedupReport, Report};
 use super::timeline::Timeline;
 use super::{drive, exit, say, summary};
+use crate::batch::Columns;
 use crate::canon::{Policy, WantedRecipe};
 use crate::dedup::Collision;
 use crate::dedup::evidence::{self, Places};
 use crate::dedup::seen::{RunWriter, SeenError, Store};
+use crate::input::{KeyedFile, Origin, Source, Sources};
 use crate::output::{OutputError, Table};
-use crate::run::{self, DedupError, DedupKey, Deduped, Given, Progress};
+use crate::run::{self, DedupError, DedupKey, DedupOptions, Deduped, Given, Progress, TableError, Tables};
 use crate::{input, output};
 
 impl From<SeenError> for Failure {
@@ -38,6 +41,7 @@ impl From<DedupError> for Failure {
             DedupError::Output(error) => Failure::Output(error),
             DedupError::Spill(error) => Failure::Temporary(error.to_string()),
             DedupError::Seen(error) => error.into(),
+            DedupError::Table(error) => Failure::Input(error.to_string()),
             DedupError::Lost { .. } => Failure::Internal(error.to_string()),
         }
     }
@@ -57,11 +61,12 @@ pub(super) fn run(args: &DedupArgs) -> u8 {
 /// Everything up to the output's final name, and then the store's change.
 fn perform(plan: Plan) -> Result<(Reporting, Report), Failure> {
     let begun = Instant::now();
-    let Plan { job, mut dedup, seen, update, duplicates, groups } = plan;
+    let Plan { mut job, mut dedup, seen, update, duplicates, groups } = plan;
     let keys = describe_keys(&job.policy, dedup.key);
     dedup.seen = seen.map(|seen| open(&seen, update, &keys)).transpose()?.map(Arc::new);
     let sources = drive::sources(&job.inputs).map_err(Failure::Input)?;
     let (names, total) = (sources.names(), sources.total_len());
+    let tables = tables(&sources, &mut job, &dedup)?;
     let made_for = output_options(&job.outputs, &job.policy, &names);
     let (encoder, mut output) = output::create(&job.outputs.destination, made_for)?;
     let progress = Arc::new(Progress::new());
@@ -78,7 +83,10 @@ fn perform(plan: Plan) -> Result<(Reporting, Report), Failure> {
         Given::Duplicates(rows) => duplicates.as_mut().map_or(Ok(()), |table| table.append(&rows)),
         Given::Groups(rows) => groups.as_mut().map_or(Ok(()), |table| table.append(&rows)),
     };
-    let ran = run::dedup(sources, &options, &dedup, &job.policy, &encoder, append, &progress);
+    let ran = match &tables {
+        Some(tables) => run::dedup_tables(tables, job.work.threads, &dedup, &job.policy, &encoder, append, &progress),
+        None => run::dedup(sources, &options, &dedup, &job.policy, &encoder, append, &progress),
+    };
     drop(bar);
     let timeline = timeline.map_or_else(Vec::new, Timeline::finish);
     let mut deduped = ran?;
@@ -130,6 +138,53 @@ fn table(
         input::remove_on_signal(&path);
     }
     Ok(table)
+}
+
+/// The inputs as files of rows with keys, if they are such files and no other column was asked for. The output has their
+/// columns then, unless others were chosen.
+fn tables(sources: &Sources, job: &mut Job, dedup: &DedupOptions) -> Result<Option<Tables>, Failure> {
+    if job.inputs.column.is_some() || job.inputs.format != InputFormat::Auto {
+        return Ok(None);
+    }
+    let open = |source: &Source| match &source.origin {
+        Origin::Path(path) => KeyedFile::open(&source.name, path),
+        Origin::Stdin | Origin::Reader(_) => Ok(None),
+    };
+    // A file that cannot be read is told of when its turn comes.
+    let files: Vec<KeyedFile> = sources.0.iter().filter_map(|source| open(source).ok().flatten()).collect();
+    let Some(first) = files.first() else { return Ok(None) };
+    if files.len() < sources.0.len() {
+        return Err(Failure::Usage(format!(
+            "{}: this file has keys, and other inputs have none; run canon on those first, or make keys anew with --column \
+             uri",
+            first.name
+        )));
+    }
+    let key = match dedup.key {
+        DedupKey::Rung => "key".to_string(),
+        DedupKey::More(_) => "key_simple".to_string(),
+        DedupKey::Protocol => "key_protocol".to_string(),
+        DedupKey::Recipe(place) => {
+            let name = job.policy.recipes.get(place).map_or("", |wanted| wanted.column);
+            format!("key_{}", name.replace('-', "_"))
+        }
+    };
+    let refused = |error: TableError| Failure::Usage(error.to_string());
+    let columns = if job.outputs.are_columns_chosen {
+        job.outputs.columns.clone()
+    } else {
+        let known = |name: &&str| Columns::named([*name]).is_ok();
+        let names: Vec<&str> = first.columns().filter(known).collect();
+        Columns::named(names).map_err(|error| Failure::Internal(error.to_string()))?
+    };
+    for file in &files {
+        if let Some(name) = columns.names().find(|name| !file.columns().any(|column| column == *name)) {
+            let what = format!("there is no column {name}, which is to be written; choose columns with --columns");
+            return Err(refused(TableError { name: file.name.clone(), what }));
+        }
+    }
+    job.outputs.columns = columns;
+    Tables::new(files, &key, &job.policy, dedup).map(Some).map_err(refused)
 }
 
 /// What keys depend on: the policy, and which of its keys they are.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 
 use super::args::{
-    EquivalenceArgs, FormArgs, InputArgs, InputFormat, Inputs, OutputArgs, RecipeArgs, ReportingArgs, SpillArgs,
+    EquivalenceArgs, FormArgs, InputArgs, InputFormat, Inputs, OutputArgs, RecipeArgs, ReportingArgs, SpillArgs, Work,
     WorkArgs,
 };
 use super::canon_args::{Job, parse_key};
@@ -13,7 +13,7 @@ use crate::batch::ColumnId;
 use crate::canon::{Policy, Rung};
 use crate::dedup::Keep;
 use crate::output::Format;
-use crate::run::{DedupKey, DedupOptions};
+use crate::run::{DedupKey, DedupOptions, memory};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -144,7 +144,8 @@ impl DedupArgs {
     /// Flags that contradict each other, as a sentence that says what to do.
     pub fn plan(&self) -> Result<Plan, String> {
         let (outputs, work) = (self.output.outputs(&[])?, self.work.work()?);
-        let memory = self.spill.key_memory(work.threads, outputs.row_group_len)?;
+        let budget = self.spill.budget(work.threads, memory::of_rows(outputs.row_group_len))?;
+        let work = Work { threads: budget.threads, ..work };
         check_table("--duplicates", self.duplicates.as_deref())?;
         check_table("--groups", self.groups.as_deref())?;
         let keep = self.keep.keep();
@@ -163,7 +164,7 @@ impl DedupArgs {
             key: self.key(&job.policy)?,
             keep,
             keep_faulty: self.keep_faulty,
-            memory,
+            memory: budget.keys,
             directory: self.spill.directory(),
             seen: None,
             gather_new: self.update_seen,

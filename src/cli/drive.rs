@@ -91,6 +91,7 @@ pub(super) fn options(inputs: &Inputs, work: &Work, row_group_len: usize) -> Run
         mmap: inputs.mmap,
         format: format(inputs),
         record_types: inputs.record_types.clone(),
+        count_distinct: true,
     }
 }
 

@@ -44,7 +44,12 @@ impl Candidates {
 
     fn compare(&self, a: usize, b: usize) -> Ordering {
         let [(a, a_texts), (b, b_texts)] = [a, b].map(|at| self.at(at));
-        a.key.cmp(&b.key).then_with(|| a_texts.canonical.cmp(b_texts.canonical)).then(a.ordinal.cmp(&b.ordinal))
+        let by_text = || match self.layout.has_canonical {
+            true => a_texts.canonical.cmp(b_texts.canonical),
+            // Not even nothing is compared with nothing: keys meet often.
+            false => Ordering::Equal,
+        };
+        a.key.cmp(&b.key).then_with(by_text).then(a.ordinal.cmp(&b.ordinal))
     }
 
     fn at(&self, at: usize) -> (Entry, Texts<'_>) {
@@ -62,7 +67,7 @@ impl Candidates {
         let is_one = |a: &(u64, usize), b: &(u64, usize)| {
             a.0 == b.0 && {
                 let [(a, a_texts), (b, b_texts)] = [a, b].map(|(_, at)| self.at(*at));
-                a.key == b.key && a_texts.canonical == b_texts.canonical
+                a.key == b.key && (!self.layout.has_canonical || a_texts.canonical == b_texts.canonical)
             }
         };
         self.index.chunk_by(is_one).scan(0, |end, group| {

@@ -7,8 +7,9 @@ use super::keep::Keep;
 use super::partition::PARTITIONS;
 use super::spill::Spill;
 use crate::iri::Rung;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// What becomes of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,13 +52,13 @@ impl Verdicts {
         let at = ordinal - self.first;
         match (verdict, self.is_detailed) {
             (Verdict::Kept(_), false) => {
-                self.words[(at / 64) as usize].fetch_or(1 << (at % 64), Ordering::Relaxed);
+                self.words[(at / 64) as usize].fetch_or(1 << (at % 64), Relaxed);
             }
             (Verdict::Duplicate { .. } | Verdict::Seen, false) => (),
-            (Verdict::Kept(count), true) => self.words[at as usize].store(KEPT | count, Ordering::Relaxed),
+            (Verdict::Kept(count), true) => self.words[at as usize].store(KEPT | count, Relaxed),
             (Verdict::Duplicate { of, rung }, true) => {
                 let rung = rung.map_or(4, |rung| 1 + rung as u64);
-                self.words[at as usize].store(rung << RUNG_SHIFT | of, Ordering::Relaxed);
+                self.words[at as usize].store(rung << RUNG_SHIFT | of, Relaxed);
             }
             (Verdict::Seen, true) => (),
         }
@@ -67,15 +68,15 @@ impl Verdicts {
     pub fn is_kept(&self, ordinal: u64) -> bool {
         let at = ordinal - self.first;
         if self.is_detailed {
-            return self.words[at as usize].load(Ordering::Relaxed) & KEPT != 0;
+            return self.words[at as usize].load(Relaxed) & KEPT != 0;
         }
-        self.words[(at / 64) as usize].load(Ordering::Relaxed) >> (at % 64) & 1 == 1
+        self.words[(at / 64) as usize].load(Relaxed) >> (at % 64) & 1 == 1
     }
 
     /// All that is known of a row; `None` unless verdicts are detailed.
     pub fn get(&self, ordinal: u64) -> Option<Verdict> {
         let word = self.words.get((ordinal - self.first) as usize).filter(|_| self.is_detailed)?;
-        let word = word.load(Ordering::Relaxed);
+        let word = word.load(Relaxed);
         if word & KEPT != 0 {
             return Some(Verdict::Kept(word & NUMBER));
         }
@@ -237,7 +238,8 @@ impl<'a, Settled: FnMut(u128, u64) -> bool> Resolver<'a, Settled> {
             Keep::Last => b.0.ordinal.cmp(&a.0.ordinal),
             _ => a.0.ordinal.cmp(&b.0.ordinal),
         };
-        let order = b.0.rank.cmp(&a.0.rank).then_with(|| a.1.uri.cmp(b.1.uri)).then(by_place);
+        let by_bytes = || if a.1.uri.is_empty() { Ordering::Equal } else { a.1.uri.cmp(b.1.uri) };
+        let order = b.0.rank.cmp(&a.0.rank).then_with(by_bytes).then(by_place);
         if order.is_gt() { b } else { a }
     }
 

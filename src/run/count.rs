@@ -50,7 +50,8 @@ pub fn count(
         Rung::Scheme => &[Rung::Simple, Rung::Syntax],
     };
     let policy = Policy { more_keys: lower.to_vec(), keep_input: false, ..policy.clone() };
-    let (summary, mut counts) = match counting {
+    let options = &RunOptions { count_distinct: false, ..options.clone() };
+    let (mut summary, mut counts) = match counting {
         Counting::Exact { memory, directory } => exact(inputs, options, &policy, *memory, directory, progress)?,
         Counting::Approximate => approximate(inputs, options, &policy, progress)?,
     };
@@ -61,6 +62,8 @@ pub fn count(
         *count = (*count).clamp(above, most.max(above));
         above = *count;
     }
+    summary.distinct_keys = counts.last().copied().unwrap_or(0);
+    summary.is_distinct_exact = matches!(counting, Counting::Exact { .. });
     Ok(Counted { summary, rungs: lower.iter().copied().chain([policy.rung]).zip(counts).collect() })
 }
 

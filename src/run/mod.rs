@@ -30,7 +30,7 @@ mod summary;
 mod worker;
 
 pub use count::{Counted, Counting, count};
-pub use dedup::{DedupError, DedupKey, DedupOptions, Deduped, Given, dedup};
+pub use dedup::{DedupError, DedupKey, DedupOptions, Deduped, Given, TableError, Tables, dedup, dedup_tables};
 pub use distinct::{Distinct, HyperLogLog};
 pub use error::RunError;
 pub use in_order::produced_in_order;

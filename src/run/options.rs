@@ -26,6 +26,8 @@ pub struct RunOptions {
     pub format: Format,
     /// Types of the records of archives that become rows; all if there are none.
     pub record_types: Vec<String>,
+    /// Tell how many keys are distinct; whoever finds it out anyhow spares the memory.
+    pub count_distinct: bool,
 }
 
 impl Default for RunOptions {
@@ -38,6 +40,7 @@ impl Default for RunOptions {
             mmap: true,
             format: Format::Lines,
             record_types: Vec::new(),
+            count_distinct: true,
         }
     }
 }
@@ -54,6 +57,7 @@ impl RunOptions {
             mmap: self.mmap,
             format: self.format.clone(),
             record_types: self.record_types.clone(),
+            count_distinct: self.count_distinct,
         }
     }
 }

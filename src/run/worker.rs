@@ -20,6 +20,7 @@ const MAX_TEXT_LEN: usize = 2000 << 20;
 /// A worker's scratch.
 pub struct Worker {
     chunk_len: usize,
+    count_distinct: bool,
     decoder: Decoder,
     /// What to part fields by, if they are to be parted.
     splitter: Option<(Splitter, Preprocess)>,
@@ -35,6 +36,7 @@ impl Worker {
     pub fn new(options: &RunOptions, policy: &Policy) -> Worker {
         Worker {
             chunk_len: options.chunk_len,
+            count_distinct: options.count_distinct,
             decoder: Decoder::default(),
             splitter: (policy.preprocess.spaces == Spaces::Split).then(|| (Splitter::default(), policy.preprocess)),
             bitmaps: Bitmaps::default(),
@@ -75,7 +77,9 @@ impl Worker {
             }
         }
         self.totals.tally.add(&self.rows.tally);
-        self.totals.distinct.extend(&self.rows.key);
+        if self.count_distinct {
+            self.totals.distinct.extend(&self.rows.key);
+        }
         Ok(true)
     }
 

@@ -68,6 +68,8 @@ pub struct Outputs {
     pub compression: Compression,
     /// Its columns.
     pub columns: Columns,
+    /// They were chosen by a flag, or are the format's.
+    pub are_columns_chosen: bool,
     /// Bytes of input that make a row group.
     pub row_group_len: usize,
     /// In which order and into which files.
@@ -106,6 +108,7 @@ impl OutputArgs {
             format,
             compression: self.compression.unwrap_or_default(),
             columns,
+            are_columns_chosen: !self.columns.is_empty() || format == Format::Text,
             row_group_len: self.row_group_size,
         })
     }

@@ -65,7 +65,7 @@ impl Counts {
         if kept + duplicates + seen + faulty != records || faulty != summary.tally.faulty {
             return Err(RunError::Output(DedupError::Lost { records, kept, duplicates, seen, faulty }));
         }
-        let summary = Summary { memory: memory::peaks(), ..summary };
+        let summary = Summary { distinct_keys: kept, is_distinct_exact: true, memory: memory::peaks(), ..summary };
         let collisions = Collisions::default();
         Ok(Deduped {
             summary,

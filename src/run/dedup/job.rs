@@ -1,11 +1,11 @@
 //! The way of a span through a dedup: [`Job::span`]. Its rows meet the known keys in the order of the spans, one group of
 //! partitions after the other, while other spans are decoded and encoded; rows whose verdict has to wait are packed.
 
-use super::super::Turn;
+use super::super::{Turn, memory};
 use super::competing::Competing;
 use super::counts::{Counts, State, ordinals};
 use super::evidence::Evidence;
-use super::{DedupError, DedupOptions};
+use super::{DedupError, DedupOptions, Given};
 use crate::batch::SourceRun;
 use crate::canon::{Policy, Rows};
 use crate::dedup::seen::{SeenError, SeenSet};
@@ -21,6 +21,20 @@ pub enum Step {
     Ready(Part),
     /// Rows packed for the spool, and how many.
     Waits(Vec<u8>, u64),
+}
+
+impl Step {
+    /// Appends rows to the output, or to those that wait.
+    pub fn take(
+        self,
+        spool: &mut Spool,
+        append: &mut impl FnMut(Given) -> Result<(), OutputError>,
+    ) -> Result<(), DedupError> {
+        match self {
+            Step::Ready(part) => Ok(append(Given::Kept(part))?),
+            Step::Waits(packed, rows) => Ok(spool.append(&packed, rows)?),
+        }
+    }
 }
 
 /// A dedup while records are read.
@@ -59,8 +73,10 @@ impl<'a> Job<'a> {
         let fits = seen_len <= wanted.memory / 2 && !must_wait;
         let seen = wanted.seen.as_ref().filter(|_| fits).map(|store| SeenSet::read(store)).transpose()?;
         let memory = if fits { wanted.memory - seen_len } else { wanted.memory };
-        let known = (wanted.keep == Keep::First && fits).then(|| Known::new(memory / 8 * 7));
-        let spill_limit = if known.is_some() { memory / 8 } else { memory };
+        // What settling takes comes on top, of keys that are gathered and of rows that all wait.
+        let known_limit = if wanted.gather_new { memory / 8 * 6 } else { memory / 8 * 7 };
+        let known = (wanted.keep == Keep::First && fits).then(|| Known::new(known_limit));
+        let spill_limit = if known.is_some() { memory / 8 } else { memory / 2 };
         let evidence = wanted.has_evidence.then(|| Evidence::new(wanted, encoder, policy, names));
         let competing = Competing::new(wanted, policy);
         let spill = Spill::new(competing.layout(), spill_limit, &wanted.directory);
@@ -78,11 +94,52 @@ impl<'a> Job<'a> {
         })
     }
 
+    /// Where rows wait.
+    pub fn spool(&self) -> Spool {
+        Spool::new(&self.wanted.directory)
+    }
+
     /// Takes a span's rows as far as can be told now.
     pub fn span(&self, turn: &Turn<'_>, rows: &mut Rows, runs: &[SourceRun]) -> Result<Option<Step>, DedupError> {
-        let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
-        let Some(must_wait) = self.meet(turn, rows, &mut scratch) else { return Ok(None) };
-        let Scratch { keys, states } = &scratch;
+        let mut scratch = self.scratch();
+        let Some(must_wait) = self.decide(turn, rows, &mut scratch)? else { return Ok(None) };
+        let batch = match &self.evidence {
+            Some(evidence) => evidence.builder.build(rows, runs).map_err(OutputError::from)?,
+            None => self.encoder.batch(rows, runs)?,
+        };
+        let step = self.step(turn, must_wait, &batch, &scratch.states)?;
+        match &self.evidence {
+            Some(evidence) => evidence.builder.reclaim(batch, rows),
+            None => self.encoder.reclaim(batch, rows),
+        }
+        self.put_back(scratch);
+        Ok(Some(step))
+    }
+
+    /// The same for rows that were columns before.
+    pub fn table_span(&self, turn: &Turn<'_>, rows: &Rows, batch: &RecordBatch) -> Result<Option<Step>, DedupError> {
+        let mut scratch = self.scratch();
+        let Some(must_wait) = self.decide(turn, rows, &mut scratch)? else { return Ok(None) };
+        let columns = self.encoder.columns().names().filter_map(|name| batch.column_by_name(name).cloned()).collect();
+        let batch = RecordBatch::try_new(self.encoder.schema().clone(), columns).map_err(SpillError::from)?;
+        let step = self.step(turn, must_wait, &batch, &scratch.states)?;
+        self.put_back(scratch);
+        Ok(Some(step))
+    }
+
+    fn scratch(&self) -> Scratch {
+        self.scratch.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
+    }
+
+    fn put_back(&self, scratch: Scratch) {
+        self.scratch.lock().unwrap_or_else(PoisonError::into_inner).push(scratch);
+    }
+
+    /// Finds the state of every row and writes down those that wait; says whether the span's rows have to wait, or `None`
+    /// if the run is stopped.
+    fn decide(&self, turn: &Turn<'_>, rows: &Rows, scratch: &mut Scratch) -> Result<Option<bool>, DedupError> {
+        let Some(must_wait) = self.meet(turn, rows, scratch) else { return Ok(None) };
+        let Scratch { keys, states } = scratch;
         if states.contains(&State::Waits) {
             let entry = |key, row| {
                 let ordinal = turn.first_row() + u64::from(row);
@@ -93,25 +150,30 @@ impl<'a> Job<'a> {
             self.spill.extend(keys, |row| states[row as usize] == State::Waits, entry)?;
         }
         self.counts.add(states);
-        let batch = match &self.evidence {
-            Some(evidence) => evidence.builder.build(rows, runs).map_err(OutputError::from)?,
-            None => self.encoder.batch(rows, runs)?,
-        };
-        let some = filter(&batch, states.iter().map(|state| state.is_wanted()))?;
-        let step = if must_wait {
+        Ok(Some(must_wait))
+    }
+
+    /// Encodes a span's rows, or packs them.
+    fn step(
+        &self,
+        turn: &Turn<'_>,
+        must_wait: bool,
+        batch: &RecordBatch,
+        states: &[State],
+    ) -> Result<Step, DedupError> {
+        let some = filter(batch, states.iter().map(|state| state.is_wanted()))?;
+        if must_wait {
             let ordinals = ordinals(turn.first_row(), states);
             let count = ordinals.len() as u64;
-            Step::Waits(Spool::pack(&Waiting { batch: some, ordinals })?, count)
-        } else {
-            self.counts.written.fetch_add(some.num_rows() as u64, Ordering::Relaxed);
-            Step::Ready(self.encoder.encode_batch(&some)?)
-        };
-        match &self.evidence {
-            Some(evidence) => evidence.builder.reclaim(batch, rows),
-            None => self.encoder.reclaim(batch, rows),
+            let step = Step::Waits(Spool::pack(&Waiting { batch: some, ordinals })?, count);
+            memory::sample();
+            return Ok(step);
         }
-        self.scratch.lock().unwrap_or_else(PoisonError::into_inner).push(scratch);
-        Ok(Some(step))
+        self.counts.written.fetch_add(some.num_rows() as u64, Ordering::Relaxed);
+        let step = Step::Ready(self.encoder.encode_batch(&some)?);
+        // Rows, batch and part are all there: this is most.
+        memory::sample();
+        Ok(step)
     }
 
     /// Finds the state of every row; says whether the span's rows have to wait, or `None` if the run is stopped.

@@ -13,8 +13,10 @@ mod evidence;
 mod job;
 mod settle;
 mod survey;
+mod tables;
 
 pub use competing::DedupKey;
+pub use tables::{TableError, Tables, dedup_tables};
 
 use super::{Progress, RunError, RunOptions, Summary, Turn, canon_in_turn, memory};
 use crate::batch::SourceRun;
@@ -115,6 +117,9 @@ pub enum DedupError {
     /// Of the store of seen keys.
     #[error(transparent)]
     Seen(#[from] SeenError),
+    /// Of an input with keys.
+    #[error(transparent)]
+    Table(#[from] TableError),
     /// Rows read, kept and left out differ. A defect of this program.
     #[error("{records} records gave {kept} rows kept, {duplicates} duplicates, {seen} seen and {faulty} with a fault")]
     Lost {
@@ -156,25 +161,36 @@ pub fn dedup(
     mut append: impl FnMut(Given) -> Result<(), OutputError> + Send,
     progress: &Progress,
 ) -> Result<Deduped, RunError<DedupError>> {
-    let threads = options.clamped().threads;
+    let options = &RunOptions { count_distinct: false, ..options.clamped() };
+    let threads = options.threads;
     let names = inputs.names();
     let job = Job::new(wanted, encoder, policy, &names).map_err(|error| RunError::Output(error.into()))?;
-    let mut spool = Spool::new(&wanted.directory);
+    let mut spool = job.spool();
     let surveyor = wanted.survey.then(|| Surveyor::new(wanted, policy));
     let decide = |turn: &Turn<'_>, rows: &mut Rows, runs: &[SourceRun]| match &surveyor {
         Some(surveyor) if surveyor.look(turn, rows).is_none() => Ok(None),
         _ => job.span(turn, rows, runs),
     };
-    let take = |step: Step| match step {
-        Step::Ready(part) => Ok(append(Given::Kept(part))?),
-        Step::Waits(packed, rows) => Ok(spool.append(&packed, rows)?),
-    };
+    let take = |step: Step| step.take(&mut spool, &mut append);
     let summary = canon_in_turn(inputs, options, policy, decide, take, progress)?;
-    let spilled = spool.written() + job.spill.written();
     let places = Places::new(names, &summary.source_records);
-    let settled = job.settle(&spool, &places, summary.rows, threads, append)?;
+    let deduped = finish(job, &spool, &places, threads, append, summary)?;
+    let findings = surveyor.map(|surveyor| surveyor.finish(wanted.key, policy));
+    Ok(Deduped { findings, ..deduped })
+}
+
+/// Settles what waits, and checks that nothing was lost.
+fn finish(
+    job: Job<'_>,
+    spool: &Spool,
+    places: &Places,
+    threads: usize,
+    append: impl FnMut(Given) -> Result<(), OutputError> + Send,
+    summary: Summary,
+) -> Result<Deduped, RunError<DedupError>> {
+    let spilled = spool.written() + job.spill.written();
+    let settled = job.settle(spool, places, summary.rows, threads, append)?;
     memory::sample();
     let (new_keys, collisions) = (settled.new_keys, settled.collisions);
-    let findings = surveyor.map(|surveyor| surveyor.finish(wanted.key, policy));
-    Ok(Deduped { spilled, new_keys, collisions, findings, ..settled.counts.check(summary)? })
+    Ok(Deduped { spilled, new_keys, collisions, ..settled.counts.check(summary)? })
 }

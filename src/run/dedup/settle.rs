@@ -51,9 +51,12 @@ impl Job<'_> {
             let Waiting { batch, ordinals } = spool.read(i)?;
             let kept: Vec<bool> = ordinals.iter().map(|&at| at & SURE != 0 || verdicts.is_kept(at)).collect();
             counts.add_settled(&ordinals, &kept);
-            memory::sample();
             let rows = filter(&batch, kept.into_iter())?;
-            let Some(evidence) = &evidence else { return Ok(vec![Given::Kept(encoder.encode_batch(&rows)?)]) };
+            let Some(evidence) = &evidence else {
+                let kept = Given::Kept(encoder.encode_batch(&rows)?);
+                memory::sample();
+                return Ok(vec![kept]);
+            };
             let kept = Given::Kept(encoder.encode_batch(&evidence.project(&rows, encoder)?)?);
             let competing: Vec<_> = ordinals.iter().map(|&at| (at & SURE == 0).then_some(at)).collect();
             let duplicates = evidence::duplicates(&batch, &competing, &verdicts, places, evidence.key_name);
@@ -107,6 +110,7 @@ impl Settling<'_> {
         let (keep, limit, verdicts) = (self.wanted.keep, self.limit, self.verdicts);
         let mut resolver = Resolver::new(keep, limit, verdicts, settled);
         resolver.resolve(spill, place)?;
+        memory::sample();
         let Resolver { refused, collisions, .. } = resolver;
         counts.seen.fetch_add(refused, Ordering::Relaxed);
         // Counted among the duplicates when their rows come up.
