@@ -1,16 +1,13 @@
 //! One record in, one row out: proven canonical and copied, or resolved, checked, normalised; then its keys.
 
-use std::borrow::Cow;
+use std::sync::Arc;
 
 use super::carry::Carrier;
-use super::prepare::{Charsets, Labels, Prepared, decode, prepare};
+use super::prepare::{Charsets, Labels};
 use super::recipes::Cook;
+use super::take::{Taken, Taker};
 use super::{KeyBytes, Policy, Rows, Rung, browser};
-use crate::encoding::{Charset, Lacking};
-use crate::iri::{
-    Base, CLASSIFIER, Changes, CharacterReferences, Component, Fault, FaultKind, Flags, Intake, Marked, Normalizer,
-    PlainHead, QueryCharset, Start, WebStart, check_authority, encode_query, find_scheme, looks,
-};
+use crate::iri::{Changes, CharacterReferences, Fault, Flags, Intake, Marked, Normalizer, PlainHead, Start, looks};
 use crate::kernel::{Bitmaps, Task, append, append_range, prefetch_behind, run};
 use crate::learn::{Equivalences, Fired};
 use crate::record::{Offsets, Records, Span};
@@ -29,24 +26,12 @@ use crate::record::{Offsets, Records, Span};
 /// ```
 #[derive(Debug)]
 pub struct Canonicalizer {
-    policy: Policy,
-    /// The policy's base, if it brings one.
-    base: Option<Result<Base, Fault>>,
-    /// The base of the last record that brought one: crawl data repeats them.
-    last_base: (Vec<u8>, Result<Base, Fault>),
+    policy: Arc<Policy>,
+    taker: Taker,
     labels: Labels,
-    /// The profile is the URL Standard's.
-    is_whatwg: bool,
-    /// Records are references as they are, unless they name a charset.
-    is_plain: bool,
     /// A row has one key, and it is that of its URI.
     has_key_of_uri: bool,
     normalizer: Normalizer,
-    /// Text that stands in no chunk (a resolved target), and its bitmaps.
-    target: Vec<u8>,
-    target_bitmaps: Bitmaps,
-    /// Text of the simple rung, where it is neither the record's nor the target.
-    simple: Vec<u8>,
     /// Text of a further key's rung.
     rung_text: Vec<u8>,
     /// Keys of the chunk at hand that are not of their row's URI.
@@ -62,20 +47,6 @@ struct KeyApart {
     /// 0 for the key, then the further ones.
     column: usize,
     key: KeyBytes,
-}
-
-/// An IRI ready to be normalised: where its text is, and what was done to it so far.
-struct Taken {
-    in_target: bool,
-    /// `simple` holds the text of the simple rung.
-    has_simple: bool,
-    flags: Flags,
-    changes: Changes,
-}
-
-impl Taken {
-    const AS_IT_STANDS: Taken =
-        Taken { in_target: false, has_simple: false, flags: Flags::NONE, changes: Changes::NONE };
 }
 
 /// Appends the texts of all records, and what goes with them but the keys. Three ways, the narrowest first: proven
@@ -135,20 +106,15 @@ impl Canonicalizer {
     /// # Panics
     /// If the profile is `whatwg` and the library was built without its feature of that name.
     pub fn new(policy: &Policy) -> Canonicalizer {
-        let is_whatwg = policy.profile.is_whatwg();
-        assert!(cfg!(feature = "whatwg") || !is_whatwg, "profile whatwg needs the feature whatwg of this crate");
+        let needs_whatwg = policy.profile.is_whatwg() && !cfg!(feature = "whatwg");
+        assert!(!needs_whatwg, "profile whatwg needs the feature whatwg of this crate");
+        let policy = Arc::new(policy.clone());
         Canonicalizer {
+            taker: Taker::new(&policy),
             labels: Labels::default(),
-            is_whatwg,
-            is_plain: policy.profile.is_rfc3987() && policy.preprocess.is_nothing(),
             has_key_of_uri: policy.rung != Rung::Simple && policy.more_keys.is_empty(),
-            base: policy.base.as_deref().map(|base| make_base(base, policy)),
-            last_base: (Vec::new(), make_base(b"", policy)),
-            policy: policy.clone(),
+            policy,
             normalizer: Normalizer::default(),
-            target: Vec::new(),
-            target_bitmaps: Bitmaps::default(),
-            simple: Vec::new(),
             rung_text: Vec::new(),
             keys_apart: Vec::new(),
             carrier: Carrier::default(),
@@ -183,7 +149,7 @@ impl Canonicalizer {
 
     /// Of an absolute reference nothing is asked but its scheme rung.
     fn only_normalizes(&self) -> bool {
-        self.is_plain
+        self.taker.is_plain
             && self.has_key_of_uri
             && self.policy.intake == Intake::Lenient
             && self.policy.rung == Rung::Scheme
@@ -205,13 +171,13 @@ impl Canonicalizer {
     /// it may be in, and no profile but `whatwg` differs on it.
     fn may_prove(&self) -> bool {
         let has_references = self.policy.preprocess.character_references != CharacterReferences::Kept;
-        !self.is_whatwg && !has_references
+        !self.policy.profile.is_whatwg() && !has_references
     }
 
     /// The row of a reference that may need a base or a scheme, or whose policy asks for more than to normalise it.
     fn push_taken(&mut self, reference: Marked<'_>, base: &[u8], charsets: Charsets, rows: &mut Rows) {
         let uri_at = rows.uri.values.len();
-        let result = self.take(reference, base, charsets).and_then(|taken| {
+        let result = self.taker.take(reference, base, charsets).and_then(|taken| {
             let written = self.write_rung(reference, &taken, self.policy.rung, &mut rows.uri.values)?;
             Ok((taken, written))
         });
@@ -307,154 +273,6 @@ impl Canonicalizer {
         rows.input.end();
     }
 
-    /// Makes a record in any charset and profile what [`Canonicalizer::take_text`] takes, then writes its query in the
-    /// document's charset where that is asked for.
-    fn take(&mut self, reference: Marked<'_>, base: &[u8], charsets: Charsets) -> Result<Taken, Fault> {
-        let line = reference.line();
-        if self.is_plain && charsets == Charsets::default() {
-            return self.take_text(line, base);
-        }
-        let prepared = prepare(line, charsets.text, &self.policy)?;
-        let needs_base = self.is_whatwg || find_scheme(&prepared.text).is_none();
-        let base = match charsets.text.filter(|_| needs_base) {
-            Some(charset) => decode(charset, base).map_err(|fault| Fault { kind: FaultKind::Base, ..fault })?,
-            None => base.into(),
-        };
-        if self.is_whatwg {
-            return self.browse(line, &prepared, &base, charsets.query);
-        }
-        let mut taken = self.take_text(&prepared.text, &base)?;
-        taken.flags |= prepared.flags;
-        taken.changes |= prepared.changes;
-        if *prepared.text != *line && !taken.in_target {
-            self.set_target(&prepared.text, &mut taken);
-        }
-        if let Some(charset) = charsets.query {
-            self.encode_query(line, charset, &mut taken)?;
-        }
-        Ok(taken)
-    }
-
-    /// What a browser takes: the `href`, whole. Its simple rung is the text, unless a base may have had a part in it.
-    fn browse(
-        &mut self,
-        line: &[u8],
-        prepared: &Prepared<'_>,
-        base: &[u8],
-        charset: Option<Charset>,
-    ) -> Result<Taken, Fault> {
-        let has_base = !base.is_empty() || self.policy.base.is_some();
-        let assumed = !has_base && find_scheme(&prepared.text).is_none() && self.assume_scheme(&prepared.text)?;
-        let text = if assumed { Cow::Owned(std::mem::take(&mut self.target)) } else { Cow::Borrowed(&*prepared.text) };
-        let query = charset.map(|charset| QueryCharset { charset, lacking: self.policy.profile.lacking });
-        let base = if base.is_empty() { self.policy.base.as_deref() } else { Some(base) };
-        let (href, flags) = browser::href(&text, base, query)?;
-        self.simple.clear();
-        self.simple.extend_from_slice(if has_base { href.as_bytes() } else { &text });
-        let mut changes = prepared.changes;
-        if href.as_bytes() != line {
-            changes |= Changes::WHATWG;
-        }
-        self.target = href.into_bytes();
-        let flags = prepared.flags | flags | if assumed { Flags::ASSUMED_SCHEME } else { Flags::NONE };
-        Ok(Taken { in_target: true, has_simple: true, flags, changes })
-    }
-
-    /// The text of the simple rung.
-    fn simple_text<'a>(&'a self, line: &'a [u8], taken: &Taken) -> &'a [u8] {
-        match taken {
-            Taken { has_simple: true, .. } => &self.simple,
-            Taken { in_target: true, .. } => &self.target,
-            _ => line,
-        }
-    }
-
-    /// Makes a reference absolute if it can be, and checks it as the policy's intake wants.
-    fn take_text(&mut self, line: &[u8], base: &[u8]) -> Result<Taken, Fault> {
-        let mut taken = Taken::AS_IT_STANDS;
-        if WebStart::of(line).is_none() && find_scheme(line).is_none() {
-            if !base.is_empty() || self.base.is_some() {
-                self.resolve(line, base)?;
-                taken.changes = Changes::RESOLVED;
-                taken.in_target = true;
-            } else if self.assume_scheme(line)? {
-                taken.flags = Flags::ASSUMED_SCHEME;
-                taken.in_target = true;
-            }
-            if taken.in_target {
-                self.target_bitmaps.classify(&self.target, &CLASSIFIER);
-            }
-        }
-        if self.policy.intake == Intake::Strict {
-            let text = if taken.in_target { &self.target } else { line };
-            self.policy.profile.check_strict(text)?;
-        }
-        Ok(taken)
-    }
-
-    fn set_target(&mut self, text: &[u8], taken: &mut Taken) {
-        self.target.clear();
-        self.target.extend_from_slice(text);
-        self.target_bitmaps.classify(&self.target, &CLASSIFIER);
-        taken.in_target = true;
-    }
-
-    /// Writes the query of an http or https reference in the charset of its document (draft-weber-iri-guidelines-00
-    /// section 6.1). What the charset lacks is a fault for strict intake; for lenient intake the query is UTF-8 then.
-    fn encode_query(&mut self, line: &[u8], charset: Charset, taken: &mut Taken) -> Result<(), Fault> {
-        let text = if taken.in_target { &self.target[..] } else { line };
-        let Some(text) = WebStart::of(text).and_then(|_| std::str::from_utf8(text).ok()) else { return Ok(()) };
-        let lacking = if self.policy.intake == Intake::Strict { Lacking::Refused } else { Lacking::Utf8 };
-        let (encoded, has_lacking) = encode_query(text, QueryCharset { charset, lacking })?;
-        if has_lacking {
-            taken.flags |= Flags::QUERY_CHARSET;
-        }
-        if encoded != text {
-            let encoded = encoded.into_owned();
-            taken.changes |= Changes::QUERY_CHARSET;
-            self.set_target(encoded.as_bytes(), taken);
-        }
-        Ok(())
-    }
-
-    /// Writes the target of `line` to `self.target`.
-    fn resolve(&mut self, line: &[u8], base: &[u8]) -> Result<(), Fault> {
-        if self.policy.intake == Intake::Strict {
-            let text = std::str::from_utf8(line)
-                .map_err(|error| Fault::new(FaultKind::NotUtf8, Component::Reference, error.valid_up_to()))?;
-            self.policy.profile.check_iri_reference(text)?;
-        }
-        check_authority(line)?;
-        if !base.is_empty() && base != self.last_base.0 {
-            self.last_base = (base.to_vec(), make_base(base, &self.policy));
-        }
-        let base = match &self.base {
-            Some(own) if base.is_empty() => own,
-            _ => &self.last_base.1,
-        };
-        self.target.clear();
-        base.as_ref().map_err(|fault| *fault)?.write_target(line, &mut self.target)
-    }
-
-    /// Writes `line` with the assumed scheme before it to `self.target`, if it looks like `//host...` or like a host
-    /// with a dot and what may follow one.
-    fn assume_scheme(&mut self, line: &[u8]) -> Result<bool, Fault> {
-        let Some(scheme) = &self.policy.assume_scheme else { return Ok(false) };
-        let host_end = memchr::memchr3(b'/', b'?', b'#', line).unwrap_or(line.len());
-        let has_host = memchr::memchr(b'.', &line[..host_end]).is_some_and(|at| at > 0);
-        let slashes: &[u8] = match line {
-            [b'/', b'/', ..] => b"",
-            _ if has_host => b"//",
-            _ => return Ok(false),
-        };
-        self.target.clear();
-        [scheme.as_bytes(), b":", slashes, line].iter().for_each(|part| self.target.extend_from_slice(part));
-        // A fault's offset is one into the record, not into what was made of it.
-        let shift = (self.target.len() - line.len()) as u32;
-        check_authority(&self.target).map_err(|fault| Fault { at: fault.at.saturating_sub(shift), ..fault })?;
-        Ok(true)
-    }
-
     /// Appends the text of `rung` ([`Rung::Simple`]: of the syntax rung) to `out`.
     fn write_rung(
         &mut self,
@@ -463,19 +281,11 @@ impl Canonicalizer {
         rung: Rung,
         out: &mut Vec<u8>,
     ) -> Result<(Flags, Changes), Fault> {
-        if self.is_whatwg {
-            let changes = browser::write_href(&self.target, self.policy.drop_fragment, out);
+        let reference = self.taker.marked(reference, taken);
+        if self.policy.profile.is_whatwg() {
+            let changes = browser::write_href(reference.line(), self.policy.drop_fragment, out);
             return Ok((taken.flags, taken.changes | changes));
         }
-        let reference = if taken.in_target {
-            Marked {
-                text: &self.target,
-                bitmaps: &self.target_bitmaps,
-                span: Span { at: 0, len: self.target.len() as u32 },
-            }
-        } else {
-            reference
-        };
         let drop_fragment = self.policy.drop_fragment;
         let (flags, changes) = match rung {
             Rung::Scheme => self.normalizer.normalize::<true>(reference, drop_fragment, out)?,
@@ -488,7 +298,7 @@ impl Canonicalizer {
     fn rung_key(&mut self, reference: Marked<'_>, taken: &Taken, rung: Rung) -> [u8; 16] {
         let algorithm = self.policy.algorithm;
         if rung == Rung::Simple {
-            return algorithm.key(self.simple_text(reference.line(), taken));
+            return algorithm.key(self.taker.simple_text(reference.line(), taken));
         }
         let mut text = std::mem::take(&mut self.rung_text);
         text.clear();
@@ -513,14 +323,6 @@ fn push_protocol_keys(equivalences: &Equivalences, first: usize, rows: &mut Rows
         rows.tally.by_pattern += u64::from(fired == Fired::Pattern);
         rows.protocol.push(key);
     }
-}
-
-fn make_base(base: &[u8], policy: &Policy) -> Result<Base, Fault> {
-    let (base, ..) = policy.profile.take_in(base);
-    if policy.intake == Intake::Strict {
-        policy.profile.check_strict(&base).map_err(|fault| Fault { kind: FaultKind::Base, ..fault })?;
-    }
-    if policy.literal_base { Base::literal(&base) } else { Base::new(&base) }
 }
 
 fn count_bits(mut bits: u32, counts: &mut [u64]) {

@@ -11,6 +11,7 @@ mod policy;
 mod prepare;
 mod recipes;
 mod rows;
+mod take;
 
 pub use canonicalizer::Canonicalizer;
 pub use carry::{Carried, Carry};
