@@ -6,10 +6,11 @@ use std::fmt::Write;
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::batch::{COLUMNS, Column};
+use crate::batch::{COLUMNS, Column, EQUIVALENCE_COLUMNS};
 use crate::canon::Policy;
 use crate::iri::{Changes, FaultKind, Flags, SpoofFlags};
 use crate::key::{RULES, Recipe};
+use crate::learn::Rule;
 use crate::output;
 
 /// Flags of `schema`.
@@ -58,6 +59,10 @@ fn to_json() -> Value {
             "version": recipe.version(),
             "rules": recipe.rules().names().collect::<Vec<_>>(),
         })).collect::<Vec<_>>(),
+        "equivalences": {
+            "columns": EQUIVALENCE_COLUMNS.map(|(name, meaning)| json!({"name": name, "meaning": meaning})),
+            "patterns": Rule::all().into_iter().map(Rule::name).collect::<Vec<_>>(),
+        },
         "metadata": metadata_names(),
     })
 }
@@ -96,6 +101,12 @@ fn to_text() -> String {
         let rules = recipe.rules().names().collect::<Vec<_>>().join(",");
         let _ = writeln!(text, "  {:19} version {}: {rules}", recipe.name(), recipe.version());
     }
+    text.push_str("\nColumns of the table that learn writes\n");
+    for (name, meaning) in EQUIVALENCE_COLUMNS {
+        let _ = writeln!(text, "  {name:19} {meaning}");
+    }
+    let patterns: Vec<_> = Rule::all().into_iter().map(Rule::name).collect();
+    let _ = writeln!(text, "\nPatterns of hosts in it: {}", patterns.join(", "));
     text.push_str("\nMetadata of Parquet and Arrow files\n");
     for name in metadata_names() {
         let _ = writeln!(text, "  {name}");
@@ -112,6 +123,9 @@ mod tests {
         let (text, json) = (to_text(), to_json());
         for column in COLUMNS {
             assert!(text.contains(column.meaning));
+        }
+        for (name, meaning) in EQUIVALENCE_COLUMNS {
+            assert!(text.contains(&format!("  {name:19} {meaning}\n")));
         }
         assert_eq!(json["columns"].as_array().unwrap().len(), COLUMNS.len());
         assert_eq!(json["flags"][1]["bit"], 2);

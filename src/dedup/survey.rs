@@ -148,6 +148,7 @@ impl SpanLook {
     pub fn add(&mut self, survey: &Survey, look: &Look<'_>) {
         let host = crate::iri::Parts::split(look.uri).host(look.uri).unwrap_or_default();
         match self.hosts.get_mut(host) {
+            _ if host.is_empty() => (),
             Some(count) => *count += 1,
             None => {
                 self.hosts.insert(host.to_vec(), 1);
