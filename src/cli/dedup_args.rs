@@ -71,8 +71,9 @@ pub struct DedupArgs {
     equivalences: EquivalenceArgs,
     #[command(flatten)]
     recipes: RecipeArgs,
-    /// What records are compared by: a rung, simple, that of --rung, or protocol, for --equivalences; or a recipe, surt-wayback, surt-ia,
-    /// crawler-commons or rules, for --rules. A URL that a recipe has no key for is compared by its URI [default: the
+    /// What records are compared by: a rung, simple, that of --rung, or protocol, for --equivalences; or a recipe,
+    /// surt-wayback, surt-ia, crawler-commons, nutch, w3lib, urlcanon-aggressive, heritrix or rules, for --rules. A URL
+    /// that a recipe has no key for is compared by its URI [default: the
     /// rung]
     #[arg(long, value_name = "NAME", value_parser = parse_key, help_heading = "Dedup")]
     key: Option<ColumnId>,

@@ -75,6 +75,11 @@ impl Format {
         Format::ALL.into_iter().find(|format| format.suffixes().iter().any(ends))
     }
 
+    /// Files of it tell in which order their rows stand: what is written can be checked.
+    pub const fn has_order(self) -> bool {
+        matches!(self, Format::Parquet | Format::Arrow | Format::Cdxj | Format::Zipnum)
+    }
+
     /// It is an index of captures: its columns and its order are its own.
     pub const fn is_index(self) -> bool {
         matches!(self, Format::Cdxj | Format::Zipnum)

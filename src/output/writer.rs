@@ -21,6 +21,8 @@ pub struct Output {
     parts: u64,
     /// Of zipnum.
     members: u64,
+    /// What was written says in which order it stands, and can be read again.
+    has_order: bool,
 }
 
 enum Writer {
@@ -55,7 +57,10 @@ pub(super) fn open(
 ) -> Result<(Encoder, Output), OutputError> {
     let opened = start(format, how, &builder, metadata, sink);
     let (writer, recipe) = opened.map_err(|cause| target.blame(cause))?;
-    Ok((Encoder { builder, recipe }, Output { writer, target, rows: 0, parts: 0, members: 0 }))
+    Ok((
+        Encoder { builder, recipe },
+        Output { writer, target, rows: 0, parts: 0, members: 0, has_order: format.has_order() },
+    ))
 }
 
 /// Writes what the format begins with.
@@ -134,7 +139,7 @@ impl Output {
     /// # Errors
     /// As [`Output::finish`]; a row that is not where it should be.
     pub fn finish_checked(self, check: &mut Check) -> Result<Finished, OutputError> {
-        let is_checked = matches!(self.writer, Writer::Parquet(_) | Writer::Arrow(_) | Writer::Zipnum(..));
+        let is_checked = self.has_order;
         self.finish_if(|path, rows| {
             let Some(path) = path.filter(|_| is_checked) else { return Ok(()) };
             match check.file(path) {

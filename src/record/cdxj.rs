@@ -98,7 +98,10 @@ pub(super) fn is_record(line: &[u8]) -> bool {
 /// The time and the JSON of a line. Without a time before it, the first ` {` begins the JSON, or the line's first byte.
 fn split(line: &[u8]) -> (Option<i64>, &[u8]) {
     let mut first = line.starts_with(b"{").then_some(0);
-    for space in memchr::memmem::find_iter(line, b" {") {
+    for space in memchr::memchr_iter(b'{', line).filter_map(|brace| brace.checked_sub(1)) {
+        if line[space] != b' ' {
+            continue;
+        }
         let head = &line[..space];
         let word = &head[memchr::memrchr(b' ', head).map_or(0, |at| at + 1)..];
         if let Some(time) = time::from_digits(word) {

@@ -126,7 +126,9 @@ pub fn sort(
     let (rows, count) = (runs.rows(), runs.len());
     let mut runs = runs.reduce(&shape).map_err(|error| RunError::Output(error.into()))?;
     let spilled = runs.written();
-    let limits = Limits { part_rows: part_rows(wanted.cut, rows), ..Limits::default() };
+    // What is encoded at a time takes about as much memory as on the way here.
+    let group_len = options.clamped().row_group_len.saturating_mul(2);
+    let limits = Limits { group_len, part_rows: part_rows(wanted.cut, rows), ..Limits::default() };
     let merger = Mutex::new(runs.merger(&shape, limits).map_err(|error| RunError::Output(error.into()))?);
     let mut written = 0;
     let take = |sorted: Sorted| {

@@ -15,7 +15,7 @@ use crate::dedup::SpillError;
 pub struct Limits {
     /// Most rows of a group.
     pub group_rows: usize,
-    /// About the most bytes of a group's texts.
+    /// About the most bytes of a group's texts; a group of one row may have more.
     pub group_len: usize,
     /// Rows after which a part ends, once the first column of the order changes; no parts if there are none.
     pub part_rows: Option<u64>,

@@ -23,7 +23,8 @@ pub struct Budget {
 #[derive(Debug, Args)]
 pub struct SpillArgs {
     /// Memory to take, in bytes [default: half of what there is]: anonymous memory; mapped inputs are the system's. Past it,
-    /// keys and what belongs to them go to --tmp, and there are fewer threads if need be; the result stays the same
+    /// keys and what belongs to them, or rows that are sorted, go to --tmp, and there are fewer threads if need be; the
+    /// result stays the same
     #[arg(long, value_name = "BYTES", value_parser = parse_size, help_heading = "Work")]
     memory: Option<usize>,
     /// Directory of temporary files [default: the system's]. They bear no names and vanish with the process
