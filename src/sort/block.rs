@@ -115,7 +115,7 @@ impl Shape {
 
     /// Cuts sorted rows into blocks and packs these.
     pub(super) fn pack(&self, sorted: &RecordBatch) -> Result<Vec<Packed>, ArrowError> {
-        let (lens, mut blocks, mut from, mut len) = (lens(sorted), Vec::new(), 0, 0);
+        let (lens, mut blocks, mut from, mut len) = (lens(sorted.columns()), Vec::new(), 0, 0);
         for (row, next) in lens.iter().map(|len| *len as usize).enumerate() {
             if row > from && (row - from == BLOCK_ROWS || len + next > BLOCK_LEN) {
                 blocks.push(pack(&sorted.slice(from, row - from), len)?);
@@ -141,7 +141,7 @@ impl Shape {
                 .partition
                 .is_some()
                 .then(|| batch.column(extra + 1).as_primitive::<UInt32Type>().values().clone()),
-            lens: lens(&batch),
+            lens: lens(&batch.columns()[..extra]),
             batch,
         })
     }
@@ -253,9 +253,9 @@ fn indices(array: &ArrayRef) -> ArrayRef {
 }
 
 /// Bytes of each row's texts, and 8 for every other column.
-fn lens(batch: &RecordBatch) -> Vec<u32> {
-    let mut lens = vec![0; batch.num_rows()];
-    for column in batch.columns() {
+fn lens(columns: &[ArrayRef]) -> Vec<u32> {
+    let mut lens = vec![0; columns.first().map_or(0, |column| column.len())];
+    for column in columns {
         let offsets = match column.data_type() {
             DataType::Utf8 => column.as_string::<i32>().offsets(),
             DataType::Binary => column.as_binary::<i32>().offsets(),

@@ -21,6 +21,11 @@ pub struct Limits {
     pub part_rows: Option<u64>,
 }
 
+impl Limits {
+    /// Of rows that are only packed again.
+    pub(super) const OF_BLOCKS: Limits = Limits { group_rows: 8192, group_len: 1 << 20, part_rows: None };
+}
+
 impl Default for Limits {
     fn default() -> Limits {
         // Whole members of zipnum, 3000 lines each.

@@ -14,8 +14,10 @@ use crate::dedup::{Scratch, SpillError};
 pub struct Runs {
     runs: Vec<Run>,
     file: Scratch,
-    /// Bytes of blocks that may be held in memory.
+    /// Bytes of memory for blocks and merges together.
     limit: usize,
+    /// Bytes of blocks that may be held in memory.
+    held_limit: usize,
     held: usize,
     rows: u64,
     /// What the largest block takes when it is unpacked.
@@ -44,7 +46,16 @@ pub(super) struct Cursor<'a> {
 impl Runs {
     /// No runs yet; they take about `limit` bytes of memory, and otherwise room in `directory`.
     pub fn new(limit: usize, directory: &Path) -> Runs {
-        Runs { runs: Vec::new(), file: Scratch::new(directory), limit, held: 0, rows: 0, largest: 1, written: 0 }
+        Runs {
+            runs: Vec::new(),
+            file: Scratch::new(directory),
+            limit,
+            held_limit: limit / 2,
+            held: 0,
+            rows: 0,
+            largest: 1,
+            written: 0,
+        }
     }
 
     /// Adds a run.
@@ -61,7 +72,7 @@ impl Runs {
         for Packed { bytes, rows, memory_len } in blocks {
             self.rows += rows as u64;
             self.largest = self.largest.max(memory_len);
-            let place = if self.held + bytes.len() <= self.limit / 2 {
+            let place = if self.held + bytes.len() <= self.held_limit {
                 self.held += bytes.len();
                 Place::Memory(bytes)
             } else {
@@ -105,7 +116,8 @@ impl Runs {
     /// A temporary file could not be read or written.
     pub fn reduce(mut self, shape: &Shape) -> Result<Runs, SpillError> {
         while self.runs.len() > self.fan_in() {
-            let mut next = Runs::new(self.limit, self.file.directory());
+            // What this level holds in memory goes as it is merged; the next one has to stay out of its way.
+            let mut next = Runs { held_limit: 0, ..Runs::new(self.limit, self.file.directory()) };
             (next.largest, next.written) = (self.largest, self.written());
             let (fan_in, mut rest) = (self.fan_in(), std::mem::take(&mut self.runs).into_iter());
             loop {
@@ -114,7 +126,7 @@ impl Runs {
                     break;
                 }
                 next.runs.push(Run::default());
-                let mut merger = Merger::of(shape, cursors(some, &self.file), Limits::default())?;
+                let mut merger = Merger::of(shape, cursors(some, &self.file), Limits::OF_BLOCKS)?;
                 while let Some(group) = merger.next_group()? {
                     next.extend(shape.pack(&shape.gather_flat(&group)?)?)?;
                 }

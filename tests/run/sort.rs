@@ -78,7 +78,11 @@ fn sorted_file(
     let (encoder, mut output) =
         output::create_arranged(&Destination::File(target.clone()), made_for, &arrangement).unwrap();
     let append = |Sorted { part, partition, number, .. }| {
-        parts.push((partition, number, part.rows()));
+        match parts.last_mut() {
+            // Another row group of the same part.
+            Some((last, of, rows)) if (*last, *of) == (partition, number) => *rows += part.rows(),
+            _ => parts.push((partition, number, part.rows())),
+        }
         output.append(part)
     };
     let summary = sort(sources, options, wanted, &policy(), &encoder, append, &Progress::new()).unwrap();
