@@ -9,28 +9,7 @@ use crate::iri::{Base, CLASSIFIER, Fault, Marked, Normalizer, check_authority, f
 use crate::kernel::Bitmaps;
 use crate::record::{Records, Span};
 
-/// Columns to carry.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Carry {
-    /// [`Carried::times`]
-    pub time: bool,
-    /// [`Carried::statuses`]
-    pub status: bool,
-    /// [`Carried::redirects`]
-    pub redirect: bool,
-    /// [`Carried::redirected_from`]
-    pub redirected_from: bool,
-    /// [`Carried::digests`]
-    pub digest: bool,
-    /// [`Carried::charsets`]
-    pub charset: bool,
-}
-
-impl Carry {
-    fn is_none(self) -> bool {
-        self == Carry::default()
-    }
-}
+pub use crate::record::fields::Carry;
 
 /// Carried columns: as long as the rows where the policy wants them, else empty.
 #[derive(Clone, Debug)]

@@ -7,10 +7,11 @@
 //! is its URL then. Blank lines are no records.
 
 use super::collected::{Collected, lines, put};
-use super::fields::Field;
+use super::fields::{Carry, Field};
 use super::{Records, Span, time};
 use crate::iri::{CLASSIFIER, FaultKind};
 use crate::kernel::Bitmaps;
+use std::borrow::Cow;
 
 /// What a directive stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,7 +109,7 @@ fn directive(text: &[u8]) -> (Directive, usize) {
 /// What a line said.
 #[derive(Default)]
 struct Line<'a> {
-    url: Vec<u8>,
+    url: Cow<'a, [u8]>,
     host: &'a [u8],
     field: Field,
 }
@@ -122,6 +123,11 @@ pub struct AccessLog {
 }
 
 impl AccessLog {
+    /// The chunks that follow have these fields.
+    pub fn set_carry(&mut self, carry: Carry) {
+        self.found.set_carry(carry);
+    }
+
     /// The chunks that follow are in this format.
     pub fn set_format(&mut self, format: &LogFormat) {
         self.format.clone_from(format);
@@ -191,7 +197,9 @@ fn read<'a>(line: &'a [u8], format: &LogFormat) -> Option<Line<'a>> {
         rest = rest[len..].strip_prefix(&literal[..])?;
         match directive {
             Directive::Request => said.url = target(value),
-            Directive::Path | Directive::Query if value != b"-" => said.url.extend(undo_escapes(value)),
+            Directive::Path | Directive::Query if value != b"-" => {
+                said.url.to_mut().extend_from_slice(&undo_escapes(value))
+            }
             Directive::Host if value != b"-" => said.host = value,
             Directive::Status => said.field.status = status(value)?,
             Directive::Time => said.field.time = time::from_log(value),
@@ -209,32 +217,37 @@ fn status(value: &[u8]) -> Option<Option<i32>> {
     std::str::from_utf8(value).ok()?.parse().ok().map(Some)
 }
 
-/// Where `literal` begins; within quotes a backslash takes the next byte with it.
+/// Where `literal` begins; within quotes, where it begins with one, a backslash takes the next byte with it.
 fn find(text: &[u8], literal: &[u8], is_quoted: bool) -> Option<usize> {
-    if !is_quoted {
-        return memchr::memmem::find(text, literal);
+    match literal {
+        [byte] if !is_quoted => return memchr::memchr(*byte, text),
+        _ if !is_quoted => return memchr::memmem::find(text, literal),
+        _ => {}
     }
     let mut at = 0;
-    while at < text.len() {
+    loop {
+        at += memchr::memchr2(b'\\', b'"', text.get(at..)?)?;
         match text[at] {
             b'\\' => at += 2,
             _ if text[at..].starts_with(literal) => return Some(at),
             _ => at += 1,
         }
     }
-    None
 }
 
 /// The target of `GET target HTTP/1.1`; spaces in it shift nothing. Empty if the request is none.
-fn target(request: &[u8]) -> Vec<u8> {
-    let Some(after_method) = memchr::memchr(b' ', request).map(|at| &request[at + 1..]) else { return Vec::new() };
-    let end = memchr::memmem::rfind(after_method, b" HTTP/").unwrap_or(after_method.len());
+fn target(request: &[u8]) -> Cow<'_, [u8]> {
+    let Some(after_method) = memchr::memchr(b' ', request).map(|at| &request[at + 1..]) else { return b"".into() };
+    let mut spaces = memchr::memrchr_iter(b' ', after_method);
+    let end = spaces.find(|&space| after_method[space..].starts_with(b" HTTP/")).unwrap_or(after_method.len());
     undo_escapes(&after_method[..end])
 }
 
-fn undo_escapes(text: &[u8]) -> Vec<u8> {
+fn undo_escapes(text: &[u8]) -> Cow<'_, [u8]> {
+    let Some(first) = memchr::memchr(b'\\', text) else { return text.into() };
     let mut out = Vec::with_capacity(text.len());
-    let mut rest = text;
+    out.extend_from_slice(&text[..first]);
+    let mut rest = &text[first..];
     while let Some((&byte, tail)) = rest.split_first() {
         let hex = |digits: &[u8]| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok();
         let (byte, len) = match tail {
@@ -246,7 +259,7 @@ fn undo_escapes(text: &[u8]) -> Vec<u8> {
         out.push(byte);
         rest = &rest[len..];
     }
-    out
+    out.into()
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 
 use std::io::Write;
 
-use super::fields::{Field, FieldColumns};
+use super::fields::{Carry, Field, FieldColumns};
 use super::{Offsets, Records, Span};
 use crate::iri::{CLASSIFIER, Component, Fault, FaultKind, Flags};
 use crate::kernel::Bitmaps;
@@ -86,6 +86,11 @@ pub struct Captures {
 }
 
 impl Captures {
+    /// The chunks that follow have these fields.
+    pub fn set_carry(&mut self, carry: Carry) {
+        self.fields.set_carry(carry);
+    }
+
     /// Every record of `chunk`, which holds lines of [`Capture::write_line`]; `bitmaps` describe `chunk` afterwards.
     pub fn decode<'a>(&'a mut self, chunk: &'a [u8], bitmaps: &mut Bitmaps) -> Records<'a> {
         bitmaps.classify(chunk, &CLASSIFIER);

@@ -8,10 +8,14 @@
 //! lines are no records.
 
 use super::collected::{Collected, lines};
-use super::fields::Field;
+use super::fields::{Carry, Field};
 use super::{Records, Span, time};
 use crate::iri::{CLASSIFIER, FaultKind};
-use crate::kernel::Bitmaps;
+use crate::kernel::{Bitmaps, ByteSet};
+
+/// Bytes of digests, in any of their notations.
+const DIGEST: ByteSet =
+    ByteSet::range(b'a', b'z').or(ByteSet::range(b'A', b'Z')).or(ByteSet::range(b'0', b'9')).or(ByteSet::of(b":+/=_-"));
 
 /// A line with more columns than this is not tried in every way.
 const MOST_FIELDS: usize = 128;
@@ -54,6 +58,11 @@ pub struct Cdx {
 }
 
 impl Cdx {
+    /// The chunks that follow have these fields.
+    pub fn set_carry(&mut self, carry: Carry) {
+        self.found.set_carry(carry);
+    }
+
     /// The chunks that follow have these columns.
     pub fn set_columns(&mut self, columns: &CdxColumns) {
         self.columns.clone_from(columns);
@@ -99,10 +108,10 @@ impl Cdx {
 
 /// Splits `line`, which stands at `at`, at every space.
 fn push_tokens(line: &[u8], at: usize, tokens: &mut Vec<Span>) {
-    let mut from = at;
-    for token in line.split(|&byte| byte == b' ') {
-        tokens.push(Span { at: from as u32, len: token.len() as u32 });
-        from += token.len() + 1;
+    let mut from = 0;
+    for space in memchr::memchr_iter(b' ', line).chain([line.len()]) {
+        tokens.push(Span { at: (at + from) as u32, len: (space - from) as u32 });
+        from = space + 1;
     }
 }
 
@@ -181,8 +190,8 @@ fn looks_right(letter: u8, text: &[u8]) -> bool {
         b'b' => is_number(text),
         b's' => is_number(text.strip_prefix(b"-").unwrap_or(text)) && text.len() <= 5,
         b'S' | b'V' | b'v' => is_number(text),
-        b'm' => text.contains(&b'/') || text == b"unk" || text == b"no-type" || text == b"warc",
-        b'k' => text.len() >= 3 && text.iter().all(|byte| byte.is_ascii_alphanumeric() || b":+/=_-".contains(byte)),
+        b'm' => memchr::memchr(b'/', text).is_some() || text == b"unk" || text == b"no-type" || text == b"warc",
+        b'k' => text.len() >= 3 && text.iter().all(|&byte| DIGEST.contains(byte)),
         b'a' => !text.is_empty(),
         _ => true,
     }

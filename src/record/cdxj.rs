@@ -6,21 +6,30 @@
 //! `url`, is a record with a fault, the line being its URL. Lines that begin with `!` or `@` are counted as headers; they
 //! and blank lines are no records.
 
-use super::collected::{Collected, lines, put};
-use super::fields::Field;
-use super::json::{Members, Value, unescape};
-use super::{Records, Span, time};
+use super::collected::{Collected, put};
+use super::fields::{Carry, Field};
+use super::index_member::{Member, Said, copy};
+use super::shape::{Kind, Marks, Shape, Walk};
+use super::{Records, time};
 use crate::iri::{CLASSIFIER, FaultKind};
 use crate::kernel::Bitmaps;
 
 /// Decoder of CDXJ; keeps the memory of its text and spans.
 #[derive(Debug, Default)]
 pub struct Cdxj {
+    marks: Marks,
+    shape: Shape<Member>,
     text: Vec<u8>,
     found: Collected,
 }
 
 impl Cdxj {
+    /// The chunks that follow have these fields.
+    pub fn set_carry(&mut self, carry: Carry) {
+        self.found.set_carry(carry);
+        self.shape = Shape::default();
+    }
+
     /// Every record of `chunk`, which begins at byte `offset` of the source; `bitmaps` describe the records' text
     /// afterwards.
     ///
@@ -35,58 +44,94 @@ impl Cdxj {
     pub fn decode<'a>(&'a mut self, chunk: &[u8], offset: u64, bitmaps: &mut Bitmaps) -> Records<'a> {
         self.text.clear();
         self.found.clear();
-        for (at, line) in lines(chunk) {
-            match line.first() {
-                None => (),
-                Some(b'\r') if line.len() == 1 => (),
-                Some(b'!' | b'@') => self.found.header(),
-                Some(_) => {
-                    self.found.begin(offset + at as u64);
-                    self.line(line);
+        self.marks.classify(chunk);
+        let mut at = 0;
+        while at < chunk.len() {
+            at = match chunk[at..] {
+                [b'\n', ..] => at + 1,
+                [b'\r', b'\n', ..] | [b'\r'] => at + 2,
+                [b'!' | b'@', ..] => {
+                    self.found.header();
+                    line_end(chunk, at) + 1
                 }
-            }
+                _ => {
+                    self.found.begin(offset + at as u64);
+                    self.line(chunk, at)
+                }
+            };
         }
         bitmaps.classify(&self.text, &CLASSIFIER);
         self.found.records(&self.text)
     }
 
-    fn line(&mut self, line: &[u8]) {
-        let (time, json) = split(line);
-        let mut field = Field { time, ..Field::default() };
-        let (mut url, begun) = (None, self.text.len());
-        let mut members = Members::new(json);
-        for (key, value) in members.by_ref() {
-            match (key, value) {
-                (b"url", Value::Text(text)) if url.is_none() => url = self.put(text),
-                (b"status", Value::Text(text) | Value::Bare(text)) => field.status = number(text),
-                (b"timestamp", Value::Text(text)) => field.time = field.time.or(time::from_digits(text)),
-                (b"redirect", Value::Text(text)) => field.redirect = self.put(text),
-                (b"digest", Value::Text(text)) => field.digest = self.put(text),
-                (b"charset", Value::Text(text)) => field.charset = self.put(text),
-                _ => {}
+    /// Reads the line that begins at `at`; gives where the next one does.
+    #[inline(always)]
+    fn line(&mut self, chunk: &[u8], at: usize) -> usize {
+        let (time, json_at) = usual_head(chunk, &self.marks, at).unwrap_or_else(|| head(chunk, at));
+        let carry = self.found.carry();
+        let mut walk = Walk::new(chunk, &self.marks, &mut self.shape, json_at);
+        let (mut said, mut url) = (Said::default(), None);
+        while let Some(found) = walk.next(|key| Member::of(key, carry)) {
+            match found.meaning {
+                Member::Other => {}
+                Member::Url => {
+                    if url.is_none() && found.kind == Kind::Text && found.span.of(chunk) != b"-" {
+                        url = Some(found);
+                    }
+                }
+                member => said.hear(member, &found, chunk),
             }
         }
         // What the members told before the JSON broke is not to be trusted.
-        let kind = if members.is_broken() { Some(FaultKind::NotOfFormat) } else { None };
-        let kind = kind.or(url.is_none().then_some(FaultKind::NoUrl));
-        if let Some(kind) = kind {
-            self.found.refuse(kind);
-            self.text.truncate(begun);
-            let line = line.strip_suffix(b"\r").unwrap_or(line);
-            url = Some(put(&mut self.text, |text| text.extend_from_slice(line)));
-            field = Field { time, ..Field::default() };
+        let (kind, end) = if walk.is_broken() { (Some(FaultKind::NotOfFormat), at) } else { (None, walk.end()) };
+        let end = line_end(chunk, end);
+        match (kind, url) {
+            (None, Some(url)) => {
+                let url = copy(chunk, url.span, url.has_escapes, &mut self.text);
+                let field = said.field(chunk, &mut self.text);
+                self.found.push(url, Field { time: time.or(field.time), ..field });
+            }
+            (kind, _) => self.refuse(kind.unwrap_or(FaultKind::NoUrl), &chunk[at..end], time),
         }
-        self.found.push(url.unwrap_or_default(), field);
+        end + 1
     }
 
-    /// Copies a string, and `LF` behind it; `-` says nothing.
-    fn put(&mut self, text: &[u8]) -> Option<Span> {
-        (text != b"-").then(|| put(&mut self.text, |out| unescape(text, out)))
+    #[cold]
+    fn refuse(&mut self, kind: FaultKind, line: &[u8], time: Option<i64>) {
+        self.found.refuse(kind);
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let url = put(&mut self.text, |text| text.extend_from_slice(line));
+        self.found.push(url, Field { time, ..Field::default() });
     }
 }
 
-fn number(text: &[u8]) -> Option<i32> {
-    std::str::from_utf8(text).ok()?.parse().ok()
+/// Where the line of byte `at` ends.
+fn line_end(chunk: &[u8], at: usize) -> usize {
+    if chunk.get(at) == Some(&b'\n') {
+        return at;
+    }
+    memchr::memchr(b'\n', &chunk[at..]).map_or(chunk.len(), |len| at + len)
+}
+
+/// The time of the line that begins at `at`, and where its JSON begins, if it is like nearly all: neither brace nor
+/// quote in the key, 14 digits, ` {"`.
+#[inline(always)]
+fn usual_head(chunk: &[u8], marks: &Marks, at: usize) -> Option<(Option<i64>, usize)> {
+    let brace = marks.next_brace(at);
+    let word = brace.checked_sub(15).filter(|word| *word >= at)?;
+    let is_usual = chunk.get(brace - 1..brace + 2)? == b" {\""
+        && (word == at || chunk[word - 1] == b' ')
+        && marks.next_stop(at) == brace + 1;
+    let time = time::from_digits(&chunk[word..word + 14]).filter(|_| is_usual)?;
+    Some((Some(time), brace))
+}
+
+/// The same of any line. Without JSON, that of the end of the line.
+#[cold]
+fn head(chunk: &[u8], at: usize) -> (Option<i64>, usize) {
+    let end = line_end(chunk, at);
+    let (time, json) = split(&chunk[at..end]);
+    (time, end - json.len())
 }
 
 /// `line` is unmistakably a record: a time, then JSON.
@@ -114,8 +159,10 @@ fn split(line: &[u8]) -> (Option<i64>, &[u8]) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Offsets;
+    use super::super::json::{Members, Value, unescape};
+    use super::super::{Offsets, Span};
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn both_dialects() {
@@ -151,6 +198,106 @@ org,a)/?q={a {b} 20140127171201 {"offset":"0","status":200,"url":"http://a.org/?
             let (mut cdxj, mut bitmaps) = (Cdxj::default(), Bitmaps::default());
             let records = cdxj.decode(line.as_bytes(), 0, &mut bitmaps);
             assert_eq!((records.urls.len(), records.faults.len()), (1, 1), "{line}");
+        }
+    }
+
+    type Row = (Vec<u8>, u64, Option<FaultKind>, [Option<Vec<u8>>; 3], Option<i32>, Option<i64>);
+
+    fn rows(cdxj: &mut Cdxj, chunk: &[u8]) -> Vec<Row> {
+        let mut bitmaps = Bitmaps::default();
+        let records = cdxj.decode(chunk, 0, &mut bitmaps);
+        let Offsets::Each(offsets) = records.offsets else { panic!("each record has its offset") };
+        let fields = records.fields;
+        let show = |span: &Span| span.of(records.text).to_vec();
+        let fault = |i: usize| records.faults.iter().find(|(row, _)| *row as usize == i).map(|(_, fault)| fault.kind);
+        let texts =
+            |i: usize| [fields.redirects[i], fields.digests[i], fields.charsets[i]].map(|said| said.as_ref().map(show));
+        let row =
+            |i: usize| (show(&records.urls[i]), offsets[i], fault(i), texts(i), fields.statuses[i], fields.times[i]);
+        (0..offsets.len()).map(row).collect()
+    }
+
+    /// What a line says, by the definition.
+    fn row_of(line: &[u8], at: u64) -> Row {
+        let (time, json) = split(line);
+        let text = |text: &[u8]| {
+            let mut out = Vec::new();
+            unescape(text, &mut out);
+            (text != b"-").then_some(out)
+        };
+        let (mut url, mut said) = (None, [const { None }; 5]);
+        let mut members = Members::new(json);
+        for (key, value) in members.by_ref() {
+            match (key, value) {
+                (b"url", Value::Text(value)) if url.is_none() => url = text(value),
+                (b"url", _) | (_, Value::Nested(_)) => {}
+                (key, Value::Text(value) | Value::Bare(value)) => {
+                    let names = [&b"status"[..], b"timestamp", b"redirect", b"digest", b"charset"];
+                    if let Some(place) = names.iter().position(|name| *name == key) {
+                        said[place] = said[place].take().or(text(value));
+                    }
+                }
+            }
+        }
+        let [status, stamp, redirect, digest, charset] = said;
+        let status = status.and_then(|text| String::from_utf8(text).ok()?.parse().ok());
+        let stamp = stamp.and_then(|text| time::from_digits(&text));
+        let fault = match &url {
+            _ if members.is_broken() => FaultKind::NotOfFormat,
+            None => FaultKind::NoUrl,
+            Some(url) => return (url.clone(), at, None, [redirect, digest, charset], status, time.or(stamp)),
+        };
+        (line.strip_suffix(b"\r").unwrap_or(line).to_vec(), at, Some(fault), [None, None, None], None, time)
+    }
+
+    fn line() -> impl Strategy<Value = String> {
+        let key = "(org,a\\)/[a-z]{0,3}|\"|x 20140127171200 \\{|a\\{b| |)";
+        let time = "( 20140127171200 | 20141327171200 |20140127171200 | 20140127171200123 | - |  )";
+        let value = prop::sample::select(
+            &[
+                "\"http://a/\"",
+                "\"-\"",
+                "\"\"",
+                "\"200\"",
+                "200",
+                "-2",
+                "\"\\\\\"",
+                "\"\\u00fc\"",
+                "\"\\\"\"",
+                "\"20140127171203\"",
+                "{}",
+                "[1]",
+                "\"x",
+                "-",
+            ][..],
+        );
+        let name = prop::sample::select(
+            &["url", "url", "status", "redirect", "digest", "charset", "timestamp", "mime", "x"][..],
+        );
+        let members =
+            prop::collection::vec((name, value).prop_map(|(name, value)| format!("\"{name}\": {value}")), 0..5);
+        let brace = prop::sample::select(&["{", "{", "{", "{ ", "", "\0{"][..]);
+        let end = prop::sample::select(&["}", "}", "}", "} x", "}\r", "", "\\", "!"][..]);
+        (key, time, brace, members, end)
+            .prop_map(|(key, time, brace, members, end)| format!("{key}{time}{brace}{}{end}", members.join(", ")))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 8 * ProptestConfig::default().cases, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn equals_the_definition_line_by_line(lines in prop::collection::vec(line(), 1..12), is_ended in any::<bool>()) {
+            let text = [lines.join("\n"), lines.join("\n")].join("\n") + if is_ended { "\n" } else { "" };
+            let (mut want, mut at) = (Vec::new(), 0);
+            for line in text.split('\n') {
+                if !line.is_empty() && line != "\r" && !line.starts_with(['!', '@']) {
+                    want.push(row_of(line.as_bytes(), at));
+                }
+                at += line.len() as u64 + 1;
+            }
+            let mut cdxj = Cdxj::default();
+            prop_assert_eq!(rows(&mut cdxj, text.as_bytes()), want.clone());
+            prop_assert_eq!(rows(&mut cdxj, text.as_bytes()), want);
         }
     }
 }

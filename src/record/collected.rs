@@ -1,7 +1,7 @@
 //! What a decoder of a crawl format finds, record by record, kept until the chunk is done. In: spans, fields, refusals.
 //! Out: [`Records`]. The formats differ in how a line is read; that every line begun is one record is kept here.
 
-use super::fields::{Field, FieldColumns};
+use super::fields::{Carry, Field, FieldColumns};
 use super::{Offsets, Records, Span};
 use crate::iri::{Component, Fault, FaultKind};
 
@@ -25,6 +25,16 @@ impl Collected {
         self.faults.clear();
         self.fields.clear();
         self.header_count = 0;
+    }
+
+    /// The fields that are kept from now on.
+    pub(super) fn set_carry(&mut self, carry: Carry) {
+        self.fields.set_carry(carry);
+    }
+
+    /// The fields that are kept.
+    pub(super) fn carry(&self) -> Carry {
+        self.fields.carry()
     }
 
     /// A line that is no record.

@@ -7,7 +7,7 @@
 //! line being its URL; columns that lack at the end are null. Blank lines are no records.
 
 use super::collected::{Collected, lines};
-use super::fields::Field;
+use super::fields::{Carry, Field};
 use super::{Records, Span, time};
 use crate::iri::{CLASSIFIER, FaultKind};
 use crate::kernel::Bitmaps;
@@ -22,6 +22,11 @@ pub struct CrawlLog {
 }
 
 impl CrawlLog {
+    /// The chunks that follow have these fields.
+    pub fn set_carry(&mut self, carry: Carry) {
+        self.found.set_carry(carry);
+    }
+
     /// Every record of `chunk`, which begins at byte `offset` of the source; `bitmaps` describe `chunk` afterwards.
     ///
     /// ```
@@ -37,55 +42,59 @@ impl CrawlLog {
         self.found.clear();
         for (at, line) in lines(chunk).filter(|(_, line)| !line.trim_ascii().is_empty()) {
             self.found.begin(offset + at as u64);
-            self.line(line, at);
+            self.line(chunk, line, at, &split(chunk, at, at + line.len(), bitmaps));
         }
         self.found.records(chunk)
     }
 
-    fn line(&mut self, line: &[u8], at: usize) {
-        let columns = split(line);
-        let text = |column: usize| columns[column].map_or(&b""[..], |span| span.of(line));
-        let said = |column: usize| {
-            let span = columns[column].filter(|span| span.of(line) != b"-")?;
-            Some(Span { at: span.at + at as u32, len: span.len })
+    fn line(&mut self, chunk: &[u8], line: &[u8], at: usize, columns: &[Option<Span>; COLUMNS]) {
+        let text = |column: usize| columns[column].map_or(&b""[..], |span| span.of(chunk));
+        let said = |column: usize| columns[column].filter(|span| span.of(chunk) != b"-");
+        let (Some(written), Some(url)) = (begins_record(chunk, columns), columns[3]) else {
+            self.found.refuse(FaultKind::NotOfFormat);
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            return self.found.push(Span { at: at as u32, len: line.len() as u32 }, Field::default());
         };
-        let started = text(8).split(|&byte| byte == b'+').next().and_then(time::from_digits);
+        let started = || text(8).split(|&byte| byte == b'+').next().and_then(time::from_digits);
         let field = Field {
             status: std::str::from_utf8(text(1)).ok().and_then(|text| text.parse().ok()),
-            time: started.or_else(|| time::from_iso(text(0))).or_else(|| time::from_digits(text(0))),
+            time: if self.found.carry().time { started().or(Some(written)) } else { None },
             redirected_from: said(5).filter(|_| text(4).ends_with(b"R")),
             digest: said(9),
             ..Field::default()
         };
-        if !is_record(line) {
-            self.found.refuse(FaultKind::NotOfFormat);
-            let line = line.strip_suffix(b"\r").unwrap_or(line);
-            return self.found.push(Span { at: at as u32, len: line.len() as u32 }, Field::default());
-        }
-        let url = columns[3].unwrap_or_default();
-        self.found.push(Span { at: url.at + at as u32, len: url.len }, field);
+        self.found.push(url, field);
     }
 }
 
-/// `line` begins as records do: a time, a status, a size, a URL.
+/// `line` begins as records do.
 pub(super) fn is_record(line: &[u8]) -> bool {
-    let columns = split(line);
-    let text = |column: usize| columns[column].map_or(&b""[..], |span| span.of(line));
-    let is_number =
-        |text: &[u8]| text == b"-" || std::str::from_utf8(text).is_ok_and(|text| text.parse::<i64>().is_ok());
-    let has_time = time::from_iso(text(0)).or_else(|| time::from_digits(text(0))).is_some();
-    has_time && is_number(text(1)) && is_number(text(2)) && columns[3].is_some()
+    let mut bitmaps = Bitmaps::default();
+    bitmaps.classify(line, &CLASSIFIER);
+    begins_record(line, &split(line, 0, line.len(), &bitmaps)).is_some()
 }
 
-/// The first columns of a line, as spans of it.
-fn split(line: &[u8]) -> [Option<Span>; COLUMNS] {
+/// The first column, a time, if a status, a size and a URL follow it.
+fn begins_record(chunk: &[u8], columns: &[Option<Span>; COLUMNS]) -> Option<i64> {
+    let text = |column: usize| columns[column].map_or(&b""[..], |span| span.of(chunk));
+    let is_number =
+        |text: &[u8]| text == b"-" || std::str::from_utf8(text).is_ok_and(|text| text.parse::<i64>().is_ok());
+    let is_whole = columns[3].is_some() && is_number(text(1)) && is_number(text(2));
+    time::from_iso(text(0)).or_else(|| time::from_digits(text(0))).filter(|_| is_whole)
+}
+
+/// The first columns of the line from `at` to `line_end`. `bitmaps` mark all white space, among other bytes.
+fn split(chunk: &[u8], mut at: usize, line_end: usize, bitmaps: &Bitmaps) -> [Option<Span>; COLUMNS] {
+    let line = &chunk[..line_end];
     let mut columns = [None; COLUMNS];
-    let mut at = 0;
     for column in &mut columns {
         at += line[at..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
-        let len = line[at..].iter().take_while(|byte| !byte.is_ascii_whitespace()).count();
-        *column = (len > 0).then_some(Span { at: at as u32, len: len as u32 });
-        at += len;
+        let mut end = at;
+        while end < line_end && !line[end].is_ascii_whitespace() {
+            end = bitmaps.next_attention_near(end + 1).min(line_end);
+        }
+        *column = (end > at).then_some(Span { at: at as u32, len: (end - at) as u32 });
+        at = end;
     }
     columns
 }

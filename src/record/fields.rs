@@ -1,10 +1,39 @@
 //! What a format says of a record beside its URL. In: fields as a decoder finds them. Out: [`Fields`], columns beside
-//! the URLs of [`super::Records`], of the same length, their spans in the same text. Nothing is judged here.
+//! the URLs of [`super::Records`], of the same length, their spans in the same text; those that nobody wants are empty.
+//! Nothing is judged here.
 
 use super::Span;
 use super::split::gather;
 
-/// Columns as long as [`super::Records::urls`], or all empty; spans point into [`super::Records::text`].
+/// Which fields are carried from records to rows; decoders need not look for others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Carry {
+    /// [`Fields::times`]
+    pub time: bool,
+    /// [`Fields::statuses`]
+    pub status: bool,
+    /// [`Fields::redirects`]
+    pub redirect: bool,
+    /// [`Fields::redirected_from`]
+    pub redirected_from: bool,
+    /// [`Fields::digests`]
+    pub digest: bool,
+    /// [`Fields::charsets`]
+    pub charset: bool,
+}
+
+impl Carry {
+    /// All there are.
+    pub const ALL: Carry =
+        Carry { time: true, status: true, redirect: true, redirected_from: true, digest: true, charset: true };
+
+    /// There is nothing to carry.
+    pub fn is_none(self) -> bool {
+        self == Carry::default()
+    }
+}
+
+/// Columns as long as [`super::Records::urls`], or empty; spans point into [`super::Records::text`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Fields<'a> {
     /// Status of the fetch: HTTP's, or a crawler's own, which may be negative.
@@ -39,8 +68,9 @@ pub struct Field {
 }
 
 /// The memory of the columns; a decoder keeps it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct FieldColumns {
+    carry: Carry,
     statuses: Vec<Option<i32>>,
     times: Vec<Option<i64>>,
     redirects: Vec<Option<Span>>,
@@ -49,7 +79,31 @@ pub struct FieldColumns {
     charsets: Vec<Option<Span>>,
 }
 
+impl Default for FieldColumns {
+    fn default() -> FieldColumns {
+        FieldColumns {
+            carry: Carry::ALL,
+            statuses: Vec::new(),
+            times: Vec::new(),
+            redirects: Vec::new(),
+            redirected_from: Vec::new(),
+            digests: Vec::new(),
+            charsets: Vec::new(),
+        }
+    }
+}
+
 impl FieldColumns {
+    /// What is pushed from now on has these columns.
+    pub fn set_carry(&mut self, carry: Carry) {
+        self.carry = carry;
+    }
+
+    /// The columns that are filled.
+    pub fn carry(&self) -> Carry {
+        self.carry
+    }
+
     /// Forgets all records.
     pub fn clear(&mut self) {
         self.statuses.clear();
@@ -71,13 +125,17 @@ impl FieldColumns {
     }
 
     /// One more record.
+    #[inline]
     pub fn push(&mut self, field: Field) {
-        self.statuses.push(field.status);
-        self.times.push(field.time);
-        self.redirects.push(field.redirect);
-        self.redirected_from.push(field.redirected_from);
-        self.digests.push(field.digest);
-        self.charsets.push(field.charset);
+        if self.carry.is_none() {
+            return;
+        }
+        push_if(self.carry.status, &mut self.statuses, field.status);
+        push_if(self.carry.time, &mut self.times, field.time);
+        push_if(self.carry.redirect, &mut self.redirects, field.redirect);
+        push_if(self.carry.redirected_from, &mut self.redirected_from, field.redirected_from);
+        push_if(self.carry.digest, &mut self.digests, field.digest);
+        push_if(self.carry.charset, &mut self.charsets, field.charset);
     }
 
     /// The columns.
@@ -90,5 +148,11 @@ impl FieldColumns {
             digests: &self.digests,
             charsets: &self.charsets,
         }
+    }
+}
+
+fn push_if<T>(is_wanted: bool, column: &mut Vec<T>, value: T) {
+    if is_wanted {
+        column.push(value);
     }
 }

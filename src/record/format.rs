@@ -10,6 +10,7 @@ use super::cdx::{Cdx, CdxColumns};
 use super::cdxj::Cdxj;
 use super::crawl_log::CrawlLog;
 use super::csv::{Columns, Csv, CsvOptions};
+use super::fields::Carry;
 use super::journal::Journal;
 use super::json_lines::{JsonLines, JsonOptions};
 use super::lines::Lines;
@@ -191,6 +192,18 @@ impl Decoder {
     /// How chunks are taken to be written.
     pub fn layout(&self) -> &Layout {
         &self.layout
+    }
+
+    /// The records that follow have these fields; before the first call they have all.
+    pub fn set_carry(&mut self, carry: Carry) {
+        self.cdx.set_carry(carry);
+        self.cdxj.set_carry(carry);
+        self.crawl_log.set_carry(carry);
+        self.journal.set_carry(carry);
+        self.zipnum_index.set_carry(carry);
+        self.captures.set_carry(carry);
+        self.json_lines.set_carry(carry);
+        self.access_log.set_carry(carry);
     }
 
     /// The chunks that follow are written so.

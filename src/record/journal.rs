@@ -6,7 +6,7 @@
 //! record with a fault, the line being its URL. Blank lines are no records.
 
 use super::collected::{Collected, lines};
-use super::fields::Field;
+use super::fields::{Carry, Field};
 use super::{Records, Span};
 use crate::iri::{CLASSIFIER, FaultKind};
 use crate::kernel::Bitmaps;
@@ -21,6 +21,11 @@ pub struct Journal {
 }
 
 impl Journal {
+    /// The chunks that follow have these fields.
+    pub fn set_carry(&mut self, carry: Carry) {
+        self.found.set_carry(carry);
+    }
+
     /// Every record of `chunk`, which begins at byte `offset` of the source; `bitmaps` describe `chunk` afterwards.
     ///
     /// ```

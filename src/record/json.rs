@@ -28,6 +28,21 @@ impl<'a> Members<'a> {
         Members { rest: rest.unwrap_or_default(), is_first: true, is_broken: rest.is_none() }
     }
 
+    /// The members of an object from behind a value on.
+    pub(super) fn after(text: &'a [u8]) -> Members<'a> {
+        Members { rest: text, is_first: false, is_broken: false }
+    }
+
+    /// What follows the last value given.
+    pub(super) fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
+    /// What follows the `}`, once the members are through and nothing is broken.
+    pub(super) fn behind(&self) -> &'a [u8] {
+        unspaced(self.rest).strip_prefix(b"}").unwrap_or_default()
+    }
+
     /// The text was no object, or ended before its `}`; known once the members are through.
     pub fn is_broken(&self) -> bool {
         self.is_broken

@@ -6,9 +6,12 @@
 
 use super::collected::{Collected, lines, put};
 use super::csv::{Column, KNOWN};
+use super::fields::Carry;
 use super::fields::Field;
+use super::index_member::{Member, Said};
 use super::json::{Members, Value, at_path, unescape};
-use super::{Records, Span, time};
+use super::shape::{Found, Kind, Marks, Shape, Walk};
+use super::{Records, Span};
 use crate::iri::{CLASSIFIER, FaultKind};
 use crate::kernel::Bitmaps;
 
@@ -65,10 +68,34 @@ fn url<'a>(line: &'a [u8], options: &JsonOptions) -> Option<&'a [u8]> {
     }
 }
 
+/// What a key means.
+#[derive(Clone, Copy, Debug, Default)]
+struct Meaning {
+    /// To an index.
+    member: Member,
+    /// The URL is in this member, or in it if no member of a lower number is there; from 1, 0 if it is not.
+    url: u8,
+    /// The base is.
+    is_base: bool,
+}
+
+impl Meaning {
+    fn of(key: &[u8], options: &JsonOptions, carry: Carry) -> Meaning {
+        let begins = |pointer: &Pointer| pointer.0[0] == key;
+        let url = match &options.url {
+            Some(pointer) => u8::from(begins(pointer)),
+            None => KNOWN.iter().position(|name| name.as_bytes() == key).map_or(0, |place| place as u8 + 1),
+        };
+        Meaning { member: Member::of(key, carry), url, is_base: options.base.as_ref().is_some_and(begins) }
+    }
+}
+
 /// Decoder of JSON lines; keeps the memory of its text and spans.
 #[derive(Debug, Default)]
 pub struct JsonLines {
     options: JsonOptions,
+    marks: Marks,
+    shape: Shape<Meaning>,
     text: Vec<u8>,
     found: Collected,
 }
@@ -77,6 +104,13 @@ impl JsonLines {
     /// The chunks that follow have their URLs there.
     pub fn set_options(&mut self, options: &JsonOptions) {
         self.options.clone_from(options);
+        self.shape = Shape::default();
+    }
+
+    /// The chunks that follow have these fields.
+    pub fn set_carry(&mut self, carry: Carry) {
+        self.found.set_carry(carry);
+        self.shape = Shape::default();
     }
 
     /// Every record of `chunk`, which begins at byte `offset` of the source; `bitmaps` describe the records' text
@@ -93,46 +127,41 @@ impl JsonLines {
     pub fn decode<'a>(&'a mut self, chunk: &[u8], offset: u64, bitmaps: &mut Bitmaps) -> Records<'a> {
         self.text.clear();
         self.found.clear();
-        for (at, line) in lines(chunk).filter(|(_, line)| !line.trim_ascii().is_empty()) {
+        self.marks.classify(chunk);
+        for (at, line) in lines(chunk).filter(|(_, line)| !line.trim_ascii_start().is_empty()) {
             self.found.begin(offset + at as u64);
-            self.line(line.strip_suffix(b"\r").unwrap_or(line));
+            self.line(chunk, at, line.strip_suffix(b"\r").unwrap_or(line));
         }
         bitmaps.classify(&self.text, &CLASSIFIER);
         self.found.records(&self.text)
     }
 
-    fn line(&mut self, line: &[u8]) {
-        let mut members = Members::new(line);
-        let mut said = [None; 5];
-        for (key, value) in members.by_ref() {
-            if let Some(place) =
-                [&b"status"[..], b"timestamp", b"redirect", b"digest", b"charset"].iter().position(|name| *name == key)
-                && let Value::Text(text) | Value::Bare(text) = value
-            {
-                said[place] = said[place].or(Some(text).filter(|text| *text != b"-" && *text != b"null"));
+    fn line(&mut self, chunk: &[u8], at: usize, line: &[u8]) {
+        let carry = self.found.carry();
+        let mut walk = Walk::new(chunk, &self.marks, &mut self.shape, at);
+        let (mut said, mut url, mut base) = (Said::default(), None::<Found<Meaning>>, None);
+        while let Some(found) = walk.next(|key| Meaning::of(key, &self.options, carry)) {
+            let Meaning { member, url: rank, is_base } = found.meaning;
+            if rank > 0 && url.is_none_or(|url| rank < url.meaning.url) {
+                url = Some(found);
             }
+            if is_base {
+                base = base.or(Some(found));
+            }
+            said.hear(member, &found, chunk);
         }
-        let url = url(line, &self.options).filter(|_| !members.is_broken());
+        let is_broken = walk.is_broken();
+        let url = url.and_then(|url| text_at(url, chunk, self.options.url.as_ref())).filter(|_| !is_broken);
         let Some(url) = url else {
-            let kind = if members.is_broken() { FaultKind::NotOfFormat } else { FaultKind::NoUrl };
-            self.found.refuse(kind);
+            self.found.refuse(if is_broken { FaultKind::NotOfFormat } else { FaultKind::NoUrl });
             let span = put(&mut self.text, |text| text.extend_from_slice(line));
             self.push_base(None);
             return self.found.push(span, Field::default());
         };
         let url = self.put(url);
-        let base = self.options.base.as_ref().and_then(|pointer| at_path(line, &pointer.0));
-        self.push_base(base.and_then(|base| if let Value::Text(text) = base { Some(text) } else { None }));
-        let [status, time, redirect, digest, charset] = said;
-        let mut put = |text: Option<&[u8]>| text.map(|text| self.put(text));
-        let field = Field {
-            status: status.and_then(|text| std::str::from_utf8(text).ok()?.parse().ok()),
-            time: time.and_then(|text| time::from_digits(text).or_else(|| time::from_iso(text))),
-            redirect: put(redirect),
-            redirected_from: None,
-            digest: put(digest),
-            charset: put(charset),
-        };
+        let base = base.and_then(|base| text_at(base, chunk, self.options.base.as_ref()));
+        self.push_base(base);
+        let field = said.field(chunk, &mut self.text);
         self.found.push(url, field);
     }
 
@@ -146,6 +175,19 @@ impl JsonLines {
     /// Copies a string.
     fn put(&mut self, text: &[u8]) -> Span {
         put(&mut self.text, |out| unescape(text, out))
+    }
+}
+
+/// The string that a member is, or that a pointer leads to within it.
+fn text_at<'a>(found: Found<Meaning>, chunk: &'a [u8], pointer: Option<&Pointer>) -> Option<&'a [u8]> {
+    let text = found.span.of(chunk);
+    match (found.kind, pointer.map_or(&[][..], |pointer| &pointer.0[1..])) {
+        (Kind::Text, []) => Some(text),
+        (Kind::Nested, path @ [_, ..]) => match at_path(text, path) {
+            Some(Value::Text(text)) => Some(text),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

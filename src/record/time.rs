@@ -14,8 +14,22 @@ pub fn from_digits(text: &[u8]) -> Option<i64> {
         17 => number(&text[14..])?,
         _ => return None,
     };
-    let two = |at: usize| number(&text[at..at + 2]);
-    from_civil([number(&text[..4])?, two(4)?, two(6)?, two(8)?, two(10)?, two(12)?], ms)
+    let [century, year, month, day] = pairs(text.first_chunk()?)?;
+    // The day once more, so that both are eight digits.
+    let [_, hour, minute, second] = pairs(text[6..].first_chunk()?)?;
+    from_civil([century * 100 + year, month, day, hour, minute, second], ms)
+}
+
+/// Eight digits as four numbers of two.
+fn pairs(digits: &[u8; 8]) -> Option<[i64; 4]> {
+    const EACH: u64 = u64::MAX / 255;
+    let word = u64::from_le_bytes(*digits);
+    let upper = |word: u64| word & (EACH * 0xF0);
+    // A digit has 3 in its upper half, and has it still when 6 is added.
+    let is_digits = upper(word) == EACH * 0x30 && upper(word + EACH * 6) == EACH * 0x30;
+    let numbers = word & (EACH * 15);
+    let pairs = (numbers * 10 + (numbers >> 8)).to_le_bytes();
+    is_digits.then(|| [0, 2, 4, 6].map(|at| i64::from(pairs[at])))
 }
 
 /// `yyyy-MM-ddTHH:mm:ssZ`, with any fraction of a second.
@@ -75,8 +89,7 @@ fn from_civil([year, month, day, hour, minute, second]: [i64; 6], ms: i64) -> Op
         && hour < 24
         && minute < 60
         && second <= 60;
-    let seconds = ((days_before(year, month) + day - 1) * 24 + hour) * 3600 + minute * 60 + second;
-    fits.then_some(seconds * 1000 + ms)
+    fits.then(|| (((days_before(year, month) + day - 1) * 24 + hour) * 3600 + minute * 60 + second) * 1000 + ms)
 }
 
 const fn is_leap(year: i64) -> bool {
@@ -91,13 +104,16 @@ fn days_in(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Days from 1970-01-01 to the first of the month.
+/// Days of a common year before each month; January stands at 1.
+const DAYS_BEFORE: [i64; 13] = [0, 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
+
+/// Days from 1970-01-01 to the first of the month, which there is.
 fn days_before(year: i64, month: i64) -> i64 {
     let years = year - 1;
     let leap_days = years / 4 - years / 100 + years / 400;
     // 719162 days lie between 0001-01-01 and 1970-01-01.
     let new_year = years * 365 + leap_days - 719_162;
-    new_year + (1..month).map(|month| days_in(year, month)).sum::<i64>()
+    new_year + DAYS_BEFORE[month as usize] + i64::from(month > 2 && is_leap(year))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 //! the files that it names.
 
 use super::collected::{Collected, lines};
-use super::fields::Field;
+use super::fields::{Carry, Field};
 use super::{Records, Span, time};
 use crate::iri::{CLASSIFIER, FaultKind};
 use crate::kernel::Bitmaps;
@@ -18,6 +18,11 @@ pub struct ZipnumIndex {
 }
 
 impl ZipnumIndex {
+    /// The chunks that follow have these fields.
+    pub fn set_carry(&mut self, carry: Carry) {
+        self.found.set_carry(carry);
+    }
+
     /// Every record of `chunk`, which begins at byte `offset` of the source; `bitmaps` describe `chunk` afterwards.
     ///
     /// ```

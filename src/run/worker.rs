@@ -34,10 +34,12 @@ pub struct Worker {
 
 impl Worker {
     pub fn new(options: &RunOptions, policy: &Policy) -> Worker {
+        let mut decoder = Decoder::default();
+        decoder.set_carry(policy.carry);
         Worker {
             chunk_len: options.chunk_len,
             count_distinct: options.count_distinct,
-            decoder: Decoder::default(),
+            decoder,
             splitter: (policy.preprocess.spaces == Spaces::Split).then(|| (Splitter::default(), policy.preprocess)),
             bitmaps: Bitmaps::default(),
             canonicalizer: Canonicalizer::new(policy),
