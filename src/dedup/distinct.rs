@@ -40,17 +40,21 @@ impl Kinds {
     /// # Errors
     /// A temporary file could not be written.
     pub fn add(&self, first_lane: usize, keys: &[(u128, u8)], scratch: &mut Scattered) -> Result<(), SpillError> {
-        scratch.scatter(keys.iter().enumerate().map(|(i, (key, _))| (*key, i as u32)), 0);
-        let mut unknown = vec![false; keys.len()];
+        // Where others have the number of a row, there are the kinds.
+        scratch.scatter(keys.iter().map(|&(key, kinds)| (key, u32::from(kinds))), 0);
+        let mut unknown = Vec::new();
         for lane in 0..LANES {
-            self.known.meet((first_lane + lane) % LANES, scratch, |i, found| match found {
-                Found::New(kinds) | Found::Known(kinds) => *kinds |= keys[i as usize].1,
-                Found::Unknown => unknown[i as usize] = true,
+            self.known.meet((first_lane + lane) % LANES, scratch, |key, kinds, found| match found {
+                Found::New(known) | Found::Known(known) => *known |= kinds as u8,
+                Found::Unknown => unknown.push((key, kinds)),
             });
         }
-        let entry =
-            |key, i| (Entry { key, rank: u128::from(keys[i as usize].1), ..Entry::default() }, Texts::default());
-        self.spill.extend(scratch, |i| unknown[i as usize], entry)
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        scratch.scatter(unknown.iter().copied(), 0);
+        let entry = |key, kinds| (Entry { key, rank: u128::from(kinds), ..Entry::default() }, Texts::default());
+        self.spill.extend(scratch, |_| true, entry)
     }
 
     /// How many keys there are of each kind, found with about `limit` bytes of memory.

@@ -52,8 +52,8 @@ impl<V: Copy + Default> Known<V> {
         self.is_frozen.load(Ordering::Acquire)
     }
 
-    /// Tells `found` of every key of a lane's partitions: the row, and what was known of the key.
-    pub fn meet(&self, lane: usize, keys: &Scattered, mut found: impl FnMut(u32, Found<'_, V>)) {
+    /// Tells `found` of every key of a lane's partitions: the key, its row, and what was known of the key.
+    pub fn meet(&self, lane: usize, keys: &Scattered, mut found: impl FnMut(u128, u32, Found<'_, V>)) {
         let mut partitions = self.lanes[lane].lock().unwrap_or_else(PoisonError::into_inner);
         for (i, partition) in partitions.iter_mut().enumerate() {
             let (keys, rows) = keys.of(lane * PER_LANE + i);
@@ -61,12 +61,13 @@ impl<V: Copy + Default> Known<V> {
             while met < keys.len() && self.has_room(partition) {
                 let together = &keys[met..(met + TOGETHER).min(keys.len())];
                 partition.table.upsert_all(together, |at, value, is_new| {
-                    found(rows[met + at], if is_new { Found::New(value) } else { Found::Known(value) });
+                    let known = if is_new { Found::New(value) } else { Found::Known(value) };
+                    found(together[at], rows[met + at], known);
                 });
                 met += together.len();
             }
             partition.table.get_all(&keys[met..], |at, value| {
-                found(rows[met + at], value.map_or(Found::Unknown, Found::Known));
+                found(keys[met + at], rows[met + at], value.map_or(Found::Unknown, Found::Known));
             });
         }
     }
@@ -87,7 +88,7 @@ impl<V: Copy + Default> Known<V> {
         !partition.is_frozen
     }
 
-    /// The tables, in the order of their keys.
+    /// The tables, by partition.
     pub fn into_tables(self) -> impl Iterator<Item = Table<V>> {
         let partitions =
             self.lanes.into_iter().flat_map(|lane| lane.into_inner().unwrap_or_else(PoisonError::into_inner));
@@ -117,7 +118,7 @@ mod tests {
                 let mut scattered = Scattered::default();
                 scattered.scatter(span.iter().copied(), 0);
                 (0..LANES).for_each(|lane| {
-                    known.meet(lane, &scattered, |row, found| match found {
+                    known.meet(lane, &scattered, |_, row, found| match found {
                         Found::New(value) => {
                             *value = row;
                             assert_eq!(first.insert(keys[row as usize].0, row), None);
@@ -135,9 +136,10 @@ mod tests {
             assert_eq!(unknown > 0, limit != usize::MAX);
             let mut sorted: Vec<u128> = first.into_keys().collect();
             sorted.sort_unstable();
-            assert!(
-                known.into_tables().flat_map(|table| table.iter().collect::<Vec<_>>()).map(|(key, _)| key).eq(sorted)
-            );
+            let mut all: Vec<u128> = Vec::new();
+            known.into_tables().for_each(|table| all.extend(table.iter().map(|(key, _)| key)));
+            all.sort_unstable();
+            assert_eq!(all, sorted);
         }
     }
 }

@@ -34,7 +34,7 @@ pub use known::{Found, Known, LANES};
 pub use partition::{PARTITION_BITS, PARTITIONS, Scattered, number};
 pub(crate) use spill::Scratch;
 pub use spill::Spill;
-pub use spool::{Spool, Waiting};
+pub use spool::{Extent, Spool, Waiting};
 pub use survey::{Findings, HostFindings, Look, RuleFindings, SizeClass, SpanLook, Survey};
 pub use table::Table;
 pub use verdict::{Collision, Collisions, Resolver, Verdict, Verdicts};

@@ -19,19 +19,30 @@ pub struct Waiting {
     pub ordinals: Vec<u64>,
 }
 
+/// The span that rows are of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extent {
+    /// Ordinal of its first row.
+    pub first: u64,
+    /// How many rows it has, those included that do not wait since they are left out for sure.
+    pub rows: u64,
+    /// How many of those that wait are kept for sure.
+    pub sure: u64,
+}
+
 /// Rows that wait, in the order in which they came.
 #[derive(Debug)]
 pub struct Spool {
     file: Scratch,
     /// Offset and length of each [`Waiting`].
     places: Vec<(u64, usize)>,
-    rows: u64,
+    extents: Vec<Extent>,
 }
 
 impl Spool {
     /// Nothing waits; what will takes room in `directory`.
     pub fn new(directory: &Path) -> Spool {
-        Spool { file: Scratch::new(directory), places: Vec::new(), rows: 0 }
+        Spool { file: Scratch::new(directory), places: Vec::new(), extents: Vec::new() }
     }
 
     /// Makes bytes of rows; workers do this side by side.
@@ -49,13 +60,13 @@ impl Spool {
         Ok(bytes)
     }
 
-    /// Appends the next rows, packed.
+    /// Appends the next rows, packed, and what they are of.
     ///
     /// # Errors
     /// The temporary file could not be written.
-    pub fn append(&mut self, packed: &[u8], rows: u64) -> Result<(), SpillError> {
+    pub fn append(&mut self, packed: &[u8], extent: Extent) -> Result<(), SpillError> {
         self.places.push((self.file.append(packed)?, packed.len()));
-        self.rows += rows;
+        self.extents.push(extent);
         Ok(())
     }
 
@@ -69,9 +80,9 @@ impl Spool {
         self.places.is_empty()
     }
 
-    /// How many rows wait.
-    pub fn rows(&self) -> u64 {
-        self.rows
+    /// What the rows are of that were appended, time by time.
+    pub fn extents(&self) -> impl Iterator<Item = Extent> {
+        self.extents.iter().copied()
     }
 
     /// Bytes that went to the temporary file.
@@ -122,9 +133,10 @@ mod tests {
         };
         let all = [waiting(&["http://a/", "http://b/"], 7), waiting(&[], 9), waiting(&["http://c/"], 20)];
         for waiting in &all {
-            spool.append(&Spool::pack(waiting).unwrap(), waiting.ordinals.len() as u64).unwrap();
+            let extent = Extent { first: waiting.ordinals.first().map_or(0, |at| *at), rows: 9, sure: 0 };
+            spool.append(&Spool::pack(waiting).unwrap(), extent).unwrap();
         }
-        assert_eq!((spool.len(), spool.rows()), (3, 3));
+        assert!(spool.len() == 3 && spool.extents().map(|extent| extent.first).eq([7, 0, 20]));
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "the file has no name");
         for (i, waiting) in all.iter().enumerate() {
             assert_eq!(&spool.read(i).unwrap(), waiting);
@@ -134,7 +146,7 @@ mod tests {
     #[test]
     fn a_directory_that_is_not_there() {
         let missing = tempfile::tempdir().unwrap().path().join("missing");
-        let error = Spool::new(&missing).append(b"x", 0).unwrap_err().to_string();
+        let error = Spool::new(&missing).append(b"x", Extent::default()).unwrap_err().to_string();
         assert!(error.contains("missing: cannot make a temporary file there") && error.contains("--tmp"), "{error}");
     }
 }

@@ -73,6 +73,11 @@ impl Verdicts {
         self.words[(at / 64) as usize].load(Relaxed) >> (at % 64) & 1 == 1
     }
 
+    /// How many of `count` rows from ordinal `first` on are kept.
+    pub fn kept_count(&self, first: u64, count: u64) -> u64 {
+        (first..first + count).filter(|ordinal| self.is_kept(*ordinal)).count() as u64
+    }
+
     /// All that is known of a row; `None` unless verdicts are detailed.
     pub fn get(&self, ordinal: u64) -> Option<Verdict> {
         let word = self.words.get((ordinal - self.first) as usize).filter(|_| self.is_detailed)?;

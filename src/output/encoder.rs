@@ -123,6 +123,11 @@ impl Encoder {
         matches!(self.recipe, Recipe::Cdxj | Recipe::Zipnum)
     }
 
+    /// Each part stays apart in the output, so that small ones cost readers more.
+    pub fn has_groups(&self) -> bool {
+        matches!(self.recipe, Recipe::Parquet(_) | Recipe::Batch | Recipe::Zipnum)
+    }
+
     /// Encodes rows that are a batch of this output's columns already.
     ///
     /// # Errors

@@ -45,7 +45,7 @@ pub struct Turn<'a> {
 
 impl Turn<'_> {
     /// How many lanes there are.
-    pub const LANES: usize = 10;
+    pub const LANES: usize = 11;
 
     /// Ordinal of the span's first row in the whole run, from 0.
     pub fn first_row(&self) -> u64 {

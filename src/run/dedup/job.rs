@@ -3,24 +3,34 @@
 
 use super::super::{Turn, memory};
 use super::competing::Competing;
-use super::counts::{Counts, State, ordinals};
+use super::counts::{Counts, SURE, State, ordinals};
 use super::evidence::Evidence;
+use super::joining::{Joining, join};
 use super::{DedupError, DedupOptions, Given};
 use crate::batch::SourceRun;
 use crate::canon::{Policy, Rows};
 use crate::dedup::seen::{SeenError, SeenSet};
-use crate::dedup::{Found, Keep, Known, LANES, Scattered, Spill, SpillError, Spool, Waiting};
+use crate::dedup::{Extent, Found, Keep, Known, LANES, Scattered, Spill, SpillError, Spool, Waiting};
 use crate::output::{Encoder, OutputError, Part};
 use arrow::array::{BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+/// The lane in which it is told whether spans have to wait, behind those of the known keys.
+const WAITING_LANE: usize = LANES;
+/// The lane in which a survey takes spans in.
+pub const SURVEY_LANE: usize = LANES + 1;
+/// The lane in which rows are joined to row groups.
+const JOINING_LANE: usize = LANES + 2;
+
 /// What becomes of a span.
 pub enum Step {
     Ready(Part),
-    /// Rows packed for the spool, and how many.
-    Waits(Vec<u8>, u64),
+    /// Its rows are in a row group with those of a later one.
+    Joins,
+    /// Rows packed for the spool, and what they are of.
+    Waits(Vec<u8>, Extent),
 }
 
 impl Step {
@@ -32,7 +42,8 @@ impl Step {
     ) -> Result<(), DedupError> {
         match self {
             Step::Ready(part) => Ok(append(Given::Kept(part))?),
-            Step::Waits(packed, rows) => Ok(spool.append(&packed, rows)?),
+            Step::Joins => Ok(()),
+            Step::Waits(packed, extent) => Ok(spool.append(&packed, extent)?),
         }
     }
 }
@@ -51,6 +62,7 @@ pub struct Job<'a> {
     /// From some span on all rows wait, so that they stay in order.
     has_waiting: AtomicBool,
     pub counts: Counts,
+    pub joining: Mutex<Joining>,
     scratch: Mutex<Vec<Scratch>>,
 }
 
@@ -90,6 +102,7 @@ impl<'a> Job<'a> {
             spill,
             competing,
             counts: Counts::default(),
+            joining: Mutex::new(Joining::new(encoder)),
             scratch: Mutex::default(),
         })
     }
@@ -113,7 +126,7 @@ impl<'a> Job<'a> {
             None => self.encoder.reclaim(batch, rows),
         }
         self.put_back(scratch);
-        Ok(Some(step))
+        Ok(step)
     }
 
     /// The same for rows that were columns before.
@@ -124,7 +137,7 @@ impl<'a> Job<'a> {
         let batch = RecordBatch::try_new(self.encoder.schema().clone(), columns).map_err(SpillError::from)?;
         let step = self.step(turn, must_wait, &batch, &scratch.states)?;
         self.put_back(scratch);
-        Ok(Some(step))
+        Ok(step)
     }
 
     fn scratch(&self) -> Scratch {
@@ -153,27 +166,33 @@ impl<'a> Job<'a> {
         Ok(Some(must_wait))
     }
 
-    /// Encodes a span's rows, or packs them.
+    /// Packs a span's rows, or encodes them, or leaves them to a later span; `None` if the run is stopped.
     fn step(
         &self,
         turn: &Turn<'_>,
         must_wait: bool,
         batch: &RecordBatch,
         states: &[State],
-    ) -> Result<Step, DedupError> {
+    ) -> Result<Option<Step>, DedupError> {
+        let (first, rows) = (turn.first_row(), states.len() as u64);
         let some = filter(batch, states.iter().map(|state| state.is_wanted()))?;
         if must_wait {
-            let ordinals = ordinals(turn.first_row(), states);
-            let count = ordinals.len() as u64;
-            let step = Step::Waits(Spool::pack(&Waiting { batch: some, ordinals })?, count);
+            let ordinals = ordinals(first, states);
+            let sure = ordinals.iter().filter(|ordinal| **ordinal & SURE != 0).count() as u64;
+            let step = Step::Waits(Spool::pack(&Waiting { batch: some, ordinals })?, Extent { first, rows, sure });
             memory::sample();
-            return Ok(step);
+            return Ok(Some(step));
         }
         self.counts.written.fetch_add(some.num_rows() as u64, Ordering::Relaxed);
-        let step = Step::Ready(self.encoder.encode_batch(&some)?);
+        // Those that wait come after all that do not, and are joined when they are settled.
+        let joining = || self.joining.lock().unwrap_or_else(PoisonError::into_inner).add(some, rows);
+        let Some(full) = turn.pass(JOINING_LANE, joining) else { return Ok(None) };
+        let Some(batches) = full else { return Ok(Some(Step::Joins)) };
+        let joined = join(self.encoder.schema(), batches).map_err(SpillError::from)?;
+        let step = Step::Ready(self.encoder.encode_batch(&joined)?);
         // Rows, batch and part are all there: this is most.
         memory::sample();
-        Ok(step)
+        Ok(Some(step))
     }
 
     /// Finds the state of every row; says whether the span's rows have to wait, or `None` if the run is stopped.
@@ -195,7 +214,7 @@ impl<'a> Job<'a> {
         let Some(known) = &self.known else { return Some(true) };
         for lane in 0..LANES {
             turn.pass(lane, || {
-                known.meet(lane, keys, |row, found| {
+                known.meet(lane, keys, |_, row, found| {
                     states[row as usize] = match found {
                         Found::New(()) => State::Keep,
                         Found::Known(()) => State::Duplicate,
@@ -205,7 +224,7 @@ impl<'a> Job<'a> {
             })?;
         }
         // All earlier spans have been here, so that none waits after one that does not.
-        turn.pass(LANES, || self.has_waiting.fetch_or(known.is_frozen(), Ordering::AcqRel) || known.is_frozen())
+        turn.pass(WAITING_LANE, || self.has_waiting.fetch_or(known.is_frozen(), Ordering::AcqRel) || known.is_frozen())
     }
 }
 

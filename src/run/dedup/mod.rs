@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! span's rows --[competing: key, rank, texts]--[job: meet known keys]--> kept, at once
-//!                                                     |
+//!                                                     |                            [joining: row groups]--> output
 //!                                                     +--> wait --[settle: verdicts]--> kept, evidence, new keys
 //! ```
 
@@ -11,9 +11,11 @@ mod competing;
 mod counts;
 mod evidence;
 mod job;
+mod joining;
 mod settle;
 mod survey;
 mod tables;
+mod writing;
 
 pub use competing::DedupKey;
 pub use tables::{TableError, Tables, dedup_tables};

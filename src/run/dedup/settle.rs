@@ -2,14 +2,13 @@
 //! them rows to be written, evidence and new keys, in order.
 
 use super::super::{RunError, in_order::in_order, memory};
-use super::counts::{Counts, SURE};
-use super::job::{Job, filter};
+use super::counts::Counts;
+use super::job::Job;
+use super::writing::Writing;
 use super::{DedupError, DedupOptions, Given};
-use crate::dedup::evidence::{self, Places};
-use crate::dedup::seen::{RunWriter, Store};
-use crate::dedup::{
-    Collisions, Known, PARTITION_BITS, PARTITIONS, Resolver, Spill, SpillError, Spool, Table, Verdicts, Waiting,
-};
+use crate::dedup::evidence::Places;
+use crate::dedup::seen::{RunWriter, SeenError, Store};
+use crate::dedup::{Collisions, Known, PARTITION_BITS, PARTITIONS, Resolver, Spill, Spool, Table, Verdicts};
 use crate::output::OutputError;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
@@ -22,9 +21,9 @@ impl Job<'_> {
         places: &Places,
         rows: u64,
         threads: usize,
-        mut append: impl FnMut(Given) -> Result<(), OutputError> + Send,
+        append: impl FnMut(Given) -> Result<(), OutputError> + Send,
     ) -> Result<Settled, RunError<DedupError>> {
-        let Job { wanted, encoder, evidence, seen, known, spill, counts, .. } = self;
+        let Job { wanted, encoder, evidence, seen, known, spill, counts, joining, .. } = self;
         let verdicts = Verdicts::new(0, if spool.is_empty() { 0 } else { rows }, wanted.has_evidence);
         // Their memory is for what follows, unless their keys are to be gathered.
         let tables: Vec<_> = known.filter(|_| wanted.gather_new).into_iter().flat_map(Known::into_tables).collect();
@@ -37,36 +36,14 @@ impl Job<'_> {
             tables,
             collisions: Mutex::default(),
         };
-        let mut writer = match (&wanted.seen, wanted.gather_new) {
-            (Some(store), true) => Some(store.writer().map_err(|error| RunError::Output(error.into()))?),
-            _ => None,
-        };
-        if !spool.is_empty() || writer.is_some() {
-            let take = |keys: Vec<u128>| Ok(writer.as_mut().map_or(Ok(()), |writer| writer.extend(keys))?);
-            in_order(threads, PARTITIONS, |place| settling.partition(&spill, place, &counts), take)?;
-        }
+        let new_keys = settling.partitions(&spill, &counts, threads, !spool.is_empty())?;
         let collisions = settling.collisions.into_inner().unwrap_or_else(PoisonError::into_inner);
         drop((spill, seen, settling.tables));
-        let encode = |i| {
-            let Waiting { batch, ordinals } = spool.read(i)?;
-            let kept: Vec<bool> = ordinals.iter().map(|&at| at & SURE != 0 || verdicts.is_kept(at)).collect();
-            counts.add_settled(&ordinals, &kept);
-            let rows = filter(&batch, kept.into_iter())?;
-            let Some(evidence) = &evidence else {
-                let kept = Given::Kept(encoder.encode_batch(&rows)?);
-                memory::sample();
-                return Ok(vec![kept]);
-            };
-            let kept = Given::Kept(encoder.encode_batch(&evidence.project(&rows, encoder)?)?);
-            let competing: Vec<_> = ordinals.iter().map(|&at| (at & SURE == 0).then_some(at)).collect();
-            let duplicates = evidence::duplicates(&batch, &competing, &verdicts, places, evidence.key_name);
-            let duplicates = duplicates.map_err(SpillError::from)?;
-            let groups = evidence::groups(&batch, &competing, &verdicts).map_err(SpillError::from)?;
-            Ok(vec![kept, Given::Duplicates(duplicates), Given::Groups(groups)])
-        };
-        let append = |given: Vec<Given>| Ok(given.into_iter().try_for_each(&mut append)?);
-        in_order(threads, spool.len(), encode, append)?;
-        Ok(Settled { counts, new_keys: writer, collisions })
+        let before = joining.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let evidence = evidence.as_ref();
+        let writing = Writing { encoder, evidence, spool, places, verdicts: &verdicts, counts: &counts };
+        writing.write(before, threads, append)?;
+        Ok(Settled { counts, new_keys, collisions })
     }
 }
 
@@ -90,6 +67,24 @@ struct Settling<'a> {
 }
 
 impl Settling<'_> {
+    /// Settles the waiting rows of all partitions, if there are any; gives the new keys, if they are to be gathered.
+    fn partitions(
+        &self,
+        spill: &Spill,
+        counts: &Counts,
+        threads: usize,
+        has_waiting: bool,
+    ) -> Result<Option<RunWriter>, RunError<DedupError>> {
+        let failed = |error: SeenError| RunError::Output(error.into());
+        let gathers = self.wanted.seen.as_ref().filter(|_| self.wanted.gather_new);
+        let mut writer = gathers.map(|store| store.writer()).transpose().map_err(failed)?;
+        if has_waiting || writer.is_some() {
+            let take = |keys: Vec<u128>| Ok(writer.as_mut().map_or(Ok(()), |writer| writer.extend(keys))?);
+            in_order(threads, PARTITIONS, |place| self.partition(spill, place, counts), take)?;
+        }
+        Ok(writer)
+    }
+
     /// Settles the waiting rows of a partition; gives the new keys, in order, if they are to be gathered.
     fn partition(&self, spill: &Spill, place: usize, counts: &Counts) -> Result<Vec<u128>, DedupError> {
         let from = (place as u128) << (u128::BITS - PARTITION_BITS);
@@ -121,8 +116,7 @@ impl Settling<'_> {
         }
         if let Some(table) = self.tables.get(place).filter(|table| !table.is_empty()) {
             keys.extend(table.iter().map(|(key, ())| key));
-            // Two ascending runs, which this merges.
-            keys.sort();
+            keys.sort_unstable();
         }
         Ok(keys)
     }

@@ -2,14 +2,12 @@
 
 use super::super::Turn;
 use super::competing::Competing;
+use super::job::SURVEY_LANE;
 use super::{DedupKey, DedupOptions};
 use crate::canon::{KeyBytes, Policy, Rows, Rung};
-use crate::dedup::{Findings, LANES, Look, SpanLook, Survey, number};
+use crate::dedup::{Findings, Look, SpanLook, Survey, number};
 use crate::key::{Draft, KeyAlgorithm, RULES, Recipe};
 use crate::learn::Spelling;
-
-/// The lane in which spans are taken in, behind those of the known keys and of those that wait.
-const LANE: usize = LANES + 1;
 
 /// How rows of a run are looked at.
 pub struct Surveyor {
@@ -32,7 +30,7 @@ impl Surveyor {
     /// Takes in what a span's rows show, in its turn; `None` if the run is stopped.
     pub fn look(&self, turn: &Turn<'_>, rows: &Rows) -> Option<()> {
         let span = self.span(rows);
-        turn.pass(LANE, || self.survey.add(span))
+        turn.pass(SURVEY_LANE, || self.survey.add(span))
     }
 
     /// What was found.
