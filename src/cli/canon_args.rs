@@ -95,7 +95,8 @@ impl CanonArgs {
         let is_sorted = outputs.sorting.is_sorted();
         let mut spill = None;
         if is_sorted {
-            let budget = self.spill.budget(work.threads, memory::of_rows(outputs.row_group_len))?;
+            let budget =
+                self.spill.budget(work.threads, memory::of_rows(outputs.row_group_len), Some(outputs.row_group_len))?;
             work.threads = budget.threads;
             spill = Some((budget.keys, self.spill.directory()));
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use super::args::{FormArgs, InputArgs, Reporting, ReportingArgs, SpillArgs, WorkArgs};
+use super::args::{EquivalenceArgs, FormArgs, InputArgs, Reporting, ReportingArgs, SpillArgs, WorkArgs};
 use super::canon::{Failure, bar, fail};
 use super::summary::thousands;
 use super::{drive, exit, say};
@@ -19,7 +19,10 @@ Examples:
       irikey count @lists.txt
 
   About, in a few megabytes of memory, for a script:
-      irikey count urls.txt.gz --approximate --json";
+      irikey count urls.txt.gz --approximate --json
+
+  How many are left once redirects have been learned from?
+      irikey count urls.txt.gz --key protocol --equivalences equivalences.parquet";
 
 /// Input that is counted at a time: short enough to stay near the processor.
 const SPAN_LEN: usize = 4 << 20;
@@ -32,6 +35,11 @@ pub(super) struct CountArgs {
     input: InputArgs,
     #[command(flatten)]
     form: FormArgs,
+    #[command(flatten)]
+    equivalences: EquivalenceArgs,
+    /// Count what is distinct on the rung protocol as well, by --equivalences
+    #[arg(long, value_name = "NAME", value_parser = ["protocol"], help_heading = "Count")]
+    key: Option<String>,
     /// Estimate instead of counting, within 2 % nearly always; takes next to no memory
     #[arg(long, conflicts_with_all = ["memory", "tmp"], help_heading = "Count")]
     approximate: bool,
@@ -57,12 +65,13 @@ pub(super) fn run(args: &CountArgs) -> u8 {
 
 fn perform(args: &CountArgs, reporting: &Reporting) -> Result<Counted, Failure> {
     let inputs = args.input.inputs().map_err(Failure::Usage)?;
-    let policy: Policy = args.form.policy(&args.input).map_err(Failure::Usage)?;
+    let mut policy: Policy = args.form.policy(&args.input).map_err(Failure::Usage)?;
+    policy.equivalences = args.equivalences.read(&policy, args.key.is_some()).map_err(Failure::Usage)?;
     let mut work = args.work.work().map_err(Failure::Usage)?;
     let counting = if args.approximate {
         Counting::Approximate
     } else {
-        let budget = args.spill.budget(work.threads, memory::of_keys(SPAN_LEN)).map_err(Failure::Usage)?;
+        let budget = args.spill.budget(work.threads, memory::of_keys(SPAN_LEN), None).map_err(Failure::Usage)?;
         work.threads = budget.threads;
         Counting::Exact { memory: budget.keys, directory: args.spill.directory() }
     };
@@ -76,12 +85,13 @@ fn perform(args: &CountArgs, reporting: &Reporting) -> Result<Counted, Failure> 
 }
 
 fn close(args: &CountArgs, reporting: &Reporting, counted: Counted) -> u8 {
-    let Counted { summary, rungs } = counted;
+    let Counted { summary, rungs, protocol } = counted;
     let ran = drive::ran(summary);
     for error in &ran.errors {
         say(&format!("{}: {}", error.source, error.message));
     }
-    let rungs: Vec<_> = rungs.into_iter().map(|(rung, count)| (rung.name(), count)).collect();
+    let protocol = protocol.map(|count| ("protocol", count));
+    let rungs: Vec<_> = rungs.into_iter().map(|(rung, count)| (rung.name(), count)).chain(protocol).collect();
     let json = to_json(&ran, &rungs, !args.approximate);
     let text = if args.json { format!("{json:#}\n") } else { to_text(&ran, &rungs, !args.approximate) };
     let status = super::print(&text);

@@ -17,7 +17,7 @@ use crate::batch::Columns;
 use crate::canon::{Policy, WantedRecipe};
 use crate::dedup::Collision;
 use crate::dedup::evidence::{self, Places};
-use crate::dedup::seen::{RunWriter, SeenError, Store};
+use crate::dedup::seen::{Merged, RunWriter, SeenError, Store};
 use crate::input::{KeyedFile, Origin, Source, Sources};
 use crate::output::{OutputError, Table};
 use crate::run::{self, DedupError, DedupKey, DedupOptions, Deduped, Given, Progress, TableError, Tables};
@@ -106,7 +106,7 @@ fn perform(plan: Plan) -> Result<(Reporting, Report), Failure> {
     input::forget();
     // Never before the output is whole: keys in the store without their rows would be lost to every later run.
     if let (Some(new_keys), Some(store)) = (deduped.new_keys.take(), dedup.seen.and_then(Arc::into_inner)) {
-        add(store, new_keys)?;
+        add(store, new_keys, std::mem::replace(&mut deduped.merged, Ok(None)))?;
     }
     let counts = DedupReport {
         kept: deduped.kept,
@@ -238,7 +238,11 @@ fn open(directory: &Path, update: bool, keys: &[(&str, String)]) -> Result<Store
     Ok(store)
 }
 
-fn add(mut store: Store, new_keys: RunWriter) -> Result<(), Failure> {
-    let added = store.add(new_keys);
+fn add(mut store: Store, new_keys: RunWriter, merged: Result<Option<Merged>, SeenError>) -> Result<(), Failure> {
+    let merged = merged.unwrap_or_else(|error| {
+        say(&format!("{error}; the store is whole, but its runs were not merged"));
+        None
+    });
+    let added = store.add(new_keys, merged);
     added.map_err(|error| Failure::Temporary(format!("{error}; the output is whole, and a rerun gives the same one")))
 }

@@ -88,7 +88,8 @@ pub struct DedupArgs {
     /// Leave out what earlier runs have seen: a store of keys that --update-seen made. See also 'irikey seen'
     #[arg(long, value_name = "DIR", help_heading = "Dedup")]
     seen: Option<PathBuf>,
-    /// Add the keys of the rows that are kept to the store, once the output is whole. Makes the store if there is none
+    /// Add the keys of the rows that are kept to the store, once the output is whole. Makes the store if there is none, and
+    /// merges its runs meanwhile, on a thread of its own, if they have become many
     #[arg(long, requires = "seen", help_heading = "Dedup")]
     update_seen: bool,
     /// Compare the texts that keys are made of wherever keys are equal. Texts that differ are told (status 7) and each
@@ -145,7 +146,8 @@ impl DedupArgs {
     /// Flags that contradict each other, as a sentence that says what to do.
     pub fn plan(&self) -> Result<Plan, String> {
         let (outputs, work) = (self.output.outputs(&[])?, self.work.work()?);
-        let budget = self.spill.budget(work.threads, memory::of_rows(outputs.row_group_len))?;
+        let budget =
+            self.spill.budget(work.threads, memory::of_rows(outputs.row_group_len), Some(outputs.row_group_len))?;
         let work = Work { threads: budget.threads, ..work };
         check_table("--duplicates", self.duplicates.as_deref())?;
         check_table("--groups", self.groups.as_deref())?;

@@ -1,6 +1,5 @@
 //! `learn`: crawl records in, a table of equivalences out, and on standard error what became of every redirect.
 
-use std::convert::Infallible;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::args::{FormArgs, InputArgs, Reporting, ReportingArgs, WorkArgs};
 use super::canon::{Failure, bar, fail};
+use super::size::parse_size;
 use super::summary::thousands;
 use super::{drive, exit, say};
 use crate::batch::{equivalences_batches, equivalences_metadata, equivalences_schema};
@@ -18,7 +18,7 @@ use crate::canon::{Policy, Rung};
 use crate::input;
 use crate::learn::{Learned, Limits, Verdict};
 use crate::output::{Format, OutputError, Table, metadata};
-use crate::run::{self, Progress, RunOptions, Watched};
+use crate::run::{self, ObserveError, Progress, RunOptions, Summary, Watched, memory};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -35,11 +35,14 @@ Examples:
 /// Input that is looked at at a time.
 const SPAN_LEN: usize = 4 << 20;
 
+/// Least memory for redirects, bytes.
+const LEAST: usize = 1 << 20;
+
 /// Learn from observed redirects which URLs are one: the rung protocol of RFC 3987 section 5.3.4
 ///
 /// Reads status and redirect from CDX, CDXJ, WARC, ARC, JSON lines, crawl.log and the Parquet of Common Crawl's index, and
 /// writes the classes of URLs that redirects join, and the patterns of hosts, each with its evidence. Memory holds every
-/// different redirect.
+/// different redirect: see --memory.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{}", exit::help()))]
 pub(super) struct LearnArgs {
@@ -68,6 +71,10 @@ pub(super) struct LearnArgs {
     #[arg(long, value_name = "SHARE", default_value_t = Limits::default().min_confidence,
           value_parser = parse_share, help_heading = "Learning")]
     min_confidence: f64,
+    /// Memory to take, in bytes [default: half of what there is]. All that was observed is held in it, some 600 bytes a
+    /// different redirect and 10 to 40 a different URL that answered; a crawl that shows more is refused, and nothing written
+    #[arg(long, value_name = "BYTES", value_parser = parse_size, help_heading = "Work")]
+    memory: Option<usize>,
     #[command(flatten)]
     work: WorkArgs,
     #[command(flatten)]
@@ -79,9 +86,10 @@ fn parse_share(text: &str) -> Result<f64, String> {
     share.ok_or_else(|| "a share is a number above 0.5 and up to 1, such as 0.95".to_string())
 }
 
-impl From<Infallible> for Failure {
-    fn from(never: Infallible) -> Failure {
-        match never {}
+impl From<ObserveError> for Failure {
+    fn from(error: ObserveError) -> Failure {
+        let what = "nothing was written; allow more with --memory, or learn from part of the crawl";
+        Failure::Usage(format!("--memory: {error}; {what}"))
     }
 }
 
@@ -113,6 +121,20 @@ impl LearnArgs {
         }
     }
 
+    /// What is left of the memory that is allowed beside records on their way.
+    fn memory_for_redirects(&self, threads: usize) -> Result<usize, String> {
+        let records = memory::BASE + threads * memory::of_keys(SPAN_LEN);
+        match self.memory {
+            None => Ok((memory::available() / 2).saturating_sub(records).max(LEAST)),
+            Some(memory) => memory.checked_sub(records + LEAST).map(|rest| rest + LEAST).ok_or_else(|| {
+                let least = (records + LEAST).div_ceil(1 << 20);
+                format!(
+                    "--memory: records on their way take some of it; {threads} threads need {least}M, fewer need less"
+                )
+            }),
+        }
+    }
+
     fn policy(&self) -> Result<Policy, String> {
         if Format::of_path(&self.output) != Some(Format::Parquet) {
             return Err(format!(
@@ -136,6 +158,7 @@ fn perform(args: &LearnArgs, reporting: &Reporting) -> Result<Told, Failure> {
     let policy = args.policy().map_err(Failure::Usage)?;
     let inputs = args.input.inputs().map_err(Failure::Usage)?;
     let work = args.work.work().map_err(Failure::Usage)?;
+    let memory = args.memory_for_redirects(work.threads).map_err(Failure::Usage)?;
     let limits = args.limits();
     let sources = drive::sources(&inputs).map_err(Failure::Input)?;
     let options: RunOptions = drive::options(&inputs, &work, SPAN_LEN);
@@ -146,7 +169,7 @@ fn perform(args: &LearnArgs, reporting: &Reporting) -> Result<Told, Failure> {
     }
     let progress = Arc::new(Progress::new());
     let bar = bar(reporting.progress, sources.total_len(), &progress);
-    let watched = run::observe(sources, &options, &policy, &progress);
+    let watched = run::observe(sources, &options, &policy, memory, &progress);
     drop(bar);
     let Watched { summary, observed, sources } = watched?;
     let redirects = summary.tally.redirects;
@@ -160,6 +183,7 @@ fn perform(args: &LearnArgs, reporting: &Reporting) -> Result<Told, Failure> {
     }
     table.finish()?;
     input::forget();
+    let summary = Summary { memory: memory::peaks(), ..summary };
     Ok(tell(&learned, drive::ran(summary), &policy, &limits, begun.elapsed().as_secs_f64()))
 }
 

@@ -3,13 +3,16 @@
 //! frozen: what it holds stays right, and a key that it does not hold has not been met before the freezing.
 
 use super::partition::{PARTITION_BITS, PARTITIONS, Scattered};
-use super::table::{TOGETHER, Table};
+use super::table::{AHEAD, Table};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Groups of partitions, each behind a lock of its own.
 pub const LANES: usize = 8;
 const PER_LANE: usize = PARTITIONS / LANES;
+
+/// Keys for which a table is made to have room at a time.
+const TOGETHER: usize = AHEAD;
 
 /// What is known of a key.
 #[derive(Debug, PartialEq, Eq)]
@@ -58,13 +61,16 @@ impl<V: Copy + Default> Known<V> {
         for (i, partition) in partitions.iter_mut().enumerate() {
             let (keys, rows) = keys.of(lane * PER_LANE + i);
             let mut met = 0;
+            partition.table.prefetch(&keys[..TOGETHER.min(keys.len())]);
             while met < keys.len() && self.has_room(partition) {
-                let together = &keys[met..(met + TOGETHER).min(keys.len())];
-                partition.table.upsert_all(together, |at, value, is_new| {
-                    let known = if is_new { Found::New(value) } else { Found::Known(value) };
-                    found(together[at], rows[met + at], known);
-                });
-                met += together.len();
+                let end = (met + TOGETHER).min(keys.len());
+                partition.table.prefetch(&keys[end..(end + TOGETHER).min(keys.len())]);
+                for (&key, &row) in keys[met..end].iter().zip(&rows[met..end]) {
+                    partition.table.upsert(key, |value, is_new| {
+                        found(key, row, if is_new { Found::New(value) } else { Found::Known(value) });
+                    });
+                }
+                met = end;
             }
             partition.table.get_all(&keys[met..], |at, value| {
                 found(keys[met + at], rows[met + at], value.map_or(Found::Unknown, Found::Known));
@@ -88,7 +94,7 @@ impl<V: Copy + Default> Known<V> {
         !partition.is_frozen
     }
 
-    /// The tables, by partition.
+    /// The tables, in the order of their keys.
     pub fn into_tables(self) -> impl Iterator<Item = Table<V>> {
         let partitions =
             self.lanes.into_iter().flat_map(|lane| lane.into_inner().unwrap_or_else(PoisonError::into_inner));

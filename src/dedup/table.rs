@@ -1,33 +1,21 @@
-//! A set of keys, as compact as an array and as quick as a hash table: buckets of 15 keys, each with a byte of every key
-//! at its head.
+//! A set of keys as compact as an array and as quick as a hash table: an open-addressing table kept in order.
 //!
-//! Keys are hashes already, so a key's bucket follows from its value: bucket `key / 2^128 * count`. A search reads the
-//! bucket's head and compares that key alone whose byte agrees, so that a key that is not there costs one visit to memory
-//! nearly always, and one that is there two, close together. What a full bucket has no room for is in those after it, and
-//! its head says so. Buckets stand in the order of keys, so that growing is one pass from left to right. A bucket costs
-//! 256 bytes and its values; 72 to 90 % of the places are taken.
+//! Keys are hashes already, so a key's place follows from its value: slot `key / 2^128 * capacity`. Keys stand in
+//! ascending order, each at its place or as little after it as the keys before it allow (ordered linear probing: Amble
+//! and Knuth 1974, "Ordered hash tables"). A search ends at the first greater key, which at the highest load allowed
+//! here takes four slots on average whether the key is there or not; growing is one pass from left to right; and the
+//! keys come out sorted. A slot costs the 16 bytes of its key and the size of the value; 68 to 85 % of them are taken.
 
-/// A head, and the keys. In the head, byte `i` is the last one of key `i`; the last byte says how many keys there are, and
-/// whether there are [`MORE`].
-type Bucket = [u128; 16];
+use crate::kernel::prefetch_item;
 
-/// Keys of a bucket.
-const KEYS: usize = 15;
+/// How many slots there are at first.
+const FIRST_CAPACITY: usize = 256;
 
-/// Set in the last byte of a head: keys of this bucket are in the next one.
-const MORE: u128 = 0x80 << 120;
+/// Slots up to which a table doubles; beyond, it grows by a quarter.
+const DOUBLES_UP_TO: usize = 1 << 12;
 
-/// How many buckets there are at first.
-const FIRST_BUCKETS: usize = 16;
-
-/// Buckets up to which a table doubles; beyond, it grows by a quarter.
-const DOUBLES_UP_TO: usize = 256;
-
-/// Buckets after the last, for keys that it has no room for.
-const SPARE: usize = 2;
-
-/// Keys whose buckets are fetched together, so that the machine waits for memory once and not for each.
-pub const TOGETHER: usize = 16;
+/// So many keys ahead of the one that is looked up, slots are asked for: memory has answered when their turn comes.
+pub const AHEAD: usize = 16;
 
 /// Keys with values of one partition: all of them share their first `PREFIX_BITS` bits.
 ///
@@ -37,238 +25,228 @@ pub const TOGETHER: usize = 16;
 /// for key in [7, 3, 7] {
 ///     table.upsert(key, |count, _is_new| *count += 1);
 /// }
-/// let mut all: Vec<_> = table.iter().collect();
-/// all.sort();
-/// assert_eq!(all, [(3, 1), (7, 2)]);
+/// assert_eq!(table.iter().collect::<Vec<_>>(), [(3, 1), (7, 2)]);
 /// ```
 #[derive(Debug, Clone)]
 pub struct Table<V> {
-    buckets: Vec<Bucket>,
-    /// [`KEYS`] for each bucket.
+    /// 0 where a slot is free. Ascending otherwise.
+    keys: Vec<u128>,
     values: Vec<V>,
+    /// The value of key 0, which no slot can hold.
+    zero: Option<V>,
     len: usize,
-    /// Buckets that are the place of some key; those that follow hold what the last one has no room for.
-    home_count: usize,
+    /// Slots that are the place of some key; a few more follow for the keys pushed past the last.
+    capacity: usize,
     prefix_bits: u32,
 }
 
 impl<V: Copy + Default> Table<V> {
     /// No keys. All that will come agree in their first `prefix_bits` bits.
     pub fn new(prefix_bits: u32) -> Table<V> {
-        Table { buckets: Vec::new(), values: Vec::new(), len: 0, home_count: 0, prefix_bits }
+        Table { keys: Vec::new(), values: Vec::new(), zero: None, len: 0, capacity: 0, prefix_bits }
     }
 
-    /// A table of `keys`, each of which is there once.
-    pub fn of(keys: &[u128], prefix_bits: u32) -> Table<V> {
-        let home_count = (keys.len() * 10).div_ceil(KEYS * 9).max(1);
-        let mut table = Table::with_homes(home_count, prefix_bits);
-        keys.iter().for_each(|&key| {
-            table.put(table.home(key), key);
-        });
+    /// A table of `keys`, ascending and each once.
+    pub fn from_sorted(keys: &[u128], prefix_bits: u32) -> Table<V> {
+        let mut table = Table::new(prefix_bits);
+        let (zero, keys) = keys.split_at(keys.iter().take_while(|key| **key == 0).count());
+        table.zero = (!zero.is_empty()).then(V::default);
+        table.capacity = (keys.len() * 20).div_ceil(17);
+        let mut slots = Slots::new(table.capacity, prefix_bits);
+        keys.iter().for_each(|&key| slots.push(key, V::default()));
+        (table.keys, table.values, table.len) = (slots.keys, slots.values, keys.len());
         table
-    }
-
-    fn with_homes(home_count: usize, prefix_bits: u32) -> Table<V> {
-        let count = home_count + SPARE;
-        let (buckets, values) = (vec![[0; 16]; count], vec![V::default(); count * KEYS]);
-        Table { buckets, values, len: 0, home_count, prefix_bits }
     }
 
     /// How many keys there are.
     pub fn len(&self) -> usize {
-        self.len
+        self.len + usize::from(self.zero.is_some())
     }
 
     /// There is none.
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.len() == 0
     }
 
     /// Bytes of memory.
     pub fn memory_len(&self) -> usize {
-        self.buckets.capacity() * size_of::<Bucket>() + self.values.capacity() * size_of::<V>()
+        self.keys.capacity() * size_of::<u128>() + self.values.capacity() * size_of::<V>()
     }
 
     /// Bytes of memory that the next growth takes beside what there is, while both tables stand.
     pub fn growth_len(&self) -> usize {
-        (grown(self.home_count) + SPARE) * (size_of::<Bucket>() + KEYS * size_of::<V>())
+        slots(grown(self.capacity)) * (size_of::<u128>() + size_of::<V>())
     }
 
     /// So many more keys do not make the table grow.
     pub fn has_room(&self, count: usize) -> bool {
-        (self.len + count) * 10 <= self.home_count * KEYS * 9
+        (self.len + count) * 20 <= self.capacity * 17
     }
 
     /// Calls `change` with the value of `key`, a default one if the key is new, and with whether it is.
-    #[inline(always)]
     pub fn upsert(&mut self, key: u128, change: impl FnOnce(&mut V, bool)) {
-        if !self.has_room(1) {
-            self.grow();
+        if key == 0 {
+            let is_new = self.zero.is_none();
+            return change(self.zero.get_or_insert_default(), is_new);
         }
-        match self.find(key) {
-            Ok(place) => change(&mut self.values[place], false),
-            Err(bucket) => {
-                let place = self.put(bucket, key);
-                change(&mut self.values[place], true);
-            }
+        let at = self.search(key);
+        if self.keys.get(at) == Some(&key) {
+            return change(&mut self.values[at], false);
         }
+        let at = self.make_room(at, key);
+        change(&mut self.values[at], true);
     }
 
     /// The value of `key`.
-    #[inline(always)]
     pub fn get(&mut self, key: u128) -> Option<&mut V> {
-        let place = self.find(key).ok()?;
-        Some(&mut self.values[place])
+        if key == 0 {
+            return self.zero.as_mut();
+        }
+        let at = self.search(key);
+        (self.keys.get(at) == Some(&key)).then(|| &mut self.values[at])
     }
 
     /// [`Table::upsert`] of `keys` one after the other, `change` being told which it is. Much quicker than one by one.
     pub fn upsert_all(&mut self, keys: &[u128], mut change: impl FnMut(usize, &mut V, bool)) {
-        for (i, together) in keys.chunks(TOGETHER).enumerate() {
-            self.touch(together);
-            for (j, &key) in together.iter().enumerate() {
-                self.upsert(key, |value, is_new| change(i * TOGETHER + j, value, is_new));
-            }
+        self.prefetch(&keys[..AHEAD.min(keys.len())]);
+        for (i, &key) in keys.iter().enumerate() {
+            self.prefetch(ahead(keys, i));
+            self.upsert(key, |value, is_new| change(i, value, is_new));
         }
     }
 
     /// Looks `keys` up; `found` is told which it is, and its value if it is there.
     pub fn get_all(&mut self, keys: &[u128], mut found: impl FnMut(usize, Option<&mut V>)) {
-        for (i, together) in keys.chunks(TOGETHER).enumerate() {
-            self.touch(together);
-            together.iter().enumerate().for_each(|(j, &key)| found(i * TOGETHER + j, self.get(key)));
+        self.prefetch(&keys[..AHEAD.min(keys.len())]);
+        for (i, &key) in keys.iter().enumerate() {
+            self.prefetch(ahead(keys, i));
+            found(i, self.get(key));
         }
     }
 
     /// Tells `found` which of `keys` are there.
     pub fn contains_all(&self, keys: &[u128], mut found: impl FnMut(usize)) {
-        for (i, together) in keys.chunks(TOGETHER).enumerate() {
-            self.touch(together);
-            for (j, &key) in together.iter().enumerate() {
-                if self.find(key).is_ok() {
-                    found(i * TOGETHER + j);
-                }
+        self.prefetch(&keys[..AHEAD.min(keys.len())]);
+        for (i, &key) in keys.iter().enumerate() {
+            self.prefetch(ahead(keys, i));
+            let is_there = if key == 0 { self.zero.is_some() } else { self.keys.get(self.search(key)) == Some(&key) };
+            if is_there {
+                found(i);
             }
         }
     }
 
-    /// Keys with their values, nearly in ascending order.
+    /// Keys with their values, in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = (u128, V)> {
-        let values = self.values.chunks_exact(KEYS);
-        self.buckets.iter().zip(values).flat_map(|(bucket, values)| {
-            let keys = &bucket[1..=len(bucket[0])];
-            keys.iter().copied().zip(values.iter().copied())
-        })
+        let taken = self.keys.iter().zip(&self.values).filter(|(key, _)| **key != 0).map(|(key, value)| (*key, *value));
+        self.zero.map(|value| (0, value)).into_iter().chain(taken)
     }
 
-    /// Moves all keys to a larger table.
-    pub fn grow(&mut self) {
-        let mut larger = Table::with_homes(grown(self.home_count), self.prefix_bits);
-        for (key, value) in self.iter() {
-            let place = larger.put(larger.home(key), key);
-            larger.values[place] = value;
-        }
-        *self = larger;
-    }
-
-    /// Reads the heads of the keys' buckets, and then what a search will compare or change: none of these reads waits for
-    /// another of its kind.
+    /// Asks for the slots of keys that will be looked up soon. A search goes on from the slot for as much again nearly as
+    /// often as not.
     #[inline(always)]
-    fn touch(&self, keys: &[u128]) {
-        let mut sum = 0;
-        if self.home_count > 0 {
-            keys.iter().for_each(|&key| sum ^= self.buckets[self.home(key)][0]);
-            for &key in keys {
-                let bucket = &self.buckets[self.home(key)];
-                let end = 0x80u128 << (8 * len(bucket[0]));
-                sum ^= bucket[1 + first(candidates(bucket[0], key) | end).min(KEYS - 1)];
-            }
-        }
-        std::hint::black_box(sum);
+    pub fn prefetch(&self, keys: &[u128]) {
+        keys.iter().for_each(|&key| prefetch_item(&self.keys, self.place(key)));
     }
 
-    /// The bucket of a key, by the 64 bits after its prefix.
     #[inline(always)]
-    fn home(&self, key: u128) -> usize {
-        let bits = ((key << self.prefix_bits) >> 64) as u64;
-        ((u128::from(bits) * self.home_count as u128) >> 64) as usize
+    fn place(&self, key: u128) -> usize {
+        place(key, self.capacity, self.prefix_bits)
     }
 
-    /// The place of `key`, or the bucket in which it would be.
+    /// The slot of `key`, or of the one that it would come before; the number of slots if there is none.
     #[inline(always)]
-    fn find(&self, key: u128) -> Result<usize, usize> {
-        let mut at = self.home(key);
-        while let Some(bucket) = self.buckets.get(at) {
-            let mut places = candidates(bucket[0], key);
-            while places != 0 {
-                let place = first(places);
-                if bucket[1 + place] == key {
-                    return Ok(at * KEYS + place);
-                }
-                places &= places - 1;
-            }
-            if bucket[0] & MORE == 0 {
-                break;
-            }
+    fn search(&self, key: u128) -> usize {
+        let mut at = self.place(key);
+        while at < self.keys.len() && self.keys[at] != 0 && self.keys[at] < key {
             at += 1;
         }
-        Err(at)
+        at
     }
 
-    /// Puts a key that is not there into a bucket, or into the first one after it that has room, and says where.
-    #[inline(always)]
-    fn put(&mut self, mut at: usize, key: u128) -> usize {
-        while len(self.buckets[at][0]) == KEYS {
-            self.pass(at);
-            at += 1;
+    /// Puts a key that is not there where `search` sent it, or, when that takes growing, elsewhere.
+    fn make_room(&mut self, mut at: usize, key: u128) -> usize {
+        if !self.has_room(1) {
+            self.grow();
+            at = self.search(key);
         }
-        let bucket = &mut self.buckets[at];
-        let place = len(bucket[0]);
-        bucket[0] = (bucket[0] | u128::from(key as u8) << (8 * place)) + (1 << 120);
-        bucket[1 + place] = key;
+        let free = self.keys[at..].iter().position(|&other| other == 0);
+        let free = free.map_or_else(|| self.add_slots(), |count| at + count);
+        self.keys.copy_within(at..free, at + 1);
+        self.values.copy_within(at..free, at + 1);
+        self.keys[at] = key;
+        self.values[at] = V::default();
         self.len += 1;
-        at * KEYS + place
+        at
     }
 
-    /// A key passes over a bucket, for it is full, or over the end, where there are more buckets then: only keys that are
-    /// no hashes want many of those.
-    #[cold]
-    fn pass(&mut self, at: usize) {
-        self.buckets[at][0] |= MORE;
-        if at + 1 == self.buckets.len() {
-            self.buckets.reserve_exact(SPARE);
-            self.buckets.resize(at + 1 + SPARE, [0; 16]);
-            self.values.reserve_exact(SPARE * KEYS);
-            self.values.resize(self.buckets.len() * KEYS, V::default());
+    /// More slots after the last, which only keys that are no hashes can want; gives the first of them.
+    fn add_slots(&mut self) -> usize {
+        let first = self.keys.len();
+        self.keys.resize(first + 64, 0);
+        self.values.resize(first + 64, V::default());
+        first
+    }
+
+    /// Moves all keys to a larger table, in order.
+    pub fn grow(&mut self) {
+        self.capacity = grown(self.capacity);
+        let mut larger = Slots::<V>::new(self.capacity, self.prefix_bits);
+        for (&key, &value) in self.keys.iter().zip(&self.values).filter(|(key, _)| **key != 0) {
+            larger.push(key, value);
         }
+        (self.keys, self.values) = (larger.keys, larger.values);
     }
 }
 
-/// How many keys a bucket has, by its head.
-#[inline(always)]
-fn len(head: u128) -> usize {
-    (head >> 120) as usize & KEYS
+/// A table that is filled in ascending order.
+struct Slots<V> {
+    keys: Vec<u128>,
+    values: Vec<V>,
+    capacity: usize,
+    prefix_bits: u32,
+    /// The first slot that is free for good.
+    next: usize,
 }
 
-/// Bit `8 i + 7` is set if key `i` of a bucket may be `key`, by its byte in the head.
-#[inline(always)]
-fn candidates(head: u128, key: u128) -> u128 {
-    const LOW: u128 = u128::MAX / 255;
-    const HIGH: u128 = LOW << 7;
-    let differs = head ^ (LOW * (key & 0xff));
-    // The lowest zero byte is found exactly; a byte above it may be told in error, which costs a comparison.
-    let zero = differs.wrapping_sub(LOW) & !differs & HIGH;
-    zero & !(u128::MAX << (8 * len(head)))
+impl<V: Copy + Default> Slots<V> {
+    fn new(capacity: usize, prefix_bits: u32) -> Slots<V> {
+        let count = slots(capacity);
+        Slots { keys: vec![0; count], values: vec![V::default(); count], capacity, prefix_bits, next: 0 }
+    }
+
+    fn push(&mut self, key: u128, value: V) {
+        let at = place(key, self.capacity, self.prefix_bits).max(self.next);
+        if at >= self.keys.len() {
+            self.keys.push(0);
+            self.values.push(V::default());
+        }
+        (self.keys[at], self.values[at]) = (key, value);
+        self.next = at + 1;
+    }
 }
 
-/// The first of the places that [`candidates`] tells.
+/// The key that follows `at` by [`AHEAD`], if there is one.
 #[inline(always)]
-fn first(places: u128) -> usize {
-    places.trailing_zeros() as usize / 8
+fn ahead(keys: &[u128], at: usize) -> &[u128] {
+    keys.get(at + AHEAD).map_or(&[], std::slice::from_ref)
 }
 
-fn grown(home_count: usize) -> usize {
-    match home_count {
-        0 => FIRST_BUCKETS,
+/// The place of a key among `capacity` slots, by the 64 bits after its prefix.
+#[inline(always)]
+fn place(key: u128, capacity: usize, prefix_bits: u32) -> usize {
+    let bits = (key << prefix_bits) >> 64;
+    ((bits * capacity as u128) >> 64) as usize
+}
+
+/// Slots in all of a table with this many places.
+fn slots(capacity: usize) -> usize {
+    capacity + (capacity / 64).clamp(16, 64)
+}
+
+fn grown(capacity: usize) -> usize {
+    match capacity {
+        0 => FIRST_CAPACITY,
         few if few < DOUBLES_UP_TO => few * 2,
         many => many + many / 4,
     }
@@ -298,20 +276,18 @@ mod tests {
             });
         }
         assert_eq!(table.len(), map.len());
-        let mut all: Vec<_> = table.iter().collect();
-        all.sort_unstable();
-        assert!(all.into_iter().eq(map.iter().map(|(key, count)| (*key, *count))));
+        assert!(table.iter().eq(map.iter().map(|(key, count)| (*key, *count))));
         table.get_all(&keys, |i, found| assert_eq!(found.copied(), map.get(&keys[i]).copied()));
         assert_eq!(table.get(key(u64::MAX)).is_some(), map.contains_key(&key(u64::MAX)));
         let sorted: Vec<u128> = map.keys().copied().collect();
-        let (half, mut found) = (Table::<()>::of(&sorted[..sorted.len() / 2], prefix_bits), Vec::new());
+        let (half, mut found) = (Table::<()>::from_sorted(&sorted[..sorted.len() / 2], prefix_bits), Vec::new());
         half.contains_all(&sorted, |i| found.push(i));
         assert!(found.into_iter().eq(0..sorted.len() / 2) && half.len() == sorted.len() / 2);
         table
     }
 
     #[test]
-    fn a_table_is_a_map() {
+    fn a_table_is_a_map_in_order() {
         check((0..30_000).map(|i| key(i * i % 20_011)), 0);
         // The same prefix: shifted in from the left.
         check((0..30_000).map(|i| key(i * 7 % 20_011) >> 6 | 5 << 122), 6);

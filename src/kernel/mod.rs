@@ -27,7 +27,7 @@ pub use bitmaps::{Bitmaps, Block};
 pub use byte_set::{ByteSet, NibbleTables};
 pub use classifier::Classifier;
 pub use copy::Case;
-pub use copy::{append, append_range, append_range_in_case, append_some, prefetch_behind};
+pub use copy::{append, append_range, append_range_in_case, append_some, prefetch_behind, prefetch_item};
 use level::Level;
 pub use task::{Task, run};
 pub use xxh3::push_xxh3_128;

@@ -17,6 +17,7 @@ mod classes;
 mod equivalences;
 mod guards;
 mod learned;
+mod memory;
 mod nodes;
 mod observed;
 mod patterns;

@@ -1,5 +1,6 @@
 //! The URLs that redirects speak of, each once, under a number: [`Nodes`].
 
+use super::memory;
 use crate::canon::KeyBytes;
 use std::collections::HashMap;
 
@@ -23,6 +24,20 @@ impl Nodes {
             self.keys.push(key);
             next
         })
+    }
+
+    /// Bytes of memory, if there come to be so many more URIs, of so many bytes.
+    pub fn memory_len(&self, more: usize, text_len: usize) -> usize {
+        let Nodes { texts, ends, keys, numbers } = self;
+        memory::of_vec(texts, text_len)
+            + memory::of_vec(ends, more)
+            + memory::of_vec(keys, more)
+            + memory::of_map(numbers, more)
+    }
+
+    /// Bytes of all URIs.
+    pub fn texts_len(&self) -> usize {
+        self.texts.len()
     }
 
     pub fn len(&self) -> usize {

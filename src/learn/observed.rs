@@ -2,10 +2,14 @@
 //! with their keys, statuses, places. Out: each redirect once, with how often and where first it was seen; how many
 //! different URLs of each origin answered for themselves. Sums, sets and minima alone, so that no order matters.
 
+use super::guards::Edge;
+use super::learned::Member;
+use super::memory;
 use super::nodes::Nodes;
 use super::redirect::Code;
 use super::spelling::{Ending, Spelling};
 use crate::canon::KeyBytes;
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 /// A record: the place of its source's name among all names in order, and its ordinal in there.
@@ -95,8 +99,9 @@ pub(super) struct Answers {
     pub examples: [Option<Vec<u8>>; 4],
 }
 
-/// What all records showed. Memory: some 100 bytes and two URIs for each different redirect, 8 to 16 bytes for each
-/// different URL that answered for itself, two URIs and 100 bytes for each of their origins.
+/// What all records showed. Memory, besides what [`Observed::learn`] takes: some 100 bytes and two URIs for each different
+/// redirect, 9 to 36 bytes for each different URL that answered for itself, two URIs and 200 bytes for each of their
+/// origins.
 #[derive(Debug, Default)]
 pub struct Observed {
     pub(super) nodes: Nodes,
@@ -109,9 +114,36 @@ pub struct Observed {
     pub(super) origins: HashMap<Vec<u8>, Answers>,
     pub(super) other_status: u64,
     pub(super) unparsable: u64,
+    /// Bytes of the names of origins, and of the URLs that are their examples.
+    origins_len: usize,
 }
 
+/// What an allocation takes beside its bytes.
+const ALLOCATED: usize = 16;
+
 impl Observed {
+    /// Bytes of memory once `sightings` are added, and while what all of them showed is learned from: never less than it
+    /// takes, but for what is on the stack.
+    pub fn memory_len(&self, sightings: &Sightings) -> usize {
+        let (redirects, answered) = (sightings.redirects.len(), sightings.origins.values());
+        let answers: usize = answered.map(|answers| answers.fingerprints.len()).sum();
+        let origins = memory::of_map(&self.origins, sightings.origins.len()) + self.origins_len;
+        let sets = memory::of_set(&self.served, answers) + memory::of_map(&self.statuses, sightings.statuses.len());
+        let redirects_len = memory::of_map(&self.redirects, redirects);
+        let nodes = self.nodes.memory_len(redirects * 2, sightings.texts.len());
+        nodes + redirects_len + sets + origins + self.learning_len(redirects, sightings.texts.len())
+    }
+
+    /// Bytes that learning takes besides, once there are so many more redirects, with so many bytes of text: edges, where
+    /// each URL leads, members with their texts, evidence of hosts.
+    fn learning_len(&self, more: usize, text_len: usize) -> usize {
+        const OF_NODE: usize =
+            size_of::<Member>() + 3 * ALLOCATED + 4 * size_of::<u64>() + size_of::<Option<Evidence>>();
+        const OF_REDIRECT: usize = size_of::<Edge>() + 64;
+        let nodes = self.nodes.len() + more * 2;
+        nodes * OF_NODE + (self.redirects.len() + more) * OF_REDIRECT + 4 * (self.nodes.texts_len() + text_len)
+    }
+
     /// Adds what a span showed.
     pub fn add(&mut self, sightings: Sightings) {
         self.other_status += sightings.other_status;
@@ -133,13 +165,25 @@ impl Observed {
             *weakest = code.max(*weakest);
         }
         for (origin, seen) in sightings.origins {
-            let answers = self.origins.entry(origin).or_default();
+            let len = origin.len();
+            let entry = self.origins.entry(origin);
+            self.origins_len += if matches!(entry, Entry::Vacant(_)) { len + ALLOCATED } else { 0 };
+            let answers = entry.or_default();
             for (fingerprint, ending) in seen.fingerprints {
                 answers.counts[ending as usize] += u64::from(self.served.insert(fingerprint));
             }
-            let examples = answers.examples.iter_mut().zip(seen.examples);
-            examples.for_each(|(least, example)| example.iter().for_each(|uri| keep_least(least, uri)));
+            for (least, uri) in answers.examples.iter_mut().zip(seen.examples) {
+                let Some(uri) = uri else { continue };
+                self.origins_len -= least.as_ref().map_or(0, |least| least.len() + ALLOCATED);
+                keep_least(least, &uri);
+                self.origins_len += least.as_ref().map_or(0, |least| least.len() + ALLOCATED);
+            }
         }
+    }
+
+    /// How many different redirects there are.
+    pub fn redirect_count(&self) -> u64 {
+        self.redirects.len() as u64
     }
 
     /// The URL answered for itself, as some record says.

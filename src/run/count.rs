@@ -31,9 +31,11 @@ pub struct Counted {
     pub summary: Summary,
     /// Distinct records without a fault, by rung, the lowest first.
     pub rungs: Vec<(Rung, u64)>,
+    /// The same by the keys of representatives, where the policy has equivalences.
+    pub protocol: Option<u64>,
 }
 
-/// Counts the distinct records of `inputs` on every rung up to the policy's.
+/// Counts the distinct records of `inputs` on every rung up to the policy's, and by its equivalences.
 ///
 /// # Errors
 /// As [`canon`]; besides, temporary files that cannot be written.
@@ -62,9 +64,10 @@ pub fn count(
         *count = (*count).clamp(above, most.max(above));
         above = *count;
     }
-    summary.distinct_keys = counts.last().copied().unwrap_or(0);
+    let rungs: Vec<_> = lower.iter().copied().chain([policy.rung]).zip(counts.iter().copied()).collect();
+    summary.distinct_keys = rungs.last().map_or(0, |(_, count)| *count);
     summary.is_distinct_exact = matches!(counting, Counting::Exact { .. });
-    Ok(Counted { summary, rungs: lower.iter().copied().chain([policy.rung]).zip(counts).collect() })
+    Ok(Counted { summary, protocol: counts.get(rungs.len()).copied(), rungs })
 }
 
 fn exact(
@@ -80,14 +83,14 @@ fn exact(
     let encode = |rows: &mut Rows, _: &[_]| {
         let (mut keys, mut scattered) = pop(&scratches);
         keys.clear();
-        keys_of(rows, |key, rungs| keys.push((key, rungs)));
+        keys_of(rows, |key, kinds| keys.push((key, kinds)));
         kinds.add(worker.fetch_add(3, Ordering::Relaxed) % LANES, &keys, &mut scattered)?;
         push(&scratches, (keys, scattered));
         Ok(())
     };
     let summary = canon(inputs, options, policy, encode, |()| Ok(()), progress)?;
     let counts = kinds.count(memory).map_err(|error| RunError::Output(error.into()))?;
-    Ok((summary, counts[..=policy.more_keys.len()].to_vec()))
+    Ok((summary, counts[..kind_count(policy)].to_vec()))
 }
 
 fn approximate(
@@ -99,16 +102,16 @@ fn approximate(
     let sketches = Mutex::<Vec<Vec<HyperLogLog>>>::default();
     let encode = |rows: &mut Rows, _: &[_]| {
         let mut mine = pop(&sketches);
-        mine.resize(policy.more_keys.len() + 1, HyperLogLog::default());
-        keys_of(rows, |key, rungs| {
-            let of_key = mine.iter_mut().enumerate().filter(|(rung, _)| rungs >> rung & 1 == 1);
+        mine.resize(kind_count(policy), HyperLogLog::default());
+        keys_of(rows, |key, kinds| {
+            let of_key = mine.iter_mut().enumerate().filter(|(kind, _)| kinds >> kind & 1 == 1);
             of_key.for_each(|(_, sketch)| sketch.insert(&key.to_be_bytes()));
         });
         push(&sketches, mine);
         Ok(())
     };
     let summary = canon(inputs, options, policy, encode, |()| Ok(()), progress)?;
-    let mut all = vec![HyperLogLog::default(); policy.more_keys.len() + 1];
+    let mut all = vec![HyperLogLog::default(); kind_count(policy)];
     for some in sketches.into_inner().unwrap_or_else(PoisonError::into_inner) {
         all.iter_mut().zip(&some).for_each(|(all, some)| all.merge(some));
     }
@@ -123,29 +126,29 @@ fn push<T>(pool: &Mutex<Vec<T>>, item: T) {
     pool.lock().unwrap_or_else(PoisonError::into_inner).push(item);
 }
 
-/// Tells `each` the keys of rows without a fault, each key of a row once, with the rungs that it is the key of, a bit
-/// each. Most rows have one key on all rungs.
+/// Kinds of keys: those of the rungs, the lowest first, and that of representatives.
+fn kind_count(policy: &Policy) -> usize {
+    policy.more_keys.len() + 1 + usize::from(policy.equivalences.is_some())
+}
+
+/// Tells `each` the keys of rows without a fault, each key of a row once, with its kinds, a bit each. Most rows have one
+/// key of all kinds.
 fn keys_of(rows: &Rows, mut each: impl FnMut(u128, u8)) {
+    let protocol = Some(&rows.protocol).filter(|keys| !keys.is_empty());
+    let kinds: Vec<&[KeyBytes]> = rows.more_keys.iter().chain([&rows.key]).chain(protocol).map(Vec::as_slice).collect();
+    let all = u8::MAX >> (u8::BITS as usize - kinds.len());
     let mut faults = rows.faults.iter().map(|(row, _)| *row as usize).peekable();
-    let own = 1u8 << rows.more_keys.len();
     for row in 0..rows.len() {
         if faults.next_if_eq(&row).is_some() {
             continue;
         }
-        let key = &rows.key[row];
-        let of = |wanted: &KeyBytes| {
-            let lower = rows.more_keys.iter().enumerate().filter(|(_, keys)| keys[row] == *wanted);
-            lower.fold(0, |bits, (rung, _)| bits | 1u8 << rung)
-        };
-        let bits = own | of(key);
-        each(number(key), bits);
-        let mut told = bits;
-        for (rung, keys) in rows.more_keys.iter().enumerate() {
-            if told >> rung & 1 == 0 {
-                let bits = of(&keys[row]);
-                told |= bits;
-                each(number(&keys[row]), bits);
-            }
+        let mut told = 0;
+        while told != all {
+            let key = &kinds[(!told).trailing_zeros() as usize][row];
+            let alike = kinds.iter().enumerate().filter(|(_, keys)| keys[row] == *key);
+            let bits = alike.fold(0, |bits, (kind, _)| bits | 1u8 << kind);
+            told |= bits;
+            each(number(key), bits);
         }
     }
 }

@@ -5,7 +5,6 @@ use crate::batch::SourceRun;
 use crate::canon::{Carry, Policy, Rows, Rung};
 use crate::input::Sources;
 use crate::learn::{Observed, Place, Sightings};
-use std::convert::Infallible;
 
 /// What was observed.
 #[derive(Debug)]
@@ -18,16 +17,35 @@ pub struct Watched {
     pub sources: Vec<String>,
 }
 
-/// Gathers what the records of `inputs` show, on the rung `scheme` of `policy`.
+/// Why observing failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ObserveError {
+    /// What was observed, and learning from it, would take more memory than is allowed.
+    #[error(
+        "{redirects} different redirects after {records} records, and what answered, are more than {limit} bytes hold"
+    )]
+    TooMuch {
+        /// Bytes that are allowed.
+        limit: usize,
+        /// Different redirects seen so far.
+        redirects: u64,
+        /// Records read so far.
+        records: u64,
+    },
+}
+
+/// Gathers what the records of `inputs` show, on the rung `scheme` of `policy`, in about `memory` bytes, of which learning
+/// from it has its share.
 ///
 /// # Errors
-/// As [`canon`].
+/// As [`canon`]; more was shown than memory holds.
 pub fn observe(
     inputs: Sources,
     options: &RunOptions,
     policy: &Policy,
+    memory: usize,
     progress: &Progress,
-) -> Result<Watched, RunError<Infallible>> {
+) -> Result<Watched, RunError<ObserveError>> {
     let carry = Carry { status: true, redirect: true, redirected_from: true, ..Carry::default() };
     let policy = Policy { rung: Rung::Scheme, keep_input: false, carry, ..policy.clone() };
     let names = inputs.names();
@@ -37,7 +55,11 @@ pub fn observe(
     let ranks: Vec<u32> = names.iter().map(rank).collect();
     let mut observed = Observed::default();
     let encode = |rows: &mut Rows, runs: &[SourceRun]| Ok(sightings(rows, runs, &ranks, &policy));
-    let append = |sightings| {
+    let append = |sightings: Sightings| {
+        if observed.memory_len(&sightings) > memory {
+            let (redirects, records) = (observed.redirect_count(), progress.records());
+            return Err(ObserveError::TooMuch { limit: memory, redirects, records });
+        }
         observed.add(sightings);
         Ok(())
     };

@@ -35,7 +35,7 @@ pub use distinct::{Distinct, HyperLogLog};
 pub use error::RunError;
 pub use in_order::produced_in_order;
 pub use lanes::Turn;
-pub use learn::{Watched, observe};
+pub use learn::{ObserveError, Watched, observe};
 pub use options::{MAX_RECORD_LEN, MAX_ROW_GROUP_LEN, RunOptions};
 pub use sort::{PartCut, SortError, SortOptions, SortSummary, Sorted, made_columns, sort};
 pub use summary::{Progress, Summary};

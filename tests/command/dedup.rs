@@ -246,6 +246,44 @@ fn memory_stays_within_its_limit() {
     }
 }
 
+/// Where most rows are duplicates, row groups hold the kept rows of several spans: at least half of what a span has,
+/// whether rows had to wait or not.
+#[test]
+fn row_groups_are_not_small_where_little_is_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| text(&directory.path().join(name)).to_string();
+    let (input, table, out, report) = (at("urls.txt"), at("table.parquet"), at("out.parquet"), at("report.json"));
+    let number = |i: u64| if i.is_multiple_of(4) { i } else { i % 999 };
+    let lines: String = (0..300_000).map(|i| format!("http://example.org/{:06}\n", number(i))).collect();
+    fs::write(&input, lines).unwrap();
+    printed(&["canon", "-q", &input, "-o", &table, "--row-group-size", "26K"], b"");
+    let ways: [&[&str]; 4] = [
+        &["--threads", "1"],
+        &["--threads", "16"],
+        &["--threads", "1", "--memory", "18M"],
+        &["--threads", "2", "--keep", "last"],
+    ];
+    for source in [&input, &table] {
+        let mut first = None;
+        for way in ways {
+            let flags = ["dedup", "-q", source, "-o", &out, "--row-group-size", "26K", "--report", &report];
+            printed(&[&flags[..], way].concat(), b"");
+            let bytes = fs::read(&out).unwrap();
+            let told: serde_json::Value = serde_json::from_slice(&fs::read(&report).unwrap()).unwrap();
+            let is_first = !way.contains(&"last");
+            let waited = told["dedup"]["temporary_bytes"].as_u64().unwrap() > 0;
+            assert_eq!(waited, !is_first || way.contains(&"--memory"), "{way:?}");
+            assert!(!is_first || *first.get_or_insert_with(|| bytes.clone()) == bytes, "{way:?}");
+            let file = ParquetRecordBatchReaderBuilder::try_new(fs::File::open(&out).unwrap()).unwrap();
+            let groups: Vec<i64> = file.metadata().row_groups().iter().map(|group| group.num_rows()).collect();
+            // A span is some 1,024 lines.
+            let (last, full) = groups.split_last().unwrap();
+            assert!(full.iter().all(|rows| (500..1_600).contains(rows)), "{way:?}: {full:?}");
+            assert!(*last > 0 && groups.iter().sum::<i64>() == 75_000 + 749);
+        }
+    }
+}
+
 #[test]
 fn collisions_are_told_by_name_and_status() {
     let report = tempfile::NamedTempFile::new().unwrap();
@@ -409,8 +447,8 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Killed at any moment, a job leaves the old store or the new one, and a rerun gives what it would have given. Set
-/// `IRIKEY_KILLS` for more than a few.
+/// Killed at any moment, a job leaves the old store or the new one, and a rerun gives what it would have given. The store
+/// has runs that the job merges on the way. Set `IRIKEY_KILLS` for more than a few.
 #[test]
 fn a_kill_at_any_moment_loses_nothing() {
     let kills: u32 = std::env::var("IRIKEY_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(8);
@@ -419,7 +457,9 @@ fn a_kill_at_any_moment_loses_nothing() {
     let (input, old, store, out) = (at("urls.txt"), at("old"), at("store"), at("out.parquet"));
     let tmp = at("tmp");
     fs::create_dir(&tmp).unwrap();
-    printed(&["dedup", "-q", "--seen", text(&old), "--update-seen"], &lines(0, 20_000));
+    for from in [0, 10_000] {
+        printed(&["dedup", "-q", "--seen", text(&old), "--update-seen"], &lines(from, 20_000));
+    }
     fs::write(&input, lines(10_000, 60_000)).unwrap();
     let flags = ["dedup", "-q", text(&input), "-o", text(&out), "--seen", text(&store), "--update-seen"];
     let more = ["--threads", "2", "--tmp", text(&tmp), "--row-group-size", "100K", "--memory", "21M"];
@@ -431,6 +471,9 @@ fn a_kill_at_any_moment_loses_nothing() {
     printed(&job, b"");
     let (whole, after, took) = (fs::read(&out).unwrap(), verified(), begun.elapsed());
     assert_ne!(before, after);
+    // Two runs merged, and the new one; manifest and lock.
+    let is_merged = || fs::read_dir(&store).unwrap().count() == 4;
+    assert!(is_merged() && printed(&["seen", "verify", text(&store)], b"").contains(" in 2 runs"));
     let mut outcomes = BTreeSet::new();
     for kill in 0..kills {
         copy(&old, &store);
@@ -449,7 +492,7 @@ fn a_kill_at_any_moment_loses_nothing() {
             printed(&job, b"");
         }
         assert!(fs::read(&out).unwrap() == whole, "kill {kill}: another output");
-        assert_eq!(verified(), after);
+        assert!(verified() == after && is_merged(), "kill {kill}");
         assert_eq!(fs::read_dir(&tmp).unwrap().count(), 0, "temporary files stay");
     }
     assert!(kills < 8 || outcomes.contains(&false), "no job was killed before its end");

@@ -151,6 +151,37 @@ fn what_cannot_be_learned_from_is_refused() {
     assert!(told.lines().any(|line| line.split_whitespace().eq(["redirects", "0"])), "{told}");
 }
 
+/// Memory is accounted for before it is taken: within it the job is done, and past it refused.
+#[test]
+fn memory_is_kept_or_the_job_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let (input, out, report) =
+        (path(&directory, "in.cdxj"), path(&directory, "out.parquet"), path(&directory, "report.json"));
+    let line = |i: u32| match i % 2 {
+        0 => format!(
+            "org,e)/{i} 20200101000000 {{\"url\":\"http://e.org/{i}\",\"status\":\"301\",\"redirect\":\"https://e.org/{i}\"}}\n"
+        ),
+        _ => format!("org,f)/{i} 20200101000000 {{\"url\":\"http://f{i}.org/{i}\",\"status\":\"200\"}}\n"),
+    };
+    std::fs::write(&input, (0..100_000).map(line).collect::<String>()).unwrap();
+    let run = |memory| {
+        irikey(
+            &["learn", "-q", &input, "-o", &out, "--threads", "1", "--memory", memory, "--report", &report],
+            b"",
+            Stdio::null(),
+        )
+    };
+    let refused = run("60M");
+    let message = String::from_utf8(refused.stderr).unwrap();
+    assert!(refused.status.code() == Some(2) && message.contains("--memory") && !Path::new(&out).exists(), "{message}");
+    assert!(String::from_utf8(run("40M").stderr).unwrap().contains("need 49M"));
+    assert_eq!(run("200M").status.code(), Some(0));
+    let told: Value = serde_json::from_slice(&std::fs::read(&report).unwrap()).unwrap();
+    let peak = told["peak_anonymous_bytes"].as_u64().unwrap_or(0);
+    println!("{:.1} MiB", peak as f64 / f64::from(1 << 20));
+    assert!(told["members"] == 100_000 && peak <= 200 << 20, "{peak} bytes");
+}
+
 /// What `learn` makes of the samples.
 fn equivalences(directory: &tempfile::TempDir) -> String {
     learn(&["redirects.cdxj", "redirects.log"], &[], directory);
@@ -211,6 +242,11 @@ fn dedup_keeps_one_of_what_redirects_join() {
     printed(&[&flags[..], &["--duplicates", &table]].concat(), lines);
     let equal = texts(&rows(&table), &["uri", "equal_on"]);
     assert_eq!(equal, [["https://example.org/a", "protocol"], ["https://example.org/zz", "protocol"]]);
+    for approximate in [&[][..], &["--approximate"]] {
+        let flags = ["count", "--json", "-", "--key", "protocol", "--equivalences", &learned];
+        let told = &json(&printed(&[&flags[..], approximate].concat(), lines).replace('\n', ""))[0]["distinct"];
+        assert_eq!((&told["scheme"], &told["protocol"]), (&7.into(), &5.into()));
+    }
     // Without the flag nothing of that is known.
     assert_eq!(printed(&["dedup", "-q", "-"], lines).lines().count(), 7);
 }

@@ -34,11 +34,12 @@ pub struct SpillArgs {
 
 impl SpillArgs {
     /// How the memory that is allowed is shared: rows on their way take `per_thread` bytes a thread, and the rest is for
-    /// keys. There are fewer than `threads` if that leaves keys less than a sixteenth.
+    /// keys. There are fewer than `threads` if that leaves keys less than a sixteenth. Row groups of `row_group_len` bytes
+    /// never shrink to fit, for the output is not to depend on memory; who has too little is told which would.
     ///
     /// # Errors
     /// So little that none is left.
-    pub fn budget(&self, threads: usize, per_thread: usize) -> Result<Budget, String> {
+    pub fn budget(&self, threads: usize, per_thread: usize, row_group_len: Option<usize>) -> Result<Budget, String> {
         let rows = |threads: usize| memory::BASE.saturating_add(threads.saturating_mul(per_thread));
         let Some(memory) = self.memory else {
             let keys = (memory::available() / 2).saturating_sub(rows(threads)).max(64 * LEAST);
@@ -47,11 +48,14 @@ impl SpillArgs {
         let of = |threads| Some(Budget { threads, keys: memory.checked_sub(rows(threads))? });
         let fair = (1..=threads).rev().filter_map(of).find(|budget| budget.keys >= (memory / 16).max(LEAST));
         fair.or_else(|| of(1).filter(|budget| budget.keys >= LEAST)).ok_or_else(|| {
-            format!(
-                "--memory: rows on their way take about {}M on one thread, and keys need some as well; allow more, or set \
-                 --row-group-size lower",
-                (rows(1) >> 20) + 1
-            )
+            let least = (rows(1) + LEAST).div_ceil(1 << 20);
+            let room = memory.saturating_sub(memory::BASE + LEAST);
+            let fitting = row_group_len.map(|len| (len as u128 * room as u128 / per_thread.max(1) as u128) >> 10);
+            let instead = match fitting {
+                Some(fitting) if fitting > 0 => format!(", or --row-group-size {fitting}K"),
+                _ => String::new(),
+            };
+            format!("--memory: one thread takes {least}M, most of it for rows on their way; allow that much{instead}")
         })
     }
 
@@ -69,12 +73,15 @@ mod tests {
     fn threads_are_given_up_before_the_job_is() {
         let args = |memory| SpillArgs { memory: Some(memory), tmp: None };
         let rows = |threads: usize| memory::BASE + threads * (8 << 20);
-        let budget = |memory| args(memory).budget(3, 8 << 20);
+        let budget = |memory| args(memory).budget(3, 8 << 20, Some(1 << 20));
         assert_eq!(budget(rows(3) + (6 << 20)), Ok(Budget { threads: 3, keys: 6 << 20 }));
         assert_eq!(budget(rows(3) + LEAST), Ok(Budget { threads: 2, keys: rows(1) - memory::BASE + LEAST }));
         assert_eq!(budget(rows(1) + LEAST), Ok(Budget { threads: 1, keys: LEAST }));
-        assert!(budget(rows(1)).unwrap_err().contains("--row-group-size"));
-        let all = SpillArgs { memory: None, tmp: None }.budget(5, 8 << 20).unwrap();
+        let told = budget(rows(1)).unwrap_err();
+        assert!(told.contains("takes 25M") && told.contains("--row-group-size 896K"), "{told}");
+        assert_eq!(args(rows(1)).budget(1, 7 << 20, None), Ok(Budget { threads: 1, keys: LEAST }));
+        assert!(!args(LEAST).budget(1, 7 << 20, Some(1 << 20)).unwrap_err().contains("--row-group-size"));
+        let all = SpillArgs { memory: None, tmp: None }.budget(5, 8 << 20, None).unwrap();
         assert!(all.threads == 5 && all.keys >= 64 * LEAST);
     }
 }

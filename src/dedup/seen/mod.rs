@@ -8,17 +8,20 @@
 //! ```
 //!
 //! A file that the manifest does not name does not count: what a killed process leaves behind is removed by the next
-//! one that adds. Runs are merged when a later one is more than half as large as the one before, so that N keys are in at
-//! most log2 N runs. Refuses keys of another policy, a second writer, and files that are torn.
+//! one that adds. Runs are merged, beside the job that adds to them, when a later one is more than half as large as the
+//! one before, so that N keys are in few more than log2 N runs. Refuses keys of another policy, a second writer, and files
+//! that are torn.
 
 mod cursor;
 mod error;
+mod merging;
 mod run_file;
 mod set;
 mod store;
 
 pub use cursor::Cursor;
 pub use error::SeenError;
+pub use merging::{Merge, Merged};
 pub use run_file::RunWriter;
 pub use set::SeenSet;
 pub use store::{Info, Store};

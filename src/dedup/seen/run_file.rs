@@ -89,17 +89,33 @@ impl RunWriter {
         self.count
     }
 
-    /// Makes it durable under its name.
-    pub(super) fn finish(mut self, directory: &Path, name: String) -> Result<RunInfo, SeenError> {
+    /// Ends it and makes its bytes durable, under the temporary name still.
+    pub(super) fn seal(mut self) -> Result<Sealed, SeenError> {
         let hash = self.hash.0.digest128();
         self.write(&self.count.to_le_bytes())?;
         self.write(&hash.to_be_bytes())?;
         let RunWriter { file, temporary, count, .. } = self;
+        let file = file.into_inner().map_err(|error| SeenError::io(&temporary, "write")(error.into_error()))?;
+        file.sync_all().map_err(SeenError::io(&temporary, "write to the disk"))?;
+        Ok(Sealed { temporary, count, checksum: format!("{hash:032x}") })
+    }
+}
+
+/// A run that is whole and has no name yet; dropped, it is gone.
+#[derive(Debug)]
+pub struct Sealed {
+    temporary: TempPath,
+    count: u64,
+    checksum: String,
+}
+
+impl Sealed {
+    /// Gives it its name.
+    pub(super) fn name(self, directory: &Path, name: String) -> Result<RunInfo, SeenError> {
+        let Sealed { temporary, count, checksum } = self;
         let path = directory.join(&name);
-        let file = file.into_inner().map_err(|error| SeenError::io(&path, "write")(error.into_error()))?;
-        file.sync_all().map_err(SeenError::io(&path, "write to the disk"))?;
         temporary.persist(&path).map_err(|error| SeenError::io(&path, "rename")(error.error))?;
-        Ok(RunInfo { name, count, checksum: format!("{hash:032x}") })
+        Ok(RunInfo { name, count, checksum })
     }
 }
 

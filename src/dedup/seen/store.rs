@@ -2,11 +2,13 @@
 
 use super::cursor::Cursor;
 use super::error::SeenError;
-use super::run_file::{Run, RunInfo, RunWriter};
+use super::merging::{Merge, Merged, first_due};
+use super::run_file::{Run, RunInfo, RunWriter, Sealed};
 use serde_json::{Map, Value, json};
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 const FORMAT: &str = "irikey seen 1";
 const MANIFEST: &str = "manifest.json";
@@ -191,26 +193,43 @@ impl Store {
         RunWriter::new(&self.directory, &Value::Object(self.policy.clone()).to_string())
     }
 
-    /// Adds a run: until this returns, the store is the old one; after, the new one; and never anything else. Then
-    /// merges runs that have become too many.
+    /// The runs that are to be merged next, if there are several: to be done beside other work, and given to
+    /// [`Store::add`].
+    ///
+    /// # Errors
+    /// A run could not be opened, or a file not be made.
+    pub fn merge_due(&self) -> Result<Option<Merge>, SeenError> {
+        let counts: Vec<u64> = self.runs.iter().map(|run| run.info().count).collect();
+        self.merge_from(first_due(&counts))
+    }
+
+    fn merge_from(&self, first: usize) -> Result<Option<Merge>, SeenError> {
+        match &self.runs[first..] {
+            [] | [_] => Ok(None),
+            runs => Merge::new(&self.directory, runs, self.writer()?).map(Some),
+        }
+    }
+
+    /// Adds a run, and takes in what was merged: until this returns, the store is the old one; after, the new one; and
+    /// never anything else.
     ///
     /// # Errors
     /// A file could not be written.
-    pub fn add(&mut self, writer: RunWriter) -> Result<(), SeenError> {
-        if writer.count() > 0 {
-            let run = self.finish(writer)?;
-            self.runs.push(run);
-        } else if self.generation > 0 {
+    pub fn add(&mut self, writer: RunWriter, merged: Option<Merged>) -> Result<(), SeenError> {
+        if writer.count() == 0 && merged.is_none() && self.generation > 0 {
             return Ok(());
         }
-        self.commit()?;
-        let mut merged = self.runs.len();
-        let mut sum = 0;
-        while merged > 0 && (merged == self.runs.len() || self.runs[merged - 1].info().count < 2 * sum) {
-            merged -= 1;
-            sum += self.runs[merged].info().count;
+        let has_merged = merged.is_some();
+        merged.map_or(Ok(()), |merged| self.replace(merged))?;
+        if writer.count() > 0 {
+            let run = self.name(writer.seal()?)?;
+            self.runs.push(run);
         }
-        self.merge_from(merged)
+        self.commit()?;
+        if has_merged {
+            self.sweep();
+        }
+        Ok(())
     }
 
     /// Merges all runs to one.
@@ -218,29 +237,31 @@ impl Store {
     /// # Errors
     /// A file could not be read or written.
     pub fn merge(&mut self) -> Result<(), SeenError> {
-        self.merge_from(0)
-    }
-
-    fn merge_from(&mut self, first: usize) -> Result<(), SeenError> {
-        if self.runs.len() - first < 2 {
+        let Some(merged) = self.merge_from(0)?.map(|merge| merge.run(&AtomicBool::new(false))).transpose()?.flatten()
+        else {
             return Ok(());
-        }
-        let mut writer = self.writer()?;
-        let mut cursor = Cursor::new(&self.runs[first..], 0)?;
-        while let Some(key) = cursor.take_next()? {
-            writer.extend([key])?;
-        }
-        let run = self.finish(writer)?;
-        self.runs.truncate(first);
-        self.runs.push(run);
+        };
+        self.replace(merged)?;
         self.commit()?;
         self.sweep();
         Ok(())
     }
 
-    fn finish(&mut self, writer: RunWriter) -> Result<Run, SeenError> {
+    /// Puts a merged run where the last ones were that it was made of.
+    fn replace(&mut self, Merged { of, run }: Merged) -> Result<(), SeenError> {
+        let first = self.runs.len().saturating_sub(of.len());
+        if !self.runs[first..].iter().map(Run::info).eq(&of) {
+            return Err(SeenError::damaged(&self.directory, "its runs are not those that were merged"));
+        }
+        let run = self.name(run)?;
+        self.runs.truncate(first);
+        self.runs.push(run);
+        Ok(())
+    }
+
+    fn name(&mut self, run: Sealed) -> Result<Run, SeenError> {
         self.generation += 1;
-        let info = writer.finish(&self.directory, format!("run-{:06}", self.generation))?;
+        let info = run.name(&self.directory, format!("run-{:06}", self.generation))?;
         Run::open(&self.directory, info)
     }
 
@@ -320,7 +341,9 @@ mod tests {
     fn add(store: &mut Store, keys: impl Iterator<Item = u128>) {
         let mut writer = store.writer().unwrap();
         writer.extend(keys.collect::<BTreeSet<_>>()).unwrap();
-        store.add(writer).unwrap();
+        let merge = store.merge_due().unwrap();
+        let merged = merge.and_then(|merge| merge.run(&AtomicBool::new(false)).unwrap());
+        store.add(writer, merged).unwrap();
     }
 
     #[test]
@@ -345,6 +368,15 @@ mod tests {
             assert!(store.info().runs.len() <= 6);
         }
         let runs = |directory: &Path| fs::read_dir(directory).unwrap().count() - 2;
+        // Merging that is stopped, or not taken in, leaves nothing.
+        let mut store = Store::open_to_add(directory.path(), &policy("scheme")).unwrap();
+        assert!(store.merge_from(0).unwrap().unwrap().run(&AtomicBool::new(true)).unwrap().is_none());
+        let late = store.merge_from(0).unwrap().unwrap().run(&AtomicBool::new(false)).unwrap().unwrap();
+        add(&mut store, std::iter::empty());
+        add(&mut store, [key(1 << 40)].into_iter());
+        want.insert(key(1 << 40));
+        assert!(matches!(store.replace(late), Err(SeenError::Damaged { .. })));
+        drop(store);
         assert_eq!(runs(directory.path()), Store::open(directory.path()).unwrap().info().runs.len());
         let from = *want.iter().nth(777).unwrap();
         let mut store = Store::open_to_merge(directory.path()).unwrap();

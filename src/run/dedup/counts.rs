@@ -79,6 +79,7 @@ impl Counts {
             findings: None,
             spilled: 0,
             new_keys: None,
+            merged: Ok(None),
         })
     }
 }

@@ -6,6 +6,7 @@ use super::competing::Competing;
 use super::counts::{Counts, SURE, State, ordinals};
 use super::evidence::Evidence;
 use super::joining::{Joining, join};
+use super::upkeep::Upkeep;
 use super::{DedupError, DedupOptions, Given};
 use crate::batch::SourceRun;
 use crate::canon::{Policy, Rows};
@@ -63,6 +64,8 @@ pub struct Job<'a> {
     has_waiting: AtomicBool,
     pub counts: Counts,
     pub joining: Mutex<Joining>,
+    /// Of the store of seen keys.
+    pub upkeep: Upkeep,
     scratch: Mutex<Vec<Scratch>>,
 }
 
@@ -103,6 +106,7 @@ impl<'a> Job<'a> {
             competing,
             counts: Counts::default(),
             joining: Mutex::new(Joining::new(encoder)),
+            upkeep: Upkeep::begin(wanted)?,
             scratch: Mutex::default(),
         })
     }

@@ -15,6 +15,7 @@ mod joining;
 mod settle;
 mod survey;
 mod tables;
+mod upkeep;
 mod writing;
 
 pub use competing::DedupKey;
@@ -24,12 +25,13 @@ use super::{Progress, RunError, RunOptions, Summary, Turn, canon_in_turn, memory
 use crate::batch::SourceRun;
 use crate::canon::{Policy, Rows};
 use crate::dedup::evidence::Places;
-use crate::dedup::seen::{RunWriter, SeenError, Store};
+use crate::dedup::seen::{Merged, RunWriter, SeenError, Store};
 use crate::dedup::{Collisions, Findings, Keep, SpillError, Spool};
 use crate::input::Sources;
 use crate::output::{Encoder, OutputError, Part};
 use arrow::array::RecordBatch;
 use job::{Job, Step};
+use settle::Settled;
 use std::path::PathBuf;
 use std::sync::Arc;
 use survey::Surveyor;
@@ -105,6 +107,9 @@ pub struct Deduped {
     pub spilled: u64,
     /// The keys of the kept rows, if they were to be gathered: what to add to the store once the output is safe.
     pub new_keys: Option<RunWriter>,
+    /// Runs of the store that were merged meanwhile, to be taken in with the new keys; or why they were not, which does the
+    /// store no harm.
+    pub merged: Result<Option<Merged>, SeenError>,
 }
 
 /// Why a dedup failed.
@@ -193,6 +198,6 @@ fn finish(
     let spilled = spool.written() + job.spill.written();
     let settled = job.settle(spool, places, summary.rows, threads, append)?;
     memory::sample();
-    let (new_keys, collisions) = (settled.new_keys, settled.collisions);
-    Ok(Deduped { spilled, new_keys, collisions, ..settled.counts.check(summary)? })
+    let Settled { counts, new_keys, collisions, upkeep } = settled;
+    Ok(Deduped { spilled, new_keys, collisions, merged: upkeep.finish(), ..counts.check(summary)? })
 }

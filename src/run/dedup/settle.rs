@@ -4,6 +4,7 @@
 use super::super::{RunError, in_order::in_order, memory};
 use super::counts::Counts;
 use super::job::Job;
+use super::upkeep::Upkeep;
 use super::writing::Writing;
 use super::{DedupError, DedupOptions, Given};
 use crate::dedup::evidence::Places;
@@ -23,7 +24,7 @@ impl Job<'_> {
         threads: usize,
         append: impl FnMut(Given) -> Result<(), OutputError> + Send,
     ) -> Result<Settled, RunError<DedupError>> {
-        let Job { wanted, encoder, evidence, seen, known, spill, counts, joining, .. } = self;
+        let Job { wanted, encoder, evidence, seen, known, spill, counts, joining, upkeep, .. } = self;
         let verdicts = Verdicts::new(0, if spool.is_empty() { 0 } else { rows }, wanted.has_evidence);
         // Their memory is for what follows, unless their keys are to be gathered.
         let tables: Vec<_> = known.filter(|_| wanted.gather_new).into_iter().flat_map(Known::into_tables).collect();
@@ -43,7 +44,7 @@ impl Job<'_> {
         let evidence = evidence.as_ref();
         let writing = Writing { encoder, evidence, spool, places, verdicts: &verdicts, counts: &counts };
         writing.write(before, threads, append)?;
-        Ok(Settled { counts, new_keys, collisions })
+        Ok(Settled { counts, new_keys, collisions, upkeep })
     }
 }
 
@@ -52,6 +53,7 @@ pub struct Settled {
     pub counts: Counts,
     pub new_keys: Option<RunWriter>,
     pub collisions: Collisions,
+    pub upkeep: Upkeep,
 }
 
 /// What partitions are settled with.
@@ -116,7 +118,8 @@ impl Settling<'_> {
         }
         if let Some(table) = self.tables.get(place).filter(|table| !table.is_empty()) {
             keys.extend(table.iter().map(|(key, ())| key));
-            keys.sort_unstable();
+            // Two ascending runs, which this merges.
+            keys.sort();
         }
         Ok(keys)
     }
