@@ -3,11 +3,17 @@
 
 use std::collections::{HashMap, HashSet};
 
+/// Items that there is room for as soon as there is one.
+const LEAST: usize = 8;
+
 /// Of a vector, less what its items point to.
 pub(super) fn of_vec<T>(items: &Vec<T>, more: usize) -> usize {
     let grown = items.len() + more;
-    let slots =
-        if grown <= items.capacity() { items.capacity() } else { items.capacity() + grown.max(2 * items.capacity()) };
+    let slots = if grown <= items.capacity() {
+        items.capacity()
+    } else {
+        items.capacity() + grown.max(2 * items.capacity()).max(LEAST)
+    };
     slots * size_of::<T>()
 }
 
@@ -24,7 +30,7 @@ pub(super) fn of_set<K, S>(items: &HashSet<K, S>, more: usize) -> usize {
 /// Slots of a hash table, seven of eight of which may be taken; twice as many beside them while it grows.
 fn slots(len: usize, capacity: usize, more: usize) -> usize {
     let now = if capacity == 0 { 0 } else { (capacity * 8 / 7).next_power_of_two() };
-    let grown = ((len + more) * 8).div_ceil(7).next_power_of_two();
+    let grown = ((len + more) * 8).div_ceil(7).next_power_of_two().max(LEAST);
     if len + more <= capacity { now } else { now + grown.max(now * 2) }
 }
 
@@ -42,6 +48,7 @@ mod tests {
             assert!(items.capacity() * 8 <= told && set.capacity() * 9 <= told_set, "{i}");
         }
         assert!(of_vec(&items, 0) < 3 * 800_000 && of_set(&set, 0) < 4 * 900_000);
-        assert_eq!((of_vec::<u8>(&Vec::new(), 0), of_map(&HashMap::<u8, u8>::new(), 0)), (0, 0));
+        assert_eq!(of_vec::<u8>(&Vec::new(), 0), 0);
+        assert_eq!(of_map(&HashMap::<u8, u8>::new(), 0), 0);
     }
 }

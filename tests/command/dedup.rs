@@ -457,7 +457,7 @@ fn a_kill_at_any_moment_loses_nothing() {
     let (input, old, store, out) = (at("urls.txt"), at("old"), at("store"), at("out.parquet"));
     let tmp = at("tmp");
     fs::create_dir(&tmp).unwrap();
-    for from in [0, 10_000] {
+    for from in [0, 50_000] {
         printed(&["dedup", "-q", "--seen", text(&old), "--update-seen"], &lines(from, 20_000));
     }
     fs::write(&input, lines(10_000, 60_000)).unwrap();

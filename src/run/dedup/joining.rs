@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn groups_are_full_with_half_a_span() {
         let mut fill = Fill { share: 0, has_groups: true };
-        let spans = [(10, 100), (30, 100), (9, 90), (60, 100), (0, 50), (1, 2)];
+        let spans = [(10, 100), (30, 100), (10, 90), (60, 100), (0, 50), (1, 2)];
         assert_eq!(spans.map(|(kept, all)| fill.add(kept, all)), [false, false, true, true, false, true]);
         assert!(Fill { share: 0, has_groups: false }.add(0, 100));
     }
