@@ -472,8 +472,9 @@ fn a_kill_at_any_moment_loses_nothing() {
     let (whole, after, took) = (fs::read(&out).unwrap(), verified(), begun.elapsed());
     assert_ne!(before, after);
     // Two runs merged, and the new one; manifest and lock.
-    let is_merged = || fs::read_dir(&store).unwrap().count() == 4;
-    assert!(is_merged() && printed(&["seen", "verify", text(&store)], b"").contains(" in 2 runs"));
+    let is_merged = || printed(&["seen", "verify", text(&store)], b"").contains(" in 2 runs");
+    let is_clean = || fs::read_dir(&store).unwrap().count() == 4;
+    assert!(is_merged() && is_clean());
     let mut outcomes = BTreeSet::new();
     for kill in 0..kills {
         copy(&old, &store);
@@ -490,6 +491,8 @@ fn a_kill_at_any_moment_loses_nothing() {
         outcomes.insert(found == after);
         if found == before {
             printed(&job, b"");
+            // What the killed one left is gone; one killed after its end leaves that to the next.
+            assert!(is_clean(), "kill {kill}");
         }
         assert!(fs::read(&out).unwrap() == whole, "kill {kill}: another output");
         assert!(verified() == after && is_merged(), "kill {kill}");
