@@ -6,6 +6,7 @@ use arrow::buffer::NullBuffer;
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
 use irikey::encoding::is_utf8;
+use irikey::record::copies::Copies;
 use irikey::record::{Records, Span};
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
@@ -136,89 +137,54 @@ impl Inputs {
 /// Memory of records, used again for the next batch.
 #[derive(Debug, Default)]
 pub struct Scratch {
-    text: Vec<u8>,
-    urls: Vec<Span>,
-    bases: Vec<Span>,
-    charsets: Vec<Option<Span>>,
-    query_charsets: Vec<Option<Span>>,
+    lent: Vec<Span>,
+    copies: Copies,
 }
 
 impl Scratch {
     /// The records of rows `from..to`, of which there is one at least.
     pub fn records<'a>(&'a mut self, inputs: &'a Inputs, from: usize, to: usize) -> Records<'a> {
-        self.urls.clear();
-        self.bases.clear();
-        self.charsets.clear();
-        self.query_charsets.clear();
         let has_more = inputs.base.is_some() || inputs.charset.is_some() || inputs.query_charset.is_some();
-        let is_copied = has_more || !self.lend(&inputs.url, from, to);
-        if is_copied {
+        if has_more || !self.lend(&inputs.url, from, to) {
             self.copy(inputs, from, to);
+            return self.copies.records();
         }
         let (begin, end) = (inputs.url.range(from).0, inputs.url.range(to - 1).1);
-        let text = if is_copied { &self.text[..] } else { &inputs.url.bytes()[begin..end] };
-        Records {
-            text,
-            urls: &self.urls,
-            bases: &self.bases,
-            charsets: &self.charsets,
-            query_charsets: &self.query_charsets,
-            ..Records::default()
-        }
+        Records { text: &inputs.url.bytes()[begin..end], urls: &self.lent, ..Records::default() }
     }
 
     /// Spans of the column's own bytes; false where two halves of a character in neighbouring rows would look like one.
     fn lend(&mut self, url: &Column, from: usize, to: usize) -> bool {
+        self.lent.clear();
         let begin = url.range(from).0;
         let bytes = &url.bytes()[begin..url.range(to - 1).1];
         let spans = (from..to).map(|row| {
             let (at, end) = url.range(row);
             Span { at: (at - begin) as u32, len: (end - at) as u32 }
         });
-        self.urls.extend(spans);
+        self.lent.extend(spans);
         if let Some(nulls) = url.nulls() {
             // What lies under a null is nobody's.
-            (from..to).filter(|row| nulls.is_null(*row)).for_each(|row| self.urls[row - from].len = 0);
+            (from..to).filter(|row| nulls.is_null(*row)).for_each(|row| self.lent[row - from].len = 0);
         }
         let is_continued = |span: &Span| bytes.get(span.at as usize).is_some_and(|byte| byte & 0xC0 == 0x80);
-        !self.urls.iter().any(is_continued) || !is_utf8(bytes)
+        !self.lent.iter().any(is_continued) || !is_utf8(bytes)
     }
 
-    /// Copies, with `LF` between them.
     fn copy(&mut self, inputs: &Inputs, from: usize, to: usize) {
-        self.urls.clear();
-        self.text.clear();
+        self.copies.clear();
         for row in from..to {
-            let url = self.put(inputs.url.value(row));
-            self.urls.push(url);
+            self.copies.push_url(inputs.url.value(row));
             if let Some(base) = &inputs.base {
-                let last = self.bases.last().copied();
-                let base = self.put_or(last, base.value(row));
-                self.bases.push(base);
+                self.copies.push_base(base.value(row));
             }
             if let Some(charset) = &inputs.charset {
-                let last = self.charsets.last().copied().flatten();
-                let label = self.put_or(last, charset.value(row));
-                self.charsets.push(Some(label));
+                self.copies.push_charset(charset.value(row));
             }
             if let Some(charset) = &inputs.query_charset {
-                let last = self.query_charsets.last().copied().flatten();
-                let label = self.put_or(last, charset.value(row));
-                self.query_charsets.push(Some(label));
+                self.copies.push_query_charset(charset.value(row));
             }
         }
-    }
-
-    /// The field of the row before, where it is the same; else a copy.
-    fn put_or(&mut self, last: Option<Span>, field: &[u8]) -> Span {
-        last.filter(|last| last.of(&self.text) == field).unwrap_or_else(|| self.put(field))
-    }
-
-    fn put(&mut self, field: &[u8]) -> Span {
-        let at = self.text.len() as u32;
-        self.text.extend_from_slice(field);
-        self.text.push(b'\n');
-        Span { at, len: field.len() as u32 }
     }
 }
 

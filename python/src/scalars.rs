@@ -185,18 +185,8 @@ pub fn explain<'py>(
 }
 
 fn components<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyDict>> {
-    let parts = Parts::split(text);
     let components = PyDict::new(py);
-    let all = [
-        ("scheme", parts.scheme(text)),
-        ("userinfo", parts.userinfo(text)),
-        ("host", parts.host(text)),
-        ("port", parts.port(text)),
-        ("path", Some(parts.path(text))),
-        ("query", parts.query(text)),
-        ("fragment", parts.fragment(text)),
-    ];
-    for (name, part) in all {
+    for (name, part) in Parts::split(text).components(text) {
         components.set_item(name, part.map(String::from_utf8_lossy))?;
     }
     Ok(components)

@@ -115,18 +115,9 @@ impl Explanation {
     /// Name, text and byte offsets of the components that are there.
     fn components(&self) -> Vec<(&'static str, &[u8], usize)> {
         let text = &self.target.as_ref().unwrap_or(&self.input)[..];
-        let parts = &self.parts;
-        let all = [
-            ("scheme", parts.scheme(text)),
-            ("userinfo", parts.userinfo(text)),
-            ("host", parts.host(text)),
-            ("port", parts.port(text)),
-            ("path", Some(parts.path(text))),
-            ("query", parts.query(text)),
-            ("fragment", parts.fragment(text)),
-        ];
         // Components are slices of the text: the distance of their starts is their offset.
         let at = |part: &[u8]| part.as_ptr().addr() - text.as_ptr().addr();
+        let all = self.parts.components(text);
         all.into_iter().filter_map(|(name, part)| Some((name, part?, at(part?)))).collect()
     }
 

@@ -81,6 +81,19 @@ impl Parts {
         }
     }
 
+    /// Every component by its name, in the order in which they stand; none where it is not there.
+    pub fn components<'a>(&self, text: &'a [u8]) -> [(&'static str, Option<&'a [u8]>); 7] {
+        [
+            ("scheme", self.scheme(text)),
+            ("userinfo", self.userinfo(text)),
+            ("host", self.host(text)),
+            ("port", self.port(text)),
+            ("path", Some(self.path(text))),
+            ("query", self.query(text)),
+            ("fragment", self.fragment(text)),
+        ]
+    }
+
     /// The scheme, without its `:`.
     pub fn scheme<'a>(&self, text: &'a [u8]) -> Option<&'a [u8]> {
         self.scheme_len.map(|len| &text[..len as usize])

@@ -6,7 +6,8 @@
 //! wrote them. A line that the format does not fit is a record with a fault, and so is a request that is none; the line
 //! is its URL then. Blank lines are no records.
 
-use super::collected::{Collected, lines, put};
+use super::collected::{Collected, filled_lines};
+use super::copies::put;
 use super::fields::{Carry, Field};
 use super::{Records, Span, time};
 use crate::iri::{CLASSIFIER, FaultKind};
@@ -147,9 +148,9 @@ impl AccessLog {
     pub fn decode<'a>(&'a mut self, chunk: &[u8], offset: u64, bitmaps: &mut Bitmaps) -> Records<'a> {
         self.text.clear();
         self.found.clear();
-        for (at, line) in lines(chunk).filter(|(_, line)| !line.trim_ascii().is_empty()) {
+        for (at, line) in filled_lines(chunk) {
             self.found.begin(offset + at as u64);
-            self.line(line.strip_suffix(b"\r").unwrap_or(line));
+            self.line(line);
         }
         bitmaps.classify(&self.text, &CLASSIFIER);
         self.found.records(&self.text)

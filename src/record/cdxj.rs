@@ -6,7 +6,8 @@
 //! `url`, is a record with a fault, the line being its URL. Lines that begin with `!` or `@` are counted as headers; they
 //! and blank lines are no records.
 
-use super::collected::{Collected, put};
+use super::collected::Collected;
+use super::copies::put;
 use super::fields::{Carry, Field};
 use super::index_member::{Member, Said, copy};
 use super::shape::{Kind, Marks, Shape, Walk};

@@ -90,11 +90,8 @@ pub(super) fn lines(chunk: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     })
 }
 
-/// Appends what `write` writes, and `LF` behind it: halves of a character in neighbours must not look like one.
-pub(super) fn put(text: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) -> Span {
-    let at = text.len();
-    write(text);
-    let len = text.len() - at;
-    text.push(b'\n');
-    Span { at: at as u32, len: len as u32 }
+/// The lines of `chunk` that are not blank, without their `LF` or `CR LF`, each with the byte at which it begins.
+pub(super) fn filled_lines(chunk: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    let filled = lines(chunk).filter(|(_, line)| !line.trim_ascii().is_empty());
+    filled.map(|(at, line)| (at, line.strip_suffix(b"\r").unwrap_or(line)))
 }

@@ -6,7 +6,7 @@
 //! that the via redirected to the URL. A line that does not begin with time, status, size and URL is a record with a fault, the
 //! line being its URL; columns that lack at the end are null. Blank lines are no records.
 
-use super::collected::{Collected, lines};
+use super::collected::{Collected, filled_lines};
 use super::fields::{Carry, Field};
 use super::{Records, Span, time};
 use crate::iri::{CLASSIFIER, FaultKind};
@@ -40,7 +40,7 @@ impl CrawlLog {
     pub fn decode<'a>(&'a mut self, chunk: &'a [u8], offset: u64, bitmaps: &mut Bitmaps) -> Records<'a> {
         bitmaps.classify(chunk, &CLASSIFIER);
         self.found.clear();
-        for (at, line) in lines(chunk).filter(|(_, line)| !line.trim_ascii().is_empty()) {
+        for (at, line) in filled_lines(chunk) {
             self.found.begin(offset + at as u64);
             self.line(chunk, line, at, &split(chunk, at, at + line.len(), bitmaps));
         }
@@ -52,7 +52,6 @@ impl CrawlLog {
         let said = |column: usize| columns[column].filter(|span| span.of(chunk) != b"-");
         let (Some(written), Some(url)) = (begins_record(chunk, columns), columns[3]) else {
             self.found.refuse(FaultKind::NotOfFormat);
-            let line = line.strip_suffix(b"\r").unwrap_or(line);
             return self.found.push(Span { at: at as u32, len: line.len() as u32 }, Field::default());
         };
         let started = || text(8).split(|&byte| byte == b'+').next().and_then(time::from_digits);

@@ -11,7 +11,8 @@ mod columns;
 pub use columns::{Column, Columns, ColumnsError, CsvOptions, First, Header, KNOWN};
 
 use super::boundary::Quoting;
-use super::{Offsets, Records, Span};
+use super::copies::Copies;
+use super::{Offsets, Records};
 use crate::iri::{CLASSIFIER, Component, Fault, FaultKind};
 use crate::kernel::Bitmaps;
 use ::csv::{ByteRecord, Reader, ReaderBuilder};
@@ -49,11 +50,7 @@ pub struct Csv {
     options: CsvOptions,
     columns: Columns,
     record: ByteRecord,
-    text: Vec<u8>,
-    urls: Vec<Span>,
-    bases: Vec<Span>,
-    charsets: Vec<Option<Span>>,
-    query_charsets: Vec<Option<Span>>,
+    copies: Copies,
     offsets: Vec<u64>,
     faults: Vec<(u32, Fault)>,
 }
@@ -77,11 +74,7 @@ impl Csv {
     /// Every record of `chunk`, which begins at byte `offset` of the source; `bitmaps` describe the records' text
     /// afterwards. The chunk is shorter than 2 GiB.
     pub fn decode<'a>(&'a mut self, chunk: &'a [u8], offset: u64, bitmaps: &mut Bitmaps) -> Records<'a> {
-        self.text.clear();
-        self.urls.clear();
-        self.bases.clear();
-        self.charsets.clear();
-        self.query_charsets.clear();
+        self.copies.clear();
         self.offsets.clear();
         self.faults.clear();
         let prefix = guard(chunk);
@@ -97,54 +90,29 @@ impl Csv {
             }
         }
         self.record = record;
-        bitmaps.classify(&self.text, &CLASSIFIER);
-        Records {
-            text: &self.text,
-            urls: &self.urls,
-            bases: &self.bases,
-            offsets: Offsets::Each(&self.offsets),
-            faults: &self.faults,
-            charsets: &self.charsets,
-            query_charsets: &self.query_charsets,
-            ..Records::default()
-        }
+        let records = self.copies.records();
+        bitmaps.classify(records.text, &CLASSIFIER);
+        Records { offsets: Offsets::Each(&self.offsets), faults: &self.faults, ..records }
     }
 
     fn push(&mut self, record: &ByteRecord, offset: u64) {
         let url = record.get(self.columns.url);
         if url.is_none() {
             let fault = Fault::new(FaultKind::MissingColumn, Component::Reference, 0);
-            self.faults.push((self.urls.len() as u32, fault));
+            self.faults.push((self.copies.len() as u32, fault));
         }
-        let span = self.put(url.unwrap_or_default());
-        self.urls.push(span);
         self.offsets.push(offset);
+        self.copies.push_url(url.unwrap_or_default());
+        let field = |column: usize| record.get(column).unwrap_or_default();
         if let Some(column) = self.columns.base {
-            let span = self.put_again(record.get(column), self.bases.last().copied());
-            self.bases.push(span);
+            self.copies.push_base(field(column));
         }
         if let Some(column) = self.columns.charset {
-            let span = self.put_again(record.get(column), self.charsets.last().copied().flatten());
-            self.charsets.push(Some(span));
+            self.copies.push_charset(field(column));
         }
         if let Some(column) = self.columns.query_charset {
-            let span = self.put_again(record.get(column), self.query_charsets.last().copied().flatten());
-            self.query_charsets.push(Some(span));
+            self.copies.push_query_charset(field(column));
         }
-    }
-
-    /// Copies a field that neighbours often share; one copy then serves them all.
-    fn put_again(&mut self, field: Option<&[u8]>, last: Option<Span>) -> Span {
-        let field = field.unwrap_or_default();
-        last.filter(|last| last.of(&self.text) == field).unwrap_or_else(|| self.put(field))
-    }
-
-    /// Copies a field, and `LF` behind it: two halves of a character in neighbouring fields must not look like one.
-    fn put(&mut self, field: &[u8]) -> Span {
-        let at = self.text.len() as u32;
-        self.text.extend_from_slice(field);
-        self.text.push(b'\n');
-        Span { at, len: field.len() as u32 }
     }
 }
 

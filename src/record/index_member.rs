@@ -3,10 +3,11 @@
 //! Numbers may be strings and strings bare. `-` and `null` say nothing; of members of one name the first that says
 //! something counts.
 
+use super::copies::put;
 use super::fields::{Carry, Field};
 use super::json::unescape;
 use super::shape::{Found, Kind};
-use super::{Span, collected, time};
+use super::{Span, time};
 use crate::kernel::append_range;
 
 /// What a key means.
@@ -88,7 +89,7 @@ impl Said {
 #[inline(always)]
 pub(super) fn copy(chunk: &[u8], span: Span, has_escapes: bool, text: &mut Vec<u8>) -> Span {
     if has_escapes {
-        return collected::put(text, |out| unescape(span.of(chunk), out));
+        return put(text, |out| unescape(span.of(chunk), out));
     }
     let at = text.len() as u32;
     append_range(text, chunk, span.at as usize, span.len as usize);

@@ -5,7 +5,7 @@
 //! discovery path that ends in `R` says that the via redirected to the URL. A line with another tag, or with none, is a
 //! record with a fault, the line being its URL. Blank lines are no records.
 
-use super::collected::{Collected, lines};
+use super::collected::{Collected, filled_lines};
 use super::fields::{Carry, Field};
 use super::{Records, Span};
 use crate::iri::{CLASSIFIER, FaultKind};
@@ -39,12 +39,9 @@ impl Journal {
     pub fn decode<'a>(&'a mut self, chunk: &'a [u8], offset: u64, bitmaps: &mut Bitmaps) -> Records<'a> {
         bitmaps.classify(chunk, &CLASSIFIER);
         self.found.clear();
-        for (at, line) in lines(chunk) {
-            let line = line.strip_suffix(b"\r").unwrap_or(line);
-            if !line.trim_ascii().is_empty() {
-                self.found.begin(offset + at as u64);
-                self.line(line, at);
-            }
+        for (at, line) in filled_lines(chunk) {
+            self.found.begin(offset + at as u64);
+            self.line(line, at);
         }
         self.found.records(chunk)
     }

@@ -4,7 +4,8 @@
 //! Without a pointer the URL is the first member of a known name. What is no object, or ends early, is a record with a
 //! fault, and so is one without a string where the URL should be; the line is its URL then. Blank lines are no records.
 
-use super::collected::{Collected, lines, put};
+use super::collected::{Collected, filled_lines};
+use super::copies::put;
 use super::csv::{Column, KNOWN};
 use super::fields::Carry;
 use super::fields::Field;
@@ -128,9 +129,9 @@ impl JsonLines {
         self.text.clear();
         self.found.clear();
         self.marks.classify(chunk);
-        for (at, line) in lines(chunk).filter(|(_, line)| !line.trim_ascii_start().is_empty()) {
+        for (at, line) in filled_lines(chunk) {
             self.found.begin(offset + at as u64);
-            self.line(chunk, at, line.strip_suffix(b"\r").unwrap_or(line));
+            self.line(chunk, at, line);
         }
         bitmaps.classify(&self.text, &CLASSIFIER);
         self.found.records(&self.text)

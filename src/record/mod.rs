@@ -20,6 +20,7 @@ pub mod capture;
 pub mod cdx;
 pub mod cdxj;
 mod collected;
+pub mod copies;
 pub mod crawl_log;
 pub mod csv;
 pub mod fields;

@@ -5,7 +5,7 @@
 //! So each is a row with the fault `no-url`, the line being its URL, that carries the time; the captures themselves are in
 //! the files that it names.
 
-use super::collected::{Collected, lines};
+use super::collected::{Collected, filled_lines};
 use super::fields::{Carry, Field};
 use super::{Records, Span, time};
 use crate::iri::{CLASSIFIER, FaultKind};
@@ -36,11 +36,7 @@ impl ZipnumIndex {
     pub fn decode<'a>(&'a mut self, chunk: &'a [u8], offset: u64, bitmaps: &mut Bitmaps) -> Records<'a> {
         bitmaps.classify(chunk, &CLASSIFIER);
         self.found.clear();
-        for (at, line) in lines(chunk) {
-            let line = line.strip_suffix(b"\r").unwrap_or(line);
-            if line.trim_ascii().is_empty() {
-                continue;
-            }
+        for (at, line) in filled_lines(chunk) {
             self.found.begin(offset + at as u64);
             let time = key_time(line);
             self.found.refuse(if is_record(line) { FaultKind::NoUrl } else { FaultKind::NotOfFormat });

@@ -2,39 +2,16 @@
 
 use std::arch::x86_64::*;
 
-use super::hash;
-use super::lanes::{MEDIUM, PRIME_1, PRIME_2, PRIME_4, PRIME_MX1, REACH, SECRET, skip_first};
+use super::lanes::{self, PRIME_1, PRIME_2, PRIME_4, PRIME_MX1, SECRET};
 
-/// Below so many texts of those lengths among four, one by one is faster.
-const FEWEST: usize = 2;
-
-/// Appends the hashes of as many of the first texts as there is room around for, and returns the ends of the others.
-/// Texts that begin too near to the start of `texts` are hashed one by one.
+/// Appends the hashes of as many of the first texts as [`lanes::push`] can, and returns the ends of the others.
 ///
 /// # Safety
 /// The processor has AVX2. `ends` ascend from 0 or more to the length of `texts` or less.
 #[target_feature(enable = "avx2")]
 pub unsafe fn push<'a>(texts: &[u8], ends: &'a [i32], hashes: &mut Vec<[u8; 16]>) -> &'a [i32] {
-    let mut rest = skip_first(texts, ends, hashes);
-    while let Some(four) = rest.first_chunk::<5>()
-        && four[3] as usize + REACH <= texts.len()
-    {
-        let is_medium = [0, 1, 2, 3].map(|i| MEDIUM.contains(&((four[i + 1] - four[i]) as usize)));
-        let are_enough = is_medium.iter().filter(|&&is_medium| is_medium).count() >= FEWEST;
-        let mut done = [[0; 16]; 4];
-        if are_enough {
-            // SAFETY: the four texts end at `REACH` or later; the last to begin has `REACH` bytes from its start on.
-            done = unsafe { hash_four(texts, four) };
-        }
-        for i in 0..4 {
-            if !(are_enough && is_medium[i]) {
-                done[i] = hash(texts, &four[i..]);
-            }
-        }
-        hashes.extend_from_slice(&done);
-        rest = &rest[4..];
-    }
-    rest
+    // SAFETY: `lanes::push` asks for texts with `REACH` bytes around; the rest is the caller's.
+    lanes::push(texts, ends, hashes, |four| unsafe { hash_four(texts, four) })
 }
 
 /// # Safety

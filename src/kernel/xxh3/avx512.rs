@@ -2,42 +2,19 @@
 
 use std::arch::x86_64::*;
 
-use super::hash;
-use super::lanes::{MEDIUM, PRIME_1, PRIME_2, PRIME_4, PRIME_MX1, REACH, SECRET, skip_first};
+use super::lanes::{self, PRIME_1, PRIME_2, PRIME_4, PRIME_MX1, SECRET};
 
 /// Texts of a step.
 const LANES: usize = 8;
-/// Below so many texts of those lengths among eight, one by one is faster.
-const FEWEST: usize = 4;
 
-/// Appends the hashes of as many of the first texts as there is room around for, and returns the ends of the others.
-/// Texts that begin too near to the start of `texts` are hashed one by one.
+/// Appends the hashes of as many of the first texts as [`lanes::push`] can, and returns the ends of the others.
 ///
 /// # Safety
 /// The processor has AVX-512 F and DQ. `ends` ascend from 0 or more to the length of `texts` or less.
 #[target_feature(enable = "avx512f,avx512dq")]
 pub unsafe fn push<'a>(texts: &[u8], ends: &'a [i32], hashes: &mut Vec<[u8; 16]>) -> &'a [i32] {
-    let mut rest = skip_first(texts, ends, hashes);
-    while let Some(eight) = rest.first_chunk::<{ LANES + 1 }>()
-        && eight[LANES - 1] as usize + REACH <= texts.len()
-    {
-        let is_medium: [bool; LANES] = std::array::from_fn(|i| MEDIUM.contains(&((eight[i + 1] - eight[i]) as usize)));
-        let medium_count = is_medium.iter().filter(|&&is_medium| is_medium).count();
-        if medium_count < FEWEST {
-            hashes.extend(eight.windows(2).map(|ends| hash(texts, ends)));
-        } else {
-            // SAFETY: the eight texts end at `REACH` or later; the last to begin has `REACH` bytes from its start on.
-            let mut done = unsafe { hash_eight(texts, eight) };
-            if medium_count < LANES {
-                for i in (0..LANES).filter(|&i| !is_medium[i]) {
-                    done[i] = hash(texts, &eight[i..]);
-                }
-            }
-            hashes.extend_from_slice(&done);
-        }
-        rest = &rest[LANES..];
-    }
-    rest
+    // SAFETY: `lanes::push` asks for texts with `REACH` bytes around; the rest is the caller's.
+    lanes::push(texts, ends, hashes, |eight| unsafe { hash_eight(texts, eight) })
 }
 
 /// # Safety

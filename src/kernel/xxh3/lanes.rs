@@ -28,9 +28,41 @@ pub const PRIME_4: u64 = 0x85EB_CA77_C2B2_AE63;
 /// The multiplier of XXH3's last step.
 pub const PRIME_MX1: u64 = 0x1656_6791_9E37_79F9;
 
-/// Hashes the first texts one by one, up to the first that has `REACH` bytes before its end; returns the others' ends.
-pub fn skip_first<'a>(texts: &[u8], ends: &'a [i32], hashes: &mut Vec<[u8; 16]>) -> &'a [i32] {
+/// Appends the hashes of as many of the first texts as there is room around for, and returns the ends of the others.
+/// Texts that begin too near to the start of `texts` are hashed one by one, and so are those among which too few have
+/// medium lengths. `ENDS` is one more than `LANES`.
+///
+/// `hash_lanes` is given ends of texts that have [`REACH`] bytes from each start on and before each end; what it returns
+/// for a text whose length is not medium is dropped.
+#[inline(always)]
+pub fn push<'a, const LANES: usize, const ENDS: usize>(
+    texts: &[u8],
+    ends: &'a [i32],
+    hashes: &mut Vec<[u8; 16]>,
+    hash_lanes: impl Fn(&[i32; ENDS]) -> [[u8; 16]; LANES],
+) -> &'a [i32] {
+    const { assert!(ENDS == LANES + 1) };
     let first = ends.iter().skip(1).take_while(|&&end| (end as usize) < REACH).count();
     hashes.extend(ends[..first + 1].windows(2).map(|ends| hash(texts, ends)));
-    &ends[first..]
+    let mut rest = &ends[first..];
+    while let Some(ends) = rest.first_chunk::<ENDS>()
+        && ends[LANES - 1] as usize + REACH <= texts.len()
+    {
+        let is_medium: [bool; LANES] = std::array::from_fn(|i| MEDIUM.contains(&((ends[i + 1] - ends[i]) as usize)));
+        let medium_count = is_medium.iter().filter(|&&is_medium| is_medium).count();
+        // Below half of them, one by one is faster.
+        if medium_count < LANES / 2 {
+            hashes.extend(ends.windows(2).map(|ends| hash(texts, ends)));
+        } else {
+            let mut done = hash_lanes(ends);
+            if medium_count < LANES {
+                for i in (0..LANES).filter(|&i| !is_medium[i]) {
+                    done[i] = hash(texts, &ends[i..]);
+                }
+            }
+            hashes.extend_from_slice(&done);
+        }
+        rest = &rest[LANES..];
+    }
+    rest
 }
