@@ -81,8 +81,11 @@ fn carry(rows: &mut Rows, i: usize) {
     rows.carried.times.push(is_said.then_some(1_388_718_201_500 + i as i64));
     rows.carried.statuses.push(is_said.then_some(-404 + i as i32));
     let carried = &mut rows.carried;
-    let texts =
-        [&mut carried.redirects, &mut carried.redirected_from, &mut carried.digests, &mut carried.charsets].into_iter();
+    carried.capture_offsets.push(is_said.then_some(i64::from(i32::MAX) + i as i64 - 2));
+    carried.capture_lengths.push(is_said.then_some(i as i64));
+    let texts = [&mut carried.redirects, &mut carried.redirected_from, &mut carried.digests, &mut carried.charsets];
+    let more = [&mut carried.mimes, &mut carried.detected_mimes, &mut carried.languages, &mut carried.filenames];
+    let texts = texts.into_iter().chain(more);
     rows.recipe_texts.resize_with(policy().recipes.len(), Texts::new);
     for texts in texts.chain(&mut rows.recipe_texts) {
         if is_said {
@@ -155,6 +158,13 @@ fn check(batch: &RecordBatch) {
     assert_eq!(column("fetch_time").as_primitive::<TimestampMillisecondType>().value(2), 1_388_718_201_502);
     assert_eq!(column("fetch_status").as_primitive::<Int16Type>().value(4), -400);
     assert_eq!(column("content_charset").as_string::<i32>().value(0), "text 0");
+    let integers = |name| column(name).as_primitive::<Int32Type>().iter().collect::<Vec<_>>();
+    assert_eq!(integers("warc_record_length"), [Some(0), None, Some(2), None, Some(4)]);
+    // What 32 bits do not hold is null, not another place.
+    assert_eq!(integers("warc_record_offset"), [Some(i32::MAX - 2), None, Some(i32::MAX), None, None]);
+    for name in ["content_mime_type", "content_mime_detected", "content_languages", "warc_filename"] {
+        assert_eq!(column(name).as_string::<i32>().value(4), "text 4", "{name}");
+    }
     assert_eq!(column("url_path").as_string::<i32>().value(2), "/%FF%20%22x%22,y");
     let rules = column("key_rules").as_fixed_size_binary().value(2);
     assert_eq!(rules, KeyAlgorithm::Xxh3.key(b"text 2"));

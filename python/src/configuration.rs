@@ -20,7 +20,7 @@ const PROTOCOL: &str = "protocol";
 const DEFAULT_COLUMNS: [&str; 5] = ["uri", "key", "fault", "fault_at", "flags"];
 
 /// Columns that say where a record stood in a file, or what its format says beside the URL; rows of a batch have none.
-const OF_FILES: [ColumnId; 10] = [
+const OF_FILES: [ColumnId; 16] = [
     ColumnId::Source,
     ColumnId::Record,
     ColumnId::Offset,
@@ -31,6 +31,12 @@ const OF_FILES: [ColumnId; 10] = [
     ColumnId::FetchRedirectedFrom,
     ColumnId::ContentDigest,
     ColumnId::ContentCharset,
+    ColumnId::ContentMimeType,
+    ColumnId::ContentMimeDetected,
+    ColumnId::ContentLanguages,
+    ColumnId::WarcFilename,
+    ColumnId::WarcRecordOffset,
+    ColumnId::WarcRecordLength,
 ];
 
 /// Everything that a canonicalizer is made of.

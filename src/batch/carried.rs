@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Int16Array, StringBuilder, TimestampMillisecondArray};
+use arrow::array::{ArrayRef, Int16Array, Int32Array, StringBuilder, TimestampMillisecondArray};
 
 use super::{BatchError, ColumnId};
 use crate::canon::{Carried, Rows, Texts};
@@ -19,6 +19,12 @@ pub(super) fn array(id: ColumnId, rows: &Rows) -> Option<Result<ArrayRef, BatchE
         ColumnId::FetchRedirectedFrom => texts("fetch_redirected_from", &carried.redirected_from),
         ColumnId::ContentDigest => texts("content_digest", &carried.digests),
         ColumnId::ContentCharset => texts("content_charset", &carried.charsets),
+        ColumnId::ContentMimeType => texts("content_mime_type", &carried.mimes),
+        ColumnId::ContentMimeDetected => texts("content_mime_detected", &carried.detected_mimes),
+        ColumnId::ContentLanguages => texts("content_languages", &carried.languages),
+        ColumnId::WarcFilename => texts("warc_filename", &carried.filenames),
+        ColumnId::WarcRecordOffset => integers("warc_record_offset", &carried.capture_offsets, count),
+        ColumnId::WarcRecordLength => integers("warc_record_length", &carried.capture_lengths, count),
         _ => return None,
     })
 }
@@ -33,6 +39,13 @@ fn statuses(carried: &Carried, count: usize) -> Result<ArrayRef, BatchError> {
     even("fetch_status", count, carried.statuses.len())?;
     let short = |status: &Option<i32>| status.and_then(|status| i16::try_from(status).ok());
     Ok(Arc::new(carried.statuses.iter().map(short).collect::<Int16Array>()))
+}
+
+/// A number that 32 bits cannot hold is none: the index's columns have no more.
+fn integers(name: &'static str, column: &[Option<i64>], count: usize) -> Result<ArrayRef, BatchError> {
+    even(name, count, column.len())?;
+    let short = |value: &Option<i64>| value.and_then(|value| i32::try_from(value).ok());
+    Ok(Arc::new(column.iter().map(short).collect::<Int32Array>()))
 }
 
 /// A column of texts; empty ones are null.

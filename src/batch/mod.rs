@@ -8,18 +8,20 @@
 
 mod build;
 mod carried;
+mod columns;
 mod derived;
 mod equivalences;
 mod parts;
 mod schema;
 
 pub use build::{BatchBuilder, BatchError};
+pub use columns::{COLUMNS, OWN_RULES};
 pub use equivalences::{
     EQUIVALENCE_COLUMNS, EQUIVALENCES_VERSION, EquivalencesReader, NoEquivalences, equivalences_batches,
     equivalences_metadata, equivalences_schema,
 };
 pub use parts::UrlPart;
-pub use schema::{COLUMNS, Column, ColumnId, ColumnKind, Columns, KEY_LEN, OWN_RULES, UnknownColumn};
+pub use schema::{Column, ColumnId, ColumnKind, Columns, KEY_LEN, UnknownColumn};
 
 /// Rows of one source that follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -26,6 +26,18 @@ pub struct Carried {
     pub digests: Texts,
     /// Label of the content's charset; empty if there is none.
     pub charsets: Texts,
+    /// Media type as the server named it; empty if there is none.
+    pub mimes: Texts,
+    /// Media type as it was found out; empty if there is none.
+    pub detected_mimes: Texts,
+    /// Languages of the content; empty if there are none.
+    pub languages: Texts,
+    /// The archive that the capture lies in; empty if there is none.
+    pub filenames: Texts,
+    /// Where it begins there.
+    pub capture_offsets: Vec<Option<i64>>,
+    /// How long it is there.
+    pub capture_lengths: Vec<Option<i64>>,
 }
 
 impl Default for Carried {
@@ -38,6 +50,12 @@ impl Default for Carried {
             redirected_from: texts(),
             digests: texts(),
             charsets: texts(),
+            mimes: texts(),
+            detected_mimes: texts(),
+            languages: texts(),
+            filenames: texts(),
+            capture_offsets: Vec::new(),
+            capture_lengths: Vec::new(),
         }
     }
 }
@@ -46,8 +64,11 @@ impl Carried {
     pub(super) fn clear(&mut self) {
         self.times.clear();
         self.statuses.clear();
+        self.capture_offsets.clear();
+        self.capture_lengths.clear();
         let texts = [&mut self.redirects, &mut self.redirected_from, &mut self.digests, &mut self.charsets];
-        texts.into_iter().for_each(Texts::clear);
+        let more = [&mut self.mimes, &mut self.detected_mimes, &mut self.languages, &mut self.filenames];
+        texts.into_iter().chain(more).for_each(Texts::clear);
     }
 }
 
@@ -73,11 +94,24 @@ impl Carrier {
         if carry.status {
             push_values(fields.statuses, len, &mut rows.carried.statuses);
         }
+        if carry.capture_offset {
+            push_values(fields.capture_offsets, len, &mut rows.carried.capture_offsets);
+        }
+        if carry.capture_length {
+            push_values(fields.capture_lengths, len, &mut rows.carried.capture_lengths);
+        }
         if carry.digest {
             push_texts(records, fields.digests, len, bare_digest, &mut rows.carried.digests);
         }
-        if carry.charset {
-            push_texts(records, fields.charsets, len, |label| label, &mut rows.carried.charsets);
+        let texts = [
+            (carry.charset, fields.charsets, &mut rows.carried.charsets),
+            (carry.mime, fields.mimes, &mut rows.carried.mimes),
+            (carry.detected_mime, fields.detected_mimes, &mut rows.carried.detected_mimes),
+            (carry.languages, fields.languages, &mut rows.carried.languages),
+            (carry.filename, fields.filenames, &mut rows.carried.filenames),
+        ];
+        for (_, spans, column) in texts.into_iter().filter(|(is_wanted, ..)| *is_wanted) {
+            push_texts(records, spans, len, |text| text, column);
         }
         if carry.redirect {
             let mut column = std::mem::replace(&mut rows.carried.redirects, Texts::new());

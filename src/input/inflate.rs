@@ -33,12 +33,32 @@ enum State {
     End,
 }
 
+/// Where a gzip member ends, counted from where its reader began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemberEnd {
+    /// Bytes unpacked up to there.
+    pub unpacked: u64,
+    /// Packed bytes up to there.
+    pub packed: u64,
+}
+
+impl MemberEnd {
+    /// The same, where the reader began at another member's end.
+    pub fn behind(self, other: MemberEnd) -> MemberEnd {
+        MemberEnd { unpacked: other.unpacked + self.unpacked, packed: other.packed + self.packed }
+    }
+}
+
 /// The members of a gzip file, one after the other.
 pub struct Gunzip {
     feed: Feed,
     inflate: Decompress,
     crc: Crc,
     state: State,
+    /// Bytes unpacked so far.
+    given: u64,
+    /// Ends of members that nobody has asked for yet.
+    ends: Vec<MemberEnd>,
     /// Found after bytes that had to be given out first.
     defect: Option<Defect>,
 }
@@ -46,7 +66,15 @@ pub struct Gunzip {
 impl Gunzip {
     pub fn new(feed: Feed) -> Gunzip {
         let state = State::Header { is_first: true };
-        Gunzip { feed, inflate: Decompress::new(false), crc: Crc::new(), state, defect: None }
+        Gunzip {
+            feed,
+            inflate: Decompress::new(false),
+            crc: Crc::new(),
+            state,
+            given: 0,
+            ends: Vec::new(),
+            defect: None,
+        }
     }
 
     /// What follows the members that others have unpacked.
@@ -56,6 +84,12 @@ impl Gunzip {
 
     pub fn feed(&self) -> &Feed {
         &self.feed
+    }
+
+    /// Ends of members passed since the last call, in order. Some may be behind bytes that are still to be given out, but
+    /// none is told later than the bytes before it.
+    pub fn take_ends(&mut self) -> std::vec::Drain<'_, MemberEnd> {
+        self.ends.drain(..)
     }
 
     /// All members so far were given out whole, and the next one was not looked at.
@@ -155,6 +189,7 @@ impl Gunzip {
         self.feed.take((self.inflate.total_in() - before_in) as usize);
         let count = (self.inflate.total_out() - before_out) as usize;
         self.crc.update(&into[..count]);
+        self.given += count as u64;
         let defect = match result {
             Ok(Status::StreamEnd) => self.trailer().err(),
             Ok(_) if is_ended && count == 0 => Some(Defect::GzipTruncated),
@@ -184,6 +219,7 @@ impl Gunzip {
         if len != self.inflate.total_out() as u32 {
             return Err(Defect::Gzip("the length of a member differs"));
         }
+        self.ends.push(MemberEnd { unpacked: self.given, packed: self.feed.taken() });
         Ok(())
     }
 }

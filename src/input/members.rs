@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{JoinHandle, spawn};
 
 use super::error::Defect;
-use super::inflate::{Gunzip, may_begin_member};
+use super::inflate::{Gunzip, MemberEnd, may_begin_member};
 use super::mmap::Mapping;
 use super::open::MappedReader;
 use super::read::Feed;
@@ -35,8 +35,12 @@ pub struct Members {
     /// What is being given out, and how much of it was.
     stretch: Stretch,
     given: usize,
+    /// Unpacked bytes given out so far.
+    total: u64,
+    /// Ends of members that nobody has asked for yet.
+    ends: Vec<MemberEnd>,
     /// Takes over where no stretch goes on; and where it began.
-    gunzip: Option<(usize, Gunzip)>,
+    gunzip: Option<(MemberEnd, Gunzip)>,
 }
 
 /// What threads and reader share.
@@ -66,6 +70,8 @@ struct Stretch {
     bytes: Vec<u8>,
     /// How many of the bytes count.
     len: usize,
+    /// Where members end, counted from its beginning.
+    ends: Vec<MemberEnd>,
 }
 
 impl Members {
@@ -87,15 +93,21 @@ impl Members {
         };
         let threads = std::iter::repeat_with(work).take(threads).collect();
         let mapping = Arc::clone(mapping);
-        Some(Members { mapping, ahead, threads, at: 0, stretch: Stretch::default(), given: 0, gunzip: None })
+        let stretch = Stretch::default();
+        Some(Members { mapping, ahead, threads, at: 0, stretch, given: 0, total: 0, ends: Vec::new(), gunzip: None })
     }
 
     /// Packed bytes taken so far.
     pub fn taken(&self) -> u64 {
         match &self.gunzip {
-            Some((from, gunzip)) => *from as u64 + gunzip.feed().taken(),
+            Some((from, gunzip)) => from.packed + gunzip.feed().taken(),
             None => self.at as u64,
         }
+    }
+
+    /// As [`Gunzip::take_ends`].
+    pub fn take_ends(&mut self) -> std::vec::Drain<'_, MemberEnd> {
+        self.ends.drain(..)
     }
 
     /// Unpacks into `into`; 0 is the end.
@@ -106,16 +118,21 @@ impl Members {
                 let count = left.len().min(into.len());
                 into[..count].copy_from_slice(&left[..count]);
                 self.given += count;
+                self.total += count as u64;
                 return Ok(count);
             }
             if self.gunzip.as_ref().is_none_or(|(_, gunzip)| gunzip.is_between()) && self.take_stretch() {
                 continue;
             }
-            let (_, gunzip) = self.gunzip.get_or_insert_with(|| {
+            let (from, gunzip) = self.gunzip.get_or_insert_with(|| {
                 let feed = Feed::new(Box::new(MappedReader { mapping: Arc::clone(&self.mapping), start: self.at }));
-                (self.at, if self.at == 0 { Gunzip::new(feed) } else { Gunzip::after_members(feed) })
+                let from = MemberEnd { unpacked: self.total, packed: self.at as u64 };
+                (from, if self.at == 0 { Gunzip::new(feed) } else { Gunzip::after_members(feed) })
             });
-            return gunzip.read(into);
+            let count = gunzip.read(into);
+            self.ends.extend(gunzip.take_ends().map(|end| end.behind(*from)));
+            self.total += *count.as_ref().unwrap_or(&0) as u64;
+            return count;
         }
     }
 
@@ -145,6 +162,8 @@ impl Members {
             return false;
         }
         self.mapping.release(stretch.packed.clone());
+        let from = MemberEnd { unpacked: self.total, packed: self.at as u64 };
+        self.ends.extend(stretch.ends.iter().map(|end| end.behind(from)));
         self.at = stretch.packed.end;
         (self.stretch, self.gunzip) = (stretch, None);
         true
@@ -232,6 +251,7 @@ impl Stretch {
         let mut gunzip = Gunzip::new(Feed::new(Box::new(MappedReader { mapping: Arc::clone(mapping), start })));
         let mut filled = 0;
         (self.packed, self.len) = (start..start, 0);
+        self.ends.clear();
         while self.packed.end < until {
             if filled == self.bytes.len() {
                 if filled >= LONGEST {
@@ -246,6 +266,7 @@ impl Stretch {
             if gunzip.is_between() {
                 self.packed.end = start + gunzip.feed().taken() as usize;
                 self.len = filled;
+                self.ends.extend(gunzip.take_ends());
             }
         }
     }

@@ -27,6 +27,7 @@ mod utf16;
 pub use block::{Block, Buffer, Pool};
 pub use equivalences::{EquivalencesError, read_equivalences};
 pub use error::{Defect, InputError, ListError};
+pub use inflate::MemberEnd;
 pub use keyed::KeyedFile;
 pub use list::{Origin, Source, Sources, list};
 pub use mmap::{forget, remove_on_signal};

@@ -2,7 +2,7 @@
 
 use super::detect::{LOOK_LEN, Packing, packing};
 use super::error::Defect;
-use super::inflate::{Gunzip, Unzstd};
+use super::inflate::{Gunzip, MemberEnd, Unzstd};
 use super::list::{Origin, Source};
 use super::members::Members;
 use super::mmap::Mapping;
@@ -10,6 +10,7 @@ use super::read::Feed;
 use super::unpack::Unpack;
 use super::utf16::Utf16;
 use crate::encoding::Utf16Decoder;
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -90,6 +91,15 @@ impl Stream {
             Kind::Members(members) => members.taken(),
             Kind::Zstd(unzstd) => unzstd.feed().taken(),
             Kind::Other(unpack) => unpack.taken(),
+        }
+    }
+
+    /// Appends to `ends` where gzip members end, those passed since the last call, in order; see [`Gunzip::take_ends`].
+    pub fn take_ends(&mut self, ends: &mut VecDeque<MemberEnd>) {
+        match &mut self.packed {
+            Kind::Gzip(gunzip) => ends.extend(gunzip.take_ends()),
+            Kind::Members(members) => ends.extend(members.take_ends()),
+            Kind::Plain(_) | Kind::Zstd(_) | Kind::Other(_) => (),
         }
     }
 

@@ -9,14 +9,14 @@ use std::path::Path;
 
 use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, RecordBatch, RecordBatchReader};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Int32Type, Schema, TimeUnit, TimestampMillisecondType};
+use arrow::datatypes::{DataType, Int32Type, Int64Type, Schema, TimeUnit, TimestampMillisecondType};
 use arrow::error::ArrowError;
 use arrow::ipc::reader::FileReader;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use super::error::Defect;
-use crate::iri::FaultKind;
+use crate::iri::{FaultKind, Flags};
 use crate::record::capture::Capture;
 use crate::record::csv::{Column, KNOWN};
 
@@ -24,7 +24,22 @@ use crate::record::csv::{Column, KNOWN};
 const BATCH_ROWS: usize = 8 << 10;
 
 /// Columns beside URL and base, as Common Crawl's index names them.
-const CARRIED: [&str; 5] = ["fetch_time", "fetch_status", "fetch_redirect", "content_digest", "content_charset"];
+const CARRIED: [&str; 11] = [
+    "fetch_time",
+    "fetch_status",
+    "warc_record_offset",
+    "warc_record_length",
+    "fetch_redirect",
+    "content_digest",
+    "content_charset",
+    "content_mime_type",
+    "content_mime_detected",
+    "content_languages",
+    "warc_filename",
+];
+
+/// How many of them, the last ones, are texts.
+const TEXTS: usize = 7;
 
 /// Which columns hold the URL and its base; unsaid, the URL's is found by its name.
 #[derive(Clone, Debug, Default)]
@@ -118,9 +133,9 @@ struct Batch {
     base: Option<BinaryArray>,
     time: Option<ArrayRef>,
     status: Option<ArrayRef>,
-    redirect: Option<BinaryArray>,
-    digest: Option<BinaryArray>,
-    charset: Option<BinaryArray>,
+    place: Option<ArrayRef>,
+    length: Option<ArrayRef>,
+    texts: [Option<BinaryArray>; TEXTS],
 }
 
 impl Batch {
@@ -135,14 +150,18 @@ impl Batch {
             };
             cast(&plain, &DataType::Binary).map(|array| Some(array.as_binary::<i32>().clone()))
         };
+        let mut texts = [const { None }; TEXTS];
+        for (array, name) in texts.iter_mut().zip(&CARRIED[CARRIED.len() - TEXTS..]) {
+            *array = bytes(name)?;
+        }
         Ok(Batch {
             url: bytes(url)?.unwrap_or_else(|| BinaryArray::new_null(batch.num_rows())),
             base: base.map_or(Ok(None), bytes)?,
             time: typed(CARRIED[0], &DataType::Timestamp(TimeUnit::Millisecond, None))?,
             status: typed(CARRIED[1], &DataType::Int32)?,
-            redirect: bytes(CARRIED[2])?,
-            digest: bytes(CARRIED[3])?,
-            charset: bytes(CARRIED[4])?,
+            place: typed(CARRIED[2], &DataType::Int64)?,
+            length: typed(CARRIED[3], &DataType::Int64)?,
+            texts,
         })
     }
 
@@ -153,6 +172,10 @@ impl Batch {
         };
         let url = self.url.is_valid(row).then(|| self.url.value(row).to_vec());
         let valid = |array: &&ArrayRef| array.is_valid(row);
+        let long = |array: &Option<ArrayRef>| {
+            array.as_ref().filter(valid).map(|array| array.as_primitive::<Int64Type>().value(row))
+        };
+        let [redirect, digest, charset, mime, detected_mime, languages, filename] = self.texts.each_ref().map(text);
         Capture {
             offset: number,
             fault: url.is_none().then_some(FaultKind::NoUrl),
@@ -164,10 +187,16 @@ impl Batch {
                 .map(|array| array.as_primitive::<TimestampMillisecondType>().value(row)),
             url: url.unwrap_or_default(),
             base: text(&self.base),
-            redirect: text(&self.redirect),
-            digest: text(&self.digest),
-            charset: text(&self.charset),
-            ..Capture::default()
+            redirect,
+            digest,
+            charset,
+            mime,
+            detected_mime,
+            languages,
+            filename,
+            place: long(&self.place),
+            length: long(&self.length),
+            flags: Flags::NONE,
         }
     }
 }

@@ -3,8 +3,8 @@
 
 use std::io::Write;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray};
-use arrow::datatypes::{Int16Type, TimestampMillisecondType};
+use arrow::array::{Array, ArrayRef, AsArray, Int16Array, Int32Array, RecordBatch, StringArray};
+use arrow::datatypes::TimestampMillisecondType;
 use arrow::temporal_conversions::timestamp_ms_to_datetime;
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -12,7 +12,7 @@ use flate2::write::GzEncoder;
 use super::cells::write_json_text;
 
 /// Columns that a line is made of.
-pub const INDEX_COLUMNS: [&str; 8] = [
+pub const INDEX_COLUMNS: [&str; 14] = [
     "url_surtkey",
     "fetch_time",
     "uri",
@@ -20,7 +20,28 @@ pub const INDEX_COLUMNS: [&str; 8] = [
     "fetch_status",
     "content_digest",
     "content_charset",
+    "content_mime_type",
+    "content_mime_detected",
+    "content_languages",
     "fetch_redirect",
+    "warc_filename",
+    "warc_record_offset",
+    "warc_record_length",
+];
+
+/// Members behind the URL: their names, as Common Crawl and pywb have them and in the order of the former, and the columns
+/// that they are made of. All of them are strings.
+const MEMBERS: [(&str, &str); 10] = [
+    ("mime", "content_mime_type"),
+    ("mime-detected", "content_mime_detected"),
+    ("status", "fetch_status"),
+    ("digest", "content_digest"),
+    ("length", "warc_record_length"),
+    ("offset", "warc_record_offset"),
+    ("filename", "warc_filename"),
+    ("charset", "content_charset"),
+    ("languages", "content_languages"),
+    ("redirect", "fetch_redirect"),
 ];
 
 /// Lines of a zipnum member.
@@ -40,23 +61,49 @@ struct Fields<'a> {
     keys: &'a StringArray,
     uris: &'a StringArray,
     batch: &'a RecordBatch,
-    /// Texts, by their names in JSON.
-    texts: [(&'static str, Option<&'a StringArray>); 3],
+    members: Vec<(&'static str, Cell<'a>)>,
+}
+
+/// A column of a member's values.
+enum Cell<'a> {
+    Text(&'a StringArray),
+    Short(&'a Int16Array),
+    Integer(&'a Int32Array),
+}
+
+impl<'a> Cell<'a> {
+    fn of(array: &'a ArrayRef) -> Option<Cell<'a>> {
+        let text = || array.as_string_opt().map(Cell::Text);
+        let short = || array.as_primitive_opt().map(Cell::Short);
+        text().or_else(short).or_else(|| array.as_primitive_opt().map(Cell::Integer))
+    }
+
+    /// Appends the member, unless it is null.
+    fn write(&self, name: &str, row: usize, out: &mut Vec<u8>) {
+        // Writing to memory does not fail.
+        let _ = match self {
+            Cell::Text(array) if array.is_valid(row) => {
+                let _ = write!(out, ", \"{name}\": ");
+                write_json_text(array.value(row), out);
+                Ok(())
+            }
+            Cell::Short(array) if array.is_valid(row) => write!(out, ", \"{name}\": \"{}\"", array.value(row)),
+            Cell::Integer(array) if array.is_valid(row) => write!(out, ", \"{name}\": \"{}\"", array.value(row)),
+            _ => Ok(()),
+        };
+    }
 }
 
 impl<'a> Fields<'a> {
     /// `None` if the batch lacks a column; the columns of these formats are fixed.
     fn of(batch: &'a RecordBatch) -> Option<Fields<'a>> {
         let text = |name| batch.column_by_name(name).and_then(|column: &ArrayRef| column.as_string_opt::<i32>());
+        let cell = |name: &str| batch.column_by_name(name).and_then(Cell::of);
         Some(Fields {
             keys: text("url_surtkey")?,
             uris: text("uri")?,
             batch,
-            texts: [
-                ("digest", text("content_digest")),
-                ("redirect", text("fetch_redirect")),
-                ("charset", text("content_charset")),
-            ],
+            members: MEMBERS.iter().filter_map(|(name, column)| Some((*name, cell(column)?))).collect(),
         })
     }
 
@@ -79,17 +126,7 @@ impl<'a> Fields<'a> {
         self.write_key(row, out);
         out.extend_from_slice(b" {\"url\": ");
         write_json_text(&self.url(row), out);
-        let statuses = self.batch.column_by_name("fetch_status");
-        let statuses = statuses.and_then(|column| column.as_primitive_opt::<Int16Type>());
-        if let Some(statuses) = statuses.filter(|statuses| statuses.is_valid(row)) {
-            let _ = write!(out, ", \"status\": \"{}\"", statuses.value(row));
-        }
-        for (name, texts) in self.texts {
-            if let Some(texts) = texts.filter(|texts| texts.is_valid(row)) {
-                let _ = write!(out, ", \"{name}\": ");
-                write_json_text(texts.value(row), out);
-            }
-        }
+        self.members.iter().for_each(|(name, cell)| cell.write(name, row, out));
         out.extend_from_slice(b"}\n");
     }
 

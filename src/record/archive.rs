@@ -7,12 +7,20 @@
 //!
 //! What is between records and belongs to none is passed over up to the next line that begins one, and the record that
 //! follows is flagged. A head without a length that can be read is a record with a fault.
+//!
+//! Captures of an archive that is a file say where they lie in it: in one that is not packed from the head to the next one,
+//! in one of gzip members from the beginning to the end of a member that holds nothing else.
+
+mod heads;
 
 use super::capture::Capture;
-use super::http::{Head, for_each_field};
+use super::http::{Head, without_parameters};
 use super::{time, wat};
 use crate::iri::{FaultKind, Flags};
+use heads::{WarcFields, arc_record, detected_charset, has_blank_line, is_version, without_brackets};
 
+/// The media type that indexes have for captures that say no more than that nothing has changed.
+const REVISIT: &[u8] = b"warc/revisit";
 /// A longer head is none.
 const HEAD_MOST: usize = 1 << 20;
 /// A response's fields are looked for this far into its content.
@@ -35,14 +43,30 @@ pub struct Archive {
     /// What is kept of the content.
     content: Vec<u8>,
     record: Record,
-    /// A response whose metadata may follow.
-    held: Option<Capture>,
+    /// The last record, until it is known where it ends and whether metadata follow.
+    held: Option<Held>,
+    file: Option<File>,
     /// Links are wanted, not records.
     takes_links: bool,
     /// Types of the records that are wanted, in lower case; all if there are none.
     types: Vec<Vec<u8>>,
     /// Records of other types, passed over.
     skipped: u64,
+}
+
+#[derive(Debug)]
+struct Held {
+    capture: Capture,
+    is_response: bool,
+}
+
+/// What the archive is read from.
+#[derive(Debug)]
+struct File {
+    name: Vec<u8>,
+    is_packed: bool,
+    /// Where the last gzip member begins: unpacked, and in the file.
+    member: (u64, u64),
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -108,6 +132,41 @@ impl Archive {
         Archive { types, ..Archive::default() }
     }
 
+    /// The archive is a file of that name, from its first byte on.
+    pub fn set_file(&mut self, name: &str, is_packed: bool) {
+        self.file = Some(File { name: name.as_bytes().to_vec(), is_packed, member: (0, 0) });
+    }
+
+    /// A gzip member ends with the bytes taken so far, at byte `place` of the file.
+    pub fn end_member(&mut self, place: u64) {
+        let Some(file) = &mut self.file else { return };
+        file.member = (self.at, place);
+        if self.state == State::Between {
+            self.end_held(place);
+        }
+    }
+
+    /// The last record's bytes in the file end at `place`, unless they ended before.
+    fn end_held(&mut self, place: u64) {
+        if let Some(Held { capture: Capture { place: Some(begin), length: length @ None, .. }, .. }) = &mut self.held {
+            *length = Some(place as i64 - *begin);
+        }
+    }
+
+    /// A record, or what looks like one, begins at byte `at`.
+    fn begin(&mut self, at: u64) {
+        let capture = &mut self.record.capture;
+        capture.offset = at;
+        capture.place = match &self.file {
+            Some(file) if !file.is_packed => Some(at as i64),
+            Some(file) if file.member.0 == at => Some(file.member.1 as i64),
+            _ => None,
+        };
+        if self.file.as_ref().is_some_and(|file| !file.is_packed) {
+            self.end_held(at);
+        }
+    }
+
     /// Records passed over so far because their type is not wanted.
     pub fn skipped(&self) -> u64 {
         self.skipped
@@ -137,7 +196,12 @@ impl Archive {
     /// It ends within a record.
     pub fn finish(&mut self, out: &mut Vec<u8>) -> Result<(), Cut> {
         let result = match self.state {
-            State::Between => Ok(()),
+            State::Between => {
+                if self.file.as_ref().is_some_and(|file| !file.is_packed) {
+                    self.end_held(self.at);
+                }
+                Ok(())
+            }
             State::Head if self.head.trim_ascii().is_empty() => Ok(()),
             State::Head => Err(Cut { lost: self.head.len() as u64 }),
             State::Content { keep, .. } => {
@@ -162,7 +226,7 @@ impl Archive {
             self.state = State::Head;
             self.head.clear();
             self.line_at = 0;
-            self.record.capture.offset = self.at + len as u64;
+            self.begin(self.at + len as u64);
         }
         len
     }
@@ -196,14 +260,14 @@ impl Archive {
         self.is_stray |= !self.head.trim_ascii().is_empty();
         self.head.clear();
         self.line_at = 0;
-        self.record.capture.offset = next;
+        self.begin(next);
     }
 
     fn begin_arc(&mut self, capture: Capture, left: u64, out: &mut Vec<u8>) {
-        let offset = self.record.capture.offset;
+        let Capture { offset, place, .. } = self.record.capture;
         let name: &[u8] = if capture.url.starts_with(b"filedesc:") { b"warcinfo" } else { b"response" };
         let is_skipped = !self.wants(name);
-        let capture = Capture { offset, ..capture };
+        let capture = Capture { offset, place, ..capture };
         self.record = Record { capture, kind: Kind::Response, keeps: Keep::UpToBlankLine, is_skipped };
         self.begin_content(left, out);
     }
@@ -213,10 +277,11 @@ impl Archive {
         let fields = WarcFields::read(&head);
         self.head = head;
         self.head.clear();
-        let offset = self.record.capture.offset;
+        let Capture { offset, place, .. } = self.record.capture;
         let (url, is_bracketed) = without_brackets(&fields.target);
         let mut capture = Capture {
             offset,
+            place,
             time: time::from_iso(&fields.date),
             url: url.to_vec(),
             digest: fields.digest,
@@ -235,6 +300,12 @@ impl Archive {
             b"metadata" if self.takes_links => (Kind::Links, Keep::All(JSON_MOST)),
             b"metadata" => (Kind::Metadata, Keep::All(HTTP_MOST)),
             _ => (Kind::Other, Keep::Nothing),
+        };
+        // A response's is in its own head; that of a revisit is how indexes say that it is one.
+        capture.mime = match &fields.kind[..] {
+            b"response" | b"request" => Vec::new(),
+            b"revisit" => REVISIT.to_vec(),
+            _ => without_parameters(&fields.content_type).to_vec(),
         };
         let is_skipped = !self.wants(&fields.kind);
         self.record = Record { capture, kind, keeps, is_skipped };
@@ -296,136 +367,37 @@ impl Archive {
                 let head = Head::read(&self.content);
                 capture.status = head.status.or(capture.status);
                 capture.charset = head.charset;
+                if !head.mime.is_empty() && capture.mime != REVISIT {
+                    capture.mime = head.mime;
+                }
                 if !head.redirect.is_empty() {
                     capture.redirect = head.redirect;
                 }
-                self.flush(out);
-                self.held = Some(capture).filter(|_| !is_skipped);
             }
             Kind::Metadata => {
                 capture.charset = detected_charset(&self.content);
-                if let Some(held) = self.held.as_mut().filter(|held| held.url == capture.url)
+                if let Some(Held { capture: response, is_response: true }) = &mut self.held
+                    && response.url == capture.url
                     && !capture.charset.is_empty()
                 {
-                    held.charset.clone_from(&capture.charset);
-                }
-                self.flush(out);
-                if !is_skipped {
-                    capture.write_line(out);
+                    response.charset.clone_from(&capture.charset);
                 }
             }
-            Kind::Other | Kind::Links => {
-                self.flush(out);
-                if !is_skipped {
-                    capture.write_line(out);
-                }
-            }
+            Kind::Other | Kind::Links => {}
         }
+        self.flush(out);
+        self.held = (!is_skipped).then_some(Held { capture, is_response: kind == Kind::Response });
     }
 
     fn flush(&mut self, out: &mut Vec<u8>) {
-        if let Some(held) = self.held.take() {
-            held.write_line(out);
+        let Some(Held { mut capture, .. }) = self.held.take() else { return };
+        if let Some(file) = &self.file {
+            capture.filename.clone_from(&file.name);
         }
+        // A place without an end is of no use.
+        capture.place = capture.place.filter(|_| capture.length.is_some());
+        capture.write_line(out);
     }
-}
-
-/// What of a WARC record's head counts.
-#[derive(Default)]
-struct WarcFields {
-    kind: Vec<u8>,
-    target: Vec<u8>,
-    date: Vec<u8>,
-    digest: Vec<u8>,
-    length: Option<u64>,
-}
-
-impl WarcFields {
-    fn read(head: &[u8]) -> WarcFields {
-        let mut fields = WarcFields::default();
-        let after_version = memchr::memchr(b'\n', head).map_or(head.len(), |at| at + 1);
-        for_each_field(&head[after_version..], |name, value| {
-            let slot = match name.len() {
-                9 if name.eq_ignore_ascii_case(b"warc-type") => &mut fields.kind,
-                9 if name.eq_ignore_ascii_case(b"warc-date") => &mut fields.date,
-                15 if name.eq_ignore_ascii_case(b"warc-target-uri") => &mut fields.target,
-                19 if name.eq_ignore_ascii_case(b"warc-payload-digest") => &mut fields.digest,
-                14 if name.eq_ignore_ascii_case(b"content-length") => {
-                    fields.length = std::str::from_utf8(&value).ok().and_then(|digits| digits.parse().ok());
-                    return;
-                }
-                _ => return,
-            };
-            *slot = value;
-        });
-        fields.kind.make_ascii_lowercase();
-        fields
-    }
-}
-
-/// `WARC/` and a version.
-fn is_version(line: &[u8]) -> bool {
-    line.strip_prefix(b"WARC/").is_some_and(|version| version.first().is_some_and(u8::is_ascii_digit))
-}
-
-/// A URI between one `<` and one `>`, as wget wrote it by the letter of the standard's first edition.
-fn without_brackets(uri: &[u8]) -> (&[u8], bool) {
-    match uri.strip_prefix(b"<").and_then(|rest| rest.strip_suffix(b">")) {
-        Some(inner) => (inner.trim_ascii(), true),
-        None => (uri, false),
-    }
-}
-
-fn has_blank_line(text: &[u8]) -> bool {
-    memchr::memmem::find(text, b"\n\r\n").is_some() || memchr::memmem::find(text, b"\n\n").is_some()
-}
-
-/// `charset-detected` of a metadata record's fields, as Common Crawl writes it.
-fn detected_charset(content: &[u8]) -> Vec<u8> {
-    let mut found = Vec::new();
-    for_each_field(content, |name, value| {
-        if name.eq_ignore_ascii_case(b"charset-detected") {
-            found = value;
-        }
-    });
-    found
-}
-
-/// The head of an ARC record, `URL IP date type length`, or with five columns more before the length, and how long its
-/// content is. Spaces in the URL shift nothing.
-fn arc_record(line: &[u8]) -> Option<(Capture, u64)> {
-    let line = line.trim_ascii_end();
-    let mut words = line.rsplitn(11, |&byte| byte == b' ');
-    let length = std::str::from_utf8(words.next()?).ok()?.parse().ok()?;
-    let rest: Vec<&[u8]> = words.collect();
-    let date_at = [1, 6].into_iter().find(|&at| rest.get(at).is_some_and(|word| is_arc_date(word)))?;
-    // After the date's word from behind come the address and the URL.
-    let behind: usize = rest.get(..date_at + 2)?.iter().map(|word| word.len() + 1).sum();
-    let url = line.get(..line.len().checked_sub(behind + length_len(line) + 1)?)?;
-    let has_more = date_at == 6;
-    let said = |at: usize| rest.get(at).filter(|word| has_more && **word != b"-").map(|word| word.to_vec());
-    let status = said(4).and_then(|word| std::str::from_utf8(&word).ok().and_then(|digits| digits.parse().ok()));
-    let capture = Capture {
-        time: time::from_digits(rest[date_at]),
-        url: url.to_vec(),
-        status,
-        redirect: said(2).unwrap_or_default(),
-        ..Capture::default()
-    };
-    (find_colon(url)).then_some((capture, length))
-}
-
-/// Length of the last word.
-fn length_len(line: &[u8]) -> usize {
-    line.len() - memchr::memrchr(b' ', line).map_or(0, |at| at + 1)
-}
-
-fn is_arc_date(word: &[u8]) -> bool {
-    matches!(word.len(), 8 | 14) && word.iter().all(u8::is_ascii_digit)
-}
-
-fn find_colon(url: &[u8]) -> bool {
-    memchr::memchr(b':', url).is_some_and(|at| at > 0)
 }
 
 #[cfg(test)]
@@ -433,15 +405,6 @@ mod tests {
     use super::*;
     use crate::kernel::Bitmaps;
     use crate::record::capture::Captures;
-
-    #[test]
-    fn a_head_that_lacks_a_word_is_none() {
-        let head = |line: &str| arc_record(line.as_bytes()).map(|(capture, len)| (capture.url, len));
-        assert_eq!(head("http://a/ 192.0.2.1 20140216050221 a/b 7"), Some((b"http://a/".to_vec(), 7)));
-        for line in ["20140216050221 a/b 7", "1 20140216050221 a/b 7", "a/b 7", "7", ""] {
-            assert_eq!(head(line), None, "{line}");
-        }
-    }
 
     fn record(fields: &str, content: &str) -> String {
         format!("WARC/1.0\r\n{fields}\r\nContent-Length: {}\r\n\r\n{content}\r\n\r\n", content.len())

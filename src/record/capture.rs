@@ -2,8 +2,9 @@
 //! from archives and tables that are no lines. Out: lines that blocks, cuts and chunks can hold like any others, and
 //! [`Captures`], the decoder that reads them again.
 //!
-//! A line is numbers, each with a space behind it, then the fields end to end: `offset fault flags status time`, the
-//! lengths of URL, base, redirect, digest, charset; `-` where there is none. Fields hold no `LF`.
+//! A line is numbers, each with a space behind it, then the fields end to end: `offset fault flags status time`, where the
+//! capture lies and how long it is there, the lengths of URL, base, redirect, digest, charset, media type, detected media
+//! type, languages, archive; `-` where there is none. Fields hold no `LF`.
 
 use std::io::Write;
 
@@ -35,10 +36,25 @@ pub struct Capture {
     pub digest: Vec<u8>,
     /// Charset of the content; empty if there is none.
     pub charset: Vec<u8>,
+    /// Media type as the server named it; empty if there is none.
+    pub mime: Vec<u8>,
+    /// Media type as it was found out; empty if there is none.
+    pub detected_mime: Vec<u8>,
+    /// Languages of the content; empty if there are none.
+    pub languages: Vec<u8>,
+    /// The archive that the capture lies in; empty if it is not known.
+    pub filename: Vec<u8>,
+    /// Where it begins there, bytes as they are stored.
+    pub place: Option<i64>,
+    /// How long it is there.
+    pub length: Option<i64>,
 }
 
-/// Numbers before the fields of a line.
-const NUMBERS: usize = 10;
+/// Fields of a line.
+const FIELDS: usize = 9;
+
+/// Numbers before them.
+const NUMBERS: usize = 7 + FIELDS;
 
 impl Capture {
     /// Appends the capture's line to `out`.
@@ -53,11 +69,21 @@ impl Capture {
     /// assert_eq!(records.urls[0].of(records.text), b"http://example.org/");
     /// ```
     pub fn write_line(&self, out: &mut Vec<u8>) {
-        let fields = [&self.url, &self.base, &self.redirect, &self.digest, &self.charset];
+        let fields: [&Vec<u8>; FIELDS] = [
+            &self.url,
+            &self.base,
+            &self.redirect,
+            &self.digest,
+            &self.charset,
+            &self.mime,
+            &self.detected_mime,
+            &self.languages,
+            &self.filename,
+        ];
         // Writing to memory does not fail.
         let _ = write!(out, "{} ", self.offset);
         let numbers = [self.fault.map(|kind| kind as i64), Some(i64::from(self.flags.0)), self.status.map(i64::from)];
-        for number in numbers.into_iter().chain([self.time]) {
+        for number in numbers.into_iter().chain([self.time, self.place, self.length]) {
             let _ = match number {
                 Some(number) => write!(out, "{number} "),
                 None => write!(out, "- "),
@@ -133,7 +159,8 @@ impl Captures {
             at += len;
             Span { at: (at - len) as u32, len: len as u32 }
         };
-        let [url, base, redirect, digest, charset] = [5, 6, 7, 8, 9].map(&mut field);
+        let [url, base, redirect, digest, charset, mime, detected_mime, languages, filename]: [Span; FIELDS] =
+            std::array::from_fn(|i| field(NUMBERS - FIELDS + i));
         let row = self.urls.len() as u32;
         let said = |span: Span| (span.len > 0).then_some(span);
         if let Some(kind) = numbers[1].and_then(|kind| FaultKind::ALL.get(kind as usize)) {
@@ -152,6 +179,12 @@ impl Captures {
             redirected_from: None,
             digest: said(digest),
             charset: said(charset),
+            mime: said(mime),
+            detected_mime: said(detected_mime),
+            languages: said(languages),
+            filename: said(filename),
+            capture_offset: numbers[5],
+            capture_length: numbers[6],
         });
     }
 }
@@ -173,6 +206,12 @@ mod tests {
             redirect: b"/c d".to_vec(),
             digest: b"sha1:X".to_vec(),
             charset: b"utf-8".to_vec(),
+            mime: b"text/html".to_vec(),
+            detected_mime: b"text/plain".to_vec(),
+            languages: b"eng,deu".to_vec(),
+            filename: b"a b.warc.gz".to_vec(),
+            place: Some(0),
+            length: Some(1 << 40),
         };
         let mut text = Vec::new();
         [&full, &Capture::default(), &full].into_iter().for_each(|capture| capture.write_line(&mut text));

@@ -12,6 +12,7 @@ use super::fields::{Carry, Field};
 use super::{Records, Span, time};
 use crate::iri::{CLASSIFIER, FaultKind};
 use crate::kernel::{Bitmaps, ByteSet};
+use std::str::FromStr;
 
 /// Bytes of digests, in any of their notations.
 const DIGEST: ByteSet =
@@ -173,13 +174,21 @@ fn read(chunk: &[u8], tokens: &[Span], columns: &[u8], lens: impl Fn(usize) -> u
         match letter {
             b'a' => url = url.or(Some(span)),
             b'b' => field.time = time::from_digits(text),
-            b's' => field.status = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()),
+            b's' => field.status = number(text),
             b'k' => field.digest = said,
             b'r' => field.redirect = said,
+            b'm' => field.mime = said.filter(|_| !matches!(text, b"unk" | b"no-type")),
+            b'g' => field.filename = said,
+            b'V' => field.capture_offset = number(text),
+            b'S' => field.capture_length = number(text),
             _ => {}
         }
     }
     Some((url?, field))
+}
+
+fn number<N: FromStr>(text: &[u8]) -> Option<N> {
+    std::str::from_utf8(text).ok()?.parse().ok()
 }
 
 /// A column's text could be one: enough to tell a shifted line.

@@ -10,10 +10,11 @@ use super::collected::Collected;
 use super::copies::put;
 use super::fields::{Carry, Field};
 use super::index_member::{Member, Said, copy};
+use super::json::{Members, Value};
 use super::shape::{Kind, Marks, Shape, Walk};
 use super::{Records, time};
 use crate::iri::{CLASSIFIER, FaultKind};
-use crate::kernel::Bitmaps;
+use crate::kernel::{Bitmaps, Task, run};
 
 /// Decoder of CDXJ; keeps the memory of its text and spans.
 #[derive(Debug, Default)]
@@ -46,21 +47,7 @@ impl Cdxj {
         self.text.clear();
         self.found.clear();
         self.marks.classify(chunk);
-        let mut at = 0;
-        while at < chunk.len() {
-            at = match chunk[at..] {
-                [b'\n', ..] => at + 1,
-                [b'\r', b'\n', ..] | [b'\r'] => at + 2,
-                [b'!' | b'@', ..] => {
-                    self.found.header();
-                    line_end(chunk, at) + 1
-                }
-                _ => {
-                    self.found.begin(offset + at as u64);
-                    self.line(chunk, at)
-                }
-            };
-        }
+        run(ReadLines { cdxj: self, chunk, offset });
         bitmaps.classify(&self.text, &CLASSIFIER);
         self.found.records(&self.text)
     }
@@ -89,7 +76,7 @@ impl Cdxj {
         match (kind, url) {
             (None, Some(url)) => {
                 let url = copy(chunk, url.span, url.has_escapes, &mut self.text);
-                let field = said.field(chunk, &mut self.text);
+                let field = if carry.is_none() { Field::default() } else { said.field(chunk, &mut self.text) };
                 self.found.push(url, Field { time: time.or(field.time), ..field });
             }
             (kind, _) => self.refuse(kind.unwrap_or(FaultKind::NoUrl), &chunk[at..end], time),
@@ -103,6 +90,35 @@ impl Cdxj {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let url = put(&mut self.text, |text| text.extend_from_slice(line));
         self.found.push(url, Field { time, ..Field::default() });
+    }
+}
+
+/// Reads all lines of a chunk.
+struct ReadLines<'a> {
+    cdxj: &'a mut Cdxj,
+    chunk: &'a [u8],
+    offset: u64,
+}
+
+impl Task for ReadLines<'_> {
+    #[inline(always)]
+    fn run(self) {
+        let ReadLines { cdxj, chunk, offset } = self;
+        let mut at = 0;
+        while at < chunk.len() {
+            at = match chunk[at..] {
+                [b'\n', ..] => at + 1,
+                [b'\r', b'\n', ..] | [b'\r'] => at + 2,
+                [b'!' | b'@', ..] => {
+                    cdxj.found.header();
+                    line_end(chunk, at) + 1
+                }
+                _ => {
+                    cdxj.found.begin(offset + at as u64);
+                    cdxj.line(chunk, at)
+                }
+            };
+        }
     }
 }
 
@@ -135,10 +151,19 @@ fn head(chunk: &[u8], at: usize) -> (Option<i64>, usize) {
     (time, end - json.len())
 }
 
-/// `line` is unmistakably a record: a time, then JSON.
+/// `line` is unmistakably a record: a time, then JSON; or `-` for the time, and a URL in the JSON.
 pub(super) fn is_record(line: &[u8]) -> bool {
     let (time, json) = split(line);
-    time.is_some() && json.strip_prefix(b"{").is_some_and(|rest| rest.trim_ascii_start().first() == Some(&b'"'))
+    let is_object = json.strip_prefix(b"{").is_some_and(|rest| rest.trim_ascii_start().first() == Some(&b'"'));
+    let lacks_time = || line[..line.len() - json.len()].ends_with(b" - ") && has_url(json);
+    is_object && (time.is_some() || lacks_time())
+}
+
+fn has_url(json: &[u8]) -> bool {
+    let mut members = Members::new(json);
+    let has_url = members.by_ref().any(|(key, value)| key == b"url" && matches!(value, Value::Text(_)));
+    members.by_ref().for_each(drop);
+    has_url && !members.is_broken()
 }
 
 /// The time and the JSON of a line. Without a time before it, the first ` {` begins the JSON, or the line's first byte.
@@ -160,7 +185,7 @@ fn split(line: &[u8]) -> (Option<i64>, &[u8]) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::json::{Members, Value, unescape};
+    use super::super::json::unescape;
     use super::super::{Offsets, Span};
     use super::*;
     use proptest::prelude::*;
@@ -189,6 +214,17 @@ org,a)/?q={a {b} 20140127171201 {"offset":"0","status":200,"url":"http://a.org/?
         assert!(records.urls.windows(2).all(|pair| pair[0].at + pair[0].len <= pair[1].at));
         let Offsets::Each(offsets) = records.offsets else { panic!("each record has its offset") };
         assert_eq!(offsets[0], 10 + 22);
+    }
+
+    #[test]
+    fn a_record_without_a_time_is_known_by_its_url() {
+        assert!(is_record(br#"- - {"url": "x:y", "status": "200"}"#));
+        assert!(is_record(br#"org,a)/ 20140127171200 {"offset": "0""#));
+        for line in
+            [r#"a - {"ur": "x:y"}"#, r#"a - {"url": 1}"#, r#"a - {"url": "x:y""#, r#"a b {"url": "x:y"}"#, "a - {"]
+        {
+            assert!(!is_record(line.as_bytes()), "{line}");
+        }
     }
 
     #[test]

@@ -60,6 +60,7 @@ impl CrawlLog {
             time: if self.found.carry().time { started().or(Some(written)) } else { None },
             redirected_from: said(5).filter(|_| text(4).ends_with(b"R")),
             digest: said(9),
+            mime: said(6).filter(|_| !matches!(text(6), b"unknown" | b"no-type")),
             ..Field::default()
         };
         self.found.push(url, field);

@@ -5,91 +5,106 @@
 use super::Span;
 use super::split::gather;
 
-/// Which fields are carried from records to rows; decoders need not look for others.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Carry {
-    /// [`Fields::times`]
-    pub time: bool,
-    /// [`Fields::statuses`]
-    pub status: bool,
-    /// [`Fields::redirects`]
-    pub redirect: bool,
-    /// [`Fields::redirected_from`]
-    pub redirected_from: bool,
-    /// [`Fields::digests`]
-    pub digest: bool,
-    /// [`Fields::charsets`]
-    pub charset: bool,
+/// The one list of fields: column, field, type, meaning.
+macro_rules! fields {
+    ($($(#[$meaning:meta])* $column:ident, $field:ident: $kind:ty;)*) => {
+        /// Which fields are carried from records to rows; decoders need not look for others.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct Carry {
+            $(#[doc = concat!("[`Fields::", stringify!($column), "`]")] pub $field: bool,)*
+        }
+
+        impl Carry {
+            /// All there are.
+            pub const ALL: Carry = Carry { $($field: true,)* };
+        }
+
+        /// Columns as long as [`super::Records::urls`], or empty; spans point into [`super::Records::text`].
+        #[derive(Clone, Copy, Debug, Default)]
+        pub struct Fields<'a> {
+            $($(#[$meaning])* pub $column: &'a [Option<$kind>],)*
+        }
+
+        /// What one record says.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct Field {
+            $(#[doc = concat!("[`Fields::", stringify!($column), "`]")] pub $field: Option<$kind>,)*
+        }
+
+        /// The memory of the columns; a decoder keeps it.
+        #[derive(Clone, Debug)]
+        pub struct FieldColumns {
+            carry: Carry,
+            $($column: Vec<Option<$kind>>,)*
+        }
+
+        impl Default for FieldColumns {
+            fn default() -> FieldColumns {
+                FieldColumns { carry: Carry::ALL, $($column: Vec::new(),)* }
+            }
+        }
+
+        impl FieldColumns {
+            /// Forgets all records.
+            pub fn clear(&mut self) {
+                $(self.$column.clear();)*
+            }
+
+            /// The entries of `from` by `origins`; empty columns stay empty.
+            pub(super) fn gather(&mut self, origins: &[u32], from: &Fields<'_>) {
+                $(gather(origins, from.$column, &mut self.$column);)*
+            }
+
+            /// One more record.
+            #[inline]
+            pub fn push(&mut self, field: Field) {
+                if self.carry.is_none() {
+                    return;
+                }
+                $(if self.carry.$field {
+                    self.$column.push(field.$field);
+                })*
+            }
+
+            /// The columns.
+            pub fn fields(&self) -> Fields<'_> {
+                Fields { $($column: &self.$column,)* }
+            }
+        }
+    };
+}
+
+fields! {
+    /// Milliseconds since 1970-01-01T00:00:00Z.
+    times, time: i64;
+    /// Status of the fetch: HTTP's, or a crawler's own, which may be negative.
+    statuses, status: i32;
+    /// Where the response redirects to, as it says: often relative to the URL.
+    redirects, redirect: Span;
+    /// The URL whose response redirected to this record's.
+    redirected_from, redirected_from: Span;
+    /// Of the content, in the format's own notation.
+    digests, digest: Span;
+    /// Label of the content's charset.
+    charsets, charset: Span;
+    /// Media type of the content as the server named it, without parameters.
+    mimes, mime: Span;
+    /// Media type as it was found out.
+    detected_mimes, detected_mime: Span;
+    /// Languages of the content, between commas.
+    languages, languages: Span;
+    /// The archive that the capture lies in.
+    filenames, filename: Span;
+    /// Where it begins there, bytes.
+    capture_offsets, capture_offset: i64;
+    /// How long it is there, bytes: packed, if the archive is.
+    capture_lengths, capture_length: i64;
 }
 
 impl Carry {
-    /// All there are.
-    pub const ALL: Carry =
-        Carry { time: true, status: true, redirect: true, redirected_from: true, digest: true, charset: true };
-
     /// There is nothing to carry.
     pub fn is_none(self) -> bool {
         self == Carry::default()
-    }
-}
-
-/// Columns as long as [`super::Records::urls`], or empty; spans point into [`super::Records::text`].
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Fields<'a> {
-    /// Status of the fetch: HTTP's, or a crawler's own, which may be negative.
-    pub statuses: &'a [Option<i32>],
-    /// Milliseconds since 1970-01-01T00:00:00Z.
-    pub times: &'a [Option<i64>],
-    /// Where the response redirects to, as it says: often relative to the URL.
-    pub redirects: &'a [Option<Span>],
-    /// The URL whose response redirected to this record's.
-    pub redirected_from: &'a [Option<Span>],
-    /// Of the content, in the format's own notation.
-    pub digests: &'a [Option<Span>],
-    /// Label of the content's charset.
-    pub charsets: &'a [Option<Span>],
-}
-
-/// What one record says.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Field {
-    /// See [`Fields::statuses`].
-    pub status: Option<i32>,
-    /// See [`Fields::times`].
-    pub time: Option<i64>,
-    /// See [`Fields::redirects`].
-    pub redirect: Option<Span>,
-    /// See [`Fields::redirected_from`].
-    pub redirected_from: Option<Span>,
-    /// See [`Fields::digests`].
-    pub digest: Option<Span>,
-    /// See [`Fields::charsets`].
-    pub charset: Option<Span>,
-}
-
-/// The memory of the columns; a decoder keeps it.
-#[derive(Clone, Debug)]
-pub struct FieldColumns {
-    carry: Carry,
-    statuses: Vec<Option<i32>>,
-    times: Vec<Option<i64>>,
-    redirects: Vec<Option<Span>>,
-    redirected_from: Vec<Option<Span>>,
-    digests: Vec<Option<Span>>,
-    charsets: Vec<Option<Span>>,
-}
-
-impl Default for FieldColumns {
-    fn default() -> FieldColumns {
-        FieldColumns {
-            carry: Carry::ALL,
-            statuses: Vec::new(),
-            times: Vec::new(),
-            redirects: Vec::new(),
-            redirected_from: Vec::new(),
-            digests: Vec::new(),
-            charsets: Vec::new(),
-        }
     }
 }
 
@@ -102,57 +117,5 @@ impl FieldColumns {
     /// The columns that are filled.
     pub fn carry(&self) -> Carry {
         self.carry
-    }
-
-    /// Forgets all records.
-    pub fn clear(&mut self) {
-        self.statuses.clear();
-        self.times.clear();
-        self.redirects.clear();
-        self.redirected_from.clear();
-        self.digests.clear();
-        self.charsets.clear();
-    }
-
-    /// The entries of `from` by `origins`; empty columns stay empty.
-    pub(super) fn gather(&mut self, origins: &[u32], from: &Fields<'_>) {
-        gather(origins, from.statuses, &mut self.statuses);
-        gather(origins, from.times, &mut self.times);
-        gather(origins, from.redirects, &mut self.redirects);
-        gather(origins, from.redirected_from, &mut self.redirected_from);
-        gather(origins, from.digests, &mut self.digests);
-        gather(origins, from.charsets, &mut self.charsets);
-    }
-
-    /// One more record.
-    #[inline]
-    pub fn push(&mut self, field: Field) {
-        if self.carry.is_none() {
-            return;
-        }
-        push_if(self.carry.status, &mut self.statuses, field.status);
-        push_if(self.carry.time, &mut self.times, field.time);
-        push_if(self.carry.redirect, &mut self.redirects, field.redirect);
-        push_if(self.carry.redirected_from, &mut self.redirected_from, field.redirected_from);
-        push_if(self.carry.digest, &mut self.digests, field.digest);
-        push_if(self.carry.charset, &mut self.charsets, field.charset);
-    }
-
-    /// The columns.
-    pub fn fields(&self) -> Fields<'_> {
-        Fields {
-            statuses: &self.statuses,
-            times: &self.times,
-            redirects: &self.redirects,
-            redirected_from: &self.redirected_from,
-            digests: &self.digests,
-            charsets: &self.charsets,
-        }
-    }
-}
-
-fn push_if<T>(is_wanted: bool, column: &mut Vec<T>, value: T) {
-    if is_wanted {
-        column.push(value);
     }
 }

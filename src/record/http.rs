@@ -11,6 +11,8 @@ pub struct Head {
     pub redirect: Vec<u8>,
     /// `charset` of `Content-Type`.
     pub charset: Vec<u8>,
+    /// `Content-Type` without parameters.
+    pub mime: Vec<u8>,
 }
 
 impl Head {
@@ -19,7 +21,8 @@ impl Head {
     /// ```
     /// use irikey::record::http::Head;
     /// let head = Head::read(b"HTTP/1.1 301 Moved\r\nlocation: /x y\r\nContent-Type: text/html; charset=\"UTF-8\"\r\n\r\n");
-    /// assert_eq!(head, Head { status: Some(301), redirect: b"/x y".to_vec(), charset: b"UTF-8".to_vec() });
+    /// assert_eq!(head, Head { status: Some(301), redirect: b"/x y".to_vec(), charset: b"UTF-8".to_vec(),
+    ///     mime: b"text/html".to_vec() });
     /// ```
     pub fn read(text: &[u8]) -> Head {
         let mut head = Head::default();
@@ -33,8 +36,13 @@ impl Head {
         for_each_field(rest, |name, value| {
             if name.eq_ignore_ascii_case(b"location") && head.redirect.is_empty() {
                 head.redirect = value;
-            } else if name.eq_ignore_ascii_case(b"content-type") && head.charset.is_empty() {
-                head.charset = charset(&value).to_vec();
+            } else if name.eq_ignore_ascii_case(b"content-type") {
+                if head.charset.is_empty() {
+                    head.charset = charset(&value).to_vec();
+                }
+                if head.mime.is_empty() {
+                    head.mime = without_parameters(&value).to_vec();
+                }
             }
         });
         if !head.status.is_some_and(|status| (300..400).contains(&status)) {
@@ -68,6 +76,11 @@ pub(super) fn for_each_field(text: &[u8], mut field: impl FnMut(&[u8], Vec<u8>))
     if let Some((name, value)) = open {
         field(name, value);
     }
+}
+
+/// A media type alone.
+pub(super) fn without_parameters(media_type: &[u8]) -> &[u8] {
+    media_type.split(|&byte| byte == b';').next().unwrap_or_default().trim_ascii()
 }
 
 /// The `charset` parameter of a media type, without quotes; empty if there is none.

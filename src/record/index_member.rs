@@ -9,6 +9,7 @@ use super::json::unescape;
 use super::shape::{Found, Kind};
 use super::{Span, time};
 use crate::kernel::append_range;
+use std::str::FromStr;
 
 /// What a key means.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,10 +23,16 @@ pub(super) enum Member {
     Redirect,
     Digest,
     Charset,
+    Mime,
+    MimeDetected,
+    Languages,
+    Filename,
+    Offset,
+    Length,
 }
 
 /// How many there are.
-const COUNT: usize = Member::Charset as usize + 1;
+const COUNT: usize = Member::Length as usize + 1;
 
 impl Member {
     /// By the names that indexes have for them.
@@ -37,6 +44,12 @@ impl Member {
             b"redirect" => (Member::Redirect, carry.redirect),
             b"digest" => (Member::Digest, carry.digest),
             b"charset" => (Member::Charset, carry.charset),
+            b"mime" => (Member::Mime, carry.mime),
+            b"mime-detected" => (Member::MimeDetected, carry.detected_mime),
+            b"languages" => (Member::Languages, carry.languages),
+            b"filename" => (Member::Filename, carry.filename),
+            b"offset" => (Member::Offset, carry.capture_offset),
+            b"length" => (Member::Length, carry.capture_length),
             _ => (Member::Other, false),
         };
         if is_wanted { member } else { Member::Other }
@@ -81,6 +94,12 @@ impl Said {
             redirected_from: None,
             digest: put(Member::Digest),
             charset: put(Member::Charset),
+            mime: put(Member::Mime),
+            detected_mime: put(Member::MimeDetected),
+            languages: put(Member::Languages),
+            filename: put(Member::Filename),
+            capture_offset: bytes(Member::Offset).and_then(number),
+            capture_length: bytes(Member::Length).and_then(number),
         }
     }
 }
@@ -97,6 +116,6 @@ pub(super) fn copy(chunk: &[u8], span: Span, has_escapes: bool, text: &mut Vec<u
     Span { at, len: span.len }
 }
 
-fn number(text: &[u8]) -> Option<i32> {
+fn number<N: FromStr>(text: &[u8]) -> Option<N> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }

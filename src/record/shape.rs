@@ -17,8 +17,8 @@ const MARKS: Classifier = Classifier::new(ByteSet::of(b"{\0"), [0, 0], ByteSet::
 /// Bytes of the longest step that is kept.
 const STEP_LEN: usize = 32;
 
-/// Most steps that are kept: files have a dozen.
-const MOST_STEPS: usize = 48;
+/// Most steps that are kept: indexes have a dozen, other objects as many as they have keys.
+const MOST_STEPS: usize = 128;
 
 /// Pseudo-step before the first member.
 const START: u8 = 0;

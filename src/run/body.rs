@@ -4,9 +4,10 @@
 use super::options::RunOptions;
 use crate::encoding::{ByteOrder, Charset, Utf16Decoder};
 use crate::input::mmap::Mapping;
-use crate::input::{Block, Buffer, Defect, Opened, Pool, Stream, Table};
+use crate::input::{Block, Buffer, Defect, MemberEnd, Opened, Pool, Stream, Table};
 use crate::record::archive::Archive;
 use crate::record::boundary::{Boundary, Quoting, TooLong};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// A format shows within so many bytes, or not at all.
@@ -60,6 +61,8 @@ pub struct Read {
     stream: Stream,
     /// Makes lines of captures of an archive's bytes.
     condenser: Option<Box<Condenser>>,
+    /// Where gzip members end: in the beginning, which may turn out to be of an archive, and in an archive.
+    ends: VecDeque<MemberEnd>,
     buffer: Buffer,
     start: usize,
     is_ended: bool,
@@ -96,9 +99,9 @@ impl Body {
             *self = Body::Stream(Box::new(Read::new(stream, Buffer::default())));
         }
         let Body::Stream(read) = self else { return };
-        let mut condenser = Box::new(Condenser::new(archive));
+        let mut condenser = Box::new(Condenser::new(archive, read.start as u64));
         let mut lines = Buffer::default();
-        condenser.condense(&read.buffer[read.start..], &mut lines);
+        condenser.condense(&read.buffer[read.start..], &mut read.ends, &mut lines);
         if read.defect.is_some() {
             // Nothing more comes; the defect stands already.
             let _ = condenser.finish(&mut lines);
@@ -189,8 +192,8 @@ impl Body {
         let want = read.start + want;
         while read.buffer.len() < want && !read.is_ended {
             let count = match &mut read.condenser {
-                Some(condenser) => condenser.read(&mut read.stream, &mut read.buffer),
-                None => read.stream.read(read.buffer.room(want)).inspect(|count| read.buffer.filled(*count)),
+                Some(condenser) => condenser.read(&mut read.stream, &mut read.ends, &mut read.buffer),
+                None => read.read_text(want),
             };
             match count {
                 Ok(0) => read.is_ended = true,
@@ -280,6 +283,10 @@ impl Body {
             Body::Stream(read) => {
                 let range = read.start..read.start + len;
                 read.start = 0;
+                if read.condenser.is_none() {
+                    // It is no archive.
+                    read.ends.clear();
+                }
                 read.buffer.split_off(range, pool)
             }
             Body::Table(rows) => rows.buffer.split_off(0..len, pool),
@@ -310,7 +317,15 @@ impl Rows {
 
 impl Read {
     fn new(stream: Stream, buffer: Buffer) -> Read {
-        Read { stream, condenser: None, buffer, start: 0, is_ended: false, defect: None }
+        let ends = VecDeque::new();
+        Read { stream, condenser: None, ends, buffer, start: 0, is_ended: false, defect: None }
+    }
+
+    fn read_text(&mut self, want: usize) -> Result<usize, Defect> {
+        let count = self.stream.read(self.buffer.room(want))?;
+        self.buffer.filled(count);
+        self.stream.take_ends(&mut self.ends);
+        Ok(count)
     }
 }
 
@@ -319,6 +334,8 @@ struct Condenser {
     archive: Archive,
     raw: Box<[u8]>,
     lines: Vec<u8>,
+    /// Where the archive begins in what the stream gives.
+    begin: u64,
     /// Bytes counted so far.
     counted: u64,
     /// Bytes of a record that the archive ended within.
@@ -326,23 +343,40 @@ struct Condenser {
 }
 
 impl Condenser {
-    fn new(archive: Archive) -> Condenser {
-        Condenser { archive, raw: vec![0; RAW_LEN].into(), lines: Vec::new(), counted: 0, lost: 0 }
+    fn new(archive: Archive, begin: u64) -> Condenser {
+        Condenser { archive, raw: vec![0; RAW_LEN].into(), lines: Vec::new(), begin, counted: 0, lost: 0 }
     }
 
-    fn condense(&mut self, bytes: &[u8], buffer: &mut Buffer) {
+    /// `ends` are those of members that end in `bytes` or behind them.
+    fn condense(&mut self, mut bytes: &[u8], ends: &mut VecDeque<MemberEnd>, buffer: &mut Buffer) {
+        while let Some(MemberEnd { unpacked, packed }) = ends.front().copied() {
+            let left = unpacked.saturating_sub(self.begin + self.archive.taken());
+            if left > bytes.len() as u64 {
+                break;
+            }
+            ends.pop_front();
+            let (member, rest) = bytes.split_at(left as usize);
+            self.archive.push(member, &mut self.lines);
+            self.archive.end_member(packed);
+            bytes = rest;
+        }
         self.archive.push(bytes, &mut self.lines);
         buffer.extend(&self.lines);
         self.lines.clear();
     }
 
     /// Reads on; 0 is the end.
-    fn read(&mut self, stream: &mut Stream, buffer: &mut Buffer) -> Result<usize, Defect> {
+    fn read(
+        &mut self,
+        stream: &mut Stream,
+        ends: &mut VecDeque<MemberEnd>,
+        buffer: &mut Buffer,
+    ) -> Result<usize, Defect> {
         let mut raw = std::mem::take(&mut self.raw);
         let count = stream.read(&mut raw);
-        if let Ok(count @ 1..) = count {
-            self.condense(&raw[..count], buffer);
-        }
+        stream.take_ends(ends);
+        let len = *count.as_ref().unwrap_or(&0);
+        self.condense(&raw[..len], ends, buffer);
         self.raw = raw;
         if matches!(count, Ok(1..)) {
             return count;

@@ -268,32 +268,42 @@ impl Current {
             Format::Lines => Ok(()),
             Format::Csv(options) => self.begin_table(options, rules),
             Format::Auto(guess) => match sniff(self.body.head(), guess) {
-                Some(Layout::Captures(_)) if is_wat(name) => self.begin_as(Layout::Captures(Archived::Links), rules),
-                Some(layout) => self.begin_as(layout, rules),
+                Some(Layout::Captures(_)) if !is_wat(name) => self.begin_archive(name, rules),
+                Some(Layout::Captures(_)) => self.begin_as(Layout::Captures(Archived::Links)),
+                Some(layout) => self.begin_as(layout),
                 None => self.begin_by_name(name, guess, rules),
             },
             Format::Cdx => {
                 let sniffed = Layout::sniff(self.body.head()).filter(|layout| matches!(layout, Layout::Cdx(_)));
-                self.begin_as(sniffed.unwrap_or(Layout::Cdx(Arc::default())), rules)
+                self.begin_as(sniffed.unwrap_or(Layout::Cdx(Arc::default())))
             }
-            Format::Archive => self.begin_as(Layout::Captures(Archived::Records), rules),
-            Format::JsonLines(options) => self.begin_as(Layout::JsonLines(Arc::new(options.clone())), rules),
-            Format::AccessLog(format) => self.begin_as(Layout::AccessLog(Arc::new(format.clone())), rules),
-            Format::Wat => self.begin_as(Layout::Captures(Archived::Links), rules),
-            Format::Cdxj => self.begin_as(Layout::Cdxj, rules),
-            Format::CrawlLog => self.begin_as(Layout::CrawlLog, rules),
-            Format::Journal => self.begin_as(Layout::Journal, rules),
-            Format::ZipnumIndex => self.begin_as(Layout::ZipnumIndex, rules),
+            Format::Archive => self.begin_archive(name, rules),
+            Format::JsonLines(options) => self.begin_as(Layout::JsonLines(Arc::new(options.clone()))),
+            Format::AccessLog(format) => self.begin_as(Layout::AccessLog(Arc::new(format.clone()))),
+            Format::Wat => self.begin_as(Layout::Captures(Archived::Links)),
+            Format::Cdxj => self.begin_as(Layout::Cdxj),
+            Format::CrawlLog => self.begin_as(Layout::CrawlLog),
+            Format::Journal => self.begin_as(Layout::Journal),
+            Format::ZipnumIndex => self.begin_as(Layout::ZipnumIndex),
         }
     }
 
-    fn begin_as(&mut self, layout: Layout, rules: &Rules<'_>) -> Result<(), Failure> {
-        match layout {
-            Layout::Captures(Archived::Records) => self.body.condense(Archive::of_types(&rules.options.record_types)),
-            Layout::Captures(Archived::Links) => self.body.condense(Archive::of_links()),
-            _ => (),
+    fn begin_as(&mut self, layout: Layout) -> Result<(), Failure> {
+        if layout == Layout::Captures(Archived::Links) {
+            self.body.condense(Archive::of_links());
         }
         self.layout = layout;
+        Ok(())
+    }
+
+    /// WARC or ARC. Where its captures lie can be told of a file that begins with the first one.
+    fn begin_archive(&mut self, name: &str, rules: &Rules<'_>) -> Result<(), Failure> {
+        let mut archive = Archive::of_types(&rules.options.record_types);
+        if self.file.is_some() && self.offset == 0 {
+            archive.set_file(name, self.body.is_packed());
+        }
+        self.body.condense(archive);
+        self.layout = Layout::Captures(Archived::Records);
         Ok(())
     }
 

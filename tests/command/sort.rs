@@ -154,6 +154,78 @@ fn indexes_are_sorted_lines_and_come_back() {
     assert_eq!(fields[1..], ["y.cdx.gz", "0", &len, "1"]);
 }
 
+/// Where captures lie, what they are: an index of an index is as good as the first.
+#[test]
+fn indexes_still_find_their_captures() {
+    let directory = tempfile::tempdir().unwrap();
+    let name = |name: &str| directory.path().join(name).display().to_string();
+    let archive = name("crawl.warc.gz");
+    std::fs::copy(sample("crawl.warc.gz"), &archive).unwrap();
+    let columns = "uri,fetch_time,fetch_status,content_digest,content_charset,content_mime_type,content_mime_detected,\
+        content_languages,warc_filename,warc_record_offset,warc_record_length";
+    let rows = |file: &str| {
+        let arguments = ["canon", "-q", file, "--output-format", "jsonl", "--columns", columns];
+        let mut rows: Vec<_> = String::from_utf8(ok(&arguments)).unwrap().lines().map(str::to_string).collect();
+        rows.sort();
+        rows
+    };
+    let own = name("own.cdxj");
+    std::fs::write(&own, concat!(
+        r#"org,example)/ 20260101000000 {"url": "http://example.org/", "mime": "text/html", "mime-detected": "text/plain", "#,
+        r#""status": "200", "digest": "B2LT", "length": "9", "offset": "2147483647", "filename": "a/b.warc.gz", "#,
+        r#""charset": "UTF-8", "languages": "eng,deu", "redirect": "http://example.org/x"}"#, "\n",
+    )).unwrap();
+    for input in [archive.clone(), sample("crawl.cdx"), own.clone()] {
+        let [cdxj, zipnum] = ["x.cdxj", "y.cdx.gz"].map(name);
+        ok(&["canon", "-q", &input, "-o", &cdxj]);
+        ok(&["canon", "-q", &cdxj, "-o", &zipnum]);
+        let want = rows(&input);
+        assert!(want.iter().all(|row| row.contains("\"content_mime_type\":\"text/html\"")), "{}", want[0]);
+        assert!(rows(&cdxj) == want && rows(&zipnum) == want, "{input}");
+        if input == own {
+            assert_eq!(
+                std::fs::read(&cdxj).unwrap(),
+                std::fs::read(&own).unwrap(),
+                "members and their order are the same"
+            );
+        }
+    }
+    ok(&["canon", "-q", &archive, "-o", &name("z.cdxj")]);
+    let bytes = std::fs::read(&archive).unwrap();
+    for line in std::fs::read_to_string(name("z.cdxj")).unwrap().lines() {
+        let says: Value = serde_json::from_str(&line[line.find(" {\"url\"").unwrap() + 1..]).unwrap();
+        let number = |member: &str| says[member].as_str().unwrap().parse::<usize>().unwrap();
+        let member = &bytes[number("offset")..][..number("length")];
+        let mut text = Vec::new();
+        std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(member), &mut text).unwrap();
+        let text = String::from_utf8_lossy(&text);
+        assert!(text.starts_with("WARC/1.0\r\n") && text.contains(says["url"].as_str().unwrap()), "{line}");
+        assert_eq!(says["filename"], archive.as_str());
+    }
+}
+
+/// Rows of several runs in files, with what memory there is; mapped inputs do not count.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_sort_keeps_to_its_memory() {
+    let directory = tempfile::tempdir().unwrap();
+    let name = |name: &str| directory.path().join(name).display().to_string();
+    let line = |i: u64| {
+        format!("http://{:x}.example.org/{i}/path/of/some/length?query=value\n", i.wrapping_mul(0x9e37_79b9) % 99_991)
+    };
+    std::fs::write(name("in.txt"), (0..200_000).map(line).collect::<String>()).unwrap();
+    for (threads, memory, group) in [("1", 20, "64k"), ("3", 32, "256k")] {
+        let (input, out, report) = (name("in.txt"), name("out.parquet"), name("report.json"));
+        let allowed = format!("{memory}M");
+        let flags = ["--sort", "url_surtkey", "--memory", &allowed, "--row-group-size", group, "--threads", threads];
+        ok(&[&["canon", "-q", &input, "-o", &out, "--report", &report][..], &flags].concat());
+        let report: Value = serde_json::from_slice(&std::fs::read(&report).unwrap()).unwrap();
+        let peak = report["peak_anonymous_bytes"].as_u64().unwrap();
+        assert!(peak <= memory << 20, "{threads} threads: {peak}");
+        std::fs::remove_file(out).unwrap();
+    }
+}
+
 /// Each member is gzip by itself, and begins with the line that the index says.
 #[test]
 fn zipnum_members_are_found_by_their_index() {

@@ -12,7 +12,8 @@ fn check(records: Records) -> Result<(), TestCaseError> {
     let count = records.urls.len();
     prop_assert_eq!([fields.statuses.len(), fields.times.len(), fields.digests.len()], [count; 3]);
     let spans = [fields.redirects, fields.redirected_from, fields.digests, fields.charsets];
-    for span in records.urls.iter().copied().chain(spans.into_iter().flatten().copied().flatten()) {
+    let spans = spans.into_iter().chain([fields.mimes, fields.detected_mimes, fields.languages, fields.filenames]);
+    for span in records.urls.iter().copied().chain(spans.flatten().copied().flatten()) {
         prop_assert!((span.at + span.len) as usize <= records.text.len());
     }
     prop_assert!(records.urls.windows(2).all(|pair| pair[0].at + pair[0].len <= pair[1].at));
@@ -50,6 +51,7 @@ proptest! {
         text.extend(tail);
         let condense = |step: usize| {
             let (mut archive, mut lines) = (archive::Archive::default(), Vec::new());
+            archive.set_file("a.warc", false);
             text.chunks(step).for_each(|bytes| archive.push(bytes, &mut lines));
             let ended = archive.finish(&mut lines);
             (lines, ended)

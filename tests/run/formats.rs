@@ -14,7 +14,7 @@ a line of no format
 org,example)/ 20140103030322 HTTP://example.org:80/ text/html 200 B2LT - - 1043 333 e.warc.gz
 ";
 const CDXJ: &str = r#"!OpenWayback-CDXJ 1.0
-org,example)/x 20140127171200 {"url": "http://example.org/x", "status": "301", "digest": "B2LT", "redirect": "../y", "charset": "UTF-8"}
+org,example)/x 20140127171200 {"url": "http://example.org/x", "status": "301", "digest": "B2LT", "redirect": "../y", "charset": "UTF-8", "mime": "text/html", "mime-detected": "text/plain", "languages": "eng,deu", "filename": "f.warc.gz", "offset": "5", "length": 77}
 org,example)/z 20140127171201 {"url": "http://example.org/z", "status"
 "#;
 const LOG: &str = "2011-06-23T17:12:08.802Z   200       1299 http://example.org/r LREP http://Example.org/i text/plain #014 20110623171208574+225 sha1:YIUO - -
@@ -77,7 +77,7 @@ fn cuts_change_nothing() {
 }
 
 /// Carried columns of all rows, as text.
-fn carried(carry: Carry) -> Vec<[String; 6]> {
+fn carried(carry: Carry) -> Vec<[String; 12]> {
     let policy = Policy { carry, ..policy() };
     let mut all = Vec::new();
     let encode = |rows: &mut Rows, _: &[SourceRun]| {
@@ -90,11 +90,15 @@ fn carried(carry: Carry) -> Vec<[String; 6]> {
             let status = carried.statuses.get(i).map(|status: &Option<i32>| status.map(i64::from));
             let texts = [&carried.redirects, &carried.redirected_from, &carried.digests, &carried.charsets];
             let [redirect, from, digest, charset] = texts.map(|column| text(column, i));
-            [number(carried.times.get(i)), number(status.as_ref()), redirect, from, digest, charset]
+            let texts = [&carried.mimes, &carried.detected_mimes, &carried.languages, &carried.filenames];
+            let [mime, detected, languages, filename] = texts.map(|column| text(column, i));
+            let [offset, length] = [&carried.capture_offsets, &carried.capture_lengths].map(|list| number(list.get(i)));
+            let [time, status] = [number(carried.times.get(i)), number(status.as_ref())];
+            [time, status, redirect, from, digest, charset, mime, detected, languages, filename, offset, length]
         };
         Ok::<_, std::convert::Infallible>((0..rows.len()).map(row).collect::<Vec<_>>())
     };
-    let append = |part: Vec<[String; 6]>| {
+    let append = |part: Vec<[String; 12]>| {
         all.extend(part);
         Ok(())
     };
@@ -104,19 +108,27 @@ fn carried(carry: Carry) -> Vec<[String; 6]> {
 
 #[test]
 fn what_records_say_is_carried() {
-    let every = Carry { time: true, status: true, redirect: true, redirected_from: true, digest: true, charset: true };
+    let nothing = ["-1", "-1", "", "", "", "", "", "", "", "", "-1", "-1"];
+    let place = |filename, offset, length| {
+        move |row: [&'static str; 8]| {
+            let [time, status, redirect, from, digest, charset, mime, detected] = row;
+            let languages = if detected.is_empty() { "" } else { "eng,deu" };
+            [time, status, redirect, from, digest, charset, mime, detected, languages, filename, offset, length]
+        }
+    };
+    let (cdx, cdxj, log) = (place("e.warc.gz", "333", "1043"), place("f.warc.gz", "5", "77"), place("", "-1", "-1"));
     let want = [
-        ["1388718201000", "302", "http://example.org/b%20c", "", "B2LT", ""],
-        ["-1", "-1", "", "", "", ""],
-        ["1388718202000", "200", "", "", "B2LT", ""],
-        ["1390842720000", "301", "http://example.org/y", "", "B2LT", "UTF-8"],
-        ["1390842721000", "-1", "", "", "", ""],
-        ["1308849128574", "200", "", "", "YIUO", ""],
-        ["1308849129591", "-2", "", "http://example.org/q", "", ""],
-        ["-1", "-1", "", "", "", ""],
-        ["-1", "-1", "", "", "", ""],
+        cdx(["1388718201000", "302", "http://example.org/b%20c", "", "B2LT", "", "text/html", ""]),
+        nothing,
+        cdx(["1388718202000", "200", "", "", "B2LT", "", "text/html", ""]),
+        cdxj(["1390842720000", "301", "http://example.org/y", "", "B2LT", "UTF-8", "text/html", "text/plain"]),
+        ["1390842721000", "-1", "", "", "", "", "", "", "", "", "-1", "-1"],
+        log(["1308849128574", "200", "", "", "YIUO", "", "text/plain", ""]),
+        log(["1308849129591", "-2", "", "http://example.org/q", "", "", "", ""]),
+        nothing,
+        nothing,
     ];
-    assert_eq!(carried(every), want);
+    assert_eq!(carried(Carry::ALL), want);
     let times = carried(Carry { time: true, ..Carry::default() });
     assert!(times.iter().all(|row| row[0] != "?" && row[1..].iter().all(|text| text == "?")));
 }
@@ -168,4 +180,108 @@ fn an_archive_cut_short_is_reported_and_keeps_whole_heads() {
     let out = run(pipe(&packed[..packed.len() - 30], 50), &auto(options(2, 100, 100)));
     assert_eq!(out.summary.input_errors.len(), 1);
     assert!(out.summary.input_errors[0].to_string().contains("gzip data ends early"));
+}
+
+/// The file that a capture lies in, where it begins there and how long it is, its URI and media type.
+type Place = (String, Option<(i64, i64)>, String, String);
+
+/// Places of the captures of the archive at `path`.
+fn places(path: &std::path::Path, options: &RunOptions) -> Vec<Place> {
+    let policy = Policy { carry: Carry::ALL, ..policy() };
+    let mut all = Vec::new();
+    let text = |texts: &irikey::canon::Texts, i: usize| String::from_utf8_lossy(texts.get(i)).into_owned();
+    let encode = |rows: &mut Rows, _: &[SourceRun]| {
+        let carried = &rows.carried;
+        let row = |i: usize| {
+            let place = carried.capture_offsets[i].zip(carried.capture_lengths[i]);
+            (text(&carried.filenames, i), place, text(&rows.uri, i), text(&carried.mimes, i))
+        };
+        Ok::<_, std::convert::Infallible>((0..rows.len()).map(row).collect::<Vec<_>>())
+    };
+    let append = |part: Vec<Place>| {
+        all.extend(part);
+        Ok(())
+    };
+    canon(crate::collect::path(path), options, &policy, encode, append, &Progress::new()).unwrap();
+    all
+}
+
+/// Records of many lengths, some with metadata behind them.
+fn many_records(count: usize) -> Vec<String> {
+    let record = |i: usize| {
+        let kind = ["response", "revisit", "response", "resource", "metadata"][i % 5];
+        let body = "x y z ".repeat(i * 7919 % 3000);
+        let content = format!("HTTP/1.1 200 OK\r\nContent-Type: Text/html; a=b\r\n\r\n{body}{i}");
+        let head =
+            format!("WARC-Type: {kind}\r\nWARC-Target-URI: http://example.org/{i}\r\nContent-Type: a/{kind}; b\r\n");
+        format!("WARC/1.0\r\n{head}Content-Length: {}\r\n\r\n{content}\r\n\r\n", content.len())
+    };
+    (0..count).map(record).collect()
+}
+
+#[test]
+fn captures_of_an_archive_lie_where_it_is_said() {
+    let directory = tempfile::tempdir().unwrap();
+    let records = many_records(300);
+    let plain: Vec<u8> = records.concat().into_bytes();
+    // Noise between them, so that there is enough for threads to share.
+    let filler = |i: usize| {
+        let mut state = i as u64 + 1;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            format!("{state:016x}")
+        };
+        (0..2_000).map(|_| next()).collect::<String>()
+    };
+    let long = |(i, record): (usize, &String)| {
+        let fill =
+            format!("WARC/1.0\r\nWARC-Type: resource\r\nContent-Length: 30000\r\n\r\n{}\r\n\r\n", &filler(i)[..30_000]);
+        [gzip(record.as_bytes()), gzip(fill.as_bytes())].concat()
+    };
+    let packed: Vec<u8> = records.iter().enumerate().flat_map(long).collect();
+    assert!(packed.len() > 2 << 20);
+    for (name, bytes, is_packed) in [("a.warc", &plain, false), ("a.warc.gz", &packed, true)] {
+        let path = crate::collect::file(&directory, name, bytes);
+        let want = places(&path, &auto(options(1, 1 << 20, 1 << 20)));
+        assert_eq!(want.len(), if is_packed { 600 } else { 300 });
+        for (file, place, uri, mime) in want.iter().filter(|(.., uri, _)| !uri.is_empty()) {
+            let (offset, length) = place.expect("a place");
+            let piece = &bytes[offset as usize..(offset + length) as usize];
+            let mut text = Vec::new();
+            if is_packed {
+                std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(piece), &mut text).unwrap();
+            } else {
+                text.extend_from_slice(piece);
+            }
+            let number: usize = uri.rsplit('/').next().unwrap().parse().unwrap();
+            let kinds = ["Text/html", "warc/revisit", "Text/html", "a/resource", "a/metadata"];
+            assert_eq!(*mime, kinds[number % 5]);
+            assert!(text == records[number].as_bytes() && file.ends_with(name), "{uri}");
+        }
+        for (threads, row_group_len, chunk_len, mmap) in [(3, 5_000, 100, true), (2, 1 << 20, 1 << 20, false)] {
+            let options = RunOptions { mmap, ..auto(options(threads, row_group_len, chunk_len)) };
+            assert!(places(&path, &options) == want, "{name} {threads}");
+        }
+    }
+}
+
+#[test]
+fn a_capture_that_has_no_place_of_its_own_has_none() {
+    let directory = tempfile::tempdir().unwrap();
+    let records = many_records(6);
+    let pairs: Vec<u8> = records.chunks(2).flat_map(|pair| gzip(pair.concat().as_bytes())).collect();
+    let whole = gzip(records.concat().as_bytes());
+    for bytes in [pairs, whole] {
+        let path = crate::collect::file(&directory, "b.warc.gz", &bytes);
+        let places = places(&path, &auto(options(2, 1 << 20, 1 << 20)));
+        assert!(places.len() == 6 && places.iter().all(|(_, place, ..)| place.is_none()), "{places:?}");
+    }
+    // All but the record that is cut off.
+    let packed: Vec<u8> = records.iter().flat_map(|record| gzip(record.as_bytes())).collect();
+    let path = crate::collect::file(&directory, "c.warc.gz", &packed[..packed.len() - 20]);
+    let found = places(&path, &auto(options(2, 1 << 20, 1 << 20)));
+    assert_eq!(
+        found.iter().map(|(_, place, ..)| place.is_some()).collect::<Vec<_>>(),
+        [true, true, true, true, true, false]
+    );
 }
