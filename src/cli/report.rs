@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::timeline::Moment;
-use crate::canon::Tally;
+use crate::canon::{RecipeTally, Tally};
 use crate::dedup::{Findings, RuleFindings};
 use crate::iri::{Changes, FaultKind, Flags, SpoofFlags};
 use crate::key::RULES;
@@ -101,6 +101,23 @@ pub struct CollisionAt {
     pub rows: [(String, u64, String); 2],
 }
 
+impl DedupReport {
+    fn to_json(&self, faulty: u64) -> Value {
+        let examples = |examples: &Vec<CollisionAt>| examples.iter().map(CollisionAt::to_json).collect::<Vec<_>>();
+        json!({
+            "keep": self.keep,
+            "kept": self.kept,
+            "duplicates": self.duplicates,
+            "seen": self.seen,
+            "faulty": faulty,
+            "undated": self.undated,
+            "collisions": self.collisions.as_ref().map(|(count, _)| count),
+            "collision_examples": self.collisions.as_ref().map(|(_, all)| examples(all)),
+            "temporary_bytes": self.spilled,
+        })
+    }
+}
+
 impl CollisionAt {
     fn to_json(&self) -> Value {
         let row =
@@ -143,11 +160,7 @@ impl Report {
             "faults": counts(FaultKind::ALL.into_iter().map(FaultKind::name), &tally.faults),
             "flags": counts(Flags::ALL.iter().map(|(_, name, _)| *name), &tally.flags),
             "looks": self.has_looks.then(|| counts(SpoofFlags::ALL.iter().map(|(_, name, _)| *name), &tally.looks)),
-            "recipes": self.recipes.iter().zip(&tally.recipes).map(|(name, recipe)| json!({
-                "recipe": name,
-                "keys": recipe.keys,
-                "fired": counts(RULES.iter().map(|rule| rule.name), &recipe.fired),
-            })).collect::<Vec<_>>(),
+            "recipes": self.recipes_to_json(),
             "equivalences": self.has_equivalences.then(|| json!({
                 "by_class": tally.by_class,
                 "by_pattern": tally.by_pattern,
@@ -163,45 +176,51 @@ impl Report {
             "peak_anonymous_bytes": self.peak_anonymous,
             "threads": self.threads,
             "policy": self.policy.iter().map(|(name, value)| (name.to_string(), json!(value))).collect::<Map<_, _>>(),
-            "output": self.output.as_ref().map(|output| json!({
-                "path": output.path.as_ref().map(|path| path.display().to_string()),
-                "format": self.output_format,
-                "bytes": output.bytes,
-                "rows": output.rows,
-                "parts": output.parts,
-            })),
-            "files": self.files.iter().map(|file| json!({
-                "path": file.path.as_ref().map(|path| path.display().to_string()),
-                "bytes": file.bytes,
-                "rows": file.rows,
-            })).collect::<Vec<_>>(),
+            "output": self.output.as_ref().map(|output| self.output_to_json(output)),
+            "files": self.files.iter().map(file_to_json).collect::<Vec<_>>(),
             "errors": self.errors.iter().map(|error| json!({
                 "source": error.source,
                 "message": error.message,
             })).collect::<Vec<_>>(),
+            "timeline": self.timeline.iter().map(|at| json!([at.seconds, at.records, at.memory])).collect::<Vec<_>>(),
         });
-        let moment = |at: &Moment| json!([at.seconds, at.records, at.memory]);
-        report["timeline"] = self.timeline.iter().map(moment).collect();
         if let Some(found) = &self.findings {
             report["survey"] = survey(found, &self.steps());
         }
         if let Some(dedup) = &self.dedup {
-            report["dedup"] = json!({
-                "keep": dedup.keep,
-                "kept": dedup.kept,
-                "duplicates": dedup.duplicates,
-                "seen": dedup.seen,
-                "faulty": tally.faulty,
-                "undated": dedup.undated,
-                "collisions": dedup.collisions.as_ref().map(|(count, _)| count),
-                "collision_examples": dedup.collisions.as_ref().map(|(_, examples)| {
-                    examples.iter().map(CollisionAt::to_json).collect::<Vec<_>>()
-                }),
-                "temporary_bytes": dedup.spilled,
-            });
+            report["dedup"] = dedup.to_json(tally.faulty);
         }
         report
     }
+
+    fn recipes_to_json(&self) -> Vec<Value> {
+        let recipe = |(name, recipe): (_, &RecipeTally)| {
+            json!({
+                "recipe": name,
+                "keys": recipe.keys,
+                "fired": counts(RULES.iter().map(|rule| rule.name), &recipe.fired),
+            })
+        };
+        self.recipes.iter().zip(&self.tally.recipes).map(recipe).collect()
+    }
+
+    fn output_to_json(&self, output: &Finished) -> Value {
+        json!({
+            "path": output.path.as_ref().map(|path| path.display().to_string()),
+            "format": self.output_format,
+            "bytes": output.bytes,
+            "rows": output.rows,
+            "parts": output.parts,
+        })
+    }
+}
+
+fn file_to_json(file: &Finished) -> Value {
+    json!({
+        "path": file.path.as_ref().map(|path| path.display().to_string()),
+        "bytes": file.bytes,
+        "rows": file.rows,
+    })
 }
 
 fn survey(found: &Findings, steps: &[String; 4]) -> Value {

@@ -6,25 +6,20 @@
 //! than its room. So a group is in it whole or not at all, the sample depends on the keys alone, and a run whose groups
 //! have room is told exactly. Hosts are counted by the method of Misra and Gries, with the error that it states.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use super::findings::{Findings, HostFindings};
+use super::sample::{Group, MOST_DIGESTS, MOST_SPELLINGS, Member, insert_least};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Spellings, URIs and digests that the sample holds: some 30 MB with their texts.
 const ROOM: usize = 1 << 17;
 
-/// Spellings that are told apart in one group.
-const MOST_SPELLINGS: usize = 4096;
-
-/// Digests that are told apart of one URI.
-const MOST_DIGESTS: usize = 4;
-
 /// Hosts that are counted at a time.
 const MOST_HOSTS: usize = 1 << 16;
 
-/// Hosts that are told, and examples of each rule.
+/// Hosts that are told.
 const TOLD_HOSTS: usize = 20;
-const EXAMPLES: usize = 3;
 
 /// A row as it is looked at.
 #[derive(Clone, Debug)]
@@ -46,23 +41,6 @@ pub struct SpanLook {
     hosts: HashMap<Vec<u8>, u64>,
 }
 
-#[derive(Debug, Default)]
-struct Group {
-    rows: u64,
-    simple: BTreeSet<u64>,
-    syntax: BTreeSet<u64>,
-    /// By the key of the rung.
-    members: BTreeMap<u64, Member>,
-}
-
-#[derive(Debug, Default)]
-struct Member {
-    uri: Vec<u8>,
-    /// Rows with a digest.
-    digested: u64,
-    digests: BTreeSet<u64>,
-}
-
 /// What rows share, and what each URI has by itself.
 #[derive(Debug)]
 pub struct Survey {
@@ -77,64 +55,6 @@ struct State {
     weight: usize,
     hosts: HashMap<Vec<u8>, u64>,
     hosts_lost: u64,
-}
-
-/// Groups of so many rows.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct SizeClass {
-    /// Least number of rows.
-    pub from: u64,
-    /// Largest number of rows.
-    pub to: u64,
-    /// Groups.
-    pub groups: f64,
-    /// Rows in them.
-    pub rows: f64,
-}
-
-/// What a rule did that makes several URIs one.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct RuleFindings {
-    /// URIs that it made one with the first URI of their group.
-    pub merged: f64,
-    /// Those among them in the sample where both have a digest.
-    pub compared: u64,
-    /// Those whose digests have none in common.
-    pub differing: u64,
-    /// Some of them.
-    pub examples: Vec<(String, String)>,
-}
-
-/// A host and its records.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct HostFindings {
-    /// The host.
-    pub host: String,
-    /// Its records: at least so many.
-    pub records: u64,
-    /// Its duplicates.
-    pub duplicates: f64,
-}
-
-/// What was found. Numbers that are not whole are estimates from a sample, unless `share` is 1.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Findings {
-    /// The share of all keys that the sample holds.
-    pub share: f64,
-    /// Groups in it.
-    pub sampled: u64,
-    /// By their size.
-    pub sizes: Vec<SizeClass>,
-    /// Duplicates by the lowest rung that makes them: `simple`, `syntax`, the policy's rung, and the key itself.
-    pub by_step: [f64; 4],
-    /// What made URIs one, by rule.
-    pub rules: BTreeMap<String, RuleFindings>,
-    /// URIs that have several rows with digests, and those where these differ: what pages do by themselves.
-    pub repeated: (u64, u64),
-    /// Those with the most records.
-    pub hosts: Vec<HostFindings>,
-    /// Records by which `HostFindings::records` may be too low.
-    pub host_error: u64,
 }
 
 impl Default for Survey {
@@ -170,40 +90,6 @@ impl SpanLook {
             insert_least(&mut member.digests, digest, MOST_DIGESTS);
         }
         group.trim();
-    }
-}
-
-fn insert_least(set: &mut BTreeSet<u64>, value: u64, most: usize) {
-    if set.len() < most || set.last().is_some_and(|last| value < *last) {
-        set.insert(value);
-        if set.len() > most {
-            set.pop_last();
-        }
-    }
-}
-
-impl Group {
-    fn weight(&self) -> usize {
-        let digests: usize = self.members.values().map(|member| member.digests.len()).sum();
-        self.simple.len() + self.syntax.len() + 2 * self.members.len() + digests
-    }
-
-    fn trim(&mut self) {
-        while self.members.len() > MOST_SPELLINGS {
-            self.members.pop_last();
-        }
-    }
-
-    fn merge(&mut self, other: Group) {
-        self.rows += other.rows;
-        other.simple.into_iter().for_each(|one| insert_least(&mut self.simple, one, MOST_SPELLINGS));
-        other.syntax.into_iter().for_each(|one| insert_least(&mut self.syntax, one, MOST_SPELLINGS));
-        for (key, member) in other.members {
-            let mine = self.members.entry(key).or_insert_with(|| Member { uri: member.uri, ..Member::default() });
-            mine.digested += member.digested;
-            member.digests.into_iter().for_each(|one| insert_least(&mut mine.digests, one, MOST_DIGESTS));
-        }
-        self.trim();
     }
 }
 
@@ -283,52 +169,9 @@ impl State {
     }
 }
 
-impl Findings {
-    fn add(&mut self, group: &Group, share: f64, rules: &impl Fn(&[u8], &[u8]) -> Vec<String>) {
-        let to = group.rows.next_power_of_two();
-        let class = match self.sizes.iter().position(|class| class.to == to) {
-            Some(at) => &mut self.sizes[at],
-            None => {
-                let at = self.sizes.partition_point(|class| class.to < to);
-                self.sizes.insert(at, SizeClass { from: to / 2 + 1, to, ..SizeClass::default() });
-                &mut self.sizes[at]
-            }
-        };
-        class.groups += 1.0 / share;
-        class.rows += group.rows as f64 / share;
-        let [simple, syntax, members] =
-            [group.simple.len(), group.syntax.len(), group.members.len()].map(|count| count as u64);
-        let steps = [group.rows - simple, simple.saturating_sub(syntax), syntax.saturating_sub(members), members - 1];
-        self.by_step.iter_mut().zip(steps).for_each(|(all, count)| *all += count as f64 / share);
-        let mut members: Vec<&Member> = group.members.values().collect();
-        members.sort_unstable_by(|a, b| a.uri.cmp(&b.uri));
-        for member in members.iter().filter(|member| member.digested > 1) {
-            self.repeated.0 += 1;
-            self.repeated.1 += u64::from(member.digests.len() > 1);
-        }
-        for member in &members[1..] {
-            self.compare(members[0], member, share, rules);
-        }
-    }
-
-    fn compare(&mut self, first: &Member, member: &Member, share: f64, rules: &impl Fn(&[u8], &[u8]) -> Vec<String>) {
-        let both = !first.digests.is_empty() && !member.digests.is_empty();
-        let differ = both && first.digests.is_disjoint(&member.digests);
-        for rule in rules(&first.uri, &member.uri) {
-            let found = self.rules.entry(rule).or_default();
-            found.merged += 1.0 / share;
-            found.compared += u64::from(both);
-            found.differing += u64::from(differ);
-            if differ && found.examples.len() < EXAMPLES {
-                let text = |member: &Member| String::from_utf8_lossy(&member.uri).into_owned();
-                found.examples.push((text(first), text(member)));
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::findings::{EXAMPLES, SizeClass};
     use super::*;
     use crate::key::KeyAlgorithm;
 

@@ -146,7 +146,12 @@ impl<V: Copy + Default> Table<V> {
     /// often as not.
     #[inline(always)]
     pub fn prefetch(&self, keys: &[u128]) {
-        keys.iter().for_each(|&key| prefetch_item(&self.keys, self.place(key)));
+        for &key in keys {
+            prefetch_item(&self.keys, self.place(key));
+            if size_of::<V>() > 0 {
+                prefetch_item(&self.values, self.place(key));
+            }
+        }
     }
 
     #[inline(always)]
