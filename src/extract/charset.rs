@@ -2,9 +2,9 @@
 //! default. HTML Standard, "determining the character encoding" and "prescan"; XML 1.0, appendix F; labels of the Encoding
 //! Standard. Contradictions and unknown labels are defects, never silence.
 
-use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
-use html5gum::{Span, Tokenizer};
+use html5gum::emitters::callback::CallbackEvent;
 
+use super::html::tell_tags;
 use super::{Context, Defect, DefectKind, Defects, Markup};
 use crate::encoding::Charset;
 
@@ -115,7 +115,7 @@ fn contradict(marked: Charset, given: Option<Charset>, named: Option<Charset>, d
 fn declared_in_html(bytes: &[u8]) -> Option<Declared> {
     let mut found = None;
     let mut meta: Option<Vec<MetaAttribute>> = None;
-    let emitter = CallbackEmitter::new(|event: CallbackEvent<'_>, span: Span<usize>| -> Option<()> {
+    tell_tags(&bytes[..bytes.len().min(PRESCAN_LEN)], &mut |event, span| {
         match event {
             CallbackEvent::OpenStartTag { name } => meta = (name == b"meta").then(Vec::new),
             CallbackEvent::AttributeName { name } => {
@@ -128,16 +128,13 @@ fn declared_in_html(bytes: &[u8]) -> Option<Declared> {
                     (last.value, last.at) = (value.to_vec(), span.start);
                 }
             }
-            CallbackEvent::CloseStartTag { .. } => {
+            CallbackEvent::CloseStartTag { .. } if found.is_none() => {
                 found = meta.take().and_then(|meta| declared_by(&meta));
-                return found.is_some().then_some(());
             }
             _ => {}
         }
         None
     });
-    // The first token is the first declaration.
-    let _ = Tokenizer::new_with_emitter(&bytes[..bytes.len().min(PRESCAN_LEN)], emitter).next();
     found
 }
 

@@ -43,16 +43,20 @@ struct Gathered {
     tag: Option<Tag>,
 }
 
-/// The attributes of a document.
-pub(super) fn read(body: &Body) -> Found {
-    let mut gathered = Gathered::default();
-    let emitter = CallbackEmitter::new(|event: CallbackEvent<'_>, span: Span<usize>| gathered.take(event, span));
-    let mut tokenizer = Tokenizer::new_with_emitter(body.text(), emitter);
+/// Tells `listen` the tags of a document; it gives the state to go on in, where that is not the one for markup. One
+/// tokenizer serves all who listen, since its code is long.
+pub(super) fn tell_tags(text: &[u8], listen: &mut dyn FnMut(CallbackEvent<'_>, Span<usize>) -> Option<State>) {
+    let mut tokenizer = Tokenizer::new_with_emitter(text, CallbackEmitter::new(listen));
     // Reading from memory does not fail.
     while let Some(Ok(state)) = tokenizer.next() {
         tokenizer.set_state(state);
     }
-    drop(tokenizer);
+}
+
+/// The attributes of a document.
+pub(super) fn read(body: &Body) -> Found {
+    let mut gathered = Gathered::default();
+    tell_tags(body.text(), &mut |event, span| gathered.take(event, span));
     if let Some(tag) = gathered.tag {
         let name = String::from_utf8_lossy(&tag.name).into_owned();
         gathered.found.stopped =
