@@ -216,8 +216,7 @@ impl Canonicalizer {
             return Err(PyValueError::new_err(format!("row {from}: a URL of {text_len} bytes is too long")));
         }
         let mut rows = Rows::new(self.policy.more_keys.len());
-        // Texts seldom grow by more than this; where they do, so does the memory.
-        rows.uri.values.reserve(text_len + text_len / 16);
+        rows.reserve(to - from, text_len);
         let mut at = from;
         while at < to {
             let end = inputs.url.cut(at, to, CHUNK_LEN);

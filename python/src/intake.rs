@@ -1,7 +1,7 @@
 //! A record batch in, the records in its columns out: spans of the column's own bytes where they lie in one piece, copies
 //! where they do not (views, dictionaries, rows with a base or a charset).
 
-use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, LargeBinaryArray, RecordBatch};
+use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, LargeBinaryArray, OffsetSizeTrait, RecordBatch};
 use arrow::buffer::NullBuffer;
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
@@ -96,6 +96,14 @@ impl Column {
         }
     }
 
+    /// Appends where rows `from..to` stand in their bytes.
+    fn push_spans(&self, from: usize, to: usize, spans: &mut Vec<Span>) {
+        match self {
+            Column::Binary(array) => push_spans(&array.value_offsets()[from..=to], spans),
+            Column::Large(array) => push_spans(&array.value_offsets()[from..=to], spans),
+        }
+    }
+
     /// Bytes of rows `from..to`.
     pub fn text_len(&self, from: usize, to: usize) -> usize {
         if from < to { self.range(to - 1).1 - self.range(from).0 } else { 0 }
@@ -110,6 +118,13 @@ impl Column {
         }
         low
     }
+}
+
+/// Spans between offsets, from the first of them on; fewer than 4 GiB lie between all of them.
+fn push_spans<O: OffsetSizeTrait>(offsets: &[O], spans: &mut Vec<Span>) {
+    let begin = offsets[0];
+    let len = |from: O, to: O| (to - from).as_usize() as u32;
+    spans.extend(offsets.windows(2).map(|ends| Span { at: len(begin, ends[0]), len: len(ends[0], ends[1]) }));
 }
 
 /// The columns that a configuration names.
@@ -158,11 +173,7 @@ impl Scratch {
         self.lent.clear();
         let begin = url.range(from).0;
         let bytes = &url.bytes()[begin..url.range(to - 1).1];
-        let spans = (from..to).map(|row| {
-            let (at, end) = url.range(row);
-            Span { at: (at - begin) as u32, len: (end - at) as u32 }
-        });
-        self.lent.extend(spans);
+        url.push_spans(from, to, &mut self.lent);
         if let Some(nulls) = url.nulls() {
             // What lies under a null is nobody's.
             (from..to).filter(|row| nulls.is_null(*row)).for_each(|row| self.lent[row - from].len = 0);

@@ -15,6 +15,7 @@ use arrow::error::ArrowError;
 use super::{ColumnId, Columns, KEY_LEN, SourceRun, carried, derived, parts};
 use crate::canon::{KeyBytes, Policy, Rows, Texts};
 use crate::iri::{Component, Fault, FaultKind, Rung};
+use crate::kernel::text_array;
 
 /// Why rows make no batch. Each is a mistake of the caller, but for `TooLong`.
 #[derive(Debug, thiserror::Error)]
@@ -227,7 +228,7 @@ impl BatchBuilder {
             }
             ColumnId::Uri => {
                 let (offsets, values) = text_buffers(&mut rows.uri);
-                Arc::new(StringArray::try_new(offsets, values, self.faultless(&rows.faults, count))?)
+                Arc::new(text_array(offsets, values, self.faultless(&rows.faults, count))?)
             }
             ColumnId::Key => keys(std::mem::take(&mut rows.key))?,
             ColumnId::KeyOf(rung) => {

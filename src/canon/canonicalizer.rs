@@ -127,7 +127,7 @@ impl Canonicalizer {
     /// First all texts, then all keys: hashing many at once is cheaper, and nothing that lines differ in gets in its way.
     pub fn append(&mut self, records: &Records<'_>, bitmaps: &Bitmaps, rows: &mut Rows) {
         let first = rows.len();
-        reserve(rows, records);
+        rows.reserve(records.urls.len(), records.text.len());
         run(AppendTexts { canonicalizer: self, records, bitmaps, rows });
         self.push_keys(first, rows);
         if let Some(equivalences) = &self.policy.equivalences {
@@ -330,15 +330,6 @@ fn count_bits(mut bits: u32, counts: &mut [u64]) {
         counts[bits.trailing_zeros() as usize] += 1;
         bits &= bits - 1;
     }
-}
-
-/// Makes room for a chunk's rows at once.
-fn reserve(rows: &mut Rows, records: &Records<'_>) {
-    rows.uri.values.reserve(records.text.len() + records.text.len() / 8);
-    rows.uri.offsets.reserve(records.urls.len());
-    rows.input.offsets.reserve(records.urls.len());
-    rows.key.reserve(records.urls.len());
-    rows.more_keys.iter_mut().for_each(|keys| keys.reserve(records.urls.len()));
 }
 
 /// What the decoder noticed.

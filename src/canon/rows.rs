@@ -87,6 +87,18 @@ impl Rows {
         Rows { uri: Texts::new(), input: Texts::new(), more_keys: vec![Vec::new(); more_keys], ..Rows::default() }
     }
 
+    /// Makes room for so many more rows, which come of texts of so many bytes.
+    pub fn reserve(&mut self, rows: usize, text_len: usize) {
+        // Texts seldom grow by more than this; where they do, so does the memory.
+        self.uri.values.reserve(text_len + text_len / 8);
+        self.uri.offsets.reserve(rows);
+        self.input.offsets.reserve(rows);
+        self.offset.reserve(rows);
+        self.flags.reserve(rows);
+        self.key.reserve(rows);
+        self.more_keys.iter_mut().for_each(|keys| keys.reserve(rows));
+    }
+
     /// How many rows there are.
     pub fn len(&self) -> usize {
         self.uri.len()

@@ -20,6 +20,8 @@ mod copy;
 mod level;
 mod scalar;
 mod task;
+#[cfg(feature = "batch")]
+mod text_array;
 mod words;
 mod xxh3;
 
@@ -30,6 +32,8 @@ pub use copy::Case;
 pub use copy::{append, append_range, append_range_in_case, append_some, prefetch_behind, prefetch_item};
 use level::Level;
 pub use task::{Task, run};
+#[cfg(feature = "batch")]
+pub use text_array::text_array;
 pub use xxh3::push_xxh3_128;
 
 /// Length of the run of bytes above 127 that `text` begins with.
