@@ -7,7 +7,7 @@ use arrow::compute::cast;
 use arrow::datatypes::DataType;
 use irikey::encoding::is_utf8;
 use irikey::record::copies::Copies;
-use irikey::record::{Records, Span};
+use irikey::record::{Offsets, Records, Span};
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
 
@@ -165,7 +165,9 @@ impl Scratch {
             return self.copies.records();
         }
         let (begin, end) = (inputs.url.range(from).0, inputs.url.range(to - 1).1);
-        Records { text: &inputs.url.bytes()[begin..end], urls: &self.lent, ..Records::default() }
+        // Rows of a column stand at no offset of a source, and no column of an answer says so.
+        let (text, offsets) = (&inputs.url.bytes()[begin..end], Offsets::Each(&[]));
+        Records { text, urls: &self.lent, offsets, ..Records::default() }
     }
 
     /// Spans of the column's own bytes; false where two halves of a character in neighbouring rows would look like one.
