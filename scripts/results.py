@@ -1,0 +1,41 @@
+"""What the tables of bench-pipeline, bench-dedup and bench-scaling have in common: what was measured, where, and where it goes."""
+import datetime
+import os
+import platform
+import subprocess
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def count_lines(path):
+    """Line ends in the file, which is in the page cache afterwards."""
+    with open(path, "rb") as file:
+        return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
+
+
+def head(name, path, lines, how="", of=""):
+    """The first lines of a result: its input, the machine and how it was used, the commit and what was made of it."""
+    cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "")
+    commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short=12", "HEAD"], stdout=subprocess.PIPE, text=True)
+    return [
+        f"# {name}, {today()}",
+        "",
+        f"- input: `{os.path.basename(path)}`, {lines} lines, {os.path.getsize(path)} bytes, in the page cache",
+        f"- CPU: {cpu or platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.2f} at the end{how}",
+        f"- commit: {commit.stdout.strip()}{of}",
+    ]
+
+
+def today():
+    return datetime.datetime.now(datetime.timezone.utc).date()
+
+
+def keep(name, report):
+    """Writes a result to benches/results and to standard output; gives the file's path."""
+    text = "\n".join(report) + "\n"
+    path = os.path.join(ROOT, "benches/results", f"{today()}-{name}.md")
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    print(text)
+    return path
