@@ -3,6 +3,7 @@
 //! ```text
 //! arguments --list--> Sources --open--> Opened::Mapped(Mapping)            --> Block (a range of the map)
 //!                                       Opened::Stream(plain or packed)     --> Block (an owned buffer)
+//!                                       Table (Parquet, Arrow IPC)          --> rows, which are no bytes
 //! ```
 //!
 //! How a source is packed follows from its first bytes, never from its name: [`detect`]. A name is asked only whether it
@@ -32,7 +33,7 @@ pub use keyed::KeyedFile;
 pub use list::{Origin, Source, Sources, list};
 pub use mmap::{forget, remove_on_signal};
 pub use open::{OpenOptions, Opened, Stream, open};
-pub use table::{Table, TableColumns};
+pub use table::{Table, TableColumns, TableOptions};
 
 /// The byte between the fields of a table, if `name` ends like a table's, a suffix of its packing aside.
 ///

@@ -54,6 +54,16 @@ impl Copies {
         self.urls.is_empty()
     }
 
+    /// Bytes of all copies.
+    pub fn text_len(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Copies a field that is kept elsewhere.
+    pub(super) fn put(&mut self, field: &[u8]) -> Span {
+        put(&mut self.text, |text| text.extend_from_slice(field))
+    }
+
     /// Begins a record with its URL. Its other fields follow, the same ones in every record.
     pub fn push_url(&mut self, field: &[u8]) {
         let url = put(&mut self.text, |text| text.extend_from_slice(field));

@@ -97,8 +97,6 @@ pub enum Archived {
     Records,
     /// Links in WAT records.
     Links,
-    /// Rows of Parquet or Arrow files.
-    Rows,
 }
 
 impl Layout {
@@ -125,7 +123,6 @@ impl Layout {
             Layout::AccessLog(_) => "access-log",
             Layout::Captures(Archived::Records) => "warc",
             Layout::Captures(Archived::Links) => "wat",
-            Layout::Captures(Archived::Rows) => "table",
         }
     }
 

@@ -11,6 +11,8 @@
 //! bytes of an archive --Archive::push--> lines of captures --(cut into chunks like others)--> Records
 //! ```
 //!
+//! Nor are tables of columns: what decodes these gives its rows to [`table::TableRecords`].
+//!
 //! Each decoder owns the rule where its records end, and what it does with its format's defects.
 
 pub mod access_log;
@@ -33,6 +35,7 @@ pub mod json_lines;
 pub mod lines;
 mod shape;
 pub mod split;
+pub mod table;
 pub mod time;
 mod wat;
 pub mod zipnum;

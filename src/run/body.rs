@@ -1,12 +1,14 @@
 //! Text of a source that is being cut: mapped, read, or, for archives, condensed while it is read. In: what was opened.
-//! Out: its text, as much as is there, and where whole records of it end.
+//! Out: its text, as much as is there, and where whole records of it end. A table has no text: whoever cuts takes its rows.
 
 use super::options::RunOptions;
+use crate::canon::Policy;
 use crate::encoding::{ByteOrder, Charset, Utf16Decoder};
 use crate::input::mmap::Mapping;
 use crate::input::{Block, Buffer, Defect, MemberEnd, Opened, Pool, Stream, Table};
 use crate::record::archive::Archive;
 use crate::record::boundary::{Boundary, Quoting, TooLong};
+use crate::record::fields::Carry;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -21,16 +23,18 @@ pub struct Rules<'a> {
     pub options: &'a RunOptions,
     /// What the sources are said to be in.
     pub charset: Option<Charset>,
+    /// What of a table's columns is wanted.
+    pub carry: Carry,
     pub pool: Arc<Pool>,
     /// Bytes read past a target, in hope of the end of a record.
     slack: usize,
 }
 
 impl<'a> Rules<'a> {
-    pub fn new(options: &'a RunOptions, charset: Option<Charset>) -> Rules<'a> {
+    pub fn new(options: &'a RunOptions, policy: &Policy) -> Rules<'a> {
         let slack = (options.row_group_len / 8).clamp(4 << 10, 128 << 10);
         let pool = Pool::new(options.threads * 3, options.row_group_len * 2 + slack);
-        Rules { options, charset, pool, slack }
+        Rules { options, charset: policy.charset, carry: policy.carry, pool, slack }
     }
 }
 
@@ -41,19 +45,8 @@ pub enum Body {
         start: usize,
     },
     Stream(Box<Read>),
-    /// Lines of captures of a table's rows.
-    Table(Box<Rows>),
-}
-
-/// What was read of a table.
-pub struct Rows {
-    table: Table,
-    lines: Vec<u8>,
-    buffer: Buffer,
-    is_ended: bool,
-    defect: Option<Defect>,
-    /// Bytes of the file, counted as taken at the end.
-    file_len: u64,
+    /// Rows, and no text.
+    Table(Box<Table>),
 }
 
 /// What was read of a stream.
@@ -130,7 +123,6 @@ impl Body {
                 // The decoder has to see the end of the bytes itself.
                 read.is_ended = read.defect.is_some();
             }
-            // Its lines are UTF-8, or whatever the columns hold.
             Body::Table(_) => (),
         }
     }
@@ -139,7 +131,7 @@ impl Body {
         match self {
             Body::Mapped { mapping, start } => &mapping[*start..],
             Body::Stream(read) => &read.buffer[read.start..],
-            Body::Table(rows) => &rows.buffer,
+            Body::Table(_) => &[],
         }
     }
 
@@ -147,7 +139,6 @@ impl Body {
         match self {
             Body::Mapped { start, .. } => *start += len,
             Body::Stream(read) => read.start += len,
-            // Its lines have no header that one could skip.
             Body::Table(_) => (),
         }
     }
@@ -157,7 +148,7 @@ impl Body {
         match self {
             Body::Mapped { .. } => None,
             Body::Stream(read) => Some(read.stream.taken()),
-            Body::Table(rows) => Some(if rows.is_ended { rows.file_len } else { 0 }),
+            Body::Table(table) => Some(table.taken()),
         }
     }
 
@@ -185,9 +176,8 @@ impl Body {
     /// Reads until there are `want` bytes of text, or no more are to be had.
     pub fn fill(&mut self, want: usize) {
         let read = match self {
-            Body::Mapped { .. } => return,
+            Body::Mapped { .. } | Body::Table(_) => return,
             Body::Stream(read) => read,
-            Body::Table(rows) => return rows.fill(want),
         };
         let want = read.start + want;
         while read.buffer.len() < want && !read.is_ended {
@@ -222,9 +212,8 @@ impl Body {
     /// Whether all text is there.
     fn is_ended(&self) -> bool {
         match self {
-            Body::Mapped { .. } => true,
+            Body::Mapped { .. } | Body::Table(_) => true,
             Body::Stream(read) => read.is_ended,
-            Body::Table(rows) => rows.is_ended,
         }
     }
 
@@ -250,10 +239,6 @@ impl Body {
     fn rest(&mut self, last_end: usize) -> Cut {
         let len = self.text().len();
         match self {
-            Body::Table(rows) => {
-                let end = rows.defect.take().map_or(End::Source, |defect| End::Defect(defect, 0));
-                Cut { len, end }
-            }
             Body::Stream(read) if read.defect.is_some() => {
                 let lost = read.condenser.as_ref().map_or(len - last_end, |condenser| condenser.lost);
                 let end = read.defect.take().map_or(End::Source, |defect| End::Defect(defect, lost));
@@ -289,28 +274,7 @@ impl Body {
                 }
                 read.buffer.split_off(range, pool)
             }
-            Body::Table(rows) => rows.buffer.split_off(0..len, pool),
-        }
-    }
-}
-
-impl Rows {
-    /// A table in a file of so many bytes.
-    pub fn new(table: Table, file_len: u64) -> Rows {
-        Rows { table, lines: Vec::new(), buffer: Buffer::default(), is_ended: false, defect: None, file_len }
-    }
-
-    fn fill(&mut self, want: usize) {
-        while self.buffer.len() < want && !self.is_ended {
-            match self.table.read(&mut self.lines) {
-                Ok(is_more) => self.is_ended = !is_more,
-                Err(defect) => {
-                    self.is_ended = true;
-                    self.defect = Some(defect);
-                }
-            }
-            self.buffer.extend(&self.lines);
-            self.lines.clear();
+            Body::Table(_) => Block::from(Vec::new()),
         }
     }
 }

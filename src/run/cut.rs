@@ -2,17 +2,23 @@
 //! end to end (as text: unpacked, in UTF-8, byte-order marks and headers counted). One worker cuts at a time; whoever cuts
 //! also reads, unpacks and transcodes UTF-16, if the source has to be.
 //!
+//! Rows of tables are no text; what decodes them gives them by the hundred kilobytes, and a span has them as they come.
+//!
 //! A source ends at its first [`Defect`]. All whole records before it are in spans; the defect is kept for the summary.
 
-use super::body::{Body, End, Rows as TableRows, Rules};
+use super::body::{Body, End, Rules};
 use super::options::RunOptions;
 use super::summary::Progress;
+use crate::canon::Policy;
 use crate::encoding::{ByteOrder, Charset, utf16_len};
-use crate::input::detect::{Content, LOOK_LEN, content};
-use crate::input::{Block, Defect, OpenOptions, Origin, Source, Sources, Table, TableColumns, delimiter_by_name};
+use crate::input::detect::{self, LOOK_LEN, content};
+use crate::input::{
+    Block, Defect, OpenOptions, Origin, Source, Sources, Table, TableColumns, TableOptions, delimiter_by_name,
+};
 use crate::record::archive::Archive;
 use crate::record::csv::{Columns, ColumnsError, CsvOptions};
 use crate::record::json_lines::JsonOptions;
+use crate::record::table::TableRecords;
 use crate::record::{Archived, Format, Guess, Layout};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,6 +33,21 @@ pub struct Span {
 #[derive(Debug)]
 pub struct Piece {
     pub source: u32,
+    pub content: Content,
+}
+
+/// Whole records.
+#[derive(Debug)]
+pub enum Content {
+    /// Records that are to be decoded.
+    Text(Text),
+    /// Rows of a table.
+    Rows(Box<TableRecords>),
+}
+
+/// Text of whole records.
+#[derive(Debug)]
+pub struct Text {
     /// Of the block's first byte in the source, unpacked.
     pub offset: u64,
     pub block: Block,
@@ -65,13 +86,8 @@ pub struct Cutter<'a> {
 }
 
 impl<'a> Cutter<'a> {
-    pub fn new(
-        sources: Sources,
-        options: &'a RunOptions,
-        charset: Option<Charset>,
-        progress: &'a Progress,
-    ) -> Cutter<'a> {
-        let rules = Rules::new(options, charset);
+    pub fn new(sources: Sources, options: &'a RunOptions, policy: &Policy, progress: &'a Progress) -> Cutter<'a> {
+        let rules = Rules::new(options, policy);
         let sources = sources.0.into_iter().enumerate();
         Cutter {
             sources,
@@ -146,7 +162,7 @@ impl<'a> Cutter<'a> {
         let Some((number, source)) = self.sources.next() else { return Ok(false) };
         let (number, name) = (number as u32, source.name.clone());
         let file = match (&source.origin, source.len) {
-            (Origin::Path(path), Some(len)) => Some((path.clone(), len)),
+            (Origin::Path(path), Some(_)) => Some(path.clone()),
             _ => None,
         };
         let RunOptions { mmap, threads, .. } = *self.rules.options;
@@ -172,31 +188,53 @@ impl<'a> Cutter<'a> {
     /// Cuts records of the current source, up to the end of the one that reaches `target` bytes.
     fn cut(&mut self, target: usize) -> Option<Piece> {
         let mut current = self.current.take()?;
+        if let Body::Table(table) = &mut current.body {
+            let read = table.read();
+            return self.cut_table(current, read);
+        }
         let cut = current.body.cut(target, current.layout.quoting(), &self.rules);
-        let piece = (cut.len > 0).then(|| Piece {
-            source: current.source,
+        let text = (cut.len > 0).then(|| Text {
             offset: current.offset,
             block: current.body.split_off(cut.len, &self.rules.pool),
             is_utf16: current.is_utf16,
             layout: current.layout.clone(),
         });
         self.at += cut.len as u64;
-        current.offset += piece.as_ref().map_or(0, |piece| current.source_len(&piece.block));
+        current.offset += text.as_ref().map_or(0, |text| current.source_len(&text.block));
         current.report(self.progress);
         self.archive_bytes += current.body.take_condensed();
+        let source = current.source;
         match cut.end {
             End::More => self.current = Some(current),
             End::Source => self.skipped += current.body.skipped(),
             End::Defect(defect, lost) => self.stop(current, defect, lost),
         }
-        piece
+        text.map(|text| Piece { source, content: Content::Text(text) })
+    }
+
+    /// Takes what was read of a table, the current source.
+    fn cut_table(&mut self, mut current: Current, read: Result<Option<TableRecords>, Defect>) -> Option<Piece> {
+        current.report(self.progress);
+        match read {
+            Ok(Some(rows)) => {
+                self.at += rows.text_len() as u64;
+                let piece = Piece { source: current.source, content: Content::Rows(Box::new(rows)) };
+                self.current = Some(current);
+                Some(piece)
+            }
+            Ok(None) => None,
+            Err(defect) => {
+                self.stop(current, defect, 0);
+                None
+            }
+        }
     }
 
     fn stop(&mut self, current: Current, defect: Defect, lost: usize) {
         self.skipped += current.body.skipped();
         let (offset, packed) = match (&defect, &current.body) {
             // Defects of the text stand in the text.
-            (Defect::RecordTooLong(_), _) => (current.offset, false),
+            (Defect::RecordTooLong(_), Body::Mapped { .. } | Body::Stream(_)) => (current.offset, false),
             (Defect::Encoding(_) | Defect::ForeignMark(_) | Defect::Binary(_), _) => (0, false),
             (_, body) => (body.taken().unwrap_or(current.offset), body.is_packed()),
         };
@@ -218,8 +256,8 @@ struct Current {
     taken: u64,
     /// Its first record was a header.
     has_header: bool,
-    /// Where it is and how long, if it is a regular file.
-    file: Option<(PathBuf, u64)>,
+    /// Where it is, if it is a regular file.
+    file: Option<PathBuf>,
 }
 
 enum Failure {
@@ -258,11 +296,11 @@ impl Current {
         }
         let said = rules.charset.and_then(Charset::byte_order_of_utf16);
         match (content(self.body.text()), said) {
-            (Content::Utf16(order), _) => self.transcode(order, 2, rules),
-            (Content::Records(0), Some(order)) => self.transcode(order, 0, rules),
-            (Content::Records(bom_len), _) => self.skip(bom_len),
-            (Content::Encoding(name), _) => return Err(Defect::Encoding(name).into()),
-            (Content::Binary(kind), _) => return self.begin_rows(kind, rules),
+            (detect::Content::Utf16(order), _) => self.transcode(order, 2, rules),
+            (detect::Content::Records(0), Some(order)) => self.transcode(order, 0, rules),
+            (detect::Content::Records(bom_len), _) => self.skip(bom_len),
+            (detect::Content::Encoding(name), _) => return Err(Defect::Encoding(name).into()),
+            (detect::Content::Binary(kind), _) => return self.begin_rows(kind, rules),
         }
         match &rules.options.format {
             Format::Lines => Ok(()),
@@ -309,18 +347,19 @@ impl Current {
 
     /// A file of a kind that is no text: if it is a table, its rows are records.
     fn begin_rows(&mut self, kind: &'static str, rules: &Rules<'_>) -> Result<(), Failure> {
-        let Some((path, file_len)) = self.file.take() else { return Err(Defect::Binary(kind).into()) };
+        let Some(path) = self.file.take() else { return Err(Defect::Binary(kind).into()) };
         let columns = match &rules.options.format {
             Format::Auto(Guess { csv, .. }) => TableColumns { url: csv.url.clone(), base: csv.base.clone() },
             _ => return Err(Defect::Binary(kind).into()),
         };
+        let RunOptions { threads, max_record_len, .. } = *rules.options;
+        let options = TableOptions { columns, carry: rules.carry, threads, max_record_len };
         let table = match kind {
-            "Parquet" => Table::parquet(&path, &columns)?,
-            "Arrow IPC" => Table::arrow(&path, &columns)?,
+            "Parquet" => Table::parquet(&path, &options)?,
+            "Arrow IPC" => Table::arrow(&path, &options)?,
             _ => return Err(Defect::Binary(kind).into()),
         };
-        self.body = Body::Table(Box::new(TableRows::new(table, file_len)));
-        self.layout = Layout::Captures(Archived::Rows);
+        self.body = Body::Table(Box::new(table));
         Ok(())
     }
 

@@ -102,7 +102,7 @@ where
         .build()
         .map_err(|error| RunError::Threads(error.to_string()))?;
     let shared = Shared {
-        cutter: Mutex::new(Cutter::new(inputs, &options, policy.charset, progress)),
+        cutter: Mutex::new(Cutter::new(inputs, &options, policy, progress)),
         order: Order::new(names.len(), options.threads * 2),
         lanes: Lanes::new(),
         options: &options,

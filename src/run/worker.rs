@@ -1,7 +1,7 @@
 //! What one worker keeps from span to span: decoder, canonicalizer, rows. In: a span. Out: its rows, and whose they
 //! are.
 
-use super::cut::Span;
+use super::cut::{Content, Span, Text};
 use super::error::RunError;
 use super::options::RunOptions;
 use super::summary::{Progress, Totals};
@@ -12,6 +12,7 @@ use crate::iri::{Preprocess, Spaces};
 use crate::kernel::Bitmaps;
 use crate::record::boundary::Boundary;
 use crate::record::split::Splitter;
+use crate::record::table::TableRecords;
 use crate::record::{Decoder, Layout};
 
 /// More text in one column of a part, bytes, is refused before Arrow's 32-bit offsets overflow.
@@ -58,31 +59,53 @@ impl Worker {
         is_stopped: impl Fn() -> bool,
     ) -> Result<bool, RunError<E>> {
         for piece in span.pieces {
-            self.decoder.set_layout(&piece.layout);
-            let boundary = Boundary::new(piece.layout.quoting(), usize::MAX);
-            let (mut at, mut offset, mut records) = (0, piece.offset, 0);
-            while at < piece.block.len() {
-                if is_stopped() {
-                    return Ok(false);
-                }
-                let rest = &piece.block[at..];
-                // Without a limit on records there is no error, and a source's last record may have no end.
-                let len = boundary.clone().find(rest, self.chunk_len).ok().flatten().unwrap_or(rest.len());
-                let chunk = &rest[..len];
-                records += self.chunk(chunk, offset, piece.is_utf16, progress)?;
-                offset += if piece.is_utf16 { utf16_len(chunk) as u64 } else { len as u64 };
-                at += len;
-            }
-            piece.block.release();
-            if records > 0 {
-                self.runs.push(SourceRun { source: piece.source, first_record: 0, rows: records });
-            }
+            let records = match piece.content {
+                Content::Text(text) => self.text(text, progress, &is_stopped)?,
+                Content::Rows(rows) => Some(self.table(&rows, progress)?),
+            };
+            let Some(records) = records else { return Ok(false) };
+            self.count(piece.source, records);
         }
         self.totals.tally.add(&self.rows.tally);
         if self.count_distinct {
             self.totals.distinct.extend(&self.rows.key);
         }
         Ok(true)
+    }
+
+    /// So many records of the span are of `source`.
+    fn count(&mut self, source: u32, records: u32) {
+        match self.runs.last_mut() {
+            Some(run) if run.source == source => run.rows += records,
+            _ if records > 0 => self.runs.push(SourceRun { source, first_record: 0, rows: records }),
+            _ => (),
+        }
+    }
+
+    /// Appends the rows of a text, chunk by chunk, and says how many records it had; nothing if stopped on the way.
+    fn text<E>(
+        &mut self,
+        text: Text,
+        progress: &Progress,
+        is_stopped: impl Fn() -> bool,
+    ) -> Result<Option<u32>, RunError<E>> {
+        self.decoder.set_layout(&text.layout);
+        let boundary = Boundary::new(text.layout.quoting(), usize::MAX);
+        let (mut at, mut offset, mut records) = (0, text.offset, 0);
+        while at < text.block.len() {
+            if is_stopped() {
+                return Ok(None);
+            }
+            let rest = &text.block[at..];
+            // Without a limit on records there is no error, and a source's last record may have no end.
+            let len = boundary.clone().find(rest, self.chunk_len).ok().flatten().unwrap_or(rest.len());
+            let chunk = &rest[..len];
+            records += self.chunk(chunk, offset, text.is_utf16, progress)?;
+            offset += if text.is_utf16 { utf16_len(chunk) as u64 } else { len as u64 };
+            at += len;
+        }
+        text.block.release();
+        Ok(Some(records))
     }
 
     /// Appends the rows of one chunk, which begins at byte `offset` of its source, and says how many records it had.
@@ -102,10 +125,27 @@ impl Worker {
         if is_utf16 {
             to_utf16_offsets(chunk, offset, &mut self.rows.offset[before..]);
         }
-        self.totals.records += count as u64;
         // The bytes that captures were made of are counted where they were read.
         let is_text = !matches!(self.decoder.layout(), Layout::Captures(_));
         self.totals.bytes += if is_text { chunk.len() as u64 } else { 0 };
+        self.appended(count, before, progress)
+    }
+
+    /// Appends rows of a table, and says how many records they are.
+    fn table<E>(&mut self, rows: &TableRecords, progress: &Progress) -> Result<u32, RunError<E>> {
+        let before = self.rows.len();
+        let mut records = rows.records(&mut self.bitmaps);
+        if let Some((splitter, choices)) = &mut self.splitter {
+            records = splitter.split(&records, choices).0;
+        }
+        let count = records.urls.len();
+        self.canonicalizer.append(&records, &self.bitmaps, &mut self.rows);
+        self.appended(count, before, progress)
+    }
+
+    /// Records that became rows, from row `before` on.
+    fn appended<E>(&mut self, count: usize, before: usize, progress: &Progress) -> Result<u32, RunError<E>> {
+        self.totals.records += count as u64;
         progress.add(count as u64, (self.rows.len() - before) as u64);
         let text_len = self.rows.uri.values.len().max(self.rows.input.values.len());
         if text_len > MAX_TEXT_LEN {

@@ -1,0 +1,86 @@
+//! The columns of a table that count. In: its schema, and what is wanted. Out: their names.
+
+use arrow::datatypes::Schema;
+
+use super::super::error::Defect;
+use super::TableOptions;
+use crate::record::csv::{Column, KNOWN};
+use crate::record::fields::Carry;
+
+/// Which columns hold the URL and its base; unsaid, the URL's is found by its name.
+#[derive(Clone, Debug, Default)]
+pub struct TableColumns {
+    /// The URL's.
+    pub url: Option<Column>,
+    /// The base's.
+    pub base: Option<Column>,
+}
+
+/// A column beside URL and base, as Common Crawl's index names it, and whether it is wanted.
+type Carried = (&'static str, fn(Carry) -> bool);
+
+/// Columns of times and numbers.
+pub(super) const NUMBERS: [Carried; 4] = [
+    ("fetch_time", |carry| carry.time),
+    ("fetch_status", |carry| carry.status),
+    ("warc_record_offset", |carry| carry.capture_offset),
+    ("warc_record_length", |carry| carry.capture_length),
+];
+
+/// Columns of text.
+pub(super) const TEXTS: [Carried; 7] = [
+    ("fetch_redirect", |carry| carry.redirect),
+    ("content_digest", |carry| carry.digest),
+    ("content_charset", |carry| carry.charset),
+    ("content_mime_type", |carry| carry.mime),
+    ("content_mime_detected", |carry| carry.detected_mime),
+    ("content_languages", |carry| carry.languages),
+    ("warc_filename", |carry| carry.filename),
+];
+
+/// The columns of one table that are read.
+#[derive(Clone, Debug)]
+pub(super) struct Wanted {
+    pub(super) url: String,
+    pub(super) base: Option<String>,
+    pub(super) carry: Carry,
+    pub(super) max_record_len: usize,
+}
+
+impl Wanted {
+    /// Finds them.
+    ///
+    /// # Errors
+    /// There is no such column, or none that is known to hold URLs.
+    pub(super) fn find(schema: &Schema, options: &TableOptions) -> Result<Wanted, Defect> {
+        let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+        let missing = |wanted: &dyn std::fmt::Display| {
+            Defect::Table("columns", format!("there is no column {wanted}; there are {}", names.join(", ")))
+        };
+        let asked = |column: &Column| match column {
+            Column::Number(number) => number.checked_sub(1).and_then(|i| names.get(i)).ok_or_else(|| missing(column)),
+            Column::Name(name) => names.iter().find(|other| *other == name).ok_or_else(|| missing(column)),
+        };
+        let url = match &options.columns.url {
+            Some(column) => asked(column)?,
+            None => KNOWN
+                .iter()
+                .find(|name| names.contains(name))
+                .ok_or_else(|| missing(&"of a URL: choose one with --column"))?,
+        };
+        let base = options.columns.base.as_ref().map(asked).transpose()?;
+        let (url, base) = (url.to_string(), base.map(|name| name.to_string()));
+        Ok(Wanted { url, base, carry: options.carry, max_record_len: options.max_record_len })
+    }
+
+    /// The column `name` is read.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.names().any(|wanted| wanted == name)
+    }
+
+    /// All of them; not each is there.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        let carried = NUMBERS.into_iter().chain(TEXTS).filter(|(_, is_wanted)| is_wanted(self.carry));
+        [&self.url].into_iter().chain(&self.base).map(String::as_str).chain(carried.map(|(name, _)| name))
+    }
+}

@@ -1,0 +1,149 @@
+//! Parquet and Arrow IPC files in, rows of them out (see [`TableRecords`]): only the columns that count are read. A row's
+//! offset is its number in the file, from 0.
+//!
+//! The URL is in the column asked for, else in the first of the known names; what is carried is in columns named as in
+//! Common Crawl's index. Columns within structs are not looked for.
+//!
+//! ```text
+//! Parquet --units--> ranges of rows, by several threads --batch--> TableRecords, in the order of the file
+//! Arrow IPC ------------------------------------------- --batch--> TableRecords
+//! ```
+
+mod ahead;
+mod batch;
+mod columns;
+mod units;
+
+use std::fs::File;
+use std::path::Path;
+
+use arrow::array::RecordBatchReader;
+use arrow::error::ArrowError;
+use arrow::ipc::reader::FileReader;
+
+use super::error::Defect;
+use crate::record::fields::Carry;
+use crate::record::table::TableRecords;
+use ahead::Ahead;
+use batch::Batch;
+pub use columns::TableColumns;
+use columns::Wanted;
+use units::Parquet;
+
+/// How a table is read.
+#[derive(Clone, Debug)]
+pub struct TableOptions {
+    /// Which columns hold the URL and its base.
+    pub columns: TableColumns,
+    /// What is carried; columns of other things are not read.
+    pub carry: Carry,
+    /// Threads that may decode at once; with one, whoever reads decodes.
+    pub threads: usize,
+    /// The longest row, bytes of all texts that are read of it.
+    pub max_record_len: usize,
+}
+
+/// A table that is read.
+pub struct Table {
+    rows: Box<dyn Iterator<Item = Result<Rowset, Defect>> + Send>,
+    /// Byte of the file where what was given last stands, as far as that is known.
+    at: u64,
+    file_len: u64,
+    is_ended: bool,
+}
+
+/// Rows of a table that lie together in its file.
+pub(super) struct Rowset {
+    pub(super) records: TableRecords,
+    /// Byte of the file where they stand, as far as that is known.
+    pub(super) at: u64,
+}
+
+impl Table {
+    /// Opens the Parquet file at `path`.
+    ///
+    /// # Errors
+    /// It is none, or has no such column.
+    pub fn parquet(path: &Path, options: &TableOptions) -> Result<Table, Defect> {
+        let parquet = Parquet::open(path, options)?;
+        let (file_len, units) = (parquet.len(), parquet.units());
+        let rows: Box<dyn Iterator<Item = _> + Send> = if options.threads < 2 || units.clone().nth(1).is_none() {
+            Box::new(units.flat_map(move |unit| parquet.read(unit)))
+        } else {
+            Box::new(Ahead::new(parquet, units, options.threads))
+        };
+        Ok(Table { rows, at: 0, file_len, is_ended: false })
+    }
+
+    /// Opens the Arrow IPC file at `path`.
+    ///
+    /// # Errors
+    /// As [`Table::parquet`].
+    pub fn arrow(path: &Path, options: &TableOptions) -> Result<Table, Defect> {
+        let open = || File::open(path).map_err(Defect::Open);
+        let file_len = open()?.metadata().map_err(Defect::Open)?.len();
+        let schema = FileReader::try_new(open()?, None).map_err(damaged)?.schema();
+        let wanted = Wanted::find(&schema, options)?;
+        let places = (0..schema.fields().len()).filter(|&i| wanted.has(schema.field(i).name())).collect();
+        let reader = FileReader::try_new(open()?, Some(places)).map_err(damaged)?;
+        let rows = ArrowRows { batches: Box::new(reader), wanted, rows: None, number: 0 };
+        Ok(Table { rows: Box::new(rows), at: 0, file_len, is_ended: false })
+    }
+
+    /// The next rows; none at the end. Nothing follows an error.
+    ///
+    /// # Errors
+    /// The file is damaged; rows before were given.
+    pub fn read(&mut self) -> Result<Option<TableRecords>, Defect> {
+        if self.is_ended {
+            return Ok(None);
+        }
+        let next = self.rows.next();
+        self.is_ended = !matches!(next, Some(Ok(_)));
+        match next.transpose()? {
+            Some(rowset) => {
+                self.at = rowset.at;
+                Ok(Some(rowset.records))
+            }
+            None => {
+                self.at = self.file_len;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Bytes of the file that were read, as far as that is known.
+    pub fn taken(&self) -> u64 {
+        self.at
+    }
+}
+
+/// Rows of an Arrow file.
+struct ArrowRows {
+    batches: Box<dyn RecordBatchReader + Send>,
+    wanted: Wanted,
+    rows: Option<Batch>,
+    /// Of the next row.
+    number: u64,
+}
+
+impl Iterator for ArrowRows {
+    type Item = Result<Rowset, Defect>;
+
+    fn next(&mut self) -> Option<Result<Rowset, Defect>> {
+        loop {
+            if let Some(records) = self.rows.as_mut().and_then(|rows| rows.take(&self.wanted, &mut self.number)) {
+                return Some(records.map(|records| Rowset { records, at: 0 }));
+            }
+            let rows = self.batches.next()?.and_then(|batch| Batch::of(&batch, &self.wanted));
+            match rows {
+                Ok(rows) => self.rows = Some(rows),
+                Err(error) => return Some(Err(damaged(error))),
+            }
+        }
+    }
+}
+
+fn damaged(error: ArrowError) -> Defect {
+    Defect::Table("Arrow IPC", error.to_string())
+}
