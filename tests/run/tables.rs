@@ -10,12 +10,18 @@ use arrow::array::{
 };
 use arrow::datatypes::Int8Type;
 use arrow::ipc::writer::FileWriter;
-use irikey::input::Source;
+use irikey::batch::SourceRun;
+use irikey::canon::{Carry, Policy, Rows};
+use irikey::input::{Defect, Source};
 use irikey::record::csv::{Column, CsvOptions};
 use irikey::record::{Format, Guess};
-use irikey::run::RunOptions;
+use irikey::run::{Progress, RunOptions, canon};
 use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::data_type::{ByteArray, ByteArrayType};
 use parquet::file::properties::WriterProperties;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::writer::SerializedFileWriter;
 
 use crate::collect::{options, path, run};
 
@@ -83,5 +89,157 @@ fn columns_that_are_not_there_and_damage_are_reported() {
         let mut piped = path(&file);
         piped.0 = vec![Source::reader("pipe", std::io::Cursor::new(bytes))];
         assert!(run(piped, &auto(None, None)).summary.input_errors[0].to_string().contains("not text"));
+    }
+}
+
+/// Rows in each row group of [`grouped`]; one has none.
+const GROUPS: [usize; 9] = [300, 1, 0, 700, 2, 299, 5000, 17, 300];
+
+/// A file of many row groups: every 50th URL is null, every 3rd status, digests repeat.
+fn grouped(path: &Path, dictionary: bool, groups: &[usize], url: impl Fn(usize) -> String) {
+    let schema = "message m { optional binary url (UTF8); optional int32 fetch_status;
+        optional binary content_digest (UTF8); }";
+    let schema = Arc::new(parquet::schema::parser::parse_message_type(schema).unwrap());
+    let properties = WriterProperties::builder().set_dictionary_enabled(dictionary).set_data_page_row_count_limit(100);
+    let properties = properties.set_write_batch_size(50).set_compression(Compression::ZSTD(ZstdLevel::default()));
+    let file = File::create(path).unwrap();
+    let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties.build())).unwrap();
+    let mut first = 0;
+    for count in groups {
+        let rows: Vec<usize> = (first..first + count).collect();
+        first += count;
+        let levels = |is_there: fn(usize) -> bool| rows.iter().map(|row| i16::from(is_there(*row))).collect::<Vec<_>>();
+        let (urls, statuses) = (levels(has_url), levels(|row| row % 3 > 0));
+        let texts = |text: &dyn Fn(usize) -> String, levels: &[i16]| -> Vec<ByteArray> {
+            let there = rows.iter().zip(levels).filter(|(_, level)| **level > 0);
+            there.map(|(row, _)| ByteArray::from(text(*row).into_bytes())).collect()
+        };
+        let mut group = writer.next_row_group().unwrap();
+        let mut column = group.next_column().unwrap().unwrap();
+        column.typed::<ByteArrayType>().write_batch(&texts(&url, &urls), Some(&urls), None).unwrap();
+        column.close().unwrap();
+        let mut column = group.next_column().unwrap().unwrap();
+        let values = vec![200; statuses.iter().filter(|level| **level > 0).count()];
+        column.typed::<parquet::data_type::Int32Type>().write_batch(&values, Some(&statuses), None).unwrap();
+        column.close().unwrap();
+        let mut column = group.next_column().unwrap().unwrap();
+        let digests = vec![1; rows.len()];
+        let digest = |row: usize| format!("sha1:{}", row % 4);
+        column.typed::<ByteArrayType>().write_batch(&texts(&digest, &digests), Some(&digests), None).unwrap();
+        column.close().unwrap();
+        group.close().unwrap();
+    }
+    writer.close().unwrap();
+}
+
+fn has_url(row: usize) -> bool {
+    row % 50 != 7
+}
+
+/// What a run gives, part by part, with all that is carried; its errors; its rows.
+fn carried(path: &Path, options: &RunOptions) -> (Vec<String>, Vec<String>, u64) {
+    let policy = Policy { carry: Carry::ALL, ..Policy::default() };
+    let encode = |rows: &mut Rows, runs: &[SourceRun]| {
+        Ok(format!("{runs:?}{:?}{:?}{:?}{:?}{:?}", rows.uri, rows.key, rows.offset, rows.faults, rows.carried))
+    };
+    let mut parts = Vec::new();
+    let append = |part: String| -> Result<(), std::convert::Infallible> {
+        parts.push(part);
+        Ok(())
+    };
+    let summary = canon(self::path(path), options, &policy, encode, append, &Progress::new()).unwrap();
+    assert_eq!(summary.records, summary.rows);
+    (parts, summary.input_errors.iter().map(ToString::to_string).collect(), summary.rows)
+}
+
+#[test]
+fn threads_and_chunks_show_nowhere() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("t.parquet");
+    let count: usize = GROUPS.iter().sum();
+    let mut rows = None;
+    for dictionary in [false, true] {
+        grouped(&file, dictionary, &GROUPS, |row| format!("HTTP://Example.org/{}", row / 2));
+        for row_group_len in [20_000, 8 << 20] {
+            let want = carried(&file, &RunOptions { threads: 1, row_group_len, ..auto(None, None) });
+            assert_eq!((want.1.len(), want.2), (0, count as u64));
+            for (threads, chunk_len) in [(1, 1), (2, 1000), (5, 1 << 20)] {
+                let options = RunOptions { threads, row_group_len, chunk_len, ..auto(None, None) };
+                assert!(carried(&file, &options) == want, "{threads} threads");
+            }
+        }
+        let out = run(path(&file), &auto(None, None));
+        for (i, row) in out.rows.iter().enumerate() {
+            assert_eq!((row.record, row.offset, row.fault.is_some()), (i as u64 + 1, i as u64, !has_url(i)));
+            assert!(!has_url(i) || row.uri == format!("http://example.org/{}", i / 2).into_bytes());
+        }
+        // How a column is written makes no row another.
+        assert!(*rows.get_or_insert(out.rows.clone()) == out.rows);
+    }
+}
+
+#[test]
+fn a_row_group_is_parted_and_the_same() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("long.parquet");
+    // Twice as long as what is decoded at a time, and texts that take more memory than their column.
+    let url = |row: usize| format!("http://example.org/{row}/{}", "x".repeat(1500));
+    grouped(&file, false, &[3, 13_000, 1], url);
+    let want = carried(&file, &RunOptions { threads: 1, row_group_len: 2 << 20, ..auto(None, None) });
+    assert_eq!((want.1.len(), want.2), (0, 13_004));
+    let out = run(path(&file), &auto(None, None));
+    let wrong = (0..13_004).find(|&i| has_url(i) && out.rows[i].uri != url(i).into_bytes());
+    assert_eq!(wrong, None);
+    for threads in [2, 5] {
+        assert!(carried(&file, &RunOptions { threads, row_group_len: 2 << 20, ..auto(None, None) }) == want);
+    }
+    grouped(&file, true, &[3, 30_000], |row| format!("http://example.org/{}/{}", row % 2, "x".repeat(3000)));
+    let out = carried(&file, &RunOptions { threads: 2, row_group_len: 8 << 20, ..auto(None, None) });
+    assert_eq!((out.1.len(), out.2), (0, 30_003));
+    // Parts are cut within what one page of a dictionary stands for.
+    assert!(out.0.len() > 9, "{}", out.0.len());
+}
+
+#[test]
+fn a_damaged_row_group_ends_its_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("damaged.parquet");
+    grouped(&file, true, &GROUPS, |row| format!("http://example.org/{row}"));
+    let whole = run(path(&file), &auto(None, None)).rows;
+    let metadata = SerializedFileReader::new(File::open(&file).unwrap()).unwrap().metadata().clone();
+    let bytes = std::fs::read(&file).unwrap();
+    for damaged in [0, 3, 6, 8] {
+        let (start, len) = metadata.row_group(damaged).column(0).byte_range();
+        for (at, count) in [(start, len), (start + len / 2, len / 4)] {
+            let mut bytes = bytes.clone();
+            bytes[at as usize..(at + count) as usize].fill(0xff);
+            std::fs::write(&file, bytes).unwrap();
+            let before: usize = GROUPS[..damaged].iter().sum();
+            let want = carried(&file, &RunOptions { threads: 1, ..auto(None, None) });
+            assert!(want.2 as usize >= before && (want.2 as usize) < before + GROUPS[damaged], "{damaged} {}", want.2);
+            let [error] = &want.1[..] else { panic!("{:?}", want.1) };
+            let said = format!("after {} records, at byte {start}: Parquet: row group {damaged} is damaged: ", want.2);
+            assert!(error.contains(&said), "{error}");
+            for threads in [2, 5] {
+                assert!(carried(&file, &RunOptions { threads, ..auto(None, None) }) == want, "{threads} threads");
+            }
+            // Columns that nobody wants may be damaged.
+            assert!(whole.starts_with(&run(path(&file), &auto(None, None)).rows));
+            assert_eq!(run(path(&file), &auto(Some("content_digest"), None)).summary.input_errors.len(), 0);
+        }
+    }
+}
+
+#[test]
+fn a_row_that_is_too_long_ends_its_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("long.parquet");
+    let url = |row: usize| format!("http://example.org/{}", "x".repeat(if row == 450 { 5000 } else { 10 }));
+    grouped(&file, true, &GROUPS, url);
+    for threads in [1, 3] {
+        let options = RunOptions { threads, max_record_len: 4000, ..auto(None, None) };
+        let out = run(path(&file), &options);
+        assert_eq!(out.rows.len(), 450);
+        assert!(matches!(out.summary.input_errors[0].defect, Defect::RecordTooLong(4000)));
     }
 }

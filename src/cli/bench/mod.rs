@@ -9,8 +9,10 @@ mod stages;
 use std::path::{Path, PathBuf};
 
 use super::{exit, print, say};
-use crate::input::{self, OpenOptions, Opened};
+use crate::input::detect::{Content, content};
+use crate::input::{self, Defect, OpenOptions, Opened, Table, TableColumns, TableOptions};
 use crate::output::Compression;
+use crate::record::fields::Carry;
 use report::Measured;
 
 /// Text of a file that is measured, bytes; the rest is left out.
@@ -39,8 +41,8 @@ pub struct BenchArgs {
     /// reports of different machines can be compared
     #[arg(long, value_name = "REPORT", conflicts_with = "json")]
     compare: Option<PathBuf>,
-    /// Measure nothing: unpack FILE, all of it, find its line ends, and print how many there are. That is the floor of
-    /// whatever reads FILE, for scripts that time whole runs
+    /// Measure nothing: unpack FILE, all of it, find its line ends, and print how many there are; of Parquet, decode the
+    /// URLs. That is the floor of whatever reads FILE, for scripts that time whole runs
     #[arg(long, requires = "file", conflicts_with_all = ["json", "compare"])]
     floor: bool,
 }
@@ -94,6 +96,9 @@ fn line_ends(path: &Path) -> Result<usize, String> {
     let count = |text: &[u8]| memchr::memchr_iter(b'\n', text).count();
     let source = input::Source::path(path.to_path_buf()).map_err(|error| error.to_string())?;
     match source.open(OpenOptions { mmap: true, threads: 1 }).map_err(|defect| say(&defect))? {
+        Opened::Mapped(mapping) if matches!(content(&mapping), Content::Binary("Parquet")) => {
+            urls(path).map_err(|defect| say(&defect))
+        }
         Opened::Mapped(mapping) => Ok(count(&mapping)),
         Opened::Stream(mut stream) => {
             let (mut piece, mut lines) = (vec![0; 1 << 20], 0);
@@ -105,6 +110,17 @@ fn line_ends(path: &Path) -> Result<usize, String> {
             }
         }
     }
+}
+
+/// How many rows a Parquet file has, once its URLs are decoded.
+fn urls(path: &Path) -> Result<usize, Defect> {
+    let (columns, carry) = (TableColumns::default(), Carry::default());
+    let mut table = Table::parquet(path, &TableOptions { columns, carry, threads: 1, max_record_len: usize::MAX })?;
+    let mut rows = 0;
+    while let Some(records) = table.read()? {
+        rows += records.len();
+    }
+    Ok(rows)
 }
 
 /// The first whole lines of a file.
