@@ -10,6 +10,7 @@ use std::thread::{JoinHandle, spawn};
 use super::super::error::Defect;
 use super::Rowset;
 use super::units::{Parquet, Unit, Units};
+use crate::record::table::TableRecords;
 
 /// Bytes of rows that may wait, for each thread: a unit and more.
 const HELD_LEN: usize = 10 << 20;
@@ -45,7 +46,7 @@ struct State {
 
 #[derive(Default)]
 struct Queue {
-    rows: VecDeque<Result<Rowset, Defect>>,
+    rows: VecDeque<Rowset>,
     is_whole: bool,
 }
 
@@ -69,9 +70,9 @@ impl Ahead {
 }
 
 impl Iterator for Ahead {
-    type Item = Result<Rowset, Defect>;
+    type Item = Rowset;
 
-    fn next(&mut self) -> Option<Result<Rowset, Defect>> {
+    fn next(&mut self) -> Option<Rowset> {
         let mut state = self.shared.lock();
         loop {
             let waiting = &mut *state;
@@ -107,8 +108,8 @@ impl Drop for Ahead {
 }
 
 /// Bytes of rows that wait.
-fn held_by(rows: &Result<Rowset, Defect>) -> usize {
-    rows.as_ref().map_or(0, |rows| rows.records.text_len())
+fn held_by(rows: &Rowset) -> usize {
+    rows.records.as_ref().map_or(0, TableRecords::text_len)
 }
 
 impl Shared {
@@ -159,7 +160,7 @@ struct Turn<'a> {
 
 impl Turn<'_> {
     /// Hands rows on, once there is room; false when nobody wants them.
-    fn put(&mut self, rows: Result<Rowset, Defect>) -> bool {
+    fn put(&mut self, rows: Rowset) -> bool {
         let mut state = self.shared.lock();
         while !state.is_over && state.held >= self.shared.held_len && !state.is_awaited(self.number) {
             state = self.shared.wait(state);
@@ -180,9 +181,9 @@ impl Drop for Turn<'_> {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
         if let Some(queue) = state.queues.get_mut(&self.number) {
-            if !self.is_whole && !queue.rows.back().is_some_and(Result::is_err) {
+            if !self.is_whole && queue.rows.back().is_none_or(|rows| rows.records.is_ok()) {
                 let lost = Defect::Table("Parquet", "its decoder gave up".into());
-                queue.rows.push_back(Err(lost));
+                queue.rows.push_back(Rowset { records: Err(lost), at: 0 });
             }
             queue.is_whole = true;
         }

@@ -45,16 +45,16 @@ pub struct TableOptions {
 
 /// A table that is read.
 pub struct Table {
-    rows: Box<dyn Iterator<Item = Result<Rowset, Defect>> + Send>,
+    rows: Box<dyn Iterator<Item = Rowset> + Send>,
     /// Byte of the file where what was given last stands, as far as that is known.
     at: u64,
     file_len: u64,
     is_ended: bool,
 }
 
-/// Rows of a table that lie together in its file.
+/// Rows of a table that lie together in its file, or what is wrong there.
 pub(super) struct Rowset {
-    pub(super) records: TableRecords,
+    pub(super) records: Result<TableRecords, Defect>,
     /// Byte of the file where they stand, as far as that is known.
     pub(super) at: u64,
 }
@@ -98,15 +98,13 @@ impl Table {
         if self.is_ended {
             return Ok(None);
         }
-        let next = self.rows.next();
-        self.is_ended = !matches!(next, Some(Ok(_)));
-        match next.transpose()? {
-            Some(rowset) => {
-                self.at = rowset.at;
-                Ok(Some(rowset.records))
+        match self.rows.next() {
+            Some(Rowset { records, at }) => {
+                (self.at, self.is_ended) = (at, records.is_err());
+                records.map(Some)
             }
             None => {
-                self.at = self.file_len;
+                (self.at, self.is_ended) = (self.file_len, true);
                 Ok(None)
             }
         }
@@ -128,17 +126,17 @@ struct ArrowRows {
 }
 
 impl Iterator for ArrowRows {
-    type Item = Result<Rowset, Defect>;
+    type Item = Rowset;
 
-    fn next(&mut self) -> Option<Result<Rowset, Defect>> {
+    fn next(&mut self) -> Option<Rowset> {
         loop {
             if let Some(records) = self.rows.as_mut().and_then(|rows| rows.take(&self.wanted, &mut self.number)) {
-                return Some(records.map(|records| Rowset { records, at: 0 }));
+                return Some(Rowset { records, at: 0 });
             }
             let rows = self.batches.next()?.and_then(|batch| Batch::of(&batch, &self.wanted));
             match rows {
                 Ok(rows) => self.rows = Some(rows),
-                Err(error) => return Some(Err(damaged(error))),
+                Err(error) => return Some(Rowset { records: Err(damaged(error)), at: 0 }),
             }
         }
     }

@@ -173,21 +173,21 @@ pub(super) struct UnitRows {
 }
 
 impl Iterator for UnitRows {
-    type Item = Result<Rowset, Defect>;
+    type Item = Rowset;
 
-    fn next(&mut self) -> Option<Result<Rowset, Defect>> {
+    fn next(&mut self) -> Option<Rowset> {
         if let Some(error) = self.failed.take() {
-            return Some(Err(self.damaged(&error)));
+            return Some(self.damaged(&error));
         }
         loop {
             if let Some(records) = self.rows.as_mut().and_then(|rows| rows.take(&self.wanted, &mut self.number)) {
-                return Some(records.map(|records| Rowset { records, at: self.at }));
+                return Some(Rowset { records, at: self.at });
             }
             match self.next_batch()? {
                 Ok(rows) => self.rows = Some(rows),
                 Err(error) => {
                     (self.batches, self.rows) = (None, None);
-                    return Some(Err(self.damaged(&error)));
+                    return Some(self.damaged(&error));
                 }
             }
         }
@@ -210,9 +210,10 @@ impl UnitRows {
         }
     }
 
-    fn damaged(&self, error: &ParquetError) -> Defect {
+    fn damaged(&self, error: &ParquetError) -> Rowset {
         let group = self.unit.group;
-        Defect::Table("Parquet", format!("row group {group} is damaged: {error}; fetch the file again"))
+        let said = format!("row group {group} is damaged: {error}; fetch the file again");
+        Rowset { records: Err(Defect::Table("Parquet", said)), at: self.at }
     }
 }
 
