@@ -104,16 +104,20 @@ pub(super) fn run(
     progress: &Progress,
 ) -> Result<Ran, Failure> {
     let options = options(&job.inputs, &job.work, job.outputs.row_group_len);
-    let Some((memory, directory)) = &job.spill else {
+    let Some(wanted) = sort_options(job) else {
         let encode = |rows: &mut _, runs: &[_]| encoder.encode(rows, runs);
         let append = |part| files.append(part);
         return Ok(ran(run::canon(sources, &options, &job.policy, encode, append, progress)?));
     };
-    let Sorting { by, partition, .. } = job.outputs.sorting.clone();
-    let cut = job.outputs.sorting.cut();
-    let wanted = SortOptions { by, partition, cut, memory: *memory, directory: directory.clone() };
     let append = |sorted| files.append_sorted(sorted);
     Ok(ran(run::sort(sources, &options, &wanted, &job.policy, encoder, append, progress)?.summary))
+}
+
+/// How rows are sorted, if they are.
+pub(super) fn sort_options(job: &Job) -> Option<SortOptions> {
+    let (memory, directory) = job.spill.clone()?;
+    let Sorting { by, partition, .. } = job.outputs.sorting.clone();
+    Some(SortOptions { by, partition, cut: job.outputs.sorting.cut(), memory, directory })
 }
 
 pub(super) fn ran(summary: Summary) -> Ran {

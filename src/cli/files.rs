@@ -109,6 +109,18 @@ impl Files {
             }
             return Err(Failure::Internal(format!("{} records, of them {counts}, gave {written} rows", tally.rows)));
         }
+        self.close(job)
+    }
+
+    /// As [`Files::finish`], of rows that were counted before, in jobs that this one takes up.
+    pub(super) fn finish_counted(self, job: &Job, rows: u64) -> Result<Written, Failure> {
+        match self.rows() {
+            written if written != rows => Err(Failure::Internal(format!("{rows} rows were sorted, {written} written"))),
+            _ => self.close(job),
+        }
+    }
+
+    fn close(self, job: &Job) -> Result<Written, Failure> {
         match self {
             Files::One(output, arrangement) => {
                 let all = match arrangement.check() {

@@ -194,6 +194,13 @@ impl Scratch {
         Scratch { directory: directory.to_path_buf(), file: Mutex::new(None) }
     }
 
+    /// A file that has a name and was written before.
+    pub(crate) fn open(path: &Path) -> Result<Scratch, SpillError> {
+        let opened = File::open(path).and_then(|file| Ok((file.metadata()?.len(), file)));
+        let (len, file) = opened.map_err(|error| SpillError::Read { directory: path.to_path_buf(), error })?;
+        Ok(Scratch { directory: path.to_path_buf(), file: Mutex::new(Some((file, len))) })
+    }
+
     /// Appends bytes and says where they begin.
     pub(crate) fn append(&self, bytes: &[u8]) -> Result<u64, SpillError> {
         let directory = || self.directory.clone();
@@ -220,7 +227,7 @@ impl Scratch {
     }
 
     /// What was read back is not what was written.
-    fn torn(&self, error: &dyn std::fmt::Display) -> SpillError {
+    pub(crate) fn torn(&self, error: &dyn std::fmt::Display) -> SpillError {
         let error = io::Error::new(io::ErrorKind::InvalidData, error.to_string());
         SpillError::Read { directory: self.directory.clone(), error }
     }

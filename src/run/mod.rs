@@ -37,7 +37,7 @@ pub use in_order::produced_in_order;
 pub use lanes::Turn;
 pub use learn::{ObserveError, Watched, observe};
 pub use options::{MAX_RECORD_LEN, MAX_ROW_GROUP_LEN, RunOptions};
-pub use sort::{PartCut, SortError, SortOptions, SortSummary, Sorted, made_columns, sort};
+pub use sort::{PartCut, SortError, SortOptions, SortSummary, Sorted, Sorter, made_columns, sort};
 pub use summary::{Progress, Summary};
 
 use crate::batch::SourceRun;

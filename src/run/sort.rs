@@ -1,6 +1,7 @@
 //! Rows in the order of columns: [`sort`]. Each span is sorted by its worker; what comes of the spans are runs, in memory
 //! and past its limit in temporary files; merged, they are groups of rows, which workers gather and encode side by side.
-//! In: as [`super::canon`]. Out: the same rows, in one order, with what each belongs to.
+//! In: as [`super::canon`]. Out: the same rows, in one order, with what each belongs to. [`Sorter`] does the two steps one by
+//! one.
 
 use super::error::RunError;
 use super::in_order::produced_in_order;
@@ -13,7 +14,7 @@ use crate::canon::{Policy, Rows};
 use crate::dedup::SpillError;
 use crate::input::Sources;
 use crate::output::{Encoder, OutputError, Part};
-use crate::sort::{Limits, Merger, Packed, Partition, Runs, Shape, SortBy};
+use crate::sort::{Group, Limits, Merger, Packed, Partition, Runs, Shape, SortBy};
 use arrow::array::{Array, AsArray, RecordBatch, StringArray};
 use arrow::error::ArrowError;
 use std::path::PathBuf;
@@ -108,54 +109,138 @@ pub fn sort(
     wanted: &SortOptions,
     policy: &Policy,
     encoder: &Encoder,
-    mut append: impl FnMut(Sorted) -> Result<(), OutputError> + Send,
+    append: impl FnMut(Sorted) -> Result<(), OutputError> + Send,
     progress: &Progress,
 ) -> Result<SortSummary, RunError<SortError>> {
-    let threads = options.clamped().threads;
-    let columns = made_columns(encoder.columns(), &wanted.by, wanted.partition.as_ref());
-    let builder = BatchBuilder::new(columns, &[], policy, &inputs.names());
-    let shape = Shape::new(builder.schema(), &wanted.by, wanted.partition.clone());
-    let shape = shape.map_err(|error| RunError::Output(error.into()))?;
-    let mut runs = Runs::new(wanted.memory - wanted.memory / SLACK, &wanted.directory);
-    let encode = |turn: &Turn<'_>, rows: &mut Rows, from: &[SourceRun]| -> Result<Option<Vec<Packed>>, SortError> {
-        let mut batch = builder.build(rows, from).map_err(OutputError::from)?;
-        if encoder.is_index() {
-            batch = with_keys(batch)?;
-        }
-        let blocks = shape.sort(&batch, turn.first_row())?;
-        builder.reclaim(batch, rows);
-        Ok(Some(blocks))
-    };
-    let summary = canon_in_turn(inputs, options, policy, encode, |blocks| Ok(runs.add(blocks)?), progress)?;
-    let (rows, count) = (runs.rows(), runs.len());
-    let mut runs = runs.reduce(&shape).map_err(|error| RunError::Output(error.into()))?;
-    let spilled = runs.written();
-    // What is encoded at a time takes about as much memory as on the way here.
-    let group_len = options.clamped().row_group_len.saturating_mul(2);
-    let limits = Limits { group_len, part_rows: part_rows(wanted.cut, rows), ..Limits::default() };
-    let merger = Mutex::new(runs.merger(&shape, limits).map_err(|error| RunError::Output(error.into()))?);
-    let mut written = 0;
-    let take = |sorted: Sorted| {
-        written += sorted.part.rows();
-        Ok(append(sorted)?)
-    };
-    let next = || Ok(lock(&merger).next_group()?);
-    let first = wanted.by.names().next();
-    let work = |group| {
-        let batch = shape.gather(&group)?;
-        let column = first.and_then(|name| batch.column_by_name(name)?.as_string_opt::<i32>());
-        let first_key = column.filter(|keys| keys.is_valid(0)).map(|keys| keys.value(0).to_string());
-        memory::sample();
-        let part = encoder.encode_batch(&encoder.project(&batch)?)?;
-        Ok(Sorted { part, partition: group.partition, number: group.part, first_key })
-    };
-    produced_in_order(threads, next, work, take)?;
-    if written != rows || rows != summary.rows {
-        return Err(RunError::Output(SortError::Lost { rows: summary.rows, written }));
+    let sorter = Sorter::new(&inputs.names(), options, wanted, policy, encoder)?;
+    let mut runs = sorter.no_runs();
+    let summary = sorter.runs(inputs, 0, |blocks| runs.add(blocks), progress)?;
+    let count = runs.len();
+    let (rows, spilled) = sorter.merge(runs, append)?;
+    if rows != summary.rows {
+        return Err(RunError::Output(SortError::Lost { rows: summary.rows, written: rows }));
     }
     let summary = Summary { memory: memory::peaks(), ..summary };
     Ok(SortSummary { summary, runs: count, spilled })
 }
+
+/// A sort in two steps, between which a job may end and be taken up again: runs of the inputs, and their merge.
+pub struct Sorter<'a> {
+    builder: BatchBuilder,
+    shape: Shape,
+    options: &'a RunOptions,
+    wanted: &'a SortOptions,
+    policy: &'a Policy,
+    encoder: &'a Encoder,
+}
+
+impl<'a> Sorter<'a> {
+    /// A sort of all sources of these names, as [`sort`].
+    ///
+    /// # Errors
+    /// A column that is not there or has no order.
+    pub fn new(
+        names: &[String],
+        options: &'a RunOptions,
+        wanted: &'a SortOptions,
+        policy: &'a Policy,
+        encoder: &'a Encoder,
+    ) -> Result<Sorter<'a>, RunError<SortError>> {
+        let columns = made_columns(encoder.columns(), &wanted.by, wanted.partition.as_ref());
+        let builder = BatchBuilder::new(columns, &[], policy, names);
+        let shape = Shape::new(builder.schema(), &wanted.by, wanted.partition.clone());
+        let shape = shape.map_err(|error| RunError::Output(error.into()))?;
+        Ok(Sorter { builder, shape, options, wanted, policy, encoder })
+    }
+
+    /// Where runs can be collected.
+    pub fn no_runs(&self) -> Runs {
+        Runs::new(self.wanted.memory - self.wanted.memory / SLACK, &self.wanted.directory)
+    }
+
+    /// Gives the rows of `inputs`, of which the first is number `first_source` of all sources, to `add`, span by span and
+    /// each span sorted.
+    ///
+    /// # Errors
+    /// As [`sort`].
+    pub fn runs(
+        &self,
+        inputs: Sources,
+        first_source: u32,
+        mut add: impl FnMut(Vec<Packed>) -> Result<(), SpillError> + Send,
+        progress: &Progress,
+    ) -> Result<Summary, RunError<SortError>> {
+        let encode = |turn: &Turn<'_>, rows: &mut Rows, from: &[SourceRun]| -> Result<Option<Vec<Packed>>, SortError> {
+            let renumbered = |run: &SourceRun| SourceRun { source: first_source + run.source, ..*run };
+            let from: Vec<SourceRun> = from.iter().map(renumbered).collect();
+            let mut batch = self.builder.build(rows, &from).map_err(OutputError::from)?;
+            if self.encoder.is_index() {
+                batch = with_keys(batch)?;
+            }
+            let blocks = self.shape.sort(&batch, first_ordinal(first_source) + turn.first_row())?;
+            self.builder.reclaim(batch, rows);
+            Ok(Some(blocks))
+        };
+        canon_in_turn(inputs, self.options, self.policy, encode, |blocks| Ok(add(blocks)?), progress)
+    }
+
+    /// Gives the rows of all `runs` to `append`, in order; says how many there were, and the bytes of temporary files.
+    ///
+    /// # Errors
+    /// As [`sort`].
+    pub fn merge(
+        &self,
+        runs: Runs,
+        mut append: impl FnMut(Sorted) -> Result<(), OutputError> + Send,
+    ) -> Result<(u64, u64), RunError<SortError>> {
+        let failed = |error: SpillError| RunError::Output(SortError::Spill(error));
+        self.learn_dictionaries().map_err(RunError::Output)?;
+        let (options, rows) = (self.options.clamped(), runs.rows());
+        let mut runs = runs.reduce(&self.shape).map_err(failed)?;
+        let spilled = runs.written();
+        // What is encoded at a time takes about as much memory as on the way here.
+        let group_len = options.row_group_len.saturating_mul(2);
+        let limits = Limits { group_len, part_rows: part_rows(self.wanted.cut, rows), ..Limits::default() };
+        let merger = Mutex::new(runs.merger(&self.shape, limits).map_err(failed)?);
+        let mut written = 0;
+        let take = |sorted: Sorted| {
+            written += sorted.part.rows();
+            Ok(append(sorted)?)
+        };
+        let next = || Ok(lock(&merger).next_group()?);
+        produced_in_order(options.threads, next, |group| self.encode(&group), take)?;
+        match written == rows {
+            true => Ok((rows, spilled)),
+            false => Err(RunError::Output(SortError::Lost { rows, written })),
+        }
+    }
+
+    fn encode(&self, group: &Group) -> Result<Sorted, SortError> {
+        let batch = self.shape.gather(group)?;
+        let first = self.wanted.by.names().next();
+        let column = first.and_then(|name| batch.column_by_name(name)?.as_string_opt::<i32>());
+        let first_key = column.filter(|keys| keys.is_valid(0)).map(|keys| keys.value(0).to_string());
+        memory::sample();
+        let part = self.encoder.encode_batch(&self.encoder.project(&batch)?)?;
+        Ok(Sorted { part, partition: group.partition, number: group.part, first_key })
+    }
+
+    /// A job whose runs were all made before has seen no batch.
+    fn learn_dictionaries(&self) -> Result<(), SortError> {
+        let mut rows = Rows::new(self.policy.more_keys.len());
+        let empty = self.builder.build(&mut rows, &[]).map_err(OutputError::from)?;
+        self.shape.learn_dictionaries(&empty);
+        Ok(())
+    }
+}
+
+/// Ordinal of the first row of a source whose runs are made by themselves: rows of sources before it come before it.
+fn first_ordinal(source: u32) -> u64 {
+    u64::from(source) << SOURCE_ROWS_BITS
+}
+
+/// A source has fewer rows than this many bits count, and there are fewer sources than the other bits count.
+const SOURCE_ROWS_BITS: u32 = 40;
 
 fn lock<'m, 'a>(merger: &'m Mutex<Merger<'a>>) -> std::sync::MutexGuard<'m, Merger<'a>> {
     merger.lock().unwrap_or_else(std::sync::PoisonError::into_inner)

@@ -179,6 +179,11 @@ impl Shape {
         converter.convert_columns(&columns.collect::<Result<Vec<_>, _>>()?).map(Some)
     }
 
+    /// The dictionaries of all batches are those of `batch`.
+    pub fn learn_dictionaries(&self, batch: &RecordBatch) {
+        self.dictionaries.get_or_init(|| batch.columns().iter().map(dictionary).collect());
+    }
+
     /// Without dictionaries, and with ordinals and partitions.
     fn flatten(
         &self,
@@ -186,7 +191,7 @@ impl Shape {
         ordinals: UInt64Array,
         partitions: Option<UInt32Array>,
     ) -> Result<RecordBatch, ArrowError> {
-        self.dictionaries.get_or_init(|| batch.columns().iter().map(dictionary).collect());
+        self.learn_dictionaries(batch);
         let mut columns: Vec<ArrayRef> = batch.columns().iter().map(indices).collect();
         columns.push(Arc::new(ordinals));
         columns.extend(partitions.map(|places| Arc::new(places) as ArrayRef));

@@ -85,7 +85,7 @@ impl Eq for Head {}
 #[derive(Debug)]
 pub struct Merger<'a> {
     shape: &'a Shape,
-    cursors: Vec<Cursor<'a>>,
+    cursors: Vec<Cursor>,
     heap: BinaryHeap<Head>,
     limits: Limits,
     /// Place of each run's block in the group that is being picked.
@@ -97,7 +97,7 @@ pub struct Merger<'a> {
 }
 
 impl<'a> Merger<'a> {
-    pub(super) fn of(shape: &'a Shape, mut cursors: Vec<Cursor<'a>>, limits: Limits) -> Result<Merger<'a>, SpillError> {
+    pub(super) fn of(shape: &'a Shape, mut cursors: Vec<Cursor>, limits: Limits) -> Result<Merger<'a>, SpillError> {
         let mut heap = BinaryHeap::with_capacity(cursors.len());
         for (run, cursor) in cursors.iter_mut().enumerate() {
             if let Some(block) = cursor.next_block(shape)? {

@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! batch of a span --Shape::sort--> a run of blocks --Runs--> memory, and past its limit a file without a name
+//!                              (or KeptRuns: a file with a name, which outlives the process)
 //! Runs --Merger--> groups: rows that follow each other --Shape::gather--> batch of a row group
 //! ```
 //!
@@ -13,6 +14,7 @@
 mod block;
 mod by;
 mod check;
+mod kept;
 mod merge;
 mod partition;
 mod runs;
@@ -20,6 +22,7 @@ mod runs;
 pub use block::{Packed, Shape};
 pub use by::{OrderColumn, SortBy};
 pub use check::{Check, CheckError};
+pub use kept::KeptRuns;
 pub use merge::{Group, Limits, Merger};
 pub use partition::{Partition, SplitPoints};
 pub use runs::Runs;

@@ -3,8 +3,10 @@
 
 use std::collections::VecDeque;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::block::Block;
+use super::kept;
 use super::merge::{Limits, Merger};
 use super::{Packed, Shape};
 use crate::dedup::{Scratch, SpillError};
@@ -13,7 +15,7 @@ use crate::dedup::{Scratch, SpillError};
 #[derive(Debug)]
 pub struct Runs {
     runs: Vec<Run>,
-    file: Scratch,
+    file: Arc<Scratch>,
     /// Bytes of memory for blocks and merges together.
     limit: usize,
     /// Bytes of blocks that may be held in memory.
@@ -33,14 +35,13 @@ struct Run(VecDeque<Place>);
 #[derive(Debug)]
 enum Place {
     Memory(Vec<u8>),
-    File { offset: u64, len: usize },
+    File { file: Arc<Scratch>, offset: u64, len: usize },
 }
 
 /// Where a merge stands in a run.
 #[derive(Debug)]
-pub(super) struct Cursor<'a> {
+pub(super) struct Cursor {
     run: Run,
-    file: &'a Scratch,
 }
 
 impl Runs {
@@ -48,7 +49,7 @@ impl Runs {
     pub fn new(limit: usize, directory: &Path) -> Runs {
         Runs {
             runs: Vec::new(),
-            file: Scratch::new(directory),
+            file: Arc::new(Scratch::new(directory)),
             limit,
             held_limit: limit / 2,
             held: 0,
@@ -76,10 +77,31 @@ impl Runs {
                 self.held += bytes.len();
                 Place::Memory(bytes)
             } else {
-                Place::File { offset: self.file.append(&bytes)?, len: bytes.len() }
+                Place::File { file: Arc::clone(&self.file), offset: self.file.append(&bytes)?, len: bytes.len() }
             };
             if let Some(run) = self.runs.last_mut() {
                 run.0.push_back(place);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the runs that a file keeps; they stay there.
+    ///
+    /// # Errors
+    /// It cannot be read, or is not what [`super::KeptRuns`] wrote.
+    pub fn add_kept(&mut self, path: &Path) -> Result<(), SpillError> {
+        let file = Arc::new(Scratch::open(path)?);
+        let mut last = None;
+        for kept::Entry { run, offset, len, rows, memory_len } in kept::entries(&file)? {
+            if last != Some(run) {
+                self.runs.push(Run::default());
+                last = Some(run);
+            }
+            self.rows += rows;
+            self.largest = self.largest.max(memory_len as usize);
+            if let Some(run) = self.runs.last_mut() {
+                run.0.push_back(Place::File { file: Arc::clone(&file), offset, len: len as usize });
             }
         }
         Ok(())
@@ -126,7 +148,7 @@ impl Runs {
                     break;
                 }
                 next.runs.push(Run::default());
-                let mut merger = Merger::of(shape, cursors(some, &self.file), Limits::OF_BLOCKS)?;
+                let mut merger = Merger::of(shape, cursors(some), Limits::OF_BLOCKS)?;
                 while let Some(group) = merger.next_group()? {
                     next.extend(shape.pack(&shape.gather_flat(&group)?)?)?;
                 }
@@ -142,23 +164,23 @@ impl Runs {
     /// The temporary file could not be read.
     pub fn merger<'a>(&'a mut self, shape: &'a Shape, limits: Limits) -> Result<Merger<'a>, SpillError> {
         let runs = std::mem::take(&mut self.runs);
-        Merger::of(shape, cursors(runs, &self.file), limits)
+        Merger::of(shape, cursors(runs), limits)
     }
 }
 
-fn cursors(runs: Vec<Run>, file: &Scratch) -> Vec<Cursor<'_>> {
-    runs.into_iter().map(|run| Cursor { run, file }).collect()
+fn cursors(runs: Vec<Run>) -> Vec<Cursor> {
+    runs.into_iter().map(|run| Cursor { run }).collect()
 }
 
-impl Cursor<'_> {
+impl Cursor {
     /// The next block, whose memory is the caller's from now on.
     pub(super) fn next_block(&mut self, shape: &Shape) -> Result<Option<Block>, SpillError> {
         let bytes = match self.run.0.pop_front() {
             None => return Ok(None),
             Some(Place::Memory(bytes)) => bytes,
-            Some(Place::File { offset, len }) => {
+            Some(Place::File { file, offset, len }) => {
                 let mut bytes = Vec::new();
-                self.file.read(offset, len, &mut bytes)?;
+                file.read(offset, len, &mut bytes)?;
                 bytes
             }
         };

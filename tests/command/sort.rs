@@ -323,3 +323,84 @@ fn another_policy_or_input_is_not_taken_up() {
     std::fs::write(directory.path().join("in-3.txt"), "http://example.org/other\n").unwrap();
     refused(&resume(&inputs, path, &[]), 4, "in-3.txt: is not what its part was made of");
 }
+
+/// Starts a job and kills it, SIGKILL, once `is_far` says so; if all is done by then, nothing is left to take up.
+fn kill(arguments: &[&str], is_far: impl Fn() -> bool) {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_irikey"));
+    let mut child = command.args(arguments).spawn().unwrap();
+    while !is_far() && child.try_wait().unwrap().is_none() {
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// The files below a directory by their names there, those of `_runs` left out.
+fn contents(directory: &Path) -> Vec<(String, Vec<u8>)> {
+    let names = names(directory).into_iter().filter(|name| !name.starts_with("_runs"));
+    names.map(|name| (name.clone(), std::fs::read(directory.join(name)).unwrap())).collect()
+}
+
+#[test]
+fn a_killed_sort_is_taken_up() {
+    let directory = tempfile::tempdir().unwrap();
+    let inputs = many(directory.path(), 20_000);
+    let ways: [(&str, &[&str]); 3] = [
+        // All rows are equal in it: what decides is the order of the inputs.
+        ("parquet", &["--sort", "url_host_name,-fetch_time", "--part-rows", "30000"]),
+        ("jsonl", &["--sort", "-uri", "--part-rows", "30000", "--hive", "crawl=A"]),
+        ("parquet", &["--partition", "surt:4"]),
+    ];
+    for (i, (format, how)) in ways.into_iter().enumerate() {
+        let [whole, target] = ["whole", "taken-up"].map(|name| directory.path().join(format!("{name}-{i}")));
+        let job = |target: &Path, more: &[&str]| -> Vec<String> {
+            let flags = ["canon", "-q", "--output-format", format, "--columns", "source,record,uri", "--threads", "2"];
+            let flags = flags.into_iter().chain(how.iter().copied()).chain(more.iter().copied());
+            let target = ["-o".to_string(), target.display().to_string()];
+            flags.map(str::to_string).chain(target).chain(inputs.iter().cloned()).collect()
+        };
+        let texts = |job: &'_ [String]| job.iter().map(|text| text.to_string()).collect::<Vec<_>>();
+        let [plain, resumed] = [texts(&job(&whole, &[])), texts(&job(&target, &["--resume"]))];
+        let [plain, resumed] = [&plain, &resumed].map(|job| job.iter().map(String::as_str).collect::<Vec<_>>());
+        ok(&plain);
+        let runs = target.join("_runs");
+        kill(&resumed, || runs.join("part-00001.runs").exists());
+        let manifest = || std::fs::read_to_string(runs.join("_manifest.json")).unwrap_or_default();
+        // In the middle of the merge, twice.
+        for _ in 0..2 {
+            kill(&resumed, || manifest().contains("\"whole\": \"merging\"") && contents(&target).len() > 1);
+        }
+        ok(&resumed);
+        assert!(contents(&target) == contents(&whole), "{how:?}");
+        assert_eq!(names(&runs), ["_manifest.json"]);
+        // What is done is not done again.
+        let made = |name: &String| std::fs::metadata(target.join(name)).unwrap().modified().unwrap();
+        let times: Vec<_> = contents(&target).iter().map(|(name, _)| made(name)).collect();
+        ok(&resumed);
+        assert!(contents(&target).iter().map(|(name, _)| made(name)).eq(times));
+    }
+}
+
+#[test]
+fn another_order_or_list_of_inputs_is_not_taken_up() {
+    let directory = tempfile::tempdir().unwrap();
+    let inputs = many(directory.path(), 10);
+    let target = directory.path().join("out");
+    let path = target.to_str().unwrap();
+    ok(&resume(&inputs, path, &["--sort", "uri"]));
+    let refused = |arguments: &[&str], status: i32, words: &str| {
+        let ran = irikey(arguments, b"", Stdio::piped());
+        let error = String::from_utf8_lossy(&ran.stderr).into_owned();
+        assert!(ran.status.code() == Some(status) && error.contains(words), "{error}");
+    };
+    refused(&resume(&inputs, path, &["--sort", "-uri"]), 2, "made with sort \"uri\", not \"-uri\"");
+    refused(&resume(&inputs, path, &["--sort", "uri", "--part-rows", "5"]), 2, "made with part_rows null, not 5");
+    refused(&resume(&inputs[1..], path, &["--sort", "uri"]), 2, "of other inputs, or in another order");
+    let twice = [&inputs[..1], &inputs[..1]].concat();
+    refused(&resume(&twice, directory.path().join("b").to_str().unwrap(), &[]), 2, "name it once");
+    refused(&resume(&inputs, path, &["--part-rows", "5"]), 2, "leave --part-rows and --hive out, or add --sort");
+    std::fs::remove_file(target.join("part-00000.jsonl")).unwrap();
+    refused(&resume(&inputs, path, &["--sort", "uri"]), 2, "part-00000.jsonl: was finished, and is gone");
+    std::fs::write(directory.path().join("in-3.txt"), "http://example.org/other\n").unwrap();
+    refused(&resume(&inputs, path, &["--sort", "uri"]), 4, "in-3.txt: is not what its part was made of");
+}

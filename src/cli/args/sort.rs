@@ -43,8 +43,9 @@ pub struct SortArgs {
     #[arg(long, help_heading = "Order and files")]
     bloom_filter: bool,
     /// Directory output, a part for each input, with a manifest that names what is done: run again after whatever ended
-    /// it, the same command does the rest. Another policy, or an input that has changed, is refused
-    #[arg(long, conflicts_with_all = ["sort", "part_rows", "partition", "hive"], help_heading = "Order and files")]
+    /// it, the same command does the rest. With --sort or --partition the parts are those of the order, and sorted runs of
+    /// the inputs that are done wait in _runs, below -o. Another policy, or an input that has changed, is refused
+    #[arg(long, help_heading = "Order and files")]
     resume: bool,
 }
 
@@ -83,7 +84,8 @@ impl Sorting {
 
     /// The output is a directory of files.
     pub fn is_directory(&self) -> bool {
-        self.partition.is_some() || self.ranges.is_some() || self.part_rows.is_some() || !self.hive.is_empty()
+        let is_parted = self.partition.is_some() || self.ranges.is_some() || self.part_rows.is_some();
+        is_parted || !self.hive.is_empty() || self.resume
     }
 
     /// Where parts end.
@@ -120,9 +122,6 @@ impl SortArgs {
             by = by.with_nulls_first();
         }
         Columns::named(by.names()).map_err(|unknown| format!("--sort: {unknown}"))?;
-        if self.resume && format.is_index() {
-            return Err(format!("{} is sorted, and --resume keeps the order of the inputs", format.name()));
-        }
         if self.bloom_filter && format != Format::Parquet {
             return Err(format!("--bloom-filter is for Parquet, and the output is {}", format.name()));
         }
@@ -133,6 +132,13 @@ impl SortArgs {
         };
         if let (Some(_), Some(_)) = (ranges, self.part_rows) {
             return Err("--partition surt:N makes parts of equal size; leave --part-rows out, or use surt:FILE".into());
+        }
+        if self.resume
+            && by.is_empty()
+            && self.partition.is_none()
+            && (self.part_rows.is_some() || !self.hive.is_empty())
+        {
+            return Err("--resume makes a part for each input; leave --part-rows and --hive out, or add --sort".into());
         }
         if ranges.is_some() || matches!(partition, Some(Partition::Surt(_))) {
             if by.is_empty() {
