@@ -280,6 +280,27 @@ fn compare_names_the_lowest_rung() {
 }
 
 #[test]
+fn single_iris_are_read_by_a_profile() {
+    let (slashes, backslashes) = ("http://h/a", "http:\\\\h\\a");
+    let status = |more: &[&str]| {
+        let arguments = [&["compare", slashes, backslashes][..], more].concat();
+        irikey(&arguments, b"", Stdio::null()).status.code()
+    };
+    assert_eq!(
+        (status(&[]), status(&["--profile", "whatwg"]), status(&["--profile", "none"])),
+        (Some(1), Some(0), Some(2))
+    );
+    let text = printed(&["compare", slashes, backslashes, "--profile", "whatwg"], b"");
+    assert_eq!(text, "equivalent on rung syntax\n");
+    let explained = |more: &[&str]| -> serde_json::Value {
+        let arguments = [&["explain", "--json", backslashes][..], more].concat();
+        serde_json::from_str(&printed(&arguments, b"")).unwrap()
+    };
+    assert_eq!(explained(&["--profile", "whatwg"])["rungs"]["scheme"]["text"], slashes);
+    assert_ne!(explained(&[])["rungs"]["scheme"]["text"], slashes);
+}
+
+#[test]
 fn eval_answers_in_order() {
     let questions = b"{\"id\": 1, \"op\": \"normalize\", \"input\": \"HTTP://h\", \"rung\": 3}\n\nnonsense\n\
         {\"id\": [2], \"op\": \"compare\", \"input\": [\"a:b\", \"A:b\"], \"rung\": 2}\n";

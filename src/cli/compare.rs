@@ -2,9 +2,10 @@
 
 use serde_json::json;
 
-use super::reading::Reading;
+use super::reading::{Reading, fault_of};
 use super::{exit, print, say};
-use crate::iri::{Fault, Intake, Rung, climb, find_scheme};
+use crate::canon::KeyBytes;
+use crate::iri::{Fault, Rung};
 
 /// Names the lowest rung on which two IRIs are equivalent; exit status 0 if there is one, 1 if not
 #[derive(Debug, clap::Args)]
@@ -23,8 +24,7 @@ pub struct CompareArgs {
 }
 
 pub(super) fn run(args: &CompareArgs) -> u8 {
-    let intake = args.reading.intake();
-    let lowest = match lowest_rung(args, intake) {
+    let lowest = match lowest_rung(args) {
         Ok(lowest) => lowest,
         Err((which, fault)) => {
             say(&format!("{which}: {fault}"));
@@ -42,25 +42,15 @@ pub(super) fn run(args: &CompareArgs) -> u8 {
     }
 }
 
-/// The lowest rung on which both have the same text.
-fn lowest_rung(args: &CompareArgs, intake: Intake) -> Result<Option<Rung>, (&'static str, Fault)> {
-    let base = args.reading.base();
-    let base = base.map_err(|fault| ("--base", fault))?;
-    let absolute = |name, iri: &std::ffi::OsString| {
-        let iri = iri.as_encoded_bytes();
-        match &base {
-            Some(base) if find_scheme(iri).is_none() => base.resolve(iri),
-            _ => Ok(iri.to_vec()),
-        }
-        .map_err(|fault| (name, fault))
-    };
-    let (a, b) = (absolute("A", &args.a)?, absolute("B", &args.b)?);
-    for rung in Rung::ALL {
-        let (a, _) = climb(&a, rung, intake).map_err(|fault| ("A", fault))?;
-        let (b, _) = climb(&b, rung, intake).map_err(|fault| ("B", fault))?;
-        if a == b {
-            return Ok(Some(rung));
+/// The lowest rung on which both have the same key.
+fn lowest_rung(args: &CompareArgs) -> Result<Option<Rung>, (&'static str, Fault)> {
+    args.reading.base().map_err(|fault| ("--base", fault))?;
+    let rows = args.reading.rows(&[args.a.as_encoded_bytes(), args.b.as_encoded_bytes()], Rung::default());
+    for (row, name) in ["A", "B"].into_iter().enumerate() {
+        if let Some(fault) = fault_of(&rows, row) {
+            return Err((name, fault));
         }
     }
-    Ok(None)
+    let is_equal = |keys: &Vec<KeyBytes>| keys[0] == keys[1];
+    Ok(Rung::ALL.into_iter().zip(&rows.more_keys).find(|(_, keys)| is_equal(keys)).map(|(rung, _)| rung))
 }

@@ -5,7 +5,7 @@ use bstr::ByteSlice;
 use serde_json::{Value, json};
 
 use super::eval::fault_value;
-use super::reading::Reading;
+use super::reading::{Reading, fault_of};
 use super::{exit, print, say};
 use crate::canon::KeyBytes;
 use crate::iri::{
@@ -55,10 +55,9 @@ pub(super) fn run(args: &ExplainArgs) -> u8 {
             return exit::USAGE;
         }
     };
-    let intake = args.reading.intake();
     let mut text = String::new();
     for (i, iri) in args.iris.iter().enumerate() {
-        let explanation = Explanation::new(iri.as_encoded_bytes(), base.as_ref(), intake);
+        let explanation = Explanation::new(iri.as_encoded_bytes(), base.as_ref(), &args.reading);
         if args.json {
             text.push_str(&format!("{}\n", explanation.json()));
         } else {
@@ -70,7 +69,7 @@ pub(super) fn run(args: &ExplainArgs) -> u8 {
 }
 
 impl Explanation {
-    fn new(input: &[u8], base: Option<&Base>, intake: Intake) -> Explanation {
+    fn new(input: &[u8], base: Option<&Base>, reading: &Reading) -> Explanation {
         let mut explanation = Explanation {
             input: input.to_vec(),
             target: None,
@@ -83,8 +82,30 @@ impl Explanation {
             look: look(input),
             browser: browser(input, base),
         };
-        explanation.fault = explanation.climb(base, intake).err();
+        explanation.fault = match reading.is_of_rfc3987() {
+            true => explanation.climb(base, reading.intake()).err(),
+            false => explanation.read(reading),
+        };
         explanation
+    }
+
+    /// As another profile has it: what becomes of the input, without steps.
+    fn read(&mut self, reading: &Reading) -> Option<Fault> {
+        let mut rungs = Vec::new();
+        if find_scheme(&self.input).is_some() {
+            rungs.push((Rung::Simple, self.input.clone()));
+        }
+        for rung in [Rung::Syntax, Rung::Scheme] {
+            let rows = reading.rows(&[&self.input], rung);
+            if let Some(fault) = fault_of(&rows, 0) {
+                return Some(fault);
+            }
+            self.flags = Flags(rows.flags[0]);
+            rungs.push((rung, rows.uri.get(0).to_vec()));
+        }
+        self.iri = rungs.last().map(|(_, uri)| to_iri(&String::from_utf8_lossy(uri), HostMapping::Unicode));
+        self.rungs = rungs;
+        None
     }
 
     fn climb(&mut self, base: Option<&Base>, intake: Intake) -> Result<(), Fault> {

@@ -59,7 +59,7 @@ pub struct Report {
     pub output: Option<Finished>,
     /// The files of an output that is a directory.
     pub files: Vec<Finished>,
-    /// Parts that an earlier run had finished, if this one took it up; what is counted is the rest.
+    /// Inputs that an earlier run had done, if this one took it up; what is counted is the rest.
     pub resumed: Option<u64>,
     /// Inputs that could not be read wholly.
     pub errors: Vec<InputFailure>,
@@ -165,7 +165,7 @@ impl Report {
                 "by_class": tally.by_class,
                 "by_pattern": tally.by_pattern,
             })),
-            "resumed_parts": self.resumed,
+            "resumed_inputs": self.resumed,
             "distinct_keys": self.resumed.is_none().then_some(self.distinct),
             "distinct_keys_exact": self.distinct_is_exact,
             "input_bytes": self.input_bytes,

@@ -161,7 +161,7 @@ fn speed(report: &Report) -> String {
             text.push_str(&format!(" in {} files", thousands(report.files.len() as u64)));
         }
         if let Some(resumed) = report.resumed.filter(|count| *count > 0) {
-            text.push_str(&format!(", {} of them finished before", thousands(resumed)));
+            text.push_str(&format!("; {} of the inputs were done before", thousands(resumed)));
         }
     }
     text.push('\n');

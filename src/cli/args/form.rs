@@ -113,7 +113,8 @@ impl FormArgs {
     }
 }
 
-fn parse_profile(name: &str) -> Result<&'static Profile, String> {
+/// The profile of that name.
+pub fn parse_profile(name: &str) -> Result<&'static Profile, String> {
     let names = || Profile::ALL.map(|profile| profile.name).join(", ");
     Profile::named(name).ok_or_else(|| format!("the profiles are {}", names()))
 }

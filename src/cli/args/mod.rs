@@ -15,7 +15,7 @@ mod spill;
 mod work;
 
 pub use equivalences::EquivalenceArgs;
-pub use form::FormArgs;
+pub use form::{FormArgs, parse_profile};
 pub use input::{InputArgs, InputFormat, Inputs};
 pub use output::{OutputArgs, Outputs};
 pub use recipes::RecipeArgs;

@@ -1,6 +1,7 @@
 //! The manifest of a job that can be taken up again. In: a directory, inputs, a policy. Out: what is done of them, and what
 //! is not; and the file that says so, written anew whenever that changes.
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -107,7 +108,8 @@ impl Manifest {
     pub(super) fn rest(&mut self, sources: Sources, directory: &Path, suffix: &str) -> Result<Rest, Failure> {
         let (mut tasks, mut files, mut errors) = (Vec::new(), Vec::new(), Vec::new());
         let names = sources.names();
-        if let Some(name) = names.iter().enumerate().find_map(|(i, name)| names[..i].contains(name).then_some(name)) {
+        let mut seen = HashSet::new();
+        if let Some(name) = names.iter().find(|name| !seen.insert(*name)) {
             return Err(Failure::Usage(format!("{name}: --resume takes each input once; name it once")));
         }
         for source in sources.0 {

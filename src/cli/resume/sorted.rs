@@ -53,9 +53,14 @@ pub(super) fn perform(job: &Job, directory: &Path) -> Result<Report, Failure> {
         Some(written) => (Ran::default(), written),
         None => sort(job, directory, &names, &mut manifest, (tasks, &mut files), &progress)?,
     };
+    for runs in files.iter().filter_map(|file| file.path.as_deref()) {
+        // What stays is in nobody's way.
+        let _ = fs::remove_file(runs);
+    }
     errors.append(&mut ran.errors);
     ran.errors = errors;
     let Written { all, files } = written;
+    let all = Finished { path: Some(directory.to_path_buf()), ..all };
     let report = report(job, names, ran, all, begun.elapsed());
     Ok(Report { files, resumed: Some(resumed), ..report })
 }
@@ -101,10 +106,6 @@ fn sort(
     let written = merge(job, &Sorter::new(names, &how, &wanted, &job.policy, &encoder)?, files, (manifest, done))?;
     manifest.whole = json!({"files": written.files.iter().map(described).collect::<Vec<_>>()});
     manifest.write()?;
-    for runs in done.iter().filter_map(|file| file.path.as_deref()) {
-        // What stays is in nobody's way.
-        let _ = fs::remove_file(runs);
-    }
     Ok((ran, written))
 }
 
