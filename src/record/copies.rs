@@ -54,6 +54,12 @@ impl Copies {
         self.urls.is_empty()
     }
 
+    /// Makes room for so many more records and bytes of text.
+    pub(super) fn reserve(&mut self, records: usize, text_len: usize) {
+        self.urls.reserve(records);
+        self.text.reserve(text_len);
+    }
+
     /// Bytes of all copies.
     pub fn text_len(&self) -> usize {
         self.text.len()

@@ -38,6 +38,12 @@ impl TableRecords {
         rows
     }
 
+    /// Makes room for so many more rows and bytes of text.
+    pub fn reserve(&mut self, rows: usize, text_len: usize) {
+        self.numbers.reserve(rows);
+        self.copies.reserve(rows, text_len);
+    }
+
     /// How many rows there are.
     pub fn len(&self) -> usize {
         self.numbers.len()

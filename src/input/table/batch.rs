@@ -55,6 +55,7 @@ impl Batch {
     /// The next rows, the first of which is `number` in its table; none if all were taken. `number` goes with them.
     pub(super) fn take(&mut self, wanted: &Wanted, number: &mut u64) -> Option<Result<TableRecords, Defect>> {
         let mut records = TableRecords::new(wanted.carry);
+        records.reserve((self.count - self.taken).min(TEXT_LEN / 32), TEXT_LEN + TEXT_LEN / 16);
         while self.taken < self.count && records.text_len() < TEXT_LEN {
             if self.len(self.taken) > wanted.max_record_len {
                 if records.is_empty() {
