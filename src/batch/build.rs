@@ -100,6 +100,17 @@ impl BatchBuilder {
         &self.schema
     }
 
+    /// The dictionaries of every batch, by column; none where it has none.
+    pub fn dictionaries(&self) -> Vec<Option<ArrayRef>> {
+        let dictionary = |id| match id {
+            ColumnId::Source => Some(&self.sources),
+            ColumnId::Fault => Some(&self.kinds),
+            ColumnId::FaultComponent => Some(&self.components),
+            _ => None,
+        };
+        self.columns.iter().map(|column| dictionary(column.id).cloned()).collect()
+    }
+
     /// The columns of every batch.
     pub fn columns(&self) -> &Columns {
         &self.columns

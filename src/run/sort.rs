@@ -148,7 +148,8 @@ impl<'a> Sorter<'a> {
     ) -> Result<Sorter<'a>, RunError<SortError>> {
         let columns = made_columns(encoder.columns(), &wanted.by, wanted.partition.as_ref());
         let builder = BatchBuilder::new(columns, &[], policy, names);
-        let shape = Shape::new(builder.schema(), &wanted.by, wanted.partition.clone());
+        let (schema, dictionaries) = (builder.schema(), builder.dictionaries());
+        let shape = Shape::new(schema, dictionaries, &wanted.by, wanted.partition.clone());
         let shape = shape.map_err(|error| RunError::Output(error.into()))?;
         Ok(Sorter { builder, shape, options, wanted, policy, encoder })
     }
@@ -194,7 +195,6 @@ impl<'a> Sorter<'a> {
         mut append: impl FnMut(Sorted) -> Result<(), OutputError> + Send,
     ) -> Result<(u64, u64), RunError<SortError>> {
         let failed = |error: SpillError| RunError::Output(SortError::Spill(error));
-        self.learn_dictionaries().map_err(RunError::Output)?;
         let (options, rows) = (self.options.clamped(), runs.rows());
         let mut runs = runs.reduce(&self.shape).map_err(failed)?;
         let spilled = runs.written();
@@ -223,14 +223,6 @@ impl<'a> Sorter<'a> {
         memory::sample();
         let part = self.encoder.encode_batch(&self.encoder.project(&batch)?)?;
         Ok(Sorted { part, partition: group.partition, number: group.part, first_key })
-    }
-
-    /// A job whose runs were all made before has seen no batch.
-    fn learn_dictionaries(&self) -> Result<(), SortError> {
-        let mut rows = Rows::new(self.policy.more_keys.len());
-        let empty = self.builder.build(&mut rows, &[]).map_err(OutputError::from)?;
-        self.shape.learn_dictionaries(&empty);
-        Ok(())
     }
 }
 

@@ -4,7 +4,7 @@
 //! Columns of a dictionary travel as their indices: the dictionaries are the same in every batch of a run.
 
 use std::cmp::Ordering;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use arrow::array::{
     Array, ArrayRef, AsArray, DictionaryArray, RecordBatch, UInt32Array, UInt64Array, make_array, new_empty_array,
@@ -62,16 +62,21 @@ pub struct Shape {
     converter: Option<RowConverter>,
     /// Of the first column alone: what parts do not share.
     first: Option<RowConverter>,
-    /// Dictionaries by column, from the first batch.
-    dictionaries: OnceLock<Vec<Option<ArrayRef>>>,
+    /// Those of every batch, by column.
+    dictionaries: Vec<Option<ArrayRef>>,
 }
 
 impl Shape {
-    /// The shape of batches of `schema`.
+    /// The shape of batches of `schema`, of which all have the same `dictionaries`, one a column.
     ///
     /// # Errors
     /// A column that is not there or has no order.
-    pub fn new(schema: &SchemaRef, by: &SortBy, partition: Option<Partition>) -> Result<Shape, ArrowError> {
+    pub fn new(
+        schema: &SchemaRef,
+        dictionaries: Vec<Option<ArrayRef>>,
+        by: &SortBy,
+        partition: Option<Partition>,
+    ) -> Result<Shape, ArrowError> {
         let places = by.places(schema)?;
         let types =
             |places: &[usize]| places.iter().map(|&at| schema.field(at).data_type().clone()).collect::<Vec<_>>();
@@ -87,7 +92,7 @@ impl Shape {
             converter: (!places.is_empty()).then(|| by.converter(types(&places))).transpose()?,
             first: (!places.is_empty()).then(|| first.converter(types(&places[..1]))).transpose()?,
             places,
-            dictionaries: OnceLock::new(),
+            dictionaries,
         })
     }
 
@@ -179,11 +184,6 @@ impl Shape {
         converter.convert_columns(&columns.collect::<Result<Vec<_>, _>>()?).map(Some)
     }
 
-    /// The dictionaries of all batches are those of `batch`.
-    pub fn learn_dictionaries(&self, batch: &RecordBatch) {
-        self.dictionaries.get_or_init(|| batch.columns().iter().map(dictionary).collect());
-    }
-
     /// Without dictionaries, and with ordinals and partitions.
     fn flatten(
         &self,
@@ -191,7 +191,6 @@ impl Shape {
         ordinals: UInt64Array,
         partitions: Option<UInt32Array>,
     ) -> Result<RecordBatch, ArrowError> {
-        self.learn_dictionaries(batch);
         let mut columns: Vec<ArrayRef> = batch.columns().iter().map(indices).collect();
         columns.push(Arc::new(ordinals));
         columns.extend(partitions.map(|places| Arc::new(places) as ArrayRef));
@@ -201,7 +200,7 @@ impl Shape {
     /// A column with its dictionary.
     fn restored(&self, flat: &RecordBatch, at: usize) -> Result<ArrayRef, ArrowError> {
         let column = flat.column(at);
-        let kept = self.dictionaries.get().and_then(|dictionaries| dictionaries[at].clone());
+        let kept = self.dictionaries.get(at).cloned().flatten();
         let values = || kept.unwrap_or_else(|| new_empty_array(&DataType::Utf8));
         Ok(match self.schema.field(at).data_type() {
             DataType::Dictionary(keys, _) if **keys == DataType::Int32 => {
@@ -244,10 +243,6 @@ fn flat_schema(schema: &SchemaRef, is_parted: bool) -> SchemaRef {
         fields.push(Arc::new(Field::new("partition", DataType::UInt32, false)));
     }
     Arc::new(Schema::new(fields))
-}
-
-fn dictionary(array: &ArrayRef) -> Option<ArrayRef> {
-    array.as_any_dictionary_opt().map(|dictionary| dictionary.values().clone())
 }
 
 fn indices(array: &ArrayRef) -> ArrayRef {

@@ -344,11 +344,11 @@ fn contents(directory: &Path) -> Vec<(String, Vec<u8>)> {
 #[test]
 fn a_killed_sort_is_taken_up() {
     let directory = tempfile::tempdir().unwrap();
-    let inputs = many(directory.path(), 20_000);
+    let inputs = many(directory.path(), 8_000);
     let ways: [(&str, &[&str]); 3] = [
         // All rows are equal in it: what decides is the order of the inputs.
-        ("parquet", &["--sort", "url_host_name,-fetch_time", "--part-rows", "30000"]),
-        ("jsonl", &["--sort", "-uri", "--part-rows", "30000", "--hive", "crawl=A"]),
+        ("parquet", &["--sort", "url_host_name,-fetch_time", "--part-rows", "12000"]),
+        ("jsonl", &["--sort", "-uri", "--part-rows", "12000", "--hive", "crawl=A"]),
         ("parquet", &["--partition", "surt:4"]),
     ];
     for (i, (format, how)) in ways.into_iter().enumerate() {
