@@ -127,3 +127,50 @@ pub(super) fn entries(file: &Scratch) -> Result<Vec<Entry>, SpillError> {
     };
     Ok(index[..index_len as usize].chunks_exact(ENTRY_LEN).map(entry).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(directory: &Path) -> std::path::PathBuf {
+        let block = |byte: u8, rows| Packed { bytes: vec![byte; 9], rows, memory_len: 50 };
+        let mut runs = KeptRuns::create(directory).unwrap();
+        runs.add(vec![block(1, 3), block(2, 4)]).unwrap();
+        runs.add(vec![block(3, 5)]).unwrap();
+        let path = directory.join("x.runs");
+        assert_eq!(runs.finish(&path).unwrap(), 3 * 9 + 3 * 40 + 24);
+        path
+    }
+
+    #[test]
+    fn what_is_kept_is_found() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = Scratch::open(&written(directory.path())).unwrap();
+        let found = entries(&file).unwrap();
+        let told: Vec<_> = found.iter().map(|entry| (entry.run, entry.rows, entry.memory_len)).collect();
+        assert_eq!(told, [(0, 3, 50), (0, 4, 50), (1, 5, 50)]);
+        let mut bytes = Vec::new();
+        file.read(found[2].offset, found[2].len as usize, &mut bytes).unwrap();
+        assert_eq!(bytes, [3; 9]);
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_is_not_whole_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = written(directory.path());
+        let whole = std::fs::read(&path).unwrap();
+        let refused = |bytes: &[u8]| {
+            std::fs::write(&path, bytes).unwrap();
+            entries(&Scratch::open(&path).unwrap()).is_err()
+        };
+        assert!(!refused(&whole));
+        assert!((0..whole.len()).all(|len| refused(&whole[..len])));
+        // The blocks themselves are Arrow's to check.
+        for at in 27..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 0x10;
+            assert!(refused(&bytes), "{at}");
+        }
+    }
+}
