@@ -352,8 +352,8 @@ impl Current {
             Format::Auto(Guess { csv, .. }) => TableColumns { url: csv.url.clone(), base: csv.base.clone() },
             _ => return Err(Defect::Binary(kind).into()),
         };
-        let RunOptions { threads, max_record_len, .. } = *rules.options;
-        let options = TableOptions { columns, carry: rules.carry, threads, max_record_len };
+        let RunOptions { threads, max_record_len, row_group_len: held_len, .. } = *rules.options;
+        let options = TableOptions { columns, carry: rules.carry, threads, max_record_len, held_len };
         let table = match kind {
             "Parquet" => Table::parquet(&path, &options)?,
             "Arrow IPC" => Table::arrow(&path, &options)?,

@@ -115,7 +115,8 @@ fn line_ends(path: &Path) -> Result<usize, String> {
 /// How many rows a Parquet file has, once its URLs are decoded.
 fn urls(path: &Path) -> Result<usize, Defect> {
     let (columns, carry) = (TableColumns::default(), Carry::default());
-    let mut table = Table::parquet(path, &TableOptions { columns, carry, threads: 1, max_record_len: usize::MAX })?;
+    let options = TableOptions { columns, carry, threads: 1, max_record_len: usize::MAX, held_len: 0 };
+    let mut table = Table::parquet(path, &options)?;
     let mut rows = 0;
     while let Some(records) = table.read()? {
         rows += records.len();

@@ -8,12 +8,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{JoinHandle, spawn};
 
 use super::super::error::Defect;
-use super::Rowset;
 use super::units::{Parquet, Unit, Units};
+use super::{Rowset, TableOptions};
 use crate::record::table::TableRecords;
-
-/// Bytes of rows that may wait, for each thread: a unit and more.
-const HELD_LEN: usize = 10 << 20;
 
 /// Units that may be begun ahead of the one that is read, for each thread; some hold few rows.
 const UNITS_AHEAD: u64 = 16;
@@ -51,12 +48,13 @@ struct Queue {
 }
 
 impl Ahead {
-    pub(super) fn new(parquet: Parquet, units: Units, threads: usize) -> Ahead {
+    pub(super) fn new(parquet: Parquet, units: Units, options: &TableOptions) -> Ahead {
+        let threads = options.threads;
         let state = State { units, begun: 0, wanted: 0, queues: BTreeMap::new(), held: 0, is_over: false };
         let shared = Arc::new(Shared {
             state: Mutex::new(state),
             changed: Condvar::new(),
-            held_len: HELD_LEN * threads,
+            held_len: options.held_len.saturating_mul(threads),
             units_ahead: UNITS_AHEAD * threads as u64,
         });
         let parquet = Arc::new(parquet);

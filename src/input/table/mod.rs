@@ -41,6 +41,8 @@ pub struct TableOptions {
     pub threads: usize,
     /// The longest row, bytes of all texts that are read of it.
     pub max_record_len: usize,
+    /// Bytes of rows that may wait to be read, for each thread.
+    pub held_len: usize,
 }
 
 /// A table that is read.
@@ -70,7 +72,7 @@ impl Table {
         let rows: Box<dyn Iterator<Item = _> + Send> = if options.threads < 2 || units.clone().nth(1).is_none() {
             Box::new(units.flat_map(move |unit| parquet.read(unit)))
         } else {
-            Box::new(Ahead::new(parquet, units, options.threads))
+            Box::new(Ahead::new(parquet, units, options))
         };
         Ok(Table { rows, at: 0, file_len, is_ended: false })
     }
