@@ -3,16 +3,16 @@
 //! frozen: what it holds stays right, and a key that it does not hold has not been met before the freezing.
 
 use super::partition::{PARTITION_BITS, PARTITIONS, Scattered};
-use super::table::{AHEAD, Table};
+use super::table::Table;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Groups of partitions, each behind a lock of its own.
 pub const LANES: usize = 8;
 const PER_LANE: usize = PARTITIONS / LANES;
 
-/// Keys for which a table is made to have room at a time.
-const TOGETHER: usize = AHEAD;
+/// Keys for which a table has room at a time, if it may grow: with fewer they would come in dribs.
+const TOGETHER: usize = 64;
 
 /// What is known of a key.
 #[derive(Debug, PartialEq, Eq)]
@@ -57,30 +57,54 @@ impl<V: Copy + Default> Known<V> {
 
     /// Tells `found` of every key of a lane's partitions: the key, its row, and what was known of the key.
     pub fn meet(&self, lane: usize, keys: &Scattered, mut found: impl FnMut(u128, u32, Found<'_, V>)) {
-        let mut partitions = self.lanes[lane].lock().unwrap_or_else(PoisonError::into_inner);
+        let mut partitions = self.lane(lane);
         for (i, partition) in partitions.iter_mut().enumerate() {
             let (keys, rows) = keys.of(lane * PER_LANE + i);
-            let mut met = 0;
-            partition.table.prefetch(&keys[..TOGETHER.min(keys.len())]);
-            while met < keys.len() && self.has_room(partition) {
-                let end = (met + TOGETHER).min(keys.len());
-                partition.table.prefetch(&keys[end..(end + TOGETHER).min(keys.len())]);
-                for (&key, &row) in keys[met..end].iter().zip(&rows[met..end]) {
-                    partition.table.upsert(key, |value, is_new| {
-                        found(key, row, if is_new { Found::New(value) } else { Found::Known(value) });
-                    });
-                }
-                met = end;
-            }
-            partition.table.get_all(&keys[met..], |at, value| {
-                found(keys[met + at], rows[met + at], value.map_or(Found::Unknown, Found::Known));
-            });
+            self.meet_in(partition, keys, rows, &mut found);
         }
     }
 
-    /// A few more keys fit into a table, if need be after it has grown.
-    fn has_room(&self, partition: &mut Partition<V>) -> bool {
-        if !partition.is_frozen && !partition.table.has_room(TOGETHER) {
+    /// The same for keys of one partition; says how many of its keys are known then.
+    pub fn meet_keys(
+        &self,
+        place: usize,
+        keys: &[u128],
+        rows: &[u32],
+        mut found: impl FnMut(u128, u32, Found<'_, V>),
+    ) -> usize {
+        let partition = &mut self.lane(place / PER_LANE)[place % PER_LANE];
+        self.meet_in(partition, keys, rows, &mut found);
+        partition.table.len()
+    }
+
+    fn lane(&self, lane: usize) -> MutexGuard<'_, Vec<Partition<V>>> {
+        self.lanes[lane].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn meet_in(
+        &self,
+        partition: &mut Partition<V>,
+        keys: &[u128],
+        rows: &[u32],
+        found: &mut impl FnMut(u128, u32, Found<'_, V>),
+    ) {
+        let mut met = 0;
+        while met < keys.len() && self.has_room(partition, keys.len() - met) {
+            let end = (met + partition.table.room()).min(keys.len());
+            partition.table.upsert_all(&keys[met..end], |i, value, is_new| {
+                let what = if is_new { Found::New(value) } else { Found::Known(value) };
+                found(keys[met + i], rows[met + i], what);
+            });
+            met = end;
+        }
+        partition.table.get_all(&keys[met..], |at, value| {
+            found(keys[met + at], rows[met + at], value.map_or(Found::Unknown, Found::Known));
+        });
+    }
+
+    /// A few of `count` more keys fit into a table, if need be after it has grown.
+    fn has_room(&self, partition: &mut Partition<V>, count: usize) -> bool {
+        if !partition.is_frozen && partition.table.room() < TOGETHER.min(count) {
             let (before, growth) = (partition.table.memory_len(), partition.table.growth_len());
             if self.used.fetch_add(growth, Ordering::Relaxed) + growth <= self.limit {
                 partition.table.grow();

@@ -29,7 +29,7 @@ mod survey;
 mod table;
 mod verdict;
 
-pub use distinct::{KINDS, Kinds};
+pub use distinct::{Gathering, KINDS, Kinds};
 pub use entry::{Entry, Layout, Texts};
 pub use error::SpillError;
 pub use findings::{Findings, HostFindings, RuleFindings, SizeClass};

@@ -8,10 +8,10 @@ pub const PARTITION_BITS: u32 = 6;
 /// How many partitions there are.
 pub const PARTITIONS: usize = 1 << PARTITION_BITS;
 
-/// The partition of a key, by the bits after its first `prefix_bits`.
+/// The partition of a key, by the bits after its first `prefix_bits`, which are at most 58.
 #[inline(always)]
 pub fn partition(key: u128, prefix_bits: u32) -> usize {
-    ((key << prefix_bits) >> (128 - PARTITION_BITS)) as usize
+    (((key >> 64) as u64) << prefix_bits >> (64 - PARTITION_BITS)) as usize
 }
 
 /// Keys ordered by partition, each with the number of its row; within a partition rows ascend. Kept from span to span
@@ -48,10 +48,11 @@ impl Scattered {
         }
         self.keys.resize(at as usize, 0);
         self.rows.resize(at as usize, 0);
+        let (all_keys, all_rows) = (&mut self.keys[..], &mut self.rows[..]);
         for (key, row) in keys {
             let place = &mut ends[partition(key, prefix_bits)];
-            self.keys[*place as usize] = key;
-            self.rows[*place as usize] = row;
+            all_keys[*place as usize] = key;
+            all_rows[*place as usize] = row;
             *place += 1;
         }
     }

@@ -78,19 +78,14 @@ pub fn prefetch_behind(text: &[u8], at: usize) {
     let _ = (text, at);
 }
 
-/// Asks for item `at` and what stands in the 128 bytes from there on, so that it is in the cache when it is looked at.
-/// Changes nothing, whether it is there or not.
+/// Asks for item `at`, so that it is in the cache when it is looked at. Changes nothing, whether it is there or not.
 #[inline(always)]
-pub fn prefetch_item<T>(items: &[T], at: usize) {
+pub fn prefetch<T>(items: &[T], at: usize) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let item = items.as_ptr().wrapping_add(at).cast::<i8>();
         // SAFETY: a prefetch reads nothing: an address that nothing stands at is as good as any.
-        unsafe {
-            _mm_prefetch::<_MM_HINT_T0>(item);
-            _mm_prefetch::<_MM_HINT_T0>(item.wrapping_add(64));
-        }
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(items.as_ptr().wrapping_add(at).cast()) }
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (items, at);

@@ -29,7 +29,7 @@ pub use bitmaps::{Bitmaps, Block};
 pub use byte_set::{ByteSet, NibbleTables};
 pub use classifier::Classifier;
 pub use copy::Case;
-pub use copy::{append, append_range, append_range_in_case, append_some, prefetch_behind, prefetch_item};
+pub use copy::{append, append_range, append_range_in_case, append_some, prefetch, prefetch_behind};
 use level::Level;
 pub use task::{Task, run};
 #[cfg(feature = "batch")]
@@ -54,6 +54,26 @@ pub fn non_ascii_len(text: &[u8]) -> usize {
         at += 16;
     }
     at + text[at..].iter().take_while(|&&byte| byte >= 0x80).count()
+}
+
+/// Which of sixteen bytes are `byte`: a bit each, the first one lowest.
+///
+/// ```
+/// assert_eq!(irikey::kernel::positions_of(b'a', b"abcabcabcabcabca"), 0b1001_0010_0100_1001);
+/// ```
+#[inline(always)]
+pub fn positions_of(byte: u8, bytes: &[u8; 16]) -> u32 {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_set1_epi8};
+        // SAFETY: every x86-64 has SSE2, and the sixteen bytes are there.
+        unsafe {
+            let bytes = _mm_loadu_si128(bytes.as_ptr().cast());
+            _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(byte as i8))) as u32
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    scalar::positions_of(byte, bytes)
 }
 
 /// Appends every byte of `bytes` to `out` as `%` and two upper-case hexadecimal digits.
@@ -96,6 +116,17 @@ mod tests {
                 percent_encode(&bytes[at..at + len], &mut fast);
                 scalar::percent_encode(&bytes[at..at + len], &mut slow);
                 assert_eq!(fast, slow, "length {len} at {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn positions_equal_scalar() {
+        let mut bytes = noise(16 * 256, 4);
+        for (i, group) in bytes.as_chunks_mut::<16>().0.iter_mut().enumerate() {
+            group.iter_mut().skip(i % 5).step_by(1 + i % 3).for_each(|byte| *byte = (i % 5) as u8 * 51);
+            for byte in 0..=255 {
+                assert_eq!(positions_of(byte, group), scalar::positions_of(byte, group), "{byte} in {group:?}");
             }
         }
     }

@@ -11,6 +11,11 @@ pub fn percent_encode(bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
+#[cfg(any(test, not(target_arch = "x86_64")))]
+pub fn positions_of(byte: u8, bytes: &[u8; 16]) -> u32 {
+    bytes.iter().rev().fold(0, |positions, other| positions << 1 | u32::from(*other == byte))
+}
+
 /// Marks of up to 64 bytes, the byte `before` standing in front of them; past the end all but `newline` are set.
 pub fn block(bytes: &[u8], before: u8, classifier: &Classifier) -> Block {
     let mut block = Block::default();

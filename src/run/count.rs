@@ -4,7 +4,7 @@
 use super::dedup::DedupError;
 use super::{HyperLogLog, Progress, RunError, RunOptions, Summary, canon};
 use crate::canon::{KeyBytes, Policy, Rows, Rung};
-use crate::dedup::{Kinds, LANES, Scattered, number};
+use crate::dedup::{Gathering, Kinds, PARTITIONS, number};
 use crate::input::Sources;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -78,18 +78,18 @@ fn exact(
     directory: &std::path::Path,
     progress: &Progress,
 ) -> Result<(Summary, Vec<u64>), RunError<DedupError>> {
-    let kinds = Kinds::new(memory, directory);
-    let (scratches, worker) = (Mutex::<Vec<(Vec<_>, Scattered)>>::default(), AtomicUsize::new(0));
+    let kinds = Kinds::new(memory, options.clamped().threads, directory);
+    let (gatherings, worker) = (Mutex::<Vec<Gathering>>::default(), AtomicUsize::new(0));
     let encode = |rows: &mut Rows, _: &[_]| {
-        let (mut keys, mut scattered) = pop(&scratches);
-        keys.clear();
-        keys_of(rows, |key, kinds| keys.push((key, kinds)));
-        kinds.add(worker.fetch_add(3, Ordering::Relaxed) % LANES, &keys, &mut scattered)?;
-        push(&scratches, (keys, scattered));
+        let mut gathering = pop(&gatherings);
+        keys_of(rows, |key, kinds| gathering.push(key, kinds));
+        kinds.take(&mut gathering, worker.fetch_add(23, Ordering::Relaxed) % PARTITIONS)?;
+        push(&gatherings, gathering);
         Ok(())
     };
     let summary = canon(inputs, options, policy, encode, |()| Ok(()), progress)?;
-    let counts = kinds.count(memory).map_err(|error| RunError::Output(error.into()))?;
+    let gatherings = gatherings.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let counts = kinds.count(gatherings, memory).map_err(|error| RunError::Output(error.into()))?;
     Ok((summary, counts[..kind_count(policy)].to_vec()))
 }
 
@@ -140,6 +140,10 @@ fn keys_of(rows: &Rows, mut each: impl FnMut(u128, u8)) {
     let mut faults = rows.faults.iter().map(|(row, _)| *row as usize).peekable();
     for row in 0..rows.len() {
         if faults.next_if_eq(&row).is_some() {
+            continue;
+        }
+        if kinds[1..].iter().all(|keys| keys[row] == kinds[0][row]) {
+            each(number(&kinds[0][row]), all);
             continue;
         }
         let mut told = 0;

@@ -31,7 +31,7 @@ impl SeenSet {
                 keys.push(key);
             }
             keys.dedup();
-            tables.push(Table::from_sorted(&keys, PARTITION_BITS));
+            tables.push(Table::of(&keys, PARTITION_BITS));
         }
         Ok(SeenSet { tables })
     }

@@ -118,8 +118,7 @@ impl Settling<'_> {
         }
         if let Some(table) = self.tables.get(place).filter(|table| !table.is_empty()) {
             keys.extend(table.iter().map(|(key, ())| key));
-            // Two ascending runs, which this merges.
-            keys.sort();
+            keys.sort_unstable();
         }
         Ok(keys)
     }
