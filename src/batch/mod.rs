@@ -23,6 +23,8 @@ pub use equivalences::{
 pub use parts::UrlPart;
 pub use schema::{Column, ColumnId, ColumnKind, Columns, KEY_LEN, UnknownColumn};
 
+use std::ops::Range;
+
 /// Rows of one source that follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SourceRun {
@@ -32,4 +34,33 @@ pub struct SourceRun {
     pub first_record: u64,
     /// How many rows.
     pub rows: u32,
+}
+
+impl SourceRun {
+    /// What is left of `runs` of the rows in `stretches`, ascending ones that do not overlap.
+    ///
+    /// ```
+    /// use irikey::batch::SourceRun;
+    /// let run = |first_record, rows| SourceRun { source: 0, first_record, rows };
+    /// assert_eq!(SourceRun::retain(&[run(1, 5), run(1, 5)], &[1..2, 4..7]), [run(2, 1), run(5, 1), run(1, 2)]);
+    /// ```
+    pub fn retain(runs: &[SourceRun], stretches: &[Range<usize>]) -> Vec<SourceRun> {
+        let mut kept = Vec::with_capacity(runs.len() + stretches.len());
+        let (mut stretches, mut first) = (stretches.iter().cloned(), 0);
+        let mut next = stretches.next();
+        for run in runs {
+            let end = first + run.rows as usize;
+            while let Some(stretch) = next.as_mut().filter(|stretch| stretch.start < end) {
+                let part = stretch.start..stretch.end.min(end);
+                let first_record = run.first_record + (part.start - first) as u64;
+                kept.push(SourceRun { first_record, rows: part.len() as u32, ..*run });
+                stretch.start = part.end;
+                if stretch.start == stretch.end {
+                    next = stretches.next();
+                }
+            }
+            first = end;
+        }
+        kept
+    }
 }

@@ -10,6 +10,7 @@ mod carry;
 mod policy;
 mod prepare;
 mod recipes;
+mod retain;
 mod rows;
 mod take;
 

@@ -30,7 +30,7 @@ pub enum Found<'a, V> {
 pub struct Known<V> {
     lanes: Vec<Mutex<Vec<Partition<V>>>>,
     limit: usize,
-    /// Bytes of all tables, those included that are being filled by growth.
+    /// Bytes of all tables, and of what growth takes for a while.
     used: AtomicUsize,
     is_frozen: AtomicBool,
 }
@@ -108,7 +108,9 @@ impl<V: Copy + Default> Known<V> {
             let (before, growth) = (partition.table.memory_len(), partition.table.growth_len());
             if self.used.fetch_add(growth, Ordering::Relaxed) + growth <= self.limit {
                 partition.table.grow();
-                self.used.fetch_sub(before, Ordering::Relaxed);
+                // What was wanted while keys moved is free again.
+                let grown = partition.table.memory_len() - before;
+                self.used.fetch_sub(growth.saturating_sub(grown), Ordering::Relaxed);
             } else {
                 self.used.fetch_sub(growth, Ordering::Relaxed);
                 partition.is_frozen = true;
@@ -118,7 +120,7 @@ impl<V: Copy + Default> Known<V> {
         !partition.is_frozen
     }
 
-    /// The tables, in the order of their keys.
+    /// The tables, in the order of their partitions.
     pub fn into_tables(self) -> impl Iterator<Item = Table<V>> {
         let partitions =
             self.lanes.into_iter().flat_map(|lane| lane.into_inner().unwrap_or_else(PoisonError::into_inner));

@@ -4,21 +4,18 @@
 //! each slot a byte of its key is kept apart, and the sixteen of a group are compared at once: a new key costs one look at
 //! them and one write, a known one a look and a comparison, and hardly ever a guess of the processor's that fails. What
 //! does not fit its group goes to the next one with a free slot. A slot costs 17 bytes and the size of the value; 71 to
-//! 89 % of them are taken. Growing is one pass over the table where it lies, from its end.
+//! 89 % of them are taken. Growing adds blocks and is one pass over the table where it lies, from its end.
 
 use crate::kernel::{positions_of, prefetch};
 
 /// Slots of a group.
 const GROUP: usize = 16;
 
-/// How many groups there are at first.
-const FIRST_GROUPS: usize = 16;
+/// Groups of a block, which is what memory is asked for.
+const BLOCK: usize = 16;
 
-/// Groups up to which a table doubles; beyond, it grows by a quarter.
-const DOUBLES_UP_TO: usize = 1 << 8;
-
-/// Groups that follow the last at first, and each time that they do not suffice, for keys that have no room in it.
-const MORE_GROUPS: usize = 2;
+/// Blocks up to which a table doubles; beyond, it grows by a quarter.
+const DOUBLES_UP_TO: usize = 16;
 
 /// So many keys ahead of the one that is looked up, its slot is asked for, and twice as many ahead its group's bytes:
 /// memory has answered when their turn comes.
@@ -39,35 +36,41 @@ const FREE: u8 = 0;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Table<V> {
-    /// [`FREE`], or a byte of the slot's key.
-    tags: Vec<[u8; GROUP]>,
-    keys: Vec<u128>,
-    values: Vec<V>,
+    blocks: Vec<Box<[Group<V>; BLOCK]>>,
     len: usize,
-    /// Groups that are the place of some key; a few more follow.
+    /// Groups that are the place of some key; a few more may follow, for keys that have no room in the last ones.
     groups: usize,
     prefix_bits: u32,
 }
 
+/// Slots are taken from the first on.
+#[derive(Debug, Clone, Copy, Default)]
+struct Group<V> {
+    /// [`FREE`], or a byte of the slot's key.
+    tags: [u8; GROUP],
+    keys: [u128; GROUP],
+    values: [V; GROUP],
+}
+
 /// What a search came to.
 enum Slot {
-    Taken(usize),
+    /// Group and slot in it.
+    Taken(usize, usize),
     /// The one that the key would have.
-    Free(usize),
+    Free(usize, usize),
 }
 
 impl<V: Copy + Default> Table<V> {
     /// No keys. All that will come agree in their first `prefix_bits` bits.
     pub fn new(prefix_bits: u32) -> Table<V> {
-        Table { tags: Vec::new(), keys: Vec::new(), values: Vec::new(), len: 0, groups: 0, prefix_bits }
+        Table { blocks: Vec::new(), len: 0, groups: 0, prefix_bits }
     }
 
     /// A table of `keys`, each given once, with room for hardly any more.
     pub fn of(keys: &[u128], prefix_bits: u32) -> Table<V> {
         let mut table = Table::new(prefix_bits);
-        table.groups = (keys.len() * 20).div_ceil(17 * GROUP);
-        table.resize(table.groups + MORE_GROUPS);
-        let mut taken = vec![0; table.tags.len()];
+        table.set_blocks((keys.len() * 20).div_ceil(17 * GROUP * BLOCK));
+        let mut taken = vec![0; table.groups];
         keys.iter().for_each(|&key| table.put_again(key, V::default(), &mut taken));
         table.len = keys.len();
         table
@@ -85,15 +88,14 @@ impl<V: Copy + Default> Table<V> {
 
     /// Bytes of memory.
     pub fn memory_len(&self) -> usize {
-        self.keys.capacity() * size_of::<u128>()
-            + self.tags.capacity() * GROUP
-            + self.values.capacity() * size_of::<V>()
+        self.blocks.len() * size_of::<[Group<V>; BLOCK]>() + self.blocks.capacity() * size_of::<usize>()
     }
 
-    /// Bytes of memory of the table when it has grown: more than the growth adds, but while it grows the allocator may
-    /// need room for both.
+    /// Bytes of memory that growing adds.
     pub fn growth_len(&self) -> usize {
-        (grown(self.groups) + MORE_GROUPS) * GROUP * (size_of::<u128>() + 1 + size_of::<V>())
+        let more = grown(self.groups / BLOCK) - self.groups / BLOCK;
+        // Beside the blocks, what tells them apart while keys move.
+        more * (size_of::<[Group<V>; BLOCK]>() + size_of::<usize>()) + self.groups * 2
     }
 
     /// How many more keys do not make the table grow.
@@ -110,43 +112,41 @@ impl<V: Copy + Default> Table<V> {
                 self.grow();
             }
             let end = (done + self.room()).min(keys.len());
-            self.visit(&keys[done..end], |table, i, slot| {
-                let (at, is_new) = match slot {
-                    Slot::Taken(at) => (at, false),
-                    Slot::Free(at) => {
-                        if at == table.keys.len() {
-                            table.resize(table.tags.len() + MORE_GROUPS);
-                        }
-                        table.put(at, keys[done + i], V::default());
-                        table.len += 1;
-                        (at, true)
+            let some = &keys[done..end];
+            for (i, &key) in some.iter().enumerate() {
+                self.prefetch_ahead(some, i);
+                let (group, slot, is_new) = match self.search(key) {
+                    Slot::Taken(group, slot) => (group, slot, false),
+                    Slot::Free(group, slot) => {
+                        self.put(group, slot, key, V::default());
+                        self.len += 1;
+                        (group, slot, true)
                     }
                 };
-                change(done + i, &mut table.values[at], is_new);
-            });
+                change(done + i, &mut self.blocks[group / BLOCK][group % BLOCK].values[slot], is_new);
+            }
             done = end;
         }
     }
 
     /// Looks `keys` up; `found` is told which it is, and its value if it is there.
     pub fn get_all(&mut self, keys: &[u128], mut found: impl FnMut(usize, Option<&mut V>)) {
-        if self.groups == 0 {
-            return (0..keys.len()).for_each(|i| found(i, None));
+        for (i, &key) in keys.iter().enumerate() {
+            self.prefetch_ahead(keys, i);
+            match self.search(key) {
+                Slot::Taken(group, slot) => {
+                    found(i, Some(&mut self.blocks[group / BLOCK][group % BLOCK].values[slot]));
+                }
+                Slot::Free(..) => found(i, None),
+            }
         }
-        self.visit(keys, |table, i, slot| match slot {
-            Slot::Taken(at) => found(i, Some(&mut table.values[at])),
-            Slot::Free(_) => found(i, None),
-        });
     }
 
     /// Tells `found` which of `keys` are there.
     pub fn contains_all(&self, keys: &[u128], mut found: impl FnMut(usize)) {
-        if self.groups == 0 {
-            return;
-        }
         for (i, &key) in keys.iter().enumerate() {
             self.prefetch_ahead(keys, i);
-            if let Slot::Taken(_) = self.search(key) {
+            if let Slot::Taken(..) = self.search(key) {
                 found(i);
             }
         }
@@ -154,37 +154,31 @@ impl<V: Copy + Default> Table<V> {
 
     /// Keys with their values, in no order.
     pub fn iter(&self) -> impl Iterator<Item = (u128, V)> {
-        let slots = self.tags.as_flattened().iter().zip(self.keys.iter().zip(&self.values));
-        slots.filter(|(tag, _)| **tag != FREE).map(|(_, (key, value))| (*key, *value))
-    }
-
-    /// Searches for keys one after the other while memory is asked for the next ones.
-    #[inline(always)]
-    fn visit(&mut self, keys: &[u128], mut each: impl FnMut(&mut Table<V>, usize, Slot)) {
-        for (i, &key) in keys.iter().enumerate() {
-            self.prefetch_ahead(keys, i);
-            let slot = self.search(key);
-            each(self, i, slot);
-        }
+        let groups = self.blocks.iter().flat_map(|block| block.iter());
+        groups.flat_map(|group| (0..group.count()).map(|slot| (group.keys[slot], group.values[slot])))
     }
 
     /// Asks for what later ones of `keys` will need, after key `i`.
     #[inline(always)]
     fn prefetch_ahead(&self, keys: &[u128], i: usize) {
-        if let Some(&key) = keys.get(i + 2 * AHEAD) {
-            prefetch(&self.tags, self.place(key));
+        if let Some(group) = keys.get(i + 2 * AHEAD).and_then(|&key| self.group(self.place(key))) {
+            prefetch(&group.tags, 0);
         }
-        if let Some(&key) = keys.get(i + AHEAD) {
-            let place = self.place(key);
-            let group = &self.tags[place];
+        let soon = keys.get(i + AHEAD);
+        if let Some((&key, group)) = soon.and_then(|key| Some((key, self.group(self.place(*key))?))) {
             // Its own slot or the first free one: where it will be, but for a key that another one has a byte in common with.
-            let found = positions_of(tag(key), group);
-            let slot = if found == 0 { positions_of(FREE, group) } else { found }.trailing_zeros() as usize;
-            prefetch(&self.keys, place * GROUP + slot);
+            let alike = positions_of(tag(key), &group.tags);
+            let slot = if alike == 0 { positions_of(FREE, &group.tags) } else { alike }.trailing_zeros() as usize;
+            prefetch(&group.keys, slot);
             if size_of::<V>() > 0 {
-                prefetch(&self.values, place * GROUP + slot);
+                prefetch(&group.values, slot);
             }
         }
+    }
+
+    #[inline(always)]
+    fn group(&self, group: usize) -> Option<&Group<V>> {
+        self.blocks.get(group / BLOCK).map(|block| &block[group % BLOCK])
     }
 
     #[inline(always)]
@@ -192,66 +186,64 @@ impl<V: Copy + Default> Table<V> {
         place(key, self.groups, self.prefix_bits)
     }
 
-    /// The slot of `key`, or that which it would have, the first after the last one if there is none.
+    /// The slot of `key`, or that which it would have: in a group after the last one, if there is no other.
     #[inline(always)]
     fn search(&self, key: u128) -> Slot {
-        let (mut group, tag) = (self.place(key), tag(key));
-        while let Some(tags) = self.tags.get(group) {
-            let mut alike = positions_of(tag, tags);
+        let (mut place, tag) = (self.place(key), tag(key));
+        while let Some(group) = self.group(place) {
+            let mut alike = positions_of(tag, &group.tags);
             while alike != 0 {
-                let at = group * GROUP + alike.trailing_zeros() as usize;
-                if self.keys[at] == key {
-                    return Slot::Taken(at);
+                let slot = alike.trailing_zeros() as usize;
+                if group.keys[slot] == key {
+                    return Slot::Taken(place, slot);
                 }
                 alike &= alike - 1;
             }
-            let free = positions_of(FREE, tags);
+            let free = positions_of(FREE, &group.tags);
             if free != 0 {
-                return Slot::Free(group * GROUP + free.trailing_zeros() as usize);
+                return Slot::Free(place, free.trailing_zeros() as usize);
             }
-            group += 1;
+            place += 1;
         }
-        Slot::Free(self.keys.len())
+        Slot::Free(place, 0)
     }
 
     #[inline(always)]
-    fn put(&mut self, at: usize, key: u128, value: V) {
-        self.tags[at / GROUP][at % GROUP] = tag(key);
-        self.keys[at] = key;
-        self.values[at] = value;
+    fn put(&mut self, group: usize, slot: usize, key: u128, value: V) {
+        if group / BLOCK == self.blocks.len() {
+            self.add_block();
+        }
+        let group = &mut self.blocks[group / BLOCK][group % BLOCK];
+        (group.tags[slot], group.keys[slot], group.values[slot]) = (tag(key), key, value);
     }
 
-    /// To so many groups, those for keys without room included.
-    fn resize(&mut self, groups: usize) {
-        let slots = groups * GROUP;
-        let more = slots - self.keys.len();
-        self.tags.reserve_exact(groups - self.tags.len());
-        self.tags.resize(groups, [FREE; GROUP]);
-        self.keys.reserve_exact(more);
-        self.keys.resize(slots, 0);
-        self.values.reserve_exact(more);
-        self.values.resize(slots, V::default());
+    #[cold]
+    fn add_block(&mut self) {
+        self.blocks.push(Box::new([Group::default(); BLOCK]));
+    }
+
+    fn set_blocks(&mut self, count: usize) {
+        self.groups = count * BLOCK;
+        self.blocks.reserve_exact(count.saturating_sub(self.blocks.len()));
+        (self.blocks.len()..count).for_each(|_| self.add_block());
     }
 
     /// Makes room, and puts every key where it belongs then. As places are in the order of keys, hardly any key's new
     /// place is before its old one: from the last group back, each finds the groups from its own on done already.
     pub fn grow(&mut self) {
-        let before = self.tags.len();
-        self.groups = grown(self.groups);
-        self.resize((self.groups + MORE_GROUPS).max(before));
+        let before = self.blocks.len() * BLOCK;
+        self.set_blocks(grown(self.groups / BLOCK));
         // How many slots of the groups that are done are taken: the processor forwards a byte written just now sooner
         // than sixteen of which it is one.
-        let mut taken = vec![0; self.tags.len()];
+        let mut taken = vec![0; self.blocks.len() * BLOCK];
         let mut later = Vec::new();
-        for group in (0..before).rev() {
-            let tags = std::mem::replace(&mut self.tags[group], [FREE; GROUP]);
-            let count = GROUP - positions_of(FREE, &tags).count_ones() as usize;
-            let at = group * GROUP;
-            let (mut keys, mut values) = ([0; GROUP], [V::default(); GROUP]);
-            keys.copy_from_slice(&self.keys[at..at + GROUP]);
-            values.copy_from_slice(&self.values[at..at + GROUP]);
+        for place in (0..before).rev() {
+            let group = &mut self.blocks[place / BLOCK][place % BLOCK];
+            let Group { keys, values, .. } = *group;
+            let count = group.count();
+            group.tags = [FREE; GROUP];
             for (&key, &value) in keys[..count].iter().zip(&values[..count]) {
-                match self.place(key) < group {
+                match self.place(key) < place {
                     true => later.push((key, value)),
                     false => self.put_again(key, value, &mut taken),
                 }
@@ -268,11 +260,18 @@ impl<V: Copy + Default> Table<V> {
             group += 1;
         }
         if group == taken.len() {
-            taken.resize(group + MORE_GROUPS, 0);
-            self.resize(group + MORE_GROUPS);
+            taken.resize(group + BLOCK, 0);
         }
-        self.put(group * GROUP + usize::from(taken[group]), key, value);
+        self.put(group, usize::from(taken[group]), key, value);
         taken[group] += 1;
+    }
+}
+
+impl<V> Group<V> {
+    /// How many slots are taken.
+    #[inline(always)]
+    fn count(&self) -> usize {
+        GROUP - positions_of(FREE, &self.tags).count_ones() as usize
     }
 }
 
@@ -289,9 +288,10 @@ fn place(key: u128, groups: usize, prefix_bits: u32) -> usize {
     ((u128::from(bits) * groups as u128) >> 64) as usize
 }
 
-fn grown(groups: usize) -> usize {
-    match groups {
-        0 => FIRST_GROUPS,
+/// How many blocks follow so many.
+fn grown(blocks: usize) -> usize {
+    match blocks {
+        0 => 1,
         few if few < DOUBLES_UP_TO => few * 2,
         many => many + many / 4,
     }

@@ -15,6 +15,7 @@ use crate::dedup::{Extent, Found, Keep, Known, LANES, Scattered, Spill, SpillErr
 use crate::output::{Encoder, OutputError, Part};
 use arrow::array::{BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -73,6 +74,7 @@ pub struct Job<'a> {
 struct Scratch {
     keys: Scattered,
     states: Vec<State>,
+    stretches: Vec<Range<usize>>,
 }
 
 impl<'a> Job<'a> {
@@ -120,11 +122,15 @@ impl<'a> Job<'a> {
     pub fn span(&self, turn: &Turn<'_>, rows: &mut Rows, runs: &[SourceRun]) -> Result<Option<Step>, DedupError> {
         let mut scratch = self.scratch();
         let Some(must_wait) = self.decide(turn, rows, &mut scratch)? else { return Ok(None) };
+        let stretches = &mut scratch.stretches;
+        gather_stretches(&scratch.states, stretches);
+        rows.retain(stretches);
+        let runs = &SourceRun::retain(runs, stretches);
         let batch = match &self.evidence {
             Some(evidence) => evidence.builder.build(rows, runs).map_err(OutputError::from)?,
             None => self.encoder.batch(rows, runs)?,
         };
-        let step = self.step(turn, must_wait, &batch, &scratch.states)?;
+        let step = self.step(turn, must_wait, batch.clone(), &scratch.states)?;
         match &self.evidence {
             Some(evidence) => evidence.builder.reclaim(batch, rows),
             None => self.encoder.reclaim(batch, rows),
@@ -139,7 +145,8 @@ impl<'a> Job<'a> {
         let Some(must_wait) = self.decide(turn, rows, &mut scratch)? else { return Ok(None) };
         let columns = self.encoder.columns().names().filter_map(|name| batch.column_by_name(name).cloned()).collect();
         let batch = RecordBatch::try_new(self.encoder.schema().clone(), columns).map_err(SpillError::from)?;
-        let step = self.step(turn, must_wait, &batch, &scratch.states)?;
+        let some = filter(&batch, scratch.states.iter().map(|state| state.is_wanted()))?;
+        let step = self.step(turn, must_wait, some, &scratch.states)?;
         self.put_back(scratch);
         Ok(step)
     }
@@ -156,7 +163,7 @@ impl<'a> Job<'a> {
     /// if the run is stopped.
     fn decide(&self, turn: &Turn<'_>, rows: &Rows, scratch: &mut Scratch) -> Result<Option<bool>, DedupError> {
         let Some(must_wait) = self.meet(turn, rows, scratch) else { return Ok(None) };
-        let Scratch { keys, states } = scratch;
+        let Scratch { keys, states, .. } = scratch;
         if states.contains(&State::Waits) {
             let entry = |key, row| {
                 let ordinal = turn.first_row() + u64::from(row);
@@ -170,16 +177,16 @@ impl<'a> Job<'a> {
         Ok(Some(must_wait))
     }
 
-    /// Packs a span's rows, or encodes them, or leaves them to a later span; `None` if the run is stopped.
+    /// Packs those rows of a span that are wanted, or encodes them, or leaves them to a later span; `None` if the run is
+    /// stopped.
     fn step(
         &self,
         turn: &Turn<'_>,
         must_wait: bool,
-        batch: &RecordBatch,
+        some: RecordBatch,
         states: &[State],
     ) -> Result<Option<Step>, DedupError> {
         let (first, rows) = (turn.first_row(), states.len() as u64);
-        let some = filter(batch, states.iter().map(|state| state.is_wanted()))?;
         if must_wait {
             let ordinals = ordinals(first, states);
             let sure = ordinals.iter().filter(|ordinal| **ordinal & SURE != 0).count() as u64;
@@ -201,7 +208,7 @@ impl<'a> Job<'a> {
 
     /// Finds the state of every row; says whether the span's rows have to wait, or `None` if the run is stopped.
     fn meet(&self, turn: &Turn<'_>, rows: &Rows, scratch: &mut Scratch) -> Option<bool> {
-        let Scratch { keys, states } = scratch;
+        let Scratch { keys, states, .. } = scratch;
         states.clear();
         states.resize(rows.len(), State::Waits);
         let faulty = if self.wanted.keep_faulty { State::KeepFaulty } else { State::DropFaulty };
@@ -229,6 +236,17 @@ impl<'a> Job<'a> {
         }
         // All earlier spans have been here, so that none waits after one that does not.
         turn.pass(WAITING_LANE, || self.has_waiting.fetch_or(known.is_frozen(), Ordering::AcqRel) || known.is_frozen())
+    }
+}
+
+/// The rows that are wanted, as far as they follow each other.
+fn gather_stretches(states: &[State], stretches: &mut Vec<Range<usize>>) {
+    stretches.clear();
+    for (row, _) in states.iter().enumerate().filter(|(_, state)| state.is_wanted()) {
+        match stretches.last_mut().filter(|stretch| stretch.end == row) {
+            Some(stretch) => stretch.end = row + 1,
+            None => stretches.push(row..row + 1),
+        }
     }
 }
 
