@@ -3,7 +3,7 @@
 //! Keys are random: neither dictionary, nor codec, nor statistics could gain anything on them. Statistics of texts
 //! cost more than the pruning they allow in files that are not sorted.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow::array::{ArrayRef, AsArray, RecordBatch};
 use arrow::datatypes::Int32Type;
@@ -18,7 +18,7 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnDescPtr, ColumnPath};
 
 use super::error::Cause;
-use super::pages::{self, PageChunk, PageCodec, Texts};
+use super::pages::{self, PageChunk, PageCodec, Spare, Texts};
 use super::sink::Sink;
 use super::{Arrangement, Compression, OutputError};
 use crate::batch::{BatchBuilder, Column, ColumnId, ColumnKind};
@@ -35,6 +35,7 @@ pub(super) struct RowGroups {
     compression: Compression,
     /// Codecs that no worker is using.
     codecs: Mutex<Vec<PageCodec>>,
+    spare: Arc<Spare>,
 }
 
 /// An encoded column of one row group.
@@ -71,7 +72,7 @@ pub(super) fn open(
             || (arrangement.bloom && column.id == ColumnId::Key)
     };
     let general = builder.columns().iter().map(is_general).collect();
-    Ok((writer, RowGroups { factory, columns, general, compression, codecs: Mutex::default() }))
+    Ok((writer, RowGroups { factory, columns, general, compression, codecs: Mutex::default(), spare: Arc::default() }))
 }
 
 fn properties(
@@ -171,7 +172,7 @@ impl RowGroups {
         for (((mut writer, (column, is_general)), field), array) in
             writers.into_iter().zip(columns).zip(fields).zip(batch.columns())
         {
-            if !is_general && let Some(chunk) = simple(column, array, codec.as_mut())? {
+            if !is_general && let Some(chunk) = simple(column, array, codec.as_mut(), &self.spare)? {
                 chunks.push(Chunk::Pages(chunk));
                 continue;
             }
@@ -182,6 +183,11 @@ impl RowGroups {
         }
         self.idle_codecs().extend(codec);
         Ok(chunks)
+    }
+
+    /// Memory for pages, which whoever appends row groups gives back.
+    pub(super) fn spare(&self) -> Arc<Spare> {
+        self.spare.clone()
     }
 
     /// A codec of texts, if they are encoded here.
@@ -202,13 +208,14 @@ fn simple(
     column: &ColumnDescPtr,
     array: &ArrayRef,
     codec: Option<&mut PageCodec>,
+    spare: &Spare,
 ) -> Result<Option<PageChunk>, ParquetError> {
     if let (Some(codec), Some(texts)) = (codec, Texts::of(array)) {
-        return pages::texts(column, &texts, codec).map(Some);
+        return pages::texts(column, &texts, codec, spare).map(Some);
     }
     // Keys that may be null have levels.
     if let Some(keys) = array.as_fixed_size_binary_opt().filter(|_| column.max_def_level() == 0) {
-        return pages::keys(column, keys).map(Some);
+        return pages::keys(column, keys, spare).map(Some);
     }
     match array.as_dictionary_opt::<Int32Type>() {
         Some(sources) => pages::sources(column, sources),
@@ -216,12 +223,16 @@ fn simple(
     }
 }
 
-/// Appends an encoded row group.
-pub(super) fn append(writer: &mut SerializedFileWriter<Sink>, chunks: Vec<Chunk>) -> Result<(), ParquetError> {
+/// Appends an encoded row group; what its pages lay in is for the next ones.
+pub(super) fn append(
+    writer: &mut SerializedFileWriter<Sink>,
+    chunks: Vec<Chunk>,
+    spare: &Spare,
+) -> Result<(), ParquetError> {
     let mut group = writer.next_row_group()?;
     for chunk in chunks {
         match chunk {
-            Chunk::Pages(chunk) => chunk.append_to_row_group(&mut group)?,
+            Chunk::Pages(chunk) => spare.put(chunk.append_to_row_group(&mut group)?),
             Chunk::Other(chunk) => chunk.append_to_row_group(&mut group)?,
         }
     }

@@ -2,12 +2,14 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use arrow::ipc::writer::{FileWriter, StreamWriter};
 use parquet::file::writer::SerializedFileWriter;
 
 use super::encoder::{Body, Encoder, Part, Recipe};
 use super::error::{Cause, OutputError};
+use super::pages::Spare;
 use super::sink::{self, Sink, Target};
 use super::{Arrangement, Compression, Destination, Format, index_lines, lines, row_group};
 use crate::batch::BatchBuilder;
@@ -26,7 +28,7 @@ pub struct Output {
 }
 
 enum Writer {
-    Parquet(SerializedFileWriter<Sink>),
+    Parquet(SerializedFileWriter<Sink>, Arc<Spare>),
     Arrow(FileWriter<Sink>),
     ArrowStream(StreamWriter<Sink>),
     Bytes(Sink),
@@ -75,7 +77,7 @@ fn start(
     Ok(match format {
         Format::Parquet => {
             let (writer, groups) = row_group::open(sink, builder, compression, arrangement, metadata)?;
-            (Writer::Parquet(writer), Recipe::Parquet(groups))
+            (Writer::Parquet(writer, groups.spare()), Recipe::Parquet(groups))
         }
         Format::Arrow => (Writer::Arrow(FileWriter::try_new(sink, schema)?), Recipe::Batch),
         Format::ArrowStream => (Writer::ArrowStream(StreamWriter::try_new(sink, schema)?), Recipe::Batch),
@@ -99,7 +101,9 @@ impl Output {
         let rows = part.rows();
         let written: Result<(), Cause> = match (&mut self.writer, part.body) {
             (_, Body::Nothing) => return Ok(()),
-            (Writer::Parquet(writer), Body::RowGroup(chunks)) => row_group::append(writer, chunks).map_err(Cause::from),
+            (Writer::Parquet(writer, spare), Body::RowGroup(chunks)) => {
+                row_group::append(writer, chunks, spare).map_err(Cause::from)
+            }
             (Writer::Arrow(writer), Body::Batch(batch)) => writer.write(&batch).map_err(Cause::from),
             (Writer::ArrowStream(writer), Body::Batch(batch)) => writer.write(&batch).map_err(Cause::from),
             (Writer::Bytes(sink), Body::Bytes(bytes)) => sink.write_all(&bytes).map_err(Cause::from),
@@ -158,7 +162,7 @@ impl Output {
         let Output { writer, target, rows, parts, .. } = self;
         let mut index = None;
         let ended: Result<Sink, Cause> = match writer {
-            Writer::Parquet(writer) => writer.into_inner().map_err(Cause::from),
+            Writer::Parquet(writer, _) => writer.into_inner().map_err(Cause::from),
             Writer::Arrow(writer) => writer.into_inner().map_err(Cause::from),
             Writer::ArrowStream(writer) => writer.into_inner().map_err(Cause::from),
             Writer::Bytes(sink) => Ok(sink),

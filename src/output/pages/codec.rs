@@ -1,6 +1,7 @@
 //! One page in, compressed; contexts and buffers kept from page to page. Refuses nothing that Parquet has a codec for;
 //! snappy is left to the general encoder.
 
+use bytes::Bytes;
 use parquet::basic::{Compression as Codec, ZstdLevel};
 use parquet::errors::ParquetError;
 use zstd::zstd_safe::{CParameter, compress_bound};
@@ -49,10 +50,10 @@ impl PageCodec {
         }
     }
 
-    /// `page`, compressed.
-    pub(super) fn compress(&mut self) -> Result<&[u8], ParquetError> {
+    /// `page`, compressed. One that is as it was is `page` itself, to be given back with [`PageCodec::reclaim`].
+    pub(super) fn compress(&mut self) -> Result<Bytes, ParquetError> {
         let len = match &mut self.kind {
-            Kind::None => return Ok(&self.page),
+            Kind::None => return Ok(Bytes::from(std::mem::take(&mut self.page))),
             Kind::Lz4 => {
                 self.compressed.resize(lz4_flex::block::get_maximum_output_size(self.page.len()), 0);
                 lz4_flex::block::compress_into(&self.page, &mut self.compressed)
@@ -63,7 +64,18 @@ impl PageCodec {
                 compressor.compress_to_buffer(&self.page, &mut self.compressed[..])?
             }
         };
-        Ok(&self.compressed[..len])
+        Ok(Bytes::copy_from_slice(&self.compressed[..len]))
+    }
+
+    /// Takes back the memory of a page that is written, if nobody else has it.
+    pub(super) fn reclaim(&mut self, page: Bytes) {
+        if matches!(self.kind, Kind::None)
+            && let Ok(mut page) = page.try_into_mut()
+        {
+            // What was in it would be moved.
+            page.clear();
+            self.page = page.into();
+        }
     }
 }
 

@@ -20,6 +20,7 @@ pub(super) use repeated::{keys, sources};
 pub(super) use texts::{Texts, texts};
 
 use super::sink::Sink;
+use std::sync::{Mutex, PoisonError};
 
 /// More than a page's header takes.
 const HEADER_LEN: usize = 64;
@@ -35,11 +36,43 @@ impl PageChunk {
         self.pages.len()
     }
 
+    /// Appends the column; gives back what it lay in.
     pub(super) fn append_to_row_group(
         self,
         group: &mut SerializedRowGroupWriter<'_, Sink>,
-    ) -> Result<(), ParquetError> {
-        group.append_column(&self.pages, self.close)
+    ) -> Result<Bytes, ParquetError> {
+        group.append_column(&self.pages, self.close)?;
+        Ok(self.pages)
+    }
+}
+
+/// Shorter chunks are not worth keeping.
+const SPARE_LEN: usize = 1 << 16;
+
+/// Memory of chunks that are written, for others: what the system gives anew it clears first, page by page.
+#[derive(Debug, Default)]
+pub(super) struct Spare(Mutex<Vec<Vec<u8>>>);
+
+impl Spare {
+    /// A buffer with room for `len` bytes.
+    fn take(&self, len: usize) -> Vec<u8> {
+        let mut buffers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let large = buffers.iter().position(|buffer| buffer.capacity() >= len);
+        // One that is too small grows, so that there are never more than were in use at once.
+        let mut buffer = large.map(|at| buffers.swap_remove(at)).or_else(|| buffers.pop()).unwrap_or_default();
+        buffer.reserve(len);
+        buffer
+    }
+
+    /// Keeps the memory of `pages`, if nobody else has it.
+    pub(super) fn put(&self, pages: Bytes) {
+        if pages.len() >= SPARE_LEN
+            && let Ok(mut pages) = pages.try_into_mut()
+        {
+            // What was in it would be moved.
+            pages.clear();
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).push(pages.into());
+        }
     }
 }
 
@@ -55,10 +88,10 @@ struct Pages {
 }
 
 impl Pages {
-    fn new(capacity: usize) -> Pages {
-        let out = TrackedWrite::new(Vec::with_capacity(capacity));
+    /// No pages; they will lie in `memory`.
+    fn new(memory: Vec<u8>) -> Pages {
         Pages {
-            out,
+            out: TrackedWrite::new(memory),
             index: OffsetIndexBuilder::new(),
             dictionary_len: None,
             data_pages: 0,

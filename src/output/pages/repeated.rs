@@ -14,7 +14,7 @@ use parquet::file::statistics::Statistics;
 use parquet::schema::types::ColumnDescPtr;
 
 use super::delta::push_varint;
-use super::{HEADER_LEN, PageChunk, Pages};
+use super::{HEADER_LEN, PageChunk, Pages, Spare};
 use crate::batch::KEY_LEN;
 
 /// Keys of one page, a mebibyte of them.
@@ -27,10 +27,14 @@ const MOST_RUNS: usize = 64;
 const LONGEST_BOUND: usize = 256;
 
 /// Encodes the key column that `column` describes.
-pub(in crate::output) fn keys(column: &ColumnDescPtr, keys: &FixedSizeBinaryArray) -> Result<PageChunk, ParquetError> {
+pub(in crate::output) fn keys(
+    column: &ColumnDescPtr,
+    keys: &FixedSizeBinaryArray,
+    spare: &Spare,
+) -> Result<PageChunk, ParquetError> {
     let values = Bytes::from_owner(keys.values().clone());
     let page_count = keys.len().div_ceil(PAGE_KEYS);
-    let mut pages = Pages::new(values.len() + page_count * HEADER_LEN);
+    let mut pages = Pages::new(spare.take(values.len() + page_count * HEADER_LEN));
     for first in (0..keys.len()).step_by(PAGE_KEYS) {
         let (count, key_len) = (PAGE_KEYS.min(keys.len() - first), KEY_LEN as usize);
         let page = values.slice(first * key_len..(first + count) * key_len);
@@ -55,8 +59,9 @@ pub(in crate::output) fn sources(
     used.dedup();
     let names: Vec<&str> = used.iter().map(|source| all_names.value(*source as usize)).collect();
 
-    let mut pages =
-        Pages::new(names.iter().map(|name| name.len() + 4).sum::<usize>() + 2 * HEADER_LEN + runs.len() * 8);
+    let mut pages = Pages::new(Vec::with_capacity(
+        names.iter().map(|name| name.len() + 4).sum::<usize>() + 2 * HEADER_LEN + runs.len() * 8,
+    ));
     pages.dictionary(&names)?;
     let places = runs.iter().map(|(source, count)| (used.partition_point(|other| other < source), *count));
     let indices = run_lengths(names.len(), places);

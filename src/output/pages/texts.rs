@@ -6,14 +6,13 @@
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::DataType;
-use bytes::Bytes;
 use parquet::basic::Encoding;
 use parquet::errors::ParquetError;
 use parquet::schema::types::ColumnDescPtr;
 
 use super::codec::PageCodec;
 use super::delta::{self, push_varint};
-use super::{HEADER_LEN, PageChunk, Pages};
+use super::{HEADER_LEN, PageChunk, Pages, Spare};
 
 /// Bytes of text after which a page ends.
 const PAGE_LEN: usize = 1 << 18;
@@ -65,15 +64,17 @@ pub(in crate::output) fn texts(
     column: &ColumnDescPtr,
     texts: &Texts<'_>,
     codec: &mut PageCodec,
+    spare: &Spare,
 ) -> Result<PageChunk, ParquetError> {
-    let mut pages = Pages::new(texts.values.len() / 2 + HEADER_LEN);
+    let mut pages = Pages::new(spare.take(texts.values.len() / 2 + HEADER_LEN));
     let mut first = 0;
     while first < texts.rows() {
         let end = texts.page_end(first);
         write_body(texts, first..end, column.max_def_level() > 0, codec);
         let len = codec.page.len();
-        let body = Bytes::copy_from_slice(codec.compress()?);
-        pages.data(body, len, end - first, Encoding::DELTA_LENGTH_BYTE_ARRAY)?;
+        let body = codec.compress()?;
+        pages.data(body.clone(), len, end - first, Encoding::DELTA_LENGTH_BYTE_ARRAY)?;
+        codec.reclaim(body);
         first = end;
     }
     pages.end(column, codec.name(), Encoding::DELTA_LENGTH_BYTE_ARRAY, None)
