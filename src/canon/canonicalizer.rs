@@ -147,12 +147,9 @@ impl Canonicalizer {
         self.cook.append(&self.policy, records, first, rows);
     }
 
-    /// Of an absolute reference nothing is asked but its scheme rung.
+    /// Of an absolute reference no text is asked but that of its scheme rung.
     fn only_normalizes(&self) -> bool {
-        self.taker.is_plain
-            && self.has_key_of_uri
-            && self.policy.intake == Intake::Lenient
-            && self.policy.rung == Rung::Scheme
+        self.taker.is_plain && self.policy.intake == Intake::Lenient && self.policy.rung == Rung::Scheme
     }
 
     /// The keys of the rows from `first` on: of their URIs, which are those of every rung, unless they are set apart.
@@ -223,7 +220,7 @@ impl Canonicalizer {
         let row = rows.len();
         rows.uri.end();
         if !self.has_key_of_uri {
-            self.set_keys_apart(row, reference, taken);
+            self.set_keys_apart(row, reference, taken, changes);
         }
         if !flags.is_empty() {
             rows.flags.resize(row, 0);
@@ -240,16 +237,24 @@ impl Canonicalizer {
         }
     }
 
-    /// Makes the keys of a row that are not of its URI.
-    fn set_keys_apart(&mut self, row: usize, reference: Marked<'_>, taken: &Taken) {
-        if self.policy.rung == Rung::Simple {
-            let key = self.rung_key(reference, taken, Rung::Simple);
-            self.keys_apart.push(KeyApart { row, column: 0, key });
+    /// Makes the keys of a row that are not of its URI, which `changes` made of the reference.
+    fn set_keys_apart(&mut self, row: usize, reference: Marked<'_>, taken: &Taken, changes: Changes) {
+        let is_simple = changes.is_empty() && !taken.in_target;
+        let is_syntax = self.policy.rung != Rung::Scheme || !changes.intersects(Changes::OF_SCHEME);
+        if self.policy.rung == Rung::Simple && !is_simple {
+            self.set_key_apart(row, 0, reference, taken, Rung::Simple);
         }
         for i in 0..self.policy.more_keys.len() {
-            let key = self.rung_key(reference, taken, self.policy.more_keys[i]);
-            self.keys_apart.push(KeyApart { row, column: i + 1, key });
+            let rung = self.policy.more_keys[i];
+            if rung == Rung::Simple && !is_simple || rung == Rung::Syntax && !is_syntax || rung == Rung::Scheme {
+                self.set_key_apart(row, i + 1, reference, taken, rung);
+            }
         }
+    }
+
+    fn set_key_apart(&mut self, row: usize, column: usize, reference: Marked<'_>, taken: &Taken, rung: Rung) {
+        let key = self.rung_key(reference, taken, rung);
+        self.keys_apart.push(KeyApart { row, column, key });
     }
 
     fn push_fault(&mut self, line: &[u8], fault: Fault, rows: &mut Rows) {

@@ -3,8 +3,8 @@
 //! Keys are hashes already, so a key's place follows from its value: group `key / 2^128 * groups`, of sixteen slots. Of
 //! each slot a byte of its key is kept apart, and the sixteen of a group are compared at once: a new key costs one look at
 //! them and one write, a known one a look and a comparison, and hardly ever a guess of the processor's that fails. What
-//! does not fit its group goes to the next one with a free slot. A slot costs 17 bytes and the size of the value; 71 to
-//! 89 % of them are taken. Growing adds blocks and is one pass over the table where it lies, from its end.
+//! does not fit its group goes to the next one with a free slot. A slot costs 17 bytes and the size of the value; 72 to
+//! 90 % of them are taken. Growing adds blocks and is one pass over the table where it lies, from its end.
 
 use crate::kernel::{positions_of, prefetch};
 
@@ -100,7 +100,7 @@ impl<V: Copy + Default> Table<V> {
 
     /// How many more keys do not make the table grow.
     pub fn room(&self) -> usize {
-        (self.groups * GROUP / 9 * 8).saturating_sub(self.len)
+        (self.groups * GROUP / 10 * 9).saturating_sub(self.len)
     }
 
     /// Calls `change` for each of `keys`, one after the other: with which it is, with its value, a default one if the key

@@ -94,6 +94,18 @@ bit_set! {
     }
 }
 
+impl Changes {
+    /// The steps of the scheme rung, which the syntax rung does not take (section 5.3.3).
+    pub const OF_SCHEME: Changes = Changes(
+        Changes::PORT.0
+            | Changes::EMPTY_PATH.0
+            | Changes::IDNA.0
+            | Changes::IP_LITERAL.0
+            | Changes::FILE_HOST.0
+            | Changes::URN_NID.0,
+    );
+}
+
 bit_set! {
     /// What a reference has about it that may mislead a person or a filter; bits of the `looks` column. None is a fault.
     /// The numbers are part of the file format.
