@@ -10,6 +10,7 @@ use super::known::{Found, Known};
 use super::partition::{PARTITIONS, Scattered, partition};
 use super::spill::Spill;
 use std::collections::BTreeMap;
+use std::panic::resume_unwind;
 use std::path::Path;
 
 /// How many kinds there may be.
@@ -45,6 +46,8 @@ pub struct Gathering {
     /// Keys that there was no room for.
     unknown: Vec<(u128, u32)>,
     scratch: Scattered,
+    /// How often a key of the tables came to be of such kinds, by their bits.
+    news: Vec<u64>,
 }
 
 /// Those of a partition.
@@ -64,7 +67,7 @@ impl Gathered {
 impl Default for Gathering {
     fn default() -> Gathering {
         let partitions = vec![Gathered::default(); PARTITIONS];
-        Gathering { partitions, unknown: Vec::new(), scratch: Scattered::default() }
+        Gathering { partitions, unknown: Vec::new(), scratch: Scattered::default(), news: vec![0; 1 << KINDS] }
     }
 }
 
@@ -109,7 +112,10 @@ impl Kinds {
     fn meet(&self, place: usize, gathering: &mut Gathering) {
         let Gathered { keys, kinds, known } = &mut gathering.partitions[place];
         *known = self.known.meet_keys(place, keys, kinds, |key, kinds, found| match found {
-            Found::New(known) | Found::Known(known) => *known |= kinds as u8,
+            Found::New(known) | Found::Known(known) => {
+                gathering.news[usize::from(kinds as u8 & !*known)] += 1;
+                *known |= kinds as u8;
+            }
             Found::Unknown => gathering.unknown.push((key, kinds)),
         });
         keys.clear();
@@ -129,8 +135,16 @@ impl Kinds {
         self.spill.extend(scratch, |_| true, entry)
     }
 
+    /// Takes all that a worker has gathered.
+    fn take_all(&self, gathering: &mut Gathering) -> Result<(), SpillError> {
+        (0..PARTITIONS).try_for_each(|place| {
+            self.meet(place, gathering);
+            self.leave(gathering)
+        })
+    }
+
     /// How many keys there are of each kind, those included that workers have still gathered, found with about `limit`
-    /// bytes of memory.
+    /// bytes of memory and a thread for each of these workers.
     ///
     /// # Errors
     /// A temporary file could not be read or written.
@@ -139,17 +153,19 @@ impl Kinds {
         gathered: impl IntoIterator<Item = Gathering>,
         limit: usize,
     ) -> Result<[u64; KINDS], SpillError> {
-        for mut gathering in gathered {
-            for place in 0..PARTITIONS {
-                self.meet(place, &mut gathering);
-                self.leave(&mut gathering)?;
-            }
-        }
+        let mut gathered: Vec<Gathering> = gathered.into_iter().collect();
+        std::thread::scope(|scope| {
+            let take = |gathering| scope.spawn(|| self.take_all(gathering));
+            let threads: Vec<_> = gathered.iter_mut().map(take).collect();
+            threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
+        })?;
+        let Kinds { known, spill, .. } = self;
+        // Its memory is for what follows.
+        drop(known);
         let mut counts = [0; KINDS];
-        for table in self.known.into_tables() {
-            table.iter().for_each(|(_, kinds)| add(&mut counts, kinds));
-        }
-        (0..PARTITIONS).try_for_each(|place| count_spilled(&self.spill, place, limit, &mut counts))?;
+        let news = gathered.iter().flat_map(|gathering| gathering.news.iter().enumerate());
+        news.for_each(|(kinds, count)| add(&mut counts, kinds as u8, *count));
+        (0..PARTITIONS).try_for_each(|place| count_spilled(&spill, place, limit, &mut counts))?;
         Ok(counts)
     }
 }
@@ -169,12 +185,12 @@ fn count_spilled(spill: &Spill, place: usize, limit: usize, counts: &mut [u64; K
         Ok(())
     })?;
     spill.forget(place);
-    keys.values().for_each(|kinds| add(counts, *kinds));
+    keys.values().for_each(|kinds| add(counts, *kinds, 1));
     Ok(())
 }
 
-fn add(counts: &mut [u64; KINDS], kinds: u8) {
-    counts.iter_mut().enumerate().for_each(|(kind, count)| *count += u64::from(kinds >> kind & 1));
+fn add(counts: &mut [u64; KINDS], kinds: u8, keys: u64) {
+    counts.iter_mut().enumerate().for_each(|(kind, count)| *count += u64::from(kinds >> kind & 1) * keys);
 }
 
 #[cfg(test)]
