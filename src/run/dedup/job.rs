@@ -216,7 +216,10 @@ impl<'a> Job<'a> {
         let competing = |row: &usize| states[*row] == State::Waits;
         let undated = self.competing.count_undated(rows, (0..rows.len()).filter(competing));
         self.counts.undated.fetch_add(undated, Ordering::Relaxed);
-        self.competing.scatter(rows, (0..rows.len()).filter(competing), keys);
+        match rows.faults.is_empty() {
+            true => self.competing.scatter(rows, 0..rows.len(), keys),
+            false => self.competing.scatter(rows, (0..rows.len()).filter(competing), keys),
+        }
         if let Some(seen) = &self.seen {
             seen.meet(keys, |row| states[row as usize] = State::Seen);
             let competing = |row: &usize| states[*row] == State::Waits;
@@ -242,11 +245,12 @@ impl<'a> Job<'a> {
 /// The rows that are wanted, as far as they follow each other.
 fn gather_stretches(states: &[State], stretches: &mut Vec<Range<usize>>) {
     stretches.clear();
-    for (row, _) in states.iter().enumerate().filter(|(_, state)| state.is_wanted()) {
-        match stretches.last_mut().filter(|stretch| stretch.end == row) {
-            Some(stretch) => stretch.end = row + 1,
-            None => stretches.push(row..row + 1),
+    let mut row = 0;
+    for stretch in states.chunk_by(|a, b| a.is_wanted() == b.is_wanted()) {
+        if stretch[0].is_wanted() {
+            stretches.push(row..row + stretch.len());
         }
+        row += stretch.len();
     }
 }
 
