@@ -36,20 +36,20 @@ const FREE: u8 = 0;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Table<V> {
-    blocks: Vec<Box<[Group<V>; BLOCK]>>,
+    blocks: Vec<Box<Block<V>>>,
     len: usize,
     /// Groups that are the place of some key; a few more may follow, for keys that have no room in the last ones.
     groups: usize,
     prefix_bits: u32,
 }
 
-/// Slots are taken from the first on.
-#[derive(Debug, Clone, Copy, Default)]
-struct Group<V> {
+/// Groups that lie together, and closest together what is looked at first. Slots of a group are taken from the first on.
+#[derive(Debug, Clone, Default)]
+struct Block<V> {
     /// [`FREE`], or a byte of the slot's key.
-    tags: [u8; GROUP],
-    keys: [u128; GROUP],
-    values: [V; GROUP],
+    tags: [[u8; GROUP]; BLOCK],
+    keys: [[u128; GROUP]; BLOCK],
+    values: [[V; GROUP]; BLOCK],
 }
 
 /// What a search came to.
@@ -88,14 +88,14 @@ impl<V: Copy + Default> Table<V> {
 
     /// Bytes of memory.
     pub fn memory_len(&self) -> usize {
-        self.blocks.len() * size_of::<[Group<V>; BLOCK]>() + self.blocks.capacity() * size_of::<usize>()
+        self.blocks.len() * size_of::<Block<V>>() + self.blocks.capacity() * size_of::<usize>()
     }
 
     /// Bytes of memory that growing adds.
     pub fn growth_len(&self) -> usize {
         let more = grown(self.groups / BLOCK) - self.groups / BLOCK;
         // Beside the blocks, what tells them apart while keys move.
-        more * (size_of::<[Group<V>; BLOCK]>() + size_of::<usize>()) + self.groups * 2
+        more * (size_of::<Block<V>>() + size_of::<usize>()) + self.groups * 2
     }
 
     /// How many more keys do not make the table grow.
@@ -123,7 +123,7 @@ impl<V: Copy + Default> Table<V> {
                         (group, slot, true)
                     }
                 };
-                change(done + i, &mut self.blocks[group / BLOCK][group % BLOCK].values[slot], is_new);
+                change(done + i, &mut self.blocks[group / BLOCK].values[group % BLOCK][slot], is_new);
             }
             done = end;
         }
@@ -135,7 +135,7 @@ impl<V: Copy + Default> Table<V> {
             self.prefetch_ahead(keys, i);
             match self.search(key) {
                 Slot::Taken(group, slot) => {
-                    found(i, Some(&mut self.blocks[group / BLOCK][group % BLOCK].values[slot]));
+                    found(i, Some(&mut self.blocks[group / BLOCK].values[group % BLOCK][slot]));
                 }
                 Slot::Free(..) => found(i, None),
             }
@@ -154,31 +154,36 @@ impl<V: Copy + Default> Table<V> {
 
     /// Keys with their values, in no order.
     pub fn iter(&self) -> impl Iterator<Item = (u128, V)> {
-        let groups = self.blocks.iter().flat_map(|block| block.iter());
-        groups.flat_map(|group| (0..group.count()).map(|slot| (group.keys[slot], group.values[slot])))
+        let groups = self.blocks.iter().flat_map(|block| (0..BLOCK).map(move |group| (block, group)));
+        groups.flat_map(|(block, group)| {
+            let taken = 0..count(&block.tags[group]);
+            taken.map(move |slot| (block.keys[group][slot], block.values[group][slot]))
+        })
     }
 
     /// Asks for what later ones of `keys` will need, after key `i`.
     #[inline(always)]
     fn prefetch_ahead(&self, keys: &[u128], i: usize) {
-        if let Some(group) = keys.get(i + 2 * AHEAD).and_then(|&key| self.group(self.place(key))) {
-            prefetch(&group.tags, 0);
+        if let Some((block, group)) = keys.get(i + 2 * AHEAD).and_then(|&key| self.group(self.place(key))) {
+            prefetch(&block.tags, group);
         }
         let soon = keys.get(i + AHEAD);
-        if let Some((&key, group)) = soon.and_then(|key| Some((key, self.group(self.place(*key))?))) {
+        if let Some((&key, (block, group))) = soon.and_then(|key| Some((key, self.group(self.place(*key))?))) {
             // Its own slot or the first free one: where it will be, but for a key that another one has a byte in common with.
-            let alike = positions_of(tag(key), &group.tags);
-            let slot = if alike == 0 { positions_of(FREE, &group.tags) } else { alike }.trailing_zeros() as usize;
-            prefetch(&group.keys, slot);
+            let alike = positions_of(tag(key), &block.tags[group]);
+            let slot =
+                if alike == 0 { positions_of(FREE, &block.tags[group]) } else { alike }.trailing_zeros() as usize;
+            prefetch(&block.keys[group], slot);
             if size_of::<V>() > 0 {
-                prefetch(&group.values, slot);
+                prefetch(&block.values[group], slot);
             }
         }
     }
 
+    /// The block of a group, and its place in it.
     #[inline(always)]
-    fn group(&self, group: usize) -> Option<&Group<V>> {
-        self.blocks.get(group / BLOCK).map(|block| &block[group % BLOCK])
+    fn group(&self, group: usize) -> Option<(&Block<V>, usize)> {
+        self.blocks.get(group / BLOCK).map(|block| (&**block, group % BLOCK))
     }
 
     #[inline(always)]
@@ -190,16 +195,16 @@ impl<V: Copy + Default> Table<V> {
     #[inline(always)]
     fn search(&self, key: u128) -> Slot {
         let (mut place, tag) = (self.place(key), tag(key));
-        while let Some(group) = self.group(place) {
-            let mut alike = positions_of(tag, &group.tags);
+        while let Some((block, group)) = self.group(place) {
+            let mut alike = positions_of(tag, &block.tags[group]);
             while alike != 0 {
                 let slot = alike.trailing_zeros() as usize;
-                if group.keys[slot] == key {
+                if block.keys[group][slot] == key {
                     return Slot::Taken(place, slot);
                 }
                 alike &= alike - 1;
             }
-            let free = positions_of(FREE, &group.tags);
+            let free = positions_of(FREE, &block.tags[group]);
             if free != 0 {
                 return Slot::Free(place, free.trailing_zeros() as usize);
             }
@@ -213,13 +218,13 @@ impl<V: Copy + Default> Table<V> {
         if group / BLOCK == self.blocks.len() {
             self.add_block();
         }
-        let group = &mut self.blocks[group / BLOCK][group % BLOCK];
-        (group.tags[slot], group.keys[slot], group.values[slot]) = (tag(key), key, value);
+        let (block, group) = (&mut self.blocks[group / BLOCK], group % BLOCK);
+        (block.tags[group][slot], block.keys[group][slot], block.values[group][slot]) = (tag(key), key, value);
     }
 
     #[cold]
     fn add_block(&mut self) {
-        self.blocks.push(Box::new([Group::default(); BLOCK]));
+        self.blocks.push(Box::default());
     }
 
     fn set_blocks(&mut self, count: usize) {
@@ -238,10 +243,9 @@ impl<V: Copy + Default> Table<V> {
         let mut taken = vec![0; self.blocks.len() * BLOCK];
         let mut later = Vec::new();
         for place in (0..before).rev() {
-            let group = &mut self.blocks[place / BLOCK][place % BLOCK];
-            let Group { keys, values, .. } = *group;
-            let count = group.count();
-            group.tags = [FREE; GROUP];
+            let (block, group) = (&mut self.blocks[place / BLOCK], place % BLOCK);
+            let (keys, values) = (block.keys[group], block.values[group]);
+            let count = count(&std::mem::replace(&mut block.tags[group], [FREE; GROUP]));
             for (&key, &value) in keys[..count].iter().zip(&values[..count]) {
                 match self.place(key) < place {
                     true => later.push((key, value)),
@@ -267,12 +271,10 @@ impl<V: Copy + Default> Table<V> {
     }
 }
 
-impl<V> Group<V> {
-    /// How many slots are taken.
-    #[inline(always)]
-    fn count(&self) -> usize {
-        GROUP - positions_of(FREE, &self.tags).count_ones() as usize
-    }
+/// How many slots of a group are taken.
+#[inline(always)]
+fn count(tags: &[u8; GROUP]) -> usize {
+    GROUP - positions_of(FREE, tags).count_ones() as usize
 }
 
 /// A byte of a key that its place says nothing of, and that no free slot has.
