@@ -122,15 +122,9 @@ impl<'a> Job<'a> {
     pub fn span(&self, turn: &Turn<'_>, rows: &mut Rows, runs: &[SourceRun]) -> Result<Option<Step>, DedupError> {
         let mut scratch = self.scratch();
         let Some(must_wait) = self.decide(turn, rows, &mut scratch)? else { return Ok(None) };
-        let stretches = &mut scratch.stretches;
-        gather_stretches(&scratch.states, stretches);
-        rows.retain(stretches);
-        let runs = &SourceRun::retain(runs, stretches);
-        let batch = match &self.evidence {
-            Some(evidence) => evidence.builder.build(rows, runs).map_err(OutputError::from)?,
-            None => self.encoder.batch(rows, runs)?,
-        };
-        let step = self.step(turn, must_wait, batch.clone(), &scratch.states)?;
+        gather_stretches(&scratch.states, &mut scratch.stretches);
+        let (batch, some) = self.columns(rows, runs, &scratch)?;
+        let step = self.step(turn, must_wait, some, &scratch.states)?;
         match &self.evidence {
             Some(evidence) => evidence.builder.reclaim(batch, rows),
             None => self.encoder.reclaim(batch, rows),
@@ -139,13 +133,36 @@ impl<'a> Job<'a> {
         Ok(step)
     }
 
+    /// The columns of a span, whose memory is to be given back to its rows, and what is wanted of them.
+    fn columns(
+        &self,
+        rows: &mut Rows,
+        runs: &[SourceRun],
+        scratch: &Scratch,
+    ) -> Result<(RecordBatch, RecordBatch), DedupError> {
+        let build = |rows: &mut Rows, runs: &[SourceRun]| match &self.evidence {
+            Some(evidence) => Ok(evidence.builder.build(rows, runs).map_err(OutputError::from)?),
+            None => self.encoder.batch(rows, runs),
+        };
+        let stretches = &scratch.stretches;
+        if stretches.iter().map(Range::len).sum::<usize>() * 2 >= rows.len() {
+            rows.retain(stretches);
+            let batch = build(rows, &SourceRun::retain(runs, stretches))?;
+            return Ok((batch.clone(), batch));
+        }
+        // Few rows wait for others to fill a row group, and must not hold the memory of all.
+        let batch = build(rows, runs)?;
+        let some = filter(&batch, wanted(&scratch.states))?;
+        Ok((batch, some))
+    }
+
     /// The same for rows that were columns before.
     pub fn table_span(&self, turn: &Turn<'_>, rows: &Rows, batch: &RecordBatch) -> Result<Option<Step>, DedupError> {
         let mut scratch = self.scratch();
         let Some(must_wait) = self.decide(turn, rows, &mut scratch)? else { return Ok(None) };
         let columns = self.encoder.columns().names().filter_map(|name| batch.column_by_name(name).cloned()).collect();
         let batch = RecordBatch::try_new(self.encoder.schema().clone(), columns).map_err(SpillError::from)?;
-        let some = filter(&batch, scratch.states.iter().map(|state| state.is_wanted()))?;
+        let some = filter(&batch, wanted(&scratch.states))?;
         let step = self.step(turn, must_wait, some, &scratch.states)?;
         self.put_back(scratch);
         Ok(step)
@@ -240,6 +257,10 @@ impl<'a> Job<'a> {
         // All earlier spans have been here, so that none waits after one that does not.
         turn.pass(WAITING_LANE, || self.has_waiting.fetch_or(known.is_frozen(), Ordering::AcqRel) || known.is_frozen())
     }
+}
+
+fn wanted(states: &[State]) -> impl Iterator<Item = bool> {
+    states.iter().map(|state| state.is_wanted())
 }
 
 /// The rows that are wanted, as far as they follow each other.
