@@ -66,9 +66,21 @@ impl Carried {
         self.statuses.clear();
         self.capture_offsets.clear();
         self.capture_lengths.clear();
-        let texts = [&mut self.redirects, &mut self.redirected_from, &mut self.digests, &mut self.charsets];
-        let more = [&mut self.mimes, &mut self.detected_mimes, &mut self.languages, &mut self.filenames];
-        texts.into_iter().chain(more).for_each(Texts::clear);
+        self.texts_mut().into_iter().for_each(Texts::clear);
+    }
+
+    /// Its columns of texts.
+    pub(super) fn texts_mut(&mut self) -> [&mut Texts; 8] {
+        [
+            &mut self.redirects,
+            &mut self.redirected_from,
+            &mut self.digests,
+            &mut self.charsets,
+            &mut self.mimes,
+            &mut self.detected_mimes,
+            &mut self.languages,
+            &mut self.filenames,
+        ]
     }
 }
 

@@ -27,10 +27,8 @@ impl Rows {
         retain_faults(self, stretches);
         retain_bits(&mut self.differs, stretches);
         let carried = &mut self.carried;
-        let texts = [&mut self.uri, &mut self.input, &mut carried.redirects, &mut carried.redirected_from];
-        let more = [&mut carried.digests, &mut carried.charsets, &mut carried.mimes, &mut carried.detected_mimes];
-        let last = [&mut carried.languages, &mut carried.filenames];
-        let texts = texts.into_iter().chain(more).chain(last).chain(&mut self.recipe_texts);
+        let texts =
+            [&mut self.uri, &mut self.input].into_iter().chain(carried.texts_mut()).chain(&mut self.recipe_texts);
         texts.for_each(|texts| retain_texts(texts, stretches));
         let keys = self.more_keys.iter_mut().chain([&mut self.key, &mut self.protocol]);
         keys.for_each(|keys| retain_items(keys, stretches));

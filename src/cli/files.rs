@@ -47,6 +47,15 @@ pub(super) struct Written {
     pub(super) files: Vec<Finished>,
 }
 
+impl Written {
+    /// The files of the directory at `path`.
+    pub(super) fn of(path: PathBuf, files: Vec<Finished>) -> Written {
+        let sum = |count: fn(&Finished) -> u64| files.iter().map(count).sum();
+        let (bytes, rows, parts) = (sum(|file| file.bytes), sum(|file| file.rows), sum(|file| file.parts));
+        Written { all: Finished { path: Some(path), bytes, rows, parts }, files }
+    }
+}
+
 impl Files {
     /// Opens what the job writes.
     pub(super) fn create(job: &Job, names: &[String]) -> Result<(Encoder, Files), Failure> {
@@ -163,16 +172,14 @@ impl Directory {
     }
 
     fn finish(self, job: &Job) -> Result<Written, Failure> {
-        let Directory { series, sorting, root, rows, splits, .. } = self;
+        let Directory { series, sorting, root, splits, .. } = self;
         let path = series.directory().to_path_buf();
         let files = series.finish()?;
         if sorting.ranges.is_some() {
             write(&root.join(SPLITS), &splits.to_string())?;
         }
         write(&root.join(MANIFEST), &manifest(job, &sorting, &root, &files))?;
-        let sum = |count: fn(&Finished) -> u64| files.iter().map(count).sum();
-        let all = Finished { path: Some(path), bytes: sum(|file| file.bytes), rows, parts: sum(|file| file.parts) };
-        Ok(Written { all, files })
+        Ok(Written::of(path, files))
     }
 }
 

@@ -72,7 +72,7 @@ impl Copies {
 
     /// Begins a record with its URL. Its other fields follow, the same ones in every record.
     pub fn push_url(&mut self, field: &[u8]) {
-        let url = put(&mut self.text, |text| text.extend_from_slice(field));
+        let url = self.put(field);
         self.urls.push(url);
     }
 

@@ -17,6 +17,7 @@ use std::time::Instant;
 use super::canon::{Failure, bar, output_options, report};
 use super::canon_args::Job;
 use super::drive::{self, Ran};
+use super::files::Written;
 use super::report::Report;
 use crate::input::{Origin, Source, Sources};
 use crate::output::{self, Arrangement, Destination, Finished};
@@ -48,13 +49,7 @@ pub(super) fn perform(job: &Job) -> Result<Report, Failure> {
     let mut ran = ran?;
     errors.append(&mut ran.errors);
     ran.errors = errors;
-    let sum = |count: fn(&Finished) -> u64| files.iter().map(count).sum();
-    let all = Finished {
-        path: Some(directory),
-        bytes: sum(|file| file.bytes),
-        rows: sum(|file| file.rows),
-        parts: sum(|file| file.parts),
-    };
+    let Written { all, files } = Written::of(directory, files);
     let report = report(job, names, ran, all, begun.elapsed());
     Ok(Report { files, resumed: Some(resumed), ..report })
 }

@@ -49,7 +49,7 @@ pub(super) fn perform(job: &Job, directory: &Path) -> Result<Report, Failure> {
     let Rest { tasks, mut files, mut errors } = manifest.rest(sources, &runs, SUFFIX)?;
     let resumed = files.len() as u64;
     let progress = Arc::new(Progress::new());
-    let (mut ran, written) = match finished(&manifest.whole)? {
+    let (mut ran, written) = match finished(&manifest.whole, directory)? {
         Some(written) => (Ran::default(), written),
         None => sort(job, directory, &names, &mut manifest, (tasks, &mut files), &progress)?,
     };
@@ -164,7 +164,7 @@ fn described(file: &Finished) -> Value {
 }
 
 /// What an earlier job has finished, if it has.
-fn finished(whole: &Value) -> Result<Option<Written>, Failure> {
+fn finished(whole: &Value, directory: &Path) -> Result<Option<Written>, Failure> {
     let Some(files) = whole["files"].as_array() else { return Ok(None) };
     let file = |file: &Value| {
         let count = |name: &str| file[name].as_u64().unwrap_or(0);
@@ -176,12 +176,5 @@ fn finished(whole: &Value) -> Result<Option<Written>, Failure> {
         let advice = "was finished, and is gone / remove the directory _runs to begin anew";
         return Err(Failure::Usage(format!("{}: {advice}", lost.display())));
     }
-    let sum = |count: fn(&Finished) -> u64| files.iter().map(count).sum();
-    let all = Finished {
-        path: None,
-        bytes: sum(|file| file.bytes),
-        rows: sum(|file| file.rows),
-        parts: sum(|file| file.parts),
-    };
-    Ok(Some(Written { all, files }))
+    Ok(Some(Written::of(directory.to_path_buf(), files)))
 }
