@@ -1,10 +1,14 @@
 //! Hosts: IP literals (RFC 3986 section 3.2.2, RFC 5952) and internationalised names (UTS 46). In: the bytes of one
-//! host. Out: a verdict or the host's one form. Asks no resolver.
+//! host. Out: a verdict or the host's one form, remembered from host to host. Asks no resolver.
+
+mod cache;
+mod plain;
 
 use std::net::Ipv6Addr;
 
 use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
-use xxhash_rust::xxh3::xxh3_64;
+
+pub use cache::HostCache;
 
 use super::class::{HEXDIG, UNRESERVED, UPPER, USERINFO};
 use super::percent::{decode_escapes, escape_value, map_component};
@@ -106,6 +110,12 @@ impl HostForm {
     /// The form of a host that is no IP-literal: on the syntax rung, or with `is_network` on the scheme rung of a
     /// scheme whose hosts are DNS names.
     pub fn new(host: &[u8], is_network: bool) -> HostForm {
+        let plain = if is_network { plain::plain_form(host) } else { None };
+        plain.unwrap_or_else(|| HostForm::by_steps(host, is_network))
+    }
+
+    /// [`HostForm::new`] of any host: what its syntax asks for, then UTS 46.
+    fn by_steps(host: &[u8], is_network: bool) -> HostForm {
         let (mut text, mut flags, mut changes) = map_component(host, Component::Host);
         if lower_case_outside_escapes(&mut text) {
             changes |= Changes::CASE;
@@ -140,39 +150,6 @@ pub fn lower_case_outside_escapes(host: &mut [u8]) -> bool {
         at += 1;
     }
     is_changed
-}
-
-/// [`HostForm::new`] with a memory: crawl data repeats hosts. One a worker; what it answers depends on the host alone.
-#[derive(Debug, Default)]
-pub struct HostCache {
-    /// The last host seen with each hash, for schemes whose hosts are DNS names; none before the first.
-    slots: Vec<(Vec<u8>, HostForm)>,
-    last: HostForm,
-}
-
-impl HostCache {
-    /// How many hosts are remembered: about 1 MiB of them. A power of two.
-    const SLOTS: usize = 8192;
-    /// Longer hosts are no DNS names, and not remembered.
-    const LONGEST: usize = 255;
-
-    /// As [`HostForm::new`].
-    pub fn form(&mut self, host: &[u8], is_network: bool) -> &HostForm {
-        if !is_network || host.is_empty() || host.len() > Self::LONGEST {
-            self.last = HostForm::new(host, is_network);
-            return &self.last;
-        }
-        if self.slots.is_empty() {
-            self.slots.resize_with(Self::SLOTS, Default::default);
-        }
-        let (known, form) = &mut self.slots[xxh3_64(host) as usize % Self::SLOTS];
-        if known != host {
-            *form = HostForm::new(host, true);
-            known.clear();
-            known.extend_from_slice(host);
-        }
-        form
-    }
 }
 
 #[cfg(test)]
