@@ -13,12 +13,14 @@ use arrow::ipc::writer::FileWriter;
 use irikey::batch::SourceRun;
 use irikey::canon::{Carry, Policy, Rows};
 use irikey::input::{Defect, Source};
+use irikey::iri::Flags;
 use irikey::record::csv::{Column, CsvOptions};
 use irikey::record::{Format, Guess};
 use irikey::run::{Progress, RunOptions, canon};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::data_type::{ByteArray, ByteArrayType};
+use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader, ParquetMetaDataWriter};
 use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
@@ -96,7 +98,7 @@ fn columns_that_are_not_there_and_damage_are_reported() {
 const GROUPS: [usize; 9] = [300, 1, 0, 700, 2, 299, 5000, 17, 300];
 
 /// A file of many row groups: every 50th URL is null, every 3rd status, digests repeat.
-fn grouped(path: &Path, dictionary: bool, groups: &[usize], url: impl Fn(usize) -> String) {
+fn grouped<T: Into<Vec<u8>>>(path: &Path, dictionary: bool, groups: &[usize], url: impl Fn(usize) -> T) {
     let schema = "message m { optional binary url (UTF8); optional int32 fetch_status;
         optional binary content_digest (UTF8); }";
     let schema = Arc::new(parquet::schema::parser::parse_message_type(schema).unwrap());
@@ -110,13 +112,13 @@ fn grouped(path: &Path, dictionary: bool, groups: &[usize], url: impl Fn(usize) 
         first += count;
         let levels = |is_there: fn(usize) -> bool| rows.iter().map(|row| i16::from(is_there(*row))).collect::<Vec<_>>();
         let (urls, statuses) = (levels(has_url), levels(|row| row % 3 > 0));
-        let texts = |text: &dyn Fn(usize) -> String, levels: &[i16]| -> Vec<ByteArray> {
+        let texts = |text: &dyn Fn(usize) -> Vec<u8>, levels: &[i16]| -> Vec<ByteArray> {
             let there = rows.iter().zip(levels).filter(|(_, level)| **level > 0);
-            there.map(|(row, _)| ByteArray::from(text(*row).into_bytes())).collect()
+            there.map(|(row, _)| ByteArray::from(text(*row))).collect()
         };
         let mut group = writer.next_row_group().unwrap();
         let mut column = group.next_column().unwrap().unwrap();
-        column.typed::<ByteArrayType>().write_batch(&texts(&url, &urls), Some(&urls), None).unwrap();
+        column.typed::<ByteArrayType>().write_batch(&texts(&|row| url(row).into(), &urls), Some(&urls), None).unwrap();
         column.close().unwrap();
         let mut column = group.next_column().unwrap().unwrap();
         let values = vec![200; statuses.iter().filter(|level| **level > 0).count()];
@@ -124,7 +126,7 @@ fn grouped(path: &Path, dictionary: bool, groups: &[usize], url: impl Fn(usize) 
         column.close().unwrap();
         let mut column = group.next_column().unwrap().unwrap();
         let digests = vec![1; rows.len()];
-        let digest = |row: usize| format!("sha1:{}", row % 4);
+        let digest = |row: usize| format!("sha1:{}", row % 4).into_bytes();
         column.typed::<ByteArrayType>().write_batch(&texts(&digest, &digests), Some(&digests), None).unwrap();
         column.close().unwrap();
         group.close().unwrap();
@@ -228,6 +230,48 @@ fn a_damaged_row_group_ends_its_file() {
             assert!(whole.starts_with(&run(path(&file), &auto(None, None)).rows));
             assert_eq!(run(path(&file), &auto(Some("content_digest"), None)).summary.input_errors.len(), 0);
         }
+    }
+}
+
+#[test]
+fn bytes_that_are_called_text_are_their_own_rows_business() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("latin1.parquet");
+    for dictionary in [false, true] {
+        let url =
+            |row: usize| [format!("http://example.org/{row}").as_bytes(), &[b'/', 0xE9][..row % 3 / 2 * 2]].concat();
+        grouped(&file, dictionary, &GROUPS, url);
+        let out = run(path(&file), &auto(None, None));
+        assert_eq!((out.rows.len(), out.summary.input_errors.len()), (GROUPS.iter().sum::<usize>(), 0));
+        for (i, row) in out.rows.iter().enumerate().filter(|(i, _)| has_url(*i)) {
+            let is_latin1 = i % 3 == 2;
+            let want = format!("http://example.org/{i}{}", if is_latin1 { "/%E9" } else { "" });
+            assert_eq!((&row.uri[..], row.flags & Flags::NOT_UTF8.0 > 0), (want.as_bytes(), is_latin1), "{i}");
+        }
+    }
+}
+
+#[test]
+fn rows_that_a_footer_counts_and_pages_do_not_have_are_missed() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("short.parquet");
+    grouped(&file, false, &GROUPS, |row| format!("http://example.org/{row}"));
+    let bytes = std::fs::read(&file).unwrap();
+    let metadata = ParquetMetaDataReader::new().parse_and_finish(&File::open(&file).unwrap()).unwrap();
+    let (footer_len, _) = bytes[bytes.len() - 8..].split_at(4);
+    let footer_at = bytes.len() - 8 - u32::from_le_bytes(footer_len.try_into().unwrap()) as usize;
+    let mut groups = metadata.row_groups().to_vec();
+    groups[3] = groups[3].clone().into_builder().set_num_rows(GROUPS[3] as i64 + 10).build().unwrap();
+    let mut counted = bytes[..footer_at].to_vec();
+    let metadata = ParquetMetaData::new(metadata.file_metadata().clone(), groups);
+    ParquetMetaDataWriter::new(&mut counted, &metadata).finish().unwrap();
+    std::fs::write(&file, counted).unwrap();
+    for threads in [1, 3] {
+        let out = run(path(&file), &RunOptions { threads, ..auto(None, None) });
+        assert_eq!(out.rows.len(), GROUPS[..4].iter().sum::<usize>());
+        let [error] = &out.summary.input_errors[..] else { panic!("{:?}", out.summary.input_errors) };
+        assert!(error.to_string().contains("row group 3 is damaged: "), "{error}");
+        assert!(error.to_string().contains("10 rows are missing"), "{error}");
     }
 }
 

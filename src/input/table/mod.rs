@@ -13,6 +13,7 @@ mod ahead;
 mod batch;
 mod columns;
 mod units;
+mod untyped;
 
 use std::fs::File;
 use std::path::Path;

@@ -11,7 +11,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::{DataType, Field, Schema};
 use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
@@ -24,6 +23,7 @@ use parquet::file::reader::{ChunkReader, Length};
 use super::super::error::Defect;
 use super::batch::Batch;
 use super::columns::Wanted;
+use super::untyped::untyped;
 use super::{Rowset, TableOptions};
 
 /// Bytes of the wanted columns, not compressed, that a unit has about.
@@ -72,9 +72,8 @@ impl Parquet {
         let load = || ArrowReaderMetadata::load(&file, ArrowReaderOptions::new());
         let metadata = guarded(load).map_err(damaged)?;
         let wanted = Wanted::find(metadata.schema(), options)?;
-        let viewed = ArrowReaderOptions::new().with_schema(Arc::new(with_views(metadata.schema(), &wanted)));
-        // Types that cannot be had as views are read as they are.
-        let metadata = ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), viewed).unwrap_or(metadata);
+        // Types that cannot be had as bytes are read as they are.
+        let metadata = untyped(&metadata, &wanted).unwrap_or(metadata);
         let mask = ProjectionMask::columns(metadata.parquet_schema(), wanted.names());
         Ok(Parquet { file, metadata, mask, wanted })
     }
@@ -222,24 +221,6 @@ fn guarded<T>(work: impl FnOnce() -> ParquetResult<T>) -> ParquetResult<T> {
     // What `work` was at is not used any more after an error.
     let panicked = |_| Err(ParquetError::General("its decoder gave up".into()));
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(panicked)
-}
-
-/// The schema that a file is read with: texts and bytes as views, which share the memory of pages and dictionaries.
-fn with_views(schema: &Schema, wanted: &Wanted) -> Schema {
-    let viewed = |field: &Arc<Field>| match view_of(field.data_type()) {
-        Some(view) if wanted.has(field.name()) => Arc::new(field.as_ref().clone().with_data_type(view)),
-        _ => Arc::clone(field),
-    };
-    Schema::new_with_metadata(schema.fields().iter().map(viewed).collect::<Vec<_>>(), schema.metadata().clone())
-}
-
-fn view_of(kind: &DataType) -> Option<DataType> {
-    match kind {
-        DataType::Utf8 | DataType::LargeUtf8 => Some(DataType::Utf8View),
-        DataType::Binary | DataType::LargeBinary => Some(DataType::BinaryView),
-        DataType::Dictionary(_, values) => view_of(values),
-        _ => None,
-    }
 }
 
 /// A file that several threads read, each where it is.
