@@ -3,7 +3,7 @@
 //! Keys are random: neither dictionary, nor codec, nor statistics could gain anything on them. Statistics of texts
 //! cost more than the pruning they allow in files that are not sorted.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, RecordBatch};
 use arrow::datatypes::Int32Type;
@@ -18,7 +18,7 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnDescPtr, ColumnPath};
 
 use super::error::Cause;
-use super::pages::{self, PageChunk, PageCodec, Spare, Texts};
+use super::pages::{self, Codecs, PageChunk, Spare, Texts};
 use super::sink::Sink;
 use super::{Arrangement, Compression, OutputError};
 use crate::batch::{BatchBuilder, Column, ColumnId, ColumnKind};
@@ -32,9 +32,8 @@ pub(super) struct RowGroups {
     columns: Vec<ColumnDescPtr>,
     /// These columns want what only the general encoder makes: a dictionary of texts, statistics, a bloom filter.
     general: Vec<bool>,
-    compression: Compression,
-    /// Codecs that no worker is using.
-    codecs: Mutex<Vec<PageCodec>>,
+    /// Of texts, if they are encoded here.
+    codecs: Option<Codecs>,
     spare: Arc<Spare>,
 }
 
@@ -72,7 +71,8 @@ pub(super) fn open(
             || (arrangement.bloom && column.id == ColumnId::Key)
     };
     let general = builder.columns().iter().map(is_general).collect();
-    Ok((writer, RowGroups { factory, columns, general, compression, codecs: Mutex::default(), spare: Arc::default() }))
+    let codecs = Codecs::new(compression);
+    Ok((writer, RowGroups { factory, columns, general, codecs, spare: Arc::default() }))
 }
 
 fn properties(
@@ -165,14 +165,13 @@ impl RowGroups {
     fn chunks(&self, batch: &RecordBatch) -> Result<Vec<Chunk>, ParquetError> {
         // The number of the row group matters only to encryption, and the writer sets the true one.
         let writers = self.factory.create_column_writers(0)?;
-        let mut codec = self.codec()?;
         let fields = batch.schema_ref().fields().iter();
         let mut chunks = Vec::with_capacity(writers.len());
         let columns = self.columns.iter().zip(&self.general);
         for (((mut writer, (column, is_general)), field), array) in
             writers.into_iter().zip(columns).zip(fields).zip(batch.columns())
         {
-            if !is_general && let Some(chunk) = simple(column, array, codec.as_mut(), &self.spare)? {
+            if !is_general && let Some(chunk) = simple(column, array, self.codecs.as_ref(), &self.spare)? {
                 chunks.push(Chunk::Pages(chunk));
                 continue;
             }
@@ -181,7 +180,6 @@ impl RowGroups {
             }
             chunks.push(Chunk::Other(writer.close()?));
         }
-        self.idle_codecs().extend(codec);
         Ok(chunks)
     }
 
@@ -189,29 +187,17 @@ impl RowGroups {
     pub(super) fn spare(&self) -> Arc<Spare> {
         self.spare.clone()
     }
-
-    /// A codec of texts, if they are encoded here.
-    fn codec(&self) -> Result<Option<PageCodec>, ParquetError> {
-        match self.idle_codecs().pop() {
-            Some(codec) => Ok(Some(codec)),
-            None => PageCodec::new(self.compression),
-        }
-    }
-
-    fn idle_codecs(&self) -> MutexGuard<'_, Vec<PageCodec>> {
-        self.codecs.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// The chunk of a column whose pages need no general encoder.
 fn simple(
     column: &ColumnDescPtr,
     array: &ArrayRef,
-    codec: Option<&mut PageCodec>,
+    codecs: Option<&Codecs>,
     spare: &Spare,
 ) -> Result<Option<PageChunk>, ParquetError> {
-    if let (Some(codec), Some(texts)) = (codec, Texts::of(array)) {
-        return pages::texts(column, &texts, codec, spare).map(Some);
+    if let (Some(codecs), Some(texts)) = (codecs, Texts::of(array)) {
+        return pages::texts(column, &texts, codecs, spare).map(Some);
     }
     // Keys that may be null have levels.
     if let Some(keys) = array.as_fixed_size_binary_opt().filter(|_| column.max_def_level() == 0) {

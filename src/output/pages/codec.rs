@@ -1,8 +1,10 @@
 //! One page in, compressed; contexts and buffers kept from page to page. Refuses nothing that Parquet has a codec for;
 //! snappy is left to the general encoder.
 
+use std::sync::{Mutex, PoisonError};
+
 use bytes::Bytes;
-use parquet::basic::{Compression as Codec, ZstdLevel};
+use parquet::basic::Compression as Codec;
 use parquet::errors::ParquetError;
 use zstd::zstd_safe::{CParameter, compress_bound};
 
@@ -13,8 +15,45 @@ use crate::output::Compression;
 /// files are 3 % larger.
 const LEVEL_1: [CParameter; 2] = [CParameter::HashLog(13), CParameter::MinMatch(7)];
 
-/// Compresses pages of one column after another.
-pub(in crate::output) struct PageCodec {
+/// The codecs of one output: as many as there are threads that compress at once, each kept for the next page.
+pub(in crate::output) struct Codecs {
+    compression: Compression,
+    idle: Mutex<Vec<PageCodec>>,
+}
+
+impl Codecs {
+    /// The codecs of a compression, if it is one of those made here.
+    pub(in crate::output) fn new(compression: Compression) -> Option<Codecs> {
+        (compression != Compression::Snappy).then(|| Codecs { compression, idle: Mutex::default() })
+    }
+
+    /// Their name in a column's metadata.
+    pub(super) fn name(&self) -> Codec {
+        self.compression.codec()
+    }
+
+    /// What `work` makes with one of them.
+    pub(super) fn with<R>(
+        &self,
+        work: impl FnOnce(&mut PageCodec) -> Result<R, ParquetError>,
+    ) -> Result<R, ParquetError> {
+        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let codec = idle().pop();
+        let mut codec = codec.map_or_else(|| PageCodec::new(self.compression), Ok)?;
+        let made = work(&mut codec)?;
+        idle().push(codec);
+        Ok(made)
+    }
+
+    /// How many there are that nobody is using.
+    #[cfg(test)]
+    pub(super) fn idle_count(&self) -> usize {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+}
+
+/// Compresses one page after another.
+pub(super) struct PageCodec {
     kind: Kind,
     /// A page before compression; callers fill it.
     pub(super) page: Vec<u8>,
@@ -26,28 +65,18 @@ pub(in crate::output) struct PageCodec {
 enum Kind {
     None,
     Lz4,
-    Zstd { level: u8, compressor: zstd::bulk::Compressor<'static> },
+    Zstd(zstd::bulk::Compressor<'static>),
 }
 
 impl PageCodec {
-    /// The codec of a compression, if it is one of those made here.
-    pub(in crate::output) fn new(compression: Compression) -> Result<Option<PageCodec>, ParquetError> {
+    fn new(compression: Compression) -> Result<PageCodec, ParquetError> {
         let kind = match compression {
             Compression::None => Kind::None,
             Compression::Lz4 => Kind::Lz4,
-            Compression::Zstd(level) => Kind::Zstd { level, compressor: compressor(level)? },
-            Compression::Snappy => return Ok(None),
+            Compression::Zstd(level) => Kind::Zstd(compressor(level)?),
+            Compression::Snappy => return Err(ParquetError::NYI("snappy is the general encoder's".into())),
         };
-        Ok(Some(PageCodec { kind, page: Vec::new(), compressed: Vec::new(), lengths: Vec::new() }))
-    }
-
-    /// Its name in a column's metadata.
-    pub(super) fn name(&self) -> Codec {
-        match &self.kind {
-            Kind::None => Codec::UNCOMPRESSED,
-            Kind::Lz4 => Codec::LZ4_RAW,
-            Kind::Zstd { level, .. } => Codec::ZSTD(ZstdLevel::try_new(i32::from(*level)).unwrap_or_default()),
-        }
+        Ok(PageCodec { kind, page: Vec::new(), compressed: Vec::new(), lengths: Vec::new() })
     }
 
     /// `page`, compressed. One that is as it was is `page` itself, to be given back with [`PageCodec::reclaim`].
@@ -59,7 +88,7 @@ impl PageCodec {
                 lz4_flex::block::compress_into(&self.page, &mut self.compressed)
                     .map_err(|error| ParquetError::External(Box::new(error)))?
             }
-            Kind::Zstd { compressor, .. } => {
+            Kind::Zstd(compressor) => {
                 self.compressed.resize(compress_bound(self.page.len()), 0);
                 compressor.compress_to_buffer(&self.page, &mut self.compressed[..])?
             }

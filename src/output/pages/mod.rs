@@ -15,7 +15,7 @@ use parquet::file::statistics::Statistics;
 use parquet::file::writer::{SerializedPageWriter, SerializedRowGroupWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescPtr;
 
-pub(super) use codec::PageCodec;
+pub(super) use codec::Codecs;
 pub(super) use repeated::{keys, sources};
 pub(super) use texts::{Texts, texts};
 

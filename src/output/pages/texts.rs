@@ -3,16 +3,22 @@
 //!
 //! Texts with nulls that cover bytes are left to the general encoder.
 
+use std::ops::Range;
+
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::DataType;
+use bytes::Bytes;
 use parquet::basic::Encoding;
 use parquet::errors::ParquetError;
 use parquet::schema::types::ColumnDescPtr;
+use rayon::prelude::*;
 
-use super::codec::PageCodec;
+use super::codec::{Codecs, PageCodec};
 use super::delta::{self, push_varint};
 use super::{HEADER_LEN, PageChunk, Pages, Spare};
+
+const ENCODING: Encoding = Encoding::DELTA_LENGTH_BYTE_ARRAY;
 
 /// Bytes of text after which a page ends.
 const PAGE_LEN: usize = 1 << 18;
@@ -51,6 +57,17 @@ impl<'a> Texts<'a> {
         self.offsets[row + 1] - self.offsets[row]
     }
 
+    /// The rows of each page.
+    fn pages(&self) -> Vec<Range<usize>> {
+        let (mut pages, mut first) = (Vec::new(), 0);
+        while first < self.rows() {
+            let end = self.page_end(first);
+            pages.push(first..end);
+            first = end;
+        }
+        pages
+    }
+
     /// The row after the last one of the page that begins with `first`.
     fn page_end(&self, first: usize) -> usize {
         let limit = self.offsets[first].saturating_add(PAGE_LEN as i32);
@@ -63,25 +80,59 @@ impl<'a> Texts<'a> {
 pub(in crate::output) fn texts(
     column: &ColumnDescPtr,
     texts: &Texts<'_>,
-    codec: &mut PageCodec,
+    codecs: &Codecs,
     spare: &Spare,
 ) -> Result<PageChunk, ParquetError> {
-    let mut pages = Pages::new(spare.take(texts.values.len() / 2 + HEADER_LEN));
-    let mut first = 0;
-    while first < texts.rows() {
-        let end = texts.page_end(first);
-        write_body(texts, first..end, column.max_def_level() > 0, codec);
-        let len = codec.page.len();
-        let body = codec.compress()?;
-        pages.data(body.clone(), len, end - first, Encoding::DELTA_LENGTH_BYTE_ARRAY)?;
-        codec.reclaim(body);
-        first = end;
+    let text_column = TextColumn { texts, is_nullable: column.max_def_level() > 0, codecs };
+    let mut chunk = Pages::new(spare.take(texts.values.len() / 2 + HEADER_LEN));
+    text_column.write(&texts.pages(), &mut chunk)?;
+    chunk.end(column, codecs.name(), ENCODING, None)
+}
+
+/// A column that is being encoded.
+struct TextColumn<'a> {
+    texts: &'a Texts<'a>,
+    is_nullable: bool,
+    codecs: &'a Codecs,
+}
+
+impl TextColumn<'_> {
+    /// Writes some pages, which are ranges of rows. A worker that has nothing else to do, as at the end of a run, makes
+    /// half of what is left meanwhile.
+    fn write(&self, pages: &[Range<usize>], chunk: &mut Pages) -> Result<(), ParquetError> {
+        // Elsewhere there are no workers but those of the whole process.
+        let is_worker = rayon::current_thread_index().is_some();
+        if pages.len() < 2 || !is_worker {
+            return pages.iter().try_for_each(|rows| {
+                self.codecs.with(|codec| {
+                    let (body, len) = self.body(rows, codec)?;
+                    chunk.data(body.clone(), len, rows.len(), ENCODING)?;
+                    codec.reclaim(body);
+                    Ok(())
+                })
+            });
+        }
+        let (first, second) = pages.split_at(pages.len() / 2);
+        let make = |rows: &Range<usize>| self.codecs.with(|codec| self.body(rows, codec));
+        let (written, made) = rayon::join_context(
+            |_| self.write(first, chunk),
+            |context| context.migrated().then(|| second.par_iter().map(make).collect::<Result<Vec<_>, _>>()),
+        );
+        written?;
+        let Some(made) = made else { return self.write(second, chunk) };
+        made?.into_iter().zip(second).try_for_each(|((body, len), rows)| chunk.data(body, len, rows.len(), ENCODING))
     }
-    pages.end(column, codec.name(), Encoding::DELTA_LENGTH_BYTE_ARRAY, None)
+
+    /// The body of a page of these rows, and its length before compression.
+    fn body(&self, rows: &Range<usize>, codec: &mut PageCodec) -> Result<(Bytes, usize), ParquetError> {
+        write_body(self.texts, rows.clone(), self.is_nullable, codec);
+        let len = codec.page.len();
+        Ok((codec.compress()?, len))
+    }
 }
 
 /// Fills `codec.page` with levels, lengths and bytes of some rows.
-fn write_body(texts: &Texts<'_>, rows: std::ops::Range<usize>, is_nullable: bool, codec: &mut PageCodec) {
+fn write_body(texts: &Texts<'_>, rows: Range<usize>, is_nullable: bool, codec: &mut PageCodec) {
     let PageCodec { page, lengths, .. } = codec;
     page.clear();
     if is_nullable {
@@ -101,7 +152,7 @@ fn write_body(texts: &Texts<'_>, rows: std::ops::Range<usize>, is_nullable: bool
 
 /// Appends the definition levels of rows, 1 where there is a value, in the encoding `RLE`, after their length in bytes:
 /// one run where there are no nulls, and else the bits of Arrow's bitmap, which has the format's order.
-fn push_levels(nulls: Option<&NullBuffer>, rows: std::ops::Range<usize>, out: &mut Vec<u8>) {
+fn push_levels(nulls: Option<&NullBuffer>, rows: Range<usize>, out: &mut Vec<u8>) {
     let at = out.len();
     out.extend_from_slice(&[0; 4]);
     match nulls {
@@ -118,4 +169,39 @@ fn push_levels(nulls: Option<&NullBuffer>, rows: std::ops::Range<usize>, out: &m
     }
     let len = (out.len() - at - 4) as u32;
     out[at..at + 4].copy_from_slice(&len.to_le_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::Compression;
+    use arrow::array::StringArray;
+    use parquet::schema::parser::parse_message_type;
+    use parquet::schema::types::SchemaDescriptor;
+    use std::sync::Arc;
+
+    #[test]
+    fn pages_are_the_same_whoever_makes_them() {
+        let array: ArrayRef = Arc::new(StringArray::from_iter_values((0..40_000).map(|i| {
+            let spread = i * 7919 % 40_000;
+            format!("http://host{}.example/{spread}/{}", spread % 100, "x".repeat(i % 150))
+        })));
+        let schema = parse_message_type("message m { required binary uri (UTF8); }").unwrap();
+        let column = SchemaDescriptor::new(Arc::new(schema)).column(0);
+        let values = Texts::of(&array).unwrap();
+        assert!(values.pages().len() > 9);
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap();
+        for compression in [Compression::None, Compression::Lz4, Compression::Zstd(1), Compression::Zstd(3)] {
+            let codecs = Codecs::new(compression).unwrap();
+            let chunk = || texts(&column, &values, &codecs, &Spare::default()).unwrap();
+            let alone = chunk();
+            let helped = (0..100).any(|_| {
+                let shared = pool.install(chunk);
+                assert!(alone.pages == shared.pages && alone.close.metadata == shared.close.metadata);
+                assert_eq!(alone.close.offset_index, shared.close.offset_index);
+                codecs.idle_count() > 1
+            });
+            assert!(helped, "one thread made all pages every time");
+        }
+    }
 }
