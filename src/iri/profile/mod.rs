@@ -2,121 +2,29 @@
 //! and a reference. Out: verdict, URI, IRI, by the one engine of this room; and the table of differences for people.
 //!
 //! A profile's grammar is RFC 3987's with another alphabet: what the profile refuses beyond it is looked for first, what
-//! it allows beyond it is read as an unreserved character. `whatwg` has an engine of its own in `whatwg.rs`; here stand
+//! it allows beyond it is read as an unreserved character. `whatwg` has an engine of its own in `whatwg`; here stand
 //! only its choices.
+//!
+//! ```text
+//! choices   what specifications differ in        declared   who chose what, and the table of it
+//! ```
+
+mod choices;
+mod declared;
 
 use std::borrow::Cow;
 
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 
+pub use choices::{Decoded, Excluded, HostRepertoire, NormalForm, Parser, Repertoire, Totality};
+pub use declared::Profile;
+use declared::RFC3987;
+
 use super::check::{check_bidi_controls, check_iri, check_iri_reference, component_at};
 use super::class::{self, EXCLUDED};
 use super::map::{self, QueryCharset, encode_query, is_decoded, takes_query_charset, to_iri_by, to_uri_unchecked};
 use super::parts::{Parts, find_scheme};
-use super::{Backslashes, Changes, Component, Fault, FaultKind, Flags, HostMapping, Intake};
-use crate::encoding::Lacking;
-
-/// An enumeration of choices, each with the words that the table of differences has for it.
-macro_rules! choice {
-    ($(#[$doc:meta])* $name:ident { $($variant:ident $words:literal),* $(,)? }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum $name {
-            $(#[doc = $words] $variant),*
-        }
-
-        impl $name {
-            /// The choice in words.
-            pub const fn words(self) -> &'static str {
-                match self {
-                    $($name::$variant => $words),*
-                }
-            }
-        }
-    };
-}
-
-choice! {
-    /// Characters beyond ASCII.
-    Repertoire {
-        UcscharAndPrivate "`ucschar`; `iprivate` in queries",
-        Ucschar "`ucschar`, no private use anywhere",
-        UcscharLessSpaces "`ucschar` less look-alikes of the space, no private use anywhere",
-    }
-}
-
-choice! {
-    /// Space, `<`, `>`, `"`, `{`, `}`, `|`, `\`, `^` and backtick.
-    Excluded { Refused "refused", Allowed "allowed, encoded on the way to a URI" }
-}
-
-choice! {
-    /// Characters beyond ASCII in hosts.
-    HostRepertoire { Any "allowed", Ascii "refused" }
-}
-
-choice! {
-    /// What IRI->URI asks of its input, unless told.
-    Totality {
-        Checked "an IRI reference; makes a URI reference or a fault",
-        Total "anything; `%`, `#`, `[` and `]` pass as they are",
-        TotalWithBrackets "anything; brackets outside hosts, `@` in them and a second `#` are encoded, a stray `%` passes",
-        Parsed "what the parser takes",
-    }
-}
-
-choice! {
-    /// Unicode normalisation of Unicode input on the way to a URI.
-    NormalForm { Kept "none", Nfc "NFC" }
-}
-
-choice! {
-    /// Which escapes URI->IRI decodes.
-    Decoded {
-        Unreserved "`unreserved` and characters beyond ASCII",
-        BeyondAscii "characters beyond ASCII only",
-    }
-}
-
-choice! {
-    /// What takes references apart.
-    Parser {
-        Grammar "the ABNF, or a fault",
-        Total "a split that never fails",
-        Whatwg "the URL Standard's state machine",
-    }
-}
-
-/// A declared set of choices.
-#[derive(Clone, Copy, Debug)]
-pub struct Profile {
-    /// The name in `--profile`.
-    pub name: &'static str,
-    /// The specification.
-    pub document: &'static str,
-    /// Characters beyond ASCII.
-    pub repertoire: Repertoire,
-    /// ASCII characters that no URI has.
-    pub excluded: Excluded,
-    /// Hosts beyond ASCII.
-    pub host_repertoire: HostRepertoire,
-    /// What IRI->URI takes.
-    pub totality: Totality,
-    /// Normalisation on the way to a URI.
-    pub normal_form: NormalForm,
-    /// What URI->IRI decodes.
-    pub decoded: Decoded,
-    /// How references are taken apart.
-    pub parser: Parser,
-    /// Hosts in URIs, unless told.
-    pub host_mapping: HostMapping,
-    /// Backslashes, unless told.
-    pub backslashes: Backslashes,
-    /// What becomes of characters of queries that the document's charset lacks.
-    pub lacking: Lacking,
-    /// A field is trimmed and may hold several references.
-    pub is_field_of_references: bool,
-}
+use super::{Changes, Component, Fault, FaultKind, Flags, HostMapping, Intake};
 
 /// What IRI->URI is told beside the profile.
 #[derive(Clone, Copy, Debug, Default)]
@@ -129,83 +37,7 @@ pub struct Mapping {
     pub query: Option<QueryCharset>,
 }
 
-const RFC3987: Profile = Profile {
-    name: "rfc3987",
-    document: "RFC 3987",
-    repertoire: Repertoire::UcscharAndPrivate,
-    excluded: Excluded::Refused,
-    host_repertoire: HostRepertoire::Any,
-    totality: Totality::Checked,
-    normal_form: NormalForm::Kept,
-    decoded: Decoded::Unreserved,
-    parser: Parser::Grammar,
-    host_mapping: HostMapping::Percent,
-    backslashes: Backslashes::Kept,
-    lacking: Lacking::Refused,
-    is_field_of_references: false,
-};
-
-const DUERST_01: Profile = Profile {
-    name: "duerst-01",
-    document: "draft-duerst-iri-01",
-    repertoire: Repertoire::Ucschar,
-    excluded: Excluded::Allowed,
-    totality: Totality::Total,
-    decoded: Decoded::BeyondAscii,
-    ..RFC3987
-};
-
-const DUERST_00: Profile = Profile {
-    name: "duerst-00",
-    document: "draft-duerst-iri-00",
-    repertoire: Repertoire::UcscharLessSpaces,
-    ..DUERST_01
-};
-
-const MASINTER_07: Profile = Profile {
-    name: "masinter-07",
-    document: "draft-masinter-url-i18n-07",
-    host_repertoire: HostRepertoire::Ascii,
-    normal_form: NormalForm::Nfc,
-    ..DUERST_00
-};
-
-const WEBER_00: Profile = Profile {
-    name: "weber-00",
-    document: "draft-weber-iri-guidelines-00",
-    totality: Totality::TotalWithBrackets,
-    parser: Parser::Total,
-    is_field_of_references: true,
-    ..RFC3987
-};
-
-const WHATWG: Profile = Profile {
-    name: "whatwg",
-    document: "WHATWG URL Standard",
-    totality: Totality::Parsed,
-    parser: Parser::Whatwg,
-    host_mapping: HostMapping::Ascii,
-    backslashes: Backslashes::Slash,
-    lacking: Lacking::Reference,
-    ..RFC3987
-};
-
-/// RFC 3987's own.
-impl Default for &Profile {
-    fn default() -> Self {
-        &RFC3987
-    }
-}
-
 impl Profile {
-    /// All profiles, the default one first.
-    pub const ALL: [&'static Profile; 6] = [&RFC3987, &DUERST_00, &DUERST_01, &MASINTER_07, &WEBER_00, &WHATWG];
-
-    /// The profile of that name.
-    pub fn named(name: &str) -> Option<&'static Profile> {
-        Profile::ALL.into_iter().find(|profile| profile.name == name)
-    }
-
     /// Is it an IRI of this profile's grammar?
     ///
     /// # Errors
@@ -382,46 +214,6 @@ impl Profile {
             is_wanted && is_decoded(c, component) && (c.is_ascii() || self.is_allowed(c, component))
         })
     }
-
-    /// The differences of all profiles, as a table in Markdown made of the constants above.
-    pub fn table() -> String {
-        type Row = (&'static str, fn(&Profile) -> &'static str);
-        const ROWS: [Row; 12] = [
-            ("specification", |it| it.document),
-            ("characters beyond ASCII", |it| it.repertoire.words()),
-            ("... in hosts", |it| it.host_repertoire.words()),
-            ("space `<>\"{}\\|\\\\^` and backtick", |it| it.excluded.words()),
-            ("taken apart by", |it| it.parser.words()),
-            ("IRI->URI takes", |it| it.totality.words()),
-            ("IRI->URI normalises", |it| it.normal_form.words()),
-            ("IRI->URI writes hosts", |it| match it.host_mapping {
-                HostMapping::Percent => "as escapes",
-                HostMapping::Ascii => "by ToASCII",
-                HostMapping::Unicode => "by ToUnicode",
-            }),
-            ("URI->IRI decodes", |it| it.decoded.words()),
-            ("backslashes", |it| match it.backslashes {
-                Backslashes::Kept => "as other excluded characters",
-                Backslashes::Slash => "`/` in special schemes",
-                Backslashes::Encoded => "`%5C`",
-            }),
-            ("characters of a query that the document's charset lacks", |it| match it.lacking {
-                Lacking::Refused => "a fault",
-                Lacking::Utf8 => "the query in UTF-8",
-                Lacking::Reference => "`%26%23...%3B`",
-            }),
-            ("a field holds", |it| if it.is_field_of_references { "references, trimmed" } else { "one reference" }),
-        ];
-        let line = |first: &str, cells: &mut dyn Iterator<Item = &str>| {
-            cells.fold(format!("| {first} |"), |line, cell| line + " " + cell + " |") + "\n"
-        };
-        let mut table = line("", &mut Profile::ALL.iter().map(|profile| profile.name));
-        table += &line("---", &mut Profile::ALL.iter().map(|_| "---"));
-        for (title, words) in ROWS {
-            table += &line(title, &mut Profile::ALL.iter().map(|profile| words(profile)));
-        }
-        table
-    }
 }
 
 fn text_of(reference: &[u8]) -> Result<&str, Fault> {
@@ -456,7 +248,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::encoding::Charset;
+    use crate::encoding::{Charset, Lacking};
 
     #[test]
     fn the_default_profile_is_the_engine_itself() {
@@ -497,15 +289,6 @@ mod tests {
             map("http://h/?q=я", "latin1").unwrap_err(),
             Fault::new(FaultKind::Unencodable, Component::Query, 12)
         );
-    }
-
-    #[test]
-    fn the_table_has_a_column_for_each_profile() {
-        let table = Profile::table();
-        assert_eq!(table.lines().count(), 14);
-        for line in table.lines() {
-            assert_eq!(line.replace("\\|", "").matches('|').count(), Profile::ALL.len() + 2, "{line}");
-        }
     }
 
     proptest! {
