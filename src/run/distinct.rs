@@ -5,6 +5,8 @@
 
 use crate::canon::KeyBytes;
 use rayon::slice::ParallelSliceMut;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Up to this many rows the count is exact.
 const EXACT_ROWS: usize = 1 << 20;
@@ -100,12 +102,21 @@ pub struct Distinct {
     sketch: HyperLogLog,
     keys: Vec<KeyBytes>,
     is_many: bool,
+    /// Rows of this one and of all that count for the same answer.
+    rows: Arc<AtomicU64>,
 }
 
 impl Distinct {
+    /// One more that counts for the same answer, to be merged in the end: together they keep as many keys as one would.
+    pub fn beside(&self) -> Distinct {
+        Distinct { rows: Arc::clone(&self.rows), ..Distinct::default() }
+    }
+
     /// Counts the keys of rows.
     pub fn extend(&mut self, keys: &[KeyBytes]) {
         keys.iter().for_each(|key| self.sketch.insert(key));
+        let count = keys.len() as u64;
+        self.is_many |= self.rows.fetch_add(count, Ordering::Relaxed) + count > EXACT_ROWS as u64;
         self.keep(keys);
     }
 
@@ -185,6 +196,21 @@ mod tests {
         let mut exact = Distinct::default();
         exact.extend(&many);
         assert_eq!(exact.count(), (EXACT_ROWS as u64 / 2, true));
+    }
+
+    #[test]
+    fn several_keep_as_many_keys_as_one() {
+        let whole = Distinct::default();
+        let mut workers = [whole.beside(), whole.beside(), whole.beside()];
+        let some: Vec<KeyBytes> = (0..EXACT_ROWS as u64 / 4).map(key).collect();
+        (0..4).for_each(|i| workers[i % 3].extend(&some));
+        assert!(workers.iter().all(|worker| !worker.is_many));
+        workers[1].extend(&some[..1]);
+        assert!(workers[1].is_many && workers[1].keys.capacity() == 0);
+        let mut all = whole;
+        workers.iter().for_each(|worker| all.merge(worker));
+        let (count, is_exact) = all.count();
+        assert!(!is_exact && count.abs_diff(some.len() as u64) < some.len() as u64 / 50, "{count}");
     }
 
     #[test]

@@ -105,6 +105,7 @@ where
         cutter: Mutex::new(Cutter::new(inputs, &options, policy, progress)),
         order: Order::new(names.len(), options.threads * 2),
         lanes: Lanes::new(),
+        distinct: Distinct::default(),
         options: &options,
         progress,
         encode,
@@ -130,6 +131,8 @@ struct Shared<'a, P, E, Encode, Append> {
     cutter: Mutex<Cutter<'a>>,
     order: Order<P>,
     lanes: Lanes,
+    /// What the workers' counts of keys are beside.
+    distinct: Distinct,
     options: &'a RunOptions,
     progress: &'a Progress,
     encode: Encode,
@@ -147,7 +150,7 @@ where
 {
     /// One worker's life. An error or a panic stops all.
     fn work(&self, policy: &Policy) -> Totals {
-        let mut worker = Worker::new(self.options, policy);
+        let mut worker = Worker::new(self.options, policy, self.distinct.beside());
         let result = catch_unwind(AssertUnwindSafe(|| {
             while self.span(&mut worker)? {}
             Ok(())

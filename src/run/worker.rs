@@ -2,6 +2,7 @@
 //! are.
 
 use super::cut::{Content, Span, Text};
+use super::distinct::Distinct;
 use super::error::RunError;
 use super::options::RunOptions;
 use super::summary::{Progress, Totals};
@@ -34,7 +35,8 @@ pub struct Worker {
 }
 
 impl Worker {
-    pub fn new(options: &RunOptions, policy: &Policy) -> Worker {
+    /// A worker whose keys `distinct` counts.
+    pub fn new(options: &RunOptions, policy: &Policy, distinct: Distinct) -> Worker {
         let mut decoder = Decoder::default();
         decoder.set_carry(policy.carry);
         Worker {
@@ -46,7 +48,7 @@ impl Worker {
             canonicalizer: Canonicalizer::new(policy),
             rows: Rows::new(policy.more_keys.len()),
             runs: Vec::new(),
-            totals: Totals::default(),
+            totals: Totals { distinct, ..Totals::default() },
             more_keys: policy.more_keys.len(),
         }
     }
