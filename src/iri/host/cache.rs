@@ -81,3 +81,33 @@ impl HostCache {
         CachedForm { text: &self.last.text, flags: self.last.flags, changes: self.last.changes }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// More hosts than there are slots, and more text than is remembered, each host again sooner or later.
+    #[test]
+    fn what_is_remembered_is_what_would_be_made() {
+        let mut cache = HostCache::default();
+        let mut forgotten = 0;
+        for i in 0..60_000u32 {
+            let number = i * 7919 % 21_001;
+            let host = match number % 5 {
+                0 => format!("пример-{number}.example"),
+                1 => format!("B\u{FC}cher{number}.XN--P1AI"),
+                2 => format!("xn--a{number}.example"),
+                3 => format!("a--{number}.{}.example", "x".repeat(number as usize % 300)),
+                _ => format!("%C3%BC|{number}.\u{5D0}"),
+            };
+            let before = cache.texts.len();
+            for is_network in [true, false] {
+                let want = HostForm::new(host.as_bytes(), is_network);
+                let form = cache.form(host.as_bytes(), is_network);
+                assert_eq!((form.text, form.flags, form.changes), (&want.text[..], want.flags, want.changes), "{host}");
+            }
+            forgotten += u32::from(cache.texts.len() < before);
+        }
+        assert!(forgotten > 0 && cache.texts.capacity() <= 2 * HostCache::TEXTS_LEN);
+    }
+}
