@@ -165,6 +165,11 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
                 append_some(self.out, start.lower_case, start.len);
                 self.changes |= if start.is_lower_case { Changes::NONE } else { Changes::CASE };
                 let at = self.authority(start.scheme, start.len)?;
+                if at == self.line.len() {
+                    // A host by itself, as lists of seeds have it.
+                    self.empty_path();
+                    return Ok((self.flags, self.changes));
+                }
                 self.rest(start.scheme, at, true)
             }
         }
@@ -174,8 +179,7 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
     fn rest(mut self, scheme: Scheme, at: usize, has_authority: bool) -> Result<(Flags, Changes), Fault> {
         let path_at = self.out.len();
         if SCHEME && has_authority && scheme.is_network() && matches!(self.line.get(at), None | Some(b'?' | b'#')) {
-            self.out.push(b'/');
-            self.changes |= Changes::EMPTY_PATH;
+            self.empty_path();
         }
         self.tail(at, at);
         self.clean_path(path_at, has_authority);
@@ -183,6 +187,13 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
             self.urn_namespace(path_at);
         }
         Ok((self.flags, self.changes))
+    }
+
+    /// Section 5.3.3: an empty path behind an authority is `/`.
+    #[inline(always)]
+    fn empty_path(&mut self) {
+        self.out.push(b'/');
+        self.changes |= Changes::EMPTY_PATH;
     }
 
     /// Removes the dot segments of the path that was written at `path_at`, if it may have any.
