@@ -5,6 +5,9 @@
 
 use std::path::Path;
 
+/// Bytes of answers after which an engine that answers in columns hands them on, unless told.
+pub const BATCH_LEN: usize = 1 << 20;
+
 /// One line without its `LF` or `CR LF`.
 pub struct Line<'a> {
     /// The bytes.
@@ -19,17 +22,19 @@ pub struct Input<'a> {
     pub bytes: &'a [u8],
     /// Its lines, none left out; a last line without `LF` counts.
     pub lines: Vec<Line<'a>>,
+    /// Bytes of answers after which an engine that answers in columns hands them on.
+    pub batch_len: usize,
 }
 
 impl<'a> Input<'a> {
     /// Cuts `bytes` into lines.
-    pub fn new(bytes: &'a [u8]) -> Input<'a> {
+    pub fn new(bytes: &'a [u8], batch_len: usize) -> Input<'a> {
         let lines = bytes.split_inclusive(|&b| b == b'\n').map(|line| {
             let line = line.strip_suffix(b"\n").unwrap_or(line);
             let bytes = line.strip_suffix(b"\r").unwrap_or(line);
             Line { bytes, text: std::str::from_utf8(bytes).ok() }
         });
-        Input { bytes, lines: lines.collect() }
+        Input { bytes, lines: lines.collect(), batch_len }
     }
 }
 

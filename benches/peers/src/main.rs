@@ -20,13 +20,14 @@ use std::process::ExitCode;
 use std::time::Duration;
 use table::Outcome;
 
-const USAGE: &str = "usage: irikey-peers FILE [--rounds N] [--clock wall|cpu] [--engines NAME,NAME...]";
+const USAGE: &str = "usage: irikey-peers FILE [--rounds N] [--clock wall|cpu] [--engines NAME,NAME...] [--batch BYTES]";
 
 struct Job {
     path: PathBuf,
     rounds: usize,
     clock: Clock,
     contestants: Vec<Contestant>,
+    batch_len: usize,
 }
 
 fn main() -> ExitCode {
@@ -44,21 +45,23 @@ fn job(mut args: impl Iterator<Item = String>) -> Result<Job, String> {
     let mut rounds = 7;
     let mut clock = Clock::Wall;
     let mut contestants = engines::ALL.to_vec();
+    let mut batch_len = input::BATCH_LEN;
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or_else(|| format!("{arg}: a value is missing / {USAGE}"));
         match arg.as_str() {
-            "--rounds" => rounds = count(&value()?)?,
+            "--rounds" => rounds = count("--rounds", &value()?)?,
+            "--batch" => batch_len = count("--batch", &value()?)?,
             "--clock" => clock = clock_named(&value()?)?,
             "--engines" => contestants = value()?.split(',').map(named).collect::<Result<_, _>>()?,
             _ if arg.starts_with('-') || path.is_some() => return Err(format!("{arg}: not understood / {USAGE}")),
             _ => path = Some(PathBuf::from(&arg)),
         }
     }
-    Ok(Job { path: path.ok_or(USAGE)?, rounds, clock, contestants })
+    Ok(Job { path: path.ok_or(USAGE)?, rounds, clock, contestants, batch_len })
 }
 
-fn count(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|&n| n > 0).ok_or_else(|| format!("--rounds {text}: a number from 1 on is wanted"))
+fn count(option: &str, text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|&n| n > 0).ok_or_else(|| format!("{option} {text}: a number from 1 on is wanted"))
 }
 
 fn clock_named(name: &str) -> Result<Clock, String> {
@@ -74,7 +77,7 @@ fn named(name: &str) -> Result<Contestant, String> {
 
 fn run(job: &Job) -> Result<(), String> {
     let bytes = input::read(&job.path)?;
-    let input = Input::new(&bytes);
+    let input = Input::new(&bytes, job.batch_len);
     let lines = input.lines.len();
     let not_utf8 = input.lines.iter().filter(|line| line.text.is_none()).count();
     println!(

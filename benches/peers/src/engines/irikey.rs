@@ -12,8 +12,6 @@ use std::hint::black_box;
 
 /// Chunks are cut at the last line end within this many bytes.
 const CHUNK_LEN: usize = 256 << 10;
-/// Rows are handed on when their URIs take this many bytes.
-const BATCH_LEN: usize = 1 << 20;
 
 /// This library.
 pub struct Irikey;
@@ -34,7 +32,7 @@ impl Engine for Irikey {
             let records = lines.decode(chunk, at as u64, &mut bitmaps);
             canonicalizer.append(&records, &bitmaps, &mut rows);
             at += chunk.len();
-            if rows.uri.values.len() >= BATCH_LEN {
+            if rows.uri.values.len() >= input.batch_len {
                 hand_on(&mut rows, sink);
             }
         }
