@@ -49,8 +49,8 @@ fn job(mut args: impl Iterator<Item = String>) -> Result<Job, String> {
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or_else(|| format!("{arg}: a value is missing / {USAGE}"));
         match arg.as_str() {
-            "--rounds" => rounds = count("--rounds", &value()?)?,
-            "--batch" => batch_len = count("--batch", &value()?)?,
+            "--rounds" => rounds = count(&arg, &value()?)?,
+            "--batch" => batch_len = count(&arg, &value()?)?,
             "--clock" => clock = clock_named(&value()?)?,
             "--engines" => contestants = value()?.split(',').map(named).collect::<Result<_, _>>()?,
             _ if arg.starts_with('-') || path.is_some() => return Err(format!("{arg}: not understood / {USAGE}")),

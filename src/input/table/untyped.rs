@@ -20,9 +20,13 @@ pub(super) fn untyped(metadata: &ArrowReaderMetadata, wanted: &Wanted) -> Result
     let file = metadata.metadata().file_metadata();
     let columns = file.schema().get_fields().iter().zip(metadata.schema().fields());
     let (types, fields): (Vec<TypePtr>, Vec<Arc<Field>>) = columns
-        .map(|(kind, field)| match wanted.has(field.name()) && kind.is_primitive() && is_text(field.data_type()) {
-            true => Ok((Arc::new(bytes(kind)?), Arc::new(field.as_ref().clone().with_data_type(DataType::BinaryView)))),
-            false => Ok((Arc::clone(kind), Arc::clone(field))),
+        .map(|(kind, field)| {
+            match wanted.has(field.name()) && kind.is_primitive() && is_text_or_bytes(field.data_type()) {
+                true => {
+                    Ok((Arc::new(bytes(kind)?), Arc::new(field.as_ref().clone().with_data_type(DataType::BinaryView))))
+                }
+                false => Ok((Arc::clone(kind), Arc::clone(field))),
+            }
         })
         .collect::<Result<_>>()?;
     let root = Type::group_type_builder(file.schema().name()).with_fields(types).build()?;
@@ -49,11 +53,11 @@ fn bytes(text: &Type) -> Result<Type> {
         .build()
 }
 
-fn is_text(kind: &DataType) -> bool {
+fn is_text_or_bytes(kind: &DataType) -> bool {
     match kind {
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView => true,
-        DataType::Dictionary(_, values) => is_text(values),
+        DataType::Dictionary(_, values) => is_text_or_bytes(values),
         _ => false,
     }
 }

@@ -12,8 +12,6 @@ pub struct HostCache {
     slots: Vec<Slot>,
     /// The hosts and forms that slots speak of, end to end.
     texts: Vec<u8>,
-    /// A form that is not remembered.
-    last: HostForm,
 }
 
 /// A host of a scheme whose hosts are DNS names, and its form, which follows it in `texts`. A slot without a host has
@@ -27,17 +25,6 @@ struct Slot {
     changes: Changes,
 }
 
-/// A host on its way into a URI, as the cache holds it.
-#[derive(Clone, Copy, Debug)]
-pub struct CachedForm<'a> {
-    /// The host's text.
-    pub text: &'a [u8],
-    /// What was noticed.
-    pub flags: Flags,
-    /// What changed it.
-    pub changes: Changes,
-}
-
 impl HostCache {
     /// How many hosts are remembered at most. A power of two.
     const SLOTS: usize = 8192;
@@ -47,9 +34,9 @@ impl HostCache {
     const LONGEST: usize = 255;
 
     /// As [`HostForm::new`].
-    pub fn form(&mut self, host: &[u8], is_network: bool) -> CachedForm<'_> {
+    pub fn form(&mut self, host: &[u8], is_network: bool) -> HostForm<'_> {
         if !is_network || host.is_empty() || host.len() > Self::LONGEST {
-            return self.forget(HostForm::new(host, is_network));
+            return HostForm::new(host, is_network);
         }
         if self.slots.is_empty() {
             self.slots.resize(Self::SLOTS, Slot::default());
@@ -59,10 +46,10 @@ impl HostCache {
         let form_at = slot.at as usize + slot.host_len as usize;
         if self.texts[slot.at as usize..form_at] == *host {
             let text = &self.texts[form_at..form_at + slot.form_len as usize];
-            return CachedForm { text, flags: slot.flags, changes: slot.changes };
+            return HostForm { text: text.into(), flags: slot.flags, changes: slot.changes };
         }
         let form = HostForm::new(host, true);
-        let Ok(form_len) = u16::try_from(form.text.len()) else { return self.forget(form) };
+        let Ok(form_len) = u16::try_from(form.text.len()) else { return form };
         if self.texts.len() + host.len() + form.text.len() > Self::TEXTS_LEN {
             self.texts.clear();
             self.slots.fill(Slot::default());
@@ -72,13 +59,7 @@ impl HostCache {
         self.texts.extend_from_slice(&form.text);
         let HostForm { flags, changes, .. } = form;
         self.slots[number] = Slot { at: at as u32, host_len: host.len() as u16, form_len, flags, changes };
-        CachedForm { text: &self.texts[at + host.len()..], flags, changes }
-    }
-
-    /// Answers with `form` and does not remember it.
-    fn forget(&mut self, form: HostForm) -> CachedForm<'_> {
-        self.last = form;
-        CachedForm { text: &self.last.text, flags: self.last.flags, changes: self.last.changes }
+        form
     }
 }
 
@@ -103,8 +84,7 @@ mod tests {
             let before = cache.texts.len();
             for is_network in [true, false] {
                 let want = HostForm::new(host.as_bytes(), is_network);
-                let form = cache.form(host.as_bytes(), is_network);
-                assert_eq!((form.text, form.flags, form.changes), (&want.text[..], want.flags, want.changes), "{host}");
+                assert_eq!(cache.form(host.as_bytes(), is_network), want, "{host}");
             }
             forgotten += u32::from(cache.texts.len() < before);
         }

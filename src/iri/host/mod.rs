@@ -4,6 +4,7 @@
 mod cache;
 mod plain;
 
+use std::borrow::Cow;
 use std::net::Ipv6Addr;
 
 use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
@@ -96,26 +97,26 @@ pub(super) fn begins_like_an_a_label(unicode: &str) -> bool {
 }
 
 /// A host on its way into a URI: its text, what was noticed, what changed it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct HostForm {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostForm<'a> {
     /// The host's text.
-    pub text: Vec<u8>,
+    pub text: Cow<'a, [u8]>,
     /// What was noticed.
     pub flags: Flags,
     /// What changed it.
     pub changes: Changes,
 }
 
-impl HostForm {
+impl HostForm<'static> {
     /// The form of a host that is no IP-literal: on the syntax rung, or with `is_network` on the scheme rung of a
     /// scheme whose hosts are DNS names.
-    pub fn new(host: &[u8], is_network: bool) -> HostForm {
+    pub fn new(host: &[u8], is_network: bool) -> Self {
         let plain = if is_network { plain::plain_form(host) } else { None };
         plain.unwrap_or_else(|| HostForm::by_steps(host, is_network))
     }
 
     /// [`HostForm::new`] of any host: what its syntax asks for, then UTS 46.
-    fn by_steps(host: &[u8], is_network: bool) -> HostForm {
+    fn by_steps(host: &[u8], is_network: bool) -> Self {
         let (mut text, mut flags, mut changes) = map_component(host, Component::Host);
         if lower_case_outside_escapes(&mut text) {
             changes |= Changes::CASE;
@@ -132,7 +133,7 @@ impl HostForm {
                 changes |= Changes::IDNA;
             }
         }
-        HostForm { text, flags, changes }
+        HostForm { text: text.into(), flags, changes }
     }
 }
 

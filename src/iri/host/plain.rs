@@ -31,48 +31,47 @@ const fn is_plain_ascii(byte: u8) -> bool {
 }
 
 /// The form of a DNS host, by UTS 46 as [`super::idn_to_ascii`] asks for it, if all its labels are plain.
-pub(super) fn plain_form(host: &[u8]) -> Option<HostForm> {
+pub(super) fn plain_form(host: &[u8]) -> Option<HostForm<'static>> {
     let name = std::str::from_utf8(host).ok()?;
-    let mut form = HostForm { text: Vec::with_capacity(2 * host.len()), flags: Flags::NONE, changes: Changes::NONE };
+    let (mut text, mut changes) = (Vec::with_capacity(2 * host.len()), Changes::NONE);
     for label in name.split('.') {
-        push_label(label, &mut form)?;
-        form.text.push(b'.');
+        changes |= push_label(label, &mut text)?;
+        text.push(b'.');
     }
-    form.text.pop();
-    Some(form)
+    text.pop();
+    Some(HostForm { text: text.into(), flags: Flags::NONE, changes })
 }
 
-fn push_label(label: &str, form: &mut HostForm) -> Option<()> {
+/// Appends the form of a label; says what changed it.
+fn push_label(label: &str, text: &mut Vec<u8>) -> Option<Changes> {
     let is_plain = |c: char| if c.is_ascii() { is_plain_ascii(c as u8) } else { is_plain_letter(c) };
     if !label.chars().all(is_plain) {
         return None;
     }
-    let at = form.text.len();
-    form.text.extend_from_slice(label.as_bytes());
-    let label = &mut form.text[at..];
+    let (at, mut changes) = (text.len(), Changes::NONE);
+    text.extend_from_slice(label.as_bytes());
+    let label = &mut text[at..];
     if label.iter().any(u8::is_ascii_uppercase) {
         label.make_ascii_lowercase();
-        form.changes |= Changes::CASE;
+        changes = Changes::CASE;
     }
     let label = std::str::from_utf8(label).ok()?;
     match (label.strip_prefix("xn--"), label.is_ascii()) {
-        (None, true) => Some(()),
+        (None, true) => Some(changes),
         // Bytes in lower case decode to one label at most, and that label encodes to them: nothing is to be rewritten.
         (Some(encoded), true) => {
             let decoded = punycode::decode(encoded)?;
             let is_u_label = decoded.iter().all(|&c| is_plain(c))
                 && !decoded.iter().all(char::is_ascii)
                 && !decoded.starts_with(&['x', 'n', '-', '-']);
-            is_u_label.then_some(())
+            is_u_label.then_some(changes)
         }
         (None, false) => {
             let encoded = punycode::encode_str(label)?;
-            form.text.truncate(at);
-            form.text.extend_from_slice(b"xn--");
-            form.text.extend_from_slice(encoded.as_bytes());
-            form.changes |= Changes::PCT_ENCODED;
-            form.changes |= Changes::IDNA;
-            Some(())
+            text.truncate(at);
+            text.extend_from_slice(b"xn--");
+            text.extend_from_slice(encoded.as_bytes());
+            Some(changes | Changes::PCT_ENCODED | Changes::IDNA)
         }
         (Some(_), false) => None,
     }
@@ -101,7 +100,7 @@ mod tests {
 
     #[test]
     fn forms_of_names_as_crawls_have_them_are_plain() {
-        let form = |host: &str| plain_form(host.as_bytes()).map(|form| String::from_utf8(form.text).unwrap());
+        let form = |host: &str| plain_form(host.as_bytes()).map(|form| String::from_utf8(form.text.into()).unwrap());
         assert_eq!(form("WWW.Müller.de").as_deref(), Some("www.xn--mller-kva.de"));
         assert_eq!(form("Xn--Mller-KVA.de").as_deref(), Some("xn--mller-kva.de"));
         assert_eq!(form("пример.xn--p1ai.").as_deref(), Some("xn--e1afmkfd.xn--p1ai."));

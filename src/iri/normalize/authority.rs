@@ -136,7 +136,7 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
         }
         let is_network = SCHEME && scheme.is_network();
         let form = self.hosts.form(host, is_network);
-        append(self.out, form.text);
+        append(self.out, &form.text);
         self.flags |= form.flags;
         self.changes |= form.changes;
     }
