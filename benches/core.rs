@@ -7,7 +7,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use irikey::canon::{Canonicalizer, Policy, Rows, Rung};
-use irikey::iri::{CLASSIFIER, Intake, climb};
+use irikey::iri::{CLASSIFIER, ParseMode, normalize_to_rung};
 use irikey::kernel::Bitmaps;
 use irikey::key::KeyAlgorithm;
 use irikey::record::lines::Lines;
@@ -78,7 +78,7 @@ fn ladder(criterion: &mut Criterion, chunks: &[&[u8]]) {
     group.bench_function("climb_scheme", |bencher| {
         bencher.iter(|| {
             let lines = chunks.iter().flat_map(|chunk| chunk.split(|&byte| byte == b'\n'));
-            lines.filter_map(|line| climb(black_box(line), Rung::Scheme, Intake::Lenient).ok()).count()
+            lines.filter_map(|line| normalize_to_rung(black_box(line), Rung::Scheme, ParseMode::Lenient).ok()).count()
         });
     });
     group.finish();

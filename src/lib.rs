@@ -26,10 +26,10 @@
 //! The pure rooms need no feature of the crate and are a library of their own:
 //!
 //! ```
-//! use irikey::iri::{Intake, Rung, climb};
+//! use irikey::iri::{ParseMode, Rung, normalize_to_rung};
 //! use irikey::key::KeyAlgorithm;
-//! let (a, _) = climb("HTTP://Example.com:80/%7Euser".as_bytes(), Rung::Scheme, Intake::Strict).unwrap();
-//! let (b, _) = climb("http://example.com/~user".as_bytes(), Rung::Scheme, Intake::Strict).unwrap();
+//! let (a, _) = normalize_to_rung("HTTP://Example.com:80/%7Euser".as_bytes(), Rung::Scheme, ParseMode::Strict).unwrap();
+//! let (b, _) = normalize_to_rung("http://example.com/~user".as_bytes(), Rung::Scheme, ParseMode::Strict).unwrap();
 //! assert_eq!(a, b);
 //! assert_eq!(KeyAlgorithm::Xxh3.key(&a), KeyAlgorithm::Xxh3.key(&b));
 //! ```

@@ -9,7 +9,7 @@ use arrow::datatypes::{DataType, Int8Type, Int16Type, Int32Type, TimestampMillis
 use arrow::ipc::reader::{FileReader, StreamReader};
 use irikey::batch::{COLUMNS, ColumnKind, Columns, SourceRun};
 use irikey::canon::{Policy, Rows, Rung, Texts, WantedRecipe};
-use irikey::iri::{Component, Fault, FaultKind, Flags, looks};
+use irikey::iri::{Component, Fault, FaultKind, Flags, spoofing_flags};
 use irikey::key::{KeyAlgorithm, Recipe};
 use irikey::output::{self, Compression, Destination, Format, Output, OutputError, OutputOptions};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -67,7 +67,7 @@ fn rows() -> Rows {
         rows.key.push(key(i, 0));
         rows.more_keys[0].push(key(i, 0xFF));
         rows.flags.push(row.flags.0);
-        rows.looks.push(looks(row.input, rows.uri.get(i)).0);
+        rows.looks.push(spoofing_flags(row.input, rows.uri.get(i)).0);
         rows.offset.push(i as u64 * 1000);
         rows.faults.extend(row.fault.map(|fault| (i as u32, fault)));
         carry(&mut rows, i);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::ipc::reader::StreamReader;
 use irikey::batch::{ColumnId, Columns, EquivalencesReader, NoEquivalences};
 use irikey::canon::{Policy, Rung, WantedRecipe};
-use irikey::iri::{Base, Intake, Profile};
+use irikey::iri::{Base, ParseMode, Profile};
 use irikey::key::{KeyAlgorithm, Recipe};
 use irikey::learn::Equivalences;
 use pyo3::exceptions::PyValueError;
@@ -165,11 +165,11 @@ impl Configuration {
             Err(error) => Err(PyValueError::new_err(error.to_string())),
         };
         let recipes = columns.recipes().into_iter().map(recipe).collect::<PyResult<Vec<_>>>()?;
-        let profile = Profile::named(&self.profile);
+        let profile = Profile::from_name(&self.profile);
         let unknown = || PyValueError::new_err(format!("no profile is called {:?}", self.profile));
         let policy = Policy {
             profile: profile.ok_or_else(unknown)?,
-            intake: if self.strict { Intake::Strict } else { Intake::Lenient },
+            intake: if self.strict { ParseMode::Strict } else { ParseMode::Lenient },
             rung: if self.is_protocol() { Rung::Scheme } else { rung(&self.key)? },
             more_keys: columns.key_rungs(),
             recipes,

@@ -2,7 +2,7 @@
 
 use irikey::canon::Rung;
 use irikey::iri::whatwg_href;
-use irikey::iri::{Base, Fault as RowFault, Flags, HostMapping, Intake, Parts, climb, find_scheme, look, to_iri};
+use irikey::iri::{Base, Fault as RowFault, Flags, HostMapping, ParseMode, Parts, normalize_to_rung, find_scheme, find_spoofing, to_iri};
 use irikey::key::{Draft, KeyAlgorithm, Recipe};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -46,8 +46,8 @@ fn absolute(py: Python<'_>, reference: &Bound<'_, PyAny>, base: Option<&Bound<'_
     }
 }
 
-fn intake(strict: bool) -> Intake {
-    if strict { Intake::Strict } else { Intake::Lenient }
+fn intake(strict: bool) -> ParseMode {
+    if strict { ParseMode::Strict } else { ParseMode::Lenient }
 }
 
 fn algorithm(name: &str) -> PyResult<KeyAlgorithm> {
@@ -59,7 +59,7 @@ fn algorithm(name: &str) -> PyResult<KeyAlgorithm> {
 }
 
 fn climbed(py: Python<'_>, reference: &[u8], on: Rung, strict: bool) -> PyResult<(Vec<u8>, Flags)> {
-    climb(reference, on, intake(strict)).map_err(|fault| raise(py, fault))
+    normalize_to_rung(reference, on, intake(strict)).map_err(|fault| raise(py, fault))
 }
 
 /// The canonical URI of a reference.
@@ -178,7 +178,7 @@ pub fn explain<'py>(
     explained.set_item("rungs", rungs)?;
     explained.set_item("components", components(py, &text)?)?;
     explained.set_item("flags", flags.names().collect::<Vec<_>>())?;
-    explained.set_item("looks", look(&input).flags.names().collect::<Vec<_>>())?;
+    explained.set_item("looks", find_spoofing(&input).flags.names().collect::<Vec<_>>())?;
     let href = std::str::from_utf8(&absolute).ok().and_then(|text| whatwg_href(text, None, None).ok());
     explained.set_item("browser", href)?;
     Ok(explained)

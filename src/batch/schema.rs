@@ -105,7 +105,7 @@ pub enum ColumnKind {
     SmallCount,
     /// A set of [`crate::iri::Flags`].
     Bits,
-    /// A set of [`crate::iri::SpoofFlags`].
+    /// A set of [`crate::iri::SpoofingFlags`].
     LookBits,
     /// A point in time, UTC.
     Time,

@@ -7,7 +7,10 @@ use super::prepare::{Charsets, Labels};
 use super::recipes::Cook;
 use super::take::{Taken, Taker};
 use super::{KeyBytes, Policy, Rows, Rung, browser};
-use crate::iri::{Changes, CharacterReferences, Fault, Flags, Intake, Marked, Normalizer, PlainHead, Start, looks};
+use crate::iri::{
+    CanonicalHead, Changes, CharacterReferences, Fault, Flags, MarkedReference, Normalizer, ParseMode, ReferenceHead,
+    spoofing_flags,
+};
 use crate::kernel::{Bitmaps, Task, append, append_range, prefetch_behind, run};
 use crate::learn::{Equivalences, Fired};
 use crate::record::{Offsets, Records, Span};
@@ -76,8 +79,8 @@ impl Task for AppendTexts<'_> {
                 canonicalizer.push_fault(line, *fault, rows);
                 continue;
             }
-            let reference = Marked { text: records.text, bitmaps, span: *span };
-            let head = if may_prove { PlainHead::of(&reference) } else { None };
+            let reference = MarkedReference { text: records.text, bitmaps, span: *span };
+            let head = if may_prove { CanonicalHead::of(&reference) } else { None };
             if let Some(head) = head
                 && head.is_canonical(&reference, keep_fragment)
             {
@@ -85,7 +88,7 @@ impl Task for AppendTexts<'_> {
                 rows.uri.end();
                 rows.input.end();
                 rows.tally.unchanged += 1;
-            } else if may_walk && let Some(start) = Start::of(&reference, head) {
+            } else if may_walk && let Some(start) = ReferenceHead::of(&reference, head) {
                 canonicalizer.push_web(reference, start, rows);
             } else {
                 let base = records.bases.get(i).map_or(&[][..], |base| base.of(records.text));
@@ -149,7 +152,7 @@ impl Canonicalizer {
 
     /// Of an absolute reference no text is asked but that of its scheme rung.
     fn only_normalizes(&self) -> bool {
-        self.taker.is_plain && self.policy.intake == Intake::Lenient && self.policy.rung == Rung::Scheme
+        self.taker.is_plain && self.policy.intake == ParseMode::Lenient && self.policy.rung == Rung::Scheme
     }
 
     /// The keys of the rows from `first` on: of their URIs, which are those of every rung, unless they are set apart.
@@ -172,7 +175,7 @@ impl Canonicalizer {
     }
 
     /// The row of a reference that may need a base or a scheme, or whose policy asks for more than to normalise it.
-    fn push_taken(&mut self, reference: Marked<'_>, base: &[u8], charsets: Charsets, rows: &mut Rows) {
+    fn push_taken(&mut self, reference: MarkedReference<'_>, base: &[u8], charsets: Charsets, rows: &mut Rows) {
         let uri_at = rows.uri.values.len();
         let result = self.taker.take(reference, base, charsets).and_then(|taken| {
             let written = self.write_rung(reference, &taken, self.policy.rung, &mut rows.uri.values)?;
@@ -186,16 +189,16 @@ impl Canonicalizer {
 
     /// The row of a web reference of which no more is asked: the same, at the pace of the loop over lines.
     #[inline(always)]
-    fn push_web(&mut self, reference: Marked<'_>, start: Start, rows: &mut Rows) {
+    fn push_web(&mut self, reference: MarkedReference<'_>, start: ReferenceHead, rows: &mut Rows) {
         let uri_at = rows.uri.values.len();
         let drop_fragment = self.policy.drop_fragment;
-        match self.normalizer.normalize_web(reference, start, drop_fragment, &mut rows.uri.values) {
+        match self.normalizer.normalize_http(reference, start, drop_fragment, &mut rows.uri.values) {
             Ok(written) => self.push_written(reference, &Taken::AS_IT_STANDS, uri_at, written, rows),
             Err(fault) => self.push_unwritten(reference, uri_at, fault, rows),
         }
     }
 
-    fn push_unwritten(&mut self, reference: Marked<'_>, uri_at: usize, fault: Fault, rows: &mut Rows) {
+    fn push_unwritten(&mut self, reference: MarkedReference<'_>, uri_at: usize, fault: Fault, rows: &mut Rows) {
         rows.uri.values.truncate(uri_at);
         self.push_fault(reference.line(), fault, rows);
     }
@@ -204,7 +207,7 @@ impl Canonicalizer {
     #[inline(always)]
     fn push_written(
         &mut self,
-        reference: Marked<'_>,
+        reference: MarkedReference<'_>,
         taken: &Taken,
         uri_at: usize,
         (flags, changes): (Flags, Changes),
@@ -238,7 +241,7 @@ impl Canonicalizer {
     }
 
     /// Makes the keys of a row that are not of its URI, which `changes` made of the reference.
-    fn set_keys_apart(&mut self, row: usize, reference: Marked<'_>, taken: &Taken, changes: Changes) {
+    fn set_keys_apart(&mut self, row: usize, reference: MarkedReference<'_>, taken: &Taken, changes: Changes) {
         let is_simple = changes.is_empty() && !taken.in_target;
         let is_syntax = self.policy.rung != Rung::Scheme || !changes.intersects(Changes::OF_SCHEME);
         if self.policy.rung == Rung::Simple && !is_simple {
@@ -252,7 +255,7 @@ impl Canonicalizer {
         }
     }
 
-    fn set_key_apart(&mut self, row: usize, column: usize, reference: Marked<'_>, taken: &Taken, rung: Rung) {
+    fn set_key_apart(&mut self, row: usize, column: usize, reference: MarkedReference<'_>, taken: &Taken, rung: Rung) {
         let key = self.rung_key(reference, taken, rung);
         self.keys_apart.push(KeyApart { row, column, key });
     }
@@ -281,7 +284,7 @@ impl Canonicalizer {
     /// Appends the text of `rung` ([`Rung::Simple`]: of the syntax rung) to `out`.
     fn write_rung(
         &mut self,
-        reference: Marked<'_>,
+        reference: MarkedReference<'_>,
         taken: &Taken,
         rung: Rung,
         out: &mut Vec<u8>,
@@ -300,7 +303,7 @@ impl Canonicalizer {
     }
 
     /// The key of a further rung of a reference that was normalised before.
-    fn rung_key(&mut self, reference: Marked<'_>, taken: &Taken, rung: Rung) -> [u8; 16] {
+    fn rung_key(&mut self, reference: MarkedReference<'_>, taken: &Taken, rung: Rung) -> [u8; 16] {
         let algorithm = self.policy.algorithm;
         if rung == Rung::Simple {
             return algorithm.key(self.taker.simple_text(reference.line(), taken));
@@ -362,7 +365,7 @@ fn flag_siblings(records: &Records<'_>, first: usize, rows: &mut Rows) {
 
 fn push_looks(records: &Records<'_>, first: usize, rows: &mut Rows) {
     for (i, url) in records.urls.iter().enumerate() {
-        let found = looks(url.of(records.text), rows.uri.get(first + i));
+        let found = spoofing_flags(url.of(records.text), rows.uri.get(first + i));
         rows.looks.push(found.0);
         count_bits(found.0, &mut rows.tally.looks);
     }

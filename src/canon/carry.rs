@@ -5,7 +5,7 @@
 //! that redirected here. One that is no reference is null: what a format says of a record is no fault of its URL.
 
 use super::{Policy, Rows, Rung, Texts};
-use crate::iri::{Base, CLASSIFIER, Fault, Marked, Normalizer, check_authority, find_scheme};
+use crate::iri::{Base, CLASSIFIER, Fault, MarkedReference, Normalizer, check_authority, find_scheme};
 use crate::kernel::Bitmaps;
 use crate::record::{Records, Span};
 
@@ -176,8 +176,11 @@ impl Carrier {
         }
         policy.intake.check(&self.target)?;
         self.bitmaps.classify(&self.target, &CLASSIFIER);
-        let marked =
-            Marked { text: &self.target, bitmaps: &self.bitmaps, span: Span { at: 0, len: self.target.len() as u32 } };
+        let marked = MarkedReference {
+            text: &self.target,
+            bitmaps: &self.bitmaps,
+            span: Span { at: 0, len: self.target.len() as u32 },
+        };
         match policy.rung {
             Rung::Scheme => self.normalizer.normalize::<true>(marked, policy.drop_fragment, out)?,
             Rung::Simple | Rung::Syntax => self.normalizer.normalize::<false>(marked, policy.drop_fragment, out)?,

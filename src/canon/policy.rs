@@ -4,7 +4,7 @@ use super::{Carry, WantedRecipe};
 use std::sync::Arc;
 
 use crate::encoding::Charset;
-use crate::iri::{Backslashes, CharacterReferences, Intake, Preprocess, Profile, Spaces};
+use crate::iri::{Backslashes, CharacterReferences, ParseMode, PreprocessOptions, Profile, Spaces};
 use crate::key::KeyAlgorithm;
 use crate::key::psl::SuffixList;
 use crate::learn::Equivalences;
@@ -24,7 +24,7 @@ pub struct Policy {
     /// the syntax and the scheme rung are the `href`, and nothing stands between it and the text.
     pub profile: &'static Profile,
     /// What becomes of text that the grammar refuses.
-    pub intake: Intake,
+    pub intake: ParseMode,
     /// The rung of the `uri` and `key` columns: [`Rung::Syntax`] or [`Rung::Scheme`]; with [`Rung::Simple`] the URI
     /// is the syntax rung's and the key the simple one's.
     pub rung: Rung,
@@ -41,7 +41,7 @@ pub struct Policy {
     /// Scheme written before references that have none and look like `host/path`.
     pub assume_scheme: Option<String>,
     /// What is done to a record's text before it is a reference. Whoever decodes records splits them.
-    pub preprocess: Preprocess,
+    pub preprocess: PreprocessOptions,
     /// Charset of the records that name none; UTF-8 where it is not said, and then bytes need not even be that.
     pub charset: Option<Charset>,
     /// Charset of the documents that the records were found in, for the queries of http and https, where the record
@@ -53,7 +53,7 @@ pub struct Policy {
     pub has_record_query_charsets: bool,
     /// Keep the input of rows that differ from their URI.
     pub keep_input: bool,
-    /// Look for what misleads in each record, see [`crate::iri::look`].
+    /// Look for what misleads in each record, see [`crate::iri::find_spoofing`].
     pub looks: bool,
     /// What is carried from records to rows beside the URL.
     pub carry: Carry,
@@ -103,7 +103,7 @@ fn describe_charset(charset: Option<Charset>, is_by_record: bool) -> String {
 }
 
 /// What is done, in the order in which it is done.
-fn describe_preprocess(choices: &Preprocess) -> String {
+fn describe_preprocess(choices: &PreprocessOptions) -> String {
     let steps = [
         match choices.character_references {
             CharacterReferences::Kept => "",
@@ -132,8 +132,8 @@ mod tests {
 
     #[test]
     fn what_is_done_is_described_and_nothing_else() {
-        assert_eq!(describe_preprocess(&Preprocess::default()), "");
-        let choices = Preprocess { is_trimmed: true, spaces: Spaces::Split, ..Preprocess::default() };
+        assert_eq!(describe_preprocess(&PreprocessOptions::default()), "");
+        let choices = PreprocessOptions { is_trimmed: true, spaces: Spaces::Split, ..PreprocessOptions::default() };
         assert_eq!(describe_preprocess(&choices), "trim, split at spaces");
         let latin = Charset::named("latin1");
         assert_eq!(describe_charset(latin, true), "by record, else windows-1252");

@@ -90,7 +90,7 @@ pub(super) fn prepare<'a>(line: &'a [u8], charset: Option<Charset>, policy: &Pol
         prepared.change(text.into(), Changes::REPAIRED);
     }
     if !policy.profile.is_rfc3987() && !policy.profile.is_whatwg() {
-        let (text, flags, changes) = policy.profile.take_in(&prepared.text);
+        let (text, flags, changes) = policy.profile.prepare(&prepared.text);
         let text = text.into_owned();
         prepared.flags |= flags;
         prepared.change(text.into(), changes);

@@ -2,7 +2,7 @@
 //! and the batch room turns into arrays without copying.
 
 use super::{Carried, RecipeTally};
-use crate::iri::{Changes, Fault, FaultKind, Flags, SpoofFlags};
+use crate::iri::{Changes, Fault, FaultKind, Flags, SpoofingFlags};
 
 /// Texts end to end: `values[ends[i - 1]..ends[i]]` is text `i`, `ends[0]` being preceded by 0. Offsets are `i32`
 /// because Arrow's are.
@@ -67,7 +67,7 @@ pub struct Rows {
     pub protocol: Vec<KeyBytes>,
     /// [`Flags`] of each row.
     pub flags: Vec<u32>,
-    /// [`SpoofFlags`] of each row, if the policy asks for them.
+    /// [`SpoofingFlags`] of each row, if the policy asks for them.
     pub looks: Vec<u32>,
     /// Offset of each record in its decompressed source, bytes.
     pub offset: Vec<u64>,
@@ -148,7 +148,7 @@ pub struct Tally {
     /// Rows by flag, indexed by bit.
     pub flags: [u64; Flags::ALL.len()],
     /// Rows by what misleads in them, indexed by bit; all 0 unless the policy asks for it.
-    pub looks: [u64; SpoofFlags::ALL.len()],
+    pub looks: [u64; SpoofingFlags::ALL.len()],
     /// Rows by step that changed them, indexed by bit.
     pub changes: [u64; Changes::ALL.len()],
     /// What recipes did, in the order of the policy; empty until one did something.

@@ -9,7 +9,7 @@ use super::prepare::{Charsets, Prepared, decode, prepare};
 use super::{Policy, browser};
 use crate::encoding::{Charset, Lacking};
 use crate::iri::{
-    Base, CLASSIFIER, Changes, Component, Fault, FaultKind, Flags, Intake, Marked, QueryCharset, WebStart,
+    Base, CLASSIFIER, Changes, Component, Fault, FaultKind, Flags, HttpHead, MarkedReference, ParseMode, QueryCharset,
     check_authority, encode_query, find_scheme,
 };
 use crate::kernel::Bitmaps;
@@ -60,17 +60,22 @@ impl Taker {
     }
 
     /// What is to be normalised: `reference` itself, or the target that was made of it.
-    pub(super) fn marked<'a>(&'a self, reference: Marked<'a>, taken: &Taken) -> Marked<'a> {
+    pub(super) fn marked<'a>(&'a self, reference: MarkedReference<'a>, taken: &Taken) -> MarkedReference<'a> {
         if !taken.in_target {
             return reference;
         }
         let span = Span { at: 0, len: self.target.len() as u32 };
-        Marked { text: &self.target, bitmaps: &self.target_bitmaps, span }
+        MarkedReference { text: &self.target, bitmaps: &self.target_bitmaps, span }
     }
 
     /// Makes a record in any charset and profile what [`Taker::take_text`] takes, then writes its query in the
     /// document's charset where that is asked for.
-    pub(super) fn take(&mut self, reference: Marked<'_>, base: &[u8], charsets: Charsets) -> Result<Taken, Fault> {
+    pub(super) fn take(
+        &mut self,
+        reference: MarkedReference<'_>,
+        base: &[u8],
+        charsets: Charsets,
+    ) -> Result<Taken, Fault> {
         let line = reference.line();
         if self.is_plain && charsets == Charsets::default() {
             return self.take_text(line, base);
@@ -133,7 +138,7 @@ impl Taker {
     /// Makes a reference absolute if it can be, and checks it as the policy's intake wants.
     fn take_text(&mut self, line: &[u8], base: &[u8]) -> Result<Taken, Fault> {
         let mut taken = Taken::AS_IT_STANDS;
-        if WebStart::of(line).is_none() && find_scheme(line).is_none() {
+        if HttpHead::of(line).is_none() && find_scheme(line).is_none() {
             if !base.is_empty() || self.base.is_some() {
                 self.resolve(line, base)?;
                 taken.changes = Changes::RESOLVED;
@@ -146,7 +151,7 @@ impl Taker {
                 self.target_bitmaps.classify(&self.target, &CLASSIFIER);
             }
         }
-        if self.policy.intake == Intake::Strict {
+        if self.policy.intake == ParseMode::Strict {
             let text = if taken.in_target { &self.target } else { line };
             self.policy.profile.check_strict(text)?;
         }
@@ -164,8 +169,8 @@ impl Taker {
     /// section 6.1). What the charset lacks is a fault for strict intake; for lenient intake the query is UTF-8 then.
     fn encode_query(&mut self, line: &[u8], charset: Charset, taken: &mut Taken) -> Result<(), Fault> {
         let text = if taken.in_target { &self.target[..] } else { line };
-        let Some(text) = WebStart::of(text).and_then(|_| std::str::from_utf8(text).ok()) else { return Ok(()) };
-        let lacking = if self.policy.intake == Intake::Strict { Lacking::Refused } else { Lacking::Utf8 };
+        let Some(text) = HttpHead::of(text).and_then(|_| std::str::from_utf8(text).ok()) else { return Ok(()) };
+        let lacking = if self.policy.intake == ParseMode::Strict { Lacking::Refused } else { Lacking::Utf8 };
         let (encoded, has_lacking) = encode_query(text, QueryCharset { charset, lacking })?;
         if has_lacking {
             taken.flags |= Flags::QUERY_CHARSET;
@@ -180,7 +185,7 @@ impl Taker {
 
     /// Writes the target of `line` to `self.target`.
     fn resolve(&mut self, line: &[u8], base: &[u8]) -> Result<(), Fault> {
-        if self.policy.intake == Intake::Strict {
+        if self.policy.intake == ParseMode::Strict {
             let text = std::str::from_utf8(line)
                 .map_err(|error| Fault::new(FaultKind::NotUtf8, Component::Reference, error.valid_up_to()))?;
             self.policy.profile.check_iri_reference(text)?;
@@ -218,8 +223,8 @@ impl Taker {
 }
 
 fn make_base(base: &[u8], policy: &Policy) -> Result<Base, Fault> {
-    let (base, ..) = policy.profile.take_in(base);
-    if policy.intake == Intake::Strict {
+    let (base, ..) = policy.profile.prepare(base);
+    if policy.intake == ParseMode::Strict {
         policy.profile.check_strict(&base).map_err(|fault| Fault { kind: FaultKind::Base, ..fault })?;
     }
     if policy.literal_base { Base::literal(&base) } else { Base::new(&base) }

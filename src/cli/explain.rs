@@ -9,8 +9,8 @@ use super::reading::{Reading, fault_of};
 use super::{exit, print, say};
 use crate::canon::KeyBytes;
 use crate::iri::{
-    Base, BidiProblem, BidiRules, Changes, Climb, Fault, Flags, HostMapping, Intake, Look, Parts, Rung, SpoofFlags,
-    bidi_visual, check_bidi, find_scheme, is_bidi, look, to_iri, whatwg_href,
+    Base, BidiProblem, BidiRules, Changes, Fault, Flags, HostMapping, OwnedComponents, ParseMode, Parts, Rung,
+    SpoofingFlags, SpoofingReport, bidi_visual, check_bidi, find_scheme, find_spoofing, is_bidi, to_iri, whatwg_href,
 };
 use crate::key::KeyAlgorithm;
 
@@ -42,7 +42,7 @@ struct Explanation {
     /// The scheme rung's text as an IRI.
     iri: Option<String>,
     /// What may mislead in the input.
-    look: Look,
+    look: SpoofingReport,
     /// What a browser makes of the input: its href, or `None` where it refuses.
     browser: Option<String>,
 }
@@ -79,7 +79,7 @@ impl Explanation {
             rungs: Vec::new(),
             fault: None,
             iri: None,
-            look: look(input),
+            look: find_spoofing(input),
             browser: browser(input, base),
         };
         explanation.fault = match reading.is_of_rfc3987() {
@@ -108,7 +108,7 @@ impl Explanation {
         None
     }
 
-    fn climb(&mut self, base: Option<&Base>, intake: Intake) -> Result<(), Fault> {
+    fn climb(&mut self, base: Option<&Base>, intake: ParseMode) -> Result<(), Fault> {
         if let Some(base) = base.filter(|_| find_scheme(&self.input).is_none()) {
             let target = base.resolve(&self.input)?;
             self.parts = Parts::split(&target);
@@ -116,9 +116,11 @@ impl Explanation {
             self.target = Some(target);
         }
         let text = self.target.as_ref().unwrap_or(&self.input);
-        let mut climb = Climb::new(text, intake)?;
+        let mut climb = OwnedComponents::new(text, intake)?;
         self.rungs.push((Rung::Simple, text.clone()));
-        for (rung, steps) in [(Rung::Syntax, &Climb::SYNTAX_STEPS[..]), (Rung::Scheme, &Climb::SCHEME_STEPS)] {
+        for (rung, steps) in
+            [(Rung::Syntax, &OwnedComponents::SYNTAX_STEPS[..]), (Rung::Scheme, &OwnedComponents::SCHEME_STEPS)]
+        {
             for (change, step) in steps {
                 let before = climb.text();
                 step(&mut climb);
@@ -195,11 +197,11 @@ impl Explanation {
         }
         let browser = self.browser.as_deref().unwrap_or("refused");
         text.push_str(&format!("\nbrowser (WHATWG URL Standard)\n  {browser}\n"));
-        if !self.look.found.is_empty() {
+        if !self.look.findings.is_empty() {
             text.push_str("\nlooks\n");
         }
-        for found in &self.look.found {
-            let known = SpoofFlags::ALL.iter().find(|(flag, ..)| *flag == found.flag);
+        for found in &self.look.findings {
+            let known = SpoofingFlags::ALL.iter().find(|(flag, ..)| *flag == found.flag);
             let (name, meaning) = known.map_or(("", ""), |&(_, name, meaning)| (name, meaning));
             text.push_str(&format!("  {name:18} {} at byte {}: {meaning}\n", found.component, found.at));
         }

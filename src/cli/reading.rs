@@ -2,7 +2,7 @@
 
 use super::args::parse_profile;
 use crate::canon::{Canonicalizer, Policy, Rows, Rung};
-use crate::iri::{Base, CLASSIFIER, Fault, Intake, Preprocess, Profile};
+use crate::iri::{Base, CLASSIFIER, Fault, ParseMode, PreprocessOptions, Profile};
 use crate::kernel::Bitmaps;
 use crate::record::copies::Copies;
 
@@ -26,8 +26,8 @@ impl Reading {
         self.base.as_deref().map(|base| Base::new(base.as_bytes())).transpose()
     }
 
-    pub(super) fn intake(&self) -> Intake {
-        if self.strict { Intake::Strict } else { Intake::Lenient }
+    pub(super) fn intake(&self) -> ParseMode {
+        if self.strict { ParseMode::Strict } else { ParseMode::Lenient }
     }
 
     /// What is read is read by RFC 3987 itself, whose ladder has steps to show.
@@ -43,7 +43,10 @@ impl Reading {
             rung,
             more_keys: Rung::ALL.to_vec(),
             base: self.base.clone().map(String::into_bytes),
-            preprocess: Preprocess { is_trimmed: self.profile.is_field_of_references, ..Preprocess::default() },
+            preprocess: PreprocessOptions {
+                is_trimmed: self.profile.is_field_of_references,
+                ..PreprocessOptions::default()
+            },
             ..Policy::default()
         };
         let (mut copies, mut bitmaps, mut rows) = (Copies::default(), Bitmaps::default(), Rows::new(Rung::ALL.len()));

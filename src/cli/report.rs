@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::timeline::Moment;
 use crate::canon::{RecipeTally, Tally};
 use crate::dedup::{Findings, RuleFindings};
-use crate::iri::{Changes, FaultKind, Flags, SpoofFlags};
+use crate::iri::{Changes, FaultKind, Flags, SpoofingFlags};
 use crate::key::RULES;
 use crate::output::Finished;
 
@@ -159,7 +159,7 @@ impl Report {
             "faulty": tally.faulty,
             "faults": counts(FaultKind::ALL.into_iter().map(FaultKind::name), &tally.faults),
             "flags": counts(Flags::ALL.iter().map(|(_, name, _)| *name), &tally.flags),
-            "looks": self.has_looks.then(|| counts(SpoofFlags::ALL.iter().map(|(_, name, _)| *name), &tally.looks)),
+            "looks": self.has_looks.then(|| counts(SpoofingFlags::ALL.iter().map(|(_, name, _)| *name), &tally.looks)),
             "recipes": self.recipes_to_json(),
             "equivalences": self.has_equivalences.then(|| json!({
                 "by_class": tally.by_class,

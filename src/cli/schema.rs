@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::batch::{COLUMNS, Column, EQUIVALENCE_COLUMNS};
 use crate::canon::Policy;
-use crate::iri::{Changes, FaultKind, Flags, SpoofFlags};
+use crate::iri::{Changes, FaultKind, Flags, SpoofingFlags};
 use crate::key::{RULES, Recipe};
 use crate::learn::Rule;
 use crate::output;
@@ -50,7 +50,7 @@ fn to_json() -> Value {
     json!({
         "columns": COLUMNS.iter().map(column).collect::<Vec<_>>(),
         "flags": bits(Flags::ALL.iter().map(|(bit, name, meaning)| (bit.0, *name, *meaning)).collect()),
-        "looks": bits(SpoofFlags::ALL.iter().map(|(bit, name, meaning)| (bit.0, *name, *meaning)).collect()),
+        "looks": bits(SpoofingFlags::ALL.iter().map(|(bit, name, meaning)| (bit.0, *name, *meaning)).collect()),
         "changes": bits(Changes::ALL.iter().map(|(bit, name, meaning)| (bit.0, *name, *meaning)).collect()),
         "faults": FaultKind::ALL.map(|kind| json!({"name": kind.name(), "meaning": kind.meaning()})),
         "rules": RULES.iter().map(|rule| json!({"name": rule.name, "meaning": rule.meaning})).collect::<Vec<_>>(),
@@ -81,7 +81,7 @@ fn to_text() -> String {
         let _ = writeln!(text, "  {:>6} {name:16} {meaning}", bit.0);
     }
     text.push_str("\nBits of the column looks\n");
-    for (bit, name, meaning) in SpoofFlags::ALL {
+    for (bit, name, meaning) in SpoofingFlags::ALL {
         let _ = writeln!(text, "  {:>6} {name:16} {meaning}", bit.0);
     }
     text.push_str("\nValues of the column fault\n");

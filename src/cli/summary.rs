@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::report::Report;
 use crate::dedup::Findings;
-use crate::iri::{Changes, FaultKind, Flags, SpoofFlags};
+use crate::iri::{Changes, FaultKind, Flags, SpoofingFlags};
 use crate::key::RULES;
 
 /// The closing summary: one line of totals, then a table of what happened; counts of 0 are left out.
@@ -21,7 +21,7 @@ pub fn summary(report: &Report) -> String {
     }
     if tally.looks.iter().any(|count| *count > 0) {
         rows.push(Line { count: None, ..Line::new(0, "looks", 0) });
-        rows.extend(lines(SpoofFlags::ALL.iter().map(|(_, name, _)| *name), &tally.looks));
+        rows.extend(lines(SpoofingFlags::ALL.iter().map(|(_, name, _)| *name), &tally.looks));
     }
     if report.has_equivalences {
         rows.push(Line::new(0, "keys of a representative", tally.by_class + tally.by_pattern));

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use unicode_bidi::{BidiClass, BidiInfo, Level, bidi_class};
 
-use super::class::is_bidi_control_of_today;
+use super::class::is_any_bidi_control;
 use super::parts::Parts;
 use super::{Component, Fault, FaultKind};
 
@@ -24,7 +24,7 @@ pub enum BidiRules {
 
 impl BidiRules {
     /// The rules that a profile of that name declares; `None` if it has no section on right-to-left IRIs that is ours.
-    pub fn of_profile(profile: &str) -> Option<BidiRules> {
+    pub fn for_profile(profile: &str) -> Option<BidiRules> {
         match profile {
             "rfc3987" | "weber-00" => Some(BidiRules::Rfc3987),
             "duerst-01" => Some(BidiRules::Duerst01),
@@ -164,7 +164,7 @@ pub fn check_bidi(text: &str, rules: BidiRules) -> Vec<BidiProblem> {
             problems.extend(found);
         };
         let component = &text[range.clone()];
-        report(BidiViolation::Control, component.find(is_bidi_control_of_today));
+        report(BidiViolation::Control, component.find(is_any_bidi_control));
         let classes = classes(component);
         if !classes.iter().any(|&(_, class)| is_rtl(class)) {
             continue;
@@ -322,7 +322,7 @@ pub fn bidi_display(text: &str) -> Result<Cow<'_, str>, Fault> {
         return Ok(Cow::Borrowed(text));
     }
     super::check_bidi_controls(text)?;
-    if let Some(at) = text.find(is_bidi_control_of_today) {
+    if let Some(at) = text.find(is_any_bidi_control) {
         return Err(Fault::new(FaultKind::BidiControl, Component::Reference, at));
     }
     Ok(if is_bidi(text) { Cow::Owned(format!("\u{202A}{text}\u{202C}")) } else { Cow::Borrowed(text) })

@@ -1,117 +1,76 @@
-//! What is wrong with a reference: kind, component, byte offset. In: nothing. Out: [`Fault`], a few bytes, `Copy`.
+//! Faults: why a record has no URI. A [`Fault`] holds kind, component and byte offset; it is small and `Copy`.
 //!
-//! A fault is about data and becomes columns of a row; it never stops a run.
+//! A fault describes data. It becomes columns of a row and never stops a run.
 
 use std::fmt;
 
-/// What was found where the grammar of RFC 3987 section 2.2 (or a rule of this library) wanted something else.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u8)]
-#[non_exhaustive]
-pub enum FaultKind {
-    /// The record has no bytes, and there is no base to resolve an empty reference against.
-    Empty,
-    /// A relative reference without a base URI (RFC 3987 section 5.1: references are not compared).
-    Relative,
-    /// The text before the first `:` of the first segment is no scheme (RFC 3986 sections 3.1 and 4.2).
-    Scheme,
-    /// A byte or character that the component's ABNF rule does not derive.
-    Character,
-    /// A `%` that two hexadecimal digits do not follow (RFC 3986 section 2.1).
-    PctEncoded,
-    /// A port with something else than digits (RFC 3986 section 3.2.3).
-    Port,
-    /// What stands between `[` and `]` is no IPv6address and no IPvFuture (RFC 3986 section 3.2.2).
-    IpLiteral,
-    /// A bidirectional formatting character (RFC 3987 section 4.1), strict intake only.
-    BidiControl,
-    /// Bytes that are not UTF-8, strict intake only.
-    NotUtf8,
-    /// The base of this record is no absolute IRI, and the reference needs one (RFC 3986 section 5.1).
-    Base,
-    /// More bytes than an offset can count.
-    TooLong,
-    /// The record has no such field.
-    MissingColumn,
-    /// The label names no charset that is known (RFC 3987 section 3.1, step 1b).
-    UnknownCharset,
-    /// Bytes that are not text in the record's charset (RFC 3987 section 3.1, step 1b).
-    Undecodable,
-    /// A query's character that the document's charset lacks (draft-weber-iri-guidelines-00 section 6.1).
-    Unencodable,
-    /// The record is not written as the records of its source's format are.
-    NotOfFormat,
-    /// The record is of its format and names no URL: a WARC file's own description, for one.
-    NoUrl,
+/// Defines [`FaultKind`]. Each variant has its doc comment, its name in the `fault` column and its meaning.
+macro_rules! fault_kinds {
+    ($($(#[$doc:meta])* $kind:ident $name:literal $meaning:literal;)*) => {
+        /// What was found that the grammar of RFC 3987 section 2.2, or a rule of this library, does not allow.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u8)]
+        #[non_exhaustive]
+        pub enum FaultKind {
+            $($(#[$doc])* $kind,)*
+        }
+
+        impl FaultKind {
+            /// All kinds, in the order of their discriminants.
+            pub const ALL: [FaultKind; [$($name),*].len()] = [$(FaultKind::$kind),*];
+
+            /// The name in the `fault` column.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(FaultKind::$kind => $name,)*
+                }
+            }
+
+            /// One sentence for a person that says what was expected.
+            pub const fn meaning(self) -> &'static str {
+                match self {
+                    $(FaultKind::$kind => $meaning,)*
+                }
+            }
+        }
+    };
 }
 
-impl FaultKind {
-    /// All kinds, in the order of their discriminants.
-    pub const ALL: [FaultKind; 17] = [
-        FaultKind::Empty,
-        FaultKind::Relative,
-        FaultKind::Scheme,
-        FaultKind::Character,
-        FaultKind::PctEncoded,
-        FaultKind::Port,
-        FaultKind::IpLiteral,
-        FaultKind::BidiControl,
-        FaultKind::NotUtf8,
-        FaultKind::Base,
-        FaultKind::TooLong,
-        FaultKind::MissingColumn,
-        FaultKind::UnknownCharset,
-        FaultKind::Undecodable,
-        FaultKind::Unencodable,
-        FaultKind::NotOfFormat,
-        FaultKind::NoUrl,
-    ];
-
-    /// The name that stands in the `fault` column.
-    pub const fn name(self) -> &'static str {
-        match self {
-            FaultKind::Empty => "empty",
-            FaultKind::Relative => "relative",
-            FaultKind::Scheme => "scheme",
-            FaultKind::Character => "character",
-            FaultKind::PctEncoded => "pct-encoded",
-            FaultKind::Port => "port",
-            FaultKind::IpLiteral => "ip-literal",
-            FaultKind::BidiControl => "bidi-control",
-            FaultKind::NotUtf8 => "not-utf8",
-            FaultKind::Base => "base",
-            FaultKind::TooLong => "too-long",
-            FaultKind::MissingColumn => "missing-column",
-            FaultKind::UnknownCharset => "unknown-charset",
-            FaultKind::Undecodable => "undecodable",
-            FaultKind::Unencodable => "unencodable",
-            FaultKind::NotOfFormat => "not-of-format",
-            FaultKind::NoUrl => "no-url",
-        }
-    }
-
-    /// One sentence for a person: what was expected.
-    pub const fn meaning(self) -> &'static str {
-        match self {
-            FaultKind::Empty => "nothing here, and no base to resolve it against",
-            FaultKind::Relative => "a relative reference needs a base (--base or --base-column)",
-            FaultKind::Scheme => "a scheme is a letter, then letters, digits, '+', '-' or '.'",
-            FaultKind::Character => "this character is not allowed in this component",
-            FaultKind::PctEncoded => "'%' must be followed by two hexadecimal digits",
-            FaultKind::Port => "a port is digits only",
-            FaultKind::IpLiteral => "between '[' and ']' stands an IPv6 address or an IPvFuture",
-            FaultKind::BidiControl => "IRIs must not contain bidirectional formatting characters",
-            FaultKind::NotUtf8 => "these bytes are not UTF-8",
-            FaultKind::Base => "the base must be an absolute IRI",
-            FaultKind::TooLong => "longer than the longest record that is taken",
-            FaultKind::MissingColumn => "the record has fewer fields than the chosen column's number",
-            FaultKind::UnknownCharset => "a charset is named by a label of the Encoding Standard",
-            FaultKind::Undecodable => "these bytes are not text in the record's charset",
-            FaultKind::Unencodable => "the document's charset lacks this character of the query",
-            FaultKind::NotOfFormat => "the record is not written as its source's format (--format) has it",
-            FaultKind::NoUrl => "a record of the format, but one that names no URL",
-        }
-    }
+fault_kinds! {
+    /// The record is empty, and there is no base to resolve an empty reference against.
+    Empty "empty" "the record is empty, and there is no base to resolve it against";
+    /// A relative reference without a base (RFC 3987 section 5.1: relative references are not compared).
+    Relative "relative" "a relative reference needs a base (--base or --base-column)";
+    /// The text before the first `:` of the first segment is not a scheme (RFC 3986 sections 3.1 and 4.2).
+    Scheme "scheme" "a scheme is a letter, then letters, digits, '+', '-' or '.'";
+    /// A byte or character that the ABNF rule of the component does not derive.
+    Character "character" "this character is not allowed in this component";
+    /// A `%` without two hexadecimal digits (RFC 3986 section 2.1).
+    PctEncoded "pct-encoded" "'%' must be followed by two hexadecimal digits";
+    /// A port with a byte that is not a digit (RFC 3986 section 3.2.3).
+    Port "port" "a port consists of digits only";
+    /// The text between `[` and `]` is neither an IPv6address nor an IPvFuture (RFC 3986 section 3.2.2).
+    IpLiteral "ip-literal" "an IPv6 address or an IPvFuture is expected between '[' and ']'";
+    /// A bidirectional formatting character (RFC 3987 section 4.1); strict mode only.
+    BidiControl "bidi-control" "IRIs must not contain bidirectional formatting characters";
+    /// Bytes that are not UTF-8; strict mode only.
+    NotUtf8 "not-utf8" "these bytes are not UTF-8";
+    /// The reference is relative, and its base is not an absolute IRI (RFC 3986 section 5.1).
+    Base "base" "the base must be an absolute IRI";
+    /// The record has more bytes than an offset can count.
+    TooLong "too-long" "the record is longer than the maximum length";
+    /// The record has no field with the number of the chosen column.
+    MissingColumn "missing-column" "the record has fewer fields than the number of the chosen column";
+    /// The charset label is unknown (RFC 3987 section 3.1, step 1b).
+    UnknownCharset "unknown-charset" "a charset must be named by a label of the Encoding Standard";
+    /// Bytes that are not valid in the record's charset (RFC 3987 section 3.1, step 1b).
+    Undecodable "undecodable" "these bytes are not text in the record's charset";
+    /// A character of the query that the document's charset cannot encode (draft-weber-iri-guidelines-00 section 6.1).
+    Unencodable "unencodable" "the document's charset cannot encode this character of the query";
+    /// The record does not have the format of its source.
+    NotOfFormat "not-of-format" "the record does not have the format of its source (--format)";
+    /// The record is valid in its format and contains no URL, for example the description of a WARC file.
+    NoUrl "no-url" "the record is valid in its format but contains no URL";
 }
 
 impl fmt::Display for FaultKind {
@@ -120,7 +79,7 @@ impl fmt::Display for FaultKind {
     }
 }
 
-/// The part of a reference in which a fault stands, named as RFC 3986 section 3 names it.
+/// The part of a reference that contains a fault, with the names of RFC 3986 section 3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Component {
@@ -130,7 +89,7 @@ pub enum Component {
     Scheme,
     /// Before the `@` of the authority.
     Userinfo,
-    /// The authority less userinfo and port.
+    /// The authority without userinfo and port.
     Host,
     /// After the last `:` of the authority.
     Port,
@@ -143,7 +102,7 @@ pub enum Component {
 }
 
 impl Component {
-    /// The name shown to people and in the `fault_component` column.
+    /// The name in messages and in the `fault_component` column.
     pub const fn name(self) -> &'static str {
         match self {
             Component::Reference => "reference",
@@ -164,21 +123,21 @@ impl fmt::Display for Component {
     }
 }
 
-/// Why a record has no URI: `at` is the offset in bytes of the first offending byte of the record's URL.
+/// Why a record has no URI.
 ///
 /// ```
 /// use irikey::iri::{Component, FaultKind, check_iri_reference};
 /// let fault = check_iri_reference("http://h:8a/").unwrap_err();
 /// assert_eq!((fault.kind, fault.component, fault.at), (FaultKind::Port, Component::Port, 10));
-/// assert_eq!(fault.to_string(), "port in port at byte 10: a port is digits only");
+/// assert_eq!(fault.to_string(), "port in port at byte 10: a port consists of digits only");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Fault {
     /// What was found.
     pub kind: FaultKind,
-    /// In which component.
+    /// The component that contains it.
     pub component: Component,
-    /// Byte offset into the reference.
+    /// Byte offset of the first offending byte in the record's URL.
     pub at: u32,
 }
 
@@ -186,6 +145,11 @@ impl Fault {
     /// A fault of `kind` in `component` at byte `at`.
     pub const fn new(kind: FaultKind, component: Component, at: usize) -> Fault {
         Fault { kind, component, at: at as u32 }
+    }
+
+    /// The fault of bytes that are not UTF-8.
+    pub(super) fn not_utf8(error: std::str::Utf8Error) -> Fault {
+        Fault::new(FaultKind::NotUtf8, Component::Reference, error.valid_up_to())
     }
 }
 

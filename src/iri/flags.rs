@@ -1,6 +1,9 @@
-//! What a record showed without being refused ([`Flags`]) and which steps of the ladder changed it ([`Changes`]).
+//! Sets of named bits that describe one row: what irikey noticed ([`Flags`]), which normalization steps changed the text
+//! ([`Changes`]) and what may mislead a reader ([`SpoofingFlags`]).
+//!
+//! None of these is an error. A reference that cannot be normalized has a [`super::Fault`] instead.
 
-/// A set of named bits; `$all` lists them in bit order with their meaning.
+/// Defines a set of named bits. Each line gives bit number, constant, name in output, and meaning.
 macro_rules! bit_set {
     ($(#[$doc:meta])* $set:ident { $($bit:literal $name:ident $text:literal $meaning:literal;)* }) => {
         $(#[$doc])*
@@ -14,15 +17,15 @@ macro_rules! bit_set {
             /// Every bit with its name and its meaning, in bit order.
             pub const ALL: &'static [($set, &'static str, &'static str)] = &[$(($set::$name, $text, $meaning)),*];
 
-            /// Nothing set.
+            /// Returns true if no bit is set.
             pub const fn is_empty(self) -> bool {
                 self.0 == 0
             }
-            /// Some bit of `other` is set here too.
+            /// Returns true if the two sets have a bit in common.
             pub const fn intersects(self, other: $set) -> bool {
                 self.0 & other.0 != 0
             }
-            /// Names of the set bits, in bit order.
+            /// Names of the bits that are set, in bit order.
             pub fn names(self) -> impl Iterator<Item = &'static str> {
                 Self::ALL.iter().filter(move |(bit, ..)| self.intersects(*bit)).map(|(_, name, _)| *name)
             }
@@ -44,59 +47,71 @@ macro_rules! bit_set {
 }
 
 bit_set! {
-    /// Noticed or repaired by lenient intake; bits of the `flags` column. The numbers are part of the file format.
+    /// What was noticed or repaired while a record was read in [`super::ParseMode::Lenient`].
+    ///
+    /// These are the bits of the `flags` column. The bit numbers are part of the file format.
+    ///
+    /// ```
+    /// use irikey::iri::{Flags, ParseMode, Rung, normalize_to_rung};
+    /// let (uri, flags) = normalize_to_rung(b"http://h/a b%", Rung::Syntax, ParseMode::Lenient).unwrap();
+    /// assert_eq!(uri, b"http://h/a%20b%");
+    /// assert_eq!(flags, Flags::EXCLUDED | Flags::STRAY_PERCENT);
+    /// assert_eq!(flags.names().collect::<Vec<_>>(), ["excluded", "stray-percent"]);
+    /// ```
     Flags {
-        0 NOT_UTF8 "not-utf8" "bytes that are not UTF-8, percent-encoded as they are";
+        0 NOT_UTF8 "not-utf8" "bytes that are not UTF-8, percent-encoded unchanged";
         1 EXCLUDED "excluded" "space, < > \" { } | \\ ^ or ` percent-encoded (RFC 3987 section 3.1, step 2)";
-        2 CONTROL "control" "a C0 or C1 control or DEL percent-encoded";
+        2 CONTROL "control" "a C0 or C1 control character or DEL percent-encoded";
         3 STRAY_PERCENT "stray-percent" "a % without two hexadecimal digits, kept";
-        4 STRAY_DELIM "stray-delim" "a [, ] or second # where the grammar has none, kept; percent-encoded by profile weber-00";
-        5 NOT_UCSCHAR "not-ucschar" "a non-character, U+FFFD or misplaced private-use character percent-encoded (RFC 3987 section 2.2), or a character that the profile leaves out";
+        4 STRAY_DELIM "stray-delim" "a [, ] or second # that the grammar does not allow there, kept; percent-encoded by profile weber-00";
+        5 NOT_UCSCHAR "not-ucschar" "a noncharacter, U+FFFD or misplaced private-use character percent-encoded (RFC 3987 section 2.2), or a character that the profile excludes";
         6 BIDI_CONTROL "bidi-control" "a bidirectional formatting character percent-encoded (RFC 3987 section 4.1)";
-        7 HOST_NOT_IDNA "host-not-idna" "the host has no ASCII form by UTS 46 and stays as syntax-based normalisation left it";
-        8 BAD_A_LABEL "bad-a-label" "an xn-- label that decodes to no valid U-label, kept in lower case";
+        7 HOST_NOT_IDNA "host-not-idna" "UTS 46 gives the host no ASCII form; it stays as syntax-based normalization wrote it";
+        8 BAD_A_LABEL "bad-a-label" "an xn-- label that does not decode to a valid U-label, kept in lower case";
         9 PORT_RANGE "port-range" "a port above 65535, kept";
         10 ASSUMED_SCHEME "assumed-scheme" "the scheme was assumed (--assume-scheme)";
-        11 QUERY_CHARSET "query-charset" "the document's charset lacks a character of the query, which is in UTF-8 then (--query-charset)";
-        12 TRIMMED "trimmed" "white space taken off the ends (--trim, draft-weber section 4.1)";
-        13 INNER_SPACE "inner-space" "white space inside taken out or percent-encoded (--inner-spaces, draft-weber section 4.2)";
+        11 QUERY_CHARSET "query-charset" "the document's charset cannot encode a character of the query, so the query is in UTF-8 (--query-charset)";
+        12 TRIMMED "trimmed" "leading or trailing white space removed (--trim, draft-weber section 4.1)";
+        13 INNER_SPACE "inner-space" "inner white space removed or percent-encoded (--inner-spaces, draft-weber section 4.2)";
         14 CHARACTER_REFERENCE "character-reference" "character references of XML or HTML replaced (--character-references, draft-weber section 4.4)";
-        15 BACKSLASH "backslash" "backslashes made / or %5C (--backslashes, draft-weber section 7)";
-        16 SPLIT "split" "one of several references of its field (--inner-spaces split, draft-weber section 4.2)";
-        17 BRACKETED "bracketed" "the URI stood between < and >, which were taken off (WARC-Target-URI)";
-        18 STRAY_BYTES "stray-bytes" "bytes that belong to no record stood before this one and were passed over";
-        19 CUT "cut" "the archive ends within this record's content";
+        15 BACKSLASH "backslash" "backslashes replaced by / or %5C (--backslashes, draft-weber section 7)";
+        16 SPLIT "split" "one of several references in a field (--inner-spaces split, draft-weber section 4.2)";
+        17 BRACKETED "bracketed" "the URI was written between < and >, which were removed (WARC-Target-URI)";
+        18 STRAY_BYTES "stray-bytes" "bytes before this record belong to no record and were skipped";
+        19 CUT "cut" "the archive ends within the content of this record";
     }
 }
 
 bit_set! {
-    /// The steps that changed a record's text on the way to its rung; counted in the report.
+    /// The normalization steps that changed a record's text; the report counts them.
+    ///
+    /// Section numbers without a document are those of RFC 3987.
     Changes {
         0 RESOLVED "resolved" "a reference resolved against its base (RFC 3986 section 5.2)";
-        1 CASE "case" "scheme or host put into lower case (RFC 3987 section 5.3.2.1)";
-        2 PCT_CASE "pct-case" "hexadecimal digits of an escape put into upper case (section 5.3.2.1)";
+        1 CASE "case" "scheme or host converted to lower case (RFC 3987 section 5.3.2.1)";
+        2 PCT_CASE "pct-case" "hexadecimal digits of an escape converted to upper case (section 5.3.2.1)";
         3 PCT_DECODED "pct-decoded" "an escaped unreserved character decoded (section 5.3.2.3)";
-        4 PCT_ENCODED "pct-encoded" "a character mapped to its percent-encoded UTF-8 (section 3.1)";
+        4 PCT_ENCODED "pct-encoded" "a character replaced by its percent-encoded UTF-8 (section 3.1)";
         5 DOT_SEGMENTS "dot-segments" "dot segments removed (section 5.3.2.4)";
-        6 PATH_GUARD "path-guard" "/. written before a path that would have begun with // and been read as an authority";
-        7 PORT "port" "an empty or default port dropped, or leading zeros of one (section 5.3.3)";
+        6 PATH_GUARD "path-guard" "/. written before a path that begins with //, which would otherwise be read as an authority";
+        7 PORT "port" "an empty or default port, or leading zeros of a port, removed (section 5.3.3)";
         8 EMPTY_PATH "empty-path" "an empty path written as / (section 5.3.3)";
         9 IDNA "idna" "a host written as A-labels by UTS 46 (section 5.3.3)";
-        10 IP_LITERAL "ip-literal" "an IPv6 address written as RFC 5952 has it";
+        10 IP_LITERAL "ip-literal" "an IPv6 address written as RFC 5952 requires";
         11 FILE_HOST "file-host" "the authority of a file URI written as empty (RFC 8089)";
-        12 URN_NID "urn-nid" "a URN's namespace identifier put into lower case (RFC 8141)";
-        13 FRAGMENT "fragment" "the fragment dropped (--drop-fragment, section 5.1)";
-        14 TRANSCODED "transcoded" "text in another charset made UTF-8 in NFC (--charset, section 3.1 step 1)";
-        15 QUERY_CHARSET "query-charset" "the query written in its document's charset (--query-charset, draft-weber section 6.1)";
-        16 REPAIRED "repaired" "white space, character references or backslashes replaced as asked (draft-weber sections 4 and 7)";
-        17 NFC "nfc" "text put into NFC, as the profile has it";
-        18 WHATWG "whatwg" "written as the URL Standard's parser writes it (--profile whatwg)";
+        12 URN_NID "urn-nid" "a URN's namespace identifier converted to lower case (RFC 8141)";
+        13 FRAGMENT "fragment" "the fragment removed (--drop-fragment, section 5.1)";
+        14 TRANSCODED "transcoded" "text in another charset converted to UTF-8 in NFC (--charset, section 3.1 step 1)";
+        15 QUERY_CHARSET "query-charset" "the query encoded in the document's charset (--query-charset, draft-weber section 6.1)";
+        16 REPAIRED "repaired" "white space, character references or backslashes replaced as requested (draft-weber sections 4 and 7)";
+        17 NFC "nfc" "text converted to NFC, as the profile requires";
+        18 WHATWG "whatwg" "text rewritten by the URL Standard's parser (--profile whatwg)";
     }
 }
 
 impl Changes {
-    /// The steps of the scheme rung, which the syntax rung does not take (section 5.3.3).
-    pub const OF_SCHEME: Changes = Changes(
+    /// The steps of scheme-based normalization (section 5.3.3), which the rung `syntax` does not include.
+    pub(crate) const OF_SCHEME: Changes = Changes(
         Changes::PORT.0
             | Changes::EMPTY_PATH.0
             | Changes::IDNA.0
@@ -107,26 +122,27 @@ impl Changes {
 }
 
 bit_set! {
-    /// What a reference has about it that may mislead a person or a filter; bits of the `looks` column. None is a fault.
-    /// The numbers are part of the file format.
-    SpoofFlags {
+    /// Properties of a reference that may mislead a person or a filter; see [`super::find_spoofing`].
+    ///
+    /// These are the bits of the `spoofing_flags` column. The bit numbers are part of the file format.
+    SpoofingFlags {
         0 MIXED_SCRIPT "mixed-script" "a host label mixes scripts that no language writes together (RFC 3987 section 8; UTS 39 section 5.2, beyond highly restrictive)";
-        1 ASCII_LOOK_ALIKE "ascii-look-alike" "a host label with characters beyond ASCII that looks like an ASCII one (RFC 3987 section 8; UTS 39 section 4, skeleton)";
-        2 DISCOURAGED "discouraged" "a host label with a character that UTS 39 section 3.1 keeps out of identifiers (RFC 3987 section 6.1, c)";
-        3 INVISIBLE "invisible" "a default-ignorable character, a soft hyphen for one (RFC 3987 section 6.1, b)";
+        1 ASCII_LOOK_ALIKE "ascii-look-alike" "a host label with non-ASCII characters that looks like an ASCII label (RFC 3987 section 8; UTS 39 section 4, skeleton)";
+        2 DISCOURAGED "discouraged" "a host label with a character that UTS 39 section 3.1 excludes from identifiers (RFC 3987 section 6.1, c)";
+        3 INVISIBLE "invisible" "a default-ignorable character, for example a soft hyphen (RFC 3987 section 6.1, b)";
         4 JOINER "joiner" "a zero-width joiner or non-joiner, which some scripts need (RFC 3987 section 6.1, b; UTS 39 section 3.1.1)";
         5 BIDI_CONTROL "hidden-bidi-control" "a bidirectional formatting character, escaped or not (RFC 3987 sections 4.1 and 8)";
         6 BIDI_STRUCTURE "bidi-structure" "a component with right-to-left characters mixes directions, or does not start and end with them (RFC 3987 section 4.2)";
-        7 SPACE "space-look-alike" "a space beyond ASCII, or a character that shows as one (RFC 3987 section 6.1, b)";
-        8 DELIM_LOOK_ALIKE "delim-look-alike" "a character beyond ASCII that looks like one of . / : ? # @ % \\ (RFC 3987 sections 6.1, b, and 8)";
-        9 COMPATIBILITY "compatibility" "a character that NFKC changes: full-width, presentation form, ligature (RFC 3987 sections 5.3.2.2, 6.1, b, and 7.5)";
-        10 NOT_NFC "not-nfc" "text that NFC changes, and so looks like another text (RFC 3987 sections 5.3.2.2 and 7.5)";
-        11 OVERLONG "overlong" "octets that are UTF-8 only to a decoder that takes overlong forms (RFC 3987 section 8; RFC 3629 section 10)";
-        12 SURROGATE "surrogate" "octets of a surrogate in UTF-8, as CESU-8 has them (RFC 3987 section 8; RFC 3629 section 3)";
+        7 SPACE "space-look-alike" "a non-ASCII space, or a character that is displayed as a space (RFC 3987 section 6.1, b)";
+        8 DELIM_LOOK_ALIKE "delim-look-alike" "a non-ASCII character that looks like one of . / : ? # @ % \\ (RFC 3987 sections 6.1, b, and 8)";
+        9 COMPATIBILITY "compatibility" "a character that NFKC changes: full-width form, presentation form, ligature (RFC 3987 sections 5.3.2.2, 6.1, b, and 7.5)";
+        10 NOT_NFC "not-nfc" "text that NFC changes, and that therefore looks like another text (RFC 3987 sections 5.3.2.2 and 7.5)";
+        11 OVERLONG "overlong" "octets that only a decoder that accepts overlong forms reads as UTF-8 (RFC 3987 section 8; RFC 3629 section 10)";
+        12 SURROGATE "surrogate" "octets of a surrogate in UTF-8, as in CESU-8 (RFC 3987 section 8; RFC 3629 section 3)";
         13 ENCODED_SLASH "encoded-slash" "%2F or %5C before the query (RFC 3986 sections 2.2 and 7.3)";
-        14 HIDDEN_DOTS "hidden-dots" "a dot segment that shows only when escapes are decoded, once or twice (RFC 3986 sections 6.2.2.3 and 7.3; RFC 3629 section 10)";
-        15 DOUBLE_ENCODED "double-encoded" "%25 before two hexadecimal digits: an escape again, if decoded twice (RFC 3986 section 2.4)";
-        16 ENCODED_CONTROL "encoded-control" "an escaped control, %00 for one, or a C1 control (RFC 3986 section 7.3)";
+        14 HIDDEN_DOTS "hidden-dots" "a dot segment that appears only after escapes are decoded, once or twice (RFC 3986 sections 6.2.2.3 and 7.3; RFC 3629 section 10)";
+        15 DOUBLE_ENCODED "double-encoded" "%25 before two hexadecimal digits, which becomes an escape if it is decoded (RFC 3986 section 2.4)";
+        16 ENCODED_CONTROL "encoded-control" "an escaped control character such as %00, or a C1 control character (RFC 3986 section 7.3)";
         17 USERINFO_HOST "userinfo-host" "userinfo that looks like a host (RFC 3986 section 7.6)";
     }
 }

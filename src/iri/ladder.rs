@@ -36,14 +36,14 @@ impl Rung {
     }
 
     /// The rung of that name.
-    pub fn named(name: &str) -> Option<Rung> {
+    pub fn from_name(name: &str) -> Option<Rung> {
         Rung::ALL.into_iter().find(|rung| rung.name() == name)
     }
 }
 
 /// What becomes of text that the grammar of RFC 3987 section 2.2 refuses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Intake {
+pub enum ParseMode {
     /// Characters that may not stand in an IRI are percent-encoded or kept, and flagged; only what cannot be
     /// taken apart is a fault. For crawl data.
     #[default]
@@ -52,12 +52,12 @@ pub enum Intake {
     Strict,
 }
 
-impl Intake {
+impl ParseMode {
     /// The name in files' metadata.
     pub const fn name(self) -> &'static str {
         match self {
-            Intake::Lenient => "lenient",
-            Intake::Strict => "strict",
+            ParseMode::Lenient => "lenient",
+            ParseMode::Strict => "strict",
         }
     }
 
@@ -67,8 +67,8 @@ impl Intake {
     /// The first fault.
     pub fn check(self, text: &[u8]) -> Result<Parts, Fault> {
         match self {
-            Intake::Lenient => check_lenient(text),
-            Intake::Strict => check_strict(text),
+            ParseMode::Lenient => check_lenient(text),
+            ParseMode::Strict => check_strict(text),
         }
     }
 }
@@ -103,13 +103,13 @@ fn check_lenient(text: &[u8]) -> Result<Parts, Fault> {
 /// An absolute IRI on its way up the ladder: each component with text of its own.
 ///
 /// ```
-/// use irikey::iri::{Climb, Intake};
-/// let mut climb = Climb::new(b"eXAMPLE://a/./b/../b/%63/%7bfoo%7d/ros\xC3\xA9", Intake::Strict).unwrap();
+/// use irikey::iri::{OwnedComponents, ParseMode};
+/// let mut climb = OwnedComponents::new(b"eXAMPLE://a/./b/../b/%63/%7bfoo%7d/ros\xC3\xA9", ParseMode::Strict).unwrap();
 /// climb.syntax();
 /// assert_eq!(climb.text(), b"example://a/b/c/%7Bfoo%7D/ros%C3%A9");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Climb {
+pub struct OwnedComponents {
     scheme: Vec<u8>,
     userinfo: Option<Vec<u8>>,
     host: Option<Vec<u8>>,
@@ -122,36 +122,36 @@ pub struct Climb {
 }
 
 /// A step's name is the bit that it sets in [`Changes`]; the steps are run in the order listed.
-type Step = (Changes, fn(&mut Climb));
+type Step = (Changes, fn(&mut OwnedComponents));
 
-impl Climb {
+impl OwnedComponents {
     /// Section 5.3.2, syntax-based normalisation.
     pub const SYNTAX_STEPS: [Step; 5] = [
-        (Changes::PCT_DECODED, Climb::percent_encoding_normalization),
-        (Changes::PCT_CASE, Climb::escape_case),
-        (Changes::CASE, Climb::case_normalization),
-        (Changes::PCT_ENCODED, Climb::map_to_uri),
-        (Changes::DOT_SEGMENTS, Climb::path_segment_normalization),
+        (Changes::PCT_DECODED, OwnedComponents::percent_encoding_normalization),
+        (Changes::PCT_CASE, OwnedComponents::escape_case),
+        (Changes::CASE, OwnedComponents::case_normalization),
+        (Changes::PCT_ENCODED, OwnedComponents::map_to_uri),
+        (Changes::DOT_SEGMENTS, OwnedComponents::path_segment_normalization),
     ];
 
     /// Section 5.3.3, scheme-based normalisation.
     pub const SCHEME_STEPS: [Step; 6] = [
-        (Changes::PORT, Climb::port_normalization),
-        (Changes::EMPTY_PATH, Climb::empty_path),
-        (Changes::IDNA, Climb::host_to_ascii),
-        (Changes::IP_LITERAL, Climb::ip_literal_text),
-        (Changes::FILE_HOST, Climb::file_authority),
-        (Changes::URN_NID, Climb::urn_namespace),
+        (Changes::PORT, OwnedComponents::port_normalization),
+        (Changes::EMPTY_PATH, OwnedComponents::empty_path),
+        (Changes::IDNA, OwnedComponents::host_to_ascii),
+        (Changes::IP_LITERAL, OwnedComponents::ip_literal_text),
+        (Changes::FILE_HOST, OwnedComponents::file_authority),
+        (Changes::URN_NID, OwnedComponents::urn_namespace),
     ];
 
     /// Takes an absolute IRI apart.
     ///
     /// # Errors
     /// What `intake` refuses.
-    pub fn new(text: &[u8], intake: Intake) -> Result<Climb, Fault> {
+    pub fn new(text: &[u8], intake: ParseMode) -> Result<OwnedComponents, Fault> {
         let parts = intake.check(text)?;
         let own = |part: Option<&[u8]>| part.map(<[u8]>::to_vec);
-        let mut climb = Climb {
+        let mut climb = OwnedComponents {
             scheme: parts.scheme(text).unwrap_or_default().to_vec(),
             userinfo: own(parts.userinfo(text)),
             host: own(parts.host(text)),
@@ -167,12 +167,12 @@ impl Climb {
 
     /// All steps of section 5.3.2.
     pub fn syntax(&mut self) {
-        Climb::SYNTAX_STEPS.iter().for_each(|(_, step)| step(self));
+        OwnedComponents::SYNTAX_STEPS.iter().for_each(|(_, step)| step(self));
     }
 
     /// All steps of section 5.3.3; those of 5.3.2 come first.
     pub fn scheme(&mut self) {
-        Climb::SCHEME_STEPS.iter().for_each(|(_, step)| step(self));
+        OwnedComponents::SCHEME_STEPS.iter().for_each(|(_, step)| step(self));
     }
 
     /// The components put together, RFC 3986 section 5.3; a path that would be read as an authority is guarded by `/.`.
@@ -225,7 +225,7 @@ impl Climb {
     }
 
     fn scheme_kind(&self) -> Scheme {
-        Scheme::named(&self.scheme)
+        Scheme::from_name(&self.scheme)
     }
 
     /// Section 5.3.2.3: unreserved characters are not escaped.
@@ -348,12 +348,12 @@ pub(super) fn urn_nid_len(path: &[u8]) -> usize {
 /// What `intake` refuses.
 ///
 /// ```
-/// use irikey::iri::{Intake, Rung, climb};
-/// let (uri, _) = climb(b"HTTP://Example.com:80", Rung::Scheme, Intake::Lenient).unwrap();
+/// use irikey::iri::{ParseMode, Rung, normalize_to_rung};
+/// let (uri, _) = normalize_to_rung(b"HTTP://Example.com:80", Rung::Scheme, ParseMode::Lenient).unwrap();
 /// assert_eq!(uri, b"http://example.com/");
 /// ```
-pub fn climb(text: &[u8], rung: Rung, intake: Intake) -> Result<(Vec<u8>, Flags), Fault> {
-    let mut climb = Climb::new(text, intake)?;
+pub fn normalize_to_rung(text: &[u8], rung: Rung, intake: ParseMode) -> Result<(Vec<u8>, Flags), Fault> {
+    let mut climb = OwnedComponents::new(text, intake)?;
     if rung == Rung::Simple {
         return Ok((text.to_vec(), climb.flags));
     }

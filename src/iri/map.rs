@@ -12,7 +12,7 @@ use super::class::{self, UNRESERVED};
 use super::host::{begins_like_an_a_label, idn_to_ascii};
 use super::parts::Parts;
 use super::percent::{encode, escape_value};
-use super::{Component, Fault, FaultKind, Intake};
+use super::{Component, Fault, FaultKind, ParseMode};
 use crate::encoding::{Charset, Encoded, Lacking, is_utf8};
 use crate::kernel::percent_encode;
 
@@ -36,13 +36,13 @@ pub enum HostMapping {
 /// result.
 ///
 /// ```
-/// use irikey::iri::{HostMapping, Intake, to_uri};
-/// let uri = to_uri("http://résumé.example.org/é".as_bytes(), Intake::Strict, HostMapping::Ascii).unwrap();
+/// use irikey::iri::{HostMapping, ParseMode, to_uri};
+/// let uri = to_uri("http://résumé.example.org/é".as_bytes(), ParseMode::Strict, HostMapping::Ascii).unwrap();
 /// assert_eq!(uri, "http://xn--rsum-bpad.example.org/%C3%A9");
-/// assert!(to_uri(b"a%b", Intake::Lenient, HostMapping::Percent).is_err());
+/// assert!(to_uri(b"a%b", ParseMode::Lenient, HostMapping::Percent).is_err());
 /// ```
-pub fn to_uri(reference: &[u8], intake: Intake, host: HostMapping) -> Result<String, Fault> {
-    if intake == Intake::Strict {
+pub fn to_uri(reference: &[u8], intake: ParseMode, host: HostMapping) -> Result<String, Fault> {
+    if intake == ParseMode::Strict {
         let text = std::str::from_utf8(reference)
             .map_err(|error| Fault::new(FaultKind::NotUtf8, Component::Reference, error.valid_up_to()))?;
         check_iri_reference(text)?;
@@ -75,13 +75,13 @@ pub struct QueryCharset {
 
 /// References with this scheme (the base's where they have none) have their queries in the document's charset:
 /// "http" and "https", draft-weber-iri-guidelines-00 section 6.1.
-pub fn takes_query_charset(scheme: &[u8]) -> bool {
+pub fn uses_query_charset(scheme: &[u8]) -> bool {
     scheme.eq_ignore_ascii_case(b"http") || scheme.eq_ignore_ascii_case(b"https")
 }
 
 /// `reference` with the characters beyond ASCII of its query as escapes of their bytes in the document's charset; the
 /// rest, and what the query's ASCII characters are, stays for [`to_uri`] or the ladder. The flag tells that a character
-/// was not in the charset. Whether the scheme is one for this, [`takes_query_charset`] says.
+/// was not in the charset. Whether the scheme is one for this, [`uses_query_charset`] says.
 ///
 /// # Errors
 /// With [`Lacking::Refused`] the first character that the charset lacks.
@@ -174,7 +174,7 @@ pub(super) fn is_decoded(c: char, component: Component) -> bool {
         return UNRESERVED.contains(c as u8);
     }
     let is_derived = class::is_ucschar(c) || (component == Component::Query && class::is_iprivate(c));
-    is_derived && !class::is_bidi_control_of_today(c)
+    is_derived && !class::is_any_bidi_control(c)
 }
 
 /// The Unicode form of a host, if it has one.

@@ -38,22 +38,25 @@ mod whatwg;
 
 pub use bidi::{BidiPart, BidiProblem, BidiRules, BidiViolation, bidi_display, bidi_visual, check_bidi, is_bidi};
 pub use check::{check_authority, check_bidi_controls, check_iri, check_iri_reference, check_uri, check_uri_reference};
-pub use class::{CLASSIFIER, is_bidi_control, is_iprivate, is_ucschar};
+pub use class::CLASSIFIER;
 pub use domain::{domain_to_ascii, domain_to_unicode};
 pub use dots::remove_dot_segments;
 pub use fault::{Component, Fault, FaultKind};
-pub use flags::{Changes, Flags, SpoofFlags};
+pub use flags::{Changes, Flags, SpoofingFlags};
 pub use host::{idn_to_ascii, ipv6_text, is_ip_literal};
-pub use ladder::{Climb, Intake, Rung, climb};
-pub use map::{HostMapping, QueryCharset, encode_query, idn_to_unicode, takes_query_charset, to_iri, to_uri};
-pub use normalize::{Marked, Normalizer, PlainHead, Start, WebStart};
+pub use ladder::{OwnedComponents, ParseMode, Rung, normalize_to_rung};
+pub use map::{HostMapping, QueryCharset, encode_query, idn_to_unicode, to_iri, to_uri, uses_query_charset};
+pub use normalize::{CanonicalHead, HttpHead, MarkedReference, Normalizer, ReferenceHead};
 pub use parts::{Authority, Parts, find_scheme};
 pub use percent::encode as percent_encode;
-pub use preprocess::{Backslashes, CharacterReferences, Preprocess, Spaces, preprocess, repair, split_field};
-pub use profile::{Decoded, Excluded, HostRepertoire, Mapping, NormalForm, Parser, Profile, Repertoire, Totality};
+pub use preprocess::{Backslashes, CharacterReferences, PreprocessOptions, Spaces, preprocess, repair, split_field};
+pub use profile::{
+    AcceptedInput, DecodedEscapes, ExcludedAscii, HostRepertoire, MappingOptions, NormalForm, Profile, ReferenceParser,
+    Repertoire,
+};
 pub use resolve::Base;
 pub use scheme::Scheme;
-pub use spoof::{Finding, Look, look, looks, skeleton};
+pub use spoof::{SpoofingFinding, SpoofingReport, find_spoofing, skeleton, spoofing_flags};
 pub use weber::{Split as WeberSplit, split as weber_split};
 #[cfg(feature = "whatwg")]
 pub use whatwg::{WhatwgParts, whatwg_href, whatwg_parts};

@@ -51,7 +51,7 @@ pub enum Backslashes {
 
 /// What is done to a field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Preprocess {
+pub struct PreprocessOptions {
     /// Section 4.4.
     pub character_references: CharacterReferences,
     /// Section 4.1: U+0020, U+000D, U+000A and U+0009 at both ends are taken off.
@@ -62,10 +62,10 @@ pub struct Preprocess {
     pub backslashes: Backslashes,
 }
 
-impl Preprocess {
+impl PreprocessOptions {
     /// Nothing is done.
     pub fn is_nothing(&self) -> bool {
-        *self == Preprocess::default()
+        *self == PreprocessOptions::default()
     }
 }
 
@@ -79,16 +79,16 @@ const WHITE_SPACE: ByteSet = ByteSet::of(b" \r\n\t");
 /// A character reference to no character; its offset is one into `field`.
 ///
 /// ```
-/// use irikey::iri::{CharacterReferences, Preprocess, Spaces, preprocess};
-/// let choices = Preprocess {
+/// use irikey::iri::{CharacterReferences, PreprocessOptions, Spaces, preprocess};
+/// let choices = PreprocessOptions {
 ///     character_references: CharacterReferences::Html,
 ///     is_trimmed: true,
 ///     spaces: Spaces::Split,
-///     ..Preprocess::default()
+///     ..PreprocessOptions::default()
 /// };
 /// assert_eq!(preprocess(" http://a/ros&eacute;  /b?x&amp;y\n", &choices).unwrap(), ["http://a/rosé", "/b?x&y"]);
 /// ```
-pub fn preprocess(field: &str, choices: &Preprocess) -> Result<Vec<String>, Fault> {
+pub fn preprocess(field: &str, choices: &PreprocessOptions) -> Result<Vec<String>, Fault> {
     let is_split = choices.spaces == Spaces::Split;
     let ranges =
         if is_split { split_field(field.as_bytes(), choices) } else { std::iter::once(0..field.len()).collect() };
@@ -106,11 +106,11 @@ pub fn preprocess(field: &str, choices: &Preprocess) -> Result<Vec<String>, Faul
 /// references. What each of them is, [`repair`] says.
 ///
 /// ```
-/// use irikey::iri::{CharacterReferences, Preprocess, split_field};
-/// let choices = Preprocess { character_references: CharacterReferences::Xml, ..Preprocess::default() };
+/// use irikey::iri::{CharacterReferences, PreprocessOptions, split_field};
+/// let choices = PreprocessOptions { character_references: CharacterReferences::Xml, ..PreprocessOptions::default() };
 /// assert_eq!(split_field(b" /a&#32;/b&amp;c  /d", &choices), [1..3, 8..16, 18..20]);
 /// ```
-pub fn split_field(field: &[u8], choices: &Preprocess) -> Vec<Range<usize>> {
+pub fn split_field(field: &[u8], choices: &PreprocessOptions) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
     let mut push = |range: Range<usize>| {
         let is_blank =
@@ -142,14 +142,14 @@ fn space_len(text: &[u8], references: CharacterReferences) -> Option<usize> {
 }
 
 /// A step of [`repair`]: the text afterwards, or `None` where nothing is to be done.
-type Repair = fn(&[u8], &Preprocess) -> Result<Option<Vec<u8>>, Fault>;
+type Repair = fn(&[u8], &PreprocessOptions) -> Result<Option<Vec<u8>>, Fault>;
 
 /// One reference with all that was chosen done to it, but for splitting, and a flag for each thing done. Bytes that are
 /// not UTF-8 stay as they are.
 ///
 /// # Errors
 /// As [`preprocess`].
-pub fn repair<'a>(reference: &'a [u8], choices: &Preprocess) -> Result<(Cow<'a, [u8]>, Flags), Fault> {
+pub fn repair<'a>(reference: &'a [u8], choices: &PreprocessOptions) -> Result<(Cow<'a, [u8]>, Flags), Fault> {
     let steps: [(Flags, Repair); 4] = [
         (Flags::CHARACTER_REFERENCE, |text, choices| replace_references(text, choices.character_references)),
         (Flags::TRIMMED, |text, choices| Ok(trim(text, choices.is_trimmed))),
@@ -364,7 +364,7 @@ mod tests {
         #[test]
         fn any_text_is_answered(field in "(&|#|x|[0-9]|[a-z]|;| |\\\\|\\PC){0,40}", html in any::<bool>()) {
             let references = if html { CharacterReferences::Html } else { CharacterReferences::Xml };
-            let choices = Preprocess {
+            let choices = PreprocessOptions {
                 character_references: references,
                 is_trimmed: true,
                 spaces: Spaces::Split,

@@ -26,10 +26,10 @@ impl Scheme {
     ///
     /// ```
     /// use irikey::iri::Scheme;
-    /// assert_eq!(Scheme::named(b"HTTPS").default_port(), Some(443));
-    /// assert_eq!(Scheme::named(b"gopher"), Scheme::Other);
+    /// assert_eq!(Scheme::from_name(b"HTTPS").default_port(), Some(443));
+    /// assert_eq!(Scheme::from_name(b"gopher"), Scheme::Other);
     /// ```
-    pub fn named(name: &[u8]) -> Scheme {
+    pub fn from_name(name: &[u8]) -> Scheme {
         const LONGEST: usize = 5;
         let mut lower = [0; LONGEST];
         let Some(lower) = lower.get_mut(..name.len()) else { return Scheme::Other };

@@ -8,42 +8,42 @@ use unicode_normalization::{IsNormalized, is_nfc, is_nfc_quick, is_nfkc_quick};
 use unicode_security::{GeneralSecurityProfile, RestrictionLevel, RestrictionLevelDetection};
 
 use super::bidi::{BidiPart, BidiRules, BidiViolation, check_bidi};
-use super::class::is_bidi_control_of_today;
+use super::class::is_any_bidi_control;
 use super::map::{idn_to_unicode, to_iri};
 use super::parts::Parts;
 use super::percent::{decode_escapes, encode, escape_value};
-use super::{Component, HostMapping, SpoofFlags};
+use super::{Component, HostMapping, SpoofingFlags};
 
 /// What was found in a reference.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Look {
+pub struct SpoofingReport {
     /// All that was found.
-    pub flags: SpoofFlags,
+    pub flags: SpoofingFlags,
     /// The first of each kind in each component, in the order of the checks.
-    pub found: Vec<Finding>,
+    pub findings: Vec<SpoofingFinding>,
 }
 
 /// One thing found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct SpoofingFinding {
     /// One flag.
-    pub flag: SpoofFlags,
+    pub flag: SpoofingFlags,
     /// The component that shows it.
     pub component: Component,
     /// Byte offset into the reference: of the character or escape, or of the component where it is the whole.
     pub at: usize,
 }
 
-impl Look {
-    fn note_all(&mut self, flags: SpoofFlags, component: Component, at: usize) {
-        let set = SpoofFlags::ALL.iter().filter(|(flag, ..)| flags.intersects(*flag));
+impl SpoofingReport {
+    fn note_all(&mut self, flags: SpoofingFlags, component: Component, at: usize) {
+        let set = SpoofingFlags::ALL.iter().filter(|(flag, ..)| flags.intersects(*flag));
         set.for_each(|(flag, ..)| self.note(*flag, component, at));
     }
 
-    fn note(&mut self, flag: SpoofFlags, component: Component, at: usize) {
-        if !self.found.iter().any(|finding| finding.flag == flag && finding.component == component) {
+    fn note(&mut self, flag: SpoofingFlags, component: Component, at: usize) {
+        if !self.findings.iter().any(|finding| finding.flag == flag && finding.component == component) {
             self.flags |= flag;
-            self.found.push(Finding { flag, component, at });
+            self.findings.push(SpoofingFinding { flag, component, at });
         }
     }
 }
@@ -51,15 +51,15 @@ impl Look {
 /// Looks at a reference. Plain ASCII without `%`, `@` and `xn--` has nothing to show and costs one walk.
 ///
 /// ```
-/// use irikey::iri::{SpoofFlags, look};
-/// assert!(look(b"http://example.org/a/../b?c=d").flags.is_empty());
-/// assert_eq!(look("http://раураӏ.example/".as_bytes()).flags, SpoofFlags::ASCII_LOOK_ALIKE);
-/// let look = look(b"http://www.example.com@example.org/%2e%2e/");
+/// use irikey::iri::{SpoofingFlags, find_spoofing};
+/// assert!(find_spoofing(b"http://example.org/a/../b?c=d").flags.is_empty());
+/// assert_eq!(find_spoofing("http://раураӏ.example/".as_bytes()).flags, SpoofingFlags::ASCII_LOOK_ALIKE);
+/// let look = find_spoofing(b"http://www.example.com@example.org/%2e%2e/");
 /// assert_eq!(look.flags.names().collect::<Vec<_>>(), ["hidden-dots", "userinfo-host"]);
-/// assert_eq!(look.found[1].at, 35);
+/// assert_eq!(look.findings[1].at, 35);
 /// ```
-pub fn look(reference: &[u8]) -> Look {
-    let mut look = Look::default();
+pub fn find_spoofing(reference: &[u8]) -> SpoofingReport {
+    let mut look = SpoofingReport::default();
     if is_plain(reference) {
         return look;
     }
@@ -79,7 +79,7 @@ pub fn look(reference: &[u8]) -> Look {
         match component {
             Component::Host => look_at_labels(text, at, &mut look),
             Component::Path => look_at_segments(text, at, &mut look),
-            Component::Userinfo if looks_like_host(text) => look.note(SpoofFlags::USERINFO_HOST, component, at),
+            Component::Userinfo if looks_like_host(text) => look.note(SpoofingFlags::USERINFO_HOST, component, at),
             _ => {}
         }
     }
@@ -91,19 +91,19 @@ pub fn look(reference: &[u8]) -> Look {
 /// A-labels too; `uri` is empty where there is none.
 ///
 /// ```
-/// use irikey::iri::{SpoofFlags, looks};
-/// assert_eq!(looks(b"http://h/a%2Fb", b"http://h/a%2Fb"), SpoofFlags::ENCODED_SLASH);
-/// assert_eq!(looks(b"http://h/%D7%90b", b"http://h/%D7%90b"), SpoofFlags::BIDI_STRUCTURE);
+/// use irikey::iri::{SpoofingFlags, spoofing_flags};
+/// assert_eq!(spoofing_flags(b"http://h/a%2Fb", b"http://h/a%2Fb"), SpoofingFlags::ENCODED_SLASH);
+/// assert_eq!(spoofing_flags(b"http://h/%D7%90b", b"http://h/%D7%90b"), SpoofingFlags::BIDI_STRUCTURE);
 /// ```
-pub fn looks(record: &[u8], uri: &[u8]) -> SpoofFlags {
-    let found = look(record).flags;
+pub fn spoofing_flags(record: &[u8], uri: &[u8]) -> SpoofingFlags {
+    let found = find_spoofing(record).flags;
     let has_hidden_characters = memchr::memchr(b'%', uri).is_some() || memchr::memmem::find(uri, b"xn--").is_some();
     if !has_hidden_characters {
         return found;
     }
     let iri = to_iri(&String::from_utf8_lossy(uri), HostMapping::Unicode);
-    if look(iri.as_bytes()).flags.intersects(SpoofFlags::BIDI_STRUCTURE) {
-        return found | SpoofFlags::BIDI_STRUCTURE;
+    if find_spoofing(iri.as_bytes()).flags.intersects(SpoofingFlags::BIDI_STRUCTURE) {
+        return found | SpoofingFlags::BIDI_STRUCTURE;
     }
     found
 }
@@ -149,7 +149,7 @@ impl Octets {
     }
 }
 
-fn look_at_octets(decoded: &Octets, component: Component, look: &mut Look) {
+fn look_at_octets(decoded: &Octets, component: Component, look: &mut SpoofingReport) {
     let octets = &decoded.octets[..];
     // What is found beyond ASCII, until all octets are known to be of one charset; written characters are.
     let mut pending = Vec::new();
@@ -159,10 +159,10 @@ fn look_at_octets(decoded: &Octets, component: Component, look: &mut Look) {
         let (character, len) = bstr::decode_utf8(&octets[nth..]);
         let malformed = malformed_utf8(&octets[nth..]);
         let (flags, len) = match character {
-            Some(c) if c.is_ascii() && !decoded.is_escaped[nth] => (SpoofFlags::NONE, 1),
+            Some(c) if c.is_ascii() && !decoded.is_escaped[nth] => (SpoofingFlags::NONE, 1),
             Some(c) if c.is_ascii() => (ascii_escape_flag(&octets[nth..], component), 1),
             Some(c) => (character_flags(c), len),
-            None => malformed.unwrap_or((SpoofFlags::NONE, 1)),
+            None => malformed.unwrap_or((SpoofingFlags::NONE, 1)),
         };
         is_other_charset |= character.is_none() && malformed.is_none();
         if octets[nth] >= 0x80 && (decoded.is_escaped[nth] || !decoded.is_utf8) {
@@ -177,48 +177,48 @@ fn look_at_octets(decoded: &Octets, component: Component, look: &mut Look) {
         pending.into_iter().for_each(|(flags, at)| look.note_all(flags, component, at));
     }
     if std::str::from_utf8(octets).is_ok_and(|text| !is_nfc(text)) {
-        look.note(SpoofFlags::NOT_NFC, component, decoded.at[0]);
+        look.note(SpoofingFlags::NOT_NFC, component, decoded.at[0]);
     }
 }
 
 /// Overlong forms of two, three and four octets (RFC 3629 section 3 excludes them), and surrogates; with their length.
-fn malformed_utf8(octets: &[u8]) -> Option<(SpoofFlags, usize)> {
+fn malformed_utf8(octets: &[u8]) -> Option<(SpoofingFlags, usize)> {
     let (flag, len) = match *octets {
-        [0xC0 | 0xC1, ..] => (SpoofFlags::OVERLONG, 2),
-        [0xE0, 0x80..=0x9F, ..] => (SpoofFlags::OVERLONG, 3),
-        [0xF0, 0x80..=0x8F, ..] => (SpoofFlags::OVERLONG, 4),
-        [0xED, 0xA0..=0xBF, ..] => (SpoofFlags::SURROGATE, 3),
+        [0xC0 | 0xC1, ..] => (SpoofingFlags::OVERLONG, 2),
+        [0xE0, 0x80..=0x9F, ..] => (SpoofingFlags::OVERLONG, 3),
+        [0xF0, 0x80..=0x8F, ..] => (SpoofingFlags::OVERLONG, 4),
+        [0xED, 0xA0..=0xBF, ..] => (SpoofingFlags::SURROGATE, 3),
         _ => return None,
     };
     octets.get(1..len)?.iter().all(|octet| octet & 0xC0 == 0x80).then_some((flag, len))
 }
 
 /// What an escape of an ASCII character shows; `octets` are decoded, what follows it too.
-fn ascii_escape_flag(octets: &[u8], component: Component) -> SpoofFlags {
+fn ascii_escape_flag(octets: &[u8], component: Component) -> SpoofingFlags {
     let is_data = matches!(component, Component::Query | Component::Fragment);
     match octets[0] {
-        b'/' | b'\\' if !is_data => SpoofFlags::ENCODED_SLASH,
-        b'%' if escape_value(octets).is_some() => SpoofFlags::DOUBLE_ENCODED,
-        0..=0x1F | 0x7F => SpoofFlags::ENCODED_CONTROL,
-        _ => SpoofFlags::NONE,
+        b'/' | b'\\' if !is_data => SpoofingFlags::ENCODED_SLASH,
+        b'%' if escape_value(octets).is_some() => SpoofingFlags::DOUBLE_ENCODED,
+        0..=0x1F | 0x7F => SpoofingFlags::ENCODED_CONTROL,
+        _ => SpoofingFlags::NONE,
     }
 }
 
 /// What a character beyond ASCII shows, escaped or not.
-fn character_flags(c: char) -> SpoofFlags {
+fn character_flags(c: char) -> SpoofingFlags {
     let is_changed = |verdict| verdict == IsNormalized::No;
     let is_compatibility =
         is_changed(is_nfkc_quick(std::iter::once(c))) && !is_changed(is_nfc_quick(std::iter::once(c)));
-    let compatibility = if is_compatibility { SpoofFlags::COMPATIBILITY } else { SpoofFlags::NONE };
+    let compatibility = if is_compatibility { SpoofingFlags::COMPATIBILITY } else { SpoofingFlags::NONE };
     let kind = match c {
-        '\u{80}'..='\u{9F}' => SpoofFlags::ENCODED_CONTROL,
-        '\u{200C}' | '\u{200D}' => SpoofFlags::JOINER,
-        c if is_bidi_control_of_today(c) => SpoofFlags::BIDI_CONTROL,
-        c if is_default_ignorable(c) => SpoofFlags::INVISIBLE,
+        '\u{80}'..='\u{9F}' => SpoofingFlags::ENCODED_CONTROL,
+        '\u{200C}' | '\u{200D}' => SpoofingFlags::JOINER,
+        c if is_any_bidi_control(c) => SpoofingFlags::BIDI_CONTROL,
+        c if is_default_ignorable(c) => SpoofingFlags::INVISIBLE,
         // BRAILLE PATTERN BLANK is no space to Unicode, but to the eye.
-        c if c.is_whitespace() || c == '\u{2800}' => SpoofFlags::SPACE,
-        c if looks_like_delim(c) => SpoofFlags::DELIM_LOOK_ALIKE,
-        _ => SpoofFlags::NONE,
+        c if c.is_whitespace() || c == '\u{2800}' => SpoofingFlags::SPACE,
+        c if looks_like_delim(c) => SpoofingFlags::DELIM_LOOK_ALIKE,
+        _ => SpoofingFlags::NONE,
     };
     kind | compatibility
 }
@@ -245,23 +245,23 @@ fn looks_like_delim(c: char) -> bool {
 }
 
 /// UTS 39 on each label that is not ASCII.
-fn look_at_labels(host: &[u8], at: usize, look: &mut Look) {
+fn look_at_labels(host: &[u8], at: usize, look: &mut SpoofingReport) {
     let Some(text) = unicode_form(host) else { return };
     // A top-level domain is no one's choice, and some, as those of Russian names, look like ASCII throughout.
     let registered = text.trim_end_matches('.').rfind('.').unwrap_or(text.len());
     for label in text.split('.').filter(|label| !label.is_ascii()) {
         let is_allowed = |c: &char| c.is_ascii() || c.identifier_allowed();
         if !label.chars().all(|c| is_allowed(&c)) {
-            look.note(SpoofFlags::DISCOURAGED, Component::Host, at);
+            look.note(SpoofingFlags::DISCOURAGED, Component::Host, at);
         }
         // The level is of what identifiers may hold; what they may not has its own flag.
         let scripts: String = label.chars().filter(|c| c.identifier_allowed()).collect();
         if !scripts.as_str().check_restriction_level(RestrictionLevel::HighlyRestrictive) {
-            look.note(SpoofFlags::MIXED_SCRIPT, Component::Host, at);
+            look.note(SpoofingFlags::MIXED_SCRIPT, Component::Host, at);
         }
         let is_top_level = label.as_ptr().addr() - text.as_ptr().addr() > registered;
         if !is_top_level && unicode_security::skeleton(label).all(|c| c.is_ascii()) {
-            look.note(SpoofFlags::ASCII_LOOK_ALIKE, Component::Host, at);
+            look.note(SpoofingFlags::ASCII_LOOK_ALIKE, Component::Host, at);
         }
     }
 }
@@ -294,7 +294,7 @@ pub fn skeleton(host: &[u8]) -> String {
 }
 
 /// Dot segments that only a decoder sees: `%2e%2e`, `..%2F`, `%252e`.
-fn look_at_segments(path: &[u8], at: usize, look: &mut Look) {
+fn look_at_segments(path: &[u8], at: usize, look: &mut SpoofingReport) {
     let mut start = 0;
     for segment in path.split(|&byte| byte == b'/') {
         if memchr::memchr(b'%', segment).is_some() {
@@ -302,7 +302,7 @@ fn look_at_segments(path: &[u8], at: usize, look: &mut Look) {
             let is_dots =
                 |octets: &[u8]| octets.split(|b| b"/\\".contains(b)).any(|piece| piece == b"." || piece == b"..");
             if is_dots(&once) || is_dots(&decode_escapes(&once)) {
-                look.note(SpoofFlags::HIDDEN_DOTS, Component::Path, at + start);
+                look.note(SpoofingFlags::HIDDEN_DOTS, Component::Path, at + start);
             }
         }
         start += segment.len() + 1;
@@ -333,11 +333,11 @@ fn looks_like_host(userinfo: &[u8]) -> bool {
 }
 
 /// Section 4.2, for references written in characters.
-fn look_at_directions(reference: &[u8], look: &mut Look) {
+fn look_at_directions(reference: &[u8], look: &mut SpoofingReport) {
     let Ok(text) = std::str::from_utf8(reference) else { return };
     for problem in check_bidi(text, BidiRules::Rfc3987) {
         if problem.violation != BidiViolation::Control {
-            look.note(SpoofFlags::BIDI_STRUCTURE, component_of(problem.part), problem.at);
+            look.note(SpoofingFlags::BIDI_STRUCTURE, component_of(problem.part), problem.at);
         }
     }
 }
@@ -366,19 +366,19 @@ mod tests {
 
     #[test]
     fn findings_stand_where_they_say() {
-        let found = look("http://h/%41/%2e%2e/a%2fb%2f?%00\u{AD}#%2".as_bytes()).found;
+        let found = find_spoofing("http://h/%41/%2e%2e/a%2fb%2f?%00\u{AD}#%2".as_bytes()).findings;
         let expected = [
-            (SpoofFlags::ENCODED_SLASH, Component::Path, 21),
-            (SpoofFlags::HIDDEN_DOTS, Component::Path, 13),
-            (SpoofFlags::ENCODED_CONTROL, Component::Query, 29),
-            (SpoofFlags::INVISIBLE, Component::Query, 32),
+            (SpoofingFlags::ENCODED_SLASH, Component::Path, 21),
+            (SpoofingFlags::HIDDEN_DOTS, Component::Path, 13),
+            (SpoofingFlags::ENCODED_CONTROL, Component::Query, 29),
+            (SpoofingFlags::INVISIBLE, Component::Query, 32),
         ];
-        assert_eq!(found, expected.map(|(flag, component, at)| Finding { flag, component, at }));
+        assert_eq!(found, expected.map(|(flag, component, at)| SpoofingFinding { flag, component, at }));
     }
 
     #[test]
     fn flags_of_every_kind_have_names_of_their_own() {
-        let mut names: Vec<_> = SpoofFlags::ALL.iter().map(|(_, name, _)| *name).collect();
+        let mut names: Vec<_> = SpoofingFlags::ALL.iter().map(|(_, name, _)| *name).collect();
         names.extend(super::super::Flags::ALL.iter().map(|(_, name, _)| *name));
         names.sort_unstable();
         assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");

@@ -13,7 +13,7 @@ use arrow::datatypes::{
 use arrow::temporal_conversions::timestamp_ms_to_datetime;
 
 use crate::batch::ColumnKind;
-use crate::iri::{Flags, SpoofFlags};
+use crate::iri::{Flags, SpoofingFlags};
 
 /// A column's array, of the type that its kind has.
 pub(super) enum Cells<'a> {
@@ -115,7 +115,7 @@ impl<'a> Cells<'a> {
             Cells::Short(array) => write_number(array.value(row), out),
             Cells::Integer(array) => write_number(array.value(row), out),
             Cells::Bits(array) => write_json_names(Flags(array.value(row)).names(), out),
-            Cells::LookBits(array) => write_json_names(SpoofFlags(array.value(row)).names(), out),
+            Cells::LookBits(array) => write_json_names(SpoofingFlags(array.value(row)).names(), out),
         }
     }
 }

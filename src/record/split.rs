@@ -7,15 +7,15 @@
 
 use super::fields::FieldColumns;
 use super::{Offsets, Records, Span};
-use crate::iri::{Flags, Preprocess, split_field};
+use crate::iri::{Flags, PreprocessOptions, split_field};
 
 /// Parts fields; keeps the memory of its columns.
 ///
 /// ```
-/// use irikey::{iri::Preprocess, kernel::Bitmaps, record::lines::Lines, record::split::Splitter};
+/// use irikey::{iri::PreprocessOptions, kernel::Bitmaps, record::lines::Lines, record::split::Splitter};
 /// let (mut lines, mut splitter, mut bitmaps) = (Lines::default(), Splitter::default(), Bitmaps::default());
 /// let records = lines.decode(b"/a  /b\n\n", 0, &mut bitmaps);
-/// let (records, origins) = splitter.split(&records, &Preprocess::default());
+/// let (records, origins) = splitter.split(&records, &PreprocessOptions::default());
 /// let urls: Vec<_> = records.urls.iter().map(|url| url.of(records.text)).collect();
 /// assert_eq!(urls, [&b"/a"[..], b"/b", b""]);
 /// assert_eq!((records.siblings, origins), (&[0, 1][..], &[0, 0, 1][..]));
@@ -37,7 +37,7 @@ pub struct Splitter {
 impl Splitter {
     /// The records of single references that `records` hold, and for each the row number of the record that it is of:
     /// whoever has further columns takes their entries by these. `choices` say which character references are spaces.
-    pub fn split<'a>(&'a mut self, records: &Records<'a>, choices: &Preprocess) -> (Records<'a>, &'a [u32]) {
+    pub fn split<'a>(&'a mut self, records: &Records<'a>, choices: &PreprocessOptions) -> (Records<'a>, &'a [u32]) {
         self.find(records, choices);
         let origins = &self.origins;
         gather(origins, records.bases, &mut self.bases);
@@ -78,7 +78,7 @@ impl Splitter {
         (records, origins)
     }
 
-    fn find(&mut self, records: &Records<'_>, choices: &Preprocess) {
+    fn find(&mut self, records: &Records<'_>, choices: &PreprocessOptions) {
         self.origins.clear();
         self.urls.clear();
         self.siblings.clear();
@@ -130,7 +130,8 @@ mod tests {
             charsets: &[None, Some(span(20, 2)), None],
             ..Records::default()
         };
-        let choices = Preprocess { character_references: CharacterReferences::Xml, ..Preprocess::default() };
+        let choices =
+            PreprocessOptions { character_references: CharacterReferences::Xml, ..PreprocessOptions::default() };
         let mut splitter = Splitter::default();
         let (split, origins) = splitter.split(&records, &choices);
         assert_eq!(origins, [0, 1, 1, 2]);

@@ -9,7 +9,7 @@ use super::summary::{Progress, Totals};
 use crate::batch::SourceRun;
 use crate::canon::{Canonicalizer, Policy, Rows};
 use crate::encoding::{Charset, utf16_len};
-use crate::iri::{Preprocess, Spaces};
+use crate::iri::{PreprocessOptions, Spaces};
 use crate::kernel::Bitmaps;
 use crate::record::boundary::Boundary;
 use crate::record::split::Splitter;
@@ -25,7 +25,7 @@ pub struct Worker {
     count_distinct: bool,
     decoder: Decoder,
     /// What to part fields by, if they are to be parted.
-    splitter: Option<(Splitter, Preprocess)>,
+    splitter: Option<(Splitter, PreprocessOptions)>,
     bitmaps: Bitmaps,
     canonicalizer: Canonicalizer,
     rows: Rows,

@@ -1,7 +1,7 @@
 //! Right-to-left IRIs and look-alikes: cases, and properties over any text. In: `data/cases/{bidi,spoof}.jsonl`,
 //! generators. Out: a failure that names every case that is missed.
 
-use irikey::iri::{BidiRules, bidi_display, bidi_visual, check_bidi, is_bidi, look, skeleton};
+use irikey::iri::{BidiRules, bidi_display, bidi_visual, check_bidi, find_spoofing, is_bidi, skeleton};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -10,12 +10,12 @@ use crate::cases::{Case, read};
 fn answer(case: &Case) -> Value {
     let input = case.input.as_slice();
     let text = || std::str::from_utf8(input).unwrap_or_else(|_| panic!("{}: {} takes text", case.id, case.op));
-    let rules = BidiRules::of_profile(&case.profile).unwrap_or_else(|| panic!("{}: no such profile", case.id));
+    let rules = BidiRules::for_profile(&case.profile).unwrap_or_else(|| panic!("{}: no such profile", case.id));
     match case.op.as_str() {
         "bidi_check" => check_bidi(text(), rules).is_empty().into(),
         "bidi_visual" => bidi_visual(text(), rules).into(),
         "bidi_display" => bidi_display(text()).ok().into(),
-        "look" => look(input).flags.names().collect(),
+        "look" => find_spoofing(input).flags.names().collect(),
         "skeleton" => skeleton(input).into(),
         op => panic!("{}: no such op: {op}", case.id),
     }
@@ -77,20 +77,20 @@ proptest! {
 
     #[test]
     fn looks_name_what_they_found(octets in "(http://)?(\\PC|%[0-9A-Fa-f]{2}|[./@]|xn--){0,20}") {
-        let look = look(octets.as_bytes());
-        prop_assert_eq!(look.flags.is_empty(), look.found.is_empty());
-        prop_assert!(look.found.iter().all(|finding| finding.at < octets.len() && look.flags.intersects(finding.flag)));
+        let look = find_spoofing(octets.as_bytes());
+        prop_assert_eq!(look.flags.is_empty(), look.findings.is_empty());
+        prop_assert!(look.findings.iter().all(|finding| finding.at < octets.len() && look.flags.intersects(finding.flag)));
     }
 
     #[test]
     fn any_octets_are_looked_at(octets in proptest::collection::vec(any::<u8>(), 0..40)) {
-        look(&octets);
+        find_spoofing(&octets);
         skeleton(&octets);
     }
 
     #[test]
     fn ascii_without_escapes_shows_nothing(reference in "[a-zA-Z0-9./:?#&=_~!$'()*+,;-]{0,40}") {
         prop_assume!(!reference.to_ascii_lowercase().contains("xn--"));
-        prop_assert!(look(reference.as_bytes()).flags.is_empty());
+        prop_assert!(find_spoofing(reference.as_bytes()).flags.is_empty());
     }
 }

@@ -3,7 +3,7 @@
 //! [`engines`] lists all of them; every case and every property runs on each, and each is compared with the oracle.
 
 use irikey::canon::{Canonicalizer, Policy, Rows};
-use irikey::iri::{self, HostMapping, Intake};
+use irikey::iri::{self, HostMapping, ParseMode};
 use irikey::kernel::Bitmaps;
 use irikey::record::{Offsets, Records, Span};
 
@@ -107,8 +107,8 @@ fn library_rung(rung: Rung) -> iri::Rung {
     }
 }
 
-pub fn library_intake(strict: bool) -> Intake {
-    if strict { Intake::Strict } else { Intake::Lenient }
+pub fn library_intake(strict: bool) -> ParseMode {
+    if strict { ParseMode::Strict } else { ParseMode::Lenient }
 }
 
 /// What neighbours there are must not matter; these would, if their bytes were looked at.
@@ -152,7 +152,7 @@ impl Engine for Ladder {
     }
 
     fn normalize(&self, input: &[u8], rung: Rung, strict: bool) -> Option<String> {
-        let (text, _) = iri::climb(input, library_rung(rung), library_intake(strict)).ok()?;
+        let (text, _) = iri::normalize_to_rung(input, library_rung(rung), library_intake(strict)).ok()?;
         String::from_utf8(text).ok()
     }
 

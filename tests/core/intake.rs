@@ -4,19 +4,20 @@
 use irikey::canon::Policy;
 use irikey::encoding::Charset;
 use irikey::iri::{
-    Backslashes, CharacterReferences, Intake, Preprocess, Profile, Rung, Spaces, climb, repair, split_field,
+    Backslashes, CharacterReferences, ParseMode, PreprocessOptions, Profile, Rung, Spaces, normalize_to_rung, repair,
+    split_field,
 };
 use proptest::prelude::*;
 
 use crate::engine::fused_rows;
 
-fn choices() -> impl Strategy<Value = Preprocess> {
+fn choices() -> impl Strategy<Value = PreprocessOptions> {
     use {Backslashes as B, CharacterReferences as C, Spaces as S};
     let references = prop_oneof![Just(C::Kept), Just(C::Xml), Just(C::Html)];
     let spaces = prop_oneof![Just(S::Kept), Just(S::Split), Just(S::Encoded), Just(S::Removed)];
     let backslashes = prop_oneof![Just(B::Kept), Just(B::Slash), Just(B::Encoded)];
     (references, any::<bool>(), spaces, backslashes).prop_map(
-        |(character_references, is_trimmed, spaces, backslashes)| Preprocess {
+        |(character_references, is_trimmed, spaces, backslashes)| PreprocessOptions {
             character_references,
             is_trimmed,
             spaces,
@@ -70,11 +71,11 @@ fn field() -> impl Strategy<Value = Vec<u8>> {
 /// What the steps make of a record, one by one.
 fn by_steps(record: &[u8], policy: &Policy) -> Option<Vec<u8>> {
     let (text, _) = repair(record, &policy.preprocess).ok()?;
-    let (text, ..) = policy.profile.take_in(&text);
-    if policy.intake == Intake::Strict {
+    let (text, ..) = policy.profile.prepare(&text);
+    if policy.intake == ParseMode::Strict {
         policy.profile.check_strict(&text).ok()?;
     }
-    climb(&text, policy.rung, Intake::Lenient).ok().map(|(uri, _)| uri)
+    normalize_to_rung(&text, policy.rung, ParseMode::Lenient).ok().map(|(uri, _)| uri)
 }
 
 proptest! {
@@ -91,7 +92,7 @@ proptest! {
         let policy = Policy {
             preprocess,
             profile: Profile::ALL[profile],
-            intake: if is_strict { Intake::Strict } else { Intake::Lenient },
+            intake: if is_strict { ParseMode::Strict } else { ParseMode::Lenient },
             rung: if is_syntax { Rung::Syntax } else { Rung::Scheme },
             keep_input: true,
             ..Policy::default()
@@ -124,7 +125,7 @@ proptest! {
     #[cfg(feature = "whatwg")]
     fn a_browsers_row_is_the_href_or_a_fault(record in field(), drop_fragment in any::<bool>(), has_base in any::<bool>()) {
         let base = has_base.then_some("http://h/a/b?c#d");
-        let profile = Profile::named("whatwg").unwrap();
+        let profile = Profile::from_name("whatwg").unwrap();
         let policy = Policy { profile, drop_fragment, base: base.map(|base| base.into()), ..Policy::default() };
         let rows = fused_rows(&record, 0, &policy);
         prop_assert!(rows.tally.is_balanced() && rows.len() == 1 && rows.uri.get(0).is_ascii());

@@ -5,7 +5,7 @@
 //! `IRIKEY_MUTATED_LINES=50000000 cargo test --release --no-default-features --test core mutated`.
 
 use irikey::canon::{Canonicalizer, Policy, Rows};
-use irikey::iri::{Flags, Intake, Rung, climb};
+use irikey::iri::{Flags, ParseMode, Rung, normalize_to_rung};
 use irikey::kernel::Bitmaps;
 use irikey::key::KeyAlgorithm;
 use irikey::record::lines::Lines;
@@ -123,7 +123,7 @@ fn assert_rows_are_the_ladders(text: &[u8], lines: &[&[u8]], rows: &Rows) {
     for (row, line) in lines.iter().enumerate() {
         let shown = || format!("row {row}: {:?} of {} bytes", String::from_utf8_lossy(line), text.len());
         let fault = faults.next_if(|(at, _)| *at as usize == row).map(|(_, fault)| *fault);
-        let differs = match climb(line, Rung::Scheme, Intake::Lenient) {
+        let differs = match normalize_to_rung(line, Rung::Scheme, ParseMode::Lenient) {
             Ok((uri, flags)) => {
                 assert_eq!(fault, None, "{}", shown());
                 assert_eq!(rows.uri.get(row), uri, "{}", shown());

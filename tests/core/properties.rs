@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
 use irikey::canon::Policy;
-use irikey::iri::{Flags, Rung as LibraryRung, climb};
+use irikey::iri::{Flags, Rung as LibraryRung, normalize_to_rung};
 
 use crate::engine::{Base, Engine, KINDS, Kind, RUNGS, Rung, fused_rows, library_intake};
 use crate::oracle::{components, grammar};
@@ -240,7 +240,7 @@ pub fn fused_rows_account_for_themselves(input: &[u8]) -> Verdict {
         let rows = fused_rows(input, input.len() % 64, &policy);
         prop_assert!(rows.len() == 1 && rows.tally.rows == 1 && rows.tally.is_balanced());
         let fault = rows.faults.first().map(|(_, fault)| *fault);
-        let climbed = climb(input, rung, policy.intake);
+        let climbed = normalize_to_rung(input, rung, policy.intake);
         prop_assert_eq!(fault, climbed.as_ref().err().copied(), "{:?}", input);
         if let Ok((text, flags)) = climbed {
             prop_assert_eq!(Flags(rows.flags[0]), flags, "flags of {:?} on {:?}", input, rung);
@@ -249,7 +249,7 @@ pub fn fused_rows_account_for_themselves(input: &[u8]) -> Verdict {
         prop_assert_eq!(rows.differs(0), rows.tally.unchanged == 0);
         prop_assert_eq!(rows.input.get(0), if rows.differs(0) { input } else { b"" });
         for (place, lower) in LibraryRung::ALL.into_iter().enumerate() {
-            let text = climb(input, lower, policy.intake).map_or(input.to_vec(), |(text, _)| text);
+            let text = normalize_to_rung(input, lower, policy.intake).map_or(input.to_vec(), |(text, _)| text);
             prop_assert_eq!(rows.more_keys[place][0], policy.algorithm.key(&text), "key_{}", lower.name());
         }
     }

@@ -6,7 +6,7 @@ use super::input::InputArgs;
 use super::repair::RepairArgs;
 use crate::canon::{Policy, Rung};
 use crate::encoding::Charset;
-use crate::iri::{Base, Intake, Profile};
+use crate::iri::{Base, ParseMode, Profile};
 use crate::key::KeyAlgorithm;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -76,7 +76,7 @@ impl FormArgs {
         self.check(input.has_bases())?;
         Ok(Policy {
             profile: self.profile,
-            intake: if self.strict { Intake::Strict } else { Intake::Lenient },
+            intake: if self.strict { ParseMode::Strict } else { ParseMode::Lenient },
             rung: match self.rung {
                 RungName::Syntax => Rung::Syntax,
                 RungName::Scheme => Rung::Scheme,
@@ -116,7 +116,7 @@ impl FormArgs {
 /// The profile of that name.
 pub fn parse_profile(name: &str) -> Result<&'static Profile, String> {
     let names = || Profile::ALL.map(|profile| profile.name).join(", ");
-    Profile::named(name).ok_or_else(|| format!("the profiles are {}", names()))
+    Profile::from_name(name).ok_or_else(|| format!("the profiles are {}", names()))
 }
 
 fn parse_charset(label: &str) -> Result<Charset, String> {

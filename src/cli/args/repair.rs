@@ -1,9 +1,9 @@
-//! The flags that say what is done to a field of a document before it is a reference, and the [`Preprocess`] that they
+//! The flags that say what is done to a field of a document before it is a reference, and the [`PreprocessOptions`] that they
 //! mean (draft-weber-iri-guidelines-00 sections 4 and 7).
 
 use clap::{Args, ValueEnum};
 
-use crate::iri::{Backslashes, CharacterReferences, Preprocess, Profile, Spaces};
+use crate::iri::{Backslashes, CharacterReferences, PreprocessOptions, Profile, Spaces};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum InnerSpaces {
@@ -50,8 +50,8 @@ pub struct RepairArgs {
 
 impl RepairArgs {
     /// What the flags mean, and what the profile does anyway.
-    pub fn preprocess(&self, profile: &Profile) -> Preprocess {
-        Preprocess {
+    pub fn preprocess(&self, profile: &Profile) -> PreprocessOptions {
+        PreprocessOptions {
             character_references: match self.character_references {
                 None => CharacterReferences::Kept,
                 Some(Markup::Xml) => CharacterReferences::Xml,

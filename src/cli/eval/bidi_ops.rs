@@ -6,7 +6,7 @@ use super::request::Request;
 use crate::iri::{BidiRules, bidi_display, bidi_visual, check_bidi};
 
 fn rules(request: &Request) -> Result<BidiRules, Answer> {
-    BidiRules::of_profile(request.profile).ok_or(Answer::Unsupported)
+    BidiRules::for_profile(request.profile).ok_or(Answer::Unsupported)
 }
 
 /// True if no component violates a restriction of section 4.2, or of the profile's own.

@@ -9,8 +9,8 @@ use super::profile_ops;
 use super::request::Request;
 use super::spoof_ops;
 use crate::iri::{
-    Component, Fault, FaultKind, HostMapping, Intake, Parts, Rung, climb, domain_to_ascii, domain_to_unicode,
-    find_scheme, idn_to_ascii, idn_to_unicode, percent_encode, remove_dot_segments, to_iri,
+    Component, Fault, FaultKind, HostMapping, ParseMode, Parts, Rung, domain_to_ascii, domain_to_unicode, find_scheme,
+    idn_to_ascii, idn_to_unicode, normalize_to_rung, percent_encode, remove_dot_segments, to_iri,
 };
 use crate::key::{Draft, Recipe};
 
@@ -94,10 +94,10 @@ fn text_answer(text: Vec<u8>) -> Answered {
     }
 }
 
-fn intake(request: &Request, otherwise: Intake) -> Intake {
+fn intake(request: &Request, otherwise: ParseMode) -> ParseMode {
     match request.opt_bool("lenient") {
-        Some(true) => Intake::Lenient,
-        Some(false) => Intake::Strict,
+        Some(true) => ParseMode::Lenient,
+        Some(false) => ParseMode::Strict,
         None => otherwise,
     }
 }
@@ -108,7 +108,7 @@ fn rung_text(request: &Request, input: &[u8], rung: Rung) -> Result<Vec<u8>, Ans
     if profile.is_whatwg() {
         return profile_ops::whatwg_text(request, input, rung);
     }
-    let (reference, ..) = profile.take_in(input);
+    let (reference, ..) = profile.prepare(input);
     let target = match request.base()? {
         Some(base) if find_scheme(&reference).is_none() => base.resolve(&reference)?,
         _ => reference.into_owned(),
@@ -116,10 +116,10 @@ fn rung_text(request: &Request, input: &[u8], rung: Rung) -> Result<Vec<u8>, Ans
     if rung == Rung::Simple {
         return Ok(target);
     }
-    if intake(request, Intake::Lenient) == Intake::Strict {
+    if intake(request, ParseMode::Lenient) == ParseMode::Strict {
         profile.check_strict(&target)?;
     }
-    Ok(climb(&target, rung, Intake::Lenient)?.0)
+    Ok(normalize_to_rung(&target, rung, ParseMode::Lenient)?.0)
 }
 
 fn normalize(request: &Request) -> Answered {
@@ -127,7 +127,7 @@ fn normalize(request: &Request) -> Answered {
     let text = rung_text(request, request.input()?, rung)?;
     if rung == Rung::Simple && !profile_ops::profile(request)?.is_whatwg() {
         // Nothing is done to the text, but only an absolute IRI has a place on the ladder.
-        climb(&text, rung, intake(request, Intake::Lenient))?;
+        normalize_to_rung(&text, rung, intake(request, ParseMode::Lenient))?;
     }
     match request.form {
         "uri" => text_answer(text),

@@ -10,14 +10,14 @@ use super::ops::{Answered, host_mapping, output, show_parts};
 use super::request::Request;
 use crate::encoding::Charset;
 use crate::iri::{
-    Backslashes, CharacterReferences, Component, Fault, FaultKind, Intake, Mapping, Parser, Preprocess, Profile,
-    QueryCharset, Rung, Spaces, WhatwgParts, check_bidi_controls, check_uri, check_uri_reference, preprocess,
-    weber_split, whatwg_href, whatwg_parts,
+    Backslashes, CharacterReferences, Component, Fault, FaultKind, MappingOptions, ParseMode, PreprocessOptions,
+    Profile, QueryCharset, ReferenceParser, Rung, Spaces, WhatwgParts, check_bidi_controls, check_uri,
+    check_uri_reference, preprocess, weber_split, whatwg_href, whatwg_parts,
 };
 
 /// The profile that a request names.
 pub(super) fn profile(request: &Request) -> Result<&'static Profile, Answer> {
-    Profile::named(request.profile).ok_or(Answer::Unsupported)
+    Profile::from_name(request.profile).ok_or(Answer::Unsupported)
 }
 
 pub(super) fn validate(request: &Request) -> Answered {
@@ -40,9 +40,11 @@ pub(super) fn parse(request: &Request) -> Answered {
     let text = request.input_text()?;
     match profile.parser {
         _ if request.opt_bool("lenient") == Some(true) => Ok(weber_value(text)),
-        Parser::Total => Ok(weber_value(text)),
-        Parser::Grammar => Ok(show_parts(profile.check_iri_reference(text)?, text.as_bytes())),
-        Parser::Whatwg => Ok(whatwg_value(whatwg_parts(text, request.base_text(), query_charset(request, profile)?)?)),
+        ReferenceParser::Total => Ok(weber_value(text)),
+        ReferenceParser::Grammar => Ok(show_parts(profile.check_iri_reference(text)?, text.as_bytes())),
+        ReferenceParser::Whatwg => {
+            Ok(whatwg_value(whatwg_parts(text, request.base_text(), query_charset(request, profile)?)?))
+        }
     }
 }
 
@@ -93,19 +95,19 @@ pub(super) fn map_to_uri(request: &Request) -> Answered {
     let Some(host) = host_mapping(request) else { return Ok(Answer::Unsupported) };
     let input = decoded(request, true)?;
     let query = query_charset(request, profile)?;
-    if profile.parser == Parser::Whatwg {
+    if profile.parser == ReferenceParser::Whatwg {
         return Ok(output(whatwg_href(text_of(&input)?, request.base_text(), query)?));
     }
     let input = match backslashes(request, profile.backslashes)? {
         Backslashes::Kept => input,
         backslashes => {
-            let choices = Preprocess { backslashes, ..Preprocess::default() };
+            let choices = PreprocessOptions { backslashes, ..PreprocessOptions::default() };
             preprocess(text_of(&input)?, &choices)?.concat().into_bytes().into()
         }
     };
     let intake =
-        request.opt_bool("lenient").map(|is_lenient| if is_lenient { Intake::Lenient } else { Intake::Strict });
-    let mapping = Mapping { intake, host: request.opt("idn").map(|_| host), query };
+        request.opt_bool("lenient").map(|is_lenient| if is_lenient { ParseMode::Lenient } else { ParseMode::Strict });
+    let mapping = MappingOptions { intake, host: request.opt("idn").map(|_| host), query };
     Ok(output(profile.to_uri(&input, &mapping)?))
 }
 
@@ -130,9 +132,10 @@ pub(super) fn map_to_iri(request: &Request) -> Answered {
 pub(super) fn to_uri_idempotent(request: &Request) -> Answered {
     let profile = profile(request)?;
     let intake =
-        request.opt_bool("lenient").map(|is_lenient| if is_lenient { Intake::Lenient } else { Intake::Strict });
-    let once = profile.to_uri(request.input()?, &Mapping { intake, ..Mapping::default() })?;
-    let twice = profile.to_uri(once.as_bytes(), &Mapping { intake: Some(Intake::Lenient), ..Mapping::default() })?;
+        request.opt_bool("lenient").map(|is_lenient| if is_lenient { ParseMode::Lenient } else { ParseMode::Strict });
+    let once = profile.to_uri(request.input()?, &MappingOptions { intake, ..MappingOptions::default() })?;
+    let twice = profile
+        .to_uri(once.as_bytes(), &MappingOptions { intake: Some(ParseMode::Lenient), ..MappingOptions::default() })?;
     Ok(output(once == twice))
 }
 
@@ -141,7 +144,7 @@ pub(super) fn preprocess_op(request: &Request) -> Answered {
         return Ok(Answer::Unsupported);
     }
     let profile = profile(request)?;
-    let choices = Preprocess {
+    let choices = PreprocessOptions {
         character_references: match request.opt("ncr") {
             None => CharacterReferences::Kept,
             Some("xml") => CharacterReferences::Xml,
@@ -172,7 +175,7 @@ fn query_charset(request: &Request, profile: &Profile) -> Result<Option<QueryCha
 
 /// The `href` of a text by the URL Standard, whatever profile is asked about.
 fn href(request: &Request, text: &[u8]) -> Result<String, Answer> {
-    let whatwg = Profile::named("whatwg").ok_or(Answer::Unsupported)?;
+    let whatwg = Profile::from_name("whatwg").ok_or(Answer::Unsupported)?;
     Ok(whatwg_href(text_of(text)?, request.base_text(), query_charset(request, whatwg)?)?)
 }
 

@@ -6,7 +6,7 @@ use super::request::Request;
 
 /// The names of what a reference shows, in bit order.
 pub(super) fn look(request: &Request) -> Answered {
-    Ok(output(crate::iri::look(request.input()?).flags.names().collect::<Vec<_>>()))
+    Ok(output(crate::iri::find_spoofing(request.input()?).flags.names().collect::<Vec<_>>()))
 }
 
 /// The UTS 39 skeleton of a host.

@@ -51,7 +51,7 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
         let Some(len) = find_scheme(self.line) else { return Err(no_scheme(self.line)) };
         self.append_lower_case(&self.line[..len]);
         self.out.push(b':');
-        Ok((Scheme::named(&self.line[..len]), len + 1))
+        Ok((Scheme::from_name(&self.line[..len]), len + 1))
     }
 
     fn append_lower_case(&mut self, text: &[u8]) {

@@ -12,7 +12,7 @@ mod tail;
 
 use std::ops::Range;
 
-pub use proof::{PlainHead, Start, WebStart};
+pub use proof::{CanonicalHead, HttpHead, ReferenceHead};
 
 use super::host::HostCache;
 use super::scheme::Scheme;
@@ -22,7 +22,7 @@ use crate::record::Span;
 
 /// One reference of a text that bitmaps describe.
 #[derive(Clone, Copy, Debug)]
-pub struct Marked<'a> {
+pub struct MarkedReference<'a> {
     /// The text that it stands in: a chunk, or itself alone.
     pub text: &'a [u8],
     /// Marks of the text, made with [`super::CLASSIFIER`].
@@ -31,7 +31,7 @@ pub struct Marked<'a> {
     pub span: Span,
 }
 
-impl<'a> Marked<'a> {
+impl<'a> MarkedReference<'a> {
     /// The reference's bytes.
     #[inline(always)]
     pub fn line(&self) -> &'a [u8] {
@@ -81,7 +81,7 @@ impl Normalizer {
     /// What lenient intake refuses; `out` may then have grown.
     pub fn normalize<const SCHEME: bool>(
         &mut self,
-        reference: Marked<'_>,
+        reference: MarkedReference<'_>,
         drop_fragment: bool,
         out: &mut Vec<u8>,
     ) -> Result<(Flags, Changes), Fault> {
@@ -94,10 +94,10 @@ impl Normalizer {
     /// # Errors
     /// Likewise.
     #[inline(always)]
-    pub fn normalize_web(
+    pub fn normalize_http(
         &mut self,
-        reference: Marked<'_>,
-        start: Start,
+        reference: MarkedReference<'_>,
+        start: ReferenceHead,
         drop_fragment: bool,
         out: &mut Vec<u8>,
     ) -> Result<(Flags, Changes), Fault> {
@@ -107,7 +107,7 @@ impl Normalizer {
     #[inline(always)]
     fn pass<'a, const SCHEME: bool>(
         &'a mut self,
-        reference: Marked<'a>,
+        reference: MarkedReference<'a>,
         drop_fragment: bool,
         out: &'a mut Vec<u8>,
     ) -> Pass<'a, SCHEME> {
@@ -125,7 +125,7 @@ impl Normalizer {
 }
 
 struct Pass<'a, const SCHEME: bool> {
-    reference: Marked<'a>,
+    reference: MarkedReference<'a>,
     line: &'a [u8],
     out: &'a mut Vec<u8>,
     hosts: &'a mut HostCache,
@@ -152,16 +152,16 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
 
     /// [`Pass::run`] for `http://` and `https://`, which are most of what is crawled.
     #[inline(always)]
-    fn run_web(mut self, start: Start) -> Result<(Flags, Changes), Fault> {
+    fn run_web(mut self, start: ReferenceHead) -> Result<(Flags, Changes), Fault> {
         match start {
             // A plain head is written with what stays as it is behind it.
-            Start::Plain(head) => {
+            ReferenceHead::Canonical(head) => {
                 let path_at = self.out.len() + head.host_end;
                 self.tail(0, head.host_end);
                 self.clean_path(path_at, true);
                 Ok((self.flags, self.changes))
             }
-            Start::Web(start) => {
+            ReferenceHead::Http(start) => {
                 append_some(self.out, start.lower_case, start.len);
                 self.changes |= if start.is_lower_case { Changes::NONE } else { Changes::CASE };
                 let at = self.authority(start.scheme, start.len)?;

@@ -2,23 +2,23 @@
 
 use std::hint::select_unpredictable;
 
-use super::Marked;
+use super::MarkedReference;
 use super::tail::kept_escapes;
 use crate::iri::scheme::Scheme;
 
 /// `http://` or `https://` in lower case, a host of lower-case letters, digits, `.` and `-` without `--`, and behind it
 /// the path's `/`: what every rung leaves as it is.
 #[derive(Clone, Copy, Debug)]
-pub struct PlainHead {
+pub struct CanonicalHead {
     /// Where the host ends and the path begins.
     pub(super) host_end: usize,
     host_at: usize,
 }
 
-impl PlainHead {
+impl CanonicalHead {
     /// The head of `reference`, if it is one of these.
     #[inline(always)]
-    pub fn of(reference: &Marked<'_>) -> Option<PlainHead> {
+    pub fn of(reference: &MarkedReference<'_>) -> Option<CanonicalHead> {
         let line = reference.line();
         let head = u64::from_le_bytes(*line.first_chunk::<8>()?);
         let is_http = head & 0x00FF_FFFF_FFFF_FFFF == u64::from_le_bytes(*b"http://\0");
@@ -26,14 +26,14 @@ impl PlainHead {
         // What is left is no branch until all is known: where lines differ, branches are what costs.
         let host_at = 7 + usize::from(is_https);
         let host_end = reference.next_stop(host_at);
-        ((is_http | is_https) && line.get(host_end) == Some(&b'/')).then_some(PlainHead { host_end, host_at })
+        ((is_http | is_https) && line.get(host_end) == Some(&b'/')).then_some(CanonicalHead { host_end, host_at })
     }
 
     /// `reference`, whose head this is, is a URI that every rung leaves as it is: behind the head it has no dot segment,
     /// nothing that a URI has no room for, and no escapes but canonical ones. Never true of one that some rung changes;
     /// false of some that none does. With `keep_fragment` there may be a fragment; without it there is none.
     #[inline(always)]
-    pub fn is_canonical(self, reference: &Marked<'_>, keep_fragment: bool) -> bool {
+    pub fn is_canonical(self, reference: &MarkedReference<'_>, keep_fragment: bool) -> bool {
         let line = reference.line();
         // No byte that a host keeps as it is needs attention.
         let (from, to) = (reference.at() + self.host_at, reference.at() + line.len());
@@ -47,7 +47,7 @@ impl PlainHead {
 
 /// `http://` or `https://` in any case, at the start of a line.
 #[derive(Clone, Copy, Debug)]
-pub struct WebStart {
+pub struct HttpHead {
     /// Which.
     pub scheme: Scheme,
     /// How many bytes it has.
@@ -58,17 +58,17 @@ pub struct WebStart {
     pub(super) lower_case: [u8; 8],
 }
 
-impl WebStart {
+impl HttpHead {
     /// The start of `line`, if it is one of these. Without a branch on which.
     #[inline(always)]
-    pub fn of(line: &[u8]) -> Option<WebStart> {
+    pub fn of(line: &[u8]) -> Option<HttpHead> {
         let head = u64::from_le_bytes(*line.first_chunk::<8>()?);
         // Bit 5 is set in letters only: of all bytes none but a letter's two cases become that letter.
         let (as_http, as_https) = (head | 0x2020_2020, head | 0x20_2020_2020);
         let is_http = as_http & 0x00FF_FFFF_FFFF_FFFF == u64::from_le_bytes(*b"http://\0");
         let is_https = as_https == u64::from_le_bytes(*b"https://");
         let lower_case = select_unpredictable(is_https, as_https, as_http);
-        (is_http | is_https).then_some(WebStart {
+        (is_http | is_https).then_some(HttpHead {
             scheme: select_unpredictable(is_https, Scheme::Https, Scheme::Http),
             len: 7 + usize::from(is_https),
             is_lower_case: head == lower_case,
@@ -79,27 +79,27 @@ impl WebStart {
 
 /// The start of an `http` or `https` reference, as far as it is known before it is walked.
 #[derive(Clone, Copy, Debug)]
-pub enum Start {
+pub enum ReferenceHead {
     /// Scheme and host stay as they are.
-    Plain(PlainHead),
+    Canonical(CanonicalHead),
     /// The scheme is known.
-    Web(WebStart),
+    Http(HttpHead),
 }
 
-impl Start {
+impl ReferenceHead {
     /// The start of `reference`, whose head is `plain` if it is plain.
     #[inline(always)]
-    pub fn of(reference: &Marked<'_>, plain: Option<PlainHead>) -> Option<Start> {
+    pub fn of(reference: &MarkedReference<'_>, plain: Option<CanonicalHead>) -> Option<ReferenceHead> {
         match plain {
-            Some(head) => Some(Start::Plain(head)),
-            None => WebStart::of(reference.line()).map(Start::Web),
+            Some(head) => Some(ReferenceHead::Canonical(head)),
+            None => HttpHead::of(reference.line()).map(ReferenceHead::Http),
         }
     }
 }
 
 /// Every mark from the one at byte `at` on is the `#` of the fragment, if that is kept, or an escape that stays as it is.
 #[inline(always)]
-fn are_marks_canonical(reference: &Marked<'_>, mut at: usize, keep_fragment: bool) -> bool {
+fn are_marks_canonical(reference: &MarkedReference<'_>, mut at: usize, keep_fragment: bool) -> bool {
     let line = reference.line();
     let mut may_begin_fragment = keep_fragment;
     while at < line.len() {

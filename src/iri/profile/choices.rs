@@ -31,7 +31,7 @@ choice! {
 
 choice! {
     /// Space, `<`, `>`, `"`, `{`, `}`, `|`, `\`, `^` and backtick.
-    Excluded { Refused "refused", Allowed "allowed, encoded on the way to a URI" }
+    ExcludedAscii { Refused "refused", Allowed "allowed, encoded on the way to a URI" }
 }
 
 choice! {
@@ -41,7 +41,7 @@ choice! {
 
 choice! {
     /// What IRI->URI asks of its input, unless told.
-    Totality {
+    AcceptedInput {
         Checked "an IRI reference; makes a URI reference or a fault",
         Total "anything; `%`, `#`, `[` and `]` pass as they are",
         TotalWithBrackets "anything; brackets outside hosts, `@` in them and a second `#` are encoded, a stray `%` passes",
@@ -56,7 +56,7 @@ choice! {
 
 choice! {
     /// Which escapes URI->IRI decodes.
-    Decoded {
+    DecodedEscapes {
         Unreserved "`unreserved` and characters beyond ASCII",
         BeyondAscii "characters beyond ASCII only",
     }
@@ -64,7 +64,7 @@ choice! {
 
 choice! {
     /// What takes references apart.
-    Parser {
+    ReferenceParser {
         Grammar "the ABNF, or a fault",
         Total "a split that never fails",
         Whatwg "the URL Standard's state machine",

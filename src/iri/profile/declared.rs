@@ -15,17 +15,17 @@ pub struct Profile {
     /// Characters beyond ASCII.
     pub repertoire: Repertoire,
     /// ASCII characters that no URI has.
-    pub excluded: Excluded,
+    pub excluded: ExcludedAscii,
     /// Hosts beyond ASCII.
     pub host_repertoire: HostRepertoire,
     /// What IRI->URI takes.
-    pub totality: Totality,
+    pub totality: AcceptedInput,
     /// Normalisation on the way to a URI.
     pub normal_form: NormalForm,
     /// What URI->IRI decodes.
-    pub decoded: Decoded,
+    pub decoded: DecodedEscapes,
     /// How references are taken apart.
-    pub parser: Parser,
+    pub parser: ReferenceParser,
     /// Hosts in URIs, unless told.
     pub host_mapping: HostMapping,
     /// Backslashes, unless told.
@@ -40,12 +40,12 @@ pub(super) const RFC3987: Profile = Profile {
     name: "rfc3987",
     document: "RFC 3987",
     repertoire: Repertoire::UcscharAndPrivate,
-    excluded: Excluded::Refused,
+    excluded: ExcludedAscii::Refused,
     host_repertoire: HostRepertoire::Any,
-    totality: Totality::Checked,
+    totality: AcceptedInput::Checked,
     normal_form: NormalForm::Kept,
-    decoded: Decoded::Unreserved,
-    parser: Parser::Grammar,
+    decoded: DecodedEscapes::Unreserved,
+    parser: ReferenceParser::Grammar,
     host_mapping: HostMapping::Percent,
     backslashes: Backslashes::Kept,
     lacking: Lacking::Refused,
@@ -56,9 +56,9 @@ const DUERST_01: Profile = Profile {
     name: "duerst-01",
     document: "draft-duerst-iri-01",
     repertoire: Repertoire::Ucschar,
-    excluded: Excluded::Allowed,
-    totality: Totality::Total,
-    decoded: Decoded::BeyondAscii,
+    excluded: ExcludedAscii::Allowed,
+    totality: AcceptedInput::Total,
+    decoded: DecodedEscapes::BeyondAscii,
     ..RFC3987
 };
 
@@ -80,8 +80,8 @@ const MASINTER_07: Profile = Profile {
 const WEBER_00: Profile = Profile {
     name: "weber-00",
     document: "draft-weber-iri-guidelines-00",
-    totality: Totality::TotalWithBrackets,
-    parser: Parser::Total,
+    totality: AcceptedInput::TotalWithBrackets,
+    parser: ReferenceParser::Total,
     is_field_of_references: true,
     ..RFC3987
 };
@@ -89,8 +89,8 @@ const WEBER_00: Profile = Profile {
 const WHATWG: Profile = Profile {
     name: "whatwg",
     document: "WHATWG URL Standard",
-    totality: Totality::Parsed,
-    parser: Parser::Whatwg,
+    totality: AcceptedInput::Parsed,
+    parser: ReferenceParser::Whatwg,
     host_mapping: HostMapping::Ascii,
     backslashes: Backslashes::Slash,
     lacking: Lacking::Reference,
@@ -109,7 +109,7 @@ impl Profile {
     pub const ALL: [&'static Profile; 6] = [&RFC3987, &DUERST_00, &DUERST_01, &MASINTER_07, &WEBER_00, &WHATWG];
 
     /// The profile of that name.
-    pub fn named(name: &str) -> Option<&'static Profile> {
+    pub fn from_name(name: &str) -> Option<&'static Profile> {
         Profile::ALL.into_iter().find(|profile| profile.name == name)
     }
 

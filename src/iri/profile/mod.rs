@@ -16,21 +16,23 @@ use std::borrow::Cow;
 
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 
-pub use choices::{Decoded, Excluded, HostRepertoire, NormalForm, Parser, Repertoire, Totality};
+pub use choices::{
+    AcceptedInput, DecodedEscapes, ExcludedAscii, HostRepertoire, NormalForm, ReferenceParser, Repertoire,
+};
 pub use declared::Profile;
 use declared::RFC3987;
 
 use super::check::{check_bidi_controls, check_iri, check_iri_reference, component_at};
 use super::class::{self, EXCLUDED};
-use super::map::{self, QueryCharset, encode_query, is_decoded, takes_query_charset, to_iri_by, to_uri_unchecked};
+use super::map::{self, QueryCharset, encode_query, is_decoded, to_iri_by, to_uri_unchecked, uses_query_charset};
 use super::parts::{Parts, find_scheme};
-use super::{Changes, Component, Fault, FaultKind, Flags, HostMapping, Intake};
+use super::{Changes, Component, Fault, FaultKind, Flags, HostMapping, ParseMode};
 
 /// What IRI->URI is told beside the profile.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Mapping {
+pub struct MappingOptions {
     /// Whether the reference is checked first; the profile's own way if `None`.
-    pub intake: Option<Intake>,
+    pub intake: Option<ParseMode>,
     /// The form of hosts; the profile's own if `None`.
     pub host: Option<HostMapping>,
     /// The document's charset, for queries.
@@ -45,8 +47,8 @@ impl Profile {
     ///
     /// ```
     /// use irikey::iri::Profile;
-    /// assert!(Profile::named("rfc3987").unwrap().check_iri("http://h/a b").is_err());
-    /// assert!(Profile::named("duerst-01").unwrap().check_iri("http://h/a b").is_ok());
+    /// assert!(Profile::from_name("rfc3987").unwrap().check_iri("http://h/a b").is_err());
+    /// assert!(Profile::from_name("duerst-01").unwrap().check_iri("http://h/a b").is_ok());
     /// ```
     pub fn check_iri(&self, text: &str) -> Result<Parts, Fault> {
         self.check_alphabet(text)?;
@@ -92,7 +94,7 @@ impl Profile {
     /// scheme, port or IP-literal can take for one of its own.
     fn in_rfc_alphabet<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let is_more = |c: char| c.is_ascii() && EXCLUDED.contains(c as u8);
-        if self.excluded == Excluded::Refused || !text.contains(is_more) {
+        if self.excluded == ExcludedAscii::Refused || !text.contains(is_more) {
             return text.into();
         }
         let parts = Parts::split(text.as_bytes());
@@ -107,31 +109,31 @@ impl Profile {
     /// that the document's charset lacks.
     ///
     /// ```
-    /// use irikey::iri::{Mapping, Profile};
-    /// let mapping = Mapping::default();
-    /// let profile = |name| Profile::named(name).unwrap();
+    /// use irikey::iri::{MappingOptions, Profile};
+    /// let mapping = MappingOptions::default();
+    /// let profile = |name| Profile::from_name(name).unwrap();
     /// assert_eq!(profile("masinter-07").to_uri("/A\u{30A}".as_bytes(), &mapping).unwrap(), "/%C3%85");
     /// assert_eq!(profile("rfc3987").to_uri("/A\u{30A}".as_bytes(), &mapping).unwrap(), "/A%CC%8A");
     /// assert_eq!(profile("weber-00").to_uri(b"http://h/[ %", &mapping).unwrap(), "http://h/%5B%20%");
     /// ```
-    pub fn to_uri(&self, reference: &[u8], mapping: &Mapping) -> Result<String, Fault> {
-        let is_checked = self.totality == Totality::Checked;
-        let intake = mapping.intake.unwrap_or(if is_checked { Intake::Strict } else { Intake::Lenient });
+    pub fn to_uri(&self, reference: &[u8], mapping: &MappingOptions) -> Result<String, Fault> {
+        let is_checked = self.totality == AcceptedInput::Checked;
+        let intake = mapping.intake.unwrap_or(if is_checked { ParseMode::Strict } else { ParseMode::Lenient });
         let host = mapping.host.unwrap_or(self.host_mapping);
-        if intake == Intake::Strict {
+        if intake == ParseMode::Strict {
             self.check_iri_reference(text_of(reference)?)?;
         }
         let reference = self.normal_form(reference);
         let reference = match mapping.query {
-            Some(query) if find_scheme(&reference).is_some_and(|len| takes_query_charset(&reference[..len])) => {
+            Some(query) if find_scheme(&reference).is_some_and(|len| uses_query_charset(&reference[..len])) => {
                 Cow::from(encode_query(text_of(&reference)?, query)?.0.into_owned().into_bytes())
             }
             _ => reference,
         };
         match self.totality {
-            Totality::Checked => map::to_uri(&reference, Intake::Lenient, host),
-            Totality::TotalWithBrackets => Ok(to_uri_unchecked(&encode_stray_delimiters(&reference), host)),
-            Totality::Total | Totality::Parsed => Ok(to_uri_unchecked(&reference, host)),
+            AcceptedInput::Checked => map::to_uri(&reference, ParseMode::Lenient, host),
+            AcceptedInput::TotalWithBrackets => Ok(to_uri_unchecked(&encode_stray_delimiters(&reference), host)),
+            AcceptedInput::Total | AcceptedInput::Parsed => Ok(to_uri_unchecked(&reference, host)),
         }
     }
 
@@ -141,13 +143,13 @@ impl Profile {
     ///
     /// ```
     /// use irikey::iri::{Changes, Flags, Profile};
-    /// let take_in = |name, text| Profile::named(name).unwrap().take_in(text);
-    /// let (text, flags, changes) = take_in("weber-00", b"http://a@b@c/[");
+    /// let prepare = |name, text| Profile::from_name(name).unwrap().prepare(text);
+    /// let (text, flags, changes) = prepare("weber-00", b"http://a@b@c/[");
     /// assert_eq!(&text[..], b"http://a@b%40c/%5B");
     /// assert_eq!((flags, changes), (Flags::STRAY_DELIM, Changes::PCT_ENCODED));
-    /// assert_eq!(take_in("rfc3987", b"http://h/[").0, &b"http://h/["[..]);
+    /// assert_eq!(prepare("rfc3987", b"http://h/[").0, &b"http://h/["[..]);
     /// ```
-    pub fn take_in<'a>(&self, reference: &'a [u8]) -> (Cow<'a, [u8]>, Flags, Changes) {
+    pub fn prepare<'a>(&self, reference: &'a [u8]) -> (Cow<'a, [u8]>, Flags, Changes) {
         let (mut flags, mut changes) = (Flags::NONE, Changes::NONE);
         if std::str::from_utf8(reference).is_ok_and(|text| self.check_alphabet(text).is_err()) {
             flags |= Flags::NOT_UCSCHAR;
@@ -156,7 +158,7 @@ impl Profile {
         if text != reference {
             changes |= Changes::NFC;
         }
-        if self.totality == Totality::TotalWithBrackets {
+        if self.totality == AcceptedInput::TotalWithBrackets {
             let encoded = encode_stray_delimiters(&text);
             if encoded != *text {
                 flags |= Flags::STRAY_DELIM;
@@ -170,7 +172,7 @@ impl Profile {
     /// What strict intake takes of an absolute IRI of this profile; section 4.1's ban is every profile's.
     ///
     /// # Errors
-    /// As [`Intake::check`], by the profile's grammar.
+    /// As [`ParseMode::check`], by the profile's grammar.
     pub fn check_strict(&self, text: &[u8]) -> Result<Parts, Fault> {
         if text.is_empty() {
             return Err(Fault::new(FaultKind::Empty, Component::Reference, 0));
@@ -183,7 +185,7 @@ impl Profile {
 
     /// References are read by the URL Standard and not by the ladder.
     pub fn is_whatwg(&self) -> bool {
-        self.parser == Parser::Whatwg
+        self.parser == ReferenceParser::Whatwg
     }
 
     /// The ladder takes references as they are.
@@ -204,13 +206,13 @@ impl Profile {
     ///
     /// ```
     /// use irikey::iri::{HostMapping, Profile};
-    /// let iri = |name| Profile::named(name).unwrap().to_iri("/%7E%C3%BC%FC", HostMapping::Percent);
+    /// let iri = |name| Profile::from_name(name).unwrap().to_iri("/%7E%C3%BC%FC", HostMapping::Percent);
     /// assert_eq!(iri("duerst-01"), "/%7Eü%FC");
     /// assert_eq!(iri("rfc3987"), "/~ü%FC");
     /// ```
     pub fn to_iri(&self, reference: &str, host: HostMapping) -> String {
         to_iri_by(reference, host, |c, component| {
-            let is_wanted = !c.is_ascii() || self.decoded == Decoded::Unreserved;
+            let is_wanted = !c.is_ascii() || self.decoded == DecodedEscapes::Unreserved;
             is_wanted && is_decoded(c, component) && (c.is_ascii() || self.is_allowed(c, component))
         })
     }
@@ -255,8 +257,8 @@ mod tests {
         let profile = Profile::ALL[0];
         for text in ["http://é/?\u{E000}", "a b", "//[::1", "é:x", "http://h/\u{A0}", "/%zz", "http://h:8x"] {
             assert_eq!(profile.check_iri_reference(text), check_iri_reference(text), "{text}");
-            let uri = profile.to_uri(text.as_bytes(), &Mapping::default());
-            assert_eq!(uri, map::to_uri(text.as_bytes(), Intake::Strict, HostMapping::Percent), "{text}");
+            let uri = profile.to_uri(text.as_bytes(), &MappingOptions::default());
+            assert_eq!(uri, map::to_uri(text.as_bytes(), ParseMode::Strict, HostMapping::Percent), "{text}");
         }
     }
 
@@ -270,7 +272,7 @@ mod tests {
             ("masinter-07", "http://u@é/", Component::Host, 9),
         ];
         for (name, text, component, at) in cases {
-            let fault = Profile::named(name).unwrap().check_iri_reference(text).unwrap_err();
+            let fault = Profile::from_name(name).unwrap().check_iri_reference(text).unwrap_err();
             assert_eq!((fault.component, fault.at), (component, at), "{name} {text}");
         }
     }
@@ -279,7 +281,8 @@ mod tests {
     fn queries_in_the_documents_charset_are_for_http() {
         let query = |label| QueryCharset { charset: Charset::named(label).unwrap(), lacking: Lacking::Refused };
         let map = |text: &str, label| {
-            Profile::ALL[0].to_uri(text.as_bytes(), &Mapping { query: Some(query(label)), ..Mapping::default() })
+            Profile::ALL[0]
+                .to_uri(text.as_bytes(), &MappingOptions { query: Some(query(label)), ..MappingOptions::default() })
         };
         assert_eq!(map("HTTPS://h/é?é#é", "latin1").as_deref(), Ok("HTTPS://h/%C3%A9?%E9#%C3%A9"));
         assert_eq!(map("ftp://h/?é", "latin1").as_deref(), Ok("ftp://h/?%C3%A9"));
@@ -298,7 +301,7 @@ mod tests {
             text in "(http|ftp|x)?:?(//)?(é|A\u{30A}|[a-z\\[\\]#?@:/%{ ]|\\PC){0,20}",
         ) {
             let profile = Profile::ALL[profile];
-            let mapping = Mapping { intake: Some(Intake::Lenient), ..Mapping::default() };
+            let mapping = MappingOptions { intake: Some(ParseMode::Lenient), ..MappingOptions::default() };
             if let Ok(once) = profile.to_uri(text.as_bytes(), &mapping) {
                 prop_assert!(once.is_ascii());
                 prop_assert_eq!(profile.to_uri(once.as_bytes(), &mapping), Ok(once));
