@@ -13,9 +13,10 @@ use arrow::datatypes::{DataType, SchemaRef, UInt32Type, UInt64Type};
 use arrow::error::ArrowError;
 
 use super::{ColumnId, Columns, KEY_LEN, SourceRun, carried, derived, parts};
-use crate::canon::{KeyBytes, Policy, Rows, Texts};
+use crate::canon::{Policy, Rows, Texts};
+use crate::key::KeyBytes;
 use crate::iri::{Component, Fault, FaultKind, Rung};
-use crate::kernel::text_array;
+use super::text_array::text_array;
 
 /// Why rows make no batch. Each is a mistake of the caller, but for `TooLong`.
 #[derive(Debug, thiserror::Error)]

@@ -13,8 +13,8 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
 
 use super::KEY_LEN;
-use crate::canon::{KeyBytes, Policy};
-use crate::key::KeyAlgorithm;
+use crate::canon::Policy;
+use crate::key::{KeyAlgorithm, KeyBytes};
 use crate::learn::{Equivalences, Inconsistent, Learned, Limits, Member, Pattern, Rule};
 
 /// Version of the table's columns and of what its rules mean; in its metadata as `irikey.equivalences`.

@@ -13,6 +13,7 @@ mod derived;
 mod equivalences;
 mod parts;
 mod schema;
+mod text_array;
 
 pub use build::{BatchBuilder, BatchError};
 pub use columns::{COLUMNS, OWN_RULES};

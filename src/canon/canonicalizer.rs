@@ -6,14 +6,15 @@ use super::carry::Carrier;
 use super::prepare::{Charsets, Labels};
 use super::recipes::Cook;
 use super::take::{Taken, Taker};
-use super::{KeyBytes, Policy, Rows, Rung, browser};
+use super::{Policy, Rows, Rung, browser};
 use crate::iri::{
     CanonicalHead, Changes, CharacterReferences, Fault, Flags, MarkedReference, Normalizer, ParseMode, ReferenceHead,
     spoofing_flags,
 };
-use crate::kernel::{Bitmaps, Task, append, append_range, prefetch_behind, run};
+use crate::kernel::{Bitmaps, Span, Task, append, append_range, prefetch_behind, run};
+use crate::key::KeyBytes;
 use crate::learn::{Equivalences, Fired};
-use crate::record::{Offsets, Records, Span};
+use crate::record::{Offsets, Records};
 
 /// Turns records into rows under one policy; one a worker, reused. Its rows depend on records and policy alone.
 ///

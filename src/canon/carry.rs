@@ -7,7 +7,8 @@
 use super::{Policy, Rows, Rung, Texts};
 use crate::iri::{Base, CLASSIFIER, Fault, MarkedReference, Normalizer, check_authority, find_scheme};
 use crate::kernel::Bitmaps;
-use crate::record::{Records, Span};
+use crate::kernel::Span;
+use crate::record::Records;
 
 pub use crate::record::fields::Carry;
 

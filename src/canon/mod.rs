@@ -18,4 +18,4 @@ pub use canonicalizer::Canonicalizer;
 pub use carry::{Carried, Carry};
 pub use policy::{Policy, Rung};
 pub use recipes::{RecipeTally, WantedRecipe};
-pub use rows::{KeyBytes, Rows, Tally, Texts};
+pub use rows::{Rows, Tally, Texts};

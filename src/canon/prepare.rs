@@ -9,7 +9,8 @@ use std::borrow::Cow;
 use super::Policy;
 use crate::encoding::Charset;
 use crate::iri::{Changes, Component, Fault, FaultKind, Flags};
-use crate::record::{Records, Span};
+use crate::kernel::Span;
+use crate::record::Records;
 
 /// A record's text on its way to a reference.
 pub(super) struct Prepared<'a> {

@@ -3,6 +3,7 @@
 
 use super::{Carried, RecipeTally};
 use crate::iri::{Changes, Fault, FaultKind, Flags, SpoofingFlags};
+use crate::key::KeyBytes;
 
 /// Texts end to end: `values[ends[i - 1]..ends[i]]` is text `i`, `ends[0]` being preceded by 0. Offsets are `i32`
 /// because Arrow's are.
@@ -46,9 +47,6 @@ impl Texts {
         self.offsets.truncate(1);
     }
 }
-
-/// A key as it is stored: the 128-bit hash, most significant byte first.
-pub type KeyBytes = [u8; 16];
 
 /// Rows in columns. Every record appends one entry to `uri`, `input`, `key`, `flags` and `offset`.
 #[derive(Debug, Default, Clone)]

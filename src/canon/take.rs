@@ -13,7 +13,7 @@ use crate::iri::{
     check_authority, encode_query, find_scheme,
 };
 use crate::kernel::Bitmaps;
-use crate::record::Span;
+use crate::kernel::Span;
 
 /// An IRI ready to be normalised: where its text is, and what was done to it so far.
 pub(super) struct Taken {

@@ -15,8 +15,8 @@ use super::canon_args::{PROTOCOL, parse_key};
 use super::summary::thousands;
 use super::{drive, exit, print, say};
 use crate::batch::{ColumnId, SourceRun};
-use crate::canon::{KeyBytes, Policy, Rows, WantedRecipe};
-use crate::key::{KeyAlgorithm, Recipe};
+use crate::canon::{Policy, Rows, WantedRecipe};
+use crate::key::{KeyAlgorithm, KeyBytes, Recipe};
 use crate::run::{self, Progress, RunOptions, Summary};
 
 /// Compare two keys: which URLs one of them merges and the other does not

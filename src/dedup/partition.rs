@@ -1,7 +1,7 @@
 //! Keys of a span in, the same keys partition by partition out. Keys are hashes, so that their first bits part them
 //! evenly; a partition's table is small enough to stay near the processor while its share of a span goes in.
 
-use crate::canon::KeyBytes;
+use crate::key::KeyBytes;
 
 /// Bits of a key that choose its partition.
 pub const PARTITION_BITS: u32 = 6;

@@ -19,9 +19,8 @@ mod classifier;
 mod copy;
 mod level;
 mod scalar;
+mod span;
 mod task;
-#[cfg(feature = "batch")]
-mod text_array;
 mod words;
 mod xxh3;
 
@@ -31,9 +30,8 @@ pub use classifier::Classifier;
 pub use copy::Case;
 pub use copy::{append, append_range, append_range_in_case, append_some, prefetch, prefetch_behind};
 use level::Level;
+pub use span::Span;
 pub use task::{Task, run};
-#[cfg(feature = "batch")]
-pub use text_array::text_array;
 pub use xxh3::push_xxh3_128;
 
 /// Length of the run of bytes above 127 that `text` begins with.

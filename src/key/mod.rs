@@ -6,7 +6,8 @@ pub mod surt;
 
 pub use recipe::{Draft, RULES, Recipe, RecipeError, Rule, RuleSet};
 
-use crate::canon::KeyBytes;
+/// A key as it is stored: the 128-bit hash, most significant byte first.
+pub type KeyBytes = [u8; 16];
 
 /// The hash that makes keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -7,8 +7,7 @@
 
 use super::rule::{OriginRule, Rule};
 use super::spelling::Spelling;
-use crate::canon::KeyBytes;
-use crate::key::KeyAlgorithm;
+use crate::key::{KeyAlgorithm, KeyBytes};
 use std::collections::HashMap;
 
 /// Patterns that are applied one after the other: origins of one host are four, and each has its slash. More of them would

@@ -7,8 +7,7 @@ use super::guards::{self, Edge};
 use super::observed::{Observed, Place};
 use super::patterns::{self, Pattern, Refused};
 use super::redirect::{Code, Limits, Verdict};
-use crate::canon::KeyBytes;
-use crate::key::KeyAlgorithm;
+use crate::key::{KeyAlgorithm, KeyBytes};
 
 /// Why a URL is in its class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

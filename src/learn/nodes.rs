@@ -1,7 +1,7 @@
 //! The URLs that redirects speak of, each once, under a number: [`Nodes`].
 
 use super::memory;
-use crate::canon::KeyBytes;
+use crate::key::KeyBytes;
 use std::collections::HashMap;
 
 /// URIs by number and by key.

@@ -8,7 +8,7 @@ use super::memory;
 use super::nodes::Nodes;
 use super::redirect::Code;
 use super::spelling::{Ending, Spelling};
-use crate::canon::KeyBytes;
+use crate::key::KeyBytes;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 

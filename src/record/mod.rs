@@ -44,24 +44,8 @@ pub use format::{Archived, Decoder, Format, Guess, Layout};
 
 use crate::encoding::Charset;
 use crate::iri::{Fault, Flags};
+pub use crate::kernel::Span;
 use fields::Fields;
-
-/// Where a field stands in [`Records::text`], in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Span {
-    /// Offset of the first byte.
-    pub at: u32,
-    /// Length in bytes.
-    pub len: u32,
-}
-
-impl Span {
-    /// The bytes of `text` that the span covers.
-    #[inline(always)]
-    pub fn of(self, text: &[u8]) -> &[u8] {
-        &text[self.at as usize..self.at as usize + self.len as usize]
-    }
-}
 
 /// Where each record began in the decompressed source, in bytes.
 #[derive(Clone, Copy, Debug)]

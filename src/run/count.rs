@@ -3,7 +3,8 @@
 
 use super::dedup::DedupError;
 use super::{HyperLogLog, Progress, RunError, RunOptions, Summary, canon};
-use crate::canon::{KeyBytes, Policy, Rows, Rung};
+use crate::canon::{Policy, Rows, Rung};
+use crate::key::KeyBytes;
 use crate::dedup::{Gathering, Kinds, PARTITIONS, number};
 use crate::input::Sources;
 use std::path::PathBuf;

@@ -3,7 +3,7 @@
 //! sketches", algorithm 6, which has no bias at any size). The same keys in any order and on any number of threads give
 //! the same answer.
 
-use crate::canon::KeyBytes;
+use crate::key::KeyBytes;
 use rayon::slice::ParallelSliceMut;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

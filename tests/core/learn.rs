@@ -2,8 +2,7 @@
 //! `protocol`, whatever was observed.
 
 use crate::oracle::equivalence::{self, Redirect};
-use irikey::canon::KeyBytes;
-use irikey::key::KeyAlgorithm;
+use irikey::key::{KeyAlgorithm, KeyBytes};
 use irikey::learn::{Equivalences, Fired, How, Learned, Limits, Observed, Place, Sightings, Verdict};
 use proptest::prelude::*;
 use proptest::sample::select;

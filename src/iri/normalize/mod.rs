@@ -18,7 +18,7 @@ use super::host::HostCache;
 use super::scheme::Scheme;
 use super::{Changes, Fault, Flags};
 use crate::kernel::{Bitmaps, Case, append_range, append_range_in_case, append_some};
-use crate::record::Span;
+use crate::kernel::Span;
 
 /// One reference of a text that bitmaps describe.
 #[derive(Clone, Copy, Debug)]

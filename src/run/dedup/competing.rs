@@ -2,9 +2,9 @@
 //! leave open. In: rows as canonicalised. Out: keys by partition, and entries.
 
 use super::DedupOptions;
-use crate::canon::{KeyBytes, Policy, Rows};
+use crate::canon::{Policy, Rows};
 use crate::dedup::{Candidate, Entry, Keep, Layout, Scattered, Texts, number};
-use crate::key::KeyAlgorithm;
+use crate::key::{KeyAlgorithm, KeyBytes};
 
 /// What rows are compared by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

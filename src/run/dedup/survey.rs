@@ -4,9 +4,9 @@ use super::super::Turn;
 use super::competing::Competing;
 use super::job::SURVEY_LANE;
 use super::{DedupKey, DedupOptions};
-use crate::canon::{KeyBytes, Policy, Rows, Rung};
+use crate::canon::{Policy, Rows, Rung};
 use crate::dedup::{Findings, Look, SpanLook, Survey, number};
-use crate::key::{Draft, KeyAlgorithm, RULES, Recipe};
+use crate::key::{Draft, KeyAlgorithm, KeyBytes, RULES, Recipe};
 use crate::learn::Spelling;
 
 /// How rows of a run are looked at.

@@ -1,0 +1,26 @@
+//! A range of bytes in a text of less than 4 GiB.
+
+/// A range of bytes in a text. It takes 8 bytes where a `Range<usize>` takes 16.
+///
+/// ```
+/// use irikey::kernel::Span;
+/// assert_eq!(Span { at: 2, len: 3 }.of(b"a bcd e"), b"bcd");
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    /// Offset of the first byte.
+    pub at: u32,
+    /// Length in bytes.
+    pub len: u32,
+}
+
+impl Span {
+    /// Returns the bytes of `text` that the span covers.
+    ///
+    /// # Panics
+    /// If the span is not within `text`.
+    #[inline(always)]
+    pub fn of(self, text: &[u8]) -> &[u8] {
+        &text[self.at as usize..self.at as usize + self.len as usize]
+    }
+}
