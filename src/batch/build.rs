@@ -12,11 +12,11 @@ use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffe
 use arrow::datatypes::{DataType, SchemaRef, UInt32Type, UInt64Type};
 use arrow::error::ArrowError;
 
+use super::text_array::text_array;
 use super::{ColumnId, Columns, KEY_LEN, SourceRun, carried, derived, parts};
 use crate::canon::{Policy, Rows, Texts};
-use crate::key::KeyBytes;
 use crate::iri::{Component, Fault, FaultKind, Rung};
-use super::text_array::text_array;
+use crate::key::KeyBytes;
 
 /// Why rows make no batch. Each is a mistake of the caller, but for `TooLong`.
 #[derive(Debug, thiserror::Error)]

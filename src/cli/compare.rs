@@ -4,8 +4,8 @@ use serde_json::json;
 
 use super::reading::{Reading, fault_of};
 use super::{exit, print, say};
-use crate::key::KeyBytes;
 use crate::iri::{Fault, Rung};
+use crate::key::KeyBytes;
 
 /// Names the lowest rung on which two IRIs are equivalent; exit status 0 if there is one, 1 if not
 #[derive(Debug, clap::Args)]

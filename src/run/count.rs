@@ -4,9 +4,9 @@
 use super::dedup::DedupError;
 use super::{HyperLogLog, Progress, RunError, RunOptions, Summary, canon};
 use crate::canon::{Policy, Rows, Rung};
-use crate::key::KeyBytes;
 use crate::dedup::{Gathering, Kinds, PARTITIONS, number};
 use crate::input::Sources;
+use crate::key::KeyBytes;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};

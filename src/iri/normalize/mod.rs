@@ -17,8 +17,8 @@ pub use proof::{CanonicalHead, HttpHead, ReferenceHead};
 use super::host::HostCache;
 use super::scheme::Scheme;
 use super::{Changes, Fault, Flags};
-use crate::kernel::{Bitmaps, Case, append_range, append_range_in_case, append_some};
 use crate::kernel::Span;
+use crate::kernel::{Bitmaps, Case, append_range, append_range_in_case, append_some};
 
 /// One reference of a text that bitmaps describe.
 #[derive(Clone, Copy, Debug)]

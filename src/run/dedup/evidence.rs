@@ -3,8 +3,8 @@
 use super::{DedupKey, DedupOptions};
 use crate::batch::{BatchBuilder, Columns};
 use crate::canon::{Policy, Rows, Rung};
-use crate::key::KeyBytes;
 use crate::dedup::{Entry, SpillError, evidence, number};
+use crate::key::KeyBytes;
 use crate::output::Encoder;
 use arrow::array::RecordBatch;
 

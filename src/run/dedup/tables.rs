@@ -7,10 +7,10 @@ use super::super::{Progress, RunError, Summary, Turn, in_order::in_order, memory
 use super::job::{Job, Step};
 use super::{DedupError, DedupKey, DedupOptions, Deduped, Given, finish};
 use crate::canon::{Policy, Rows, Tally};
-use crate::key::KeyBytes;
 use crate::dedup::evidence::Places;
 use crate::input::KeyedFile;
 use crate::iri::{Component, Fault, FaultKind};
+use crate::key::KeyBytes;
 use crate::output::{Encoder, OutputError};
 use arrow::array::{Array, AsArray, FixedSizeBinaryArray, RecordBatch};
 use arrow::datatypes::{DataType, Field, Int16Type, Schema, SchemaRef, TimestampMillisecondType};
