@@ -1,29 +1,10 @@
 //! Canonical URIs and 128-bit equivalence keys for crawl data, by RFC 3987.
 //!
-//! Data flows one way, and each room uses rooms below it only:
+//! The library has two parts. The *core* (layers 0 to 4, except `process`) normalizes references, compares them and
+//! makes keys. It is pure: it opens no files, starts no threads, reads no clock, and does not need Arrow. The
+//! *pipeline* (layers 5 to 8) reads and writes files with it, in parallel. A test holds both statements.
 //!
-//! ```text
-//! bytes ──> record ──> row ──> batch ──> file
-//!
-//! input     files, pipes, archives -> blocks of bytes                   (opens files; maps; unpacks)
-//! record    chunk -> borrowed records, of every crawl format            (pure)
-//! canon     policy + records -> rows                                    (pure)
-//! batch     rows -> Arrow, by the one list of columns
-//! dedup     keys -> which rows to keep
-//! sort      batches in any order -> the same rows in order
-//! output    batches -> Parquet, Arrow IPC, CSV, JSON lines, text        (writes files)
-//! run       cut -> work -> order -> append: wires the rooms together    (the only threads)
-//! extract   documents, HTML and XML -> the IRIs in them, with their bases (pure)
-//! cli       flags, progress, report, exit statuses                      (the only terminal and clock)
-//!
-//! kernel    byte loops that know nothing of IRIs                        (pure)
-//! encoding  bytes -> text                                               (pure)
-//! learn     observed redirects -> equivalences -> keys of the rung protocol (pure)
-//! iri       RFC 3987: grammar, ladder, resolution, mapping              (pure)
-//! key       a rung's text -> 128 bits; recipes: the keys of archives     (pure)
-//! ```
-//!
-//! The pure rooms need no feature of the crate and are a library of their own:
+//! # Example
 //!
 //! ```
 //! use irikey::iri::{ParseMode, Rung, normalize_to_rung};
@@ -33,6 +14,29 @@
 //! assert_eq!(a, b);
 //! assert_eq!(KeyAlgorithm::Xxh3.key(&a), KeyAlgorithm::Xxh3.key(&b));
 //! ```
+//!
+//! # Layers
+//!
+//! Data flows from sources to parts: `source -> block -> chunk -> records -> rows -> batch -> row group -> part`. A
+//! module imports only from lower layers; modules of one layer do not import each other.
+//!
+//! | layer | modules | contents |
+//! |---:|---|---|
+//! | 9 | `cli` | the command: flags, progress, reports, exit codes; nothing else prints |
+//! | 8 | `run` | jobs: cut, normalize, order, write; dedup, sort and learn; owns the threads and the memory budget |
+//! | 7 | `input` `output` | opening, mapping and unpacking files, reading tables and stores; writing Parquet, Arrow, CSV, JSON lines, text, CDXJ and ZipNum |
+//! | 6 | `dedup` `sort` | policies and data structures over keys and batches |
+//! | 5 | `batch` `spill` | rows as Arrow batches and the one list of columns; temporary data on disk |
+//! | 4 | `canon` | a policy applied to records gives rows |
+//! | 3 | `extract` `learn` | references in HTML and XML documents; equivalences learned from redirects |
+//! | 2 | `key` `record` | hashes, recipes and public suffixes; decoders of every crawl format |
+//! | 1 | `iri` | RFC 3987: grammar, comparison ladder, resolution, mapping, bidi, profiles |
+//! | 0 | `encoding` `kernel` `process` | charsets; byte loops, positions and SIMD; signals, temporary files, exit status |
+//!
+//! # Features
+//!
+//! The core needs no feature. `batch` adds Arrow batches, `pipeline` files and threads, `extract` HTML and XML,
+//! `whatwg` the browser's parser for comparison, and `cli` (the default) the command with all of these.
 
 pub mod canon;
 pub mod encoding;

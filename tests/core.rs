@@ -27,8 +27,10 @@ mod mutated;
 mod properties;
 #[path = "core/readers.rs"]
 mod readers;
-#[path = "core/rooms.rs"]
-mod rooms;
+#[path = "core/source.rs"]
+mod source;
+#[path = "core/structure.rs"]
+mod structure;
 #[path = "core/surt.rs"]
 mod surt;
 #[path = "core/total.rs"]
