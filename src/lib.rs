@@ -59,6 +59,8 @@ pub mod input;
 #[cfg(feature = "pipeline")]
 pub mod output;
 #[cfg(feature = "pipeline")]
+pub mod process;
+#[cfg(feature = "pipeline")]
 pub mod run;
 #[cfg(feature = "pipeline")]
 pub mod sort;

@@ -10,10 +10,10 @@ use super::drive::{self, Ran};
 use super::files::{Files, Written};
 use super::progress::{Bar, Sample};
 use super::report::{DedupReport, Report};
-use super::{exit, page, resume, say, summary};
+use super::{page, resume, say, summary};
 use crate::canon::{Policy, WantedRecipe};
-use crate::input;
 use crate::output::{self, Finished, OutputError, OutputOptions};
+use crate::process::exit;
 use crate::run::{Progress, RunError, SortError};
 
 /// Why a job ended without its output.
@@ -97,7 +97,6 @@ fn perform(job: &Job) -> Result<Report, Failure> {
     drop(bar);
     let ran = ran?;
     let Written { all, files } = files.finish(job, &ran.tally)?;
-    input::forget();
     let report = report(job, names, ran, all, begun.elapsed());
     Ok(Report { files, ..report })
 }

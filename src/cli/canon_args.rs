@@ -41,7 +41,7 @@ Examples:
 
 /// Flags of `canon`.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{}", super::exit::help()))]
+#[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{}", super::exit_help()))]
 pub struct CanonArgs {
     #[command(flatten)]
     input: InputArgs,

@@ -7,7 +7,8 @@ use clap::Args;
 
 use super::canon::fail;
 use super::summary::thousands;
-use super::{exit, print, say};
+use super::{print, say};
+use crate::process::exit;
 use crate::sort::{Check, CheckError, SortBy};
 
 /// Check that the rows of files stand in order

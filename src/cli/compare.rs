@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use super::reading::{Reading, fault_of};
-use super::{exit, print, say};
+use super::{print, say};
+use crate::process::exit;
 use crate::iri::{Fault, Rung};
 use crate::key::KeyBytes;
 

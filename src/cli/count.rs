@@ -9,8 +9,9 @@ use serde_json::{Map, Value, json};
 use super::args::{EquivalenceArgs, FormArgs, InputArgs, Reporting, ReportingArgs, SpillArgs, WorkArgs};
 use super::canon::{Failure, bar, fail};
 use super::summary::thousands;
-use super::{drive, exit, say};
+use super::{drive, say};
 use crate::canon::Policy;
+use crate::process::exit;
 use crate::run::{self, Counted, Counting, Progress, RunOptions, memory};
 
 const EXAMPLES: &str = "\
@@ -29,7 +30,7 @@ const SPAN_LEN: usize = 4 << 20;
 
 /// Flags of `count`.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{}", exit::help()))]
+#[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{}", super::exit_help()))]
 pub(super) struct CountArgs {
     #[command(flatten)]
     input: InputArgs,

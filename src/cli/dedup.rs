@@ -12,16 +12,17 @@ use super::canon_args::Job;
 use super::dedup_args::{DedupArgs, Plan};
 use super::report::{CollisionAt, DedupReport, Report};
 use super::timeline::Timeline;
-use super::{drive, exit, say, summary};
+use super::{drive, say, summary};
 use crate::batch::Columns;
 use crate::canon::{Policy, WantedRecipe};
 use crate::dedup::Collision;
 use crate::dedup::evidence::{self, Places};
 use crate::dedup::seen::{Merged, RunWriter, SeenError, Store};
 use crate::input::{KeyedFile, Origin, Source, Sources};
+use crate::output;
 use crate::output::{OutputError, Table};
+use crate::process::exit;
 use crate::run::{self, DedupError, DedupKey, DedupOptions, Deduped, Given, Progress, TableError, Tables};
-use crate::{input, output};
 
 impl From<SeenError> for Failure {
     fn from(error: SeenError) -> Failure {
@@ -71,9 +72,6 @@ fn perform(plan: Plan) -> Result<(Reporting, Report), Failure> {
     let (encoder, mut output) = output::create(&job.outputs.destination, made_for)?;
     let progress = Arc::new(Progress::new());
     let bar = bar(job.reporting.progress, total, &progress);
-    if let Some(path) = output.temporary_path() {
-        input::remove_on_signal(path);
-    }
     let timeline = job.reporting.report.as_ref().map(|_| Timeline::start(&progress));
     let options = drive::options(&job.inputs, &job.work, job.outputs.row_group_len);
     let mut duplicates = table(duplicates, evidence::duplicates_schema(), &job.policy, names.len())?;
@@ -103,7 +101,6 @@ fn perform(plan: Plan) -> Result<(Reporting, Report), Failure> {
     // The output comes last: when it bears its name, all is there.
     duplicates.into_iter().chain(groups).try_for_each(Table::finish)?;
     let finished = output.finish()?;
-    input::forget();
     // Never before the output is whole: keys in the store without their rows would be lost to every later run.
     if let (Some(new_keys), Some(store)) = (deduped.new_keys.take(), dedup.seen.and_then(Arc::into_inner)) {
         add(store, new_keys, std::mem::replace(&mut deduped.merged, Ok(None)))?;
@@ -133,11 +130,7 @@ fn table(
     policy: &Policy,
     sources: usize,
 ) -> Result<Option<Table>, OutputError> {
-    let table = path.map(|path| Table::create(&path, schema, &output::metadata(policy, sources))).transpose()?;
-    if let Some(path) = table.as_ref().and_then(Table::temporary_path) {
-        input::remove_on_signal(&path);
-    }
-    Ok(table)
+    path.map(|path| Table::create(&path, schema, &output::metadata(policy, sources))).transpose()
 }
 
 /// The inputs as files of rows with keys, if they are such files and no other column was asked for. The output has their

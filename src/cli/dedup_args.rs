@@ -61,7 +61,7 @@ impl KeepName {
 
 /// Flags of `dedup`.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{}", super::exit::help()))]
+#[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{}", super::exit_help()))]
 pub struct DedupArgs {
     #[command(flatten)]
     input: InputArgs,

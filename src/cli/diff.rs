@@ -13,10 +13,11 @@ use serde_json::{Value, json};
 use super::args::{EquivalenceArgs, FormArgs, InputArgs, Work, WorkArgs};
 use super::canon_args::{PROTOCOL, parse_key};
 use super::summary::thousands;
-use super::{drive, exit, print, say};
+use super::{drive, print, say};
 use crate::batch::{ColumnId, SourceRun};
 use crate::canon::{Policy, Rows, WantedRecipe};
 use crate::key::{KeyAlgorithm, KeyBytes, Recipe};
+use crate::process::exit;
 use crate::run::{self, Progress, RunOptions, Summary};
 
 /// Compare two keys: which URLs one of them merges and the other does not

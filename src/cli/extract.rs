@@ -6,13 +6,14 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::say;
 use super::size::parse_size;
-use super::{exit, say};
 use crate::encoding::Charset;
 use crate::extract::{Context, DefectKind, Document, Link, Markup, extract};
 use crate::input::{self, OpenOptions, Opened, Source, Stream};
 use crate::iri::Base;
 use crate::output::{Destination, Field, Format, OutputError, RowWriter};
+use crate::process::exit;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -51,7 +52,7 @@ enum RowFormat {
 /// fault_at (byte of the document); url and base are empty then, which `canon` takes for a fault too. A document is in the charset of its byte order mark, else that of --charset, else the
 /// one that it declares, else that of --default-charset.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{}", super::exit::help()))]
+#[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{}", super::exit_help()))]
 pub struct ExtractArgs {
     /// Documents to read, each a file; a directory stands for its files, @FILE for the names in it, a line each, and - for
     /// standard input, which is also read when there is no INPUT. Gzip, zstd, LZ4, bzip2 and xz are recognised
@@ -149,9 +150,6 @@ fn write_all(
     count: &mut Count,
 ) -> Result<(), OutputError> {
     let mut writer = RowWriter::create(destination, format, &COLUMNS)?;
-    if let Some(path) = writer.temporary_path() {
-        input::remove_on_signal(path);
-    }
     for source in sources {
         let name = source.name.clone();
         match read(source, args.max_document) {
@@ -163,7 +161,6 @@ fn write_all(
         }
     }
     writer.finish()?;
-    input::forget();
     Ok(())
 }
 

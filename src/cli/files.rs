@@ -9,7 +9,6 @@ use super::args::Sorting;
 use super::canon::{Failure, output_options};
 use super::canon_args::Job;
 use crate::canon::Tally;
-use crate::input;
 use crate::output::{self, Arrangement, Destination, Encoder, Finished, Output, OutputError, Part, Place, Series};
 use crate::run::Sorted;
 use crate::sort::{Partition, SplitPoints};
@@ -69,9 +68,6 @@ impl Files {
             Destination::File(path) if sorting.is_directory() => path.clone(),
             destination => {
                 let (encoder, output) = output::create_arranged(destination, options, &arrangement)?;
-                if let Some(path) = output.temporary_path() {
-                    input::remove_on_signal(path);
-                }
                 return Ok((encoder, Files::One(Box::new(output), arrangement)));
             }
         };

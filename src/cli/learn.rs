@@ -12,12 +12,12 @@ use super::args::{FormArgs, InputArgs, Reporting, ReportingArgs, WorkArgs};
 use super::canon::{Failure, bar, fail};
 use super::size::parse_size;
 use super::summary::thousands;
-use super::{drive, exit, say};
+use super::{drive, say};
 use crate::batch::{equivalences_batches, equivalences_metadata, equivalences_schema};
 use crate::canon::{Policy, Rung};
-use crate::input;
 use crate::learn::{Learned, Limits, Verdict};
 use crate::output::{Format, OutputError, Table, metadata};
+use crate::process::exit;
 use crate::run::{self, ObserveError, Progress, RunOptions, Summary, Watched, memory};
 
 const EXAMPLES: &str = "\
@@ -44,7 +44,7 @@ const LEAST: usize = 1 << 20;
 /// writes the classes of URLs that redirects join, and the patterns of hosts, each with its evidence. Memory holds every
 /// different redirect: see --memory.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{}", exit::help()))]
+#[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{}", super::exit_help()))]
 pub(super) struct LearnArgs {
     #[command(flatten)]
     input: InputArgs,
@@ -164,9 +164,6 @@ fn perform(args: &LearnArgs, reporting: &Reporting) -> Result<Told, Failure> {
     let options: RunOptions = drive::options(&inputs, &work, SPAN_LEN);
     let said = [metadata(&policy, sources.0.len()), equivalences_metadata(&limits)].concat();
     let mut table = Table::create(&args.output, equivalences_schema(), &said)?;
-    if let Some(path) = table.temporary_path() {
-        input::remove_on_signal(&path);
-    }
     let progress = Arc::new(Progress::new());
     let bar = bar(reporting.progress, sources.total_len(), &progress);
     let watched = run::observe(sources, &options, &policy, memory, &progress);
@@ -182,7 +179,6 @@ fn perform(args: &LearnArgs, reporting: &Reporting) -> Result<Told, Failure> {
         table.append(&batch.map_err(|error| OutputError::from(crate::batch::BatchError::from(error)))?)?;
     }
     table.finish()?;
-    input::forget();
     let summary = Summary { memory: memory::peaks(), ..summary };
     Ok(tell(&learned, drive::ran(summary), &policy, &limits, begun.elapsed().as_secs_f64()))
 }

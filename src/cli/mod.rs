@@ -19,7 +19,6 @@ mod dedup_args;
 mod diff;
 mod drive;
 mod eval;
-pub mod exit;
 mod explain;
 mod extract;
 mod files;
@@ -41,6 +40,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::process::{self, exit};
+
 pub use args::{
     FormArgs, InputArgs, InputFormat, Inputs, OutputArgs, Outputs, Reporting, ReportingArgs, When, Work, WorkArgs,
 };
@@ -52,7 +53,7 @@ pub use timeline::Moment;
 
 /// Canonical URIs and 128-bit equivalence keys for crawl data, by RFC 3987 and RFC 3986.
 #[derive(Debug, Parser)]
-#[command(name = "irikey", version, max_term_width = 100, after_long_help = exit::help())]
+#[command(name = "irikey", version, max_term_width = 100, after_long_help = exit_help())]
 pub struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -81,8 +82,15 @@ enum Command {
     Extract(Box<extract::ExtractArgs>),
 }
 
+/// The exit statuses, for the end of a help text.
+fn exit_help() -> String {
+    let lines: Vec<_> = exit::ALL.iter().map(|(status, meaning)| format!("  {status}  {meaning}")).collect();
+    format!("Exit status:\n{}", lines.join("\n"))
+}
+
 /// Runs the command that the process was given.
 pub fn main() -> ExitCode {
+    process::remove_temporary_files_on_signals();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

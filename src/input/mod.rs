@@ -31,7 +31,6 @@ pub use error::{Defect, InputError, ListError};
 pub use inflate::MemberEnd;
 pub use keyed::KeyedFile;
 pub use list::{Origin, Source, Sources, list};
-pub use mmap::{forget, remove_on_signal};
 pub use open::{OpenOptions, Opened, Stream, open};
 pub use table::{Table, TableColumns, TableOptions};
 

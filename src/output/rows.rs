@@ -64,11 +64,6 @@ impl RowWriter {
         self.put()
     }
 
-    /// The name that the bytes have while the output is not whole.
-    pub fn temporary_path(&self) -> Option<&std::path::Path> {
-        self.target.temporary_path()
-    }
-
     /// Makes the output durable and gives it its name.
     ///
     /// # Errors

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 use super::error::OutputError;
 use super::{Arrangement, Destination, Encoder, Finished, Output, OutputOptions, Part, create_arranged};
-use crate::input;
 use crate::sort::Check;
 
 /// Where the files of a series stand.
@@ -92,9 +91,6 @@ impl Series {
             make_directory(path.parent().unwrap_or(&self.place.directory))?;
             let destination = Destination::File(path);
             let (_, output) = create_arranged(&destination, self.options.clone(), &self.arrangement)?;
-            if let Some(path) = output.temporary_path() {
-                input::remove_on_signal(path);
-            }
             self.current = Some(Current { partition, part: number, output });
         }
         match &mut self.current {
@@ -113,7 +109,6 @@ impl Series {
             Some((_, check)) => output.finish_checked(check)?,
             None => output.finish()?,
         };
-        input::forget();
         self.finished.push(finished);
         Ok(())
     }

@@ -10,6 +10,7 @@ use tempfile::TempPath;
 use super::Destination;
 use super::error::{Cause, OutputError};
 use super::sync::Syncer;
+use crate::process::TemporaryFileGuard;
 
 /// Small writes are gathered to this many bytes; larger ones pass.
 const BUFFER_LEN: usize = 1 << 18;
@@ -43,6 +44,8 @@ pub(super) enum Target {
     Rename {
         temporary: TempPath,
         path: PathBuf,
+        /// Removes the temporary file if a signal ends the process.
+        _guard: TemporaryFileGuard,
     },
     /// Something that is not a regular file: renaming over it would replace the device.
     Direct(PathBuf),
@@ -115,7 +118,7 @@ impl Target {
     /// Flushes `sink`, makes its bytes durable and gives them their name.
     pub(super) fn commit(self, sink: Sink) -> Result<(), OutputError> {
         let file = sink.file.into_inner().map_err(|error| self.blame(error.into_error().into()))?;
-        let Target::Rename { temporary, path } = self else { return Ok(()) };
+        let Target::Rename { temporary, path, .. } = self else { return Ok(()) };
         let failed = |operation, error| io_error(&path, operation, error, NOT_NAMED);
         let early = match sink.durability {
             Durability::Wanted { syncer: Some(syncer), .. } => syncer.finish(),
@@ -181,7 +184,10 @@ fn open(path: &Path) -> Result<(File, Target), OutputError> {
         return Err(OutputError::NoDirectory { path, parent });
     }
     match open_temporary(parent(&path)) {
-        Ok((file, temporary)) => Ok((file, Target::Rename { temporary, path })),
+        Ok((file, temporary)) => {
+            let _guard = TemporaryFileGuard::register(&temporary);
+            Ok((file, Target::Rename { temporary, path, _guard }))
+        }
         Err(error) => Err(io_error(&path, "create", error, "choose a directory that you may write to")),
     }
 }

@@ -57,11 +57,6 @@ impl Table {
         self.rows
     }
 
-    /// The name that the bytes have while the table is not whole.
-    pub fn temporary_path(&self) -> Option<PathBuf> {
-        self.target.temporary_path().map(Path::to_path_buf)
-    }
-
     /// Writes what a file ends with, makes it durable and gives it its name.
     ///
     /// # Errors

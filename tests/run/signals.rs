@@ -3,7 +3,7 @@
 #![cfg(unix)]
 
 use irikey::input::mmap::Mapping;
-use irikey::input::{forget, remove_on_signal};
+use irikey::process::{TemporaryFileGuard, remove_temporary_files_on_signals};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -22,7 +22,7 @@ fn place() -> Option<PathBuf> {
     std::env::var_os(PLACE).map(PathBuf::from)
 }
 
-/// Maps a file, has it cut short, and reads it.
+/// Maps a file, truncates it, and reads it.
 #[test]
 #[ignore = "started by a_shrinking_file_is_a_clean_error"]
 fn child_shrinks() {
@@ -33,7 +33,7 @@ fn child_shrinks() {
     let other = Mapping::new(&file, Path::new("other")).unwrap();
     let mapping = Mapping::new(&file, &place.join("input")).unwrap();
     drop(other);
-    remove_on_signal(&place.join("temporary"));
+    let _guard = TemporaryFileGuard::register(&place.join("temporary"));
     file.set_len(10).unwrap();
     let sum: u64 = mapping.iter().map(|&byte| u64::from(byte)).sum();
     panic!("read what is not there: {sum}");
@@ -45,11 +45,11 @@ fn a_shrinking_file_is_a_clean_error() {
     let output = child("child_shrinks", place.path());
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(4), "{text}");
-    assert!(text.contains("input: the file was 1048576 bytes long and was cut short"), "{text}");
+    assert!(text.contains("input: the file was 1048576 bytes long and was truncated"), "{text}");
     assert!(!place.path().join("temporary").exists());
 }
 
-/// Dies of a signal, with a temporary file and one that is no longer temporary.
+/// Dies by a signal while one temporary file is registered and another no longer is.
 #[test]
 #[ignore = "started by death_by_signal_removes_the_temporary_file"]
 fn child_is_terminated() {
@@ -57,11 +57,9 @@ fn child_is_terminated() {
     for name in ["done", "temporary"] {
         fs::write(place.join(name), b"half").unwrap();
     }
-    remove_on_signal(&place.join("done"));
-    forget();
-    if !place.join("keep").exists() {
-        remove_on_signal(&place.join("temporary"));
-    }
+    remove_temporary_files_on_signals();
+    drop(TemporaryFileGuard::register(&place.join("done")));
+    let _guard = (!place.join("keep").exists()).then(|| TemporaryFileGuard::register(&place.join("temporary")));
     let me = std::process::id().to_string();
     Command::new("kill").args(["-s", "TERM", &me]).status().unwrap();
     std::thread::sleep(std::time::Duration::from_secs(20));

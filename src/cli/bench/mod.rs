@@ -8,10 +8,11 @@ mod stages;
 
 use std::path::{Path, PathBuf};
 
-use super::{exit, print, say};
+use super::{print, say};
 use crate::input::detect::{Content, content};
 use crate::input::{self, Defect, OpenOptions, Opened, Table, TableColumns, TableOptions};
 use crate::output::Compression;
+use crate::process::exit;
 use crate::record::fields::Carry;
 use report::Measured;
 

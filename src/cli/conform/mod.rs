@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use self::case::{Case, Verdict};
 use self::score::Score;
 use super::eval::answer_line;
-use super::{exit, print, say};
+use super::{print, say};
+use crate::process::exit;
 
 /// Asks the cases of JSON lines files and says how many of each op and profile pass
 ///

@@ -13,8 +13,9 @@ use std::io::{self, BufRead, Write};
 use serde_json::{Map, Value};
 
 use self::request::Request;
-use super::{exit, say};
+use super::say;
 use crate::iri::Fault;
+use crate::process::exit;
 
 /// Answers JSON lines on standard input with JSON lines on standard output
 ///

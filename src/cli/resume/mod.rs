@@ -112,9 +112,6 @@ fn one(job: &Job, task: Task, threads: usize, progress: &Progress) -> Result<Don
     let arrangement = Arrangement { bloom: job.outputs.sorting.bloom, ..Arrangement::default() };
     let destination = Destination::File(task.part.clone());
     let (encoder, mut output) = output::create_arranged(&destination, options, &arrangement)?;
-    if let Some(path) = output.temporary_path() {
-        crate::input::remove_on_signal(path);
-    }
     let mut how = drive::options(&job.inputs, &job.work, job.outputs.row_group_len);
     how.threads = threads;
     let encode = |rows: &mut _, runs: &[_]| encoder.encode(rows, runs);
@@ -124,7 +121,6 @@ fn one(job: &Job, task: Task, threads: usize, progress: &Progress) -> Result<Don
         return Err(Failure::Internal(format!("{} rows of {} were written", output.rows(), summary.rows)));
     }
     let finished = output.finish()?;
-    crate::input::forget();
     let hash = hash(&task.source)?;
     Ok(Done { task, finished, ran: drive::ran(summary), hash })
 }

@@ -19,8 +19,8 @@ use super::super::drive::{self, Ran};
 use super::super::files::{Files, Written};
 use super::super::report::Report;
 use super::{Done, Manifest, Rest, Task, hash, make_directory, policy, remove_leftovers, run_all, source};
-use crate::input;
 use crate::output::Finished;
+use crate::process::TemporaryFileGuard;
 use crate::run::{Progress, RunOptions, SortError, Sorter};
 use crate::sort::KeptRuns;
 
@@ -114,10 +114,9 @@ fn make_runs(task: Task, sorter: &Sorter<'_>, progress: &Progress) -> Result<Don
     let sources = source(&task)?;
     let directory = task.part.parent().unwrap_or(Path::new("."));
     let mut runs = KeptRuns::create(directory).map_err(SortError::from)?;
-    input::remove_on_signal(runs.temporary_path());
+    let _guard = TemporaryFileGuard::register(runs.temporary_path());
     let summary = sorter.runs(sources, task.number as u32, |blocks| runs.add(blocks), progress)?;
     let bytes = runs.finish(&task.part).map_err(SortError::from)?;
-    input::forget();
     let hash = hash(&task.source)?;
     let finished = Finished { path: Some(task.part.clone()), bytes, rows: summary.rows, parts: 1 };
     Ok(Done { task, finished, ran: drive::ran(summary), hash })
@@ -139,7 +138,6 @@ fn merge(
         return Err(Failure::Internal(format!("{rows} rows were merged of {}", manifest.rows())));
     }
     let written = files.finish_counted(job, rows)?;
-    input::forget();
     Ok(written)
 }
 

@@ -8,9 +8,6 @@
 #[cfg(unix)]
 mod signal;
 
-#[cfg(unix)]
-pub use signal::{EXIT_INPUT, forget, remove_on_signal};
-
 use memmap2::Mmap;
 use std::fs::File;
 use std::ops::{Deref, Range};
@@ -84,15 +81,3 @@ impl Drop for Mapping {
         signal::unwatch(self.slot);
     }
 }
-
-/// Exit status of a run that an input ended.
-#[cfg(not(unix))]
-pub const EXIT_INPUT: i32 = 4;
-
-/// Does nothing: there are no such signals here.
-#[cfg(not(unix))]
-pub fn remove_on_signal(_path: &Path) {}
-
-/// Does nothing: there are no such signals here.
-#[cfg(not(unix))]
-pub fn forget() {}

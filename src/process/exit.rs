@@ -1,0 +1,30 @@
+//! Exit statuses of the `irikey` command. `--help` and the documentation list them from [`ALL`].
+
+/// Success.
+pub const SUCCESS: u8 = 0;
+/// A comparison or a check gave a negative answer.
+pub const DIFFERENT: u8 = 1;
+/// Usage error: the flags are wrong or contradict each other.
+pub const USAGE: u8 = 2;
+/// Records have faults, and `--fail-on-fault` was given.
+pub const FAULTS: u8 = 3;
+/// An input could not be read completely. Rows of everything that was readable are written.
+pub const INPUT: u8 = 4;
+/// The output could not be written.
+pub const OUTPUT: u8 = 5;
+/// Internal error: counts that do not add up, or a panic.
+pub const INTERNAL: u8 = 6;
+/// `dedup --verify` found two different texts with the same key.
+pub const COLLISION: u8 = 7;
+
+/// Every status with its meaning.
+pub const ALL: [(u8, &str); 8] = [
+    (SUCCESS, "success; also when the reader of standard output closes it early"),
+    (DIFFERENT, "compare: not equivalent on any rung; conform: a case failed; check-sorted: out of order"),
+    (USAGE, "usage error"),
+    (FAULTS, "records have faults and --fail-on-fault was given; the output is complete"),
+    (INPUT, "an input could not be read completely; rows of everything that was readable are written"),
+    (OUTPUT, "the output could not be written; no partial file is left behind"),
+    (INTERNAL, "internal error: counts that do not add up, or a panic"),
+    (COLLISION, "dedup --verify: different texts have the same key; the output is complete and has a row for each"),
+];

@@ -1,0 +1,133 @@
+//! The registry of temporary files, and the handlers that remove them when a signal terminates the process.
+//!
+//! A handler may interrupt any code, so it reads only statics and calls only functions that POSIX lists as
+//! async-signal-safe (unlink, write, raise, _exit).
+
+use std::path::Path;
+
+#[cfg(unix)]
+use unix as platform;
+#[cfg(not(unix))]
+use without_signals as platform;
+
+/// Removes the registered temporary files when SIGINT, SIGTERM or SIGHUP terminates the process, which then dies by that
+/// signal as if it had not been handled.
+///
+/// A signal that was ignored when the process started (`nohup`, background jobs) stays ignored, and a handler that the
+/// embedding program installed stays in place. Does nothing on systems without these signals.
+pub fn remove_temporary_files_on_signals() {
+    platform::install();
+}
+
+/// Removes the registered temporary files, writes `message` to stderr and ends the process with `status`.
+/// Async-signal-safe.
+#[cfg(unix)]
+pub(crate) fn terminate(message: &[u8], status: u8) -> ! {
+    platform::remove_files();
+    // SAFETY: write and _exit are async-signal-safe, and the message is a live slice of this length.
+    unsafe {
+        libc::write(libc::STDERR_FILENO, message.as_ptr().cast(), message.len());
+        libc::_exit(i32::from(status));
+    }
+}
+
+/// Keeps a path registered: a signal that terminates the process removes the file first. Dropping the guard takes the
+/// path out of the registry and leaves the file alone.
+#[derive(Debug)]
+#[must_use = "the path is registered only while the guard lives"]
+pub struct TemporaryFileGuard {
+    /// The slot of the path, unless the registry was full.
+    slot: Option<usize>,
+}
+
+impl TemporaryFileGuard {
+    /// Registers `path`. If the registry is full, the file is left behind when a signal arrives.
+    pub fn register(path: &Path) -> TemporaryFileGuard {
+        TemporaryFileGuard { slot: platform::insert(path) }
+    }
+}
+
+impl Drop for TemporaryFileGuard {
+    fn drop(&mut self) {
+        if let Some(slot) = self.slot {
+            platform::remove(slot);
+        }
+    }
+}
+
+#[cfg(unix)]
+mod unix {
+    use std::ffi::CString;
+    use std::os::unix::ffi::OsStrExt;
+    use std::path::Path;
+    use std::ptr::null_mut;
+    use std::sync::Once;
+    use std::sync::atomic::AtomicPtr;
+    use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+    /// Number of files that can be registered at a time: one per worker of a job, and the tables beside its output.
+    const SLOTS: usize = 256;
+
+    /// The registered paths as C strings; null in free slots.
+    static PATHS: [AtomicPtr<libc::c_char>; SLOTS] = [const { AtomicPtr::new(null_mut()) }; SLOTS];
+
+    pub(super) fn insert(path: &Path) -> Option<usize> {
+        // The string is never freed, because a handler on another thread may still read it: some bytes per output file.
+        let path = CString::new(path.as_os_str().as_bytes()).ok()?.into_raw();
+        PATHS.iter().position(|slot| slot.compare_exchange(null_mut(), path, Release, Relaxed).is_ok())
+    }
+
+    pub(super) fn remove(slot: usize) {
+        PATHS[slot].store(null_mut(), Release);
+    }
+
+    /// Removes all registered files. Async-signal-safe.
+    pub(super) fn remove_files() {
+        for slot in &PATHS {
+            let path = slot.load(Acquire);
+            if !path.is_null() {
+                // SAFETY: non-null values of PATHS are C strings that are never freed.
+                unsafe { libc::unlink(path) };
+            }
+        }
+    }
+
+    pub(super) fn install() {
+        static INSTALLED: Once = Once::new();
+        INSTALLED.call_once(|| [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].into_iter().for_each(handle));
+    }
+
+    fn handle(signal: libc::c_int) {
+        // SAFETY: a zeroed sigaction is a valid value of this plain C struct (SIG_DFL, no flags, empty mask), and both
+        // pointers are to live locals.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            if libc::sigaction(signal, std::ptr::null(), &mut action) != 0 || action.sa_sigaction != libc::SIG_DFL {
+                return;
+            }
+            action.sa_sigaction = on_termination as *const () as libc::sighandler_t;
+            action.sa_flags = libc::SA_RESETHAND | libc::SA_ONSTACK;
+            libc::sigaction(signal, &action, null_mut());
+        }
+    }
+
+    extern "C" fn on_termination(signal: libc::c_int) {
+        remove_files();
+        // SAFETY: raise is async-signal-safe. SA_RESETHAND has restored the default action, which the raised signal
+        // triggers as soon as this handler returns and unblocks it.
+        unsafe { libc::raise(signal) };
+    }
+}
+
+#[cfg(not(unix))]
+mod without_signals {
+    use std::path::Path;
+
+    pub(super) fn insert(_path: &Path) -> Option<usize> {
+        None
+    }
+
+    pub(super) fn remove(_slot: usize) {}
+
+    pub(super) fn install() {}
+}
