@@ -108,7 +108,7 @@ fn the_output_is_the_same_bytes_however_the_work_is_done() {
         &["--no-mmap", "--chunk-size", "100", "--threads", "3"],
         &["--chunk-size", "64M"],
     ];
-    for suffix in ["parquet", "arrow", "arrows", "csv", "jsonl", "txt"] {
+    for suffix in ["parquet", "arrow", "arrows", "csv", "tsv", "jsonl", "txt"] {
         let mut first = None;
         for way in ways {
             let out = directory.path().join("out").with_extension(suffix);
@@ -406,6 +406,22 @@ fn extract_feeds_canon() {
     let ran = irikey(&canon, &ran.stdout, Stdio::piped());
     let uris = String::from_utf8(ran.stdout).unwrap();
     assert_eq!(uris, "http://example.org/a/\nhttp://example.org/a/%D1%8F.html\n\n");
+}
+
+#[test]
+fn tsv_can_be_written_and_read_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x.tsv");
+    let columns = ["--columns", "record,input,uri,fault"];
+    let lines = b"http://a/x\ty\nHTTP://b\nx\"y\n";
+    printed(&[&["canon", "-q", "-", "-o", path.to_str().unwrap()][..], &columns].concat(), lines);
+    let expected = "record\tinput\turi\tfault\n1\t\"http://a/x\ty\"\thttp://a/x%09y\t\n2\tHTTP://b\thttp://b/\t\n\
+                    3\t\"x\"\"y\"\t\trelative\n";
+    assert_eq!(fs::read_to_string(&path).unwrap(), expected);
+    let again = printed(&["canon", "-q", path.to_str().unwrap(), "--column", "uri"], b"");
+    assert_eq!(again, "http://a/x%09y\nhttp://b/\n\n");
+    let rows = printed(&["extract", "-q", "--output-format", "tsv"], b"<a href=x>");
+    assert_eq!(rows.lines().next().map(|header| header.split('\t').count()), Some(9));
 }
 
 #[test]

@@ -486,7 +486,7 @@ fn no_rows_make_a_valid_output() {
             }
             Format::Arrow => assert_eq!(names(&FileReader::try_new(file(), None).unwrap().schema()), columns),
             Format::ArrowStream => assert_eq!(names(&StreamReader::try_new(file(), None).unwrap().schema()), columns),
-            Format::Csv => assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 1),
+            Format::Csv | Format::Tsv => assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 1),
             Format::JsonLines | Format::Text | Format::Cdxj | Format::Zipnum => {
                 assert_eq!(fs::read(&path).unwrap(), b"");
             }

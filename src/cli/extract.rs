@@ -41,6 +41,8 @@ enum MarkupName {
 enum RowFormat {
     /// Comma-separated values with a header
     Csv,
+    /// Tab-separated values with a header
+    Tsv,
     /// One JSON object a line
     Jsonl,
 }
@@ -130,15 +132,16 @@ fn fail(message: &str, status: u8) -> u8 {
 fn destination(args: &ExtractArgs) -> Result<(Destination, Format), String> {
     let named = args.output_format.map(|format| match format {
         RowFormat::Csv => Format::Csv,
+        RowFormat::Tsv => Format::Tsv,
         RowFormat::Jsonl => Format::JsonLines,
     });
     let Some(path) = args.output.as_ref().filter(|path| path.as_os_str() != "-") else {
         return Ok((Destination::Stdout, named.unwrap_or(Format::Csv)));
     };
-    let is_text = |format: &Format| matches!(format, Format::Csv | Format::JsonLines);
+    let is_text = |format: &Format| matches!(format, Format::Csv | Format::Tsv | Format::JsonLines);
     let format = named.or_else(|| Format::of_path(path).filter(is_text));
     let format =
-        format.ok_or_else(|| format!("{}: rows are CSV or JSON lines; use --output-format", path.display()))?;
+        format.ok_or_else(|| format!("{}: rows are CSV, TSV or JSON lines; use --output-format", path.display()))?;
     Ok((Destination::File(path.clone()), format))
 }
 

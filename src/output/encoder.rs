@@ -20,7 +20,8 @@ pub struct Encoder {
 pub(super) enum Recipe {
     Parquet(RowGroups),
     Batch,
-    Csv,
+    /// Delimited text with this byte between fields.
+    Delimited(u8),
     JsonLines,
     Cdxj,
     Zipnum,
@@ -141,7 +142,7 @@ impl Encoder {
     fn batch_body(&self, batch: &RecordBatch) -> Result<Body, OutputError> {
         Ok(match &self.recipe {
             Recipe::Parquet(groups) => Body::RowGroup(groups.encode(batch)?),
-            Recipe::Csv => Body::Bytes(lines::csv(self.builder.columns(), batch)),
+            Recipe::Delimited(delimiter) => Body::Bytes(lines::delimited(self.builder.columns(), batch, *delimiter)),
             Recipe::JsonLines => Body::Bytes(lines::json(self.builder.columns(), batch)),
             Recipe::Cdxj => Body::Bytes(index_lines::cdxj(batch)),
             Recipe::Zipnum => Body::Members(index_lines::zipnum(batch).map_err(Cause::from)?),

@@ -17,6 +17,8 @@ pub enum Format {
     ArrowStream,
     /// Comma-separated values with a header.
     Csv,
+    /// Tab-separated values with a header.
+    Tsv,
     /// One JSON object a line.
     JsonLines,
     /// CDXJ: a line a capture, in the order of its key.
@@ -29,11 +31,12 @@ pub enum Format {
 
 impl Format {
     /// Every format.
-    pub const ALL: [Format; 8] = [
+    pub const ALL: [Format; 9] = [
         Format::Parquet,
         Format::Arrow,
         Format::ArrowStream,
         Format::Csv,
+        Format::Tsv,
         Format::JsonLines,
         Format::Cdxj,
         Format::Zipnum,
@@ -47,6 +50,7 @@ impl Format {
             Format::Arrow => "arrow",
             Format::ArrowStream => "arrow-stream",
             Format::Csv => "csv",
+            Format::Tsv => "tsv",
             Format::JsonLines => "jsonl",
             Format::Cdxj => "cdxj",
             Format::Zipnum => "zipnum",
@@ -61,6 +65,7 @@ impl Format {
             Format::Arrow => &["arrow", "feather"],
             Format::ArrowStream => &["arrows"],
             Format::Csv => &["csv"],
+            Format::Tsv => &["tsv"],
             Format::JsonLines => &["jsonl", "ndjson"],
             Format::Cdxj => &["cdxj"],
             Format::Zipnum => &["cdx.gz", "cdxj.gz"],
@@ -83,6 +88,15 @@ impl Format {
     /// It is an index of captures: its columns and its order are its own.
     pub const fn is_index(self) -> bool {
         matches!(self, Format::Cdxj | Format::Zipnum)
+    }
+
+    /// The byte between fields, if the format is a table of delimited text.
+    pub(crate) const fn delimiter(self) -> Option<u8> {
+        match self {
+            Format::Csv => Some(b','),
+            Format::Tsv => Some(b'\t'),
+            _ => None,
+        }
     }
 
     /// It is not for a terminal.

@@ -28,17 +28,18 @@ pub(super) fn uris(batch: &RecordBatch) -> Vec<u8> {
     out
 }
 
-/// The first line of a CSV file.
-pub(super) fn csv_header(columns: &Columns) -> Vec<u8> {
-    let mut out = columns.names().collect::<Vec<_>>().join(",").into_bytes();
+/// The header of a file of delimited text.
+pub(super) fn header(columns: &Columns, delimiter: u8) -> Vec<u8> {
+    let mut out = columns.names().collect::<Vec<_>>().join(char::from(delimiter).encode_utf8(&mut [0; 4])).into_bytes();
     out.push(b'\n');
     out
 }
 
-/// CSV by RFC 4180 but for its line end, `LF`: fields are quoted where they have to be, nulls are empty.
-pub(super) fn csv(columns: &Columns, batch: &RecordBatch) -> Vec<u8> {
+/// Delimited text as in RFC 4180, but with `LF` as the line end: fields are quoted if necessary, nulls are empty.
+pub(super) fn delimited(columns: &Columns, batch: &RecordBatch, delimiter: u8) -> Vec<u8> {
     let cells = cells(columns, batch);
-    let mut writer = csv::Writer::from_writer(Vec::with_capacity(batch.get_array_memory_size()));
+    let out = Vec::with_capacity(batch.get_array_memory_size());
+    let mut writer = csv::WriterBuilder::new().delimiter(delimiter).from_writer(out);
     let mut scratch = Vec::new();
     for row in 0..batch.num_rows() {
         for column in &cells {

@@ -36,7 +36,7 @@ pub struct RowWriter {
 }
 
 impl RowWriter {
-    /// Opens an output of these columns. `format` is [`Format::JsonLines`]; any other is CSV.
+    /// Opens an output of these columns. `format` is [`Format::JsonLines`] or one of delimited text.
     ///
     /// # Errors
     /// The destination cannot be written.
@@ -82,7 +82,8 @@ impl RowWriter {
     }
 
     fn write_csv(&mut self, fields: &[Field]) {
-        let mut writer = csv::Writer::from_writer(&mut self.line);
+        let delimiter = self.format.delimiter().unwrap_or(b',');
+        let mut writer = csv::WriterBuilder::new().delimiter(delimiter).from_writer(&mut self.line);
         for field in fields {
             // The writer fails where its sink does, and memory does not.
             let _ = match field {

@@ -2,7 +2,7 @@
 //! are: under a temporary name that becomes the final one when the file is whole.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};

@@ -81,9 +81,10 @@ fn start(
         }
         Format::Arrow => (Writer::Arrow(FileWriter::try_new(sink, schema)?), Recipe::Batch),
         Format::ArrowStream => (Writer::ArrowStream(StreamWriter::try_new(sink, schema)?), Recipe::Batch),
-        Format::Csv => {
-            sink.write_all(&lines::csv_header(builder.columns()))?;
-            (Writer::Bytes(sink), Recipe::Csv)
+        Format::Csv | Format::Tsv => {
+            let delimiter = format.delimiter().unwrap_or(b',');
+            sink.write_all(&lines::header(builder.columns(), delimiter))?;
+            (Writer::Bytes(sink), Recipe::Delimited(delimiter))
         }
         Format::JsonLines => (Writer::Bytes(sink), Recipe::JsonLines),
         Format::Cdxj => (Writer::Bytes(sink), Recipe::Cdxj),

@@ -21,6 +21,8 @@ enum FormatName {
     ArrowStream,
     /// Comma-separated values with a header; keys in hexadecimal, nulls empty
     Csv,
+    /// Tab-separated values with a header, otherwise as csv
+    Tsv,
     /// One JSON object a line; keys in hexadecimal, flags by name
     Jsonl,
     /// CDXJ: SURT key, time and JSON a line, sorted by these
@@ -38,7 +40,7 @@ pub struct OutputArgs {
     /// with --part-rows, --partition, --hive or --resume
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
-    /// Format of the output [default: by the suffix of -o: parquet, pq, arrow, feather, arrows, csv, jsonl, ndjson,
+    /// Format of the output [default: by the suffix of -o: parquet, pq, arrow, feather, arrows, csv, tsv, jsonl, ndjson,
     /// cdxj, cdx.gz, txt; text on standard output, Parquet in directories]
     #[arg(long, value_name = "FORMAT", value_enum, help_heading = "Output")]
     output_format: Option<FormatName>,
@@ -183,6 +185,7 @@ impl FormatName {
             FormatName::Arrow => Format::Arrow,
             FormatName::ArrowStream => Format::ArrowStream,
             FormatName::Csv => Format::Csv,
+            FormatName::Tsv => Format::Tsv,
             FormatName::Jsonl => Format::JsonLines,
             FormatName::Cdxj => Format::Cdxj,
             FormatName::Zipnum => Format::Zipnum,
