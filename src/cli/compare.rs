@@ -4,9 +4,9 @@ use serde_json::json;
 
 use super::reading::{Reading, fault_of};
 use super::{print, say};
-use crate::process::exit;
 use crate::iri::{Fault, Rung};
 use crate::key::KeyBytes;
+use crate::process::exit;
 
 /// Names the lowest rung on which two IRIs are equivalent; exit status 0 if there is one, 1 if not
 #[derive(Debug, clap::Args)]

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use super::eval::fault_value;
 use super::reading::{Reading, fault_of};
 use super::{print, say};
-use crate::process::exit;
 use crate::iri::{
     Base, BidiProblem, BidiRules, Changes, Fault, Flags, HostMapping, OwnedComponents, ParseMode, Parts, Rung,
     SpoofingFlags, SpoofingReport, bidi_visual, check_bidi, find_scheme, find_spoofing, is_bidi, to_iri, whatwg_href,
 };
 use crate::key::{KeyAlgorithm, KeyBytes};
+use crate::process::exit;
 
 /// Shows how irikey reads an IRI: components, steps, rungs, keys, flags, fault
 #[derive(Debug, clap::Args)]
