@@ -11,7 +11,7 @@ use crate::iri::{
     CanonicalHead, Changes, CharacterReferences, Fault, Flags, MarkedReference, Normalizer, ParseMode, ReferenceHead,
     spoofing_flags,
 };
-use crate::kernel::{Bitmaps, Span, Task, append, append_range, prefetch_behind, run};
+use crate::kernel::{Bitmaps, Span, SimdTask, append, append_range, prefetch_behind, run_with_simd};
 use crate::key::KeyBytes;
 use crate::learn::{Equivalences, Fired};
 use crate::record::{Offsets, Records};
@@ -62,7 +62,7 @@ struct AppendTexts<'a> {
     rows: &'a mut Rows,
 }
 
-impl Task for AppendTexts<'_> {
+impl SimdTask for AppendTexts<'_> {
     #[inline(always)]
     fn run(self) {
         let AppendTexts { canonicalizer, records, bitmaps, rows } = self;
@@ -132,7 +132,7 @@ impl Canonicalizer {
     pub fn append(&mut self, records: &Records<'_>, bitmaps: &Bitmaps, rows: &mut Rows) {
         let first = rows.len();
         rows.reserve(records.urls.len(), records.text.len());
-        run(AppendTexts { canonicalizer: self, records, bitmaps, rows });
+        run_with_simd(AppendTexts { canonicalizer: self, records, bitmaps, rows });
         self.push_keys(first, rows);
         if let Some(equivalences) = &self.policy.equivalences {
             push_protocol_keys(equivalences, first, rows);

@@ -1,52 +1,50 @@
-//! The kernels with 32-byte vectors. Each equals its definition in `scalar.rs`.
+//! Kernels with 32-byte vectors. Each equals its definition in `scalar.rs`.
 
 use std::arch::x86_64::*;
 
-use super::classifier::{Marks, push_blocks};
-use super::{Block, Classifier, NibbleTables, scalar};
+use super::byte_set::NibbleTables;
+use super::classifier::{Classifier, MaskBlock, RawMasks, push_blocks};
+use super::scalar;
 
-/// As the definition, [`scalar::block`] after block.
-///
-/// # Safety
-/// The processor has AVX2.
+/// Appends the masks of `text` to `blocks`.
 #[target_feature(enable = "avx2")]
-pub unsafe fn classify(text: &[u8], classifier: &Classifier, blocks: &mut Vec<Block>) {
-    let attention = Lookup::new(&classifier.attention_tables);
-    let go = Lookup::new(&classifier.go_tables);
+pub(super) fn classify(text: &[u8], classifier: &Classifier, blocks: &mut Vec<MaskBlock>) {
+    let attention = Avx2Set::new(&classifier.attention_tables);
+    let go = Avx2Set::new(&classifier.go_tables);
     let splat = |byte: u8| _mm256_set1_epi8(byte as i8);
     let newline = splat(b'\n');
     let [first_a, second_a] = [splat(classifier.attention_pair[0]), splat(classifier.attention_pair[1])];
     let [first_s, second_s] = [splat(classifier.stop_pair[0]), splat(classifier.stop_pair[1])];
     push_blocks(text, classifier, blocks, |bytes| {
-        // SAFETY: both loads read within the 64 bytes of `bytes`.
+        // SAFETY: the loads read bytes 0 to 31 and 32 to 63 of the array `bytes`, which is 64 bytes long.
         let (low, high) =
             unsafe { (_mm256_loadu_si256(bytes.as_ptr().cast()), _mm256_loadu_si256(bytes.as_ptr().add(32).cast())) };
-        Marks {
+        RawMasks {
             newline: equal(low, high, newline),
-            attention: !mask(attention.misses(low), attention.misses(high)),
+            attention: !to_mask(attention.misses(low), attention.misses(high)),
             attention_pair: [equal(low, high, first_a), equal(low, high, second_a)],
-            stop: mask(go.misses(low), go.misses(high)),
+            stop: to_mask(go.misses(low), go.misses(high)),
             stop_pair: [equal(low, high, first_s), equal(low, high, second_s)],
         }
     });
 }
 
-/// A byte set in vector registers.
-struct Lookup {
+/// The nibble tables of a byte set in vector registers.
+struct Avx2Set {
     low: __m256i,
     high: __m256i,
 }
 
-impl Lookup {
+impl Avx2Set {
     #[target_feature(enable = "avx2")]
-    fn new(tables: &NibbleTables) -> Lookup {
-        // SAFETY: each table is 16 bytes long.
+    fn new(tables: &NibbleTables) -> Avx2Set {
+        // SAFETY: each load reads 16 bytes, the length of a table.
         let (low, high) =
             unsafe { (_mm_loadu_si128(tables.low.as_ptr().cast()), _mm_loadu_si128(tables.high.as_ptr().cast())) };
-        Lookup { low: _mm256_broadcastsi128_si256(low), high: _mm256_broadcastsi128_si256(high) }
+        Avx2Set { low: _mm256_broadcastsi128_si256(low), high: _mm256_broadcastsi128_si256(high) }
     }
 
-    /// All bits of each byte that is not in the set.
+    /// Returns all ones for each byte that is not in the set.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn misses(&self, bytes: __m256i) -> __m256i {
@@ -57,57 +55,55 @@ impl Lookup {
     }
 }
 
-/// Which of 64 bytes equal those of `wanted`.
+/// Returns a mask of the 64 bytes that equal the byte that `other` repeats.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn equal(low: __m256i, high: __m256i, wanted: __m256i) -> u64 {
-    mask(_mm256_cmpeq_epi8(low, wanted), _mm256_cmpeq_epi8(high, wanted))
+fn equal(low: __m256i, high: __m256i, other: __m256i) -> u64 {
+    to_mask(_mm256_cmpeq_epi8(low, other), _mm256_cmpeq_epi8(high, other))
 }
 
-/// The top bits of 64 bytes.
+/// Returns a mask of the top bits of 64 bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn mask(low: __m256i, high: __m256i) -> u64 {
+fn to_mask(low: __m256i, high: __m256i) -> u64 {
     u64::from(_mm256_movemask_epi8(low) as u32) | u64::from(_mm256_movemask_epi8(high) as u32) << 32
 }
 
-/// As [`scalar::percent_encode`], sixteen bytes at a time.
-///
-/// # Safety
-/// The processor has AVX2.
+/// Appends `bytes` percent-encoded to `out`, sixteen bytes at a time.
 #[target_feature(enable = "avx2")]
-pub unsafe fn percent_encode(bytes: &[u8], out: &mut Vec<u8>) {
+pub(super) fn percent_encode(bytes: &[u8], out: &mut Vec<u8>) {
     let (whole, tail) = bytes.as_chunks::<16>();
     out.reserve(48 * (whole.len() + 1));
     for chunk in whole {
-        // SAFETY: room for 48 bytes a chunk was reserved.
+        // SAFETY: 48 bytes per chunk are reserved above, and each call uses 48 of them.
         unsafe { encode_sixteen(chunk, 16, out) };
     }
     let mut last = [0; 16];
     last[..tail.len()].copy_from_slice(tail);
-    // SAFETY: room for 48 more bytes was reserved.
+    // SAFETY: 48 bytes for the last call are reserved above.
     unsafe { encode_sixteen(&last, tail.len(), out) };
 }
 
-/// Encodes sixteen bytes and keeps the first `len` of them.
+/// Encodes sixteen bytes and appends the encodings of the first `len` of them.
 ///
 /// # Safety
-/// `out` has room for 48 bytes past its end; the processor has AVX2.
+/// The capacity of `out` must exceed its length by at least 48 bytes, and `len` must be at most 16.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn encode_sixteen(bytes: &[u8; 16], len: usize, out: &mut Vec<u8>) {
-    /// Where output byte `i` of a third comes from: a digit of byte `i / 3`, or nowhere for the `%`.
-    const fn places(third: usize, digit: usize) -> [i8; 16] {
-        let mut places = [-1; 16];
+    /// Shuffle indices for one third of the output. Output byte `i` takes digit number `digit` (0 or 1) of input byte
+    /// `i / 3`, or 0 (index -1) where it takes the other digit or the `%`.
+    const fn digit_indices(third: usize, digit: usize) -> [i8; 16] {
+        let mut indices = [-1; 16];
         let mut i = 0;
         while i < 16 {
             let at = third * 16 + i;
             if at % 3 == digit + 1 {
-                places[i] = (at / 3) as i8;
+                indices[i] = (at / 3) as i8;
             }
             i += 1;
         }
-        places
+        indices
     }
     const fn percents(third: usize) -> [i8; 16] {
         let mut percents = [0; 16];
@@ -120,11 +116,11 @@ unsafe fn encode_sixteen(bytes: &[u8; 16], len: usize, out: &mut Vec<u8>) {
         }
         percents
     }
-    const HIGH: [[i8; 16]; 3] = [places(0, 0), places(1, 0), places(2, 0)];
-    const LOW: [[i8; 16]; 3] = [places(0, 1), places(1, 1), places(2, 1)];
+    const HIGH: [[i8; 16]; 3] = [digit_indices(0, 0), digit_indices(1, 0), digit_indices(2, 0)];
+    const LOW: [[i8; 16]; 3] = [digit_indices(0, 1), digit_indices(1, 1), digit_indices(2, 1)];
     const PERCENT: [[i8; 16]; 3] = [percents(0), percents(1), percents(2)];
-    // SAFETY: every load is of a 16-byte array; the three stores fill the 48 bytes that the caller reserved, the first
-    // `3 * len` of which are initialised and kept.
+    // SAFETY: every load reads a 16-byte array. The three stores write the 48 bytes behind the vector's length, which
+    // the caller guarantees to be within its capacity. `3 * len` of these initialized bytes are kept.
     unsafe {
         let load = |array: *const i8| _mm_loadu_si128(array.cast());
         let bytes = _mm_loadu_si128(bytes.as_ptr().cast());

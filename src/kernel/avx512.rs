@@ -1,51 +1,48 @@
-//! The kernel with 64-byte vectors, whose comparisons give bits at once. Equals its definition in `scalar.rs`.
+//! The classification kernel with 64-byte vectors, whose comparisons return masks. Equals the definition in `scalar.rs`.
 
 use std::arch::x86_64::*;
 
-use super::classifier::{Marks, push_blocks};
-use super::{Block, Classifier, NibbleTables};
+use super::byte_set::NibbleTables;
+use super::classifier::{Classifier, MaskBlock, RawMasks, push_blocks};
 
-/// As the definition, [`super::scalar::block`] after block.
-///
-/// # Safety
-/// The processor has AVX-512 F and BW.
+/// Appends the masks of `text` to `blocks`.
 #[target_feature(enable = "avx512f,avx512bw")]
-pub unsafe fn classify(text: &[u8], classifier: &Classifier, blocks: &mut Vec<Block>) {
-    let attention = Lookup::new(&classifier.attention_tables);
-    let go = Lookup::new(&classifier.go_tables);
+pub(super) fn classify(text: &[u8], classifier: &Classifier, blocks: &mut Vec<MaskBlock>) {
+    let attention = Avx512Set::new(&classifier.attention_tables);
+    let go = Avx512Set::new(&classifier.go_tables);
     push_blocks(text, classifier, blocks, |bytes| {
-        // SAFETY: the load reads the 64 bytes of `bytes`.
+        // SAFETY: the load reads 64 bytes, the length of the array `bytes`.
         let bytes = unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) };
         let equal = |byte: u8| _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(byte as i8));
-        Marks {
+        RawMasks {
             newline: equal(b'\n'),
-            attention: attention.hits(bytes),
+            attention: attention.mask_of(bytes),
             attention_pair: [equal(classifier.attention_pair[0]), equal(classifier.attention_pair[1])],
-            stop: !go.hits(bytes),
+            stop: !go.mask_of(bytes),
             stop_pair: [equal(classifier.stop_pair[0]), equal(classifier.stop_pair[1])],
         }
     });
 }
 
-/// A byte set in vector registers.
-struct Lookup {
+/// The nibble tables of a byte set in vector registers.
+struct Avx512Set {
     low: __m512i,
     high: __m512i,
 }
 
-impl Lookup {
+impl Avx512Set {
     #[target_feature(enable = "avx512f,avx512bw")]
-    fn new(tables: &NibbleTables) -> Lookup {
-        // SAFETY: each table is 16 bytes long.
+    fn new(tables: &NibbleTables) -> Avx512Set {
+        // SAFETY: each load reads 16 bytes, the length of a table.
         let (low, high) =
             unsafe { (_mm_loadu_si128(tables.low.as_ptr().cast()), _mm_loadu_si128(tables.high.as_ptr().cast())) };
-        Lookup { low: _mm512_broadcast_i32x4(low), high: _mm512_broadcast_i32x4(high) }
+        Avx512Set { low: _mm512_broadcast_i32x4(low), high: _mm512_broadcast_i32x4(high) }
     }
 
-    /// Which bytes are in the set.
+    /// Returns a mask of the bytes that are in the set.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
-    fn hits(&self, bytes: __m512i) -> u64 {
+    fn mask_of(&self, bytes: __m512i) -> u64 {
         let nibble = _mm512_set1_epi8(15);
         let low = _mm512_shuffle_epi8(self.low, _mm512_and_si512(bytes, nibble));
         let high = _mm512_shuffle_epi8(self.high, _mm512_and_si512(_mm512_srli_epi16(bytes, 4), nibble));

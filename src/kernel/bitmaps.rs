@@ -1,22 +1,13 @@
-//! One bit a byte, 64 bytes a block: where a text has newlines, bytes that need attention, bytes that stop a run.
+//! Bitmaps of a text with one bit per byte: the newlines and the two classes of a [`Classifier`].
 
 use std::hint::select_unpredictable;
 
-use super::{Classifier, Level};
+use super::classifier::{Classifier, MaskBlock, classify_portable};
+use super::copy::append_some;
+use super::cpu::SimdLevel;
 
-/// Marks of 64 bytes, least significant bit first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Block {
-    /// `LF`.
-    pub newline: u64,
-    /// The classifier's attention set and pair.
-    pub attention: u64,
-    /// The classifier's stop set and pair.
-    pub stop: u64,
-}
-
-/// Where bytes of each class stand in a text. Bits past its end are marked in `attention` and `stop`, so that every
-/// search ends there at the latest.
+/// The positions of newlines, attention bytes and stop bytes in a text. Bits past the end of the text are set in the
+/// attention and the stop bitmap, so every search ends at or shortly behind the end of the text.
 ///
 /// ```
 /// use irikey::{iri::CLASSIFIER, kernel::Bitmaps};
@@ -30,54 +21,51 @@ pub struct Block {
 /// ```
 #[derive(Debug, Default)]
 pub struct Bitmaps {
-    blocks: Vec<Block>,
+    blocks: Vec<MaskBlock>,
 }
 
 impl Bitmaps {
-    /// Describes `text` from now on; keeps its memory from text to text.
+    /// Replaces the bitmaps by those of `text`. The memory is reused.
     pub fn classify(&mut self, text: &[u8], classifier: &Classifier) {
-        self.classify_at(Level::best(), text, classifier);
+        self.classify_at_level(SimdLevel::best(), text, classifier);
     }
 
     /// [`Bitmaps::classify`] with the instructions of `level`.
-    pub(super) fn classify_at(&mut self, level: Level, text: &[u8], classifier: &Classifier) {
+    pub(super) fn classify_at_level(&mut self, level: SimdLevel, text: &[u8], classifier: &Classifier) {
         self.blocks.clear();
         self.blocks.reserve(text.len() / 64 + 1 + END.len());
         match level {
-            Level::Words => super::words::classify(text, classifier, &mut self.blocks),
+            SimdLevel::Portable => classify_portable(text, classifier, &mut self.blocks),
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: a level is only made where the processor has it.
-            Level::Avx2 => unsafe { super::avx2::classify(text, classifier, &mut self.blocks) },
+            // SAFETY: `Avx2::new` created the value in `level` after it found that the processor has AVX2.
+            SimdLevel::Avx2(_) => unsafe { super::avx2::classify(text, classifier, &mut self.blocks) },
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: likewise.
-            Level::Avx512 => unsafe { super::avx512::classify(text, classifier, &mut self.blocks) },
+            // SAFETY: `Avx512::new` created the value in `level` after it found that the processor has AVX-512 F and BW.
+            SimdLevel::Avx512(_) => unsafe { super::avx512::classify(text, classifier, &mut self.blocks) },
         }
-        self.close();
-    }
-
-    /// Ends every search, and lets windows reach past the last byte.
-    fn close(&mut self) {
+        // End every search, and let windows reach past the last byte.
         self.blocks.extend_from_slice(&END);
     }
 
-    /// First attention mark at or after byte `from`, which is at most the text's length; at the latest its length
-    /// (or a little past it).
+    /// Returns the position of the first attention byte at or after `from`. Without one, the result is the length of the
+    /// text or slightly more. `from` must not exceed the length of the text.
     #[inline(always)]
     pub fn next_attention(&self, from: usize) -> usize {
         self.next(from, |block| block.attention)
     }
 
-    /// As [`Bitmaps::next_attention`], without a branch on where it is as long as it is within 128 bytes.
+    /// Like [`Bitmaps::next_attention`], without a branch on the position if it is within 128 bytes.
     #[inline(always)]
     pub fn next_attention_near(&self, from: usize) -> usize {
         let first = self.window(from, |block| block.attention);
-        // A text ends in marks: where there are none in the first window, the second begins within it.
+        // All bits past the end are set: if the first window is empty, the second begins within the text.
         let second_at = select_unpredictable(first == 0, from + 64, from);
         let second = self.window(second_at, |block| block.attention);
         if second == 0 { self.next_attention(second_at + 64) } else { second_at + second.trailing_zeros() as usize }
     }
 
-    /// First stop mark at or after byte `from`; otherwise as [`Bitmaps::next_attention`]. Fast where it is near.
+    /// Returns the position of the first stop byte at or after `from`, with the limits of [`Bitmaps::next_attention`]. It
+    /// is fastest if the position is within 64 bytes.
     #[inline(always)]
     pub fn next_stop(&self, from: usize) -> usize {
         match self.window(from, |block| block.stop) {
@@ -86,8 +74,8 @@ impl Bitmaps {
         }
     }
 
-    /// There is an attention mark at or after byte `from` and before byte `to`, the text's length at most. Without a
-    /// branch on where it is as long as the two are at most 128 bytes apart.
+    /// Returns whether the bytes `from..to` contain an attention byte. `to` must not exceed the length of the text.
+    /// Ranges of up to 128 bytes are tested without a branch on the position.
     #[inline(always)]
     pub fn has_attention(&self, from: usize, to: usize) -> bool {
         let len = to - from;
@@ -96,38 +84,38 @@ impl Bitmaps {
         (first | second) != 0 || (len > 128 && self.next_attention(from + 128) < to)
     }
 
-    /// Marks of the 64 bytes from byte `from` on, which is at most the text's length.
+    /// Returns the bits of the 64 bytes from `from` on, which must not exceed the length of the text.
     #[inline(always)]
-    fn window(&self, from: usize, lane: impl Fn(&Block) -> u64) -> u64 {
+    fn window(&self, from: usize, mask: impl Fn(&MaskBlock) -> u64) -> u64 {
         let pair = &self.blocks[from / 64..][..2];
         let shift = from % 64;
-        lane(&pair[0]) >> shift | lane(&pair[1]) << 1 << (63 - shift)
+        mask(&pair[0]) >> shift | mask(&pair[1]) << 1 << (63 - shift)
     }
 
     #[inline(always)]
-    fn next(&self, from: usize, lane: impl Fn(&Block) -> u64) -> usize {
+    fn next(&self, from: usize, mask: impl Fn(&MaskBlock) -> u64) -> usize {
         let mut word = from / 64;
-        let mut bits = lane(&self.blocks[word]) & (!0 << (from % 64));
+        let mut bits = mask(&self.blocks[word]) & (!0 << (from % 64));
         while bits == 0 {
             word += 1;
-            bits = lane(&self.blocks[word]);
+            bits = mask(&self.blocks[word]);
         }
         word * 64 + bits.trailing_zeros() as usize
     }
 
-    /// Appends the offsets of all newlines to `offsets`, ascending.
+    /// Appends the offsets of all newlines to `offsets`, in ascending order.
     #[inline(always)]
     pub fn push_newlines(&self, offsets: &mut Vec<u32>) {
         for (word, block) in self.blocks.iter().enumerate() {
             let base = word as u32 * 64;
             let mut bits = block.newline;
-            // Two at once: lines of 30 bytes and more never take the loop, and how many there are is no branch.
+            // The first two newlines need no branch on their number. Lines of 30 bytes and more rarely reach the loop.
             let first = base + bits.trailing_zeros();
             bits &= bits.wrapping_sub(1);
             let second = base + bits.trailing_zeros();
             bits &= bits.wrapping_sub(1);
             let count = block.newline.count_ones().min(2) as usize;
-            super::copy::append_some(offsets, [first, second], count);
+            append_some(offsets, [first, second], count);
             while bits != 0 {
                 offsets.push(base + bits.trailing_zeros());
                 bits &= bits - 1;
@@ -136,15 +124,15 @@ impl Bitmaps {
     }
 
     #[cfg(test)]
-    pub(super) fn blocks(&self) -> &[Block] {
+    pub(super) fn blocks(&self) -> &[MaskBlock] {
         &self.blocks[..self.blocks.len() - END.len()]
     }
 }
 
-/// What stands behind the last block of a text.
-const END: [Block; 3] = [Block { newline: 0, attention: !0, stop: !0 }; 3];
+/// The blocks behind the last block of a text.
+const END: [MaskBlock; 3] = [MaskBlock { newline: 0, attention: !0, stop: !0 }; 3];
 
-/// The lowest `count` bits, at most all 64.
+/// Returns a mask of the lowest `count` bits, of all bits from 64 on.
 #[inline(always)]
 const fn low_bits(count: usize) -> u64 {
     if count >= 64 { !0 } else { !(!0 << count) }

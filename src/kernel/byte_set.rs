@@ -1,5 +1,5 @@
-//! Sets of byte values, built and combined at compile time, and the pair of nibble tables that a vector unit looks
-//! sixteen or thirty-two bytes up in at once.
+//! Sets of byte values, built at compile time, and the two forms that kernels read: ranges, and a pair of nibble tables
+//! in which vector instructions look up 16 to 64 bytes at once.
 
 /// A set of byte values.
 ///
@@ -12,7 +12,7 @@
 pub struct ByteSet([bool; 256]);
 
 impl ByteSet {
-    /// The bytes listed.
+    /// Returns the set of the listed bytes.
     pub const fn of(bytes: &[u8]) -> ByteSet {
         let mut set = [false; 256];
         let mut i = 0;
@@ -23,7 +23,7 @@ impl ByteSet {
         ByteSet(set)
     }
 
-    /// All bytes from `first` to `last`, both included.
+    /// Returns the set of all bytes from `first` to `last`, both included.
     pub const fn range(first: u8, last: u8) -> ByteSet {
         let mut set = [false; 256];
         let mut byte = first as usize;
@@ -34,7 +34,7 @@ impl ByteSet {
         ByteSet(set)
     }
 
-    /// The bytes in either set.
+    /// Returns the bytes that are in either set.
     pub const fn or(self, other: ByteSet) -> ByteSet {
         let mut set = self.0;
         let mut byte = 0;
@@ -45,7 +45,7 @@ impl ByteSet {
         ByteSet(set)
     }
 
-    /// The bytes not in this set.
+    /// Returns the bytes that are not in this set.
     pub const fn not(self) -> ByteSet {
         let mut set = self.0;
         let mut byte = 0;
@@ -56,18 +56,18 @@ impl ByteSet {
         ByteSet(set)
     }
 
-    /// `byte` is in the set.
+    /// Returns whether `byte` is in the set.
     #[inline(always)]
     pub const fn contains(&self, byte: u8) -> bool {
         self.0[byte as usize]
     }
 
-    /// The set as runs of bytes, the one that holds 255 and 0 being one.
+    /// Returns the set as ranges of bytes. A range may wrap from 255 to 0.
     ///
     /// # Panics
-    /// At compile time, for a set of more than [`Runs::MOST`] runs, and for those of none or all bytes.
-    pub const fn runs(&self) -> Runs {
-        let mut runs = Runs { first: [0; Runs::MOST], further: [0; Runs::MOST], count: 0 };
+    /// At compile time, if the set has more than [`ByteRanges::MAX`] ranges, is empty, or holds every byte.
+    pub(super) const fn ranges(&self) -> ByteRanges {
+        let mut ranges = ByteRanges { first: [0; ByteRanges::MAX], further: [0; ByteRanges::MAX], count: 0 };
         let mut first = 0;
         while first < 256 {
             let before = if first == 0 { 255 } else { first - 1 };
@@ -76,48 +76,50 @@ impl ByteSet {
                 while self.0[(first + further + 1) % 256] {
                     further += 1;
                 }
-                assert!(runs.count < Runs::MOST, "too many runs");
-                runs.first[runs.count] = first as u8;
-                runs.further[runs.count] = further as u8;
-                runs.count += 1;
+                assert!(ranges.count < ByteRanges::MAX, "too many ranges");
+                ranges.first[ranges.count] = first as u8;
+                ranges.further[ranges.count] = further as u8;
+                ranges.count += 1;
             }
             first += 1;
         }
-        assert!(runs.count > 0, "no byte or all of them");
-        runs
+        assert!(ranges.count > 0, "the set is empty or holds every byte");
+        ranges
     }
 
-    /// The set as two tables of sixteen: `byte` is in it exactly if `low[byte & 15] & high[byte >> 4] != 0`.
+    /// Returns the set as two tables: a byte is in the set if `low[byte & 15] & high[byte >> 4] != 0`.
+    ///
+    /// The sixteen bytes with one high nibble are a row. Rows with the same low nibbles share a bit of the tables.
     ///
     /// # Panics
-    /// At compile time, for a set whose sixteen rows (bytes of equal high nibble) have more than eight different
-    /// non-empty shapes: each shape takes one bit.
-    pub const fn nibbles(&self) -> NibbleTables {
+    /// At compile time, if the set has more than eight different non-empty rows.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) const fn nibbles(&self) -> NibbleTables {
         let mut tables = NibbleTables { low: [0; 16], high: [0; 16] };
-        let mut shapes = [0u16; 8];
-        let mut shape_count = 0;
+        let mut distinct = [0u16; 8];
+        let mut distinct_count = 0;
         let mut row = 0;
         while row < 16 {
-            let shape = self.row(row);
+            let members = self.row(row);
             let mut bit = 0;
-            while bit < shape_count && shapes[bit] != shape {
+            while bit < distinct_count && distinct[bit] != members {
                 bit += 1;
             }
-            if shape != 0 {
+            if members != 0 {
                 assert!(bit < 8, "more than eight different rows");
-                if bit == shape_count {
-                    shapes[bit] = shape;
-                    shape_count += 1;
+                if bit == distinct_count {
+                    distinct[bit] = members;
+                    distinct_count += 1;
                 }
                 tables.high[row] = 1 << bit;
             }
             row += 1;
         }
         let mut bit = 0;
-        while bit < shape_count {
+        while bit < distinct_count {
             let mut column = 0;
             while column < 16 {
-                tables.low[column] |= ((shapes[bit] >> column & 1) as u8) << bit;
+                tables.low[column] |= ((distinct[bit] >> column & 1) as u8) << bit;
                 column += 1;
             }
             bit += 1;
@@ -125,42 +127,44 @@ impl ByteSet {
         tables
     }
 
-    /// The members with high nibble `row`, one bit a low nibble.
+    /// Returns the low nibbles of the members with high nibble `row`, one bit each.
+    #[cfg(target_arch = "x86_64")]
     const fn row(&self, row: usize) -> u16 {
-        let mut shape = 0;
+        let mut members = 0;
         let mut column = 0;
         while column < 16 {
-            shape |= (self.0[row * 16 + column] as u16) << column;
+            members |= (self.0[row * 16 + column] as u16) << column;
             column += 1;
         }
-        shape
+        members
     }
 }
 
-/// See [`ByteSet::nibbles`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NibbleTables {
-    /// By low nibble: the shapes that hold it.
-    pub low: [u8; 16],
-    /// By high nibble: the shape of that row.
-    pub high: [u8; 16],
+/// A byte set as two tables, see [`ByteSet::nibbles`].
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NibbleTables {
+    /// Indexed by low nibble: the bits of the rows that contain it.
+    pub(super) low: [u8; 16],
+    /// Indexed by high nibble: the bit of its row.
+    pub(super) high: [u8; 16],
 }
 
-/// A byte set as what lies between bounds: see [`ByteSet::runs`].
+/// A byte set as ranges, see [`ByteSet::ranges`].
 #[derive(Clone, Copy, Debug)]
-pub struct Runs {
-    first: [u8; Runs::MOST],
-    /// How many bytes of the run follow its first.
-    further: [u8; Runs::MOST],
+pub(super) struct ByteRanges {
+    first: [u8; ByteRanges::MAX],
+    /// Number of bytes of the range that follow its first byte.
+    further: [u8; ByteRanges::MAX],
     count: usize,
 }
 
-impl Runs {
-    /// As many runs as a set may have.
-    const MOST: usize = 12;
+impl ByteRanges {
+    /// The largest number of ranges that a set may have.
+    const MAX: usize = 12;
 
-    /// First byte of each run, and how many follow it.
-    pub fn iter(&self) -> impl Iterator<Item = (u8, u8)> {
+    /// Returns the first byte of each range and the number of bytes that follow it.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u8, u8)> {
         self.first.into_iter().zip(self.further).take(self.count)
     }
 }

@@ -1,35 +1,49 @@
-//! Which bytes a [`super::Bitmaps`] marks: the caller's sets, compiled into the forms that the kernels read.
+//! The byte classes of a [`super::Bitmaps`], compiled into the forms that the kernels read, and the portable kernel.
 
 #[cfg(target_arch = "x86_64")]
-use super::NibbleTables;
-use super::byte_set::Runs;
-use super::{Block, ByteSet};
+use super::byte_set::NibbleTables;
+use super::byte_set::{ByteRanges, ByteSet};
+use super::scalar;
 
-/// Two sets of bytes, each joined by one pair: a byte is marked when it is in the set, or when it is the pair's second
-/// byte and the pair's first stands before it.
+/// The classes of 64 bytes of a text: bit `i` of each mask belongs to byte `i`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct MaskBlock {
+    /// `LF`.
+    pub(super) newline: u64,
+    /// The classifier's attention set and pair.
+    pub(super) attention: u64,
+    /// The classifier's stop set and pair.
+    pub(super) stop: u64,
+}
+
+/// Two byte classes, *attention* and *stop*. Each is a set of bytes and one pair of bytes: a byte is in the class if it
+/// is in the set, or if it is the second byte of the pair and follows the first.
 #[derive(Clone, Copy, Debug)]
 pub struct Classifier {
     attention: ByteSet,
     stop: ByteSet,
-    /// Nibble form of `attention`.
+    /// Nibble tables of `attention`.
     #[cfg(target_arch = "x86_64")]
     pub(super) attention_tables: NibbleTables,
-    /// Nibble form of the complement of `stop`, which is the smaller set.
+    /// Nibble tables of the complement of `stop`, which is the smaller set.
     #[cfg(target_arch = "x86_64")]
     pub(super) go_tables: NibbleTables,
-    /// Runs of `attention`.
-    pub(super) attention_runs: Runs,
-    /// Runs of the complement of `stop`.
-    pub(super) go_runs: Runs,
+    /// Ranges of `attention`.
+    attention_ranges: ByteRanges,
+    /// Ranges of the complement of `stop`.
+    go_ranges: ByteRanges,
     pub(super) attention_pair: [u8; 2],
     pub(super) stop_pair: [u8; 2],
 }
 
 impl Classifier {
-    /// A classifier; `attention` and the complement of `stop` must each have at most eight different rows
-    /// (see [`ByteSet::nibbles`]).
+    /// Returns a classifier.
+    ///
+    /// # Panics
+    /// At compile time, if `attention` or the complement of `stop` does not fit [`ByteSet::nibbles`] or
+    /// [`ByteSet::ranges`], or if NUL is not in both sets.
     pub const fn new(attention: ByteSet, attention_pair: [u8; 2], stop: ByteSet, stop_pair: [u8; 2]) -> Classifier {
-        assert!(attention.contains(0) && stop.contains(0), "the padding of the last block must be marked");
+        assert!(attention.contains(0) && stop.contains(0), "the padding of the last block must be in both classes");
         Classifier {
             attention,
             stop,
@@ -37,62 +51,102 @@ impl Classifier {
             attention_tables: attention.nibbles(),
             #[cfg(target_arch = "x86_64")]
             go_tables: stop.not().nibbles(),
-            attention_runs: attention.runs(),
-            go_runs: stop.not().runs(),
+            attention_ranges: attention.ranges(),
+            go_ranges: stop.not().ranges(),
             attention_pair,
             stop_pair,
         }
     }
 
-    /// Bytes marked in the attention lane wherever they stand.
+    /// Returns the set of bytes that are always in the attention class.
     pub const fn attention(&self) -> &ByteSet {
         &self.attention
     }
 
-    /// Bytes marked in the stop lane wherever they stand.
+    /// Returns the set of bytes that are always in the stop class.
     pub const fn stop(&self) -> &ByteSet {
         &self.stop
     }
 }
 
-/// What a kernel tells of 64 bytes, before pairs are joined: one bit a byte.
-pub(super) struct Marks {
+/// What a kernel computes for 64 bytes, before the bytes of pairs are combined.
+pub(super) struct RawMasks {
     pub(super) newline: u64,
-    /// In the attention set.
+    /// Bytes in the attention set.
     pub(super) attention: u64,
-    /// First and second bytes of the attention pair, wherever they stand.
+    /// Bytes that equal the first and the second byte of the attention pair.
     pub(super) attention_pair: [u64; 2],
-    /// In the stop set.
+    /// Bytes in the stop set.
     pub(super) stop: u64,
-    /// Likewise of the stop pair.
+    /// Bytes that equal the first and the second byte of the stop pair.
     pub(super) stop_pair: [u64; 2],
 }
 
-/// Appends the blocks of `text`: `marks` tells of whole ones, pairs are joined across their ends, and what is left past
-/// the last whole one is done by the definition. Inlined, so that `marks` runs with its caller's instructions.
+/// Appends the masks of `text` to `blocks`: `raw_masks` computes those of 64 bytes, this function combines pairs, also
+/// across blocks, and the scalar definition handles the last, shorter block.
+///
+/// It is always inlined, so that `raw_masks` is compiled for the caller's instruction set.
 #[inline(always)]
 pub(super) fn push_blocks(
     text: &[u8],
     classifier: &Classifier,
-    blocks: &mut Vec<Block>,
-    marks: impl Fn(&[u8; 64]) -> Marks,
+    blocks: &mut Vec<MaskBlock>,
+    raw_masks: impl Fn(&[u8; 64]) -> RawMasks,
 ) {
     let (whole, tail) = text.as_chunks::<64>();
     let (mut attention_before, mut stop_before) = (0, 0);
     let pairs = |[firsts, seconds]: [u64; 2], before: u64| seconds & (firsts << 1 | before);
     blocks.extend(whole.iter().map(|bytes| {
-        let marks = marks(bytes);
-        let block = Block {
-            newline: marks.newline,
-            attention: marks.attention | pairs(marks.attention_pair, attention_before),
-            stop: marks.stop | pairs(marks.stop_pair, stop_before),
+        let raw = raw_masks(bytes);
+        let block = MaskBlock {
+            newline: raw.newline,
+            attention: raw.attention | pairs(raw.attention_pair, attention_before),
+            stop: raw.stop | pairs(raw.stop_pair, stop_before),
         };
-        attention_before = marks.attention_pair[0] >> 63;
-        stop_before = marks.stop_pair[0] >> 63;
+        attention_before = raw.attention_pair[0] >> 63;
+        stop_before = raw.stop_pair[0] >> 63;
         block
     }));
     if !tail.is_empty() {
         let before = whole.last().map_or(0, |bytes| bytes[63]);
-        blocks.push(super::scalar::block(tail, before, classifier));
+        blocks.push(scalar::mask_block(tail, before, classifier));
     }
+}
+
+/// The kernel for every processor: sets are compared as ranges, which compilers vectorize with any instruction set.
+pub(super) fn classify_portable(text: &[u8], classifier: &Classifier, blocks: &mut Vec<MaskBlock>) {
+    push_blocks(text, classifier, blocks, |bytes| RawMasks {
+        newline: to_mask(&equal(bytes, b'\n')),
+        attention: to_mask(&within(bytes, &classifier.attention_ranges)),
+        attention_pair: classifier.attention_pair.map(|byte| to_mask(&equal(bytes, byte))),
+        stop: !to_mask(&within(bytes, &classifier.go_ranges)),
+        stop_pair: classifier.stop_pair.map(|byte| to_mask(&equal(bytes, byte))),
+    });
+}
+
+/// Returns 1 for each byte that equals `other`, otherwise 0.
+#[inline(always)]
+fn equal(bytes: &[u8; 64], other: u8) -> [u8; 64] {
+    bytes.map(|byte| u8::from(byte == other))
+}
+
+/// Returns 1 for each byte in one of the ranges, otherwise 0.
+#[inline(always)]
+fn within(bytes: &[u8; 64], ranges: &ByteRanges) -> [u8; 64] {
+    let mut within = [0; 64];
+    for (first, further) in ranges.iter() {
+        for (within, byte) in within.iter_mut().zip(bytes) {
+            *within |= u8::from(byte.wrapping_sub(first) <= further);
+        }
+    }
+    within
+}
+
+/// Packs 64 bytes, each 0 or 1, into a mask.
+#[inline(always)]
+fn to_mask(bits: &[u8; 64]) -> u64 {
+    // The multiplication moves byte `i` of a word to bit `56 + i`. All other products stay below bit 56 or overflow.
+    const GATHER: u64 = 0x0102_0408_1020_4080;
+    let (words, _) = bits.as_chunks::<8>();
+    words.iter().rev().fold(0, |mask, word| mask << 8 | u64::from_le_bytes(*word).wrapping_mul(GATHER) >> 56)
 }

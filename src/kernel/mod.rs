@@ -1,13 +1,14 @@
-//! Byte loops that know nothing of IRIs: slices in, bits and bytes out.
+//! Loops over bytes, independent of what the bytes mean: classification, copies, escapes and hashes.
 //!
 //! ```text
-//! text --classify--> Bitmaps (one bit a byte: newline, attention, stop)
-//! bytes --percent_encode--> %XX%XX...      bytes --append--> caller's buffer
-//! texts --push_xxh3_128--> a hash each
+//! text  --Bitmaps::classify--> one bit per byte: newline, attention class, stop class
+//! bytes --percent_encode-----> %XX%XX...
+//! texts --push_xxh3_128------> one 128-bit hash per text
 //! ```
 //!
-//! `scalar.rs` defines what each loop does; every other variant equals it on one test table, and is chosen once a call
-//! by what the processor can do. `unsafe` lives here, behind doors that take slices.
+//! `scalar.rs` defines each loop one byte at a time. The faster variants are compared with these definitions in the tests,
+//! and the processor's instruction sets decide at run time which variant is called (`cpu.rs`). Callers use safe functions
+//! that take slices; the `unsafe` code is confined to this module.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -17,31 +18,23 @@ mod bitmaps;
 mod byte_set;
 mod classifier;
 mod copy;
-mod level;
+mod cpu;
 mod scalar;
 mod span;
-mod task;
-mod words;
 mod xxh3;
 
-pub use bitmaps::{Bitmaps, Block};
-pub use byte_set::{ByteSet, NibbleTables};
+pub use bitmaps::Bitmaps;
+pub use byte_set::ByteSet;
 pub use classifier::Classifier;
-pub use copy::Case;
-pub use copy::{append, append_range, append_range_in_case, append_some, prefetch, prefetch_behind};
-use level::Level;
+pub(crate) use copy::{AsciiCase, append, append_range, append_range_in_case, append_some, prefetch, prefetch_behind};
+pub(crate) use cpu::{SimdTask, run_with_simd};
 pub use span::Span;
-pub use task::{Task, run};
-pub use xxh3::push_xxh3_128;
+pub(crate) use xxh3::push_xxh3_128;
 
-/// Length of the run of bytes above 127 that `text` begins with.
-///
-/// ```
-/// assert_eq!(irikey::kernel::non_ascii_len("éé/".as_bytes()), 4);
-/// ```
+/// Returns the number of bytes from 0x80 on at the start of `text`.
 #[inline(always)]
-pub fn non_ascii_len(text: &[u8]) -> usize {
-    // Words, not vectors: a run is seldom longer than two of them.
+pub(crate) fn non_ascii_len(text: &[u8]) -> usize {
+    // Such a run is rarely longer than two words, so wider vectors do not help.
     const HIGH: u128 = u128::from_ne_bytes([0x80; 16]);
     let mut at = 0;
     while let Some(word) = text.get(at..).and_then(<[u8]>::first_chunk::<16>) {
@@ -54,17 +47,13 @@ pub fn non_ascii_len(text: &[u8]) -> usize {
     at + text[at..].iter().take_while(|&&byte| byte >= 0x80).count()
 }
 
-/// Which of sixteen bytes are `byte`: a bit each, the first one lowest.
-///
-/// ```
-/// assert_eq!(irikey::kernel::positions_of(b'a', b"abcabcabcabcabca"), 0b1001_0010_0100_1001);
-/// ```
+/// Returns a mask of the bytes that equal `byte`. The lowest bit belongs to the first byte.
 #[inline(always)]
-pub fn positions_of(byte: u8, bytes: &[u8; 16]) -> u32 {
+pub(crate) fn positions_of(byte: u8, bytes: &[u8; 16]) -> u32 {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_set1_epi8};
-        // SAFETY: every x86-64 has SSE2, and the sixteen bytes are there.
+        // SAFETY: SSE2 is part of x86-64, and the load reads 16 bytes, the length of `bytes`.
         unsafe {
             let bytes = _mm_loadu_si128(bytes.as_ptr().cast());
             _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(byte as i8))) as u32
@@ -75,17 +64,11 @@ pub fn positions_of(byte: u8, bytes: &[u8; 16]) -> u32 {
 }
 
 /// Appends every byte of `bytes` to `out` as `%` and two upper-case hexadecimal digits.
-///
-/// ```
-/// let mut out = Vec::new();
-/// irikey::kernel::percent_encode("é\n".as_bytes(), &mut out);
-/// assert_eq!(out, b"%C3%A9%0A");
-/// ```
 #[inline]
-pub fn percent_encode(bytes: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn percent_encode(bytes: &[u8], out: &mut Vec<u8>) {
     #[cfg(target_arch = "x86_64")]
-    if bytes.len() > 2 && Level::Avx2.is_available() {
-        // SAFETY: the processor has AVX2.
+    if bytes.len() > 2 && cpu::Avx2::new().is_some() {
+        // SAFETY: `Avx2::new` found that the processor has AVX2.
         return unsafe { avx2::percent_encode(bytes, out) };
     }
     scalar::percent_encode(bytes, out);
@@ -93,9 +76,10 @@ pub fn percent_encode(bytes: &[u8], out: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
+    use super::cpu::SimdLevel;
     use super::*;
 
-    /// Pseudo-random bytes, the same on every run.
+    /// Returns pseudo-random bytes, the same on every run.
     fn noise(len: usize, mut seed: u64) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(len);
         for _ in 0..len {
@@ -103,6 +87,14 @@ mod tests {
             bytes.push((seed >> 56) as u8);
         }
         bytes
+    }
+
+    #[test]
+    fn examples() {
+        let mut out = Vec::new();
+        percent_encode("é\n".as_bytes(), &mut out);
+        assert_eq!(out, b"%C3%A9%0A");
+        assert_eq!(positions_of(b'a', b"abcabcabcabcabca"), 0b1001_0010_0100_1001);
     }
 
     #[test]
@@ -142,10 +134,10 @@ mod tests {
                 append_range(&mut fast, &bytes, at, len);
                 assert_eq!(fast, slow, "range, length {len} at {at}");
                 fast.truncate(at);
-                append_range_in_case(&mut fast, &bytes, at, len, Case::Upper);
+                append_range_in_case(&mut fast, &bytes, at, len, AsciiCase::Upper);
                 assert_eq!(fast[at..], bytes[at..at + len].to_ascii_uppercase(), "upper, length {len} at {at}");
                 fast.truncate(at);
-                append_range_in_case(&mut fast, &bytes, at, len, Case::Lower);
+                append_range_in_case(&mut fast, &bytes, at, len, AsciiCase::Lower);
                 assert_eq!(fast[at..], bytes[at..at + len].to_ascii_lowercase(), "lower, length {len} at {at}");
             }
         }
@@ -178,22 +170,22 @@ mod tests {
             for at in 0..33 {
                 let text = &pool[(at * 7)..][..len.min(pool.len() - at * 7)];
                 let mut fast = Bitmaps::default();
-                for level in Level::ALL.into_iter().filter(|level| level.is_available()) {
-                    fast.classify_at(level, text, &CLASSIFIER);
-                    assert_eq!(fast.blocks(), scalar::blocks(text, &CLASSIFIER), "{level:?}, length {len} at {at}");
+                for level in SimdLevel::available() {
+                    fast.classify_at_level(level, text, &CLASSIFIER);
+                    assert_eq!(fast.blocks(), scalar::mask_blocks(text, &CLASSIFIER), "{level:?}, length {len} at {at}");
                 }
                 check_searches(text, &fast);
             }
         }
     }
 
-    /// Searches and windows against a look at every byte, from some offsets.
+    /// Compares the searches of `bitmaps` with a scan of every byte.
     fn check_searches(text: &[u8], bitmaps: &Bitmaps) {
-        let marks: Vec<_> = (0..text.len()).map(|at| bitmaps.next_attention(at) == at).collect();
+        let is_attention: Vec<_> = (0..text.len()).map(|at| bitmaps.next_attention(at) == at).collect();
         let newlines: Vec<_> = (0..text.len() as u32).filter(|&at| text[at as usize] == b'\n').collect();
-        let mut found = Vec::new();
-        bitmaps.push_newlines(&mut found);
-        assert_eq!(found, newlines);
+        let mut actual = Vec::new();
+        bitmaps.push_newlines(&mut actual);
+        assert_eq!(actual, newlines);
         for from in [0, 1, 7, 63, 64, 65, 130].into_iter().filter(|&from| from <= text.len()) {
             assert_eq!(bitmaps.next_attention_near(from), bitmaps.next_attention(from));
             let stop = (from..text.len()).find(|&at| bitmaps.next_stop(at) == at).unwrap_or(text.len());
@@ -201,13 +193,13 @@ mod tests {
             for len in
                 [0, 1, 40, 63, 64, 65, 100, 127, 128, 129, 190].into_iter().filter(|len| from + len <= text.len())
             {
-                assert_eq!(bitmaps.has_attention(from, from + len), marks[from..from + len].contains(&true));
+                assert_eq!(bitmaps.has_attention(from, from + len), is_attention[from..from + len].contains(&true));
             }
         }
     }
 
     #[test]
-    fn every_byte_falls_into_its_class() {
+    fn every_byte_is_in_its_class() {
         for byte in 0..=255 {
             let text = [b'a', byte, b'a'];
             let mut bitmaps = Bitmaps::default();

@@ -1,24 +1,25 @@
-//! The definitions: what each kernel does, a byte at a time.
+//! The definition of each kernel, one byte at a time. Tests compare every faster variant with it.
 
-use super::{Block, Classifier};
+use super::classifier::{Classifier, MaskBlock};
 
-/// Digits of escapes, RFC 3986 section 2.1: upper case.
-pub const HEX: [u8; 16] = *b"0123456789ABCDEF";
+/// Hexadecimal digits of percent-encodings, upper case as RFC 3986 section 2.1 recommends.
+pub(super) const HEX: [u8; 16] = *b"0123456789ABCDEF";
 
-pub fn percent_encode(bytes: &[u8], out: &mut Vec<u8>) {
+pub(super) fn percent_encode(bytes: &[u8], out: &mut Vec<u8>) {
     for &byte in bytes {
         out.extend_from_slice(&[b'%', HEX[(byte >> 4) as usize], HEX[(byte & 15) as usize]]);
     }
 }
 
 #[cfg(any(test, not(target_arch = "x86_64")))]
-pub fn positions_of(byte: u8, bytes: &[u8; 16]) -> u32 {
+pub(super) fn positions_of(byte: u8, bytes: &[u8; 16]) -> u32 {
     bytes.iter().rev().fold(0, |positions, other| positions << 1 | u32::from(*other == byte))
 }
 
-/// Marks of up to 64 bytes, the byte `before` standing in front of them; past the end all but `newline` are set.
-pub fn block(bytes: &[u8], before: u8, classifier: &Classifier) -> Block {
-    let mut block = Block::default();
+/// Returns the masks of up to 64 bytes that follow the byte `before`. Bits past the end of `bytes` are set in
+/// `attention` and `stop`.
+pub(super) fn mask_block(bytes: &[u8], before: u8, classifier: &Classifier) -> MaskBlock {
+    let mut block = MaskBlock::default();
     if bytes.len() < 64 {
         block.attention = !0 << bytes.len();
         block.stop = block.attention;
@@ -35,13 +36,13 @@ pub fn block(bytes: &[u8], before: u8, classifier: &Classifier) -> Block {
     block
 }
 
-/// All marks of a text.
+/// Returns the masks of a whole text.
 #[cfg(test)]
-pub fn blocks(text: &[u8], classifier: &Classifier) -> Vec<Block> {
+pub(super) fn mask_blocks(text: &[u8], classifier: &Classifier) -> Vec<MaskBlock> {
     let mut before = 0;
     let mut blocks = Vec::new();
     for bytes in text.chunks(64) {
-        blocks.push(block(bytes, before, classifier));
+        blocks.push(mask_block(bytes, before, classifier));
         before = bytes[bytes.len() - 1];
     }
     blocks

@@ -14,7 +14,7 @@ use super::json::{Members, Value};
 use super::shape::{Kind, Marks, Shape, Walk};
 use super::{Records, time};
 use crate::iri::{CLASSIFIER, FaultKind};
-use crate::kernel::{Bitmaps, Task, run};
+use crate::kernel::{Bitmaps, SimdTask, run_with_simd};
 
 /// Decoder of CDXJ; keeps the memory of its text and spans.
 #[derive(Debug, Default)]
@@ -47,7 +47,7 @@ impl Cdxj {
         self.text.clear();
         self.found.clear();
         self.marks.classify(chunk);
-        run(ReadLines { cdxj: self, chunk, offset });
+        run_with_simd(ReadLines { cdxj: self, chunk, offset });
         bitmaps.classify(&self.text, &CLASSIFIER);
         self.found.records(&self.text)
     }
@@ -100,7 +100,7 @@ struct ReadLines<'a> {
     offset: u64,
 }
 
-impl Task for ReadLines<'_> {
+impl SimdTask for ReadLines<'_> {
     #[inline(always)]
     fn run(self) {
         let ReadLines { cdxj, chunk, offset } = self;

@@ -3,7 +3,7 @@
 
 use super::{Offsets, Records, Span};
 use crate::iri::CLASSIFIER;
-use crate::kernel::{Bitmaps, Task, run};
+use crate::kernel::{Bitmaps, SimdTask, run_with_simd};
 
 /// Decoder of lines; keeps the memory of its spans.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ impl Lines {
     /// ```
     pub fn decode<'a>(&'a mut self, chunk: &'a [u8], offset: u64, bitmaps: &mut Bitmaps) -> Records<'a> {
         bitmaps.classify(chunk, &CLASSIFIER);
-        run(Cut { chunk, bitmaps, ends: &mut self.ends, urls: &mut self.urls });
+        run_with_simd(Cut { chunk, bitmaps, ends: &mut self.ends, urls: &mut self.urls });
         Records { text: chunk, urls: &self.urls, offsets: Offsets::From(offset), ..Records::default() }
     }
 }
@@ -37,7 +37,7 @@ struct Cut<'a> {
     urls: &'a mut Vec<Span>,
 }
 
-impl Task for Cut<'_> {
+impl SimdTask for Cut<'_> {
     #[inline(always)]
     fn run(self) {
         let Cut { chunk, bitmaps, ends, urls } = self;

@@ -9,7 +9,7 @@ use crate::iri::parts::{Authority, find_scheme};
 use crate::iri::percent::map_component;
 use crate::iri::scheme::Scheme;
 use crate::iri::{Changes, Component, Fault, FaultKind, Flags};
-use crate::kernel::{Case, append};
+use crate::kernel::{AsciiCase, append};
 
 /// What may stand in an authority besides plain host bytes, as bits.
 mod seen {
@@ -115,7 +115,7 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
         match seen & !seen::COLON {
             0 => self.reference.append(at..host_end, self.out),
             seen::UPPER => {
-                self.reference.append_in_case(at..host_end, Case::Lower, self.out);
+                self.reference.append_in_case(at..host_end, AsciiCase::Lower, self.out);
                 self.changes |= Changes::CASE;
             }
             _ => self.host(scheme, &self.line[at..host_end], seen),

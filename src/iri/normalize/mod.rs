@@ -18,7 +18,7 @@ use super::host::HostCache;
 use super::scheme::Scheme;
 use super::{Changes, Fault, Flags};
 use crate::kernel::Span;
-use crate::kernel::{Bitmaps, Case, append_range, append_range_in_case, append_some};
+use crate::kernel::{Bitmaps, AsciiCase, append_range, append_range_in_case, append_some};
 
 /// One reference of a text that bitmaps describe.
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +62,7 @@ impl<'a> MarkedReference<'a> {
 
     /// Likewise, ASCII letters in `case`.
     #[inline(always)]
-    fn append_in_case(&self, range: Range<usize>, case: Case, out: &mut Vec<u8>) {
+    fn append_in_case(&self, range: Range<usize>, case: AsciiCase, out: &mut Vec<u8>) {
         append_range_in_case(out, self.text, self.at() + range.start, range.len(), case);
     }
 }

@@ -10,7 +10,7 @@ use crate::iri::ladder::urn_nid_len;
 use crate::iri::percent::{ascii_flag, escape_value, non_ascii_flag, would_complete_an_escape};
 use crate::iri::resolve::path_guard;
 use crate::iri::{Changes, Component, Flags};
-use crate::kernel::{Case, non_ascii_len, percent_encode};
+use crate::kernel::{AsciiCase, non_ascii_len, percent_encode};
 
 impl<const SCHEME: bool> Pass<'_, SCHEME> {
     /// Writes path, query and fragment, which begin at `at`, from mark to mark; before them what stands from `copied` on,
@@ -31,7 +31,7 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
                     let (len, has_lower_case) = kept_escapes(&line[at..]);
                     if has_lower_case {
                         self.reference.append(copied..at, self.out);
-                        self.reference.append_in_case(at..at + len, Case::Upper, self.out);
+                        self.reference.append_in_case(at..at + len, AsciiCase::Upper, self.out);
                         self.changes |= Changes::PCT_CASE;
                         copied = at + len;
                     }

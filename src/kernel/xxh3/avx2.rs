@@ -1,34 +1,35 @@
-//! Four texts at once, one a lane of 64 bits. Equals xxhash-rust for texts of 17 to 128 bytes, and leaves others to it.
+//! Hashes four texts at once, one per 64-bit lane. Equals xxhash-rust for texts of 17 to 128 bytes.
 
 use std::arch::x86_64::*;
 
 use super::lanes::{self, PRIME_1, PRIME_2, PRIME_4, PRIME_MX1, SECRET};
 
-/// Appends the hashes of as many of the first texts as [`lanes::push`] can, and returns the ends of the others.
+/// Appends the hashes of the leading texts and returns the ends of the others, see [`lanes::push`].
 ///
 /// # Safety
-/// The processor has AVX2. `ends` ascend from 0 or more to the length of `texts` or less.
+/// `ends` must ascend, start at 0 or more, and not exceed the length of `texts`.
 #[target_feature(enable = "avx2")]
-pub unsafe fn push<'a>(texts: &[u8], ends: &'a [i32], hashes: &mut Vec<[u8; 16]>) -> &'a [i32] {
-    // SAFETY: `lanes::push` asks for texts with `REACH` bytes around; the rest is the caller's.
+pub(super) unsafe fn push<'a>(texts: &[u8], ends: &'a [i32], hashes: &mut Vec<[u8; 16]>) -> &'a [i32] {
+    // SAFETY: the caller guarantees valid ends, for which `lanes::push` only passes texts with `REACH` bytes after each
+    // start and before each end.
     lanes::push(texts, ends, hashes, |four| unsafe { hash_four(texts, four) })
 }
 
 /// # Safety
-/// `REACH` bytes from each start on and before each end are within `texts`; the processor has AVX2.
+/// `REACH` bytes after each start and before each end must be within `texts`.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn hash_four(texts: &[u8], ends: &[i32; 5]) -> [[u8; 16]; 4] {
     let len = {
-        // SAFETY: both loads are of four of the five ends.
+        // SAFETY: each load reads four of the five ends.
         let (starts, ends) =
             unsafe { (_mm_loadu_si128(ends.as_ptr().cast()), _mm_loadu_si128(ends[1..].as_ptr().cast())) };
         _mm256_cvtepi32_epi64(_mm_sub_epi32(ends, starts))
     };
     let mut sums = [multiply(len, PRIME_1), _mm256_setzero_si256()];
-    // SAFETY: the caller's; a step reads 16 of the `REACH` bytes.
+    // SAFETY: the caller guarantees `REACH` bytes, the 4 times 16 bytes that the steps read on each side.
     unsafe {
-        // That all four are short is common enough to ask.
+        // All four texts are often short enough to skip this step.
         if ends.windows(2).any(|ends| ends[1] - ends[0] > 96) {
             step::<3>(texts, ends, len, &mut sums);
         }
@@ -37,55 +38,56 @@ unsafe fn hash_four(texts: &[u8], ends: &[i32; 5]) -> [[u8; 16]; 4] {
         step::<0>(texts, ends, len, &mut sums);
     }
     let [low, high] = sums;
-    let weighed =
+    let weighted =
         _mm256_add_epi64(_mm256_add_epi64(multiply(low, PRIME_1), multiply(high, PRIME_4)), multiply(len, PRIME_2));
     let low = avalanche(_mm256_add_epi64(low, high));
-    let high = _mm256_sub_epi64(_mm256_setzero_si256(), avalanche(weighed));
+    let high = _mm256_sub_epi64(_mm256_setzero_si256(), avalanche(weighted));
     big_endian(low, high)
 }
 
-/// Adds what is 16 bytes deep `STEP` times over, from the front and from the back, to the sums of texts long enough.
+/// Mixes the 16 bytes at offset `16 * STEP` from the front and from the back of each text into the sums of the texts that
+/// are longer than `32 * STEP` bytes.
 ///
 /// # Safety
-/// As of [`hash_four`].
+/// As for [`hash_four`].
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn step<const STEP: usize>(texts: &[u8], ends: &[i32; 5], len: __m256i, [low, high]: &mut [__m256i; 2]) {
-    // SAFETY: the caller's.
+    // SAFETY: `STEP` is at most 3, so the 16 bytes are within the `REACH` bytes that the caller guarantees.
     let (front, back) = unsafe {
         let front = [0, 1, 2, 3].map(|i| texts.as_ptr().add(ends[i] as usize + 16 * STEP));
         let back = [1, 2, 3, 4].map(|i| texts.as_ptr().add(ends[i] as usize - 16 * (STEP + 1)));
         (pairs(front), pairs(back))
     };
     let secret = &SECRET[STEP];
-    let is_taken = _mm256_cmpgt_epi64(len, splat(32 * STEP as u64));
-    let taken = |sum| _mm256_and_si256(sum, is_taken);
-    *low = _mm256_add_epi64(*low, taken(fold(front, secret[0], secret[1])));
-    *low = _mm256_xor_si256(*low, taken(_mm256_add_epi64(back[0], back[1])));
-    *high = _mm256_add_epi64(*high, taken(fold(back, secret[2], secret[3])));
-    *high = _mm256_xor_si256(*high, taken(_mm256_add_epi64(front[0], front[1])));
+    let is_used = _mm256_cmpgt_epi64(len, splat(32 * STEP as u64));
+    let if_used = |sum| _mm256_and_si256(sum, is_used);
+    *low = _mm256_add_epi64(*low, if_used(fold(front, secret[0], secret[1])));
+    *low = _mm256_xor_si256(*low, if_used(_mm256_add_epi64(back[0], back[1])));
+    *high = _mm256_add_epi64(*high, if_used(fold(back, secret[2], secret[3])));
+    *high = _mm256_xor_si256(*high, if_used(_mm256_add_epi64(front[0], front[1])));
 }
 
-/// The two words at each of four places.
+/// Loads two words from each of four addresses and returns the first words and the second words.
 ///
 /// # Safety
-/// 16 bytes can be read from each; the processor has AVX2.
+/// 16 bytes must be readable at each address.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn pairs(at: [*const u8; 4]) -> [__m256i; 2] {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees 16 readable bytes at each address.
     let [a, b, c, d] = at.map(|at| unsafe { _mm_loadu_si128(at.cast()) });
     let (ac, bd) = (_mm256_set_m128i(c, a), _mm256_set_m128i(d, b));
     [_mm256_unpacklo_epi64(ac, bd), _mm256_unpackhi_epi64(ac, bd)]
 }
 
-/// The hashes of four texts from their halves.
+/// Joins the low and high halves of four hashes.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn big_endian(low: __m256i, high: __m256i) -> [[u8; 16]; 4] {
     let swap = _mm256_broadcastsi128_si256(_mm_set_epi8(8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
     let (low, high) = (_mm256_shuffle_epi8(low, swap), _mm256_shuffle_epi8(high, swap));
-    // In each half of a register: `a b` of lanes 0 and 1, `c d` of 2 and 3.
+    // The halves of `ac` hold the hashes of lanes 0 and 2, those of `bd` the hashes of lanes 1 and 3.
     let (ac, bd) = (_mm256_unpacklo_epi64(high, low), _mm256_unpackhi_epi64(high, low));
     let mut hashes = [[0; 16]; 4];
     let halves = [
@@ -95,7 +97,7 @@ fn big_endian(low: __m256i, high: __m256i) -> [[u8; 16]; 4] {
         _mm256_extracti128_si256::<1>(bd),
     ];
     for (hash, half) in hashes.iter_mut().zip(halves) {
-        // SAFETY: a hash is 16 bytes long.
+        // SAFETY: the store writes 16 bytes, the length of a hash.
         unsafe { _mm_storeu_si128(hash.as_mut_ptr().cast(), half) };
     }
     hashes
@@ -107,7 +109,7 @@ fn splat(word: u64) -> __m256i {
     _mm256_set1_epi64x(word as i64)
 }
 
-/// The halves of the 128-bit product of two words, each with its secret, joined.
+/// Multiplies two words, each combined with its secret, and returns the XOR of the halves of the 128-bit product.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn fold([first, second]: [__m256i; 2], first_secret: u64, second_secret: u64) -> __m256i {
@@ -115,7 +117,7 @@ fn fold([first, second]: [__m256i; 2], first_secret: u64, second_secret: u64) ->
     let (a_high, b_high) = (_mm256_srli_epi64::<32>(a), _mm256_srli_epi64::<32>(b));
     let (ll, lh) = (_mm256_mul_epu32(a, b), _mm256_mul_epu32(a, b_high));
     let (hl, hh) = (_mm256_mul_epu32(a_high, b), _mm256_mul_epu32(a_high, b_high));
-    // Neither sum passes 64 bits: a product of 32-bit numbers leaves room for two more of them.
+    // Neither sum overflows: a product of two 32-bit numbers plus two 32-bit numbers fits into 64 bits.
     let middle = _mm256_add_epi64(lh, _mm256_srli_epi64::<32>(ll));
     let middle_low = _mm256_add_epi64(hl, _mm256_and_si256(middle, splat(0xFFFF_FFFF)));
     let high =
@@ -124,7 +126,7 @@ fn fold([first, second]: [__m256i; 2], first_secret: u64, second_secret: u64) ->
     _mm256_xor_si256(low, high)
 }
 
-/// The low halves of products.
+/// Returns the low halves of the products.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn multiply(words: __m256i, by: u64) -> __m256i {

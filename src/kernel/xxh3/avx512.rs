@@ -1,37 +1,38 @@
-//! Eight texts at once, one a lane of 64 bits. Equals xxhash-rust for texts of 17 to 128 bytes, and leaves others to it.
+//! Hashes eight texts at once, one per 64-bit lane. Equals xxhash-rust for texts of 17 to 128 bytes.
 
 use std::arch::x86_64::*;
 
 use super::lanes::{self, PRIME_1, PRIME_2, PRIME_4, PRIME_MX1, SECRET};
 
-/// Texts of a step.
+/// Number of texts that are hashed at once.
 const LANES: usize = 8;
 
-/// Appends the hashes of as many of the first texts as [`lanes::push`] can, and returns the ends of the others.
+/// Appends the hashes of the leading texts and returns the ends of the others, see [`lanes::push`].
 ///
 /// # Safety
-/// The processor has AVX-512 F and DQ. `ends` ascend from 0 or more to the length of `texts` or less.
+/// `ends` must ascend, start at 0 or more, and not exceed the length of `texts`.
 #[target_feature(enable = "avx512f,avx512dq")]
-pub unsafe fn push<'a>(texts: &[u8], ends: &'a [i32], hashes: &mut Vec<[u8; 16]>) -> &'a [i32] {
-    // SAFETY: `lanes::push` asks for texts with `REACH` bytes around; the rest is the caller's.
+pub(super) unsafe fn push<'a>(texts: &[u8], ends: &'a [i32], hashes: &mut Vec<[u8; 16]>) -> &'a [i32] {
+    // SAFETY: the caller guarantees valid ends, for which `lanes::push` only passes texts with `REACH` bytes after each
+    // start and before each end.
     lanes::push(texts, ends, hashes, |eight| unsafe { hash_eight(texts, eight) })
 }
 
 /// # Safety
-/// `REACH` bytes from each start on and before each end are within `texts`; the processor has AVX-512 F and DQ.
+/// `REACH` bytes after each start and before each end must be within `texts`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq")]
 unsafe fn hash_eight(texts: &[u8], ends: &[i32; LANES + 1]) -> [[u8; 16]; LANES] {
     let len = {
-        // SAFETY: both loads are of eight of the nine ends.
+        // SAFETY: each load reads eight of the nine ends.
         let (starts, ends) =
             unsafe { (_mm256_loadu_si256(ends.as_ptr().cast()), _mm256_loadu_si256(ends[1..].as_ptr().cast())) };
         _mm512_cvtepi32_epi64(_mm256_sub_epi32(ends, starts))
     };
     let mut sums = [multiply(len, PRIME_1), _mm512_setzero_si512()];
-    // SAFETY: the caller's; a step reads 16 of the `REACH` bytes.
+    // SAFETY: the caller guarantees `REACH` bytes, the 4 times 16 bytes that the steps read on each side.
     unsafe {
-        // That all eight are short is common enough to ask.
+        // All eight texts are often short enough to skip this step.
         if _mm512_cmpgt_epi64_mask(len, splat(96)) != 0 {
             step::<3>(texts, ends, len, &mut sums);
         }
@@ -40,44 +41,45 @@ unsafe fn hash_eight(texts: &[u8], ends: &[i32; LANES + 1]) -> [[u8; 16]; LANES]
         step::<0>(texts, ends, len, &mut sums);
     }
     let [low, high] = sums;
-    let weighed =
+    let weighted =
         _mm512_add_epi64(_mm512_add_epi64(multiply(low, PRIME_1), multiply(high, PRIME_4)), multiply(len, PRIME_2));
     let low = avalanche(_mm512_add_epi64(low, high));
-    let high = _mm512_sub_epi64(_mm512_setzero_si512(), avalanche(weighed));
+    let high = _mm512_sub_epi64(_mm512_setzero_si512(), avalanche(weighted));
     big_endian(low, high)
 }
 
-/// Adds what is 16 bytes deep `STEP` times over, from the front and from the back, to the sums of texts long enough.
+/// Mixes the 16 bytes at offset `16 * STEP` from the front and from the back of each text into the sums of the texts that
+/// are longer than `32 * STEP` bytes.
 ///
 /// # Safety
-/// As of [`hash_eight`].
+/// As for [`hash_eight`].
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq")]
 unsafe fn step<const STEP: usize>(texts: &[u8], ends: &[i32; LANES + 1], len: __m512i, [low, high]: &mut [__m512i; 2]) {
-    // SAFETY: the caller's.
+    // SAFETY: `STEP` is at most 3, so the 16 bytes are within the `REACH` bytes that the caller guarantees.
     let (front, back) = unsafe {
         let front = std::array::from_fn(|i| texts.as_ptr().add(ends[i] as usize + 16 * STEP));
         let back = std::array::from_fn(|i| texts.as_ptr().add(ends[i + 1] as usize - 16 * (STEP + 1)));
         (pairs(front), pairs(back))
     };
     let secret = &SECRET[STEP];
-    let is_taken = _mm512_cmpgt_epi64_mask(len, splat(32 * STEP as u64));
-    let add = |sum, term| _mm512_mask_add_epi64(sum, is_taken, sum, term);
-    let join = |sum, term| _mm512_mask_xor_epi64(sum, is_taken, sum, term);
+    let is_used = _mm512_cmpgt_epi64_mask(len, splat(32 * STEP as u64));
+    let add = |sum, term| _mm512_mask_add_epi64(sum, is_used, sum, term);
+    let join = |sum, term| _mm512_mask_xor_epi64(sum, is_used, sum, term);
     *low = add(*low, fold(front, secret[0], secret[1]));
     *low = join(*low, _mm512_add_epi64(back[0], back[1]));
     *high = add(*high, fold(back, secret[2], secret[3]));
     *high = join(*high, _mm512_add_epi64(front[0], front[1]));
 }
 
-/// The two words at each of eight places.
+/// Loads two words from each of eight addresses and returns the first words and the second words.
 ///
 /// # Safety
-/// 16 bytes can be read from each; the processor has AVX-512 F and DQ.
+/// 16 bytes must be readable at each address.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq")]
 unsafe fn pairs(at: [*const u8; LANES]) -> [__m512i; 2] {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees 16 readable bytes at each address.
     let four = |from: usize| unsafe {
         let load = |i: usize| _mm_loadu_si128(at[from + 2 * i].cast());
         let first = _mm512_zextsi128_si512(load(0));
@@ -89,14 +91,14 @@ unsafe fn pairs(at: [*const u8; LANES]) -> [__m512i; 2] {
     [_mm512_unpacklo_epi64(even, odd), _mm512_unpackhi_epi64(even, odd)]
 }
 
-/// The hashes of eight texts from their halves.
+/// Joins the low and high halves of eight hashes.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq")]
 fn big_endian(low: __m512i, high: __m512i) -> [[u8; 16]; LANES] {
-    // In each quarter of a register: a hash of an even lane, a hash of an odd one.
+    // Each quarter of `even` and `odd` holds the hash of one lane.
     let (even, odd) = (_mm512_unpacklo_epi64(low, high), _mm512_unpackhi_epi64(low, high));
     let mut halves = [[0_u128; 4]; 2];
-    // SAFETY: four hashes are 64 bytes long.
+    // SAFETY: each store writes 64 bytes, the size of four hashes.
     unsafe {
         _mm512_storeu_si512(halves[0].as_mut_ptr().cast(), even);
         _mm512_storeu_si512(halves[1].as_mut_ptr().cast(), odd);
@@ -110,7 +112,7 @@ fn splat(word: u64) -> __m512i {
     _mm512_set1_epi64(word as i64)
 }
 
-/// The halves of the 128-bit product of two words, each with its secret, joined.
+/// Multiplies two words, each combined with its secret, and returns the XOR of the halves of the 128-bit product.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq")]
 fn fold([first, second]: [__m512i; 2], first_secret: u64, second_secret: u64) -> __m512i {
@@ -118,17 +120,17 @@ fn fold([first, second]: [__m512i; 2], first_secret: u64, second_secret: u64) ->
     let (a_high, b_high) = (_mm512_srli_epi64::<32>(a), _mm512_srli_epi64::<32>(b));
     let (ll, lh) = (_mm512_mul_epu32(a, b), _mm512_mul_epu32(a, b_high));
     let (hl, hh) = (_mm512_mul_epu32(a_high, b), _mm512_mul_epu32(a_high, b_high));
-    // Neither sum passes 64 bits: a product of 32-bit numbers leaves room for two more of them.
+    // Neither sum overflows: a product of two 32-bit numbers plus two 32-bit numbers fits into 64 bits.
     let middle = _mm512_add_epi64(lh, _mm512_srli_epi64::<32>(ll));
     let middle_low = _mm512_add_epi64(hl, _mm512_and_si512(middle, splat(0xFFFF_FFFF)));
     let high =
         _mm512_add_epi64(_mm512_add_epi64(hh, _mm512_srli_epi64::<32>(middle)), _mm512_srli_epi64::<32>(middle_low));
-    // The odd halves of the words are those of `middle_low`.
+    // The odd 32-bit halves come from `middle_low`.
     let low = _mm512_mask_shuffle_epi32::<0b10_10_00_00>(ll, 0b1010_1010_1010_1010, middle_low);
     _mm512_xor_si512(low, high)
 }
 
-/// The low halves of products.
+/// Returns the low halves of the products.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq")]
 fn multiply(words: __m512i, by: u64) -> __m512i {

@@ -1,16 +1,17 @@
-//! What hashing a text a lane is made of, however many lanes there are: XXH3's numbers, and which texts lanes can take.
+//! What the vector kernels share for any number of lanes: the constants of XXH3, and the choice of the texts that are
+//! hashed in lanes.
 
 use xxhash_rust::const_xxh3::const_custom_default_secret;
 
 use super::hash;
 
-/// Bytes that are read from a text's start on and before its end, however long it is.
-pub const REACH: usize = 64;
-/// Lengths that the four steps below are the definition for.
-pub const MEDIUM: std::ops::RangeInclusive<usize> = 17..=128;
+/// Number of bytes that a kernel reads after the start and before the end of each text, whatever its length.
+pub(super) const REACH: usize = 64;
+/// Text lengths that the four mixing steps of the kernels define.
+pub(super) const MEDIUM: std::ops::RangeInclusive<usize> = 17..=128;
 
-/// The words of XXH3's default secret that texts of these lengths are mixed with, four a step.
-pub const SECRET: [[u64; 4]; 4] = {
+/// The words of XXH3's default secret that texts of these lengths are mixed with, four per step.
+pub(super) const SECRET: [[u64; 4]; 4] = {
     let bytes = const_custom_default_secret(0);
     let mut words = [[0; 4]; 4];
     let mut i = 0;
@@ -21,21 +22,21 @@ pub const SECRET: [[u64; 4]; 4] = {
     words
 };
 
-/// `PRIME64_1`, `_2` and `_4` of XXH64, which weigh a text's length and its two sums.
-pub const PRIME_1: u64 = 0x9E37_79B1_85EB_CA87;
-pub const PRIME_2: u64 = 0xC2B2_AE3D_27D4_EB4F;
-pub const PRIME_4: u64 = 0x85EB_CA77_C2B2_AE63;
-/// The multiplier of XXH3's last step.
-pub const PRIME_MX1: u64 = 0x1656_6791_9E37_79F9;
+/// `PRIME64_1`, `_2` and `_4` of XXH64, multipliers for the length of a text and its two sums.
+pub(super) const PRIME_1: u64 = 0x9E37_79B1_85EB_CA87;
+pub(super) const PRIME_2: u64 = 0xC2B2_AE3D_27D4_EB4F;
+pub(super) const PRIME_4: u64 = 0x85EB_CA77_C2B2_AE63;
+/// The multiplier of the final avalanche step of XXH3.
+pub(super) const PRIME_MX1: u64 = 0x1656_6791_9E37_79F9;
 
-/// Appends the hashes of as many of the first texts as there is room around for, and returns the ends of the others.
-/// Texts that begin too near to the start of `texts` are hashed one by one, and so are those among which too few have
-/// medium lengths. `ENDS` is one more than `LANES`.
+/// Appends the hashes of the leading texts, and returns the ends of the texts that are too near to the end of `texts` for
+/// a kernel. Texts that are too near to the start of `texts`, and groups with few texts of medium length, are hashed one
+/// by one. `ENDS` is one more than `LANES`.
 ///
-/// `hash_lanes` is given ends of texts that have [`REACH`] bytes from each start on and before each end; what it returns
-/// for a text whose length is not medium is dropped.
+/// `hash_lanes` receives the ends of texts for which [`REACH`] bytes after each start and before each end are within
+/// `texts`. Its result for a text whose length is not medium is discarded.
 #[inline(always)]
-pub fn push<'a, const LANES: usize, const ENDS: usize>(
+pub(super) fn push<'a, const LANES: usize, const ENDS: usize>(
     texts: &[u8],
     ends: &'a [i32],
     hashes: &mut Vec<[u8; 16]>,
@@ -50,7 +51,7 @@ pub fn push<'a, const LANES: usize, const ENDS: usize>(
     {
         let is_medium: [bool; LANES] = std::array::from_fn(|i| MEDIUM.contains(&((ends[i + 1] - ends[i]) as usize)));
         let medium_count = is_medium.iter().filter(|&&is_medium| is_medium).count();
-        // Below half of them, one by one is faster.
+        // If fewer than half of the texts are medium, hashing one by one is faster.
         if medium_count < LANES / 2 {
             hashes.extend(ends.windows(2).map(|ends| hash(texts, ends)));
         } else {

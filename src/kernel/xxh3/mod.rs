@@ -1,7 +1,9 @@
-//! XXH3 with 128 bits and seed 0 of many short texts. In: texts end to end. Out: a hash each.
+//! XXH3 with 128 bits and seed 0 for many short texts at once.
 //!
-//! xxhash-rust defines what a hash is. `avx2.rs` equals it, four texts at once, and `avx512.rs`, eight: which of the
-//! steps a text takes, its length decides, and that is a branch which cannot be foreseen a text at a time.
+//! xxhash-rust defines the hash. The number of mixing steps depends on the length of a text, so hashing one text after
+//! the other mispredicts branches. The vector kernels hash four texts (`avx2.rs`) or eight (`avx512.rs`) at once, one per
+//! 64-bit lane, execute every step for all lanes, and discard the results of steps that a lane does not need. They
+//! handle lengths from 17 to 128 bytes; xxhash-rust hashes all other texts.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -12,36 +14,32 @@ mod lanes;
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::Level;
+use super::cpu::SimdLevel;
 
-/// Appends the hash, most significant byte first, of each text `texts[ends[i]..ends[i + 1]]`.
-///
-/// ```
-/// let mut hashes = Vec::new();
-/// irikey::kernel::push_xxh3_128(b"http://a/http://b/", &[0, 9, 18], &mut hashes);
-/// assert_eq!(hashes[1], xxhash_rust::xxh3::xxh3_128(b"http://b/").to_be_bytes());
-/// ```
+/// Appends the hash of each text `texts[ends[i]..ends[i + 1]]`, most significant byte first.
 ///
 /// # Panics
-/// When the ends do not ascend or pass the texts' end.
-pub fn push_xxh3_128(texts: &[u8], ends: &[i32], hashes: &mut Vec<[u8; 16]>) {
+/// If the ends do not ascend or exceed the length of `texts`.
+pub(crate) fn push_xxh3_128(texts: &[u8], ends: &[i32], hashes: &mut Vec<[u8; 16]>) {
     assert!(
         ends.is_sorted() && ends.first() >= Some(&0) && ends.last().is_some_and(|&end| end as usize <= texts.len())
     );
     hashes.reserve(ends.len());
-    push_at(Level::best(), texts, ends, hashes);
+    push_at_level(SimdLevel::best(), texts, ends, hashes);
 }
 
-/// [`push_xxh3_128`] with the instructions of `level`; the ends have been looked at.
-fn push_at(level: Level, texts: &[u8], ends: &[i32], hashes: &mut Vec<[u8; 16]>) {
+/// [`push_xxh3_128`] with the instructions of `level`. The caller checks the ends.
+fn push_at_level(level: SimdLevel, texts: &[u8], ends: &[i32], hashes: &mut Vec<[u8; 16]>) {
     let rest = match level {
-        Level::Words => ends,
+        SimdLevel::Portable => ends,
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: a level is only made where the processor has it; the ends ascend from 0 on and stay within the texts.
-        Level::Avx2 => unsafe { avx2::push(texts, ends, hashes) },
+        // SAFETY: `Avx2::new` created the value in `level` after it found that the processor has AVX2. `push_xxh3_128`
+        // asserted that the ends ascend from 0 or more and are within `texts`.
+        SimdLevel::Avx2(_) => unsafe { avx2::push(texts, ends, hashes) },
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: likewise.
-        Level::Avx512 => unsafe { avx512::push(texts, ends, hashes) },
+        // SAFETY: `Avx512::new` created the value in `level` after it found that the processor has AVX-512 F and DQ.
+        // `push_xxh3_128` asserted that the ends ascend from 0 or more and are within `texts`.
+        SimdLevel::Avx512(_) => unsafe { avx512::push(texts, ends, hashes) },
     };
     hashes.extend(rest.windows(2).map(|ends| hash(texts, ends)));
 }
@@ -55,7 +53,8 @@ fn hash(texts: &[u8], ends: &[i32]) -> [u8; 16] {
 mod tests {
     use super::*;
 
-    /// Texts of all these lengths end to end, and their hashes one by one.
+    /// Hashes texts of the lengths `lens`, with other bytes before and after them, at every level, and compares the
+    /// results with those of xxhash-rust.
     fn check(lens: impl Iterator<Item = usize> + Clone, before: usize, after: usize) {
         let mut seed = 1_u64;
         let noise = std::iter::repeat_with(|| {
@@ -69,10 +68,10 @@ mod tests {
             Some(*end as i32)
         }));
         let expected: Vec<_> = ends.windows(2).map(|ends| hash(&texts, ends)).collect();
-        for level in Level::ALL.into_iter().filter(|level| level.is_available()) {
+        for level in SimdLevel::available() {
             let mut hashes = Vec::new();
-            push_at(level, &texts, &ends, &mut hashes);
-            assert_eq!(hashes, expected, "{level:?}, from {before} on, {after} after");
+            push_at_level(level, &texts, &ends, &mut hashes);
+            assert_eq!(hashes, expected, "{level:?}, {before} bytes before, {after} after");
         }
     }
 
@@ -92,13 +91,13 @@ mod tests {
 
     #[test]
     #[should_panic]
-    fn ends_past_the_texts_are_refused() {
+    fn ends_past_the_text_panic() {
         push_xxh3_128(b"http://example.org/", &[0, 20], &mut Vec::new());
     }
 
     #[test]
     #[should_panic]
-    fn ends_that_descend_are_refused() {
+    fn descending_ends_panic() {
         push_xxh3_128(b"http://example.org/", &[0, 9, 8], &mut Vec::new());
     }
 }
