@@ -11,7 +11,7 @@ use crate::iri::{
     CanonicalHead, Changes, CharacterReferences, Fault, Flags, MarkedReference, Normalizer, ParseMode, ReferenceHead,
     spoofing_flags,
 };
-use crate::kernel::{Bitmaps, Span, SimdTask, append, append_range, prefetch_behind, run_with_simd};
+use crate::kernel::{Bitmaps, SimdTask, Span, append, append_range, prefetch_behind, run_with_simd};
 use crate::key::KeyBytes;
 use crate::learn::{Equivalences, Fired};
 use crate::record::{Offsets, Records};

@@ -172,7 +172,11 @@ mod tests {
                 let mut fast = Bitmaps::default();
                 for level in SimdLevel::available() {
                     fast.classify_at_level(level, text, &CLASSIFIER);
-                    assert_eq!(fast.blocks(), scalar::mask_blocks(text, &CLASSIFIER), "{level:?}, length {len} at {at}");
+                    assert_eq!(
+                        fast.blocks(),
+                        scalar::mask_blocks(text, &CLASSIFIER),
+                        "{level:?}, length {len} at {at}"
+                    );
                 }
                 check_searches(text, &fast);
             }

@@ -18,7 +18,7 @@ use super::host::HostCache;
 use super::scheme::Scheme;
 use super::{Changes, Fault, Flags};
 use crate::kernel::Span;
-use crate::kernel::{Bitmaps, AsciiCase, append_range, append_range_in_case, append_some};
+use crate::kernel::{AsciiCase, Bitmaps, append_range, append_range_in_case, append_some};
 
 /// One reference of a text that bitmaps describe.
 #[derive(Clone, Copy, Debug)]
