@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use clap::Args;
+use clap::{Args, CommandFactory};
 use serde_json::{Value, json};
 
 use crate::batch::{COLUMNS, Column, EQUIVALENCE_COLUMNS};
@@ -64,7 +64,20 @@ fn to_json() -> Value {
             "patterns": Rule::all().into_iter().map(Rule::name).collect::<Vec<_>>(),
         },
         "metadata": metadata_names(),
+        "input_formats": possible_values("format"),
+        "output_formats": possible_values("output_format"),
+        "exit_codes": super::exit::ALL.map(|(code, meaning)| json!({"code": code, "meaning": meaning})),
     })
+}
+
+/// The values that a flag of `canon` takes, as its help shows them.
+fn possible_values(flag: &str) -> Vec<Value> {
+    let command = super::Cli::command();
+    let canon = command.find_subcommand("canon");
+    let argument = canon.and_then(|canon| canon.get_arguments().find(|argument| argument.get_id() == flag));
+    let values = argument.map(clap::Arg::get_possible_values).unwrap_or_default();
+    let meaning = |help: Option<&clap::builder::StyledStr>| help.map(ToString::to_string).unwrap_or_default();
+    values.iter().map(|value| json!({"name": value.get_name(), "meaning": meaning(value.get_help())})).collect()
 }
 
 fn to_text() -> String {
