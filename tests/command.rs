@@ -8,10 +8,14 @@ mod oracle;
 
 #[path = "command/dedup.rs"]
 mod dedup;
+#[path = "command/documentation.rs"]
+mod documentation;
 #[path = "command/intake.rs"]
 mod intake;
 #[path = "command/learn.rs"]
 mod learn;
+#[path = "command/reference_tables.rs"]
+mod reference_tables;
 #[path = "command/sort.rs"]
 mod sort;
 
