@@ -19,25 +19,14 @@ const PROTOCOL: &str = "protocol";
 /// Columns of the answer where nobody names others.
 const DEFAULT_COLUMNS: [&str; 5] = ["uri", "key", "fault", "fault_at", "flags"];
 
-/// Columns that say where a record stood in a file, or what its format says beside the URL; rows of a batch have none.
-const OF_FILES: [ColumnId; 16] = [
-    ColumnId::Source,
-    ColumnId::Record,
-    ColumnId::Offset,
-    ColumnId::Input,
-    ColumnId::FetchTime,
-    ColumnId::FetchStatus,
-    ColumnId::FetchRedirect,
-    ColumnId::FetchRedirectedFrom,
-    ColumnId::ContentDigest,
-    ColumnId::ContentCharset,
-    ColumnId::ContentMimeType,
-    ColumnId::ContentMimeDetected,
-    ColumnId::ContentLanguages,
-    ColumnId::WarcFilename,
-    ColumnId::WarcRecordOffset,
-    ColumnId::WarcRecordLength,
-];
+/// Returns whether a column needs a record of a file: its position there, or a field that its format states besides the
+/// URL. Rows of a batch have neither.
+fn needs_file(column: ColumnId) -> bool {
+    matches!(
+        column,
+        ColumnId::Source | ColumnId::Record | ColumnId::Offset | ColumnId::Input | ColumnId::Carried(_)
+    )
+}
 
 /// Everything that a canonicalizer is made of.
 #[derive(Clone, Debug)]
@@ -102,7 +91,7 @@ impl Configuration {
             None => DEFAULT_COLUMNS.to_vec(),
         };
         let columns = Columns::named(names).map_err(|unknown| PyValueError::new_err(unknown.to_string()))?;
-        if let Some(column) = columns.iter().find(|column| OF_FILES.contains(&column.id)) {
+        if let Some(column) = columns.iter().find(|column| needs_file(column.id)) {
             let message = format!("column {:?} is of files, and rows of a batch are where their batch is", column.name);
             return Err(PyValueError::new_err(message));
         }

@@ -13,6 +13,7 @@ use arrow::datatypes::{DataType, SchemaRef, UInt32Type, UInt64Type};
 use arrow::error::ArrowError;
 
 use super::text_array::text_array;
+use super::carried::even;
 use super::{ColumnId, Columns, KEY_LEN, SourceRun, carried, derived, parts};
 use crate::canon::{Policy, Rows, Texts};
 use crate::iri::{Component, Fault, FaultKind, Rung};
@@ -146,9 +147,14 @@ impl BatchBuilder {
         }
         match id {
             ColumnId::Part(part) => Ok(Some(parts::array(part, rows, &self.policy.suffixes))),
-            ColumnId::RecipeText(name) => carried::texts("recipe", self.recipe(name, rows)?, rows.len()).map(Some),
+            ColumnId::RecipeText(name) => {
+                let texts = self.recipe(name, rows)?;
+                even("recipe", rows.len(), texts.len())?;
+                Ok(Some(carried::text_array(texts)))
+            }
             ColumnId::RecipeKey(name) => self.recipe_keys(self.recipe(name, rows)?, rows.len()).map(Some),
-            _ => carried::array(id, rows).transpose(),
+            ColumnId::Carried(field) => carried::array(field, rows).map(Some),
+            _ => Ok(None),
         }
     }
 
@@ -268,10 +274,6 @@ impl BatchBuilder {
     fn faultless(&self, faults: &[(u32, Fault)], count: usize) -> Option<NullBuffer> {
         (!faults.is_empty()).then(|| NullBuffer::new(!&faulty(faults, count)))
     }
-}
-
-fn even(column: &'static str, expected: usize, found: usize) -> Result<(), BatchError> {
-    if expected == found { Ok(()) } else { Err(BatchError::Uneven { column, expected, found }) }
 }
 
 fn check_texts(column: &'static str, texts: &Texts, rows: usize) -> Result<(), BatchError> {

@@ -1,64 +1,120 @@
-//! Columns that rows carry from their records. In: rows. Out: Arrow arrays; an empty text is a null, and bytes that are
-//! not UTF-8 are U+FFFD: labels and digests are for people and joins, never for keys.
+//! Columns that rows carry from their records, as Arrow arrays.
+//!
+//! An empty text is null. Bytes that are not UTF-8 become U+FFFD: labels and digests are for people and joins, never for
+//! keys.
 
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int16Array, Int32Array, StringBuilder, TimestampMillisecondArray};
 
-use super::{BatchError, ColumnId};
-use crate::canon::{Carried, Rows, Texts};
+use super::{BatchError, ColumnKind};
+use crate::canon::{RowField, Rows, Texts};
+use crate::record::fields::{
+    CarriedField, DigestField, IntegerField, LabelField, StatusField, TimeField, UriField, carried_fields,
+};
 
-/// The array of a carried column; `None` for every other column.
-pub(super) fn array(id: ColumnId, rows: &Rows) -> Option<Result<ArrayRef, BatchError>> {
-    let (carried, count) = (&rows.carried, rows.len());
-    let texts = |name, column: &Texts| texts(name, column, count);
-    Some(match id {
-        ColumnId::FetchTime => times(carried, count),
-        ColumnId::FetchStatus => statuses(carried, count),
-        ColumnId::FetchRedirect => texts("fetch_redirect", &carried.redirects),
-        ColumnId::FetchRedirectedFrom => texts("fetch_redirected_from", &carried.redirected_from),
-        ColumnId::ContentDigest => texts("content_digest", &carried.digests),
-        ColumnId::ContentCharset => texts("content_charset", &carried.charsets),
-        ColumnId::ContentMimeType => texts("content_mime_type", &carried.mimes),
-        ColumnId::ContentMimeDetected => texts("content_mime_detected", &carried.detected_mimes),
-        ColumnId::ContentLanguages => texts("content_languages", &carried.languages),
-        ColumnId::WarcFilename => texts("warc_filename", &carried.filenames),
-        ColumnId::WarcRecordOffset => integers("warc_record_offset", &carried.capture_offsets, count),
-        ColumnId::WarcRecordLength => integers("warc_record_length", &carried.capture_lengths, count),
-        _ => return None,
-    })
+/// How Arrow stores a kind of field.
+trait ArrowField: RowField {
+    /// The kind of its column.
+    const KIND: ColumnKind;
+
+    /// Makes the array of a column.
+    fn array(column: &Self::Column) -> ArrayRef;
+
+    /// Number of entries of a column.
+    fn len(column: &Self::Column) -> usize;
 }
 
-fn times(carried: &Carried, count: usize) -> Result<ArrayRef, BatchError> {
-    even("fetch_time", count, carried.times.len())?;
-    Ok(Arc::new(carried.times.iter().copied().collect::<TimestampMillisecondArray>().with_timezone("UTC")))
+macro_rules! define_arrays {
+    ($($id:ident {
+        field: $field:ident, buffer: $buffer:ident, kind: $kind:ident,
+        column: $column:literal, json: $json:expr, cdxj: $cdxj:expr, meaning: $meaning:literal,
+    })*) => {
+        /// Returns the kind of a field's column.
+        pub(super) const fn kind(field: CarriedField) -> ColumnKind {
+            match field { $(CarriedField::$id => <$kind as ArrowField>::KIND,)* }
+        }
+
+        /// Makes the array of a field's column.
+        pub(super) fn array(field: CarriedField, rows: &Rows) -> Result<ArrayRef, BatchError> {
+            match field {
+                $(CarriedField::$id => {
+                    let column = &rows.carried.$buffer;
+                    even($column, rows.len(), $kind::len(column))?;
+                    Ok($kind::array(column))
+                })*
+            }
+        }
+    };
+}
+carried_fields!(define_arrays);
+
+impl ArrowField for TimeField {
+    const KIND: ColumnKind = ColumnKind::Time;
+
+    fn array(column: &Vec<Option<i64>>) -> ArrayRef {
+        Arc::new(column.iter().copied().collect::<TimestampMillisecondArray>().with_timezone("UTC"))
+    }
+
+    fn len(column: &Vec<Option<i64>>) -> usize {
+        column.len()
+    }
 }
 
-/// A status that 16 bits cannot hold is none.
-fn statuses(carried: &Carried, count: usize) -> Result<ArrayRef, BatchError> {
-    even("fetch_status", count, carried.statuses.len())?;
-    let short = |status: &Option<i32>| status.and_then(|status| i16::try_from(status).ok());
-    Ok(Arc::new(carried.statuses.iter().map(short).collect::<Int16Array>()))
+/// Kinds whose columns have fewer bits than rows; a value that does not fit is null.
+macro_rules! narrow_fields {
+    ($($kind:ident: $wide:ty => $column:ident $array:ident;)*) => {
+        $(impl ArrowField for $kind {
+            const KIND: ColumnKind = ColumnKind::$column;
+
+            fn array(column: &Vec<Option<$wide>>) -> ArrayRef {
+                Arc::new(column.iter().map(|value| value.and_then(|value| value.try_into().ok())).collect::<$array>())
+            }
+
+            fn len(column: &Vec<Option<$wide>>) -> usize {
+                column.len()
+            }
+        })*
+    };
+}
+narrow_fields! {
+    StatusField: i32 => Short Int16Array;
+    IntegerField: i64 => Integer Int32Array;
 }
 
-/// A number that 32 bits cannot hold is none: the index's columns have no more.
-fn integers(name: &'static str, column: &[Option<i64>], count: usize) -> Result<ArrayRef, BatchError> {
-    even(name, count, column.len())?;
-    let short = |value: &Option<i64>| value.and_then(|value| i32::try_from(value).ok());
-    Ok(Arc::new(column.iter().map(short).collect::<Int32Array>()))
+/// Kinds whose columns are text.
+macro_rules! text_fields {
+    ($($kind:ident: $column:ident;)*) => {
+        $(impl ArrowField for $kind {
+            const KIND: ColumnKind = ColumnKind::$column;
+
+            fn array(column: &Texts) -> ArrayRef {
+                text_array(column)
+            }
+
+            fn len(column: &Texts) -> usize {
+                column.len()
+            }
+        })*
+    };
+}
+text_fields! {
+    UriField: Text;
+    DigestField: Text;
+    LabelField: Repeating;
 }
 
-/// A column of texts; empty ones are null.
-pub(super) fn texts(name: &'static str, column: &Texts, count: usize) -> Result<ArrayRef, BatchError> {
-    even(name, count, column.len())?;
+/// Makes a column of text; empty ones are null.
+pub(super) fn text_array(column: &Texts) -> ArrayRef {
     let mut array = StringBuilder::with_capacity(column.len(), column.values.len());
     for i in 0..column.len() {
         let text = String::from_utf8_lossy(column.get(i));
         array.append_option(Some(text).filter(|text| !text.is_empty()));
     }
-    Ok(Arc::new(array.finish()))
+    Arc::new(array.finish())
 }
 
-fn even(column: &'static str, expected: usize, found: usize) -> Result<(), BatchError> {
+/// Checks that a column has one entry per row.
+pub(super) fn even(column: &'static str, expected: usize, found: usize) -> Result<(), BatchError> {
     if expected == found { Ok(()) } else { Err(BatchError::Uneven { column, expected, found }) }
 }

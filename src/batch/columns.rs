@@ -4,9 +4,29 @@
 use super::UrlPart;
 use super::schema::{Column, ColumnId, ColumnKind};
 use crate::iri::Rung;
+use crate::record::fields::CarriedField;
 
-/// Every column there is, in the order in which chosen ones are written by default.
-pub const COLUMNS: &[Column] = &[
+/// All columns, in the order in which columns are written by default.
+pub const COLUMNS: &[Column] = &{
+    let mut columns = [RECORD_COLUMNS[0]; RECORD_COLUMNS.len() + CarriedField::ALL.len() + URL_COLUMNS.len()];
+    let mut at = 0;
+    while at < columns.len() {
+        let carried_at = RECORD_COLUMNS.len();
+        let url_at = carried_at + CarriedField::ALL.len();
+        columns[at] = if at < carried_at {
+            RECORD_COLUMNS[at]
+        } else if at < url_at {
+            carried(CarriedField::ALL[at - carried_at])
+        } else {
+            URL_COLUMNS[at - url_at]
+        };
+        at += 1;
+    }
+    columns
+};
+
+/// Columns of every record.
+const RECORD_COLUMNS: &[Column] = &[
     column(ColumnId::Source, "source", ColumnKind::Name, "the input that the record came from, as it was named"),
     column(
         ColumnId::Record,
@@ -119,73 +139,10 @@ pub const COLUMNS: &[Column] = &[
     )
     .or_null()
     .on_request(),
-    carried(ColumnId::FetchTime, "fetch_time", ColumnKind::Time, "when the URL was fetched, as the record says"),
-    carried(
-        ColumnId::FetchStatus,
-        "fetch_status",
-        ColumnKind::Short,
-        "status of the fetch: HTTP's, or a crawler's own, which may be negative",
-    ),
-    carried(
-        ColumnId::FetchRedirect,
-        "fetch_redirect",
-        ColumnKind::Text,
-        "the URI that the response redirects to, resolved against uri and normalised like it",
-    ),
-    carried(
-        ColumnId::FetchRedirectedFrom,
-        "fetch_redirected_from",
-        ColumnKind::Text,
-        "the URI whose response redirected to this record's (crawl.log: the via of a path that ends in R)",
-    ),
-    carried(
-        ColumnId::ContentDigest,
-        "content_digest",
-        ColumnKind::Text,
-        "digest of the content, as the record has it; sha1: before it is left out, as indexes do",
-    ),
-    carried(
-        ColumnId::ContentCharset,
-        "content_charset",
-        ColumnKind::Repeating,
-        "label of the content's charset, as the record says",
-    ),
-    carried(
-        ColumnId::ContentMimeType,
-        "content_mime_type",
-        ColumnKind::Repeating,
-        "media type of the content as the server named it, without parameters; warc/revisit of a revisit",
-    ),
-    carried(
-        ColumnId::ContentMimeDetected,
-        "content_mime_detected",
-        ColumnKind::Repeating,
-        "media type of the content as it was found out",
-    ),
-    carried(
-        ColumnId::ContentLanguages,
-        "content_languages",
-        ColumnKind::Repeating,
-        "languages of the content, ISO 639-3, between commas, the most of it first",
-    ),
-    carried(
-        ColumnId::WarcFilename,
-        "warc_filename",
-        ColumnKind::Repeating,
-        "the archive that the capture lies in, as the record names it; of an archive that is read, its own name",
-    ),
-    carried(
-        ColumnId::WarcRecordOffset,
-        "warc_record_offset",
-        ColumnKind::Integer,
-        "byte of that archive, as it is stored, at which the capture begins; null from 2 GiB on",
-    ),
-    carried(
-        ColumnId::WarcRecordLength,
-        "warc_record_length",
-        ColumnKind::Integer,
-        "how many bytes it takes there",
-    ),
+];
+
+/// Columns that are made of the URI.
+const URL_COLUMNS: &[Column] = &[
     recipe_text("surt-wayback", "url_surtkey", "SURT key as webarchive-commons makes it (recipe surt-wayback)"),
     part(UrlPart::Protocol, "url_protocol", "scheme of the URI"),
     part(UrlPart::HostName, "url_host_name", "host, addresses included, without a final dot"),
@@ -249,9 +206,11 @@ const fn recipe_key(recipe: &'static str, name: &'static str, meaning: &'static 
     column(ColumnId::RecipeKey(recipe), name, ColumnKind::Key, meaning).or_null().on_request()
 }
 
-/// A column that a format may have beside the URL; null where it has none.
-const fn carried(id: ColumnId, name: &'static str, kind: ColumnKind, meaning: &'static str) -> Column {
-    column(id, name, kind, meaning).or_null().on_request()
+/// A field that a format may state besides the URL; null where it does not.
+const fn carried(field: CarriedField) -> Column {
+    column(ColumnId::Carried(field), field.column(), super::carried::kind(field), field.meaning())
+        .or_null()
+        .on_request()
 }
 
 /// One that is written by default and never null.

@@ -9,8 +9,8 @@ use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
 
 use super::UrlPart;
 use super::columns::COLUMNS;
-use crate::canon::Carry;
 use crate::iri::Rung;
+use crate::record::fields::{CarriedField, FieldSet};
 
 /// Length of a key in bytes.
 pub const KEY_LEN: i32 = 16;
@@ -52,30 +52,8 @@ pub enum ColumnId {
     Looks,
     /// What the host looks like.
     HostSkeleton,
-    /// When it was fetched.
-    FetchTime,
-    /// Status of the fetch.
-    FetchStatus,
-    /// Where the response redirects to.
-    FetchRedirect,
-    /// Whose response redirected here.
-    FetchRedirectedFrom,
-    /// Digest of the content.
-    ContentDigest,
-    /// Charset of the content.
-    ContentCharset,
-    /// Its media type, as the server named it.
-    ContentMimeType,
-    /// Its media type, as it was found out.
-    ContentMimeDetected,
-    /// Its languages.
-    ContentLanguages,
-    /// The archive that the capture lies in.
-    WarcFilename,
-    /// Where the capture begins there.
-    WarcRecordOffset,
-    /// How long it is there.
-    WarcRecordLength,
+    /// A field that the record states besides its URL.
+    Carried(CarriedField),
     /// A part of the URI.
     Part(UrlPart),
     /// The text of a recipe's key.
@@ -286,21 +264,12 @@ impl Columns {
     }
 
     /// What has to be carried from records: what [`crate::canon::Policy::carry`] must hold.
-    pub fn carry(&self) -> Carry {
-        Carry {
-            time: self.contains(ColumnId::FetchTime),
-            status: self.contains(ColumnId::FetchStatus),
-            redirect: self.contains(ColumnId::FetchRedirect),
-            redirected_from: self.contains(ColumnId::FetchRedirectedFrom),
-            digest: self.contains(ColumnId::ContentDigest),
-            charset: self.contains(ColumnId::ContentCharset),
-            mime: self.contains(ColumnId::ContentMimeType),
-            detected_mime: self.contains(ColumnId::ContentMimeDetected),
-            languages: self.contains(ColumnId::ContentLanguages),
-            filename: self.contains(ColumnId::WarcFilename),
-            capture_offset: self.contains(ColumnId::WarcRecordOffset),
-            capture_length: self.contains(ColumnId::WarcRecordLength),
+    pub fn carry(&self) -> FieldSet {
+        let mut carry = FieldSet::default();
+        for field in CarriedField::ALL.iter().filter(|field| self.contains(ColumnId::Carried(**field))) {
+            carry.insert(*field);
         }
+        carry
     }
 
     /// The Arrow schema, with `metadata`.

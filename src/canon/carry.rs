@@ -1,91 +1,87 @@
-//! What a format says beside the URL, carried from records to rows where the policy wants it. In: the records' fields
-//! and the rows just made of them. Out: one entry a row in every wanted column.
+//! Carries fields from records to rows: one entry per row in every column of the policy's [`FieldSet`].
 //!
-//! A redirect is resolved against its row's URI (RFC 9110 section 10.2.2) and brought to the row's rung; so is the URL
-//! that redirected here. One that is no reference is null: what a format says of a record is no fault of its URL.
+//! A redirect is resolved against its row's URI (RFC 9110 section 10.2.2) and normalized to the row's rung; so is the URL
+//! that redirected here. A redirect that is not a URI reference becomes null: it is no fault of the record's own URL.
 
-use super::{Policy, Rows, Rung, Texts};
+use std::ops::Range;
+
+use super::rows::{Tally, Texts};
+use super::{Policy, Rows, Rung};
 use crate::iri::{Base, CLASSIFIER, Fault, MarkedReference, Normalizer, check_authority, find_scheme};
-use crate::kernel::Bitmaps;
-use crate::kernel::Span;
+use crate::kernel::{Bitmaps, Span};
+use crate::record::fields::{
+    DigestField, FieldKind, FieldSet, IntegerField, LabelField, StatusField, TimeField, UriField, carried_fields,
+};
 use crate::record::Records;
 
-pub use crate::record::fields::Carry;
-
-/// Carried columns: as long as the rows where the policy wants them, else empty.
-#[derive(Clone, Debug)]
-pub struct Carried {
-    /// When it was fetched: milliseconds since 1970-01-01T00:00:00Z.
-    pub times: Vec<Option<i64>>,
-    /// Status of the fetch.
-    pub statuses: Vec<Option<i32>>,
-    /// URI that the response redirects to; empty if there is none.
-    pub redirects: Texts,
-    /// URI whose response redirected to this record's; empty if there is none.
-    pub redirected_from: Texts,
-    /// Of the content, in the format's notation less `sha1:`; empty if there is none.
-    pub digests: Texts,
-    /// Label of the content's charset; empty if there is none.
-    pub charsets: Texts,
-    /// Media type as the server named it; empty if there is none.
-    pub mimes: Texts,
-    /// Media type as it was found out; empty if there is none.
-    pub detected_mimes: Texts,
-    /// Languages of the content; empty if there are none.
-    pub languages: Texts,
-    /// The archive that the capture lies in; empty if there is none.
-    pub filenames: Texts,
-    /// Where it begins there.
-    pub capture_offsets: Vec<Option<i64>>,
-    /// How long it is there.
-    pub capture_lengths: Vec<Option<i64>>,
+/// How rows store a kind of field.
+pub trait RowField: FieldKind {
+    /// The column of the rows.
+    type Column;
 }
 
-impl Default for Carried {
-    fn default() -> Carried {
-        let texts = Texts::new;
-        Carried {
-            times: Vec::new(),
-            statuses: Vec::new(),
-            redirects: texts(),
-            redirected_from: texts(),
-            digests: texts(),
-            charsets: texts(),
-            mimes: texts(),
-            detected_mimes: texts(),
-            languages: texts(),
-            filenames: texts(),
-            capture_offsets: Vec::new(),
-            capture_lengths: Vec::new(),
+/// Appends a kind of field to rows.
+trait AppendField: RowField {
+    /// Appends the field of all records of `chunk`; where the format does not have the field, null for each row.
+    fn append(chunk: &mut ChunkRecords<'_>, values: &[Option<Self::Value>], column: &mut Self::Column);
+}
+
+/// A column of rows; empty if the policy does not ask for it.
+trait RowColumn {
+    /// An empty column.
+    fn empty() -> Self;
+
+    /// Removes all entries and keeps the memory.
+    fn clear(&mut self);
+
+    /// Keeps the entries in `ranges`, which ascend and do not overlap.
+    fn retain(&mut self, ranges: &[Range<usize>]);
+}
+
+macro_rules! define_columns {
+    ($($id:ident {
+        field: $field:ident, buffer: $buffer:ident, kind: $kind:ident,
+        column: $column:literal, json: $json:expr, cdxj: $cdxj:expr, meaning: $meaning:literal,
+    })*) => {
+        /// The carried columns of rows. A column has one entry per row if the policy carries the field; otherwise it is
+        /// empty. An empty text is null.
+        #[derive(Clone, Debug)]
+        pub struct CarriedColumns {
+            $(
+                #[doc = concat!("Column `", $column, "`: ", $meaning, ".")]
+                pub $buffer: <$kind as RowField>::Column,
+            )*
         }
-    }
+
+        impl Default for CarriedColumns {
+            fn default() -> CarriedColumns {
+                CarriedColumns { $($buffer: RowColumn::empty(),)* }
+            }
+        }
+
+        impl CarriedColumns {
+            /// Removes all rows and keeps the memory.
+            pub(super) fn clear(&mut self) {
+                $(RowColumn::clear(&mut self.$buffer);)*
+            }
+
+            /// Keeps the rows in `ranges`, which ascend and do not overlap.
+            pub(super) fn retain(&mut self, ranges: &[Range<usize>]) {
+                $(RowColumn::retain(&mut self.$buffer, ranges);)*
+            }
+
+            /// Appends the fields of the records of `chunk` that are in `carry`.
+            fn append(&mut self, carry: FieldSet, chunk: &mut ChunkRecords<'_>) {
+                $(if carry.$field {
+                    <$kind as AppendField>::append(chunk, chunk.records.fields.$buffer, &mut self.$buffer);
+                })*
+            }
+        }
+    };
 }
+carried_fields!(define_columns);
 
-impl Carried {
-    pub(super) fn clear(&mut self) {
-        self.times.clear();
-        self.statuses.clear();
-        self.capture_offsets.clear();
-        self.capture_lengths.clear();
-        self.texts_mut().into_iter().for_each(Texts::clear);
-    }
-
-    /// Its columns of texts.
-    pub(super) fn texts_mut(&mut self) -> [&mut Texts; 8] {
-        [
-            &mut self.redirects,
-            &mut self.redirected_from,
-            &mut self.digests,
-            &mut self.charsets,
-            &mut self.mimes,
-            &mut self.detected_mimes,
-            &mut self.languages,
-            &mut self.filenames,
-        ]
-    }
-}
-
-/// Carries; keeps its scratch.
+/// Appends carried fields to rows; keeps the scratch memory of normalization.
 #[derive(Debug, Default)]
 pub(super) struct Carrier {
     normalizer: Normalizer,
@@ -93,80 +89,28 @@ pub(super) struct Carrier {
     bitmaps: Bitmaps,
 }
 
+/// Records of a chunk whose rows have just been made.
+struct ChunkRecords<'a> {
+    carrier: &'a mut Carrier,
+    policy: &'a Policy,
+    records: &'a Records<'a>,
+    /// The URIs of all rows; those of the chunk begin at row `first`.
+    uris: &'a Texts,
+    first: usize,
+    tally: &'a mut Tally,
+}
+
 impl Carrier {
-    /// Appends the columns of `records`, whose rows begin at row `first`.
+    /// Appends the carried columns of `records`, whose rows begin at row `first`.
     pub(super) fn append(&mut self, policy: &Policy, records: &Records<'_>, first: usize, rows: &mut Rows) {
-        let carry = policy.carry;
-        if carry.is_none() {
+        if policy.carry.is_empty() {
             return;
         }
-        let (fields, len) = (&records.fields, rows.len());
-        if carry.time {
-            push_values(fields.times, len, &mut rows.carried.times);
-        }
-        if carry.status {
-            push_values(fields.statuses, len, &mut rows.carried.statuses);
-        }
-        if carry.capture_offset {
-            push_values(fields.capture_offsets, len, &mut rows.carried.capture_offsets);
-        }
-        if carry.capture_length {
-            push_values(fields.capture_lengths, len, &mut rows.carried.capture_lengths);
-        }
-        if carry.digest {
-            push_texts(records, fields.digests, len, bare_digest, &mut rows.carried.digests);
-        }
-        let texts = [
-            (carry.charset, fields.charsets, &mut rows.carried.charsets),
-            (carry.mime, fields.mimes, &mut rows.carried.mimes),
-            (carry.detected_mime, fields.detected_mimes, &mut rows.carried.detected_mimes),
-            (carry.languages, fields.languages, &mut rows.carried.languages),
-            (carry.filename, fields.filenames, &mut rows.carried.filenames),
-        ];
-        for (_, spans, column) in texts.into_iter().filter(|(is_wanted, ..)| *is_wanted) {
-            push_texts(records, spans, len, |text| text, column);
-        }
-        if carry.redirect {
-            let mut column = std::mem::replace(&mut rows.carried.redirects, Texts::new());
-            let counts = self.push_uris(policy, records, fields.redirects, first, rows, &mut column);
-            rows.carried.redirects = column;
-            rows.tally.add_redirects(counts);
-        }
-        if carry.redirected_from {
-            let mut column = std::mem::replace(&mut rows.carried.redirected_from, Texts::new());
-            let counts = self.push_uris(policy, records, fields.redirected_from, first, rows, &mut column);
-            rows.carried.redirected_from = column;
-            rows.tally.add_redirects(counts);
-        }
+        let Rows { uri, carried, tally, .. } = rows;
+        carried.append(policy.carry, &mut ChunkRecords { carrier: self, policy, records, uris: uri, first, tally });
     }
 
-    /// Appends the URIs that `spans` mean beside their rows' URIs. Gives how many there were, and how many mean none.
-    fn push_uris(
-        &mut self,
-        policy: &Policy,
-        records: &Records<'_>,
-        spans: &[Option<Span>],
-        first: usize,
-        rows: &Rows,
-        out: &mut Texts,
-    ) -> (u64, u64) {
-        let (mut all, mut unreadable) = (0, 0);
-        for (i, span) in spans.iter().enumerate() {
-            if let Some(span) = span {
-                all += 1;
-                let at = out.values.len();
-                let made = self.write_uri(policy, span.of(records.text), rows.uri.get(first + i), &mut out.values);
-                if made.is_err() {
-                    unreadable += 1;
-                    out.values.truncate(at);
-                }
-            }
-            out.end();
-        }
-        fill(rows.len(), out);
-        (all, unreadable)
-    }
-
+    /// Appends the canonical URI of `text`, a reference that a record with the URI `base` contains.
     fn write_uri(&mut self, policy: &Policy, text: &[u8], base: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
         self.target.clear();
         if find_scheme(text).is_none() {
@@ -190,37 +134,115 @@ impl Carrier {
     }
 }
 
-/// Appends `values`, and nulls where the format has none, up to `len` entries.
-fn push_values<T: Copy>(values: &[Option<T>], len: usize, out: &mut Vec<Option<T>>) {
-    out.extend_from_slice(values);
-    out.resize(len, None);
+/// Sets the columns of kinds of fields.
+macro_rules! row_fields {
+    ($($kind:ident: $column:ty),*) => {
+        $(impl RowField for $kind {
+            type Column = $column;
+        })*
+    };
+}
+row_fields! {
+    TimeField: Vec<Option<i64>>, StatusField: Vec<Option<i32>>, IntegerField: Vec<Option<i64>>,
+    UriField: Texts, DigestField: Texts, LabelField: Texts
 }
 
-/// SHA-1 is what indexes have, and they do not name it; other digests keep their name.
-fn bare_digest(digest: &[u8]) -> &[u8] {
+/// Kinds whose rows hold what records hold.
+macro_rules! append_values {
+    ($($kind:ident),*) => {
+        $(impl AppendField for $kind {
+            fn append(chunk: &mut ChunkRecords<'_>, values: &[Option<Self::Value>], column: &mut Self::Column) {
+                column.extend_from_slice(values);
+                column.resize(chunk.uris.len(), None);
+            }
+        })*
+    };
+}
+append_values!(TimeField, StatusField, IntegerField);
+
+impl AppendField for LabelField {
+    fn append(chunk: &mut ChunkRecords<'_>, values: &[Option<Span>], column: &mut Texts) {
+        push_texts(chunk, values, |text| text, column);
+    }
+}
+
+impl AppendField for DigestField {
+    fn append(chunk: &mut ChunkRecords<'_>, values: &[Option<Span>], column: &mut Texts) {
+        push_texts(chunk, values, strip_sha1_prefix, column);
+    }
+}
+
+impl AppendField for UriField {
+    fn append(chunk: &mut ChunkRecords<'_>, values: &[Option<Span>], column: &mut Texts) {
+        let ChunkRecords { carrier, policy, records, uris, first, tally } = chunk;
+        for (i, span) in values.iter().enumerate() {
+            if let Some(span) = span {
+                tally.redirects += 1;
+                let start = column.values.len();
+                let base = uris.get(*first + i);
+                if carrier.write_uri(policy, span.of(records.text), base, &mut column.values).is_err() {
+                    tally.unreadable_redirects += 1;
+                    column.values.truncate(start);
+                }
+            }
+            column.end();
+        }
+        fill_nulls(uris.len(), column);
+    }
+}
+
+impl<T: Copy> RowColumn for Vec<Option<T>> {
+    fn empty() -> Self {
+        Vec::new()
+    }
+
+    fn clear(&mut self) {
+        Vec::clear(self);
+    }
+
+    fn retain(&mut self, ranges: &[Range<usize>]) {
+        super::retain::retain_items(self, ranges);
+    }
+}
+
+impl RowColumn for Texts {
+    fn empty() -> Self {
+        Texts::new()
+    }
+
+    fn clear(&mut self) {
+        Texts::clear(self);
+    }
+
+    fn retain(&mut self, ranges: &[Range<usize>]) {
+        super::retain::retain_texts(self, ranges);
+    }
+}
+
+/// Removes the prefix `sha1:`. Indexes contain SHA-1 digests without a prefix; other digests keep theirs.
+fn strip_sha1_prefix(digest: &[u8]) -> &[u8] {
     match digest.split_at_checked(5) {
-        Some((name, bare)) if name.eq_ignore_ascii_case(b"sha1:") => bare,
+        Some((prefix, bare)) if prefix.eq_ignore_ascii_case(b"sha1:") => bare,
         _ => digest,
     }
 }
 
 fn push_texts(
-    records: &Records<'_>,
+    chunk: &ChunkRecords<'_>,
     spans: &[Option<Span>],
-    len: usize,
-    written: impl Fn(&[u8]) -> &[u8],
-    out: &mut Texts,
+    transform: impl Fn(&[u8]) -> &[u8],
+    column: &mut Texts,
 ) {
     for span in spans {
         if let Some(span) = span {
-            out.values.extend_from_slice(written(span.of(records.text)));
+            column.values.extend_from_slice(transform(span.of(chunk.records.text)));
         }
-        out.end();
+        column.end();
     }
-    fill(len, out);
+    fill_nulls(chunk.uris.len(), column);
 }
 
-/// Empty texts up to `len` of them.
-fn fill(len: usize, out: &mut Texts) {
-    out.offsets.resize(len + 1, out.values.len() as i32);
+/// Appends empty texts up to `len` entries.
+fn fill_nulls(len: usize, column: &mut Texts) {
+    column.offsets.resize(len + 1, column.values.len() as i32);
 }

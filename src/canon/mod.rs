@@ -15,7 +15,7 @@ mod rows;
 mod take;
 
 pub use canonicalizer::Canonicalizer;
-pub use carry::{Carried, Carry};
+pub use carry::{CarriedColumns, RowField};
 pub use policy::{Policy, Rung};
 pub use recipes::{RecipeTally, WantedRecipe};
 pub use rows::{Rows, Tally, Texts};

@@ -1,6 +1,6 @@
 //! What is asked of a run: intake, rung, keys, repairs. Two runs with equal policies give equal rows.
 
-use super::{Carry, WantedRecipe};
+use super::WantedRecipe;
 use std::sync::Arc;
 
 use crate::encoding::Charset;
@@ -8,6 +8,7 @@ use crate::iri::{Backslashes, CharacterReferences, ParseMode, PreprocessOptions,
 use crate::key::KeyAlgorithm;
 use crate::key::psl::SuffixList;
 use crate::learn::Equivalences;
+use crate::record::fields::FieldSet;
 
 pub use crate::iri::Rung;
 
@@ -56,7 +57,7 @@ pub struct Policy {
     /// Look for what misleads in each record, see [`crate::iri::find_spoofing`].
     pub looks: bool,
     /// What is carried from records to rows beside the URL.
-    pub carry: Carry,
+    pub carry: FieldSet,
     /// Keys of the crawl world that are made beside the ladder's.
     pub recipes: Vec<WantedRecipe>,
     /// Public Suffix List of the `url_host_*` columns.

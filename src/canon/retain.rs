@@ -26,22 +26,18 @@ impl Rows {
         }
         retain_faults(self, stretches);
         retain_bits(&mut self.differs, stretches);
-        let carried = &mut self.carried;
-        let texts =
-            [&mut self.uri, &mut self.input].into_iter().chain(carried.texts_mut()).chain(&mut self.recipe_texts);
+        self.carried.retain(stretches);
+        let texts = [&mut self.uri, &mut self.input].into_iter().chain(&mut self.recipe_texts);
         texts.for_each(|texts| retain_texts(texts, stretches));
         let keys = self.more_keys.iter_mut().chain([&mut self.key, &mut self.protocol]);
         keys.for_each(|keys| retain_items(keys, stretches));
         [&mut self.flags, &mut self.looks].into_iter().for_each(|bits| retain_items(bits, stretches));
         retain_items(&mut self.offset, stretches);
-        retain_items(&mut carried.statuses, stretches);
-        let times = [&mut carried.times, &mut carried.capture_offsets, &mut carried.capture_lengths];
-        times.into_iter().for_each(|times| retain_items(times, stretches));
     }
 }
 
 /// A column that the policy does not want is empty.
-fn retain_items<T: Copy>(items: &mut Vec<T>, stretches: &[Range<usize>]) {
+pub(super) fn retain_items<T: Copy>(items: &mut Vec<T>, stretches: &[Range<usize>]) {
     if items.is_empty() {
         return;
     }
@@ -53,7 +49,7 @@ fn retain_items<T: Copy>(items: &mut Vec<T>, stretches: &[Range<usize>]) {
     items.truncate(at);
 }
 
-fn retain_texts(texts: &mut Texts, stretches: &[Range<usize>]) {
+pub(super) fn retain_texts(texts: &mut Texts, stretches: &[Range<usize>]) {
     if texts.is_empty() {
         return;
     }

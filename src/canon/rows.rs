@@ -1,7 +1,7 @@
 //! The results of a run of records, column by column and free of Arrow: what [`super::Canonicalizer`] appends to
 //! and the batch room turns into arrays without copying.
 
-use super::{Carried, RecipeTally};
+use super::{CarriedColumns, RecipeTally};
 use crate::iri::{Changes, Fault, FaultKind, Flags, SpoofingFlags};
 use crate::key::KeyBytes;
 
@@ -72,7 +72,7 @@ pub struct Rows {
     /// Faults, ascending by row.
     pub faults: Vec<(u32, Fault)>,
     /// What the policy wants carried over from the records.
-    pub carried: Carried,
+    pub carried: CarriedColumns,
     /// Texts of recipes' keys, in the order of the policy, as long as the rows; empty where a recipe gives none.
     pub recipe_texts: Vec<Texts>,
     /// What happened, summed.
@@ -183,11 +183,6 @@ impl Tally {
         }
         self.recipes.resize(self.recipes.len().max(other.recipes.len()), RecipeTally::default());
         self.recipes.iter_mut().zip(&other.recipes).for_each(|(mine, theirs)| mine.add(theirs));
-    }
-
-    pub(super) fn add_redirects(&mut self, (all, unreadable): (u64, u64)) {
-        self.redirects += all;
-        self.unreadable_redirects += unreadable;
     }
 
     /// The sums agree with each other: nothing was lost or counted twice.

@@ -119,7 +119,7 @@ impl Encoder {
         Ok(RecordBatch::try_new(self.schema().clone(), columns).map_err(Cause::from)?)
     }
 
-    /// Rows need a key to have a place: see [`super::INDEX_COLUMNS`].
+    /// Rows need a key to have a place: see [`super::index_columns`].
     pub fn is_index(&self) -> bool {
         matches!(self.recipe, Recipe::Cdxj | Recipe::Zipnum)
     }

@@ -10,39 +10,23 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use super::cells::write_json_text;
+use crate::record::fields::CarriedField;
 
-/// Columns that a line is made of.
-pub const INDEX_COLUMNS: [&str; 14] = [
-    "url_surtkey",
-    "fetch_time",
-    "uri",
-    "input",
-    "fetch_status",
-    "content_digest",
-    "content_charset",
-    "content_mime_type",
-    "content_mime_detected",
-    "content_languages",
-    "fetch_redirect",
-    "warc_filename",
-    "warc_record_offset",
-    "warc_record_length",
-];
+/// Columns that CDXJ lines are made of.
+pub fn index_columns() -> impl Iterator<Item = &'static str> {
+    let fields =
+        CarriedField::ALL.iter().filter(|field| **field == CarriedField::FetchTime || field.cdxj_position().is_some());
+    ["url_surtkey", "uri", "input"].into_iter().chain(fields.map(|field| field.column()))
+}
 
-/// Members behind the URL: their names, as Common Crawl and pywb have them and in the order of the former, and the columns
-/// that they are made of. All of them are strings.
-const MEMBERS: [(&str, &str); 10] = [
-    ("mime", "content_mime_type"),
-    ("mime-detected", "content_mime_detected"),
-    ("status", "fetch_status"),
-    ("digest", "content_digest"),
-    ("length", "warc_record_length"),
-    ("offset", "warc_record_offset"),
-    ("filename", "warc_filename"),
-    ("charset", "content_charset"),
-    ("languages", "content_languages"),
-    ("redirect", "fetch_redirect"),
-];
+/// Returns the fields that are members of a line, after the URL, in their order: that of Common Crawl's index. All of
+/// them are written as strings.
+fn member_fields() -> Vec<CarriedField> {
+    let mut fields: Vec<_> =
+        CarriedField::ALL.iter().copied().filter(|field| field.cdxj_position().is_some()).collect();
+    fields.sort_by_key(|field| field.cdxj_position());
+    fields
+}
 
 /// Lines of a zipnum member.
 pub(super) const MEMBER_LINES: usize = 3000;
@@ -103,7 +87,10 @@ impl<'a> Fields<'a> {
             keys: text("url_surtkey")?,
             uris: text("uri")?,
             batch,
-            members: MEMBERS.iter().filter_map(|(name, column)| Some((*name, cell(column)?))).collect(),
+            members: member_fields()
+                .iter()
+                .filter_map(|field| Some((field.json_name()?, cell(field.column())?)))
+                .collect(),
         })
     }
 

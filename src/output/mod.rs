@@ -29,7 +29,7 @@ use std::path::PathBuf;
 pub use encoder::{Encoder, Part};
 pub use error::OutputError;
 pub use format::{Compression, Format};
-pub use index_lines::INDEX_COLUMNS;
+pub use index_lines::index_columns;
 pub use rows::{Field, RowWriter};
 pub use series::{Place, Series};
 pub use table::Table;

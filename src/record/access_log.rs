@@ -8,7 +8,7 @@
 
 use super::collected::{Collected, filled_lines};
 use super::copies::put;
-use super::fields::{Carry, Field};
+use super::fields::{FieldSet, FieldValues};
 use super::{Records, Span, time};
 use crate::iri::{CLASSIFIER, FaultKind};
 use crate::kernel::Bitmaps;
@@ -112,7 +112,7 @@ fn directive(text: &[u8]) -> (Directive, usize) {
 struct Line<'a> {
     url: Cow<'a, [u8]>,
     host: &'a [u8],
-    field: Field,
+    field: FieldValues,
 }
 
 /// Decoder of access logs; keeps the memory of its text and spans.
@@ -125,7 +125,7 @@ pub struct AccessLog {
 
 impl AccessLog {
     /// The chunks that follow have these fields.
-    pub fn set_carry(&mut self, carry: Carry) {
+    pub fn set_carry(&mut self, carry: FieldSet) {
         self.found.set_carry(carry);
     }
 

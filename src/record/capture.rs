@@ -8,7 +8,7 @@
 
 use std::io::Write;
 
-use super::fields::{Carry, Field, FieldColumns};
+use super::fields::{FieldBuffers, FieldSet, FieldValues};
 use super::{Offsets, Records, Span};
 use crate::iri::{CLASSIFIER, Component, Fault, FaultKind, Flags};
 use crate::kernel::Bitmaps;
@@ -108,12 +108,12 @@ pub struct Captures {
     offsets: Vec<u64>,
     faults: Vec<(u32, Fault)>,
     flags: Vec<(u32, Flags)>,
-    fields: FieldColumns,
+    fields: FieldBuffers,
 }
 
 impl Captures {
     /// The chunks that follow have these fields.
-    pub fn set_carry(&mut self, carry: Carry) {
+    pub fn set_carry(&mut self, carry: FieldSet) {
         self.fields.set_carry(carry);
     }
 
@@ -138,7 +138,7 @@ impl Captures {
             bases: &self.bases,
             offsets: Offsets::Each(&self.offsets),
             faults: &self.faults,
-            fields: self.fields.fields(),
+            fields: self.fields.views(),
             flags: &self.flags,
             ..Records::default()
         }
@@ -172,7 +172,7 @@ impl Captures {
         self.urls.push(url);
         self.bases.push(base);
         self.offsets.push(numbers[0].unwrap_or(0) as u64);
-        self.fields.push(Field {
+        self.fields.push(FieldValues {
             status: numbers[3].map(|status| status as i32),
             time: numbers[4],
             redirect: said(redirect),

@@ -8,7 +8,7 @@
 //! lines are no records.
 
 use super::collected::{Collected, lines};
-use super::fields::{Carry, Field};
+use super::fields::{FieldSet, FieldValues};
 use super::{Records, Span, time};
 use crate::iri::{CLASSIFIER, FaultKind};
 use crate::kernel::{Bitmaps, ByteSet};
@@ -60,7 +60,7 @@ pub struct Cdx {
 
 impl Cdx {
     /// The chunks that follow have these fields.
-    pub fn set_carry(&mut self, carry: Carry) {
+    pub fn set_carry(&mut self, carry: FieldSet) {
         self.found.set_carry(carry);
     }
 
@@ -101,7 +101,7 @@ impl Cdx {
         let fit = fit(chunk, &self.tokens, &self.columns.0).or_else(|| fit_common(chunk, &self.tokens));
         let (url, field) = fit.unwrap_or_else(|| {
             self.found.refuse(FaultKind::NotOfFormat);
-            (Span { at: at as u32, len: line.len() as u32 }, Field::default())
+            (Span { at: at as u32, len: line.len() as u32 }, FieldValues::default())
         });
         self.found.push(url, field);
     }
@@ -125,14 +125,14 @@ pub(super) fn is_record(line: &[u8]) -> bool {
 }
 
 /// A line of another number of columns than its header has, in the shapes of that number.
-fn fit_common(chunk: &[u8], tokens: &[Span]) -> Option<(Span, Field)> {
+fn fit_common(chunk: &[u8], tokens: &[Span]) -> Option<(Span, FieldValues)> {
     const COMMON: [&[u8]; 3] = [b"NbamskrVg", b"NbamskrMVg", b"NbamskrMSVg"];
     let shape = COMMON.iter().find(|shape| shape.len() == tokens.len())?;
     fit(chunk, tokens, shape)
 }
 
 /// Gives every token to a column, in order: one to each, more to those that may hold spaces, redirects first.
-fn fit(chunk: &[u8], tokens: &[Span], columns: &[u8]) -> Option<(Span, Field)> {
+fn fit(chunk: &[u8], tokens: &[Span], columns: &[u8]) -> Option<(Span, FieldValues)> {
     let extra = tokens.len().checked_sub(columns.len())?;
     if tokens.len() > MOST_FIELDS {
         return None;
@@ -154,9 +154,9 @@ fn fit(chunk: &[u8], tokens: &[Span], columns: &[u8]) -> Option<(Span, Field)> {
 }
 
 /// Reads a line whose columns take `lens` tokens each; `None` if one does not look like what it must be.
-fn read(chunk: &[u8], tokens: &[Span], columns: &[u8], lens: impl Fn(usize) -> usize) -> Option<(Span, Field)> {
+fn read(chunk: &[u8], tokens: &[Span], columns: &[u8], lens: impl Fn(usize) -> usize) -> Option<(Span, FieldValues)> {
     let mut url = None;
-    let mut field = Field::default();
+    let mut field = FieldValues::default();
     let mut next = 0;
     // Where no column is too many none can have shifted, and types of no shape were seen in the wild.
     let is_exact = tokens.len() == columns.len();

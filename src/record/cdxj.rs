@@ -8,8 +8,8 @@
 
 use super::collected::Collected;
 use super::copies::put;
-use super::fields::{Carry, Field};
-use super::index_member::{Member, Said, copy};
+use super::fields::{FieldSet, FieldValues};
+use super::index_member::{CaptureFields, IndexMember, copy};
 use super::json::{Members, Value};
 use super::shape::{Kind, Marks, Shape, Walk};
 use super::{Records, time};
@@ -20,14 +20,14 @@ use crate::kernel::{Bitmaps, SimdTask, run_with_simd};
 #[derive(Debug, Default)]
 pub struct Cdxj {
     marks: Marks,
-    shape: Shape<Member>,
+    shape: Shape<IndexMember>,
     text: Vec<u8>,
     found: Collected,
 }
 
 impl Cdxj {
     /// The chunks that follow have these fields.
-    pub fn set_carry(&mut self, carry: Carry) {
+    pub fn set_carry(&mut self, carry: FieldSet) {
         self.found.set_carry(carry);
         self.shape = Shape::default();
     }
@@ -58,16 +58,16 @@ impl Cdxj {
         let (time, json_at) = usual_head(chunk, &self.marks, at).unwrap_or_else(|| head(chunk, at));
         let carry = self.found.carry();
         let mut walk = Walk::new(chunk, &self.marks, &mut self.shape, json_at);
-        let (mut said, mut url) = (Said::default(), None);
-        while let Some(found) = walk.next(|key| Member::of(key, carry)) {
+        let (mut said, mut url) = (CaptureFields::default(), None);
+        while let Some(found) = walk.next(|key| IndexMember::of(key, carry)) {
             match found.meaning {
-                Member::Other => {}
-                Member::Url => {
+                IndexMember::Ignored => {}
+                IndexMember::Url => {
                     if url.is_none() && found.kind == Kind::Text && found.span.of(chunk) != b"-" {
                         url = Some(found);
                     }
                 }
-                member => said.hear(member, &found, chunk),
+                IndexMember::Field(field) => said.set(field, &found, chunk),
             }
         }
         // What the members told before the JSON broke is not to be trusted.
@@ -76,8 +76,8 @@ impl Cdxj {
         match (kind, url) {
             (None, Some(url)) => {
                 let url = copy(chunk, url.span, url.has_escapes, &mut self.text);
-                let field = if carry.is_none() { Field::default() } else { said.field(chunk, &mut self.text) };
-                self.found.push(url, Field { time: time.or(field.time), ..field });
+                let field = if carry.is_empty() { FieldValues::default() } else { said.values(chunk, &mut self.text) };
+                self.found.push(url, FieldValues { time: time.or(field.time), ..field });
             }
             (kind, _) => self.refuse(kind.unwrap_or(FaultKind::NoUrl), &chunk[at..end], time),
         }
@@ -89,7 +89,7 @@ impl Cdxj {
         self.found.refuse(kind);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let url = put(&mut self.text, |text| text.extend_from_slice(line));
-        self.found.push(url, Field { time, ..Field::default() });
+        self.found.push(url, FieldValues { time, ..FieldValues::default() });
     }
 }
 

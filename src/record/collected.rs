@@ -1,7 +1,7 @@
 //! What a decoder of a crawl format finds, record by record, kept until the chunk is done. In: spans, fields, refusals.
 //! Out: [`Records`]. The formats differ in how a line is read; that every line begun is one record is kept here.
 
-use super::fields::{Carry, Field, FieldColumns};
+use super::fields::{FieldBuffers, FieldSet, FieldValues};
 use super::{Offsets, Records, Span};
 use crate::iri::{Component, Fault, FaultKind};
 
@@ -12,7 +12,7 @@ pub(super) struct Collected {
     bases: Vec<Span>,
     offsets: Vec<u64>,
     faults: Vec<(u32, Fault)>,
-    fields: FieldColumns,
+    fields: FieldBuffers,
     header_count: u32,
 }
 
@@ -28,12 +28,12 @@ impl Collected {
     }
 
     /// The fields that are kept from now on.
-    pub(super) fn set_carry(&mut self, carry: Carry) {
+    pub(super) fn set_carry(&mut self, carry: FieldSet) {
         self.fields.set_carry(carry);
     }
 
     /// The fields that are kept.
-    pub(super) fn carry(&self) -> Carry {
+    pub(super) fn carry(&self) -> FieldSet {
         self.fields.carry()
     }
 
@@ -58,7 +58,7 @@ impl Collected {
     }
 
     /// The URL of the record that has begun, or its line where it is refused, and what the format says beside it.
-    pub(super) fn push(&mut self, url: Span, field: Field) {
+    pub(super) fn push(&mut self, url: Span, field: FieldValues) {
         self.urls.push(url);
         self.fields.push(field);
     }
@@ -71,7 +71,7 @@ impl Collected {
             bases: &self.bases,
             offsets: Offsets::Each(&self.offsets),
             faults: &self.faults,
-            fields: self.fields.fields(),
+            fields: self.fields.views(),
             header_count: self.header_count,
             ..Records::default()
         }

@@ -7,7 +7,7 @@
 //! line being its URL; columns that lack at the end are null. Blank lines are no records.
 
 use super::collected::{Collected, filled_lines};
-use super::fields::{Carry, Field};
+use super::fields::{FieldSet, FieldValues};
 use super::{Records, Span, time};
 use crate::iri::{CLASSIFIER, FaultKind};
 use crate::kernel::Bitmaps;
@@ -23,7 +23,7 @@ pub struct CrawlLog {
 
 impl CrawlLog {
     /// The chunks that follow have these fields.
-    pub fn set_carry(&mut self, carry: Carry) {
+    pub fn set_carry(&mut self, carry: FieldSet) {
         self.found.set_carry(carry);
     }
 
@@ -52,16 +52,16 @@ impl CrawlLog {
         let said = |column: usize| columns[column].filter(|span| span.of(chunk) != b"-");
         let (Some(written), Some(url)) = (begins_record(chunk, columns), columns[3]) else {
             self.found.refuse(FaultKind::NotOfFormat);
-            return self.found.push(Span { at: at as u32, len: line.len() as u32 }, Field::default());
+            return self.found.push(Span { at: at as u32, len: line.len() as u32 }, FieldValues::default());
         };
         let started = || text(8).split(|&byte| byte == b'+').next().and_then(time::from_digits);
-        let field = Field {
+        let field = FieldValues {
             status: std::str::from_utf8(text(1)).ok().and_then(|text| text.parse().ok()),
             time: if self.found.carry().time { started().or(Some(written)) } else { None },
             redirected_from: said(5).filter(|_| text(4).ends_with(b"R")),
             digest: said(9),
             mime: said(6).filter(|_| !matches!(text(6), b"unknown" | b"no-type")),
-            ..Field::default()
+            ..FieldValues::default()
         };
         self.found.push(url, field);
     }

@@ -1,121 +1,290 @@
-//! What a format says of a record beside its URL. In: fields as a decoder finds them. Out: [`Fields`], columns beside
-//! the URLs of [`super::Records`], of the same length, their spans in the same text; those that nobody wants are empty.
-//! Nothing is judged here.
+//! The list of carried fields: what a record states besides its URL and what an output column can show.
+//!
+//! [`carried_fields!`] is the only list. Everything else derives from it, column by column:
+//!
+//! ```text
+//! record        FieldSet, FieldValues, FieldBuffers, FieldViews; JSON members (index_member)
+//! canon         CarriedColumns, the rows' columns (carry)
+//! input         the columns of Parquet and Arrow files that are read (table::batch)
+//! batch         Arrow columns, schema and its documentation (columns, carried)
+//! output        members of CDXJ lines (index_lines)
+//! ```
+//!
+//! To add a field, add one entry here and let the decoders that know it fill it. Only a new *kind* of field needs more:
+//! a marker type here and its implementations of the conversion traits (`JsonField`, `RowField`, `TableField`,
+//! `ArrowField`).
 
-use super::Span;
+use crate::kernel::Span;
 use super::split::gather;
 
-/// The one list of fields: column, field, type, meaning.
-macro_rules! fields {
-    ($($(#[$meaning:meta])* $column:ident, $field:ident: $kind:ty;)*) => {
-        /// Which fields are carried from records to rows; decoders need not look for others.
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        pub struct Carry {
-            $(#[doc = concat!("[`Fields::", stringify!($column), "`]")] pub $field: bool,)*
-        }
+/// How the values of a carried field are stored in records. Each kind is a marker type, so that code generated from the
+/// list is resolved at compile time.
+pub trait FieldKind {
+    /// A value of one record.
+    type Value: Copy;
+}
 
-        impl Carry {
-            /// All there are.
-            pub const ALL: Carry = Carry { $($field: true,)* };
-        }
+/// Defines the kinds of fields.
+macro_rules! field_kinds {
+    ($($(#[$doc:meta])* $kind:ident($value:ty);)*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Debug)]
+            pub struct $kind;
 
-        /// Columns as long as [`super::Records::urls`], or empty; spans point into [`super::Records::text`].
-        #[derive(Clone, Copy, Debug, Default)]
-        pub struct Fields<'a> {
-            $($(#[$meaning])* pub $column: &'a [Option<$kind>],)*
-        }
-
-        /// What one record says.
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        pub struct Field {
-            $(#[doc = concat!("[`Fields::", stringify!($column), "`]")] pub $field: Option<$kind>,)*
-        }
-
-        /// The memory of the columns; a decoder keeps it.
-        #[derive(Clone, Debug)]
-        pub struct FieldColumns {
-            carry: Carry,
-            $($column: Vec<Option<$kind>>,)*
-        }
-
-        impl Default for FieldColumns {
-            fn default() -> FieldColumns {
-                FieldColumns { carry: Carry::ALL, $($column: Vec::new(),)* }
+            impl FieldKind for $kind {
+                type Value = $value;
             }
-        }
+        )*
+    };
+}
 
-        impl FieldColumns {
-            /// Forgets all records.
-            pub fn clear(&mut self) {
-                $(self.$column.clear();)*
+field_kinds! {
+    /// Milliseconds since 1970-01-01T00:00:00Z.
+    TimeField(i64);
+    /// A status code; the column has 16 bits.
+    StatusField(i32);
+    /// A count of bytes; the column has 32 bits.
+    IntegerField(i64);
+    /// A URI reference, which rows resolve against the record's URI and normalize.
+    UriField(Span);
+    /// A digest, which rows store without the prefix `sha1:`.
+    DigestField(Span);
+    /// Text with few distinct values.
+    LabelField(Span);
+}
+
+/// Calls the macro `$callback` with the list of carried fields, in the order of the output columns.
+///
+/// - `field`, `buffer`: names in structures that hold one value and one column of values
+/// - `kind`: a [`FieldKind`]
+/// - `column`: name of the column in outputs and in tables that are read, as in Common Crawl's columnar index
+/// - `json`: name of the member in CDXJ and JSON lines that are read
+/// - `cdxj`: position of that member in CDXJ lines that are written, from 0
+/// - `meaning`: documentation of the column
+macro_rules! carried_fields {
+    ($callback:ident) => {
+        $callback! {
+            FetchTime {
+                field: time, buffer: times, kind: TimeField,
+                column: "fetch_time", json: Some("timestamp"), cdxj: None,
+                meaning: "when the URL was fetched, as the record says",
             }
-
-            /// The entries of `from` by `origins`; empty columns stay empty.
-            pub(super) fn gather(&mut self, origins: &[u32], from: &Fields<'_>) {
-                $(gather(origins, from.$column, &mut self.$column);)*
+            FetchStatus {
+                field: status, buffer: statuses, kind: StatusField,
+                column: "fetch_status", json: Some("status"), cdxj: Some(2),
+                meaning: "status of the fetch: HTTP's, or a crawler's own, which may be negative",
             }
-
-            /// One more record.
-            #[inline]
-            pub fn push(&mut self, field: Field) {
-                if self.carry.is_none() {
-                    return;
-                }
-                $(if self.carry.$field {
-                    self.$column.push(field.$field);
-                })*
+            FetchRedirect {
+                field: redirect, buffer: redirects, kind: UriField,
+                column: "fetch_redirect", json: Some("redirect"), cdxj: Some(9),
+                meaning: "the URI that the response redirects to, resolved against uri and normalized like it",
             }
-
-            /// The columns.
-            pub fn fields(&self) -> Fields<'_> {
-                Fields { $($column: &self.$column,)* }
+            FetchRedirectedFrom {
+                field: redirected_from, buffer: redirected_from, kind: UriField,
+                column: "fetch_redirected_from", json: None, cdxj: None,
+                meaning: "the URI whose response redirected to this record's (crawl.log: the via of a path that ends in R)",
+            }
+            ContentDigest {
+                field: digest, buffer: digests, kind: DigestField,
+                column: "content_digest", json: Some("digest"), cdxj: Some(3),
+                meaning: "digest of the content, as the record has it, without the prefix sha1:, as in indexes",
+            }
+            ContentCharset {
+                field: charset, buffer: charsets, kind: LabelField,
+                column: "content_charset", json: Some("charset"), cdxj: Some(7),
+                meaning: "label of the content's charset, as the record says",
+            }
+            ContentMimeType {
+                field: mime, buffer: mimes, kind: LabelField,
+                column: "content_mime_type", json: Some("mime"), cdxj: Some(0),
+                meaning: "media type of the content as the server named it, without parameters; warc/revisit of a revisit",
+            }
+            ContentMimeDetected {
+                field: detected_mime, buffer: detected_mimes, kind: LabelField,
+                column: "content_mime_detected", json: Some("mime-detected"), cdxj: Some(1),
+                meaning: "media type of the content as the crawler detected it",
+            }
+            ContentLanguages {
+                field: languages, buffer: languages, kind: LabelField,
+                column: "content_languages", json: Some("languages"), cdxj: Some(8),
+                meaning: "languages of the content, ISO 639-3, separated by commas, the most frequent first",
+            }
+            WarcFilename {
+                field: filename, buffer: filenames, kind: LabelField,
+                column: "warc_filename", json: Some("filename"), cdxj: Some(6),
+                meaning: "the archive that holds the capture, as the record names it; for a WARC or ARC input, its own name",
+            }
+            WarcRecordOffset {
+                field: capture_offset, buffer: capture_offsets, kind: IntegerField,
+                column: "warc_record_offset", json: Some("offset"), cdxj: Some(5),
+                meaning: "byte offset of the capture in that archive, as it is stored; null from 2 GiB on",
+            }
+            WarcRecordLength {
+                field: capture_length, buffer: capture_lengths, kind: IntegerField,
+                column: "warc_record_length", json: Some("length"), cdxj: Some(4),
+                meaning: "length of the capture in that archive, bytes as they are stored",
             }
         }
     };
 }
+pub(crate) use carried_fields;
 
-fields! {
-    /// Milliseconds since 1970-01-01T00:00:00Z.
-    times, time: i64;
-    /// Status of the fetch: HTTP's, or a crawler's own, which may be negative.
-    statuses, status: i32;
-    /// Where the response redirects to, as it says: often relative to the URL.
-    redirects, redirect: Span;
-    /// The URL whose response redirected to this record's.
-    redirected_from, redirected_from: Span;
-    /// Of the content, in the format's own notation.
-    digests, digest: Span;
-    /// Label of the content's charset.
-    charsets, charset: Span;
-    /// Media type of the content as the server named it, without parameters.
-    mimes, mime: Span;
-    /// Media type as it was found out.
-    detected_mimes, detected_mime: Span;
-    /// Languages of the content, between commas.
-    languages, languages: Span;
-    /// The archive that the capture lies in.
-    filenames, filename: Span;
-    /// Where it begins there, bytes.
-    capture_offsets, capture_offset: i64;
-    /// How long it is there, bytes: packed, if the archive is.
-    capture_lengths, capture_length: i64;
+macro_rules! define_fields {
+    ($($id:ident {
+        field: $field:ident, buffer: $buffer:ident, kind: $kind:ident,
+        column: $column:literal, json: $json:expr, cdxj: $cdxj:expr, meaning: $meaning:literal,
+    })*) => {
+        /// A carried field.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum CarriedField {
+            $(#[doc = concat!("Column `", $column, "`: ", $meaning, ".")] $id,)*
+        }
+
+        impl CarriedField {
+            /// All carried fields, in the order of the output columns.
+            pub const ALL: &'static [CarriedField] = &[$(CarriedField::$id),*];
+
+            /// Name of the field's column in outputs and in tables.
+            pub const fn column(self) -> &'static str {
+                match self { $(CarriedField::$id => $column,)* }
+            }
+
+            /// Documentation of the column, one sentence.
+            pub const fn meaning(self) -> &'static str {
+                match self { $(CarriedField::$id => $meaning,)* }
+            }
+
+            /// Name of the field in the JSON of CDXJ and JSON lines, if they have it.
+            pub(crate) const fn json_name(self) -> Option<&'static str> {
+                match self { $(CarriedField::$id => $json,)* }
+            }
+
+            /// Position of the field among the JSON members of a CDXJ line that is written, if it is written.
+            #[cfg(feature = "pipeline")]
+            pub(crate) const fn cdxj_position(self) -> Option<u8> {
+                match self { $(CarriedField::$id => $cdxj,)* }
+            }
+        }
+
+        /// The fields that a run carries from records to rows. Decoders need not look for others.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct FieldSet {
+            $(#[doc = concat!("[`CarriedField::", stringify!($id), "`]")] pub $field: bool,)*
+        }
+
+        impl FieldSet {
+            /// All fields.
+            pub const ALL: FieldSet = FieldSet { $($field: true,)* };
+
+            /// Returns whether the set contains `field`.
+            pub const fn contains(self, field: CarriedField) -> bool {
+                match field { $(CarriedField::$id => self.$field,)* }
+            }
+
+            /// Adds `field`.
+            pub const fn insert(&mut self, field: CarriedField) {
+                match field { $(CarriedField::$id => self.$field = true,)* }
+            }
+        }
+
+        /// The carried fields of a chunk's records, column by column. A column has one entry per record
+        /// ([`super::Records::urls`]) or is empty. Spans point into [`super::Records::text`].
+        #[derive(Clone, Copy, Debug, Default)]
+        pub struct FieldViews<'a> {
+            $(
+                #[doc = concat!("[`CarriedField::", stringify!($id), "`]")]
+                pub $buffer: &'a [Option<<$kind as FieldKind>::Value>],
+            )*
+        }
+
+        /// The carried fields of one record.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct FieldValues {
+            $(
+                #[doc = concat!("[`CarriedField::", stringify!($id), "`]")]
+                pub $field: Option<<$kind as FieldKind>::Value>,
+            )*
+        }
+
+        /// Buffers of the carried fields that a decoder fills, record by record or column by column.
+        #[derive(Clone, Debug)]
+        pub struct FieldBuffers {
+            carry: FieldSet,
+            $(
+                #[doc = concat!("[`CarriedField::", stringify!($id), "`]")]
+                $buffer: Vec<Option<<$kind as FieldKind>::Value>>,
+            )*
+        }
+
+        impl Default for FieldBuffers {
+            fn default() -> FieldBuffers {
+                FieldBuffers { carry: FieldSet::ALL, $($buffer: Vec::new(),)* }
+            }
+        }
+
+        impl FieldBuffers {
+            /// Removes all records and keeps the memory.
+            pub fn clear(&mut self) {
+                $(self.$buffer.clear();)*
+            }
+
+            /// Replaces the records by the entries `origins` of `from`; empty columns stay empty.
+            pub(super) fn gather(&mut self, origins: &[u32], from: &FieldViews<'_>) {
+                $(gather(origins, from.$buffer, &mut self.$buffer);)*
+            }
+
+            /// Appends the fields of one record, those of the set that is carried.
+            #[inline]
+            pub fn push(&mut self, values: FieldValues) {
+                if self.carry.is_empty() {
+                    return;
+                }
+                $(if self.carry.$field {
+                    self.$buffer.push(values.$field);
+                })*
+            }
+
+            /// Returns the columns.
+            pub fn views(&self) -> FieldViews<'_> {
+                FieldViews { $($buffer: &self.$buffer,)* }
+            }
+        }
+    };
 }
+carried_fields!(define_fields);
 
-impl Carry {
-    /// There is nothing to carry.
-    pub fn is_none(self) -> bool {
-        self == Carry::default()
+impl FieldSet {
+    /// Returns whether the set contains no field.
+    pub fn is_empty(self) -> bool {
+        self == FieldSet::default()
     }
 }
 
-impl FieldColumns {
-    /// What is pushed from now on has these columns.
-    pub fn set_carry(&mut self, carry: Carry) {
+impl FieldBuffers {
+    /// Sets the fields that records which are pushed from now on have.
+    pub fn set_carry(&mut self, carry: FieldSet) {
         self.carry = carry;
     }
 
-    /// The columns that are filled.
-    pub fn carry(&self) -> Carry {
+    /// Returns the fields that are carried.
+    pub fn carry(&self) -> FieldSet {
         self.carry
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_hold_what_was_inserted() {
+        for field in CarriedField::ALL {
+            let mut set = FieldSet::default();
+            assert!(set.is_empty());
+            set.insert(*field);
+            assert!(CarriedField::ALL.iter().all(|other| set.contains(*other) == (other == field)));
+            assert!(FieldSet::ALL.contains(*field));
+        }
     }
 }

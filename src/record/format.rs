@@ -10,7 +10,7 @@ use super::cdx::{Cdx, CdxColumns};
 use super::cdxj::Cdxj;
 use super::crawl_log::CrawlLog;
 use super::csv::{Columns, Csv, CsvOptions};
-use super::fields::Carry;
+use super::fields::FieldSet;
 use super::journal::Journal;
 use super::json_lines::{JsonLines, JsonOptions};
 use super::lines::Lines;
@@ -192,7 +192,7 @@ impl Decoder {
     }
 
     /// The records that follow have these fields; before the first call they have all.
-    pub fn set_carry(&mut self, carry: Carry) {
+    pub fn set_carry(&mut self, carry: FieldSet) {
         self.cdx.set_carry(carry);
         self.cdxj.set_carry(carry);
         self.crawl_log.set_carry(carry);

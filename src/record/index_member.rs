@@ -1,105 +1,122 @@
-//! Members of a capture's JSON, in CDXJ and in JSON lines, and what they say. In: a key, a value. Out: a [`Field`].
+//! Members of a capture's JSON, in CDXJ and in JSON lines.
 //!
-//! Numbers may be strings and strings bare. `-` and `null` say nothing; of members of one name the first that says
-//! something counts.
+//! Numbers may be written as strings and strings without quotes. `-` and `null` are no value; of several members of one
+//! name the first that has a value counts.
 
 use super::copies::put;
-use super::fields::{Carry, Field};
+use super::fields::{
+    CarriedField, DigestField, FieldKind, FieldSet, FieldValues, IntegerField, LabelField, StatusField, TimeField,
+    UriField, carried_fields,
+};
 use super::json::unescape;
 use super::shape::{Found, Kind};
 use super::{Span, time};
 use crate::kernel::append_range;
 use std::str::FromStr;
 
-/// What a key means.
+/// What a member of a capture's JSON holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Member {
-    /// Nothing that is wanted.
+pub(super) enum IndexMember {
+    /// Nothing that is carried.
     #[default]
-    Other,
+    Ignored,
     Url,
-    Status,
-    Timestamp,
-    Redirect,
-    Digest,
-    Charset,
-    Mime,
-    MimeDetected,
-    Languages,
-    Filename,
-    Offset,
-    Length,
+    Field(CarriedField),
 }
 
-/// How many there are.
-const COUNT: usize = Member::Length as usize + 1;
-
-impl Member {
-    /// By the names that indexes have for them.
-    pub(super) fn of(key: &[u8], carry: Carry) -> Member {
-        let (member, is_wanted) = match key {
-            b"url" => (Member::Url, true),
-            b"status" => (Member::Status, carry.status),
-            b"timestamp" => (Member::Timestamp, carry.time),
-            b"redirect" => (Member::Redirect, carry.redirect),
-            b"digest" => (Member::Digest, carry.digest),
-            b"charset" => (Member::Charset, carry.charset),
-            b"mime" => (Member::Mime, carry.mime),
-            b"mime-detected" => (Member::MimeDetected, carry.detected_mime),
-            b"languages" => (Member::Languages, carry.languages),
-            b"filename" => (Member::Filename, carry.filename),
-            b"offset" => (Member::Offset, carry.capture_offset),
-            b"length" => (Member::Length, carry.capture_length),
-            _ => (Member::Other, false),
-        };
-        if is_wanted { member } else { Member::Other }
+impl IndexMember {
+    /// Returns what the member of name `key` holds, if its field is in `carry`.
+    pub(super) fn of(key: &[u8], carry: FieldSet) -> IndexMember {
+        if key == b"url" {
+            return IndexMember::Url;
+        }
+        let is_named = |field: &&CarriedField| field.json_name().is_some_and(|name| name.as_bytes() == key);
+        let field = CarriedField::ALL.iter().find(is_named).filter(|field| carry.contains(**field));
+        field.map_or(IndexMember::Ignored, |field| IndexMember::Field(*field))
     }
 }
 
-/// What the members of a record said so far.
+/// The members of one record that were read so far.
 #[derive(Debug, Default)]
-pub(super) struct Said {
-    values: [Value; COUNT],
+pub(super) struct CaptureFields {
+    values: [JsonMember; CarriedField::ALL.len()],
 }
 
-/// Where a value stands, if it is there.
+/// The value of a member.
 #[derive(Clone, Copy, Debug, Default)]
-struct Value {
+pub(super) struct JsonMember {
     span: Span,
-    is_said: bool,
+    has_value: bool,
     has_escapes: bool,
 }
 
-impl Said {
-    /// Takes a member.
-    #[inline(always)]
-    pub(super) fn hear<M>(&mut self, member: Member, found: &Found<M>, chunk: &[u8]) {
-        let value = &mut self.values[member as usize];
-        if member != Member::Other && !value.is_said && found.kind != Kind::Nested {
-            let is_said = !matches!(found.span.of(chunk), b"-" | b"null");
-            *value = Value { span: found.span, is_said, has_escapes: found.has_escapes };
-        }
-    }
+/// A kind of field that a capture's JSON can hold.
+trait JsonField: FieldKind {
+    /// Reads the value; copies text to `text`.
+    fn read(member: JsonMember, chunk: &[u8], text: &mut Vec<u8>) -> Option<Self::Value>;
+}
 
-    /// All of it; strings are copied to `text`.
+impl JsonField for TimeField {
     #[inline(always)]
-    pub(super) fn field(&self, chunk: &[u8], text: &mut Vec<u8>) -> Field {
-        let said = |member: Member| Some(self.values[member as usize]).filter(|value| value.is_said);
-        let bytes = |member: Member| said(member).map(|value| value.span.of(chunk));
-        let mut put = |member: Member| said(member).map(|value| copy(chunk, value.span, value.has_escapes, text));
-        Field {
-            status: bytes(Member::Status).and_then(number),
-            time: bytes(Member::Timestamp).and_then(|text| time::from_digits(text).or_else(|| time::from_iso(text))),
-            redirect: put(Member::Redirect),
-            redirected_from: None,
-            digest: put(Member::Digest),
-            charset: put(Member::Charset),
-            mime: put(Member::Mime),
-            detected_mime: put(Member::MimeDetected),
-            languages: put(Member::Languages),
-            filename: put(Member::Filename),
-            capture_offset: bytes(Member::Offset).and_then(number),
-            capture_length: bytes(Member::Length).and_then(number),
+    fn read(member: JsonMember, chunk: &[u8], _: &mut Vec<u8>) -> Option<i64> {
+        let text = member.span.of(chunk);
+        time::from_digits(text).or_else(|| time::from_iso(text))
+    }
+}
+
+/// Kinds whose values are numbers.
+macro_rules! number_fields {
+    ($($kind:ident: $number:ty),*) => {
+        $(impl JsonField for $kind {
+            #[inline(always)]
+            fn read(member: JsonMember, chunk: &[u8], _: &mut Vec<u8>) -> Option<$number> {
+                number(member.span.of(chunk))
+            }
+        })*
+    };
+}
+number_fields!(StatusField: i32, IntegerField: i64);
+
+/// Kinds whose values are text.
+macro_rules! text_fields {
+    ($($kind:ident),*) => {
+        $(impl JsonField for $kind {
+            #[inline(always)]
+            fn read(member: JsonMember, chunk: &[u8], text: &mut Vec<u8>) -> Option<Span> {
+                Some(copy(chunk, member.span, member.has_escapes, text))
+            }
+        })*
+    };
+}
+text_fields!(UriField, DigestField, LabelField);
+
+macro_rules! define_values {
+    ($($id:ident {
+        field: $field:ident, buffer: $buffer:ident, kind: $kind:ident,
+        column: $column:literal, json: $json:expr, cdxj: $cdxj:expr, meaning: $meaning:literal,
+    })*) => {
+        impl CaptureFields {
+            /// Returns the fields of the record; text is copied to `text`.
+            #[inline(always)]
+            pub(super) fn values(&self, chunk: &[u8], text: &mut Vec<u8>) -> FieldValues {
+                let member = |field: CarriedField| Some(self.values[field as usize]).filter(|value| value.has_value);
+                FieldValues {
+                    $($field: member(CarriedField::$id).and_then(|member| $kind::read(member, chunk, text)),)*
+                }
+            }
+        }
+    };
+}
+carried_fields!(define_values);
+
+impl CaptureFields {
+    /// Sets `field` to the value that was found, unless an earlier member of that name has a value.
+    #[inline(always)]
+    pub(super) fn set<M>(&mut self, field: CarriedField, found: &Found<M>, chunk: &[u8]) {
+        let value = &mut self.values[field as usize];
+        if !value.has_value && found.kind != Kind::Nested {
+            let has_value = !matches!(found.span.of(chunk), b"-" | b"null");
+            *value = JsonMember { span: found.span, has_value, has_escapes: found.has_escapes };
         }
     }
 }

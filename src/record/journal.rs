@@ -6,7 +6,7 @@
 //! record with a fault, the line being its URL. Blank lines are no records.
 
 use super::collected::{Collected, filled_lines};
-use super::fields::{Carry, Field};
+use super::fields::{FieldSet, FieldValues};
 use super::{Records, Span};
 use crate::iri::{CLASSIFIER, FaultKind};
 use crate::kernel::Bitmaps;
@@ -22,7 +22,7 @@ pub struct Journal {
 
 impl Journal {
     /// The chunks that follow have these fields.
-    pub fn set_carry(&mut self, carry: Carry) {
+    pub fn set_carry(&mut self, carry: FieldSet) {
         self.found.set_carry(carry);
     }
 
@@ -50,7 +50,7 @@ impl Journal {
         let span = |from: usize, len: usize| Span { at: (at + from) as u32, len: len as u32 };
         let Some(rest) = tagged(line) else {
             self.found.refuse(FaultKind::NotOfFormat);
-            return self.found.push(span(0, line.len()), Field::default());
+            return self.found.push(span(0, line.len()), FieldValues::default());
         };
         let mut from = line.len() - rest.len();
         let mut words = rest.split(|&byte| byte == b' ').map(|word| {
@@ -60,7 +60,7 @@ impl Journal {
         let [url, path, via] = [(); 3].map(|()| words.next());
         let is_redirect = path.is_some_and(|path| path.len > 0 && line[(path.at + path.len - 1) as usize - at] == b'R');
         let redirected_from = via.filter(|via| is_redirect && via.len > 0);
-        self.found.push(url.unwrap_or_default(), Field { redirected_from, ..Field::default() });
+        self.found.push(url.unwrap_or_default(), FieldValues { redirected_from, ..FieldValues::default() });
     }
 }
 

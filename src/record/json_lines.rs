@@ -7,9 +7,9 @@
 use super::collected::{Collected, filled_lines};
 use super::copies::put;
 use super::csv::{Column, KNOWN};
-use super::fields::Carry;
-use super::fields::Field;
-use super::index_member::{Member, Said};
+use super::fields::FieldSet;
+use super::fields::FieldValues;
+use super::index_member::{CaptureFields, IndexMember};
 use super::json::{Members, Value, at_path, unescape};
 use super::shape::{Found, Kind, Marks, Shape, Walk};
 use super::{Records, Span};
@@ -73,7 +73,7 @@ fn url<'a>(line: &'a [u8], options: &JsonOptions) -> Option<&'a [u8]> {
 #[derive(Clone, Copy, Debug, Default)]
 struct Meaning {
     /// To an index.
-    member: Member,
+    member: IndexMember,
     /// The URL is in this member, or in it if no member of a lower number is there; from 1, 0 if it is not.
     url: u8,
     /// The base is.
@@ -81,13 +81,13 @@ struct Meaning {
 }
 
 impl Meaning {
-    fn of(key: &[u8], options: &JsonOptions, carry: Carry) -> Meaning {
+    fn of(key: &[u8], options: &JsonOptions, carry: FieldSet) -> Meaning {
         let begins = |pointer: &Pointer| pointer.0[0] == key;
         let url = match &options.url {
             Some(pointer) => u8::from(begins(pointer)),
             None => KNOWN.iter().position(|name| name.as_bytes() == key).map_or(0, |place| place as u8 + 1),
         };
-        Meaning { member: Member::of(key, carry), url, is_base: options.base.as_ref().is_some_and(begins) }
+        Meaning { member: IndexMember::of(key, carry), url, is_base: options.base.as_ref().is_some_and(begins) }
     }
 }
 
@@ -109,7 +109,7 @@ impl JsonLines {
     }
 
     /// The chunks that follow have these fields.
-    pub fn set_carry(&mut self, carry: Carry) {
+    pub fn set_carry(&mut self, carry: FieldSet) {
         self.found.set_carry(carry);
         self.shape = Shape::default();
     }
@@ -140,7 +140,7 @@ impl JsonLines {
     fn line(&mut self, chunk: &[u8], at: usize, line: &[u8]) {
         let carry = self.found.carry();
         let mut walk = Walk::new(chunk, &self.marks, &mut self.shape, at);
-        let (mut said, mut url, mut base) = (Said::default(), None::<Found<Meaning>>, None);
+        let (mut said, mut url, mut base) = (CaptureFields::default(), None::<Found<Meaning>>, None);
         while let Some(found) = walk.next(|key| Meaning::of(key, &self.options, carry)) {
             let Meaning { member, url: rank, is_base } = found.meaning;
             if rank > 0 && url.is_none_or(|url| rank < url.meaning.url) {
@@ -149,7 +149,9 @@ impl JsonLines {
             if is_base {
                 base = base.or(Some(found));
             }
-            said.hear(member, &found, chunk);
+            if let IndexMember::Field(field) = member {
+                said.set(field, &found, chunk);
+            }
         }
         let is_broken = walk.is_broken();
         let url = url.and_then(|url| text_at(url, chunk, self.options.url.as_ref())).filter(|_| !is_broken);
@@ -157,12 +159,12 @@ impl JsonLines {
             self.found.refuse(if is_broken { FaultKind::NotOfFormat } else { FaultKind::NoUrl });
             let span = put(&mut self.text, |text| text.extend_from_slice(line));
             self.push_base(None);
-            return self.found.push(span, Field::default());
+            return self.found.push(span, FieldValues::default());
         };
         let url = self.put(url);
         let base = base.and_then(|base| text_at(base, chunk, self.options.base.as_ref()));
         self.push_base(base);
-        let field = said.field(chunk, &mut self.text);
+        let field = said.values(chunk, &mut self.text);
         self.found.push(url, field);
     }
 

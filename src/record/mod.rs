@@ -45,7 +45,7 @@ pub use format::{Archived, Decoder, Format, Guess, Layout};
 use crate::encoding::Charset;
 use crate::iri::{Fault, Flags};
 pub use crate::kernel::Span;
-use fields::Fields;
+use fields::FieldViews;
 
 /// Where each record began in the decompressed source, in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -85,7 +85,7 @@ pub struct Records<'a> {
     /// Records that are one of several references of their field: row numbers, ascending.
     pub siblings: &'a [u32],
     /// What the format says beside the URL; empty columns if it says nothing.
-    pub fields: Fields<'a>,
+    pub fields: FieldViews<'a>,
     /// Records that the decoder repaired or that showed something: row number within `urls`, ascending, and what.
     pub flags: &'a [(u32, Flags)],
     /// Lines that are no records: headers and comments. Blank lines are not counted.

@@ -5,7 +5,7 @@
 //! offset is where it begins itself, elsewhere that of its field's record. A field without any is still one record, with
 //! an empty URL.
 
-use super::fields::FieldColumns;
+use super::fields::FieldBuffers;
 use super::{Offsets, Records, Span};
 use crate::iri::{Flags, PreprocessOptions, split_field};
 
@@ -30,7 +30,7 @@ pub struct Splitter {
     offsets: Vec<u64>,
     faults: Vec<(u32, crate::iri::Fault)>,
     siblings: Vec<u32>,
-    fields: FieldColumns,
+    fields: FieldBuffers,
     flags: Vec<(u32, Flags)>,
 }
 
@@ -71,7 +71,7 @@ impl Splitter {
             charsets: &self.charsets,
             query_charsets: &self.query_charsets,
             siblings: &self.siblings,
-            fields: self.fields.fields(),
+            fields: self.fields.views(),
             flags: &self.flags,
             ..*records
         };

@@ -2,7 +2,7 @@
 //! point into one text of copies; as many rows as are made of one batch of the table are kept together.
 
 use super::copies::Copies;
-use super::fields::{Carry, Field, FieldColumns};
+use super::fields::{FieldBuffers, FieldSet, FieldValues};
 use super::{Offsets, Records, Span};
 use crate::iri::{CLASSIFIER, Component, Fault, FaultKind};
 use crate::kernel::Bitmaps;
@@ -11,12 +11,12 @@ use crate::kernel::Bitmaps;
 ///
 /// ```
 /// use irikey::kernel::Bitmaps;
-/// use irikey::record::fields::{Carry, Field};
+/// use irikey::record::fields::{FieldSet, FieldValues};
 /// use irikey::record::table::TableRecords;
-/// let mut rows = TableRecords::new(Carry::ALL);
+/// let mut rows = TableRecords::new(FieldSet::ALL);
 /// rows.begin(7, Some(b"http://example.org/"));
 /// let digest = rows.text(Some(b"sha1:X"));
-/// rows.end(Field { digest, ..Field::default() });
+/// rows.end(FieldValues { digest, ..FieldValues::default() });
 /// let mut bitmaps = Bitmaps::default();
 /// let records = rows.records(&mut bitmaps);
 /// assert_eq!(records.urls[0].of(records.text), b"http://example.org/");
@@ -27,12 +27,12 @@ pub struct TableRecords {
     copies: Copies,
     numbers: Vec<u64>,
     faults: Vec<(u32, Fault)>,
-    fields: FieldColumns,
+    fields: FieldBuffers,
 }
 
 impl TableRecords {
     /// No rows yet, of which these fields are kept.
-    pub fn new(carry: Carry) -> TableRecords {
+    pub fn new(carry: FieldSet) -> TableRecords {
         let mut rows = TableRecords::default();
         rows.fields.set_carry(carry);
         rows
@@ -80,7 +80,7 @@ impl TableRecords {
     }
 
     /// The row that has begun ends, with what is carried.
-    pub fn end(&mut self, field: Field) {
+    pub fn end(&mut self, field: FieldValues) {
         self.fields.push(field);
     }
 
@@ -88,6 +88,6 @@ impl TableRecords {
     pub fn records(&self, bitmaps: &mut Bitmaps) -> Records<'_> {
         let records = self.copies.records();
         bitmaps.classify(records.text, &CLASSIFIER);
-        Records { offsets: Offsets::Each(&self.numbers), faults: &self.faults, fields: self.fields.fields(), ..records }
+        Records { offsets: Offsets::Each(&self.numbers), faults: &self.faults, fields: self.fields.views(), ..records }
     }
 }

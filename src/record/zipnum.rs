@@ -6,7 +6,7 @@
 //! the files that it names.
 
 use super::collected::{Collected, filled_lines};
-use super::fields::{Carry, Field};
+use super::fields::{FieldSet, FieldValues};
 use super::{Records, Span, time};
 use crate::iri::{CLASSIFIER, FaultKind};
 use crate::kernel::Bitmaps;
@@ -19,7 +19,7 @@ pub struct ZipnumIndex {
 
 impl ZipnumIndex {
     /// The chunks that follow have these fields.
-    pub fn set_carry(&mut self, carry: Carry) {
+    pub fn set_carry(&mut self, carry: FieldSet) {
         self.found.set_carry(carry);
     }
 
@@ -41,7 +41,7 @@ impl ZipnumIndex {
             let time = key_time(line);
             self.found.refuse(if is_record(line) { FaultKind::NoUrl } else { FaultKind::NotOfFormat });
             let span = Span { at: at as u32, len: line.len() as u32 };
-            self.found.push(span, Field { time, ..Field::default() });
+            self.found.push(span, FieldValues { time, ..FieldValues::default() });
         }
         self.found.records(chunk)
     }

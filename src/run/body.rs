@@ -8,7 +8,7 @@ use crate::input::mmap::Mapping;
 use crate::input::{Block, Buffer, Defect, MemberEnd, Opened, Pool, Stream, Table};
 use crate::record::archive::Archive;
 use crate::record::boundary::{Boundary, Quoting, TooLong};
-use crate::record::fields::Carry;
+use crate::record::fields::FieldSet;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub struct Rules<'a> {
     /// What the sources are said to be in.
     pub charset: Option<Charset>,
     /// What of a table's columns is wanted.
-    pub carry: Carry,
+    pub carry: FieldSet,
     pub pool: Arc<Pool>,
     /// Bytes read past a target, in hope of the end of a record.
     slack: usize,

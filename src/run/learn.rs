@@ -2,9 +2,10 @@
 
 use super::{Progress, RunError, RunOptions, Summary, canon};
 use crate::batch::SourceRun;
-use crate::canon::{Carry, Policy, Rows, Rung};
+use crate::canon::{Policy, Rows, Rung};
 use crate::input::Sources;
 use crate::learn::{Observed, Place, Sightings};
+use crate::record::fields::FieldSet;
 
 /// What was observed.
 #[derive(Debug)]
@@ -46,7 +47,7 @@ pub fn observe(
     memory: usize,
     progress: &Progress,
 ) -> Result<Watched, RunError<ObserveError>> {
-    let carry = Carry { status: true, redirect: true, redirected_from: true, ..Carry::default() };
+    let carry = FieldSet { status: true, redirect: true, redirected_from: true, ..FieldSet::default() };
     let policy = Policy { rung: Rung::Scheme, keep_input: false, carry, ..policy.clone() };
     let names = inputs.names();
     let mut sources = names.clone();

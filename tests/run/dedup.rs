@@ -5,12 +5,13 @@ use crate::collect::{file, options, path, pipe};
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::UInt64Type;
 use irikey::batch::{ColumnId, Columns, SourceRun};
-use irikey::canon::{Carry, Policy, Rows, Rung, WantedRecipe};
+use irikey::canon::{Policy, Rows, Rung, WantedRecipe};
 use irikey::dedup::{Candidate, Keep};
 use irikey::input::Sources;
 use irikey::key::Recipe;
 use irikey::output::{self, Destination, Encoder, Output, OutputError, OutputOptions};
 use irikey::record::Format;
+use irikey::record::fields::FieldSet;
 use irikey::run::{DedupError, DedupKey, DedupOptions, Deduped, Given, Progress, RunError, RunOptions, canon, dedup};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -181,7 +182,7 @@ fn captures(count: u64) -> Vec<u8> {
 fn policies_keep_what_a_sort_puts_first() {
     let directory = tempfile::tempdir().unwrap();
     let name = file(&directory, "a.cdx", &captures(5_000));
-    let carry = Carry { time: true, status: true, ..Carry::default() };
+    let carry = FieldSet { time: true, status: true, ..FieldSet::default() };
     let recipes = vec![WantedRecipe { column: "surt-wayback", recipe: Recipe::parse("surt-wayback").unwrap() }];
     let policy = Policy { carry, recipes, ..policy() };
     let format = Format::Cdx;

@@ -3,8 +3,9 @@
 
 use crate::collect::{Out, gzip, options, pipe, policy, run};
 use irikey::batch::SourceRun;
-use irikey::canon::{Carry, Policy, Rows};
+use irikey::canon::{Policy, Rows};
 use irikey::input::{Source, Sources};
+use irikey::record::fields::FieldSet;
 use irikey::record::{Format, Guess};
 use irikey::run::{Progress, RunOptions, canon};
 
@@ -77,7 +78,7 @@ fn cuts_change_nothing() {
 }
 
 /// Carried columns of all rows, as text.
-fn carried(carry: Carry) -> Vec<[String; 12]> {
+fn carried(carry: FieldSet) -> Vec<[String; 12]> {
     let policy = Policy { carry, ..policy() };
     let mut all = Vec::new();
     let encode = |rows: &mut Rows, _: &[SourceRun]| {
@@ -128,8 +129,8 @@ fn what_records_say_is_carried() {
         nothing,
         nothing,
     ];
-    assert_eq!(carried(Carry::ALL), want);
-    let times = carried(Carry { time: true, ..Carry::default() });
+    assert_eq!(carried(FieldSet::ALL), want);
+    let times = carried(FieldSet { time: true, ..FieldSet::default() });
     assert!(times.iter().all(|row| row[0] != "?" && row[1..].iter().all(|text| text == "?")));
 }
 
@@ -187,7 +188,7 @@ type Place = (String, Option<(i64, i64)>, String, String);
 
 /// Places of the captures of the archive at `path`.
 fn places(path: &std::path::Path, options: &RunOptions) -> Vec<Place> {
-    let policy = Policy { carry: Carry::ALL, ..policy() };
+    let policy = Policy { carry: FieldSet::ALL, ..policy() };
     let mut all = Vec::new();
     let text = |texts: &irikey::canon::Texts, i: usize| String::from_utf8_lossy(texts.get(i)).into_owned();
     let encode = |rows: &mut Rows, _: &[SourceRun]| {

@@ -5,8 +5,9 @@ use std::fs;
 use std::path::Path;
 
 use irikey::batch::SourceRun;
-use irikey::canon::{Carry, Policy, Rows, Texts};
+use irikey::canon::{Policy, Rows, Texts};
 use irikey::input::Sources;
+use irikey::record::fields::FieldSet;
 use irikey::record::{Format, Guess};
 use irikey::run::{Progress, RunOptions, Summary, canon};
 
@@ -25,7 +26,8 @@ fn rows_of_file(name: &str) -> (Vec<Row>, Summary) {
 }
 
 fn rows_of_sources(sources: Sources) -> (Vec<Row>, Summary) {
-    let carry = Carry { time: true, status: true, redirect: true, digest: true, charset: true, ..Carry::default() };
+    let carry =
+        FieldSet { time: true, status: true, redirect: true, digest: true, charset: true, ..FieldSet::default() };
     let policy = Policy { carry, ..policy() };
     let options = RunOptions { format: Format::Auto(Guess::default()), ..options(2, 20_000, 3_000) };
     let mut all = Vec::new();

@@ -4,10 +4,11 @@
 use crate::collect::{file, options, pipe};
 use crate::dedup::lines;
 use irikey::batch::{Columns, SourceRun};
-use irikey::canon::{Carry, Policy, Rows, WantedRecipe};
+use irikey::canon::{Policy, Rows, WantedRecipe};
 use irikey::input::Sources;
 use irikey::key::Recipe;
 use irikey::output::{self, Arrangement, Destination, Format, OutputError, OutputOptions};
+use irikey::record::fields::FieldSet;
 use irikey::run::{PartCut, Progress, RunOptions, SortOptions, SortSummary, Sorted, canon, sort};
 use irikey::sort::{Check, CheckError, Partition, SortBy, SplitPoints};
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ const COLUMNS: [&str; 5] = ["url_surtkey", "source", "record", "uri", "fault"];
 
 fn policy() -> Policy {
     let recipe = |column| WantedRecipe { column, recipe: Recipe::parse(column).unwrap() };
-    Policy { recipes: vec![recipe("surt-wayback")], carry: Carry::default(), ..Policy::default() }
+    Policy { recipes: vec![recipe("surt-wayback")], carry: FieldSet::default(), ..Policy::default() }
 }
 
 fn output_options(format: Format, names: &[String]) -> OutputOptions {

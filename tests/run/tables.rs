@@ -11,10 +11,11 @@ use arrow::array::{
 use arrow::datatypes::Int8Type;
 use arrow::ipc::writer::FileWriter;
 use irikey::batch::SourceRun;
-use irikey::canon::{Carry, Policy, Rows};
+use irikey::canon::{Policy, Rows};
 use irikey::input::{Defect, Source};
 use irikey::iri::Flags;
 use irikey::record::csv::{Column, CsvOptions};
+use irikey::record::fields::FieldSet;
 use irikey::record::{Format, Guess};
 use irikey::run::{Progress, RunOptions, canon};
 use parquet::arrow::ArrowWriter;
@@ -140,7 +141,7 @@ fn has_url(row: usize) -> bool {
 
 /// What a run gives, part by part, with all that is carried; its errors; its rows.
 fn carried(path: &Path, options: &RunOptions) -> (Vec<String>, Vec<String>, u64) {
-    let policy = Policy { carry: Carry::ALL, ..Policy::default() };
+    let policy = Policy { carry: FieldSet::ALL, ..Policy::default() };
     let encode = |rows: &mut Rows, runs: &[SourceRun]| {
         Ok(format!("{runs:?}{:?}{:?}{:?}{:?}{:?}", rows.uri, rows.key, rows.offset, rows.faults, rows.carried))
     };

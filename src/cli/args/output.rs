@@ -9,7 +9,7 @@ use super::sizes::at_most_text;
 use super::sort::{SortArgs, Sorting};
 use crate::batch::{ColumnId, Columns};
 use crate::cli::size::parse_size;
-use crate::output::{Compression, Destination, Format, INDEX_COLUMNS};
+use crate::output::{Compression, Destination, Format, index_columns};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum FormatName {
@@ -161,7 +161,7 @@ impl OutputArgs {
             return Columns::named(["uri"]).map_err(|unknown| unknown.to_string());
         }
         if format.is_index() {
-            return Columns::named(INDEX_COLUMNS).map_err(|unknown| unknown.to_string());
+            return Columns::named(index_columns()).map_err(|unknown| unknown.to_string());
         }
         let names = self.columns.iter().map(|name| name.trim());
         let added: Option<Vec<_>> = names.clone().map(|name| name.strip_prefix('+')).collect();

@@ -13,7 +13,7 @@ use crate::input::detect::{Content, content};
 use crate::input::{self, Defect, OpenOptions, Opened, Table, TableColumns, TableOptions};
 use crate::output::Compression;
 use crate::process::exit;
-use crate::record::fields::Carry;
+use crate::record::fields::FieldSet;
 use report::Measured;
 
 /// Text of a file that is measured, bytes; the rest is left out.
@@ -115,7 +115,7 @@ fn line_ends(path: &Path) -> Result<usize, String> {
 
 /// How many rows a Parquet file has, once its URLs are decoded.
 fn urls(path: &Path) -> Result<usize, Defect> {
-    let (columns, carry) = (TableColumns::default(), Carry::default());
+    let (columns, carry) = (TableColumns::default(), FieldSet::default());
     let options = TableOptions { columns, carry, threads: 1, max_record_len: usize::MAX, held_len: 0 };
     let mut table = Table::parquet(path, &options)?;
     let mut rows = 0;

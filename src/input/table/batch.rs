@@ -8,8 +8,12 @@ use arrow::datatypes::{DataType, Int32Type, Int64Type, TimestampMillisecondType}
 use arrow::error::ArrowError;
 
 use super::super::error::Defect;
-use super::columns::{NUMBERS, TEXTS, Wanted};
-use crate::record::fields::Field;
+use super::columns::Wanted;
+use crate::kernel::Span;
+use crate::record::fields::{
+    CarriedField, DigestField, FieldKind, FieldSet, FieldValues, IntegerField, LabelField, StatusField, TimeField,
+    UriField, carried_fields,
+};
 use crate::record::table::TableRecords;
 
 /// Bytes of text that rows are taken until.
@@ -19,11 +23,7 @@ const TEXT_LEN: usize = 256 << 10;
 pub(super) struct Batch {
     url: Texts,
     base: Option<Texts>,
-    time: Option<PrimitiveArray<TimestampMillisecondType>>,
-    status: Option<PrimitiveArray<Int32Type>>,
-    place: Option<PrimitiveArray<Int64Type>>,
-    length: Option<PrimitiveArray<Int64Type>>,
-    texts: [Option<Texts>; TEXTS.len()],
+    carried: CarriedArrays,
     count: usize,
     taken: usize,
 }
@@ -32,21 +32,11 @@ impl Batch {
     /// The wanted columns of `batch`, in the types that records want.
     pub(super) fn of(batch: &RecordBatch, wanted: &Wanted) -> Result<Batch, ArrowError> {
         let texts = |name: &str| batch.column_by_name(name).map(Texts::of).transpose();
-        let carried = |(name, is_wanted): (&'static str, fn(_) -> bool)| is_wanted(wanted.carry).then_some(name);
-        let mut carried_texts = [const { None }; TEXTS.len()];
-        for (array, column) in carried_texts.iter_mut().zip(TEXTS) {
-            *array = carried(column).map_or(Ok(None), texts)?;
-        }
-        let [time, status, place, length] = NUMBERS.map(carried);
         let missing = || Texts::Plain(BinaryArray::new_null(batch.num_rows()));
         Ok(Batch {
             url: texts(&wanted.url)?.unwrap_or_else(missing),
             base: wanted.base.as_deref().map_or(Ok(None), texts)?,
-            time: numbers(batch, time)?,
-            status: numbers(batch, status)?,
-            place: numbers(batch, place)?,
-            length: numbers(batch, length)?,
-            texts: carried_texts,
+            carried: CarriedArrays::of(batch, wanted.carry)?,
             count: batch.num_rows(),
             taken: 0,
         })
@@ -73,8 +63,8 @@ impl Batch {
 
     /// Bytes of all texts of a row.
     fn len(&self, row: usize) -> usize {
-        let texts = [&self.url].into_iter().chain(&self.base).chain(self.texts.iter().flatten());
-        texts.map(|texts| texts.get(row).map_or(0, <[u8]>::len)).sum()
+        let texts = [&self.url].into_iter().chain(&self.base);
+        texts.map(|texts| texts.len(row)).sum::<usize>() + self.carried.len(row)
     }
 
     fn put(&self, row: usize, number: u64, records: &mut TableRecords) {
@@ -82,36 +72,104 @@ impl Batch {
         if let Some(base) = &self.base {
             records.base(base.get(row).unwrap_or_default());
         }
-        let [redirect, digest, charset, mime, detected_mime, languages, filename] =
-            self.texts.each_ref().map(|texts| records.text(texts.as_ref().and_then(|texts| texts.get(row))));
-        records.end(Field {
-            time: number_of(&self.time, row),
-            status: number_of(&self.status, row),
-            redirect,
-            redirected_from: None,
-            digest,
-            charset,
-            mime,
-            detected_mime,
-            languages,
-            filename,
-            capture_offset: number_of(&self.place, row),
-            capture_length: number_of(&self.length, row),
-        });
+        let values = self.carried.values(row, records);
+        records.end(values);
     }
 }
 
-fn numbers<T: ArrowPrimitiveType>(
-    batch: &RecordBatch,
-    name: Option<&str>,
-) -> Result<Option<PrimitiveArray<T>>, ArrowError> {
-    let column = name.and_then(|name| batch.column_by_name(name));
-    column.map(|array| cast(array, &T::DATA_TYPE).map(|array| array.as_primitive::<T>().clone())).transpose()
+/// A kind of field that a table can hold.
+trait TableField: FieldKind {
+    /// Its column, in the type that records need.
+    type Array;
+
+    /// Casts the column.
+    fn cast(column: &ArrayRef) -> Result<Self::Array, ArrowError>;
+
+    /// Returns the value of a row; text is copied to `records`.
+    fn value(array: &Self::Array, row: usize, records: &mut TableRecords) -> Option<Self::Value>;
+
+    /// Bytes of text in a row.
+    fn text_len(_: &Self::Array, _: usize) -> usize {
+        0
+    }
 }
 
-fn number_of<T: ArrowPrimitiveType>(array: &Option<PrimitiveArray<T>>, row: usize) -> Option<T::Native> {
-    array.as_ref().filter(|array| array.is_valid(row)).map(|array| array.value(row))
+/// Kinds whose values are numbers.
+macro_rules! number_fields {
+    ($($kind:ident: $number:ident),*) => {
+        $(impl TableField for $kind {
+            type Array = PrimitiveArray<$number>;
+
+            fn cast(column: &ArrayRef) -> Result<Self::Array, ArrowError> {
+                Ok(cast(column, &$number::DATA_TYPE)?.as_primitive().clone())
+            }
+
+            #[inline]
+            fn value(array: &Self::Array, row: usize, _: &mut TableRecords) -> Option<Self::Value> {
+                array.is_valid(row).then(|| array.value(row))
+            }
+        })*
+    };
 }
+number_fields!(TimeField: TimestampMillisecondType, StatusField: Int32Type, IntegerField: Int64Type);
+
+/// Kinds whose values are text.
+macro_rules! text_fields {
+    ($($kind:ident),*) => {
+        $(impl TableField for $kind {
+            type Array = Texts;
+
+            fn cast(column: &ArrayRef) -> Result<Texts, ArrowError> {
+                Texts::of(column)
+            }
+
+            #[inline]
+            fn value(array: &Texts, row: usize, records: &mut TableRecords) -> Option<Span> {
+                records.text(array.get(row))
+            }
+
+            #[inline]
+            fn text_len(array: &Texts, row: usize) -> usize {
+                array.len(row)
+            }
+        })*
+    };
+}
+text_fields!(UriField, DigestField, LabelField);
+
+macro_rules! define_arrays {
+    ($($id:ident {
+        field: $field:ident, buffer: $buffer:ident, kind: $kind:ident,
+        column: $column:literal, json: $json:expr, cdxj: $cdxj:expr, meaning: $meaning:literal,
+    })*) => {
+        /// The columns of carried fields that are read and that the table has.
+        struct CarriedArrays {
+            $($field: Option<<$kind as TableField>::Array>,)*
+        }
+
+        impl CarriedArrays {
+            fn of(batch: &RecordBatch, carry: FieldSet) -> Result<CarriedArrays, ArrowError> {
+                let column = |field: CarriedField| {
+                    carry.contains(field).then(|| batch.column_by_name(field.column())).flatten()
+                };
+                Ok(CarriedArrays { $($field: column(CarriedField::$id).map($kind::cast).transpose()?,)* })
+            }
+
+            /// Returns the fields of a row; text is copied to `records`.
+            #[inline]
+            fn values(&self, row: usize, records: &mut TableRecords) -> FieldValues {
+                FieldValues { $($field: self.$field.as_ref().and_then(|array| $kind::value(array, row, records)),)* }
+            }
+
+            /// Bytes of text in a row.
+            #[inline]
+            fn len(&self, row: usize) -> usize {
+                0 $(+ self.$field.as_ref().map_or(0, |array| $kind::text_len(array, row)))*
+            }
+        }
+    };
+}
+carried_fields!(define_arrays);
 
 /// A column of texts or bytes, as it came where that can be.
 enum Texts {
@@ -145,5 +203,9 @@ impl Texts {
             Texts::Large(array) => array.is_valid(row).then(|| array.value(row)),
             Texts::View(array) => array.is_valid(row).then(|| array.value(row)),
         }
+    }
+    #[inline]
+    fn len(&self, row: usize) -> usize {
+        self.get(row).map_or(0, <[u8]>::len)
     }
 }

@@ -5,7 +5,7 @@ use arrow::datatypes::Schema;
 use super::super::error::Defect;
 use super::TableOptions;
 use crate::record::csv::{Column, KNOWN};
-use crate::record::fields::Carry;
+use crate::record::fields::{CarriedField, FieldSet};
 
 /// Which columns hold the URL and its base; unsaid, the URL's is found by its name.
 #[derive(Clone, Debug, Default)]
@@ -16,34 +16,12 @@ pub struct TableColumns {
     pub base: Option<Column>,
 }
 
-/// A column beside URL and base, as Common Crawl's index names it, and whether it is wanted.
-type Carried = (&'static str, fn(Carry) -> bool);
-
-/// Columns of times and numbers.
-pub(super) const NUMBERS: [Carried; 4] = [
-    ("fetch_time", |carry| carry.time),
-    ("fetch_status", |carry| carry.status),
-    ("warc_record_offset", |carry| carry.capture_offset),
-    ("warc_record_length", |carry| carry.capture_length),
-];
-
-/// Columns of text.
-pub(super) const TEXTS: [Carried; 7] = [
-    ("fetch_redirect", |carry| carry.redirect),
-    ("content_digest", |carry| carry.digest),
-    ("content_charset", |carry| carry.charset),
-    ("content_mime_type", |carry| carry.mime),
-    ("content_mime_detected", |carry| carry.detected_mime),
-    ("content_languages", |carry| carry.languages),
-    ("warc_filename", |carry| carry.filename),
-];
-
 /// The columns of one table that are read.
 #[derive(Clone, Debug)]
 pub(super) struct Wanted {
     pub(super) url: String,
     pub(super) base: Option<String>,
-    pub(super) carry: Carry,
+    pub(super) carry: FieldSet,
     pub(super) max_record_len: usize,
 }
 
@@ -80,7 +58,8 @@ impl Wanted {
 
     /// All of them; not each is there.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        let carried = NUMBERS.into_iter().chain(TEXTS).filter(|(_, is_wanted)| is_wanted(self.carry));
-        [&self.url].into_iter().chain(&self.base).map(String::as_str).chain(carried.map(|(name, _)| name))
+        let carried = CarriedField::ALL.iter().filter(|field| self.carry.contains(**field));
+        let columns = [&self.url].into_iter().chain(&self.base).map(String::as_str);
+        columns.chain(carried.map(|field| field.column()))
     }
 }

@@ -23,7 +23,7 @@ use arrow::error::ArrowError;
 use arrow::ipc::reader::FileReader;
 
 use super::error::Defect;
-use crate::record::fields::Carry;
+use crate::record::fields::FieldSet;
 use crate::record::table::TableRecords;
 use ahead::Ahead;
 use batch::Batch;
@@ -37,7 +37,7 @@ pub struct TableOptions {
     /// Which columns hold the URL and its base.
     pub columns: TableColumns,
     /// What is carried; columns of other things are not read.
-    pub carry: Carry,
+    pub carry: FieldSet,
     /// Threads that may decode at once; with one, whoever reads decodes.
     pub threads: usize,
     /// The longest row, bytes of all texts that are read of it.
