@@ -12,8 +12,8 @@ use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffe
 use arrow::datatypes::{DataType, SchemaRef, UInt32Type, UInt64Type};
 use arrow::error::ArrowError;
 
-use super::text_array::text_array;
 use super::carried::even;
+use super::text_array::text_array;
 use super::{ColumnId, Columns, KEY_LEN, SourceRun, carried, derived, parts};
 use crate::canon::{Policy, Rows, Texts};
 use crate::iri::{Component, Fault, FaultKind, Rung};

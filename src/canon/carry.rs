@@ -9,10 +9,10 @@ use super::rows::{Tally, Texts};
 use super::{Policy, Rows, Rung};
 use crate::iri::{Base, CLASSIFIER, Fault, MarkedReference, Normalizer, check_authority, find_scheme};
 use crate::kernel::{Bitmaps, Span};
+use crate::record::Records;
 use crate::record::fields::{
     DigestField, FieldKind, FieldSet, IntegerField, LabelField, StatusField, TimeField, UriField, carried_fields,
 };
-use crate::record::Records;
 
 /// How rows store a kind of field.
 pub trait RowField: FieldKind {

@@ -14,8 +14,8 @@
 //! a marker type here and its implementations of the conversion traits (`JsonField`, `RowField`, `TableField`,
 //! `ArrowField`).
 
-use crate::kernel::Span;
 use super::split::gather;
+use crate::kernel::Span;
 
 /// How the values of a carried field are stored in records. Each kind is a marker type, so that code generated from the
 /// list is resolved at compile time.
