@@ -64,3 +64,5 @@ pub mod process;
 pub mod run;
 #[cfg(feature = "pipeline")]
 pub mod sort;
+#[cfg(feature = "pipeline")]
+pub mod spill;

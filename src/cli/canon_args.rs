@@ -10,7 +10,7 @@ use super::args::{
 };
 use crate::batch::{COLUMNS, ColumnId};
 use crate::canon::{Policy, Rung};
-use crate::run::made_columns;
+use crate::run::columns_to_sort;
 use crate::run::memory;
 
 const EXAMPLES: &str = "\
@@ -122,7 +122,7 @@ impl Job {
         reporting: Reporting,
     ) -> Result<Job, String> {
         let sorting = &outputs.sorting;
-        let columns = &made_columns(&outputs.columns, &sorting.by, sorting.partition.as_ref());
+        let columns = &columns_to_sort(&outputs.columns, &sorting.by, sorting.partition.as_ref());
         let policy = Policy {
             more_keys: columns.key_rungs(),
             carry: columns.carry(),

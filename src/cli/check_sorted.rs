@@ -9,7 +9,8 @@ use super::canon::fail;
 use super::summary::thousands;
 use super::{print, say};
 use crate::process::exit;
-use crate::sort::{Check, CheckError, SortBy};
+use crate::run::{CheckSortedError, check_sorted};
+use crate::sort::{OrderCheck, OrderError, SortBy};
 
 /// Check that the rows of files stand in order
 ///
@@ -33,19 +34,19 @@ pub(super) struct CheckSortedArgs {
 
 pub(super) fn run(args: &CheckSortedArgs) -> u8 {
     let by = (!args.by.is_empty()).then(|| SortBy::parse(args.by.iter().map(|name| name.trim())));
-    let mut check = Check::new(by.clone());
+    let mut check = OrderCheck::new(by.clone());
     let mut text = String::new();
     for path in &args.files {
         if args.each {
-            check = Check::new(by.clone());
+            check = OrderCheck::new(by.clone());
         }
-        match check.file(path) {
+        match check_sorted(path, &mut check) {
             Ok(rows) => text.push_str(&format!("{}: {} rows in order\n", path.display(), thousands(rows))),
-            Err(error @ CheckError::OutOfOrder { .. }) => {
+            Err(error @ CheckSortedError::Order { error: OrderError::OutOfOrder { .. }, .. }) => {
                 say(&error.to_string());
                 return exit::DIFFERENT;
             }
-            Err(error @ CheckError::NoOrder(_)) => return fail(&error.to_string(), exit::USAGE),
+            Err(error @ CheckSortedError::NoOrder(_)) => return fail(&error.to_string(), exit::USAGE),
             Err(error) => return fail(&error.to_string(), exit::INPUT),
         }
     }

@@ -12,7 +12,7 @@ use crate::output::Encoder;
 use crate::record::csv::{Column, CsvOptions, Header};
 use crate::record::json_lines::JsonOptions;
 use crate::record::{Format, Guess};
-use crate::run::{self, Progress, RunOptions, SortOptions, Summary};
+use crate::run::{self, Progress, RunOptions, SortOptions, Sorter, Summary};
 
 /// What the run came to, less what only the caller knows.
 #[derive(Default)]
@@ -110,7 +110,8 @@ pub(super) fn run(
         return Ok(ran(run::canon(sources, &options, &job.policy, encode, append, progress)?));
     };
     let append = |sorted| files.append_sorted(sorted);
-    Ok(ran(run::sort(sources, &options, &wanted, &job.policy, encoder, append, progress)?.summary))
+    let sorter = Sorter::new(&sources.names(), (&options, &wanted), &job.policy, encoder)?;
+    Ok(ran(run::sort(sources, &sorter, append, progress)?.summary))
 }
 
 /// How rows are sorted, if they are.

@@ -9,9 +9,11 @@ use super::args::Sorting;
 use super::canon::{Failure, output_options};
 use super::canon_args::Job;
 use crate::canon::Tally;
-use crate::output::{self, Arrangement, Destination, Encoder, Finished, Output, OutputError, Part, Place, Series};
-use crate::run::Sorted;
-use crate::sort::{Partition, SplitPoints};
+use crate::output::{
+    self, Arrangement, Destination, Encoder, Finished, NewReadBack, Output, OutputError, Part, Place, ReadBack, Series,
+};
+use crate::run::{SortedPart, sorted_rows_counter};
+use crate::sort::{Partition, SORT_METADATA_KEY, SplitPoints};
 
 /// The file that lists the parts of a directory, and what they were made under.
 const MANIFEST: &str = "_manifest.json";
@@ -22,7 +24,7 @@ const SPLITS: &str = "splits.txt";
 /// What is being written.
 pub(super) enum Files {
     /// A file, or standard output.
-    One(Box<Output>, Arrangement),
+    One(Box<Output>, Option<ReadBack>),
     /// A directory.
     Many(Box<Directory>),
 }
@@ -61,21 +63,24 @@ impl Files {
         let sorting = &job.outputs.sorting;
         let mut options = output_options(&job.outputs, &job.policy, names);
         if !sorting.by.is_empty() {
-            options.metadata.push(("irikey.sort".to_string(), sorting.by.to_string()));
+            options.metadata.push((SORT_METADATA_KEY.to_string(), sorting.by.to_string()));
         }
         let arrangement = Arrangement { by: sorting.by.clone(), bloom: sorting.bloom };
+        let by = sorting.by.clone();
+        let new_read_back: Option<NewReadBack> = (!by.is_empty())
+            .then(|| Box::new(move || Box::new(sorted_rows_counter(by.clone())) as ReadBack) as NewReadBack);
         let path = match &job.outputs.destination {
             Destination::File(path) if sorting.is_directory() => path.clone(),
             destination => {
                 let (encoder, output) = output::create_arranged(destination, options, &arrangement)?;
-                return Ok((encoder, Files::One(Box::new(output), arrangement)));
+                return Ok((encoder, Files::One(Box::new(output), new_read_back.map(|new| new()))));
             }
         };
         let ranges = sorting.ranges.map(|count| ("surt_range", count));
         let partitions = sorting.partition.as_ref().map(|by: &Partition| (by.directory_name(), by.count()));
         let place = Place { directory: path.clone(), fixed: sorting.hive.clone(), partitions: partitions.or(ranges) };
         let root = sorting.hive.iter().fold(path, |path, part| path.join(part));
-        let (encoder, series) = Series::create(place, options, arrangement)?;
+        let (encoder, series) = Series::create(place, options, arrangement, new_read_back)?;
         let (sorting, part, splits) = (sorting.clone(), (0, 0), SplitPoints::default());
         Ok((encoder, Files::Many(Box::new(Directory { series, sorting, root, rows: 0, part, splits }))))
     }
@@ -89,7 +94,7 @@ impl Files {
     }
 
     /// Appends rows in the order that was asked for.
-    pub(super) fn append_sorted(&mut self, sorted: Sorted) -> Result<(), OutputError> {
+    pub(super) fn append_sorted(&mut self, sorted: SortedPart) -> Result<(), OutputError> {
         match self {
             Files::One(output, _) => output.append(sorted.part),
             Files::Many(directory) => directory.append_sorted(sorted),
@@ -127,9 +132,9 @@ impl Files {
 
     fn close(self, job: &Job) -> Result<Written, Failure> {
         match self {
-            Files::One(output, arrangement) => {
-                let all = match arrangement.check() {
-                    Some(mut check) => output.finish_checked(&mut check)?,
+            Files::One(output, read_back) => {
+                let all = match read_back {
+                    Some(mut read_back) => output.finish_verified(&mut read_back)?,
                     None => output.finish()?,
                 };
                 Ok(Written { all, files: Vec::new() })
@@ -153,8 +158,8 @@ impl Directory {
         self.series.append(part, 0, self.part.0)
     }
 
-    fn append_sorted(&mut self, sorted: Sorted) -> Result<(), OutputError> {
-        let Sorted { part, partition, number, first_key } = sorted;
+    fn append_sorted(&mut self, sorted: SortedPart) -> Result<(), OutputError> {
+        let SortedPart { part, partition, number, first_key } = sorted;
         self.rows += part.rows();
         let is_range = self.sorting.ranges.is_some();
         if is_range && number + 1 > self.splits.partitions() {

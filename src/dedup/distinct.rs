@@ -5,10 +5,10 @@
 //! those of the partition's table: then the table is read into the cache once for all of them.
 
 use super::entry::{Entry, Layout, Texts};
-use super::error::SpillError;
 use super::known::{Found, Known};
 use super::partition::{PARTITIONS, Scattered, partition};
 use super::spill::Spill;
+use crate::spill::SpillError;
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;
 use std::path::Path;
@@ -29,7 +29,7 @@ const FEWEST_TOGETHER: usize = 1 << 10;
 /// kinds.take(&mut gathering, 0)?;
 /// let counts = kinds.count([gathering], usize::MAX)?;
 /// assert_eq!(counts[..2], [2, 2]);
-/// # Ok::<(), irikey::dedup::SpillError>(())
+/// # Ok::<(), irikey::spill::SpillError>(())
 /// ```
 #[derive(Debug)]
 pub struct Kinds {

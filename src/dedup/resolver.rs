@@ -2,12 +2,12 @@
 
 use super::candidates::{Candidates, INDEX_LEN};
 use super::entry::{Entry, Texts};
-use super::error::SpillError;
 use super::keep::Keep;
 use super::partition::PARTITIONS;
 use super::spill::Spill;
 use super::verdict::{Collisions, Verdict, Verdicts};
 use crate::iri::Rung;
+use crate::spill::SpillError;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 

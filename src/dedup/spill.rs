@@ -3,12 +3,9 @@
 //! are packed, by LZ4.
 
 use super::entry::{Entry, Layout, Texts};
-use super::error::SpillError;
 use super::partition::{PARTITION_BITS, PARTITIONS, Scattered, partition};
-use lz4_flex::block::{compress_prepend_size, decompress_size_prepended};
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use crate::spill::{FileRange, ScratchFile, SpillError};
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 /// Entries are kept in blocks of about this many bytes, so that memory is never twice what they need.
@@ -26,7 +23,7 @@ pub struct Spill {
     partitions: Vec<Mutex<Partition>>,
     /// Bytes that a partition may hold in memory.
     partition_limit: usize,
-    file: Scratch,
+    file: ScratchFile,
 }
 
 #[derive(Debug, Default)]
@@ -35,7 +32,7 @@ struct Partition {
     blocks: Vec<Vec<u8>>,
     held: usize,
     /// Where blocks are in the file: offset and length.
-    written: Vec<(u64, usize)>,
+    written: Vec<FileRange>,
     count: u64,
     /// Bytes of the entries' texts.
     texts_len: u64,
@@ -50,7 +47,7 @@ impl Spill {
     fn below(prefix_bits: u32, layout: Layout, limit: usize, directory: &Path) -> Spill {
         let partitions = (0..PARTITIONS).map(|_| Mutex::default()).collect();
         let partition_limit = (limit / PARTITIONS).max(layout.entry_len());
-        Spill { layout, prefix_bits, partitions, partition_limit, file: Scratch::new(directory) }
+        Spill { layout, prefix_bits, partitions, partition_limit, file: ScratchFile::new(directory) }
     }
 
     /// What is kept of entries.
@@ -101,9 +98,10 @@ impl Spill {
 
     fn write_out(&self, partition: &mut Partition) -> Result<(), SpillError> {
         for block in partition.blocks.drain(..) {
-            let packed = self.layout.has_texts().then(|| compress_prepend_size(&block));
-            let bytes = packed.as_ref().unwrap_or(&block);
-            partition.written.push((self.file.append(bytes)?, bytes.len()));
+            partition.written.push(match self.layout.has_texts() {
+                true => self.file.append_lz4(&block)?,
+                false => self.file.append(&block)?,
+            });
         }
         partition.held = 0;
         Ok(())
@@ -143,11 +141,13 @@ impl Spill {
     ) -> Result<(), SpillError> {
         let partition = self.partitions[place].lock().unwrap_or_else(PoisonError::into_inner);
         let mut block = Vec::new();
-        for &(offset, len) in &partition.written {
-            self.file.read(offset, len, &mut block)?;
+        for &range in &partition.written {
             match self.layout.has_texts() {
-                true => each(&decompress_size_prepended(&block).map_err(|error| self.file.torn(&error))?)?,
-                false => each(&block)?,
+                true => each(&self.file.read_lz4(range, &mut block)?)?,
+                false => {
+                    self.file.read(range, &mut block)?;
+                    each(&block)?;
+                }
             }
         }
         partition.blocks.iter().try_for_each(|block| each(block))
@@ -168,7 +168,7 @@ impl Spill {
         if prefix_bits > MOST_PREFIX_BITS {
             return Ok(None);
         }
-        let parts = Spill::below(prefix_bits, self.layout, limit, &self.file.directory);
+        let parts = Spill::below(prefix_bits, self.layout, limit, self.file.directory());
         self.visit(place, |entry, texts| {
             parts.add(partition(entry.key, prefix_bits), std::iter::once((entry, texts)))
         })?;
@@ -178,67 +178,6 @@ impl Spill {
 
     /// Bytes that went to the temporary file.
     pub fn written(&self) -> u64 {
-        self.file.written()
-    }
-}
-
-/// A file without a name, made when it is first written to.
-#[derive(Debug)]
-pub(crate) struct Scratch {
-    directory: PathBuf,
-    file: Mutex<Option<(File, u64)>>,
-}
-
-impl Scratch {
-    pub(crate) fn new(directory: &Path) -> Scratch {
-        Scratch { directory: directory.to_path_buf(), file: Mutex::new(None) }
-    }
-
-    /// A file that has a name and was written before.
-    pub(crate) fn open(path: &Path) -> Result<Scratch, SpillError> {
-        let opened = File::open(path).and_then(|file| Ok((file.metadata()?.len(), file)));
-        let (len, file) = opened.map_err(|error| SpillError::Read { directory: path.to_path_buf(), error })?;
-        Ok(Scratch { directory: path.to_path_buf(), file: Mutex::new(Some((file, len))) })
-    }
-
-    /// Appends bytes and says where they begin.
-    pub(crate) fn append(&self, bytes: &[u8]) -> Result<u64, SpillError> {
-        let directory = || self.directory.clone();
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        if file.is_none() {
-            let made = tempfile::tempfile_in(&self.directory);
-            *file = Some((made.map_err(|error| SpillError::Create { directory: directory(), error })?, 0));
-        }
-        let Some((file, end)) = file.as_mut() else { return Ok(0) };
-        let written = file.seek(SeekFrom::Start(*end)).and_then(|_| file.write_all(bytes));
-        written.map_err(|error| SpillError::Write { directory: directory(), error })?;
-        let offset = *end;
-        *end += bytes.len() as u64;
-        Ok(offset)
-    }
-
-    /// Reads what was appended.
-    pub(crate) fn read(&self, offset: u64, len: usize, into: &mut Vec<u8>) -> Result<(), SpillError> {
-        into.resize(len, 0);
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some((file, _)) = file.as_mut() else { return Ok(()) };
-        let read = file.seek(SeekFrom::Start(offset)).and_then(|_| file.read_exact(into));
-        read.map_err(|error| SpillError::Read { directory: self.directory.clone(), error })
-    }
-
-    /// What was read back is not what was written.
-    pub(crate) fn torn(&self, error: &dyn std::fmt::Display) -> SpillError {
-        let error = io::Error::new(io::ErrorKind::InvalidData, error.to_string());
-        SpillError::Read { directory: self.directory.clone(), error }
-    }
-
-    /// Where it is, or would be.
-    pub(crate) fn directory(&self) -> &Path {
-        &self.directory
-    }
-
-    /// Bytes appended so far.
-    pub(crate) fn written(&self) -> u64 {
-        self.file.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map_or(0, |(_, end)| *end)
+        self.file.written_len()
     }
 }

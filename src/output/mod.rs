@@ -24,20 +24,22 @@ mod sync;
 mod table;
 mod writer;
 
-use std::path::PathBuf;
+use std::error::Error;
+use std::path::{Path, PathBuf};
 
 pub use encoder::{Encoder, Part};
 pub use error::OutputError;
 pub use format::{Compression, Format};
 pub use index_lines::index_columns;
 pub use rows::{Field, RowWriter};
+pub(crate) use series::NewReadBack;
 pub use series::{Place, Series};
 pub use table::Table;
 pub use writer::{Finished, Output};
 
 use crate::batch::{BatchBuilder, Columns};
 use crate::canon::Policy;
-use crate::sort::{Check, SortBy};
+use crate::sort::SortBy;
 
 /// Where an output goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,12 +85,8 @@ pub struct Arrangement {
     pub bloom: bool,
 }
 
-impl Arrangement {
-    /// What reads an output of it again; `None` if its rows are in no order.
-    pub fn check(&self) -> Option<Check> {
-        (!self.by.is_empty()).then(|| Check::new(Some(self.by.clone())))
-    }
-}
+/// Reads a file back before it gets its final name: counts its rows, or says why it is not as written.
+pub(crate) type ReadBack = Box<dyn FnMut(&Path) -> Result<u64, Box<dyn Error + Send + Sync>> + Send>;
 
 /// Opens an output: the encoder that workers share, and the one place where their parts are appended.
 ///

@@ -6,8 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::error::OutputError;
-use super::{Arrangement, Destination, Encoder, Finished, Output, OutputOptions, Part, create_arranged};
-use crate::sort::Check;
+use super::{Arrangement, Destination, Encoder, Finished, Output, OutputOptions, Part, ReadBack, create_arranged};
 
 /// Where the files of a series stand.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,6 +39,9 @@ impl Place {
     }
 }
 
+/// Makes the reader that verifies the files of one partition.
+pub(crate) type NewReadBack = Box<dyn Fn() -> ReadBack + Send>;
+
 /// A directory of outputs that is being written.
 pub struct Series {
     place: Place,
@@ -47,8 +49,10 @@ pub struct Series {
     arrangement: Arrangement,
     current: Option<Current>,
     finished: Vec<Finished>,
-    /// Has seen all parts of the current partition.
-    check: Option<(u32, Check)>,
+    /// Makes a reader for the files of a partition; `None` if files are not read back.
+    new_read_back: Option<NewReadBack>,
+    /// The current partition and its reader, which has read all of its finished files.
+    read_back: Option<(u32, ReadBack)>,
 }
 
 struct Current {
@@ -62,10 +66,11 @@ impl Series {
     ///
     /// # Errors
     /// The directory cannot be made, or has parts already.
-    pub fn create(
+    pub(crate) fn create(
         place: Place,
         options: OutputOptions,
         arrangement: Arrangement,
+        new_read_back: Option<NewReadBack>,
     ) -> Result<(Encoder, Series), OutputError> {
         let root = place.root();
         make_directory(&root)?;
@@ -77,7 +82,10 @@ impl Series {
         // An output that is dropped at once, for its encoder: that is the same for all.
         let probe = Destination::File(place.directory.join("part"));
         let (encoder, _) = create_arranged(&probe, options.clone(), &arrangement)?;
-        Ok((encoder, Series { place, options, arrangement, current: None, finished: Vec::new(), check: None }))
+        Ok((
+            encoder,
+            Series { place, options, arrangement, current: None, finished: Vec::new(), new_read_back, read_back: None },
+        ))
     }
 
     /// Appends rows to a part of a partition; another one than that of the rows before begins a file.
@@ -102,11 +110,11 @@ impl Series {
     /// Ends the current file.
     fn close(&mut self) -> Result<(), OutputError> {
         let Some(Current { partition, output, .. }) = self.current.take() else { return Ok(()) };
-        if self.check.as_ref().is_none_or(|(seen, _)| *seen != partition) {
-            self.check = self.arrangement.check().map(|check| (partition, check));
+        if self.read_back.as_ref().is_none_or(|(current, _)| *current != partition) {
+            self.read_back = self.new_read_back.as_ref().map(|new| (partition, new()));
         }
-        let finished = match &mut self.check {
-            Some((_, check)) => output.finish_checked(check)?,
+        let finished = match &mut self.read_back {
+            Some((_, read_back)) => output.finish_verified(read_back)?,
             None => output.finish()?,
         };
         self.finished.push(finished);

@@ -11,9 +11,8 @@ use super::encoder::{Body, Encoder, Part, Recipe};
 use super::error::{Cause, OutputError};
 use super::pages::Spare;
 use super::sink::{self, Sink, Target};
-use super::{Arrangement, Compression, Destination, Format, index_lines, lines, row_group};
+use super::{Arrangement, Compression, Destination, Format, ReadBack, index_lines, lines, row_group};
 use crate::batch::BatchBuilder;
-use crate::sort::Check;
 
 /// An output that is being written. Dropped without [`Output::finish`], it leaves nothing behind.
 pub struct Output {
@@ -138,16 +137,16 @@ impl Output {
         self.finish_if(|_, _| Ok(()))
     }
 
-    /// [`Output::finish`], after what was written was read again: all rows must be there, and in the order of `check`.
-    /// What cannot be read back, standard output for one, passes; so do formats that say nothing of order.
+    /// [`Output::finish`], after `read_back` has read the file again and found all rows. Standard output and formats that
+    /// declare no order are not read back.
     ///
     /// # Errors
-    /// As [`Output::finish`]; a row that is not where it should be.
-    pub fn finish_checked(self, check: &mut Check) -> Result<Finished, OutputError> {
+    /// As [`Output::finish`]; also if `read_back` fails or finds another number of rows.
+    pub(crate) fn finish_verified(self, read_back: &mut ReadBack) -> Result<Finished, OutputError> {
         let is_checked = self.has_order;
         self.finish_if(|path, rows| {
             let Some(path) = path.filter(|_| is_checked) else { return Ok(()) };
-            match check.file(path) {
+            match read_back(path) {
                 Ok(found) if found == rows => Ok(()),
                 Ok(found) => Err(format!("{found} rows instead of {rows}")),
                 Err(error) => Err(error.to_string()),

@@ -14,6 +14,7 @@
 //! the next one to append, which bounds memory.
 
 mod body;
+mod check_sorted;
 mod count;
 mod cut;
 mod dedup;
@@ -29,6 +30,8 @@ mod sort;
 mod summary;
 mod worker;
 
+pub(crate) use check_sorted::sorted_rows_counter;
+pub use check_sorted::{CheckSortedError, check_sorted};
 pub use count::{Counted, Counting, count};
 pub use dedup::{DedupError, DedupKey, DedupOptions, Deduped, Given, TableError, Tables, dedup, dedup_tables};
 pub use distinct::{Distinct, HyperLogLog};
@@ -37,7 +40,8 @@ pub use in_order::produced_in_order;
 pub use lanes::Turn;
 pub use learn::{ObserveError, Watched, observe};
 pub use options::{MAX_RECORD_LEN, MAX_ROW_GROUP_LEN, RunOptions};
-pub use sort::{PartCut, SortError, SortOptions, SortSummary, Sorted, Sorter, made_columns, sort};
+pub(crate) use sort::columns_to_sort;
+pub use sort::{PartCut, SortError, SortOptions, SortSummary, SortedPart, Sorter, sort};
 pub use summary::{Progress, Summary};
 
 use crate::batch::SourceRun;

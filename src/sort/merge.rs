@@ -1,188 +1,194 @@
-//! Runs in, groups of rows out, in order: [`Merger`]. It compares and picks; what it picks is gathered by whoever has
-//! time. A group ends where its limits, a part or a partition end, which rows alone decide.
+//! K-way merge of sorted runs: [`Merger`]. It only compares and picks rows; the caller gathers the picked rows, on any
+//! thread. The rows alone determine where [`PickedRows`] end: at a limit, a part or a partition.
 
 use std::cmp::Ordering;
-use std::collections::BinaryHeap;
+use std::collections::VecDeque;
+use std::collections::binary_heap::{BinaryHeap, PeekMut};
 use std::sync::Arc;
 
-use super::Shape;
-use super::block::Block;
-use super::runs::Cursor;
-use crate::dedup::SpillError;
+use super::block::{PickedRows, SortSchema, SortedBlock};
+use crate::spill::{FileRange, ScratchFile, SpillError};
 
-/// Where groups and parts end.
+/// Where picked rows and parts end.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// Most rows of a group.
-    pub group_rows: usize,
-    /// About the most bytes of a group's texts; a group of one row may have more.
-    pub group_len: usize,
-    /// Rows after which a part ends, once the first column of the order changes; no parts if there are none.
-    pub part_rows: Option<u64>,
+pub(crate) struct MergeLimits {
+    /// Most rows picked at a time.
+    pub(crate) rows: usize,
+    /// About the most bytes of texts picked at a time; a single row may have more.
+    pub(crate) len: usize,
+    /// Rows after which a part ends as soon as the first column of the order changes; `None` for a single part.
+    pub(crate) part_rows: Option<u64>,
 }
 
-impl Limits {
-    /// Of rows that are only packed again.
-    pub(super) const OF_BLOCKS: Limits = Limits { group_rows: 8192, group_len: 1 << 20, part_rows: None };
+impl MergeLimits {
+    /// Limits for rows that are only encoded as blocks again.
+    pub(super) const INTERMEDIATE: MergeLimits = MergeLimits { rows: 8192, len: 1 << 20, part_rows: None };
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        // Whole members of zipnum, 3000 lines each.
-        Limits { group_rows: 129_000, group_len: 16 << 20, part_rows: None }
+impl Default for MergeLimits {
+    fn default() -> MergeLimits {
+        // A multiple of 3000: the lines of a ZipNum member.
+        MergeLimits { rows: 129_000, len: 16 << 20, part_rows: None }
     }
 }
 
-/// Rows that follow each other.
+/// Where the bytes of a block are.
 #[derive(Debug)]
-pub struct Group {
-    pub(super) blocks: Vec<Arc<Block>>,
-    /// Places in `blocks`, and rows there.
-    pub(super) picks: Vec<(usize, usize)>,
-    /// The partition that they belong to; 0 if there are none.
-    pub partition: u32,
-    /// The part of that partition, from 0.
-    pub part: u32,
+pub(super) enum BlockLocation {
+    Memory(Vec<u8>),
+    File(Arc<ScratchFile>, FileRange),
 }
 
-impl Group {
-    /// How many rows it has.
-    pub fn rows(&self) -> usize {
-        self.picks.len()
+/// The blocks of a run that were not read yet, in order.
+#[derive(Debug, Default)]
+pub(super) struct BlockQueue(pub(super) VecDeque<BlockLocation>);
+
+impl BlockQueue {
+    /// Removes and decodes the next block.
+    fn next_block(&mut self, schema: &SortSchema) -> Result<Option<SortedBlock>, SpillError> {
+        let bytes = match self.0.pop_front() {
+            None => return Ok(None),
+            Some(BlockLocation::Memory(bytes)) => bytes,
+            Some(BlockLocation::File(file, range)) => {
+                let mut bytes = Vec::new();
+                file.read(range, &mut bytes)?;
+                bytes
+            }
+        };
+        Ok(Some(schema.decode(bytes)?))
     }
 }
 
-/// The earliest row of a run that was not picked yet.
+/// The first row of a run that was not picked yet.
 #[derive(Debug)]
-struct Head {
-    block: Arc<Block>,
+struct RunHead {
+    block: Arc<SortedBlock>,
     row: usize,
     run: usize,
 }
 
-impl Ord for Head {
-    /// Reversed: the heap gives the greatest.
-    fn cmp(&self, other: &Head) -> Ordering {
+impl Ord for RunHead {
+    /// Reversed, because the heap gives the greatest element.
+    fn cmp(&self, other: &RunHead) -> Ordering {
         other.block.compare(other.row, &self.block, self.row)
     }
 }
 
-impl PartialOrd for Head {
-    fn partial_cmp(&self, other: &Head) -> Option<Ordering> {
+impl PartialOrd for RunHead {
+    fn partial_cmp(&self, other: &RunHead) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Head {
-    fn eq(&self, other: &Head) -> bool {
+impl PartialEq for RunHead {
+    fn eq(&self, other: &RunHead) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl Eq for Head {}
+impl Eq for RunHead {}
 
-/// A merge under way.
+/// A merge in progress.
 #[derive(Debug)]
-pub struct Merger<'a> {
-    shape: &'a Shape,
-    cursors: Vec<Cursor>,
-    heap: BinaryHeap<Head>,
-    limits: Limits,
-    /// Place of each run's block in the group that is being picked.
-    slots: Vec<Option<usize>>,
+pub(crate) struct Merger<'a> {
+    schema: &'a SortSchema,
+    runs: Vec<BlockQueue>,
+    heap: BinaryHeap<RunHead>,
+    limits: MergeLimits,
+    /// Index of each run's block among the blocks of the rows that are being picked.
+    picked_blocks: Vec<Option<usize>>,
     partition: u32,
     part: u32,
     part_rows: u64,
-    last: Option<(Arc<Block>, usize)>,
+    last: Option<(Arc<SortedBlock>, usize)>,
 }
 
 impl<'a> Merger<'a> {
-    pub(super) fn of(shape: &'a Shape, mut cursors: Vec<Cursor>, limits: Limits) -> Result<Merger<'a>, SpillError> {
-        let mut heap = BinaryHeap::with_capacity(cursors.len());
-        for (run, cursor) in cursors.iter_mut().enumerate() {
-            if let Some(block) = cursor.next_block(shape)? {
-                heap.push(Head { block: Arc::new(block), row: 0, run });
+    pub(super) fn new(
+        schema: &'a SortSchema,
+        mut runs: Vec<BlockQueue>,
+        limits: MergeLimits,
+    ) -> Result<Merger<'a>, SpillError> {
+        let mut heap = BinaryHeap::with_capacity(runs.len());
+        for (run, queue) in runs.iter_mut().enumerate() {
+            if let Some(block) = queue.next_block(schema)? {
+                heap.push(RunHead { block: Arc::new(block), row: 0, run });
             }
         }
-        let slots = vec![None; cursors.len()];
-        Ok(Merger { shape, cursors, heap, limits, slots, partition: 0, part: 0, part_rows: 0, last: None })
+        let picked_blocks = vec![None; runs.len()];
+        Ok(Merger { schema, runs, heap, limits, picked_blocks, partition: 0, part: 0, part_rows: 0, last: None })
     }
 
-    /// The next rows in order; `None` if there are no more.
+    /// Picks the next rows in order; `None` after the last.
     ///
     /// # Errors
-    /// The temporary file could not be read.
-    pub fn next_group(&mut self) -> Result<Option<Group>, SpillError> {
-        self.slots.iter_mut().for_each(|slot| *slot = None);
-        let mut group = Group { blocks: Vec::new(), picks: Vec::new(), partition: 0, part: 0 };
+    /// The temporary file cannot be read.
+    pub(crate) fn next_rows(&mut self) -> Result<Option<PickedRows>, SpillError> {
+        self.picked_blocks.iter_mut().for_each(|block| *block = None);
+        let mut picked = PickedRows { blocks: Vec::new(), picks: Vec::new(), partition: 0, part: 0 };
         let mut len = 0;
         while let Some(head) = self.heap.peek() {
-            let (row_len, is_first) = (head.block.lens[head.row] as usize, group.picks.is_empty());
-            let is_full = group.picks.len() == self.limits.group_rows || len + row_len > self.limits.group_len;
-            if !is_first && (is_full || self.ends_part()?) {
+            let (row_len, is_first) = (head.block.row_lens[head.row] as usize, picked.picks.is_empty());
+            let is_full = picked.picks.len() == self.limits.rows || len + row_len > self.limits.len;
+            if !is_first && (is_full || self.is_part_end()?) {
                 break;
             }
             if is_first {
-                self.begin()?;
-                (group.partition, group.part) = (self.partition, self.part);
+                self.start_rows()?;
+                (picked.partition, picked.part) = (self.partition, self.part);
             }
             len += row_len;
-            self.pick(&mut group)?;
+            self.pick(&mut picked)?;
         }
-        Ok((!group.picks.is_empty()).then_some(group))
+        Ok((!picked.picks.is_empty()).then_some(picked))
     }
 
-    /// The next row stands in another partition or part than the last one.
-    fn ends_part(&self) -> Result<bool, SpillError> {
+    /// The next row is in another partition or part than the last one.
+    fn is_part_end(&self) -> Result<bool, SpillError> {
         let (Some(head), Some((last, row))) = (self.heap.peek(), &self.last) else { return Ok(false) };
-        if place(&head.block, head.row) != place(last, *row) {
+        if head.block.partition(head.row) != last.partition(*row) {
             return Ok(true);
         }
         if self.limits.part_rows.is_none_or(|rows| self.part_rows < rows) {
             return Ok(false);
         }
-        Ok(self.shape.first_key(&head.block, head.row)? != self.shape.first_key(last, *row)?)
+        Ok(self.schema.first_key(&head.block, head.row)? != self.schema.first_key(last, *row)?)
     }
 
-    /// A group begins: in the same part as the one before it, or in the next one.
-    fn begin(&mut self) -> Result<(), SpillError> {
+    /// Finds the partition and part of the next row.
+    fn start_rows(&mut self) -> Result<(), SpillError> {
         let Some(head) = self.heap.peek() else { return Ok(()) };
-        let partition = place(&head.block, head.row);
-        let is_other = self.last.is_none() || partition != self.partition;
-        if is_other {
+        let partition = head.block.partition(head.row);
+        if self.last.is_none() || partition != self.partition {
             (self.partition, self.part, self.part_rows) = (partition, 0, 0);
-        } else if self.ends_part()? {
+        } else if self.is_part_end()? {
             (self.part, self.part_rows) = (self.part + 1, 0);
         }
         Ok(())
     }
 
-    /// Takes the earliest row.
-    fn pick(&mut self, group: &mut Group) -> Result<(), SpillError> {
+    /// Picks the first row of the heap.
+    fn pick(&mut self, picked: &mut PickedRows) -> Result<(), SpillError> {
         let Some(mut head) = self.heap.peek_mut() else { return Ok(()) };
-        let slot = *self.slots[head.run].get_or_insert_with(|| {
-            group.blocks.push(Arc::clone(&head.block));
-            group.blocks.len() - 1
+        let block = *self.picked_blocks[head.run].get_or_insert_with(|| {
+            picked.blocks.push(Arc::clone(&head.block));
+            picked.blocks.len() - 1
         });
-        group.picks.push((slot, head.row));
+        picked.picks.push((block, head.row));
         self.part_rows += 1;
         match &mut self.last {
             Some((block, row)) if Arc::ptr_eq(block, &head.block) => *row = head.row,
             last => *last = Some((Arc::clone(&head.block), head.row)),
         }
-        if head.row + 1 < head.block.lens.len() {
+        if head.row + 1 < head.block.row_lens.len() {
             head.row += 1;
             return Ok(());
         }
-        self.slots[head.run] = None;
-        match self.cursors[head.run].next_block(self.shape)? {
+        self.picked_blocks[head.run] = None;
+        match self.runs[head.run].next_block(self.schema)? {
             Some(block) => (head.block, head.row) = (Arc::new(block), 0),
-            None => drop(std::collections::binary_heap::PeekMut::pop(head)),
+            None => drop(PeekMut::pop(head)),
         }
         Ok(())
     }
-}
-
-fn place(block: &Block, row: usize) -> u32 {
-    block.partitions.as_ref().map_or(0, |places| places[row])
 }

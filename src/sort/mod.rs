@@ -1,28 +1,27 @@
-//! Batches in any order in, the same rows in order out; exact, in bounded memory, and the same answer however the work
-//! is shared.
+//! External sort: record batches in any order in, the same rows in order out, in bounded memory.
 //!
 //! ```text
-//! batch of a span --Shape::sort--> a run of blocks --Runs--> memory, and past its limit a file without a name
-//!                              (or KeptRuns: a file with a name, which outlives the process)
-//! Runs --Merger--> groups: rows that follow each other --Shape::gather--> batch of a row group
+//! batch of a row group --SortSchema::sort--> a sorted run of encoded blocks
+//!     --SortedRuns--> memory, and beyond its limit a temporary file
+//!     --RunFileWriter--> a file with a name, which a later job can merge
+//! SortedRuns --Merger--> PickedRows: consecutive rows --SortSchema::gather--> batch of a row group
 //! ```
 //!
-//! The order is that of the columns asked for, then that of the input, so that no two rows are equal. Where a group, a
-//! part or a partition ends depends on the rows alone. Partitions are the first thing that is sorted by, so that one
-//! file is written after the other.
+//! Rows are ordered by their partition, by the columns of a [`SortBy`], and then by their position in the input, so that
+//! no two rows are equal and the result does not depend on threads or memory. Sorting by partition first means that
+//! output files are written one after the other. [`OrderCheck`] verifies the order of rows that were written.
 
 mod block;
-mod by;
-mod check;
-mod kept;
 mod merge;
+mod order;
 mod partition;
+mod run_file;
 mod runs;
 
-pub use block::{Packed, Shape};
-pub use by::{OrderColumn, SortBy};
-pub use check::{Check, CheckError};
-pub use kept::KeptRuns;
-pub use merge::{Group, Limits, Merger};
+pub(crate) use block::{EncodedBlock, PickedRows, SortSchema};
+pub(crate) use merge::{MergeLimits, Merger};
+pub(crate) use order::SORT_METADATA_KEY;
+pub use order::{OrderCheck, OrderColumn, OrderError, SortBy};
 pub use partition::{Partition, SplitPoints};
-pub use runs::Runs;
+pub(crate) use run_file::RunFileWriter;
+pub(crate) use runs::SortedRuns;

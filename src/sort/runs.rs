@@ -1,55 +1,36 @@
-//! Sorted runs, in memory up to a limit and past it in a file without a name: [`Runs`]. In: packed blocks. Out: cursors
-//! for a merge; where there are more runs than memory has room for, they are merged to fewer first.
+//! Sorted runs, in memory up to a limit and beyond it in a temporary file: [`SortedRuns`].
 
-use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::block::Block;
-use super::kept;
-use super::merge::{Limits, Merger};
-use super::{Packed, Shape};
-use crate::dedup::{Scratch, SpillError};
+use super::block::{EncodedBlock, SortSchema};
+use super::merge::{BlockLocation, BlockQueue, MergeLimits, Merger};
+use super::run_file::{RunFileEntry, read_entries};
+use crate::spill::{ScratchFile, SpillError};
 
-/// Runs of one level of merges.
+/// Sorted runs that will be merged.
 #[derive(Debug)]
-pub struct Runs {
-    runs: Vec<Run>,
-    file: Arc<Scratch>,
+pub(crate) struct SortedRuns {
+    runs: Vec<BlockQueue>,
+    file: Arc<ScratchFile>,
     /// Bytes of memory for blocks and merges together.
     limit: usize,
-    /// Bytes of blocks that may be held in memory.
+    /// Bytes of blocks that may stay in memory.
     held_limit: usize,
     held: usize,
     rows: u64,
-    /// What the largest block takes when it is unpacked.
+    /// Memory of the largest block when it is decoded.
     largest: usize,
-    /// Bytes that went to files of earlier levels.
+    /// Bytes of temporary files of earlier merges.
     written: u64,
 }
 
-/// Blocks in order.
-#[derive(Debug, Default)]
-struct Run(VecDeque<Place>);
-
-#[derive(Debug)]
-enum Place {
-    Memory(Vec<u8>),
-    File { file: Arc<Scratch>, offset: u64, len: usize },
-}
-
-/// Where a merge stands in a run.
-#[derive(Debug)]
-pub(super) struct Cursor {
-    run: Run,
-}
-
-impl Runs {
-    /// No runs yet; they take about `limit` bytes of memory, and otherwise room in `directory`.
-    pub fn new(limit: usize, directory: &Path) -> Runs {
-        Runs {
+impl SortedRuns {
+    /// No runs. They take about `limit` bytes of memory, and the rest is in a temporary file in `directory`.
+    pub(crate) fn new(limit: usize, directory: &Path) -> SortedRuns {
+        SortedRuns {
             runs: Vec::new(),
-            file: Arc::new(Scratch::new(directory)),
+            file: Arc::new(ScratchFile::new(directory)),
             limit,
             held_limit: limit / 2,
             held: 0,
@@ -62,95 +43,84 @@ impl Runs {
     /// Adds a run.
     ///
     /// # Errors
-    /// The temporary file could not be written.
-    pub fn add(&mut self, blocks: Vec<Packed>) -> Result<(), SpillError> {
-        self.runs.push(Run::default());
-        self.extend(blocks)
+    /// The temporary file cannot be written.
+    pub(crate) fn add(&mut self, blocks: Vec<EncodedBlock>) -> Result<(), SpillError> {
+        self.runs.push(BlockQueue::default());
+        self.extend_last(blocks)
     }
 
-    /// Adds blocks to the last run.
-    fn extend(&mut self, blocks: Vec<Packed>) -> Result<(), SpillError> {
-        for Packed { bytes, rows, memory_len } in blocks {
-            self.rows += rows as u64;
-            self.largest = self.largest.max(memory_len);
-            let place = if self.held + bytes.len() <= self.held_limit {
+    /// Appends blocks to the last run.
+    fn extend_last(&mut self, blocks: Vec<EncodedBlock>) -> Result<(), SpillError> {
+        for EncodedBlock { bytes, rows, memory_len } in blocks {
+            let location = if self.held + bytes.len() <= self.held_limit {
                 self.held += bytes.len();
-                Place::Memory(bytes)
+                BlockLocation::Memory(bytes)
             } else {
-                Place::File { file: Arc::clone(&self.file), offset: self.file.append(&bytes)?, len: bytes.len() }
+                BlockLocation::File(Arc::clone(&self.file), self.file.append(&bytes)?)
             };
-            if let Some(run) = self.runs.last_mut() {
-                run.0.push_back(place);
-            }
+            self.push_block(location, rows as u64, memory_len);
         }
         Ok(())
     }
 
-    /// Adds the runs that a file keeps; they stay there.
+    fn push_block(&mut self, location: BlockLocation, rows: u64, memory_len: usize) {
+        self.rows += rows;
+        self.largest = self.largest.max(memory_len);
+        if let Some(run) = self.runs.last_mut() {
+            run.0.push_back(location);
+        }
+    }
+
+    /// Adds the runs of a file that [`super::RunFileWriter`] wrote. Their blocks stay in the file.
     ///
     /// # Errors
-    /// It cannot be read, or is not what [`super::KeptRuns`] wrote.
-    pub fn add_kept(&mut self, path: &Path) -> Result<(), SpillError> {
-        let file = Arc::new(Scratch::open(path)?);
+    /// The file cannot be read or is damaged.
+    pub(crate) fn add_file(&mut self, path: &Path) -> Result<(), SpillError> {
+        let file = Arc::new(ScratchFile::open(path)?);
         let mut last = None;
-        for kept::Entry { run, offset, len, rows, memory_len } in kept::entries(&file)? {
-            if last != Some(run) {
-                self.runs.push(Run::default());
-                last = Some(run);
+        for RunFileEntry { run, range, rows, memory_len } in read_entries(&file)? {
+            if last.replace(run) != Some(run) {
+                self.runs.push(BlockQueue::default());
             }
-            self.rows += rows;
-            self.largest = self.largest.max(memory_len as usize);
-            if let Some(run) = self.runs.last_mut() {
-                run.0.push_back(Place::File { file: Arc::clone(&file), offset, len: len as usize });
-            }
+            self.push_block(BlockLocation::File(Arc::clone(&file), range), rows, memory_len as usize);
         }
         Ok(())
     }
 
-    /// How many rows there are.
-    pub fn rows(&self) -> u64 {
+    /// Number of rows.
+    pub(crate) fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// How many runs there are.
-    pub fn len(&self) -> usize {
-        self.runs.len()
+    /// Bytes written to temporary files.
+    pub(crate) fn written_len(&self) -> u64 {
+        self.written + self.file.written_len()
     }
 
-    /// There are no runs.
-    pub fn is_empty(&self) -> bool {
-        self.runs.is_empty()
-    }
-
-    /// Bytes that went to temporary files.
-    pub fn written(&self) -> u64 {
-        self.written + self.file.written()
-    }
-
-    /// How many runs a merge has memory for.
+    /// How many runs can be merged at a time within the limit.
     fn fan_in(&self) -> usize {
         (self.limit / 2 / self.largest).max(2)
     }
 
-    /// Merges runs until there are no more than a merge has memory for.
+    /// Merges runs until all that remain can be merged at a time.
     ///
     /// # Errors
-    /// A temporary file could not be read or written.
-    pub fn reduce(mut self, shape: &Shape) -> Result<Runs, SpillError> {
+    /// A temporary file cannot be read or written.
+    pub(crate) fn reduce(mut self, schema: &SortSchema) -> Result<SortedRuns, SpillError> {
         while self.runs.len() > self.fan_in() {
-            // What this level holds in memory goes as it is merged; the next one has to stay out of its way.
-            let mut next = Runs { held_limit: 0, ..Runs::new(self.limit, self.file.directory()) };
-            (next.largest, next.written) = (self.largest, self.written());
+            // The blocks of this level leave memory only as they are merged, so those of the next level go to disk.
+            let mut next = SortedRuns { held_limit: 0, ..SortedRuns::new(self.limit, self.file.directory()) };
+            (next.largest, next.written) = (self.largest, self.written_len());
             let (fan_in, mut rest) = (self.fan_in(), std::mem::take(&mut self.runs).into_iter());
             loop {
-                let some: Vec<Run> = rest.by_ref().take(fan_in).collect();
-                if some.is_empty() {
+                let runs: Vec<BlockQueue> = rest.by_ref().take(fan_in).collect();
+                if runs.is_empty() {
                     break;
                 }
-                next.runs.push(Run::default());
-                let mut merger = Merger::of(shape, cursors(some), Limits::OF_BLOCKS)?;
-                while let Some(group) = merger.next_group()? {
-                    next.extend(shape.pack(&shape.gather_flat(&group)?)?)?;
+                next.runs.push(BlockQueue::default());
+                let mut merger = Merger::new(schema, runs, MergeLimits::INTERMEDIATE)?;
+                while let Some(picked) = merger.next_rows()? {
+                    next.extend_last(schema.encode(&schema.gather_flat(&picked)?)?)?;
                 }
             }
             self = next;
@@ -158,32 +128,11 @@ impl Runs {
         Ok(self)
     }
 
-    /// A merge of all runs.
+    /// Starts the merge of all runs.
     ///
     /// # Errors
-    /// The temporary file could not be read.
-    pub fn merger<'a>(&'a mut self, shape: &'a Shape, limits: Limits) -> Result<Merger<'a>, SpillError> {
-        let runs = std::mem::take(&mut self.runs);
-        Merger::of(shape, cursors(runs), limits)
-    }
-}
-
-fn cursors(runs: Vec<Run>) -> Vec<Cursor> {
-    runs.into_iter().map(|run| Cursor { run }).collect()
-}
-
-impl Cursor {
-    /// The next block, whose memory is the caller's from now on.
-    pub(super) fn next_block(&mut self, shape: &Shape) -> Result<Option<Block>, SpillError> {
-        let bytes = match self.run.0.pop_front() {
-            None => return Ok(None),
-            Some(Place::Memory(bytes)) => bytes,
-            Some(Place::File { file, offset, len }) => {
-                let mut bytes = Vec::new();
-                file.read(offset, len, &mut bytes)?;
-                bytes
-            }
-        };
-        Ok(Some(shape.unpack(&bytes)?))
+    /// The temporary file cannot be read.
+    pub(crate) fn merger<'a>(&mut self, schema: &'a SortSchema, limits: MergeLimits) -> Result<Merger<'a>, SpillError> {
+        Merger::new(schema, std::mem::take(&mut self.runs), limits)
     }
 }

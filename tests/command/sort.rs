@@ -75,7 +75,7 @@ fn parquet_says_its_order_and_is_checked() {
     let unsorted = irikey(&["check-sorted", target, "--by", "uri"], b"", Stdio::piped());
     assert_eq!(unsorted.status.code(), Some(1));
     let error = String::from_utf8_lossy(&unsorted.stderr).into_owned();
-    assert!(error.contains("x.parquet: row ") && error.contains(" stands after "), "{error}");
+    assert!(error.contains("x.parquet: row ") && error.contains(" comes after "), "{error}");
 }
 
 #[test]

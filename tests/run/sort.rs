@@ -9,8 +9,11 @@ use irikey::input::Sources;
 use irikey::key::Recipe;
 use irikey::output::{self, Arrangement, Destination, Format, OutputError, OutputOptions};
 use irikey::record::fields::FieldSet;
-use irikey::run::{PartCut, Progress, RunOptions, SortOptions, SortSummary, Sorted, canon, sort};
-use irikey::sort::{Check, CheckError, Partition, SortBy, SplitPoints};
+use irikey::run::{
+    CheckSortedError, PartCut, Progress, RunOptions, SortOptions, SortSummary, SortedPart, Sorter, canon, check_sorted,
+    sort,
+};
+use irikey::sort::{OrderCheck, OrderError, Partition, SortBy, SplitPoints};
 use std::path::{Path, PathBuf};
 
 const COLUMNS: [&str; 5] = ["url_surtkey", "source", "record", "uri", "fault"];
@@ -78,7 +81,7 @@ fn sorted_file(
     let arrangement = Arrangement { by: wanted.by.clone(), bloom: false };
     let (encoder, mut output) =
         output::create_arranged(&Destination::File(target.clone()), made_for, &arrangement).unwrap();
-    let append = |Sorted { part, partition, number, .. }| {
+    let append = |SortedPart { part, partition, number, .. }| {
         match parts.last_mut() {
             // Another row group of the same part.
             Some((last, of, rows)) if (*last, *of) == (partition, number) => *rows += part.rows(),
@@ -86,7 +89,9 @@ fn sorted_file(
         }
         output.append(part)
     };
-    let summary = sort(sources, options, wanted, &policy(), &encoder, append, &Progress::new()).unwrap();
+    let policy = policy();
+    let sorter = Sorter::new(&sources.names(), (options, wanted), &policy, &encoder).unwrap();
+    let summary = sort(sources, &sorter, append, &Progress::new()).unwrap();
     output.finish().unwrap();
     (target, parts, summary)
 }
@@ -117,8 +122,8 @@ fn rows_stand_in_order_whatever_the_means() {
         assert_eq!(summary.spilled > 0, memory == 1);
         assert!(*first.get_or_insert(written.clone()) == written);
         let (parquet, _, _) = sorted_file(directory.path(), Format::Parquet, &how, &wanted);
-        let mut check = Check::new(None);
-        assert_eq!(check.file(&parquet).unwrap() as usize, expected.len());
+        let rows = check_sorted(&parquet, &mut OrderCheck::new(None)).unwrap();
+        assert_eq!(rows as usize, expected.len());
     }
 }
 
@@ -177,14 +182,18 @@ fn a_check_names_the_first_place_out_of_order() {
     let wanted = wanted(&["url_surtkey"], 1 << 30, directory.path());
     let (target, _, _) = sorted_file(directory.path(), Format::Parquet, &options(1, 1 << 20, 1 << 20), &wanted);
     let by = |name| Some(SortBy::parse([name]));
-    let error = Check::new(by("-url_surtkey")).file(&target).unwrap_err();
-    assert!(matches!(&error, CheckError::OutOfOrder { row: 2.., .. }), "{error}");
-    assert!(error.to_string().contains("stands after"));
-    assert!(matches!(Check::new(by("nope")).file(&target), Err(CheckError::Columns { .. })));
-    let mut check = Check::new(None);
-    check.file(&target).unwrap();
-    assert!(check.file(&target).is_err(), "two files are one order");
+    let order_error = |by| match check_sorted(&target, &mut OrderCheck::new(by)) {
+        Err(CheckSortedError::Order { error, .. }) => error,
+        checked => panic!("{checked:?}"),
+    };
+    let error = order_error(by("-url_surtkey"));
+    assert!(matches!(&error, OrderError::OutOfOrder { row: 2.., .. }), "{error}");
+    assert!(error.to_string().contains("comes after"));
+    assert!(matches!(order_error(by("nope")), OrderError::Columns(_)));
+    let mut check = OrderCheck::new(None);
+    check_sorted(&target, &mut check).unwrap();
+    assert!(check_sorted(&target, &mut check).is_err(), "the rows of two files are one order");
     let cdxj = file(&directory, "x.cdxj", b"org,a)/ 20200101000000 {}\norg,a)/ 20190101000000 {}\n");
-    let error = Check::new(None).file(&cdxj).unwrap_err().to_string();
-    assert!(error.contains("row 2: \"org,a)/ 20190101000000\" stands after \"org,a)/ 20200101000000\""), "{error}");
+    let error = check_sorted(&cdxj, &mut OrderCheck::new(None)).unwrap_err().to_string();
+    assert!(error.contains("row 2: \"org,a)/ 20190101000000\" comes after \"org,a)/ 20200101000000\""), "{error}");
 }

@@ -22,7 +22,7 @@ use super::{Done, Manifest, Rest, Task, hash, make_directory, policy, remove_lef
 use crate::output::Finished;
 use crate::process::TemporaryFileGuard;
 use crate::run::{Progress, RunOptions, SortError, Sorter};
-use crate::sort::KeptRuns;
+use crate::sort::RunFileWriter;
 
 /// Where runs are, below the directory of the output.
 const RUNS: &str = "_runs";
@@ -96,14 +96,14 @@ fn sort(
     let bar = bar(job.reporting.progress, None, progress);
     let work = |task: Task, threads: usize| {
         let how = RunOptions { threads, ..how.clone() };
-        make_runs(task, &Sorter::new(names, &how, &wanted, &job.policy, &encoder)?, progress)
+        make_runs(task, &Sorter::new(names, (&how, &wanted), &job.policy, &encoder)?, progress)
     };
     let ran = run_all(job.work.threads, tasks, manifest, done, work);
     drop(bar);
     let ran = ran?;
     manifest.whole = json!(MERGING);
     manifest.write()?;
-    let written = merge(job, &Sorter::new(names, &how, &wanted, &job.policy, &encoder)?, files, (manifest, done))?;
+    let written = merge(job, &Sorter::new(names, (&how, &wanted), &job.policy, &encoder)?, files, (manifest, done))?;
     manifest.whole = json!({"files": written.files.iter().map(described).collect::<Vec<_>>()});
     manifest.write()?;
     Ok((ran, written))
@@ -113,9 +113,9 @@ fn sort(
 fn make_runs(task: Task, sorter: &Sorter<'_>, progress: &Progress) -> Result<Done, Failure> {
     let sources = source(&task)?;
     let directory = task.part.parent().unwrap_or(Path::new("."));
-    let mut runs = KeptRuns::create(directory).map_err(SortError::from)?;
+    let mut runs = RunFileWriter::create(directory).map_err(SortError::from)?;
     let _guard = TemporaryFileGuard::register(runs.temporary_path());
-    let summary = sorter.runs(sources, task.number as u32, |blocks| runs.add(blocks), progress)?;
+    let summary = sorter.sort_runs(sources, task.number as u32, |blocks| runs.add(blocks), progress)?;
     let bytes = runs.finish(&task.part).map_err(SortError::from)?;
     let hash = hash(&task.source)?;
     let finished = Finished { path: Some(task.part.clone()), bytes, rows: summary.rows, parts: 1 };
@@ -129,9 +129,9 @@ fn merge(
     mut files: Files,
     (manifest, done): (&Manifest, &[Finished]),
 ) -> Result<Written, Failure> {
-    let mut runs = sorter.no_runs();
+    let mut runs = sorter.new_runs();
     for path in done.iter().filter_map(|file| file.path.as_deref()) {
-        runs.add_kept(path).map_err(SortError::from)?;
+        runs.add_file(path).map_err(SortError::from)?;
     }
     let (rows, _) = sorter.merge(runs, |sorted| files.append_sorted(sorted))?;
     if rows != manifest.rows() {

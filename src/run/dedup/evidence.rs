@@ -3,9 +3,10 @@
 use super::{DedupKey, DedupOptions};
 use crate::batch::{BatchBuilder, Columns};
 use crate::canon::{Policy, Rows, Rung};
-use crate::dedup::{Entry, SpillError, evidence, number};
+use crate::dedup::{Entry, evidence, number};
 use crate::key::KeyBytes;
 use crate::output::Encoder;
+use crate::spill::SpillError;
 use arrow::array::RecordBatch;
 
 /// What evidence is made of.

@@ -11,8 +11,9 @@ use super::{DedupError, DedupOptions, Given};
 use crate::batch::SourceRun;
 use crate::canon::{Policy, Rows};
 use crate::dedup::seen::{SeenError, SeenSet};
-use crate::dedup::{Extent, Found, Keep, Known, LANES, Scattered, Spill, SpillError, Spool, Waiting};
+use crate::dedup::{Found, Keep, Known, LANES, Scattered, Spill};
 use crate::output::{Encoder, OutputError, Part};
+use crate::spill::{PendingRows, RowGroupExtent, RowSpool, SpillError};
 use arrow::array::{BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
 use std::ops::Range;
@@ -32,14 +33,14 @@ pub enum Step {
     /// Its rows are in a row group with those of a later one.
     Joins,
     /// Rows packed for the spool, and what they are of.
-    Waits(Vec<u8>, Extent),
+    Waits(Vec<u8>, RowGroupExtent),
 }
 
 impl Step {
     /// Appends rows to the output, or to those that wait.
     pub fn take(
         self,
-        spool: &mut Spool,
+        spool: &mut RowSpool,
         append: &mut impl FnMut(Given) -> Result<(), OutputError>,
     ) -> Result<(), DedupError> {
         match self {
@@ -114,8 +115,8 @@ impl<'a> Job<'a> {
     }
 
     /// Where rows wait.
-    pub fn spool(&self) -> Spool {
-        Spool::new(&self.wanted.directory)
+    pub fn spool(&self) -> RowSpool {
+        RowSpool::new(&self.wanted.directory)
     }
 
     /// Takes a span's rows as far as can be told now.
@@ -207,7 +208,10 @@ impl<'a> Job<'a> {
         if must_wait {
             let ordinals = ordinals(first, states);
             let sure = ordinals.iter().filter(|ordinal| **ordinal & SURE != 0).count() as u64;
-            let step = Step::Waits(Spool::pack(&Waiting { batch: some, ordinals })?, Extent { first, rows, sure });
+            let step = Step::Waits(
+                RowSpool::encode(&PendingRows { batch: some, ordinals })?,
+                RowGroupExtent { first_row: first, rows, surely_kept: sure },
+            );
             memory::sample();
             return Ok(Some(step));
         }

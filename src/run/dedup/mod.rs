@@ -26,9 +26,10 @@ use crate::batch::SourceRun;
 use crate::canon::{Policy, Rows};
 use crate::dedup::evidence::Places;
 use crate::dedup::seen::{Merged, RunWriter, SeenError, Store};
-use crate::dedup::{Collisions, Findings, Keep, SpillError, Spool};
+use crate::dedup::{Collisions, Findings, Keep};
 use crate::input::Sources;
 use crate::output::{Encoder, OutputError, Part};
+use crate::spill::{RowSpool, SpillError};
 use arrow::array::RecordBatch;
 use job::{Job, Step};
 use settle::Settled;
@@ -189,13 +190,13 @@ pub fn dedup(
 /// Settles what waits, and checks that nothing was lost.
 fn finish(
     job: Job<'_>,
-    spool: &Spool,
+    spool: &RowSpool,
     places: &Places,
     threads: usize,
     append: impl FnMut(Given) -> Result<(), OutputError> + Send,
     summary: Summary,
 ) -> Result<Deduped, RunError<DedupError>> {
-    let spilled = spool.written() + job.spill.written();
+    let spilled = spool.written_len() + job.spill.written();
     let settled = job.settle(spool, places, summary.rows, threads, append)?;
     memory::sample();
     let Settled { counts, new_keys, collisions, upkeep } = settled;

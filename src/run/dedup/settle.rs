@@ -9,8 +9,9 @@ use super::writing::Writing;
 use super::{DedupError, DedupOptions, Given};
 use crate::dedup::evidence::Places;
 use crate::dedup::seen::{RunWriter, SeenError, Store};
-use crate::dedup::{Collisions, Known, PARTITION_BITS, PARTITIONS, Resolver, Spill, Spool, Table, Verdicts};
+use crate::dedup::{Collisions, Known, PARTITION_BITS, PARTITIONS, Resolver, Spill, Table, Verdicts};
 use crate::output::OutputError;
+use crate::spill::RowSpool;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 
@@ -18,7 +19,7 @@ impl Job<'_> {
     /// Settles the rows that wait, gathers new keys, and appends the rows to be kept.
     pub fn settle(
         self,
-        spool: &Spool,
+        spool: &RowSpool,
         places: &Places,
         rows: u64,
         threads: usize,

@@ -7,9 +7,10 @@ use super::evidence::Evidence;
 use super::job::filter;
 use super::joining::{Fill, Joining, join};
 use super::{DedupError, Given};
+use crate::dedup::Verdicts;
 use crate::dedup::evidence::{self, Places};
-use crate::dedup::{SpillError, Spool, Verdicts, Waiting};
 use crate::output::{Encoder, OutputError};
+use crate::spill::{PendingRows, RowSpool, SpillError};
 use arrow::array::RecordBatch;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -18,7 +19,7 @@ use std::sync::{Mutex, PoisonError};
 pub struct Writing<'a> {
     pub encoder: &'a Encoder,
     pub evidence: Option<&'a Evidence>,
-    pub spool: &'a Spool,
+    pub spool: &'a RowSpool,
     pub places: &'a Places,
     pub verdicts: &'a Verdicts,
     pub counts: &'a Counts,
@@ -48,7 +49,7 @@ impl Writing<'_> {
     fn groups(&self, mut fill: Fill, has_before: bool) -> Vec<Range<usize>> {
         let (mut groups, mut first) = (Vec::new(), 0);
         for (i, extent) in self.spool.extents().enumerate() {
-            let kept = extent.sure + self.verdicts.kept_count(extent.first, extent.rows);
+            let kept = extent.surely_kept + self.verdicts.kept_count(extent.first_row, extent.rows);
             if fill.add(kept, extent.rows) {
                 groups.push(first..i + 1);
                 first = i + 1;
@@ -83,7 +84,11 @@ impl Writing<'_> {
         Ok(given)
     }
 
-    fn evidence(&self, evidence: &Evidence, Waiting { batch, ordinals }: &Waiting) -> Result<[Given; 2], DedupError> {
+    fn evidence(
+        &self,
+        evidence: &Evidence,
+        PendingRows { batch, ordinals }: &PendingRows,
+    ) -> Result<[Given; 2], DedupError> {
         let competing: Vec<_> = ordinals.iter().map(|&at| (at & SURE == 0).then_some(at)).collect();
         let duplicates = evidence::duplicates(batch, &competing, self.verdicts, self.places, evidence.key_name);
         let groups = evidence::groups(batch, &competing, self.verdicts).map_err(SpillError::from)?;

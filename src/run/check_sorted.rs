@@ -1,0 +1,179 @@
+//! Reads files to check that their rows are sorted: Parquet, Arrow IPC, and lines of text, which may be compressed.
+
+use std::error::Error;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use arrow::error::ArrowError;
+use arrow::ipc::reader::FileReader;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::errors::ParquetError;
+use parquet::file::metadata::SortingColumn;
+
+use crate::input::{Defect, OpenOptions, Opened, Origin, open};
+use crate::sort::{OrderCheck, OrderColumn, OrderError, SORT_METADATA_KEY, SortBy};
+
+/// Bytes of text read at a time.
+const READ_LEN: usize = 256 << 10;
+
+/// Rows of a Parquet file read at a time.
+const BATCH_ROWS: usize = 8192;
+
+/// Why a file is not sorted, or cannot be checked.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckSortedError {
+    /// A row is out of order, or columns cannot be compared.
+    #[error("{}: {error}", path.display())]
+    Order {
+        /// The file.
+        path: PathBuf,
+        /// The row, or the reason.
+        error: OrderError,
+    },
+    /// The file does not declare an order.
+    #[error("{}: the file does not declare what it is sorted by; name the columns with --by", .0.display())]
+    NoOrder(PathBuf),
+    /// An Arrow or Parquet file cannot be decoded.
+    #[error("{}: {error}", path.display())]
+    Decode {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        error: ParquetError,
+    },
+    /// The file cannot be read.
+    #[error("{}: {defect}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        defect: Defect,
+    },
+}
+
+/// Checks that the rows of a file are in order and come after the rows that `check` saw before. Returns their number.
+///
+/// # Errors
+/// A row is out of order, or the file cannot be read.
+pub fn check_sorted(path: &Path, check: &mut OrderCheck) -> Result<u64, CheckSortedError> {
+    check.start_file();
+    let before = check.rows();
+    SortedFile { path, check }.check()?;
+    Ok(check.rows() - before)
+}
+
+/// A function that [`crate::output`] calls with a file that is written but has no name yet, to count its rows and to check
+/// that they are sorted by `by`. The rows of each file must come after those of the file before it.
+pub(crate) fn sorted_rows_counter(
+    by: SortBy,
+) -> impl FnMut(&Path) -> Result<u64, Box<dyn Error + Send + Sync>> + Send + 'static {
+    let mut check = OrderCheck::new(Some(by));
+    move |path| Ok(check_sorted(path, &mut check)?)
+}
+
+struct SortedFile<'a> {
+    path: &'a Path,
+    check: &'a mut OrderCheck,
+}
+
+impl SortedFile<'_> {
+    fn check(&mut self) -> Result<(), CheckSortedError> {
+        let mut file = File::open(self.path).map_err(|error| self.read_error(Defect::Open(error)))?;
+        let mut magic = [0; 6];
+        let count = file.read(&mut magic).map_err(|error| self.read_error(Defect::Read(error)))?;
+        match &magic[..count] {
+            [b'P', b'A', b'R', b'1', ..] => self.check_parquet(),
+            b"ARROW1" => self.check_arrow(),
+            _ => self.check_lines(),
+        }
+    }
+
+    fn read_error(&self, defect: Defect) -> CheckSortedError {
+        CheckSortedError::Read { path: self.path.to_path_buf(), defect }
+    }
+
+    fn decode_error(&self, error: impl Into<ParquetError>) -> CheckSortedError {
+        CheckSortedError::Decode { path: self.path.to_path_buf(), error: error.into() }
+    }
+
+    fn order_error(&self, error: OrderError) -> CheckSortedError {
+        CheckSortedError::Order { path: self.path.to_path_buf(), error }
+    }
+
+    /// The order to check by.
+    fn order(&mut self, declared: Option<SortBy>) -> Result<SortBy, CheckSortedError> {
+        self.check.order_or(declared).ok_or_else(|| CheckSortedError::NoOrder(self.path.to_path_buf()))
+    }
+
+    fn check_parquet(&mut self) -> Result<(), CheckSortedError> {
+        let file = File::open(self.path).map_err(|error| self.read_error(Defect::Open(error)))?;
+        let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| self.decode_error(error))?;
+        let by = self.order(declared_order(&builder))?;
+        let mask = ProjectionMask::columns(builder.parquet_schema(), by.names());
+        let reader = builder.with_projection(mask).with_batch_size(BATCH_ROWS).build();
+        for batch in reader.map_err(|error| self.decode_error(error))? {
+            let batch = batch.map_err(|error| self.decode_error(error))?;
+            self.check.check_batch(&by, &batch).map_err(|error| self.order_error(error))?;
+        }
+        Ok(())
+    }
+
+    fn check_arrow(&mut self) -> Result<(), CheckSortedError> {
+        let file = File::open(self.path).map_err(|error| self.read_error(Defect::Open(error)))?;
+        let reader = FileReader::try_new_buffered(file, None).map_err(|error| self.decode_error(error))?;
+        let declared = reader.schema().metadata().get(SORT_METADATA_KEY).map(|order| parse_order(order));
+        let by = self.order(declared)?;
+        for batch in reader {
+            let batch = batch.map_err(|error: ArrowError| self.decode_error(error))?;
+            self.check.check_batch(&by, &batch).map_err(|error| self.order_error(error))?;
+        }
+        Ok(())
+    }
+
+    fn check_lines(&mut self) -> Result<(), CheckSortedError> {
+        let origin = Origin::Path(self.path.to_path_buf());
+        let opened = open(origin, OpenOptions { mmap: false, threads: 1 }).map_err(|defect| self.read_error(defect))?;
+        // The file was opened without mapping, so it is a stream.
+        let Opened::Stream(mut stream) = opened else { return Ok(()) };
+        let (mut text, mut buffer) = (Vec::new(), vec![0; READ_LEN]);
+        loop {
+            let count = stream.read(&mut buffer).map_err(|defect| self.read_error(defect))?;
+            text.extend_from_slice(&buffer[..count]);
+            let mut at = 0;
+            while let Some(len) = memchr::memchr(b'\n', &text[at..]) {
+                self.check.check_line(&text[at..at + len]).map_err(|error| self.order_error(error))?;
+                at += len + 1;
+            }
+            text.drain(..at);
+            if count == 0 {
+                break;
+            }
+        }
+        if text.is_empty() {
+            return Ok(());
+        }
+        self.check.check_line(&text).map_err(|error| self.order_error(error))
+    }
+}
+
+fn parse_order(order: &str) -> SortBy {
+    SortBy::parse(order.split(','))
+}
+
+/// The order that a Parquet file declares, in its metadata or in its first row group.
+fn declared_order(builder: &ParquetRecordBatchReaderBuilder<File>) -> Option<SortBy> {
+    let metadata = builder.metadata();
+    let mut pairs = metadata.file_metadata().key_value_metadata().into_iter().flatten();
+    if let Some(order) = pairs.find(|pair| pair.key == SORT_METADATA_KEY).and_then(|pair| pair.value.as_deref()) {
+        return Some(parse_order(order));
+    }
+    let sorting = metadata.row_groups().first()?.sorting_columns()?;
+    let column = |column: &SortingColumn| {
+        let index = usize::try_from(column.column_idx).ok()?;
+        let name = builder.parquet_schema().columns().get(index)?.name().to_string();
+        Some(OrderColumn { name, descending: column.descending, nulls_first: column.nulls_first })
+    };
+    sorting.iter().map(column).collect::<Option<Vec<_>>>().map(SortBy::from_columns).filter(|by| !by.is_empty())
+}

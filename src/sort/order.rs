@@ -1,0 +1,233 @@
+//! The order of rows: which columns they are sorted by ([`SortBy`]), and a check that rows are in it ([`OrderCheck`]).
+//!
+//! Tables compare by columns; nulls come last unless asked otherwise. Lines of CDX and CDXJ compare by key and time,
+//! their first two fields; other lines compare as bytes.
+
+use std::fmt;
+
+use arrow::array::{Array, ArrayRef, RecordBatch};
+use arrow::compute::{SortOptions, cast};
+use arrow::datatypes::{DataType, SchemaRef};
+use arrow::error::ArrowError;
+use arrow::row::{OwnedRow, RowConverter, SortField};
+use arrow::util::display::array_value_to_string;
+
+/// The key under which the metadata of a file states its order.
+pub(crate) const SORT_METADATA_KEY: &str = "irikey.sort";
+
+/// One column of an order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrderColumn {
+    /// Name of the column.
+    pub name: String,
+    /// The highest value comes first.
+    pub descending: bool,
+    /// Nulls come before all values.
+    pub nulls_first: bool,
+}
+
+/// The columns that rows are sorted by, the most significant first.
+///
+/// ```
+/// use irikey::sort::SortBy;
+/// let by = SortBy::parse(["url_surtkey", "-fetch_time"]);
+/// assert_eq!(by.to_string(), "url_surtkey,-fetch_time");
+/// assert!(by.columns()[1].descending);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SortBy(Vec<OrderColumn>);
+
+impl SortBy {
+    /// Column names, each descending if it begins with `-`. Repeated names are ignored.
+    pub fn parse<'a>(names: impl IntoIterator<Item = &'a str>) -> SortBy {
+        let mut columns: Vec<OrderColumn> = Vec::new();
+        for name in names {
+            let (descending, name) = match name.strip_prefix('-') {
+                Some(name) => (true, name),
+                None => (false, name),
+            };
+            if columns.iter().all(|column| column.name != name) {
+                columns.push(OrderColumn { name: name.to_string(), descending, nulls_first: false });
+            }
+        }
+        SortBy(columns)
+    }
+
+    /// The same columns, with nulls before all values.
+    pub(crate) fn with_nulls_first(mut self) -> SortBy {
+        self.0.iter_mut().for_each(|column| column.nulls_first = true);
+        self
+    }
+
+    /// An order of these columns.
+    pub fn from_columns(columns: Vec<OrderColumn>) -> SortBy {
+        SortBy(columns)
+    }
+
+    /// The columns, the most significant first.
+    pub fn columns(&self) -> &[OrderColumn] {
+        &self.0
+    }
+
+    /// The names of the columns.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|column| column.name.as_str())
+    }
+
+    /// Rows are not sorted.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// A converter of arrays of these types, one per column, to bytes that compare in this order.
+    pub(crate) fn converter(&self, types: impl IntoIterator<Item = DataType>) -> Result<RowConverter, ArrowError> {
+        let field = |(column, kind): (&OrderColumn, DataType)| {
+            let options = SortOptions { descending: column.descending, nulls_first: column.nulls_first };
+            SortField::new_with_options(kind, options)
+        };
+        RowConverter::new(self.0.iter().zip(types).map(field).collect())
+    }
+
+    /// Indices of the columns in a schema; an error if one is missing.
+    pub(crate) fn indices(&self, schema: &SchemaRef) -> Result<Vec<usize>, ArrowError> {
+        self.names().map(|name| schema.index_of(name)).collect()
+    }
+}
+
+impl fmt::Display for SortBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, column) in self.0.iter().enumerate() {
+            let (comma, sign) = (if i > 0 { "," } else { "" }, if column.descending { "-" } else { "" });
+            write!(f, "{comma}{sign}{}", column.name)?;
+        }
+        Ok(())
+    }
+}
+
+/// Why rows are not in order, or cannot be compared.
+#[derive(Debug, thiserror::Error)]
+pub enum OrderError {
+    /// A row belongs before the previous one.
+    #[error("row {row}: {found} comes after {previous}")]
+    OutOfOrder {
+        /// Number of the row in its file, from 1.
+        row: u64,
+        /// Its values in the columns of the order.
+        found: String,
+        /// The values of the row before it.
+        previous: String,
+    },
+    /// A column is missing, or its type has no order.
+    #[error(transparent)]
+    Columns(#[from] ArrowError),
+}
+
+/// Checks that rows, given in the order of their files, ascend.
+#[derive(Debug, Default)]
+pub struct OrderCheck {
+    by: Option<SortBy>,
+    /// Converter of the first table, and the types of its columns.
+    columns: Option<(RowConverter, Vec<DataType>)>,
+    last_row: Option<(OwnedRow, String)>,
+    last_line: Option<Vec<u8>>,
+    rows: u64,
+    /// Rows before the current file.
+    file_start: u64,
+}
+
+impl OrderCheck {
+    /// A check by `by`, or else by the order that the first table declares.
+    pub fn new(by: Option<SortBy>) -> OrderCheck {
+        OrderCheck { by, ..OrderCheck::default() }
+    }
+
+    /// Rows checked so far.
+    pub(crate) fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// The next rows are of another file, from which errors count rows.
+    pub(crate) fn start_file(&mut self) {
+        self.file_start = self.rows;
+    }
+
+    /// The order to check by: that of the check, or else the `declared` one, which then holds for all later files.
+    pub(crate) fn order_or(&mut self, declared: Option<SortBy>) -> Option<SortBy> {
+        self.by = self.by.take().or(declared);
+        self.by.clone()
+    }
+
+    /// Checks the next rows of a table.
+    pub(crate) fn check_batch(&mut self, by: &SortBy, batch: &RecordBatch) -> Result<(), OrderError> {
+        let indices = by.indices(batch.schema_ref())?;
+        let columns = indices.iter().map(|&at| batch.column(at).clone()).collect();
+        let columns = self.cast_to_first(by, columns)?;
+        let Some((converter, _)) = &self.columns else { return Ok(()) };
+        let rows = converter.convert_columns(&columns)?;
+        let show = |row: usize| columns.iter().map(|column| show(column, row)).collect::<Vec<_>>().join(", ");
+        for row in 0..rows.num_rows() {
+            let previous = match row.checked_sub(1) {
+                Some(previous) => Some(rows.row(previous)),
+                None => self.last_row.as_ref().map(|(last, _)| last.row()),
+            };
+            if previous.is_some_and(|previous| rows.row(row) < previous) {
+                let last = self.last_row.as_ref().map_or("", |(_, text)| text).to_string();
+                let previous = row.checked_sub(1).map_or(last, show);
+                let number = self.rows - self.file_start + row as u64 + 1;
+                return Err(OrderError::OutOfOrder { row: number, found: show(row), previous });
+            }
+        }
+        if let Some(last) = rows.num_rows().checked_sub(1) {
+            self.last_row = Some((rows.row(last).owned(), show(last)));
+        }
+        self.rows += rows.num_rows() as u64;
+        Ok(())
+    }
+
+    /// Casts columns to the types of the first table, so that tables compare with each other.
+    fn cast_to_first(&mut self, by: &SortBy, columns: Vec<ArrayRef>) -> Result<Vec<ArrayRef>, ArrowError> {
+        match &self.columns {
+            Some((_, types)) => columns.iter().zip(types).map(|(column, kind)| cast(column, kind)).collect(),
+            None => {
+                let types: Vec<DataType> = columns.iter().map(|column| column.data_type().clone()).collect();
+                self.columns = Some((by.converter(types.clone())?, types));
+                Ok(columns)
+            }
+        }
+    }
+
+    /// Checks the next line of a text file.
+    pub(crate) fn check_line(&mut self, line: &[u8]) -> Result<(), OrderError> {
+        // The header of a CDX file is not a row.
+        if line.starts_with(b" CDX ") && self.rows == self.file_start {
+            return Ok(());
+        }
+        let key = line_key(line);
+        if let Some(last) = self.last_line.as_ref().filter(|last| key < &last[..]) {
+            let show = |text: &[u8]| format!("{:?}", String::from_utf8_lossy(text));
+            let row = self.rows - self.file_start + 1;
+            return Err(OrderError::OutOfOrder { row, found: show(key), previous: show(last) });
+        }
+        let last = self.last_line.get_or_insert_default();
+        last.clear();
+        last.extend_from_slice(key);
+        self.rows += 1;
+        Ok(())
+    }
+}
+
+/// `key time` of a line that begins with these two fields; otherwise the whole line.
+fn line_key(line: &[u8]) -> &[u8] {
+    let spaces: Vec<usize> = memchr::memchr_iter(b' ', line).take(2).collect();
+    let [key_end, end] = spaces[..] else { return line };
+    let time = &line[key_end + 1..end];
+    let is_time = time == b"-" || (!time.is_empty() && time.iter().all(u8::is_ascii_digit));
+    if is_time { &line[..end] } else { line }
+}
+
+fn show(column: &ArrayRef, row: usize) -> String {
+    match column.is_null(row) {
+        true => "null".to_string(),
+        false => array_value_to_string(column, row).map_or_else(|error| error.to_string(), |text| format!("{text:?}")),
+    }
+}

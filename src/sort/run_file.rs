@@ -1,0 +1,174 @@
+//! Sorted runs in a file with a name, for a job that can be resumed: [`RunFileWriter`]. The file gets its name only when
+//! it is complete. [`super::SortedRuns::add_file`] reads it.
+//!
+//! Format: the blocks; one entry of 40 bytes per block (run, offset, length, rows, decoded length); the number of entries;
+//! the XXH3-64 of the entries and their number; an end mark. All numbers are 64 bits, little-endian.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use tempfile::NamedTempFile;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::block::EncodedBlock;
+use crate::spill::{FileRange, ScratchFile, SpillError};
+
+/// The end mark. It has to change when the format of blocks or entries changes.
+const END_MARK: &[u8; 8] = b"irikruns";
+
+/// Bytes of an entry.
+const ENTRY_LEN: usize = 40;
+
+/// Bytes after the entries.
+const TRAILER_LEN: usize = 24;
+
+/// Writes a file of sorted runs.
+#[derive(Debug)]
+pub(crate) struct RunFileWriter {
+    file: NamedTempFile,
+    entries: Vec<RunFileEntry>,
+    runs: u64,
+    end: u64,
+}
+
+/// A block of a run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RunFileEntry {
+    pub(super) run: u64,
+    pub(super) range: FileRange,
+    pub(super) rows: u64,
+    pub(super) memory_len: u64,
+}
+
+impl RunFileWriter {
+    /// A file in `directory` under a temporary name.
+    ///
+    /// # Errors
+    /// The file cannot be created.
+    pub(crate) fn create(directory: &Path) -> Result<RunFileWriter, SpillError> {
+        let created = tempfile::Builder::new().prefix(".irikey-").suffix(".tmp").tempfile_in(directory);
+        let file = created.map_err(|error| SpillError::Create { path: directory.to_path_buf(), error })?;
+        Ok(RunFileWriter { file, entries: Vec::new(), runs: 0, end: 0 })
+    }
+
+    /// Adds a run.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(crate) fn add(&mut self, blocks: Vec<EncodedBlock>) -> Result<(), SpillError> {
+        for EncodedBlock { bytes, rows, memory_len } in blocks {
+            self.write(&bytes)?;
+            let range = FileRange { offset: self.end, len: bytes.len() };
+            let (rows, memory_len) = (rows as u64, memory_len as u64);
+            self.entries.push(RunFileEntry { run: self.runs, range, rows, memory_len });
+            self.end += bytes.len() as u64;
+        }
+        self.runs += 1;
+        Ok(())
+    }
+
+    /// The temporary name.
+    pub(crate) fn temporary_path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// Completes the file, renames it to `path` and returns its length.
+    ///
+    /// # Errors
+    /// The file cannot be written or renamed.
+    pub(crate) fn finish(mut self, path: &Path) -> Result<u64, SpillError> {
+        let mut index: Vec<u8> = Vec::with_capacity((self.entries.len() + 1) * ENTRY_LEN);
+        for RunFileEntry { run, range, rows, memory_len } in &self.entries {
+            let numbers = [*run, range.offset, range.len as u64, *rows, *memory_len];
+            numbers.iter().for_each(|number| index.extend(number.to_le_bytes()));
+        }
+        index.extend((self.entries.len() as u64).to_le_bytes());
+        index.extend(xxh3_64(&index).to_le_bytes());
+        index.extend(END_MARK);
+        self.write(&index)?;
+        self.file.as_file().sync_all().map_err(|error| write_error(path, error))?;
+        self.file.persist(path).map_err(|error| write_error(path, error.error))?;
+        Ok(self.end + index.len() as u64)
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), SpillError> {
+        self.file.write_all(bytes).map_err(|error| write_error(self.file.path(), error))
+    }
+}
+
+fn write_error(path: &Path, error: io::Error) -> SpillError {
+    SpillError::Write { path: path.parent().unwrap_or(path).to_path_buf(), error }
+}
+
+/// Reads the entries of a complete file.
+///
+/// # Errors
+/// The file cannot be read, or is not what [`RunFileWriter`] wrote.
+pub(super) fn read_entries(file: &ScratchFile) -> Result<Vec<RunFileEntry>, SpillError> {
+    let damaged = || file.corrupt(&"not a complete file of sorted runs; remove it and start again");
+    let (len, mut trailer) = (file.written_len(), Vec::new());
+    let trailer_at = len.checked_sub(TRAILER_LEN as u64).ok_or_else(damaged)?;
+    file.read(FileRange { offset: trailer_at, len: TRAILER_LEN }, &mut trailer)?;
+    let number = |bytes: &[u8], at: usize| {
+        bytes.get(at * 8..at * 8 + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes)
+    };
+    let index_len = number(&trailer, 0).checked_mul(ENTRY_LEN as u64).filter(|len| *len <= trailer_at);
+    let index_len = index_len.ok_or_else(damaged)?;
+    let mut index = Vec::new();
+    file.read(FileRange { offset: trailer_at - index_len, len: index_len as usize + 8 }, &mut index)?;
+    if &trailer[16..] != END_MARK || xxh3_64(&index) != number(&trailer, 1) {
+        return Err(damaged());
+    }
+    let entry = |bytes: &[u8]| {
+        let [run, offset, len, rows, memory_len] = std::array::from_fn(|at| number(bytes, at));
+        RunFileEntry { run, range: FileRange { offset, len: len as usize }, rows, memory_len }
+    };
+    Ok(index[..index_len as usize].chunks_exact(ENTRY_LEN).map(entry).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write_file(directory: &Path) -> std::path::PathBuf {
+        let block = |byte: u8, rows| EncodedBlock { bytes: vec![byte; 9], rows, memory_len: 50 };
+        let mut writer = RunFileWriter::create(directory).unwrap();
+        writer.add(vec![block(1, 3), block(2, 4)]).unwrap();
+        writer.add(vec![block(3, 5)]).unwrap();
+        let path = directory.join("x.runs");
+        assert_eq!(writer.finish(&path).unwrap(), 3 * 9 + 3 * 40 + 24);
+        path
+    }
+
+    #[test]
+    fn written_runs_are_read_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = ScratchFile::open(&write_file(directory.path())).unwrap();
+        let entries = read_entries(&file).unwrap();
+        let numbers: Vec<_> = entries.iter().map(|entry| (entry.run, entry.rows, entry.memory_len)).collect();
+        assert_eq!(numbers, [(0, 3, 50), (0, 4, 50), (1, 5, 50)]);
+        let mut bytes = Vec::new();
+        file.read(entries[2].range, &mut bytes).unwrap();
+        assert_eq!(bytes, [3; 9]);
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn damaged_files_are_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = write_file(directory.path());
+        let whole = std::fs::read(&path).unwrap();
+        let is_refused = |bytes: &[u8]| {
+            std::fs::write(&path, bytes).unwrap();
+            read_entries(&ScratchFile::open(&path).unwrap()).is_err()
+        };
+        assert!(!is_refused(&whole));
+        assert!((0..whole.len()).all(|len| is_refused(&whole[..len])));
+        // Bytes 0-26 are blocks, which Arrow checks when it decodes them.
+        for at in 27..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 0x10;
+            assert!(is_refused(&bytes), "{at}");
+        }
+    }
+}

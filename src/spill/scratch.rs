@@ -1,0 +1,157 @@
+//! A temporary file that blocks of bytes are appended to and read back from: [`ScratchFile`].
+
+use arrow::error::ArrowError;
+use lz4_flex::block::{compress_prepend_size, decompress_size_prepended};
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Why data could not be spilled. It ends the run; the output file does not get its final name.
+#[derive(Debug, thiserror::Error)]
+pub enum SpillError {
+    /// The temporary file could not be created.
+    #[error(
+        "{}: cannot create a temporary file there: {error}; choose a writable directory with --tmp, or allow more memory \
+         with --memory", path.display()
+    )]
+    Create {
+        /// The directory of temporary files.
+        path: PathBuf,
+        /// The error of the system.
+        error: io::Error,
+    },
+    /// The temporary file could not be written.
+    #[error(
+        "{}: cannot write a temporary file there: {error}; free disk space, choose another directory with --tmp, or allow \
+         more memory with --memory; the output was not written", path.display()
+    )]
+    Write {
+        /// The directory of temporary files.
+        path: PathBuf,
+        /// The error of the system.
+        error: io::Error,
+    },
+    /// The temporary file could not be read back.
+    #[error("{}: cannot read a temporary file back: {error}; check the storage device", path.display())]
+    Read {
+        /// The directory of temporary files, or the file of sorted runs.
+        path: PathBuf,
+        /// The error of the system.
+        error: io::Error,
+    },
+    /// A record batch could not be encoded or decoded.
+    #[error("cannot encode or decode rows of a temporary file: {0}")]
+    Arrow(#[from] ArrowError),
+}
+
+/// The place of a block in a [`ScratchFile`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FileRange {
+    pub(crate) offset: u64,
+    pub(crate) len: usize,
+}
+
+/// A temporary file without a name, created by the first write. Threads may share it.
+#[derive(Debug)]
+pub(crate) struct ScratchFile {
+    /// The directory of the file, or the path of a file that has a name.
+    path: PathBuf,
+    /// The file and its length.
+    file: Mutex<Option<(File, u64)>>,
+}
+
+impl ScratchFile {
+    /// A file in `directory`, which is not created yet.
+    pub(crate) fn new(directory: &Path) -> ScratchFile {
+        ScratchFile { path: directory.to_path_buf(), file: Mutex::new(None) }
+    }
+
+    /// Opens a file with a name, which an earlier job wrote.
+    pub(crate) fn open(path: &Path) -> Result<ScratchFile, SpillError> {
+        let opened = File::open(path).and_then(|file| Ok((file.metadata()?.len(), file)));
+        let (len, file) = opened.map_err(|error| SpillError::Read { path: path.to_path_buf(), error })?;
+        Ok(ScratchFile { path: path.to_path_buf(), file: Mutex::new(Some((file, len))) })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<(File, u64)>> {
+        self.file.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Appends bytes and returns their place.
+    pub(crate) fn append(&self, bytes: &[u8]) -> Result<FileRange, SpillError> {
+        let mut file = self.lock();
+        if file.is_none() {
+            let created = tempfile::tempfile_in(&self.path);
+            *file = Some((created.map_err(|error| SpillError::Create { path: self.path.clone(), error })?, 0));
+        }
+        let Some((file, end)) = file.as_mut() else { return Ok(FileRange { offset: 0, len: 0 }) };
+        let written = file.seek(SeekFrom::Start(*end)).and_then(|_| file.write_all(bytes));
+        written.map_err(|error| SpillError::Write { path: self.path.clone(), error })?;
+        let range = FileRange { offset: *end, len: bytes.len() };
+        *end += bytes.len() as u64;
+        Ok(range)
+    }
+
+    /// Appends bytes compressed with LZ4.
+    pub(crate) fn append_lz4(&self, bytes: &[u8]) -> Result<FileRange, SpillError> {
+        self.append(&compress_prepend_size(bytes))
+    }
+
+    /// Replaces the contents of `into` with the bytes at `range`.
+    pub(crate) fn read(&self, range: FileRange, into: &mut Vec<u8>) -> Result<(), SpillError> {
+        into.resize(range.len, 0);
+        let mut file = self.lock();
+        let Some((file, _)) = file.as_mut() else { return Ok(()) };
+        let read = file.seek(SeekFrom::Start(range.offset)).and_then(|_| file.read_exact(into));
+        read.map_err(|error| SpillError::Read { path: self.path.clone(), error })
+    }
+
+    /// Reads what [`ScratchFile::append_lz4`] wrote; `compressed` is a buffer.
+    pub(crate) fn read_lz4(&self, range: FileRange, compressed: &mut Vec<u8>) -> Result<Vec<u8>, SpillError> {
+        self.read(range, compressed)?;
+        decompress_size_prepended(compressed).map_err(|error| self.corrupt(&error))
+    }
+
+    /// The error for bytes that are not those that were written.
+    pub(crate) fn corrupt(&self, reason: &dyn fmt::Display) -> SpillError {
+        let error = io::Error::new(io::ErrorKind::InvalidData, reason.to_string());
+        SpillError::Read { path: self.path.clone(), error }
+    }
+
+    /// The directory of the file.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.path
+    }
+
+    /// Bytes in the file.
+    pub(crate) fn written_len(&self) -> u64 {
+        self.lock().as_ref().map_or(0, |(_, end)| *end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_read_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let (file, mut bytes) = (ScratchFile::new(directory.path()), Vec::new());
+        let (plain, packed) = (file.append(b"plain").unwrap(), file.append_lz4(&[7; 1000]).unwrap());
+        assert!(packed.len < 1000 && file.written_len() == 5 + packed.len as u64);
+        file.read(plain, &mut bytes).unwrap();
+        assert_eq!(bytes, b"plain");
+        assert_eq!(file.read_lz4(packed, &mut bytes).unwrap(), [7; 1000]);
+        assert!(file.read_lz4(plain, &mut bytes).is_err(), "bytes that LZ4 did not write");
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "the file has no name");
+    }
+
+    #[test]
+    fn a_missing_directory_is_named_in_the_error() {
+        let missing = tempfile::tempdir().unwrap().path().join("missing");
+        let error = ScratchFile::new(&missing).append(b"x").unwrap_err().to_string();
+        assert!(error.contains("missing: cannot create a temporary file") && error.contains("--tmp"), "{error}");
+    }
+}
