@@ -33,7 +33,11 @@ fn perform(job: &Job, input: &Path, out: &Path) -> Result<u64, RunError<OutputEr
     let sources = Sources(vec![Source::path(input.to_path_buf()).expect("the corpus was just written")]);
     let run_options = RunOptions { threads: job.threads, ..RunOptions::default() };
     let encode = |rows: &mut _, runs: &[_]| encoder.encode(rows, runs);
-    let summary = run::canon(sources, &run_options, &policy, encode, |part| output.append(part), &Progress::new())?;
+    let summary = run::canon(
+        run::RunRequest::new(sources, &run_options, &policy, &Progress::new()),
+        |group| encode(group.rows, group.runs).map(Some),
+        |part| output.append(part),
+    )?;
     output.finish().map_err(RunError::Output)?;
     Ok(summary.rows)
 }

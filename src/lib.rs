@@ -57,6 +57,8 @@ pub mod dedup;
 #[cfg(feature = "pipeline")]
 pub mod input;
 #[cfg(feature = "pipeline")]
+mod ordered;
+#[cfg(feature = "pipeline")]
 pub mod output;
 #[cfg(feature = "pipeline")]
 pub mod process;

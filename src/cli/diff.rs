@@ -75,7 +75,11 @@ fn perform(args: &DiffArgs) -> Result<(String, bool), String> {
         part.into_iter().for_each(|keys| pairs.add(keys));
         Ok(())
     };
-    let summary = run::canon(sources, &options, &policy, encode, append, &Progress::new());
+    let summary = run::canon(
+        run::RunRequest::new(sources, &options, &policy, &Progress::new()),
+        |group| encode(group.rows, group.runs).map(Some),
+        append,
+    );
     let summary = summary.map_err(|error| error.to_string())?;
     summary.input_errors.iter().for_each(|error| say(&error.to_string()));
     let found = Found::of(&pairs, &wanted, &summary, args.examples);

@@ -107,7 +107,11 @@ pub(super) fn run(
     let Some(wanted) = sort_options(job) else {
         let encode = |rows: &mut _, runs: &[_]| encoder.encode(rows, runs);
         let append = |part| files.append(part);
-        return Ok(ran(run::canon(sources, &options, &job.policy, encode, append, progress)?));
+        return Ok(ran(run::canon(
+            run::RunRequest::new(sources, &options, &job.policy, progress),
+            |group| encode(group.rows, group.runs).map(Some),
+            append,
+        )?));
     };
     let append = |sorted| files.append_sorted(sorted);
     let sorter = Sorter::new(&sources.names(), (&options, &wanted), &job.policy, encoder)?;

@@ -169,7 +169,7 @@ fn write_all(
 
 /// A document's bytes.
 enum Bytes {
-    Mapped(std::sync::Arc<input::mmap::Mapping>),
+    Mapped(std::sync::Arc<input::mmap::MappedFile>),
     Read(Vec<u8>),
 }
 

@@ -1,7 +1,7 @@
 //! Bytes of a source, owned or mapped, that may be handed from thread to thread: [`Block`]. In: a [`Buffer`] that was
 //! read into, or a mapping. Out: a cheap, `Deref<Target = [u8]>` view whose last owner gives the memory back.
 
-use super::mmap::Mapping;
+use super::mmap::MappedFile;
 use std::ops::{Deref, Range};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -10,20 +10,20 @@ const KEPT_LEN: usize = 256 << 10;
 
 /// Memory of blocks that are no longer in use, kept so that reading does not fault in fresh pages for every span.
 #[derive(Debug)]
-pub struct Pool {
+pub struct BufferPool {
     free: Mutex<Vec<Vec<u8>>>,
     most: usize,
     longest: usize,
 }
 
-impl Pool {
+impl BufferPool {
     /// A pool that keeps at most `most` buffers, each of at most `longest` bytes.
-    pub fn new(most: usize, longest: usize) -> Arc<Pool> {
-        Arc::new(Pool { free: Mutex::new(Vec::new()), most, longest })
+    pub fn new(most: usize, longest: usize) -> Arc<BufferPool> {
+        Arc::new(BufferPool { free: Mutex::new(Vec::new()), most, longest })
     }
 
     /// An empty buffer, of memory used before if there is some.
-    pub fn take(self: &Arc<Pool>) -> Buffer {
+    pub fn take(self: &Arc<BufferPool>) -> Buffer {
         let bytes = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
         Buffer { bytes, len: 0, pool: Arc::downgrade(self) }
     }
@@ -42,7 +42,7 @@ impl Pool {
 pub struct Buffer {
     bytes: Vec<u8>,
     len: usize,
-    pool: Weak<Pool>,
+    pool: Weak<BufferPool>,
 }
 
 impl Buffer {
@@ -84,7 +84,7 @@ impl Buffer {
 
     /// Gives the bytes of `range` away as a block; those from `range.end` on stay. A short range is copied out, a long
     /// one takes the memory with it and what stays moves to other memory.
-    pub fn split_off(&mut self, range: Range<usize>, pool: &Arc<Pool>) -> Block {
+    pub fn split_off(&mut self, range: Range<usize>, pool: &Arc<BufferPool>) -> Block {
         if range.len() * 2 < self.bytes.len() {
             let block = Block::from(self.bytes[range.clone()].to_vec());
             self.bytes.copy_within(range.end..self.len, 0);
@@ -116,7 +116,7 @@ impl Drop for Buffer {
 
 #[derive(Clone, Debug)]
 enum Bytes {
-    Mapped(Arc<Mapping>),
+    Mapped(Arc<MappedFile>),
     Owned(Arc<Buffer>),
 }
 
@@ -132,7 +132,7 @@ impl Block {
     ///
     /// # Panics
     /// When read, if the range is not within the mapping.
-    pub fn mapped(mapping: &Arc<Mapping>, range: Range<usize>) -> Block {
+    pub fn mapped(mapping: &Arc<MappedFile>, range: Range<usize>) -> Block {
         Block { bytes: Bytes::Mapped(Arc::clone(mapping)), range }
     }
 
@@ -167,7 +167,7 @@ impl Deref for Block {
 mod tests {
     use super::*;
 
-    fn buffer(pool: &Arc<Pool>, bytes: &[u8], want: usize) -> Buffer {
+    fn buffer(pool: &Arc<BufferPool>, bytes: &[u8], want: usize) -> Buffer {
         let mut buffer = pool.take();
         for &byte in bytes {
             buffer.room(want)[0] = byte;
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn what_is_split_off_and_what_stays() {
-        let pool = Pool::new(2, 1 << 20);
+        let pool = BufferPool::new(2, 1 << 20);
         for (range, rest) in [(1..3, &b"defg"[..]), (0..7, b""), (1..6, b"g"), (2..2, b"cdefg")] {
             let mut long = buffer(&pool, b"abcdefg", 1 << 20);
             let mut exact = buffer(&pool, b"abcdefg", 7);
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_full_buffer_has_no_room() {
-        let pool = Pool::new(2, 1 << 20);
+        let pool = BufferPool::new(2, 1 << 20);
         let mut full = buffer(&pool, b"abc", 3);
         assert!(full.room(3).is_empty() && full.room(1).is_empty());
         assert_eq!(full.room(5).len(), 2);
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn the_pool_keeps_few_and_neither_short_nor_long_ones() {
-        let pool = Pool::new(1, 1 << 20);
+        let pool = BufferPool::new(1, 1 << 20);
         pool.give_back(vec![0; 10]);
         pool.give_back(vec![0; 2 << 20]);
         assert!(pool.free.lock().unwrap().is_empty());

@@ -3,8 +3,8 @@
 
 use crate::encoding::ByteOrder;
 
-/// How many bytes [`packing`] and [`content`] want to see, if the source has as many.
-pub const LOOK_LEN: usize = 16;
+/// How many bytes [`packing`] and [`content_type`] want to see, if the source has as many.
+pub const SNIFF_LEN: usize = 16;
 
 /// How the bytes of a source are packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub fn packing(head: &[u8]) -> Packing {
 
 /// What unpacked bytes begin with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Content {
+pub enum ContentType {
     /// Records, after this many bytes of byte-order mark (0 or 3).
     Records(usize),
     /// UTF-16, after its byte order mark of 2 bytes.
@@ -76,25 +76,25 @@ const BINARY: [(&[u8], &str); 9] = [
 /// What unpacked bytes that begin with `head` hold.
 ///
 /// ```
-/// use irikey::input::detect::{Content, content};
-/// assert_eq!(content(b"\xEF\xBB\xBFhttp://example.org/"), Content::Records(3));
-/// assert_eq!(content(b"\0\0\xFE\xFF\0\0\0h"), Content::Encoding("UTF-32 (big-endian)"));
+/// use irikey::input::detect::{ContentType, content_type};
+/// assert_eq!(content_type(b"\xEF\xBB\xBFhttp://example.org/"), ContentType::Records(3));
+/// assert_eq!(content_type(b"\0\0\xFE\xFF\0\0\0h"), ContentType::Encoding("UTF-32 (big-endian)"));
 /// ```
-pub fn content(head: &[u8]) -> Content {
+pub fn content_type(head: &[u8]) -> ContentType {
     match head {
-        [0xef, 0xbb, 0xbf, ..] => return Content::Records(3),
-        [0xff, 0xfe, 0, 0, ..] => return Content::Encoding("UTF-32 (little-endian)"),
-        [0, 0, 0xfe, 0xff, ..] => return Content::Encoding("UTF-32 (big-endian)"),
-        [0xff, 0xfe, ..] => return Content::Utf16(ByteOrder::Little),
-        [0xfe, 0xff, ..] => return Content::Utf16(ByteOrder::Big),
+        [0xef, 0xbb, 0xbf, ..] => return ContentType::Records(3),
+        [0xff, 0xfe, 0, 0, ..] => return ContentType::Encoding("UTF-32 (little-endian)"),
+        [0, 0, 0xfe, 0xff, ..] => return ContentType::Encoding("UTF-32 (big-endian)"),
+        [0xff, 0xfe, ..] => return ContentType::Utf16(ByteOrder::Little),
+        [0xfe, 0xff, ..] => return ContentType::Utf16(ByteOrder::Big),
         _ => (),
     }
     if packing(head) == Packing::Bzip2 {
-        return Content::Binary("bzip2 within another packing");
+        return ContentType::Binary("bzip2 within another packing");
     }
     match BINARY.iter().find(|(magic, _)| head.starts_with(magic)) {
-        Some((_, name)) => Content::Binary(name),
-        None => Content::Records(0),
+        Some((_, name)) => ContentType::Binary(name),
+        None => ContentType::Records(0),
     }
 }
 
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn short_heads_are_plain_records() {
         for head in [&b""[..], b"\x1f", b"\x28\xb5\x2f", b"\xef\xbb", b"h", b"\xff", b"BZh9"] {
-            assert_eq!((packing(head), content(head)), (Packing::Plain, Content::Records(0)), "{head:?}");
+            assert_eq!((packing(head), content_type(head)), (Packing::Plain, ContentType::Records(0)), "{head:?}");
         }
     }
 
@@ -116,8 +116,8 @@ mod tests {
         assert_eq!(packing(b"BZh91AY&SY\0"), Packing::Bzip2);
         assert_eq!(packing(b"\x04\x22\x4d\x18@"), Packing::Lz4);
         assert_eq!(packing(b"\xfd7zXZ\0\0"), Packing::Xz);
-        assert_eq!(content(b"PK\x03\x04"), Content::Binary("zip"));
-        assert_eq!(content(b"\xff\xfe\0\0"), Content::Encoding("UTF-32 (little-endian)"));
-        assert_eq!(content(b"\xfe\xff\0h"), Content::Utf16(ByteOrder::Big));
+        assert_eq!(content_type(b"PK\x03\x04"), ContentType::Binary("zip"));
+        assert_eq!(content_type(b"\xff\xfe\0\0"), ContentType::Encoding("UTF-32 (little-endian)"));
+        assert_eq!(content_type(b"\xfe\xff\0h"), ContentType::Utf16(ByteOrder::Big));
     }
 }

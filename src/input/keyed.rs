@@ -11,7 +11,7 @@ use arrow::error::ArrowError;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReaderBuilder};
 
-use super::detect::{Content, LOOK_LEN, content};
+use super::detect::{ContentType, SNIFF_LEN, content_type};
 use super::error::Defect;
 
 /// What the names of metadata begin with.
@@ -38,8 +38,8 @@ impl KeyedFile {
         }
         let file = File::open(path).map_err(Defect::Open)?;
         let mut head = Vec::new();
-        (&file).take(LOOK_LEN as u64).read_to_end(&mut head).map_err(Defect::Read)?;
-        if content(&head) != Content::Binary("Parquet") {
+        (&file).take(SNIFF_LEN as u64).read_to_end(&mut head).map_err(Defect::Read)?;
+        if content_type(&head) != ContentType::Binary("Parquet") {
             return Ok(None);
         }
         let metadata = ArrowReaderMetadata::load(&file, Default::default());

@@ -12,7 +12,7 @@ use std::thread::{JoinHandle, spawn};
 
 use super::error::Defect;
 use super::inflate::{Gunzip, MemberEnd, may_begin_member};
-use super::mmap::Mapping;
+use super::mmap::MappedFile;
 use super::open::MappedReader;
 use super::read::Feed;
 
@@ -27,7 +27,7 @@ const TRIES: usize = 8;
 
 /// The members of a mapped gzip file, one after the other.
 pub struct Members {
-    mapping: Arc<Mapping>,
+    mapping: Arc<MappedFile>,
     ahead: Arc<Ahead>,
     threads: Vec<JoinHandle<()>>,
     /// Where the member after all that was taken from stretches begins.
@@ -76,7 +76,7 @@ struct Stretch {
 
 impl Members {
     /// The members of `mapping`, if there may be enough of them for `threads` to share.
-    pub fn new(mapping: &Arc<Mapping>, threads: usize) -> Option<Members> {
+    pub fn new(mapping: &Arc<MappedFile>, threads: usize) -> Option<Members> {
         let count = mapping.len().div_ceil(STRETCH);
         if threads < 2 || count < 2 * threads {
             return None;
@@ -227,7 +227,7 @@ impl Drop for Turn<'_> {
 }
 
 impl Turn<'_> {
-    fn unpack(mut self, mapping: &Arc<Mapping>) {
+    fn unpack(mut self, mapping: &Arc<MappedFile>) {
         let from = self.number * STRETCH;
         let until = mapping.len().min(from + STRETCH);
         let mut at = from;
@@ -247,7 +247,7 @@ impl Turn<'_> {
 
 impl Stretch {
     /// Unpacks the members that begin at `start` or later and before `until`, as far as they are whole and there is room.
-    fn unpack(&mut self, mapping: &Arc<Mapping>, start: usize, until: usize) {
+    fn unpack(&mut self, mapping: &Arc<MappedFile>, start: usize, until: usize) {
         let mut gunzip = Gunzip::new(Feed::new(Box::new(MappedReader { mapping: Arc::clone(mapping), start })));
         let mut filled = 0;
         (self.packed, self.len) = (start..start, 0);
@@ -309,7 +309,7 @@ mod tests {
     fn check(packed: &[u8]) -> (Vec<u8>, Option<String>) {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(packed).unwrap();
-        let mapping = Arc::new(Mapping::new(&File::open(file.path()).unwrap(), file.path()).unwrap());
+        let mapping = Arc::new(MappedFile::new(&File::open(file.path()).unwrap(), file.path()).unwrap());
         let mut gunzip = Gunzip::new(Feed::new(Box::new(std::io::Cursor::new(packed.to_vec()))));
         let expected = drain(|into| gunzip.read(into));
         for threads in [2, 3] {
@@ -376,7 +376,7 @@ mod tests {
         let packed = members(&[20_000]);
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(&packed).unwrap();
-        let mapping = Arc::new(Mapping::new(&File::open(file.path()).unwrap(), file.path()).unwrap());
+        let mapping = Arc::new(MappedFile::new(&File::open(file.path()).unwrap(), file.path()).unwrap());
         let mut members = Members::new(&mapping, 2).unwrap();
         assert!(members.read(&mut [0; 10]).unwrap() > 0);
         drop(members);

@@ -1,9 +1,9 @@
 //! Files in, blocks of bytes out. Opens, maps, reads and unpacks; knows nothing of URLs and little of records.
 //!
 //! ```text
-//! arguments --list--> Sources --open--> Opened::Mapped(Mapping)            --> Block (a range of the map)
+//! arguments --list--> Sources --open--> Opened::Mapped(MappedFile)            --> Block (a range of the map)
 //!                                       Opened::Stream(plain or packed)     --> Block (an owned buffer)
-//!                                       Table (Parquet, Arrow IPC)          --> rows, which are no bytes
+//!                                       TableReader (Parquet, Arrow IPC)          --> rows, which are no bytes
 //! ```
 //!
 //! How a source is packed follows from its first bytes, never from its name: [`detect`]. A name is asked only whether it
@@ -12,7 +12,6 @@
 
 mod block;
 pub mod detect;
-mod equivalences;
 mod error;
 mod inflate;
 mod keyed;
@@ -25,14 +24,13 @@ mod table;
 mod unpack;
 mod utf16;
 
-pub use block::{Block, Buffer, Pool};
-pub use equivalences::{EquivalencesError, read_equivalences};
+pub use block::{Block, Buffer, BufferPool};
 pub use error::{Defect, InputError, ListError};
 pub use inflate::MemberEnd;
 pub use keyed::KeyedFile;
 pub use list::{Origin, Source, Sources, list};
 pub use open::{OpenOptions, Opened, Stream, open};
-pub use table::{Table, TableColumns, TableOptions};
+pub use table::{TableColumns, TableOptions, TableReader};
 
 /// The byte between the fields of a table, if `name` ends like a table's, a suffix of its packing aside.
 ///

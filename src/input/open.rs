@@ -1,11 +1,11 @@
 //! A [`Source`] in, a mapping or a stream of unpacked bytes out. The only place where inputs are opened.
 
-use super::detect::{LOOK_LEN, Packing, packing};
+use super::detect::{Packing, SNIFF_LEN, packing};
 use super::error::Defect;
 use super::inflate::{Gunzip, MemberEnd, Unzstd};
 use super::list::{Origin, Source};
 use super::members::Members;
-use super::mmap::Mapping;
+use super::mmap::MappedFile;
 use super::read::Feed;
 use super::unpack::Unpack;
 use super::utf16::Utf16;
@@ -30,7 +30,7 @@ pub struct OpenOptions {
 /// A source that is ready to give its bytes.
 pub enum Opened {
     /// The whole file, as memory.
-    Mapped(Arc<Mapping>),
+    Mapped(Arc<MappedFile>),
     /// Bytes in order.
     Stream(Stream),
 }
@@ -51,7 +51,7 @@ enum Kind {
 
 impl Stream {
     fn new(mut feed: Feed) -> Result<Stream, Defect> {
-        let packed = match packing(feed.look(LOOK_LEN)?) {
+        let packed = match packing(feed.look(SNIFF_LEN)?) {
             Packing::Plain => Kind::Plain(feed),
             Packing::Gzip => Kind::Gzip(Box::new(Gunzip::new(feed))),
             Packing::Zstd => Kind::Zstd(Box::new(Unzstd::new(feed)?)),
@@ -63,7 +63,7 @@ impl Stream {
     }
 
     /// The bytes of a mapping from `start` on.
-    pub fn mapped(mapping: Arc<Mapping>, start: usize) -> Stream {
+    pub fn mapped(mapping: Arc<MappedFile>, start: usize) -> Stream {
         Stream { packed: Kind::Plain(Feed::new(Box::new(MappedReader { mapping, start }))), utf16: None }
     }
 
@@ -123,7 +123,7 @@ impl Kind {
 
 /// Memory, read like a file.
 pub(super) struct MappedReader {
-    pub(super) mapping: Arc<Mapping>,
+    pub(super) mapping: Arc<MappedFile>,
     pub(super) start: usize,
 }
 
@@ -136,7 +136,7 @@ impl Read for MappedReader {
 }
 
 /// What a mapping serves better than reads do.
-fn of_mapping(mapping: Mapping, options: OpenOptions) -> Option<Opened> {
+fn of_mapping(mapping: MappedFile, options: OpenOptions) -> Option<Opened> {
     let mapping = Arc::new(mapping);
     match packing(&mapping) {
         Packing::Plain => Some(Opened::Mapped(mapping)),
@@ -161,7 +161,7 @@ pub fn open(origin: Origin, options: OpenOptions) -> Result<Opened, Defect> {
             let metadata = file.metadata().map_err(Defect::Open)?;
             if options.mmap && metadata.is_file() && metadata.len() >= MAPPED_LEN {
                 // Not every file system maps, and mappings are limited: what cannot be mapped is read.
-                if let Some(opened) = Mapping::new(&file, &path).and_then(|mapping| of_mapping(mapping, options)) {
+                if let Some(opened) = MappedFile::new(&file, &path).and_then(|mapping| of_mapping(mapping, options)) {
                     return Ok(opened);
                 }
             }

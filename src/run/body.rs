@@ -4,8 +4,8 @@
 use super::options::RunOptions;
 use crate::canon::Policy;
 use crate::encoding::{ByteOrder, Charset, Utf16Decoder};
-use crate::input::mmap::Mapping;
-use crate::input::{Block, Buffer, Defect, MemberEnd, Opened, Pool, Stream, Table};
+use crate::input::mmap::MappedFile;
+use crate::input::{Block, Buffer, BufferPool, Defect, MemberEnd, Opened, Stream, TableReader};
 use crate::record::archive::Archive;
 use crate::record::boundary::{Boundary, Quoting, TooLong};
 use crate::record::fields::FieldSet;
@@ -25,7 +25,7 @@ pub struct Rules<'a> {
     pub charset: Option<Charset>,
     /// What of a table's columns is wanted.
     pub carry: FieldSet,
-    pub pool: Arc<Pool>,
+    pub pool: Arc<BufferPool>,
     /// Bytes read past a target, in hope of the end of a record.
     slack: usize,
 }
@@ -33,7 +33,7 @@ pub struct Rules<'a> {
 impl<'a> Rules<'a> {
     pub fn new(options: &'a RunOptions, policy: &Policy) -> Rules<'a> {
         let slack = (options.row_group_len / 8).clamp(4 << 10, 128 << 10);
-        let pool = Pool::new(options.threads * 3, options.row_group_len * 2 + slack);
+        let pool = BufferPool::new(options.threads * 3, options.row_group_len * 2 + slack);
         Rules { options, charset: policy.charset, carry: policy.carry, pool, slack }
     }
 }
@@ -41,12 +41,12 @@ impl<'a> Rules<'a> {
 /// Text of a source from the first record that was not cut yet on: all of it, or as much as was read.
 pub enum Body {
     Mapped {
-        mapping: Arc<Mapping>,
+        mapping: Arc<MappedFile>,
         start: usize,
     },
     Stream(Box<Read>),
     /// Rows, and no text.
-    Table(Box<Table>),
+    Table(Box<TableReader>),
 }
 
 /// What was read of a stream.
@@ -105,7 +105,7 @@ impl Body {
     }
 
     /// Nothing was taken yet: what there is and what is to come is UTF-16, after `mark_len` bytes.
-    pub fn transcode(&mut self, order: ByteOrder, mark_len: usize, pool: &Arc<Pool>) {
+    pub fn transcode(&mut self, order: ByteOrder, mark_len: usize, pool: &Arc<BufferPool>) {
         let mut decoder = Utf16Decoder::new(order);
         match self {
             Body::Mapped { mapping, .. } => {
@@ -258,7 +258,7 @@ impl Body {
     }
 
     /// Gives the first `len` bytes of text away.
-    pub fn split_off(&mut self, len: usize, pool: &Arc<Pool>) -> Block {
+    pub fn split_off(&mut self, len: usize, pool: &Arc<BufferPool>) -> Block {
         match self {
             Body::Mapped { mapping, start } => {
                 let range = *start..*start + len;

@@ -2,7 +2,7 @@
 //! such and compete on no rung.
 
 use super::dedup::DedupError;
-use super::{HyperLogLog, Progress, RunError, RunOptions, Summary, canon};
+use super::{HyperLogLog, Progress, RowGroup, RunError, RunOptions, RunRequest, Summary, canon};
 use crate::canon::{Policy, Rows, Rung};
 use crate::dedup::{Gathering, Kinds, PARTITIONS, number};
 use crate::input::Sources;
@@ -81,14 +81,14 @@ fn exact(
 ) -> Result<(Summary, Vec<u64>), RunError<DedupError>> {
     let kinds = Kinds::new(memory, options.clamped().threads, directory);
     let (gatherings, worker) = (Mutex::<Vec<Gathering>>::default(), AtomicUsize::new(0));
-    let encode = |rows: &mut Rows, _: &[_]| {
+    let encode = |RowGroup { rows, .. }: RowGroup<'_>| {
         let mut gathering = pop(&gatherings);
         keys_of(rows, |key, kinds| gathering.push(key, kinds));
         kinds.take(&mut gathering, worker.fetch_add(23, Ordering::Relaxed) % PARTITIONS)?;
         push(&gatherings, gathering);
-        Ok(())
+        Ok(Some(()))
     };
-    let summary = canon(inputs, options, policy, encode, |()| Ok(()), progress)?;
+    let summary = canon(RunRequest::new(inputs, options, policy, progress), encode, |()| Ok(()))?;
     let gatherings = gatherings.into_inner().unwrap_or_else(PoisonError::into_inner);
     let counts = kinds.count(gatherings, memory).map_err(|error| RunError::Output(error.into()))?;
     Ok((summary, counts[..kind_count(policy)].to_vec()))
@@ -101,7 +101,7 @@ fn approximate(
     progress: &Progress,
 ) -> Result<(Summary, Vec<u64>), RunError<DedupError>> {
     let sketches = Mutex::<Vec<Vec<HyperLogLog>>>::default();
-    let encode = |rows: &mut Rows, _: &[_]| {
+    let encode = |RowGroup { rows, .. }: RowGroup<'_>| {
         let mut mine = pop(&sketches);
         mine.resize(kind_count(policy), HyperLogLog::default());
         keys_of(rows, |key, kinds| {
@@ -109,9 +109,9 @@ fn approximate(
             of_key.for_each(|(_, sketch)| sketch.insert(&key.to_be_bytes()));
         });
         push(&sketches, mine);
-        Ok(())
+        Ok(Some(()))
     };
-    let summary = canon(inputs, options, policy, encode, |()| Ok(()), progress)?;
+    let summary = canon(RunRequest::new(inputs, options, policy, progress), encode, |()| Ok(()))?;
     let mut all = vec![HyperLogLog::default(); kind_count(policy)];
     for some in sketches.into_inner().unwrap_or_else(PoisonError::into_inner) {
         all.iter_mut().zip(&some).for_each(|(all, some)| all.merge(some));

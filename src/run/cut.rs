@@ -11,9 +11,9 @@ use super::options::RunOptions;
 use super::summary::Progress;
 use crate::canon::Policy;
 use crate::encoding::{ByteOrder, Charset, utf16_len};
-use crate::input::detect::{self, LOOK_LEN, content};
+use crate::input::detect::{self, SNIFF_LEN, content_type};
 use crate::input::{
-    Block, Defect, OpenOptions, Origin, Source, Sources, Table, TableColumns, TableOptions, delimiter_by_name,
+    Block, Defect, OpenOptions, Origin, Source, Sources, TableColumns, TableOptions, TableReader, delimiter_by_name,
 };
 use crate::record::archive::Archive;
 use crate::record::csv::{Columns, ColumnsError, CsvOptions};
@@ -290,17 +290,17 @@ impl Current {
     /// Looks at the beginning: byte-order mark, encoding, format, header.
     fn begin(&mut self, name: &str, rules: &Rules<'_>) -> Result<(), Failure> {
         // A defect within the first bytes comes up again, after the records before it.
-        self.body.fill(LOOK_LEN);
+        self.body.fill(SNIFF_LEN);
         if let Some(charset) = rules.charset.filter(|charset| !charset.agrees_with_mark(self.body.text())) {
             return Err(Defect::ForeignMark(charset.name()).into());
         }
         let said = rules.charset.and_then(Charset::byte_order_of_utf16);
-        match (content(self.body.text()), said) {
-            (detect::Content::Utf16(order), _) => self.transcode(order, 2, rules),
-            (detect::Content::Records(0), Some(order)) => self.transcode(order, 0, rules),
-            (detect::Content::Records(bom_len), _) => self.skip(bom_len),
-            (detect::Content::Encoding(name), _) => return Err(Defect::Encoding(name).into()),
-            (detect::Content::Binary(kind), _) => return self.begin_rows(kind, rules),
+        match (content_type(self.body.text()), said) {
+            (detect::ContentType::Utf16(order), _) => self.transcode(order, 2, rules),
+            (detect::ContentType::Records(0), Some(order)) => self.transcode(order, 0, rules),
+            (detect::ContentType::Records(bom_len), _) => self.skip(bom_len),
+            (detect::ContentType::Encoding(name), _) => return Err(Defect::Encoding(name).into()),
+            (detect::ContentType::Binary(kind), _) => return self.begin_rows(kind, rules),
         }
         match &rules.options.format {
             Format::Lines => Ok(()),
@@ -355,8 +355,8 @@ impl Current {
         let RunOptions { threads, max_record_len, row_group_len: held_len, .. } = *rules.options;
         let options = TableOptions { columns, carry: rules.carry, threads, max_record_len, held_len };
         let table = match kind {
-            "Parquet" => Table::parquet(&path, &options)?,
-            "Arrow IPC" => Table::arrow(&path, &options)?,
+            "Parquet" => TableReader::parquet(&path, &options)?,
+            "Arrow IPC" => TableReader::arrow(&path, &options)?,
             _ => return Err(Defect::Binary(kind).into()),
         };
         self.body = Body::Table(Box::new(table));

@@ -1,17 +1,93 @@
-//! Pieces of work, side by side, with what comes of them appended in order: [`in_order`] if they are numbered,
-//! [`produced_in_order`] if somebody has to make them one after the other.
+//! Parallel work whose results are appended in order: [`OrderedPool`] for work that has serial stages or a state per
+//! worker, [`in_order`] for numbered work, [`produced_in_order`] for work that one thread at a time produces.
 
 use super::error::RunError;
-use super::order::Order;
-use super::panic_text;
+use crate::ordered::{QueueLimits, ReorderQueue, StageTicket, Stages};
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 
-/// Calls `work` with every number below `count`, on `threads` threads, and `append` with what it gives, in order.
+/// Threads that work in parallel and append results in order.
+#[derive(Debug)]
+pub(super) struct OrderedPool {
+    threads: rayon::ThreadPool,
+    stage_count: usize,
+}
+
+impl OrderedPool {
+    /// Starts `threads` threads for work with `stage_count` serial stages, see [`StageTicket::pass`].
+    ///
+    /// # Errors
+    /// [`RunError::Threads`].
+    pub(super) fn new<E>(threads: usize, stage_count: usize) -> Result<OrderedPool, RunError<E>> {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads.max(1))
+            .thread_name(|number| format!("irikey-{number}"))
+            .build();
+        let threads = pool.map_err(|error| RunError::Threads(error.to_string()))?;
+        Ok(OrderedPool { threads, stage_count })
+    }
+
+    /// Runs `work` on these threads, so that parallel iterators in it use them.
+    pub(super) fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        self.threads.install(work)
+    }
+
+    /// Calls `work` on all threads with the units that `next` returns, until that returns `None`, and `append` with the
+    /// results, in the order of the units. `work` returns `None` if a stage did, because the run was stopped. At most two
+    /// units per thread are between `next` and the end of `append`, which bounds memory. Returns the workers.
+    ///
+    /// # Errors
+    /// The first error of any of the functions, or a panic. Nothing is appended after an error.
+    pub(super) fn run<W: Send, J, P: Send, E: Send>(
+        &self,
+        new_worker: impl Fn() -> W + Sync,
+        mut next: impl FnMut() -> Result<Option<J>, RunError<E>> + Send,
+        work: impl Fn(&mut W, &StageTicket<'_>, J) -> Result<Option<P>, RunError<E>> + Sync,
+        append: impl FnMut(P) -> Result<(), E> + Send,
+    ) -> Result<Vec<W>, RunError<E>> {
+        let window = self.threads.current_num_threads() * 2;
+        // The window bounds bytes, too: a unit is a row group or less.
+        let queue = ReorderQueue::new(QueueLimits { window, bytes: usize::MAX });
+        let stages = Stages::new(self.stage_count);
+        let (source, append, failed) = (Mutex::new(move |_| next()), Mutex::new(append), Mutex::new(None));
+        let fail = |error| {
+            failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            queue.stop();
+            stages.stop();
+        };
+        let one = |worker: &mut W| -> Result<bool, RunError<E>> {
+            let Some((mut sender, unit)) = queue.take(&source)? else { return Ok(false) };
+            let ticket = StageTicket::new(sender.number(), &stages);
+            let Some(result) = work(worker, &ticket, unit)? else { return Ok(false) };
+            sender.push(result, 0);
+            sender.finish();
+            queue.drain(|result| {
+                let mut append = append.lock().unwrap_or_else(PoisonError::into_inner);
+                append(result).map_err(RunError::Output)
+            })
+        };
+        let workers = self.threads.broadcast(|_| {
+            let mut worker = new_worker();
+            loop {
+                match catch_unwind(AssertUnwindSafe(|| one(&mut worker))) {
+                    Ok(Ok(true)) => continue,
+                    Ok(Ok(false)) => (),
+                    Ok(Err(error)) => fail(error),
+                    Err(panic) => fail(RunError::Panicked(panic_text(panic.as_ref()))),
+                }
+                return worker;
+            }
+        });
+        failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(workers), Err)
+    }
+}
+
+/// Calls `work` with every number below `count`, on `threads` threads, and `append` with the results, in order.
 ///
 /// # Errors
-/// The first error of either; a panic. Nothing is appended after an error.
-pub fn in_order<P: Send, E: Send>(
+/// The first error of either, or a panic. Nothing is appended after an error.
+pub(super) fn in_order<P: Send, E: Send>(
     threads: usize,
     count: usize,
     work: impl Fn(usize) -> Result<P, E> + Sync,
@@ -21,51 +97,30 @@ pub fn in_order<P: Send, E: Send>(
     produced_in_order(threads.min(count), move || Ok(numbers.next()), work, append)
 }
 
-/// Calls `work` with whatever `next` gives, until that is nothing, on `threads` threads, and `append` with what comes of
-/// it, in the order in which `next` gave it. No more than two pieces a thread are under way.
+/// Calls `work` with the units that `next` returns, until that returns `None`, on `threads` threads, and `append` with
+/// the results, in the order of the units. At most two units per thread are in progress.
 ///
 /// # Errors
-/// The first error of any of them; a panic. Nothing is appended after an error.
-pub fn produced_in_order<J, P: Send, E: Send>(
+/// The first error of any of them, or a panic. Nothing is appended after an error.
+pub(crate) fn produced_in_order<J, P: Send, E: Send>(
     threads: usize,
-    next: impl FnMut() -> Result<Option<J>, E> + Send,
+    mut next: impl FnMut() -> Result<Option<J>, E> + Send,
     work: impl Fn(J) -> Result<P, E> + Sync,
     append: impl FnMut(P) -> Result<(), E> + Send,
 ) -> Result<(), RunError<E>> {
-    let threads = threads.max(1);
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).thread_name(|i| format!("irikey-{i}")).build();
-    let pool = pool.map_err(|error| RunError::Threads(error.to_string()))?;
-    let (order, next) = (Order::new(0, threads * 2), Mutex::new((0, next)));
-    let (append, failed) = (Mutex::new(append), Mutex::new(None));
-    let one = || -> Result<bool, E> {
-        let (index, piece) = {
-            let mut next = next.lock().unwrap_or_else(PoisonError::into_inner);
-            // Whoever waits here keeps the others from taking a piece, who would have to wait as well.
-            if !order.wait_for_room(next.0) {
-                return Ok(false);
-            }
-            let Some(piece) = (next.1)()? else { return Ok(false) };
-            next.0 += 1;
-            (next.0 - 1, piece)
-        };
-        let part = work(piece)?;
-        order.put(index, part, 0, |part| append.lock().unwrap_or_else(PoisonError::into_inner)(part))
-    };
-    let fail = |error| {
-        failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-        order.stop();
-    };
-    pool.broadcast(|_| {
-        loop {
-            match catch_unwind(AssertUnwindSafe(one)) {
-                Ok(Ok(true)) => (),
-                Ok(Ok(false)) => return,
-                Ok(Err(error)) => return fail(RunError::Output(error)),
-                Err(panic) => return fail(RunError::Panicked(panic_text(panic.as_ref()))),
-            }
-        }
-    });
-    failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+    let next = move || next().map_err(RunError::Output);
+    let work = |(): &mut (), _: &StageTicket<'_>, unit| work(unit).map(Some).map_err(RunError::Output);
+    OrderedPool::new(threads, 0)?.run(|| (), next, work, append)?;
+    Ok(())
+}
+
+/// The message of a panic.
+fn panic_text(panic: &(dyn Any + Send)) -> String {
+    match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
+        (Some(text), _) => (*text).to_string(),
+        (_, Some(text)) => text.clone(),
+        _ => "no message".to_string(),
+    }
 }
 
 #[cfg(test)]
@@ -73,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_in_order_until_an_error() {
+    fn results_are_appended_in_order_until_an_error() {
         for threads in [1, 3] {
             let mut all = Vec::new();
             let append = |i| {
@@ -87,5 +142,23 @@ mod tests {
             assert!(matches!(ran, Err(RunError::Panicked(text)) if text == "seven"));
             assert!(in_order(threads, 0, Ok::<_, &str>, |_| Ok(())).is_ok());
         }
+    }
+
+    #[test]
+    fn a_failed_worker_wakes_workers_that_wait_for_a_stage() {
+        let pool = OrderedPool::new::<&str>(3, 1).unwrap();
+        let mut numbers = 0..100;
+        let work = |(): &mut (), ticket: &StageTicket<'_>, number| match number {
+            20 => Err(RunError::Output("twenty")),
+            _ => Ok(ticket.pass(0, || number)),
+        };
+        let mut last = None;
+        let append = |number| {
+            last = Some(number);
+            Ok(())
+        };
+        let ran = pool.run(|| (), || Ok(numbers.next()), work, append);
+        assert!(matches!(ran, Err(RunError::Output("twenty"))));
+        assert!(last <= Some(19));
     }
 }

@@ -1,6 +1,6 @@
 //! Records in, what their redirects and answers showed out: [`observe`].
 
-use super::{Progress, RunError, RunOptions, Summary, canon};
+use super::{Progress, RowGroup, RunError, RunOptions, RunRequest, Summary, canon};
 use crate::batch::SourceRun;
 use crate::canon::{Policy, Rows, Rung};
 use crate::input::Sources;
@@ -55,7 +55,7 @@ pub fn observe(
     let rank = |name: &String| sources.binary_search(name).unwrap_or(0) as u32;
     let ranks: Vec<u32> = names.iter().map(rank).collect();
     let mut observed = Observed::default();
-    let encode = |rows: &mut Rows, runs: &[SourceRun]| Ok(sightings(rows, runs, &ranks, &policy));
+    let encode = |group: RowGroup<'_>| Ok(Some(sightings(group.rows, group.runs, &ranks, &policy)));
     let append = |sightings: Sightings| {
         if observed.memory_len(&sightings) > memory {
             let (redirects, records) = (observed.redirect_count(), progress.records());
@@ -64,7 +64,7 @@ pub fn observe(
         observed.add(sightings);
         Ok(())
     };
-    let summary = canon(inputs, options, &policy, encode, append, progress)?;
+    let summary = canon(RunRequest::new(inputs, options, &policy, progress), encode, append)?;
     Ok(Watched { summary, observed, sources })
 }
 

@@ -1,32 +1,67 @@
-//! How a run is done. None of this changes a row; `row_group_len` says where parts end.
+//! What a run reads and how. None of the options changes a row; `row_group_len` decides where parts end.
 
+use super::summary::Progress;
+use crate::canon::Policy;
+use crate::input::Sources;
 use crate::record::Format;
 
-/// The longest record that may be allowed, bytes. Percent-encoding makes three bytes of one, and the texts of a part
-/// together with it must stay below the 2 GiB that Arrow's 32-bit offsets reach.
+/// Upper limit of [`RunOptions::max_record_len`], bytes. Percent-encoding can triple the length, and the texts of a row
+/// group must stay below the 2 GiB that Arrow's 32-bit offsets can address.
 pub const MAX_RECORD_LEN: usize = 512 << 20;
 
-/// The longest row group that may be asked for, bytes of input.
+/// Upper limit of [`RunOptions::row_group_len`], bytes of input.
 pub const MAX_ROW_GROUP_LEN: usize = 128 << 20;
 
-/// How a run is done.
+/// Sources, and how they become rows.
+#[derive(Debug)]
+pub struct RunRequest<'a> {
+    /// The sources.
+    pub sources: Sources,
+    /// How they are read.
+    pub options: &'a RunOptions,
+    /// How records become rows.
+    pub policy: &'a Policy,
+    /// Counts that the run updates.
+    pub progress: &'a Progress,
+    /// Stages that row groups pass in order, see [`super::Ticket::pass`].
+    pub(super) stage_count: usize,
+}
+
+impl<'a> RunRequest<'a> {
+    /// A request of these parts.
+    pub fn new(
+        sources: Sources,
+        options: &'a RunOptions,
+        policy: &'a Policy,
+        progress: &'a Progress,
+    ) -> RunRequest<'a> {
+        RunRequest { sources, options, policy, progress, stage_count: 0 }
+    }
+
+    /// The same with `stage_count` stages.
+    pub(super) fn with_stages(self, stage_count: usize) -> RunRequest<'a> {
+        RunRequest { stage_count, ..self }
+    }
+}
+
+/// How a run works.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
-    /// Worker threads; 0 is one a core.
+    /// Worker threads; 0 means one per core.
     pub threads: usize,
-    /// Bytes of input that become a part; at most [`MAX_ROW_GROUP_LEN`].
+    /// Bytes of input per row group; at most [`MAX_ROW_GROUP_LEN`].
     pub row_group_len: usize,
-    /// Bytes that are decoded at a time; whole records, so longer for a longer record.
+    /// Bytes that are decoded at a time. A chunk holds whole records, so a long record makes it longer.
     pub chunk_len: usize,
-    /// The longest record with its end, bytes; at most [`MAX_RECORD_LEN`].
+    /// Length limit of a record with its terminator, bytes; at most [`MAX_RECORD_LEN`].
     pub max_record_len: usize,
-    /// Map files where possible.
+    /// Map files into memory where possible.
     pub mmap: bool,
     /// Format of all sources.
     pub format: Format,
-    /// Types of the records of archives that become rows; all if there are none.
+    /// Types of the archive records that become rows; empty means all.
     pub record_types: Vec<String>,
-    /// Tell how many keys are distinct; whoever finds it out anyhow spares the memory.
+    /// Count distinct keys. Off saves the memory of the count.
     pub count_distinct: bool,
 }
 
@@ -46,7 +81,7 @@ impl Default for RunOptions {
 }
 
 impl RunOptions {
-    /// The options within their limits.
+    /// The options with each number within its limits, and the number of threads set.
     pub fn clamped(&self) -> RunOptions {
         let cores = || std::thread::available_parallelism().map_or(1, |count| count.get());
         RunOptions {
@@ -54,10 +89,7 @@ impl RunOptions {
             row_group_len: self.row_group_len.clamp(1, MAX_ROW_GROUP_LEN),
             chunk_len: self.chunk_len.clamp(1, MAX_ROW_GROUP_LEN),
             max_record_len: self.max_record_len.clamp(1, MAX_RECORD_LEN),
-            mmap: self.mmap,
-            format: self.format.clone(),
-            record_types: self.record_types.clone(),
-            count_distinct: self.count_distinct,
+            ..self.clone()
         }
     }
 }

@@ -4,12 +4,11 @@
 
 use super::error::RunError;
 use super::in_order::produced_in_order;
-use super::lanes::Turn;
-use super::options::RunOptions;
+use super::options::{RunOptions, RunRequest};
 use super::summary::{Progress, Summary};
-use super::{canon_in_turn, memory};
+use super::{RowGroup, canon, memory};
 use crate::batch::{BatchBuilder, Columns, SourceRun};
-use crate::canon::{Policy, Rows};
+use crate::canon::Policy;
 use crate::input::Sources;
 use crate::output::{Encoder, OutputError, Part};
 use crate::sort::{EncodedBlock, MergeLimits, Merger, Partition, PickedRows, SortBy, SortSchema, SortedRuns};
@@ -162,18 +161,18 @@ impl<'a> Sorter<'a> {
         mut add: impl FnMut(Vec<EncodedBlock>) -> Result<(), SpillError> + Send,
         progress: &Progress,
     ) -> Result<Summary, RunError<SortError>> {
-        let encode = |turn: &Turn<'_>, rows: &mut Rows, from: &[SourceRun]| {
+        let encode = |RowGroup { rows, runs: from, ticket }: RowGroup<'_>| {
             let renumber = |run: &SourceRun| SourceRun { source: first_source + run.source, ..*run };
             let from: Vec<SourceRun> = from.iter().map(renumber).collect();
             let mut batch = self.builder.build(rows, &from).map_err(OutputError::from)?;
             if self.encoder.is_index() {
                 batch = fill_missing_keys(batch)?;
             }
-            let blocks = self.schema.sort(&batch, first_ordinal(first_source) + turn.first_row())?;
+            let blocks = self.schema.sort(&batch, first_ordinal(first_source) + ticket.first_row())?;
             self.builder.reclaim(batch, rows);
             Ok(Some(blocks))
         };
-        canon_in_turn(inputs, self.run, self.policy, encode, |blocks| Ok(add(blocks)?), progress)
+        canon(RunRequest::new(inputs, self.run, self.policy, progress), encode, |blocks| Ok(add(blocks)?))
     }
 
     /// Merges `runs` and passes their rows to `append`. Returns the number of rows and the bytes of temporary files.

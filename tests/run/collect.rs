@@ -3,7 +3,7 @@
 use irikey::batch::SourceRun;
 use irikey::canon::{Policy, Rows};
 use irikey::input::{Source, Sources};
-use irikey::run::{Progress, RunError, RunOptions, Summary, canon};
+use irikey::run::{Progress, RunError, RunOptions, RunRequest, Summary, canon};
 use std::convert::Infallible;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -65,7 +65,11 @@ pub fn try_run(sources: Sources, options: &RunOptions) -> Result<Out, RunError<I
         rows.extend(part);
         Ok(())
     };
-    let summary = canon(sources, options, &policy(), encode, append, &progress)?;
+    let summary = canon(
+        RunRequest::new(sources, options, &policy(), &progress),
+        |group| encode(group.rows, group.runs).map(Some),
+        append,
+    )?;
     assert_eq!(summary.records, rows.len() as u64);
     assert_eq!((summary.rows, summary.tally.rows), (summary.records, summary.records));
     assert_eq!((progress.records(), progress.rows()), (summary.records, summary.rows));

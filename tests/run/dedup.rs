@@ -12,7 +12,9 @@ use irikey::key::Recipe;
 use irikey::output::{self, Destination, Encoder, Output, OutputError, OutputOptions};
 use irikey::record::Format;
 use irikey::record::fields::FieldSet;
-use irikey::run::{DedupError, DedupKey, DedupOptions, Deduped, Given, Progress, RunError, RunOptions, canon, dedup};
+use irikey::run::{
+    DedupError, DedupKey, DedupOptions, Deduped, Given, Progress, RunError, RunOptions, RunRequest, canon, dedup,
+};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Mutex;
@@ -58,8 +60,12 @@ fn all_rows(directory: &tempfile::TempDir, sources: Sources) -> Vec<String> {
     let (encoder, mut output) = open(&target, &sources.names());
     let encode = |rows: &mut Rows, runs: &[SourceRun]| encoder.encode(rows, runs);
     let append = |part| output.append(part);
-    canon::<_, OutputError>(sources, &options(1, 1 << 20, 1 << 20), &policy(), encode, append, &Progress::new())
-        .unwrap();
+    canon::<_, OutputError>(
+        RunRequest::new(sources, &options(1, 1 << 20, 1 << 20), &policy(), &Progress::new()),
+        |group| encode(group.rows, group.runs).map(Some),
+        append,
+    )
+    .unwrap();
     output.finish().unwrap();
     std::fs::read_to_string(target).unwrap().lines().map(str::to_string).collect()
 }
@@ -196,7 +202,12 @@ fn policies_keep_what_a_sort_puts_first() {
         Ok::<(), OutputError>(())
     };
     let one = RunOptions { format: format.clone(), ..options(1, 1 << 20, 1 << 20) };
-    canon(path(&name), &one, &policy, collect, |()| Ok(()), &Progress::new()).unwrap();
+    canon(
+        RunRequest::new(path(&name), &one, &policy, &Progress::new()),
+        |group| collect(group.rows, group.runs).map(Some),
+        |()| Ok(()),
+    )
+    .unwrap();
     let rows = rows.into_inner().unwrap();
     let candidate = |i: usize| {
         let (_, _, time, status, uri) = &rows[i];

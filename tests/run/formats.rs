@@ -7,7 +7,7 @@ use irikey::canon::{Policy, Rows};
 use irikey::input::{Source, Sources};
 use irikey::record::fields::FieldSet;
 use irikey::record::{Format, Guess};
-use irikey::run::{Progress, RunOptions, canon};
+use irikey::run::{Progress, RunOptions, RunRequest, canon};
 
 const CDX: &str = " CDX N b a m s k r M S V g
 org,example)/a 20140103030321 http://example.org/a text/html 302 B2LT /b c - 1043 333 e.warc.gz
@@ -103,7 +103,12 @@ fn carried(carry: FieldSet) -> Vec<[String; 12]> {
         all.extend(part);
         Ok(())
     };
-    canon(sources(), &auto(options(2, 200, 100)), &policy, encode, append, &Progress::new()).unwrap();
+    canon(
+        RunRequest::new(sources(), &auto(options(2, 200, 100)), &policy, &Progress::new()),
+        |group| encode(group.rows, group.runs).map(Some),
+        append,
+    )
+    .unwrap();
     all
 }
 
@@ -203,7 +208,12 @@ fn places(path: &std::path::Path, options: &RunOptions) -> Vec<Place> {
         all.extend(part);
         Ok(())
     };
-    canon(crate::collect::path(path), options, &policy, encode, append, &Progress::new()).unwrap();
+    canon(
+        RunRequest::new(crate::collect::path(path), options, &policy, &Progress::new()),
+        |group| encode(group.rows, group.runs).map(Some),
+        append,
+    )
+    .unwrap();
     all
 }
 

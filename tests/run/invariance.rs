@@ -5,7 +5,7 @@ use crate::collect::{Out, file, gzip, lines, options, path, pipe, run, zstd};
 use irikey::batch::SourceRun;
 use irikey::canon::{Policy, Rows};
 use irikey::input::{Source, Sources};
-use irikey::run::{Progress, RunError, RunOptions, canon};
+use irikey::run::{Progress, RunError, RunOptions, RunRequest, canon};
 
 /// Rows by the simplest reading of `text`: (record, offset, bytes of the line).
 fn plain_lines(text: &[u8], skipped: usize) -> Vec<(u64, u64, Vec<u8>)> {
@@ -161,8 +161,11 @@ fn counting(
 ) -> Result<u64, RunError<Closed>> {
     let text = lines(200_000);
     let encode = |_: &mut Rows, runs: &[SourceRun]| encode(runs[0].first_record);
-    let summary =
-        canon(pipe(&text, 5000), &options(3, 2000, 500), &Policy::default(), encode, append, &Progress::new())?;
+    let summary = canon(
+        RunRequest::new(pipe(&text, 5000), &options(3, 2000, 500), &Policy::default(), &Progress::new()),
+        |group| encode(group.rows, group.runs).map(Some),
+        append,
+    )?;
     Ok(summary.rows)
 }
 

@@ -9,7 +9,7 @@ use irikey::canon::{Policy, Rows, Texts};
 use irikey::input::Sources;
 use irikey::record::fields::FieldSet;
 use irikey::record::{Format, Guess};
-use irikey::run::{Progress, RunOptions, Summary, canon};
+use irikey::run::{Progress, RunOptions, RunRequest, Summary, canon};
 
 use crate::collect::{gzip, options, path, pipe, policy, zstd};
 
@@ -37,7 +37,12 @@ fn rows_of_sources(sources: Sources) -> (Vec<Row>, Summary) {
         all.extend(part);
         Ok(())
     };
-    let summary = canon(sources, &options, &policy, encode, append, &Progress::new()).unwrap();
+    let summary = canon(
+        RunRequest::new(sources, &options, &policy, &Progress::new()),
+        |group| encode(group.rows, group.runs).map(Some),
+        append,
+    )
+    .unwrap();
     (all, summary)
 }
 

@@ -2,7 +2,7 @@
 
 #![cfg(unix)]
 
-use irikey::input::mmap::Mapping;
+use irikey::input::mmap::MappedFile;
 use irikey::process::{TemporaryFileGuard, remove_temporary_files_on_signals};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -30,8 +30,8 @@ fn child_shrinks() {
     fs::write(place.join("temporary"), b"half").unwrap();
     fs::write(place.join("input"), vec![b'x'; 1 << 20]).unwrap();
     let file = File::options().read(true).write(true).open(place.join("input")).unwrap();
-    let other = Mapping::new(&file, Path::new("other")).unwrap();
-    let mapping = Mapping::new(&file, &place.join("input")).unwrap();
+    let other = MappedFile::new(&file, Path::new("other")).unwrap();
+    let mapping = MappedFile::new(&file, &place.join("input")).unwrap();
     drop(other);
     let _guard = TemporaryFileGuard::register(&place.join("temporary"));
     file.set_len(10).unwrap();
@@ -87,7 +87,7 @@ fn death_by_signal_removes_the_temporary_file() {
 fn child_gets_a_foreign_bus_error() {
     let Some(place) = place() else { return };
     fs::write(place.join("input"), vec![b'x'; 1 << 20]).unwrap();
-    let _mapping = Mapping::new(&File::open(place.join("input")).unwrap(), Path::new("input")).unwrap();
+    let _mapping = MappedFile::new(&File::open(place.join("input")).unwrap(), Path::new("input")).unwrap();
     let me = std::process::id().to_string();
     Command::new("kill").args(["-s", "BUS", &me]).status().unwrap();
     std::thread::sleep(std::time::Duration::from_secs(20));

@@ -10,8 +10,8 @@ use irikey::key::Recipe;
 use irikey::output::{self, Arrangement, Destination, Format, OutputError, OutputOptions};
 use irikey::record::fields::FieldSet;
 use irikey::run::{
-    CheckSortedError, PartCut, Progress, RunOptions, SortOptions, SortSummary, SortedPart, Sorter, canon, check_sorted,
-    sort,
+    CheckSortedError, PartCut, Progress, RunOptions, RunRequest, SortOptions, SortSummary, SortedPart, Sorter, canon,
+    check_sorted, sort,
 };
 use irikey::sort::{OrderCheck, OrderError, Partition, SortBy, SplitPoints};
 use std::path::{Path, PathBuf};
@@ -60,8 +60,12 @@ fn unsorted(directory: &Path) -> Vec<serde_json::Value> {
         output::create(&destination, output_options(Format::JsonLines, &sources.names())).unwrap();
     let encode = |rows: &mut Rows, runs: &[SourceRun]| encoder.encode(rows, runs);
     let append = |part| output.append(part);
-    canon::<_, OutputError>(sources, &options(1, 1 << 20, 1 << 20), &policy(), encode, append, &Progress::new())
-        .unwrap();
+    canon::<_, OutputError>(
+        RunRequest::new(sources, &options(1, 1 << 20, 1 << 20), &policy(), &Progress::new()),
+        |group| encode(group.rows, group.runs).map(Some),
+        append,
+    )
+    .unwrap();
     output.finish().unwrap();
     let text = std::fs::read_to_string(target).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()

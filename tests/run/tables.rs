@@ -17,7 +17,7 @@ use irikey::iri::Flags;
 use irikey::record::csv::{Column, CsvOptions};
 use irikey::record::fields::FieldSet;
 use irikey::record::{Format, Guess};
-use irikey::run::{Progress, RunOptions, canon};
+use irikey::run::{Progress, RunOptions, RunRequest, canon};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::data_type::{ByteArray, ByteArrayType};
@@ -150,7 +150,12 @@ fn carried(path: &Path, options: &RunOptions) -> (Vec<String>, Vec<String>, u64)
         parts.push(part);
         Ok(())
     };
-    let summary = canon(self::path(path), options, &policy, encode, append, &Progress::new()).unwrap();
+    let summary = canon(
+        RunRequest::new(self::path(path), options, &policy, &Progress::new()),
+        |group| encode(group.rows, group.runs).map(Some),
+        append,
+    )
+    .unwrap();
     assert_eq!(summary.records, summary.rows);
     (parts, summary.input_errors.iter().map(ToString::to_string).collect(), summary.rows)
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use clap::Args;
 
 use crate::canon::{Policy, Rung};
-use crate::input::read_equivalences;
 use crate::learn::Equivalences;
+use crate::run::read_equivalences;
 
 /// Flags of every command that makes keys of the rung `protocol`.
 #[derive(Debug, Args)]

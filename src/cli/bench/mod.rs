@@ -9,8 +9,8 @@ mod stages;
 use std::path::{Path, PathBuf};
 
 use super::{print, say};
-use crate::input::detect::{Content, content};
-use crate::input::{self, Defect, OpenOptions, Opened, Table, TableColumns, TableOptions};
+use crate::input::detect::{ContentType, content_type};
+use crate::input::{self, Defect, OpenOptions, Opened, TableColumns, TableOptions, TableReader};
 use crate::output::Compression;
 use crate::process::exit;
 use crate::record::fields::FieldSet;
@@ -97,7 +97,7 @@ fn line_ends(path: &Path) -> Result<usize, String> {
     let count = |text: &[u8]| memchr::memchr_iter(b'\n', text).count();
     let source = input::Source::path(path.to_path_buf()).map_err(|error| error.to_string())?;
     match source.open(OpenOptions { mmap: true, threads: 1 }).map_err(|defect| say(&defect))? {
-        Opened::Mapped(mapping) if matches!(content(&mapping), Content::Binary("Parquet")) => {
+        Opened::Mapped(mapping) if matches!(content_type(&mapping), ContentType::Binary("Parquet")) => {
             urls(path).map_err(|defect| say(&defect))
         }
         Opened::Mapped(mapping) => Ok(count(&mapping)),
@@ -117,7 +117,7 @@ fn line_ends(path: &Path) -> Result<usize, String> {
 fn urls(path: &Path) -> Result<usize, Defect> {
     let (columns, carry) = (TableColumns::default(), FieldSet::default());
     let options = TableOptions { columns, carry, threads: 1, max_record_len: usize::MAX, held_len: 0 };
-    let mut table = Table::parquet(path, &options)?;
+    let mut table = TableReader::parquet(path, &options)?;
     let mut rows = 0;
     while let Some(records) = table.read()? {
         rows += records.len();

@@ -116,7 +116,11 @@ fn one(job: &Job, task: Task, threads: usize, progress: &Progress) -> Result<Don
     how.threads = threads;
     let encode = |rows: &mut _, runs: &[_]| encoder.encode(rows, runs);
     let append = |part| output.append(part);
-    let summary = run::canon(sources, &how, &job.policy, encode, append, progress)?;
+    let summary = run::canon(
+        run::RunRequest::new(sources, &how, &job.policy, progress),
+        |group| encode(group.rows, group.runs).map(Some),
+        append,
+    )?;
     if output.rows() != summary.rows {
         return Err(Failure::Internal(format!("{} rows of {} were written", output.rows(), summary.rows)));
     }

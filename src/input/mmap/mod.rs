@@ -15,16 +15,16 @@ use std::path::Path;
 
 /// A mapped file, watched for SIGBUS while it lives.
 #[derive(Debug)]
-pub struct Mapping {
+pub struct MappedFile {
     map: Mmap,
     #[cfg(unix)]
     slot: usize,
 }
 
-impl Mapping {
+impl MappedFile {
     /// Maps all of `file`, which `path` names in messages. `None` if it cannot be mapped, or if so many files are
     /// mapped that it could not be watched; read it then.
-    pub fn new(file: &File, path: &Path) -> Option<Mapping> {
+    pub fn new(file: &File, path: &Path) -> Option<MappedFile> {
         // SAFETY: the map is read-only and private to this value. That the bytes may change or vanish when another
         // process writes to the file is met as the head of this file says: SIGBUS is handled while the mapping is
         // watched, and no code relies on two reads of a byte being equal for its memory safety.
@@ -34,17 +34,17 @@ impl Mapping {
             // Advice only: a kernel that does not take it reads ahead less.
             let _ = map.advise(memmap2::Advice::Sequential);
             let slot = signal::watch(&map, path)?;
-            Some(Mapping { map, slot })
+            Some(MappedFile { map, slot })
         }
         #[cfg(not(unix))]
         {
             let _ = path;
-            Some(Mapping { map })
+            Some(MappedFile { map })
         }
     }
 }
 
-impl Mapping {
+impl MappedFile {
     /// The bytes of `range` have been read and will hardly be read again: their pages may leave this process's
     /// resident memory, which would otherwise grow to the length of the file.
     pub fn release(&self, range: Range<usize>) {
@@ -67,7 +67,7 @@ impl Mapping {
     }
 }
 
-impl Deref for Mapping {
+impl Deref for MappedFile {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -76,7 +76,7 @@ impl Deref for Mapping {
 }
 
 #[cfg(unix)]
-impl Drop for Mapping {
+impl Drop for MappedFile {
     fn drop(&mut self) {
         signal::unwatch(self.slot);
     }

@@ -47,7 +47,7 @@ pub struct TableOptions {
 }
 
 /// A table that is read.
-pub struct Table {
+pub struct TableReader {
     rows: Box<dyn Iterator<Item = Rowset> + Send>,
     /// Byte of the file where what was given last stands, as far as that is known.
     at: u64,
@@ -62,12 +62,12 @@ pub(super) struct Rowset {
     pub(super) at: u64,
 }
 
-impl Table {
+impl TableReader {
     /// Opens the Parquet file at `path`.
     ///
     /// # Errors
     /// It is none, or has no such column.
-    pub fn parquet(path: &Path, options: &TableOptions) -> Result<Table, Defect> {
+    pub fn parquet(path: &Path, options: &TableOptions) -> Result<TableReader, Defect> {
         let parquet = Parquet::open(path, options)?;
         let (file_len, units) = (parquet.len(), parquet.units());
         let rows: Box<dyn Iterator<Item = _> + Send> = if options.threads < 2 || units.clone().nth(1).is_none() {
@@ -75,14 +75,14 @@ impl Table {
         } else {
             Box::new(Ahead::new(parquet, units, options))
         };
-        Ok(Table { rows, at: 0, file_len, is_ended: false })
+        Ok(TableReader { rows, at: 0, file_len, is_ended: false })
     }
 
     /// Opens the Arrow IPC file at `path`.
     ///
     /// # Errors
-    /// As [`Table::parquet`].
-    pub fn arrow(path: &Path, options: &TableOptions) -> Result<Table, Defect> {
+    /// As [`TableReader::parquet`].
+    pub fn arrow(path: &Path, options: &TableOptions) -> Result<TableReader, Defect> {
         let open = || File::open(path).map_err(Defect::Open);
         let file_len = open()?.metadata().map_err(Defect::Open)?.len();
         let schema = FileReader::try_new(open()?, None).map_err(damaged)?.schema();
@@ -90,7 +90,7 @@ impl Table {
         let places = (0..schema.fields().len()).filter(|&i| wanted.has(schema.field(i).name())).collect();
         let reader = FileReader::try_new(open()?, Some(places)).map_err(damaged)?;
         let rows = ArrowRows { batches: Box::new(reader), wanted, rows: None, number: 0 };
-        Ok(Table { rows: Box::new(rows), at: 0, file_len, is_ended: false })
+        Ok(TableReader { rows: Box::new(rows), at: 0, file_len, is_ended: false })
     }
 
     /// The next rows; none at the end. Nothing follows an error.

@@ -1,7 +1,7 @@
 //! The way of a span through a dedup: [`Job::span`]. Its rows meet the known keys in the order of the spans, one group of
 //! partitions after the other, while other spans are decoded and encoded; rows whose verdict has to wait are packed.
 
-use super::super::{Turn, memory};
+use super::super::{Ticket, memory};
 use super::competing::Competing;
 use super::counts::{Counts, SURE, State, ordinals};
 use super::evidence::Evidence;
@@ -26,6 +26,8 @@ const WAITING_LANE: usize = LANES;
 pub const SURVEY_LANE: usize = LANES + 1;
 /// The lane in which rows are joined to row groups.
 const JOINING_LANE: usize = LANES + 2;
+/// Stages that every row group passes in order.
+pub const STAGE_COUNT: usize = LANES + 3;
 
 /// What becomes of a span.
 pub enum Step {
@@ -120,12 +122,12 @@ impl<'a> Job<'a> {
     }
 
     /// Takes a span's rows as far as can be told now.
-    pub fn span(&self, turn: &Turn<'_>, rows: &mut Rows, runs: &[SourceRun]) -> Result<Option<Step>, DedupError> {
+    pub fn span(&self, ticket: &Ticket<'_>, rows: &mut Rows, runs: &[SourceRun]) -> Result<Option<Step>, DedupError> {
         let mut scratch = self.scratch();
-        let Some(must_wait) = self.decide(turn, rows, &mut scratch)? else { return Ok(None) };
+        let Some(must_wait) = self.decide(ticket, rows, &mut scratch)? else { return Ok(None) };
         gather_stretches(&scratch.states, &mut scratch.stretches);
         let (batch, some) = self.columns(rows, runs, &scratch)?;
-        let step = self.step(turn, must_wait, some, &scratch.states)?;
+        let step = self.step(ticket, must_wait, some, &scratch.states)?;
         match &self.evidence {
             Some(evidence) => evidence.builder.reclaim(batch, rows),
             None => self.encoder.reclaim(batch, rows),
@@ -158,13 +160,18 @@ impl<'a> Job<'a> {
     }
 
     /// The same for rows that were columns before.
-    pub fn table_span(&self, turn: &Turn<'_>, rows: &Rows, batch: &RecordBatch) -> Result<Option<Step>, DedupError> {
+    pub fn table_span(
+        &self,
+        ticket: &Ticket<'_>,
+        rows: &Rows,
+        batch: &RecordBatch,
+    ) -> Result<Option<Step>, DedupError> {
         let mut scratch = self.scratch();
-        let Some(must_wait) = self.decide(turn, rows, &mut scratch)? else { return Ok(None) };
+        let Some(must_wait) = self.decide(ticket, rows, &mut scratch)? else { return Ok(None) };
         let columns = self.encoder.columns().names().filter_map(|name| batch.column_by_name(name).cloned()).collect();
         let batch = RecordBatch::try_new(self.encoder.schema().clone(), columns).map_err(SpillError::from)?;
         let some = filter(&batch, wanted(&scratch.states))?;
-        let step = self.step(turn, must_wait, some, &scratch.states)?;
+        let step = self.step(ticket, must_wait, some, &scratch.states)?;
         self.put_back(scratch);
         Ok(step)
     }
@@ -179,12 +186,12 @@ impl<'a> Job<'a> {
 
     /// Finds the state of every row and writes down those that wait; says whether the span's rows have to wait, or `None`
     /// if the run is stopped.
-    fn decide(&self, turn: &Turn<'_>, rows: &Rows, scratch: &mut Scratch) -> Result<Option<bool>, DedupError> {
-        let Some(must_wait) = self.meet(turn, rows, scratch) else { return Ok(None) };
+    fn decide(&self, ticket: &Ticket<'_>, rows: &Rows, scratch: &mut Scratch) -> Result<Option<bool>, DedupError> {
+        let Some(must_wait) = self.meet(ticket, rows, scratch) else { return Ok(None) };
         let Scratch { keys, states, .. } = scratch;
         if states.contains(&State::Waits) {
             let entry = |key, row| {
-                let ordinal = turn.first_row() + u64::from(row);
+                let ordinal = ticket.first_row() + u64::from(row);
                 let (entry, texts) = self.competing.entry(rows, row as usize, key, ordinal);
                 let rungs = |evidence: &Evidence| evidence.add_rungs(rows, row as usize, entry);
                 (self.evidence.as_ref().map_or(entry, rungs), texts)
@@ -199,12 +206,12 @@ impl<'a> Job<'a> {
     /// stopped.
     fn step(
         &self,
-        turn: &Turn<'_>,
+        ticket: &Ticket<'_>,
         must_wait: bool,
         some: RecordBatch,
         states: &[State],
     ) -> Result<Option<Step>, DedupError> {
-        let (first, rows) = (turn.first_row(), states.len() as u64);
+        let (first, rows) = (ticket.first_row(), states.len() as u64);
         if must_wait {
             let ordinals = ordinals(first, states);
             let sure = ordinals.iter().filter(|ordinal| **ordinal & SURE != 0).count() as u64;
@@ -218,7 +225,7 @@ impl<'a> Job<'a> {
         self.counts.written.fetch_add(some.num_rows() as u64, Ordering::Relaxed);
         // Those that wait come after all that do not, and are joined when they are settled.
         let joining = || self.joining.lock().unwrap_or_else(PoisonError::into_inner).add(some, rows);
-        let Some(full) = turn.pass(JOINING_LANE, joining) else { return Ok(None) };
+        let Some(full) = ticket.pass(JOINING_LANE, joining) else { return Ok(None) };
         let Some(batches) = full else { return Ok(Some(Step::Joins)) };
         let joined = join(self.encoder.schema(), batches).map_err(SpillError::from)?;
         let step = Step::Ready(self.encoder.encode_batch(&joined)?);
@@ -228,7 +235,7 @@ impl<'a> Job<'a> {
     }
 
     /// Finds the state of every row; says whether the span's rows have to wait, or `None` if the run is stopped.
-    fn meet(&self, turn: &Turn<'_>, rows: &Rows, scratch: &mut Scratch) -> Option<bool> {
+    fn meet(&self, ticket: &Ticket<'_>, rows: &Rows, scratch: &mut Scratch) -> Option<bool> {
         let Scratch { keys, states, .. } = scratch;
         states.clear();
         states.resize(rows.len(), State::Waits);
@@ -248,7 +255,7 @@ impl<'a> Job<'a> {
         }
         let Some(known) = &self.known else { return Some(true) };
         for lane in 0..LANES {
-            turn.pass(lane, || {
+            ticket.pass(lane, || {
                 known.meet(lane, keys, |_, row, found| {
                     states[row as usize] = match found {
                         Found::New(()) => State::Keep,
@@ -259,7 +266,8 @@ impl<'a> Job<'a> {
             })?;
         }
         // All earlier spans have been here, so that none waits after one that does not.
-        turn.pass(WAITING_LANE, || self.has_waiting.fetch_or(known.is_frozen(), Ordering::AcqRel) || known.is_frozen())
+        ticket
+            .pass(WAITING_LANE, || self.has_waiting.fetch_or(known.is_frozen(), Ordering::AcqRel) || known.is_frozen())
     }
 }
 

@@ -21,9 +21,8 @@ mod writing;
 pub use competing::DedupKey;
 pub use tables::{TableError, Tables, dedup_tables};
 
-use super::{Progress, RunError, RunOptions, Summary, Turn, canon_in_turn, memory};
-use crate::batch::SourceRun;
-use crate::canon::{Policy, Rows};
+use super::{Progress, RowGroup, RunError, RunOptions, RunRequest, Summary, canon, memory};
+use crate::canon::Policy;
 use crate::dedup::evidence::Places;
 use crate::dedup::seen::{Merged, RunWriter, SeenError, Store};
 use crate::dedup::{Collisions, Findings, Keep};
@@ -31,7 +30,7 @@ use crate::input::Sources;
 use crate::output::{Encoder, OutputError, Part};
 use crate::spill::{RowSpool, SpillError};
 use arrow::array::RecordBatch;
-use job::{Job, Step};
+use job::{Job, STAGE_COUNT, Step};
 use settle::Settled;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -175,12 +174,13 @@ pub fn dedup(
     let job = Job::new(wanted, encoder, policy, &names).map_err(|error| RunError::Output(error.into()))?;
     let mut spool = job.spool();
     let surveyor = wanted.survey.then(|| Surveyor::new(wanted, policy));
-    let decide = |turn: &Turn<'_>, rows: &mut Rows, runs: &[SourceRun]| match &surveyor {
-        Some(surveyor) if surveyor.look(turn, rows).is_none() => Ok(None),
-        _ => job.span(turn, rows, runs),
+    let decide = |RowGroup { rows, runs, ticket }: RowGroup<'_>| match &surveyor {
+        Some(surveyor) if surveyor.look(&ticket, rows).is_none() => Ok(None),
+        _ => job.span(&ticket, rows, runs),
     };
     let take = |step: Step| step.take(&mut spool, &mut append);
-    let summary = canon_in_turn(inputs, options, policy, decide, take, progress)?;
+    let request = RunRequest::new(inputs, options, policy, progress).with_stages(STAGE_COUNT);
+    let summary = canon(request, decide, take)?;
     let places = Places::new(names, &summary.source_records);
     let deduped = finish(job, &spool, &places, threads, append, summary)?;
     let findings = surveyor.map(|surveyor| surveyor.finish(wanted.key, policy));

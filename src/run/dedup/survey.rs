@@ -1,6 +1,6 @@
 //! Rows as a survey looks at them, and the names of what makes two URIs one.
 
-use super::super::Turn;
+use super::super::Ticket;
 use super::competing::Competing;
 use super::job::SURVEY_LANE;
 use super::{DedupKey, DedupOptions};
@@ -28,9 +28,9 @@ impl Surveyor {
     }
 
     /// Takes in what a span's rows show, in its turn; `None` if the run is stopped.
-    pub fn look(&self, turn: &Turn<'_>, rows: &Rows) -> Option<()> {
+    pub fn look(&self, ticket: &Ticket<'_>, rows: &Rows) -> Option<()> {
         let span = self.span(rows);
-        turn.pass(SURVEY_LANE, || self.survey.add(span))
+        ticket.pass(SURVEY_LANE, || self.survey.add(span))
     }
 
     /// What was found.

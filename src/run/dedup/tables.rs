@@ -2,15 +2,16 @@
 //! Out: their rows as they are, less those that another one stands for. Keys are believed, not made anew; a row group is
 //! a span.
 
-use super::super::lanes::Lanes;
-use super::super::{Progress, RunError, Summary, Turn, in_order::in_order, memory};
-use super::job::{Job, Step};
+use super::super::in_order::OrderedPool;
+use super::super::{Progress, RunError, Summary, Ticket, memory};
+use super::job::{Job, STAGE_COUNT, Step};
 use super::{DedupError, DedupKey, DedupOptions, Deduped, Given, finish};
 use crate::canon::{Policy, Rows, Tally};
 use crate::dedup::evidence::Places;
 use crate::input::KeyedFile;
 use crate::iri::{Component, Fault, FaultKind};
 use crate::key::KeyBytes;
+use crate::ordered::StageTicket;
 use crate::output::{Encoder, OutputError};
 use arrow::array::{Array, AsArray, FixedSizeBinaryArray, RecordBatch};
 use arrow::datatypes::{DataType, Field, Int16Type, Schema, SchemaRef, TimestampMillisecondType};
@@ -147,13 +148,10 @@ pub fn dedup_tables(
     let wanted = &DedupOptions { key, ..wanted.clone() };
     let job = Job::new(wanted, encoder, policy, &tables.names()).map_err(|error| RunError::Output(error.into()))?;
     let spans: Vec<(usize, usize, u64)> = spans(tables).collect();
-    let (schema, lanes) = (tables.schema(encoder), Lanes::new());
+    let schema = tables.schema(encoder);
     let tally = Mutex::new(Tally::default());
     progress.set_total(Some(spans.iter().map(|(file, group, _)| tables.files[*file].row_group_len(*group)).sum()));
-    let work = |i: usize| {
-        // Whoever waits for this span's turn has to be told if it does not come.
-        let stop = Stop(&lanes);
-        let (file, group, first_row) = spans[i];
+    let work = |stages: &StageTicket<'_>, (file, group, first_row): (usize, usize, u64)| {
         let file = &tables.files[file];
         let damaged = |error| DedupError::Table(TableError { name: file.name.clone(), what: format!("{error}") });
         let batch = file.read(group, &schema).map_err(damaged)?;
@@ -161,18 +159,16 @@ pub fn dedup_tables(
         progress.add(batch.num_rows() as u64, batch.num_rows() as u64);
         let rows = rows_of(&batch, &tables.key, wanted.key);
         tally.lock().unwrap_or_else(PoisonError::into_inner).add(&rows.tally);
-        let turn = Turn { index: i as u64, first_row, lanes: &lanes };
-        let step = job.table_span(&turn, &rows, &batch)?;
+        let step = job.table_span(&Ticket { stages: *stages, first_row }, &rows, &batch)?;
         memory::sample();
-        std::mem::forget(stop);
         Ok(step)
     };
     let mut spool = job.spool();
-    let take = |step: Option<Step>| {
-        let taken = step.map_or(Ok(()), |step| step.take(&mut spool, &mut append));
-        taken.inspect_err(|_| lanes.stop())
-    };
-    in_order(threads, spans.len(), work, take)?;
+    let take = |step: Step| step.take(&mut spool, &mut append);
+    let pool = OrderedPool::new(threads.min(spans.len()), STAGE_COUNT)?;
+    let mut spans = spans.into_iter();
+    let work = |(): &mut (), stages: &StageTicket<'_>, span| work(stages, span).map_err(RunError::Output);
+    pool.run(|| (), || Ok(spans.next()), work, take)?;
     let tally = tally.into_inner().unwrap_or_else(PoisonError::into_inner);
     let summary = summary(tables, tally);
     let places = Places::new(tables.names(), &summary.source_records);
@@ -187,15 +183,6 @@ fn spans(tables: &Tables) -> impl Iterator<Item = (usize, usize, u64)> {
         *first += rows;
         Some((file, group, *first - rows))
     })
-}
-
-/// Stops the lanes unless it is forgotten.
-struct Stop<'a>(&'a Lanes);
-
-impl Drop for Stop<'_> {
-    fn drop(&mut self) {
-        self.0.stop();
-    }
 }
 
 fn summary(tables: &Tables, tally: Tally) -> Summary {

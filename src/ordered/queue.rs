@@ -1,0 +1,317 @@
+//! A bounded queue that puts results of parallel work back in order, see [`ReorderQueue`].
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// How much work may be ahead of the consumer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct QueueLimits {
+    /// Tickets that are taken and not consumed yet; at least 1.
+    pub(crate) window: usize,
+    /// Bytes of all items in the queue. The queue exceeds the limit by one item at most, and only if that is the item
+    /// that the consumer needs next.
+    pub(crate) bytes: usize,
+}
+
+/// A worker dropped its ticket without finishing it; it panicked or gave up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Abandoned;
+
+/// A bounded reorder queue. Workers take numbered tickets and push the items of each; the consumer gets the items of
+/// ticket 0 first, then those of ticket 1, and so on.
+///
+/// The consumer is either one thread that calls [`ReorderQueue::pop`], or the workers themselves: each worker calls
+/// [`ReorderQueue::drain`] after it has finished a ticket, and one of them consumes for all. A queue uses one of the two.
+#[derive(Debug)]
+pub(crate) struct ReorderQueue<T> {
+    state: Mutex<QueueState<T>>,
+    /// Signals workers that there is space, for a ticket or for an item.
+    space: Condvar,
+    /// Signals the consumer that the first slot has changed.
+    items: Condvar,
+    limits: QueueLimits,
+    /// Changes only while `state` is locked.
+    is_stopped: AtomicBool,
+}
+
+#[derive(Debug)]
+struct QueueState<T> {
+    /// Number of the first slot, which is consumed next.
+    first: u64,
+    /// One slot per ticket that was taken and is not consumed yet.
+    slots: VecDeque<QueueSlot<T>>,
+    /// Bytes of all items in the slots.
+    held: usize,
+    /// The source has no more work.
+    is_closed: bool,
+    /// A worker consumes items now.
+    is_draining: bool,
+}
+
+#[derive(Debug)]
+struct QueueSlot<T> {
+    /// Items and their lengths in bytes.
+    items: VecDeque<(T, usize)>,
+    status: SlotStatus,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SlotStatus {
+    Open,
+    Finished,
+    Abandoned,
+}
+
+impl<T> QueueState<T> {
+    /// Number of the next ticket.
+    fn next_number(&self) -> u64 {
+        self.first + self.slots.len() as u64
+    }
+
+    /// Index of the slot of ticket `number`; `None` if the consumer has passed it.
+    fn slot(&mut self, number: u64) -> Option<&mut QueueSlot<T>> {
+        let index = usize::try_from(number.checked_sub(self.first)?).ok()?;
+        self.slots.get_mut(index)
+    }
+
+    /// The consumer waits for an item of ticket `number`.
+    fn is_needed(&mut self, number: u64) -> bool {
+        self.first == number && self.slots.front().is_some_and(|slot| slot.items.is_empty())
+    }
+
+    /// Takes the next item of the first slot.
+    fn pop(&mut self) -> Option<T> {
+        let (item, len) = self.slots.front_mut()?.items.pop_front()?;
+        self.held -= len;
+        Some(item)
+    }
+
+    /// Removes the first slot if its ticket is finished and all its items are consumed.
+    fn advance(&mut self) -> bool {
+        let is_finished = |slot: &QueueSlot<T>| slot.items.is_empty() && slot.status == SlotStatus::Finished;
+        let is_finished = self.slots.front().is_some_and(is_finished);
+        if is_finished {
+            self.remove_first();
+        }
+        is_finished
+    }
+
+    fn remove_first(&mut self) {
+        if let Some(slot) = self.slots.pop_front() {
+            self.held -= slot.items.iter().map(|(_, len)| len).sum::<usize>();
+            self.first += 1;
+        }
+    }
+}
+
+impl<T> ReorderQueue<T> {
+    /// An empty queue.
+    pub(crate) fn new(limits: QueueLimits) -> ReorderQueue<T> {
+        let state = QueueState { first: 0, slots: VecDeque::new(), held: 0, is_closed: false, is_draining: false };
+        ReorderQueue {
+            state: Mutex::new(state),
+            space: Condvar::new(),
+            items: Condvar::new(),
+            limits: QueueLimits { window: limits.window.max(1), ..limits },
+            is_stopped: AtomicBool::new(false),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, QueueState<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits on `space` while the queue is not stopped and `must_wait` holds.
+    fn wait_for_space<'a>(
+        &self,
+        state: MutexGuard<'a, QueueState<T>>,
+        mut must_wait: impl FnMut(&mut QueueState<T>) -> bool,
+    ) -> MutexGuard<'a, QueueState<T>> {
+        let must_wait = |state: &mut QueueState<T>| !self.is_stopped() && must_wait(state);
+        self.space.wait_while(state, must_wait).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Stops the work: all waiting threads return, and nothing is consumed any more.
+    pub(crate) fn stop(&self) {
+        let state = self.lock();
+        self.is_stopped.store(true, Ordering::Release);
+        drop(state);
+        self.space.notify_all();
+        self.items.notify_all();
+    }
+
+    /// Whether the work was stopped.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.is_stopped.load(Ordering::Acquire)
+    }
+
+    /// Takes the next unit of work from `source` and issues its ticket, once the window has space. `source` gets the
+    /// number of the ticket and returns `None` after the last unit. Returns `None` after the last unit, and if the work
+    /// was stopped.
+    ///
+    /// # Errors
+    /// An error of `source`.
+    pub(crate) fn take<J, E>(
+        &self,
+        source: &Mutex<impl FnMut(u64) -> Result<Option<J>, E>>,
+    ) -> Result<Option<(ItemSender<'_, T>, J)>, E> {
+        // A thread that waits for space here keeps the other threads from the source; they would have to wait as well.
+        let mut source = source.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let state = self.wait_for_space(self.lock(), |state| state.slots.len() >= self.limits.window);
+            if self.is_stopped() || state.is_closed {
+                return Ok(None);
+            }
+            let number = state.next_number();
+            drop(state);
+            let work = source(number)?;
+            let mut state = self.lock();
+            let Some(work) = work else {
+                state.is_closed = true;
+                drop(state);
+                self.items.notify_all();
+                return Ok(None);
+            };
+            // Otherwise the consumer has skipped this number meanwhile.
+            if state.next_number() == number {
+                state.slots.push_back(QueueSlot { items: VecDeque::new(), status: SlotStatus::Open });
+                return Ok(Some((ItemSender { queue: self, number }, work)));
+            }
+        }
+    }
+
+    /// Takes the next item, in the order of the tickets; waits for it if necessary. Returns `None` after the last item, and
+    /// if the queue was stopped.
+    ///
+    /// # Errors
+    /// The next ticket was abandoned after the items that were returned so far. The items of later tickets follow.
+    pub(crate) fn pop(&self) -> Option<Result<T, Abandoned>> {
+        let mut state = self.lock();
+        while !self.is_stopped() {
+            if let Some(item) = state.pop() {
+                state.advance();
+                drop(state);
+                self.space.notify_all();
+                return Some(Ok(item));
+            }
+            match state.slots.front().map(|slot| slot.status) {
+                Some(SlotStatus::Open) => (),
+                Some(status) => {
+                    state.remove_first();
+                    self.space.notify_all();
+                    if status == SlotStatus::Abandoned {
+                        return Some(Err(Abandoned));
+                    }
+                    continue;
+                }
+                None if state.is_closed => return None,
+                None => (),
+            }
+            state = self.items.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        None
+    }
+
+    /// Drops all items of tickets before `number`, and does not issue such tickets any more.
+    pub(crate) fn skip_to(&self, number: u64) {
+        let mut state = self.lock();
+        while state.first < number && !state.slots.is_empty() {
+            state.remove_first();
+        }
+        state.first = state.first.max(number);
+        drop(state);
+        self.space.notify_all();
+    }
+
+    /// Gives the items that can be consumed now to `consume`, in the order of the tickets, unless another thread does so
+    /// already: then that thread consumes these items, too. Returns false if the work was stopped. Stays before an abandoned
+    /// ticket: whoever abandoned it must stop the work.
+    ///
+    /// # Errors
+    /// An error of `consume`. No item is consumed after it; the caller must stop the work.
+    pub(crate) fn drain<E>(&self, mut consume: impl FnMut(T) -> Result<(), E>) -> Result<bool, E> {
+        let mut state = self.lock();
+        if state.is_draining {
+            return Ok(!self.is_stopped());
+        }
+        state.is_draining = true;
+        while !self.is_stopped() {
+            let Some(item) = state.pop() else {
+                if state.advance() {
+                    self.space.notify_all();
+                    continue;
+                }
+                break;
+            };
+            drop(state);
+            // After an error `is_draining` stays set: no other thread may consume what comes after the gap.
+            consume(item)?;
+            state = self.lock();
+        }
+        state.is_draining = false;
+        Ok(!self.is_stopped())
+    }
+}
+
+/// A worker's end of the queue: pushes the items of one ticket. Dropping it before [`ItemSender::finish`] marks the ticket
+/// as abandoned.
+#[derive(Debug)]
+pub(crate) struct ItemSender<'a, T> {
+    queue: &'a ReorderQueue<T>,
+    number: u64,
+}
+
+impl<T> ItemSender<'_, T> {
+    /// The number of the ticket, from 0.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Adds an item of `len` bytes, once there is space for it. Returns false if it is not wanted: the queue was stopped, or
+    /// the consumer has skipped this ticket.
+    pub(crate) fn push(&mut self, item: T, len: usize) -> bool {
+        let (queue, number) = (self.queue, self.number);
+        let has_space = |state: &mut QueueState<T>| {
+            let held = state.held.saturating_add(len);
+            held <= queue.limits.bytes || number < state.first || state.is_needed(number)
+        };
+        let mut state = queue.wait_for_space(queue.lock(), |state| !has_space(state));
+        if queue.is_stopped() {
+            return false;
+        }
+        let is_first = number == state.first;
+        let Some(slot) = state.slot(number) else { return false };
+        slot.items.push_back((item, len));
+        state.held += len;
+        drop(state);
+        if is_first {
+            queue.items.notify_all();
+        }
+        true
+    }
+
+    /// Ends the ticket: it has no more items.
+    pub(crate) fn finish(self) {
+        self.end(SlotStatus::Finished);
+        std::mem::forget(self);
+    }
+
+    fn end(&self, status: SlotStatus) {
+        let mut state = self.queue.lock();
+        if let Some(slot) = state.slot(self.number).filter(|slot| slot.status == SlotStatus::Open) {
+            slot.status = status;
+        }
+        drop(state);
+        self.queue.items.notify_all();
+    }
+}
+
+impl<T> Drop for ItemSender<'_, T> {
+    fn drop(&mut self) {
+        self.end(SlotStatus::Abandoned);
+    }
+}
+
+#[cfg(test)]
+mod tests;
