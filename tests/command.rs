@@ -187,15 +187,15 @@ fn faults_and_flags_are_columns() {
 
 #[test]
 fn iris_looks_and_skeletons_are_columns() {
-    let flags = ["canon", "-q", "--output-format", "jsonl", "--columns", "iri,looks,host_skeleton", "-"];
+    let flags = ["canon", "-q", "--output-format", "jsonl", "--columns", "iri,spoofing_flags,host_skeleton", "-"];
     let lines = "http://xn--bcher-kva.example/%C3%A9%2F\nhttp://раураӏ.example/\nhttp://h/%D7%90a\nx y\nmailto:a\n";
     // A skeleton is no name: UTS 39 takes characters apart and writes m as rn.
     let expect = [
-        r#"{"iri":"http://bücher.example/é%2F","looks":["encoded-slash"],"host_skeleton":"bücher.exarnple"}"#,
-        r#"{"iri":"http://раураӏ.example/","looks":["ascii-look-alike"],"host_skeleton":"paypal.exarnple"}"#,
-        r#"{"iri":"http://h/אa","looks":["bidi-structure"],"host_skeleton":"h"}"#,
-        r#"{"iri":null,"looks":[],"host_skeleton":null}"#,
-        r#"{"iri":"mailto:a","looks":[],"host_skeleton":null}"#,
+        r#"{"iri":"http://bücher.example/é%2F","spoofing_flags":["encoded-slash"],"host_skeleton":"bücher.exarnple"}"#,
+        r#"{"iri":"http://раураӏ.example/","spoofing_flags":["ascii-look-alike"],"host_skeleton":"paypal.exarnple"}"#,
+        r#"{"iri":"http://h/אa","spoofing_flags":["bidi-structure"],"host_skeleton":"h"}"#,
+        r#"{"iri":null,"spoofing_flags":[],"host_skeleton":null}"#,
+        r#"{"iri":"mailto:a","spoofing_flags":[],"host_skeleton":null}"#,
     ];
     assert_eq!(printed(&flags, lines.as_bytes()).lines().collect::<Vec<_>>(), expect);
 }

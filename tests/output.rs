@@ -67,7 +67,7 @@ fn rows() -> Rows {
         rows.key.push(key(i, 0));
         rows.more_keys[0].push(key(i, 0xFF));
         rows.flags.push(row.flags.0);
-        rows.looks.push(spoofing_flags(row.input, rows.uri.get(i)).0);
+        rows.spoofing_flags.push(spoofing_flags(row.input, rows.uri.get(i)).0);
         rows.offset.push(i as u64 * 1000);
         rows.faults.extend(row.fault.map(|fault| (i as u32, fault)));
         carry(&mut rows, i);
@@ -185,7 +185,7 @@ fn check(batch: &RecordBatch) {
         let source = if i < 2 { "second, \"odd\".txt" } else { "first.txt" };
         assert_eq!(names(column("source"), i).as_deref(), Some(source));
         assert_eq!(column("record").as_primitive::<UInt64Type>().value(i), [7, 8, 1, 2, 3][i]);
-        assert_eq!(column("offset").as_primitive::<UInt64Type>().value(i), i as u64 * 1000);
+        assert_eq!(column("record_offset").as_primitive::<UInt64Type>().value(i), i as u64 * 1000);
         let uris = column("uri").as_string::<i32>();
         assert_eq!(uris.is_valid(i).then(|| uris.value(i)), row.uri);
         let inputs = column("input").as_binary::<i32>();

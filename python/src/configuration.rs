@@ -24,7 +24,7 @@ const DEFAULT_COLUMNS: [&str; 5] = ["uri", "key", "fault", "fault_at", "flags"];
 fn needs_file(column: ColumnId) -> bool {
     matches!(
         column,
-        ColumnId::Source | ColumnId::Record | ColumnId::Offset | ColumnId::Input | ColumnId::Carried(_)
+        ColumnId::Source | ColumnId::Record | ColumnId::RecordOffset | ColumnId::Input | ColumnId::Carried(_)
     )
 }
 
@@ -173,7 +173,7 @@ impl Configuration {
             literal_base: self.literal_base,
             drop_fragment: self.drop_fragment,
             assume_scheme: self.assume_scheme.clone(),
-            looks: columns.contains(ColumnId::Looks),
+            spoofing_flags: columns.contains(ColumnId::SpoofingFlags),
             has_record_charsets: self.charset.is_some(),
             has_record_query_charsets: self.query_charset.is_some(),
             ..Policy::default()

@@ -178,7 +178,7 @@ pub fn explain<'py>(
     explained.set_item("rungs", rungs)?;
     explained.set_item("components", components(py, &text)?)?;
     explained.set_item("flags", flags.names().collect::<Vec<_>>())?;
-    explained.set_item("looks", find_spoofing(&input).flags.names().collect::<Vec<_>>())?;
+    explained.set_item("spoofing_flags", find_spoofing(&input).flags.names().collect::<Vec<_>>())?;
     let href = std::str::from_utf8(&absolute).ok().and_then(|text| whatwg_href(text, None, None).ok());
     explained.set_item("browser", href)?;
     Ok(explained)

@@ -184,7 +184,7 @@ impl BatchBuilder {
             match column.id {
                 ColumnId::Uri => reclaim_texts(array.as_string::<i32>().clone().into_parts(), array, &mut rows.uri),
                 ColumnId::Input => reclaim_texts(array.as_binary::<i32>().clone().into_parts(), array, &mut rows.input),
-                ColumnId::Offset => {
+                ColumnId::RecordOffset => {
                     let values = array.as_primitive::<UInt64Type>().clone().into_parts().1;
                     drop(array);
                     rows.offset = values.into_inner().into_vec().unwrap_or_default();
@@ -194,10 +194,10 @@ impl BatchBuilder {
                     drop(array);
                     rows.flags = values.into_inner().into_vec().unwrap_or_default();
                 }
-                ColumnId::Looks => {
+                ColumnId::SpoofingFlags => {
                     let values = array.as_primitive::<UInt32Type>().clone().into_parts().1;
                     drop(array);
-                    rows.looks = values.into_inner().into_vec().unwrap_or_default();
+                    rows.spoofing_flags = values.into_inner().into_vec().unwrap_or_default();
                 }
                 _ => {}
             }
@@ -211,11 +211,11 @@ impl BatchBuilder {
         let in_runs = runs.iter().map(|run| run.rows as usize).sum::<usize>();
         even("source", expected, in_runs)?;
         even("flags", expected, rows.flags.len())?;
-        if self.columns.contains(ColumnId::Offset) {
-            even("offset", expected, rows.offset.len())?;
+        if self.columns.contains(ColumnId::RecordOffset) {
+            even("record_offset", expected, rows.offset.len())?;
         }
-        if self.columns.contains(ColumnId::Looks) {
-            even("looks", expected, rows.looks.len())?;
+        if self.columns.contains(ColumnId::SpoofingFlags) {
+            even("spoofing_flags", expected, rows.spoofing_flags.len())?;
         }
         for keys in &rows.more_keys {
             even("key_*", expected, keys.len())?;
@@ -240,7 +240,7 @@ impl BatchBuilder {
                 Arc::new(DictionaryArray::try_new(keys, self.sources.clone())?)
             }
             ColumnId::Record => Arc::new(UInt64Array::from(per_run(runs, count, |run, i| run.first_record + i))),
-            ColumnId::Offset => Arc::new(UInt64Array::from(std::mem::take(&mut rows.offset))),
+            ColumnId::RecordOffset => Arc::new(UInt64Array::from(std::mem::take(&mut rows.offset))),
             ColumnId::Input => {
                 let (offsets, values) = text_buffers(&mut rows.input);
                 Arc::new(BinaryArray::try_new(offsets, values, differing(&mut rows.differs, count))?)
@@ -264,7 +264,7 @@ impl BatchBuilder {
                 Arc::new(UInt32Array::new(ScalarBuffer::from(values), Some(nulls)))
             }
             ColumnId::Flags => Arc::new(UInt32Array::from(std::mem::take(&mut rows.flags))),
-            ColumnId::Looks => Arc::new(UInt32Array::from(std::mem::take(&mut rows.looks))),
+            ColumnId::SpoofingFlags => Arc::new(UInt32Array::from(std::mem::take(&mut rows.spoofing_flags))),
             // Made before the texts moved.
             _ => return Err(BatchError::Torn("derived")),
         })

@@ -35,8 +35,8 @@ const RECORD_COLUMNS: &[Column] = &[
         "ordinal of the record in its source, from 1; a reference split from its field is a record",
     ),
     column(
-        ColumnId::Offset,
-        "offset",
+        ColumnId::RecordOffset,
+        "record_offset",
         ColumnKind::Count,
         "byte at which the record begins in its source, after decompression",
     ),
@@ -125,9 +125,9 @@ const RECORD_COLUMNS: &[Column] = &[
     .or_null()
     .on_request(),
     column(
-        ColumnId::Looks,
-        "looks",
-        ColumnKind::LookBits,
+        ColumnId::SpoofingFlags,
+        "spoofing_flags",
+        ColumnKind::SpoofingBits,
         "what may mislead a person or a program in the record, a set of bits (RFC 3987 sections 4.2, 6.1, 7.5 and 8)",
     )
     .on_request(),

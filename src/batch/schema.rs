@@ -23,7 +23,7 @@ pub enum ColumnId {
     /// Ordinal in the source.
     Record,
     /// Byte offset in the source.
-    Offset,
+    RecordOffset,
     /// The record's URL where it differs from the URI.
     Input,
     /// Canonical URI.
@@ -49,7 +49,7 @@ pub enum ColumnId {
     /// What is wrong with the IRI's directions.
     Bidi,
     /// What misleads.
-    Looks,
+    SpoofingFlags,
     /// What the host looks like.
     HostSkeleton,
     /// A field that the record states besides its URL.
@@ -84,7 +84,7 @@ pub enum ColumnKind {
     /// A set of [`crate::iri::Flags`].
     Bits,
     /// A set of [`crate::iri::SpoofingFlags`].
-    LookBits,
+    SpoofingBits,
     /// A point in time, UTC.
     Time,
     /// A 16-bit number with a sign.
@@ -104,7 +104,7 @@ impl ColumnKind {
             ColumnKind::Bytes => DataType::Binary,
             ColumnKind::Key => DataType::FixedSizeBinary(KEY_LEN),
             ColumnKind::Count => DataType::UInt64,
-            ColumnKind::SmallCount | ColumnKind::Bits | ColumnKind::LookBits => DataType::UInt32,
+            ColumnKind::SmallCount | ColumnKind::Bits | ColumnKind::SpoofingBits => DataType::UInt32,
             ColumnKind::Time => DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into())),
             ColumnKind::Short => DataType::Int16,
             ColumnKind::Integer => DataType::Int32,
@@ -143,14 +143,20 @@ impl Column {
     }
 }
 
-/// A name that no column bears.
+/// A name that is not the name of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownColumn(pub String);
 
+/// Columns that were renamed: name in earlier versions, name today.
+const RENAMED: [(&str, &str); 2] = [("looks", "spoofing_flags"), ("offset", "record_offset")];
+
 impl fmt::Display for UnknownColumn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some((old, new)) = RENAMED.iter().find(|(old, _)| *old == self.0) {
+            return write!(f, "column `{old}` was renamed; use `{new}`");
+        }
         let names: Vec<_> = COLUMNS.iter().map(|column| column.name).collect();
-        write!(f, "no column is called {:?}; there are {}", self.0, names.join(", "))
+        write!(f, "unknown column `{}`; expected one of {}", self.0, names.join(", "))
     }
 }
 
@@ -291,5 +297,13 @@ mod tests {
         let key = names.iter().position(|name| *name == "key").unwrap();
         assert_eq!(names[key..key + 4], ["key", "key_syntax", "key_simple", "fault"]);
         assert_eq!(columns.key_rungs(), [Rung::Syntax, Rung::Simple]);
+    }
+
+    #[test]
+    fn errors_name_the_new_names_of_renamed_columns() {
+        let error = |name| Columns::named([name]).unwrap_err().to_string();
+        assert_eq!(error("looks"), "column `looks` was renamed; use `spoofing_flags`");
+        assert_eq!(error("offset"), "column `offset` was renamed; use `record_offset`");
+        assert!(error("kye").starts_with("unknown column `kye`; expected one of source, record, record_offset, "));
     }
 }

@@ -144,7 +144,7 @@ impl Canonicalizer {
         push_flags(records, first, rows);
         push_offsets(records, &mut rows.offset);
         flag_siblings(records, first, rows);
-        if self.policy.looks {
+        if self.policy.spoofing_flags {
             push_looks(records, first, rows);
         }
         self.carrier.append(&self.policy, records, first, rows);
@@ -367,7 +367,7 @@ fn flag_siblings(records: &Records<'_>, first: usize, rows: &mut Rows) {
 fn push_looks(records: &Records<'_>, first: usize, rows: &mut Rows) {
     for (i, url) in records.urls.iter().enumerate() {
         let found = spoofing_flags(url.of(records.text), rows.uri.get(first + i));
-        rows.looks.push(found.0);
-        count_bits(found.0, &mut rows.tally.looks);
+        rows.spoofing_flags.push(found.0);
+        count_bits(found.0, &mut rows.tally.spoofing_flags);
     }
 }

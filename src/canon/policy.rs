@@ -55,7 +55,7 @@ pub struct Policy {
     /// Keep the input of rows that differ from their URI.
     pub keep_input: bool,
     /// Look for what misleads in each record, see [`crate::iri::find_spoofing`].
-    pub looks: bool,
+    pub spoofing_flags: bool,
     /// What is carried from records to rows beside the URL.
     pub carry: FieldSet,
     /// Keys of the crawl world that are made beside the ladder's.

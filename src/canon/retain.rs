@@ -31,7 +31,7 @@ impl Rows {
         texts.for_each(|texts| retain_texts(texts, stretches));
         let keys = self.more_keys.iter_mut().chain([&mut self.key, &mut self.protocol]);
         keys.for_each(|keys| retain_items(keys, stretches));
-        [&mut self.flags, &mut self.looks].into_iter().for_each(|bits| retain_items(bits, stretches));
+        [&mut self.flags, &mut self.spoofing_flags].into_iter().for_each(|bits| retain_items(bits, stretches));
         retain_items(&mut self.offset, stretches);
     }
 }

@@ -66,7 +66,7 @@ pub struct Rows {
     /// [`Flags`] of each row.
     pub flags: Vec<u32>,
     /// [`SpoofingFlags`] of each row, if the policy asks for them.
-    pub looks: Vec<u32>,
+    pub spoofing_flags: Vec<u32>,
     /// Offset of each record in its decompressed source, bytes.
     pub offset: Vec<u64>,
     /// Faults, ascending by row.
@@ -116,7 +116,7 @@ impl Rows {
         self.more_keys.iter_mut().for_each(Vec::clear);
         self.protocol.clear();
         self.flags.clear();
-        self.looks.clear();
+        self.spoofing_flags.clear();
         self.offset.clear();
         self.faults.clear();
         self.carried.clear();
@@ -146,7 +146,7 @@ pub struct Tally {
     /// Rows by flag, indexed by bit.
     pub flags: [u64; Flags::ALL.len()],
     /// Rows by what misleads in them, indexed by bit; all 0 unless the policy asks for it.
-    pub looks: [u64; SpoofingFlags::ALL.len()],
+    pub spoofing_flags: [u64; SpoofingFlags::ALL.len()],
     /// Rows by step that changed them, indexed by bit.
     pub changes: [u64; Changes::ALL.len()],
     /// What recipes did, in the order of the policy; empty until one did something.
@@ -175,7 +175,7 @@ impl Tally {
         let sums = [
             (&mut self.faults[..], &other.faults[..]),
             (&mut self.flags[..], &other.flags[..]),
-            (&mut self.looks[..], &other.looks[..]),
+            (&mut self.spoofing_flags[..], &other.spoofing_flags[..]),
             (&mut self.changes[..], &other.changes[..]),
         ];
         for (mine, theirs) in sums {

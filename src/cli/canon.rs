@@ -106,7 +106,7 @@ pub(super) fn report(job: &Job, sources: Vec<String>, ran: Ran, output: Finished
     Report {
         sources,
         tally: ran.tally,
-        has_looks: job.policy.looks,
+        has_spoofing_flags: job.policy.spoofing_flags,
         has_equivalences: job.policy.equivalences.is_some(),
         headers: ran.headers,
         skipped: ran.skipped,

@@ -28,7 +28,7 @@ Examples:
       irikey canon links.csv --column href --base-column page -o links.parquet
 
   Hosts that look like others, by what they look like, and what else may mislead:
-      irikey canon urls.txt --skeleton --columns +looks,+bidi -o urls.parquet
+      irikey canon urls.txt --skeleton --columns +spoofing_flags,+bidi -o urls.parquet
 
   Attribute values of old pages, as they stood there:
       irikey canon links.csv --charset-column charset --character-references html --trim -o links.parquet
@@ -129,7 +129,7 @@ impl Job {
             recipes: recipes.wanted(columns)?,
             suffixes: recipes.suffixes()?,
             keep_input: columns.contains(ColumnId::Input),
-            looks: columns.contains(ColumnId::Looks),
+            spoofing_flags: columns.contains(ColumnId::SpoofingFlags),
             ..form.policy(input)?
         };
         Ok(Job { inputs: input.inputs()?, policy, outputs, work, spill: None, reporting })
@@ -195,9 +195,9 @@ mod tests {
         let chosen = job("-o x.parquet --columns key_syntax,uri --key simple,syntax");
         assert_eq!(chosen.outputs.columns.names().collect::<Vec<_>>(), ["key_syntax", "key_simple", "uri"]);
         assert_eq!(chosen.policy.more_keys, [Rung::Syntax, Rung::Simple]);
-        let added = job("-o x.parquet --columns +looks,+iri");
-        assert_eq!(added.outputs.columns.names().skip(8).collect::<Vec<_>>(), ["flags", "looks", "iri"]);
-        assert!(added.policy.looks && !keys.policy.looks);
+        let added = job("-o x.parquet --columns +spoofing_flags,+iri");
+        assert_eq!(added.outputs.columns.names().skip(8).collect::<Vec<_>>(), ["flags", "spoofing_flags", "iri"]);
+        assert!(added.policy.spoofing_flags && !keys.policy.spoofing_flags);
         let skeleton = job("-o x.parquet --columns uri --skeleton");
         assert_eq!(skeleton.outputs.columns.names().collect::<Vec<_>>(), ["uri", "host_skeleton"]);
         assert!(!chosen.policy.keep_input && !job("").policy.keep_input);

@@ -236,7 +236,7 @@ impl Explanation {
             "whatwg_href": self.browser,
             "visual": self.bidi().map(|(iri, _)| bidi_visual(iri, BidiRules::Rfc3987).into_owned()),
             "bidi": self.bidi().map(|(_, problems)| problems.iter().map(bidi_value).collect::<Vec<_>>()),
-            "looks": self.look.flags.names().collect::<Vec<_>>(),
+            "spoofing_flags": self.look.flags.names().collect::<Vec<_>>(),
             "fault": self.fault.map(fault_value),
         })
     }

@@ -27,8 +27,8 @@ pub struct Report {
     pub sources: Vec<String>,
     /// What became of the records.
     pub tally: Tally,
-    /// `tally.looks` was counted.
-    pub has_looks: bool,
+    /// `tally.spoofing_flags` was counted.
+    pub has_spoofing_flags: bool,
     /// Header and comment lines of the inputs, which are no records.
     pub headers: u64,
     /// Records of archives that --record-types left out; they are no rows.
@@ -159,7 +159,7 @@ impl Report {
             "faulty": tally.faulty,
             "faults": counts(FaultKind::ALL.into_iter().map(FaultKind::name), &tally.faults),
             "flags": counts(Flags::ALL.iter().map(|(_, name, _)| *name), &tally.flags),
-            "looks": self.has_looks.then(|| counts(SpoofingFlags::ALL.iter().map(|(_, name, _)| *name), &tally.looks)),
+            "spoofing_flags": self.has_spoofing_flags.then(|| counts(SpoofingFlags::ALL.iter().map(|(_, name, _)| *name), &tally.spoofing_flags)),
             "recipes": self.recipes_to_json(),
             "equivalences": self.has_equivalences.then(|| json!({
                 "by_class": tally.by_class,
@@ -276,9 +276,9 @@ mod tests {
         );
         assert_eq!(json["changes"].as_object().unwrap().len(), Changes::ALL.len());
         assert_eq!(json["errors"][0]["source"], "a.txt");
-        assert!(json["output"].is_null() && json["looks"].is_null());
-        report.has_looks = true;
-        report.tally.looks[13] = 2;
-        assert_eq!(report.to_json()["looks"]["encoded-slash"], 2);
+        assert!(json["output"].is_null() && json["spoofing_flags"].is_null());
+        report.has_spoofing_flags = true;
+        report.tally.spoofing_flags[13] = 2;
+        assert_eq!(report.to_json()["spoofing_flags"]["encoded-slash"], 2);
     }
 }

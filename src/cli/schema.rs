@@ -50,7 +50,7 @@ fn to_json() -> Value {
     json!({
         "columns": COLUMNS.iter().map(column).collect::<Vec<_>>(),
         "flags": bits(Flags::ALL.iter().map(|(bit, name, meaning)| (bit.0, *name, *meaning)).collect()),
-        "looks": bits(SpoofingFlags::ALL.iter().map(|(bit, name, meaning)| (bit.0, *name, *meaning)).collect()),
+        "spoofing_flags": bits(SpoofingFlags::ALL.iter().map(|(bit, name, meaning)| (bit.0, *name, *meaning)).collect()),
         "changes": bits(Changes::ALL.iter().map(|(bit, name, meaning)| (bit.0, *name, *meaning)).collect()),
         "faults": FaultKind::ALL.map(|kind| json!({"name": kind.name(), "meaning": kind.meaning()})),
         "rules": RULES.iter().map(|rule| json!({"name": rule.name, "meaning": rule.meaning})).collect::<Vec<_>>(),
@@ -93,7 +93,7 @@ fn to_text() -> String {
     for (bit, name, meaning) in Flags::ALL {
         let _ = writeln!(text, "  {:>6} {name:16} {meaning}", bit.0);
     }
-    text.push_str("\nBits of the column looks\n");
+    text.push_str("\nBits of the column spoofing_flags\n");
     for (bit, name, meaning) in SpoofingFlags::ALL {
         let _ = writeln!(text, "  {:>6} {name:16} {meaning}", bit.0);
     }

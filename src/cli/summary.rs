@@ -19,9 +19,9 @@ pub fn summary(report: &Report) -> String {
         rows.push(Line { count: None, ..Line::new(0, "flags", 0) });
         rows.extend(lines(Flags::ALL.iter().map(|(_, name, _)| *name), &tally.flags));
     }
-    if tally.looks.iter().any(|count| *count > 0) {
-        rows.push(Line { count: None, ..Line::new(0, "looks", 0) });
-        rows.extend(lines(SpoofingFlags::ALL.iter().map(|(_, name, _)| *name), &tally.looks));
+    if tally.spoofing_flags.iter().any(|count| *count > 0) {
+        rows.push(Line { count: None, ..Line::new(0, "spoofing_flags", 0) });
+        rows.extend(lines(SpoofingFlags::ALL.iter().map(|(_, name, _)| *name), &tally.spoofing_flags));
     }
     if report.has_equivalences {
         rows.push(Line::new(0, "keys of a representative", tally.by_class + tally.by_pattern));
@@ -217,7 +217,7 @@ mod tests {
         report.tally.faulty = 10;
         report.tally.faults[FaultKind::Port as usize] = 10;
         report.tally.flags[1] = 8;
-        report.tally.looks[13] = 20;
+        report.tally.spoofing_flags[13] = 20;
         let expected = "\
 records               2,000  100.0 %
   unchanged           1,500   75.0 %
@@ -227,7 +227,7 @@ records               2,000  100.0 %
     port                 10    0.5 %
 flags
     excluded              8    0.4 %
-looks
+spoofing_flags
     encoded-slash        20    1.0 %
 distinct keys, about    900   45.0 %
 3.0 MB in 2.00 s with 2 threads: 1,000 records/s, 1.5 MB/s

@@ -25,7 +25,7 @@ pub(super) enum Cells<'a> {
     Count(&'a UInt64Array),
     SmallCount(&'a UInt32Array),
     Bits(&'a UInt32Array),
-    LookBits(&'a UInt32Array),
+    SpoofingBits(&'a UInt32Array),
     Time(&'a TimestampMillisecondArray),
     Short(&'a Int16Array),
     Integer(&'a Int32Array),
@@ -44,7 +44,7 @@ impl<'a> Cells<'a> {
             ColumnKind::Count => Cells::Count(array.as_primitive::<UInt64Type>()),
             ColumnKind::SmallCount => Cells::SmallCount(array.as_primitive::<UInt32Type>()),
             ColumnKind::Bits => Cells::Bits(array.as_primitive::<UInt32Type>()),
-            ColumnKind::LookBits => Cells::LookBits(array.as_primitive::<UInt32Type>()),
+            ColumnKind::SpoofingBits => Cells::SpoofingBits(array.as_primitive::<UInt32Type>()),
             ColumnKind::Time => Cells::Time(array.as_primitive::<TimestampMillisecondType>()),
             ColumnKind::Short => Cells::Short(array.as_primitive::<Int16Type>()),
             ColumnKind::Integer => Cells::Integer(array.as_primitive::<Int32Type>()),
@@ -59,7 +59,7 @@ impl<'a> Cells<'a> {
             Cells::Bytes(array) => array.is_null(row),
             Cells::Key(array) => array.is_null(row),
             Cells::Count(array) => array.is_null(row),
-            Cells::SmallCount(array) | Cells::Bits(array) | Cells::LookBits(array) => array.is_null(row),
+            Cells::SmallCount(array) | Cells::Bits(array) | Cells::SpoofingBits(array) => array.is_null(row),
             Cells::Time(array) => array.is_null(row),
             Cells::Short(array) => array.is_null(row),
             Cells::Integer(array) => array.is_null(row),
@@ -79,7 +79,7 @@ impl<'a> Cells<'a> {
             Cells::Bytes(array) => return array.value(row),
             Cells::Key(array) => write_hex(array.value(row), scratch),
             Cells::Count(array) => write_number(array.value(row), scratch),
-            Cells::SmallCount(array) | Cells::Bits(array) | Cells::LookBits(array) => {
+            Cells::SmallCount(array) | Cells::Bits(array) | Cells::SpoofingBits(array) => {
                 write_number(array.value(row), scratch);
             }
             Cells::Time(array) => write_time(array.value(row), scratch),
@@ -115,7 +115,7 @@ impl<'a> Cells<'a> {
             Cells::Short(array) => write_number(array.value(row), out),
             Cells::Integer(array) => write_number(array.value(row), out),
             Cells::Bits(array) => write_json_names(Flags(array.value(row)).names(), out),
-            Cells::LookBits(array) => write_json_names(SpoofingFlags(array.value(row)).names(), out),
+            Cells::SpoofingBits(array) => write_json_names(SpoofingFlags(array.value(row)).names(), out),
         }
     }
 }

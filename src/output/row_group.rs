@@ -148,7 +148,7 @@ fn settings(properties: WriterPropertiesBuilder, column: &Column) -> WriterPrope
         | ColumnKind::Repeating
         | ColumnKind::SmallCount
         | ColumnKind::Bits
-        | ColumnKind::LookBits
+        | ColumnKind::SpoofingBits
         | ColumnKind::Short
         | ColumnKind::Integer => {
             statistics(properties, EnabledStatistics::Chunk).set_column_dictionary_enabled(path(), true)

@@ -147,7 +147,7 @@ fn tables_with_keys_are_filtered_as_their_sources_are() {
     for (file, table) in [(&a, &a_table), (&b, &b_table)] {
         printed(&["canon", "-q", file, "-o", table, "--row-group-size", "40K", "--key", "simple"], b"");
     }
-    let columns = "source,record,offset,input,uri,key,key_simple,fault,fault_at,flags";
+    let columns = "source,record,record_offset,input,uri,key,key_simple,fault,fault_at,flags";
     let more = ["--output-format", "jsonl", "--columns", columns];
     for flags in [&["--keep-faulty"][..], &["--keep", "last"], &["--verify"], &["--key", "simple"]] {
         let want = printed(&[&["dedup", "-q", &a, &b], &more[..], flags].concat(), b"");

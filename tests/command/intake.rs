@@ -83,8 +83,9 @@ fn repairs_are_made_on_request_and_flagged() {
 #[test]
 fn each_reference_of_a_field_is_a_record() {
     let flags = ["--inner-spaces", "split", "--character-references", "xml", "--base", "http://h/"];
-    let split = rows(&flags, "record,offset,input,uri,flags,fault", b"a  /b&#32;c\n\nhttp://h/d\n/e /%%//f\n");
-    let seen: Vec<_> = split.iter().map(|row| format!("{} {} {}", row["record"], row["offset"], row["uri"])).collect();
+    let split = rows(&flags, "record,record_offset,input,uri,flags,fault", b"a  /b&#32;c\n\nhttp://h/d\n/e /%%//f\n");
+    let seen: Vec<_> =
+        split.iter().map(|row| format!("{} {} {}", row["record"], row["record_offset"], row["uri"])).collect();
     let want = [
         r#"1 0 "http://h/a""#,
         r#"2 3 "http://h/b""#,
@@ -99,11 +100,11 @@ fn each_reference_of_a_field_is_a_record() {
     assert_eq!(split[2]["input"], "c");
     let table = "page,refs\nhttp://p/,a b\nhttp://q/,\"c\n\"\n";
     let columns = ["--format", "csv", "--column", "refs", "--base-column", "page", "--trim", "--inner-spaces", "split"];
-    let split = lines(&rows(&columns, "record,offset,uri", table.as_bytes()));
+    let split = lines(&rows(&columns, "record,record_offset,uri", table.as_bytes()));
     let want = [
-        r#"{"record":1,"offset":10,"uri":"http://p/a"}"#,
-        r#"{"record":2,"offset":10,"uri":"http://p/b"}"#,
-        r#"{"record":3,"offset":24,"uri":"http://q/c"}"#,
+        r#"{"record":1,"record_offset":10,"uri":"http://p/a"}"#,
+        r#"{"record":2,"record_offset":10,"uri":"http://p/b"}"#,
+        r#"{"record":3,"record_offset":24,"uri":"http://q/c"}"#,
     ];
     assert_eq!(split, want);
 }
@@ -138,32 +139,32 @@ fn utf16(text: &str, is_big: bool) -> Vec<u8> {
 fn utf16_is_read_as_what_it_says() {
     let text = "http://h/é\r\n\nhttp://H/\u{1F600}\nhttp://h/a\n";
     let want = [
-        r#"{"offset":2,"uri":"http://h/%C3%A9"}"#,
-        r#"{"offset":26,"uri":null}"#,
-        r#"{"offset":28,"uri":"http://h/%F0%9F%98%80"}"#,
-        r#"{"offset":52,"uri":"http://h/a"}"#,
+        r#"{"record_offset":2,"uri":"http://h/%C3%A9"}"#,
+        r#"{"record_offset":26,"uri":null}"#,
+        r#"{"record_offset":28,"uri":"http://h/%F0%9F%98%80"}"#,
+        r#"{"record_offset":52,"uri":"http://h/a"}"#,
     ];
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("urls.txt");
     for is_big in [false, true] {
         let bytes = utf16(&format!("\u{FEFF}{text}"), is_big);
-        assert_eq!(lines(&rows(&["-"], "offset,uri", &bytes)), want);
+        assert_eq!(lines(&rows(&["-"], "record_offset,uri", &bytes)), want);
         // Long enough to be mapped, and cut into many parts.
         let long = [bytes, utf16(text, is_big).repeat(3000)].concat();
         fs::write(&path, &long).unwrap();
         let path = path.to_str().unwrap();
-        let first = rows(&["--threads", "1", path], "record,offset,uri", b"");
+        let first = rows(&["--threads", "1", path], "record,record_offset,uri", b"");
         assert_eq!(first.len(), 4 * 3001);
-        assert_eq!(first[11_999]["offset"], 2 + 2 * 36 * 2999 + 50);
+        assert_eq!(first[11_999]["record_offset"], 2 + 2 * 36 * 2999 + 50);
         let parts = ["--row-group-size", "3000", "--chunk-size", "100"];
-        assert!(rows(&[&parts[..], &[path]].concat(), "record,offset,uri", b"") == first);
-        assert!(rows(&[&parts[..], &["--no-mmap", path]].concat(), "record,offset,uri", b"") == first);
+        assert!(rows(&[&parts[..], &[path]].concat(), "record,record_offset,uri", b"") == first);
+        assert!(rows(&[&parts[..], &["--no-mmap", path]].concat(), "record,record_offset,uri", b"") == first);
     }
     let label = |label: &str| printed(&["canon", "-q", "--charset", label], &utf16("http://h/é\n", true));
     assert_eq!(label("utf-16be"), "http://h/%C3%A9\n");
     let table = utf16("\u{FEFF}id,url\n1,\"http://h/\u{FC}\"\n", false);
-    let row = rows(&["--format", "csv"], "offset,uri", &table);
-    assert_eq!(lines(&row), [r#"{"offset":16,"uri":"http://h/%C3%BC"}"#]);
+    let row = rows(&["--format", "csv"], "record_offset,uri", &table);
+    assert_eq!(lines(&row), [r#"{"record_offset":16,"uri":"http://h/%C3%BC"}"#]);
 }
 
 #[test]
@@ -244,11 +245,14 @@ fn looks_are_counted_when_asked_for() {
         let json: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
         (json, String::from_utf8(ran.stderr).unwrap())
     };
-    let (json, summary) = report("uri,looks");
-    assert_eq!((&json["looks"]["encoded-slash"], &json["looks"]["bidi-structure"]), (&2.into(), &1.into()));
-    assert!(summary.contains("looks\n") && summary.contains("encoded-slash"), "{summary}");
+    let (json, summary) = report("uri,spoofing_flags");
+    assert_eq!(
+        (&json["spoofing_flags"]["encoded-slash"], &json["spoofing_flags"]["bidi-structure"]),
+        (&2.into(), &1.into())
+    );
+    assert!(summary.contains("spoofing_flags\n") && summary.contains("encoded-slash"), "{summary}");
     let (json, summary) = report("uri");
-    assert!(json["looks"].is_null() && !summary.contains("looks"));
+    assert!(json["spoofing_flags"].is_null() && !summary.contains("spoofing_flags"));
 }
 
 #[test]

@@ -45,7 +45,7 @@ pub struct OutputArgs {
     #[arg(long, value_name = "FORMAT", value_enum, help_heading = "Output")]
     output_format: Option<FormatName>,
     /// Columns and their order, a list with commas; or, each with a + before it, columns besides the default ones, such
-    /// as +iri,+looks. `irikey schema` names them all. Not with text output
+    /// as +iri,+spoofing_flags. `irikey schema` names them all. Not with text output
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Output")]
     columns: Vec<String>,
     /// Short for the column host_skeleton: hosts that look alike have equal ones. Not with text output
