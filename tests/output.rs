@@ -8,7 +8,7 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Int8Type, Int16Type, Int32Type, TimestampMillisecondType, UInt32Type, UInt64Type};
 use arrow::ipc::reader::{FileReader, StreamReader};
 use irikey::batch::{COLUMNS, ColumnKind, Columns, SourceRun};
-use irikey::canon::{Policy, Rows, Rung, Texts, WantedRecipe};
+use irikey::canon::{Policy, Rows, Rung, TextColumn, RecipeColumn};
 use irikey::iri::{Component, Fault, FaultKind, Flags, spoofing_flags};
 use irikey::key::{KeyAlgorithm, Recipe};
 use irikey::output::{self, Compression, Destination, Format, Output, OutputError, OutputOptions};
@@ -86,7 +86,7 @@ fn carry(rows: &mut Rows, i: usize) {
     let texts = [&mut carried.redirects, &mut carried.redirected_from, &mut carried.digests, &mut carried.charsets];
     let more = [&mut carried.mimes, &mut carried.detected_mimes, &mut carried.languages, &mut carried.filenames];
     let texts = texts.into_iter().chain(more);
-    rows.recipe_texts.resize_with(policy().recipes.len(), Texts::new);
+    rows.recipe_texts.resize_with(policy().recipes.len(), TextColumn::new);
     for texts in texts.chain(&mut rows.recipe_texts) {
         if is_said {
             texts.values.extend_from_slice(format!("text {i}").as_bytes());
@@ -96,7 +96,7 @@ fn carry(rows: &mut Rows, i: usize) {
 }
 
 fn policy() -> Policy {
-    let recipe = |column| WantedRecipe { column, recipe: Recipe::parse("surt-ia").unwrap() };
+    let recipe = |column| RecipeColumn { column, recipe: Recipe::parse("surt-ia").unwrap() };
     let recipes = all_columns().recipes().into_iter().map(recipe).collect();
     Policy { more_keys: vec![Rung::Simple], recipes, ..Policy::default() }
 }

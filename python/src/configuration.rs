@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow::ipc::reader::StreamReader;
 use irikey::batch::{ColumnId, Columns, EquivalencesReader, NoEquivalences};
-use irikey::canon::{Policy, Rung, WantedRecipe};
+use irikey::canon::{Policy, Rung, RecipeColumn};
 use irikey::iri::{Base, ParseMode, Profile};
 use irikey::key::{KeyAlgorithm, Recipe};
 use irikey::learn::Equivalences;
@@ -150,7 +150,7 @@ impl Configuration {
             Base::new(base.as_bytes()).map_err(|fault| PyValueError::new_err(format!("base_uri: {fault}")))?;
         }
         let recipe = |column: &'static str| match Recipe::parse(column) {
-            Ok(recipe) => Ok(WantedRecipe { column, recipe }),
+            Ok(recipe) => Ok(RecipeColumn { column, recipe }),
             Err(error) => Err(PyValueError::new_err(error.to_string())),
         };
         let recipes = columns.recipes().into_iter().map(recipe).collect::<PyResult<Vec<_>>>()?;

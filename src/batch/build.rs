@@ -15,7 +15,7 @@ use arrow::error::ArrowError;
 use super::carried::even;
 use super::text_array::text_array;
 use super::{ColumnId, Columns, KEY_LEN, SourceRun, carried, derived, parts};
-use crate::canon::{Policy, Rows, Texts};
+use crate::canon::{Policy, Rows, TextColumn};
 use crate::iri::{Component, Fault, FaultKind, Rung};
 use crate::key::KeyBytes;
 
@@ -159,12 +159,12 @@ impl BatchBuilder {
     }
 
     /// The texts of a recipe's keys.
-    fn recipe<'r>(&self, name: &'static str, rows: &'r Rows) -> Result<&'r Texts, BatchError> {
+    fn recipe<'r>(&self, name: &'static str, rows: &'r Rows) -> Result<&'r TextColumn, BatchError> {
         let place = self.policy.recipes.iter().position(|wanted| wanted.column == name);
         place.and_then(|place| rows.recipe_texts.get(place)).ok_or(BatchError::MissingRecipe(name))
     }
 
-    fn recipe_keys(&self, texts: &Texts, count: usize) -> Result<ArrayRef, BatchError> {
+    fn recipe_keys(&self, texts: &TextColumn, count: usize) -> Result<ArrayRef, BatchError> {
         even("key_*", count, texts.len())?;
         let mut keys = FixedSizeBinaryBuilder::with_capacity(count, KEY_LEN);
         for i in 0..count {
@@ -276,7 +276,7 @@ impl BatchBuilder {
     }
 }
 
-fn check_texts(column: &'static str, texts: &Texts, rows: usize) -> Result<(), BatchError> {
+fn check_texts(column: &'static str, texts: &TextColumn, rows: usize) -> Result<(), BatchError> {
     let bytes = texts.values.len();
     if bytes > i32::MAX as usize {
         // Offsets have wrapped by now; nothing else about them is worth saying.
@@ -299,13 +299,13 @@ fn per_run<T>(runs: &[SourceRun], count: usize, value: impl Fn(&SourceRun, u64) 
     values
 }
 
-fn text_buffers(texts: &mut Texts) -> (OffsetBuffer<i32>, Buffer) {
-    let Texts { values, offsets } = std::mem::replace(texts, Texts::new());
+fn text_buffers(texts: &mut TextColumn) -> (OffsetBuffer<i32>, Buffer) {
+    let TextColumn { values, offsets } = std::mem::replace(texts, TextColumn::new());
     (OffsetBuffer::new(ScalarBuffer::from(offsets)), Buffer::from_vec(values))
 }
 
 /// Moves the memory back; `array`, the other owner, is let go first.
-fn reclaim_texts(parts: (OffsetBuffer<i32>, Buffer, Option<NullBuffer>), array: ArrayRef, texts: &mut Texts) {
+fn reclaim_texts(parts: (OffsetBuffer<i32>, Buffer, Option<NullBuffer>), array: ArrayRef, texts: &mut TextColumn) {
     let (offsets, values, _) = parts;
     drop(array);
     texts.values = values.into_vec().unwrap_or_default();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Int16Array, Int32Array, StringBuilder, TimestampMillisecondArray};
 
 use super::{BatchError, ColumnKind};
-use crate::canon::{RowField, Rows, Texts};
+use crate::canon::{RowField, Rows, TextColumn};
 use crate::record::fields::{
     CarriedField, DigestField, IntegerField, LabelField, StatusField, TimeField, UriField, carried_fields,
 };
@@ -88,11 +88,11 @@ macro_rules! text_fields {
         $(impl ArrowField for $kind {
             const KIND: ColumnKind = ColumnKind::$column;
 
-            fn array(column: &Texts) -> ArrayRef {
+            fn array(column: &TextColumn) -> ArrayRef {
                 text_array(column)
             }
 
-            fn len(column: &Texts) -> usize {
+            fn len(column: &TextColumn) -> usize {
                 column.len()
             }
         })*
@@ -105,7 +105,7 @@ text_fields! {
 }
 
 /// Makes a column of text; empty ones are null.
-pub(super) fn text_array(column: &Texts) -> ArrayRef {
+pub(super) fn text_array(column: &TextColumn) -> ArrayRef {
     let mut array = StringBuilder::with_capacity(column.len(), column.values.len());
     for i in 0..column.len() {
         let text = String::from_utf8_lossy(column.get(i));

@@ -12,8 +12,8 @@ pub(super) fn href(text: &[u8], base: Option<&[u8]>, query: Option<QueryCharset>
     }
     let base = base.map(utf8).transpose().map_err(|fault| Fault { kind: FaultKind::Base, ..fault })?;
     let href = crate::iri::whatwg_href(text, base, query)?;
-    let has_lacking = query.is_some_and(|query| matches!(crate::iri::encode_query(text, query), Ok((_, true))));
-    Ok((href, if has_lacking { Flags::QUERY_CHARSET } else { Flags::NONE }))
+    let has_unmappable = query.is_some_and(|query| matches!(crate::iri::encode_query(text, query), Ok((_, true))));
+    Ok((href, if has_unmappable { Flags::QUERY_CHARSET } else { Flags::NONE }))
 }
 
 /// Without the URL Standard's parser there is no profile of that name, see [`super::Canonicalizer::new`].

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::rows::{Tally, Texts};
+use super::rows::{Tally, TextColumn};
 use super::{Policy, Rows, Rung};
 use crate::iri::{Base, CLASSIFIER, Fault, MarkedReference, Normalizer, check_authority, find_scheme};
 use crate::kernel::{Bitmaps, Span};
@@ -95,7 +95,7 @@ struct ChunkRecords<'a> {
     policy: &'a Policy,
     records: &'a Records<'a>,
     /// The URIs of all rows; those of the chunk begin at row `first`.
-    uris: &'a Texts,
+    uris: &'a TextColumn,
     first: usize,
     tally: &'a mut Tally,
 }
@@ -144,7 +144,7 @@ macro_rules! row_fields {
 }
 row_fields! {
     TimeField: Vec<Option<i64>>, StatusField: Vec<Option<i32>>, IntegerField: Vec<Option<i64>>,
-    UriField: Texts, DigestField: Texts, LabelField: Texts
+    UriField: TextColumn, DigestField: TextColumn, LabelField: TextColumn
 }
 
 /// Kinds whose rows hold what records hold.
@@ -161,19 +161,19 @@ macro_rules! append_values {
 append_values!(TimeField, StatusField, IntegerField);
 
 impl AppendField for LabelField {
-    fn append(chunk: &mut ChunkRecords<'_>, values: &[Option<Span>], column: &mut Texts) {
+    fn append(chunk: &mut ChunkRecords<'_>, values: &[Option<Span>], column: &mut TextColumn) {
         push_texts(chunk, values, |text| text, column);
     }
 }
 
 impl AppendField for DigestField {
-    fn append(chunk: &mut ChunkRecords<'_>, values: &[Option<Span>], column: &mut Texts) {
+    fn append(chunk: &mut ChunkRecords<'_>, values: &[Option<Span>], column: &mut TextColumn) {
         push_texts(chunk, values, strip_sha1_prefix, column);
     }
 }
 
 impl AppendField for UriField {
-    fn append(chunk: &mut ChunkRecords<'_>, values: &[Option<Span>], column: &mut Texts) {
+    fn append(chunk: &mut ChunkRecords<'_>, values: &[Option<Span>], column: &mut TextColumn) {
         let ChunkRecords { carrier, policy, records, uris, first, tally } = chunk;
         for (i, span) in values.iter().enumerate() {
             if let Some(span) = span {
@@ -205,13 +205,13 @@ impl<T: Copy> RowColumn for Vec<Option<T>> {
     }
 }
 
-impl RowColumn for Texts {
+impl RowColumn for TextColumn {
     fn empty() -> Self {
-        Texts::new()
+        TextColumn::new()
     }
 
     fn clear(&mut self) {
-        Texts::clear(self);
+        TextColumn::clear(self);
     }
 
     fn retain(&mut self, ranges: &[Range<usize>]) {
@@ -231,7 +231,7 @@ fn push_texts(
     chunk: &ChunkRecords<'_>,
     spans: &[Option<Span>],
     transform: impl Fn(&[u8]) -> &[u8],
-    column: &mut Texts,
+    column: &mut TextColumn,
 ) {
     for span in spans {
         if let Some(span) = span {
@@ -243,6 +243,6 @@ fn push_texts(
 }
 
 /// Appends empty texts up to `len` entries.
-fn fill_nulls(len: usize, column: &mut Texts) {
+fn fill_nulls(len: usize, column: &mut TextColumn) {
     column.offsets.resize(len + 1, column.values.len() as i32);
 }

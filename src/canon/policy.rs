@@ -1,6 +1,6 @@
 //! What is asked of a run: intake, rung, keys, repairs. Two runs with equal policies give equal rows.
 
-use super::WantedRecipe;
+use super::RecipeColumn;
 use std::sync::Arc;
 
 use crate::encoding::Charset;
@@ -59,7 +59,7 @@ pub struct Policy {
     /// What is carried from records to rows beside the URL.
     pub carry: FieldSet,
     /// Keys of the crawl world that are made beside the ladder's.
-    pub recipes: Vec<WantedRecipe>,
+    pub recipes: Vec<RecipeColumn>,
     /// Public Suffix List of the `url_host_*` columns.
     pub suffixes: SuffixList,
     /// What redirects showed of which URLs are one; makes [`super::Rows::protocol`], which takes [`Rung::Scheme`].
@@ -83,7 +83,7 @@ impl Policy {
             ("preprocess", describe_preprocess(&self.preprocess)),
             ("charset", describe_charset(self.charset, self.has_record_charsets)),
             ("query_charset", describe_charset(self.query_charset, self.has_record_query_charsets)),
-            ("recipes", self.recipes.iter().map(WantedRecipe::describe).collect::<Vec<_>>().join("; ")),
+            ("recipes", self.recipes.iter().map(RecipeColumn::describe).collect::<Vec<_>>().join("; ")),
             ("psl", self.suffixes.version().to_string()),
             ("unicode", crate::iri::UNICODE_VERSION.to_string()),
         ];

@@ -111,7 +111,7 @@ impl<'a> Prepared<'a> {
 /// A record's text, or base.
 pub(super) fn decode(charset: Charset, bytes: &[u8]) -> Result<Cow<'_, [u8]>, Fault> {
     let undecodable = |at| Fault::new(FaultKind::Undecodable, Component::Reference, at);
-    let text = charset.decode(bytes).map_err(|found| undecodable(found.at))?;
+    let text = charset.decode(bytes).map_err(|error| undecodable(error.offset()))?;
     Ok(match text {
         Cow::Borrowed(text) => text.as_bytes().into(),
         Cow::Owned(text) => text.into_bytes().into(),

@@ -5,21 +5,21 @@
 //! settled already. Only where the record is a reference that was resolved, stood without its scheme, or is in another
 //! charset, is there nothing else to read than the URI.
 
-use super::{Policy, Rows, Texts};
+use super::{Policy, Rows, TextColumn};
 use crate::iri::{Fault, FaultKind, find_scheme};
 use crate::key::{Draft, RULES, Recipe};
 use crate::record::Records;
 
 /// A recipe, and which columns want it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WantedRecipe {
+pub struct RecipeColumn {
     /// What columns call it: the name of a recipe, or `rules` for one that was put together.
     pub column: &'static str,
     /// It.
     pub recipe: Recipe,
 }
 
-impl WantedRecipe {
+impl RecipeColumn {
     /// Name and version.
     pub fn describe(&self) -> String {
         format!("{}@{}", self.recipe.name(), self.recipe.version())
@@ -61,7 +61,7 @@ impl Cook {
         if policy.recipes.is_empty() {
             return;
         }
-        rows.recipe_texts.resize_with(policy.recipes.len(), Texts::new);
+        rows.recipe_texts.resize_with(policy.recipes.len(), TextColumn::new);
         rows.tally.recipes.resize_with(policy.recipes.len(), RecipeTally::default);
         let fault_at = rows.faults.partition_point(|(row, _)| (*row as usize) < first);
         for (place, wanted) in policy.recipes.iter().enumerate() {

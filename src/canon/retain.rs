@@ -1,7 +1,7 @@
 //! Rows in, some of them out, where they lie: [`Rows::retain`]. Rows come in stretches, of which each column moves one
 //! after the other to the front.
 
-use super::rows::{Rows, Texts};
+use super::rows::{Rows, TextColumn};
 use std::ops::Range;
 
 impl Rows {
@@ -49,11 +49,11 @@ pub(super) fn retain_items<T: Copy>(items: &mut Vec<T>, stretches: &[Range<usize
     items.truncate(at);
 }
 
-pub(super) fn retain_texts(texts: &mut Texts, stretches: &[Range<usize>]) {
+pub(super) fn retain_texts(texts: &mut TextColumn, stretches: &[Range<usize>]) {
     if texts.is_empty() {
         return;
     }
-    let Texts { values, offsets } = texts;
+    let TextColumn { values, offsets } = texts;
     let (mut row, mut len) = (0, 0);
     for stretch in stretches {
         let (from, to) = (offsets[stretch.start], offsets[stretch.end]);
@@ -104,8 +104,8 @@ mod tests {
     use super::*;
     use crate::iri::{Component, Fault, FaultKind};
 
-    fn texts(rows: impl Iterator<Item = usize>) -> Texts {
-        let mut texts = Texts::new();
+    fn texts(rows: impl Iterator<Item = usize>) -> TextColumn {
+        let mut texts = TextColumn::new();
         for row in rows {
             texts.values.extend(std::iter::repeat_n(row as u8, row * 7 % 5));
             texts.end();

@@ -5,20 +5,20 @@ use super::{CarriedColumns, RecipeTally};
 use crate::iri::{Changes, Fault, FaultKind, Flags, SpoofingFlags};
 use crate::key::KeyBytes;
 
-/// Texts end to end: `values[ends[i - 1]..ends[i]]` is text `i`, `ends[0]` being preceded by 0. Offsets are `i32`
+/// TextColumn end to end: `values[ends[i - 1]..ends[i]]` is text `i`, `ends[0]` being preceded by 0. Offsets are `i32`
 /// because Arrow's are.
 #[derive(Debug, Default, Clone)]
-pub struct Texts {
+pub struct TextColumn {
     /// All bytes.
     pub values: Vec<u8>,
     /// One more entry than texts: starts with 0.
     pub offsets: Vec<i32>,
 }
 
-impl Texts {
+impl TextColumn {
     /// No texts.
-    pub fn new() -> Texts {
-        Texts { values: Vec::new(), offsets: vec![0] }
+    pub fn new() -> TextColumn {
+        TextColumn { values: Vec::new(), offsets: vec![0] }
     }
 
     /// How many texts there are.
@@ -52,9 +52,9 @@ impl Texts {
 #[derive(Debug, Default, Clone)]
 pub struct Rows {
     /// Canonical URI; empty where the row has a fault (a canonical URI is never empty).
-    pub uri: Texts,
+    pub uri: TextColumn,
     /// The record's bytes where they differ from `uri`; empty where they do not. Which is which: `differs`.
-    pub input: Texts,
+    pub input: TextColumn,
     /// One bit a row, least significant first: the input differs from the URI.
     pub differs: Vec<u64>,
     /// Hash of the policy's rung.
@@ -73,8 +73,8 @@ pub struct Rows {
     pub faults: Vec<(u32, Fault)>,
     /// What the policy wants carried over from the records.
     pub carried: CarriedColumns,
-    /// Texts of recipes' keys, in the order of the policy, as long as the rows; empty where a recipe gives none.
-    pub recipe_texts: Vec<Texts>,
+    /// TextColumn of recipes' keys, in the order of the policy, as long as the rows; empty where a recipe gives none.
+    pub recipe_texts: Vec<TextColumn>,
     /// What happened, summed.
     pub tally: Tally,
 }
@@ -82,12 +82,12 @@ pub struct Rows {
 impl Rows {
     /// No rows, with room for the columns of `more_keys` further keys.
     pub fn new(more_keys: usize) -> Rows {
-        Rows { uri: Texts::new(), input: Texts::new(), more_keys: vec![Vec::new(); more_keys], ..Rows::default() }
+        Rows { uri: TextColumn::new(), input: TextColumn::new(), more_keys: vec![Vec::new(); more_keys], ..Rows::default() }
     }
 
     /// Makes room for so many more rows, which come of texts of so many bytes.
     pub fn reserve(&mut self, rows: usize, text_len: usize) {
-        // Texts seldom grow by more than this; where they do, so does the memory.
+        // TextColumn seldom grow by more than this; where they do, so does the memory.
         self.uri.values.reserve(text_len + text_len / 8);
         self.uri.offsets.reserve(rows);
         self.input.offsets.reserve(rows);
@@ -120,7 +120,7 @@ impl Rows {
         self.offset.clear();
         self.faults.clear();
         self.carried.clear();
-        self.recipe_texts.iter_mut().for_each(Texts::clear);
+        self.recipe_texts.iter_mut().for_each(TextColumn::clear);
         self.tally = Tally::default();
     }
 

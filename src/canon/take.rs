@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::prepare::{Charsets, Prepared, decode, prepare};
 use super::{Policy, browser};
-use crate::encoding::{Charset, Lacking};
+use crate::encoding::{Charset, UnmappableMode};
 use crate::iri::{
     Base, CLASSIFIER, Changes, Component, Fault, FaultKind, Flags, HttpHead, MarkedReference, ParseMode, QueryCharset,
     check_authority, encode_query, find_scheme,
@@ -112,7 +112,7 @@ impl Taker {
         let has_base = !base.is_empty() || self.policy.base.is_some();
         let assumed = !has_base && find_scheme(&prepared.text).is_none() && self.assume_scheme(&prepared.text)?;
         let text = if assumed { Cow::Owned(std::mem::take(&mut self.target)) } else { Cow::Borrowed(&*prepared.text) };
-        let query = charset.map(|charset| QueryCharset { charset, lacking: self.policy.profile.lacking });
+        let query = charset.map(|charset| QueryCharset { charset, unmappable: self.policy.profile.unmappable });
         let base = if base.is_empty() { self.policy.base.as_deref() } else { Some(base) };
         let (href, flags) = browser::href(&text, base, query)?;
         self.simple.clear();
@@ -170,9 +170,9 @@ impl Taker {
     fn encode_query(&mut self, line: &[u8], charset: Charset, taken: &mut Taken) -> Result<(), Fault> {
         let text = if taken.in_target { &self.target[..] } else { line };
         let Some(text) = HttpHead::of(text).and_then(|_| std::str::from_utf8(text).ok()) else { return Ok(()) };
-        let lacking = if self.policy.intake == ParseMode::Strict { Lacking::Refused } else { Lacking::Utf8 };
-        let (encoded, has_lacking) = encode_query(text, QueryCharset { charset, lacking })?;
-        if has_lacking {
+        let unmappable = if self.policy.intake == ParseMode::Strict { UnmappableMode::Fail } else { UnmappableMode::Utf8 };
+        let (encoded, has_unmappable) = encode_query(text, QueryCharset { charset, unmappable })?;
+        if has_unmappable {
             taken.flags |= Flags::QUERY_CHARSET;
         }
         if encoded != text {

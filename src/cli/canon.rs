@@ -11,7 +11,7 @@ use super::files::{Files, Written};
 use super::progress::{Bar, Sample};
 use super::report::{DedupReport, Report};
 use super::{page, resume, say, summary};
-use crate::canon::{Policy, WantedRecipe};
+use crate::canon::{Policy, RecipeColumn};
 use crate::output::{self, Finished, OutputError, OutputOptions};
 use crate::process::exit;
 use crate::run::{Progress, RunError, SortError};
@@ -110,7 +110,7 @@ pub(super) fn report(job: &Job, sources: Vec<String>, ran: Ran, output: Finished
         has_equivalences: job.policy.equivalences.is_some(),
         headers: ran.headers,
         skipped: ran.skipped,
-        recipes: job.policy.recipes.iter().map(WantedRecipe::describe).collect(),
+        recipes: job.policy.recipes.iter().map(RecipeColumn::describe).collect(),
         distinct: ran.distinct,
         distinct_is_exact: ran.distinct_is_exact,
         input_bytes: ran.input_bytes,

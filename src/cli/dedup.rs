@@ -14,7 +14,7 @@ use super::report::{CollisionAt, DedupReport, Report};
 use super::timeline::Timeline;
 use super::{drive, say, summary};
 use crate::batch::Columns;
-use crate::canon::{Policy, WantedRecipe};
+use crate::canon::{Policy, RecipeColumn};
 use crate::dedup::Collision;
 use crate::dedup::evidence::{self, Places};
 use crate::dedup::seen::{Merged, RunWriter, SeenError, Store};
@@ -190,7 +190,7 @@ fn key_name(policy: &Policy, key: DedupKey) -> String {
     match key {
         DedupKey::Rung => String::new(),
         DedupKey::More(place) => policy.more_keys.get(place).map_or("", |rung| rung.name()).to_string(),
-        DedupKey::Recipe(place) => policy.recipes.get(place).map(WantedRecipe::describe).unwrap_or_default(),
+        DedupKey::Recipe(place) => policy.recipes.get(place).map(RecipeColumn::describe).unwrap_or_default(),
         DedupKey::Protocol => "protocol".to_string(),
     }
 }

@@ -15,7 +15,7 @@ use super::canon_args::{PROTOCOL, parse_key};
 use super::summary::thousands;
 use super::{drive, print, say};
 use crate::batch::{ColumnId, SourceRun};
-use crate::canon::{Policy, Rows, WantedRecipe};
+use crate::canon::{Policy, Rows, RecipeColumn};
 use crate::key::{KeyAlgorithm, KeyBytes, Recipe};
 use crate::process::exit;
 use crate::run::{self, Progress, RunOptions, Summary};
@@ -109,7 +109,7 @@ struct Keys {
 struct Wanted {
     keys: [ColumnId; 2],
     /// Recipes of the keys, and those less one rule.
-    recipes: Vec<WantedRecipe>,
+    recipes: Vec<RecipeColumn>,
     /// Place in `recipes` of a whole recipe, of one less a rule, and the rule.
     rules: Vec<(usize, usize, &'static str)>,
 }
@@ -122,10 +122,10 @@ impl Wanted {
             let parse = |text: &str| Recipe::parse(text).map_err(|error| error.to_string());
             let (recipe, whole) = (parse(column)?, wanted.recipes.len());
             let rules: Vec<_> = recipe.rules().names().collect();
-            wanted.recipes.push(WantedRecipe { column, recipe });
+            wanted.recipes.push(RecipeColumn { column, recipe });
             for rule in rules {
                 wanted.rules.push((whole, wanted.recipes.len(), rule));
-                wanted.recipes.push(WantedRecipe { column: "", recipe: parse(&format!("{column},-{rule}"))? });
+                wanted.recipes.push(RecipeColumn { column: "", recipe: parse(&format!("{column},-{rule}"))? });
             }
         }
         Ok(wanted)

@@ -1,20 +1,20 @@
-//! Charsets by label: a document's bytes in, text out (RFC 3987 section 3.1, step 1); text in, a query's bytes out
-//! (draft-weber-iri-guidelines-00 section 6.1).
+//! Charsets by label: decodes the bytes of a document to text (RFC 3987 section 3.1, step 1), and encodes text in the
+//! charset of a document for its queries (draft-weber-iri-guidelines-00 section 6.1).
 //!
-//! Labels and tables are those of the WHATWG Encoding Standard: `iso-8859-1` and `us-ascii` mean windows-1252, so that
-//! bytes 80 to 9F are typographic characters and not C1 controls. Those controls are in no IRI, and documents that say
-//! `iso-8859-1` and hold such bytes mean windows-1252. UTF-32, UTF-7 and EBCDIC have no label there and are unknown.
-//! Refuses what it cannot read or write, with the offset; never writes U+FFFD or `?` in its place.
+//! Labels and tables are those of the WHATWG Encoding Standard. `iso-8859-1` and `us-ascii` therefore mean windows-1252,
+//! which has typographic characters at 0x80 to 0x9F. The C1 controls of ISO 8859-1 do not occur in IRIs, and documents
+//! that are labeled `iso-8859-1` and contain these bytes are written in windows-1252. UTF-32, UTF-7 and EBCDIC have no
+//! label in the standard and are unknown. Bytes that cannot be decoded and characters that cannot be encoded are reported
+//! with their offset; they are never replaced by U+FFFD or `?`.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use encoding_rs::{Decoder, DecoderResult, EncoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 
 use super::ByteOrder;
 
-/// A charset that documents are written in.
+/// A character encoding of documents.
 ///
 /// ```
 /// use irikey::encoding::Charset;
@@ -26,113 +26,112 @@ use super::ByteOrder;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Charset {
     encoding: &'static Encoding,
-    /// Labelled without a byte order: a byte order mark chooses.
+    /// The label leaves the byte order open, so a byte order mark decides.
     is_order_open: bool,
 }
 
-/// Bytes that are not text in their charset.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Undecodable {
-    /// Offset of the first byte of the malformed sequence.
-    pub at: usize,
-    /// The bytes there are the byte order mark of another charset.
-    pub is_foreign_mark: bool,
+/// An error of [`Charset::decode`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Undecodable {
+    /// The text begins with the byte order mark of another charset.
+    #[error("byte 0: the byte order mark of another charset")]
+    ForeignByteOrderMark,
+    /// A malformed sequence begins at this byte offset.
+    #[error("byte {0}: not text in this charset")]
+    Malformed(usize),
 }
 
-impl fmt::Display for Undecodable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.is_foreign_mark {
-            true => write!(f, "byte {}: the byte order mark of another charset", self.at),
-            false => write!(f, "byte {}: not text in this charset", self.at),
+impl Undecodable {
+    /// Returns the byte offset of the error.
+    pub fn offset(self) -> usize {
+        match self {
+            Undecodable::ForeignByteOrderMark => 0,
+            Undecodable::Malformed(at) => at,
         }
     }
 }
 
-impl std::error::Error for Undecodable {}
-
-/// What becomes of text that a charset has no bytes for.
+/// How [`Charset::encode`] treats characters that the charset cannot encode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Lacking {
-    /// Refused, at its first such character.
+pub enum UnmappableMode {
+    /// Return an error at the first such character.
     #[default]
-    Refused,
-    /// All of it as UTF-8, and said so: half in one charset and half in another could be read by nobody.
+    Fail,
+    /// Encode the whole text as UTF-8: no reader could decode a mixture of two charsets.
     Utf8,
-    /// Such characters as decimal character references, as browsers send them (WHATWG Encoding, `html` error mode).
-    Reference,
+    /// Write such characters as decimal character references, as browsers do (WHATWG Encoding, error mode `html`).
+    CharacterReference,
 }
 
-/// Text as a charset's bytes.
+/// Text in the bytes of a charset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Encoded {
-    /// Runs of text in bytes of the charset, in order; whether the run was beyond ASCII.
+    /// Runs of encoded text, in order, and whether the text of the run is non-ASCII.
     pub runs: Vec<(Vec<u8>, bool)>,
-    /// Some character was not in the charset, and what [`Lacking`] says was done.
-    pub has_lacking: bool,
+    /// Some character was unmappable and treated as [`UnmappableMode`] says.
+    pub has_unmappable: bool,
 }
 
-/// Byte order marks, the longer one of two with the same beginning first.
+/// Byte order marks. The longer of two with the same first bytes must come first.
 const MARKS: [(&[u8], &Encoding); 3] = [(b"\xEF\xBB\xBF", UTF_8), (b"\xFE\xFF", UTF_16BE), (b"\xFF\xFE", UTF_16LE)];
 
 impl Charset {
-    /// UTF-8, which everything is where nobody says otherwise.
+    /// UTF-8, the default charset.
     pub const UTF_8: Charset = Charset { encoding: UTF_8, is_order_open: false };
 
-    /// The charset with this label, in any case, white space around it ignored; `None` if the label is unknown or of a
-    /// charset that is dangerous to read (`iso-2022-kr`, `hz-gb-2312` and others, which hide ASCII).
+    /// Returns the charset with this label. Case and surrounding white space do not matter. Unknown labels, and labels of
+    /// charsets that are unsafe because they hide ASCII (`iso-2022-kr`, `hz-gb-2312` and others), give `None`.
     pub fn named(label: &str) -> Option<Charset> {
         let encoding = Encoding::for_label_no_replacement(label.as_bytes())?;
         let is_order_open = encoding == UTF_16LE && !label.trim_ascii().to_ascii_lowercase().ends_with("le");
         Some(Charset { encoding, is_order_open })
     }
 
-    /// The charset whose byte order mark `bytes` begin with, and the mark's length.
-    pub fn of_mark(bytes: &[u8]) -> Option<(Charset, usize)> {
+    /// Returns the charset of the byte order mark that `bytes` begin with, and the length of the mark.
+    pub(crate) fn from_bom(bytes: &[u8]) -> Option<(Charset, usize)> {
         let (mark, encoding) = MARKS.into_iter().find(|(mark, _)| bytes.starts_with(mark))?;
         Some((Charset { encoding, is_order_open: false }, mark.len()))
     }
 
-    /// A decoder that takes a byte order mark for what it stands for: a character.
+    /// Returns a decoder that treats a byte order mark as a character.
     pub(super) fn decoder(self) -> Decoder {
         self.encoding.new_decoder_without_bom_handling()
     }
 
-    /// The name that the Encoding Standard gives it.
+    /// Returns the name of the charset in the Encoding Standard.
     pub fn name(self) -> &'static str {
         self.encoding.name()
     }
 
-    /// UTF-8 or UTF-16: its text is not normalised (RFC 3987 section 3.1, step 1c), and queries are not written in it.
-    /// GB18030, though it has all of Unicode, is not one of these.
+    /// Returns whether the charset is UTF-8 or UTF-16. Text in these is not normalized (RFC 3987 section 3.1, step 1c),
+    /// and queries are not written in them. GB18030 covers all of Unicode but is not one of these.
     pub fn is_unicode(self) -> bool {
         [UTF_8, UTF_16LE, UTF_16BE].contains(&self.encoding)
     }
 
-    /// Step 1 of section 3.1: `bytes` as text, in NFC if the charset is not a Unicode one (1b), as it is if it is (1c).
+    /// Decodes `bytes` as in step 1 of RFC 3987 section 3.1: text in a legacy charset is normalized to NFC (1b), text in a
+    /// Unicode charset is not (1c).
     ///
     /// # Errors
-    /// The first sequence that is no text, a byte order mark that contradicts the label included.
+    /// The position of the first malformed sequence, or a byte order mark that contradicts the label.
     pub fn decode(self, bytes: &[u8]) -> Result<Cow<'_, str>, Undecodable> {
         let text = self.transcode(bytes)?;
         if self.is_unicode() || is_nfc(&text) { Ok(text) } else { Ok(Cow::Owned(text.nfc().collect())) }
     }
 
-    /// [`Charset::decode`] without normalisation, which is not what step 1b asks for.
-    ///
-    /// # Errors
-    /// As [`Charset::decode`].
-    pub fn transcode(self, bytes: &[u8]) -> Result<Cow<'_, str>, Undecodable> {
-        let (encoding, mark_len) = self.byte_order(bytes)?;
-        let (bytes, skipped) = (&bytes[mark_len..], mark_len);
+    /// [`Charset::decode`] without the normalization of step 1b.
+    pub(crate) fn transcode(self, bytes: &[u8]) -> Result<Cow<'_, str>, Undecodable> {
+        let (encoding, mark_len) = self.resolve_bom(bytes)?;
+        let bytes = &bytes[mark_len..];
         if let Some(text) = encoding.decode_without_bom_handling_and_without_replacement(bytes) {
             return Ok(text);
         }
-        Err(Undecodable { at: skipped + find_malformed(encoding, bytes), is_foreign_mark: false })
+        Err(Undecodable::Malformed(mark_len + find_malformed(encoding, bytes)))
     }
 
-    /// The charset that a mark at the start leaves, and the length of the mark. A mark of another charset than the
-    /// label's is a contradiction: which of the two is wrong, only a reader of the text could say.
-    fn byte_order(self, bytes: &[u8]) -> Result<(&'static Encoding, usize), Undecodable> {
+    /// Returns the encoding to decode `bytes` with and the length of their byte order mark. A mark that contradicts the
+    /// label is an error, because only a reader of the text could tell which of the two is right.
+    fn resolve_bom(self, bytes: &[u8]) -> Result<(&'static Encoding, usize), Undecodable> {
         let Some((mark, marked)) = MARKS.into_iter().find(|(mark, _)| bytes.starts_with(mark)) else {
             return Ok((self.encoding, 0));
         };
@@ -140,62 +139,56 @@ impl Charset {
         if is_open || marked == self.encoding {
             return Ok((marked, mark.len()));
         }
-        Err(Undecodable { at: 0, is_foreign_mark: true })
+        Err(Undecodable::ForeignByteOrderMark)
     }
 
-    /// The order of the bytes of its code units, if it is a UTF-16; little-endian where a mark might say otherwise.
-    pub fn byte_order_of_utf16(self) -> Option<ByteOrder> {
+    /// Returns the byte order of a UTF-16 charset; little-endian if the label leaves the order open.
+    pub(crate) fn utf16_byte_order(self) -> Option<ByteOrder> {
         [(UTF_16LE, ByteOrder::Little), (UTF_16BE, ByteOrder::Big)]
             .into_iter()
             .find_map(|(encoding, order)| (self.encoding == encoding).then_some(order))
     }
 
-    /// Whether a byte order mark, UTF-8's or one of UTF-16, can begin a text that bears this label.
-    ///
-    /// ```
-    /// use irikey::encoding::Charset;
-    /// let agrees = |label, text| Charset::named(label).unwrap().agrees_with_mark(text);
-    /// assert!(agrees("utf-16", b"\xFE\xFF\0h") && agrees("koi8-r", b"http:"));
-    /// assert!(!agrees("utf-16le", b"\xFE\xFF\0h") && !agrees("koi8-r", b"\xEF\xBB\xBFh"));
-    /// ```
-    pub fn agrees_with_mark(self, text: &[u8]) -> bool {
-        self.byte_order(text).is_ok()
+    /// Returns whether a text with this label may begin as `text` does: without a byte order mark or with its own.
+    pub(crate) fn allows_bom_of(self, text: &[u8]) -> bool {
+        self.resolve_bom(text).is_ok()
     }
 
-    /// `text` in this charset; in UTF-8 if it is a Unicode one.
+    /// Encodes `text` in this charset, or in UTF-8 if this is a Unicode charset.
     ///
     /// # Errors
-    /// With [`Lacking::Refused`] the offset of the first character that the charset lacks.
+    /// With [`UnmappableMode::Fail`], the offset of the first character that the charset cannot encode.
     ///
     /// ```
-    /// use irikey::encoding::{Charset, Lacking};
+    /// use irikey::encoding::{Charset, UnmappableMode};
     /// let latin = Charset::named("iso-8859-1").unwrap();
-    /// assert_eq!(latin.encode("q=é", Lacking::Refused).unwrap().runs, [(b"q=".to_vec(), false), (b"\xE9".to_vec(), true)]);
-    /// assert_eq!(latin.encode("q=я", Lacking::Refused), Err(2));
+    /// let encoded = latin.encode("q=é", UnmappableMode::Fail).unwrap();
+    /// assert_eq!(encoded.runs, [(b"q=".to_vec(), false), (b"\xE9".to_vec(), true)]);
+    /// assert_eq!(latin.encode("q=я", UnmappableMode::Fail), Err(2));
     /// ```
-    pub fn encode(self, text: &str, lacking: Lacking) -> Result<Encoded, usize> {
+    pub fn encode(self, text: &str, mode: UnmappableMode) -> Result<Encoded, usize> {
         let encoding = self.encoding.output_encoding();
-        let mut encoded = Encoded { runs: Vec::new(), has_lacking: false };
+        let mut encoded = Encoded { runs: Vec::new(), has_unmappable: false };
         let mut at = 0;
         for run in text.as_bytes().chunk_by(|a, b| a.is_ascii() == b.is_ascii()) {
             let run = &text[at..at + run.len()];
             if run.is_ascii() {
                 encoded.runs.push((run.as_bytes().to_vec(), false));
             } else {
-                encode_run(encoding, run, lacking, &mut encoded).map_err(|in_run| at + in_run)?;
+                encode_run(encoding, run, mode, &mut encoded).map_err(|in_run| at + in_run)?;
             }
             at += run.len();
         }
-        if encoded.has_lacking && lacking == Lacking::Utf8 {
-            let in_utf8 = Charset::UTF_8.encode(text, lacking)?;
-            return Ok(Encoded { has_lacking: true, ..in_utf8 });
+        if encoded.has_unmappable && mode == UnmappableMode::Utf8 {
+            let in_utf8 = Charset::UTF_8.encode(text, mode)?;
+            return Ok(Encoded { has_unmappable: true, ..in_utf8 });
         }
         Ok(encoded)
     }
 }
 
-/// One run of characters beyond ASCII. A charset with states (ISO-2022-JP) is back in its first one after it.
-fn encode_run(encoding: &'static Encoding, run: &str, lacking: Lacking, out: &mut Encoded) -> Result<(), usize> {
+/// Encodes one run of non-ASCII characters. A stateful charset (ISO-2022-JP) is in its initial state before and after it.
+fn encode_run(encoding: &'static Encoding, run: &str, mode: UnmappableMode, out: &mut Encoded) -> Result<(), usize> {
     let mut encoder = encoding.new_encoder();
     let mut bytes = Vec::new();
     let mut at = 0;
@@ -207,10 +200,10 @@ fn encode_run(encoding: &'static Encoding, run: &str, lacking: Lacking, out: &mu
         match result {
             EncoderResult::InputEmpty => break,
             EncoderResult::OutputFull => {}
-            EncoderResult::Unmappable(c) if lacking == Lacking::Refused => return Err(at - c.len_utf8()),
+            EncoderResult::Unmappable(c) if mode == UnmappableMode::Fail => return Err(at - c.len_utf8()),
             EncoderResult::Unmappable(c) => {
-                out.has_lacking = true;
-                // The encoder has put ISO-2022-JP into its ASCII state before it says this.
+                out.has_unmappable = true;
+                // The encoder returns to the ASCII state of ISO-2022-JP before it reports the character.
                 bytes.extend_from_slice(format!("&#{};", c as u32).as_bytes());
             }
         }
@@ -219,7 +212,7 @@ fn encode_run(encoding: &'static Encoding, run: &str, lacking: Lacking, out: &mu
     Ok(())
 }
 
-/// Offset of the first malformed sequence of `bytes`, which has one; its end if none is found.
+/// Returns the offset of the first malformed sequence of `bytes`, or their length if there is none.
 fn find_malformed(encoding: &'static Encoding, bytes: &[u8]) -> usize {
     let mut decoder = encoding.new_decoder_without_bom_handling();
     let mut at = 0;
@@ -242,11 +235,11 @@ mod tests {
     use super::*;
 
     fn decode(label: &str, bytes: &[u8]) -> Result<String, Undecodable> {
-        Charset::named(label).expect("a label").decode(bytes).map(Cow::into_owned)
+        Charset::named(label).unwrap().decode(bytes).map(Cow::into_owned)
     }
 
     fn malformed_at(at: usize) -> Result<String, Undecodable> {
-        Err(Undecodable { at, is_foreign_mark: false })
+        Err(Undecodable::Malformed(at))
     }
 
     #[test]
@@ -273,13 +266,13 @@ mod tests {
     }
 
     #[test]
-    fn long_text_is_searched_to_its_end() {
+    fn malformed_sequence_after_long_text_has_its_offset() {
         let bytes = [&b"\xA4\xA2".repeat(40_000)[..], b"\xA4"].concat();
         assert_eq!(decode("euc-jp", &bytes), malformed_at(80_000));
     }
 
     #[test]
-    fn a_mark_chooses_the_order_or_contradicts() {
+    fn byte_order_mark_selects_the_order_or_is_an_error() {
         assert_eq!(decode("utf-16", b"\xFE\xFF\0a").as_deref(), Ok("a"));
         assert_eq!(decode("utf-16", b"\xFF\xFEa\0").as_deref(), Ok("a"));
         assert_eq!(decode("utf-16", b"a\0").as_deref(), Ok("a"));
@@ -287,12 +280,19 @@ mod tests {
         for (label, bytes) in
             [("utf-16le", &b"\xFE\xFF\0a"[..]), ("utf-8", b"\xFF\xFEa\0"), ("koi8-r", b"\xEF\xBB\xBFa")]
         {
-            assert_eq!(decode(label, bytes), Err(Undecodable { at: 0, is_foreign_mark: true }), "{label}");
+            assert_eq!(decode(label, bytes), Err(Undecodable::ForeignByteOrderMark), "{label}");
         }
     }
 
     #[test]
-    fn only_legacy_charsets_are_normalised() {
+    fn byte_order_marks_are_checked_against_labels() {
+        let allows = |label, text| Charset::named(label).unwrap().allows_bom_of(text);
+        assert!(allows("utf-16", b"\xFE\xFF\0h") && allows("koi8-r", b"http:"));
+        assert!(!allows("utf-16le", b"\xFE\xFF\0h") && !allows("koi8-r", b"\xEF\xBB\xBFh"));
+    }
+
+    #[test]
+    fn only_legacy_charsets_are_normalized() {
         assert_eq!(decode("utf-8", "e\u{301}".as_bytes()).as_deref(), Ok("e\u{301}"));
         assert_eq!(decode("windows-1258", b"Vi\xEA\xF2t").as_deref(), Ok("Vi\u{1EC7}t"));
         let direct = Charset::named("windows-1258").unwrap().transcode(b"Vi\xEA\xF2t").unwrap();
@@ -300,37 +300,38 @@ mod tests {
     }
 
     #[test]
-    fn what_a_charset_lacks_is_refused_replaced_or_written_in_utf8() {
+    fn unmappable_characters_fail_or_are_replaced_or_written_in_utf8() {
         let latin = Charset::named("iso-8859-1").unwrap();
-        assert_eq!(latin.encode("é=яé", Lacking::Refused), Err(3));
+        assert_eq!(latin.encode("é=яé", UnmappableMode::Fail), Err(3));
         let bytes =
-            |lacking| latin.encode("é=яé", lacking).unwrap().runs.into_iter().map(|(b, _)| b).collect::<Vec<_>>();
-        assert_eq!(bytes(Lacking::Reference).concat(), b"\xE9=&#1103;\xE9");
-        assert_eq!(bytes(Lacking::Utf8).concat(), "é=яé".as_bytes());
-        assert!(latin.encode("я", Lacking::Utf8).unwrap().has_lacking);
-        assert_eq!(Charset::named("utf-16").unwrap().encode("é", Lacking::Refused).unwrap().runs[0].0, "é".as_bytes());
+            |mode| latin.encode("é=яé", mode).unwrap().runs.into_iter().map(|(b, _)| b).collect::<Vec<_>>();
+        assert_eq!(bytes(UnmappableMode::CharacterReference).concat(), b"\xE9=&#1103;\xE9");
+        assert_eq!(bytes(UnmappableMode::Utf8).concat(), "é=яé".as_bytes());
+        assert!(latin.encode("я", UnmappableMode::Utf8).unwrap().has_unmappable);
+        assert_eq!(Charset::named("utf-16").unwrap().encode("é", UnmappableMode::Fail).unwrap().runs[0].0, "é".as_bytes());
     }
 
     proptest! {
         #[test]
-        fn any_bytes_are_text_or_have_an_offset_inside(
+        fn any_bytes_are_text_or_have_an_error_offset_within(
             label in "utf-8|utf-16|utf-16be|iso-2022-jp|gb18030|big5|euc-kr|shift_jis|windows-1258|koi8-r",
             bytes in proptest::collection::vec(any::<u8>(), 0..100),
         ) {
             match decode(&label, &bytes) {
                 Ok(text) => prop_assert!(!text.contains(char::REPLACEMENT_CHARACTER) || !label.starts_with('k')),
-                Err(found) => prop_assert!(found.at < bytes.len()),
+                Err(error) => prop_assert!(error.offset() < bytes.len()),
             }
         }
 
         #[test]
-        fn what_is_encoded_decodes_to_itself(label in "utf-8|iso-2022-jp|gb18030|big5|euc-kr|shift_jis|koi8-r", text in "\\PC{0,20}") {
+        fn encoded_text_decodes_to_itself(label in "utf-8|iso-2022-jp|gb18030|big5|euc-kr|shift_jis|koi8-r", text in "\\PC{0,20}") {
             let charset = Charset::named(&label).unwrap();
-            if let Ok(encoded) = charset.encode(&text, Lacking::Refused) {
+            if let Ok(encoded) = charset.encode(&text, UnmappableMode::Fail) {
                 let bytes: Vec<u8> = encoded.runs.into_iter().flat_map(|(run, _)| run).collect();
-                // Some charsets write two characters alike (Shift_JIS: U+2212 and U+FF0D), so one round more is compared.
+                // Some charsets map two characters to the same bytes (Shift_JIS: U+2212 and U+FF0D), so the second
+                // encoding is compared.
                 let once = charset.transcode(&bytes).unwrap().into_owned();
-                let again = charset.encode(&once, Lacking::Refused).unwrap().runs;
+                let again = charset.encode(&once, UnmappableMode::Fail).unwrap().runs;
                 prop_assert_eq!(again.into_iter().flat_map(|(run, _)| run).collect::<Vec<u8>>(), bytes);
             }
         }

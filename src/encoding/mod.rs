@@ -1,19 +1,22 @@
-//! Bytes in, verdict on them as text out; and text in a document's charset in, text out (RFC 3987 section 3.1, step 1).
+//! Charsets: validates UTF-8, and decodes documents in other charsets (RFC 3987 section 3.1, step 1).
 //!
 //! ```text
-//! is_utf8   one verdict a chunk                  charset     label -> charset: bytes -> text -> bytes
-//! utf16     a stream of UTF-16 -> UTF-8          transcode   a document: bytes -> text, and offsets back
+//! is_utf8    bytes of a chunk -> valid UTF-8 or not
+//! charset    label -> Charset; text in a charset <-> text
+//! transcode  document in a charset -> text, its malformed sequences, offsets back into the document
+//! utf16      stream of UTF-16 -> UTF-8
 //! ```
 
 mod charset;
 mod transcode;
 mod utf16;
 
-pub use charset::{Charset, Encoded, Lacking, Undecodable};
-pub use transcode::{Malformed, Transcoded};
-pub use utf16::{ByteOrder, Utf16Decoder, utf16_len};
+pub use charset::{Charset, Encoded, Undecodable, UnmappableMode};
+pub(crate) use transcode::Malformed;
+pub(crate) use utf16::{ByteOrder, Utf16Decoder, utf16_len};
 
-/// `bytes` are UTF-8. One SIMD pass, meant for a chunk at a time: a call costs as much as 45 bytes do.
+/// Returns whether `bytes` are valid UTF-8. The check uses SIMD instructions and is meant for whole chunks: a call costs
+/// as much as 45 bytes.
 ///
 /// ```
 /// assert!(irikey::encoding::is_utf8("é".as_bytes()) && !irikey::encoding::is_utf8(b"\xC0\xAF"));

@@ -1,57 +1,50 @@
-//! UTF-16 in, UTF-8 out, piece by piece. A surrogate without its other half becomes the three bytes that UTF-8 forbids for
-//! it: nothing is lost or replaced, and whoever wants text refuses them where they stand. Bytes left over at the end, half
-//! a code unit or the first half of a pair, are not text: [`Utf16Decoder::is_whole`] tells.
+//! Decodes UTF-16 to UTF-8 piece by piece.
+//!
+//! An unpaired surrogate becomes the three bytes that UTF-8 forbids for it. Nothing is lost or replaced, and a later UTF-8
+//! check rejects these bytes at their position. Half a code unit or half a pair at the end is not written:
+//! [`Utf16Decoder::is_whole`] reports it.
 
-/// Which byte of a code unit comes first.
+/// The byte order of code units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ByteOrder {
-    /// The low one.
+pub(crate) enum ByteOrder {
+    /// Low byte first.
     Little,
-    /// The high one.
+    /// High byte first.
     Big,
 }
 
-/// The most bytes of UTF-8 that come of one byte of UTF-16, twice: a code unit becomes three at most, and one that waited
-/// comes with it.
-const MOST: usize = 3;
+/// The largest number of UTF-8 bytes that a code unit becomes.
+const MAX_UNIT_LEN: usize = 3;
 
-/// Decodes; keeps what is not whole yet.
-///
-/// ```
-/// use irikey::encoding::{ByteOrder, Utf16Decoder};
-/// let (mut decoder, mut text) = (Utf16Decoder::new(ByteOrder::Little), Vec::new());
-/// decoder.decode(b"h\0\xE9\0\x3D\xD8\x00", &mut text);
-/// assert!(!decoder.is_whole());
-/// decoder.decode(b"\xDE!\0", &mut text);
-/// assert_eq!(text, "hé\u{1F600}!".as_bytes());
-/// ```
+/// A decoder that keeps an incomplete code unit or pair until the next piece arrives.
 #[derive(Clone, Debug)]
-pub struct Utf16Decoder {
+pub(crate) struct Utf16Decoder {
     order: ByteOrder,
-    /// The first byte of a code unit.
+    /// The first byte of an incomplete code unit.
     byte: Option<u8>,
-    /// A high surrogate.
+    /// A high surrogate whose low surrogate has not been read.
     high: Option<u16>,
 }
 
 impl Utf16Decoder {
-    /// A decoder at the beginning of a text, after its mark.
-    pub fn new(order: ByteOrder) -> Utf16Decoder {
+    /// Returns a decoder for a text whose byte order mark has been removed.
+    pub(crate) fn new(order: ByteOrder) -> Utf16Decoder {
         Utf16Decoder { order, byte: None, high: None }
     }
 
     /// Appends the text of `bytes` to `out`.
-    pub fn decode(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
-        out.reserve(bytes.len() / 2 * MOST + 2 * MOST);
+    pub(crate) fn decode(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        // Up to two more units: one completed by the first byte, and a surrogate from the previous piece.
+        out.reserve(bytes.len() / 2 * MAX_UNIT_LEN + 2 * MAX_UNIT_LEN);
         let mut bytes = bytes;
         if let (Some(first), Some((second, rest))) = (self.byte, bytes.split_first()) {
             self.byte = None;
-            self.unit([first, *second], out);
+            self.push_unit([first, *second], out);
             bytes = rest;
         }
         let (units, rest) = bytes.as_chunks::<2>();
         for unit in units {
-            self.unit(*unit, out);
+            self.push_unit(*unit, out);
         }
         if let [byte] = rest {
             self.byte = Some(*byte);
@@ -59,7 +52,7 @@ impl Utf16Decoder {
     }
 
     #[inline]
-    fn unit(&mut self, bytes: [u8; 2], out: &mut Vec<u8>) {
+    fn push_unit(&mut self, bytes: [u8; 2], out: &mut Vec<u8>) {
         let unit = match self.order {
             ByteOrder::Little => u16::from_le_bytes(bytes),
             ByteOrder::Big => u16::from_be_bytes(bytes),
@@ -68,28 +61,28 @@ impl Utf16Decoder {
         match (high, unit) {
             (None, 0..0x80) => out.push(unit as u8),
             (Some(high), 0xDC00..=0xDFFF) => {
-                push(0x10000 + ((u32::from(high) - 0xD800) << 10) + (u32::from(unit) - 0xDC00), out);
+                push_code_point(0x10000 + ((u32::from(high) - 0xD800) << 10) + (u32::from(unit) - 0xDC00), out);
             }
             (high, unit) => {
                 if let Some(high) = high {
-                    push(u32::from(high), out);
+                    push_code_point(u32::from(high), out);
                 }
                 match unit {
                     0xD800..=0xDBFF => self.high = Some(unit),
-                    _ => push(u32::from(unit), out),
+                    _ => push_code_point(u32::from(unit), out),
                 }
             }
         }
     }
 
-    /// No bytes wait for others.
-    pub fn is_whole(&self) -> bool {
+    /// Returns whether all bytes so far are complete code units and pairs.
+    pub(crate) fn is_whole(&self) -> bool {
         self.byte.is_none() && self.high.is_none()
     }
 }
 
-/// The bytes of a code point, by the scheme of RFC 3629 section 3, surrogates too.
-fn push(code: u32, out: &mut Vec<u8>) {
+/// Appends a code point in the scheme of RFC 3629 section 3, which is applied to surrogates too.
+fn push_code_point(code: u32, out: &mut Vec<u8>) {
     let tail = |shift: u32| 0x80 | (code >> shift & 0x3F) as u8;
     match code {
         0..0x80 => out.push(code as u8),
@@ -99,12 +92,8 @@ fn push(code: u32, out: &mut Vec<u8>) {
     }
 }
 
-/// Bytes that `text`, which a [`Utf16Decoder`] made, took in UTF-16.
-///
-/// ```
-/// assert_eq!(irikey::encoding::utf16_len("aé\u{1F600}".as_bytes()), 8);
-/// ```
-pub fn utf16_len(text: &[u8]) -> usize {
+/// Returns the length in UTF-16 of `text`, the output of a [`Utf16Decoder`], in bytes.
+pub(crate) fn utf16_len(text: &[u8]) -> usize {
     let units = |byte: u8| usize::from(byte & 0xC0 != 0x80) + usize::from(byte >= 0xF0);
     2 * text.iter().map(|&byte| units(byte)).sum::<usize>()
 }
@@ -130,16 +119,26 @@ mod tests {
     }
 
     #[test]
-    fn surrogates_without_their_other_half_stay() {
+    fn unpaired_surrogates_are_kept() {
         let units = [0xDC00, 0x61, 0xD800, 0x62, 0xD83D, 0xD83D, 0xDE00, 0xDBFF];
         let want = b"\xED\xB0\x80a\xED\xA0\x80b\xED\xA0\xBD\xF0\x9F\x98\x80";
         assert_eq!(decoded(&bytes_of(&units, ByteOrder::Big), 3, ByteOrder::Big), (want.to_vec(), false));
         assert_eq!(utf16_len(want), 14);
     }
 
+    #[test]
+    fn incomplete_units_are_kept_until_the_next_piece() {
+        let (mut decoder, mut text) = (Utf16Decoder::new(ByteOrder::Little), Vec::new());
+        decoder.decode(b"h\0\xE9\0\x3D\xD8\x00", &mut text);
+        assert!(!decoder.is_whole());
+        decoder.decode(b"\xDE!\0", &mut text);
+        assert_eq!(text, "hé\u{1F600}!".as_bytes());
+        assert_eq!(utf16_len("aé\u{1F600}".as_bytes()), 8);
+    }
+
     proptest! {
         #[test]
-        fn text_is_itself_however_it_arrives(text in "\\PC{0,60}", step in 1usize..9, is_big in any::<bool>()) {
+        fn text_is_decoded_in_pieces_of_any_length(text in "\\PC{0,60}", step in 1usize..9, is_big in any::<bool>()) {
             let order = if is_big { ByteOrder::Big } else { ByteOrder::Little };
             let bytes = bytes_of(&text.encode_utf16().collect::<Vec<_>>(), order);
             prop_assert_eq!(decoded(&bytes, step, order), (text.clone().into_bytes(), true));
@@ -147,7 +146,7 @@ mod tests {
         }
 
         #[test]
-        fn half_a_unit_is_not_whole(bytes in proptest::collection::vec(any::<u8>(), 1..40)) {
+        fn half_a_code_unit_is_not_whole(bytes in proptest::collection::vec(any::<u8>(), 1..40)) {
             prop_assert!(bytes.len() % 2 == 0 || !decoded(&bytes, 7, ByteOrder::Little).1);
         }
     }

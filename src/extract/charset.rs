@@ -36,7 +36,7 @@ struct MetaAttribute {
 
 /// How a document is to be read.
 pub(super) fn choose(bytes: &[u8], context: &Context) -> Choice {
-    let mark = Charset::of_mark(bytes);
+    let mark = Charset::from_bom(bytes);
     let mark_len = mark.map_or(0, |(_, len)| len);
     let unmarked = mark.map(|(charset, _)| charset).or_else(|| sixteen_bits(bytes));
     let markup = context.markup.unwrap_or_else(|| look(&bytes[mark_len..], unmarked));

@@ -68,7 +68,7 @@ impl Stream {
     }
 
     /// What follows is UTF-16, and `decoder` has seen what came before.
-    pub fn decode_utf16(&mut self, decoder: Utf16Decoder) {
+    pub(crate) fn decode_utf16(&mut self, decoder: Utf16Decoder) {
         self.utf16 = Some(Utf16::new(decoder));
     }
 

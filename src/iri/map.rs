@@ -13,7 +13,7 @@ use super::host::{begins_like_an_a_label, idn_to_ascii};
 use super::parts::Parts;
 use super::percent::{encode, escape_value};
 use super::{Component, Fault, FaultKind, ParseMode};
-use crate::encoding::{Charset, Encoded, Lacking, is_utf8};
+use crate::encoding::{Charset, Encoded, UnmappableMode, is_utf8};
 use crate::kernel::percent_encode;
 
 /// Which form a mapping gives a host.
@@ -70,7 +70,7 @@ pub struct QueryCharset {
     /// The document's charset; UTF-8 is used in place of any other Unicode charset.
     pub charset: Charset,
     /// What becomes of characters that it lacks.
-    pub lacking: Lacking,
+    pub unmappable: UnmappableMode,
 }
 
 /// References with this scheme (the base's where they have none) have their queries in the document's charset:
@@ -84,12 +84,12 @@ pub fn uses_query_charset(scheme: &[u8]) -> bool {
 /// was not in the charset. Whether the scheme is one for this, [`uses_query_charset`] says.
 ///
 /// # Errors
-/// With [`Lacking::Refused`] the first character that the charset lacks.
+/// With [`UnmappableMode::Fail`] the first character that the charset lacks.
 ///
 /// ```
-/// use irikey::encoding::{Charset, Lacking};
+/// use irikey::encoding::{Charset, UnmappableMode};
 /// use irikey::iri::{QueryCharset, encode_query};
-/// let query = QueryCharset { charset: Charset::named("iso-8859-1").unwrap(), lacking: Lacking::Refused };
+/// let query = QueryCharset { charset: Charset::named("iso-8859-1").unwrap(), unmappable: UnmappableMode::Fail };
 /// assert_eq!(encode_query("http://h/é?é#é", query).unwrap().0, "http://h/é?%E9#é");
 /// assert_eq!(encode_query("/é?я", query).unwrap_err().at, 4);
 /// ```
@@ -100,9 +100,9 @@ pub fn encode_query(reference: &str, query: QueryCharset) -> Result<(Cow<'_, str
     if reference[start..end].is_ascii() {
         return Ok((reference.into(), false));
     }
-    let Encoded { runs, has_lacking } = query
+    let Encoded { runs, has_unmappable } = query
         .charset
-        .encode(&reference[start..end], query.lacking)
+        .encode(&reference[start..end], query.unmappable)
         .map_err(|at| Fault::new(FaultKind::Unencodable, Component::Query, start + at))?;
     let mut mapped = reference.as_bytes()[..start].to_vec();
     for (run, is_beyond_ascii) in runs {
@@ -113,7 +113,7 @@ pub fn encode_query(reference: &str, query: QueryCharset) -> Result<(Cow<'_, str
         }
     }
     mapped.extend_from_slice(&reference.as_bytes()[end..]);
-    Ok((String::from_utf8_lossy(&mapped).into_owned().into(), has_lacking))
+    Ok((String::from_utf8_lossy(&mapped).into_owned().into(), has_unmappable))
 }
 
 /// URI -> IRI, section 3.2: escapes decoded where they are UTF-8 of characters that sections 2.2, 4.1 and 6.1 allow,

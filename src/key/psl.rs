@@ -25,15 +25,15 @@ pub enum SuffixList {
 
 /// Text that is no Public Suffix List.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BadList(String);
+pub struct SuffixListError(String);
 
-impl fmt::Display for BadList {
+impl fmt::Display for SuffixListError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "this is no Public Suffix List: {} / take public_suffix_list.dat of publicsuffix.org", self.0)
     }
 }
 
-impl std::error::Error for BadList {}
+impl std::error::Error for SuffixListError {}
 
 impl SuffixList {
     /// The list that `text` holds, in the format of publicsuffix.org.
@@ -47,10 +47,10 @@ impl SuffixList {
     ///
     /// # Errors
     /// There is no rule in it.
-    pub fn parse(text: &str) -> Result<SuffixList, BadList> {
-        let list: publicsuffix::List = text.parse().map_err(|error: publicsuffix::Error| BadList(error.to_string()))?;
+    pub fn parse(text: &str) -> Result<SuffixList, SuffixListError> {
+        let list: publicsuffix::List = text.parse().map_err(|error: publicsuffix::Error| SuffixListError(error.to_string()))?;
         if list.is_empty() {
-            return Err(BadList("it has no rules".to_string()));
+            return Err(SuffixListError("it has no rules".to_string()));
         }
         let said = text.lines().take(40).find_map(|line| line.strip_prefix("// VERSION:")).map(str::trim);
         let hash = blake3::hash(text.as_bytes());

@@ -5,10 +5,10 @@ use arrow::array::{Array, AsArray, RecordBatch};
 
 use super::cells::{Cells, write_json_text};
 use crate::batch::Columns;
-use crate::canon::Texts;
+use crate::canon::TextColumn;
 
 /// One URI a line; an empty line where the row has none.
-pub(super) fn text(uris: &Texts) -> Vec<u8> {
+pub(super) fn text(uris: &TextColumn) -> Vec<u8> {
     let mut out = Vec::with_capacity(uris.values.len() + uris.len());
     for i in 0..uris.len() {
         out.extend_from_slice(uris.get(i));

@@ -291,10 +291,10 @@ impl Current {
     fn begin(&mut self, name: &str, rules: &Rules<'_>) -> Result<(), Failure> {
         // A defect within the first bytes comes up again, after the records before it.
         self.body.fill(SNIFF_LEN);
-        if let Some(charset) = rules.charset.filter(|charset| !charset.agrees_with_mark(self.body.text())) {
+        if let Some(charset) = rules.charset.filter(|charset| !charset.allows_bom_of(self.body.text())) {
             return Err(Defect::ForeignMark(charset.name()).into());
         }
-        let said = rules.charset.and_then(Charset::byte_order_of_utf16);
+        let said = rules.charset.and_then(Charset::utf16_byte_order);
         match (content_type(self.body.text()), said) {
             (detect::ContentType::Utf16(order), _) => self.transcode(order, 2, rules),
             (detect::ContentType::Records(0), Some(order)) => self.transcode(order, 0, rules),

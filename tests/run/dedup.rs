@@ -5,7 +5,7 @@ use crate::collect::{file, options, path, pipe};
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::UInt64Type;
 use irikey::batch::{ColumnId, Columns, SourceRun};
-use irikey::canon::{Policy, Rows, Rung, WantedRecipe};
+use irikey::canon::{Policy, Rows, Rung, RecipeColumn};
 use irikey::dedup::{Candidate, Keep};
 use irikey::input::Sources;
 use irikey::key::Recipe;
@@ -189,7 +189,7 @@ fn policies_keep_what_a_sort_puts_first() {
     let directory = tempfile::tempdir().unwrap();
     let name = file(&directory, "a.cdx", &captures(5_000));
     let carry = FieldSet { time: true, status: true, ..FieldSet::default() };
-    let recipes = vec![WantedRecipe { column: "surt-wayback", recipe: Recipe::parse("surt-wayback").unwrap() }];
+    let recipes = vec![RecipeColumn { column: "surt-wayback", recipe: Recipe::parse("surt-wayback").unwrap() }];
     let policy = Policy { carry, recipes, ..policy() };
     let format = Format::Cdx;
     let rows = Mutex::new(Vec::new());

@@ -82,7 +82,7 @@ fn carried(carry: FieldSet) -> Vec<[String; 12]> {
     let policy = Policy { carry, ..policy() };
     let mut all = Vec::new();
     let encode = |rows: &mut Rows, _: &[SourceRun]| {
-        let text = |texts: &irikey::canon::Texts, i: usize| {
+        let text = |texts: &irikey::canon::TextColumn, i: usize| {
             if texts.is_empty() { "?".into() } else { String::from_utf8_lossy(texts.get(i)).into_owned() }
         };
         let carried = &rows.carried;
@@ -195,7 +195,7 @@ type Place = (String, Option<(i64, i64)>, String, String);
 fn places(path: &std::path::Path, options: &RunOptions) -> Vec<Place> {
     let policy = Policy { carry: FieldSet::ALL, ..policy() };
     let mut all = Vec::new();
-    let text = |texts: &irikey::canon::Texts, i: usize| String::from_utf8_lossy(texts.get(i)).into_owned();
+    let text = |texts: &irikey::canon::TextColumn, i: usize| String::from_utf8_lossy(texts.get(i)).into_owned();
     let encode = |rows: &mut Rows, _: &[SourceRun]| {
         let carried = &rows.carried;
         let row = |i: usize| {

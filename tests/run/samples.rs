@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use irikey::batch::SourceRun;
-use irikey::canon::{Policy, Rows, Texts};
+use irikey::canon::{Policy, Rows, TextColumn};
 use irikey::input::Sources;
 use irikey::record::fields::FieldSet;
 use irikey::record::{Format, Guess};
@@ -47,7 +47,7 @@ fn rows_of_sources(sources: Sources) -> (Vec<Row>, Summary) {
 }
 
 fn row(rows: &Rows, i: usize) -> Row {
-    let text = |texts: &Texts| String::from_utf8_lossy(texts.get(i)).into_owned();
+    let text = |texts: &TextColumn| String::from_utf8_lossy(texts.get(i)).into_owned();
     let fault = rows.faults.iter().find(|(row, _)| *row as usize == i).map(|(_, fault)| fault.to_string());
     let carried = &rows.carried;
     let number = |value: Option<i64>| value.map_or(String::new(), |value| value.to_string());

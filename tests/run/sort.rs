@@ -4,7 +4,7 @@
 use crate::collect::{file, options, pipe};
 use crate::dedup::lines;
 use irikey::batch::{Columns, SourceRun};
-use irikey::canon::{Policy, Rows, WantedRecipe};
+use irikey::canon::{Policy, Rows, RecipeColumn};
 use irikey::input::Sources;
 use irikey::key::Recipe;
 use irikey::output::{self, Arrangement, Destination, Format, OutputError, OutputOptions};
@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 const COLUMNS: [&str; 5] = ["url_surtkey", "source", "record", "uri", "fault"];
 
 fn policy() -> Policy {
-    let recipe = |column| WantedRecipe { column, recipe: Recipe::parse(column).unwrap() };
+    let recipe = |column| RecipeColumn { column, recipe: Recipe::parse(column).unwrap() };
     Policy { recipes: vec![recipe("surt-wayback")], carry: FieldSet::default(), ..Policy::default() }
 }
 

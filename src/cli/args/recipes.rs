@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::batch::{Columns, OWN_RULES};
-use crate::canon::WantedRecipe;
+use crate::canon::RecipeColumn;
 use crate::key::Recipe;
 use crate::key::psl::SuffixList;
 
@@ -26,7 +26,7 @@ impl RecipeArgs {
     ///
     /// # Errors
     /// Columns of --rules without --rules, or the other way round.
-    pub fn wanted(&self, columns: &Columns) -> Result<Vec<WantedRecipe>, String> {
+    pub fn wanted(&self, columns: &Columns) -> Result<Vec<RecipeColumn>, String> {
         let names = columns.recipes();
         if self.rules.is_some() && !names.contains(&OWN_RULES) {
             return Err("--rules makes the columns key_rules and url_rules; ask for one with --columns or --key".into());
@@ -36,7 +36,7 @@ impl RecipeArgs {
             None if name == OWN_RULES => Err("key_rules and url_rules hold what --rules makes; give it".to_string()),
             _ => Recipe::parse(name).map_err(|error| error.to_string()),
         };
-        names.into_iter().map(|column| Ok(WantedRecipe { column, recipe: recipe(column)? })).collect()
+        names.into_iter().map(|column| Ok(RecipeColumn { column, recipe: recipe(column)? })).collect()
     }
 
     /// The Public Suffix List.

@@ -79,7 +79,7 @@ fn decoded<'a>(request: &'a Request, is_normalized: bool) -> Result<Cow<'a, [u8]
     let Some(charset) = charset(request, "charset")? else { return Ok(input.into()) };
     let text = if is_normalized { charset.decode(input) } else { charset.transcode(input) };
     let undecodable = |at| Answer::Fault(Fault::new(FaultKind::Undecodable, Component::Reference, at));
-    Ok(text.map_err(|error| undecodable(error.at))?.into_owned().into_bytes().into())
+    Ok(text.map_err(|error| undecodable(error.offset()))?.into_owned().into_bytes().into())
 }
 
 fn text_of(bytes: &[u8]) -> Result<&str, Answer> {
@@ -169,8 +169,8 @@ pub(super) fn preprocess_op(request: &Request) -> Answered {
 
 /// The charset of the document, for queries.
 fn query_charset(request: &Request, profile: &Profile) -> Result<Option<QueryCharset>, Answer> {
-    let lacking = profile.lacking;
-    Ok(charset(request, "query_charset")?.map(|charset| QueryCharset { charset, lacking }))
+    let unmappable = profile.unmappable;
+    Ok(charset(request, "query_charset")?.map(|charset| QueryCharset { charset, unmappable }))
 }
 
 /// The `href` of a text by the URL Standard, whatever profile is asked about.

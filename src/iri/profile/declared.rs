@@ -2,7 +2,7 @@
 //! their differences for people.
 
 use super::choices::*;
-use crate::encoding::Lacking;
+use crate::encoding::UnmappableMode;
 use crate::iri::{Backslashes, HostMapping};
 
 /// A declared set of choices.
@@ -31,7 +31,7 @@ pub struct Profile {
     /// Backslashes, unless told.
     pub backslashes: Backslashes,
     /// What becomes of characters of queries that the document's charset lacks.
-    pub lacking: Lacking,
+    pub unmappable: UnmappableMode,
     /// A field is trimmed and may hold several references.
     pub is_field_of_references: bool,
 }
@@ -48,7 +48,7 @@ pub(super) const RFC3987: Profile = Profile {
     parser: ReferenceParser::Grammar,
     host_mapping: HostMapping::Percent,
     backslashes: Backslashes::Kept,
-    lacking: Lacking::Refused,
+    unmappable: UnmappableMode::Fail,
     is_field_of_references: false,
 };
 
@@ -93,7 +93,7 @@ const WHATWG: Profile = Profile {
     parser: ReferenceParser::Whatwg,
     host_mapping: HostMapping::Ascii,
     backslashes: Backslashes::Slash,
-    lacking: Lacking::Reference,
+    unmappable: UnmappableMode::CharacterReference,
     ..RFC3987
 };
 
@@ -135,10 +135,10 @@ impl Profile {
                 Backslashes::Slash => "`/` in special schemes",
                 Backslashes::Encoded => "`%5C`",
             }),
-            ("characters of a query that the document's charset lacks", |it| match it.lacking {
-                Lacking::Refused => "a fault",
-                Lacking::Utf8 => "the query in UTF-8",
-                Lacking::Reference => "`%26%23...%3B`",
+            ("characters of a query that the document's charset lacks", |it| match it.unmappable {
+                UnmappableMode::Fail => "a fault",
+                UnmappableMode::Utf8 => "the query in UTF-8",
+                UnmappableMode::CharacterReference => "`%26%23...%3B`",
             }),
             ("a field holds", |it| if it.is_field_of_references { "references, trimmed" } else { "one reference" }),
         ];

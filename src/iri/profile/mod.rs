@@ -250,7 +250,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::encoding::{Charset, Lacking};
+    use crate::encoding::{Charset, UnmappableMode};
 
     #[test]
     fn the_default_profile_is_the_engine_itself() {
@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn queries_in_the_documents_charset_are_for_http() {
-        let query = |label| QueryCharset { charset: Charset::named(label).unwrap(), lacking: Lacking::Refused };
+        let query = |label| QueryCharset { charset: Charset::named(label).unwrap(), unmappable: UnmappableMode::Fail };
         let map = |text: &str, label| {
             Profile::ALL[0]
                 .to_uri(text.as_bytes(), &MappingOptions { query: Some(query(label)), ..MappingOptions::default() })

@@ -118,7 +118,7 @@ fn encoder<F: Fn(&str) -> Cow<'_, [u8]>>(encode: F) -> F {
 
 /// A query's bytes; what the charset lacks as escaped character references, which the parser leaves as they are.
 fn encoded(text: &str, query: Option<QueryCharset>) -> Vec<u8> {
-    let runs = query.and_then(|query| query.charset.encode(text, query.lacking).ok()).map(|encoded| encoded.runs);
+    let runs = query.and_then(|query| query.charset.encode(text, query.unmappable).ok()).map(|encoded| encoded.runs);
     let mut bytes = Vec::new();
     for (run, is_beyond_ascii) in runs.unwrap_or_else(|| vec![(text.as_bytes().to_vec(), false)]) {
         for &byte in &run {
@@ -148,12 +148,12 @@ fn fault(error: ParseError) -> Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::encoding::{Charset, Lacking};
+    use crate::encoding::{Charset, UnmappableMode};
 
     #[test]
     fn queries_are_written_in_the_documents_charset() {
         let charset = Charset::named("shift_jis").unwrap();
-        let query = QueryCharset { charset, lacking: Lacking::Reference };
+        let query = QueryCharset { charset, unmappable: UnmappableMode::CharacterReference };
         assert_eq!(whatwg_href("http://h/é?é&ア", None, Some(query)).unwrap(), "http://h/%C3%A9?%26%23233%3B&%83A");
     }
 
