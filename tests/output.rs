@@ -8,7 +8,7 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Int8Type, Int16Type, Int32Type, TimestampMillisecondType, UInt32Type, UInt64Type};
 use arrow::ipc::reader::{FileReader, StreamReader};
 use irikey::batch::{COLUMNS, ColumnKind, Columns, SourceRun};
-use irikey::canon::{Policy, Rows, Rung, TextColumn, RecipeColumn};
+use irikey::canon::{Policy, RecipeColumn, Rows, Rung, TextColumn};
 use irikey::iri::{Component, Fault, FaultKind, Flags, spoofing_flags};
 use irikey::key::{KeyAlgorithm, Recipe};
 use irikey::output::{self, Compression, Destination, Format, Output, OutputError, OutputOptions};

@@ -17,5 +17,5 @@ mod take;
 pub use canonicalizer::Canonicalizer;
 pub use carry::{CarriedColumns, RowField};
 pub use policy::{Policy, Rung};
-pub use recipes::{RecipeTally, RecipeColumn};
+pub use recipes::{RecipeColumn, RecipeTally};
 pub use rows::{Rows, Tally, TextColumn};

@@ -82,7 +82,12 @@ pub struct Rows {
 impl Rows {
     /// No rows, with room for the columns of `more_keys` further keys.
     pub fn new(more_keys: usize) -> Rows {
-        Rows { uri: TextColumn::new(), input: TextColumn::new(), more_keys: vec![Vec::new(); more_keys], ..Rows::default() }
+        Rows {
+            uri: TextColumn::new(),
+            input: TextColumn::new(),
+            more_keys: vec![Vec::new(); more_keys],
+            ..Rows::default()
+        }
     }
 
     /// Makes room for so many more rows, which come of texts of so many bytes.

@@ -170,7 +170,8 @@ impl Taker {
     fn encode_query(&mut self, line: &[u8], charset: Charset, taken: &mut Taken) -> Result<(), Fault> {
         let text = if taken.in_target { &self.target[..] } else { line };
         let Some(text) = HttpHead::of(text).and_then(|_| std::str::from_utf8(text).ok()) else { return Ok(()) };
-        let unmappable = if self.policy.intake == ParseMode::Strict { UnmappableMode::Fail } else { UnmappableMode::Utf8 };
+        let unmappable =
+            if self.policy.intake == ParseMode::Strict { UnmappableMode::Fail } else { UnmappableMode::Utf8 };
         let (encoded, has_unmappable) = encode_query(text, QueryCharset { charset, unmappable })?;
         if has_unmappable {
             taken.flags |= Flags::QUERY_CHARSET;

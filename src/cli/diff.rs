@@ -15,7 +15,7 @@ use super::canon_args::{PROTOCOL, parse_key};
 use super::summary::thousands;
 use super::{drive, print, say};
 use crate::batch::{ColumnId, SourceRun};
-use crate::canon::{Policy, Rows, RecipeColumn};
+use crate::canon::{Policy, RecipeColumn, Rows};
 use crate::key::{KeyAlgorithm, KeyBytes, Recipe};
 use crate::process::exit;
 use crate::run::{self, Progress, RunOptions, Summary};

@@ -303,12 +303,14 @@ mod tests {
     fn unmappable_characters_fail_or_are_replaced_or_written_in_utf8() {
         let latin = Charset::named("iso-8859-1").unwrap();
         assert_eq!(latin.encode("é=яé", UnmappableMode::Fail), Err(3));
-        let bytes =
-            |mode| latin.encode("é=яé", mode).unwrap().runs.into_iter().map(|(b, _)| b).collect::<Vec<_>>();
+        let bytes = |mode| latin.encode("é=яé", mode).unwrap().runs.into_iter().map(|(b, _)| b).collect::<Vec<_>>();
         assert_eq!(bytes(UnmappableMode::CharacterReference).concat(), b"\xE9=&#1103;\xE9");
         assert_eq!(bytes(UnmappableMode::Utf8).concat(), "é=яé".as_bytes());
         assert!(latin.encode("я", UnmappableMode::Utf8).unwrap().has_unmappable);
-        assert_eq!(Charset::named("utf-16").unwrap().encode("é", UnmappableMode::Fail).unwrap().runs[0].0, "é".as_bytes());
+        assert_eq!(
+            Charset::named("utf-16").unwrap().encode("é", UnmappableMode::Fail).unwrap().runs[0].0,
+            "é".as_bytes()
+        );
     }
 
     proptest! {

@@ -48,7 +48,8 @@ impl SuffixList {
     /// # Errors
     /// There is no rule in it.
     pub fn parse(text: &str) -> Result<SuffixList, SuffixListError> {
-        let list: publicsuffix::List = text.parse().map_err(|error: publicsuffix::Error| SuffixListError(error.to_string()))?;
+        let list: publicsuffix::List =
+            text.parse().map_err(|error: publicsuffix::Error| SuffixListError(error.to_string()))?;
         if list.is_empty() {
             return Err(SuffixListError("it has no rules".to_string()));
         }

@@ -5,7 +5,7 @@ use crate::collect::{file, options, path, pipe};
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::UInt64Type;
 use irikey::batch::{ColumnId, Columns, SourceRun};
-use irikey::canon::{Policy, Rows, Rung, RecipeColumn};
+use irikey::canon::{Policy, RecipeColumn, Rows, Rung};
 use irikey::dedup::{Candidate, Keep};
 use irikey::input::Sources;
 use irikey::key::Recipe;

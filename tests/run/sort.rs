@@ -4,7 +4,7 @@
 use crate::collect::{file, options, pipe};
 use crate::dedup::lines;
 use irikey::batch::{Columns, SourceRun};
-use irikey::canon::{Policy, Rows, RecipeColumn};
+use irikey::canon::{Policy, RecipeColumn, Rows};
 use irikey::input::Sources;
 use irikey::key::Recipe;
 use irikey::output::{self, Arrangement, Destination, Format, OutputError, OutputOptions};
