@@ -68,3 +68,8 @@ pub mod run;
 pub mod sort;
 #[cfg(feature = "pipeline")]
 pub mod spill;
+
+/// Compiles the examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExamples;

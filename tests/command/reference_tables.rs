@@ -1,0 +1,125 @@
+//! The tables of the reference documentation, made from `irikey schema --json` and the library.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::printed;
+
+const OPEN: &str = "<!-- generated: ";
+const CLOSE: &str = "<!-- end -->";
+
+/// What tables are made from.
+pub(super) struct Tables(Value);
+
+impl Tables {
+    pub(super) fn load() -> Tables {
+        Tables(serde_json::from_str(&printed(&["schema", "--json"], b"")).expect("schema prints JSON"))
+    }
+
+    /// The text of a file with its generated tables as they are now.
+    pub(super) fn render(&self, path: &Path, text: &str) -> String {
+        let mut out = String::new();
+        let mut rest = text;
+        while let Some(at) = rest.find(OPEN) {
+            let head = rest[at..].find("-->\n").expect("a marker ends its line") + at + 4;
+            let end = rest.find(CLOSE).unwrap_or_else(|| panic!("{}: {CLOSE} is missing", path.display()));
+            let name = rest[at + OPEN.len()..head].trim_end_matches("-->\n").trim();
+            out.push_str(&rest[..head]);
+            out.push('\n');
+            out.push_str(&self.table(name).unwrap_or_else(|| panic!("{}: no table {name}", path.display())));
+            out.push('\n');
+            out.push_str(CLOSE);
+            rest = &rest[end + CLOSE.len()..];
+        }
+        out + rest
+    }
+
+    fn table(&self, name: &str) -> Option<String> {
+        let two = |list: &str| Some(self.rows(list, &["name", "meaning"]));
+        match name {
+            "columns" => Some(self.columns(true)),
+            "columns on request" => Some(self.columns(false)),
+            "flags" => Some(self.bits("flags")),
+            "spoofing flags" if self.0["looks"].is_null() => Some(self.bits("spoofing_flags")),
+            "spoofing flags" => Some(self.bits("looks")),
+            "faults" => two("faults"),
+            "changes" => two("changes"),
+            "rules" => two("rules"),
+            "recipes" => Some(self.recipes()),
+            "input formats" => two("input_formats"),
+            "output formats" => two("output_formats"),
+            "exit codes" => Some(self.rows("exit_codes", &["code", "meaning"])),
+            "metadata" => Some(self.names(&self.0["metadata"])),
+            "equivalence columns" => Some(rows(&self.0["equivalences"]["columns"], &["name", "meaning"])),
+            "patterns" => Some(self.names(&self.0["equivalences"]["patterns"])),
+            "profiles" => Some(irikey::iri::Profile::table()),
+            _ => None,
+        }
+    }
+
+    fn rows(&self, list: &str, fields: &[&str]) -> String {
+        rows(&self.0[list], fields)
+    }
+
+    fn columns(&self, is_default: bool) -> String {
+        let mut text = String::from("| column | type | null | meaning |\n|---|---|---|---|\n");
+        for column in array(&self.0["columns"]).iter().filter(|column| column["default"] == is_default) {
+            let null = if column["nullable"] == true { "yes" } else { "" };
+            let cells = [code(&column["name"]), code(&column["type"]), null.to_string(), cell(&column["meaning"])];
+            text += &format!("| {} |\n", cells.join(" | "));
+        }
+        text
+    }
+
+    fn bits(&self, list: &str) -> String {
+        let mut text = String::from("| mask | name | meaning |\n|---:|---|---|\n");
+        for bit in array(&self.0[list]) {
+            text += &format!("| {} | {} | {} |\n", bit["bit"], code(&bit["name"]), cell(&bit["meaning"]));
+        }
+        text
+    }
+
+    fn recipes(&self) -> String {
+        let mut text = String::from("| recipe | version | rules |\n|---|---:|---|\n");
+        for recipe in array(&self.0["recipes"]) {
+            let rules: Vec<String> = array(&recipe["rules"]).iter().map(code).collect();
+            text += &format!("| {} | {} | {} |\n", code(&recipe["name"]), recipe["version"], rules.join(", "));
+        }
+        text
+    }
+
+    fn names(&self, list: &Value) -> String {
+        array(list).iter().map(code).collect::<Vec<_>>().join(", ") + "\n"
+    }
+}
+
+fn rows(list: &Value, fields: &[&str]) -> String {
+    let head = fields.join(" | ");
+    let mut text = format!("| {head} |\n|{}\n", if fields[0] == "code" { "---:|---|" } else { "---|---|" });
+    for row in array(list) {
+        let first = &row[fields[0]];
+        let first = if first.is_string() { code(first) } else { first.to_string() };
+        text += &format!("| {first} | {} |\n", cell(&row[fields[1]]));
+    }
+    text
+}
+
+fn array(value: &Value) -> &Vec<Value> {
+    value.as_array().unwrap_or_else(|| panic!("schema --json: {value} is not a list"))
+}
+
+fn code(value: &Value) -> String {
+    format!("`{}`", value.as_str().expect("a name").replace('|', "\\|"))
+}
+
+/// Text in a cell: bars and angle brackets are escaped.
+fn cell(value: &Value) -> String {
+    let text = value.as_str().expect("a meaning");
+    text.replace('\\', "\\\\")
+        .replace('|', "\\|")
+        .replace('<', "\\<")
+        .replace('>', "\\>")
+        .replace('`', "\\`")
+        .replace('*', "\\*")
+}
