@@ -5,20 +5,20 @@ mod corpus;
 use std::path::Path;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use irikey::batch::{ColumnId, Columns};
+use irikey::batch::{ColumnId, ColumnSet};
 use irikey::canon::Policy;
 use irikey::input::{Source, Sources};
-use irikey::output::{self, Compression, Destination, Format, OutputError, OutputOptions};
+use irikey::output::{self, Compression, Destination, OutputError, OutputFormat, OutputOptions};
 use irikey::run::{self, Progress, RunError, RunOptions};
 
 struct Job {
     threads: usize,
-    format: Format,
+    format: OutputFormat,
     compression: Compression,
 }
 
 fn perform(job: &Job, input: &Path, out: &Path) -> Result<u64, RunError<OutputError>> {
-    let columns = Columns::default();
+    let columns = ColumnSet::default();
     let policy = Policy { keep_input: columns.contains(ColumnId::Input), ..Policy::default() };
     let options = OutputOptions {
         format: job.format,
@@ -51,12 +51,12 @@ fn pipeline(criterion: &mut Criterion) {
     group.throughput(Throughput::Bytes(text.len() as u64)).sample_size(10);
     let none = Compression::None;
     let jobs = [
-        ("text_1", Job { threads: 1, format: Format::Text, compression: none }),
-        ("parquet_none_1", Job { threads: 1, format: Format::Parquet, compression: none }),
-        ("parquet_zstd1_1", Job { threads: 1, format: Format::Parquet, compression: Compression::default() }),
-        ("parquet_zstd1_all", Job { threads: 0, format: Format::Parquet, compression: Compression::default() }),
-        ("arrow_1", Job { threads: 1, format: Format::Arrow, compression: none }),
-        ("jsonl_1", Job { threads: 1, format: Format::JsonLines, compression: none }),
+        ("text_1", Job { threads: 1, format: OutputFormat::Text, compression: none }),
+        ("parquet_none_1", Job { threads: 1, format: OutputFormat::Parquet, compression: none }),
+        ("parquet_zstd1_1", Job { threads: 1, format: OutputFormat::Parquet, compression: Compression::default() }),
+        ("parquet_zstd1_all", Job { threads: 0, format: OutputFormat::Parquet, compression: Compression::default() }),
+        ("arrow_1", Job { threads: 1, format: OutputFormat::Arrow, compression: none }),
+        ("jsonl_1", Job { threads: 1, format: OutputFormat::JsonLines, compression: none }),
     ];
     for (name, job) in jobs {
         group.bench_function(name, |bencher| {

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Int8Type, Int16Type, Int32Type, TimestampMillisecondType, UInt32Type, UInt64Type};
 use arrow::ipc::reader::{FileReader, StreamReader};
-use irikey::batch::{COLUMNS, ColumnKind, Columns, SourceRun};
+use irikey::batch::{COLUMNS, ColumnKind, ColumnSet, SourceRun};
 use irikey::canon::{Policy, RecipeColumn, Rows, Rung, TextColumn};
 use irikey::iri::{Component, Fault, FaultKind, Flags, spoofing_flags};
 use irikey::key::{KeyAlgorithm, Recipe};
-use irikey::output::{self, Compression, Destination, Format, Output, OutputError, OutputOptions};
+use irikey::output::{self, Compression, Destination, Output, OutputError, OutputFormat, OutputOptions};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::{Compression as Codec, Encoding};
 
@@ -102,12 +102,12 @@ fn policy() -> Policy {
 }
 
 /// Every column but the keys of rungs that the rows lack.
-fn all_columns() -> Columns {
+fn all_columns() -> ColumnSet {
     let lacking = ["key_syntax", "key_scheme", "key_protocol"];
-    Columns::named(COLUMNS.iter().map(|column| column.name).filter(|name| !lacking.contains(name))).unwrap()
+    ColumnSet::named(COLUMNS.iter().map(|column| column.name).filter(|name| !lacking.contains(name))).unwrap()
 }
 
-fn options(format: Format) -> OutputOptions {
+fn options(format: OutputFormat) -> OutputOptions {
     OutputOptions {
         format,
         compression: Compression::default(),
@@ -212,7 +212,7 @@ fn check_metadata<'a>(get: impl Fn(&str) -> Option<&'a str>) {
 #[test]
 fn parquet_gives_back_rows_and_metadata() {
     let directory = tempfile::tempdir().unwrap();
-    let path = write(directory.path(), options(Format::Parquet), 3);
+    let path = write(directory.path(), options(OutputFormat::Parquet), 3);
     let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(&path).unwrap()).unwrap();
     assert_eq!(reader.metadata().num_row_groups(), 3);
     let pairs = reader.metadata().file_metadata().key_value_metadata().unwrap().clone();
@@ -229,7 +229,7 @@ fn parquet_gives_back_rows_and_metadata() {
 #[test]
 fn parquet_encodes_each_column_as_it_should() {
     let directory = tempfile::tempdir().unwrap();
-    let path = write(directory.path(), options(Format::Parquet), 1);
+    let path = write(directory.path(), options(OutputFormat::Parquet), 1);
     let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(&path).unwrap()).unwrap();
     for column in reader.metadata().row_group(0).columns() {
         let name = column.column_path().string();
@@ -267,7 +267,7 @@ fn parquet_compresses_as_told() {
     ];
     for (compression, codec) in codecs {
         let directory = tempfile::tempdir().unwrap();
-        let path = write(directory.path(), OutputOptions { compression, ..options(Format::Parquet) }, 1);
+        let path = write(directory.path(), OutputOptions { compression, ..options(OutputFormat::Parquet) }, 1);
         let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(&path).unwrap()).unwrap();
         let columns = reader.metadata().row_group(0).columns();
         assert_eq!(columns.iter().find(|column| column.column_path().string() == "uri").unwrap().compression(), codec);
@@ -279,8 +279,8 @@ fn parquet_compresses_as_told() {
 fn parquet_keys_span_pages() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("x.parquet");
-    let columns = Columns::named(["key", "record"]).unwrap();
-    let (encoder, mut output) = create(&path, OutputOptions { columns, ..options(Format::Parquet) }).unwrap();
+    let columns = ColumnSet::named(["key", "record"]).unwrap();
+    let (encoder, mut output) = create(&path, OutputOptions { columns, ..options(OutputFormat::Parquet) }).unwrap();
     let count = 100_000;
     let mut rows = Rows::new(1);
     for i in 0..count {
@@ -322,8 +322,8 @@ fn parquet_texts_span_pages() {
         for compression in [Compression::None, Compression::Lz4, Compression::Snappy, Compression::Zstd(1)] {
             let directory = tempfile::tempdir().unwrap();
             let path = directory.path().join("x.parquet");
-            let columns = Columns::named(["uri", "input"]).unwrap();
-            let options = OutputOptions { columns, compression, ..options(Format::Parquet) };
+            let columns = ColumnSet::named(["uri", "input"]).unwrap();
+            let options = OutputOptions { columns, compression, ..options(OutputFormat::Parquet) };
             let (encoder, mut output) = create(&path, options).unwrap();
             let mut rows = Rows::new(1);
             rows.differs = vec![0; count.div_ceil(64)];
@@ -366,8 +366,8 @@ fn parquet_gives_back_any_number_of_sources() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("x.parquet");
         let names: Vec<_> = (0..count).map(|i| format!("part-{i}.txt")).collect();
-        let columns = Columns::named(["record", "source"]).unwrap();
-        let options = OutputOptions { columns, sources: names.clone(), ..options(Format::Parquet) };
+        let columns = ColumnSet::named(["record", "source"]).unwrap();
+        let options = OutputOptions { columns, sources: names.clone(), ..options(OutputFormat::Parquet) };
         let (encoder, mut output) = create(&path, options).unwrap();
         let run = |i: u32| SourceRun { source: (count - 1 - i) % 64, first_record: 1, rows: 1 + i * 70 % 200 };
         let runs: Vec<_> = (0..count).map(run).collect();
@@ -397,14 +397,14 @@ fn parquet_gives_back_any_number_of_sources() {
 #[test]
 fn arrow_file_and_stream_give_back_rows_and_metadata() {
     let directory = tempfile::tempdir().unwrap();
-    let path = write(directory.path(), options(Format::Arrow), 2);
+    let path = write(directory.path(), options(OutputFormat::Arrow), 2);
     let reader = FileReader::try_new(File::open(path).unwrap(), None).unwrap();
     let schema = reader.schema();
     check_metadata(|name| schema.metadata().get(name).map(String::as_str));
     assert_eq!(reader.map(|batch| check(&batch.unwrap())).count(), 2);
 
     let directory = tempfile::tempdir().unwrap();
-    let path = write(directory.path(), options(Format::ArrowStream), 2);
+    let path = write(directory.path(), options(OutputFormat::ArrowStream), 2);
     let reader = StreamReader::try_new(File::open(path).unwrap(), None).unwrap();
     let schema = reader.schema();
     check_metadata(|name| schema.metadata().get(name).map(String::as_str));
@@ -418,7 +418,7 @@ fn hex(bytes: &[u8]) -> String {
 #[test]
 fn csv_gives_back_rows() {
     let directory = tempfile::tempdir().unwrap();
-    let path = write(directory.path(), options(Format::Csv), 2);
+    let path = write(directory.path(), options(OutputFormat::Csv), 2);
     let mut reader = csv::Reader::from_path(path).unwrap();
     let header: Vec<_> = reader.headers().unwrap().iter().map(str::to_string).collect();
     assert_eq!(header, all_columns().names().collect::<Vec<_>>());
@@ -442,7 +442,7 @@ fn csv_gives_back_rows() {
 #[test]
 fn json_lines_give_back_rows() {
     let directory = tempfile::tempdir().unwrap();
-    let path = write(directory.path(), options(Format::JsonLines), 2);
+    let path = write(directory.path(), options(OutputFormat::JsonLines), 2);
     let text = fs::read_to_string(path).unwrap();
     let objects: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(objects.len(), 10);
@@ -463,14 +463,14 @@ fn json_lines_give_back_rows() {
 #[test]
 fn text_has_a_line_a_record() {
     let directory = tempfile::tempdir().unwrap();
-    let path = write(directory.path(), options(Format::Text), 2);
+    let path = write(directory.path(), options(OutputFormat::Text), 2);
     let once = "http://a/\nhttp://b/\nhttp://c/%FF%20%22x%22,y\n\n\n";
     assert_eq!(fs::read_to_string(path).unwrap(), once.repeat(2));
 }
 
 #[test]
 fn no_rows_make_a_valid_output() {
-    for format in Format::ALL {
+    for format in OutputFormat::ALL {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("x");
         let (encoder, mut output) = create(&path, options(format)).unwrap();
@@ -480,14 +480,16 @@ fn no_rows_make_a_valid_output() {
         let names = |schema: &arrow::datatypes::Schema| schema.fields().len();
         let columns = all_columns().iter().count();
         match format {
-            Format::Parquet => {
+            OutputFormat::Parquet => {
                 let reader = ParquetRecordBatchReaderBuilder::try_new(file()).unwrap();
                 assert_eq!((reader.metadata().num_row_groups(), names(reader.schema())), (0, columns));
             }
-            Format::Arrow => assert_eq!(names(&FileReader::try_new(file(), None).unwrap().schema()), columns),
-            Format::ArrowStream => assert_eq!(names(&StreamReader::try_new(file(), None).unwrap().schema()), columns),
-            Format::Csv | Format::Tsv => assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 1),
-            Format::JsonLines | Format::Text | Format::Cdxj | Format::Zipnum => {
+            OutputFormat::Arrow => assert_eq!(names(&FileReader::try_new(file(), None).unwrap().schema()), columns),
+            OutputFormat::ArrowStream => {
+                assert_eq!(names(&StreamReader::try_new(file(), None).unwrap().schema()), columns)
+            }
+            OutputFormat::Csv | OutputFormat::Tsv => assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 1),
+            OutputFormat::JsonLines | OutputFormat::Text | OutputFormat::Cdxj | OutputFormat::Zipnum => {
                 assert_eq!(fs::read(&path).unwrap(), b"");
             }
         }
@@ -499,7 +501,7 @@ fn an_old_output_stays_until_the_new_one_is_whole() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("x.txt");
     fs::write(&path, "old").unwrap();
-    let (encoder, mut output) = create(&path, options(Format::Text)).unwrap();
+    let (encoder, mut output) = create(&path, options(OutputFormat::Text)).unwrap();
     let temporary = output.temporary_path().unwrap().to_path_buf();
     assert!(temporary.file_name().unwrap().to_str().unwrap().starts_with(".irikey-"));
     output.append(encoder.encode(&mut rows(), &RUNS).unwrap()).unwrap();
@@ -508,7 +510,7 @@ fn an_old_output_stays_until_the_new_one_is_whole() {
     assert!(!temporary.exists());
     assert_eq!(fs::read_to_string(&path).unwrap(), "old");
 
-    let (_, output) = create(&path, options(Format::Text)).unwrap();
+    let (_, output) = create(&path, options(OutputFormat::Text)).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), "old");
     output.finish().unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), "");
@@ -517,7 +519,7 @@ fn an_old_output_stays_until_the_new_one_is_whole() {
 
 #[test]
 fn what_is_dropped_or_refused_leaves_nothing() {
-    for format in Format::ALL {
+    for format in OutputFormat::ALL {
         let directory = tempfile::tempdir().unwrap();
         let (encoder, mut output) = create(&directory.path().join("x"), options(format)).unwrap();
         output.append(encoder.encode(&mut rows(), &RUNS).unwrap()).unwrap();
@@ -525,8 +527,8 @@ fn what_is_dropped_or_refused_leaves_nothing() {
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0, "{format:?}");
     }
     let directory = tempfile::tempdir().unwrap();
-    let (_, mut output) = create(&directory.path().join("x"), options(Format::Parquet)).unwrap();
-    let (other, _) = create(&directory.path().join("y"), options(Format::Text)).unwrap();
+    let (_, mut output) = create(&directory.path().join("x"), options(OutputFormat::Parquet)).unwrap();
+    let (other, _) = create(&directory.path().join("y"), options(OutputFormat::Text)).unwrap();
     let foreign = output.append(other.encode(&mut rows(), &RUNS).unwrap());
     assert!(matches!(foreign, Err(OutputError::ForeignPart)));
 }
@@ -534,7 +536,7 @@ fn what_is_dropped_or_refused_leaves_nothing() {
 #[test]
 fn an_impossible_destination_says_so() {
     let directory = tempfile::tempdir().unwrap();
-    let refused = |path: &Path| create(path, options(Format::Csv)).err().unwrap().to_string();
+    let refused = |path: &Path| create(path, options(OutputFormat::Csv)).err().unwrap().to_string();
     let shown = directory.path().display();
     let message = refused(directory.path());
     assert_eq!(message, format!("{shown}: is a directory; name a file, for example {shown}/uris.parquet"));
@@ -551,7 +553,7 @@ mod unix {
     #[test]
     fn permissions_are_those_of_an_ordinary_file() {
         let directory = tempfile::tempdir().unwrap();
-        let path = write(directory.path(), options(Format::Csv), 1);
+        let path = write(directory.path(), options(OutputFormat::Csv), 1);
         let ordinary = directory.path().join("ordinary");
         fs::write(&ordinary, "").unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode();
@@ -564,7 +566,7 @@ mod unix {
         let (target, link) = (directory.path().join("target.txt"), directory.path().join("link.txt"));
         fs::write(&target, "old").unwrap();
         symlink(&target, &link).unwrap();
-        create(&link, options(Format::Text)).unwrap().1.finish().unwrap();
+        create(&link, options(OutputFormat::Text)).unwrap().1.finish().unwrap();
         assert!(link.is_symlink());
         assert_eq!(fs::read_to_string(&target).unwrap(), "");
     }
@@ -572,7 +574,7 @@ mod unix {
     #[test]
     #[cfg(target_os = "linux")]
     fn a_full_disk_is_a_clean_error() {
-        for format in Format::ALL {
+        for format in OutputFormat::ALL {
             let written = create(Path::new("/dev/full"), options(format)).and_then(|(encoder, mut output)| {
                 output.append(encoder.encode(&mut rows(), &RUNS)?)?;
                 output.finish()
@@ -587,7 +589,7 @@ mod unix {
     #[test]
     #[cfg(target_os = "linux")]
     fn a_closed_pipe_is_told_apart() {
-        for format in Format::ALL {
+        for format in OutputFormat::ALL {
             let (reader, writer) = std::io::pipe().unwrap();
             let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&writer));
             let opened = create(Path::new(&path), options(format));

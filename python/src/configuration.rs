@@ -1,10 +1,10 @@
-//! The choices of a caller, as Python has them: names and flags in, a [`Policy`] and [`Columns`] out. It can be written
+//! The choices of a caller, as Python has them: names and flags in, a [`Policy`] and [`ColumnSet`] out. It can be written
 //! down and read again, so that a pickled canonicalizer is the same one.
 
 use std::sync::Arc;
 
 use arrow::ipc::reader::StreamReader;
-use irikey::batch::{ColumnId, Columns, EquivalencesReader, NoEquivalences};
+use irikey::batch::{ColumnId, ColumnSet, EquivalencesReader, EquivalencesTableError};
 use irikey::canon::{Policy, Rung, RecipeColumn};
 use irikey::iri::{Base, ParseMode, Profile};
 use irikey::key::{KeyAlgorithm, Recipe};
@@ -85,12 +85,12 @@ impl Configuration {
     ///
     /// # Errors
     /// A name that no column bears, or one that only a file can fill.
-    pub fn columns(&self) -> PyResult<Columns> {
+    pub fn columns(&self) -> PyResult<ColumnSet> {
         let names: Vec<&str> = match &self.columns {
             Some(names) => names.iter().map(String::as_str).collect(),
             None => DEFAULT_COLUMNS.to_vec(),
         };
-        let columns = Columns::named(names).map_err(|unknown| PyValueError::new_err(unknown.to_string()))?;
+        let columns = ColumnSet::named(names).map_err(|unknown| PyValueError::new_err(unknown.to_string()))?;
         if let Some(column) = columns.iter().find(|column| needs_file(column.id)) {
             let message = format!("column {:?} is of files, and rows of a batch are where their batch is", column.name);
             return Err(PyValueError::new_err(message));
@@ -116,7 +116,7 @@ impl Configuration {
     }
 
     /// The equivalences for keys of `policy`.
-    fn read_equivalences(&self, policy: &Policy, columns: &Columns) -> PyResult<Option<Arc<Equivalences>>> {
+    fn read_equivalences(&self, policy: &Policy, columns: &ColumnSet) -> PyResult<Option<Arc<Equivalences>>> {
         let wrong = |message: &str| Err(PyValueError::new_err(message.to_string()));
         let Some(bytes) = &self.equivalences else {
             return match self.is_protocol() || columns.contains(ColumnId::KeyProtocol) {
@@ -130,8 +130,8 @@ impl Configuration {
         if policy.rung != Rung::Scheme {
             return wrong("the column key_protocol stands on key=\"scheme\"");
         }
-        let refused = |error: NoEquivalences| PyValueError::new_err(error.to_string());
-        let read = || -> Result<Equivalences, NoEquivalences> {
+        let refused = |error: EquivalencesTableError| PyValueError::new_err(error.to_string());
+        let read = || -> Result<Equivalences, EquivalencesTableError> {
             let stream = StreamReader::try_new(&bytes[..], None)?;
             let mut reader = EquivalencesReader::new(&stream.schema(), policy)?;
             stream.into_iter().try_for_each(|batch| reader.add(&batch?))?;

@@ -97,7 +97,7 @@ pub fn spark_type(kind: &DataType) -> DataType {
 }
 
 /// The schema of an answer: any row of it is null where the URL was.
-pub fn answer_schema(columns: &irikey::batch::Columns, metadata: &[(String, String)], types: Types) -> SchemaRef {
+pub fn answer_schema(columns: &irikey::batch::ColumnSet, metadata: &[(String, String)], types: Types) -> SchemaRef {
     let schema = columns.schema(metadata);
     let fields: Vec<Field> = schema
         .fields()

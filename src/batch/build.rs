@@ -14,7 +14,7 @@ use arrow::error::ArrowError;
 
 use super::carried::even;
 use super::text_array::text_array;
-use super::{ColumnId, Columns, KEY_LEN, SourceRun, carried, derived, parts};
+use super::{ColumnId, ColumnSet, KEY_LEN, SourceRun, carried, derived, parts};
 use crate::canon::{Policy, Rows, TextColumn};
 use crate::iri::{Component, Fault, FaultKind, Rung};
 use crate::key::KeyBytes;
@@ -65,7 +65,7 @@ pub enum BatchError {
 /// Makes batches of one schema; shared by workers.
 #[derive(Debug)]
 pub struct BatchBuilder {
-    columns: Columns,
+    columns: ColumnSet,
     schema: SchemaRef,
     policy: Policy,
     sources: ArrayRef,
@@ -86,7 +86,7 @@ const COMPONENTS: [Component; 8] = [
 
 impl BatchBuilder {
     /// A builder of `columns` for rows made under `policy`, from sources of these names.
-    pub fn new(columns: Columns, metadata: &[(String, String)], policy: &Policy, sources: &[String]) -> BatchBuilder {
+    pub fn new(columns: ColumnSet, metadata: &[(String, String)], policy: &Policy, sources: &[String]) -> BatchBuilder {
         BatchBuilder {
             schema: Arc::new(columns.schema(metadata)),
             columns,
@@ -114,7 +114,7 @@ impl BatchBuilder {
     }
 
     /// The columns of every batch.
-    pub fn columns(&self) -> &Columns {
+    pub fn columns(&self) -> &ColumnSet {
         &self.columns
     }
 
@@ -379,7 +379,7 @@ mod tests {
     }
 
     fn builder() -> BatchBuilder {
-        BatchBuilder::new(Columns::default(), &[], &Policy::default(), &["a".to_string()])
+        BatchBuilder::new(ColumnSet::default(), &[], &Policy::default(), &["a".to_string()])
     }
 
     const RUN: SourceRun = SourceRun { source: 0, first_record: 5, rows: 2 };

@@ -25,7 +25,7 @@ pub const COLUMNS: &[Column] = &{
     columns
 };
 
-/// Columns of every record.
+/// ColumnSet of every record.
 const RECORD_COLUMNS: &[Column] = &[
     column(ColumnId::Source, "source", ColumnKind::Name, "the input that the record came from, as it was named"),
     column(

@@ -15,7 +15,7 @@ use arrow::error::ArrowError;
 use super::KEY_LEN;
 use crate::canon::Policy;
 use crate::key::{KeyAlgorithm, KeyBytes};
-use crate::learn::{Equivalences, Inconsistent, Learned, Limits, Member, Pattern, Rule};
+use crate::learn::{ClassMember, Equivalences, EquivalencesConflict, LearnLimits, Learned, Pattern, RewriteRule};
 
 /// Version of the table's columns and of what its rules mean; in its metadata as `irikey.equivalences`.
 pub const EQUIVALENCES_VERSION: &str = "1";
@@ -49,7 +49,7 @@ pub const EQUIVALENCE_COLUMNS: [(&str, &str); 17] = [
 
 /// Why a table holds no equivalences for a policy.
 #[derive(Debug, thiserror::Error)]
-pub enum NoEquivalences {
+pub enum EquivalencesTableError {
     /// It does not say that it is one.
     #[error("this is no table of equivalences; make one with irikey learn")]
     Other,
@@ -81,8 +81,8 @@ pub enum NoEquivalences {
     },
     /// The rows contradict each other.
     #[error("{0}; the table was changed: learn it again")]
-    Inconsistent(#[from] Inconsistent),
-    /// Columns lack or are of other types.
+    EquivalencesConflict(#[from] EquivalencesConflict),
+    /// ColumnSet lack or are of other types.
     #[error("the equivalences: {0}")]
     Arrow(#[from] ArrowError),
 }
@@ -94,7 +94,7 @@ fn policy_pairs(policy: &Policy) -> impl Iterator<Item = (&'static str, String)>
 }
 
 /// What the table says about how it was made, beside what every output says.
-pub fn equivalences_metadata(limits: &Limits) -> Vec<(String, String)> {
+pub fn equivalences_metadata(limits: &LearnLimits) -> Vec<(String, String)> {
     let limits = limits.describe().into_iter().map(|(name, value)| (format!("irikey.learn.{name}"), value));
     [(MARK.to_string(), EQUIVALENCES_VERSION.to_string())].into_iter().chain(limits).collect()
 }
@@ -155,7 +155,7 @@ impl TableRows {
         self.counts.iter_mut().zip(counts).for_each(|(column, count)| column.append_option(count));
     }
 
-    fn member(&mut self, member: &Member, sources: &[String]) -> Result<(), ArrowError> {
+    fn member(&mut self, member: &ClassMember, sources: &[String]) -> Result<(), ArrowError> {
         let keys = self.keys.get_or_insert_with(key_builders);
         keys[0].append_value(member.key)?;
         keys[1].append_value(member.representative_key)?;
@@ -225,17 +225,19 @@ impl EquivalencesReader {
     ///
     /// # Errors
     /// The metadata of the schema say that it is none, or one for other keys.
-    pub fn new(schema: &Schema, policy: &Policy) -> Result<EquivalencesReader, NoEquivalences> {
+    pub fn new(schema: &Schema, policy: &Policy) -> Result<EquivalencesReader, EquivalencesTableError> {
         let metadata = schema.metadata();
         match metadata.get(MARK) {
-            None => return Err(NoEquivalences::Other),
-            Some(version) if version != EQUIVALENCES_VERSION => return Err(NoEquivalences::Version(version.clone())),
+            None => return Err(EquivalencesTableError::Other),
+            Some(version) if version != EQUIVALENCES_VERSION => {
+                return Err(EquivalencesTableError::Version(version.clone()));
+            }
             Some(_) => (),
         }
         for (name, ours) in policy_pairs(policy) {
             let theirs = metadata.get(&format!("irikey.{name}")).cloned().unwrap_or_default();
             if theirs != ours {
-                return Err(NoEquivalences::Policy { name, theirs, ours });
+                return Err(EquivalencesTableError::Policy { name, theirs, ours });
             }
         }
         let algorithm = policy.algorithm;
@@ -246,7 +248,7 @@ impl EquivalencesReader {
     ///
     /// # Errors
     /// A row contradicts itself or another one.
-    pub fn add(&mut self, batch: &RecordBatch) -> Result<(), NoEquivalences> {
+    pub fn add(&mut self, batch: &RecordBatch) -> Result<(), EquivalencesTableError> {
         let column = |name: &str, kind: &DataType| match batch.column_by_name(name) {
             Some(column) => cast(column, kind),
             None => Err(ArrowError::SchemaError(format!("there is no column {name}"))),
@@ -270,7 +272,7 @@ impl EquivalencesReader {
         Ok(())
     }
 
-    fn member(&mut self, uri: &[u8], key: &[u8], representative: &[u8]) -> Result<(), NoEquivalences> {
+    fn member(&mut self, uri: &[u8], key: &[u8], representative: &[u8]) -> Result<(), EquivalencesTableError> {
         let as_key = |bytes: &[u8]| KeyBytes::try_from(bytes).ok();
         let (Some(key), Some(representative)) = (as_key(key), as_key(representative)) else {
             return Err(self.refused("a key has 16 bytes".to_string()));
@@ -281,20 +283,20 @@ impl EquivalencesReader {
         Ok(self.equivalences.add_member(key, representative)?)
     }
 
-    fn pattern(&mut self, host: &str, name: &str) -> Result<(), NoEquivalences> {
-        let rule = Rule::named(name).ok_or_else(|| self.refused(format!("no pattern is called {name:?}")))?;
+    fn pattern(&mut self, host: &str, name: &str) -> Result<(), EquivalencesTableError> {
+        let rule = RewriteRule::named(name).ok_or_else(|| self.refused(format!("no pattern is called {name:?}")))?;
         Ok(self.equivalences.add_pattern(host.as_bytes(), rule)?)
     }
 
-    fn refused(&self, reason: String) -> NoEquivalences {
-        NoEquivalences::Row { row: self.rows, reason }
+    fn refused(&self, reason: String) -> EquivalencesTableError {
+        EquivalencesTableError::Row { row: self.rows, reason }
     }
 
     /// What was read.
     ///
     /// # Errors
     /// Its rows contradict each other.
-    pub fn finish(self) -> Result<Equivalences, NoEquivalences> {
+    pub fn finish(self) -> Result<Equivalences, EquivalencesTableError> {
         self.equivalences.check()?;
         Ok(self.equivalences)
     }

@@ -18,11 +18,11 @@ mod text_array;
 pub use build::{BatchBuilder, BatchError};
 pub use columns::{COLUMNS, OWN_RULES};
 pub use equivalences::{
-    EQUIVALENCE_COLUMNS, EQUIVALENCES_VERSION, EquivalencesReader, NoEquivalences, equivalences_batches,
+    EQUIVALENCE_COLUMNS, EQUIVALENCES_VERSION, EquivalencesReader, EquivalencesTableError, equivalences_batches,
     equivalences_metadata, equivalences_schema,
 };
 pub use parts::UrlPart;
-pub use schema::{Column, ColumnId, ColumnKind, Columns, KEY_LEN, UnknownColumn};
+pub use schema::{Column, ColumnId, ColumnKind, ColumnSet, KEY_LEN, UnknownColumn};
 
 use std::ops::Range;
 

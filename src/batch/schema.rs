@@ -1,6 +1,6 @@
 //! What columns are, and choices among them. The list of all there are is [`super::columns`].
 //!
-//! In: names of wanted columns. Out: [`Columns`], which is also an Arrow schema. Unknown names are refused.
+//! In: names of wanted columns. Out: [`ColumnSet`], which is also an Arrow schema. Unknown names are refused.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -165,27 +165,27 @@ impl std::error::Error for UnknownColumn {}
 /// The columns of an output, in its order; never the same one twice.
 ///
 /// ```
-/// use irikey::batch::Columns;
-/// let columns = Columns::named(["key", "uri"]).unwrap();
+/// use irikey::batch::ColumnSet;
+/// let columns = ColumnSet::named(["key", "uri"]).unwrap();
 /// assert_eq!(columns.names().collect::<Vec<_>>(), ["key", "uri"]);
-/// assert!(Columns::named(["kye"]).is_err());
+/// assert!(ColumnSet::named(["kye"]).is_err());
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Columns(Vec<Column>);
+pub struct ColumnSet(Vec<Column>);
 
-impl Default for Columns {
-    fn default() -> Columns {
-        Columns(COLUMNS.iter().filter(|column| column.is_default).copied().collect())
+impl Default for ColumnSet {
+    fn default() -> ColumnSet {
+        ColumnSet(COLUMNS.iter().filter(|column| column.is_default).copied().collect())
     }
 }
 
-impl Columns {
+impl ColumnSet {
     /// The columns of these names, in this order; a name said twice counts once.
     ///
     /// # Errors
     /// The first name that no column bears.
-    pub fn named<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Columns, UnknownColumn> {
-        let mut columns = Columns(Vec::new());
+    pub fn named<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<ColumnSet, UnknownColumn> {
+        let mut columns = ColumnSet(Vec::new());
         for name in names {
             let found = COLUMNS.iter().find(|column| column.name == name);
             columns.push(*found.ok_or_else(|| UnknownColumn(name.to_string()))?);
@@ -196,10 +196,10 @@ impl Columns {
     /// The default columns and those of these names after them.
     ///
     /// # Errors
-    /// As [`Columns::named`].
-    pub fn default_and<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Columns, UnknownColumn> {
-        let mut columns = Columns::default();
-        Columns::named(names)?.0.into_iter().for_each(|column| columns.push(column));
+    /// As [`ColumnSet::named`].
+    pub fn default_and<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<ColumnSet, UnknownColumn> {
+        let mut columns = ColumnSet::default();
+        ColumnSet::named(names)?.0.into_iter().for_each(|column| columns.push(column));
         Ok(columns)
     }
 
@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     fn keys_asked_for_stand_beside_the_key() {
-        let mut columns = Columns::default();
+        let mut columns = ColumnSet::default();
         columns.add_keys(&[Rung::Syntax, Rung::Simple, Rung::Syntax].map(ColumnId::KeyOf));
         let names: Vec<_> = columns.names().collect();
         let key = names.iter().position(|name| *name == "key").unwrap();
@@ -301,7 +301,7 @@ mod tests {
 
     #[test]
     fn errors_name_the_new_names_of_renamed_columns() {
-        let error = |name| Columns::named([name]).unwrap_err().to_string();
+        let error = |name| ColumnSet::named([name]).unwrap_err().to_string();
         assert_eq!(error("looks"), "column `looks` was renamed; use `spoofing_flags`");
         assert_eq!(error("offset"), "column `offset` was renamed; use `record_offset`");
         assert!(error("kye").starts_with("unknown column `kye`; expected one of source, record, record_offset, "));

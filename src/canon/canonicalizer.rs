@@ -13,7 +13,7 @@ use crate::iri::{
 };
 use crate::kernel::{Bitmaps, SimdTask, Span, append, append_range, prefetch_behind, run_with_simd};
 use crate::key::KeyBytes;
-use crate::learn::{Equivalences, Fired};
+use crate::learn::{Equivalences, KeyOrigin};
 use crate::record::{Offsets, Records};
 
 /// Turns records into rows under one policy; one a worker, reused. Its rows depend on records and policy alone.
@@ -325,11 +325,11 @@ fn push_protocol_keys(equivalences: &Equivalences, first: usize, rows: &mut Rows
     for row in first..rows.len() {
         let uri = rows.uri.get(row);
         let (key, fired) = match uri {
-            b"" => (rows.key[row], Fired::None),
+            b"" => (rows.key[row], KeyOrigin::None),
             uri => equivalences.key(uri, rows.key[row]),
         };
-        rows.tally.by_class += u64::from(fired == Fired::Class);
-        rows.tally.by_pattern += u64::from(fired == Fired::Pattern);
+        rows.tally.by_class += u64::from(fired == KeyOrigin::Class);
+        rows.tally.by_pattern += u64::from(fired == KeyOrigin::Pattern);
         rows.protocol.push(key);
     }
 }

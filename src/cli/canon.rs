@@ -12,7 +12,7 @@ use super::progress::{Bar, Sample};
 use super::report::{DedupReport, Report};
 use super::{page, resume, say, summary};
 use crate::canon::{Policy, RecipeColumn};
-use crate::output::{self, Finished, OutputError, OutputOptions};
+use crate::output::{self, FinishedOutput, OutputError, OutputOptions};
 use crate::process::exit;
 use crate::run::{Progress, RunError, SortError};
 
@@ -102,7 +102,7 @@ fn perform(job: &Job) -> Result<Report, Failure> {
 }
 
 /// The numbers of a run that wrote its output.
-pub(super) fn report(job: &Job, sources: Vec<String>, ran: Ran, output: Finished, elapsed: Duration) -> Report {
+pub(super) fn report(job: &Job, sources: Vec<String>, ran: Ran, output: FinishedOutput, elapsed: Duration) -> Report {
     Report {
         sources,
         tally: ran.tally,

@@ -167,7 +167,7 @@ mod tests {
 
     use super::*;
     use crate::cli::{Cli, Command};
-    use crate::output::{Destination, Format};
+    use crate::output::{Destination, OutputFormat};
 
     fn job(flags: &str) -> Result<Job, String> {
         let words = ["irikey", "canon", "in.txt"].into_iter().chain(flags.split_whitespace());
@@ -179,9 +179,9 @@ mod tests {
 
     #[test]
     fn the_suffix_tells_the_format_unless_a_flag_does() {
-        assert_eq!(job("").unwrap().outputs.format, Format::Text);
-        assert_eq!(job("-o x.parquet").unwrap().outputs.format, Format::Parquet);
-        assert_eq!(job("-o x.csv --output-format jsonl").unwrap().outputs.format, Format::JsonLines);
+        assert_eq!(job("").unwrap().outputs.format, OutputFormat::Text);
+        assert_eq!(job("-o x.parquet").unwrap().outputs.format, OutputFormat::Parquet);
+        assert_eq!(job("-o x.csv --output-format jsonl").unwrap().outputs.format, OutputFormat::JsonLines);
         assert_eq!(job("-o - --output-format csv").unwrap().outputs.destination, Destination::Stdout);
         assert!(job("-o x.xls").unwrap_err().contains("--output-format"));
     }

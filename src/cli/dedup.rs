@@ -13,14 +13,14 @@ use super::dedup_args::{DedupArgs, Plan};
 use super::report::{CollisionAt, DedupReport, Report};
 use super::timeline::Timeline;
 use super::{drive, say, summary};
-use crate::batch::Columns;
+use crate::batch::ColumnSet;
 use crate::canon::{Policy, RecipeColumn};
 use crate::dedup::Collision;
 use crate::dedup::evidence::{self, Places};
 use crate::dedup::seen::{Merged, RunWriter, SeenError, Store};
 use crate::input::{KeyedFile, Origin, Source, Sources};
 use crate::output;
-use crate::output::{OutputError, Table};
+use crate::output::{OutputError, TableWriter};
 use crate::process::exit;
 use crate::run::{self, DedupError, DedupKey, DedupOptions, Deduped, Given, Progress, TableError, Tables};
 
@@ -99,7 +99,7 @@ fn perform(plan: Plan) -> Result<(Reporting, Report), Failure> {
         return Err(Failure::Internal(message));
     }
     // The output comes last: when it bears its name, all is there.
-    duplicates.into_iter().chain(groups).try_for_each(Table::finish)?;
+    duplicates.into_iter().chain(groups).try_for_each(TableWriter::finish)?;
     let finished = output.finish()?;
     // Never before the output is whole: keys in the store without their rows would be lost to every later run.
     if let (Some(new_keys), Some(store)) = (deduped.new_keys.take(), dedup.seen.and_then(Arc::into_inner)) {
@@ -129,8 +129,8 @@ fn table(
     schema: SchemaRef,
     policy: &Policy,
     sources: usize,
-) -> Result<Option<Table>, OutputError> {
-    path.map(|path| Table::create(&path, schema, &output::metadata(policy, sources))).transpose()
+) -> Result<Option<TableWriter>, OutputError> {
+    path.map(|path| TableWriter::create(&path, schema, &output::metadata(policy, sources))).transpose()
 }
 
 /// The inputs as files of rows with keys, if they are such files and no other column was asked for. The output has their
@@ -166,9 +166,9 @@ fn tables(sources: &Sources, job: &mut Job, dedup: &DedupOptions) -> Result<Opti
     let columns = if job.outputs.are_columns_chosen {
         job.outputs.columns.clone()
     } else {
-        let known = |name: &&str| Columns::named([*name]).is_ok();
+        let known = |name: &&str| ColumnSet::named([*name]).is_ok();
         let names: Vec<&str> = first.columns().filter(known).collect();
-        Columns::named(names).map_err(|error| Failure::Internal(error.to_string()))?
+        ColumnSet::named(names).map_err(|error| Failure::Internal(error.to_string()))?
     };
     for file in &files {
         if let Some(name) = columns.names().find(|name| !file.columns().any(|column| column == *name)) {

@@ -12,7 +12,7 @@ use super::canon_args::{Job, parse_key};
 use crate::batch::ColumnId;
 use crate::canon::{Policy, Rung};
 use crate::dedup::Keep;
-use crate::output::Format;
+use crate::output::OutputFormat;
 use crate::run::{DedupKey, DedupOptions, memory};
 
 const EXAMPLES: &str = "\
@@ -226,8 +226,8 @@ fn check_times(keep: Keep, inputs: &Inputs) -> Result<(), String> {
 }
 
 fn check_table(flag: &str, path: Option<&Path>) -> Result<(), String> {
-    match path.map(Format::of_path) {
-        None | Some(Some(Format::Parquet)) => Ok(()),
+    match path.map(OutputFormat::of_path) {
+        None | Some(Some(OutputFormat::Parquet)) => Ok(()),
         Some(_) => Err(format!("{flag} is written as Parquet; name a file that ends in .parquet")),
     }
 }

@@ -12,7 +12,7 @@ use crate::encoding::Charset;
 use crate::extract::{Context, DefectKind, Document, Link, Markup, extract};
 use crate::input::{self, OpenOptions, Opened, Source, Stream};
 use crate::iri::Base;
-use crate::output::{Destination, Field, Format, OutputError, RowWriter};
+use crate::output::{Destination, OutputError, OutputFormat, PlainValue, RowWriter};
 use crate::process::exit;
 
 const EXAMPLES: &str = "\
@@ -129,17 +129,18 @@ fn fail(message: &str, status: u8) -> u8 {
     status
 }
 
-fn destination(args: &ExtractArgs) -> Result<(Destination, Format), String> {
+fn destination(args: &ExtractArgs) -> Result<(Destination, OutputFormat), String> {
     let named = args.output_format.map(|format| match format {
-        RowFormat::Csv => Format::Csv,
-        RowFormat::Tsv => Format::Tsv,
-        RowFormat::Jsonl => Format::JsonLines,
+        RowFormat::Csv => OutputFormat::Csv,
+        RowFormat::Tsv => OutputFormat::Tsv,
+        RowFormat::Jsonl => OutputFormat::JsonLines,
     });
     let Some(path) = args.output.as_ref().filter(|path| path.as_os_str() != "-") else {
-        return Ok((Destination::Stdout, named.unwrap_or(Format::Csv)));
+        return Ok((Destination::Stdout, named.unwrap_or(OutputFormat::Csv)));
     };
-    let is_text = |format: &Format| matches!(format, Format::Csv | Format::Tsv | Format::JsonLines);
-    let format = named.or_else(|| Format::of_path(path).filter(is_text));
+    let is_text =
+        |format: &OutputFormat| matches!(format, OutputFormat::Csv | OutputFormat::Tsv | OutputFormat::JsonLines);
+    let format = named.or_else(|| OutputFormat::of_path(path).filter(is_text));
     let format =
         format.ok_or_else(|| format!("{}: rows are CSV, TSV or JSON lines; use --output-format", path.display()))?;
     Ok((Destination::File(path.clone()), format))
@@ -149,7 +150,7 @@ fn write_all(
     args: &ExtractArgs,
     sources: Vec<Source>,
     destination: &Destination,
-    format: Format,
+    format: OutputFormat,
     count: &mut Count,
 ) -> Result<(), OutputError> {
     let mut writer = RowWriter::create(destination, format, &COLUMNS)?;
@@ -250,16 +251,16 @@ fn append(name: &str, document: &Document, link: &Link, writer: &mut RowWriter) 
     // A row without a URL brings no base either: `canon` would take the base for it.
     let is_fine = link.defect.is_none();
     let (fault, fault_at) = match link.defect {
-        None => (Field::Null, Field::Null),
-        Some((kind, at)) => (Field::from(kind.name()), Field::Number(at)),
+        None => (PlainValue::Null, PlainValue::Null),
+        Some((kind, at)) => (PlainValue::from(kind.name()), PlainValue::Number(at)),
     };
     writer.append(&[
-        if is_fine { Field::Bytes(&link.url) } else { Field::Null },
-        if is_fine && !base.is_empty() { Field::Bytes(base) } else { Field::Null },
+        if is_fine { PlainValue::Bytes(&link.url) } else { PlainValue::Null },
+        if is_fine && !base.is_empty() { PlainValue::Bytes(base) } else { PlainValue::Null },
         document.charset.name().into(),
         link.element.as_str().into(),
         link.attribute.into(),
-        Field::Number(link.offset),
+        PlainValue::Number(link.offset),
         name.into(),
         fault,
         fault_at,

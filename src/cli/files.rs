@@ -10,7 +10,8 @@ use super::canon::{Failure, output_options};
 use super::canon_args::Job;
 use crate::canon::Tally;
 use crate::output::{
-    self, Arrangement, Destination, Encoder, Finished, NewReadBack, Output, OutputError, Part, Place, ReadBack, Series,
+    self, Arrangement, Destination, DirectoryLayout, Encoder, FinishedOutput, NewReadBack, Output, OutputError, Part,
+    PartDirectory, ReadBack,
 };
 use crate::run::{SortedPart, sorted_rows_counter};
 use crate::sort::{Partition, SORT_METADATA_KEY, SplitPoints};
@@ -31,7 +32,7 @@ pub(super) enum Files {
 
 /// A directory that is being written.
 pub(super) struct Directory {
-    series: Series,
+    series: PartDirectory,
     sorting: Sorting,
     root: PathBuf,
     rows: u64,
@@ -43,17 +44,17 @@ pub(super) struct Directory {
 /// What was written.
 pub(super) struct Written {
     /// All of it.
-    pub(super) all: Finished,
+    pub(super) all: FinishedOutput,
     /// The files of a directory.
-    pub(super) files: Vec<Finished>,
+    pub(super) files: Vec<FinishedOutput>,
 }
 
 impl Written {
     /// The files of the directory at `path`.
-    pub(super) fn of(path: PathBuf, files: Vec<Finished>) -> Written {
-        let sum = |count: fn(&Finished) -> u64| files.iter().map(count).sum();
+    pub(super) fn of(path: PathBuf, files: Vec<FinishedOutput>) -> Written {
+        let sum = |count: fn(&FinishedOutput) -> u64| files.iter().map(count).sum();
         let (bytes, rows, parts) = (sum(|file| file.bytes), sum(|file| file.rows), sum(|file| file.parts));
-        Written { all: Finished { path: Some(path), bytes, rows, parts }, files }
+        Written { all: FinishedOutput { path: Some(path), bytes, rows, parts }, files }
     }
 }
 
@@ -78,9 +79,10 @@ impl Files {
         };
         let ranges = sorting.ranges.map(|count| ("surt_range", count));
         let partitions = sorting.partition.as_ref().map(|by: &Partition| (by.directory_name(), by.count()));
-        let place = Place { directory: path.clone(), fixed: sorting.hive.clone(), partitions: partitions.or(ranges) };
+        let place =
+            DirectoryLayout { directory: path.clone(), fixed: sorting.hive.clone(), partitions: partitions.or(ranges) };
         let root = sorting.hive.iter().fold(path, |path, part| path.join(part));
-        let (encoder, series) = Series::create(place, options, arrangement, new_read_back)?;
+        let (encoder, series) = PartDirectory::create(place, options, arrangement, new_read_back)?;
         let (sorting, part, splits) = (sorting.clone(), (0, 0), SplitPoints::default());
         Ok((encoder, Files::Many(Box::new(Directory { series, sorting, root, rows: 0, part, splits }))))
     }
@@ -185,9 +187,9 @@ impl Directory {
 }
 
 /// Parts with their rows, for jobs that take them up.
-fn manifest(job: &Job, sorting: &Sorting, root: &Path, files: &[Finished]) -> String {
+fn manifest(job: &Job, sorting: &Sorting, root: &Path, files: &[FinishedOutput]) -> String {
     let policy = job.policy.describe().into_iter().map(|(name, value)| (name.to_string(), json!(value)));
-    let part = |file: &Finished| {
+    let part = |file: &FinishedOutput| {
         let path = file.path.as_deref().map(|path| path.strip_prefix(root).unwrap_or(path).display().to_string());
         json!({"path": path, "rows": file.rows, "bytes": file.bytes})
     };

@@ -15,10 +15,10 @@ use super::summary::thousands;
 use super::{drive, say};
 use crate::batch::{equivalences_batches, equivalences_metadata, equivalences_schema};
 use crate::canon::{Policy, Rung};
-use crate::learn::{Learned, Limits, Verdict};
-use crate::output::{Format, OutputError, Table, metadata};
+use crate::learn::{LearnLimits, Learned, RedirectVerdict};
+use crate::output::{OutputError, OutputFormat, TableWriter, metadata};
 use crate::process::exit;
-use crate::run::{self, ObserveError, Progress, RunOptions, Summary, Watched, memory};
+use crate::run::{self, ObserveError, ObserveResult, Progress, RunOptions, Summary, memory};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -58,17 +58,17 @@ pub(super) struct LearnArgs {
     weak: bool,
     /// Different URLs that may redirect to one target; where more do, it is a sink, and they stay apart. The target with
     /// another scheme, with or without www. or a final slash does not count, and is joined with it
-    #[arg(long, value_name = "N", default_value_t = Limits::default().max_sources, help_heading = "Learning")]
+    #[arg(long, value_name = "N", default_value_t = LearnLimits::default().max_sources, help_heading = "Learning")]
     max_sources: u64,
     /// Believe redirects within one registered domain only
     #[arg(long, help_heading = "Learning")]
     same_site: bool,
     /// Different URLs of a host that must have shown a pattern
-    #[arg(long, value_name = "N", default_value_t = Limits::default().min_support,
+    #[arg(long, value_name = "N", default_value_t = LearnLimits::default().min_support,
           value_parser = clap::value_parser!(u64).range(1..), help_heading = "Learning")]
     min_support: u64,
     /// Share of a host's URLs, of those that a pattern speaks of, that must have shown it: more than 0.5, to 1
-    #[arg(long, value_name = "SHARE", default_value_t = Limits::default().min_confidence,
+    #[arg(long, value_name = "SHARE", default_value_t = LearnLimits::default().min_confidence,
           value_parser = parse_share, help_heading = "Learning")]
     min_confidence: f64,
     /// Memory to take, in bytes [default: half of what there is]. All that was observed is held in it, some 600 bytes a
@@ -111,8 +111,8 @@ struct Told {
 }
 
 impl LearnArgs {
-    fn limits(&self) -> Limits {
-        Limits {
+    fn limits(&self) -> LearnLimits {
+        LearnLimits {
             weak: self.weak,
             max_sources: self.max_sources,
             same_site: self.same_site,
@@ -136,7 +136,7 @@ impl LearnArgs {
     }
 
     fn policy(&self) -> Result<Policy, String> {
-        if Format::of_path(&self.output) != Some(Format::Parquet) {
+        if OutputFormat::of_path(&self.output) != Some(OutputFormat::Parquet) {
             return Err(format!(
                 "{}: equivalences are Parquet; name a file that ends in .parquet",
                 self.output.display()
@@ -163,12 +163,12 @@ fn perform(args: &LearnArgs, reporting: &Reporting) -> Result<Told, Failure> {
     let sources = drive::sources(&inputs).map_err(Failure::Input)?;
     let options: RunOptions = drive::options(&inputs, &work, SPAN_LEN);
     let said = [metadata(&policy, sources.0.len()), equivalences_metadata(&limits)].concat();
-    let mut table = Table::create(&args.output, equivalences_schema(), &said)?;
+    let mut table = TableWriter::create(&args.output, equivalences_schema(), &said)?;
     let progress = Arc::new(Progress::new());
     let bar = bar(reporting.progress, sources.total_len(), &progress);
     let watched = run::observe(sources, &options, &policy, memory, &progress);
     drop(bar);
-    let Watched { summary, observed, sources } = watched?;
+    let ObserveResult { summary, observed, sources } = watched?;
     let redirects = summary.tally.redirects;
     let learned = observed.learn(&limits, policy.algorithm);
     if learned.counts.read != redirects {
@@ -208,7 +208,7 @@ fn write_report(path: &Path, json: &Value) -> std::io::Result<()> {
     std::fs::write(path, format!("{json:#}\n"))
 }
 
-fn tell(learned: &Learned, ran: drive::Ran, policy: &Policy, limits: &Limits, seconds: f64) -> Told {
+fn tell(learned: &Learned, ran: drive::Ran, policy: &Policy, limits: &LearnLimits, seconds: f64) -> Told {
     let lines = lines(learned, &ran);
     let labels = lines.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
     let numbers = lines.iter().map(|(_, count)| thousands(*count).len()).max().unwrap_or(0);
@@ -224,14 +224,14 @@ fn tell(learned: &Learned, ran: drive::Ran, policy: &Policy, limits: &Limits, se
 fn lines(learned: &Learned, ran: &drive::Ran) -> Vec<(String, u64)> {
     let counts = &learned.counts;
     let mut lines = vec![("records".to_string(), ran.tally.rows), ("redirects".to_string(), counts.read)];
-    let verdicts = Verdict::ALL.iter().zip(counts.records);
+    let verdicts = RedirectVerdict::ALL.iter().zip(counts.records);
     lines.extend(
         verdicts.filter(|(_, count)| *count > 0).map(|(verdict, count)| (format!("  {}", verdict.name()), count)),
     );
     let refused = &counts.refused;
     lines.extend(
         [
-            ("different redirects accepted", counts.redirects[Verdict::Accepted as usize]),
+            ("different redirects accepted", counts.redirects[RedirectVerdict::Accepted as usize]),
             ("  that change scheme or www.", counts.origin_changes),
             ("  that change a final slash", counts.slash_changes),
             ("classes", counts.classes),
@@ -248,10 +248,14 @@ fn lines(learned: &Learned, ran: &drive::Ran) -> Vec<(String, u64)> {
     lines
 }
 
-fn to_json(learned: &Learned, ran: &drive::Ran, policy: &Policy, limits: &Limits, seconds: f64) -> Value {
+fn to_json(learned: &Learned, ran: &drive::Ran, policy: &Policy, limits: &LearnLimits, seconds: f64) -> Value {
     let counts = &learned.counts;
     let by_verdict = |counts: &[u64]| -> Map<String, Value> {
-        Verdict::ALL.iter().zip(counts).map(|(verdict, count)| (verdict.name().to_string(), json!(count))).collect()
+        RedirectVerdict::ALL
+            .iter()
+            .zip(counts)
+            .map(|(verdict, count)| (verdict.name().to_string(), json!(count)))
+            .collect()
     };
     let pairs = |pairs: Vec<(&'static str, String)>| -> Map<String, Value> {
         pairs.into_iter().map(|(name, value)| (name.to_string(), json!(value))).collect()

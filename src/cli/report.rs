@@ -9,7 +9,7 @@ use crate::canon::{RecipeTally, Tally};
 use crate::dedup::{Findings, RuleFindings};
 use crate::iri::{Changes, FaultKind, Flags, SpoofingFlags};
 use crate::key::RULES;
-use crate::output::Finished;
+use crate::output::FinishedOutput;
 
 /// An input that could not be read wholly.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,9 +56,9 @@ pub struct Report {
     /// The name of the output's format.
     pub output_format: &'static str,
     /// The output.
-    pub output: Option<Finished>,
+    pub output: Option<FinishedOutput>,
     /// The files of an output that is a directory.
-    pub files: Vec<Finished>,
+    pub files: Vec<FinishedOutput>,
     /// Inputs that an earlier run had done, if this one took it up; what is counted is the rest.
     pub resumed: Option<u64>,
     /// Inputs that could not be read wholly.
@@ -204,7 +204,7 @@ impl Report {
         self.recipes.iter().zip(&self.tally.recipes).map(recipe).collect()
     }
 
-    fn output_to_json(&self, output: &Finished) -> Value {
+    fn output_to_json(&self, output: &FinishedOutput) -> Value {
         json!({
             "path": output.path.as_ref().map(|path| path.display().to_string()),
             "format": self.output_format,
@@ -215,7 +215,7 @@ impl Report {
     }
 }
 
-fn file_to_json(file: &Finished) -> Value {
+fn file_to_json(file: &FinishedOutput) -> Value {
     json!({
         "path": file.path.as_ref().map(|path| path.display().to_string()),
         "bytes": file.bytes,

@@ -10,7 +10,7 @@ use crate::batch::{COLUMNS, Column, EQUIVALENCE_COLUMNS};
 use crate::canon::Policy;
 use crate::iri::{Changes, FaultKind, Flags, SpoofingFlags};
 use crate::key::{RULES, Recipe};
-use crate::learn::Rule;
+use crate::learn::RewriteRule;
 use crate::output;
 
 /// Flags of `schema`.
@@ -61,7 +61,7 @@ fn to_json() -> Value {
         })).collect::<Vec<_>>(),
         "equivalences": {
             "columns": EQUIVALENCE_COLUMNS.map(|(name, meaning)| json!({"name": name, "meaning": meaning})),
-            "patterns": Rule::all().into_iter().map(Rule::name).collect::<Vec<_>>(),
+            "patterns": RewriteRule::all().into_iter().map(RewriteRule::name).collect::<Vec<_>>(),
         },
         "metadata": metadata_names(),
         "input_formats": possible_values("format"),
@@ -118,7 +118,7 @@ fn to_text() -> String {
     for (name, meaning) in EQUIVALENCE_COLUMNS {
         let _ = writeln!(text, "  {name:19} {meaning}");
     }
-    let patterns: Vec<_> = Rule::all().into_iter().map(Rule::name).collect();
+    let patterns: Vec<_> = RewriteRule::all().into_iter().map(RewriteRule::name).collect();
     let _ = writeln!(text, "\nPatterns of hosts in it: {}", patterns.join(", "));
     text.push_str("\nMetadata of Parquet and Arrow files\n");
     for name in metadata_names() {

@@ -24,16 +24,16 @@ pub(super) fn find_loops(next: &[u32]) -> Vec<bool> {
     states.into_iter().map(|state| state == LOOP).collect()
 }
 
-/// Nodes that are one, by union-find.
-pub(super) struct Classes {
+/// UrlNodes that are one, by union-find.
+pub(super) struct UnionFind {
     parents: Vec<u32>,
     sizes: Vec<u32>,
 }
 
-impl Classes {
+impl UnionFind {
     /// Every node a class of its own.
-    pub fn new(count: usize) -> Classes {
-        Classes { parents: (0..count as u32).collect(), sizes: vec![1; count] }
+    pub fn new(count: usize) -> UnionFind {
+        UnionFind { parents: (0..count as u32).collect(), sizes: vec![1; count] }
     }
 
     /// A node that stands for the class of `node`.
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn unions_are_transitive() {
-        let mut classes = Classes::new(5);
+        let mut classes = UnionFind::new(5);
         [(0, 1), (2, 3), (1, 3), (0, 2)].into_iter().for_each(|(a, b)| classes.join(a, b));
         let root = classes.find(0);
         assert!((1..4).all(|node| classes.find(node) == root));

@@ -1,11 +1,11 @@
-//! Classes and patterns, applied: [`Equivalences`] give a URL the key of its representative. In: canonical URI and key of
-//! the `scheme` rung. Out: the key of the `protocol` rung, and by what. Classes come before patterns: what was observed of
+//! UnionFind and patterns, applied: [`Equivalences`] give a URL the key of its representative. In: canonical URI and key of
+//! the `scheme` rung. Out: the key of the `protocol` rung, and by what. UnionFind come before patterns: what was observed of
 //! a URL goes before what was observed of its host.
 //!
 //! A key of a key is the key: a representative stands for itself, and patterns are applied until none speaks of what came
 //! out. Equal keys of the `scheme` rung give equal ones here.
 
-use super::rule::{OriginRule, Rule};
+use super::rule::{OriginRule, RewriteRule};
 use super::spelling::Spelling;
 use crate::key::{KeyAlgorithm, KeyBytes};
 use std::collections::HashMap;
@@ -16,7 +16,7 @@ const MOST_STEPS: usize = 10;
 
 /// By what a key came to be its representative's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fired {
+pub enum KeyOrigin {
     /// Nothing speaks of the URL: it has its own key.
     None,
     /// The URL is a member of a class, and not its representative.
@@ -27,7 +27,7 @@ pub enum Fired {
 
 /// What equivalences cannot be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Inconsistent {
+pub enum EquivalencesConflict {
     /// A key has two representatives, or its representative another one.
     #[error("the class of {0} has more than one representative")]
     Class(String),
@@ -44,17 +44,17 @@ struct HostRules {
     slashes: [bool; 3],
 }
 
-const SLASHES: [Rule; 3] = [Rule::AddSlash, Rule::AddSlashToFiles, Rule::StripSlash];
+const SLASHES: [RewriteRule; 3] = [RewriteRule::AddSlash, RewriteRule::AddSlashToFiles, RewriteRule::StripSlash];
 
-/// Classes and patterns.
+/// UnionFind and patterns.
 ///
 /// ```
 /// use irikey::key::KeyAlgorithm;
-/// use irikey::learn::{Equivalences, Rule};
+/// use irikey::learn::{Equivalences, RewriteRule};
 /// let key = |uri: &str| KeyAlgorithm::Xxh3.key(uri.as_bytes());
 /// let (mut equivalences, old, new) = (Equivalences::new(KeyAlgorithm::Xxh3), "http://a.example/old", "http://a.example/new");
 /// equivalences.add_member(key(old), key(new)).unwrap();
-/// equivalences.add_pattern(b"b.example", Rule::named("http->https").unwrap()).unwrap();
+/// equivalences.add_pattern(b"b.example", RewriteRule::named("http->https").unwrap()).unwrap();
 /// equivalences.check().unwrap();
 /// assert_eq!(equivalences.key(old.as_bytes(), key(old)).0, key(new));
 /// let insecure = "http://b.example/";
@@ -79,12 +79,12 @@ impl Equivalences {
     ///
     /// # Errors
     /// It is represented by another one already.
-    pub fn add_member(&mut self, key: KeyBytes, representative: KeyBytes) -> Result<(), Inconsistent> {
+    pub fn add_member(&mut self, key: KeyBytes, representative: KeyBytes) -> Result<(), EquivalencesConflict> {
         for (key, representative) in [(representative, representative), (key, representative)] {
             match self.representatives.insert(key, representative) {
                 None => self.mix(&[&key[..], &representative].concat()),
                 Some(before) if before == representative => (),
-                Some(_) => return Err(Inconsistent::Class(hex(&key))),
+                Some(_) => return Err(EquivalencesConflict::Class(hex(&key))),
             }
         }
         Ok(())
@@ -94,11 +94,11 @@ impl Equivalences {
     ///
     /// # Errors
     /// It cannot, or does something else already.
-    pub fn add_pattern(&mut self, host: &[u8], rule: Rule) -> Result<(), Inconsistent> {
-        let refused = || Inconsistent::Pattern(String::from_utf8_lossy(host).into_owned(), rule.name());
+    pub fn add_pattern(&mut self, host: &[u8], rule: RewriteRule) -> Result<(), EquivalencesConflict> {
+        let refused = || EquivalencesConflict::Pattern(String::from_utf8_lossy(host).into_owned(), rule.name());
         let rules = self.hosts.entry(host.to_vec()).or_default();
         match rule {
-            Rule::Origin(origin) => {
+            RewriteRule::Origin(origin) => {
                 let slot = &mut rules.origins[usize::from(origin.from_https)];
                 if origin.host(host).is_none() || slot.is_some_and(|before| before != origin) {
                     return Err(refused());
@@ -120,10 +120,10 @@ impl Equivalences {
     ///
     /// # Errors
     /// That.
-    pub fn check(&self) -> Result<(), Inconsistent> {
+    pub fn check(&self) -> Result<(), EquivalencesConflict> {
         let is_closed = |key: &KeyBytes| self.representatives.get(key) == Some(key);
         if let Some(key) = self.representatives.values().find(|key| !is_closed(key)) {
-            return Err(Inconsistent::Class(hex(key)));
+            return Err(EquivalencesConflict::Class(hex(key)));
         }
         for (host, rules) in &self.hosts {
             for (rule, scheme) in rules.origins.iter().zip(["http", "https"]) {
@@ -132,7 +132,7 @@ impl Equivalences {
                     && self.follow(&uri).is_none()
                 {
                     let host = String::from_utf8_lossy(host).into_owned();
-                    return Err(Inconsistent::Pattern(host, Rule::Origin(*rule).name()));
+                    return Err(EquivalencesConflict::Pattern(host, RewriteRule::Origin(*rule).name()));
                 }
             }
         }
@@ -140,14 +140,14 @@ impl Equivalences {
     }
 
     /// The key of the URL's representative, and by what it was found. `uri` and `key` are those of the `scheme` rung.
-    pub fn key(&self, uri: &[u8], key: KeyBytes) -> (KeyBytes, Fired) {
+    pub fn key(&self, uri: &[u8], key: KeyBytes) -> (KeyBytes, KeyOrigin) {
         if let Some(representative) = self.representatives.get(&key) {
-            return (*representative, if *representative == key { Fired::None } else { Fired::Class });
+            return (*representative, if *representative == key { KeyOrigin::None } else { KeyOrigin::Class });
         }
         match self.follow(uri) {
-            Some((text, _)) if text == uri => (key, Fired::None),
-            Some((_, key)) => (key, Fired::Pattern),
-            None => (key, Fired::None),
+            Some((text, _)) if text == uri => (key, KeyOrigin::None),
+            Some((_, key)) => (key, KeyOrigin::Pattern),
+            None => (key, KeyOrigin::None),
         }
     }
 
@@ -175,7 +175,7 @@ impl Equivalences {
         }
         let spelling = Spelling::of(uri)?;
         let rules = self.hosts.get(spelling.authority)?;
-        let origin = rules.origins[usize::from(spelling.is_https)].map(Rule::Origin);
+        let origin = rules.origins[usize::from(spelling.is_https)].map(RewriteRule::Origin);
         let slashes = SLASHES.iter().zip(rules.slashes).filter(|(_, is_on)| *is_on).map(|(rule, _)| *rule);
         origin.into_iter().chain(slashes).find_map(|rule| rule.apply(&spelling))
     }
@@ -218,11 +218,11 @@ mod tests {
         KeyAlgorithm::Xxh3.key(uri.as_bytes())
     }
 
-    fn with(members: &[(&str, &str)], patterns: &[(&str, &str)]) -> Result<Equivalences, Inconsistent> {
+    fn with(members: &[(&str, &str)], patterns: &[(&str, &str)]) -> Result<Equivalences, EquivalencesConflict> {
         let mut equivalences = Equivalences::new(KeyAlgorithm::Xxh3);
         members.iter().try_for_each(|(a, b)| equivalences.add_member(key(a), key(b)))?;
         for (host, rule) in patterns {
-            equivalences.add_pattern(host.as_bytes(), Rule::named(rule).unwrap())?;
+            equivalences.add_pattern(host.as_bytes(), RewriteRule::named(rule).unwrap())?;
         }
         equivalences.check()?;
         Ok(equivalences)
@@ -233,13 +233,13 @@ mod tests {
         let patterns = [("a.b", "http->https"), ("a.b", "https->https+www"), ("www.a.b", "add-slash")];
         let all = with(&[("http://a.b/x", "http://a.b/y"), ("https://www.a.b/z/", "http://c/")], &patterns).unwrap();
         let cases = [
-            ("http://a.b/x", "http://a.b/y", Fired::Class),
-            ("http://a.b/y", "http://a.b/y", Fired::None),
-            ("http://a.b/q", "https://www.a.b/q/", Fired::Pattern),
-            ("https://www.a.b/q/", "https://www.a.b/q/", Fired::None),
-            ("http://a.b/z", "http://c/", Fired::Pattern),
-            ("http://u@a.b/q", "http://u@a.b/q", Fired::None),
-            ("ftp://a.b/q", "ftp://a.b/q", Fired::None),
+            ("http://a.b/x", "http://a.b/y", KeyOrigin::Class),
+            ("http://a.b/y", "http://a.b/y", KeyOrigin::None),
+            ("http://a.b/q", "https://www.a.b/q/", KeyOrigin::Pattern),
+            ("https://www.a.b/q/", "https://www.a.b/q/", KeyOrigin::None),
+            ("http://a.b/z", "http://c/", KeyOrigin::Pattern),
+            ("http://u@a.b/q", "http://u@a.b/q", KeyOrigin::None),
+            ("ftp://a.b/q", "ftp://a.b/q", KeyOrigin::None),
         ];
         for (uri, want, fired) in cases {
             assert_eq!(all.key(uri.as_bytes(), key(uri)), (key(want), fired), "{uri}");

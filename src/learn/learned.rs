@@ -1,39 +1,39 @@
-//! From what was observed to what is believed: [`Observed::learn`]. In: redirects, answers, limits. Out: [`Learned`], the
+//! From what was observed to what is believed: [`Observations::learn`]. In: redirects, answers, limits. Out: [`Learned`], the
 //! members of classes and the patterns with their evidence, and how every single redirect was judged.
 
-use super::classes::{Classes, NOWHERE, find_loops};
+use super::classes::{NOWHERE, UnionFind, find_loops};
 use super::equivalences::Equivalences;
-use super::guards::{self, Edge};
-use super::observed::{Observed, Place};
-use super::patterns::{self, Pattern, Refused};
-use super::redirect::{Code, Limits, Verdict};
+use super::guards::{self, RedirectEdge};
+use super::observed::{Observations, RecordPlace};
+use super::patterns::{self, Pattern, RefusedRules};
+use super::redirect::{LearnLimits, RedirectCode, RedirectVerdict};
 use crate::key::{KeyAlgorithm, KeyBytes};
 
 /// Why a URL is in its class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum How {
+pub enum MemberReason {
     /// It is the representative: where the redirects end.
     Representative,
     /// It redirected, and this is the strongest status that it did so with.
-    Redirect(Code),
+    Redirect(RedirectCode),
     /// The redirects of its class end here, nobody saw it answer for itself, and a pattern of its host speaks of it.
     Pattern,
 }
 
-impl How {
+impl MemberReason {
     /// Its name in files.
     pub const fn name(self) -> &'static str {
         match self {
-            How::Representative => "representative",
-            How::Redirect(code) => code.name(),
-            How::Pattern => "pattern",
+            MemberReason::Representative => "representative",
+            MemberReason::Redirect(code) => code.name(),
+            MemberReason::Pattern => "pattern",
         }
     }
 }
 
 /// A URL of a class.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Member {
+pub struct ClassMember {
     /// The URL, canonical.
     pub uri: Vec<u8>,
     /// Its key on the `scheme` rung.
@@ -43,91 +43,96 @@ pub struct Member {
     /// Its key.
     pub representative_key: KeyBytes,
     /// Why it is in the class.
-    pub how: How,
+    pub how: MemberReason,
     /// What it redirected to; nothing for the representative.
     pub target: Option<Vec<u8>>,
     /// Records that say so.
     pub records: u64,
     /// The first of them.
-    pub first: Option<Place>,
+    pub first: Option<RecordPlace>,
 }
 
-/// What became of the redirects: by records, the sum of all verdicts is [`Counts::read`].
+/// What became of the redirects: by records, the sum of all verdicts is [`LearnCounts::read`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct LearnCounts {
     /// Redirects that records named.
     pub read: u64,
-    /// Records, by [`Verdict::ALL`].
-    pub records: [u64; Verdict::ALL.len()],
-    /// Different redirects, by [`Verdict::ALL`]; none of other statuses, nor unparsable ones.
-    pub redirects: [u64; Verdict::ALL.len()],
+    /// Records, by [`RedirectVerdict::ALL`].
+    pub records: [u64; RedirectVerdict::ALL.len()],
+    /// Different redirects, by [`RedirectVerdict::ALL`]; none of other statuses, nor unparsable ones.
+    pub redirects: [u64; RedirectVerdict::ALL.len()],
     /// Different accepted ones that change scheme or `www.`, and nothing but that and a slash.
     pub origin_changes: u64,
     /// Different accepted ones that change the slash, and nothing but that and the origin.
     pub slash_changes: u64,
-    /// Classes.
+    /// UnionFind.
     pub classes: u64,
     /// The members of the largest.
     pub largest: u64,
     /// Different URLs that answered for themselves.
     pub served: u64,
     /// Rules that were not learned.
-    pub refused: Refused,
+    pub refused: RefusedRules,
 }
 
 /// What was learned.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Learned {
     /// Members of classes, representatives among them; by the representative's bytes, then by their own.
-    pub members: Vec<Member>,
+    pub members: Vec<ClassMember>,
     /// Patterns, by host and rule.
     pub patterns: Vec<Pattern>,
     /// What became of the redirects.
-    pub counts: Counts,
+    pub counts: LearnCounts,
 }
 
-impl Observed {
+impl Observations {
     /// What follows from all that was observed. `algorithm` is what the keys were made with.
     ///
     /// ```
     /// use irikey::key::KeyAlgorithm;
-    /// use irikey::learn::{Limits, Observed, Place, Sightings};
+    /// use irikey::learn::{LearnLimits, Observations, RecordPlace, RowGroupObservations};
     /// let url = |text: &'static str| (text.as_bytes(), KeyAlgorithm::Xxh3.key(text.as_bytes()));
-    /// let (mut sightings, mut observed) = (Sightings::default(), Observed::default());
-    /// let place = Place { source: 0, record: 1 };
+    /// let (mut sightings, mut observed) = (RowGroupObservations::default(), Observations::default());
+    /// let place = RecordPlace { source: 0, record: 1 };
     /// sightings.redirect(url("http://a.example/"), url("https://a.example/"), Some(301), place);
     /// observed.add(sightings);
-    /// let learned = observed.learn(&Limits::default(), KeyAlgorithm::Xxh3);
+    /// let learned = observed.learn(&LearnLimits::default(), KeyAlgorithm::Xxh3);
     /// assert_eq!(learned.members[0].representative, b"https://a.example/");
     /// ```
-    pub fn learn(mut self, limits: &Limits, algorithm: KeyAlgorithm) -> Learned {
+    pub fn learn(mut self, limits: &LearnLimits, algorithm: KeyAlgorithm) -> Learned {
         let edges = guards::judge(&self, limits);
         let (patterns, refused) = patterns::learn(&self, &edges, limits);
-        let mut counts = Counts { refused, served: self.served.len() as u64, ..count(&self, &edges) };
+        let mut counts = LearnCounts { refused, served: self.served.len() as u64, ..count(&self, &edges) };
         let next = follow_patterns(&mut self, &edges, &patterns, algorithm);
         let members = members(&self, &edges, &next, &mut counts);
         Learned { members, patterns, counts }
     }
 }
 
-fn count(observed: &Observed, edges: &[Edge]) -> Counts {
-    let mut counts = Counts::default();
+fn count(observed: &Observations, edges: &[RedirectEdge]) -> LearnCounts {
+    let mut counts = LearnCounts::default();
     for edge in edges {
         counts.records[edge.verdict as usize] += edge.evidence.records;
         counts.redirects[edge.verdict as usize] += 1;
-        if let (Verdict::Accepted, Some(change)) = (edge.verdict, edge.change) {
+        if let (RedirectVerdict::Accepted, Some(change)) = (edge.verdict, edge.change) {
             counts.origin_changes += u64::from(change.origin);
             counts.slash_changes += u64::from(change.slash.is_some());
         }
     }
-    counts.records[Verdict::OtherStatus as usize] = observed.other_status;
-    counts.records[Verdict::Unparsable as usize] = observed.unparsable;
+    counts.records[RedirectVerdict::OtherStatus as usize] = observed.other_status;
+    counts.records[RedirectVerdict::Unparsable as usize] = observed.unparsable;
     counts.read = counts.records.iter().sum();
     counts
 }
 
 /// Where each node leads: by redirects, and where these end and nobody saw the URL answer, by patterns.
-fn follow_patterns(observed: &mut Observed, edges: &[Edge], patterns: &[Pattern], algorithm: KeyAlgorithm) -> Vec<u32> {
+fn follow_patterns(
+    observed: &mut Observations,
+    edges: &[RedirectEdge],
+    patterns: &[Pattern],
+    algorithm: KeyAlgorithm,
+) -> Vec<u32> {
     let mut next = guards::leads(edges, observed.nodes.len());
     let mut hosts = Equivalences::new(algorithm);
     for pattern in patterns {
@@ -135,7 +140,8 @@ fn follow_patterns(observed: &mut Observed, edges: &[Edge], patterns: &[Pattern]
         let added = hosts.add_pattern(&pattern.host, pattern.rule);
         debug_assert!(added.is_ok());
     }
-    let ends: Vec<u32> = edges.iter().filter(|edge| edge.verdict == Verdict::Accepted).map(|edge| edge.to).collect();
+    let ends: Vec<u32> =
+        edges.iter().filter(|edge| edge.verdict == RedirectVerdict::Accepted).map(|edge| edge.to).collect();
     let mut by_pattern = Vec::new();
     for end in ends {
         let (uri, key) = (observed.nodes.uri(end), observed.nodes.key(end));
@@ -156,9 +162,14 @@ fn follow_patterns(observed: &mut Observed, edges: &[Edge], patterns: &[Pattern]
 }
 
 /// The members of all classes of two or more.
-fn members(observed: &Observed, edges: &[Edge], next: &[u32], counts: &mut Counts) -> Vec<Member> {
+fn members(
+    observed: &Observations,
+    edges: &[RedirectEdge],
+    next: &[u32],
+    counts: &mut LearnCounts,
+) -> Vec<ClassMember> {
     let nodes = &observed.nodes;
-    let mut classes = Classes::new(nodes.len());
+    let mut classes = UnionFind::new(nodes.len());
     let joined = (0u32..).zip(next).filter(|(_, to)| **to != NOWHERE);
     joined.for_each(|(from, to)| classes.join(from, *to));
     let mut ends = vec![NOWHERE; nodes.len()];
@@ -166,7 +177,7 @@ fn members(observed: &Observed, edges: &[Edge], next: &[u32], counts: &mut Count
         ends[classes.find(node) as usize] = node;
     }
     let mut evidence = vec![None; nodes.len()];
-    let accepted = edges.iter().filter(|edge| edge.verdict == Verdict::Accepted);
+    let accepted = edges.iter().filter(|edge| edge.verdict == RedirectVerdict::Accepted);
     accepted.for_each(|edge| evidence[edge.from as usize] = Some(edge.evidence));
     let mut members = Vec::new();
     for node in 0..nodes.len() as u32 {
@@ -177,15 +188,15 @@ fn members(observed: &Observed, edges: &[Edge], next: &[u32], counts: &mut Count
         let (end, to, seen) = (ends[classes.find(node) as usize], next[node as usize], evidence[node as usize]);
         counts.classes += u64::from(end == node);
         counts.largest = counts.largest.max(size);
-        members.push(Member {
+        members.push(ClassMember {
             uri: nodes.uri(node).to_vec(),
             key: nodes.key(node),
             representative: nodes.uri(end).to_vec(),
             representative_key: nodes.key(end),
             how: match seen {
-                Some(seen) => How::Redirect(seen.code),
-                None if to != NOWHERE => How::Pattern,
-                None => How::Representative,
+                Some(seen) => MemberReason::Redirect(seen.code),
+                None if to != NOWHERE => MemberReason::Pattern,
+                None => MemberReason::Representative,
             },
             target: (to != NOWHERE).then(|| nodes.uri(to).to_vec()),
             records: seen.map_or(0, |seen| seen.records),

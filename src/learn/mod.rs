@@ -2,7 +2,7 @@
 //! key of the rung `protocol` by them. Nothing is read here, and nothing assumed: what no redirect confirmed stays apart.
 //!
 //! ```text
-//! rows --Sightings, a span's--> Observed --guards--> verdict on every redirect --union-find--> classes --+
+//! rows --RowGroupObservations, a span's--> Observations --guards--> verdict on every redirect --union-find--> classes --+
 //!                                  |                                                                       +--> Learned
 //!                                  +--answers, redirects of every host---------------------> patterns ---+
 //!
@@ -25,10 +25,10 @@ mod redirect;
 mod rule;
 mod spelling;
 
-pub use equivalences::{Equivalences, Fired, Inconsistent};
-pub use learned::{Counts, How, Learned, Member};
-pub use observed::{Observed, Place, Sightings};
-pub use patterns::{Pattern, Refused};
-pub use redirect::{Code, Limits, Verdict};
-pub use rule::{OriginRule, Rule, Www};
-pub use spelling::{Change, Ending, SlashChange, Spelling};
+pub use equivalences::{Equivalences, EquivalencesConflict, KeyOrigin};
+pub use learned::{ClassMember, LearnCounts, Learned, MemberReason};
+pub use observed::{Observations, RecordPlace, RowGroupObservations};
+pub use patterns::{Pattern, RefusedRules};
+pub use redirect::{LearnLimits, RedirectCode, RedirectVerdict};
+pub use rule::{OriginRule, RewriteRule, Www};
+pub use spelling::{PathEnding, SlashChange, Spelling, SpellingChange};

@@ -1,4 +1,4 @@
-//! The URLs that redirects speak of, each once, under a number: [`Nodes`].
+//! The URLs that redirects speak of, each once, under a number: [`UrlNodes`].
 
 use super::memory;
 use crate::key::KeyBytes;
@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 /// URIs by number and by key.
 #[derive(Debug, Default)]
-pub(super) struct Nodes {
+pub(super) struct UrlNodes {
     texts: Vec<u8>,
     /// Where each text ends.
     ends: Vec<usize>,
@@ -14,7 +14,7 @@ pub(super) struct Nodes {
     numbers: HashMap<KeyBytes, u32>,
 }
 
-impl Nodes {
+impl UrlNodes {
     /// The number of a URI, a new one if it is new.
     pub fn intern(&mut self, uri: &[u8], key: KeyBytes) -> u32 {
         let next = self.keys.len() as u32;
@@ -28,7 +28,7 @@ impl Nodes {
 
     /// Bytes of memory, if there come to be so many more URIs, of so many bytes.
     pub fn memory_len(&self, more: usize, text_len: usize) -> usize {
-        let Nodes { texts, ends, keys, numbers } = self;
+        let UrlNodes { texts, ends, keys, numbers } = self;
         memory::of_vec(texts, text_len)
             + memory::of_vec(ends, more)
             + memory::of_vec(keys, more)

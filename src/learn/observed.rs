@@ -1,20 +1,20 @@
-//! What records showed, gathered: a worker's [`Sightings`] of a span, and all of them in [`Observed`]. In: canonical URIs
+//! What records showed, gathered: a worker's [`RowGroupObservations`] of a span, and all of them in [`Observations`]. In: canonical URIs
 //! with their keys, statuses, places. Out: each redirect once, with how often and where first it was seen; how many
 //! different URLs of each origin answered for themselves. Sums, sets and minima alone, so that no order matters.
 
-use super::guards::Edge;
-use super::learned::Member;
+use super::guards::RedirectEdge;
+use super::learned::ClassMember;
 use super::memory;
-use super::nodes::Nodes;
-use super::redirect::Code;
-use super::spelling::{Ending, Spelling};
+use super::nodes::UrlNodes;
+use super::redirect::RedirectCode;
+use super::spelling::{PathEnding, Spelling};
 use crate::key::KeyBytes;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 /// A record: the place of its source's name among all names in order, and its ordinal in there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct RecordPlace {
     /// Rank of the source's name.
     pub source: u32,
     /// Ordinal of the record, from 1.
@@ -23,11 +23,11 @@ pub struct Place {
 
 /// What the records of a span showed.
 #[derive(Debug, Default)]
-pub struct Sightings {
+pub struct RowGroupObservations {
     texts: Vec<u8>,
     redirects: Vec<SeenRedirect>,
-    statuses: Vec<(KeyBytes, Code)>,
-    origins: HashMap<Vec<u8>, SpanAnswers>,
+    statuses: Vec<(KeyBytes, RedirectCode)>,
+    origins: HashMap<Vec<u8>, RowGroupAnswers>,
     other_status: u64,
     unparsable: u64,
 }
@@ -37,21 +37,27 @@ struct SeenRedirect {
     from_len: u32,
     to_len: u32,
     keys: [KeyBytes; 2],
-    code: Code,
-    place: Place,
+    code: RedirectCode,
+    place: RecordPlace,
 }
 
 #[derive(Debug, Default)]
-struct SpanAnswers {
-    fingerprints: Vec<(u64, Ending)>,
+struct RowGroupAnswers {
+    fingerprints: Vec<(u64, PathEnding)>,
     examples: [Option<Vec<u8>>; 4],
 }
 
-impl Sightings {
+impl RowGroupObservations {
     /// A record says that `from` redirected to `to`: canonical URIs and their keys.
-    pub fn redirect(&mut self, from: (&[u8], KeyBytes), to: (&[u8], KeyBytes), status: Option<i32>, place: Place) {
-        let code = match status.map(Code::of) {
-            None => Code::Unknown,
+    pub fn redirect(
+        &mut self,
+        from: (&[u8], KeyBytes),
+        to: (&[u8], KeyBytes),
+        status: Option<i32>,
+        place: RecordPlace,
+    ) {
+        let code = match status.map(RedirectCode::of) {
+            None => RedirectCode::Unknown,
             Some(Some(code)) => code,
             Some(None) => return self.other_status += 1,
         };
@@ -68,7 +74,7 @@ impl Sightings {
 
     /// A record says that `uri` answered with `status` and does not name a target.
     pub fn answer(&mut self, uri: &[u8], key: KeyBytes, status: i32) {
-        if let Some(code) = Code::of(status) {
+        if let Some(code) = RedirectCode::of(status) {
             self.statuses.push((key, code));
         } else if (200..300).contains(&status)
             && let Some(spelling) = Spelling::of(uri)
@@ -84,34 +90,34 @@ impl Sightings {
 
 /// A redirect, however often it was seen.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Evidence {
+pub(super) struct RedirectEvidence {
     pub records: u64,
     /// The strongest.
-    pub code: Code,
-    pub first: Place,
+    pub code: RedirectCode,
+    pub first: RecordPlace,
 }
 
 /// URLs of an origin that answered for themselves, by their paths' endings.
 #[derive(Debug, Default)]
-pub(super) struct Answers {
+pub(super) struct OriginAnswers {
     pub counts: [u64; 4],
     /// The least of them, by bytes.
     pub examples: [Option<Vec<u8>>; 4],
 }
 
-/// What all records showed. Memory, besides what [`Observed::learn`] takes: some 100 bytes and two URIs for each different
+/// What all records showed. Memory, besides what [`Observations::learn`] takes: some 100 bytes and two URIs for each different
 /// redirect, 9 to 36 bytes for each different URL that answered for itself, two URIs and 200 bytes for each of their
 /// origins.
 #[derive(Debug, Default)]
-pub struct Observed {
-    pub(super) nodes: Nodes,
-    pub(super) redirects: HashMap<(u32, u32), Evidence>,
+pub struct Observations {
+    pub(super) nodes: UrlNodes,
+    pub(super) redirects: HashMap<(u32, u32), RedirectEvidence>,
     /// The weakest status that a URL answered with where no target was named.
-    pub(super) statuses: HashMap<KeyBytes, Code>,
+    pub(super) statuses: HashMap<KeyBytes, RedirectCode>,
     /// First bits of the keys of URLs that answered for themselves.
     pub(super) served: HashSet<u64>,
     /// By scheme and authority.
-    pub(super) origins: HashMap<Vec<u8>, Answers>,
+    pub(super) origins: HashMap<Vec<u8>, OriginAnswers>,
     pub(super) other_status: u64,
     pub(super) unparsable: u64,
     /// Bytes of the names of origins, and of the URLs that are their examples.
@@ -121,10 +127,10 @@ pub struct Observed {
 /// What an allocation takes beside its bytes.
 const ALLOCATED: usize = 16;
 
-impl Observed {
+impl Observations {
     /// Bytes of memory once `sightings` are added, and while what all of them showed is learned from: never less than it
     /// takes, but for what is on the stack.
-    pub fn memory_len(&self, sightings: &Sightings) -> usize {
+    pub fn memory_len(&self, sightings: &RowGroupObservations) -> usize {
         let (redirects, answered) = (sightings.redirects.len(), sightings.origins.values());
         let answers: usize = answered.map(|answers| answers.fingerprints.len()).sum();
         let origins = memory::of_map(&self.origins, sightings.origins.len()) + self.origins_len;
@@ -138,14 +144,14 @@ impl Observed {
     /// each URL leads, members with their texts, evidence of hosts.
     fn learning_len(&self, more: usize, text_len: usize) -> usize {
         const OF_NODE: usize =
-            size_of::<Member>() + 3 * ALLOCATED + 4 * size_of::<u64>() + size_of::<Option<Evidence>>();
-        const OF_REDIRECT: usize = size_of::<Edge>() + 64;
+            size_of::<ClassMember>() + 3 * ALLOCATED + 4 * size_of::<u64>() + size_of::<Option<RedirectEvidence>>();
+        const OF_REDIRECT: usize = size_of::<RedirectEdge>() + 64;
         let nodes = self.nodes.len() + more * 2;
         nodes * OF_NODE + (self.redirects.len() + more) * OF_REDIRECT + 4 * (self.nodes.texts_len() + text_len)
     }
 
     /// Adds what a span showed.
-    pub fn add(&mut self, sightings: Sightings) {
+    pub fn add(&mut self, sightings: RowGroupObservations) {
         self.other_status += sightings.other_status;
         self.unparsable += sightings.unparsable;
         let mut texts = &sightings.texts[..];
@@ -154,7 +160,7 @@ impl Observed {
             let (to_text, rest) = rest.split_at(to_len as usize);
             texts = rest;
             let nodes = (self.nodes.intern(from_text, from), self.nodes.intern(to_text, to));
-            let one = Evidence { records: 0, code, first: place };
+            let one = RedirectEvidence { records: 0, code, first: place };
             let evidence = self.redirects.entry(nodes).or_insert(one);
             evidence.records += 1;
             evidence.code = evidence.code.min(code);

@@ -12,12 +12,12 @@
 //! Redirects that are weak, go round, or are those of a URL to itself say nothing.
 
 use super::classes::{NOWHERE, find_loops};
-use super::guards::Edge;
-use super::nodes::Nodes;
-use super::observed::Observed;
-use super::redirect::{Limits, Verdict};
-use super::rule::{OriginRule, Rule};
-use super::spelling::{Ending, Spelling};
+use super::guards::RedirectEdge;
+use super::nodes::UrlNodes;
+use super::observed::Observations;
+use super::redirect::{LearnLimits, RedirectVerdict};
+use super::rule::{OriginRule, RewriteRule};
+use super::spelling::{PathEnding, Spelling};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Examples that are kept of each kind.
@@ -29,7 +29,7 @@ pub struct Pattern {
     /// The authority, as it stands in URIs.
     pub host: Vec<u8>,
     /// What is done to its URLs.
-    pub rule: Rule,
+    pub rule: RewriteRule,
     /// Different URLs that showed it.
     pub support: u64,
     /// Different URLs that it speaks of and that showed something else.
@@ -42,7 +42,7 @@ pub struct Pattern {
 
 /// Rules that some URLs showed and that were not learned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Refused {
+pub struct RefusedRules {
     /// Too few URLs showed them.
     pub support: u64,
     /// Too many showed something else.
@@ -60,12 +60,12 @@ impl Pattern {
 
 /// Different URLs, with the first few.
 #[derive(Clone, Debug, Default)]
-struct Urls {
+struct UrlSample {
     count: u64,
     first: Vec<Vec<u8>>,
 }
 
-impl Urls {
+impl UrlSample {
     fn add(&mut self, uri: &[u8]) {
         self.count += 1;
         self.example(uri);
@@ -79,7 +79,7 @@ impl Urls {
         }
     }
 
-    fn add_all(&mut self, other: &Urls) {
+    fn add_all(&mut self, other: &UrlSample) {
         self.count += other.count;
         other.first.iter().for_each(|uri| self.example(uri));
     }
@@ -87,26 +87,30 @@ impl Urls {
 
 /// What the URLs that one rule may speak of showed.
 #[derive(Debug, Default)]
-struct Cell {
-    rules: BTreeMap<Rule, Urls>,
-    otherwise: Urls,
+struct RuleVotes {
+    rules: BTreeMap<RewriteRule, UrlSample>,
+    otherwise: UrlSample,
 }
 
 /// One for each scheme of a host, and one for each ending of its paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Slot {
+enum VoteSlot {
     Origin { is_https: bool },
-    Ending(Ending),
+    PathEnding(PathEnding),
 }
 
-/// Cells of hosts. Ordered, so that what comes of them is.
-type Cells = BTreeMap<Vec<u8>, BTreeMap<Slot, Cell>>;
+/// HostVotes of hosts. Ordered, so that what comes of them is.
+type HostVotes = BTreeMap<Vec<u8>, BTreeMap<VoteSlot, RuleVotes>>;
 
 /// The patterns, by host and rule; and what was not learned.
-pub(super) fn learn(observed: &Observed, edges: &[Edge], limits: &Limits) -> (Vec<Pattern>, Refused) {
-    let mut cells = Cells::new();
+pub(super) fn learn(
+    observed: &Observations,
+    edges: &[RedirectEdge],
+    limits: &LearnLimits,
+) -> (Vec<Pattern>, RefusedRules) {
+    let mut cells = HostVotes::new();
     edges.iter().for_each(|edge| show(&mut cells, &observed.nodes, edge));
-    let (mut patterns, mut refused) = (Vec::new(), Refused::default());
+    let (mut patterns, mut refused) = (Vec::new(), RefusedRules::default());
     for (host, mut slots) in cells {
         // Only where something was shown do answers matter.
         answer(&mut slots, &host, observed);
@@ -125,25 +129,28 @@ pub(super) fn learn(observed: &Observed, edges: &[Edge], limits: &Limits) -> (Ve
     (patterns, refused)
 }
 
-fn cell<'c>(cells: &'c mut Cells, host: &[u8], slot: Slot) -> &'c mut Cell {
+fn cell<'c>(cells: &'c mut HostVotes, host: &[u8], slot: VoteSlot) -> &'c mut RuleVotes {
     cells.entry(host.to_vec()).or_default().entry(slot).or_default()
 }
 
 /// What a redirect shows.
-fn show(cells: &mut Cells, nodes: &Nodes, edge: &Edge) {
+fn show(cells: &mut HostVotes, nodes: &UrlNodes, edge: &RedirectEdge) {
     let uri = nodes.uri(edge.from);
     let (Some(from), to) = (Spelling::of(uri), Spelling::of(nodes.uri(edge.to))) else { return };
-    let (origin, ending) = (Slot::Origin { is_https: from.is_https }, Slot::Ending(from.ending()));
+    let (origin, ending) = (VoteSlot::Origin { is_https: from.is_https }, VoteSlot::PathEnding(from.ending()));
     match (edge.verdict, edge.change, to) {
-        (Verdict::Accepted, Some(change), Some(to)) => {
+        (RedirectVerdict::Accepted, Some(change), Some(to)) => {
             if let Some(rule) = OriginRule::between(&from, &to) {
-                cell(cells, from.authority, origin).rules.entry(Rule::Origin(rule)).or_default().add(uri);
+                cell(cells, from.authority, origin).rules.entry(RewriteRule::Origin(rule)).or_default().add(uri);
             }
-            if let Some(rule) = Rule::of_change(change, from.ending()) {
+            if let Some(rule) = RewriteRule::of_change(change, from.ending()) {
                 cell(cells, to.authority, ending).rules.entry(rule).or_default().add(uri);
             }
         }
-        (Verdict::Accepted | Verdict::Ambiguous | Verdict::Sink | Verdict::OtherSite, ..) => {
+        (
+            RedirectVerdict::Accepted | RedirectVerdict::Ambiguous | RedirectVerdict::Sink | RedirectVerdict::OtherSite,
+            ..,
+        ) => {
             cell(cells, from.authority, origin).otherwise.add(uri);
             cell(cells, from.authority, ending).otherwise.add(uri);
         }
@@ -151,15 +158,15 @@ fn show(cells: &mut Cells, nodes: &Nodes, edge: &Edge) {
     }
 }
 
-/// Counts the URLs of a host that answered for themselves.
-fn answer(slots: &mut BTreeMap<Slot, Cell>, host: &[u8], observed: &Observed) {
+/// LearnCounts the URLs of a host that answered for themselves.
+fn answer(slots: &mut BTreeMap<VoteSlot, RuleVotes>, host: &[u8], observed: &Observations) {
     for is_https in [false, true] {
         let mut origin = Vec::new();
         Spelling { is_https, authority: host, path: b"", tail: b"", is_bare_host: true }.write_origin(&mut origin);
         let Some(answers) = observed.origins.get(&origin) else { continue };
-        for ending in [Ending::Slash, Ending::Name, Ending::File, Ending::Other] {
+        for ending in [PathEnding::Slash, PathEnding::Name, PathEnding::File, PathEnding::Other] {
             let (count, example) = (answers.counts[ending as usize], &answers.examples[ending as usize]);
-            for slot in [Slot::Origin { is_https }, Slot::Ending(ending)] {
+            for slot in [VoteSlot::Origin { is_https }, VoteSlot::PathEnding(ending)] {
                 let Some(cell) = slots.get_mut(&slot) else { continue };
                 cell.otherwise.count += count;
                 example.iter().for_each(|uri| cell.otherwise.example(uri));
@@ -169,8 +176,8 @@ fn answer(slots: &mut BTreeMap<Slot, Cell>, host: &[u8], observed: &Observed) {
 }
 
 /// The rule that most URLs of a cell showed; the others speak against it.
-fn best(host: &[u8], cell: Cell) -> Option<Pattern> {
-    let Cell { mut rules, mut otherwise } = cell;
+fn best(host: &[u8], cell: RuleVotes) -> Option<Pattern> {
+    let RuleVotes { mut rules, mut otherwise } = cell;
     let (&rule, _) = rules.iter().rev().max_by_key(|(_, urls)| urls.count)?;
     let shown = rules.remove(&rule)?;
     rules.values().for_each(|other| otherwise.add_all(other));
@@ -195,21 +202,23 @@ fn refuse_circles(patterns: &mut Vec<Pattern>) {
     };
     let mut leads = Vec::new();
     for pattern in patterns.iter() {
-        let Rule::Origin(rule) = pattern.rule else { continue };
+        let RewriteRule::Origin(rule) = pattern.rule else { continue };
         let Some(host) = rule.host(&pattern.host) else { continue };
         leads.push((number(pattern.host.clone(), rule.from_https), number(host, rule.to_https)));
     }
     let mut next = vec![NOWHERE; numbers.len()];
     leads.into_iter().for_each(|(from, to)| next[from] = to as u32);
     let loops = find_loops(&next);
-    let stripped: BTreeSet<Vec<u8>> = hosts_with(patterns, |rule| rule == Rule::StripSlash);
-    let added = hosts_with(patterns, |rule| matches!(rule, Rule::AddSlash | Rule::AddSlashToFiles));
+    let stripped: BTreeSet<Vec<u8>> = hosts_with(patterns, |rule| rule == RewriteRule::StripSlash);
+    let added = hosts_with(patterns, |rule| matches!(rule, RewriteRule::AddSlash | RewriteRule::AddSlashToFiles));
     patterns.retain(|pattern| match pattern.rule {
-        Rule::Origin(rule) => numbers.get(&(pattern.host.clone(), rule.from_https)).is_some_and(|at| !loops[*at]),
+        RewriteRule::Origin(rule) => {
+            numbers.get(&(pattern.host.clone(), rule.from_https)).is_some_and(|at| !loops[*at])
+        }
         _ => !(stripped.contains(&pattern.host) && added.contains(&pattern.host)),
     });
 }
 
-fn hosts_with(patterns: &[Pattern], is_wanted: impl Fn(Rule) -> bool) -> BTreeSet<Vec<u8>> {
+fn hosts_with(patterns: &[Pattern], is_wanted: impl Fn(RewriteRule) -> bool) -> BTreeSet<Vec<u8>> {
     patterns.iter().filter(|pattern| is_wanted(pattern.rule)).map(|pattern| pattern.host.clone()).collect()
 }

@@ -1,8 +1,8 @@
-//! A redirect's status and what is made of it: [`Code`], [`Verdict`], and the [`Limits`] that verdicts depend on.
+//! A redirect's status and what is made of it: [`RedirectCode`], [`RedirectVerdict`], and the [`LearnLimits`] that verdicts depend on.
 
 /// How binding a redirect is, by its status (RFC 9110 section 15.4); the strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Code {
+pub enum RedirectCode {
     /// 301 and 308: the target is the URL to use from now on.
     Permanent,
     /// 302, 303 and 307: the target answered for this once.
@@ -11,18 +11,18 @@ pub enum Code {
     Unknown,
 }
 
-impl Code {
+impl RedirectCode {
     /// What a status says; `None` if it is that of no redirect.
     ///
     /// ```
-    /// use irikey::learn::Code;
-    /// assert_eq!(Code::of(308), Some(Code::Permanent));
-    /// assert_eq!(Code::of(304), None);
+    /// use irikey::learn::RedirectCode;
+    /// assert_eq!(RedirectCode::of(308), Some(RedirectCode::Permanent));
+    /// assert_eq!(RedirectCode::of(304), None);
     /// ```
-    pub fn of(status: i32) -> Option<Code> {
+    pub fn of(status: i32) -> Option<RedirectCode> {
         match status {
-            301 | 308 => Some(Code::Permanent),
-            302 | 303 | 307 => Some(Code::Temporary),
+            301 | 308 => Some(RedirectCode::Permanent),
+            302 | 303 | 307 => Some(RedirectCode::Temporary),
             _ => None,
         }
     }
@@ -30,29 +30,29 @@ impl Code {
     /// Its name in files.
     pub const fn name(self) -> &'static str {
         match self {
-            Code::Permanent => "permanent",
-            Code::Temporary => "temporary",
-            Code::Unknown => "unknown",
+            RedirectCode::Permanent => "permanent",
+            RedirectCode::Temporary => "temporary",
+            RedirectCode::Unknown => "unknown",
         }
     }
 }
 
 /// What became of a redirect; each has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Verdict {
+pub enum RedirectVerdict {
     /// It joins the two URLs.
     Accepted,
     /// Both are the same URL on the `scheme` rung.
     SelfRedirect,
     /// It is part of a circle, or leads into one.
     Loop,
-    /// Its target takes in more different URLs than [`Limits::max_sources`].
+    /// Its target takes in more different URLs than [`LearnLimits::max_sources`].
     Sink,
     /// Its status is no permanent one.
     Weak,
     /// Its URL redirected to several targets.
     Ambiguous,
-    /// It leads out of the registered domain, and [`Limits::same_site`] was asked for.
+    /// It leads out of the registered domain, and [`LearnLimits::same_site`] was asked for.
     OtherSite,
     /// Its record's status is that of no redirect.
     OtherStatus,
@@ -60,39 +60,39 @@ pub enum Verdict {
     Unparsable,
 }
 
-impl Verdict {
+impl RedirectVerdict {
     /// All of them.
-    pub const ALL: [Verdict; 9] = [
-        Verdict::Accepted,
-        Verdict::SelfRedirect,
-        Verdict::Loop,
-        Verdict::Sink,
-        Verdict::Weak,
-        Verdict::Ambiguous,
-        Verdict::OtherSite,
-        Verdict::OtherStatus,
-        Verdict::Unparsable,
+    pub const ALL: [RedirectVerdict; 9] = [
+        RedirectVerdict::Accepted,
+        RedirectVerdict::SelfRedirect,
+        RedirectVerdict::Loop,
+        RedirectVerdict::Sink,
+        RedirectVerdict::Weak,
+        RedirectVerdict::Ambiguous,
+        RedirectVerdict::OtherSite,
+        RedirectVerdict::OtherStatus,
+        RedirectVerdict::Unparsable,
     ];
 
     /// Its name in reports.
     pub const fn name(self) -> &'static str {
         match self {
-            Verdict::Accepted => "accepted",
-            Verdict::SelfRedirect => "self",
-            Verdict::Loop => "loop",
-            Verdict::Sink => "sink",
-            Verdict::Weak => "weak",
-            Verdict::Ambiguous => "ambiguous",
-            Verdict::OtherSite => "other-site",
-            Verdict::OtherStatus => "other-status",
-            Verdict::Unparsable => "unparsable",
+            RedirectVerdict::Accepted => "accepted",
+            RedirectVerdict::SelfRedirect => "self",
+            RedirectVerdict::Loop => "loop",
+            RedirectVerdict::Sink => "sink",
+            RedirectVerdict::Weak => "weak",
+            RedirectVerdict::Ambiguous => "ambiguous",
+            RedirectVerdict::OtherSite => "other-site",
+            RedirectVerdict::OtherStatus => "other-status",
+            RedirectVerdict::Unparsable => "unparsable",
         }
     }
 }
 
 /// What is believed.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Limits {
+pub struct LearnLimits {
     /// Believe temporary redirects, and those whose status is unknown, where no permanent one contradicts.
     pub weak: bool,
     /// A target that more different URLs redirect to is a sink: a home page, a login, a notice. The target's own spellings
@@ -106,13 +106,13 @@ pub struct Limits {
     pub min_confidence: f64,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits { weak: false, max_sources: 8, same_site: false, min_support: 3, min_confidence: 0.95 }
+impl Default for LearnLimits {
+    fn default() -> LearnLimits {
+        LearnLimits { weak: false, max_sources: 8, same_site: false, min_support: 3, min_confidence: 0.95 }
     }
 }
 
-impl Limits {
+impl LearnLimits {
     /// Name and value of each, for a file's metadata.
     pub fn describe(&self) -> Vec<(&'static str, String)> {
         let yes_no = |flag: bool| if flag { "yes" } else { "no" }.to_string();

@@ -1,7 +1,7 @@
-//! What a host may do to all of its URLs, one rule for each way, and each with a name: [`Rule`]. In: a spelling. Out: the
+//! What a host may do to all of its URLs, one rule for each way, and each with a name: [`RewriteRule`]. In: a spelling. Out: the
 //! other spelling of the same URL.
 
-use super::spelling::{Change, Ending, SlashChange, Spelling, without_www};
+use super::spelling::{PathEnding, SlashChange, Spelling, SpellingChange, without_www};
 
 /// What becomes of `www.` before a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,7 +27,7 @@ pub struct OriginRule {
 
 /// One rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Rule {
+pub enum RewriteRule {
     /// Scheme and host change.
     Origin(OriginRule),
     /// Paths that end in a segment without a dot get a slash.
@@ -62,20 +62,20 @@ impl OriginRule {
     }
 }
 
-impl Rule {
+impl RewriteRule {
     /// All of them.
-    pub fn all() -> Vec<Rule> {
+    pub fn all() -> Vec<RewriteRule> {
         let mut rules = Vec::new();
         for from_https in [false, true] {
             for to_https in [true, false] {
                 for www in [Www::Kept, Www::Added, Www::Stripped] {
                     if from_https != to_https || www != Www::Kept {
-                        rules.push(Rule::Origin(OriginRule { from_https, to_https, www }));
+                        rules.push(RewriteRule::Origin(OriginRule { from_https, to_https, www }));
                     }
                 }
             }
         }
-        rules.extend([Rule::AddSlash, Rule::AddSlashToFiles, Rule::StripSlash]);
+        rules.extend([RewriteRule::AddSlash, RewriteRule::AddSlashToFiles, RewriteRule::StripSlash]);
         rules
     }
 
@@ -83,7 +83,7 @@ impl Rule {
     pub fn name(self) -> String {
         let scheme = |is_https| if is_https { "https" } else { "http" };
         match self {
-            Rule::Origin(OriginRule { from_https, to_https, www }) => {
+            RewriteRule::Origin(OriginRule { from_https, to_https, www }) => {
                 let www = match www {
                     Www::Kept => "",
                     Www::Added => "+www",
@@ -91,37 +91,37 @@ impl Rule {
                 };
                 format!("{}->{}{www}", scheme(from_https), scheme(to_https))
             }
-            Rule::AddSlash => "add-slash".to_string(),
-            Rule::AddSlashToFiles => "add-slash-to-files".to_string(),
-            Rule::StripSlash => "strip-slash".to_string(),
+            RewriteRule::AddSlash => "add-slash".to_string(),
+            RewriteRule::AddSlashToFiles => "add-slash-to-files".to_string(),
+            RewriteRule::StripSlash => "strip-slash".to_string(),
         }
     }
 
     /// The rule of this name.
     ///
     /// ```
-    /// use irikey::learn::Rule;
-    /// assert!(Rule::all().into_iter().all(|rule| Rule::named(&rule.name()) == Some(rule)));
+    /// use irikey::learn::RewriteRule;
+    /// assert!(RewriteRule::all().into_iter().all(|rule| RewriteRule::named(&rule.name()) == Some(rule)));
     /// ```
-    pub fn named(name: &str) -> Option<Rule> {
-        Rule::all().into_iter().find(|rule| rule.name() == name)
+    pub fn named(name: &str) -> Option<RewriteRule> {
+        RewriteRule::all().into_iter().find(|rule| rule.name() == name)
     }
 
     /// The rule of slashes that a path with this ending may be under.
-    pub(super) fn of_ending(ending: Ending) -> Option<Rule> {
+    pub(super) fn of_ending(ending: PathEnding) -> Option<RewriteRule> {
         match ending {
-            Ending::Name => Some(Rule::AddSlash),
-            Ending::File => Some(Rule::AddSlashToFiles),
-            Ending::Slash => Some(Rule::StripSlash),
-            Ending::Other => None,
+            PathEnding::Name => Some(RewriteRule::AddSlash),
+            PathEnding::File => Some(RewriteRule::AddSlashToFiles),
+            PathEnding::Slash => Some(RewriteRule::StripSlash),
+            PathEnding::Other => None,
         }
     }
 
     /// The rule of slashes that a change of a path with this ending shows.
-    pub(super) fn of_change(change: Change, ending: Ending) -> Option<Rule> {
+    pub(super) fn of_change(change: SpellingChange, ending: PathEnding) -> Option<RewriteRule> {
         change.slash.and_then(|slash| match (slash, ending) {
-            (SlashChange::Added, Ending::Name | Ending::File) | (SlashChange::Stripped, Ending::Slash) => {
-                Rule::of_ending(ending)
+            (SlashChange::Added, PathEnding::Name | PathEnding::File) | (SlashChange::Stripped, PathEnding::Slash) => {
+                RewriteRule::of_ending(ending)
             }
             _ => None,
         })
@@ -131,18 +131,18 @@ impl Rule {
     pub fn apply(self, uri: &Spelling<'_>) -> Option<Vec<u8>> {
         let mut out = Vec::with_capacity(uri.path.len() + uri.authority.len() + uri.tail.len() + 16);
         match self {
-            Rule::Origin(rule) if uri.is_bare_host && uri.is_https == rule.from_https => {
+            RewriteRule::Origin(rule) if uri.is_bare_host && uri.is_https == rule.from_https => {
                 let host = rule.host(uri.authority)?;
                 Spelling { is_https: rule.to_https, authority: &host, ..*uri }.write_origin(&mut out);
                 out.extend_from_slice(uri.path);
             }
-            Rule::Origin(_) => return None,
-            _ if Rule::of_ending(uri.ending()) != Some(self) => return None,
-            Rule::StripSlash => {
+            RewriteRule::Origin(_) => return None,
+            _ if RewriteRule::of_ending(uri.ending()) != Some(self) => return None,
+            RewriteRule::StripSlash => {
                 uri.write_origin(&mut out);
                 out.extend_from_slice(&uri.path[..uri.path.len() - 1]);
             }
-            Rule::AddSlash | Rule::AddSlashToFiles => {
+            RewriteRule::AddSlash | RewriteRule::AddSlashToFiles => {
                 uri.write_origin(&mut out);
                 out.extend_from_slice(uri.path);
                 out.push(b'/');
@@ -175,10 +175,10 @@ mod tests {
             ("strip-slash", "http://a/x//", None),
         ];
         for (name, uri, want) in cases {
-            let rule = Rule::named(name).unwrap();
+            let rule = RewriteRule::named(name).unwrap();
             let made = rule.apply(&Spelling::of(uri.as_bytes()).unwrap());
             assert_eq!(made.as_deref(), want.map(str::as_bytes), "{name} {uri}");
         }
-        assert_eq!(Rule::all().len(), 13);
+        assert_eq!(RewriteRule::all().len(), 13);
     }
 }

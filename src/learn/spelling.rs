@@ -28,7 +28,7 @@ pub struct Spelling<'a> {
 
 /// How a path ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Ending {
+pub enum PathEnding {
     /// In a slash.
     Slash,
     /// In a segment without a dot.
@@ -50,7 +50,7 @@ pub enum SlashChange {
 
 /// What two spellings of one URL differ in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct SpellingChange {
     /// In scheme, or in `www.` before the host.
     pub origin: bool,
     /// In the slash at the path's end.
@@ -78,13 +78,13 @@ impl<'a> Spelling<'a> {
     }
 
     /// How the path ends.
-    pub fn ending(&self) -> Ending {
+    pub fn ending(&self) -> PathEnding {
         let segment = memchr::memrchr(b'/', self.path).map_or(self.path, |at| &self.path[at + 1..]);
         match segment {
-            b"" if self.path.len() < 2 || self.path.ends_with(b"//") => Ending::Other,
-            b"" => Ending::Slash,
-            _ if segment.contains(&b'.') => Ending::File,
-            _ => Ending::Name,
+            b"" if self.path.len() < 2 || self.path.ends_with(b"//") => PathEnding::Other,
+            b"" => PathEnding::Slash,
+            _ if segment.contains(&b'.') => PathEnding::File,
+            _ => PathEnding::Name,
         }
     }
 
@@ -95,22 +95,26 @@ impl<'a> Spelling<'a> {
     }
 
     /// What is different in `other`, if both may be spellings of one URL; `None` if they may not, or are equal.
-    pub fn change_to(&self, other: &Spelling<'_>) -> Option<Change> {
+    pub fn change_to(&self, other: &Spelling<'_>) -> Option<SpellingChange> {
         let origin = (self.is_https, self.authority) != (other.is_https, other.authority);
         let hosts =
             self.is_bare_host && other.is_bare_host && without_www(self.authority) == without_www(other.authority);
         let slash = match (self.ending(), other.ending()) {
             _ if self.path == other.path => None,
-            (Ending::Name | Ending::File, Ending::Slash) if other.path.strip_suffix(b"/") == Some(self.path) => {
+            (PathEnding::Name | PathEnding::File, PathEnding::Slash)
+                if other.path.strip_suffix(b"/") == Some(self.path) =>
+            {
                 Some(SlashChange::Added)
             }
-            (Ending::Slash, Ending::Name | Ending::File) if self.path.strip_suffix(b"/") == Some(other.path) => {
+            (PathEnding::Slash, PathEnding::Name | PathEnding::File)
+                if self.path.strip_suffix(b"/") == Some(other.path) =>
+            {
                 Some(SlashChange::Stripped)
             }
             _ => return None,
         };
         let is_spelling = (hosts || !origin) && self.tail == other.tail && (origin || slash.is_some());
-        is_spelling.then_some(Change { origin, slash })
+        is_spelling.then_some(SpellingChange { origin, slash })
     }
 }
 
@@ -123,7 +127,7 @@ pub(super) fn without_www(host: &[u8]) -> &[u8] {
 mod tests {
     use super::*;
 
-    fn change(a: &str, b: &str) -> Option<Change> {
+    fn change(a: &str, b: &str) -> Option<SpellingChange> {
         Spelling::of(a.as_bytes())?.change_to(&Spelling::of(b.as_bytes())?)
     }
 
@@ -148,7 +152,7 @@ mod tests {
             ("ftp://a/x", "ftp://a/x/", None),
         ];
         for (a, b, want) in cases {
-            let want = want.map(|(origin, slash)| Change { origin, slash });
+            let want = want.map(|(origin, slash)| SpellingChange { origin, slash });
             assert_eq!(change(a, b), want, "{a} {b}");
         }
     }

@@ -16,7 +16,7 @@ use crate::batch::ColumnKind;
 use crate::iri::{Flags, SpoofingFlags};
 
 /// A column's array, of the type that its kind has.
-pub(super) enum Cells<'a> {
+pub(super) enum ColumnValues<'a> {
     Name(&'a DictionaryArray<Int32Type>),
     Word(&'a DictionaryArray<Int8Type>),
     Text(&'a StringArray),
@@ -31,38 +31,40 @@ pub(super) enum Cells<'a> {
     Integer(&'a Int32Array),
 }
 
-impl<'a> Cells<'a> {
+impl<'a> ColumnValues<'a> {
     /// # Panics
     /// When the array is not of the kind's type; the batch builder makes it so.
-    pub(super) fn of(kind: ColumnKind, array: &'a ArrayRef) -> Cells<'a> {
+    pub(super) fn of(kind: ColumnKind, array: &'a ArrayRef) -> ColumnValues<'a> {
         match kind {
-            ColumnKind::Name => Cells::Name(array.as_dictionary()),
-            ColumnKind::Word => Cells::Word(array.as_dictionary()),
-            ColumnKind::Text | ColumnKind::Repeating => Cells::Text(array.as_string()),
-            ColumnKind::Bytes => Cells::Bytes(array.as_binary()),
-            ColumnKind::Key => Cells::Key(array.as_fixed_size_binary()),
-            ColumnKind::Count => Cells::Count(array.as_primitive::<UInt64Type>()),
-            ColumnKind::SmallCount => Cells::SmallCount(array.as_primitive::<UInt32Type>()),
-            ColumnKind::Bits => Cells::Bits(array.as_primitive::<UInt32Type>()),
-            ColumnKind::SpoofingBits => Cells::SpoofingBits(array.as_primitive::<UInt32Type>()),
-            ColumnKind::Time => Cells::Time(array.as_primitive::<TimestampMillisecondType>()),
-            ColumnKind::Short => Cells::Short(array.as_primitive::<Int16Type>()),
-            ColumnKind::Integer => Cells::Integer(array.as_primitive::<Int32Type>()),
+            ColumnKind::Name => ColumnValues::Name(array.as_dictionary()),
+            ColumnKind::Word => ColumnValues::Word(array.as_dictionary()),
+            ColumnKind::Text | ColumnKind::Repeating => ColumnValues::Text(array.as_string()),
+            ColumnKind::Bytes => ColumnValues::Bytes(array.as_binary()),
+            ColumnKind::Key => ColumnValues::Key(array.as_fixed_size_binary()),
+            ColumnKind::Count => ColumnValues::Count(array.as_primitive::<UInt64Type>()),
+            ColumnKind::SmallCount => ColumnValues::SmallCount(array.as_primitive::<UInt32Type>()),
+            ColumnKind::Bits => ColumnValues::Bits(array.as_primitive::<UInt32Type>()),
+            ColumnKind::SpoofingBits => ColumnValues::SpoofingBits(array.as_primitive::<UInt32Type>()),
+            ColumnKind::Time => ColumnValues::Time(array.as_primitive::<TimestampMillisecondType>()),
+            ColumnKind::Short => ColumnValues::Short(array.as_primitive::<Int16Type>()),
+            ColumnKind::Integer => ColumnValues::Integer(array.as_primitive::<Int32Type>()),
         }
     }
 
     fn is_null(&self, row: usize) -> bool {
         match self {
-            Cells::Name(array) => array.is_null(row),
-            Cells::Word(array) => array.is_null(row),
-            Cells::Text(array) => array.is_null(row),
-            Cells::Bytes(array) => array.is_null(row),
-            Cells::Key(array) => array.is_null(row),
-            Cells::Count(array) => array.is_null(row),
-            Cells::SmallCount(array) | Cells::Bits(array) | Cells::SpoofingBits(array) => array.is_null(row),
-            Cells::Time(array) => array.is_null(row),
-            Cells::Short(array) => array.is_null(row),
-            Cells::Integer(array) => array.is_null(row),
+            ColumnValues::Name(array) => array.is_null(row),
+            ColumnValues::Word(array) => array.is_null(row),
+            ColumnValues::Text(array) => array.is_null(row),
+            ColumnValues::Bytes(array) => array.is_null(row),
+            ColumnValues::Key(array) => array.is_null(row),
+            ColumnValues::Count(array) => array.is_null(row),
+            ColumnValues::SmallCount(array) | ColumnValues::Bits(array) | ColumnValues::SpoofingBits(array) => {
+                array.is_null(row)
+            }
+            ColumnValues::Time(array) => array.is_null(row),
+            ColumnValues::Short(array) => array.is_null(row),
+            ColumnValues::Integer(array) => array.is_null(row),
         }
     }
 
@@ -73,18 +75,18 @@ impl<'a> Cells<'a> {
             return scratch;
         }
         match self {
-            Cells::Name(array) => return name(array, row).as_bytes(),
-            Cells::Word(array) => return name(array, row).as_bytes(),
-            Cells::Text(array) => return array.value(row).as_bytes(),
-            Cells::Bytes(array) => return array.value(row),
-            Cells::Key(array) => write_hex(array.value(row), scratch),
-            Cells::Count(array) => write_number(array.value(row), scratch),
-            Cells::SmallCount(array) | Cells::Bits(array) | Cells::SpoofingBits(array) => {
+            ColumnValues::Name(array) => return name(array, row).as_bytes(),
+            ColumnValues::Word(array) => return name(array, row).as_bytes(),
+            ColumnValues::Text(array) => return array.value(row).as_bytes(),
+            ColumnValues::Bytes(array) => return array.value(row),
+            ColumnValues::Key(array) => write_hex(array.value(row), scratch),
+            ColumnValues::Count(array) => write_number(array.value(row), scratch),
+            ColumnValues::SmallCount(array) | ColumnValues::Bits(array) | ColumnValues::SpoofingBits(array) => {
                 write_number(array.value(row), scratch);
             }
-            Cells::Time(array) => write_time(array.value(row), scratch),
-            Cells::Short(array) => write_number(array.value(row), scratch),
-            Cells::Integer(array) => write_number(array.value(row), scratch),
+            ColumnValues::Time(array) => write_time(array.value(row), scratch),
+            ColumnValues::Short(array) => write_number(array.value(row), scratch),
+            ColumnValues::Integer(array) => write_number(array.value(row), scratch),
         }
         scratch
     }
@@ -96,26 +98,26 @@ impl<'a> Cells<'a> {
             return out.extend_from_slice(b"null");
         }
         match self {
-            Cells::Name(array) => write_json_text(name(array, row), out),
-            Cells::Word(array) => write_json_text(name(array, row), out),
-            Cells::Text(array) => write_json_text(array.value(row), out),
-            Cells::Bytes(array) => write_json_bytes(array.value(row), out),
-            Cells::Key(array) => {
+            ColumnValues::Name(array) => write_json_text(name(array, row), out),
+            ColumnValues::Word(array) => write_json_text(name(array, row), out),
+            ColumnValues::Text(array) => write_json_text(array.value(row), out),
+            ColumnValues::Bytes(array) => write_json_bytes(array.value(row), out),
+            ColumnValues::Key(array) => {
                 out.push(b'"');
                 write_hex(array.value(row), out);
                 out.push(b'"');
             }
-            Cells::Count(array) => write_number(array.value(row), out),
-            Cells::SmallCount(array) => write_number(array.value(row), out),
-            Cells::Time(array) => {
+            ColumnValues::Count(array) => write_number(array.value(row), out),
+            ColumnValues::SmallCount(array) => write_number(array.value(row), out),
+            ColumnValues::Time(array) => {
                 out.push(b'"');
                 write_time(array.value(row), out);
                 out.push(b'"');
             }
-            Cells::Short(array) => write_number(array.value(row), out),
-            Cells::Integer(array) => write_number(array.value(row), out),
-            Cells::Bits(array) => write_json_names(Flags(array.value(row)).names(), out),
-            Cells::SpoofingBits(array) => write_json_names(SpoofingFlags(array.value(row)).names(), out),
+            ColumnValues::Short(array) => write_number(array.value(row), out),
+            ColumnValues::Integer(array) => write_number(array.value(row), out),
+            ColumnValues::Bits(array) => write_json_names(Flags(array.value(row)).names(), out),
+            ColumnValues::SpoofingBits(array) => write_json_names(SpoofingFlags(array.value(row)).names(), out),
         }
     }
 }

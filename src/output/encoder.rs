@@ -3,21 +3,21 @@
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
-use super::error::Cause;
-use super::index_lines::{self, Member};
-use super::row_group::{Chunk, RowGroups};
+use super::error::WriteError;
+use super::index_lines::{self, GzipMember};
+use super::row_group::{ColumnChunk, RowGroups};
 use super::{OutputError, lines};
-use crate::batch::{BatchBuilder, Columns, SourceRun};
+use crate::batch::{BatchBuilder, ColumnSet, SourceRun};
 use crate::canon::Rows;
 
 /// Turns rows into parts of one output; shared by workers.
 pub struct Encoder {
     pub(super) builder: BatchBuilder,
-    pub(super) recipe: Recipe,
+    pub(super) recipe: EncodingPlan,
 }
 
 /// What a part is made of.
-pub(super) enum Recipe {
+pub(super) enum EncodingPlan {
     Parquet(RowGroups),
     Batch,
     /// Delimited text with this byte between fields.
@@ -30,16 +30,16 @@ pub(super) enum Recipe {
 
 /// Rows encoded for one output, to be appended in order.
 pub struct Part {
-    pub(super) body: Body,
+    pub(super) body: PartBody,
     rows: u64,
 }
 
-pub(super) enum Body {
+pub(super) enum PartBody {
     Nothing,
-    RowGroup(Vec<Chunk>),
+    RowGroup(Vec<ColumnChunk>),
     Batch(RecordBatch),
     Bytes(Vec<u8>),
-    Members(Vec<Member>),
+    Members(Vec<GzipMember>),
 }
 
 impl Part {
@@ -51,11 +51,11 @@ impl Part {
     /// How many bytes of memory it holds, so that a queue of parts can be bounded.
     pub fn memory_len(&self) -> usize {
         match &self.body {
-            Body::Nothing => 0,
-            Body::RowGroup(chunks) => chunks.iter().map(Chunk::len).sum(),
-            Body::Batch(batch) => batch.get_array_memory_size(),
-            Body::Bytes(bytes) => bytes.capacity(),
-            Body::Members(members) => members.iter().map(|member| member.bytes.capacity()).sum(),
+            PartBody::Nothing => 0,
+            PartBody::RowGroup(chunks) => chunks.iter().map(ColumnChunk::len).sum(),
+            PartBody::Batch(batch) => batch.get_array_memory_size(),
+            PartBody::Bytes(bytes) => bytes.capacity(),
+            PartBody::Members(members) => members.iter().map(|member| member.bytes.capacity()).sum(),
         }
     }
 }
@@ -68,25 +68,25 @@ impl Encoder {
     /// The rows make no batch, or the format refuses them; nothing about files.
     pub fn encode(&self, rows: &mut Rows, runs: &[SourceRun]) -> Result<Part, OutputError> {
         let count = rows.len() as u64;
-        let body = if rows.is_empty() { Body::Nothing } else { self.body(rows, runs)? };
+        let body = if rows.is_empty() { PartBody::Nothing } else { self.body(rows, runs)? };
         rows.clear();
         Ok(Part { body, rows: count })
     }
 
-    fn body(&self, rows: &mut Rows, runs: &[SourceRun]) -> Result<Body, OutputError> {
-        if matches!(self.recipe, Recipe::Text) {
-            return Ok(Body::Bytes(lines::text(&rows.uri)));
+    fn body(&self, rows: &mut Rows, runs: &[SourceRun]) -> Result<PartBody, OutputError> {
+        if matches!(self.recipe, EncodingPlan::Text) {
+            return Ok(PartBody::Bytes(lines::text(&rows.uri)));
         }
         let batch = self.builder.build(rows, runs)?;
         let body = self.batch_body(&batch)?;
-        if !matches!(body, Body::Batch(_)) {
+        if !matches!(body, PartBody::Batch(_)) {
             self.builder.reclaim(batch, rows);
         }
         Ok(body)
     }
 
     /// The columns of the output.
-    pub fn columns(&self) -> &Columns {
+    pub fn columns(&self) -> &ColumnSet {
         self.builder.columns()
     }
 
@@ -114,19 +114,19 @@ impl Encoder {
     /// One is not there.
     pub fn project(&self, batch: &RecordBatch) -> Result<RecordBatch, OutputError> {
         let place = |name| batch.schema_ref().index_of(name);
-        let places = self.columns().names().map(place).collect::<Result<Vec<_>, _>>().map_err(Cause::from)?;
+        let places = self.columns().names().map(place).collect::<Result<Vec<_>, _>>().map_err(WriteError::from)?;
         let columns = places.into_iter().map(|at| batch.column(at).clone()).collect();
-        Ok(RecordBatch::try_new(self.schema().clone(), columns).map_err(Cause::from)?)
+        Ok(RecordBatch::try_new(self.schema().clone(), columns).map_err(WriteError::from)?)
     }
 
     /// Rows need a key to have a place: see [`super::index_columns`].
     pub fn is_index(&self) -> bool {
-        matches!(self.recipe, Recipe::Cdxj | Recipe::Zipnum)
+        matches!(self.recipe, EncodingPlan::Cdxj | EncodingPlan::Zipnum)
     }
 
     /// Each part stays apart in the output, so that small ones cost readers more.
     pub fn has_groups(&self) -> bool {
-        matches!(self.recipe, Recipe::Parquet(_) | Recipe::Batch | Recipe::Zipnum)
+        matches!(self.recipe, EncodingPlan::Parquet(_) | EncodingPlan::Batch | EncodingPlan::Zipnum)
     }
 
     /// Encodes rows that are a batch of this output's columns already.
@@ -135,19 +135,21 @@ impl Encoder {
     /// The format refuses them.
     pub fn encode_batch(&self, batch: &RecordBatch) -> Result<Part, OutputError> {
         let rows = batch.num_rows() as u64;
-        let body = if rows == 0 { Body::Nothing } else { self.batch_body(batch)? };
+        let body = if rows == 0 { PartBody::Nothing } else { self.batch_body(batch)? };
         Ok(Part { body, rows })
     }
 
-    fn batch_body(&self, batch: &RecordBatch) -> Result<Body, OutputError> {
+    fn batch_body(&self, batch: &RecordBatch) -> Result<PartBody, OutputError> {
         Ok(match &self.recipe {
-            Recipe::Parquet(groups) => Body::RowGroup(groups.encode(batch)?),
-            Recipe::Delimited(delimiter) => Body::Bytes(lines::delimited(self.builder.columns(), batch, *delimiter)),
-            Recipe::JsonLines => Body::Bytes(lines::json(self.builder.columns(), batch)),
-            Recipe::Cdxj => Body::Bytes(index_lines::cdxj(batch)),
-            Recipe::Zipnum => Body::Members(index_lines::zipnum(batch).map_err(Cause::from)?),
-            Recipe::Text => Body::Bytes(lines::uris(batch)),
-            Recipe::Batch => Body::Batch(batch.clone()),
+            EncodingPlan::Parquet(groups) => PartBody::RowGroup(groups.encode(batch)?),
+            EncodingPlan::Delimited(delimiter) => {
+                PartBody::Bytes(lines::delimited(self.builder.columns(), batch, *delimiter))
+            }
+            EncodingPlan::JsonLines => PartBody::Bytes(lines::json(self.builder.columns(), batch)),
+            EncodingPlan::Cdxj => PartBody::Bytes(index_lines::cdxj(batch)),
+            EncodingPlan::Zipnum => PartBody::Members(index_lines::zipnum(batch).map_err(WriteError::from)?),
+            EncodingPlan::Text => PartBody::Bytes(lines::uris(batch)),
+            EncodingPlan::Batch => PartBody::Batch(batch.clone()),
         })
     }
 }

@@ -78,46 +78,46 @@ fn reason(error: &io::Error) -> String {
 }
 
 /// What an encoder's error wraps: the system's refusal, or its own.
-pub(super) enum Cause {
+pub(super) enum WriteError {
     Io(io::Error),
     Parquet(ParquetError),
     Arrow(ArrowError),
 }
 
-impl From<io::Error> for Cause {
-    fn from(error: io::Error) -> Cause {
-        Cause::Io(error)
+impl From<io::Error> for WriteError {
+    fn from(error: io::Error) -> WriteError {
+        WriteError::Io(error)
     }
 }
 
-impl From<ArrowError> for Cause {
-    fn from(error: ArrowError) -> Cause {
+impl From<ArrowError> for WriteError {
+    fn from(error: ArrowError) -> WriteError {
         match error {
-            ArrowError::IoError(_, error) => Cause::Io(error),
-            other => Cause::Arrow(other),
+            ArrowError::IoError(_, error) => WriteError::Io(error),
+            other => WriteError::Arrow(other),
         }
     }
 }
 
-impl From<ParquetError> for Cause {
-    fn from(error: ParquetError) -> Cause {
+impl From<ParquetError> for WriteError {
+    fn from(error: ParquetError) -> WriteError {
         match error {
             ParquetError::External(inner) => match inner.downcast::<io::Error>() {
-                Ok(error) => Cause::Io(*error),
-                Err(other) => Cause::Parquet(ParquetError::External(other)),
+                Ok(error) => WriteError::Io(*error),
+                Err(other) => WriteError::Parquet(ParquetError::External(other)),
             },
-            other => Cause::Parquet(other),
+            other => WriteError::Parquet(other),
         }
     }
 }
 
-impl From<Cause> for OutputError {
+impl From<WriteError> for OutputError {
     /// For causes that no file was involved in.
-    fn from(cause: Cause) -> OutputError {
+    fn from(cause: WriteError) -> OutputError {
         match cause {
-            Cause::Io(error) => OutputError::Parquet(ParquetError::External(Box::new(error))),
-            Cause::Parquet(error) => OutputError::Parquet(error),
-            Cause::Arrow(error) => OutputError::Arrow(error),
+            WriteError::Io(error) => OutputError::Parquet(ParquetError::External(Box::new(error))),
+            WriteError::Parquet(error) => OutputError::Parquet(error),
+            WriteError::Arrow(error) => OutputError::Arrow(error),
         }
     }
 }

@@ -8,7 +8,7 @@ use parquet::basic::{self as codec, ZstdLevel};
 
 /// A format of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum OutputFormat {
     /// Apache Parquet.
     Parquet,
     /// Arrow IPC file (Feather version 2).
@@ -29,79 +29,79 @@ pub enum Format {
     Text,
 }
 
-impl Format {
+impl OutputFormat {
     /// Every format.
-    pub const ALL: [Format; 9] = [
-        Format::Parquet,
-        Format::Arrow,
-        Format::ArrowStream,
-        Format::Csv,
-        Format::Tsv,
-        Format::JsonLines,
-        Format::Cdxj,
-        Format::Zipnum,
-        Format::Text,
+    pub const ALL: [OutputFormat; 9] = [
+        OutputFormat::Parquet,
+        OutputFormat::Arrow,
+        OutputFormat::ArrowStream,
+        OutputFormat::Csv,
+        OutputFormat::Tsv,
+        OutputFormat::JsonLines,
+        OutputFormat::Cdxj,
+        OutputFormat::Zipnum,
+        OutputFormat::Text,
     ];
 
     /// The name in `--output-format`.
     pub const fn name(self) -> &'static str {
         match self {
-            Format::Parquet => "parquet",
-            Format::Arrow => "arrow",
-            Format::ArrowStream => "arrow-stream",
-            Format::Csv => "csv",
-            Format::Tsv => "tsv",
-            Format::JsonLines => "jsonl",
-            Format::Cdxj => "cdxj",
-            Format::Zipnum => "zipnum",
-            Format::Text => "text",
+            OutputFormat::Parquet => "parquet",
+            OutputFormat::Arrow => "arrow",
+            OutputFormat::ArrowStream => "arrow-stream",
+            OutputFormat::Csv => "csv",
+            OutputFormat::Tsv => "tsv",
+            OutputFormat::JsonLines => "jsonl",
+            OutputFormat::Cdxj => "cdxj",
+            OutputFormat::Zipnum => "zipnum",
+            OutputFormat::Text => "text",
         }
     }
 
     /// Suffixes of file names that mean it.
     pub const fn suffixes(self) -> &'static [&'static str] {
         match self {
-            Format::Parquet => &["parquet", "pq"],
-            Format::Arrow => &["arrow", "feather"],
-            Format::ArrowStream => &["arrows"],
-            Format::Csv => &["csv"],
-            Format::Tsv => &["tsv"],
-            Format::JsonLines => &["jsonl", "ndjson"],
-            Format::Cdxj => &["cdxj"],
-            Format::Zipnum => &["cdx.gz", "cdxj.gz"],
-            Format::Text => &["txt"],
+            OutputFormat::Parquet => &["parquet", "pq"],
+            OutputFormat::Arrow => &["arrow", "feather"],
+            OutputFormat::ArrowStream => &["arrows"],
+            OutputFormat::Csv => &["csv"],
+            OutputFormat::Tsv => &["tsv"],
+            OutputFormat::JsonLines => &["jsonl", "ndjson"],
+            OutputFormat::Cdxj => &["cdxj"],
+            OutputFormat::Zipnum => &["cdx.gz", "cdxj.gz"],
+            OutputFormat::Text => &["txt"],
         }
     }
 
     /// The format that the suffix of `path` means, whatever its case.
-    pub fn of_path(path: &Path) -> Option<Format> {
+    pub fn of_path(path: &Path) -> Option<OutputFormat> {
         let name = path.file_name()?.to_str()?.to_ascii_lowercase();
         let ends = |suffix: &&str| name.strip_suffix(*suffix).is_some_and(|stem| stem.ends_with('.'));
-        Format::ALL.into_iter().find(|format| format.suffixes().iter().any(ends))
+        OutputFormat::ALL.into_iter().find(|format| format.suffixes().iter().any(ends))
     }
 
     /// Files of it tell in which order their rows stand: what is written can be checked.
     pub const fn has_order(self) -> bool {
-        matches!(self, Format::Parquet | Format::Arrow | Format::Cdxj | Format::Zipnum)
+        matches!(self, OutputFormat::Parquet | OutputFormat::Arrow | OutputFormat::Cdxj | OutputFormat::Zipnum)
     }
 
     /// It is an index of captures: its columns and its order are its own.
     pub const fn is_index(self) -> bool {
-        matches!(self, Format::Cdxj | Format::Zipnum)
+        matches!(self, OutputFormat::Cdxj | OutputFormat::Zipnum)
     }
 
     /// The byte between fields, if the format is a table of delimited text.
     pub(crate) const fn delimiter(self) -> Option<u8> {
         match self {
-            Format::Csv => Some(b','),
-            Format::Tsv => Some(b'\t'),
+            OutputFormat::Csv => Some(b','),
+            OutputFormat::Tsv => Some(b'\t'),
             _ => None,
         }
     }
 
     /// It is not for a terminal.
     pub const fn is_binary(self) -> bool {
-        matches!(self, Format::Parquet | Format::Arrow | Format::ArrowStream | Format::Zipnum)
+        matches!(self, OutputFormat::Parquet | OutputFormat::Arrow | OutputFormat::ArrowStream | OutputFormat::Zipnum)
     }
 }
 
@@ -174,12 +174,12 @@ mod tests {
 
     #[test]
     fn suffixes_tell_the_format() {
-        assert_eq!(Format::of_path(Path::new("a.b/x.PARQUET")), Some(Format::Parquet));
-        assert_eq!(Format::of_path(Path::new("x.arrows")), Some(Format::ArrowStream));
-        assert_eq!(Format::of_path(Path::new("x.ndjson")), Some(Format::JsonLines));
-        assert_eq!(Format::of_path(Path::new("a/x.cdx.gz")), Some(Format::Zipnum));
-        assert_eq!(Format::of_path(Path::new("parquet")), None);
-        assert_eq!(Format::of_path(Path::new("x.xlsx")), None);
+        assert_eq!(OutputFormat::of_path(Path::new("a.b/x.PARQUET")), Some(OutputFormat::Parquet));
+        assert_eq!(OutputFormat::of_path(Path::new("x.arrows")), Some(OutputFormat::ArrowStream));
+        assert_eq!(OutputFormat::of_path(Path::new("x.ndjson")), Some(OutputFormat::JsonLines));
+        assert_eq!(OutputFormat::of_path(Path::new("a/x.cdx.gz")), Some(OutputFormat::Zipnum));
+        assert_eq!(OutputFormat::of_path(Path::new("parquet")), None);
+        assert_eq!(OutputFormat::of_path(Path::new("x.xlsx")), None);
     }
 
     #[test]

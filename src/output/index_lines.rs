@@ -33,7 +33,7 @@ pub(super) const MEMBER_LINES: usize = 3000;
 
 /// Lines in a gzip member of their own.
 #[derive(Debug)]
-pub(super) struct Member {
+pub(super) struct GzipMember {
     /// `key time` of the first line.
     pub(super) key: Vec<u8>,
     /// The member.
@@ -41,49 +41,51 @@ pub(super) struct Member {
 }
 
 /// What lines are made of: columns of a batch.
-struct Fields<'a> {
+struct IndexColumns<'a> {
     keys: &'a StringArray,
     uris: &'a StringArray,
     batch: &'a RecordBatch,
-    members: Vec<(&'static str, Cell<'a>)>,
+    members: Vec<(&'static str, MemberValues<'a>)>,
 }
 
 /// A column of a member's values.
-enum Cell<'a> {
+enum MemberValues<'a> {
     Text(&'a StringArray),
     Short(&'a Int16Array),
     Integer(&'a Int32Array),
 }
 
-impl<'a> Cell<'a> {
-    fn of(array: &'a ArrayRef) -> Option<Cell<'a>> {
-        let text = || array.as_string_opt().map(Cell::Text);
-        let short = || array.as_primitive_opt().map(Cell::Short);
-        text().or_else(short).or_else(|| array.as_primitive_opt().map(Cell::Integer))
+impl<'a> MemberValues<'a> {
+    fn of(array: &'a ArrayRef) -> Option<MemberValues<'a>> {
+        let text = || array.as_string_opt().map(MemberValues::Text);
+        let short = || array.as_primitive_opt().map(MemberValues::Short);
+        text().or_else(short).or_else(|| array.as_primitive_opt().map(MemberValues::Integer))
     }
 
     /// Appends the member, unless it is null.
     fn write(&self, name: &str, row: usize, out: &mut Vec<u8>) {
         // Writing to memory does not fail.
         let _ = match self {
-            Cell::Text(array) if array.is_valid(row) => {
+            MemberValues::Text(array) if array.is_valid(row) => {
                 let _ = write!(out, ", \"{name}\": ");
                 write_json_text(array.value(row), out);
                 Ok(())
             }
-            Cell::Short(array) if array.is_valid(row) => write!(out, ", \"{name}\": \"{}\"", array.value(row)),
-            Cell::Integer(array) if array.is_valid(row) => write!(out, ", \"{name}\": \"{}\"", array.value(row)),
+            MemberValues::Short(array) if array.is_valid(row) => write!(out, ", \"{name}\": \"{}\"", array.value(row)),
+            MemberValues::Integer(array) if array.is_valid(row) => {
+                write!(out, ", \"{name}\": \"{}\"", array.value(row))
+            }
             _ => Ok(()),
         };
     }
 }
 
-impl<'a> Fields<'a> {
+impl<'a> IndexColumns<'a> {
     /// `None` if the batch lacks a column; the columns of these formats are fixed.
-    fn of(batch: &'a RecordBatch) -> Option<Fields<'a>> {
+    fn of(batch: &'a RecordBatch) -> Option<IndexColumns<'a>> {
         let text = |name| batch.column_by_name(name).and_then(|column: &ArrayRef| column.as_string_opt::<i32>());
-        let cell = |name: &str| batch.column_by_name(name).and_then(Cell::of);
-        Some(Fields {
+        let cell = |name: &str| batch.column_by_name(name).and_then(MemberValues::of);
+        Some(IndexColumns {
             keys: text("url_surtkey")?,
             uris: text("uri")?,
             batch,
@@ -133,15 +135,15 @@ impl<'a> Fields<'a> {
 /// CDXJ lines.
 pub(super) fn cdxj(batch: &RecordBatch) -> Vec<u8> {
     let mut out = Vec::with_capacity(batch.get_array_memory_size());
-    if let Some(fields) = Fields::of(batch) {
+    if let Some(fields) = IndexColumns::of(batch) {
         (0..batch.num_rows()).for_each(|row| fields.write_line(row, &mut out));
     }
     out
 }
 
 /// The same in members.
-pub(super) fn zipnum(batch: &RecordBatch) -> std::io::Result<Vec<Member>> {
-    let Some(fields) = Fields::of(batch) else { return Ok(Vec::new()) };
+pub(super) fn zipnum(batch: &RecordBatch) -> std::io::Result<Vec<GzipMember>> {
+    let Some(fields) = IndexColumns::of(batch) else { return Ok(Vec::new()) };
     let (mut members, mut lines) = (Vec::new(), Vec::new());
     for from in (0..batch.num_rows()).step_by(MEMBER_LINES) {
         lines.clear();
@@ -151,13 +153,13 @@ pub(super) fn zipnum(batch: &RecordBatch) -> std::io::Result<Vec<Member>> {
         fields.write_key(from, &mut key);
         let mut gzip = GzEncoder::new(Vec::with_capacity(lines.len() / 4), Compression::default());
         gzip.write_all(&lines)?;
-        members.push(Member { key, bytes: gzip.finish()? });
+        members.push(GzipMember { key, bytes: gzip.finish()? });
     }
     Ok(members)
 }
 
 /// Appends a line of the index: key and time, the file, where the member lies in it, its number.
-pub(super) fn write_index(member: &Member, file: &str, offset: u64, number: u64, out: &mut Vec<u8>) {
+pub(super) fn write_index(member: &GzipMember, file: &str, offset: u64, number: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(&member.key);
     let _ = writeln!(out, "\t{file}\t{offset}\t{}\t{number}", member.bytes.len());
 }

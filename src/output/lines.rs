@@ -3,8 +3,8 @@
 
 use arrow::array::{Array, AsArray, RecordBatch};
 
-use super::cells::{Cells, write_json_text};
-use crate::batch::Columns;
+use super::cells::{ColumnValues, write_json_text};
+use crate::batch::ColumnSet;
 use crate::canon::TextColumn;
 
 /// One URI a line; an empty line where the row has none.
@@ -29,14 +29,14 @@ pub(super) fn uris(batch: &RecordBatch) -> Vec<u8> {
 }
 
 /// The header of a file of delimited text.
-pub(super) fn header(columns: &Columns, delimiter: u8) -> Vec<u8> {
+pub(super) fn header(columns: &ColumnSet, delimiter: u8) -> Vec<u8> {
     let mut out = columns.names().collect::<Vec<_>>().join(char::from(delimiter).encode_utf8(&mut [0; 4])).into_bytes();
     out.push(b'\n');
     out
 }
 
 /// Delimited text as in RFC 4180, but with `LF` as the line end: fields are quoted if necessary, nulls are empty.
-pub(super) fn delimited(columns: &Columns, batch: &RecordBatch, delimiter: u8) -> Vec<u8> {
+pub(super) fn delimited(columns: &ColumnSet, batch: &RecordBatch, delimiter: u8) -> Vec<u8> {
     let cells = cells(columns, batch);
     let out = Vec::with_capacity(batch.get_array_memory_size());
     let mut writer = csv::WriterBuilder::new().delimiter(delimiter).from_writer(out);
@@ -52,7 +52,7 @@ pub(super) fn delimited(columns: &Columns, batch: &RecordBatch, delimiter: u8) -
 }
 
 /// One JSON object a line, every column in it, nulls written.
-pub(super) fn json(columns: &Columns, batch: &RecordBatch) -> Vec<u8> {
+pub(super) fn json(columns: &ColumnSet, batch: &RecordBatch) -> Vec<u8> {
     let cells = cells(columns, batch);
     let mut names = Vec::with_capacity(cells.len());
     for (i, name) in columns.names().enumerate() {
@@ -72,6 +72,6 @@ pub(super) fn json(columns: &Columns, batch: &RecordBatch) -> Vec<u8> {
     out
 }
 
-fn cells<'a>(columns: &Columns, batch: &'a RecordBatch) -> Vec<Cells<'a>> {
-    columns.iter().zip(batch.columns()).map(|(column, array)| Cells::of(column.kind, array)).collect()
+fn cells<'a>(columns: &ColumnSet, batch: &'a RecordBatch) -> Vec<ColumnValues<'a>> {
+    columns.iter().zip(batch.columns()).map(|(column, array)| ColumnValues::of(column.kind, array)).collect()
 }

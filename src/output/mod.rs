@@ -29,15 +29,15 @@ use std::path::{Path, PathBuf};
 
 pub use encoder::{Encoder, Part};
 pub use error::OutputError;
-pub use format::{Compression, Format};
+pub use format::{Compression, OutputFormat};
 pub use index_lines::index_columns;
-pub use rows::{Field, RowWriter};
+pub use rows::{PlainValue, RowWriter};
 pub(crate) use series::NewReadBack;
-pub use series::{Place, Series};
-pub use table::Table;
-pub use writer::{Finished, Output};
+pub use series::{DirectoryLayout, PartDirectory};
+pub use table::TableWriter;
+pub use writer::{FinishedOutput, Output};
 
-use crate::batch::{BatchBuilder, Columns};
+use crate::batch::{BatchBuilder, ColumnSet};
 use crate::canon::Policy;
 use crate::sort::SortBy;
 
@@ -54,11 +54,11 @@ pub enum Destination {
 #[derive(Clone, Debug)]
 pub struct OutputOptions {
     /// The format.
-    pub format: Format,
+    pub format: OutputFormat,
     /// Codec of the text columns; Parquet only.
     pub compression: Compression,
-    /// Columns in order; [`Format::Text`] writes the URI whatever they are.
-    pub columns: Columns,
+    /// Columns in order; [`OutputFormat::Text`] writes the URI whatever they are.
+    pub columns: ColumnSet,
     /// What the rows are made under.
     pub policy: Policy,
     /// Says how the file was made: see [`metadata`]. Kept by Parquet and Arrow.

@@ -17,8 +17,8 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPrope
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnDescPtr, ColumnPath};
 
-use super::error::Cause;
-use super::pages::{self, Codecs, PageChunk, Spare, Texts};
+use super::error::WriteError;
+use super::pages::{self, BufferPool, Codecs, PageChunk, TextSlices};
 use super::sink::Sink;
 use super::{Arrangement, Compression, OutputError};
 use crate::batch::{BatchBuilder, Column, ColumnId, ColumnKind};
@@ -34,21 +34,21 @@ pub(super) struct RowGroups {
     general: Vec<bool>,
     /// Of texts, if they are encoded here.
     codecs: Option<Codecs>,
-    spare: Arc<Spare>,
+    spare: Arc<BufferPool>,
 }
 
 /// An encoded column of one row group.
-pub(super) enum Chunk {
+pub(super) enum ColumnChunk {
     Pages(PageChunk),
     Other(ArrowColumnChunk),
 }
 
-impl Chunk {
+impl ColumnChunk {
     /// Its length in bytes.
     pub(super) fn len(&self) -> usize {
         match self {
-            Chunk::Pages(chunk) => chunk.len(),
-            Chunk::Other(chunk) => chunk.close().bytes_written as usize,
+            ColumnChunk::Pages(chunk) => chunk.len(),
+            ColumnChunk::Other(chunk) => chunk.close().bytes_written as usize,
         }
     }
 }
@@ -108,7 +108,7 @@ fn sorting(builder: &BatchBuilder, arrangement: &Arrangement) -> Option<Vec<Sort
     Some(columns.collect::<Vec<_>>()).filter(|columns| !columns.is_empty())
 }
 
-/// What a column of the order is encoded with besides: its pages are what readers prune by. Texts that follow each other
+/// What a column of the order is encoded with besides: its pages are what readers prune by. TextSlices that follow each other
 /// have much of their beginning in common.
 fn sorted_settings(properties: WriterPropertiesBuilder, column: &Column) -> WriterPropertiesBuilder {
     let path = || ColumnPath::from(column.name);
@@ -158,11 +158,11 @@ fn settings(properties: WriterPropertiesBuilder, column: &Column) -> WriterPrope
 
 impl RowGroups {
     /// Encodes and compresses `batch` as one row group.
-    pub(super) fn encode(&self, batch: &RecordBatch) -> Result<Vec<Chunk>, OutputError> {
-        self.chunks(batch).map_err(|error| Cause::from(error).into())
+    pub(super) fn encode(&self, batch: &RecordBatch) -> Result<Vec<ColumnChunk>, OutputError> {
+        self.chunks(batch).map_err(|error| WriteError::from(error).into())
     }
 
-    fn chunks(&self, batch: &RecordBatch) -> Result<Vec<Chunk>, ParquetError> {
+    fn chunks(&self, batch: &RecordBatch) -> Result<Vec<ColumnChunk>, ParquetError> {
         // The number of the row group matters only to encryption, and the writer sets the true one.
         let writers = self.factory.create_column_writers(0)?;
         let fields = batch.schema_ref().fields().iter();
@@ -172,19 +172,19 @@ impl RowGroups {
             writers.into_iter().zip(columns).zip(fields).zip(batch.columns())
         {
             if !is_general && let Some(chunk) = simple(column, array, self.codecs.as_ref(), &self.spare)? {
-                chunks.push(Chunk::Pages(chunk));
+                chunks.push(ColumnChunk::Pages(chunk));
                 continue;
             }
             for leaf in compute_leaves(field, array)? {
                 writer.write(&leaf)?;
             }
-            chunks.push(Chunk::Other(writer.close()?));
+            chunks.push(ColumnChunk::Other(writer.close()?));
         }
         Ok(chunks)
     }
 
     /// Memory for pages, which whoever appends row groups gives back.
-    pub(super) fn spare(&self) -> Arc<Spare> {
+    pub(super) fn spare(&self) -> Arc<BufferPool> {
         self.spare.clone()
     }
 }
@@ -194,9 +194,9 @@ fn simple(
     column: &ColumnDescPtr,
     array: &ArrayRef,
     codecs: Option<&Codecs>,
-    spare: &Spare,
+    spare: &BufferPool,
 ) -> Result<Option<PageChunk>, ParquetError> {
-    if let (Some(codecs), Some(texts)) = (codecs, Texts::of(array)) {
+    if let (Some(codecs), Some(texts)) = (codecs, TextSlices::of(array)) {
         return pages::texts(column, &texts, codecs, spare).map(Some);
     }
     // Keys that may be null have levels.
@@ -212,14 +212,14 @@ fn simple(
 /// Appends an encoded row group; what its pages lay in is for the next ones.
 pub(super) fn append(
     writer: &mut SerializedFileWriter<Sink>,
-    chunks: Vec<Chunk>,
-    spare: &Spare,
+    chunks: Vec<ColumnChunk>,
+    spare: &BufferPool,
 ) -> Result<(), ParquetError> {
     let mut group = writer.next_row_group()?;
     for chunk in chunks {
         match chunk {
-            Chunk::Pages(chunk) => spare.put(chunk.append_to_row_group(&mut group)?),
-            Chunk::Other(chunk) => chunk.append_to_row_group(&mut group)?,
+            ColumnChunk::Pages(chunk) => spare.put(chunk.append_to_row_group(&mut group)?),
+            ColumnChunk::Other(chunk) => chunk.append_to_row_group(&mut group)?,
         }
     }
     group.close()?;

@@ -1,16 +1,18 @@
 //! Parts in, a directory of outputs out: `part-00000.parquet` and so on, each whole and checked before the next one
 //! begins, below directories of partitions where there are some. Files that are finished keep their names whatever comes
-//! after them; [`Series::finish`] says which there are.
+//! after them; [`PartDirectory::finish`] says which there are.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::error::OutputError;
-use super::{Arrangement, Destination, Encoder, Finished, Output, OutputOptions, Part, ReadBack, create_arranged};
+use super::{
+    Arrangement, Destination, Encoder, FinishedOutput, Output, OutputOptions, Part, ReadBack, create_arranged,
+};
 
 /// Where the files of a series stand.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct DirectoryLayout {
     /// The directory.
     pub directory: PathBuf,
     /// Directories below it, outermost first, such as `crawl=A`.
@@ -19,7 +21,7 @@ pub struct Place {
     pub partitions: Option<(&'static str, u32)>,
 }
 
-impl Place {
+impl DirectoryLayout {
     /// What all parts stand below.
     pub fn root(&self) -> PathBuf {
         let mut path = self.directory.clone();
@@ -43,35 +45,35 @@ impl Place {
 pub(crate) type NewReadBack = Box<dyn Fn() -> ReadBack + Send>;
 
 /// A directory of outputs that is being written.
-pub struct Series {
-    place: Place,
+pub struct PartDirectory {
+    place: DirectoryLayout,
     options: OutputOptions,
     arrangement: Arrangement,
-    current: Option<Current>,
-    finished: Vec<Finished>,
+    current: Option<OpenPart>,
+    finished: Vec<FinishedOutput>,
     /// Makes a reader for the files of a partition; `None` if files are not read back.
     new_read_back: Option<NewReadBack>,
     /// The current partition and its reader, which has read all of its finished files.
     read_back: Option<(u32, ReadBack)>,
 }
 
-struct Current {
+struct OpenPart {
     partition: u32,
     part: u32,
     output: Output,
 }
 
-impl Series {
+impl PartDirectory {
     /// A series in a directory, which is made if it is not there; and the encoder of all its parts.
     ///
     /// # Errors
     /// The directory cannot be made, or has parts already.
     pub(crate) fn create(
-        place: Place,
+        place: DirectoryLayout,
         options: OutputOptions,
         arrangement: Arrangement,
         new_read_back: Option<NewReadBack>,
-    ) -> Result<(Encoder, Series), OutputError> {
+    ) -> Result<(Encoder, PartDirectory), OutputError> {
         let root = place.root();
         make_directory(&root)?;
         let is_part = |name: &str| !name.starts_with(['.', '_']);
@@ -84,7 +86,15 @@ impl Series {
         let (encoder, _) = create_arranged(&probe, options.clone(), &arrangement)?;
         Ok((
             encoder,
-            Series { place, options, arrangement, current: None, finished: Vec::new(), new_read_back, read_back: None },
+            PartDirectory {
+                place,
+                options,
+                arrangement,
+                current: None,
+                finished: Vec::new(),
+                new_read_back,
+                read_back: None,
+            },
         ))
     }
 
@@ -99,7 +109,7 @@ impl Series {
             make_directory(path.parent().unwrap_or(&self.place.directory))?;
             let destination = Destination::File(path);
             let (_, output) = create_arranged(&destination, self.options.clone(), &self.arrangement)?;
-            self.current = Some(Current { partition, part: number, output });
+            self.current = Some(OpenPart { partition, part: number, output });
         }
         match &mut self.current {
             Some(current) => current.output.append(part),
@@ -109,7 +119,7 @@ impl Series {
 
     /// Ends the current file.
     fn close(&mut self) -> Result<(), OutputError> {
-        let Some(Current { partition, output, .. }) = self.current.take() else { return Ok(()) };
+        let Some(OpenPart { partition, output, .. }) = self.current.take() else { return Ok(()) };
         if self.read_back.as_ref().is_none_or(|(current, _)| *current != partition) {
             self.read_back = self.new_read_back.as_ref().map(|new| (partition, new()));
         }
@@ -124,8 +134,8 @@ impl Series {
     /// Ends the last file; gives all.
     ///
     /// # Errors
-    /// As [`Series::append`].
-    pub fn finish(mut self) -> Result<Vec<Finished>, OutputError> {
+    /// As [`PartDirectory::append`].
+    pub fn finish(mut self) -> Result<Vec<FinishedOutput>, OutputError> {
         self.close()?;
         Ok(self.finished)
     }

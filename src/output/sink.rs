@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use tempfile::TempPath;
 
 use super::Destination;
-use super::error::{Cause, OutputError};
-use super::sync::Syncer;
+use super::error::{OutputError, WriteError};
+use super::sync::BackgroundSync;
 use crate::process::TemporaryFileGuard;
 
 /// Small writes are gathered to this many bytes; larger ones pass.
@@ -35,12 +35,12 @@ enum Durability {
     /// They are not in a file of their own.
     None,
     /// At the end; `written` of them were there when the disk was last asked.
-    Wanted { asked_at: u64, syncer: Option<Syncer> },
+    Wanted { asked_at: u64, syncer: Option<BackgroundSync> },
 }
 
 /// Where an output will be when it is whole. Dropped before that, it removes what lies under the temporary name.
 #[derive(Debug)]
-pub(super) enum Target {
+pub(super) enum OutputTarget {
     Rename {
         temporary: TempPath,
         path: PathBuf,
@@ -53,14 +53,14 @@ pub(super) enum Target {
 }
 
 /// Opens a destination.
-pub(super) fn create(destination: &Destination) -> Result<(Sink, Target), OutputError> {
+pub(super) fn create(destination: &Destination) -> Result<(Sink, OutputTarget), OutputError> {
     let (file, target) = match destination {
-        Destination::Stdout => (stdout()?, Target::Stdout),
+        Destination::Stdout => (stdout()?, OutputTarget::Stdout),
         Destination::File(path) => open(path)?,
     };
     let durability = match target {
-        Target::Rename { .. } => Durability::Wanted { asked_at: 0, syncer: None },
-        Target::Direct(_) | Target::Stdout => Durability::None,
+        OutputTarget::Rename { .. } => Durability::Wanted { asked_at: 0, syncer: None },
+        OutputTarget::Direct(_) | OutputTarget::Stdout => Durability::None,
     };
     Ok((Sink { file: BufWriter::with_capacity(BUFFER_LEN, file), written: 0, durability }, target))
 }
@@ -79,7 +79,7 @@ impl Sink {
         *asked_at = self.written;
         match syncer {
             Some(syncer) => syncer.nudge(),
-            None => syncer.insert(Syncer::start(self.file.get_ref())?).nudge(),
+            None => syncer.insert(BackgroundSync::start(self.file.get_ref())?).nudge(),
         }
         Ok(())
     }
@@ -98,11 +98,11 @@ impl Write for Sink {
     }
 }
 
-impl Target {
+impl OutputTarget {
     /// Where bytes are now, while that is not where they will be.
     pub(super) fn temporary_path(&self) -> Option<&Path> {
         match self {
-            Target::Rename { temporary, .. } => Some(temporary),
+            OutputTarget::Rename { temporary, .. } => Some(temporary),
             _ => None,
         }
     }
@@ -110,15 +110,15 @@ impl Target {
     /// Where bytes will be, unless they are on standard output.
     pub(super) fn path(&self) -> Option<&Path> {
         match self {
-            Target::Rename { path, .. } | Target::Direct(path) => Some(path),
-            Target::Stdout => None,
+            OutputTarget::Rename { path, .. } | OutputTarget::Direct(path) => Some(path),
+            OutputTarget::Stdout => None,
         }
     }
 
     /// Flushes `sink`, makes its bytes durable and gives them their name.
     pub(super) fn commit(self, sink: Sink) -> Result<(), OutputError> {
         let file = sink.file.into_inner().map_err(|error| self.blame(error.into_error().into()))?;
-        let Target::Rename { temporary, path, .. } = self else { return Ok(()) };
+        let OutputTarget::Rename { temporary, path, .. } = self else { return Ok(()) };
         let failed = |operation, error| io_error(&path, operation, error, NOT_NAMED);
         let early = match sink.durability {
             Durability::Wanted { syncer: Some(syncer), .. } => syncer.finish(),
@@ -134,22 +134,22 @@ impl Target {
 
     /// Removes what was written under a temporary name.
     pub(super) fn abort(self) -> Result<(), OutputError> {
-        let Target::Rename { temporary, .. } = self else { return Ok(()) };
+        let OutputTarget::Rename { temporary, .. } = self else { return Ok(()) };
         let place = temporary.to_path_buf();
         temporary.close().map_err(|error| io_error(&place, "remove", error, "remove it by hand"))
     }
 
     /// Says where a write failed and what that leaves behind.
-    pub(super) fn blame(&self, cause: Cause) -> OutputError {
+    pub(super) fn blame(&self, cause: WriteError) -> OutputError {
         let error = match cause {
-            Cause::Io(error) => error,
+            WriteError::Io(error) => error,
             other => return other.into(),
         };
         match self {
-            Target::Rename { path, .. } => io_error(path, "write", error, NOT_NAMED),
+            OutputTarget::Rename { path, .. } => io_error(path, "write", error, NOT_NAMED),
             _ if error.kind() == io::ErrorKind::BrokenPipe => OutputError::ClosedPipe,
-            Target::Direct(path) => io_error(path, "write", error, NOT_WHOLE),
-            Target::Stdout => io_error(Path::new("standard output"), "write", error, NOT_WHOLE),
+            OutputTarget::Direct(path) => io_error(path, "write", error, NOT_WHOLE),
+            OutputTarget::Stdout => io_error(Path::new("standard output"), "write", error, NOT_WHOLE),
         }
     }
 }
@@ -170,7 +170,7 @@ fn stdout() -> Result<File, OutputError> {
     duplicate().map_err(|error| io_error(Path::new("standard output"), "open", error, "use -o FILE"))
 }
 
-fn open(path: &Path) -> Result<(File, Target), OutputError> {
+fn open(path: &Path) -> Result<(File, OutputTarget), OutputError> {
     // A link is followed, so that its target is replaced and the link stays.
     let path =
         if path.is_symlink() { fs::canonicalize(path).unwrap_or(path.to_path_buf()) } else { path.to_path_buf() };
@@ -186,15 +186,15 @@ fn open(path: &Path) -> Result<(File, Target), OutputError> {
     match open_temporary(parent(&path)) {
         Ok((file, temporary)) => {
             let _guard = TemporaryFileGuard::register(&temporary);
-            Ok((file, Target::Rename { temporary, path, _guard }))
+            Ok((file, OutputTarget::Rename { temporary, path, _guard }))
         }
         Err(error) => Err(io_error(&path, "create", error, "choose a directory that you may write to")),
     }
 }
 
-fn open_direct(path: PathBuf) -> Result<(File, Target), OutputError> {
+fn open_direct(path: PathBuf) -> Result<(File, OutputTarget), OutputError> {
     match OpenOptions::new().write(true).open(&path) {
-        Ok(file) => Ok((file, Target::Direct(path))),
+        Ok(file) => Ok((file, OutputTarget::Direct(path))),
         Err(error) => Err(io_error(&path, "open", error, "choose another output")),
     }
 }

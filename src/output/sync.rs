@@ -8,19 +8,19 @@ use std::thread::{self, JoinHandle};
 
 /// A thread that waits for the disk in the writer's stead.
 #[derive(Debug)]
-pub(super) struct Syncer {
+pub(super) struct BackgroundSync {
     nudges: SyncSender<()>,
     thread: JoinHandle<io::Result<()>>,
 }
 
-impl Syncer {
+impl BackgroundSync {
     /// A syncer of `file`.
-    pub(super) fn start(file: &File) -> io::Result<Syncer> {
+    pub(super) fn start(file: &File) -> io::Result<BackgroundSync> {
         let file = file.try_clone()?;
         let (nudges, nudged) = sync_channel(1);
         let work = move || nudged.iter().try_for_each(|()| file.sync_data());
         let thread = thread::Builder::new().name("irikey-sync".to_string()).spawn(work)?;
-        Ok(Syncer { nudges, thread })
+        Ok(BackgroundSync { nudges, thread })
     }
 
     /// What has been written by now is to be on the disk soon. Never waits: a nudge that is still unanswered does for

@@ -1,4 +1,4 @@
-//! Batches of any schema in, one Parquet file out: [`Table`], for what a job writes beside its rows. Written as outputs
+//! Batches of any schema in, one Parquet file out: [`TableWriter`], for what a job writes beside its rows. Written as outputs
 //! are: under a temporary name that becomes the final one when the file is whole.
 
 use std::collections::HashMap;
@@ -11,23 +11,23 @@ use parquet::basic::{Compression as Codec, ZstdLevel};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 
-use super::error::Cause;
-use super::sink::{self, Sink, Target};
+use super::error::WriteError;
+use super::sink::{self, OutputTarget, Sink};
 use super::{Destination, OutputError};
 
-/// A table that is being written. Dropped without [`Table::finish`], it leaves nothing behind.
-pub struct Table {
+/// A table that is being written. Dropped without [`TableWriter::finish`], it leaves nothing behind.
+pub struct TableWriter {
     writer: ArrowWriter<Sink>,
-    target: Target,
+    target: OutputTarget,
     rows: u64,
 }
 
-impl Table {
+impl TableWriter {
     /// Opens a table.
     ///
     /// # Errors
     /// The file cannot be made there.
-    pub fn create(path: &Path, schema: SchemaRef, metadata: &[(String, String)]) -> Result<Table, OutputError> {
+    pub fn create(path: &Path, schema: SchemaRef, metadata: &[(String, String)]) -> Result<TableWriter, OutputError> {
         let (sink, target) = sink::create(&Destination::File(path.to_path_buf()))?;
         let pairs = metadata.iter().map(|(key, value)| KeyValue::new(key.clone(), value.clone())).collect();
         let properties = WriterProperties::builder()
@@ -38,8 +38,8 @@ impl Table {
         // Readers that take the schema from Arrow's own entry take the metadata from there as well.
         let schema = Schema::clone(&schema).with_metadata(metadata.iter().cloned().collect::<HashMap<_, _>>());
         match ArrowWriter::try_new(sink, schema.into(), Some(properties)) {
-            Ok(writer) => Ok(Table { writer, target, rows: 0 }),
-            Err(error) => Err(target.blame(Cause::from(error))),
+            Ok(writer) => Ok(TableWriter { writer, target, rows: 0 }),
+            Err(error) => Err(target.blame(WriteError::from(error))),
         }
     }
 
@@ -49,7 +49,7 @@ impl Table {
     /// They could not be written.
     pub fn append(&mut self, batch: &RecordBatch) -> Result<(), OutputError> {
         self.rows += batch.num_rows() as u64;
-        self.writer.write(batch).map_err(|error| self.target.blame(Cause::from(error)))
+        self.writer.write(batch).map_err(|error| self.target.blame(WriteError::from(error)))
     }
 
     /// How many rows were appended.
@@ -62,8 +62,8 @@ impl Table {
     /// # Errors
     /// Some of it failed; then nothing bears the name that did not bear it before.
     pub fn finish(self) -> Result<(), OutputError> {
-        let Table { writer, target, .. } = self;
-        let sink = writer.into_inner().map_err(|error| target.blame(Cause::from(error)))?;
+        let TableWriter { writer, target, .. } = self;
+        let sink = writer.into_inner().map_err(|error| target.blame(WriteError::from(error)))?;
         target.commit(sink)
     }
 }

@@ -7,17 +7,17 @@ use std::sync::Arc;
 use arrow::ipc::writer::{FileWriter, StreamWriter};
 use parquet::file::writer::SerializedFileWriter;
 
-use super::encoder::{Body, Encoder, Part, Recipe};
-use super::error::{Cause, OutputError};
-use super::pages::Spare;
-use super::sink::{self, Sink, Target};
-use super::{Arrangement, Compression, Destination, Format, ReadBack, index_lines, lines, row_group};
+use super::encoder::{Encoder, EncodingPlan, Part, PartBody};
+use super::error::{OutputError, WriteError};
+use super::pages::BufferPool;
+use super::sink::{self, OutputTarget, Sink};
+use super::{Arrangement, Compression, Destination, OutputFormat, ReadBack, index_lines, lines, row_group};
 use crate::batch::BatchBuilder;
 
 /// An output that is being written. Dropped without [`Output::finish`], it leaves nothing behind.
 pub struct Output {
     writer: Writer,
-    target: Target,
+    target: OutputTarget,
     rows: u64,
     parts: u64,
     /// Of zipnum.
@@ -27,7 +27,7 @@ pub struct Output {
 }
 
 enum Writer {
-    Parquet(SerializedFileWriter<Sink>, Arc<Spare>),
+    Parquet(SerializedFileWriter<Sink>, Arc<BufferPool>),
     Arrow(FileWriter<Sink>),
     ArrowStream(StreamWriter<Sink>),
     Bytes(Sink),
@@ -37,7 +37,7 @@ enum Writer {
 
 /// An output that is whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finished {
+pub struct FinishedOutput {
     /// Its name; none for standard output.
     pub path: Option<PathBuf>,
     /// Its length in bytes.
@@ -50,11 +50,11 @@ pub struct Finished {
 
 /// Pairs an encoder with the output that takes its parts.
 pub(super) fn open(
-    format: Format,
+    format: OutputFormat,
     how: (Compression, &Arrangement),
     builder: BatchBuilder,
     metadata: Vec<(String, String)>,
-    (sink, target): (Sink, Target),
+    (sink, target): (Sink, OutputTarget),
 ) -> Result<(Encoder, Output), OutputError> {
     let opened = start(format, how, &builder, metadata, sink);
     let (writer, recipe) = opened.map_err(|cause| target.blame(cause))?;
@@ -66,29 +66,29 @@ pub(super) fn open(
 
 /// Writes what the format begins with.
 fn start(
-    format: Format,
+    format: OutputFormat,
     (compression, arrangement): (Compression, &Arrangement),
     builder: &BatchBuilder,
     metadata: Vec<(String, String)>,
     mut sink: Sink,
-) -> Result<(Writer, Recipe), Cause> {
+) -> Result<(Writer, EncodingPlan), WriteError> {
     let schema = builder.schema();
     Ok(match format {
-        Format::Parquet => {
+        OutputFormat::Parquet => {
             let (writer, groups) = row_group::open(sink, builder, compression, arrangement, metadata)?;
-            (Writer::Parquet(writer, groups.spare()), Recipe::Parquet(groups))
+            (Writer::Parquet(writer, groups.spare()), EncodingPlan::Parquet(groups))
         }
-        Format::Arrow => (Writer::Arrow(FileWriter::try_new(sink, schema)?), Recipe::Batch),
-        Format::ArrowStream => (Writer::ArrowStream(StreamWriter::try_new(sink, schema)?), Recipe::Batch),
-        Format::Csv | Format::Tsv => {
+        OutputFormat::Arrow => (Writer::Arrow(FileWriter::try_new(sink, schema)?), EncodingPlan::Batch),
+        OutputFormat::ArrowStream => (Writer::ArrowStream(StreamWriter::try_new(sink, schema)?), EncodingPlan::Batch),
+        OutputFormat::Csv | OutputFormat::Tsv => {
             let delimiter = format.delimiter().unwrap_or(b',');
             sink.write_all(&lines::header(builder.columns(), delimiter))?;
-            (Writer::Bytes(sink), Recipe::Delimited(delimiter))
+            (Writer::Bytes(sink), EncodingPlan::Delimited(delimiter))
         }
-        Format::JsonLines => (Writer::Bytes(sink), Recipe::JsonLines),
-        Format::Cdxj => (Writer::Bytes(sink), Recipe::Cdxj),
-        Format::Zipnum => (Writer::Zipnum(sink, Vec::new()), Recipe::Zipnum),
-        Format::Text => (Writer::Bytes(sink), Recipe::Text),
+        OutputFormat::JsonLines => (Writer::Bytes(sink), EncodingPlan::JsonLines),
+        OutputFormat::Cdxj => (Writer::Bytes(sink), EncodingPlan::Cdxj),
+        OutputFormat::Zipnum => (Writer::Zipnum(sink, Vec::new()), EncodingPlan::Zipnum),
+        OutputFormat::Text => (Writer::Bytes(sink), EncodingPlan::Text),
     })
 }
 
@@ -99,21 +99,21 @@ impl Output {
     /// The part is of another output, or the bytes could not be written.
     pub fn append(&mut self, part: Part) -> Result<(), OutputError> {
         let rows = part.rows();
-        let written: Result<(), Cause> = match (&mut self.writer, part.body) {
-            (_, Body::Nothing) => return Ok(()),
-            (Writer::Parquet(writer, spare), Body::RowGroup(chunks)) => {
-                row_group::append(writer, chunks, spare).map_err(Cause::from)
+        let written: Result<(), WriteError> = match (&mut self.writer, part.body) {
+            (_, PartBody::Nothing) => return Ok(()),
+            (Writer::Parquet(writer, spare), PartBody::RowGroup(chunks)) => {
+                row_group::append(writer, chunks, spare).map_err(WriteError::from)
             }
-            (Writer::Arrow(writer), Body::Batch(batch)) => writer.write(&batch).map_err(Cause::from),
-            (Writer::ArrowStream(writer), Body::Batch(batch)) => writer.write(&batch).map_err(Cause::from),
-            (Writer::Bytes(sink), Body::Bytes(bytes)) => sink.write_all(&bytes).map_err(Cause::from),
-            (Writer::Zipnum(sink, index), Body::Members(members)) => {
+            (Writer::Arrow(writer), PartBody::Batch(batch)) => writer.write(&batch).map_err(WriteError::from),
+            (Writer::ArrowStream(writer), PartBody::Batch(batch)) => writer.write(&batch).map_err(WriteError::from),
+            (Writer::Bytes(sink), PartBody::Bytes(bytes)) => sink.write_all(&bytes).map_err(WriteError::from),
+            (Writer::Zipnum(sink, index), PartBody::Members(members)) => {
                 let file = self.target.path().and_then(|path| path.file_name()).unwrap_or_default().to_string_lossy();
                 members.iter().try_for_each(|member| {
                     let offset = sink.written();
                     self.members += 1;
                     index_lines::write_index(member, &file, offset, self.members, index);
-                    sink.write_all(&member.bytes).map_err(Cause::from)
+                    sink.write_all(&member.bytes).map_err(WriteError::from)
                 })
             }
             _ => return Err(OutputError::ForeignPart),
@@ -133,7 +133,7 @@ impl Output {
     ///
     /// # Errors
     /// Some of it failed; then nothing bears the name that did not bear it before.
-    pub fn finish(self) -> Result<Finished, OutputError> {
+    pub fn finish(self) -> Result<FinishedOutput, OutputError> {
         self.finish_if(|_, _| Ok(()))
     }
 
@@ -142,7 +142,7 @@ impl Output {
     ///
     /// # Errors
     /// As [`Output::finish`]; also if `read_back` fails or finds another number of rows.
-    pub(crate) fn finish_verified(self, read_back: &mut ReadBack) -> Result<Finished, OutputError> {
+    pub(crate) fn finish_verified(self, read_back: &mut ReadBack) -> Result<FinishedOutput, OutputError> {
         let is_checked = self.has_order;
         self.finish_if(|path, rows| {
             let Some(path) = path.filter(|_| is_checked) else { return Ok(()) };
@@ -158,20 +158,20 @@ impl Output {
     fn finish_if(
         self,
         is_good: impl FnOnce(Option<&Path>, u64) -> Result<(), String>,
-    ) -> Result<Finished, OutputError> {
+    ) -> Result<FinishedOutput, OutputError> {
         let Output { writer, target, rows, parts, .. } = self;
         let mut index = None;
-        let ended: Result<Sink, Cause> = match writer {
-            Writer::Parquet(writer, _) => writer.into_inner().map_err(Cause::from),
-            Writer::Arrow(writer) => writer.into_inner().map_err(Cause::from),
-            Writer::ArrowStream(writer) => writer.into_inner().map_err(Cause::from),
+        let ended: Result<Sink, WriteError> = match writer {
+            Writer::Parquet(writer, _) => writer.into_inner().map_err(WriteError::from),
+            Writer::Arrow(writer) => writer.into_inner().map_err(WriteError::from),
+            Writer::ArrowStream(writer) => writer.into_inner().map_err(WriteError::from),
             Writer::Bytes(sink) => Ok(sink),
             Writer::Zipnum(sink, lines) => {
                 index = Some(lines);
                 Ok(sink)
             }
         };
-        let flushed = ended.and_then(|mut sink| sink.flush().map(|()| sink).map_err(Cause::from));
+        let flushed = ended.and_then(|mut sink| sink.flush().map(|()| sink).map_err(WriteError::from));
         let sink = flushed.map_err(|cause| target.blame(cause))?;
         if let Err(reason) = is_good(target.temporary_path(), rows) {
             let place = target.path().map_or_else(String::new, |path| path.display().to_string());
@@ -179,7 +179,7 @@ impl Output {
             return Err(OutputError::NotAsWritten { place, reason });
         }
         let path = target.path().map(Path::to_path_buf);
-        let finished = Finished { path: path.clone(), bytes: sink.written(), rows, parts };
+        let finished = FinishedOutput { path: path.clone(), bytes: sink.written(), rows, parts };
         if let (Some(lines), Some(path)) = (index, path) {
             write_beside(&path, &lines)?;
         }

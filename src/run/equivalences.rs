@@ -7,7 +7,7 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use thiserror::Error;
 
-use crate::batch::{EquivalencesReader, NoEquivalences};
+use crate::batch::{EquivalencesReader, EquivalencesTableError};
 use crate::canon::Policy;
 use crate::learn::Equivalences;
 
@@ -25,7 +25,7 @@ pub enum EquivalencesError {
     Parquet(#[from] parquet::errors::ParquetError),
     /// What is in it does not do.
     #[error(transparent)]
-    Refused(#[from] NoEquivalences),
+    Refused(#[from] EquivalencesTableError),
 }
 
 /// The equivalences in the Parquet file at `path`, for keys of `policy`.
@@ -37,7 +37,7 @@ pub fn read_equivalences(path: &Path, policy: &Policy) -> Result<Equivalences, E
     let mut reader = EquivalencesReader::new(builder.schema(), policy)?;
     let mask = ProjectionMask::columns(builder.parquet_schema(), COLUMNS);
     for batch in builder.with_projection(mask).build()? {
-        reader.add(&batch.map_err(NoEquivalences::from)?)?;
+        reader.add(&batch.map_err(EquivalencesTableError::from)?)?;
     }
     Ok(reader.finish()?)
 }

@@ -4,17 +4,17 @@ use super::{Progress, RowGroup, RunError, RunOptions, RunRequest, Summary, canon
 use crate::batch::SourceRun;
 use crate::canon::{Policy, Rows, Rung};
 use crate::input::Sources;
-use crate::learn::{Observed, Place, Sightings};
+use crate::learn::{Observations, RecordPlace, RowGroupObservations};
 use crate::record::fields::FieldSet;
 
 /// What was observed.
 #[derive(Debug)]
-pub struct Watched {
+pub struct ObserveResult {
     /// What reading came to.
     pub summary: Summary,
     /// Redirects and answers.
-    pub observed: Observed,
-    /// Names of the sources, in the order of their bytes: what [`Place::source`] counts in.
+    pub observed: Observations,
+    /// Names of the sources, in the order of their bytes: what [`RecordPlace::source`] counts in.
     pub sources: Vec<String>,
 }
 
@@ -46,7 +46,7 @@ pub fn observe(
     policy: &Policy,
     memory: usize,
     progress: &Progress,
-) -> Result<Watched, RunError<ObserveError>> {
+) -> Result<ObserveResult, RunError<ObserveError>> {
     let carry = FieldSet { status: true, redirect: true, redirected_from: true, ..FieldSet::default() };
     let policy = Policy { rung: Rung::Scheme, keep_input: false, carry, ..policy.clone() };
     let names = inputs.names();
@@ -54,9 +54,9 @@ pub fn observe(
     sources.sort_unstable();
     let rank = |name: &String| sources.binary_search(name).unwrap_or(0) as u32;
     let ranks: Vec<u32> = names.iter().map(rank).collect();
-    let mut observed = Observed::default();
+    let mut observed = Observations::default();
     let encode = |group: RowGroup<'_>| Ok(Some(sightings(group.rows, group.runs, &ranks, &policy)));
-    let append = |sightings: Sightings| {
+    let append = |sightings: RowGroupObservations| {
         if observed.memory_len(&sightings) > memory {
             let (redirects, records) = (observed.redirect_count(), progress.records());
             return Err(ObserveError::TooMuch { limit: memory, redirects, records });
@@ -65,17 +65,17 @@ pub fn observe(
         Ok(())
     };
     let summary = canon(RunRequest::new(inputs, options, &policy, progress), encode, append)?;
-    Ok(Watched { summary, observed, sources })
+    Ok(ObserveResult { summary, observed, sources })
 }
 
 /// What a span's rows show.
-fn sightings(rows: &Rows, runs: &[SourceRun], ranks: &[u32], policy: &Policy) -> Sightings {
-    let mut sightings = Sightings::default();
+fn sightings(rows: &Rows, runs: &[SourceRun], ranks: &[u32], policy: &Policy) -> RowGroupObservations {
+    let mut sightings = RowGroupObservations::default();
     sightings.unparsable(rows.tally.unreadable_redirects);
     let mut row = 0;
     for run in runs {
         for i in 0..run.rows {
-            let place = Place { source: ranks[run.source as usize], record: run.first_record + u64::from(i) };
+            let place = RecordPlace { source: ranks[run.source as usize], record: run.first_record + u64::from(i) };
             see(rows, row, place, policy, &mut sightings);
             row += 1;
         }
@@ -84,7 +84,7 @@ fn sightings(rows: &Rows, runs: &[SourceRun], ranks: &[u32], policy: &Policy) ->
 }
 
 /// What one row shows: where it redirects to, whose redirect it is the target of, or that it answered.
-fn see(rows: &Rows, row: usize, place: Place, policy: &Policy, out: &mut Sightings) {
+fn see(rows: &Rows, row: usize, place: RecordPlace, policy: &Policy, out: &mut RowGroupObservations) {
     let carried = &rows.carried;
     let status = carried.statuses[row];
     let (uri, to, from) = (rows.uri.get(row), carried.redirects.get(row), carried.redirected_from.get(row));

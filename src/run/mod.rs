@@ -37,7 +37,7 @@ pub use distinct::{Distinct, HyperLogLog};
 pub use equivalences::{EquivalencesError, read_equivalences};
 pub use error::RunError;
 pub(crate) use in_order::produced_in_order;
-pub use learn::{ObserveError, Watched, observe};
+pub use learn::{ObserveError, ObserveResult, observe};
 pub use options::{MAX_RECORD_LEN, MAX_ROW_GROUP_LEN, RunOptions, RunRequest};
 pub(crate) use sort::columns_to_sort;
 pub use sort::{PartCut, SortError, SortOptions, SortSummary, SortedPart, Sorter, sort};

@@ -7,7 +7,7 @@ use super::in_order::produced_in_order;
 use super::options::{RunOptions, RunRequest};
 use super::summary::{Progress, Summary};
 use super::{RowGroup, canon, memory};
-use crate::batch::{BatchBuilder, Columns, SourceRun};
+use crate::batch::{BatchBuilder, ColumnSet, SourceRun};
 use crate::canon::Policy;
 use crate::input::Sources;
 use crate::output::{Encoder, OutputError, Part};
@@ -239,11 +239,11 @@ fn fill_missing_keys(batch: RecordBatch) -> Result<RecordBatch, ArrowError> {
 }
 
 /// The columns that rows need for a sort: those of the output, and those that they are sorted and partitioned by.
-pub(crate) fn columns_to_sort(columns: &Columns, by: &SortBy, partition: Option<&Partition>) -> Columns {
+pub(crate) fn columns_to_sort(columns: &ColumnSet, by: &SortBy, partition: Option<&Partition>) -> ColumnSet {
     let names = columns.names().map(|name| -> &str { name });
     let names = names.chain(by.names()).chain(partition.map(Partition::column));
     // Unknown names were refused when the flags were parsed.
-    Columns::named(names).unwrap_or_else(|_| columns.clone())
+    ColumnSet::named(names).unwrap_or_else(|_| columns.clone())
 }
 
 impl PartCut {

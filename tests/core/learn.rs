@@ -3,7 +3,10 @@
 
 use crate::oracle::equivalence::{self, Redirect};
 use irikey::key::{KeyAlgorithm, KeyBytes};
-use irikey::learn::{Equivalences, Fired, How, Learned, Limits, Observed, Place, Sightings, Verdict};
+use irikey::learn::{
+    Equivalences, KeyOrigin, LearnLimits, Learned, MemberReason, Observations, RecordPlace, RedirectVerdict,
+    RowGroupObservations,
+};
 use proptest::prelude::*;
 use proptest::sample::select;
 use std::collections::BTreeMap;
@@ -44,18 +47,18 @@ fn observations() -> impl Strategy<Value = (Vec<Redirect>, Vec<String>)> {
     (proptest::collection::vec(one, 0..40), proptest::collection::vec(any(), 0..6))
 }
 
-fn learn(redirects: &[Redirect], served: &[String], limits: &Limits) -> Learned {
-    let mut observed = Observed::default();
+fn learn(redirects: &[Redirect], served: &[String], limits: &LearnLimits) -> Learned {
+    let mut observed = Observations::default();
     // Spans of three, so that what is known before meets what is new.
     for (i, span) in redirects.chunks(3).enumerate() {
-        let mut sightings = Sightings::default();
+        let mut sightings = RowGroupObservations::default();
         for (j, (from, to, status)) in span.iter().enumerate() {
-            let place = Place { source: 0, record: (3 * i + j) as u64 + 1 };
+            let place = RecordPlace { source: 0, record: (3 * i + j) as u64 + 1 };
             sightings.redirect((from.as_bytes(), key(from)), (to.as_bytes(), key(to)), *status, place);
         }
         observed.add(sightings);
     }
-    let mut sightings = Sightings::default();
+    let mut sightings = RowGroupObservations::default();
     served.iter().for_each(|uri| sightings.answer(uri.as_bytes(), key(uri), 200));
     observed.add(sightings);
     observed.learn(limits, KeyAlgorithm::Xxh3)
@@ -80,10 +83,10 @@ fn text(bytes: &[u8]) -> String {
 proptest! {
     #[test]
     fn classes_are_the_oracles((redirects, served) in observations(), weak in any::<bool>(), max_sources in 0..4u64) {
-        let limits = Limits { weak, max_sources, min_support: 1_000, ..Limits::default() };
+        let limits = LearnLimits { weak, max_sources, min_support: 1_000, ..LearnLimits::default() };
         let learned = learn(&redirects, &served, &limits);
         let (verdicts, representatives) = equivalence::judge(&redirects, &equivalence::Limits { weak, max_sources });
-        for verdict in Verdict::ALL {
+        for verdict in RedirectVerdict::ALL {
             let count = verdicts.iter().filter(|name| **name == verdict.name()).count() as u64;
             prop_assert_eq!(learned.counts.records[verdict as usize], count, "{}", verdict.name());
         }
@@ -95,7 +98,7 @@ proptest! {
 
     #[test]
     fn no_order_matters((redirects, served) in observations(), turn in 0..40usize) {
-        let limits = Limits { min_support: 1, min_confidence: 0.6, max_sources: 2, ..Limits::default() };
+        let limits = LearnLimits { min_support: 1, min_confidence: 0.6, max_sources: 2, ..LearnLimits::default() };
         let one = learn(&redirects, &served, &limits);
         let mut turned = redirects.clone();
         turned.rotate_left(turn.min(redirects.len()));
@@ -104,7 +107,7 @@ proptest! {
         prop_assert_eq!(&one.counts, &other.counts);
         prop_assert_eq!(&one.patterns, &other.patterns);
         let less_place = |learned: &Learned| -> Vec<_> {
-            learned.members.iter().map(|member| irikey::learn::Member { first: None, ..member.clone() }).collect()
+            learned.members.iter().map(|member| irikey::learn::ClassMember { first: None, ..member.clone() }).collect()
         };
         prop_assert_eq!(less_place(&one), less_place(&other));
         prop_assert_eq!(apply(&one).identity(), apply(&other).identity());
@@ -112,15 +115,15 @@ proptest! {
 
     #[test]
     fn a_key_of_a_key_is_the_key((redirects, served) in observations(), min_support in 1..3u64) {
-        let limits = Limits { min_support, min_confidence: 0.6, ..Limits::default() };
+        let limits = LearnLimits { min_support, min_confidence: 0.6, ..LearnLimits::default() };
         let learned = learn(&redirects, &served, &limits);
         let equivalences = apply(&learned);
         let texts: BTreeMap<KeyBytes, String> = universe().into_iter().map(|uri| (key(&uri), uri)).collect();
         for uri in universe() {
             let (once, fired) = equivalences.key(uri.as_bytes(), key(&uri));
-            prop_assert_eq!(fired == Fired::None, once == key(&uri));
+            prop_assert_eq!(fired == KeyOrigin::None, once == key(&uri));
             let representative = &texts[&once];
-            prop_assert_eq!(equivalences.key(representative.as_bytes(), once), (once, Fired::None), "{}", uri);
+            prop_assert_eq!(equivalences.key(representative.as_bytes(), once), (once, KeyOrigin::None), "{}", uri);
         }
         for member in &learned.members {
             let (found, _) = equivalences.key(&member.uri, member.key);
@@ -138,7 +141,7 @@ fn a_pattern_needs_support_and_hardly_any_counter_example() {
     let secure = |i: usize| redirect(&format!("http://a.test/{i}"), &format!("https://a.test/{i}"), 301);
     let twenty: Vec<_> = (0..20).map(secure).collect();
     let served = ["http://a.test/served".to_string(), "http://a.test/other".to_string()];
-    let learn = |redirects: &[Redirect], served: &[String]| learn(redirects, served, &Limits::default());
+    let learn = |redirects: &[Redirect], served: &[String]| learn(redirects, served, &LearnLimits::default());
     let one = learn(&twenty, &served[..1]);
     let [pattern] = &one.patterns[..] else { panic!("{:?}", one.patterns) };
     assert_eq!((pattern.rule.name().as_str(), pattern.support, pattern.counter), ("http->https", 20, 1));
@@ -157,13 +160,13 @@ fn a_pattern_needs_support_and_hardly_any_counter_example() {
 fn combined_changes_are_two_patterns() {
     let all: Vec<_> =
         (0..5).map(|i| redirect(&format!("http://a.test/{i}"), &format!("https://www.a.test/{i}/"), 308)).collect();
-    let learned = learn(&all, &[], &Limits::default());
+    let learned = learn(&all, &[], &LearnLimits::default());
     let names: Vec<_> = learned.patterns.iter().map(|it| (text(&it.host), it.rule.name())).collect();
     let want = [("a.test", "http->https+www"), ("www.a.test", "add-slash")];
     assert_eq!(names, want.map(|(host, rule)| (host.to_string(), rule.to_string())));
     let (equivalences, unseen) = (apply(&learned), "http://a.test/unseen?q");
     let (found, fired) = equivalences.key(unseen.as_bytes(), key(unseen));
-    assert_eq!((found, fired), (key("https://www.a.test/unseen/?q"), Fired::Pattern));
+    assert_eq!((found, fired), (key("https://www.a.test/unseen/?q"), KeyOrigin::Pattern));
     assert_eq!((learned.counts.origin_changes, learned.counts.slash_changes), (5, 5));
 }
 
@@ -172,13 +175,13 @@ fn a_class_goes_on_by_a_pattern_unless_its_end_answered() {
     let mut all: Vec<_> =
         (0..5).map(|i| redirect(&format!("http://a.test/{i}"), &format!("https://a.test/{i}"), 301)).collect();
     all.push(redirect("http://a.test/old", "http://a.test/new", 301));
-    let limits = Limits { min_confidence: 0.6, ..Limits::default() };
+    let limits = LearnLimits { min_confidence: 0.6, ..LearnLimits::default() };
     let learned = learn(&all, &[], &limits);
     let member = |uri: &str, learned: &Learned| learned.members.iter().find(|it| text(&it.uri) == uri).cloned();
     let old = member("http://a.test/old", &learned).unwrap();
     assert_eq!(text(&old.representative), "https://a.test/new");
     assert_eq!(text(&old.target.unwrap()), "http://a.test/new");
-    assert_eq!(member("http://a.test/new", &learned).unwrap().how, How::Pattern);
+    assert_eq!(member("http://a.test/new", &learned).unwrap().how, MemberReason::Pattern);
     let learned = learn(&all, &["http://a.test/new".to_string()], &limits);
     assert_eq!(text(&member("http://a.test/old", &learned).unwrap().representative), "http://a.test/new");
 }
@@ -186,16 +189,16 @@ fn a_class_goes_on_by_a_pattern_unless_its_end_answered() {
 #[test]
 fn statuses_of_other_records_make_a_redirect_strong() {
     let (from, to) = ("http://a.test/", "http://b.test/");
-    let mut observed = Observed::default();
-    let mut sightings = Sightings::default();
-    let place = Place { source: 0, record: 2 };
+    let mut observed = Observations::default();
+    let mut sightings = RowGroupObservations::default();
+    let place = RecordPlace { source: 0, record: 2 };
     sightings.redirect((from.as_bytes(), key(from)), (to.as_bytes(), key(to)), None, place);
     observed.add(sightings);
-    let mut sightings = Sightings::default();
+    let mut sightings = RowGroupObservations::default();
     sightings.answer(from.as_bytes(), key(from), 301);
     observed.add(sightings);
-    let learned = observed.learn(&Limits::default(), KeyAlgorithm::Xxh3);
-    assert_eq!((learned.counts.records[Verdict::Accepted as usize], learned.members.len()), (1, 2));
+    let learned = observed.learn(&LearnLimits::default(), KeyAlgorithm::Xxh3);
+    assert_eq!((learned.counts.records[RedirectVerdict::Accepted as usize], learned.members.len()), (1, 2));
 }
 
 #[test]
@@ -205,8 +208,8 @@ fn registered_domains_bound_redirects_on_request() {
         redirect("http://a.co.uk/", "http://b.co.uk/", 301),
         redirect("http://192.0.2.1/", "https://192.0.2.1/", 301),
     ];
-    let limits = Limits { same_site: true, ..Limits::default() };
+    let limits = LearnLimits { same_site: true, ..LearnLimits::default() };
     let learned = learn(&all, &[], &limits);
-    assert_eq!(learned.counts.records[Verdict::OtherSite as usize], 1);
-    assert_eq!(learned.counts.records[Verdict::Accepted as usize], 2);
+    assert_eq!(learned.counts.records[RedirectVerdict::OtherSite as usize], 1);
+    assert_eq!(learned.counts.records[RedirectVerdict::Accepted as usize], 2);
 }

@@ -4,7 +4,7 @@
 use crate::collect::{file, options, path, pipe};
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::UInt64Type;
-use irikey::batch::{ColumnId, Columns, SourceRun};
+use irikey::batch::{ColumnId, ColumnSet, SourceRun};
 use irikey::canon::{Policy, RecipeColumn, Rows, Rung};
 use irikey::dedup::{Candidate, Keep};
 use irikey::input::Sources;
@@ -37,10 +37,10 @@ pub fn lines(count: usize) -> Vec<u8> {
 }
 
 fn open(target: &Path, names: &[String]) -> (Encoder, Output) {
-    let mut columns = Columns::default();
+    let mut columns = ColumnSet::default();
     columns.add_keys(&policy().more_keys.iter().map(|rung| ColumnId::KeyOf(*rung)).collect::<Vec<_>>());
     let options = OutputOptions {
-        format: output::Format::JsonLines,
+        format: output::OutputFormat::JsonLines,
         compression: output::Compression::None,
         columns,
         policy: policy(),

@@ -3,11 +3,11 @@
 
 use crate::collect::{file, options, pipe};
 use crate::dedup::lines;
-use irikey::batch::{Columns, SourceRun};
+use irikey::batch::{ColumnSet, SourceRun};
 use irikey::canon::{Policy, RecipeColumn, Rows};
 use irikey::input::Sources;
 use irikey::key::Recipe;
-use irikey::output::{self, Arrangement, Destination, Format, OutputError, OutputOptions};
+use irikey::output::{self, Arrangement, Destination, OutputError, OutputFormat, OutputOptions};
 use irikey::record::fields::FieldSet;
 use irikey::run::{
     CheckSortedError, PartCut, Progress, RunOptions, RunRequest, SortOptions, SortSummary, SortedPart, Sorter, canon,
@@ -23,11 +23,11 @@ fn policy() -> Policy {
     Policy { recipes: vec![recipe("surt-wayback")], carry: FieldSet::default(), ..Policy::default() }
 }
 
-fn output_options(format: Format, names: &[String]) -> OutputOptions {
+fn output_options(format: OutputFormat, names: &[String]) -> OutputOptions {
     OutputOptions {
         format,
         compression: output::Compression::None,
-        columns: Columns::named(COLUMNS).unwrap(),
+        columns: ColumnSet::named(COLUMNS).unwrap(),
         policy: policy(),
         metadata: Vec::new(),
         sources: names.to_vec(),
@@ -57,7 +57,7 @@ fn unsorted(directory: &Path) -> Vec<serde_json::Value> {
     let sources = sources();
     let destination = Destination::File(target.clone());
     let (encoder, mut output) =
-        output::create(&destination, output_options(Format::JsonLines, &sources.names())).unwrap();
+        output::create(&destination, output_options(OutputFormat::JsonLines, &sources.names())).unwrap();
     let encode = |rows: &mut Rows, runs: &[SourceRun]| encoder.encode(rows, runs);
     let append = |part| output.append(part);
     canon::<_, OutputError>(
@@ -74,7 +74,7 @@ fn unsorted(directory: &Path) -> Vec<serde_json::Value> {
 /// Sorts into one file; gives it, its parts and the summary.
 fn sorted_file(
     directory: &Path,
-    format: Format,
+    format: OutputFormat,
     options: &RunOptions,
     wanted: &SortOptions,
 ) -> (PathBuf, Vec<(u32, u32, u64)>, SortSummary) {
@@ -116,7 +116,7 @@ fn rows_stand_in_order_whatever_the_means() {
     {
         let wanted = wanted(&["url_surtkey"], memory, directory.path());
         let how = options(threads, group, chunk);
-        let (target, _, summary) = sorted_file(directory.path(), Format::JsonLines, &how, &wanted);
+        let (target, _, summary) = sorted_file(directory.path(), OutputFormat::JsonLines, &how, &wanted);
         let written = std::fs::read(&target).unwrap();
         let rows: Vec<String> = String::from_utf8_lossy(&written)
             .lines()
@@ -125,7 +125,7 @@ fn rows_stand_in_order_whatever_the_means() {
         assert!(rows == expected, "{threads} threads, {memory} bytes");
         assert_eq!(summary.spilled > 0, memory == 1);
         assert!(*first.get_or_insert(written.clone()) == written);
-        let (parquet, _, _) = sorted_file(directory.path(), Format::Parquet, &how, &wanted);
+        let (parquet, _, _) = sorted_file(directory.path(), OutputFormat::Parquet, &how, &wanted);
         let rows = check_sorted(&parquet, &mut OrderCheck::new(None)).unwrap();
         assert_eq!(rows as usize, expected.len());
     }
@@ -136,7 +136,8 @@ fn parquet_is_the_same_bytes_whatever_the_means() {
     let directory = tempfile::tempdir().unwrap();
     let bytes = |threads, memory| {
         let wanted = wanted(&["url_surtkey", "-record"], memory, directory.path());
-        let (target, _, _) = sorted_file(directory.path(), Format::Parquet, &options(threads, 3000, 500), &wanted);
+        let (target, _, _) =
+            sorted_file(directory.path(), OutputFormat::Parquet, &options(threads, 3000, 500), &wanted);
         std::fs::read(target).unwrap()
     };
     let first = bytes(1, 1 << 30);
@@ -147,7 +148,8 @@ fn parquet_is_the_same_bytes_whatever_the_means() {
 fn parts_share_no_key() {
     let directory = tempfile::tempdir().unwrap();
     let wanted = SortOptions { cut: PartCut::Rows(700), ..wanted(&["url_surtkey"], 1 << 30, directory.path()) };
-    let (target, parts, summary) = sorted_file(directory.path(), Format::JsonLines, &options(2, 3000, 500), &wanted);
+    let (target, parts, summary) =
+        sorted_file(directory.path(), OutputFormat::JsonLines, &options(2, 3000, 500), &wanted);
     assert_eq!(parts.iter().map(|(_, _, rows)| rows).sum::<u64>(), summary.summary.rows);
     let text = std::fs::read_to_string(target).unwrap();
     let keys: Vec<Option<String>> = text
@@ -173,7 +175,8 @@ fn partitions_follow_each_other() {
         let count = partition.count();
         let base = wanted(&["url_surtkey"], 1, directory.path());
         let wanted = SortOptions { partition: Some(partition.clone()), ..base };
-        let (_, parts, summary) = sorted_file(directory.path(), Format::JsonLines, &options(2, 3000, 500), &wanted);
+        let (_, parts, summary) =
+            sorted_file(directory.path(), OutputFormat::JsonLines, &options(2, 3000, 500), &wanted);
         assert!(parts.windows(2).all(|pair| pair[0].0 < pair[1].0) && parts.iter().all(|part| part.0 < count));
         assert_eq!(parts.iter().map(|(_, _, rows)| rows).sum::<u64>(), summary.summary.rows);
         assert!(parts.len() > 1, "{partition:?}");
@@ -184,7 +187,7 @@ fn partitions_follow_each_other() {
 fn a_check_names_the_first_place_out_of_order() {
     let directory = tempfile::tempdir().unwrap();
     let wanted = wanted(&["url_surtkey"], 1 << 30, directory.path());
-    let (target, _, _) = sorted_file(directory.path(), Format::Parquet, &options(1, 1 << 20, 1 << 20), &wanted);
+    let (target, _, _) = sorted_file(directory.path(), OutputFormat::Parquet, &options(1, 1 << 20, 1 << 20), &wanted);
     let by = |name| Some(SortBy::parse([name]));
     let order_error = |by| match check_sorted(&target, &mut OrderCheck::new(by)) {
         Err(CheckSortedError::Order { error, .. }) => error,

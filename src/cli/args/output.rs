@@ -7,9 +7,9 @@ use clap::{Args, ValueEnum};
 
 use super::sizes::at_most_text;
 use super::sort::{SortArgs, Sorting};
-use crate::batch::{ColumnId, Columns};
+use crate::batch::{ColumnId, ColumnSet};
 use crate::cli::size::parse_size;
-use crate::output::{Compression, Destination, Format, index_columns};
+use crate::output::{Compression, Destination, OutputFormat, index_columns};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum FormatName {
@@ -65,11 +65,11 @@ pub struct Outputs {
     /// Where the output goes.
     pub destination: Destination,
     /// Its format.
-    pub format: Format,
+    pub format: OutputFormat,
     /// Codec of Parquet's text columns.
     pub compression: Compression,
     /// Its columns.
-    pub columns: Columns,
+    pub columns: ColumnSet,
     /// They were chosen by a flag, or are the format's.
     pub are_columns_chosen: bool,
     /// Bytes of input that make a row group.
@@ -101,7 +101,7 @@ impl OutputArgs {
         self.check(&destination, format, keys)?;
         let sorting = sort.map(|sort| sort.sorting(format)).transpose()?.unwrap_or_default();
         let mut columns = self.columns(format, keys)?;
-        if format != Format::Text {
+        if format != OutputFormat::Text {
             columns.add_named(sorting.by.names());
         }
         Ok(Outputs {
@@ -110,34 +110,35 @@ impl OutputArgs {
             format,
             compression: self.compression.unwrap_or_default(),
             columns,
-            are_columns_chosen: !self.columns.is_empty() || format == Format::Text,
+            are_columns_chosen: !self.columns.is_empty() || format == OutputFormat::Text,
             row_group_len: self.row_group_size,
         })
     }
 
-    fn destination(&self, is_directory: bool) -> Result<(Destination, Format), String> {
+    fn destination(&self, is_directory: bool) -> Result<(Destination, OutputFormat), String> {
         let named = self.output_format.map(FormatName::format);
         match &self.output {
             Some(path) if is_directory && path.as_os_str() != "-" => {
-                Ok((Destination::File(path.clone()), named.unwrap_or(Format::Parquet)))
+                Ok((Destination::File(path.clone()), named.unwrap_or(OutputFormat::Parquet)))
             }
             _ if is_directory => {
                 Err("--part-rows, --partition, --hive and --resume make files; name their directory with -o".into())
             }
             Some(path) if path.as_os_str() != "-" => {
-                let format = named.or_else(|| Format::of_path(path)).ok_or_else(|| {
-                    let suffixes: Vec<_> = Format::ALL.iter().flat_map(|format| format.suffixes()).copied().collect();
+                let format = named.or_else(|| OutputFormat::of_path(path)).ok_or_else(|| {
+                    let suffixes: Vec<_> =
+                        OutputFormat::ALL.iter().flat_map(|format| format.suffixes()).copied().collect();
                     let path = path.display();
                     format!("{path}: no format has this suffix ({}); use --output-format", suffixes.join(", "))
                 })?;
                 Ok((Destination::File(path.clone()), format))
             }
-            _ => Ok((Destination::Stdout, named.unwrap_or(Format::Text))),
+            _ => Ok((Destination::Stdout, named.unwrap_or(OutputFormat::Text))),
         }
     }
 
-    fn check(&self, destination: &Destination, format: Format, keys: &[ColumnId]) -> Result<(), String> {
-        if self.compression.is_some() && format != Format::Parquet {
+    fn check(&self, destination: &Destination, format: OutputFormat, keys: &[ColumnId]) -> Result<(), String> {
+        if self.compression.is_some() && format != OutputFormat::Parquet {
             return Err(format!("--compression is for Parquet, and the output is {}", format.name()));
         }
         let wants_columns =
@@ -145,7 +146,7 @@ impl OutputArgs {
         if let Some((flag, _)) = wants_columns.iter().find(|(_, wanted)| *wanted && format.is_index()) {
             return Err(format!("{} has fields of its own; leave {flag} out", format.name()));
         }
-        if let Some((flag, _)) = wants_columns.iter().find(|(_, wanted)| *wanted && format == Format::Text) {
+        if let Some((flag, _)) = wants_columns.iter().find(|(_, wanted)| *wanted && format == OutputFormat::Text) {
             return Err(format!(
                 "text output is one URI a line, without columns; leave {flag} out, or use -o FILE or --output-format"
             ));
@@ -156,18 +157,18 @@ impl OutputArgs {
         Ok(())
     }
 
-    fn columns(&self, format: Format, keys: &[ColumnId]) -> Result<Columns, String> {
-        if format == Format::Text {
-            return Columns::named(["uri"]).map_err(|unknown| unknown.to_string());
+    fn columns(&self, format: OutputFormat, keys: &[ColumnId]) -> Result<ColumnSet, String> {
+        if format == OutputFormat::Text {
+            return ColumnSet::named(["uri"]).map_err(|unknown| unknown.to_string());
         }
         if format.is_index() {
-            return Columns::named(index_columns()).map_err(|unknown| unknown.to_string());
+            return ColumnSet::named(index_columns()).map_err(|unknown| unknown.to_string());
         }
         let names = self.columns.iter().map(|name| name.trim());
         let added: Option<Vec<_>> = names.clone().map(|name| name.strip_prefix('+')).collect();
         let mut columns = match added {
-            Some(added) => Columns::default_and(added),
-            None => Columns::named(names),
+            Some(added) => ColumnSet::default_and(added),
+            None => ColumnSet::named(names),
         }
         .map_err(|unknown| format!("--columns: {unknown}; put + before all names or none"))?;
         columns.add_keys(keys);
@@ -179,17 +180,17 @@ impl OutputArgs {
 }
 
 impl FormatName {
-    fn format(self) -> Format {
+    fn format(self) -> OutputFormat {
         match self {
-            FormatName::Parquet => Format::Parquet,
-            FormatName::Arrow => Format::Arrow,
-            FormatName::ArrowStream => Format::ArrowStream,
-            FormatName::Csv => Format::Csv,
-            FormatName::Tsv => Format::Tsv,
-            FormatName::Jsonl => Format::JsonLines,
-            FormatName::Cdxj => Format::Cdxj,
-            FormatName::Zipnum => Format::Zipnum,
-            FormatName::Text => Format::Text,
+            FormatName::Parquet => OutputFormat::Parquet,
+            FormatName::Arrow => OutputFormat::Arrow,
+            FormatName::ArrowStream => OutputFormat::ArrowStream,
+            FormatName::Csv => OutputFormat::Csv,
+            FormatName::Tsv => OutputFormat::Tsv,
+            FormatName::Jsonl => OutputFormat::JsonLines,
+            FormatName::Cdxj => OutputFormat::Cdxj,
+            FormatName::Zipnum => OutputFormat::Zipnum,
+            FormatName::Text => OutputFormat::Text,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::batch::{Columns, OWN_RULES};
+use crate::batch::{ColumnSet, OWN_RULES};
 use crate::canon::RecipeColumn;
 use crate::key::Recipe;
 use crate::key::psl::SuffixList;
@@ -26,7 +26,7 @@ impl RecipeArgs {
     ///
     /// # Errors
     /// Columns of --rules without --rules, or the other way round.
-    pub fn wanted(&self, columns: &Columns) -> Result<Vec<RecipeColumn>, String> {
+    pub fn wanted(&self, columns: &ColumnSet) -> Result<Vec<RecipeColumn>, String> {
         let names = columns.recipes();
         if self.rules.is_some() && !names.contains(&OWN_RULES) {
             return Err("--rules makes the columns key_rules and url_rules; ask for one with --columns or --key".into());

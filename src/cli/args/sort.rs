@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::batch::Columns;
-use crate::output::Format;
+use crate::batch::ColumnSet;
+use crate::output::OutputFormat;
 use crate::run::PartCut;
 use crate::sort::{Partition, SortBy, SplitPoints};
 
@@ -108,7 +108,7 @@ impl SortArgs {
     ///
     /// # Errors
     /// A column that is not there; flags that do not go together.
-    pub fn sorting(&self, format: Format) -> Result<Sorting, String> {
+    pub fn sorting(&self, format: OutputFormat) -> Result<Sorting, String> {
         let names = self.sort.iter().map(|name| name.trim());
         let mut by = SortBy::parse(names);
         if format.is_index() {
@@ -121,8 +121,8 @@ impl SortArgs {
             // Where a line has no time, `-` stands there, before all digits.
             by = by.with_nulls_first();
         }
-        Columns::named(by.names()).map_err(|unknown| format!("--sort: {unknown}"))?;
-        if self.bloom_filter && format != Format::Parquet {
+        ColumnSet::named(by.names()).map_err(|unknown| format!("--sort: {unknown}"))?;
+        if self.bloom_filter && format != OutputFormat::Parquet {
             return Err(format!("--bloom-filter is for Parquet, and the output is {}", format.name()));
         }
         let (partition, ranges) = match self.partition.clone() {

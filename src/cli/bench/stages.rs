@@ -8,13 +8,13 @@ use std::hint::black_box;
 use std::io::{Read, Seek, Write};
 use std::time::Instant;
 
-use crate::batch::{Columns, SourceRun};
+use crate::batch::{ColumnSet, SourceRun};
 use crate::canon::{Canonicalizer, Policy, Rows};
 use crate::encoding::is_utf8;
 use crate::iri::CLASSIFIER;
 use crate::kernel::Bitmaps;
 use crate::key::KeyAlgorithm;
-use crate::output::{self, Compression, Destination, Encoder, Format, Output, OutputOptions};
+use crate::output::{self, Compression, Destination, Encoder, Output, OutputFormat, OutputOptions};
 use crate::record::lines::Lines;
 
 const CHUNK_LEN: usize = 256 << 10;
@@ -104,9 +104,9 @@ impl Bench<'_> {
     ) -> Result<[u64; CLOCKS], Box<dyn std::error::Error>> {
         let mut clocks = [0; CLOCKS];
         let options = OutputOptions {
-            format: Format::Parquet,
+            format: OutputFormat::Parquet,
             compression,
-            columns: Columns::default(),
+            columns: ColumnSet::default(),
             policy: Policy::default(),
             metadata: Vec::new(),
             sources: vec!["lines".to_string()],

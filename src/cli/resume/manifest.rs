@@ -16,7 +16,7 @@ use super::super::drive;
 use super::super::files::write;
 use super::super::report::InputFailure;
 use crate::input::{Origin, Source, Sources};
-use crate::output::Finished;
+use crate::output::FinishedOutput;
 
 const MANIFEST: &str = "_manifest.json";
 
@@ -45,7 +45,7 @@ pub(super) struct Task {
 pub(super) struct Rest {
     pub(super) tasks: Vec<Task>,
     /// Parts that are finished.
-    pub(super) files: Vec<Finished>,
+    pub(super) files: Vec<FinishedOutput>,
     /// What was wrong with their inputs.
     pub(super) errors: Vec<InputFailure>,
 }
@@ -129,7 +129,7 @@ impl Manifest {
                 return Err(Failure::Input(format!("{}: {advice}", source.name)));
             }
             let count = |name: &str| entry[name].as_u64().unwrap_or(0);
-            files.push(Finished {
+            files.push(FinishedOutput {
                 path: Some(part),
                 bytes: count("bytes"),
                 rows: count("rows"),
@@ -165,7 +165,7 @@ impl Manifest {
         &mut self,
         task: &Task,
         hash: &str,
-        finished: &Finished,
+        finished: &FinishedOutput,
         error: Option<&str>,
     ) -> Result<(), Failure> {
         let part = self.number(&task.source.name);

@@ -20,7 +20,7 @@ use super::drive::{self, Ran};
 use super::files::Written;
 use super::report::Report;
 use crate::input::{Origin, Source, Sources};
-use crate::output::{self, Arrangement, Destination, Finished};
+use crate::output::{self, Arrangement, Destination, FinishedOutput};
 use crate::run::{self, Progress, RunError};
 use manifest::{Manifest, Rest, Task, hash, policy, remove_leftovers};
 
@@ -59,7 +59,7 @@ fn run_all(
     threads: usize,
     tasks: Vec<Task>,
     manifest: &mut Manifest,
-    files: &mut Vec<Finished>,
+    files: &mut Vec<FinishedOutput>,
     work: impl Fn(Task, usize) -> Result<Done, Failure> + Sync,
 ) -> Result<Ran, Failure> {
     let (beside, threads) = if tasks.len() >= threads { (threads, 1) } else { (1, threads) };
@@ -84,7 +84,7 @@ fn run_all(
 /// An input that is done: its part, what it came to, and what it was.
 struct Done {
     task: Task,
-    finished: Finished,
+    finished: FinishedOutput,
     ran: Ran,
     hash: String,
 }

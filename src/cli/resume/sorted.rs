@@ -19,7 +19,7 @@ use super::super::drive::{self, Ran};
 use super::super::files::{Files, Written};
 use super::super::report::Report;
 use super::{Done, Manifest, Rest, Task, hash, make_directory, policy, remove_leftovers, run_all, source};
-use crate::output::Finished;
+use crate::output::FinishedOutput;
 use crate::process::TemporaryFileGuard;
 use crate::run::{Progress, RunOptions, SortError, Sorter};
 use crate::sort::RunFileWriter;
@@ -60,7 +60,7 @@ pub(super) fn perform(job: &Job, directory: &Path) -> Result<Report, Failure> {
     errors.append(&mut ran.errors);
     ran.errors = errors;
     let Written { all, files } = written;
-    let all = Finished { path: Some(directory.to_path_buf()), ..all };
+    let all = FinishedOutput { path: Some(directory.to_path_buf()), ..all };
     let report = report(job, names, ran, all, begun.elapsed());
     Ok(Report { files, resumed: Some(resumed), ..report })
 }
@@ -84,7 +84,7 @@ fn sort(
     directory: &Path,
     names: &[String],
     manifest: &mut Manifest,
-    (tasks, done): (Vec<Task>, &mut Vec<Finished>),
+    (tasks, done): (Vec<Task>, &mut Vec<FinishedOutput>),
     progress: &Arc<Progress>,
 ) -> Result<(Ran, Written), Failure> {
     if manifest.whole == json!(MERGING) {
@@ -118,7 +118,7 @@ fn make_runs(task: Task, sorter: &Sorter<'_>, progress: &Progress) -> Result<Don
     let summary = sorter.sort_runs(sources, task.number as u32, |blocks| runs.add(blocks), progress)?;
     let bytes = runs.finish(&task.part).map_err(SortError::from)?;
     let hash = hash(&task.source)?;
-    let finished = Finished { path: Some(task.part.clone()), bytes, rows: summary.rows, parts: 1 };
+    let finished = FinishedOutput { path: Some(task.part.clone()), bytes, rows: summary.rows, parts: 1 };
     Ok(Done { task, finished, ran: drive::ran(summary), hash })
 }
 
@@ -127,7 +127,7 @@ fn merge(
     job: &Job,
     sorter: &Sorter<'_>,
     mut files: Files,
-    (manifest, done): (&Manifest, &[Finished]),
+    (manifest, done): (&Manifest, &[FinishedOutput]),
 ) -> Result<Written, Failure> {
     let mut runs = sorter.new_runs();
     for path in done.iter().filter_map(|file| file.path.as_deref()) {
@@ -157,7 +157,7 @@ fn remove_parts(job: &Job, directory: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-fn described(file: &Finished) -> Value {
+fn described(file: &FinishedOutput) -> Value {
     json!({"path": file.path, "rows": file.rows, "bytes": file.bytes, "groups": file.parts})
 }
 
@@ -167,9 +167,9 @@ fn finished(whole: &Value, directory: &Path) -> Result<Option<Written>, Failure>
     let file = |file: &Value| {
         let count = |name: &str| file[name].as_u64().unwrap_or(0);
         let path = file["path"].as_str().map(PathBuf::from);
-        Finished { path, bytes: count("bytes"), rows: count("rows"), parts: count("groups") }
+        FinishedOutput { path, bytes: count("bytes"), rows: count("rows"), parts: count("groups") }
     };
-    let files: Vec<Finished> = files.iter().map(file).collect();
+    let files: Vec<FinishedOutput> = files.iter().map(file).collect();
     if let Some(lost) = files.iter().filter_map(|file| file.path.as_deref()).find(|path| !path.exists()) {
         let advice = "was finished, and is gone / remove the directory _runs to begin anew";
         return Err(Failure::Usage(format!("{}: {advice}", lost.display())));

@@ -54,7 +54,7 @@ impl Codecs {
 
 /// Compresses one page after another.
 pub(super) struct PageCodec {
-    kind: Kind,
+    kind: CodecState,
     /// A page before compression; callers fill it.
     pub(super) page: Vec<u8>,
     compressed: Vec<u8>,
@@ -62,7 +62,7 @@ pub(super) struct PageCodec {
     pub(super) lengths: Vec<i32>,
 }
 
-enum Kind {
+enum CodecState {
     None,
     Lz4,
     Zstd(zstd::bulk::Compressor<'static>),
@@ -71,9 +71,9 @@ enum Kind {
 impl PageCodec {
     fn new(compression: Compression) -> Result<PageCodec, ParquetError> {
         let kind = match compression {
-            Compression::None => Kind::None,
-            Compression::Lz4 => Kind::Lz4,
-            Compression::Zstd(level) => Kind::Zstd(compressor(level)?),
+            Compression::None => CodecState::None,
+            Compression::Lz4 => CodecState::Lz4,
+            Compression::Zstd(level) => CodecState::Zstd(compressor(level)?),
             Compression::Snappy => return Err(ParquetError::NYI("snappy is the general encoder's".into())),
         };
         Ok(PageCodec { kind, page: Vec::new(), compressed: Vec::new(), lengths: Vec::new() })
@@ -82,13 +82,13 @@ impl PageCodec {
     /// `page`, compressed. One that is as it was is `page` itself, to be given back with [`PageCodec::reclaim`].
     pub(super) fn compress(&mut self) -> Result<Bytes, ParquetError> {
         let len = match &mut self.kind {
-            Kind::None => return Ok(Bytes::from(std::mem::take(&mut self.page))),
-            Kind::Lz4 => {
+            CodecState::None => return Ok(Bytes::from(std::mem::take(&mut self.page))),
+            CodecState::Lz4 => {
                 self.compressed.resize(lz4_flex::block::get_maximum_output_size(self.page.len()), 0);
                 lz4_flex::block::compress_into(&self.page, &mut self.compressed)
                     .map_err(|error| ParquetError::External(Box::new(error)))?
             }
-            Kind::Zstd(compressor) => {
+            CodecState::Zstd(compressor) => {
                 self.compressed.resize(compress_bound(self.page.len()), 0);
                 compressor.compress_to_buffer(&self.page, &mut self.compressed[..])?
             }
@@ -98,7 +98,7 @@ impl PageCodec {
 
     /// Takes back the memory of a page that is written, if nobody else has it.
     pub(super) fn reclaim(&mut self, page: Bytes) {
-        if matches!(self.kind, Kind::None)
+        if matches!(self.kind, CodecState::None)
             && let Ok(mut page) = page.try_into_mut()
         {
             // What was in it would be moved.

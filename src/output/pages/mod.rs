@@ -17,7 +17,7 @@ use parquet::schema::types::ColumnDescPtr;
 
 pub(super) use codec::Codecs;
 pub(super) use repeated::{keys, sources};
-pub(super) use texts::{Texts, texts};
+pub(super) use texts::{TextSlices, texts};
 
 use super::sink::Sink;
 use std::sync::{Mutex, PoisonError};
@@ -51,9 +51,9 @@ const SPARE_LEN: usize = 1 << 16;
 
 /// Memory of chunks that are written, for others: what the system gives anew it clears first, page by page.
 #[derive(Debug, Default)]
-pub(super) struct Spare(Mutex<Vec<Vec<u8>>>);
+pub(super) struct BufferPool(Mutex<Vec<Vec<u8>>>);
 
-impl Spare {
+impl BufferPool {
     /// A buffer with room for `len` bytes.
     fn take(&self, len: usize) -> Vec<u8> {
         let mut buffers = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -14,7 +14,7 @@ use parquet::file::statistics::Statistics;
 use parquet::schema::types::ColumnDescPtr;
 
 use super::delta::push_varint;
-use super::{HEADER_LEN, PageChunk, Pages, Spare};
+use super::{BufferPool, HEADER_LEN, PageChunk, Pages};
 use crate::batch::KEY_LEN;
 
 /// Keys of one page, a mebibyte of them.
@@ -30,7 +30,7 @@ const LONGEST_BOUND: usize = 256;
 pub(in crate::output) fn keys(
     column: &ColumnDescPtr,
     keys: &FixedSizeBinaryArray,
-    spare: &Spare,
+    spare: &BufferPool,
 ) -> Result<PageChunk, ParquetError> {
     let values = Bytes::from_owner(keys.values().clone());
     let page_count = keys.len().div_ceil(PAGE_KEYS);

@@ -1,7 +1,7 @@
 //! A column of texts in, its column chunk out, in Parquet's `DELTA_LENGTH_BYTE_ARRAY` encoding: packed lengths, then the
 //! bytes of all texts. Apart from lengths, texts compress to 6 % less, and their bytes are copied once, as one piece.
 //!
-//! Texts with nulls that cover bytes are left to the general encoder.
+//! TextSlices with nulls that cover bytes are left to the general encoder.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ use rayon::prelude::*;
 
 use super::codec::{Codecs, PageCodec};
 use super::delta::{self, push_varint};
-use super::{HEADER_LEN, PageChunk, Pages, Spare};
+use super::{BufferPool, HEADER_LEN, PageChunk, Pages};
 
 const ENCODING: Encoding = Encoding::DELTA_LENGTH_BYTE_ARRAY;
 
@@ -25,23 +25,23 @@ const PAGE_LEN: usize = 1 << 18;
 /// Rows after which a page ends.
 const PAGE_ROWS: usize = 1 << 16;
 
-/// Texts end to end, as Arrow has them.
-pub(in crate::output) struct Texts<'a> {
+/// TextSlices end to end, as Arrow has them.
+pub(in crate::output) struct TextSlices<'a> {
     offsets: &'a [i32],
     values: &'a [u8],
     nulls: Option<&'a NullBuffer>,
 }
 
-impl<'a> Texts<'a> {
+impl<'a> TextSlices<'a> {
     /// The texts of an array of strings or of binary values; nothing for any other array.
-    pub(in crate::output) fn of(array: &'a ArrayRef) -> Option<Texts<'a>> {
+    pub(in crate::output) fn of(array: &'a ArrayRef) -> Option<TextSlices<'a>> {
         let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);
         let (offsets, values) = match array.data_type() {
             DataType::Utf8 => (array.as_string::<i32>().value_offsets(), array.as_string::<i32>().value_data()),
             DataType::Binary => (array.as_binary::<i32>().value_offsets(), array.as_binary::<i32>().value_data()),
             _ => return None,
         };
-        let texts = Texts { offsets, values, nulls };
+        let texts = TextSlices { offsets, values, nulls };
         let nulls_are_empty = nulls.is_none_or(|nulls| {
             let nulls = nulls.inner();
             (0..nulls.len()).all(|row| nulls.value(row) || texts.len(row) == 0)
@@ -79,9 +79,9 @@ impl<'a> Texts<'a> {
 /// Encodes the column of texts that `column` describes.
 pub(in crate::output) fn texts(
     column: &ColumnDescPtr,
-    texts: &Texts<'_>,
+    texts: &TextSlices<'_>,
     codecs: &Codecs,
-    spare: &Spare,
+    spare: &BufferPool,
 ) -> Result<PageChunk, ParquetError> {
     let text_column = TextColumn { texts, is_nullable: column.max_def_level() > 0, codecs };
     let mut chunk = Pages::new(spare.take(texts.values.len() / 2 + HEADER_LEN));
@@ -91,7 +91,7 @@ pub(in crate::output) fn texts(
 
 /// A column that is being encoded.
 struct TextColumn<'a> {
-    texts: &'a Texts<'a>,
+    texts: &'a TextSlices<'a>,
     is_nullable: bool,
     codecs: &'a Codecs,
 }
@@ -132,7 +132,7 @@ impl TextColumn<'_> {
 }
 
 /// Fills `codec.page` with levels, lengths and bytes of some rows.
-fn write_body(texts: &Texts<'_>, rows: Range<usize>, is_nullable: bool, codec: &mut PageCodec) {
+fn write_body(texts: &TextSlices<'_>, rows: Range<usize>, is_nullable: bool, codec: &mut PageCodec) {
     let PageCodec { page, lengths, .. } = codec;
     page.clear();
     if is_nullable {
@@ -188,12 +188,12 @@ mod tests {
         })));
         let schema = parse_message_type("message m { required binary uri (UTF8); }").unwrap();
         let column = SchemaDescriptor::new(Arc::new(schema)).column(0);
-        let values = Texts::of(&array).unwrap();
+        let values = TextSlices::of(&array).unwrap();
         assert!(values.pages().len() > 9);
         let pool = rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap();
         for compression in [Compression::None, Compression::Lz4, Compression::Zstd(1), Compression::Zstd(3)] {
             let codecs = Codecs::new(compression).unwrap();
-            let chunk = || texts(&column, &values, &codecs, &Spare::default()).unwrap();
+            let chunk = || texts(&column, &values, &codecs, &BufferPool::default()).unwrap();
             let alone = chunk();
             let helped = (0..100).any(|_| {
                 let shared = pool.install(chunk);

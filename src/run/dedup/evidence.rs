@@ -1,7 +1,7 @@
 //! Rows as evidence wants them: with the columns of its tables beside those of the output.
 
 use super::{DedupKey, DedupOptions};
-use crate::batch::{BatchBuilder, Columns};
+use crate::batch::{BatchBuilder, ColumnSet};
 use crate::canon::{Policy, Rows, Rung};
 use crate::dedup::{Entry, evidence, number};
 use crate::key::KeyBytes;
@@ -21,7 +21,7 @@ pub struct Evidence {
 
 impl Evidence {
     pub fn new(wanted: &DedupOptions, encoder: &Encoder, policy: &Policy, names: &[String]) -> Evidence {
-        let columns = Columns::named(encoder.columns().names().chain(evidence::COLUMNS)).unwrap_or_default();
+        let columns = ColumnSet::named(encoder.columns().names().chain(evidence::COLUMNS)).unwrap_or_default();
         let rung = |rung| policy.more_keys.iter().position(|key| *key == rung);
         Evidence {
             builder: BatchBuilder::new(columns, &[], policy, names),
