@@ -1,29 +1,32 @@
-//! Right-to-left IRIs, RFC 3987 section 4 and UAX #9. In: a reference as text, in logical order. Out: what its components
-//! violate (4.2), its visual order, its display form (4.1). Percent-escapes are the characters they are written with
-//! (4.4, example 9). Refuses nothing but a display form whose embedding the text itself would end.
+//! Bidirectional IRIs: RFC 3987 section 4 and UAX #9.
+//!
+//! All functions take a reference as text in logical order. [`check_bidi`] finds components that violate section 4.2,
+//! [`bidi_visual`] returns the visual order, and [`bidi_display`] the form for display (section 4.1). Escapes count as the
+//! ASCII characters that they are written with (section 4.4, example 9).
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use unicode_bidi::{BidiClass, BidiInfo, Level, bidi_class};
 
+use super::check::check_bidi_controls;
 use super::class::is_any_bidi_control;
+use super::fault::{Component, Fault, FaultKind};
 use super::parts::Parts;
-use super::{Component, Fault, FaultKind};
 
-/// Whose restrictions and whose visual order apply.
+/// The specification whose restrictions and visual order apply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum BidiRules {
-    /// RFC 3987 section 4: UAX #9 over the whole IRI; numbers may stand inside a right-to-left component.
+    /// RFC 3987 section 4: UAX #9 applies to the whole IRI; a right-to-left component may contain numbers.
     #[default]
     Rfc3987,
-    /// draft-duerst-iri-01 sections 4.1 and 4.2: components and the characters between them stand strictly from left to
-    /// right, as if between LRMs; a right-to-left component has no other characters.
+    /// draft-duerst-iri-01 sections 4.1 and 4.2: components and the characters between them are displayed strictly from left
+    /// to right, as if separated by LRMs; a right-to-left component contains only right-to-left characters.
     Duerst01,
 }
 
 impl BidiRules {
-    /// The rules that a profile of that name declares; `None` if it has no section on right-to-left IRIs that is ours.
+    /// The rules of the profile with that name; `None` if irikey has no rules for its right-to-left IRIs.
     pub fn for_profile(profile: &str) -> Option<BidiRules> {
         match profile {
             "rfc3987" | "weber-00" => Some(BidiRules::Rfc3987),
@@ -33,31 +36,33 @@ impl BidiRules {
     }
 }
 
-/// A component for the purposes of section 4.2: the grammar's own, and the smaller ones the section suggests.
+/// A component as section 4.2 uses the word: a component of the grammar, or one of the smaller parts that the section
+/// suggests.
 ///
-/// It leaves open where a segment's extensions and a query's names and values begin. Ours: each `.` of a segment begins
-/// an extension (4.4, examples 4 and 5, pin the last one); `&` and `;` part pairs of a query, the first `=` of a pair its
-/// name from its value, and every further `=` one value from the next. A host that is an IP-literal is one label.
+/// The section leaves open where extensions of a segment and names and values of a query begin. irikey decides: each `.` of
+/// a segment begins an extension (section 4.4, examples 4 and 5, require that for the last one); `&` and `;` separate the
+/// pairs of a query; the first `=` of a pair separates name and value, and every further `=` separates two values. An IP
+/// literal is one label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BidiPart {
     /// `iuserinfo`.
     Userinfo,
-    /// A label of `ireg-name`, as RFC 3490 reads it: its other full stops part labels too.
+    /// A label of `ireg-name`. The other full stops of RFC 3490 separate labels too.
     Label,
     /// `isegment`, up to its first `.`.
     Segment,
-    /// What follows a `.` of a segment.
+    /// The part of a segment after a `.`.
     Extension,
-    /// A parameter's name, in a query.
+    /// The name of a parameter in a query.
     Name,
-    /// A parameter's value, in a query.
+    /// The value of a parameter in a query.
     Value,
     /// `ifragment`.
     Fragment,
 }
 
 impl BidiPart {
-    /// The name shown to people.
+    /// The name in messages.
     pub const fn name(self) -> &'static str {
         match self {
             BidiPart::Userinfo => "userinfo",
@@ -71,7 +76,7 @@ impl BidiPart {
     }
 }
 
-/// What a component violates.
+/// A rule that a component violates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BidiViolation {
     /// A bidirectional formatting character (section 4.1).
@@ -85,7 +90,7 @@ pub enum BidiViolation {
 }
 
 impl BidiViolation {
-    /// The name shown to people.
+    /// The name in messages.
     pub const fn name(self) -> &'static str {
         match self {
             BidiViolation::Control => "bidi-control",
@@ -95,7 +100,7 @@ impl BidiViolation {
         }
     }
 
-    /// One sentence for a person, with the section that asks for it.
+    /// One sentence for a person, with the section that contains the rule.
     pub const fn meaning(self) -> &'static str {
         match self {
             BidiViolation::Control => {
@@ -117,22 +122,22 @@ impl BidiViolation {
 /// A component that violates a restriction. Offsets are bytes into the reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BidiProblem {
-    /// What is violated.
+    /// The violated rule.
     pub violation: BidiViolation,
-    /// By what kind of component.
+    /// The kind of the component.
     pub part: BidiPart,
-    /// Where that component stands.
+    /// The range of the component.
     pub range: Range<usize>,
-    /// First byte of the character that violates it.
+    /// Offset of the character that violates the rule.
     pub at: usize,
 }
 
-/// A character that has an inherent right-to-left direction: class R or AL of UAX #9.
+/// Returns true for the classes of right-to-left characters: R and AL of UAX #9.
 fn is_rtl(class: BidiClass) -> bool {
     matches!(class, BidiClass::R | BidiClass::AL)
 }
 
-/// The reference has a right-to-left character: it is a Bidi IRI (RFC 3987 section 4).
+/// Returns true if the reference is a Bidi IRI: it contains a right-to-left character (RFC 3987 section 4).
 ///
 /// ```
 /// assert!(irikey::iri::is_bidi("http://example.org/א"));
@@ -142,9 +147,11 @@ pub fn is_bidi(text: &str) -> bool {
     !text.is_ascii() && text.chars().any(|c| !c.is_ascii() && is_rtl(bidi_class(c)))
 }
 
-/// Section 4.2: what the components of `text` violate, in the order in which they stand; nothing if it is a
-/// well-structured Bidi IRI or none. A component may violate two restrictions. A combining mark has the direction of
-/// the character before it (UAX #9, W1), so that words which end in a vowel sign end in a right-to-left character.
+/// Returns the violations of section 4.2, in the order of the components; none for a well-structured Bidi IRI and for an
+/// IRI without right-to-left characters.
+///
+/// A component may violate two restrictions. A combining mark has the direction of the character before it (UAX #9, W1), so
+/// that a word that ends in a vowel sign ends in a right-to-left character.
 ///
 /// ```
 /// use irikey::iri::{BidiPart, BidiRules, BidiViolation, check_bidi};
@@ -160,8 +167,8 @@ pub fn check_bidi(text: &str, rules: BidiRules) -> Vec<BidiProblem> {
     }
     for (part, range) in bidi_parts(text) {
         let mut report = |violation, at: Option<usize>| {
-            let found = at.map(|at| BidiProblem { violation, part, range: range.clone(), at: range.start + at });
-            problems.extend(found);
+            let problem = at.map(|at| BidiProblem { violation, part, range: range.clone(), at: range.start + at });
+            problems.extend(problem);
         };
         let component = &text[range.clone()];
         report(BidiViolation::Control, component.find(is_any_bidi_control));
@@ -180,7 +187,7 @@ pub fn check_bidi(text: &str, rules: BidiRules) -> Vec<BidiProblem> {
     problems
 }
 
-/// The characters of a component: offset and class, combining marks with that of the character before them (UAX #9, W1).
+/// Offset and class of each character. A combining mark has the class of the character before it (UAX #9, W1).
 fn classes(component: &str) -> Vec<(usize, BidiClass)> {
     let mut before = BidiClass::ON;
     let resolve = |(at, c)| {
@@ -193,24 +200,24 @@ fn classes(component: &str) -> Vec<(usize, BidiClass)> {
     component.char_indices().map(resolve).collect()
 }
 
-fn find_class(classes: &[(usize, BidiClass)], is_wanted: impl Fn(BidiClass) -> bool) -> Option<usize> {
-    classes.iter().find(|&&(_, class)| is_wanted(class)).map(|&(at, _)| at)
+fn find_class(classes: &[(usize, BidiClass)], is_match: impl Fn(BidiClass) -> bool) -> Option<usize> {
+    classes.iter().find(|&&(_, class)| is_match(class)).map(|&(at, _)| at)
 }
 
-/// Restriction 1: the first character of the direction that the component does not begin with.
+/// Restriction 1: finds the first character whose direction differs from that of the characters before it.
 fn find_other_direction(classes: &[(usize, BidiClass)]) -> Option<usize> {
     let rtl_at = find_class(classes, is_rtl)?;
     let ltr_at = find_class(classes, |class| class == BidiClass::L)?;
     Some(rtl_at.max(ltr_at))
 }
 
-/// Restriction 2: the first character if it is not right-to-left, else the last.
+/// Restriction 2: finds the first character if it is not right-to-left, otherwise the last one if that is not.
 fn find_edge(classes: &[(usize, BidiClass)]) -> Option<usize> {
     let edges = [classes.first()?, classes.last()?];
     edges.into_iter().find(|&&(_, class)| !is_rtl(class)).map(|&(at, _)| at)
 }
 
-/// The components of section 4.2, in the order in which they stand; the characters between them are delimiters.
+/// The components of section 4.2 in order. The characters between them are delimiters.
 fn bidi_parts(text: &str) -> Vec<(BidiPart, Range<usize>)> {
     let mut found = Vec::new();
     let parts = Parts::split(text.as_bytes());
@@ -224,11 +231,11 @@ fn bidi_parts(text: &str) -> Vec<(BidiPart, Range<usize>)> {
         found.extend(split(text, host_at..host_end, is_stop).into_iter().map(|range| (BidiPart::Label, range)));
     }
     for segment in split(text, parts.path_at as usize..parts.path_end as usize, |c| c == '/') {
-        push_first_and_rest(text, segment, '.', [BidiPart::Segment, BidiPart::Extension], &mut found);
+        found.extend(split_parts(text, segment, '.', [BidiPart::Segment, BidiPart::Extension]));
     }
     if let Some(query_at) = parts.query_at {
         for pair in split(text, query_at as usize..parts.query_end as usize, |c| matches!(c, '&' | ';')) {
-            push_first_and_rest(text, pair, '=', [BidiPart::Name, BidiPart::Value], &mut found);
+            found.extend(split_parts(text, pair, '=', [BidiPart::Name, BidiPart::Value]));
         }
     }
     if let Some(fragment_at) = parts.fragment_at {
@@ -237,12 +244,13 @@ fn bidi_parts(text: &str) -> Vec<(BidiPart, Range<usize>)> {
     found
 }
 
-/// The full stops that RFC 3490 section 3.1 knows; UTS 46 maps them to the first.
+/// The full stops of RFC 3490 section 3.1; UTS 46 maps them to the first.
 fn is_label_stop(c: char) -> bool {
     matches!(c, '.' | '\u{3002}' | '\u{FF0E}' | '\u{FF61}')
 }
 
-/// The pieces of `text[range]` between the characters that `is_delimiter` finds; at least one, if an empty one.
+/// Splits `text[range]` at the characters for which `is_delimiter` returns true. There is at least one piece; pieces may be
+/// empty.
 fn split(text: &str, range: Range<usize>, is_delimiter: impl Fn(char) -> bool) -> Vec<Range<usize>> {
     let mut pieces = Vec::new();
     let mut start = range.start;
@@ -254,19 +262,19 @@ fn split(text: &str, range: Range<usize>, is_delimiter: impl Fn(char) -> bool) -
     pieces
 }
 
-fn push_first_and_rest(
+/// Splits `text[range]` at `delimiter`. The first piece is a part of kind `first`, all others are of kind `rest`.
+fn split_parts(
     text: &str,
     range: Range<usize>,
     delimiter: char,
     [first, rest]: [BidiPart; 2],
-    found: &mut Vec<(BidiPart, Range<usize>)>,
-) {
+) -> impl Iterator<Item = (BidiPart, Range<usize>)> {
     let pieces = split(text, range, |c| c == delimiter);
-    found.extend(pieces.into_iter().enumerate().map(|(nth, piece)| (if nth == 0 { first } else { rest }, piece)));
+    pieces.into_iter().enumerate().map(move |(nth, piece)| (if nth == 0 { first } else { rest }, piece))
 }
 
-/// The characters of `text` in the order in which they are seen from left to right (UAX #9 inside a left-to-right
-/// embedding). The same characters: brackets are not exchanged for their mirrors, which is a matter of glyphs (L4).
+/// Returns the characters of `text` in visual order, from left to right (UAX #9 inside a left-to-right embedding).
+/// Mirrored characters such as brackets are not replaced, because mirroring is a matter of glyphs (L4).
 ///
 /// ```
 /// use irikey::iri::{BidiRules, bidi_visual};
@@ -293,8 +301,9 @@ pub fn bidi_visual(text: &str, rules: BidiRules) -> Cow<'_, str> {
     }
 }
 
-/// UAX #9 in paragraphs of level 0. An embedding by LRE inside a left-to-right paragraph resolves alike: sos and eos are
-/// L in both. Paragraphs are parted here (P1), since the crate walks all levels of the text for each of them.
+/// Applies UAX #9 with paragraph level 0. An LRE embedding inside a left-to-right paragraph gives the same result, because
+/// sos and eos are L in both. Paragraphs are split here (P1) because the crate visits all levels of the text for each
+/// paragraph, which would be quadratic.
 fn reorder(text: &str) -> String {
     let reorder_paragraph = |paragraph| {
         let info = BidiInfo::new(paragraph, Some(Level::ltr()));
@@ -304,12 +313,12 @@ fn reorder(text: &str) -> String {
     text.split_inclusive(|c| bidi_class(c) == BidiClass::B).map(reorder_paragraph).collect()
 }
 
-/// Section 4.1: a Bidi IRI between LRE and PDF, so that any text it is put into shows it in left-to-right embedding.
-/// An IRI without right-to-left characters is not one and stays as it is.
+/// Returns a Bidi IRI between LRE and PDF (section 4.1), so that it is displayed in a left-to-right embedding inside any
+/// text. An IRI without right-to-left characters stays as it is.
 ///
 /// # Errors
-/// The first bidirectional formatting character, those that Unicode added later included: section 4.1 bans them, and
-/// they would end the embedding or change what is seen in it.
+/// The first bidirectional formatting character, including those that Unicode added later. Section 4.1 forbids them, and they
+/// would end the embedding or change the display.
 ///
 /// ```
 /// use irikey::iri::bidi_display;
@@ -321,7 +330,7 @@ pub fn bidi_display(text: &str) -> Result<Cow<'_, str>, Fault> {
     if text.is_ascii() {
         return Ok(Cow::Borrowed(text));
     }
-    super::check_bidi_controls(text)?;
+    check_bidi_controls(text)?;
     if let Some(at) = text.find(is_any_bidi_control) {
         return Err(Fault::new(FaultKind::BidiControl, Component::Reference, at));
     }
@@ -333,7 +342,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn problems_name_component_and_offset() {
+    fn problems_have_component_and_offset() {
         let found = |text: &str| {
             let problems = check_bidi(text, BidiRules::Rfc3987);
             problems.into_iter().map(|it| (it.violation, it.part, it.range.start, it.at)).collect::<Vec<_>>()
@@ -348,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn many_paragraphs_take_no_time_to_speak_of() {
+    fn reordering_is_linear_in_the_number_of_paragraphs() {
         let text = "א\n".repeat(100_000);
         assert_eq!(bidi_visual(&text, BidiRules::Rfc3987), text);
     }

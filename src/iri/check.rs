@@ -1,29 +1,101 @@
-//! Is it an IRI, an IRI-reference, a URI? The grammar of RFC 3987 section 2.2, with the first fault it finds: kind,
-//! component and byte offset. In: text. Out: its [`Parts`], or a [`Fault`]. Repairs nothing.
+//! Syntax checks: is a text an IRI, an IRI reference, a URI? The grammar is that of RFC 3987 section 2.2.
+//!
+//! A check returns the components ([`Parts`]) or the first [`Fault`] with kind, component and byte offset. Nothing is
+//! repaired. [`ParseMode`] selects between this grammar and the lenient rules for crawl data.
 
-use super::class::{self, HEXDIG, PATH, QUERY, REG_NAME, USERINFO};
-use super::host::is_ip_literal;
+use super::class::{self, ALPHA, HEXDIG, PATH, QUERY, REG_NAME, SCHEME_TAIL, USERINFO};
+use super::fault::{Component, Fault, FaultKind};
+use super::host::ip::is_ip_literal;
 use super::parts::{Authority, Parts};
-use super::{Component, Fault, FaultKind};
 use crate::kernel::ByteSet;
 
-/// What ends a host, or begins one, when the authority is taken apart.
-const HOST_DELIMS: ByteSet = ByteSet::of(b"[]@:");
+/// What happens to text that the grammar of RFC 3987 section 2.2 does not derive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ParseMode {
+    /// Characters that are not allowed in an IRI are percent-encoded or kept, and flagged. Only a reference that cannot
+    /// be split into components without ambiguity is a fault. This mode is for crawl data.
+    #[default]
+    Lenient,
+    /// Everything that the grammar or section 4.1 forbids is a fault.
+    Strict,
+}
 
-/// Whether characters beyond ASCII are in the alphabet.
+impl ParseMode {
+    /// The name in file metadata.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ParseMode::Lenient => "lenient",
+            ParseMode::Strict => "strict",
+        }
+    }
+
+    /// Checks one absolute IRI and splits it into components.
+    ///
+    /// # Errors
+    /// The first fault.
+    ///
+    /// ```
+    /// use irikey::iri::{FaultKind, ParseMode};
+    /// assert!(ParseMode::Lenient.check(b"http://h/a b").is_ok());
+    /// assert_eq!(ParseMode::Strict.check(b"http://h/a b").unwrap_err().kind, FaultKind::Character);
+    /// ```
+    pub fn check(self, text: &[u8]) -> Result<Parts, Fault> {
+        match self {
+            ParseMode::Lenient => check_lenient(text),
+            ParseMode::Strict => check_strict(text, check_iri),
+        }
+    }
+}
+
+/// Checks `text` as strict mode does: not empty, UTF-8, derived by the grammar of `check`, and without the characters
+/// that section 4.1 forbids.
+pub(super) fn check_strict(text: &[u8], check: impl Fn(&str) -> Result<Parts, Fault>) -> Result<Parts, Fault> {
+    let text = check_utf8(check_not_empty(text)?)?;
+    let parts = check(text)?;
+    check_bidi_controls(text)?;
+    Ok(parts)
+}
+
+fn check_lenient(text: &[u8]) -> Result<Parts, Fault> {
+    let parts = Parts::split(check_not_empty(text)?);
+    if parts.scheme_len.is_none() {
+        return Err(missing_scheme(text));
+    }
+    if let Some(authority) = parts.authority {
+        check_authority_lenient(text, authority)?;
+    }
+    Ok(parts)
+}
+
+fn check_not_empty(text: &[u8]) -> Result<&[u8], Fault> {
+    if text.is_empty() { Err(Fault::new(FaultKind::Empty, Component::Reference, 0)) } else { Ok(text) }
+}
+
+/// The reason why `text` has no scheme.
+pub(super) fn missing_scheme(text: &[u8]) -> Fault {
+    let relative = Fault::new(FaultKind::Relative, Component::Reference, 0);
+    check_not_empty(text).and_then(check_path_noscheme).err().unwrap_or(relative)
+}
+
+/// Returns `text` as a string.
+pub(super) fn check_utf8(text: &[u8]) -> Result<&str, Fault> {
+    std::str::from_utf8(text).map_err(|error| Fault::new(FaultKind::NotUtf8, Component::Reference, error.valid_up_to()))
+}
+
+/// The characters that a grammar allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Alphabet {
-    /// RFC 3986: none.
+    /// RFC 3986: ASCII only.
     Uri,
-    /// RFC 3987: `ucschar`, and `iprivate` in queries.
+    /// RFC 3987: also `ucschar`, and `iprivate` in queries.
     Iri,
 }
 
-/// `IRI = scheme ":" ihier-part [ "?" iquery ] [ "#" ifragment ]`, RFC 3987 section 2.2.
+/// Checks `IRI = scheme ":" ihier-part [ "?" iquery ] [ "#" ifragment ]`, RFC 3987 section 2.2.
 ///
 /// # Errors
-/// The first fault, in the order scheme, authority, path, query, fragment. Bidirectional formatting characters are
-/// derived by the grammar; [`check_bidi_controls`] refuses them.
+/// The first fault, in the order scheme, authority, path, query, fragment. The grammar derives bidirectional formatting
+/// characters; use [`check_bidi_controls`] to refuse them as section 4.1 requires.
 ///
 /// ```
 /// use irikey::iri::{FaultKind, check_iri};
@@ -32,70 +104,56 @@ enum Alphabet {
 /// assert_eq!(check_iri("http://h/a b").unwrap_err().at, 10);
 /// ```
 pub fn check_iri(text: &str) -> Result<Parts, Fault> {
-    absolute(check_reference(text.as_bytes(), Alphabet::Iri)?)
+    require_scheme(check_reference(text.as_bytes(), Alphabet::Iri)?)
 }
 
-/// `IRI-reference = IRI / irelative-ref`, RFC 3987 section 2.2.
+/// Checks `IRI-reference = IRI / irelative-ref`, RFC 3987 section 2.2.
 ///
 /// # Errors
-/// As [`check_iri`], less the one that there is no scheme.
+/// As [`check_iri`], except that the scheme may be missing.
 pub fn check_iri_reference(text: &str) -> Result<Parts, Fault> {
     check_reference(text.as_bytes(), Alphabet::Iri)
 }
 
-/// `URI`, RFC 3986 appendix A.
+/// Checks `URI`, RFC 3986 appendix A.
 ///
 /// # Errors
-/// As [`check_iri`]; every byte above 127 is one.
+/// As [`check_iri`]; in addition every non-ASCII character is a fault.
 pub fn check_uri(text: &str) -> Result<Parts, Fault> {
-    absolute(check_reference(text.as_bytes(), Alphabet::Uri)?)
+    require_scheme(check_reference(text.as_bytes(), Alphabet::Uri)?)
 }
 
-/// `URI-reference`, RFC 3986 appendix A.
+/// Checks `URI-reference`, RFC 3986 appendix A.
 ///
 /// # Errors
-/// As [`check_uri`], less the one that there is no scheme.
+/// As [`check_uri`], except that the scheme may be missing.
 pub fn check_uri_reference(text: &str) -> Result<Parts, Fault> {
     check_reference(text.as_bytes(), Alphabet::Uri)
 }
 
-/// RFC 3987 section 4.1: "IRIs MUST NOT contain bidirectional formatting characters (LRM, RLM, LRE, RLE, PDF, LRO, and
-/// RLO)", whatever section 2.2 derives.
+/// Checks RFC 3987 section 4.1: "IRIs MUST NOT contain bidirectional formatting characters (LRM, RLM, LRE, RLE, PDF,
+/// LRO, and RLO)". The grammar of section 2.2 allows them.
 ///
 /// # Errors
 /// The first such character.
 pub fn check_bidi_controls(text: &str) -> Result<(), Fault> {
     match text.char_indices().find(|&(_, c)| class::is_bidi_control(c)) {
         None => Ok(()),
-        Some((at, _)) => Err(Fault::new(FaultKind::BidiControl, component_at(&Parts::split(text.as_bytes()), at), at)),
+        Some((at, _)) => {
+            let component = Parts::split(text.as_bytes()).component_at(at);
+            Err(Fault::new(FaultKind::BidiControl, component, at))
+        }
     }
 }
 
-/// The component that byte `at` belongs to.
-pub(super) fn component_at(parts: &Parts, at: usize) -> Component {
-    let at = at as u32;
-    if parts.fragment_at.is_some_and(|start| at >= start) {
-        return Component::Fragment;
-    }
-    if parts.query_at.is_some_and(|start| at >= start) {
-        return Component::Query;
-    }
-    match parts.authority {
-        Some(authority) if at < authority.host_at => Component::Userinfo,
-        Some(authority) if at < authority.host_end => Component::Host,
-        Some(authority) if at < authority.end => Component::Port,
-        _ => Component::Path,
-    }
-}
-
-fn absolute(parts: Parts) -> Result<Parts, Fault> {
+fn require_scheme(parts: Parts) -> Result<Parts, Fault> {
     match parts.scheme_len {
         Some(_) => Ok(parts),
         None => Err(Fault::new(FaultKind::Relative, Component::Reference, 0)),
     }
 }
 
-/// A whole reference. `text` may be any bytes: what is no character is no character of the alphabet either.
+/// Checks a whole reference. `text` may contain any bytes: a byte that is not part of a character is not in the alphabet.
 fn check_reference(text: &[u8], alphabet: Alphabet) -> Result<Parts, Fault> {
     if text.len() > u32::MAX as usize / 4 {
         return Err(Fault::new(FaultKind::TooLong, Component::Reference, 0));
@@ -104,43 +162,72 @@ fn check_reference(text: &[u8], alphabet: Alphabet) -> Result<Parts, Fault> {
     if parts.scheme_len.is_none() {
         check_path_noscheme(text)?;
     }
-    let run = |from: u32, to: u32, component, single: &ByteSet| {
-        check_run(text, from as usize, to as usize, component, single, alphabet)
+    let check = |from: u32, to: u32, component, allowed: &ByteSet| {
+        check_component(&text[..to as usize], from as usize, component, |text| {
+            if allowed.contains(text[0]) { Some(1) } else { non_ascii_len(text, component, alphabet) }
+        })
     };
     if let Some(authority) = parts.authority {
-        if authority.host_at > authority.at {
-            run(authority.at, authority.host_at - 1, Component::Userinfo, &USERINFO)?;
+        let Authority { at, host_at, host_end, end } = authority;
+        if host_at > at {
+            check(at, host_at - 1, Component::Userinfo, &USERINFO)?;
         }
         if !is_ip_literal(parts.host(text).unwrap_or_default()) {
-            run(authority.host_at, authority.host_end, Component::Host, &REG_NAME)
-                .map_err(|fault| in_brackets(text, fault, authority.host_at))?;
+            // A host that begins with `[` is a malformed IP literal.
+            check(host_at, host_end, Component::Host, &REG_NAME).map_err(|fault| match text[host_at as usize] {
+                b'[' if fault.at == host_at => Fault { kind: FaultKind::IpLiteral, ..fault },
+                _ => fault,
+            })?;
         }
-        if authority.end > authority.host_end {
-            check_port(text, authority.host_end as usize + 1, authority.end as usize)?;
+        if end > host_end {
+            check_port(text, host_end as usize + 1, end as usize)?;
         }
     }
-    run(parts.path_at, parts.path_end, Component::Path, &PATH)?;
+    check(parts.path_at, parts.path_end, Component::Path, &PATH)?;
     if let Some(at) = parts.query_at {
-        run(at, parts.query_end, Component::Query, &QUERY)?;
+        check(at, parts.query_end, Component::Query, &QUERY)?;
     }
     if let Some(at) = parts.fragment_at {
-        run(at, text.len() as u32, Component::Fragment, &QUERY)?;
+        check(at, text.len() as u32, Component::Fragment, &QUERY)?;
     }
     Ok(parts)
 }
 
-/// `ipath-noscheme = isegment-nz-nc *( "/" isegment )`: without a scheme the first segment has no `:`.
+/// Checks that the component at the end of `text`, which begins at byte `at`, consists of escapes and of characters for
+/// which `allowed_len` returns a length in bytes.
+fn check_component(
+    text: &[u8],
+    mut at: usize,
+    component: Component,
+    allowed_len: impl Fn(&[u8]) -> Option<usize>,
+) -> Result<(), Fault> {
+    while at < text.len() {
+        at += match text[at..] {
+            [b'%', high, low, ..] if HEXDIG.contains(high) && HEXDIG.contains(low) => 3,
+            [b'%', ..] => return Err(Fault::new(FaultKind::PctEncoded, component, at)),
+            _ => allowed_len(&text[at..]).ok_or(Fault::new(FaultKind::Character, component, at))?,
+        };
+    }
+    Ok(())
+}
+
+/// Length of the non-ASCII character at the start of `text`, if `component` may contain it.
+fn non_ascii_len(text: &[u8], component: Component, alphabet: Alphabet) -> Option<usize> {
+    let (character, len) = bstr::decode_utf8(text);
+    let is_allowed = |c: char| alphabet == Alphabet::Iri && class::is_iri_char(c, component == Component::Query);
+    character.is_some_and(is_allowed).then_some(len)
+}
+
+/// Checks `ipath-noscheme = isegment-nz-nc *( "/" isegment )`: without a scheme, the first segment contains no `:`.
 pub(super) fn check_path_noscheme(text: &[u8]) -> Result<(), Fault> {
     let segment_end = memchr::memchr3(b'/', b'?', b'#', text).unwrap_or(text.len());
     let Some(colon) = memchr::memchr(b':', &text[..segment_end]) else { return Ok(()) };
-    let is_bad = |(i, byte): (usize, &u8)| {
-        if i == 0 { !class::ALPHA.contains(*byte) } else { !class::SCHEME_TAIL.contains(*byte) }
-    };
+    let is_bad = |(i, byte): (usize, &u8)| if i == 0 { !ALPHA.contains(*byte) } else { !SCHEME_TAIL.contains(*byte) };
     let at = text[..colon].iter().enumerate().position(is_bad).unwrap_or(colon);
     Err(Fault::new(FaultKind::Scheme, Component::Scheme, at))
 }
 
-/// `port = *DIGIT`, RFC 3986 section 3.2.3.
+/// Checks `port = *DIGIT`, RFC 3986 section 3.2.3, in `text[from..to]`.
 pub(super) fn check_port(text: &[u8], from: usize, to: usize) -> Result<(), Fault> {
     match text[from..to].iter().position(|byte| !byte.is_ascii_digit()) {
         None => Ok(()),
@@ -148,18 +235,16 @@ pub(super) fn check_port(text: &[u8], from: usize, to: usize) -> Result<(), Faul
     }
 }
 
-/// The authority of a reference, if it has one, as even lenient intake must be able to read it: one userinfo, a host
-/// that is an IP-literal or has no brackets and no `:`, a port of digits.
-///
-/// # Errors
-/// What could be read in more than one way.
-pub fn check_authority(text: &[u8]) -> Result<(), Fault> {
+/// Checks the authority of a reference, if it has one, by the rules of lenient mode; see [`check_authority_lenient`].
+pub(crate) fn check_authority(text: &[u8]) -> Result<(), Fault> {
     Parts::split(text).authority.map_or(Ok(()), |authority| check_authority_lenient(text, authority))
 }
 
-/// What even lenient intake must be able to read: one userinfo, a host that is an IP-literal or has no brackets and no
-/// `:`, a port of digits. Anything else could be read in more than one way.
+/// Checks what lenient mode requires of an authority: at most one userinfo, a host that is an IP literal or has neither
+/// brackets nor `:`, and a port of digits. Anything else could be read in more than one way.
 pub(super) fn check_authority_lenient(text: &[u8], authority: Authority) -> Result<(), Fault> {
+    /// Bytes that delimit the parts of an authority.
+    const HOST_DELIMS: ByteSet = ByteSet::of(b"[]@:");
     let (host_at, host_end) = (authority.host_at as usize, authority.host_end as usize);
     if let Some(at) = memchr::memchr2(b'[', b']', &text[authority.at as usize..host_at]) {
         return Err(Fault::new(FaultKind::Character, Component::Userinfo, authority.at as usize + at));
@@ -174,51 +259,4 @@ pub(super) fn check_authority_lenient(text: &[u8], authority: Authority) -> Resu
         }
     }
     if authority.end > authority.host_end { check_port(text, host_end + 1, authority.end as usize) } else { Ok(()) }
-}
-
-/// A bad character at a host's `[` means that the literal is malformed.
-fn in_brackets(text: &[u8], fault: Fault, host_at: u32) -> Fault {
-    if fault.at == host_at && text[host_at as usize] == b'[' {
-        Fault { kind: FaultKind::IpLiteral, ..fault }
-    } else {
-        fault
-    }
-}
-
-/// A run of single characters of one component and escapes.
-fn check_run(
-    text: &[u8],
-    from: usize,
-    to: usize,
-    component: Component,
-    single: &ByteSet,
-    alphabet: Alphabet,
-) -> Result<(), Fault> {
-    let mut at = from;
-    while at < to {
-        let byte = text[at];
-        if single.contains(byte) {
-            at += 1;
-        } else if byte == b'%' {
-            match text[at + 1..to] {
-                [high, low, ..] if HEXDIG.contains(high) && HEXDIG.contains(low) => at += 3,
-                _ => return Err(Fault::new(FaultKind::PctEncoded, component, at)),
-            }
-        } else {
-            at += check_character(&text[at..to], component, alphabet).ok_or(Fault::new(
-                FaultKind::Character,
-                component,
-                at,
-            ))?;
-        }
-    }
-    Ok(())
-}
-
-/// Length of the character beyond ASCII that `text` begins with, if the component may hold it.
-fn check_character(text: &[u8], component: Component, alphabet: Alphabet) -> Option<usize> {
-    let (character, len) = bstr::decode_utf8(text);
-    let character = character.filter(|_| alphabet == Alphabet::Iri)?;
-    let allowed = class::is_ucschar(character) || (component == Component::Query && class::is_iprivate(character));
-    allowed.then_some(len)
 }

@@ -65,6 +65,11 @@ pub(crate) const fn is_iprivate(c: char) -> bool {
     matches!(c, '\u{E000}'..='\u{F8FF}' | '\u{F0000}'..='\u{FFFFD}' | '\u{100000}'..='\u{10FFFD}')
 }
 
+/// A non-ASCII character that the grammar of RFC 3987 section 2.2 allows, in a query or elsewhere.
+pub(crate) const fn is_iri_char(c: char, is_query: bool) -> bool {
+    is_ucschar(c) || (is_query && is_iprivate(c))
+}
+
 /// The bidirectional formatting characters that RFC 3987 section 4.1 forbids: LRM, RLM, LRE, RLE, PDF, LRO, RLO.
 pub(crate) const fn is_bidi_control(c: char) -> bool {
     matches!(c, '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}')

@@ -146,11 +146,6 @@ impl Fault {
     pub const fn new(kind: FaultKind, component: Component, at: usize) -> Fault {
         Fault { kind, component, at: at as u32 }
     }
-
-    /// The fault of bytes that are not UTF-8.
-    pub(super) fn not_utf8(error: std::str::Utf8Error) -> Fault {
-        Fault::new(FaultKind::NotUtf8, Component::Reference, error.valid_up_to())
-    }
 }
 
 impl fmt::Display for Fault {

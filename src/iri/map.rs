@@ -1,39 +1,35 @@
-//! Between IRIs and URIs, RFC 3987 section 3: a reference in, its mapping out. Nothing is normalised: the case of
-//! existing escapes stays, hosts stay unless their ASCII or Unicode form is asked for.
+//! Mapping between IRIs and URIs: RFC 3987 section 3.
 //!
-//! A query can be mapped by the charset of its document first, draft-weber-iri-guidelines-00 section 6.1.
+//! Nothing is normalized here: existing escapes keep their case, and hosts stay unless their ASCII or Unicode form is
+//! requested. Queries can be encoded in the charset of their document first (draft-weber-iri-guidelines-00 section 6.1).
 
 use std::borrow::Cow;
 
-use idna::uts46::{AsciiDenyList, Hyphens, Uts46};
-
-use super::check::{check_iri_reference, check_uri_reference, component_at};
+use super::check::{ParseMode, check_iri_reference, check_uri_reference, check_utf8};
 use super::class::{self, UNRESERVED};
-use super::host::{begins_like_an_a_label, idn_to_ascii};
+use super::fault::{Component, Fault, FaultKind};
+use super::host::idn::{idn_to_ascii, idn_to_unicode};
 use super::parts::Parts;
-use super::percent::{encode, escape_value};
-use super::{Component, Fault, FaultKind, ParseMode};
+use super::percent;
 use crate::encoding::{Charset, Encoded, UnmappableMode, is_utf8};
-use crate::kernel::percent_encode;
 
-/// Which form a mapping gives a host.
+/// The form of the host in the result of a mapping.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HostMapping {
-    /// Characters beyond ASCII as escapes, as in every other component.
+    /// Non-ASCII characters become escapes, as in every other component.
     #[default]
     Percent,
-    /// ToASCII (section 3.1: MAY), by UTS 46, of hosts with characters beyond ASCII; escapes where that fails.
+    /// `ToASCII` by UTS 46 (section 3.1: MAY) for hosts with non-ASCII characters; escapes if that fails.
     Ascii,
-    /// ToUnicode (section 3.2: MAY), by UTS 46; A-labels where that fails.
+    /// `ToUnicode` by UTS 46 (section 3.2: MAY); A-labels if that fails.
     Unicode,
 }
 
-/// IRI -> URI, section 3.1. Idempotent, and the identity on URI references.
+/// Maps an IRI reference to a URI reference (section 3.1). The mapping is idempotent, and the identity on URI references.
 ///
 /// # Errors
-/// With strict intake, what is no IRI reference. With lenient intake excluded ASCII characters are encoded too (step 2
-/// allows it), and the fault is what still keeps the result from being a URI reference; its offset is one into the
-/// result.
+/// In strict mode: the input is not an IRI reference. In lenient mode, in which excluded ASCII characters are encoded too
+/// (step 2 allows that): the result is not a URI reference, and `at` is an offset into the result.
 ///
 /// ```
 /// use irikey::iri::{HostMapping, ParseMode, to_uri};
@@ -41,50 +37,50 @@ pub enum HostMapping {
 /// assert_eq!(uri, "http://xn--rsum-bpad.example.org/%C3%A9");
 /// assert!(to_uri(b"a%b", ParseMode::Lenient, HostMapping::Percent).is_err());
 /// ```
-pub fn to_uri(reference: &[u8], intake: ParseMode, host: HostMapping) -> Result<String, Fault> {
-    if intake == ParseMode::Strict {
-        let text = std::str::from_utf8(reference)
-            .map_err(|error| Fault::new(FaultKind::NotUtf8, Component::Reference, error.valid_up_to()))?;
-        check_iri_reference(text)?;
+pub fn to_uri(reference: &[u8], mode: ParseMode, host: HostMapping) -> Result<String, Fault> {
+    if mode == ParseMode::Strict {
+        check_iri_reference(check_utf8(reference)?)?;
     }
     let uri = to_uri_unchecked(reference, host);
     check_uri_reference(&uri)?;
     Ok(uri)
 }
 
-/// Step 2 of section 3.1 on any bytes; what comes out is ASCII, and a URI reference if what went in allows it.
+/// Applies step 2 of section 3.1 to any bytes. The result is ASCII, but not necessarily a URI reference.
 pub(super) fn to_uri_unchecked(reference: &[u8], host: HostMapping) -> String {
     let to_ascii = |host: &[u8]| if host.is_ascii() { None } else { idn_to_ascii(host).0 };
     let encoded = if host == HostMapping::Ascii && is_utf8(reference) {
-        encode(&map_host(reference, to_ascii))
+        percent::percent_encode(&map_host(reference, to_ascii))
     } else {
-        encode(reference)
+        percent::percent_encode(reference)
     };
-    // Every byte beyond ASCII has become an escape, so nothing is lost here.
+    // Every non-ASCII byte has become an escape, so the conversion is lossless.
     String::from_utf8_lossy(&encoded).into_owned()
 }
 
-/// The charset of the document that a reference stands in, for its query.
+/// The charset of the document that contains a reference; the reference's query is encoded in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueryCharset {
-    /// The document's charset; UTF-8 is used in place of any other Unicode charset.
+    /// The document's charset. For Unicode charsets other than UTF-8, UTF-8 is used.
     pub charset: Charset,
-    /// What becomes of characters that it lacks.
+    /// What happens to characters that the charset cannot encode.
     pub unmappable: UnmappableMode,
 }
 
-/// References with this scheme (the base's where they have none) have their queries in the document's charset:
-/// "http" and "https", draft-weber-iri-guidelines-00 section 6.1.
-pub fn uses_query_charset(scheme: &[u8]) -> bool {
+/// Returns true if queries of references with this scheme use the document's charset: "http" and "https",
+/// draft-weber-iri-guidelines-00 section 6.1. A reference without a scheme has the scheme of its base.
+pub(crate) fn uses_query_charset(scheme: &[u8]) -> bool {
     scheme.eq_ignore_ascii_case(b"http") || scheme.eq_ignore_ascii_case(b"https")
 }
 
-/// `reference` with the characters beyond ASCII of its query as escapes of their bytes in the document's charset; the
-/// rest, and what the query's ASCII characters are, stays for [`to_uri`] or the ladder. The flag tells that a character
-/// was not in the charset. Whether the scheme is one for this, [`uses_query_charset`] says.
+/// Encodes the query of `reference` in the document's charset: its non-ASCII characters become escapes of their bytes. The
+/// other components and the ASCII characters of the query stay, for [`to_uri`] or the ladder to map.
+///
+/// Returns the reference and whether the charset could not encode a character. The caller checks whether the scheme uses
+/// the document's charset.
 ///
 /// # Errors
-/// With [`UnmappableMode::Fail`] the first character that the charset lacks.
+/// With [`UnmappableMode::Fail`], the first character that the charset cannot encode.
 ///
 /// ```
 /// use irikey::encoding::{Charset, UnmappableMode};
@@ -106,18 +102,22 @@ pub fn encode_query(reference: &str, query: QueryCharset) -> Result<(Cow<'_, str
         .map_err(|at| Fault::new(FaultKind::Unencodable, Component::Query, start + at))?;
     let mut mapped = reference.as_bytes()[..start].to_vec();
     for (run, is_beyond_ascii) in runs {
-        // The second byte of a Shift_JIS character may be a `|`, and one of ISO-2022-JP a `#`.
+        // The second byte of a Shift_JIS character may be `|`, and a byte of ISO-2022-JP may be `#`.
         for octets in run.chunk_by(|a, b| UNRESERVED.contains(*a) == UNRESERVED.contains(*b)) {
             let is_encoded = is_beyond_ascii && !UNRESERVED.contains(octets[0]);
-            if is_encoded { percent_encode(octets, &mut mapped) } else { mapped.extend_from_slice(octets) }
+            if is_encoded {
+                crate::kernel::percent_encode(octets, &mut mapped);
+            } else {
+                mapped.extend_from_slice(octets);
+            }
         }
     }
     mapped.extend_from_slice(&reference.as_bytes()[end..]);
     Ok((String::from_utf8_lossy(&mapped).into_owned().into(), has_unmappable))
 }
 
-/// URI -> IRI, section 3.2: escapes decoded where they are UTF-8 of characters that sections 2.2, 4.1 and 6.1 allow,
-/// never as another charset. `%`, reserved and excluded ASCII stay escaped. In: any reference that is UTF-8.
+/// Maps a URI reference to an IRI reference (section 3.2): decodes escapes that are UTF-8 of characters which sections 2.2,
+/// 4.1 and 6.1 allow. Escapes of `%`, of reserved and excluded ASCII characters, and of octets that are not UTF-8 stay.
 ///
 /// ```
 /// use irikey::iri::{HostMapping, to_iri};
@@ -127,7 +127,7 @@ pub fn to_iri(reference: &str, host: HostMapping) -> String {
     to_iri_by(reference, host, is_decoded)
 }
 
-/// [`to_iri`] with another idea of what may be decoded where.
+/// [`to_iri`] with another rule for the characters that are decoded in a component.
 pub(super) fn to_iri_by(reference: &str, host: HostMapping, is_decoded: impl Fn(char, Component) -> bool) -> String {
     let text = match host {
         HostMapping::Unicode => map_host(reference.as_bytes(), idn_to_unicode),
@@ -137,13 +137,13 @@ pub(super) fn to_iri_by(reference: &str, host: HostMapping, is_decoded: impl Fn(
     let mut iri = Vec::with_capacity(text.len());
     let mut at = 0;
     while at < text.len() {
-        match escape_value(&text[at..]) {
+        match percent::escape_value(&text[at..]) {
             None => {
                 iri.push(text[at]);
                 at += 1;
             }
             Some(_) => {
-                let component = component_at(&parts, at);
+                let component = parts.component_at(at);
                 at += decode_run(&text[at..], |c| is_decoded(c, component), &mut iri);
             }
         }
@@ -151,39 +151,32 @@ pub(super) fn to_iri_by(reference: &str, host: HostMapping, is_decoded: impl Fn(
     String::from_utf8_lossy(&iri).into_owned()
 }
 
-/// Steps 2 to 4 of section 3.2 for the run of escapes that `text` begins with; returns the run's length. What stays
-/// escaped stays as it is below 80, and has upper-case digits above, as step 3 writes them.
+/// Applies steps 2 to 4 of section 3.2 to the run of escapes at the start of `text`, and returns the length of the run. An
+/// ASCII escape that is not decoded stays unchanged; a non-ASCII one gets upper-case digits, as in step 3.
 fn decode_run(text: &[u8], is_decoded: impl Fn(char) -> bool, iri: &mut Vec<u8>) -> usize {
-    let octets: Vec<u8> = text.chunks(3).map_while(escape_value).collect();
+    let octets: Vec<u8> = text.chunks(3).map_while(percent::escape_value).collect();
     let mut at = 0;
     while at < octets.len() {
         let (character, len) = bstr::decode_utf8(&octets[at..]);
         match character {
             Some(c) if is_decoded(c) => iri.extend_from_slice(&octets[at..at + len]),
             Some(c) if c.is_ascii() => iri.extend_from_slice(&text[3 * at..3 * at + 3]),
-            _ => percent_encode(&octets[at..at + len], iri),
+            _ => crate::kernel::percent_encode(&octets[at..at + len], iri),
         }
         at += len;
     }
     octets.len() * 3
 }
 
-/// Step 4: what sections 2.2, 4.1 and 6.1 leave.
+/// Step 4 of section 3.2: returns true for characters that sections 2.2, 4.1 and 6.1 allow in `component`.
 pub(super) fn is_decoded(c: char, component: Component) -> bool {
     if c.is_ascii() {
         return UNRESERVED.contains(c as u8);
     }
-    let is_derived = class::is_ucschar(c) || (component == Component::Query && class::is_iprivate(c));
-    is_derived && !class::is_any_bidi_control(c)
+    class::is_iri_char(c, component == Component::Query) && !class::is_any_bidi_control(c)
 }
 
-/// The Unicode form of a host, if it has one.
-pub fn idn_to_unicode(host: &[u8]) -> Option<String> {
-    let (unicode, result) = Uts46::new().to_unicode(host, AsciiDenyList::EMPTY, Hyphens::Allow);
-    (result.is_ok() && !begins_like_an_a_label(&unicode)).then(|| unicode.into_owned())
-}
-
-/// `text` with its host replaced by what `map` makes of it.
+/// Replaces the host of `text` by the result of `map`, if there is one. IP literals stay.
 fn map_host(text: &[u8], map: impl Fn(&[u8]) -> Option<String>) -> Vec<u8> {
     let parts = Parts::split(text);
     let (Some(authority), Some(host)) = (parts.authority, parts.host(text)) else { return text.to_vec() };

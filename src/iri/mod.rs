@@ -1,24 +1,80 @@
-//! RFC 3987, pure: references in, verdicts and texts out.
+//! RFC 3987: Internationalized Resource Identifiers. Everything here is pure: no I/O, no clock, no threads.
 //!
+//! # Where to start
+//! | task | functions |
+//! |---|---|
+//! | Is this an IRI, a URI? | [`check_iri`], [`check_iri_reference`], [`check_uri`], [`check_uri_reference`] |
+//! | Split a reference | [`Parts::split`], [`weber_split`] |
+//! | Resolve a reference | [`Base`] |
+//! | Normalize one IRI | [`normalize_to_rung`]; for many IRIs use [`crate::canon::Canonicalizer`] |
+//! | IRI to URI and back | [`to_uri`], [`to_iri`] |
+//! | Domain names | [`domain_to_ascii`], [`domain_to_unicode`] |
+//! | Right-to-left IRIs | [`check_bidi`], [`bidi_visual`], [`bidi_display`] |
+//! | Misleading references | [`find_spoofing`], [`skeleton`] |
+//! | References in documents | [`preprocess`] |
+//! | Other specifications | [`Profile`] |
+//!
+//! Everything that the grammar refuses is a [`Fault`] with kind, component and byte offset. Everything that lenient mode
+//! repairs or keeps is a bit in [`Flags`].
+//!
+//! # The ladder
+//! RFC 3987 section 5.3 defines a ladder of comparison methods. Each rung has a text; two IRIs are equivalent on a rung if
+//! their texts are equal, and then they are equivalent on all higher rungs:
 //! ```text
-//! class    the ABNF's character classes            parts      a reference taken apart, offsets only
-//! check    is it an IRI? the first fault           percent    escapes: decode, upper-case, encode
-//! dots     remove_dot_segments                     host       IP literals, UTS 46
-//! scheme   what schemes add                        resolve    base + reference -> target
-//! ladder   the rungs, step by step, slow           normalize  the same in one walk, fast
-//! map      IRI -> URI and back (section 3)         fault, flags   what was found
-//! bidi     right-to-left IRIs (section 4)          spoof      look-alikes (sections 6.1, 7.5, 8)
-//! profile  other specifications' choices           preprocess     a document's field -> references
-//! weber    a split that never fails                whatwg         the browser's parser, for comparison
+//! simple   section 5.3.1   the text as it is                                          [`Rung::Simple`]
+//! syntax   section 5.3.2   escapes decoded, case, mapping to a URI, dot segments      [`Rung::Syntax`]
+//! scheme   section 5.3.3   port, empty path, ToASCII, IPv6 text, file, urn            [`Rung::Scheme`]
+//! protocol section 5.3.4   equivalences observed in a crawl, see `crate::learn`
+//! ```
+//! `ladder` defines the text of each rung by named steps. `normalize` computes the same text in a single pass over a chunk
+//! with bitmaps; tests compare the two on every input.
+//!
+//! # Data flow
+//! ```text
+//!            field of a document ──preprocess──┐              ┌──> whatwg (a browser's result, for comparison)
+//!                                              v              │
+//! reference (bytes) ──────────────────> profile::prepare ─────┤
+//!                                                             v
+//!                   check / ParseMode ──Parts──> resolve against a Base ──> ladder = normalize ──> URI, Flags, Changes
+//!                         │                                                    │
+//!                         v                                                    v
+//!                       Fault                                     spoof, bidi, map::to_iri (for people)
+//! ```
+//! Files import in one direction only; a file uses the files above it:
+//! ```text
+//! class       character classes of the ABNF           fault, flags   why there is no URI; what was noticed and changed
+//! scheme      rules of individual schemes             parts          a reference split into components
+//! percent     escapes: decode, upper case, encode     host           IP literals, IDNA, canonical hosts, their cache
+//! check       the grammar; strict and lenient mode    resolve        base + reference, remove_dot_segments
+//! map         IRI <-> URI (section 3)                 preprocess     fields of documents
+//! ladder      the rungs, step by step                 normalize      the rungs in a single pass
+//! bidi        right-to-left IRIs (section 4)          spoof          misleading references (sections 6.1, 7.5, 8)
+//! profile     choices of other specifications         whatwg         the URL Standard's parser
 //! ```
 //!
-//! The ladder is the definition; the fused pass in `normalize` equals it on every input.
+//! # Decisions
+//! The RFC leaves these questions open. The functions named on the right implement the decisions of profile `rfc3987`:
+//! ```text
+//! %XX of reserved characters    stay, in upper case; nothing is decoded twice          percent::decode_unreserved
+//! a % that is not an escape     kept and flagged (strict: a fault); never %25          percent::component_flags
+//! characters no URI can contain percent-encoded and flagged (strict: a fault)          percent::percent_encode
+//! %2E                           decoded before dot segments are removed                ladder: SYNTAX_STEPS
+//! dot segments of a base        removed before resolution                              Base::new, Base::literal
+//! path without a leading slash  its dots stay (mailto:a/../b)                          ladder: remove_dot_segments
+//! path that would begin with // written as /.//                                        resolve::path_guard
+//! ports                         empty: removed; default, leading zeros: by the scheme  ladder: normalize_port
+//! userinfo                      kept, also if it is empty                              ladder: OwnedComponents::text
+//! hosts of DNS schemes          UTS 46, non-transitional; on failure unchanged         host::idn::idn_to_ascii
+//! invalid A-label               lower case, flagged                                    host::idn::idn_to_ascii
+//! IPv6 address, IPv4 in hex     RFC 5952; a registered name                            host::ip
+//! file, urn                     file:/x is file:///x; NID in lower case                ladder: normalize_file_authority
+//! NFC                           only from legacy charsets and inside IDNA              encoding, host::idn
+//! relative without a base       a fault, not a key                                     check::missing_scheme
+//! ```
 
 mod bidi;
 mod check;
 mod class;
-mod domain;
-mod dots;
 mod fault;
 mod flags;
 mod host;
@@ -32,34 +88,38 @@ mod profile;
 mod resolve;
 mod scheme;
 mod spoof;
-mod weber;
 #[cfg(feature = "whatwg")]
 mod whatwg;
 
 pub use bidi::{BidiPart, BidiProblem, BidiRules, BidiViolation, bidi_display, bidi_visual, check_bidi, is_bidi};
-pub use check::{check_authority, check_bidi_controls, check_iri, check_iri_reference, check_uri, check_uri_reference};
+pub use check::{ParseMode, check_bidi_controls, check_iri, check_iri_reference, check_uri, check_uri_reference};
 pub use class::CLASSIFIER;
-pub use domain::{domain_to_ascii, domain_to_unicode};
-pub use dots::remove_dot_segments;
 pub use fault::{Component, Fault, FaultKind};
 pub use flags::{Changes, Flags, SpoofingFlags};
-pub use host::{idn_to_ascii, ipv6_text, is_ip_literal};
-pub use ladder::{OwnedComponents, ParseMode, Rung, normalize_to_rung};
-pub use map::{HostMapping, QueryCharset, encode_query, idn_to_unicode, to_iri, to_uri, uses_query_charset};
-pub use normalize::{CanonicalHead, HttpHead, MarkedReference, Normalizer, ReferenceHead};
-pub use parts::{Authority, Parts, find_scheme};
-pub use percent::encode as percent_encode;
+pub use host::idn::{domain_to_ascii, domain_to_unicode};
+pub use ladder::{Rung, normalize_to_rung};
+pub use map::{HostMapping, QueryCharset, encode_query, to_iri, to_uri};
+pub use parts::{Authority, Parts, WeberParts, find_scheme, weber_split};
 pub use preprocess::{Backslashes, CharacterReferences, PreprocessOptions, Spaces, preprocess, repair, split_field};
-pub use profile::{
-    AcceptedInput, DecodedEscapes, ExcludedAscii, HostRepertoire, MappingOptions, NormalForm, Profile, ReferenceParser,
-    Repertoire,
-};
-pub use resolve::Base;
-pub use scheme::Scheme;
+pub use profile::{MappingOptions, Profile};
+pub use resolve::{Base, remove_dot_segments};
 pub use spoof::{SpoofingFinding, SpoofingReport, find_spoofing, skeleton, spoofing_flags};
-pub use weber::{Split as WeberSplit, split as weber_split};
 #[cfg(feature = "whatwg")]
-pub use whatwg::{WhatwgParts, whatwg_href, whatwg_parts};
+pub use whatwg::whatwg_href;
 
-/// Version of Unicode that hosts are mapped by: that of the data behind the idna crate.
+pub(crate) use check::check_authority;
+pub(crate) use normalize::{CanonicalHead, HttpHead, MarkedReference, Normalizer, ReferenceHead};
+
+/// Items that only the commands `explain` and `eval` show.
+#[cfg(feature = "cli")]
+mod details {
+    pub(crate) use super::host::idn::{idn_to_ascii, idn_to_unicode};
+    pub(crate) use super::ladder::OwnedComponents;
+    pub(crate) use super::percent::percent_encode;
+    pub(crate) use super::profile::ReferenceParser;
+}
+#[cfg(feature = "cli")]
+pub(crate) use details::*;
+
+/// The version of the Unicode data with which hosts are mapped (that of the idna crate). It is part of file metadata.
 pub const UNICODE_VERSION: &str = "17.0";

@@ -1,10 +1,13 @@
-//! Percent-encoding, RFC 3986 sections 2.1 and 6.2.2.2, RFC 3987 sections 3.1 and 5.3.2.3: one escape at a time, and
-//! the bytes that must become escapes. Decodes once, never twice.
+//! Percent-encoding: RFC 3986 sections 2.1 and 6.2.2.2, RFC 3987 sections 3.1 and 5.3.2.3.
+//!
+//! These functions decode and encode escapes and report what lenient mode repairs. Every escape is decoded at most once:
+//! `%2541` never becomes `A`.
 
 use std::borrow::Cow;
 
 use super::class::{self, CONTROL, EXCLUDED, HEXDIG, UNRESERVED};
-use super::{Changes, Component, Flags};
+use super::fault::Component;
+use super::flags::{Changes, Flags};
 
 /// Value of a hexadecimal digit; 255 for other bytes.
 const HEX_VALUE: [u8; 256] = {
@@ -18,36 +21,36 @@ const HEX_VALUE: [u8; 256] = {
     values
 };
 
-/// The octet that the escape at the start of `text` stands for; `None` if two hexadecimal digits do not follow the `%`.
+/// The octet that the escape at the start of `text` encodes; `None` if `text` does not start with `%` and two
+/// hexadecimal digits.
 #[inline(always)]
-pub fn escape_value(text: &[u8]) -> Option<u8> {
+pub(crate) fn escape_value(text: &[u8]) -> Option<u8> {
     let [b'%', high, low, ..] = *text else { return None };
     let (high, low) = (HEX_VALUE[high as usize], HEX_VALUE[low as usize]);
     (high | low != 255 && high < 16 && low < 16).then_some(high << 4 | low)
 }
 
-/// Every escape of `text` decoded once; a stray `%` stays.
-pub fn decode_escapes(text: &[u8]) -> Cow<'_, [u8]> {
+/// Decodes every escape of `text` once; a stray `%` stays.
+pub(super) fn decode_escapes(text: &[u8]) -> Cow<'_, [u8]> {
     let Some(first) = memchr::memchr(b'%', text) else { return Cow::Borrowed(text) };
     let mut out = text[..first].to_vec();
     out.extend_from_slice(&map_escapes(&text[first..], |octet, _, out| out.push(octet)));
     Cow::Owned(out)
 }
 
-/// What lenient intake notices about one character beyond ASCII (or a byte that is none) in `component`.
-pub fn non_ascii_flag(character: Option<char>, component: Component) -> Flags {
+/// The flag for one non-ASCII character of `component`, or for a byte that is not UTF-8 (`None`).
+pub(super) fn non_ascii_flag(character: Option<char>, component: Component) -> Flags {
     match character {
         None => Flags::NOT_UTF8,
         Some(c) if class::is_bidi_control(c) => Flags::BIDI_CONTROL,
-        Some(c) if class::is_ucschar(c) => Flags::NONE,
-        Some(c) if component == Component::Query && class::is_iprivate(c) => Flags::NONE,
+        Some(c) if class::is_iri_char(c, component == Component::Query) => Flags::NONE,
         Some('\u{80}'..='\u{9F}') => Flags::CONTROL,
         Some(_) => Flags::NOT_UCSCHAR,
     }
 }
 
-/// What lenient intake notices about an ASCII byte of `component` that its rule does not derive.
-pub fn ascii_flag(byte: u8, component: Component) -> Flags {
+/// The flag for one ASCII byte of `component`; none if the grammar allows the byte there.
+pub(super) fn ascii_flag(byte: u8, component: Component) -> Flags {
     let is_stray = match byte {
         b'[' | b']' => component != Component::Host,
         b'#' => component == Component::Fragment,
@@ -61,15 +64,15 @@ pub fn ascii_flag(byte: u8, component: Component) -> Flags {
     }
 }
 
-/// The bytes that become escapes on the way to a URI: those beyond ASCII (section 3.1 step 2), and what lenient intake
-/// repairs.
+/// Returns true for the bytes that become escapes in a URI: non-ASCII bytes (RFC 3987 section 3.1 step 2) and those that
+/// lenient mode repairs.
 #[inline(always)]
-pub fn is_encoded(byte: u8) -> bool {
+fn is_encoded(byte: u8) -> bool {
     byte >= 0x80 || EXCLUDED.contains(byte) || CONTROL.contains(byte)
 }
 
-/// Flags of all that lenient intake repairs or lets pass in a component.
-pub fn component_flags(text: &[u8], component: Component) -> Flags {
+/// The flags for everything that lenient mode repairs or keeps in a component.
+pub(super) fn component_flags(text: &[u8], component: Component) -> Flags {
     let mut flags = Flags::NONE;
     let mut at = 0;
     while at < text.len() {
@@ -89,9 +92,9 @@ pub fn component_flags(text: &[u8], component: Component) -> Flags {
     flags
 }
 
-/// Section 5.3.2.3: escapes of unreserved characters decoded, once; all others and a stray `%` stay, and so does an
-/// escape that [`would_complete_an_escape`].
-pub fn decode_unreserved(text: &[u8]) -> Vec<u8> {
+/// Decodes escapes of unreserved characters, once (RFC 3987 section 5.3.2.3). All other escapes and stray `%` stay, and
+/// so do escapes for which [`would_complete_an_escape`] returns true.
+pub(super) fn decode_unreserved(text: &[u8]) -> Vec<u8> {
     map_escapes(text, |octet, escape, out| {
         if UNRESERVED.contains(octet) && !would_complete_an_escape(octet, out) {
             out.push(octet);
@@ -101,10 +104,12 @@ pub fn decode_unreserved(text: &[u8]) -> Vec<u8> {
     })
 }
 
-/// `octet`, written after `out`, would stand behind a stray `%` as one of its two digits: `%%341` would become `%41`,
-/// and that `A` on the next pass. Then normalising would not be idempotent, and the escape stays.
+/// Returns true if `octet`, written after `out`, would become a digit of an escape that starts with a stray `%`.
+///
+/// `%%341` would become `%41`, and the next normalization would turn that into `A`. Keeping such an escape makes
+/// normalization idempotent.
 #[inline(always)]
-pub fn would_complete_an_escape(octet: u8, out: &[u8]) -> bool {
+pub(super) fn would_complete_an_escape(octet: u8, out: &[u8]) -> bool {
     match *out {
         [.., b'%'] => HEXDIG.contains(octet),
         [.., b'%', digit] => HEXDIG.contains(octet) && HEXDIG.contains(digit),
@@ -112,9 +117,22 @@ pub fn would_complete_an_escape(octet: u8, out: &[u8]) -> bool {
     }
 }
 
-/// Section 5.3.2.1: the digits of escapes in upper case.
-pub fn upper_case_escapes(text: &[u8]) -> Vec<u8> {
+/// Converts the digits of escapes to upper case (RFC 3987 section 5.3.2.1).
+pub(super) fn upper_case_escapes(text: &[u8]) -> Vec<u8> {
     map_escapes(text, |_, escape, out| out.extend_from_slice(&escape.to_ascii_uppercase()))
+}
+
+/// Length of the run of escapes at the start of `text` that stay escapes, and whether a digit in it is in lower case.
+#[inline(always)]
+pub(super) fn kept_escapes(text: &[u8]) -> (usize, bool) {
+    let (mut len, mut has_lower_case) = (0, false);
+    while let Some(octet) = escape_value(&text[len..])
+        && !UNRESERVED.contains(octet)
+    {
+        has_lower_case |= text[len + 1] >= b'a' || text[len + 2] >= b'a';
+        len += 3;
+    }
+    (len, has_lower_case)
 }
 
 fn map_escapes(text: &[u8], write: impl Fn(u8, &[u8], &mut Vec<u8>)) -> Vec<u8> {
@@ -132,13 +150,10 @@ fn map_escapes(text: &[u8], write: impl Fn(u8, &[u8], &mut Vec<u8>)) -> Vec<u8> 
     out
 }
 
-/// Section 3.1 step 2 and the repairs of lenient intake, for bytes in any charset: those beyond ASCII, controls and the
-/// ASCII characters that no URI holds become escapes; `%` and reserved characters stay.
-///
-/// ```
-/// assert_eq!(irikey::iri::percent_encode(b"M\xE4rz 1/%20"), b"M%E4rz%201/%20");
-/// ```
-pub fn encode(text: &[u8]) -> Vec<u8> {
+/// Percent-encodes the bytes that a URI cannot contain: non-ASCII bytes (RFC 3987 section 3.1 step 2), controls and
+/// excluded ASCII characters. `%` and reserved characters stay. The bytes may be in any charset: `M\xE4rz 1/%20` becomes
+/// `M%E4rz%201/%20`.
+pub(crate) fn percent_encode(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     for run in text.chunk_by(|a, b| is_encoded(*a) == is_encoded(*b)) {
         if is_encoded(run[0]) { crate::kernel::percent_encode(run, &mut out) } else { out.extend_from_slice(run) }
@@ -146,8 +161,9 @@ pub fn encode(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Sections 5.3.2.3, 5.3.2.1 and 3.1 on one component: its text in a URI, what was noticed, what was changed.
-pub fn map_component(text: &[u8], component: Component) -> (Vec<u8>, Flags, Changes) {
+/// Applies RFC 3987 sections 5.3.2.3, 5.3.2.1 and 3.1 to one component. Returns its text in a URI, the flags and the
+/// changes.
+pub(super) fn map_component(text: &[u8], component: Component) -> (Vec<u8>, Flags, Changes) {
     let mut changes = Changes::NONE;
     let mut step = |before: &[u8], after: Vec<u8>, change| {
         if before != after {
@@ -162,7 +178,7 @@ pub fn map_component(text: &[u8], component: Component) -> (Vec<u8>, Flags, Chan
     } else {
         Cow::Borrowed(text)
     };
-    let encoded = step(&upper, encode(&upper), Changes::PCT_ENCODED);
+    let encoded = step(&upper, percent_encode(&upper), Changes::PCT_ENCODED);
     (encoded, component_flags(text, component), changes)
 }
 
@@ -179,9 +195,14 @@ mod tests {
     }
 
     #[test]
-    fn decoding_happens_once() {
+    fn escapes_are_decoded_once() {
         assert_eq!(*decode_escapes(b"a%2541%41%"), *b"a%41A%");
         assert_eq!(decode_unreserved(b"%7euser%2f%2541%zz"), b"~user%2f%2541%zz");
         assert_eq!(upper_case_escapes(b"%7euser%2f%2541%zz"), b"%7Euser%2F%2541%zz");
+    }
+
+    #[test]
+    fn bytes_that_a_uri_cannot_contain_are_encoded() {
+        assert_eq!(percent_encode(b"M\xE4rz 1/%20"), b"M%E4rz%201/%20");
     }
 }

@@ -1,29 +1,32 @@
-//! From a field of a document to references, draft-weber-iri-guidelines-00 sections 4 and 7: text in, references out.
-//! What is done is chosen, nothing by default: character references, white space around and inside, backslashes.
-//! Refuses references to characters that do not exist; never writes U+FFFD for them. Decodes once.
+//! Preprocessing of fields that contain references: draft-weber-iri-guidelines-00 sections 4 and 7.
+//!
+//! A field is, for example, the value of an HTML attribute. [`PreprocessOptions`] select the steps; by default there are
+//! none: character references, white space around and inside, backslashes. Character references are replaced once. A
+//! reference to a character that does not exist is a fault and never becomes U+FFFD.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use bstr::ByteSlice;
 
-use super::{Component, Fault, FaultKind, Flags};
+use super::fault::{Component, Fault, FaultKind};
+use super::flags::Flags;
 use crate::encoding::Charset;
 use crate::kernel::ByteSet;
 
-/// Whose character references are replaced.
+/// The character references that are replaced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CharacterReferences {
-    /// Nobody's.
+    /// None.
     #[default]
     Kept,
-    /// XML's: numbers, and the five names that need no declaration (XML 1.0 section 4.6).
+    /// Those of XML: numbers, and the five names that need no declaration (XML 1.0 section 4.6).
     Xml,
-    /// HTML's in attributes: numbers, all names, old ones also without their `;` (HTML section 13.2.5.73).
+    /// Those of HTML attributes: numbers and all names, some of them also without `;` (HTML section 13.2.5.73).
     Html,
 }
 
-/// What becomes of spaces inside the field (section 4.2).
+/// What happens to spaces inside the field (section 4.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Spaces {
     /// They stay.
@@ -33,28 +36,28 @@ pub enum Spaces {
     Split,
     /// Each U+0020 becomes `%20`.
     Encoded,
-    /// White space is taken out.
+    /// White space is removed.
     Removed,
 }
 
-/// What becomes of backslashes (section 7).
+/// What happens to backslashes (section 7).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Backslashes {
-    /// They stay, for the mapping to refuse or to encode.
+    /// They stay; the mapping refuses or encodes them.
     #[default]
     Kept,
-    /// `/`, as browsers read them: before the query and the fragment, in which they are data.
+    /// Before the query and the fragment they become `/`, as in browsers; after that they are data and stay.
     Slash,
-    /// `%5C`, everywhere.
+    /// They become `%5C` everywhere.
     Encoded,
 }
 
-/// What is done to a field.
+/// The steps that are applied to a field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PreprocessOptions {
     /// Section 4.4.
     pub character_references: CharacterReferences,
-    /// Section 4.1: U+0020, U+000D, U+000A and U+0009 at both ends are taken off.
+    /// Section 4.1: U+0020, U+000D, U+000A and U+0009 are removed at both ends.
     pub is_trimmed: bool,
     /// Section 4.2.
     pub spaces: Spaces,
@@ -63,20 +66,20 @@ pub struct PreprocessOptions {
 }
 
 impl PreprocessOptions {
-    /// Nothing is done.
+    /// Returns true if no step is selected.
     pub fn is_nothing(&self) -> bool {
         *self == PreprocessOptions::default()
     }
 }
 
-/// The white space of section 4.1, and none of Unicode's other.
+/// The white space of section 4.1; other white space of Unicode is not included.
 const WHITE_SPACE: ByteSet = ByteSet::of(b" \r\n\t");
 
-/// The references that `field` holds: one, or with [`Spaces::Split`] any number. The order is that of a browser, whose
-/// markup parser has replaced character references before anybody looks for white space.
+/// Returns the references in `field`: one, or with [`Spaces::Split`] any number. Character references are replaced before
+/// white space is handled, as in a browser.
 ///
 /// # Errors
-/// A character reference to no character; its offset is one into `field`.
+/// A character reference to a character that does not exist; `at` is an offset into `field`.
 ///
 /// ```
 /// use irikey::iri::{CharacterReferences, PreprocessOptions, Spaces, preprocess};
@@ -102,8 +105,8 @@ pub fn preprocess(field: &str, choices: &PreprocessOptions) -> Result<Vec<String
     Ok(references)
 }
 
-/// Where the references of `field` stand, which one or more U+0020 part, written as themselves or as character
-/// references. What each of them is, [`repair`] says.
+/// Splits `field` at U+0020, written as a space or as a character reference, and returns the ranges of the references.
+/// Call [`repair`] for the text of each reference.
 ///
 /// ```
 /// use irikey::iri::{CharacterReferences, PreprocessOptions, split_field};
@@ -130,7 +133,7 @@ pub fn split_field(field: &[u8], choices: &PreprocessOptions) -> Vec<Range<usize
     ranges
 }
 
-/// Length of the U+0020 that `text` begins with.
+/// Length of the U+0020 at the start of `text`, which is a space or `&`.
 fn space_len(text: &[u8], references: CharacterReferences) -> Option<usize> {
     if text[0] == b' ' {
         return Some(1);
@@ -141,16 +144,16 @@ fn space_len(text: &[u8], references: CharacterReferences) -> Option<usize> {
     }
 }
 
-/// A step of [`repair`]: the text afterwards, or `None` where nothing is to be done.
-type Repair = fn(&[u8], &PreprocessOptions) -> Result<Option<Vec<u8>>, Fault>;
+/// A step of [`repair`]. It returns the new text, or `None` if the text stays.
+type RepairStep = fn(&[u8], &PreprocessOptions) -> Result<Option<Vec<u8>>, Fault>;
 
-/// One reference with all that was chosen done to it, but for splitting, and a flag for each thing done. Bytes that are
-/// not UTF-8 stay as they are.
+/// Applies all selected steps except splitting to one reference. Returns the text and a flag for each step that changed it.
+/// Bytes that are not UTF-8 stay.
 ///
 /// # Errors
 /// As [`preprocess`].
 pub fn repair<'a>(reference: &'a [u8], choices: &PreprocessOptions) -> Result<(Cow<'a, [u8]>, Flags), Fault> {
-    let steps: [(Flags, Repair); 4] = [
+    let steps: [(Flags, RepairStep); 4] = [
         (Flags::CHARACTER_REFERENCE, |text, choices| replace_references(text, choices.character_references)),
         (Flags::TRIMMED, |text, choices| Ok(trim(text, choices.is_trimmed))),
         (Flags::INNER_SPACE, |text, choices| Ok(replace_spaces(text, choices.spaces))),
@@ -198,7 +201,7 @@ fn replace_backslashes(text: &[u8], backslashes: Backslashes) -> Option<Vec<u8>>
     }
 }
 
-/// Section 4.4: each reference by its character, once; what looks like one and is none stays.
+/// Section 4.4: replaces each character reference by its character, once. Text that is not a valid reference stays.
 fn replace_references(field: &[u8], references: CharacterReferences) -> Result<Option<Vec<u8>>, Fault> {
     if references == CharacterReferences::Kept {
         return Ok(None);
@@ -206,8 +209,7 @@ fn replace_references(field: &[u8], references: CharacterReferences) -> Result<O
     let mut out = Vec::new();
     let mut copied = 0;
     for at in memchr::memchr_iter(b'&', field) {
-        // An ampersand inside a name does not happen; one inside text already copied does not either.
-        let Some((len, text)) = find_reference(&field[at..], references).map_err(|()| no_character(at))? else {
+        let Some((len, text)) = find_reference(&field[at..], references).map_err(|()| invalid_character(at))? else {
             continue;
         };
         out.extend_from_slice(&field[copied..at]);
@@ -218,11 +220,11 @@ fn replace_references(field: &[u8], references: CharacterReferences) -> Result<O
     Ok((copied > 0).then_some(out))
 }
 
-fn no_character(at: usize) -> Fault {
+fn invalid_character(at: usize) -> Fault {
     Fault::new(FaultKind::Character, Component::Reference, at)
 }
 
-/// Length and meaning of the character reference that `text`, which begins with `&`, begins with.
+/// Length and replacement of the character reference at the start of `text`, which begins with `&`.
 fn find_reference(text: &[u8], references: CharacterReferences) -> Result<Option<(usize, Cow<'static, str>)>, ()> {
     if text.get(1) != Some(&b'#') {
         return Ok(match references {
@@ -244,14 +246,14 @@ fn find_reference(text: &[u8], references: CharacterReferences) -> Result<Option
     Ok(Some((len, character.ok_or(())?.to_string().into())))
 }
 
-/// Leading zeros are as many as their writer likes; a number too long for `u32` is no character's.
+/// The value of `digits`; `None` if it exceeds `u32`. Any number of leading zeros is allowed.
 fn number(digits: &[u8], radix: u32) -> Option<u32> {
     digits
         .iter()
         .try_fold(0u32, |number, &digit| number.checked_mul(radix)?.checked_add(char::from(digit).to_digit(radix)?))
 }
 
-/// Where the digits of a numeric reference stand, and their base.
+/// Range of the digits of a numeric reference, and their radix.
 fn find_digits(text: &[u8], references: CharacterReferences) -> Option<(Range<usize>, u32)> {
     let (start, radix) = match text.get(2)? {
         b'x' => (3, 16),
@@ -267,7 +269,7 @@ fn is_xml_char(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | ' '..='\u{FFFD}' | '\u{10000}'..)
 }
 
-/// HTML section 13.2.5.80: the numbers of C1 controls mean what the bytes mean in windows-1252.
+/// HTML section 13.2.5.80: the numbers of C1 controls mean the characters of windows-1252.
 fn html_character(code: u32) -> Option<char> {
     match code {
         0 => None,
@@ -282,10 +284,10 @@ fn find_xml_name(text: &[u8]) -> Option<(usize, Cow<'static, str>)> {
     Some((name.len(), character.into()))
 }
 
-/// A name with its `;`, or the longest old name without it that is followed by neither `=` nor a letter or digit: the
-/// rule for attributes, by which `?a=1&copy=2` keeps its parameter.
+/// Finds a name with `;`, or a name that is valid without `;` and is followed by neither `=` nor a letter or digit. That is
+/// the rule for attributes: `?a=1&copy=2` keeps its parameter.
 fn find_html_name(bytes: &[u8]) -> Option<(usize, Cow<'static, str>)> {
-    let alphanumeric_len = bytes[1..].iter().take(LONGEST_NAME).take_while(|byte| byte.is_ascii_alphanumeric()).count();
+    let alphanumeric_len = bytes[1..].iter().take(MAX_NAME_LEN).take_while(|byte| byte.is_ascii_alphanumeric()).count();
     let end = 1 + alphanumeric_len;
     let len = match bytes.get(end) {
         Some(b';') => end + 1,
@@ -296,8 +298,8 @@ fn find_html_name(bytes: &[u8]) -> Option<(usize, Cow<'static, str>)> {
     Some((len, String::from_utf8_lossy(meaning).into_owned().into()))
 }
 
-/// Letters and digits of the longest name, `CounterClockwiseContourIntegral`.
-const LONGEST_NAME: usize = 31;
+/// Length of the longest name, `CounterClockwiseContourIntegral`.
+const MAX_NAME_LEN: usize = 31;
 
 #[cfg(test)]
 mod tests {
@@ -311,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn html_references() {
+    fn html_references_are_replaced_as_in_attributes() {
         let cases = [
             ("ros&eacute;&#233;&#xe9;&#XE9;", "roséééé"),
             ("?a=1&copy=2&copyx;&b", "?a=1&copy=2&copyx;&b"),
@@ -328,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn xml_references() {
+    fn xml_references_are_replaced() {
         let cases = [
             ("&#x44F;&#0000000000233;", "яé"),
             ("&lt;&gt;&quot;&apos;&amp;", "<>\"'&"),
@@ -341,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn no_character_is_refused_and_not_replaced() {
+    fn references_to_invalid_characters_are_faults() {
         for reference in ["&#0;", "&#xD800;", "&#x110000;", "&#99999999999999999999;"] {
             let field = format!("é{reference}");
             for references in [CharacterReferences::Xml, CharacterReferences::Html] {
@@ -353,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn backslashes_in_queries_are_data() {
+    fn backslashes_in_queries_stay() {
         let replaced = |text: &str, backslashes| replace_backslashes(text.as_bytes(), backslashes);
         assert_eq!(replaced(r"http:\\h\a?b\c#\", Backslashes::Slash).unwrap(), br"http://h/a?b\c#\");
         assert_eq!(replaced(r"/a?\", Backslashes::Slash), None);
@@ -362,7 +364,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_answered(field in "(&|#|x|[0-9]|[a-z]|;| |\\\\|\\PC){0,40}", html in any::<bool>()) {
+        fn split_references_are_not_empty_and_contain_no_space(field in "(&|#|x|[0-9]|[a-z]|;| |\\\\|\\PC){0,40}", html in any::<bool>()) {
             let references = if html { CharacterReferences::Html } else { CharacterReferences::Xml };
             let choices = PreprocessOptions {
                 character_references: references,

@@ -1,12 +1,13 @@
-//! Reference resolution, RFC 3986 section 5.2 as RFC 3987 section 6.5 takes it over. A base and a reference in, the
-//! target out; characters stay as they are, nothing is encoded or decoded.
+//! Reference resolution: RFC 3986 section 5.2, which RFC 3987 section 6.5 adopts for IRIs.
+//!
+//! Characters stay as they are: nothing is encoded or decoded here. A caller that wants `%2e%2e` to be a dot segment
+//! decodes unreserved characters first, as the normalization ladder does.
 
 use super::check::{check_authority_lenient, check_path_noscheme};
-use super::dots::remove_dot_segments;
+use super::fault::{Component, Fault, FaultKind};
 use super::parts::Parts;
-use super::{Component, Fault, FaultKind};
 
-/// A base that references are resolved against; made once, used for many.
+/// A base IRI for resolving references. Create it once and use it for many references.
 ///
 /// ```
 /// use irikey::iri::Base;
@@ -21,11 +22,11 @@ pub struct Base {
 }
 
 impl Base {
-    /// A base; its fragment is dropped (section 5.1) and the dot segments of an absolute path are removed, as every
-    /// browser does. [`Base::literal`] leaves them.
+    /// Creates a base. Its fragment is dropped (section 5.1), and dot segments of an absolute path are removed, as every
+    /// browser does; [`Base::literal`] keeps them.
     ///
     /// # Errors
-    /// [`FaultKind::Base`] if it has no scheme or its authority cannot be taken apart; `at` is an offset into `text`.
+    /// [`FaultKind::Base`] if `text` has no scheme or an ambiguous authority; `at` is an offset into `text`.
     pub fn new(text: &[u8]) -> Result<Base, Fault> {
         let mut base = Base::literal(text)?;
         let (from, to) = (base.parts.path_at as usize, base.parts.path_end as usize);
@@ -39,42 +40,42 @@ impl Base {
         Ok(base)
     }
 
-    /// A base taken exactly as section 5.2.2 takes it, less its fragment.
+    /// Creates a base that is used exactly as section 5.2.2 says, without its fragment.
     ///
     /// # Errors
     /// As [`Base::new`].
     pub fn literal(text: &[u8]) -> Result<Base, Fault> {
         let parts = Parts::split(text);
-        let no_base = |at: u32, component| Fault { kind: FaultKind::Base, component, at };
+        let invalid_base = |at: u32, component| Fault { kind: FaultKind::Base, component, at };
         if parts.scheme_len.is_none() {
-            return Err(no_base(0, Component::Reference));
+            return Err(invalid_base(0, Component::Reference));
         }
         if let Some(authority) = parts.authority {
-            check_authority_lenient(text, authority).map_err(|fault| no_base(fault.at, fault.component))?;
+            check_authority_lenient(text, authority).map_err(|fault| invalid_base(fault.at, fault.component))?;
         }
         let text = text[..parts.query_end as usize].to_vec();
         Ok(Base { parts: Parts::split(&text), text })
     }
 
-    /// The base as it is used: without fragment.
+    /// The text of the base, without its fragment.
     pub fn text(&self) -> &[u8] {
         &self.text
     }
 
-    /// The target of `reference`: section 5.2.2, strict.
+    /// Resolves `reference` by the strict algorithm of section 5.2.2.
     ///
     /// # Errors
-    /// A reference whose first segment holds a `:` that ends no scheme.
+    /// [`FaultKind::Scheme`] if the first segment of a relative reference contains `:`.
     pub fn resolve(&self, reference: &[u8]) -> Result<Vec<u8>, Fault> {
         let mut target = Vec::new();
         self.write_target(reference, &mut target)?;
         Ok(target)
     }
 
-    /// As [`Base::resolve`], appending to the caller's buffer.
+    /// Resolves `reference` as [`Base::resolve`] does and appends the target to `out`.
     ///
     /// # Errors
-    /// As [`Base::resolve`]; nothing is appended then.
+    /// As [`Base::resolve`]; nothing is appended in that case.
     pub fn write_target(&self, reference: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
         let r = Parts::split(reference);
         if r.scheme_len.is_none() {
@@ -82,8 +83,8 @@ impl Base {
         }
         let base = &self.text[..];
         let scheme = r.scheme(reference).or(self.parts.scheme(base)).unwrap_or_default();
-        let is_own = r.scheme_len.is_some() || r.authority.is_some();
-        let authority = if is_own { r.authority(reference) } else { self.parts.authority(base) };
+        let has_own_authority = r.scheme_len.is_some() || r.authority.is_some();
+        let authority = if has_own_authority { r.authority(reference) } else { self.parts.authority(base) };
         let path = r.path(reference);
         out.extend_from_slice(scheme);
         out.push(b':');
@@ -93,7 +94,7 @@ impl Base {
         }
         let path_at = out.len();
         let mut query = r.query(reference);
-        if is_own || path.starts_with(b"/") {
+        if has_own_authority || path.starts_with(b"/") {
             push_path(out, path_at, &[path], authority.is_some());
         } else if path.is_empty() {
             out.extend_from_slice(self.parts.path(base));
@@ -110,7 +111,7 @@ impl Base {
         Ok(())
     }
 
-    /// Section 5.2.3: what a relative path is appended to.
+    /// The part of the base's path that a relative path is appended to (section 5.2.3, "merge").
     fn merge_prefix(&self) -> &[u8] {
         let path = self.parts.path(&self.text);
         if path.is_empty() && self.parts.authority.is_some() {
@@ -120,7 +121,7 @@ impl Base {
     }
 }
 
-/// Appends a path without its dot segments, guarded where it would be read as an authority.
+/// Appends a path, removes its dot segments, and guards it against being read as an authority.
 fn push_path(out: &mut Vec<u8>, path_at: usize, pieces: &[&[u8]], has_authority: bool) {
     pieces.iter().for_each(|piece| out.extend_from_slice(piece));
     let len = remove_dot_segments(&mut out[path_at..]);
@@ -129,7 +130,99 @@ fn push_path(out: &mut Vec<u8>, path_at: usize, pieces: &[&[u8]], has_authority:
     out.splice(path_at..path_at, guard.iter().copied());
 }
 
-/// What must stand before a path so that it is not read as an authority: `/.` before `//` where there is none.
+/// The prefix `/.` for a path that begins with `//` in a reference without an authority; without the prefix such a path
+/// would be read as an authority. Otherwise an empty text.
 pub(super) fn path_guard(has_authority: bool, path: &[u8]) -> &'static [u8] {
     if !has_authority && path.starts_with(b"//") { b"/." } else { b"" }
+}
+
+/// Removes the dot segments of `path` in place (RFC 3986 section 5.2.4) and returns the new length.
+///
+/// The result equals that of the RFC's algorithm also for paths that do not begin with `/`.
+///
+/// ```
+/// let mut path = *b"/a/b/c/./../../g";
+/// let len = irikey::iri::remove_dot_segments(&mut path);
+/// assert_eq!(&path[..len], b"/a/g");
+/// ```
+pub fn remove_dot_segments(path: &mut [u8]) -> usize {
+    let mut from = leading_dots_len(path);
+    let mut to = 0;
+    if path.get(from).is_some_and(|&byte| byte != b'/') {
+        // Step E for a first segment without a slash before it.
+        let end = segment_end(path, from);
+        path.copy_within(from..end, 0);
+        (to, from) = (end - from, end);
+    }
+    while from < path.len() {
+        let end = segment_end(path, from + 1);
+        let is_last = end == path.len();
+        match &path[from + 1..end] {
+            b"." => {}
+            b".." => to = memchr::memrchr(b'/', &path[..to]).unwrap_or(0),
+            _ => {
+                if to < from {
+                    path.copy_within(from..end, to);
+                }
+                (to, from) = (to + end - from, end);
+                continue;
+            }
+        }
+        if is_last {
+            path[to] = b'/';
+            to += 1;
+        }
+        from = end;
+    }
+    to
+}
+
+/// Steps A and D: length of the dot segments that are removed at the start of a path without a leading slash.
+fn leading_dots_len(path: &[u8]) -> usize {
+    let mut rest = path;
+    while let Some(shorter) = rest.strip_prefix(b"../").or_else(|| rest.strip_prefix(b"./")) {
+        rest = shorter;
+    }
+    if matches!(rest, b"." | b"..") { path.len() } else { path.len() - rest.len() }
+}
+
+fn segment_end(path: &[u8], from: usize) -> usize {
+    memchr::memchr(b'/', &path[from..]).map_or(path.len(), |at| from + at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::remove_dot_segments;
+
+    #[test]
+    fn dot_segments_are_removed_with_and_without_a_leading_slash() {
+        let cases = [
+            ("", ""),
+            ("/", "/"),
+            (".", ""),
+            ("..", ""),
+            ("./", ""),
+            ("/.", "/"),
+            ("/..", "/"),
+            ("/a/..", "/"),
+            ("a/../b", "/b"),
+            ("../../a", "a"),
+            ("./../a", "a"),
+            ("mid/content=5/../6", "mid/6"),
+            ("/a//../b", "/a/b"),
+            ("/...", "/..."),
+            ("/a/.b", "/a/.b"),
+            ("/a/b/..", "/a/"),
+            ("/../../..", "/"),
+            ("/a/./", "/a/"),
+            (".//a", "/a"),
+            ("/a/..//b", "//b"),
+            ("a/..", "/"),
+        ];
+        for (path, expect) in cases {
+            let mut bytes = path.as_bytes().to_vec();
+            let len = remove_dot_segments(&mut bytes);
+            assert_eq!(&bytes[..len], expect.as_bytes(), "{path}");
+        }
+    }
 }

@@ -1,8 +1,9 @@
-//! What irikey knows of schemes: default ports, roots, whether hosts are DNS names (RFC 3987 section 5.3.3).
+//! Rules of individual schemes for scheme-based normalization (RFC 3987 section 5.3.3): default ports, whether hosts are
+//! DNS names, the namespace identifier of a URN.
 
-/// The schemes with rules of their own. Every other scheme has the generic rules only.
+/// The schemes with rules of their own. All other schemes follow the generic rules only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scheme {
+pub(crate) enum Scheme {
     /// `http`, RFC 9110 section 4.2.1.
     Http,
     /// `https`, RFC 9110 section 4.2.2.
@@ -17,19 +18,13 @@ pub enum Scheme {
     File,
     /// `urn`, RFC 8141.
     Urn,
-    /// Any other.
+    /// Any other scheme.
     Other,
 }
 
 impl Scheme {
-    /// The scheme of that name, in any case.
-    ///
-    /// ```
-    /// use irikey::iri::Scheme;
-    /// assert_eq!(Scheme::from_name(b"HTTPS").default_port(), Some(443));
-    /// assert_eq!(Scheme::from_name(b"gopher"), Scheme::Other);
-    /// ```
-    pub fn from_name(name: &[u8]) -> Scheme {
+    /// The scheme with that name, in upper or lower case.
+    pub(crate) fn from_name(name: &[u8]) -> Scheme {
         const LONGEST: usize = 5;
         let mut lower = [0; LONGEST];
         let Some(lower) = lower.get_mut(..name.len()) else { return Scheme::Other };
@@ -47,10 +42,11 @@ impl Scheme {
         }
     }
 
-    /// The port that need not be written.
+    /// The port that is used if none is written.
     #[inline(always)]
-    pub const fn default_port(self) -> Option<u16> {
-        /// In the order of the variants; 0 for none. A table, since which scheme comes next is what no branch foresees.
+    pub(crate) const fn default_port(self) -> Option<u16> {
+        /// In the order of the variants; 0 for no default. This is a table because a branch on the scheme of the next
+        /// line cannot be predicted.
         const PORTS: [u16; 8] = [80, 443, 80, 443, 21, 0, 0, 0];
         match PORTS[self as usize] {
             0 => None,
@@ -58,10 +54,30 @@ impl Scheme {
         }
     }
 
-    /// Hosts are DNS names and an empty path after an authority means `/`.
-    pub const fn is_network(self) -> bool {
+    /// Returns true if hosts are DNS names and an empty path after an authority means `/`.
+    pub(crate) const fn is_network(self) -> bool {
         self.default_port().is_some()
     }
+}
+
+/// The number of a port, if it is at most 65535. Leading zeros are allowed.
+pub(super) fn port_number(digits: &[u8]) -> Option<u16> {
+    let significant = digits.iter().position(|&digit| digit != b'0').map_or(&digits[..0], |at| &digits[at..]);
+    if digits.is_empty() || significant.len() > 5 {
+        return None;
+    }
+    let number = significant.iter().fold(0u32, |number, digit| number * 10 + u32::from(digit - b'0'));
+    u16::try_from(number).ok()
+}
+
+/// Length of the namespace identifier at the start of a URN's path, RFC 8141 section 2:
+/// `NID = (alphanum) 0*30(ldh) (alphanum)`, followed by `:`. Returns 0 if there is none.
+pub(super) fn urn_nid_len(path: &[u8]) -> usize {
+    let Some(len) = memchr::memchr(b':', path) else { return 0 };
+    let nid = &path[..len];
+    let is_ldh = nid.iter().all(|&byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    let has_ends = matches!(nid, [first, .., last] if *first != b'-' && *last != b'-');
+    if is_ldh && has_ends && len <= 32 { len } else { 0 }
 }
 
 #[cfg(test)]
@@ -69,19 +85,20 @@ mod tests {
     use super::Scheme;
 
     #[test]
-    fn each_scheme_has_its_port() {
+    fn each_scheme_has_its_default_port() {
         let expected = [
-            (Scheme::Http, Some(80)),
-            (Scheme::Https, Some(443)),
-            (Scheme::Ws, Some(80)),
-            (Scheme::Wss, Some(443)),
-            (Scheme::Ftp, Some(21)),
-            (Scheme::File, None),
-            (Scheme::Urn, None),
-            (Scheme::Other, None),
+            ("HTTP", Scheme::Http, Some(80)),
+            ("https", Scheme::Https, Some(443)),
+            ("ws", Scheme::Ws, Some(80)),
+            ("wss", Scheme::Wss, Some(443)),
+            ("Ftp", Scheme::Ftp, Some(21)),
+            ("file", Scheme::File, None),
+            ("urn", Scheme::Urn, None),
+            ("gopher", Scheme::Other, None),
         ];
-        for (scheme, port) in expected {
-            assert_eq!(scheme.default_port(), port, "{scheme:?}");
+        for (name, scheme, port) in expected {
+            assert_eq!(Scheme::from_name(name.as_bytes()), scheme, "{name}");
+            assert_eq!(scheme.default_port(), port, "{name}");
         }
     }
 }

@@ -1,46 +1,50 @@
-//! What may mislead a person or a filter: RFC 3987 sections 6.1, 7.5 and 8, RFC 3986 sections 7.3 and 7.6, UTS 39. In: a
-//! reference, any bytes. Out: flags, and where each was first found. Judges by tables of Unicode and by spelling alone:
-//! it knows no brands, asks no resolver, and refuses nothing.
+//! Detection of misleading references: RFC 3987 sections 6.1, 7.5 and 8, RFC 3986 sections 7.3 and 7.6, UTS 39.
 //!
-//! Escapes are looked at as the octets they stand for; hosts as labels in their Unicode form, however they are written.
+//! [`find_spoofing`] returns flags and the position of the first finding of each kind. The checks use Unicode tables and the
+//! spelling only: there is no list of brands and no network access. Nothing is refused. Escapes are examined as the octets
+//! that they encode, and hosts as labels in their Unicode form, however they are written.
 
 use unicode_normalization::{IsNormalized, is_nfc, is_nfc_quick, is_nfkc_quick};
 use unicode_security::{GeneralSecurityProfile, RestrictionLevel, RestrictionLevelDetection};
 
 use super::bidi::{BidiPart, BidiRules, BidiViolation, check_bidi};
 use super::class::is_any_bidi_control;
-use super::map::{idn_to_unicode, to_iri};
+use super::fault::Component;
+use super::flags::SpoofingFlags;
+use super::host::idn::idn_to_unicode;
+use super::map::{HostMapping, to_iri};
 use super::parts::Parts;
-use super::percent::{decode_escapes, encode, escape_value};
-use super::{Component, HostMapping, SpoofingFlags};
+use super::percent::{decode_escapes, escape_value, percent_encode};
 
-/// What was found in a reference.
+/// The result of [`find_spoofing`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SpoofingReport {
-    /// All that was found.
+    /// The flags of all findings.
     pub flags: SpoofingFlags,
-    /// The first of each kind in each component, in the order of the checks.
+    /// The first finding of each kind in each component, in the order of the checks.
     pub findings: Vec<SpoofingFinding>,
 }
 
-/// One thing found.
+/// One misleading property of a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpoofingFinding {
-    /// One flag.
+    /// The property; exactly one flag.
     pub flag: SpoofingFlags,
-    /// The component that shows it.
+    /// The component that has the property.
     pub component: Component,
-    /// Byte offset into the reference: of the character or escape, or of the component where it is the whole.
+    /// Byte offset in the reference of the character or escape, or of the component if the whole component is meant.
     pub at: usize,
 }
 
 impl SpoofingReport {
-    fn note_all(&mut self, flags: SpoofingFlags, component: Component, at: usize) {
+    /// Adds a finding for each flag in `flags`.
+    fn add_all(&mut self, flags: SpoofingFlags, component: Component, at: usize) {
         let set = SpoofingFlags::ALL.iter().filter(|(flag, ..)| flags.intersects(*flag));
-        set.for_each(|(flag, ..)| self.note(*flag, component, at));
+        set.for_each(|(flag, ..)| self.add(*flag, component, at));
     }
 
-    fn note(&mut self, flag: SpoofingFlags, component: Component, at: usize) {
+    /// Adds a finding, unless the component already has one with this flag.
+    fn add(&mut self, flag: SpoofingFlags, component: Component, at: usize) {
         if !self.findings.iter().any(|finding| finding.flag == flag && finding.component == component) {
             self.flags |= flag;
             self.findings.push(SpoofingFinding { flag, component, at });
@@ -48,20 +52,21 @@ impl SpoofingReport {
     }
 }
 
-/// Looks at a reference. Plain ASCII without `%`, `@` and `xn--` has nothing to show and costs one walk.
+/// Finds properties of a reference that may mislead a person or a filter. A reference in ASCII without `%`, `@` and `xn--` has
+/// none; that is checked in one scan.
 ///
 /// ```
 /// use irikey::iri::{SpoofingFlags, find_spoofing};
 /// assert!(find_spoofing(b"http://example.org/a/../b?c=d").flags.is_empty());
 /// assert_eq!(find_spoofing("http://раураӏ.example/".as_bytes()).flags, SpoofingFlags::ASCII_LOOK_ALIKE);
-/// let look = find_spoofing(b"http://www.example.com@example.org/%2e%2e/");
-/// assert_eq!(look.flags.names().collect::<Vec<_>>(), ["hidden-dots", "userinfo-host"]);
-/// assert_eq!(look.findings[1].at, 35);
+/// let report = find_spoofing(b"http://www.example.com@example.org/%2e%2e/");
+/// assert_eq!(report.flags.names().collect::<Vec<_>>(), ["hidden-dots", "userinfo-host"]);
+/// assert_eq!(report.findings[1].at, 35);
 /// ```
 pub fn find_spoofing(reference: &[u8]) -> SpoofingReport {
-    let mut look = SpoofingReport::default();
+    let mut report = SpoofingReport::default();
     if is_plain(reference) {
-        return look;
+        return report;
     }
     let parts = Parts::split(reference);
     let components = [
@@ -73,22 +78,22 @@ pub fn find_spoofing(reference: &[u8]) -> SpoofingReport {
     ];
     for (component, text) in components {
         let Some(text) = text else { continue };
-        // Components are slices of the reference: the distance of their starts is their offset.
+        // Components are slices of the reference, so the difference of the start addresses is the offset.
         let at = text.as_ptr().addr() - reference.as_ptr().addr();
-        look_at_octets(&Octets::new(text, at), component, &mut look);
+        check_octets(&Octets::new(text, at), component, &mut report);
         match component {
-            Component::Host => look_at_labels(text, at, &mut look),
-            Component::Path => look_at_segments(text, at, &mut look),
-            Component::Userinfo if looks_like_host(text) => look.note(SpoofingFlags::USERINFO_HOST, component, at),
+            Component::Host => check_labels(text, at, &mut report),
+            Component::Path => check_segments(text, at, &mut report),
+            Component::Userinfo if looks_like_host(text) => report.add(SpoofingFlags::USERINFO_HOST, component, at),
             _ => {}
         }
     }
-    look_at_directions(reference, &mut look);
-    look
+    check_directions(reference, &mut report);
+    report
 }
 
-/// What misleads in a record as it was written, and in the directions of its URI's right-to-left parts, escaped ones and
-/// A-labels too; `uri` is empty where there is none.
+/// Returns the spoofing flags of a record: those of `record` as it was written, and [`SpoofingFlags::BIDI_STRUCTURE`] of its
+/// URI with escapes and A-labels decoded. `uri` is empty if the record has no URI.
 ///
 /// ```
 /// use irikey::iri::{SpoofingFlags, spoofing_flags};
@@ -96,19 +101,19 @@ pub fn find_spoofing(reference: &[u8]) -> SpoofingReport {
 /// assert_eq!(spoofing_flags(b"http://h/%D7%90b", b"http://h/%D7%90b"), SpoofingFlags::BIDI_STRUCTURE);
 /// ```
 pub fn spoofing_flags(record: &[u8], uri: &[u8]) -> SpoofingFlags {
-    let found = find_spoofing(record).flags;
+    let flags = find_spoofing(record).flags;
     let has_hidden_characters = memchr::memchr(b'%', uri).is_some() || memchr::memmem::find(uri, b"xn--").is_some();
     if !has_hidden_characters {
-        return found;
+        return flags;
     }
     let iri = to_iri(&String::from_utf8_lossy(uri), HostMapping::Unicode);
     if find_spoofing(iri.as_bytes()).flags.intersects(SpoofingFlags::BIDI_STRUCTURE) {
-        return found | SpoofingFlags::BIDI_STRUCTURE;
+        return flags | SpoofingFlags::BIDI_STRUCTURE;
     }
-    found
+    flags
 }
 
-/// Nothing that any check would note.
+/// Returns true if no check can find anything.
 fn is_plain(reference: &[u8]) -> bool {
     reference.is_ascii()
         && memchr::memchr2(b'%', b'@', reference).is_none()
@@ -119,14 +124,14 @@ fn has_ace_prefix(text: &[u8]) -> bool {
     text.last_chunk::<4>().is_some_and(|end| end.eq_ignore_ascii_case(b"xn--"))
 }
 
-/// A component with its escapes decoded once, and where each octet came from.
+/// The octets of a component with escapes decoded once. Empty if the component is ASCII without escapes.
 struct Octets {
     octets: Vec<u8>,
     /// Offset of each octet, or of its escape, in the reference.
     at: Vec<usize>,
-    /// Whether it was an escape.
+    /// Whether each octet was written as an escape.
     is_escaped: Vec<bool>,
-    /// The component as written is UTF-8, whatever its escapes are.
+    /// The component as written is UTF-8; its escapes need not be.
     is_utf8: bool,
 }
 
@@ -149,9 +154,9 @@ impl Octets {
     }
 }
 
-fn look_at_octets(decoded: &Octets, component: Component, look: &mut SpoofingReport) {
+fn check_octets(decoded: &Octets, component: Component, report: &mut SpoofingReport) {
     let octets = &decoded.octets[..];
-    // What is found beyond ASCII, until all octets are known to be of one charset; written characters are.
+    // Findings in escaped non-ASCII octets count only if all octets of the component turn out to be UTF-8.
     let mut pending = Vec::new();
     let mut is_other_charset = false;
     let mut nth = 0;
@@ -168,20 +173,20 @@ fn look_at_octets(decoded: &Octets, component: Component, look: &mut SpoofingRep
         if octets[nth] >= 0x80 && (decoded.is_escaped[nth] || !decoded.is_utf8) {
             pending.push((flags, decoded.at[nth]));
         } else {
-            look.note_all(flags, component, decoded.at[nth]);
+            report.add_all(flags, component, decoded.at[nth]);
         }
         nth += len;
     }
-    // In a legacy charset any octets may meet: C0 B4 is a common word in GBK.
+    // In a legacy charset any sequence of octets may occur: C0 B4 is a common word in GBK.
     if !is_other_charset {
-        pending.into_iter().for_each(|(flags, at)| look.note_all(flags, component, at));
+        pending.into_iter().for_each(|(flags, at)| report.add_all(flags, component, at));
     }
     if std::str::from_utf8(octets).is_ok_and(|text| !is_nfc(text)) {
-        look.note(SpoofingFlags::NOT_NFC, component, decoded.at[0]);
+        report.add(SpoofingFlags::NOT_NFC, component, decoded.at[0]);
     }
 }
 
-/// Overlong forms of two, three and four octets (RFC 3629 section 3 excludes them), and surrogates; with their length.
+/// Flag and length of an overlong form of two, three or four octets (RFC 3629 section 3 excludes them) or of a surrogate.
 fn malformed_utf8(octets: &[u8]) -> Option<(SpoofingFlags, usize)> {
     let (flag, len) = match *octets {
         [0xC0 | 0xC1, ..] => (SpoofingFlags::OVERLONG, 2),
@@ -193,7 +198,7 @@ fn malformed_utf8(octets: &[u8]) -> Option<(SpoofingFlags, usize)> {
     octets.get(1..len)?.iter().all(|octet| octet & 0xC0 == 0x80).then_some((flag, len))
 }
 
-/// What an escape of an ASCII character shows; `octets` are decoded, what follows it too.
+/// The flag of an escaped ASCII character. `octets` are the decoded octets from this character on.
 fn ascii_escape_flag(octets: &[u8], component: Component) -> SpoofingFlags {
     let is_data = matches!(component, Component::Query | Component::Fragment);
     match octets[0] {
@@ -204,7 +209,7 @@ fn ascii_escape_flag(octets: &[u8], component: Component) -> SpoofingFlags {
     }
 }
 
-/// What a character beyond ASCII shows, escaped or not.
+/// The flags of a non-ASCII character, escaped or not.
 fn character_flags(c: char) -> SpoofingFlags {
     let is_changed = |verdict| verdict == IsNormalized::No;
     let is_compatibility =
@@ -215,7 +220,7 @@ fn character_flags(c: char) -> SpoofingFlags {
         '\u{200C}' | '\u{200D}' => SpoofingFlags::JOINER,
         c if is_any_bidi_control(c) => SpoofingFlags::BIDI_CONTROL,
         c if is_default_ignorable(c) => SpoofingFlags::INVISIBLE,
-        // BRAILLE PATTERN BLANK is no space to Unicode, but to the eye.
+        // BRAILLE PATTERN BLANK is not a space in Unicode, but it is displayed as one.
         c if c.is_whitespace() || c == '\u{2800}' => SpoofingFlags::SPACE,
         c if looks_like_delim(c) => SpoofingFlags::DELIM_LOOK_ALIKE,
         _ => SpoofingFlags::NONE,
@@ -234,7 +239,8 @@ fn is_default_ignorable(c: char) -> bool {
     )
 }
 
-/// Letters are left out: KATAKANA NO looks like a slash, and is in many a Japanese path.
+/// Returns true if `c` looks like a delimiter. Letters are excluded: KATAKANA NO looks like a slash and is common in Japanese
+/// paths.
 fn looks_like_delim(c: char) -> bool {
     if c.is_alphanumeric() {
         return false;
@@ -244,30 +250,30 @@ fn looks_like_delim(c: char) -> bool {
     skeleton.next().is_some_and(|first| "./:?#@%\\".contains(first)) && skeleton.next().is_none()
 }
 
-/// UTS 39 on each label that is not ASCII.
-fn look_at_labels(host: &[u8], at: usize, look: &mut SpoofingReport) {
+/// Applies UTS 39 to each non-ASCII label.
+fn check_labels(host: &[u8], at: usize, report: &mut SpoofingReport) {
     let Some(text) = unicode_form(host) else { return };
-    // A top-level domain is no one's choice, and some, as those of Russian names, look like ASCII throughout.
-    let registered = text.trim_end_matches('.').rfind('.').unwrap_or(text.len());
+    // A site does not choose its top-level domain, and some of them, such as Russian ones, look like ASCII.
+    let top_level_at = text.trim_end_matches('.').rfind('.').unwrap_or(text.len());
     for label in text.split('.').filter(|label| !label.is_ascii()) {
         let is_allowed = |c: &char| c.is_ascii() || c.identifier_allowed();
         if !label.chars().all(|c| is_allowed(&c)) {
-            look.note(SpoofingFlags::DISCOURAGED, Component::Host, at);
+            report.add(SpoofingFlags::DISCOURAGED, Component::Host, at);
         }
-        // The level is of what identifiers may hold; what they may not has its own flag.
+        // The restriction level covers characters that are allowed in identifiers; other characters have their own flag.
         let scripts: String = label.chars().filter(|c| c.identifier_allowed()).collect();
         if !scripts.as_str().check_restriction_level(RestrictionLevel::HighlyRestrictive) {
-            look.note(SpoofingFlags::MIXED_SCRIPT, Component::Host, at);
+            report.add(SpoofingFlags::MIXED_SCRIPT, Component::Host, at);
         }
-        let is_top_level = label.as_ptr().addr() - text.as_ptr().addr() > registered;
+        let is_top_level = label.as_ptr().addr() - text.as_ptr().addr() > top_level_at;
         if !is_top_level && unicode_security::skeleton(label).all(|c| c.is_ascii()) {
-            look.note(SpoofingFlags::ASCII_LOOK_ALIKE, Component::Host, at);
+            report.add(SpoofingFlags::ASCII_LOOK_ALIKE, Component::Host, at);
         }
     }
 }
 
-/// The host that a person reads, in lower case: the Unicode form by UTS 46, or where it has none its characters. `None`
-/// for an IP-literal and for bytes that are not UTF-8.
+/// The host as a person reads it, in lower case: its Unicode form by UTS 46, or its characters if there is no such form.
+/// `None` for an IP literal and for bytes that are not UTF-8.
 fn unicode_form(host: &[u8]) -> Option<String> {
     if host.starts_with(b"[") {
         return None;
@@ -276,9 +282,11 @@ fn unicode_form(host: &[u8]) -> Option<String> {
     idn_to_unicode(&decoded).or_else(|| Some(std::str::from_utf8(&decoded).ok()?.to_lowercase()))
 }
 
-/// The UTS 39 skeleton of a host's Unicode form in lower case: hosts that look alike have one skeleton. It is a key to
-/// group by, not a host. An IP-literal is its own, in lower case; so is a host that is not UTF-8, its octets escaped, since
-/// a replacement character would put different hosts into one group.
+/// Returns the UTS 39 skeleton of a host's Unicode form in lower case. Hosts that look alike have the same skeleton. The
+/// skeleton is a key to group by, not a host.
+///
+/// The skeleton of an IP literal is its text in lower case. The skeleton of a host that is not UTF-8 is its text with the
+/// octets escaped; a replacement character would put different hosts into one group.
 ///
 /// ```
 /// use irikey::iri::skeleton;
@@ -289,12 +297,12 @@ fn unicode_form(host: &[u8]) -> Option<String> {
 pub fn skeleton(host: &[u8]) -> String {
     match unicode_form(host) {
         Some(text) => unicode_security::skeleton(&text).collect(),
-        None => String::from_utf8_lossy(&encode(host)).to_ascii_lowercase(),
+        None => String::from_utf8_lossy(&percent_encode(host)).to_ascii_lowercase(),
     }
 }
 
-/// Dot segments that only a decoder sees: `%2e%2e`, `..%2F`, `%252e`.
-fn look_at_segments(path: &[u8], at: usize, look: &mut SpoofingReport) {
+/// Finds dot segments that appear only after decoding: `%2e%2e`, `..%2F`, `%252e`.
+fn check_segments(path: &[u8], at: usize, report: &mut SpoofingReport) {
     let mut start = 0;
     for segment in path.split(|&byte| byte == b'/') {
         if memchr::memchr(b'%', segment).is_some() {
@@ -302,21 +310,21 @@ fn look_at_segments(path: &[u8], at: usize, look: &mut SpoofingReport) {
             let is_dots =
                 |octets: &[u8]| octets.split(|b| b"/\\".contains(b)).any(|piece| piece == b"." || piece == b"..");
             if is_dots(&once) || is_dots(&decode_escapes(&once)) {
-                look.note(SpoofingFlags::HIDDEN_DOTS, Component::Path, at + start);
+                report.add(SpoofingFlags::HIDDEN_DOTS, Component::Path, at + start);
             }
         }
         start += segment.len() + 1;
     }
 }
 
-/// Last labels of names that userinfo is made to look like, beside the two letters of a country.
-const KNOWN_ENDS: [&str; 19] = [
+/// Last labels that make userinfo look like a host, in addition to all labels of two letters (countries).
+const COMMON_TOP_LEVELS: [&str; 19] = [
     "com", "net", "org", "edu", "gov", "mil", "int", "info", "biz", "name", "app", "dev", "xyz", "shop", "site",
     "online", "bank", "example", "test",
 ];
 
-/// Userinfo, up to whatever ends a name in it, that is a host name with `www.` or a known end. One with an `@`, as FTP
-/// accounts have it, is not: it looks like a mail address.
+/// Returns true if a name in `userinfo` looks like a host: it begins with `www.` or ends in a common top-level domain. A name
+/// with `@`, as in FTP accounts, looks like a mail address instead.
 fn looks_like_host(userinfo: &[u8]) -> bool {
     let decoded = decode_escapes(userinfo);
     let is_name_byte = |&byte: &u8| byte.is_ascii_alphanumeric() || b".-_@".contains(&byte) || byte >= 0x80;
@@ -328,16 +336,16 @@ fn looks_like_host(userinfo: &[u8]) -> bool {
         labels.len() > 1
             && labels.iter().all(|label| !label.is_empty())
             && !name.contains('@')
-            && (labels[0] == "www" || is_country || KNOWN_ENDS.contains(&end))
+            && (labels[0] == "www" || is_country || COMMON_TOP_LEVELS.contains(&end))
     })
 }
 
-/// Section 4.2, for references written in characters.
-fn look_at_directions(reference: &[u8], look: &mut SpoofingReport) {
+/// Applies RFC 3987 section 4.2 to references that are UTF-8.
+fn check_directions(reference: &[u8], report: &mut SpoofingReport) {
     let Ok(text) = std::str::from_utf8(reference) else { return };
     for problem in check_bidi(text, BidiRules::Rfc3987) {
         if problem.violation != BidiViolation::Control {
-            look.note(SpoofingFlags::BIDI_STRUCTURE, component_of(problem.part), problem.at);
+            report.add(SpoofingFlags::BIDI_STRUCTURE, component_of(problem.part), problem.at);
         }
     }
 }
@@ -357,15 +365,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn default_ignorables_are_those_that_skeletons_leave_out() {
+    fn default_ignorable_characters_are_those_that_skeletons_omit() {
         for c in (0..=0x10FFFF).filter_map(char::from_u32) {
-            let is_left_out = unicode_security::skeleton(c.encode_utf8(&mut [0; 4])).next().is_none();
-            assert_eq!(is_default_ignorable(c), is_left_out, "{:X}", u32::from(c));
+            let is_omitted = unicode_security::skeleton(c.encode_utf8(&mut [0; 4])).next().is_none();
+            assert_eq!(is_default_ignorable(c), is_omitted, "{:X}", u32::from(c));
         }
     }
 
     #[test]
-    fn findings_stand_where_they_say() {
+    fn findings_have_component_and_offset() {
         let found = find_spoofing("http://h/%41/%2e%2e/a%2fb%2f?%00\u{AD}#%2".as_bytes()).findings;
         let expected = [
             (SpoofingFlags::ENCODED_SLASH, Component::Path, 21),
@@ -377,9 +385,9 @@ mod tests {
     }
 
     #[test]
-    fn flags_of_every_kind_have_names_of_their_own() {
+    fn no_flag_has_the_name_of_another() {
         let mut names: Vec<_> = SpoofingFlags::ALL.iter().map(|(_, name, _)| *name).collect();
-        names.extend(super::super::Flags::ALL.iter().map(|(_, name, _)| *name));
+        names.extend(crate::iri::Flags::ALL.iter().map(|(_, name, _)| *name));
         names.sort_unstable();
         assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
     }

@@ -11,8 +11,8 @@ use super::request::Request;
 use crate::encoding::Charset;
 use crate::iri::{
     Backslashes, CharacterReferences, Component, Fault, FaultKind, MappingOptions, ParseMode, PreprocessOptions,
-    Profile, QueryCharset, ReferenceParser, Rung, Spaces, WhatwgParts, check_bidi_controls, check_uri,
-    check_uri_reference, preprocess, weber_split, whatwg_href, whatwg_parts,
+    Profile, QueryCharset, ReferenceParser, Rung, Spaces, check_bidi_controls, check_uri, check_uri_reference,
+    preprocess, weber_split, whatwg_href,
 };
 
 /// The profile that a request names.
@@ -42,8 +42,9 @@ pub(super) fn parse(request: &Request) -> Answered {
         _ if request.opt_bool("lenient") == Some(true) => Ok(weber_value(text)),
         ReferenceParser::Total => Ok(weber_value(text)),
         ReferenceParser::Grammar => Ok(show_parts(profile.check_iri_reference(text)?, text.as_bytes())),
+        // The delimiters of an `href` are in place, so any split of it is the standard's.
         ReferenceParser::Whatwg => {
-            Ok(whatwg_value(whatwg_parts(text, request.base_text(), query_charset(request, profile)?)?))
+            Ok(weber_value(&whatwg_href(text, request.base_text(), query_charset(request, profile)?)?))
         }
     }
 }
@@ -58,13 +59,6 @@ fn weber_value(text: &str) -> Answer {
         value["port_invalid"] = true.into();
     }
     output(value)
-}
-
-fn whatwg_value(parts: WhatwgParts) -> Answer {
-    output(json!({
-        "scheme": parts.scheme, "userinfo": parts.userinfo, "host": parts.host, "port": parts.port,
-        "path": parts.path, "query": parts.query, "fragment": parts.fragment,
-    }))
 }
 
 /// A charset among the options.
@@ -107,7 +101,7 @@ pub(super) fn map_to_uri(request: &Request) -> Answered {
     };
     let intake =
         request.opt_bool("lenient").map(|is_lenient| if is_lenient { ParseMode::Lenient } else { ParseMode::Strict });
-    let mapping = MappingOptions { intake, host: request.opt("idn").map(|_| host), query };
+    let mapping = MappingOptions { mode: intake, host: request.opt("idn").map(|_| host), query };
     Ok(output(profile.to_uri(&input, &mapping)?))
 }
 
@@ -133,9 +127,9 @@ pub(super) fn to_uri_idempotent(request: &Request) -> Answered {
     let profile = profile(request)?;
     let intake =
         request.opt_bool("lenient").map(|is_lenient| if is_lenient { ParseMode::Lenient } else { ParseMode::Strict });
-    let once = profile.to_uri(request.input()?, &MappingOptions { intake, ..MappingOptions::default() })?;
+    let once = profile.to_uri(request.input()?, &MappingOptions { mode: intake, ..MappingOptions::default() })?;
     let twice = profile
-        .to_uri(once.as_bytes(), &MappingOptions { intake: Some(ParseMode::Lenient), ..MappingOptions::default() })?;
+        .to_uri(once.as_bytes(), &MappingOptions { mode: Some(ParseMode::Lenient), ..MappingOptions::default() })?;
     Ok(output(once == twice))
 }
 

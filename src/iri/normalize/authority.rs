@@ -1,54 +1,63 @@
-//! The pass over scheme and authority: case, userinfo, host, port (RFC 3987 sections 5.3.2.1 and 5.3.3).
+//! The part of the pass that writes scheme, userinfo, host and port (RFC 3987 sections 5.3.2.1 and 5.3.3).
 
 use super::Pass;
-use crate::iri::check::{check_authority_lenient, check_path_noscheme, check_port};
-use crate::iri::class::UPPER;
-use crate::iri::host::ipv6_text;
-use crate::iri::ladder::port_number;
+use crate::iri::check::{check_authority_lenient, check_port, missing_scheme};
+use crate::iri::class::{REG_NAME, UPPER};
+use crate::iri::fault::{Component, Fault};
+use crate::iri::flags::{Changes, Flags};
+use crate::iri::host::ip::ipv6_text;
 use crate::iri::parts::{Authority, find_scheme};
 use crate::iri::percent::map_component;
-use crate::iri::scheme::Scheme;
-use crate::iri::{Changes, Component, Fault, FaultKind, Flags};
+use crate::iri::scheme::{Scheme, port_number};
 use crate::kernel::{AsciiCase, append};
 
-/// What may stand in an authority besides plain host bytes, as bits.
-mod seen {
-    pub const UPPER: u8 = 1;
-    /// `-` after `-`: a label may begin with `xn--`.
-    pub const HYPHENS: u8 = 2;
-    /// Escapes and what must become one.
-    pub const ENCODED: u8 = 4;
-    /// `@`, `[`, `]`: more than a host and a port.
-    pub const DELIM: u8 = 8;
+/// The kinds of bytes in an authority, as bits, except the bytes that a host keeps unchanged.
+mod kind {
+    /// Upper-case letters.
+    pub(super) const UPPER: u8 = 1;
+    /// `-`; marked only after another `-`, where a label may begin with `xn--`.
+    pub(super) const HYPHENS: u8 = 2;
+    /// `%`, and bytes that must become escapes.
+    pub(super) const ENCODED: u8 = 4;
+    /// `@`, `[`, `]`: the authority is more than a host and a port.
+    pub(super) const DELIM: u8 = 8;
     /// `:`.
-    pub const COLON: u8 = 16;
-    /// `/`, `?`, `#`: the authority is over.
-    pub const END: u8 = 32;
+    pub(super) const COLON: u8 = 16;
+    /// `/`, `?`, `#`: the end of the authority.
+    pub(super) const END: u8 = 32;
+}
 
-    /// By byte: which of the above it is; 0 for bytes that a host keeps as they are.
-    pub const OF: [u8; 256] = {
-        let mut of = [0; 256];
-        let mut byte = 0;
-        while byte < 256 {
-            of[byte] = match byte as u8 {
-                b'A'..=b'Z' => UPPER,
-                b'-' => HYPHENS,
-                b'@' | b'[' | b']' => DELIM,
-                b':' => COLON,
-                b'/' | b'?' | b'#' => END,
-                other if crate::iri::class::REG_NAME.contains(other) => 0,
-                _ => ENCODED,
-            };
-            byte += 1;
-        }
-        of
-    };
+/// The kind of each byte value; 0 for bytes that a host keeps unchanged.
+const KIND_OF: [u8; 256] = {
+    let mut kinds = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        kinds[byte] = match byte as u8 {
+            b'A'..=b'Z' => kind::UPPER,
+            b'-' => kind::HYPHENS,
+            b'@' | b'[' | b']' => kind::DELIM,
+            b':' => kind::COLON,
+            b'/' | b'?' | b'#' => kind::END,
+            other if REG_NAME.contains(other) => 0,
+            _ => kind::ENCODED,
+        };
+        byte += 1;
+    }
+    kinds
+};
+
+/// An authority that is a host, with a port if `host_end < end`. `kinds` are the kinds of its bytes.
+struct HostAndPort {
+    at: usize,
+    host_end: usize,
+    end: usize,
+    kinds: u8,
 }
 
 impl<const SCHEME: bool> Pass<'_, SCHEME> {
-    /// Writes the scheme and its `:`; returns the offset after it.
+    /// Writes the scheme and its `:`, and returns the offset after them.
     pub(super) fn scheme(&mut self) -> Result<(Scheme, usize), Fault> {
-        let Some(len) = find_scheme(self.line) else { return Err(no_scheme(self.line)) };
+        let Some(len) = find_scheme(self.line) else { return Err(missing_scheme(self.line)) };
         self.append_lower_case(&self.line[..len]);
         self.out.push(b':');
         Ok((Scheme::from_name(&self.line[..len]), len + 1))
@@ -63,24 +72,25 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
         }
     }
 
-    /// Writes the authority that begins at `at`; returns its end.
+    /// Writes the authority that begins at `at`, and returns its end.
     #[inline(always)]
     pub(super) fn authority(&mut self, scheme: Scheme, at: usize) -> Result<usize, Fault> {
-        let (mut end, mut seen) = (at, 0);
+        let (mut end, mut kinds) = (at, 0);
         let (mut colon, mut colon_count) = (at, 0);
         loop {
             end = self.reference.next_stop(end).min(self.line.len());
-            // A table and no `match`: which byte comes next is what branches cannot foresee.
-            let kind = self.line.get(end).map_or(seen::END, |&byte| seen::OF[byte as usize]);
-            if kind == seen::END {
+            // A table instead of a `match`: a branch on the next byte cannot be predicted.
+            let kind = self.line.get(end).map_or(kind::END, |&byte| KIND_OF[byte as usize]);
+            if kind == kind::END {
                 break;
             }
-            seen |= kind;
-            (colon, colon_count) = if kind == seen::COLON { (end, colon_count + 1) } else { (colon, colon_count) };
+            kinds |= kind;
+            (colon, colon_count) = if kind == kind::COLON { (end, colon_count + 1) } else { (colon, colon_count) };
             end += 1;
         }
-        if seen & seen::DELIM == 0 && colon_count <= 1 && scheme != Scheme::File {
-            return self.host_and_port(scheme, at, if colon_count == 1 { colon } else { end }, end, seen);
+        if kinds & kind::DELIM == 0 && colon_count <= 1 && scheme != Scheme::File {
+            let host_end = if colon_count == 1 { colon } else { end };
+            return self.host_and_port(scheme, HostAndPort { at, host_end, end, kinds });
         }
         let authority = Authority::split(self.line, at..end);
         check_authority_lenient(self.line, authority)?;
@@ -90,7 +100,7 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
             self.out.push(b'@');
         }
         let host_out = self.out.len();
-        self.host(scheme, &self.line[host_at..host_end], seen);
+        self.host(scheme, &self.line[host_at..host_end], kinds);
         let has_port = end > host_end && self.port(scheme, &self.line[host_end + 1..end]);
         if SCHEME && scheme == Scheme::File && host_at == at && !has_port && self.out[host_out..] == *b"localhost" {
             self.out.truncate(host_out);
@@ -99,26 +109,20 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
         Ok(end)
     }
 
-    /// Writes a host that is all of the authority, or all before the only `:`; returns the authority's end.
+    /// Writes a host and its port, and returns the end of the authority.
     #[inline(always)]
-    fn host_and_port(
-        &mut self,
-        scheme: Scheme,
-        at: usize,
-        host_end: usize,
-        end: usize,
-        seen: u8,
-    ) -> Result<usize, Fault> {
+    fn host_and_port(&mut self, scheme: Scheme, authority: HostAndPort) -> Result<usize, Fault> {
+        let HostAndPort { at, host_end, end, kinds } = authority;
         if host_end < end {
             check_port(self.line, host_end + 1, end)?;
         }
-        match seen & !seen::COLON {
+        match kinds & !kind::COLON {
             0 => self.reference.append(at..host_end, self.out),
-            seen::UPPER => {
+            kind::UPPER => {
                 self.reference.append_in_case(at..host_end, AsciiCase::Lower, self.out);
                 self.changes |= Changes::CASE;
             }
-            _ => self.host(scheme, &self.line[at..host_end], seen),
+            _ => self.host(scheme, &self.line[at..host_end], kinds),
         }
         if host_end < end {
             self.port(scheme, &self.line[host_end + 1..end]);
@@ -126,12 +130,12 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
         Ok(end)
     }
 
-    /// Writes a host; `seen` may speak of more than the host.
-    fn host(&mut self, scheme: Scheme, host: &[u8], seen: u8) {
+    /// Writes a host; `kinds` may include kinds of bytes outside the host.
+    fn host(&mut self, scheme: Scheme, host: &[u8], kinds: u8) {
         if host.starts_with(b"[") {
             return self.ip_literal(host);
         }
-        if seen & (seen::ENCODED | seen::HYPHENS) == 0 {
+        if kinds & (kind::ENCODED | kind::HYPHENS) == 0 {
             return self.append_lower_case(host);
         }
         let is_network = SCHEME && scheme.is_network();
@@ -154,7 +158,7 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
         }
     }
 
-    /// Writes the port that `:` introduced, and whether there is one.
+    /// Writes `:` and the port unless normalization removes it; returns true if the port was written.
     fn port(&mut self, scheme: Scheme, digits: &[u8]) -> bool {
         let mut number = [0; 5];
         let kept = if SCHEME { self.kept_port(scheme, digits, &mut number) } else { Some(digits) };
@@ -167,7 +171,8 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
         true
     }
 
-    /// Section 5.3.3: the port's digits, or none if it is empty or the scheme's default.
+    /// Section 5.3.3: the normalized digits of the port, or `None` if the port is empty or the default of the scheme.
+    /// `number` is the buffer for digits without leading zeros.
     fn kept_port<'b>(&mut self, scheme: Scheme, digits: &'b [u8], number: &'b mut [u8; 5]) -> Option<&'b [u8]> {
         if digits.is_empty() {
             return None;
@@ -190,19 +195,11 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
         Some(&number[at..])
     }
 
-    /// Writes a component that the bitmaps' marks are not laid out for.
+    /// Writes a component for which the bitmaps have no marks.
     fn encoded_part(&mut self, text: &[u8], component: Component) {
         let (written, flags, changes) = map_component(text, component);
         append(self.out, &written);
         self.flags |= flags;
         self.changes |= changes;
     }
-}
-
-/// Why `line` has no scheme.
-fn no_scheme(line: &[u8]) -> Fault {
-    if line.is_empty() {
-        return Fault::new(FaultKind::Empty, Component::Reference, 0);
-    }
-    check_path_noscheme(line).err().unwrap_or(Fault::new(FaultKind::Relative, Component::Reference, 0))
 }

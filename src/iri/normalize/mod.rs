@@ -1,85 +1,44 @@
-//! The fused pass: what `ladder.rs` does in named steps, done in one walk over a reference whose chunk has bitmaps.
+//! Normalization in a single pass: the same result as the named steps of [`super::ladder`], for chunks of crawl data.
+//!
+//! The pass reads the bitmaps of the reference's chunk instead of its bytes: it jumps from one marked byte to the next and
+//! copies everything between them.
 //!
 //! ```text
-//! proof      canonical as it stands? then it is copied; every other reference is walked from mark to mark,
-//! authority  through scheme, userinfo, host and port,
-//! tail       then path, query and fragment; what lies between two marks is copied as it is
+//!              ┌─ head is canonical and no mark needs work ──> the reference is copied (decided in reference.rs)
+//! reference ───┤
+//!              └─ otherwise: scheme, authority (authority.rs) ──> path, query, fragment (tail.rs) ──> dot segments
 //! ```
+//!
+//! The shape of these functions and their `inline` attributes follow measurements (benches/instructions.txt): branches that
+//! depend on the next byte of crawl data cannot be predicted, so tables and selections replace them.
 
 mod authority;
-mod proof;
+mod reference;
 mod tail;
 
-use std::ops::Range;
+pub(crate) use reference::{CanonicalHead, HttpHead, MarkedReference, ReferenceHead};
 
-pub use proof::{CanonicalHead, HttpHead, ReferenceHead};
-
+use super::fault::Fault;
+use super::flags::{Changes, Flags};
 use super::host::HostCache;
 use super::scheme::Scheme;
-use super::{Changes, Fault, Flags};
-use crate::kernel::Span;
-use crate::kernel::{AsciiCase, Bitmaps, append_range, append_range_in_case, append_some};
+use crate::kernel::append_some;
 
-/// One reference of a text that bitmaps describe.
-#[derive(Clone, Copy, Debug)]
-pub struct MarkedReference<'a> {
-    /// The text that it stands in: a chunk, or itself alone.
-    pub text: &'a [u8],
-    /// Marks of the text, made with [`super::CLASSIFIER`].
-    pub bitmaps: &'a Bitmaps,
-    /// Where it stands in the text.
-    pub span: Span,
-}
-
-impl<'a> MarkedReference<'a> {
-    /// The reference's bytes.
-    #[inline(always)]
-    pub fn line(&self) -> &'a [u8] {
-        self.span.of(self.text)
-    }
-
-    /// Where the reference begins in the text.
-    #[inline(always)]
-    fn at(&self) -> usize {
-        self.span.at as usize
-    }
-
-    #[inline(always)]
-    fn next_attention_near(&self, from: usize) -> usize {
-        self.bitmaps.next_attention_near(self.at() + from) - self.at()
-    }
-
-    #[inline(always)]
-    fn next_stop(&self, from: usize) -> usize {
-        self.bitmaps.next_stop(self.at() + from) - self.at()
-    }
-
-    /// Appends bytes `range` of the reference to `out`.
-    #[inline(always)]
-    fn append(&self, range: Range<usize>, out: &mut Vec<u8>) {
-        append_range(out, self.text, self.at() + range.start, range.len());
-    }
-
-    /// Likewise, ASCII letters in `case`.
-    #[inline(always)]
-    fn append_in_case(&self, range: Range<usize>, case: AsciiCase, out: &mut Vec<u8>) {
-        append_range_in_case(out, self.text, self.at() + range.start, range.len(), case);
-    }
-}
-
-/// What the pass keeps from one reference to the next; its answers do not depend on it.
+/// The single-pass normalizer. It keeps a cache of hosts between references; results do not depend on the cache.
 #[derive(Debug, Default)]
-pub struct Normalizer {
+pub(crate) struct Normalizer {
     hosts: HostCache,
 }
 
 impl Normalizer {
-    /// Appends the URI of an absolute IRI to `out`: the text of the scheme rung if `SCHEME`, else of the syntax rung,
-    /// by lenient intake; strict intake is the caller's check beforehand. `drop_fragment` leaves the fragment out.
+    /// Appends the URI of an absolute IRI to `out`: the text of the rung `scheme` if `SCHEME`, otherwise of the rung
+    /// `syntax`. With `drop_fragment` the fragment is left out.
+    ///
+    /// The pass is lenient; for strict mode the caller checks the reference first.
     ///
     /// # Errors
-    /// What lenient intake refuses; `out` may then have grown.
-    pub fn normalize<const SCHEME: bool>(
+    /// The fault that lenient mode finds. Bytes may have been appended to `out` by then.
+    pub(crate) fn normalize<const SCHEME: bool>(
         &mut self,
         reference: MarkedReference<'_>,
         drop_fragment: bool,
@@ -88,20 +47,20 @@ impl Normalizer {
         self.pass::<SCHEME>(reference, drop_fragment, out).run()
     }
 
-    /// As [`Normalizer::normalize`] on the scheme rung, of a reference whose start is known; meant to be compiled into
-    /// the loop over many of them.
+    /// [`Normalizer::normalize`] on the rung `scheme`, for an `http` or `https` reference whose head is already known.
+    /// It is meant to be inlined into the loop over the references of a chunk.
     ///
     /// # Errors
-    /// Likewise.
+    /// As [`Normalizer::normalize`].
     #[inline(always)]
-    pub fn normalize_http(
+    pub(crate) fn normalize_http(
         &mut self,
         reference: MarkedReference<'_>,
-        start: ReferenceHead,
+        head: ReferenceHead,
         drop_fragment: bool,
         out: &mut Vec<u8>,
     ) -> Result<(Flags, Changes), Fault> {
-        self.pass::<true>(reference, drop_fragment, out).run_web(start)
+        self.pass::<true>(reference, drop_fragment, out).run_http(head)
     }
 
     #[inline(always)]
@@ -124,6 +83,7 @@ impl Normalizer {
     }
 }
 
+/// The state of one pass. Its methods are in `authority.rs` and `tail.rs`.
 struct Pass<'a, const SCHEME: bool> {
     reference: MarkedReference<'a>,
     line: &'a [u8],
@@ -150,32 +110,32 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
         self.rest(scheme, at, has_authority)
     }
 
-    /// [`Pass::run`] for `http://` and `https://`, which are most of what is crawled.
+    /// [`Pass::run`] for `http://` and `https://`, the schemes of most crawl data.
     #[inline(always)]
-    fn run_web(mut self, start: ReferenceHead) -> Result<(Flags, Changes), Fault> {
-        match start {
-            // A plain head is written with what stays as it is behind it.
+    fn run_http(mut self, head: ReferenceHead) -> Result<(Flags, Changes), Fault> {
+        match head {
+            // A canonical head is copied together with the unchanged bytes that follow it.
             ReferenceHead::Canonical(head) => {
                 let path_at = self.out.len() + head.host_end;
                 self.tail(0, head.host_end);
                 self.clean_path(path_at, true);
                 Ok((self.flags, self.changes))
             }
-            ReferenceHead::Http(start) => {
-                append_some(self.out, start.lower_case, start.len);
-                self.changes |= if start.is_lower_case { Changes::NONE } else { Changes::CASE };
-                let at = self.authority(start.scheme, start.len)?;
+            ReferenceHead::Http(head) => {
+                append_some(self.out, head.lower_case, head.len);
+                self.changes |= if head.is_lower_case { Changes::NONE } else { Changes::CASE };
+                let at = self.authority(head.scheme, head.len)?;
                 if at == self.line.len() {
-                    // A host by itself, as lists of seeds have it: on the way through `rest` it would take a fifth longer.
+                    // A host alone, as in seed lists. Calling `rest` here would cost 20 % more.
                     self.empty_path();
                     return Ok((self.flags, self.changes));
                 }
-                self.rest(start.scheme, at, true)
+                self.rest(head.scheme, at, true)
             }
         }
     }
 
-    /// Writes what follows the authority, or the scheme if there is none.
+    /// Writes what follows the authority, or what follows the scheme if there is no authority.
     fn rest(mut self, scheme: Scheme, at: usize, has_authority: bool) -> Result<(Flags, Changes), Fault> {
         let path_at = self.out.len();
         if SCHEME && has_authority && scheme.is_network() && matches!(self.line.get(at), None | Some(b'?' | b'#')) {
@@ -189,14 +149,14 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
         Ok((self.flags, self.changes))
     }
 
-    /// Section 5.3.3: an empty path behind an authority is `/`.
+    /// Section 5.3.3: an empty path after an authority is `/`.
     #[inline(always)]
     fn empty_path(&mut self) {
         self.out.push(b'/');
         self.changes |= Changes::EMPTY_PATH;
     }
 
-    /// Removes the dot segments of the path that was written at `path_at`, if it may have any.
+    /// Removes the dot segments of the path that was written at `path_at`, if it may contain any.
     #[inline(always)]
     fn clean_path(&mut self, path_at: usize, has_authority: bool) {
         if self.may_have_dots {

@@ -1,20 +1,20 @@
-//! The pass over path, query and fragment, from mark to mark (RFC 3987 sections 3.1, 5.3.2.3 and 5.3.2.4), and what the
-//! written path still needs when it is whole.
+//! The part of the pass that writes path, query and fragment (RFC 3987 sections 3.1, 5.3.2.3 and 5.3.2.4), and then
+//! normalizes the complete path.
 
 use std::ops::Range;
 
 use super::Pass;
-use crate::iri::class::{UNRESERVED, UPPER};
-use crate::iri::dots::remove_dot_segments;
-use crate::iri::ladder::urn_nid_len;
-use crate::iri::percent::{ascii_flag, escape_value, non_ascii_flag, would_complete_an_escape};
-use crate::iri::resolve::path_guard;
-use crate::iri::{Changes, Component, Flags};
+use crate::iri::class::UPPER;
+use crate::iri::fault::Component;
+use crate::iri::flags::{Changes, Flags};
+use crate::iri::percent::{ascii_flag, escape_value, kept_escapes, non_ascii_flag, would_complete_an_escape};
+use crate::iri::resolve::{path_guard, remove_dot_segments};
+use crate::iri::scheme::urn_nid_len;
 use crate::kernel::{AsciiCase, non_ascii_len, percent_encode};
 
 impl<const SCHEME: bool> Pass<'_, SCHEME> {
-    /// Writes path, query and fragment, which begin at `at`, from mark to mark; before them what stands from `copied` on,
-    /// which stays as it is.
+    /// Writes path, query and fragment, which begin at byte `at`, from mark to mark. Bytes from `copied` to `at` are written
+    /// unchanged before them.
     #[inline(always)]
     pub(super) fn tail(&mut self, mut copied: usize, mut at: usize) {
         let line = self.line;
@@ -71,7 +71,7 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
                     if byte < 0x80 {
                         self.flags |= ascii_flag(byte, Component::Path);
                     } else {
-                        self.look_at_non_ascii(tail_at, at..at + len, in_fragment);
+                        self.flag_non_ascii(tail_at, at..at + len, in_fragment);
                     }
                     percent_encode(&line[at..at + len], self.out);
                     self.changes |= Changes::PCT_ENCODED;
@@ -83,7 +83,7 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
         self.reference.append(copied..line.len(), self.out);
     }
 
-    /// Writes an unreserved character that was escaped.
+    /// Writes the unreserved character of an escape.
     fn decode(&mut self, octet: u8, escape: &[u8]) {
         if would_complete_an_escape(octet, self.out) {
             return self.out.extend_from_slice(escape);
@@ -93,10 +93,10 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
         self.changes |= Changes::PCT_DECODED;
     }
 
-    /// Flags of a run of bytes beyond ASCII.
-    fn look_at_non_ascii(&mut self, tail_at: usize, run: Range<usize>, in_fragment: bool) {
+    /// Sets the flags of a run of non-ASCII bytes.
+    fn flag_non_ascii(&mut self, tail_at: usize, run: Range<usize>, in_fragment: bool) {
         let mut text = &self.line[run.clone()];
-        if is_plain(text) {
+        if is_plain_ucschar(text) {
             return;
         }
         let component = if in_fragment {
@@ -113,7 +113,7 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
         }
     }
 
-    /// Removes dot segments from the path that was written at `path_at`, if it begins with a slash.
+    /// Removes the dot segments of the path that was written at `path_at`, if it begins with a slash.
     pub(super) fn dot_segments(&mut self, path_at: usize, has_authority: bool) {
         if self.out.get(path_at) != Some(&b'/') {
             return;
@@ -131,7 +131,7 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
         }
     }
 
-    /// RFC 8141 section 3.1.
+    /// RFC 8141 section 3.1: converts the namespace identifier to lower case.
     pub(super) fn urn_namespace(&mut self, path_at: usize) {
         let end = path_end(self.out, path_at);
         let len = urn_nid_len(&self.out[path_at..end]);
@@ -143,23 +143,9 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
     }
 }
 
-/// Length of the run of escapes that `text` begins with and that stay escapes, and whether some digit in it is in lower
-/// case.
-#[inline(always)]
-pub(super) fn kept_escapes(text: &[u8]) -> (usize, bool) {
-    let (mut len, mut has_lower_case) = (0, false);
-    while let Some(octet) = escape_value(&text[len..])
-        && !UNRESERVED.contains(octet)
-    {
-        has_lower_case |= text[len + 1] >= b'a' || text[len + 2] >= b'a';
-        len += 3;
-    }
-    (len, has_lower_case)
-}
-
-/// `run` is UTF-8 of two and three bytes a character, all of them `ucschar` and none banned by section 4.1. False of some
-/// runs of which this is true: those with a lead byte of U+0080-00BF, U+2000-2FFF, or of U+E000 and above.
-fn is_plain(mut run: &[u8]) -> bool {
+/// Returns true only if `run` is UTF-8, every character is a `ucschar` of two or three bytes, and none is forbidden by
+/// section 4.1. Also returns false for all characters of U+0080-00BF, U+2000-2FFF, and U+E000 and above.
+fn is_plain_ucschar(mut run: &[u8]) -> bool {
     let is_tail = |byte: u8| byte & 0xC0 == 0x80;
     loop {
         run = match *run {
@@ -173,7 +159,7 @@ fn is_plain(mut run: &[u8]) -> bool {
     }
 }
 
-/// End of a path that was written at `path_at`: escapes never become `?` or `#`, nor do these become escapes.
+/// End of the path that was written at `path_at`. The pass neither decodes escapes to `?` or `#` nor encodes these.
 fn path_end(out: &[u8], path_at: usize) -> usize {
     memchr::memchr2(b'?', b'#', &out[path_at..]).map_or(out.len(), |at| path_at + at)
 }

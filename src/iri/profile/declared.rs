@@ -1,39 +1,110 @@
-//! The profiles: each specification's choices, those of one told by how they differ from another's; and the table of
-//! their differences for people.
+//! The profiles: which choice each specification makes, written as differences from another specification, and the table
+//! of these differences for the documentation.
 
-use super::choices::*;
 use crate::encoding::UnmappableMode;
-use crate::iri::{Backslashes, HostMapping};
+use crate::iri::map::HostMapping;
+use crate::iri::preprocess::Backslashes;
 
-/// A declared set of choices.
+/// Defines an enumeration of choices. Each choice has its words in the table of differences.
+macro_rules! choice {
+    ($(#[$doc:meta])* $name:ident { $($variant:ident $words:literal),* $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum $name {
+            $(#[doc = $words] $variant),*
+        }
+
+        impl $name {
+            /// The choice in words.
+            const fn words(self) -> &'static str {
+                match self {
+                    $($name::$variant => $words),*
+                }
+            }
+        }
+    };
+}
+
+choice! {
+    /// Non-ASCII characters that are allowed.
+    Repertoire {
+        UcscharAndPrivate "`ucschar`; `iprivate` in queries",
+        Ucschar "`ucschar`, no private use anywhere",
+        UcscharLessSpaces "`ucschar` without look-alikes of the space, no private use anywhere",
+    }
+}
+
+choice! {
+    /// Space, `<`, `>`, `"`, `{`, `}`, `|`, `\`, `^` and backtick.
+    ExcludedAscii { Refused "refused", Allowed "allowed, encoded on the way to a URI" }
+}
+
+choice! {
+    /// Non-ASCII characters in hosts.
+    HostRepertoire { Any "allowed", Ascii "refused" }
+}
+
+choice! {
+    /// The input that IRI->URI accepts, unless the caller chooses a mode.
+    AcceptedInput {
+        Checked "an IRI reference; the result is a URI reference or a fault",
+        Total "anything; `%`, `#`, `[` and `]` stay",
+        TotalWithBrackets "anything; brackets outside hosts, `@` in hosts and a second `#` are encoded, a stray `%` stays",
+        Parsed "what the parser accepts",
+    }
+}
+
+choice! {
+    /// Unicode normalization of Unicode input on the way to a URI.
+    NormalForm { Kept "none", Nfc "NFC" }
+}
+
+choice! {
+    /// The escapes that URI->IRI decodes.
+    DecodedEscapes {
+        Unreserved "`unreserved` and non-ASCII characters",
+        NonAscii "non-ASCII characters only",
+    }
+}
+
+choice! {
+    /// The algorithm that splits references into components.
+    ReferenceParser {
+        Grammar "the ABNF, or a fault",
+        Total "a split that never fails",
+        Whatwg "the URL Standard's state machine",
+    }
+}
+
+/// A specification of IRIs, as a set of choices: RFC 3987, one of its drafts, or the URL Standard.
 #[derive(Clone, Copy, Debug)]
 pub struct Profile {
     /// The name in `--profile`.
     pub name: &'static str,
     /// The specification.
     pub document: &'static str,
-    /// Characters beyond ASCII.
-    pub repertoire: Repertoire,
-    /// ASCII characters that no URI has.
-    pub excluded: ExcludedAscii,
-    /// Hosts beyond ASCII.
-    pub host_repertoire: HostRepertoire,
-    /// What IRI->URI takes.
-    pub totality: AcceptedInput,
-    /// Normalisation on the way to a URI.
-    pub normal_form: NormalForm,
-    /// What URI->IRI decodes.
-    pub decoded: DecodedEscapes,
-    /// How references are taken apart.
-    pub parser: ReferenceParser,
-    /// Hosts in URIs, unless told.
-    pub host_mapping: HostMapping,
-    /// Backslashes, unless told.
-    pub backslashes: Backslashes,
-    /// What becomes of characters of queries that the document's charset lacks.
-    pub unmappable: UnmappableMode,
-    /// A field is trimmed and may hold several references.
-    pub is_field_of_references: bool,
+    /// Non-ASCII characters that are allowed.
+    pub(crate) repertoire: Repertoire,
+    /// ASCII characters that no URI contains.
+    pub(crate) excluded: ExcludedAscii,
+    /// Non-ASCII characters in hosts.
+    pub(crate) host_repertoire: HostRepertoire,
+    /// The input that IRI->URI accepts.
+    pub(crate) accepted_input: AcceptedInput,
+    /// Unicode normalization on the way to a URI.
+    pub(crate) normal_form: NormalForm,
+    /// The escapes that URI->IRI decodes.
+    pub(crate) decoded: DecodedEscapes,
+    /// The algorithm that splits references.
+    pub(crate) parser: ReferenceParser,
+    /// The form of hosts in URIs, unless the caller chooses one.
+    pub(crate) host_mapping: HostMapping,
+    /// What happens to backslashes, unless the caller chooses.
+    pub(crate) backslashes: Backslashes,
+    /// What happens to characters of queries that the document's charset cannot encode.
+    pub(crate) unmappable: UnmappableMode,
+    /// A field is trimmed and may contain several references.
+    pub(crate) is_field_of_references: bool,
 }
 
 pub(super) const RFC3987: Profile = Profile {
@@ -42,7 +113,7 @@ pub(super) const RFC3987: Profile = Profile {
     repertoire: Repertoire::UcscharAndPrivate,
     excluded: ExcludedAscii::Refused,
     host_repertoire: HostRepertoire::Any,
-    totality: AcceptedInput::Checked,
+    accepted_input: AcceptedInput::Checked,
     normal_form: NormalForm::Kept,
     decoded: DecodedEscapes::Unreserved,
     parser: ReferenceParser::Grammar,
@@ -57,8 +128,8 @@ const DUERST_01: Profile = Profile {
     document: "draft-duerst-iri-01",
     repertoire: Repertoire::Ucschar,
     excluded: ExcludedAscii::Allowed,
-    totality: AcceptedInput::Total,
-    decoded: DecodedEscapes::BeyondAscii,
+    accepted_input: AcceptedInput::Total,
+    decoded: DecodedEscapes::NonAscii,
     ..RFC3987
 };
 
@@ -80,7 +151,7 @@ const MASINTER_07: Profile = Profile {
 const WEBER_00: Profile = Profile {
     name: "weber-00",
     document: "draft-weber-iri-guidelines-00",
-    totality: AcceptedInput::TotalWithBrackets,
+    accepted_input: AcceptedInput::TotalWithBrackets,
     parser: ReferenceParser::Total,
     is_field_of_references: true,
     ..RFC3987
@@ -89,7 +160,7 @@ const WEBER_00: Profile = Profile {
 const WHATWG: Profile = Profile {
     name: "whatwg",
     document: "WHATWG URL Standard",
-    totality: AcceptedInput::Parsed,
+    accepted_input: AcceptedInput::Parsed,
     parser: ReferenceParser::Whatwg,
     host_mapping: HostMapping::Ascii,
     backslashes: Backslashes::Slash,
@@ -97,7 +168,7 @@ const WHATWG: Profile = Profile {
     ..RFC3987
 };
 
-/// RFC 3987's own.
+/// The profile of RFC 3987.
 impl Default for &Profile {
     fn default() -> Self {
         &RFC3987
@@ -108,22 +179,22 @@ impl Profile {
     /// All profiles, the default one first.
     pub const ALL: [&'static Profile; 6] = [&RFC3987, &DUERST_00, &DUERST_01, &MASINTER_07, &WEBER_00, &WHATWG];
 
-    /// The profile of that name.
+    /// The profile with that name.
     pub fn from_name(name: &str) -> Option<&'static Profile> {
         Profile::ALL.into_iter().find(|profile| profile.name == name)
     }
 
-    /// The differences of all profiles, as a table in Markdown made of the constants above.
+    /// The differences between all profiles as a Markdown table, generated from the constants above.
     pub fn table() -> String {
         type Row = (&'static str, fn(&Profile) -> &'static str);
         const ROWS: [Row; 12] = [
             ("specification", |it| it.document),
-            ("characters beyond ASCII", |it| it.repertoire.words()),
+            ("non-ASCII characters", |it| it.repertoire.words()),
             ("... in hosts", |it| it.host_repertoire.words()),
             ("space `<>\"{}\\|\\\\^` and backtick", |it| it.excluded.words()),
-            ("taken apart by", |it| it.parser.words()),
-            ("IRI->URI takes", |it| it.totality.words()),
-            ("IRI->URI normalises", |it| it.normal_form.words()),
+            ("parser", |it| it.parser.words()),
+            ("IRI->URI accepts", |it| it.accepted_input.words()),
+            ("IRI->URI normalizes", |it| it.normal_form.words()),
             ("IRI->URI writes hosts", |it| match it.host_mapping {
                 HostMapping::Percent => "as escapes",
                 HostMapping::Ascii => "by ToASCII",
@@ -135,12 +206,12 @@ impl Profile {
                 Backslashes::Slash => "`/` in special schemes",
                 Backslashes::Encoded => "`%5C`",
             }),
-            ("characters of a query that the document's charset lacks", |it| match it.unmappable {
+            ("characters of a query that the document's charset cannot encode", |it| match it.unmappable {
                 UnmappableMode::Fail => "a fault",
                 UnmappableMode::Utf8 => "the query in UTF-8",
                 UnmappableMode::CharacterReference => "`%26%23...%3B`",
             }),
-            ("a field holds", |it| if it.is_field_of_references { "references, trimmed" } else { "one reference" }),
+            ("a field contains", |it| if it.is_field_of_references { "references, trimmed" } else { "one reference" }),
         ];
         let line = |first: &str, cells: &mut dyn Iterator<Item = &str>| {
             cells.fold(format!("| {first} |"), |line, cell| line + " " + cell + " |") + "\n"

@@ -1,38 +1,38 @@
-//! Profiles: the choices by which other specifications of IRIs differ from RFC 3987, declared one by one. In: a profile
-//! and a reference. Out: verdict, URI, IRI, by the one engine of this room; and the table of differences for people.
+//! Profiles: the choices in which other specifications of IRIs differ from RFC 3987.
 //!
-//! A profile's grammar is RFC 3987's with another alphabet: what the profile refuses beyond it is looked for first, what
-//! it allows beyond it is read as an unreserved character. `whatwg` has an engine of its own in `whatwg`; here stand
-//! only its choices.
+//! Every profile except `whatwg` uses the engine of this module with other parameters. Its grammar is that of RFC 3987
+//! with another alphabet: characters that only RFC 3987 allows are refused first, and characters that only the profile
+//! allows are then read as unreserved characters. The profile `whatwg` has its own parser; only its choices are here.
 //!
 //! ```text
-//! choices   what specifications differ in        declared   who chose what, and the table of it
+//! declared   the choices, the profiles, and the table of their differences
+//! mod        checking and mapping by a profile: check_iri, to_uri, to_iri, and prepare for the ladder
 //! ```
 
-mod choices;
 mod declared;
 
 use std::borrow::Cow;
 
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 
-pub use choices::{
-    AcceptedInput, DecodedEscapes, ExcludedAscii, HostRepertoire, NormalForm, ReferenceParser, Repertoire,
-};
 pub use declared::Profile;
-use declared::RFC3987;
+pub(crate) use declared::ReferenceParser;
+use declared::{AcceptedInput, DecodedEscapes, ExcludedAscii, HostRepertoire, NormalForm, RFC3987, Repertoire};
 
-use super::check::{check_bidi_controls, check_iri, check_iri_reference, component_at};
+use super::check::{self, ParseMode, check_utf8};
 use super::class::{self, EXCLUDED};
-use super::map::{self, QueryCharset, encode_query, is_decoded, to_iri_by, to_uri_unchecked, uses_query_charset};
+use super::fault::{Component, Fault, FaultKind};
+use super::flags::{Changes, Flags};
+use super::map::{
+    self, HostMapping, QueryCharset, encode_query, is_decoded, to_iri_by, to_uri_unchecked, uses_query_charset,
+};
 use super::parts::{Parts, find_scheme};
-use super::{Changes, Component, Fault, FaultKind, Flags, HostMapping, ParseMode};
 
-/// What IRI->URI is told beside the profile.
+/// Options of [`Profile::to_uri`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MappingOptions {
-    /// Whether the reference is checked first; the profile's own way if `None`.
-    pub intake: Option<ParseMode>,
+    /// Whether the reference is checked first; the profile's own mode if `None`.
+    pub mode: Option<ParseMode>,
     /// The form of hosts; the profile's own if `None`.
     pub host: Option<HostMapping>,
     /// The document's charset, for queries.
@@ -40,10 +40,10 @@ pub struct MappingOptions {
 }
 
 impl Profile {
-    /// Is it an IRI of this profile's grammar?
+    /// Checks that `text` is an IRI by this profile's grammar.
     ///
     /// # Errors
-    /// As [`check_iri`], and what the profile's alphabet leaves out.
+    /// As [`super::check_iri`]; in addition, characters that are not in the profile's alphabet.
     ///
     /// ```
     /// use irikey::iri::Profile;
@@ -52,94 +52,91 @@ impl Profile {
     /// ```
     pub fn check_iri(&self, text: &str) -> Result<Parts, Fault> {
         self.check_alphabet(text)?;
-        check_iri(&self.in_rfc_alphabet(text))
+        check::check_iri(&self.in_rfc_alphabet(text))
     }
 
-    /// Is it an IRI reference of this profile's grammar?
+    /// Checks that `text` is an IRI reference by this profile's grammar.
     ///
     /// # Errors
-    /// As [`Profile::check_iri`], less the one that there is no scheme.
+    /// As [`Profile::check_iri`], except that the scheme may be missing.
     pub fn check_iri_reference(&self, text: &str) -> Result<Parts, Fault> {
         self.check_alphabet(text)?;
-        check_iri_reference(&self.in_rfc_alphabet(text))
+        check::check_iri_reference(&self.in_rfc_alphabet(text))
     }
 
-    /// The first character that RFC 3987 allows where it stands and this profile does not.
+    /// Refuses the first character that RFC 3987 allows in its component and this profile does not.
     fn check_alphabet(&self, text: &str) -> Result<(), Fault> {
         if text.is_ascii() || (self.repertoire, self.host_repertoire) == (RFC3987.repertoire, RFC3987.host_repertoire) {
             return Ok(());
         }
         let parts = Parts::split(text.as_bytes());
-        let component = |at| component_at(&parts, at);
-        let refused = text.char_indices().find(|&(at, c)| !c.is_ascii() && !self.is_allowed(c, component(at)));
-        match refused {
+        let is_refused = |&(at, c): &(usize, char)| !c.is_ascii() && !self.is_allowed(c, parts.component_at(at));
+        match text.char_indices().find(is_refused) {
             None => Ok(()),
-            Some((at, _)) => Err(Fault::new(FaultKind::Character, component(at), at)),
+            Some((at, _)) => Err(Fault::new(FaultKind::Character, parts.component_at(at), at)),
         }
     }
 
-    /// A character beyond ASCII may stand in `component`.
+    /// Returns true if `component` may contain the non-ASCII character `c`.
     fn is_allowed(&self, c: char, component: Component) -> bool {
         let in_repertoire = match self.repertoire {
-            Repertoire::UcscharAndPrivate => {
-                class::is_ucschar(c) || (component == Component::Query && class::is_iprivate(c))
-            }
+            Repertoire::UcscharAndPrivate => class::is_iri_char(c, component == Component::Query),
             Repertoire::Ucschar => class::is_ucschar(c),
             Repertoire::UcscharLessSpaces => class::is_ucschar(c) && !is_space_look_alike(c),
         };
         in_repertoire && !(component == Component::Host && self.host_repertoire == HostRepertoire::Ascii)
     }
 
-    /// `text` as RFC 3987's grammar is to see it: what only the profile allows becomes an unreserved character, which no
-    /// scheme, port or IP-literal can take for one of its own.
+    /// Rewrites `text` for the grammar of RFC 3987: characters that only this profile allows become `~`, an unreserved
+    /// character that no scheme, port or IP literal can contain.
     fn in_rfc_alphabet<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let is_more = |c: char| c.is_ascii() && EXCLUDED.contains(c as u8);
-        if self.excluded == ExcludedAscii::Refused || !text.contains(is_more) {
+        let is_extra = |c: char| c.is_ascii() && EXCLUDED.contains(c as u8);
+        if self.excluded == ExcludedAscii::Refused || !text.contains(is_extra) {
             return text.into();
         }
         let parts = Parts::split(text.as_bytes());
         let is_literal = parts.host(text.as_bytes()).is_some_and(|host| host.starts_with(b"["));
-        if is_literal { text.into() } else { text.replace(is_more, "~").into() }
+        if is_literal { text.into() } else { text.replace(is_extra, "~").into() }
     }
 
-    /// IRI -> URI by this profile.
+    /// Maps an IRI reference to a URI reference by this profile.
     ///
     /// # Errors
-    /// What strict intake refuses, what keeps the result of a checked mapping from being a URI reference, and characters
-    /// that the document's charset lacks.
+    /// Faults of strict mode; if the profile checks its input, the reason why the result is not a URI reference; characters
+    /// that the document's charset cannot encode.
     ///
     /// ```
     /// use irikey::iri::{MappingOptions, Profile};
-    /// let mapping = MappingOptions::default();
+    /// let options = MappingOptions::default();
     /// let profile = |name| Profile::from_name(name).unwrap();
-    /// assert_eq!(profile("masinter-07").to_uri("/A\u{30A}".as_bytes(), &mapping).unwrap(), "/%C3%85");
-    /// assert_eq!(profile("rfc3987").to_uri("/A\u{30A}".as_bytes(), &mapping).unwrap(), "/A%CC%8A");
-    /// assert_eq!(profile("weber-00").to_uri(b"http://h/[ %", &mapping).unwrap(), "http://h/%5B%20%");
+    /// assert_eq!(profile("masinter-07").to_uri("/A\u{30A}".as_bytes(), &options).unwrap(), "/%C3%85");
+    /// assert_eq!(profile("rfc3987").to_uri("/A\u{30A}".as_bytes(), &options).unwrap(), "/A%CC%8A");
+    /// assert_eq!(profile("weber-00").to_uri(b"http://h/[ %", &options).unwrap(), "http://h/%5B%20%");
     /// ```
-    pub fn to_uri(&self, reference: &[u8], mapping: &MappingOptions) -> Result<String, Fault> {
-        let is_checked = self.totality == AcceptedInput::Checked;
-        let intake = mapping.intake.unwrap_or(if is_checked { ParseMode::Strict } else { ParseMode::Lenient });
-        let host = mapping.host.unwrap_or(self.host_mapping);
-        if intake == ParseMode::Strict {
-            self.check_iri_reference(text_of(reference)?)?;
+    pub fn to_uri(&self, reference: &[u8], options: &MappingOptions) -> Result<String, Fault> {
+        let is_checked = self.accepted_input == AcceptedInput::Checked;
+        let mode = options.mode.unwrap_or(if is_checked { ParseMode::Strict } else { ParseMode::Lenient });
+        let host = options.host.unwrap_or(self.host_mapping);
+        if mode == ParseMode::Strict {
+            self.check_iri_reference(check_utf8(reference)?)?;
         }
         let reference = self.normal_form(reference);
-        let reference = match mapping.query {
+        let reference = match options.query {
             Some(query) if find_scheme(&reference).is_some_and(|len| uses_query_charset(&reference[..len])) => {
-                Cow::from(encode_query(text_of(&reference)?, query)?.0.into_owned().into_bytes())
+                Cow::from(encode_query(check_utf8(&reference)?, query)?.0.into_owned().into_bytes())
             }
             _ => reference,
         };
-        match self.totality {
+        match self.accepted_input {
             AcceptedInput::Checked => map::to_uri(&reference, ParseMode::Lenient, host),
             AcceptedInput::TotalWithBrackets => Ok(to_uri_unchecked(&encode_stray_delimiters(&reference), host)),
             AcceptedInput::Total | AcceptedInput::Parsed => Ok(to_uri_unchecked(&reference, host)),
         }
     }
 
-    /// What this profile does to a reference before the ladder of RFC 3987 does the rest: normalisation, and delimiters
-    /// out of place that its parser encodes. The flags also tell of characters that the profile leaves out, which the
-    /// ladder encodes.
+    /// Prepares a reference for the ladder of RFC 3987 by the rules of this profile: Unicode normalization, and encoding of
+    /// delimiters that the profile's parser does not accept. The flags include [`Flags::NOT_UCSCHAR`] for characters that
+    /// the profile excludes; the ladder encodes them.
     ///
     /// ```
     /// use irikey::iri::{Changes, Flags, Profile};
@@ -158,7 +155,7 @@ impl Profile {
         if text != reference {
             changes |= Changes::NFC;
         }
-        if self.totality == AcceptedInput::TotalWithBrackets {
+        if self.accepted_input == AcceptedInput::TotalWithBrackets {
             let encoded = encode_stray_delimiters(&text);
             if encoded != *text {
                 flags |= Flags::STRAY_DELIM;
@@ -169,27 +166,21 @@ impl Profile {
         (text, flags, changes)
     }
 
-    /// What strict intake takes of an absolute IRI of this profile; section 4.1's ban is every profile's.
+    /// Checks an absolute IRI as [`ParseMode::Strict`] does, by the profile's grammar. Section 4.1 applies in every profile.
     ///
     /// # Errors
-    /// As [`ParseMode::check`], by the profile's grammar.
+    /// As [`ParseMode::check`].
     pub fn check_strict(&self, text: &[u8]) -> Result<Parts, Fault> {
-        if text.is_empty() {
-            return Err(Fault::new(FaultKind::Empty, Component::Reference, 0));
-        }
-        let text = text_of(text)?;
-        let parts = self.check_iri(text)?;
-        check_bidi_controls(text)?;
-        Ok(parts)
+        check::check_strict(text, |text| self.check_iri(text))
     }
 
-    /// References are read by the URL Standard and not by the ladder.
-    pub fn is_whatwg(&self) -> bool {
+    /// Returns true if references are parsed by the URL Standard and not by the ladder.
+    pub(crate) fn is_whatwg(&self) -> bool {
         self.parser == ReferenceParser::Whatwg
     }
 
-    /// The ladder takes references as they are.
-    pub fn is_rfc3987(&self) -> bool {
+    /// Returns true if references need no preparation for the ladder.
+    pub(crate) fn is_rfc3987(&self) -> bool {
         self.name == RFC3987.name
     }
 
@@ -202,7 +193,7 @@ impl Profile {
         }
     }
 
-    /// URI -> IRI by this profile.
+    /// Maps a URI reference to an IRI reference by this profile.
     ///
     /// ```
     /// use irikey::iri::{HostMapping, Profile};
@@ -212,31 +203,26 @@ impl Profile {
     /// ```
     pub fn to_iri(&self, reference: &str, host: HostMapping) -> String {
         to_iri_by(reference, host, |c, component| {
-            let is_wanted = !c.is_ascii() || self.decoded == DecodedEscapes::Unreserved;
-            is_wanted && is_decoded(c, component) && (c.is_ascii() || self.is_allowed(c, component))
+            let is_in_scope = !c.is_ascii() || self.decoded == DecodedEscapes::Unreserved;
+            is_in_scope && is_decoded(c, component) && (c.is_ascii() || self.is_allowed(c, component))
         })
     }
 }
 
-fn text_of(reference: &[u8]) -> Result<&str, Fault> {
-    let at = |error: std::str::Utf8Error| Fault::new(FaultKind::NotUtf8, Component::Reference, error.valid_up_to());
-    std::str::from_utf8(reference).map_err(at)
-}
-
-/// Spaces of Unicode other than U+0020 (`Zs`, and the line and paragraph separators), draft-duerst-iri-00 section 3.1 d.
+/// Unicode spaces other than U+0020 (`Zs`, and the line and paragraph separators), draft-duerst-iri-00 section 3.1 d.
 fn is_space_look_alike(c: char) -> bool {
     !c.is_ascii() && c.is_whitespace()
 }
 
-/// draft-weber-iri-guidelines-00 section 5: in every component characters that may not stand there are encoded. Of
-/// those that [`to_uri_unchecked`] keeps, these are brackets outside the host, `@` in it and `#` in the fragment.
+/// Encodes delimiters that their component cannot contain, as draft-weber-iri-guidelines-00 section 5 requires: brackets
+/// outside the host, `@` in the host and `#` in the fragment. [`to_uri_unchecked`] encodes all other such characters.
 fn encode_stray_delimiters(reference: &[u8]) -> Vec<u8> {
     let parts = Parts::split(reference);
     let mut out = Vec::with_capacity(reference.len());
     for (at, &byte) in reference.iter().enumerate() {
         let is_stray = match byte {
-            b'[' | b']' => component_at(&parts, at) != Component::Host,
-            b'@' => component_at(&parts, at) == Component::Host,
+            b'[' | b']' => parts.component_at(at) != Component::Host,
+            b'@' => parts.component_at(at) == Component::Host,
             b'#' => parts.fragment_at.is_some_and(|start| at >= start as usize),
             _ => false,
         };
@@ -249,11 +235,12 @@ fn encode_stray_delimiters(reference: &[u8]) -> Vec<u8> {
 mod tests {
     use proptest::prelude::*;
 
+    use super::check::check_iri_reference;
     use super::*;
     use crate::encoding::{Charset, UnmappableMode};
 
     #[test]
-    fn the_default_profile_is_the_engine_itself() {
+    fn the_default_profile_equals_rfc_3987() {
         let profile = Profile::ALL[0];
         for text in ["http://é/?\u{E000}", "a b", "//[::1", "é:x", "http://h/\u{A0}", "/%zz", "http://h:8x"] {
             assert_eq!(profile.check_iri_reference(text), check_iri_reference(text), "{text}");
@@ -263,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_stand_where_they_are() {
+    fn faults_have_the_component_and_offset_in_the_input() {
         let cases = [
             ("duerst-00", "http://h/é\u{A0}", Component::Path, 11),
             ("duerst-01", "http://h/?\u{E000}", Component::Query, 10),
@@ -278,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn queries_in_the_documents_charset_are_for_http() {
+    fn only_http_queries_use_the_documents_charset() {
         let query = |label| QueryCharset { charset: Charset::named(label).unwrap(), unmappable: UnmappableMode::Fail };
         let map = |text: &str, label| {
             Profile::ALL[0]
@@ -301,10 +288,10 @@ mod tests {
             text in "(http|ftp|x)?:?(//)?(é|A\u{30A}|[a-z\\[\\]#?@:/%{ ]|\\PC){0,20}",
         ) {
             let profile = Profile::ALL[profile];
-            let mapping = MappingOptions { intake: Some(ParseMode::Lenient), ..MappingOptions::default() };
-            if let Ok(once) = profile.to_uri(text.as_bytes(), &mapping) {
+            let options = MappingOptions { mode: Some(ParseMode::Lenient), ..MappingOptions::default() };
+            if let Ok(once) = profile.to_uri(text.as_bytes(), &options) {
                 prop_assert!(once.is_ascii());
-                prop_assert_eq!(profile.to_uri(once.as_bytes(), &mapping), Ok(once));
+                prop_assert_eq!(profile.to_uri(once.as_bytes(), &options), Ok(once));
             }
         }
     }

@@ -1,46 +1,48 @@
-//! File URLs by the URL Standard (its file, file slash, file host and path states): what the url crate, made before the
-//! standard gave them hosts and empty segments of their own, reads otherwise. In: a reference freed of white space, its
-//! base's `href`. Out: an `href`. Queries, fragments and hosts are the url crate's work here too.
+//! `file` URLs by the URL Standard: its states *file*, *file slash*, *file host* and *path*.
+//!
+//! The url crate predates the rules of the standard for hosts and empty segments of these URLs. Queries, fragments and hosts
+//! are still parsed by the crate. References are expected without surrounding white space, bases as `href`.
 
 use url::{EncodingOverride, Host, ParseError, Position, Url};
 
-use super::super::class::{ALPHA, CONTROL};
+use crate::iri::class::{ALPHA, CONTROL};
+use crate::iri::parts::find_scheme;
 use crate::kernel::{ByteSet, percent_encode};
 
-/// The standard's path percent-encode set, less what is beyond ASCII.
+/// The ASCII characters of the standard's path percent-encode set.
 const PATH_ENCODED: ByteSet = CONTROL.or(ByteSet::of(b" \"#<>?^`{}"));
 
-/// A file URL: its path is a list, its host may be empty.
+/// A `file` URL. The path is a list of segments; the host may be empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct FileUrl {
     host: String,
     path: Vec<String>,
-    /// Query and fragment as written, marks included.
+    /// Query and fragment as written, with `?` and `#`.
     tail: String,
 }
 
-/// What of `reference` follows `file:`, or all of it if its base is a file URL and it has no scheme; `None` if it is not
-/// a file URL.
+/// The part of `reference` after `file:`, or all of it if it has no scheme and its base is a `file` URL; `None` if the result
+/// is not a `file` URL.
 pub(super) fn find_file<'a>(reference: &'a str, base: Option<&str>) -> Option<&'a str> {
-    match super::super::find_scheme(reference.as_bytes()) {
+    match find_scheme(reference.as_bytes()) {
         Some(len) => reference[..len].eq_ignore_ascii_case("file").then(|| &reference[len + 1..]),
         None => base.is_some_and(|base| base.starts_with("file:")).then_some(reference),
     }
 }
 
-/// The `href` of the file URL whose text after the scheme is `rest`.
+/// The `href` of the `file` URL whose text after the scheme is `rest`.
 pub(super) fn file_href(rest: &str, base: Option<&str>, encoding: EncodingOverride) -> Result<String, ParseError> {
     let base = base.and_then(FileUrl::of_href);
     let tail_at = rest.find(['?', '#']).unwrap_or(rest.len());
     let (hierarchy, tail) = rest.split_at(tail_at);
     let mut url = file_state(hierarchy, base.as_ref())?;
-    // An empty reference and a fragment alone keep the base's query.
+    // An empty reference and a reference with only a fragment keep the query of the base.
     let kept = if hierarchy.is_empty() && !tail.starts_with('?') { base.as_ref().map(FileUrl::query) } else { None };
     url.tail = kept.unwrap_or_default().to_string() + &encode_tail(tail, encoding)?;
     Ok(url.href())
 }
 
-/// "File state": nothing of `hierarchy` read yet.
+/// *File state*: nothing of `hierarchy` is read yet.
 fn file_state(hierarchy: &str, base: Option<&FileUrl>) -> Result<FileUrl, ParseError> {
     if let Some(rest) = hierarchy.strip_prefix(is_slash) {
         return file_slash_state(rest, base);
@@ -58,7 +60,7 @@ fn file_state(hierarchy: &str, base: Option<&FileUrl>) -> Result<FileUrl, ParseE
     Ok(url.path_state(hierarchy))
 }
 
-/// "File slash state": one slash read.
+/// *File slash state*: one slash is read.
 fn file_slash_state(rest: &str, base: Option<&FileUrl>) -> Result<FileUrl, ParseError> {
     if let Some(rest) = rest.strip_prefix(is_slash) {
         return file_host_state(rest);
@@ -74,7 +76,7 @@ fn file_slash_state(rest: &str, base: Option<&FileUrl>) -> Result<FileUrl, Parse
     Ok(url.path_state(rest))
 }
 
-/// "File host state": two slashes read. A drive letter there is no host.
+/// *File host state*: two slashes are read. A drive letter here is not a host.
 fn file_host_state(rest: &str) -> Result<FileUrl, ParseError> {
     let (host, path) = rest.split_at(rest.find(is_slash).unwrap_or(rest.len()));
     if is_drive(host) {
@@ -86,7 +88,7 @@ fn file_host_state(rest: &str) -> Result<FileUrl, ParseError> {
 }
 
 impl FileUrl {
-    /// An `href` read back.
+    /// Parses an `href`.
     fn of_href(href: &str) -> Option<FileUrl> {
         let rest = href.strip_prefix("file://")?;
         let (hierarchy, tail) = rest.split_at(rest.find(['?', '#']).unwrap_or(rest.len()));
@@ -103,7 +105,7 @@ impl FileUrl {
         &self.tail[..self.tail.find('#').unwrap_or(self.tail.len())]
     }
 
-    /// "Path state": segments appended, those of dots acted upon.
+    /// *Path state*: appends segments and applies dot segments.
     fn path_state(mut self, text: &str) -> FileUrl {
         let mut segments = text.split(is_slash).peekable();
         while let Some(segment) = segments.next() {
@@ -121,7 +123,7 @@ impl FileUrl {
         self
     }
 
-    /// "Shorten a URL's path": a drive letter alone stays.
+    /// *Shorten a URL's path*: removes the last segment, except a single drive letter.
     fn shorten(&mut self) {
         if !matches!(&self.path[..], [drive] if is_drive(drive) && drive.ends_with(':')) {
             self.path.pop();
@@ -133,12 +135,12 @@ fn is_slash(c: char) -> bool {
     c == '/' || c == '\\'
 }
 
-/// "Windows drive letter": a letter, then `:` or `|`.
+/// *Windows drive letter*: a letter, then `:` or `|`.
 fn is_drive(text: &str) -> bool {
     matches!(text.as_bytes(), [letter, b':' | b'|'] if ALPHA.contains(*letter))
 }
 
-/// "Starts with a Windows drive letter"; what follows it in a hierarchy is a slash or nothing.
+/// *Starts with a Windows drive letter*: in a hierarchy, a slash or nothing follows the letter.
 fn starts_with_drive(text: &str) -> bool {
     text.split(is_slash).next().is_some_and(is_drive)
 }
@@ -151,7 +153,7 @@ fn encode_segment(segment: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// Query and fragment, encoded as those of any special scheme are.
+/// Encodes query and fragment as for every special scheme.
 fn encode_tail(tail: &str, encoding: EncodingOverride) -> Result<String, ParseError> {
     let base = Url::parse("http://h/")?;
     let url = Url::options().base_url(Some(&base)).encoding_override(encoding).parse(tail)?;
@@ -162,10 +164,10 @@ fn encode_tail(tail: &str, encoding: EncodingOverride) -> Result<String, ParseEr
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::whatwg_href;
+    use crate::iri::whatwg_href;
 
     #[test]
-    fn file_urls_have_hosts_drives_and_empty_segments() {
+    fn file_urls_with_hosts_drives_and_empty_segments() {
         let cases = [
             ("file:\\\\//", None, "file:////"),
             ("file://spider///", None, "file://spider///"),
@@ -190,9 +192,10 @@ mod tests {
             assert!(whatwg_href(reference, None, None).is_err(), "{reference}");
         }
     }
+
     proptest! {
         #[test]
-        fn an_href_is_its_own_href(
+        fn parsing_an_href_returns_it_unchanged(
             reference in "(file:)?[/\\\\]{0,4}(h|é|C[|:])?([/\\\\]|[.]{1,2}|%2e|C[|:]|[a^é ]|[?#]){0,10}",
             base in "file://(h)?/(C:)?(/[a.]{0,2}){0,3}([?]q)?",
         ) {

@@ -1,9 +1,8 @@
-//! The URL Standard's parser, by the url crate: what a browser makes of a reference, to be shown beside what the RFC
-//! says. In: a reference, its base, its document's charset. Out: `href`, or the fault nearest to why it failed, without
-//! an offset: the standard names none.
+//! The parser of the URL Standard, by the url crate: shows what a browser makes of a reference, for comparison with the RFC.
 //!
-//! Where the crate is behind the standard, its answer is corrected: file URLs are read in `file.rs`, `^` in a path is
-//! encoded, so is the last space of an opaque path before a query or fragment, and an A-label within an A-label is none.
+//! A failure becomes the closest [`Fault`], without an offset, because the standard defines none. Where the crate differs
+//! from the current standard, the result is corrected: `file` URLs are parsed in `file.rs`; `^` in a path is encoded; so is
+//! the last space of an opaque path before a query or fragment; an A-label inside an A-label is refused.
 
 mod file;
 
@@ -12,32 +11,15 @@ use std::borrow::Cow;
 use url::{EncodingOverride, ParseError, Position, Url};
 
 use self::file::{file_href, find_file};
-use super::host::has_nested_a_label;
-use super::{Component, Fault, FaultKind, QueryCharset, weber_split};
+use super::fault::{Component, Fault, FaultKind};
+use super::host::idn::has_nested_a_label;
+use super::map::QueryCharset;
 
-/// The components of an `href`; `None` where it has none.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct WhatwgParts {
-    /// Without its `:`.
-    pub scheme: String,
-    /// User name and password as written, without the `@`.
-    pub userinfo: Option<String>,
-    /// The host, in its ASCII form if the scheme is special.
-    pub host: Option<String>,
-    /// The port, unless it is the scheme's default.
-    pub port: Option<String>,
-    /// The path, opaque or not.
-    pub path: String,
-    /// Without its `?`.
-    pub query: Option<String>,
-    /// Without its `#`.
-    pub fragment: Option<String>,
-}
-
-/// The `href` of `reference`, resolved against `base` if there is one.
+/// Returns the `href` of `reference`, resolved against `base` if there is one. [`super::weber_split`] splits an `href` as the
+/// standard does.
 ///
 /// # Errors
-/// What the standard's parser returns failure for, the base included.
+/// The standard's parser fails for `reference` or `base`.
 ///
 /// ```
 /// use irikey::iri::whatwg_href;
@@ -48,26 +30,6 @@ pub fn whatwg_href(reference: &str, base: Option<&str>, query: Option<QueryChars
     let base = base.map(|base| parse(base, None, None)).transpose();
     let base = base.map_err(|_| Fault::new(FaultKind::Base, Component::Reference, 0))?;
     parse(reference, base.as_deref(), query).map_err(fault)
-}
-
-/// The components of the `href` of `reference`.
-///
-/// # Errors
-/// As [`whatwg_href`].
-pub fn whatwg_parts(reference: &str, base: Option<&str>, query: Option<QueryCharset>) -> Result<WhatwgParts, Fault> {
-    let href = whatwg_href(reference, base, query)?;
-    // An `href` has no delimiter out of place, so that any split of it is the standard's.
-    let split = weber_split(&href);
-    let own = |part: Option<&str>| part.map(str::to_string);
-    Ok(WhatwgParts {
-        scheme: split.scheme.unwrap_or_default().to_string(),
-        userinfo: own(split.userinfo),
-        host: own(split.host),
-        port: own(split.port),
-        path: split.path.to_string(),
-        query: own(split.query),
-        fragment: own(split.fragment),
-    })
 }
 
 /// The basic URL parser; `base` is an `href`.
@@ -91,7 +53,7 @@ fn parse(reference: &str, base: Option<&str>, query: Option<QueryCharset>) -> Re
     }
 }
 
-/// The parser's first steps: controls and spaces off both ends, tabs and line ends out of everything.
+/// The first steps of the parser: removes controls and spaces at both ends, and all tabs and line ends.
 fn strip(reference: &str) -> Cow<'_, str> {
     let inner = reference.trim_matches(|c: char| c <= ' ');
     match inner.contains(['\t', '\n', '\r']) {
@@ -100,7 +62,7 @@ fn strip(reference: &str) -> Cow<'_, str> {
     }
 }
 
-/// The `href` as the standard has it today.
+/// The `href` as the current standard requires.
 fn correct(url: &Url) -> String {
     let (path, tail) = (url.path(), &url[Position::AfterPath..]);
     let path = match path.strip_suffix(' ') {
@@ -111,12 +73,13 @@ fn correct(url: &Url) -> String {
     [&url[..Position::BeforePath], &path, tail].concat()
 }
 
-/// Says of a closure that it encodes texts of any lifetime, which it would not say of itself.
+/// Gives a closure the signature that is generic over the lifetime of the text; closures do not infer that.
 fn encoder<F: Fn(&str) -> Cow<'_, [u8]>>(encode: F) -> F {
     encode
 }
 
-/// A query's bytes; what the charset lacks as escaped character references, which the parser leaves as they are.
+/// The bytes of a query in the document's charset. Characters that the charset cannot encode become escaped character
+/// references, which the parser does not change.
 fn encoded(text: &str, query: Option<QueryCharset>) -> Vec<u8> {
     let runs = query.and_then(|query| query.charset.encode(text, query.unmappable).ok()).map(|encoded| encoded.runs);
     let mut bytes = Vec::new();
@@ -131,7 +94,7 @@ fn encoded(text: &str, query: Option<QueryCharset>) -> Vec<u8> {
     bytes
 }
 
-/// The fault that a parse error comes nearest to.
+/// The fault that is closest to a parse error.
 fn fault(error: ParseError) -> Fault {
     let (kind, component) = match error {
         ParseError::RelativeUrlWithoutBase | ParseError::RelativeUrlWithCannotBeABaseBase => {
@@ -151,14 +114,14 @@ mod tests {
     use crate::encoding::{Charset, UnmappableMode};
 
     #[test]
-    fn queries_are_written_in_the_documents_charset() {
+    fn queries_are_encoded_in_the_documents_charset() {
         let charset = Charset::named("shift_jis").unwrap();
         let query = QueryCharset { charset, unmappable: UnmappableMode::CharacterReference };
         assert_eq!(whatwg_href("http://h/é?é&ア", None, Some(query)).unwrap(), "http://h/%C3%A9?%26%23233%3B&%83A");
     }
 
     #[test]
-    fn failures_are_faults() {
+    fn parse_errors_become_faults() {
         let cases = [
             ("/a", FaultKind::Relative),
             ("http://h:8x", FaultKind::Port),

@@ -1,37 +1,103 @@
-//! DNS names whose ASCII form shows without tables: labels of ASCII, and of letters that UTS 46 and NFC leave as they
-//! are wherever they stand. In: the bytes of a host. Out: its form by UTS 46, or nothing when another path must judge.
+//! The canonical form of a host that is not an IP literal.
+//!
+//! [`HostForm::new`] first tries a fast path for DNS names that consist of ASCII and of letters which UTS 46 and NFC never
+//! change; that covers most internationalized names of crawl data without a table lookup. All other hosts take the general
+//! path: percent-encoding and case as for any component, then ToASCII by UTS 46.
+
+use std::borrow::Cow;
 
 use idna::punycode;
 
-use super::HostForm;
-use crate::iri::{Changes, Flags};
+use super::idn::{decoded_to_ascii, may_be_idn};
+use crate::iri::class::UPPER;
+use crate::iri::fault::Component;
+use crate::iri::flags::{Changes, Flags};
+use crate::iri::percent::{decode_escapes, escape_value, map_component};
 
-/// Letters of the scripts that most internationalised names are written in, each of which is valid in UTS 46 and mapped
-/// to itself, a starter that composes with nothing before it, no mark, and not written from right to left. A text of
-/// them and of ASCII is in NFC, and neither the bidi rule nor the rules on joiners have a say in it.
+/// The text of a host in a URI, with flags and changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct HostForm<'a> {
+    /// The host's text.
+    pub(crate) text: Cow<'a, [u8]>,
+    /// What was noticed.
+    pub(crate) flags: Flags,
+    /// The steps that changed the host.
+    pub(crate) changes: Changes,
+}
+
+impl HostForm<'static> {
+    /// The form of `host` on the rung `scheme`, for a scheme whose hosts are DNS names, if `is_network`; otherwise its form
+    /// on the rung `syntax`.
+    pub(crate) fn new(host: &[u8], is_network: bool) -> Self {
+        let plain = if is_network { plain_form(host) } else { None };
+        plain.unwrap_or_else(|| HostForm::by_steps(host, is_network))
+    }
+
+    /// [`HostForm::new`] without the fast path: syntax-based normalization, then UTS 46.
+    fn by_steps(host: &[u8], is_network: bool) -> Self {
+        let (mut text, mut flags, mut changes) = map_component(host, Component::Host);
+        if lower_case_outside_escapes(&mut text) {
+            changes |= Changes::CASE;
+        }
+        if is_network && may_be_idn(&text) {
+            // A host without escapes is used as it was written: UTS 46 also maps its case.
+            let had_escapes = memchr::memchr(b'%', &text).is_some();
+            let decoded =
+                if had_escapes && memchr::memchr(b'%', host).is_none() { host.into() } else { decode_escapes(&text) };
+            let (ascii, idn_flags) = decoded_to_ascii(&decoded, had_escapes);
+            flags |= idn_flags;
+            if let Some(ascii) = ascii.filter(|ascii| ascii.as_bytes() != text) {
+                text = ascii.into_bytes();
+                changes |= Changes::IDNA;
+            }
+        }
+        HostForm { text: text.into(), flags, changes }
+    }
+}
+
+/// Converts ASCII letters to lower case, except the digits of escapes. Returns true if a letter changed.
+pub(crate) fn lower_case_outside_escapes(host: &mut [u8]) -> bool {
+    let mut at = 0;
+    let mut is_changed = false;
+    while at < host.len() {
+        if escape_value(&host[at..]).is_some() {
+            at += 3;
+            continue;
+        }
+        is_changed |= UPPER.contains(host[at]);
+        host[at].make_ascii_lowercase();
+        at += 1;
+    }
+    is_changed
+}
+
+/// Letters of the scripts of most internationalized names. Each letter is valid in UTS 46 and mapped to itself, is not a
+/// mark, does not combine with a letter before it, and is not written from right to left. A text of these letters and ASCII
+/// is in NFC, and the bidi rule and the joiner rules do not apply to it.
 const fn is_plain_letter(c: char) -> bool {
     let code = c as u32;
     match code {
-        // Latin: in pairs of an upper and a lower case, and the two letters with horns.
+        // Latin: pairs of upper and lower case, and the two letters with horns.
         0xDF..=0xF6 | 0xF8..=0xFF | 0x1A1 | 0x1B0 => true,
         0x101..=0x131 | 0x135..=0x137 | 0x14B..=0x177 | 0x1EA1..=0x1EFF => code % 2 == 1,
         0x13A..=0x13E | 0x142..=0x148 | 0x17A..=0x17E => code.is_multiple_of(2),
         // Greek, Cyrillic, Georgian.
         0x3AC..=0x3CE | 0x430..=0x45F | 0x10D0..=0x10FA => true,
-        // Kana and the marks of repetition and length, Han, Hangul.
+        // Kana, iteration and length marks, Han, Hangul.
         0x3041..=0x3096 | 0x30A1..=0x30FA | 0x3005 | 0x3007 | 0x30FC | 0x3400..=0x4DBF | 0x4E00..=0x9FFF => true,
         0xAC00..=0xD7A3 => true,
         _ => false,
     }
 }
 
-/// What a label may have of ASCII, in either case.
+/// ASCII bytes of a label, in upper or lower case.
 const fn is_plain_ascii(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')
 }
 
-/// The form of a DNS host, by UTS 46 as [`super::idn_to_ascii`] asks for it, if all its labels are plain.
-pub(super) fn plain_form(host: &[u8]) -> Option<HostForm<'static>> {
+/// The form of a DNS host whose labels are all plain; `None` if the general path must decide. The result equals that of
+/// [`super::idn::idn_to_ascii`].
+fn plain_form(host: &[u8]) -> Option<HostForm<'static>> {
     let name = std::str::from_utf8(host).ok()?;
     let (mut text, mut changes) = (Vec::with_capacity(2 * host.len()), Changes::NONE);
     for label in name.split('.') {
@@ -42,7 +108,7 @@ pub(super) fn plain_form(host: &[u8]) -> Option<HostForm<'static>> {
     Some(HostForm { text: text.into(), flags: Flags::NONE, changes })
 }
 
-/// Appends the form of a label; says what changed it.
+/// Appends the form of a label and returns the changes.
 fn push_label(label: &str, text: &mut Vec<u8>) -> Option<Changes> {
     let is_plain = |c: char| if c.is_ascii() { is_plain_ascii(c as u8) } else { is_plain_letter(c) };
     if !label.chars().all(is_plain) {
@@ -58,7 +124,7 @@ fn push_label(label: &str, text: &mut Vec<u8>) -> Option<Changes> {
     let label = std::str::from_utf8(label).ok()?;
     match (label.strip_prefix("xn--"), label.is_ascii()) {
         (None, true) => Some(changes),
-        // Bytes in lower case decode to one label at most, and that label encodes to them: nothing is to be rewritten.
+        // Punycode in lower case decodes to at most one label, and that label encodes to the same bytes: the A-label stays.
         (Some(encoded), true) => {
             let decoded = punycode::decode(encoded)?;
             let is_u_label = decoded.iter().all(|&c| is_plain(c))
@@ -86,7 +152,7 @@ mod tests {
     use unicode_normalization::{IsNormalized, is_nfc_quick};
 
     #[test]
-    fn plain_letters_are_left_as_they_are_wherever_they_stand() {
+    fn uts_46_and_nfc_leave_plain_letters_unchanged() {
         let letters: Vec<char> = ('\u{80}'..=char::MAX).filter(|&c| is_plain_letter(c)).collect();
         assert!(letters.len() > 30_000);
         for c in letters {
@@ -99,19 +165,19 @@ mod tests {
     }
 
     #[test]
-    fn forms_of_names_as_crawls_have_them_are_plain() {
+    fn common_names_take_the_fast_path() {
         let form = |host: &str| plain_form(host.as_bytes()).map(|form| String::from_utf8(form.text.into()).unwrap());
         assert_eq!(form("WWW.Müller.de").as_deref(), Some("www.xn--mller-kva.de"));
         assert_eq!(form("Xn--Mller-KVA.de").as_deref(), Some("xn--mller-kva.de"));
         assert_eq!(form("пример.xn--p1ai.").as_deref(), Some("xn--e1afmkfd.xn--p1ai."));
         assert_eq!(form("xn--mller-kva!.de"), None);
-        // Digits that end too soon, no letter beyond ASCII, a label that begins like an A-label, and a mark.
+        // Punycode that ends early, no non-ASCII letter, a label that begins like an A-label, and a combining mark.
         for other in ["xn--mller-kv", "xn--muller-", "xn--", "xn--xn---epa", "xn--ä", "a\u{308}", "u%41", "MÜller"] {
             assert_eq!(form(other), None, "{other}");
         }
     }
 
-    /// Pieces of labels: such as a plain form is made of, and such as it must leave alone or might get wrong.
+    /// Parts of labels: some that the fast path handles, and some that it must reject or could get wrong.
     fn piece() -> impl Strategy<Value = String> {
         let some =
             ["xn--", "XN--", "-", "--", "_", "1", "mller-kva", "KVA", "ß", "ς", "é", "e\u{301}", "\u{301}", "İ", "ŉ"];
@@ -148,7 +214,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_plain_form_is_the_one_that_tables_give(labels in prop::collection::vec(label(), 1..4)) {
+        fn the_fast_path_equals_uts_46(labels in prop::collection::vec(label(), 1..4)) {
             let host = labels.join(".");
             if let Some(form) = plain_form(host.as_bytes()) {
                 prop_assert_eq!(form, HostForm::by_steps(host.as_bytes(), true), "{}", host);
