@@ -1,6 +1,6 @@
 //! Canonical URIs and 128-bit equivalence keys for crawl data, by RFC 3987.
 //!
-//! The library has two parts. The *core* (layers 0 to 4, except `process`) normalizes references, compares them and
+//! The library has two parts. The *core* (layers 0 to 4, except `ordered` and `process`) normalizes references, compares them and
 //! makes keys. It is pure: it opens no files, starts no threads, reads no clock, and does not need Arrow. The
 //! *pipeline* (layers 5 to 8) reads and writes files with it, in parallel. A test holds both statements.
 //!
@@ -31,7 +31,7 @@
 //! | 3 | `extract` `learn` | references in HTML and XML documents; equivalences learned from redirects |
 //! | 2 | `key` `record` | hashes, recipes and public suffixes; decoders of every crawl format |
 //! | 1 | `iri` | RFC 3987: grammar, comparison ladder, resolution, mapping, bidi, profiles |
-//! | 0 | `encoding` `kernel` `process` | charsets; byte loops, positions and SIMD; signals, temporary files, exit status |
+//! | 0 | `encoding` `kernel` `ordered` `process` | charsets; byte loops, positions and SIMD; ordered work of several threads; signals, temporary files, exit status |
 //!
 //! # Features
 //!
