@@ -116,7 +116,9 @@ fn the_crate_documentation_shows_the_same_layers() {
 fn impure(files: &[SourceFile]) -> BTreeMap<&str, &'static str> {
     let layer_of = layer_of();
     let is_pure = |file: &&SourceFile| {
-        file.module.first().is_some_and(|name| !IMPURE_MODULES.contains(&name.as_str()) && layer_of[name] <= LAST_PURE_LAYER)
+        file.module
+            .first()
+            .is_some_and(|name| !IMPURE_MODULES.contains(&name.as_str()) && layer_of[name] <= LAST_PURE_LAYER)
     };
     let word = |file: &SourceFile| IMPURE.into_iter().find(|word| file.uses(word));
     files.iter().filter(is_pure).filter_map(|file| Some((file.path.as_str(), word(file)?))).collect()
