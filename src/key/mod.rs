@@ -1,26 +1,33 @@
-//! Text of a rung in, 128-bit key out. The hashes are frozen: what a version names never changes.
+//! Keys of URLs: 128-bit hashes of a rung's text, recipes, and the parts of hosts by the Public Suffix List.
+//!
+//! ```text
+//! text of a rung --KeyAlgorithm::key--> 128-bit key
+//! URL --Recipe::write_key--> text of a key of crawl software (SURT and others)
+//! host --psl::HostParts--> suffixes and registered domains
+//! ```
+//!
+//! Keys are stable: what an algorithm's or a recipe's name and version stand for never changes.
 
 pub mod psl;
-pub mod recipe;
-pub mod surt;
+mod recipe;
 
 pub use recipe::{Draft, RULES, Recipe, RecipeError, Rule, RuleSet};
 
 /// A key as it is stored: the 128-bit hash, most significant byte first.
 pub type KeyBytes = [u8; 16];
 
-/// The hash that makes keys.
+/// The hash function of keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum KeyAlgorithm {
     /// XXH3 with 128 bits and seed 0, in its canonical (big-endian) form.
     #[default]
     Xxh3,
-    /// The first 128 bits of BLAKE3, for inputs that an adversary may choose.
+    /// The first 128 bits of BLAKE3, for inputs that an attacker may choose.
     Blake3,
 }
 
 impl KeyAlgorithm {
-    /// The name in `--key-hash` and in files' metadata.
+    /// Returns the name that the metadata of files use.
     pub const fn name(self) -> &'static str {
         match self {
             KeyAlgorithm::Xxh3 => "xxh3-128",
@@ -28,12 +35,12 @@ impl KeyAlgorithm {
         }
     }
 
-    /// Version of the recipe "hash of the rung's text"; raised if a key of unchanged text would ever change.
+    /// Returns the version, which is raised if the key of an unchanged text ever changes.
     pub const fn version(self) -> u32 {
         1
     }
 
-    /// The key of a rung's text.
+    /// Returns the key of a rung's text.
     ///
     /// ```
     /// use irikey::key::KeyAlgorithm;
@@ -53,8 +60,8 @@ impl KeyAlgorithm {
         }
     }
 
-    /// Appends the keys of texts that stand end to end: text `i` is `texts[ends[i]..ends[i + 1]]`.
-    pub fn push_keys(self, texts: &[u8], ends: &[i32], keys: &mut Vec<KeyBytes>) {
+    /// Appends the keys of many texts: text `i` is `texts[ends[i]..ends[i + 1]]`.
+    pub(crate) fn push_keys(self, texts: &[u8], ends: &[i32], keys: &mut Vec<KeyBytes>) {
         match self {
             KeyAlgorithm::Xxh3 => crate::kernel::push_xxh3_128(texts, ends, keys),
             KeyAlgorithm::Blake3 => {

@@ -1,42 +1,33 @@
-//! The `url_host_*` columns of the Common Crawl columnar index. In: the host of a canonical URI. Out: slices of it.
+//! Parts of hosts by the Public Suffix List: the `url_host_*` columns of the Common Crawl columnar index.
 //!
-//! Names and meanings are the table's: *registry* columns know the ICANN section of the Public Suffix List alone,
-//! *private* ones both sections. Nothing is null but where the table has null: addresses have no parts at all, a host
-//! under no known suffix has no suffix and no domain, a host that is a suffix has no domain. The list is the one that
-//! the psl crate embeds, or another one in the same format.
+//! Names, meanings and nulls are those of that table. *Registry* columns use only the ICANN section of the list, *private*
+//! columns both sections. An address has no parts, a host without a known suffix has no suffix and no domain, and a host
+//! that is a suffix has no domain. The list is the one that the psl crate embeds, or another one in the same format.
 
-use std::fmt;
 use std::sync::Arc;
 
 use psl::{Psl, Type};
 
-/// Which Public Suffix List is embedded: the psl crate's release.
-pub const PSL_VERSION: &str = "psl 2.1.247";
+/// The release of the psl crate, whose Public Suffix List is embedded.
+const PSL_VERSION: &str = "psl 2.1.247";
 
 /// A Public Suffix List.
 #[derive(Clone, Debug, Default)]
 pub enum SuffixList {
-    /// The embedded one.
+    /// The embedded list.
     #[default]
     Embedded,
-    /// Another one, and how it names itself.
-    Own(Arc<publicsuffix::List>, String),
+    /// A list that [`SuffixList::parse`] read, and its version.
+    Custom(Arc<publicsuffix::List>, String),
 }
 
-/// Text that is no Public Suffix List.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// An error of [`SuffixList::parse`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a Public Suffix List: {0}; expected the format of public_suffix_list.dat of publicsuffix.org")]
 pub struct SuffixListError(String);
 
-impl fmt::Display for SuffixListError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "this is no Public Suffix List: {} / take public_suffix_list.dat of publicsuffix.org", self.0)
-    }
-}
-
-impl std::error::Error for SuffixListError {}
-
 impl SuffixList {
-    /// The list that `text` holds, in the format of publicsuffix.org.
+    /// Parses a list in the format of publicsuffix.org.
     ///
     /// ```
     /// use irikey::key::psl::{HostParts, SuffixList};
@@ -46,36 +37,36 @@ impl SuffixList {
     /// ```
     ///
     /// # Errors
-    /// There is no rule in it.
+    /// The text cannot be parsed or has no rules.
     pub fn parse(text: &str) -> Result<SuffixList, SuffixListError> {
         let list: publicsuffix::List =
             text.parse().map_err(|error: publicsuffix::Error| SuffixListError(error.to_string()))?;
         if list.is_empty() {
             return Err(SuffixListError("it has no rules".to_string()));
         }
-        let said = text.lines().take(40).find_map(|line| line.strip_prefix("// VERSION:")).map(str::trim);
+        let named = text.lines().take(40).find_map(|line| line.strip_prefix("// VERSION:")).map(str::trim);
         let hash = blake3::hash(text.as_bytes());
-        let version = format!("{} blake3:{}", said.unwrap_or("own"), &hash.to_hex()[..16]);
-        Ok(SuffixList::Own(Arc::new(list), version))
+        let version = format!("{} blake3:{}", named.unwrap_or("own"), &hash.to_hex()[..16]);
+        Ok(SuffixList::Custom(Arc::new(list), version))
     }
 
-    /// Which list it is, for a file's metadata.
+    /// Returns the version of the list for the metadata of files.
     pub fn version(&self) -> &str {
         match self {
             SuffixList::Embedded => PSL_VERSION,
-            SuffixList::Own(_, version) => version,
+            SuffixList::Custom(_, version) => version,
         }
     }
 
     fn suffix<'a>(&self, name: &'a [u8]) -> Option<psl::Suffix<'a>> {
         match self {
             SuffixList::Embedded => psl::List.suffix(name),
-            SuffixList::Own(list, _) => list.suffix(name),
+            SuffixList::Custom(list, _) => list.suffix(name),
         }
     }
 }
 
-/// The columns of one host; `None` is null.
+/// The parts of one host; `None` is null.
 ///
 /// ```
 /// use irikey::key::psl::HostParts;
@@ -104,12 +95,12 @@ pub struct HostParts<'a> {
 }
 
 impl<'a> HostParts<'a> {
-    /// The columns of `host`, which is in lower case and, if it is a name, in ASCII; by the embedded list.
+    /// Returns the parts of `host` by the embedded list. The host must be in lower case and, if it is a name, ASCII.
     pub fn of(host: &'a [u8]) -> HostParts<'a> {
         HostParts::by(host, &SuffixList::Embedded)
     }
 
-    /// The columns of `host` by `list`.
+    /// Returns the parts of `host` by `list`.
     pub fn by(host: &'a [u8], list: &SuffixList) -> HostParts<'a> {
         if is_address(host) {
             return HostParts { name: host, ..HostParts::default() };
@@ -132,8 +123,8 @@ impl<'a> HostParts<'a> {
         }
     }
 
-    /// Appends `url_host_name_reversed`, `com.example.www`; false if it is null.
-    pub fn write_reversed(&self, out: &mut Vec<u8>) -> bool {
+    /// Appends `url_host_name_reversed`, such as `com.example.www`; returns false if it is null.
+    pub(crate) fn write_reversed(&self, out: &mut Vec<u8>) -> bool {
         if !self.is_name {
             return false;
         }
@@ -147,10 +138,10 @@ impl<'a> HostParts<'a> {
     }
 }
 
-/// The longest suffix of `name` that a rule of the list names, if wanted of the ICANN section. The list's own default
-/// rule, `*`, does not count.
+/// Returns the longest suffix of `name` that matches a rule of the list, or a rule of its ICANN section. The default rule
+/// `*` of the list is ignored.
 ///
-/// A rule of the private section hides shorter ones: below it they are asked for again.
+/// A rule of the private section hides shorter rules, so the search continues with the text behind its first label.
 fn known_suffix<'a>(name: &'a [u8], list: &SuffixList, icann_only: bool) -> Option<&'a [u8]> {
     let mut rest = name;
     loop {
@@ -166,7 +157,7 @@ fn known_suffix<'a>(name: &'a [u8], list: &SuffixList, icann_only: bool) -> Opti
     }
 }
 
-/// The suffix and the label before it.
+/// Returns the suffix with the label before it.
 fn domain<'a>(name: &'a [u8], suffix: Option<&[u8]>) -> Option<&'a [u8]> {
     let before = name.get(..name.len().checked_sub(suffix?.len() + 1)?)?;
     let label_len = before.rsplit(|&byte| byte == b'.').next()?.len();
@@ -177,7 +168,7 @@ fn tail(text: &[u8], len: usize) -> Option<&[u8]> {
     text.get(text.len().checked_sub(len)?..)
 }
 
-/// `[...]`, or four decimal numbers of at most 255.
+/// Returns whether the host is `[...]` or four decimal numbers up to 255.
 fn is_address(host: &[u8]) -> bool {
     host.starts_with(b"[")
         || (host.first().is_some_and(u8::is_ascii_digit)
@@ -215,15 +206,15 @@ mod tests {
             ("", ["-", "-", "-", "-"]),
             (".", ["-", "-", "-", "-"]),
         ];
-        for (host, want) in cases {
+        for (host, expected) in cases {
             let p = HostParts::of(host.as_bytes());
-            let got = [p.registry_suffix, p.registered_domain, p.private_suffix, p.private_domain].map(show);
-            assert_eq!(got, want, "{host}");
+            let actual = [p.registry_suffix, p.registered_domain, p.private_suffix, p.private_domain].map(show);
+            assert_eq!(actual, expected, "{host}");
         }
     }
 
     #[test]
-    fn parts_and_reversed() {
+    fn labels_and_reversed_names() {
         let p = HostParts::of(b"f.e.d.c.b.a.");
         assert_eq!(p.last_parts.map(show), ["a", "b", "c", "d", "e"]);
         let mut out = Vec::new();
@@ -235,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn the_version_is_the_one_that_is_built_in() {
+    fn version_is_that_of_the_locked_crate() {
         let lock = include_str!("../../Cargo.lock");
         let (name, version) = PSL_VERSION.split_once(' ').unwrap();
         assert!(lock.contains(&format!("name = \"{name}\"\nversion = \"{version}\"")));

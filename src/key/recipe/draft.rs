@@ -1,74 +1,76 @@
-//! A URL taken apart into buffers of its own, which rules then change. In: text of components. Out: a key's text. Knows
-//! no rule; the memory is kept from URL to URL.
+//! A URL as components in buffers of their own, which rules change. The buffers are reused from URL to URL.
 
-use crate::iri::Parts;
+use crate::iri::{Fault, Parts};
 
-/// A component that may be absent; an empty one is not an absent one.
+/// A component that may be absent, which differs from an empty one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Part {
+pub(super) struct OptionalText {
     text: Vec<u8>,
     is_present: bool,
 }
 
-impl Part {
-    /// The text, if the component is there.
-    pub fn get(&self) -> Option<&[u8]> {
+impl OptionalText {
+    /// Returns the text if the component is present.
+    pub(super) fn get(&self) -> Option<&[u8]> {
         self.is_present.then_some(&self.text)
     }
 
-    /// The text to change, if the component is there.
-    pub fn get_mut(&mut self) -> Option<&mut Vec<u8>> {
+    /// Returns the text for changes if the component is present.
+    pub(super) fn get_mut(&mut self) -> Option<&mut Vec<u8>> {
         self.is_present.then_some(&mut self.text)
     }
 
-    /// Sets the component, or takes it away.
-    pub fn set(&mut self, text: Option<&[u8]>) {
+    /// Sets or removes the component.
+    pub(super) fn set(&mut self, text: Option<&[u8]>) {
         self.text.clear();
         self.text.extend_from_slice(text.unwrap_or_default());
         self.is_present = text.is_some();
     }
 
-    /// Takes the component away; true if it was there.
-    pub fn remove(&mut self) -> bool {
+    /// Removes the component and returns whether it was present.
+    pub(super) fn remove(&mut self) -> bool {
         std::mem::take(&mut self.is_present)
     }
 }
 
-/// The components of one URL, each changeable on its own.
+/// The components of one URL.
 #[derive(Clone, Debug, Default)]
 pub struct Draft {
-    /// Without its `:`; empty if there is none.
-    pub scheme: Vec<u8>,
-    /// Without its `@`.
-    pub userinfo: Part,
-    /// Absent where there is no authority.
-    pub host: Part,
-    /// Without its `:`.
-    pub port: Part,
-    /// With its first `/`, if it has one.
-    pub path: Vec<u8>,
-    /// Without its `?`.
-    pub query: Part,
-    /// Without its `#`.
-    pub fragment: Part,
-    /// What rules write into before they swap.
+    /// The scheme without its `:`, empty if there is none.
+    pub(super) scheme: Vec<u8>,
+    /// The userinfo without its `@`.
+    pub(super) userinfo: OptionalText,
+    /// The host, absent if there is no authority.
+    pub(super) host: OptionalText,
+    /// The port without its `:`.
+    pub(super) port: OptionalText,
+    /// The path with its first `/`, if it has one.
+    pub(super) path: Vec<u8>,
+    /// The query without its `?`.
+    pub(super) query: OptionalText,
+    /// The fragment without its `#`.
+    pub(super) fragment: OptionalText,
+    /// The key of a URL that the software does not split into components.
+    pub(super) literal_key: OptionalText,
+    /// Buffer for the new text of a component.
     pub(super) spare: Vec<u8>,
-    /// Fields of a query, while it is sorted.
+    /// Start and end offsets of the fields of a query while it is sorted.
     pub(super) fields: Vec<(u32, u32)>,
 }
 
 impl Draft {
-    /// Forgets the URL, keeps the memory.
-    pub fn clear(&mut self) {
+    /// Removes all components and keeps the memory.
+    pub(super) fn clear(&mut self) {
         self.scheme.clear();
         self.path.clear();
-        for part in [&mut self.userinfo, &mut self.host, &mut self.port, &mut self.query, &mut self.fragment] {
-            part.remove();
+        let Draft { userinfo, host, port, query, fragment, literal_key, .. } = self;
+        for component in [userinfo, host, port, query, fragment, literal_key] {
+            component.remove();
         }
     }
 
-    /// Takes a URL apart by RFC 3986's generic syntax; every input has parts.
-    pub fn read_generic(&mut self, url: &[u8]) {
+    /// Splits a URL by the generic syntax of RFC 3986, which applies to every input.
+    pub(super) fn read_generic(&mut self, url: &[u8]) {
         let parts = Parts::split(url);
         self.clear();
         self.scheme.extend_from_slice(parts.scheme(url).unwrap_or_default());
@@ -80,8 +82,8 @@ impl Draft {
         self.fragment.set(parts.fragment(url));
     }
 
-    /// Takes `path?query#fragment` apart; the path is added to what there is.
-    pub fn read_tail(&mut self, tail: &[u8]) {
+    /// Splits `path?query#fragment` and appends the path to the one that exists.
+    pub(super) fn read_tail(&mut self, tail: &[u8]) {
         let fragment_at = memchr::memchr(b'#', tail);
         let (head, fragment) = tail.split_at(fragment_at.unwrap_or(tail.len()));
         let query_at = memchr::memchr(b'?', head);
@@ -91,37 +93,22 @@ impl Draft {
         self.fragment.set(fragment.get(1..));
     }
 
-    /// Appends the URL: `scheme://userinfo@host:port/path?query#fragment`.
-    pub fn write_url(&self, out: &mut Vec<u8>) {
+    /// Appends the scheme with its `:`, if there is one.
+    pub(super) fn write_scheme(&self, out: &mut Vec<u8>) {
         if !self.scheme.is_empty() {
             out.extend_from_slice(&self.scheme);
             out.push(b':');
         }
-        self.write_authority(out);
-        self.write_rest(out);
     }
 
     /// Appends `//userinfo@host:port`, if there is a host.
-    pub fn write_authority(&self, out: &mut Vec<u8>) {
+    pub(super) fn write_authority(&self, out: &mut Vec<u8>) {
         if let Some(host) = self.host.get() {
             out.extend_from_slice(b"//");
             self.write_userinfo(out);
             out.extend_from_slice(host);
             self.write_port(out);
         }
-    }
-
-    /// Appends the sort-friendly form without a scheme, `com,example:8080)/path?query`: the labels of the host
-    /// backwards between commas, the port before the `)`.
-    pub fn write_surt(&self, out: &mut Vec<u8>) {
-        self.write_userinfo(out);
-        write_reversed(self.host.get().unwrap_or_default(), out);
-        self.write_port(out);
-        out.push(b')');
-        if self.path.is_empty() && (self.query.get().is_some() || self.fragment.get().is_some()) {
-            out.push(b'/');
-        }
-        self.write_rest(out);
     }
 
     fn write_userinfo(&self, out: &mut Vec<u8>) {
@@ -139,24 +126,79 @@ impl Draft {
     }
 
     /// Appends path, query and fragment.
-    pub fn write_rest(&self, out: &mut Vec<u8>) {
+    pub(super) fn write_tail(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.path);
-        for (mark, part) in [(b'?', &self.query), (b'#', &self.fragment)] {
-            if let Some(text) = part.get() {
-                out.push(mark);
+        for (delimiter, component) in [(b'?', &self.query), (b'#', &self.fragment)] {
+            if let Some(text) = component.get() {
+                out.push(delimiter);
                 out.extend_from_slice(text);
             }
         }
     }
 }
 
-/// Appends the labels of `host` last to first, with commas between them.
-pub fn write_reversed(host: &[u8], out: &mut Vec<u8>) {
-    for (i, label) in host.rsplit(|&byte| byte == b'.').enumerate() {
+/// [`Draft::read_generic`] as the reader of a recipe.
+pub(super) fn read_url(url: &[u8], draft: &mut Draft) -> Result<(), Fault> {
+    draft.read_generic(url);
+    Ok(())
+}
+
+/// Appends the URL: `scheme://userinfo@host:port/path?query#fragment`.
+pub(super) fn write_url(draft: &Draft, out: &mut Vec<u8>) -> Result<(), Fault> {
+    draft.write_scheme(out);
+    draft.write_authority(out);
+    draft.write_tail(out);
+    Ok(())
+}
+
+/// Appends the sort-friendly form without a scheme, `com,example:8080)/path?query`: the labels of the host in reverse
+/// order with commas between them, and the port before the `)`.
+pub(super) fn write_surt(draft: &Draft, out: &mut Vec<u8>) -> Result<(), Fault> {
+    draft.write_userinfo(out);
+    write_reversed(draft.host.get().unwrap_or_default(), out);
+    draft.write_port(out);
+    out.push(b')');
+    if draft.path.is_empty() && (draft.query.get().is_some() || draft.fragment.get().is_some()) {
+        out.push(b'/');
+    }
+    draft.write_tail(out);
+    Ok(())
+}
+
+/// Appends the labels of `host` in reverse order with commas between them.
+pub(super) fn write_reversed(host: &[u8], out: &mut Vec<u8>) {
+    write_joined(host.rsplit(|&byte| byte == b'.'), b',', out);
+}
+
+/// Appends `items` with `separator` between them.
+pub(super) fn write_joined<'a>(items: impl Iterator<Item = &'a [u8]>, separator: u8, out: &mut Vec<u8>) {
+    for (i, item) in items.enumerate() {
         if i > 0 {
-            out.push(b',');
+            out.push(separator);
         }
-        out.extend_from_slice(label);
+        out.extend_from_slice(item);
+    }
+}
+
+/// Swaps `text` and `new`; returns whether they differ.
+pub(super) fn replace_text(text: &mut Vec<u8>, new: &mut Vec<u8>) -> bool {
+    let is_changed = text != new;
+    std::mem::swap(text, new);
+    is_changed
+}
+
+/// Returns the part of `text` between the first and the last byte that is `inner`.
+pub(super) fn trim_to(text: &[u8], inner: impl Fn(&u8) -> bool) -> &[u8] {
+    let Some(first) = text.iter().position(&inner) else { return b"" };
+    let last = text.iter().rposition(inner).unwrap_or(first);
+    &text[first..=last]
+}
+
+/// Splits `host:port` at the first `:`.
+pub(super) fn split_at_colon(text: &[u8]) -> (&[u8], Option<&[u8]>) {
+    match memchr::memchr(b':', text) {
+        Some(at) => (&text[..at], Some(&text[at + 1..])),
+        None => (text, None),
     }
 }
 
@@ -165,15 +207,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn writes_what_is_there() {
+    fn writes_present_components() {
         let mut draft = Draft::default();
         draft.scheme.extend_from_slice(b"http");
         draft.host.set(Some(b"a.b.c"));
         draft.port.set(Some(b"81"));
         draft.query.set(Some(b""));
         let (mut url, mut surt) = (Vec::new(), Vec::new());
-        draft.write_url(&mut url);
-        draft.write_surt(&mut surt);
+        write_url(&draft, &mut url).unwrap();
+        write_surt(&draft, &mut surt).unwrap();
         assert_eq!((&url[..], &surt[..]), (&b"http://a.b.c:81?"[..], &b"c,b,a:81)/?"[..]));
     }
 }

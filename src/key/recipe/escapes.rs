@@ -1,10 +1,10 @@
-//! Escapes as the crawlers' canonicalizers treat them: decoded until none is left, then the few bytes encoded that must
-//! be. In: bytes of a component. Out: the same buffer, changed. (RFC 3986 section 2.4 forbids decoding twice; these
-//! keys do it all the same.)
+//! Escapes as crawl software treats them: decoded until none remains, then only the bytes encoded that must be. RFC 3986
+//! section 2.4 forbids decoding twice; these keys require it.
 
-/// Decodes every escape, and every escape that decoding makes. One walk: a decoded byte can only complete an escape
-/// that begins in what was written already, and `%` begins one but never ends one, so the order does not matter.
-pub fn decode_all(text: &mut Vec<u8>) -> bool {
+/// Decodes every escape, also those that decoding creates, in one pass; returns whether there was one. One pass suffices
+/// because a decoded byte can only complete an escape that begins in the text before it: `%` begins an escape and never
+/// ends one.
+pub(super) fn decode_all(text: &mut Vec<u8>) -> bool {
     let Some(first) = memchr::memchr(b'%', text) else { return false };
     let mut end = first;
     for from in first..text.len() {
@@ -21,46 +21,45 @@ pub fn decode_all(text: &mut Vec<u8>) -> bool {
     changed
 }
 
-/// The byte that `%XX` stands for.
-pub fn escape(text: &[u8]) -> Option<u8> {
+/// Returns the byte that the escape `%XX` encodes.
+pub(super) fn escape(text: &[u8]) -> Option<u8> {
     let [b'%', high, low] = *text else { return None };
     let digit = |byte: u8| char::from(byte).to_digit(16);
     Some((digit(high)? << 4 | digit(low)?) as u8)
 }
 
 /// Appends `byte` as `%XX`.
-pub fn write_escape(byte: u8, out: &mut Vec<u8>) {
-    const HEX: &[u8; 16] = b"0123456789ABCDEF";
-    out.extend_from_slice(&[b'%', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
+pub(super) fn write_escape(byte: u8, out: &mut Vec<u8>) {
+    crate::kernel::percent_encode(&[byte], out);
 }
 
-/// Appends `text` with each escape decoded, once.
-pub fn write_decoded(text: &[u8], out: &mut Vec<u8>) {
+/// Appends `text` with each escape decoded once.
+pub(super) fn write_decoded(text: &[u8], out: &mut Vec<u8>) {
     let mut at = 0;
     while at < text.len() {
-        let found = text.get(at..at + 3).and_then(escape);
-        out.push(found.unwrap_or(text[at]));
-        at += if found.is_some() { 3 } else { 1 };
+        let decoded = text.get(at..at + 3).and_then(escape);
+        out.push(decoded.unwrap_or(text[at]));
+        at += if decoded.is_some() { 3 } else { 1 };
     }
 }
 
 /// `unreserved`, RFC 3986 section 2.3.
-pub fn is_unreserved(byte: u8) -> bool {
+pub(super) fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
 }
 
-/// `unreserved` and `reserved` but `#`, `[` and `]`: what stands in paths and queries as it is.
-pub fn is_uri_text(byte: u8) -> bool {
+/// `unreserved` and `reserved` except `#`, `[` and `]`: the bytes that paths and queries contain unescaped.
+pub(super) fn is_uri_text(byte: u8) -> bool {
     is_unreserved(byte) || b":/?@!$&'()*+,;=".contains(&byte)
 }
 
-/// What both SURT programs leave as it is: ASCII above the space, but `%` and `#`.
-pub fn is_kept_in_surt(byte: u8) -> bool {
+/// The bytes that both SURT programs do not escape: ASCII above the space except `%` and `#`.
+pub(super) fn is_kept_in_surt(byte: u8) -> bool {
     byte > b' ' && byte < 0x80 && byte != b'%' && byte != b'#'
 }
 
-/// Decodes all escapes and encodes the least; true if the text is another one afterwards.
-pub fn reduce(text: &mut Vec<u8>, spare: &mut Vec<u8>) -> bool {
+/// Decodes all escapes, encodes only what must be encoded, and returns whether the text changed.
+pub(super) fn reduce(text: &mut Vec<u8>, spare: &mut Vec<u8>) -> bool {
     if text.iter().all(|&byte| is_kept_in_surt(byte)) {
         return false;
     }
@@ -70,8 +69,8 @@ pub fn reduce(text: &mut Vec<u8>, spare: &mut Vec<u8>) -> bool {
     encode(spare, text)
 }
 
-/// Makes `text` what `decoded` is with the least escapes; true if it was something else.
-pub fn encode(decoded: &[u8], text: &mut Vec<u8>) -> bool {
+/// Replaces `text` by `decoded` with as few escapes as possible, and returns whether the text changed.
+pub(super) fn encode(decoded: &[u8], text: &mut Vec<u8>) -> bool {
     if is_encoding_of(text, decoded) {
         return false;
     }
@@ -108,7 +107,7 @@ fn is_upper(text: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// As the programs do it: pass after pass until nothing changes.
+    /// Decodes pass after pass until nothing changes, as the programs do.
     fn decode_by_passes(mut text: Vec<u8>) -> Vec<u8> {
         loop {
             let mut next = Vec::new();
@@ -133,23 +132,23 @@ mod tests {
     }
 
     #[test]
-    fn one_walk_equals_pass_after_pass() {
+    fn one_pass_equals_repeated_passes() {
         for number in 0..6usize.pow(8) / 7 {
             let mut text: Vec<u8> = (0..8).map(|i| b"%%25f4"[number * 7 / 6usize.pow(i) % 6]).collect();
-            let want = decode_by_passes(text.clone());
+            let expected = decode_by_passes(text.clone());
             decode_all(&mut text);
-            assert_eq!(text, want, "{number}");
+            assert_eq!(text, expected, "{number}");
         }
     }
 
     #[test]
-    fn least_encoding() {
-        for (text, want) in
+    fn reduce_encodes_only_what_must_be_encoded() {
+        for (text, expected) in
             [("%2525252F %e9", "/%20%E9"), ("%", "%25"), ("%zz%2", "%25zz%252"), ("\u{7f}\u{e9}", "\u{7f}%C3%A9")]
         {
             let mut text = text.as_bytes().to_vec();
             reduce(&mut text, &mut Vec::new());
-            assert_eq!(text, want.as_bytes());
+            assert_eq!(text, expected.as_bytes());
         }
     }
 }

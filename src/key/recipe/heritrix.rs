@@ -1,91 +1,82 @@
-//! Rules that Heritrix 3 applies unless an operator chooses others (`RulesCanonicalizationPolicy`). In: a [`Draft`]. Out:
-//! the draft, and whether the rule fired. They follow what Heritrix's own logs hold: URLs that it has put in order already.
-//! Its rules are regular expressions over the whole URL; these here see its parts, which is the same but for a `@` in a
-//! query of a URL without a path, and session identifiers in a host.
+//! The recipe `heritrix`: the rules that Heritrix 3 applies by default (`RulesCanonicalizationPolicy`).
+//!
+//! The rules expect the URLs of Heritrix's logs, which it has normalized already. Heritrix applies regular expressions to
+//! the whole URL; these rules change components. The results differ only for an `@` in the query of a URL without a path,
+//! and for session identifiers in a host.
 
-use super::draft::Draft;
+use super::RecipeDefinition;
+use super::draft::{self, Draft};
 use super::host::{drop_www_once, lower};
-use super::session::{Valued, cold_fusion_len, find_last};
+use super::session::{ASP, JAVA, PHP, SID, find_cold_fusion, remove_field};
 
-/// Lower-cases everything.
-pub fn lower_all(draft: &mut Draft) -> bool {
-    let parts = [&mut draft.userinfo, &mut draft.host, &mut draft.port, &mut draft.query, &mut draft.fragment];
-    let mut fired = lower(&mut draft.scheme) | lower_text(&mut draft.path);
-    for part in parts {
-        fired |= part.get_mut().is_some_and(lower_text);
+pub(super) const HERITRIX: RecipeDefinition = RecipeDefinition {
+    name: "heritrix",
+    version: 1,
+    read: draft::read_url,
+    rules: &["all-case", "userinfo-web", "www-pages", "session-last", "query-fix"],
+    write: draft::write_url,
+};
+
+/// Converts all components to lower case.
+pub(super) fn lower_all(draft: &mut Draft) -> bool {
+    let components = [&mut draft.userinfo, &mut draft.host, &mut draft.port, &mut draft.query, &mut draft.fragment];
+    let mut is_changed = lower(&mut draft.scheme) | lower_text(&mut draft.path);
+    for component in components {
+        is_changed |= component.get_mut().is_some_and(lower_text);
     }
-    fired
+    is_changed
 }
 
-/// Beyond ASCII too, as Java does.
+/// Converts to lower case like Java, non-ASCII letters included.
 fn lower_text(text: &mut Vec<u8>) -> bool {
     let lowered = match std::str::from_utf8(text) {
         Ok(text) if !text.is_ascii() => text.to_lowercase().into_bytes(),
         _ => return lower(text),
     };
-    let changed = lowered != *text;
-    *text = lowered;
-    changed
+    draft::replace_text(text, &mut { lowered })
 }
 
-/// Takes user name and password from http, https, ftp and ftps URLs.
-pub fn drop_web_userinfo(draft: &mut Draft) -> bool {
+/// Removes user name and password of http, https, ftp and ftps URLs.
+pub(super) fn drop_web_userinfo(draft: &mut Draft) -> bool {
     let scheme = draft.scheme.to_ascii_lowercase();
-    // To Heritrix the last `@` ends them.
+    // In Heritrix, the last `@` ends the userinfo.
     let host_at = draft.host.get().and_then(|host| memchr::memrchr(b'@', host)).map(|at| at + 1);
     let has_name = host_at.is_some() || draft.userinfo.get().is_some_and(|userinfo| !userinfo.is_empty());
-    let fires = has_name && matches!(&scheme[..], b"http" | b"https" | b"ftp" | b"ftps");
-    if let (true, Some(at), Some(host)) = (fires, host_at, draft.host.get_mut()) {
+    let is_removed = has_name && matches!(&scheme[..], b"http" | b"https" | b"ftp" | b"ftps");
+    if let (true, Some(at), Some(host)) = (is_removed, host_at, draft.host.get_mut()) {
         host.drain(..at);
     }
-    fires && draft.userinfo.remove()
+    is_removed && draft.userinfo.remove()
 }
 
-/// Takes one `www.`, `www2.` or the like from http and https URLs that have something behind a slash: home pages keep it.
-pub fn drop_www_of_pages(draft: &mut Draft) -> bool {
+/// Removes one `www.`, `www2.` or the like from http and https URLs with something behind a slash. Home pages keep it.
+pub(super) fn drop_www_of_pages(draft: &mut Draft) -> bool {
     let is_web = [&b"http"[..], b"https"].iter().any(|scheme| draft.scheme.eq_ignore_ascii_case(scheme));
     if !is_web || draft.userinfo.get().is_some() {
         return false;
     }
     draft.spare.clear();
     let mut tail = std::mem::take(&mut draft.spare);
-    draft.write_rest(&mut tail);
+    draft.write_tail(&mut tail);
     let is_page = memchr::memchr(b'/', &tail).is_some_and(|slash| slash + 1 < tail.len());
     draft.spare = tail;
     is_page && drop_www_once(draft)
 }
 
-/// Takes one session identifier of Java or PHP, one `sid`, one of ASP and one of ColdFusion out of path, query or
-/// fragment.
-pub fn drop_sessions(draft: &mut Draft) -> bool {
-    const JAVA: Valued = Valued { name: b"jsessionid", suffix_len: 0, value_len: 32, digits: true };
-    const PHP: Valued = Valued { name: b"phpsessid", suffix_len: 0, value_len: 32, digits: true };
-    const SID: Valued = Valued { name: b"sid", suffix_len: 0, value_len: 32, digits: true };
-    const ASP: Valued = Valued { name: b"aspsessionid", suffix_len: 8, value_len: 24, digits: false };
+/// Removes one session identifier of Java or PHP, one `sid`, one of ASP and one of ColdFusion from path, query or fragment.
+pub(super) fn drop_sessions(draft: &mut Draft) -> bool {
     edit_tail(draft, |tail| {
-        let last = |tail: &[u8], valued: &Valued| find_last(tail, valued.name, |rest| valued.len(rest));
-        let first = [last(tail, &JAVA), last(tail, &PHP)].into_iter().flatten().max_by_key(|range| range.start);
-        delete(tail, first);
-        for valued in [&SID, &ASP] {
-            let range = last(tail, valued);
-            delete(tail, range);
+        let first = [JAVA.find_last(tail), PHP.find_last(tail)].into_iter().flatten().max_by_key(|range| range.start);
+        remove_field(tail, first);
+        for parameter in [SID, ASP] {
+            remove_field(tail, parameter.find_last(tail));
         }
-        let range = find_last(tail, b"cfid=", cold_fusion_len);
-        delete(tail, range);
+        remove_field(tail, find_cold_fusion(tail));
     })
 }
 
-/// Deletes a range, and the `&` behind it.
-fn delete(text: &mut Vec<u8>, range: Option<std::ops::Range<usize>>) {
-    if let Some(range) = range {
-        let end = range.end + usize::from(text.get(range.end) == Some(&b'&'));
-        text.drain(range.start..end);
-    }
-}
-
-/// Takes away what is idle behind the last `?`: the mark itself if nothing follows it, else one `&` at the beginning, or
-/// else one at the end.
-pub fn fix_query(draft: &mut Draft) -> bool {
+/// Removes the last `?` if nothing follows it; otherwise one `&` directly behind it, or else one at the end.
+pub(super) fn fix_query(draft: &mut Draft) -> bool {
     edit_tail(draft, |tail| {
         let Some(mark) = memchr::memrchr(b'?', tail) else { return };
         match &tail[mark + 1..] {
@@ -97,18 +88,18 @@ pub fn fix_query(draft: &mut Draft) -> bool {
     })
 }
 
-/// Changes path, query and fragment as one text.
+/// Changes path, query and fragment as one text and returns whether its length changed.
 fn edit_tail(draft: &mut Draft, edit: impl FnOnce(&mut Vec<u8>)) -> bool {
     let mut tail = std::mem::take(&mut draft.spare);
     tail.clear();
-    draft.write_rest(&mut tail);
+    draft.write_tail(&mut tail);
     let before = tail.len();
     edit(&mut tail);
-    let changed = tail.len() != before;
-    if changed {
+    let is_changed = tail.len() != before;
+    if is_changed {
         draft.path.clear();
         draft.read_tail(&tail);
     }
     draft.spare = tail;
-    changed
+    is_changed
 }

@@ -1,19 +1,19 @@
-//! Rules about hosts and what stands beside them. In: a [`Draft`]. Out: the draft, and whether the rule fired.
+//! Rules for scheme, userinfo, host and port that several recipes share.
 
 use std::net::Ipv4Addr;
 
 use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
 
-use super::draft::Draft;
+use super::draft::{Draft, replace_text};
 use super::escapes::{decode_all, encode};
 
-/// Takes the user name and the password away.
-pub fn drop_userinfo(draft: &mut Draft) -> bool {
+/// Removes user name and password.
+pub(super) fn drop_userinfo(draft: &mut Draft) -> bool {
     draft.userinfo.remove()
 }
 
-/// Takes the port away if it is the one that `http` or `https` has anyway.
-pub fn drop_default_port(draft: &mut Draft) -> bool {
+/// Removes the default port of `http` and `https`.
+pub(super) fn drop_default_port(draft: &mut Draft) -> bool {
     let default: &[u8] = match &draft.scheme.to_ascii_lowercase()[..] {
         b"http" => b"80",
         b"https" => b"443",
@@ -22,18 +22,18 @@ pub fn drop_default_port(draft: &mut Draft) -> bool {
     draft.port.get() == Some(default) && draft.port.remove()
 }
 
-/// Lower-cases the scheme.
-pub fn lower_scheme(draft: &mut Draft) -> bool {
+/// Converts the scheme to lower case.
+pub(super) fn lower_scheme(draft: &mut Draft) -> bool {
     lower(&mut draft.scheme)
 }
 
-/// Lower-cases ASCII letters of the host.
-pub fn lower_host(draft: &mut Draft) -> bool {
+/// Converts ASCII letters of the host to lower case.
+pub(super) fn lower_host(draft: &mut Draft) -> bool {
     draft.host.get_mut().is_some_and(|host| lower(host))
 }
 
-/// Lower-cases ASCII letters; true if there was one.
-pub fn lower(text: &mut [u8]) -> bool {
+/// Converts ASCII letters to lower case and returns whether there was an upper-case one.
+pub(super) fn lower(text: &mut [u8]) -> bool {
     let changed = text.iter().any(u8::is_ascii_uppercase);
     if changed {
         text.make_ascii_lowercase();
@@ -41,20 +41,21 @@ pub fn lower(text: &mut [u8]) -> bool {
     changed
 }
 
-/// Decodes escapes of the host until none is left, makes its labels ASCII (IDNA), and encodes what is left.
-pub fn host_to_ascii(draft: &mut Draft) -> bool {
-    host_form(draft, |bytes| match std::str::from_utf8(bytes) {
+/// Decodes escapes of the host until none remains, converts its labels to ASCII (IDNA), and encodes other non-ASCII bytes.
+pub(super) fn host_to_ascii(draft: &mut Draft) -> bool {
+    convert_host(draft, |bytes| match std::str::from_utf8(bytes) {
         Ok(host) => Some(to_ascii(host).unwrap_or_else(|| host.to_lowercase())),
         Err(_) => None,
     })
 }
 
-/// The same, but bytes that are not UTF-8 vanish, as Python's `ignore` has it; all stays if IDNA refuses the rest.
-pub fn host_to_ascii_ignoring(draft: &mut Draft) -> bool {
-    host_form(draft, |bytes| to_ascii(&bytes.utf8_chunks().map(|chunk| chunk.valid()).collect::<String>()))
+/// Like [`host_to_ascii`], and removes bytes that are not UTF-8, like the error handler `ignore` of Python. The host stays
+/// if it is invalid in IDNA.
+pub(super) fn host_to_ascii_ignoring(draft: &mut Draft) -> bool {
+    convert_host(draft, |bytes| to_ascii(&bytes.utf8_chunks().map(|chunk| chunk.valid()).collect::<String>()))
 }
 
-fn host_form(draft: &mut Draft, ascii: impl Fn(&[u8]) -> Option<String>) -> bool {
+fn convert_host(draft: &mut Draft, to_ascii: impl Fn(&[u8]) -> Option<String>) -> bool {
     let spare = &mut draft.spare;
     let Some(host) = draft.host.get_mut() else { return false };
     if host.is_ascii() && memchr::memchr(b'%', host).is_none() && !host.iter().any(|&byte| byte <= b' ' || byte == b'#')
@@ -64,14 +65,14 @@ fn host_form(draft: &mut Draft, ascii: impl Fn(&[u8]) -> Option<String>) -> bool
     spare.clear();
     spare.extend_from_slice(host);
     decode_all(spare);
-    match ascii(spare) {
+    match to_ascii(spare) {
         Some(ascii) if !spare.is_ascii() => encode(ascii.as_bytes(), host),
         _ => encode(spare, host),
     }
 }
 
-/// IDNA 2003's ToASCII as far as UTS 46 has its mapping: label by label, ASCII ones untouched. `None` if a label is
-/// refused.
+/// ToASCII of IDNA 2003, with the mapping of UTS 46: label by label, ASCII labels unchanged. Returns `None` if a label is
+/// invalid.
 pub(super) fn to_ascii(host: &str) -> Option<String> {
     if host.is_empty() {
         return Some(String::new());
@@ -86,7 +87,7 @@ fn label_to_ascii(label: &str) -> Option<String> {
     if label.is_ascii() {
         return (1..=63).contains(&label.len()).then(|| label.into());
     }
-    // The four characters that IDNA 2003 maps and UTS 46, as it now is, keeps.
+    // The four characters that IDNA 2003 maps and the current UTS 46 keeps.
     let label = label.replace(['ß', 'ẞ'], "ss").replace('ς', "σ").replace(['\u{200C}', '\u{200D}'], "");
     let ascii =
         Uts46::new().to_ascii(label.as_bytes(), AsciiDenyList::EMPTY, Hyphens::Allow, DnsLength::Ignore).ok()?;
@@ -94,7 +95,7 @@ fn label_to_ascii(label: &str) -> Option<String> {
 }
 
 /// Encodes DEL in host, path and query.
-pub fn escape_del(draft: &mut Draft) -> bool {
+pub(super) fn escape_del(draft: &mut Draft) -> bool {
     let spare = &mut draft.spare;
     let parts = [draft.host.get_mut(), Some(&mut draft.path), draft.query.get_mut()];
     let mut fired = false;
@@ -112,13 +113,13 @@ pub fn escape_del(draft: &mut Draft) -> bool {
     fired
 }
 
-/// Takes an empty host away, and with it the URL's form as a SURT.
-pub fn drop_empty_host(draft: &mut Draft) -> bool {
+/// Removes an empty host, so that the key is not written as a SURT.
+pub(super) fn drop_empty_host(draft: &mut Draft) -> bool {
     draft.host.get().is_some_and(<[u8]>::is_empty) && draft.host.remove()
 }
 
-/// Leaves one dot where there are many, and none at either end.
-pub fn squeeze_host_dots(draft: &mut Draft) -> bool {
+/// Replaces repeated dots by one and removes dots at both ends.
+pub(super) fn squeeze_host_dots(draft: &mut Draft) -> bool {
     let Some(host) = draft.host.get_mut() else { return false };
     let before = host.len();
     host.dedup_by(|next, last| *next == b'.' && *last == b'.');
@@ -126,8 +127,8 @@ pub fn squeeze_host_dots(draft: &mut Draft) -> bool {
     host.len() != before
 }
 
-/// Leaves one dot where there are two, two where there are three, and none at either end.
-pub fn halve_host_dots(draft: &mut Draft) -> bool {
+/// Replaces two adjacent dots by one and three by two, and removes dots at both ends.
+pub(super) fn halve_host_dots(draft: &mut Draft) -> bool {
     let Some(host) = draft.host.get_mut() else { return false };
     let before = host.len();
     trim_dots(host);
@@ -147,8 +148,8 @@ fn trim_dots(host: &mut Vec<u8>) {
     host.drain(..at);
 }
 
-/// Takes `www.`, `www2.` and the like from the front of the host, as often as it stands there.
-pub fn drop_www(draft: &mut Draft) -> bool {
+/// Removes `www.`, `www2.` and so on from the start of the host, repeatedly.
+pub(super) fn drop_www(draft: &mut Draft) -> bool {
     let mut fired = false;
     while drop_www_once(draft) {
         fired = true;
@@ -156,8 +157,8 @@ pub fn drop_www(draft: &mut Draft) -> bool {
     fired
 }
 
-/// The same, once.
-pub fn drop_www_once(draft: &mut Draft) -> bool {
+/// Removes one `www.`, `www2.` or the like from the start of the host.
+pub(super) fn drop_www_once(draft: &mut Draft) -> bool {
     let Some(host) = draft.host.get_mut() else { return false };
     let Some(rest) = host.strip_prefix(b"www") else { return false };
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -168,10 +169,10 @@ pub fn drop_www_once(draft: &mut Draft) -> bool {
     true
 }
 
-/// Writes IPv4 addresses in decimal, as webarchive-commons reads them: one number of any size, or four parts, all octal
-/// if the first begins with `0`, else all decimal.
-pub fn ipv4_of_four(draft: &mut Draft) -> bool {
-    replace_host(draft, |host| {
+/// Writes IPv4 addresses in decimal. Reads them like webarchive-commons: one number of any size, or four parts, all octal
+/// if the first begins with `0`, otherwise all decimal.
+pub(super) fn ipv4_of_four(draft: &mut Draft) -> bool {
+    replace_by_address(draft, |host| {
         if !host.is_empty() && host.iter().all(u8::is_ascii_digit) {
             let number: i64 = std::str::from_utf8(host).ok()?.parse().ok()?;
             return Some(Ipv4Addr::from(number as u32));
@@ -180,16 +181,16 @@ pub fn ipv4_of_four(draft: &mut Draft) -> bool {
         let mut octets = [0; 4];
         let mut parts = host.split(|&byte| byte == b'.');
         for octet in &mut octets {
-            *octet = u8::try_from(number(parts.next()?, radix)?).ok()?;
+            *octet = u8::try_from(parse_digits(parts.next()?, radix)?).ok()?;
         }
         parts.next().is_none().then(|| Ipv4Addr::from(octets))
     })
 }
 
-/// Writes IPv4 addresses in decimal, as Python surt reads them: one decimal number modulo 2^32, or one to four parts,
-/// each octal if it begins with `0`, the last one filling the bytes that are left (`inet_aton`).
-pub fn ipv4_of_any(draft: &mut Draft) -> bool {
-    replace_host(draft, |host| {
+/// Writes IPv4 addresses in decimal. Reads them like Python surt: one decimal number modulo 2^32, or one to four parts,
+/// each octal if it begins with `0`, where the last part fills the remaining bytes (`inet_aton`).
+pub(super) fn ipv4_of_any(draft: &mut Draft) -> bool {
+    replace_by_address(draft, |host| {
         if !host.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.') || host.is_empty() {
             return None;
         }
@@ -207,9 +208,9 @@ pub fn ipv4_of_any(draft: &mut Draft) -> bool {
         }
         let mut address = 0u32;
         for (i, head) in heads.iter().enumerate() {
-            address |= u32::from(u8::try_from(number(head, radix_of(head))?).ok()?) << (24 - 8 * i);
+            address |= u32::from(u8::try_from(parse_digits(head, radix_of(head))?).ok()?) << (24 - 8 * i);
         }
-        let last = number(last, radix_of(last))?;
+        let last = parse_digits(last, radix_of(last))?;
         (last < 1 << (32 - 8 * heads.len())).then(|| Ipv4Addr::from(address | last as u32))
     })
 }
@@ -218,20 +219,18 @@ fn radix_of(part: &[u8]) -> u32 {
     if part.first() == Some(&b'0') { 8 } else { 10 }
 }
 
-/// Digits as a number; `from_str_radix` would take a sign.
-fn number(digits: &[u8], radix: u32) -> Option<u64> {
+/// Parses digits; `from_str_radix` alone would accept a sign.
+pub(super) fn parse_digits(digits: &[u8], radix: u32) -> Option<u64> {
     let digits = digits.iter().all(u8::is_ascii_digit).then_some(digits)?;
     u64::from_str_radix(std::str::from_utf8(digits).ok()?, radix).ok()
 }
 
-fn replace_host(draft: &mut Draft, address: impl Fn(&[u8]) -> Option<Ipv4Addr>) -> bool {
+/// Replaces a host that begins with a digit by the address that `address` reads from it.
+fn replace_by_address(draft: &mut Draft, address: impl Fn(&[u8]) -> Option<Ipv4Addr>) -> bool {
     let Some(host) = draft.host.get_mut() else { return false };
     if !host.first().is_some_and(u8::is_ascii_digit) {
         return false;
     }
     let Some(address) = address(host) else { return false };
-    let text = address.to_string().into_bytes();
-    let changed = *host != text;
-    *host = text;
-    changed
+    replace_text(host, &mut address.to_string().into_bytes())
 }

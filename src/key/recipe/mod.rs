@@ -1,273 +1,128 @@
-//! Recipes: named, versioned lists of lossy rules that make the keys of the crawl world. In: bytes of a URL, however
-//! broken. Out: a key's text, and which rules fired. They stand beside the ladder of RFC 3987 and never inside it.
+//! Recipes: named, versioned lists of lossy rules that produce the keys of crawl software (SURT and others).
+//!
+//! A recipe maps the bytes of any URL, however malformed, to the text of a key. Recipes are independent of the comparison
+//! ladder of RFC 3987, and most of their rules violate it.
 //!
 //! ```text
-//! URL --read--> Draft --rules, in the catalogue's order--> Draft --write--> key
+//! URL --read--> Draft --the recipe's rules, in the order of RULES--> Draft --write--> key
 //! ```
 //!
-//! A recipe is a way to read, a set of rules and a way to write. What a name and version stand for never changes.
+//! - A [`Draft`] holds the components of the URL, which rules change one by one.
+//! - A [`Rule`] is one step with a name. [`RULES`] in `rules.rs` lists all rules in the order in which they apply.
+//! - A [`RecipeDefinition`] is a function that reads a URL, the names of rules, and a function that writes the key.
+//!   [`RECIPES`] lists all definitions.
+//!
+//! To add a recipe, define it in a file of its own and add it to [`RECIPES`]. Rules that do not exist yet are functions in
+//! the same file with one entry each in [`RULES`]. The column `key_NAME`, the command line, the schema and the reports
+//! follow from these two tables. What a name and version stand for never changes: a recipe whose keys change gets a new
+//! version.
 
-mod commons;
-pub mod draft;
+mod crawler_commons;
+mod draft;
 mod escapes;
 mod heritrix;
 mod host;
 mod path;
 mod rules;
 mod session;
+mod surt;
 mod urlcanon;
 mod w3lib;
-
-use std::fmt;
 
 pub use draft::Draft;
 pub use rules::{RULES, Rule, RuleSet};
 
-use super::surt::{self, Reading};
 use crate::iri::Fault;
 
-/// How a recipe takes a URL apart and puts its key together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Style {
-    /// By RFC 3986's generic syntax, written as a URL.
-    Generic,
-    /// As crawler-commons, written as a URL.
-    Commons,
-    /// As Nutch, written as a URL.
-    Nutch,
-    /// As w3lib, written as that does.
-    W3lib,
-    /// As urlcanon, written as a URL.
-    Urlcanon,
-    /// As webarchive-commons, written as a SURT.
-    SurtWayback,
-    /// As Python surt, written as a SURT.
-    SurtIa,
+/// The definition of a named recipe.
+#[derive(Debug)]
+struct RecipeDefinition {
+    name: &'static str,
+    version: u32,
+    /// Splits a URL into the components of a draft; or sets [`Draft::literal_key`], and no rule applies.
+    read: fn(&[u8], &mut Draft) -> Result<(), Fault>,
+    /// Names of the rules, in any order.
+    rules: &'static [&'static str],
+    /// Appends the key.
+    write: fn(&Draft, &mut Vec<u8>) -> Result<(), Fault>,
 }
 
-/// A list of rules with a name.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A recipe without rules that splits a URL by the generic syntax of RFC 3986 and writes it as it was.
+const PLAIN: RecipeDefinition =
+    RecipeDefinition { name: "plain", version: 1, read: draft::read_url, rules: &[], write: draft::write_url };
+
+/// All named recipes.
+static RECIPES: [RecipeDefinition; 8] = [
+    PLAIN,
+    crawler_commons::CRAWLER_COMMONS,
+    crawler_commons::NUTCH,
+    w3lib::W3LIB,
+    urlcanon::URLCANON_AGGRESSIVE,
+    heritrix::HERITRIX,
+    surt::SURT_WAYBACK,
+    surt::SURT_IA,
+];
+
+/// A recipe: a named one, or one with added and removed rules.
+#[derive(Clone, Debug)]
 pub struct Recipe {
     name: String,
-    version: u32,
-    style: Style,
+    definition: &'static RecipeDefinition,
     rules: RuleSet,
 }
 
-/// A recipe of ours, before it is looked up.
-struct Named {
-    name: &'static str,
-    version: u32,
-    style: Style,
-    rules: &'static [&'static str],
+/// Recipes are equal if their names are: the name includes all changes.
+impl PartialEq for Recipe {
+    fn eq(&self, other: &Recipe) -> bool {
+        self.name == other.name
+    }
 }
 
-/// The named recipes.
-const NAMED: [Named; 8] = [
-    Named { name: "plain", version: 1, style: Style::Generic, rules: &[] },
-    Named {
-        name: "crawler-commons",
-        version: 1,
-        style: Style::Commons,
-        rules: &[
-            "fragment",
-            "userinfo",
-            "scheme-case",
-            "host-ascii",
-            "host-case",
-            "host-final-dot",
-            "port",
-            "path-fill",
-            "escapes-tidy",
-            "path-dots",
-            "query-names",
-            "query-empty",
-        ],
-    },
-    Named {
-        name: "nutch",
-        version: 1,
-        style: Style::Nutch,
-        rules: &[
-            "fragment",
-            "userinfo",
-            "scheme-case",
-            "host-ascii",
-            "host-case",
-            "port",
-            "path-fill",
-            "escapes-tidy",
-            "path-dots",
-        ],
-    },
-    Named {
-        name: "w3lib",
-        version: 1,
-        style: Style::W3lib,
-        rules: &[
-            "fragment",
-            "userinfo-recode",
-            "host-ascii-or-raw",
-            "host-ipv6",
-            "host-case",
-            "path-fill-any",
-            "path-decode",
-            "path-dots-rfc",
-            "query-form",
-        ],
-    },
-    Named {
-        name: "urlcanon-aggressive",
-        version: 1,
-        style: Style::Urlcanon,
-        rules: &[
-            "fragment",
-            "userinfo",
-            "host-ascii-special",
-            "host-dots",
-            "host-ipv4-browser",
-            "host-ipv6",
-            "www-once",
-            "port-special",
-            "scheme-http",
-            "path-decode-all",
-            "path-backslashes",
-            "path-root",
-            "path-dots-rfc",
-            "path-slashes",
-            "path-case",
-            "path-session-any",
-            "path-slash",
-            "query-decode-all",
-            "query-case",
-            "query-session-any",
-            "query-ampersands",
-            "query-sort-bytes",
-            "query-empty",
-        ],
-    },
-    Named {
-        name: "heritrix",
-        version: 1,
-        style: Style::Generic,
-        rules: &["all-case", "userinfo-web", "www-pages", "session-last", "query-fix"],
-    },
-    Named {
-        name: "surt-wayback",
-        version: 1,
-        style: Style::SurtWayback,
-        rules: &[
-            "fragment",
-            "userinfo",
-            "scheme-case",
-            "host-ascii",
-            "host-dots",
-            "host-ipv4",
-            "host-case",
-            "www",
-            "port",
-            "path-escapes",
-            "path-segments",
-            "query-escapes",
-            "path-case",
-            "path-session",
-            "path-slash",
-            "query-session",
-            "query-case",
-            "query-sort",
-            "query-empty",
-        ],
-    },
-    Named {
-        name: "surt-ia",
-        version: 1,
-        style: Style::SurtIa,
-        rules: &[
-            "fragment",
-            "userinfo",
-            "host-ascii-ignoring",
-            "host-dot-pairs",
-            "host-ipv4-short",
-            "host-case",
-            "host-empty",
-            "www-once",
-            "port",
-            "path-escapes",
-            "path-segments",
-            "query-escapes",
-            "del-escapes",
-            "path-case",
-            "path-session",
-            "path-slash",
-            "query-session",
-            "query-case",
-            "query-sort",
-            "query-empty",
-        ],
-    },
-];
+impl Eq for Recipe {}
 
-/// Why a text names no recipe.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// An error of [`Recipe::parse`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecipeError {
-    /// No recipe is called so.
+    /// No recipe has this name.
+    #[error("unknown recipe {0:?}; expected one of {names}", names = join(Recipe::names()))]
     UnknownRecipe(String),
-    /// No rule is called so.
+    /// No rule has this name.
+    #[error("unknown rule {0:?}; expected one of {names}", names = join(RULES.iter().map(|rule| rule.name)))]
     UnknownRule(String),
-    /// A change of a rule begins with `+` or `-`.
+    /// An item behind the first does not begin with `+` or `-`.
+    #[error("{0:?} has no sign; expected +RULE or -RULE")]
     NoSign(String),
 }
 
-impl fmt::Display for RecipeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RecipeError::UnknownRecipe(name) => {
-                let names: Vec<_> = Recipe::names().collect();
-                write!(f, "no recipe is called {name:?} / take one of {}", names.join(", "))
-            }
-            RecipeError::UnknownRule(name) => {
-                let names: Vec<_> = RULES.iter().map(|rule| rule.name).collect();
-                write!(f, "no rule is called {name:?} / take one of {}", names.join(", "))
-            }
-            RecipeError::NoSign(item) => {
-                write!(f, "{item:?} stands where +RULE or -RULE is expected / put a sign before it")
-            }
-        }
-    }
+fn join(names: impl Iterator<Item = &'static str>) -> String {
+    names.collect::<Vec<_>>().join(", ")
 }
 
-impl std::error::Error for RecipeError {}
-
 impl Recipe {
-    /// The names that [`Recipe::parse`] knows.
+    /// Returns the names of all recipes.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        NAMED.iter().map(|named| named.name)
+        RECIPES.iter().map(|definition| definition.name)
     }
 
-    /// A recipe by name, with changes: `surt-wayback`, `surt-ia,-www-once`, `+www,-fragment`. Where no name stands
-    /// first, the changes are to `plain`, which has no rules. Rules apply in the catalogue's order, however written.
+    /// Parses the name of a recipe and changes to its rules: `surt-wayback`, `surt-ia,-www-once`, `+www,-fragment`.
+    /// Without a name the changes apply to `plain`, which has no rules. Rules apply in the order of [`RULES`], whatever
+    /// their order in `text`.
     ///
     /// ```
     /// use irikey::key::{Draft, Recipe};
     /// let recipe = Recipe::parse("+www,+fragment").unwrap();
     /// let (mut draft, mut key) = (Draft::default(), Vec::new());
-    /// let fired = recipe.write_key(b"http://www.example.org/a#b", &mut draft, &mut key).unwrap();
+    /// let applied = recipe.write_key(b"http://www.example.org/a#b", &mut draft, &mut key).unwrap();
     /// assert_eq!(key, b"http://example.org/a");
-    /// assert_eq!(fired.names().collect::<Vec<_>>(), ["fragment", "www"]);
+    /// assert_eq!(applied.names().collect::<Vec<_>>(), ["fragment", "www"]);
     /// ```
     ///
     /// # Errors
     /// A name is unknown, or a change has no sign.
     pub fn parse(text: &str) -> Result<Recipe, RecipeError> {
-        let mut items = text.split(',').map(str::trim);
-        let first = items.clone().next().filter(|first| !first.starts_with(['+', '-']));
-        let mut recipe = match first {
-            Some(name) => {
-                items.next();
-                Recipe::named(name).ok_or_else(|| RecipeError::UnknownRecipe(name.into()))?
-            }
-            None => Recipe::named("plain").ok_or_else(|| RecipeError::UnknownRecipe("plain".into()))?,
-        };
+        let mut items = text.split(',').map(str::trim).peekable();
+        let name = items.next_if(|first| !first.starts_with(['+', '-'])).unwrap_or(PLAIN.name);
+        let mut recipe = Recipe::named(name).ok_or_else(|| RecipeError::UnknownRecipe(name.into()))?;
         for item in items {
             recipe.change(item)?;
         }
@@ -275,9 +130,9 @@ impl Recipe {
     }
 
     fn named(name: &str) -> Option<Recipe> {
-        let named = NAMED.iter().find(|named| named.name == name)?;
-        let rules = RuleSet::of(named.rules).ok()?;
-        Some(Recipe { name: named.name.into(), version: named.version, style: named.style, rules })
+        let definition = RECIPES.iter().find(|definition| definition.name == name)?;
+        let rules = RuleSet::of(definition.rules).ok()?;
+        Some(Recipe { name: name.into(), definition, rules })
     }
 
     fn change(&mut self, item: &str) -> Result<(), RecipeError> {
@@ -286,7 +141,7 @@ impl Recipe {
             Some(("-", name)) => (false, name),
             _ => return Err(RecipeError::NoSign(item.into())),
         };
-        let index = rules::find(name).ok_or_else(|| RecipeError::UnknownRule(name.into()))?;
+        let index = rules::find_rule(name).ok_or_else(|| RecipeError::UnknownRule(name.into()))?;
         let rules = if is_added { self.rules.with(index) } else { self.rules.without(index) };
         if rules != self.rules {
             self.rules = rules;
@@ -295,71 +150,40 @@ impl Recipe {
         Ok(())
     }
 
-    /// The name, changes included; parses to this recipe again.
+    /// Returns the name with all changes, from which [`Recipe::parse`] makes an equal recipe.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Raised if a key that the name makes would ever change.
+    /// Returns the version, which is raised if a key that the name stands for ever changes.
     pub fn version(&self) -> u32 {
-        self.version
+        self.definition.version
     }
 
-    /// The rules.
+    /// Returns the rules.
     pub fn rules(&self) -> RuleSet {
         self.rules
     }
 
-    /// Appends the key of `url` to `out`; gives the rules that changed something. `draft` is scratch.
+    /// Appends the key of `url` to `out` and returns the rules that changed something. `draft` is a reusable buffer.
     ///
     /// # Errors
-    /// The program that the recipe follows gives no key for this URL; nothing was appended.
+    /// The software that the recipe reproduces makes no key for this URL. Nothing is appended.
     pub fn write_key(&self, url: &[u8], draft: &mut Draft, out: &mut Vec<u8>) -> Result<RuleSet, Fault> {
         draft.clear();
-        let reading = match self.style {
-            Style::Generic => {
-                draft.read_generic(url);
-                Reading::Parts
-            }
-            Style::Commons => {
-                commons::read(url, draft)?;
-                Reading::Parts
-            }
-            Style::Nutch => {
-                commons::read_absolute(url, draft)?;
-                Reading::Parts
-            }
-            Style::W3lib => {
-                w3lib::read(url, draft)?;
-                Reading::Parts
-            }
-            Style::Urlcanon => {
-                urlcanon::read(url, draft);
-                Reading::Parts
-            }
-            Style::SurtWayback => surt::read_wayback(url, draft, out)?,
-            Style::SurtIa => surt::read_ia(url, draft, out)?,
-        };
-        if reading == Reading::Key {
+        (self.definition.read)(url, draft)?;
+        if let Some(key) = draft.literal_key.get() {
+            out.extend_from_slice(key);
             return Ok(RuleSet::NONE);
         }
-        let mut fired = RuleSet::NONE;
+        let mut applied = RuleSet::NONE;
         for index in self.rules.iter() {
             if (RULES[index].apply)(draft) {
-                fired = fired.with(index);
+                applied = applied.with(index);
             }
         }
-        match self.style {
-            Style::Generic | Style::Nutch | Style::Urlcanon => draft.write_url(out),
-            Style::W3lib => w3lib::write(draft, out),
-            Style::Commons => {
-                commons::check(draft)?;
-                draft.write_url(out);
-            }
-            Style::SurtWayback => draft.write_surt(out),
-            Style::SurtIa => surt::write_ia(draft, out),
-        }
-        Ok(fired)
+        (self.definition.write)(draft, out)?;
+        Ok(applied)
     }
 }
 
@@ -375,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn every_name_is_a_recipe() {
+    fn every_recipe_can_be_parsed() {
         for name in Recipe::names() {
             assert_eq!(Recipe::parse(name).unwrap().name(), name);
         }
@@ -391,28 +215,30 @@ mod tests {
     }
 
     #[test]
-    fn no_rules_change_nothing() {
+    fn recipe_without_rules_changes_nothing() {
         for url in ["http://u@h:80/a/../b?q#f", "urn:a:b", "//h", "a/b", "", "?", "http://h?#", "x://:/"] {
             assert_eq!(key("plain", url), url);
         }
     }
 
     #[test]
-    fn mistakes_are_named() {
+    fn mistakes_are_reported() {
         assert_eq!(Recipe::parse("nope"), Err(RecipeError::UnknownRecipe("nope".into())));
         assert_eq!(Recipe::parse("+nope"), Err(RecipeError::UnknownRule("nope".into())));
         assert_eq!(Recipe::parse("plain,www"), Err(RecipeError::NoSign("www".into())));
         assert_eq!(Recipe::parse(""), Err(RecipeError::UnknownRecipe(String::new())));
+        let message = Recipe::parse("nope").unwrap_err().to_string();
+        assert!(message.starts_with("unknown recipe \"nope\"; expected one of plain, crawler-commons, "), "{message}");
     }
 
     #[test]
-    fn what_fired_is_told() {
+    fn applied_rules_are_returned() {
         let recipe = Recipe::parse("surt-wayback").unwrap();
         let (mut draft, mut out) = (Draft::default(), Vec::new());
-        let fired = recipe.write_key(b"http://example.org/a", &mut draft, &mut out).unwrap();
-        assert!(fired.is_empty());
-        let fired = recipe.write_key(b"http://www.example.org:80/A/?b&a", &mut draft, &mut out).unwrap();
-        let names: Vec<_> = fired.names().collect();
+        let applied = recipe.write_key(b"http://example.org/a", &mut draft, &mut out).unwrap();
+        assert!(applied.is_empty());
+        let applied = recipe.write_key(b"http://www.example.org:80/A/?b&a", &mut draft, &mut out).unwrap();
+        let names: Vec<_> = applied.names().collect();
         assert_eq!(names, ["www", "port", "path-case", "path-slash", "query-sort"]);
     }
 }

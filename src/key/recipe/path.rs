@@ -1,29 +1,29 @@
-//! Rules about paths, queries and fragments. In: a [`Draft`]. Out: the draft, and whether the rule fired.
+//! Rules for path, query and fragment that several recipes share.
 
-use super::draft::Draft;
+use super::draft::{Draft, replace_text, write_joined};
 use super::escapes::reduce;
 use super::host::lower;
 use super::session;
 
-/// Takes the fragment away.
-pub fn drop_fragment(draft: &mut Draft) -> bool {
+/// Removes the fragment.
+pub(super) fn drop_fragment(draft: &mut Draft) -> bool {
     draft.fragment.remove()
 }
 
-/// Decodes all escapes of the path, also those that decoding makes, and encodes the least.
-pub fn reduce_path(draft: &mut Draft) -> bool {
+/// Decodes all escapes of the path, also those that decoding creates, and encodes only what must be encoded.
+pub(super) fn reduce_path(draft: &mut Draft) -> bool {
     reduce(&mut draft.path, &mut draft.spare)
 }
 
-/// The same in the query.
-pub fn reduce_query(draft: &mut Draft) -> bool {
+/// [`reduce_path`] for the query.
+pub(super) fn reduce_query(draft: &mut Draft) -> bool {
     let spare = &mut draft.spare;
     draft.query.get_mut().is_some_and(|query| reduce(query, spare))
 }
 
-/// Takes out `.`, `..` with the segment before it, and empty segments but a last one; a `..` with nothing before it
-/// stays, and falls to the next one. A URL without a host keeps its path.
-pub fn remove_segments(draft: &mut Draft) -> bool {
+/// Removes `.`, `..` with the segment before it, and empty segments except a last one. A `..` with no segment before it
+/// stays, until another `..` removes it. A URL without a host keeps its path.
+pub(super) fn remove_segments(draft: &mut Draft) -> bool {
     if draft.host.get().is_none() {
         return false;
     }
@@ -54,42 +54,40 @@ pub fn remove_segments(draft: &mut Draft) -> bool {
         }
         out.extend_from_slice(last);
     }
-    let changed = out != path;
-    std::mem::swap(out, path);
-    changed
+    replace_text(path, out)
 }
 
-/// Lower-cases the path, escapes included.
-pub fn lower_path(draft: &mut Draft) -> bool {
+/// Converts the path to lower case, escapes included.
+pub(super) fn lower_path(draft: &mut Draft) -> bool {
     lower(&mut draft.path)
 }
 
-/// Lower-cases the query, escapes included.
-pub fn lower_query(draft: &mut Draft) -> bool {
+/// Converts the query to lower case, escapes included.
+pub(super) fn lower_query(draft: &mut Draft) -> bool {
     draft.query.get_mut().is_some_and(|query| lower(query))
 }
 
-/// Takes ASP.NET's session segments out of the path.
-pub fn drop_path_session(draft: &mut Draft) -> bool {
+/// Removes session segments of ASP.NET from the path.
+pub(super) fn drop_path_session(draft: &mut Draft) -> bool {
     session::strip_path(&mut draft.path)
 }
 
-/// Takes the session parameters of Java, PHP, ASP and ColdFusion out of the query.
-pub fn drop_query_session(draft: &mut Draft) -> bool {
+/// Removes session parameters of Java, PHP, ASP and ColdFusion from the query.
+pub(super) fn drop_query_session(draft: &mut Draft) -> bool {
     draft.query.get_mut().is_some_and(session::strip_query)
 }
 
-/// Takes a final `/` from a path that has more.
-pub fn drop_final_slash(draft: &mut Draft) -> bool {
-    let fires = draft.path.len() > 1 && draft.path.ends_with(b"/");
-    if fires {
+/// Removes a final `/` unless it is the whole path.
+pub(super) fn drop_final_slash(draft: &mut Draft) -> bool {
+    let is_removed = draft.path.len() > 1 && draft.path.ends_with(b"/");
+    if is_removed {
         draft.path.pop();
     }
-    fires
+    is_removed
 }
 
-/// Sorts the fields of the query between `&`, by name, then by value; one without `=` stands before one with.
-pub fn sort_query(draft: &mut Draft) -> bool {
+/// Sorts the fields of the query by name, then by value; a field without `=` comes before one with it.
+pub(super) fn sort_query(draft: &mut Draft) -> bool {
     let (spare, fields) = (&mut draft.spare, &mut draft.fields);
     let Some(query) = draft.query.get_mut() else { return false };
     if memchr::memchr(b'&', query).is_none() {
@@ -112,17 +110,11 @@ pub fn sort_query(draft: &mut Draft) -> bool {
     }
     fields.sort_by(|a, b| key(a).cmp(&key(b)));
     spare.clear();
-    for (i, span) in fields.iter().enumerate() {
-        if i > 0 {
-            spare.push(b'&');
-        }
-        spare.extend_from_slice(field(span));
-    }
-    std::mem::swap(spare, query);
-    true
+    write_joined(fields.iter().map(field), b'&', spare);
+    replace_text(query, spare)
 }
 
-/// Takes a query without a byte away.
-pub fn drop_empty_query(draft: &mut Draft) -> bool {
+/// Removes an empty query.
+pub(super) fn drop_empty_query(draft: &mut Draft) -> bool {
     draft.query.get().is_some_and(<[u8]>::is_empty) && draft.query.remove()
 }

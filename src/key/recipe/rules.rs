@@ -1,17 +1,16 @@
-//! The catalogue: every single rule there is, in the one order in which rules apply. In: nothing. Out: names, meanings,
-//! and sets of rules as bits.
+//! The catalogue of all rules, in the one order in which they apply, and sets of rules.
 
 use super::draft::Draft;
-use super::{commons, heritrix, host, path, urlcanon, w3lib};
+use super::{crawler_commons, heritrix, host, path, urlcanon, w3lib};
 
-/// One lossy step. Rules do not know of each other; what they share is their place in [`RULES`].
+/// One lossy step of recipes. Rules are independent of each other except for their order in [`RULES`].
 #[derive(Debug)]
 pub struct Rule {
-    /// As in `--rules +www`.
+    /// The name, as in `--rules +www`.
     pub name: &'static str,
-    /// One sentence for a person.
+    /// What the rule does, in one sentence.
     pub meaning: &'static str,
-    /// Changes the draft; true if it did.
+    /// Changes the draft and returns whether it did.
     pub(super) apply: fn(&mut Draft) -> bool,
 }
 
@@ -23,112 +22,112 @@ macro_rules! rules {
 }
 
 rules! {
-    "all-case" heritrix::lower_all: "everything is lower-cased",
-    "fragment" path::drop_fragment: "the fragment is taken away",
-    "userinfo" host::drop_userinfo: "user name and password are taken away",
-    "userinfo-web" heritrix::drop_web_userinfo: "user name and password are taken from http, https, ftp and ftps URLs",
-    "userinfo-recode" w3lib::recode_userinfo: "user name and password are decoded and encoded anew",
-    "scheme-case" host::lower_scheme: "the scheme is lower-cased",
-    "host-ascii" host::host_to_ascii: "the host's escapes are decoded, its labels made ASCII by IDNA",
-    "host-ascii-ignoring" host::host_to_ascii_ignoring: "the same, and bytes of the host that are not UTF-8 vanish",
-    "host-ascii-or-raw" w3lib::host_to_ascii_or_raw: "a host beyond ASCII is lower-cased and made ASCII by IDNA",
-    "host-ascii-special" urlcanon::special_host: "escapes of the host are decoded, that of a browser's scheme made ASCII by UTS 46",
-    "path-escapes" path::reduce_path: "escapes of the path are decoded until none is left, the least is encoded",
-    "query-escapes" path::reduce_query: "escapes of the query are decoded until none is left, the least is encoded",
-    "del-escapes" host::escape_del: "DEL is encoded in host, path and query",
-    "host-ipv4-browser" urlcanon::ipv4_of_browser: "one to four numbers, as browsers read them, become an IPv4 address",
-    "host-dots" host::squeeze_host_dots: "dots of the host at the ends, and all but one of many, are taken away",
-    "host-dot-pairs" host::halve_host_dots: "dots of the host at the ends are taken away, and one of each two neighbours",
-    "host-ipv4" host::ipv4_of_four: "one number, or four octal or decimal parts, become an IPv4 address",
-    "host-ipv4-short" host::ipv4_of_any: "one number, or one to four parts as inet_aton reads them, become an IPv4 address",
-    "host-ipv6" w3lib::shorten_ipv6: "an IPv6 address is written as RFC 5952 has it",
-    "host-case" host::lower_host: "the host is lower-cased",
-    "host-final-dot" commons::drop_final_dot: "one dot at the end of the host is taken away",
-    "host-empty" host::drop_empty_host: "an empty host is taken for none",
-    "www" host::drop_www: "www., www1. and so on are taken from the host, as often as they stand there",
-    "www-once" host::drop_www_once: "www., www1. and so on are taken from the host, once",
-    "www-pages" heritrix::drop_www_of_pages: "the same, but not from home pages",
-    "port" host::drop_default_port: "the default port of http and https is taken away",
-    "port-special" urlcanon::drop_special_port: "the default port of a browser's scheme is taken away",
-    "scheme-http" urlcanon::https_to_http: "https becomes http",
-    "path-fill" commons::fill_path: "an empty path behind a host becomes /",
-    "path-fill-any" w3lib::fill_any_path: "an empty path becomes /",
-    "escapes-tidy" commons::tidy_escapes: "what must be is encoded, unreserved decoded, hex digits upper-cased",
-    "path-decode" w3lib::least_path_escapes: "escapes of the path but of % / ; ? are decoded once, the least is encoded",
-    "path-decode-all" urlcanon::least_path_escapes: "escapes of the path are decoded until none is left, the least and ? are encoded",
-    "path-backslashes" urlcanon::slash_path: "\\ in paths of browsers' schemes becomes /",
-    "path-root" urlcanon::root_path: "paths of browsers' schemes begin with /",
-    "path-dots-rfc" w3lib::resolve_dots: "dot segments are taken out as RFC 3986 says",
-    "path-slashes" urlcanon::squeeze_slashes: "one / stays where there are many, in browsers' schemes",
-    "path-dots" commons::normalize_path: "dot segments, leading ones too, and empty segments of the path are taken out",
-    "path-segments" path::remove_segments: "dot segments and empty segments of the path are taken out",
-    "path-case" path::lower_path: "the path is lower-cased",
-    "path-session" path::drop_path_session: "ASP.NET's session segments are taken out of the path",
-    "path-session-any" urlcanon::drop_path_session: "session segments of ASP.NET and a final ;jsessionid= are taken out of the path",
-    "session-last" heritrix::drop_sessions: "session parameters are taken out of path, query or fragment, the last of each kind",
-    "query-fix" heritrix::fix_query: "an idle ? goes, or an idle & at the query's beginning or end",
-    "path-slash" path::drop_final_slash: "a final slash is taken from the path",
-    "query-form" w3lib::form_query: "the query's fields are decoded, sorted, and encoded as forms do",
-    "query-decode-all" urlcanon::least_field_escapes: "escapes of the query's fields are decoded until none is left, the least is encoded",
-    "query-session" path::drop_query_session: "session parameters are taken out of the query",
-    "query-case" path::lower_query: "the query is lower-cased",
-    "query-session-any" urlcanon::drop_query_session: "session parameters of any length are taken out of the query",
-    "query-ampersands" urlcanon::squeeze_ampersands: "idle & are taken out of the query",
-    "query-sort-bytes" urlcanon::sort_query_bytes: "the query's fields are sorted by their bytes",
-    "query-sort" path::sort_query: "the query's fields are sorted by name, then by value",
-    "query-names" commons::sort_query_names: "the query's fields are sorted by name alone, nameless ones and idle = taken out",
-    "query-empty" path::drop_empty_query: "an empty query is taken away",
+    "all-case" heritrix::lower_all: "convert everything to lower case",
+    "fragment" path::drop_fragment: "remove the fragment",
+    "userinfo" host::drop_userinfo: "remove user name and password",
+    "userinfo-web" heritrix::drop_web_userinfo: "remove user name and password of http, https, ftp and ftps URLs",
+    "userinfo-recode" w3lib::recode_userinfo: "decode user name and password and encode them again",
+    "scheme-case" host::lower_scheme: "convert the scheme to lower case",
+    "host-ascii" host::host_to_ascii: "decode escapes of the host and convert its labels to ASCII by IDNA",
+    "host-ascii-ignoring" host::host_to_ascii_ignoring: "like host-ascii, and remove bytes of the host that are not UTF-8",
+    "host-ascii-or-raw" w3lib::host_to_ascii_or_raw: "convert a non-ASCII host to lower case, and to ASCII by IDNA if it is valid",
+    "host-ascii-special" urlcanon::special_host: "decode escapes of the host; for schemes of browsers, convert it to ASCII by UTS 46",
+    "path-escapes" path::reduce_path: "decode escapes of the path until none remains, then encode only what must be encoded",
+    "query-escapes" path::reduce_query: "decode escapes of the query until none remains, then encode only what must be encoded",
+    "del-escapes" host::escape_del: "encode DEL in host, path and query",
+    "host-ipv4-browser" urlcanon::ipv4_of_browser: "convert one to four numbers to an IPv4 address, as browsers do",
+    "host-dots" host::squeeze_host_dots: "remove dots at both ends of the host, and repeated dots",
+    "host-dot-pairs" host::halve_host_dots: "remove dots at both ends of the host, and one of every two adjacent dots",
+    "host-ipv4" host::ipv4_of_four: "convert one number, or four octal or decimal numbers, to an IPv4 address",
+    "host-ipv4-short" host::ipv4_of_any: "convert one number, or one to four numbers as inet_aton reads them, to an IPv4 address",
+    "host-ipv6" w3lib::shorten_ipv6: "write an IPv6 address as in RFC 5952",
+    "host-case" host::lower_host: "convert the host to lower case",
+    "host-final-dot" crawler_commons::drop_final_dot: "remove one dot at the end of the host",
+    "host-empty" host::drop_empty_host: "treat an empty host as absent",
+    "www" host::drop_www: "remove www., www1. and so on from the host, repeatedly",
+    "www-once" host::drop_www_once: "remove www., www1. and so on from the host, once",
+    "www-pages" heritrix::drop_www_of_pages: "like www-once, except for home pages",
+    "port" host::drop_default_port: "remove the default port of http and https",
+    "port-special" urlcanon::drop_special_port: "remove the default port of a browser's scheme",
+    "scheme-http" urlcanon::https_to_http: "replace https by http",
+    "path-fill" crawler_commons::fill_path: "replace an empty path behind a host by /",
+    "path-fill-any" w3lib::fill_any_path: "replace an empty path by /",
+    "escapes-tidy" crawler_commons::tidy_escapes: "encode what must be encoded, decode unreserved characters, convert hex digits to upper case",
+    "path-decode" w3lib::least_path_escapes: "decode escapes of the path once, except % / ; ?, then encode only what must be encoded",
+    "path-decode-all" urlcanon::least_path_escapes: "decode escapes of the path until none remains, then encode only what must be encoded, and ?",
+    "path-backslashes" urlcanon::slash_path: "replace \\ by / in paths, for schemes of browsers",
+    "path-root" urlcanon::root_path: "let paths begin with /, for schemes of browsers",
+    "path-dots-rfc" w3lib::resolve_dots: "remove dot segments as in RFC 3986",
+    "path-slashes" urlcanon::squeeze_slashes: "replace repeated / by one, for schemes of browsers",
+    "path-dots" crawler_commons::normalize_path: "remove dot segments, also leading ones, and empty segments of the path",
+    "path-segments" path::remove_segments: "remove dot segments and empty segments of the path",
+    "path-case" path::lower_path: "convert the path to lower case",
+    "path-session" path::drop_path_session: "remove session segments of ASP.NET from the path",
+    "path-session-any" urlcanon::drop_path_session: "remove session segments of ASP.NET and a final ;jsessionid= from the path",
+    "session-last" heritrix::drop_sessions: "remove the last session parameter of each kind from path, query or fragment",
+    "query-fix" heritrix::fix_query: "remove an unnecessary ?, or an unnecessary & at the start or the end of the query",
+    "path-slash" path::drop_final_slash: "remove a final slash from the path",
+    "query-form" w3lib::form_query: "decode the fields of the query, sort them, and encode them as forms do",
+    "query-decode-all" urlcanon::least_field_escapes: "decode escapes of the query's fields until none remains, then encode only what must be encoded",
+    "query-session" path::drop_query_session: "remove session parameters from the query",
+    "query-case" path::lower_query: "convert the query to lower case",
+    "query-session-any" urlcanon::drop_query_session: "remove session parameters of any length from the query",
+    "query-ampersands" urlcanon::squeeze_ampersands: "remove unnecessary & from the query",
+    "query-sort-bytes" urlcanon::sort_query_bytes: "sort the fields of the query by their bytes",
+    "query-sort" path::sort_query: "sort the fields of the query by name, then by value",
+    "query-names" crawler_commons::sort_query_names: "sort the fields of the query by name; remove fields without a name, and = without a value",
+    "query-empty" path::drop_empty_query: "remove an empty query",
 }
 
-/// A set of rules; bit `i` stands for `RULES[i]`.
+/// A set of rules. Bit `i` represents `RULES[i]`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RuleSet(u64);
 
 impl RuleSet {
-    /// No rule.
+    /// The empty set.
     pub const NONE: RuleSet = RuleSet(0);
 
-    /// The set of the rules with these names; `Err` is the first name that no rule has.
+    /// Returns the set of the rules with these names.
     ///
     /// # Errors
-    /// No rule is called so.
-    pub fn of<'n>(names: &[&'n str]) -> Result<RuleSet, &'n str> {
-        names.iter().try_fold(RuleSet::NONE, |set, &name| Ok(set.with(find(name).ok_or(name)?)))
+    /// The first name that no rule has.
+    pub(super) fn of<'n>(names: &[&'n str]) -> Result<RuleSet, &'n str> {
+        names.iter().try_fold(RuleSet::NONE, |set, &name| Ok(set.with(find_rule(name).ok_or(name)?)))
     }
 
-    /// The set and the rule at `index` of [`RULES`].
-    pub const fn with(self, index: usize) -> RuleSet {
+    /// Returns the set with the rule at `index` of [`RULES`].
+    pub(super) const fn with(self, index: usize) -> RuleSet {
         RuleSet(self.0 | 1 << index)
     }
 
-    /// The set without the rule at `index` of [`RULES`].
-    pub const fn without(self, index: usize) -> RuleSet {
+    /// Returns the set without the rule at `index` of [`RULES`].
+    pub(super) const fn without(self, index: usize) -> RuleSet {
         RuleSet(self.0 & !(1 << index))
     }
 
-    /// The rule at `index` of [`RULES`] is in the set.
+    /// Returns whether the set contains the rule at `index` of [`RULES`].
     pub const fn contains(self, index: usize) -> bool {
         self.0 >> index & 1 == 1
     }
 
-    /// There is no rule in the set.
+    /// Returns whether the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Places in [`RULES`], ascending.
+    /// Returns the indices in [`RULES`], in ascending order.
     pub fn iter(self) -> impl Iterator<Item = usize> {
         (0..RULES.len()).filter(move |&index| self.contains(index))
     }
 
-    /// Names, in the order in which the rules apply.
+    /// Returns the names, in the order in which the rules apply.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
         self.iter().map(|index| RULES[index].name)
     }
 }
 
-/// The place of a rule in [`RULES`].
-pub fn find(name: &str) -> Option<usize> {
+/// Returns the index of a rule in [`RULES`].
+pub(super) fn find_rule(name: &str) -> Option<usize> {
     RULES.iter().position(|rule| rule.name == name)
 }
 
@@ -137,10 +136,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_told_apart_and_fit_the_bits() {
+    fn names_are_unique_and_fit_into_a_set() {
         assert!(RULES.len() <= 64);
         for (index, rule) in RULES.iter().enumerate() {
-            assert_eq!(find(rule.name), Some(index), "{}", rule.name);
+            assert_eq!(find_rule(rule.name), Some(index), "{}", rule.name);
         }
         assert_eq!(RuleSet::of(&["www", "nope"]), Err("nope"));
     }

@@ -1,48 +1,49 @@
-//! Session identifiers in paths and queries, as webarchive-commons and Python surt find them. In: a path or a query.
-//! Out: the range to delete. Both programs search with regular expressions whose first part is greedy, so the last
-//! place that fits is the one; letters' case is ignored.
+//! Session identifiers in paths and queries, as webarchive-commons, Python surt and Heritrix find them.
+//!
+//! The programs search with regular expressions whose first part is greedy, so the last match is removed. Letters match
+//! in either case.
 
 use std::ops::Range;
 
-/// `name=` followed by a value of a fixed length, then `&` or the end.
-pub(super) struct Valued {
-    pub(super) name: &'static [u8],
-    /// Letters between the name and `=`.
-    pub(super) suffix_len: usize,
-    pub(super) value_len: usize,
-    pub(super) digits: bool,
+/// A session parameter: `name=` followed by a value of a fixed length, then `&` or the end.
+pub(super) struct SessionParameter {
+    name: &'static [u8],
+    /// Number of letters between the name and `=`.
+    suffix_len: usize,
+    value_len: usize,
+    has_digits: bool,
 }
 
-/// In the order in which they are deleted, one of each.
-const VALUED: [Valued; 4] = [
-    Valued { name: b"jsessionid", suffix_len: 0, value_len: 32, digits: true },
-    Valued { name: b"phpsessid", suffix_len: 0, value_len: 32, digits: true },
-    Valued { name: b"sid", suffix_len: 0, value_len: 32, digits: true },
-    Valued { name: b"aspsessionid", suffix_len: 8, value_len: 24, digits: false },
-];
+pub(super) const JAVA: SessionParameter =
+    SessionParameter { name: b"jsessionid", suffix_len: 0, value_len: 32, has_digits: true };
+pub(super) const PHP: SessionParameter =
+    SessionParameter { name: b"phpsessid", suffix_len: 0, value_len: 32, has_digits: true };
+pub(super) const SID: SessionParameter =
+    SessionParameter { name: b"sid", suffix_len: 0, value_len: 32, has_digits: true };
+pub(super) const ASP: SessionParameter =
+    SessionParameter { name: b"aspsessionid", suffix_len: 8, value_len: 24, has_digits: false };
 
-/// Deletes session identifiers from a query; true if there was one. What stood before one keeps its `&`.
-pub fn strip_query(query: &mut Vec<u8>) -> bool {
+/// Removes the last session parameter of each kind from a query, and returns whether there was one. The `&` before a
+/// removed parameter stays.
+pub(super) fn strip_query(query: &mut Vec<u8>) -> bool {
     let before = query.len();
-    for valued in &VALUED {
-        if let Some(range) = find_last(query, valued.name, |rest| valued.len(rest)) {
-            delete(query, range);
-        }
+    for parameter in [JAVA, PHP, SID, ASP] {
+        remove_field(query, parameter.find_last(query));
     }
-    if let Some(range) = find_last(query, b"cfid=", cold_fusion_len) {
-        delete(query, range);
-    }
+    remove_field(query, find_cold_fusion(query));
     query.len() != before
 }
 
-/// Deletes a range and the `&` behind it.
-fn delete(query: &mut Vec<u8>, range: Range<usize>) {
-    let end = range.end + usize::from(query.get(range.end) == Some(&b'&'));
-    query.drain(range.start..end);
+/// Removes a range, if there is one, and the `&` behind it.
+pub(super) fn remove_field(text: &mut Vec<u8>, range: Option<Range<usize>>) {
+    if let Some(range) = range {
+        let end = range.end + usize::from(text.get(range.end) == Some(&b'&'));
+        text.drain(range.start..end);
+    }
 }
 
-/// The last occurrence of `name` for which `len` tells how far the identifier reaches.
-pub(super) fn find_last(text: &[u8], name: &[u8], len: impl Fn(&[u8]) -> Option<usize>) -> Option<Range<usize>> {
+/// Returns the last occurrence of `name` that begins an identifier. `len` returns the length of the identifier.
+fn find_last(text: &[u8], name: &[u8], len: impl Fn(&[u8]) -> Option<usize>) -> Option<Range<usize>> {
     let starts = 0..(text.len() + 1).saturating_sub(name.len());
     starts.rev().filter(|&at| text[at..at + name.len()].eq_ignore_ascii_case(name)).find_map(|at| {
         let end = at + len(&text[at..])?;
@@ -50,31 +51,38 @@ pub(super) fn find_last(text: &[u8], name: &[u8], len: impl Fn(&[u8]) -> Option<
     })
 }
 
-impl Valued {
-    /// The length of the identifier that `text` begins with.
-    pub(super) fn len(&self, text: &[u8]) -> Option<usize> {
+impl SessionParameter {
+    /// Returns the range of the last occurrence in `text`.
+    pub(super) fn find_last(&self, text: &[u8]) -> Option<Range<usize>> {
+        find_last(text, self.name, |rest| self.len_at_start(rest))
+    }
+
+    /// Returns the length of the parameter that `text` begins with.
+    fn len_at_start(&self, text: &[u8]) -> Option<usize> {
         let (suffix, rest) = text[self.name.len()..].split_at_checked(self.suffix_len)?;
         let value = rest.strip_prefix(b"=")?.get(..self.value_len)?;
-        let is_value = |byte: &u8| byte.is_ascii_alphabetic() || (self.digits && byte.is_ascii_digit());
-        let fits = suffix.iter().all(u8::is_ascii_alphabetic) && value.iter().all(is_value);
-        fits.then_some(self.name.len() + self.suffix_len + 1 + self.value_len)
+        let is_value = |byte: &u8| byte.is_ascii_alphabetic() || (self.has_digits && byte.is_ascii_digit());
+        let is_match = suffix.iter().all(u8::is_ascii_alphabetic) && value.iter().all(is_value);
+        is_match.then_some(self.name.len() + self.suffix_len + 1 + self.value_len)
     }
 }
 
-/// `cfid=[^&]+&cftoken=[^&]+`
-pub(super) fn cold_fusion_len(text: &[u8]) -> Option<usize> {
+/// Returns the range of the last `cfid=[^&]+&cftoken=[^&]+`.
+pub(super) fn find_cold_fusion(text: &[u8]) -> Option<Range<usize>> {
     const TOKEN: &[u8] = b"&cftoken=";
-    let field_end = |from: usize| memchr::memchr(b'&', &text[from..]).map_or(text.len(), |at| from + at);
-    let id_end = field_end(0);
-    let token_at = id_end + TOKEN.len();
-    let has_token = text.get(id_end..token_at).is_some_and(|token| token.eq_ignore_ascii_case(TOKEN));
-    let end = has_token.then(|| field_end(token_at))?;
-    (id_end > b"cfid=".len() && end > token_at).then_some(end)
+    find_last(text, b"cfid=", |text| {
+        let field_end = |from: usize| memchr::memchr(b'&', &text[from..]).map_or(text.len(), |at| from + at);
+        let id_end = field_end(0);
+        let token_at = id_end + TOKEN.len();
+        let has_token = text.get(id_end..token_at).is_some_and(|token| token.eq_ignore_ascii_case(TOKEN));
+        let end = has_token.then(|| field_end(token_at))?;
+        (id_end > b"cfid=".len() && end > token_at).then_some(end)
+    })
 }
 
-/// Deletes the session segment of ASP.NET from a path: `/(x(24 characters)...)/` or `/(24 characters)/`, with something
-/// and `.aspx` after it; true if there was one.
-pub fn strip_path(path: &mut Vec<u8>) -> bool {
+/// Removes a session segment of ASP.NET from a path, `/(x(24 characters)...)/` or `/(24 characters)/` before a name with
+/// `.aspx`, and returns whether there was one.
+pub(super) fn strip_path(path: &mut Vec<u8>) -> bool {
     let before = path.len();
     for segment_len in [tagged_len as fn(&[u8]) -> Option<usize>, plain_len] {
         if let Some(range) = find_segment(path, segment_len) {
@@ -84,7 +92,7 @@ pub fn strip_path(path: &mut Vec<u8>) -> bool {
     path.len() != before
 }
 
-/// The last segment that fits, its final `/` included.
+/// Returns the range of the last matching segment with its final `/`.
 fn find_segment(path: &[u8], len: impl Fn(&[u8]) -> Option<usize>) -> Option<Range<usize>> {
     let slashes = memchr::memrchr_iter(b'/', path);
     slashes.map(|slash| slash + 1).find_map(|at| {
@@ -133,7 +141,7 @@ mod tests {
     const ID: &str = "0123456789abcdefghijklemopqrstuv";
 
     #[test]
-    fn queries() {
+    fn session_parameters_of_queries() {
         let cases = [
             ("jsessionid=ID", ""),
             ("a=b&jsessionid=ID", "a=b&"),
@@ -149,18 +157,17 @@ mod tests {
             ("sid", "sid"),
             ("", ""),
         ];
-        for (query, want) in cases {
-            let mut query = query.replace("ID", "\u{1}").replace('\u{1}', "ID").into_bytes();
-            let text = String::from_utf8_lossy(&query).replace("=ID", &format!("={ID}"));
-            query = text.clone().into_bytes();
-            let fired = strip_query(&mut query);
-            let want = want.replace("=ID", &format!("={ID}"));
-            assert_eq!((String::from_utf8_lossy(&query).as_ref(), fired), (want.as_str(), want != text));
+        for (query, expected) in cases {
+            let text = query.replace("=ID", &format!("={ID}"));
+            let mut query = text.clone().into_bytes();
+            let changed = strip_query(&mut query);
+            let expected = expected.replace("=ID", &format!("={ID}"));
+            assert_eq!((String::from_utf8_lossy(&query).as_ref(), changed), (expected.as_str(), expected != text));
         }
     }
 
     #[test]
-    fn paths() {
+    fn session_segments_of_paths() {
         let s = "(4hqa0555fwsecu455xqckv45)";
         let cases = [
             (format!("/a/(S{s}f{s})/m.aspx"), "/a/m.aspx".to_string()),
@@ -170,10 +177,10 @@ mod tests {
             (format!("/{s}/"), format!("/{s}/")),
             (format!("/{s}/a?.aspx"), format!("/{s}/a?.aspx")),
         ];
-        for (path, want) in cases {
+        for (path, expected) in cases {
             let mut text = path.clone().into_bytes();
-            assert_eq!(strip_path(&mut text), path != want);
-            assert_eq!(String::from_utf8_lossy(&text), want);
+            assert_eq!(strip_path(&mut text), path != expected);
+            assert_eq!(String::from_utf8_lossy(&text), expected);
         }
     }
 }

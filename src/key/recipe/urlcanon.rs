@@ -1,18 +1,54 @@
-//! Rules of urlcanon's `aggressive` canonicalizer, and its way to read. In: bytes of a URL; a [`Draft`]. Out: the draft,
-//! and whether the rule fired. It never refuses a URL; whatever stands before the first `:` is a scheme to it.
+//! The recipe `urlcanon-aggressive`: the `aggressive` canonicalizer of urlcanon.
 //!
-//! Known differences: hosts are made ASCII before they are read as addresses, there after; a lone `@` is an authority; hosts beyond ASCII
-//! go through UTS 46 alone, there through IDNA 2008 first; numbers with a sign or `_` in them are no addresses here.
+//! It accepts every URL. Everything before the first `:` is a scheme.
+//!
+//! Known differences: urlcanon reads addresses before it converts hosts to ASCII, this recipe afterwards. A lone `@` is an
+//! authority. Non-ASCII hosts are converted by UTS 46 alone, in urlcanon by IDNA 2008 first. Numbers with a sign or `_`
+//! are not addresses here.
 
 use std::net::Ipv4Addr;
 
 use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
 
-use super::draft::Draft;
+use super::RecipeDefinition;
+use super::draft::{self, Draft, replace_text, trim_to, write_joined};
 use super::escapes::{decode_all, reduce, write_escape};
 use super::session::{plain_len, tagged_len};
+use crate::iri::Fault;
 
-/// The schemes of browsers, and gopher, with their ports.
+pub(super) const URLCANON_AGGRESSIVE: RecipeDefinition = RecipeDefinition {
+    name: "urlcanon-aggressive",
+    version: 1,
+    read,
+    rules: &[
+        "fragment",
+        "userinfo",
+        "host-ascii-special",
+        "host-dots",
+        "host-ipv4-browser",
+        "host-ipv6",
+        "www-once",
+        "port-special",
+        "scheme-http",
+        "path-decode-all",
+        "path-backslashes",
+        "path-root",
+        "path-dots-rfc",
+        "path-slashes",
+        "path-case",
+        "path-session-any",
+        "path-slash",
+        "query-decode-all",
+        "query-case",
+        "query-session-any",
+        "query-ampersands",
+        "query-sort-bytes",
+        "query-empty",
+    ],
+    write: draft::write_url,
+};
+
+/// The special schemes of browsers, and gopher, with their default ports.
 const SPECIAL: [(&[u8], &[u8]); 7] = [
     (b"ftp", b"21"),
     (b"gopher", b"70"),
@@ -27,12 +63,9 @@ fn is_special(scheme: &[u8]) -> bool {
     SPECIAL.iter().any(|(name, _)| *name == scheme)
 }
 
-/// Reads a URL: controls and spaces around it are gone, and tabs and line ends within it; without a scheme it is http.
-pub fn read(url: &[u8], draft: &mut Draft) {
-    let mut text = url.to_vec();
-    let is_inner = |byte: &u8| *byte > b' ';
-    text.truncate(text.iter().rposition(is_inner).map_or(0, |last| last + 1));
-    text.drain(..text.iter().position(is_inner).unwrap_or(0));
+/// Splits a URL: removes controls and spaces around it and tabs and line breaks within it. The default scheme is http.
+fn read(url: &[u8], draft: &mut Draft) -> Result<(), Fault> {
+    let mut text = trim_to(url, |byte| *byte > b' ').to_vec();
     text.retain(|byte| !matches!(byte, b'\t' | b'\n' | b'\r'));
     let mut rest = &text[..];
     if rest.first().is_some_and(u8::is_ascii_alphabetic)
@@ -43,21 +76,22 @@ pub fn read(url: &[u8], draft: &mut Draft) {
     }
     let end = rest.iter().position(|byte| matches!(byte, b'?' | b'#')).unwrap_or(rest.len());
     draft.read_tail(&rest[end..]);
-    read_pathish(&rest[..end], draft);
+    read_authority_and_path(&rest[..end], draft);
     if draft.scheme.is_empty() {
         draft.scheme.extend_from_slice(b"http");
-        // What was read as the path of a URL without a scheme is read anew as that of an http one.
+        // The path of the URL without a scheme is split again, as that of an http URL.
         let path = std::mem::take(&mut draft.path);
         if !path.is_empty() {
-            read_pathish(&path, draft);
+            read_authority_and_path(&path, draft);
         }
     } else {
         reduce(&mut draft.scheme, &mut draft.spare);
     }
+    Ok(())
 }
 
-/// What stands between the scheme and the query.
-fn read_pathish(text: &[u8], draft: &mut Draft) {
+/// Splits the text between the scheme and the query.
+fn read_authority_and_path(text: &[u8], draft: &mut Draft) {
     let is_slash = |byte: &u8| matches!(byte, b'/' | b'\\');
     let slash_count = match &draft.scheme[..] {
         b"file" if text.len() > 1 && text[..2].iter().all(is_slash) => 2,
@@ -78,7 +112,8 @@ fn read_pathish(text: &[u8], draft: &mut Draft) {
     }
 }
 
-/// The userinfo ends at the last `@`, the host behind its `]` or at the first `:`; files have a host alone.
+/// Splits an authority. The userinfo ends at the last `@`, the host behind its `]` or at the first `:`. File URLs only have
+/// a host.
 fn read_authority(authority: &[u8], draft: &mut Draft) {
     if draft.scheme == b"file" {
         return draft.host.set(Some(authority));
@@ -95,15 +130,15 @@ fn read_authority(authority: &[u8], draft: &mut Draft) {
     draft.port.set(rest.get(end + 1..));
 }
 
-/// Takes the default port of a browser's scheme away.
-pub fn drop_special_port(draft: &mut Draft) -> bool {
+/// Removes the default port of a special scheme.
+pub(super) fn drop_special_port(draft: &mut Draft) -> bool {
     let default = SPECIAL.iter().find(|(name, _)| *name == &draft.scheme[..]).map(|(_, port)| *port);
     default.is_some_and(|port| !port.is_empty() && draft.port.get() == Some(port)) && draft.port.remove()
 }
 
-/// Decodes the host until no escape is left, makes that of a browser's scheme ASCII by UTS 46, and encodes the least. A
-/// host with bytes that names do not have stays as it is.
-pub fn special_host(draft: &mut Draft) -> bool {
+/// Decodes escapes of the host until none remains, converts the host of a special scheme to ASCII by UTS 46 if it is a
+/// name, and encodes only what must be encoded.
+pub(super) fn special_host(draft: &mut Draft) -> bool {
     let (spare, is_special) = (&mut draft.spare, is_special(&draft.scheme));
     let Some(host) = draft.host.get_mut() else { return false };
     spare.clear();
@@ -118,7 +153,7 @@ pub fn special_host(draft: &mut Draft) -> bool {
     changed
 }
 
-/// Letters, digits, hyphens and what UTS 46 makes into them, in labels of at most 63 bytes.
+/// Converts a host of letters, digits, hyphens and characters that UTS 46 maps to these, with labels of up to 63 bytes.
 fn name_to_ascii(host: &[u8]) -> Option<Vec<u8>> {
     let ascii = if host.is_ascii() {
         let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.');
@@ -130,8 +165,8 @@ fn name_to_ascii(host: &[u8]) -> Option<Vec<u8>> {
     ascii.split(|&byte| byte == b'.').all(|label| label.len() <= 63).then_some(ascii)
 }
 
-/// Makes `text` what `decoded` is, with spaces, controls, `#`, `%`, bytes from DEL on and those of `more` encoded; true
-/// if it was something else.
+/// Replaces `text` by `decoded` with spaces, controls, `#`, `%`, bytes from DEL on and the bytes of `more` encoded, and
+/// returns whether the text changed.
 fn write_least(decoded: &[u8], more: &[u8], text: &mut Vec<u8>) -> bool {
     let before = std::mem::take(text);
     push_least(decoded, more, text);
@@ -148,14 +183,11 @@ fn push_least(decoded: &[u8], more: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Writes a host of one to four numbers, decimal, octal or hexadecimal, as browsers read them: an IPv4 address.
-pub fn ipv4_of_browser(draft: &mut Draft) -> bool {
+/// Converts a host of one to four decimal, octal or hexadecimal numbers to an IPv4 address, as browsers do.
+pub(super) fn ipv4_of_browser(draft: &mut Draft) -> bool {
     let Some(host) = draft.host.get_mut() else { return false };
     let Some(address) = ipv4(host) else { return false };
-    let text = address.to_string().into_bytes();
-    let changed = text != *host;
-    *host = text;
-    changed
+    replace_text(host, &mut address.to_string().into_bytes())
 }
 
 fn ipv4(host: &[u8]) -> Option<Ipv4Addr> {
@@ -183,8 +215,8 @@ fn ipv4_part(part: &[u8]) -> Option<u64> {
     u64::from_str_radix(std::str::from_utf8(digits).ok().filter(|_| is_number)?, radix).ok()
 }
 
-/// Decodes escapes of the path, also those that decoding makes, and encodes the least, `?` too.
-pub fn least_path_escapes(draft: &mut Draft) -> bool {
+/// Decodes escapes of the path, also those that decoding creates, and encodes only what must be encoded, and `?`.
+pub(super) fn least_path_escapes(draft: &mut Draft) -> bool {
     let spare = &mut draft.spare;
     spare.clear();
     spare.extend_from_slice(&draft.path);
@@ -192,8 +224,8 @@ pub fn least_path_escapes(draft: &mut Draft) -> bool {
     write_least(spare, b"?", &mut draft.path)
 }
 
-/// The same for each name and value of the query, in which `&` and `=` stay encoded.
-pub fn least_field_escapes(draft: &mut Draft) -> bool {
+/// Like [`least_path_escapes`] for each name and value of the query, in which `&` and `=` are encoded.
+pub(super) fn least_field_escapes(draft: &mut Draft) -> bool {
     let spare = &mut draft.spare;
     let Some(query) = draft.query.get_mut() else { return false };
     let before = std::mem::take(query);
@@ -214,26 +246,26 @@ pub fn least_field_escapes(draft: &mut Draft) -> bool {
     before != *query
 }
 
-/// Reads `\` in a path as `/`, in browsers' schemes.
-pub fn slash_path(draft: &mut Draft) -> bool {
-    let fires = is_special(&draft.scheme) && draft.path.contains(&b'\\');
-    if fires {
+/// Replaces `\` in paths by `/`, for special schemes.
+pub(super) fn slash_path(draft: &mut Draft) -> bool {
+    let is_changed = is_special(&draft.scheme) && draft.path.contains(&b'\\');
+    if is_changed {
         draft.path.iter_mut().filter(|byte| **byte == b'\\').for_each(|byte| *byte = b'/');
     }
-    fires
+    is_changed
 }
 
-/// Has a path begin with `/`, in browsers' schemes.
-pub fn root_path(draft: &mut Draft) -> bool {
-    let fires = is_special(&draft.scheme) && !draft.path.starts_with(b"/");
-    if fires {
+/// Inserts a `/` before a path that does not begin with one, for special schemes.
+pub(super) fn root_path(draft: &mut Draft) -> bool {
+    let is_changed = is_special(&draft.scheme) && !draft.path.starts_with(b"/");
+    if is_changed {
         draft.path.insert(0, b'/');
     }
-    fires
+    is_changed
 }
 
-/// Leaves one slash where there are many, in browsers' schemes.
-pub fn squeeze_slashes(draft: &mut Draft) -> bool {
+/// Replaces repeated slashes by one, for special schemes.
+pub(super) fn squeeze_slashes(draft: &mut Draft) -> bool {
     let before = draft.path.len();
     if is_special(&draft.scheme) {
         draft.path.dedup_by(|next, last| *next == b'/' && *last == b'/');
@@ -241,38 +273,36 @@ pub fn squeeze_slashes(draft: &mut Draft) -> bool {
     draft.path.len() != before
 }
 
-/// Makes https http.
-pub fn https_to_http(draft: &mut Draft) -> bool {
+/// Replaces https by http.
+pub(super) fn https_to_http(draft: &mut Draft) -> bool {
     draft.scheme == b"https" && draft.scheme.pop().is_some()
 }
 
-/// Takes session identifiers of Java, PHP, ASP and ColdFusion out of the query, whatever their length from a least one
-/// on; of two that follow each other only the first.
-pub fn drop_query_session(draft: &mut Draft) -> bool {
+/// Removes session identifiers of Java, PHP, ASP and ColdFusion with a minimum length from the query. Of two adjacent ones
+/// only the first is removed.
+pub(super) fn drop_query_session(draft: &mut Draft) -> bool {
     let spare = &mut draft.spare;
     let Some(query) = draft.query.get_mut() else { return false };
     spare.clear();
     let fields: Vec<&[u8]> = query.split(|&byte| byte == b'&').collect();
-    let (mut i, mut is_free) = (0, true);
+    let (mut i, mut was_kept) = (0, true);
     while i < fields.len() {
         if i > 0 {
             spare.push(b'&');
         }
-        let len = if is_free { session_len(&fields[i..]) } else { 0 };
+        let len = if was_kept { session_len(&fields[i..]) } else { 0 };
         if len == 0 {
             spare.extend_from_slice(fields[i]);
         }
-        is_free = len == 0;
+        was_kept = len == 0;
         i += len.max(1);
     }
-    let changed = spare != query;
-    std::mem::swap(spare, query);
-    changed
+    replace_text(query, spare)
 }
 
-/// How many fields the session identifier has that they begin with; 0 if it is none.
+/// Returns the number of fields of the session identifier that `fields` begin with, 0 if there is none.
 fn session_len(fields: &[&[u8]]) -> usize {
-    let is_word = |value: &[u8], least| value.len() >= least && value.iter().all(u8::is_ascii_alphanumeric);
+    let is_word = |value: &[u8], min_len| value.len() >= min_len && value.iter().all(u8::is_ascii_alphanumeric);
     let pair = |field: &[u8]| {
         let at = memchr::memchr(b'=', field)?;
         Some((field[..at].to_ascii_lowercase(), field[at + 1..].to_ascii_lowercase()))
@@ -295,15 +325,15 @@ fn session_len(fields: &[&[u8]]) -> usize {
     usize::from(is_session)
 }
 
-/// Takes the session segments of ASP.NET out of a path that ends in `.aspx`, and `;jsessionid=` off the end of any.
-pub fn drop_path_session(draft: &mut Draft) -> bool {
+/// Removes session segments of ASP.NET from a path that ends in `.aspx`, and `;jsessionid=` from the end of any path.
+pub(super) fn drop_path_session(draft: &mut Draft) -> bool {
     let path = &mut draft.path;
     let before = path.len();
     if path.ends_with(b".aspx") {
         let mut at = 0;
         while let Some(slash) = memchr::memchr(b'/', &path[at..]) {
             at += slash + 1;
-            // What comes behind one that went away has no slash of its own before it.
+            // The segment behind a removed one is skipped: no slash of its own is left before it.
             if let Some(len) = plain_len(&path[at..]).or_else(|| tagged_len(&path[at..])) {
                 path.drain(at..at + len);
             }
@@ -319,8 +349,8 @@ pub fn drop_path_session(draft: &mut Draft) -> bool {
     path.len() != before
 }
 
-/// Takes `&` off both ends of the query, and all but one of many.
-pub fn squeeze_ampersands(draft: &mut Draft) -> bool {
+/// Removes `&` at both ends of the query, and replaces repeated ones by one.
+pub(super) fn squeeze_ampersands(draft: &mut Draft) -> bool {
     let Some(query) = draft.query.get_mut() else { return false };
     let before = query.len();
     query.dedup_by(|next, last| *next == b'&' && *last == b'&');
@@ -333,8 +363,8 @@ pub fn squeeze_ampersands(draft: &mut Draft) -> bool {
     query.len() != before
 }
 
-/// Sorts the query's fields by their bytes.
-pub fn sort_query_bytes(draft: &mut Draft) -> bool {
+/// Sorts the fields of the query by their bytes.
+pub(super) fn sort_query_bytes(draft: &mut Draft) -> bool {
     let spare = &mut draft.spare;
     let Some(query) = draft.query.get_mut() else { return false };
     let mut fields: Vec<&[u8]> = query.split(|&byte| byte == b'&').collect();
@@ -343,12 +373,6 @@ pub fn sort_query_bytes(draft: &mut Draft) -> bool {
     }
     fields.sort();
     spare.clear();
-    for (i, field) in fields.iter().enumerate() {
-        if i > 0 {
-            spare.push(b'&');
-        }
-        spare.extend_from_slice(field);
-    }
-    std::mem::swap(spare, query);
-    true
+    write_joined(fields.into_iter(), b'&', spare);
+    replace_text(query, spare)
 }

@@ -1,82 +1,68 @@
-//! Rules of w3lib's `canonicalize_url`, which Scrapy tells requests apart by, and its way to read and write. In: bytes of
-//! a URL; a [`Draft`]. Out: the draft, and whether the rule fired; the key. Ports and `www.` stay, fields of queries come
-//! back as forms encode them. Refuses what that program raises an error for: broken brackets, ports above 65535.
+//! The recipe `w3lib`: `canonicalize_url` of w3lib, which Scrapy uses to compare requests.
 //!
-//! Known differences: a zone of an IPv6 address; hosts that compatibility normalisation gives a `/`, `?`, `#`, `@`, `:`
-//! or `\` are taken here; IPv4-mapped addresses are written with dots, as by Python from 3.13 on.
+//! Ports and `www.` are kept, and fields of queries are encoded as in forms. URLs for which the program raises an error
+//! have no key: malformed brackets and ports above 65535.
+//!
+//! Known differences: zones of IPv6 addresses; hosts in which compatibility normalization creates `/`, `?`, `#`, `@`, `:`
+//! or `\` are accepted here; IPv4-mapped addresses are written with dots, as by Python since 3.13.
 
 use std::net::Ipv6Addr;
 
-use super::draft::Draft;
+use super::RecipeDefinition;
+use super::draft::{Draft, replace_text, split_at_colon, trim_to};
 use super::escapes::{escape, is_unreserved, is_uri_text, write_decoded, write_escape};
-use super::host::to_ascii;
+use super::host::{parse_digits, to_ascii};
 use crate::iri::{Component, Fault, FaultKind, find_scheme};
 
-/// Schemes in which `\` is read as `/`.
+pub(super) const W3LIB: RecipeDefinition = RecipeDefinition {
+    name: "w3lib",
+    version: 1,
+    read,
+    rules: &[
+        "fragment",
+        "userinfo-recode",
+        "host-ascii-or-raw",
+        "host-ipv6",
+        "host-case",
+        "path-fill-any",
+        "path-decode",
+        "path-dots-rfc",
+        "query-form",
+    ],
+    write,
+};
+
+/// Schemes in which `\` equals `/`.
 const SPECIAL: [&[u8]; 6] = [b"ftp", b"file", b"http", b"https", b"ws", b"wss"];
 
-/// Schemes whose last segment may have parameters behind a `;` (Python's `uses_params`).
+/// Schemes whose last path segment may have parameters behind a `;` (Python's `uses_params`).
+#[rustfmt::skip]
 const WITH_PARAMS: [&[u8]; 14] = [
-    b"",
-    b"ftp",
-    b"hdl",
-    b"prospero",
-    b"http",
-    b"https",
-    b"shttp",
-    b"rtsp",
-    b"rtspu",
-    b"sip",
-    b"sips",
-    b"mms",
-    b"sftp",
+    b"", b"ftp", b"hdl", b"prospero", b"http", b"https", b"shttp", b"rtsp", b"rtspu", b"sip", b"sips", b"mms", b"sftp",
     b"tel",
 ];
 
 /// Schemes that are written with `//` even without an authority (Python's `uses_netloc`).
+#[rustfmt::skip]
 const WITH_AUTHORITY: [&[u8]; 25] = [
-    b"ftp",
-    b"http",
-    b"gopher",
-    b"nntp",
-    b"telnet",
-    b"imap",
-    b"wais",
-    b"file",
-    b"mms",
-    b"https",
-    b"shttp",
-    b"snews",
-    b"prospero",
-    b"rtsp",
-    b"rtsps",
-    b"rtspu",
-    b"rsync",
-    b"svn",
-    b"svn+ssh",
-    b"sftp",
-    b"nfs",
-    b"git",
-    b"git+ssh",
-    b"ws",
+    b"ftp", b"http", b"gopher", b"nntp", b"telnet", b"imap", b"wais", b"file", b"mms", b"https", b"shttp", b"snews",
+    b"prospero", b"rtsp", b"rtsps", b"rtspu", b"rsync", b"svn", b"svn+ssh", b"sftp", b"nfs", b"git", b"git+ssh", b"ws",
     b"wss",
 ];
 
-/// Reads a URL: controls and spaces around it and line ends within it are gone, bytes that are not UTF-8 escaped.
+/// Splits a URL: removes controls and spaces around it and line breaks within it, and escapes bytes that are not UTF-8.
 ///
 /// # Errors
-/// The authority's brackets hold no IPv6 address, or the port is no number up to 65535.
-pub fn read(url: &[u8], draft: &mut Draft) -> Result<(), Fault> {
+/// The brackets of the authority do not contain an IPv6 address, or the port is not a number up to 65535.
+fn read(url: &[u8], draft: &mut Draft) -> Result<(), Fault> {
     let mut text = Vec::with_capacity(url.len());
-    for chunk in url.utf8_chunks() {
+    for chunk in trim_to(url, |byte| *byte > b' ').utf8_chunks() {
         text.extend_from_slice(chunk.valid().as_bytes());
         chunk.invalid().iter().for_each(|&byte| write_escape(byte, &mut text));
     }
     text.retain(|byte| !matches!(byte, b'\t' | b'\n' | b'\r'));
-    let mut text = trim(&mut text);
-    if let Some(len) = find_scheme(text) {
-        draft.scheme.extend(text[..len].iter().map(u8::to_ascii_lowercase));
-        text = &mut text[len + 1..];
+    if let Some(len) = find_scheme(&text) {
+        draft.scheme.extend(text.drain(..=len).take(len).map(|byte| byte.to_ascii_lowercase()));
     }
     if SPECIAL.contains(&&draft.scheme[..]) {
         let end = text.iter().position(|byte| matches!(byte, b'?' | b'#')).unwrap_or(text.len());
@@ -92,14 +78,8 @@ pub fn read(url: &[u8], draft: &mut Draft) -> Result<(), Fault> {
     Ok(())
 }
 
-fn trim(text: &mut [u8]) -> &mut [u8] {
-    let is_inner = |byte: &u8| *byte > b' ';
-    let first = text.iter().position(is_inner).unwrap_or(text.len());
-    let end = text.iter().rposition(is_inner).map_or(first, |last| last + 1);
-    &mut text[first..end]
-}
-
-/// The userinfo ends at the last `@`, the host at the first `:` behind it. An authority without a byte is none.
+/// Splits an authority. The userinfo ends at the last `@`, the host at the first `:` behind it. An empty authority is
+/// absent.
 fn read_authority(authority: &[u8], draft: &mut Draft) -> Result<(), Fault> {
     let at = memchr::memrchr(b'@', authority);
     let rest = &authority[at.map_or(0, |at| at + 1)..];
@@ -110,7 +90,7 @@ fn read_authority(authority: &[u8], draft: &mut Draft) -> Result<(), Fault> {
         _ => return Err(Fault::new(FaultKind::IpLiteral, Component::Host, 0)),
     };
     let port = match port.filter(|port| !port.is_empty()) {
-        Some(port) => Some(number(port).ok_or(Fault::new(FaultKind::Port, Component::Port, 0))?),
+        Some(port) => Some(port_number(port).ok_or(Fault::new(FaultKind::Port, Component::Port, 0))?),
         None => None,
     };
     if at.is_some() || port.is_some() || !host.is_empty() {
@@ -121,14 +101,7 @@ fn read_authority(authority: &[u8], draft: &mut Draft) -> Result<(), Fault> {
     Ok(())
 }
 
-fn split_at_colon(text: &[u8]) -> (&[u8], Option<&[u8]>) {
-    match memchr::memchr(b':', text) {
-        Some(at) => (&text[..at], Some(&text[at + 1..])),
-        None => (text, None),
-    }
-}
-
-/// `[IPv6]` with its brackets, or what stands in those of an IPvFuture; then `:port` or nothing.
+/// Splits `[IPv6]:port` and `[IPvFuture]:port`. An IPv6 address keeps its brackets, and so does an IPvFuture with a `:`.
 fn bracketed(text: &[u8]) -> Option<(&[u8], Option<&[u8]>)> {
     let close = memchr::memchr(b']', text)?;
     let inner = text.strip_prefix(b"[")?.get(..close - 1)?;
@@ -149,15 +122,12 @@ fn address(text: &[u8]) -> Option<Ipv6Addr> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-fn number(digits: &[u8]) -> Option<u16> {
-    if !digits.iter().all(u8::is_ascii_digit) {
-        return None;
-    }
-    std::str::from_utf8(digits).ok()?.parse().ok()
+fn port_number(digits: &[u8]) -> Option<u16> {
+    parse_digits(digits, 10)?.try_into().ok()
 }
 
-/// Decodes user name and password and encodes them anew.
-pub fn recode_userinfo(draft: &mut Draft) -> bool {
+/// Decodes user name and password and encodes them again.
+pub(super) fn recode_userinfo(draft: &mut Draft) -> bool {
     let (spare, is_kept) = (&mut draft.spare, |byte| is_unreserved(byte) || b"!$&'()*+,".contains(&byte));
     let Some(userinfo) = draft.userinfo.get_mut() else { return false };
     let mut decoded = Vec::with_capacity(userinfo.len());
@@ -170,32 +140,26 @@ pub fn recode_userinfo(draft: &mut Draft) -> bool {
         write_decoded(part, &mut decoded);
         decoded.iter().for_each(|&byte| if is_kept(byte) { spare.push(byte) } else { write_escape(byte, spare) });
     }
-    swap(spare, userinfo)
+    replace_text(userinfo, spare)
 }
 
-/// Lower-cases a host beyond ASCII and makes it ASCII by IDNA; where that fails it stays in lower case.
-pub fn host_to_ascii_or_raw(draft: &mut Draft) -> bool {
+/// Converts a non-ASCII host to lower case, and to ASCII by IDNA if it is valid.
+pub(super) fn host_to_ascii_or_raw(draft: &mut Draft) -> bool {
     let Some(host) = draft.host.get_mut().filter(|host| !host.is_ascii()) else { return false };
     let Ok(text) = std::str::from_utf8(host) else { return false };
     let text = text.to_lowercase();
-    let ascii = to_ascii(&text).unwrap_or(text).into_bytes();
-    let changed = ascii != *host;
-    *host = ascii;
-    changed
+    replace_text(host, &mut to_ascii(&text).unwrap_or(text).into_bytes())
 }
 
-/// Writes an IPv6 address in brackets as RFC 5952 has it.
-pub fn shorten_ipv6(draft: &mut Draft) -> bool {
+/// Writes an IPv6 address in brackets as in RFC 5952.
+pub(super) fn shorten_ipv6(draft: &mut Draft) -> bool {
     let Some(host) = draft.host.get_mut() else { return false };
     let inner = host.strip_prefix(b"[").and_then(|inner| inner.strip_suffix(b"]"));
     let Some(address) = inner.and_then(address) else { return false };
-    let text = format!("[{address}]").into_bytes();
-    let changed = text != *host;
-    *host = text;
-    changed
+    replace_text(host, &mut format!("[{address}]").into_bytes())
 }
 
-/// Where the parameters of the last segment begin, at their `;`; the path's end if it has none.
+/// Returns the offset of the `;` before the parameters of the last segment, or the length of the path.
 fn params_at(draft: &Draft) -> usize {
     let path = &draft.path;
     let segment = memchr::memrchr(b'/', path).map_or(0, |slash| slash + 1);
@@ -203,9 +167,9 @@ fn params_at(draft: &Draft) -> usize {
     semicolon.filter(|_| WITH_PARAMS.contains(&&draft.scheme[..])).unwrap_or(path.len())
 }
 
-/// Decodes escapes of the path but those of `%`, `/`, `;` and `?`, and encodes what may not stand in one. Of parameters
-/// nothing is decoded; idle ones are taken away.
-pub fn least_path_escapes(draft: &mut Draft) -> bool {
+/// Decodes escapes of the path except those of `%`, `/`, `;` and `?`, and encodes what must be encoded. Nothing is decoded
+/// in parameters; empty ones are removed.
+pub(super) fn least_path_escapes(draft: &mut Draft) -> bool {
     let params_at = params_at(draft);
     let (path, spare) = (&mut draft.path, &mut draft.spare);
     let (head, params) = path.split_at(params_at);
@@ -213,32 +177,32 @@ pub fn least_path_escapes(draft: &mut Draft) -> bool {
     spare.clear();
     let mut at = 0;
     while at < head.len() {
-        let found = head.get(at..at + 3).and_then(escape);
-        match found.unwrap_or(head[at]) {
-            byte if found.is_some() && b"%/;?".contains(&byte) => write_escape(byte, spare),
+        let decoded = head.get(at..at + 3).and_then(escape);
+        match decoded.unwrap_or(head[at]) {
+            byte if decoded.is_some() && b"%/;?".contains(&byte) => write_escape(byte, spare),
             byte if is_kept(byte) => spare.push(byte),
             byte => write_escape(byte, spare),
         }
-        at += if found.is_some() { 3 } else { 1 };
+        at += if decoded.is_some() { 3 } else { 1 };
     }
     if params.len() > 1 {
         let is_kept = |byte| is_uri_text(byte) || byte == b'%';
         params.iter().for_each(|&byte| if is_kept(byte) { spare.push(byte) } else { write_escape(byte, spare) });
     }
-    swap(spare, path)
+    replace_text(path, spare)
 }
 
-/// Gives a URL the path `/` if it has none, host or no host.
-pub fn fill_any_path(draft: &mut Draft) -> bool {
-    let fires = params_at(draft) == 0;
-    if fires {
+/// Replaces an empty path by `/`, with or without a host.
+pub(super) fn fill_any_path(draft: &mut Draft) -> bool {
+    let is_empty = params_at(draft) == 0;
+    if is_empty {
         draft.path.insert(0, b'/');
     }
-    fires
+    is_empty
 }
 
-/// Removes dot segments as RFC 3986 section 5.2.4 says, before parameters.
-pub fn resolve_dots(draft: &mut Draft) -> bool {
+/// Removes dot segments before the parameters, as in RFC 3986 section 5.2.4.
+pub(super) fn resolve_dots(draft: &mut Draft) -> bool {
     let params_at = params_at(draft);
     let (path, spare) = (&mut draft.path, &mut draft.spare);
     if !path.starts_with(b"/") || memchr::memmem::find(&path[..params_at], b"/.").is_none() {
@@ -249,11 +213,11 @@ pub fn resolve_dots(draft: &mut Draft) -> bool {
     let len = crate::iri::remove_dot_segments(spare);
     spare.truncate(len);
     spare.extend_from_slice(&path[params_at..]);
-    swap(spare, path)
+    replace_text(path, spare)
 }
 
-/// Decodes the names and values of the query, sorts them, and encodes them as forms do: each with its `=`, spaces as `+`.
-pub fn form_query(draft: &mut Draft) -> bool {
+/// Decodes the names and values of the query, sorts them, and encodes them like forms: each with `=`, spaces as `+`.
+pub(super) fn form_query(draft: &mut Draft) -> bool {
     let spare = &mut draft.spare;
     let Some(query) = draft.query.get_mut() else { return false };
     let decoded = |text: &[u8]| {
@@ -277,7 +241,7 @@ pub fn form_query(draft: &mut Draft) -> bool {
         spare.push(b'=');
         write_form(value, spare);
     }
-    swap(spare, query)
+    replace_text(query, spare)
 }
 
 fn write_form(text: &[u8], out: &mut Vec<u8>) {
@@ -290,32 +254,22 @@ fn write_form(text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-fn swap(spare: &mut Vec<u8>, text: &mut Vec<u8>) -> bool {
-    let changed = spare != text;
-    std::mem::swap(spare, text);
-    changed
-}
-
-/// Appends the key: Python's way to put a URL together, which knows no empty query and writes `//` where schemes use it.
-pub fn write(draft: &Draft, out: &mut Vec<u8>) {
+/// Writes the URL like Python: without an empty query, and with `//` for the schemes that use it.
+fn write(draft: &Draft, out: &mut Vec<u8>) -> Result<(), Fault> {
     let has_authority = draft.host.get().is_some();
     let is_rooted = draft.path.is_empty() || draft.path.starts_with(b"/");
-    if !draft.scheme.is_empty() {
-        out.extend_from_slice(&draft.scheme);
-        out.push(b':');
-    }
+    draft.write_scheme(out);
     if has_authority {
         draft.write_authority(out);
     } else if draft.path.starts_with(b"//") || (is_rooted && WITH_AUTHORITY.contains(&&draft.scheme[..])) {
         out.extend_from_slice(b"//");
     }
     out.extend_from_slice(&draft.path);
-    if let Some(query) = draft.query.get().filter(|query| !query.is_empty()) {
-        out.push(b'?');
-        out.extend_from_slice(query);
+    for (delimiter, component) in [(b'?', &draft.query), (b'#', &draft.fragment)] {
+        if let Some(text) = component.get().filter(|text| !text.is_empty()) {
+            out.push(delimiter);
+            out.extend_from_slice(text);
+        }
     }
-    if let Some(fragment) = draft.fragment.get().filter(|fragment| !fragment.is_empty()) {
-        out.push(b'#');
-        out.extend_from_slice(fragment);
-    }
+    Ok(())
 }

@@ -1,78 +1,118 @@
-//! How the two SURT programs read a URL and write its key. In: bytes of a URL, however broken. Out: a draft for the
-//! rules, or the key where the program makes it without them, or the fault for which it gives none.
+//! The recipes `surt-wayback` and `surt-ia`: the sort-friendly keys (SURT) of web archives.
 //!
 //! | recipe | equals | reads |
 //! |---|---|---|
-//! | `surt-wayback` | webarchive-commons from 1.3 on, `WaybackURLKeyMaker` | six schemes before `://`; everything else is put behind `http://` |
+//! | `surt-wayback` | webarchive-commons since 1.3, `WaybackURLKeyMaker` | six schemes before `://`; all other text follows `http://` |
 //! | `surt-ia` | Python surt 0.3.1, `surt()` | any scheme; `http:` with any number of slashes |
 //!
-//! Known differences: hosts beyond ASCII go through UTS 46 as it now is, with the four characters that IDNA 2003 maps
-//! differently mapped as there; code points newer than Unicode 3.2 may be mapped otherwise than the programs do, and a
-//! right-to-left label that ends in a digit is taken, which Python's IDNA refuses. Java's digits beyond ASCII are no
-//! port.
+//! Indexes of archives were made with these programs, so their mistakes are reproduced. Where the programs process text,
+//! these recipes process bytes: bytes that are not UTF-8 are percent-encoded.
 //!
-//! Both are what archives' indices were made with, so their mistakes are kept. Where the programs take text, we take
-//! bytes: those that are not UTF-8 are percent-encoded as they stand.
+//! Known differences: non-ASCII hosts are processed by the current UTS 46, with the mapping of IDNA 2003 for the four
+//! characters that differ. Code points newer than Unicode 3.2 may be mapped differently. A right-to-left label that ends
+//! in a digit is accepted, which Python's IDNA rejects. Non-ASCII digits, which Java accepts, are not a port.
 
-use super::recipe::Draft;
-use super::recipe::draft::write_reversed;
+use super::RecipeDefinition;
+use super::draft::{Draft, split_at_colon, trim_to, write_reversed, write_surt};
 use crate::iri::{Component, Fault, FaultKind, find_scheme};
 
-/// What a reader made of a URL.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reading {
-    /// The draft holds its components.
-    Parts,
-    /// The key is written already; rules do not apply.
-    Key,
-}
+pub(super) const SURT_WAYBACK: RecipeDefinition = RecipeDefinition {
+    name: "surt-wayback",
+    version: 1,
+    read: read_wayback,
+    rules: &[
+        "fragment",
+        "userinfo",
+        "scheme-case",
+        "host-ascii",
+        "host-dots",
+        "host-ipv4",
+        "host-case",
+        "www",
+        "port",
+        "path-escapes",
+        "path-segments",
+        "query-escapes",
+        "path-case",
+        "path-session",
+        "path-slash",
+        "query-session",
+        "query-case",
+        "query-sort",
+        "query-empty",
+    ],
+    write: write_surt,
+};
 
-/// Reads as `WaybackURLKeyMaker` and its parser do.
+pub(super) const SURT_IA: RecipeDefinition = RecipeDefinition {
+    name: "surt-ia",
+    version: 1,
+    read: read_ia,
+    rules: &[
+        "fragment",
+        "userinfo",
+        "host-ascii-ignoring",
+        "host-dot-pairs",
+        "host-ipv4-short",
+        "host-case",
+        "host-empty",
+        "www-once",
+        "port",
+        "path-escapes",
+        "path-segments",
+        "query-escapes",
+        "del-escapes",
+        "path-case",
+        "path-session",
+        "path-slash",
+        "query-session",
+        "query-case",
+        "query-sort",
+        "query-empty",
+    ],
+    write: write_ia,
+};
+
+/// Splits a URL like `WaybackURLKeyMaker` and its parser.
 ///
 /// # Errors
-/// The port is no number that fits 32 bits with a sign.
-pub(super) fn read_wayback(url: &[u8], draft: &mut Draft, out: &mut Vec<u8>) -> Result<Reading, Fault> {
+/// The port is not a number that fits into a signed 32-bit integer.
+fn read_wayback(url: &[u8], draft: &mut Draft) -> Result<(), Fault> {
     if url.is_empty() {
-        out.push(b'-');
-        return Ok(Reading::Key);
+        draft.literal_key.set(Some(b"-"));
+        return Ok(());
     }
     if url.starts_with(b"filedesc") || url.starts_with(b"warcinfo") {
-        out.extend_from_slice(url);
-        return Ok(Reading::Key);
+        draft.literal_key.set(Some(url));
+        return Ok(());
     }
     if let Some(host) = url.strip_prefix(b"dns:") {
-        write_reversed(host, out);
-        out.push(b')');
-        return Ok(Reading::Key);
+        let mut key = Vec::with_capacity(host.len() + 1);
+        write_reversed(host, &mut key);
+        key.push(b')');
+        draft.literal_key.set(Some(&key));
+        return Ok(());
     }
-    let mut text = trim(url);
+    // Java's `trim`.
+    let mut text = trim_to(url, |byte| *byte > b' ');
     let cleaned;
     if text.iter().any(|byte| matches!(byte, b'\n' | b'\r' | b'\t' | 0xC2 | 0xE2)) {
-        cleaned = without_stray_spacing(text);
+        cleaned = without_line_breaks(text);
         text = &cleaned;
     }
     if [&b"dns:"[..], b"filedesc:", b"warcinfo:"].iter().any(|scheme| text.starts_with(scheme)) {
-        // Hidden behind spacing, these reach the parser, whose answer is cut at a `(`.
+        // With white space before them, these URLs reach the parser, whose result is cut at a `(`.
         let key = memchr::memchr(b'(', text).map_or(url, |at| &text[at + 1..]);
-        out.extend_from_slice(key);
-        return Ok(Reading::Key);
+        draft.literal_key.set(Some(key));
+        return Ok(());
     }
     let (scheme, rest) = split_known_scheme(text);
     draft.scheme.extend_from_slice(scheme);
-    read_wayback_authority(split_rest(rest, draft), draft)?;
-    Ok(Reading::Parts)
+    read_wayback_authority(split_rest(rest, draft), draft)
 }
 
-/// Java's `trim`.
-fn trim(text: &[u8]) -> &[u8] {
-    let is_inner = |byte: &u8| *byte > b' ';
-    let Some(first) = text.iter().position(is_inner) else { return b"" };
-    let last = text.iter().rposition(is_inner).unwrap_or(first);
-    &text[first..=last]
-}
-
-/// Without TAB, LF, CR, U+0085, U+2028 and U+2029.
-fn without_stray_spacing(text: &[u8]) -> Vec<u8> {
+/// Returns `text` without TAB, LF, CR, U+0085, U+2028 and U+2029.
+fn without_line_breaks(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;
     while let Some((&byte, tail)) = rest.split_first() {
@@ -91,8 +131,8 @@ fn without_stray_spacing(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The scheme and what follows its `//`. Text that begins with none of six schemes is wholly what follows `http://`;
-/// further slashes are taken off where the scheme is `http` or `https` in lower case.
+/// Returns the scheme and the text after its `//`. Text that does not begin with one of six schemes follows `http://`.
+/// More slashes are removed if the scheme is `http` or `https` in lower case.
 fn split_known_scheme(text: &[u8]) -> (&[u8], &[u8]) {
     const KNOWN: [&[u8]; 6] = [b"http", b"https", b"ftp", b"mms", b"rtsp", b"wais"];
     let known = find_scheme(text).map(|len| (&text[..len], &text[len + 1..]));
@@ -109,28 +149,14 @@ fn without_slashes(text: &[u8]) -> &[u8] {
     &text[text.iter().take_while(|&&byte| byte == b'/').count()..]
 }
 
-/// Puts path, query and fragment of what follows `//` into the draft; gives the authority.
+/// Puts path, query and fragment of the text after `//` into the draft and returns the authority.
 fn split_rest<'a>(text: &'a [u8], draft: &mut Draft) -> &'a [u8] {
     let path_at = memchr::memchr3(b'/', b'?', b'#', text).unwrap_or(text.len());
-    split_path(&text[path_at..], draft);
+    draft.read_tail(&text[path_at..]);
     &text[..path_at]
 }
 
-fn split_path(text: &[u8], draft: &mut Draft) {
-    let fragment = memchr::memchr(b'#', text);
-    let text = match fragment {
-        Some(at) => {
-            draft.fragment.set(Some(&text[at + 1..]));
-            &text[..at]
-        }
-        None => text,
-    };
-    let query = memchr::memchr(b'?', text);
-    draft.query.set(query.map(|at| &text[at + 1..]));
-    draft.path.extend_from_slice(&text[..query.unwrap_or(text.len())]);
-}
-
-/// The userinfo ends at the first `@`, the host at the first `:` behind it.
+/// Splits an authority. The userinfo ends at the first `@`, the host at the first `:` behind it.
 fn read_wayback_authority(authority: &[u8], draft: &mut Draft) -> Result<(), Fault> {
     let at = memchr::memchr(b'@', authority);
     draft.userinfo.set(at.map(|at| &authority[..at]));
@@ -140,34 +166,28 @@ fn read_wayback_authority(authority: &[u8], draft: &mut Draft) -> Result<(), Fau
     let Some(port) = port.filter(|port| !port.is_empty()) else { return Ok(()) };
     let number = std::str::from_utf8(port).ok().and_then(|port| port.parse::<i32>().ok());
     let number = number.ok_or(Fault::new(FaultKind::Port, Component::Port, 0))?;
-    // The program's own sign for "no port".
+    // The program represents an absent port by -1.
     if number != -1 {
         draft.port.set(Some(number.to_string().as_bytes()));
     }
     Ok(())
 }
 
-fn split_at_colon(text: &[u8]) -> (&[u8], Option<&[u8]>) {
-    match memchr::memchr(b':', text) {
-        Some(at) => (&text[..at], Some(&text[at + 1..])),
-        None => (text, None),
-    }
-}
-
-/// Reads as Python's `surt.surt` does.
+/// Splits a URL like Python's `surt.surt`.
 ///
 /// # Errors
-/// The port is no number of at most 65535; the URL is all spacing, which that program fails at.
-pub(super) fn read_ia(url: &[u8], draft: &mut Draft, out: &mut Vec<u8>) -> Result<Reading, Fault> {
+/// The port is not a number up to 65535, or the URL is only white space, for which the program raises an error.
+fn read_ia(url: &[u8], draft: &mut Draft) -> Result<(), Fault> {
     if url.is_empty() {
-        out.push(b'-');
-        return Ok(Reading::Key);
+        draft.literal_key.set(Some(b"-"));
+        return Ok(());
     }
     if url.starts_with(b"filedesc") {
-        out.extend_from_slice(url);
-        return Ok(Reading::Key);
+        draft.literal_key.set(Some(url));
+        return Ok(());
     }
-    let mut text = strip(url);
+    // Python's `strip`.
+    let mut text = trim_to(url, |byte| !matches!(byte, b' ' | b'\t'..=b'\r'));
     let cleaned: Vec<u8>;
     if text.iter().any(|byte| matches!(byte, b'\n' | b'\r' | b'\t')) {
         cleaned = text.iter().copied().filter(|byte| !matches!(byte, b'\n' | b'\r' | b'\t')).collect();
@@ -188,28 +208,20 @@ pub(super) fn read_ia(url: &[u8], draft: &mut Draft, out: &mut Vec<u8>) -> Resul
     let after_slashes = if has_scheme { rest.strip_prefix(b"//") } else { Some(rest) };
     match after_slashes {
         Some(rest) => read_ia_authority(split_rest(rest, draft), draft)?,
-        None => split_path(rest, draft),
+        None => draft.read_tail(rest),
     }
     if scheme.starts_with(b"http") && draft.host.get().is_none() {
         take_host_from_path(draft);
     }
-    Ok(Reading::Parts)
+    Ok(())
 }
 
-/// Python's `strip` of bytes.
-fn strip(text: &[u8]) -> &[u8] {
-    let is_inner = |byte: &u8| !matches!(byte, b' ' | b'\t'..=b'\r');
-    let Some(first) = text.iter().position(is_inner) else { return b"" };
-    let last = text.iter().rposition(is_inner).unwrap_or(first);
-    &text[first..=last]
-}
-
-/// What follows `http://` or `https://` in lower case.
+/// Returns the text after `http://` or `https://` in lower case.
 fn after_http(text: &[u8]) -> Option<&[u8]> {
     text.strip_prefix(b"http://").or_else(|| text.strip_prefix(b"https://"))
 }
 
-/// `http:/host/path` and `http:host/path`: whatever stands first in the path is the host, colons and all.
+/// Reads `http:/host/path` and `http:host/path`: the first segment of the path is the host, colons included.
 fn take_host_from_path(draft: &mut Draft) {
     let rest = without_slashes(&draft.path);
     let host_at = draft.path.len() - rest.len();
@@ -225,7 +237,8 @@ fn take_host_from_path(draft: &mut Draft) {
     }
 }
 
-/// Final colons do not count; the userinfo ends at the last `@`; brackets are no part of the host; an empty host is none.
+/// Splits an authority. Final colons are ignored, the userinfo ends at the last `@`, brackets are not part of the host,
+/// and an empty host is absent.
 fn read_ia_authority(authority: &[u8], draft: &mut Draft) -> Result<(), Fault> {
     let end = authority.iter().rposition(|&byte| byte != b':').map_or(0, |last| last + 1);
     let authority = &authority[..end];
@@ -254,15 +267,16 @@ fn read_ia_authority(authority: &[u8], draft: &mut Draft) -> Result<(), Fault> {
     }
 }
 
-/// Writes the key of a draft that has a host as a SURT; one without, as scheme and path.
-pub(super) fn write_ia(draft: &Draft, out: &mut Vec<u8>) {
+/// Writes a draft with a host as a SURT, and one without as scheme and path.
+fn write_ia(draft: &Draft, out: &mut Vec<u8>) -> Result<(), Fault> {
     if draft.host.get().is_some_and(|host| !host.is_empty()) {
-        return draft.write_surt(out);
+        return write_surt(draft, out);
     }
     out.extend_from_slice(&draft.scheme);
     out.push(b':');
     if draft.path.is_empty() && draft.query.get().is_some() {
         out.push(b'/');
     }
-    draft.write_rest(out);
+    draft.write_tail(out);
+    Ok(())
 }

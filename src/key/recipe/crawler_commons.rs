@@ -1,19 +1,59 @@
-//! Rules of crawler-commons' `BasicURLNormalizer` and of the older one of Nutch, and their ways to read. In: bytes of a
-//! URL; a [`Draft`]. Out: the draft, and whether the rule fired. They keep the case of paths and the fields' values;
-//! crawler-commons refuses what `java.net.URI` does.
+//! The recipes `crawler-commons` (its `BasicURLNormalizer`) and `nutch` (the older normalizer of Nutch).
 //!
-//! Known differences: `http:example.org/x`, to which the programs give `http:/example.org/x`, has no key here; Nutch
-//! leaves dot segments in a URL that `java.net.URI` refuses.
+//! Both keep the case of paths and the values of fields. crawler-commons rejects what `java.net.URI` rejects.
+//!
+//! Known differences: `http:example.org/x`, for which the programs return `http:/example.org/x`, has no key here. Nutch
+//! keeps dot segments in a URL that `java.net.URI` rejects.
 
-use super::draft::Draft;
-use super::escapes::{escape, write_escape};
+use super::RecipeDefinition;
+use super::draft::{self, Draft, replace_text, write_joined};
+use super::escapes::{escape, is_unreserved, write_escape};
 use crate::iri::{Component, Fault, FaultKind, Parts};
 
-/// Reads a URL: spaces around it are cut off, text without `scheme:/` stands behind `http://`.
+pub(super) const CRAWLER_COMMONS: RecipeDefinition = RecipeDefinition {
+    name: "crawler-commons",
+    version: 1,
+    read,
+    rules: &[
+        "fragment",
+        "userinfo",
+        "scheme-case",
+        "host-ascii",
+        "host-case",
+        "host-final-dot",
+        "port",
+        "path-fill",
+        "escapes-tidy",
+        "path-dots",
+        "query-names",
+        "query-empty",
+    ],
+    write,
+};
+
+pub(super) const NUTCH: RecipeDefinition = RecipeDefinition {
+    name: "nutch",
+    version: 1,
+    read: read_absolute,
+    rules: &[
+        "fragment",
+        "userinfo",
+        "scheme-case",
+        "host-ascii",
+        "host-case",
+        "port",
+        "path-fill",
+        "escapes-tidy",
+        "path-dots",
+    ],
+    write: draft::write_url,
+};
+
+/// Splits a URL like crawler-commons: white space around it is removed, and text without `scheme:/` follows `http://`.
 ///
 /// # Errors
-/// As [`read_absolute`], and a `\`, which `java.net.URI` refuses.
-pub fn read(url: &[u8], draft: &mut Draft) -> Result<(), Fault> {
+/// As for [`read_absolute`], and a `\`, which `java.net.URI` rejects.
+fn read(url: &[u8], draft: &mut Draft) -> Result<(), Fault> {
     let text = url.trim_ascii();
     if let Some(at) = memchr::memchr(b'\\', &text[..memchr::memchr(b'#', text).unwrap_or(text.len())]) {
         return Err(Fault::new(FaultKind::Character, Component::Reference, at));
@@ -28,11 +68,11 @@ pub fn read(url: &[u8], draft: &mut Draft) -> Result<(), Fault> {
     read_absolute(&absolute, draft)
 }
 
-/// Reads a URL as `java.net.URL` does, spaces around it cut off; to Nutch a URL has a scheme.
+/// Splits a URL like `java.net.URL`, which requires a scheme. White space around the URL is removed.
 ///
 /// # Errors
-/// A scheme that is none of http, https and ftp; no `//`; a port that is no number.
-pub fn read_absolute(url: &[u8], draft: &mut Draft) -> Result<(), Fault> {
+/// A scheme other than http, https and ftp, no `//`, or a port that is not a number.
+fn read_absolute(url: &[u8], draft: &mut Draft) -> Result<(), Fault> {
     draft.read_generic(url.trim_ascii());
     let is_known = [&b"http"[..], b"https", b"ftp"].iter().any(|scheme| draft.scheme.eq_ignore_ascii_case(scheme));
     if !is_known || draft.host.get().is_none() {
@@ -48,32 +88,31 @@ pub fn read_absolute(url: &[u8], draft: &mut Draft) -> Result<(), Fault> {
     Ok(())
 }
 
-/// After the rules: what the host holds must be what `java.net.URI` takes.
+/// Writes a URL whose host `java.net.URI` accepts.
 ///
 /// # Errors
-/// It is not.
-pub fn check(draft: &Draft) -> Result<(), Fault> {
+/// The host contains a byte that it rejects.
+fn write(draft: &Draft, out: &mut Vec<u8>) -> Result<(), Fault> {
     let host = draft.host.get().unwrap_or_default();
     match host.iter().position(|&byte| byte <= b' ' || b"\"<>\\^`{|}%#".contains(&byte) || byte >= 0x7F) {
         Some(at) => Err(Fault::new(FaultKind::Character, Component::Host, at)),
-        None => Ok(()),
+        None => draft::write_url(draft, out),
     }
 }
 
-/// Encodes what must not stand in a path or query, decodes `unreserved`, and writes hex digits in upper case.
-pub fn tidy_escapes(draft: &mut Draft) -> bool {
+/// Encodes what must be encoded in paths and queries, decodes `unreserved`, and converts hex digits to upper case.
+pub(super) fn tidy_escapes(draft: &mut Draft) -> bool {
     let spare = &mut draft.spare;
-    let mut fired = false;
+    let mut is_changed = false;
     for part in [Some(&mut draft.path), draft.query.get_mut()].into_iter().flatten() {
         if part.iter().all(|&byte| byte != b'%' && !must_be_escaped(byte)) {
             continue;
         }
         spare.clear();
         write_tidy(part, spare);
-        fired |= spare != part;
-        std::mem::swap(spare, part);
+        is_changed |= replace_text(part, spare);
     }
-    fired
+    is_changed
 }
 
 fn must_be_escaped(byte: u8) -> bool {
@@ -84,7 +123,7 @@ fn write_tidy(text: &[u8], out: &mut Vec<u8>) {
     let mut at = 0;
     while let Some(&byte) = text.get(at) {
         match text.get(at..at + 3).and_then(escape) {
-            Some(byte) if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) => out.push(byte),
+            Some(byte) if is_unreserved(byte) => out.push(byte),
             Some(byte) => write_escape(byte, out),
             None => {
                 if byte == b'%' || must_be_escaped(byte) {
@@ -100,28 +139,28 @@ fn write_tidy(text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Removes one final dot of the host.
-pub fn drop_final_dot(draft: &mut Draft) -> bool {
+/// Removes one dot at the end of the host.
+pub(super) fn drop_final_dot(draft: &mut Draft) -> bool {
     let Some(host) = draft.host.get_mut().filter(|host| host.ends_with(b".")) else { return false };
     host.pop();
     true
 }
 
-/// Gives a URL with a host the path `/` if it has none.
-pub fn fill_path(draft: &mut Draft) -> bool {
-    let fires = draft.path.is_empty() && draft.host.get().is_some();
-    if fires {
+/// Replaces an empty path behind a host by `/`.
+pub(super) fn fill_path(draft: &mut Draft) -> bool {
+    let is_filled = draft.path.is_empty() && draft.host.get().is_some();
+    if is_filled {
         draft.path.push(b'/');
     }
-    fires
+    is_filled
 }
 
-/// Takes out `.`, `..` with the segment before it, leading `..`, and empty segments; what ended in a dot segment or `/`
-/// ends in `/`.
-pub fn normalize_path(draft: &mut Draft) -> bool {
+/// Removes `.`, `..` with the segment before it, leading `..`, and empty segments. A path that ended in a dot segment or
+/// `/` ends in `/`.
+pub(super) fn normalize_path(draft: &mut Draft) -> bool {
     let path = &mut draft.path;
-    let is_touched = |pair: &[u8]| matches!(pair, b"/." | b"//" | b"./");
-    if !path.starts_with(b"/") || !path.windows(2).any(is_touched) {
+    let is_affected = |pair: &[u8]| matches!(pair, b"/." | b"//" | b"./");
+    if !path.starts_with(b"/") || !path.windows(2).any(is_affected) {
         return false;
     }
     let mut kept: Vec<&[u8]> = Vec::new();
@@ -145,14 +184,12 @@ pub fn normalize_path(draft: &mut Draft) -> bool {
     if ends_open || kept.is_empty() {
         out.push(b'/');
     }
-    let changed = out != path;
-    std::mem::swap(out, path);
-    changed
+    replace_text(path, out)
 }
 
-/// Sorts the query's fields by name and leaves those of one name in order; fields without a name go, and so does the
-/// `=` of one without a value.
-pub fn sort_query_names(draft: &mut Draft) -> bool {
+/// Sorts the fields of the query by name and keeps the order of fields with one name. Removes fields without a name, and
+/// the `=` of fields without a value.
+pub(super) fn sort_query_names(draft: &mut Draft) -> bool {
     let (spare, fields) = (&mut draft.spare, &mut draft.fields);
     let Some(query) = draft.query.get_mut() else { return false };
     fields.clear();
@@ -173,13 +210,6 @@ pub fn sort_query_names(draft: &mut Draft) -> bool {
     };
     fields.sort_by(|a, b| name(a).cmp(name(b)));
     spare.clear();
-    for (i, span) in fields.iter().enumerate() {
-        if i > 0 {
-            spare.push(b'&');
-        }
-        spare.extend_from_slice(field(span));
-    }
-    let changed = spare != query;
-    std::mem::swap(spare, query);
-    changed
+    write_joined(fields.iter().map(field), b'&', spare);
+    replace_text(query, spare)
 }
