@@ -4,7 +4,7 @@
 //! | task | functions |
 //! |---|---|
 //! | Is this an IRI, a URI? | [`check_iri`], [`check_iri_reference`], [`check_uri`], [`check_uri_reference`] |
-//! | Split a reference | [`Parts::split`], [`weber_split`] |
+//! | Split a reference | [`Parts::split`] |
 //! | Resolve a reference | [`Base`] |
 //! | Normalize one IRI | [`normalize_to_rung`]; for many IRIs use [`crate::canon::Canonicalizer`] |
 //! | IRI to URI and back | [`to_uri`], [`to_iri`] |
@@ -99,7 +99,7 @@ pub use flags::{Changes, Flags, SpoofingFlags};
 pub use host::idn::{domain_to_ascii, domain_to_unicode};
 pub use ladder::{Rung, normalize_to_rung};
 pub use map::{HostMapping, QueryCharset, encode_query, to_iri, to_uri};
-pub use parts::{Authority, Parts, WeberParts, find_scheme, weber_split};
+pub use parts::{Authority, Parts, find_scheme};
 pub use preprocess::{Backslashes, CharacterReferences, PreprocessOptions, Spaces, preprocess, repair, split_field};
 pub use profile::{MappingOptions, Profile};
 pub use resolve::{Base, remove_dot_segments};

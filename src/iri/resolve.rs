@@ -196,33 +196,12 @@ mod tests {
 
     #[test]
     fn dot_segments_are_removed_with_and_without_a_leading_slash() {
-        let cases = [
-            ("", ""),
-            ("/", "/"),
-            (".", ""),
-            ("..", ""),
-            ("./", ""),
-            ("/.", "/"),
-            ("/..", "/"),
-            ("/a/..", "/"),
-            ("a/../b", "/b"),
-            ("../../a", "a"),
-            ("./../a", "a"),
-            ("mid/content=5/../6", "mid/6"),
-            ("/a//../b", "/a/b"),
-            ("/...", "/..."),
-            ("/a/.b", "/a/.b"),
-            ("/a/b/..", "/a/"),
-            ("/../../..", "/"),
-            ("/a/./", "/a/"),
-            (".//a", "/a"),
-            ("/a/..//b", "//b"),
-            ("a/..", "/"),
-        ];
-        for (path, expect) in cases {
+        let cases = "> />/ .> ..> ./> /.>/ /..>/ /a/..>/ a/../b>/b ../../a>a ./../a>a mid/content=5/../6>mid/6 \
+                     /a//../b>/a/b /...>/... /a/.b>/a/.b /a/b/..>/a/ /../../..>/ /a/./>/a/ .//a>/a /a/..//b>//b a/..>/";
+        for (path, expected) in cases.split_whitespace().filter_map(|case| case.split_once('>')) {
             let mut bytes = path.as_bytes().to_vec();
             let len = remove_dot_segments(&mut bytes);
-            assert_eq!(&bytes[..len], expect.as_bytes(), "{path}");
+            assert_eq!(&bytes[..len], expected.as_bytes(), "{path}");
         }
     }
 }

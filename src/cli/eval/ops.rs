@@ -66,9 +66,9 @@ fn has_profiles(op: &str) -> bool {
 }
 
 /// Components as JSON, null where absent.
-pub(super) fn show_parts(parts: Parts, text: &[u8]) -> Answer {
+pub(super) fn parts_value(parts: Parts, text: &[u8]) -> Value {
     let show = |part: Option<&[u8]>| part.map(|part| String::from_utf8_lossy(part).into_owned());
-    output(json!({
+    json!({
         "scheme": show(parts.scheme(text)),
         "userinfo": show(parts.userinfo(text)),
         "host": show(parts.host(text)),
@@ -76,7 +76,7 @@ pub(super) fn show_parts(parts: Parts, text: &[u8]) -> Answer {
         "path": show(Some(parts.path(text))),
         "query": show(parts.query(text)),
         "fragment": show(parts.fragment(text)),
-    }))
+    })
 }
 
 fn resolve(request: &Request) -> Answered {

@@ -3,16 +3,16 @@
 
 use std::borrow::Cow;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::Answer;
-use super::ops::{Answered, host_mapping, output, show_parts};
+use super::ops::{Answered, host_mapping, output, parts_value};
 use super::request::Request;
 use crate::encoding::Charset;
 use crate::iri::{
-    Backslashes, CharacterReferences, Component, Fault, FaultKind, MappingOptions, ParseMode, PreprocessOptions,
+    Backslashes, CharacterReferences, Component, Fault, FaultKind, MappingOptions, ParseMode, Parts, PreprocessOptions,
     Profile, QueryCharset, ReferenceParser, Rung, Spaces, check_bidi_controls, check_uri, check_uri_reference,
-    preprocess, weber_split, whatwg_href,
+    preprocess, whatwg_href,
 };
 
 /// The profile that a request names.
@@ -41,7 +41,7 @@ pub(super) fn parse(request: &Request) -> Answered {
     match profile.parser {
         _ if request.opt_bool("lenient") == Some(true) => Ok(weber_value(text)),
         ReferenceParser::Total => Ok(weber_value(text)),
-        ReferenceParser::Grammar => Ok(show_parts(profile.check_iri_reference(text)?, text.as_bytes())),
+        ReferenceParser::Grammar => Ok(output(parts_value(profile.check_iri_reference(text)?, text.as_bytes()))),
         // The delimiters of an `href` are in place, so any split of it is the standard's.
         ReferenceParser::Whatwg => {
             Ok(weber_value(&whatwg_href(text, request.base_text(), query_charset(request, profile)?)?))
@@ -49,13 +49,12 @@ pub(super) fn parse(request: &Request) -> Answered {
     }
 }
 
+/// The components by draft-weber-iri-guidelines-00 section 5, in which only digits are a port.
 fn weber_value(text: &str) -> Answer {
-    let split = weber_split(text);
-    let mut value = json!({
-        "scheme": split.scheme, "userinfo": split.userinfo, "host": split.host, "port": split.port,
-        "path": split.path, "query": split.query, "fragment": split.fragment,
-    });
-    if split.is_port_invalid {
+    let (parts, text) = (Parts::split(text.as_bytes()), text.as_bytes());
+    let mut value = parts_value(parts, text);
+    if parts.port(text).is_some_and(|port| !port.iter().all(u8::is_ascii_digit)) {
+        value["port"] = Value::Null;
         value["port_invalid"] = true.into();
     }
     output(value)

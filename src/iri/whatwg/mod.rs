@@ -15,8 +15,8 @@ use super::fault::{Component, Fault, FaultKind};
 use super::host::idn::has_nested_a_label;
 use super::map::QueryCharset;
 
-/// Returns the `href` of `reference`, resolved against `base` if there is one. [`super::weber_split`] splits an `href` as the
-/// standard does.
+/// Returns the `href` of `reference`, resolved against `base` if there is one. [`super::Parts::split`] splits an `href` as
+/// the standard does.
 ///
 /// # Errors
 /// The standard's parser fails for `reference` or `base`.
