@@ -95,7 +95,7 @@ enum Alphabet {
 ///
 /// # Errors
 /// The first fault, in the order scheme, authority, path, query, fragment. The grammar derives bidirectional formatting
-/// characters; use [`check_bidi_controls`] to refuse them as section 4.1 requires.
+/// characters; use [`check_bidi_controls`] to reject them as section 4.1 requires.
 ///
 /// ```
 /// use irikey::iri::{FaultKind, check_iri};

@@ -14,7 +14,7 @@
 //! | References in documents | [`preprocess`] |
 //! | Other specifications | [`Profile`] |
 //!
-//! Everything that the grammar refuses is a [`Fault`] with kind, component and byte offset. Everything that lenient mode
+//! Everything that the grammar rejects is a [`Fault`] with kind, component and byte offset. Everything that lenient mode
 //! repairs or keeps is a bit in [`Flags`].
 //!
 //! # The ladder

@@ -43,7 +43,7 @@ pub enum Spaces {
 /// What happens to backslashes (section 7).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Backslashes {
-    /// They stay; the mapping refuses or encodes them.
+    /// They stay; the mapping rejects or encodes them.
     #[default]
     Kept,
     /// Before the query and the fragment they become `/`, as in browsers; after that they are data and stay.

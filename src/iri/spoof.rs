@@ -1,7 +1,7 @@
 //! Detection of misleading references: RFC 3987 sections 6.1, 7.5 and 8, RFC 3986 sections 7.3 and 7.6, UTS 39.
 //!
 //! [`find_spoofing`] returns flags and the position of the first finding of each kind. The checks use Unicode tables and the
-//! spelling only: there is no list of brands and no network access. Nothing is refused. Escapes are examined as the octets
+//! spelling only: there is no list of brands and no network access. Nothing is rejected. Escapes are examined as the octets
 //! that they encode, and hosts as labels in their Unicode form, however they are written.
 
 use unicode_normalization::{IsNormalized, is_nfc, is_nfc_quick, is_nfkc_quick};

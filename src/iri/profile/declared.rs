@@ -36,12 +36,12 @@ choice! {
 
 choice! {
     /// Space, `<`, `>`, `"`, `{`, `}`, `|`, `\`, `^` and backtick.
-    ExcludedAscii { Refused "refused", Allowed "allowed, encoded on the way to a URI" }
+    ExcludedAscii { Rejected "rejected", Allowed "allowed, encoded on the way to a URI" }
 }
 
 choice! {
     /// Non-ASCII characters in hosts.
-    HostRepertoire { Any "allowed", Ascii "refused" }
+    HostRepertoire { Any "allowed", Ascii "rejected" }
 }
 
 choice! {
@@ -111,7 +111,7 @@ pub(super) const RFC3987: Profile = Profile {
     name: "rfc3987",
     document: "RFC 3987",
     repertoire: Repertoire::UcscharAndPrivate,
-    excluded: ExcludedAscii::Refused,
+    excluded: ExcludedAscii::Rejected,
     host_repertoire: HostRepertoire::Any,
     accepted_input: AcceptedInput::Checked,
     normal_form: NormalForm::Kept,

@@ -1,7 +1,7 @@
 //! Profiles: the choices in which other specifications of IRIs differ from RFC 3987.
 //!
 //! Every profile except `whatwg` uses the engine of this module with other parameters. Its grammar is that of RFC 3987
-//! with another alphabet: characters that only RFC 3987 allows are refused first, and characters that only the profile
+//! with another alphabet: characters that only RFC 3987 allows are rejected first, and characters that only the profile
 //! allows are then read as unreserved characters. The profile `whatwg` has its own parser; only its choices are here.
 //!
 //! ```text
@@ -64,14 +64,14 @@ impl Profile {
         check::check_iri_reference(&self.in_rfc_alphabet(text))
     }
 
-    /// Refuses the first character that RFC 3987 allows in its component and this profile does not.
+    /// Rejects the first character that RFC 3987 allows in its component and this profile does not.
     fn check_alphabet(&self, text: &str) -> Result<(), Fault> {
         if text.is_ascii() || (self.repertoire, self.host_repertoire) == (RFC3987.repertoire, RFC3987.host_repertoire) {
             return Ok(());
         }
         let parts = Parts::split(text.as_bytes());
-        let is_refused = |&(at, c): &(usize, char)| !c.is_ascii() && !self.is_allowed(c, parts.component_at(at));
-        match text.char_indices().find(is_refused) {
+        let is_rejected = |&(at, c): &(usize, char)| !c.is_ascii() && !self.is_allowed(c, parts.component_at(at));
+        match text.char_indices().find(is_rejected) {
             None => Ok(()),
             Some((at, _)) => Err(Fault::new(FaultKind::Character, parts.component_at(at), at)),
         }
@@ -91,7 +91,7 @@ impl Profile {
     /// character that no scheme, port or IP literal can contain.
     fn in_rfc_alphabet<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let is_extra = |c: char| c.is_ascii() && EXCLUDED.contains(c as u8);
-        if self.excluded == ExcludedAscii::Refused || !text.contains(is_extra) {
+        if self.excluded == ExcludedAscii::Rejected || !text.contains(is_extra) {
             return text.into();
         }
         let parts = Parts::split(text.as_bytes());

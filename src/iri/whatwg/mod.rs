@@ -2,7 +2,7 @@
 //!
 //! A failure becomes the closest [`Fault`], without an offset, because the standard defines none. Where the crate differs
 //! from the current standard, the result is corrected: `file` URLs are parsed in `file.rs`; `^` in a path is encoded; so is
-//! the last space of an opaque path before a query or fragment; an A-label inside an A-label is refused.
+//! the last space of an opaque path before a query or fragment; an A-label inside an A-label is rejected.
 
 mod file;
 
