@@ -1,5 +1,7 @@
-//! The one list of columns: name, type, nullability, meaning. Documentation, builder, readers and tests all use it. Names,
-//! types and meanings are those of Common Crawl's columnar index where it has the column.
+//! The list of output columns: name, type, nullability and meaning.
+//!
+//! Documentation, the batch builder, readers and tests use this list. Columns that Common Crawl's columnar index has are
+//! named and typed as there. Columns of carried fields come from [`crate::record::fields`].
 
 use super::UrlPart;
 use super::schema::{Column, ColumnId, ColumnKind};
@@ -25,25 +27,25 @@ pub const COLUMNS: &[Column] = &{
     columns
 };
 
-/// ColumnSet of every record.
+/// Columns of every record.
 const RECORD_COLUMNS: &[Column] = &[
-    column(ColumnId::Source, "source", ColumnKind::Name, "the input that the record came from, as it was named"),
+    column(ColumnId::Source, "source", ColumnKind::Name, "name of the input that contains the record, as it was given"),
     column(
         ColumnId::Record,
         "record",
         ColumnKind::Count,
-        "ordinal of the record in its source, from 1; a reference split from its field is a record",
+        "ordinal of the record in its source, from 1; each reference that was split from a field is a record",
     ),
     column(
         ColumnId::RecordOffset,
         "record_offset",
         ColumnKind::Count,
-        "byte at which the record begins in its source, after decompression",
+        "byte offset of the record in its source, after decompression",
     ),
     column(ColumnId::Input, "input", ColumnKind::Bytes, "the record's URL, byte for byte; null when it equals uri")
-        .or_null(),
+        .nullable(),
     column(ColumnId::Uri, "uri", ColumnKind::Text, "the canonical URI, ASCII; null when the record has a fault")
-        .or_null(),
+        .nullable(),
     column(
         ColumnId::Key,
         "key",
@@ -54,46 +56,46 @@ const RECORD_COLUMNS: &[Column] = &[
         ColumnId::KeyOf(Rung::Simple),
         "key_simple",
         ColumnKind::Key,
-        "key of the URL as it is (RFC 3987 section 5.3.1)",
+        "key of the URL as it is in the record (RFC 3987 section 5.3.1)",
     )
     .on_request(),
     column(
         ColumnId::KeyOf(Rung::Syntax),
         "key_syntax",
         ColumnKind::Key,
-        "key after syntax-based normalisation (RFC 3987 section 5.3.2)",
+        "key after syntax-based normalization (RFC 3987 section 5.3.2)",
     )
     .on_request(),
     column(
         ColumnId::KeyOf(Rung::Scheme),
         "key_scheme",
         ColumnKind::Key,
-        "key after scheme-based normalisation (RFC 3987 section 5.3.3)",
+        "key after scheme-based normalization (RFC 3987 section 5.3.3)",
     )
     .on_request(),
     column(
         ColumnId::KeyProtocol,
         "key_protocol",
         ColumnKind::Key,
-        "key of the URL that stands for this one by the equivalences given, its own if none does (RFC 3987 section 5.3.4)",
+        "key of the representative of the URL by --equivalences, or of the URL itself if it has none (RFC 3987 section 5.3.4)",
     )
     .on_request(),
-    column(ColumnId::Fault, "fault", ColumnKind::Word, "what is wrong with the record; null when nothing is").or_null(),
+    column(ColumnId::Fault, "fault", ColumnKind::Word, "why the record has no URI; null when it has one").nullable(),
     column(
         ColumnId::FaultComponent,
         "fault_component",
         ColumnKind::Word,
-        "the component that the fault stands in; null when there is no fault",
+        "the component that contains the fault; null when there is no fault",
     )
-    .or_null()
+    .nullable()
     .on_request(),
     column(
         ColumnId::FaultAt,
         "fault_at",
         ColumnKind::SmallCount,
-        "byte of the URL, as it was repaired, at which the fault stands, from 0; null when there is no fault",
+        "byte offset of the fault in the URL after repairs; null when there is no fault",
     )
-    .or_null(),
+    .nullable(),
     column(
         ColumnId::Flags,
         "flags",
@@ -106,7 +108,7 @@ const RECORD_COLUMNS: &[Column] = &[
         ColumnKind::Text,
         "the URI as an IRI with a Unicode host (RFC 3987 section 3.2); null when the record has a fault",
     )
-    .or_null()
+    .nullable()
     .on_request(),
     column(
         ColumnId::IriVisual,
@@ -114,61 +116,61 @@ const RECORD_COLUMNS: &[Column] = &[
         ColumnKind::Text,
         "the IRI in visual order, left to right (RFC 3987 section 4.1); null without right-to-left characters",
     )
-    .or_null()
+    .nullable()
     .on_request(),
     column(
         ColumnId::Bidi,
         "bidi",
         ColumnKind::Text,
-        "what right-to-left components of the IRI violate, and where (RFC 3987 section 4.2); null when nothing is",
+        "violations of the rules for right-to-left components, and where (RFC 3987 section 4.2); null without any",
     )
-    .or_null()
+    .nullable()
     .on_request(),
     column(
         ColumnId::SpoofingFlags,
         "spoofing_flags",
         ColumnKind::SpoofingBits,
-        "what may mislead a person or a program in the record, a set of bits (RFC 3987 sections 4.2, 6.1, 7.5 and 8)",
+        "features of the record that can mislead a person or a program, a set of bits (RFC 3987 sections 4.2, 6.1, 7.5 and 8)",
     )
     .on_request(),
     column(
         ColumnId::HostSkeleton,
         "host_skeleton",
         ColumnKind::Text,
-        "what the host looks like (UTS 39 skeleton): hosts with equal ones are confusable; null without a host",
+        "skeleton of the host (UTS 39): hosts with equal skeletons are confusable; null without a host",
     )
-    .or_null()
+    .nullable()
     .on_request(),
 ];
 
-/// Columns that are made of the URI.
+/// Columns that are computed from the URI.
 const URL_COLUMNS: &[Column] = &[
-    recipe_text("surt-wayback", "url_surtkey", "SURT key as webarchive-commons makes it (recipe surt-wayback)"),
+    recipe_text("surt-wayback", "url_surtkey", "SURT key as webarchive-commons computes it (recipe surt-wayback)"),
     part(UrlPart::Protocol, "url_protocol", "scheme of the URI"),
-    part(UrlPart::HostName, "url_host_name", "host, addresses included, without a final dot"),
-    part(UrlPart::LastPart(0), "url_host_tld", "last label of the host; null where the host is an address"),
-    part(UrlPart::LastPart(1), "url_host_2nd_last_part", "second last label of the host"),
-    part(UrlPart::LastPart(2), "url_host_3rd_last_part", "third last label of the host"),
-    part(UrlPart::LastPart(3), "url_host_4th_last_part", "fourth last label of the host"),
-    part(UrlPart::LastPart(4), "url_host_5th_last_part", "fifth last label of the host"),
+    part(UrlPart::HostName, "url_host_name", "host name or address, without a final dot"),
+    part(UrlPart::LastPart(0), "url_host_tld", "last label of the host; null when the host is an address"),
+    part(UrlPart::LastPart(1), "url_host_2nd_last_part", "second-last label of the host"),
+    part(UrlPart::LastPart(2), "url_host_3rd_last_part", "third-last label of the host"),
+    part(UrlPart::LastPart(3), "url_host_4th_last_part", "fourth-last label of the host"),
+    part(UrlPart::LastPart(4), "url_host_5th_last_part", "fifth-last label of the host"),
     part(
         UrlPart::RegistrySuffix,
         "url_host_registry_suffix",
-        "suffix of the host by the ICANN section of the Public Suffix List",
+        "public suffix of the host by the ICANN section of the Public Suffix List",
     ),
-    part(UrlPart::RegisteredDomain, "url_host_registered_domain", "that suffix and the label before it"),
+    part(UrlPart::RegisteredDomain, "url_host_registered_domain", "url_host_registry_suffix and the label before it"),
     part(
         UrlPart::PrivateSuffix,
         "url_host_private_suffix",
-        "suffix of the host by both sections of the Public Suffix List",
+        "public suffix of the host by both sections of the Public Suffix List",
     ),
-    part(UrlPart::PrivateDomain, "url_host_private_domain", "that suffix and the label before it"),
+    part(UrlPart::PrivateDomain, "url_host_private_domain", "url_host_private_suffix and the label before it"),
     part(
         UrlPart::NameReversed,
         "url_host_name_reversed",
-        "labels of the host in reverse order, com.example.www; null where the host is an address",
+        "labels of the host in reverse order, com.example.www; null when the host is an address",
     ),
-    part(UrlPart::Port, "url_port", "port, if the URI has one: a default port is no part of it"),
+    part(UrlPart::Port, "url_port", "port of the URI; null for the default port, which the URI does not contain"),
     part(UrlPart::Path, "url_path", "path of the URI"),
     part(UrlPart::Query, "url_query", "query of the URI, without ?"),
     part(UrlPart::Fragment, "fragment", "fragment of the URI, without #"),
@@ -179,41 +181,41 @@ const URL_COLUMNS: &[Column] = &[
     recipe_key("w3lib", "key_w3lib", "hash of the key of recipe w3lib"),
     recipe_key("urlcanon-aggressive", "key_urlcanon_aggressive", "hash of the key of recipe urlcanon-aggressive"),
     recipe_key("heritrix", "key_heritrix", "hash of the key of recipe heritrix"),
-    recipe_key(OWN_RULES, "key_rules", "hash of the key that the rules of --rules make"),
-    recipe_text(OWN_RULES, "url_rules", "text of the key that the rules of --rules make"),
+    recipe_key(OWN_RULES, "key_rules", "hash of the key that --rules defines"),
+    recipe_text(OWN_RULES, "url_rules", "text of the key that --rules defines"),
 ];
 
-/// What columns call the recipe that is put together by its user.
+/// The name in columns of the recipe that the user defines (`--rules`).
 pub const OWN_RULES: &str = "rules";
 
-/// A part of the URI, named as in Common Crawl's columnar index; null where there is none, or no URI.
+/// A part of the URI; null without the part or without a URI.
 const fn part(part: UrlPart, name: &'static str, meaning: &'static str) -> Column {
     let kind = match part {
         UrlPart::Path | UrlPart::Query | UrlPart::Fragment => ColumnKind::Text,
         UrlPart::Port => ColumnKind::Integer,
         _ => ColumnKind::Repeating,
     };
-    column(ColumnId::Part(part), name, kind, meaning).or_null().on_request()
+    column(ColumnId::Part(part), name, kind, meaning).nullable().on_request()
 }
 
-/// Null where the recipe gives no key.
+/// Null if the recipe gives no key.
 const fn recipe_text(recipe: &'static str, name: &'static str, meaning: &'static str) -> Column {
-    column(ColumnId::RecipeText(recipe), name, ColumnKind::Text, meaning).or_null().on_request()
+    column(ColumnId::RecipeText(recipe), name, ColumnKind::Text, meaning).nullable().on_request()
 }
 
-/// Null where the recipe gives no key.
+/// Null if the recipe gives no key.
 const fn recipe_key(recipe: &'static str, name: &'static str, meaning: &'static str) -> Column {
-    column(ColumnId::RecipeKey(recipe), name, ColumnKind::Key, meaning).or_null().on_request()
+    column(ColumnId::RecipeKey(recipe), name, ColumnKind::Key, meaning).nullable().on_request()
 }
 
 /// A field that a format may state besides the URL; null where it does not.
 const fn carried(field: CarriedField) -> Column {
     column(ColumnId::Carried(field), field.column(), super::carried::kind(field), field.meaning())
-        .or_null()
+        .nullable()
         .on_request()
 }
 
-/// One that is written by default and never null.
+/// A column that is written by default and is never null.
 const fn column(id: ColumnId, name: &'static str, kind: ColumnKind, meaning: &'static str) -> Column {
     Column { id, name, kind, nullable: false, is_default: true, meaning }
 }
@@ -223,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_and_meaning_is_there_once() {
+    fn columns_are_unique_and_documented() {
         for (i, column) in COLUMNS.iter().enumerate() {
             assert!(!column.meaning.is_empty());
             assert!(COLUMNS[..i].iter().all(|other| other.name != column.name && other.id != column.id));

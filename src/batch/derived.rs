@@ -1,5 +1,5 @@
-//! Columns that follow from a row's own URI and are made only when asked for: the IRI, its visual order and what is wrong
-//! with that, the host's skeleton. In: rows, before their vectors move. Out: Arrow arrays.
+//! Columns that are computed from the URI on request: the IRI, its visual order and the violations of the rules for
+//! right-to-left text, and the skeleton of the host.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::ColumnId;
 use crate::canon::Rows;
 use crate::iri::{BidiProblem, BidiRules, HostMapping, Parts, bidi_visual, check_bidi, is_bidi, skeleton, to_iri};
 
-/// The array of a derived column; `None` for every other column.
+/// Returns the array of a derived column, or `None` for any other column.
 pub(super) fn array(id: ColumnId, rows: &Rows) -> Option<ArrayRef> {
     match id {
         ColumnId::Iri => Some(texts(rows, |uri| Some(to_iri(uri, HostMapping::Unicode)))),
@@ -20,11 +20,11 @@ pub(super) fn array(id: ColumnId, rows: &Rows) -> Option<ArrayRef> {
     }
 }
 
-/// One text a row with a URI; null where there is no URI, or no text.
+/// Computes one text per row; null for rows without a URI or a text.
 fn texts(rows: &Rows, text: impl Fn(&str) -> Option<String>) -> ArrayRef {
     let mut array = StringBuilder::with_capacity(rows.len(), rows.uri.values.len());
     for row in 0..rows.len() {
-        // A URI is ASCII, and never empty unless there is none.
+        // A URI is ASCII. It is empty only if the row has none.
         let uri = std::str::from_utf8(rows.uri.get(row)).unwrap_or_default();
         array.append_option(Some(uri).filter(|uri| !uri.is_empty()).and_then(&text));
     }
@@ -35,7 +35,7 @@ fn host_skeleton(uri: &str) -> Option<String> {
     Parts::split(uri.as_bytes()).host(uri.as_bytes()).map(skeleton)
 }
 
-/// The IRI, if it has right-to-left characters.
+/// Returns the IRI, if it contains right-to-left characters.
 fn bidi_iri(uri: &str) -> Option<String> {
     Some(to_iri(uri, HostMapping::Unicode)).filter(|iri| is_bidi(iri))
 }
@@ -44,11 +44,11 @@ fn iri_visual(uri: &str) -> Option<String> {
     bidi_iri(uri).map(|iri| bidi_visual(&iri, BidiRules::Rfc3987).into_owned())
 }
 
-/// What is violated, by which component, where in the IRI; `None` where nothing is.
+/// Describes the violations: the rule, the component and the byte offset in the IRI.
 fn bidi_problems(uri: &str) -> Option<String> {
     let problems = check_bidi(&bidi_iri(uri)?, BidiRules::Rfc3987);
-    let tell = |problem: &BidiProblem| {
+    let describe = |problem: &BidiProblem| {
         format!("{} in {} at byte {}", problem.violation.name(), problem.part.name(), problem.at)
     };
-    (!problems.is_empty()).then(|| problems.iter().map(tell).collect::<Vec<_>>().join("; "))
+    (!problems.is_empty()).then(|| problems.iter().map(describe).collect::<Vec<_>>().join("; "))
 }

@@ -1,10 +1,14 @@
-//! Rows in, Arrow batches out: the one list of columns, and a builder that moves vectors instead of copying them.
+//! Makes Arrow record batches of rows, without copying, and defines all output columns.
 //!
 //! ```text
-//! Rows + [SourceRun] --BatchBuilder--> RecordBatch --(encoded)--> reclaim --> the memory of Rows again
+//! Rows + [SourceRun] --BatchBuilder::build--> RecordBatch --(encoded)--> BatchBuilder::reclaim --> memory of Rows
 //! ```
 //!
-//! It knows neither files nor formats. A batch whose texts Arrow's 32-bit offsets cannot count is refused.
+//! - [`columns`]: the list of columns; [`schema`]: types of columns, and sets of them
+//! - [`build`]: the builder; [`carried`], [`derived`] and [`parts`]: columns that it computes from rows
+//! - [`equivalences`]: the table of learned equivalences
+//!
+//! The module knows neither files nor formats. It refuses batches whose text exceeds the 32-bit offsets of Arrow.
 
 mod build;
 mod carried;
@@ -26,38 +30,38 @@ pub use schema::{Column, ColumnId, ColumnKind, ColumnSet, KEY_LEN, UnknownColumn
 
 use std::ops::Range;
 
-/// Rows of one source that follow each other.
+/// Consecutive rows of one source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SourceRun {
-    /// Which source: its place in the list of sources.
+    /// Index of the source in the list of sources.
     pub source: u32,
-    /// Ordinal in its source of the first row, counted from 1.
+    /// Ordinal of the first row in its source, from 1.
     pub first_record: u64,
-    /// How many rows.
+    /// Number of rows.
     pub rows: u32,
 }
 
 impl SourceRun {
-    /// What is left of `runs` of the rows in `stretches`, ascending ones that do not overlap.
+    /// Returns the runs of the rows in `ranges`, which ascend and do not overlap.
     ///
     /// ```
     /// use irikey::batch::SourceRun;
     /// let run = |first_record, rows| SourceRun { source: 0, first_record, rows };
     /// assert_eq!(SourceRun::retain(&[run(1, 5), run(1, 5)], &[1..2, 4..7]), [run(2, 1), run(5, 1), run(1, 2)]);
     /// ```
-    pub fn retain(runs: &[SourceRun], stretches: &[Range<usize>]) -> Vec<SourceRun> {
-        let mut kept = Vec::with_capacity(runs.len() + stretches.len());
-        let (mut stretches, mut first) = (stretches.iter().cloned(), 0);
-        let mut next = stretches.next();
+    pub fn retain(runs: &[SourceRun], ranges: &[Range<usize>]) -> Vec<SourceRun> {
+        let mut kept = Vec::with_capacity(runs.len() + ranges.len());
+        let (mut ranges, mut first) = (ranges.iter().cloned(), 0);
+        let mut next = ranges.next();
         for run in runs {
             let end = first + run.rows as usize;
-            while let Some(stretch) = next.as_mut().filter(|stretch| stretch.start < end) {
-                let part = stretch.start..stretch.end.min(end);
+            while let Some(range) = next.as_mut().filter(|range| range.start < end) {
+                let part = range.start..range.end.min(end);
                 let first_record = run.first_record + (part.start - first) as u64;
                 kept.push(SourceRun { first_record, rows: part.len() as u32, ..*run });
-                stretch.start = part.end;
-                if stretch.start == stretch.end {
-                    next = stretches.next();
+                range.start = part.end;
+                if range.start == range.end {
+                    next = ranges.next();
                 }
             }
             first = end;

@@ -1,8 +1,7 @@
-//! Parts of URIs in columns, as Common Crawl's columnar index names and types them. In: the URIs of rows, before their
-//! vectors move. Out: Arrow arrays; null where a row has no URI or its URI no such part.
+//! Columns of parts of the URI, named and typed as in Common Crawl's columnar index.
 //!
-//! The index has the parts of URLs as they were fetched; here they are those of the canonical URI, so a port that is the
-//! scheme's own is null. The host of a `dns:` URI is its path, as there.
+//! The index contains the parts of URLs as they were fetched; these columns contain parts of the canonical URI, so a
+//! default port is null. The host of a `dns:` URI is its path, as in the index.
 
 use std::sync::Arc;
 
@@ -19,15 +18,15 @@ pub enum UrlPart {
     Protocol,
     /// The host without a final dot.
     HostName,
-    /// A label of the host, counted from its end and from 0.
+    /// A label of the host, by its index from the end, from 0.
     LastPart(u8),
-    /// The suffix of the host, ICANN section.
+    /// The public suffix of the host, ICANN section.
     RegistrySuffix,
-    /// That and one label more.
+    /// The registry suffix and the label before it.
     RegisteredDomain,
-    /// The suffix of the host, both sections.
+    /// The public suffix of the host, both sections.
     PrivateSuffix,
-    /// That and one label more.
+    /// The private suffix and the label before it.
     PrivateDomain,
     /// The labels of the host in reverse order.
     NameReversed,
@@ -41,7 +40,7 @@ pub enum UrlPart {
     Fragment,
 }
 
-/// The array of a part.
+/// Computes the array of a part; null for rows without a URI or without the part.
 pub(super) fn array(part: UrlPart, rows: &Rows, suffixes: &SuffixList) -> ArrayRef {
     if part == UrlPart::Port {
         return Arc::new((0..rows.len()).map(|row| port(rows.uri.get(row))).collect::<Int32Array>());
@@ -85,7 +84,7 @@ fn text<'a>(part: UrlPart, uri: &'a [u8], suffixes: &SuffixList, reversed: &'a m
     }
 }
 
-/// A port that 31 bits cannot hold is none.
+/// Returns the port, or `None` if it does not fit into 31 bits.
 fn port(uri: &[u8]) -> Option<i32> {
     let digits = Parts::split(uri).port(uri)?;
     std::str::from_utf8(digits).ok()?.parse().ok()
@@ -96,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_of_uris() {
+    fn parts_are_found() {
         let cases = [
             (UrlPart::Protocol, "http://a/", Some("http")),
             (UrlPart::HostName, "http://www.example.org./x", Some("www.example.org")),

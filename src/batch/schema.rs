@@ -1,6 +1,4 @@
-//! What columns are, and choices among them. The list of all there are is [`super::columns`].
-//!
-//! In: names of wanted columns. Out: [`ColumnSet`], which is also an Arrow schema. Unknown names are refused.
+//! Types of columns, and ordered sets of columns. [`super::columns`] lists all columns.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,27 +10,27 @@ use super::columns::COLUMNS;
 use crate::iri::Rung;
 use crate::record::fields::{CarriedField, FieldSet};
 
-/// Length of a key in bytes.
+/// Length of a key column in bytes.
 pub const KEY_LEN: i32 = 16;
 
-/// What a column holds; the builder makes one array for each.
+/// Identifies a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ColumnId {
     /// Name of the source.
     Source,
-    /// Ordinal in the source.
+    /// Ordinal of the record in its source.
     Record,
-    /// Byte offset in the source.
+    /// Byte offset of the record in its source.
     RecordOffset,
-    /// The record's URL where it differs from the URI.
+    /// The record's URL, if it differs from the URI.
     Input,
     /// Canonical URI.
     Uri,
     /// Key of the policy's rung.
     Key,
-    /// Key of another rung, asked for.
+    /// Key of another rung.
     KeyOf(Rung),
-    /// Key of the representative, by equivalences.
+    /// Key of the representative by equivalences.
     KeyProtocol,
     /// Kind of the fault.
     Fault,
@@ -44,13 +42,13 @@ pub enum ColumnId {
     Flags,
     /// The IRI of the URI.
     Iri,
-    /// The IRI as it is displayed.
+    /// The IRI in visual order.
     IriVisual,
-    /// What is wrong with the IRI's directions.
+    /// Violations of the rules for right-to-left text.
     Bidi,
-    /// What misleads.
+    /// Flags of misleading features.
     SpoofingFlags,
-    /// What the host looks like.
+    /// Skeleton of the host.
     HostSkeleton,
     /// A field that the record states besides its URL.
     Carried(CarriedField),
@@ -65,17 +63,17 @@ pub enum ColumnId {
 /// How a column is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ColumnKind {
-    /// A name that repeats, of any number of them.
+    /// A name that repeats in many rows; any number of distinct names.
     Name,
-    /// A word of a short fixed list.
+    /// A word of a short, fixed list.
     Word,
-    /// Text in UTF-8.
+    /// UTF-8 text.
     Text,
-    /// The same, of few different ones or with the same one many times in a row.
+    /// UTF-8 text with few distinct values, or with long runs of equal values.
     Repeating,
-    /// Bytes in no particular encoding.
+    /// Bytes of unknown encoding.
     Bytes,
-    /// 128 bits.
+    /// A 128-bit key.
     Key,
     /// A 64-bit count.
     Count,
@@ -85,16 +83,16 @@ pub enum ColumnKind {
     Bits,
     /// A set of [`crate::iri::SpoofingFlags`].
     SpoofingBits,
-    /// A point in time, UTC.
+    /// A time in UTC.
     Time,
-    /// A 16-bit number with a sign.
+    /// A signed 16-bit number.
     Short,
-    /// A 32-bit number with a sign.
+    /// A signed 32-bit number.
     Integer,
 }
 
 impl ColumnKind {
-    /// The Arrow type.
+    /// Returns the Arrow type.
     pub fn data_type(self) -> DataType {
         let dictionary = |keys| DataType::Dictionary(Box::new(keys), Box::new(DataType::Utf8));
         match self {
@@ -112,25 +110,25 @@ impl ColumnKind {
     }
 }
 
-/// One column.
+/// A column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// What it holds.
+    /// Identity of the column.
     pub id: ColumnId,
-    /// Its name in every format.
+    /// Name in every format.
     pub name: &'static str,
-    /// How it is stored.
+    /// How the column is stored.
     pub kind: ColumnKind,
-    /// Some rows may have none.
+    /// The column can contain nulls.
     pub nullable: bool,
-    /// Written unless other columns are chosen.
+    /// The column is written by default.
     pub is_default: bool,
-    /// One sentence for a person.
+    /// Documentation, one sentence.
     pub meaning: &'static str,
 }
 
 impl Column {
-    pub(super) const fn or_null(self) -> Column {
+    pub(super) const fn nullable(self) -> Column {
         Column { nullable: true, ..self }
     }
 
@@ -162,7 +160,7 @@ impl fmt::Display for UnknownColumn {
 
 impl std::error::Error for UnknownColumn {}
 
-/// The columns of an output, in its order; never the same one twice.
+/// The columns of an output in order, each at most once.
 ///
 /// ```
 /// use irikey::batch::ColumnSet;
@@ -180,10 +178,10 @@ impl Default for ColumnSet {
 }
 
 impl ColumnSet {
-    /// The columns of these names, in this order; a name said twice counts once.
+    /// Returns the columns with these names in this order; repeated names count once.
     ///
     /// # Errors
-    /// The first name that no column bears.
+    /// A name is not the name of a column.
     pub fn named<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<ColumnSet, UnknownColumn> {
         let mut columns = ColumnSet(Vec::new());
         for name in names {
@@ -193,7 +191,7 @@ impl ColumnSet {
         Ok(columns)
     }
 
-    /// The default columns and those of these names after them.
+    /// Returns the default columns, followed by the columns with these names.
     ///
     /// # Errors
     /// As [`ColumnSet::named`].
@@ -203,7 +201,7 @@ impl ColumnSet {
         Ok(columns)
     }
 
-    /// Adds the columns of `keys` after the last key column, or at the end; those already there stay where they are.
+    /// Adds the columns of `keys` after the last key column, or at the end; columns that exist stay where they are.
     pub fn add_keys(&mut self, keys: &[ColumnId]) {
         for id in keys {
             if !self.contains(*id) {
@@ -214,12 +212,12 @@ impl ColumnSet {
         }
     }
 
-    /// Adds a column at the end, unless it is there.
+    /// Adds a column at the end, unless the set contains it.
     pub fn add(&mut self, id: ColumnId) {
         COLUMNS.iter().filter(|column| column.id == id).for_each(|column| self.push(*column));
     }
 
-    /// Adds the columns of these names at the end, unless they are there; names that no column bears are passed over.
+    /// Adds the columns with these names at the end, unless the set contains them. Ignores unknown names.
     pub fn add_named<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) {
         for name in names {
             COLUMNS.iter().filter(|column| column.name == name).for_each(|column| self.push(*column));
@@ -232,22 +230,22 @@ impl ColumnSet {
         }
     }
 
-    /// The columns in order.
+    /// Returns the columns in order.
     pub fn iter(&self) -> impl Iterator<Item = &Column> {
         self.0.iter()
     }
 
-    /// Their names in order.
+    /// Returns the names of the columns in order.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.0.iter().map(|column| column.name)
     }
 
-    /// It is among them.
+    /// Returns whether the set contains the column.
     pub fn contains(&self, id: ColumnId) -> bool {
         self.0.iter().any(|column| column.id == id)
     }
 
-    /// Rungs of the further key columns, in order: what [`crate::canon::Policy::more_keys`] must hold.
+    /// Returns the rungs of the additional key columns, in order: the value for [`crate::canon::Policy::more_keys`].
     pub fn key_rungs(&self) -> Vec<Rung> {
         let rung = |column: &Column| match column.id {
             ColumnId::KeyOf(rung) => Some(rung),
@@ -256,7 +254,7 @@ impl ColumnSet {
         self.0.iter().filter_map(rung).collect()
     }
 
-    /// Recipes whose keys are wanted, by what columns call them; each once.
+    /// Returns the names of the recipes that columns need, as columns name them, each once.
     pub fn recipes(&self) -> Vec<&'static str> {
         let mut names = Vec::new();
         for column in &self.0 {
@@ -269,7 +267,7 @@ impl ColumnSet {
         names
     }
 
-    /// What has to be carried from records: what [`crate::canon::Policy::carry`] must hold.
+    /// Returns the fields that the columns need: the value for [`crate::canon::Policy::carry`].
     pub fn carry(&self) -> FieldSet {
         let mut carry = FieldSet::default();
         for field in CarriedField::ALL.iter().filter(|field| self.contains(ColumnId::Carried(**field))) {
@@ -278,7 +276,7 @@ impl ColumnSet {
         carry
     }
 
-    /// The Arrow schema, with `metadata`.
+    /// Returns the Arrow schema with `metadata`.
     pub fn schema(&self, metadata: &[(String, String)]) -> Schema {
         let fields: Vec<Field> = self.0.iter().map(Column::field).collect();
         Schema::new_with_metadata(fields, metadata.iter().cloned().collect::<HashMap<_, _>>())
@@ -290,7 +288,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_asked_for_stand_beside_the_key() {
+    fn added_keys_follow_the_key() {
         let mut columns = ColumnSet::default();
         columns.add_keys(&[Rung::Syntax, Rung::Simple, Rung::Syntax].map(ColumnId::KeyOf));
         let names: Vec<_> = columns.names().collect();

@@ -1,52 +1,51 @@
-//! UnionFind and patterns, applied: [`Equivalences`] give a URL the key of its representative. In: canonical URI and key of
-//! the `scheme` rung. Out: the key of the `protocol` rung, and by what. UnionFind come before patterns: what was observed of
-//! a URL goes before what was observed of its host.
+//! Computes keys of the rung `protocol` from classes and patterns.
 //!
-//! A key of a key is the key: a representative stands for itself, and patterns are applied until none speaks of what came
-//! out. Equal keys of the `scheme` rung give equal ones here.
+//! A class takes precedence over patterns: it was observed for the URL itself. Patterns are applied until none applies
+//! to the result. The key of a representative is its own key, so applying equivalences twice changes nothing. URLs with
+//! equal keys on the rung `scheme` have equal keys here.
 
-use super::rule::{OriginRule, RewriteRule};
+use super::rewrite::{OriginRule, RewriteRule};
 use super::spelling::Spelling;
 use crate::key::{KeyAlgorithm, KeyBytes};
 use std::collections::HashMap;
 
-/// Patterns that are applied one after the other: origins of one host are four, and each has its slash. More of them would
-/// go round.
+/// Maximum number of patterns that are applied to one URL: a host has four origins, and each has its slash rules. A longer
+/// chain is a loop.
 const MOST_STEPS: usize = 10;
 
-/// By what a key came to be its representative's.
+/// What determined the key of a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyOrigin {
-    /// Nothing speaks of the URL: it has its own key.
+    /// Neither a class nor a pattern: the URL has its own key.
     None,
-    /// The URL is a member of a class, and not its representative.
+    /// The URL is a member of a class and not its representative.
     Class,
-    /// Patterns of its host, and then perhaps a class.
+    /// Patterns of its host, possibly followed by a class.
     Pattern,
 }
 
-/// What equivalences cannot be.
+/// A contradiction between equivalences.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EquivalencesConflict {
-    /// A key has two representatives, or its representative another one.
+    /// A key has two representatives, or its representative has another one.
     #[error("the class of {0} has more than one representative")]
     Class(String),
-    /// A pattern that its host cannot have, or two that contradict each other.
-    #[error("{1} is no pattern that {0} can have beside its others")]
+    /// A pattern cannot apply to its host, or contradicts another pattern of the host.
+    #[error("pattern {1} of host {0} contradicts its other patterns or cannot apply to it")]
     Pattern(String, String),
 }
 
-/// What one host does.
+/// The rules of a host.
 #[derive(Clone, Copy, Debug, Default)]
 struct HostRules {
-    /// Of `http`, and of `https`.
+    /// The rule for URLs of `http`, and the one for `https`.
     origins: [Option<OriginRule>; 2],
     slashes: [bool; 3],
 }
 
 const SLASHES: [RewriteRule; 3] = [RewriteRule::AddSlash, RewriteRule::AddSlashToFiles, RewriteRule::StripSlash];
 
-/// UnionFind and patterns.
+/// Classes of URLs and patterns of hosts.
 ///
 /// ```
 /// use irikey::key::KeyAlgorithm;
@@ -65,20 +64,20 @@ pub struct Equivalences {
     algorithm: KeyAlgorithm,
     representatives: HashMap<KeyBytes, KeyBytes>,
     hosts: HashMap<Vec<u8>, HostRules>,
-    /// Sum of what was added, whatever the order.
+    /// Sum of the hashes of all entries, which does not depend on their order.
     digest: u128,
 }
 
 impl Equivalences {
-    /// None yet; keys are made with `algorithm`.
+    /// Creates an empty set for keys of `algorithm`.
     pub fn new(algorithm: KeyAlgorithm) -> Equivalences {
         Equivalences { algorithm, ..Equivalences::default() }
     }
 
-    /// The URL of `key` is represented by that of `representative`, which is a member too.
+    /// Adds `key` to the class of `representative`.
     ///
     /// # Errors
-    /// It is represented by another one already.
+    /// The key has another representative already.
     pub fn add_member(&mut self, key: KeyBytes, representative: KeyBytes) -> Result<(), EquivalencesConflict> {
         for (key, representative) in [(representative, representative), (key, representative)] {
             match self.representatives.insert(key, representative) {
@@ -90,10 +89,10 @@ impl Equivalences {
         Ok(())
     }
 
-    /// The host does so to all its URLs that are in no class.
+    /// Adds a rule that the host applies to all of its URLs that are in no class.
     ///
     /// # Errors
-    /// It cannot, or does something else already.
+    /// The rule cannot apply to the host, or contradicts an earlier rule.
     pub fn add_pattern(&mut self, host: &[u8], rule: RewriteRule) -> Result<(), EquivalencesConflict> {
         let refused = || EquivalencesConflict::Pattern(String::from_utf8_lossy(host).into_owned(), rule.name());
         let rules = self.hosts.entry(host.to_vec()).or_default();
@@ -116,10 +115,10 @@ impl Equivalences {
         Ok(())
     }
 
-    /// All is added: no representative has another one, and no patterns go round.
+    /// Checks the complete set.
     ///
     /// # Errors
-    /// That.
+    /// A representative has another representative, or patterns form a loop.
     pub fn check(&self) -> Result<(), EquivalencesConflict> {
         let is_closed = |key: &KeyBytes| self.representatives.get(key) == Some(key);
         if let Some(key) = self.representatives.values().find(|key| !is_closed(key)) {
@@ -139,7 +138,7 @@ impl Equivalences {
         Ok(())
     }
 
-    /// The key of the URL's representative, and by what it was found. `uri` and `key` are those of the `scheme` rung.
+    /// Returns the key of the URL's representative, and what determined it. `uri` and `key` are those of the rung `scheme`.
     pub fn key(&self, uri: &[u8], key: KeyBytes) -> (KeyBytes, KeyOrigin) {
         if let Some(representative) = self.representatives.get(&key) {
             return (*representative, if *representative == key { KeyOrigin::None } else { KeyOrigin::Class });
@@ -151,8 +150,8 @@ impl Equivalences {
         }
     }
 
-    /// Applies patterns until none speaks of what came out, or a class does. Gives the last text, and the key of its
-    /// representative; `None` if there is no pattern, or no end.
+    /// Applies patterns until none applies to the result or a class contains it. Returns the last URL and the key of its
+    /// representative, or `None` if no pattern applies or the patterns loop.
     pub(super) fn follow(&self, uri: &[u8]) -> Option<(Vec<u8>, KeyBytes)> {
         let mut text = self.step(uri)?;
         for _ in 0..MOST_STEPS {
@@ -168,7 +167,7 @@ impl Equivalences {
         None
     }
 
-    /// One pattern applied; origins before slashes.
+    /// Applies one pattern; rules of origins come before those of slashes.
     fn step(&self, uri: &[u8]) -> Option<Vec<u8>> {
         if self.hosts.is_empty() {
             return None;
@@ -180,22 +179,22 @@ impl Equivalences {
         origin.into_iter().chain(slashes).find_map(|rule| rule.apply(&spelling))
     }
 
-    /// The hash that its keys were made with.
+    /// Returns the algorithm of the keys.
     pub fn algorithm(&self) -> KeyAlgorithm {
         self.algorithm
     }
 
-    /// How many URLs are in classes, and how many hosts have patterns.
+    /// Returns the number of URLs in classes and the number of hosts with patterns.
     pub fn counts(&self) -> (usize, usize) {
         (self.representatives.len(), self.hosts.len())
     }
 
-    /// There is nothing that could fire.
+    /// Returns whether there is neither a class nor a pattern.
     pub fn is_empty(&self) -> bool {
         self.counts() == (0, 0)
     }
 
-    /// Tells these equivalences from others: equal where keys come out equal. Hexadecimal.
+    /// Returns a hexadecimal hash of all entries. Sets with equal hashes result in equal keys.
     pub fn identity(&self) -> String {
         hex(&self.digest.to_be_bytes())
     }
@@ -229,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn classes_before_patterns_and_patterns_to_their_end() {
+    fn classes_precede_patterns_and_patterns_are_applied_repeatedly() {
         let patterns = [("a.b", "http->https"), ("a.b", "https->https+www"), ("www.a.b", "add-slash")];
         let all = with(&[("http://a.b/x", "http://a.b/y"), ("https://www.a.b/z/", "http://c/")], &patterns).unwrap();
         let cases = [
@@ -247,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_contradicts_itself_is_refused() {
+    fn contradictions_are_errors() {
         assert!(with(&[("http://a/", "http://b/"), ("http://a/", "http://c/")], &[]).is_err());
         assert!(with(&[("http://a/", "http://b/"), ("http://b/", "http://c/")], &[]).is_err());
         assert!(with(&[], &[("a.b", "http->https"), ("a.b", "https->http")]).is_err());
@@ -258,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn the_identity_depends_on_the_content_alone() {
+    fn the_identity_depends_only_on_the_entries() {
         let (a, b) = (("http://a/", "http://b/"), ("http://c/", "http://b/"));
         assert_eq!(with(&[a, b], &[]).unwrap().identity(), with(&[b, a, b], &[]).unwrap().identity());
         assert_ne!(with(&[a, b], &[]).unwrap().identity(), with(&[a], &[]).unwrap().identity());

@@ -1,34 +1,35 @@
-//! What fetching showed of which URLs are one (RFC 3987 section 5.3.4): observed redirects in, equivalences out, and the
-//! key of the rung `protocol` by them. Nothing is read here, and nothing assumed: what no redirect confirmed stays apart.
+//! Learns from observed redirects which URLs identify one resource (RFC 3987 section 5.3.4), and computes keys of the
+//! rung `protocol` from what was learned.
 //!
 //! ```text
-//! rows --RowGroupObservations, a span's--> Observations --guards--> verdict on every redirect --union-find--> classes --+
-//!                                  |                                                                       +--> Learned
-//!                                  +--answers, redirects of every host---------------------> patterns ---+
+//! rows --RowGroupObservations--> Observations --judge--> RedirectVerdict per redirect --UnionFind--> classes --+
+//!                                      |                                                                    +--> Learned
+//!                                      +--answers and redirects of every host-------> patterns ------------+
 //!
-//! Learned --(written, read again)--> Equivalences: key of a URL --class, else patterns--> its representative's key
+//! Learned --(file)--> Equivalences: key of a URL --class, otherwise patterns--> key of its representative
 //! ```
 //!
-//! A class is what redirects join, and its representative is where they end. A pattern is what one host does to all its
-//! URLs (`http` to `https`, `www.` put before or taken off, a slash at the path's end), with how often it was seen and how
-//! often it was not. Nothing depends on the order in which redirects were seen.
+//! A class contains URLs that accepted redirects connect; its representative is the URL where they end. A pattern is a
+//! rewrite rule that one host applies to all of its URLs (`http` to `https`, `www.` added or removed, a slash at the end
+//! of the path), with the number of URLs that confirm and contradict it. URLs that no redirect and no pattern connects
+//! stay apart. Results do not depend on the order of the observations.
+//!
+//! The module reads and writes no files.
 
-mod classes;
 mod equivalences;
-mod guards;
+mod graph;
 mod learned;
-mod memory;
-mod nodes;
-mod observed;
+mod observations;
 mod patterns;
 mod redirect;
-mod rule;
+mod rewrite;
 mod spelling;
 
 pub use equivalences::{Equivalences, EquivalencesConflict, KeyOrigin};
 pub use learned::{ClassMember, LearnCounts, Learned, MemberReason};
-pub use observed::{Observations, RecordPlace, RowGroupObservations};
+pub use observations::{Observations, RowGroupObservations};
 pub use patterns::{Pattern, RefusedRules};
-pub use redirect::{LearnLimits, RedirectCode, RedirectVerdict};
-pub use rule::{OriginRule, RewriteRule, Www};
-pub use spelling::{PathEnding, SlashChange, Spelling, SpellingChange};
+pub use redirect::{LearnLimits, RecordPlace, RedirectCode, RedirectVerdict};
+pub use rewrite::{OriginRule, RewriteRule, WwwChange};
+#[cfg(feature = "pipeline")]
+pub(crate) use spelling::Spelling;

@@ -1,64 +1,63 @@
-//! What hosts do to all their URLs, learned: [`Pattern`]s. In: redirects with verdicts, and how many URLs of each origin
-//! answered for themselves. Out: for every scheme of a host, and for every ending of its paths, the rule that most URLs
-//! showed, if enough did and hardly any contradicts.
+//! Learns patterns: what a host does to all of its URLs.
 //!
-//! | of a URL was seen | says of its origin's rule | says of its ending's rule |
+//! For every scheme of a host and for every ending of its paths, URLs vote for a rule. The rule with the most votes is
+//! learned if enough URLs confirm it and hardly any contradicts it.
+//!
+//! | observation of a URL | vote for the origin's rule | vote for the ending's rule |
 //! |---|---|---|
-//! | a redirect to another origin of the same host | this one | nothing |
-//! | ... that also changes the slash | this one | this one, at the target |
-//! | a redirect that changes the slash alone | nothing | this one |
-//! | a redirect elsewhere, or an answer of its own | none | none |
+//! | redirect to another origin of the same host | that rule | none |
+//! | redirect that also changes the slash | that rule | that rule, at the target's host |
+//! | redirect that changes only the slash | none | that rule |
+//! | redirect elsewhere, or a success answer | against | against |
 //!
-//! Redirects that are weak, go round, or are those of a URL to itself say nothing.
+//! Redirects that are weak, part of a loop, or from a URL to itself do not vote.
 
-use super::classes::{NOWHERE, find_loops};
-use super::guards::RedirectEdge;
-use super::nodes::UrlNodes;
-use super::observed::Observations;
-use super::redirect::{LearnLimits, RedirectVerdict};
-use super::rule::{OriginRule, RewriteRule};
+use super::graph::{NOWHERE, UrlNodes, find_loops};
+use super::observations::Observations;
+use super::redirect::{LearnLimits, RedirectEdge, RedirectVerdict};
+use super::rewrite::{OriginRule, RewriteRule};
 use super::spelling::{PathEnding, Spelling};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Examples that are kept of each kind.
+/// Number of examples, and of counter-examples, per pattern.
 const EXAMPLES: usize = 3;
 
-/// A rule of a host.
+/// A rule that a host applies to its URLs, with its evidence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pattern {
-    /// The authority, as it stands in URIs.
+    /// The authority, as in URIs.
     pub host: Vec<u8>,
-    /// What is done to its URLs.
+    /// The rule.
     pub rule: RewriteRule,
-    /// Different URLs that showed it.
+    /// Number of distinct URLs that confirm the rule.
     pub support: u64,
-    /// Different URLs that it speaks of and that showed something else.
+    /// Number of distinct URLs that the rule applies to and that contradict it.
     pub counter: u64,
-    /// The first of the former, by bytes.
+    /// The first URLs that confirm the rule, by bytes.
     pub examples: Vec<Vec<u8>>,
-    /// The first of the latter.
+    /// The first URLs that contradict the rule, by bytes.
     pub counter_examples: Vec<Vec<u8>>,
 }
 
-/// Rules that some URLs showed and that were not learned.
+/// Numbers of rules that some URLs confirmed and that were not learned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RefusedRules {
-    /// Too few URLs showed them.
+    /// Too few URLs confirmed them.
     pub support: u64,
-    /// Too many showed something else.
+    /// Too many URLs contradicted them.
     pub confidence: u64,
-    /// Together with others they would go round.
+    /// They would loop together with other rules.
     pub circular: u64,
 }
 
 impl Pattern {
-    /// The share of the URLs that showed it among all that it speaks of.
-    pub fn confidence(&self) -> f64 {
+    /// Returns the share of URLs that confirm the rule among those it applies to.
+    pub(crate) fn confidence(&self) -> f64 {
         self.support as f64 / (self.support + self.counter).max(1) as f64
     }
 }
 
-/// Different URLs, with the first few.
+/// A number of distinct URLs and the first of them.
 #[derive(Clone, Debug, Default)]
 struct UrlSample {
     count: u64,
@@ -68,10 +67,10 @@ struct UrlSample {
 impl UrlSample {
     fn add(&mut self, uri: &[u8]) {
         self.count += 1;
-        self.example(uri);
+        self.add_example(uri);
     }
 
-    fn example(&mut self, uri: &[u8]) {
+    fn add_example(&mut self, uri: &[u8]) {
         let at = self.first.partition_point(|first| &first[..] < uri);
         if at < EXAMPLES && self.first.get(at).is_none_or(|first| first != uri) {
             self.first.insert(at, uri.to_vec());
@@ -81,40 +80,39 @@ impl UrlSample {
 
     fn add_all(&mut self, other: &UrlSample) {
         self.count += other.count;
-        other.first.iter().for_each(|uri| self.example(uri));
+        other.first.iter().for_each(|uri| self.add_example(uri));
     }
 }
 
-/// What the URLs that one rule may speak of showed.
+/// The votes of the URLs that one rule can apply to.
 #[derive(Debug, Default)]
 struct RuleVotes {
     rules: BTreeMap<RewriteRule, UrlSample>,
-    otherwise: UrlSample,
+    against: UrlSample,
 }
 
-/// One for each scheme of a host, and one for each ending of its paths.
+/// What one rule is learned for: a scheme of a host, or an ending of its paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum VoteSlot {
     Origin { is_https: bool },
     PathEnding(PathEnding),
 }
 
-/// HostVotes of hosts. Ordered, so that what comes of them is.
+/// Votes by host, ordered so that results are deterministic.
 type HostVotes = BTreeMap<Vec<u8>, BTreeMap<VoteSlot, RuleVotes>>;
 
-/// The patterns, by host and rule; and what was not learned.
+/// Returns the patterns, sorted by host and rule, and the numbers of rules that were not learned.
 pub(super) fn learn(
     observed: &Observations,
     edges: &[RedirectEdge],
     limits: &LearnLimits,
 ) -> (Vec<Pattern>, RefusedRules) {
-    let mut cells = HostVotes::new();
-    edges.iter().for_each(|edge| show(&mut cells, &observed.nodes, edge));
+    let mut votes = HostVotes::new();
+    edges.iter().for_each(|edge| count_redirect(&mut votes, &observed.nodes, edge));
     let (mut patterns, mut refused) = (Vec::new(), RefusedRules::default());
-    for (host, mut slots) in cells {
-        // Only where something was shown do answers matter.
-        answer(&mut slots, &host, observed);
-        for pattern in slots.into_values().filter_map(|cell| best(&host, cell)) {
+    for (host, mut slots) in votes {
+        count_answers(&mut slots, &host, observed);
+        for pattern in slots.into_values().filter_map(|votes| best_rule(&host, votes)) {
             match pattern {
                 _ if pattern.support < limits.min_support.max(1) => refused.support += 1,
                 _ if pattern.confidence() < limits.min_confidence => refused.confidence += 1,
@@ -123,43 +121,43 @@ pub(super) fn learn(
         }
     }
     let learned = patterns.len();
-    refuse_circles(&mut patterns);
+    remove_loops(&mut patterns);
     refused.circular = (learned - patterns.len()) as u64;
     patterns.sort_unstable_by(|a, b| (&a.host, a.rule).cmp(&(&b.host, b.rule)));
     (patterns, refused)
 }
 
-fn cell<'c>(cells: &'c mut HostVotes, host: &[u8], slot: VoteSlot) -> &'c mut RuleVotes {
-    cells.entry(host.to_vec()).or_default().entry(slot).or_default()
+fn votes_of<'v>(votes: &'v mut HostVotes, host: &[u8], slot: VoteSlot) -> &'v mut RuleVotes {
+    votes.entry(host.to_vec()).or_default().entry(slot).or_default()
 }
 
-/// What a redirect shows.
-fn show(cells: &mut HostVotes, nodes: &UrlNodes, edge: &RedirectEdge) {
+/// Counts the votes of a redirect.
+fn count_redirect(votes: &mut HostVotes, nodes: &UrlNodes, edge: &RedirectEdge) {
     let uri = nodes.uri(edge.from);
     let (Some(from), to) = (Spelling::of(uri), Spelling::of(nodes.uri(edge.to))) else { return };
     let (origin, ending) = (VoteSlot::Origin { is_https: from.is_https }, VoteSlot::PathEnding(from.ending()));
     match (edge.verdict, edge.change, to) {
         (RedirectVerdict::Accepted, Some(change), Some(to)) => {
             if let Some(rule) = OriginRule::between(&from, &to) {
-                cell(cells, from.authority, origin).rules.entry(RewriteRule::Origin(rule)).or_default().add(uri);
+                votes_of(votes, from.authority, origin).rules.entry(RewriteRule::Origin(rule)).or_default().add(uri);
             }
             if let Some(rule) = RewriteRule::of_change(change, from.ending()) {
-                cell(cells, to.authority, ending).rules.entry(rule).or_default().add(uri);
+                votes_of(votes, to.authority, ending).rules.entry(rule).or_default().add(uri);
             }
         }
         (
             RedirectVerdict::Accepted | RedirectVerdict::Ambiguous | RedirectVerdict::Sink | RedirectVerdict::OtherSite,
             ..,
         ) => {
-            cell(cells, from.authority, origin).otherwise.add(uri);
-            cell(cells, from.authority, ending).otherwise.add(uri);
+            votes_of(votes, from.authority, origin).against.add(uri);
+            votes_of(votes, from.authority, ending).against.add(uri);
         }
         _ => (),
     }
 }
 
-/// LearnCounts the URLs of a host that answered for themselves.
-fn answer(slots: &mut BTreeMap<VoteSlot, RuleVotes>, host: &[u8], observed: &Observations) {
+/// Counts the URLs of a host that answered with a success status. They only matter where a redirect voted.
+fn count_answers(slots: &mut BTreeMap<VoteSlot, RuleVotes>, host: &[u8], observed: &Observations) {
     for is_https in [false, true] {
         let mut origin = Vec::new();
         Spelling { is_https, authority: host, path: b"", tail: b"", is_bare_host: true }.write_origin(&mut origin);
@@ -167,47 +165,47 @@ fn answer(slots: &mut BTreeMap<VoteSlot, RuleVotes>, host: &[u8], observed: &Obs
         for ending in [PathEnding::Slash, PathEnding::Name, PathEnding::File, PathEnding::Other] {
             let (count, example) = (answers.counts[ending as usize], &answers.examples[ending as usize]);
             for slot in [VoteSlot::Origin { is_https }, VoteSlot::PathEnding(ending)] {
-                let Some(cell) = slots.get_mut(&slot) else { continue };
-                cell.otherwise.count += count;
-                example.iter().for_each(|uri| cell.otherwise.example(uri));
+                let Some(votes) = slots.get_mut(&slot) else { continue };
+                votes.against.count += count;
+                example.iter().for_each(|uri| votes.against.add_example(uri));
             }
         }
     }
 }
 
-/// The rule that most URLs of a cell showed; the others speak against it.
-fn best(host: &[u8], cell: RuleVotes) -> Option<Pattern> {
-    let RuleVotes { mut rules, mut otherwise } = cell;
+/// Returns the rule with the most votes; votes for other rules count against it.
+fn best_rule(host: &[u8], votes: RuleVotes) -> Option<Pattern> {
+    let RuleVotes { mut rules, mut against } = votes;
     let (&rule, _) = rules.iter().rev().max_by_key(|(_, urls)| urls.count)?;
-    let shown = rules.remove(&rule)?;
-    rules.values().for_each(|other| otherwise.add_all(other));
-    let (support, counter) = (shown.count, otherwise.count);
+    let confirming = rules.remove(&rule)?;
+    rules.values().for_each(|other| against.add_all(other));
+    let (support, counter) = (confirming.count, against.count);
     Some(Pattern {
         host: host.to_vec(),
         rule,
         support,
         counter,
-        examples: shown.first,
-        counter_examples: otherwise.first,
+        examples: confirming.first,
+        counter_examples: against.first,
     })
 }
 
-/// Drops the patterns that, one applied after the other, would never come to an end. Origins are few to a host, so that
-/// circles are found among them; slashes that are added and stripped again are those of one host.
-fn refuse_circles(patterns: &mut Vec<Pattern>) {
+/// Removes patterns that would never end when they are applied one after the other: origins that lead to each other in a
+/// loop, and slashes that one rule of a host adds and another removes.
+fn remove_loops(patterns: &mut Vec<Pattern>) {
     let mut numbers = BTreeMap::new();
     let mut number = |host: Vec<u8>, is_https: bool| {
         let next = numbers.len();
         *numbers.entry((host, is_https)).or_insert(next)
     };
-    let mut leads = Vec::new();
+    let mut steps = Vec::new();
     for pattern in patterns.iter() {
         let RewriteRule::Origin(rule) = pattern.rule else { continue };
         let Some(host) = rule.host(&pattern.host) else { continue };
-        leads.push((number(pattern.host.clone(), rule.from_https), number(host, rule.to_https)));
+        steps.push((number(pattern.host.clone(), rule.from_https), number(host, rule.to_https)));
     }
     let mut next = vec![NOWHERE; numbers.len()];
-    leads.into_iter().for_each(|(from, to)| next[from] = to as u32);
+    steps.into_iter().for_each(|(from, to)| next[from] = to as u32);
     let loops = find_loops(&next);
     let stripped: BTreeSet<Vec<u8>> = hosts_with(patterns, |rule| rule == RewriteRule::StripSlash);
     let added = hosts_with(patterns, |rule| matches!(rule, RewriteRule::AddSlash | RewriteRule::AddSlashToFiles));
@@ -219,6 +217,6 @@ fn refuse_circles(patterns: &mut Vec<Pattern>) {
     });
 }
 
-fn hosts_with(patterns: &[Pattern], is_wanted: impl Fn(RewriteRule) -> bool) -> BTreeSet<Vec<u8>> {
-    patterns.iter().filter(|pattern| is_wanted(pattern.rule)).map(|pattern| pattern.host.clone()).collect()
+fn hosts_with(patterns: &[Pattern], predicate: impl Fn(RewriteRule) -> bool) -> BTreeSet<Vec<u8>> {
+    patterns.iter().filter(|pattern| predicate(pattern.rule)).map(|pattern| pattern.host.clone()).collect()
 }

@@ -1,18 +1,20 @@
-//! A redirect's status and what is made of it: [`RedirectCode`], [`RedirectVerdict`], and the [`LearnLimits`] that verdicts depend on.
+//! Redirects: their status, what is decided about them, and the limits that decisions depend on.
+
+use super::spelling::SpellingChange;
 
 /// How binding a redirect is, by its status (RFC 9110 section 15.4); the strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RedirectCode {
     /// 301 and 308: the target is the URL to use from now on.
     Permanent,
-    /// 302, 303 and 307: the target answered for this once.
+    /// 302, 303 and 307: the target answered this request only.
     Temporary,
-    /// No record tells the status.
+    /// No record states the status.
     Unknown,
 }
 
 impl RedirectCode {
-    /// What a status says; `None` if it is that of no redirect.
+    /// Returns the code of a status, or `None` if it is not the status of a redirect.
     ///
     /// ```
     /// use irikey::learn::RedirectCode;
@@ -27,8 +29,8 @@ impl RedirectCode {
         }
     }
 
-    /// Its name in files.
-    pub const fn name(self) -> &'static str {
+    /// Returns the name in files.
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             RedirectCode::Permanent => "permanent",
             RedirectCode::Temporary => "temporary",
@@ -37,72 +39,60 @@ impl RedirectCode {
     }
 }
 
-/// What became of a redirect; each has one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum RedirectVerdict {
-    /// It joins the two URLs.
-    Accepted,
-    /// Both are the same URL on the `scheme` rung.
-    SelfRedirect,
-    /// It is part of a circle, or leads into one.
-    Loop,
-    /// Its target takes in more different URLs than [`LearnLimits::max_sources`].
-    Sink,
-    /// Its status is no permanent one.
-    Weak,
-    /// Its URL redirected to several targets.
-    Ambiguous,
-    /// It leads out of the registered domain, and [`LearnLimits::same_site`] was asked for.
-    OtherSite,
-    /// Its record's status is that of no redirect.
-    OtherStatus,
-    /// Its URL or its target has a fault.
-    Unparsable,
-}
-
-impl RedirectVerdict {
-    /// All of them.
-    pub const ALL: [RedirectVerdict; 9] = [
-        RedirectVerdict::Accepted,
-        RedirectVerdict::SelfRedirect,
-        RedirectVerdict::Loop,
-        RedirectVerdict::Sink,
-        RedirectVerdict::Weak,
-        RedirectVerdict::Ambiguous,
-        RedirectVerdict::OtherSite,
-        RedirectVerdict::OtherStatus,
-        RedirectVerdict::Unparsable,
-    ];
-
-    /// Its name in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            RedirectVerdict::Accepted => "accepted",
-            RedirectVerdict::SelfRedirect => "self",
-            RedirectVerdict::Loop => "loop",
-            RedirectVerdict::Sink => "sink",
-            RedirectVerdict::Weak => "weak",
-            RedirectVerdict::Ambiguous => "ambiguous",
-            RedirectVerdict::OtherSite => "other-site",
-            RedirectVerdict::OtherStatus => "other-status",
-            RedirectVerdict::Unparsable => "unparsable",
+/// Defines the verdicts and their names in reports.
+macro_rules! verdicts {
+    ($($(#[$doc:meta])* $verdict:ident $name:literal;)*) => {
+        /// The decision about a redirect; each has exactly one.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum RedirectVerdict {
+            $($(#[$doc])* $verdict,)*
         }
-    }
+
+        impl RedirectVerdict {
+            /// All verdicts.
+            pub const ALL: [RedirectVerdict; 9] = [$(RedirectVerdict::$verdict),*];
+
+            /// Returns the name in reports.
+            pub const fn name(self) -> &'static str {
+                match self { $(RedirectVerdict::$verdict => $name,)* }
+            }
+        }
+    };
+}
+verdicts! {
+    /// It joins the two URLs.
+    Accepted "accepted";
+    /// Both URLs are equal on the rung `scheme`.
+    SelfRedirect "self";
+    /// It is part of a loop, or leads into one.
+    Loop "loop";
+    /// More URLs than [`LearnLimits::max_sources`] redirect to its target.
+    Sink "sink";
+    /// Its status is not a permanent one.
+    Weak "weak";
+    /// Its URL redirected to several targets.
+    Ambiguous "ambiguous";
+    /// It leaves the registered domain, and [`LearnLimits::same_site`] is set.
+    OtherSite "other-site";
+    /// The status of its record is not that of a redirect.
+    OtherStatus "other-status";
+    /// Its URL or its target has a fault.
+    Unparsable "unparsable";
 }
 
-/// What is believed.
+/// What is accepted as evidence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LearnLimits {
-    /// Believe temporary redirects, and those whose status is unknown, where no permanent one contradicts.
+    /// Accept temporary redirects, and those of unknown status, unless a permanent one contradicts.
     pub weak: bool,
-    /// A target that more different URLs redirect to is a sink: a home page, a login, a notice. The target's own spellings
-    /// ([`super::Spelling::change_to`]) are not counted, and are joined with it all the same.
+    /// A target that more distinct URLs redirect to is a sink: a home page, a login, a notice. Other spellings of the
+    /// target (scheme, `www.`, final slash) do not count, and are joined with it in any case.
     pub max_sources: u64,
-    /// Believe redirects within one registered domain only.
+    /// Accept only redirects within one registered domain.
     pub same_site: bool,
-    /// Different URLs that must have shown a pattern.
+    /// Minimum number of distinct URLs that confirm a pattern.
     pub min_support: u64,
-    /// Share of the URLs that a pattern speaks of that must have shown it.
+    /// Minimum share of the URLs that a pattern applies to that confirm it.
     pub min_confidence: f64,
 }
 
@@ -113,8 +103,8 @@ impl Default for LearnLimits {
 }
 
 impl LearnLimits {
-    /// Name and value of each, for a file's metadata.
-    pub fn describe(&self) -> Vec<(&'static str, String)> {
+    /// Returns the name and value of each limit, for the metadata of a file.
+    pub(crate) fn describe(&self) -> Vec<(&'static str, String)> {
         let yes_no = |flag: bool| if flag { "yes" } else { "no" }.to_string();
         vec![
             ("weak", yes_no(self.weak)),
@@ -123,5 +113,41 @@ impl LearnLimits {
             ("min_support", self.min_support.to_string()),
             ("min_confidence", self.min_confidence.to_string()),
         ]
+    }
+}
+
+/// A record: its source and its ordinal there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RecordPlace {
+    /// Rank of the source's name among the names of all sources.
+    pub source: u32,
+    /// Ordinal of the record in its source, from 1.
+    pub record: u64,
+}
+
+/// All observations of one redirect.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RedirectEvidence {
+    pub(super) records: u64,
+    /// The strongest code.
+    pub(super) code: RedirectCode,
+    pub(super) first: RecordPlace,
+}
+
+/// A distinct redirect and the decision about it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RedirectEdge {
+    pub(super) from: u32,
+    pub(super) to: u32,
+    pub(super) evidence: RedirectEvidence,
+    /// The difference of the two URLs, if they can be spellings of one URL.
+    pub(super) change: Option<SpellingChange>,
+    pub(super) verdict: RedirectVerdict,
+}
+
+impl RedirectEdge {
+    /// Returns whether no check has refused the redirect so far.
+    pub(super) fn is_accepted(&self) -> bool {
+        self.verdict == RedirectVerdict::Accepted
     }
 }

@@ -1,65 +1,56 @@
-//! A canonical http or https URI, taken apart into what sites spell in several ways: its origin and its path's end. In:
-//! text of the `scheme` rung. Out: [`Spelling`], and what two of them differ in, if it is nothing else.
+//! Parts of a canonical http or https URI that sites spell in several ways: its origin and the end of its path.
 
 use crate::iri::Parts;
 
-/// A web URI by its parts; put together again they are the URI.
-///
-/// ```
-/// use irikey::learn::{SlashChange, Spelling};
-/// let [a, b] = [&b"http://example.org/a"[..], b"https://www.example.org/a/"].map(|uri| Spelling::of(uri).unwrap());
-/// let change = a.change_to(&b).unwrap();
-/// assert!(change.origin && change.slash == Some(SlashChange::Added));
-/// assert!(a.change_to(&Spelling::of(b"https://example.org/b").unwrap()).is_none());
-/// ```
+/// An http or https URI in parts. Their concatenation is the URI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Spelling<'a> {
-    /// The scheme is `https`, else `http`.
-    pub is_https: bool,
+pub(crate) struct Spelling<'a> {
+    /// The scheme is `https`; otherwise it is `http`.
+    pub(crate) is_https: bool,
     /// Userinfo, host and port.
-    pub authority: &'a [u8],
+    pub(crate) authority: &'a [u8],
     /// The path.
-    pub path: &'a [u8],
-    /// Query and fragment, with their marks.
-    pub tail: &'a [u8],
-    /// The authority is a host alone: only then are its scheme and its `www.` spellings.
-    pub is_bare_host: bool,
+    pub(crate) path: &'a [u8],
+    /// Query and fragment, with `?` and `#`.
+    pub(crate) tail: &'a [u8],
+    /// The authority is a host alone. Only then can scheme and `www.` differ between spellings of one URL.
+    pub(crate) is_bare_host: bool,
 }
 
 /// How a path ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum PathEnding {
-    /// In a slash.
+pub(crate) enum PathEnding {
+    /// With a slash.
     Slash,
-    /// In a segment without a dot.
+    /// With a segment without a dot.
     Name,
-    /// In a segment with a dot, as names of files have.
+    /// With a segment with a dot, like the name of a file.
     File,
-    /// It is `/` alone, or ends in several slashes: nothing to add or to strip.
+    /// The path is `/` or ends with several slashes: no slash is added or removed.
     Other,
 }
 
-/// What happened to the slash at a path's end.
+/// A change of the slash at the end of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum SlashChange {
-    /// It was added.
+pub(crate) enum SlashChange {
+    /// The slash was added.
     Added,
-    /// It was taken off.
+    /// The slash was removed.
     Stripped,
 }
 
-/// What two spellings of one URL differ in.
+/// The difference between two spellings of one URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SpellingChange {
-    /// In scheme, or in `www.` before the host.
-    pub origin: bool,
-    /// In the slash at the path's end.
-    pub slash: Option<SlashChange>,
+pub(crate) struct SpellingChange {
+    /// The scheme differs, or `www.` before the host.
+    pub(crate) origin: bool,
+    /// The change of the slash at the end of the path.
+    pub(crate) slash: Option<SlashChange>,
 }
 
 impl<'a> Spelling<'a> {
-    /// The parts of `uri`; `None` if its scheme is another one.
-    pub fn of(uri: &'a [u8]) -> Option<Spelling<'a>> {
+    /// Splits `uri`. Returns `None` if its scheme is neither http nor https.
+    pub(crate) fn of(uri: &'a [u8]) -> Option<Spelling<'a>> {
         let parts = Parts::split(uri);
         let is_https = match parts.scheme(uri)? {
             b"https" => true,
@@ -77,8 +68,8 @@ impl<'a> Spelling<'a> {
         })
     }
 
-    /// How the path ends.
-    pub fn ending(&self) -> PathEnding {
+    /// Returns how the path ends.
+    pub(crate) fn ending(&self) -> PathEnding {
         let segment = memchr::memrchr(b'/', self.path).map_or(self.path, |at| &self.path[at + 1..]);
         match segment {
             b"" if self.path.len() < 2 || self.path.ends_with(b"//") => PathEnding::Other,
@@ -88,14 +79,14 @@ impl<'a> Spelling<'a> {
         }
     }
 
-    /// Appends scheme and authority.
-    pub fn write_origin(&self, out: &mut Vec<u8>) {
+    /// Appends scheme and authority to `out`.
+    pub(crate) fn write_origin(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(if self.is_https { b"https://" } else { b"http://" });
         out.extend_from_slice(self.authority);
     }
 
-    /// What is different in `other`, if both may be spellings of one URL; `None` if they may not, or are equal.
-    pub fn change_to(&self, other: &Spelling<'_>) -> Option<SpellingChange> {
+    /// Returns the change from this URI to `other`, if both can be spellings of one URL and differ.
+    pub(crate) fn change_to(&self, other: &Spelling<'_>) -> Option<SpellingChange> {
         let origin = (self.is_https, self.authority) != (other.is_https, other.authority);
         let hosts =
             self.is_bare_host && other.is_bare_host && without_www(self.authority) == without_www(other.authority);
@@ -118,7 +109,7 @@ impl<'a> Spelling<'a> {
     }
 }
 
-/// A host less the `www.` before it.
+/// Returns a host without a leading `www.`.
 pub(super) fn without_www(host: &[u8]) -> &[u8] {
     host.strip_prefix(b"www.").filter(|rest| !rest.is_empty()).unwrap_or(host)
 }
@@ -132,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn spellings_of_one_url_and_others() {
+    fn changes_are_found_between_spellings_of_one_url_only() {
         use SlashChange::{Added, Stripped};
         let cases = [
             ("http://a/x", "https://a/x", Some((true, None))),

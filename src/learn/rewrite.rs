@@ -1,75 +1,74 @@
-//! What a host may do to all of its URLs, one rule for each way, and each with a name: [`RewriteRule`]. In: a spelling. Out: the
-//! other spelling of the same URL.
+//! Rules by which a host rewrites all of its URLs, and the spelling of a URL that a rule results in.
 
 use super::spelling::{PathEnding, SlashChange, Spelling, SpellingChange, without_www};
 
-/// What becomes of `www.` before a host.
+/// What a rule does to a leading `www.` of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Www {
-    /// Nothing.
+pub enum WwwChange {
+    /// Nothing changes.
     Kept,
-    /// It is put there.
+    /// `www.` is added.
     Added,
-    /// It is taken off.
+    /// `www.` is removed.
     Stripped,
 }
 
-/// What becomes of scheme and host.
+/// A rule that changes scheme or host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OriginRule {
-    /// It is for URLs of `https`, else of `http`.
+    /// The rule applies to URLs of `https`; otherwise to those of `http`.
     pub from_https: bool,
-    /// They become `https`, else `http`.
+    /// The result has the scheme `https`; otherwise `http`.
     pub to_https: bool,
-    /// What becomes of `www.`
-    pub www: Www,
+    /// The change of `www.`.
+    pub www: WwwChange,
 }
 
-/// One rule.
+/// A rule of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RewriteRule {
-    /// Scheme and host change.
+    /// Changes scheme or host.
     Origin(OriginRule),
-    /// Paths that end in a segment without a dot get a slash.
+    /// Adds a slash to paths that end with a segment without a dot.
     AddSlash,
-    /// Paths that end in a segment with a dot get a slash.
+    /// Adds a slash to paths that end with a segment with a dot.
     AddSlashToFiles,
-    /// Paths that end in a slash lose it.
+    /// Removes a final slash.
     StripSlash,
 }
 
 impl OriginRule {
-    /// The rule that leads from one origin to another; `None` if they are the same or of different hosts.
+    /// Returns the rule that rewrites one origin to another, or `None` if they are equal or of unrelated hosts.
     pub(super) fn between(from: &Spelling<'_>, to: &Spelling<'_>) -> Option<OriginRule> {
         let www = match () {
-            () if from.authority == to.authority => Www::Kept,
-            () if without_www(to.authority) == from.authority => Www::Added,
-            () if without_www(from.authority) == to.authority => Www::Stripped,
+            () if from.authority == to.authority => WwwChange::Kept,
+            () if without_www(to.authority) == from.authority => WwwChange::Added,
+            () if without_www(from.authority) == to.authority => WwwChange::Stripped,
             () => return None,
         };
         let rule = OriginRule { from_https: from.is_https, to_https: to.is_https, www };
-        (rule.from_https != rule.to_https || www != Www::Kept).then_some(rule)
+        (rule.from_https != rule.to_https || www != WwwChange::Kept).then_some(rule)
     }
 
-    /// The host that `host` becomes; `None` if the rule cannot be one of this host.
+    /// Returns the host that `host` is rewritten to, or `None` if the rule cannot apply to this host.
     pub(super) fn host(self, host: &[u8]) -> Option<Vec<u8>> {
         match self.www {
-            Www::Kept => Some(host.to_vec()),
-            Www::Added if without_www(host) == host => Some([b"www.", host].concat()),
-            Www::Stripped if without_www(host) != host => Some(without_www(host).to_vec()),
-            Www::Added | Www::Stripped => None,
+            WwwChange::Kept => Some(host.to_vec()),
+            WwwChange::Added if without_www(host) == host => Some([b"www.", host].concat()),
+            WwwChange::Stripped if without_www(host) != host => Some(without_www(host).to_vec()),
+            WwwChange::Added | WwwChange::Stripped => None,
         }
     }
 }
 
 impl RewriteRule {
-    /// All of them.
-    pub fn all() -> Vec<RewriteRule> {
+    /// Returns all rules.
+    pub(crate) fn all() -> Vec<RewriteRule> {
         let mut rules = Vec::new();
         for from_https in [false, true] {
             for to_https in [true, false] {
-                for www in [Www::Kept, Www::Added, Www::Stripped] {
-                    if from_https != to_https || www != Www::Kept {
+                for www in [WwwChange::Kept, WwwChange::Added, WwwChange::Stripped] {
+                    if from_https != to_https || www != WwwChange::Kept {
                         rules.push(RewriteRule::Origin(OriginRule { from_https, to_https, www }));
                     }
                 }
@@ -79,15 +78,15 @@ impl RewriteRule {
         rules
     }
 
-    /// Its name in files: `http->https`, `http->https+www`, `https->https-www`, `add-slash` and so on.
+    /// Returns the name in files: `http->https`, `http->https+www`, `https->https-www`, `add-slash` and so on.
     pub fn name(self) -> String {
         let scheme = |is_https| if is_https { "https" } else { "http" };
         match self {
             RewriteRule::Origin(OriginRule { from_https, to_https, www }) => {
                 let www = match www {
-                    Www::Kept => "",
-                    Www::Added => "+www",
-                    Www::Stripped => "-www",
+                    WwwChange::Kept => "",
+                    WwwChange::Added => "+www",
+                    WwwChange::Stripped => "-www",
                 };
                 format!("{}->{}{www}", scheme(from_https), scheme(to_https))
             }
@@ -97,17 +96,12 @@ impl RewriteRule {
         }
     }
 
-    /// The rule of this name.
-    ///
-    /// ```
-    /// use irikey::learn::RewriteRule;
-    /// assert!(RewriteRule::all().into_iter().all(|rule| RewriteRule::named(&rule.name()) == Some(rule)));
-    /// ```
+    /// Returns the rule with this name.
     pub fn named(name: &str) -> Option<RewriteRule> {
         RewriteRule::all().into_iter().find(|rule| rule.name() == name)
     }
 
-    /// The rule of slashes that a path with this ending may be under.
+    /// Returns the slash rule that can apply to a path with this ending.
     pub(super) fn of_ending(ending: PathEnding) -> Option<RewriteRule> {
         match ending {
             PathEnding::Name => Some(RewriteRule::AddSlash),
@@ -117,7 +111,7 @@ impl RewriteRule {
         }
     }
 
-    /// The rule of slashes that a change of a path with this ending shows.
+    /// Returns the slash rule that a change of a path with this ending confirms.
     pub(super) fn of_change(change: SpellingChange, ending: PathEnding) -> Option<RewriteRule> {
         change.slash.and_then(|slash| match (slash, ending) {
             (SlashChange::Added, PathEnding::Name | PathEnding::File) | (SlashChange::Stripped, PathEnding::Slash) => {
@@ -127,8 +121,8 @@ impl RewriteRule {
         })
     }
 
-    /// What `uri` becomes; `None` if the rule does not speak of it.
-    pub fn apply(self, uri: &Spelling<'_>) -> Option<Vec<u8>> {
+    /// Returns the URI that `uri` is rewritten to, or `None` if the rule does not apply to it.
+    pub(super) fn apply(self, uri: &Spelling<'_>) -> Option<Vec<u8>> {
         let mut out = Vec::with_capacity(uri.path.len() + uri.authority.len() + uri.tail.len() + 16);
         match self {
             RewriteRule::Origin(rule) if uri.is_bare_host && uri.is_https == rule.from_https => {
@@ -158,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rule_does_what_it_is_called() {
+    fn rules_rewrite_as_named() {
         let cases = [
             ("http->https", "http://a/x", Some("https://a/x")),
             ("http->https", "https://a/x", None),
@@ -180,5 +174,6 @@ mod tests {
             assert_eq!(made.as_deref(), want.map(str::as_bytes), "{name} {uri}");
         }
         assert_eq!(RewriteRule::all().len(), 13);
+        assert!(RewriteRule::all().into_iter().all(|rule| RewriteRule::named(&rule.name()) == Some(rule)));
     }
 }
