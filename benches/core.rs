@@ -1,5 +1,5 @@
-//! The pure rooms on one thread, stage by stage: bitmaps, lines, rows (URI and key), the ladder's slow steps. Every
-//! figure is bytes of input a second over the same lines.
+//! Benchmarks of the core on one thread, by stage: byte classes, lines, rows (URI and key), and the literal ladder. All
+//! figures are bytes of input per second over the same lines.
 
 mod corpus;
 
@@ -14,7 +14,7 @@ use irikey::record::lines::Lines;
 
 const CHUNK_LEN: usize = 256 << 10;
 
-/// Chunks of whole lines.
+/// Divides `text` into chunks of whole lines.
 fn chunks(text: &[u8]) -> Vec<&[u8]> {
     let mut chunks = Vec::new();
     let mut rest = text;
@@ -71,7 +71,7 @@ fn core(criterion: &mut Criterion) {
     ladder(criterion, &chunks[..1]);
 }
 
-/// The definition that the fused pass equals, for what fusing buys.
+/// The literal ladder, to which the single-pass normalization is equal, for comparison.
 fn ladder(criterion: &mut Criterion, chunks: &[&[u8]]) {
     let mut group = criterion.benchmark_group("ladder");
     group.throughput(Throughput::Bytes(chunks.iter().map(|chunk| chunk.len() as u64).sum())).sample_size(10);

@@ -1,4 +1,4 @@
-//! The whole way from a file to a file: lines read and mapped, every output format, one thread and all of them.
+//! Benchmarks of the pipeline from file to file: each output format, with one thread and with all.
 
 mod corpus;
 
@@ -30,7 +30,7 @@ fn perform(job: &Job, input: &Path, out: &Path) -> Result<u64, RunError<OutputEr
     };
     let (encoder, mut output) =
         output::create(&Destination::File(out.to_path_buf()), options).map_err(RunError::Output)?;
-    let sources = Sources(vec![Source::path(input.to_path_buf()).expect("the corpus was just written")]);
+    let sources = Sources(vec![Source::path(input.to_path_buf()).expect("the corpus is a file")]);
     let run_options = RunOptions { threads: job.threads, ..RunOptions::default() };
     let encode = |rows: &mut _, runs: &[_]| encoder.encode(rows, runs);
     let summary = run::canon(
@@ -44,9 +44,9 @@ fn perform(job: &Job, input: &Path, out: &Path) -> Result<u64, RunError<OutputEr
 
 fn pipeline(criterion: &mut Criterion) {
     let text = corpus::lines();
-    let directory = tempfile::tempdir().expect("a place for files");
+    let directory = tempfile::tempdir().expect("a temporary directory");
     let (input, out) = (directory.path().join("corpus.txt"), directory.path().join("out"));
-    std::fs::write(&input, &text).expect("room for the corpus");
+    std::fs::write(&input, &text).expect("the corpus can be written");
     let mut group = criterion.benchmark_group("pipeline");
     group.throughput(Throughput::Bytes(text.len() as u64)).sample_size(10);
     let none = Compression::None;

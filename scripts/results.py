@@ -1,4 +1,4 @@
-"""What the tables of bench-pipeline, bench-dedup and bench-scaling have in common: what was measured, where, and where it goes."""
+"""Shared by bench-pipeline, bench-dedup and bench-scaling: the header of a results file, and where it is written."""
 import datetime
 import os
 import platform
@@ -8,13 +8,13 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def count_lines(path):
-    """Line ends in the file, which is in the page cache afterwards."""
+    """Counts the line ends of a file, and thereby reads it into the page cache."""
     with open(path, "rb") as file:
         return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
 
 
 def head(name, path, lines, how="", of=""):
-    """The first lines of a result: its input, the machine and how it was used, the commit and what was made of it."""
+    """Returns the header of a results file: input, machine and `how` it was used, commit and what was made `of` it."""
     cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "")
     commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short=12", "HEAD"], stdout=subprocess.PIPE, text=True)
     return [
@@ -31,7 +31,7 @@ def today():
 
 
 def keep(name, report):
-    """Writes a result to benches/results and to standard output; gives the file's path."""
+    """Writes a result to benches/results and to standard output, and returns the path of the file."""
     text = "\n".join(report) + "\n"
     path = os.path.join(ROOT, "benches/results", f"{today()}-{name}.md")
     os.makedirs(os.path.dirname(path), exist_ok=True)

@@ -1,7 +1,7 @@
-//! One reference. In: any bytes. Asserts for every engine that the properties hold and that it equals the oracle.
+//! Fuzz target: one reference of arbitrary bytes. For each engine, the properties hold and the result equals the oracle's.
 
 #![no_main]
-#![allow(dead_code, reason = "modules shared with the tests, of which a target uses a part")]
+#![allow(dead_code, reason = "the modules are shared with the tests; a target uses parts of them")]
 
 #[path = "../../tests/core/engine.rs"]
 mod engine;

@@ -1,8 +1,8 @@
-//! A base and a reference. In: text, cut at its first line end. Asserts for every engine that targets are IRIs, that
-//! dot segments go as a stack takes them, and that it equals the oracle.
+//! Fuzz target: a base and a reference, separated by a line end. For each engine, the target is an IRI, dot segments are
+//! removed as a stack would remove them, and the result equals the oracle's.
 
 #![no_main]
-#![allow(dead_code, reason = "modules shared with the tests, of which a target uses a part")]
+#![allow(dead_code, reason = "the modules are shared with the tests; a target uses parts of them")]
 
 #[path = "../../tests/core/engine.rs"]
 mod engine;
@@ -17,7 +17,7 @@ fuzz_target!(|input: &str| {
     let (base, reference) = input.split_once('\n').unwrap_or(("http://a/b/c/d;p?q", input));
     for engine in engine::engines() {
         properties::a_target_is_an_iri(engine, base, reference).expect("a target is an IRI");
-        properties::dots_equal_a_stack(engine, reference).expect("dots go as a stack takes them");
+        properties::dots_equal_a_stack(engine, reference).expect("dot segments are removed as by a stack");
         properties::agree_on_targets(&engine::Oracle, engine, base, reference).expect("the engine equals the oracle");
     }
 });

@@ -1,21 +1,21 @@
-//! What an engine is, and how one stands in the table of contestants.
+//! The trait of an engine, and the type-erased entry in the table of contestants.
 
 use crate::input::Input;
 use crate::sink::{Sink, Statement, Timed};
 use cpu_time::ThreadTime;
 use std::time::{Duration, Instant};
 
-/// What a round is measured with.
+/// The clock that measures a round.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Clock {
-    /// The time that passes. For a machine of one's own.
+    /// Elapsed time, for machines without other load.
     Wall,
-    /// The time that the thread is given. Steadier where others use the machine too; system time is in it.
+    /// CPU time of the thread, including system time; steadier on machines with other load.
     Cpu,
 }
 
 impl Clock {
-    /// Name in `--clock` and in results.
+    /// The name in `--clock` and in results.
     pub const fn name(self) -> &'static str {
         match self {
             Clock::Wall => "wall",
@@ -39,19 +39,19 @@ impl Clock {
     }
 }
 
-/// One way of doing one job over all lines.
+/// One implementation of one job over all lines.
 pub trait Engine {
-    /// Name in the table.
+    /// The name in the table.
     const NAME: &'static str;
-    /// Package whose version is shown; empty for the floors.
+    /// The package whose version is shown; empty for the lower bounds.
     const PACKAGE: &'static str;
-    /// What is done to a line.
+    /// What the engine does with a line.
     const JOB: &'static str;
-    /// Answers every line of `input`, in order.
+    /// Passes one result per line of `input` to `sink`, in order.
     fn run<S: Sink>(input: &Input<'_>, sink: &mut S);
 }
 
-/// An engine, its type forgotten.
+/// An engine without its type.
 #[derive(Clone, Copy)]
 pub struct Contestant {
     /// [`Engine::NAME`].
@@ -60,9 +60,9 @@ pub struct Contestant {
     pub package: &'static str,
     /// [`Engine::JOB`].
     pub job: &'static str,
-    /// Counts and digest; also warms caches and allocator.
+    /// Returns counts and digest; also warms caches and the allocator.
     pub state: fn(&Input<'_>) -> Statement,
-    /// One round on the clock.
+    /// Measures one round.
     pub time: fn(&Input<'_>, Clock) -> Duration,
 }
 
@@ -72,7 +72,7 @@ impl Contestant {
         Contestant { name: E::NAME, package: E::PACKAGE, job: E::JOB, state: state::<E>, time: time::<E> }
     }
 
-    /// The version of the engine's package, as this package's lock file has it.
+    /// The version of the engine's package in the lock file of this package.
     pub fn version(&self) -> &'static str {
         let entry = format!("name = \"{}\"\nversion = \"", self.package);
         let lock = include_str!("../Cargo.lock");

@@ -1,33 +1,33 @@
-//! The job file. In: a path. Out: its bytes, once in memory, and its lines as every engine gets them.
+//! The input file in memory, as bytes and as lines.
 //!
-//! Lines are cut and checked for UTF-8 here, outside the clock and in the peers' favour: irikey gets the bytes alone
-//! and cuts and checks them itself, on the clock.
+//! Lines are cut and checked for UTF-8 here, before the clock starts, which favors the peers: irikey receives only the
+//! bytes and does both while the clock runs.
 
 use std::path::Path;
 
-/// Bytes of answers after which an engine that answers in columns hands them on, unless told.
+/// Default size of the batches of an engine that returns columns, in bytes of output.
 pub const BATCH_LEN: usize = 1 << 20;
 
 /// One line without its `LF` or `CR LF`.
 pub struct Line<'a> {
     /// The bytes.
     pub bytes: &'a [u8],
-    /// The same as text, where they are UTF-8.
+    /// The same as text, if they are UTF-8.
     pub text: Option<&'a str>,
 }
 
-/// The bytes of the job and its lines.
+/// The bytes of the input and its lines.
 pub struct Input<'a> {
     /// The whole file.
     pub bytes: &'a [u8],
-    /// Its lines, none left out; a last line without `LF` counts.
+    /// All lines; a last line without `LF` counts.
     pub lines: Vec<Line<'a>>,
-    /// Bytes of answers after which an engine that answers in columns hands them on.
+    /// Size of the batches of an engine that returns columns, in bytes of output.
     pub batch_len: usize,
 }
 
 impl<'a> Input<'a> {
-    /// Cuts `bytes` into lines.
+    /// Divides `bytes` into lines.
     pub fn new(bytes: &'a [u8], batch_len: usize) -> Input<'a> {
         let lines = bytes.split_inclusive(|&b| b == b'\n').map(|line| {
             let line = line.strip_suffix(b"\n").unwrap_or(line);
@@ -38,11 +38,11 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Reads the whole of `path`.
+/// Reads the file at `path`.
 pub fn read(path: &Path) -> Result<Vec<u8>, String> {
-    let bytes = std::fs::read(path).map_err(|error| format!("{}: cannot read: {error}", path.display()))?;
+    let bytes = std::fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
     if bytes.is_empty() {
-        return Err(format!("{}: no lines in it / make one with scripts/corpus", path.display()));
+        return Err(format!("{} is empty; generate a corpus with scripts/corpus", path.display()));
     }
     Ok(bytes)
 }

@@ -1,10 +1,11 @@
-//! irikey and its peers over the same bytes: one line file in, one table out.
+//! Benchmark of irikey and its peers over the lines of one file, on one thread; prints a table.
 //!
 //! ```text
-//! file -> Input (bytes + lines) -> each engine states (accepted, rejected, digest)
-//!                               -> rounds, interleaved: A B C ... A B C ... -> table (median [min-max])
+//! file -> Input (bytes and lines) -> statements: accepted, rejected, digest of each engine
+//!                                 -> interleaved rounds: A B C ... A B C ... -> table: median [min-max]
 //! ```
-//! Single-threaded. It refuses to time an engine that does not answer every line.
+//!
+//! An engine that does not return a result for every line is an error.
 
 mod engine;
 mod engines;
@@ -47,13 +48,13 @@ fn job(mut args: impl Iterator<Item = String>) -> Result<Job, String> {
     let mut contestants = engines::ALL.to_vec();
     let mut batch_len = input::BATCH_LEN;
     while let Some(arg) = args.next() {
-        let mut value = || args.next().ok_or_else(|| format!("{arg}: a value is missing / {USAGE}"));
+        let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value; {USAGE}"));
         match arg.as_str() {
             "--rounds" => rounds = count(&arg, &value()?)?,
             "--batch" => batch_len = count(&arg, &value()?)?,
             "--clock" => clock = clock_named(&value()?)?,
             "--engines" => contestants = value()?.split(',').map(named).collect::<Result<_, _>>()?,
-            _ if arg.starts_with('-') || path.is_some() => return Err(format!("{arg}: not understood / {USAGE}")),
+            _ if arg.starts_with('-') || path.is_some() => return Err(format!("unexpected argument {arg}; {USAGE}")),
             _ => path = Some(PathBuf::from(&arg)),
         }
     }
@@ -61,7 +62,7 @@ fn job(mut args: impl Iterator<Item = String>) -> Result<Job, String> {
 }
 
 fn count(option: &str, text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|&n| n > 0).ok_or_else(|| format!("{option} {text}: a number from 1 on is wanted"))
+    text.parse().ok().filter(|&n| n > 0).ok_or_else(|| format!("{option} {text}: expected a number of at least 1"))
 }
 
 fn clock_named(name: &str) -> Result<Clock, String> {
@@ -72,7 +73,7 @@ fn clock_named(name: &str) -> Result<Clock, String> {
 fn named(name: &str) -> Result<Contestant, String> {
     let names = || engines::ALL.map(|contestant| contestant.name).join(", ");
     let found = engines::ALL.into_iter().find(|contestant| contestant.name == name);
-    found.ok_or_else(|| format!("--engines: {name:?} is none of {}", names()))
+    found.ok_or_else(|| format!("--engines: unknown engine {name:?}; expected one of {}", names()))
 }
 
 fn run(job: &Job) -> Result<(), String> {
@@ -81,7 +82,7 @@ fn run(job: &Job) -> Result<(), String> {
     let lines = input.lines.len();
     let not_utf8 = input.lines.iter().filter(|line| line.text.is_none()).count();
     println!(
-        "{lines} lines, {} bytes, mean {:.1} bytes a line with its end; {not_utf8} not UTF-8; {} rounds, interleaved, {} time\n",
+        "{lines} lines, {} bytes, mean {:.1} bytes per line with its end; {not_utf8} not UTF-8; {} rounds, interleaved, {} time\n",
         bytes.len(),
         bytes.len() as f64 / lines as f64,
         job.rounds,
@@ -96,7 +97,7 @@ fn run(job: &Job) -> Result<(), String> {
     Ok(())
 }
 
-/// Every engine says what it does with the job, and has answered every line of it.
+/// Runs each engine once; returns its counts and digest, or an error if it did not return a result for every line.
 fn state(contestants: &[Contestant], input: &Input<'_>) -> Result<Vec<Statement>, String> {
     let mut statements = Vec::new();
     for contestant in contestants {
@@ -104,14 +105,19 @@ fn state(contestants: &[Contestant], input: &Input<'_>) -> Result<Vec<Statement>
         let (accepted, rejected) = (statement.accepted, statement.rejected);
         eprintln!("{}: accepted {accepted}, rejected {rejected}, digest {:016x}", contestant.name, statement.digest());
         if accepted + rejected != input.lines.len() {
-            return Err(format!("{}: {} answers to {} lines", contestant.name, accepted + rejected, input.lines.len()));
+            return Err(format!(
+                "{} returned {} results for {} lines",
+                contestant.name,
+                accepted + rejected,
+                input.lines.len()
+            ));
         }
         statements.push(statement);
     }
     Ok(statements)
 }
 
-/// Times of each engine, in the order of the contestants.
+/// Measures the rounds of each engine, in the order of the contestants.
 fn time(job: &Job, input: &Input<'_>) -> Vec<Vec<Duration>> {
     let mut times = vec![Vec::with_capacity(job.rounds); job.contestants.len()];
     for round in 1..=job.rounds {

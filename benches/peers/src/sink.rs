@@ -1,34 +1,34 @@
-//! What becomes of an engine's answers: stated (counts and a digest, before the clock) or timed.
+//! Receivers of an engine's results: counts and a digest before the clock starts, almost nothing while it runs.
 
 use std::hint::black_box;
 use xxhash_rust::xxh3::Xxh3;
 
-/// Takes one answer a line, in the order of the lines.
+/// Takes one result per line, in the order of the lines.
 pub trait Sink {
-    /// The engine wrote this text for the line.
+    /// The engine accepted the line and wrote this text.
     fn accept(&mut self, text: &[u8]);
-    /// The engine refused the line.
+    /// The engine rejected the line.
     fn reject(&mut self);
-    /// The engine answered many lines at once: `texts` end to end, and apart, `None` for a line that it refused.
+    /// The engine returns many lines at once: `texts` concatenated, and the same one by one, `None` for a rejected line.
     fn answer<'a>(&mut self, texts: &[u8], apart: impl Iterator<Item = Option<&'a [u8]>>);
 }
 
-/// What an engine does with the job, told before it is timed.
+/// What an engine did with the lines, before it is timed.
 pub struct Statement {
-    /// Lines that got a text.
+    /// Accepted lines.
     pub accepted: usize,
-    /// Lines that were refused.
+    /// Rejected lines.
     pub rejected: usize,
     digest: Xxh3,
 }
 
 impl Statement {
-    /// Nothing answered yet.
+    /// A statement without lines.
     pub fn new() -> Statement {
         Statement { accepted: 0, rejected: 0, digest: Xxh3::new() }
     }
 
-    /// XXH3-64 of all texts, each followed by `LF`; a refused line gives the `LF` alone.
+    /// XXH3-64 of all texts, each followed by `LF`; a rejected line is an `LF` only.
     pub fn digest(&self) -> u64 {
         self.digest.digest()
     }
@@ -54,10 +54,10 @@ impl Sink for Statement {
     }
 }
 
-/// Keeps the optimiser from leaving out work, and costs next to nothing.
+/// Keeps the optimizer from removing work; costs almost nothing.
 #[derive(Default)]
 pub struct Timed {
-    /// Bytes of all texts.
+    /// Length of all texts in bytes.
     pub bytes: usize,
 }
 
@@ -70,7 +70,7 @@ impl Sink for Timed {
     #[inline(always)]
     fn reject(&mut self) {}
 
-    /// Whoever answers in columns hands on columns: to look at each line once more is no part of the job.
+    /// Columns are passed on as they are; reading each line again is not part of the job.
     #[inline(always)]
     fn answer<'a>(&mut self, texts: &[u8], _: impl Iterator<Item = Option<&'a [u8]>>) {
         self.bytes += black_box(texts).len();

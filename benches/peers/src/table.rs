@@ -1,29 +1,28 @@
-//! Rounds on the clock in, the table of results out. Nothing is left out of the denominator: ns/line is over all
-//! lines of the job, refused ones included.
+//! The table of results. Times per line are over all lines of the input, including rejected ones.
 
 use crate::engine::Contestant;
 use crate::input::Input;
 use crate::sink::Statement;
 use std::time::Duration;
 
-/// One engine's line of the table.
+/// One row of the table.
 pub struct Outcome {
-    /// Who.
+    /// The engine.
     pub contestant: Contestant,
-    /// What it did.
+    /// Its counts and digest.
     pub statement: Statement,
-    /// One entry a round, in the order of the rounds; at least one.
+    /// The time of each round, in order; at least one.
     pub rounds: Vec<Duration>,
 }
 
 impl Outcome {
-    /// Nanoseconds a round, in the order of the rounds.
+    /// Nanoseconds of each round, in order.
     fn ns(&self) -> impl Iterator<Item = f64> {
         self.rounds.iter().map(|round| round.as_nanos() as f64)
     }
 
-    /// How many times as fast as `other`: the median over the rounds of the quotient within each round, because what
-    /// disturbs a machine disturbs neighbours alike.
+    /// How many times as fast as `other`: the median of the ratios within each round, because what disturbs the machine
+    /// disturbs neighbors alike.
     fn times_as_fast_as(&self, other: &Outcome) -> f64 {
         median(other.ns().zip(self.ns()).map(|(theirs, ours)| theirs / ours))
     }
@@ -50,7 +49,7 @@ impl Outcome {
     }
 }
 
-/// The middle one, or the mean of the two in the middle.
+/// The median; of an even number of values, the mean of the two in the middle.
 fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
@@ -58,7 +57,7 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     (values[(n - 1) / 2] + values[n / 2]) / 2.0
 }
 
-/// The whole table, in Markdown.
+/// Returns the table as Markdown.
 pub fn markdown(input: &Input<'_>, outcomes: &[Outcome]) -> String {
     let ada = outcomes.iter().find(|outcome| outcome.contestant.name == "ada");
     let mut text = String::from(

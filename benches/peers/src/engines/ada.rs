@@ -1,10 +1,10 @@
-//! ada-url: WHATWG parse of an absolute URL, `href` read.
+//! ada-url: parses an absolute URL by the WHATWG standard and returns its `href`.
 
 use crate::engine::Engine;
 use crate::input::Input;
 use crate::sink::Sink;
 
-/// Ada through its Rust crate; one allocation a URL is part of its interface.
+/// Ada through its Rust crate, whose interface allocates once per URL.
 pub struct Ada;
 
 impl Engine for Ada {

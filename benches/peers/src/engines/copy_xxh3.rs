@@ -1,4 +1,4 @@
-//! A floor: each line appended to an output buffer and hashed to a 128-bit key.
+//! A lower bound: copies each line to an output buffer and hashes it to a 128-bit key.
 
 use super::memcpy::BUFFER_LEN;
 use crate::engine::Engine;

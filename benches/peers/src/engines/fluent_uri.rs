@@ -1,10 +1,10 @@
-//! fluent-uri: RFC 3987 parse of an IRI, then `normalize` into a new one.
+//! fluent-uri: parses an IRI by RFC 3987, then calls `normalize`, which allocates a new one.
 
 use crate::engine::Engine;
 use crate::input::Input;
 use crate::sink::Sink;
 
-/// fluent-uri; what the grammar refuses is rejected, there is no lenient intake.
+/// fluent-uri, which rejects what the grammar refuses; it has no lenient mode.
 pub struct FluentUri;
 
 impl Engine for FluentUri {

@@ -1,4 +1,4 @@
-//! iri-string: RFC 3987 parse of an IRI, then `normalize` into a new string.
+//! iri-string: parses an IRI by RFC 3987, then calls `normalize` and writes a new string.
 
 use crate::engine::Engine;
 use crate::input::Input;
@@ -6,7 +6,7 @@ use crate::sink::Sink;
 use ::iri_string::format::ToDedicatedString;
 use ::iri_string::types::IriStr;
 
-/// iri-string; what the grammar refuses is rejected, there is no lenient intake.
+/// iri-string, which rejects what the grammar refuses; it has no lenient mode.
 pub struct IriString;
 
 impl Engine for IriString {

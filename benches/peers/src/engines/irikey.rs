@@ -1,6 +1,6 @@
-//! irikey: bytes in, canonical URIs (scheme rung) and their 128-bit keys out, as a worker of the pipeline does it.
+//! irikey: bytes to canonical URIs (`scheme` rung) and their 128-bit keys, as a worker of the pipeline does it.
 //!
-//! Cutting lines, the UTF-8 verdict and the keys are on the clock; no peer pays for any of the three.
+//! Cutting lines, checking UTF-8 and making keys is part of the measured time; the peers do none of these.
 
 use crate::engine::Engine;
 use crate::input::Input;
@@ -10,7 +10,7 @@ use ::irikey::kernel::Bitmaps;
 use ::irikey::record::lines::Lines;
 use std::hint::black_box;
 
-/// Chunks are cut at the last line end within this many bytes.
+/// A chunk ends at the last line end within this many bytes.
 const CHUNK_LEN: usize = 256 << 10;
 
 /// This library.
@@ -19,7 +19,7 @@ pub struct Irikey;
 impl Engine for Irikey {
     const NAME: &'static str = "irikey";
     const PACKAGE: &'static str = "irikey";
-    const JOB: &'static str = "cut, RFC 3987 parse + normalise (scheme rung), URI + key out";
+    const JOB: &'static str = "cut, RFC 3987 parse + normalize (scheme rung), URI + key out";
 
     fn run<S: Sink>(input: &Input<'_>, sink: &mut S) {
         let mut bitmaps = Bitmaps::default();
@@ -33,14 +33,14 @@ impl Engine for Irikey {
             canonicalizer.append(&records, &bitmaps, &mut rows);
             at += chunk.len();
             if rows.uri.values.len() >= input.batch_len {
-                hand_on(&mut rows, sink);
+                emit(&mut rows, sink);
             }
         }
-        hand_on(&mut rows, sink);
+        emit(&mut rows, sink);
     }
 }
 
-/// Whole lines from byte `at` on: at most `CHUNK_LEN` bytes, or one line that is longer.
+/// Returns whole lines from byte `at` on: at most `CHUNK_LEN` bytes, or one longer line.
 fn chunk_at(bytes: &[u8], at: usize) -> &[u8] {
     let rest = &bytes[at..];
     if rest.len() <= CHUNK_LEN {
@@ -52,7 +52,7 @@ fn chunk_at(bytes: &[u8], at: usize) -> &[u8] {
     end.map_or(rest, |end| &rest[..=end])
 }
 
-fn hand_on<S: Sink>(rows: &mut Rows, sink: &mut S) {
+fn emit<S: Sink>(rows: &mut Rows, sink: &mut S) {
     let mut faults = rows.faults.iter().map(|(row, _)| *row as usize).peekable();
     let texts = (0..rows.len()).map(|row| faults.next_if_eq(&row).is_none().then(|| rows.uri.get(row)));
     sink.answer(&rows.uri.values, texts);

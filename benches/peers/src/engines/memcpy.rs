@@ -1,10 +1,10 @@
-//! A floor: each line appended to an output buffer.
+//! A lower bound: copies each line to an output buffer.
 
 use crate::engine::Engine;
 use crate::input::Input;
 use crate::sink::Sink;
 
-/// Buffers are emptied, not freed, when they hold this many bytes.
+/// Capacity of the output buffer, which is cleared when it is full.
 pub const BUFFER_LEN: usize = 8 << 20;
 
 /// Copies lines.

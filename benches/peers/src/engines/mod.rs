@@ -1,4 +1,4 @@
-//! The contestants, one file each.
+//! The engines, one file each.
 
 mod ada;
 mod copy_xxh3;

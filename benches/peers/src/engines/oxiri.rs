@@ -1,10 +1,10 @@
-//! oxiri: RFC 3987 validation of an IRI; its text is the input, nothing is normalised.
+//! oxiri: validates an IRI by RFC 3987 without normalizing it; the text is the input.
 
 use crate::engine::Engine;
 use crate::input::Input;
 use crate::sink::Sink;
 
-/// oxiri.
+/// oxiri, which only validates.
 pub struct Oxiri;
 
 impl Engine for Oxiri {

@@ -1,4 +1,4 @@
-//! The url crate: WHATWG parse of an absolute URL, `as_str` read.
+//! The url crate: parses an absolute URL by the WHATWG standard and returns `as_str`.
 
 use crate::engine::Engine;
 use crate::input::Input;
