@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What a row costs on the way through canonicalize and dedup: CPU time of tasks, bytes of shuffle, bytes of Parquet.
+"""Measures the cost per row of canonicalize and dedup: time of tasks, bytes of shuffle, bytes of Parquet.
 
 usage: benches/spark_sizing.py FILE [--rows N]
 
-Asks Spark's own counts by the driver's interface on the loopback address.
+The figures are Spark's own, read from the REST interface of the driver on the loopback address.
 """
 
 import argparse
@@ -47,10 +47,10 @@ def main():
         ours = [stage for stage in stages(spark) if stage["stageId"] not in seen and stage["status"] == "COMPLETE"]
         count, out = spark.read.parquet(f"{folder}/in").count(), spark.read.parquet(f"{folder}/out").count()
         total = lambda name: sum(stage[name] for stage in ours)
-        print("| what | a row read |\n|---|---:|")
+        print("| figure | per row read |\n|---|---:|")
         print(f"| rows kept | {out / count:.2f} |")
         print(f"| time of tasks, JVM and Python | {total('executorRunTime') / count * 1e3:.1f} us |")
-        print(f"| of it CPU time of the JVM | {total('executorCpuTime') / count / 1e3:.1f} us |")
+        print(f"| of this, CPU time of the JVM | {total('executorCpuTime') / count / 1e3:.1f} us |")
         print(f"| shuffle written, compressed | {total('shuffleWriteBytes') / count:.0f} bytes |")
         print(f"| Parquet written | {size / count:.0f} bytes |")
     spark.stop()

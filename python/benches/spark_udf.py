@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""mapInArrow beside pandas UDFs with w3lib and surt, on one Spark, interleaved; prints a table.
+"""Compares mapInArrow with pandas UDFs of w3lib and surt in one Spark session, interleaved; prints a table.
 
 usage: benches/spark_udf.py FILE [--rows N] [--rounds N]
 
-Each contestant reads the same cached column and reduces its answer to one number, so that all of it is made. The Python
-tools get a tenth of the rows; times are for a row.
+Each contestant reads the same cached column and aggregates its result to one number, so that everything is computed. The Python
+tools process a tenth of the rows; times are per row.
 """
 
 import argparse
@@ -62,7 +62,7 @@ def main():
 
     length = lambda column: F.sum(F.length(column))
     contestants = {
-        "nothing: the column itself": (lambda: many.agg(length("url")), "many"),
+        "the column only": (lambda: many.agg(length("url")), "many"),
         "irikey, mapInArrow: uri and key": (lambda: canonicalize(many, columns=["uri", "key"]).agg(length("uri"), length("key")), "many"),
         "w3lib.canonicalize_url, pandas UDF": (lambda: few.agg(length(with_w3lib("url"))), "few"),
         "surt.surt, pandas UDF": (lambda: few.agg(length(with_surt("url"))), "few"),
@@ -74,7 +74,7 @@ def main():
             frame().collect()
             found[name].append((time.monotonic() - begun) / counts[size] * 1e6)
     own = statistics.median(found["irikey, mapInArrow: uri and key"][1:])
-    print("| contestant | microseconds a row, end to end | times irikey |\n|---|---:|---:|")
+    print("| contestant | microseconds per row, end to end | times irikey |\n|---|---:|---:|")
     for name, times in found.items():
         time_of = statistics.median(times[1:])
         print(f"| {name} | {time_of:.2f} [{min(times[1:]):.2f}-{max(times[1:]):.2f}] | {time_of / own:.1f} |")

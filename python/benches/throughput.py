@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""The wheel beside the Rust core on the same lines, in one interleaved run on one core; prints a table.
+"""Compares the wheel with the Rust core over the same lines, in one interleaved run on one core; prints a table.
 
 usage: benches/throughput.py FILE PEERS [--rounds N]
 
-FILE holds a URL a line; PEERS is the binary of benches/peers, whose engine irikey is the core. Both are timed by the CPU
-time of their process; the core cuts lines besides, the wheel takes them from an Arrow batch. Both are warm: the core has
-gone over the lines before its clock starts, and a canonicalizer goes over them in every round, of which the first does not
-count. The core hands on 1 MiB at a time, which stays in the cache, and then again as much as the wheel does, which may not.
+FILE holds one URL per line; PEERS is the binary of benches/peers, whose engine irikey is the core. Both are measured by the CPU
+time of their process. The core also cuts lines; the wheel takes them from an Arrow batch. Both are warm: the core processes
+the lines once before its clock starts, and the first round of the wheel does not count. The core returns 1 MiB at a time,
+which stays in the cache, and in a second contestant as much as the wheel, which may not.
 """
 
 import argparse
@@ -50,10 +50,10 @@ def main():
     for size in (100_000, 10_000):
         batch_len = str(sum(map(len, lines)) * size // len(lines))
         alike = functools.partial(core, arguments.peers, arguments.file, "--batch", batch_len)
-        contestants[f"core, as many bytes at a time as {size:,} rows have"] = alike
+        contestants[f"core, batches of the bytes of {size:,} rows"] = alike
         batches = [pa.record_batch({"url": urls.slice(at, size)}) for at in range(0, len(urls), size)]
         canonicalizer = irikey.Canonicalizer(columns=["uri", "key", "fault"])
-        contestants[f"wheel, {size:,} rows a batch"] = functools.partial(wheel, canonicalizer, batches)
+        contestants[f"wheel, {size:,} rows per batch"] = functools.partial(wheel, canonicalizer, batches)
     found = {name: [] for name in contestants}
     for _ in range(arguments.rounds + 1):
         for name, measure in contestants.items():

@@ -1,4 +1,4 @@
-"""DuckDB: canonical URIs of a query's result, joined back; and a function on whole vectors."""
+"""DuckDB: canonical URIs of the result of a query, joined back; and a vectorized SQL function."""
 
 import duckdb
 import pyarrow as pa
@@ -8,7 +8,7 @@ import irikey
 database = duckdb.connect()
 database.execute("CREATE TABLE captures AS SELECT * FROM (VALUES (1, 'HTTP://Example.org:80/a'), (2, 'http://example.org/a'), (3, 'http://h:x/')) t(id, url)")
 
-# A relation goes in; what comes out is a table that SQL reads by its name.
+# SQL reads the table `rows` by the name of the variable.
 captures = database.sql("SELECT * FROM captures ORDER BY id").to_arrow_table()
 answer = pa.table(irikey.canonicalize(captures))
 rows = captures
@@ -17,7 +17,7 @@ for name in ("uri", "key", "fault"):
 kept = database.sql("SELECT min_by(url, id) AS first, count(*) AS copies FROM rows WHERE fault IS NULL GROUP BY key").fetchall()
 assert kept == [("HTTP://Example.org:80/a", 2)], kept
 
-# A function on vectors: called with thousands of values at a time.
+# A vectorized function is called with thousands of values at a time.
 keys = irikey.Canonicalizer(columns=["uri"])
 
 

@@ -1,4 +1,4 @@
-"""pandas: a frame goes in by Arrow, and comes back by pyarrow."""
+"""pandas: the data frame is passed as Arrow data, and the result converted by pyarrow."""
 
 import pandas as pd
 import pyarrow as pa

@@ -1,4 +1,4 @@
-"""Polars: whole frames, and an expression by map_batches."""
+"""Polars: data frames, and an expression with map_batches."""
 
 import polars as pl
 

@@ -1,4 +1,4 @@
-"""Ray Data: canonical URIs by map_batches, one row for each key by a group."""
+"""Ray Data: canonical URIs with map_batches."""
 
 import pyarrow as pa
 import ray

@@ -1,5 +1,5 @@
-//! Arrow data on its way back to Python: [`Batch`] and [`Table`], which any library takes that speaks the PyCapsule
-//! interface (pyarrow, polars, duckdb, pandas, nanoarrow).
+//! Results for Python: [`Batch`] and [`Table`], which any library accepts that implements the Arrow PyCapsule interface
+//! (pyarrow, polars, duckdb, pandas, nanoarrow).
 
 use arrow::array::{Array, RecordBatch, RecordBatchIterator, RecordBatchReader, StructArray};
 use arrow::datatypes::SchemaRef;
@@ -17,7 +17,7 @@ pub struct Batch(pub RecordBatch);
 
 #[pymethods]
 impl Batch {
-    /// The batch as a pair of capsules. A requested schema is not followed: consumers cast by themselves.
+    /// The batch as a pair of capsules. A requested schema is ignored; consumers cast.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_array__<'py>(
         &self,
@@ -30,7 +30,7 @@ impl Batch {
         PyTuple::new(py, [schema, PyCapsule::new_with_value(py, array, c"arrow_array")?])
     }
 
-    /// The batch as a stream of one.
+    /// The batch as a stream with one batch.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -46,13 +46,13 @@ impl Batch {
         schema_capsule(py, &self.0.schema())
     }
 
-    /// Columns with their types.
+    /// The columns and their types.
     #[getter]
     fn schema(&self) -> Schema {
         Schema(self.0.schema())
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     #[getter]
     fn num_rows(&self) -> usize {
         self.0.num_rows()
@@ -67,7 +67,7 @@ impl Batch {
     }
 }
 
-/// Record batches of one schema: `pyarrow.table(table)`, `polars.DataFrame(table)`, `duckdb.sql("... FROM table")`.
+/// Record batches with one schema: `pyarrow.table(table)`, `polars.DataFrame(table)`, `duckdb.sql("... FROM table")`.
 #[pyclass(frozen, module = "irikey")]
 #[derive(Debug)]
 pub struct Table {
@@ -93,13 +93,13 @@ impl Table {
         schema_capsule(py, &self.schema)
     }
 
-    /// Columns with their types.
+    /// The columns and their types.
     #[getter]
     fn schema(&self) -> Schema {
         Schema(self.schema.clone())
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     #[getter]
     fn num_rows(&self) -> usize {
         self.batches.iter().map(RecordBatch::num_rows).sum()

@@ -1,5 +1,5 @@
-//! [`Canonicalizer`]: a configuration, the memory that batches are worked on in, and what was counted. Threads share it:
-//! each call takes its own memory and gives it back.
+//! [`Canonicalizer`]: a configuration, reusable buffers, and counters. Threads may share it: each call takes buffers from a pool
+//! and returns them.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -22,7 +22,7 @@ use crate::configuration::{Configuration, Types};
 use crate::intake::{CHUNK_LEN, Inputs, MOST_TEXT, Scratch, null_where};
 use crate::schema::{Schema, answer_schema, arrow_error};
 
-/// Turns columns of URLs into canonical URIs and keys.
+/// Computes canonical URIs and keys for columns of URLs.
 #[pyclass(frozen, module = "irikey")]
 pub struct Canonicalizer {
     configuration: Configuration,
@@ -34,7 +34,7 @@ pub struct Canonicalizer {
     counted: Mutex<Counted>,
 }
 
-/// What one call works with.
+/// The buffers of one call.
 struct Worker {
     core: Core,
     bitmaps: Bitmaps,
@@ -47,7 +47,7 @@ struct Counted {
     nulls: u64,
 }
 
-/// A lock whose holder panicked holds nothing that is half done: counts are added whole.
+/// Locks a mutex even if it is poisoned: a panic leaves no partial update, because counters are added at once.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -107,8 +107,8 @@ impl Canonicalizer {
         })
     }
 
-    /// The answer to a batch (an object with `__arrow_c_array__`), or to a table or stream (one with
-    /// `__arrow_c_stream__`): as many rows, null where the URL is null.
+    /// Returns one row per row of a batch (an object with `__arrow_c_array__`), or of a table or stream (one with
+    /// `__arrow_c_stream__`); null if the URL is null.
     fn canonicalize<'py>(&self, py: Python<'py>, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         if data.hasattr("__arrow_c_array__")? {
             let batch = RecordBatch::from_pyarrow_bound(data)?;
@@ -121,12 +121,12 @@ impl Canonicalizer {
         if !data.hasattr("__arrow_c_stream__")? {
             let kind = data.get_type().name()?;
             return Err(PyTypeError::new_err(format!(
-                "{kind} is no Arrow data: it has neither __arrow_c_array__ nor __arrow_c_stream__"
+                "{kind} is not Arrow data: it has neither __arrow_c_array__ nor __arrow_c_stream__"
             )));
         }
         let reader = RecordBatchStreamReader::from_pyarrow_bound(data)?;
         let mut batches = Vec::new();
-        // A stream of another library may need the interpreter to give its next batch.
+        // A stream of another library may need the interpreter to produce its next batch, so the loop holds it.
         for batch in reader {
             let batch = batch.map_err(arrow_error)?;
             batches.extend(py.detach(|| self.answer(&batch))?);
@@ -138,8 +138,8 @@ impl Canonicalizer {
         self.canonicalize(py, data)
     }
 
-    /// What was counted since it was made: `rows` = `unchanged` + `changed` + `faulty` + `nulls`; `faults`, `flags` and
-    /// `changes` by name.
+    /// The counters since the object was created: `rows` = `unchanged` + `changed` + `faulty` + `nulls`; `faults`, `flags`
+    /// and `changes` by name.
     #[getter]
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let Counted { tally, nulls } = lock(&self.counted).clone();
@@ -167,19 +167,19 @@ impl Canonicalizer {
         Ok(counters)
     }
 
-    /// The columns of every answer.
+    /// The columns of results.
     #[getter]
     fn schema(&self) -> Schema {
         Schema(self.schema.clone())
     }
 
-    /// The choices that it was made with.
+    /// The options of the constructor.
     #[getter]
     fn configuration<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.configuration.arguments(py)
     }
 
-    /// Pickled is the configuration; counters begin at 0.
+    /// Pickles the configuration; the counters of a copy begin at 0.
     fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyTuple>, Bound<'py, PyDict>)> {
         Ok((PyTuple::empty(py), self.configuration.arguments(py)?))
     }
@@ -190,7 +190,7 @@ impl Canonicalizer {
 }
 
 impl Canonicalizer {
-    /// The answer to one batch; several where its text is too long for one.
+    /// Returns the result for a batch: several batches if the text is too long for one.
     fn answer(&self, batch: &RecordBatch) -> PyResult<Vec<RecordBatch>> {
         let inputs = Inputs::of(batch, &self.configuration)?;
         let idle = lock(&self.idle).pop();
@@ -213,7 +213,9 @@ impl Canonicalizer {
     fn answer_rows(&self, worker: &mut Worker, inputs: &Inputs, from: usize, to: usize) -> PyResult<RecordBatch> {
         let text_len = inputs.url.text_len(from, to);
         if text_len > MOST_TEXT {
-            return Err(PyValueError::new_err(format!("row {from}: a URL of {text_len} bytes is too long")));
+            return Err(PyValueError::new_err(format!(
+                "row {from}: the URL has {text_len} bytes; the limit is {MOST_TEXT}"
+            )));
         }
         let mut rows = Rows::new(self.policy.more_keys.len());
         rows.reserve(to - from, text_len);
@@ -238,7 +240,7 @@ impl Canonicalizer {
         RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options).map_err(arrow_error)
     }
 
-    /// A null is no record: the core has taken it for an empty one.
+    /// Adds the counters of a batch. A null is not a record, but the core has counted it as an empty one.
     fn count(&self, tally: &Tally, nulls: Option<&NullBuffer>) {
         let nulls = nulls.map_or(0, |nulls| nulls.null_count() as u64);
         let mut counted = lock(&self.counted);
@@ -248,7 +250,7 @@ impl Canonicalizer {
         counted.tally.faults[FaultKind::Empty as usize] -= nulls;
     }
 
-    /// A column with the nulls of the URLs, in the types that were asked for.
+    /// Returns a column with the nulls of the URLs and the requested types.
     fn typed(&self, array: ArrayRef, nulls: Option<&NullBuffer>) -> PyResult<ArrayRef> {
         let array = null_where(array, nulls)?;
         if self.types == Types::Arrow {

@@ -1,11 +1,11 @@
-//! The choices of a caller, as Python has them: names and flags in, a [`Policy`] and [`ColumnSet`] out. It can be written
-//! down and read again, so that a pickled canonicalizer is the same one.
+//! The options of a canonicalizer as Python passes them, converted to a [`Policy`] and a [`ColumnSet`]. They are kept as they
+//! are, so that a canonicalizer can be pickled.
 
 use std::sync::Arc;
 
 use arrow::ipc::reader::StreamReader;
 use irikey::batch::{ColumnId, ColumnSet, EquivalencesReader, EquivalencesTableError};
-use irikey::canon::{Policy, Rung, RecipeColumn};
+use irikey::canon::{Policy, RecipeColumn, Rung};
 use irikey::iri::{Base, ParseMode, Profile};
 use irikey::key::{KeyAlgorithm, Recipe};
 use irikey::learn::Equivalences;
@@ -13,10 +13,10 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-/// The rung above those that a URL has by itself.
+/// The rung that needs equivalences.
 const PROTOCOL: &str = "protocol";
 
-/// Columns of the answer where nobody names others.
+/// The default columns of results.
 const DEFAULT_COLUMNS: [&str; 5] = ["uri", "key", "fault", "fault_at", "flags"];
 
 /// Returns whether a column needs a record of a file: its position there, or a field that its format states besides the
@@ -28,7 +28,7 @@ fn needs_file(column: ColumnId) -> bool {
     )
 }
 
-/// Everything that a canonicalizer is made of.
+/// All options of a canonicalizer.
 #[derive(Clone, Debug)]
 pub struct Configuration {
     pub url: String,
@@ -45,21 +45,21 @@ pub struct Configuration {
     pub profile: String,
     pub key_hash: String,
     pub types: String,
-    /// What `irikey learn` wrote, as a stream of Arrow IPC.
+    /// The table that `irikey learn` wrote, as an Arrow IPC stream.
     pub equivalences: Option<Arc<[u8]>>,
 }
 
-/// How the columns of an answer are typed.
+/// The types of result columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Types {
-    /// As in irikey's files: keys of a fixed width, words in dictionaries, unsigned numbers.
+    /// As in files of irikey: keys of fixed width, dictionaries, unsigned numbers.
     Arrow,
-    /// As Spark reads them: binary, text, long.
+    /// Types that Spark reads: binary, text, long.
     Spark,
 }
 
 impl Configuration {
-    /// Every choice by its name, as the constructor takes it.
+    /// Returns all options by name, as the constructor takes them.
     pub fn arguments<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let arguments = PyDict::new(py);
         arguments.set_item("url", &self.url)?;
@@ -81,10 +81,10 @@ impl Configuration {
         Ok(arguments)
     }
 
-    /// The columns of the answer.
+    /// Returns the columns of results.
     ///
     /// # Errors
-    /// A name that no column bears, or one that only a file can fill.
+    /// The name is unknown, or the column exists only in files.
     pub fn columns(&self) -> PyResult<ColumnSet> {
         let names: Vec<&str> = match &self.columns {
             Some(names) => names.iter().map(String::as_str).collect(),
@@ -92,16 +92,17 @@ impl Configuration {
         };
         let columns = ColumnSet::named(names).map_err(|unknown| PyValueError::new_err(unknown.to_string()))?;
         if let Some(column) = columns.iter().find(|column| needs_file(column.id)) {
-            let message = format!("column {:?} is of files, and rows of a batch are where their batch is", column.name);
+            let message =
+                format!("column {:?} describes records of files; rows of a batch have no such value", column.name);
             return Err(PyValueError::new_err(message));
         }
         Ok(columns)
     }
 
-    /// The types of its columns.
+    /// Returns the types of result columns.
     ///
     /// # Errors
-    /// No such types.
+    /// The name is unknown.
     pub fn types(&self) -> PyResult<Types> {
         match self.types.as_str() {
             "arrow" => Ok(Types::Arrow),
@@ -110,25 +111,27 @@ impl Configuration {
         }
     }
 
-    /// The column `key` is that of representatives.
+    /// Returns whether the column `key` is that of representatives.
     pub fn is_protocol(&self) -> bool {
         self.key == PROTOCOL
     }
 
-    /// The equivalences for keys of `policy`.
+    /// Reads the equivalences for keys of `policy`.
     fn read_equivalences(&self, policy: &Policy, columns: &ColumnSet) -> PyResult<Option<Arc<Equivalences>>> {
         let wrong = |message: &str| Err(PyValueError::new_err(message.to_string()));
         let Some(bytes) = &self.equivalences else {
             return match self.is_protocol() || columns.contains(ColumnId::KeyProtocol) {
-                true => wrong("key=\"protocol\" and key_protocol need equivalences=, see irikey.equivalences()"),
+                true => {
+                    wrong("key=\"protocol\" and the column key_protocol need equivalences=; see irikey.equivalences()")
+                }
                 false => Ok(None),
             };
         };
         if !self.is_protocol() && !columns.contains(ColumnId::KeyProtocol) {
-            return wrong("equivalences= is for key=\"protocol\" or the column key_protocol; ask for one of them");
+            return wrong("equivalences= needs key=\"protocol\" or the column key_protocol");
         }
         if policy.rung != Rung::Scheme {
-            return wrong("the column key_protocol stands on key=\"scheme\"");
+            return wrong("the column key_protocol needs key=\"scheme\"");
         }
         let refused = |error: EquivalencesTableError| PyValueError::new_err(error.to_string());
         let read = || -> Result<Equivalences, EquivalencesTableError> {
@@ -140,10 +143,10 @@ impl Configuration {
         read().map(|read| Some(Arc::new(read))).map_err(refused)
     }
 
-    /// What rows depend on.
+    /// Returns the policy of the options.
     ///
     /// # Errors
-    /// A choice that there is not, or a base that is none.
+    /// An option is invalid.
     pub fn policy(&self) -> PyResult<Policy> {
         let columns = self.columns()?;
         if let Some(base) = &self.base_uri {
@@ -155,7 +158,7 @@ impl Configuration {
         };
         let recipes = columns.recipes().into_iter().map(recipe).collect::<PyResult<Vec<_>>>()?;
         let profile = Profile::from_name(&self.profile);
-        let unknown = || PyValueError::new_err(format!("no profile is called {:?}", self.profile));
+        let unknown = || PyValueError::new_err(format!("unknown profile {:?}", self.profile));
         let policy = Policy {
             profile: profile.ok_or_else(unknown)?,
             intake: if self.strict { ParseMode::Strict } else { ParseMode::Lenient },
@@ -182,9 +185,9 @@ impl Configuration {
     }
 }
 
-/// The rung of this name.
+/// Returns the rung with this name.
 pub fn rung(name: &str) -> PyResult<Rung> {
     let names = || Rung::ALL.map(Rung::name).join(", ");
     let found = Rung::ALL.into_iter().find(|rung| rung.name() == name);
-    found.ok_or_else(|| PyValueError::new_err(format!("no rung is called {name:?}; there are {}", names())))
+    found.ok_or_else(|| PyValueError::new_err(format!("unknown rung {name:?}; expected one of {}", names())))
 }

@@ -1,5 +1,5 @@
-//! A record batch in, the records in its columns out: spans of the column's own bytes where they lie in one piece, copies
-//! where they do not (views, dictionaries, rows with a base or a charset).
+//! Reads the records of a record batch. Records borrow the bytes of the column if possible; views, dictionaries, and rows with a
+//! base or a charset are copied.
 
 use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, LargeBinaryArray, OffsetSizeTrait, RecordBatch};
 use arrow::buffer::NullBuffer;
@@ -14,29 +14,29 @@ use pyo3::prelude::*;
 use crate::configuration::Configuration;
 use crate::schema::arrow_error;
 
-/// Text that one batch of an answer is made of, at most: escapes make it up to three times as long, and Arrow's offsets
-/// count to 2 GiB.
+/// Limit of the text of one result batch, in bytes: percent-encoding makes it up to three times as long, and Arrow's offsets
+/// reach 2 GiB.
 pub const MOST_TEXT: usize = 600 << 20;
 
-/// Text that is worked on at a time, so that it and what is known of it stay in a core's cache.
+/// Text that is processed at a time, in bytes, so that it and its bitmaps stay in the cache of a core.
 pub const CHUNK_LEN: usize = 256 << 10;
 
-/// A column of bytes, whatever type it came in.
+/// A column of bytes, converted from any type of text or bytes.
 pub enum Column {
     Binary(BinaryArray),
     Large(LargeBinaryArray),
 }
 
 impl Column {
-    /// The column `name` of `batch`.
+    /// Returns the column `name` of `batch`.
     ///
     /// # Errors
-    /// There is none, or it holds neither text nor bytes.
+    /// The column does not exist, or holds neither text nor bytes.
     pub fn of(batch: &RecordBatch, name: &str) -> PyResult<Column> {
         let array = batch.column_by_name(name).ok_or_else(|| {
             let schema = batch.schema();
             let names: Vec<_> = schema.fields().iter().map(|field| field.name().as_str()).collect();
-            PyKeyError::new_err(format!("no column is called {name:?}; there are {}", names.join(", ")))
+            PyKeyError::new_err(format!("unknown column {name:?}; expected one of {}", names.join(", ")))
         })?;
         Column::from_array(array, name)
     }
@@ -56,7 +56,9 @@ impl Column {
                 return Column::from_array(&bytes, name);
             }
             other => {
-                return Err(PyTypeError::new_err(format!("column {name:?} holds {other}; URLs are text or bytes")));
+                return Err(PyTypeError::new_err(format!(
+                    "column {name:?} has the type {other}; expected text or bytes"
+                )));
             }
         })
     }
@@ -68,7 +70,7 @@ impl Column {
         }
     }
 
-    /// Row `row`; empty where it is null.
+    /// Returns row `row`, empty if it is null.
     pub fn value(&self, row: usize) -> &[u8] {
         match self {
             _ if self.array().is_null(row) => &[],
@@ -77,7 +79,7 @@ impl Column {
         }
     }
 
-    /// Rows that are null.
+    /// Returns the rows that are null.
     pub fn nulls(&self) -> Option<&NullBuffer> {
         self.array().nulls()
     }
@@ -96,7 +98,7 @@ impl Column {
         }
     }
 
-    /// Appends where rows `from..to` stand in their bytes.
+    /// Appends the spans of rows `from..to` in their bytes.
     fn push_spans(&self, from: usize, to: usize, spans: &mut Vec<Span>) {
         match self {
             Column::Binary(array) => push_spans(&array.value_offsets()[from..=to], spans),
@@ -104,12 +106,12 @@ impl Column {
         }
     }
 
-    /// Bytes of rows `from..to`.
+    /// Returns the length of rows `from..to` in bytes.
     pub fn text_len(&self, from: usize, to: usize) -> usize {
         if from < to { self.range(to - 1).1 - self.range(from).0 } else { 0 }
     }
 
-    /// Where rows end that begin at `from`, end before `end` and have at most `most` bytes; at least one row further.
+    /// Returns the end of the longest range of rows from `from` up to `end` with at most `most` bytes, but at least one row.
     pub fn cut(&self, from: usize, end: usize, most: usize) -> usize {
         let (mut low, mut high) = ((from + 1).min(end), end);
         while low < high {
@@ -120,14 +122,14 @@ impl Column {
     }
 }
 
-/// Spans between offsets, from the first of them on; fewer than 4 GiB lie between all of them.
+/// Appends the spans between offsets, relative to the first one; together they cover less than 4 GiB.
 fn push_spans<O: OffsetSizeTrait>(offsets: &[O], spans: &mut Vec<Span>) {
     let begin = offsets[0];
     let len = |from: O, to: O| (to - from).as_usize() as u32;
     spans.extend(offsets.windows(2).map(|ends| Span { at: len(begin, ends[0]), len: len(ends[0], ends[1]) }));
 }
 
-/// The columns that a configuration names.
+/// The input columns of a configuration.
 pub struct Inputs {
     pub url: Column,
     base: Option<Column>,
@@ -137,7 +139,7 @@ pub struct Inputs {
 
 impl Inputs {
     /// # Errors
-    /// A column is missing or of another type.
+    /// A column does not exist, or has another type.
     pub fn of(batch: &RecordBatch, configuration: &Configuration) -> PyResult<Inputs> {
         let named = |name: &Option<String>| name.as_ref().map(|name| Column::of(batch, name)).transpose();
         Ok(Inputs {
@@ -149,7 +151,7 @@ impl Inputs {
     }
 }
 
-/// Memory of records, used again for the next batch.
+/// Reusable buffers of records.
 #[derive(Debug, Default)]
 pub struct Scratch {
     lent: Vec<Span>,
@@ -157,7 +159,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// The records of rows `from..to`, of which there is one at least.
+    /// Returns the records of rows `from..to`, at least one row.
     pub fn records<'a>(&'a mut self, inputs: &'a Inputs, from: usize, to: usize) -> Records<'a> {
         let has_more = inputs.base.is_some() || inputs.charset.is_some() || inputs.query_charset.is_some();
         if has_more || !self.lend(&inputs.url, from, to) {
@@ -165,19 +167,19 @@ impl Scratch {
             return self.copies.records();
         }
         let (begin, end) = (inputs.url.range(from).0, inputs.url.range(to - 1).1);
-        // Rows of a column stand at no offset of a source, and no column of an answer says so.
+        // Rows have no offset in a source, and no result column needs one.
         let (text, offsets) = (&inputs.url.bytes()[begin..end], Offsets::Each(&[]));
         Records { text, urls: &self.lent, offsets, ..Records::default() }
     }
 
-    /// Spans of the column's own bytes; false where two halves of a character in neighbouring rows would look like one.
+    /// Borrows the bytes of the column. Returns false if the bytes of adjacent rows could form one character together.
     fn lend(&mut self, url: &Column, from: usize, to: usize) -> bool {
         self.lent.clear();
         let begin = url.range(from).0;
         let bytes = &url.bytes()[begin..url.range(to - 1).1];
         url.push_spans(from, to, &mut self.lent);
         if let Some(nulls) = url.nulls() {
-            // What lies under a null is nobody's.
+            // The bytes of a null are undefined.
             (from..to).filter(|row| nulls.is_null(*row)).for_each(|row| self.lent[row - from].len = 0);
         }
         let is_continued = |span: &Span| bytes.get(span.at as usize).is_some_and(|byte| byte & 0xC0 == 0x80);
@@ -201,7 +203,7 @@ impl Scratch {
     }
 }
 
-/// Null where the URL was.
+/// Sets rows to null whose URL is null.
 pub fn null_where(array: ArrayRef, nulls: Option<&NullBuffer>) -> PyResult<ArrayRef> {
     let Some(nulls) = nulls.filter(|nulls| nulls.null_count() > 0) else { return Ok(array) };
     let together = NullBuffer::union(array.nulls(), Some(nulls));

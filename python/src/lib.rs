@@ -1,12 +1,12 @@
-//! `irikey._irikey`: the kernel of irikey for Python. Arrow data in and out by the PyCapsule interface, without a copy;
-//! single references as `str` or `bytes`.
+//! `irikey._irikey`: the core of irikey for Python. Arrow data is exchanged through the PyCapsule interface without copying;
+//! single references are `str` or `bytes`.
 //!
 //! ```text
 //! object with __arrow_c_array__ or __arrow_c_stream__ --intake--> Records --Canonicalizer--> Rows
 //!                                                     Batch | Table <--answer-- RecordBatch <---'
 //! ```
 //!
-//! No panic crosses the boundary: what data can be is a fault in a row, what a caller can get wrong is an exception.
+//! Invalid data gives faults in rows, and invalid calls raise exceptions; nothing panics.
 
 mod answer;
 mod canonicalizer;

@@ -1,8 +1,11 @@
-//! Single references: `str` or `bytes` in, a text, a key or a dictionary out. What irikey refuses raises [`Fault`].
+//! Functions for single references, as `str` or `bytes`. A reference that cannot be parsed raises [`Fault`].
 
 use irikey::canon::Rung;
 use irikey::iri::whatwg_href;
-use irikey::iri::{Base, Fault as RowFault, Flags, HostMapping, ParseMode, Parts, normalize_to_rung, find_scheme, find_spoofing, to_iri};
+use irikey::iri::{
+    Base, Fault as RowFault, Flags, HostMapping, ParseMode, Parts, find_scheme, find_spoofing, normalize_to_rung,
+    to_iri,
+};
 use irikey::key::{Draft, KeyAlgorithm, Recipe};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -10,9 +13,14 @@ use pyo3::types::{PyBytes, PyDict, PyString};
 
 use crate::configuration::rung;
 
-pyo3::create_exception!(irikey, Fault, PyValueError, "A reference that is refused; has `kind`, `component` and `at`.");
+pyo3::create_exception!(
+    irikey,
+    Fault,
+    PyValueError,
+    "A reference cannot be parsed; has the attributes `kind`, `component` and `at`."
+);
 
-/// A fault as an exception.
+/// Converts a fault to an exception.
 fn raise(py: Python<'_>, fault: RowFault) -> PyErr {
     let error = Fault::new_err(fault.to_string());
     let value = error.value(py);
@@ -23,18 +31,21 @@ fn raise(py: Python<'_>, fault: RowFault) -> PyErr {
     set.err().unwrap_or(error)
 }
 
-/// The bytes of a `str` or a `bytes`.
+/// Returns the bytes of a `str` or `bytes`.
 fn bytes_of(value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     if let Ok(text) = value.cast::<PyString>() {
         return Ok(text.to_cow()?.as_bytes().to_vec());
     }
     match value.cast::<PyBytes>() {
         Ok(bytes) => Ok(bytes.as_bytes().to_vec()),
-        Err(_) => Err(PyTypeError::new_err(format!("a reference is str or bytes, not {}", value.get_type().name()?))),
+        Err(_) => Err(PyTypeError::new_err(format!(
+            "expected a reference as str or bytes, found {}",
+            value.get_type().name()?
+        ))),
     }
 }
 
-/// The reference against the base, if it needs one and there is one.
+/// Resolves a relative reference against the base, if there is one.
 fn absolute(py: Python<'_>, reference: &Bound<'_, PyAny>, base: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<u8>> {
     let reference = bytes_of(reference)?;
     match base {
@@ -46,7 +57,7 @@ fn absolute(py: Python<'_>, reference: &Bound<'_, PyAny>, base: Option<&Bound<'_
     }
 }
 
-fn intake(strict: bool) -> ParseMode {
+fn parse_mode(strict: bool) -> ParseMode {
     if strict { ParseMode::Strict } else { ParseMode::Lenient }
 }
 
@@ -58,11 +69,11 @@ fn algorithm(name: &str) -> PyResult<KeyAlgorithm> {
     }
 }
 
-fn climbed(py: Python<'_>, reference: &[u8], on: Rung, strict: bool) -> PyResult<(Vec<u8>, Flags)> {
-    normalize_to_rung(reference, on, intake(strict)).map_err(|fault| raise(py, fault))
+fn normalized(py: Python<'_>, reference: &[u8], on: Rung, strict: bool) -> PyResult<(Vec<u8>, Flags)> {
+    normalize_to_rung(reference, on, parse_mode(strict)).map_err(|fault| raise(py, fault))
 }
 
-/// The canonical URI of a reference.
+/// Returns the canonical URI of a reference.
 #[pyfunction]
 #[pyo3(signature = (reference, base=None, *, rung="scheme", strict=false))]
 pub fn uri(
@@ -72,11 +83,11 @@ pub fn uri(
     rung: &str,
     strict: bool,
 ) -> PyResult<String> {
-    let text = climbed(py, &absolute(py, reference, base)?, self::rung(rung)?, strict)?.0;
+    let text = normalized(py, &absolute(py, reference, base)?, self::rung(rung)?, strict)?.0;
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// The canonical IRI of a reference: its URI with what section 3.2 of RFC 3987 lets one decode, and a Unicode host.
+/// Returns the canonical IRI of a reference: the URI decoded by RFC 3987 section 3.2, with a Unicode host.
 #[pyfunction]
 #[pyo3(signature = (reference, base=None, *, strict=false))]
 pub fn iri(
@@ -85,11 +96,11 @@ pub fn iri(
     base: Option<&Bound<'_, PyAny>>,
     strict: bool,
 ) -> PyResult<String> {
-    let text = climbed(py, &absolute(py, reference, base)?, Rung::Scheme, strict)?.0;
+    let text = normalized(py, &absolute(py, reference, base)?, Rung::Scheme, strict)?.0;
     Ok(to_iri(&String::from_utf8_lossy(&text), HostMapping::Unicode))
 }
 
-/// The 16 bytes of a reference's key.
+/// Returns the key of a reference, 16 bytes.
 #[pyfunction]
 #[pyo3(signature = (reference, base=None, *, rung="scheme", strict=false, key_hash="xxh3"))]
 pub fn key<'py>(
@@ -100,11 +111,11 @@ pub fn key<'py>(
     strict: bool,
     key_hash: &str,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let text = climbed(py, &absolute(py, reference, base)?, self::rung(rung)?, strict)?.0;
+    let text = normalized(py, &absolute(py, reference, base)?, self::rung(rung)?, strict)?.0;
     Ok(PyBytes::new(py, &algorithm(key_hash)?.key(&text)))
 }
 
-/// The SURT key of a URL: dialect "wayback" as webarchive-commons makes it, "ia" as Python's surt does.
+/// Returns the SURT key of a URL: dialect "wayback" is that of webarchive-commons, "ia" that of Python's surt.
 #[pyfunction]
 #[pyo3(signature = (reference, dialect="wayback"))]
 pub fn surt(py: Python<'_>, reference: &Bound<'_, PyAny>, dialect: &str) -> PyResult<String> {
@@ -119,7 +130,7 @@ pub fn surt(py: Python<'_>, reference: &Bound<'_, PyAny>, dialect: &str) -> PyRe
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// The target of a reference against a base, by RFC 3986 section 5, not normalised.
+/// Resolves a reference against a base by RFC 3986 section 5, without normalizing the target.
 #[pyfunction]
 #[pyo3(signature = (base, reference))]
 pub fn resolve(py: Python<'_>, base: &Bound<'_, PyAny>, reference: &Bound<'_, PyAny>) -> PyResult<String> {
@@ -128,7 +139,7 @@ pub fn resolve(py: Python<'_>, base: &Bound<'_, PyAny>, reference: &Bound<'_, Py
     String::from_utf8(target).map_err(|_| PyValueError::new_err("the target is not UTF-8"))
 }
 
-/// The lowest rung on which two references are equivalent: "simple", "syntax" or "scheme"; None if there is none.
+/// Returns the lowest rung on which two references are equivalent: "simple", "syntax", "scheme", or None.
 #[pyfunction]
 #[pyo3(signature = (a, b, base=None, *, strict=false))]
 pub fn compare(
@@ -140,15 +151,15 @@ pub fn compare(
 ) -> PyResult<Option<&'static str>> {
     let (a, b) = (absolute(py, a, base)?, absolute(py, b, base)?);
     for rung in Rung::ALL {
-        if climbed(py, &a, rung, strict)?.0 == climbed(py, &b, rung, strict)?.0 {
+        if normalized(py, &a, rung, strict)?.0 == normalized(py, &b, rung, strict)?.0 {
             return Ok(Some(rung.name()));
         }
     }
     Ok(None)
 }
 
-/// Everything that is known of a reference: texts and keys of the rungs, components, flags, what may mislead, what a
-/// browser makes of it.
+/// Describes a reference: texts and keys of the rungs, components, flags, spoofing flags, and the result of a browser's
+/// parser.
 #[pyfunction]
 #[pyo3(signature = (reference, base=None, *, strict=false))]
 pub fn explain<'py>(
@@ -165,7 +176,7 @@ pub fn explain<'py>(
     let mut text = Vec::new();
     for rung in Rung::ALL {
         let found;
-        (text, found) = climbed(py, &absolute, rung, strict)?;
+        (text, found) = normalized(py, &absolute, rung, strict)?;
         flags |= found;
         let step = PyDict::new(py);
         step.set_item("text", String::from_utf8_lossy(&text))?;

@@ -1,4 +1,4 @@
-//! The schema of an answer: as Arrow by `__arrow_c_schema__`, as Spark's DDL, as the JSON of a `StructType`.
+//! The schema of results: as Arrow (`__arrow_c_schema__`), as Spark DDL, and as the JSON of a `StructType`.
 
 use std::sync::Arc;
 
@@ -11,17 +11,17 @@ use pyo3::types::PyCapsule;
 
 use crate::configuration::Types;
 
-/// Columns with their types.
+/// Columns and their types.
 #[pyclass(frozen, module = "irikey")]
 #[derive(Debug)]
 pub struct Schema(pub SchemaRef);
 
-/// An Arrow mistake as an exception.
+/// Converts an Arrow error to an exception.
 pub fn arrow_error(error: ArrowError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-/// The capsule of a schema.
+/// Returns the capsule of a schema.
 pub fn schema_capsule<'py>(py: Python<'py>, schema: &SchemaRef) -> PyResult<Bound<'py, PyCapsule>> {
     let schema = FFI_ArrowSchema::try_from(schema.as_ref()).map_err(arrow_error)?;
     PyCapsule::new_with_value(py, schema, c"arrow_schema")
@@ -29,18 +29,18 @@ pub fn schema_capsule<'py>(py: Python<'py>, schema: &SchemaRef) -> PyResult<Boun
 
 #[pymethods]
 impl Schema {
-    /// The Arrow schema, for whoever speaks the PyCapsule interface.
+    /// The Arrow schema as a PyCapsule.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         schema_capsule(py, &self.0)
     }
 
-    /// Names of the columns.
+    /// The names of the columns.
     #[getter]
     fn names(&self) -> Vec<&str> {
         self.0.fields().iter().map(|field| field.name().as_str()).collect()
     }
 
-    /// The columns as Spark's DDL, `uri STRING, key BINARY NOT NULL`.
+    /// The columns as Spark DDL, such as `uri STRING, key BINARY NOT NULL`.
     fn spark_ddl(&self) -> String {
         let column = |field: &Arc<Field>| {
             let null = if field.is_nullable() { "" } else { " NOT NULL" };
@@ -57,7 +57,7 @@ impl Schema {
                 "int" => "integer",
                 name => name,
             };
-            // Names of columns are words.
+            // Column names need no escaping in JSON.
             format!(
                 r#"{{"name":"{}","type":"{name}","nullable":{},"metadata":{{}}}}"#,
                 field.name(),
@@ -74,7 +74,7 @@ impl Schema {
     }
 }
 
-/// Spark's name of what a type becomes there.
+/// Returns Spark's name of a type.
 fn spark_name(kind: &DataType) -> &'static str {
     match spark_type(kind) {
         DataType::Binary => "binary",
@@ -85,7 +85,7 @@ fn spark_name(kind: &DataType) -> &'static str {
     }
 }
 
-/// What a type of ours becomes where Spark reads it: it knows no fixed width, no dictionary, nothing unsigned.
+/// Returns the type that Spark reads instead: it has no fixed-size binary, dictionary or unsigned types.
 pub fn spark_type(kind: &DataType) -> DataType {
     match kind {
         DataType::FixedSizeBinary(_) => DataType::Binary,
@@ -96,7 +96,7 @@ pub fn spark_type(kind: &DataType) -> DataType {
     }
 }
 
-/// The schema of an answer: any row of it is null where the URL was.
+/// Returns the schema of results. All columns are nullable, because a row is null if its URL is null.
 pub fn answer_schema(columns: &irikey::batch::ColumnSet, metadata: &[(String, String)], types: Types) -> SchemaRef {
     let schema = columns.schema(metadata);
     let fields: Vec<Field> = schema

@@ -1,4 +1,4 @@
-"""Arrow in, Arrow out: any type of column, nulls, empty batches, wrong calls; the same rows as one at a time."""
+"""Arrow data: column types, nulls, empty batches, invalid calls; the same rows as single references."""
 
 import concurrent.futures
 import pickle
@@ -14,8 +14,8 @@ import irikey
 URLS = ["HTTP://Example.org:80/%7Euser/", "http://example.org/~user/", None, "http://h:x/", "", "/relative", "http://é/ü"]
 
 
-def answer(data, **choices):
-    return pa.table(irikey.canonicalize(data, **choices))
+def answer(data, **options):
+    return pa.table(irikey.canonicalize(data, **options))
 
 
 def test_rows_are_those_of_the_scalars():
@@ -62,13 +62,13 @@ def test_batches_stay_batches_and_lengths_stay():
 def test_nothing_is_copied_on_the_way_in_or_out():
     batch = pa.record_batch({"url": pa.array(["http://a/"] * 1000)})
     made = irikey.canonicalize(batch)
-    # Two imports of one answer are one memory.
+    # Two imports of one result share their memory.
     places = {pa.record_batch(made)["uri"].buffers()[2].address for _ in range(2)}
     assert len(places) == 1
 
 
 def test_bytes_that_are_not_utf8_stay_apart():
-    # Two halves of é in neighbouring rows are no é.
+    # Two halves of é in adjacent rows are not é.
     urls = pa.array([b"http://h/\xc3", b"\xa9", b"http://h/\xc3\xa9"], pa.binary())
     rows = answer(pa.table({"url": urls})).to_pylist()
     assert rows[0]["uri"] == "http://h/%C3" and rows[2]["uri"] == "http://h/%C3%A9"
@@ -90,11 +90,11 @@ def test_bases_and_charsets_are_columns():
 
 def test_mistakes_of_a_caller_are_exceptions():
     table = pa.table({"url": URLS, "n": [1] * len(URLS)})
-    with pytest.raises(KeyError, match="no column is called 'uri'|no column is called \"uri\""):
+    with pytest.raises(KeyError, match="unknown column"):
         irikey.canonicalize(table, url="uri")
-    with pytest.raises(TypeError, match="holds Int64"):
+    with pytest.raises(TypeError, match="has the type Int64"):
         irikey.canonicalize(table, url="n")
-    with pytest.raises(TypeError, match="no Arrow data"):
+    with pytest.raises(TypeError, match="is not Arrow data"):
         irikey.canonicalize(URLS)
     for wrong in [{"key": "nonsense"}, {"columns": ["kye"]}, {"columns": ["source"]}, {"key_hash": "md5"}, {"base_uri": "x"}, {"types": "x"}]:
         with pytest.raises(ValueError):
@@ -146,7 +146,7 @@ def test_any_bytes_are_rows():
 
 
 def test_ten_million_rows():
-    # One piece of memory, ten million references to it: as a batch too long for one answer would be.
+    # Ten million references to the same bytes, like a batch that is too long for one result.
     urls = pa.DictionaryArray.from_arrays(pa.array([i % 3 for i in range(10_000)], pa.int8()), ["http://a/", "HTTP://A", "x"])
     batch = pa.record_batch({"url": pa.concat_arrays([urls] * 1000)})
     made = irikey.Canonicalizer(columns=["key"])

@@ -1,4 +1,4 @@
-"""One reference at a time."""
+"""Functions for single references."""
 
 import pytest
 

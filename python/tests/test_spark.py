@@ -1,7 +1,7 @@
-"""Spark with executors that are processes of their own: the same rows and the same representatives as on one machine, also
-when an executor is killed on the way.
+"""Spark with executors in processes of their own: the same rows and representatives as on one machine, also when an executor
+is killed during the job.
 
-IRIKEY names the command to compare with; IRIKEY_SPARK_LINES how many lines (2,000,000 by default).
+IRIKEY names the command to compare with, IRIKEY_SPARK_LINES the number of lines (default: 2,000,000).
 """
 
 import json
@@ -55,7 +55,7 @@ def spark(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
-    """Generated lines, as a file and as Parquet in eight parts with the place of each line."""
+    """Generated lines, as a file and as Parquet in eight parts with the position of each line."""
     folder = tmp_path_factory.mktemp("corpus")
     lines = folder / "lines"
     subprocess.run([REPOSITORY / "scripts/corpus", "--lines", str(LINES), "--seed", "11", "--out", lines], check=True)
@@ -69,7 +69,7 @@ def corpus(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def expected(corpus):
-    """What the command makes of the lines: rows, and the first row of each key."""
+    """The output of the command for the lines: rows, and the first row of each key."""
     command = os.environ.get("IRIKEY")
     if command:
         out = corpus / "expected.parquet"
@@ -87,7 +87,7 @@ def expected(corpus):
 
 
 def check(kept, folder, expected):
-    """Spark's rows and representatives are the command's."""
+    """Spark's rows and representatives equal those of the command."""
     found = pq.read_table(folder / "rows").sort_by("record")
     for name in ("record", "uri", "key", "fault"):
         assert found[name].combine_chunks().equals(expected[0][name].combine_chunks()), name
@@ -118,7 +118,7 @@ CAPTURES = 30_000
 
 @pytest.fixture(scope="module")
 def captures(tmp_path_factory):
-    """Captures with times, statuses and redirects: of each page of a host some under http and some under https."""
+    """Captures with times, statuses and redirects; pages of a host occur under http and https."""
     path = tmp_path_factory.mktemp("captures") / "captures.cdxj"
     with open(path, "w", encoding="utf-8") as file:
         for i in range(CAPTURES):
@@ -154,7 +154,7 @@ def test_representatives_are_the_commands(spark, captures, tmp_path):
         canonicalize(text, url="uri", key="protocol")
     with pytest.raises(ValueError, match="learned with key "):
         canonicalize(text, url="uri", key="protocol", key_hash="blake3", equivalences=str(learned))
-    with pytest.raises(ValueError, match="no table of equivalences"):
+    with pytest.raises(ValueError, match="not a table of equivalences"):
         canonicalize(text, url="uri", key="protocol", equivalences=str(rows))
     subprocess.run([command, "canon", "-q", captures, "-o", out, "--columns", "record", "--key", "protocol",
                     "--equivalences", learned], check=True)
@@ -167,7 +167,7 @@ def test_representatives_are_the_commands(spark, captures, tmp_path):
 
 
 def executors(spark):
-    """Process ids of this application's executors."""
+    """Returns the process ids of the executors of this application."""
     application = spark.sparkContext.applicationId
     found = []
     for process in pathlib.Path("/proc").iterdir():
@@ -185,7 +185,7 @@ def test_a_killed_executor_changes_nothing(spark, corpus, expected, tmp_path):
     killed = []
 
     def kill():
-        # Once some tasks are done and some are running.
+        # When some tasks are done and some are running.
         tracker = spark.sparkContext.statusTracker()
         for _ in range(6000):
             for stage in tracker.getActiveStageIds():
@@ -240,7 +240,7 @@ def test_mistakes_are_told_before_the_job(spark):
     for wrong in [{"order": []}, {"order": ["x"]}, {"keep": "x"}, {"keep": "newest"}, {"key": "x"}]:
         with pytest.raises(ValueError):
             dedup(canonicalize(rows), **{"order": ["n"], **wrong})
-    with pytest.raises(Exception, match="URLs are text or bytes"):
+    with pytest.raises(Exception, match="expected text or bytes"):
         canonicalize(rows, url="n").collect()
 
 

@@ -153,6 +153,8 @@ impl Examples {
             let language = match (lines[at - 1], lines.get(at).copied()) {
                 ("<!-- run -->", Some("```sh")) => "sh",
                 ("<!-- run -->", Some("```sql")) => "sql",
+                // The tests of the Python package run these.
+                ("<!-- run -->", Some("```python")) => continue,
                 ("<!-- run -->", other) => panic!("{}: nothing to run in {other:?}", path.display()),
                 _ => continue,
             };

@@ -6,8 +6,8 @@
     >>> irikey.compare("http://example.org", "HTTP://EXAMPLE.org:80/")
     'scheme'
 
-Tables and batches of any library that speaks the Arrow PyCapsule interface (pyarrow, polars, duckdb, pandas, nanoarrow)
-go in; what comes out goes into any of them. pyarrow itself is not needed.
+Functions take tables and batches of any library that implements the Arrow PyCapsule interface (pyarrow, polars, duckdb,
+pandas, nanoarrow), and return objects that any of them accepts. pyarrow is not required.
 """
 
 from ._irikey import (
@@ -47,8 +47,11 @@ __all__ = [
 
 
 def equivalences(source):
-    """What ``irikey learn`` wrote, for ``equivalences=`` of :class:`Canonicalizer`: ``source`` is the path of the file, or a
-    pyarrow table of it. Needs pyarrow. The bytes are pickled with the canonicalizer."""
+    """Reads the equivalences that ``irikey learn`` wrote, for ``equivalences=`` of :class:`Canonicalizer`.
+
+    ``source`` is the path of the file, or a pyarrow table with its contents. Requires pyarrow. The returned bytes are pickled
+    with the canonicalizer.
+    """
     import pyarrow as pa
 
     columns = ["kind", "uri", "key", "representative_key", "host", "pattern"]
@@ -56,7 +59,7 @@ def equivalences(source):
         import pyarrow.parquet as pq
 
         if not set(columns) <= set(pq.read_schema(source).names):
-            raise ValueError(f"{source}: this is no table of equivalences; make one with irikey learn")
+            raise ValueError(f"{source} is not a table of equivalences; create one with irikey learn")
         source = pq.read_table(source, columns=columns)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, source.schema) as writer:
@@ -64,24 +67,25 @@ def equivalences(source):
     return sink.getvalue().to_pybytes()
 
 
-def canonicalize(data, url="url", base=None, charset=None, key="scheme", columns=None, **choices):
-    """Canonical URIs, keys, faults and flags of a batch or table: as many rows, null where the URL is null.
+def canonicalize(data, url="url", base=None, charset=None, key="scheme", columns=None, **options):
+    """Returns canonical URIs, keys, faults and flags of a batch or table, one row per row of ``data``.
 
-    ``data`` is any object with ``__arrow_c_array__`` (a record batch; a :class:`Batch` comes back) or
-    ``__arrow_c_stream__`` (a table, data frame, relation or reader; a :class:`Table` comes back). ``url``, ``base`` and
-    ``charset`` name its columns of text or bytes: the reference, the absolute IRI that it is relative to, the charset
-    that its bytes are in. ``key`` is the rung of ``uri`` and ``key``: "scheme", "syntax" or "simple"; with "protocol",
-    ``uri`` is that of "scheme" and ``key`` that of its representative by ``equivalences=equivalences(path)``. ``columns`` are
-    those of ``irikey schema``, by default uri, key, fault, fault_at and flags. Further choices: see
-    :class:`Canonicalizer`.
+    ``data`` is an object with ``__arrow_c_array__`` (a record batch; returns a :class:`Batch`) or ``__arrow_c_stream__`` (a
+    table, data frame, relation or reader; returns a :class:`Table`). ``url``, ``base`` and ``charset`` name its columns of
+    text or bytes: the reference, the absolute IRI that it is relative to, and the charset of its bytes. A row whose URL is
+    null is null.
 
-    A reference that is refused is a row with a fault, not an exception. A missing column is a ``KeyError``, one of
-    another type a ``TypeError``, a choice that there is not a ``ValueError``.
+    ``key`` is the rung of ``uri`` and ``key``: "scheme", "syntax" or "simple". With "protocol", ``uri`` is that of "scheme",
+    and ``key`` is that of its representative by ``equivalences=equivalences(path)``. ``columns`` are names of ``irikey
+    schema``; the default is uri, key, fault, fault_at and flags. :class:`Canonicalizer` describes the other options.
+
+    A reference that cannot be parsed gives a row with a fault, not an exception. A missing column raises ``KeyError``, a
+    column of another type ``TypeError``, and an invalid option ``ValueError``.
     """
-    made = Canonicalizer(url=url, base=base, charset=charset, key=key, columns=columns, **choices)
-    return made.canonicalize(data)
+    canonicalizer = Canonicalizer(url=url, base=base, charset=charset, key=key, columns=columns, **options)
+    return canonicalizer.canonicalize(data)
 
 
 def schema(columns=None, types="arrow"):
-    """The columns of an answer: Arrow by ``__arrow_c_schema__``, Spark by ``spark_ddl()`` and ``spark_json()``."""
+    """Returns the schema of a result: for Arrow ``__arrow_c_schema__``, for Spark ``spark_ddl()`` and ``spark_json()``."""
     return Canonicalizer(columns=columns, types=types).schema

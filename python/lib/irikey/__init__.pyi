@@ -48,12 +48,15 @@ class Counters(TypedDict):
     changes: dict[str, int]
 
 class Canonicalizer:
-    """Choices, kept: picklable (as its configuration), safe to share between threads, and it counts.
+    """A canonicalizer with fixed options.
 
-    url, base, charset, query_charset: names of columns; the last is of the document that the URL stood in, for its query.
-    profile: "rfc3987", "duerst-00", "duerst-01", "masinter-07", "weber-00" or "whatwg". base_uri: base of references whose row brings none. strict: refuse what the
-    grammar refuses instead of repairing and flagging it. key_hash: "xxh3" or "blake3". types: "arrow", or "spark" for
-    columns that Spark reads. equivalences: see :func:`equivalences`.
+    It can be pickled (its configuration, not its counters) and shared between threads, and it counts what it processes.
+
+    url, base, charset, query_charset: names of columns. query_charset is the charset of the document that contains the URL,
+    for its query. base_uri: base of references whose row has none. profile: "rfc3987", "duerst-00", "duerst-01",
+    "masinter-07", "weber-00" or "whatwg". strict: refuse what the grammar refuses instead of repairing and flagging it.
+    key_hash: "xxh3" or "blake3". types: "arrow", or "spark" for types that Spark reads. equivalences: see
+    :func:`equivalences`.
     """
 
     def __init__(
@@ -91,7 +94,7 @@ def canonicalize(
     charset: Optional[str] = None,
     key: KeyRung = "scheme",
     columns: Optional[Sequence[str]] = None,
-    **choices: Any,
+    **options: Any,
 ) -> Union[Batch, Table]: ...
 def equivalences(source: Any) -> bytes: ...
 def schema(columns: Optional[Sequence[str]] = None, types: Literal["arrow", "spark"] = "arrow") -> Schema: ...

@@ -1,11 +1,11 @@
-"""A Spark job: captures in, one row for each canonical URI out.
+"""A Spark job that writes one row per canonical URI.
 
 usage: spark-submit --py-files ... job.py INPUT... --output FOLDER [--format text|parquet|cdxj|warc] [--keep first] ...
        (where the package is installed: spark-submit "$(python -m irikey.job --path)" INPUT... --output FOLDER)
 
-Reads lines, Parquet with a column of URLs, CDXJ indexes or WARC files, makes canonical URIs and keys, keeps one row for
-each key, writes Parquet in N files and report.json beside them. Every record is accounted for, or the job fails: read =
-kept + duplicate + faulty + null.
+Reads lines, Parquet with a column of URLs, CDXJ indexes or WARC files, adds canonical URIs and keys, keeps one row per key,
+and writes Parquet in --files files. Every record is accounted for, or the job fails: read = kept + duplicate + faulty +
+null.
 """
 
 import argparse
@@ -14,7 +14,7 @@ import sys
 
 
 def read(spark, paths, kind, url):
-    """The captures of ``paths``: url (bytes), the columns of their place, and what the format says beside the URL."""
+    """Returns the captures of ``paths`` (url as bytes, and what the format carries) and the columns of their position."""
     from pyspark.sql import functions as F
 
     if kind == "parquet":
@@ -22,7 +22,7 @@ def read(spark, paths, kind, url):
         return spark.read.parquet(*paths).select("*", *place), ["source", "record"]
     if kind == "warc":
         return read_warc(spark, paths), ["source", "record"]
-    # Lines keep their order within the split that they begin in, and splits theirs within the file.
+    # Lines are ordered within their split, and splits within their file.
     place = [
         F.col("_metadata.file_path").alias("source"),
         F.col("_metadata.file_block_start").alias("block"),
@@ -30,7 +30,7 @@ def read(spark, paths, kind, url):
     ]
     lines = spark.read.text(list(paths)).select(F.col("value"), *place)
     if kind == "text":
-        # As bytes: Spark does not look whether its strings are UTF-8.
+        # As bytes, because Spark does not check that its strings are UTF-8.
         found = lines.select(F.col("value").cast("binary").alias(url), "source", "block", "record")
     else:
         # `SURT timestamp {"url": ..., "status": ...}`
@@ -47,7 +47,7 @@ def read(spark, paths, kind, url):
 
 
 def read_warc(spark, paths):
-    """The target URIs of the responses, revisits and resources of WARC files, one task a file; needs warcio."""
+    """Returns the responses, revisits and resources of WARC files, one task per file. Requires warcio."""
     from pyspark.sql.types import LongType, StringType, StructField, StructType, BinaryType, IntegerType
 
     schema = StructType([
@@ -72,7 +72,7 @@ def read_warc(spark, paths):
 
 
 def run(spark, arguments):
-    """The job; gives its report."""
+    """Runs the job and returns its report."""
     from pyspark.sql import functions as F
 
     from irikey.spark import Counters, canonicalize, dedup
@@ -106,23 +106,23 @@ def run(spark, arguments):
         "key": arguments.key,
     }
     if report["kept"] + report["duplicate"] + report["faulty"] + report["null"] != read_rows:
-        raise RuntimeError(f"records were lost or counted twice: {report}")
+        raise RuntimeError(f"read is not kept + duplicate + faulty + null: {report}")
     return report
 
 
 def parse(words):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("inputs", nargs="+", help="files or folders, as Spark names them; for warc: files every worker sees")
-    parser.add_argument("--output", required=True, help="folder that must not exist")
+    parser.add_argument("inputs", nargs="+", help="files or folders, as Spark names them; for warc, files that every worker can read")
+    parser.add_argument("--output", required=True, help="folder, which must not exist")
     parser.add_argument("--format", choices=["text", "parquet", "cdxj", "warc"], default="text")
-    parser.add_argument("--url", default="url", help="column of the URL, for parquet")
-    parser.add_argument("--base", help="column of the base, for parquet")
+    parser.add_argument("--url", default="url", help="column of the URL, with --format parquet")
+    parser.add_argument("--base", help="column of the base, with --format parquet")
     parser.add_argument("--key", choices=["simple", "syntax", "scheme", "protocol"], default="scheme")
-    parser.add_argument("--equivalences", help="what irikey learn wrote, a file on the driver; for --key protocol")
+    parser.add_argument("--equivalences", help="file that irikey learn wrote, on the driver; for --key protocol")
     parser.add_argument("--keep", choices=["first", "last", "newest", "oldest", "best"], default="first")
     parser.add_argument("--strict", action="store_true")
     parser.add_argument("--files", type=int, default=200, help="Parquet files to write")
-    parser.add_argument("--report", help="file on the driver for the report, as JSON")
+    parser.add_argument("--report", help="JSON file on the driver for the report")
     return parser.parse_args(words)
 
 

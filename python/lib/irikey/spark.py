@@ -1,11 +1,11 @@
-"""irikey on Spark: the kernel in ``mapInArrow``, duplicates by a shuffle on 16 bytes.
+"""irikey on Spark: canonicalization in ``mapInArrow``, and deduplication by a shuffle on 16-byte keys.
 
     from irikey.spark import canonicalize, dedup
-    captures = spark.read.parquet("captures")            # a column url, and record: the place in the input
+    captures = spark.read.parquet("captures")            # columns url and record, the position in the input
     rows = canonicalize(captures, url="url")             # + uri, key, fault, fault_at, flags
-    kept = dedup(rows, order=["record"])                 # one row for each key
+    kept = dedup(rows, order=["record"])                 # one row per key
 
-Needs pyspark 4, pandas 2.2 or later and pyarrow beside every Python that Spark starts.
+Requires pyspark 4, pandas 2.2 or later and pyarrow in every Python that Spark starts.
 """
 
 import json
@@ -26,7 +26,7 @@ _LAST = (1 << 63) - 1
 
 
 class _ByTask(AccumulatorParam):
-    """Counts by the task that made them: one that ran twice, for a lost executor or a slow one, counts once."""
+    """Counters by partition, so that a task that ran twice counts once."""
 
     def zero(self, value):
         return {}
@@ -37,22 +37,22 @@ class _ByTask(AccumulatorParam):
 
 
 class Counters:
-    """What canonicalizers counted on all executors, so far as their tasks are done.
+    """The counters of canonicalizers on all executors, for tasks that are done.
 
-    Counts are kept by partition and a task that Spark runs again replaces what it said before, so that retries do not
-    count twice. Use one for each data frame.
+    Counters are kept by partition. A task that Spark runs again replaces its counters, so that retries do not count twice.
+    Use one object per data frame.
     """
 
     def __init__(self, spark):
         self._accumulator = spark.sparkContext.accumulator({}, _ByTask())
 
     def add(self, partition: int, counters: dict) -> None:
-        """On an executor: what partition ``partition`` came to."""
+        """Sets the counters of a partition; called on executors."""
         self._accumulator.add({partition: counters})
 
     @property
     def value(self) -> dict:
-        """The sums, as ``Canonicalizer.counters`` has them."""
+        """The sums, with the fields of ``Canonicalizer.counters``."""
         sums: dict = {name: 0 for name in ("rows", "unchanged", "changed", "faulty", "nulls")}
         sums.update({"faults": {}, "flags": {}, "changes": {}})
         for counters in self._accumulator.value.values():
@@ -65,30 +65,31 @@ class Counters:
         return sums
 
     def check(self, rows: int) -> dict:
-        """The sums, if ``rows`` rows were read and each is accounted for; else an error that says what is missing."""
+        """Returns the sums if ``rows`` rows were read and each is accounted for; otherwise raises ``RuntimeError``."""
         sums = self.value
         accounted = sums["unchanged"] + sums["changed"] + sums["faulty"] + sums["nulls"]
         if not rows == sums["rows"] == accounted:
-            raise RuntimeError(f"{rows} rows were read, {sums['rows']} canonicalised and {accounted} accounted for: {sums}")
+            raise RuntimeError(f"{rows} rows were read, {sums['rows']} canonicalized and {accounted} accounted for: {sums}")
         return sums
 
 
-def canonicalize(df, url="url", base=None, charset=None, key="scheme", columns=None, counters=None, **choices):
-    """``df`` with the columns of :func:`irikey.canonicalize` added; rows and their order within partitions stay.
+def canonicalize(df, url="url", base=None, charset=None, key="scheme", columns=None, counters=None, **options):
+    """Returns ``df`` with the columns of :func:`irikey.canonicalize`; rows and their order within partitions do not change.
 
-    ``equivalences`` among the choices may be the path, on the driver, of what ``irikey learn`` wrote: for key="protocol", or
-    the column key_protocol. ``counters``: a :class:`Counters`, filled as tasks end. A column that ``df`` has already is a ``ValueError``: rename it.
+    ``equivalences`` may be the path, on the driver, of the file that ``irikey learn`` wrote; it is needed for
+    key="protocol" and for the column key_protocol. ``counters`` is a :class:`Counters`, which is filled as tasks end. If
+    ``df`` already has one of the columns, the function raises ``ValueError``.
     """
-    if isinstance(choices.get("equivalences"), (str, os.PathLike)):
-        choices["equivalences"] = read_equivalences(choices["equivalences"])
-    canonicalizer = Canonicalizer(url=url, base=base, charset=charset, key=key, columns=columns, types="spark", **choices)
+    if isinstance(options.get("equivalences"), (str, os.PathLike)):
+        options["equivalences"] = read_equivalences(options["equivalences"])
+    canonicalizer = Canonicalizer(url=url, base=base, charset=charset, key=key, columns=columns, types="spark", **options)
     for name in filter(None, (url, base, charset)):
         if name not in df.columns:
-            raise ValueError(f"no column is called {name!r}; there are {', '.join(df.columns)}")
+            raise ValueError(f"unknown column {name!r}; expected one of {', '.join(df.columns)}")
     added = StructType.fromJson(json.loads(canonicalizer.schema.spark_json()))
     clashing = [field.name for field in added if field.name in df.columns]
     if clashing:
-        raise ValueError(f"the data frame has columns {', '.join(clashing)} already; rename them, or choose other columns")
+        raise ValueError(f"the data frame already has columns {', '.join(clashing)}; rename them, or choose others with columns=")
 
     def answer(batches: typing.Iterator[pa.RecordBatch]) -> typing.Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -105,27 +106,26 @@ def canonicalize(df, url="url", base=None, charset=None, key="scheme", columns=N
 
 
 def _time(df, name):
-    """A time as microseconds, or as the number that 14 digits are."""
+    """Returns a time in microseconds, or 14 digits as a number."""
     kind = dict(df.dtypes)[name]
     return F.unix_micros(name) if kind == "timestamp" else F.col(name).cast("long")
 
 
 def _rank(df, keep, order, time, status, uri):
-    """Columns whose least value, compared one after the other, is the representative's; none has to be unique but all
-    together."""
+    """Returns the columns by which the representative is the minimum; together, they are unique."""
     places = [F.col(name) for name in order]
     if keep in ("first", "last"):
         return places
     if time not in df.columns:
-        raise ValueError(f"keep={keep!r} needs a time, and no column is called {time!r}; name it with time=")
+        raise ValueError(f"keep={keep!r} needs a time, and there is no column {time!r}; name the column with time=")
     newest = F.coalesce(-_time(df, time), F.lit(_LAST))
     if keep == "newest":
         return [newest, *places]
     if keep == "oldest":
         return [F.coalesce(_time(df, time), F.lit(_LAST)), *places]
     if status not in df.columns:
-        raise ValueError(f"keep='best' needs a status, and no column is called {status!r}; name it with status=")
-    # 2xx, then 3xx, 4xx, 5xx, what is none of them, what has none.
+        raise ValueError(f"keep='best' needs a status, and there is no column {status!r}; name the column with status=")
+    # 2xx, then 3xx, 4xx, 5xx, any other status, no status.
     group = F.floor(F.col(status).cast("int") / 100)
     rank = F.when(group.isNull(), 5).when(group.between(2, 5), group - 2).otherwise(4)
     is_http = F.when(F.col(uri).startswith("https:"), 0).otherwise(1)
@@ -143,37 +143,38 @@ def dedup(
     uri="uri",
     fault="fault",
     copies=None,
-    **choices,
+    **options,
 ):
-    """One row for each key: the one that ``keep`` says, by a total order that no partitioning changes.
+    """Keeps one row per key, chosen by a total order that does not depend on partitions.
 
-    ``order``: columns that together say where a row stood in the input, unique. ``keep``: "first" or "last" of it;
-    "newest" or "oldest" by ``time``; "best": status 2xx, 3xx, 4xx, 5xx, others, none, then newest, https before others,
-    shortest, least bytes. Ties go to the first in ``order``. Rows with a fault, and null keys, are no URIs: they are left
-    out (``kept + duplicate + faulty = read``). ``equivalences``: the path, on the driver, of what ``irikey learn`` wrote: its
-    classes and patterns are applied to ``uri``, whose keys must be those of "scheme"; or a data frame of ``key`` and
-    ``representative``, keys that stand for others. ``copies``: name of a column that counts the rows of each key.
+    - ``order``: columns that state the position of a row in the input; together they are unique.
+    - ``keep``: "first" or "last" in that order; "newest" or "oldest" by ``time``; "best": status 2xx, 3xx, 4xx, 5xx, others,
+      none, then newest, https before others, shortest, smallest bytes. Ties go to the first in ``order``.
+    - ``equivalences``: the path, on the driver, of the file that ``irikey learn`` wrote: its classes and patterns are applied
+      to ``uri``, whose keys must be those of "scheme". Or a data frame with the columns ``key`` and ``representative``.
+    - ``copies``: name of a column for the number of rows of each key.
+    - Other options are those that the keys were made with (``key_hash``, ``drop_fragment``, ``profile``), for equivalences.
 
-    Further choices are those that the keys were made with (``key_hash``, ``drop_fragment``, ``profile``), for equivalences.
+    Rows with a fault or a null key are left out: kept + duplicate + faulty + null = read.
 
-    Partitions reduce their own rows first (``min_by`` is a partial aggregate), so that a key with a million members
-    is one row for each partition in the shuffle, and no task gets them all.
+    Each partition first reduces its own rows (``min_by`` is a partial aggregate), so that a key with a million rows is one row
+    per partition in the shuffle.
     """
     if keep not in KEEP:
-        raise ValueError(f"keep is one of {', '.join(KEEP)}, not {keep!r}")
+        raise ValueError(f"unknown keep={keep!r}; expected one of {', '.join(KEEP)}")
     missing = [name for name in (key, *order) if name not in df.columns]
     if missing:
-        raise ValueError(f"no column is called {missing[0]!r}; there are {', '.join(df.columns)}")
+        raise ValueError(f"unknown column {missing[0]!r}; expected one of {', '.join(df.columns)}")
     if not order:
-        raise ValueError("order names no column; without one the representative would be an accident")
+        raise ValueError("order is empty; name the columns that state the position of a row in the input")
     rows = df.where(F.col(key).isNotNull())
     if fault in df.columns:
         rows = rows.where(F.col(fault).isNull())
     group = F.col(key)
     if isinstance(equivalences, (str, os.PathLike)):
         if uri not in df.columns:
-            raise ValueError(f"equivalences are of URIs, and no column is called {uri!r}; name it with uri=")
-        rows = canonicalize(rows, url=uri, columns=["key_protocol"], equivalences=equivalences, **choices)
+            raise ValueError(f"equivalences need URIs, and there is no column {uri!r}; name the column with uri=")
+        rows = canonicalize(rows, url=uri, columns=["key_protocol"], equivalences=equivalences, **options)
         group = F.coalesce(F.col("key_protocol"), F.col(key))
     elif equivalences is not None:
         known = equivalences.select(F.col("key").alias("_irikey_from"), F.col("representative").alias("_irikey_to"))
