@@ -10,8 +10,7 @@ use super::args::{
 };
 use crate::batch::{COLUMNS, ColumnId};
 use crate::canon::{Policy, Rung};
-use crate::run::columns_to_sort;
-use crate::run::memory;
+use crate::run::{WorkerNeed, columns_to_sort};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -95,10 +94,9 @@ impl CanonArgs {
         let is_sorted = outputs.sorting.is_sorted();
         let mut spill = None;
         if is_sorted {
-            let budget =
-                self.spill.budget(work.threads, memory::of_rows(outputs.row_group_len), Some(outputs.row_group_len))?;
-            work.threads = budget.threads;
-            spill = Some((budget.keys, self.spill.directory()));
+            let (mut budget, need) = (self.spill.budget(), WorkerNeed::rows(outputs.row_group_len));
+            work.threads = budget.reserve_workers(work.threads, need).map_err(|error| error.to_string())?;
+            spill = Some((budget.remaining(), self.spill.directory()));
         }
         let reporting = self.reporting.reporting();
         let mut job = Job::new(&self.input, &self.form, &self.recipes, outputs, work, reporting)?;

@@ -12,7 +12,7 @@ use super::summary::thousands;
 use super::{drive, say};
 use crate::canon::Policy;
 use crate::process::exit;
-use crate::run::{self, Counted, Counting, Progress, RunOptions, memory};
+use crate::run::{self, CountMethod, DistinctCounts, Progress, RunOptions, RunRequest, WorkerNeed};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -64,29 +64,30 @@ pub(super) fn run(args: &CountArgs) -> u8 {
     }
 }
 
-fn perform(args: &CountArgs, reporting: &Reporting) -> Result<Counted, Failure> {
+fn perform(args: &CountArgs, reporting: &Reporting) -> Result<DistinctCounts, Failure> {
     let inputs = args.input.inputs().map_err(Failure::Usage)?;
     let mut policy: Policy = args.form.policy(&args.input).map_err(Failure::Usage)?;
     policy.equivalences = args.equivalences.read(&policy, args.key.is_some()).map_err(Failure::Usage)?;
     let mut work = args.work.work().map_err(Failure::Usage)?;
     let counting = if args.approximate {
-        Counting::Approximate
+        CountMethod::Approximate
     } else {
-        let budget = args.spill.budget(work.threads, memory::of_keys(SPAN_LEN), None).map_err(Failure::Usage)?;
-        work.threads = budget.threads;
-        Counting::Exact { memory: budget.keys, directory: args.spill.directory() }
+        let mut budget = args.spill.budget();
+        let threads = budget.reserve_workers(work.threads, WorkerNeed::keys(SPAN_LEN));
+        work.threads = threads.map_err(|error| Failure::Usage(error.to_string()))?;
+        CountMethod::Exact { memory: budget.remaining(), directory: args.spill.directory() }
     };
     let sources = drive::sources(&inputs).map_err(Failure::Input)?;
     let options: RunOptions = drive::options(&inputs, &work, SPAN_LEN);
     let progress = Arc::new(Progress::new());
     let bar = bar(reporting.progress, sources.total_len(), &progress);
-    let counted = run::count(sources, &options, &counting, &policy, &progress);
+    let counted = run::count(RunRequest::new(sources, &options, &policy, &progress), &counting);
     drop(bar);
     Ok(counted?)
 }
 
-fn close(args: &CountArgs, reporting: &Reporting, counted: Counted) -> u8 {
-    let Counted { summary, rungs, protocol } = counted;
+fn close(args: &CountArgs, reporting: &Reporting, counted: DistinctCounts) -> u8 {
+    let DistinctCounts { summary, rungs, protocol } = counted;
     let ran = drive::ran(summary);
     for error in &ran.errors {
         say(&format!("{}: {}", error.source, error.message));

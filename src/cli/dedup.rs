@@ -16,13 +16,16 @@ use super::{drive, say, summary};
 use crate::batch::ColumnSet;
 use crate::canon::{Policy, RecipeColumn};
 use crate::dedup::Collision;
-use crate::dedup::evidence::{self, Places};
-use crate::dedup::seen::{Merged, RunWriter, SeenError, Store};
+use crate::dedup::evidence::{self, RecordLocator};
+use crate::dedup::seen::{MergedRuns, RunWriter, SeenError, SeenStore};
 use crate::input::{KeyedFile, Origin, Source, Sources};
 use crate::output;
 use crate::output::{OutputError, TableWriter};
 use crate::process::exit;
-use crate::run::{self, DedupError, DedupKey, DedupOptions, Deduped, Given, Progress, TableError, Tables};
+use crate::run::{
+    self, DedupError, DedupKey, DedupOptions, DedupOutput, DedupSummary, KeyedFileDefect, KeyedFileError, KeyedFiles,
+    Progress, RunRequest,
+};
 
 impl From<SeenError> for Failure {
     fn from(error: SeenError) -> Failure {
@@ -42,7 +45,7 @@ impl From<DedupError> for Failure {
             DedupError::Output(error) => Failure::Output(error),
             DedupError::Spill(error) => Failure::Temporary(error.to_string()),
             DedupError::Seen(error) => error.into(),
-            DedupError::Table(error) => Failure::Input(error.to_string()),
+            DedupError::KeyedFile(error) => Failure::Input(error.to_string()),
             DedupError::Lost { .. } => Failure::Internal(error.to_string()),
         }
     }
@@ -67,7 +70,7 @@ fn perform(plan: Plan) -> Result<(Reporting, Report), Failure> {
     dedup.seen = seen.map(|seen| open(&seen, update, &keys)).transpose()?.map(Arc::new);
     let sources = drive::sources(&job.inputs).map_err(Failure::Input)?;
     let (names, total) = (sources.names(), sources.total_len());
-    let tables = tables(&sources, &mut job, &dedup)?;
+    let files = keyed_files(&sources, &mut job, &dedup)?;
     let made_for = output_options(&job.outputs, &job.policy, &names);
     let (encoder, mut output) = output::create(&job.outputs.destination, made_for)?;
     let progress = Arc::new(Progress::new());
@@ -77,13 +80,14 @@ fn perform(plan: Plan) -> Result<(Reporting, Report), Failure> {
     let mut duplicates = table(duplicates, evidence::duplicates_schema(), &job.policy, names.len())?;
     let mut groups = table(groups, evidence::groups_schema(), &job.policy, names.len())?;
     let append = |given| match given {
-        Given::Kept(part) => output.append(part),
-        Given::Duplicates(rows) => duplicates.as_mut().map_or(Ok(()), |table| table.append(&rows)),
-        Given::Groups(rows) => groups.as_mut().map_or(Ok(()), |table| table.append(&rows)),
+        DedupOutput::Kept(part) => output.append(part),
+        DedupOutput::Duplicates(rows) => duplicates.as_mut().map_or(Ok(()), |table| table.append(&rows)),
+        DedupOutput::Groups(rows) => groups.as_mut().map_or(Ok(()), |table| table.append(&rows)),
     };
-    let ran = match &tables {
-        Some(tables) => run::dedup_tables(tables, job.work.threads, &dedup, &job.policy, &encoder, append, &progress),
-        None => run::dedup(sources, &options, &dedup, &job.policy, &encoder, append, &progress),
+    let request = RunRequest::new(sources, &options, &job.policy, &progress);
+    let ran = match &files {
+        Some(files) => run::dedup_keyed_files(request, files, (&dedup, &encoder), append),
+        None => run::dedup(request, &dedup, &encoder, append),
     };
     drop(bar);
     let timeline = timeline.map_or_else(Vec::new, Timeline::finish);
@@ -133,9 +137,9 @@ fn table(
     path.map(|path| TableWriter::create(&path, schema, &output::metadata(policy, sources))).transpose()
 }
 
-/// The inputs as files of rows with keys, if they are such files and no other column was asked for. The output has their
-/// columns then, unless others were chosen.
-fn tables(sources: &Sources, job: &mut Job, dedup: &DedupOptions) -> Result<Option<Tables>, Failure> {
+/// The inputs as files of rows with keys, if they are such files and the flags do not name another column or format. The
+/// output has their columns, unless the flags choose columns.
+fn keyed_files(sources: &Sources, job: &mut Job, dedup: &DedupOptions) -> Result<Option<KeyedFiles>, Failure> {
     if job.inputs.column.is_some() || job.inputs.format != InputFormat::Auto {
         return Ok(None);
     }
@@ -162,7 +166,7 @@ fn tables(sources: &Sources, job: &mut Job, dedup: &DedupOptions) -> Result<Opti
             format!("key_{}", name.replace('-', "_"))
         }
     };
-    let refused = |error: TableError| Failure::Usage(error.to_string());
+    let refused = |error: KeyedFileError| Failure::Usage(error.to_string());
     let columns = if job.outputs.are_columns_chosen {
         job.outputs.columns.clone()
     } else {
@@ -172,12 +176,12 @@ fn tables(sources: &Sources, job: &mut Job, dedup: &DedupOptions) -> Result<Opti
     };
     for file in &files {
         if let Some(name) = columns.names().find(|name| !file.columns().any(|column| column == *name)) {
-            let what = format!("there is no column {name}, which is to be written; choose columns with --columns");
-            return Err(refused(TableError { name: file.name.clone(), what }));
+            let reason = KeyedFileDefect::NoOutputColumn(name.to_string());
+            return Err(refused(KeyedFileError { name: file.name.clone(), reason }));
         }
     }
     job.outputs.columns = columns;
-    Tables::new(files, &key, &job.policy, dedup).map(Some).map_err(refused)
+    KeyedFiles::new(files, &key, &job.policy, dedup).map(Some).map_err(refused)
 }
 
 /// What keys depend on: the policy, and which of its keys they are.
@@ -196,8 +200,8 @@ fn key_name(policy: &Policy, key: DedupKey) -> String {
 }
 
 /// Where the first collisions are.
-fn collisions(deduped: &Deduped, names: &[String]) -> (u64, Vec<CollisionAt>) {
-    let places = Places::new(names.to_vec(), &deduped.summary.source_records);
+fn collisions(deduped: &DedupSummary, names: &[String]) -> (u64, Vec<CollisionAt>) {
+    let places = RecordLocator::new(names.to_vec(), &deduped.summary.source_records);
     let at = |collision: &Collision| CollisionAt {
         key: format!("{:032x}", collision.key),
         rows: [0, 1].map(|i| {
@@ -222,16 +226,20 @@ fn tell(counts: &DedupReport) {
     }
 }
 
-fn open(directory: &Path, update: bool, keys: &[(&str, String)]) -> Result<Store, SeenError> {
+fn open(directory: &Path, update: bool, keys: &[(&str, String)]) -> Result<SeenStore, SeenError> {
     if update {
-        return Store::open_to_add(directory, keys);
+        return SeenStore::open_to_add(directory, keys);
     }
-    let store = Store::open(directory)?;
+    let store = SeenStore::open(directory)?;
     store.check_policy(keys)?;
     Ok(store)
 }
 
-fn add(mut store: Store, new_keys: RunWriter, merged: Result<Option<Merged>, SeenError>) -> Result<(), Failure> {
+fn add(
+    mut store: SeenStore,
+    new_keys: RunWriter,
+    merged: Result<Option<MergedRuns>, SeenError>,
+) -> Result<(), Failure> {
     let merged = merged.unwrap_or_else(|error| {
         say(&format!("{error}; the store is whole, but its runs were not merged"));
         None

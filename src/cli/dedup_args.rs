@@ -11,9 +11,9 @@ use super::args::{
 use super::canon_args::{Job, parse_key};
 use crate::batch::ColumnId;
 use crate::canon::{Policy, Rung};
-use crate::dedup::Keep;
+use crate::dedup::KeepPolicy;
 use crate::output::OutputFormat;
-use crate::run::{DedupKey, DedupOptions, memory};
+use crate::run::{DedupKey, DedupOptions, WorkerNeed};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -48,13 +48,13 @@ enum KeepName {
 }
 
 impl KeepName {
-    fn keep(self) -> Keep {
+    fn keep(self) -> KeepPolicy {
         match self {
-            KeepName::First => Keep::First,
-            KeepName::Last => Keep::Last,
-            KeepName::Newest => Keep::Newest,
-            KeepName::Oldest => Keep::Oldest,
-            KeepName::Best => Keep::Best,
+            KeepName::First => KeepPolicy::First,
+            KeepName::Last => KeepPolicy::Last,
+            KeepName::Newest => KeepPolicy::Newest,
+            KeepName::Oldest => KeepPolicy::Oldest,
+            KeepName::Best => KeepPolicy::Best,
         }
     }
 }
@@ -146,9 +146,9 @@ impl DedupArgs {
     /// Flags that contradict each other, as a sentence that says what to do.
     pub fn plan(&self) -> Result<Plan, String> {
         let (outputs, work) = (self.output.outputs(&[])?, self.work.work()?);
-        let budget =
-            self.spill.budget(work.threads, memory::of_rows(outputs.row_group_len), Some(outputs.row_group_len))?;
-        let work = Work { threads: budget.threads, ..work };
+        let (mut budget, need) = (self.spill.budget(), WorkerNeed::rows(outputs.row_group_len));
+        let threads = budget.reserve_workers(work.threads, need).map_err(|error| error.to_string())?;
+        let work = Work { threads, ..work };
         check_table("--duplicates", self.duplicates.as_deref())?;
         check_table("--groups", self.groups.as_deref())?;
         let keep = self.keep.keep();
@@ -160,14 +160,14 @@ impl DedupArgs {
         let is_wanted = job.outputs.columns.contains(ColumnId::KeyProtocol);
         job.policy.equivalences = self.equivalences.read(&job.policy, is_wanted)?;
         job.outputs.columns = columns;
-        job.policy.carry.time |= keep.wants_time();
-        job.policy.carry.status |= keep.wants_status();
+        job.policy.carry.time |= keep.compares_time();
+        job.policy.carry.status |= keep.compares_status();
         check_times(keep, &job.inputs)?;
         let dedup = DedupOptions {
             key: self.key(&job.policy)?,
             keep,
             keep_faulty: self.keep_faulty,
-            memory: budget.keys,
+            memory: budget.remaining(),
             directory: self.spill.directory(),
             seen: None,
             gather_new: self.update_seen,
@@ -213,10 +213,10 @@ impl DedupArgs {
 }
 
 /// The format may have times, if the policy goes by them before all else.
-fn check_times(keep: Keep, inputs: &Inputs) -> Result<(), String> {
+fn check_times(keep: KeepPolicy, inputs: &Inputs) -> Result<(), String> {
     let has_none = matches!(inputs.format, InputFormat::Lines | InputFormat::Csv | InputFormat::Tsv);
     match keep {
-        Keep::Newest | Keep::Oldest if has_none => Err(format!(
+        KeepPolicy::Newest | KeepPolicy::Oldest if has_none => Err(format!(
             "--keep {} goes by the times of records, and this format has none; take first or last, or an index, an \
              archive, a log, JSON lines or Parquet with fetch_time",
             keep.name()

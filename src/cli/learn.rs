@@ -18,7 +18,7 @@ use crate::canon::{Policy, Rung};
 use crate::learn::{LearnLimits, Learned, RedirectVerdict};
 use crate::output::{OutputError, OutputFormat, TableWriter, metadata};
 use crate::process::exit;
-use crate::run::{self, ObserveError, ObserveResult, Progress, RunOptions, Summary, memory};
+use crate::run::{self, Budget, ObserveError, ObserveResult, Progress, RunOptions, Summary, WorkerNeed, memory};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -34,9 +34,6 @@ Examples:
 
 /// Input that is looked at at a time.
 const SPAN_LEN: usize = 4 << 20;
-
-/// Least memory for redirects, bytes.
-const LEAST: usize = 1 << 20;
 
 /// Learn from observed redirects which URLs are one: the rung protocol of RFC 3987 section 5.3.4
 ///
@@ -121,20 +118,6 @@ impl LearnArgs {
         }
     }
 
-    /// What is left of the memory that is allowed beside records on their way.
-    fn memory_for_redirects(&self, threads: usize) -> Result<usize, String> {
-        let records = memory::BASE + threads * memory::of_keys(SPAN_LEN);
-        match self.memory {
-            None => Ok((memory::available() / 2).saturating_sub(records).max(LEAST)),
-            Some(memory) => memory.checked_sub(records + LEAST).map(|rest| rest + LEAST).ok_or_else(|| {
-                let least = (records + LEAST).div_ceil(1 << 20);
-                format!(
-                    "--memory: records on their way take some of it; {threads} threads need {least}M, fewer need less"
-                )
-            }),
-        }
-    }
-
     fn policy(&self) -> Result<Policy, String> {
         if OutputFormat::of_path(&self.output) != Some(OutputFormat::Parquet) {
             return Err(format!(
@@ -157,8 +140,10 @@ fn perform(args: &LearnArgs, reporting: &Reporting) -> Result<Told, Failure> {
     let begun = Instant::now();
     let policy = args.policy().map_err(Failure::Usage)?;
     let inputs = args.input.inputs().map_err(Failure::Usage)?;
-    let work = args.work.work().map_err(Failure::Usage)?;
-    let memory = args.memory_for_redirects(work.threads).map_err(Failure::Usage)?;
+    let mut work = args.work.work().map_err(Failure::Usage)?;
+    let mut budget = Budget::new(args.memory);
+    let threads = budget.reserve_workers(work.threads, WorkerNeed::keys(SPAN_LEN));
+    work.threads = threads.map_err(|error| Failure::Usage(error.to_string()))?;
     let limits = args.limits();
     let sources = drive::sources(&inputs).map_err(Failure::Input)?;
     let options: RunOptions = drive::options(&inputs, &work, SPAN_LEN);
@@ -166,7 +151,7 @@ fn perform(args: &LearnArgs, reporting: &Reporting) -> Result<Told, Failure> {
     let mut table = TableWriter::create(&args.output, equivalences_schema(), &said)?;
     let progress = Arc::new(Progress::new());
     let bar = bar(reporting.progress, sources.total_len(), &progress);
-    let watched = run::observe(sources, &options, &policy, memory, &progress);
+    let watched = run::observe(sources, &options, &policy, budget.remaining(), &progress);
     drop(bar);
     let ObserveResult { summary, observed, sources } = watched?;
     let redirects = summary.tally.redirects;

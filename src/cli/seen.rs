@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 
 use super::canon::Failure;
 use super::summary::thousands;
-use crate::dedup::seen::{SeenError, Store};
+use crate::dedup::seen::{RunInfo, SeenError, SeenStore};
 
 /// Flags of `seen`.
 #[derive(Debug, Args)]
@@ -42,14 +42,14 @@ pub(super) fn run(args: &SeenArgs) -> u8 {
 
 fn perform(action: &Action) -> Result<String, SeenError> {
     let store = match action {
-        Action::Info(place) => Store::open(&place.directory)?,
+        Action::Info(place) => SeenStore::open(&place.directory)?,
         Action::Merge(place) => {
-            let mut store = Store::open_to_merge(&place.directory)?;
+            let mut store = SeenStore::open_to_merge(&place.directory)?;
             store.merge()?;
             store
         }
         Action::Verify(place) => {
-            let store = Store::open(&place.directory)?;
+            let store = SeenStore::open(&place.directory)?;
             store.verify()?;
             return Ok(format!(
                 "{} keys in {} runs, all in order\n",
@@ -61,7 +61,7 @@ fn perform(action: &Action) -> Result<String, SeenError> {
     let info = store.info();
     let mut text = format!("keys        {}\ngeneration  {}\n", thousands(store.count()), info.generation);
     // Writing to a string does not fail.
-    for (name, count, checksum) in &info.runs {
+    for RunInfo { name, count, checksum } in &info.runs {
         let _ = writeln!(text, "{name}  {} keys, checksum {checksum}", thousands(*count));
     }
     for (name, value) in info.policy.iter().filter(|(_, value)| !value.is_empty()) {

@@ -1,40 +1,39 @@
-//! Keys in, which rows to keep out; exact, in bounded memory, and the same answer however the work is shared.
+//! Deduplication: which of the rows with one key is kept. The result is exact, memory is bounded, and the number of threads
+//! does not change the result. This module has the policies and data structures; [`crate::run`] has the job.
 //!
 //! ```text
-//! keys of a span --Scattered--> by partition --Known--> new | known | unknown, for want of memory
-//!                                                                        |
-//!                          verdict on each row <--Resolver- Spill <--entries
-//!                                                           Spool <--rows that wait for a verdict
+//! keys of a row group --PartitionedKeys--> by partition --KeySet::insert--> new | present | unknown: out of memory
+//!                                                                                           |
+//!     Decisions: kept | duplicate | seen <--PartitionResolver-- EntrySpill <--PendingEntry--+
+//!                                                               RowSpool   <--rows of pending entries
 //! ```
 //!
-//! While memory lasts, the first row of each key is kept as it comes and nothing waits. When a partition's table may not
-//! grow any more, or the representative cannot be told before all rows are known, rows wait in a [`Spool`] and their
-//! keys in a [`Spill`], both of them files without a name that vanish with the process, however it ends.
+//! While memory lasts, the first row of each key is kept immediately and no row waits. When the table of a partition may
+//! not grow any more, or the policy needs all rows to choose one, rows are *pending*: they wait in a
+//! [`RowSpool`](crate::spill::RowSpool) and their keys in an [`EntrySpill`].
+//!
+//! - `keep`: which row of a key is kept ([`KeepPolicy`]).
+//! - `key_table`, `key_set`: the keys of the run; `key_count`: the number of distinct keys of several kinds.
+//! - `entries`, `resolution`: pending rows and the decisions on them.
+//! - `evidence`: tables of duplicates and groups; `survey`: statistics of duplicates.
+//! - [`seen`]: keys of earlier runs.
 
-mod candidates;
-mod distinct;
-mod entry;
-pub mod evidence;
-mod findings;
+mod entries;
+pub(crate) mod evidence;
 mod keep;
-mod known;
-mod partition;
-mod resolver;
-mod sample;
+mod key_count;
+mod key_set;
+mod key_table;
+mod resolution;
 pub mod seen;
-mod spill;
 mod survey;
-mod table;
-mod verdict;
 
-pub use distinct::{Gathering, KINDS, Kinds};
-pub use entry::{Entry, Layout, Texts};
-pub use findings::{Findings, HostFindings, RuleFindings, SizeClass};
-pub use keep::{Candidate, Keep};
-pub use known::{Found, Known, LANES};
-pub use partition::{PARTITION_BITS, PARTITIONS, Scattered, number};
-pub use resolver::Resolver;
-pub use spill::Spill;
-pub use survey::{Look, SpanLook, Survey};
-pub use table::Table;
-pub use verdict::{Collision, Collisions, Verdict, Verdicts};
+pub(crate) use entries::{EntryLayout, EntrySpill, EntryTexts, PendingEntry};
+pub use keep::{Candidate, KeepPolicy};
+pub(crate) use key_count::{KeyBuffer, KeyCounter};
+pub(crate) use key_set::{Inserted, KeySet, LOCK_GROUPS, PARTITION_BITS, PARTITIONS, PartitionedKeys, key_number};
+pub(crate) use key_table::KeyTable;
+pub use resolution::{Collision, Collisions};
+pub(crate) use resolution::{Decisions, PartitionResolver};
+pub(crate) use survey::{DuplicateSurvey, RowGroupSurvey, SurveyRow};
+pub use survey::{Findings, HostFindings, RuleFindings, SizeClass};

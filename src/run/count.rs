@@ -1,122 +1,122 @@
-//! Records in, how many of them are distinct on each rung out: [`count`], in one pass. Rows with a fault are counted as
-//! such and compete on no rung.
+//! Counts the distinct records of sources on every rung, in one pass: [`count`]. Rows with a fault are counted as such and
+//! compete on no rung.
 
 use super::dedup::DedupError;
-use super::{HyperLogLog, Progress, RowGroup, RunError, RunOptions, RunRequest, Summary, canon};
+use super::{HyperLogLog, RowGroup, RunError, RunOptions, RunRequest, Summary, canon};
 use crate::canon::{Policy, Rows, Rung};
-use crate::dedup::{Gathering, Kinds, PARTITIONS, number};
-use crate::input::Sources;
+use crate::dedup::{KeyBuffer, KeyCounter, PARTITIONS, key_number};
 use crate::key::KeyBytes;
-use std::path::PathBuf;
+use std::panic::resume_unwind;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// How to count.
+/// How distinct keys are counted.
 #[derive(Clone, Debug)]
-pub enum Counting {
-    /// Every key is kept: in so many bytes of memory, and past them in temporary files in this directory.
+pub enum CountMethod {
+    /// Every key is stored.
     Exact {
-        /// Bytes of memory.
+        /// Bytes of memory; further keys go to temporary files.
         memory: usize,
-        /// Where temporary files go.
+        /// Directory of temporary files.
         directory: PathBuf,
     },
-    /// By [`HyperLogLog`], within 2 % nearly always.
+    /// An estimate by [`HyperLogLog`], nearly always within 2 %.
     Approximate,
 }
 
-/// What was counted.
+/// The result of a count.
 #[derive(Debug)]
-pub struct Counted {
-    /// What reading came to.
+pub struct DistinctCounts {
+    /// Counts of the run.
     pub summary: Summary,
-    /// Distinct records without a fault, by rung, the lowest first.
+    /// Distinct records without a fault on each rung, the lowest rung first.
     pub rungs: Vec<(Rung, u64)>,
-    /// The same by the keys of representatives, where the policy has equivalences.
+    /// The same by the keys of representatives, if the policy has equivalences.
     pub protocol: Option<u64>,
 }
 
-/// Counts the distinct records of `inputs` on every rung up to the policy's, and by its equivalences.
+/// After each row group, a worker inserts its keys beginning with another partition, this many partitions further.
+const PARTITION_STEP: usize = 23;
+
+/// Counts the distinct records of the sources on every rung up to the policy's, and by its equivalences.
 ///
 /// # Errors
-/// As [`canon`]; besides, temporary files that cannot be written.
-pub fn count(
-    inputs: Sources,
-    options: &RunOptions,
-    counting: &Counting,
-    policy: &Policy,
-    progress: &Progress,
-) -> Result<Counted, RunError<DedupError>> {
-    let lower: &[Rung] = match policy.rung {
+/// As [`canon`]; also if temporary files cannot be used.
+pub fn count(request: RunRequest<'_>, method: &CountMethod) -> Result<DistinctCounts, RunError<DedupError>> {
+    let lower: &[Rung] = match request.policy.rung {
         Rung::Simple => &[],
         Rung::Syntax => &[Rung::Simple],
         Rung::Scheme => &[Rung::Simple, Rung::Syntax],
     };
-    let policy = Policy { more_keys: lower.to_vec(), keep_input: false, ..policy.clone() };
+    let RunRequest { sources, options, policy, progress, .. } = request;
+    let policy = &Policy { more_keys: lower.to_vec(), keep_input: false, ..policy.clone() };
     let options = &RunOptions { count_distinct: false, ..options.clone() };
-    let (mut summary, mut counts) = match counting {
-        Counting::Exact { memory, directory } => exact(inputs, options, &policy, *memory, directory, progress)?,
-        Counting::Approximate => approximate(inputs, options, &policy, progress)?,
+    let request = RunRequest::new(sources, options, policy, progress);
+    let (mut summary, mut counts) = match method {
+        CountMethod::Exact { memory, directory } => count_exactly(request, *memory, directory)?,
+        CountMethod::Approximate => estimate(request)?,
     };
-    // An estimate may be a little more than all there are, and less on a lower rung than on a higher one.
-    let most = summary.tally.rows - summary.tally.faulty;
+    // An estimate may exceed the number of rows, and be less on a lower rung than on a higher one.
+    let rows = summary.tally.rows - summary.tally.faulty;
     let mut above = 0;
     for count in counts.iter_mut().rev() {
-        *count = (*count).clamp(above, most.max(above));
+        *count = (*count).clamp(above, rows.max(above));
         above = *count;
     }
     let rungs: Vec<_> = lower.iter().copied().chain([policy.rung]).zip(counts.iter().copied()).collect();
     summary.distinct_keys = rungs.last().map_or(0, |(_, count)| *count);
-    summary.is_distinct_exact = matches!(counting, Counting::Exact { .. });
-    Ok(Counted { summary, protocol: counts.get(rungs.len()).copied(), rungs })
+    summary.is_distinct_exact = matches!(method, CountMethod::Exact { .. });
+    Ok(DistinctCounts { summary, protocol: counts.get(rungs.len()).copied(), rungs })
 }
 
-fn exact(
-    inputs: Sources,
-    options: &RunOptions,
-    policy: &Policy,
+fn count_exactly(
+    request: RunRequest<'_>,
     memory: usize,
-    directory: &std::path::Path,
-    progress: &Progress,
+    directory: &Path,
 ) -> Result<(Summary, Vec<u64>), RunError<DedupError>> {
-    let kinds = Kinds::new(memory, options.clamped().threads, directory);
-    let (gatherings, worker) = (Mutex::<Vec<Gathering>>::default(), AtomicUsize::new(0));
-    let encode = |RowGroup { rows, .. }: RowGroup<'_>| {
-        let mut gathering = pop(&gatherings);
-        keys_of(rows, |key, kinds| gathering.push(key, kinds));
-        kinds.take(&mut gathering, worker.fetch_add(23, Ordering::Relaxed) % PARTITIONS)?;
-        push(&gatherings, gathering);
+    let kinds = kind_count(request.policy);
+    let counter = KeyCounter::new(memory, request.options.clamped().threads, directory);
+    let (buffers, next_partition) = (Mutex::<Vec<KeyBuffer>>::default(), AtomicUsize::new(0));
+    let collect = |RowGroup { rows, .. }: RowGroup<'_>| {
+        let mut buffer = pop(&buffers);
+        visit_keys(rows, |key, kinds| buffer.push(key, kinds));
+        let first_partition = next_partition.fetch_add(PARTITION_STEP, Ordering::Relaxed) % PARTITIONS;
+        counter.insert_full(&mut buffer, first_partition)?;
+        push(&buffers, buffer);
         Ok(Some(()))
     };
-    let summary = canon(RunRequest::new(inputs, options, policy, progress), encode, |()| Ok(()))?;
-    let gatherings = gatherings.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let counts = kinds.count(gatherings, memory).map_err(|error| RunError::Output(error.into()))?;
-    Ok((summary, counts[..kind_count(policy)].to_vec()))
+    let summary = canon(request, collect, |()| Ok(()))?;
+    let mut buffers = buffers.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let inserted = std::thread::scope(|scope| {
+        let insert = |buffer| scope.spawn(|| counter.insert_all(buffer));
+        let threads: Vec<_> = buffers.iter_mut().map(insert).collect();
+        threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
+    });
+    let counts = inserted.and_then(|()| counter.finish(&buffers, memory));
+    let counts = counts.map_err(|error| RunError::Output(error.into()))?;
+    Ok((summary, counts[..kinds].to_vec()))
 }
 
-fn approximate(
-    inputs: Sources,
-    options: &RunOptions,
-    policy: &Policy,
-    progress: &Progress,
-) -> Result<(Summary, Vec<u64>), RunError<DedupError>> {
+fn estimate(request: RunRequest<'_>) -> Result<(Summary, Vec<u64>), RunError<DedupError>> {
+    let kinds = kind_count(request.policy);
     let sketches = Mutex::<Vec<Vec<HyperLogLog>>>::default();
-    let encode = |RowGroup { rows, .. }: RowGroup<'_>| {
-        let mut mine = pop(&sketches);
-        mine.resize(kind_count(policy), HyperLogLog::default());
-        keys_of(rows, |key, kinds| {
-            let of_key = mine.iter_mut().enumerate().filter(|(kind, _)| kinds >> kind & 1 == 1);
+    let collect = |RowGroup { rows, .. }: RowGroup<'_>| {
+        let mut own = pop(&sketches);
+        own.resize(kinds, HyperLogLog::default());
+        visit_keys(rows, |key, kinds| {
+            let of_key = own.iter_mut().enumerate().filter(|(kind, _)| kinds >> kind & 1 == 1);
             of_key.for_each(|(_, sketch)| sketch.insert(&key.to_be_bytes()));
         });
-        push(&sketches, mine);
+        push(&sketches, own);
         Ok(Some(()))
     };
-    let summary = canon(RunRequest::new(inputs, options, policy, progress), encode, |()| Ok(()))?;
-    let mut all = vec![HyperLogLog::default(); kind_count(policy)];
-    for some in sketches.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        all.iter_mut().zip(&some).for_each(|(all, some)| all.merge(some));
+    let summary = canon(request, collect, |()| Ok(()))?;
+    let mut totals = vec![HyperLogLog::default(); kinds];
+    for sketches in sketches.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        totals.iter_mut().zip(&sketches).for_each(|(total, sketch)| total.merge(sketch));
     }
-    Ok((summary, all.iter().map(HyperLogLog::estimate).collect()))
+    Ok((summary, totals.iter().map(HyperLogLog::estimate).collect()))
 }
 
 fn pop<T: Default>(pool: &Mutex<Vec<T>>) -> T {
@@ -127,14 +127,14 @@ fn push<T>(pool: &Mutex<Vec<T>>, item: T) {
     pool.lock().unwrap_or_else(PoisonError::into_inner).push(item);
 }
 
-/// Kinds of keys: those of the rungs, the lowest first, and that of representatives.
+/// Number of kinds of keys: the rungs, the lowest first, and representatives.
 fn kind_count(policy: &Policy) -> usize {
     policy.more_keys.len() + 1 + usize::from(policy.equivalences.is_some())
 }
 
-/// Tells `each` the keys of rows without a fault, each key of a row once, with its kinds, a bit each. Most rows have one
-/// key of all kinds.
-fn keys_of(rows: &Rows, mut each: impl FnMut(u128, u8)) {
+/// Calls `each` with the distinct keys of every row without a fault, and the bits of their kinds. Most rows have the same
+/// key for all kinds.
+fn visit_keys(rows: &Rows, mut each: impl FnMut(u128, u8)) {
     let protocol = Some(&rows.protocol).filter(|keys| !keys.is_empty());
     let kinds: Vec<&[KeyBytes]> = rows.more_keys.iter().chain([&rows.key]).chain(protocol).map(Vec::as_slice).collect();
     let all = u8::MAX >> (u8::BITS as usize - kinds.len());
@@ -144,16 +144,16 @@ fn keys_of(rows: &Rows, mut each: impl FnMut(u128, u8)) {
             continue;
         }
         if kinds[1..].iter().all(|keys| keys[row] == kinds[0][row]) {
-            each(number(&kinds[0][row]), all);
+            each(key_number(&kinds[0][row]), all);
             continue;
         }
-        let mut told = 0;
-        while told != all {
-            let key = &kinds[(!told).trailing_zeros() as usize][row];
-            let alike = kinds.iter().enumerate().filter(|(_, keys)| keys[row] == *key);
-            let bits = alike.fold(0, |bits, (kind, _)| bits | 1u8 << kind);
-            told |= bits;
-            each(number(key), bits);
+        let mut visited = 0;
+        while visited != all {
+            let key = &kinds[(!visited).trailing_zeros() as usize][row];
+            let equal = kinds.iter().enumerate().filter(|(_, keys)| keys[row] == *key);
+            let bits = equal.fold(0, |bits, (kind, _)| bits | 1u8 << kind);
+            visited |= bits;
+            each(key_number(key), bits);
         }
     }
 }

@@ -1,20 +1,21 @@
-//! How many keys are distinct. In: keys. Out: an exact count while there are few, else an estimate by HyperLogLog
-//! (Flajolet et al. 2007, with the estimator of Ertl 2017, "New cardinality estimation algorithms for HyperLogLog
-//! sketches", algorithm 6, which has no bias at any size). The same keys in any order and on any number of threads give
-//! the same answer.
+//! The number of distinct keys of a run: exact for few keys ([`DistinctKeys`]), otherwise an estimate ([`HyperLogLog`]).
+//!
+//! The estimate is that of Flajolet et al. 2007 with the estimator of Ertl 2017, "New cardinality estimation algorithms for
+//! HyperLogLog sketches", algorithm 6, which is unbiased at any size. The result does not depend on the order of keys or
+//! the number of threads.
 
 use crate::key::KeyBytes;
 use rayon::slice::ParallelSliceMut;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Up to this many rows the count is exact.
+/// The count is exact up to this number of rows.
 const EXACT_ROWS: usize = 1 << 20;
 
 /// Bits of a key that choose a register.
 const PRECISION: u32 = 14;
 const REGISTERS: usize = 1 << PRECISION;
-/// Bits of a key that are looked at for leading zeros, and the highest value of a register.
+/// Bits of a key whose leading zeros are counted; one more is the highest value of a register.
 const RANK_BITS: u32 = 64 - PRECISION;
 
 /// Counts distinct keys within 2 % (standard error 0.8 %) in 16 KiB.
@@ -30,7 +31,7 @@ impl Default for HyperLogLog {
 }
 
 impl HyperLogLog {
-    /// Counts a key. Keys are hashes already, so the first 64 of their bits serve as they are.
+    /// Adds a key. Keys are hashes, so their first 64 bits need no further hashing.
     #[inline]
     pub fn insert(&mut self, key: &KeyBytes) {
         let hash = key.first_chunk::<8>().map_or(0, |bytes| u64::from_be_bytes(*bytes));
@@ -39,14 +40,14 @@ impl HyperLogLog {
         *register = (*register).max(rank);
     }
 
-    /// Adds what another one counted.
+    /// Adds the keys of another sketch.
     pub fn merge(&mut self, other: &HyperLogLog) {
         for (mine, theirs) in self.registers.iter_mut().zip(other.registers.iter()) {
             *mine = (*mine).max(*theirs);
         }
     }
 
-    /// The estimate.
+    /// The estimated number of distinct keys.
     pub fn estimate(&self) -> u64 {
         let mut counts = [0u32; RANK_BITS as usize + 2];
         for &register in self.registers.iter() {
@@ -96,24 +97,24 @@ fn tau(mut x: f64) -> f64 {
     }
 }
 
-/// Distinct keys of rows: all keys while they are few, and the sketch beside them.
+/// Counts the distinct keys of one worker: a sketch, and all keys as long as they are few.
 #[derive(Clone, Debug, Default)]
-pub struct Distinct {
+pub(super) struct DistinctKeys {
     sketch: HyperLogLog,
     keys: Vec<KeyBytes>,
     is_many: bool,
-    /// Rows of this one and of all that count for the same answer.
+    /// Rows of all workers of the run.
     rows: Arc<AtomicU64>,
 }
 
-impl Distinct {
-    /// One more that counts for the same answer, to be merged in the end: together they keep as many keys as one would.
-    pub fn beside(&self) -> Distinct {
-        Distinct { rows: Arc::clone(&self.rows), ..Distinct::default() }
+impl DistinctKeys {
+    /// A counter for another worker of the same run. Together, all workers keep at most as many keys as one would.
+    pub(super) fn for_worker(&self) -> DistinctKeys {
+        DistinctKeys { rows: Arc::clone(&self.rows), ..DistinctKeys::default() }
     }
 
-    /// Counts the keys of rows.
-    pub fn extend(&mut self, keys: &[KeyBytes]) {
+    /// Adds the keys of rows.
+    pub(super) fn extend(&mut self, keys: &[KeyBytes]) {
         keys.iter().for_each(|key| self.sketch.insert(key));
         let count = keys.len() as u64;
         self.is_many |= self.rows.fetch_add(count, Ordering::Relaxed) + count > EXACT_ROWS as u64;
@@ -129,15 +130,15 @@ impl Distinct {
         }
     }
 
-    /// Adds what another worker counted.
-    pub fn merge(&mut self, other: &Distinct) {
+    /// Adds the keys of another worker.
+    pub(super) fn merge(&mut self, other: &DistinctKeys) {
         self.sketch.merge(&other.sketch);
         self.is_many |= other.is_many;
         self.keep(&other.keys);
     }
 
-    /// The count, and whether it is exact.
-    pub fn count(mut self) -> (u64, bool) {
+    /// The number of distinct keys, and whether it is exact.
+    pub(super) fn count(mut self) -> (u64, bool) {
         if self.is_many {
             return (self.sketch.estimate(), false);
         }
@@ -170,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn halves_merge_into_the_whole() {
+    fn merged_sketches_equal_one_sketch() {
         let (mut whole, mut even, mut odd) = <(HyperLogLog, HyperLogLog, HyperLogLog)>::default();
         for i in 0..50_000 {
             whole.insert(&key(i));
@@ -181,8 +182,8 @@ mod tests {
     }
 
     #[test]
-    fn exact_while_few() {
-        let mut few = Distinct::default();
+    fn few_keys_are_counted_exactly() {
+        let mut few = DistinctKeys::default();
         for i in 0..3_000 {
             few.extend(&[key(i % 1000), key(i)]);
         }
@@ -193,28 +194,28 @@ mod tests {
         both.extend(&many);
         let (count, is_exact) = both.count();
         assert!(!is_exact && count.abs_diff(EXACT_ROWS as u64 / 2) < 11_000, "{count}");
-        let mut exact = Distinct::default();
+        let mut exact = DistinctKeys::default();
         exact.extend(&many);
         assert_eq!(exact.count(), (EXACT_ROWS as u64 / 2, true));
     }
 
     #[test]
-    fn several_keep_as_many_keys_as_one() {
-        let whole = Distinct::default();
-        let mut workers = [whole.beside(), whole.beside(), whole.beside()];
-        let some: Vec<KeyBytes> = (0..EXACT_ROWS as u64 / 4).map(key).collect();
-        (0..4).for_each(|i| workers[i % 3].extend(&some));
+    fn workers_together_keep_as_many_keys_as_one() {
+        let whole = DistinctKeys::default();
+        let mut workers = [whole.for_worker(), whole.for_worker(), whole.for_worker()];
+        let keys: Vec<KeyBytes> = (0..EXACT_ROWS as u64 / 4).map(key).collect();
+        (0..4).for_each(|i| workers[i % 3].extend(&keys));
         assert!(workers.iter().all(|worker| !worker.is_many));
-        workers[1].extend(&some[..1]);
+        workers[1].extend(&keys[..1]);
         assert!(workers[1].is_many && workers[1].keys.capacity() == 0);
         let mut all = whole;
         workers.iter().for_each(|worker| all.merge(worker));
         let (count, is_exact) = all.count();
-        assert!(!is_exact && count.abs_diff(some.len() as u64) < some.len() as u64 / 50, "{count}");
+        assert!(!is_exact && count.abs_diff(keys.len() as u64) < keys.len() as u64 / 50, "{count}");
     }
 
     #[test]
-    fn extreme_keys() {
+    fn extreme_keys_are_counted() {
         let mut sketch = HyperLogLog::default();
         sketch.insert(&[0; 16]);
         sketch.insert(&[0xff; 16]);

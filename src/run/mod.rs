@@ -14,6 +14,7 @@
 //! appending, which bounds memory.
 
 mod body;
+mod budget;
 mod check_sorted;
 mod count;
 mod cut;
@@ -29,11 +30,14 @@ mod sort;
 mod summary;
 mod worker;
 
+pub use budget::{Budget, BudgetError, WorkerNeed};
 pub(crate) use check_sorted::sorted_rows_counter;
 pub use check_sorted::{CheckSortedError, check_sorted};
-pub use count::{Counted, Counting, count};
-pub use dedup::{DedupError, DedupKey, DedupOptions, Deduped, Given, TableError, Tables, dedup, dedup_tables};
-pub use distinct::{Distinct, HyperLogLog};
+pub use count::{CountMethod, DistinctCounts, count};
+pub use dedup::{DedupError, DedupKey, DedupOptions, DedupOutput, DedupSummary, KeyedFileError, dedup};
+pub(crate) use dedup::{KeyedFileDefect, KeyedFiles, dedup_keyed_files};
+use distinct::DistinctKeys;
+pub use distinct::HyperLogLog;
 pub use equivalences::{EquivalencesError, read_equivalences};
 pub use error::RunError;
 pub(crate) use in_order::produced_in_order;
@@ -107,8 +111,8 @@ where
     let record_numbers = Mutex::new(RecordNumbers { by_source: vec![0; names.len()], all: 0 });
     let numbering_stage = stage_count;
     let pool = OrderedPool::new(options.threads, stage_count + 1)?;
-    let distinct = Distinct::default();
-    let new_worker = || Worker::new(&options, policy, distinct.beside());
+    let distinct = DistinctKeys::default();
+    let new_worker = || Worker::new(&options, policy, distinct.for_worker());
     let next = || cutter.next_span().map_err(|(name, error)| RunError::Columns { name, error });
     let work = |worker: &mut Worker, stages: &StageTicket<'_>, span| {
         if !worker.decode(span, progress, || stages.is_stopped())? {

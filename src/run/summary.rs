@@ -1,9 +1,9 @@
 //! Counts of a run: while it goes, [`Progress`]; when it is over, [`Summary`].
 
 use super::cut::Stopped;
-use super::distinct::Distinct;
+use super::distinct::DistinctKeys;
 use super::error::RunError;
-use super::memory::{self, Memory};
+use super::memory::{self, MemoryPeaks};
 use crate::canon::Tally;
 use crate::input::InputError;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -77,12 +77,12 @@ pub struct Summary {
     pub source_records: Vec<u64>,
     /// Sources that ended early, in the order of the sources.
     pub input_errors: Vec<InputError>,
-    /// Distinct values of the `key` column.
+    /// DistinctKeys values of the `key` column.
     pub distinct_keys: u64,
     /// `distinct_keys` is a count; else an estimate, within 2 % nearly always.
     pub is_distinct_exact: bool,
     /// Peaks of memory.
-    pub memory: Memory,
+    pub memory: MemoryPeaks,
 }
 
 /// What one worker counted.
@@ -96,7 +96,7 @@ pub struct Totals {
     /// Records whose type was not wanted.
     pub skipped: u64,
     pub tally: Tally,
-    pub distinct: Distinct,
+    pub distinct: DistinctKeys,
 }
 
 impl Totals {

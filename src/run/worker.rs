@@ -2,7 +2,7 @@
 //! are.
 
 use super::cut::{Content, Span, Text};
-use super::distinct::Distinct;
+use super::distinct::DistinctKeys;
 use super::error::RunError;
 use super::options::RunOptions;
 use super::summary::{Progress, Totals};
@@ -36,7 +36,7 @@ pub struct Worker {
 
 impl Worker {
     /// A worker whose keys `distinct` counts.
-    pub fn new(options: &RunOptions, policy: &Policy, distinct: Distinct) -> Worker {
+    pub fn new(options: &RunOptions, policy: &Policy, distinct: DistinctKeys) -> Worker {
         let mut decoder = Decoder::default();
         decoder.set_carry(policy.carry);
         Worker {

@@ -184,7 +184,7 @@ fn tables_whose_keys_do_not_compare_are_refused() {
     let refused: [(&[&str], &str); 7] = [
         (&[&syntax], r#"rung is "syntax" there and "scheme" here"#),
         (&[&blake], "key is"),
-        (&[&plain, &syntax], "s.parquet: its keys were made otherwise"),
+        (&[&plain, &syntax], "s.parquet: the keys of the file were made with other settings"),
         (&[&bare], "there is no column key"),
         (&[&plain, "-"], "other inputs have none"),
         (&[&plain, "--keep", "newest"], "there is no column fetch_time"),
@@ -398,7 +398,7 @@ fn a_store_filters_what_earlier_runs_have_seen() {
     let other = irikey(&["dedup", "--seen", text(&store), "--rung", "syntax"], b"", Stdio::null());
     let message = String::from_utf8(other.stderr).unwrap();
     assert_eq!(other.status.code(), Some(2));
-    assert!(message.contains("rung is \"scheme\" there and \"syntax\" here"), "{message}");
+    assert!(message.contains("rung is \"scheme\" in the store and \"syntax\" in this run"), "{message}");
     let missing = irikey(&["dedup", "--seen", text(&directory.path().join("no"))], b"", Stdio::null());
     assert_eq!(missing.status.code(), Some(2));
     assert_eq!(irikey(&["dedup", "--update-seen"], b"", Stdio::null()).status.code(), Some(2));

@@ -6,14 +6,15 @@ use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::UInt64Type;
 use irikey::batch::{ColumnId, ColumnSet, SourceRun};
 use irikey::canon::{Policy, RecipeColumn, Rows, Rung};
-use irikey::dedup::{Candidate, Keep};
+use irikey::dedup::{Candidate, KeepPolicy};
 use irikey::input::Sources;
 use irikey::key::Recipe;
 use irikey::output::{self, Destination, Encoder, Output, OutputError, OutputOptions};
 use irikey::record::Format;
 use irikey::record::fields::FieldSet;
 use irikey::run::{
-    DedupError, DedupKey, DedupOptions, Deduped, Given, Progress, RunError, RunOptions, RunRequest, canon, dedup,
+    DedupError, DedupKey, DedupOptions, DedupOutput, DedupSummary, Progress, RunError, RunOptions, RunRequest, canon,
+    dedup,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -75,31 +76,32 @@ fn dedup_rows(
     sources: Sources,
     options: &RunOptions,
     wanted: &DedupOptions,
-) -> (Vec<String>, Deduped) {
+) -> (Vec<String>, DedupSummary) {
     let target = directory.path().join("some.jsonl");
     let (encoder, mut output) = open(&target, &sources.names());
     let append = |given| kept(&mut output, given);
-    let deduped = dedup(sources, options, wanted, &policy(), &encoder, append, &Progress::new()).unwrap();
+    let deduped =
+        dedup(RunRequest::new(sources, options, &policy(), &Progress::new()), wanted, &encoder, append).unwrap();
     assert_eq!(output.rows(), deduped.written);
     output.finish().unwrap();
     (std::fs::read_to_string(target).unwrap().lines().map(str::to_string).collect(), deduped)
 }
 
-fn kept(output: &mut Output, given: Given) -> Result<(), OutputError> {
+fn kept(output: &mut Output, given: DedupOutput) -> Result<(), OutputError> {
     match given {
-        Given::Kept(part) => output.append(part),
-        Given::Duplicates(_) | Given::Groups(_) => panic!("nobody asked for evidence"),
+        DedupOutput::Kept(part) => output.append(part),
+        DedupOutput::Duplicates(_) | DedupOutput::Groups(_) => panic!("nobody asked for evidence"),
     }
 }
 
 /// The rows that a map keeps.
-fn expected(all: &[String], keep: Keep, keep_faulty: bool) -> Vec<String> {
+fn expected(all: &[String], keep: KeepPolicy, keep_faulty: bool) -> Vec<String> {
     let mut representatives: HashMap<String, usize> = HashMap::new();
     let rows: Vec<serde_json::Value> = all.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
     for (i, row) in rows.iter().enumerate().filter(|(_, row)| row["fault"].is_null()) {
         let key = row["key"].as_str().unwrap().to_string();
         match keep {
-            Keep::Last => *representatives.entry(key).or_default() = i,
+            KeepPolicy::Last => *representatives.entry(key).or_default() = i,
             _ => {
                 representatives.entry(key).or_insert(i);
             }
@@ -121,7 +123,7 @@ fn one_row_of_each_key_however_it_is_done() {
     let paths = [file(&directory, "a.txt", half), file(&directory, "b.txt", rest)];
     let sources = || Sources(paths.iter().flat_map(|name| path(name).0).collect());
     let all = all_rows(&directory, sources());
-    for keep in [Keep::First, Keep::Last] {
+    for keep in [KeepPolicy::First, KeepPolicy::Last] {
         for keep_faulty in [false, true] {
             let want = expected(&all, keep, keep_faulty);
             let ways =
@@ -134,7 +136,7 @@ fn one_row_of_each_key_however_it_is_done() {
                 let (rows, deduped) = dedup_rows(&directory, sources(), &how, &wanted);
                 assert_eq!(rows, want, "{keep:?} {threads} {row_group_len} {memory}");
                 assert_eq!(deduped.kept + deduped.duplicates + deduped.faulty, 6_000);
-                assert_eq!(deduped.spilled > 0, memory < 500_000 || keep != Keep::First);
+                assert_eq!(deduped.spilled > 0, memory < 500_000 || keep != KeepPolicy::First);
             }
         }
     }
@@ -145,7 +147,7 @@ fn one_row_of_each_key_however_it_is_done() {
 #[test]
 fn nothing_is_nothing_and_a_pipe_is_enough() {
     let directory = tempfile::tempdir().unwrap();
-    for keep in Keep::ALL {
+    for keep in KeepPolicy::ALL {
         let wanted = DedupOptions { keep, directory: directory.path().to_path_buf(), ..DedupOptions::default() };
         let (rows, deduped) = dedup_rows(&directory, pipe(b"", 1), &options(2, 100, 10), &wanted);
         assert_eq!((rows.len(), deduped.kept, deduped.summary.records), (0, 0, 0));
@@ -158,10 +160,12 @@ fn nothing_is_nothing_and_a_pipe_is_enough() {
 fn a_temporary_directory_that_cannot_be_written_stops_the_run() {
     let directory = tempfile::tempdir().unwrap();
     let (encoder, mut output) = open(&directory.path().join("x.jsonl"), &["pipe".to_string()]);
-    let wanted = DedupOptions { keep: Keep::Last, directory: directory.path().join("no"), ..DedupOptions::default() };
+    let wanted =
+        DedupOptions { keep: KeepPolicy::Last, directory: directory.path().join("no"), ..DedupOptions::default() };
     let append = |given| kept(&mut output, given);
     let sources = pipe(b"http://a/\n", 9);
-    let ran = dedup(sources, &options(2, 100, 10), &wanted, &policy(), &encoder, append, &Progress::new());
+    let ran =
+        dedup(RunRequest::new(sources, &options(2, 100, 10), &policy(), &Progress::new()), &wanted, &encoder, append);
     assert!(matches!(ran, Err(RunError::Output(DedupError::Spill(error))) if error.to_string().contains("--tmp")));
 }
 
@@ -214,7 +218,9 @@ fn policies_keep_what_a_sort_puts_first() {
         Candidate { time: *time, status: *status, uri, ordinal: i as u64 }
     };
     let mut outcomes = BTreeSet::new();
-    for (keep, key) in Keep::ALL.into_iter().flat_map(|keep| [(keep, DedupKey::Rung), (keep, DedupKey::Recipe(0))]) {
+    for (keep, key) in
+        KeepPolicy::ALL.into_iter().flat_map(|keep| [(keep, DedupKey::Rung), (keep, DedupKey::Recipe(0))])
+    {
         let mut groups: BTreeMap<Vec<u8>, Vec<usize>> = BTreeMap::new();
         for (i, (rung, text, ..)) in rows.iter().enumerate() {
             groups.entry(if key == DedupKey::Rung { rung.to_vec() } else { text.clone() }).or_default().push(i);
@@ -231,12 +237,14 @@ fn policies_keep_what_a_sort_puts_first() {
             let wanted = DedupOptions { key, keep, memory, directory, verify: memory == 0, ..DedupOptions::default() };
             let how = RunOptions { format: format.clone(), ..options(threads, row_group_len, 1 + row_group_len / 3) };
             let append = |given| kept(&mut output, given);
-            let deduped = dedup(path(&name), &how, &wanted, &policy, &encoder, append, &Progress::new()).unwrap();
+            let deduped =
+                dedup(RunRequest::new(path(&name), &how, &policy, &Progress::new()), &wanted, &encoder, append)
+                    .unwrap();
             output.finish().unwrap();
             let record = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["record"].as_u64();
             let records: Vec<u64> = std::fs::read_to_string(target).unwrap().lines().filter_map(record).collect();
             assert_eq!(records, want, "{keep:?} {key:?} {threads} {memory}");
-            assert_eq!(deduped.undated, if keep.wants_time() { 385 } else { 0 });
+            assert_eq!(deduped.undated, if keep.compares_time() { 385 } else { 0 });
             assert_eq!(deduped.collisions.count, 0);
         }
         outcomes.insert(want);
@@ -250,7 +258,7 @@ fn keys_that_meet_wrongly_are_found_and_cost_no_row() {
     let directory = tempfile::tempdir().unwrap();
     let name = file(&directory, "a.txt", &lines(4_000));
     let (sources, in_directory) = (|| path(&name), directory.path().to_path_buf());
-    for keep in [Keep::First, Keep::Last] {
+    for keep in [KeepPolicy::First, KeepPolicy::Last] {
         let want = expected(&all_rows(&directory, sources()), keep, false);
         let ways = [(1, usize::MAX, 8), (2, 0, 8), (3, 100_000, 3), (2, 200_000, 128)];
         let mut found = BTreeMap::new();
@@ -300,13 +308,13 @@ fn evidence_names_representatives_and_reasons() {
         all_rows(&directory, sources()).iter().map(|line| serde_json::from_str(line).unwrap()).collect();
     let place =
         |row: &serde_json::Value| (row["source"].as_str().unwrap().to_string(), row["record"].as_u64().unwrap());
-    for (keep, memory) in [(Keep::First, usize::MAX), (Keep::Last, 0)] {
+    for (keep, memory) in [(KeepPolicy::First, usize::MAX), (KeepPolicy::Last, 0)] {
         let mut members: HashMap<&str, Vec<&serde_json::Value>> = HashMap::new();
         let sound = || all.iter().filter(|row| row["fault"].is_null());
         sound().for_each(|row| members.entry(row["key"].as_str().unwrap()).or_default().push(row));
         let best = |row: &serde_json::Value| {
             let group = &members[row["key"].as_str().unwrap()];
-            if keep == Keep::First { group[0] } else { group[group.len() - 1] }
+            if keep == KeepPolicy::First { group[0] } else { group[group.len() - 1] }
         };
         let (mut duplicates, mut groups) = (Vec::new(), Vec::new());
         for row in sound() {
@@ -330,16 +338,17 @@ fn evidence_names_representatives_and_reasons() {
         let (mut left_out, mut large) = (Vec::new(), Vec::new());
         let append = |given| {
             match given {
-                Given::Kept(part) => output.append(part)?,
-                Given::Duplicates(rows) => left_out.push(rows),
-                Given::Groups(rows) => large.push(rows),
+                DedupOutput::Kept(part) => output.append(part)?,
+                DedupOutput::Duplicates(rows) => left_out.push(rows),
+                DedupOutput::Groups(rows) => large.push(rows),
             }
             Ok(())
         };
         let directory = directory.path().to_path_buf();
         let wanted = DedupOptions { keep, memory, directory, has_evidence: true, ..DedupOptions::default() };
         let how = options(2, 5_000, 1_000);
-        let deduped = dedup(sources(), &how, &wanted, &policy(), &encoder, append, &Progress::new()).unwrap();
+        let deduped =
+            dedup(RunRequest::new(sources(), &how, &policy(), &Progress::new()), &wanted, &encoder, append).unwrap();
         assert_eq!(output.rows(), deduped.kept);
         assert_eq!(deduped.duplicates, duplicates.len() as u64);
         assert_eq!(table(&left_out, &["representative_source", "representative_record", "equal_on"]), duplicates);

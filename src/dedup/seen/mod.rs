@@ -1,27 +1,438 @@
-//! Keys seen by earlier runs, in a directory: [`Store`]. In: sorted keys of a run. Out: a cursor over all keys, or a set
-//! of them in memory.
+//! A store of the keys of earlier runs, in a directory: [`SeenStore`].
 //!
 //! ```text
-//! DIR/manifest.json   policy of the keys, and which runs count; replaced by rename, so it is the old one or the new one
+//! DIR/manifest.json   the policy of the keys and the list of runs; replaced atomically by a rename
 //! DIR/run-NNNNNN      sorted keys, with their policy, their number and a checksum
-//! DIR/lock            locked by whoever adds to the store, and by the system let go with its process
+//! DIR/lock            locked by a process that changes the store; the system releases it when the process ends
 //! ```
 //!
-//! A file that the manifest does not name does not count: what a killed process leaves behind is removed by the next
-//! one that adds. Runs are merged, beside the job that adds to them, when a later one is more than half as large as the
-//! one before, so that N keys are in few more than log2 N runs. Refuses keys of another policy, a second writer, and files
-//! that are torn.
+//! A file that the manifest does not list does not count. A process that is killed may leave such files, which the next
+//! process that opens the store for changes removes. Runs are merged while a job runs, when later runs have become more
+//! than half as large as earlier ones, so that N keys are in little more than log2 N runs.
 
-mod cursor;
-mod error;
-mod merging;
+mod merge;
 mod run_file;
-mod set;
-mod store;
 
-pub use cursor::Cursor;
-pub use error::SeenError;
-pub use merging::{Merge, Merged};
-pub use run_file::RunWriter;
-pub use set::SeenSet;
-pub use store::{Info, Store};
+pub(crate) use merge::{KeyCursor, MergedRuns, RunMerge, SeenSet};
+pub use run_file::SeenError;
+pub(crate) use run_file::{RunInfo, RunWriter};
+
+use merge::first_run_to_merge;
+use run_file::{SealedRun, SeenRun};
+use serde_json::{Map, Value, json};
+use std::ffi::OsStr;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+const FORMAT: &str = "irikey seen 1";
+const MANIFEST: &str = "manifest.json";
+const LOCK: &str = "lock";
+
+/// How often a store is opened again because another process replaced its files.
+const MAX_RETRIES: usize = 5;
+
+/// A store of seen keys.
+#[derive(Debug)]
+pub struct SeenStore {
+    directory: PathBuf,
+    /// Names and values of the settings that keys depend on.
+    policy: Map<String, Value>,
+    /// Increased by every change.
+    generation: u64,
+    runs: Vec<SeenRun>,
+    /// Held by a store that is open for changes.
+    lock: Option<File>,
+}
+
+/// A description of a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StoreInfo {
+    /// The settings that its keys depend on.
+    pub(crate) policy: Vec<(String, String)>,
+    /// Number of changes.
+    pub(crate) generation: u64,
+    /// The runs, the oldest first.
+    pub(crate) runs: Vec<RunInfo>,
+}
+
+impl SeenStore {
+    /// Opens a store for reading.
+    ///
+    /// # Errors
+    /// The store does not exist or is damaged.
+    pub fn open(directory: &Path) -> Result<SeenStore, SeenError> {
+        // Another process may remove merged runs after this one has read the manifest. Then there is a newer manifest.
+        let mut retries = 0;
+        loop {
+            match SeenStore::load(directory) {
+                Err(SeenError::Io { error, .. })
+                    if error.kind() == io::ErrorKind::NotFound && retries < MAX_RETRIES =>
+                {
+                    retries += 1;
+                }
+                result => return result,
+            }
+        }
+    }
+
+    /// Opens a store to add keys of this policy. Creates the store if it does not exist.
+    ///
+    /// # Errors
+    /// Another process is changing the store; the directory has other files; the store is damaged or of another policy.
+    pub(crate) fn open_to_add(directory: &Path, policy: &[(&str, String)]) -> Result<SeenStore, SeenError> {
+        fs::create_dir_all(directory).map_err(SeenError::io(directory, "create the directory"))?;
+        let is_new = !directory.join(MANIFEST).exists();
+        let mut others = fs::read_dir(directory).map_err(SeenError::io(directory, "list"))?.flatten();
+        if is_new && others.any(|entry| !is_store_file(&entry.file_name())) {
+            return Err(SeenError::NotAStore(directory.to_path_buf()));
+        }
+        let lock = lock(directory)?;
+        // Loaded after locking, because another process may have changed the store before.
+        let mut store = match directory.join(MANIFEST).exists() {
+            true => SeenStore::load(directory)?,
+            false => SeenStore {
+                directory: directory.to_path_buf(),
+                policy: policy.iter().map(|(name, value)| (name.to_string(), json!(value))).collect(),
+                generation: 0,
+                runs: Vec::new(),
+                lock: None,
+            },
+        };
+        store.lock = Some(lock);
+        store.check_policy(policy)?;
+        store.remove_unlisted_files();
+        Ok(store)
+    }
+
+    /// Opens an existing store to merge its runs.
+    ///
+    /// # Errors
+    /// The store does not exist, another process is changing it, or it is damaged.
+    pub(crate) fn open_to_merge(directory: &Path) -> Result<SeenStore, SeenError> {
+        SeenStore::open(directory)?;
+        let lock = lock(directory)?;
+        let store = SeenStore { lock: Some(lock), ..SeenStore::load(directory)? };
+        store.remove_unlisted_files();
+        Ok(store)
+    }
+
+    fn load(directory: &Path) -> Result<SeenStore, SeenError> {
+        let path = directory.join(MANIFEST);
+        let text = match fs::read(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(SeenError::Missing(directory.to_path_buf()));
+            }
+            text => text.map_err(SeenError::io(&path, "read"))?,
+        };
+        let malformed = || SeenError::damaged(&path, "it is not a manifest of seen keys");
+        let manifest: Value = serde_json::from_slice(&text).map_err(|_| malformed())?;
+        if manifest["format"] != FORMAT {
+            return Err(malformed());
+        }
+        let runs = manifest["runs"].as_array().ok_or_else(malformed)?.iter().map(|run| {
+            let text = |name: &str| run[name].as_str().map(str::to_string).ok_or_else(malformed);
+            let count = run["keys"].as_u64().ok_or_else(malformed)?;
+            let info = RunInfo { name: text("name")?, count, checksum: text("checksum")? };
+            SeenRun::open(directory, info)
+        });
+        Ok(SeenStore {
+            directory: directory.to_path_buf(),
+            policy: manifest["policy"].as_object().ok_or_else(malformed)?.clone(),
+            generation: manifest["generation"].as_u64().ok_or_else(malformed)?,
+            runs: runs.collect::<Result<_, _>>()?,
+            lock: None,
+        })
+    }
+
+    /// Checks that the keys of the store were made with this policy.
+    ///
+    /// # Errors
+    /// [`SeenError::OtherPolicy`].
+    pub(crate) fn check_policy(&self, policy: &[(&str, String)]) -> Result<(), SeenError> {
+        let stored = |name: &str| self.policy.get(name).and_then(Value::as_str).unwrap_or_default();
+        let differing = policy.iter().filter(|(name, value)| stored(name) != value);
+        let describe = |(name, value): &(&str, String)| {
+            format!("{name} is {:?} in the store and {value:?} in this run", stored(name))
+        };
+        let differences: Vec<_> = differing.map(describe).collect();
+        if differences.is_empty() {
+            return Ok(());
+        }
+        Err(SeenError::OtherPolicy { directory: self.directory.clone(), differences: differences.join(", ") })
+    }
+
+    /// Number of keys.
+    pub fn count(&self) -> u64 {
+        self.runs.iter().map(|run| run.info().count).sum()
+    }
+
+    /// Describes the store.
+    pub(crate) fn info(&self) -> StoreInfo {
+        let pair = |(name, value): (&String, &Value)| (name.clone(), value.as_str().unwrap_or_default().to_string());
+        StoreInfo {
+            policy: self.policy.iter().map(pair).collect(),
+            generation: self.generation,
+            runs: self.runs.iter().map(|run| run.info().clone()).collect(),
+        }
+    }
+
+    /// The keys in ascending order, from the first that is at least `from`.
+    ///
+    /// # Errors
+    /// A run cannot be read.
+    pub(crate) fn cursor(&self, from: u128) -> Result<KeyCursor<'_>, SeenError> {
+        KeyCursor::new(&self.runs, from)
+    }
+
+    /// Reads the whole store: checksums must be right, keys in order, and no key in two runs.
+    ///
+    /// # Errors
+    /// The store is damaged or cannot be read.
+    pub(crate) fn verify(&self) -> Result<(), SeenError> {
+        self.runs.iter().try_for_each(SeenRun::verify)?;
+        let (mut cursor, mut last) = (self.cursor(0)?, None);
+        while let Some(key) = cursor.next_key()? {
+            if last == Some(key) {
+                return Err(SeenError::damaged(&self.directory, format!("key {key:032x} is in two runs")));
+            }
+            last = Some(key);
+        }
+        Ok(())
+    }
+
+    /// Starts a run of new keys.
+    ///
+    /// # Errors
+    /// The file cannot be created.
+    pub(crate) fn writer(&self) -> Result<RunWriter, SeenError> {
+        RunWriter::new(&self.directory, &Value::Object(self.policy.clone()).to_string())
+    }
+
+    /// The merge that is due, if several runs should become one. Pass its result to [`SeenStore::add`].
+    ///
+    /// # Errors
+    /// A run cannot be opened, or a file cannot be created.
+    pub(crate) fn due_merge(&self) -> Result<Option<RunMerge>, SeenError> {
+        let counts: Vec<u64> = self.runs.iter().map(|run| run.info().count).collect();
+        self.merge_from(first_run_to_merge(&counts))
+    }
+
+    fn merge_from(&self, first: usize) -> Result<Option<RunMerge>, SeenError> {
+        match &self.runs[first..] {
+            [] | [_] => Ok(None),
+            runs => RunMerge::new(&self.directory, runs, self.writer()?).map(Some),
+        }
+    }
+
+    /// Adds a run and replaces merged runs. The change is atomic: a reader sees the old store or the new one.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub(crate) fn add(&mut self, writer: RunWriter, merged: Option<MergedRuns>) -> Result<(), SeenError> {
+        if writer.count() == 0 && merged.is_none() && self.generation > 0 {
+            return Ok(());
+        }
+        let has_merged = merged.is_some();
+        merged.map_or(Ok(()), |merged| self.replace(merged))?;
+        if writer.count() > 0 {
+            let run = self.persist(writer.seal()?)?;
+            self.runs.push(run);
+        }
+        self.commit()?;
+        if has_merged {
+            self.remove_unlisted_files();
+        }
+        Ok(())
+    }
+
+    /// Merges all runs into one.
+    ///
+    /// # Errors
+    /// A file cannot be read or written.
+    pub(crate) fn merge(&mut self) -> Result<(), SeenError> {
+        let merge = self.merge_from(0)?;
+        let merged = merge.map(|merge| merge.run(&AtomicBool::new(false))).transpose()?.flatten();
+        let Some(merged) = merged else { return Ok(()) };
+        self.replace(merged)?;
+        self.commit()?;
+        self.remove_unlisted_files();
+        Ok(())
+    }
+
+    /// Replaces the last runs by the run that they were merged to.
+    fn replace(&mut self, MergedRuns { replaces, run }: MergedRuns) -> Result<(), SeenError> {
+        let first = self.runs.len().saturating_sub(replaces.len());
+        if !self.runs[first..].iter().map(SeenRun::info).eq(&replaces) {
+            return Err(SeenError::damaged(&self.directory, "its runs are not those that were merged"));
+        }
+        let run = self.persist(run)?;
+        self.runs.truncate(first);
+        self.runs.push(run);
+        Ok(())
+    }
+
+    /// Gives a run the next name.
+    fn persist(&mut self, run: SealedRun) -> Result<SeenRun, SeenError> {
+        self.generation += 1;
+        let info = run.persist(&self.directory, format!("run-{:06}", self.generation))?;
+        SeenRun::open(&self.directory, info)
+    }
+
+    /// Replaces the manifest.
+    fn commit(&self) -> Result<(), SeenError> {
+        let run = |run: &SeenRun| {
+            let RunInfo { name, count, checksum } = run.info();
+            json!({"name": name, "keys": count, "checksum": checksum})
+        };
+        let manifest = json!({
+            "format": FORMAT,
+            "generation": self.generation,
+            "policy": self.policy,
+            "runs": self.runs.iter().map(run).collect::<Vec<_>>(),
+        });
+        let path = self.directory.join(MANIFEST);
+        let failed = |operation| SeenError::io(&path, operation);
+        sync(&self.directory).map_err(failed("make the runs durable"))?;
+        let created = tempfile::Builder::new().prefix(MANIFEST).suffix(".tmp").tempfile_in(&self.directory);
+        let mut file = created.map_err(failed("create a temporary file for"))?;
+        file.write_all(format!("{manifest:#}\n").as_bytes()).map_err(failed("write"))?;
+        file.as_file().sync_all().map_err(failed("write to the disk"))?;
+        file.persist(&path).map_err(|error| failed("rename")(error.error))?;
+        sync(&self.directory).map_err(failed("make its name durable"))
+    }
+
+    /// Removes files of merged runs and of killed processes. A file that cannot be removed does no harm.
+    fn remove_unlisted_files(&self) {
+        let is_listed = |name: &str| self.runs.iter().any(|run| run.info().name == name);
+        for entry in fs::read_dir(&self.directory).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let text = name.to_string_lossy();
+            if is_store_file(&name) && text != MANIFEST && text != LOCK && !is_listed(&text) {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+}
+
+/// The name of a file that a store creates.
+fn is_store_file(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    name == LOCK || name.starts_with(MANIFEST) || name.starts_with("run-")
+}
+
+fn lock(directory: &Path) -> Result<File, SeenError> {
+    let path = directory.join(LOCK);
+    let file = File::options().create(true).truncate(false).write(true).open(&path);
+    let file = file.map_err(SeenError::io(&path, "open"))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(SeenError::Locked(directory.to_path_buf())),
+        Err(TryLockError::Error(error)) => Err(SeenError::io(&path, "lock")(error)),
+    }
+}
+
+fn sync(directory: &Path) -> io::Result<()> {
+    if cfg!(unix) { File::open(directory)?.sync_all() } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dedup::{PartitionedKeys, key_number};
+    use std::collections::BTreeSet;
+
+    fn policy(rung: &str) -> [(&'static str, String); 2] {
+        [("rung", rung.to_string()), ("key", "xxh3-128".to_string())]
+    }
+
+    fn key(i: u64) -> u128 {
+        key_number(&crate::key::KeyAlgorithm::Xxh3.key(&i.to_le_bytes()))
+    }
+
+    fn add(store: &mut SeenStore, keys: impl Iterator<Item = u128>) {
+        let mut writer = store.writer().unwrap();
+        writer.extend(keys.collect::<BTreeSet<_>>()).unwrap();
+        let merge = store.due_merge().unwrap();
+        let merged = merge.and_then(|merge| merge.run(&AtomicBool::new(false)).unwrap());
+        store.add(writer, merged).unwrap();
+    }
+
+    #[test]
+    fn runs_are_added_merged_and_read_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let all = |store: &SeenStore| {
+            let (mut cursor, mut keys) = (store.cursor(0).unwrap(), Vec::new());
+            while let Some(key) = cursor.next_key().unwrap() {
+                keys.push(key);
+            }
+            keys
+        };
+        let mut expected = BTreeSet::new();
+        for round in 0..9u64 {
+            let mut store = SeenStore::open_to_add(directory.path(), &policy("scheme")).unwrap();
+            let keys = round * 1_000..round * 1_000 + 500 + round * 37 % 400;
+            expected.extend(keys.clone().map(key));
+            add(&mut store, keys.map(key));
+            let store = SeenStore::open(directory.path()).unwrap();
+            store.verify().unwrap();
+            assert!(all(&store).iter().eq(&expected));
+            assert!(store.info().runs.len() <= 6);
+        }
+        let count_runs = |directory: &Path| fs::read_dir(directory).unwrap().count() - 2;
+        // A merge that is stopped or not used leaves no file.
+        let mut store = SeenStore::open_to_add(directory.path(), &policy("scheme")).unwrap();
+        assert!(store.merge_from(0).unwrap().unwrap().run(&AtomicBool::new(true)).unwrap().is_none());
+        let late = store.merge_from(0).unwrap().unwrap().run(&AtomicBool::new(false)).unwrap().unwrap();
+        add(&mut store, std::iter::empty());
+        add(&mut store, [key(1 << 40)].into_iter());
+        expected.insert(key(1 << 40));
+        assert!(matches!(store.replace(late), Err(SeenError::Damaged { .. })));
+        drop(store);
+        assert_eq!(count_runs(directory.path()), SeenStore::open(directory.path()).unwrap().info().runs.len());
+        let from = *expected.iter().nth(777).unwrap();
+        let mut store = SeenStore::open_to_merge(directory.path()).unwrap();
+        let mut cursor = store.cursor(from).unwrap();
+        assert!(cursor.seek(from).unwrap() && !cursor.seek(from + 1).unwrap());
+        drop(cursor);
+        store.merge().unwrap();
+        assert_eq!((count_runs(directory.path()), all(&store).len()), (1, expected.len()));
+        let set = SeenSet::read(store.cursor(0).unwrap()).unwrap();
+        let mut keys = PartitionedKeys::default();
+        keys.fill((0..12_000).map(|i| (key(i), i as u32)), 0);
+        let mut seen = BTreeSet::new();
+        set.find(&keys, |row| assert!(seen.insert(row)));
+        assert!((0..12_000).all(|i| seen.contains(&(i as u32)) == expected.contains(&key(i))));
+    }
+
+    #[test]
+    fn unusable_stores_are_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("seen");
+        assert!(matches!(SeenStore::open(&path), Err(SeenError::Missing(_))));
+        let mut store = SeenStore::open_to_add(&path, &policy("scheme")).unwrap();
+        assert!(matches!(SeenStore::open_to_add(&path, &policy("scheme")), Err(SeenError::Locked(_))));
+        add(&mut store, (0..100).map(key));
+        drop(store);
+        let other = SeenStore::open_to_add(&path, &policy("syntax")).unwrap_err().to_string();
+        assert!(other.contains(r#"rung is "scheme" in the store and "syntax" in this run"#), "{other}");
+        // A truncated run, a changed byte, and files that a killed process left.
+        let run = path.join("run-000001");
+        let whole = fs::read(&run).unwrap();
+        fs::write(&run, &whole[..whole.len() - 1]).unwrap();
+        assert!(matches!(SeenStore::open(&path), Err(SeenError::Damaged { .. })));
+        let mut changed = whole.clone();
+        changed[whole.len() - 300] ^= 1;
+        fs::write(&run, changed).unwrap();
+        assert!(matches!(SeenStore::open(&path).unwrap().verify(), Err(SeenError::Damaged { .. })));
+        fs::write(&run, whole).unwrap();
+        fs::write(path.join("run-x.tmp"), "left").unwrap();
+        SeenStore::open_to_add(&path, &policy("scheme")).unwrap().verify().unwrap();
+        assert!(!path.join("run-x.tmp").exists());
+        fs::write(path.join(MANIFEST), "{").unwrap();
+        assert!(matches!(SeenStore::open(&path), Err(SeenError::Damaged { .. })));
+        fs::write(directory.path().join("other"), "").unwrap();
+        assert!(matches!(SeenStore::open_to_add(directory.path(), &policy("")), Err(SeenError::NotAStore(_))));
+    }
+}

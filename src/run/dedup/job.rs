@@ -1,297 +1,398 @@
-//! The way of a span through a dedup: [`Job::span`]. Its rows meet the known keys in the order of the spans, one group of
-//! partitions after the other, while other spans are decoded and encoded; rows whose verdict has to wait are packed.
+//! Deduplication while records are read: [`DedupJob`] decides about the rows of a row group as far as possible.
+//!
+//! The keys of a row group are inserted into the key set in the order of row groups, one lock group after the other, while
+//! other row groups are decoded and encoded. Each such step is a stage that row groups pass in order.
 
-use super::super::{Ticket, memory};
-use super::competing::Competing;
-use super::counts::{Counts, SURE, State, ordinals};
-use super::evidence::Evidence;
-use super::joining::{Joining, join};
-use super::upkeep::Upkeep;
-use super::{DedupError, DedupOptions, Given};
+use super::super::{Budget, RowGroup, RunError, Summary, Ticket, memory};
+use super::candidate_keys::{CandidateKeys, EvidenceColumns};
+use super::resolve::StoreCompaction;
+use super::row_groups::{RowGroupBuilder, concat_batches};
+use super::{DedupError, DedupOptions, DedupOutput};
 use crate::batch::SourceRun;
 use crate::canon::{Policy, Rows};
 use crate::dedup::seen::{SeenError, SeenSet};
-use crate::dedup::{Found, Keep, Known, LANES, Scattered, Spill};
+use crate::dedup::{EntrySpill, Inserted, KeepPolicy, KeySet, LOCK_GROUPS, PartitionedKeys};
 use crate::output::{Encoder, OutputError, Part};
 use crate::spill::{PendingRows, RowGroupExtent, RowSpool, SpillError};
 use arrow::array::{BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// The lane in which it is told whether spans have to wait, behind those of the known keys.
-const WAITING_LANE: usize = LANES;
-/// The lane in which a survey takes spans in.
-pub const SURVEY_LANE: usize = LANES + 1;
-/// The lane in which rows are joined to row groups.
-const JOINING_LANE: usize = LANES + 2;
-/// Stages that every row group passes in order.
-pub const STAGE_COUNT: usize = LANES + 3;
+/// The stage that finds out whether rows have to wait. It follows the stages of the lock groups of the key set.
+const PENDING_STAGE: usize = LOCK_GROUPS;
+/// The stage in which a survey adds row groups.
+pub(super) const SURVEY_STAGE: usize = LOCK_GROUPS + 1;
+/// The stage that combines rows into output row groups.
+const ROW_GROUP_STAGE: usize = LOCK_GROUPS + 2;
+/// The number of stages of a dedup run.
+pub(super) const STAGE_COUNT: usize = LOCK_GROUPS + 3;
 
-/// What becomes of a span.
-pub enum Step {
-    Ready(Part),
-    /// Its rows are in a row group with those of a later one.
-    Joins,
-    /// Rows packed for the spool, and what they are of.
-    Waits(Vec<u8>, RowGroupExtent),
+/// Set in the ordinal of a pending row that is kept whatever is decided about others.
+pub(super) const SURELY_KEPT: u64 = 1 << 63;
+
+/// What a row group becomes.
+pub(super) enum DedupStep {
+    /// An encoded row group.
+    Encoded(Part),
+    /// Its rows are part of the row group of a later step.
+    Combined,
+    /// Rows encoded for the spool.
+    Pending(Vec<u8>, RowGroupExtent),
 }
 
-impl Step {
-    /// Appends rows to the output, or to those that wait.
-    pub fn take(
+impl DedupStep {
+    /// Appends rows to the output or to the spool.
+    pub(super) fn append(
         self,
         spool: &mut RowSpool,
-        append: &mut impl FnMut(Given) -> Result<(), OutputError>,
+        append: &mut impl FnMut(DedupOutput) -> Result<(), OutputError>,
     ) -> Result<(), DedupError> {
         match self {
-            Step::Ready(part) => Ok(append(Given::Kept(part))?),
-            Step::Joins => Ok(()),
-            Step::Waits(packed, extent) => Ok(spool.append(&packed, extent)?),
+            DedupStep::Encoded(part) => Ok(append(DedupOutput::Kept(part))?),
+            DedupStep::Combined => Ok(()),
+            DedupStep::Pending(encoded, extent) => Ok(spool.append(&encoded, extent)?),
         }
     }
 }
 
-/// A dedup while records are read.
-pub struct Job<'a> {
-    pub wanted: &'a DedupOptions,
-    pub encoder: &'a Encoder,
-    pub evidence: Option<Evidence>,
-    competing: Competing,
-    /// Keys of earlier runs, if they are few enough for memory.
-    pub seen: Option<SeenSet>,
-    /// None if the representative is not known before the end.
-    pub known: Option<Known<()>>,
-    pub spill: Spill,
-    /// From some span on all rows wait, so that they stay in order.
-    has_waiting: AtomicBool,
-    pub counts: Counts,
-    pub joining: Mutex<Joining>,
-    /// Of the store of seen keys.
-    pub upkeep: Upkeep,
-    scratch: Mutex<Vec<Scratch>>,
+/// What is known about a row after its key was inserted into the key set.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum RowState {
+    Keep,
+    Duplicate,
+    Seen,
+    Pending,
+    /// The row has a fault and is written.
+    KeepFaulty,
+    /// The row has a fault and is dropped.
+    DropFaulty,
 }
 
+impl RowState {
+    /// The row may be written.
+    fn may_be_written(self) -> bool {
+        matches!(self, RowState::Keep | RowState::Pending | RowState::KeepFaulty)
+    }
+}
+
+/// Numbers of rows by what became of them.
 #[derive(Default)]
-struct Scratch {
-    keys: Scattered,
-    states: Vec<State>,
-    stretches: Vec<Range<usize>>,
+pub(super) struct DedupCounts {
+    kept: AtomicU64,
+    duplicates: AtomicU64,
+    seen: AtomicU64,
+    /// Pending rows whose key was seen by an earlier run. They are counted among the duplicates as well.
+    seen_pending: AtomicU64,
+    faulty: AtomicU64,
+    undated: AtomicU64,
+    written: AtomicU64,
 }
 
-impl<'a> Job<'a> {
-    pub fn new(
-        wanted: &'a DedupOptions,
+/// Totals of [`DedupCounts`].
+pub(super) struct DedupTotals {
+    pub(super) kept: u64,
+    pub(super) duplicates: u64,
+    pub(super) seen: u64,
+    pub(super) faulty: u64,
+    pub(super) undated: u64,
+    pub(super) written: u64,
+}
+
+impl DedupCounts {
+    /// Counts the rows of a row group. Pending rows are counted when they are decided.
+    fn add(&self, states: &[RowState]) {
+        let count = |state| states.iter().filter(|one| **one == state).count() as u64;
+        self.kept.fetch_add(count(RowState::Keep), Ordering::Relaxed);
+        self.duplicates.fetch_add(count(RowState::Duplicate), Ordering::Relaxed);
+        self.seen.fetch_add(count(RowState::Seen), Ordering::Relaxed);
+        let faulty = count(RowState::KeepFaulty) + count(RowState::DropFaulty);
+        self.faulty.fetch_add(faulty, Ordering::Relaxed);
+    }
+
+    /// Counts pending rows whose key was seen by an earlier run.
+    pub(super) fn add_seen(&self, rows: u64) {
+        self.seen.fetch_add(rows, Ordering::Relaxed);
+        self.seen_pending.fetch_add(rows, Ordering::Relaxed);
+    }
+
+    /// Counts pending rows that are decided.
+    pub(super) fn add_decided(&self, ordinals: &[u64], is_kept: &[bool]) {
+        let decided = ordinals.iter().zip(is_kept).filter(|(ordinal, _)| **ordinal & SURELY_KEPT == 0);
+        let (all, kept) = decided.fold((0, 0), |(all, kept), (_, is_kept)| (all + 1, kept + u64::from(*is_kept)));
+        self.kept.fetch_add(kept, Ordering::Relaxed);
+        self.duplicates.fetch_add(all - kept, Ordering::Relaxed);
+        self.written.fetch_add(is_kept.iter().filter(|kept| **kept).count() as u64, Ordering::Relaxed);
+    }
+
+    /// The totals, if they add up to the records that were read.
+    pub(super) fn finish(self, summary: &Summary) -> Result<DedupTotals, RunError<DedupError>> {
+        let totals = DedupTotals {
+            kept: self.kept.into_inner(),
+            duplicates: self.duplicates.into_inner().saturating_sub(self.seen_pending.into_inner()),
+            seen: self.seen.into_inner(),
+            faulty: self.faulty.into_inner(),
+            undated: self.undated.into_inner(),
+            written: self.written.into_inner(),
+        };
+        let DedupTotals { kept, duplicates, seen, faulty, .. } = totals;
+        let records = summary.records;
+        if kept + duplicates + seen + faulty != records || faulty != summary.tally.faulty {
+            return Err(RunError::Output(DedupError::Lost { records, kept, duplicates, seen, faulty }));
+        }
+        Ok(totals)
+    }
+}
+
+/// A dedup run while records are read.
+pub(super) struct DedupJob<'a> {
+    pub(super) options: &'a DedupOptions,
+    pub(super) encoder: &'a Encoder,
+    pub(super) evidence: Option<EvidenceColumns>,
+    candidates: CandidateKeys,
+    /// Keys of earlier runs, if they fit into memory.
+    pub(super) seen: Option<SeenSet>,
+    /// Keys of this run; `None` if all rows have to wait.
+    pub(super) keys: Option<KeySet<()>>,
+    pub(super) spill: EntrySpill,
+    /// All rows of the next row groups have to wait, to keep the order of the input.
+    has_pending: AtomicBool,
+    pub(super) counts: DedupCounts,
+    pub(super) row_groups: Mutex<RowGroupBuilder>,
+    pub(super) compaction: StoreCompaction,
+    buffers: Mutex<Vec<RowGroupBuffers>>,
+}
+
+/// Buffers of a row group, reused for their memory.
+#[derive(Default)]
+struct RowGroupBuffers {
+    keys: PartitionedKeys,
+    states: Vec<RowState>,
+    /// Ranges of rows that may be written.
+    ranges: Vec<Range<usize>>,
+}
+
+impl<'a> DedupJob<'a> {
+    pub(super) fn new(
+        options: &'a DedupOptions,
         encoder: &'a Encoder,
         policy: &Policy,
         names: &[String],
-    ) -> Result<Job<'a>, SeenError> {
-        let seen_len = wanted.seen.as_ref().map_or(0, |store| SeenSet::memory_len(store.count()));
-        let seen_len = usize::try_from(seen_len).unwrap_or(usize::MAX);
-        let must_wait = wanted.has_evidence || wanted.verify;
-        let fits = seen_len <= wanted.memory / 2 && !must_wait;
-        let seen = wanted.seen.as_ref().filter(|_| fits).map(|store| SeenSet::read(store)).transpose()?;
-        let memory = if fits { wanted.memory - seen_len } else { wanted.memory };
-        // What settling takes comes on top, of keys that are gathered and of rows that all wait.
-        let known_limit = if wanted.gather_new { memory / 8 * 6 } else { memory / 8 * 7 };
-        let known = (wanted.keep == Keep::First && fits).then(|| Known::new(known_limit));
-        let spill_limit = if known.is_some() { memory / 8 } else { memory / 2 };
-        let evidence = wanted.has_evidence.then(|| Evidence::new(wanted, encoder, policy, names));
-        let competing = Competing::new(wanted, policy);
-        let spill = Spill::new(competing.layout(), spill_limit, &wanted.directory);
-        Ok(Job {
-            wanted,
+    ) -> Result<DedupJob<'a>, SeenError> {
+        let compaction = StoreCompaction::start(options)?;
+        let mut budget = Budget::of(options.memory);
+        let seen_len = options.seen.as_ref().map_or(0, |store| SeenSet::memory_len(store.count()));
+        let fits = !options.has_evidence && !options.verify && budget.reserve_half(seen_len);
+        let seen = options.seen.as_ref().filter(|_| fits);
+        let seen = seen.map(|store| SeenSet::read(store.cursor(0)?)).transpose()?;
+        // The resolution of pending rows needs further memory while new keys are still in the key set.
+        let key_limit = budget.eighths(if options.gather_new { 6 } else { 7 });
+        let keys = (options.keep == KeepPolicy::First && fits).then(|| KeySet::new(key_limit));
+        let spill_limit = if keys.is_some() { budget.eighths(1) } else { budget.remaining() / 2 };
+        let candidates = CandidateKeys::new(options, policy);
+        Ok(DedupJob {
+            options,
             encoder,
-            evidence,
+            evidence: options.has_evidence.then(|| EvidenceColumns::new(options, encoder, policy, names)),
             seen,
-            has_waiting: AtomicBool::new(known.is_none()),
-            known,
-            spill,
-            competing,
-            counts: Counts::default(),
-            joining: Mutex::new(Joining::new(encoder)),
-            upkeep: Upkeep::begin(wanted)?,
-            scratch: Mutex::default(),
+            has_pending: AtomicBool::new(keys.is_none()),
+            keys,
+            spill: EntrySpill::new(candidates.layout(), spill_limit, &options.directory),
+            candidates,
+            counts: DedupCounts::default(),
+            row_groups: Mutex::new(RowGroupBuilder::new(encoder)),
+            compaction,
+            buffers: Mutex::default(),
         })
     }
 
-    /// Where rows wait.
-    pub fn spool(&self) -> RowSpool {
-        RowSpool::new(&self.wanted.directory)
+    /// An empty spool for pending rows.
+    pub(super) fn new_spool(&self) -> RowSpool {
+        RowSpool::new(&self.options.directory)
     }
 
-    /// Takes a span's rows as far as can be told now.
-    pub fn span(&self, ticket: &Ticket<'_>, rows: &mut Rows, runs: &[SourceRun]) -> Result<Option<Step>, DedupError> {
-        let mut scratch = self.scratch();
-        let Some(must_wait) = self.decide(ticket, rows, &mut scratch)? else { return Ok(None) };
-        gather_stretches(&scratch.states, &mut scratch.stretches);
-        let (batch, some) = self.columns(rows, runs, &scratch)?;
-        let step = self.step(ticket, must_wait, some, &scratch.states)?;
+    /// Decides about the rows of a row group as far as possible; `None` if the run was stopped.
+    pub(super) fn add_rows(&self, row_group: RowGroup<'_>) -> Result<Option<DedupStep>, DedupError> {
+        let RowGroup { rows, runs, ticket } = row_group;
+        let mut buffers = self.take_buffers();
+        let Some(must_wait) = self.decide(&ticket, rows, &mut buffers)? else { return Ok(None) };
+        let (batch, selected) = self.select(rows, runs, &mut buffers)?;
+        let step = self.finish_rows(&ticket, must_wait, selected, &buffers.states)?;
         match &self.evidence {
             Some(evidence) => evidence.builder.reclaim(batch, rows),
             None => self.encoder.reclaim(batch, rows),
         }
-        self.put_back(scratch);
+        self.return_buffers(buffers);
         Ok(step)
     }
 
-    /// The columns of a span, whose memory is to be given back to its rows, and what is wanted of them.
-    fn columns(
+    /// Builds the columns of rows. Returns a batch whose memory is given back to the rows, and the batch of the rows that may
+    /// be written.
+    fn select(
         &self,
         rows: &mut Rows,
         runs: &[SourceRun],
-        scratch: &Scratch,
+        buffers: &mut RowGroupBuffers,
     ) -> Result<(RecordBatch, RecordBatch), DedupError> {
+        let RowGroupBuffers { states, ranges, .. } = buffers;
+        find_ranges(states, ranges);
         let build = |rows: &mut Rows, runs: &[SourceRun]| match &self.evidence {
             Some(evidence) => Ok(evidence.builder.build(rows, runs).map_err(OutputError::from)?),
             None => self.encoder.batch(rows, runs),
         };
-        let stretches = &scratch.stretches;
-        if stretches.iter().map(Range::len).sum::<usize>() * 2 >= rows.len() {
-            rows.retain(stretches);
-            let batch = build(rows, &SourceRun::retain(runs, stretches))?;
+        if ranges.iter().map(Range::len).sum::<usize>() * 2 >= rows.len() {
+            rows.retain(ranges);
+            let batch = build(rows, &SourceRun::retain(runs, ranges))?;
             return Ok((batch.clone(), batch));
         }
-        // Few rows wait for others to fill a row group, and must not hold the memory of all.
+        // A few rows are copied: they wait for others to fill a row group, and must not keep the memory of all rows.
         let batch = build(rows, runs)?;
-        let some = filter(&batch, wanted(&scratch.states))?;
-        Ok((batch, some))
+        let selected = filter(&batch, states.iter().map(|state| state.may_be_written()))?;
+        Ok((batch, selected))
     }
 
-    /// The same for rows that were columns before.
-    pub fn table_span(
+    /// As [`DedupJob::add_rows`], for rows that were read as a batch.
+    pub(super) fn add_batch(
         &self,
         ticket: &Ticket<'_>,
         rows: &Rows,
         batch: &RecordBatch,
-    ) -> Result<Option<Step>, DedupError> {
-        let mut scratch = self.scratch();
-        let Some(must_wait) = self.decide(ticket, rows, &mut scratch)? else { return Ok(None) };
+    ) -> Result<Option<DedupStep>, DedupError> {
+        let mut buffers = self.take_buffers();
+        let Some(must_wait) = self.decide(ticket, rows, &mut buffers)? else { return Ok(None) };
         let columns = self.encoder.columns().names().filter_map(|name| batch.column_by_name(name).cloned()).collect();
         let batch = RecordBatch::try_new(self.encoder.schema().clone(), columns).map_err(SpillError::from)?;
-        let some = filter(&batch, wanted(&scratch.states))?;
-        let step = self.step(ticket, must_wait, some, &scratch.states)?;
-        self.put_back(scratch);
+        let selected = filter(&batch, buffers.states.iter().map(|state| state.may_be_written()))?;
+        let step = self.finish_rows(ticket, must_wait, selected, &buffers.states)?;
+        self.return_buffers(buffers);
         Ok(step)
     }
 
-    fn scratch(&self) -> Scratch {
-        self.scratch.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
+    fn take_buffers(&self) -> RowGroupBuffers {
+        self.buffers.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
     }
 
-    fn put_back(&self, scratch: Scratch) {
-        self.scratch.lock().unwrap_or_else(PoisonError::into_inner).push(scratch);
+    fn return_buffers(&self, buffers: RowGroupBuffers) {
+        self.buffers.lock().unwrap_or_else(PoisonError::into_inner).push(buffers);
     }
 
-    /// Finds the state of every row and writes down those that wait; says whether the span's rows have to wait, or `None`
-    /// if the run is stopped.
-    fn decide(&self, ticket: &Ticket<'_>, rows: &Rows, scratch: &mut Scratch) -> Result<Option<bool>, DedupError> {
-        let Some(must_wait) = self.meet(ticket, rows, scratch) else { return Ok(None) };
-        let Scratch { keys, states, .. } = scratch;
-        if states.contains(&State::Waits) {
+    /// Finds the state of every row and spills the entries of pending rows. Returns whether the row group has to wait, or
+    /// `None` if the run was stopped.
+    fn decide(
+        &self,
+        ticket: &Ticket<'_>,
+        rows: &Rows,
+        buffers: &mut RowGroupBuffers,
+    ) -> Result<Option<bool>, DedupError> {
+        let Some(must_wait) = self.find_states(ticket, rows, buffers) else { return Ok(None) };
+        let RowGroupBuffers { keys, states, .. } = buffers;
+        if states.contains(&RowState::Pending) {
             let entry = |key, row| {
                 let ordinal = ticket.first_row() + u64::from(row);
-                let (entry, texts) = self.competing.entry(rows, row as usize, key, ordinal);
-                let rungs = |evidence: &Evidence| evidence.add_rungs(rows, row as usize, entry);
-                (self.evidence.as_ref().map_or(entry, rungs), texts)
+                let (entry, texts) = self.candidates.entry(rows, row as usize, key, ordinal);
+                let with_rungs = |evidence: &EvidenceColumns| evidence.add_rungs(rows, row as usize, entry);
+                (self.evidence.as_ref().map_or(entry, with_rungs), texts)
             };
-            self.spill.extend(keys, |row| states[row as usize] == State::Waits, entry)?;
+            self.spill.extend(keys, |row| states[row as usize] == RowState::Pending, entry)?;
         }
         self.counts.add(states);
         Ok(Some(must_wait))
     }
 
-    /// Packs those rows of a span that are wanted, or encodes them, or leaves them to a later span; `None` if the run is
-    /// stopped.
-    fn step(
-        &self,
-        ticket: &Ticket<'_>,
-        must_wait: bool,
-        some: RecordBatch,
-        states: &[State],
-    ) -> Result<Option<Step>, DedupError> {
-        let (first, rows) = (ticket.first_row(), states.len() as u64);
-        if must_wait {
-            let ordinals = ordinals(first, states);
-            let sure = ordinals.iter().filter(|ordinal| **ordinal & SURE != 0).count() as u64;
-            let step = Step::Waits(
-                RowSpool::encode(&PendingRows { batch: some, ordinals })?,
-                RowGroupExtent { first_row: first, rows, surely_kept: sure },
-            );
-            memory::sample();
-            return Ok(Some(step));
-        }
-        self.counts.written.fetch_add(some.num_rows() as u64, Ordering::Relaxed);
-        // Those that wait come after all that do not, and are joined when they are settled.
-        let joining = || self.joining.lock().unwrap_or_else(PoisonError::into_inner).add(some, rows);
-        let Some(full) = ticket.pass(JOINING_LANE, joining) else { return Ok(None) };
-        let Some(batches) = full else { return Ok(Some(Step::Joins)) };
-        let joined = join(self.encoder.schema(), batches).map_err(SpillError::from)?;
-        let step = Step::Ready(self.encoder.encode_batch(&joined)?);
-        // Rows, batch and part are all there: this is most.
-        memory::sample();
-        Ok(Some(step))
-    }
-
-    /// Finds the state of every row; says whether the span's rows have to wait, or `None` if the run is stopped.
-    fn meet(&self, ticket: &Ticket<'_>, rows: &Rows, scratch: &mut Scratch) -> Option<bool> {
-        let Scratch { keys, states, .. } = scratch;
+    /// Finds the state of every row. Returns whether the row group has to wait, or `None` if the run was stopped.
+    fn find_states(&self, ticket: &Ticket<'_>, rows: &Rows, buffers: &mut RowGroupBuffers) -> Option<bool> {
+        let RowGroupBuffers { keys, states, .. } = buffers;
         states.clear();
-        states.resize(rows.len(), State::Waits);
-        let faulty = if self.wanted.keep_faulty { State::KeepFaulty } else { State::DropFaulty };
+        states.resize(rows.len(), RowState::Pending);
+        let faulty = if self.options.keep_faulty { RowState::KeepFaulty } else { RowState::DropFaulty };
         rows.faults.iter().for_each(|(row, _)| states[*row as usize] = faulty);
-        let competing = |row: &usize| states[*row] == State::Waits;
-        let undated = self.competing.count_undated(rows, (0..rows.len()).filter(competing));
+        let competes = |row: &usize| states[*row] == RowState::Pending;
+        let undated = self.candidates.count_undated(rows, (0..rows.len()).filter(competes));
         self.counts.undated.fetch_add(undated, Ordering::Relaxed);
         match rows.faults.is_empty() {
-            true => self.competing.scatter(rows, 0..rows.len(), keys),
-            false => self.competing.scatter(rows, (0..rows.len()).filter(competing), keys),
+            true => self.candidates.partition(rows, 0..rows.len(), keys),
+            false => self.candidates.partition(rows, (0..rows.len()).filter(competes), keys),
         }
         if let Some(seen) = &self.seen {
-            seen.meet(keys, |row| states[row as usize] = State::Seen);
-            let competing = |row: &usize| states[*row] == State::Waits;
-            self.competing.scatter(rows, (0..rows.len()).filter(competing), keys);
+            seen.find(keys, |row| states[row as usize] = RowState::Seen);
+            let competes = |row: &usize| states[*row] == RowState::Pending;
+            self.candidates.partition(rows, (0..rows.len()).filter(competes), keys);
         }
-        let Some(known) = &self.known else { return Some(true) };
-        for lane in 0..LANES {
-            ticket.pass(lane, || {
-                known.meet(lane, keys, |_, row, found| {
-                    states[row as usize] = match found {
-                        Found::New(()) => State::Keep,
-                        Found::Known(()) => State::Duplicate,
-                        Found::Unknown => State::Waits,
+        let Some(set) = &self.keys else { return Some(true) };
+        for group in 0..LOCK_GROUPS {
+            ticket.pass(group, || {
+                set.insert(group, keys, |_, row, inserted| {
+                    states[row as usize] = match inserted {
+                        Inserted::New(()) => RowState::Keep,
+                        Inserted::Present(()) => RowState::Duplicate,
+                        Inserted::Unknown => RowState::Pending,
                     };
                 });
             })?;
         }
-        // All earlier spans have been here, so that none waits after one that does not.
-        ticket
-            .pass(WAITING_LANE, || self.has_waiting.fetch_or(known.is_frozen(), Ordering::AcqRel) || known.is_frozen())
+        // All earlier row groups have passed this stage, so that a pending row group is never followed by one that is not.
+        let must_wait = || self.has_pending.fetch_or(set.is_frozen(), Ordering::AcqRel) || set.is_frozen();
+        ticket.pass(PENDING_STAGE, must_wait)
     }
-}
 
-fn wanted(states: &[State]) -> impl Iterator<Item = bool> {
-    states.iter().map(|state| state.is_wanted())
-}
-
-/// The rows that are wanted, as far as they follow each other.
-fn gather_stretches(states: &[State], stretches: &mut Vec<Range<usize>>) {
-    stretches.clear();
-    let mut row = 0;
-    for stretch in states.chunk_by(|a, b| a.is_wanted() == b.is_wanted()) {
-        if stretch[0].is_wanted() {
-            stretches.push(row..row + stretch.len());
+    /// Encodes the selected rows of a row group for the spool or the output, or combines them with those of later row groups;
+    /// `None` if the run was stopped.
+    fn finish_rows(
+        &self,
+        ticket: &Ticket<'_>,
+        must_wait: bool,
+        selected: RecordBatch,
+        states: &[RowState],
+    ) -> Result<Option<DedupStep>, DedupError> {
+        let (first_row, rows) = (ticket.first_row(), states.len() as u64);
+        if must_wait {
+            let ordinals = pending_ordinals(first_row, states);
+            let surely_kept = ordinals.iter().filter(|ordinal| **ordinal & SURELY_KEPT != 0).count() as u64;
+            let encoded = RowSpool::encode(&PendingRows { batch: selected, ordinals })?;
+            memory::sample();
+            return Ok(Some(DedupStep::Pending(encoded, RowGroupExtent { first_row, rows, surely_kept })));
         }
-        row += stretch.len();
+        self.counts.written.fetch_add(selected.num_rows() as u64, Ordering::Relaxed);
+        // Pending row groups follow all others, and are combined when they are decided.
+        let combine = || self.row_groups.lock().unwrap_or_else(PoisonError::into_inner).add(selected, rows);
+        let Some(full) = ticket.pass(ROW_GROUP_STAGE, combine) else { return Ok(None) };
+        let Some(batches) = full else { return Ok(Some(DedupStep::Combined)) };
+        let batch = concat_batches(self.encoder.schema(), batches).map_err(SpillError::from)?;
+        let step = DedupStep::Encoded(self.encoder.encode_batch(&batch)?);
+        // Rows, batch and part are all in memory: a peak.
+        memory::sample();
+        Ok(Some(step))
     }
 }
 
-/// The rows of a batch that are wanted.
-pub fn filter(batch: &RecordBatch, wanted: impl Iterator<Item = bool>) -> Result<RecordBatch, SpillError> {
-    let wanted = BooleanArray::from_iter(wanted.map(Some));
-    if wanted.true_count() == batch.num_rows() {
+/// Ordinals of the rows that are not dropped, with [`SURELY_KEPT`].
+fn pending_ordinals(first_row: u64, states: &[RowState]) -> Vec<u64> {
+    let ordinal = |(row, state): (usize, &RowState)| match state {
+        RowState::Keep | RowState::KeepFaulty => Some((first_row + row as u64) | SURELY_KEPT),
+        RowState::Pending => Some(first_row + row as u64),
+        RowState::Duplicate | RowState::Seen | RowState::DropFaulty => None,
+    };
+    states.iter().enumerate().filter_map(ordinal).collect()
+}
+
+/// Finds the ranges of rows that may be written.
+fn find_ranges(states: &[RowState], ranges: &mut Vec<Range<usize>>) {
+    ranges.clear();
+    let mut row = 0;
+    for range in states.chunk_by(|a, b| a.may_be_written() == b.may_be_written()) {
+        if range[0].may_be_written() {
+            ranges.push(row..row + range.len());
+        }
+        row += range.len();
+    }
+}
+
+/// The selected rows of a batch.
+pub(super) fn filter(batch: &RecordBatch, is_selected: impl Iterator<Item = bool>) -> Result<RecordBatch, SpillError> {
+    let is_selected = BooleanArray::from_iter(is_selected.map(Some));
+    if is_selected.true_count() == batch.num_rows() {
         return Ok(batch.clone());
     }
-    Ok(filter_record_batch(batch, &wanted)?)
+    Ok(filter_record_batch(batch, &is_selected)?)
 }

@@ -1,66 +1,64 @@
-//! Records in, one row of each key out: [`dedup`]. What [`super::canon`] does, with a verdict on every row before it is
-//! encoded.
+//! The dedup job: keeps one row of each key ([`dedup`]). It does what [`super::canon`] does, and decides about every row
+//! before it is encoded.
 //!
 //! ```text
-//! span's rows --[competing: key, rank, texts]--[job: meet known keys]--> kept, at once
-//!                                                     |                            [joining: row groups]--> output
-//!                                                     +--> wait --[settle: verdicts]--> kept, evidence, new keys
+//! rows of a row group --candidate_keys: key, rank--> job: key set --kept--> row_groups: combined --> output
+//!                                                       |
+//!                                                       +--pending--> spools --resolve: decisions--> output, new keys
 //! ```
+//!
+//! The input is either records ([`dedup`]) or files of rows that have keys ([`dedup_keyed_files`]).
 
-mod competing;
-mod counts;
-mod evidence;
+mod candidate_keys;
 mod job;
-mod joining;
-mod settle;
+mod keyed_files;
+mod resolve;
+mod row_groups;
 mod survey;
-mod tables;
-mod upkeep;
-mod writing;
 
-pub use competing::DedupKey;
-pub use tables::{TableError, Tables, dedup_tables};
+pub use candidate_keys::DedupKey;
+pub use keyed_files::KeyedFileError;
+pub(crate) use keyed_files::{KeyedFileDefect, KeyedFiles, dedup_keyed_files};
 
-use super::{Progress, RowGroup, RunError, RunOptions, RunRequest, Summary, canon, memory};
-use crate::canon::Policy;
-use crate::dedup::evidence::Places;
-use crate::dedup::seen::{Merged, RunWriter, SeenError, Store};
-use crate::dedup::{Collisions, Findings, Keep};
-use crate::input::Sources;
+use super::{RowGroup, RunError, RunOptions, RunRequest, Summary, canon, memory};
+use crate::dedup::evidence::RecordLocator;
+use crate::dedup::seen::{MergedRuns, RunWriter, SeenError, SeenStore};
+use crate::dedup::{Collisions, Findings, KeepPolicy};
 use crate::output::{Encoder, OutputError, Part};
 use crate::spill::{RowSpool, SpillError};
 use arrow::array::RecordBatch;
-use job::{Job, STAGE_COUNT, Step};
-use settle::Settled;
+use job::{DedupJob, DedupStep, DedupTotals, STAGE_COUNT};
+use resolve::{PendingRun, ResolvedRun, resolve};
 use std::path::PathBuf;
 use std::sync::Arc;
-use survey::Surveyor;
+use survey::RunSurvey;
 
-/// What is asked of a dedup.
+/// How duplicates are found and what becomes of them.
 #[derive(Clone, Debug)]
 pub struct DedupOptions {
-    /// What rows are compared by.
+    /// The key that rows are compared by.
     pub key: DedupKey,
-    /// Which row of a key is kept. What it looks at, the policy has to carry.
-    pub keep: Keep,
-    /// Rows with a fault are written, each where it stands; else they are only counted. They never compete.
+    /// Which row of a key is kept. The policy has to carry the values that it compares.
+    pub keep: KeepPolicy,
+    /// Write rows with a fault, in input order; otherwise they are only counted. They never compete.
     pub keep_faulty: bool,
-    /// Bytes of memory that keys and waiting entries may take.
+    /// Bytes of memory for keys and pending entries.
     pub memory: usize,
-    /// Where temporary files go.
+    /// Directory of temporary files.
     pub directory: PathBuf,
-    /// Keys of earlier runs, whose rows are left out.
-    pub seen: Option<Arc<Store>>,
-    /// Gather the keys that are not among them, in [`Deduped::new_keys`].
+    /// Keys of earlier runs, whose rows are dropped.
+    pub seen: Option<Arc<SeenStore>>,
+    /// Collect the keys that are not in the store, in [`DedupSummary::new_keys`].
     pub gather_new: bool,
-    /// Tell of duplicates and groups. All rows wait then, and take 8 bytes of memory each.
+    /// Make the tables of duplicates and groups. All rows are pending then and take 8 bytes of memory each. The policy
+    /// needs the keys of the rungs `simple` and `syntax` among its `more_keys`.
     pub has_evidence: bool,
-    /// Compare canonical texts where keys meet. All rows wait then, their texts with them.
+    /// Compare canonical texts of rows with equal keys. All rows are pending then, with their texts.
     pub verify: bool,
-    /// Look into groups, for [`Deduped::findings`]. Takes a policy whose further keys are those of the rungs `simple` and
-    /// `syntax`, others among them, and that carries statuses and digests, and some 30 MB.
+    /// Survey duplicates for [`DedupSummary::findings`], which takes about 30 MB. The policy needs the keys of the rungs
+    /// `simple` and `syntax` among its `more_keys`, and has to carry statuses and digests.
     pub survey: bool,
-    /// Bits of keys that count: 128, but for who wants to see keys meet that should not.
+    /// Number of bits of keys that are compared: 128, or fewer to provoke collisions.
     pub key_bits: u32,
 }
 
@@ -68,7 +66,7 @@ impl Default for DedupOptions {
     fn default() -> DedupOptions {
         DedupOptions {
             key: DedupKey::Rung,
-            keep: Keep::First,
+            keep: KeepPolicy::First,
             keep_faulty: false,
             memory: usize::MAX,
             directory: std::env::temp_dir(),
@@ -82,53 +80,56 @@ impl Default for DedupOptions {
     }
 }
 
-/// What a dedup came to: `kept + duplicates + seen + faulty` is the number of records.
+/// The result of a dedup run: `kept + duplicates + seen + faulty` is the number of records.
 #[derive(Debug)]
-pub struct Deduped {
-    /// What reading came to.
+pub struct DedupSummary {
+    /// Counts of the run.
     pub summary: Summary,
-    /// Rows kept: one a key.
+    /// Rows that were kept, one per key.
     pub kept: u64,
-    /// Rows that another one stands for.
+    /// Rows that another row represents.
     pub duplicates: u64,
     /// Rows whose key earlier runs have seen.
     pub seen: u64,
     /// Rows with a fault.
     pub faulty: u64,
-    /// Rows that were written: those kept, and those with a fault where they are.
+    /// Rows that were written: kept rows, and rows with a fault if they are kept.
     pub written: u64,
-    /// Rows that competed without a time where the policy looks at times.
+    /// Rows without a time, if the policy compares times.
     pub undated: u64,
-    /// Texts that had another text's key, if texts were compared. Each has a row that is kept.
+    /// Different texts with equal keys, if texts were compared. Each text has a kept row.
     pub collisions: Collisions,
-    /// What a survey found, if there was one.
-    pub findings: Option<Findings>,
+    /// The findings of the survey.
+    pub(crate) findings: Option<Findings>,
     /// Bytes of temporary files.
     pub spilled: u64,
-    /// The keys of the kept rows, if they were to be gathered: what to add to the store once the output is safe.
-    pub new_keys: Option<RunWriter>,
-    /// Runs of the store that were merged meanwhile, to be taken in with the new keys; or why they were not, which does the
-    /// store no harm.
-    pub merged: Result<Option<Merged>, SeenError>,
+    /// The keys of the kept rows, if they are collected. Add them to the store when the output is complete.
+    pub(crate) new_keys: Option<RunWriter>,
+    /// Runs of the store that were merged during the run, to be added with the new keys; or why the merge failed, which does
+    /// not change the store.
+    pub(crate) merged: Result<Option<MergedRuns>, SeenError>,
 }
 
-/// Why a dedup failed.
+/// Why a dedup run failed.
 #[derive(Debug, thiserror::Error)]
 pub enum DedupError {
-    /// Of the output.
+    /// The output cannot be written.
     #[error(transparent)]
     Output(#[from] OutputError),
-    /// Of a temporary file.
+    /// A temporary file cannot be used.
     #[error(transparent)]
     Spill(#[from] SpillError),
-    /// Of the store of seen keys.
+    /// The store of seen keys cannot be used.
     #[error(transparent)]
     Seen(#[from] SeenError),
-    /// Of an input with keys.
+    /// A file of keys cannot be used.
     #[error(transparent)]
-    Table(#[from] TableError),
-    /// Rows read, kept and left out differ. A defect of this program.
-    #[error("{records} records gave {kept} rows kept, {duplicates} duplicates, {seen} seen and {faulty} with a fault")]
+    KeyedFile(#[from] KeyedFileError),
+    /// The numbers of rows do not add up: a defect of irikey.
+    #[error(
+        "{records} records became {kept} kept rows, {duplicates} duplicates, {seen} seen rows and {faulty} rows with a \
+         fault; this is a defect of irikey: do not use the output"
+    )]
     Lost {
         /// Records read.
         records: u64,
@@ -136,69 +137,79 @@ pub enum DedupError {
         kept: u64,
         /// Duplicates.
         duplicates: u64,
-        /// Rows seen before.
+        /// Rows seen by earlier runs.
         seen: u64,
         /// Rows with a fault.
         faulty: u64,
     },
 }
 
-/// What a dedup gives away.
-pub enum Given {
-    /// Rows to be kept, encoded.
+/// Output of a dedup run.
+pub enum DedupOutput {
+    /// Kept rows, encoded.
     Kept(Part),
-    /// Rows of [`evidence::duplicates_schema`].
+    /// Rows of the table of duplicates.
     Duplicates(RecordBatch),
-    /// Rows of [`evidence::groups_schema`].
+    /// Rows of the table of groups.
     Groups(RecordBatch),
 }
 
-/// Keeps one row of each key of `inputs` and gives it to `append`, encoded by `encoder`, in the order of the input; with
-/// evidence, where it is wanted. Evidence takes a policy whose further keys are those of the rungs `simple` and `syntax`,
-/// others among them.
+/// Keeps one row of each key and passes it to `append`, encoded by `encoder`, in input order; with the tables of duplicates and
+/// groups if the options ask for them.
 ///
 /// # Errors
-/// As [`super::canon`]; besides, temporary files that cannot be written.
+/// As [`super::canon`]; also if temporary files or the store of seen keys cannot be used.
 pub fn dedup(
-    inputs: Sources,
-    options: &RunOptions,
-    wanted: &DedupOptions,
-    policy: &Policy,
+    request: RunRequest<'_>,
+    options: &DedupOptions,
     encoder: &Encoder,
-    mut append: impl FnMut(Given) -> Result<(), OutputError> + Send,
-    progress: &Progress,
-) -> Result<Deduped, RunError<DedupError>> {
-    let options = &RunOptions { count_distinct: false, ..options.clamped() };
-    let threads = options.threads;
-    let names = inputs.names();
-    let job = Job::new(wanted, encoder, policy, &names).map_err(|error| RunError::Output(error.into()))?;
-    let mut spool = job.spool();
-    let surveyor = wanted.survey.then(|| Surveyor::new(wanted, policy));
-    let decide = |RowGroup { rows, runs, ticket }: RowGroup<'_>| match &surveyor {
-        Some(surveyor) if surveyor.look(&ticket, rows).is_none() => Ok(None),
-        _ => job.span(&ticket, rows, runs),
+    mut append: impl FnMut(DedupOutput) -> Result<(), OutputError> + Send,
+) -> Result<DedupSummary, RunError<DedupError>> {
+    let run = &RunOptions { count_distinct: false, ..request.options.clamped() };
+    let RunRequest { sources, policy, progress, .. } = request;
+    let names = sources.names();
+    let job = DedupJob::new(options, encoder, policy, &names).map_err(|error| RunError::Output(error.into()))?;
+    let mut spool = job.new_spool();
+    let survey = options.survey.then(|| RunSurvey::new(options, policy));
+    let decide = |row_group: RowGroup<'_>| match &survey {
+        Some(survey) if survey.add(&row_group.ticket, row_group.rows).is_none() => Ok(None),
+        _ => job.add_rows(row_group),
     };
-    let take = |step: Step| step.take(&mut spool, &mut append);
-    let request = RunRequest::new(inputs, options, policy, progress).with_stages(STAGE_COUNT);
-    let summary = canon(request, decide, take)?;
-    let places = Places::new(names, &summary.source_records);
-    let deduped = finish(job, &spool, &places, threads, append, summary)?;
-    let findings = surveyor.map(|surveyor| surveyor.finish(wanted.key, policy));
-    Ok(Deduped { findings, ..deduped })
+    let take = |step: DedupStep| step.append(&mut spool, &mut append);
+    let summary = canon(RunRequest::new(sources, run, policy, progress).with_stages(STAGE_COUNT), decide, take)?;
+    let deduped = finish(job, &spool, (names, run.threads), append, summary)?;
+    let findings = survey.map(|survey| survey.finish(options.key, policy));
+    Ok(DedupSummary { findings, ..deduped })
 }
 
-/// Settles what waits, and checks that nothing was lost.
+/// Resolves pending rows, and checks that no row was lost.
 fn finish(
-    job: Job<'_>,
+    job: DedupJob<'_>,
     spool: &RowSpool,
-    places: &Places,
-    threads: usize,
-    append: impl FnMut(Given) -> Result<(), OutputError> + Send,
+    (names, threads): (Vec<String>, usize),
+    append: impl FnMut(DedupOutput) -> Result<(), OutputError> + Send,
     summary: Summary,
-) -> Result<Deduped, RunError<DedupError>> {
-    let spilled = spool.written_len() + job.spill.written();
-    let settled = job.settle(spool, places, summary.rows, threads, append)?;
+) -> Result<DedupSummary, RunError<DedupError>> {
+    let spilled = spool.written_len() + job.spill.written_len();
+    let locator = &RecordLocator::new(names, &summary.source_records);
+    let pending = PendingRun { spool, locator, rows: summary.rows, threads };
+    let ResolvedRun { counts, new_keys, collisions, compaction } = resolve(job, &pending, append)?;
     memory::sample();
-    let Settled { counts, new_keys, collisions, upkeep } = settled;
-    Ok(Deduped { spilled, new_keys, collisions, merged: upkeep.finish(), ..counts.check(summary)? })
+    let DedupTotals { kept, duplicates, seen, faulty, undated, written } = counts.finish(&summary)?;
+    let summary = Summary { distinct_keys: kept, is_distinct_exact: true, memory: memory::peaks(), ..summary };
+    let (findings, merged) = (None, compaction.finish());
+    Ok(DedupSummary {
+        summary,
+        kept,
+        duplicates,
+        seen,
+        faulty,
+        written,
+        undated,
+        collisions,
+        findings,
+        spilled,
+        new_keys,
+        merged,
+    })
 }

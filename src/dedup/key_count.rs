@@ -1,0 +1,212 @@
+//! Counts distinct keys of several kinds, exactly and in bounded memory: [`KeyCounter`].
+//!
+//! A key may be of several kinds at once, such as the rungs on which it is the key of some row; kinds are the bits of a
+//! byte. No key needs an answer before the end, so each worker collects keys in a [`KeyBuffer`] until they are many in
+//! relation to the table of their partition. Then the table is read into the cache once for all of them.
+
+use super::entries::{EntryLayout, EntrySpill, EntryTexts, PendingEntry};
+use super::key_set::{Inserted, KeySet, PARTITIONS, PartitionedKeys, partition_of};
+use crate::spill::SpillError;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Most kinds of keys.
+pub(crate) const MAX_KINDS: usize = 8;
+
+/// Keys are inserted when a partition has at least this number and an eighth of the keys in its table, or when the buffer
+/// is full.
+const MIN_INSERT: usize = 1 << 10;
+
+/// Distinct keys with their kinds, shared by workers.
+#[derive(Debug)]
+pub(crate) struct KeyCounter {
+    /// Most keys of a partition in a buffer.
+    max_buffered: usize,
+    keys: KeySet<u8>,
+    spill: EntrySpill,
+}
+
+/// The keys of one worker that are not in the tables yet.
+#[derive(Debug)]
+pub(crate) struct KeyBuffer {
+    partitions: Vec<BufferedKeys>,
+    /// Keys and kinds that did not fit into the tables.
+    unknown: Vec<(u128, u32)>,
+    partitioned: PartitionedKeys,
+    /// How often a key of the tables got these kinds for the first time, by the bits of the kinds.
+    new_kinds: Vec<u64>,
+}
+
+/// The buffered keys of a partition.
+#[derive(Clone, Debug, Default)]
+struct BufferedKeys {
+    keys: Vec<u128>,
+    kinds: Vec<u32>,
+    /// Keys that the table of the partition had at the last insertion.
+    table_len: usize,
+}
+
+impl BufferedKeys {
+    /// Most bytes of memory of a key: vectors may have twice the capacity that they use.
+    const KEY_LEN: usize = 2 * (size_of::<u128>() + size_of::<u32>());
+}
+
+impl Default for KeyBuffer {
+    fn default() -> KeyBuffer {
+        KeyBuffer {
+            partitions: vec![BufferedKeys::default(); PARTITIONS],
+            unknown: Vec::new(),
+            partitioned: PartitionedKeys::default(),
+            new_kinds: vec![0; 1 << MAX_KINDS],
+        }
+    }
+}
+
+impl KeyBuffer {
+    /// Adds a key with the bits of its kinds.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, key: u128, kinds: u8) {
+        let buffered = &mut self.partitions[partition_of(key, 0)];
+        buffered.keys.push(key);
+        buffered.kinds.push(u32::from(kinds));
+    }
+}
+
+impl KeyCounter {
+    /// A counter for this number of workers. Keys and buffers take about `limit` bytes of memory; further keys go to a
+    /// temporary file in `directory`.
+    pub(crate) fn new(limit: usize, workers: usize, directory: &Path) -> KeyCounter {
+        let layout = EntryLayout { has_rank: true, ..EntryLayout::default() };
+        KeyCounter {
+            max_buffered: limit / 8 / PARTITIONS / workers.max(1) / BufferedKeys::KEY_LEN,
+            keys: KeySet::new(limit / 8 * 6),
+            spill: EntrySpill::new(layout, limit / 8, directory),
+        }
+    }
+
+    /// Inserts the keys of those partitions of which the buffer has many, beginning with `first_partition`. Workers that
+    /// begin with different partitions do not wait for each other.
+    ///
+    /// # Errors
+    /// A temporary file cannot be written.
+    pub(crate) fn insert_full(&self, buffer: &mut KeyBuffer, first_partition: usize) -> Result<(), SpillError> {
+        for partition in (0..PARTITIONS).map(|i| (first_partition + i) % PARTITIONS) {
+            let buffered = &buffer.partitions[partition];
+            if buffered.keys.len() >= self.max_buffered.min(MIN_INSERT.max(buffered.table_len / 8)) {
+                self.insert(partition, buffer);
+            }
+        }
+        self.spill_unknown(buffer)
+    }
+
+    /// Inserts all keys of a buffer.
+    ///
+    /// # Errors
+    /// A temporary file cannot be written.
+    pub(crate) fn insert_all(&self, buffer: &mut KeyBuffer) -> Result<(), SpillError> {
+        (0..PARTITIONS).try_for_each(|partition| {
+            self.insert(partition, buffer);
+            self.spill_unknown(buffer)
+        })
+    }
+
+    fn insert(&self, partition: usize, buffer: &mut KeyBuffer) {
+        let BufferedKeys { keys, kinds, table_len } = &mut buffer.partitions[partition];
+        *table_len = self.keys.insert_partition(partition, (keys, kinds), |key, kinds, inserted| match inserted {
+            Inserted::New(known) | Inserted::Present(known) => {
+                buffer.new_kinds[usize::from(kinds as u8 & !*known)] += 1;
+                *known |= kinds as u8;
+            }
+            Inserted::Unknown => buffer.unknown.push((key, kinds)),
+        });
+        keys.clear();
+        kinds.clear();
+    }
+
+    /// Spills the keys that did not fit into the tables, with their kinds as rank.
+    fn spill_unknown(&self, buffer: &mut KeyBuffer) -> Result<(), SpillError> {
+        let KeyBuffer { unknown, partitioned, .. } = buffer;
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        partitioned.fill(unknown.iter().copied(), 0);
+        unknown.clear();
+        let entry = |key, kinds| PendingEntry { key, rank: u128::from(kinds), ..PendingEntry::default() };
+        self.spill.extend(partitioned, |_| true, |key, kinds| (entry(key, kinds), EntryTexts::default()))
+    }
+
+    /// The number of distinct keys of each kind, found with about `limit` bytes of memory. [`KeyCounter::insert_all`] must
+    /// have been called for each of `buffers`.
+    ///
+    /// # Errors
+    /// A temporary file cannot be read or written.
+    pub(crate) fn finish(self, buffers: &[KeyBuffer], limit: usize) -> Result<[u64; MAX_KINDS], SpillError> {
+        let KeyCounter { keys, spill, .. } = self;
+        // Frees memory for the spilled keys.
+        drop(keys);
+        let mut counts = [0; MAX_KINDS];
+        let new_kinds = buffers.iter().flat_map(|buffer| buffer.new_kinds.iter().enumerate());
+        new_kinds.for_each(|(kinds, count)| add(&mut counts, kinds as u8, *count));
+        (0..PARTITIONS).try_for_each(|partition| count_spilled(&spill, partition, limit, &mut counts))?;
+        Ok(counts)
+    }
+}
+
+fn count_spilled(
+    spill: &EntrySpill,
+    partition: usize,
+    limit: usize,
+    counts: &mut [u64; MAX_KINDS],
+) -> Result<(), SpillError> {
+    // Bytes of memory of a key in the map.
+    const MAP_ENTRY_LEN: usize = 64;
+    if spill.count(partition).saturating_mul(MAP_ENTRY_LEN) > limit
+        && let Some(parts) = spill.split(partition, limit / 2)?
+    {
+        return (0..PARTITIONS).try_for_each(|partition| count_spilled(&parts, partition, limit, counts));
+    }
+    let mut keys: BTreeMap<u128, u8> = BTreeMap::new();
+    spill.visit(partition, |entry, _| {
+        *keys.entry(entry.key).or_default() |= entry.rank as u8;
+        Ok(())
+    })?;
+    spill.clear(partition);
+    keys.values().for_each(|kinds| add(counts, *kinds, 1));
+    Ok(())
+}
+
+fn add(counts: &mut [u64; MAX_KINDS], kinds: u8, keys: u64) {
+    counts.iter_mut().enumerate().for_each(|(kind, count)| *count += u64::from(kinds >> kind & 1) * keys);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::key_set::key_number;
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn counts_agree_with_sets() {
+        let directory = tempfile::tempdir().unwrap();
+        let hash = |i: u64| key_number(&crate::key::KeyAlgorithm::Xxh3.key(&i.to_le_bytes()));
+        let keys: Vec<(u128, u8)> = (0..40_000u64).map(|i| (hash(i * i % 9_001), 1 << (i % 3) | 8)).collect();
+        let mut sets = vec![HashSet::new(); MAX_KINDS];
+        for (key, kinds) in &keys {
+            (0..MAX_KINDS).filter(|kind| kinds >> kind & 1 == 1).for_each(|kind| {
+                sets[kind].insert(*key);
+            });
+        }
+        for limit in [usize::MAX, 300_000, 0] {
+            let counter = KeyCounter::new(limit, 2, directory.path());
+            let mut buffers = [KeyBuffer::default(), KeyBuffer::default()];
+            for (i, chunk) in keys.chunks(1_500).enumerate() {
+                chunk.iter().for_each(|(key, kinds)| buffers[i % 2].push(*key, *kinds));
+                counter.insert_full(&mut buffers[i % 2], i % PARTITIONS).unwrap();
+            }
+            buffers.iter_mut().try_for_each(|buffer| counter.insert_all(buffer)).unwrap();
+            assert_eq!(counter.spill.written_len() > 0, limit < usize::MAX);
+            let counts = counter.finish(&buffers, limit).unwrap();
+            assert!(counts.into_iter().eq(sets.iter().map(|set| set.len() as u64)), "{limit}");
+        }
+    }
+}

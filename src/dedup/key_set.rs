@@ -1,0 +1,255 @@
+//! A concurrent set of keys with a memory limit ([`KeySet`]), and the partitioning of keys ([`PartitionedKeys`]).
+//!
+//! [`KeySet::insert`] takes the keys of one row group, grouped by partition, and reports for each key whether it is new,
+//! present or unknown. When the limit is reached, a partition is *frozen*: lookups still find every key that was
+//! inserted, but new keys are not stored and are reported as unknown. The caller spills unknown keys and resolves them
+//! after the input has been read.
+//!
+//! Keys are hashes, so their first bits distribute them evenly over partitions. The table of a partition is small enough
+//! to stay in the cache while the keys of one row group are inserted. Partitions are locked in groups of
+//! [`LOCK_GROUPS`], so that workers rarely wait for each other.
+
+use super::key_table::KeyTable;
+use crate::key::KeyBytes;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Bits of a key that choose its partition.
+pub(crate) const PARTITION_BITS: u32 = 6;
+/// Number of partitions.
+pub(crate) const PARTITIONS: usize = 1 << PARTITION_BITS;
+
+/// Number of groups of partitions; each group has a lock.
+pub(crate) const LOCK_GROUPS: usize = 8;
+const GROUP_PARTITIONS: usize = PARTITIONS / LOCK_GROUPS;
+
+/// A table grows when it has space for fewer keys than this, so that keys are inserted in large batches.
+const MIN_BATCH: usize = 64;
+
+/// A key as a number, which compares as its bytes do.
+#[inline(always)]
+pub(crate) fn key_number(key: &KeyBytes) -> u128 {
+    u128::from_be_bytes(*key)
+}
+
+/// The partition of a key, by the bits after its first `prefix_bits`, which are at most 58.
+#[inline(always)]
+pub(crate) fn partition_of(key: u128, prefix_bits: u32) -> usize {
+    (((key >> 64) as u64) << prefix_bits >> (64 - PARTITION_BITS)) as usize
+}
+
+/// Keys grouped by partition, each with its row number; within a partition, rows ascend. Reused for its memory.
+#[derive(Debug, Default)]
+pub(crate) struct PartitionedKeys {
+    keys: Vec<u128>,
+    rows: Vec<u32>,
+    /// The start of each partition, and the end of the last one.
+    starts: Vec<u32>,
+}
+
+impl PartitionedKeys {
+    /// Replaces the contents by `keys` with their rows. The keys have their first `prefix_bits` bits in common and are
+    /// partitioned by the bits after these.
+    pub(crate) fn fill(&mut self, keys: impl Iterator<Item = (u128, u32)> + Clone, prefix_bits: u32) {
+        let mut ends = [0u32; PARTITIONS];
+        keys.clone().for_each(|(key, _)| ends[partition_of(key, prefix_bits)] += 1);
+        self.starts.clear();
+        self.starts.push(0);
+        let mut at = 0;
+        for end in &mut ends {
+            let count = *end;
+            *end = at;
+            at += count;
+            self.starts.push(at);
+        }
+        self.keys.resize(at as usize, 0);
+        self.rows.resize(at as usize, 0);
+        let (all_keys, all_rows) = (&mut self.keys[..], &mut self.rows[..]);
+        for (key, row) in keys {
+            let end = &mut ends[partition_of(key, prefix_bits)];
+            all_keys[*end as usize] = key;
+            all_rows[*end as usize] = row;
+            *end += 1;
+        }
+    }
+
+    /// The keys of a partition and their rows.
+    pub(crate) fn partition(&self, partition: usize) -> (&[u128], &[u32]) {
+        let range = self.starts[partition] as usize..self.starts[partition + 1] as usize;
+        (&self.keys[range.clone()], &self.rows[range])
+    }
+}
+
+/// The result of inserting a key.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Inserted<'a, V> {
+    /// The key was inserted, with a default value.
+    New(&'a mut V),
+    /// The key was in the set.
+    Present(&'a mut V),
+    /// The key is not in the set and was not inserted, because its partition is frozen.
+    Unknown,
+}
+
+/// A set of keys with values, shared by workers.
+#[derive(Debug)]
+pub(crate) struct KeySet<V> {
+    groups: Vec<Mutex<Vec<KeyPartition<V>>>>,
+    limit: usize,
+    /// Bytes of all tables, and what tables that are growing take for a short time.
+    used: AtomicUsize,
+    is_frozen: AtomicBool,
+}
+
+#[derive(Debug)]
+struct KeyPartition<V> {
+    table: KeyTable<V>,
+    is_frozen: bool,
+}
+
+impl<V: Copy + Default> KeySet<V> {
+    /// An empty set, which will take at most `limit` bytes of memory.
+    pub(crate) fn new(limit: usize) -> KeySet<V> {
+        let partition = || KeyPartition { table: KeyTable::new(PARTITION_BITS), is_frozen: false };
+        let group = || Mutex::new((0..GROUP_PARTITIONS).map(|_| partition()).collect());
+        let groups = (0..LOCK_GROUPS).map(|_| group()).collect();
+        KeySet { groups, limit, used: AtomicUsize::new(0), is_frozen: AtomicBool::new(false) }
+    }
+
+    /// At least one partition is frozen.
+    pub(crate) fn is_frozen(&self) -> bool {
+        self.is_frozen.load(Ordering::Acquire)
+    }
+
+    /// Inserts the keys of one lock group and calls `each` with every key, its row, and the result.
+    pub(crate) fn insert(
+        &self,
+        lock_group: usize,
+        keys: &PartitionedKeys,
+        mut each: impl FnMut(u128, u32, Inserted<'_, V>),
+    ) {
+        let mut partitions = self.lock(lock_group);
+        for (i, partition) in partitions.iter_mut().enumerate() {
+            let keys = keys.partition(lock_group * GROUP_PARTITIONS + i);
+            self.insert_into(partition, keys, &mut each);
+        }
+    }
+
+    /// Inserts keys of one partition. Returns the number of keys that the set has of this partition.
+    pub(crate) fn insert_partition(
+        &self,
+        partition: usize,
+        keys: (&[u128], &[u32]),
+        mut each: impl FnMut(u128, u32, Inserted<'_, V>),
+    ) -> usize {
+        let partition = &mut self.lock(partition / GROUP_PARTITIONS)[partition % GROUP_PARTITIONS];
+        self.insert_into(partition, keys, &mut each);
+        partition.table.len()
+    }
+
+    fn lock(&self, group: usize) -> MutexGuard<'_, Vec<KeyPartition<V>>> {
+        self.groups[group].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn insert_into(
+        &self,
+        partition: &mut KeyPartition<V>,
+        (keys, rows): (&[u128], &[u32]),
+        each: &mut impl FnMut(u128, u32, Inserted<'_, V>),
+    ) {
+        let mut done = 0;
+        while done < keys.len() && self.has_space(partition, keys.len() - done) {
+            let end = (done + partition.table.free_len()).min(keys.len());
+            partition.table.upsert_all(&keys[done..end], |i, value, is_new| {
+                let inserted = if is_new { Inserted::New(value) } else { Inserted::Present(value) };
+                each(keys[done + i], rows[done + i], inserted);
+            });
+            done = end;
+        }
+        partition.table.get_all(&keys[done..], |i, value| {
+            each(keys[done + i], rows[done + i], value.map_or(Inserted::Unknown, Inserted::Present));
+        });
+    }
+
+    /// Grows the table of a partition if it has too little space for `count` more keys. Freezes the partition if that
+    /// would exceed the limit, and then returns false.
+    fn has_space(&self, partition: &mut KeyPartition<V>, count: usize) -> bool {
+        if !partition.is_frozen && partition.table.free_len() < MIN_BATCH.min(count) {
+            let (before, growth) = (partition.table.memory_len(), partition.table.growth_len());
+            if self.used.fetch_add(growth, Ordering::Relaxed) + growth <= self.limit {
+                partition.table.grow();
+                // The memory that growing took in addition is free again.
+                let grown = partition.table.memory_len() - before;
+                self.used.fetch_sub(growth.saturating_sub(grown), Ordering::Relaxed);
+            } else {
+                self.used.fetch_sub(growth, Ordering::Relaxed);
+                partition.is_frozen = true;
+                self.is_frozen.store(true, Ordering::Release);
+            }
+        }
+        !partition.is_frozen
+    }
+
+    /// The tables, in the order of their partitions.
+    pub(crate) fn into_tables(self) -> impl Iterator<Item = KeyTable<V>> {
+        let groups = self.groups.into_iter();
+        let partitions = groups.flat_map(|group| group.into_inner().unwrap_or_else(PoisonError::into_inner));
+        partitions.map(|partition| partition.table)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::KeyAlgorithm;
+    use std::collections::HashMap;
+
+    #[test]
+    fn keys_are_grouped_by_their_first_bits() {
+        let mut keys = PartitionedKeys::default();
+        keys.fill([(5, 0), (u128::MAX, 1), (6, 2)].into_iter(), 0);
+        assert_eq!(keys.partition(0), (&[5, 6][..], &[0, 2][..]));
+        assert_eq!(keys.partition(PARTITIONS - 1), (&[u128::MAX][..], &[1][..]));
+    }
+
+    fn keys(count: u64) -> Vec<(u128, u32)> {
+        let key = |i: u64| u128::from_be_bytes(KeyAlgorithm::Xxh3.key(&(i * i % 7_919).to_le_bytes()));
+        (0..count).map(|i| (key(i), i as u32)).collect()
+    }
+
+    /// With any limit, what is reported is true; without a limit, no key is unknown.
+    #[test]
+    fn results_are_true_with_any_limit() {
+        let keys = keys(20_000);
+        for limit in [0, 100_000, 150_000, usize::MAX] {
+            let set: KeySet<u32> = KeySet::new(limit);
+            let (mut first, mut unknown) = (HashMap::new(), 0);
+            for chunk in keys.chunks(1000) {
+                let mut partitioned = PartitionedKeys::default();
+                partitioned.fill(chunk.iter().copied(), 0);
+                (0..LOCK_GROUPS).for_each(|group| {
+                    set.insert(group, &partitioned, |_, row, inserted| match inserted {
+                        Inserted::New(value) => {
+                            *value = row;
+                            assert_eq!(first.insert(keys[row as usize].0, row), None);
+                        }
+                        Inserted::Present(value) => assert_eq!(first.get(&keys[row as usize].0), Some(&*value)),
+                        Inserted::Unknown => {
+                            unknown += 1;
+                            assert_eq!(first.get(&keys[row as usize].0), None);
+                        }
+                    });
+                });
+                assert!(set.used.load(Ordering::Relaxed) <= limit);
+            }
+            assert_eq!(set.is_frozen(), limit != usize::MAX);
+            assert_eq!(unknown > 0, limit != usize::MAX);
+            let mut expected: Vec<u128> = first.into_keys().collect();
+            expected.sort_unstable();
+            let mut all: Vec<u128> = Vec::new();
+            set.into_tables().for_each(|table| all.extend(table.iter().map(|(key, _)| key)));
+            all.sort_unstable();
+            assert_eq!(all, expected);
+        }
+    }
+}

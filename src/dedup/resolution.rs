@@ -1,0 +1,411 @@
+//! Decisions on rows that share a key: [`PartitionResolver`] turns the entries of a partition into [`Decisions`].
+//!
+//! A partition is resolved in memory if its entries fit; otherwise it is split by further bits of its keys. Entries that
+//! cannot be split, because they have very few different keys, are read twice. If entries have canonical texts, texts
+//! that differ although their keys are equal are reported as [`Collisions`], and each text keeps a row of its own.
+
+use super::entries::{EntrySpill, EntryTexts, PendingEntry, SortedEntries};
+use super::keep::KeepPolicy;
+use super::key_set::PARTITIONS;
+use crate::iri::Rung;
+use crate::spill::SpillError;
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// What is decided about a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Decision {
+    /// The row is kept and represents this number of rows, including itself.
+    Kept(u64),
+    /// Another row is kept instead.
+    Duplicate {
+        /// Ordinal of the kept row.
+        of: u64,
+        /// The lowest rung on which the two rows are equal; `None` if only the compared key is equal, which is not the key
+        /// of a rung.
+        rung: Option<Rung>,
+    },
+    /// An earlier run has seen the key.
+    Seen,
+}
+
+/// The decisions on the rows of a run, shared by workers: one bit per row, or 64 bits if they are detailed.
+#[derive(Debug)]
+pub(crate) struct Decisions {
+    first: u64,
+    words: Vec<AtomicU64>,
+    is_detailed: bool,
+}
+
+const KEPT: u64 = 1 << 63;
+const RUNG_SHIFT: u32 = 60;
+const NUMBER: u64 = (1 << RUNG_SHIFT) - 1;
+
+impl Decisions {
+    /// Decisions on `count` rows from ordinal `first` on; initially no row is kept. Only detailed decisions give the
+    /// reason.
+    pub(crate) fn new(first: u64, count: u64, is_detailed: bool) -> Decisions {
+        let words = if is_detailed { count } else { count.div_ceil(64) };
+        Decisions { first, words: (0..words).map(|_| AtomicU64::new(0)).collect(), is_detailed }
+    }
+
+    fn set(&self, ordinal: u64, decision: Decision) {
+        let at = ordinal - self.first;
+        match (decision, self.is_detailed) {
+            (Decision::Kept(_), false) => {
+                self.words[(at / 64) as usize].fetch_or(1 << (at % 64), Relaxed);
+            }
+            (Decision::Kept(count), true) => self.words[at as usize].store(KEPT | count, Relaxed),
+            (Decision::Duplicate { of, rung }, true) => {
+                let rung = rung.map_or(4, |rung| 1 + rung as u64);
+                self.words[at as usize].store(rung << RUNG_SHIFT | of, Relaxed);
+            }
+            (Decision::Duplicate { .. }, false) | (Decision::Seen, _) => (),
+        }
+    }
+
+    /// The row is kept.
+    pub(crate) fn is_kept(&self, ordinal: u64) -> bool {
+        let at = ordinal - self.first;
+        if self.is_detailed {
+            return self.words[at as usize].load(Relaxed) & KEPT != 0;
+        }
+        self.words[(at / 64) as usize].load(Relaxed) >> (at % 64) & 1 == 1
+    }
+
+    /// Number of kept rows among `count` rows from ordinal `first` on.
+    pub(crate) fn kept_count(&self, first: u64, count: u64) -> u64 {
+        (first..first + count).filter(|ordinal| self.is_kept(*ordinal)).count() as u64
+    }
+
+    /// The decision on a row; `None` if decisions are not detailed.
+    pub(crate) fn get(&self, ordinal: u64) -> Option<Decision> {
+        let word = self.words.get((ordinal - self.first) as usize).filter(|_| self.is_detailed)?;
+        let word = word.load(Relaxed);
+        if word & KEPT != 0 {
+            return Some(Decision::Kept(word & NUMBER));
+        }
+        let rung = match word >> RUNG_SHIFT {
+            0 => return Some(Decision::Seen),
+            1 => Some(Rung::Simple),
+            2 => Some(Rung::Syntax),
+            3 => Some(Rung::Scheme),
+            _ => None,
+        };
+        Some(Decision::Duplicate { of: word & NUMBER, rung })
+    }
+}
+
+/// Two different texts with the same key.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Collision {
+    /// The key.
+    pub key: u128,
+    /// The texts, or their first bytes.
+    pub texts: [Vec<u8>; 2],
+    /// Ordinals of rows with these texts.
+    pub ordinals: [u64; 2],
+}
+
+/// The collisions of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Collisions {
+    /// Number of texts that have the key of a smaller text.
+    pub count: u64,
+    /// The first collisions, in the order of their keys.
+    pub examples: Vec<Collision>,
+}
+
+impl Collisions {
+    /// Most examples.
+    pub(crate) const MAX_EXAMPLES: usize = 8;
+    /// Most bytes of a text of an example.
+    const MAX_TEXT_LEN: usize = 2 << 10;
+
+    /// Adds the collisions of another partition.
+    pub(crate) fn merge(&mut self, other: Collisions) {
+        self.count += other.count;
+        self.examples.extend(other.examples);
+        self.examples.sort_unstable();
+        self.examples.truncate(Collisions::MAX_EXAMPLES);
+    }
+
+    fn add(&mut self, key: u128, texts: [&[u8]; 2], ordinals: [u64; 2]) {
+        self.count += 1;
+        if self.examples.len() < Collisions::MAX_EXAMPLES {
+            let texts = texts.map(|text| text[..text.len().min(Collisions::MAX_TEXT_LEN)].to_vec());
+            self.examples.push(Collision { key, texts, ordinals });
+        }
+    }
+}
+
+/// Resolves the rows of partitions.
+pub(crate) struct PartitionResolver<'a, Accept> {
+    keep: KeepPolicy,
+    limit: usize,
+    decisions: &'a Decisions,
+    accept: Accept,
+    /// Number of rows of keys that `accept` refused.
+    pub(crate) refused: u64,
+    pub(crate) collisions: Collisions,
+}
+
+/// Rows with the same key and canonical text.
+#[derive(Clone, Copy)]
+struct EntryGroup<'t> {
+    key: u128,
+    canonical: &'t [u8],
+    /// Ordinal of the row to keep.
+    best: u64,
+    count: u64,
+    is_kept: bool,
+}
+
+/// The best entry of a group that is found while entries are read.
+struct BestEntry {
+    entry: PendingEntry,
+    uri: Vec<u8>,
+    count: u64,
+    is_kept: bool,
+}
+
+impl<'a, Accept: FnMut(u128) -> bool> PartitionResolver<'a, Accept> {
+    /// A resolver with about `limit` bytes of memory. It calls `accept` with each key, in ascending order; if that returns
+    /// false, no row of the key is kept.
+    pub(crate) fn new(keep: KeepPolicy, limit: usize, decisions: &'a Decisions, accept: Accept) -> Self {
+        PartitionResolver { keep, limit, decisions, accept, refused: 0, collisions: Collisions::default() }
+    }
+
+    /// Resolves the rows of a partition, and removes its entries.
+    ///
+    /// # Errors
+    /// A temporary file cannot be read or written.
+    pub(crate) fn resolve(&mut self, spill: &EntrySpill, partition: usize) -> Result<(), SpillError> {
+        if spill.sorted_len(partition) <= self.limit {
+            self.resolve_sorted(&spill.sorted(partition)?);
+            return Ok(());
+        }
+        match spill.split(partition, self.limit / 2)? {
+            Some(parts) => (0..PARTITIONS).try_for_each(|partition| self.resolve(&parts, partition)),
+            None => self.resolve_in_two_passes(spill, partition),
+        }
+    }
+
+    fn resolve_sorted(&mut self, entries: &SortedEntries) {
+        let mut previous = None;
+        for range in entries.groups() {
+            let Some((best, texts)) = entries.range(range.clone()).reduce(|a, b| self.better(a, b)) else { continue };
+            let count = range.len() as u64;
+            let group =
+                EntryGroup { key: best.key, canonical: texts.canonical, best: best.ordinal, count, is_kept: false };
+            let is_kept = self.decide_group(group, &mut previous);
+            entries.range(range).for_each(|(entry, _)| self.set(&entry, &best, count, is_kept));
+        }
+    }
+
+    /// Resolves the rows of few keys, however many rows there are, and reads them twice.
+    fn resolve_in_two_passes(&mut self, spill: &EntrySpill, partition: usize) -> Result<(), SpillError> {
+        let mut groups: BTreeMap<(u128, Vec<u8>), BestEntry> = BTreeMap::new();
+        let group_key = |entry: &PendingEntry, texts: &EntryTexts<'_>| (entry.key, texts.canonical.to_vec());
+        spill.visit(partition, |entry, texts| {
+            let new = || BestEntry { entry, uri: texts.uri.to_vec(), count: 0, is_kept: false };
+            let best = groups.entry(group_key(&entry, &texts)).or_insert_with(new);
+            best.count += 1;
+            let (better, better_texts) =
+                self.better((best.entry, EntryTexts { uri: &best.uri, ..texts }), (entry, texts));
+            if better.ordinal != best.entry.ordinal {
+                (best.entry, best.uri) = (better, better_texts.uri.to_vec());
+            }
+            Ok(())
+        })?;
+        let mut previous = None;
+        for ((key, canonical), BestEntry { entry, count, is_kept, .. }) in &mut groups {
+            let group = EntryGroup { key: *key, canonical, best: entry.ordinal, count: *count, is_kept: false };
+            *is_kept = self.decide_group(group, &mut previous);
+        }
+        spill.visit(partition, |entry, texts| {
+            if let Some(best) = groups.get(&group_key(&entry, &texts)) {
+                self.set(&entry, &best.entry, best.count, best.is_kept);
+            }
+            Ok(())
+        })?;
+        spill.clear(partition);
+        Ok(())
+    }
+
+    /// Decides whether a row of a group is kept. A group with the key of the `previous` one has another text: a collision.
+    fn decide_group<'t>(&mut self, group: EntryGroup<'t>, previous: &mut Option<EntryGroup<'t>>) -> bool {
+        let is_kept = match previous.filter(|previous| previous.key == group.key) {
+            Some(previous) => {
+                let (texts, ordinals) = ([previous.canonical, group.canonical], [previous.best, group.best]);
+                self.collisions.add(group.key, texts, ordinals);
+                previous.is_kept
+            }
+            None => (self.accept)(group.key),
+        };
+        self.refused += if is_kept { 0 } else { group.count };
+        *previous = Some(EntryGroup { is_kept, ..group });
+        is_kept
+    }
+
+    /// The entry that [`KeepPolicy::compare`] puts first.
+    fn better<'t>(
+        &self,
+        a: (PendingEntry, EntryTexts<'t>),
+        b: (PendingEntry, EntryTexts<'t>),
+    ) -> (PendingEntry, EntryTexts<'t>) {
+        let by_position = match self.keep {
+            KeepPolicy::Last => b.0.ordinal.cmp(&a.0.ordinal),
+            _ => a.0.ordinal.cmp(&b.0.ordinal),
+        };
+        let by_bytes = || if a.1.uri.is_empty() { Ordering::Equal } else { a.1.uri.cmp(b.1.uri) };
+        let order = b.0.rank.cmp(&a.0.rank).then_with(by_bytes).then(by_position);
+        if order.is_gt() { b } else { a }
+    }
+
+    fn set(&self, entry: &PendingEntry, best: &PendingEntry, count: u64, is_kept: bool) {
+        let decision = match (is_kept, entry.ordinal == best.ordinal) {
+            (false, _) => Decision::Seen,
+            (true, true) => Decision::Kept(count),
+            (true, false) => Decision::Duplicate { of: best.ordinal, rung: lowest_equal_rung(entry, best) },
+        };
+        self.decisions.set(entry.ordinal, decision);
+    }
+}
+
+/// `None` if only the compared keys are equal.
+fn lowest_equal_rung(a: &PendingEntry, b: &PendingEntry) -> Option<Rung> {
+    match (a.simple == b.simple, a.syntax == b.syntax, a.rung == b.rung) {
+        (true, ..) => Some(Rung::Simple),
+        (_, true, _) => Some(Rung::Syntax),
+        (.., true) => Some(Rung::Scheme),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::entries::EntryLayout;
+    use super::super::keep::Candidate;
+    use super::super::key_set::{PartitionedKeys, key_number};
+    use super::*;
+
+    fn hash(i: u64) -> u128 {
+        key_number(&crate::key::KeyAlgorithm::Xxh3.key(&i.to_le_bytes()))
+    }
+
+    /// Some keys are hashes, one is very frequent, and some are close together.
+    fn key(i: u64) -> u128 {
+        match i % 5 {
+            0 => 1 << 90,
+            1 => u128::from(i % 40),
+            _ => hash(i * i % 1013),
+        }
+    }
+
+    fn partitioned(count: u64) -> PartitionedKeys {
+        let mut keys = PartitionedKeys::default();
+        keys.fill((0..count).map(|i| (key(i), i as u32)), 0);
+        keys
+    }
+
+    /// Decisions equal those of a sort, in memory, from a file, and with partitions that are split.
+    #[test]
+    fn decisions_agree_with_a_sort() {
+        let directory = tempfile::tempdir().unwrap();
+        let keys = partitioned(5_000);
+        let uris: Vec<String> = (0..5_000).map(|i| format!("http{}://{}", ["", "s"][i % 2], i * i % 11)).collect();
+        let row = |ordinal: u64| {
+            let i = ordinal - 100;
+            let (time, status) = ((!i.is_multiple_of(7)).then_some((i * i % 9) as i64), Some((i * i % 6 * 100) as i32));
+            Candidate { time, status, uri: uris[i as usize].as_bytes(), ordinal }
+        };
+        let ways = [(usize::MAX, false), (10_000, true), (0, true), (200_000, false)];
+        for (keep, (limit, is_detailed)) in KeepPolicy::ALL.into_iter().flat_map(|keep| ways.map(|way| (keep, way))) {
+            let has_uri = keep == KeepPolicy::Best;
+            let layout = EntryLayout { has_rank: keep.compares_time(), has_uri, ..EntryLayout::default() };
+            let spill = EntrySpill::new(layout, limit, directory.path());
+            let entry = |key, i| {
+                let row = row(100 + u64::from(i));
+                let rank = keep.rank(&row);
+                let entry = PendingEntry { key, ordinal: row.ordinal, rank, ..PendingEntry::default() };
+                (entry, EntryTexts { uri: row.uri, ..EntryTexts::default() })
+            };
+            spill.extend(&keys, |_| true, entry).unwrap();
+            assert_eq!(spill.written_len() > 0, limit < usize::MAX);
+            let decisions = Decisions::new(100, 5_000, is_detailed);
+            let mut accepted = Vec::new();
+            let accept = |key| {
+                accepted.push(key);
+                key != 6
+            };
+            let mut resolver = PartitionResolver::new(keep, limit, &decisions, accept);
+            (0..PARTITIONS).for_each(|partition| resolver.resolve(&spill, partition).unwrap());
+            let mut groups: BTreeMap<u128, Vec<u64>> = BTreeMap::new();
+            (0..5_000).for_each(|i| groups.entry(key(i)).or_default().push(100 + i));
+            for group in groups.values_mut() {
+                group.sort_by(|a, b| keep.compare(&row(*a), &row(*b)));
+            }
+            let refused = resolver.refused;
+            assert_eq!(refused, (0..5_000).filter(|i| key(*i) == 6).count() as u64);
+            assert_eq!(resolver.collisions, Collisions::default());
+            assert!(accepted.iter().eq(groups.keys()));
+            for (&key, group) in &groups {
+                for &ordinal in group {
+                    assert_eq!(decisions.is_kept(ordinal), key != 6 && ordinal == group[0]);
+                    let expected = match ordinal == group[0] {
+                        _ if key == 6 => Decision::Seen,
+                        true => Decision::Kept(group.len() as u64),
+                        false => Decision::Duplicate { of: group[0], rung: Some(Rung::Simple) },
+                    };
+                    assert_eq!(decisions.get(ordinal), is_detailed.then_some(expected));
+                }
+            }
+        }
+    }
+
+    /// Different texts with one key are found and each keeps a row, with any memory limit.
+    #[test]
+    fn collisions_are_found_and_lose_no_row() {
+        let directory = tempfile::tempdir().unwrap();
+        let keys = partitioned(3_000);
+        // Some of the keys that are hashes have three texts.
+        let text = |i: u64| format!("{}{}", key(i), if i % 5 == 2 { i % 3 } else { 0 });
+        let texts: Vec<String> = (0..3_000).map(text).collect();
+        let mut results = Vec::new();
+        for limit in [usize::MAX, 20_000, 0] {
+            let layout = EntryLayout { has_canonical: true, ..EntryLayout::default() };
+            let spill = EntrySpill::new(layout, limit, directory.path());
+            let entry = |key, i| {
+                let canonical = texts[i as usize].as_bytes();
+                let entry = PendingEntry { key, ordinal: u64::from(i), ..PendingEntry::default() };
+                (entry, EntryTexts { canonical, uri: b"" })
+            };
+            spill.extend(&keys, |_| true, entry).unwrap();
+            let decisions = Decisions::new(0, 3_000, true);
+            let mut accepted = Vec::new();
+            let accept = |key| {
+                accepted.push(key);
+                true
+            };
+            let mut resolver = PartitionResolver::new(KeepPolicy::First, limit, &decisions, accept);
+            (0..PARTITIONS).for_each(|partition| resolver.resolve(&spill, partition).unwrap());
+            let collisions = std::mem::take(&mut resolver.collisions);
+            assert!(accepted.is_sorted_by(|a, b| a < b), "each key is accepted once");
+            let mut first: BTreeMap<&str, u64> = BTreeMap::new();
+            for (i, text) in texts.iter().enumerate() {
+                let kept = *first.entry(text).or_insert(i as u64);
+                assert_eq!(decisions.is_kept(i as u64), kept == i as u64, "{text}");
+            }
+            assert_eq!(collisions.count, (first.len() - accepted.len()) as u64);
+            assert!(collisions.count > 100 && collisions.examples.len() == Collisions::MAX_EXAMPLES);
+            for Collision { key, texts: both, ordinals } in &collisions.examples {
+                assert!(both[0] < both[1] && both.iter().all(|text| text.starts_with(key.to_string().as_bytes())));
+                assert!(ordinals.iter().zip(both).all(|(i, text)| texts[*i as usize].as_bytes() == text));
+            }
+            results.push(collisions);
+        }
+        assert!(results.iter().all(|other| *other == results[0]));
+    }
+}

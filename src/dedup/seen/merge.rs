@@ -1,0 +1,207 @@
+//! Reading the keys of several runs together: in ascending order ([`KeyCursor`]), merged into one run ([`RunMerge`]), and as a
+//! set in memory ([`SeenSet`]).
+
+use super::super::key_set::{PARTITION_BITS, PARTITIONS, PartitionedKeys, partition_of};
+use super::super::key_table::KeyTable;
+use super::run_file::{RunInfo, RunWriter, SealedRun, SeenError, SeenRun};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Keys that are read from a run, or merged, at a time.
+const BATCH_KEYS: usize = 4 << 10;
+
+/// The keys of several runs in ascending order. A key of two runs comes twice.
+#[derive(Debug)]
+pub(crate) struct KeyCursor<'a> {
+    runs: Vec<RunCursor<'a>>,
+}
+
+#[derive(Debug)]
+struct RunCursor<'a> {
+    run: &'a SeenRun,
+    keys: Vec<u128>,
+    at: usize,
+    /// Number of the key after `keys`.
+    next: u64,
+}
+
+impl<'a> KeyCursor<'a> {
+    /// Starts at the first key that is at least `from`.
+    pub(super) fn new(runs: &'a [SeenRun], from: u128) -> Result<KeyCursor<'a>, SeenError> {
+        let open = |run: &'a SeenRun| Ok(RunCursor { run, keys: Vec::new(), at: 0, next: run.count_less(from)? });
+        let mut cursor = KeyCursor { runs: runs.iter().map(open).collect::<Result<_, _>>()? };
+        cursor.runs.iter_mut().try_for_each(RunCursor::fill)?;
+        cursor.runs.retain(|run| run.head().is_some());
+        Ok(cursor)
+    }
+
+    /// The next key, without consuming it.
+    fn peek(&self) -> Option<u128> {
+        self.runs.iter().filter_map(RunCursor::head).min()
+    }
+
+    /// Consumes and returns the next key.
+    ///
+    /// # Errors
+    /// A run cannot be read.
+    pub(super) fn next_key(&mut self) -> Result<Option<u128>, SeenError> {
+        let heads = self.runs.iter().enumerate().filter_map(|(i, run)| Some((run.head()?, i)));
+        let Some((key, least)) = heads.min() else { return Ok(None) };
+        self.runs[least].at += 1;
+        self.runs[least].fill()?;
+        if self.runs[least].head().is_none() {
+            self.runs.remove(least);
+        }
+        Ok(Some(key))
+    }
+
+    /// Consumes the keys that are less than `key`, and returns whether `key` comes next.
+    ///
+    /// # Errors
+    /// A run cannot be read.
+    pub(crate) fn seek(&mut self, key: u128) -> Result<bool, SeenError> {
+        while let Some(head) = self.peek().filter(|head| *head <= key) {
+            if head == key {
+                return Ok(true);
+            }
+            self.next_key()?;
+        }
+        Ok(false)
+    }
+}
+
+impl RunCursor<'_> {
+    fn head(&self) -> Option<u128> {
+        self.keys.get(self.at).copied()
+    }
+
+    fn fill(&mut self) -> Result<(), SeenError> {
+        if self.at == self.keys.len() {
+            self.keys = self.run.keys(self.next, BATCH_KEYS as u64)?;
+            self.next += self.keys.len() as u64;
+            self.at = 0;
+        }
+        Ok(())
+    }
+}
+
+/// A merge of the last runs of a store, which can run while the store is read.
+#[derive(Debug)]
+pub(crate) struct RunMerge {
+    runs: Vec<SeenRun>,
+    writer: RunWriter,
+}
+
+/// The merged run and the runs that it replaces.
+#[derive(Debug)]
+pub(crate) struct MergedRuns {
+    pub(super) replaces: Vec<RunInfo>,
+    pub(super) run: SealedRun,
+}
+
+impl RunMerge {
+    /// Opens the runs again, so that another thread can read them.
+    pub(super) fn new(directory: &Path, runs: &[SeenRun], writer: RunWriter) -> Result<RunMerge, SeenError> {
+        let runs = runs.iter().map(|run| SeenRun::open(directory, run.info().clone())).collect::<Result<_, _>>()?;
+        Ok(RunMerge { runs, writer })
+    }
+
+    /// Merges the runs; returns `None` if `is_stopped` becomes true.
+    ///
+    /// # Errors
+    /// A file cannot be read or written.
+    pub(crate) fn run(mut self, is_stopped: &AtomicBool) -> Result<Option<MergedRuns>, SeenError> {
+        let mut cursor = KeyCursor::new(&self.runs, 0)?;
+        let mut keys = Vec::with_capacity(BATCH_KEYS);
+        loop {
+            while keys.len() < BATCH_KEYS
+                && let Some(key) = cursor.next_key()?
+            {
+                keys.push(key);
+            }
+            if is_stopped.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            if keys.is_empty() {
+                break;
+            }
+            self.writer.extend(keys.drain(..))?;
+        }
+        let replaces = self.runs.iter().map(|run| run.info().clone()).collect();
+        Ok(Some(MergedRuns { replaces, run: self.writer.seal()? }))
+    }
+}
+
+/// The index of the first run to merge, given the numbers of keys of all runs. The last run is merged with those before it
+/// that each have less than twice the keys of all runs after them, so that keys are rarely copied and runs stay few.
+pub(super) fn first_run_to_merge(counts: &[u64]) -> usize {
+    let (mut first, mut sum) = (counts.len(), 0);
+    while first > 0 && (first == counts.len() || counts[first - 1] < 2 * sum) {
+        first -= 1;
+        sum += counts[first];
+    }
+    first
+}
+
+/// All keys of a store in memory, by partition, for lookups by many workers.
+#[derive(Debug)]
+pub(crate) struct SeenSet {
+    tables: Vec<KeyTable<()>>,
+}
+
+impl SeenSet {
+    /// About the bytes of memory of a set of `count` keys.
+    pub(crate) fn memory_len(count: u64) -> usize {
+        usize::try_from(count.saturating_mul(20)).unwrap_or(usize::MAX)
+    }
+
+    /// Reads all keys from a cursor that starts at 0.
+    ///
+    /// # Errors
+    /// A run cannot be read.
+    pub(crate) fn read(mut cursor: KeyCursor<'_>) -> Result<SeenSet, SeenError> {
+        let mut tables = Vec::with_capacity(PARTITIONS);
+        for partition in 0..PARTITIONS {
+            let mut keys = Vec::new();
+            while let Some(key) = cursor.peek().filter(|key| partition_of(*key, 0) == partition) {
+                cursor.next_key()?;
+                keys.push(key);
+            }
+            keys.dedup();
+            tables.push(KeyTable::of(&keys, PARTITION_BITS));
+        }
+        Ok(SeenSet { tables })
+    }
+
+    /// Calls `seen` with the rows of those `keys` that are in the set.
+    pub(crate) fn find(&self, keys: &PartitionedKeys, mut seen: impl FnMut(u32)) {
+        for (partition, table) in self.tables.iter().enumerate() {
+            let (keys, rows) = keys.partition(partition);
+            table.contains_all(keys, |i| seen(rows[i]));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_runs_are_merged_before_large_ones() {
+        assert_eq!(first_run_to_merge(&[]), 0);
+        assert_eq!(first_run_to_merge(&[5]), 0);
+        assert_eq!(first_run_to_merge(&[100, 40, 30, 6]), 3);
+        assert_eq!(first_run_to_merge(&[100, 40, 30, 16]), 0);
+        assert_eq!(first_run_to_merge(&[1000, 40, 30, 16]), 1);
+    }
+
+    #[test]
+    fn many_equal_jobs_leave_few_runs() {
+        let mut counts: Vec<u64> = Vec::new();
+        for _ in 0..1000 {
+            let merged = counts.split_off(first_run_to_merge(&counts)).into_iter().sum();
+            counts.extend([merged, 7].into_iter().filter(|count| *count > 0));
+            assert!(counts.len() <= 12, "{counts:?}");
+        }
+    }
+}

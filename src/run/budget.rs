@@ -1,0 +1,163 @@
+//! The memory of a job: [`Budget`]. Each consumer states its need and gets a share; if the budget is too small for the
+//! job, the error says what needs how much.
+//!
+//! Worker threads come first: their rows in flight take a fixed amount per thread. The rest is for data that grows with
+//! the input (keys, sorted runs, redirects), which is spilled or refused when its share is exhausted.
+
+use super::memory;
+use std::fmt;
+
+/// Bytes of memory of a process before it does anything.
+const BASE: usize = 16 << 20;
+
+/// Least memory for data that grows with the input, bytes.
+const MIN_DATA: usize = 1 << 20;
+
+/// Least memory for such data if the user set no limit, bytes.
+const MIN_DEFAULT_DATA: usize = 64 << 20;
+
+/// Bytes of memory that are not handed out yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    remaining: usize,
+    /// The user set the limit; otherwise it is a part of the memory of the machine.
+    is_limited: bool,
+}
+
+/// What a worker thread needs for rows in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkerNeed {
+    /// Bytes of memory per thread.
+    bytes: usize,
+    /// Length of row groups that the user can choose.
+    row_group_len: Option<usize>,
+}
+
+impl WorkerNeed {
+    /// For row groups of this length on their way to an output: rows, their batch, what is left of it, and the encoded row
+    /// group, twice because one may wait to be written. Measured on lines of 30 bytes with the default columns; longer lines
+    /// take less.
+    pub fn rows(row_group_len: usize) -> WorkerNeed {
+        WorkerNeed { bytes: row_group_len.saturating_mul(14), row_group_len: Some(row_group_len) }
+    }
+
+    /// For row groups of this length of which only keys are used.
+    pub fn keys(row_group_len: usize) -> WorkerNeed {
+        WorkerNeed { bytes: row_group_len.saturating_mul(8), row_group_len: None }
+    }
+}
+
+/// The budget is too small for a job with a single thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BudgetError {
+    limit: usize,
+    need: WorkerNeed,
+}
+
+impl Budget {
+    /// The budget of a job: `limit` bytes, or half of the memory that is available to the process.
+    pub fn new(limit: Option<usize>) -> Budget {
+        Budget { remaining: limit.unwrap_or_else(|| memory::available() / 2), is_limited: limit.is_some() }
+    }
+
+    /// A budget of `bytes` for the data of a job.
+    pub(super) fn of(bytes: usize) -> Budget {
+        Budget { remaining: bytes, is_limited: true }
+    }
+
+    /// Reserves memory for up to `threads` workers and returns their number. There are fewer if the data of the job would
+    /// otherwise have less than a sixteenth of the budget. Row groups are never made smaller, because the output does not
+    /// depend on memory.
+    ///
+    /// # Errors
+    /// The budget is too small for one worker.
+    pub fn reserve_workers(&mut self, threads: usize, need: WorkerNeed) -> Result<usize, BudgetError> {
+        let workers = |threads: usize| BASE.saturating_add(threads.saturating_mul(need.bytes));
+        if !self.is_limited {
+            self.remaining = self.remaining.saturating_sub(workers(threads)).max(MIN_DEFAULT_DATA);
+            return Ok(threads);
+        }
+        let limit = self.remaining;
+        let data = |threads| Some((threads, limit.checked_sub(workers(threads))?));
+        let fair = (1..=threads).rev().filter_map(data).find(|(_, data)| *data >= (limit / 16).max(MIN_DATA));
+        let (threads, data) =
+            fair.or_else(|| data(1).filter(|(_, data)| *data >= MIN_DATA)).ok_or(BudgetError { limit, need })?;
+        self.remaining = data;
+        Ok(threads)
+    }
+
+    /// Reserves `bytes` if that leaves at least as much.
+    pub(super) fn reserve_half(&mut self, bytes: usize) -> bool {
+        let has_space = bytes <= self.remaining / 2;
+        self.remaining -= if has_space { bytes } else { 0 };
+        has_space
+    }
+
+    /// The share of a consumer that needs this many eighths of what remains.
+    pub(super) fn eighths(&self, count: usize) -> usize {
+        self.remaining / 8 * count
+    }
+
+    /// Bytes that are not reserved.
+    pub fn remaining(&self) -> usize {
+        self.remaining
+    }
+}
+
+impl std::error::Error for BudgetError {}
+
+impl fmt::Display for BudgetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let BudgetError { limit, need: WorkerNeed { bytes, row_group_len } } = *self;
+        let mib = |bytes: usize| bytes.div_ceil(1 << 20);
+        let least = BASE.saturating_add(bytes).saturating_add(MIN_DATA);
+        let (base, workers, data) = (mib(BASE), mib(bytes), mib(MIN_DATA));
+        write!(
+            f,
+            "--memory {}K is too small: the process needs {base}M, the rows of one thread {workers}M, and keys or sorted \
+             rows {data}M; set --memory to {}M or more",
+            limit >> 10,
+            mib(least)
+        )?;
+        let spare = limit.saturating_sub(BASE + MIN_DATA);
+        let fitting = row_group_len.map_or(0, |len| (len as u128 * spare as u128 / bytes.max(1) as u128) >> 10);
+        if fitting > 0 {
+            write!(f, ", or --row-group-size to {fitting}K or less")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_reduced_before_the_job_is_refused() {
+        let need = WorkerNeed { bytes: 8 << 20, row_group_len: Some(1 << 20) };
+        let workers = |threads: usize| BASE + threads * (8 << 20);
+        let reserve = |limit: usize, threads, need| {
+            let mut budget = Budget::new(Some(limit));
+            budget.reserve_workers(threads, need).map(|threads| (threads, budget.remaining()))
+        };
+        assert_eq!(reserve(workers(3) + (6 << 20), 3, need), Ok((3, 6 << 20)));
+        assert_eq!(reserve(workers(3) + MIN_DATA, 3, need), Ok((2, (8 << 20) + MIN_DATA)));
+        assert_eq!(reserve(workers(1) + MIN_DATA, 3, need), Ok((1, MIN_DATA)));
+        let error = reserve(workers(1), 3, need).unwrap_err().to_string();
+        assert!(error.contains("--memory to 25M") && error.contains("--row-group-size to 896K"), "{error}");
+        let smaller = WorkerNeed { bytes: 7 << 20, row_group_len: None };
+        assert_eq!(reserve(workers(1), 1, smaller), Ok((1, MIN_DATA)));
+        let smallest = WorkerNeed { row_group_len: Some(1 << 20), ..smaller };
+        assert!(!reserve(MIN_DATA, 1, smallest).unwrap_err().to_string().contains("--row-group-size"));
+        let mut default = Budget::new(None);
+        assert_eq!(default.reserve_workers(5, need), Ok(5));
+        assert!(default.remaining() >= MIN_DEFAULT_DATA);
+    }
+
+    #[test]
+    fn shares_are_handed_out() {
+        let mut budget = Budget::of(800);
+        assert!(!budget.reserve_half(401) && budget.reserve_half(400));
+        assert_eq!((budget.remaining(), budget.eighths(6)), (400, 300));
+    }
+}

@@ -1,0 +1,181 @@
+//! What the rows of a run compete with: the key that they are compared by, their rank, and the texts that decide the rest
+//! ([`CandidateKeys`]); and the columns of the tables of duplicates ([`EvidenceColumns`]).
+
+use super::DedupOptions;
+use crate::batch::{BatchBuilder, ColumnSet};
+use crate::canon::{Policy, Rows, Rung};
+use crate::dedup::{
+    Candidate, EntryLayout, EntryTexts, KeepPolicy, PartitionedKeys, PendingEntry, evidence, key_number,
+};
+use crate::key::{KeyAlgorithm, KeyBytes};
+use crate::output::Encoder;
+use crate::spill::SpillError;
+use arrow::array::RecordBatch;
+
+/// The key that rows are compared by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DedupKey {
+    /// The key of the policy's rung.
+    #[default]
+    Rung,
+    /// One of the policy's `more_keys`, by its index.
+    More(usize),
+    /// The key of one of the policy's recipes, by its index; the key of the rung if the recipe gives none.
+    Recipe(usize),
+    /// The key of the representative by the policy's equivalences.
+    Protocol,
+}
+
+/// Finds the keys, ranks and texts of rows.
+#[derive(Debug)]
+pub(super) struct CandidateKeys {
+    key: DedupKey,
+    keep: KeepPolicy,
+    algorithm: KeyAlgorithm,
+    /// The bits of keys that count.
+    mask: u128,
+    layout: EntryLayout,
+}
+
+impl CandidateKeys {
+    pub(super) fn new(options: &DedupOptions, policy: &Policy) -> CandidateKeys {
+        // Rows with the same key of a rung have the same URI, so that URIs decide nothing between them.
+        let has_uri = options.keep == KeepPolicy::Best && options.key != DedupKey::Rung;
+        let layout = EntryLayout {
+            has_rank: options.keep.compares_time(),
+            has_rungs: options.has_evidence,
+            has_canonical: options.verify,
+            has_uri,
+        };
+        let mask = u128::MAX.checked_shl(u128::BITS - options.key_bits.clamp(1, u128::BITS)).unwrap_or(u128::MAX);
+        CandidateKeys { key: options.key, keep: options.keep, algorithm: policy.algorithm, mask, layout }
+    }
+
+    /// The fields that entries store.
+    pub(super) fn layout(&self) -> EntryLayout {
+        self.layout
+    }
+
+    /// Partitions the keys of the rows `selected`, which ascend.
+    pub(super) fn partition(
+        &self,
+        rows: &Rows,
+        selected: impl Iterator<Item = usize> + Clone,
+        out: &mut PartitionedKeys,
+    ) {
+        let fill = |keys: &[KeyBytes], out: &mut PartitionedKeys| {
+            let keyed = selected.clone().map(|row| (key_number(&keys[row]) & self.mask, row as u32));
+            out.fill(keyed, 0);
+        };
+        match self.key {
+            DedupKey::Rung => fill(&rows.key, out),
+            DedupKey::More(index) => fill(&rows.more_keys[index], out),
+            DedupKey::Protocol => fill(&rows.protocol, out),
+            DedupKey::Recipe(index) => {
+                let keys: Vec<_> = (0..rows.len()).map(|row| self.recipe_key(rows, index, row)).collect();
+                fill(&keys, out);
+            }
+        }
+    }
+
+    /// The key that a row competes for.
+    pub(super) fn key(&self, rows: &Rows, row: usize) -> u128 {
+        let key = match self.key {
+            DedupKey::Rung => rows.key[row],
+            DedupKey::More(index) => rows.more_keys[index][row],
+            DedupKey::Recipe(index) => self.recipe_key(rows, index, row),
+            DedupKey::Protocol => rows.protocol[row],
+        };
+        key_number(&key) & self.mask
+    }
+
+    fn recipe_key(&self, rows: &Rows, index: usize, row: usize) -> KeyBytes {
+        match rows.recipe_texts[index].get(row) {
+            [] => rows.key[row],
+            text => self.algorithm.key(text),
+        }
+    }
+
+    /// The text that a row's key is a hash of.
+    fn canonical<'r>(&self, rows: &'r Rows, row: usize) -> &'r [u8] {
+        match self.key {
+            DedupKey::Recipe(index) if !rows.recipe_texts[index].get(row).is_empty() => {
+                rows.recipe_texts[index].get(row)
+            }
+            _ => rows.uri.get(row),
+        }
+    }
+
+    /// The entry of a row, without the keys of rungs, and its texts.
+    pub(super) fn entry<'r>(
+        &self,
+        rows: &'r Rows,
+        row: usize,
+        key: u128,
+        ordinal: u64,
+    ) -> (PendingEntry, EntryTexts<'r>) {
+        let uri = rows.uri.get(row);
+        let (time, status) = (time(rows, row), rows.carried.statuses.get(row).copied().flatten());
+        let rank = if self.layout.has_rank { self.keep.rank(&Candidate { time, status, uri, ordinal }) } else { 0 };
+        let canonical = if self.layout.has_canonical { self.canonical(rows, row) } else { &[] };
+        (PendingEntry { key, ordinal, rank, ..PendingEntry::default() }, EntryTexts { canonical, uri })
+    }
+
+    /// Counts the selected rows without a time, if the policy compares times.
+    pub(super) fn count_undated(&self, rows: &Rows, selected: impl Iterator<Item = usize>) -> u64 {
+        match self.keep.compares_time() {
+            true => selected.filter(|row| time(rows, *row).is_none()).count() as u64,
+            false => 0,
+        }
+    }
+}
+
+fn time(rows: &Rows, row: usize) -> Option<i64> {
+    rows.carried.times.get(row).copied().flatten()
+}
+
+/// First 64 bits of a key.
+pub(super) fn first_bits(key: &KeyBytes) -> u64 {
+    (key_number(key) >> 64) as u64
+}
+
+/// Indices of the keys of the rungs `simple` and `syntax` in the policy's `more_keys`.
+pub(super) fn lower_rungs(policy: &Policy) -> [Option<usize>; 2] {
+    [Rung::Simple, Rung::Syntax].map(|rung| policy.more_keys.iter().position(|key| *key == rung))
+}
+
+/// The columns of pending rows when tables of duplicates are written: those of the output and of the tables.
+pub(super) struct EvidenceColumns {
+    pub(super) builder: BatchBuilder,
+    lower_rungs: [Option<usize>; 2],
+    /// Name of the compared key, if that is not the key of a rung.
+    pub(super) key_name: &'static str,
+}
+
+impl EvidenceColumns {
+    pub(super) fn new(options: &DedupOptions, encoder: &Encoder, policy: &Policy, names: &[String]) -> EvidenceColumns {
+        let columns = ColumnSet::named(encoder.columns().names().chain(evidence::COLUMNS)).unwrap_or_default();
+        EvidenceColumns {
+            builder: BatchBuilder::new(columns, &[], policy, names),
+            lower_rungs: lower_rungs(policy),
+            key_name: match options.key {
+                DedupKey::Recipe(index) => policy.recipes.get(index).map_or("", |recipe| recipe.column),
+                DedupKey::Protocol => "protocol",
+                DedupKey::Rung | DedupKey::More(_) => policy.rung.name(),
+            },
+        }
+    }
+
+    /// Adds the keys of rungs to the entry of a row.
+    pub(super) fn add_rungs(&self, rows: &Rows, row: usize, entry: PendingEntry) -> PendingEntry {
+        let lower = |index: Option<usize>| index.map_or(0, |index| first_bits(&rows.more_keys[index][row]));
+        let [simple, syntax] = self.lower_rungs.map(lower);
+        PendingEntry { simple, syntax, rung: first_bits(&rows.key[row]), ..entry }
+    }
+
+    /// Selects the columns of the output.
+    pub(super) fn project(&self, rows: &RecordBatch, encoder: &Encoder) -> Result<RecordBatch, SpillError> {
+        let columns = encoder.columns().names().filter_map(|name| rows.column_by_name(name).cloned()).collect();
+        Ok(RecordBatch::try_new(encoder.schema().clone(), columns)?)
+    }
+}

@@ -1,0 +1,302 @@
+//! Deduplicates rows that have keys already: [`dedup_keyed_files`] reads Parquet files that `canon` or `dedup` wrote with the
+//! same policy, and writes their rows without duplicates. The keys of the files are used as they are; a row group of a file
+//! is a row group of the run.
+
+use super::super::in_order::OrderedPool;
+use super::super::{RunError, RunRequest, Summary, Ticket, memory};
+use super::candidate_keys::DedupKey;
+use super::job::{DedupJob, DedupStep, STAGE_COUNT};
+use super::{DedupError, DedupOptions, DedupOutput, DedupSummary, finish};
+use crate::canon::{Policy, Rows, Tally};
+use crate::input::KeyedFile;
+use crate::iri::{Component, Fault, FaultKind};
+use crate::key::KeyBytes;
+use crate::ordered::StageTicket;
+use crate::output::{Encoder, OutputError};
+use arrow::array::{Array, AsArray, FixedSizeBinaryArray, RecordBatch};
+use arrow::datatypes::{DataType, Field, Int16Type, Schema, SchemaRef, TimeUnit, TimestampMillisecondType};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Files of rows with keys.
+#[derive(Debug)]
+pub struct KeyedFiles {
+    /// The files, in order.
+    files: Vec<KeyedFile>,
+    /// The column that rows are compared by.
+    key: String,
+}
+
+/// A file of keys that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{name}: {reason}")]
+pub struct KeyedFileError {
+    /// Name of the file.
+    pub(crate) name: String,
+    /// What is wrong.
+    pub(crate) reason: KeyedFileDefect,
+}
+
+/// Why a file of keys cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum KeyedFileDefect {
+    #[error(
+        "--duplicates and --groups need the records of the sources; use the sources as inputs, or make new keys with \
+         --column uri"
+    )]
+    Evidence,
+    #[error(
+        "reports on duplicates need the records of the sources; use the sources as inputs, or make new keys with --column \
+         uri"
+    )]
+    Survey,
+    #[error("--verify needs the texts of the keys, which are not in the file; make new keys with --column uri")]
+    Verify,
+    #[error(
+        "the file has no column {0}, which rows are compared by; write it with canon --columns or --key, or make new keys \
+         with --column"
+    )]
+    NoColumn(String),
+    #[error("the file has no column {0}, which the output needs; choose columns with --columns")]
+    NoOutputColumn(String),
+    #[error(
+        "the keys of the file were made with other settings: {0}; use the flags that canon was run with, or make new keys \
+         with --column uri"
+    )]
+    OtherPolicy(String),
+    #[error("{0}")]
+    Read(crate::input::Defect),
+}
+
+impl KeyedFiles {
+    /// Files whose keys are in column `key`.
+    ///
+    /// # Errors
+    /// A file has no such column, or its keys were made with another policy and do not compare with others.
+    pub(crate) fn new(
+        files: Vec<KeyedFile>,
+        key: &str,
+        policy: &Policy,
+        options: &DedupOptions,
+    ) -> Result<KeyedFiles, KeyedFileError> {
+        let defect = match options {
+            DedupOptions { has_evidence: true, .. } => Some(KeyedFileDefect::Evidence),
+            DedupOptions { survey: true, .. } => Some(KeyedFileDefect::Survey),
+            DedupOptions { verify: true, key, .. } if *key != DedupKey::Rung => Some(KeyedFileDefect::Verify),
+            _ => None,
+        };
+        if let Some(reason) = defect {
+            let name = files.first().map_or_else(String::new, |file| file.name.clone());
+            return Err(KeyedFileError { name, reason });
+        }
+        for file in &files {
+            let error = |reason| KeyedFileError { name: file.name.clone(), reason };
+            check_policy(file, policy, options.key).map_err(error)?;
+            let has = |name: &str| file.columns().any(|column| column == name);
+            let needs_uri = options.verify || options.keep.compares_status() || !has("fault");
+            let needs = [
+                (key, true),
+                ("uri", needs_uri),
+                ("fetch_time", options.keep.compares_time()),
+                ("fetch_status", options.keep.compares_status()),
+            ];
+            if let Some((name, _)) = needs.into_iter().find(|(name, is_needed)| *is_needed && !has(name)) {
+                return Err(error(KeyedFileDefect::NoColumn(name.to_string())));
+            }
+        }
+        Ok(KeyedFiles { files, key: key.to_string() })
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.files.iter().map(|file| file.name.clone()).collect()
+    }
+
+    /// The columns to read: those of the output, and those that rows are compared by.
+    fn schema(&self, encoder: &Encoder) -> SchemaRef {
+        let mut fields: Vec<Arc<Field>> = encoder.schema().fields().iter().cloned().collect();
+        let more = [
+            (self.key.as_str(), DataType::FixedSizeBinary(16)),
+            ("key", DataType::FixedSizeBinary(16)),
+            ("uri", DataType::Utf8),
+            ("input", DataType::Binary),
+            ("fault", DataType::Utf8),
+            ("fetch_time", DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into()))),
+            ("fetch_status", DataType::Int16),
+        ];
+        for (name, kind) in more {
+            let is_present = self.files.iter().all(|file| file.columns().any(|column| column == name));
+            if is_present && !fields.iter().any(|field| field.name() == name) {
+                fields.push(Arc::new(Field::new(name, kind, true)));
+            }
+        }
+        Arc::new(Schema::new(fields))
+    }
+
+    /// The row groups of all files, in order.
+    fn row_groups(&self) -> Vec<KeyedRowGroup<'_>> {
+        let mut first_row = 0;
+        let groups = self.files.iter().flat_map(|file| {
+            let groups = file.row_groups().enumerate();
+            groups.map(move |(group, rows)| (file, group, rows))
+        });
+        let groups = groups.map(|(file, group, rows)| {
+            first_row += rows;
+            KeyedRowGroup { file, group, first_row: first_row - rows }
+        });
+        groups.collect()
+    }
+
+    fn summary(&self, tally: Tally) -> Summary {
+        let source_records: Vec<u64> = self.files.iter().map(|file| file.row_groups().sum()).collect();
+        let records = source_records.iter().sum();
+        Summary {
+            bytes: self.row_groups().iter().map(KeyedRowGroup::len).sum(),
+            records,
+            headers: 0,
+            skipped: 0,
+            rows: records,
+            tally,
+            source_records,
+            input_errors: Vec::new(),
+            distinct_keys: 0,
+            is_distinct_exact: false,
+            memory: memory::peaks(),
+        }
+    }
+}
+
+/// A row group of a file.
+struct KeyedRowGroup<'a> {
+    file: &'a KeyedFile,
+    /// Its index in the file.
+    group: usize,
+    first_row: u64,
+}
+
+impl KeyedRowGroup<'_> {
+    /// Bytes in the file.
+    fn len(&self) -> u64 {
+        self.file.row_group_len(self.group)
+    }
+}
+
+/// Checks that the keys of a file were made with this policy.
+fn check_policy(file: &KeyedFile, policy: &Policy, key: DedupKey) -> Result<(), KeyedFileDefect> {
+    let is_recipe = matches!(key, DedupKey::Recipe(_));
+    // The keys of rungs do not depend on recipes and suffix lists.
+    let is_relevant = |name: &str| is_recipe || !matches!(name, "recipes" | "psl");
+    let stored = |name: &str| file.says(name).unwrap_or_default().to_string();
+    let relevant = policy.describe().into_iter().filter(|(name, _)| is_relevant(name));
+    let differing = relevant.filter(|(name, value)| match *name {
+        "recipes" => !value.split("; ").all(|recipe| stored(name).split("; ").any(|other| other == recipe)),
+        name => stored(name) != *value,
+    });
+    let describe =
+        |(name, value): (&str, String)| format!("{name} is {:?} in the file and {value:?} in this run", stored(name));
+    let differences: Vec<_> = differing.map(describe).collect();
+    match differences.is_empty() {
+        true => Ok(()),
+        false => Err(KeyedFileDefect::OtherPolicy(differences.join(", "))),
+    }
+}
+
+/// Keeps one row of each key of `files` and passes it to `append`, as [`super::dedup`] does. The sources of the request are not
+/// read; the files have all columns of `encoder`.
+///
+/// # Errors
+/// A file is damaged; as [`super::dedup`].
+pub(crate) fn dedup_keyed_files(
+    request: RunRequest<'_>,
+    files: &KeyedFiles,
+    (options, encoder): (&DedupOptions, &Encoder),
+    mut append: impl FnMut(DedupOutput) -> Result<(), OutputError> + Send,
+) -> Result<DedupSummary, RunError<DedupError>> {
+    let RunRequest { options: run, policy, progress, .. } = request;
+    let threads = run.clamped().threads;
+    let key = if options.key == DedupKey::Rung { DedupKey::Rung } else { DedupKey::More(0) };
+    let options = &DedupOptions { key, ..options.clone() };
+    let job =
+        DedupJob::new(options, encoder, policy, &files.names()).map_err(|error| RunError::Output(error.into()))?;
+    let row_groups = files.row_groups();
+    let schema = files.schema(encoder);
+    let tally = Mutex::new(Tally::default());
+    progress.set_total(Some(row_groups.iter().map(KeyedRowGroup::len).sum()));
+    let decide = |stages: &StageTicket<'_>, row_group: KeyedRowGroup<'_>| -> Result<_, DedupError> {
+        let KeyedRowGroup { file, group, first_row } = row_group;
+        let error = |defect| KeyedFileError { name: file.name.clone(), reason: KeyedFileDefect::Read(defect) };
+        let batch = file.read(group, &schema).map_err(error)?;
+        progress.add_read(file.row_group_len(group));
+        progress.add(batch.num_rows() as u64, batch.num_rows() as u64);
+        let rows = rows_of(&batch, &files.key, options.key);
+        tally.lock().unwrap_or_else(PoisonError::into_inner).add(&rows.tally);
+        let step = job.add_batch(&Ticket { stages: *stages, first_row }, &rows, &batch)?;
+        memory::sample();
+        Ok(step)
+    };
+    let mut spool = job.new_spool();
+    let take = |step: DedupStep| step.append(&mut spool, &mut append);
+    let pool = OrderedPool::new(threads.min(row_groups.len()), STAGE_COUNT)?;
+    let mut row_groups = row_groups.into_iter();
+    let work = |(): &mut (), stages: &StageTicket<'_>, row_group| decide(stages, row_group).map_err(RunError::Output);
+    pool.run(|| (), || Ok(row_groups.next()), work, take)?;
+    let summary = files.summary(tally.into_inner().unwrap_or_else(PoisonError::into_inner));
+    finish(job, &spool, (files.names(), threads), append, summary)
+}
+
+/// The values of rows that deduplication compares: keys, URIs, times, statuses and faults.
+fn rows_of(batch: &RecordBatch, key: &str, dedup_key: DedupKey) -> Rows {
+    let mut rows = Rows::new(0);
+    let column = |name: &str| batch.column_by_name(name);
+    let keys = |name: &str| column(name).and_then(|column| column.as_fixed_size_binary_opt());
+    let value = |keys: Option<&FixedSizeBinaryArray>, row| {
+        keys.filter(|keys| keys.is_valid(row)).and_then(|keys| KeyBytes::try_from(keys.value(row)).ok())
+    };
+    // A recipe may give no key; then the key of the rung counts.
+    let (own, rung) = (keys(key), keys("key"));
+    let key_of = |row| value(own, row).or_else(|| value(rung, row));
+    rows.key = (0..batch.num_rows()).map(|row| key_of(row).unwrap_or_default()).collect();
+    if let DedupKey::More(index) = dedup_key {
+        rows.more_keys = vec![rows.key.clone(); index + 1];
+    }
+    let uris = column("uri").and_then(|column| column.as_string_opt::<i32>());
+    for row in 0..batch.num_rows() {
+        if let Some(uris) = uris.filter(|uris| uris.is_valid(row)) {
+            rows.uri.values.extend_from_slice(uris.value(row).as_bytes());
+        }
+        rows.uri.end();
+    }
+    if let Some(times) = column("fetch_time").and_then(|column| column.as_primitive_opt::<TimestampMillisecondType>()) {
+        rows.carried.times = times.iter().collect();
+    }
+    if let Some(statuses) = column("fetch_status").and_then(|column| column.as_primitive_opt::<Int16Type>()) {
+        rows.carried.statuses = statuses.iter().map(|status| status.map(i32::from)).collect();
+    }
+    let has_fault = |row: usize| match (column("fault"), uris) {
+        (Some(faults), _) => faults.is_valid(row),
+        (None, Some(uris)) => uris.is_null(row),
+        (None, None) => false,
+    };
+    let faulty = (0..batch.num_rows()).filter(|row| has_fault(*row) || key_of(*row).is_none());
+    rows.faults = faulty.map(|row| (row as u32, fault(batch, row))).collect();
+    rows.tally = tally(batch, &rows);
+    rows
+}
+
+/// The fault of a row, by its name.
+fn fault(batch: &RecordBatch, row: usize) -> Fault {
+    let name = batch.column_by_name("fault").map(|faults| arrow::util::display::array_value_to_string(faults, row));
+    let name = name.and_then(Result::ok).unwrap_or_default();
+    let kind = FaultKind::ALL.into_iter().find(|kind| kind.name() == name).unwrap_or(FaultKind::NoUrl);
+    Fault::new(kind, Component::Reference, 0)
+}
+
+/// Counts rows. A row with a value in the column `input` was changed; without that column, changes are unknown.
+fn tally(batch: &RecordBatch, rows: &Rows) -> Tally {
+    let mut tally = Tally { rows: batch.num_rows() as u64, faulty: rows.faults.len() as u64, ..Tally::default() };
+    rows.faults.iter().for_each(|(_, fault)| tally.faults[fault.kind as usize] += 1);
+    let mut faults = rows.faults.iter().map(|(row, _)| *row as usize).peekable();
+    let sound = (0..batch.num_rows()).filter(|row| faults.next_if_eq(row).is_none());
+    let inputs = batch.column_by_name("input");
+    tally.changed = sound.filter(|row| inputs.is_some_and(|inputs| inputs.is_valid(*row))).count() as u64;
+    tally.unchanged = tally.rows - tally.faulty - tally.changed;
+    tally
+}

@@ -1,0 +1,262 @@
+//! The end of a dedup run: [`resolve`] decides about pending rows, partition by partition, and writes those that are kept,
+//! in input order. [`StoreCompaction`] merges runs of the store of seen keys in the background.
+
+use super::super::{RunError, in_order::in_order, memory};
+use super::candidate_keys::EvidenceColumns;
+use super::job::{DedupCounts, DedupJob, SURELY_KEPT, filter};
+use super::row_groups::{RowGroupBuilder, RowGroupFill, concat_batches};
+use super::{DedupError, DedupOptions, DedupOutput};
+use crate::dedup::evidence::{self, RecordLocator};
+use crate::dedup::seen::{MergedRuns, RunWriter, SeenError, SeenStore};
+use crate::dedup::{
+    Collisions, Decisions, EntrySpill, KeySet, KeyTable, PARTITION_BITS, PARTITIONS, PartitionResolver,
+};
+use crate::output::{Encoder, OutputError};
+use crate::spill::{PendingRows, RowSpool, SpillError};
+use arrow::array::RecordBatch;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{Builder, JoinHandle};
+
+/// The pending rows of a run, and what is known when all records have been read.
+pub(super) struct PendingRun<'a> {
+    pub(super) spool: &'a RowSpool,
+    pub(super) locator: &'a RecordLocator,
+    /// Rows of the run, pending or not.
+    pub(super) rows: u64,
+    pub(super) threads: usize,
+}
+
+/// The result of [`resolve`].
+pub(super) struct ResolvedRun {
+    pub(super) counts: DedupCounts,
+    pub(super) new_keys: Option<RunWriter>,
+    pub(super) collisions: Collisions,
+    pub(super) compaction: StoreCompaction,
+}
+
+/// Decides about pending rows, collects new keys, and appends the rows that are kept.
+pub(super) fn resolve(
+    job: DedupJob<'_>,
+    pending: &PendingRun<'_>,
+    append: impl FnMut(DedupOutput) -> Result<(), OutputError> + Send,
+) -> Result<ResolvedRun, RunError<DedupError>> {
+    let DedupJob { options, encoder, evidence, seen, keys, spill, counts, row_groups, compaction, .. } = job;
+    let (spool, threads) = (pending.spool, pending.threads);
+    let rows = if spool.is_empty() { 0 } else { pending.rows };
+    let decisions = Decisions::new(0, rows, options.has_evidence);
+    // The key set is freed for the resolution, unless its keys are collected.
+    let tables: Vec<_> = keys.filter(|_| options.gather_new).into_iter().flat_map(KeySet::into_tables).collect();
+    let share = if tables.is_empty() { 2 } else { 16 };
+    let resolution = DuplicateResolution {
+        options,
+        store: options.seen.as_deref().filter(|_| seen.is_none()),
+        decisions: &decisions,
+        counts: &counts,
+        limit: options.memory / threads / share,
+        tables,
+        collisions: Mutex::default(),
+    };
+    let new_keys = resolution.resolve(&spill, threads, !spool.is_empty())?;
+    let collisions = resolution.collisions.into_inner().unwrap_or_else(PoisonError::into_inner);
+    drop((spill, seen, resolution.tables));
+    let unfinished = row_groups.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let writer =
+        PendingWriter { encoder, evidence: evidence.as_ref(), pending, decisions: &decisions, counts: &counts };
+    writer.write(unfinished, append)?;
+    Ok(ResolvedRun { counts, new_keys, collisions, compaction })
+}
+
+/// Resolves the pending rows of all partitions.
+struct DuplicateResolution<'a> {
+    options: &'a DedupOptions,
+    /// Keys of earlier runs, if they were not compared while records were read.
+    store: Option<&'a SeenStore>,
+    decisions: &'a Decisions,
+    counts: &'a DedupCounts,
+    /// Bytes of memory of a thread.
+    limit: usize,
+    /// Keys of rows that were not pending, by partition, if new keys are collected.
+    tables: Vec<KeyTable<()>>,
+    collisions: Mutex<Collisions>,
+}
+
+impl DuplicateResolution<'_> {
+    /// Resolves all partitions. Returns the new keys, if they are collected.
+    fn resolve(
+        &self,
+        spill: &EntrySpill,
+        threads: usize,
+        has_pending: bool,
+    ) -> Result<Option<RunWriter>, RunError<DedupError>> {
+        let store = self.options.seen.as_ref().filter(|_| self.options.gather_new);
+        let writer = store.map(|store| store.writer()).transpose();
+        let mut writer = writer.map_err(|error: SeenError| RunError::Output(error.into()))?;
+        if has_pending || writer.is_some() {
+            let write = |keys: Vec<u128>| Ok(writer.as_mut().map_or(Ok(()), |writer| writer.extend(keys))?);
+            in_order(threads, PARTITIONS, |partition| self.resolve_partition(spill, partition), write)?;
+        }
+        Ok(writer)
+    }
+
+    /// Resolves the pending rows of a partition. Returns its new keys in order, if they are collected.
+    fn resolve_partition(&self, spill: &EntrySpill, partition: usize) -> Result<Vec<u128>, DedupError> {
+        let first_key = (partition as u128) << (u128::BITS - PARTITION_BITS);
+        let mut seen = self.store.map(|store| store.cursor(first_key)).transpose()?;
+        let (mut keys, mut failed) = (Vec::new(), None);
+        let accept = |key| {
+            let is_seen = seen.as_mut().is_some_and(|seen| {
+                seen.seek(key).unwrap_or_else(|error| {
+                    failed = Some(error);
+                    true
+                })
+            });
+            if self.options.gather_new && !is_seen {
+                keys.push(key);
+            }
+            !is_seen
+        };
+        let mut resolver = PartitionResolver::new(self.options.keep, self.limit, self.decisions, accept);
+        resolver.resolve(spill, partition)?;
+        memory::sample();
+        let PartitionResolver { refused, collisions, .. } = resolver;
+        self.counts.add_seen(refused);
+        self.collisions.lock().unwrap_or_else(PoisonError::into_inner).merge(collisions);
+        if let Some(error) = failed {
+            return Err(error.into());
+        }
+        if let Some(table) = self.tables.get(partition).filter(|table| !table.is_empty()) {
+            keys.extend(table.iter().map(|(key, ())| key));
+            keys.sort_unstable();
+        }
+        Ok(keys)
+    }
+}
+
+/// Writes pending rows that are kept, and the tables of duplicates.
+struct PendingWriter<'a> {
+    encoder: &'a Encoder,
+    evidence: Option<&'a EvidenceColumns>,
+    pending: &'a PendingRun<'a>,
+    decisions: &'a Decisions,
+    counts: &'a DedupCounts,
+}
+
+impl PendingWriter<'_> {
+    /// Appends the rows of the `unfinished` row group and then the pending rows.
+    fn write(
+        &self,
+        unfinished: RowGroupBuilder,
+        mut append: impl FnMut(DedupOutput) -> Result<(), OutputError> + Send,
+    ) -> Result<(), RunError<DedupError>> {
+        let RowGroupBuilder { fill, batches } = unfinished;
+        let row_groups = self.row_groups(fill, !batches.is_empty());
+        let batches = Mutex::new(batches);
+        let encode = |i: usize| {
+            let mut batches = batches.lock().unwrap_or_else(PoisonError::into_inner);
+            let first = if i == 0 { std::mem::take(&mut *batches) } else { Vec::new() };
+            drop(batches);
+            self.row_group(row_groups[i].clone(), first)
+        };
+        let append = |outputs: Vec<DedupOutput>| Ok(outputs.into_iter().try_for_each(&mut append)?);
+        in_order(self.pending.threads, row_groups.len(), encode, append)
+    }
+
+    /// Ranges of spool entries that form an output row group. The first one continues the unfinished row group.
+    fn row_groups(&self, mut fill: RowGroupFill, has_unfinished: bool) -> Vec<Range<usize>> {
+        let spool = self.pending.spool;
+        let (mut row_groups, mut first) = (Vec::new(), 0);
+        for (i, extent) in spool.extents().enumerate() {
+            let kept = extent.surely_kept + self.decisions.kept_count(extent.first_row, extent.rows);
+            if fill.add(kept, extent.rows) {
+                row_groups.push(first..i + 1);
+                first = i + 1;
+            }
+        }
+        if first < spool.len() || (row_groups.is_empty() && has_unfinished) {
+            row_groups.push(first..spool.len());
+        }
+        row_groups
+    }
+
+    /// Encodes a row group that begins with `batches`, and the rows of the tables of duplicates.
+    fn row_group(&self, entries: Range<usize>, mut batches: Vec<RecordBatch>) -> Result<Vec<DedupOutput>, DedupError> {
+        let mut outputs = Vec::new();
+        for i in entries {
+            let pending = self.pending.spool.read(i)?;
+            let is_kept: Vec<bool> = pending.ordinals.iter().map(|&ordinal| self.is_kept(ordinal)).collect();
+            self.counts.add_decided(&pending.ordinals, &is_kept);
+            let kept = filter(&pending.batch, is_kept.into_iter())?;
+            batches.push(match self.evidence {
+                Some(evidence) => evidence.project(&kept, self.encoder)?,
+                None => kept,
+            });
+            if let Some(evidence) = self.evidence {
+                outputs.extend(self.evidence_tables(evidence, &pending).map_err(SpillError::from)?);
+            }
+            memory::sample();
+        }
+        let rows = concat_batches(self.encoder.schema(), batches).map_err(SpillError::from)?;
+        outputs.push(DedupOutput::Kept(self.encoder.encode_batch(&rows)?));
+        memory::sample();
+        Ok(outputs)
+    }
+
+    fn is_kept(&self, ordinal: u64) -> bool {
+        ordinal & SURELY_KEPT != 0 || self.decisions.is_kept(ordinal)
+    }
+
+    fn evidence_tables(
+        &self,
+        evidence: &EvidenceColumns,
+        PendingRows { batch, ordinals }: &PendingRows,
+    ) -> Result<[DedupOutput; 2], arrow::error::ArrowError> {
+        let competing = |&ordinal: &u64| (ordinal & SURELY_KEPT == 0).then_some(ordinal);
+        let competing: Vec<_> = ordinals.iter().map(competing).collect();
+        let rows = (batch, &competing[..]);
+        let duplicates = evidence::duplicates(rows, self.decisions, self.pending.locator, evidence.key_name)?;
+        let groups = evidence::groups(rows, self.decisions)?;
+        Ok([DedupOutput::Duplicates(duplicates), DedupOutput::Groups(groups)])
+    }
+}
+
+/// A thread that merges runs of the store of seen keys while the job runs. Dropping it stops the thread.
+#[derive(Debug, Default)]
+pub(super) struct StoreCompaction {
+    is_stopped: Arc<AtomicBool>,
+    thread: Option<JoinHandle<Result<Option<MergedRuns>, SeenError>>>,
+}
+
+impl StoreCompaction {
+    /// Starts a merge, if the job will add keys to the store and a merge is due.
+    pub(super) fn start(options: &DedupOptions) -> Result<StoreCompaction, SeenError> {
+        let mut compaction = StoreCompaction::default();
+        let store = options.seen.as_ref().filter(|_| options.gather_new);
+        if let Some(merge) = store.map(|store| store.due_merge()).transpose()?.flatten() {
+            let is_stopped = Arc::clone(&compaction.is_stopped);
+            // If no thread can be started, a later job merges.
+            let thread = Builder::new().name("irikey-merge".to_string()).spawn(move || merge.run(&is_stopped));
+            compaction.thread = thread.ok();
+        }
+        Ok(compaction)
+    }
+
+    /// Waits for the merge.
+    ///
+    /// # Errors
+    /// The merge failed. The store has not changed.
+    pub(super) fn finish(mut self) -> Result<Option<MergedRuns>, SeenError> {
+        self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or(Ok(None))
+    }
+}
+
+impl Drop for StoreCompaction {
+    fn drop(&mut self) {
+        self.is_stopped.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // The thread removes its file.
+            let _ = thread.join();
+        }
+    }
+}
