@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use encoding_rs::{Decoder, DecoderResult, EncoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 
-use super::ByteOrder;
+use super::utf16::ByteOrder;
 
 /// A character encoding of documents.
 ///

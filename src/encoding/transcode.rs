@@ -6,7 +6,7 @@
 
 use encoding_rs::{Decoder, DecoderResult};
 
-use super::Charset;
+use super::charset::Charset;
 
 /// Number of bytes that are decoded at a time.
 const PIECE_LEN: usize = 8 << 10;

@@ -1,4 +1,4 @@
-//! Kernels with 32-byte vectors. Each equals its definition in `scalar.rs`.
+//! Kernels with 32-byte vectors. Each equals its definition, `classifier::mask_block` or `scalar::percent_encode`.
 
 use std::arch::x86_64::*;
 

@@ -1,4 +1,5 @@
-//! The classification kernel with 64-byte vectors, whose comparisons return masks. Equals the definition in `scalar.rs`.
+//! The classification kernel with 64-byte vectors, whose comparisons return masks. Equals its definition,
+//! `classifier::mask_block`.
 
 use std::arch::x86_64::*;
 

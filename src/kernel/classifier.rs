@@ -1,9 +1,9 @@
-//! The byte classes of a [`super::Bitmaps`], compiled into the forms that the kernels read, and the portable kernel.
+//! The byte classes of a [`super::Bitmaps`] in the forms that the kernels read, the definition of the kernels, and the
+//! portable kernel.
 
 #[cfg(target_arch = "x86_64")]
 use super::byte_set::NibbleTables;
 use super::byte_set::{ByteRanges, ByteSet};
-use super::scalar;
 
 /// The classes of 64 bytes of a text: bit `i` of each mask belongs to byte `i`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -109,8 +109,40 @@ pub(super) fn push_blocks(
     }));
     if !tail.is_empty() {
         let before = whole.last().map_or(0, |bytes| bytes[63]);
-        blocks.push(scalar::mask_block(tail, before, classifier));
+        blocks.push(mask_block(tail, before, classifier));
     }
+}
+
+/// The definition of all classification kernels: returns the masks of up to 64 bytes that follow the byte `before`. Bits past the end of `bytes` are set in
+/// `attention` and `stop`.
+fn mask_block(bytes: &[u8], before: u8, classifier: &Classifier) -> MaskBlock {
+    let mut block = MaskBlock::default();
+    if bytes.len() < 64 {
+        block.attention = !0 << bytes.len();
+        block.stop = block.attention;
+    }
+    let mut previous = before;
+    for (i, &byte) in bytes.iter().enumerate() {
+        let pair = [previous, byte];
+        block.newline |= u64::from(byte == b'\n') << i;
+        let attention = classifier.attention().contains(byte) || pair == classifier.attention_pair;
+        block.attention |= u64::from(attention) << i;
+        block.stop |= u64::from(classifier.stop().contains(byte) || pair == classifier.stop_pair) << i;
+        previous = byte;
+    }
+    block
+}
+
+/// Returns the masks of a whole text by the definition.
+#[cfg(test)]
+pub(super) fn mask_blocks(text: &[u8], classifier: &Classifier) -> Vec<MaskBlock> {
+    let mut before = 0;
+    let mut blocks = Vec::new();
+    for bytes in text.chunks(64) {
+        blocks.push(mask_block(bytes, before, classifier));
+        before = bytes[bytes.len() - 1];
+    }
+    blocks
 }
 
 /// The kernel for every processor: sets are compared as ranges, which compilers vectorize with any instruction set.

@@ -6,8 +6,8 @@
 //! texts --push_xxh3_128------> one 128-bit hash per text
 //! ```
 //!
-//! `scalar.rs` defines each loop one byte at a time. The faster variants are compared with these definitions in the tests,
-//! and the processor's instruction sets decide at run time which variant is called (`cpu.rs`). Callers use safe functions
+//! Each loop has a definition that handles one byte at a time. Tests compare the faster variants with it, and the
+//! instruction sets of the processor decide at run time which variant is called (`cpu.rs`). Callers use safe functions
 //! that take slices; the `unsafe` code is confined to this module.
 
 #[cfg(target_arch = "x86_64")]
@@ -174,7 +174,7 @@ mod tests {
                     fast.classify_at_level(level, text, &CLASSIFIER);
                     assert_eq!(
                         fast.blocks(),
-                        scalar::mask_blocks(text, &CLASSIFIER),
+                        classifier::mask_blocks(text, &CLASSIFIER),
                         "{level:?}, length {len} at {at}"
                     );
                 }

@@ -2,8 +2,7 @@
 //! hashed in lanes.
 
 use xxhash_rust::const_xxh3::const_custom_default_secret;
-
-use super::hash;
+use xxhash_rust::xxh3::xxh3_128;
 
 /// Number of bytes that a kernel reads after the start and before the end of each text, whatever its length.
 pub(super) const REACH: usize = 64;
@@ -28,6 +27,12 @@ pub(super) const PRIME_2: u64 = 0xC2B2_AE3D_27D4_EB4F;
 pub(super) const PRIME_4: u64 = 0x85EB_CA77_C2B2_AE63;
 /// The multiplier of the final avalanche step of XXH3.
 pub(super) const PRIME_MX1: u64 = 0x1656_6791_9E37_79F9;
+
+/// Returns the hash of the text `texts[ends[0]..ends[1]]`.
+#[inline(always)]
+pub(super) fn hash(texts: &[u8], ends: &[i32]) -> [u8; 16] {
+    xxh3_128(&texts[ends[0] as usize..ends[1] as usize]).to_be_bytes()
+}
 
 /// Appends the hashes of the leading texts, and returns the ends of the texts that are too near to the end of `texts` for
 /// a kernel. Texts that are too near to the start of `texts`, and groups with few texts of medium length, are hashed one

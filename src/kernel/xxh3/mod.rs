@@ -9,12 +9,11 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
-#[cfg(target_arch = "x86_64")]
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 mod lanes;
 
-use xxhash_rust::xxh3::xxh3_128;
-
 use super::cpu::SimdLevel;
+use lanes::hash;
 
 /// Appends the hash of each text `texts[ends[i]..ends[i + 1]]`, most significant byte first.
 ///
@@ -42,11 +41,6 @@ fn push_at_level(level: SimdLevel, texts: &[u8], ends: &[i32], hashes: &mut Vec<
         SimdLevel::Avx512(_) => unsafe { avx512::push(texts, ends, hashes) },
     };
     hashes.extend(rest.windows(2).map(|ends| hash(texts, ends)));
-}
-
-#[inline(always)]
-fn hash(texts: &[u8], ends: &[i32]) -> [u8; 16] {
-    xxh3_128(&texts[ends[0] as usize..ends[1] as usize]).to_be_bytes()
 }
 
 #[cfg(test)]

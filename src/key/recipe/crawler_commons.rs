@@ -5,7 +5,7 @@
 //! Known differences: `http:example.org/x`, for which the programs return `http:/example.org/x`, has no key here. Nutch
 //! keeps dot segments in a URL that `java.net.URI` rejects.
 
-use super::RecipeDefinition;
+use super::definition::RecipeDefinition;
 use super::draft::{self, Draft, replace_text, write_joined};
 use super::escapes::{escape, is_unreserved, write_escape};
 use crate::iri::{Component, Fault, FaultKind, Parts};

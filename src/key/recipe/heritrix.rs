@@ -4,7 +4,7 @@
 //! the whole URL; these rules change components. The results differ only for an `@` in the query of a URL without a path,
 //! and for session identifiers in a host.
 
-use super::RecipeDefinition;
+use super::definition::RecipeDefinition;
 use super::draft::{self, Draft};
 use super::host::{drop_www_once, lower};
 use super::session::{ASP, JAVA, PHP, SID, find_cold_fusion, remove_field};

@@ -18,6 +18,7 @@
 //! version.
 
 mod crawler_commons;
+mod definition;
 mod draft;
 mod escapes;
 mod heritrix;
@@ -33,19 +34,7 @@ pub use draft::Draft;
 pub use rules::{RULES, Rule, RuleSet};
 
 use crate::iri::Fault;
-
-/// The definition of a named recipe.
-#[derive(Debug)]
-struct RecipeDefinition {
-    name: &'static str,
-    version: u32,
-    /// Splits a URL into the components of a draft; or sets [`Draft::literal_key`], and no rule applies.
-    read: fn(&[u8], &mut Draft) -> Result<(), Fault>,
-    /// Names of the rules, in any order.
-    rules: &'static [&'static str],
-    /// Appends the key.
-    write: fn(&Draft, &mut Vec<u8>) -> Result<(), Fault>,
-}
+use definition::RecipeDefinition;
 
 /// A recipe without rules that splits a URL by the generic syntax of RFC 3986 and writes it as it was.
 const PLAIN: RecipeDefinition =

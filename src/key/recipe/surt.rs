@@ -12,7 +12,7 @@
 //! characters that differ. Code points newer than Unicode 3.2 may be mapped differently. A right-to-left label that ends
 //! in a digit is accepted, which Python's IDNA rejects. Non-ASCII digits, which Java accepts, are not a port.
 
-use super::RecipeDefinition;
+use super::definition::RecipeDefinition;
 use super::draft::{Draft, split_at_colon, trim_to, write_reversed, write_surt};
 use crate::iri::{Component, Fault, FaultKind, find_scheme};
 

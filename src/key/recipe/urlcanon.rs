@@ -10,7 +10,7 @@ use std::net::Ipv4Addr;
 
 use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
 
-use super::RecipeDefinition;
+use super::definition::RecipeDefinition;
 use super::draft::{self, Draft, replace_text, trim_to, write_joined};
 use super::escapes::{decode_all, reduce, write_escape};
 use super::session::{plain_len, tagged_len};

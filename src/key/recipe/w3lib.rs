@@ -8,7 +8,7 @@
 
 use std::net::Ipv6Addr;
 
-use super::RecipeDefinition;
+use super::definition::RecipeDefinition;
 use super::draft::{Draft, replace_text, split_at_colon, trim_to};
 use super::escapes::{escape, is_unreserved, is_uri_text, write_decoded, write_escape};
 use super::host::{parse_digits, to_ascii};

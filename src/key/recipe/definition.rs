@@ -1,0 +1,17 @@
+//! What a recipe consists of.
+
+use super::draft::Draft;
+use crate::iri::Fault;
+
+/// The definition of a named recipe.
+#[derive(Debug)]
+pub(super) struct RecipeDefinition {
+    pub(super) name: &'static str,
+    pub(super) version: u32,
+    /// Splits a URL into the components of a draft; or sets [`Draft::literal_key`], and no rule applies.
+    pub(super) read: fn(&[u8], &mut Draft) -> Result<(), Fault>,
+    /// Names of the rules, in any order.
+    pub(super) rules: &'static [&'static str],
+    /// Appends the key.
+    pub(super) write: fn(&Draft, &mut Vec<u8>) -> Result<(), Fault>,
+}
