@@ -1,12 +1,14 @@
-//! One record in, one row out: proven canonical and copied, or resolved, checked, normalised; then its keys.
+//! Turns each record into a row: copies it if it is canonical, otherwise resolves, checks and normalizes it; then computes
+//! the keys.
 
 use std::sync::Arc;
 
-use super::carry::Carrier;
-use super::prepare::{Charsets, Labels};
-use super::recipes::Cook;
-use super::take::{Taken, Taker};
-use super::{Policy, Rows, Rung, browser};
+use super::carry::{Carrier, ChunkRecords};
+use super::policy::{Policy, Rung};
+use super::recipe_evaluator::RecipeEvaluator;
+use super::record_text::{CharsetLabels, RecordCharsets};
+use super::reference::{PreparedReference, ReferencePreparer, write_href};
+use super::rows::Rows;
 use crate::iri::{
     CanonicalHead, Changes, CharacterReferences, Fault, Flags, MarkedReference, Normalizer, ParseMode, ReferenceHead,
     spoofing_flags,
@@ -16,7 +18,7 @@ use crate::key::KeyBytes;
 use crate::learn::{Equivalences, KeyOrigin};
 use crate::record::{Offsets, Records};
 
-/// Turns records into rows under one policy; one a worker, reused. Its rows depend on records and policy alone.
+/// Turns records into rows by one policy. Each worker reuses one canonicalizer. Rows only depend on records and policy.
 ///
 /// ```
 /// use irikey::canon::{Canonicalizer, Policy, Rows};
@@ -31,30 +33,30 @@ use crate::record::{Offsets, Records};
 #[derive(Debug)]
 pub struct Canonicalizer {
     policy: Arc<Policy>,
-    taker: Taker,
-    labels: Labels,
-    /// A row has one key, and it is that of its URI.
+    preparer: ReferencePreparer,
+    labels: CharsetLabels,
+    /// The only key of a row is the key of its URI.
     has_key_of_uri: bool,
     normalizer: Normalizer,
-    /// Text of a further key's rung.
+    /// Buffer for the text of a further rung.
     rung_text: Vec<u8>,
-    /// Keys of the chunk at hand that are not of their row's URI.
-    keys_apart: Vec<KeyApart>,
+    /// The keys of the current chunk that differ from the key of their row's URI.
+    deviating_keys: Vec<DeviatingKey>,
     carrier: Carrier,
-    cook: Cook,
+    evaluator: RecipeEvaluator,
 }
 
 /// A key of a row that is not the hash of its URI.
 #[derive(Debug)]
-struct KeyApart {
+struct DeviatingKey {
     row: usize,
-    /// 0 for the key, then the further ones.
+    /// 0 for the key, then the further keys.
     column: usize,
     key: KeyBytes,
 }
 
-/// Appends the texts of all records, and what goes with them but the keys. Three ways, the narrowest first: proven
-/// canonical and copied; normalised as it stands; taken as the policy, the base and the charsets have it.
+/// Appends everything except the keys of all records. There are three paths, from the fastest to the most general: copy a
+/// canonical record, normalize an http or https reference directly, and prepare a reference before it is normalized.
 struct AppendTexts<'a> {
     canonicalizer: &'a mut Canonicalizer,
     records: &'a Records<'a>,
@@ -69,9 +71,9 @@ impl SimdTask for AppendTexts<'_> {
         let policy = &canonicalizer.policy;
         let keep_fragment = !policy.drop_fragment;
         let has_labels = !(records.charsets.is_empty() && records.query_charsets.is_empty());
-        let common = Charsets { text: records.charset.or(policy.charset), query: policy.query_charset };
-        let may_prove = !has_labels && canonicalizer.may_prove();
-        let may_walk = may_prove && common == Charsets::default() && canonicalizer.only_normalizes();
+        let common = RecordCharsets { text: records.charset.or(policy.charset), query: policy.query_charset };
+        let can_copy = !has_labels && canonicalizer.can_copy();
+        let can_normalize = can_copy && common == RecordCharsets::default() && canonicalizer.only_normalizes();
         let mut faults = records.faults.iter().peekable();
         for (i, span) in records.urls.iter().enumerate() {
             prefetch_behind(records.text, span.at as usize);
@@ -81,7 +83,7 @@ impl SimdTask for AppendTexts<'_> {
                 continue;
             }
             let reference = MarkedReference { text: records.text, bitmaps, span: *span };
-            let head = if may_prove { CanonicalHead::of(&reference) } else { None };
+            let head = if can_copy { CanonicalHead::of(&reference) } else { None };
             if let Some(head) = head
                 && head.is_canonical(&reference, keep_fragment)
             {
@@ -89,14 +91,14 @@ impl SimdTask for AppendTexts<'_> {
                 rows.uri.end();
                 rows.input.end();
                 rows.tally.unchanged += 1;
-            } else if may_walk && let Some(start) = ReferenceHead::of(&reference, head) {
-                canonicalizer.push_web(reference, start, rows);
+            } else if can_normalize && let Some(start) = ReferenceHead::of(&reference, head) {
+                canonicalizer.push_http(reference, start, rows);
             } else {
                 let base = records.bases.get(i).map_or(&[][..], |base| base.of(records.text));
                 let labels = &mut canonicalizer.labels;
                 let charsets = if has_labels { labels.charsets(records, i, common) } else { Ok(common) };
                 match charsets {
-                    Ok(charsets) => canonicalizer.push_taken(reference, base, charsets, rows),
+                    Ok(charsets) => canonicalizer.push_prepared(reference, base, charsets, rows),
                     Err(fault) => canonicalizer.push_fault(line, fault, rows),
                 }
             }
@@ -105,30 +107,30 @@ impl SimdTask for AppendTexts<'_> {
 }
 
 impl Canonicalizer {
-    /// A canonicalizer for `policy`.
+    /// Returns a canonicalizer for `policy`.
     ///
     /// # Panics
-    /// If the profile is `whatwg` and the library was built without its feature of that name.
+    /// If the profile is `whatwg` and the crate was built without the feature `whatwg`.
     pub fn new(policy: &Policy) -> Canonicalizer {
         let needs_whatwg = policy.profile.is_whatwg() && !cfg!(feature = "whatwg");
-        assert!(!needs_whatwg, "profile whatwg needs the feature whatwg of this crate");
+        assert!(!needs_whatwg, "the profile whatwg requires the feature whatwg of this crate");
         let policy = Arc::new(policy.clone());
         Canonicalizer {
-            taker: Taker::new(&policy),
-            labels: Labels::default(),
+            preparer: ReferencePreparer::new(&policy),
+            labels: CharsetLabels::default(),
             has_key_of_uri: policy.rung != Rung::Simple && policy.more_keys.is_empty(),
             policy,
             normalizer: Normalizer::default(),
             rung_text: Vec::new(),
-            keys_apart: Vec::new(),
+            deviating_keys: Vec::new(),
             carrier: Carrier::default(),
-            cook: Cook::default(),
+            evaluator: RecipeEvaluator::default(),
         }
     }
 
-    /// Appends one row a record to `rows`; `bitmaps` describe `records.text`.
+    /// Appends one row per record to `rows`. `bitmaps` must describe `records.text`.
     ///
-    /// First all texts, then all keys: hashing many at once is cheaper, and nothing that lines differ in gets in its way.
+    /// The keys are computed after all texts, because hashing many texts at once is faster.
     pub fn append(&mut self, records: &Records<'_>, bitmaps: &Bitmaps, rows: &mut Rows) {
         let first = rows.len();
         rows.reserve(records.urls.len(), records.text.len());
@@ -147,20 +149,21 @@ impl Canonicalizer {
         if self.policy.spoofing_flags {
             push_looks(records, first, rows);
         }
-        self.carrier.append(&self.policy, records, first, rows);
-        self.cook.append(&self.policy, records, first, rows);
+        let (Rows { uri, carried, tally, .. }, policy, carrier) = (&mut *rows, &*self.policy, &mut self.carrier);
+        carried.append(&mut ChunkRecords { carrier, policy, records, uris: uri, first, tally });
+        self.evaluator.append(&self.policy, records, first, rows);
     }
 
-    /// Of an absolute reference no text is asked but that of its scheme rung.
+    /// Returns whether absolute references only need to be normalized to the scheme rung.
     fn only_normalizes(&self) -> bool {
-        self.taker.is_plain && self.policy.intake == ParseMode::Lenient && self.policy.rung == Rung::Scheme
+        self.preparer.is_plain && self.policy.intake == ParseMode::Lenient && self.policy.rung == Rung::Scheme
     }
 
-    /// The keys of the rows from `first` on: of their URIs, which are those of every rung, unless they are set apart.
+    /// Appends the keys of the rows from `first` on: those of their URIs, except for the deviating keys.
     fn push_keys(&mut self, first: usize, rows: &mut Rows) {
         self.policy.algorithm.push_keys(&rows.uri.values, &rows.uri.offsets[first..], &mut rows.key);
         rows.more_keys.iter_mut().for_each(|keys| keys.extend_from_slice(&rows.key[first..]));
-        for KeyApart { row, column, key } in self.keys_apart.drain(..) {
+        for DeviatingKey { row, column, key } in self.deviating_keys.drain(..) {
             match column {
                 0 => rows.key[row] = key,
                 further => rows.more_keys[further - 1][row] = key,
@@ -168,55 +171,61 @@ impl Canonicalizer {
         }
     }
 
-    /// A record that is canonical by RFC 3987 is its own row: it has nothing to repair, is the same in any charset that
-    /// it may be in, and no profile but `whatwg` differs on it.
-    fn may_prove(&self) -> bool {
+    /// Returns whether a record that is canonical by RFC 3987 can be copied: it needs no repairs, is the same text in every
+    /// possible charset, and only the profile `whatwg` might change it.
+    fn can_copy(&self) -> bool {
         let has_references = self.policy.preprocess.character_references != CharacterReferences::Kept;
         !self.policy.profile.is_whatwg() && !has_references
     }
 
-    /// The row of a reference that may need a base or a scheme, or whose policy asks for more than to normalise it.
-    fn push_taken(&mut self, reference: MarkedReference<'_>, base: &[u8], charsets: Charsets, rows: &mut Rows) {
+    /// Appends the row of a reference that must be prepared: decoded, repaired, resolved or checked.
+    fn push_prepared(
+        &mut self,
+        reference: MarkedReference<'_>,
+        base: &[u8],
+        charsets: RecordCharsets,
+        rows: &mut Rows,
+    ) {
         let uri_at = rows.uri.values.len();
-        let result = self.taker.take(reference, base, charsets).and_then(|taken| {
-            let written = self.write_rung(reference, &taken, self.policy.rung, &mut rows.uri.values)?;
-            Ok((taken, written))
+        let result = self.preparer.prepare(reference, base, charsets).and_then(|prepared| {
+            let written = self.write_rung(reference, &prepared, self.policy.rung, &mut rows.uri.values)?;
+            Ok((prepared, written))
         });
         match result {
-            Ok((taken, written)) => self.push_written(reference, &taken, uri_at, written, rows),
-            Err(fault) => self.push_unwritten(reference, uri_at, fault, rows),
+            Ok((prepared, written)) => self.push_row(reference, &prepared, uri_at, written, rows),
+            Err(fault) => self.push_rejected(reference, uri_at, fault, rows),
         }
     }
 
-    /// The row of a web reference of which no more is asked: the same, at the pace of the loop over lines.
+    /// Appends the row of an http or https reference that only needs to be normalized; inlined into the loop over lines.
     #[inline(always)]
-    fn push_web(&mut self, reference: MarkedReference<'_>, start: ReferenceHead, rows: &mut Rows) {
+    fn push_http(&mut self, reference: MarkedReference<'_>, start: ReferenceHead, rows: &mut Rows) {
         let uri_at = rows.uri.values.len();
         let drop_fragment = self.policy.drop_fragment;
         match self.normalizer.normalize_http(reference, start, drop_fragment, &mut rows.uri.values) {
-            Ok(written) => self.push_written(reference, &Taken::AS_IT_STANDS, uri_at, written, rows),
-            Err(fault) => self.push_unwritten(reference, uri_at, fault, rows),
+            Ok(written) => self.push_row(reference, &PreparedReference::UNCHANGED, uri_at, written, rows),
+            Err(fault) => self.push_rejected(reference, uri_at, fault, rows),
         }
     }
 
-    fn push_unwritten(&mut self, reference: MarkedReference<'_>, uri_at: usize, fault: Fault, rows: &mut Rows) {
+    fn push_rejected(&mut self, reference: MarkedReference<'_>, uri_at: usize, fault: Fault, rows: &mut Rows) {
         rows.uri.values.truncate(uri_at);
         self.push_fault(reference.line(), fault, rows);
     }
 
-    /// The rest of the row whose URI was written at `uri_at`.
+    /// Completes the row whose URI was written at `uri_at`.
     #[inline(always)]
-    fn push_written(
+    fn push_row(
         &mut self,
         reference: MarkedReference<'_>,
-        taken: &Taken,
+        prepared: &PreparedReference,
         uri_at: usize,
         (flags, changes): (Flags, Changes),
         rows: &mut Rows,
     ) {
         let uri = &rows.uri.values[uri_at..];
-        // Every step that changed something left a difference, unless the guard of a path put back what was removed.
-        let is_changed = if taken.in_target || changes.intersects(Changes::PATH_GUARD) {
+        // Every step that changed the text left a difference, except that the guard of a path may restore what was removed.
+        let is_changed = if prepared.in_target || changes.intersects(Changes::PATH_GUARD) {
             uri != reference.line()
         } else {
             !changes.is_empty()
@@ -224,7 +233,7 @@ impl Canonicalizer {
         let row = rows.len();
         rows.uri.end();
         if !self.has_key_of_uri {
-            self.set_keys_apart(row, reference, taken, changes);
+            self.push_deviating_keys(row, reference, prepared, changes);
         }
         if !flags.is_empty() {
             rows.flags.resize(row, 0);
@@ -241,38 +250,51 @@ impl Canonicalizer {
         }
     }
 
-    /// Makes the keys of a row that are not of its URI, which `changes` made of the reference.
-    fn set_keys_apart(&mut self, row: usize, reference: MarkedReference<'_>, taken: &Taken, changes: Changes) {
-        let is_simple = changes.is_empty() && !taken.in_target;
+    /// Computes the keys of a row that are not the key of its URI. `changes` led from the reference to the URI.
+    fn push_deviating_keys(
+        &mut self,
+        row: usize,
+        reference: MarkedReference<'_>,
+        prepared: &PreparedReference,
+        changes: Changes,
+    ) {
+        let is_simple = changes.is_empty() && !prepared.in_target;
         let is_syntax = self.policy.rung != Rung::Scheme || !changes.intersects(Changes::OF_SCHEME);
         if self.policy.rung == Rung::Simple && !is_simple {
-            self.set_key_apart(row, 0, reference, taken, Rung::Simple);
+            self.push_deviating_key(row, 0, reference, prepared, Rung::Simple);
         }
         for i in 0..self.policy.more_keys.len() {
             let rung = self.policy.more_keys[i];
             if rung == Rung::Simple && !is_simple || rung == Rung::Syntax && !is_syntax || rung == Rung::Scheme {
-                self.set_key_apart(row, i + 1, reference, taken, rung);
+                self.push_deviating_key(row, i + 1, reference, prepared, rung);
             }
         }
     }
 
-    fn set_key_apart(&mut self, row: usize, column: usize, reference: MarkedReference<'_>, taken: &Taken, rung: Rung) {
-        let key = self.rung_key(reference, taken, rung);
-        self.keys_apart.push(KeyApart { row, column, key });
+    fn push_deviating_key(
+        &mut self,
+        row: usize,
+        column: usize,
+        reference: MarkedReference<'_>,
+        prepared: &PreparedReference,
+        rung: Rung,
+    ) {
+        let key = self.rung_key(reference, prepared, rung);
+        self.deviating_keys.push(DeviatingKey { row, column, key });
     }
 
     fn push_fault(&mut self, line: &[u8], fault: Fault, rows: &mut Rows) {
         let row = rows.len();
         let key = self.policy.algorithm.key(line);
         rows.uri.end();
-        self.keys_apart.extend((0..=rows.more_keys.len()).map(|column| KeyApart { row, column, key }));
+        self.deviating_keys.extend((0..=rows.more_keys.len()).map(|column| DeviatingKey { row, column, key }));
         rows.faults.push((row as u32, fault));
         rows.tally.faulty += 1;
         rows.tally.faults[fault.kind as usize] += 1;
         self.push_input(line, row, rows);
     }
 
-    /// Marks `row` as differing from its record, and keeps the record where the policy wants it.
+    /// Marks `row` as different from its record, and keeps the record if the policy asks for it.
     fn push_input(&self, line: &[u8], row: usize, rows: &mut Rows) {
         rows.differs.resize(row / 64 + 1, 0);
         rows.differs[row / 64] |= 1 << (row % 64);
@@ -282,37 +304,37 @@ impl Canonicalizer {
         rows.input.end();
     }
 
-    /// Appends the text of `rung` ([`Rung::Simple`]: of the syntax rung) to `out`.
+    /// Appends the text of `rung` to `out`, for [`Rung::Simple`] that of the syntax rung.
     fn write_rung(
         &mut self,
         reference: MarkedReference<'_>,
-        taken: &Taken,
+        prepared: &PreparedReference,
         rung: Rung,
         out: &mut Vec<u8>,
     ) -> Result<(Flags, Changes), Fault> {
-        let reference = self.taker.marked(reference, taken);
+        let reference = self.preparer.marked(reference, prepared);
         if self.policy.profile.is_whatwg() {
-            let changes = browser::write_href(reference.line(), self.policy.drop_fragment, out);
-            return Ok((taken.flags, taken.changes | changes));
+            let changes = write_href(reference.line(), self.policy.drop_fragment, out);
+            return Ok((prepared.flags, prepared.changes | changes));
         }
         let drop_fragment = self.policy.drop_fragment;
         let (flags, changes) = match rung {
             Rung::Scheme => self.normalizer.normalize::<true>(reference, drop_fragment, out)?,
             Rung::Simple | Rung::Syntax => self.normalizer.normalize::<false>(reference, drop_fragment, out)?,
         };
-        Ok((taken.flags | flags, taken.changes | changes))
+        Ok((prepared.flags | flags, prepared.changes | changes))
     }
 
-    /// The key of a further rung of a reference that was normalised before.
-    fn rung_key(&mut self, reference: MarkedReference<'_>, taken: &Taken, rung: Rung) -> [u8; 16] {
+    /// Returns the key of a further rung of a reference whose URI has been written.
+    fn rung_key(&mut self, reference: MarkedReference<'_>, prepared: &PreparedReference, rung: Rung) -> KeyBytes {
         let algorithm = self.policy.algorithm;
         if rung == Rung::Simple {
-            return algorithm.key(self.taker.simple_text(reference.line(), taken));
+            return algorithm.key(self.preparer.simple_text(reference.line(), prepared));
         }
         let mut text = std::mem::take(&mut self.rung_text);
         text.clear();
-        // What one rung takes every rung takes: faults are found before the rungs part.
-        let written = self.write_rung(reference, taken, rung, &mut text);
+        // Faults do not depend on the rung, and the URI was written without one.
+        let written = self.write_rung(reference, prepared, rung, &mut text);
         debug_assert!(written.is_ok());
         let key = algorithm.key(&text);
         self.rung_text = text;
@@ -320,16 +342,16 @@ impl Canonicalizer {
     }
 }
 
-/// The keys of representatives of the rows from `first` on; a row with a fault stands for itself.
+/// Appends the protocol keys of the rows from `first` on. A row with a fault keeps its own key.
 fn push_protocol_keys(equivalences: &Equivalences, first: usize, rows: &mut Rows) {
     for row in first..rows.len() {
         let uri = rows.uri.get(row);
-        let (key, fired) = match uri {
+        let (key, origin) = match uri {
             b"" => (rows.key[row], KeyOrigin::None),
             uri => equivalences.key(uri, rows.key[row]),
         };
-        rows.tally.by_class += u64::from(fired == KeyOrigin::Class);
-        rows.tally.by_pattern += u64::from(fired == KeyOrigin::Pattern);
+        rows.tally.by_class += u64::from(origin == KeyOrigin::Class);
+        rows.tally.by_pattern += u64::from(origin == KeyOrigin::Pattern);
         rows.protocol.push(key);
     }
 }
@@ -341,7 +363,7 @@ fn count_bits(mut bits: u32, counts: &mut [u64]) {
     }
 }
 
-/// What the decoder noticed.
+/// Adds the flags of the decoder.
 fn push_flags(records: &Records<'_>, first: usize, rows: &mut Rows) {
     for (row, flags) in records.flags {
         rows.flags[first + *row as usize] |= flags.0;
@@ -356,7 +378,7 @@ fn push_offsets(records: &Records<'_>, offsets: &mut Vec<u64>) {
     }
 }
 
-/// Says of rows that they are one of several of their field.
+/// Sets the flag of rows whose field contains several references.
 fn flag_siblings(records: &Records<'_>, first: usize, rows: &mut Rows) {
     for &sibling in records.siblings {
         rows.flags[first + sibling as usize] |= Flags::SPLIT.0;
@@ -366,8 +388,8 @@ fn flag_siblings(records: &Records<'_>, first: usize, rows: &mut Rows) {
 
 fn push_looks(records: &Records<'_>, first: usize, rows: &mut Rows) {
     for (i, url) in records.urls.iter().enumerate() {
-        let found = spoofing_flags(url.of(records.text), rows.uri.get(first + i));
-        rows.spoofing_flags.push(found.0);
-        count_bits(found.0, &mut rows.tally.spoofing_flags);
+        let flags = spoofing_flags(url.of(records.text), rows.uri.get(first + i));
+        rows.spoofing_flags.push(flags.0);
+        count_bits(flags.0, &mut rows.tally.spoofing_flags);
     }
 }

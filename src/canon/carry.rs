@@ -5,13 +5,14 @@
 
 use std::ops::Range;
 
-use super::rows::{Tally, TextColumn};
-use super::{Policy, Rows, Rung};
+use super::policy::{Policy, Rung};
+use super::tally::Tally;
+use super::text_column::{TextColumn, retain_items};
 use crate::iri::{Base, CLASSIFIER, Fault, MarkedReference, Normalizer, check_authority, find_scheme};
 use crate::kernel::{Bitmaps, Span};
 use crate::record::Records;
 use crate::record::fields::{
-    DigestField, FieldKind, FieldSet, IntegerField, LabelField, StatusField, TimeField, UriField, carried_fields,
+    DigestField, FieldKind, IntegerField, LabelField, StatusField, TimeField, UriField, carried_fields,
 };
 
 /// How rows store a kind of field.
@@ -70,8 +71,12 @@ macro_rules! define_columns {
                 $(RowColumn::retain(&mut self.$buffer, ranges);)*
             }
 
-            /// Appends the fields of the records of `chunk` that are in `carry`.
-            fn append(&mut self, carry: FieldSet, chunk: &mut ChunkRecords<'_>) {
+            /// Appends the fields of the records of `chunk` that the policy carries.
+            pub(super) fn append(&mut self, chunk: &mut ChunkRecords<'_>) {
+                let carry = chunk.policy.carry;
+                if carry.is_empty() {
+                    return;
+                }
                 $(if carry.$field {
                     <$kind as AppendField>::append(chunk, chunk.records.fields.$buffer, &mut self.$buffer);
                 })*
@@ -81,7 +86,7 @@ macro_rules! define_columns {
 }
 carried_fields!(define_columns);
 
-/// Appends carried fields to rows; keeps the scratch memory of normalization.
+/// Normalizes the URIs among carried fields; keeps the scratch memory of normalization.
 #[derive(Debug, Default)]
 pub(super) struct Carrier {
     normalizer: Normalizer,
@@ -90,26 +95,17 @@ pub(super) struct Carrier {
 }
 
 /// Records of a chunk whose rows have just been made.
-struct ChunkRecords<'a> {
-    carrier: &'a mut Carrier,
-    policy: &'a Policy,
-    records: &'a Records<'a>,
+pub(super) struct ChunkRecords<'a> {
+    pub(super) carrier: &'a mut Carrier,
+    pub(super) policy: &'a Policy,
+    pub(super) records: &'a Records<'a>,
     /// The URIs of all rows; those of the chunk begin at row `first`.
-    uris: &'a TextColumn,
-    first: usize,
-    tally: &'a mut Tally,
+    pub(super) uris: &'a TextColumn,
+    pub(super) first: usize,
+    pub(super) tally: &'a mut Tally,
 }
 
 impl Carrier {
-    /// Appends the carried columns of `records`, whose rows begin at row `first`.
-    pub(super) fn append(&mut self, policy: &Policy, records: &Records<'_>, first: usize, rows: &mut Rows) {
-        if policy.carry.is_empty() {
-            return;
-        }
-        let Rows { uri, carried, tally, .. } = rows;
-        carried.append(policy.carry, &mut ChunkRecords { carrier: self, policy, records, uris: uri, first, tally });
-    }
-
     /// Appends the canonical URI of `text`, a reference that a record with the URI `base` contains.
     fn write_uri(&mut self, policy: &Policy, text: &[u8], base: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
         self.target.clear();
@@ -201,7 +197,7 @@ impl<T: Copy> RowColumn for Vec<Option<T>> {
     }
 
     fn retain(&mut self, ranges: &[Range<usize>]) {
-        super::retain::retain_items(self, ranges);
+        retain_items(self, ranges);
     }
 }
 
@@ -215,7 +211,7 @@ impl RowColumn for TextColumn {
     }
 
     fn retain(&mut self, ranges: &[Range<usize>]) {
-        super::retain::retain_texts(self, ranges);
+        TextColumn::retain(self, ranges);
     }
 }
 

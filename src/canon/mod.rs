@@ -1,21 +1,29 @@
-//! Policy and records in, rows out. Owns the scratch that a worker reuses; opens nothing, starts nothing.
+//! Canonicalization of records: a policy and records become rows. The code is pure: it opens no files, starts no threads
+//! and does not use Arrow.
 //!
 //! ```text
-//! Records --(bitmaps of the chunk)--> each record: prepare? -> resolve? -> iri::normalize -> key --> Rows
+//! Records and their Bitmaps --Canonicalizer, by the Policy--> Rows
+//!
+//! record --already canonical?----------------------> copy ---------------+
+//!    |---http(s) URL, only normalization?----------> iri::Normalizer ----+--> uri, keys, faults, flags --> Rows
+//!    +---otherwise: decode, repair, resolve (reference)--> iri::Normalizer +
 //! ```
+//!
+//! `carry` appends the fields that a format has beside the URL, and `recipe_evaluator` the keys of recipes.
 
-mod browser;
 mod canonicalizer;
 mod carry;
 mod policy;
-mod prepare;
-mod recipes;
-mod retain;
+mod recipe_evaluator;
+mod record_text;
+mod reference;
 mod rows;
-mod take;
+mod tally;
+mod text_column;
 
 pub use canonicalizer::Canonicalizer;
 pub use carry::{CarriedColumns, RowField};
-pub use policy::{Policy, Rung};
-pub use recipes::{RecipeColumn, RecipeTally};
-pub use rows::{Rows, Tally, TextColumn};
+pub use policy::{Policy, RecipeColumn, Rung};
+pub use rows::Rows;
+pub use tally::{RecipeTally, Tally};
+pub use text_column::TextColumn;

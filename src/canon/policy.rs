@@ -1,12 +1,11 @@
-//! What is asked of a run: intake, rung, keys, repairs. Two runs with equal policies give equal rows.
+//! The choices of a run. Runs with equal policies and records produce equal rows.
 
-use super::RecipeColumn;
 use std::sync::Arc;
 
 use crate::encoding::Charset;
 use crate::iri::{Backslashes, CharacterReferences, ParseMode, PreprocessOptions, Profile, Spaces};
-use crate::key::KeyAlgorithm;
 use crate::key::psl::SuffixList;
+use crate::key::{KeyAlgorithm, Recipe};
 use crate::learn::Equivalences;
 use crate::record::fields::FieldSet;
 
@@ -21,53 +20,68 @@ pub use crate::iri::Rung;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
-    /// The specification whose syntax and repairs apply. The rungs are RFC 3987's whatever it is, but for `whatwg`: there
-    /// the syntax and the scheme rung are the `href`, and nothing stands between it and the text.
+    /// The specification whose syntax and repairs apply. The rungs are those of RFC 3987, except for `whatwg`: its syntax
+    /// and scheme rungs are both the `href`.
     pub profile: &'static Profile,
-    /// What becomes of text that the grammar refuses.
+    /// How text that violates the grammar is treated.
     pub intake: ParseMode,
-    /// The rung of the `uri` and `key` columns: [`Rung::Syntax`] or [`Rung::Scheme`]; with [`Rung::Simple`] the URI
-    /// is the syntax rung's and the key the simple one's.
+    /// The rung of the `uri` and `key` columns. With [`Rung::Simple`], the URI is that of the syntax rung.
     pub rung: Rung,
-    /// Rungs of further key columns.
+    /// The rungs of further key columns.
     pub more_keys: Vec<Rung>,
-    /// Hash of the keys.
+    /// The hash function of the keys.
     pub algorithm: KeyAlgorithm,
-    /// Base of relative references in records that bring none.
+    /// The base of relative references in records without a base of their own.
     pub base: Option<Vec<u8>>,
-    /// Resolve against bases exactly as RFC 3986 section 5.2 has it, without removing the base's own dot segments.
+    /// Resolve exactly as in RFC 3986 section 5.2, without removing dot segments of the base first.
     pub literal_base: bool,
-    /// Leave fragments out of the URI and its key (retrieval, RFC 3987 section 5.1).
+    /// Remove fragments from the URI and its key (retrieval, RFC 3987 section 5.1).
     pub drop_fragment: bool,
-    /// Scheme written before references that have none and look like `host/path`.
+    /// The scheme of references that have none and look like `host/path`.
     pub assume_scheme: Option<String>,
-    /// What is done to a record's text before it is a reference. Whoever decodes records splits them.
+    /// Repairs of a record's text before it is parsed. The decoder of the records splits them.
     pub preprocess: PreprocessOptions,
-    /// Charset of the records that name none; UTF-8 where it is not said, and then bytes need not even be that.
+    /// The charset of records that do not name one. By default it is UTF-8, and bytes that are not UTF-8 are allowed.
     pub charset: Option<Charset>,
-    /// Charset of the documents that the records were found in, for the queries of http and https, where the record
-    /// names none.
+    /// The charset of the documents that contained the records, for the queries of http and https, unless the record
+    /// names one.
     pub query_charset: Option<Charset>,
-    /// Records bring charsets of their own, [`crate::record::Records::charsets`]; for the metadata alone.
+    /// Records name charsets, see [`crate::record::Records::charsets`]. Only used for metadata.
     pub has_record_charsets: bool,
-    /// So do their documents, [`crate::record::Records::query_charsets`].
+    /// Records name charsets of documents, see [`crate::record::Records::query_charsets`]. Only used for metadata.
     pub has_record_query_charsets: bool,
-    /// Keep the input of rows that differ from their URI.
+    /// Keep the record's text of rows whose URI differs from it.
     pub keep_input: bool,
-    /// Look for what misleads in each record, see [`crate::iri::find_spoofing`].
+    /// Set the spoofing flags of each row, see [`crate::iri::find_spoofing`].
     pub spoofing_flags: bool,
-    /// What is carried from records to rows beside the URL.
+    /// The fields that are carried from records to rows.
     pub carry: FieldSet,
-    /// Keys of the crawl world that are made beside the ladder's.
+    /// The recipes whose keys are made.
     pub recipes: Vec<RecipeColumn>,
-    /// Public Suffix List of the `url_host_*` columns.
+    /// The Public Suffix List of the `url_host_*` columns.
     pub suffixes: SuffixList,
-    /// What redirects showed of which URLs are one; makes [`super::Rows::protocol`], which takes [`Rung::Scheme`].
+    /// Observed equivalences, which fill [`super::Rows::protocol`]. They require [`Rung::Scheme`].
     pub equivalences: Option<Arc<Equivalences>>,
 }
 
+/// A recipe and the column that its keys are written to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecipeColumn {
+    /// The name of the column: the name of a recipe, or `rules` for a custom one.
+    pub column: &'static str,
+    /// The recipe.
+    pub recipe: Recipe,
+}
+
+impl RecipeColumn {
+    /// Returns `name@version` of the recipe.
+    pub(crate) fn describe(&self) -> String {
+        format!("{}@{}", self.recipe.name(), self.recipe.version())
+    }
+}
+
 impl Policy {
-    /// Name and value of everything that the keys depend on, for a file's metadata.
+    /// Returns the names and values of all choices that keys depend on, for the metadata of files.
     pub fn describe(&self) -> Vec<(&'static str, String)> {
         let yes_no = |flag: bool| if flag { "yes" } else { "no" }.to_string();
         let mut pairs = vec![
@@ -94,7 +108,7 @@ impl Policy {
     }
 }
 
-/// The name of the charset; "by record" where records name theirs, and what else applies.
+/// Returns the name of the charset, after "by record" if records name theirs.
 fn describe_charset(charset: Option<Charset>, is_by_record: bool) -> String {
     match (is_by_record, charset) {
         (false, charset) => charset.map(Charset::name).unwrap_or_default().to_string(),
@@ -103,22 +117,22 @@ fn describe_charset(charset: Option<Charset>, is_by_record: bool) -> String {
     }
 }
 
-/// What is done, in the order in which it is done.
-fn describe_preprocess(choices: &PreprocessOptions) -> String {
+/// Returns the names of the repairs in the order in which they apply.
+fn describe_preprocess(options: &PreprocessOptions) -> String {
     let steps = [
-        match choices.character_references {
+        match options.character_references {
             CharacterReferences::Kept => "",
             CharacterReferences::Xml => "xml character references",
             CharacterReferences::Html => "html character references",
         },
-        if choices.is_trimmed { "trim" } else { "" },
-        match choices.spaces {
+        if options.is_trimmed { "trim" } else { "" },
+        match options.spaces {
             Spaces::Kept => "",
             Spaces::Split => "split at spaces",
             Spaces::Encoded => "encode spaces",
             Spaces::Removed => "remove spaces",
         },
-        match choices.backslashes {
+        match options.backslashes {
             Backslashes::Kept => "",
             Backslashes::Slash => "backslashes to slashes",
             Backslashes::Encoded => "encode backslashes",
@@ -132,10 +146,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_done_is_described_and_nothing_else() {
+    fn descriptions_list_exactly_the_chosen_repairs() {
         assert_eq!(describe_preprocess(&PreprocessOptions::default()), "");
-        let choices = PreprocessOptions { is_trimmed: true, spaces: Spaces::Split, ..PreprocessOptions::default() };
-        assert_eq!(describe_preprocess(&choices), "trim, split at spaces");
+        let options = PreprocessOptions { is_trimmed: true, spaces: Spaces::Split, ..PreprocessOptions::default() };
+        assert_eq!(describe_preprocess(&options), "trim, split at spaces");
         let latin = Charset::named("latin1");
         assert_eq!(describe_charset(latin, true), "by record, else windows-1252");
         assert_eq!(

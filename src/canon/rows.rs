@@ -1,86 +1,47 @@
-//! The results of a run of records, column by column and free of Arrow: what [`super::Canonicalizer`] appends to
-//! and the batch room turns into arrays without copying.
+//! The results of canonicalization in columns, which the module `batch` turns into Arrow arrays without copying.
 
-use super::{CarriedColumns, RecipeTally};
-use crate::iri::{Changes, Fault, FaultKind, Flags, SpoofingFlags};
+use std::ops::Range;
+
+use super::carry::CarriedColumns;
+use super::tally::Tally;
+use super::text_column::{TextColumn, retain_items};
+use crate::iri::Fault;
 use crate::key::KeyBytes;
-
-/// TextColumn end to end: `values[ends[i - 1]..ends[i]]` is text `i`, `ends[0]` being preceded by 0. Offsets are `i32`
-/// because Arrow's are.
-#[derive(Debug, Default, Clone)]
-pub struct TextColumn {
-    /// All bytes.
-    pub values: Vec<u8>,
-    /// One more entry than texts: starts with 0.
-    pub offsets: Vec<i32>,
-}
-
-impl TextColumn {
-    /// No texts.
-    pub fn new() -> TextColumn {
-        TextColumn { values: Vec::new(), offsets: vec![0] }
-    }
-
-    /// How many texts there are.
-    pub fn len(&self) -> usize {
-        self.offsets.len() - 1
-    }
-
-    /// There is none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Text `i`.
-    pub fn get(&self, i: usize) -> &[u8] {
-        &self.values[self.offsets[i] as usize..self.offsets[i + 1] as usize]
-    }
-
-    /// Ends the text whose bytes were appended to `values` since the last call.
-    #[inline(always)]
-    pub fn end(&mut self) {
-        self.offsets.push(self.values.len() as i32);
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.values.clear();
-        self.offsets.truncate(1);
-    }
-}
 
 /// Rows in columns. Every record appends one entry to `uri`, `input`, `key`, `flags` and `offset`.
 #[derive(Debug, Default, Clone)]
 pub struct Rows {
-    /// Canonical URI; empty where the row has a fault (a canonical URI is never empty).
+    /// The canonical URI; empty if the row has a fault (a canonical URI is never empty).
     pub uri: TextColumn,
-    /// The record's bytes where they differ from `uri`; empty where they do not. Which is which: `differs`.
+    /// The record's bytes if they differ from `uri` and the policy keeps them, otherwise empty.
     pub input: TextColumn,
-    /// One bit a row, least significant first: the input differs from the URI.
+    /// One bit per row, least significant first: the record differs from the URI.
     pub differs: Vec<u64>,
-    /// Hash of the policy's rung.
+    /// The key of the policy's rung.
     pub key: Vec<KeyBytes>,
-    /// Hashes of further rungs, in the order of the policy.
+    /// The keys of further rungs, in the order of the policy.
     pub more_keys: Vec<Vec<KeyBytes>>,
-    /// Keys of representatives, as long as the rows, if the policy has equivalences.
+    /// The keys of the rung `protocol`, one per row if the policy has equivalences.
     pub protocol: Vec<KeyBytes>,
-    /// [`Flags`] of each row.
+    /// The [`Flags`](crate::iri::Flags) of each row.
     pub flags: Vec<u32>,
-    /// [`SpoofingFlags`] of each row, if the policy asks for them.
+    /// The [`SpoofingFlags`](crate::iri::SpoofingFlags) of each row, if the policy asks for them.
     pub spoofing_flags: Vec<u32>,
-    /// Offset of each record in its decompressed source, bytes.
+    /// The offset of each record in its decompressed source, in bytes.
     pub offset: Vec<u64>,
-    /// Faults, ascending by row.
+    /// Row number and fault of each faulty row, in ascending order.
     pub faults: Vec<(u32, Fault)>,
-    /// What the policy wants carried over from the records.
+    /// The carried fields.
     pub carried: CarriedColumns,
-    /// TextColumn of recipes' keys, in the order of the policy, as long as the rows; empty where a recipe gives none.
+    /// The texts of recipes' keys, one column per recipe of the policy with one text per row; empty if a recipe makes no
+    /// key.
     pub recipe_texts: Vec<TextColumn>,
-    /// What happened, summed.
+    /// The counts.
     pub tally: Tally,
 }
 
 impl Rows {
-    /// No rows, with room for the columns of `more_keys` further keys.
+    /// Returns no rows, with columns for `more_keys` further keys.
     pub fn new(more_keys: usize) -> Rows {
         Rows {
             uri: TextColumn::new(),
@@ -90,9 +51,9 @@ impl Rows {
         }
     }
 
-    /// Makes room for so many more rows, which come of texts of so many bytes.
+    /// Reserves memory for `rows` more rows whose texts have `text_len` bytes.
     pub fn reserve(&mut self, rows: usize, text_len: usize) {
-        // TextColumn seldom grow by more than this; where they do, so does the memory.
+        // Normalization rarely makes texts longer than this.
         self.uri.values.reserve(text_len + text_len / 8);
         self.uri.offsets.reserve(rows);
         self.input.offsets.reserve(rows);
@@ -102,17 +63,17 @@ impl Rows {
         self.more_keys.iter_mut().for_each(|keys| keys.reserve(rows));
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.uri.len()
     }
 
-    /// There is none.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.uri.is_empty()
     }
 
-    /// Drops the rows and keeps the memory.
+    /// Removes all rows and keeps the memory.
     pub fn clear(&mut self) {
         self.uri.clear();
         self.input.clear();
@@ -129,69 +90,121 @@ impl Rows {
         self.tally = Tally::default();
     }
 
-    /// Row `i`'s input differs from its URI.
+    /// Returns whether the record of row `i` differs from its URI.
     pub fn differs(&self, i: usize) -> bool {
         self.differs.get(i / 64).is_some_and(|word| word >> (i % 64) & 1 == 1)
     }
-}
 
-/// Counts over rows. Addable, so that workers count alone and the run sums up.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Tally {
-    /// Rows made.
-    pub rows: u64,
-    /// Rows whose URI equals the record, byte for byte.
-    pub unchanged: u64,
-    /// Rows whose URI differs from the record.
-    pub changed: u64,
-    /// Rows with a fault; `unchanged + changed + faulty == rows`.
-    pub faulty: u64,
-    /// Rows by fault kind, indexed by the kind's discriminant.
-    pub faults: [u64; FaultKind::ALL.len()],
-    /// Rows by flag, indexed by bit.
-    pub flags: [u64; Flags::ALL.len()],
-    /// Rows by what misleads in them, indexed by bit; all 0 unless the policy asks for it.
-    pub spoofing_flags: [u64; SpoofingFlags::ALL.len()],
-    /// Rows by step that changed them, indexed by bit.
-    pub changes: [u64; Changes::ALL.len()],
-    /// What recipes did, in the order of the policy; empty until one did something.
-    pub recipes: Vec<RecipeTally>,
-    /// Rows that are not the representative of their class.
-    pub by_class: u64,
-    /// Rows that are in no class, and that patterns of their hosts speak of.
-    pub by_pattern: u64,
-    /// Redirects that records name, here or to here, if the policy wants them carried.
-    pub redirects: u64,
-    /// Those among them that are no reference, or relative to no URL.
-    pub unreadable_redirects: u64,
-}
-
-impl Tally {
-    /// Adds what another worker counted.
-    pub fn add(&mut self, other: &Tally) {
-        self.rows += other.rows;
-        self.unchanged += other.unchanged;
-        self.changed += other.changed;
-        self.faulty += other.faulty;
-        self.by_class += other.by_class;
-        self.by_pattern += other.by_pattern;
-        self.redirects += other.redirects;
-        self.unreadable_redirects += other.unreadable_redirects;
-        let sums = [
-            (&mut self.faults[..], &other.faults[..]),
-            (&mut self.flags[..], &other.flags[..]),
-            (&mut self.spoofing_flags[..], &other.spoofing_flags[..]),
-            (&mut self.changes[..], &other.changes[..]),
-        ];
-        for (mine, theirs) in sums {
-            mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine += theirs);
+    /// Keeps the rows in `ranges`, which must ascend and not overlap. The memory and the tally stay.
+    ///
+    /// ```
+    /// # use irikey::canon::Rows;
+    /// let mut rows = Rows::new(0);
+    /// for uri in ["a:1", "a:2", "a:3"] {
+    ///     rows.uri.values.extend_from_slice(uri.as_bytes());
+    ///     rows.uri.end();
+    /// }
+    /// rows.retain(&[0..1, 2..3]);
+    /// assert_eq!((rows.len(), rows.uri.get(1)), (2, &b"a:3"[..]));
+    /// ```
+    ///
+    /// # Panics
+    /// If a range ends past the rows.
+    pub fn retain(&mut self, ranges: &[Range<usize>]) {
+        if ranges.iter().map(Range::len).sum::<usize>() == self.len() {
+            return;
         }
-        self.recipes.resize(self.recipes.len().max(other.recipes.len()), RecipeTally::default());
-        self.recipes.iter_mut().zip(&other.recipes).for_each(|(mine, theirs)| mine.add(theirs));
+        retain_faults(&mut self.faults, ranges);
+        retain_bits(&mut self.differs, ranges);
+        self.carried.retain(ranges);
+        let texts = [&mut self.uri, &mut self.input].into_iter().chain(&mut self.recipe_texts);
+        texts.for_each(|texts| texts.retain(ranges));
+        let keys = self.more_keys.iter_mut().chain([&mut self.key, &mut self.protocol]);
+        keys.for_each(|keys| retain_items(keys, ranges));
+        [&mut self.flags, &mut self.spoofing_flags].into_iter().for_each(|bits| retain_items(bits, ranges));
+        retain_items(&mut self.offset, ranges);
+    }
+}
+
+/// Keeps the bits in `ranges` of a bitmap. Missing words are 0.
+fn retain_bits(words: &mut Vec<u64>, ranges: &[Range<usize>]) {
+    if words.iter().all(|word| *word == 0) {
+        return words.clear();
+    }
+    let all = std::mem::take(words);
+    for (row, from) in ranges.iter().cloned().flatten().enumerate() {
+        if row % 64 == 0 {
+            words.push(0);
+        }
+        let bit = all.get(from / 64).map_or(0, |word| word >> (from % 64) & 1);
+        words[row / 64] |= bit << (row % 64);
+    }
+}
+
+fn retain_faults(faults: &mut Vec<(u32, Fault)>, ranges: &[Range<usize>]) {
+    let (mut ranges, mut before) = (ranges.iter().peekable(), 0);
+    faults.retain_mut(|(row, _)| {
+        let at = *row as usize;
+        while let Some(range) = ranges.next_if(|range| range.end <= at) {
+            before += range.len();
+        }
+        let kept = ranges.peek().filter(|range| range.contains(&at));
+        kept.is_some_and(|range| {
+            *row = (before + at - range.start) as u32;
+            true
+        })
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::iri::{Component, Fault, FaultKind};
+
+    fn texts(rows: impl Iterator<Item = usize>) -> TextColumn {
+        let mut texts = TextColumn::new();
+        for row in rows {
+            texts.values.extend(std::iter::repeat_n(row as u8, row * 7 % 5));
+            texts.end();
+        }
+        texts
     }
 
-    /// The sums agree with each other: nothing was lost or counted twice.
-    pub fn is_balanced(&self) -> bool {
-        self.unchanged + self.changed + self.faulty == self.rows && self.faults.iter().sum::<u64>() == self.faulty
+    /// Returns rows whose columns follow from these numbers.
+    fn rows(numbers: &[usize]) -> Rows {
+        let mut rows = Rows::new(1);
+        let all = || numbers.iter().copied();
+        rows.uri = texts(all());
+        rows.input = texts(all().map(|row| row + 1));
+        rows.key = all().map(|row| [row as u8; 16]).collect();
+        rows.more_keys = vec![all().map(|row| [!row as u8; 16]).collect()];
+        rows.offset = all().map(|row| row as u64).collect();
+        rows.flags = all().map(|row| row as u32 * 3).collect();
+        rows.carried.times = all().map(|row| (row % 3 > 0).then_some(row as i64)).collect();
+        rows.carried.mimes = texts(all().map(|row| row + 2));
+        rows.recipe_texts = vec![texts(all().map(|row| row + 3))];
+        let fault = Fault::new(FaultKind::NoUrl, Component::Reference, 0);
+        let faulty = all().enumerate().filter(|(_, number)| number % 4 == 1);
+        rows.faults = faulty.map(|(row, _)| (row as u32, fault)).collect();
+        rows.differs = vec![0; numbers.len().div_ceil(64)];
+        let differing = all().enumerate().filter(|(_, number)| number % 3 == 0);
+        differing.for_each(|(row, _)| rows.differs[row / 64] |= 1 << (row % 64));
+        rows
+    }
+
+    #[test]
+    fn retained_rows_keep_all_their_columns() {
+        for ranges in
+            [vec![], vec![0..150, 150..200], vec![0..1, 5..9], vec![3..64, 64..130, 199..200], vec![150..150, 151..200]]
+        {
+            let mut retained = rows(&(0..200).collect::<Vec<_>>());
+            retained.retain(&ranges);
+            let expected = rows(&ranges.into_iter().flatten().collect::<Vec<_>>());
+            assert_eq!(format!("{retained:?}"), format!("{expected:?}"));
+        }
+        let mut same = rows(&[2, 4, 6]);
+        same.differs.clear();
+        same.retain(&[1..2, 2..3]);
+        assert!(same.differs.is_empty() && same.len() == 2);
     }
 }

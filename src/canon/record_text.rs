@@ -1,0 +1,128 @@
+//! The text of a record: decodes it from its charset (RFC 3987 section 3.1, step 1) and applies the repairs of the policy
+//! and of the profile.
+//!
+//! Offsets of faults refer to the bytes of the record as long as it is unchanged, and afterwards to the changed text.
+
+use std::borrow::Cow;
+
+use super::policy::Policy;
+use crate::encoding::Charset;
+use crate::iri::{Changes, Component, Fault, FaultKind, Flags};
+use crate::kernel::Span;
+use crate::record::Records;
+
+/// The decoded and repaired text of a record.
+pub(super) struct RecordText<'a> {
+    pub(super) text: Cow<'a, [u8]>,
+    pub(super) flags: Flags,
+    pub(super) changes: Changes,
+}
+
+/// The charsets of one record: its own, and that of the document that contained it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct RecordCharsets {
+    pub(super) text: Option<Charset>,
+    pub(super) query: Option<Charset>,
+}
+
+/// The last label of a column and its charset. Adjacent records often have the same label.
+#[derive(Debug, Default)]
+struct CachedLabel {
+    text: Vec<u8>,
+    charset: Option<Charset>,
+}
+
+/// Looks up the charset labels of records.
+#[derive(Debug, Default)]
+pub(super) struct CharsetLabels {
+    text: CachedLabel,
+    query: CachedLabel,
+}
+
+impl CharsetLabels {
+    /// Returns the charsets of record `i`. The labels of the record take precedence over `common`, and the charset in which
+    /// the source was decoded takes precedence over both.
+    ///
+    /// # Errors
+    /// A label is unknown or contradicts the source: records in UTF-16 cannot be split at the byte LF.
+    pub(super) fn charsets(
+        &mut self,
+        records: &Records<'_>,
+        i: usize,
+        common: RecordCharsets,
+    ) -> Result<RecordCharsets, Fault> {
+        let label = self.text.charset_of(records, records.charsets.get(i))?;
+        let contradicts = |label: Charset| match records.charset {
+            Some(_) => !label.is_unicode(),
+            None => label.is_unicode() && label != Charset::UTF_8,
+        };
+        if label.is_some_and(contradicts) {
+            return Err(Fault::new(FaultKind::Undecodable, Component::Reference, 0));
+        }
+        let query = self.query.charset_of(records, records.query_charsets.get(i))?;
+        Ok(RecordCharsets { text: records.charset.or(label).or(common.text), query: query.or(common.query) })
+    }
+}
+
+impl CachedLabel {
+    fn charset_of(&mut self, records: &Records<'_>, label: Option<&Option<Span>>) -> Result<Option<Charset>, Fault> {
+        let label = label.copied().flatten().map_or(&[][..], |span| span.of(records.text)).trim_ascii();
+        if label.is_empty() {
+            return Ok(None);
+        }
+        if label != self.text {
+            let name = std::str::from_utf8(label).ok();
+            *self = CachedLabel { text: label.to_vec(), charset: name.and_then(Charset::named) };
+        }
+        self.charset.map(Some).ok_or(Fault::new(FaultKind::UnknownCharset, Component::Reference, 0))
+    }
+}
+
+/// Decodes `line` from `charset`, if there is one, and repairs it by the policy and its profile.
+///
+/// # Errors
+/// The bytes cannot be decoded, or a character reference does not refer to a character.
+pub(super) fn read_record<'a>(
+    line: &'a [u8],
+    charset: Option<Charset>,
+    policy: &Policy,
+) -> Result<RecordText<'a>, Fault> {
+    let mut record = RecordText { text: line.into(), flags: Flags::NONE, changes: Changes::NONE };
+    if let Some(charset) = charset {
+        let text = decode(charset, line)?;
+        record.change(text, Changes::TRANSCODED);
+    }
+    if !policy.preprocess.is_nothing() {
+        let (text, flags) = crate::iri::repair(&record.text, &policy.preprocess)?;
+        let text = text.into_owned();
+        record.flags |= flags;
+        record.change(text.into(), Changes::REPAIRED);
+    }
+    if !policy.profile.is_rfc3987() && !policy.profile.is_whatwg() {
+        let (text, flags, changes) = policy.profile.prepare(&record.text);
+        let text = text.into_owned();
+        record.flags |= flags;
+        record.change(text.into(), changes);
+    }
+    Ok(record)
+}
+
+impl<'a> RecordText<'a> {
+    /// Replaces the text and records `change` if the text differs.
+    fn change(&mut self, text: Cow<'a, [u8]>, change: Changes) {
+        if text != self.text {
+            self.changes |= change;
+            self.text = text;
+        }
+    }
+}
+
+/// Decodes the text or the base of a record.
+pub(super) fn decode(charset: Charset, bytes: &[u8]) -> Result<Cow<'_, [u8]>, Fault> {
+    let undecodable = |at| Fault::new(FaultKind::Undecodable, Component::Reference, at);
+    let text = charset.decode(bytes).map_err(|error| undecodable(error.offset()))?;
+    Ok(match text {
+        Cow::Borrowed(text) => text.as_bytes().into(),
+        Cow::Owned(text) => text.into_bytes().into(),
+    })
+}

@@ -1,0 +1,270 @@
+//! Prepares references for normalization: decodes and repairs a record of any charset and profile, resolves it against its
+//! base, and checks it as the policy asks. http and https references that only need normalization do not come here.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::policy::Policy;
+use super::record_text::{RecordCharsets, RecordText, decode, read_record};
+use crate::encoding::{Charset, UnmappableMode};
+use crate::iri::{
+    Base, CLASSIFIER, Changes, Component, Fault, FaultKind, Flags, HttpHead, MarkedReference, ParseMode, QueryCharset,
+    check_authority, encode_query, find_scheme,
+};
+use crate::kernel::{Bitmaps, Span};
+
+/// A reference that is ready to be normalized, and how it was changed so far.
+pub(super) struct PreparedReference {
+    /// The text is in [`ReferencePreparer::target`], otherwise it is the record.
+    pub(super) in_target: bool,
+    /// The text of the simple rung is in [`ReferencePreparer::simple`].
+    has_simple: bool,
+    pub(super) flags: Flags,
+    pub(super) changes: Changes,
+}
+
+impl PreparedReference {
+    /// The record itself, unchanged.
+    pub(super) const UNCHANGED: PreparedReference =
+        PreparedReference { in_target: false, has_simple: false, flags: Flags::NONE, changes: Changes::NONE };
+}
+
+/// Prepares references and keeps the text of the last one if it is not in the chunk.
+#[derive(Debug)]
+pub(super) struct ReferencePreparer {
+    policy: Arc<Policy>,
+    /// The base of the policy.
+    base: Option<Result<Base, Fault>>,
+    /// The base of the last record that had one. Adjacent records often have the same base.
+    last_base: (Vec<u8>, Result<Base, Fault>),
+    /// Records without a charset need neither decoding nor repairs.
+    pub(super) is_plain: bool,
+    /// The text of the reference if it is not the record, for example after resolution, and its bitmaps.
+    target: Vec<u8>,
+    target_bitmaps: Bitmaps,
+    /// The text of the simple rung if it is neither the record nor the target.
+    simple: Vec<u8>,
+}
+
+impl ReferencePreparer {
+    pub(super) fn new(policy: &Arc<Policy>) -> ReferencePreparer {
+        ReferencePreparer {
+            policy: Arc::clone(policy),
+            base: policy.base.as_deref().map(|base| make_base(base, policy)),
+            last_base: (Vec::new(), make_base(b"", policy)),
+            is_plain: policy.profile.is_rfc3987() && policy.preprocess.is_nothing(),
+            target: Vec::new(),
+            target_bitmaps: Bitmaps::default(),
+            simple: Vec::new(),
+        }
+    }
+
+    /// Returns the text to normalize: `reference` itself, or the target.
+    pub(super) fn marked<'a>(
+        &'a self,
+        reference: MarkedReference<'a>,
+        prepared: &PreparedReference,
+    ) -> MarkedReference<'a> {
+        if !prepared.in_target {
+            return reference;
+        }
+        let span = Span { at: 0, len: self.target.len() as u32 };
+        MarkedReference { text: &self.target, bitmaps: &self.target_bitmaps, span }
+    }
+
+    /// Prepares a record in any charset and profile. If the document has a charset, the query is encoded in it.
+    pub(super) fn prepare(
+        &mut self,
+        reference: MarkedReference<'_>,
+        base: &[u8],
+        charsets: RecordCharsets,
+    ) -> Result<PreparedReference, Fault> {
+        let line = reference.line();
+        if self.is_plain && charsets == RecordCharsets::default() {
+            return self.prepare_text(line, base);
+        }
+        let record = read_record(line, charsets.text, &self.policy)?;
+        let needs_base = self.policy.profile.is_whatwg() || find_scheme(&record.text).is_none();
+        let base = match charsets.text.filter(|_| needs_base) {
+            Some(charset) => decode(charset, base).map_err(|fault| Fault { kind: FaultKind::Base, ..fault })?,
+            None => base.into(),
+        };
+        if self.policy.profile.is_whatwg() {
+            return self.prepare_href(line, &record, &base, charsets.query);
+        }
+        let mut prepared = self.prepare_text(&record.text, &base)?;
+        prepared.flags |= record.flags;
+        prepared.changes |= record.changes;
+        if *record.text != *line && !prepared.in_target {
+            self.set_target(&record.text, &mut prepared);
+        }
+        if let Some(charset) = charsets.query {
+            self.encode_query(line, charset, &mut prepared)?;
+        }
+        Ok(prepared)
+    }
+
+    /// Prepares the `href` of a browser. The text of the simple rung is the record, or the `href` if there is a base.
+    fn prepare_href(
+        &mut self,
+        line: &[u8],
+        record: &RecordText<'_>,
+        base: &[u8],
+        charset: Option<Charset>,
+    ) -> Result<PreparedReference, Fault> {
+        let has_base = !base.is_empty() || self.policy.base.is_some();
+        let is_assumed = !has_base && find_scheme(&record.text).is_none() && self.assume_scheme(&record.text)?;
+        let text = if is_assumed { Cow::Owned(std::mem::take(&mut self.target)) } else { Cow::Borrowed(&*record.text) };
+        let query = charset.map(|charset| QueryCharset { charset, unmappable: self.policy.profile.unmappable });
+        let base = if base.is_empty() { self.policy.base.as_deref() } else { Some(base) };
+        let (href, flags) = whatwg_href(&text, base, query)?;
+        self.simple.clear();
+        self.simple.extend_from_slice(if has_base { href.as_bytes() } else { &text });
+        let mut changes = record.changes;
+        if href.as_bytes() != line {
+            changes |= Changes::WHATWG;
+        }
+        self.target = href.into_bytes();
+        let flags = record.flags | flags | if is_assumed { Flags::ASSUMED_SCHEME } else { Flags::NONE };
+        Ok(PreparedReference { in_target: true, has_simple: true, flags, changes })
+    }
+
+    /// Returns the text of the simple rung.
+    pub(super) fn simple_text<'a>(&'a self, line: &'a [u8], prepared: &PreparedReference) -> &'a [u8] {
+        match prepared {
+            PreparedReference { has_simple: true, .. } => &self.simple,
+            PreparedReference { in_target: true, .. } => &self.target,
+            _ => line,
+        }
+    }
+
+    /// Makes a reference absolute if possible, and checks it if the policy is strict.
+    fn prepare_text(&mut self, line: &[u8], base: &[u8]) -> Result<PreparedReference, Fault> {
+        let mut prepared = PreparedReference::UNCHANGED;
+        if HttpHead::of(line).is_none() && find_scheme(line).is_none() {
+            if !base.is_empty() || self.base.is_some() {
+                self.resolve(line, base)?;
+                prepared.changes = Changes::RESOLVED;
+                prepared.in_target = true;
+            } else if self.assume_scheme(line)? {
+                prepared.flags = Flags::ASSUMED_SCHEME;
+                prepared.in_target = true;
+            }
+            if prepared.in_target {
+                self.target_bitmaps.classify(&self.target, &CLASSIFIER);
+            }
+        }
+        if self.policy.intake == ParseMode::Strict {
+            let text = if prepared.in_target { &self.target } else { line };
+            self.policy.profile.check_strict(text)?;
+        }
+        Ok(prepared)
+    }
+
+    fn set_target(&mut self, text: &[u8], prepared: &mut PreparedReference) {
+        self.target.clear();
+        self.target.extend_from_slice(text);
+        self.target_bitmaps.classify(&self.target, &CLASSIFIER);
+        prepared.in_target = true;
+    }
+
+    /// Encodes the query of an http or https reference in the charset of its document (draft-weber-iri-guidelines-00
+    /// section 6.1). Unmappable characters are a fault in strict mode; in lenient mode they make the query UTF-8.
+    fn encode_query(&mut self, line: &[u8], charset: Charset, prepared: &mut PreparedReference) -> Result<(), Fault> {
+        let text = if prepared.in_target { &self.target[..] } else { line };
+        let Some(text) = HttpHead::of(text).and_then(|_| std::str::from_utf8(text).ok()) else { return Ok(()) };
+        let unmappable =
+            if self.policy.intake == ParseMode::Strict { UnmappableMode::Fail } else { UnmappableMode::Utf8 };
+        let (encoded, has_unmappable) = encode_query(text, QueryCharset { charset, unmappable })?;
+        if has_unmappable {
+            prepared.flags |= Flags::QUERY_CHARSET;
+        }
+        if encoded != text {
+            let encoded = encoded.into_owned();
+            prepared.changes |= Changes::QUERY_CHARSET;
+            self.set_target(encoded.as_bytes(), prepared);
+        }
+        Ok(())
+    }
+
+    /// Resolves `line` and writes the result to `self.target`.
+    fn resolve(&mut self, line: &[u8], base: &[u8]) -> Result<(), Fault> {
+        if self.policy.intake == ParseMode::Strict {
+            let text = std::str::from_utf8(line)
+                .map_err(|error| Fault::new(FaultKind::NotUtf8, Component::Reference, error.valid_up_to()))?;
+            self.policy.profile.check_iri_reference(text)?;
+        }
+        check_authority(line)?;
+        if !base.is_empty() && base != self.last_base.0 {
+            self.last_base = (base.to_vec(), make_base(base, &self.policy));
+        }
+        let base = match &self.base {
+            Some(own) if base.is_empty() => own,
+            _ => &self.last_base.1,
+        };
+        self.target.clear();
+        base.as_ref().map_err(|fault| *fault)?.write_target(line, &mut self.target)
+    }
+
+    /// Writes `line` with the assumed scheme to `self.target` and returns true, if it looks like `//host...` or begins with
+    /// a host that contains a dot.
+    fn assume_scheme(&mut self, line: &[u8]) -> Result<bool, Fault> {
+        let Some(scheme) = &self.policy.assume_scheme else { return Ok(false) };
+        let host_end = memchr::memchr3(b'/', b'?', b'#', line).unwrap_or(line.len());
+        let has_host = memchr::memchr(b'.', &line[..host_end]).is_some_and(|at| at > 0);
+        let slashes: &[u8] = match line {
+            [b'/', b'/', ..] => b"",
+            _ if has_host => b"//",
+            _ => return Ok(false),
+        };
+        self.target.clear();
+        [scheme.as_bytes(), b":", slashes, line].iter().for_each(|part| self.target.extend_from_slice(part));
+        // Offsets of faults refer to the record, not to the text with a scheme.
+        let shift = (self.target.len() - line.len()) as u32;
+        check_authority(&self.target).map_err(|fault| Fault { at: fault.at.saturating_sub(shift), ..fault })?;
+        Ok(true)
+    }
+}
+
+fn make_base(base: &[u8], policy: &Policy) -> Result<Base, Fault> {
+    let (base, ..) = policy.profile.prepare(base);
+    if policy.intake == ParseMode::Strict {
+        policy.profile.check_strict(&base).map_err(|fault| Fault { kind: FaultKind::Base, ..fault })?;
+    }
+    if policy.literal_base { Base::literal(&base) } else { Base::new(&base) }
+}
+
+/// Returns the `href` that a browser makes of `text`, and flags.
+///
+/// # Errors
+/// The fault that is nearest to the browser's reason for failure, or bytes that are not UTF-8, which a browser would
+/// replace by U+FFFD.
+#[cfg(feature = "whatwg")]
+fn whatwg_href(text: &[u8], base: Option<&[u8]>, query: Option<QueryCharset>) -> Result<(String, Flags), Fault> {
+    let text = utf8(text)?;
+    if text.is_empty() && base.is_none() {
+        return Err(Fault::new(FaultKind::Empty, Component::Reference, 0));
+    }
+    let base = base.map(utf8).transpose().map_err(|fault| Fault { kind: FaultKind::Base, ..fault })?;
+    let href = crate::iri::whatwg_href(text, base, query)?;
+    let has_unmappable = query.is_some_and(|query| matches!(crate::iri::encode_query(text, query), Ok((_, true))));
+    Ok((href, if has_unmappable { Flags::QUERY_CHARSET } else { Flags::NONE }))
+}
+
+/// Without the feature the profile does not exist, see [`super::Canonicalizer::new`].
+#[cfg(not(feature = "whatwg"))]
+fn whatwg_href(text: &[u8], _: Option<&[u8]>, _: Option<QueryCharset>) -> Result<(String, Flags), Fault> {
+    utf8(text).and(Err(Fault::new(FaultKind::Relative, Component::Reference, 0)))
+}
+
+fn utf8(text: &[u8]) -> Result<&str, Fault> {
+    let at = |error: std::str::Utf8Error| Fault::new(FaultKind::NotUtf8, Component::Reference, error.valid_up_to());
+    std::str::from_utf8(text).map_err(at)
+}
+
+/// Appends a browser's `href`, optionally without its fragment, and returns the change.
+pub(super) fn write_href(href: &[u8], drop_fragment: bool, out: &mut Vec<u8>) -> Changes {
+    let end = memchr::memchr(b'#', href).filter(|_| drop_fragment);
+    out.extend_from_slice(&href[..end.unwrap_or(href.len())]);
+    if end.is_some() { Changes::FRAGMENT } else { Changes::NONE }
+}

@@ -1,0 +1,87 @@
+//! Counts of rows, which workers make on their own and the run adds.
+
+use crate::iri::{Changes, FaultKind, Flags, SpoofingFlags};
+use crate::key::RULES;
+
+/// Counts of rows.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Tally {
+    /// All rows.
+    pub rows: u64,
+    /// Rows whose URI equals the record byte for byte.
+    pub unchanged: u64,
+    /// Rows whose URI differs from the record.
+    pub changed: u64,
+    /// Rows with a fault; `unchanged + changed + faulty == rows`.
+    pub faulty: u64,
+    /// Rows per fault kind, indexed by its discriminant.
+    pub faults: [u64; FaultKind::ALL.len()],
+    /// Rows per flag, indexed by its bit.
+    pub flags: [u64; Flags::ALL.len()],
+    /// Rows per spoofing flag, indexed by its bit; all 0 unless the policy asks for these flags.
+    pub spoofing_flags: [u64; SpoofingFlags::ALL.len()],
+    /// Rows per normalization step that changed them, indexed by its bit.
+    pub changes: [u64; Changes::ALL.len()],
+    /// Counts per recipe, in the order of the policy; empty until a recipe was evaluated.
+    pub recipes: Vec<RecipeTally>,
+    /// Rows whose protocol key is that of another member of their class.
+    pub by_class: u64,
+    /// Rows whose protocol key comes from a rewrite rule of their host.
+    pub by_pattern: u64,
+    /// Redirects from and to the URLs of records, if the policy carries them.
+    pub redirects: u64,
+    /// Redirects that are not a valid reference, or are relative to an invalid URL.
+    pub unreadable_redirects: u64,
+}
+
+impl Tally {
+    /// Adds the counts of another worker.
+    pub fn add(&mut self, other: &Tally) {
+        self.rows += other.rows;
+        self.unchanged += other.unchanged;
+        self.changed += other.changed;
+        self.faulty += other.faulty;
+        self.by_class += other.by_class;
+        self.by_pattern += other.by_pattern;
+        self.redirects += other.redirects;
+        self.unreadable_redirects += other.unreadable_redirects;
+        add_all(&mut self.faults, &other.faults);
+        add_all(&mut self.flags, &other.flags);
+        add_all(&mut self.spoofing_flags, &other.spoofing_flags);
+        add_all(&mut self.changes, &other.changes);
+        self.recipes.resize(self.recipes.len().max(other.recipes.len()), RecipeTally::default());
+        self.recipes.iter_mut().zip(&other.recipes).for_each(|(sum, other)| sum.add(other));
+    }
+
+    /// Returns whether the counts agree with each other, so that no row was lost or counted twice.
+    pub fn is_balanced(&self) -> bool {
+        self.unchanged + self.changed + self.faulty == self.rows && self.faults.iter().sum::<u64>() == self.faulty
+    }
+}
+
+/// Counts of the keys of one recipe.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecipeTally {
+    /// Rows with a key.
+    pub keys: u64,
+    /// Rows that each rule changed, indexed like [`RULES`].
+    pub fired: Vec<u64>,
+}
+
+impl Default for RecipeTally {
+    fn default() -> RecipeTally {
+        RecipeTally { keys: 0, fired: vec![0; RULES.len()] }
+    }
+}
+
+impl RecipeTally {
+    /// Adds the counts of another worker.
+    pub(crate) fn add(&mut self, other: &RecipeTally) {
+        self.keys += other.keys;
+        add_all(&mut self.fired, &other.fired);
+    }
+}
+
+fn add_all(sums: &mut [u64], counts: &[u64]) {
+    sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+}
