@@ -10,7 +10,7 @@ const MIN_KEPT_LEN: usize = 256 << 10;
 
 /// Keeps the memory of released buffers, so that reading does not page-fault in new memory for every row group.
 #[derive(Debug)]
-pub struct BufferPool {
+pub(crate) struct BufferPool {
     free: Mutex<Vec<Vec<u8>>>,
     max_count: usize,
     max_len: usize,
@@ -39,7 +39,7 @@ impl BufferPool {
 /// Memory to read into. The first `len` bytes are filled; the bytes after them are initialized. The default buffer belongs
 /// to no pool. Dereferences to the filled bytes.
 #[derive(Debug, Default)]
-pub struct Buffer {
+pub(crate) struct Buffer {
     bytes: Vec<u8>,
     len: usize,
     pool: Weak<BufferPool>,
@@ -117,7 +117,7 @@ enum BlockMemory {
 
 /// Owned or mapped bytes of a source, unpacked. Cloning copies no bytes.
 #[derive(Clone, Debug)]
-pub struct Block {
+pub(crate) struct Block {
     memory: BlockMemory,
     range: Range<usize>,
 }

@@ -4,11 +4,11 @@
 use crate::encoding::ByteOrder;
 
 /// Bytes that [`packing`] and [`content_type`] need, unless the source is shorter.
-pub const SNIFF_LEN: usize = 16;
+pub(crate) const SNIFF_LEN: usize = 16;
 
 /// Compression of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Packing {
+pub(crate) enum Packing {
     /// None.
     Plain,
     /// Gzip (RFC 1952): one or more members.
@@ -24,13 +24,7 @@ pub enum Packing {
 }
 
 /// Returns the compression of a source that begins with `head`.
-///
-/// ```
-/// use irikey::input::detect::{Packing, packing};
-/// assert_eq!(packing(&[0x1f, 0x8b, 8, 0]), Packing::Gzip);
-/// assert_eq!(packing(b"http://example.org/x.gz"), Packing::Plain);
-/// ```
-pub fn packing(head: &[u8]) -> Packing {
+pub(crate) fn packing(head: &[u8]) -> Packing {
     match head {
         [0x1f, 0x8b, ..] => Packing::Gzip,
         // Magic number of a frame, little-endian 0xFD2FB528, or 0x184D2A50 to 0x184D2A5F of a skippable frame.
@@ -49,7 +43,7 @@ pub fn packing(head: &[u8]) -> Packing {
 
 /// Kind of an unpacked source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ContentType {
+pub(crate) enum ContentType {
     /// Text, after a byte order mark of this many bytes (0 or 3).
     Records(usize),
     /// UTF-16 text, after a byte order mark of 2 bytes.
@@ -74,13 +68,7 @@ const BINARY: [(&[u8], &str); 9] = [
 ];
 
 /// Returns the kind of an unpacked source that begins with `head`.
-///
-/// ```
-/// use irikey::input::detect::{ContentType, content_type};
-/// assert_eq!(content_type(b"\xEF\xBB\xBFhttp://example.org/"), ContentType::Records(3));
-/// assert_eq!(content_type(b"\0\0\xFE\xFF\0\0\0h"), ContentType::Encoding("UTF-32 (big-endian)"));
-/// ```
-pub fn content_type(head: &[u8]) -> ContentType {
+pub(crate) fn content_type(head: &[u8]) -> ContentType {
     match head {
         [0xef, 0xbb, 0xbf, ..] => return ContentType::Records(3),
         [0xff, 0xfe, 0, 0, ..] => return ContentType::Encoding("UTF-32 (little-endian)"),
@@ -99,13 +87,7 @@ pub fn content_type(head: &[u8]) -> ContentType {
 }
 
 /// Returns the delimiter of a CSV or TSV file by its name; a suffix of a compression is ignored.
-///
-/// ```
-/// use irikey::input::delimiter_by_name;
-/// assert_eq!(delimiter_by_name("crawl/seeds.TSV.gz"), Some(b'\t'));
-/// assert_eq!(delimiter_by_name("-"), None);
-/// ```
-pub fn delimiter_by_name(name: &str) -> Option<u8> {
+pub(crate) fn delimiter_by_name(name: &str) -> Option<u8> {
     let name = name.to_ascii_lowercase();
     let name =
         [".gz", ".zst", ".bz2", ".xz", ".lz4"].iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(&name);
@@ -129,13 +111,24 @@ mod tests {
 
     #[test]
     fn magic_numbers_are_detected() {
+        assert_eq!(packing(&[0x1f, 0x8b, 8, 0]), Packing::Gzip);
+        assert_eq!(packing(b"http://example.org/x.gz"), Packing::Plain);
         assert_eq!(packing(b"\x28\xb5\x2f\xfd"), Packing::Zstd);
         assert_eq!(packing(b"\x5a\x2a\x4d\x18\0\0\0\0"), Packing::Zstd);
         assert_eq!(packing(b"BZh91AY&SY\0"), Packing::Bzip2);
         assert_eq!(packing(b"\x04\x22\x4d\x18@"), Packing::Lz4);
         assert_eq!(packing(b"\xfd7zXZ\0\0"), Packing::Xz);
         assert_eq!(content_type(b"PK\x03\x04"), ContentType::Binary("zip"));
+        assert_eq!(content_type(b"\xEF\xBB\xBFhttp://example.org/"), ContentType::Records(3));
+        assert_eq!(content_type(b"\0\0\xFE\xFF\0\0\0h"), ContentType::Encoding("UTF-32 (big-endian)"));
         assert_eq!(content_type(b"\xff\xfe\0\0"), ContentType::Encoding("UTF-32 (little-endian)"));
         assert_eq!(content_type(b"\xfe\xff\0h"), ContentType::Utf16(ByteOrder::Big));
+    }
+
+    #[test]
+    fn names_of_tables_give_their_delimiter() {
+        assert_eq!(delimiter_by_name("crawl/seeds.TSV.gz"), Some(b'\t'));
+        assert_eq!(delimiter_by_name("a.csv"), Some(b','));
+        assert_eq!(delimiter_by_name("-"), None);
     }
 }

@@ -35,11 +35,11 @@ enum GzipState {
 
 /// Where a gzip member ends, counted from the start of its reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MemberEnd {
+pub(crate) struct MemberEnd {
     /// Unpacked bytes before the end.
-    pub unpacked: u64,
+    pub(crate) unpacked: u64,
     /// Packed bytes before the end.
-    pub packed: u64,
+    pub(crate) packed: u64,
 }
 
 impl MemberEnd {

@@ -11,11 +11,11 @@
 //! The first bytes of a source decide how it is unpacked, not its name ([`detect`]). Regular files are mapped into memory,
 //! other sources are read. A damaged source yields all data before the damage and then a [`Defect`], which ends that source
 //! but not the run. Long gzip and Parquet files are unpacked and decoded ahead by several threads, with
-//! [`ordered`](crate::ordered).
+//! `ordered`.
 
 mod block;
 mod decoders;
-pub mod detect;
+pub(crate) mod detect;
 mod error;
 mod gzip;
 mod gzip_ahead;
@@ -27,10 +27,10 @@ mod stream;
 mod table;
 
 pub(crate) use block::{Block, Buffer, BufferPool};
-pub use detect::delimiter_by_name;
+pub(crate) use detect::delimiter_by_name;
 pub use error::{Defect, InputError, ListError};
-pub use gzip::MemberEnd;
+pub(crate) use gzip::MemberEnd;
 pub use keyed::KeyedFile;
 pub use list::{Origin, Source, Sources, list};
-pub use stream::{OpenOptions, Opened, Stream, open};
-pub use table::{TableColumns, TableOptions, TableReader};
+pub(crate) use stream::{OpenOptions, Opened, Stream, open};
+pub(crate) use table::{TableColumns, TableOptions, TableReader};

@@ -22,15 +22,15 @@ const UTF16_STEP_LEN: usize = 64 << 10;
 
 /// How sources are opened.
 #[derive(Clone, Copy, Debug)]
-pub struct OpenOptions {
+pub(crate) struct OpenOptions {
     /// Map regular files that are not packed, and long gzip files, instead of reading them.
-    pub mmap: bool,
+    pub(crate) mmap: bool,
     /// Threads that unpack gzip files of many members; with 1, the reading thread unpacks.
-    pub threads: usize,
+    pub(crate) threads: usize,
 }
 
 /// A source that is ready to be read.
-pub enum Opened {
+pub(crate) enum Opened {
     /// The whole file in memory.
     Mapped(Arc<MappedFile>),
     /// Unpacked bytes in order.
@@ -38,7 +38,7 @@ pub enum Opened {
 }
 
 /// Unpacked bytes of a source in order, optionally transcoded from UTF-16 to UTF-8.
-pub struct Stream {
+pub(crate) struct Stream {
     bytes: UnpackedBytes,
     utf16: Option<Utf16Text>,
 }
@@ -80,7 +80,7 @@ impl Stream {
     ///
     /// # Errors
     /// The defect that ends the source early. All bytes before it were returned.
-    pub fn read(&mut self, into: &mut [u8]) -> Result<usize, Defect> {
+    pub(crate) fn read(&mut self, into: &mut [u8]) -> Result<usize, Defect> {
         match &mut self.utf16 {
             None => self.bytes.read(into),
             Some(utf16) => utf16.read(&mut self.bytes, into),
@@ -179,7 +179,7 @@ fn open_mapping(mapping: MappedFile, options: OpenOptions) -> Option<Opened> {
 ///
 /// # Errors
 /// [`Defect::Open`], or [`Defect::Read`] of the first read.
-pub fn open(origin: Origin, options: OpenOptions) -> Result<Opened, Defect> {
+pub(crate) fn open(origin: Origin, options: OpenOptions) -> Result<Opened, Defect> {
     let reader = match origin {
         Origin::Stdin => PeekReader::new(Box::new(io::stdin())),
         Origin::Reader(reader) => PeekReader::new(reader),
@@ -203,7 +203,7 @@ impl Source {
     ///
     /// # Errors
     /// Those of [`open`].
-    pub fn open(self, options: OpenOptions) -> Result<Opened, Defect> {
+    pub(crate) fn open(self, options: OpenOptions) -> Result<Opened, Defect> {
         open(self.origin, options)
     }
 }
