@@ -139,8 +139,8 @@ where
     let mut totals = Totals { headers, bytes, skipped, ..Totals::default() };
     workers.into_iter().for_each(|worker| totals.add(worker.into_totals()));
     let source_records = record_numbers.into_inner().unwrap_or_else(PoisonError::into_inner).by_source;
-    let stopped = cutter.into_stopped();
-    pool.install(|| summary::summarize(totals, names, source_records, appended, stopped))
+    let errors = summary::input_errors(cutter.into_stopped(), &names, &source_records);
+    pool.install(|| summary::summarize(totals, source_records, errors, appended))
 }
 
 /// How many records have their number.
