@@ -10,7 +10,7 @@ use irikey::canon::{Canonicalizer, Policy, Rows, Rung};
 use irikey::iri::{CLASSIFIER, ParseMode, normalize_to_rung};
 use irikey::kernel::Bitmaps;
 use irikey::key::KeyAlgorithm;
-use irikey::record::lines::Lines;
+use irikey::record::{TextDecoder, lines::Lines};
 
 const CHUNK_LEN: usize = 256 << 10;
 

@@ -6,8 +6,8 @@ use arrow::buffer::NullBuffer;
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
 use irikey::encoding::is_utf8;
-use irikey::record::copies::Copies;
-use irikey::record::{Offsets, Records, Span};
+use irikey::kernel::Span;
+use irikey::record::{RecordBuffer, RecordOffsets, Records};
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
 
@@ -155,7 +155,7 @@ impl Inputs {
 #[derive(Debug, Default)]
 pub struct Scratch {
     lent: Vec<Span>,
-    copies: Copies,
+    copies: RecordBuffer,
 }
 
 impl Scratch {
@@ -168,7 +168,7 @@ impl Scratch {
         }
         let (begin, end) = (inputs.url.range(from).0, inputs.url.range(to - 1).1);
         // Rows have no offset in a source, and no result column needs one.
-        let (text, offsets) = (&inputs.url.bytes()[begin..end], Offsets::Each(&[]));
+        let (text, offsets) = (&inputs.url.bytes()[begin..end], RecordOffsets::Each(&[]));
         Records { text, urls: &self.lent, offsets, ..Records::default() }
     }
 

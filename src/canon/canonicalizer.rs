@@ -16,13 +16,13 @@ use crate::iri::{
 use crate::kernel::{Bitmaps, SimdTask, Span, append, append_range, prefetch_behind, run_with_simd};
 use crate::key::KeyBytes;
 use crate::learn::{Equivalences, KeyOrigin};
-use crate::record::{Offsets, Records};
+use crate::record::{RecordOffsets, Records};
 
 /// Turns records into rows by one policy. Each worker reuses one canonicalizer. Rows only depend on records and policy.
 ///
 /// ```
 /// use irikey::canon::{Canonicalizer, Policy, Rows};
-/// use irikey::{kernel::Bitmaps, record::lines::Lines};
+/// use irikey::{kernel::Bitmaps, record::{TextDecoder, lines::Lines}};
 /// let (mut lines, mut bitmaps, mut rows) = (Lines::default(), Bitmaps::default(), Rows::new(0));
 /// let records = lines.decode(b"HTTP://Example.org:80\n../x\n", 0, &mut bitmaps);
 /// Canonicalizer::new(&Policy::default()).append(&records, &bitmaps, &mut rows);
@@ -373,8 +373,8 @@ fn push_flags(records: &Records<'_>, first: usize, rows: &mut Rows) {
 
 fn push_offsets(records: &Records<'_>, offsets: &mut Vec<u64>) {
     match records.offsets {
-        Offsets::From(base) => offsets.extend(records.urls.iter().map(|&Span { at, .. }| base + u64::from(at))),
-        Offsets::Each(each) => offsets.extend_from_slice(each),
+        RecordOffsets::From(base) => offsets.extend(records.urls.iter().map(|&Span { at, .. }| base + u64::from(at))),
+        RecordOffsets::Each(each) => offsets.extend_from_slice(each),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The one place where a [`Job`] meets the run: lists the sources, says how their records are written, hands parts to
 //! the output.
 
-use super::args::{InputFormat, Inputs, Sorting, Work};
+use super::args::{Inputs, Sorting, Work};
 use super::canon::Failure;
 use super::canon_args::Job;
 use super::files::Files;
@@ -9,9 +9,10 @@ use super::report::InputFailure;
 use crate::canon::Tally;
 use crate::input::{InputError, Sources, list};
 use crate::output::Encoder;
-use crate::record::csv::{Column, CsvOptions, Header};
-use crate::record::json_lines::JsonOptions;
-use crate::record::{Format, Guess};
+use clap::ValueEnum as _;
+
+use crate::record::csv::{CsvColumn, CsvHeader, CsvOptions};
+use crate::record::{self, FormatOptions};
 use crate::run::{self, Progress, RunOptions, SortOptions, Sorter, Summary};
 
 /// What the run came to, less what only the caller knows.
@@ -46,39 +47,24 @@ pub(super) fn sources(inputs: &Inputs) -> Result<Sources, String> {
     list(&inputs.paths).map_err(|error| error.to_string())
 }
 
-/// How the records of the sources are written, as far as the flags say.
-pub(super) fn format(inputs: &Inputs) -> Format {
-    let csv = |delimiter: u8| CsvOptions {
-        delimiter: inputs.delimiter.unwrap_or(delimiter),
-        url: inputs.column.as_deref().map(Column::parse),
-        base: inputs.base_column.as_deref().map(Column::parse),
-        charset: inputs.charset_column.as_deref().map(Column::parse),
-        query_charset: inputs.query_charset_column.as_deref().map(Column::parse),
-        header: if inputs.may_have_header { Header::Sniff } else { Header::No },
+/// The format of the sources, as far as the flags determine it.
+pub(super) fn format(inputs: &Inputs) -> record::InputFormat {
+    let column = |name: &Option<String>| name.as_deref().map(CsvColumn::parse);
+    let csv = CsvOptions {
+        delimiter: inputs.delimiter.unwrap_or(b','),
+        url: column(&inputs.column),
+        base: column(&inputs.base_column),
+        charset: column(&inputs.charset_column),
+        query_charset: column(&inputs.query_charset_column),
+        header: if inputs.may_have_header { CsvHeader::Detect } else { CsvHeader::Absent },
     };
-    match inputs.format {
-        InputFormat::Lines => Format::Lines,
-        InputFormat::Csv => Format::Csv(csv(b',')),
-        InputFormat::Tsv => Format::Csv(csv(b'\t')),
-        InputFormat::Cdx => Format::Cdx,
-        InputFormat::Cdxj => Format::Cdxj,
-        InputFormat::CrawlLog => Format::CrawlLog,
-        InputFormat::FrontierJournal => Format::Journal,
-        InputFormat::ZipnumIndex => Format::ZipnumIndex,
-        InputFormat::Warc => Format::Archive,
-        InputFormat::Wat => Format::Wat,
-        InputFormat::Jsonl => {
-            let csv = csv(b',');
-            Format::JsonLines(JsonOptions::of_columns(csv.url.as_ref(), csv.base.as_ref()))
-        }
-        InputFormat::AccessLog => Format::AccessLog(inputs.log_format.clone()),
-        InputFormat::Auto => {
-            let columns = [&inputs.column, &inputs.base_column, &inputs.charset_column, &inputs.query_charset_column];
-            let has_columns = columns.into_iter().any(Option::is_some) || !inputs.may_have_header;
-            let has_delimiter = inputs.delimiter.is_some();
-            Format::Auto(Guess { csv: csv(b','), has_delimiter, is_table: has_columns || has_delimiter })
-        }
-    }
+    let columns = [&csv.url, &csv.base, &csv.charset, &csv.query_charset];
+    let has_columns = columns.into_iter().any(Option::is_some) || !inputs.may_have_header;
+    let has_delimiter = inputs.delimiter.is_some();
+    let is_table = has_columns || has_delimiter;
+    let options = FormatOptions { csv, has_delimiter, is_table, log_format: inputs.log_format.clone() };
+    let name = inputs.format.to_possible_value();
+    name.and_then(|name| record::InputFormat::named(name.get_name(), &options)).unwrap_or_default()
 }
 
 /// How the run is done.

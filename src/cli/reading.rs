@@ -4,7 +4,7 @@ use super::args::parse_profile;
 use crate::canon::{Canonicalizer, Policy, Rows, Rung};
 use crate::iri::{Base, CLASSIFIER, Fault, ParseMode, PreprocessOptions, Profile};
 use crate::kernel::Bitmaps;
-use crate::record::copies::Copies;
+use crate::record::RecordBuffer;
 
 /// How IRIs of the command line are read.
 #[derive(Debug, clap::Args)]
@@ -49,7 +49,8 @@ impl Reading {
             },
             ..Policy::default()
         };
-        let (mut copies, mut bitmaps, mut rows) = (Copies::default(), Bitmaps::default(), Rows::new(Rung::ALL.len()));
+        let (mut copies, mut bitmaps, mut rows) =
+            (RecordBuffer::default(), Bitmaps::default(), Rows::new(Rung::ALL.len()));
         iris.iter().for_each(|iri| copies.push_url(iri));
         let records = copies.records();
         bitmaps.classify(records.text, &CLASSIFIER);

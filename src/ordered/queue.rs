@@ -181,15 +181,6 @@ impl<T> ReorderQueue<T> {
         }
     }
 
-    /// Closes the queue after a ticket that is abandoned: the source has failed.
-    pub(super) fn fail(&self) {
-        let mut state = self.lock();
-        state.is_closed = true;
-        state.slots.push_back(QueueSlot { items: VecDeque::new(), status: SlotStatus::Abandoned });
-        drop(state);
-        self.items.notify_all();
-    }
-
     /// Takes the next item, in the order of the tickets; waits for it if necessary. Returns `None` after the last item, and
     /// if the queue was stopped.
     ///

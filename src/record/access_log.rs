@@ -1,20 +1,23 @@
-//! Access logs of web servers, by Apache's format string (mod_log_config). In: a chunk of whole lines. Out: the records:
-//! the request's target, its base if the format names the host, status and time, in a text of our own.
+//! Access logs of web servers, in the format that a format string of Apache's mod_log_config describes. The target of
+//! the request, the base and the other fields are copied into a text of the decoder.
 //!
-//! `%r` or `%U%q` is the URL; `%v`, `%V` or `%{Host}i` the host of its base, whose scheme is http; `%s` or `%>s` the status;
-//! `%t` the time. Other directives reach up to the literal text behind them. `\"`, `\\` and `\xhh` are undone, as Apache
-//! wrote them. A line that the format does not fit is a record with a fault, and so is a request that is none; the line
-//! is its URL then. Blank lines are no records.
+//! `%r` or `%U%q` is the URL; `%v`, `%V` or `%{Host}i` is the host of its base, whose scheme is http; `%s` or `%>s` is the
+//! status; `%t` is the time. Other directives extend to the literal text after them. `\"`, `\\` and `\xhh`, with which
+//! Apache escapes, are unescaped. A line that does not match the format is a record with a fault, and so is a malformed
+//! request; the line is its URL then. Blank lines are not records.
 
-use super::collected::{Collected, filled_lines};
-use super::copies::put;
+use super::buffer::{RecordBuffer, append_with, filled_lines};
 use super::fields::{FieldSet, FieldValues};
-use super::{Records, Span, time};
-use crate::iri::{CLASSIFIER, FaultKind};
+use super::format::{FormatOptions, SourceHead, TextDecoder};
+use super::records::Records;
+use super::time;
+use crate::iri::FaultKind;
 use crate::kernel::Bitmaps;
+use crate::kernel::Span;
 use std::borrow::Cow;
+use thiserror::Error;
 
-/// What a directive stands for.
+/// What a directive means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Directive {
     Request,
@@ -26,47 +29,49 @@ enum Directive {
     Other,
 }
 
-/// A format string, taken apart: each directive and the literal text behind it.
+/// A parsed format string: literal text, then directives, each with the literal text after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogFormat {
-    first: Vec<u8>,
+    prefix: Vec<u8>,
     items: Vec<(Directive, Vec<u8>)>,
 }
 
-/// NCSA's common log format.
+/// A format string without `%r` and `%U`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the log format has no URL; it needs %r or %U")]
+pub struct LogFormatError;
+
+/// The common log format of NCSA.
 const COMMON: &str = "%h %l %u %t \"%r\" %>s %b";
+/// The common log format followed by anything, which includes the combined log format.
+const COMMON_PREFIX: &str = "%h %l %u %t \"%r\" %>s";
 
 impl Default for LogFormat {
-    /// The common log format and whatever stands behind it: the combined one too.
+    /// The common log format followed by anything, which includes the combined log format.
     fn default() -> LogFormat {
-        LogFormat::common_and_rest()
+        LogFormat::parse_items(COMMON_PREFIX)
     }
 }
 
 impl LogFormat {
-    fn common_and_rest() -> LogFormat {
-        // What stands behind the status does not matter.
-        LogFormat::take_apart("%h %l %u %t \"%r\" %>s")
-    }
-
-    /// A format by name (`common`, `combined`, `vhost_combined`) or by its string.
+    /// A format by its name (`common`, `combined`, `vhost_combined`) or by its format string.
     ///
     /// # Errors
-    /// There is no URL in it; a sentence.
-    pub fn parse(text: &str) -> Result<LogFormat, String> {
-        let format = match text {
-            "common" => LogFormat::take_apart(COMMON),
-            "combined" => LogFormat::common_and_rest(),
-            "vhost_combined" => LogFormat::take_apart("%v:%p %h %l %u %t \"%r\" %>s"),
-            _ => LogFormat::take_apart(text),
-        };
-        let has_url =
-            format.items.iter().any(|(directive, _)| matches!(directive, Directive::Request | Directive::Path));
-        if has_url { Ok(format) } else { Err("a log format needs %r or %U for the URL".to_string()) }
+    /// The format has no URL.
+    pub fn parse(text: &str) -> Result<LogFormat, LogFormatError> {
+        let format = LogFormat::parse_items(match text {
+            "common" => COMMON,
+            "combined" => COMMON_PREFIX,
+            "vhost_combined" => "%v:%p %h %l %u %t \"%r\" %>s",
+            _ => text,
+        });
+        let mut directives = format.items.iter().map(|(directive, _)| directive);
+        let has_url = directives.any(|directive| matches!(directive, Directive::Request | Directive::Path));
+        if has_url { Ok(format) } else { Err(LogFormatError) }
     }
 
-    fn take_apart(text: &str) -> LogFormat {
-        let mut format = LogFormat { first: Vec::new(), items: Vec::new() };
+    fn parse_items(text: &str) -> LogFormat {
+        let mut format = LogFormat { prefix: Vec::new(), items: Vec::new() };
         let mut rest = text.as_bytes();
         while let Some((&byte, tail)) = rest.split_first() {
             if byte == b'%' && tail.first() != Some(&b'%') {
@@ -76,13 +81,13 @@ impl LogFormat {
                 continue;
             }
             rest = if byte == b'%' { &tail[1..] } else { tail };
-            format.items.last_mut().map_or(&mut format.first, |(_, literal)| literal).push(byte);
+            format.items.last_mut().map_or(&mut format.prefix, |(_, literal)| literal).push(byte);
         }
         format
     }
 }
 
-/// The directive behind a `%`, and its length: modifiers, `{name}`, a letter.
+/// The directive after a `%`, and its length: modifiers, `{name}`, a letter.
 fn directive(text: &[u8]) -> (Directive, usize) {
     let modifiers = text.iter().take_while(|byte| b"<>!,0123456789".contains(byte)).count();
     let mut at = modifiers;
@@ -93,124 +98,126 @@ fn directive(text: &[u8]) -> (Directive, usize) {
         at += len + 1;
     }
     let letter = text.get(at).copied().unwrap_or(b' ');
-    let is_named = !name.is_empty();
-    let found = match letter {
+    let directive = match letter {
         b'r' => Directive::Request,
         b'U' => Directive::Path,
         b'q' => Directive::Query,
         b'v' | b'V' => Directive::Host,
         b'i' if name.eq_ignore_ascii_case(b"host") => Directive::Host,
         b's' => Directive::Status,
-        b't' if !is_named => Directive::Time,
+        b't' if name.is_empty() => Directive::Time,
         _ => Directive::Other,
     };
-    (found, (at + 1).min(text.len()))
+    (directive, (at + 1).min(text.len()))
 }
 
-/// What a line said.
+/// The values of a line.
 #[derive(Default)]
-struct Line<'a> {
+struct LogLine<'a> {
     url: Cow<'a, [u8]>,
     host: &'a [u8],
     field: FieldValues,
 }
 
-/// Decoder of access logs; keeps the memory of its text and spans.
+/// Decoder of access logs.
+///
+/// ```
+/// use irikey::{kernel::Bitmaps, record::{TextDecoder, access_log::AccessLog}};
+/// let line = b"192.0.2.1 - - [10/Oct/2000:13:55:36 -0700] \"GET /a?b HTTP/1.0\" 200 2326";
+/// let (mut log, mut bitmaps) = (AccessLog::default(), Bitmaps::default());
+/// let records = log.decode(line, 0, &mut bitmaps);
+/// assert_eq!(records.urls[0].of(records.text), b"/a?b");
+/// assert_eq!(records.fields.statuses, [Some(200)]);
+/// ```
 #[derive(Debug, Default)]
 pub struct AccessLog {
     format: LogFormat,
-    text: Vec<u8>,
-    found: Collected,
+    rows: RecordBuffer,
 }
 
-impl AccessLog {
-    /// The chunks that follow have these fields.
-    pub fn set_carry(&mut self, carry: FieldSet) {
-        self.found.set_carry(carry);
+impl TextDecoder for AccessLog {
+    type Settings = LogFormat;
+
+    fn chosen_settings(options: &FormatOptions) -> LogFormat {
+        options.log_format.clone()
     }
 
-    /// The chunks that follow are in this format.
-    pub fn set_format(&mut self, format: &LogFormat) {
+    /// A line in the common format whose time is valid.
+    fn detect(head: &SourceHead<'_>) -> Option<LogFormat> {
+        let format = LogFormat::default();
+        let is_record = parse_line(head.first_record, &format).is_some_and(|line| line.field.time.is_some());
+        is_record.then_some(format)
+    }
+
+    fn set_settings(&mut self, format: &LogFormat) {
         self.format.clone_from(format);
     }
 
-    /// Every record of `chunk`, which begins at byte `offset` of the source; `bitmaps` describe the records' text
-    /// afterwards.
-    ///
-    /// ```
-    /// use irikey::{kernel::Bitmaps, record::access_log::AccessLog};
-    /// let line = b"192.0.2.1 - - [10/Oct/2000:13:55:36 -0700] \"GET /a?b HTTP/1.0\" 200 2326";
-    /// let (mut log, mut bitmaps) = (AccessLog::default(), Bitmaps::default());
-    /// let records = log.decode(line, 0, &mut bitmaps);
-    /// assert_eq!(records.urls[0].of(records.text), b"/a?b");
-    /// assert_eq!(records.fields.statuses, [Some(200)]);
-    /// ```
-    pub fn decode<'a>(&'a mut self, chunk: &[u8], offset: u64, bitmaps: &mut Bitmaps) -> Records<'a> {
-        self.text.clear();
-        self.found.clear();
-        for (at, line) in filled_lines(chunk) {
-            self.found.begin(offset + at as u64);
-            self.line(line);
-        }
-        bitmaps.classify(&self.text, &CLASSIFIER);
-        self.found.records(&self.text)
+    fn set_carry(&mut self, carry: FieldSet) {
+        self.rows.columns.set_carry(carry);
     }
 
-    fn line(&mut self, line: &[u8]) {
-        let read = read(line, &self.format);
-        let kind = match &read {
+    fn decode<'a>(&'a mut self, chunk: &'a [u8], offset: u64, bitmaps: &mut Bitmaps) -> Records<'a> {
+        self.rows.clear();
+        for (at, line) in filled_lines(chunk) {
+            self.rows.begin(offset + at as u64);
+            self.decode_line(line);
+        }
+        self.rows.classified_records(bitmaps)
+    }
+}
+
+impl AccessLog {
+    fn decode_line(&mut self, line: &[u8]) {
+        let parsed = parse_line(line, &self.format);
+        let kind = match &parsed {
             None => Some(FaultKind::NotOfFormat),
-            Some(said) if said.url.is_empty() => Some(FaultKind::NoUrl),
+            Some(parsed) if parsed.url.is_empty() => Some(FaultKind::NoUrl),
             Some(_) => None,
         };
         if let Some(kind) = kind {
-            self.found.refuse(kind);
+            self.rows.refuse(kind);
         }
-        let said = read.unwrap_or_default();
-        let url = self.put(&[if kind.is_some() { line } else { &said.url }]);
-        let base = if said.host.is_empty() { self.put(&[]) } else { self.put(&[b"http://", said.host, b"/"]) };
-        self.found.base(base);
-        self.found.push(url, said.field);
+        let parsed = parsed.unwrap_or_default();
+        let url = self.copy(&[if kind.is_some() { line } else { &parsed.url }]);
+        let base = if parsed.host.is_empty() { self.copy(&[]) } else { self.copy(&[b"http://", parsed.host, b"/"]) };
+        self.rows.columns.push_base(base);
+        self.rows.columns.push(url, parsed.field);
     }
 
-    fn put(&mut self, texts: &[&[u8]]) -> Span {
-        put(&mut self.text, |out| texts.iter().for_each(|text| out.extend_from_slice(text)))
+    fn copy(&mut self, texts: &[&[u8]]) -> Span {
+        append_with(&mut self.rows.text, |out| texts.iter().for_each(|text| out.extend_from_slice(text)))
     }
 }
 
-/// `line` is unmistakably a record of the common format: its time is one, too.
-pub(super) fn is_record(line: &[u8]) -> bool {
-    read(line, &LogFormat::default()).is_some_and(|said| said.field.time.is_some())
-}
-
-fn read<'a>(line: &'a [u8], format: &LogFormat) -> Option<Line<'a>> {
-    let mut rest = line.strip_prefix(&format.first[..])?;
-    let mut said = Line::default();
+fn parse_line<'a>(line: &'a [u8], format: &LogFormat) -> Option<LogLine<'a>> {
+    let mut rest = line.strip_prefix(&format.prefix[..])?;
+    let mut parsed = LogLine::default();
     for (directive, literal) in &format.items {
         let is_quoted = literal.first() == Some(&b'"');
         let len = match (directive, &literal[..]) {
-            // A time has spaces within its brackets.
+            // A time contains a space between its brackets.
             (Directive::Time, _) if rest.starts_with(b"[") => memchr::memchr(b']', rest)? + 1,
             (_, b"") => rest.iter().position(|&byte| byte == b' ').unwrap_or(rest.len()),
-            _ => find(rest, literal, is_quoted)?,
+            _ => find_literal(rest, literal, is_quoted)?,
         };
         let value = &rest[..len];
         rest = rest[len..].strip_prefix(&literal[..])?;
         match directive {
-            Directive::Request => said.url = target(value),
+            Directive::Request => parsed.url = target(value),
             Directive::Path | Directive::Query if value != b"-" => {
-                said.url.to_mut().extend_from_slice(&undo_escapes(value))
+                parsed.url.to_mut().extend_from_slice(&unescape(value))
             }
-            Directive::Host if value != b"-" => said.host = value,
-            Directive::Status => said.field.status = status(value)?,
-            Directive::Time => said.field.time = time::from_log(value),
+            Directive::Host if value != b"-" => parsed.host = value,
+            Directive::Status => parsed.field.status = status(value)?,
+            Directive::Time => parsed.field.time = time::from_log(value),
             _ => {}
         }
     }
-    Some(said)
+    Some(parsed)
 }
 
-/// `-` is none; what is no number is no status, and the line not of the format.
+/// The status; absent for `-`. Returns `None` if it is not a number: the line does not match the format.
 fn status(value: &[u8]) -> Option<Option<i32>> {
     if value == b"-" {
         return Some(None);
@@ -218,8 +225,8 @@ fn status(value: &[u8]) -> Option<Option<i32>> {
     std::str::from_utf8(value).ok()?.parse().ok().map(Some)
 }
 
-/// Where `literal` begins; within quotes, where it begins with one, a backslash takes the next byte with it.
-fn find(text: &[u8], literal: &[u8], is_quoted: bool) -> Option<usize> {
+/// The offset of `literal` in `text`. If `is_quoted`, `text` is between quotes, and a backslash escapes the next byte.
+fn find_literal(text: &[u8], literal: &[u8], is_quoted: bool) -> Option<usize> {
     match literal {
         [byte] if !is_quoted => return memchr::memchr(*byte, text),
         _ if !is_quoted => return memchr::memmem::find(text, literal),
@@ -236,15 +243,15 @@ fn find(text: &[u8], literal: &[u8], is_quoted: bool) -> Option<usize> {
     }
 }
 
-/// The target of `GET target HTTP/1.1`; spaces in it shift nothing. Empty if the request is none.
+/// The target of `GET target HTTP/1.1`, which may contain spaces. Empty if the request is malformed.
 fn target(request: &[u8]) -> Cow<'_, [u8]> {
     let Some(after_method) = memchr::memchr(b' ', request).map(|at| &request[at + 1..]) else { return b"".into() };
     let mut spaces = memchr::memrchr_iter(b' ', after_method);
     let end = spaces.find(|&space| after_method[space..].starts_with(b" HTTP/")).unwrap_or(after_method.len());
-    undo_escapes(&after_method[..end])
+    unescape(&after_method[..end])
 }
 
-fn undo_escapes(text: &[u8]) -> Cow<'_, [u8]> {
+fn unescape(text: &[u8]) -> Cow<'_, [u8]> {
     let Some(first) = memchr::memchr(b'\\', text) else { return text.into() };
     let mut out = Vec::with_capacity(text.len());
     out.extend_from_slice(&text[..first]);
@@ -271,7 +278,7 @@ mod tests {
 
     fn rows(format: &str, text: &str) -> Vec<Row> {
         let (mut log, mut bitmaps) = (AccessLog::default(), Bitmaps::default());
-        log.set_format(&LogFormat::parse(format).unwrap());
+        log.set_settings(&LogFormat::parse(format).unwrap());
         let records = log.decode(text.as_bytes(), 0, &mut bitmaps);
         let show = |span: Span| String::from_utf8_lossy(span.of(records.text)).into_owned();
         let fault = |i: usize| records.faults.iter().find(|(row, _)| *row as usize == i).map(|(_, fault)| fault.kind);
@@ -299,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_has_a_fault() {
+    fn lines_that_do_not_match_have_a_fault() {
         let broken = "192.0.2.1 - - [x] \"-\" 408 -";
         assert_eq!(rows("common", broken), [(broken.into(), "".into(), Some(408), None, Some(FaultKind::NoUrl))]);
         for line in ["x", "192.0.2.1 - - [10/Oct/2000:13:55:36 -0700] \"GET /", "a b c [d] \"GET / HTTP/1.0\" x 1"] {

@@ -1,16 +1,14 @@
-//! Where records end: [`Boundary`]. In: the bytes of a source from the beginning of a record on, as many as have been
-//! read. Out: the end of a record at or past a target. Shared by all who cut, so that all cut alike.
+//! Finds the ends of records in text that may still grow, so that row groups and chunks hold whole records.
 //!
-//! A record ends after an `LF`; in CSV, after one that does not stand between quotes. There the rule of the csv crate
-//! holds: a quote opens only as the first byte of a field, `""` within quotes is a quote, and what follows a closing
-//! quote up to the delimiter is ordinary text. (To that crate a `CR` ends a record, too. We cut after `LF` alone, which
-//! is a record's end under either reading.)
+//! A record ends after an `LF`; in CSV, after one outside quotes. The rules of the csv crate apply: a quote opens only as
+//! the first byte of a field, `""` between quotes is a quote, and the text after a closing quote up to the delimiter is
+//! ordinary text. (In that crate a `CR` also ends a record. [`Boundary`] finds only `LF`, which ends a record either way.)
 
 use memchr::{memchr, memrchr};
 
 const LF: u8 = b'\n';
 
-/// Quoted fields are looked for this far past the target, lest a target in a long source be a walk through all of it.
+/// Bytes after the target that are searched for quotes at a time, so that a long source is not searched as a whole.
 const QUOTE_WINDOW: usize = 64 << 10;
 
 /// How a CSV dialect quotes.
@@ -18,18 +16,18 @@ const QUOTE_WINDOW: usize = 64 << 10;
 pub struct Quoting {
     /// Usually `"`.
     pub quote: u8,
-    /// Between fields.
+    /// The byte between fields.
     pub delimiter: u8,
 }
 
-/// A record that is longer than allowed.
+/// A record is longer than allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLong {
     /// Where it begins.
     pub at: usize,
 }
 
-/// Finds ends of records in bytes that may still grow. After an end was given, make another one for what follows.
+/// Finds the end of a record. After it returned an end, a new `Boundary` is needed for the bytes that follow.
 ///
 /// ```
 /// use irikey::record::boundary::{Boundary, Quoting};
@@ -43,29 +41,29 @@ pub struct TooLong {
 pub struct Boundary {
     quoting: Option<Quoting>,
     longest: usize,
-    /// Bytes before this one need no second look.
+    /// Bytes before this position were searched.
     seen: usize,
-    /// `seen` stands between quotes.
+    /// `seen` is between quotes.
     is_quoted: bool,
     last_end: usize,
 }
 
 impl Boundary {
-    /// Records of lines, or of CSV with this quoting, of at most `longest` bytes with their `LF`.
+    /// For lines, or for CSV with this quoting, of at most `longest` bytes per record, `LF` included.
     pub fn new(quoting: Option<Quoting>, longest: usize) -> Boundary {
         Boundary { quoting, longest, seen: 0, is_quoted: false, last_end: 0 }
     }
 
-    /// The end of the last whole record seen; 0 if there was none.
+    /// The end of the last whole record; 0 if there is none.
     pub fn last_end(&self) -> usize {
         self.last_end
     }
 
-    /// The first end of a record at or past `target` (which is at least 1). `None` if there is none in `data`: call
-    /// again with more bytes after the same ones.
+    /// The first end of a record at or after `target`, which is at least 1. `None` if `data` has none: the caller calls
+    /// again with the same bytes and more after them.
     ///
     /// # Errors
-    /// A record before the target, or the one that reaches past it, is too long.
+    /// A record before the target, or the one that contains it, is too long.
     #[inline]
     pub fn find(&mut self, data: &[u8], target: usize) -> Result<Option<usize>, TooLong> {
         let end = match self.quoting {
@@ -99,7 +97,7 @@ impl Boundary {
         Ok(None)
     }
 
-    /// Moves past the closing quote; false if it is not there yet, or may be the first half of `""`.
+    /// Moves past the closing quote; false if it has not been read yet, or may be the first half of `""`.
     fn leave_quotes(&mut self, data: &[u8], quote: u8) -> bool {
         while let Some(i) = memchr(quote, &data[self.seen..]) {
             let at = self.seen + i;
@@ -120,14 +118,14 @@ impl Boundary {
         false
     }
 
-    /// Looks at `data[seen..to]`, which stands outside quotes.
+    /// Searches `data[seen..to]`, which is outside quotes.
     #[inline]
     fn unquoted(&mut self, data: &[u8], to: usize, target: usize) -> Result<Option<usize>, TooLong> {
-        let turn = (target - 1).clamp(self.seen, to);
-        self.pass(data, self.seen, turn)?;
-        match memchr(LF, &data[turn..to]) {
+        let middle = (target - 1).clamp(self.seen, to);
+        self.pass(data, self.seen, middle)?;
+        match memchr(LF, &data[middle..to]) {
             Some(i) => {
-                let end = turn + i + 1;
+                let end = middle + i + 1;
                 if end - self.last_end > self.longest {
                     return Err(TooLong { at: self.last_end });
                 }
@@ -142,8 +140,8 @@ impl Boundary {
         }
     }
 
-    /// Passes over the ends of records in `data[from..to]`. Looks back from as far as a record may reach, and so sees
-    /// only a few of them.
+    /// Moves past the ends of records in `data[from..to]`. It searches backward from the farthest allowed end of a record,
+    /// and so visits only a few of the ends.
     fn pass(&mut self, data: &[u8], mut from: usize, to: usize) -> Result<(), TooLong> {
         loop {
             let reach = self.last_end.saturating_add(self.longest).min(to).max(from);
@@ -166,33 +164,33 @@ mod tests {
 
     const CSV: Quoting = Quoting { quote: b'"', delimiter: b',' };
 
-    /// The rule, byte by byte, as the csv crate's state machine has it: ends of records after an LF.
+    /// The definition, byte by byte, with the states of the csv crate: ends of records after an LF.
     fn ends(data: &[u8]) -> Vec<usize> {
         #[derive(PartialEq)]
-        enum State {
+        enum CsvState {
             FieldStart,
-            Field,
+            FieldValues,
             Quoted,
             QuoteInQuoted,
         }
-        let (mut state, mut ends) = (State::FieldStart, Vec::new());
+        let (mut state, mut ends) = (CsvState::FieldStart, Vec::new());
         for (i, &byte) in data.iter().enumerate() {
             state = match (state, byte) {
-                (State::Quoted, b'"') => State::QuoteInQuoted,
-                (State::Quoted, _) => State::Quoted,
-                (State::QuoteInQuoted | State::FieldStart, b'"') => State::Quoted,
+                (CsvState::Quoted, b'"') => CsvState::QuoteInQuoted,
+                (CsvState::Quoted, _) => CsvState::Quoted,
+                (CsvState::QuoteInQuoted | CsvState::FieldStart, b'"') => CsvState::Quoted,
                 (_, b'\n') => {
                     ends.push(i + 1);
-                    State::FieldStart
+                    CsvState::FieldStart
                 }
-                (_, b'\r' | b',') => State::FieldStart,
-                _ => State::Field,
+                (_, b'\r' | b',') => CsvState::FieldStart,
+                _ => CsvState::FieldValues,
             };
         }
         ends
     }
 
-    /// A few million bytes would be as good: texts of up to 6 of the bytes that matter, numbered.
+    /// All texts of `len` of the bytes that matter, numbered.
     fn text(mut number: usize, len: usize) -> Vec<u8> {
         let mut text = Vec::new();
         for _ in 0..len {
@@ -249,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_far_away() {
+    fn a_distant_target() {
         let mut data = b"http://example.org/\n".repeat(100_000);
         data.extend(b"\"a\nb\"\nc");
         for quoting in [None, Some(CSV)] {

@@ -1,27 +1,29 @@
-//! CDX: lines of columns between single spaces, named by letters in a header line. In: a chunk of whole lines. Out: the
-//! records and what they carry, all of it spans of the chunk.
+//! CDX: columns between single spaces, named by letters in a header line. All fields are slices of the chunk.
 //!
-//! URLs and redirects are written as they came, so a space in one makes a column more. Such a line is read from both
-//! ends: what must look like a time, a type, a status, a digest or a number does, and what is left over belongs to the
-//! redirect, else to the URL. A line with fewer columns than the header promised is read as one of the shapes that were
-//! ever common (9, 10 or 11). What fits nothing is a record with a fault, the line being its URL. Header lines are counted; they and blank
-//! lines are no records.
+//! URLs and redirects are written unescaped, so a space in one of them adds a column. Such a line is read from both ends:
+//! what must look like a time, a media type, a status, a digest or a number does, and the surplus belongs to the redirect,
+//! otherwise to the URL. A line with fewer columns than the header promises is read in one of the common layouts (9, 10
+//! or 11 columns). A line that fits none is a record with a fault, and the line is its URL. Header lines are counted;
+//! header lines and blank lines are not records.
 
-use super::collected::{Collected, lines};
+use super::buffer::{RecordColumns, lines};
 use super::fields::{FieldSet, FieldValues};
-use super::{Records, Span, time};
+use super::format::{SourceHead, TextDecoder};
+use super::records::Records;
+use super::time;
 use crate::iri::{CLASSIFIER, FaultKind};
+use crate::kernel::Span;
 use crate::kernel::{Bitmaps, ByteSet};
 use std::str::FromStr;
 
-/// Bytes of digests, in any of their notations.
+/// Bytes of digests, in all notations.
 const DIGEST: ByteSet =
     ByteSet::range(b'a', b'z').or(ByteSet::range(b'A', b'Z')).or(ByteSet::range(b'0', b'9')).or(ByteSet::of(b":+/=_-"));
 
-/// A line with more columns than this is not tried in every way.
-const MOST_FIELDS: usize = 128;
+/// A line with more columns is refused without trying all ways to read it.
+const MAX_COLUMNS: usize = 128;
 
-/// What the columns of a file hold, by the letters of its header.
+/// The contents of the columns of a file, by the letters of its header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CdxColumns(Vec<u8>);
 
@@ -32,82 +34,89 @@ impl Default for CdxColumns {
 }
 
 impl CdxColumns {
-    /// The columns that a header line names: ` CDX N b a m s k r M S V g`. `None` if it is no header, or names no URL.
+    /// The columns that a header line names: ` CDX N b a m s k r M S V g`. `None` if the line is not a header, or names no
+    /// URL.
     ///
     /// ```
     /// use irikey::record::cdx::CdxColumns;
-    /// assert_eq!(CdxColumns::of_header(b" CDX N b a m s k r M S V g\n"), Some(CdxColumns::default()));
-    /// assert_eq!(CdxColumns::of_header(b"com,example)/ 20140103030321"), None);
+    /// assert_eq!(CdxColumns::from_header(b" CDX N b a m s k r M S V g\n"), Some(CdxColumns::default()));
+    /// assert_eq!(CdxColumns::from_header(b"com,example)/ 20140103030321"), None);
     /// ```
-    pub fn of_header(line: &[u8]) -> Option<CdxColumns> {
-        let letters = header_letters(line)?;
-        let columns: Vec<u8> = letters.filter(|letter| !letter.is_empty()).map(|letter| letter[0]).collect();
+    pub fn from_header(line: &[u8]) -> Option<CdxColumns> {
+        let letters = line.trim_ascii_start().strip_prefix(b"CDX ")?.trim_ascii_end().split(|&byte| byte == b' ');
+        let columns: Vec<u8> = letters.filter_map(|letter| letter.first().copied()).collect();
         columns.contains(&b'a').then_some(CdxColumns(columns))
     }
 }
 
-fn header_letters(line: &[u8]) -> Option<impl Iterator<Item = &[u8]>> {
-    Some(line.trim_ascii_start().strip_prefix(b"CDX ")?.trim_ascii_end().split(|&byte| byte == b' '))
-}
-
-/// Decoder of CDX; keeps the memory of its spans.
+/// Decoder of CDX.
+///
+/// ```
+/// use irikey::{kernel::Bitmaps, record::{TextDecoder, cdx::Cdx}};
+/// let line = b"org,a)/b 20140103030321 http://a.org/b text/html 302 AAAA /c d - 1043 333 x.warc.gz\n";
+/// let (mut cdx, mut bitmaps) = (Cdx::default(), Bitmaps::default());
+/// let records = cdx.decode(line, 0, &mut bitmaps);
+/// assert_eq!(records.urls[0].of(line), b"http://a.org/b");
+/// assert_eq!(records.fields.redirects[0].unwrap().of(line), b"/c d");
+/// assert_eq!(records.fields.statuses, [Some(302)]);
+/// ```
 #[derive(Debug, Default)]
 pub struct Cdx {
     columns: CdxColumns,
-    found: Collected,
+    rows: RecordColumns,
     tokens: Vec<Span>,
 }
 
-impl Cdx {
-    /// The chunks that follow have these fields.
-    pub fn set_carry(&mut self, carry: FieldSet) {
-        self.found.set_carry(carry);
+impl TextDecoder for Cdx {
+    type Settings = CdxColumns;
+
+    fn settings_of(chosen: &CdxColumns, head: &SourceHead<'_>) -> CdxColumns {
+        CdxColumns::from_header(head.first_line).unwrap_or_else(|| chosen.clone())
     }
 
-    /// The chunks that follow have these columns.
-    pub fn set_columns(&mut self, columns: &CdxColumns) {
+    /// A header, or a record in one of the common layouts.
+    fn detect(head: &SourceHead<'_>) -> Option<CdxColumns> {
+        CdxColumns::from_header(head.first_line).or_else(|| is_record(head.first_record).then(CdxColumns::default))
+    }
+
+    fn set_settings(&mut self, columns: &CdxColumns) {
         self.columns.clone_from(columns);
     }
 
-    /// Every record of `chunk`, which begins at byte `offset` of the source; `bitmaps` describe `chunk` afterwards.
-    ///
-    /// ```
-    /// use irikey::{kernel::Bitmaps, record::cdx::Cdx};
-    /// let line = b"org,a)/b 20140103030321 http://a.org/b text/html 302 AAAA /c d - 1043 333 x.warc.gz\n";
-    /// let (mut cdx, mut bitmaps) = (Cdx::default(), Bitmaps::default());
-    /// let records = cdx.decode(line, 0, &mut bitmaps);
-    /// assert_eq!(records.urls[0].of(line), b"http://a.org/b");
-    /// assert_eq!(records.fields.redirects[0].unwrap().of(line), b"/c d");
-    /// assert_eq!(records.fields.statuses, [Some(302)]);
-    /// ```
-    pub fn decode<'a>(&'a mut self, chunk: &'a [u8], offset: u64, bitmaps: &mut Bitmaps) -> Records<'a> {
-        bitmaps.classify(chunk, &CLASSIFIER);
-        self.found.clear();
-        lines(chunk).for_each(|(at, line)| self.line(chunk, at, line, offset));
-        self.found.records(chunk)
+    fn set_carry(&mut self, carry: FieldSet) {
+        self.rows.set_carry(carry);
     }
 
-    fn line(&mut self, chunk: &[u8], at: usize, line: &[u8], offset: u64) {
+    fn decode<'a>(&'a mut self, chunk: &'a [u8], offset: u64, bitmaps: &mut Bitmaps) -> Records<'a> {
+        bitmaps.classify(chunk, &CLASSIFIER);
+        self.rows.clear();
+        lines(chunk).for_each(|(at, line)| self.decode_line(chunk, at, line, offset));
+        self.rows.records(chunk)
+    }
+}
+
+impl Cdx {
+    fn decode_line(&mut self, chunk: &[u8], at: usize, line: &[u8], offset: u64) {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if line.is_empty() {
             return;
         }
         if line.starts_with(b" CDX ") || line.starts_with(b"CDX ") {
-            return self.found.header();
+            return self.rows.count_header();
         }
         self.tokens.clear();
         push_tokens(line, at, &mut self.tokens);
-        self.found.begin(offset + at as u64);
+        self.rows.begin(offset + at as u64);
         let fit = fit(chunk, &self.tokens, &self.columns.0).or_else(|| fit_common(chunk, &self.tokens));
         let (url, field) = fit.unwrap_or_else(|| {
-            self.found.refuse(FaultKind::NotOfFormat);
+            self.rows.refuse(FaultKind::NotOfFormat);
             (Span { at: at as u32, len: line.len() as u32 }, FieldValues::default())
         });
-        self.found.push(url, field);
+        self.rows.push(url, field);
     }
 }
 
-/// Splits `line`, which stands at `at`, at every space.
+/// Splits `line`, which begins at `at`, at every space.
 fn push_tokens(line: &[u8], at: usize, tokens: &mut Vec<Span>) {
     let mut from = 0;
     for space in memchr::memchr_iter(b' ', line).chain([line.len()]) {
@@ -116,25 +125,26 @@ fn push_tokens(line: &[u8], at: usize, tokens: &mut Vec<Span>) {
     }
 }
 
-/// `line` is unmistakably a record of one of the common shapes.
-pub(super) fn is_record(line: &[u8]) -> bool {
+/// Whether `line` is unmistakably a record in one of the common layouts.
+fn is_record(line: &[u8]) -> bool {
     let mut tokens = Vec::new();
     push_tokens(line, 0, &mut tokens);
     let has_time = tokens.get(1).is_some_and(|time| time::from_digits(time.of(line)).is_some());
     has_time && (fit_common(line, &tokens).is_some() || fit(line, &tokens, &CdxColumns::default().0).is_some())
 }
 
-/// A line of another number of columns than its header has, in the shapes of that number.
+/// Reads a line whose number of columns differs from its header, in the common layout of that number.
 fn fit_common(chunk: &[u8], tokens: &[Span]) -> Option<(Span, FieldValues)> {
     const COMMON: [&[u8]; 3] = [b"NbamskrVg", b"NbamskrMVg", b"NbamskrMSVg"];
-    let shape = COMMON.iter().find(|shape| shape.len() == tokens.len())?;
-    fit(chunk, tokens, shape)
+    let columns = COMMON.iter().find(|columns| columns.len() == tokens.len())?;
+    fit(chunk, tokens, columns)
 }
 
-/// Gives every token to a column, in order: one to each, more to those that may hold spaces, redirects first.
+/// Assigns the tokens to columns in order: one to each, and the surplus to redirect and URL, which can contain spaces.
+/// Prefers the redirect.
 fn fit(chunk: &[u8], tokens: &[Span], columns: &[u8]) -> Option<(Span, FieldValues)> {
     let extra = tokens.len().checked_sub(columns.len())?;
-    if tokens.len() > MOST_FIELDS {
+    if tokens.len() > MAX_COLUMNS {
         return None;
     }
     let url_at = columns.iter().position(|&letter| letter == b'a')?;
@@ -146,19 +156,24 @@ fn fit(chunk: &[u8], tokens: &[Span], columns: &[u8]) -> Option<(Span, FieldValu
             _ if Some(column) == redirect_at => 1 + extra - url_extra,
             _ => 1,
         };
-        if let Some(found) = read(chunk, tokens, columns, lens) {
-            return Some(found);
+        if let Some(record) = read_columns(chunk, tokens, columns, lens) {
+            return Some(record);
         }
     }
     None
 }
 
-/// Reads a line whose columns take `lens` tokens each; `None` if one does not look like what it must be.
-fn read(chunk: &[u8], tokens: &[Span], columns: &[u8], lens: impl Fn(usize) -> usize) -> Option<(Span, FieldValues)> {
+/// Reads a line whose columns have `lens` tokens each; `None` if a column does not look like its content.
+fn read_columns(
+    chunk: &[u8],
+    tokens: &[Span],
+    columns: &[u8],
+    lens: impl Fn(usize) -> usize,
+) -> Option<(Span, FieldValues)> {
     let mut url = None;
     let mut field = FieldValues::default();
     let mut next = 0;
-    // Where no column is too many none can have shifted, and types of no shape were seen in the wild.
+    // Without surplus tokens no column can be shifted, and crawls contain media types of any form.
     let is_exact = tokens.len() == columns.len();
     for (column, letter) in columns.iter().enumerate() {
         let len = lens(column);
@@ -166,19 +181,19 @@ fn read(chunk: &[u8], tokens: &[Span], columns: &[u8], lens: impl Fn(usize) -> u
         next += len;
         let span = Span { at: first.at, len: last.at + last.len - first.at };
         let text = span.of(chunk);
-        let may_be_odd = is_exact && *letter == b'm';
-        if !may_be_odd && !looks_right(*letter, text) {
+        let may_be_anything = is_exact && *letter == b'm';
+        if !may_be_anything && !is_plausible(*letter, text) {
             return None;
         }
-        let said = (text != b"-").then_some(span);
+        let present = (text != b"-").then_some(span);
         match letter {
             b'a' => url = url.or(Some(span)),
             b'b' => field.time = time::from_digits(text),
             b's' => field.status = number(text),
-            b'k' => field.digest = said,
-            b'r' => field.redirect = said,
-            b'm' => field.mime = said.filter(|_| !matches!(text, b"unk" | b"no-type")),
-            b'g' => field.filename = said,
+            b'k' => field.digest = present,
+            b'r' => field.redirect = present,
+            b'm' => field.mime = present.filter(|_| !matches!(text, b"unk" | b"no-type")),
+            b'g' => field.filename = present,
             b'V' => field.capture_offset = number(text),
             b'S' => field.capture_length = number(text),
             _ => {}
@@ -191,8 +206,8 @@ fn number<N: FromStr>(text: &[u8]) -> Option<N> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// A column's text could be one: enough to tell a shifted line.
-fn looks_right(letter: u8, text: &[u8]) -> bool {
+/// Whether `text` can be the content of a column; enough to recognize a shifted line.
+fn is_plausible(letter: u8, text: &[u8]) -> bool {
     let is_number = |text: &[u8]| !text.is_empty() && text.iter().all(u8::is_ascii_digit);
     match letter {
         _ if text == b"-" => true,
@@ -215,7 +230,7 @@ mod tests {
     fn decode(header: Option<&str>, text: &str) -> (Vec<Row>, Vec<u32>) {
         let (mut cdx, mut bitmaps) = (Cdx::default(), Bitmaps::default());
         if let Some(header) = header {
-            cdx.set_columns(&CdxColumns::of_header(header.as_bytes()).unwrap());
+            cdx.set_settings(&CdxColumns::from_header(header.as_bytes()).unwrap());
         }
         let records = cdx.decode(text.as_bytes(), 0, &mut bitmaps);
         let show = |span: Span| String::from_utf8_lossy(span.of(records.text)).into_owned();
@@ -244,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_space_shifts_nothing() {
+    fn spaces_in_urls_do_not_shift_columns() {
         let line = |url: &str, redirect: &str| {
             format!("org,a)/ 20140103030321 {url} text/html 302 B2LT {redirect} - 1043 333 e.warc.gz\n")
         };
@@ -260,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_nothing_has_a_fault() {
+    fn a_line_that_fits_no_layout_has_a_fault() {
         let (rows, faults) =
             decode(None, "garbage\norg,a)/ 20140103030321 http://a.org/ text/html\n\n CDX N b a\na b c");
         assert_eq!((rows.len(), faults), (3, vec![0, 1, 2]));

@@ -1,83 +1,87 @@
-//! CDXJ: `key time {json}` lines, as Common Crawl's index and pywb write them. In: a chunk of whole lines. Out: the
-//! records and what they carry, end to end in a text of our own, since JSON has escapes.
+//! CDXJ: lines `key time {json}`, as Common Crawl's index and pywb write them. Strings are unescaped into a text of the
+//! decoder.
 //!
-//! The dialects differ in little: numbers or strings for `status`, `redirect` and `charset` there or not. A key may hold
-//! spaces; the JSON begins at the first ` {` behind a time. A line without JSON, or whose JSON ends early or has no
-//! `url`, is a record with a fault, the line being its URL. Lines that begin with `!` or `@` are counted as headers; they
-//! and blank lines are no records.
+//! The dialects differ in whether numbers are strings and in which members exist. A key can contain spaces; the JSON
+//! begins at the first ` {` after a time. A line without JSON, or whose JSON is truncated or has no `url`, is a record with
+//! a fault, and the line is its URL. Lines that begin with `!` or `@` are counted as headers; headers and blank lines are
+//! not records.
 
-use super::collected::Collected;
-use super::copies::put;
+use super::buffer::{RecordBuffer, append_with};
+use super::capture_fields::{CaptureFields, IndexMember, copy_string};
 use super::fields::{FieldSet, FieldValues};
-use super::index_member::{CaptureFields, IndexMember, copy};
-use super::json::{Members, Value};
-use super::shape::{Kind, Marks, Shape, Walk};
-use super::{Records, time};
-use crate::iri::{CLASSIFIER, FaultKind};
+use super::format::{SourceHead, TextDecoder};
+use super::json::{JsonMembers, JsonValue};
+use super::member_cache::{JsonBitmaps, JsonKind, MemberCache, MemberReader};
+use super::records::Records;
+use super::time;
+use crate::iri::FaultKind;
 use crate::kernel::{Bitmaps, SimdTask, run_with_simd};
 
-/// Decoder of CDXJ; keeps the memory of its text and spans.
+/// Decoder of CDXJ.
+///
+/// ```
+/// use irikey::{kernel::Bitmaps, record::{TextDecoder, cdxj::Cdxj}};
+/// let line = br#"org,a)/ 20140127171200 {"url": "http:\/\/a.org\/", "status": "200"}"#;
+/// let (mut cdxj, mut bitmaps) = (Cdxj::default(), Bitmaps::default());
+/// let records = cdxj.decode(line, 0, &mut bitmaps);
+/// assert_eq!(records.urls[0].of(records.text), b"http://a.org/");
+/// assert_eq!(records.fields.statuses, [Some(200)]);
+/// ```
 #[derive(Debug, Default)]
 pub struct Cdxj {
-    marks: Marks,
-    shape: Shape<IndexMember>,
-    text: Vec<u8>,
-    found: Collected,
+    json_bitmaps: JsonBitmaps,
+    cache: MemberCache<IndexMember>,
+    rows: RecordBuffer,
+}
+
+impl TextDecoder for Cdxj {
+    type Settings = ();
+
+    fn detect(head: &SourceHead<'_>) -> Option<()> {
+        is_record(head.first_record).then_some(())
+    }
+
+    fn set_carry(&mut self, carry: FieldSet) {
+        self.rows.columns.set_carry(carry);
+        self.cache = MemberCache::default();
+    }
+
+    fn decode<'a>(&'a mut self, chunk: &'a [u8], offset: u64, bitmaps: &mut Bitmaps) -> Records<'a> {
+        self.rows.clear();
+        self.json_bitmaps.classify(chunk);
+        run_with_simd(DecodeLines { cdxj: self, chunk, offset });
+        self.rows.classified_records(bitmaps)
+    }
 }
 
 impl Cdxj {
-    /// The chunks that follow have these fields.
-    pub fn set_carry(&mut self, carry: FieldSet) {
-        self.found.set_carry(carry);
-        self.shape = Shape::default();
-    }
-
-    /// Every record of `chunk`, which begins at byte `offset` of the source; `bitmaps` describe the records' text
-    /// afterwards.
-    ///
-    /// ```
-    /// use irikey::{kernel::Bitmaps, record::cdxj::Cdxj};
-    /// let line = br#"org,a)/ 20140127171200 {"url": "http:\/\/a.org\/", "status": "200"}"#;
-    /// let (mut cdxj, mut bitmaps) = (Cdxj::default(), Bitmaps::default());
-    /// let records = cdxj.decode(line, 0, &mut bitmaps);
-    /// assert_eq!(records.urls[0].of(records.text), b"http://a.org/");
-    /// assert_eq!(records.fields.statuses, [Some(200)]);
-    /// ```
-    pub fn decode<'a>(&'a mut self, chunk: &[u8], offset: u64, bitmaps: &mut Bitmaps) -> Records<'a> {
-        self.text.clear();
-        self.found.clear();
-        self.marks.classify(chunk);
-        run_with_simd(ReadLines { cdxj: self, chunk, offset });
-        bitmaps.classify(&self.text, &CLASSIFIER);
-        self.found.records(&self.text)
-    }
-
-    /// Reads the line that begins at `at`; gives where the next one does.
+    /// Decodes the line that begins at `at`; returns where the next line begins.
     #[inline(always)]
-    fn line(&mut self, chunk: &[u8], at: usize) -> usize {
-        let (time, json_at) = usual_head(chunk, &self.marks, at).unwrap_or_else(|| head(chunk, at));
-        let carry = self.found.carry();
-        let mut walk = Walk::new(chunk, &self.marks, &mut self.shape, json_at);
-        let (mut said, mut url) = (CaptureFields::default(), None);
-        while let Some(found) = walk.next(|key| IndexMember::of(key, carry)) {
-            match found.meaning {
+    fn decode_line(&mut self, chunk: &[u8], at: usize) -> usize {
+        let (time, json_at) = usual_head(chunk, &self.json_bitmaps, at).unwrap_or_else(|| head(chunk, at));
+        let carry = self.rows.columns.carry();
+        let mut reader = MemberReader::new(chunk, &self.json_bitmaps, &mut self.cache, json_at);
+        let (mut fields, mut url) = (CaptureFields::default(), None);
+        while let Some(member) = reader.next(|key| IndexMember::of(key, carry)) {
+            match member.meaning {
                 IndexMember::Ignored => {}
                 IndexMember::Url => {
-                    if url.is_none() && found.kind == Kind::Text && found.span.of(chunk) != b"-" {
-                        url = Some(found);
+                    if url.is_none() && member.kind == JsonKind::Text && member.span.of(chunk) != b"-" {
+                        url = Some(member);
                     }
                 }
-                IndexMember::Field(field) => said.set(field, &found, chunk),
+                IndexMember::Field(field) => fields.set(field, &member, chunk),
             }
         }
-        // What the members told before the JSON broke is not to be trusted.
-        let (kind, end) = if walk.is_broken() { (Some(FaultKind::NotOfFormat), at) } else { (None, walk.end()) };
+        // Members before the place where the JSON breaks are not reliable.
+        let (kind, end) = if reader.is_broken() { (Some(FaultKind::NotOfFormat), at) } else { (None, reader.end()) };
         let end = line_end(chunk, end);
         match (kind, url) {
             (None, Some(url)) => {
-                let url = copy(chunk, url.span, url.has_escapes, &mut self.text);
-                let field = if carry.is_empty() { FieldValues::default() } else { said.values(chunk, &mut self.text) };
-                self.found.push(url, FieldValues { time: time.or(field.time), ..field });
+                let url = copy_string(chunk, url.span, url.has_escapes, &mut self.rows.text);
+                let field =
+                    if carry.is_empty() { FieldValues::default() } else { fields.values(chunk, &mut self.rows.text) };
+                self.rows.columns.push(url, FieldValues { time: time.or(field.time), ..field });
             }
             (kind, _) => self.refuse(kind.unwrap_or(FaultKind::NoUrl), &chunk[at..end], time),
         }
@@ -86,43 +90,43 @@ impl Cdxj {
 
     #[cold]
     fn refuse(&mut self, kind: FaultKind, line: &[u8], time: Option<i64>) {
-        self.found.refuse(kind);
+        self.rows.columns.refuse(kind);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        let url = put(&mut self.text, |text| text.extend_from_slice(line));
-        self.found.push(url, FieldValues { time, ..FieldValues::default() });
+        let url = append_with(&mut self.rows.text, |text| text.extend_from_slice(line));
+        self.rows.columns.push(url, FieldValues { time, ..FieldValues::default() });
     }
 }
 
-/// Reads all lines of a chunk.
-struct ReadLines<'a> {
+/// Decodes all lines of a chunk.
+struct DecodeLines<'a> {
     cdxj: &'a mut Cdxj,
     chunk: &'a [u8],
     offset: u64,
 }
 
-impl SimdTask for ReadLines<'_> {
+impl SimdTask for DecodeLines<'_> {
     #[inline(always)]
     fn run(self) {
-        let ReadLines { cdxj, chunk, offset } = self;
+        let DecodeLines { cdxj, chunk, offset } = self;
         let mut at = 0;
         while at < chunk.len() {
             at = match chunk[at..] {
                 [b'\n', ..] => at + 1,
                 [b'\r', b'\n', ..] | [b'\r'] => at + 2,
                 [b'!' | b'@', ..] => {
-                    cdxj.found.header();
+                    cdxj.rows.columns.count_header();
                     line_end(chunk, at) + 1
                 }
                 _ => {
-                    cdxj.found.begin(offset + at as u64);
-                    cdxj.line(chunk, at)
+                    cdxj.rows.columns.begin(offset + at as u64);
+                    cdxj.decode_line(chunk, at)
                 }
             };
         }
     }
 }
 
-/// Where the line of byte `at` ends.
+/// Where the line that contains byte `at` ends.
 fn line_end(chunk: &[u8], at: usize) -> usize {
     if chunk.get(at) == Some(&b'\n') {
         return at;
@@ -130,20 +134,20 @@ fn line_end(chunk: &[u8], at: usize) -> usize {
     memchr::memchr(b'\n', &chunk[at..]).map_or(chunk.len(), |len| at + len)
 }
 
-/// The time of the line that begins at `at`, and where its JSON begins, if it is like nearly all: neither brace nor
-/// quote in the key, 14 digits, ` {"`.
+/// The time of the line that begins at `at`, and where its JSON begins. `None` if the line is unusual: nearly all lines
+/// have neither brace nor quote in the key, a time of 14 digits, and ` {"`.
 #[inline(always)]
-fn usual_head(chunk: &[u8], marks: &Marks, at: usize) -> Option<(Option<i64>, usize)> {
-    let brace = marks.next_brace(at);
+fn usual_head(chunk: &[u8], json_bitmaps: &JsonBitmaps, at: usize) -> Option<(Option<i64>, usize)> {
+    let brace = json_bitmaps.next_brace(at);
     let word = brace.checked_sub(15).filter(|word| *word >= at)?;
     let is_usual = chunk.get(brace - 1..brace + 2)? == b" {\""
         && (word == at || chunk[word - 1] == b' ')
-        && marks.next_stop(at) == brace + 1;
+        && json_bitmaps.next_stop(at) == brace + 1;
     let time = time::from_digits(&chunk[word..word + 14]).filter(|_| is_usual)?;
     Some((Some(time), brace))
 }
 
-/// The same of any line. Without JSON, that of the end of the line.
+/// Like [`usual_head`], for any line. Without JSON, the position is the end of the line.
 #[cold]
 fn head(chunk: &[u8], at: usize) -> (Option<i64>, usize) {
     let end = line_end(chunk, at);
@@ -151,8 +155,8 @@ fn head(chunk: &[u8], at: usize) -> (Option<i64>, usize) {
     (time, end - json.len())
 }
 
-/// `line` is unmistakably a record: a time, then JSON; or `-` for the time, and a URL in the JSON.
-pub(super) fn is_record(line: &[u8]) -> bool {
+/// Whether `line` is unmistakably a record: a time and JSON; or `-` for the time, and JSON with a URL.
+fn is_record(line: &[u8]) -> bool {
     let (time, json) = split(line);
     let is_object = json.strip_prefix(b"{").is_some_and(|rest| rest.trim_ascii_start().first() == Some(&b'"'));
     let lacks_time = || line[..line.len() - json.len()].ends_with(b" - ") && has_url(json);
@@ -160,13 +164,13 @@ pub(super) fn is_record(line: &[u8]) -> bool {
 }
 
 fn has_url(json: &[u8]) -> bool {
-    let mut members = Members::new(json);
-    let has_url = members.by_ref().any(|(key, value)| key == b"url" && matches!(value, Value::Text(_)));
+    let mut members = JsonMembers::new(json);
+    let has_url = members.by_ref().any(|(key, value)| key == b"url" && matches!(value, JsonValue::Text(_)));
     members.by_ref().for_each(drop);
     has_url && !members.is_broken()
 }
 
-/// The time and the JSON of a line. Without a time before it, the first ` {` begins the JSON, or the line's first byte.
+/// The time and the JSON of a line. Without a time, the JSON begins at the first ` {` or the first byte of the line.
 fn split(line: &[u8]) -> (Option<i64>, &[u8]) {
     let mut first = line.starts_with(b"{").then_some(0);
     for space in memchr::memchr_iter(b'{', line).filter_map(|brace| brace.checked_sub(1)) {
@@ -186,8 +190,9 @@ fn split(line: &[u8]) -> (Option<i64>, &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::super::json::unescape;
-    use super::super::{Offsets, Span};
+    use super::super::records::RecordOffsets;
     use super::*;
+    use crate::kernel::Span;
     use proptest::prelude::*;
 
     #[test]
@@ -212,12 +217,12 @@ org,a)/?q={a {b} 20140127171201 {"offset":"0","status":200,"url":"http://a.org/?
         assert_eq!(records.fields.charsets.iter().flatten().count(), 1);
         assert!(records.faults.is_empty());
         assert!(records.urls.windows(2).all(|pair| pair[0].at + pair[0].len <= pair[1].at));
-        let Offsets::Each(offsets) = records.offsets else { panic!("each record has its offset") };
+        let RecordOffsets::Each(offsets) = records.offsets else { panic!("one offset per record") };
         assert_eq!(offsets[0], 10 + 22);
     }
 
     #[test]
-    fn a_record_without_a_time_is_known_by_its_url() {
+    fn a_record_without_a_time_is_recognized_by_its_url() {
         assert!(is_record(br#"- - {"url": "x:y", "status": "200"}"#));
         assert!(is_record(br#"org,a)/ 20140127171200 {"offset": "0""#));
         for line in
@@ -228,7 +233,7 @@ org,a)/?q={a {b} 20140127171201 {"offset":"0","status":200,"url":"http://a.org/?
     }
 
     #[test]
-    fn what_is_no_record_has_a_fault() {
+    fn malformed_lines_have_a_fault() {
         let lines =
             ["org,a)/ 2014", "a 20140127171200 {", r#"a 20140127171200 {"status":1}"#, r#"a 20140127171200 {"url":1}"#];
         for line in lines {
@@ -243,18 +248,18 @@ org,a)/?q={a {b} 20140127171201 {"offset":"0","status":200,"url":"http://a.org/?
     fn rows(cdxj: &mut Cdxj, chunk: &[u8]) -> Vec<Row> {
         let mut bitmaps = Bitmaps::default();
         let records = cdxj.decode(chunk, 0, &mut bitmaps);
-        let Offsets::Each(offsets) = records.offsets else { panic!("each record has its offset") };
+        let RecordOffsets::Each(offsets) = records.offsets else { panic!("one offset per record") };
         let fields = records.fields;
         let show = |span: &Span| span.of(records.text).to_vec();
         let fault = |i: usize| records.faults.iter().find(|(row, _)| *row as usize == i).map(|(_, fault)| fault.kind);
         let texts =
-            |i: usize| [fields.redirects[i], fields.digests[i], fields.charsets[i]].map(|said| said.as_ref().map(show));
+            |i: usize| [fields.redirects[i], fields.digests[i], fields.charsets[i]].map(|text| text.as_ref().map(show));
         let row =
             |i: usize| (show(&records.urls[i]), offsets[i], fault(i), texts(i), fields.statuses[i], fields.times[i]);
         (0..offsets.len()).map(row).collect()
     }
 
-    /// What a line says, by the definition.
+    /// The row of a line by the definition of the format.
     fn row_of(line: &[u8], at: u64) -> Row {
         let (time, json) = split(line);
         let text = |text: &[u8]| {
@@ -262,21 +267,21 @@ org,a)/?q={a {b} 20140127171201 {"offset":"0","status":200,"url":"http://a.org/?
             unescape(text, &mut out);
             (text != b"-").then_some(out)
         };
-        let (mut url, mut said) = (None, [const { None }; 5]);
-        let mut members = Members::new(json);
+        let (mut url, mut texts) = (None, [const { None }; 5]);
+        let mut members = JsonMembers::new(json);
         for (key, value) in members.by_ref() {
             match (key, value) {
-                (b"url", Value::Text(value)) if url.is_none() => url = text(value),
-                (b"url", _) | (_, Value::Nested(_)) => {}
-                (key, Value::Text(value) | Value::Bare(value)) => {
+                (b"url", JsonValue::Text(value)) if url.is_none() => url = text(value),
+                (b"url", _) | (_, JsonValue::Nested(_)) => {}
+                (key, JsonValue::Text(value) | JsonValue::Bare(value)) => {
                     let names = [&b"status"[..], b"timestamp", b"redirect", b"digest", b"charset"];
                     if let Some(place) = names.iter().position(|name| *name == key) {
-                        said[place] = said[place].take().or(text(value));
+                        texts[place] = texts[place].take().or(text(value));
                     }
                 }
             }
         }
-        let [status, stamp, redirect, digest, charset] = said;
+        let [status, stamp, redirect, digest, charset] = texts;
         let status = status.and_then(|text| String::from_utf8(text).ok()?.parse().ok());
         let stamp = stamp.and_then(|text| time::from_digits(&text));
         let fault = match &url {

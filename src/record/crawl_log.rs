@@ -1,81 +1,85 @@
-//! Heritrix's `crawl.log`: twelve columns between runs of spaces, and JSON as an optional thirteenth. In: a chunk of
-//! whole lines. Out: the records and what they carry, all of it spans of the chunk.
+//! Heritrix's `crawl.log`: twelve columns between runs of spaces, and JSON as an optional thirteenth.
 //!
-//! Columns: time of the line, status (negative ones are the crawler's own), size, URL, discovery path, via, type,
-//! thread, fetch time with `+` and its duration, digest, source tag, annotations. A discovery path that ends in `R` says
-//! that the via redirected to the URL. A line that does not begin with time, status, size and URL is a record with a fault, the
-//! line being its URL; columns that lack at the end are null. Blank lines are no records.
+//! Columns: time of the line, status (negative ones are the crawler's own), size, URL, discovery path, via, media type,
+//! thread, fetch time with `+` and its duration, digest, source tag, annotations. If the discovery path ends in `R`, the
+//! via redirected to the URL. A line that does not begin with time, status, size and URL is a record with a fault, and
+//! the line is its URL; missing columns at the end are null. Blank lines are not records.
 
-use super::collected::{Collected, filled_lines};
+use super::buffer::{RecordColumns, filled_lines};
 use super::fields::{FieldSet, FieldValues};
-use super::{Records, Span, time};
+use super::format::{SourceHead, TextDecoder};
+use super::records::Records;
+use super::time;
 use crate::iri::{CLASSIFIER, FaultKind};
 use crate::kernel::Bitmaps;
+use crate::kernel::Span;
 
-/// Columns that are looked at.
-const COLUMNS: usize = 10;
+/// Number of columns that are decoded.
+const COLUMN_COUNT: usize = 10;
 
-/// Decoder of crawl logs; keeps the memory of its spans.
+/// Decoder of crawl logs.
+///
+/// ```
+/// use irikey::{kernel::Bitmaps, record::{TextDecoder, crawl_log::CrawlLog}};
+/// let line = b"2011-06-23T17:12:08.802Z   200  1299 http://a.org/ LR http://b.org/ text/plain #014 - - - -";
+/// let (mut log, mut bitmaps) = (CrawlLog::default(), Bitmaps::default());
+/// let records = log.decode(line, 0, &mut bitmaps);
+/// assert_eq!(records.urls[0].of(line), b"http://a.org/");
+/// assert_eq!(records.fields.redirected_from[0].unwrap().of(line), b"http://b.org/");
+/// ```
 #[derive(Debug, Default)]
 pub struct CrawlLog {
-    found: Collected,
+    rows: RecordColumns,
+}
+
+impl TextDecoder for CrawlLog {
+    type Settings = ();
+
+    fn detect(head: &SourceHead<'_>) -> Option<()> {
+        let line = head.first_record;
+        let mut bitmaps = Bitmaps::default();
+        bitmaps.classify(line, &CLASSIFIER);
+        record_time(line, &split_columns(line, 0, line.len(), &bitmaps)).map(drop)
+    }
+
+    fn set_carry(&mut self, carry: FieldSet) {
+        self.rows.set_carry(carry);
+    }
+
+    fn decode<'a>(&'a mut self, chunk: &'a [u8], offset: u64, bitmaps: &mut Bitmaps) -> Records<'a> {
+        bitmaps.classify(chunk, &CLASSIFIER);
+        self.rows.clear();
+        for (at, line) in filled_lines(chunk) {
+            self.rows.begin(offset + at as u64);
+            self.decode_line(chunk, line, at, &split_columns(chunk, at, at + line.len(), bitmaps));
+        }
+        self.rows.records(chunk)
+    }
 }
 
 impl CrawlLog {
-    /// The chunks that follow have these fields.
-    pub fn set_carry(&mut self, carry: FieldSet) {
-        self.found.set_carry(carry);
-    }
-
-    /// Every record of `chunk`, which begins at byte `offset` of the source; `bitmaps` describe `chunk` afterwards.
-    ///
-    /// ```
-    /// use irikey::{kernel::Bitmaps, record::crawl_log::CrawlLog};
-    /// let line = b"2011-06-23T17:12:08.802Z   200  1299 http://a.org/ LR http://b.org/ text/plain #014 - - - -";
-    /// let (mut log, mut bitmaps) = (CrawlLog::default(), Bitmaps::default());
-    /// let records = log.decode(line, 0, &mut bitmaps);
-    /// assert_eq!(records.urls[0].of(line), b"http://a.org/");
-    /// assert_eq!(records.fields.redirected_from[0].unwrap().of(line), b"http://b.org/");
-    /// ```
-    pub fn decode<'a>(&'a mut self, chunk: &'a [u8], offset: u64, bitmaps: &mut Bitmaps) -> Records<'a> {
-        bitmaps.classify(chunk, &CLASSIFIER);
-        self.found.clear();
-        for (at, line) in filled_lines(chunk) {
-            self.found.begin(offset + at as u64);
-            self.line(chunk, line, at, &split(chunk, at, at + line.len(), bitmaps));
-        }
-        self.found.records(chunk)
-    }
-
-    fn line(&mut self, chunk: &[u8], line: &[u8], at: usize, columns: &[Option<Span>; COLUMNS]) {
+    fn decode_line(&mut self, chunk: &[u8], line: &[u8], at: usize, columns: &[Option<Span>; COLUMN_COUNT]) {
         let text = |column: usize| columns[column].map_or(&b""[..], |span| span.of(chunk));
-        let said = |column: usize| columns[column].filter(|span| span.of(chunk) != b"-");
-        let (Some(written), Some(url)) = (begins_record(chunk, columns), columns[3]) else {
-            self.found.refuse(FaultKind::NotOfFormat);
-            return self.found.push(Span { at: at as u32, len: line.len() as u32 }, FieldValues::default());
+        let present = |column: usize| columns[column].filter(|span| span.of(chunk) != b"-");
+        let (Some(line_time), Some(url)) = (record_time(chunk, columns), columns[3]) else {
+            self.rows.refuse(FaultKind::NotOfFormat);
+            return self.rows.push(Span { at: at as u32, len: line.len() as u32 }, FieldValues::default());
         };
-        let started = || text(8).split(|&byte| byte == b'+').next().and_then(time::from_digits);
+        let fetch_time = || text(8).split(|&byte| byte == b'+').next().and_then(time::from_digits);
         let field = FieldValues {
             status: std::str::from_utf8(text(1)).ok().and_then(|text| text.parse().ok()),
-            time: if self.found.carry().time { started().or(Some(written)) } else { None },
-            redirected_from: said(5).filter(|_| text(4).ends_with(b"R")),
-            digest: said(9),
-            mime: said(6).filter(|_| !matches!(text(6), b"unknown" | b"no-type")),
+            time: if self.rows.carry().time { fetch_time().or(Some(line_time)) } else { None },
+            redirected_from: present(5).filter(|_| text(4).ends_with(b"R")),
+            digest: present(9),
+            mime: present(6).filter(|_| !matches!(text(6), b"unknown" | b"no-type")),
             ..FieldValues::default()
         };
-        self.found.push(url, field);
+        self.rows.push(url, field);
     }
 }
 
-/// `line` begins as records do.
-pub(super) fn is_record(line: &[u8]) -> bool {
-    let mut bitmaps = Bitmaps::default();
-    bitmaps.classify(line, &CLASSIFIER);
-    begins_record(line, &split(line, 0, line.len(), &bitmaps)).is_some()
-}
-
-/// The first column, a time, if a status, a size and a URL follow it.
-fn begins_record(chunk: &[u8], columns: &[Option<Span>; COLUMNS]) -> Option<i64> {
+/// The time in the first column, if a status, a size and a URL follow it.
+fn record_time(chunk: &[u8], columns: &[Option<Span>; COLUMN_COUNT]) -> Option<i64> {
     let text = |column: usize| columns[column].map_or(&b""[..], |span| span.of(chunk));
     let is_number =
         |text: &[u8]| text == b"-" || std::str::from_utf8(text).is_ok_and(|text| text.parse::<i64>().is_ok());
@@ -84,9 +88,9 @@ fn begins_record(chunk: &[u8], columns: &[Option<Span>; COLUMNS]) -> Option<i64>
 }
 
 /// The first columns of the line from `at` to `line_end`. `bitmaps` mark all white space, among other bytes.
-fn split(chunk: &[u8], mut at: usize, line_end: usize, bitmaps: &Bitmaps) -> [Option<Span>; COLUMNS] {
+fn split_columns(chunk: &[u8], mut at: usize, line_end: usize, bitmaps: &Bitmaps) -> [Option<Span>; COLUMN_COUNT] {
     let line = &chunk[..line_end];
-    let mut columns = [None; COLUMNS];
+    let mut columns = [None; COLUMN_COUNT];
     for column in &mut columns {
         at += line[at..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
         let mut end = at;
@@ -104,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_and_their_lack() {
+    fn columns_and_missing_columns() {
         let text = b"2011-06-23T17:12:08.802Z   200       1299 http://a.org/r LREP http://a.org/i text/plain #014 20110623171208574+225 sha1:YIUO - - {\"a\":1}\r\n\
             2011-06-23T17:12:09.591Z    -2          - http://b.org/p LR http://b.org/q unknown #025 - - - -\n\n\
             2011-06-23T17:12:09.591Z  -404\n\

@@ -1,241 +1,314 @@
-//! How records are written: [`Format`] is what a run was told of all its sources, [`Layout`] what one source turned out
-//! to hold once its beginning was seen, and [`Decoder`] reads chunks of any of them.
+//! The formats of inputs: the registry of text formats, and what one source holds.
+//!
+//! ```text
+//! InputFormat (what the user chose) + first bytes of a source --of_source--> SourceFormat
+//! SourceFormat::Text(TextFormat) --Decoder--> Records
+//! ```
+//!
+//! To add a text format, write a file with a type that implements [`TextDecoder`] and add one line to the table at
+//! [`text_formats!`].
 
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use super::access_log::{AccessLog, LogFormat};
+use super::archive::is_archive;
 use super::boundary::Quoting;
-use super::capture::Captures;
-use super::cdx::{Cdx, CdxColumns};
+use super::cdx::Cdx;
 use super::cdxj::Cdxj;
 use super::crawl_log::CrawlLog;
-use super::csv::{Columns, Csv, CsvOptions};
+use super::csv::{Csv, CsvOptions, delimiter_by_name};
 use super::fields::FieldSet;
 use super::journal::Journal;
 use super::json_lines::{JsonLines, JsonOptions};
 use super::lines::Lines;
-use super::zipnum::ZipnumIndex;
-use super::{Records, cdx};
+use super::records::Records;
+use super::zipnum::is_zipnum_index;
 use crate::kernel::Bitmaps;
 
-/// How the records of a run's sources are written.
+/// What the user says of the formats of all inputs; each format takes what concerns it.
 #[derive(Clone, Debug, Default)]
-pub enum Format {
-    /// Each source by itself: by its first records, and where they say nothing by its name.
-    Auto(Guess),
-    /// One URL a line.
-    #[default]
-    Lines,
-    /// Fields between delimiters.
-    Csv(CsvOptions),
-    /// CDX lines, their columns named by a header.
-    Cdx,
-    /// CDXJ lines: key, time, JSON.
-    Cdxj,
-    /// Heritrix's `crawl.log`.
-    CrawlLog,
-    /// Heritrix's frontier journal.
-    Journal,
-    /// The index of a zipnum cluster.
-    ZipnumIndex,
-    /// WARC and ARC: a record is a record.
-    Archive,
-    /// WAT: a link of a page is a record.
-    Wat,
-    /// A JSON object a line.
-    JsonLines(JsonOptions),
-    /// An access log of a web server.
-    AccessLog(LogFormat),
-}
-
-/// What a source is taken for when its first records say nothing.
-#[derive(Clone, Debug, Default)]
-pub struct Guess {
+pub struct FormatOptions {
     /// Columns of tables.
     pub csv: CsvOptions,
-    /// The delimiter was asked for; else it is the one that the name's suffix speaks of.
+    /// The delimiter was chosen; otherwise the suffix of a source's name decides.
     pub has_delimiter: bool,
-    /// It is a table whatever its name is: columns were asked for.
+    /// Columns were chosen, so that a source is a table or JSON lines, whatever its name is.
     pub is_table: bool,
+    /// Format of access logs.
+    pub log_format: LogFormat,
 }
 
-/// How the records of one source are written. Cheap to clone.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Layout {
-    /// One URL a line.
-    #[default]
-    Lines,
-    /// Fields between delimiters, and which of them count.
-    Csv {
-        /// Between fields.
-        delimiter: u8,
-        /// Where the fields are.
-        columns: Columns,
-    },
-    /// CDX with these columns.
-    Cdx(Arc<CdxColumns>),
-    /// CDXJ.
-    Cdxj,
+/// The first bytes of a source, for detection.
+#[derive(Clone, Copy, Debug)]
+pub struct SourceHead<'a> {
+    /// The first line, without `LF`.
+    pub first_line: &'a [u8],
+    /// The first line that is neither blank nor a comment (`!` or `@`), without its line end.
+    pub first_record: &'a [u8],
+}
+
+impl<'a> SourceHead<'a> {
+    /// Finds the lines in `head`, which may end within a line.
+    pub fn new(head: &'a [u8]) -> SourceHead<'a> {
+        let mut lines = head.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+        let first_record = lines.find(|line| !line.trim_ascii().is_empty() && !matches!(line[0], b'!' | b'@'));
+        SourceHead {
+            first_line: head.split(|&byte| byte == b'\n').next().unwrap_or_default(),
+            first_record: first_record.unwrap_or_default(),
+        }
+    }
+}
+
+/// A decoder of one text format: chunks of whole records in, [`Records`] out. It keeps its memory from chunk to chunk.
+pub trait TextDecoder: Debug + Default {
+    /// What the decoder has to know of a source, such as its columns.
+    type Settings: Clone + Debug + Default + PartialEq;
+
+    /// The settings that the user chose.
+    fn chosen_settings(_options: &FormatOptions) -> Self::Settings {
+        Self::Settings::default()
+    }
+
+    /// The settings of a source of this format, of which the user chose `chosen`.
+    fn settings_of(chosen: &Self::Settings, _head: &SourceHead<'_>) -> Self::Settings {
+        chosen.clone()
+    }
+
+    /// The settings of a source that is unmistakably of this format.
+    fn detect(_head: &SourceHead<'_>) -> Option<Self::Settings> {
+        None
+    }
+
+    /// How records are quoted, if a line end may be part of a record.
+    fn quoting(_settings: &Self::Settings) -> Option<Quoting> {
+        None
+    }
+
+    /// Sets the source of the chunks that follow.
+    fn set_settings(&mut self, _settings: &Self::Settings) {}
+
+    /// Sets the fields to decode. Before the first call these are all fields.
+    fn set_carry(&mut self, _carry: FieldSet) {}
+
+    /// Decodes `chunk`, which holds whole records, is shorter than 2 GiB and begins at byte `offset` of its source.
+    /// `bitmaps` describe the text of the records afterwards.
+    fn decode<'a>(&'a mut self, chunk: &'a [u8], offset: u64, bitmaps: &mut Bitmaps) -> Records<'a>;
+}
+
+/// Defines [`TextFormat`] and [`Decoder`] from the table of formats. Sources are compared with the formats in this order.
+macro_rules! text_formats {
+    ($($(#[$meaning:meta])* $format:ident, $field:ident, $name:literal;)*) => {
+        /// A text format with the settings of one source. Cheap to clone.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum TextFormat {
+            $($(#[$meaning])* $format(Arc<<$format as TextDecoder>::Settings>),)*
+        }
+
+        impl TextFormat {
+            /// The format called `name`, with the settings that the user chose.
+            fn named(name: &str, options: &FormatOptions) -> Option<TextFormat> {
+                match name {
+                    $($name => Some(TextFormat::$format(Arc::new($format::chosen_settings(options)))),)*
+                    _ => None,
+                }
+            }
+
+            /// The format with the settings of a source that begins with `head`.
+            fn of_source(&self, head: &SourceHead<'_>) -> TextFormat {
+                match self {
+                    $(TextFormat::$format(chosen) => {
+                        TextFormat::$format(Arc::new($format::settings_of(chosen, head)))
+                    })*
+                }
+            }
+
+            /// The format of a source that begins with `head`, if it is unmistakable.
+            ///
+            /// ```
+            /// use irikey::record::{SourceHead, TextFormat};
+            /// let line = b"org,example)/ 20140127171200 {\"url\": \"http://example.org/\"}\n";
+            /// assert!(matches!(TextFormat::detect(&SourceHead::new(line)), Some(TextFormat::Cdxj(_))));
+            /// let line = b"http://example.org/ 20140127171200 {\n";
+            /// assert_eq!(TextFormat::detect(&SourceHead::new(line)), None);
+            /// ```
+            pub fn detect(head: &SourceHead<'_>) -> Option<TextFormat> {
+                $(if let Some(settings) = $format::detect(head) {
+                    return Some(TextFormat::$format(Arc::new(settings)));
+                })*
+                None
+            }
+
+            /// How records are quoted, if a line end may be part of a record.
+            pub fn quoting(&self) -> Option<Quoting> {
+                match self {
+                    $(TextFormat::$format(settings) => $format::quoting(settings),)*
+                }
+            }
+        }
+
+        /// A decoder of every text format.
+        #[derive(Debug)]
+        pub struct Decoder {
+            format: TextFormat,
+            $($field: $format,)*
+        }
+
+        impl Decoder {
+            /// A decoder of these fields.
+            pub fn new(carry: FieldSet) -> Decoder {
+                let mut decoder = Decoder { format: TextFormat::default(), $($field: $format::default(),)* };
+                $(decoder.$field.set_carry(carry);)*
+                decoder
+            }
+
+            /// Sets the format of the chunks that follow.
+            pub fn set_format(&mut self, format: &TextFormat) {
+                if self.format == *format {
+                    return;
+                }
+                match format {
+                    $(TextFormat::$format(settings) => self.$field.set_settings(settings),)*
+                }
+                self.format = format.clone();
+            }
+
+            /// Decodes a chunk; see [`TextDecoder::decode`].
+            pub fn decode<'a>(&'a mut self, chunk: &'a [u8], offset: u64, bitmaps: &mut Bitmaps) -> Records<'a> {
+                match self.format {
+                    $(TextFormat::$format(_) => self.$field.decode(chunk, offset, bitmaps),)*
+                }
+            }
+        }
+    };
+}
+
+text_formats! {
+    /// One URL per line.
+    Lines, lines, "lines";
+    /// Fields between delimiters.
+    Csv, csv, "csv-settled";
+    /// CDXJ lines: key, time, JSON.
+    Cdxj, cdxj, "cdxj";
     /// Heritrix's `crawl.log`.
-    CrawlLog,
+    CrawlLog, crawl_log, "crawl-log";
     /// Heritrix's frontier journal.
-    Journal,
-    /// The index of a zipnum cluster.
-    ZipnumIndex,
-    /// Lines of captures, made of an archive's records.
-    Captures(Archived),
-    /// A JSON object a line.
-    JsonLines(Arc<JsonOptions>),
-    /// An access log.
-    AccessLog(Arc<LogFormat>),
+    Journal, journal, "frontier-journal";
+    /// One JSON object per line.
+    JsonLines, json_lines, "jsonl";
+    /// Access log of a web server.
+    AccessLog, access_log, "access-log";
+    /// CDX lines, whose columns a header names.
+    Cdx, cdx, "cdx";
 }
 
-/// What the captures of an archive stand for.
+impl Default for TextFormat {
+    fn default() -> TextFormat {
+        TextFormat::Lines(Arc::default())
+    }
+}
+
+/// Which rows an archive gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Archived {
-    /// Records of WARC or ARC.
+pub enum ArchiveRows {
+    /// One row per record of WARC or ARC.
     Records,
-    /// Links in WAT records.
+    /// One row per link in the records of WAT.
     Links,
 }
 
-impl Layout {
-    /// What hides the end of a record, if anything does.
-    pub fn quoting(&self) -> Option<Quoting> {
-        match self {
-            Layout::Csv { delimiter, .. } => Some(Quoting { quote: b'"', delimiter: *delimiter }),
-            _ => None,
-        }
-    }
+/// The format that the user chose for all inputs.
+#[derive(Clone, Debug)]
+pub enum InputFormat {
+    /// Each source has a format of its own: that of its first records, otherwise that of its name, otherwise lines.
+    Auto(FormatOptions),
+    /// A text format.
+    Text(TextFormat),
+    /// A table of text, whose columns its first record determines.
+    Csv(CsvOptions),
+    /// An archive.
+    Archive(ArchiveRows),
+}
 
-    /// The name in `--format` and in reports.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Layout::Lines => "lines",
-            Layout::Csv { delimiter: b'\t', .. } => "tsv",
-            Layout::Csv { .. } => "csv",
-            Layout::Cdx(_) => "cdx",
-            Layout::Cdxj => "cdxj",
-            Layout::CrawlLog => "crawl-log",
-            Layout::Journal => "frontier-journal",
-            Layout::ZipnumIndex => "zipnum-index",
-            Layout::JsonLines(_) => "jsonl",
-            Layout::AccessLog(_) => "access-log",
-            Layout::Captures(Archived::Records) => "warc",
-            Layout::Captures(Archived::Links) => "wat",
-        }
+impl Default for InputFormat {
+    fn default() -> InputFormat {
+        InputFormat::Text(TextFormat::default())
     }
+}
 
-    /// The first line of a source is a JSON object, with a URL where `options` say.
-    pub fn sniff_json(head: &[u8], options: &JsonOptions) -> Option<Layout> {
-        let line = head.split(|&byte| byte == b'\n').find(|line| !line.trim_ascii().is_empty())?;
-        super::json_lines::is_record(line, options).then(|| Layout::JsonLines(Arc::new(options.clone())))
-    }
-
-    /// What the first lines of a source tell of its format, if they are unmistakable; `head` may end within a line.
+impl InputFormat {
+    /// The format called `name` in `--format`, or `None` if there is no such format.
     ///
     /// ```
-    /// use irikey::record::Layout;
-    /// let line = b"org,example)/ 20140127171200 {\"url\": \"http://example.org/\"}\n";
-    /// assert_eq!(Layout::sniff(line), Some(Layout::Cdxj));
-    /// assert_eq!(Layout::sniff(b"http://example.org/ 20140127171200 {\n"), None);
+    /// use irikey::record::{FormatOptions, InputFormat};
+    /// assert!(InputFormat::named("cdxj", &FormatOptions::default()).is_some());
+    /// assert!(InputFormat::named("docx", &FormatOptions::default()).is_none());
     /// ```
-    pub fn sniff(head: &[u8]) -> Option<Layout> {
-        if super::archive::is_archive(head) {
-            return Some(Layout::Captures(Archived::Records));
+    pub fn named(name: &str, options: &FormatOptions) -> Option<InputFormat> {
+        let csv = |delimiter| {
+            let delimiter = if options.has_delimiter { options.csv.delimiter } else { delimiter };
+            InputFormat::Csv(CsvOptions { delimiter, ..options.csv.clone() })
+        };
+        match name {
+            "auto" => Some(InputFormat::Auto(options.clone())),
+            "csv" => Some(csv(b',')),
+            "tsv" => Some(csv(b'\t')),
+            "warc" => Some(InputFormat::Archive(ArchiveRows::Records)),
+            "wat" => Some(InputFormat::Archive(ArchiveRows::Links)),
+            _ => TextFormat::named(name, options).map(InputFormat::Text),
         }
-        if let Some(columns) = cdx::CdxColumns::of_header(head.split(|&byte| byte == b'\n').next()?) {
-            return Some(Layout::Cdx(Arc::new(columns)));
-        }
-        let mut lines = head.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
-        let line = lines.find(|line| !line.trim_ascii().is_empty() && !matches!(line[0], b'!' | b'@'))?;
-        if super::cdxj::is_record(line) {
-            Some(Layout::Cdxj)
-        } else if super::crawl_log::is_record(line) {
-            Some(Layout::CrawlLog)
-        } else if super::journal::is_record(line) {
-            Some(Layout::Journal)
-        } else if super::zipnum::is_record(line) {
-            Some(Layout::ZipnumIndex)
-        } else if super::json_lines::is_record(line, &JsonOptions::default()) {
-            Some(Layout::JsonLines(Arc::default()))
-        } else if super::access_log::is_record(line) {
-            Some(Layout::AccessLog(Arc::default()))
-        } else if cdx::is_record(line) {
-            Some(Layout::Cdx(Arc::default()))
-        } else {
-            None
+    }
+
+    /// The format of the source called `name` that begins with `head`; `head` may end within a line.
+    pub fn of_source(&self, name: &str, head: &[u8]) -> SourceFormat {
+        match self {
+            InputFormat::Auto(options) => detect(options, name, head),
+            InputFormat::Text(format) => SourceFormat::Text(format.of_source(&SourceHead::new(head))),
+            InputFormat::Csv(options) => SourceFormat::Csv(options.clone()),
+            InputFormat::Archive(rows) => SourceFormat::Archive(*rows),
         }
     }
 }
 
-/// A decoder of every format; keeps their memory.
-#[derive(Debug, Default)]
-pub struct Decoder {
-    layout: Layout,
-    lines: Lines,
-    csv: Csv,
-    cdx: Cdx,
-    cdxj: Cdxj,
-    crawl_log: CrawlLog,
-    journal: Journal,
-    zipnum_index: ZipnumIndex,
-    captures: Captures,
-    json_lines: JsonLines,
-    access_log: AccessLog,
+/// The format of one source.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SourceFormat {
+    /// Text that a [`Decoder`] reads.
+    Text(TextFormat),
+    /// A table of text, whose columns its first record determines.
+    Csv(CsvOptions),
+    /// An archive.
+    Archive(ArchiveRows),
+    /// The index of a zipnum cluster, which holds no URLs.
+    ZipnumIndex,
 }
 
-impl Decoder {
-    /// How chunks are taken to be written.
-    pub fn layout(&self) -> &Layout {
-        &self.layout
+fn detect(options: &FormatOptions, name: &str, head: &[u8]) -> SourceFormat {
+    if is_archive(head) && !options.is_table {
+        return SourceFormat::Archive(if is_wat(name) { ArchiveRows::Links } else { ArchiveRows::Records });
     }
+    let head = SourceHead::new(head);
+    let detected = if options.is_table {
+        let json = JsonOptions::of_columns(options.csv.url.as_ref(), options.csv.base.as_ref());
+        JsonLines::detect_with(&head, json).map(|options| TextFormat::JsonLines(Arc::new(options)))
+    } else {
+        TextFormat::detect(&head)
+    };
+    if let Some(format) = detected {
+        return SourceFormat::Text(format);
+    }
+    if is_zipnum_index(head.first_record) && !options.is_table {
+        return SourceFormat::ZipnumIndex;
+    }
+    let by_name = delimiter_by_name(name);
+    if by_name.is_none() && !options.is_table {
+        return SourceFormat::Text(TextFormat::default());
+    }
+    let delimiter = by_name.filter(|_| !options.has_delimiter).unwrap_or(options.csv.delimiter);
+    SourceFormat::Csv(CsvOptions { delimiter, ..options.csv.clone() })
+}
 
-    /// The records that follow have these fields; before the first call they have all.
-    pub fn set_carry(&mut self, carry: FieldSet) {
-        self.cdx.set_carry(carry);
-        self.cdxj.set_carry(carry);
-        self.crawl_log.set_carry(carry);
-        self.journal.set_carry(carry);
-        self.zipnum_index.set_carry(carry);
-        self.captures.set_carry(carry);
-        self.json_lines.set_carry(carry);
-        self.access_log.set_carry(carry);
-    }
-
-    /// The chunks that follow are written so.
-    pub fn set_layout(&mut self, layout: &Layout) {
-        if self.layout == *layout {
-            return;
-        }
-        match layout {
-            Layout::Csv { delimiter, columns } => {
-                self.csv.set_delimiter(*delimiter);
-                self.csv.set_columns(*columns);
-            }
-            Layout::Cdx(columns) => self.cdx.set_columns(columns),
-            Layout::JsonLines(options) => self.json_lines.set_options(options),
-            Layout::AccessLog(format) => self.access_log.set_format(format),
-            Layout::Lines | Layout::Cdxj | Layout::CrawlLog | Layout::Captures(_) => (),
-            Layout::Journal | Layout::ZipnumIndex => (),
-        }
-        self.layout = layout.clone();
-    }
-
-    /// The records of `chunk`, which holds whole ones and begins at byte `offset` of its source; `bitmaps` describe
-    /// their text afterwards.
-    pub fn decode<'a>(&'a mut self, chunk: &'a [u8], offset: u64, bitmaps: &mut Bitmaps) -> Records<'a> {
-        match self.layout {
-            Layout::Lines => self.lines.decode(chunk, offset, bitmaps),
-            Layout::Csv { .. } => self.csv.decode(chunk, offset, bitmaps),
-            Layout::Cdx(_) => self.cdx.decode(chunk, offset, bitmaps),
-            Layout::Cdxj => self.cdxj.decode(chunk, offset, bitmaps),
-            Layout::CrawlLog => self.crawl_log.decode(chunk, offset, bitmaps),
-            Layout::Journal => self.journal.decode(chunk, offset, bitmaps),
-            Layout::ZipnumIndex => self.zipnum_index.decode(chunk, offset, bitmaps),
-            Layout::Captures(_) => self.captures.decode(chunk, bitmaps),
-            Layout::JsonLines(_) => self.json_lines.decode(chunk, offset, bitmaps),
-            Layout::AccessLog(_) => self.access_log.decode(chunk, offset, bitmaps),
-        }
-    }
+/// Common Crawl's names of WAT files contain `.wat.`; their bytes are those of a WARC file.
+fn is_wat(name: &str) -> bool {
+    name.rsplit('/').next().is_some_and(|name| name.contains(".wat."))
 }

@@ -1,56 +1,65 @@
-//! Heritrix's frontier journal, the recover log: `F+ URL path via`, and other tags with a URL. In: a chunk of whole lines.
-//! Out: a record a line, all of it spans of the chunk.
+//! Heritrix's frontier journal (recover log): lines `F+ URL path via`, and other tags with a URL.
 //!
-//! Tags: `F+` added, `Fe` emitted, `Fi` included, `Fs` succeeded, `Ff` failed, `Fd` disregarded, `Fr` re-enqueued. A
-//! discovery path that ends in `R` says that the via redirected to the URL. A line with another tag, or with none, is a
-//! record with a fault, the line being its URL. Blank lines are no records.
+//! Tags: `F+` added, `Fe` emitted, `Fi` included, `Fs` succeeded, `Ff` failed, `Fd` disregarded, `Fr` re-enqueued. If the
+//! discovery path ends in `R`, the via redirected to the URL. A line without a known tag is a record with a fault, and
+//! the line is its URL. Blank lines are not records.
 
-use super::collected::{Collected, filled_lines};
+use super::buffer::{RecordColumns, filled_lines};
 use super::fields::{FieldSet, FieldValues};
-use super::{Records, Span};
-use crate::iri::{CLASSIFIER, FaultKind};
+use super::format::{SourceHead, TextDecoder};
+use super::records::Records;
+use crate::iri::{CLASSIFIER, FaultKind, find_scheme};
 use crate::kernel::Bitmaps;
+use crate::kernel::Span;
 
-/// What stands behind the `F` of a tag.
+/// Second letters of the tags.
 const TAGS: &[u8] = b"+eisfdr";
 
-/// Decoder of frontier journals; keeps the memory of its spans.
+/// Decoder of frontier journals.
+///
+/// ```
+/// use irikey::{kernel::Bitmaps, record::{TextDecoder, journal::Journal}};
+/// let line = b"F+ http://a.org/x LR http://a.org/";
+/// let (mut journal, mut bitmaps) = (Journal::default(), Bitmaps::default());
+/// let records = journal.decode(line, 0, &mut bitmaps);
+/// assert_eq!(records.urls[0].of(line), b"http://a.org/x");
+/// assert_eq!(records.fields.redirected_from[0].unwrap().of(line), b"http://a.org/");
+/// ```
 #[derive(Debug, Default)]
 pub struct Journal {
-    found: Collected,
+    rows: RecordColumns,
+}
+
+impl TextDecoder for Journal {
+    type Settings = ();
+
+    /// A line with a tag and a URL that has a scheme.
+    fn detect(head: &SourceHead<'_>) -> Option<()> {
+        let url = after_tag(head.first_record)?.split(|&byte| byte == b' ').next()?;
+        find_scheme(url).map(drop)
+    }
+
+    fn set_carry(&mut self, carry: FieldSet) {
+        self.rows.set_carry(carry);
+    }
+
+    fn decode<'a>(&'a mut self, chunk: &'a [u8], offset: u64, bitmaps: &mut Bitmaps) -> Records<'a> {
+        bitmaps.classify(chunk, &CLASSIFIER);
+        self.rows.clear();
+        for (at, line) in filled_lines(chunk) {
+            self.rows.begin(offset + at as u64);
+            self.decode_line(line, at);
+        }
+        self.rows.records(chunk)
+    }
 }
 
 impl Journal {
-    /// The chunks that follow have these fields.
-    pub fn set_carry(&mut self, carry: FieldSet) {
-        self.found.set_carry(carry);
-    }
-
-    /// Every record of `chunk`, which begins at byte `offset` of the source; `bitmaps` describe `chunk` afterwards.
-    ///
-    /// ```
-    /// use irikey::{kernel::Bitmaps, record::journal::Journal};
-    /// let line = b"F+ http://a.org/x LR http://a.org/";
-    /// let (mut journal, mut bitmaps) = (Journal::default(), Bitmaps::default());
-    /// let records = journal.decode(line, 0, &mut bitmaps);
-    /// assert_eq!(records.urls[0].of(line), b"http://a.org/x");
-    /// assert_eq!(records.fields.redirected_from[0].unwrap().of(line), b"http://a.org/");
-    /// ```
-    pub fn decode<'a>(&'a mut self, chunk: &'a [u8], offset: u64, bitmaps: &mut Bitmaps) -> Records<'a> {
-        bitmaps.classify(chunk, &CLASSIFIER);
-        self.found.clear();
-        for (at, line) in filled_lines(chunk) {
-            self.found.begin(offset + at as u64);
-            self.line(line, at);
-        }
-        self.found.records(chunk)
-    }
-
-    fn line(&mut self, line: &[u8], at: usize) {
+    fn decode_line(&mut self, line: &[u8], at: usize) {
         let span = |from: usize, len: usize| Span { at: (at + from) as u32, len: len as u32 };
-        let Some(rest) = tagged(line) else {
-            self.found.refuse(FaultKind::NotOfFormat);
-            return self.found.push(span(0, line.len()), FieldValues::default());
+        let Some(rest) = after_tag(line) else {
+            self.rows.refuse(FaultKind::NotOfFormat);
+            return self.rows.push(span(0, line.len()), FieldValues::default());
         };
         let mut from = line.len() - rest.len();
         let mut words = rest.split(|&byte| byte == b' ').map(|word| {
@@ -60,22 +69,16 @@ impl Journal {
         let [url, path, via] = [(); 3].map(|()| words.next());
         let is_redirect = path.is_some_and(|path| path.len > 0 && line[(path.at + path.len - 1) as usize - at] == b'R');
         let redirected_from = via.filter(|via| is_redirect && via.len > 0);
-        self.found.push(url.unwrap_or_default(), FieldValues { redirected_from, ..FieldValues::default() });
+        self.rows.push(url.unwrap_or_default(), FieldValues { redirected_from, ..FieldValues::default() });
     }
 }
 
-/// What follows the tag of a line.
-fn tagged(line: &[u8]) -> Option<&[u8]> {
+/// The part of a line after its tag.
+fn after_tag(line: &[u8]) -> Option<&[u8]> {
     match line {
         [b'F', tag, b' ', rest @ ..] if TAGS.contains(tag) && !rest.starts_with(b" ") && !rest.is_empty() => Some(rest),
         _ => None,
     }
-}
-
-/// `line` is unmistakably one of a journal: a tag, and a URL with a scheme.
-pub(super) fn is_record(line: &[u8]) -> bool {
-    let url = tagged(line).map(|rest| rest.split(|&byte| byte == b' ').next().unwrap_or_default());
-    url.is_some_and(|url| crate::iri::find_scheme(url).is_some())
 }
 
 #[cfg(test)]
@@ -83,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tags_paths_and_what_is_none() {
+    fn tags_paths_and_malformed_lines() {
         let text = b"F+ http://a.org/\nFe http://a.org/\r\n\nF+ http://b.org/ LR http://a.org/\nF+ http://c.org/ L http://a.org/\n\
             F? http://d.org/\nF+ \nFs http://e.org/";
         let (mut journal, mut bitmaps) = (Journal::default(), Bitmaps::default());
@@ -95,6 +98,7 @@ mod tests {
         assert_eq!(records.faults.iter().map(|fault| fault.0).collect::<Vec<_>>(), [4, 5]);
         let from: Vec<_> = records.fields.redirected_from.iter().map(|via| via.as_ref().map(show)).collect();
         assert_eq!(from, [None, None, Some(a.to_string()), None, None, None, None]);
-        assert!(is_record(b"Fs http://a.org/") && !is_record(b"Fs a.org") && !is_record(b"F+ "));
+        let is_detected = |line: &[u8]| Journal::detect(&SourceHead::new(line)).is_some();
+        assert!(is_detected(b"Fs http://a.org/") && !is_detected(b"Fs a.org") && !is_detected(b"F+ "));
     }
 }

@@ -1,54 +1,55 @@
-//! JSON, one level at a time: members of objects and elements of arrays, without allocation. In: bytes that begin with
-//! `{`. Out: keys and values as slices, in order; strings unescaped on request. What is nested is passed over whole.
-//! (RFC 8259; wider: strings need not be UTF-8, and numbers are whatever stands there.)
+//! A JSON reader for one level at a time: members of objects and elements of arrays, as slices, without allocation.
+//!
+//! Nested values are skipped as a whole; strings are unescaped on request. The reader accepts more than RFC 8259: strings
+//! need not be UTF-8, and numbers are not checked.
 
-/// A value of a member.
+/// The value of a member or an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Value<'a> {
-    /// Between its quotes, escapes not undone.
+pub enum JsonValue<'a> {
+    /// A string without its quotes, still escaped.
     Text(&'a [u8]),
     /// A number, `true`, `false` or `null`.
     Bare(&'a [u8]),
-    /// An object or an array, with its brackets.
+    /// An object or an array with its brackets.
     Nested(&'a [u8]),
 }
 
-/// Members of an object.
+/// The members of an object.
 #[derive(Clone, Debug)]
-pub struct Members<'a> {
+pub struct JsonMembers<'a> {
     rest: &'a [u8],
     is_first: bool,
     is_broken: bool,
 }
 
-impl<'a> Members<'a> {
-    /// The members of the object that `text` begins with.
-    pub fn new(text: &'a [u8]) -> Members<'a> {
+impl<'a> JsonMembers<'a> {
+    /// The members of the object with which `text` begins.
+    pub fn new(text: &'a [u8]) -> JsonMembers<'a> {
         let rest = text.trim_ascii_start().strip_prefix(b"{");
-        Members { rest: rest.unwrap_or_default(), is_first: true, is_broken: rest.is_none() }
+        JsonMembers { rest: rest.unwrap_or_default(), is_first: true, is_broken: rest.is_none() }
     }
 
-    /// The members of an object from behind a value on.
-    pub(super) fn after(text: &'a [u8]) -> Members<'a> {
-        Members { rest: text, is_first: false, is_broken: false }
+    /// The members of an object after a value.
+    pub(super) fn after(text: &'a [u8]) -> JsonMembers<'a> {
+        JsonMembers { rest: text, is_first: false, is_broken: false }
     }
 
-    /// What follows the last value given.
+    /// The text after the last member.
     pub(super) fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// What follows the `}`, once the members are through and nothing is broken.
-    pub(super) fn behind(&self) -> &'a [u8] {
+    /// The text after the `}`; known after the last member of an object that is not broken.
+    pub(super) fn after_object(&self) -> &'a [u8] {
         unspaced(self.rest).strip_prefix(b"}").unwrap_or_default()
     }
 
-    /// The text was no object, or ended before its `}`; known once the members are through.
+    /// Whether there is no object or it has no `}`; known after the last member.
     pub fn is_broken(&self) -> bool {
         self.is_broken
     }
 
-    fn member(&mut self) -> Option<(&'a [u8], Value<'a>)> {
+    fn member(&mut self) -> Option<(&'a [u8], JsonValue<'a>)> {
         let text = unspaced(self.rest);
         let text = if self.is_first { text } else { unspaced(text.strip_prefix(b",")?) };
         let (key, text) = quoted(text)?;
@@ -60,8 +61,8 @@ impl<'a> Members<'a> {
     }
 }
 
-impl<'a> Iterator for Members<'a> {
-    type Item = (&'a [u8], Value<'a>);
+impl<'a> Iterator for JsonMembers<'a> {
+    type Item = (&'a [u8], JsonValue<'a>);
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.is_broken || unspaced(self.rest).first() == Some(&b'}') {
@@ -73,57 +74,67 @@ impl<'a> Iterator for Members<'a> {
     }
 }
 
-/// The value at the end of a path of keys, if it is there. Of members of one name the first counts.
+/// The value at the end of a path of keys and indexes, if it exists. The first member of a name counts.
 ///
 /// ```
-/// use irikey::record::json::{Value, at_path};
+/// use irikey::record::json::{JsonValue, at_path};
 /// let text = br#"{"a": {"b": [1], "c": "x"}}"#;
-/// assert_eq!(at_path(text, &["a", "c"]), Some(Value::Text(b"x")));
+/// assert_eq!(at_path(text, &["a", "c"]), Some(JsonValue::Text(b"x")));
 /// assert_eq!(at_path(text, &["c"]), None);
 /// ```
-pub fn at_path<'a>(text: &'a [u8], path: &[impl AsRef<[u8]>]) -> Option<Value<'a>> {
+pub fn at_path<'a>(text: &'a [u8], path: &[impl AsRef<[u8]>]) -> Option<JsonValue<'a>> {
     let (first, rest) = path.split_first()?;
     let value = match text.trim_ascii_start().first()? {
         b'[' => {
-            let place: usize = std::str::from_utf8(first.as_ref()).ok()?.parse().ok()?;
-            Elements::new(text).nth(place)?
+            let index: usize = std::str::from_utf8(first.as_ref()).ok()?.parse().ok()?;
+            JsonElements::new(text).nth(index)?
         }
-        _ => Members::new(text).find(|(key, _)| *key == first.as_ref())?.1,
+        _ => JsonMembers::new(text).find(|(key, _)| *key == first.as_ref())?.1,
     };
     match value {
         _ if rest.is_empty() => Some(value),
-        Value::Nested(inner) => at_path(inner, rest),
+        JsonValue::Nested(inner) => at_path(inner, rest),
         _ => None,
     }
 }
 
-/// Elements of an array.
+/// The elements of an array.
 #[derive(Clone, Debug)]
-pub struct Elements<'a> {
+pub struct JsonElements<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Elements<'a> {
-    /// The elements of the array that `text` begins with; none if it is no array.
-    pub fn new(text: &'a [u8]) -> Elements<'a> {
-        Elements { rest: text.trim_ascii_start().strip_prefix(b"[").unwrap_or_default() }
+impl<'a> JsonElements<'a> {
+    /// The elements of the array with which `text` begins; none if it is not an array.
+    pub fn new(text: &'a [u8]) -> JsonElements<'a> {
+        JsonElements { rest: text.trim_ascii_start().strip_prefix(b"[").unwrap_or_default() }
+    }
+
+    /// The elements of an array from `rest` on, the text after an element.
+    pub(super) fn after(rest: &'a [u8]) -> JsonElements<'a> {
+        JsonElements { rest }
+    }
+
+    /// The text after the last element.
+    pub(super) fn rest(&self) -> &'a [u8] {
+        self.rest
     }
 }
 
-impl<'a> Iterator for Elements<'a> {
-    type Item = Value<'a>;
+impl<'a> Iterator for JsonElements<'a> {
+    type Item = JsonValue<'a>;
 
-    fn next(&mut self) -> Option<Value<'a>> {
+    fn next(&mut self) -> Option<JsonValue<'a>> {
         let text = self.rest.trim_ascii_start();
         let text = text.strip_prefix(b",").unwrap_or(text).trim_ascii_start();
-        // Where an element cannot be read, nothing after it can.
-        let (value, rest) = value(text).unwrap_or((Value::Bare(b""), b""));
+        // Nothing can be read after an element that cannot be read.
+        let (value, rest) = value(text).unwrap_or((JsonValue::Bare(b""), b""));
         self.rest = rest;
-        (value != Value::Bare(b"")).then_some(value)
+        (value != JsonValue::Bare(b"")).then_some(value)
     }
 }
 
-/// Without white space at the beginning; nearly always there is none, or one space.
+/// Removes white space at the beginning. Nearly always there is none, or one space.
 #[inline]
 fn unspaced(text: &[u8]) -> &[u8] {
     match text {
@@ -133,7 +144,7 @@ fn unspaced(text: &[u8]) -> &[u8] {
     }
 }
 
-/// The string that `text` begins with, and what follows it.
+/// The string with which `text` begins, and the text after it.
 fn quoted(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let text = text.strip_prefix(b"\"")?;
     let mut at = 0;
@@ -146,12 +157,12 @@ fn quoted(text: &[u8]) -> Option<(&[u8], &[u8])> {
     }
 }
 
-/// The first quote or backslash. Keys and most values are short: eight bytes at a time, without a call, find it sooner
-/// than a search that is made for long texts.
+/// The first quote or backslash. Keys and most values are short: an inlined loop over eight bytes at a time is faster than
+/// a search for long texts.
 #[inline]
 fn find_mark(text: &[u8]) -> Option<usize> {
     const ONES: u64 = u64::MAX / 255;
-    // The lowest bit set belongs to the first byte that equals `byte`; above it there may be wrong ones.
+    // The lowest bit that is set belongs to the first byte equal to `byte`; higher bits may be false.
     let equal = |word: u64, byte: u8| {
         let zero = word ^ (ONES * u64::from(byte));
         zero.wrapping_sub(ONES) & !zero & (ONES << 7)
@@ -168,22 +179,22 @@ fn find_mark(text: &[u8]) -> Option<usize> {
     memchr::memchr2(b'"', b'\\', &text[at..]).map(|more| at + more)
 }
 
-fn value(text: &[u8]) -> Option<(Value<'_>, &[u8])> {
+fn value(text: &[u8]) -> Option<(JsonValue<'_>, &[u8])> {
     match text.first()? {
-        b'"' => quoted(text).map(|(inner, rest)| (Value::Text(inner), rest)),
+        b'"' => quoted(text).map(|(inner, rest)| (JsonValue::Text(inner), rest)),
         b'{' | b'[' => {
             let len = nested_len(text)?;
-            Some((Value::Nested(&text[..len]), &text[len..]))
+            Some((JsonValue::Nested(&text[..len]), &text[len..]))
         }
         _ => {
             let is_end = |byte: &u8| matches!(byte, b',' | b'}' | b']') || byte.is_ascii_whitespace();
             let len = text.iter().position(is_end)?;
-            (len > 0).then(|| (Value::Bare(&text[..len]), &text[len..]))
+            (len > 0).then(|| (JsonValue::Bare(&text[..len]), &text[len..]))
         }
     }
 }
 
-/// Length of the object or array that `text` begins with; brackets are counted, not matched.
+/// The length of the object or array with which `text` begins; brackets are counted, not matched.
 fn nested_len(text: &[u8]) -> Option<usize> {
     let mut depth = 0usize;
     let mut at = 0;
@@ -201,8 +212,8 @@ fn nested_len(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// Appends a string's text with its escapes undone. A lone surrogate becomes what WTF-8 has for it, which is no UTF-8
-/// and stays apart from every other text; an escape that is none stays as it is.
+/// Appends a string unescaped. A lone surrogate becomes its three bytes of WTF-8, which are not UTF-8 and differ from every
+/// other text; an invalid escape stays as it is.
 pub fn unescape(text: &[u8], out: &mut Vec<u8>) {
     let mut rest = text;
     while let Some(at) = memchr::memchr(b'\\', rest) {
@@ -214,7 +225,7 @@ pub fn unescape(text: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(rest);
 }
 
-/// Undoes the escape that `text` begins with; gives its length.
+/// Appends the character of the escape with which `text` begins; returns the length of the escape.
 fn unescape_one(text: &[u8], out: &mut Vec<u8>) -> usize {
     let byte = match text.get(1) {
         Some(b'"' | b'\\' | b'/') => text[1],
@@ -258,11 +269,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_are_found_wherever_they_stand() {
+    fn marks_are_found_at_every_position() {
         for len in 0..40 {
             for at in 0..=len {
                 for mark in [b'"', b'\\'] {
-                    // Neighbours of the marks, which a careless comparison of eight bytes takes for them.
+                    // Neighbors of the marks, which a wrong comparison of eight bytes takes for them.
                     let mut text: Vec<u8> = (0..len).map(|i| [b'#', b'!', b']', b'[', 0xA2, 0][i % 6]).collect();
                     assert_eq!(find_mark(&text), None);
                     text.insert(at, mark);
@@ -273,8 +284,8 @@ mod tests {
         }
     }
 
-    fn members(text: &str) -> (Vec<(String, Value<'_>)>, bool) {
-        let mut members = Members::new(text.as_bytes());
+    fn members(text: &str) -> (Vec<(String, JsonValue<'_>)>, bool) {
+        let mut members = JsonMembers::new(text.as_bytes());
         let list = members.by_ref().map(|(key, value)| (String::from_utf8_lossy(key).into_owned(), value)).collect();
         (list, members.is_broken())
     }
@@ -284,11 +295,11 @@ mod tests {
         let text = r#" {"a": "x\"}", "b":1.5 , "c":{"d":["}",{}]},"e":[] ,"f":null}"#;
         let (list, is_broken) = members(text);
         let want = [
-            ("a", Value::Text(br#"x\"}"#)),
-            ("b", Value::Bare(b"1.5")),
-            ("c", Value::Nested(br#"{"d":["}",{}]}"#)),
-            ("e", Value::Nested(b"[]")),
-            ("f", Value::Bare(b"null")),
+            ("a", JsonValue::Text(br#"x\"}"#)),
+            ("b", JsonValue::Bare(b"1.5")),
+            ("c", JsonValue::Nested(br#"{"d":["}",{}]}"#)),
+            ("e", JsonValue::Nested(b"[]")),
+            ("f", JsonValue::Bare(b"null")),
         ];
         assert_eq!(list, want.map(|(key, value)| (key.to_string(), value)));
         assert!(!is_broken);
@@ -296,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn every_prefix_is_broken_and_gives_what_is_whole() {
+    fn every_prefix_is_broken_and_gives_its_whole_members() {
         let text = r#"{"a":"x\\","b":[1],"c":2}"#;
         for len in 0..text.len() {
             let (list, is_broken) = members(&text[..len]);

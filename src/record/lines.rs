@@ -1,46 +1,49 @@
-//! One URL a line: `LF` ends a record, and so does the end of the source; a `CR` before either is not part of it. An
-//! empty line is a record. NUL and every other byte is the record's own business.
+//! Text with one URL per line. `LF` or the end of the source ends a record; a `CR` before it does not belong to the
+//! record. An empty line is a record. NUL and all other bytes belong to the URL.
 
-use super::{Offsets, Records, Span};
+use super::format::TextDecoder;
+use super::records::{RecordOffsets, Records};
 use crate::iri::CLASSIFIER;
+use crate::kernel::Span;
 use crate::kernel::{Bitmaps, SimdTask, run_with_simd};
 
-/// Decoder of lines; keeps the memory of its spans.
+/// Decoder of lines.
+///
+/// ```
+/// use irikey::{kernel::Bitmaps, record::{TextDecoder, lines::Lines}};
+/// let (mut lines, mut bitmaps) = (Lines::default(), Bitmaps::default());
+/// let records = lines.decode(b"a\r\n\nb", 0, &mut bitmaps);
+/// let urls: Vec<_> = records.urls.iter().map(|url| url.of(records.text)).collect();
+/// assert_eq!(urls, [&b"a"[..], b"", b"b"]);
+/// ```
 #[derive(Debug, Default)]
 pub struct Lines {
     ends: Vec<u32>,
     urls: Vec<Span>,
 }
 
-impl Lines {
-    /// Every line of `chunk`, which begins at byte `offset` of the source; `bitmaps` describe `chunk` afterwards.
-    ///
-    /// ```
-    /// use irikey::{kernel::Bitmaps, record::lines::Lines};
-    /// let (mut lines, mut bitmaps) = (Lines::default(), Bitmaps::default());
-    /// let records = lines.decode(b"a\r\n\nb", 0, &mut bitmaps);
-    /// let urls: Vec<_> = records.urls.iter().map(|url| url.of(records.text)).collect();
-    /// assert_eq!(urls, [&b"a"[..], b"", b"b"]);
-    /// ```
-    pub fn decode<'a>(&'a mut self, chunk: &'a [u8], offset: u64, bitmaps: &mut Bitmaps) -> Records<'a> {
+impl TextDecoder for Lines {
+    type Settings = ();
+
+    fn decode<'a>(&'a mut self, chunk: &'a [u8], offset: u64, bitmaps: &mut Bitmaps) -> Records<'a> {
         bitmaps.classify(chunk, &CLASSIFIER);
-        run_with_simd(Cut { chunk, bitmaps, ends: &mut self.ends, urls: &mut self.urls });
-        Records { text: chunk, urls: &self.urls, offsets: Offsets::From(offset), ..Records::default() }
+        run_with_simd(FindLines { chunk, bitmaps, ends: &mut self.ends, urls: &mut self.urls });
+        Records { text: chunk, urls: &self.urls, offsets: RecordOffsets::From(offset), ..Records::default() }
     }
 }
 
 /// Finds the lines of a chunk.
-struct Cut<'a> {
+struct FindLines<'a> {
     chunk: &'a [u8],
     bitmaps: &'a Bitmaps,
     ends: &'a mut Vec<u32>,
     urls: &'a mut Vec<Span>,
 }
 
-impl SimdTask for Cut<'_> {
+impl SimdTask for FindLines<'_> {
     #[inline(always)]
     fn run(self) {
-        let Cut { chunk, bitmaps, ends, urls } = self;
+        let FindLines { chunk, bitmaps, ends, urls } = self;
         ends.clear();
         bitmaps.push_newlines(ends);
         if chunk.last().is_some_and(|&byte| byte != b'\n') {

@@ -1,18 +1,19 @@
-//! Fields that hold several references, parted (draft-weber-iri-guidelines-00 section 4.2): [`Records`] in, records of one
-//! reference each out, in the same text. Nothing is copied; what is done to each reference is canon's business.
+//! Splits fields that hold several references (draft-weber-iri-guidelines-00 section 4.2): [`Records`] in, records with one
+//! reference each out, in the same text without copies.
 //!
-//! How they are accounted for: every reference is a record of its own, counted as one, with its own ordinal. In lines its
-//! offset is where it begins itself, elsewhere that of its field's record. A field without any is still one record, with
-//! an empty URL.
+//! Every reference counts as a record of its own, with its own ordinal. In lines its offset is where the reference begins,
+//! in other formats it is the offset of the original record. A field without references remains one record with an
+//! empty URL.
 
 use super::fields::FieldBuffers;
-use super::{Offsets, Records, Span};
-use crate::iri::{Flags, PreprocessOptions, split_field};
+use super::records::{RecordOffsets, Records};
+use crate::iri::{Fault, Flags, PreprocessOptions, split_field};
+use crate::kernel::Span;
 
-/// Parts fields; keeps the memory of its columns.
+/// Splits fields.
 ///
 /// ```
-/// use irikey::{iri::PreprocessOptions, kernel::Bitmaps, record::lines::Lines, record::split::Splitter};
+/// use irikey::{iri::PreprocessOptions, kernel::Bitmaps, record::{Splitter, TextDecoder, lines::Lines}};
 /// let (mut lines, mut splitter, mut bitmaps) = (Lines::default(), Splitter::default(), Bitmaps::default());
 /// let records = lines.decode(b"/a  /b\n\n", 0, &mut bitmaps);
 /// let (records, origins) = splitter.split(&records, &PreprocessOptions::default());
@@ -28,17 +29,17 @@ pub struct Splitter {
     charsets: Vec<Option<Span>>,
     query_charsets: Vec<Option<Span>>,
     offsets: Vec<u64>,
-    faults: Vec<(u32, crate::iri::Fault)>,
+    faults: Vec<(u32, Fault)>,
     siblings: Vec<u32>,
     fields: FieldBuffers,
     flags: Vec<(u32, Flags)>,
 }
 
 impl Splitter {
-    /// The records of single references that `records` hold, and for each the row number of the record that it is of:
-    /// whoever has further columns takes their entries by these. `choices` say which character references are spaces.
+    /// Returns one record per reference in `records`, and for each the index of its original record. `choices` say which
+    /// character references are spaces.
     pub fn split<'a>(&'a mut self, records: &Records<'a>, choices: &PreprocessOptions) -> (Records<'a>, &'a [u32]) {
-        self.find(records, choices);
+        self.find_references(records, choices);
         let origins = &self.origins;
         gather(origins, records.bases, &mut self.bases);
         gather(origins, records.charsets, &mut self.charsets);
@@ -52,15 +53,15 @@ impl Splitter {
         }
         self.faults.clear();
         let faults = records.faults.iter().filter_map(|(row, fault)| {
-            // A record that the decoder refuses has no references to part.
+            // A record with a fault is not split.
             Some((origins.binary_search(row).ok()? as u32, *fault))
         });
         self.faults.extend(faults);
         let offsets = match records.offsets {
-            Offsets::From(offset) => Offsets::From(offset),
-            Offsets::Each(each) => {
+            RecordOffsets::From(offset) => RecordOffsets::From(offset),
+            RecordOffsets::Each(each) => {
                 gather(origins, each, &mut self.offsets);
-                Offsets::Each(&self.offsets)
+                RecordOffsets::Each(&self.offsets)
             }
         };
         let records = Records {
@@ -78,7 +79,7 @@ impl Splitter {
         (records, origins)
     }
 
-    fn find(&mut self, records: &Records<'_>, choices: &PreprocessOptions) {
+    fn find_references(&mut self, records: &Records<'_>, choices: &PreprocessOptions) {
         self.origins.clear();
         self.urls.clear();
         self.siblings.clear();
@@ -103,7 +104,7 @@ impl Splitter {
     }
 }
 
-/// The entries of `from` by `origins`; an empty column stays empty.
+/// Copies the entries of `from` at the indexes `origins`; an empty column stays empty.
 pub(super) fn gather<T: Copy>(origins: &[u32], from: &[T], into: &mut Vec<T>) {
     into.clear();
     if !from.is_empty() {
@@ -114,10 +115,10 @@ pub(super) fn gather<T: Copy>(origins: &[u32], from: &[T], into: &mut Vec<T>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::iri::{CharacterReferences, Component, Fault, FaultKind};
+    use crate::iri::{CharacterReferences, Component, FaultKind};
 
     #[test]
-    fn every_column_follows_its_record() {
+    fn every_column_is_split_like_its_record() {
         let text = b"/a&#32;/b http://x/ h1 h2";
         let span = |at, len| Span { at, len };
         let fault = Fault::new(FaultKind::MissingColumn, Component::Reference, 0);
@@ -125,7 +126,7 @@ mod tests {
             text,
             urls: &[span(0, 0), span(0, 9), span(10, 9)],
             bases: &[span(20, 2), span(20, 2), span(23, 2)],
-            offsets: Offsets::Each(&[5, 7, 9]),
+            offsets: RecordOffsets::Each(&[5, 7, 9]),
             faults: &[(0, fault)],
             charsets: &[None, Some(span(20, 2)), None],
             ..Records::default()
@@ -138,7 +139,7 @@ mod tests {
         assert_eq!(split.urls, [span(0, 0), span(0, 2), span(7, 2), span(10, 9)]);
         assert_eq!(split.bases, [span(20, 2), span(20, 2), span(20, 2), span(23, 2)]);
         assert_eq!(split.charsets, [None, Some(span(20, 2)), Some(span(20, 2)), None]);
-        assert!(matches!(split.offsets, Offsets::Each([5, 7, 7, 9])));
+        assert!(matches!(split.offsets, RecordOffsets::Each([5, 7, 7, 9])));
         assert_eq!((split.faults, split.siblings, split.query_charsets), (&[(0, fault)][..], &[1, 2][..], &[][..]));
     }
 }

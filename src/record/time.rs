@@ -1,7 +1,7 @@
-//! Times of fetches as crawl formats write them, in UTC. In: digits. Out: milliseconds since 1970. No calendar but the
-//! Gregorian, no leap seconds.
+//! Parses the timestamps of crawl formats into milliseconds since 1970-01-01T00:00:00Z, in the Gregorian calendar and
+//! without leap seconds.
 
-/// `yyyyMMddHHmmss`, or with three digits of milliseconds behind it.
+/// Parses `yyyyMMddHHmmss`, optionally followed by three digits of milliseconds.
 ///
 /// ```
 /// assert_eq!(irikey::record::time::from_digits(b"19700102000001"), Some(86_401_000));
@@ -15,24 +15,24 @@ pub fn from_digits(text: &[u8]) -> Option<i64> {
         _ => return None,
     };
     let [century, year, month, day] = pairs(text.first_chunk()?)?;
-    // The day once more, so that both are eight digits.
+    // The day is read again, so that both parts have eight digits.
     let [_, hour, minute, second] = pairs(text[6..].first_chunk()?)?;
     from_civil([century * 100 + year, month, day, hour, minute, second], ms)
 }
 
-/// Eight digits as four numbers of two.
+/// Parses eight digits as four numbers of two digits.
 fn pairs(digits: &[u8; 8]) -> Option<[i64; 4]> {
     const EACH: u64 = u64::MAX / 255;
     let word = u64::from_le_bytes(*digits);
     let upper = |word: u64| word & (EACH * 0xF0);
-    // A digit has 3 in its upper half, and has it still when 6 is added.
+    // The upper half of a digit is 3, also after 6 is added.
     let is_digits = upper(word) == EACH * 0x30 && upper(word + EACH * 6) == EACH * 0x30;
     let numbers = word & (EACH * 15);
     let pairs = (numbers * 10 + (numbers >> 8)).to_le_bytes();
     is_digits.then(|| [0, 2, 4, 6].map(|at| i64::from(pairs[at])))
 }
 
-/// `yyyy-MM-ddTHH:mm:ssZ`, with any fraction of a second.
+/// Parses `yyyy-MM-ddTHH:mm:ssZ`, with an optional fraction of a second.
 ///
 /// ```
 /// assert_eq!(irikey::record::time::from_iso(b"2011-06-23T17:12:08.802Z"), Some(1_308_849_128_802));
@@ -55,7 +55,7 @@ pub fn from_iso(text: &[u8]) -> Option<i64> {
     from_civil([number(&head[..4])?, two(5)?, two(8)?, two(11)?, two(14)?, two(17)?], ms)
 }
 
-/// `[dd/MMM/yyyy:HH:mm:ss +hhmm]`, as access logs have it.
+/// Parses `[dd/MMM/yyyy:HH:mm:ss +hhmm]`, the format of access logs.
 ///
 /// ```
 /// assert_eq!(irikey::record::time::from_log(b"[02/Jan/1970:01:00:01 +0100]"), Some(86_401_000));
@@ -82,7 +82,7 @@ fn number(digits: &[u8]) -> Option<i64> {
     all.then(|| digits.iter().fold(0, |sum, digit| sum * 10 + i64::from(digit - b'0')))
 }
 
-/// Year, month, day, hour, minute, second; a second of 60 is the next minute's first.
+/// Converts year, month, day, hour, minute and second. A second of 60 is the first second of the next minute.
 fn from_civil([year, month, day, hour, minute, second]: [i64; 6], ms: i64) -> Option<i64> {
     let fits = (1..=12).contains(&month)
         && (1..=days_in(year, month)).contains(&day)
@@ -104,14 +104,14 @@ fn days_in(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Days of a common year before each month; January stands at 1.
+/// Days of a common year before each month; January has index 1.
 const DAYS_BEFORE: [i64; 13] = [0, 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
 
-/// Days from 1970-01-01 to the first of the month, which there is.
+/// Days from 1970-01-01 to the first day of a valid month.
 fn days_before(year: i64, month: i64) -> i64 {
     let years = year - 1;
     let leap_days = years / 4 - years / 100 + years / 400;
-    // 719162 days lie between 0001-01-01 and 1970-01-01.
+    // There are 719162 days between 0001-01-01 and 1970-01-01.
     let new_year = years * 365 + leap_days - 719_162;
     new_year + DAYS_BEFORE[month as usize] + i64::from(month > 2 && is_leap(year))
 }
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn days_follow_each_other() {
+    fn months_are_contiguous() {
         let mut want = days_before(1600, 1);
         for year in 1600..2500 {
             for month in 1..=12 {
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_none() {
+    fn malformed_times_are_refused() {
         for text in ["", "2011", "20110623171x08", "20111323000000", "20110623240000", "2011062317120857"] {
             assert_eq!(from_digits(text.as_bytes()), None, "{text}");
         }

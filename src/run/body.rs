@@ -1,203 +1,175 @@
-//! Text of a source that is being cut: mapped, read, or, for archives, condensed while it is read. In: what was opened.
-//! Out: its text, as much as is there, and where whole records of it end. A table has no text: whoever cuts takes its rows.
+//! The body of a source that is being cut: its text, mapped or read as far as needed, or the reader of its rows.
 
+use super::archive::{ArchiveBytes, ArchiveReader, ArchiveStart, ReadEnd};
 use super::options::RunOptions;
 use crate::canon::Policy;
 use crate::encoding::{ByteOrder, Charset, Utf16Decoder};
 use crate::input::mmap::MappedFile;
 use crate::input::{Block, Buffer, BufferPool, Defect, MemberEnd, Opened, Stream, TableReader};
-use crate::record::archive::Archive;
+use crate::record::archive::ArchiveParser;
 use crate::record::boundary::{Boundary, Quoting, TooLong};
 use crate::record::fields::FieldSet;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// A format shows within so many bytes, or not at all.
+/// The format of a source is detected within so many bytes.
 const HEAD_LEN: usize = 64 << 10;
 
-/// Bytes of an archive that are condensed at a time.
-const RAW_LEN: usize = 256 << 10;
-
 /// How sources are read and cut.
-pub struct Rules<'a> {
-    pub options: &'a RunOptions,
-    /// What the sources are said to be in.
-    pub charset: Option<Charset>,
-    /// What of a table's columns is wanted.
-    pub carry: FieldSet,
-    pub pool: Arc<BufferPool>,
-    /// Bytes read past a target, in hope of the end of a record.
+pub(super) struct CutOptions<'a> {
+    pub(super) run: &'a RunOptions,
+    /// The charset of the sources, if the user chose one.
+    pub(super) charset: Option<Charset>,
+    /// The fields that are decoded.
+    pub(super) carry: FieldSet,
+    pub(super) pool: Arc<BufferPool>,
+    /// Bytes to read after a target, which usually contain the end of a record.
     slack: usize,
 }
 
-impl<'a> Rules<'a> {
-    pub fn new(options: &'a RunOptions, policy: &Policy) -> Rules<'a> {
-        let slack = (options.row_group_len / 8).clamp(4 << 10, 128 << 10);
-        let pool = BufferPool::new(options.threads * 3, options.row_group_len * 2 + slack);
-        Rules { options, charset: policy.charset, carry: policy.carry, pool, slack }
+impl<'a> CutOptions<'a> {
+    pub(super) fn new(run: &'a RunOptions, policy: &Policy) -> CutOptions<'a> {
+        let slack = (run.row_group_len / 8).clamp(4 << 10, 128 << 10);
+        let pool = BufferPool::new(run.threads * 3, run.row_group_len * 2 + slack);
+        CutOptions { run, charset: policy.charset, carry: policy.carry, pool, slack }
     }
 }
 
-/// Text of a source from the first record that was not cut yet on: all of it, or as much as was read.
-pub enum Body {
-    Mapped {
-        mapping: Arc<MappedFile>,
-        start: usize,
-    },
-    Stream(Box<Read>),
-    /// Rows, and no text.
+/// A source from the first record that was not cut yet.
+#[derive(Default)]
+pub(super) enum SourceBody {
+    /// No text.
+    #[default]
+    Empty,
+    /// Text in a mapped file.
+    Mapped { mapping: Arc<MappedFile>, start: usize },
+    /// Text that is read.
+    Stream(Box<TextStream>),
+    /// Rows of a Parquet or Arrow file.
     Table(Box<TableReader>),
+    /// Rows of a WARC, ARC or WAT file.
+    Archive(Box<ArchiveReader>),
 }
 
-/// What was read of a stream.
-pub struct Read {
+/// Text of a stream, as far as it was read.
+pub(super) struct TextStream {
     stream: Stream,
-    /// Makes lines of captures of an archive's bytes.
-    condenser: Option<Box<Condenser>>,
-    /// Where gzip members end: in the beginning, which may turn out to be of an archive, and in an archive.
-    ends: VecDeque<MemberEnd>,
+    /// Ends of gzip members, in case the source turns out to be an archive.
+    member_ends: VecDeque<MemberEnd>,
     buffer: Buffer,
+    /// The first byte of `buffer` that was not cut.
     start: usize,
     is_ended: bool,
     defect: Option<Defect>,
 }
 
-/// Records at the beginning of a body.
-pub struct Cut {
-    pub len: usize,
-    pub end: End,
+/// Whole records at the beginning of a text.
+pub(super) struct TextCut {
+    pub(super) len: usize,
+    pub(super) end: ReadEnd,
 }
 
-/// What follows them.
-pub enum End {
-    More,
-    Source,
-    /// A defect, after so many bytes of a record that is not whole.
-    Defect(Defect, usize),
-}
-
-impl Body {
-    pub fn new(opened: Opened, rules: &Rules<'_>) -> Body {
+impl SourceBody {
+    pub(super) fn new(opened: Opened, options: &CutOptions<'_>) -> SourceBody {
         match opened {
-            Opened::Mapped(mapping) => Body::Mapped { mapping, start: 0 },
-            Opened::Stream(stream) => Body::Stream(Box::new(Read::new(stream, rules.pool.take()))),
+            Opened::Mapped(mapping) => SourceBody::Mapped { mapping, start: 0 },
+            Opened::Stream(stream) => SourceBody::Stream(Box::new(TextStream::new(stream, options.pool.take()))),
         }
     }
 
-    /// The rest of the text is an archive: from here on the text is lines of its captures.
-    pub fn condense(&mut self, archive: Archive) {
-        if let Body::Mapped { mapping, start } = self {
-            // Payloads are copied on the way; it is the heads that cost.
-            let stream = Stream::mapped(Arc::clone(mapping), *start);
-            *self = Body::Stream(Box::new(Read::new(stream, Buffer::default())));
-        }
-        let Body::Stream(read) = self else { return };
-        let mut condenser = Box::new(Condenser::new(archive, read.start as u64));
-        let mut lines = Buffer::default();
-        condenser.condense(&read.buffer[read.start..], &mut read.ends, &mut lines);
-        if read.defect.is_some() {
-            // Nothing more comes; the defect stands already.
-            let _ = condenser.finish(&mut lines);
-        }
-        // Else the condenser has to see the end itself.
-        read.is_ended = read.defect.is_some();
-        (read.buffer, read.start, read.condenser) = (lines, 0, Some(condenser));
+    /// Parses the text as an archive from here on.
+    pub(super) fn parse_archive(&mut self, parser: ArchiveParser) {
+        let start = match std::mem::take(self) {
+            SourceBody::Mapped { mapping, start } => ArchiveStart {
+                bytes: ArchiveBytes::Mapped { mapping, at: start },
+                offset: start as u64,
+                member_ends: VecDeque::new(),
+                defect: None,
+            },
+            SourceBody::Stream(text) => {
+                let TextStream { stream, member_ends, buffer, start, defect, .. } = *text;
+                let bytes = ArchiveBytes::of_stream(stream, &buffer[start..]);
+                ArchiveStart { bytes, offset: start as u64, member_ends, defect }
+            }
+            SourceBody::Table(_) | SourceBody::Archive(_) | SourceBody::Empty => return,
+        };
+        *self = SourceBody::Archive(Box::new(ArchiveReader::new(parser, start)));
     }
 
-    /// Nothing was taken yet: what there is and what is to come is UTF-16, after `mark_len` bytes.
-    pub fn transcode(&mut self, order: ByteOrder, mark_len: usize, pool: &Arc<BufferPool>) {
+    /// Decodes the text from UTF-16. It begins with a byte-order mark of `mark_len` bytes, and nothing was cut yet.
+    pub(super) fn transcode(&mut self, order: ByteOrder, mark_len: usize, pool: &Arc<BufferPool>) {
         let mut decoder = Utf16Decoder::new(order);
         match self {
-            Body::Mapped { mapping, .. } => {
+            SourceBody::Mapped { mapping, .. } => {
                 let mut stream = Stream::mapped(Arc::clone(mapping), mark_len);
                 stream.decode_utf16(decoder);
-                *self = Body::Stream(Box::new(Read::new(stream, pool.take())));
+                *self = SourceBody::Stream(Box::new(TextStream::new(stream, pool.take())));
             }
-            Body::Stream(read) => {
+            SourceBody::Stream(text) => {
                 let mut head = Vec::new();
-                decoder.decode(&read.buffer[mark_len..], &mut head);
-                read.stream.decode_utf16(decoder);
-                read.buffer = pool.take();
-                read.buffer.extend(&head);
-                read.start = 0;
+                decoder.decode(&text.buffer[mark_len..], &mut head);
+                text.stream.decode_utf16(decoder);
+                text.buffer = pool.take();
+                text.buffer.extend(&head);
+                text.start = 0;
                 // The decoder has to see the end of the bytes itself.
-                read.is_ended = read.defect.is_some();
+                text.is_ended = text.defect.is_some();
             }
-            Body::Table(_) => (),
+            SourceBody::Table(_) | SourceBody::Archive(_) | SourceBody::Empty => (),
         }
     }
 
-    pub fn text(&self) -> &[u8] {
+    /// The text that is available; empty for rows.
+    pub(super) fn text(&self) -> &[u8] {
         match self {
-            Body::Mapped { mapping, start } => &mapping[*start..],
-            Body::Stream(read) => &read.buffer[read.start..],
-            Body::Table(_) => &[],
+            SourceBody::Mapped { mapping, start } => &mapping[*start..],
+            SourceBody::Stream(text) => &text.buffer[text.start..],
+            SourceBody::Table(_) | SourceBody::Archive(_) | SourceBody::Empty => &[],
         }
     }
 
-    pub fn skip(&mut self, len: usize) {
+    /// Drops `len` bytes of text.
+    pub(super) fn skip(&mut self, len: usize) {
         match self {
-            Body::Mapped { start, .. } => *start += len,
-            Body::Stream(read) => read.start += len,
-            Body::Table(_) => (),
+            SourceBody::Mapped { start, .. } => *start += len,
+            SourceBody::Stream(text) => text.start += len,
+            SourceBody::Table(_) | SourceBody::Archive(_) | SourceBody::Empty => (),
         }
     }
 
-    /// Bytes taken from the file, if that is not the text itself.
-    pub fn taken(&self) -> Option<u64> {
+    /// Bytes taken from the file; `None` if these are the bytes of the text that was cut.
+    pub(super) fn file_position(&self) -> Option<u64> {
         match self {
-            Body::Mapped { .. } => None,
-            Body::Stream(read) => Some(read.stream.taken()),
-            Body::Table(table) => Some(table.taken()),
+            SourceBody::Mapped { .. } | SourceBody::Empty => None,
+            SourceBody::Stream(text) => Some(text.stream.taken()),
+            SourceBody::Table(table) => Some(table.taken()),
+            SourceBody::Archive(archive) => Some(archive.file_position()),
         }
     }
 
-    /// The file is compressed.
-    pub fn is_packed(&self) -> bool {
-        matches!(self, Body::Stream(read) if read.stream.is_packed())
-    }
-
-    /// Bytes of an archive that were condensed since the last call.
-    pub fn take_condensed(&mut self) -> u64 {
+    /// Whether the file is compressed, so that positions in it are not positions in its text.
+    pub(super) fn is_compressed(&self) -> bool {
         match self {
-            Body::Stream(read) => read.condenser.as_mut().map_or(0, |condenser| condenser.take_count()),
-            Body::Mapped { .. } | Body::Table(_) => 0,
+            SourceBody::Stream(text) => text.stream.is_packed(),
+            SourceBody::Archive(archive) => archive.is_compressed(),
+            SourceBody::Mapped { .. } | SourceBody::Table(_) | SourceBody::Empty => false,
         }
     }
 
-    /// Records of an archive that were passed over because of their type.
-    pub fn skipped(&self) -> u64 {
-        match self {
-            Body::Stream(read) => read.condenser.as_ref().map_or(0, |condenser| condenser.archive.skipped()),
-            Body::Mapped { .. } | Body::Table(_) => 0,
+    /// Number of records of an archive that were skipped because their type is not selected.
+    pub(super) fn skipped_count(&self) -> u64 {
+        if let SourceBody::Archive(archive) = self { archive.skipped_count() } else { 0 }
+    }
+
+    /// Reads until `want` bytes of text are available, or the source ends.
+    pub(super) fn fill(&mut self, want: usize) {
+        if let SourceBody::Stream(text) = self {
+            text.fill(want);
         }
     }
 
-    /// Reads until there are `want` bytes of text, or no more are to be had.
-    pub fn fill(&mut self, want: usize) {
-        let read = match self {
-            Body::Mapped { .. } | Body::Table(_) => return,
-            Body::Stream(read) => read,
-        };
-        let want = read.start + want;
-        while read.buffer.len() < want && !read.is_ended {
-            let count = match &mut read.condenser {
-                Some(condenser) => condenser.read(&mut read.stream, &mut read.ends, &mut read.buffer),
-                None => read.read_text(want),
-            };
-            match count {
-                Ok(0) => read.is_ended = true,
-                Ok(_) => (),
-                Err(found) => {
-                    read.is_ended = true;
-                    read.defect = Some(found);
-                }
-            }
-        }
-    }
-
-    /// The beginning of the text: its first line and more, or as much of it as shows what it is.
-    pub fn head(&mut self) -> &[u8] {
+    /// The beginning of the text: its first line, or [`HEAD_LEN`] bytes.
+    pub(super) fn head(&mut self) -> &[u8] {
         let mut want = HEAD_LEN / 16;
         while want <= HEAD_LEN {
             self.fill(want);
@@ -209,160 +181,88 @@ impl Body {
         &self.text()[..self.text().len().min(want)]
     }
 
-    /// Whether all text is there.
     fn is_ended(&self) -> bool {
-        match self {
-            Body::Mapped { .. } | Body::Table(_) => true,
-            Body::Stream(read) => read.is_ended,
-        }
+        if let SourceBody::Stream(text) = self { text.is_ended } else { true }
     }
 
-    /// Finds the records up to the end of the one that reaches `target` bytes; they stay until split off.
-    pub fn cut(&mut self, target: usize, quoting: Option<Quoting>, rules: &Rules<'_>) -> Cut {
-        let mut boundary = Boundary::new(quoting, rules.options.max_record_len);
-        let mut want = target + rules.slack;
+    /// Finds whole records up to the end of the one that reaches `target` bytes. They remain until they are split off.
+    pub(super) fn cut(&mut self, target: usize, quoting: Option<Quoting>, options: &CutOptions<'_>) -> TextCut {
+        let max_record_len = options.run.max_record_len;
+        let mut boundary = Boundary::new(quoting, max_record_len);
+        let mut want = target + options.slack;
         loop {
             self.fill(want);
             match boundary.find(self.text(), target) {
-                Ok(Some(len)) => return Cut { len, end: End::More },
+                Ok(Some(len)) => return TextCut { len, end: ReadEnd::More },
                 Err(TooLong { at }) => {
-                    let defect = Defect::RecordTooLong(rules.options.max_record_len);
-                    return Cut { len: at, end: End::Defect(defect, 0) };
+                    let defect = Defect::RecordTooLong(max_record_len);
+                    return TextCut { len: at, end: ReadEnd::Defect { defect, lost_len: 0, at: None } };
                 }
-                Ok(None) if self.is_ended() => return self.rest(boundary.last_end()),
-                Ok(None) => want = self.text().len() + (self.text().len() / 2).max(rules.slack),
+                Ok(None) if self.is_ended() => return self.cut_rest(boundary.last_end()),
+                Ok(None) => want = self.text().len() + (self.text().len() / 2).max(options.slack),
             }
         }
     }
 
-    /// What is left when no more is to be read: all of it if the source ended well, else its whole records.
-    fn rest(&mut self, last_end: usize) -> Cut {
+    /// Cuts the rest of a source: all of it, or its whole records if it ends with a defect.
+    fn cut_rest(&mut self, last_end: usize) -> TextCut {
         let len = self.text().len();
-        match self {
-            Body::Stream(read) if read.defect.is_some() => {
-                let lost = read.condenser.as_ref().map_or(len - last_end, |condenser| condenser.lost);
-                let end = read.defect.take().map_or(End::Source, |defect| End::Defect(defect, lost));
-                Cut { len: last_end, end }
-            }
-            _ => Cut { len, end: End::Source },
-        }
-    }
-
-    /// Undoes the end of a cut that was only a look.
-    pub fn give_back(&mut self, end: End) {
-        if let (Body::Stream(read), End::Defect(found, _)) = (self, end)
-            && !matches!(found, Defect::RecordTooLong(_))
+        if let SourceBody::Stream(text) = self
+            && let Some(defect) = text.defect.take()
         {
-            read.defect = Some(found);
+            let lost_len = (len - last_end) as u64;
+            return TextCut { len: last_end, end: ReadEnd::Defect { defect, lost_len, at: None } };
+        }
+        TextCut { len, end: ReadEnd::Source }
+    }
+
+    /// Returns the end of a cut whose records are not split off, so that a later cut finds it again.
+    pub(super) fn return_end(&mut self, end: ReadEnd) {
+        if let (SourceBody::Stream(text), ReadEnd::Defect { defect, .. }) = (self, end)
+            && !matches!(defect, Defect::RecordTooLong(_))
+        {
+            text.defect = Some(defect);
         }
     }
 
-    /// Gives the first `len` bytes of text away.
-    pub fn split_off(&mut self, len: usize, pool: &Arc<BufferPool>) -> Block {
+    /// Splits off the first `len` bytes of text.
+    pub(super) fn split_off(&mut self, len: usize, pool: &Arc<BufferPool>) -> Block {
         match self {
-            Body::Mapped { mapping, start } => {
+            SourceBody::Mapped { mapping, start } => {
                 let range = *start..*start + len;
                 *start = range.end;
                 Block::mapped(mapping, range)
             }
-            Body::Stream(read) => {
-                let range = read.start..read.start + len;
-                read.start = 0;
-                if read.condenser.is_none() {
-                    // It is no archive.
-                    read.ends.clear();
+            SourceBody::Stream(text) => {
+                let range = text.start..text.start + len;
+                text.start = 0;
+                // This source is not an archive.
+                text.member_ends.clear();
+                text.buffer.split_off(range, pool)
+            }
+            SourceBody::Table(_) | SourceBody::Archive(_) | SourceBody::Empty => Block::from(Vec::new()),
+        }
+    }
+}
+
+impl TextStream {
+    fn new(stream: Stream, buffer: Buffer) -> TextStream {
+        TextStream { stream, member_ends: VecDeque::new(), buffer, start: 0, is_ended: false, defect: None }
+    }
+
+    fn fill(&mut self, want: usize) {
+        let want = self.start + want;
+        while self.buffer.len() < want && !self.is_ended {
+            let count = self.stream.read(self.buffer.room(want));
+            self.stream.take_ends(&mut self.member_ends);
+            match count {
+                Ok(0) => self.is_ended = true,
+                Ok(count) => self.buffer.filled(count),
+                Err(defect) => {
+                    self.is_ended = true;
+                    self.defect = Some(defect);
                 }
-                read.buffer.split_off(range, pool)
             }
-            Body::Table(_) => Block::from(Vec::new()),
         }
-    }
-}
-
-impl Read {
-    fn new(stream: Stream, buffer: Buffer) -> Read {
-        let ends = VecDeque::new();
-        Read { stream, condenser: None, ends, buffer, start: 0, is_ended: false, defect: None }
-    }
-
-    fn read_text(&mut self, want: usize) -> Result<usize, Defect> {
-        let count = self.stream.read(self.buffer.room(want))?;
-        self.buffer.filled(count);
-        self.stream.take_ends(&mut self.ends);
-        Ok(count)
-    }
-}
-
-/// Leaves lines of captures of an archive that is read.
-struct Condenser {
-    archive: Archive,
-    raw: Box<[u8]>,
-    lines: Vec<u8>,
-    /// Where the archive begins in what the stream gives.
-    begin: u64,
-    /// Bytes counted so far.
-    counted: u64,
-    /// Bytes of a record that the archive ended within.
-    lost: usize,
-}
-
-impl Condenser {
-    fn new(archive: Archive, begin: u64) -> Condenser {
-        Condenser { archive, raw: vec![0; RAW_LEN].into(), lines: Vec::new(), begin, counted: 0, lost: 0 }
-    }
-
-    /// `ends` are those of members that end in `bytes` or behind them.
-    fn condense(&mut self, mut bytes: &[u8], ends: &mut VecDeque<MemberEnd>, buffer: &mut Buffer) {
-        while let Some(MemberEnd { unpacked, packed }) = ends.front().copied() {
-            let left = unpacked.saturating_sub(self.begin + self.archive.taken());
-            if left > bytes.len() as u64 {
-                break;
-            }
-            ends.pop_front();
-            let (member, rest) = bytes.split_at(left as usize);
-            self.archive.push(member, &mut self.lines);
-            self.archive.end_member(packed);
-            bytes = rest;
-        }
-        self.archive.push(bytes, &mut self.lines);
-        buffer.extend(&self.lines);
-        self.lines.clear();
-    }
-
-    /// Reads on; 0 is the end.
-    fn read(
-        &mut self,
-        stream: &mut Stream,
-        ends: &mut VecDeque<MemberEnd>,
-        buffer: &mut Buffer,
-    ) -> Result<usize, Defect> {
-        let mut raw = std::mem::take(&mut self.raw);
-        let count = stream.read(&mut raw);
-        stream.take_ends(ends);
-        let len = *count.as_ref().unwrap_or(&0);
-        self.condense(&raw[..len], ends, buffer);
-        self.raw = raw;
-        if matches!(count, Ok(1..)) {
-            return count;
-        }
-        let ended = self.finish(buffer);
-        // What ended the stream explains why the record is cut.
-        count.and_then(|count| ended.map(|()| count))
-    }
-
-    /// The archive ends.
-    fn finish(&mut self, buffer: &mut Buffer) -> Result<(), Defect> {
-        let ended = self.archive.finish(&mut self.lines);
-        buffer.extend(&self.lines);
-        self.lines.clear();
-        ended.map_err(|cut| {
-            self.lost = cut.lost as usize;
-            Defect::ArchiveTruncated
-        })
-    }
-
-    fn take_count(&mut self) -> u64 {
-        let before = std::mem::replace(&mut self.counted, self.archive.taken());
-        self.counted - before
     }
 }

@@ -1,4 +1,4 @@
-//! Reads the file that `irikey learn` writes: [`read_equivalences`].
+//! The file that `irikey learn` wrote, read again: [`read_equivalences`].
 
 use std::fs::File;
 use std::path::Path;
@@ -11,27 +11,27 @@ use crate::batch::{EquivalencesReader, EquivalencesTableError};
 use crate::canon::Policy;
 use crate::learn::Equivalences;
 
-/// The columns that are read.
+/// Columns that count.
 const COLUMNS: [&str; 6] = ["kind", "uri", "key", "representative_key", "host", "pattern"];
 
-/// Why equivalences cannot be read from a file.
+/// Why a file gives no equivalences.
 #[derive(Debug, Error)]
 pub enum EquivalencesError {
-    /// The file cannot be opened.
+    /// It cannot be opened.
     #[error("cannot open: {0}")]
     Open(#[from] std::io::Error),
-    /// The file is not Parquet, or is damaged.
-    #[error("{0}; give a file that irikey learn wrote")]
+    /// It is no Parquet file, or a damaged one.
+    #[error("{0}; take a file that irikey learn wrote")]
     Parquet(#[from] parquet::errors::ParquetError),
-    /// The table is not one of equivalences, or does not fit the policy.
+    /// What is in it does not do.
     #[error(transparent)]
     Refused(#[from] EquivalencesTableError),
 }
 
-/// Reads the equivalences in the Parquet file at `path`, for keys of `policy`.
+/// The equivalences in the Parquet file at `path`, for keys of `policy`.
 ///
 /// # Errors
-/// [`EquivalencesError`].
+/// See [`EquivalencesError`].
 pub fn read_equivalences(path: &Path, policy: &Policy) -> Result<Equivalences, EquivalencesError> {
     let builder = ParquetRecordBatchReaderBuilder::try_new(File::open(path)?)?;
     let mut reader = EquivalencesReader::new(builder.schema(), policy)?;

@@ -13,6 +13,7 @@
 //! number of threads, the chunk length, memory mapping or timing. At most two row groups per thread are between cutting and
 //! appending, which bounds memory.
 
+mod archive;
 mod body;
 mod budget;
 mod check_sorted;
@@ -25,6 +26,7 @@ mod error;
 mod in_order;
 mod learn;
 pub mod memory;
+mod open_source;
 mod options;
 mod sort;
 mod summary;
@@ -50,7 +52,7 @@ pub use summary::{Progress, Summary};
 use crate::batch::SourceRun;
 use crate::canon::Rows;
 use crate::ordered::StageTicket;
-use cut::Cutter;
+use cut::{CutCounts, Cutter};
 use in_order::OrderedPool;
 use std::sync::{Mutex, PoisonError};
 use summary::Totals;
@@ -113,7 +115,7 @@ where
     let pool = OrderedPool::new(options.threads, stage_count + 1)?;
     let distinct = DistinctKeys::default();
     let new_worker = || Worker::new(&options, policy, distinct.for_worker());
-    let next = || cutter.next_span().map_err(|(name, error)| RunError::Columns { name, error });
+    let next = || cutter.next_row_group().map_err(|(name, error)| RunError::Columns { name, error });
     let work = |worker: &mut Worker, stages: &StageTicket<'_>, span| {
         if !worker.decode(span, progress, || stages.is_stopped())? {
             return Ok(None);
@@ -135,12 +137,11 @@ where
         Ok(())
     };
     let workers = pool.run(new_worker, next, work, append)?;
-    let (headers, bytes, skipped) = (cutter.header_count(), cutter.archive_bytes(), cutter.skipped());
-    let mut totals = Totals { headers, bytes, skipped, ..Totals::default() };
+    let (CutCounts { headers, archive_bytes, skipped }, stopped) = cutter.finish();
+    let mut totals = Totals { headers, bytes: archive_bytes, skipped, ..Totals::default() };
     workers.into_iter().for_each(|worker| totals.add(worker.into_totals()));
     let source_records = record_numbers.into_inner().unwrap_or_else(PoisonError::into_inner).by_source;
-    let errors = summary::input_errors(cutter.into_stopped(), &names, &source_records);
-    pool.install(|| summary::summarize(totals, source_records, errors, appended))
+    pool.install(|| summary::summarize(totals, names, source_records, appended, stopped))
 }
 
 /// How many records have their number.

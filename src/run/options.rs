@@ -3,7 +3,7 @@
 use super::summary::Progress;
 use crate::canon::Policy;
 use crate::input::Sources;
-use crate::record::Format;
+use crate::record::InputFormat;
 
 /// Upper limit of [`RunOptions::max_record_len`], bytes. Percent-encoding can triple the length, and the texts of a row
 /// group must stay below the 2 GiB that Arrow's 32-bit offsets can address.
@@ -58,7 +58,7 @@ pub struct RunOptions {
     /// Map files into memory where possible.
     pub mmap: bool,
     /// Format of all sources.
-    pub format: Format,
+    pub format: InputFormat,
     /// Types of the archive records that become rows; empty means all.
     pub record_types: Vec<String>,
     /// Count distinct keys. Off saves the memory of the count.
@@ -73,7 +73,7 @@ impl Default for RunOptions {
             chunk_len: 256 << 10,
             max_record_len: 256 << 20,
             mmap: true,
-            format: Format::Lines,
+            format: InputFormat::default(),
             record_types: Vec::new(),
             count_distinct: true,
         }

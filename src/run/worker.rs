@@ -1,7 +1,6 @@
-//! What one worker keeps from span to span: decoder, canonicalizer, rows. In: a span. Out: its rows, and whose they
-//! are.
+//! One worker of a run: it decodes and canonicalizes row groups, chunk by chunk, and keeps its memory between them.
 
-use super::cut::{Content, Span, Text};
+use super::cut::{PieceRecords, RowGroupInput, TextPiece};
 use super::distinct::DistinctKeys;
 use super::error::RunError;
 use super::options::RunOptions;
@@ -12,61 +11,57 @@ use crate::encoding::{Charset, utf16_len};
 use crate::iri::{PreprocessOptions, Spaces};
 use crate::kernel::Bitmaps;
 use crate::record::boundary::Boundary;
-use crate::record::split::Splitter;
-use crate::record::table::TableRecords;
-use crate::record::{Decoder, Layout};
+use crate::record::{Decoder, RecordBuffer, Splitter};
 
-/// More text in one column of a part, bytes, is refused before Arrow's 32-bit offsets overflow.
+/// Most bytes of text in one column of a row group; more would overflow the 32-bit offsets of Arrow.
 const MAX_TEXT_LEN: usize = 2000 << 20;
 
-/// A worker's scratch.
-pub struct Worker {
+/// Decoder, canonicalizer and rows of one thread.
+pub(super) struct Worker {
     chunk_len: usize,
     count_distinct: bool,
     decoder: Decoder,
-    /// What to part fields by, if they are to be parted.
+    /// Set if fields are split into several references.
     splitter: Option<(Splitter, PreprocessOptions)>,
     bitmaps: Bitmaps,
     canonicalizer: Canonicalizer,
     rows: Rows,
     runs: Vec<SourceRun>,
     totals: Totals,
-    more_keys: usize,
+    key_column_count: usize,
 }
 
 impl Worker {
-    /// A worker whose keys `distinct` counts.
-    pub fn new(options: &RunOptions, policy: &Policy, distinct: DistinctKeys) -> Worker {
-        let mut decoder = Decoder::default();
-        decoder.set_carry(policy.carry);
+    /// A worker that counts its keys in `distinct`.
+    pub(super) fn new(options: &RunOptions, policy: &Policy, distinct: DistinctKeys) -> Worker {
         Worker {
             chunk_len: options.chunk_len,
             count_distinct: options.count_distinct,
-            decoder,
+            decoder: Decoder::new(policy.carry),
             splitter: (policy.preprocess.spaces == Spaces::Split).then(|| (Splitter::default(), policy.preprocess)),
             bitmaps: Bitmaps::default(),
             canonicalizer: Canonicalizer::new(policy),
             rows: Rows::new(policy.more_keys.len()),
             runs: Vec::new(),
             totals: Totals { distinct, ..Totals::default() },
-            more_keys: policy.more_keys.len(),
+            key_column_count: policy.more_keys.len(),
         }
     }
 
-    /// Makes the rows of a span, chunk by chunk, giving up its blocks one by one; false if stopped on the way.
-    pub fn decode<E>(
+    /// Makes the rows of a row group, and releases its blocks one by one. Returns false if the run was stopped meanwhile.
+    pub(super) fn decode<E>(
         &mut self,
-        span: Span,
+        input: RowGroupInput,
         progress: &Progress,
         is_stopped: impl Fn() -> bool,
     ) -> Result<bool, RunError<E>> {
-        for piece in span.pieces {
-            let records = match piece.content {
-                Content::Text(text) => self.text(text, progress, &is_stopped)?,
-                Content::Rows(rows) => Some(self.table(&rows, progress)?),
+        for piece in input.pieces {
+            let record_count = match piece.records {
+                PieceRecords::Text(text) => self.decode_text(text, progress, &is_stopped)?,
+                PieceRecords::Rows(rows) => Some(self.append_rows(&rows, progress)?),
             };
-            let Some(records) = records else { return Ok(false) };
-            self.count(piece.source, records);
+            let Some(record_count) = record_count else { return Ok(false) };
+            self.extend_runs(piece.source, record_count);
         }
         self.totals.tally.add(&self.rows.tally);
         if self.count_distinct {
@@ -75,120 +70,130 @@ impl Worker {
         Ok(true)
     }
 
-    /// So many records of the span are of `source`.
-    fn count(&mut self, source: u32, records: u32) {
+    /// Notes that the next records of the row group come from `source`.
+    fn extend_runs(&mut self, source: u32, record_count: u32) {
         match self.runs.last_mut() {
-            Some(run) if run.source == source => run.rows += records,
-            _ if records > 0 => self.runs.push(SourceRun { source, first_record: 0, rows: records }),
+            Some(run) if run.source == source => run.rows += record_count,
+            _ if record_count > 0 => self.runs.push(SourceRun { source, first_record: 0, rows: record_count }),
             _ => (),
         }
     }
 
-    /// Appends the rows of a text, chunk by chunk, and says how many records it had; nothing if stopped on the way.
-    fn text<E>(
+    /// Appends the rows of a text, chunk by chunk. Returns its number of records, or `None` if the run was stopped.
+    fn decode_text<E>(
         &mut self,
-        text: Text,
+        text: TextPiece,
         progress: &Progress,
         is_stopped: impl Fn() -> bool,
     ) -> Result<Option<u32>, RunError<E>> {
-        self.decoder.set_layout(&text.layout);
-        let boundary = Boundary::new(text.layout.quoting(), usize::MAX);
-        let (mut at, mut offset, mut records) = (0, text.offset, 0);
+        self.decoder.set_format(&text.format);
+        let boundary = Boundary::new(text.format.quoting(), usize::MAX);
+        let (mut at, mut offset, mut record_count) = (0, text.offset, 0);
         while at < text.block.len() {
             if is_stopped() {
                 return Ok(None);
             }
             let rest = &text.block[at..];
-            // Without a limit on records there is no error, and a source's last record may have no end.
+            // Without a longest record there is no error, and the last record of a source may lack its line end.
             let len = boundary.clone().find(rest, self.chunk_len).ok().flatten().unwrap_or(rest.len());
             let chunk = &rest[..len];
-            records += self.chunk(chunk, offset, text.is_utf16, progress)?;
+            record_count += self.decode_chunk(chunk, offset, text.is_utf16, progress)?;
             offset += if text.is_utf16 { utf16_len(chunk) as u64 } else { len as u64 };
             at += len;
         }
         text.block.release();
-        Ok(Some(records))
+        Ok(Some(record_count))
     }
 
-    /// Appends the rows of one chunk, which begins at byte `offset` of its source, and says how many records it had.
-    fn chunk<E>(&mut self, chunk: &[u8], offset: u64, is_utf16: bool, progress: &Progress) -> Result<u32, RunError<E>> {
-        let before = self.rows.len();
-        // Of UTF-16 the chunk is the text: its offsets are counted in it first.
+    /// Appends the rows of one chunk, which begins at byte `offset` of its source. Returns its number of records.
+    fn decode_chunk<E>(
+        &mut self,
+        chunk: &[u8],
+        offset: u64,
+        is_utf16: bool,
+        progress: &Progress,
+    ) -> Result<u32, RunError<E>> {
+        let first_row = self.rows.len();
+        // Offsets of UTF-16 are counted in the chunk first, and then converted.
         let mut records = self.decoder.decode(chunk, if is_utf16 { 0 } else { offset }, &mut self.bitmaps);
         if is_utf16 {
             records.charset = Some(Charset::UTF_8);
         }
-        if let Some((splitter, choices)) = &mut self.splitter {
-            records = splitter.split(&records, choices).0;
+        if let Some((splitter, preprocess)) = &mut self.splitter {
+            records = splitter.split(&records, preprocess).0;
         }
-        let count = records.urls.len();
+        let record_count = records.urls.len();
         self.totals.headers += u64::from(records.header_count);
         self.canonicalizer.append(&records, &self.bitmaps, &mut self.rows);
         if is_utf16 {
-            to_utf16_offsets(chunk, offset, &mut self.rows.offset[before..]);
+            to_utf16_offsets(chunk, offset, &mut self.rows.offset[first_row..]);
         }
-        // The bytes that captures were made of are counted where they were read.
-        let is_text = !matches!(self.decoder.layout(), Layout::Captures(_));
-        self.totals.bytes += if is_text { chunk.len() as u64 } else { 0 };
-        self.appended(count, before, progress)
+        self.totals.bytes += chunk.len() as u64;
+        self.count_appended(record_count, first_row, progress)
     }
 
-    /// Appends rows of a table, and says how many records they are.
-    fn table<E>(&mut self, rows: &TableRecords, progress: &Progress) -> Result<u32, RunError<E>> {
-        let before = self.rows.len();
-        let mut records = rows.records(&mut self.bitmaps);
-        if let Some((splitter, choices)) = &mut self.splitter {
-            records = splitter.split(&records, choices).0;
+    /// Appends rows of a table or an archive. Returns their number of records.
+    fn append_rows<E>(&mut self, rows: &RecordBuffer, progress: &Progress) -> Result<u32, RunError<E>> {
+        let first_row = self.rows.len();
+        let mut records = rows.classified_records(&mut self.bitmaps);
+        if let Some((splitter, preprocess)) = &mut self.splitter {
+            records = splitter.split(&records, preprocess).0;
         }
-        let count = records.urls.len();
+        let record_count = records.urls.len();
         self.canonicalizer.append(&records, &self.bitmaps, &mut self.rows);
-        self.appended(count, before, progress)
+        self.count_appended(record_count, first_row, progress)
     }
 
-    /// Records that became rows, from row `before` on.
-    fn appended<E>(&mut self, count: usize, before: usize, progress: &Progress) -> Result<u32, RunError<E>> {
-        self.totals.records += count as u64;
-        progress.add(count as u64, (self.rows.len() - before) as u64);
+    /// Counts records that became the rows from `first_row` on.
+    fn count_appended<E>(
+        &mut self,
+        record_count: usize,
+        first_row: usize,
+        progress: &Progress,
+    ) -> Result<u32, RunError<E>> {
+        self.totals.records += record_count as u64;
+        progress.add(record_count as u64, (self.rows.len() - first_row) as u64);
         let text_len = self.rows.uri.values.len().max(self.rows.input.values.len());
         if text_len > MAX_TEXT_LEN {
             return Err(RunError::TooMuchText(text_len));
         }
-        // A span has fewer bytes than u32 can count, and a record or a reference has at least one.
-        Ok(count as u32)
+        // A row group has fewer than 2^32 bytes, and a record or a reference has at least one.
+        Ok(record_count as u32)
     }
 
-    /// The span's rows.
-    pub fn rows(&self) -> &Rows {
+    /// The rows of the row group.
+    pub(super) fn rows(&self) -> &Rows {
         &self.rows
     }
 
-    /// The span's rows and whose they are.
-    pub fn results(&mut self) -> (&mut Rows, &[SourceRun]) {
+    /// The rows of the row group, and the sources from which they come.
+    pub(super) fn results(&mut self) -> (&mut Rows, &[SourceRun]) {
         (&mut self.rows, &self.runs)
     }
 
-    /// Whose they are, to be numbered.
-    pub fn runs_mut(&mut self) -> &mut [SourceRun] {
+    /// The sources of the rows, whose records are to be numbered.
+    pub(super) fn runs_mut(&mut self) -> &mut [SourceRun] {
         &mut self.runs
     }
 
-    /// The span is done; its memory stays.
-    pub fn clear(&mut self) {
+    /// Removes the rows and keeps their memory.
+    pub(super) fn clear(&mut self) {
         self.runs.clear();
         self.rows.clear();
         if self.rows.uri.offsets.is_empty() || self.rows.input.offsets.is_empty() {
-            // `encode` took the memory and left vectors without their first 0.
-            self.rows = Rows::new(self.more_keys);
+            // `encode` took the vectors, and offsets have to begin with 0.
+            self.rows = Rows::new(self.key_column_count);
         }
     }
 
-    /// What it counted in all.
-    pub fn into_totals(self) -> Totals {
+    /// The counts of all row groups.
+    pub(super) fn into_totals(self) -> Totals {
         self.totals
     }
 }
 
-/// Makes offsets in `chunk`, ascending ones, those of the UTF-16 that it was made of, whose first byte stands at `offset`.
+/// Converts ascending offsets in `chunk` to offsets in the UTF-16 from which it was decoded, whose first byte is at
+/// `offset`.
 fn to_utf16_offsets(chunk: &[u8], offset: u64, offsets: &mut [u64]) {
     let (mut seen, mut at) = (0, offset);
     for record in offsets {

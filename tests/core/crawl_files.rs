@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use irikey::kernel::Bitmaps;
-use irikey::record::{Records, cdx, cdxj, crawl_log};
+use irikey::record::{Records, TextDecoder, cdx, cdxj, crawl_log};
 
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
@@ -29,12 +29,12 @@ fn no_line_is_lost() {
         let mut bitmaps = Bitmaps::default();
         let text = std::fs::read(&path).expect("a file");
         let first = text.split(|&byte| byte == b'\n').next().unwrap_or_default();
-        let header = cdx::CdxColumns::of_header(first);
+        let header = cdx::CdxColumns::from_header(first);
         let lines = text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).count();
         let counts = match path.extension().and_then(|extension| extension.to_str()) {
             Some("cdx") => {
                 let mut decoder = cdx::Cdx::default();
-                decoder.set_columns(&header.clone().unwrap_or_default());
+                decoder.set_settings(&header.clone().unwrap_or_default());
                 count(decoder.decode(&text, 0, &mut bitmaps))
             }
             Some("cdxj") => count(cdxj::Cdxj::default().decode(&text, 0, &mut bitmaps)),

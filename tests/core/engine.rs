@@ -4,8 +4,8 @@
 
 use irikey::canon::{Canonicalizer, Policy, Rows};
 use irikey::iri::{self, HostMapping, ParseMode};
-use irikey::kernel::Bitmaps;
-use irikey::record::{Offsets, Records, Span};
+use irikey::kernel::{Bitmaps, Span};
+use irikey::record::{RecordOffsets, Records};
 
 use crate::oracle::{dots, grammar, ladder, mapping, resolve};
 
@@ -123,7 +123,7 @@ pub fn fused_rows(input: &[u8], at: usize, policy: &Policy) -> Rows {
     let mut bitmaps = Bitmaps::default();
     bitmaps.classify(&text, &iri::CLASSIFIER);
     let mut rows = Rows::new(policy.more_keys.len());
-    let records = Records { text: &text, urls: &[span], offsets: Offsets::From(0), ..Records::default() };
+    let records = Records { text: &text, urls: &[span], offsets: RecordOffsets::From(0), ..Records::default() };
     Canonicalizer::new(policy).append(&records, &bitmaps, &mut rows);
     rows
 }

@@ -8,7 +8,7 @@ use irikey::canon::{Canonicalizer, Policy, Rows};
 use irikey::iri::{Flags, ParseMode, Rung, normalize_to_rung};
 use irikey::kernel::Bitmaps;
 use irikey::key::KeyAlgorithm;
-use irikey::record::lines::Lines;
+use irikey::record::{TextDecoder, lines::Lines};
 
 const SAMPLES: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/data/samples/urls.txt"));
 

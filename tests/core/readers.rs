@@ -4,8 +4,8 @@
 use irikey::canon::{Canonicalizer, Policy, Rows};
 use irikey::kernel::Bitmaps;
 use irikey::record::Records;
-use irikey::record::csv::{Columns, Csv, CsvOptions};
-use irikey::record::lines::Lines;
+use irikey::record::csv::{Csv, CsvColumns, CsvLayout};
+use irikey::record::{TextDecoder, lines::Lines};
 use proptest::prelude::*;
 
 /// Bytes that matter to readers come often.
@@ -78,8 +78,9 @@ proptest! {
             }
             expect.push(record.get(1).unwrap_or_default().to_vec());
         }
-        let mut csv = Csv::new(&CsvOptions::default());
-        csv.set_columns(Columns { url: 1, base: Some(0), ..Columns::default() });
+        let mut csv = Csv::default();
+        let columns = CsvColumns { url: 1, base: Some(0), ..CsvColumns::default() };
+        csv.set_settings(&CsvLayout { columns, ..CsvLayout::default() });
         let mut bitmaps = Bitmaps::default();
         let records = csv.decode(&text, 0, &mut bitmaps);
         prop_assert_eq!(records.faults.iter().map(|(row, _)| *row).collect::<Vec<_>>(), missing);

@@ -4,7 +4,9 @@
 use irikey::kernel::Bitmaps;
 use irikey::key::psl::HostParts;
 use irikey::key::{Draft, Recipe};
-use irikey::record::{Records, archive, capture, cdx, cdxj, crawl_log, journal, zipnum};
+use irikey::record::archive::{ArchiveParser, BatchLimits, CaptureBatch};
+use irikey::record::fields::FieldSet;
+use irikey::record::{RecordBuffer, Records, TextDecoder, cdx, cdxj, crawl_log, journal};
 use proptest::prelude::*;
 
 fn check(records: Records) -> Result<(), TestCaseError> {
@@ -49,16 +51,21 @@ proptest! {
     ) {
         let mut text = text.into_bytes();
         text.extend(tail);
-        let condense = |step: usize| {
-            let (mut archive, mut lines) = (archive::Archive::default(), Vec::new());
-            archive.set_file("a.warc", false);
-            text.chunks(step).for_each(|bytes| archive.push(bytes, &mut lines));
-            let ended = archive.finish(&mut lines);
-            (lines, ended)
+        let parse = |step: usize| {
+            let mut parser = ArchiveParser::default();
+            parser.set_file("a.warc", false);
+            let limits = BatchLimits { target_len: usize::MAX, max_record_len: usize::MAX };
+            let mut batch = CaptureBatch::new(FieldSet::ALL, limits);
+            for bytes in text.chunks(step) {
+                assert_eq!(parser.push(bytes, &mut batch), bytes.len());
+            }
+            let end = parser.finish(&mut batch);
+            (batch.into_rows(), end)
         };
-        let (lines, ended) = condense(step);
-        prop_assert_eq!((&lines, ended), (&condense(1).0, condense(1000).1));
-        check(capture::Captures::default().decode(&lines, &mut Bitmaps::default()))?;
+        let show = |rows: &RecordBuffer| format!("{:?}", rows.records());
+        let (rows, end) = parse(step);
+        prop_assert_eq!((show(&rows), end), (show(&parse(1).0), parse(1000).1));
+        check(rows.records())?;
     }
 
     #[test]
@@ -73,7 +80,5 @@ proptest! {
         check(cdxj::Cdxj::default().decode(&text, 0, &mut bitmaps))?;
         check(crawl_log::CrawlLog::default().decode(&text, 0, &mut bitmaps))?;
         check(journal::Journal::default().decode(&text, 0, &mut bitmaps))?;
-        check(zipnum::ZipnumIndex::default().decode(&text, 0, &mut bitmaps))?;
-        check(capture::Captures::default().decode(&text, &mut bitmaps))?;
     }
 }

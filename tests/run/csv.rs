@@ -4,16 +4,16 @@ use crate::collect::{file, gzip, options, path, pipe, policy, run, try_run};
 use irikey::canon::Canonicalizer;
 use irikey::input::{Source, Sources};
 use irikey::kernel::Bitmaps;
-use irikey::record::Format;
-use irikey::record::csv::{Column, Csv, CsvOptions, Header};
+use irikey::record::csv::{Csv, CsvColumn, CsvHeader, CsvLayout, CsvOptions};
+use irikey::record::{InputFormat, TextDecoder};
 use irikey::run::{RunError, RunOptions};
 
 fn csv(options: RunOptions, csv: &CsvOptions) -> RunOptions {
-    RunOptions { format: Format::Csv(csv.clone()), ..options }
+    RunOptions { format: InputFormat::Csv(csv.clone()), ..options }
 }
 
-fn column(text: &str) -> Option<Column> {
-    Some(Column::parse(text))
+fn column(text: &str) -> Option<CsvColumn> {
+    Some(CsvColumn::parse(text))
 }
 
 /// Fields with all that is hard about them: quotes at the beginning and within, delimiters, ends of lines, marks.
@@ -79,8 +79,12 @@ fn equals_the_csv_crate() {
     for delimiter in [',', '\t'] {
         let text = hard_text(120_000, delimiter);
         let want = serially(&text, delimiter as u8);
-        let asked =
-            CsvOptions { delimiter: delimiter as u8, url: column("1"), header: Header::No, ..CsvOptions::default() };
+        let asked = CsvOptions {
+            delimiter: delimiter as u8,
+            url: column("1"),
+            header: CsvHeader::Absent,
+            ..CsvOptions::default()
+        };
         let plain = file(&directory, "plain", text.as_bytes());
         let first = run(path(&plain), &csv(options(1, 8 << 20, 256 << 10), &asked));
         for (threads, row_group_len, chunk_len, step) in [(1, 1, 1, 1000), (3, 5_000, 50, 7), (2, 64, 1 << 20, 1 << 20)]
@@ -130,8 +134,9 @@ fn headers_alone_and_across_reads() {
 #[test]
 fn bases_reach_the_canonicalizer() {
     let asked = CsvOptions { url: column("ref"), base: column("page"), ..CsvOptions::default() };
-    let mut decoder = Csv::new(&asked);
-    decoder.set_columns(asked.first(b"page,ref\n").unwrap().unwrap().columns);
+    let mut decoder = Csv::default();
+    let columns = asked.read_first(b"page,ref\n").unwrap().unwrap().columns;
+    decoder.set_settings(&CsvLayout { columns, ..CsvLayout::default() });
     let mut bitmaps = Bitmaps::default();
     let records = decoder.decode(b"http://a/,../b\nhttp://a/,c\n", 0, &mut bitmaps);
     let bases: Vec<_> = records.bases.iter().map(|base| base.of(records.text)).collect();
@@ -152,7 +157,7 @@ fn columns_that_are_not_there_stop_the_run() {
 
 #[test]
 fn unclosed_quotes_and_damage() {
-    let asked = CsvOptions { header: Header::No, ..CsvOptions::default() };
+    let asked = CsvOptions { header: CsvHeader::Absent, ..CsvOptions::default() };
     let text = format!("http://a/\n\"http://b/\n{}", "x\n".repeat(1000));
     let whole = run(pipe(text.as_bytes(), 100), &csv(options(2, 10, 10), &asked));
     assert_eq!(whole.rows.len(), 2);

@@ -10,8 +10,8 @@ use irikey::dedup::{Candidate, KeepPolicy};
 use irikey::input::Sources;
 use irikey::key::Recipe;
 use irikey::output::{self, Destination, Encoder, Output, OutputError, OutputOptions};
-use irikey::record::Format;
 use irikey::record::fields::FieldSet;
+use irikey::record::{FormatOptions, InputFormat};
 use irikey::run::{
     DedupError, DedupKey, DedupOptions, DedupOutput, DedupSummary, Progress, RunError, RunOptions, RunRequest, canon,
     dedup,
@@ -195,7 +195,7 @@ fn policies_keep_what_a_sort_puts_first() {
     let carry = FieldSet { time: true, status: true, ..FieldSet::default() };
     let recipes = vec![RecipeColumn { column: "surt-wayback", recipe: Recipe::parse("surt-wayback").unwrap() }];
     let policy = Policy { carry, recipes, ..policy() };
-    let format = Format::Cdx;
+    let format = InputFormat::named("cdx", &FormatOptions::default()).unwrap();
     let rows = Mutex::new(Vec::new());
     let collect = |all: &mut Rows, _: &[SourceRun]| {
         let row = |i: usize| {

@@ -6,7 +6,7 @@ use irikey::batch::SourceRun;
 use irikey::canon::{Policy, Rows};
 use irikey::input::{Source, Sources};
 use irikey::record::fields::FieldSet;
-use irikey::record::{Format, Guess};
+use irikey::record::{FormatOptions, InputFormat};
 use irikey::run::{Progress, RunOptions, RunRequest, canon};
 
 const CDX: &str = " CDX N b a m s k r M S V g
@@ -23,7 +23,7 @@ const LOG: &str = "2011-06-23T17:12:08.802Z   200       1299 http://example.org/
 ";
 
 fn auto(options: RunOptions) -> RunOptions {
-    RunOptions { format: Format::Auto(Guess::default()), ..options }
+    RunOptions { format: InputFormat::Auto(FormatOptions::default()), ..options }
 }
 
 fn sources() -> Sources {
@@ -141,9 +141,15 @@ fn what_records_say_is_carried() {
 
 #[test]
 fn a_format_that_is_asked_for_is_not_guessed() {
-    let out = run(pipe(CDX.as_bytes(), 100), &RunOptions { format: Format::Lines, ..options(1, 1000, 1000) });
+    let out = run(pipe(CDX.as_bytes(), 100), &RunOptions { format: InputFormat::default(), ..options(1, 1000, 1000) });
     assert_eq!((out.rows.len(), out.summary.headers), (4, 0));
-    let out = run(pipe(b"http://example.org/\n", 100), &RunOptions { format: Format::Cdxj, ..options(1, 1000, 1000) });
+    let out = run(
+        pipe(b"http://example.org/\n", 100),
+        &RunOptions {
+            format: InputFormat::named("cdxj", &FormatOptions::default()).unwrap(),
+            ..options(1, 1000, 1000)
+        },
+    );
     assert_eq!(seen(&out)[0].2.as_deref(), Some("not-of-format"));
 }
 
@@ -171,6 +177,42 @@ fn archives_packed_by_record_and_in_any_way() {
         let long = run(crate::collect::path(&path), &options);
         assert!(long.rows.len() == 500 && long.rows.starts_with(&whole.rows));
     }
+}
+
+#[test]
+fn row_groups_of_archives_depend_on_their_records_alone() {
+    let text = many_records(300).concat();
+    for row_group_len in [1, 700, 5_000, 1 << 20] {
+        let parts = |threads, bytes: &[u8], step| {
+            let out = run(pipe(bytes, step), &auto(options(threads, row_group_len, 100)));
+            assert_eq!(out.rows.len(), 300);
+            out.parts
+        };
+        let want = parts(1, text.as_bytes(), 1 << 20);
+        assert!(row_group_len > 1 || want.len() == 300);
+        assert_eq!(parts(3, text.as_bytes(), 777), want);
+        assert_eq!(parts(2, &gzip(text.as_bytes()), 999), want);
+    }
+}
+
+#[test]
+fn an_archive_record_that_is_too_long_ends_its_source() {
+    let long = WARC.replace("http://Example.org/a", &format!("http://example.org/{}", "a".repeat(500)));
+    let text = [WARC, &long, WARC].concat();
+    let limited = RunOptions { max_record_len: 400, ..auto(options(2, 1 << 20, 100)) };
+    let out = run(pipe(text.as_bytes(), 50), &limited);
+    assert_eq!((out.rows.len(), out.summary.input_errors.len()), (1, 1));
+    let error = &out.summary.input_errors[0];
+    assert_eq!((error.offset, error.packed), (WARC.len() as u64, false));
+    assert!(error.to_string().contains("--max-record"), "{error}");
+}
+
+#[test]
+fn the_index_of_a_zipnum_cluster_is_refused() {
+    let index = b"com,a)/ 20140127171200\tcdx-00000.gz\t0\t275\t1\ncom,b)/ 20140127171201\tcdx-00000.gz\t275\t99\t2\n";
+    let out = run(pipe(index, 50), &auto(options(2, 1 << 20, 100)));
+    assert_eq!((out.rows.len(), out.summary.input_errors.len()), (0, 1));
+    assert!(out.summary.input_errors[0].to_string().contains(".gz files"));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use irikey::batch::SourceRun;
 use irikey::canon::{Policy, Rows, TextColumn};
 use irikey::input::Sources;
 use irikey::record::fields::FieldSet;
-use irikey::record::{Format, Guess};
+use irikey::record::{FormatOptions, InputFormat};
 use irikey::run::{Progress, RunOptions, RunRequest, Summary, canon};
 
 use crate::collect::{gzip, options, path, pipe, policy, zstd};
@@ -29,7 +29,7 @@ fn rows_of_sources(sources: Sources) -> (Vec<Row>, Summary) {
     let carry =
         FieldSet { time: true, status: true, redirect: true, digest: true, charset: true, ..FieldSet::default() };
     let policy = Policy { carry, ..policy() };
-    let options = RunOptions { format: Format::Auto(Guess::default()), ..options(2, 20_000, 3_000) };
+    let options = RunOptions { format: InputFormat::Auto(FormatOptions::default()), ..options(2, 20_000, 3_000) };
     let mut all = Vec::new();
     let encode =
         |rows: &mut Rows, _: &[SourceRun]| Ok::<_, Infallible>((0..rows.len()).map(|i| row(rows, i)).collect());

@@ -14,9 +14,9 @@ use irikey::batch::SourceRun;
 use irikey::canon::{Policy, Rows};
 use irikey::input::{Defect, Source};
 use irikey::iri::Flags;
-use irikey::record::csv::{Column, CsvOptions};
+use irikey::record::csv::{CsvColumn, CsvOptions};
 use irikey::record::fields::FieldSet;
-use irikey::record::{Format, Guess};
+use irikey::record::{FormatOptions, InputFormat};
 use irikey::run::{Progress, RunOptions, RunRequest, canon};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
@@ -43,10 +43,10 @@ fn batch() -> RecordBatch {
 }
 
 fn auto(url: Option<&str>, base: Option<&str>) -> RunOptions {
-    let column = |name: &str| Column::parse(name);
+    let column = |name: &str| CsvColumn::parse(name);
     let csv = CsvOptions { url: url.map(column), base: base.map(column), ..CsvOptions::default() };
-    let guess = Guess { is_table: url.is_some() || base.is_some(), csv, ..Guess::default() };
-    RunOptions { format: Format::Auto(guess), ..options(2, 5_000, 1_000) }
+    let guess = FormatOptions { is_table: url.is_some() || base.is_some(), csv, ..FormatOptions::default() };
+    RunOptions { format: InputFormat::Auto(guess), ..options(2, 5_000, 1_000) }
 }
 
 fn files(directory: &Path) -> [std::path::PathBuf; 2] {

@@ -30,8 +30,6 @@ pub enum InputFormat {
     CrawlLog,
     /// Heritrix's frontier journal, the recover log
     FrontierJournal,
-    /// The index of a zipnum cluster: keys and places of blocks, no URLs
-    ZipnumIndex,
     /// WARC and ARC, one row a record of any type
     Warc,
     /// WAT, one row a link, resolved against its page

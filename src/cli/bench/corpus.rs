@@ -225,7 +225,7 @@ mod tests {
     use super::lines;
     use crate::canon::{Canonicalizer, Policy, Rows};
     use crate::kernel::Bitmaps;
-    use crate::record::lines::Lines;
+    use crate::record::{TextDecoder, lines::Lines};
 
     #[test]
     fn lines_are_like_those_of_a_crawl() {

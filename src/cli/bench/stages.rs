@@ -15,7 +15,7 @@ use crate::iri::CLASSIFIER;
 use crate::kernel::Bitmaps;
 use crate::key::KeyAlgorithm;
 use crate::output::{self, Compression, Destination, Encoder, Output, OutputFormat, OutputOptions};
-use crate::record::lines::Lines;
+use crate::record::{TextDecoder, lines::Lines};
 
 const CHUNK_LEN: usize = 256 << 10;
 const ROW_GROUP_LEN: usize = 8 << 20;

@@ -1,52 +1,56 @@
-//! Heads of archives' records: the fields of WARC (ISO 28500), the columns of ARC. In: a head, whole. Out: what counts of
-//! it.
+//! Heads of records in archives: the named fields of WARC (ISO 28500), the columns of ARC, and the HTTP head of a
+//! response in either.
 
-use super::super::capture::Capture;
-use super::super::http::for_each_field;
-use super::super::time;
+use std::borrow::Cow;
 
-/// What of a WARC record's head counts.
+/// The fields of a WARC head that are used.
 #[derive(Default)]
-pub(super) struct WarcFields {
-    pub(super) kind: Vec<u8>,
-    pub(super) target: Vec<u8>,
-    pub(super) date: Vec<u8>,
-    pub(super) digest: Vec<u8>,
-    /// Media type, with parameters.
-    pub(super) content_type: Vec<u8>,
-    pub(super) length: Option<u64>,
+pub(super) struct WarcHead<'a> {
+    /// In lower case.
+    pub(super) record_type: Cow<'a, [u8]>,
+    pub(super) target: Cow<'a, [u8]>,
+    pub(super) date: Cow<'a, [u8]>,
+    pub(super) digest: Cow<'a, [u8]>,
+    /// Media type with parameters.
+    pub(super) content_type: Cow<'a, [u8]>,
+    /// `None` if it is absent or not a number.
+    pub(super) content_len: Option<u64>,
 }
 
-impl WarcFields {
-    pub(super) fn read(head: &[u8]) -> WarcFields {
-        let mut fields = WarcFields::default();
+impl<'a> WarcHead<'a> {
+    /// Parses a whole head, version line included. The last field of a name counts.
+    pub(super) fn parse(head: &'a [u8]) -> WarcHead<'a> {
+        let mut fields = WarcHead::default();
         let after_version = memchr::memchr(b'\n', head).map_or(head.len(), |at| at + 1);
         for_each_field(&head[after_version..], |name, value| {
             let slot = match name.len() {
-                9 if name.eq_ignore_ascii_case(b"warc-type") => &mut fields.kind,
+                9 if name.eq_ignore_ascii_case(b"warc-type") => &mut fields.record_type,
                 9 if name.eq_ignore_ascii_case(b"warc-date") => &mut fields.date,
                 12 if name.eq_ignore_ascii_case(b"content-type") => &mut fields.content_type,
                 15 if name.eq_ignore_ascii_case(b"warc-target-uri") => &mut fields.target,
                 19 if name.eq_ignore_ascii_case(b"warc-payload-digest") => &mut fields.digest,
                 14 if name.eq_ignore_ascii_case(b"content-length") => {
-                    fields.length = std::str::from_utf8(&value).ok().and_then(|digits| digits.parse().ok());
+                    fields.content_len = std::str::from_utf8(&value).ok().and_then(|digits| digits.parse().ok());
                     return;
                 }
                 _ => return,
             };
             *slot = value;
         });
-        fields.kind.make_ascii_lowercase();
+        if fields.record_type.iter().any(u8::is_ascii_uppercase) {
+            fields.record_type.to_mut().make_ascii_lowercase();
+        }
         fields
     }
 }
 
-/// `WARC/` and a version.
+/// Whether `line` is `WARC/` and a version.
 pub(super) fn is_version(line: &[u8]) -> bool {
     line.strip_prefix(b"WARC/").is_some_and(|version| version.first().is_some_and(u8::is_ascii_digit))
 }
 
-/// A URI between one `<` and one `>`, as wget wrote it by the letter of the standard's first edition.
+/// Removes `<` and `>` around a URI, which wget writes as the first edition of the standard demands; returns whether they
+/// were there.
 pub(super) fn without_brackets(uri: &[u8]) -> (&[u8], bool) {
     match uri.strip_prefix(b"<").and_then(|rest| rest.strip_suffix(b">")) {
         Some(inner) => (inner.trim_ascii(), true),
@@ -58,53 +62,145 @@ pub(super) fn has_blank_line(text: &[u8]) -> bool {
     memchr::memmem::find(text, b"\n\r\n").is_some() || memchr::memmem::find(text, b"\n\n").is_some()
 }
 
-/// `charset-detected` of a metadata record's fields, as Common Crawl writes it.
+/// The field `charset-detected` of a metadata record, which Common Crawl writes.
 pub(super) fn detected_charset(content: &[u8]) -> Vec<u8> {
-    let mut found = Vec::new();
+    let mut charset = Vec::new();
     for_each_field(content, |name, value| {
         if name.eq_ignore_ascii_case(b"charset-detected") {
-            found = value;
+            charset = value.into_owned();
         }
     });
-    found
+    charset
 }
 
-/// The head of an ARC record, `URL IP date type length`, or with five columns more before the length, and how long its
-/// content is. Spaces in the URL shift nothing.
-pub(super) fn arc_record(line: &[u8]) -> Option<(Capture, u64)> {
-    let line = line.trim_ascii_end();
-    let mut words = line.rsplitn(11, |&byte| byte == b' ');
-    let length = std::str::from_utf8(words.next()?).ok()?.parse().ok()?;
-    let rest: Vec<&[u8]> = words.collect();
-    let date_at = [1, 6].into_iter().find(|&at| rest.get(at).is_some_and(|word| is_arc_date(word)))?;
-    // After the date's word from behind come the address and the URL.
-    let behind: usize = rest.get(..date_at + 2)?.iter().map(|word| word.len() + 1).sum();
-    let url = line.get(..line.len().checked_sub(behind + length_len(line) + 1)?)?;
-    let has_more = date_at == 6;
-    let said = |at: usize| rest.get(at).filter(|word| has_more && **word != b"-").map(|word| word.to_vec());
-    let status = said(4).and_then(|word| std::str::from_utf8(&word).ok().and_then(|digits| digits.parse().ok()));
-    let capture = Capture {
-        time: time::from_digits(rest[date_at]),
-        url: url.to_vec(),
-        mime: Some(rest[date_at - 1]).filter(|word| !matches!(*word, b"-" | b"no-type")).unwrap_or_default().to_vec(),
-        status,
-        redirect: said(2).unwrap_or_default(),
-        ..Capture::default()
-    };
-    (find_colon(url)).then_some((capture, length))
+/// The head of an ARC record: `URL IP date type length`, or with five more columns before the length.
+#[derive(Debug)]
+pub(super) struct ArcHead<'a> {
+    pub(super) url: &'a [u8],
+    pub(super) date: &'a [u8],
+    /// Empty if there is none, as in `redirect`.
+    pub(super) mime: &'a [u8],
+    pub(super) status: Option<i32>,
+    pub(super) redirect: &'a [u8],
+    pub(super) content_len: u64,
 }
 
-/// Length of the last word.
-fn length_len(line: &[u8]) -> usize {
-    line.len() - memchr::memrchr(b' ', line).map_or(0, |at| at + 1)
+impl<'a> ArcHead<'a> {
+    /// Parses a line from its end, so that the URL may contain spaces.
+    pub(super) fn parse(line: &'a [u8]) -> Option<ArcHead<'a>> {
+        let line = line.trim_ascii_end();
+        let mut words = line.rsplitn(11, |&byte| byte == b' ');
+        let length = words.next()?;
+        let content_len = std::str::from_utf8(length).ok()?.parse().ok()?;
+        let rest: [&[u8]; 10] = std::array::from_fn(|_| words.next().unwrap_or_default());
+        let date_at = [1, 6].into_iter().find(|&at| is_arc_date(rest[at]))?;
+        // Before the date are the address and the URL.
+        let after_url: usize = rest[..date_at + 2].iter().map(|word| word.len() + 1).sum();
+        let url = line.get(..line.len().checked_sub(after_url + length.len() + 1)?)?;
+        let optional = |at: usize| Some(rest[at]).filter(|word| date_at == 6 && *word != b"-");
+        let has_scheme = memchr::memchr(b':', url).is_some_and(|at| at > 0);
+        has_scheme.then(|| ArcHead {
+            url,
+            date: rest[date_at],
+            mime: Some(rest[date_at - 1]).filter(|word| !matches!(*word, b"-" | b"no-type")).unwrap_or_default(),
+            status: optional(4).and_then(|word| std::str::from_utf8(word).ok()?.parse().ok()),
+            redirect: optional(2).unwrap_or_default(),
+            content_len,
+        })
+    }
 }
 
 fn is_arc_date(word: &[u8]) -> bool {
     matches!(word.len(), 8 | 14) && word.iter().all(u8::is_ascii_digit)
 }
 
-fn find_colon(url: &[u8]) -> bool {
-    memchr::memchr(b':', url).is_some_and(|at| at > 0)
+/// The fields of an HTTP response head that are used.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct ResponseHead {
+    pub(super) status: Option<i32>,
+    /// `Location` of a 3xx response.
+    pub(super) redirect: Vec<u8>,
+    /// `charset` of `Content-Type`.
+    pub(super) charset: Vec<u8>,
+    /// `Content-Type` without parameters.
+    pub(super) mime: Vec<u8>,
+}
+
+impl ResponseHead {
+    /// Parses a head up to its blank line or as far as it goes; nothing if `text` does not begin with `HTTP/` or `ICY `.
+    /// The first field of a name counts.
+    pub(super) fn parse(text: &[u8]) -> ResponseHead {
+        let mut head = ResponseHead::default();
+        let (first, rest) = text.split_at(memchr::memchr(b'\n', text).map_or(text.len(), |at| at + 1));
+        if !first.starts_with(b"HTTP/") && !first.starts_with(b"ICY ") {
+            return head;
+        }
+        let mut words = first.split(|&byte| byte == b' ').skip(1).filter(|word| !word.is_empty());
+        let code = words.next().and_then(|word| std::str::from_utf8(word.trim_ascii()).ok());
+        head.status = code.and_then(|code| code.parse().ok());
+        let is_redirect = head.status.is_some_and(|status| (300..400).contains(&status));
+        for_each_field(rest, |name, value| {
+            if is_redirect && head.redirect.is_empty() && name.eq_ignore_ascii_case(b"location") {
+                head.redirect = value.into_owned();
+            } else if name.eq_ignore_ascii_case(b"content-type") {
+                if head.charset.is_empty() {
+                    head.charset = charset(&value).to_vec();
+                }
+                if head.mime.is_empty() {
+                    head.mime = without_parameters(&value).to_vec();
+                }
+            }
+        });
+        head
+    }
+}
+
+/// Calls `field` with the name and value of each field of `text`, up to a blank line. Lines end in `LF` or `CR LF`; a
+/// line that begins with white space continues the value before it (RFC 9112 section 5.2) and is joined to it by a space.
+/// Lines without a colon are skipped.
+fn for_each_field<'a>(text: &'a [u8], mut field: impl FnMut(&'a [u8], Cow<'a, [u8]>)) {
+    let mut open: Option<(&[u8], Cow<'_, [u8]>)> = None;
+    for line in text.split(|&byte| byte == b'\n') {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line.is_empty() {
+            break;
+        }
+        if line.starts_with(b" ") || line.starts_with(b"\t") {
+            if let Some((_, value)) = &mut open {
+                let value = value.to_mut();
+                value.push(b' ');
+                value.extend_from_slice(line.trim_ascii());
+            }
+            continue;
+        }
+        if let Some((name, value)) = open.take() {
+            field(name, value);
+        }
+        open = memchr::memchr(b':', line).map(|at| (line[..at].trim_ascii(), line[at + 1..].trim_ascii().into()));
+    }
+    if let Some((name, value)) = open {
+        field(name, value);
+    }
+}
+
+/// A media type without its parameters.
+pub(super) fn without_parameters(media_type: &[u8]) -> &[u8] {
+    media_type.split(|&byte| byte == b';').next().unwrap_or_default().trim_ascii()
+}
+
+/// The `charset` parameter of a media type, without quotes; empty if there is none.
+fn charset(media_type: &[u8]) -> &[u8] {
+    for parameter in media_type.split(|&byte| byte == b';').skip(1) {
+        let equals = parameter.iter().position(|&byte| byte == b'=').unwrap_or(0);
+        if let Some((name, value)) = parameter.split_at_checked(equals)
+            && name.trim_ascii().eq_ignore_ascii_case(b"charset")
+        {
+            let value = value[1..].trim_ascii();
+            let quoted = value.strip_prefix(b"\"");
+            return quoted.map_or(value, |rest| rest.split(|&byte| byte == b'"').next().unwrap_or_default());
+        }
+    }
+    b""
 }
 
 #[cfg(test)]
@@ -112,11 +208,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_head_that_lacks_a_word_is_none() {
-        let head = |line: &str| arc_record(line.as_bytes()).map(|(capture, len)| (capture.url, len));
+    fn an_arc_head_without_all_its_columns_is_refused() {
+        let head = |line: &str| ArcHead::parse(line.as_bytes()).map(|head| (head.url.to_vec(), head.content_len));
         assert_eq!(head("http://a/ 192.0.2.1 20140216050221 a/b 7"), Some((b"http://a/".to_vec(), 7)));
         for line in ["20140216050221 a/b 7", "1 20140216050221 a/b 7", "a/b 7", "7", ""] {
             assert_eq!(head(line), None, "{line}");
         }
+    }
+
+    #[test]
+    fn http_heads_are_parsed() {
+        let head = |text: &str| ResponseHead::parse(text.as_bytes());
+        let text = "HTTP/1.1 301 Moved\r\nlocation: /x y\r\nContent-Type: text/html; charset=\"UTF-8\"\r\n\r\n";
+        let (redirect, charset, mime) = (b"/x y".to_vec(), b"UTF-8".to_vec(), b"text/html".to_vec());
+        assert_eq!(head(text), ResponseHead { status: Some(301), redirect, charset, mime });
+        let text = "HTTP/1.0 200 OK\nLocation: /x\nContent-type: text/html;charset='a'\n\nLocation: no";
+        assert_eq!(head(text).charset, b"'a'");
+        assert_eq!(head("HTTP/1.0 200 OK\nLocation: /x\n").redirect, b"");
+        assert_eq!(head("HTTP/1.0 302\r\nLocation: /x\r\n y\r\nLocation: /z\r\n").redirect, b"/x y");
+        assert_eq!(head("HTTP/1.0 302\r\n\r\nLocation: /x\r\n").redirect, b"");
+        assert_eq!(head("HTTP/2  200\r\nContent-Type: text/html; x=y; CharSet = \"u-8\"; z\r\n").charset, b"u-8");
+        for text in
+            ["", "HTTP/", "HTTP/1.1", "HTTP/1.1 x", "GET / HTTP/1.1\r\nLocation: /x\r\n", "HTTP/1.1 302\n:\n=\n"]
+        {
+            assert_eq!(head(text).redirect, b"", "{text}");
+        }
+        assert_eq!(head("HTTP/1.1 200\nContent-Type: ;=;charset\n").charset, b"");
     }
 }

@@ -1,8 +1,9 @@
-//! Archives made here, whole, cut and odd, however their bytes arrive.
+//! Whole, truncated and malformed archives, in pieces of any length.
 
 use super::*;
-use crate::kernel::Bitmaps;
-use crate::record::capture::Captures;
+use crate::kernel::Span;
+use crate::record::fields::FieldSet;
+use crate::record::{RecordBuffer, RecordOffsets};
 
 fn record(fields: &str, content: &str) -> String {
     format!("WARC/1.0\r\n{fields}\r\nContent-Length: {}\r\n\r\n{content}\r\n\r\n", content.len())
@@ -26,29 +27,33 @@ fn sample() -> String {
 /// URL, fault, flags, status, redirect, charset, offset of each record.
 type Row = (String, Option<FaultKind>, u32, Option<i32>, String, String, u64);
 
-fn rows(lines: &[u8]) -> Vec<Row> {
-    let (mut captures, mut bitmaps) = (Captures::default(), Bitmaps::default());
-    let records = captures.decode(lines, &mut bitmaps);
+fn unlimited() -> CaptureBatch {
+    CaptureBatch::new(FieldSet::ALL, BatchLimits { target_len: usize::MAX, max_record_len: usize::MAX })
+}
+
+fn rows(buffer: &RecordBuffer) -> Vec<Row> {
+    let records = buffer.records();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let crate::record::Offsets::Each(offsets) = records.offsets else { panic!("each has its own") };
+    let offsets = if let RecordOffsets::Each(offsets) = records.offsets { offsets } else { &[] };
     let row = |i: usize| {
         let fault = records.faults.iter().find(|(row, _)| *row as usize == i).map(|(_, fault)| fault.kind);
         let flags = records.flags.iter().find(|(row, _)| *row as usize == i).map_or(0, |(_, flags)| flags.0);
-        let said =
-            |column: &[Option<crate::record::Span>]| column[i].map_or(String::new(), |span| text(span.of(lines)));
+        let field = |column: &[Option<Span>]| column[i].map_or(String::new(), |span| text(span.of(records.text)));
         let fields = &records.fields;
-        let (redirect, charset) = (said(fields.redirects), said(fields.charsets));
-        (text(records.urls[i].of(lines)), fault, flags, fields.statuses[i], redirect, charset, offsets[i])
+        let (redirect, charset) = (field(fields.redirects), field(fields.charsets));
+        (text(records.urls[i].of(records.text)), fault, flags, fields.statuses[i], redirect, charset, offsets[i])
     };
     (0..records.urls.len()).map(row).collect()
 }
 
-fn read(text: &[u8], step: usize) -> (Vec<Row>, Result<(), Cut>) {
-    let (mut archive, mut lines) = (Archive::default(), Vec::new());
-    text.chunks(step).for_each(|bytes| archive.push(bytes, &mut lines));
-    let ended = archive.finish(&mut lines);
-    assert_eq!(archive.taken(), text.len() as u64);
-    (rows(&lines), ended)
+fn read(text: &[u8], step: usize) -> (Vec<Row>, Result<(), TruncatedArchive>) {
+    let (mut parser, mut batch) = (ArchiveParser::default(), unlimited());
+    for bytes in text.chunks(step) {
+        assert_eq!(parser.push(bytes, &mut batch), bytes.len());
+    }
+    let end = parser.finish(&mut batch);
+    assert_eq!(parser.taken(), text.len() as u64);
+    (rows(&batch.into_rows()), end)
 }
 
 fn row(url: &str, offset: usize) -> Row {
@@ -56,7 +61,7 @@ fn row(url: &str, offset: usize) -> Row {
 }
 
 #[test]
-fn records_of_every_type_however_they_arrive() {
+fn records_of_every_type_in_pieces_of_any_length() {
     let text = sample();
     let starts: Vec<usize> = text.match_indices("WARC/1.0\r\n").map(|(at, _)| at).collect();
     let mut want = [
@@ -74,7 +79,7 @@ fn records_of_every_type_however_they_arrive() {
 }
 
 #[test]
-fn every_truncation_gives_whole_heads_and_says_so() {
+fn every_truncation_gives_whole_heads_and_is_reported() {
     let text = sample();
     let whole = read(text.as_bytes(), 100).0;
     for len in 1..text.len() {
@@ -87,7 +92,7 @@ fn every_truncation_gives_whole_heads_and_says_so() {
 }
 
 #[test]
-fn what_belongs_to_no_record_is_passed_over_and_flagged() {
+fn stray_bytes_are_skipped_and_flagged() {
     let stray = format!("garbage\nmore of it\r\n\r\n{}", record("WARC-Type: resource\r\nWARC-Target-URI: x:y", ""));
     let (rows, ended) = read(stray.as_bytes(), 5);
     assert_eq!((rows[0].0.as_str(), rows[0].2, rows[0].6, ended), ("x:y", Flags::STRAY_BYTES.0, 22, Ok(())));
@@ -99,13 +104,14 @@ fn what_belongs_to_no_record_is_passed_over_and_flagged() {
 }
 
 #[test]
-fn records_of_other_types_are_counted_and_passed_over() {
+fn records_of_other_types_are_counted_and_skipped() {
     let text = sample();
-    let (mut archive, mut lines) = (Archive::of_types(&["Response".into(), "request".into()]), Vec::new());
-    archive.push(text.as_bytes(), &mut lines);
-    assert_eq!(archive.finish(&mut lines), Ok(()));
-    let rows = rows(&lines);
-    assert_eq!((rows.len(), rows[0].5.as_str(), archive.skipped()), (2, "EUC-JP", 2));
+    let mut parser = ArchiveParser::of_types(&["Response".into(), "request".into()]);
+    let mut batch = unlimited();
+    parser.push(text.as_bytes(), &mut batch);
+    assert_eq!(parser.finish(&mut batch), Ok(()));
+    let rows = rows(&batch.into_rows());
+    assert_eq!((rows.len(), rows[0].5.as_str(), parser.skipped_count()), (2, "EUC-JP", 2));
 }
 
 #[test]
@@ -117,4 +123,55 @@ fn arc_records_of_both_versions() {
     let got: Vec<_> = rows.iter().map(|row| (row.0.as_str(), row.3, row.4.as_str())).collect();
     let want = [("filedesc://x.arc", None, ""), ("http://a.org/b c", Some(301), "/z"), ("dns:a.org", Some(200), "")];
     assert_eq!((got, ended), (want.to_vec(), Ok(())));
+}
+
+#[test]
+fn a_full_batch_pauses_the_parser() {
+    let text = sample();
+    let whole = read(text.as_bytes(), 100).0;
+    let (mut parser, mut rest, mut paused) = (ArchiveParser::default(), text.as_bytes(), Vec::new());
+    loop {
+        let limits = BatchLimits { target_len: 1, max_record_len: usize::MAX };
+        let mut batch = CaptureBatch::new(FieldSet::ALL, limits);
+        rest = &rest[parser.push(rest, &mut batch)..];
+        let is_last = !batch.is_full();
+        if is_last {
+            assert_eq!(parser.finish(&mut batch), Ok(()));
+        }
+        assert!(batch.len() > 0);
+        paused.extend(rows(&batch.into_rows()));
+        if is_last {
+            break;
+        }
+    }
+    assert_eq!(paused, whole);
+}
+
+#[test]
+fn links_of_one_page_fill_several_batches() {
+    let links: String = (0..10).map(|i| format!(r#"{{"url":"/{i}"}},"#)).collect();
+    let html = format!(r#"{{"Links":[{links}{{"url":"/10"}}]}}"#);
+    let json =
+        format!(r#"{{"Envelope":{{"Payload-Metadata":{{"HTTP-Response-Metadata":{{"HTML-Metadata":{html}}}}}}}}}"#);
+    let text = record("WARC-Type: metadata\r\nWARC-Target-URI: http://a.org/", &json).repeat(2);
+    let (mut parser, mut rest, mut lens) = (ArchiveParser::of_links(), text.as_bytes(), Vec::new());
+    while !rest.is_empty() {
+        let limits = BatchLimits { target_len: 4 * 80, max_record_len: usize::MAX };
+        let mut batch = CaptureBatch::new(FieldSet::ALL, limits);
+        rest = &rest[parser.push(rest, &mut batch)..];
+        let rows = batch.into_rows();
+        assert!(rows.records().bases.iter().all(|base| base.of(rows.records().text) == b"http://a.org/"));
+        lens.push(rows.len());
+    }
+    assert_eq!(lens, [5, 5, 5, 5, 2]);
+}
+
+#[test]
+fn a_record_that_is_too_long_ends_the_batch() {
+    let text = sample();
+    let limits = BatchLimits { target_len: usize::MAX, max_record_len: 10 };
+    let (mut parser, mut batch) = (ArchiveParser::default(), CaptureBatch::new(FieldSet::ALL, limits));
+    parser.push(text.as_bytes(), &mut batch);
+    let second = text.match_indices("WARC/1.0\r\n").nth(1).unwrap().0;
+    assert_eq!((batch.too_long_at(), batch.is_full(), batch.into_rows().len()), (Some(second as u64), true, 1));
 }

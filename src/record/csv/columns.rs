@@ -1,197 +1,207 @@
-//! Which columns hold the URL, its base and charsets, and whether the first record is a header. In: the first record of a source
-//! and what was asked for. Out: [`Columns`]. Each source is judged by its own first record.
+//! Which columns of a table hold the URL, its base and its charsets, and whether the first record is a header. Each source
+//! is judged by its own first record.
 //!
 //! Is the first record a header?
-//! - A column asked for by name: yes, and the name must be there (case decides, unless only another case is there).
+//! - If a column was chosen by name: yes, and the name must exist. It is compared exactly; if there is no such name, without
+//!   regard to case.
 //! - Otherwise: yes if one of its fields is a known name, or if neither its URL field nor its base field begins with a
-//!   scheme (`ALPHA *( ALPHA / DIGIT / "+" / "-" / "." ) ":"`, RFC 3986 section 3.1). Columns of relative references
-//!   without a base column, and without a header, want [`Header::No`].
+//!   scheme (`ALPHA *( ALPHA / DIGIT / "+" / "-" / "." ) ":"`, RFC 3986 section 3.1). A table of relative references
+//!   without base column and header needs [`CsvHeader::Absent`].
 //!
-//! Which column, if none was asked for? The first known name that is there, in the order of [`KNOWN`]; else the only
-//! column besides those asked for; else it has to be asked for.
+//! Which column holds the URL if none was chosen? The first name of [`URL_COLUMN_NAMES`] that exists; otherwise the only
+//! column besides the chosen ones; otherwise the user has to choose.
 
 use bstr::ByteSlice;
 use csv::ByteRecord;
 use std::fmt;
 use thiserror::Error;
 
-/// Names of columns that are taken for the URL, in this order, whatever their case.
-pub const KNOWN: [&str; 9] = ["url", "uri", "iri", "original_url", "target", "href", "link", "location", "relative"];
+/// Names of columns that hold URLs, in order of preference, in any case.
+pub const URL_COLUMN_NAMES: [&str; 9] =
+    ["url", "uri", "iri", "original_url", "target", "href", "link", "location", "relative"];
 
-/// A column, as a person names it.
+/// A column, as the user chooses it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Column {
+pub enum CsvColumn {
     /// By its name in the header.
     Name(String),
-    /// By its number, counted from 1.
+    /// By its number, from 1.
     Number(usize),
 }
 
-impl Column {
-    /// Digits are a number, all else is a name.
+impl CsvColumn {
+    /// Parses digits as a number and any other text as a name.
     ///
     /// ```
-    /// use irikey::record::csv::Column;
-    /// assert_eq!(Column::parse("2"), Column::Number(2));
-    /// assert_eq!(Column::parse("url"), Column::Name("url".to_string()));
+    /// use irikey::record::csv::CsvColumn;
+    /// assert_eq!(CsvColumn::parse("2"), CsvColumn::Number(2));
+    /// assert_eq!(CsvColumn::parse("url"), CsvColumn::Name("url".to_string()));
     /// ```
-    pub fn parse(text: &str) -> Column {
+    pub fn parse(text: &str) -> CsvColumn {
         match text.parse() {
-            Ok(number) if text.bytes().all(|byte| byte.is_ascii_digit()) => Column::Number(number),
-            _ => Column::Name(text.to_string()),
+            Ok(number) if text.bytes().all(|byte| byte.is_ascii_digit()) => CsvColumn::Number(number),
+            _ => CsvColumn::Name(text.to_string()),
         }
     }
 }
 
-impl fmt::Display for Column {
+impl fmt::Display for CsvColumn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Column::Name(name) => write!(f, "{name:?}"),
-            Column::Number(number) => write!(f, "number {number}"),
+            CsvColumn::Name(name) => write!(f, "{name:?}"),
+            CsvColumn::Number(number) => write!(f, "number {number}"),
         }
     }
 }
 
 /// Whether sources begin with a header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Header {
-    /// Judge by the first record; see the head of this file.
+pub enum CsvHeader {
+    /// Detect it by the first record.
     #[default]
-    Sniff,
+    Detect,
     /// The first record is data.
-    No,
+    Absent,
 }
 
-/// What is asked of CSV sources.
+/// What the user chooses for tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CsvOptions {
-    /// Between fields: `,` or, in TSV, a tab. Neither a quote nor `CR` nor `LF`.
+    /// The byte between fields: `,` or, in TSV, a tab. Not a quote, `CR` or `LF`.
     pub delimiter: u8,
-    /// The URL's column.
-    pub url: Option<Column>,
-    /// The base's column.
-    pub base: Option<Column>,
-    /// The column with the label of the charset that the record is written in.
-    pub charset: Option<Column>,
-    /// The column with the label of the charset of the document that the URL stood in.
-    pub query_charset: Option<Column>,
+    /// The column of the URL.
+    pub url: Option<CsvColumn>,
+    /// The column of the base.
+    pub base: Option<CsvColumn>,
+    /// The column of the label of the charset in which the record is written.
+    pub charset: Option<CsvColumn>,
+    /// The column of the label of the charset of the document that contained the URL.
+    pub query_charset: Option<CsvColumn>,
     /// Whether there is a header.
-    pub header: Header,
+    pub header: CsvHeader,
 }
 
 impl Default for CsvOptions {
     fn default() -> CsvOptions {
-        CsvOptions { delimiter: b',', url: None, base: None, charset: None, query_charset: None, header: Header::Sniff }
+        CsvOptions {
+            delimiter: b',',
+            url: None,
+            base: None,
+            charset: None,
+            query_charset: None,
+            header: CsvHeader::Detect,
+        }
     }
 }
 
-/// Columns of a source, counted from 0.
+/// The columns of a source, counted from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Columns {
-    /// The URL's.
+pub struct CsvColumns {
+    /// The column of the URL.
     pub url: usize,
-    /// The base's, if there is one.
+    /// The column of the base, if there is one.
     pub base: Option<usize>,
-    /// The charset's, likewise.
+    /// The column of the charset, if there is one.
     pub charset: Option<usize>,
-    /// The document's charset's, likewise.
+    /// The column of the charset of the document, if there is one.
     pub query_charset: Option<usize>,
 }
 
-/// Columns cannot be settled.
+/// Why the columns of a source cannot be determined.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum ColumnsError {
-    /// It is not there.
-    #[error("there is no column {wanted}; the columns are {columns}")]
+pub enum CsvColumnsError {
+    /// A chosen column does not exist.
+    #[error("there is no column {chosen}; the columns are {columns}")]
     Missing {
-        /// As asked for.
-        wanted: Column,
-        /// What there is.
+        /// The chosen column.
+        chosen: CsvColumn,
+        /// The columns of the source.
         columns: String,
     },
-    /// None was asked for, and none suggests itself.
-    #[error("which column holds the URL? Choose one with --column NAME or NUMBER; the columns are {0}")]
+    /// No column was chosen, and several may hold the URL.
+    #[error("cannot tell which column holds the URL; choose one with --column NAME or NUMBER; the columns are {0}")]
     Unclear(String),
-    /// A name, but no header to find it in.
-    #[error("column {0} is asked for by name, but --no-header says that there are no names; give its number")]
-    NameWithoutHeader(Column),
-    /// The delimiter cannot be told from quotes and ends of records.
+    /// A column was chosen by name, but there is no header.
+    #[error("column {0} is chosen by name, but with --no-header columns have no names; choose it by number")]
+    NameWithoutHeader(CsvColumn),
+    /// The delimiter is a quote or a line end.
     #[error("the delimiter must be one byte other than '\"', CR and LF")]
     Delimiter,
 }
 
-/// What the first record of a source told.
+/// What the first record of a source determines.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct First {
+pub struct CsvFirstRecord {
     /// Where the fields are.
-    pub columns: Columns,
-    /// Bytes of the header, up to the next record; 0 without one.
+    pub columns: CsvColumns,
+    /// Bytes of the header up to the next record; 0 without a header.
     pub header_len: usize,
 }
 
 impl CsvOptions {
-    /// Judges `bytes`, the beginning of a source up to the end of a record. `None` if there are only blank lines.
+    /// Reads the first record in `bytes`, the beginning of a source up to the end of a record. `None` if all lines are
+    /// blank.
     ///
     /// # Errors
-    /// The columns asked for are not there, or none was and none suggests itself.
-    pub fn first(&self, bytes: &[u8]) -> Result<Option<First>, ColumnsError> {
+    /// A chosen column does not exist, or none was chosen and several may hold the URL.
+    pub fn read_first(&self, bytes: &[u8]) -> Result<Option<CsvFirstRecord>, CsvColumnsError> {
         if matches!(self.delimiter, b'"' | b'\r' | b'\n') {
-            return Err(ColumnsError::Delimiter);
+            return Err(CsvColumnsError::Delimiter);
         }
-        let prefix = super::guard(bytes);
-        let mut reader = self.reader(prefix, bytes);
+        let prefix = super::bom_guard(bytes);
+        let mut reader = super::reader(self.delimiter, prefix, bytes);
         let mut record = ByteRecord::new();
-        // As in `Csv::decode`: there is no error to be had from memory.
+        // Reading memory does not fail; see `Csv::decode`.
         if !reader.read_byte_record(&mut record).unwrap_or(false) {
             return Ok(None);
         }
         let record_end = (reader.position().byte() as usize).saturating_sub(prefix.len());
         let (columns, is_header) = self.judge(&record)?;
-        Ok(Some(First { columns, header_len: if is_header { record_end } else { 0 } }))
+        Ok(Some(CsvFirstRecord { columns, header_len: if is_header { record_end } else { 0 } }))
     }
 
-    /// The columns by the source's first record, and whether it is a header.
-    fn judge(&self, record: &ByteRecord) -> Result<(Columns, bool), ColumnsError> {
-        let find = |column: &Option<Column>| column.as_ref().map(|column| self.find(column, record)).transpose();
+    /// The columns, and whether the first record is a header.
+    fn judge(&self, record: &ByteRecord) -> Result<(CsvColumns, bool), CsvColumnsError> {
+        let find = |column: &Option<CsvColumn>| column.as_ref().map(|column| self.find(column, record)).transpose();
         let (base, charset, query_charset) = (find(&self.base)?, find(&self.charset)?, find(&self.query_charset)?);
         let url = match &self.url {
             Some(column) => self.find(column, record)?,
             None => self.guess(record, [base, charset, query_charset])?,
         };
-        let columns = Columns { url, base, charset, query_charset };
-        if self.header == Header::No {
+        let columns = CsvColumns { url, base, charset, query_charset };
+        if self.header == CsvHeader::Absent {
             return Ok((columns, false));
         }
-        let asked = [&self.url, &self.base, &self.charset, &self.query_charset];
-        let is_named = asked.into_iter().any(|column| matches!(column, Some(Column::Name(_))));
-        let is_known = record.iter().any(|field| KNOWN.iter().any(|name| is_name(field, name)));
+        let chosen = [&self.url, &self.base, &self.charset, &self.query_charset];
+        let is_named = chosen.into_iter().any(|column| matches!(column, Some(CsvColumn::Name(_))));
+        let is_known = record.iter().any(|field| URL_COLUMN_NAMES.iter().any(|name| is_name(field, name)));
         let is_data = [Some(url), base].into_iter().flatten().any(|i| record.get(i).is_some_and(has_scheme));
         Ok((columns, is_named || is_known || !is_data))
     }
 
-    fn find(&self, column: &Column, record: &ByteRecord) -> Result<usize, ColumnsError> {
+    fn find(&self, column: &CsvColumn, record: &ByteRecord) -> Result<usize, CsvColumnsError> {
         let found = match column {
-            Column::Number(number) => number.checked_sub(1).filter(|&i| i < record.len()),
-            Column::Name(_) if self.header == Header::No => {
-                return Err(ColumnsError::NameWithoutHeader(column.clone()));
+            CsvColumn::Number(number) => number.checked_sub(1).filter(|&i| i < record.len()),
+            CsvColumn::Name(_) if self.header == CsvHeader::Absent => {
+                return Err(CsvColumnsError::NameWithoutHeader(column.clone()));
             }
-            Column::Name(name) => {
+            CsvColumn::Name(name) => {
                 let exact = record.iter().position(|field| field == name.as_bytes());
                 exact.or_else(|| record.iter().position(|field| is_name(field, name)))
             }
         };
-        found.ok_or_else(|| ColumnsError::Missing { wanted: column.clone(), columns: describe(record) })
+        found.ok_or_else(|| CsvColumnsError::Missing { chosen: column.clone(), columns: describe(record) })
     }
 
-    fn guess(&self, record: &ByteRecord, others: [Option<usize>; 3]) -> Result<usize, ColumnsError> {
+    fn guess(&self, record: &ByteRecord, others: [Option<usize>; 3]) -> Result<usize, CsvColumnsError> {
         let known = |name: &&str| record.iter().position(|field| is_name(field, name));
-        if let Some(i) = KNOWN.iter().find_map(known).filter(|_| self.header != Header::No) {
+        if let Some(i) = URL_COLUMN_NAMES.iter().find_map(known).filter(|_| self.header != CsvHeader::Absent) {
             return Ok(i);
         }
         let mut rest = (0..record.len()).filter(|&i| !others.contains(&Some(i)));
         match (rest.next(), rest.next()) {
             (Some(only), None) => Ok(only),
-            _ => Err(ColumnsError::Unclear(describe(record))),
+            _ => Err(CsvColumnsError::Unclear(describe(record))),
         }
     }
 }
@@ -200,7 +210,7 @@ fn is_name(field: &[u8], name: &str) -> bool {
     field.trim_ascii().eq_ignore_ascii_case(name.as_bytes())
 }
 
-/// The field begins with a scheme and its colon.
+/// Whether the field begins with a scheme and a colon.
 fn has_scheme(field: &[u8]) -> bool {
     let field = field.trim_ascii_start();
     let Some(colon) = field.iter().position(|&byte| byte == b':') else { return false };
@@ -208,7 +218,7 @@ fn has_scheme(field: &[u8]) -> bool {
     field[0].is_ascii_alphabetic() && field[..colon].iter().all(is_tail)
 }
 
-/// The fields of a first record for a person: numbers and the beginnings of what stands there.
+/// The fields of a first record for an error message: numbers and the beginnings of the fields.
 fn describe(record: &ByteRecord) -> String {
     let name = |(i, field): (usize, &[u8])| {
         let short = field[..field.len().min(40)].as_bstr();
@@ -226,7 +236,7 @@ mod tests {
     use super::*;
 
     fn options(url: &str, base: &str) -> CsvOptions {
-        let column = |text: &str| (!text.is_empty()).then(|| Column::parse(text));
+        let column = |text: &str| (!text.is_empty()).then(|| CsvColumn::parse(text));
         CsvOptions { url: column(url), base: column(base), ..CsvOptions::default() }
     }
 
@@ -254,10 +264,10 @@ mod tests {
         ];
         for (url, base, record, want) in cases {
             let line = format!("\n{record}\r\nnext");
-            let got = options(url, base).first(&line.as_bytes()[..line.len() - 4]);
+            let got = options(url, base).read_first(&line.as_bytes()[..line.len() - 4]);
             match (got, want) {
                 (Ok(Some(first)), Some((url, base, is_header))) => {
-                    assert_eq!(first.columns, Columns { url, base, ..Columns::default() }, "{record}");
+                    assert_eq!(first.columns, CsvColumns { url, base, ..CsvColumns::default() }, "{record}");
                     assert_eq!(first.header_len > 0, is_header, "{record}");
                 }
                 (Err(error), None) => assert!(!error.to_string().is_empty()),
@@ -268,17 +278,17 @@ mod tests {
 
     #[test]
     fn without_a_header() {
-        let no = |url, base| CsvOptions { header: Header::No, ..options(url, base) };
-        let first = no("", "").first(b"relative\n").unwrap().unwrap();
-        assert_eq!(first, First { columns: Columns::default(), header_len: 0 });
-        assert!(matches!(no("url", "").first(b"url\n"), Err(ColumnsError::NameWithoutHeader(_))));
-        assert!(matches!(no("", "").first(b"url,x\n"), Err(ColumnsError::Unclear(_))));
-        assert_eq!(no("", "").first(b"\r\n\n"), Ok(None));
+        let no = |url, base| CsvOptions { header: CsvHeader::Absent, ..options(url, base) };
+        let first = no("", "").read_first(b"relative\n").unwrap().unwrap();
+        assert_eq!(first, CsvFirstRecord { columns: CsvColumns::default(), header_len: 0 });
+        assert!(matches!(no("url", "").read_first(b"url\n"), Err(CsvColumnsError::NameWithoutHeader(_))));
+        assert!(matches!(no("", "").read_first(b"url,x\n"), Err(CsvColumnsError::Unclear(_))));
+        assert_eq!(no("", "").read_first(b"\r\n\n"), Ok(None));
     }
 
     #[test]
     fn errors_list_the_columns() {
-        let error = options("adress", "").first(b"when,url\n").unwrap_err().to_string();
+        let error = options("adress", "").read_first(b"when,url\n").unwrap_err().to_string();
         assert_eq!(error, "there is no column \"adress\"; the columns are 1 \"when\", 2 \"url\"");
     }
 }

@@ -7,7 +7,7 @@ use crate::input::Input;
 use crate::sink::Sink;
 use ::irikey::canon::{Canonicalizer, Policy, Rows};
 use ::irikey::kernel::Bitmaps;
-use ::irikey::record::lines::Lines;
+use ::irikey::record::{TextDecoder, lines::Lines};
 use std::hint::black_box;
 
 /// A chunk ends at the last line end within this many bytes.

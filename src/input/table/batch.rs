@@ -1,5 +1,5 @@
-//! Rows of a batch as [`TableRecords`] of limited length. A batch may stand for much more text than it holds itself, because
-//! dictionaries and views share values.
+//! A batch of a table's columns in, its rows out, as many at a time as fit into little memory: a short column may stand
+//! for long texts.
 
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, BinaryArray, BinaryViewArray, PrimitiveArray};
 use arrow::array::{LargeBinaryArray, RecordBatch};
@@ -7,63 +7,52 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int32Type, Int64Type, TimestampMillisecondType};
 use arrow::error::ArrowError;
 
-use super::columns::TableProjection;
-use crate::input::error::Defect;
+use super::super::error::Defect;
+use super::columns::Wanted;
+use crate::iri::FaultKind;
 use crate::kernel::Span;
+use crate::record::RecordBuffer;
 use crate::record::fields::{
     CarriedField, DigestField, FieldKind, FieldSet, FieldValues, IntegerField, LabelField, StatusField, TimeField,
     UriField, carried_fields,
 };
-use crate::record::table::TableRecords;
 
-/// Bytes of text per [`TableRecords`], at which no more rows are added.
+/// Bytes of text that rows are taken until.
 const TEXT_LEN: usize = 256 << 10;
 
-/// Rows of a table that are next to each other in its file, or a defect there.
-pub(super) struct TableRows {
-    pub(super) records: Result<TableRecords, Defect>,
-    /// Byte offset in the file of the rows, as far as it is known.
-    pub(super) at: u64,
-}
-
-/// A batch whose rows are taken step by step.
-pub(super) struct BatchRows {
-    url: TextColumn,
-    base: Option<TextColumn>,
+/// A batch, and how far its rows were taken.
+pub(super) struct Batch {
+    url: Texts,
+    base: Option<Texts>,
     carried: CarriedArrays,
     count: usize,
     taken: usize,
 }
 
-impl BatchRows {
-    /// The columns of `projection` in `batch`, converted to the types of records.
-    pub(super) fn new(batch: &RecordBatch, projection: &TableProjection) -> Result<BatchRows, ArrowError> {
-        let texts = |name: &str| batch.column_by_name(name).map(TextColumn::new).transpose();
-        let missing = || TextColumn::Plain(BinaryArray::new_null(batch.num_rows()));
-        Ok(BatchRows {
-            url: texts(&projection.url)?.unwrap_or_else(missing),
-            base: projection.base.as_deref().map_or(Ok(None), texts)?,
-            carried: CarriedArrays::new(batch, projection.carry)?,
+impl Batch {
+    /// The wanted columns of `batch`, in the types that records want.
+    pub(super) fn of(batch: &RecordBatch, wanted: &Wanted) -> Result<Batch, ArrowError> {
+        let texts = |name: &str| batch.column_by_name(name).map(Texts::of).transpose();
+        let missing = || Texts::Plain(BinaryArray::new_null(batch.num_rows()));
+        Ok(Batch {
+            url: texts(&wanted.url)?.unwrap_or_else(missing),
+            base: wanted.base.as_deref().map_or(Ok(None), texts)?,
+            carried: CarriedArrays::of(batch, wanted.carry)?,
             count: batch.num_rows(),
             taken: 0,
         })
     }
 
-    /// Takes the next rows. `number` is the number of the first of them in the table, and is advanced. Returns `None` after
-    /// the last row.
-    pub(super) fn take(
-        &mut self,
-        projection: &TableProjection,
-        number: &mut u64,
-    ) -> Option<Result<TableRecords, Defect>> {
-        let mut records = TableRecords::new(projection.carry);
+    /// The next rows, the first of which is `number` in its table; none if all were taken. `number` goes with them.
+    pub(super) fn take(&mut self, wanted: &Wanted, number: &mut u64) -> Option<Result<RecordBuffer, Defect>> {
+        let mut records = RecordBuffer::new(wanted.carry);
         records.reserve((self.count - self.taken).min(TEXT_LEN / 32), TEXT_LEN + TEXT_LEN / 16);
         while self.taken < self.count && records.text_len() < TEXT_LEN {
-            if self.len(self.taken) > projection.max_record_len {
+            if self.len(self.taken) > wanted.max_record_len {
                 if records.is_empty() {
-                    return Some(Err(Defect::RecordTooLong(projection.max_record_len)));
+                    return Some(Err(Defect::RecordTooLong(wanted.max_record_len)));
                 }
-                // The next call reports this row, after the rows before it.
+                // It comes up again, first of all.
                 break;
             }
             self.put(self.taken, *number, &mut records);
@@ -79,26 +68,31 @@ impl BatchRows {
         texts.map(|texts| texts.len(row)).sum::<usize>() + self.carried.len(row)
     }
 
-    fn put(&self, row: usize, number: u64, records: &mut TableRecords) {
-        records.begin(number, self.url.get(row));
+    fn put(&self, row: usize, number: u64, records: &mut RecordBuffer) {
+        let url = self.url.get(row);
+        if url.is_none() {
+            records.refuse(FaultKind::NoUrl);
+        }
+        records.begin(number);
+        records.push_url(url.unwrap_or_default());
         if let Some(base) = &self.base {
-            records.base(base.get(row).unwrap_or_default());
+            records.push_base(base.get(row).unwrap_or_default());
         }
         let values = self.carried.values(row, records);
-        records.end(values);
+        records.push_fields(values);
     }
 }
 
-/// A kind of carried field that a table can hold.
+/// A kind of field that a table can hold.
 trait TableField: FieldKind {
-    /// The column, in the type of the records.
+    /// Its column, in the type that records need.
     type Array;
 
     /// Casts the column.
     fn cast(column: &ArrayRef) -> Result<Self::Array, ArrowError>;
 
     /// Returns the value of a row; text is copied to `records`.
-    fn value(array: &Self::Array, row: usize, records: &mut TableRecords) -> Option<Self::Value>;
+    fn value(array: &Self::Array, row: usize, records: &mut RecordBuffer) -> Option<Self::Value>;
 
     /// Bytes of text in a row.
     fn text_len(_: &Self::Array, _: usize) -> usize {
@@ -117,7 +111,7 @@ macro_rules! number_fields {
             }
 
             #[inline]
-            fn value(array: &Self::Array, row: usize, _: &mut TableRecords) -> Option<Self::Value> {
+            fn value(array: &Self::Array, row: usize, _: &mut RecordBuffer) -> Option<Self::Value> {
                 array.is_valid(row).then(|| array.value(row))
             }
         })*
@@ -129,19 +123,19 @@ number_fields!(TimeField: TimestampMillisecondType, StatusField: Int32Type, Inte
 macro_rules! text_fields {
     ($($kind:ident),*) => {
         $(impl TableField for $kind {
-            type Array = TextColumn;
+            type Array = Texts;
 
-            fn cast(column: &ArrayRef) -> Result<TextColumn, ArrowError> {
-                TextColumn::new(column)
+            fn cast(column: &ArrayRef) -> Result<Texts, ArrowError> {
+                Texts::of(column)
             }
 
             #[inline]
-            fn value(array: &TextColumn, row: usize, records: &mut TableRecords) -> Option<Span> {
-                records.text(array.get(row))
+            fn value(array: &Texts, row: usize, records: &mut RecordBuffer) -> Option<Span> {
+                records.copy(array.get(row))
             }
 
             #[inline]
-            fn text_len(array: &TextColumn, row: usize) -> usize {
+            fn text_len(array: &Texts, row: usize) -> usize {
                 array.len(row)
             }
         })*
@@ -160,7 +154,7 @@ macro_rules! define_arrays {
         }
 
         impl CarriedArrays {
-            fn new(batch: &RecordBatch, carry: FieldSet) -> Result<CarriedArrays, ArrowError> {
+            fn of(batch: &RecordBatch, carry: FieldSet) -> Result<CarriedArrays, ArrowError> {
                 let column = |field: CarriedField| {
                     carry.contains(field).then(|| batch.column_by_name(field.column())).flatten()
                 };
@@ -169,7 +163,7 @@ macro_rules! define_arrays {
 
             /// Returns the fields of a row; text is copied to `records`.
             #[inline]
-            fn values(&self, row: usize, records: &mut TableRecords) -> FieldValues {
+            fn values(&self, row: usize, records: &mut RecordBuffer) -> FieldValues {
                 FieldValues { $($field: self.$field.as_ref().and_then(|array| $kind::value(array, row, records)),)* }
             }
 
@@ -183,40 +177,39 @@ macro_rules! define_arrays {
 }
 carried_fields!(define_arrays);
 
-/// A column of texts or bytes, without a conversion if possible.
-enum TextColumn {
+/// A column of texts or bytes, as it came where that can be.
+enum Texts {
     Plain(BinaryArray),
     Large(LargeBinaryArray),
     View(BinaryViewArray),
 }
 
-impl TextColumn {
-    fn new(array: &ArrayRef) -> Result<TextColumn, ArrowError> {
-        // Any text type can be read as bytes; a dictionary must be expanded first.
+impl Texts {
+    fn of(array: &ArrayRef) -> Result<Texts, ArrowError> {
+        // Text of any kind is bytes; a dictionary has to be laid out first.
         let array = match array.data_type() {
             DataType::Dictionary(_, values) => &cast(array, values)?,
             _ => array,
         };
         Ok(match array.data_type() {
             DataType::Utf8View | DataType::BinaryView => {
-                TextColumn::View(cast(array, &DataType::BinaryView)?.as_binary_view().clone())
+                Texts::View(cast(array, &DataType::BinaryView)?.as_binary_view().clone())
             }
             DataType::LargeUtf8 | DataType::LargeBinary => {
-                TextColumn::Large(cast(array, &DataType::LargeBinary)?.as_binary::<i64>().clone())
+                Texts::Large(cast(array, &DataType::LargeBinary)?.as_binary::<i64>().clone())
             }
-            _ => TextColumn::Plain(cast(array, &DataType::Binary)?.as_binary::<i32>().clone()),
+            _ => Texts::Plain(cast(array, &DataType::Binary)?.as_binary::<i32>().clone()),
         })
     }
 
     #[inline]
     fn get(&self, row: usize) -> Option<&[u8]> {
         match self {
-            TextColumn::Plain(array) => array.is_valid(row).then(|| array.value(row)),
-            TextColumn::Large(array) => array.is_valid(row).then(|| array.value(row)),
-            TextColumn::View(array) => array.is_valid(row).then(|| array.value(row)),
+            Texts::Plain(array) => array.is_valid(row).then(|| array.value(row)),
+            Texts::Large(array) => array.is_valid(row).then(|| array.value(row)),
+            Texts::View(array) => array.is_valid(row).then(|| array.value(row)),
         }
     }
-
     #[inline]
     fn len(&self, row: usize) -> usize {
         self.get(row).map_or(0, <[u8]>::len)

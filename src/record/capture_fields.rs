@@ -1,17 +1,17 @@
-//! Members of a capture's JSON, in CDXJ and in JSON lines.
+//! Fields of a capture in JSON, shared by CDXJ and JSON lines: which member means what, and its value.
 //!
 //! Numbers may be written as strings and strings without quotes. `-` and `null` are no value; of several members of one
 //! name the first that has a value counts.
 
-use super::copies::put;
+use super::buffer::append_with;
 use super::fields::{
     CarriedField, DigestField, FieldKind, FieldSet, FieldValues, IntegerField, LabelField, StatusField, TimeField,
     UriField, carried_fields,
 };
 use super::json::unescape;
-use super::shape::{Found, Kind};
-use super::{Span, time};
-use crate::kernel::append_range;
+use super::member_cache::{JsonKind, JsonMember};
+use super::time;
+use crate::kernel::{Span, append_range};
 use std::str::FromStr;
 
 /// What a member of a capture's JSON holds.
@@ -39,12 +39,12 @@ impl IndexMember {
 /// The members of one record that were read so far.
 #[derive(Debug, Default)]
 pub(super) struct CaptureFields {
-    values: [JsonMember; CarriedField::ALL.len()],
+    values: [FieldText; CarriedField::ALL.len()],
 }
 
 /// The value of a member.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct JsonMember {
+pub(super) struct FieldText {
     span: Span,
     has_value: bool,
     has_escapes: bool,
@@ -53,12 +53,12 @@ pub(super) struct JsonMember {
 /// A kind of field that a capture's JSON can hold.
 trait JsonField: FieldKind {
     /// Reads the value; copies text to `text`.
-    fn read(member: JsonMember, chunk: &[u8], text: &mut Vec<u8>) -> Option<Self::Value>;
+    fn read(member: FieldText, chunk: &[u8], text: &mut Vec<u8>) -> Option<Self::Value>;
 }
 
 impl JsonField for TimeField {
     #[inline(always)]
-    fn read(member: JsonMember, chunk: &[u8], _: &mut Vec<u8>) -> Option<i64> {
+    fn read(member: FieldText, chunk: &[u8], _: &mut Vec<u8>) -> Option<i64> {
         let text = member.span.of(chunk);
         time::from_digits(text).or_else(|| time::from_iso(text))
     }
@@ -69,7 +69,7 @@ macro_rules! number_fields {
     ($($kind:ident: $number:ty),*) => {
         $(impl JsonField for $kind {
             #[inline(always)]
-            fn read(member: JsonMember, chunk: &[u8], _: &mut Vec<u8>) -> Option<$number> {
+            fn read(member: FieldText, chunk: &[u8], _: &mut Vec<u8>) -> Option<$number> {
                 number(member.span.of(chunk))
             }
         })*
@@ -82,8 +82,8 @@ macro_rules! text_fields {
     ($($kind:ident),*) => {
         $(impl JsonField for $kind {
             #[inline(always)]
-            fn read(member: JsonMember, chunk: &[u8], text: &mut Vec<u8>) -> Option<Span> {
-                Some(copy(chunk, member.span, member.has_escapes, text))
+            fn read(member: FieldText, chunk: &[u8], text: &mut Vec<u8>) -> Option<Span> {
+                Some(copy_string(chunk, member.span, member.has_escapes, text))
             }
         })*
     };
@@ -112,20 +112,20 @@ carried_fields!(define_values);
 impl CaptureFields {
     /// Sets `field` to the value that was found, unless an earlier member of that name has a value.
     #[inline(always)]
-    pub(super) fn set<M>(&mut self, field: CarriedField, found: &Found<M>, chunk: &[u8]) {
+    pub(super) fn set<M>(&mut self, field: CarriedField, found: &JsonMember<M>, chunk: &[u8]) {
         let value = &mut self.values[field as usize];
-        if !value.has_value && found.kind != Kind::Nested {
+        if !value.has_value && found.kind != JsonKind::Nested {
             let has_value = !matches!(found.span.of(chunk), b"-" | b"null");
-            *value = JsonMember { span: found.span, has_value, has_escapes: found.has_escapes };
+            *value = FieldText { span: found.span, has_value, has_escapes: found.has_escapes };
         }
     }
 }
 
 /// Copies a string of `chunk`, its escapes undone, and `LF` behind it.
 #[inline(always)]
-pub(super) fn copy(chunk: &[u8], span: Span, has_escapes: bool, text: &mut Vec<u8>) -> Span {
+pub(super) fn copy_string(chunk: &[u8], span: Span, has_escapes: bool, text: &mut Vec<u8>) -> Span {
     if has_escapes {
-        return put(text, |out| unescape(span.of(chunk), out));
+        return append_with(text, |out| unescape(span.of(chunk), out));
     }
     let at = text.len() as u32;
     append_range(text, chunk, span.at as usize, span.len as usize);

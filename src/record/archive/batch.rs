@@ -1,0 +1,169 @@
+//! Captures on their way into columns: [`CaptureBatch`] collects rows until they reach a target size.
+
+use crate::iri::{FaultKind, Flags};
+use crate::record::buffer::RecordBuffer;
+use crate::record::fields::{FieldSet, FieldValues};
+
+/// Size of a capture besides its texts, for the size of a batch: numbers and spans.
+const NUMBERS_LEN: usize = 64;
+
+/// What the parser knows of one record.
+#[derive(Debug, Default)]
+pub(super) struct Capture {
+    /// Byte of the decompressed archive at which the record begins.
+    pub(super) offset: u64,
+    pub(super) fault: Option<FaultKind>,
+    pub(super) flags: Flags,
+    pub(super) status: Option<i32>,
+    /// Milliseconds since 1970-01-01T00:00:00Z.
+    pub(super) time: Option<i64>,
+    pub(super) url: Vec<u8>,
+    /// Target of a redirect; empty if there is none, as in the other texts.
+    pub(super) redirect: Vec<u8>,
+    pub(super) digest: Vec<u8>,
+    pub(super) charset: Vec<u8>,
+    pub(super) mime: Vec<u8>,
+    /// Byte of the archive file at which the record begins.
+    pub(super) archive_offset: Option<i64>,
+    /// Length of the record in the archive file.
+    pub(super) archive_length: Option<i64>,
+}
+
+impl Capture {
+    /// Resets all fields and keeps their memory.
+    pub(super) fn clear(&mut self) {
+        let Capture { url, redirect, digest, charset, mime, .. } = std::mem::take(self);
+        let texts = [url, redirect, digest, charset, mime].map(|mut text| {
+            text.clear();
+            text
+        });
+        let [url, redirect, digest, charset, mime] = texts;
+        *self = Capture { url, redirect, digest, charset, mime, ..Capture::default() };
+    }
+
+    fn text_len(&self) -> usize {
+        [&self.url, &self.redirect, &self.digest, &self.charset, &self.mime].iter().map(|text| text.len()).sum()
+    }
+}
+
+/// How large a batch and a record may become, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct BatchLimits {
+    /// The batch is full once it reaches this size.
+    pub target_len: usize,
+    /// Longest record: all its texts together.
+    pub max_record_len: usize,
+}
+
+/// Rows of an archive.
+///
+/// The size of a batch is that of its texts, whether they are stored or not, and a constant per record. Therefore it
+/// depends on the records alone: not on the selected fields, nor on how the bytes arrive.
+#[derive(Debug)]
+pub struct CaptureBatch {
+    rows: RecordBuffer,
+    carry: FieldSet,
+    limits: BatchLimits,
+    len: usize,
+    too_long_at: Option<u64>,
+}
+
+impl CaptureBatch {
+    /// An empty batch that stores the fields of `carry`.
+    pub fn new(carry: FieldSet, limits: BatchLimits) -> CaptureBatch {
+        CaptureBatch { rows: RecordBuffer::new(carry), carry, limits, len: 0, too_long_at: None }
+    }
+
+    /// Size of the batch, in bytes.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Whether the target size is reached, or a record was too long.
+    pub fn is_full(&self) -> bool {
+        self.len >= self.limits.target_len || self.too_long_at.is_some()
+    }
+
+    /// The offset of a record that is longer than allowed. It has no row, and nothing follows it.
+    pub fn too_long_at(&self) -> Option<u64> {
+        self.too_long_at
+    }
+
+    /// The rows.
+    pub fn into_rows(self) -> RecordBuffer {
+        self.rows
+    }
+
+    /// Appends the row of a record.
+    pub(super) fn push(&mut self, capture: &Capture, filename: &[u8]) {
+        if !self.begin(capture.offset, capture.text_len() + filename.len()) {
+            return;
+        }
+        if let Some(kind) = capture.fault {
+            self.rows.refuse(kind);
+        }
+        if capture.flags != Flags::NONE {
+            self.rows.flag(capture.flags);
+        }
+        self.rows.push_url(&capture.url);
+        let rows = &mut self.rows;
+        let mut copy = |is_carried: bool, text: &[u8]| rows.copy(Some(text).filter(|_| is_carried));
+        let carry = self.carry;
+        // A position without a length cannot be read.
+        let archive_offset = capture.archive_offset.filter(|_| capture.archive_length.is_some());
+        let field = FieldValues {
+            status: capture.status,
+            time: capture.time,
+            redirect: copy(carry.redirect, &capture.redirect),
+            digest: copy(carry.digest, &capture.digest),
+            charset: copy(carry.charset, &capture.charset),
+            mime: copy(carry.mime, &capture.mime),
+            filename: copy(carry.filename, filename),
+            capture_offset: archive_offset,
+            capture_length: capture.archive_length,
+            ..FieldValues::default()
+        };
+        self.rows.push_fields(field);
+    }
+
+    /// Appends the row of a link.
+    pub(super) fn push_link(&mut self, offset: u64, time: Option<i64>, url: &[u8], base: &[u8]) {
+        if self.begin(offset, url.len() + base.len()) {
+            self.rows.push_url(url);
+            self.rows.push_base(base);
+            self.rows.push_fields(FieldValues { time, ..FieldValues::default() });
+        }
+    }
+
+    /// Appends the row of a WAT record whose links cannot all be read.
+    pub(super) fn push_faulty(&mut self, offset: u64, flags: Flags, kind: FaultKind) {
+        if self.begin(offset, 0) {
+            self.rows.refuse(kind);
+            if flags != Flags::NONE {
+                self.rows.flag(flags);
+            }
+            self.rows.push_url(b"");
+            self.rows.push_base(b"");
+            self.rows.push_fields(FieldValues::default());
+        }
+    }
+
+    /// Begins a row, unless it is too long.
+    fn begin(&mut self, offset: u64, text_len: usize) -> bool {
+        if self.too_long_at.is_some() {
+            return false;
+        }
+        if text_len > self.limits.max_record_len {
+            self.too_long_at = Some(offset);
+            return false;
+        }
+        self.len += text_len + NUMBERS_LEN;
+        self.rows.begin(offset);
+        true
+    }
+}

@@ -1,0 +1,259 @@
+//! Columns of decoded records: [`RecordColumns`] holds spans of a text that someone else owns, [`RecordBuffer`] owns
+//! the text too.
+//!
+//! A decoder keeps one of the two from chunk to chunk and clears it before each, so that decoding allocates nothing
+//! once the vectors have grown. Formats whose fields are slices of the chunk (CDX, logs) fill `RecordColumns`. Formats
+//! whose fields are unescaped or assembled (JSON, CSV, tables, archives) copy them into a `RecordBuffer`.
+
+use super::fields::{FieldBuffers, FieldSet, FieldValues};
+use super::records::{RecordOffsets, Records};
+use crate::iri::{CLASSIFIER, Component, Fault, FaultKind, Flags};
+use crate::kernel::Bitmaps;
+use crate::kernel::Span;
+
+/// Columns of records; spans point into the text that [`RecordColumns::records`] is given.
+///
+/// A record is built by `begin`, then `refuse`, `flag` and `push_base` as needed, and ends with `push`.
+#[derive(Debug, Default)]
+pub(super) struct RecordColumns {
+    urls: Vec<Span>,
+    bases: Vec<Span>,
+    charsets: Vec<Option<Span>>,
+    query_charsets: Vec<Option<Span>>,
+    offsets: Vec<u64>,
+    faults: Vec<(u32, Fault)>,
+    flags: Vec<(u32, Flags)>,
+    fields: FieldBuffers,
+    header_count: u32,
+}
+
+impl RecordColumns {
+    /// Removes all records; keeps the memory and the choice of fields.
+    pub(super) fn clear(&mut self) {
+        self.urls.clear();
+        self.bases.clear();
+        self.charsets.clear();
+        self.query_charsets.clear();
+        self.offsets.clear();
+        self.faults.clear();
+        self.flags.clear();
+        self.fields.clear();
+        self.header_count = 0;
+    }
+
+    /// Sets the fields that are stored from now on.
+    pub(super) fn set_carry(&mut self, carry: FieldSet) {
+        self.fields.set_carry(carry);
+    }
+
+    /// The fields that are stored.
+    pub(super) fn carry(&self) -> FieldSet {
+        self.fields.carry()
+    }
+
+    /// Counts a line that is a header or a comment.
+    pub(super) fn count_header(&mut self) {
+        self.header_count += 1;
+    }
+
+    /// Begins a record at byte `offset` of the source.
+    pub(super) fn begin(&mut self, offset: u64) {
+        self.offsets.push(offset);
+    }
+
+    /// Gives the current record a fault.
+    pub(super) fn refuse(&mut self, kind: FaultKind) {
+        self.faults.push((self.urls.len() as u32, Fault::new(kind, Component::Reference, 0)));
+    }
+
+    /// Sets flags of the current record.
+    pub(super) fn flag(&mut self, flags: Flags) {
+        self.flags.push((self.urls.len() as u32, flags));
+    }
+
+    /// Sets the base of the current record. Either every record of a format has a base or none has.
+    pub(super) fn push_base(&mut self, base: Span) {
+        self.bases.push(base);
+    }
+
+    /// Ends the current record with its URL (the whole line if the record has a fault) and its fields.
+    pub(super) fn push(&mut self, url: Span, field: FieldValues) {
+        self.urls.push(url);
+        self.fields.push(field);
+    }
+
+    /// The records; their spans point into `text`.
+    pub(super) fn records<'a>(&'a self, text: &'a [u8]) -> Records<'a> {
+        Records {
+            text,
+            urls: &self.urls,
+            bases: &self.bases,
+            offsets: if self.offsets.is_empty() { RecordOffsets::From(0) } else { RecordOffsets::Each(&self.offsets) },
+            faults: &self.faults,
+            charsets: &self.charsets,
+            query_charsets: &self.query_charsets,
+            fields: self.fields.views(),
+            flags: &self.flags,
+            header_count: self.header_count,
+            ..Records::default()
+        }
+    }
+}
+
+/// Records with their own text, into which the fields are copied.
+///
+/// A record begins with [`RecordBuffer::begin`], if the records have offsets, and [`RecordBuffer::push_url`]; its other
+/// columns follow. Every record fills the same columns.
+///
+/// ```
+/// use irikey::record::RecordBuffer;
+/// let mut buffer = RecordBuffer::default();
+/// for path in ["a", "b"] {
+///     buffer.push_url(path.as_bytes());
+///     buffer.push_base(b"http://example.org/");
+/// }
+/// let records = buffer.records();
+/// assert_eq!(records.urls[1].of(records.text), b"b");
+/// // Equal neighbors share one copy.
+/// assert_eq!(records.bases[1], records.bases[0]);
+/// ```
+#[derive(Debug, Default)]
+pub struct RecordBuffer {
+    pub(super) text: Vec<u8>,
+    pub(super) columns: RecordColumns,
+}
+
+impl RecordBuffer {
+    /// An empty buffer that stores the fields of `carry`.
+    pub(crate) fn new(carry: FieldSet) -> RecordBuffer {
+        let mut buffer = RecordBuffer::default();
+        buffer.columns.set_carry(carry);
+        buffer
+    }
+
+    /// Removes all records; keeps the memory and the choice of fields.
+    pub fn clear(&mut self) {
+        self.text.clear();
+        self.columns.clear();
+    }
+
+    /// Reserves memory for `records` more records and `text_len` more bytes of text.
+    pub(crate) fn reserve(&mut self, records: usize, text_len: usize) {
+        self.columns.offsets.reserve(records);
+        self.columns.urls.reserve(records);
+        self.text.reserve(text_len);
+    }
+
+    /// Number of records.
+    pub fn len(&self) -> usize {
+        self.columns.urls.len()
+    }
+
+    /// Whether there are no records.
+    pub fn is_empty(&self) -> bool {
+        self.columns.urls.is_empty()
+    }
+
+    /// Bytes of text, separators included.
+    pub fn text_len(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Sets the offset of the next record: the byte of the source at which it begins, or its row number in a table.
+    pub(crate) fn begin(&mut self, offset: u64) {
+        self.columns.begin(offset);
+    }
+
+    /// Gives the record whose URL comes next a fault.
+    pub(crate) fn refuse(&mut self, kind: FaultKind) {
+        self.columns.refuse(kind);
+    }
+
+    /// Sets flags of the record whose URL comes next.
+    pub(super) fn flag(&mut self, flags: Flags) {
+        self.columns.flag(flags);
+    }
+
+    /// Copies the URL of the next record.
+    pub fn push_url(&mut self, url: &[u8]) {
+        let url = append(&mut self.text, url);
+        self.columns.urls.push(url);
+    }
+
+    /// Copies the base of the current record.
+    pub fn push_base(&mut self, base: &[u8]) {
+        let base = append_shared(&mut self.text, self.columns.bases.last().copied(), base);
+        self.columns.bases.push(base);
+    }
+
+    /// Copies the label of the charset in which the current record is written.
+    pub fn push_charset(&mut self, label: &[u8]) {
+        let last = self.columns.charsets.last().copied().flatten();
+        self.columns.charsets.push(Some(append_shared(&mut self.text, last, label)));
+    }
+
+    /// Copies the label of the charset of the document that contained the URL.
+    pub fn push_query_charset(&mut self, label: &[u8]) {
+        let last = self.columns.query_charsets.last().copied().flatten();
+        self.columns.query_charsets.push(Some(append_shared(&mut self.text, last, label)));
+    }
+
+    /// Copies a text for [`RecordBuffer::push_fields`]; `None` if it is absent or empty.
+    pub(crate) fn copy(&mut self, text: Option<&[u8]>) -> Option<Span> {
+        text.filter(|text| !text.is_empty()).map(|text| append(&mut self.text, text))
+    }
+
+    /// Sets the fields of the current record.
+    pub(crate) fn push_fields(&mut self, field: FieldValues) {
+        self.columns.fields.push(field);
+    }
+
+    /// The records.
+    pub fn records(&self) -> Records<'_> {
+        self.columns.records(&self.text)
+    }
+
+    /// The records, after their text was classified into `bitmaps`.
+    pub(crate) fn classified_records(&self, bitmaps: &mut Bitmaps) -> Records<'_> {
+        bitmaps.classify(&self.text, &CLASSIFIER);
+        self.records()
+    }
+}
+
+/// Appends the bytes that `write` writes, and an `LF`: without it, the last byte of a text and the first byte of the
+/// next one could look like one UTF-8 character.
+pub(super) fn append_with(text: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) -> Span {
+    let at = text.len();
+    write(text);
+    let len = text.len() - at;
+    text.push(b'\n');
+    Span { at: at as u32, len: len as u32 }
+}
+
+/// Appends `field` and an `LF`.
+fn append(text: &mut Vec<u8>, field: &[u8]) -> Span {
+    append_with(text, |text| text.extend_from_slice(field))
+}
+
+/// Like [`append`], but returns `last` if it has the same text: neighbors often share a base or a charset.
+fn append_shared(text: &mut Vec<u8>, last: Option<Span>, field: &[u8]) -> Span {
+    last.filter(|last| last.of(text) == field).unwrap_or_else(|| append(text, field))
+}
+
+/// Iterates over the lines of `chunk` without `LF`, each with its offset in the chunk.
+pub(super) fn lines(chunk: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let rest = chunk.get(at..).filter(|rest| !rest.is_empty())?;
+        let len = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+        let line = (at, &rest[..len]);
+        at += len + 1;
+        Some(line)
+    })
+}
+
+/// Iterates over the lines of `chunk` that are not blank, without `LF` or `CR LF`, each with its offset in the chunk.
+pub(super) fn filled_lines(chunk: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    let filled = lines(chunk).filter(|(_, line)| !line.trim_ascii().is_empty());
+    filled.map(|(at, line)| (at, line.strip_suffix(b"\r").unwrap_or(line)))
+}

@@ -1,0 +1,52 @@
+//! What decoders return: [`Records`], borrowed columns with one URL per record.
+
+use super::fields::FieldViews;
+use crate::encoding::Charset;
+use crate::iri::{Fault, Flags};
+use crate::kernel::Span;
+
+/// The offset in the decompressed source at which each record begins, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub enum RecordOffsets<'a> {
+    /// `text` is the source itself from this offset on, and a record begins where its URL begins.
+    From(u64),
+    /// One offset per record.
+    Each(&'a [u64]),
+}
+
+impl Default for RecordOffsets<'_> {
+    fn default() -> Self {
+        RecordOffsets::From(0)
+    }
+}
+
+/// Decoded records in the order of the source, one URL per record.
+///
+/// A column that a format does not have is empty; every other column has one entry per record.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Records<'a> {
+    /// The bytes into which the spans point; shorter than 4 GiB.
+    pub text: &'a [u8],
+    /// The URL of each record; ascending and disjoint in `text`.
+    pub urls: &'a [Span],
+    /// The base of each record.
+    pub bases: &'a [Span],
+    /// The offset of each record.
+    pub offsets: RecordOffsets<'a>,
+    /// Records that the decoder refuses: index in `urls`, ascending, and the reason.
+    pub faults: &'a [(u32, Fault)],
+    /// Label of the charset in which each record is written; `None` and an empty label mean that it is not known.
+    pub charsets: &'a [Option<Span>],
+    /// Label of the charset of the document that contained each URL; absent as in `charsets`.
+    pub query_charsets: &'a [Option<Span>],
+    /// The charset of the whole source, if the decoder knows it, for example from a byte-order mark.
+    pub charset: Option<Charset>,
+    /// Records that are one of several references of one field: indexes, ascending.
+    pub siblings: &'a [u32],
+    /// Further fields of each record.
+    pub fields: FieldViews<'a>,
+    /// Records that the decoder repaired or noticed something about: index in `urls`, ascending, and the flags.
+    pub flags: &'a [(u32, Flags)],
+    /// Number of header and comment lines, which are not records. Blank lines are not counted.
+    pub header_count: u32,
+}

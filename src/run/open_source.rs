@@ -1,0 +1,174 @@
+//! A source that is being cut: [`OpenSource`] detects its charset and format from its first bytes, takes away a
+//! byte-order mark and a header, and counts what was cut.
+
+use super::archive::ReadEnd;
+use super::body::{CutOptions, SourceBody};
+use super::options::RunOptions;
+use super::summary::Progress;
+use crate::encoding::{ByteOrder, Charset, utf16_len};
+use crate::input::detect::{ContentType, SNIFF_LEN, content_type};
+use crate::input::{Defect, TableColumns, TableOptions, TableReader};
+use crate::record::archive::ArchiveParser;
+use crate::record::csv::{CsvColumnsError, CsvLayout, CsvOptions};
+use crate::record::{ArchiveRows, InputFormat, SourceFormat, TextFormat};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// The source that is being cut.
+pub(super) struct OpenSource {
+    /// Number of the source in the list of sources.
+    pub(super) number: u32,
+    pub(super) name: String,
+    pub(super) body: SourceBody,
+    /// The format of its text.
+    pub(super) format: TextFormat,
+    pub(super) is_utf16: bool,
+    /// Bytes of the decompressed source that were cut, byte-order mark and header included.
+    pub(super) offset: u64,
+    /// Bytes of text, byte-order mark and header, that are in no row group.
+    pub(super) skipped_len: u64,
+    /// The first record was a header.
+    pub(super) has_header: bool,
+    /// The path, if the source is a regular file.
+    path: Option<PathBuf>,
+    /// Bytes of the file that were reported as read.
+    reported: u64,
+}
+
+/// Why a source cannot be read.
+pub(super) enum OpenError {
+    Defect(Defect),
+    Columns(CsvColumnsError),
+}
+
+impl From<Defect> for OpenError {
+    fn from(defect: Defect) -> OpenError {
+        OpenError::Defect(defect)
+    }
+}
+
+impl OpenSource {
+    pub(super) fn new(number: u32, name: String, path: Option<PathBuf>, body: SourceBody) -> OpenSource {
+        OpenSource {
+            number,
+            name,
+            body,
+            format: TextFormat::default(),
+            is_utf16: false,
+            offset: 0,
+            skipped_len: 0,
+            has_header: false,
+            path,
+            reported: 0,
+        }
+    }
+
+    /// Detects charset and format, and skips byte-order mark and header.
+    pub(super) fn begin(&mut self, options: &CutOptions<'_>) -> Result<(), OpenError> {
+        // A defect within these bytes is reported later, after the records before it.
+        self.body.fill(SNIFF_LEN);
+        if let Some(charset) = options.charset.filter(|charset| !charset.allows_bom_of(self.body.text())) {
+            return Err(Defect::ForeignMark(charset.name()).into());
+        }
+        let chosen_order = options.charset.and_then(Charset::utf16_byte_order);
+        match (content_type(self.body.text()), chosen_order) {
+            (ContentType::Utf16(order), _) => self.transcode(order, 2, options),
+            (ContentType::Records(0), Some(order)) => self.transcode(order, 0, options),
+            (ContentType::Records(mark_len), _) => self.skip(mark_len),
+            (ContentType::Encoding(name), _) => return Err(Defect::Encoding(name).into()),
+            (ContentType::Binary(kind), _) => return self.begin_table(kind, options),
+        }
+        match options.run.format.of_source(&self.name, self.body.head()) {
+            SourceFormat::Text(format) => self.format = format,
+            SourceFormat::Csv(csv) => self.begin_csv(&csv, options)?,
+            SourceFormat::Archive(rows) => self.begin_archive(rows, options),
+            SourceFormat::ZipnumIndex => return Err(Defect::ZipnumIndex.into()),
+        }
+        Ok(())
+    }
+
+    fn begin_archive(&mut self, rows: ArchiveRows, options: &CutOptions<'_>) {
+        let parser = match rows {
+            ArchiveRows::Links => ArchiveParser::of_links(),
+            ArchiveRows::Records => {
+                let mut parser = ArchiveParser::of_types(&options.run.record_types);
+                // Positions of captures are known in a file that begins with the first record.
+                if self.path.is_some() && self.offset == 0 {
+                    parser.set_file(&self.name, self.body.is_compressed());
+                }
+                parser
+            }
+        };
+        self.body.parse_archive(parser);
+    }
+
+    /// Opens a file in a binary format: a table gives rows, any other format is a defect.
+    fn begin_table(&mut self, kind: &'static str, options: &CutOptions<'_>) -> Result<(), OpenError> {
+        let Some(path) = self.path.take() else { return Err(Defect::Binary(kind).into()) };
+        let columns = match &options.run.format {
+            InputFormat::Auto(format) => TableColumns { url: format.csv.url.clone(), base: format.csv.base.clone() },
+            _ => return Err(Defect::Binary(kind).into()),
+        };
+        let RunOptions { threads, max_record_len, row_group_len: held_len, .. } = *options.run;
+        let options = TableOptions { columns, carry: options.carry, threads, max_record_len, held_len };
+        let table = match kind {
+            "Parquet" => TableReader::parquet(&path, &options)?,
+            "Arrow IPC" => TableReader::arrow(&path, &options)?,
+            _ => return Err(Defect::Binary(kind).into()),
+        };
+        self.body = SourceBody::Table(Box::new(table));
+        Ok(())
+    }
+
+    /// Determines the columns of a table by its first record, and skips the header.
+    fn begin_csv(&mut self, csv: &CsvOptions, options: &CutOptions<'_>) -> Result<(), OpenError> {
+        let format = |columns| TextFormat::Csv(Arc::new(CsvLayout { delimiter: csv.delimiter, columns }));
+        self.format = format(Default::default());
+        let mut target = 1;
+        loop {
+            let cut = self.body.cut(target, self.format.quoting(), options);
+            let first = csv.read_first(&self.body.text()[..cut.len]).map_err(OpenError::Columns)?;
+            match (first, cut.end) {
+                (Some(first), end) => {
+                    self.format = format(first.columns);
+                    self.has_header = first.header_len > 0;
+                    self.skip(first.header_len);
+                    self.body.return_end(end);
+                    return Ok(());
+                }
+                // Only blank lines so far. The target doubles, so that the search stays linear.
+                (None, ReadEnd::More) => target = cut.len * 2,
+                (None, ReadEnd::Source) => return Ok(()),
+                (None, end @ ReadEnd::Defect { .. }) => {
+                    self.body.return_end(end);
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    fn skip(&mut self, len: usize) {
+        self.offset += self.source_len(&self.body.text()[..len]);
+        self.skipped_len += len as u64;
+        self.body.skip(len);
+    }
+
+    /// Decodes the text as UTF-16 after `mark_len` bytes.
+    fn transcode(&mut self, order: ByteOrder, mark_len: usize, options: &CutOptions<'_>) {
+        self.is_utf16 = true;
+        self.offset += mark_len as u64;
+        self.body.transcode(order, mark_len, &options.pool);
+    }
+
+    /// Bytes of the source from which `text` was decoded.
+    pub(super) fn source_len(&self, text: &[u8]) -> u64 {
+        if self.is_utf16 { utf16_len(text) as u64 } else { text.len() as u64 }
+    }
+
+    /// Reports the bytes that were read since the last call.
+    pub(super) fn report(&mut self, progress: &Progress) {
+        let position = self.body.file_position().unwrap_or(self.offset);
+        progress.add_read(position - self.reported);
+        self.reported = position;
+    }
+}
