@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use super::say;
 use super::size::parse_size;
 use crate::encoding::Charset;
-use crate::extract::{Context, DefectKind, Document, Link, Markup, extract};
+use crate::extract::{DefectKind, Document, DocumentContext, Link, Markup, extract};
 use crate::input::{self, OpenOptions, Opened, Source, Stream};
 use crate::iri::Base;
 use crate::output::{Destination, OutputError, OutputFormat, PlainValue, RowWriter};
@@ -221,7 +221,7 @@ fn write_document(
     writer: &mut RowWriter,
     count: &mut Count,
 ) -> Result<(), OutputError> {
-    let context = Context {
+    let context = DocumentContext {
         markup: match args.format {
             MarkupName::Auto => markup_by_name(name),
             MarkupName::Html => Some(Markup::Html),

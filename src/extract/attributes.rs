@@ -1,60 +1,63 @@
-//! Which attributes hold IRIs, by the HTML Standard's index of attributes, SVG and XLink, and by custom in other XML; and
-//! how many each holds.
+//! Which attributes hold IRIs, and how their values are split into references.
+//!
+//! The lists follow the index of attributes of the HTML Standard, SVG and XLink, and the customs of other XML languages.
 
-/// How an attribute's value holds references.
+use std::ops::Range;
+
+/// How the value of an attribute holds references.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
-    /// One.
+pub(super) enum ReferenceSyntax {
+    /// One reference.
     One,
-    /// Some, with white space between.
+    /// References separated by white space.
     Spaced,
-    /// Image candidates: references with descriptors, commas between.
+    /// Image candidates: references with descriptors, separated by commas.
     SourceSet,
     /// A refresh: seconds, then a reference.
     Refresh,
-    /// Pairs of a namespace, which is a name, and a reference.
+    /// Pairs of a namespace, which is only a name, and a reference.
     SchemaPairs,
 }
 
-/// An attribute of HTML: its name, the elements that it means this on (all, where none is named), its shape.
-type Html = (&'static str, &'static [&'static str], Shape);
+/// An attribute of HTML: its name, the elements on which it has this meaning (an empty list for all), its syntax.
+type HtmlAttribute = (&'static str, &'static [&'static str], ReferenceSyntax);
 
-const HTML: [Html; 29] = [
-    ("href", &[], Shape::One),
-    ("src", &[], Shape::One),
-    ("srcset", &["img", "source"], Shape::SourceSet),
-    ("imagesrcset", &["link"], Shape::SourceSet),
-    ("action", &["form"], Shape::One),
-    ("formaction", &["button", "input"], Shape::One),
-    ("cite", &["blockquote", "del", "ins", "q"], Shape::One),
-    ("data", &["object"], Shape::One),
-    ("poster", &["video"], Shape::One),
-    ("ping", &["a", "area"], Shape::Spaced),
-    ("itemid", &[], Shape::One),
-    ("itemtype", &[], Shape::Spaced),
-    ("manifest", &["html"], Shape::One),
-    // Obsolete, and in pages all the same.
-    ("archive", &["object"], Shape::Spaced),
-    ("background", &["body", "table", "tbody", "td", "tfoot", "th", "thead", "tr"], Shape::One),
-    ("classid", &["object"], Shape::One),
-    ("codebase", &["applet", "object"], Shape::One),
-    ("dynsrc", &["img"], Shape::One),
-    ("icon", &["menuitem"], Shape::One),
-    ("longdesc", &["frame", "iframe", "img"], Shape::One),
-    ("lowsrc", &["img"], Shape::One),
-    ("pluginspage", &["embed"], Shape::One),
-    ("pluginurl", &["embed"], Shape::One),
-    ("profile", &["head"], Shape::Spaced),
-    ("urn", &["a", "link"], Shape::One),
-    ("usemap", &["img", "input", "object"], Shape::One),
-    ("xlink:href", &[], Shape::One),
-    // Of meta, where http-equiv says refresh: see `html`.
-    ("content", &["meta"], Shape::Refresh),
-    ("xml:base", &[], Shape::One),
+const HTML: [HtmlAttribute; 29] = [
+    ("href", &[], ReferenceSyntax::One),
+    ("src", &[], ReferenceSyntax::One),
+    ("srcset", &["img", "source"], ReferenceSyntax::SourceSet),
+    ("imagesrcset", &["link"], ReferenceSyntax::SourceSet),
+    ("action", &["form"], ReferenceSyntax::One),
+    ("formaction", &["button", "input"], ReferenceSyntax::One),
+    ("cite", &["blockquote", "del", "ins", "q"], ReferenceSyntax::One),
+    ("data", &["object"], ReferenceSyntax::One),
+    ("poster", &["video"], ReferenceSyntax::One),
+    ("ping", &["a", "area"], ReferenceSyntax::Spaced),
+    ("itemid", &[], ReferenceSyntax::One),
+    ("itemtype", &[], ReferenceSyntax::Spaced),
+    ("manifest", &["html"], ReferenceSyntax::One),
+    // Obsolete, but used in pages.
+    ("archive", &["object"], ReferenceSyntax::Spaced),
+    ("background", &["body", "table", "tbody", "td", "tfoot", "th", "thead", "tr"], ReferenceSyntax::One),
+    ("classid", &["object"], ReferenceSyntax::One),
+    ("codebase", &["applet", "object"], ReferenceSyntax::One),
+    ("dynsrc", &["img"], ReferenceSyntax::One),
+    ("icon", &["menuitem"], ReferenceSyntax::One),
+    ("longdesc", &["frame", "iframe", "img"], ReferenceSyntax::One),
+    ("lowsrc", &["img"], ReferenceSyntax::One),
+    ("pluginspage", &["embed"], ReferenceSyntax::One),
+    ("pluginurl", &["embed"], ReferenceSyntax::One),
+    ("profile", &["head"], ReferenceSyntax::Spaced),
+    ("urn", &["a", "link"], ReferenceSyntax::One),
+    ("usemap", &["img", "input", "object"], ReferenceSyntax::One),
+    ("xlink:href", &[], ReferenceSyntax::One),
+    // Only of a meta element with http-equiv=refresh: see `html`.
+    ("content", &["meta"], ReferenceSyntax::Refresh),
+    ("xml:base", &[], ReferenceSyntax::One),
 ];
 
-/// Attributes without a namespace that hold IRIs by custom, on any element of XML: `xs:anyURI` as feeds, sitemaps, OPML,
-/// XML Signature, XSLT, XInclude, XML Schema and WSDL name it.
+/// Attributes without a namespace that hold IRIs by custom, on any element of XML: the `xs:anyURI` attributes of feeds,
+/// sitemaps, OPML, XML Signature, XSLT, XInclude, XML Schema and WSDL.
 const XML: [&str; 14] = [
     "href",
     "src",
@@ -72,33 +75,200 @@ const XML: [&str; 14] = [
     "icon",
 ];
 
-/// Namespaces and their attributes.
-const QUALIFIED: [(&str, &str, &str, Shape); 6] = [
-    ("http://www.w3.org/1999/xlink", "href", "xlink:href", Shape::One),
-    ("http://www.w3.org/XML/1998/namespace", "base", "xml:base", Shape::One),
-    ("http://www.w3.org/2001/XMLSchema-instance", "noNamespaceSchemaLocation", "noNamespaceSchemaLocation", Shape::One),
-    ("http://www.w3.org/2001/XMLSchema-instance", "schemaLocation", "schemaLocation", Shape::SchemaPairs),
-    ("http://www.w3.org/1999/02/22-rdf-syntax-ns#", "about", "about", Shape::One),
-    ("http://www.w3.org/1999/02/22-rdf-syntax-ns#", "resource", "resource", Shape::One),
+/// Attributes with a namespace: namespace, local name, reported name, syntax.
+const QUALIFIED: [(&str, &str, &str, ReferenceSyntax); 6] = [
+    ("http://www.w3.org/1999/xlink", "href", "xlink:href", ReferenceSyntax::One),
+    ("http://www.w3.org/XML/1998/namespace", "base", "xml:base", ReferenceSyntax::One),
+    (
+        "http://www.w3.org/2001/XMLSchema-instance",
+        "noNamespaceSchemaLocation",
+        "noNamespaceSchemaLocation",
+        ReferenceSyntax::One,
+    ),
+    ("http://www.w3.org/2001/XMLSchema-instance", "schemaLocation", "schemaLocation", ReferenceSyntax::SchemaPairs),
+    ("http://www.w3.org/1999/02/22-rdf-syntax-ns#", "about", "about", ReferenceSyntax::One),
+    ("http://www.w3.org/1999/02/22-rdf-syntax-ns#", "resource", "resource", ReferenceSyntax::One),
 ];
 
-/// Elements of this namespace are HTML's.
+/// The namespace of HTML elements.
 pub(super) const XHTML: &str = "http://www.w3.org/1999/xhtml";
 
-/// What attribute `name` of HTML element `element` holds, both in lower case.
-pub(super) fn html(element: &[u8], name: &[u8]) -> Option<(&'static str, Shape)> {
-    let is_meant = |elements: &[&str]| elements.is_empty() || elements.iter().any(|other| other.as_bytes() == element);
-    let found = HTML.iter().find(|(attribute, elements, _)| attribute.as_bytes() == name && is_meant(elements))?;
+/// The reported name and the syntax of attribute `name` of the HTML element `element`, both in lower case; `None` if it
+/// holds no references.
+pub(super) fn html(element: &[u8], name: &[u8]) -> Option<(&'static str, ReferenceSyntax)> {
+    let applies = |elements: &[&str]| elements.is_empty() || elements.iter().any(|other| other.as_bytes() == element);
+    let found = HTML.iter().find(|(attribute, elements, _)| attribute.as_bytes() == name && applies(elements))?;
     Some((found.0, found.2))
 }
 
-/// What an attribute of any other XML element holds; `namespace` is the attribute's.
-pub(super) fn xml(namespace: Option<&str>, name: &str) -> Option<(&'static str, Shape)> {
+/// The reported name and the syntax of an attribute of another XML element; `namespace` is that of the attribute.
+pub(super) fn xml(namespace: Option<&str>, name: &str) -> Option<(&'static str, ReferenceSyntax)> {
     match namespace {
-        None => XML.iter().find(|attribute| **attribute == name).map(|attribute| (*attribute, Shape::One)),
+        None => XML.iter().find(|attribute| **attribute == name).map(|attribute| (*attribute, ReferenceSyntax::One)),
         Some(namespace) => {
             let found = QUALIFIED.iter().find(|(space, local, ..)| *space == namespace && *local == name)?;
             Some((found.2, found.3))
+        }
+    }
+}
+
+/// The references in a value, as ranges without white space around them (HTML Standard, "parse a srcset attribute" and
+/// "shared declarative refresh steps").
+pub(super) fn references(value: &[u8], syntax: ReferenceSyntax) -> Vec<Range<usize>> {
+    match syntax {
+        ReferenceSyntax::One => vec![trimmed(value, 0..value.len())],
+        ReferenceSyntax::Spaced => spaced(value),
+        ReferenceSyntax::SchemaPairs => spaced(value).into_iter().skip(1).step_by(2).collect(),
+        ReferenceSyntax::SourceSet => source_set(value),
+        ReferenceSyntax::Refresh => refresh(value).into_iter().collect(),
+    }
+}
+
+/// ASCII white space of HTML. XML values cannot contain the form feed.
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0C)
+}
+
+fn trimmed(value: &[u8], range: Range<usize>) -> Range<usize> {
+    let start = range.clone().find(|at| !is_space(value[*at])).unwrap_or(range.end);
+    let end = (start..range.end).rfind(|at| !is_space(value[*at])).map_or(start, |at| at + 1);
+    start..end
+}
+
+/// The position of the first byte from `at` on for which `is_end` is true; otherwise the end of the value.
+fn find(value: &[u8], at: usize, is_end: impl Fn(u8) -> bool) -> usize {
+    value[at..].iter().position(|byte| is_end(*byte)).map_or(value.len(), |offset| at + offset)
+}
+
+fn spaced(value: &[u8]) -> Vec<Range<usize>> {
+    let mut ranges = Vec::new();
+    let mut at = 0;
+    loop {
+        let start = find(value, at, |byte| !is_space(byte));
+        if start == value.len() {
+            return ranges;
+        }
+        at = find(value, start, is_space);
+        ranges.push(start..at);
+    }
+}
+
+/// Candidates: a reference up to white space, without commas at its end; if there were no commas, descriptors follow up to
+/// a comma outside parentheses.
+fn source_set(value: &[u8]) -> Vec<Range<usize>> {
+    let mut ranges = Vec::new();
+    let mut at = 0;
+    loop {
+        let start = find(value, at, |byte| !is_space(byte) && byte != b',');
+        if start == value.len() {
+            return ranges;
+        }
+        at = find(value, start, is_space);
+        let end = value[..at].iter().rposition(|byte| *byte != b',').map_or(start, |last| last + 1);
+        ranges.push(start..end.max(start));
+        if end == at {
+            at = descriptors_end(value, at);
+        }
+    }
+}
+
+fn descriptors_end(value: &[u8], from: usize) -> usize {
+    let mut is_inside = false;
+    for (at, byte) in value.iter().enumerate().skip(from) {
+        match byte {
+            b'(' => is_inside = true,
+            b')' => is_inside = false,
+            b',' if !is_inside => return at + 1,
+            _ => {}
+        }
+    }
+    value.len()
+}
+
+/// `5; url='next.html'`: the reference, if the value has one.
+fn refresh(value: &[u8]) -> Option<Range<usize>> {
+    let mut at = find(value, 0, |byte| !is_space(byte));
+    let digits = find(value, at, |byte| !byte.is_ascii_digit());
+    if digits == at && value.get(at) != Some(&b'.') {
+        return None;
+    }
+    at = find(value, digits, |byte| !byte.is_ascii_digit() && byte != b'.');
+    if at < value.len() && !is_space(value[at]) && !b";,".contains(&value[at]) {
+        return None;
+    }
+    at = find(value, at, |byte| !is_space(byte));
+    if value.get(at).is_some_and(|byte| b";,".contains(byte)) {
+        at = find(value, at + 1, |byte| !is_space(byte));
+    }
+    if at == value.len() {
+        return None;
+    }
+    let at = refresh_name_end(value, at).unwrap_or(at);
+    match value.get(at) {
+        Some(quote @ (b'"' | b'\'')) => Some(trimmed(value, at + 1..find(value, at + 1, |byte| byte == *quote))),
+        _ => Some(trimmed(value, at..value.len())),
+    }
+}
+
+/// The position after `url =`, if the value has it at `at`.
+fn refresh_name_end(value: &[u8], at: usize) -> Option<usize> {
+    let name = value.get(at..at + 3)?;
+    let equals = find(value, at + 3, |byte| !is_space(byte));
+    let is_name = name.eq_ignore_ascii_case(b"url") && value.get(equals) == Some(&b'=');
+    is_name.then(|| find(value, equals + 1, |byte| !is_space(byte)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(value: &str, syntax: ReferenceSyntax) -> Vec<&str> {
+        references(value.as_bytes(), syntax).into_iter().map(|range| &value[range]).collect()
+    }
+
+    #[test]
+    fn one_or_several() {
+        assert_eq!(found(" \n a b \t", ReferenceSyntax::One), ["a b"]);
+        assert_eq!(found("  ", ReferenceSyntax::One), [""]);
+        assert_eq!(found(" a  b ", ReferenceSyntax::Spaced), ["a", "b"]);
+        assert_eq!(found("urn:x a.xsd urn:y b.xsd urn:z", ReferenceSyntax::SchemaPairs), ["a.xsd", "b.xsd"]);
+    }
+
+    #[test]
+    fn source_sets() {
+        let cases: [(&str, &[&str]); 8] = [
+            ("a.png 1x, b.png 2x", &["a.png", "b.png"]),
+            ("a.png,b.png", &["a.png,b.png"]),
+            ("a.png, b.png", &["a.png", "b.png"]),
+            ("data:image/png;base64,AA== 100w,\n b?c,d 1.5x", &["data:image/png;base64,AA==", "b?c,d"]),
+            ("a (x, y) 1x, b", &["a", "b"]),
+            (" ,, a ,", &["a"]),
+            ("a,,", &["a"]),
+            (" , ", &[]),
+        ];
+        for (value, expected) in cases {
+            assert_eq!(found(value, ReferenceSyntax::SourceSet), expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn refreshes() {
+        let cases: [(&str, &[&str]); 12] = [
+            ("5; url=next.html", &["next.html"]),
+            ("0;URL='a b' x", &["a b"]),
+            ("0 , Url = \"a", &["a"]),
+            ("0.5.1 ;url=a ", &["a"]),
+            (".5 a", &["a"]),
+            ("5;next.html", &["next.html"]),
+            ("5;urn:x", &["urn:x"]),
+            ("5;url", &["url"]),
+            ("5", &[]),
+            ("5;", &[]),
+            ("x;url=a", &[]),
+            ("5x;url=a", &[]),
+        ];
+        for (value, expected) in cases {
+            assert_eq!(found(value, ReferenceSyntax::Refresh), expected, "{value}");
         }
     }
 }

@@ -1,27 +1,18 @@
-//! Which charset a document is in: its byte order mark, else what its transport says, else what it says itself, else the
-//! default. HTML Standard, "determining the character encoding" and "prescan"; XML 1.0, appendix F; labels of the Encoding
-//! Standard. Contradictions and unknown labels are defects, never silence.
+//! Chooses the charset of a document: that of its byte-order mark, otherwise that of the transport, otherwise the one that
+//! the document declares, otherwise the default. HTML Standard, "determining the character encoding" and "prescan"; XML
+//! 1.0, appendix F; labels of the Encoding Standard. Contradictions and unknown labels are reported as defects.
 
 use html5gum::emitters::callback::CallbackEvent;
 
-use super::html::tell_tags;
-use super::{Context, Defect, DefectKind, Defects, Markup};
+use super::document::{CharsetChoice, DefectKind, DefectList, DocumentContext, Markup};
+use super::html::for_each_event;
 use crate::encoding::Charset;
 
-/// An HTML document names its charset in these first bytes, or not at all.
+/// An HTML document declares its charset within so many bytes, or not at all.
 const PRESCAN_LEN: usize = 1024;
 
-/// What was decided.
-pub(super) struct Choice {
-    pub(super) charset: Charset,
-    /// Length of the byte order mark, which is no part of the text.
-    pub(super) mark_len: usize,
-    pub(super) markup: Markup,
-    pub(super) defects: Vec<Defect>,
-}
-
-/// A charset that a document says it is in.
-struct Declared {
+/// The charset that a document declares.
+struct DeclaredCharset {
     label: String,
     at: usize,
 }
@@ -30,34 +21,34 @@ struct Declared {
 struct MetaAttribute {
     name: Vec<u8>,
     value: Vec<u8>,
-    /// Where its value stands.
+    /// The position of its value.
     at: usize,
 }
 
-/// How a document is to be read.
-pub(super) fn choose(bytes: &[u8], context: &Context) -> Choice {
+/// Chooses charset and markup language of a document.
+pub(super) fn choose(bytes: &[u8], context: &DocumentContext) -> CharsetChoice {
     let mark = Charset::from_bom(bytes);
     let mark_len = mark.map_or(0, |(_, len)| len);
-    let unmarked = mark.map(|(charset, _)| charset).or_else(|| sixteen_bits(bytes));
-    let markup = context.markup.unwrap_or_else(|| look(&bytes[mark_len..], unmarked));
+    let unmarked = mark.map(|(charset, _)| charset).or_else(|| unmarked_utf16(bytes));
+    let markup = context.markup.unwrap_or_else(|| detect_markup(&bytes[mark_len..], unmarked));
     let declared = match (markup, unmarked) {
-        // In sixteen bits no declaration can be read, nor is any needed.
+        // UTF-16 is known without a declaration.
         (_, Some(charset)) if charset != Charset::UTF_8 => None,
         (Markup::Html, _) => declared_in_html(&bytes[mark_len..]),
         (Markup::Xml, _) => declared_in_xml(&bytes[mark_len..]),
     };
-    let mut defects = Defects::default();
-    let named = declared.as_ref().and_then(|declared| known(declared, mark_len, markup, &mut defects));
+    let mut defects = DefectList::default();
+    let named = declared.as_ref().and_then(|declared| resolve_label(declared, mark_len, markup, &mut defects));
     if let Some((charset, _)) = mark {
-        contradict(charset, context.charset, named, &mut defects);
+        check_contradiction(charset, context.charset, named, &mut defects);
     }
     let charset = mark.map(|(charset, _)| charset).or(context.charset).or(named);
     let charset = charset.or(unmarked).unwrap_or(context.default_charset);
-    Choice { charset, mark_len, markup, defects: defects.0 }
+    CharsetChoice { charset, mark_len, markup, defects: defects.0 }
 }
 
-/// UTF-16 without a mark: the first characters of an XML document are ASCII (XML 1.0, appendix F.1).
-fn sixteen_bits(bytes: &[u8]) -> Option<Charset> {
+/// UTF-16 without a byte-order mark: the first characters of an XML document are ASCII (XML 1.0, appendix F.1).
+fn unmarked_utf16(bytes: &[u8]) -> Option<Charset> {
     match bytes {
         [b'<', 0, b'?', 0, ..] => Charset::named("utf-16le"),
         [0, b'<', 0, b'?', ..] => Charset::named("utf-16be"),
@@ -65,8 +56,8 @@ fn sixteen_bits(bytes: &[u8]) -> Option<Charset> {
     }
 }
 
-/// XML says so in its first characters.
-fn look(bytes: &[u8], charset: Option<Charset>) -> Markup {
+/// Detects XML by its declaration.
+fn detect_markup(bytes: &[u8], charset: Option<Charset>) -> Markup {
     let ascii: Vec<u8> = match charset {
         Some(charset) if charset != Charset::UTF_8 => {
             bytes.iter().copied().filter(|byte| *byte != 0).take(64).collect()
@@ -76,46 +67,52 @@ fn look(bytes: &[u8], charset: Option<Charset>) -> Markup {
     if ascii.trim_ascii_start().starts_with(b"<?xml") { Markup::Xml } else { Markup::Html }
 }
 
-/// The charset of a declaration, if somebody knows it. A document whose declaration could be read as ASCII is not in
-/// UTF-16, whatever it says; HTML takes UTF-8 then, and so does XML here, with a defect.
-fn known(declared: &Declared, shift: usize, markup: Markup, defects: &mut Defects) -> Option<Charset> {
+/// The charset of a declaration, if its label is known. A document whose declaration can be read as ASCII is not in UTF-16,
+/// whatever it declares; HTML takes UTF-8 then, and so does XML here, with a defect.
+fn resolve_label(
+    declared: &DeclaredCharset,
+    shift: usize,
+    markup: Markup,
+    defects: &mut DefectList,
+) -> Option<Charset> {
     let at = (declared.at + shift) as u64;
     match Charset::named(&declared.label) {
         Some(charset) if charset.name().starts_with("UTF-16") => {
             if markup == Markup::Xml {
-                let detail = || "the declaration there says UTF-16 and is not in UTF-16; read as UTF-8".to_string();
-                defects.note(DefectKind::ContradictingCharset, at, detail);
+                let detail = || "the document declares UTF-16 but is not in UTF-16; read as UTF-8".to_string();
+                defects.add(DefectKind::ContradictingCharset, at, detail);
             }
             Some(Charset::UTF_8)
         }
         Some(charset) => Some(charset),
         None => {
             let label: String = declared.label.chars().take(40).collect();
-            defects.note(DefectKind::UnknownCharset, at, || format!("no charset is called {label:?}"));
+            defects.add(DefectKind::UnknownCharset, at, || format!("unknown charset {label:?}"));
             None
         }
     }
 }
 
-fn contradict(marked: Charset, given: Option<Charset>, named: Option<Charset>, defects: &mut Defects) {
-    let sixteen = |charset: Charset| charset.name().starts_with("UTF-16");
+fn check_contradiction(marked: Charset, given: Option<Charset>, named: Option<Charset>, defects: &mut DefectList) {
+    let is_utf16 = |charset: Charset| charset.name().starts_with("UTF-16");
     for (other, who) in [(given, "was given"), (named, "is declared")] {
-        // Whoever says UTF-16 leaves the order of its bytes to the mark.
+        // A declaration of UTF-16 leaves the byte order to the mark.
         if let Some(other) =
-            other.filter(|other| other.name() != marked.name() && !(sixteen(*other) && sixteen(marked)))
+            other.filter(|other| other.name() != marked.name() && !(is_utf16(*other) && is_utf16(marked)))
         {
-            let detail =
-                || format!("a byte order mark of {}, where {} {who}; the mark counts", marked.name(), other.name());
-            defects.note(DefectKind::ContradictingCharset, 0, detail);
+            let detail = || {
+                format!("the byte-order mark is that of {}, but {} {who}; the mark counts", marked.name(), other.name())
+            };
+            defects.add(DefectKind::ContradictingCharset, 0, detail);
         }
     }
 }
 
-/// `<meta charset=...>`, or `<meta http-equiv=content-type content="...; charset=...">`: the first of them.
-fn declared_in_html(bytes: &[u8]) -> Option<Declared> {
+/// The first `<meta charset=...>` or `<meta http-equiv=content-type content="...; charset=...">`.
+fn declared_in_html(bytes: &[u8]) -> Option<DeclaredCharset> {
     let mut found = None;
     let mut meta: Option<Vec<MetaAttribute>> = None;
-    tell_tags(&bytes[..bytes.len().min(PRESCAN_LEN)], &mut |event, span| {
+    for_each_event(&bytes[..bytes.len().min(PRESCAN_LEN)], &mut |event, span| {
         match event {
             CallbackEvent::OpenStartTag { name } => meta = (name == b"meta").then(Vec::new),
             CallbackEvent::AttributeName { name } => {
@@ -138,9 +135,9 @@ fn declared_in_html(bytes: &[u8]) -> Option<Declared> {
     found
 }
 
-fn declared_by(meta: &[MetaAttribute]) -> Option<Declared> {
+fn declared_by(meta: &[MetaAttribute]) -> Option<DeclaredCharset> {
     let named = |name: &[u8]| meta.iter().find(|attribute| attribute.name == name);
-    let declared = |label: &[u8], at| Declared { label: String::from_utf8_lossy(label).into_owned(), at };
+    let declared = |label: &[u8], at| DeclaredCharset { label: String::from_utf8_lossy(label).into_owned(), at };
     if let Some(charset) = named(b"charset") {
         return Some(declared(&charset.value, charset.at));
     }
@@ -149,7 +146,7 @@ fn declared_by(meta: &[MetaAttribute]) -> Option<Declared> {
     is_type.then(|| label_in(&content.value).map(|label| declared(label, content.at))).flatten()
 }
 
-/// What follows `charset =` in the content of a `meta` element.
+/// The label after `charset =` in the content of a `meta` element.
 fn label_in(content: &[u8]) -> Option<&[u8]> {
     const NAME: &[u8] = b"charset";
     let mut at = 0;
@@ -167,7 +164,7 @@ fn label_in(content: &[u8]) -> Option<&[u8]> {
 }
 
 /// `<?xml version="1.0" encoding="..."?>`
-fn declared_in_xml(bytes: &[u8]) -> Option<Declared> {
+fn declared_in_xml(bytes: &[u8]) -> Option<DeclaredCharset> {
     const NAME: &[u8] = b"encoding";
     let declaration = &bytes[..bytes.len().min(PRESCAN_LEN)];
     let declaration = declaration.strip_prefix(b"<?xml")?;
@@ -178,5 +175,5 @@ fn declared_in_xml(bytes: &[u8]) -> Option<Declared> {
     let label = &rest[quote + 1..];
     let label = &label[..label.iter().position(|byte| *byte == rest[quote])?];
     let at = "<?xml".len() + name + NAME.len() + quote + 1;
-    Some(Declared { label: String::from_utf8_lossy(label).into_owned(), at })
+    Some(DeclaredCharset { label: String::from_utf8_lossy(label).into_owned(), at })
 }

@@ -1,20 +1,20 @@
-//! HTML in, the attributes that hold references out. Tags are found by the HTML Standard's tokenizer; there is no tree,
-//! so that a tag counts wherever it stands, in a template, in foreign content, in the wrong table. Scripting is off:
-//! what `noscript` holds counts, what `script`, `style`, `title` and comments hold does not.
+//! Finds the attributes of HTML that hold references. The tokenizer of the HTML Standard finds the tags; no tree is built,
+//! so that a tag counts wherever it is: in a template, in foreign content, in the wrong place of a table. Scripting is off:
+//! the content of `noscript` counts, that of `script`, `style`, `title` and comments does not.
 //!
-//! A tag that the document ends in gives no links, as in browsers; it is a defect.
+//! A tag in which the document ends gives no links, as in browsers; it is a defect.
 
 use std::ops::Range;
 
 use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
-use html5gum::{Error, Span, State, Tokenizer};
+use html5gum::{Error, Span, State as TokenizerState, Tokenizer};
 
-use super::attributes::{self, Shape};
-use super::links::{Attribute, Found};
-use super::{Body, DefectKind};
+use super::attributes::{self, ReferenceSyntax};
+use super::document::{DefectKind, DocumentText};
+use super::links::{LinkAttribute, LinkAttributes, ParserStop};
 
-/// Errors of the tokenizer after which a U+FFFD stands for something else.
-const REPLACED: [Error; 5] = [
+/// Errors of the tokenizer after which it writes U+FFFD for something else.
+const REPLACING_ERRORS: [Error; 5] = [
     Error::SurrogateCharacterReference,
     Error::CharacterReferenceOutsideUnicodeRange,
     Error::NullCharacterReference,
@@ -22,71 +22,74 @@ const REPLACED: [Error; 5] = [
     Error::NoncharacterCharacterReference,
 ];
 
-/// The tag that is being read.
+/// The start tag that is being read.
 #[derive(Default)]
-struct Tag {
+struct StartTag {
     name: Vec<u8>,
     /// Where it begins.
     at: usize,
-    /// Its attributes that hold references, the first of each name.
+    /// Its attributes that hold references, the first one of each name: name, value, position of the value.
     attributes: Vec<(Vec<u8>, Vec<u8>, Range<usize>)>,
-    /// Set while the value of an attribute that holds references is awaited.
-    is_awaited: bool,
-    /// Where something was replaced.
+    /// The next value belongs to the last one of `attributes`.
+    expects_value: bool,
+    /// Where the tokenizer wrote U+FFFD.
     replaced: Vec<usize>,
 }
 
-/// What the tokenizer tells, gathered.
+/// Collects the attributes from the events of the tokenizer.
 #[derive(Default)]
-struct Gathered {
-    found: Found,
-    tag: Option<Tag>,
+struct HtmlCollector {
+    found: LinkAttributes,
+    tag: Option<StartTag>,
 }
 
-/// Tells `listen` the tags of a document; it gives the state to go on in, where that is not the one for markup. One
-/// tokenizer serves all who listen, since its code is long.
-pub(super) fn tell_tags(text: &[u8], listen: &mut dyn FnMut(CallbackEvent<'_>, Span<usize>) -> Option<State>) {
-    let mut tokenizer = Tokenizer::new_with_emitter(text, CallbackEmitter::new(listen));
-    // Reading from memory does not fail.
+/// Calls `handle` with every event of the tokenizer. It returns the state in which the tokenizer continues, if that is not
+/// the one for markup. All callers share one instance of the tokenizer, because its code is large.
+pub(super) fn for_each_event(
+    text: &[u8],
+    handle: &mut dyn FnMut(CallbackEvent<'_>, Span<usize>) -> Option<TokenizerState>,
+) {
+    let mut tokenizer = Tokenizer::new_with_emitter(text, CallbackEmitter::new(handle));
+    // Reading memory does not fail.
     while let Some(Ok(state)) = tokenizer.next() {
         tokenizer.set_state(state);
     }
 }
 
 /// The attributes of a document.
-pub(super) fn read(body: &Body) -> Found {
-    let mut gathered = Gathered::default();
-    tell_tags(body.text(), &mut |event, span| gathered.take(event, span));
-    if let Some(tag) = gathered.tag {
-        let name = String::from_utf8_lossy(&tag.name).into_owned();
-        gathered.found.stopped =
-            Some((DefectKind::Truncated, tag.at, format!("the document ends in the tag <{name} that begins there")));
+pub(super) fn read(text: &DocumentText) -> LinkAttributes {
+    let mut collector = HtmlCollector::default();
+    for_each_event(text.text(), &mut |event, span| collector.handle(event, span));
+    if let Some(tag) = collector.tag {
+        let name = String::from_utf8_lossy(&tag.name);
+        let detail = format!("the document ends in the tag <{name} that begins there");
+        collector.found.stop = Some(ParserStop { kind: DefectKind::Truncated, position: tag.at, detail });
     }
-    gathered.found
+    collector.found
 }
 
-impl Gathered {
-    /// Takes an event; gives the state that the tokenizer goes on in, where that is not the one for markup.
-    fn take(&mut self, event: CallbackEvent<'_>, span: Span<usize>) -> Option<State> {
+impl HtmlCollector {
+    /// Handles an event; returns the state in which the tokenizer continues, if that is not the one for markup.
+    fn handle(&mut self, event: CallbackEvent<'_>, span: Span<usize>) -> Option<TokenizerState> {
         match event {
             CallbackEvent::OpenStartTag { name } => {
-                self.tag = Some(Tag { name: name.to_vec(), at: span.start, ..Tag::default() });
+                self.tag = Some(StartTag { name: name.to_vec(), at: span.start, ..StartTag::default() });
             }
             CallbackEvent::AttributeName { name } => {
                 if let Some(tag) = &mut self.tag {
-                    tag.open(name, span.end);
+                    tag.begin_attribute(name, span.end);
                 }
             }
             CallbackEvent::AttributeValue { value } => {
-                if let Some(tag) = self.tag.as_mut().filter(|tag| tag.is_awaited)
-                    && let Some((_, held, place)) = tag.attributes.last_mut()
+                if let Some(tag) = self.tag.as_mut().filter(|tag| tag.expects_value)
+                    && let Some((_, held, position)) = tag.attributes.last_mut()
                 {
                     *held = value.to_vec();
-                    *place = span.start..span.end;
+                    *position = span.start..span.end;
                 }
             }
-            CallbackEvent::CloseStartTag { .. } => return self.tag.take().and_then(|tag| self.close(tag)),
-            CallbackEvent::Error(error) if REPLACED.contains(&error) => {
+            CallbackEvent::CloseStartTag { .. } => return self.tag.take().and_then(|tag| self.end_tag(tag)),
+            CallbackEvent::Error(error) if REPLACING_ERRORS.contains(&error) => {
                 if let Some(tag) = &mut self.tag {
                     tag.replaced.push(span.start);
                 }
@@ -96,54 +99,47 @@ impl Gathered {
         None
     }
 
-    /// A start tag is whole.
-    fn close(&mut self, tag: Tag) -> Option<State> {
+    /// Ends a start tag.
+    fn end_tag(&mut self, tag: StartTag) -> Option<TokenizerState> {
         let state = state_after(&tag.name);
         let is_refresh = tag
             .attributes
             .iter()
             .any(|(name, value, _)| name == b"http-equiv" && value.trim_ascii().eq_ignore_ascii_case(b"refresh"));
         for (name, value, span) in tag.attributes {
-            let Some((name, shape)) = attributes::html(&tag.name, &name) else { continue };
-            if shape == Shape::Refresh && !is_refresh {
+            let Some((name, syntax)) = attributes::html(&tag.name, &name) else { continue };
+            if syntax == ReferenceSyntax::Refresh && !is_refresh {
                 continue;
             }
             if tag.name == b"base" && name == "href" && self.found.html_base.is_none() {
                 self.found.html_base = Some(self.found.attributes.len());
             }
-            let bad_reference = tag.replaced.iter().find(|place| (span.start..=span.end).contains(place)).copied();
-            self.found.attributes.push(Attribute {
-                element: String::from_utf8_lossy(&tag.name).into_owned(),
-                name,
-                shape,
-                value,
-                span,
-                bad_reference,
-                base: 0,
-            });
+            let bad_reference = tag.replaced.iter().find(|at| (span.start..=span.end).contains(at)).copied();
+            let element = String::from_utf8_lossy(&tag.name).into_owned();
+            self.found.attributes.push(LinkAttribute { element, name, syntax, value, span, bad_reference, base: 0 });
         }
         state
     }
 }
 
-impl Tag {
-    /// An attribute begins; of two with one name the first counts. `end` is where its value would stand, if it has none.
-    fn open(&mut self, name: &[u8], end: usize) {
-        let is_wanted = name == b"http-equiv" || attributes::html(&self.name, name).is_some();
-        self.is_awaited = is_wanted && self.attributes.iter().all(|(other, ..)| other != name);
-        if self.is_awaited {
+impl StartTag {
+    /// Begins an attribute; of two with one name the first one counts. `end` is the position of its value if it has none.
+    fn begin_attribute(&mut self, name: &[u8], end: usize) {
+        let is_relevant = name == b"http-equiv" || attributes::html(&self.name, name).is_some();
+        self.expects_value = is_relevant && self.attributes.iter().all(|(other, ..)| other != name);
+        if self.expects_value {
             self.attributes.push((name.to_vec(), Vec::new(), end..end));
         }
     }
 }
 
-/// How the inside of an element is tokenized, where that is not as markup (HTML Standard, 13.2.6.4; scripting off).
-fn state_after(name: &[u8]) -> Option<State> {
+/// The state of the tokenizer for the content of an element, if that is not markup (HTML Standard, 13.2.6.4; scripting off).
+fn state_after(name: &[u8]) -> Option<TokenizerState> {
     match name {
-        b"textarea" | b"title" => Some(State::RcData),
-        b"script" => Some(State::ScriptData),
-        b"style" | b"xmp" | b"iframe" | b"noembed" | b"noframes" => Some(State::RawText),
-        b"plaintext" => Some(State::PlainText),
+        b"textarea" | b"title" => Some(TokenizerState::RcData),
+        b"script" => Some(TokenizerState::ScriptData),
+        b"style" | b"xmp" | b"iframe" | b"noembed" | b"noframes" => Some(TokenizerState::RawText),
+        b"plaintext" => Some(TokenizerState::PlainText),
         _ => None,
     }
 }

@@ -1,14 +1,18 @@
-//! Documents of a few bytes, and any bytes: what is found, against which base, and what is said of what is wrong.
+//! Small documents and arbitrary bytes: the links that are found, their bases, and the defects that are reported.
 
 use proptest::prelude::*;
 
 use super::*;
+use crate::encoding::Charset;
 
 fn read(bytes: &[u8], markup: Markup) -> Document {
-    extract(bytes, &Context { markup: Some(markup), base: Some(b"http://d/x/y".to_vec()), ..Context::default() })
+    extract(
+        bytes,
+        &DocumentContext { markup: Some(markup), base: Some(b"http://d/x/y".to_vec()), ..DocumentContext::default() },
+    )
 }
 
-/// `element attribute url base`, or the defect's name in place of the URL.
+/// `element attribute url base`, with the name of the defect in place of the URL if there is one.
 fn shown(document: &Document) -> Vec<String> {
     let show = |link: &Link| {
         let url =
@@ -32,7 +36,7 @@ fn defects(document: &Document) -> Vec<(DefectKind, u64, u64)> {
 }
 
 #[test]
-fn html_attributes_are_found_where_they_count() {
+fn html_attributes_are_found_on_their_elements() {
     let cases: [(&str, &[&str]); 18] = [
         ("<a href=' x '>", &["a href x http://d/x/y"]),
         ("<A HREF=x>", &["a href x http://d/x/y"]),
@@ -103,14 +107,14 @@ fn xml_attributes_are_found_with_nested_bases() {
     }
 }
 
-/// A document, the charset that its transport names, the one that it is read in, the defects.
+/// A document, the charset of its transport, the charset in which it is read, the defects.
 type ChoiceCase = (&'static [u8], Option<Charset>, &'static str, &'static [DefectKind]);
 
-/// A document, how many links it gives, its defects and where they are.
+/// A document, the number of its links, its defects and where they are.
 type EndCase = (&'static [u8], Markup, usize, &'static [(DefectKind, u64)]);
 
 #[test]
-fn the_charset_is_the_marks_then_the_transports_then_the_documents() {
+fn byte_order_mark_transport_and_declaration_have_this_priority() {
     let given = Charset::named("koi8-r");
     let cases: [ChoiceCase; 15] = [
         (b"<a href=x>", None, "UTF-8", &[]),
@@ -130,7 +134,7 @@ fn the_charset_is_the_marks_then_the_transports_then_the_documents() {
         (b"<?xml version='1.0' encoding='UTF-16'?><a/>", None, "UTF-8", &[DefectKind::ContradictingCharset]),
     ];
     for (bytes, charset, name, expected) in cases {
-        let document = extract(bytes, &Context { charset, ..Context::default() });
+        let document = extract(bytes, &DocumentContext { charset, ..DocumentContext::default() });
         let kinds: Vec<_> =
             document.defects.iter().map(|defect| defect.kind).filter(|kind| !kind.ends_document()).collect();
         assert_eq!((document.charset.name(), kinds.as_slice()), (name, expected), "{}", String::from_utf8_lossy(bytes));
@@ -138,7 +142,7 @@ fn the_charset_is_the_marks_then_the_transports_then_the_documents() {
 }
 
 #[test]
-fn nothing_is_replaced_in_silence() {
+fn every_replacement_is_reported() {
     let koi = "<a href='ok'><a href='";
     let bytes = [b"<meta charset=shift_jis>", koi.as_bytes(), b"\x83\x86\x82'><p>\x82</p>"].concat();
     let document = read(&bytes, Markup::Html);
@@ -156,7 +160,7 @@ fn nothing_is_replaced_in_silence() {
 }
 
 #[test]
-fn bytes_of_a_utf8_page_that_are_not_utf8_stay() {
+fn malformed_bytes_of_a_utf8_page_stay() {
     let document = read(b"<a href='caf\xE9'>", Markup::Html);
     assert_eq!((document.links[0].url.as_slice(), document.links[0].defect), (&b"caf\xE9"[..], None));
     assert_eq!(defects(&document), [(DefectKind::Undecodable, 12, 1)]);
@@ -165,7 +169,7 @@ fn bytes_of_a_utf8_page_that_are_not_utf8_stay() {
 }
 
 #[test]
-fn what_ends_early_is_said() {
+fn truncated_documents_are_reported() {
     let cases: [EndCase; 6] = [
         (b"<a href=x><a href='y", Markup::Html, 1, &[(DefectKind::Truncated, 10)]),
         (b"<a href=x><!-- ", Markup::Html, 1, &[]),
@@ -182,7 +186,7 @@ fn what_ends_early_is_said() {
 }
 
 #[test]
-fn offsets_are_the_documents() {
+fn offsets_count_bytes_of_the_document() {
     let text = "\u{FEFF}<p>\u{1F600}é</p><a href='é'><img src=x>";
     let places = |document: &Document| document.links.iter().map(|link| link.offset).collect::<Vec<_>>();
     let at = |value: &str| text.find(value).unwrap();
@@ -193,7 +197,7 @@ fn offsets_are_the_documents() {
 }
 
 #[test]
-fn ten_megabytes_are_one_value() {
+fn a_value_may_have_ten_megabytes() {
     let value = "y".repeat(10 << 20);
     let document = read(format!("<a href='{value}'>").as_bytes(), Markup::Html);
     assert_eq!(document.links[0].url.len(), value.len());
@@ -205,7 +209,7 @@ const TAGS: &str = "[ -~é\u{0}\u{FFFD}я<>='\"&;/#!?\\n-]{0,60}|(<(a|base|meta|
 
 proptest! {
     #[test]
-    fn any_bytes_are_read(
+    fn arbitrary_bytes_are_read(
         text in TAGS,
         noise in proptest::collection::vec(any::<u8>(), 0..40),
         label in proptest::option::of("utf-8|utf-16|shift_jis|gb18030|windows-1258|iso-2022-jp"),
@@ -215,7 +219,7 @@ proptest! {
         for bytes in [bytes.as_slice(), text.as_bytes()] {
             let markup = if is_xml { Markup::Xml } else { Markup::Html };
             let charset = label.as_deref().and_then(Charset::named);
-            let document = extract(bytes, &Context { markup: Some(markup), charset, ..Context::default() });
+            let document = extract(bytes, &DocumentContext { markup: Some(markup), charset, ..DocumentContext::default() });
             for link in &document.links {
                 prop_assert!(link.offset <= bytes.len() as u64 && link.base < document.bases.len());
                 prop_assert!(link.defect.is_none_or(|(_, at)| at <= bytes.len() as u64 && link.url.is_empty()));

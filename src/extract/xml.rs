@@ -1,8 +1,8 @@
-//! XML in, the attributes that hold references out, with the base that `xml:base` sets for each (XML Base, nested). Of
+//! Finds the attributes of XML that hold references, each with the base that `xml:base` sets for it (XML Base, nested). In
 //! elements of the XHTML namespace the same attributes count as in HTML.
 //!
-//! A document that is not well-formed is read up to there. Entities of a DTD are not expanded, and no DTD is read: an
-//! attribute that refers to one is a defect.
+//! A document that is not well-formed is read up to the error. No DTD is read and no entity of a DTD is expanded: an
+//! attribute that refers to one has a defect.
 
 use quick_xml::XmlVersion;
 use quick_xml::escape::resolve_predefined_entity;
@@ -10,38 +10,38 @@ use quick_xml::events::{BytesStart, Event, attributes::Attribute as XmlAttribute
 use quick_xml::name::{Namespace, ResolveResult};
 use quick_xml::reader::NsReader;
 
-use super::attributes::{self, Shape, XHTML};
-use super::links::{Attribute, Found, join};
-use super::{Body, DefectKind};
+use super::attributes::{self, ReferenceSyntax, XHTML};
+use super::document::{DefectKind, DocumentText};
+use super::links::{LinkAttribute, LinkAttributes, ParserStop, join};
 
 /// The attributes of a document that was found at `base`.
-pub(super) fn read(body: &Body, base: &[u8]) -> Found {
-    let mut found = Found { bases: vec![base.to_vec()], ..Found::default() };
-    // The body of an XML document is text: see `Body::new`.
-    let text = std::str::from_utf8(body.text()).unwrap_or_default();
+pub(super) fn read(text: &DocumentText, base: &[u8]) -> LinkAttributes {
+    let mut found = LinkAttributes { bases: vec![base.to_vec()], ..LinkAttributes::default() };
+    // The text of an XML document is always UTF-8: see `DocumentText::new`.
+    let text = std::str::from_utf8(text.text()).unwrap_or_default();
     let mut reader = NsReader::from_str(text);
     let mut scopes = vec![0];
     loop {
         let event = match reader.read_event() {
             Ok(event) => event,
             Err(error) => {
-                let place = usize::try_from(reader.error_position()).unwrap_or(text.len());
-                found.stopped = Some((DefectKind::IllFormed, place.min(text.len()), error.to_string()));
+                let position = usize::try_from(reader.error_position()).unwrap_or(text.len()).min(text.len());
+                found.stop = Some(ParserStop { kind: DefectKind::IllFormed, position, detail: error.to_string() });
                 return found;
             }
         };
         let base = scopes.last().copied().unwrap_or_default();
         match event {
-            Event::Start(tag) => scopes.push(take(text, &reader, &tag, base, &mut found)),
+            Event::Start(tag) => scopes.push(push_attributes(text, &reader, &tag, base, &mut found)),
             Event::Empty(tag) => {
-                take(text, &reader, &tag, base, &mut found);
+                push_attributes(text, &reader, &tag, base, &mut found);
             }
             Event::End(_) => {
                 scopes.pop();
             }
             Event::Eof if scopes.len() > 1 => {
-                let detail = format!("the document ends, and {} elements are open", scopes.len() - 1);
-                found.stopped = Some((DefectKind::Truncated, text.len(), detail));
+                let detail = format!("the document ends and {} elements are still open", scopes.len() - 1);
+                found.stop = Some(ParserStop { kind: DefectKind::Truncated, position: text.len(), detail });
                 return found;
             }
             Event::Eof => return found,
@@ -50,8 +50,14 @@ pub(super) fn read(body: &Body, base: &[u8]) -> Found {
     }
 }
 
-/// The attributes of a tag; gives the base of what it holds.
-fn take(text: &str, reader: &NsReader<&[u8]>, tag: &BytesStart, outer: usize, found: &mut Found) -> usize {
+/// Appends the attributes of a tag; `outer` is the base of the element around it. Returns the base of its content.
+fn push_attributes(
+    text: &str,
+    reader: &NsReader<&[u8]>,
+    tag: &BytesStart,
+    outer: usize,
+    found: &mut LinkAttributes,
+) -> usize {
     let (namespace, local) = reader.resolver().resolve_element(tag.name());
     let is_html = matches!(namespace, ResolveResult::Bound(Namespace(XHTML)));
     let element = local.as_ref().to_string();
@@ -66,7 +72,8 @@ fn take(text: &str, reader: &NsReader<&[u8]>, tag: &BytesStart, outer: usize, fo
             ResolveResult::Bound(Namespace(namespace)) => attributes::xml(Some(namespace), local.as_ref()),
             ResolveResult::Unknown(_) => None,
         };
-        let Some((name, shape)) = known.filter(|(_, shape)| *shape != Shape::Refresh || is_refresh) else { continue };
+        let known = known.filter(|(_, syntax)| *syntax != ReferenceSyntax::Refresh || is_refresh);
+        let Some((name, syntax)) = known else { continue };
         let (value, span, bad_reference) = value(text, &attribute);
         if name == "xml:base" && bad_reference.is_none() {
             found.bases.push(join(&found.bases[outer], value.trim_ascii()));
@@ -75,17 +82,17 @@ fn take(text: &str, reader: &NsReader<&[u8]>, tag: &BytesStart, outer: usize, fo
         if is_html && element == "base" && name == "href" && found.html_base.is_none() {
             found.html_base = Some(found.attributes.len());
         }
-        found.attributes.push(Attribute {
+        found.attributes.push(LinkAttribute {
             element: element.clone(),
             name,
-            shape,
+            syntax,
             value,
             span,
             bad_reference,
             base: outer,
         });
     }
-    // An element's own references stand under its own xml:base; that one stands under what is around it.
+    // The xml:base of an element applies to its own references; the xml:base itself is relative to the element around it.
     found.attributes[first..].iter_mut().filter(|other| other.name != "xml:base").for_each(|other| other.base = inner);
     inner
 }
@@ -95,9 +102,10 @@ fn is_refresh(tag: &BytesStart) -> bool {
     equivalent.is_some_and(|attribute| attribute.value.trim_ascii().eq_ignore_ascii_case("refresh"))
 }
 
-/// A value with its references resolved, where it stands in the text, and where a reference in it is to nothing.
+/// The value of an attribute with its references resolved, its position in the text, and the position of a reference to
+/// nothing.
 fn value(text: &str, attribute: &XmlAttribute) -> (Vec<u8>, std::ops::Range<usize>, Option<usize>) {
-    let start = place_of(text, &attribute.value);
+    let start = position_of(text, &attribute.value);
     let span = start..start + attribute.value.len();
     match attribute.normalized_value_with(XmlVersion::Implicit1_0, 1, resolve_predefined_entity) {
         Ok(value) => (value.into_owned().into_bytes(), span, None),
@@ -105,8 +113,8 @@ fn value(text: &str, attribute: &XmlAttribute) -> (Vec<u8>, std::ops::Range<usiz
     }
 }
 
-/// Where a part of `text` stands in it.
-fn place_of(text: &str, part: &str) -> usize {
+/// The position in `text` of a part of it.
+fn position_of(text: &str, part: &str) -> usize {
     let distance = (part.as_ptr() as usize).checked_sub(text.as_ptr() as usize);
     distance.filter(|at| at + part.len() <= text.len()).unwrap_or_default()
 }
