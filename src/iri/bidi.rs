@@ -1,8 +1,8 @@
 //! Bidirectional IRIs: RFC 3987 section 4 and UAX #9.
 //!
 //! All functions take a reference as text in logical order. [`check_bidi`] finds components that violate section 4.2,
-//! [`bidi_visual`] returns the visual order, and [`bidi_display`] the form for display (section 4.1). Escapes count as the
-//! ASCII characters that they are written with (section 4.4, example 9).
+//! [`bidi_visual`] returns the visual order, and [`bidi_display`] the form for display (section 4.1). Escapes count as
+//! the ASCII characters that they are written with (section 4.4, example 9).
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -20,8 +20,8 @@ pub enum BidiRules {
     /// RFC 3987 section 4: UAX #9 applies to the whole IRI; a right-to-left component may contain numbers.
     #[default]
     Rfc3987,
-    /// draft-duerst-iri-01 sections 4.1 and 4.2: components and the characters between them are displayed strictly from left
-    /// to right, as if separated by LRMs; a right-to-left component contains only right-to-left characters.
+    /// draft-duerst-iri-01 sections 4.1 and 4.2: components and the characters between them are displayed strictly from
+    /// left to right, as if separated by LRMs; a right-to-left component contains only right-to-left characters.
     Duerst01,
 }
 
@@ -39,10 +39,10 @@ impl BidiRules {
 /// A component as section 4.2 uses the word: a component of the grammar, or one of the smaller parts that the section
 /// suggests.
 ///
-/// The section leaves open where extensions of a segment and names and values of a query begin. irikey decides: each `.` of
-/// a segment begins an extension (section 4.4, examples 4 and 5, require that for the last one); `&` and `;` separate the
-/// pairs of a query; the first `=` of a pair separates name and value, and every further `=` separates two values. An IP
-/// literal is one label.
+/// The section leaves open where extensions of a segment and names and values of a query begin. irikey decides: each
+/// `.` of a segment begins an extension (section 4.4, examples 4 and 5, require that for the last one); `&` and `;`
+/// separate the pairs of a query; the first `=` of a pair separates name and value, and every further `=` separates two
+/// values. An IP literal is one label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BidiPart {
     /// `iuserinfo`.
@@ -147,11 +147,11 @@ pub fn is_bidi(text: &str) -> bool {
     !text.is_ascii() && text.chars().any(|c| !c.is_ascii() && is_rtl(bidi_class(c)))
 }
 
-/// Returns the violations of section 4.2, in the order of the components; none for a well-structured Bidi IRI and for an
-/// IRI without right-to-left characters.
+/// Returns the violations of section 4.2, in the order of the components; none for a well-structured Bidi IRI and for
+/// an IRI without right-to-left characters.
 ///
-/// A component may violate two restrictions. A combining mark has the direction of the character before it (UAX #9, W1), so
-/// that a word that ends in a vowel sign ends in a right-to-left character.
+/// A component may violate two restrictions. A combining mark has the direction of the character before it (UAX #9,
+/// W1), so that a word that ends in a vowel sign ends in a right-to-left character.
 ///
 /// ```
 /// use irikey::iri::{BidiPart, BidiRules, BidiViolation, check_bidi};
@@ -249,8 +249,8 @@ fn is_label_stop(c: char) -> bool {
     matches!(c, '.' | '\u{3002}' | '\u{FF0E}' | '\u{FF61}')
 }
 
-/// Splits `text[range]` at the characters for which `is_delimiter` returns true. There is at least one piece; pieces may be
-/// empty.
+/// Splits `text[range]` at the characters for which `is_delimiter` returns true. There is at least one piece; pieces
+/// may be empty.
 fn split(text: &str, range: Range<usize>, is_delimiter: impl Fn(char) -> bool) -> Vec<Range<usize>> {
     let mut pieces = Vec::new();
     let mut start = range.start;
@@ -301,9 +301,9 @@ pub fn bidi_visual(text: &str, rules: BidiRules) -> Cow<'_, str> {
     }
 }
 
-/// Applies UAX #9 with paragraph level 0. An LRE embedding inside a left-to-right paragraph gives the same result, because
-/// sos and eos are L in both. Paragraphs are split here (P1) because the crate visits all levels of the text for each
-/// paragraph, which would be quadratic.
+/// Applies UAX #9 with paragraph level 0. An LRE embedding inside a left-to-right paragraph gives the same result,
+/// because sos and eos are L in both. Paragraphs are split here (P1) because the crate visits all levels of the text
+/// for each paragraph, which would be quadratic.
 fn reorder(text: &str) -> String {
     let reorder_paragraph = |paragraph| {
         let info = BidiInfo::new(paragraph, Some(Level::ltr()));
@@ -313,12 +313,12 @@ fn reorder(text: &str) -> String {
     text.split_inclusive(|c| bidi_class(c) == BidiClass::B).map(reorder_paragraph).collect()
 }
 
-/// Returns a Bidi IRI between LRE and PDF (section 4.1), so that it is displayed in a left-to-right embedding inside any
-/// text. An IRI without right-to-left characters stays as it is.
+/// Returns a Bidi IRI between LRE and PDF (section 4.1), so that it is displayed in a left-to-right embedding inside
+/// any text. An IRI without right-to-left characters stays as it is.
 ///
 /// # Errors
-/// The first bidirectional formatting character, including those that Unicode added later. Section 4.1 forbids them, and they
-/// would end the embedding or change the display.
+/// The first bidirectional formatting character, including those that Unicode added later. Section 4.1 forbids them,
+/// and they would end the embedding or change the display.
 ///
 /// ```
 /// use irikey::iri::bidi_display;

@@ -153,7 +153,8 @@ fn require_scheme(parts: Parts) -> Result<Parts, Fault> {
     }
 }
 
-/// Checks a whole reference. `text` may contain any bytes: a byte that is not part of a character is not in the alphabet.
+/// Checks a whole reference. `text` may contain any bytes: a byte that is not part of a character is not in the
+/// alphabet.
 fn check_reference(text: &[u8], alphabet: Alphabet) -> Result<Parts, Fault> {
     if text.len() > u32::MAX as usize / 4 {
         return Err(Fault::new(FaultKind::TooLong, Component::Reference, 0));

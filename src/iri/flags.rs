@@ -1,5 +1,5 @@
-//! Sets of named bits that describe one row: what irikey noticed ([`Flags`]), which normalization steps changed the text
-//! ([`Changes`]) and what may mislead a reader ([`SpoofingFlags`]).
+//! Sets of named bits that describe one row: what irikey noticed ([`Flags`]), which normalization steps changed the
+//! text ([`Changes`]) and what may mislead a reader ([`SpoofingFlags`]).
 //!
 //! None of these is an error. A reference that cannot be normalized has a [`super::Fault`] instead.
 

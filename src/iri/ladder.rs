@@ -211,8 +211,8 @@ impl OwnedComponents {
         self.map_encoded_parts(percent_encode);
     }
 
-    /// Section 5.3.2.4, for paths that begin with a slash. For other paths (`mailto:a/../b`) only the scheme can say whether
-    /// the segments form a hierarchy.
+    /// Section 5.3.2.4, for paths that begin with a slash. For other paths (`mailto:a/../b`) only the scheme can say
+    /// whether the segments form a hierarchy.
     fn remove_dot_segments(&mut self) {
         if self.path.starts_with(b"/") {
             let len = remove_dot_segments(&mut self.path);
@@ -220,8 +220,8 @@ impl OwnedComponents {
         }
     }
 
-    /// Section 5.3.3: an empty port is removed. If the scheme has a default port, that port and leading zeros are removed
-    /// too.
+    /// Section 5.3.3: an empty port is removed. If the scheme has a default port, that port and leading zeros are
+    /// removed too.
     fn normalize_port(&mut self) {
         let Some(port) = &self.port else { return };
         let default = self.known_scheme().default_port();

@@ -1,7 +1,8 @@
 //! Mapping between IRIs and URIs: RFC 3987 section 3.
 //!
 //! Nothing is normalized here: existing escapes keep their case, and hosts stay unless their ASCII or Unicode form is
-//! requested. Queries can be encoded in the charset of their document first (draft-weber-iri-guidelines-00 section 6.1).
+//! requested. Queries can be encoded in the charset of their document first (draft-weber-iri-guidelines-00 section
+//! 6.1).
 
 use std::borrow::Cow;
 
@@ -25,11 +26,12 @@ pub enum HostMapping {
     Unicode,
 }
 
-/// Maps an IRI reference to a URI reference (section 3.1). The mapping is idempotent, and the identity on URI references.
+/// Maps an IRI reference to a URI reference (section 3.1). The mapping is idempotent, and the identity on URI
+/// references.
 ///
 /// # Errors
-/// In strict mode: the input is not an IRI reference. In lenient mode, in which excluded ASCII characters are encoded too
-/// (step 2 allows that): the result is not a URI reference, and `at` is an offset into the result.
+/// In strict mode: the input is not an IRI reference. In lenient mode, in which excluded ASCII characters are encoded
+/// too (step 2 allows that): the result is not a URI reference, and `at` is an offset into the result.
 ///
 /// ```
 /// use irikey::iri::{HostMapping, ParseMode, to_uri};
@@ -73,11 +75,11 @@ pub(crate) fn uses_query_charset(scheme: &[u8]) -> bool {
     scheme.eq_ignore_ascii_case(b"http") || scheme.eq_ignore_ascii_case(b"https")
 }
 
-/// Encodes the query of `reference` in the document's charset: its non-ASCII characters become escapes of their bytes. The
-/// other components and the ASCII characters of the query stay, for [`to_uri`] or the ladder to map.
+/// Encodes the query of `reference` in the document's charset: its non-ASCII characters become escapes of their bytes.
+/// The other components and the ASCII characters of the query stay, for [`to_uri`] or the ladder to map.
 ///
-/// Returns the reference and whether the charset could not encode a character. The caller checks whether the scheme uses
-/// the document's charset.
+/// Returns the reference and whether the charset could not encode a character. The caller checks whether the scheme
+/// uses the document's charset.
 ///
 /// # Errors
 /// With [`UnmappableMode::Fail`], the first character that the charset cannot encode.
@@ -116,8 +118,9 @@ pub fn encode_query(reference: &str, query: QueryCharset) -> Result<(Cow<'_, str
     Ok((String::from_utf8_lossy(&mapped).into_owned().into(), has_unmappable))
 }
 
-/// Maps a URI reference to an IRI reference (section 3.2): decodes escapes that are UTF-8 of characters which sections 2.2,
-/// 4.1 and 6.1 allow. Escapes of `%`, of reserved and excluded ASCII characters, and of octets that are not UTF-8 stay.
+/// Maps a URI reference to an IRI reference (section 3.2): decodes escapes that are UTF-8 of characters which sections
+/// 2.2, 4.1 and 6.1 allow. Escapes of `%`, of reserved and excluded ASCII characters, and of octets that are not UTF-8
+/// stay.
 ///
 /// ```
 /// use irikey::iri::{HostMapping, to_iri};
@@ -151,8 +154,8 @@ pub(super) fn to_iri_by(reference: &str, host: HostMapping, is_decoded: impl Fn(
     String::from_utf8_lossy(&iri).into_owned()
 }
 
-/// Applies steps 2 to 4 of section 3.2 to the run of escapes at the start of `text`, and returns the length of the run. An
-/// ASCII escape that is not decoded stays unchanged; a non-ASCII one gets upper-case digits, as in step 3.
+/// Applies steps 2 to 4 of section 3.2 to the run of escapes at the start of `text`, and returns the length of the run.
+/// An ASCII escape that is not decoded stays unchanged; a non-ASCII one gets upper-case digits, as in step 3.
 fn decode_run(text: &[u8], is_decoded: impl Fn(char) -> bool, iri: &mut Vec<u8>) -> usize {
     let octets: Vec<u8> = text.chunks(3).map_while(percent::escape_value).collect();
     let mut at = 0;

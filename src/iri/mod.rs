@@ -14,20 +14,20 @@
 //! | References in documents | [`preprocess`] |
 //! | Other specifications | [`Profile`] |
 //!
-//! Everything that the grammar rejects is a [`Fault`] with kind, component and byte offset. Everything that lenient mode
-//! repairs or keeps is a bit in [`Flags`].
+//! Everything that the grammar rejects is a [`Fault`] with kind, component and byte offset. Everything that lenient
+//! mode repairs or keeps is a bit in [`Flags`].
 //!
 //! # The ladder
-//! RFC 3987 section 5.3 defines a ladder of comparison methods. Each rung has a text; two IRIs are equivalent on a rung if
-//! their texts are equal, and then they are equivalent on all higher rungs:
+//! RFC 3987 section 5.3 defines a ladder of comparison methods. Each rung has a text; two IRIs are equivalent on a rung
+//! if their texts are equal, and then they are equivalent on all higher rungs:
 //! ```text
 //! simple   section 5.3.1   the text as it is                                          [`Rung::Simple`]
 //! syntax   section 5.3.2   escapes decoded, case, mapping to a URI, dot segments      [`Rung::Syntax`]
 //! scheme   section 5.3.3   port, empty path, ToASCII, IPv6 text, file, urn            [`Rung::Scheme`]
 //! protocol section 5.3.4   equivalences observed in a crawl, see `crate::learn`
 //! ```
-//! `ladder` defines the text of each rung by named steps. `normalize` computes the same text in a single pass over a chunk
-//! with bitmaps; tests compare the two on every input.
+//! `ladder` defines the text of each rung by named steps. `normalize` computes the same text in a single pass over a
+//! chunk with bitmaps; tests compare the two on every input.
 //!
 //! # Data flow
 //! ```text

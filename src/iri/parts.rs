@@ -1,7 +1,7 @@
 //! Splitting a reference into components (RFC 3986 section 3 and appendix B).
 //!
-//! [`Parts`] holds offsets into the input: nothing is copied and any bytes can be split. Whether a component contains only
-//! allowed characters is checked elsewhere, by [`super::check_iri`] and its relatives.
+//! [`Parts`] holds offsets into the input: nothing is copied and any bytes can be split. Whether a component contains
+//! only allowed characters is checked elsewhere, by [`super::check_iri`] and its relatives.
 
 use std::ops::Range;
 
@@ -59,11 +59,11 @@ pub fn find_scheme(text: &[u8]) -> Option<usize> {
 }
 
 impl Parts {
-    /// Splits `text`. Any text can be split. The userinfo ends at the first `@`; the port begins after the last `:` outside
-    /// brackets.
+    /// Splits `text`. Any text can be split. The userinfo ends at the first `@`; the port begins after the last `:`
+    /// outside brackets.
     ///
-    /// These are also the components of draft-weber-iri-guidelines-00 section 5, except that a port there has digits only.
-    /// Today's URL Standard ends the userinfo at the last `@`.
+    /// These are also the components of draft-weber-iri-guidelines-00 section 5, except that a port there has digits
+    /// only. Today's URL Standard ends the userinfo at the last `@`.
     pub fn split(text: &[u8]) -> Parts {
         let scheme_len = find_scheme(text);
         let after_scheme = scheme_len.map_or(0, |len| len + 1);
@@ -142,8 +142,8 @@ impl Parts {
         self.fragment_at.map(|at| &text[at as usize..])
     }
 
-    /// The component that contains byte `at`. The scheme and all delimiters before the query count as part of the path, or
-    /// of the part of the authority that follows them.
+    /// The component that contains byte `at`. The scheme and all delimiters before the query count as part of the path,
+    /// or of the part of the authority that follows them.
     pub(super) fn component_at(&self, at: usize) -> Component {
         let at = at as u32;
         if self.fragment_at.is_some_and(|start| at >= start) {

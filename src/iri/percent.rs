@@ -1,7 +1,7 @@
 //! Percent-encoding: RFC 3986 sections 2.1 and 6.2.2.2, RFC 3987 sections 3.1 and 5.3.2.3.
 //!
-//! These functions decode and encode escapes and report what lenient mode repairs. Every escape is decoded at most once:
-//! `%2541` never becomes `A`.
+//! These functions decode and encode escapes and report what lenient mode repairs. Every escape is decoded at most
+//! once: `%2541` never becomes `A`.
 
 use std::borrow::Cow;
 
@@ -64,8 +64,8 @@ pub(super) fn ascii_flag(byte: u8, component: Component) -> Flags {
     }
 }
 
-/// Returns true for the bytes that become escapes in a URI: non-ASCII bytes (RFC 3987 section 3.1 step 2) and those that
-/// lenient mode repairs.
+/// Returns true for the bytes that become escapes in a URI: non-ASCII bytes (RFC 3987 section 3.1 step 2) and those
+/// that lenient mode repairs.
 #[inline(always)]
 fn is_encoded(byte: u8) -> bool {
     byte >= 0x80 || EXCLUDED.contains(byte) || CONTROL.contains(byte)
@@ -151,8 +151,8 @@ fn map_escapes(text: &[u8], write: impl Fn(u8, &[u8], &mut Vec<u8>)) -> Vec<u8> 
 }
 
 /// Percent-encodes the bytes that a URI cannot contain: non-ASCII bytes (RFC 3987 section 3.1 step 2), controls and
-/// excluded ASCII characters. `%` and reserved characters stay. The bytes may be in any charset: `M\xE4rz 1/%20` becomes
-/// `M%E4rz%201/%20`.
+/// excluded ASCII characters. `%` and reserved characters stay. The bytes may be in any charset: `M\xE4rz 1/%20`
+/// becomes `M%E4rz%201/%20`.
 pub(crate) fn percent_encode(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     for run in text.chunk_by(|a, b| is_encoded(*a) == is_encoded(*b)) {

@@ -1,8 +1,8 @@
 //! Preprocessing of fields that contain references: draft-weber-iri-guidelines-00 sections 4 and 7.
 //!
-//! A field is, for example, the value of an HTML attribute. [`PreprocessOptions`] select the steps; by default there are
-//! none: character references, white space around and inside, backslashes. Character references are replaced once. A
-//! reference to a character that does not exist is a fault and never becomes U+FFFD.
+//! A field is, for example, the value of an HTML attribute. [`PreprocessOptions`] select the steps; by default there
+//! are none: character references, white space around and inside, backslashes. Character references are replaced once.
+//! A reference to a character that does not exist is a fault and never becomes U+FFFD.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -75,8 +75,8 @@ impl PreprocessOptions {
 /// The white space of section 4.1; other white space of Unicode is not included.
 const WHITE_SPACE: ByteSet = ByteSet::of(b" \r\n\t");
 
-/// Returns the references in `field`: one, or with [`Spaces::Split`] any number. Character references are replaced before
-/// white space is handled, as in a browser.
+/// Returns the references in `field`: one, or with [`Spaces::Split`] any number. Character references are replaced
+/// before white space is handled, as in a browser.
 ///
 /// # Errors
 /// A character reference to a character that does not exist; `at` is an offset into `field`.
@@ -147,8 +147,8 @@ fn space_len(text: &[u8], references: CharacterReferences) -> Option<usize> {
 /// A step of [`repair`]. It returns the new text, or `None` if the text stays.
 type RepairStep = fn(&[u8], &PreprocessOptions) -> Result<Option<Vec<u8>>, Fault>;
 
-/// Applies all selected steps except splitting to one reference. Returns the text and a flag for each step that changed it.
-/// Bytes that are not UTF-8 stay.
+/// Applies all selected steps except splitting to one reference. Returns the text and a flag for each step that changed
+/// it. Bytes that are not UTF-8 stay.
 ///
 /// # Errors
 /// As [`preprocess`].
@@ -284,8 +284,8 @@ fn find_xml_name(text: &[u8]) -> Option<(usize, Cow<'static, str>)> {
     Some((name.len(), character.into()))
 }
 
-/// Finds a name with `;`, or a name that is valid without `;` and is followed by neither `=` nor a letter or digit. That is
-/// the rule for attributes: `?a=1&copy=2` keeps its parameter.
+/// Finds a name with `;`, or a name that is valid without `;` and is followed by neither `=` nor a letter or digit.
+/// That is the rule for attributes: `?a=1&copy=2` keeps its parameter.
 fn find_html_name(bytes: &[u8]) -> Option<(usize, Cow<'static, str>)> {
     let alphanumeric_len = bytes[1..].iter().take(MAX_NAME_LEN).take_while(|byte| byte.is_ascii_alphanumeric()).count();
     let end = 1 + alphanumeric_len;

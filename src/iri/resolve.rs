@@ -22,8 +22,8 @@ pub struct Base {
 }
 
 impl Base {
-    /// Creates a base. Its fragment is dropped (section 5.1), and dot segments of an absolute path are removed, as every
-    /// browser does; [`Base::literal`] keeps them.
+    /// Creates a base. Its fragment is dropped (section 5.1), and dot segments of an absolute path are removed, as
+    /// every browser does; [`Base::literal`] keeps them.
     ///
     /// # Errors
     /// [`FaultKind::Base`] if `text` has no scheme or an ambiguous authority; `at` is an offset into `text`.

@@ -1,5 +1,5 @@
-//! Rules of individual schemes for scheme-based normalization (RFC 3987 section 5.3.3): default ports, whether hosts are
-//! DNS names, the namespace identifier of a URN.
+//! Rules of individual schemes for scheme-based normalization (RFC 3987 section 5.3.3): default ports, whether hosts
+//! are DNS names, the namespace identifier of a URN.
 
 /// The schemes with rules of their own. All other schemes follow the generic rules only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

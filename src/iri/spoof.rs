@@ -1,8 +1,8 @@
 //! Detection of misleading references: RFC 3987 sections 6.1, 7.5 and 8, RFC 3986 sections 7.3 and 7.6, UTS 39.
 //!
-//! [`find_spoofing`] returns flags and the position of the first finding of each kind. The checks use Unicode tables and the
-//! spelling only: there is no list of brands and no network access. Nothing is rejected. Escapes are examined as the octets
-//! that they encode, and hosts as labels in their Unicode form, however they are written.
+//! [`find_spoofing`] returns flags and the position of the first finding of each kind. The checks use Unicode tables
+//! and the spelling only: there is no list of brands and no network access. Nothing is rejected. Escapes are examined
+//! as the octets that they encode, and hosts as labels in their Unicode form, however they are written.
 
 use unicode_normalization::{IsNormalized, is_nfc, is_nfc_quick, is_nfkc_quick};
 use unicode_security::{GeneralSecurityProfile, RestrictionLevel, RestrictionLevelDetection};
@@ -52,8 +52,8 @@ impl SpoofingReport {
     }
 }
 
-/// Finds properties of a reference that may mislead a person or a filter. A reference in ASCII without `%`, `@` and `xn--` has
-/// none; that is checked in one scan.
+/// Finds properties of a reference that may mislead a person or a filter. A reference in ASCII without `%`, `@` and
+/// `xn--` has none; that is checked in one scan.
 ///
 /// ```
 /// use irikey::iri::{SpoofingFlags, find_spoofing};
@@ -92,8 +92,8 @@ pub fn find_spoofing(reference: &[u8]) -> SpoofingReport {
     report
 }
 
-/// Returns the spoofing flags of a record: those of `record` as it was written, and [`SpoofingFlags::BIDI_STRUCTURE`] of its
-/// URI with escapes and A-labels decoded. `uri` is empty if the record has no URI.
+/// Returns the spoofing flags of a record: those of `record` as it was written, and [`SpoofingFlags::BIDI_STRUCTURE`]
+/// of its URI with escapes and A-labels decoded. `uri` is empty if the record has no URI.
 ///
 /// ```
 /// use irikey::iri::{SpoofingFlags, spoofing_flags};
@@ -186,7 +186,8 @@ fn check_octets(decoded: &Octets, component: Component, report: &mut SpoofingRep
     }
 }
 
-/// Flag and length of an overlong form of two, three or four octets (RFC 3629 section 3 excludes them) or of a surrogate.
+/// Flag and length of an overlong form of two, three or four octets (RFC 3629 section 3 excludes them) or of a
+/// surrogate.
 fn malformed_utf8(octets: &[u8]) -> Option<(SpoofingFlags, usize)> {
     let (flag, len) = match *octets {
         [0xC0 | 0xC1, ..] => (SpoofingFlags::OVERLONG, 2),
@@ -239,8 +240,8 @@ fn is_default_ignorable(c: char) -> bool {
     )
 }
 
-/// Returns true if `c` looks like a delimiter. Letters are excluded: KATAKANA NO looks like a slash and is common in Japanese
-/// paths.
+/// Returns true if `c` looks like a delimiter. Letters are excluded: KATAKANA NO looks like a slash and is common in
+/// Japanese paths.
 fn looks_like_delim(c: char) -> bool {
     if c.is_alphanumeric() {
         return false;
@@ -260,7 +261,8 @@ fn check_labels(host: &[u8], at: usize, report: &mut SpoofingReport) {
         if !label.chars().all(|c| is_allowed(&c)) {
             report.add(SpoofingFlags::DISCOURAGED, Component::Host, at);
         }
-        // The restriction level covers characters that are allowed in identifiers; other characters have their own flag.
+        // The restriction level covers characters that are allowed in identifiers; other characters have their own
+        // flag.
         let scripts: String = label.chars().filter(|c| c.identifier_allowed()).collect();
         if !scripts.as_str().check_restriction_level(RestrictionLevel::HighlyRestrictive) {
             report.add(SpoofingFlags::MIXED_SCRIPT, Component::Host, at);
@@ -272,8 +274,8 @@ fn check_labels(host: &[u8], at: usize, report: &mut SpoofingReport) {
     }
 }
 
-/// The host as a person reads it, in lower case: its Unicode form by UTS 46, or its characters if there is no such form.
-/// `None` for an IP literal and for bytes that are not UTF-8.
+/// The host as a person reads it, in lower case: its Unicode form by UTS 46, or its characters if there is no such
+/// form. `None` for an IP literal and for bytes that are not UTF-8.
 fn unicode_form(host: &[u8]) -> Option<String> {
     if host.starts_with(b"[") {
         return None;
@@ -282,11 +284,11 @@ fn unicode_form(host: &[u8]) -> Option<String> {
     idn_to_unicode(&decoded).or_else(|| Some(std::str::from_utf8(&decoded).ok()?.to_lowercase()))
 }
 
-/// Returns the UTS 39 skeleton of a host's Unicode form in lower case. Hosts that look alike have the same skeleton. The
-/// skeleton is a key to group by, not a host.
+/// Returns the UTS 39 skeleton of a host's Unicode form in lower case. Hosts that look alike have the same skeleton.
+/// The skeleton is a key to group by, not a host.
 ///
-/// The skeleton of an IP literal is its text in lower case. The skeleton of a host that is not UTF-8 is its text with the
-/// octets escaped; a replacement character would put different hosts into one group.
+/// The skeleton of an IP literal is its text in lower case. The skeleton of a host that is not UTF-8 is its text with
+/// the octets escaped; a replacement character would put different hosts into one group.
 ///
 /// ```
 /// use irikey::iri::skeleton;
@@ -323,8 +325,8 @@ const COMMON_TOP_LEVELS: [&str; 19] = [
     "online", "bank", "example", "test",
 ];
 
-/// Returns true if a name in `userinfo` looks like a host: it begins with `www.` or ends in a common top-level domain. A name
-/// with `@`, as in FTP accounts, looks like a mail address instead.
+/// Returns true if a name in `userinfo` looks like a host: it begins with `www.` or ends in a common top-level domain.
+/// A name with `@`, as in FTP accounts, looks like a mail address instead.
 fn looks_like_host(userinfo: &[u8]) -> bool {
     let decoded = decode_escapes(userinfo);
     let is_name_byte = |&byte: &u8| byte.is_ascii_alphanumeric() || b".-_@".contains(&byte) || byte >= 0x80;

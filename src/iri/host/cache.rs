@@ -14,8 +14,8 @@ pub(crate) struct HostCache {
     texts: Vec<u8>,
 }
 
-/// A host of a scheme whose hosts are DNS names, with its form. The host's text starts at `at` in `texts`, and the form's
-/// text follows it. An unused entry has an empty host.
+/// A host of a scheme whose hosts are DNS names, with its form. The host's text starts at `at` in `texts`, and the
+/// form's text follows it. An unused entry has an empty host.
 #[derive(Clone, Copy, Debug, Default)]
 struct CachedHost {
     at: u32,

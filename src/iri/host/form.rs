@@ -1,8 +1,8 @@
 //! The canonical form of a host that is not an IP literal.
 //!
-//! [`HostForm::new`] first tries a fast path for DNS names that consist of ASCII and of letters which UTS 46 and NFC never
-//! change; that covers most internationalized names of crawl data without a table lookup. All other hosts take the general
-//! path: percent-encoding and case as for any component, then ToASCII by UTS 46.
+//! [`HostForm::new`] first tries a fast path for DNS names that consist of ASCII and of letters which UTS 46 and NFC
+//! never change; that covers most internationalized names of crawl data without a table lookup. All other hosts take
+//! the general path: percent-encoding and case as for any component, then ToASCII by UTS 46.
 
 use std::borrow::Cow;
 
@@ -26,8 +26,8 @@ pub(crate) struct HostForm<'a> {
 }
 
 impl HostForm<'static> {
-    /// The form of `host` on the rung `scheme`, for a scheme whose hosts are DNS names, if `is_network`; otherwise its form
-    /// on the rung `syntax`.
+    /// The form of `host` on the rung `scheme`, for a scheme whose hosts are DNS names, if `is_network`; otherwise its
+    /// form on the rung `syntax`.
     pub(crate) fn new(host: &[u8], is_network: bool) -> Self {
         let plain = if is_network { plain_form(host) } else { None };
         plain.unwrap_or_else(|| HostForm::by_steps(host, is_network))
@@ -71,9 +71,9 @@ pub(crate) fn lower_case_outside_escapes(host: &mut [u8]) -> bool {
     is_changed
 }
 
-/// Letters of the scripts of most internationalized names. Each letter is valid in UTS 46 and mapped to itself, is not a
-/// mark, does not combine with a letter before it, and is not written from right to left. A text of these letters and ASCII
-/// is in NFC, and the bidi rule and the joiner rules do not apply to it.
+/// Letters of the scripts of most internationalized names. Each letter is valid in UTS 46 and mapped to itself, is not
+/// a mark, does not combine with a letter before it, and is not written from right to left. A text of these letters and
+/// ASCII is in NFC, and the bidi rule and the joiner rules do not apply to it.
 const fn is_plain_letter(c: char) -> bool {
     let code = c as u32;
     match code {
@@ -124,7 +124,8 @@ fn push_label(label: &str, text: &mut Vec<u8>) -> Option<Changes> {
     let label = std::str::from_utf8(label).ok()?;
     match (label.strip_prefix("xn--"), label.is_ascii()) {
         (None, true) => Some(changes),
-        // Punycode in lower case decodes to at most one label, and that label encodes to the same bytes: the A-label stays.
+        // Punycode in lower case decodes to at most one label, and that label encodes to the same bytes: the A-label
+        // stays.
         (Some(encoded), true) => {
             let decoded = punycode::decode(encoded)?;
             let is_u_label = decoded.iter().all(|&c| is_plain(c))

@@ -1,8 +1,8 @@
 //! Internationalized domain names by UTS 46, in two strengths.
 //!
 //! Hosts of URIs are converted leniently ([`idn_to_ascii`], [`idn_to_unicode`]): two spellings of one name must get one
-//! form, whether or not a registry would accept the name. [`domain_to_ascii`] and [`domain_to_unicode`] validate a domain
-//! name as registries and resolvers do.
+//! form, whether or not a registry would accept the name. [`domain_to_ascii`] and [`domain_to_unicode`] validate a
+//! domain name as registries and resolvers do.
 
 use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
 
@@ -10,8 +10,8 @@ use crate::iri::class::UNRESERVED;
 use crate::iri::flags::Flags;
 use crate::iri::percent::decode_escapes;
 
-/// Converts a domain name to ASCII: `ToASCII` of UTS 46 section 4, non-transitional, with checks of hyphens, joiners, the
-/// bidi rule and DNS lengths, including the length of the root's empty label. Returns `None` if a check fails.
+/// Converts a domain name to ASCII: `ToASCII` of UTS 46 section 4, non-transitional, with checks of hyphens, joiners,
+/// the bidi rule and DNS lengths, including the length of the root's empty label. Returns `None` if a check fails.
 ///
 /// ```
 /// use irikey::iri::domain_to_ascii;
@@ -39,15 +39,15 @@ pub fn domain_to_unicode(name: &[u8]) -> Option<String> {
 
 /// Returns true if `host` may have a different ASCII form: it contains an escape or a label that begins with `xn--`.
 ///
-/// `host` is in lower case and its non-ASCII characters are escaped. An IP literal has no labels, even if an `IPvFuture`
-/// contains `xn--`.
+/// `host` is in lower case and its non-ASCII characters are escaped. An IP literal has no labels, even if an
+/// `IPvFuture` contains `xn--`.
 pub(crate) fn may_be_idn(host: &[u8]) -> bool {
     let has_a_label = || memchr::memmem::find_iter(host, b"xn--").any(|at| at == 0 || host[at - 1] == b'.');
     !host.starts_with(b"[") && (memchr::memchr(b'%', host).is_some() || has_a_label())
 }
 
-/// The ASCII form of a DNS host that syntax-based normalization has written, by UTS 46 (non-transitional, without checks
-/// of hyphens and lengths), and flags.
+/// The ASCII form of a DNS host that syntax-based normalization has written, by UTS 46 (non-transitional, without
+/// checks of hyphens and lengths), and flags.
 ///
 /// `None` means that the host stays: its decoded bytes are not UTF-8, UTS 46 rejects them, or the result is empty or
 /// contains a character outside `unreserved`, which could be confused with a delimiter.
@@ -115,8 +115,8 @@ mod tests {
         assert!(!may_be_idn(b"[v1.xn--a]"));
     }
 
-    /// If this test fails, the locked Unicode data have changed: keys of hosts may differ, and `UNICODE_VERSION` must be
-    /// updated.
+    /// If this test fails, the locked Unicode data have changed: keys of hosts may differ, and `UNICODE_VERSION` must
+    /// be updated.
     #[test]
     fn the_unicode_data_have_the_version_that_file_metadata_name() {
         assert_eq!(crate::iri::UNICODE_VERSION, "17.0");

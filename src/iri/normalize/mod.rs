@@ -1,7 +1,7 @@
 //! Normalization in a single pass: the same result as the named steps of [`super::ladder`], for chunks of crawl data.
 //!
-//! The pass reads the bitmaps of the reference's chunk instead of its bytes: it jumps from one marked byte to the next and
-//! copies everything between them.
+//! The pass reads the bitmaps of the reference's chunk instead of its bytes: it jumps from one marked byte to the next
+//! and copies everything between them.
 //!
 //! ```text
 //!              ┌─ head is canonical and no mark needs work ──> the reference is copied (decided in reference.rs)
@@ -9,8 +9,8 @@
 //!              └─ otherwise: scheme, authority (authority.rs) ──> path, query, fragment (tail.rs) ──> dot segments
 //! ```
 //!
-//! The shape of these functions and their `inline` attributes follow measurements (benches/instructions.txt): branches that
-//! depend on the next byte of crawl data cannot be predicted, so tables and selections replace them.
+//! The shape of these functions and their `inline` attributes follow measurements (benches/instructions.txt): branches
+//! that depend on the next byte of crawl data cannot be predicted, so tables and selections replace them.
 
 mod authority;
 mod reference;

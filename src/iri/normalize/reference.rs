@@ -57,8 +57,8 @@ impl<'a> MarkedReference<'a> {
     }
 }
 
-/// A head that no rung changes: `http://` or `https://` in lower case, a host of lower-case letters, digits, `.` and `-`
-/// without `--`, and the `/` of the path after it.
+/// A head that no rung changes: `http://` or `https://` in lower case, a host of lower-case letters, digits, `.` and
+/// `-` without `--`, and the `/` of the path after it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CanonicalHead {
     /// End of the host and start of the path.
@@ -80,8 +80,8 @@ impl CanonicalHead {
         ((is_http | is_https) && line.get(host_end) == Some(&b'/')).then_some(CanonicalHead { host_end, host_at })
     }
 
-    /// Returns true if `reference`, which has this head, is a URI that no rung changes: after the head it has no dot segment,
-    /// no character that a URI cannot contain, and only canonical escapes.
+    /// Returns true if `reference`, which has this head, is a URI that no rung changes: after the head it has no dot
+    /// segment, no character that a URI cannot contain, and only canonical escapes.
     ///
     /// Never returns true for a reference that a rung changes; returns false for some that no rung changes. With
     /// `keep_fragment` the reference may have a fragment, otherwise it has none.

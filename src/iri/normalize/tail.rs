@@ -13,8 +13,8 @@ use crate::iri::scheme::urn_nid_len;
 use crate::kernel::{AsciiCase, non_ascii_len, percent_encode};
 
 impl<const SCHEME: bool> Pass<'_, SCHEME> {
-    /// Writes path, query and fragment, which begin at byte `at`, from mark to mark. Bytes from `copied` to `at` are written
-    /// unchanged before them.
+    /// Writes path, query and fragment, which begin at byte `at`, from mark to mark. Bytes from `copied` to `at` are
+    /// written unchanged before them.
     #[inline(always)]
     pub(super) fn tail(&mut self, mut copied: usize, mut at: usize) {
         let line = self.line;

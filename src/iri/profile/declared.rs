@@ -1,5 +1,5 @@
-//! The profiles: which choice each specification makes, written as differences from another specification, and the table
-//! of these differences for the documentation.
+//! The profiles: which choice each specification makes, written as differences from another specification, and the
+//! table of these differences for the documentation.
 
 use crate::encoding::UnmappableMode;
 use crate::iri::map::HostMapping;

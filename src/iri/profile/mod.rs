@@ -102,8 +102,8 @@ impl Profile {
     /// Maps an IRI reference to a URI reference by this profile.
     ///
     /// # Errors
-    /// Faults of strict mode; if the profile checks its input, the reason why the result is not a URI reference; characters
-    /// that the document's charset cannot encode.
+    /// Faults of strict mode; if the profile checks its input, the reason why the result is not a URI reference;
+    /// characters that the document's charset cannot encode.
     ///
     /// ```
     /// use irikey::iri::{MappingOptions, Profile};
@@ -134,9 +134,9 @@ impl Profile {
         }
     }
 
-    /// Prepares a reference for the ladder of RFC 3987 by the rules of this profile: Unicode normalization, and encoding of
-    /// delimiters that the profile's parser does not accept. The flags include [`Flags::NOT_UCSCHAR`] for characters that
-    /// the profile excludes; the ladder encodes them.
+    /// Prepares a reference for the ladder of RFC 3987 by the rules of this profile: Unicode normalization, and
+    /// encoding of delimiters that the profile's parser does not accept. The flags include [`Flags::NOT_UCSCHAR`] for
+    /// characters that the profile excludes; the ladder encodes them.
     ///
     /// ```
     /// use irikey::iri::{Changes, Flags, Profile};
@@ -166,7 +166,8 @@ impl Profile {
         (text, flags, changes)
     }
 
-    /// Checks an absolute IRI as [`ParseMode::Strict`] does, by the profile's grammar. Section 4.1 applies in every profile.
+    /// Checks an absolute IRI as [`ParseMode::Strict`] does, by the profile's grammar. Section 4.1 applies in every
+    /// profile.
     ///
     /// # Errors
     /// As [`ParseMode::check`].
@@ -214,8 +215,9 @@ fn is_space_look_alike(c: char) -> bool {
     !c.is_ascii() && c.is_whitespace()
 }
 
-/// Encodes delimiters that their component cannot contain, as draft-weber-iri-guidelines-00 section 5 requires: brackets
-/// outside the host, `@` in the host and `#` in the fragment. [`to_uri_unchecked`] encodes all other such characters.
+/// Encodes delimiters that their component cannot contain, as draft-weber-iri-guidelines-00 section 5 requires:
+/// brackets outside the host, `@` in the host and `#` in the fragment. [`to_uri_unchecked`] encodes all other such
+/// characters.
 fn encode_stray_delimiters(reference: &[u8]) -> Vec<u8> {
     let parts = Parts::split(reference);
     let mut out = Vec::with_capacity(reference.len());

@@ -1,7 +1,7 @@
 //! `file` URLs by the URL Standard: its states *file*, *file slash*, *file host* and *path*.
 //!
-//! The url crate predates the rules of the standard for hosts and empty segments of these URLs. Queries, fragments and hosts
-//! are still parsed by the crate. References are expected without surrounding white space, bases as `href`.
+//! The url crate predates the rules of the standard for hosts and empty segments of these URLs. Queries, fragments and
+//! hosts are still parsed by the crate. References are expected without surrounding white space, bases as `href`.
 
 use url::{EncodingOverride, Host, ParseError, Position, Url};
 
@@ -21,8 +21,8 @@ struct FileUrl {
     tail: String,
 }
 
-/// The part of `reference` after `file:`, or all of it if it has no scheme and its base is a `file` URL; `None` if the result
-/// is not a `file` URL.
+/// The part of `reference` after `file:`, or all of it if it has no scheme and its base is a `file` URL; `None` if the
+/// result is not a `file` URL.
 pub(super) fn find_file<'a>(reference: &'a str, base: Option<&str>) -> Option<&'a str> {
     match find_scheme(reference.as_bytes()) {
         Some(len) => reference[..len].eq_ignore_ascii_case("file").then(|| &reference[len + 1..]),

@@ -1,8 +1,10 @@
-//! The parser of the URL Standard, by the url crate: shows what a browser makes of a reference, for comparison with the RFC.
+//! The parser of the URL Standard, by the url crate: shows what a browser makes of a reference, for comparison with the
+//! RFC.
 //!
-//! A failure becomes the closest [`Fault`], without an offset, because the standard defines none. Where the crate differs
-//! from the current standard, the result is corrected: `file` URLs are parsed in `file.rs`; `^` in a path is encoded; so is
-//! the last space of an opaque path before a query or fragment; an A-label inside an A-label is rejected.
+//! A failure becomes the closest [`Fault`], without an offset, because the standard defines none. Where the crate
+//! differs from the current standard, the result is corrected: `file` URLs are parsed in `file.rs`; `^` in a path is
+//! encoded; so is the last space of an opaque path before a query or fragment; an A-label inside an A-label is
+//! rejected.
 
 mod file;
 
@@ -15,8 +17,8 @@ use super::fault::{Component, Fault, FaultKind};
 use super::host::idn::has_nested_a_label;
 use super::map::QueryCharset;
 
-/// Returns the `href` of `reference`, resolved against `base` if there is one. [`super::Parts::split`] splits an `href` as
-/// the standard does.
+/// Returns the `href` of `reference`, resolved against `base` if there is one. [`super::Parts::split`] splits an `href`
+/// as the standard does.
 ///
 /// # Errors
 /// The standard's parser fails for `reference` or `base`.
