@@ -11,7 +11,7 @@ use unicode_bidi::{BidiClass, BidiInfo, Level, bidi_class};
 
 use super::check::check_bidi_controls;
 use super::class::is_any_bidi_control;
-use super::fault::{Component, Fault, FaultKind};
+use super::fault::{Component, Fault, FaultKind, described_enum};
 use super::parts::Parts;
 
 /// The specification whose restrictions and visual order apply.
@@ -76,46 +76,17 @@ impl BidiPart {
     }
 }
 
-/// A rule that a component violates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum BidiViolation {
-    /// A bidirectional formatting character (section 4.1).
-    Control,
-    /// Both right-to-left and left-to-right characters (section 4.2, restriction 1).
-    Mixed,
-    /// Right-to-left characters, but not at the start or not at the end (section 4.2, restriction 2).
-    Edge,
-    /// Right-to-left characters and others (draft-duerst-iri-01 section 4.1, restriction 3).
-    Other,
-}
-
-impl BidiViolation {
-    /// The name in messages.
-    pub const fn name(self) -> &'static str {
-        match self {
-            BidiViolation::Control => "bidi-control",
-            BidiViolation::Mixed => "bidi-mixed",
-            BidiViolation::Edge => "bidi-edge",
-            BidiViolation::Other => "bidi-other",
-        }
-    }
-
-    /// One sentence for a person, with the section that contains the rule.
-    pub const fn meaning(self) -> &'static str {
-        match self {
-            BidiViolation::Control => {
-                "IRIs must not contain bidirectional formatting characters (RFC 3987 section 4.1)"
-            }
-            BidiViolation::Mixed => {
-                "a component should not use both right-to-left and left-to-right characters (RFC 3987 section 4.2, 1)"
-            }
-            BidiViolation::Edge => {
-                "a component that uses right-to-left characters should start and end with them (RFC 3987 section 4.2, 2)"
-            }
-            BidiViolation::Other => {
-                "a component that uses right-to-left characters must not use others (draft-duerst-iri-01 section 4.1)"
-            }
-        }
+described_enum! {
+    /// A rule that a component violates.
+    BidiViolation {
+        /// A bidirectional formatting character (section 4.1).
+        Control "bidi-control" "IRIs must not contain bidirectional formatting characters (RFC 3987 section 4.1)";
+        /// Both right-to-left and left-to-right characters (section 4.2, restriction 1).
+        Mixed "bidi-mixed" "a component should not use both right-to-left and left-to-right characters (RFC 3987 section 4.2, 1)";
+        /// Right-to-left characters, but not at the start or not at the end (section 4.2, restriction 2).
+        Edge "bidi-edge" "a component that uses right-to-left characters should start and end with them (RFC 3987 section 4.2, 2)";
+        /// Right-to-left characters and others (draft-duerst-iri-01 section 4.1, restriction 3).
+        Other "bidi-other" "a component that uses right-to-left characters must not use others (draft-duerst-iri-01 section 4.1)";
     }
 }
 

@@ -4,78 +4,83 @@
 
 use std::fmt;
 
-/// Defines [`FaultKind`]. Each variant has its doc comment, its name in the `fault` column and its meaning.
-macro_rules! fault_kinds {
-    ($($(#[$doc:meta])* $kind:ident $name:literal $meaning:literal;)*) => {
-        /// What was found that the grammar of RFC 3987 section 2.2, or a rule of this library, does not allow.
+/// Defines an enum whose variants have a name in output and a meaning for people.
+macro_rules! described_enum {
+    ($(#[$doc:meta])* $enum:ident { $($(#[$variant_doc:meta])* $variant:ident $name:literal $meaning:literal;)* }) => {
+        $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         #[non_exhaustive]
-        pub enum FaultKind {
-            $($(#[$doc])* $kind,)*
+        pub enum $enum {
+            $($(#[$variant_doc])* $variant,)*
         }
 
-        impl FaultKind {
-            /// All kinds, in the order of their discriminants.
-            pub const ALL: [FaultKind; [$($name),*].len()] = [$(FaultKind::$kind),*];
+        impl $enum {
+            /// All variants, in the order of their discriminants.
+            pub const ALL: [$enum; [$($name),*].len()] = [$($enum::$variant),*];
 
-            /// The name in the `fault` column.
+            /// The name in output and messages.
             pub const fn name(self) -> &'static str {
                 match self {
-                    $(FaultKind::$kind => $name,)*
+                    $($enum::$variant => $name,)*
                 }
             }
 
-            /// One sentence for a person that says what was expected.
+            /// One sentence for a person: what is required.
             pub const fn meaning(self) -> &'static str {
                 match self {
-                    $(FaultKind::$kind => $meaning,)*
+                    $($enum::$variant => $meaning,)*
                 }
+            }
+        }
+
+        impl std::fmt::Display for $enum {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.name())
             }
         }
     };
 }
+pub(super) use described_enum;
 
-fault_kinds! {
-    /// The record is empty, and there is no base to resolve an empty reference against.
-    Empty "empty" "the record is empty, and there is no base to resolve it against";
-    /// A relative reference without a base (RFC 3987 section 5.1: relative references are not compared).
-    Relative "relative" "a relative reference needs a base (--base or --base-column)";
-    /// The text before the first `:` of the first segment is not a scheme (RFC 3986 sections 3.1 and 4.2).
-    Scheme "scheme" "a scheme is a letter, then letters, digits, '+', '-' or '.'";
-    /// A byte or character that the ABNF rule of the component does not derive.
-    Character "character" "this character is not allowed in this component";
-    /// A `%` without two hexadecimal digits (RFC 3986 section 2.1).
-    PctEncoded "pct-encoded" "'%' must be followed by two hexadecimal digits";
-    /// A port with a byte that is not a digit (RFC 3986 section 3.2.3).
-    Port "port" "a port consists of digits only";
-    /// The text between `[` and `]` is neither an IPv6address nor an IPvFuture (RFC 3986 section 3.2.2).
-    IpLiteral "ip-literal" "an IPv6 address or an IPvFuture is expected between '[' and ']'";
-    /// A bidirectional formatting character (RFC 3987 section 4.1); strict mode only.
-    BidiControl "bidi-control" "IRIs must not contain bidirectional formatting characters";
-    /// Bytes that are not UTF-8; strict mode only.
-    NotUtf8 "not-utf8" "these bytes are not UTF-8";
-    /// The reference is relative, and its base is not an absolute IRI (RFC 3986 section 5.1).
-    Base "base" "the base must be an absolute IRI";
-    /// The record has more bytes than an offset can count.
-    TooLong "too-long" "the record is longer than the maximum length";
-    /// The record has no field with the number of the chosen column.
-    MissingColumn "missing-column" "the record has fewer fields than the number of the chosen column";
-    /// The charset label is unknown (RFC 3987 section 3.1, step 1b).
-    UnknownCharset "unknown-charset" "a charset must be named by a label of the Encoding Standard";
-    /// Bytes that are not valid in the record's charset (RFC 3987 section 3.1, step 1b).
-    Undecodable "undecodable" "these bytes are not text in the record's charset";
-    /// A character of the query that the document's charset cannot encode (draft-weber-iri-guidelines-00 section 6.1).
-    Unencodable "unencodable" "the document's charset cannot encode this character of the query";
-    /// The record does not have the format of its source.
-    NotOfFormat "not-of-format" "the record does not have the format of its source (--format)";
-    /// The record is valid in its format and contains no URL, for example the description of a WARC file.
-    NoUrl "no-url" "the record is valid in its format but contains no URL";
-}
-
-impl fmt::Display for FaultKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+described_enum! {
+    /// What was found that the grammar of RFC 3987 section 2.2, or a rule of this library, does not allow. The names are
+    /// the values of the `fault` column.
+    FaultKind {
+        /// The record is empty, and there is no base to resolve an empty reference against.
+        Empty "empty" "the record is empty, and there is no base to resolve it against";
+        /// A relative reference without a base (RFC 3987 section 5.1: relative references are not compared).
+        Relative "relative" "a relative reference needs a base (--base or --base-column)";
+        /// The text before the first `:` of the first segment is not a scheme (RFC 3986 sections 3.1 and 4.2).
+        Scheme "scheme" "a scheme is a letter, then letters, digits, '+', '-' or '.'";
+        /// A byte or character that the ABNF rule of the component does not derive.
+        Character "character" "this character is not allowed in this component";
+        /// A `%` without two hexadecimal digits (RFC 3986 section 2.1).
+        PctEncoded "pct-encoded" "'%' must be followed by two hexadecimal digits";
+        /// A port with a byte that is not a digit (RFC 3986 section 3.2.3).
+        Port "port" "a port consists of digits only";
+        /// The text between `[` and `]` is neither an IPv6address nor an IPvFuture (RFC 3986 section 3.2.2).
+        IpLiteral "ip-literal" "an IPv6 address or an IPvFuture is expected between '[' and ']'";
+        /// A bidirectional formatting character (RFC 3987 section 4.1); strict mode only.
+        BidiControl "bidi-control" "IRIs must not contain bidirectional formatting characters";
+        /// Bytes that are not UTF-8; strict mode only.
+        NotUtf8 "not-utf8" "these bytes are not UTF-8";
+        /// The reference is relative, and its base is not an absolute IRI (RFC 3986 section 5.1).
+        Base "base" "the base must be an absolute IRI";
+        /// The record has more bytes than an offset can count.
+        TooLong "too-long" "the record is longer than the maximum length";
+        /// The record has no field with the number of the chosen column.
+        MissingColumn "missing-column" "the record has fewer fields than the number of the chosen column";
+        /// The charset label is unknown (RFC 3987 section 3.1, step 1b).
+        UnknownCharset "unknown-charset" "a charset must be named by a label of the Encoding Standard";
+        /// Bytes that are not valid in the record's charset (RFC 3987 section 3.1, step 1b).
+        Undecodable "undecodable" "these bytes are not text in the record's charset";
+        /// A character of the query that the document's charset cannot encode (draft-weber-iri-guidelines-00 section 6.1).
+        Unencodable "unencodable" "the document's charset cannot encode this character of the query";
+        /// The record does not have the format of its source.
+        NotOfFormat "not-of-format" "the record does not have the format of its source (--format)";
+        /// The record is valid in its format and contains no URL, for example the description of a WARC file.
+        NoUrl "no-url" "the record is valid in its format but contains no URL";
     }
 }
 

@@ -4,7 +4,7 @@
 //! [`super::normalize`] must produce the same text for every input; tests compare the two.
 
 use super::check::ParseMode;
-use super::fault::{Component, Fault};
+use super::fault::Fault;
 use super::flags::{Changes, Flags};
 use super::host::idn::{idn_to_ascii, may_be_idn};
 use super::host::ip::ipv6_text;
@@ -120,7 +120,8 @@ impl OwnedComponents {
     pub(crate) fn new(text: &[u8], mode: ParseMode) -> Result<OwnedComponents, Fault> {
         let parts = mode.check(text)?;
         let owned = |part: Option<&[u8]>| part.map(<[u8]>::to_vec);
-        let mut components = OwnedComponents {
+        let flags = parts.encoded_components(text).map(|(component, part)| component_flags(part, component));
+        Ok(OwnedComponents {
             scheme: parts.scheme(text).unwrap_or_default().to_vec(),
             userinfo: owned(parts.userinfo(text)),
             host: owned(parts.host(text)),
@@ -128,10 +129,8 @@ impl OwnedComponents {
             path: parts.path(text).to_vec(),
             query: owned(parts.query(text)),
             fragment: owned(parts.fragment(text)),
-            flags: Flags::NONE,
-        };
-        components.flags = components.encoded_flags();
-        Ok(components)
+            flags: flags.fold(Flags::NONE, |all, flags| all | flags),
+        })
     }
 
     /// Recomposes the components, RFC 3986 section 5.3. A path that would be read as an authority gets the prefix `/.`.
@@ -156,20 +155,6 @@ impl OwnedComponents {
             }
         }
         out
-    }
-
-    /// Flags of the components that may contain escapes and non-ASCII characters.
-    fn encoded_flags(&self) -> Flags {
-        let parts = [
-            (Component::Userinfo, self.userinfo.as_deref()),
-            (Component::Host, self.host.as_deref()),
-            (Component::Path, Some(&self.path[..])),
-            (Component::Query, self.query.as_deref()),
-            (Component::Fragment, self.fragment.as_deref()),
-        ];
-        parts.iter().fold(Flags::NONE, |flags, &(component, part)| {
-            flags | part.map_or(Flags::NONE, |part| component_flags(part, component))
-        })
     }
 
     /// Applies `map` to the components that may contain escapes and non-ASCII characters.

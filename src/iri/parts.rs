@@ -100,6 +100,18 @@ impl Parts {
         ]
     }
 
+    /// The components that may contain escapes and non-ASCII characters.
+    pub(super) fn encoded_components<'a>(&self, text: &'a [u8]) -> impl Iterator<Item = (Component, &'a [u8])> {
+        let components = [
+            (Component::Userinfo, self.userinfo(text)),
+            (Component::Host, self.host(text)),
+            (Component::Path, Some(self.path(text))),
+            (Component::Query, self.query(text)),
+            (Component::Fragment, self.fragment(text)),
+        ];
+        components.into_iter().filter_map(|(component, part)| Some((component, part?)))
+    }
+
     /// The scheme, without its `:`.
     pub fn scheme<'a>(&self, text: &'a [u8]) -> Option<&'a [u8]> {
         self.scheme_len.map(|len| &text[..len as usize])

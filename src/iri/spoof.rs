@@ -68,16 +68,7 @@ pub fn find_spoofing(reference: &[u8]) -> SpoofingReport {
     if is_plain(reference) {
         return report;
     }
-    let parts = Parts::split(reference);
-    let components = [
-        (Component::Userinfo, parts.userinfo(reference)),
-        (Component::Host, parts.host(reference)),
-        (Component::Path, Some(parts.path(reference))),
-        (Component::Query, parts.query(reference)),
-        (Component::Fragment, parts.fragment(reference)),
-    ];
-    for (component, text) in components {
-        let Some(text) = text else { continue };
+    for (component, text) in Parts::split(reference).encoded_components(reference) {
         // Components are slices of the reference, so the difference of the start addresses is the offset.
         let at = text.as_ptr().addr() - reference.as_ptr().addr();
         check_octets(&Octets::new(text, at), component, &mut report);
