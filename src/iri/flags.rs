@@ -63,7 +63,7 @@ bit_set! {
         1 EXCLUDED "excluded" "space, < > \" { } | \\ ^ or ` percent-encoded (RFC 3987 section 3.1, step 2)";
         2 CONTROL "control" "a C0 or C1 control character or DEL percent-encoded";
         3 STRAY_PERCENT "stray-percent" "a % without two hexadecimal digits, kept";
-        4 STRAY_DELIM "stray-delim" "a [, ] or second # that the grammar does not allow there, kept; percent-encoded by profile weber-00";
+        4 STRAY_DELIM "stray-delim" "a bracket or a second # that the grammar does not allow there, kept; percent-encoded by profile weber-00";
         5 NOT_UCSCHAR "not-ucschar" "a noncharacter, U+FFFD or misplaced private-use character percent-encoded (RFC 3987 section 2.2), or a character that the profile excludes";
         6 BIDI_CONTROL "bidi-control" "a bidirectional formatting character percent-encoded (RFC 3987 section 4.1)";
         7 HOST_NOT_IDNA "host-not-idna" "UTS 46 gives the host no ASCII form; it stays as syntax-based normalization wrote it";
