@@ -147,11 +147,11 @@ impl Canonicalizer {
         push_offsets(records, &mut rows.offset);
         flag_siblings(records, first, rows);
         if self.policy.spoofing_flags {
-            push_looks(records, first, rows);
+            push_spoofing_flags(records, first, rows);
         }
         let (Rows { uri, carried, tally, .. }, policy, carrier) = (&mut *rows, &*self.policy, &mut self.carrier);
         carried.append(&mut ChunkRecords { carrier, policy, records, uris: uri, first, tally });
-        self.evaluator.append(&self.policy, records, first, rows);
+        self.evaluator.append(&self.policy, records, rows);
     }
 
     /// Returns whether absolute references only need to be normalized to the scheme rung.
@@ -193,7 +193,10 @@ impl Canonicalizer {
         });
         match result {
             Ok((prepared, written)) => self.push_row(reference, &prepared, uri_at, written, rows),
-            Err(fault) => self.push_rejected(reference, uri_at, fault, rows),
+            Err(fault) => {
+                rows.uri.values.truncate(uri_at);
+                self.push_fault(reference.line(), fault, rows);
+            }
         }
     }
 
@@ -204,13 +207,11 @@ impl Canonicalizer {
         let drop_fragment = self.policy.drop_fragment;
         match self.normalizer.normalize_http(reference, start, drop_fragment, &mut rows.uri.values) {
             Ok(written) => self.push_row(reference, &PreparedReference::UNCHANGED, uri_at, written, rows),
-            Err(fault) => self.push_rejected(reference, uri_at, fault, rows),
+            Err(fault) => {
+                rows.uri.values.truncate(uri_at);
+                self.push_fault(reference.line(), fault, rows);
+            }
         }
-    }
-
-    fn push_rejected(&mut self, reference: MarkedReference<'_>, uri_at: usize, fault: Fault, rows: &mut Rows) {
-        rows.uri.values.truncate(uri_at);
-        self.push_fault(reference.line(), fault, rows);
     }
 
     /// Completes the row whose URI was written at `uri_at`.
@@ -260,27 +261,18 @@ impl Canonicalizer {
     ) {
         let is_simple = changes.is_empty() && !prepared.in_target;
         let is_syntax = self.policy.rung != Rung::Scheme || !changes.intersects(Changes::OF_SCHEME);
-        if self.policy.rung == Rung::Simple && !is_simple {
-            self.push_deviating_key(row, 0, reference, prepared, Rung::Simple);
-        }
-        for i in 0..self.policy.more_keys.len() {
-            let rung = self.policy.more_keys[i];
-            if rung == Rung::Simple && !is_simple || rung == Rung::Syntax && !is_syntax || rung == Rung::Scheme {
-                self.push_deviating_key(row, i + 1, reference, prepared, rung);
+        for column in 0..=self.policy.more_keys.len() {
+            let (rung, deviates) = match column.checked_sub(1).map(|further| self.policy.more_keys[further]) {
+                None => (Rung::Simple, self.policy.rung == Rung::Simple && !is_simple),
+                Some(Rung::Simple) => (Rung::Simple, !is_simple),
+                Some(Rung::Syntax) => (Rung::Syntax, !is_syntax),
+                Some(Rung::Scheme) => (Rung::Scheme, true),
+            };
+            if deviates {
+                let key = self.rung_key(reference, prepared, rung);
+                self.deviating_keys.push(DeviatingKey { row, column, key });
             }
         }
-    }
-
-    fn push_deviating_key(
-        &mut self,
-        row: usize,
-        column: usize,
-        reference: MarkedReference<'_>,
-        prepared: &PreparedReference,
-        rung: Rung,
-    ) {
-        let key = self.rung_key(reference, prepared, rung);
-        self.deviating_keys.push(DeviatingKey { row, column, key });
     }
 
     fn push_fault(&mut self, line: &[u8], fault: Fault, rows: &mut Rows) {
@@ -386,7 +378,7 @@ fn flag_siblings(records: &Records<'_>, first: usize, rows: &mut Rows) {
     }
 }
 
-fn push_looks(records: &Records<'_>, first: usize, rows: &mut Rows) {
+fn push_spoofing_flags(records: &Records<'_>, first: usize, rows: &mut Rows) {
     for (i, url) in records.urls.iter().enumerate() {
         let flags = spoofing_flags(url.of(records.text), rows.uri.get(first + i));
         rows.spoofing_flags.push(flags.0);

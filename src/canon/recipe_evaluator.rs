@@ -19,13 +19,14 @@ pub(super) struct RecipeEvaluator {
 }
 
 impl RecipeEvaluator {
-    /// Appends the keys' texts of `records`, whose rows begin at row `first`.
-    pub(super) fn append(&mut self, policy: &Policy, records: &Records<'_>, first: usize, rows: &mut Rows) {
+    /// Appends the keys' texts of `records`, whose rows are the last ones of `rows`.
+    pub(super) fn append(&mut self, policy: &Policy, records: &Records<'_>, rows: &mut Rows) {
         if policy.recipes.is_empty() {
             return;
         }
         rows.recipe_texts.resize_with(policy.recipes.len(), TextColumn::new);
         rows.tally.recipes.resize_with(policy.recipes.len(), RecipeTally::default);
+        let first = rows.len() - records.urls.len();
         let fault_at = rows.faults.partition_point(|(row, _)| (*row as usize) < first);
         for (place, column) in policy.recipes.iter().enumerate() {
             let (texts, tally) = (&mut rows.recipe_texts[place], &mut rows.tally.recipes[place]);

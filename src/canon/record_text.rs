@@ -13,6 +13,9 @@ use crate::record::Records;
 
 /// The decoded and repaired text of a record.
 pub(super) struct RecordText<'a> {
+    /// The bytes of the record.
+    pub(super) line: &'a [u8],
+    /// The text, which is the line if it needed no changes.
     pub(super) text: Cow<'a, [u8]>,
     pub(super) flags: Flags,
     pub(super) changes: Changes,
@@ -87,7 +90,7 @@ pub(super) fn read_record<'a>(
     charset: Option<Charset>,
     policy: &Policy,
 ) -> Result<RecordText<'a>, Fault> {
-    let mut record = RecordText { text: line.into(), flags: Flags::NONE, changes: Changes::NONE };
+    let mut record = RecordText { line, text: line.into(), flags: Flags::NONE, changes: Changes::NONE };
     if let Some(charset) = charset {
         let text = decode(charset, line)?;
         record.change(text, Changes::TRANSCODED);

@@ -90,7 +90,7 @@ impl ReferencePreparer {
             None => base.into(),
         };
         if self.policy.profile.is_whatwg() {
-            return self.prepare_href(line, &record, &base, charsets.query);
+            return self.prepare_href(&record, &base, charsets.query);
         }
         let mut prepared = self.prepare_text(&record.text, &base)?;
         prepared.flags |= record.flags;
@@ -107,7 +107,6 @@ impl ReferencePreparer {
     /// Prepares the `href` of a browser. The text of the simple rung is the record, or the `href` if there is a base.
     fn prepare_href(
         &mut self,
-        line: &[u8],
         record: &RecordText<'_>,
         base: &[u8],
         charset: Option<Charset>,
@@ -121,7 +120,7 @@ impl ReferencePreparer {
         self.simple.clear();
         self.simple.extend_from_slice(if has_base { href.as_bytes() } else { &text });
         let mut changes = record.changes;
-        if href.as_bytes() != line {
+        if href.as_bytes() != record.line {
             changes |= Changes::WHATWG;
         }
         self.target = href.into_bytes();

@@ -1,6 +1,8 @@
 //! Short copies and prefetches. Most texts are 10 to 200 bytes long, and for these a call of the C library's `memcpy`
 //! costs as much as the copy itself.
 
+use std::ops::Range;
+
 /// Appends `bytes` to `out`. Equals `out.extend_from_slice(bytes)` and is faster for up to a few hundred bytes.
 #[inline(always)]
 pub(crate) fn append(out: &mut Vec<u8>, bytes: &[u8]) {
@@ -45,19 +47,20 @@ pub(crate) enum AsciiCase {
     Upper,
 }
 
-/// Like [`append_range`], and converts ASCII letters to `case`.
+/// Appends the bytes `range` of `text` to `out` like [`append_range`], and converts ASCII letters to `case`.
 ///
 /// # Panics
 /// If the range is not within `text`.
 #[inline(always)]
-pub(crate) fn append_range_in_case(out: &mut Vec<u8>, text: &[u8], at: usize, len: usize, case: AsciiCase) {
+pub(crate) fn append_range_in_case(out: &mut Vec<u8>, text: &[u8], range: Range<usize>, case: AsciiCase) {
+    let len = range.len();
     const STEP: usize = 64;
     let first_converted = if case == AsciiCase::Lower { b'A' } else { b'a' };
     let convert = |byte: u8| byte ^ (u8::from(byte.wrapping_sub(first_converted) < 26) << 5);
-    match text.get(at..).and_then(<[u8]>::first_chunk::<STEP>) {
+    match text.get(range.start..).and_then(<[u8]>::first_chunk::<STEP>) {
         // Vector instructions convert all 64 bytes in a few steps.
         Some(bytes) if len <= STEP => append_some(out, bytes.map(convert), len),
-        _ => out.extend(text[at..at + len].iter().map(|&byte| convert(byte))),
+        _ => out.extend(text[range].iter().map(|&byte| convert(byte))),
     }
 }
 

@@ -134,10 +134,10 @@ mod tests {
                 append_range(&mut fast, &bytes, at, len);
                 assert_eq!(fast, slow, "range, length {len} at {at}");
                 fast.truncate(at);
-                append_range_in_case(&mut fast, &bytes, at, len, AsciiCase::Upper);
+                append_range_in_case(&mut fast, &bytes, at..at + len, AsciiCase::Upper);
                 assert_eq!(fast[at..], bytes[at..at + len].to_ascii_uppercase(), "upper, length {len} at {at}");
                 fast.truncate(at);
-                append_range_in_case(&mut fast, &bytes, at, len, AsciiCase::Lower);
+                append_range_in_case(&mut fast, &bytes, at..at + len, AsciiCase::Lower);
                 assert_eq!(fast[at..], bytes[at..at + len].to_ascii_lowercase(), "lower, length {len} at {at}");
             }
         }

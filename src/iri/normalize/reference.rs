@@ -53,7 +53,7 @@ impl<'a> MarkedReference<'a> {
     /// Appends bytes `range` of the reference to `out`, with ASCII letters converted to `case`.
     #[inline(always)]
     pub(super) fn append_in_case(&self, range: Range<usize>, case: AsciiCase, out: &mut Vec<u8>) {
-        append_range_in_case(out, self.text, self.at() + range.start, range.len(), case);
+        append_range_in_case(out, self.text, self.at() + range.start..self.at() + range.end, case);
     }
 }
 
