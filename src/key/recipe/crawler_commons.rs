@@ -14,20 +14,8 @@ pub(super) const CRAWLER_COMMONS: RecipeDefinition = RecipeDefinition {
     name: "crawler-commons",
     version: 1,
     read,
-    rules: &[
-        "fragment",
-        "userinfo",
-        "scheme-case",
-        "host-ascii",
-        "host-case",
-        "host-final-dot",
-        "port",
-        "path-fill",
-        "escapes-tidy",
-        "path-dots",
-        "query-names",
-        "query-empty",
-    ],
+    rules: "fragment userinfo scheme-case host-ascii host-case host-final-dot port path-fill escapes-tidy \
+            path-dots query-names query-empty",
     write,
 };
 
@@ -35,17 +23,7 @@ pub(super) const NUTCH: RecipeDefinition = RecipeDefinition {
     name: "nutch",
     version: 1,
     read: read_absolute,
-    rules: &[
-        "fragment",
-        "userinfo",
-        "scheme-case",
-        "host-ascii",
-        "host-case",
-        "port",
-        "path-fill",
-        "escapes-tidy",
-        "path-dots",
-    ],
+    rules: "fragment userinfo scheme-case host-ascii host-case port path-fill escapes-tidy path-dots",
     write: draft::write_url,
 };
 

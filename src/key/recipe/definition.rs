@@ -10,8 +10,8 @@ pub(super) struct RecipeDefinition {
     pub(super) version: u32,
     /// Splits a URL into the components of a draft; or sets [`Draft::literal_key`], and no rule applies.
     pub(super) read: fn(&[u8], &mut Draft) -> Result<(), Fault>,
-    /// Names of the rules, in any order.
-    pub(super) rules: &'static [&'static str],
+    /// Names of the rules, separated by spaces, in any order.
+    pub(super) rules: &'static str,
     /// Appends the key.
     pub(super) write: fn(&Draft, &mut Vec<u8>) -> Result<(), Fault>,
 }

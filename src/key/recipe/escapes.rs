@@ -111,19 +111,7 @@ mod tests {
     fn decode_by_passes(mut text: Vec<u8>) -> Vec<u8> {
         loop {
             let mut next = Vec::new();
-            let mut at = 0;
-            while at < text.len() {
-                match text.get(at..at + 3).and_then(escape) {
-                    Some(byte) => {
-                        next.push(byte);
-                        at += 3;
-                    }
-                    None => {
-                        next.push(text[at]);
-                        at += 1;
-                    }
-                }
-            }
+            write_decoded(&text, &mut next);
             if next == text {
                 return text;
             }

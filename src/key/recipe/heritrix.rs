@@ -13,7 +13,7 @@ pub(super) const HERITRIX: RecipeDefinition = RecipeDefinition {
     name: "heritrix",
     version: 1,
     read: draft::read_url,
-    rules: &["all-case", "userinfo-web", "www-pages", "session-last", "query-fix"],
+    rules: "all-case userinfo-web www-pages session-last query-fix",
     write: draft::write_url,
 };
 

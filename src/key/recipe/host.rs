@@ -7,11 +7,6 @@ use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
 use super::draft::{Draft, replace_text};
 use super::escapes::{decode_all, encode};
 
-/// Removes user name and password.
-pub(super) fn drop_userinfo(draft: &mut Draft) -> bool {
-    draft.userinfo.remove()
-}
-
 /// Removes the default port of `http` and `https`.
 pub(super) fn drop_default_port(draft: &mut Draft) -> bool {
     let default: &[u8] = match &draft.scheme.to_ascii_lowercase()[..] {
@@ -20,16 +15,6 @@ pub(super) fn drop_default_port(draft: &mut Draft) -> bool {
         _ => b"0",
     };
     draft.port.get() == Some(default) && draft.port.remove()
-}
-
-/// Converts the scheme to lower case.
-pub(super) fn lower_scheme(draft: &mut Draft) -> bool {
-    lower(&mut draft.scheme)
-}
-
-/// Converts ASCII letters of the host to lower case.
-pub(super) fn lower_host(draft: &mut Draft) -> bool {
-    draft.host.get_mut().is_some_and(|host| lower(host))
 }
 
 /// Converts ASCII letters to lower case and returns whether there was an upper-case one.
@@ -111,11 +96,6 @@ pub(super) fn escape_del(draft: &mut Draft) -> bool {
         fired = true;
     }
     fired
-}
-
-/// Removes an empty host, so that the key is not written as a SURT.
-pub(super) fn drop_empty_host(draft: &mut Draft) -> bool {
-    draft.host.get().is_some_and(<[u8]>::is_empty) && draft.host.remove()
 }
 
 /// Replaces repeated dots by one and removes dots at both ends.

@@ -38,7 +38,7 @@ use definition::RecipeDefinition;
 
 /// A recipe without rules that splits a URL by the generic syntax of RFC 3986 and writes it as it was.
 const PLAIN: RecipeDefinition =
-    RecipeDefinition { name: "plain", version: 1, read: draft::read_url, rules: &[], write: draft::write_url };
+    RecipeDefinition { name: "plain", version: 1, read: draft::read_url, rules: "", write: draft::write_url };
 
 /// All named recipes.
 static RECIPES: [RecipeDefinition; 8] = [

@@ -1,25 +1,6 @@
 //! Rules for path, query and fragment that several recipes share.
 
 use super::draft::{Draft, replace_text, write_joined};
-use super::escapes::reduce;
-use super::host::lower;
-use super::session;
-
-/// Removes the fragment.
-pub(super) fn drop_fragment(draft: &mut Draft) -> bool {
-    draft.fragment.remove()
-}
-
-/// Decodes all escapes of the path, also those that decoding creates, and encodes only what must be encoded.
-pub(super) fn reduce_path(draft: &mut Draft) -> bool {
-    reduce(&mut draft.path, &mut draft.spare)
-}
-
-/// [`reduce_path`] for the query.
-pub(super) fn reduce_query(draft: &mut Draft) -> bool {
-    let spare = &mut draft.spare;
-    draft.query.get_mut().is_some_and(|query| reduce(query, spare))
-}
 
 /// Removes `.`, `..` with the segment before it, and empty segments except a last one. A `..` with no segment before it
 /// stays, until another `..` removes it. A URL without a host keeps its path.
@@ -57,26 +38,6 @@ pub(super) fn remove_segments(draft: &mut Draft) -> bool {
     replace_text(path, out)
 }
 
-/// Converts the path to lower case, escapes included.
-pub(super) fn lower_path(draft: &mut Draft) -> bool {
-    lower(&mut draft.path)
-}
-
-/// Converts the query to lower case, escapes included.
-pub(super) fn lower_query(draft: &mut Draft) -> bool {
-    draft.query.get_mut().is_some_and(|query| lower(query))
-}
-
-/// Removes session segments of ASP.NET from the path.
-pub(super) fn drop_path_session(draft: &mut Draft) -> bool {
-    session::strip_path(&mut draft.path)
-}
-
-/// Removes session parameters of Java, PHP, ASP and ColdFusion from the query.
-pub(super) fn drop_query_session(draft: &mut Draft) -> bool {
-    draft.query.get_mut().is_some_and(session::strip_query)
-}
-
 /// Removes a final `/` unless it is the whole path.
 pub(super) fn drop_final_slash(draft: &mut Draft) -> bool {
     let is_removed = draft.path.len() > 1 && draft.path.ends_with(b"/");
@@ -112,9 +73,4 @@ pub(super) fn sort_query(draft: &mut Draft) -> bool {
     spare.clear();
     write_joined(fields.iter().map(field), b'&', spare);
     replace_text(query, spare)
-}
-
-/// Removes an empty query.
-pub(super) fn drop_empty_query(draft: &mut Draft) -> bool {
-    draft.query.get().is_some_and(<[u8]>::is_empty) && draft.query.remove()
 }

@@ -1,7 +1,9 @@
 //! The catalogue of all rules, in the one order in which they apply, and sets of rules.
 
 use super::draft::Draft;
-use super::{crawler_commons, heritrix, host, path, urlcanon, w3lib};
+use super::escapes::reduce;
+use super::host::lower;
+use super::{crawler_commons, heritrix, host, path, session, urlcanon, w3lib};
 
 /// One lossy step of recipes. Rules are independent of each other except for their order in [`RULES`].
 #[derive(Debug)]
@@ -15,68 +17,87 @@ pub struct Rule {
 }
 
 macro_rules! rules {
-    ($($name:literal $apply:path: $meaning:literal,)*) => {
+    ($($name:literal $apply:expr, $meaning:literal;)*) => {
         /// All rules, in the order in which they apply.
         pub static RULES: &[Rule] = &[$(Rule { name: $name, meaning: $meaning, apply: $apply },)*];
     };
 }
 
 rules! {
-    "all-case" heritrix::lower_all: "convert everything to lower case",
-    "fragment" path::drop_fragment: "remove the fragment",
-    "userinfo" host::drop_userinfo: "remove user name and password",
-    "userinfo-web" heritrix::drop_web_userinfo: "remove user name and password of http, https, ftp and ftps URLs",
-    "userinfo-recode" w3lib::recode_userinfo: "decode user name and password and encode them again",
-    "scheme-case" host::lower_scheme: "convert the scheme to lower case",
-    "host-ascii" host::host_to_ascii: "decode escapes of the host and convert its labels to ASCII by IDNA",
-    "host-ascii-ignoring" host::host_to_ascii_ignoring: "like host-ascii, and remove bytes of the host that are not UTF-8",
-    "host-ascii-or-raw" w3lib::host_to_ascii_or_raw: "convert a non-ASCII host to lower case, and to ASCII by IDNA if it is valid",
-    "host-ascii-special" urlcanon::special_host: "decode escapes of the host; for schemes of browsers, convert it to ASCII by UTS 46",
-    "path-escapes" path::reduce_path: "decode escapes of the path until none remains, then encode only what must be encoded",
-    "query-escapes" path::reduce_query: "decode escapes of the query until none remains, then encode only what must be encoded",
-    "del-escapes" host::escape_del: "encode DEL in host, path and query",
-    "host-ipv4-browser" urlcanon::ipv4_of_browser: "convert one to four numbers to an IPv4 address, as browsers do",
-    "host-dots" host::squeeze_host_dots: "remove dots at both ends of the host, and repeated dots",
-    "host-dot-pairs" host::halve_host_dots: "remove dots at both ends of the host, and one of every two adjacent dots",
-    "host-ipv4" host::ipv4_of_four: "convert one number, or four octal or decimal numbers, to an IPv4 address",
-    "host-ipv4-short" host::ipv4_of_any: "convert one number, or one to four numbers as inet_aton reads them, to an IPv4 address",
-    "host-ipv6" w3lib::shorten_ipv6: "write an IPv6 address as in RFC 5952",
-    "host-case" host::lower_host: "convert the host to lower case",
-    "host-final-dot" crawler_commons::drop_final_dot: "remove one dot at the end of the host",
-    "host-empty" host::drop_empty_host: "treat an empty host as absent",
-    "www" host::drop_www: "remove www., www1. and so on from the host, repeatedly",
-    "www-once" host::drop_www_once: "remove www., www1. and so on from the host, once",
-    "www-pages" heritrix::drop_www_of_pages: "like www-once, except for home pages",
-    "port" host::drop_default_port: "remove the default port of http and https",
-    "port-special" urlcanon::drop_special_port: "remove the default port of a browser's scheme",
-    "scheme-http" urlcanon::https_to_http: "replace https by http",
-    "path-fill" crawler_commons::fill_path: "replace an empty path behind a host by /",
-    "path-fill-any" w3lib::fill_any_path: "replace an empty path by /",
-    "escapes-tidy" crawler_commons::tidy_escapes: "encode what must be encoded, decode unreserved characters, convert hex digits to upper case",
-    "path-decode" w3lib::least_path_escapes: "decode escapes of the path once, except % / ; ?, then encode only what must be encoded",
-    "path-decode-all" urlcanon::least_path_escapes: "decode escapes of the path until none remains, then encode only what must be encoded, and ?",
-    "path-backslashes" urlcanon::slash_path: "replace \\ by / in paths, for schemes of browsers",
-    "path-root" urlcanon::root_path: "let paths begin with /, for schemes of browsers",
-    "path-dots-rfc" w3lib::resolve_dots: "remove dot segments as in RFC 3986",
-    "path-slashes" urlcanon::squeeze_slashes: "replace repeated / by one, for schemes of browsers",
-    "path-dots" crawler_commons::normalize_path: "remove dot segments, also leading ones, and empty segments of the path",
-    "path-segments" path::remove_segments: "remove dot segments and empty segments of the path",
-    "path-case" path::lower_path: "convert the path to lower case",
-    "path-session" path::drop_path_session: "remove session segments of ASP.NET from the path",
-    "path-session-any" urlcanon::drop_path_session: "remove session segments of ASP.NET and a final ;jsessionid= from the path",
-    "session-last" heritrix::drop_sessions: "remove the last session parameter of each kind from path, query or fragment",
-    "query-fix" heritrix::fix_query: "remove an unnecessary ?, or an unnecessary & at the start or the end of the query",
-    "path-slash" path::drop_final_slash: "remove a final slash from the path",
-    "query-form" w3lib::form_query: "decode the fields of the query, sort them, and encode them as forms do",
-    "query-decode-all" urlcanon::least_field_escapes: "decode escapes of the query's fields until none remains, then encode only what must be encoded",
-    "query-session" path::drop_query_session: "remove session parameters from the query",
-    "query-case" path::lower_query: "convert the query to lower case",
-    "query-session-any" urlcanon::drop_query_session: "remove session parameters of any length from the query",
-    "query-ampersands" urlcanon::squeeze_ampersands: "remove unnecessary & from the query",
-    "query-sort-bytes" urlcanon::sort_query_bytes: "sort the fields of the query by their bytes",
-    "query-sort" path::sort_query: "sort the fields of the query by name, then by value",
-    "query-names" crawler_commons::sort_query_names: "sort the fields of the query by name; remove fields without a name, and = without a value",
-    "query-empty" path::drop_empty_query: "remove an empty query",
+    "all-case" heritrix::lower_all, "convert everything to lower case";
+    "fragment" |draft| draft.fragment.remove(), "remove the fragment";
+    "userinfo" |draft| draft.userinfo.remove(), "remove user name and password";
+    "userinfo-web" heritrix::drop_web_userinfo, "remove user name and password of http, https, ftp and ftps URLs";
+    "userinfo-recode" w3lib::recode_userinfo, "decode user name and password and encode them again";
+    "scheme-case" |draft| lower(&mut draft.scheme), "convert the scheme to lower case";
+    "host-ascii" host::host_to_ascii, "decode escapes of the host and convert its labels to ASCII by IDNA";
+    "host-ascii-ignoring" host::host_to_ascii_ignoring,
+        "like host-ascii, and remove bytes of the host that are not UTF-8";
+    "host-ascii-or-raw" w3lib::host_to_ascii_or_raw,
+        "convert a non-ASCII host to lower case, and to ASCII by IDNA if it is valid";
+    "host-ascii-special" urlcanon::special_host,
+        "decode escapes of the host; for schemes of browsers, convert it to ASCII by UTS 46";
+    "path-escapes" |draft| reduce(&mut draft.path, &mut draft.spare),
+        "decode escapes of the path until none remains, then encode only what must be encoded";
+    "query-escapes" |Draft { query, spare, .. }| query.get_mut().is_some_and(|query| reduce(query, spare)),
+        "decode escapes of the query until none remains, then encode only what must be encoded";
+    "del-escapes" host::escape_del, "encode DEL in host, path and query";
+    "host-ipv4-browser" urlcanon::ipv4_of_browser, "convert one to four numbers to an IPv4 address, as browsers do";
+    "host-dots" host::squeeze_host_dots, "remove dots at both ends of the host, and repeated dots";
+    "host-dot-pairs" host::halve_host_dots,
+        "remove dots at both ends of the host, and one of every two adjacent dots";
+    "host-ipv4" host::ipv4_of_four, "convert one number, or four octal or decimal numbers, to an IPv4 address";
+    "host-ipv4-short" host::ipv4_of_any,
+        "convert one number, or one to four numbers as inet_aton reads them, to an IPv4 address";
+    "host-ipv6" w3lib::shorten_ipv6, "write an IPv6 address as in RFC 5952";
+    "host-case" |draft| draft.host.get_mut().is_some_and(|host| lower(host)), "convert the host to lower case";
+    "host-final-dot" crawler_commons::drop_final_dot, "remove one dot at the end of the host";
+    "host-empty" |draft| draft.host.get().is_some_and(<[u8]>::is_empty) && draft.host.remove(),
+        "treat an empty host as absent";
+    "www" host::drop_www, "remove www., www1. and so on from the host, repeatedly";
+    "www-once" host::drop_www_once, "remove www., www1. and so on from the host, once";
+    "www-pages" heritrix::drop_www_of_pages, "like www-once, except for home pages";
+    "port" host::drop_default_port, "remove the default port of http and https";
+    "port-special" urlcanon::drop_special_port, "remove the default port of a browser's scheme";
+    "scheme-http" |draft| draft.scheme == b"https" && draft.scheme.pop().is_some(), "replace https by http";
+    "path-fill" crawler_commons::fill_path, "replace an empty path behind a host by /";
+    "path-fill-any" w3lib::fill_any_path, "replace an empty path by /";
+    "escapes-tidy" crawler_commons::tidy_escapes,
+        "encode what must be encoded, decode unreserved characters, convert hex digits to upper case";
+    "path-decode" w3lib::least_path_escapes,
+        "decode escapes of the path once, except % / ; ?, then encode only what must be encoded";
+    "path-decode-all" urlcanon::least_path_escapes,
+        "decode escapes of the path until none remains, then encode only what must be encoded, and ?";
+    "path-backslashes" urlcanon::slash_path, "replace \\ by / in paths, for schemes of browsers";
+    "path-root" urlcanon::root_path, "let paths begin with /, for schemes of browsers";
+    "path-dots-rfc" w3lib::resolve_dots, "remove dot segments as in RFC 3986";
+    "path-slashes" urlcanon::squeeze_slashes, "replace repeated / by one, for schemes of browsers";
+    "path-dots" crawler_commons::normalize_path,
+        "remove dot segments, also leading ones, and empty segments of the path";
+    "path-segments" path::remove_segments, "remove dot segments and empty segments of the path";
+    "path-case" |draft| lower(&mut draft.path), "convert the path to lower case";
+    "path-session" |draft| session::strip_path(&mut draft.path), "remove session segments of ASP.NET from the path";
+    "path-session-any" urlcanon::drop_path_session,
+        "remove session segments of ASP.NET and a final ;jsessionid= from the path";
+    "session-last" heritrix::drop_sessions,
+        "remove the last session parameter of each kind from path, query or fragment";
+    "query-fix" heritrix::fix_query,
+        "remove an unnecessary ?, or an unnecessary & at the start or the end of the query";
+    "path-slash" path::drop_final_slash, "remove a final slash from the path";
+    "query-form" w3lib::form_query, "decode the fields of the query, sort them, and encode them as forms do";
+    "query-decode-all" urlcanon::least_field_escapes,
+        "decode escapes of the query's fields until none remains, then encode only what must be encoded";
+    "query-session" |draft| draft.query.get_mut().is_some_and(session::strip_query),
+        "remove session parameters from the query";
+    "query-case" |draft| draft.query.get_mut().is_some_and(|query| lower(query)), "convert the query to lower case";
+    "query-session-any" urlcanon::drop_query_session, "remove session parameters of any length from the query";
+    "query-ampersands" urlcanon::squeeze_ampersands, "remove unnecessary & from the query";
+    "query-sort-bytes" urlcanon::sort_query_bytes, "sort the fields of the query by their bytes";
+    "query-sort" path::sort_query, "sort the fields of the query by name, then by value";
+    "query-names" crawler_commons::sort_query_names,
+        "sort the fields of the query by name; remove fields without a name, and = without a value";
+    "query-empty" |draft| draft.query.get().is_some_and(<[u8]>::is_empty) && draft.query.remove(),
+        "remove an empty query";
 }
 
 /// A set of rules. Bit `i` represents `RULES[i]`.
@@ -87,12 +108,12 @@ impl RuleSet {
     /// The empty set.
     pub const NONE: RuleSet = RuleSet(0);
 
-    /// Returns the set of the rules with these names.
+    /// Returns the set of the rules with these names, which are separated by spaces.
     ///
     /// # Errors
     /// The first name that no rule has.
-    pub(super) fn of<'n>(names: &[&'n str]) -> Result<RuleSet, &'n str> {
-        names.iter().try_fold(RuleSet::NONE, |set, &name| Ok(set.with(find_rule(name).ok_or(name)?)))
+    pub(super) fn of(names: &str) -> Result<RuleSet, &str> {
+        names.split_whitespace().try_fold(RuleSet::NONE, |set, name| Ok(set.with(find_rule(name).ok_or(name)?)))
     }
 
     /// Returns the set with the rule at `index` of [`RULES`].
@@ -141,6 +162,6 @@ mod tests {
         for (index, rule) in RULES.iter().enumerate() {
             assert_eq!(find_rule(rule.name), Some(index), "{}", rule.name);
         }
-        assert_eq!(RuleSet::of(&["www", "nope"]), Err("nope"));
+        assert_eq!(RuleSet::of("www nope"), Err("nope"));
     }
 }

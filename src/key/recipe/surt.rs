@@ -20,27 +20,9 @@ pub(super) const SURT_WAYBACK: RecipeDefinition = RecipeDefinition {
     name: "surt-wayback",
     version: 1,
     read: read_wayback,
-    rules: &[
-        "fragment",
-        "userinfo",
-        "scheme-case",
-        "host-ascii",
-        "host-dots",
-        "host-ipv4",
-        "host-case",
-        "www",
-        "port",
-        "path-escapes",
-        "path-segments",
-        "query-escapes",
-        "path-case",
-        "path-session",
-        "path-slash",
-        "query-session",
-        "query-case",
-        "query-sort",
-        "query-empty",
-    ],
+    rules: "fragment userinfo scheme-case host-ascii host-dots host-ipv4 host-case www port path-escapes \
+            path-segments query-escapes path-case path-session path-slash query-session query-case query-sort \
+            query-empty",
     write: write_surt,
 };
 
@@ -48,28 +30,9 @@ pub(super) const SURT_IA: RecipeDefinition = RecipeDefinition {
     name: "surt-ia",
     version: 1,
     read: read_ia,
-    rules: &[
-        "fragment",
-        "userinfo",
-        "host-ascii-ignoring",
-        "host-dot-pairs",
-        "host-ipv4-short",
-        "host-case",
-        "host-empty",
-        "www-once",
-        "port",
-        "path-escapes",
-        "path-segments",
-        "query-escapes",
-        "del-escapes",
-        "path-case",
-        "path-session",
-        "path-slash",
-        "query-session",
-        "query-case",
-        "query-sort",
-        "query-empty",
-    ],
+    rules: "fragment userinfo host-ascii-ignoring host-dot-pairs host-ipv4-short host-case host-empty www-once \
+            port path-escapes path-segments query-escapes del-escapes path-case path-session path-slash \
+            query-session query-case query-sort query-empty",
     write: write_ia,
 };
 

@@ -20,31 +20,10 @@ pub(super) const URLCANON_AGGRESSIVE: RecipeDefinition = RecipeDefinition {
     name: "urlcanon-aggressive",
     version: 1,
     read,
-    rules: &[
-        "fragment",
-        "userinfo",
-        "host-ascii-special",
-        "host-dots",
-        "host-ipv4-browser",
-        "host-ipv6",
-        "www-once",
-        "port-special",
-        "scheme-http",
-        "path-decode-all",
-        "path-backslashes",
-        "path-root",
-        "path-dots-rfc",
-        "path-slashes",
-        "path-case",
-        "path-session-any",
-        "path-slash",
-        "query-decode-all",
-        "query-case",
-        "query-session-any",
-        "query-ampersands",
-        "query-sort-bytes",
-        "query-empty",
-    ],
+    rules: "fragment userinfo host-ascii-special host-dots host-ipv4-browser host-ipv6 www-once port-special \
+            scheme-http path-decode-all path-backslashes path-root path-dots-rfc path-slashes path-case \
+            path-session-any path-slash query-decode-all query-case query-session-any query-ampersands \
+            query-sort-bytes query-empty",
     write: draft::write_url,
 };
 
@@ -271,11 +250,6 @@ pub(super) fn squeeze_slashes(draft: &mut Draft) -> bool {
         draft.path.dedup_by(|next, last| *next == b'/' && *last == b'/');
     }
     draft.path.len() != before
-}
-
-/// Replaces https by http.
-pub(super) fn https_to_http(draft: &mut Draft) -> bool {
-    draft.scheme == b"https" && draft.scheme.pop().is_some()
 }
 
 /// Removes session identifiers of Java, PHP, ASP and ColdFusion with a minimum length from the query. Of two adjacent ones

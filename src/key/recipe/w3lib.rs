@@ -18,17 +18,8 @@ pub(super) const W3LIB: RecipeDefinition = RecipeDefinition {
     name: "w3lib",
     version: 1,
     read,
-    rules: &[
-        "fragment",
-        "userinfo-recode",
-        "host-ascii-or-raw",
-        "host-ipv6",
-        "host-case",
-        "path-fill-any",
-        "path-decode",
-        "path-dots-rfc",
-        "query-form",
-    ],
+    rules: "fragment userinfo-recode host-ascii-or-raw host-ipv6 host-case path-fill-any path-decode \
+            path-dots-rfc query-form",
     write,
 };
 
