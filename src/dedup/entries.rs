@@ -180,9 +180,6 @@ impl EntrySpill {
     }
 
     /// Adds an entry, made by `entry` from key and row, for each of `keys` whose row `is_pending`.
-    ///
-    /// # Errors
-    /// The temporary file cannot be written.
     pub(crate) fn extend<'t>(
         &self,
         keys: &PartitionedKeys,
@@ -252,9 +249,6 @@ impl EntrySpill {
     }
 
     /// Calls `each` with every entry of a partition, in no particular order.
-    ///
-    /// # Errors
-    /// The temporary file cannot be read.
     pub(crate) fn visit(
         &self,
         partition: usize,
@@ -286,9 +280,6 @@ impl EntrySpill {
     }
 
     /// Removes the entries of a partition and returns them sorted.
-    ///
-    /// # Errors
-    /// The temporary file cannot be read.
     pub(super) fn sorted(&self, partition: usize) -> Result<SortedEntries, SpillError> {
         let (count, len) = (self.count(partition), self.bytes_len(partition));
         let mut entries =
@@ -309,9 +300,6 @@ impl EntrySpill {
 
     /// Splits a partition by the next bits of its keys. Returns `None`, and does nothing, if it probably has only a few
     /// different keys.
-    ///
-    /// # Errors
-    /// A temporary file cannot be read or written.
     pub(crate) fn split(&self, partition: usize, limit: usize) -> Result<Option<EntrySpill>, SpillError> {
         let prefix_bits = self.prefix_bits + PARTITION_BITS;
         if prefix_bits > MAX_PREFIX_BITS {

@@ -68,9 +68,6 @@ pub(crate) fn groups_schema() -> SchemaRef {
 
 /// The duplicates among pending rows. `ordinals` are `None` for rows that do not compete; `key_name` is the name of the
 /// compared key if that is not the key of a rung.
-///
-/// # Errors
-/// Arrow cannot make the batch.
 pub(crate) fn duplicates(
     (rows, ordinals): (&RecordBatch, &[Option<u64>]),
     decisions: &Decisions,
@@ -102,9 +99,6 @@ pub(crate) fn duplicates(
 }
 
 /// The representatives of two or more rows among pending rows.
-///
-/// # Errors
-/// Arrow cannot make the batch.
 pub(crate) fn groups(
     (rows, ordinals): (&RecordBatch, &[Option<u64>]),
     decisions: &Decisions,

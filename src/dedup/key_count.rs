@@ -86,9 +86,6 @@ impl KeyCounter {
 
     /// Inserts the keys of those partitions of which the buffer has many, beginning with `first_partition`. Workers that
     /// begin with different partitions do not wait for each other.
-    ///
-    /// # Errors
-    /// A temporary file cannot be written.
     pub(crate) fn insert_full(&self, buffer: &mut KeyBuffer, first_partition: usize) -> Result<(), SpillError> {
         for partition in (0..PARTITIONS).map(|i| (first_partition + i) % PARTITIONS) {
             let buffered = &buffer.partitions[partition];
@@ -100,9 +97,6 @@ impl KeyCounter {
     }
 
     /// Inserts all keys of a buffer.
-    ///
-    /// # Errors
-    /// A temporary file cannot be written.
     pub(crate) fn insert_all(&self, buffer: &mut KeyBuffer) -> Result<(), SpillError> {
         (0..PARTITIONS).try_for_each(|partition| {
             self.insert(partition, buffer);
@@ -137,9 +131,6 @@ impl KeyCounter {
 
     /// The number of distinct keys of each kind, found with about `limit` bytes of memory. [`KeyCounter::insert_all`] must
     /// have been called for each of `buffers`.
-    ///
-    /// # Errors
-    /// A temporary file cannot be read or written.
     pub(crate) fn finish(self, buffers: &[KeyBuffer], limit: usize) -> Result<[u64; MAX_KINDS], SpillError> {
         let KeyCounter { keys, spill, .. } = self;
         // Frees memory for the spilled keys.

@@ -178,9 +178,6 @@ impl<'a, Accept: FnMut(u128) -> bool> PartitionResolver<'a, Accept> {
     }
 
     /// Resolves the rows of a partition, and removes its entries.
-    ///
-    /// # Errors
-    /// A temporary file cannot be read or written.
     pub(crate) fn resolve(&mut self, spill: &EntrySpill, partition: usize) -> Result<(), SpillError> {
         if spill.sorted_len(partition) <= self.limit {
             self.resolve_sorted(&spill.sorted(partition)?);

@@ -151,9 +151,6 @@ impl<'a> Sorter<'a> {
 
     /// Sorts each row group of `inputs` and passes it to `add`. `first_source` is the number of the first input among all
     /// sources.
-    ///
-    /// # Errors
-    /// As [`sort`].
     pub(crate) fn sort_runs(
         &self,
         inputs: Sources,
@@ -176,9 +173,6 @@ impl<'a> Sorter<'a> {
     }
 
     /// Merges `runs` and passes their rows to `append`. Returns the number of rows and the bytes of temporary files.
-    ///
-    /// # Errors
-    /// As [`sort`].
     pub(crate) fn merge(
         &self,
         runs: SortedRuns,

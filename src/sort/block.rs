@@ -107,9 +107,6 @@ impl SortSchema {
     }
 
     /// Sorts a batch whose first row has ordinal `first_row`, and encodes it as a run of blocks.
-    ///
-    /// # Errors
-    /// Arrow cannot process the batch.
     pub(crate) fn sort(&self, batch: &RecordBatch, first_row: u64) -> Result<Vec<EncodedBlock>, ArrowError> {
         if batch.num_rows() == 0 {
             return Ok(Vec::new());
@@ -161,9 +158,6 @@ impl SortSchema {
     }
 
     /// Picked rows as a batch of the schema of the sort.
-    ///
-    /// # Errors
-    /// Arrow cannot gather the rows.
     pub(crate) fn gather(&self, picked: &PickedRows) -> Result<RecordBatch, ArrowError> {
         let flat = self.gather_flat(picked)?;
         let columns = (0..self.schema.fields().len()).map(|at| self.restore_column(&flat, at));

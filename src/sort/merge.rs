@@ -120,9 +120,6 @@ impl<'a> Merger<'a> {
     }
 
     /// Picks the next rows in order; `None` after the last.
-    ///
-    /// # Errors
-    /// The temporary file cannot be read.
     pub(crate) fn next_rows(&mut self) -> Result<Option<PickedRows>, SpillError> {
         self.picked_blocks.iter_mut().for_each(|block| *block = None);
         let mut picked = PickedRows { blocks: Vec::new(), picks: Vec::new(), partition: 0, part: 0 };

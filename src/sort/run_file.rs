@@ -42,9 +42,6 @@ pub(super) struct RunFileEntry {
 
 impl RunFileWriter {
     /// A file in `directory` under a temporary name.
-    ///
-    /// # Errors
-    /// The file cannot be created.
     pub(crate) fn create(directory: &Path) -> Result<RunFileWriter, SpillError> {
         let created = tempfile::Builder::new().prefix(".irikey-").suffix(".tmp").tempfile_in(directory);
         let file = created.map_err(|error| SpillError::Create { path: directory.to_path_buf(), error })?;
@@ -52,9 +49,6 @@ impl RunFileWriter {
     }
 
     /// Adds a run.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub(crate) fn add(&mut self, blocks: Vec<EncodedBlock>) -> Result<(), SpillError> {
         for EncodedBlock { bytes, rows, memory_len } in blocks {
             self.write(&bytes)?;
@@ -73,9 +67,6 @@ impl RunFileWriter {
     }
 
     /// Completes the file, renames it to `path` and returns its length.
-    ///
-    /// # Errors
-    /// The file cannot be written or renamed.
     pub(crate) fn finish(mut self, path: &Path) -> Result<u64, SpillError> {
         let mut index: Vec<u8> = Vec::with_capacity((self.entries.len() + 1) * ENTRY_LEN);
         for RunFileEntry { run, range, rows, memory_len } in &self.entries {
@@ -101,9 +92,6 @@ fn write_error(path: &Path, error: io::Error) -> SpillError {
 }
 
 /// Reads the entries of a complete file.
-///
-/// # Errors
-/// The file cannot be read, or is not what [`RunFileWriter`] wrote.
 pub(super) fn read_entries(file: &ScratchFile) -> Result<Vec<RunFileEntry>, SpillError> {
     let damaged = || file.corrupt(&"not a complete file of sorted runs; remove it and start again");
     let (len, mut trailer) = (file.written_len(), Vec::new());

@@ -41,9 +41,6 @@ impl SortedRuns {
     }
 
     /// Adds a run.
-    ///
-    /// # Errors
-    /// The temporary file cannot be written.
     pub(crate) fn add(&mut self, blocks: Vec<EncodedBlock>) -> Result<(), SpillError> {
         self.runs.push(BlockQueue::default());
         self.extend_last(blocks)
@@ -72,9 +69,6 @@ impl SortedRuns {
     }
 
     /// Adds the runs of a file that [`super::RunFileWriter`] wrote. Their blocks stay in the file.
-    ///
-    /// # Errors
-    /// The file cannot be read or is damaged.
     pub(crate) fn add_file(&mut self, path: &Path) -> Result<(), SpillError> {
         let file = Arc::new(ScratchFile::open(path)?);
         let mut last = None;
@@ -103,9 +97,6 @@ impl SortedRuns {
     }
 
     /// Merges runs until all that remain can be merged at a time.
-    ///
-    /// # Errors
-    /// A temporary file cannot be read or written.
     pub(crate) fn reduce(mut self, schema: &SortSchema) -> Result<SortedRuns, SpillError> {
         while self.runs.len() > self.fan_in() {
             // The blocks of this level leave memory only as they are merged, so those of the next level go to disk.
@@ -129,9 +120,6 @@ impl SortedRuns {
     }
 
     /// Starts the merge of all runs.
-    ///
-    /// # Errors
-    /// The temporary file cannot be read.
     pub(crate) fn merger<'a>(&mut self, schema: &'a SortSchema, limits: MergeLimits) -> Result<Merger<'a>, SpillError> {
         Merger::new(schema, std::mem::take(&mut self.runs), limits)
     }

@@ -42,9 +42,6 @@ impl RowSpool {
     }
 
     /// Encodes rows for [`RowSpool::append`]; workers call it in parallel.
-    ///
-    /// # Errors
-    /// Arrow cannot encode the batch.
     pub(crate) fn encode(rows: &PendingRows) -> Result<Vec<u8>, SpillError> {
         let mut bytes = Vec::with_capacity(rows.batch.get_array_memory_size() + rows.ordinals.len() * 8);
         bytes.extend((rows.ordinals.len() as u64).to_le_bytes());
@@ -54,9 +51,6 @@ impl RowSpool {
     }
 
     /// Appends encoded rows.
-    ///
-    /// # Errors
-    /// The temporary file cannot be written.
     pub(crate) fn append(&mut self, encoded: &[u8], extent: RowGroupExtent) -> Result<(), SpillError> {
         self.entries.push((self.file.append(encoded)?, extent));
         Ok(())
@@ -83,9 +77,6 @@ impl RowSpool {
     }
 
     /// Reads entry `index`.
-    ///
-    /// # Errors
-    /// The temporary file cannot be read.
     pub(crate) fn read(&self, index: usize) -> Result<PendingRows, SpillError> {
         let mut bytes = Vec::new();
         self.file.read(self.entries[index].0, &mut bytes)?;

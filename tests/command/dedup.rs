@@ -182,12 +182,12 @@ fn tables_whose_keys_do_not_compare_are_refused() {
     canon(&blake, &["--key-hash", "blake3"]);
     canon(&bare, &["--columns", "uri"]);
     let refused: [(&[&str], &str); 7] = [
-        (&[&syntax], r#"rung is "syntax" there and "scheme" here"#),
+        (&[&syntax], r#"rung is "syntax" in the file and "scheme" in this run"#),
         (&[&blake], "key is"),
         (&[&plain, &syntax], "s.parquet: the keys of the file were made with other settings"),
-        (&[&bare], "there is no column key"),
+        (&[&bare], "the file has no column key"),
         (&[&plain, "-"], "other inputs have none"),
-        (&[&plain, "--keep", "newest"], "there is no column fetch_time"),
+        (&[&plain, "--keep", "newest"], "the file has no column fetch_time"),
         (&[&plain, "--key", "surt-wayback"], "recipes is"),
     ];
     for (flags, what) in refused {

@@ -3,7 +3,7 @@
 
 use super::super::key_set::{PARTITION_BITS, PARTITIONS, PartitionedKeys, partition_of};
 use super::super::key_table::KeyTable;
-use super::run_file::{RunInfo, RunWriter, SealedRun, SeenError, SeenRun};
+use super::run_file::{BUFFER_LEN, RunInfo, RunWriter, SealedRun, SeenError, SeenRun};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -41,9 +41,6 @@ impl<'a> KeyCursor<'a> {
     }
 
     /// Consumes and returns the next key.
-    ///
-    /// # Errors
-    /// A run cannot be read.
     pub(super) fn next_key(&mut self) -> Result<Option<u128>, SeenError> {
         let heads = self.runs.iter().enumerate().filter_map(|(i, run)| Some((run.head()?, i)));
         let Some((key, least)) = heads.min() else { return Ok(None) };
@@ -56,9 +53,6 @@ impl<'a> KeyCursor<'a> {
     }
 
     /// Consumes the keys that are less than `key`, and returns whether `key` comes next.
-    ///
-    /// # Errors
-    /// A run cannot be read.
     pub(crate) fn seek(&mut self, key: u128) -> Result<bool, SeenError> {
         while let Some(head) = self.peek().filter(|head| *head <= key) {
             if head == key {
@@ -106,10 +100,12 @@ impl RunMerge {
         Ok(RunMerge { runs, writer })
     }
 
+    /// Bytes of memory that the merge takes.
+    pub(crate) fn memory_len(&self) -> usize {
+        (self.runs.len() + 1) * BATCH_KEYS * size_of::<u128>() + BUFFER_LEN
+    }
+
     /// Merges the runs; returns `None` if `is_stopped` becomes true.
-    ///
-    /// # Errors
-    /// A file cannot be read or written.
     pub(crate) fn run(mut self, is_stopped: &AtomicBool) -> Result<Option<MergedRuns>, SeenError> {
         let mut cursor = KeyCursor::new(&self.runs, 0)?;
         let mut keys = Vec::with_capacity(BATCH_KEYS);
@@ -156,9 +152,6 @@ impl SeenSet {
     }
 
     /// Reads all keys from a cursor that starts at 0.
-    ///
-    /// # Errors
-    /// A run cannot be read.
     pub(crate) fn read(mut cursor: KeyCursor<'_>) -> Result<SeenSet, SeenError> {
         let mut tables = Vec::with_capacity(PARTITIONS);
         for partition in 0..PARTITIONS {

@@ -179,17 +179,11 @@ impl SeenStore {
     }
 
     /// The keys in ascending order, from the first that is at least `from`.
-    ///
-    /// # Errors
-    /// A run cannot be read.
     pub(crate) fn cursor(&self, from: u128) -> Result<KeyCursor<'_>, SeenError> {
         KeyCursor::new(&self.runs, from)
     }
 
     /// Reads the whole store: checksums must be right, keys in order, and no key in two runs.
-    ///
-    /// # Errors
-    /// The store is damaged or cannot be read.
     pub(crate) fn verify(&self) -> Result<(), SeenError> {
         self.runs.iter().try_for_each(SeenRun::verify)?;
         let (mut cursor, mut last) = (self.cursor(0)?, None);
@@ -203,17 +197,11 @@ impl SeenStore {
     }
 
     /// Starts a run of new keys.
-    ///
-    /// # Errors
-    /// The file cannot be created.
     pub(crate) fn writer(&self) -> Result<RunWriter, SeenError> {
         RunWriter::new(&self.directory, &Value::Object(self.policy.clone()).to_string())
     }
 
     /// The merge that is due, if several runs should become one. Pass its result to [`SeenStore::add`].
-    ///
-    /// # Errors
-    /// A run cannot be opened, or a file cannot be created.
     pub(crate) fn due_merge(&self) -> Result<Option<RunMerge>, SeenError> {
         let counts: Vec<u64> = self.runs.iter().map(|run| run.info().count).collect();
         self.merge_from(first_run_to_merge(&counts))
@@ -227,9 +215,6 @@ impl SeenStore {
     }
 
     /// Adds a run and replaces merged runs. The change is atomic: a reader sees the old store or the new one.
-    ///
-    /// # Errors
-    /// A file cannot be written.
     pub(crate) fn add(&mut self, writer: RunWriter, merged: Option<MergedRuns>) -> Result<(), SeenError> {
         if writer.count() == 0 && merged.is_none() && self.generation > 0 {
             return Ok(());
@@ -248,9 +233,6 @@ impl SeenStore {
     }
 
     /// Merges all runs into one.
-    ///
-    /// # Errors
-    /// A file cannot be read or written.
     pub(crate) fn merge(&mut self) -> Result<(), SeenError> {
         let merge = self.merge_from(0)?;
         let merged = merge.map(|merge| merge.run(&AtomicBool::new(false))).transpose()?.flatten();

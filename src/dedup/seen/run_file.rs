@@ -17,7 +17,7 @@ const KEY_LEN: u64 = 16;
 /// Number of keys, checksum.
 const TRAILER_LEN: u64 = 8 + 16;
 /// Bytes that are written at a time.
-const BUFFER_LEN: usize = 1 << 18;
+pub(super) const BUFFER_LEN: usize = 1 << 18;
 
 /// Why a store of seen keys cannot be used. The store has not changed.
 #[derive(Debug, thiserror::Error)]
@@ -130,9 +130,6 @@ impl RunWriter {
     }
 
     /// Appends keys in ascending order. A key that is equal to the one before it is ignored.
-    ///
-    /// # Errors
-    /// The file cannot be written.
     pub(crate) fn extend(&mut self, keys: impl IntoIterator<Item = u128>) -> Result<(), SeenError> {
         for key in keys {
             debug_assert!(self.last.is_none_or(|last| last <= key), "keys are sorted");

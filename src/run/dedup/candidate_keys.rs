@@ -1,7 +1,7 @@
 //! What the rows of a run compete with: the key that they are compared by, their rank, and the texts that decide the rest
 //! ([`CandidateKeys`]); and the columns of the tables of duplicates ([`EvidenceColumns`]).
 
-use super::DedupOptions;
+use super::options::{DedupKey, DedupOptions};
 use crate::batch::{BatchBuilder, ColumnSet};
 use crate::canon::{Policy, Rows, Rung};
 use crate::dedup::{
@@ -9,22 +9,6 @@ use crate::dedup::{
 };
 use crate::key::{KeyAlgorithm, KeyBytes};
 use crate::output::Encoder;
-use crate::spill::SpillError;
-use arrow::array::RecordBatch;
-
-/// The key that rows are compared by.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum DedupKey {
-    /// The key of the policy's rung.
-    #[default]
-    Rung,
-    /// One of the policy's `more_keys`, by its index.
-    More(usize),
-    /// The key of one of the policy's recipes, by its index; the key of the rung if the recipe gives none.
-    Recipe(usize),
-    /// The key of the representative by the policy's equivalences.
-    Protocol,
-}
 
 /// Finds the keys, ranks and texts of rows.
 #[derive(Debug)]
@@ -171,11 +155,5 @@ impl EvidenceColumns {
         let lower = |index: Option<usize>| index.map_or(0, |index| first_bits(&rows.more_keys[index][row]));
         let [simple, syntax] = self.lower_rungs.map(lower);
         PendingEntry { simple, syntax, rung: first_bits(&rows.key[row]), ..entry }
-    }
-
-    /// Selects the columns of the output.
-    pub(super) fn project(&self, rows: &RecordBatch, encoder: &Encoder) -> Result<RecordBatch, SpillError> {
-        let columns = encoder.columns().names().filter_map(|name| rows.column_by_name(name).cloned()).collect();
-        Ok(RecordBatch::try_new(encoder.schema().clone(), columns)?)
     }
 }

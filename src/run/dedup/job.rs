@@ -1,24 +1,26 @@
 //! Deduplication while records are read: [`DedupJob`] decides about the rows of a row group as far as possible.
 //!
 //! The keys of a row group are inserted into the key set in the order of row groups, one lock group after the other, while
-//! other row groups are decoded and encoded. Each such step is a stage that row groups pass in order.
+//! other row groups are decoded and encoded. Each such step is a stage that row groups pass in order. Meanwhile
+//! [`StoreCompaction`] merges runs of the store of seen keys.
 
-use super::super::{Budget, RowGroup, RunError, Summary, Ticket, memory};
+use super::super::{Budget, RowGroup, Ticket, memory};
 use super::candidate_keys::{CandidateKeys, EvidenceColumns};
-use super::resolve::StoreCompaction;
+use super::options::DedupOptions;
 use super::row_groups::{RowGroupBuilder, concat_batches};
-use super::{DedupError, DedupOptions, DedupOutput};
+use super::summary::{DedupCounts, DedupError, DedupOutput, RowState, SURELY_KEPT};
 use crate::batch::SourceRun;
 use crate::canon::{Policy, Rows};
-use crate::dedup::seen::{SeenError, SeenSet};
+use crate::dedup::seen::{MergedRuns, SeenError, SeenSet};
 use crate::dedup::{EntrySpill, Inserted, KeepPolicy, KeySet, LOCK_GROUPS, PartitionedKeys};
 use crate::output::{Encoder, OutputError, Part};
 use crate::spill::{PendingRows, RowGroupExtent, RowSpool, SpillError};
 use arrow::array::{BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{Builder, JoinHandle};
 
 /// The stage that finds out whether rows have to wait. It follows the stages of the lock groups of the key set.
 const PENDING_STAGE: usize = LOCK_GROUPS;
@@ -28,9 +30,6 @@ pub(super) const SURVEY_STAGE: usize = LOCK_GROUPS + 1;
 const ROW_GROUP_STAGE: usize = LOCK_GROUPS + 2;
 /// The number of stages of a dedup run.
 pub(super) const STAGE_COUNT: usize = LOCK_GROUPS + 3;
-
-/// Set in the ordinal of a pending row that is kept whatever is decided about others.
-pub(super) const SURELY_KEPT: u64 = 1 << 63;
 
 /// What a row group becomes.
 pub(super) enum DedupStep {
@@ -54,94 +53,6 @@ impl DedupStep {
             DedupStep::Combined => Ok(()),
             DedupStep::Pending(encoded, extent) => Ok(spool.append(&encoded, extent)?),
         }
-    }
-}
-
-/// What is known about a row after its key was inserted into the key set.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum RowState {
-    Keep,
-    Duplicate,
-    Seen,
-    Pending,
-    /// The row has a fault and is written.
-    KeepFaulty,
-    /// The row has a fault and is dropped.
-    DropFaulty,
-}
-
-impl RowState {
-    /// The row may be written.
-    fn may_be_written(self) -> bool {
-        matches!(self, RowState::Keep | RowState::Pending | RowState::KeepFaulty)
-    }
-}
-
-/// Numbers of rows by what became of them.
-#[derive(Default)]
-pub(super) struct DedupCounts {
-    kept: AtomicU64,
-    duplicates: AtomicU64,
-    seen: AtomicU64,
-    /// Pending rows whose key was seen by an earlier run. They are counted among the duplicates as well.
-    seen_pending: AtomicU64,
-    faulty: AtomicU64,
-    undated: AtomicU64,
-    written: AtomicU64,
-}
-
-/// Totals of [`DedupCounts`].
-pub(super) struct DedupTotals {
-    pub(super) kept: u64,
-    pub(super) duplicates: u64,
-    pub(super) seen: u64,
-    pub(super) faulty: u64,
-    pub(super) undated: u64,
-    pub(super) written: u64,
-}
-
-impl DedupCounts {
-    /// Counts the rows of a row group. Pending rows are counted when they are decided.
-    fn add(&self, states: &[RowState]) {
-        let count = |state| states.iter().filter(|one| **one == state).count() as u64;
-        self.kept.fetch_add(count(RowState::Keep), Ordering::Relaxed);
-        self.duplicates.fetch_add(count(RowState::Duplicate), Ordering::Relaxed);
-        self.seen.fetch_add(count(RowState::Seen), Ordering::Relaxed);
-        let faulty = count(RowState::KeepFaulty) + count(RowState::DropFaulty);
-        self.faulty.fetch_add(faulty, Ordering::Relaxed);
-    }
-
-    /// Counts pending rows whose key was seen by an earlier run.
-    pub(super) fn add_seen(&self, rows: u64) {
-        self.seen.fetch_add(rows, Ordering::Relaxed);
-        self.seen_pending.fetch_add(rows, Ordering::Relaxed);
-    }
-
-    /// Counts pending rows that are decided.
-    pub(super) fn add_decided(&self, ordinals: &[u64], is_kept: &[bool]) {
-        let decided = ordinals.iter().zip(is_kept).filter(|(ordinal, _)| **ordinal & SURELY_KEPT == 0);
-        let (all, kept) = decided.fold((0, 0), |(all, kept), (_, is_kept)| (all + 1, kept + u64::from(*is_kept)));
-        self.kept.fetch_add(kept, Ordering::Relaxed);
-        self.duplicates.fetch_add(all - kept, Ordering::Relaxed);
-        self.written.fetch_add(is_kept.iter().filter(|kept| **kept).count() as u64, Ordering::Relaxed);
-    }
-
-    /// The totals, if they add up to the records that were read.
-    pub(super) fn finish(self, summary: &Summary) -> Result<DedupTotals, RunError<DedupError>> {
-        let totals = DedupTotals {
-            kept: self.kept.into_inner(),
-            duplicates: self.duplicates.into_inner().saturating_sub(self.seen_pending.into_inner()),
-            seen: self.seen.into_inner(),
-            faulty: self.faulty.into_inner(),
-            undated: self.undated.into_inner(),
-            written: self.written.into_inner(),
-        };
-        let DedupTotals { kept, duplicates, seen, faulty, .. } = totals;
-        let records = summary.records;
-        if kept + duplicates + seen + faulty != records || faulty != summary.tally.faulty {
-            return Err(RunError::Output(DedupError::Lost { records, kept, duplicates, seen, faulty }));
-        }
-        Ok(totals)
     }
 }
 
@@ -171,6 +82,8 @@ struct RowGroupBuffers {
     states: Vec<RowState>,
     /// Ranges of rows that may be written.
     ranges: Vec<Range<usize>>,
+    /// All rows have to wait, to keep the order of the input.
+    must_wait: bool,
 }
 
 impl<'a> DedupJob<'a> {
@@ -182,6 +95,7 @@ impl<'a> DedupJob<'a> {
     ) -> Result<DedupJob<'a>, SeenError> {
         let compaction = StoreCompaction::start(options)?;
         let mut budget = Budget::of(options.memory);
+        budget.reserve_half(compaction.memory_len());
         let seen_len = options.seen.as_ref().map_or(0, |store| SeenSet::memory_len(store.count()));
         let fits = !options.has_evidence && !options.verify && budget.reserve_half(seen_len);
         let seen = options.seen.as_ref().filter(|_| fits);
@@ -216,9 +130,11 @@ impl<'a> DedupJob<'a> {
     pub(super) fn add_rows(&self, row_group: RowGroup<'_>) -> Result<Option<DedupStep>, DedupError> {
         let RowGroup { rows, runs, ticket } = row_group;
         let mut buffers = self.take_buffers();
-        let Some(must_wait) = self.decide(&ticket, rows, &mut buffers)? else { return Ok(None) };
+        if self.decide(&ticket, rows, &mut buffers)?.is_none() {
+            return Ok(None);
+        }
         let (batch, selected) = self.select(rows, runs, &mut buffers)?;
-        let step = self.finish_rows(&ticket, must_wait, selected, &buffers.states)?;
+        let step = self.finish_rows(&ticket, selected, &buffers)?;
         match &self.evidence {
             Some(evidence) => evidence.builder.reclaim(batch, rows),
             None => self.encoder.reclaim(batch, rows),
@@ -260,11 +176,12 @@ impl<'a> DedupJob<'a> {
         batch: &RecordBatch,
     ) -> Result<Option<DedupStep>, DedupError> {
         let mut buffers = self.take_buffers();
-        let Some(must_wait) = self.decide(ticket, rows, &mut buffers)? else { return Ok(None) };
-        let columns = self.encoder.columns().names().filter_map(|name| batch.column_by_name(name).cloned()).collect();
-        let batch = RecordBatch::try_new(self.encoder.schema().clone(), columns).map_err(SpillError::from)?;
+        if self.decide(ticket, rows, &mut buffers)?.is_none() {
+            return Ok(None);
+        }
+        let batch = self.encoder.project(batch)?;
         let selected = filter(&batch, buffers.states.iter().map(|state| state.may_be_written()))?;
-        let step = self.finish_rows(ticket, must_wait, selected, &buffers.states)?;
+        let step = self.finish_rows(ticket, selected, &buffers)?;
         self.return_buffers(buffers);
         Ok(step)
     }
@@ -277,15 +194,15 @@ impl<'a> DedupJob<'a> {
         self.buffers.lock().unwrap_or_else(PoisonError::into_inner).push(buffers);
     }
 
-    /// Finds the state of every row and spills the entries of pending rows. Returns whether the row group has to wait, or
-    /// `None` if the run was stopped.
+    /// Finds the state of every row and spills the entries of pending rows; `None` if the run was stopped.
     fn decide(
         &self,
         ticket: &Ticket<'_>,
         rows: &Rows,
         buffers: &mut RowGroupBuffers,
-    ) -> Result<Option<bool>, DedupError> {
+    ) -> Result<Option<()>, DedupError> {
         let Some(must_wait) = self.find_states(ticket, rows, buffers) else { return Ok(None) };
+        buffers.must_wait = must_wait;
         let RowGroupBuffers { keys, states, .. } = buffers;
         if states.contains(&RowState::Pending) {
             let entry = |key, row| {
@@ -297,7 +214,7 @@ impl<'a> DedupJob<'a> {
             self.spill.extend(keys, |row| states[row as usize] == RowState::Pending, entry)?;
         }
         self.counts.add(states);
-        Ok(Some(must_wait))
+        Ok(Some(()))
     }
 
     /// Finds the state of every row. Returns whether the row group has to wait, or `None` if the run was stopped.
@@ -341,12 +258,11 @@ impl<'a> DedupJob<'a> {
     fn finish_rows(
         &self,
         ticket: &Ticket<'_>,
-        must_wait: bool,
         selected: RecordBatch,
-        states: &[RowState],
+        RowGroupBuffers { states, must_wait, .. }: &RowGroupBuffers,
     ) -> Result<Option<DedupStep>, DedupError> {
         let (first_row, rows) = (ticket.first_row(), states.len() as u64);
-        if must_wait {
+        if *must_wait {
             let ordinals = pending_ordinals(first_row, states);
             let surely_kept = ordinals.iter().filter(|ordinal| **ordinal & SURELY_KEPT != 0).count() as u64;
             let encoded = RowSpool::encode(&PendingRows { batch: selected, ordinals })?;
@@ -395,4 +311,51 @@ pub(super) fn filter(batch: &RecordBatch, is_selected: impl Iterator<Item = bool
         return Ok(batch.clone());
     }
     Ok(filter_record_batch(batch, &is_selected)?)
+}
+
+/// A thread that merges runs of the store of seen keys while the job runs. Dropping it stops the thread.
+#[derive(Debug, Default)]
+pub(super) struct StoreCompaction {
+    is_stopped: Arc<AtomicBool>,
+    memory_len: usize,
+    thread: Option<JoinHandle<Result<Option<MergedRuns>, SeenError>>>,
+}
+
+impl StoreCompaction {
+    /// Starts a merge, if the job will add keys to the store and a merge is due.
+    pub(super) fn start(options: &DedupOptions) -> Result<StoreCompaction, SeenError> {
+        let mut compaction = StoreCompaction::default();
+        let store = options.seen.as_ref().filter(|_| options.gather_new);
+        if let Some(merge) = store.map(|store| store.due_merge()).transpose()?.flatten() {
+            compaction.memory_len = merge.memory_len();
+            let is_stopped = Arc::clone(&compaction.is_stopped);
+            // If no thread can be started, a later job merges.
+            let thread = Builder::new().name("irikey-merge".to_string()).spawn(move || merge.run(&is_stopped));
+            compaction.thread = thread.ok();
+        }
+        Ok(compaction)
+    }
+
+    /// Bytes of memory of the merge.
+    pub(super) fn memory_len(&self) -> usize {
+        self.memory_len
+    }
+
+    /// Waits for the merge.
+    ///
+    /// # Errors
+    /// The merge failed. The store has not changed.
+    pub(super) fn finish(mut self) -> Result<Option<MergedRuns>, SeenError> {
+        self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or(Ok(None))
+    }
+}
+
+impl Drop for StoreCompaction {
+    fn drop(&mut self) {
+        self.is_stopped.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // The thread removes its file.
+            let _ = thread.join();
+        }
+    }
 }

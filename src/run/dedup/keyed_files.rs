@@ -4,9 +4,10 @@
 
 use super::super::in_order::OrderedPool;
 use super::super::{RunError, RunRequest, Summary, Ticket, memory};
-use super::candidate_keys::DedupKey;
 use super::job::{DedupJob, DedupStep, STAGE_COUNT};
-use super::{DedupError, DedupOptions, DedupOutput, DedupSummary, finish};
+use super::options::{DedupKey, DedupOptions};
+use super::resolve::finish;
+use super::summary::{DedupError, DedupOutput, DedupSummary, KeyedFileDefect, KeyedFileError};
 use crate::canon::{Policy, Rows, Tally};
 use crate::input::KeyedFile;
 use crate::iri::{Component, Fault, FaultKind};
@@ -24,47 +25,6 @@ pub struct KeyedFiles {
     files: Vec<KeyedFile>,
     /// The column that rows are compared by.
     key: String,
-}
-
-/// A file of keys that cannot be used.
-#[derive(Debug, thiserror::Error)]
-#[error("{name}: {reason}")]
-pub struct KeyedFileError {
-    /// Name of the file.
-    pub(crate) name: String,
-    /// What is wrong.
-    pub(crate) reason: KeyedFileDefect,
-}
-
-/// Why a file of keys cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum KeyedFileDefect {
-    #[error(
-        "--duplicates and --groups need the records of the sources; use the sources as inputs, or make new keys with \
-         --column uri"
-    )]
-    Evidence,
-    #[error(
-        "reports on duplicates need the records of the sources; use the sources as inputs, or make new keys with --column \
-         uri"
-    )]
-    Survey,
-    #[error("--verify needs the texts of the keys, which are not in the file; make new keys with --column uri")]
-    Verify,
-    #[error(
-        "the file has no column {0}, which rows are compared by; write it with canon --columns or --key, or make new keys \
-         with --column"
-    )]
-    NoColumn(String),
-    #[error("the file has no column {0}, which the output needs; choose columns with --columns")]
-    NoOutputColumn(String),
-    #[error(
-        "the keys of the file were made with other settings: {0}; use the flags that canon was run with, or make new keys \
-         with --column uri"
-    )]
-    OtherPolicy(String),
-    #[error("{0}")]
-    Read(crate::input::Defect),
 }
 
 impl KeyedFiles {

@@ -1,13 +1,14 @@
-//! The end of a dedup run: [`resolve`] decides about pending rows, partition by partition, and writes those that are kept,
-//! in input order. [`StoreCompaction`] merges runs of the store of seen keys in the background.
+//! The end of a dedup run: [`finish`] decides about pending rows, partition by partition, and writes those that are kept,
+//! in input order.
 
-use super::super::{RunError, in_order::in_order, memory};
+use super::super::{RunError, Summary, in_order::in_order, memory};
 use super::candidate_keys::EvidenceColumns;
-use super::job::{DedupCounts, DedupJob, SURELY_KEPT, filter};
+use super::job::{DedupJob, StoreCompaction, filter};
+use super::options::DedupOptions;
 use super::row_groups::{RowGroupBuilder, RowGroupFill, concat_batches};
-use super::{DedupError, DedupOptions, DedupOutput};
+use super::summary::{DedupCounts, DedupError, DedupOutput, DedupSummary, SURELY_KEPT};
 use crate::dedup::evidence::{self, RecordLocator};
-use crate::dedup::seen::{MergedRuns, RunWriter, SeenError, SeenStore};
+use crate::dedup::seen::{RunWriter, SeenError, SeenStore};
 use crate::dedup::{
     Collisions, Decisions, EntrySpill, KeySet, KeyTable, PARTITION_BITS, PARTITIONS, PartitionResolver,
 };
@@ -15,29 +16,43 @@ use crate::output::{Encoder, OutputError};
 use crate::spill::{PendingRows, RowSpool, SpillError};
 use arrow::array::RecordBatch;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{Builder, JoinHandle};
+use std::sync::{Mutex, PoisonError};
+
+/// Ends a run when all records have been read: resolves pending rows, and checks that no row was lost.
+pub(super) fn finish(
+    job: DedupJob<'_>,
+    spool: &RowSpool,
+    (names, threads): (Vec<String>, usize),
+    append: impl FnMut(DedupOutput) -> Result<(), OutputError> + Send,
+    summary: Summary,
+) -> Result<DedupSummary, RunError<DedupError>> {
+    let spilled = spool.written_len() + job.spill.written_len();
+    let locator = &RecordLocator::new(names, &summary.source_records);
+    let pending = PendingRun { spool, locator, rows: summary.rows, threads };
+    let ResolvedRun { counts, new_keys, collisions, compaction } = resolve(job, &pending, append)?;
+    memory::sample();
+    Ok(DedupSummary { spilled, new_keys, collisions, merged: compaction.finish(), ..counts.finish(summary)? })
+}
 
 /// The pending rows of a run, and what is known when all records have been read.
-pub(super) struct PendingRun<'a> {
-    pub(super) spool: &'a RowSpool,
-    pub(super) locator: &'a RecordLocator,
+struct PendingRun<'a> {
+    spool: &'a RowSpool,
+    locator: &'a RecordLocator,
     /// Rows of the run, pending or not.
-    pub(super) rows: u64,
-    pub(super) threads: usize,
+    rows: u64,
+    threads: usize,
 }
 
 /// The result of [`resolve`].
-pub(super) struct ResolvedRun {
-    pub(super) counts: DedupCounts,
-    pub(super) new_keys: Option<RunWriter>,
-    pub(super) collisions: Collisions,
-    pub(super) compaction: StoreCompaction,
+struct ResolvedRun {
+    counts: DedupCounts,
+    new_keys: Option<RunWriter>,
+    collisions: Collisions,
+    compaction: StoreCompaction,
 }
 
 /// Decides about pending rows, collects new keys, and appends the rows that are kept.
-pub(super) fn resolve(
+fn resolve(
     job: DedupJob<'_>,
     pending: &PendingRun<'_>,
     append: impl FnMut(DedupOutput) -> Result<(), OutputError> + Send,
@@ -189,7 +204,7 @@ impl PendingWriter<'_> {
             self.counts.add_decided(&pending.ordinals, &is_kept);
             let kept = filter(&pending.batch, is_kept.into_iter())?;
             batches.push(match self.evidence {
-                Some(evidence) => evidence.project(&kept, self.encoder)?,
+                Some(_) => self.encoder.project(&kept)?,
                 None => kept,
             });
             if let Some(evidence) = self.evidence {
@@ -218,45 +233,5 @@ impl PendingWriter<'_> {
         let duplicates = evidence::duplicates(rows, self.decisions, self.pending.locator, evidence.key_name)?;
         let groups = evidence::groups(rows, self.decisions)?;
         Ok([DedupOutput::Duplicates(duplicates), DedupOutput::Groups(groups)])
-    }
-}
-
-/// A thread that merges runs of the store of seen keys while the job runs. Dropping it stops the thread.
-#[derive(Debug, Default)]
-pub(super) struct StoreCompaction {
-    is_stopped: Arc<AtomicBool>,
-    thread: Option<JoinHandle<Result<Option<MergedRuns>, SeenError>>>,
-}
-
-impl StoreCompaction {
-    /// Starts a merge, if the job will add keys to the store and a merge is due.
-    pub(super) fn start(options: &DedupOptions) -> Result<StoreCompaction, SeenError> {
-        let mut compaction = StoreCompaction::default();
-        let store = options.seen.as_ref().filter(|_| options.gather_new);
-        if let Some(merge) = store.map(|store| store.due_merge()).transpose()?.flatten() {
-            let is_stopped = Arc::clone(&compaction.is_stopped);
-            // If no thread can be started, a later job merges.
-            let thread = Builder::new().name("irikey-merge".to_string()).spawn(move || merge.run(&is_stopped));
-            compaction.thread = thread.ok();
-        }
-        Ok(compaction)
-    }
-
-    /// Waits for the merge.
-    ///
-    /// # Errors
-    /// The merge failed. The store has not changed.
-    pub(super) fn finish(mut self) -> Result<Option<MergedRuns>, SeenError> {
-        self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or(Ok(None))
-    }
-}
-
-impl Drop for StoreCompaction {
-    fn drop(&mut self) {
-        self.is_stopped.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            // The thread removes its file.
-            let _ = thread.join();
-        }
     }
 }

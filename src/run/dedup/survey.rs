@@ -1,9 +1,9 @@
 //! Collects the rows of a run for a survey ([`RunSurvey`]), and names the rules that give two URIs the same key.
 
 use super::super::Ticket;
-use super::DedupOptions;
-use super::candidate_keys::{CandidateKeys, DedupKey, first_bits, lower_rungs};
+use super::candidate_keys::{CandidateKeys, first_bits, lower_rungs};
 use super::job::SURVEY_STAGE;
+use super::options::{DedupKey, DedupOptions};
 use crate::canon::{Policy, Rows};
 use crate::dedup::{DuplicateSurvey, Findings, RowGroupSurvey, SurveyRow};
 use crate::key::{Draft, KeyAlgorithm, RULES, Recipe};

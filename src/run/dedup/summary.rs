@@ -1,0 +1,214 @@
+//! What became of rows: [`DedupCounts`] while the run works, [`DedupSummary`] at the end; and why a run fails.
+
+use super::super::{RunError, Summary, memory};
+use crate::dedup::seen::{MergedRuns, RunWriter, SeenError};
+use crate::dedup::{Collisions, Findings};
+use crate::input::Defect;
+use crate::output::{OutputError, Part};
+use crate::spill::SpillError;
+use arrow::array::RecordBatch;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The result of a dedup run: `kept + duplicates + seen + faulty` is the number of records.
+#[derive(Debug)]
+pub struct DedupSummary {
+    /// Counts of the run.
+    pub summary: Summary,
+    /// Rows that were kept, one per key.
+    pub kept: u64,
+    /// Rows that another row represents.
+    pub duplicates: u64,
+    /// Rows whose key earlier runs have seen.
+    pub seen: u64,
+    /// Rows with a fault.
+    pub faulty: u64,
+    /// Rows that were written: kept rows, and rows with a fault if they are kept.
+    pub written: u64,
+    /// Rows without a time, if the policy compares times.
+    pub undated: u64,
+    /// Different texts with equal keys, if texts were compared. Each text has a kept row.
+    pub collisions: Collisions,
+    /// The findings of the survey.
+    pub(crate) findings: Option<Findings>,
+    /// Bytes of temporary files.
+    pub spilled: u64,
+    /// The keys of the kept rows, if they are collected. Add them to the store when the output is complete.
+    pub(crate) new_keys: Option<RunWriter>,
+    /// Runs of the store that were merged during the run, to be added with the new keys; or why the merge failed, which does
+    /// not change the store.
+    pub(crate) merged: Result<Option<MergedRuns>, SeenError>,
+}
+
+/// Why a dedup run failed.
+#[derive(Debug, thiserror::Error)]
+pub enum DedupError {
+    /// The output cannot be written.
+    #[error(transparent)]
+    Output(#[from] OutputError),
+    /// A temporary file cannot be used.
+    #[error(transparent)]
+    Spill(#[from] SpillError),
+    /// The store of seen keys cannot be used.
+    #[error(transparent)]
+    Seen(#[from] SeenError),
+    /// A file of keys cannot be used.
+    #[error(transparent)]
+    KeyedFile(#[from] KeyedFileError),
+    /// The numbers of rows do not add up: a defect of irikey.
+    #[error(
+        "{records} records became {kept} kept rows, {duplicates} duplicates, {seen} seen rows and {faulty} rows with a \
+         fault; this is a defect of irikey: do not use the output"
+    )]
+    Lost {
+        /// Records read.
+        records: u64,
+        /// Rows kept.
+        kept: u64,
+        /// Duplicates.
+        duplicates: u64,
+        /// Rows seen by earlier runs.
+        seen: u64,
+        /// Rows with a fault.
+        faulty: u64,
+    },
+}
+
+/// Output of a dedup run.
+pub enum DedupOutput {
+    /// Kept rows, encoded.
+    Kept(Part),
+    /// Rows of the table of duplicates.
+    Duplicates(RecordBatch),
+    /// Rows of the table of groups.
+    Groups(RecordBatch),
+}
+
+/// A file of keys that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{name}: {reason}")]
+pub struct KeyedFileError {
+    /// Name of the file.
+    pub(crate) name: String,
+    /// What is wrong.
+    pub(crate) reason: KeyedFileDefect,
+}
+
+/// Why a file of keys cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum KeyedFileDefect {
+    #[error(
+        "--duplicates and --groups need the records of the sources; use the sources as inputs, or make new keys with \
+         --column uri"
+    )]
+    Evidence,
+    #[error(
+        "reports on duplicates need the records of the sources; use the sources as inputs, or make new keys with --column \
+         uri"
+    )]
+    Survey,
+    #[error("--verify needs the texts of the keys, which are not in the file; make new keys with --column uri")]
+    Verify,
+    #[error(
+        "the file has no column {0}, which rows are compared by; write it with canon --columns or --key, or make new keys \
+         with --column"
+    )]
+    NoColumn(String),
+    #[error("the file has no column {0}, which the output needs; choose columns with --columns")]
+    NoOutputColumn(String),
+    #[error(
+        "the keys of the file were made with other settings: {0}; use the flags that canon was run with, or make new keys \
+         with --column uri"
+    )]
+    OtherPolicy(String),
+    #[error("{0}")]
+    Read(Defect),
+}
+
+/// Set in the ordinal of a pending row that is kept whatever is decided about others.
+pub(super) const SURELY_KEPT: u64 = 1 << 63;
+
+/// What is known about a row after its key was inserted into the key set.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum RowState {
+    Keep,
+    Duplicate,
+    Seen,
+    Pending,
+    /// The row has a fault and is written.
+    KeepFaulty,
+    /// The row has a fault and is dropped.
+    DropFaulty,
+}
+
+impl RowState {
+    /// The row may be written.
+    pub(super) fn may_be_written(self) -> bool {
+        matches!(self, RowState::Keep | RowState::Pending | RowState::KeepFaulty)
+    }
+}
+
+/// Numbers of rows by what became of them.
+#[derive(Default)]
+pub(super) struct DedupCounts {
+    kept: AtomicU64,
+    duplicates: AtomicU64,
+    seen: AtomicU64,
+    /// Pending rows whose key was seen by an earlier run. They are counted among the duplicates as well.
+    seen_pending: AtomicU64,
+    faulty: AtomicU64,
+    pub(super) undated: AtomicU64,
+    pub(super) written: AtomicU64,
+}
+
+impl DedupCounts {
+    /// Counts the rows of a row group. Pending rows are counted when they are decided.
+    pub(super) fn add(&self, states: &[RowState]) {
+        let count = |state| states.iter().filter(|one| **one == state).count() as u64;
+        self.kept.fetch_add(count(RowState::Keep), Ordering::Relaxed);
+        self.duplicates.fetch_add(count(RowState::Duplicate), Ordering::Relaxed);
+        self.seen.fetch_add(count(RowState::Seen), Ordering::Relaxed);
+        let faulty = count(RowState::KeepFaulty) + count(RowState::DropFaulty);
+        self.faulty.fetch_add(faulty, Ordering::Relaxed);
+    }
+
+    /// Counts pending rows whose key was seen by an earlier run.
+    pub(super) fn add_seen(&self, rows: u64) {
+        self.seen.fetch_add(rows, Ordering::Relaxed);
+        self.seen_pending.fetch_add(rows, Ordering::Relaxed);
+    }
+
+    /// Counts pending rows that are decided.
+    pub(super) fn add_decided(&self, ordinals: &[u64], is_kept: &[bool]) {
+        let decided = ordinals.iter().zip(is_kept).filter(|(ordinal, _)| **ordinal & SURELY_KEPT == 0);
+        let (all, kept) = decided.fold((0, 0), |(all, kept), (_, is_kept)| (all + 1, kept + u64::from(*is_kept)));
+        self.kept.fetch_add(kept, Ordering::Relaxed);
+        self.duplicates.fetch_add(all - kept, Ordering::Relaxed);
+        self.written.fetch_add(is_kept.iter().filter(|kept| **kept).count() as u64, Ordering::Relaxed);
+    }
+
+    /// Adds the totals to a summary, if they add up to the records that were read.
+    pub(super) fn finish(self, summary: Summary) -> Result<DedupSummary, RunError<DedupError>> {
+        let counts =
+            [self.kept, self.duplicates, self.seen_pending, self.seen, self.faulty, self.undated, self.written];
+        let [kept, dropped, seen_pending, seen, faulty, undated, written] = counts.map(AtomicU64::into_inner);
+        let (records, duplicates) = (summary.records, dropped.saturating_sub(seen_pending));
+        if kept + duplicates + seen + faulty != records || faulty != summary.tally.faulty {
+            return Err(RunError::Output(DedupError::Lost { records, kept, duplicates, seen, faulty }));
+        }
+        let summary = Summary { distinct_keys: kept, is_distinct_exact: true, memory: memory::peaks(), ..summary };
+        Ok(DedupSummary {
+            summary,
+            kept,
+            duplicates,
+            seen,
+            faulty,
+            written,
+            undated,
+            collisions: Collisions::default(),
+            findings: None,
+            spilled: 0,
+            new_keys: None,
+            merged: Ok(None),
+        })
+    }
+}
