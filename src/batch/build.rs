@@ -1,12 +1,14 @@
-//! [`Rows`] and where they came from in, a [`RecordBatch`] out; the vectors move, their bytes stay where they are.
+//! Builds record batches of rows. Vectors move into Arrow buffers without a copy, and move back when the batch is no longer
+//! needed.
 //!
-//! Refuses rows that do not fit together: lengths that disagree, sources that do not exist, texts past `i32::MAX`.
+//! The builder refuses inconsistent rows: columns of different lengths, unknown sources, text longer than `i32::MAX`.
 
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BinaryArray, DictionaryArray, FixedSizeBinaryArray, FixedSizeBinaryBuilder, Int8Array,
-    Int32Array, RecordBatch, RecordBatchOptions, StringArray, UInt32Array, UInt64Array,
+    Array, ArrayRef, ArrowPrimitiveType, AsArray, BinaryArray, DictionaryArray, FixedSizeBinaryArray,
+    FixedSizeBinaryBuilder, Int8Array, Int32Array, RecordBatch, RecordBatchOptions, StringArray, UInt32Array,
+    UInt64Array,
 };
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow::datatypes::{DataType, SchemaRef, UInt32Type, UInt64Type};
@@ -19,50 +21,50 @@ use crate::canon::{Policy, Rows, TextColumn};
 use crate::iri::{Component, Fault, FaultKind, Rung};
 use crate::key::KeyBytes;
 
-/// Why rows make no batch. Each is a mistake of the caller, but for `TooLong`.
+/// Why no batch could be built. Except for `TooLong`, these are mistakes of the caller.
 #[derive(Debug, thiserror::Error)]
 pub enum BatchError {
-    /// The texts of a column are longer than Arrow's offsets count.
+    /// The text of a column exceeds the 32-bit offsets of Arrow.
     #[error(
-        "the texts of column {column} take {bytes} bytes in one row group, more than 2 GiB; use a smaller --row-group-size"
+        "column {column} has {bytes} bytes of text in one row group, more than the limit of 2 GiB; use a smaller --row-group-size"
     )]
     TooLong {
-        /// Which column.
+        /// The column.
         column: &'static str,
-        /// How long its texts are together.
+        /// Bytes of its text.
         bytes: usize,
     },
-    /// A column and the key column have different lengths.
-    #[error("column {column} has {found} entries where there are {expected} rows")]
+    /// A column does not have one entry per row.
+    #[error("column {column} has {found} entries, expected {expected}")]
     Uneven {
-        /// Which column.
+        /// The column.
         column: &'static str,
-        /// Rows, counted by keys.
+        /// Number of rows.
         expected: usize,
-        /// Entries of the column.
+        /// Number of entries of the column.
         found: usize,
     },
-    /// Offsets of texts that do not ascend from 0 to the end of their bytes, or a fault of a row that is not there.
-    #[error("column {0} points outside itself")]
-    Torn(&'static str),
-    /// A run names a source past the end of the list.
+    /// The offsets of texts do not ascend from 0 to the end of their bytes, or a fault belongs to no row.
+    #[error("column {0} has invalid offsets")]
+    InvalidOffsets(&'static str),
+    /// A run refers to a source past the end of the list.
     #[error("source {0} is not in the list of sources")]
     UnknownSource(u32),
-    /// The rows have no key of a rung that a column wants.
+    /// The rows lack the key of a rung that a column needs.
     #[error("the rows have no key of rung {}", .0.name())]
     MissingKey(Rung),
-    /// The rows have no keys of representatives.
-    #[error("the rows have no key of rung protocol; it needs equivalences")]
+    /// The rows lack keys of representatives.
+    #[error("the rows have no key of rung protocol, which requires equivalences")]
     MissingProtocol,
-    /// The rows have no key of a recipe that a column wants.
+    /// The rows lack the key of a recipe that a column needs.
     #[error("the rows have no key of recipe {0}")]
     MissingRecipe(&'static str),
-    /// Arrow refused.
+    /// Arrow reported an error.
     #[error(transparent)]
     Arrow(#[from] ArrowError),
 }
 
-/// Makes batches of one schema; shared by workers.
+/// Builds batches of one schema. Workers share it.
 #[derive(Debug)]
 pub struct BatchBuilder {
     columns: ColumnSet,
@@ -85,7 +87,7 @@ const COMPONENTS: [Component; 8] = [
 ];
 
 impl BatchBuilder {
-    /// A builder of `columns` for rows made under `policy`, from sources of these names.
+    /// Creates a builder of `columns` for rows of `policy` from these sources.
     pub fn new(columns: ColumnSet, metadata: &[(String, String)], policy: &Policy, sources: &[String]) -> BatchBuilder {
         BatchBuilder {
             schema: Arc::new(columns.schema(metadata)),
@@ -97,12 +99,12 @@ impl BatchBuilder {
         }
     }
 
-    /// The schema of every batch.
+    /// Returns the schema of all batches.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// The dictionaries of every batch, by column; none where it has none.
+    /// Returns the dictionary of each column, which is the same in all batches; `None` for columns without one.
     pub fn dictionaries(&self) -> Vec<Option<ArrayRef>> {
         let dictionary = |id| match id {
             ColumnId::Source => Some(&self.sources),
@@ -113,24 +115,24 @@ impl BatchBuilder {
         self.columns.iter().map(|column| dictionary(column.id).cloned()).collect()
     }
 
-    /// The columns of every batch.
+    /// Returns the columns of all batches.
     pub fn columns(&self) -> &ColumnSet {
         &self.columns
     }
 
-    /// Moves `rows` into a batch. `rows` keeps its tally, the columns that were not wanted, and no rows that make
-    /// sense: clear it, or [`BatchBuilder::reclaim`] into it, before it is used again.
+    /// Moves `rows` into a batch. Afterwards `rows` contains its tally and the columns that the batch does not have. Clear
+    /// it, or [`BatchBuilder::reclaim`] into it, before it is used again.
     ///
     /// # Errors
     /// See [`BatchError`].
     pub fn build(&self, rows: &mut Rows, runs: &[SourceRun]) -> Result<RecordBatch, BatchError> {
         let count = rows.len();
         self.check(rows, runs)?;
-        // What follows from texts is made while the texts are still here.
-        let early = |id| self.early(id, rows).transpose();
-        let early: Vec<_> = self.columns.iter().map(|column| early(column.id)).collect();
-        let mut arrays = Vec::with_capacity(early.len());
-        for (column, array) in self.columns.iter().zip(early) {
+        // Columns that are computed from texts come first: the texts move into the batch.
+        let compute = |id| self.computed(id, rows).transpose();
+        let computed: Vec<_> = self.columns.iter().map(|column| compute(column.id)).collect();
+        let mut arrays = Vec::with_capacity(computed.len());
+        for (column, array) in self.columns.iter().zip(computed) {
             arrays.push(match array {
                 Some(array) => array?,
                 None => self.array(column.id, count, rows, runs)?,
@@ -140,8 +142,8 @@ impl BatchBuilder {
         Ok(RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options)?)
     }
 
-    /// The array of a column that is made of texts, while they are here; `None` for every other column.
-    fn early(&self, id: ColumnId, rows: &Rows) -> Result<Option<ArrayRef>, BatchError> {
+    /// Returns the array of a column that is computed from texts, or `None` for any other column.
+    fn computed(&self, id: ColumnId, rows: &Rows) -> Result<Option<ArrayRef>, BatchError> {
         if let Some(array) = derived::array(id, rows) {
             return Ok(Some(array));
         }
@@ -158,7 +160,7 @@ impl BatchBuilder {
         }
     }
 
-    /// The texts of a recipe's keys.
+    /// Returns the texts of a recipe's keys.
     fn recipe<'r>(&self, name: &'static str, rows: &'r Rows) -> Result<&'r TextColumn, BatchError> {
         let place = self.policy.recipes.iter().position(|wanted| wanted.column == name);
         place.and_then(|place| rows.recipe_texts.get(place)).ok_or(BatchError::MissingRecipe(name))
@@ -176,36 +178,23 @@ impl BatchBuilder {
         Ok(Arc::new(keys.finish()))
     }
 
-    /// Gives the memory of a batch that nobody else holds back to `rows`, which is empty afterwards. What cannot be
-    /// taken back is freed.
+    /// Moves the memory of a batch back to `rows`, which is empty afterwards. Frees memory that has other owners.
     pub fn reclaim(&self, batch: RecordBatch, rows: &mut Rows) {
         let (_, arrays, _) = batch.into_parts();
         for (column, array) in self.columns.iter().zip(arrays) {
             match column.id {
                 ColumnId::Uri => reclaim_texts(array.as_string::<i32>().clone().into_parts(), array, &mut rows.uri),
                 ColumnId::Input => reclaim_texts(array.as_binary::<i32>().clone().into_parts(), array, &mut rows.input),
-                ColumnId::RecordOffset => {
-                    let values = array.as_primitive::<UInt64Type>().clone().into_parts().1;
-                    drop(array);
-                    rows.offset = values.into_inner().into_vec().unwrap_or_default();
-                }
-                ColumnId::Flags => {
-                    let values = array.as_primitive::<UInt32Type>().clone().into_parts().1;
-                    drop(array);
-                    rows.flags = values.into_inner().into_vec().unwrap_or_default();
-                }
-                ColumnId::SpoofingFlags => {
-                    let values = array.as_primitive::<UInt32Type>().clone().into_parts().1;
-                    drop(array);
-                    rows.spoofing_flags = values.into_inner().into_vec().unwrap_or_default();
-                }
+                ColumnId::RecordOffset => rows.offset = reclaim_numbers::<UInt64Type>(array),
+                ColumnId::Flags => rows.flags = reclaim_numbers::<UInt32Type>(array),
+                ColumnId::SpoofingFlags => rows.spoofing_flags = reclaim_numbers::<UInt32Type>(array),
                 _ => {}
             }
         }
         rows.clear();
     }
 
-    /// Everything that [`Self::build`] relies on, so that no Arrow constructor panics.
+    /// Checks the conditions of [`Self::build`], so that no Arrow constructor panics.
     fn check(&self, rows: &Rows, runs: &[SourceRun]) -> Result<(), BatchError> {
         let expected = rows.len();
         let in_runs = runs.iter().map(|run| run.rows as usize).sum::<usize>();
@@ -228,7 +217,7 @@ impl BatchBuilder {
         if rows.faults.last().is_some_and(|(row, _)| *row as usize >= expected)
             || !rows.faults.is_sorted_by_key(|(row, _)| *row)
         {
-            return Err(BatchError::Torn("fault"));
+            return Err(BatchError::InvalidOffsets("fault"));
         }
         Ok(())
     }
@@ -265,12 +254,12 @@ impl BatchBuilder {
             }
             ColumnId::Flags => Arc::new(UInt32Array::from(std::mem::take(&mut rows.flags))),
             ColumnId::SpoofingFlags => Arc::new(UInt32Array::from(std::mem::take(&mut rows.spoofing_flags))),
-            // Made before the texts moved.
-            _ => return Err(BatchError::Torn("derived")),
+            // `computed` returns the other columns.
+            _ => return Err(BatchError::InvalidOffsets("derived")),
         })
     }
 
-    /// Set where a row has no fault; none where no row has one.
+    /// Returns the validity of the rows' URIs: rows with a fault are null. `None` if no row has a fault.
     fn faultless(&self, faults: &[(u32, Fault)], count: usize) -> Option<NullBuffer> {
         (!faults.is_empty()).then(|| NullBuffer::new(!&faulty(faults, count)))
     }
@@ -279,18 +268,18 @@ impl BatchBuilder {
 fn check_texts(column: &'static str, texts: &TextColumn, rows: usize) -> Result<(), BatchError> {
     let bytes = texts.values.len();
     if bytes > i32::MAX as usize {
-        // Offsets have wrapped by now; nothing else about them is worth saying.
+        // The offsets have overflowed, so no other check is meaningful.
         return Err(BatchError::TooLong { column, bytes });
     }
     even(column, rows + 1, texts.offsets.len())?;
     let ends = (texts.offsets.first(), texts.offsets.last());
     if ends != (Some(&0), Some(&(bytes as i32))) || !texts.offsets.is_sorted() {
-        return Err(BatchError::Torn(column));
+        return Err(BatchError::InvalidOffsets(column));
     }
     Ok(())
 }
 
-/// One value a row, made of the row's run and its place in that run.
+/// Computes one value per row from its run and its index in the run.
 fn per_run<T>(runs: &[SourceRun], count: usize, value: impl Fn(&SourceRun, u64) -> T) -> Vec<T> {
     let mut values = Vec::with_capacity(count);
     for run in runs {
@@ -304,7 +293,7 @@ fn text_buffers(texts: &mut TextColumn) -> (OffsetBuffer<i32>, Buffer) {
     (OffsetBuffer::new(ScalarBuffer::from(offsets)), Buffer::from_vec(values))
 }
 
-/// Moves the memory back; `array`, the other owner, is let go first.
+/// Moves memory back to `texts`. Drops `array` first, so that the buffers have one owner.
 fn reclaim_texts(parts: (OffsetBuffer<i32>, Buffer, Option<NullBuffer>), array: ArrayRef, texts: &mut TextColumn) {
     let (offsets, values, _) = parts;
     drop(array);
@@ -315,10 +304,17 @@ fn reclaim_texts(parts: (OffsetBuffer<i32>, Buffer, Option<NullBuffer>), array: 
     }
 }
 
+/// Returns the memory of a column of numbers, if it has one owner.
+fn reclaim_numbers<T: ArrowPrimitiveType>(array: ArrayRef) -> Vec<T::Native> {
+    let values = array.as_primitive::<T>().clone().into_parts().1;
+    drop(array);
+    values.into_inner().into_vec().unwrap_or_default()
+}
+
 fn differing(words: &mut Vec<u64>, count: usize) -> Option<NullBuffer> {
     let mut words = std::mem::take(words);
     words.resize(count.div_ceil(64), 0);
-    // Arrow counts bits by bytes; on a little-endian machine this does nothing.
+    // Arrow counts bits in bytes. This is a no-op on little-endian machines.
     words.iter_mut().for_each(|word| *word = word.to_le());
     Some(NullBuffer::new(BooleanBuffer::new(Buffer::from_vec(words), 0, count)))
 }
@@ -328,7 +324,7 @@ fn keys(keys: Vec<KeyBytes>) -> Result<ArrayRef, BatchError> {
     Ok(Arc::new(FixedSizeBinaryArray::try_new(KEY_LEN, bytes, None)?))
 }
 
-/// Bits of the rows with a fault.
+/// Returns a bitmap of the rows with a fault.
 fn faulty(faults: &[(u32, Fault)], count: usize) -> BooleanBuffer {
     let mut bytes = vec![0u8; count.div_ceil(8)];
     for (row, _) in faults {
@@ -385,7 +381,7 @@ mod tests {
     const RUN: SourceRun = SourceRun { source: 0, first_record: 5, rows: 2 };
 
     #[test]
-    fn vectors_move_and_come_back() {
+    fn building_and_reclaiming_copies_nothing() {
         let mut rows = rows(&["http://a/", "http://b/"]);
         let place = rows.uri.values.as_ptr();
         let builder = builder();
@@ -397,19 +393,19 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_do_not_fit_together_are_refused() {
+    fn inconsistent_rows_are_errors() {
         let build = |change: fn(&mut Rows), run: SourceRun| {
             let mut rows = rows(&["http://a/", "http://b/"]);
             change(&mut rows);
             builder().build(&mut rows, &[run]).unwrap_err().to_string()
         };
-        assert_eq!(build(|_| {}, SourceRun { rows: 3, ..RUN }), "column source has 3 entries where there are 2 rows");
+        assert_eq!(build(|_| {}, SourceRun { rows: 3, ..RUN }), "column source has 3 entries, expected 2");
         assert_eq!(build(|_| {}, SourceRun { source: 1, ..RUN }), "source 1 is not in the list of sources");
-        assert_eq!(build(|rows| rows.uri.offsets[1] = 99, RUN), "column uri points outside itself");
+        assert_eq!(build(|rows| rows.uri.offsets[1] = 99, RUN), "column uri has invalid offsets");
         assert!(build(|rows| rows.uri.values[0] = 0xFF, RUN).contains("UTF-8"));
         let fault = |row| (row, Fault::new(FaultKind::Port, Component::Port, 3));
         assert_eq!(fault(2).0, 2);
-        let torn = build(|rows| rows.faults.push((2, Fault::new(FaultKind::Port, Component::Port, 3))), RUN);
-        assert_eq!(torn, "column fault points outside itself");
+        let error = build(|rows| rows.faults.push((2, Fault::new(FaultKind::Port, Component::Port, 3))), RUN);
+        assert_eq!(error, "column fault has invalid offsets");
     }
 }

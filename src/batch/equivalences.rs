@@ -1,6 +1,8 @@
-//! What was learned as a table, and back: one row a member of a class, and one a pattern, for a person and for a job. In:
-//! [`Learned`], or batches. Out: batches, or [`Equivalences`]. Refuses tables that were made under another policy or
-//! version, or whose keys are not those of their URIs.
+//! The table of learned equivalences: one row per member of a class and one row per pattern.
+//!
+//! [`equivalences_batches`] writes [`Learned`] as record batches; [`EquivalencesReader`] reads them back as
+//! [`Equivalences`]. The reader refuses tables of another policy or version, and rows whose keys do not belong to their
+//! URIs.
 
 use std::sync::Arc;
 
@@ -17,89 +19,86 @@ use crate::canon::Policy;
 use crate::key::{KeyAlgorithm, KeyBytes};
 use crate::learn::{ClassMember, Equivalences, EquivalencesConflict, LearnLimits, Learned, Pattern, RewriteRule};
 
-/// Version of the table's columns and of what its rules mean; in its metadata as `irikey.equivalences`.
+/// Version of the columns and of the meaning of patterns; stored in the metadata as `irikey.equivalences`.
 pub const EQUIVALENCES_VERSION: &str = "1";
 
-/// Name of the metadata that tells what the table is.
-const MARK: &str = "irikey.equivalences";
+/// Metadata key that identifies the table; the value is its version.
+const EQUIVALENCES_METADATA_KEY: &str = "irikey.equivalences";
 
-/// Rows of a batch.
+/// Rows per batch.
 const BATCH_ROWS: usize = 64 << 10;
 
-/// Name and meaning of every column, in order.
+/// Name and meaning of each column, in order.
 pub const EQUIVALENCE_COLUMNS: [(&str, &str); 17] = [
     ("kind", "member (of a class) or pattern (of a host)"),
-    ("uri", "member: the URL, canonical"),
+    ("uri", "member: the canonical URL"),
     ("key", "member: its key on the rung scheme"),
-    ("representative_uri", "member: the URL that stands for its class, where the redirects end"),
-    ("representative_key", "member: the key of that, which is its key on the rung protocol"),
-    ("how", "member: representative; permanent, temporary or unknown, the status of its redirect; or pattern"),
-    ("target_uri", "member: what it redirects to itself; null for the representative"),
-    ("records", "member: records that show the redirect"),
-    ("source", "member: the first of them, its source"),
-    ("record", "member: the same, its ordinal in the source"),
+    ("representative_uri", "member: the representative of its class, the URL where the redirects end"),
+    ("representative_key", "member: key of the representative, which is the member's key on the rung protocol"),
+    ("how", "member: representative; permanent, temporary or unknown (status of its redirect); or pattern"),
+    ("target_uri", "member: target of its own redirect; null for the representative"),
+    ("records", "member: number of records that state the redirect"),
+    ("source", "member: source of the first of these records"),
+    ("record", "member: ordinal of that record in its source"),
     ("host", "pattern: host, and port if there is one"),
-    ("pattern", "pattern: its name"),
-    ("support", "pattern: different URLs that showed it"),
-    ("counter", "pattern: different URLs that it speaks of and that showed something else"),
+    ("pattern", "pattern: name of the rule"),
+    ("support", "pattern: number of distinct URLs that confirm it"),
+    ("counter", "pattern: number of distinct URLs that it applies to and that contradict it"),
     ("confidence", "pattern: support / (support + counter)"),
-    ("examples", "pattern: up to three of the former"),
-    ("counter_examples", "pattern: up to three of the latter"),
+    ("examples", "pattern: up to three URLs that confirm it"),
+    ("counter_examples", "pattern: up to three URLs that contradict it"),
 ];
 
-/// Why a table holds no equivalences for a policy.
+/// Why a table cannot be used as equivalences for a policy.
 #[derive(Debug, thiserror::Error)]
 pub enum EquivalencesTableError {
-    /// It does not say that it is one.
-    #[error("this is no table of equivalences; make one with irikey learn")]
-    Other,
-    /// It was made by another version.
-    #[error(
-        "the equivalences are of version {0}, and this program reads version {EQUIVALENCES_VERSION}; learn them again"
-    )]
+    /// The metadata does not identify a table of equivalences.
+    #[error("not a table of equivalences; create one with irikey learn")]
+    NotEquivalences,
+    /// The table has another version.
+    #[error("equivalences have version {0}, expected {EQUIVALENCES_VERSION}; run irikey learn again")]
     Version(String),
-    /// It was made under another policy.
+    /// The table was learned under another policy.
     #[error(
-        "the equivalences were learned with {name} {theirs:?}, and this run has {ours:?}; learn them again with the same \
-         flags, or set these as they were"
+        "the equivalences were learned with {name} {theirs:?}, but this run uses {ours:?}; use the same flags for both"
     )]
     Policy {
-        /// What differs.
+        /// The part of the policy that differs.
         name: &'static str,
-        /// What the table has.
+        /// Value of the table.
         theirs: String,
-        /// What the run has.
+        /// Value of the run.
         ours: String,
     },
-    /// A row says what cannot be.
-    #[error("row {row} of the equivalences: {reason}; the table was changed: learn it again")]
+    /// A row is invalid.
+    #[error("row {row} of the equivalences: {reason}; the table was changed, run irikey learn again")]
     Row {
-        /// From 1.
+        /// Number of the row, from 1.
         row: u64,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The rows contradict each other.
-    #[error("{0}; the table was changed: learn it again")]
+    /// Rows contradict each other.
+    #[error("{0}; the table was changed, run irikey learn again")]
     EquivalencesConflict(#[from] EquivalencesConflict),
-    /// ColumnSet lack or are of other types.
-    #[error("the equivalences: {0}")]
+    /// Columns are missing or have other types.
+    #[error("cannot read the equivalences: {0}")]
     Arrow(#[from] ArrowError),
 }
 
-/// What the table depends on, name by name: keys of another of these are other keys.
+/// Returns the parts of the policy that keys of equivalences depend on.
 fn policy_pairs(policy: &Policy) -> impl Iterator<Item = (&'static str, String)> {
     let names = ["profile", "key", "key_version", "drop_fragment", "unicode"];
     policy.describe().into_iter().filter(move |(name, _)| names.contains(name))
 }
 
-/// What the table says about how it was made, beside what every output says.
+/// Returns the metadata of the table, in addition to the metadata of every output.
 pub fn equivalences_metadata(limits: &LearnLimits) -> Vec<(String, String)> {
     let limits = limits.describe().into_iter().map(|(name, value)| (format!("irikey.learn.{name}"), value));
-    [(MARK.to_string(), EQUIVALENCES_VERSION.to_string())].into_iter().chain(limits).collect()
+    [(EQUIVALENCES_METADATA_KEY.to_string(), EQUIVALENCES_VERSION.to_string())].into_iter().chain(limits).collect()
 }
 
-/// The schema of the table.
+/// Returns the schema of the table.
 pub fn equivalences_schema() -> SchemaRef {
     let texts = DataType::List(Arc::new(Field::new_list_field(DataType::Utf8, true)));
     let field = |&(name, _): &(&str, &str)| {
@@ -115,7 +114,7 @@ pub fn equivalences_schema() -> SchemaRef {
     Arc::new(Schema::new(EQUIVALENCE_COLUMNS.iter().map(field).collect::<Vec<_>>()))
 }
 
-/// The rows of the table: members, then patterns. `sources` are the names that places count in.
+/// Returns the rows of the table: members, then patterns. `sources` are the sorted names of the sources.
 pub fn equivalences_batches<'a>(
     learned: &'a Learned,
     sources: &'a [String],
@@ -133,7 +132,7 @@ pub fn equivalences_batches<'a>(
     members.chain(patterns)
 }
 
-/// Builders of the columns, by type; each in the order of the schema.
+/// Builders of the columns, grouped by type in the order of the schema.
 #[derive(Default)]
 struct TableRows {
     texts: [StringBuilder; 8],
@@ -146,7 +145,7 @@ struct TableRows {
 impl TableRows {
     fn texts(&mut self, texts: [Option<&[u8]>; 8]) {
         for (column, text) in self.texts.iter_mut().zip(texts) {
-            // A canonical URI is ASCII; the name of a source may be anything.
+            // A canonical URI is ASCII, but the name of a source may not be UTF-8.
             column.append_option(text.map(String::from_utf8_lossy));
         }
     }
@@ -212,7 +211,7 @@ fn key_builders() -> [FixedSizeBinaryBuilder; 2] {
     [FixedSizeBinaryBuilder::new(KEY_LEN), FixedSizeBinaryBuilder::new(KEY_LEN)]
 }
 
-/// Reads a table of equivalences, batch by batch.
+/// Reads a table of equivalences batch by batch.
 #[derive(Debug)]
 pub struct EquivalencesReader {
     equivalences: Equivalences,
@@ -221,14 +220,14 @@ pub struct EquivalencesReader {
 }
 
 impl EquivalencesReader {
-    /// A reader of a table with this schema, for keys of this policy.
+    /// Creates a reader of a table with this schema, for keys of this policy.
     ///
     /// # Errors
-    /// The metadata of the schema say that it is none, or one for other keys.
+    /// The schema is not one of equivalences, or they are for other keys.
     pub fn new(schema: &Schema, policy: &Policy) -> Result<EquivalencesReader, EquivalencesTableError> {
         let metadata = schema.metadata();
-        match metadata.get(MARK) {
-            None => return Err(EquivalencesTableError::Other),
+        match metadata.get(EQUIVALENCES_METADATA_KEY) {
+            None => return Err(EquivalencesTableError::NotEquivalences),
             Some(version) if version != EQUIVALENCES_VERSION => {
                 return Err(EquivalencesTableError::Version(version.clone()));
             }
@@ -244,14 +243,14 @@ impl EquivalencesReader {
         Ok(EquivalencesReader { equivalences: Equivalences::new(algorithm), algorithm, rows: 0 })
     }
 
-    /// Takes in the rows of a batch.
+    /// Adds the rows of a batch.
     ///
     /// # Errors
-    /// A row contradicts itself or another one.
+    /// A row is invalid or contradicts another row.
     pub fn add(&mut self, batch: &RecordBatch) -> Result<(), EquivalencesTableError> {
         let column = |name: &str, kind: &DataType| match batch.column_by_name(name) {
             Some(column) => cast(column, kind),
-            None => Err(ArrowError::SchemaError(format!("there is no column {name}"))),
+            None => Err(ArrowError::SchemaError(format!("column {name} is missing"))),
         };
         let text = |name| column(name, &DataType::Utf8);
         let columns = [text("kind")?, text("uri")?, text("host")?, text("pattern")?];
@@ -266,7 +265,7 @@ impl EquivalencesReader {
             match kinds.value(row) {
                 "member" => self.member(uris.value(row).as_bytes(), key(0), key(1))?,
                 "pattern" => self.pattern(hosts.value(row), patterns.value(row))?,
-                other => return Err(self.refused(format!("{other:?} is neither member nor pattern"))),
+                other => return Err(self.invalid_row(format!("kind is {other:?}, expected member or pattern"))),
             }
         }
         Ok(())
@@ -275,27 +274,27 @@ impl EquivalencesReader {
     fn member(&mut self, uri: &[u8], key: &[u8], representative: &[u8]) -> Result<(), EquivalencesTableError> {
         let as_key = |bytes: &[u8]| KeyBytes::try_from(bytes).ok();
         let (Some(key), Some(representative)) = (as_key(key), as_key(representative)) else {
-            return Err(self.refused("a key has 16 bytes".to_string()));
+            return Err(self.invalid_row("a key does not have 16 bytes".to_string()));
         };
         if self.algorithm.key(uri) != key {
-            return Err(self.refused(format!("the key is not that of {}", String::from_utf8_lossy(uri))));
+            return Err(self.invalid_row(format!("the key does not belong to {}", String::from_utf8_lossy(uri))));
         }
         Ok(self.equivalences.add_member(key, representative)?)
     }
 
     fn pattern(&mut self, host: &str, name: &str) -> Result<(), EquivalencesTableError> {
-        let rule = RewriteRule::named(name).ok_or_else(|| self.refused(format!("no pattern is called {name:?}")))?;
+        let rule = RewriteRule::named(name).ok_or_else(|| self.invalid_row(format!("unknown pattern {name:?}")))?;
         Ok(self.equivalences.add_pattern(host.as_bytes(), rule)?)
     }
 
-    fn refused(&self, reason: String) -> EquivalencesTableError {
+    fn invalid_row(&self, reason: String) -> EquivalencesTableError {
         EquivalencesTableError::Row { row: self.rows, reason }
     }
 
-    /// What was read.
+    /// Returns the equivalences.
     ///
     /// # Errors
-    /// Its rows contradict each other.
+    /// Rows contradict each other.
     pub fn finish(self) -> Result<Equivalences, EquivalencesTableError> {
         self.equivalences.check()?;
         Ok(self.equivalences)

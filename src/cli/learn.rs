@@ -151,7 +151,8 @@ fn perform(args: &LearnArgs, reporting: &Reporting) -> Result<Told, Failure> {
     let mut table = TableWriter::create(&args.output, equivalences_schema(), &said)?;
     let progress = Arc::new(Progress::new());
     let bar = bar(reporting.progress, sources.total_len(), &progress);
-    let watched = run::observe(sources, &options, &policy, budget.remaining(), &progress);
+    let request = run::RunRequest::new(sources, &options, &policy, &progress);
+    let watched = run::observe(request, budget.remaining());
     drop(bar);
     let ObserveResult { summary, observed, sources } = watched?;
     let redirects = summary.tally.redirects;

@@ -266,11 +266,11 @@ fn equivalences_of_other_keys_are_refused() {
         String::from_utf8(ran.stderr).unwrap()
     };
     let cases: [(&str, &[&str], &str); 7] = [
-        (&learned, &["--key-hash", "blake3"], "learned with key \"xxh3-128\", and this run has \"blake3-128\""),
+        (&learned, &["--key-hash", "blake3"], "learned with key \"xxh3-128\", but this run uses \"blake3-128\""),
         (&learned, &["--drop-fragment"], "learned with drop_fragment \"no\""),
         (&learned, &["--profile", "weber-00"], "learned with profile \"rfc3987\""),
         (&learned, &["--rung", "syntax"], "leave --rung out"),
-        (&urls, &[], "this is no table of equivalences; make one with irikey learn"),
+        (&urls, &[], "not a table of equivalences; create one with irikey learn"),
         ("missing.parquet", &[], "missing.parquet: cannot open"),
         (&sample("redirects.cdxj"), &[], "take a file that irikey learn wrote"),
     ];
