@@ -541,7 +541,7 @@ fn an_impossible_destination_says_so() {
     let message = refused(directory.path());
     assert_eq!(message, format!("{shown}: is a directory; name a file, for example {shown}/uris.parquet"));
     let message = refused(&directory.path().join("no/x.csv"));
-    assert_eq!(message, format!("{shown}/no/x.csv: cannot create: {shown}/no is no directory; make it first"));
+    assert_eq!(message, format!("{shown}/no/x.csv: cannot create: {shown}/no is not a directory; create it first"));
 }
 
 #[cfg(unix)]
@@ -580,7 +580,7 @@ mod unix {
                 output.finish()
             });
             let message = written.unwrap_err().to_string();
-            let expected = "/dev/full: cannot write: no space left on device; what it got before is not whole";
+            let expected = "/dev/full: cannot write: no space left on device; the output is incomplete";
             assert_eq!(message, expected, "{format:?}");
         }
         assert!(Path::new("/dev/full").exists());

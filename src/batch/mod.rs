@@ -4,9 +4,9 @@
 //! Rows + [SourceRun] --BatchBuilder::build--> RecordBatch --(encoded)--> BatchBuilder::reclaim --> memory of Rows
 //! ```
 //!
-//! - [`columns`]: the list of columns; [`schema`]: types of columns, and sets of them
-//! - [`build`]: the builder; [`carried`], [`derived`] and [`parts`]: columns that it computes from rows
-//! - [`equivalences`]: the table of learned equivalences
+//! - `columns`: the list of columns; `schema`: types of columns, and sets of them
+//! - `build`: the builder; `carried`, `derived` and `parts`: columns that it computes from rows
+//! - `equivalences`: the table of learned equivalences
 //!
 //! The module knows neither files nor formats. It refuses batches whose text exceeds the 32-bit offsets of Arrow.
 

@@ -1,22 +1,22 @@
-//! Rows in, parts out: everything about an output that costs time, so that workers do it side by side.
+//! Encodes rows as parts of an output. This is the expensive part of writing, so that workers do it in parallel.
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
-use super::error::WriteError;
+use super::error::{OutputError, WriteError};
 use super::index_lines::{self, GzipMember};
+use super::lines;
 use super::row_group::{ColumnChunk, RowGroups};
-use super::{OutputError, lines};
 use crate::batch::{BatchBuilder, ColumnSet, SourceRun};
 use crate::canon::Rows;
 
-/// Turns rows into parts of one output; shared by workers.
+/// Encodes rows as parts of one output. Workers share it.
 pub struct Encoder {
     pub(super) builder: BatchBuilder,
-    pub(super) recipe: EncodingPlan,
+    pub(super) plan: EncodingPlan,
 }
 
-/// What a part is made of.
+/// How parts are encoded.
 pub(super) enum EncodingPlan {
     Parquet(RowGroups),
     Batch,
@@ -28,14 +28,15 @@ pub(super) enum EncodingPlan {
     Text,
 }
 
-/// Rows encoded for one output, to be appended in order.
+/// Encoded rows of one output, to be appended in order.
 pub struct Part {
     pub(super) body: PartBody,
     rows: u64,
 }
 
+/// The encoded form of a part.
 pub(super) enum PartBody {
-    Nothing,
+    Empty,
     RowGroup(Vec<ColumnChunk>),
     Batch(RecordBatch),
     Bytes(Vec<u8>),
@@ -43,15 +44,15 @@ pub(super) enum PartBody {
 }
 
 impl Part {
-    /// How many rows it holds.
+    /// Returns the number of rows.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// How many bytes of memory it holds, so that a queue of parts can be bounded.
+    /// Returns the bytes of memory that the part holds, so that queues of parts can be bounded.
     pub fn memory_len(&self) -> usize {
         match &self.body {
-            PartBody::Nothing => 0,
+            PartBody::Empty => 0,
             PartBody::RowGroup(chunks) => chunks.iter().map(ColumnChunk::len).sum(),
             PartBody::Batch(batch) => batch.get_array_memory_size(),
             PartBody::Bytes(bytes) => bytes.capacity(),
@@ -61,20 +62,20 @@ impl Part {
 }
 
 impl Encoder {
-    /// Encodes `rows`, which came from `runs` in this order. Afterwards `rows` is empty, tally included, and keeps
-    /// what memory can be kept. Each call that has rows makes one row group, record batch or run of lines.
+    /// Encodes `rows`, which come from `runs` in this order, as one row group, record batch or sequence of lines.
+    /// Afterwards `rows` and its tally are empty; its memory is kept if possible.
     ///
     /// # Errors
-    /// The rows make no batch, or the format refuses them; nothing about files.
+    /// The rows do not form a batch, or the format cannot encode them.
     pub fn encode(&self, rows: &mut Rows, runs: &[SourceRun]) -> Result<Part, OutputError> {
         let count = rows.len() as u64;
-        let body = if rows.is_empty() { PartBody::Nothing } else { self.body(rows, runs)? };
+        let body = if rows.is_empty() { PartBody::Empty } else { self.body(rows, runs)? };
         rows.clear();
         Ok(Part { body, rows: count })
     }
 
     fn body(&self, rows: &mut Rows, runs: &[SourceRun]) -> Result<PartBody, OutputError> {
-        if matches!(self.recipe, EncodingPlan::Text) {
+        if matches!(self.plan, EncodingPlan::Text) {
             return Ok(PartBody::Bytes(lines::text(&rows.uri)));
         }
         let batch = self.builder.build(rows, runs)?;
@@ -85,62 +86,62 @@ impl Encoder {
         Ok(body)
     }
 
-    /// The columns of the output.
-    pub fn columns(&self) -> &ColumnSet {
+    /// Returns the columns of the output.
+    pub(crate) fn columns(&self) -> &ColumnSet {
         self.builder.columns()
     }
 
-    /// The schema of the output's batches.
-    pub fn schema(&self) -> &SchemaRef {
+    /// Returns the schema of the output's batches.
+    pub(crate) fn schema(&self) -> &SchemaRef {
         self.builder.schema()
     }
 
-    /// What [`Encoder::encode`] would encode: to be filtered, kept, and given to [`Encoder::encode_batch`].
+    /// Builds the batch of `rows` without encoding it, for [`Encoder::encode_batch`].
     ///
     /// # Errors
-    /// The rows make no batch.
-    pub fn batch(&self, rows: &mut Rows, runs: &[SourceRun]) -> Result<RecordBatch, OutputError> {
+    /// The rows do not form a batch.
+    pub(crate) fn batch(&self, rows: &mut Rows, runs: &[SourceRun]) -> Result<RecordBatch, OutputError> {
         Ok(self.builder.build(rows, runs)?)
     }
 
-    /// Gives the memory of a batch back to the rows that it was made of, which are empty afterwards.
-    pub fn reclaim(&self, batch: RecordBatch, rows: &mut Rows) {
+    /// Moves the memory of a batch back to `rows`, which are empty afterwards.
+    pub(crate) fn reclaim(&self, batch: RecordBatch, rows: &mut Rows) {
         self.builder.reclaim(batch, rows);
     }
 
-    /// The columns of this output among those of a batch that has more.
+    /// Returns the columns of this output from a batch that has more columns.
     ///
     /// # Errors
-    /// One is not there.
-    pub fn project(&self, batch: &RecordBatch) -> Result<RecordBatch, OutputError> {
+    /// A column is missing.
+    pub(crate) fn project(&self, batch: &RecordBatch) -> Result<RecordBatch, OutputError> {
         let place = |name| batch.schema_ref().index_of(name);
         let places = self.columns().names().map(place).collect::<Result<Vec<_>, _>>().map_err(WriteError::from)?;
         let columns = places.into_iter().map(|at| batch.column(at).clone()).collect();
         Ok(RecordBatch::try_new(self.schema().clone(), columns).map_err(WriteError::from)?)
     }
 
-    /// Rows need a key to have a place: see [`super::index_columns`].
-    pub fn is_index(&self) -> bool {
-        matches!(self.recipe, EncodingPlan::Cdxj | EncodingPlan::Zipnum)
+    /// Returns whether the output is an index of captures, whose rows need a key.
+    pub(crate) fn is_index(&self) -> bool {
+        matches!(self.plan, EncodingPlan::Cdxj | EncodingPlan::Zipnum)
     }
 
-    /// Each part stays apart in the output, so that small ones cost readers more.
-    pub fn has_groups(&self) -> bool {
-        matches!(self.recipe, EncodingPlan::Parquet(_) | EncodingPlan::Batch | EncodingPlan::Zipnum)
+    /// Returns whether parts stay separate in the output, so that small parts make reading slower.
+    pub(crate) fn has_groups(&self) -> bool {
+        matches!(self.plan, EncodingPlan::Parquet(_) | EncodingPlan::Batch | EncodingPlan::Zipnum)
     }
 
-    /// Encodes rows that are a batch of this output's columns already.
+    /// Encodes a batch of this output's columns.
     ///
     /// # Errors
-    /// The format refuses them.
-    pub fn encode_batch(&self, batch: &RecordBatch) -> Result<Part, OutputError> {
+    /// The format cannot encode the batch.
+    pub(crate) fn encode_batch(&self, batch: &RecordBatch) -> Result<Part, OutputError> {
         let rows = batch.num_rows() as u64;
-        let body = if rows == 0 { PartBody::Nothing } else { self.batch_body(batch)? };
+        let body = if rows == 0 { PartBody::Empty } else { self.batch_body(batch)? };
         Ok(Part { body, rows })
     }
 
     fn batch_body(&self, batch: &RecordBatch) -> Result<PartBody, OutputError> {
-        Ok(match &self.recipe {
+        Ok(match &self.plan {
             EncodingPlan::Parquet(groups) => PartBody::RowGroup(groups.encode(batch)?),
             EncodingPlan::Delimited(delimiter) => {
                 PartBody::Bytes(lines::delimited(self.builder.columns(), batch, *delimiter))

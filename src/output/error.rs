@@ -1,4 +1,4 @@
-//! Why an output could not be written: place, operation, reason, and what to do.
+//! Errors of outputs. A message names the path, the operation, the reason and what to do.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,62 +8,62 @@ use parquet::errors::ParquetError;
 
 use crate::batch::BatchError;
 
-/// Why an output ends without being whole. Nothing bears the final name then.
+/// Why an output is not complete. No partial file has the final name.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OutputError {
-    /// The reader of standard output has gone, which is its right: not a failure to tell anybody about.
+    /// The reader of standard output has closed the pipe. This is not a failure.
     #[error("standard output: closed by its reader")]
     ClosedPipe,
-    /// The output's name is a directory's.
+    /// The path of the output is a directory.
     #[error("{}: is a directory; name a file, for example {}", .0.display(), .0.join("uris.parquet").display())]
     Directory(PathBuf),
-    /// The output's directory is not there.
-    #[error("{}: cannot create: {} is no directory; make it first", path.display(), parent.display())]
+    /// The directory of the output does not exist.
+    #[error("{}: cannot create: {} is not a directory; create it first", path.display(), parent.display())]
     NoDirectory {
         /// The output.
         path: PathBuf,
-        /// What should be its directory.
+        /// The missing directory.
         parent: PathBuf,
     },
-    /// The output's directory has parts of an earlier run.
-    #[error("{}: has parts already; remove them, or choose another directory", .0.display())]
+    /// The directory contains parts of an earlier run.
+    #[error("{}: the directory contains parts already; remove them or choose another directory", .0.display())]
     NotEmpty(PathBuf),
-    /// What was written is not what was to be written, when it is read again.
-    #[error("{place}: not as it was written: {reason}; nothing bears its name that did not before")]
+    /// Reading the output back gave other rows than were written.
+    #[error("{place}: the file does not contain what was written: {reason}; no partial file is left behind")]
     NotAsWritten {
         /// The output.
         place: String,
-        /// What was found.
+        /// What reading back found.
         reason: String,
     },
-    /// The operating system refused.
+    /// The operating system reported an error.
     #[error("{place}: cannot {operation}: {}; {advice}", reason(error))]
     Io {
         /// Path, or `standard output`.
         place: String,
-        /// What was tried.
+        /// What was attempted.
         operation: &'static str,
-        /// What came of it.
+        /// The error.
         error: io::Error,
-        /// What became of the output, or what to do.
+        /// The state of the output, or what to do.
         advice: &'static str,
     },
-    /// Rows made no batch.
+    /// The rows do not form a batch.
     #[error("{0}")]
     Batch(#[from] BatchError),
-    /// Parquet refused to encode.
+    /// Parquet could not encode the rows.
     #[error("cannot encode: {0}")]
     Parquet(ParquetError),
-    /// Arrow refused to encode.
+    /// Arrow could not encode the rows.
     #[error("cannot encode: {0}")]
     Arrow(ArrowError),
-    /// A part that another encoder made.
-    #[error("this part was not made for this output")]
+    /// The part comes from the encoder of another output.
+    #[error("the part belongs to another output")]
     ForeignPart,
 }
 
-/// The reason in the words that systems use, without the number.
+/// Returns the usual description of an error, without its number.
 fn reason(error: &io::Error) -> String {
     let known = match error.kind() {
         io::ErrorKind::StorageFull => "no space left on device",
@@ -77,7 +77,7 @@ fn reason(error: &io::Error) -> String {
     known.to_string()
 }
 
-/// What an encoder's error wraps: the system's refusal, or its own.
+/// The error of an encoder or of the sink below it.
 pub(super) enum WriteError {
     Io(io::Error),
     Parquet(ParquetError),
@@ -112,7 +112,7 @@ impl From<ParquetError> for WriteError {
 }
 
 impl From<WriteError> for OutputError {
-    /// For causes that no file was involved in.
+    /// Converts an error that does not concern a file.
     fn from(cause: WriteError) -> OutputError {
         match cause {
             WriteError::Io(error) => OutputError::Parquet(ParquetError::External(Box::new(error))),

@@ -1,5 +1,7 @@
-//! Rows in, lines of a capture index out: CDXJ, and zipnum, which is CDXJ in gzip members with an index of these. A line
-//! is `key time {json}`; rows without a key or a time have `-` there. (pywb's documentation, "CDXJ" and "ZipNum".)
+//! Writes a capture index: CDXJ, or zipnum, which is CDXJ in gzip members with an index of the members.
+//!
+//! A line is `key time {json}`; rows without a key or a time have `-` instead. The formats are specified in the
+//! documentation of pywb, "CDXJ" and "ZipNum".
 
 use std::io::Write;
 
@@ -9,18 +11,17 @@ use arrow::temporal_conversions::timestamp_ms_to_datetime;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use super::cells::write_json_text;
+use super::values::write_json_text;
 use crate::record::fields::CarriedField;
 
-/// Columns that CDXJ lines are made of.
-pub fn index_columns() -> impl Iterator<Item = &'static str> {
+/// Returns the columns that CDXJ lines need.
+pub(crate) fn index_columns() -> impl Iterator<Item = &'static str> {
     let fields =
         CarriedField::ALL.iter().filter(|field| **field == CarriedField::FetchTime || field.cdxj_position().is_some());
     ["url_surtkey", "uri", "input"].into_iter().chain(fields.map(|field| field.column()))
 }
 
-/// Returns the fields that are members of a line, after the URL, in their order: that of Common Crawl's index. All of
-/// them are written as strings.
+/// Returns the fields that are JSON members after the URL, in the order of Common Crawl's index. All are strings.
 fn member_fields() -> Vec<CarriedField> {
     let mut fields: Vec<_> =
         CarriedField::ALL.iter().copied().filter(|field| field.cdxj_position().is_some()).collect();
@@ -28,19 +29,19 @@ fn member_fields() -> Vec<CarriedField> {
     fields
 }
 
-/// Lines of a zipnum member.
+/// Lines per gzip member of zipnum.
 pub(super) const MEMBER_LINES: usize = 3000;
 
-/// Lines in a gzip member of their own.
+/// A gzip member of zipnum.
 #[derive(Debug)]
 pub(super) struct GzipMember {
-    /// `key time` of the first line.
+    /// `key time` of its first line.
     pub(super) key: Vec<u8>,
-    /// The member.
+    /// The compressed bytes.
     pub(super) bytes: Vec<u8>,
 }
 
-/// What lines are made of: columns of a batch.
+/// The columns of a batch that lines need.
 struct IndexColumns<'a> {
     keys: &'a StringArray,
     uris: &'a StringArray,
@@ -48,7 +49,7 @@ struct IndexColumns<'a> {
     members: Vec<(&'static str, MemberValues<'a>)>,
 }
 
-/// A column of a member's values.
+/// The values of a JSON member.
 enum MemberValues<'a> {
     Text(&'a StringArray),
     Short(&'a Int16Array),
@@ -62,7 +63,7 @@ impl<'a> MemberValues<'a> {
         text().or_else(short).or_else(|| array.as_primitive_opt().map(MemberValues::Integer))
     }
 
-    /// Appends the member, unless it is null.
+    /// Appends the member, unless its value is null.
     fn write(&self, name: &str, row: usize, out: &mut Vec<u8>) {
         // Writing to memory does not fail.
         let _ = match self {
@@ -81,7 +82,7 @@ impl<'a> MemberValues<'a> {
 }
 
 impl<'a> IndexColumns<'a> {
-    /// `None` if the batch lacks a column; the columns of these formats are fixed.
+    /// Returns `None` if the batch lacks a column, which does not happen: the columns of these formats are fixed.
     fn of(batch: &'a RecordBatch) -> Option<IndexColumns<'a>> {
         let text = |name| batch.column_by_name(name).and_then(|column: &ArrayRef| column.as_string_opt::<i32>());
         let cell = |name: &str| batch.column_by_name(name).and_then(MemberValues::of);
@@ -119,7 +120,7 @@ impl<'a> IndexColumns<'a> {
         out.extend_from_slice(b"}\n");
     }
 
-    /// The record's URL as it was; bytes that are not UTF-8, which JSON does not hold, percent-encoded.
+    /// Returns the record's URL; bytes that are not UTF-8 are percent-encoded, because JSON cannot contain them.
     fn url(&self, row: usize) -> String {
         let inputs = self.batch.column_by_name("input").and_then(|column| column.as_binary_opt::<i32>());
         let Some(input) = inputs.filter(|inputs| inputs.is_valid(row)) else { return self.uris.value(row).to_string() };
@@ -132,7 +133,7 @@ impl<'a> IndexColumns<'a> {
     }
 }
 
-/// CDXJ lines.
+/// Renders a batch as CDXJ lines.
 pub(super) fn cdxj(batch: &RecordBatch) -> Vec<u8> {
     let mut out = Vec::with_capacity(batch.get_array_memory_size());
     if let Some(fields) = IndexColumns::of(batch) {
@@ -141,7 +142,7 @@ pub(super) fn cdxj(batch: &RecordBatch) -> Vec<u8> {
     out
 }
 
-/// The same in members.
+/// Renders a batch as gzip members of CDXJ lines.
 pub(super) fn zipnum(batch: &RecordBatch) -> std::io::Result<Vec<GzipMember>> {
     let Some(fields) = IndexColumns::of(batch) else { return Ok(Vec::new()) };
     let (mut members, mut lines) = (Vec::new(), Vec::new());
@@ -158,7 +159,7 @@ pub(super) fn zipnum(batch: &RecordBatch) -> std::io::Result<Vec<GzipMember>> {
     Ok(members)
 }
 
-/// Appends a line of the index: key and time, the file, where the member lies in it, its number.
+/// Appends a line of the member index: key and time, file name, offset, length and number of the member.
 pub(super) fn write_index(member: &GzipMember, file: &str, offset: u64, number: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(&member.key);
     let _ = writeln!(out, "\t{file}\t{offset}\t{}\t{number}", member.bytes.len());

@@ -1,13 +1,12 @@
-//! A batch in, lines out: CSV, JSON lines, or the bare URIs. The lines of a part end with a line end, so parts
-//! stand one after the other.
+//! Renders batches as lines: delimited text, JSON lines, or URIs. Every line ends with `LF`, so parts can be concatenated.
 
 use arrow::array::{Array, AsArray, RecordBatch};
 
-use super::cells::{ColumnValues, write_json_text};
+use super::values::{ColumnValues, write_json_text};
 use crate::batch::ColumnSet;
 use crate::canon::TextColumn;
 
-/// One URI a line; an empty line where the row has none.
+/// Renders one URI per line; an empty line for rows without a URI.
 pub(super) fn text(uris: &TextColumn) -> Vec<u8> {
     let mut out = Vec::with_capacity(uris.values.len() + uris.len());
     for i in 0..uris.len() {
@@ -17,7 +16,7 @@ pub(super) fn text(uris: &TextColumn) -> Vec<u8> {
     out
 }
 
-/// [`text`] of a batch, whose first column is the URI.
+/// Renders the URIs of a batch, whose first column is the URI.
 pub(super) fn uris(batch: &RecordBatch) -> Vec<u8> {
     let uris = batch.column(0).as_string::<i32>();
     let mut out = Vec::with_capacity(uris.value_data().len() + uris.len());
@@ -37,13 +36,13 @@ pub(super) fn header(columns: &ColumnSet, delimiter: u8) -> Vec<u8> {
 
 /// Delimited text as in RFC 4180, but with `LF` as the line end: fields are quoted if necessary, nulls are empty.
 pub(super) fn delimited(columns: &ColumnSet, batch: &RecordBatch, delimiter: u8) -> Vec<u8> {
-    let cells = cells(columns, batch);
+    let values = column_values(columns, batch);
     let out = Vec::with_capacity(batch.get_array_memory_size());
     let mut writer = csv::WriterBuilder::new().delimiter(delimiter).from_writer(out);
     let mut scratch = Vec::new();
     for row in 0..batch.num_rows() {
-        for column in &cells {
-            // The writer fails where its sink does, and memory does not.
+        for column in &values {
+            // Writing to memory does not fail.
             let _ = writer.write_field(column.raw(row, &mut scratch));
         }
         let _ = writer.write_record(None::<&[u8]>);
@@ -51,10 +50,10 @@ pub(super) fn delimited(columns: &ColumnSet, batch: &RecordBatch, delimiter: u8)
     writer.into_inner().unwrap_or_default()
 }
 
-/// One JSON object a line, every column in it, nulls written.
+/// Renders one JSON object per line with all columns, including nulls.
 pub(super) fn json(columns: &ColumnSet, batch: &RecordBatch) -> Vec<u8> {
-    let cells = cells(columns, batch);
-    let mut names = Vec::with_capacity(cells.len());
+    let values = column_values(columns, batch);
+    let mut names = Vec::with_capacity(values.len());
     for (i, name) in columns.names().enumerate() {
         let mut lead = vec![if i == 0 { b'{' } else { b',' }];
         write_json_text(name, &mut lead);
@@ -63,7 +62,7 @@ pub(super) fn json(columns: &ColumnSet, batch: &RecordBatch) -> Vec<u8> {
     }
     let mut out = Vec::with_capacity(batch.get_array_memory_size() * 2);
     for row in 0..batch.num_rows() {
-        for (name, column) in names.iter().zip(&cells) {
+        for (name, column) in names.iter().zip(&values) {
             out.extend_from_slice(name);
             column.write_json(row, &mut out);
         }
@@ -72,6 +71,6 @@ pub(super) fn json(columns: &ColumnSet, batch: &RecordBatch) -> Vec<u8> {
     out
 }
 
-fn cells<'a>(columns: &ColumnSet, batch: &'a RecordBatch) -> Vec<ColumnValues<'a>> {
+fn column_values<'a>(columns: &ColumnSet, batch: &'a RecordBatch) -> Vec<ColumnValues<'a>> {
     columns.iter().zip(batch.columns()).map(|(column, array)| ColumnValues::of(column.kind, array)).collect()
 }

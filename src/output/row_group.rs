@@ -1,7 +1,7 @@
-//! A batch in, the encoded columns of one row group out; and the settings of each column.
+//! Encodes batches as Parquet row groups, and chooses the encoding of each column.
 //!
-//! Keys are random: neither dictionary, nor codec, nor statistics could gain anything on them. Statistics of texts
-//! cost more than the pruning they allow in files that are not sorted.
+//! Keys are random, so neither dictionary, codec nor statistics gain anything. In files that are not sorted, statistics of
+//! text cost more than the pruning that they allow.
 
 use std::sync::Arc;
 
@@ -17,24 +17,31 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPrope
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnDescPtr, ColumnPath};
 
-use super::error::WriteError;
+use super::error::{OutputError, WriteError};
+use super::options::{Arrangement, Compression};
 use super::pages::{self, BufferPool, Codecs, PageChunk, TextSlices};
 use super::sink::Sink;
-use super::{Arrangement, Compression, OutputError};
 use crate::batch::{BatchBuilder, Column, ColumnId, ColumnKind};
 
-/// Bytes of a value that statistics keep: more than most SURT keys have.
+/// Bytes of a value that statistics store; most SURT keys are shorter.
 const STATISTICS_LEN: usize = 256;
+
+/// Settings of a Parquet file.
+pub(super) struct ParquetSettings<'a> {
+    pub(super) compression: Compression,
+    pub(super) arrangement: &'a Arrangement,
+    pub(super) metadata: Vec<(String, String)>,
+}
 
 /// What workers need to encode row groups of one file.
 pub(super) struct RowGroups {
     factory: ArrowRowGroupWriterFactory,
     columns: Vec<ColumnDescPtr>,
-    /// These columns want what only the general encoder makes: a dictionary of texts, statistics, a bloom filter.
+    /// Columns that need the general encoder: for a dictionary of texts, statistics or a bloom filter.
     general: Vec<bool>,
-    /// Of texts, if they are encoded here.
+    /// Codecs of text pages; `None` if the general encoder encodes them.
     codecs: Option<Codecs>,
-    spare: Arc<BufferPool>,
+    pool: Arc<BufferPool>,
 }
 
 /// An encoded column of one row group.
@@ -44,7 +51,7 @@ pub(super) enum ColumnChunk {
 }
 
 impl ColumnChunk {
-    /// Its length in bytes.
+    /// Returns the length in bytes.
     pub(super) fn len(&self) -> usize {
         match self {
             ColumnChunk::Pages(chunk) => chunk.len(),
@@ -53,15 +60,14 @@ impl ColumnChunk {
     }
 }
 
-/// Opens a Parquet file on `sink`, and what workers need to encode row groups for it.
+/// Opens a Parquet file on `sink`. Also returns what workers need to encode its row groups.
 pub(super) fn open(
     sink: Sink,
     builder: &BatchBuilder,
-    compression: Compression,
-    arrangement: &Arrangement,
-    metadata: Vec<(String, String)>,
+    settings: ParquetSettings<'_>,
 ) -> Result<(SerializedFileWriter<Sink>, RowGroups), ParquetError> {
-    let options = ArrowWriterOptions::new().with_properties(properties(builder, compression, arrangement, metadata));
+    let ParquetSettings { compression, arrangement, .. } = settings;
+    let options = ArrowWriterOptions::new().with_properties(properties(builder, settings));
     let writer = ArrowWriter::try_new_with_options(sink, builder.schema().clone(), options)?;
     let (writer, factory) = writer.into_serialized_writer()?;
     let columns = writer.schema_descr().columns().to_vec();
@@ -72,15 +78,11 @@ pub(super) fn open(
     };
     let general = builder.columns().iter().map(is_general).collect();
     let codecs = Codecs::new(compression);
-    Ok((writer, RowGroups { factory, columns, general, codecs, spare: Arc::default() }))
+    Ok((writer, RowGroups { factory, columns, general, codecs, pool: Arc::default() }))
 }
 
-fn properties(
-    builder: &BatchBuilder,
-    compression: Compression,
-    arrangement: &Arrangement,
-    metadata: Vec<(String, String)>,
-) -> WriterProperties {
+fn properties(builder: &BatchBuilder, settings: ParquetSettings<'_>) -> WriterProperties {
+    let ParquetSettings { compression, arrangement, metadata } = settings;
     let pairs = metadata.into_iter().map(|(key, value)| KeyValue::new(key, value)).collect();
     let properties = WriterProperties::builder()
         .set_created_by(concat!("irikey version ", env!("CARGO_PKG_VERSION")).to_string())
@@ -89,16 +91,16 @@ fn properties(
         .set_column_index_truncate_length(Some(STATISTICS_LEN))
         .set_sorting_columns(sorting(builder, arrangement))
         .set_key_value_metadata(Some(pairs));
-    let properties = builder.columns().iter().fold(properties, settings);
+    let properties = builder.columns().iter().fold(properties, column_settings);
     let sorted = builder.columns().iter().filter(|column| arrangement.by.names().any(|name| name == column.name));
-    let properties = sorted.fold(properties, sorted_settings);
+    let properties = sorted.fold(properties, sorted_column_settings);
     match arrangement.bloom {
         true => properties.set_column_bloom_filter_enabled(ColumnPath::from("key"), true).build(),
         false => properties.build(),
     }
 }
 
-/// The columns of the order that the file has, as far as they are the first ones of it.
+/// Returns the sorting columns that the file can declare: those before the first one that is not written.
 fn sorting(builder: &BatchBuilder, arrangement: &Arrangement) -> Option<Vec<SortingColumn>> {
     let place = |name: &str| builder.columns().names().position(|column| column == name);
     let columns = arrangement.by.columns().iter().map_while(|column| {
@@ -108,9 +110,9 @@ fn sorting(builder: &BatchBuilder, arrangement: &Arrangement) -> Option<Vec<Sort
     Some(columns.collect::<Vec<_>>()).filter(|columns| !columns.is_empty())
 }
 
-/// What a column of the order is encoded with besides: its pages are what readers prune by. TextSlices that follow each other
-/// have much of their beginning in common.
-fn sorted_settings(properties: WriterPropertiesBuilder, column: &Column) -> WriterPropertiesBuilder {
+/// Sets the encoding of a sorting column: readers prune by the statistics of its pages, and consecutive texts share long
+/// prefixes.
+fn sorted_column_settings(properties: WriterPropertiesBuilder, column: &Column) -> WriterPropertiesBuilder {
     let path = || ColumnPath::from(column.name);
     let properties = properties.set_column_statistics_enabled(path(), EnabledStatistics::Page);
     match column.kind {
@@ -121,8 +123,8 @@ fn sorted_settings(properties: WriterPropertiesBuilder, column: &Column) -> Writ
     }
 }
 
-/// What each kind of column is encoded with.
-fn settings(properties: WriterPropertiesBuilder, column: &Column) -> WriterPropertiesBuilder {
+/// Sets the encoding of a column by its kind.
+fn column_settings(properties: WriterPropertiesBuilder, column: &Column) -> WriterPropertiesBuilder {
     let path = || ColumnPath::from(column.name);
     let statistics =
         |properties: WriterPropertiesBuilder, level| properties.set_column_statistics_enabled(path(), level);
@@ -134,12 +136,12 @@ fn settings(properties: WriterPropertiesBuilder, column: &Column) -> WriterPrope
         ColumnKind::Text | ColumnKind::Bytes => statistics(properties, EnabledStatistics::None)
             .set_column_encoding(path(), Encoding::PLAIN)
             .set_column_dictionary_enabled(path(), false),
-        // Packed deltas have no redundancy left that a codec would find.
+        // Packed deltas do not compress further.
         ColumnKind::Count => statistics(properties, EnabledStatistics::Chunk)
             .set_column_encoding(path(), Encoding::DELTA_BINARY_PACKED)
             .set_column_dictionary_enabled(path(), false)
             .set_column_compression(path(), Codec::UNCOMPRESSED),
-        // Crawls are often in the order of time, and filters by time are common.
+        // Crawls are often ordered by time, and filters by time are common.
         ColumnKind::Time => statistics(properties, EnabledStatistics::Page)
             .set_column_encoding(path(), Encoding::DELTA_BINARY_PACKED)
             .set_column_dictionary_enabled(path(), false),
@@ -163,7 +165,7 @@ impl RowGroups {
     }
 
     fn chunks(&self, batch: &RecordBatch) -> Result<Vec<ColumnChunk>, ParquetError> {
-        // The number of the row group matters only to encryption, and the writer sets the true one.
+        // Only encryption uses the number of the row group; the writer sets it later.
         let writers = self.factory.create_column_writers(0)?;
         let fields = batch.schema_ref().fields().iter();
         let mut chunks = Vec::with_capacity(writers.len());
@@ -171,7 +173,7 @@ impl RowGroups {
         for (((mut writer, (column, is_general)), field), array) in
             writers.into_iter().zip(columns).zip(fields).zip(batch.columns())
         {
-            if !is_general && let Some(chunk) = simple(column, array, self.codecs.as_ref(), &self.spare)? {
+            if !is_general && let Some(chunk) = encode_simple(column, array, self.codecs.as_ref(), &self.pool)? {
                 chunks.push(ColumnChunk::Pages(chunk));
                 continue;
             }
@@ -183,25 +185,25 @@ impl RowGroups {
         Ok(chunks)
     }
 
-    /// Memory for pages, which whoever appends row groups gives back.
-    pub(super) fn spare(&self) -> Arc<BufferPool> {
-        self.spare.clone()
+    /// Returns the pool of page buffers. The writer returns buffers to it.
+    pub(super) fn buffer_pool(&self) -> Arc<BufferPool> {
+        self.pool.clone()
     }
 }
 
-/// The chunk of a column whose pages need no general encoder.
-fn simple(
+/// Encodes a column whose pages do not need the general encoder; returns `None` for other columns.
+fn encode_simple(
     column: &ColumnDescPtr,
     array: &ArrayRef,
     codecs: Option<&Codecs>,
-    spare: &BufferPool,
+    pool: &BufferPool,
 ) -> Result<Option<PageChunk>, ParquetError> {
     if let (Some(codecs), Some(texts)) = (codecs, TextSlices::of(array)) {
-        return pages::texts(column, &texts, codecs, spare).map(Some);
+        return pages::texts(column, &texts, codecs, pool).map(Some);
     }
-    // Keys that may be null have levels.
+    // Nullable keys have definition levels.
     if let Some(keys) = array.as_fixed_size_binary_opt().filter(|_| column.max_def_level() == 0) {
-        return pages::keys(column, keys, spare).map(Some);
+        return pages::keys(column, keys, pool).map(Some);
     }
     match array.as_dictionary_opt::<Int32Type>() {
         Some(sources) => pages::sources(column, sources),
@@ -209,16 +211,16 @@ fn simple(
     }
 }
 
-/// Appends an encoded row group; what its pages lay in is for the next ones.
+/// Appends an encoded row group and returns its buffers to the pool.
 pub(super) fn append(
     writer: &mut SerializedFileWriter<Sink>,
     chunks: Vec<ColumnChunk>,
-    spare: &BufferPool,
+    pool: &BufferPool,
 ) -> Result<(), ParquetError> {
     let mut group = writer.next_row_group()?;
     for chunk in chunks {
         match chunk {
-            ColumnChunk::Pages(chunk) => spare.put(chunk.append_to_row_group(&mut group)?),
+            ColumnChunk::Pages(chunk) => pool.put(chunk.append_to_row_group(&mut group)?),
             ColumnChunk::Other(chunk) => chunk.append_to_row_group(&mut group)?,
         }
     }

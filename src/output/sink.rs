@@ -1,5 +1,7 @@
-//! Bytes in, a file or standard output out. A regular file is written under a temporary name in its own directory
-//! and renamed when it is whole and on the disk; standard output, pipes and devices are written as they are.
+//! Writes bytes to a file or to standard output.
+//!
+//! A regular file is written under a temporary name in its own directory, and renamed when it is complete and on disk.
+//! Standard output, pipes and devices are written directly.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -7,21 +9,20 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempPath;
 
-use super::Destination;
 use super::error::{OutputError, WriteError};
-use super::sync::BackgroundSync;
-use crate::process::TemporaryFileGuard;
+use super::options::Destination;
+use crate::process::{BackgroundSync, TemporaryFileGuard};
 
-/// Small writes are gathered to this many bytes; larger ones pass.
+/// Buffer length; larger writes bypass the buffer.
 const BUFFER_LEN: usize = 1 << 18;
 
-/// Bytes after which the disk is asked to take what there is; a smaller file waits for its end.
+/// Bytes after which a background sync is requested. A smaller file is synced only at its end.
 const SYNC_LEN: u64 = 32 << 20;
 
-const NOT_NAMED: &str = "nothing was written under the final name";
-const NOT_WHOLE: &str = "what it got before is not whole";
+const NOT_NAMED: &str = "no partial file is left behind";
+const NOT_WHOLE: &str = "the output is incomplete";
 
-/// Where bytes go; counts them.
+/// A buffered file that counts the bytes written.
 #[derive(Debug)]
 pub(super) struct Sink {
     file: BufWriter<File>,
@@ -29,16 +30,16 @@ pub(super) struct Sink {
     durability: Durability,
 }
 
-/// Whether the bytes are to outlive a power failure.
+/// Whether the bytes must survive a power failure.
 #[derive(Debug)]
 enum Durability {
-    /// They are not in a file of their own.
-    None,
-    /// At the end; `written` of them were there when the disk was last asked.
-    Wanted { asked_at: u64, syncer: Option<BackgroundSync> },
+    /// The sink is not a regular file.
+    NotNeeded,
+    /// The file is synced at its end, and in the background from `requested_at` bytes on.
+    Required { requested_at: u64, syncer: Option<BackgroundSync> },
 }
 
-/// Where an output will be when it is whole. Dropped before that, it removes what lies under the temporary name.
+/// The destination of an output. Removes the temporary file if it is dropped before [`OutputTarget::commit`].
 #[derive(Debug)]
 pub(super) enum OutputTarget {
     Rename {
@@ -47,20 +48,20 @@ pub(super) enum OutputTarget {
         /// Removes the temporary file if a signal ends the process.
         _guard: TemporaryFileGuard,
     },
-    /// Something that is not a regular file: renaming over it would replace the device.
+    /// Not a regular file: a rename would replace the device.
     Direct(PathBuf),
     Stdout,
 }
 
-/// Opens a destination.
+/// Opens a destination for writing.
 pub(super) fn create(destination: &Destination) -> Result<(Sink, OutputTarget), OutputError> {
     let (file, target) = match destination {
         Destination::Stdout => (stdout()?, OutputTarget::Stdout),
         Destination::File(path) => open(path)?,
     };
     let durability = match target {
-        OutputTarget::Rename { .. } => Durability::Wanted { asked_at: 0, syncer: None },
-        OutputTarget::Direct(_) | OutputTarget::Stdout => Durability::None,
+        OutputTarget::Rename { .. } => Durability::Required { requested_at: 0, syncer: None },
+        OutputTarget::Direct(_) | OutputTarget::Stdout => Durability::NotNeeded,
     };
     Ok((Sink { file: BufWriter::with_capacity(BUFFER_LEN, file), written: 0, durability }, target))
 }
@@ -70,16 +71,16 @@ impl Sink {
         self.written
     }
 
-    /// Has the disk begin with what was written since it was last asked, if that is much.
-    fn sync_early(&mut self) -> io::Result<()> {
-        let Durability::Wanted { asked_at, syncer } = &mut self.durability else { return Ok(()) };
-        if self.written - *asked_at < SYNC_LEN {
+    /// Requests a background sync if enough bytes were written since the last request.
+    fn request_sync(&mut self) -> io::Result<()> {
+        let Durability::Required { requested_at, syncer } = &mut self.durability else { return Ok(()) };
+        if self.written - *requested_at < SYNC_LEN {
             return Ok(());
         }
-        *asked_at = self.written;
+        *requested_at = self.written;
         match syncer {
-            Some(syncer) => syncer.nudge(),
-            None => syncer.insert(BackgroundSync::start(self.file.get_ref())?).nudge(),
+            Some(syncer) => syncer.request(),
+            None => syncer.insert(BackgroundSync::start(self.file.get_ref())?).request(),
         }
         Ok(())
     }
@@ -89,7 +90,7 @@ impl Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.file.write(bytes)?;
         self.written += written as u64;
-        self.sync_early()?;
+        self.request_sync()?;
         Ok(written)
     }
 
@@ -99,7 +100,7 @@ impl Write for Sink {
 }
 
 impl OutputTarget {
-    /// Where bytes are now, while that is not where they will be.
+    /// Returns the path of the temporary file.
     pub(super) fn temporary_path(&self) -> Option<&Path> {
         match self {
             OutputTarget::Rename { temporary, .. } => Some(temporary),
@@ -107,7 +108,7 @@ impl OutputTarget {
         }
     }
 
-    /// Where bytes will be, unless they are on standard output.
+    /// Returns the final path, unless the output is standard output.
     pub(super) fn path(&self) -> Option<&Path> {
         match self {
             OutputTarget::Rename { path, .. } | OutputTarget::Direct(path) => Some(path),
@@ -115,32 +116,32 @@ impl OutputTarget {
         }
     }
 
-    /// Flushes `sink`, makes its bytes durable and gives them their name.
+    /// Flushes `sink`, syncs the file and renames it to its final name.
     pub(super) fn commit(self, sink: Sink) -> Result<(), OutputError> {
-        let file = sink.file.into_inner().map_err(|error| self.blame(error.into_error().into()))?;
+        let file = sink.file.into_inner().map_err(|error| self.error(error.into_error().into()))?;
         let OutputTarget::Rename { temporary, path, .. } = self else { return Ok(()) };
         let failed = |operation, error| io_error(&path, operation, error, NOT_NAMED);
-        let early = match sink.durability {
-            Durability::Wanted { syncer: Some(syncer), .. } => syncer.finish(),
+        let synced = match sink.durability {
+            Durability::Required { syncer: Some(syncer), .. } => syncer.finish(),
             _ => Ok(()),
         };
-        early.and_then(|()| file.sync_all()).map_err(|error| failed("write to the disk", error))?;
+        synced.and_then(|()| file.sync_all()).map_err(|error| failed("write to disk", error))?;
         drop(file);
         temporary.persist(&path).map_err(|error| failed("rename to its final name", error.error))?;
         sync_directory(parent(&path)).map_err(|error| {
-            io_error(&path, "make its name durable", error, "the file is whole, but may be lost if the power fails now")
+            io_error(&path, "sync the directory", error, "the file is complete, but may be lost if the power fails now")
         })
     }
 
-    /// Removes what was written under a temporary name.
+    /// Removes the temporary file.
     pub(super) fn abort(self) -> Result<(), OutputError> {
         let OutputTarget::Rename { temporary, .. } = self else { return Ok(()) };
         let place = temporary.to_path_buf();
-        temporary.close().map_err(|error| io_error(&place, "remove", error, "remove it by hand"))
+        temporary.close().map_err(|error| io_error(&place, "remove", error, "remove it manually"))
     }
 
-    /// Says where a write failed and what that leaves behind.
-    pub(super) fn blame(&self, cause: WriteError) -> OutputError {
+    /// Returns the error of a failed write: the path, and the state of the output.
+    pub(super) fn error(&self, cause: WriteError) -> OutputError {
         let error = match cause {
             WriteError::Io(error) => error,
             other => return other.into(),
@@ -158,7 +159,7 @@ fn io_error(path: &Path, operation: &'static str, error: io::Error, advice: &'st
     OutputError::Io { place: path.display().to_string(), operation, error, advice }
 }
 
-/// A handle of our own on standard output: the one of the standard library looks for line ends in every write.
+/// Duplicates the handle of standard output, because the standard library's writer searches every write for line ends.
 fn stdout() -> Result<File, OutputError> {
     let duplicate = || -> io::Result<File> {
         #[cfg(unix)]
@@ -171,7 +172,7 @@ fn stdout() -> Result<File, OutputError> {
 }
 
 fn open(path: &Path) -> Result<(File, OutputTarget), OutputError> {
-    // A link is followed, so that its target is replaced and the link stays.
+    // Follow a symbolic link: replace its target and keep the link.
     let path =
         if path.is_symlink() { fs::canonicalize(path).unwrap_or(path.to_path_buf()) } else { path.to_path_buf() };
     match fs::metadata(&path) {
@@ -188,7 +189,7 @@ fn open(path: &Path) -> Result<(File, OutputTarget), OutputError> {
             let _guard = TemporaryFileGuard::register(&temporary);
             Ok((file, OutputTarget::Rename { temporary, path, _guard }))
         }
-        Err(error) => Err(io_error(&path, "create", error, "choose a directory that you may write to")),
+        Err(error) => Err(io_error(&path, "create", error, "choose a writable directory")),
     }
 }
 
@@ -204,7 +205,7 @@ fn open_temporary(directory: &Path) -> io::Result<(File, TempPath)> {
     builder.prefix(".irikey-").suffix(".tmp");
     #[cfg(unix)]
     {
-        // What open(2) gives an ordinary new file: the umask takes away from it.
+        // The mode of an ordinary new file; the umask applies.
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     }
     Ok(builder.tempfile_in(directory)?.into_parts())
@@ -217,7 +218,7 @@ fn parent(path: &Path) -> &Path {
     }
 }
 
-/// The rename is durable only when the directory is.
+/// Syncs a directory, which makes a rename in it durable.
 fn sync_directory(directory: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(directory)?.sync_all() } else { Ok(()) }
 }

@@ -1,4 +1,4 @@
-//! Parts in, in order; bytes appended to the sink. Whatever fails here says which output it was.
+//! Opens outputs, appends parts in order, and finishes files.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -9,20 +9,22 @@ use parquet::file::writer::SerializedFileWriter;
 
 use super::encoder::{Encoder, EncodingPlan, Part, PartBody};
 use super::error::{OutputError, WriteError};
+use super::options::{Arrangement, Destination, OutputFormat, OutputOptions, ReadBack};
 use super::pages::BufferPool;
+use super::row_group::{self, ParquetSettings};
 use super::sink::{self, OutputTarget, Sink};
-use super::{Arrangement, Compression, Destination, OutputFormat, ReadBack, index_lines, lines, row_group};
+use super::{index_lines, lines};
 use crate::batch::BatchBuilder;
 
-/// An output that is being written. Dropped without [`Output::finish`], it leaves nothing behind.
+/// An output that is being written. Removes the file if it is dropped before [`Output::finish`].
 pub struct Output {
     writer: Writer,
     target: OutputTarget,
     rows: u64,
     parts: u64,
-    /// Of zipnum.
+    /// Gzip members of zipnum so far.
     members: u64,
-    /// What was written says in which order it stands, and can be read again.
+    /// The format declares the order of rows, so that the file can be read back and verified.
     has_order: bool,
 }
 
@@ -31,52 +33,61 @@ enum Writer {
     Arrow(FileWriter<Sink>),
     ArrowStream(StreamWriter<Sink>),
     Bytes(Sink),
-    /// Members, and lines of their index.
+    /// Gzip members, and the lines of their index.
     Zipnum(Sink, Vec<u8>),
 }
 
-/// An output that is whole.
+/// A complete output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FinishedOutput {
-    /// Its name; none for standard output.
+    /// Its path; `None` for standard output.
     pub path: Option<PathBuf>,
-    /// Its length in bytes.
+    /// Length in bytes.
     pub bytes: u64,
-    /// How many rows it has.
+    /// Number of rows.
     pub rows: u64,
-    /// How many parts with rows it was made of: row groups, record batches.
+    /// Number of parts with rows: row groups, record batches.
     pub parts: u64,
 }
 
-/// Pairs an encoder with the output that takes its parts.
-pub(super) fn open(
-    format: OutputFormat,
-    how: (Compression, &Arrangement),
-    builder: BatchBuilder,
-    metadata: Vec<(String, String)>,
-    (sink, target): (Sink, OutputTarget),
-) -> Result<(Encoder, Output), OutputError> {
-    let opened = start(format, how, &builder, metadata, sink);
-    let (writer, recipe) = opened.map_err(|cause| target.blame(cause))?;
-    Ok((
-        Encoder { builder, recipe },
-        Output { writer, target, rows: 0, parts: 0, members: 0, has_order: format.has_order() },
-    ))
+/// Opens an output: the encoder that workers share, and the output that parts are appended to.
+///
+/// # Errors
+/// The destination is a directory, its directory does not exist, or it is not writable.
+pub fn create(destination: &Destination, options: OutputOptions) -> Result<(Encoder, Output), OutputError> {
+    create_arranged(destination, options, &Arrangement::default())
 }
 
-/// Writes what the format begins with.
-fn start(
+/// Opens an output as [`create`] does, for rows that the caller appends in an order.
+///
+/// # Errors
+/// As [`create`].
+pub fn create_arranged(
+    destination: &Destination,
+    options: OutputOptions,
+    arrangement: &Arrangement,
+) -> Result<(Encoder, Output), OutputError> {
+    let (sink, target) = sink::create(destination)?;
+    let builder = BatchBuilder::new(options.columns, &options.metadata, &options.policy, &options.sources);
+    let (format, compression) = (options.format, options.compression);
+    let settings = ParquetSettings { compression, arrangement, metadata: options.metadata };
+    let (writer, plan) = open(format, settings, &builder, sink).map_err(|error| target.error(error))?;
+    let output = Output { writer, target, rows: 0, parts: 0, members: 0, has_order: format.has_order() };
+    Ok((Encoder { builder, plan }, output))
+}
+
+/// Opens the writer of a format and writes the start of the file.
+fn open(
     format: OutputFormat,
-    (compression, arrangement): (Compression, &Arrangement),
+    settings: ParquetSettings<'_>,
     builder: &BatchBuilder,
-    metadata: Vec<(String, String)>,
     mut sink: Sink,
 ) -> Result<(Writer, EncodingPlan), WriteError> {
     let schema = builder.schema();
     Ok(match format {
         OutputFormat::Parquet => {
-            let (writer, groups) = row_group::open(sink, builder, compression, arrangement, metadata)?;
-            (Writer::Parquet(writer, groups.spare()), EncodingPlan::Parquet(groups))
+            let (writer, groups) = row_group::open(sink, builder, settings)?;
+            (Writer::Parquet(writer, groups.buffer_pool()), EncodingPlan::Parquet(groups))
         }
         OutputFormat::Arrow => (Writer::Arrow(FileWriter::try_new(sink, schema)?), EncodingPlan::Batch),
         OutputFormat::ArrowStream => (Writer::ArrowStream(StreamWriter::try_new(sink, schema)?), EncodingPlan::Batch),
@@ -93,16 +104,16 @@ fn start(
 }
 
 impl Output {
-    /// Appends a part; the caller keeps the order. After an error the output can only be aborted or dropped.
+    /// Appends a part. After an error the output can only be aborted or dropped.
     ///
     /// # Errors
-    /// The part is of another output, or the bytes could not be written.
+    /// The part belongs to another output, or writing failed.
     pub fn append(&mut self, part: Part) -> Result<(), OutputError> {
         let rows = part.rows();
         let written: Result<(), WriteError> = match (&mut self.writer, part.body) {
-            (_, PartBody::Nothing) => return Ok(()),
-            (Writer::Parquet(writer, spare), PartBody::RowGroup(chunks)) => {
-                row_group::append(writer, chunks, spare).map_err(WriteError::from)
+            (_, PartBody::Empty) => return Ok(()),
+            (Writer::Parquet(writer, pool), PartBody::RowGroup(chunks)) => {
+                row_group::append(writer, chunks, pool).map_err(WriteError::from)
             }
             (Writer::Arrow(writer), PartBody::Batch(batch)) => writer.write(&batch).map_err(WriteError::from),
             (Writer::ArrowStream(writer), PartBody::Batch(batch)) => writer.write(&batch).map_err(WriteError::from),
@@ -118,21 +129,21 @@ impl Output {
             }
             _ => return Err(OutputError::ForeignPart),
         };
-        written.map_err(|cause| self.target.blame(cause))?;
+        written.map_err(|error| self.target.error(error))?;
         self.rows += rows;
         self.parts += 1;
         Ok(())
     }
 
-    /// How many rows were appended.
+    /// Returns the number of rows that were appended.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Writes what the format ends with, makes it durable and gives it its name.
+    /// Writes the footer, makes the file durable and renames it to its final name.
     ///
     /// # Errors
-    /// Some of it failed; then nothing bears the name that did not bear it before.
+    /// Writing or renaming failed; no partial file has the final name.
     pub fn finish(self) -> Result<FinishedOutput, OutputError> {
         self.finish_if(|_, _| Ok(()))
     }
@@ -148,16 +159,16 @@ impl Output {
             let Some(path) = path.filter(|_| is_checked) else { return Ok(()) };
             match read_back(path) {
                 Ok(found) if found == rows => Ok(()),
-                Ok(found) => Err(format!("{found} rows instead of {rows}")),
+                Ok(found) => Err(format!("{found} rows, expected {rows}")),
                 Err(error) => Err(error.to_string()),
             }
         })
     }
 
-    /// Ends the format; if `is_good` agrees with what lies under the temporary name, that becomes the final one.
+    /// Writes the footer and renames the file if `verify` accepts the temporary file.
     fn finish_if(
         self,
-        is_good: impl FnOnce(Option<&Path>, u64) -> Result<(), String>,
+        verify: impl FnOnce(Option<&Path>, u64) -> Result<(), String>,
     ) -> Result<FinishedOutput, OutputError> {
         let Output { writer, target, rows, parts, .. } = self;
         let mut index = None;
@@ -172,8 +183,8 @@ impl Output {
             }
         };
         let flushed = ended.and_then(|mut sink| sink.flush().map(|()| sink).map_err(WriteError::from));
-        let sink = flushed.map_err(|cause| target.blame(cause))?;
-        if let Err(reason) = is_good(target.temporary_path(), rows) {
+        let sink = flushed.map_err(|error| target.error(error))?;
+        if let Err(reason) = verify(target.temporary_path(), rows) {
             let place = target.path().map_or_else(String::new, |path| path.display().to_string());
             target.abort()?;
             return Err(OutputError::NotAsWritten { place, reason });
@@ -181,32 +192,31 @@ impl Output {
         let path = target.path().map(Path::to_path_buf);
         let finished = FinishedOutput { path: path.clone(), bytes: sink.written(), rows, parts };
         if let (Some(lines), Some(path)) = (index, path) {
-            write_beside(&path, &lines)?;
+            write_member_index(&path, &lines)?;
         }
         target.commit(sink)?;
         Ok(finished)
     }
 
-    /// Removes what was written under a temporary name. Dropping the output does the same, without a word.
+    /// Removes the temporary file. Dropping the output does the same, but ignores errors.
     ///
     /// # Errors
-    /// It could not be removed; the message says where it is.
+    /// The file cannot be removed; the message contains its path.
     pub fn abort(self) -> Result<(), OutputError> {
         self.target.abort()
     }
 
-    /// The name that the bytes have while the output is not whole, for whoever must remove it when the process is
-    /// told to die.
+    /// Returns the path of the temporary file.
     pub fn temporary_path(&self) -> Option<&Path> {
         self.target.temporary_path()
     }
 }
 
-/// The index of members: `x.idx` beside `x.cdx.gz`. It comes first: who finds the data finds its index.
-fn write_beside(path: &Path, lines: &[u8]) -> Result<(), OutputError> {
+/// Writes the index of members: `x.idx` beside `x.cdx.gz`. The index is complete before the data gets its final name.
+fn write_member_index(path: &Path, lines: &[u8]) -> Result<(), OutputError> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let stem = [".gz", ".cdx", ".cdxj"].iter().fold(&name[..], |stem, end| stem.strip_suffix(end).unwrap_or(stem));
     let (mut sink, target) = sink::create(&Destination::File(path.with_file_name(format!("{stem}.idx"))))?;
-    sink.write_all(lines).map_err(|error| target.blame(error.into()))?;
+    sink.write_all(lines).map_err(|error| target.error(error.into()))?;
     target.commit(sink)
 }

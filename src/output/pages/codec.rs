@@ -1,5 +1,4 @@
-//! One page in, compressed; contexts and buffers kept from page to page. Refuses nothing that Parquet has a codec for;
-//! snappy is left to the general encoder.
+//! Compresses pages with reusable contexts and buffers. The general encoder compresses snappy.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -8,31 +7,31 @@ use parquet::basic::Compression as Codec;
 use parquet::errors::ParquetError;
 use zstd::zstd_safe::{CParameter, compress_bound};
 
-use crate::output::Compression;
+use crate::output::options::Compression;
 
-/// Level 1 of zstd, made for pages of URLs: matches of at least 7 bytes found through a table of 2^13 entries, which
-/// leaves the first-level cache room for the text. Whole runs take 10 % less time than with the level as it is, and
-/// files are 3 % larger.
+/// Parameters of zstd level 1 for pages of URLs: matches of at least 7 bytes, and a hash table of 2^13 entries, which leaves
+/// room for text in the first-level cache. Whole runs take 10 % less time than with the default parameters, and files are
+/// 3 % larger.
 const LEVEL_1: [CParameter; 2] = [CParameter::HashLog(13), CParameter::MinMatch(7)];
 
-/// The codecs of one output: as many as there are threads that compress at once, each kept for the next page.
+/// The codecs of one output: one per thread that compresses at the same time. Idle codecs are reused.
 pub(in crate::output) struct Codecs {
     compression: Compression,
     idle: Mutex<Vec<PageCodec>>,
 }
 
 impl Codecs {
-    /// The codecs of a compression, if it is one of those made here.
+    /// Returns the codecs of a compression, unless the general encoder handles it.
     pub(in crate::output) fn new(compression: Compression) -> Option<Codecs> {
         (compression != Compression::Snappy).then(|| Codecs { compression, idle: Mutex::default() })
     }
 
-    /// Their name in a column's metadata.
+    /// Returns the name in the metadata of a column.
     pub(super) fn name(&self) -> Codec {
         self.compression.codec()
     }
 
-    /// What `work` makes with one of them.
+    /// Calls `work` with an idle or new codec.
     pub(super) fn with<R>(
         &self,
         work: impl FnOnce(&mut PageCodec) -> Result<R, ParquetError>,
@@ -45,23 +44,24 @@ impl Codecs {
         Ok(made)
     }
 
-    /// How many there are that nobody is using.
+    /// Returns the number of idle codecs.
     #[cfg(test)]
     pub(super) fn idle_count(&self) -> usize {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 }
 
-/// Compresses one page after another.
+/// Compresses pages one after the other.
 pub(super) struct PageCodec {
     kind: CodecState,
-    /// A page before compression; callers fill it.
+    /// The page before compression, filled by the caller.
     pub(super) page: Vec<u8>,
     compressed: Vec<u8>,
-    /// Lengths of a page's texts.
+    /// Lengths of the texts of a page.
     pub(super) lengths: Vec<i32>,
 }
 
+/// The compression context.
 enum CodecState {
     None,
     Lz4,
@@ -74,12 +74,12 @@ impl PageCodec {
             Compression::None => CodecState::None,
             Compression::Lz4 => CodecState::Lz4,
             Compression::Zstd(level) => CodecState::Zstd(compressor(level)?),
-            Compression::Snappy => return Err(ParquetError::NYI("snappy is the general encoder's".into())),
+            Compression::Snappy => return Err(ParquetError::NYI("the general encoder compresses snappy".into())),
         };
         Ok(PageCodec { kind, page: Vec::new(), compressed: Vec::new(), lengths: Vec::new() })
     }
 
-    /// `page`, compressed. One that is as it was is `page` itself, to be given back with [`PageCodec::reclaim`].
+    /// Returns the compressed page. Without compression it is `page` itself; return it with [`PageCodec::reclaim`].
     pub(super) fn compress(&mut self) -> Result<Bytes, ParquetError> {
         let len = match &mut self.kind {
             CodecState::None => return Ok(Bytes::from(std::mem::take(&mut self.page))),
@@ -96,12 +96,12 @@ impl PageCodec {
         Ok(Bytes::copy_from_slice(&self.compressed[..len]))
     }
 
-    /// Takes back the memory of a page that is written, if nobody else has it.
+    /// Takes back the buffer of a written page, if it has no other owner.
     pub(super) fn reclaim(&mut self, page: Bytes) {
         if matches!(self.kind, CodecState::None)
             && let Ok(mut page) = page.try_into_mut()
         {
-            // What was in it would be moved.
+            // Growing would copy old content.
             page.clear();
             self.page = page.into();
         }

@@ -1,13 +1,13 @@
 //! Parquet's `DELTA_BINARY_PACKED` encoding of 32-bit numbers (Encodings.md, "Delta Encoding"): the first number, then
-//! blocks of differences, each block less its smallest, in miniblocks as wide as their largest.
+//! blocks of differences. The least difference of a block is subtracted; miniblocks are as wide as their greatest value.
 
-/// Differences of a block; the format wants a multiple of 128.
+/// Differences per block; the format requires a multiple of 128.
 const BLOCK: usize = 128;
-/// Miniblocks of a block, each of 32 differences, as the format wants.
+/// Miniblocks per block; the format requires a multiple of 32 differences in each.
 const MINIBLOCKS: usize = 4;
 const MINIBLOCK: usize = BLOCK / MINIBLOCKS;
 
-/// Appends `numbers`, encoded.
+/// Appends the encoding of `numbers`.
 pub(super) fn pack(numbers: &[i32], out: &mut Vec<u8>) {
     let first = numbers.first().copied().unwrap_or(0);
     for head in [BLOCK as u64, MINIBLOCKS as u64, numbers.len() as u64, zigzag(i64::from(first))] {
@@ -24,7 +24,7 @@ pub(super) fn pack(numbers: &[i32], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends a block, of which the first `count` differences are there and the others 0: a miniblock is whole or not there.
+/// Appends a block with `count` differences; the others are 0. A miniblock is written completely or not at all.
 fn pack_block(deltas: &mut [i64; BLOCK], count: usize, out: &mut Vec<u8>) {
     let least = deltas[..count].iter().copied().min().unwrap_or(0);
     deltas[..count].iter_mut().for_each(|delta| *delta -= least);
@@ -39,7 +39,7 @@ fn pack_block(deltas: &mut [i64; BLOCK], count: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends numbers of `width` bits, at most 33, the first one in the lowest bits.
+/// Appends numbers of `width` bits, at most 33, the first number in the lowest bits.
 fn pack_bits(numbers: &[i64], width: u32, out: &mut Vec<u8>) {
     let (mut word, mut filled) = (0u128, 0);
     for number in numbers {
@@ -58,7 +58,7 @@ fn zigzag(number: i64) -> u64 {
     ((number << 1) ^ (number >> 63)) as u64
 }
 
-/// Appends a number in groups of seven bits, the lowest first.
+/// Appends a number as a varint: groups of seven bits, the lowest first.
 pub(super) fn push_varint(mut number: u64, out: &mut Vec<u8>) {
     while number > 0x7F {
         out.push(number as u8 | 0x80);
@@ -78,17 +78,17 @@ mod tests {
     }
 
     #[test]
-    fn the_examples_of_the_specification() {
-        // 1, 2, 3, 4, 5: differences of 1 take no bits.
+    fn equals_the_examples_of_the_specification() {
+        // 1, 2, 3, 4, 5: all differences are 1 and take no bits.
         assert_eq!(packed(&[1, 2, 3, 4, 5]), [0x80, 1, 4, 5, 2, 2, 0, 0, 0, 0]);
-        // 7, 5, 3, 1, 2, 3, 4, 5: differences -2 -2 -2 1 1 1 1, less -2: 0 0 0 3 3 3 3 in two bits each.
+        // 7, 5, 3, 1, 2, 3, 4, 5: differences -2 -2 -2 1 1 1 1, minus -2: 0 0 0 3 3 3 3 in two bits each.
         let mut expected = vec![0x80, 1, 4, 8, 14, 3, 2, 0, 0, 0, 0b1100_0000, 0b0011_1111];
         expected.extend([0; 6]);
         assert_eq!(packed(&[7, 5, 3, 1, 2, 3, 4, 5]), expected);
     }
 
     #[test]
-    fn no_numbers_and_extreme_ones() {
+    fn packs_no_numbers_and_extreme_numbers() {
         assert_eq!(packed(&[]), [0x80, 1, 4, 0, 0]);
         // One difference of 2^32 - 1, the block's smallest: no bits.
         assert_eq!(packed(&[i32::MIN, i32::MAX]).len(), 5 + 4 + 5 + 4);

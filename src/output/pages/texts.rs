@@ -1,7 +1,7 @@
-//! A column of texts in, its column chunk out, in Parquet's `DELTA_LENGTH_BYTE_ARRAY` encoding: packed lengths, then the
-//! bytes of all texts. Apart from lengths, texts compress to 6 % less, and their bytes are copied once, as one piece.
+//! Encodes columns of text in Parquet's `DELTA_LENGTH_BYTE_ARRAY` encoding: packed lengths, then the bytes of all texts.
 //!
-//! TextSlices with nulls that cover bytes are left to the general encoder.
+//! Texts without interleaved lengths compress to 6 % less, and all bytes of a page are copied at once. The general encoder
+//! encodes columns with nulls whose slots contain bytes.
 
 use std::ops::Range;
 
@@ -14,9 +14,9 @@ use parquet::errors::ParquetError;
 use parquet::schema::types::ColumnDescPtr;
 use rayon::prelude::*;
 
+use super::chunk::{BufferPool, HEADER_LEN, PageChunk, Pages};
 use super::codec::{Codecs, PageCodec};
 use super::delta::{self, push_varint};
-use super::{BufferPool, HEADER_LEN, PageChunk, Pages};
 
 const ENCODING: Encoding = Encoding::DELTA_LENGTH_BYTE_ARRAY;
 
@@ -25,7 +25,7 @@ const PAGE_LEN: usize = 1 << 18;
 /// Rows after which a page ends.
 const PAGE_ROWS: usize = 1 << 16;
 
-/// TextSlices end to end, as Arrow has them.
+/// The buffers of an Arrow array of texts.
 pub(in crate::output) struct TextSlices<'a> {
     offsets: &'a [i32],
     values: &'a [u8],
@@ -33,7 +33,7 @@ pub(in crate::output) struct TextSlices<'a> {
 }
 
 impl<'a> TextSlices<'a> {
-    /// The texts of an array of strings or of binary values; nothing for any other array.
+    /// Returns the buffers of an array of strings or binary values; `None` for any other array.
     pub(in crate::output) fn of(array: &'a ArrayRef) -> Option<TextSlices<'a>> {
         let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);
         let (offsets, values) = match array.data_type() {
@@ -57,7 +57,7 @@ impl<'a> TextSlices<'a> {
         self.offsets[row + 1] - self.offsets[row]
     }
 
-    /// The rows of each page.
+    /// Returns the rows of each page.
     fn pages(&self) -> Vec<Range<usize>> {
         let (mut pages, mut first) = (Vec::new(), 0);
         while first < self.rows() {
@@ -68,7 +68,7 @@ impl<'a> TextSlices<'a> {
         pages
     }
 
-    /// The row after the last one of the page that begins with `first`.
+    /// Returns the end of the page that begins with row `first`.
     fn page_end(&self, first: usize) -> usize {
         let limit = self.offsets[first].saturating_add(PAGE_LEN as i32);
         let most = self.rows().min(first + PAGE_ROWS);
@@ -76,17 +76,17 @@ impl<'a> TextSlices<'a> {
     }
 }
 
-/// Encodes the column of texts that `column` describes.
+/// Encodes a column of texts.
 pub(in crate::output) fn texts(
     column: &ColumnDescPtr,
     texts: &TextSlices<'_>,
     codecs: &Codecs,
-    spare: &BufferPool,
+    pool: &BufferPool,
 ) -> Result<PageChunk, ParquetError> {
     let text_column = TextColumn { texts, is_nullable: column.max_def_level() > 0, codecs };
-    let mut chunk = Pages::new(spare.take(texts.values.len() / 2 + HEADER_LEN));
+    let mut chunk = Pages::new(pool.take(texts.values.len() / 2 + HEADER_LEN));
     text_column.write(&texts.pages(), &mut chunk)?;
-    chunk.end(column, codecs.name(), ENCODING, None)
+    chunk.end(column, (codecs.name(), ENCODING), None)
 }
 
 /// A column that is being encoded.
@@ -97,10 +97,10 @@ struct TextColumn<'a> {
 }
 
 impl TextColumn<'_> {
-    /// Writes some pages, which are ranges of rows. A worker that has nothing else to do, as at the end of a run, makes
-    /// half of what is left meanwhile.
+    /// Writes pages, given as ranges of rows. An idle worker, as at the end of a run, encodes half of the remaining pages in
+    /// parallel.
     fn write(&self, pages: &[Range<usize>], chunk: &mut Pages) -> Result<(), ParquetError> {
-        // Elsewhere there are no workers but those of the whole process.
+        // Outside of a worker, rayon would use its global pool.
         let is_worker = rayon::current_thread_index().is_some();
         if pages.len() < 2 || !is_worker {
             return pages.iter().try_for_each(|rows| {
@@ -123,7 +123,7 @@ impl TextColumn<'_> {
         made?.into_iter().zip(second).try_for_each(|((body, len), rows)| chunk.data(body, len, rows.len(), ENCODING))
     }
 
-    /// The body of a page of these rows, and its length before compression.
+    /// Encodes the body of a page. Also returns its length before compression.
     fn body(&self, rows: &Range<usize>, codec: &mut PageCodec) -> Result<(Bytes, usize), ParquetError> {
         write_body(self.texts, rows.clone(), self.is_nullable, codec);
         let len = codec.page.len();
@@ -131,7 +131,7 @@ impl TextColumn<'_> {
     }
 }
 
-/// Fills `codec.page` with levels, lengths and bytes of some rows.
+/// Writes the levels, lengths and bytes of rows to `codec.page`.
 fn write_body(texts: &TextSlices<'_>, rows: Range<usize>, is_nullable: bool, codec: &mut PageCodec) {
     let PageCodec { page, lengths, .. } = codec;
     page.clear();
@@ -150,8 +150,8 @@ fn write_body(texts: &TextSlices<'_>, rows: Range<usize>, is_nullable: bool, cod
     page.extend_from_slice(&texts.values[texts.offsets[rows.start] as usize..texts.offsets[rows.end] as usize]);
 }
 
-/// Appends the definition levels of rows, 1 where there is a value, in the encoding `RLE`, after their length in bytes:
-/// one run where there are no nulls, and else the bits of Arrow's bitmap, which has the format's order.
+/// Appends the definition levels of rows in the encoding `RLE`, preceded by their length in bytes. The level of a value is 1.
+/// Without nulls the levels are one run; otherwise they are the bits of Arrow's bitmap, which has the same bit order.
 fn push_levels(nulls: Option<&NullBuffer>, rows: Range<usize>, out: &mut Vec<u8>) {
     let at = out.len();
     out.extend_from_slice(&[0; 4]);
@@ -181,7 +181,7 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn pages_are_the_same_whoever_makes_them() {
+    fn pages_do_not_depend_on_the_number_of_threads() {
         let array: ArrayRef = Arc::new(StringArray::from_iter_values((0..40_000).map(|i| {
             let spread = i * 7919 % 40_000;
             format!("http://host{}.example/{spread}/{}", spread % 100, "x".repeat(i % 150))
@@ -195,13 +195,13 @@ mod tests {
             let codecs = Codecs::new(compression).unwrap();
             let chunk = || texts(&column, &values, &codecs, &BufferPool::default()).unwrap();
             let alone = chunk();
-            let helped = (0..100).any(|_| {
+            let shared_once = (0..100).any(|_| {
                 let shared = pool.install(chunk);
                 assert!(alone.pages == shared.pages && alone.close.metadata == shared.close.metadata);
                 assert_eq!(alone.close.offset_index, shared.close.offset_index);
                 codecs.idle_count() > 1
             });
-            assert!(helped, "one thread made all pages every time");
+            assert!(shared_once, "one thread encoded all pages every time");
         }
     }
 }

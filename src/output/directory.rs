@@ -1,36 +1,36 @@
-//! Parts in, a directory of outputs out: `part-00000.parquet` and so on, each whole and checked before the next one
-//! begins, below directories of partitions where there are some. Files that are finished keep their names whatever comes
-//! after them; [`PartDirectory::finish`] says which there are.
+//! Writes a directory of files: `part-00000.parquet` and so on, optionally below directories of partitions.
+//!
+//! A file is complete, and verified if requested, before the next one begins. Finished files stay when a later one fails.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::encoder::{Encoder, Part};
 use super::error::OutputError;
-use super::{
-    Arrangement, Destination, Encoder, FinishedOutput, Output, OutputOptions, Part, ReadBack, create_arranged,
-};
+use super::options::{Arrangement, Destination, OutputOptions, ReadBack};
+use super::writer::{FinishedOutput, Output, create_arranged};
 
-/// Where the files of a series stand.
+/// The paths of the files of a directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct DirectoryLayout {
+pub(crate) struct DirectoryLayout {
     /// The directory.
-    pub directory: PathBuf,
-    /// Directories below it, outermost first, such as `crawl=A`.
-    pub fixed: Vec<String>,
-    /// Name of a partition's directory and how many there are, if there are partitions.
-    pub partitions: Option<(&'static str, u32)>,
+    pub(crate) directory: PathBuf,
+    /// Directories below it that contain all files, outermost first, such as `crawl=A`.
+    pub(crate) fixed: Vec<String>,
+    /// Name prefix of the partitions' directories and their number, if the output has partitions.
+    pub(crate) partitions: Option<(&'static str, u32)>,
 }
 
 impl DirectoryLayout {
-    /// What all parts stand below.
-    pub fn root(&self) -> PathBuf {
+    /// Returns the directory that contains all files.
+    pub(crate) fn root(&self) -> PathBuf {
         let mut path = self.directory.clone();
         path.extend(&self.fixed);
         path
     }
 
-    /// The file of a part.
-    pub fn file(&self, partition: u32, part: u32, suffix: &str) -> PathBuf {
+    /// Returns the path of a part.
+    pub(crate) fn file(&self, partition: u32, part: u32, suffix: &str) -> PathBuf {
         let mut path = self.root();
         if let Some((name, count)) = self.partitions {
             let width = count.saturating_sub(1).to_string().len();
@@ -41,17 +41,17 @@ impl DirectoryLayout {
     }
 }
 
-/// Makes the reader that verifies the files of one partition.
+/// Creates the reader that verifies the files of one partition.
 pub(crate) type NewReadBack = Box<dyn Fn() -> ReadBack + Send>;
 
 /// A directory of outputs that is being written.
-pub struct PartDirectory {
+pub(crate) struct PartDirectory {
     place: DirectoryLayout,
     options: OutputOptions,
     arrangement: Arrangement,
     current: Option<OpenPart>,
     finished: Vec<FinishedOutput>,
-    /// Makes a reader for the files of a partition; `None` if files are not read back.
+    /// Creates a reader for the files of a partition; `None` if files are not read back.
     new_read_back: Option<NewReadBack>,
     /// The current partition and its reader, which has read all of its finished files.
     read_back: Option<(u32, ReadBack)>,
@@ -64,10 +64,10 @@ struct OpenPart {
 }
 
 impl PartDirectory {
-    /// A series in a directory, which is made if it is not there; and the encoder of all its parts.
+    /// Creates the directory if it does not exist. Also returns the encoder of all files.
     ///
     /// # Errors
-    /// The directory cannot be made, or has parts already.
+    /// The directory cannot be created, or contains parts already.
     pub(crate) fn create(
         place: DirectoryLayout,
         options: OutputOptions,
@@ -81,7 +81,7 @@ impl PartDirectory {
         if entries.into_iter().any(|entry| is_part(&entry.file_name().to_string_lossy())) {
             return Err(OutputError::NotEmpty(root));
         }
-        // An output that is dropped at once, for its encoder: that is the same for all.
+        // The encoder is the same for all files. The output that comes with it is dropped at once.
         let probe = Destination::File(place.directory.join("part"));
         let (encoder, _) = create_arranged(&probe, options.clone(), &arrangement)?;
         Ok((
@@ -98,11 +98,11 @@ impl PartDirectory {
         ))
     }
 
-    /// Appends rows to a part of a partition; another one than that of the rows before begins a file.
+    /// Appends rows to file `number` of a partition. Another file or partition than before closes the current file.
     ///
     /// # Errors
-    /// A file cannot be written, or is not in order when it is read again.
-    pub fn append(&mut self, part: Part, partition: u32, number: u32) -> Result<(), OutputError> {
+    /// A file cannot be written, or reading it back fails.
+    pub(crate) fn append(&mut self, part: Part, partition: u32, number: u32) -> Result<(), OutputError> {
         if self.current.as_ref().is_none_or(|current| (current.partition, current.part) != (partition, number)) {
             self.close()?;
             let path = self.place.file(partition, number, self.options.format.suffixes()[0]);
@@ -117,7 +117,7 @@ impl PartDirectory {
         }
     }
 
-    /// Ends the current file.
+    /// Finishes the current file.
     fn close(&mut self) -> Result<(), OutputError> {
         let Some(OpenPart { partition, output, .. }) = self.current.take() else { return Ok(()) };
         if self.read_back.as_ref().is_none_or(|(current, _)| *current != partition) {
@@ -131,17 +131,17 @@ impl PartDirectory {
         Ok(())
     }
 
-    /// Ends the last file; gives all.
+    /// Finishes the last file. Returns all files.
     ///
     /// # Errors
     /// As [`PartDirectory::append`].
-    pub fn finish(mut self) -> Result<Vec<FinishedOutput>, OutputError> {
+    pub(crate) fn finish(mut self) -> Result<Vec<FinishedOutput>, OutputError> {
         self.close()?;
         Ok(self.finished)
     }
 
-    /// The directory.
-    pub fn directory(&self) -> &Path {
+    /// Returns the directory.
+    pub(crate) fn directory(&self) -> &Path {
         &self.place.directory
     }
 }
@@ -149,8 +149,8 @@ impl PartDirectory {
 fn make_directory(path: &Path) -> Result<(), OutputError> {
     fs::create_dir_all(path).map_err(|error| OutputError::Io {
         place: path.display().to_string(),
-        operation: "make the directory",
+        operation: "create the directory",
         error,
-        advice: "choose a directory that you may write to",
+        advice: "choose a writable directory",
     })
 }

@@ -1,4 +1,4 @@
-//! One column of a batch, read a row at a time: as raw bytes for CSV, as JSON for JSON lines.
+//! Formats the values of one column of a batch: as bytes for delimited text, as JSON for JSON lines.
 
 use std::fmt::Display;
 use std::io::Write;
@@ -15,7 +15,7 @@ use arrow::temporal_conversions::timestamp_ms_to_datetime;
 use crate::batch::ColumnKind;
 use crate::iri::{Flags, SpoofingFlags};
 
-/// A column's array, of the type that its kind has.
+/// The array of a column, by the kind of the column.
 pub(super) enum ColumnValues<'a> {
     Name(&'a DictionaryArray<Int32Type>),
     Word(&'a DictionaryArray<Int8Type>),
@@ -33,7 +33,7 @@ pub(super) enum ColumnValues<'a> {
 
 impl<'a> ColumnValues<'a> {
     /// # Panics
-    /// When the array is not of the kind's type; the batch builder makes it so.
+    /// If the array does not have the type of `kind`; the batch builder guarantees it.
     pub(super) fn of(kind: ColumnKind, array: &'a ArrayRef) -> ColumnValues<'a> {
         match kind {
             ColumnKind::Name => ColumnValues::Name(array.as_dictionary()),
@@ -68,7 +68,7 @@ impl<'a> ColumnValues<'a> {
         }
     }
 
-    /// The bytes of a cell; none when it is null. `scratch` is where those are made that do not lie there already.
+    /// Returns the bytes of a value; no bytes for null. Uses `scratch` for values that have to be formatted.
     pub(super) fn raw<'b>(&'b self, row: usize, scratch: &'b mut Vec<u8>) -> &'b [u8] {
         scratch.clear();
         if self.is_null(row) {
@@ -91,7 +91,7 @@ impl<'a> ColumnValues<'a> {
         scratch
     }
 
-    /// Appends a cell as a JSON value: keys in hexadecimal, flags as their names, bytes that are not UTF-8 as
+    /// Appends a value as JSON: keys in hexadecimal, flags as a list of names, bytes that are not UTF-8 as
     /// `{"hex": "..."}`.
     pub(super) fn write_json(&self, row: usize, out: &mut Vec<u8>) {
         if self.is_null(row) {
@@ -131,7 +131,7 @@ pub(super) fn write_number(number: impl Display, out: &mut Vec<u8>) {
     let _ = write!(out, "{number}");
 }
 
-/// As RFC 3339 has it, with a fraction only where there is one.
+/// Appends a time in the format of RFC 3339, with a fraction only if it is not zero.
 fn write_time(ms: i64, out: &mut Vec<u8>) {
     if let Some(time) = timestamp_ms_to_datetime(ms) {
         let _ = write!(out, "{}Z", time.format("%Y-%m-%dT%H:%M:%S%.f"));
@@ -144,7 +144,7 @@ fn write_hex(bytes: &[u8], out: &mut Vec<u8>) {
 }
 
 pub(super) fn write_json_text(text: &str, out: &mut Vec<u8>) {
-    // Neither memory nor a string gives serde_json a reason to fail.
+    // Serializing a string to memory does not fail.
     let _ = serde_json::to_writer(out, text);
 }
 
