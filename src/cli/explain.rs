@@ -83,7 +83,7 @@ impl Explanation {
             browser: browser(input, base),
         };
         explanation.fault = match reading.is_of_rfc3987() {
-            true => explanation.climb(base, reading.intake()).err(),
+            true => explanation.normalize(base, reading.intake()).err(),
             false => explanation.read(reading),
         };
         explanation
@@ -108,7 +108,7 @@ impl Explanation {
         None
     }
 
-    fn climb(&mut self, base: Option<&Base>, intake: ParseMode) -> Result<(), Fault> {
+    fn normalize(&mut self, base: Option<&Base>, intake: ParseMode) -> Result<(), Fault> {
         if let Some(base) = base.filter(|_| find_scheme(&self.input).is_none()) {
             let target = base.resolve(&self.input)?;
             self.parts = Parts::split(&target);
@@ -116,22 +116,22 @@ impl Explanation {
             self.target = Some(target);
         }
         let text = self.target.as_ref().unwrap_or(&self.input);
-        let mut climb = OwnedComponents::new(text, intake)?;
+        let mut components = OwnedComponents::new(text, intake)?;
         self.rungs.push((Rung::Simple, text.clone()));
         for (rung, steps) in
             [(Rung::Syntax, &OwnedComponents::SYNTAX_STEPS[..]), (Rung::Scheme, &OwnedComponents::SCHEME_STEPS)]
         {
             for (change, step) in steps {
-                let before = climb.text();
-                step(&mut climb);
-                if climb.text() != before {
-                    self.steps.push((rung, *change, climb.text()));
+                let before = components.text();
+                step(&mut components);
+                if components.text() != before {
+                    self.steps.push((rung, *change, components.text()));
                 }
             }
-            self.rungs.push((rung, climb.text()));
+            self.rungs.push((rung, components.text()));
         }
-        self.flags = climb.flags;
-        self.iri = Some(to_iri(&String::from_utf8_lossy(&climb.text()), HostMapping::Unicode));
+        self.flags = components.flags;
+        self.iri = Some(to_iri(&String::from_utf8_lossy(&components.text()), HostMapping::Unicode));
         Ok(())
     }
 

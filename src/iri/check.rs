@@ -164,9 +164,7 @@ fn check_reference(text: &[u8], alphabet: Alphabet) -> Result<Parts, Fault> {
         check_path_noscheme(text)?;
     }
     let check = |from: u32, to: u32, component, allowed: &ByteSet| {
-        check_component(&text[..to as usize], from as usize, component, |text| {
-            if allowed.contains(text[0]) { Some(1) } else { non_ascii_len(text, component, alphabet) }
-        })
+        ComponentRule { component, allowed, alphabet }.check(&text[..to as usize], from as usize)
     };
     if let Some(authority) = parts.authority {
         let Authority { at, host_at, host_end, end } = authority;
@@ -194,29 +192,39 @@ fn check_reference(text: &[u8], alphabet: Alphabet) -> Result<Parts, Fault> {
     Ok(parts)
 }
 
-/// Checks that the component at the end of `text`, which begins at byte `at`, consists of escapes and of characters for
-/// which `allowed_len` returns a length in bytes.
-fn check_component(
-    text: &[u8],
-    mut at: usize,
+/// The characters that a component may contain besides escapes.
+struct ComponentRule<'a> {
     component: Component,
-    allowed_len: impl Fn(&[u8]) -> Option<usize>,
-) -> Result<(), Fault> {
-    while at < text.len() {
-        at += match text[at..] {
-            [b'%', high, low, ..] if HEXDIG.contains(high) && HEXDIG.contains(low) => 3,
-            [b'%', ..] => return Err(Fault::new(FaultKind::PctEncoded, component, at)),
-            _ => allowed_len(&text[at..]).ok_or(Fault::new(FaultKind::Character, component, at))?,
-        };
-    }
-    Ok(())
+    /// ASCII characters.
+    allowed: &'a ByteSet,
+    /// Decides about non-ASCII characters.
+    alphabet: Alphabet,
 }
 
-/// Length of the non-ASCII character at the start of `text`, if `component` may contain it.
-fn non_ascii_len(text: &[u8], component: Component, alphabet: Alphabet) -> Option<usize> {
-    let (character, len) = bstr::decode_utf8(text);
-    let is_allowed = |c: char| alphabet == Alphabet::Iri && class::is_iri_char(c, component == Component::Query);
-    character.is_some_and(is_allowed).then_some(len)
+impl ComponentRule<'_> {
+    /// Checks the component at the end of `text`, which begins at byte `at`.
+    fn check(&self, text: &[u8], mut at: usize) -> Result<(), Fault> {
+        let fault = |kind, at| Fault::new(kind, self.component, at);
+        while at < text.len() {
+            if self.allowed.contains(text[at]) {
+                at += 1;
+                continue;
+            }
+            at += match text[at..] {
+                [b'%', high, low, ..] if HEXDIG.contains(high) && HEXDIG.contains(low) => 3,
+                [b'%', ..] => return Err(fault(FaultKind::PctEncoded, at)),
+                _ => self.non_ascii_len(&text[at..]).ok_or_else(|| fault(FaultKind::Character, at))?,
+            };
+        }
+        Ok(())
+    }
+
+    /// Length of the non-ASCII character at the start of `text`, if the component may contain it.
+    fn non_ascii_len(&self, text: &[u8]) -> Option<usize> {
+        let (character, len) = bstr::decode_utf8(text);
+        let is_allowed = |c| class::is_iri_char(c, self.component == Component::Query);
+        (self.alphabet == Alphabet::Iri && character.is_some_and(is_allowed)).then_some(len)
+    }
 }
 
 /// Checks `ipath-noscheme = isegment-nz-nc *( "/" isegment )`: without a scheme, the first segment contains no `:`.

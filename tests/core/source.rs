@@ -9,7 +9,7 @@ use super::structure::rust_files;
 
 /// One file of `src` without comments, strings and test code.
 pub(super) struct SourceFile {
-    /// Relative to the package, such as `src/iri/dots.rs`.
+    /// Relative to the package, such as `src/iri/resolve.rs`.
     pub(super) path: String,
     /// Names from the crate's root: `["iri", "dots"]`.
     pub(super) module: Vec<String>,
