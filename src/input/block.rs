@@ -1,64 +1,54 @@
-//! Bytes of a source, owned or mapped, that may be handed from thread to thread: [`Block`]. In: a [`Buffer`] that was
-//! read into, or a mapping. Out: a cheap, `Deref<Target = [u8]>` view whose last owner gives the memory back.
+//! Memory of sources: [`Buffer`] is filled by a reader, [`Block`] is a range of a buffer or of a mapped file that threads
+//! can share, and [`BlockPool`] reuses the memory of blocks.
 
 use super::mmap::MappedFile;
 use std::ops::{Deref, Range};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// Buffers smaller than this are not worth keeping.
-const KEPT_LEN: usize = 256 << 10;
+/// Shorter buffers are freed instead of kept.
+const MIN_KEPT_LEN: usize = 256 << 10;
 
-/// Memory of blocks that are no longer in use, kept so that reading does not fault in fresh pages for every span.
+/// Keeps the memory of released buffers, so that reading does not page-fault in new memory for every row group.
 #[derive(Debug)]
-pub struct BufferPool {
+pub(crate) struct BlockPool {
     free: Mutex<Vec<Vec<u8>>>,
-    most: usize,
-    longest: usize,
+    max_count: usize,
+    max_len: usize,
 }
 
-impl BufferPool {
-    /// A pool that keeps at most `most` buffers, each of at most `longest` bytes.
-    pub fn new(most: usize, longest: usize) -> Arc<BufferPool> {
-        Arc::new(BufferPool { free: Mutex::new(Vec::new()), most, longest })
+impl BlockPool {
+    /// A pool that keeps at most `max_count` buffers of at most `max_len` bytes each.
+    pub(crate) fn new(max_count: usize, max_len: usize) -> Arc<BlockPool> {
+        Arc::new(BlockPool { free: Mutex::new(Vec::new()), max_count, max_len })
     }
 
-    /// An empty buffer, of memory used before if there is some.
-    pub fn take(self: &Arc<BufferPool>) -> Buffer {
+    /// An empty buffer, with the memory of a released one if there is one.
+    pub(crate) fn take(self: &Arc<BlockPool>) -> Buffer {
         let bytes = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
         Buffer { bytes, len: 0, pool: Arc::downgrade(self) }
     }
 
-    fn give_back(&self, bytes: Vec<u8>) {
+    fn release(&self, bytes: Vec<u8>) {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        if free.len() < self.most && (KEPT_LEN..=self.longest).contains(&bytes.len()) {
+        if free.len() < self.max_count && (MIN_KEPT_LEN..=self.max_len).contains(&bytes.len()) {
             free.push(bytes);
         }
     }
 }
 
-/// Memory that is read into: `len` bytes are filled, those after are initialised and ready. The default one is of no
-/// pool.
+/// Memory to read into. The first `len` bytes are filled; the bytes after them are initialized. The default buffer belongs
+/// to no pool. Dereferences to the filled bytes.
 #[derive(Debug, Default)]
-pub struct Buffer {
+pub(crate) struct Buffer {
     bytes: Vec<u8>,
     len: usize,
-    pool: Weak<BufferPool>,
+    pool: Weak<BlockPool>,
 }
 
 impl Buffer {
-    /// How many bytes are filled.
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// None is filled.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// Room for up to `want` filled bytes in all: the unfilled rest. Grows by doubling towards `want`, so that a short
-    /// source never costs a long buffer.
-    pub fn room(&mut self, want: usize) -> &mut [u8] {
+    /// Returns the part that is not filled, so that the buffer is filled up to `want` bytes at most. Grows by doubling, so
+    /// that a short source never allocates a long buffer.
+    pub(crate) fn room(&mut self, want: usize) -> &mut [u8] {
         if self.bytes.len() < want && self.bytes.len() == self.len {
             let grown = (self.bytes.len() * 2).max(64 << 10).min(want);
             self.bytes.resize(grown, 0);
@@ -67,13 +57,18 @@ impl Buffer {
         &mut self.bytes[self.len..end]
     }
 
-    /// `count` bytes of the room were filled.
-    pub fn filled(&mut self, count: usize) {
+    /// Marks the first `count` bytes of the part that [`Buffer::room`] returned as filled.
+    pub(crate) fn filled(&mut self, count: usize) {
         self.len = (self.len + count).min(self.bytes.len());
     }
 
+    /// Discards all filled bytes after the first `len` ones.
+    pub(super) fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len);
+    }
+
     /// Appends bytes.
-    pub fn extend(&mut self, bytes: &[u8]) {
+    pub(crate) fn extend(&mut self, bytes: &[u8]) {
         let len = self.len + bytes.len();
         if self.bytes.len() < len {
             self.bytes.resize(len, 0);
@@ -82,9 +77,9 @@ impl Buffer {
         self.len = len;
     }
 
-    /// Gives the bytes of `range` away as a block; those from `range.end` on stay. A short range is copied out, a long
-    /// one takes the memory with it and what stays moves to other memory.
-    pub fn split_off(&mut self, range: Range<usize>, pool: &Arc<BufferPool>) -> Block {
+    /// Returns the bytes of `range` as a block, and removes them and all bytes before them. A short range is copied; a long
+    /// range takes the memory, and the remaining bytes are copied to a buffer of `pool`.
+    pub(crate) fn split_off(&mut self, range: Range<usize>, pool: &Arc<BlockPool>) -> Block {
         if range.len() * 2 < self.bytes.len() {
             let block = Block::from(self.bytes[range.clone()].to_vec());
             self.bytes.copy_within(range.end..self.len, 0);
@@ -94,7 +89,7 @@ impl Buffer {
         let mut rest = pool.take();
         rest.extend(&self.bytes[range.end..self.len]);
         let full = std::mem::replace(self, rest);
-        Block { bytes: Bytes::Owned(Arc::new(full)), range }
+        Block { memory: BlockMemory::Owned(Arc::new(full)), range }
     }
 }
 
@@ -109,21 +104,21 @@ impl Deref for Buffer {
 impl Drop for Buffer {
     fn drop(&mut self) {
         if let Some(pool) = self.pool.upgrade() {
-            pool.give_back(std::mem::take(&mut self.bytes));
+            pool.release(std::mem::take(&mut self.bytes));
         }
     }
 }
 
 #[derive(Clone, Debug)]
-enum Bytes {
+enum BlockMemory {
     Mapped(Arc<MappedFile>),
     Owned(Arc<Buffer>),
 }
 
-/// A range of a source's (decompressed) bytes; cloning it copies nothing.
+/// Owned or mapped bytes of a source, unpacked. Cloning copies no bytes.
 #[derive(Clone, Debug)]
-pub struct Block {
-    bytes: Bytes,
+pub(crate) struct Block {
+    memory: BlockMemory,
     range: Range<usize>,
 }
 
@@ -131,14 +126,14 @@ impl Block {
     /// The bytes of `range` in `mapping`.
     ///
     /// # Panics
-    /// When read, if the range is not within the mapping.
-    pub fn mapped(mapping: &Arc<MappedFile>, range: Range<usize>) -> Block {
-        Block { bytes: Bytes::Mapped(Arc::clone(mapping)), range }
+    /// When the bytes are read, if the range is not within the mapping.
+    pub(crate) fn mapped(mapping: &Arc<MappedFile>, range: Range<usize>) -> Block {
+        Block { memory: BlockMemory::Mapped(Arc::clone(mapping)), range }
     }
 
-    /// Done with: memory goes back to the pool, mapped pages out of this process.
-    pub fn release(self) {
-        if let Bytes::Mapped(mapping) = &self.bytes {
+    /// Drops the block. Owned memory returns to its pool; mapped pages leave the resident memory of this process.
+    pub(crate) fn release(self) {
+        if let BlockMemory::Mapped(mapping) = &self.memory {
             mapping.release(self.range.clone());
         }
     }
@@ -147,7 +142,7 @@ impl Block {
 impl From<Vec<u8>> for Block {
     fn from(bytes: Vec<u8>) -> Block {
         let len = bytes.len();
-        Block { bytes: Bytes::Owned(Arc::new(Buffer { bytes, len, pool: Weak::new() })), range: 0..len }
+        Block { memory: BlockMemory::Owned(Arc::new(Buffer { bytes, len, pool: Weak::new() })), range: 0..len }
     }
 }
 
@@ -155,9 +150,9 @@ impl Deref for Block {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        let bytes: &[u8] = match &self.bytes {
-            Bytes::Mapped(mapping) => mapping,
-            Bytes::Owned(buffer) => buffer,
+        let bytes: &[u8] = match &self.memory {
+            BlockMemory::Mapped(mapping) => mapping,
+            BlockMemory::Owned(buffer) => buffer,
         };
         &bytes[self.range.clone()]
     }
@@ -167,7 +162,7 @@ impl Deref for Block {
 mod tests {
     use super::*;
 
-    fn buffer(pool: &Arc<BufferPool>, bytes: &[u8], want: usize) -> Buffer {
+    fn buffer(pool: &Arc<BlockPool>, bytes: &[u8], want: usize) -> Buffer {
         let mut buffer = pool.take();
         for &byte in bytes {
             buffer.room(want)[0] = byte;
@@ -177,8 +172,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_split_off_and_what_stays() {
-        let pool = BufferPool::new(2, 1 << 20);
+    fn split_off_returns_the_range_and_keeps_the_rest() {
+        let pool = BlockPool::new(2, 1 << 20);
         for (range, rest) in [(1..3, &b"defg"[..]), (0..7, b""), (1..6, b"g"), (2..2, b"cdefg")] {
             let mut long = buffer(&pool, b"abcdefg", 1 << 20);
             let mut exact = buffer(&pool, b"abcdefg", 7);
@@ -192,20 +187,20 @@ mod tests {
 
     #[test]
     fn a_full_buffer_has_no_room() {
-        let pool = BufferPool::new(2, 1 << 20);
+        let pool = BlockPool::new(2, 1 << 20);
         let mut full = buffer(&pool, b"abc", 3);
         assert!(full.room(3).is_empty() && full.room(1).is_empty());
         assert_eq!(full.room(5).len(), 2);
     }
 
     #[test]
-    fn the_pool_keeps_few_and_neither_short_nor_long_ones() {
-        let pool = BufferPool::new(1, 1 << 20);
-        pool.give_back(vec![0; 10]);
-        pool.give_back(vec![0; 2 << 20]);
+    fn the_pool_keeps_few_buffers_of_moderate_length() {
+        let pool = BlockPool::new(1, 1 << 20);
+        pool.release(vec![0; 10]);
+        pool.release(vec![0; 2 << 20]);
         assert!(pool.free.lock().unwrap().is_empty());
-        pool.give_back(vec![0; 1 << 19]);
-        pool.give_back(vec![0; 1 << 19]);
+        pool.release(vec![0; 1 << 19]);
+        pool.release(vec![0; 1 << 19]);
         assert_eq!(pool.free.lock().unwrap().len(), 1);
     }
 }

@@ -1,50 +1,50 @@
-//! What is wrong with sources. [`ListError`] stops a run before it begins; a [`Defect`] ends one source of a run, is
-//! counted, and is reported as an [`InputError`]. What is wrong with records is neither: that is a fault, in a row.
+//! Errors of sources. A [`ListError`] prevents a run; a [`Defect`] ends one source of a run and is reported as an
+//! [`InputError`]. An error in a record is neither of these: it is a fault, which becomes a row.
 
 use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// Arguments that name no input.
+/// An argument that names no readable input.
 #[derive(Debug, Error)]
 pub enum ListError {
-    /// It does not exist, or may not be read.
+    /// The file does not exist, or cannot be opened.
     #[error("{}: cannot open: {}; {}", path.display(), plain(error), advice(error))]
     Open {
-        /// As the argument or the list has it.
+        /// The path as given in the argument or the list.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         error: io::Error,
     },
-    /// A directory without a file to read.
+    /// The directory has no file to read.
     #[error("{}: no files in this directory (hidden files are skipped); name the files themselves", .0.display())]
     EmptyDirectory(PathBuf),
-    /// A list of paths without a path.
-    #[error("@{}: no paths in this list; write one path a line", .0.display())]
+    /// The list of paths is empty.
+    #[error("@{}: no paths in this list; write one path per line", .0.display())]
     EmptyList(PathBuf),
-    /// A list of paths that cannot be read.
-    #[error("@{}: cannot read the list of inputs: {}; write ./@NAME if this is a file of URLs", path.display(), plain(error))]
+    /// The list of paths cannot be read.
+    #[error("@{}: cannot read the list of inputs: {}; if this is an input whose name begins with @, write ./@NAME", path.display(), plain(error))]
     List {
-        /// The list, without its `@`.
+        /// Path of the list, without the `@`.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         error: io::Error,
     },
-    /// A path in a list that is not text, on a system whose paths are.
+    /// A path in the list is not UTF-8, on a system where paths must be.
     #[error("@{}: line {line}: this path is not UTF-8; rename the file", path.display())]
     ListPath {
-        /// The list, without its `@`.
+        /// Path of the list, without the `@`.
         path: PathBuf,
-        /// Its line, counted from 1.
+        /// Line in the list, counted from 1.
         line: usize,
     },
-    /// Standard input can be read once.
+    /// Standard input is named twice, but can be read only once.
     #[error("-: standard input is named more than once; name it once")]
     StdinTwice,
 }
 
-/// The system's words without "(os error 2)".
-pub(super) fn plain(error: &io::Error) -> String {
+/// The message of a system error without "(os error 2)".
+fn plain(error: &io::Error) -> String {
     let text = error.to_string();
     let end = text.find(" (os error").unwrap_or(text.len());
     text[..end].to_ascii_lowercase()
@@ -58,10 +58,10 @@ fn advice(error: &io::Error) -> &'static str {
     }
 }
 
-/// What ended a source early.
+/// What ends a source early.
 #[derive(Debug, Error)]
 pub enum Defect {
-    /// It could be opened when the inputs were listed, and cannot be now.
+    /// The file cannot be opened any more; it could when the inputs were listed.
     #[error("cannot open: {}; {}", plain(.0), advice(.0))]
     Open(io::Error),
     /// A read failed.
@@ -74,12 +74,12 @@ pub enum Defect {
     #[error("damaged gzip data: {0}; fetch the file again (gzip -t checks it)")]
     Gzip(&'static str),
     /// Bytes after the last gzip member that are neither a member nor zeros.
-    #[error("bytes after the last gzip member that are no gzip data; they are not read")]
+    #[error("the bytes after the last gzip member are not gzip data; they were not read")]
     GzipGarbage,
     /// The file ends within a zstd frame.
     #[error("the zstd data ends early: the file was cut short; fetch it again (zstd -t checks it)")]
     ZstdTruncated,
-    /// A zstd frame is damaged, or wants more memory than allowed, or other bytes follow the last one.
+    /// A zstd frame is damaged or requires too much memory, or other bytes follow the last frame.
     #[error("damaged zstd data: {0}; fetch the file again (zstd -t checks it)")]
     Zstd(String),
     /// The file ends within a frame or stream of this packing.
@@ -94,27 +94,27 @@ pub enum Defect {
     /// A WARC or ARC file ends within a record.
     #[error("the last record ends early: the archive was cut short; fetch it again")]
     ArchiveTruncated,
-    /// The text is in an encoding whose lines are not found by looking for the byte LF.
+    /// The text is in an encoding in which lines do not end with the byte LF.
     #[error("this is {0} text; convert it first, for example with iconv -t UTF-8")]
     Encoding(&'static str),
-    /// The byte order mark is of another charset than the one asked for.
-    #[error("its byte order mark is not that of {0}; leave --charset out, or take the mark off")]
+    /// The byte order mark belongs to another charset than the requested one.
+    #[error("its byte order mark is not that of {0}; omit --charset, or remove the mark")]
     ForeignMark(&'static str),
-    /// UTF-16 that ends within a character.
+    /// UTF-16 text ends within a character.
     #[error("the UTF-16 text ends within a character: the file was cut short; fetch it again")]
     Utf16Truncated,
-    /// Not text at all.
+    /// The source is a binary format that cannot be read.
     #[error("this is {0}, not text; unpack or convert it first")]
     Binary(&'static str),
-    /// The index of a zipnum cluster, which holds keys and no URLs.
+    /// The index of a ZipNum cluster, which contains keys but no URLs.
     #[error("this is the index of a zipnum cluster, which contains no URLs; read the .gz files of the cluster instead")]
     ZipnumIndex,
-    /// A record without an end in sight.
+    /// No record terminator within the limit.
     #[error("no end of record within {0} bytes; allow more with --max-record, or check that this is text")]
     RecordTooLong(usize),
 }
 
-/// A [`Defect`] and where it was met.
+/// A [`Defect`] and its place.
 #[derive(Debug, Error)]
 #[error(
     "{name}: after {records} records, at {}byte {offset}: {defect}{}",
@@ -126,21 +126,21 @@ pub struct InputError {
     pub source_number: u32,
     /// Name of the source.
     pub name: String,
-    /// What was found.
+    /// The defect.
     pub defect: Defect,
-    /// Byte of the source where: of the compressed file if `packed`, else of its text.
+    /// Byte offset of the defect: in the compressed file if `packed`, otherwise in the text.
     pub offset: u64,
     /// `offset` counts compressed bytes.
     pub packed: bool,
-    /// Bytes of an unfinished record before the defect, which is not taken.
+    /// Bytes of an incomplete record before the defect, which is dropped.
     pub lost: u64,
-    /// Records of the source before it; all of them are rows.
+    /// Records of the source before the defect; all of them are rows.
     pub records: u64,
 }
 
 fn lost_text(lost: u64) -> String {
     match lost {
         0 => String::new(),
-        _ => format!(" (the {lost} bytes of an unfinished record before it are not taken)"),
+        _ => format!(" (the {lost} bytes of an incomplete record before it are dropped)"),
     }
 }

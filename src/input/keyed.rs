@@ -1,7 +1,7 @@
-//! Parquet files of rows that have keys already, as `canon` and `dedup` write them. In: a file. Out: what its metadata say
-//! of the keys, and its row groups as batches. Which keys are fit to be compared is for the caller to say.
+//! Parquet files of rows that have keys, as `canon` and `dedup` write them: [`KeyedFile`].
 
 use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use arrow::array::RecordBatch;
@@ -14,25 +14,25 @@ use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReader
 use super::detect::{ContentType, SNIFF_LEN, content_type};
 use super::error::Defect;
 
-/// What the names of metadata begin with.
-const PREFIX: &str = "irikey.";
+/// Prefix of the names of metadata entries.
+const METADATA_PREFIX: &str = "irikey.";
 
-/// A file of rows with keys.
+/// A Parquet file of rows with keys. The caller decides whether its keys can be compared, by [`KeyedFile::metadata`].
 #[derive(Debug)]
-pub struct KeyedFile {
-    /// What messages call it.
-    pub name: String,
+pub(crate) struct KeyedFile {
+    /// Name of the file in messages.
+    pub(crate) name: String,
     path: PathBuf,
     metadata: ArrowReaderMetadata,
 }
 
 impl KeyedFile {
-    /// Opens the file at `path`; `None` if it is no Parquet file, or none that says how keys in it were made.
+    /// Opens the file at `path`. Returns `None` if it is not a Parquet file, or if its metadata do not say how its keys were
+    /// made.
     ///
     /// # Errors
-    /// It cannot be read, or is damaged.
-    pub fn open(name: &str, path: &Path) -> Result<Option<KeyedFile>, Defect> {
-        use std::io::Read;
+    /// The file cannot be read, or is damaged.
+    pub(crate) fn open(name: &str, path: &Path) -> Result<Option<KeyedFile>, Defect> {
         if !path.is_file() {
             return Ok(None);
         }
@@ -42,47 +42,45 @@ impl KeyedFile {
         if content_type(&head) != ContentType::Binary("Parquet") {
             return Ok(None);
         }
-        let metadata = ArrowReaderMetadata::load(&file, Default::default());
-        let metadata = metadata.map_err(|error| Defect::Table("Parquet", error.to_string()))?;
+        let metadata = ArrowReaderMetadata::load(&file, Default::default()).map_err(|error| damaged(&error))?;
         let file = KeyedFile { name: name.to_string(), path: path.to_path_buf(), metadata };
-        Ok(file.says("key").is_some().then_some(file))
+        Ok(file.metadata("key").is_some().then_some(file))
     }
 
-    /// What the file says of how its rows were made; by the names of [`crate::canon::Policy::describe`].
-    pub fn says(&self, name: &str) -> Option<&str> {
+    /// A metadata entry that says how the rows were made, by a name of [`crate::canon::Policy::describe`].
+    pub(crate) fn metadata(&self, name: &str) -> Option<&str> {
         let pairs = self.metadata.metadata().file_metadata().key_value_metadata()?;
-        let pair = pairs.iter().find(|pair| pair.key.strip_prefix(PREFIX) == Some(name))?;
+        let pair = pairs.iter().find(|pair| pair.key.strip_prefix(METADATA_PREFIX) == Some(name))?;
         pair.value.as_deref()
     }
 
-    /// The names of its columns.
-    pub fn columns(&self) -> impl Iterator<Item = &str> {
+    /// The names of the columns.
+    pub(crate) fn columns(&self) -> impl Iterator<Item = &str> {
         self.metadata.schema().fields().iter().map(|field| field.name().as_str())
     }
 
-    /// Rows of each row group.
-    pub fn row_groups(&self) -> impl Iterator<Item = u64> {
+    /// The number of rows of each row group.
+    pub(crate) fn row_groups(&self) -> impl Iterator<Item = u64> {
         self.metadata.metadata().row_groups().iter().map(|group| group.num_rows() as u64)
     }
 
-    /// Bytes of each row group, packed.
-    pub fn row_group_len(&self, group: usize) -> u64 {
+    /// Compressed length of a row group, bytes.
+    pub(crate) fn row_group_len(&self, group: usize) -> u64 {
         self.metadata.metadata().row_group(group).compressed_size() as u64
     }
 
-    /// The rows of a row group, in the columns of `schema` and their types.
+    /// Reads a row group: the columns of `schema`, converted to its types.
     ///
     /// # Errors
-    /// The file is damaged, or its columns have other types.
-    pub fn read(&self, group: usize, schema: &SchemaRef) -> Result<RecordBatch, Defect> {
-        let damaged = |error: &dyn std::fmt::Display| Defect::Table("Parquet", error.to_string());
+    /// The file is damaged, or a column is missing or cannot be converted.
+    pub(crate) fn read(&self, group: usize, schema: &SchemaRef) -> Result<RecordBatch, Defect> {
         let file = File::open(&self.path).map_err(Defect::Open)?;
         let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone());
         let names = schema.fields().iter().map(|field| field.name().as_str());
         let mask = ProjectionMask::columns(builder.parquet_schema(), names);
         let rows = self.metadata.metadata().row_group(group).num_rows() as usize;
         let reader = builder.with_projection(mask).with_row_groups(vec![group]).with_batch_size(rows.max(1)).build();
-        let batches = reader.map_err(|error| damaged(&error))?.map(|batch| typed(&batch?, schema));
+        let batches = reader.map_err(|error| damaged(&error))?.map(|batch| convert(&batch?, schema));
         let batches = batches.collect::<Result<Vec<_>, _>>().map_err(|error| damaged(&error))?;
         match <[RecordBatch; 1]>::try_from(batches) {
             Ok([batch]) => Ok(batch),
@@ -91,8 +89,12 @@ impl KeyedFile {
     }
 }
 
-/// The columns of a schema, in its types.
-fn typed(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
+fn damaged(error: &dyn std::fmt::Display) -> Defect {
+    Defect::Table("Parquet", error.to_string())
+}
+
+/// The columns of `schema`, converted to its types.
+fn convert(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
     let column = |name: &str| {
         let column = batch.column_by_name(name);
         column.ok_or_else(|| ArrowError::SchemaError(format!("there is no column {name}")))

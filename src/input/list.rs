@@ -1,9 +1,9 @@
-//! Arguments of a command in, [`Sources`] out: files, `-`, directories, `@list` files. The order is that of the
-//! arguments, and within a directory that of the bytes of the paths: the same tree gives the same list everywhere.
+//! Expands arguments to [`Sources`]: files, `-`, directories and `@list` files, in the order of the arguments.
 //!
-//! A directory stands for all regular files beneath it, except those whose name, or a directory's name on the way,
-//! begins with a dot. Links to files in it are followed, links to directories are not (they may lead round in
-//! circles); sockets, pipes and devices in it are skipped. Named by themselves, all of these are read.
+//! A directory stands for all regular files below it, in the byte order of their paths, so that the same tree gives the
+//! same list on every system. Files and directories whose name begins with a dot are skipped. Links to files are followed;
+//! links to directories are not, because they may form cycles. Sockets, pipes and devices are skipped. A path that is
+//! itself an argument is always read, whatever it is.
 
 use super::error::ListError;
 use std::ffi::{OsStr, OsString};
@@ -16,9 +16,9 @@ use std::path::{Path, PathBuf};
 pub enum Origin {
     /// Standard input.
     Stdin,
-    /// A file, a pipe or a device in the file system.
+    /// A file, pipe or device in the file system.
     Path(PathBuf),
-    /// Anything else that can be read.
+    /// Any other reader.
     Reader(Box<dyn Read + Send>),
 }
 
@@ -35,11 +35,11 @@ impl fmt::Debug for Origin {
 /// A named input.
 #[derive(Debug)]
 pub struct Source {
-    /// What messages and the `source` column call it: the path as given, or `-`.
+    /// Name in messages and in the column `source`: the path as given, or `-`.
     pub name: String,
     /// Where its bytes come from.
     pub origin: Origin,
-    /// Bytes of a regular file, compressed as they are; `None` for what has no length beforehand.
+    /// Length of a regular file, bytes as stored; `None` if the length is not known before reading.
     pub len: Option<u64>,
 }
 
@@ -49,12 +49,12 @@ impl Source {
         Source { name: "-".to_string(), origin: Origin::Stdin, len: None }
     }
 
-    /// Whatever `reader` gives.
+    /// The bytes of `reader`.
     pub fn reader(name: &str, reader: impl Read + Send + 'static) -> Source {
         Source { name: name.to_string(), origin: Origin::Reader(Box::new(reader)), len: None }
     }
 
-    /// The file at `path`; the file must exist and, if it is a regular one, be readable.
+    /// The file at `path`, which must exist. A regular file must be readable.
     ///
     /// # Errors
     /// [`ListError::Open`].
@@ -62,7 +62,8 @@ impl Source {
         let failed = |error| ListError::Open { path: path.clone(), error };
         let metadata = fs::metadata(&path).map_err(failed)?;
         if metadata.is_file() {
-            // Opening a pipe would wait for its writer, and end its writing when closed: only files are tried.
+            // Only regular files are opened as a test: opening a pipe waits for its writer, and closing it ends the
+            // writer.
             File::open(&path).map_err(failed)?;
         }
         let len = metadata.is_file().then_some(metadata.len());
@@ -75,12 +76,12 @@ impl Source {
 pub struct Sources(pub Vec<Source>);
 
 impl Sources {
-    /// What messages and the `source` column call them.
+    /// The names of the sources.
     pub fn names(&self) -> Vec<String> {
         self.0.iter().map(|source| source.name.clone()).collect()
     }
 
-    /// Bytes in all, if every source is a regular file.
+    /// Total length in bytes, if every source is a regular file.
     pub fn total_len(&self) -> Option<u64> {
         self.0.iter().map(|source| source.len).sum()
     }
@@ -92,7 +93,7 @@ impl Sources {
             }
             self.0.push(Source::stdin());
         } else if path.is_dir() {
-            self.0.extend(directory(&path)?);
+            self.0.extend(list_directory(&path)?);
         } else {
             self.0.push(Source::path(path)?);
         }
@@ -100,11 +101,11 @@ impl Sources {
     }
 }
 
-/// The sources that `arguments` name. No argument is standard input. `@NAME` is a file (`@-`: standard input) with a
-/// path a line, blank lines aside; what stands in it is a path or `-`, never a further list.
+/// Returns the sources that `arguments` name; without arguments, standard input. `@NAME` names a file (`@-`: standard input)
+/// with one path or `-` per line; empty lines are skipped, and a list cannot name another list.
 ///
 /// # Errors
-/// The first argument that names nothing readable.
+/// The error of the first argument that names no readable input.
 pub fn list<S: AsRef<OsStr>>(arguments: &[S]) -> Result<Sources, ListError> {
     let mut sources = Sources::default();
     if arguments.is_empty() {
@@ -113,7 +114,7 @@ pub fn list<S: AsRef<OsStr>>(arguments: &[S]) -> Result<Sources, ListError> {
     for argument in arguments {
         match list_name(argument.as_ref()) {
             Some(name) => {
-                for path in listed(Path::new(&name))? {
+                for path in read_list(Path::new(&name))? {
                     sources.push(path)?;
                 }
             }
@@ -123,7 +124,7 @@ pub fn list<S: AsRef<OsStr>>(arguments: &[S]) -> Result<Sources, ListError> {
     Ok(sources)
 }
 
-/// What follows the `@` of a list's argument.
+/// Returns the name after the `@` of an argument that is a list.
 fn list_name(argument: &OsStr) -> Option<OsString> {
     let name = argument.as_encoded_bytes().strip_prefix(b"@").filter(|name| !name.is_empty())?;
     os_string(name)
@@ -140,8 +141,8 @@ fn os_string(bytes: &[u8]) -> Option<OsString> {
     std::str::from_utf8(bytes).ok().map(OsString::from)
 }
 
-/// The paths in the list at `path`.
-fn listed(path: &Path) -> Result<Vec<PathBuf>, ListError> {
+/// Reads the paths in the list at `path`.
+fn read_list(path: &Path) -> Result<Vec<PathBuf>, ListError> {
     let failed = |error| ListError::List { path: path.to_path_buf(), error };
     let mut bytes = Vec::new();
     if path.as_os_str() == "-" {
@@ -163,8 +164,8 @@ fn listed(path: &Path) -> Result<Vec<PathBuf>, ListError> {
     Ok(paths)
 }
 
-/// The files beneath `root`, sorted.
-fn directory(root: &Path) -> Result<Vec<Source>, ListError> {
+/// Returns the files below `root`, sorted.
+fn list_directory(root: &Path) -> Result<Vec<Source>, ListError> {
     let mut files = Vec::new();
     let mut todo = vec![root.to_path_buf()];
     while let Some(path) = todo.pop() {

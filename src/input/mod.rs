@@ -1,33 +1,35 @@
-//! Files in, blocks of bytes out. Opens, maps, reads and unpacks; knows nothing of URLs and little of records.
+//! Reads sources: lists, opens, maps and unpacks files, and decodes tables. This module knows nothing of URLs.
 //!
 //! ```text
-//! arguments --list--> Sources --open--> Opened::Mapped(MappedFile)            --> Block (a range of the map)
-//!                                       Opened::Stream(plain or packed)     --> Block (an owned buffer)
-//!                                       TableReader (Parquet, Arrow IPC)          --> rows, which are no bytes
+//! arguments --list--> Sources --open--> Opened::Mapped(MappedFile) --> Block: a range of the mapping
+//!                                       Opened::Stream(Stream)     --> Block: a buffer
+//!                                          | gzip, gzip_ahead, decoders: unpack
+//!                                          | peek: lookahead
+//!                               TableReader (Parquet, Arrow IPC)   --> RecordBuffer: rows
 //! ```
 //!
-//! How a source is packed follows from its first bytes, never from its name: [`detect`]. A name is asked only whether it
-//! is a table's, which its bytes do not tell. Regular files are mapped, all else
-//! is read. A source that turns out damaged gives a [`Defect`], which ends that source and not the run.
+//! The first bytes of a source decide how it is unpacked, not its name ([`detect`]). Regular files are mapped into memory,
+//! other sources are read. A damaged source yields all data before the damage and then a [`Defect`], which ends that source
+//! but not the run. Long gzip and Parquet files are unpacked and decoded ahead by several threads, with
+//! `ordered`.
 
 mod block;
-pub mod detect;
+mod decoders;
+pub(crate) mod detect;
 mod error;
-mod inflate;
+mod gzip;
+mod gzip_ahead;
 mod keyed;
 mod list;
-mod members;
 pub mod mmap;
-mod open;
-mod read;
+mod peek;
+mod stream;
 mod table;
-mod unpack;
-mod utf16;
 
-pub use block::{Block, Buffer, BufferPool};
+pub(crate) use block::{Block, BlockPool, Buffer};
 pub use error::{Defect, InputError, ListError};
-pub use inflate::MemberEnd;
-pub use keyed::KeyedFile;
+pub(crate) use gzip::MemberEnd;
+pub(crate) use keyed::KeyedFile;
 pub use list::{Origin, Source, Sources, list};
-pub use open::{OpenOptions, Opened, Stream, open};
-pub use table::{TableColumns, TableOptions, TableReader};
+pub(crate) use stream::{OpenOptions, Opened, Stream, open};
+pub(crate) use table::{TableColumns, TableOptions, TableReader};

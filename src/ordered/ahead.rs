@@ -80,7 +80,10 @@ where
     Work: Fn(J, &mut ItemSender<'_, T>),
 {
     fn run(&self) {
-        while let Ok(Some((mut sender, unit))) = self.queue.take(&self.source) {
+        loop {
+            let taken = catch_unwind(AssertUnwindSafe(|| self.queue.take(&self.source)));
+            let Ok(Ok(taken)) = taken else { return self.queue.fail() };
+            let Some((mut sender, unit)) = taken else { return };
             // A unit that panics is abandoned; the thread goes on, so that the units after it are still made.
             let worked = catch_unwind(AssertUnwindSafe(|| (self.work)(unit, &mut sender)));
             if worked.is_ok() {

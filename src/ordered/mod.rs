@@ -25,5 +25,5 @@ mod queue;
 mod stages;
 
 pub(crate) use ahead::ReadAhead;
-pub(crate) use queue::{Abandoned, QueueLimits, ReorderQueue};
+pub(crate) use queue::{QueueLimits, ReorderQueue};
 pub(crate) use stages::{StageTicket, Stages};

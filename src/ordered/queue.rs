@@ -181,6 +181,15 @@ impl<T> ReorderQueue<T> {
         }
     }
 
+    /// Closes the queue after a ticket that is abandoned: the source has failed.
+    pub(super) fn fail(&self) {
+        let mut state = self.lock();
+        state.is_closed = true;
+        state.slots.push_back(QueueSlot { items: VecDeque::new(), status: SlotStatus::Abandoned });
+        drop(state);
+        self.items.notify_all();
+    }
+
     /// Takes the next item, in the order of the tickets; waits for it if necessary. Returns `None` after the last item, and
     /// if the queue was stopped.
     ///
@@ -226,7 +235,7 @@ impl<T> ReorderQueue<T> {
 
     /// Gives the items that can be consumed now to `consume`, in the order of the tickets, unless another thread does so
     /// already: then that thread consumes these items, too. Returns false if the work was stopped. Stays before an abandoned
-    /// ticket: whoever abandoned it must stop the work.
+    /// ticket: the worker that abandoned it must stop the work.
     ///
     /// # Errors
     /// An error of `consume`. No item is consumed after it; the caller must stop the work.

@@ -5,7 +5,7 @@ use super::options::RunOptions;
 use crate::canon::Policy;
 use crate::encoding::{ByteOrder, Charset, Utf16Decoder};
 use crate::input::mmap::MappedFile;
-use crate::input::{Block, Buffer, BufferPool, Defect, MemberEnd, Opened, Stream, TableReader};
+use crate::input::{Block, BlockPool, Buffer, Defect, MemberEnd, Opened, Stream, TableReader};
 use crate::record::archive::ArchiveParser;
 use crate::record::boundary::{Boundary, Quoting, TooLong};
 use crate::record::fields::FieldSet;
@@ -22,7 +22,7 @@ pub(super) struct CutOptions<'a> {
     pub(super) charset: Option<Charset>,
     /// The fields that are decoded.
     pub(super) carry: FieldSet,
-    pub(super) pool: Arc<BufferPool>,
+    pub(super) pool: Arc<BlockPool>,
     /// Bytes to read after a target, which usually contain the end of a record.
     slack: usize,
 }
@@ -30,7 +30,7 @@ pub(super) struct CutOptions<'a> {
 impl<'a> CutOptions<'a> {
     pub(super) fn new(run: &'a RunOptions, policy: &Policy) -> CutOptions<'a> {
         let slack = (run.row_group_len / 8).clamp(4 << 10, 128 << 10);
-        let pool = BufferPool::new(run.threads * 3, run.row_group_len * 2 + slack);
+        let pool = BlockPool::new(run.threads * 3, run.row_group_len * 2 + slack);
         CutOptions { run, charset: policy.charset, carry: policy.carry, pool, slack }
     }
 }
@@ -97,7 +97,7 @@ impl SourceBody {
     }
 
     /// Decodes the text from UTF-16. It begins with a byte-order mark of `mark_len` bytes, and nothing was cut yet.
-    pub(super) fn transcode(&mut self, order: ByteOrder, mark_len: usize, pool: &Arc<BufferPool>) {
+    pub(super) fn transcode(&mut self, order: ByteOrder, mark_len: usize, pool: &Arc<BlockPool>) {
         let mut decoder = Utf16Decoder::new(order);
         match self {
             SourceBody::Mapped { mapping, .. } => {
@@ -226,7 +226,7 @@ impl SourceBody {
     }
 
     /// Splits off the first `len` bytes of text.
-    pub(super) fn split_off(&mut self, len: usize, pool: &Arc<BufferPool>) -> Block {
+    pub(super) fn split_off(&mut self, len: usize, pool: &Arc<BlockPool>) -> Block {
         match self {
             SourceBody::Mapped { mapping, start } => {
                 let range = *start..*start + len;

@@ -1,4 +1,4 @@
-//! The file that `irikey learn` wrote, read again: [`read_equivalences`].
+//! Reads the file that `irikey learn` writes: [`read_equivalences`].
 
 use std::fs::File;
 use std::path::Path;
@@ -11,28 +11,28 @@ use crate::batch::{EquivalencesReader, EquivalencesTableError};
 use crate::canon::Policy;
 use crate::learn::Equivalences;
 
-/// Columns that count.
+/// The columns that are read.
 const COLUMNS: [&str; 6] = ["kind", "uri", "key", "representative_key", "host", "pattern"];
 
-/// Why a file gives no equivalences.
+/// Why equivalences cannot be read from a file.
 #[derive(Debug, Error)]
-pub enum EquivalencesError {
-    /// It cannot be opened.
+pub(crate) enum EquivalencesError {
+    /// The file cannot be opened.
     #[error("cannot open: {0}")]
     Open(#[from] std::io::Error),
-    /// It is no Parquet file, or a damaged one.
-    #[error("{0}; take a file that irikey learn wrote")]
+    /// The file is not Parquet, or is damaged.
+    #[error("{0}; give a file that irikey learn wrote")]
     Parquet(#[from] parquet::errors::ParquetError),
-    /// What is in it does not do.
+    /// The table is not one of equivalences, or does not fit the policy.
     #[error(transparent)]
     Refused(#[from] EquivalencesTableError),
 }
 
-/// The equivalences in the Parquet file at `path`, for keys of `policy`.
+/// Reads the equivalences in the Parquet file at `path`, for keys of `policy`.
 ///
 /// # Errors
-/// See [`EquivalencesError`].
-pub fn read_equivalences(path: &Path, policy: &Policy) -> Result<Equivalences, EquivalencesError> {
+/// [`EquivalencesError`].
+pub(crate) fn read_equivalences(path: &Path, policy: &Policy) -> Result<Equivalences, EquivalencesError> {
     let builder = ParquetRecordBatchReaderBuilder::try_new(File::open(path)?)?;
     let mut reader = EquivalencesReader::new(builder.schema(), policy)?;
     let mask = ProjectionMask::columns(builder.parquet_schema(), COLUMNS);

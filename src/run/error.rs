@@ -1,42 +1,45 @@
-//! What stops a run. Damaged sources do not: they are [`crate::input::InputError`]s in the summary.
+//! Errors that stop a run. A damaged source does not: the summary has its [`crate::input::InputError`].
 
 use crate::record::csv::CsvColumnsError;
 use thiserror::Error;
 
-/// The error that stopped a run; `E` is the caller's, from its output.
+/// The error that stopped a run. `E` is the error of the caller's output.
 #[derive(Debug, Error)]
 pub enum RunError<E> {
-    /// `encode` or `append` failed; among these is a closed pipe, which the caller may take for success.
+    /// `encode` or `append` failed. A closed pipe is such an error, which the caller may treat as success.
     #[error(transparent)]
     Output(E),
-    /// A source's columns are not those asked for.
+    /// A source lacks a requested column.
     #[error("{name}: {error}")]
     Columns {
         /// Name of the source.
         name: String,
-        /// Why.
+        /// The error.
         error: CsvColumnsError,
     },
     /// The threads could not be started.
-    #[error("cannot start worker threads: {0}; ask for fewer with --threads")]
+    #[error("cannot start worker threads: {0}; use fewer with --threads")]
     Threads(String),
-    /// One span's rows are too much text for one row group.
-    #[error("the rows of one row group hold {0} bytes of text, too many; make row groups or the base shorter")]
+    /// The texts of a row group exceed what Arrow's 32-bit offsets can address.
+    #[error(
+        "the rows of one row group hold {0} bytes of text, which is too much; \
+         use a smaller --row-group-size or a shorter base"
+    )]
     TooMuchText(usize),
-    /// A worker panicked. A defect of this program.
+    /// A worker panicked, which is a defect of this program.
     #[error("a worker failed: {0}; this is a defect of irikey, please report it with the input")]
     Panicked(String),
-    /// Records read, rows made and rows appended differ. A defect of this program.
+    /// The numbers of records read, rows made and rows appended differ, which is a defect of this program.
     #[error(
         "the counts do not balance: {records} records decoded, {rows} rows made, {appended} rows appended; \
          this is a defect of irikey, do not use the output"
     )]
     Unbalanced {
-        /// Records that the decoders gave.
+        /// Records decoded.
         records: u64,
         /// Rows that the canonicalizers counted.
         rows: u64,
-        /// Rows in parts that were appended.
+        /// Rows appended.
         appended: u64,
     },
 }

@@ -23,7 +23,7 @@ pub struct RunRequest<'a> {
     pub policy: &'a Policy,
     /// Counts that the run updates.
     pub progress: &'a Progress,
-    /// Stages that row groups pass in order, see [`super::Ticket::pass`].
+    /// Stages that row groups pass in order, see `Ticket::pass`.
     pub(super) stage_count: usize,
 }
 
@@ -82,7 +82,7 @@ impl Default for RunOptions {
 
 impl RunOptions {
     /// The options with each number within its limits, and the number of threads set.
-    pub fn clamped(&self) -> RunOptions {
+    pub(crate) fn clamped(&self) -> RunOptions {
         let cores = || std::thread::available_parallelism().map_or(1, |count| count.get());
         RunOptions {
             threads: if self.threads == 0 { cores() } else { self.threads },

@@ -1,4 +1,4 @@
-//! Counts of a run: while it goes, [`Progress`]; when it is over, [`Summary`].
+//! Counts of a run: [`Progress`] while it works, [`Summary`] when it has ended.
 
 use super::cut::StoppedSource;
 use super::distinct::DistinctKeys;
@@ -8,38 +8,38 @@ use crate::canon::Tally;
 use crate::input::InputError;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How far a run is; may be read from any thread at any time.
+/// How far a run is. Any thread may read it at any time.
 #[derive(Debug, Default)]
 pub struct Progress {
     read: AtomicU64,
-    /// 1 more than the bytes in all; 0 if they are not known.
+    /// Total number of bytes plus 1; 0 if the total is not known.
     total: AtomicU64,
     records: AtomicU64,
     rows: AtomicU64,
 }
 
 impl Progress {
-    /// At the beginning.
+    /// Progress of a run that has not begun.
     pub fn new() -> Progress {
         Progress::default()
     }
 
-    /// Bytes of the sources read so far, packed ones as they are.
+    /// Bytes of the sources read so far; packed bytes of packed sources.
     pub fn read(&self) -> u64 {
         self.read.load(Ordering::Relaxed)
     }
 
-    /// Bytes of the sources in all, if all are regular files.
+    /// Bytes of all sources, if all are regular files.
     pub fn total(&self) -> Option<u64> {
         self.total.load(Ordering::Relaxed).checked_sub(1)
     }
 
-    /// Records decoded.
+    /// Records decoded so far.
     pub fn records(&self) -> u64 {
         self.records.load(Ordering::Relaxed)
     }
 
-    /// Rows made.
+    /// Rows made so far.
     pub fn rows(&self) -> u64 {
         self.rows.load(Ordering::Relaxed)
     }
@@ -58,49 +58,49 @@ impl Progress {
     }
 }
 
-/// What a run did. The counts balance: `records == tally.rows == rows`, and the tally within itself.
+/// Result of a run. The counts balance: `records`, `tally.rows` and `rows` are equal, and the tally is balanced.
 #[derive(Debug)]
 pub struct Summary {
-    /// Bytes of records, decompressed; headers and byte-order marks are not counted.
+    /// Unpacked bytes of records; headers and byte order marks are not counted.
     pub bytes: u64,
-    /// Records that the decoders gave.
+    /// Records decoded.
     pub records: u64,
-    /// Header and comment lines, which are no records.
+    /// Header and comment lines, which are not records.
     pub headers: u64,
-    /// Records of archives whose type was not wanted; no rows.
+    /// Archive records that were skipped because of their type; they have no rows.
     pub skipped: u64,
-    /// Rows in parts that were appended.
+    /// Rows appended.
     pub rows: u64,
-    /// What happened to them.
+    /// How the rows came out.
     pub tally: Tally,
     /// Records of each source, in the order of the sources.
     pub source_records: Vec<u64>,
     /// Sources that ended early, in the order of the sources.
     pub input_errors: Vec<InputError>,
-    /// DistinctKeys values of the `key` column.
+    /// Number of distinct values in the column `key`.
     pub distinct_keys: u64,
-    /// `distinct_keys` is a count; else an estimate, within 2 % nearly always.
+    /// Whether `distinct_keys` is exact. Otherwise it is an estimate, which is almost always within 2 %.
     pub is_distinct_exact: bool,
     /// Peaks of memory.
     pub memory: MemoryPeaks,
 }
 
-/// What one worker counted.
+/// Counts of one worker, or of all workers.
 #[derive(Debug, Default)]
-pub struct Totals {
-    /// Bytes of records, decompressed.
-    pub bytes: u64,
-    pub records: u64,
-    /// Lines that are no records.
-    pub headers: u64,
-    /// Records whose type was not wanted.
-    pub skipped: u64,
-    pub tally: Tally,
-    pub distinct: DistinctKeys,
+pub(super) struct Totals {
+    /// Unpacked bytes of records.
+    pub(super) bytes: u64,
+    pub(super) records: u64,
+    /// Lines that are not records.
+    pub(super) headers: u64,
+    /// Records that were skipped because of their type.
+    pub(super) skipped: u64,
+    pub(super) tally: Tally,
+    pub(super) distinct: DistinctKeys,
 }
 
 impl Totals {
-    pub fn add(&mut self, other: Totals) {
+    pub(super) fn add(&mut self, other: Totals) {
         self.bytes += other.bytes;
         self.records += other.records;
         self.headers += other.headers;
@@ -110,19 +110,40 @@ impl Totals {
     }
 }
 
-/// Adds up, and checks that nothing was lost.
-pub fn summarize<E>(
+/// Checks that no record was lost, and makes the summary of a run. `appended` is the number of rows appended.
+///
+/// # Errors
+/// [`RunError::Unbalanced`].
+pub(super) fn summarize<E>(
     totals: Totals,
-    names: Vec<String>,
     source_records: Vec<u64>,
+    input_errors: Vec<InputError>,
     appended: u64,
-    stopped: Vec<StoppedSource>,
 ) -> Result<Summary, RunError<E>> {
     let Totals { bytes, records, headers, skipped, tally, distinct } = totals;
     let numbered: u64 = source_records.iter().sum();
     if [tally.rows, appended, numbered].iter().any(|&count| count != records) || !tally.is_balanced() {
         return Err(RunError::Unbalanced { records, rows: tally.rows, appended });
     }
+    let (distinct_keys, is_distinct_exact) = distinct.count();
+    Ok(Summary {
+        bytes,
+        records,
+        headers,
+        skipped,
+        rows: appended,
+        tally,
+        source_records,
+        input_errors,
+        // An estimate may exceed the number of rows a little.
+        distinct_keys: distinct_keys.min(appended),
+        is_distinct_exact,
+        memory: memory::peaks(),
+    })
+}
+
+/// The errors of the sources that ended early. `names` and `source_records` are those of all sources.
+pub(super) fn input_errors(stopped: Vec<StoppedSource>, names: &[String], source_records: &[u64]) -> Vec<InputError> {
     let input_error = |stopped: StoppedSource| InputError {
         source_number: stopped.source,
         name: names[stopped.source as usize].clone(),
@@ -130,26 +151,8 @@ pub fn summarize<E>(
         offset: stopped.offset,
         packed: stopped.packed,
         lost: stopped.lost,
-        // The source ended there, so all of its records came before.
+        // The defect ended the source, so all of its records came before.
         records: source_records[stopped.source as usize],
     };
-    let input_errors = stopped.into_iter().map(input_error).collect();
-    let (distinct_keys, is_distinct_exact) = distinct.count();
-    // An estimate may be a little more than all there are.
-    let distinct_keys = distinct_keys.min(appended);
-    let memory = memory::peaks();
-    let rows = appended;
-    Ok(Summary {
-        bytes,
-        records,
-        headers,
-        skipped,
-        rows,
-        tally,
-        source_records,
-        input_errors,
-        distinct_keys,
-        is_distinct_exact,
-        memory,
-    })
+    stopped.into_iter().map(input_error).collect()
 }

@@ -272,7 +272,7 @@ fn equivalences_of_other_keys_are_refused() {
         (&learned, &["--rung", "syntax"], "leave --rung out"),
         (&urls, &[], "not a table of equivalences; create one with irikey learn"),
         ("missing.parquet", &[], "missing.parquet: cannot open"),
-        (&sample("redirects.cdxj"), &[], "take a file that irikey learn wrote"),
+        (&sample("redirects.cdxj"), &[], "give a file that irikey learn wrote"),
     ];
     for (file, flags, advice) in cases {
         let message = protocol(file, flags);

@@ -1,19 +1,26 @@
-//! A regular file in, its bytes as memory out. One of two places with `unsafe` (the other is the kernels).
+//! Files mapped into memory, see [`MappedFile`].
 //!
-//! The hazard of a mapped file is that others may write to it. If it shrinks, touching what is gone raises SIGBUS:
-//! `signal.rs` turns that into a message and exit status 4. If its bytes change under us, we see some mixture of old and
-//! new bytes: no length or offset is ever taken from file bytes without a check, and the bytes are never taken for
-//! UTF-8 without validation of the copy in use.
+//! Another process may write to a mapped file.
+//! - If the file shrinks, reading a missing page raises SIGBUS. The handler in `signal.rs` prints a message and ends the
+//!   process with exit status 4.
+//! - If bytes change while they are mapped, the run sees a mixture of old and new bytes. Rust requires that the bytes of a
+//!   shared slice do not change, so this is outside of what the language defines, and no code can prevent it. What limits
+//!   the consequences: lengths and offsets that come from file bytes are always checked against the slice, and the texts
+//!   of a batch are checked as UTF-8 after they have been copied. Between these two points, parsers check text in place and
+//!   do not copy it first, so a change at that moment can give wrong rows or a panic, which ends the run with an error.
+//!   `--no-mmap` reads files instead; use it for files that other processes write to.
 
 #[cfg(unix)]
 mod signal;
 
 use memmap2::Mmap;
 use std::fs::File;
+use std::io::{self, Read};
 use std::ops::{Deref, Range};
 use std::path::Path;
+use std::sync::Arc;
 
-/// A mapped file, watched for SIGBUS while it lives.
+/// A file mapped into memory, watched for SIGBUS while it exists. Dereferences to its bytes.
 #[derive(Debug)]
 pub struct MappedFile {
     map: Mmap,
@@ -22,16 +29,15 @@ pub struct MappedFile {
 }
 
 impl MappedFile {
-    /// Maps all of `file`, which `path` names in messages. `None` if it cannot be mapped, or if so many files are
-    /// mapped that it could not be watched; read it then.
+    /// Maps all of `file`; `path` is its name in messages. Returns `None` if the file cannot be mapped, or if too many files
+    /// are mapped to watch another one. The caller then reads the file.
     pub fn new(file: &File, path: &Path) -> Option<MappedFile> {
-        // SAFETY: the map is read-only and private to this value. That the bytes may change or vanish when another
-        // process writes to the file is met as the head of this file says: SIGBUS is handled while the mapping is
-        // watched, and no code relies on two reads of a byte being equal for its memory safety.
+        // SAFETY: the map is read-only and private to this value. That no other process changes the file is a requirement
+        // on the user; the module documentation says what happens otherwise.
         let map = unsafe { Mmap::map(file) }.ok()?;
         #[cfg(unix)]
         {
-            // Advice only: a kernel that does not take it reads ahead less.
+            // Advice: without it the kernel reads less ahead.
             let _ = map.advise(memmap2::Advice::Sequential);
             let slot = signal::watch(&map, path)?;
             Some(MappedFile { map, slot })
@@ -42,22 +48,20 @@ impl MappedFile {
             Some(MappedFile { map })
         }
     }
-}
 
-impl MappedFile {
-    /// The bytes of `range` have been read and will hardly be read again: their pages may leave this process's
-    /// resident memory, which would otherwise grow to the length of the file.
-    pub fn release(&self, range: Range<usize>) {
+    /// Removes the pages of `range` from the resident memory of this process, which would otherwise grow to the length of
+    /// the file. The pages can still be read, from the page cache or the file.
+    pub(crate) fn release(&self, range: Range<usize>) {
         #[cfg(unix)]
         {
-            // Whole pages only; a larger unit than the page serves as well.
+            // Only whole pages can be released; a multiple of the page length works as well.
             const PAGE_LEN: usize = 64 << 10;
             let (start, end) = (range.start.next_multiple_of(PAGE_LEN), range.end.min(self.map.len()));
             let end = end - end % PAGE_LEN;
             if start < end {
                 // SAFETY: MADV_DONTNEED on a shared, read-only mapping of a file changes no byte: the pages are read
-                // from the file again if they are touched, so slices of the map stay valid. The range lies within
-                // the map.
+                // from the file again when they are accessed, so slices of the map stay valid. The range is within the
+                // map.
                 let _ =
                     unsafe { self.map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, start, end - start) };
             }
@@ -79,5 +83,26 @@ impl Deref for MappedFile {
 impl Drop for MappedFile {
     fn drop(&mut self) {
         signal::unwatch(self.slot);
+    }
+}
+
+/// Reads a mapped file like an open one.
+pub(super) struct MappedReader {
+    mapping: Arc<MappedFile>,
+    at: usize,
+}
+
+impl MappedReader {
+    /// Reads from byte `start` on.
+    pub(super) fn new(mapping: Arc<MappedFile>, start: usize) -> MappedReader {
+        MappedReader { mapping, at: start }
+    }
+}
+
+impl Read for MappedReader {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = (&self.mapping[self.at..]).read(into)?;
+        self.at += count;
+        Ok(count)
     }
 }

@@ -213,3 +213,11 @@ fn dropping_the_consumer_stops_the_threads() {
     drop(items);
     assert_eq!(std::sync::Arc::strong_count(&alive), 1);
 }
+
+#[test]
+fn a_source_that_panics_is_an_abandoned_ticket() {
+    let source = |number| if number == 5 { panic!("as the test wants") } else { Some(number) };
+    let work = |number: u64, sender: &mut ItemSender<'_, u64>| assert!(sender.push(number, 1));
+    let items = ReadAhead::spawn(1, limits(3, 10), source, work).unwrap();
+    assert!(items.eq((0..5).map(Ok).chain([Err(Abandoned)])));
+}

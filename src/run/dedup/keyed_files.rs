@@ -144,7 +144,7 @@ fn check_policy(file: &KeyedFile, policy: &Policy, key: DedupKey) -> Result<(), 
     let is_recipe = matches!(key, DedupKey::Recipe(_));
     // The keys of rungs do not depend on recipes and suffix lists.
     let is_relevant = |name: &str| is_recipe || !matches!(name, "recipes" | "psl");
-    let stored = |name: &str| file.says(name).unwrap_or_default().to_string();
+    let stored = |name: &str| file.metadata(name).unwrap_or_default().to_string();
     let relevant = policy.describe().into_iter().filter(|(name, _)| is_relevant(name));
     let differing = relevant.filter(|(name, value)| match *name {
         "recipes" => !value.split("; ").all(|recipe| stored(name).split("; ").any(|other| other == recipe)),

@@ -1,5 +1,5 @@
-//! A batch of a table's columns in, its rows out, as many at a time as fit into little memory: a short column may stand
-//! for long texts.
+//! Rows of a batch as [`RecordBuffer`] of limited length. A batch may stand for much more text than it holds itself, because
+//! dictionaries and views share values.
 
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, BinaryArray, BinaryViewArray, PrimitiveArray};
 use arrow::array::{LargeBinaryArray, RecordBatch};
@@ -7,8 +7,8 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int32Type, Int64Type, TimestampMillisecondType};
 use arrow::error::ArrowError;
 
-use super::super::error::Defect;
-use super::columns::Wanted;
+use super::columns::TableProjection;
+use crate::input::error::Defect;
 use crate::iri::FaultKind;
 use crate::kernel::Span;
 use crate::record::RecordBuffer;
@@ -17,42 +17,54 @@ use crate::record::fields::{
     UriField, carried_fields,
 };
 
-/// Bytes of text that rows are taken until.
+/// Bytes of text per [`RecordBuffer`], at which no more rows are added.
 const TEXT_LEN: usize = 256 << 10;
 
-/// A batch, and how far its rows were taken.
-pub(super) struct Batch {
-    url: Texts,
-    base: Option<Texts>,
+/// Rows of a table that are next to each other in its file, or a defect there.
+pub(super) struct PositionedRows {
+    pub(super) records: Result<RecordBuffer, Defect>,
+    /// Byte offset in the file of the rows, as far as it is known.
+    pub(super) at: u64,
+}
+
+/// A batch whose rows are taken step by step.
+pub(super) struct BatchRows {
+    url: TableText,
+    base: Option<TableText>,
     carried: CarriedArrays,
     count: usize,
     taken: usize,
 }
 
-impl Batch {
-    /// The wanted columns of `batch`, in the types that records want.
-    pub(super) fn of(batch: &RecordBatch, wanted: &Wanted) -> Result<Batch, ArrowError> {
-        let texts = |name: &str| batch.column_by_name(name).map(Texts::of).transpose();
-        let missing = || Texts::Plain(BinaryArray::new_null(batch.num_rows()));
-        Ok(Batch {
-            url: texts(&wanted.url)?.unwrap_or_else(missing),
-            base: wanted.base.as_deref().map_or(Ok(None), texts)?,
-            carried: CarriedArrays::of(batch, wanted.carry)?,
+impl BatchRows {
+    /// The columns of `projection` in `batch`, converted to the types of records.
+    pub(super) fn new(batch: &RecordBatch, projection: &TableProjection) -> Result<BatchRows, ArrowError> {
+        let texts = |name: &str| batch.column_by_name(name).map(TableText::new).transpose();
+        let missing = || TableText::Plain(BinaryArray::new_null(batch.num_rows()));
+        Ok(BatchRows {
+            url: texts(&projection.url)?.unwrap_or_else(missing),
+            base: projection.base.as_deref().map_or(Ok(None), texts)?,
+            carried: CarriedArrays::new(batch, projection.carry)?,
             count: batch.num_rows(),
             taken: 0,
         })
     }
 
-    /// The next rows, the first of which is `number` in its table; none if all were taken. `number` goes with them.
-    pub(super) fn take(&mut self, wanted: &Wanted, number: &mut u64) -> Option<Result<RecordBuffer, Defect>> {
-        let mut records = RecordBuffer::new(wanted.carry);
+    /// Takes the next rows. `number` is the number of the first of them in the table, and is advanced. Returns `None` after
+    /// the last row.
+    pub(super) fn take(
+        &mut self,
+        projection: &TableProjection,
+        number: &mut u64,
+    ) -> Option<Result<RecordBuffer, Defect>> {
+        let mut records = RecordBuffer::new(projection.carry);
         records.reserve((self.count - self.taken).min(TEXT_LEN / 32), TEXT_LEN + TEXT_LEN / 16);
         while self.taken < self.count && records.text_len() < TEXT_LEN {
-            if self.len(self.taken) > wanted.max_record_len {
+            if self.len(self.taken) > projection.max_record_len {
                 if records.is_empty() {
-                    return Some(Err(Defect::RecordTooLong(wanted.max_record_len)));
+                    return Some(Err(Defect::RecordTooLong(projection.max_record_len)));
                 }
-                // It comes up again, first of all.
+                // The next call reports this row, after the rows before it.
                 break;
             }
             self.put(self.taken, *number, &mut records);
@@ -83,9 +95,9 @@ impl Batch {
     }
 }
 
-/// A kind of field that a table can hold.
+/// A kind of carried field that a table can hold.
 trait TableField: FieldKind {
-    /// Its column, in the type that records need.
+    /// The column, in the type of the records.
     type Array;
 
     /// Casts the column.
@@ -123,19 +135,19 @@ number_fields!(TimeField: TimestampMillisecondType, StatusField: Int32Type, Inte
 macro_rules! text_fields {
     ($($kind:ident),*) => {
         $(impl TableField for $kind {
-            type Array = Texts;
+            type Array = TableText;
 
-            fn cast(column: &ArrayRef) -> Result<Texts, ArrowError> {
-                Texts::of(column)
+            fn cast(column: &ArrayRef) -> Result<TableText, ArrowError> {
+                TableText::new(column)
             }
 
             #[inline]
-            fn value(array: &Texts, row: usize, records: &mut RecordBuffer) -> Option<Span> {
+            fn value(array: &TableText, row: usize, records: &mut RecordBuffer) -> Option<Span> {
                 records.copy(array.get(row))
             }
 
             #[inline]
-            fn text_len(array: &Texts, row: usize) -> usize {
+            fn text_len(array: &TableText, row: usize) -> usize {
                 array.len(row)
             }
         })*
@@ -154,7 +166,7 @@ macro_rules! define_arrays {
         }
 
         impl CarriedArrays {
-            fn of(batch: &RecordBatch, carry: FieldSet) -> Result<CarriedArrays, ArrowError> {
+            fn new(batch: &RecordBatch, carry: FieldSet) -> Result<CarriedArrays, ArrowError> {
                 let column = |field: CarriedField| {
                     carry.contains(field).then(|| batch.column_by_name(field.column())).flatten()
                 };
@@ -177,39 +189,40 @@ macro_rules! define_arrays {
 }
 carried_fields!(define_arrays);
 
-/// A column of texts or bytes, as it came where that can be.
-enum Texts {
+/// A column of texts or bytes, without a conversion if possible.
+enum TableText {
     Plain(BinaryArray),
     Large(LargeBinaryArray),
     View(BinaryViewArray),
 }
 
-impl Texts {
-    fn of(array: &ArrayRef) -> Result<Texts, ArrowError> {
-        // Text of any kind is bytes; a dictionary has to be laid out first.
+impl TableText {
+    fn new(array: &ArrayRef) -> Result<TableText, ArrowError> {
+        // Any text type can be read as bytes; a dictionary must be expanded first.
         let array = match array.data_type() {
             DataType::Dictionary(_, values) => &cast(array, values)?,
             _ => array,
         };
         Ok(match array.data_type() {
             DataType::Utf8View | DataType::BinaryView => {
-                Texts::View(cast(array, &DataType::BinaryView)?.as_binary_view().clone())
+                TableText::View(cast(array, &DataType::BinaryView)?.as_binary_view().clone())
             }
             DataType::LargeUtf8 | DataType::LargeBinary => {
-                Texts::Large(cast(array, &DataType::LargeBinary)?.as_binary::<i64>().clone())
+                TableText::Large(cast(array, &DataType::LargeBinary)?.as_binary::<i64>().clone())
             }
-            _ => Texts::Plain(cast(array, &DataType::Binary)?.as_binary::<i32>().clone()),
+            _ => TableText::Plain(cast(array, &DataType::Binary)?.as_binary::<i32>().clone()),
         })
     }
 
     #[inline]
     fn get(&self, row: usize) -> Option<&[u8]> {
         match self {
-            Texts::Plain(array) => array.is_valid(row).then(|| array.value(row)),
-            Texts::Large(array) => array.is_valid(row).then(|| array.value(row)),
-            Texts::View(array) => array.is_valid(row).then(|| array.value(row)),
+            TableText::Plain(array) => array.is_valid(row).then(|| array.value(row)),
+            TableText::Large(array) => array.is_valid(row).then(|| array.value(row)),
+            TableText::View(array) => array.is_valid(row).then(|| array.value(row)),
         }
     }
+
     #[inline]
     fn len(&self, row: usize) -> usize {
         self.get(row).map_or(0, <[u8]>::len)

@@ -1,0 +1,255 @@
+//! Decompressors for zstd (RFC 8878), LZ4 frames, bzip2 and xz.
+//!
+//! Each reads any number of frames or streams in a row, and returns all bytes that its library delivers before a defect,
+//! and then the defect.
+
+use super::error::Defect;
+use super::peek::PeekReader;
+use bzip2::read::MultiBzDecoder;
+use lz4_flex::frame::FrameDecoder;
+use lzma_rust2::XzReader;
+use std::io::{self, ErrorKind, Read};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use zstd::stream::raw::{Decoder, Operation};
+
+/// Unpacks the frames of a zstd file.
+pub(super) struct ZstdReader {
+    input: PeekReader,
+    decoder: Decoder<'static>,
+    /// Between frames, where the file may end.
+    is_between_frames: bool,
+}
+
+impl ZstdReader {
+    pub(super) fn new(input: PeekReader) -> Result<ZstdReader, Defect> {
+        let decoder = Decoder::new().map_err(|error| Defect::Zstd(error.to_string()))?;
+        Ok(ZstdReader { input, decoder, is_between_frames: true })
+    }
+
+    /// Packed bytes consumed so far.
+    pub(super) fn consumed(&self) -> u64 {
+        self.input.consumed()
+    }
+
+    /// Unpacks into `into`. Returns the number of bytes; 0 is the end.
+    pub(super) fn read(&mut self, into: &mut [u8]) -> Result<usize, Defect> {
+        while !into.is_empty() {
+            let packed = self.input.peek(1)?;
+            let is_ended = packed.is_empty();
+            if is_ended && self.is_between_frames {
+                break;
+            }
+            let status = self.decoder.run_on_buffers(packed, into);
+            let status = status.map_err(|error| Defect::Zstd(error.to_string()))?;
+            self.input.consume(status.bytes_read);
+            if status.bytes_read > 0 || status.bytes_written > 0 {
+                self.is_between_frames = status.remaining == 0;
+            }
+            if status.bytes_written > 0 {
+                return Ok(status.bytes_written);
+            }
+            if is_ended && !self.is_between_frames {
+                return Err(Defect::ZstdTruncated);
+            }
+        }
+        Ok(0)
+    }
+}
+
+/// Adapts a decoder that implements [`Read`].
+pub(super) struct DecoderAdapter {
+    /// Name of the packing.
+    name: &'static str,
+    decoder: Box<dyn Read + Send>,
+    input: Arc<Mutex<AdapterInput>>,
+    /// The decoder reports the end after every frame.
+    stops_between_frames: bool,
+    is_done: bool,
+}
+
+/// The packed input, which the decoder owns and the adapter inspects.
+struct AdapterInput {
+    reader: PeekReader,
+    /// Why reading failed. The decoder's own error would say less.
+    failed: Option<Defect>,
+    /// The decoder requested bytes after the end.
+    has_run_out: bool,
+}
+
+/// What the decoder reads from.
+struct SharedInput(Arc<Mutex<AdapterInput>>);
+
+impl Read for SharedInput {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let mut input = lock(&self.0);
+        match input.reader.read(into) {
+            Ok(count) => {
+                input.has_run_out |= count == 0 && !into.is_empty();
+                Ok(count)
+            }
+            Err(defect) => {
+                input.failed = Some(defect);
+                Err(ErrorKind::Other.into())
+            }
+        }
+    }
+}
+
+fn lock(input: &Mutex<AdapterInput>) -> MutexGuard<'_, AdapterInput> {
+    input.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl DecoderAdapter {
+    /// Unpacks LZ4 frames.
+    pub(super) fn lz4(input: PeekReader) -> DecoderAdapter {
+        let adapter = DecoderAdapter::new("lz4", input, |input| Box::new(FrameDecoder::new(input)));
+        DecoderAdapter { stops_between_frames: true, ..adapter }
+    }
+
+    /// Unpacks bzip2 streams.
+    pub(super) fn bzip2(input: PeekReader) -> DecoderAdapter {
+        DecoderAdapter::new("bzip2", input, |input| Box::new(MultiBzDecoder::new(input)))
+    }
+
+    /// Unpacks xz streams.
+    pub(super) fn xz(input: PeekReader) -> DecoderAdapter {
+        DecoderAdapter::new("xz", input, |input| Box::new(XzReader::new(input, true)))
+    }
+
+    fn new(
+        name: &'static str,
+        reader: PeekReader,
+        decoder: impl FnOnce(SharedInput) -> Box<dyn Read + Send>,
+    ) -> DecoderAdapter {
+        let input = Arc::new(Mutex::new(AdapterInput { reader, failed: None, has_run_out: false }));
+        let decoder = decoder(SharedInput(Arc::clone(&input)));
+        DecoderAdapter { name, decoder, input, stops_between_frames: false, is_done: false }
+    }
+
+    /// Packed bytes consumed so far.
+    pub(super) fn consumed(&self) -> u64 {
+        lock(&self.input).reader.consumed()
+    }
+
+    /// Unpacks into `into`. Returns the number of bytes; 0 is the end.
+    pub(super) fn read(&mut self, into: &mut [u8]) -> Result<usize, Defect> {
+        while !self.is_done {
+            match self.decoder.read(into) {
+                Ok(0) if self.stops_between_frames => self.is_done = !self.has_more_frames()?,
+                Ok(count) => return Ok(count),
+                Err(error) if error.kind() == ErrorKind::Interrupted => (),
+                Err(error) => return Err(self.defect(&error)),
+            }
+        }
+        Ok(0)
+    }
+
+    /// Whether another frame follows. A decoder that ran out of bytes was inside a frame, but does not report that.
+    fn has_more_frames(&mut self) -> Result<bool, Defect> {
+        let mut input = lock(&self.input);
+        if input.has_run_out {
+            return Err(Defect::Truncated(self.name));
+        }
+        Ok(!input.reader.peek(1)?.is_empty())
+    }
+
+    fn defect(&mut self, error: &io::Error) -> Defect {
+        let mut input = lock(&self.input);
+        match input.failed.take() {
+            Some(defect) => defect,
+            None if input.reader.peek(1).is_ok_and(<[u8]>::is_empty) => Defect::Truncated(self.name),
+            None => Defect::Damaged(self.name, error.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::input::peek::tests::read_all;
+    use std::io::{Cursor, Write};
+
+    fn text() -> Vec<u8> {
+        (0..4000u32)
+            .flat_map(|i| format!("http://example.org/{}\n", i.wrapping_mul(0x9e37_79b9)).into_bytes())
+            .collect()
+    }
+
+    fn lz4(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = lz4_flex::frame::FrameEncoder::new(Vec::new());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn bzip2(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    /// Output of `xz -0 --check=crc32` for 40 lines of `http://example.org/`.
+    const XZ: &[u8] = include_bytes!("../../data/samples/forty.xz");
+
+    type NewDecoder = fn(PeekReader) -> DecoderAdapter;
+
+    fn unpack(decoder: NewDecoder, bytes: &[u8]) -> (Vec<u8>, Option<Defect>) {
+        let mut decoder = decoder(PeekReader::new(Box::new(Cursor::new(bytes.to_vec()))));
+        read_all(1000, |into| decoder.read(into))
+    }
+
+    fn unpack_zstd(bytes: Vec<u8>) -> (Vec<u8>, Option<Defect>) {
+        let mut reader = ZstdReader::new(PeekReader::new(Box::new(Cursor::new(bytes)))).unwrap();
+        read_all(1000, |into| reader.read(into))
+    }
+
+    #[test]
+    fn several_zstd_frames_are_read_and_truncation_and_garbage_are_defects() {
+        let text = &text()[..3000];
+        let frame = zstd::encode_all(text, 1).unwrap();
+        let skippable = b"\x50\x2a\x4d\x18\x03\0\0\0abc".to_vec();
+        let packed = [skippable.clone(), frame.clone(), frame.clone(), skippable].concat();
+        let (bytes, defect) = unpack_zstd(packed);
+        assert!(defect.is_none() && bytes == text.repeat(2));
+        for len in 1..frame.len() {
+            let (bytes, defect) = unpack_zstd([&frame[..], &frame[..len]].concat());
+            assert!(bytes.starts_with(text) && defect.is_some(), "{len}");
+        }
+        let (bytes, defect) = unpack_zstd([&frame[..], b"garbage!"].concat());
+        assert!(bytes == text && matches!(defect, Some(Defect::Zstd(_))));
+    }
+
+    #[test]
+    fn several_streams_are_read() {
+        let twice = text().repeat(2);
+        assert!(matches!(unpack(DecoderAdapter::lz4, &lz4(&text()).repeat(2)), (bytes, None) if bytes == twice));
+        assert!(matches!(unpack(DecoderAdapter::bzip2, &bzip2(&text()).repeat(2)), (bytes, None) if bytes == twice));
+        let forty = b"http://example.org/\n".repeat(80);
+        assert!(matches!(unpack(DecoderAdapter::xz, &XZ.repeat(2)), (bytes, None) if bytes == forty));
+    }
+
+    #[test]
+    fn every_truncation_returns_a_prefix_and_a_defect() {
+        let forty = b"http://example.org/\n".repeat(40);
+        let cases: [(NewDecoder, Vec<u8>, Vec<u8>); 3] = [
+            (DecoderAdapter::lz4, lz4(&text()), text()),
+            (DecoderAdapter::bzip2, bzip2(&text()), text()),
+            (DecoderAdapter::xz, XZ.to_vec(), forty),
+        ];
+        for (decoder, packed, text) in cases {
+            for len in (8..packed.len()).step_by(1 + packed.len() / 50) {
+                let (bytes, defect) = unpack(decoder, &packed[..len]);
+                assert!(text.starts_with(&bytes), "{len}");
+                assert!(matches!(defect, Some(Defect::Truncated(_) | Defect::Damaged(..))), "{len} {defect:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_flipped_bit_is_a_defect() {
+        for at in [20, 200, 2000] {
+            let mut packed = bzip2(&text());
+            packed[at] ^= 4;
+            assert!(unpack(DecoderAdapter::bzip2, &packed).1.is_some(), "{at}");
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! Gzip files of any number of members (RFC 1952).
+//!
+//! [`GzipReader`] returns all bytes before a defect and then the defect. This is why members are parsed here: the readers
+//! of flate2 drop their last buffer on an error.
+
+use super::detect::{Packing, packing};
+use super::error::Defect;
+use super::peek::PeekReader;
+use flate2::{Crc, Decompress, FlushDecompress, Status};
+
+// Bits of the FLG byte of a member, RFC 1952 section 2.3.1.
+const FHCRC: u8 = 1 << 1;
+const FEXTRA: u8 = 1 << 2;
+const FNAME: u8 = 1 << 3;
+const FCOMMENT: u8 = 1 << 4;
+const RESERVED: u8 = 0b1110_0000;
+
+/// Returns the offset of the first bytes that look like the header of a member.
+pub(super) fn find_member_header(bytes: &[u8]) -> Option<usize> {
+    const HEAD: [u8; 3] = [0x1f, 0x8b, 8];
+    let flags = |at: usize| bytes.get(at + HEAD.len());
+    memchr::memmem::find_iter(bytes, &HEAD).find(|&at| flags(at).is_some_and(|flags| flags & RESERVED == 0))
+}
+
+/// Where the reader is in the file.
+#[derive(Clone, Copy, PartialEq)]
+enum GzipState {
+    /// Before a member. The first member is required.
+    Header { is_first: bool },
+    /// Inside the deflated data.
+    Body,
+    /// After the last member, or after a defect.
+    End,
+}
+
+/// Where a gzip member ends, counted from the start of its reader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MemberEnd {
+    /// Unpacked bytes before the end.
+    pub(crate) unpacked: u64,
+    /// Packed bytes before the end.
+    pub(crate) packed: u64,
+}
+
+impl MemberEnd {
+    /// The same position counted from where `start` is counted from, for a reader that began at `start`.
+    pub(super) fn after(self, start: MemberEnd) -> MemberEnd {
+        MemberEnd { unpacked: start.unpacked + self.unpacked, packed: start.packed + self.packed }
+    }
+}
+
+/// Unpacks the members of a gzip file.
+pub(super) struct GzipReader {
+    input: PeekReader,
+    inflate: Decompress,
+    crc: Crc,
+    state: GzipState,
+    /// Bytes unpacked so far.
+    unpacked: u64,
+    /// Ends of members that were not taken yet.
+    ends: Vec<MemberEnd>,
+    /// A defect that follows bytes which are returned first.
+    defect: Option<Defect>,
+}
+
+impl GzipReader {
+    pub(super) fn new(input: PeekReader) -> GzipReader {
+        GzipReader {
+            input,
+            inflate: Decompress::new(false),
+            crc: Crc::new(),
+            state: GzipState::Header { is_first: true },
+            unpacked: 0,
+            ends: Vec::new(),
+            defect: None,
+        }
+    }
+
+    /// A reader that continues after members which were unpacked elsewhere. Its input may be empty.
+    pub(super) fn after_members(input: PeekReader) -> GzipReader {
+        GzipReader { state: GzipState::Header { is_first: false }, ..GzipReader::new(input) }
+    }
+
+    /// Packed bytes consumed so far.
+    pub(super) fn consumed(&self) -> u64 {
+        self.input.consumed()
+    }
+
+    /// Returns the ends of members that were passed since the last call, in order. An end may be ahead of the bytes that
+    /// were read so far, but is never reported later than the bytes before it.
+    pub(super) fn take_ends(&mut self) -> std::vec::Drain<'_, MemberEnd> {
+        self.ends.drain(..)
+    }
+
+    /// Whether all members so far were returned completely, and the next member was not inspected yet.
+    pub(super) fn is_between_members(&self) -> bool {
+        self.state == GzipState::Header { is_first: false } && self.defect.is_none()
+    }
+
+    /// Unpacks into `into`. Returns the number of bytes; 0 is the end.
+    pub(super) fn read(&mut self, into: &mut [u8]) -> Result<usize, Defect> {
+        if let Some(defect) = self.defect.take() {
+            self.state = GzipState::End;
+            return Err(defect);
+        }
+        while !into.is_empty() {
+            match self.state {
+                GzipState::End => break,
+                GzipState::Header { is_first } => self.read_between_members(is_first)?,
+                GzipState::Body => match self.read_body(into)? {
+                    0 => (),
+                    count => return Ok(count),
+                },
+            }
+        }
+        Ok(0)
+    }
+
+    /// Reads what follows a member: the header of the next one, or zeros up to the end (tapes and object stores pad with
+    /// zeros), or the end.
+    fn read_between_members(&mut self, is_first: bool) -> Result<(), Defect> {
+        let head = self.input.peek(10)?;
+        if packing(head) == Packing::Gzip {
+            return self.read_header();
+        }
+        if is_first || *head == [0x1f] {
+            return Err(self.truncated());
+        }
+        loop {
+            let rest = self.input.peek(1)?;
+            match rest.iter().position(|&byte| byte != 0) {
+                Some(at) => {
+                    self.input.consume(at);
+                    return Err(Defect::GzipGarbage);
+                }
+                None if rest.is_empty() => break,
+                None => {
+                    let count = rest.len();
+                    self.input.consume(count);
+                }
+            }
+        }
+        self.state = GzipState::End;
+        Ok(())
+    }
+
+    /// Reads the header of a member, RFC 1952 section 2.3.
+    fn read_header(&mut self) -> Result<(), Defect> {
+        let [_, _, method, flags, ..] = self.read_array::<10>()?;
+        if method != 8 || flags & RESERVED != 0 {
+            return Err(Defect::Gzip("a member's header names an unknown method or flag"));
+        }
+        if flags & FEXTRA != 0 {
+            let len = u16::from_le_bytes(self.read_array()?);
+            for _ in 0..len {
+                self.read_array::<1>()?;
+            }
+        }
+        for flag in [FNAME, FCOMMENT] {
+            while flags & flag != 0 && self.read_array::<1>()? != [0] {}
+        }
+        if flags & FHCRC != 0 {
+            self.read_array::<2>()?;
+        }
+        self.inflate.reset(false);
+        self.crc.reset();
+        self.state = GzipState::Body;
+        Ok(())
+    }
+
+    /// Reads the next `N` bytes of a header or trailer.
+    fn read_array<const N: usize>(&mut self) -> Result<[u8; N], Defect> {
+        let Some(&bytes) = self.input.peek(N)?.first_chunk::<N>() else { return Err(self.truncated()) };
+        self.input.consume(N);
+        Ok(bytes)
+    }
+
+    /// The defect of a file that ends within a header or trailer. Consumes the rest, so that the defect is at its end.
+    fn truncated(&mut self) -> Defect {
+        let count = self.input.peek(0).map_or(0, <[u8]>::len);
+        self.input.consume(count);
+        Defect::GzipTruncated
+    }
+
+    /// Inflates. Returns 0 if the input buffer must be refilled, or if the member has ended.
+    fn read_body(&mut self, into: &mut [u8]) -> Result<usize, Defect> {
+        let packed = self.input.peek(1)?;
+        let (is_ended, before_in, before_out) = (packed.is_empty(), self.inflate.total_in(), self.inflate.total_out());
+        let result = self.inflate.decompress(packed, into, FlushDecompress::None);
+        self.input.consume((self.inflate.total_in() - before_in) as usize);
+        let count = (self.inflate.total_out() - before_out) as usize;
+        self.crc.update(&into[..count]);
+        self.unpacked += count as u64;
+        let defect = match result {
+            Ok(Status::StreamEnd) => self.read_trailer().err(),
+            Ok(_) if is_ended && count == 0 => Some(Defect::GzipTruncated),
+            Ok(_) => None,
+            Err(_) => Some(Defect::Gzip("the deflated data is invalid")),
+        };
+        match defect {
+            Some(defect) if count == 0 => {
+                self.state = GzipState::End;
+                Err(defect)
+            }
+            defect => {
+                self.defect = defect;
+                Ok(count)
+            }
+        }
+    }
+
+    /// Checks the checksum and the length (modulo 2^32) of a member.
+    fn read_trailer(&mut self) -> Result<(), Defect> {
+        self.state = GzipState::Header { is_first: false };
+        let sum = u32::from_le_bytes(self.read_array()?);
+        let len = u32::from_le_bytes(self.read_array()?);
+        if sum != self.crc.sum() {
+            return Err(Defect::Gzip("the checksum of a member differs"));
+        }
+        if len != self.inflate.total_out() as u32 {
+            return Err(Defect::Gzip("the length of a member differs"));
+        }
+        self.ends.push(MemberEnd { unpacked: self.unpacked, packed: self.input.consumed() });
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::input::peek::tests::read_all;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use std::io::{Cursor, Write};
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn gunzip(bytes: Vec<u8>) -> (Vec<u8>, Option<Defect>) {
+        let mut reader = GzipReader::new(PeekReader::new(Box::new(Cursor::new(bytes))));
+        read_all(100, |into| reader.read(into))
+    }
+
+    fn text() -> Vec<u8> {
+        (0..120u32).flat_map(|i| format!("http://example.org/{}\n", i.wrapping_mul(0x9e37_79b9)).into_bytes()).collect()
+    }
+
+    #[test]
+    fn members_and_padding_are_read() {
+        let mut packed = [gzip(&text()), gzip(b""), gzip(b"more")].concat();
+        let want = [text(), b"more".to_vec()].concat();
+        for padding in [0, 1, 300_000] {
+            packed.resize(packed.len() + padding, 0);
+            let (got, defect) = gunzip(packed.clone());
+            assert!(defect.is_none() && got == want, "{padding}");
+        }
+        packed.push(7);
+        assert!(matches!(gunzip(packed), (got, Some(Defect::GzipGarbage)) if got == want));
+    }
+
+    #[test]
+    fn optional_header_fields_are_skipped() {
+        let plain = gzip(b"x");
+        let mut packed = plain[..10].to_vec();
+        packed[3] = FEXTRA | FNAME | FCOMMENT | FHCRC;
+        packed.extend(b"\x03\x00abcname\0comment\0\x12\x34");
+        packed.extend(&plain[10..]);
+        assert!(matches!(gunzip(packed), (got, None) if got == b"x"));
+    }
+
+    #[test]
+    fn every_truncation_returns_a_prefix_and_a_defect() {
+        let packed = [gzip(&text()), gzip(&text())].concat();
+        for len in 2..packed.len() {
+            let (got, defect) = gunzip(packed[..len].to_vec());
+            assert!([text(), text()].concat().starts_with(&got), "{len}");
+            assert_eq!(defect.is_none(), len == packed.len() / 2, "{len}");
+        }
+    }
+
+    #[test]
+    fn a_flipped_bit_is_a_defect() {
+        let packed = gzip(&text());
+        for at in (10..packed.len()).step_by(7) {
+            let mut bad = packed.clone();
+            bad[at] ^= 0x10;
+            assert!(gunzip(bad).1.is_some(), "{at}");
+        }
+    }
+}

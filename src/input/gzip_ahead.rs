@@ -1,0 +1,300 @@
+//! Unpacks gzip files of many members with several threads, ahead of the reader.
+//!
+//! The mapped file is divided into sections of equal length. A thread searches its section for the first member header and
+//! unpacks from there. Such a header may be a coincidence inside deflated data, so a section counts only if the members
+//! before it end exactly where it begins: the result is the same as that of one [`GzipReader`], including its defects.
+//! Everything that is not a whole member of moderate length (padding, damage, very long members) is left to a
+//! [`GzipReader`] that starts there.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::block::{BlockPool, Buffer};
+use super::error::Defect;
+use super::gzip::{GzipReader, MemberEnd, find_member_header};
+use super::mmap::{MappedFile, MappedReader};
+use super::peek::PeekReader;
+use crate::ordered::{QueueLimits, ReadAhead};
+
+/// Packed bytes per section. Its last member may end behind it.
+const SECTION_LEN: usize = 256 << 10;
+/// Limit of unpacked bytes per section. Members that exceed it are left out.
+const UNPACKED_LEN: usize = 4 << 20;
+/// Header candidates that are tried per section.
+const MAX_TRIES: usize = 8;
+
+/// Reads the members of a mapped gzip file in order.
+pub(super) struct ParallelGzipReader {
+    mapping: Arc<MappedFile>,
+    sections: ReadAhead<GzipSection>,
+    section_count: usize,
+    /// The first section that was not taken or skipped.
+    next_section: usize,
+    /// Where the member after all members that were taken from sections begins.
+    at: usize,
+    /// The current section, and how many of its bytes were read.
+    section: GzipSection,
+    section_read: usize,
+    /// Unpacked bytes read so far.
+    unpacked: u64,
+    /// Ends of members that were not taken yet.
+    ends: Vec<MemberEnd>,
+    /// Reads where no section continues, and where it began.
+    sequential: Option<(MemberEnd, GzipReader)>,
+}
+
+impl ParallelGzipReader {
+    /// Returns `None` if the file is too short for `threads` threads to share, or if no thread can be started.
+    pub(super) fn new(mapping: &Arc<MappedFile>, threads: usize) -> Option<ParallelGzipReader> {
+        let section_count = mapping.len().div_ceil(SECTION_LEN);
+        if threads < 2 || section_count < 2 * threads {
+            return None;
+        }
+        let window = threads * 3 / 2 + 1;
+        let limits = QueueLimits { window, bytes: window * UNPACKED_LEN };
+        let pool = BlockPool::new(window + threads, UNPACKED_LEN);
+        let source = move |number| usize::try_from(number).ok().filter(|&number| number < section_count);
+        let file = Arc::clone(mapping);
+        let sections = ReadAhead::spawn(threads, limits, source, move |number: usize, sender| {
+            let section = GzipSection::find(&file, number, pool.take());
+            let len = section.bytes.len();
+            sender.push(section, len);
+        });
+        Some(ParallelGzipReader {
+            mapping: Arc::clone(mapping),
+            sections: sections.ok()?,
+            section_count,
+            next_section: 0,
+            at: 0,
+            section: GzipSection::default(),
+            section_read: 0,
+            unpacked: 0,
+            ends: Vec::new(),
+            sequential: None,
+        })
+    }
+
+    /// Packed bytes consumed so far.
+    pub(super) fn consumed(&self) -> u64 {
+        match &self.sequential {
+            Some((start, reader)) => start.packed + reader.consumed(),
+            None => self.at as u64,
+        }
+    }
+
+    /// See [`GzipReader::take_ends`].
+    pub(super) fn take_ends(&mut self) -> std::vec::Drain<'_, MemberEnd> {
+        self.ends.drain(..)
+    }
+
+    /// Unpacks into `into`. Returns the number of bytes; 0 is the end.
+    pub(super) fn read(&mut self, into: &mut [u8]) -> Result<usize, Defect> {
+        loop {
+            let rest = &self.section.bytes[self.section_read..];
+            if !rest.is_empty() {
+                let count = rest.len().min(into.len());
+                into[..count].copy_from_slice(&rest[..count]);
+                self.section_read += count;
+                self.unpacked += count as u64;
+                return Ok(count);
+            }
+            let may_take = self.sequential.as_ref().is_none_or(|(_, reader)| reader.is_between_members());
+            if may_take && self.take_section() {
+                continue;
+            }
+            let (start, reader) = self.sequential.get_or_insert_with(|| {
+                let input = PeekReader::new(Box::new(MappedReader::new(Arc::clone(&self.mapping), self.at)));
+                let start = MemberEnd { unpacked: self.unpacked, packed: self.at as u64 };
+                (start, if self.at == 0 { GzipReader::new(input) } else { GzipReader::after_members(input) })
+            });
+            let count = reader.read(into);
+            self.ends.extend(reader.take_ends().map(|end| end.after(*start)));
+            self.unpacked += *count.as_ref().unwrap_or(&0) as u64;
+            return count;
+        }
+    }
+
+    /// Takes the section whose members begin at the end of the members so far. Returns false if no section does.
+    fn take_section(&mut self) -> bool {
+        self.at = self.consumed() as usize;
+        let number = self.at / SECTION_LEN;
+        if number < self.next_section || number >= self.section_count {
+            return false;
+        }
+        // Gives the buffer back to the pool.
+        self.section = GzipSection::default();
+        self.section_read = 0;
+        self.sections.skip_to(number as u64);
+        self.next_section = number + 1;
+        // A section that a panic abandoned is read sequentially.
+        let Some(Ok(section)) = self.sections.next() else { return false };
+        if section.packed.start != self.at || section.packed.is_empty() {
+            return false;
+        }
+        self.mapping.release(section.packed.clone());
+        let start = MemberEnd { unpacked: self.unpacked, packed: self.at as u64 };
+        self.ends.extend(section.ends.iter().map(|end| end.after(start)));
+        self.at = section.packed.end;
+        (self.section, self.sequential) = (section, None);
+        true
+    }
+}
+
+/// Whole members, unpacked.
+#[derive(Default)]
+struct GzipSection {
+    /// Where the members are in the file; empty if none was found.
+    packed: Range<usize>,
+    bytes: Buffer,
+    /// Ends of the members, counted from the start of the first one.
+    ends: Vec<MemberEnd>,
+}
+
+impl GzipSection {
+    /// Unpacks the members that begin in section `number`, as far as can be said from the section alone.
+    fn find(mapping: &Arc<MappedFile>, number: usize, bytes: Buffer) -> GzipSection {
+        let mut section = GzipSection { bytes, ..GzipSection::default() };
+        let start = number * SECTION_LEN;
+        let end = mapping.len().min(start + SECTION_LEN);
+        let mut at = start;
+        for _ in 0..MAX_TRIES {
+            let Some(header) = find_member_header(&mapping[at..]).map(|offset| at + offset) else { break };
+            if header >= end {
+                break;
+            }
+            section.unpack(mapping, header, end);
+            if !section.packed.is_empty() {
+                break;
+            }
+            at = header + 1;
+        }
+        section
+    }
+
+    /// Unpacks the members that begin from `start` up to `end`, as long as they are whole and short enough.
+    fn unpack(&mut self, mapping: &Arc<MappedFile>, start: usize, end: usize) {
+        let mut reader = GzipReader::new(PeekReader::new(Box::new(MappedReader::new(Arc::clone(mapping), start))));
+        self.packed = start..start;
+        self.bytes.truncate(0);
+        self.ends.clear();
+        let mut whole_len = 0;
+        while self.packed.end < end {
+            let free = self.bytes.room(UNPACKED_LEN);
+            if free.is_empty() {
+                break;
+            }
+            match reader.read(free) {
+                Ok(count @ 1..) => self.bytes.filled(count),
+                Ok(0) | Err(_) => break,
+            }
+            if reader.is_between_members() {
+                self.packed.end = start + reader.consumed() as usize;
+                whole_len = self.bytes.len();
+                self.ends.extend(reader.take_ends());
+            }
+        }
+        self.bytes.truncate(whole_len);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::input::peek::tests::read_all;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use std::fs::File;
+    use std::io::Write;
+
+    fn gzip(bytes: &[u8], level: Compression) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), level);
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    /// `len` bytes that compress to about half.
+    fn text(len: usize, seed: u32) -> Vec<u8> {
+        let lines =
+            (seed..).flat_map(|i| format!("http://example.org/{:x}\n", i.wrapping_mul(0x9e37_79b9)).into_bytes());
+        lines.take(len).collect()
+    }
+
+    /// Checks that both readers return the same bytes and the same defect, and stop at the same byte of the file.
+    fn check(packed: &[u8]) -> (Vec<u8>, Option<String>) {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(packed).unwrap();
+        let mapping = Arc::new(MappedFile::new(&File::open(file.path()).unwrap(), file.path()).unwrap());
+        let mut reader = GzipReader::new(PeekReader::new(Box::new(std::io::Cursor::new(packed.to_vec()))));
+        let text = |(bytes, defect): (_, Option<Defect>)| (bytes, defect.map(|defect| defect.to_string()));
+        let expected = text(read_all(50_000, |into| reader.read(into)));
+        for threads in [2, 3] {
+            let mut parallel = ParallelGzipReader::new(&mapping, threads).expect("long enough");
+            let actual = text(read_all(50_000, |into| parallel.read(into)));
+            assert!(actual == expected, "{threads} threads: {:?}, expected {:?}", actual.1, expected.1);
+            assert_eq!(parallel.consumed(), reader.consumed(), "{threads} threads");
+        }
+        expected
+    }
+
+    /// A file long enough for three threads, of members with these unpacked lengths, repeated.
+    fn members(lens: &[usize]) -> Vec<u8> {
+        let mut packed = Vec::new();
+        for (i, len) in lens.iter().cycle().enumerate() {
+            if packed.len() > 7 * SECTION_LEN {
+                break;
+            }
+            packed.extend(gzip(&text(*len, i as u32 * 1000), Compression::fast()));
+        }
+        packed
+    }
+
+    #[test]
+    fn members_of_any_length_are_read() {
+        for lens in [&[3000][..], &[1, 100_000, 0, 20], &[SECTION_LEN * 5, 10], &[9_000_000]] {
+            assert_eq!(check(&members(lens)).1, None, "{lens:?}");
+        }
+    }
+
+    #[test]
+    fn a_member_that_is_too_long_for_a_section_is_read() {
+        let bomb = gzip(&vec![b'a'; 3 * UNPACKED_LEN], Compression::fast());
+        let few = members(&[50_000]);
+        assert_eq!(check(&[&few[..], &bomb, &few].concat()).1, None);
+    }
+
+    #[test]
+    fn headers_inside_a_member_are_not_members() {
+        // Stored without compression, the inner members are visible in the outer ones.
+        let inner = members(&[1000]);
+        let outer: Vec<u8> = inner.chunks(300_000).flat_map(|part| gzip(part, Compression::none())).collect();
+        assert!(check(&outer).0 == inner);
+        let heads = [0x1f, 0x8b, 8, 0].repeat(SECTION_LEN);
+        assert!(check(&gzip(&heads, Compression::none()).repeat(2)).0 == heads.repeat(2));
+    }
+
+    #[test]
+    fn padding_damage_and_truncation_are_reported_alike() {
+        let whole = members(&[20_000]);
+        let half = whole.len() / 2;
+        assert_eq!(check(&[&whole[..], &[0; 3 * SECTION_LEN]].concat()).1, None);
+        assert!(check(&[&whole[..], b"garbage"].concat()).1.is_some());
+        assert!(check(&whole[..whole.len() - 5000]).1.is_some());
+        for at in [half, half + 77, 12 + SECTION_LEN] {
+            let mut bad = whole.clone();
+            bad[at] ^= 0x10;
+            check(&bad);
+        }
+    }
+
+    #[test]
+    fn dropping_the_reader_stops_the_threads() {
+        let packed = members(&[20_000]);
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(&packed).unwrap();
+        let mapping = Arc::new(MappedFile::new(&File::open(file.path()).unwrap(), file.path()).unwrap());
+        let mut members = ParallelGzipReader::new(&mapping, 2).unwrap();
+        assert!(members.read(&mut [0; 10]).unwrap() > 0);
+        drop(members);
+        assert_eq!(Arc::strong_count(&mapping), 1);
+    }
+}

@@ -1,0 +1,127 @@
+//! A reader whose next bytes can be inspected before they are consumed: [`PeekReader`]. All decompressors read from it.
+
+use super::error::Defect;
+use std::io::{self, Read};
+
+/// Bytes requested from the underlying reader at a time.
+const BUFFER_LEN: usize = 128 << 10;
+
+/// A buffered reader with lookahead that counts the bytes it has handed out.
+pub(super) struct PeekReader {
+    reader: Box<dyn Read + Send>,
+    bytes: Box<[u8]>,
+    start: usize,
+    end: usize,
+    consumed: u64,
+    is_ended: bool,
+}
+
+impl PeekReader {
+    pub(super) fn new(reader: Box<dyn Read + Send>) -> PeekReader {
+        PeekReader { reader, bytes: vec![0; BUFFER_LEN].into(), start: 0, end: 0, consumed: 0, is_ended: false }
+    }
+
+    /// Number of bytes consumed so far, which is the offset of the next byte.
+    pub(super) fn consumed(&self) -> u64 {
+        self.consumed
+    }
+
+    /// Returns the next bytes without consuming them: at least `count` bytes, or fewer at the end of the source. `count` must
+    /// not exceed the length of the buffer.
+    pub(super) fn peek(&mut self, count: usize) -> Result<&[u8], Defect> {
+        while self.end - self.start < count && !self.is_ended {
+            if self.start > 0 {
+                self.bytes.copy_within(self.start..self.end, 0);
+                self.end -= self.start;
+                self.start = 0;
+            }
+            let count = read(&mut self.reader, &mut self.bytes[self.end..])?;
+            self.is_ended = count == 0;
+            self.end += count;
+        }
+        Ok(&self.bytes[self.start..self.end])
+    }
+
+    /// Consumes `count` bytes that [`PeekReader::peek`] returned.
+    pub(super) fn consume(&mut self, count: usize) {
+        self.start += count;
+        self.consumed += count as u64;
+    }
+
+    /// Reads and consumes bytes. Returns how many; 0 is the end.
+    pub(super) fn read(&mut self, into: &mut [u8]) -> Result<usize, Defect> {
+        let buffered = &self.bytes[self.start..self.end];
+        if buffered.is_empty() && !self.is_ended {
+            // Nothing is buffered: read directly into the target, without a copy.
+            let count = read(&mut self.reader, into)?;
+            self.is_ended = count == 0 && !into.is_empty();
+            self.consumed += count as u64;
+            return Ok(count);
+        }
+        let count = buffered.len().min(into.len());
+        into[..count].copy_from_slice(&buffered[..count]);
+        self.consume(count);
+        Ok(count)
+    }
+}
+
+fn read(reader: &mut dyn Read, into: &mut [u8]) -> Result<usize, Defect> {
+    loop {
+        match reader.read(into) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
+            // A faulty reader may report more bytes than fit; the count must stay within the slice.
+            Ok(count) => return Ok(count.min(into.len())),
+            Err(error) => return Err(Defect::Read(error)),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// Calls `read` with `step` bytes of space until it returns 0 or a defect. Returns all bytes, and the defect.
+    pub(in crate::input) fn read_all(
+        step: usize,
+        mut read: impl FnMut(&mut [u8]) -> Result<usize, Defect>,
+    ) -> (Vec<u8>, Option<Defect>) {
+        let (mut all, mut into) = (Vec::new(), vec![0; step]);
+        loop {
+            match read(&mut into) {
+                Ok(0) => return (all, None),
+                Ok(count) => all.extend_from_slice(&into[..count]),
+                Err(defect) => return (all, Some(defect)),
+            }
+        }
+    }
+
+    /// Returns one byte at a time, and an interruption before each.
+    struct SlowReader(&'static [u8], bool);
+
+    impl Read for SlowReader {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            self.1 = !self.1;
+            if self.1 {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            let count = self.0.len().min(into.len()).min(1);
+            into[..count].copy_from_slice(&self.0[..count]);
+            self.0 = &self.0[count..];
+            Ok(count)
+        }
+    }
+
+    #[test]
+    fn peeking_does_not_consume() {
+        let mut reader = PeekReader::new(Box::new(SlowReader(b"abcdef", false)));
+        assert_eq!(reader.peek(3).unwrap(), b"abc");
+        reader.consume(1);
+        assert_eq!(reader.peek(4).unwrap(), b"bcde");
+        let mut into = [0; 8];
+        assert_eq!(reader.read(&mut into[..2]).unwrap(), 2);
+        assert_eq!(reader.read(&mut into[2..]).unwrap(), 2);
+        assert_eq!(reader.read(&mut into[4..]).unwrap(), 1);
+        assert_eq!((&into[..5], reader.consumed()), (&b"bcdef"[..], 6));
+        assert_eq!((reader.read(&mut into).unwrap(), reader.peek(1).unwrap().len()), (0, 0));
+    }
+}

@@ -1,0 +1,209 @@
+//! Opens a source: as a mapped file, or as a stream of unpacked bytes.
+
+use super::decoders::{DecoderAdapter, ZstdReader};
+use super::detect::{Packing, SNIFF_LEN, packing};
+use super::error::Defect;
+use super::gzip::{GzipReader, MemberEnd};
+use super::gzip_ahead::ParallelGzipReader;
+use super::list::{Origin, Source};
+use super::mmap::{MappedFile, MappedReader};
+use super::peek::PeekReader;
+use crate::encoding::Utf16Decoder;
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+
+/// Shorter files are read: two system calls and one copy cost less than a mapping and its page faults.
+const MIN_MAPPED_LEN: u64 = 64 << 10;
+
+/// Bytes of UTF-16 that are decoded at a time.
+const UTF16_STEP_LEN: usize = 64 << 10;
+
+/// How sources are opened.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OpenOptions {
+    /// Map regular files that are not packed, and long gzip files, instead of reading them.
+    pub(crate) mmap: bool,
+    /// Threads that unpack gzip files of many members; with 1, the reading thread unpacks.
+    pub(crate) threads: usize,
+}
+
+/// A source that is ready to be read.
+pub(crate) enum Opened {
+    /// The whole file in memory.
+    Mapped(Arc<MappedFile>),
+    /// Unpacked bytes in order.
+    Stream(Stream),
+}
+
+/// Unpacked bytes of a source in order, optionally transcoded from UTF-16 to UTF-8.
+pub(crate) struct Stream {
+    bytes: UnpackedBytes,
+    utf16: Option<Utf16Text>,
+}
+
+/// The bytes of a source after decompression.
+enum UnpackedBytes {
+    Plain(PeekReader),
+    Gzip(Box<GzipReader>),
+    ParallelGzip(Box<ParallelGzipReader>),
+    Zstd(Box<ZstdReader>),
+    Other(DecoderAdapter),
+}
+
+impl Stream {
+    fn new(mut input: PeekReader) -> Result<Stream, Defect> {
+        let bytes = match packing(input.peek(SNIFF_LEN)?) {
+            Packing::Plain => UnpackedBytes::Plain(input),
+            Packing::Gzip => UnpackedBytes::Gzip(Box::new(GzipReader::new(input))),
+            Packing::Zstd => UnpackedBytes::Zstd(Box::new(ZstdReader::new(input)?)),
+            Packing::Lz4 => UnpackedBytes::Other(DecoderAdapter::lz4(input)),
+            Packing::Bzip2 => UnpackedBytes::Other(DecoderAdapter::bzip2(input)),
+            Packing::Xz => UnpackedBytes::Other(DecoderAdapter::xz(input)),
+        };
+        Ok(Stream { bytes, utf16: None })
+    }
+
+    /// The bytes of a mapping from `start` on, as they are.
+    pub(crate) fn mapped(mapping: Arc<MappedFile>, start: usize) -> Stream {
+        let reader = PeekReader::new(Box::new(MappedReader::new(mapping, start)));
+        Stream { bytes: UnpackedBytes::Plain(reader), utf16: None }
+    }
+
+    /// Transcodes the bytes that follow from UTF-16. `decoder` has decoded the bytes before.
+    pub(crate) fn decode_utf16(&mut self, decoder: Utf16Decoder) {
+        self.utf16 = Some(Utf16Text::new(decoder));
+    }
+
+    /// Reads into the start of `into`. Returns the number of bytes; 0 is the end.
+    ///
+    /// # Errors
+    /// The defect that ends the source early. All bytes before it were returned.
+    pub(crate) fn read(&mut self, into: &mut [u8]) -> Result<usize, Defect> {
+        match &mut self.utf16 {
+            None => self.bytes.read(into),
+            Some(utf16) => utf16.read(&mut self.bytes, into),
+        }
+    }
+
+    /// Bytes of the file consumed so far; packed bytes if the file is packed.
+    pub(crate) fn taken(&self) -> u64 {
+        match &self.bytes {
+            UnpackedBytes::Plain(reader) => reader.consumed(),
+            UnpackedBytes::Gzip(reader) => reader.consumed(),
+            UnpackedBytes::ParallelGzip(reader) => reader.consumed(),
+            UnpackedBytes::Zstd(reader) => reader.consumed(),
+            UnpackedBytes::Other(decoder) => decoder.consumed(),
+        }
+    }
+
+    /// Appends the ends of the gzip members that were passed since the last call to `ends`, in order. An end may be ahead of
+    /// the bytes that were read so far, but is never reported later than the bytes before it.
+    pub(crate) fn take_ends(&mut self, ends: &mut VecDeque<MemberEnd>) {
+        match &mut self.bytes {
+            UnpackedBytes::Gzip(reader) => ends.extend(reader.take_ends()),
+            UnpackedBytes::ParallelGzip(reader) => ends.extend(reader.take_ends()),
+            UnpackedBytes::Plain(_) | UnpackedBytes::Zstd(_) | UnpackedBytes::Other(_) => (),
+        }
+    }
+
+    /// Whether the file is compressed.
+    pub(crate) fn is_packed(&self) -> bool {
+        !matches!(self.bytes, UnpackedBytes::Plain(_))
+    }
+}
+
+impl UnpackedBytes {
+    fn read(&mut self, into: &mut [u8]) -> Result<usize, Defect> {
+        match self {
+            UnpackedBytes::Plain(reader) => reader.read(into),
+            UnpackedBytes::Gzip(reader) => reader.read(into),
+            UnpackedBytes::ParallelGzip(reader) => reader.read(into),
+            UnpackedBytes::Zstd(reader) => reader.read(into),
+            UnpackedBytes::Other(decoder) => decoder.read(into),
+        }
+    }
+}
+
+/// Transcodes UTF-16 to UTF-8, in which lines end with the byte LF.
+struct Utf16Text {
+    decoder: Utf16Decoder,
+    bytes: Vec<u8>,
+    /// Decoded text; `text[start..]` was not returned yet.
+    text: Vec<u8>,
+    start: usize,
+    is_ended: bool,
+}
+
+impl Utf16Text {
+    fn new(decoder: Utf16Decoder) -> Utf16Text {
+        Utf16Text { decoder, bytes: vec![0; UTF16_STEP_LEN], text: Vec::new(), start: 0, is_ended: false }
+    }
+
+    /// Reads text into `into`. Returns the number of bytes; 0 is the end. An end inside a character is a defect, which is
+    /// returned after all text before it.
+    fn read(&mut self, source: &mut UnpackedBytes, into: &mut [u8]) -> Result<usize, Defect> {
+        while self.start == self.text.len() && !self.is_ended {
+            self.text.clear();
+            self.start = 0;
+            match source.read(&mut self.bytes)? {
+                0 => self.is_ended = true,
+                count => self.decoder.decode(&self.bytes[..count], &mut self.text),
+            }
+        }
+        if self.start == self.text.len() && !self.decoder.is_whole() {
+            return Err(Defect::Utf16Truncated);
+        }
+        let count = into.len().min(self.text.len() - self.start);
+        into[..count].copy_from_slice(&self.text[self.start..self.start + count]);
+        self.start += count;
+        Ok(count)
+    }
+}
+
+/// Opens a mapped file if that is better than reading it.
+fn open_mapping(mapping: MappedFile, options: OpenOptions) -> Option<Opened> {
+    let mapping = Arc::new(mapping);
+    match packing(&mapping) {
+        Packing::Plain => Some(Opened::Mapped(mapping)),
+        Packing::Gzip => {
+            let reader = ParallelGzipReader::new(&mapping, options.threads)?;
+            Some(Opened::Stream(Stream { bytes: UnpackedBytes::ParallelGzip(Box::new(reader)), utf16: None }))
+        }
+        _ => None,
+    }
+}
+
+/// Opens a source.
+///
+/// # Errors
+/// [`Defect::Open`], or [`Defect::Read`] of the first read.
+pub(crate) fn open(origin: Origin, options: OpenOptions) -> Result<Opened, Defect> {
+    let reader = match origin {
+        Origin::Stdin => PeekReader::new(Box::new(io::stdin())),
+        Origin::Reader(reader) => PeekReader::new(reader),
+        Origin::Path(path) => {
+            let file = File::open(&path).map_err(Defect::Open)?;
+            let metadata = file.metadata().map_err(Defect::Open)?;
+            if options.mmap && metadata.is_file() && metadata.len() >= MIN_MAPPED_LEN {
+                // Some file systems cannot map files, and the number of mappings is limited: such files are read.
+                if let Some(opened) = MappedFile::new(&file, &path).and_then(|mapping| open_mapping(mapping, options)) {
+                    return Ok(opened);
+                }
+            }
+            PeekReader::new(Box::new(file))
+        }
+    };
+    Ok(Opened::Stream(Stream::new(reader)?))
+}
+
+impl Source {
+    /// Opens the source, see [`open`].
+    ///
+    /// # Errors
+    /// Those of [`open`].
+    pub(crate) fn open(self, options: OpenOptions) -> Result<Opened, Defect> {
+        open(self.origin, options)
+    }
+}

@@ -1,0 +1,104 @@
+//! Reads tables in the order of their rows: [`TableReader`].
+
+use std::fs::File;
+use std::path::Path;
+
+use arrow::array::RecordBatchReader;
+use arrow::error::ArrowError;
+use arrow::ipc::reader::FileReader;
+
+use super::columns::{TableOptions, TableProjection};
+use super::parquet;
+use super::rows::{BatchRows, PositionedRows};
+use crate::input::error::Defect;
+use crate::record::RecordBuffer;
+
+/// Reads the rows of a Parquet or Arrow IPC file.
+pub(crate) struct TableReader {
+    rows: Box<dyn Iterator<Item = PositionedRows> + Send>,
+    /// Byte offset in the file of the rows that were returned last, as far as it is known.
+    at: u64,
+    file_len: u64,
+    is_ended: bool,
+}
+
+impl TableReader {
+    /// Opens the Parquet file at `path`.
+    ///
+    /// # Errors
+    /// The file cannot be read, is damaged, or lacks a requested column.
+    pub(crate) fn parquet(path: &Path, options: &TableOptions) -> Result<TableReader, Defect> {
+        let (rows, file_len) = parquet::open(path, options)?;
+        Ok(TableReader { rows, at: 0, file_len, is_ended: false })
+    }
+
+    /// Opens the Arrow IPC file at `path`.
+    ///
+    /// # Errors
+    /// Those of [`TableReader::parquet`].
+    pub(crate) fn arrow(path: &Path, options: &TableOptions) -> Result<TableReader, Defect> {
+        let open = || File::open(path).map_err(Defect::Open);
+        let file_len = open()?.metadata().map_err(Defect::Open)?.len();
+        let schema = FileReader::try_new(open()?, None).map_err(damaged)?.schema();
+        let projection = TableProjection::find(&schema, options)?;
+        let places = (0..schema.fields().len()).filter(|&i| projection.has(schema.field(i).name())).collect();
+        let reader = FileReader::try_new(open()?, Some(places)).map_err(damaged)?;
+        let rows = ArrowRows { batches: Box::new(reader), projection, rows: None, number: 0 };
+        Ok(TableReader { rows: Box::new(rows), at: 0, file_len, is_ended: false })
+    }
+
+    /// Reads the next rows. Returns `None` at the end, and after an error.
+    ///
+    /// # Errors
+    /// The file is damaged. All rows before the damage were returned.
+    pub(crate) fn read(&mut self) -> Result<Option<RecordBuffer>, Defect> {
+        if self.is_ended {
+            return Ok(None);
+        }
+        match self.rows.next() {
+            Some(PositionedRows { records, at }) => {
+                (self.at, self.is_ended) = (at, records.is_err());
+                records.map(Some)
+            }
+            None => {
+                (self.at, self.is_ended) = (self.file_len, true);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Bytes of the file read so far, as far as they are known.
+    pub(crate) fn taken(&self) -> u64 {
+        self.at
+    }
+}
+
+/// The rows of an Arrow IPC file.
+struct ArrowRows {
+    batches: Box<dyn RecordBatchReader + Send>,
+    projection: TableProjection,
+    rows: Option<BatchRows>,
+    /// Number of the next row.
+    number: u64,
+}
+
+impl Iterator for ArrowRows {
+    type Item = PositionedRows;
+
+    fn next(&mut self) -> Option<PositionedRows> {
+        loop {
+            if let Some(records) = self.rows.as_mut().and_then(|rows| rows.take(&self.projection, &mut self.number)) {
+                return Some(PositionedRows { records, at: 0 });
+            }
+            let rows = self.batches.next()?.and_then(|batch| BatchRows::new(&batch, &self.projection));
+            match rows {
+                Ok(rows) => self.rows = Some(rows),
+                Err(error) => return Some(PositionedRows { records: Err(damaged(error)), at: 0 }),
+            }
+        }
+    }
+}
+
+fn damaged(error: ArrowError) -> Defect {
+    Defect::Table("Arrow IPC", error.to_string())
+}

@@ -1,0 +1,125 @@
+//! The run that all jobs share: records become rows, and rows become parts in order. See [`canon`].
+
+use super::cut::{CutCounts, Cutter};
+use super::distinct::DistinctKeys;
+use super::error::RunError;
+use super::in_order::OrderedPool;
+use super::memory;
+use super::options::RunRequest;
+use super::summary::{self, Summary, Totals};
+use super::worker::Worker;
+use crate::batch::SourceRun;
+use crate::canon::Rows;
+use crate::ordered::StageTicket;
+use std::sync::{Mutex, PoisonError};
+
+/// The rows of one row group, and their place in the run.
+#[derive(Debug)]
+pub struct RowGroup<'a> {
+    /// The rows. Their memory may be taken.
+    pub rows: &'a mut Rows,
+    /// Which rows belong to which source.
+    pub runs: &'a [SourceRun],
+    pub(crate) ticket: Ticket<'a>,
+}
+
+/// The place of a row group among all row groups of a run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ticket<'a> {
+    pub(super) stages: StageTicket<'a>,
+    pub(super) first_row: u64,
+}
+
+impl Ticket<'_> {
+    /// Number of rows in all earlier row groups.
+    pub(crate) fn first_row(&self) -> u64 {
+        self.first_row
+    }
+
+    /// Runs `work` in a stage after all earlier row groups have passed it, see [`StageTicket::pass`]. Returns `None` if the
+    /// run was stopped instead. The request says how many stages there are.
+    pub(crate) fn pass<R>(&self, stage: usize, work: impl FnOnce() -> R) -> Option<R> {
+        self.stages.pass(stage, work)
+    }
+}
+
+/// Canonicalizes every record of the sources: workers give the rows of each row group to `encode`, and the results go to
+/// `append`, one at a time, in the order of the input. `encode` returns `None` only if the run was stopped.
+///
+/// A damaged source does not stop the run: the rows before the damage are in the output, and the summary has the error.
+///
+/// # Errors
+/// The first error of `encode` or `append`, unchanged in [`RunError::Output`]; a missing column; a panic in a worker; counts
+/// that do not balance. Nothing is appended after an error.
+pub fn canon<P, E>(
+    request: RunRequest<'_>,
+    encode: impl Fn(RowGroup<'_>) -> Result<Option<P>, E> + Sync,
+    mut append: impl FnMut(P) -> Result<(), E> + Send,
+) -> Result<Summary, RunError<E>>
+where
+    P: Send,
+    E: std::error::Error + Send,
+{
+    let RunRequest { sources, policy, progress, stage_count, .. } = request;
+    let options = request.options.clamped();
+    progress.set_total(sources.total_len());
+    let names = sources.names();
+    let mut cutter = Cutter::new(sources, &options, policy, progress);
+    let record_numbers = Mutex::new(RecordNumbers { by_source: vec![0; names.len()], all: 0 });
+    let numbering_stage = stage_count;
+    let pool = OrderedPool::new(options.threads, stage_count + 1)?;
+    let distinct = DistinctKeys::default();
+    let new_worker = || Worker::new(&options, policy, distinct.for_worker());
+    let next = || cutter.next_row_group().map_err(|(name, error)| RunError::Columns { name, error });
+    let work = |worker: &mut Worker, stages: &StageTicket<'_>, span| {
+        if !worker.decode(span, progress, || stages.is_stopped())? {
+            return Ok(None);
+        }
+        let number = || lock(&record_numbers).assign(worker.runs_mut());
+        let Some(first_row) = stages.pass(numbering_stage, number) else { return Ok(None) };
+        let row_count = worker.rows().len() as u64;
+        let (rows, runs) = worker.results();
+        let ticket = Ticket { stages: *stages, first_row };
+        let Some(part) = encode(RowGroup { rows, runs, ticket }).map_err(RunError::Output)? else { return Ok(None) };
+        worker.clear();
+        memory::sample();
+        Ok(Some((part, row_count)))
+    };
+    let mut appended = 0;
+    let append = |(part, row_count): (P, u64)| {
+        append(part)?;
+        appended += row_count;
+        Ok(())
+    };
+    let workers = pool.run(new_worker, next, work, append)?;
+    let (CutCounts { headers, archive_bytes, skipped }, stopped) = cutter.finish();
+    let mut totals = Totals { headers, bytes: archive_bytes, skipped, ..Totals::default() };
+    workers.into_iter().for_each(|worker| totals.add(worker.into_totals()));
+    let source_records = record_numbers.into_inner().unwrap_or_else(PoisonError::into_inner).by_source;
+    let errors = summary::input_errors(stopped, &names, &source_records);
+    pool.install(|| summary::summarize(totals, source_records, errors, appended))
+}
+
+/// How many records have their number.
+struct RecordNumbers {
+    by_source: Vec<u64>,
+    all: u64,
+}
+
+impl RecordNumbers {
+    /// Sets the number of the first record of each run, and returns the number of records before them.
+    fn assign(&mut self, runs: &mut [SourceRun]) -> u64 {
+        let first_row = self.all;
+        for run in runs {
+            let count = &mut self.by_source[run.source as usize];
+            run.first_record = *count + 1;
+            *count += u64::from(run.rows);
+            self.all += u64::from(run.rows);
+        }
+        first_row
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
