@@ -39,7 +39,7 @@ impl RecipeEvaluator {
                     && let Ok(applied) = column.recipe.write_key(url, &mut self.draft, &mut texts.values)
                 {
                     tally.keys += 1;
-                    applied.iter().for_each(|rule| tally.fired[rule] += 1);
+                    applied.iter().for_each(|rule| tally.applied[rule] += 1);
                 }
                 texts.end();
             }

@@ -65,12 +65,12 @@ pub struct RecipeTally {
     /// Rows with a key.
     pub keys: u64,
     /// Rows that each rule changed, indexed like [`RULES`].
-    pub fired: Vec<u64>,
+    pub applied: Vec<u64>,
 }
 
 impl Default for RecipeTally {
     fn default() -> RecipeTally {
-        RecipeTally { keys: 0, fired: vec![0; RULES.len()] }
+        RecipeTally { keys: 0, applied: vec![0; RULES.len()] }
     }
 }
 
@@ -78,7 +78,7 @@ impl RecipeTally {
     /// Adds the counts of another worker.
     pub(crate) fn add(&mut self, other: &RecipeTally) {
         self.keys += other.keys;
-        add_all(&mut self.fired, &other.fired);
+        add_all(&mut self.applied, &other.applied);
     }
 }
 

@@ -198,7 +198,7 @@ impl Report {
             json!({
                 "recipe": name,
                 "keys": recipe.keys,
-                "fired": counts(RULES.iter().map(|rule| rule.name), &recipe.fired),
+                "fired": counts(RULES.iter().map(|rule| rule.name), &recipe.applied),
             })
         };
         self.recipes.iter().zip(&self.tally.recipes).map(recipe).collect()

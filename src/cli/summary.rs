@@ -30,7 +30,7 @@ pub fn summary(report: &Report) -> String {
     }
     for (name, recipe) in report.recipes.iter().zip(&tally.recipes) {
         rows.push(Line::new(0, &format!("keys by {name}"), recipe.keys));
-        rows.extend(lines(RULES.iter().map(|rule| rule.name), &recipe.fired));
+        rows.extend(lines(RULES.iter().map(|rule| rule.name), &recipe.applied));
     }
     match &report.dedup {
         Some(dedup) => {

@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn hashes_equal_those_of_xxhash_rust_at_all_lengths_alignments_and_neighbours() {
+    fn hashes_equal_those_of_xxhash_rust_at_all_lengths_alignments_and_neighbors() {
         for before in 0..70 {
             check(0..=300, before, before % 7 * 20);
             check((0..=150).rev().flat_map(|len| [len, 33 + len % 96]), before, 0);

@@ -83,7 +83,7 @@ fn label_to_ascii(label: &str) -> Option<String> {
 pub(super) fn escape_del(draft: &mut Draft) -> bool {
     let spare = &mut draft.spare;
     let parts = [draft.host.get_mut(), Some(&mut draft.path), draft.query.get_mut()];
-    let mut fired = false;
+    let mut is_changed = false;
     for part in parts.into_iter().flatten().filter(|part| memchr::memchr(0x7F, part).is_some()) {
         spare.clear();
         for &byte in part.iter() {
@@ -93,9 +93,9 @@ pub(super) fn escape_del(draft: &mut Draft) -> bool {
             }
         }
         std::mem::swap(spare, part);
-        fired = true;
+        is_changed = true;
     }
-    fired
+    is_changed
 }
 
 /// Replaces repeated dots by one and removes dots at both ends.
@@ -130,11 +130,11 @@ fn trim_dots(host: &mut Vec<u8>) {
 
 /// Removes `www.`, `www2.` and so on from the start of the host, repeatedly.
 pub(super) fn drop_www(draft: &mut Draft) -> bool {
-    let mut fired = false;
+    let mut is_changed = false;
     while drop_www_once(draft) {
-        fired = true;
+        is_changed = true;
     }
-    fired
+    is_changed
 }
 
 /// Removes one `www.`, `www2.` or the like from the start of the host.
