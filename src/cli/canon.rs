@@ -1,187 +1,214 @@
-//! `canon`: a job from its flags to its exit status. In: flags. Out: the output, a summary on stderr, the report.
+//! `canon`: writes the canonical URI and the key of every record.
 
-use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use super::args::{Outputs, Reporting, When};
-use super::canon_args::{CanonArgs, Job};
-use super::drive::{self, Ran};
-use super::files::{Files, Written};
-use super::progress::{Bar, Sample};
-use super::report::{DedupReport, Report};
-use super::{page, resume, say, summary};
-use crate::canon::{Policy, RecipeColumn};
-use crate::output::{self, FinishedOutput, OutputError, OutputOptions};
-use crate::process::exit;
-use crate::run::{Progress, RunError, SortError};
+use clap::Args;
 
-/// Why a job ended without its output.
-pub(super) enum Failure {
-    Usage(String),
-    Input(String),
-    Output(OutputError),
-    /// A file beside the output that the job needs.
-    Temporary(String),
-    Internal(String),
+use super::args::input::{InputArgs, WorkArgs};
+use super::args::layout::SortArgs;
+use super::args::output::OutputArgs;
+use super::args::policy::{KeyArgs, PolicyArgs, parse_key};
+use super::args::reporting::ReportingArgs;
+use super::args::spill::SpillArgs;
+use super::error::CommandError;
+use super::files::{OutputFiles, WrittenFiles};
+use super::job::Job;
+use super::report::Report;
+use super::resume;
+use crate::batch::ColumnId;
+use crate::run::{self, Progress, RunRequest, Sorter, WorkerNeed, columns_to_sort};
+
+const EXAMPLES: &str = "\
+Examples:
+  One canonical URI per line, in the order of the input:
+      irikey canon urls.txt
+
+  A compressed URL list to Parquet, with keys of all three rungs:
+      irikey canon urls.txt.gz -o urls.parquet --key simple,syntax,scheme
+
+  From a pipe, with keys of what would be retrieved (fragments do not count):
+      zcat urls.txt.gz | irikey canon --drop-fragment -o urls.parquet
+
+  The first 1000 records only, on the terminal:
+      irikey canon urls.txt.gz --limit 1000 --output-format csv
+
+  Links, resolved against the pages on which they were found:
+      irikey canon links.csv --column href --base-column page -o links.parquet
+
+  Hosts that look like other hosts, and what else may mislead readers:
+      irikey canon urls.txt --skeleton --columns +spoofing_flags -o urls.parquet
+
+  Attribute values of old pages, in the charset and markup of their pages:
+      irikey canon links.csv --charset-column charset --character-references html --trim -o links.parquet
+
+  Sorted like the index of an archive, in files of ten million rows, with little memory:
+      irikey canon cdx-*.gz -o index/ --sort url_surtkey,fetch_time --part-rows 10000000 --memory 2G";
+
+/// Write the canonical URI and the key of every URL of the inputs
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, after_long_help = super::help::long_examples(EXAMPLES))]
+pub(crate) struct CanonArgs {
+    #[command(flatten)]
+    input: InputArgs,
+    #[command(flatten)]
+    policy: PolicyArgs,
+    /// Key columns to add, separated by commas: of the rungs simple, syntax, scheme, and protocol (with --equivalences);
+    /// of the recipes surt-wayback, surt-ia, crawler-commons, nutch, w3lib, urlcanon-aggressive, heritrix, and rules
+    /// (with --rules). Not with text output
+    #[arg(long, value_name = "LIST", value_parser = parse_key, value_delimiter = ',', help_heading = "Canonical form")]
+    key: Vec<ColumnId>,
+    #[command(flatten)]
+    keys: KeyArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    sort: SortArgs,
+    #[command(flatten)]
+    work: WorkArgs,
+    #[command(flatten)]
+    spill: SpillArgs,
+    #[command(flatten)]
+    reporting: ReportingArgs,
 }
 
-impl<E: Into<Failure> + std::fmt::Display> From<RunError<E>> for Failure {
-    fn from(error: RunError<E>) -> Failure {
-        match error {
-            RunError::Output(error) => error.into(),
-            RunError::Columns { .. } | RunError::Threads(_) | RunError::TooMuchText(_) => {
-                Failure::Usage(error.to_string())
-            }
-            RunError::Panicked(_) | RunError::Unbalanced { .. } => Failure::Internal(error.to_string()),
+impl CanonArgs {
+    /// The job of these flags.
+    fn job(&self) -> Result<Job<'_>, CommandError> {
+        let row_group_len = self.output.row_group_size;
+        let mut options = self.input.run_options(&self.work, row_group_len)?;
+        let (destination, output, layout) = self.output.options(&self.key, Some(&self.sort))?;
+        let columns = columns_to_sort(&output.columns, &layout.arrangement.by, layout.partition());
+        let policy = self.keys.complete(self.policy.policy(&self.input)?, &columns)?;
+        let mut sort = None;
+        if layout.is_sorted() {
+            let mut budget = self.spill.budget();
+            options.threads = budget.reserve_workers(options.threads, WorkerNeed::rows(row_group_len))?;
+            sort = Some(layout.sort_options(budget.remaining(), self.spill.directory()));
         }
+        Ok(Job { input: &self.input, options, policy, destination, output, layout, sort, reporting: &self.reporting })
     }
 }
 
-impl From<SortError> for Failure {
-    fn from(error: SortError) -> Failure {
-        match error {
-            SortError::Output(error) => Failure::Output(error),
-            SortError::Spill(error) => Failure::Temporary(error.to_string()),
-            SortError::Lost { .. } => Failure::Internal(error.to_string()),
-        }
-    }
+pub(crate) fn run(args: &CanonArgs) -> Result<u8, CommandError> {
+    let job = args.job()?;
+    let report = if job.layout.resume { resume::perform(&job)? } else { perform(&job)? };
+    report.conclude(job.reporting)
 }
 
-impl From<OutputError> for Failure {
-    fn from(error: OutputError) -> Failure {
-        Failure::Output(error)
-    }
-}
-
-pub(super) fn run(args: &CanonArgs) -> u8 {
-    let job = match args.job() {
-        Ok(job) => job,
-        Err(message) => return fail(&format!("{message}\nFor more, try 'irikey canon --help'."), exit::USAGE),
-    };
-    let done = if job.outputs.sorting.resume { resume::perform(&job) } else { perform(&job) };
-    match done {
-        Ok(report) => close(&job.reporting, &report, &summary(&report)),
-        Err(failure) => failure.tell(),
-    }
-}
-
-impl Failure {
-    /// Tells a person; gives the exit status.
-    pub(super) fn tell(self) -> u8 {
-        match self {
-            Failure::Output(OutputError::ClosedPipe) => exit::SUCCESS,
-            Failure::Output(error) => fail(&error.to_string(), exit::OUTPUT),
-            Failure::Temporary(message) => fail(&message, exit::OUTPUT),
-            Failure::Usage(message) => fail(&message, exit::USAGE),
-            Failure::Input(message) => fail(&message, exit::INPUT),
-            Failure::Internal(message) => fail(&format!("internal error: {message}; please report it"), exit::INTERNAL),
-        }
-    }
-}
-
-pub(super) fn fail(message: &str, status: u8) -> u8 {
-    say(message);
-    status
-}
-
-/// Everything up to the output's final name.
-fn perform(job: &Job) -> Result<Report, Failure> {
-    let begun = Instant::now();
-    let sources = drive::sources(&job.inputs).map_err(Failure::Input)?;
-    let (names, total) = (sources.names(), sources.total_len());
-    let (encoder, mut files) = Files::create(job, &names)?;
+/// Everything until the output has its final name.
+fn perform(job: &Job) -> Result<Report, CommandError> {
+    let started = Instant::now();
+    let sources = job.input.sources()?;
+    let names = sources.names();
+    let (encoder, mut files) = OutputFiles::create(job, &names)?;
     let progress = Arc::new(Progress::new());
-    let bar = bar(job.reporting.progress, total, &progress);
-    let ran = drive::run(job, sources, &encoder, &mut files, &progress);
+    let bar = job.progress_bar(sources.total_len(), &progress);
+    let summary = match &job.sort {
+        Some(sort) => {
+            let sorter = Sorter::new(&names, (&job.options, sort), &job.policy, &encoder)?;
+            run::sort(sources, &sorter, |sorted| files.append_sorted(sorted), &progress)?.summary
+        }
+        None => {
+            let request = RunRequest::new(sources, &job.options, &job.policy, &progress);
+            run::canon(request, |group| encoder.encode(group.rows, group.runs).map(Some), |part| files.append(part))?
+        }
+    };
     drop(bar);
-    let ran = ran?;
-    let Written { all, files } = files.finish(job, &ran.tally)?;
-    let report = report(job, names, ran, all, begun.elapsed());
+    let WrittenFiles { whole, files } = files.finish(job, &summary.tally)?;
+    let report = job.report(names, summary, whole, started.elapsed());
     Ok(Report { files, ..report })
 }
 
-/// The numbers of a run that wrote its output.
-pub(super) fn report(job: &Job, sources: Vec<String>, ran: Ran, output: FinishedOutput, elapsed: Duration) -> Report {
-    Report {
-        sources,
-        tally: ran.tally,
-        has_spoofing_flags: job.policy.spoofing_flags,
-        has_equivalences: job.policy.equivalences.is_some(),
-        headers: ran.headers,
-        skipped: ran.skipped,
-        recipes: job.policy.recipes.iter().map(RecipeColumn::describe).collect(),
-        distinct: ran.distinct,
-        distinct_is_exact: ran.distinct_is_exact,
-        input_bytes: ran.input_bytes,
-        elapsed,
-        peak_memory: ran.peak_memory,
-        peak_anonymous: ran.peak_anonymous,
-        threads: job.work.threads,
-        policy: job.policy.describe(),
-        output_format: job.outputs.format.name(),
-        output: Some(output),
-        errors: ran.errors,
-        files: Vec::new(),
-        resumed: None,
-        timeline: Vec::new(),
-        findings: None,
-        dedup: None,
-    }
-}
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
 
-/// A bar that shows how far a run is.
-pub(super) fn bar(when: When, total: Option<u64>, progress: &Arc<Progress>) -> Option<Bar> {
-    let progress = progress.clone();
-    Bar::start(when, total, move || Sample { bytes: progress.read(), records: progress.records() })
-}
+    use super::*;
+    use crate::canon::{Policy, Rung};
+    use crate::output::{Destination, OutputFormat, OutputOptions};
 
-pub(super) fn output_options(outputs: &Outputs, policy: &Policy, sources: &[String]) -> OutputOptions {
-    OutputOptions {
-        format: outputs.format,
-        compression: outputs.compression,
-        columns: outputs.columns.clone(),
-        policy: policy.clone(),
-        metadata: output::metadata(policy, sources.len()),
-        sources: sources.to_vec(),
+    #[derive(Debug, Parser)]
+    struct TestCli {
+        #[command(flatten)]
+        canon: CanonArgs,
     }
-}
 
-/// Tells what the run came to; gives the exit status.
-pub(super) fn close(reporting: &Reporting, report: &Report, summary: &str) -> u8 {
-    for error in &report.errors {
-        say(&format!("{}: {}", error.source, error.message));
+    /// What a job of these flags reads, how rows are made, and what is written.
+    fn job(flags: &str) -> Result<(Policy, Destination, OutputOptions), String> {
+        let words = ["canon", "in.txt"].into_iter().chain(flags.split_whitespace());
+        let args = TestCli::try_parse_from(words).map_err(|error| error.to_string())?.canon;
+        let Job { policy, destination, output, .. } = args.job().map_err(|error| error.to_string())?;
+        Ok((policy, destination, output))
     }
-    if !reporting.quiet {
-        eprint_all(summary);
-    }
-    if let Some(path) = &reporting.report
-        && let Err(error) = write_report(path, report)
-    {
-        return fail(
-            &format!("{}: cannot write the report: {error}; the output is whole", path.display()),
-            exit::OUTPUT,
-        );
-    }
-    match report {
-        Report { dedup: Some(DedupReport { collisions: Some((1.., _)), .. }), .. } => exit::COLLISION,
-        Report { errors, .. } if !errors.is_empty() => exit::INPUT,
-        Report { tally, .. } if reporting.fail_on_fault && tally.faulty > 0 => exit::FAULTS,
-        _ => exit::SUCCESS,
-    }
-}
 
-/// In the form that the name's suffix asks for.
-fn write_report(path: &Path, report: &Report) -> std::io::Result<()> {
-    let text = match path.extension().and_then(|suffix| suffix.to_str()) {
-        Some("html" | "htm") => page::page(report),
-        Some("txt") => summary(report),
-        _ => format!("{:#}\n", report.to_json()),
-    };
-    std::fs::write(path, text)
-}
+    #[test]
+    fn the_format_follows_from_the_flag_or_the_suffix() {
+        let format = |flags| job(flags).unwrap().2.format;
+        assert_eq!(format(""), OutputFormat::Text);
+        assert_eq!(format("-o x.parquet"), OutputFormat::Parquet);
+        assert_eq!(format("-o x.csv --output-format jsonl"), OutputFormat::JsonLines);
+        assert_eq!(job("-o - --output-format csv").unwrap().1, Destination::Stdout);
+        assert!(job("-o x.xls").unwrap_err().contains("--output-format"));
+    }
 
-/// On stderr, whoever listens.
-fn eprint_all(text: &str) {
-    let _ = std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes());
+    #[test]
+    fn columns_and_keys_agree_with_the_policy() {
+        let job = |flags| {
+            let (policy, _, output) = job(flags).unwrap();
+            (policy, output.columns.names().collect::<Vec<_>>())
+        };
+        let (policy, _) = job("-o x.parquet --key simple,scheme");
+        assert_eq!(policy.more_keys, [Rung::Simple, Rung::Scheme]);
+        assert!(policy.keep_input && !policy.spoofing_flags);
+        let (policy, columns) = job("-o x.parquet --columns key_syntax,uri --key simple,syntax");
+        assert_eq!(columns, ["key_syntax", "key_simple", "uri"]);
+        assert_eq!(policy.more_keys, [Rung::Syntax, Rung::Simple]);
+        assert!(!policy.keep_input && !job("").0.keep_input);
+        let (policy, columns) = job("-o x.parquet --columns +spoofing_flags,+iri");
+        assert_eq!(columns[8..], ["flags", "spoofing_flags", "iri"]);
+        assert!(policy.spoofing_flags);
+        assert_eq!(job("-o x.parquet --columns uri --skeleton").1, ["uri", "host_skeleton"]);
+    }
+
+    #[test]
+    fn contradictions_are_usage_errors() {
+        let rejected = [
+            ("--format lines --column url", "--format csv"),
+            ("--format cdx --no-header", "--format csv"),
+            ("--no-header --column url", "needs a number"),
+            ("--literal-base", "--base"),
+            ("-o x.csv --compression lz4", "Parquet"),
+            ("-o d --sort uri,nope --part-rows 9", "nope"),
+            ("--part-rows 9", "-o"),
+            ("-o d --partition surt:4 --sort uri", "url_surtkey"),
+            ("-o d --partition klingon:4", "host:N"),
+            ("-o d --hive crawl", "NAME=VALUE"),
+            ("-o x.cdxj --sort uri", "remove --sort"),
+            ("-o x.cdxj --columns uri", "fixed columns"),
+            ("-o x.csv --bloom-filter", "Parquet"),
+            ("--key simple", "text output"),
+            ("--columns key", "text output"),
+            ("--skeleton", "text output"),
+            ("--profile klingon", "expected one of rfc3987"),
+            ("--profile whatwg --strict", "parses every URL in one way"),
+            ("--no-header --charset-column cs", "needs a number"),
+            ("-o x.csv --columns kye", "kye"),
+            ("-o x.csv --columns +iri,uri", "before every name"),
+            ("--charset klingon", "unknown charset"),
+            ("--chunk-size 129M", "128M"),
+            ("--row-group-size 512M", "at most 128M"),
+            ("--max-record 1G", "at most 512M"),
+            ("--chunk-size 0", "at least 1"),
+            ("--threads 0", "--threads"),
+            ("--compression zstd:99", "1 to 22"),
+            ("--assume-scheme 1x", "a scheme is"),
+            ("--delimiter ab", "one byte"),
+            ("--quiet --progress always", "--quiet"),
+        ];
+        for (flags, advice) in rejected {
+            let message = job(flags).unwrap_err();
+            assert!(message.contains(advice), "{flags}: {message}");
+        }
+    }
 }

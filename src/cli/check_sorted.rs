@@ -1,38 +1,43 @@
-//! `check-sorted`: do the rows of files stand in order? In: files, one after the other. Out: how many rows there are, or
-//! the first place that is out of order.
+//! `check-sorted`: checks that the rows of files are in order, and reports the first one that is not.
 
 use std::path::PathBuf;
 
 use clap::Args;
 
-use super::canon::fail;
-use super::summary::thousands;
-use super::{print, say};
+use super::error::CommandError;
+use super::terminal::{print, print_error, thousands};
 use crate::process::exit;
 use crate::run::{CheckSortedError, check_sorted};
 use crate::sort::{OrderCheck, OrderError, SortBy};
 
-/// Check that the rows of files stand in order
+const EXAMPLES: &str = "\
+Examples:
+  irikey check-sorted index/part-*.parquet
+  irikey check-sorted --by url_surtkey,-fetch_time captures.parquet";
+
+/// Check that the rows of files are sorted
 ///
-/// Parquet and Arrow IPC say themselves what they are sorted by, or --by says it. Lines of CDX and CDXJ, packed or not,
-/// are compared by key and time, other lines as bytes. Several files are one order, in the order in which they are named.
+/// The order of Parquet and Arrow IPC files is the one that they declare, or that of --by. Lines of CDX and CDXJ,
+/// compressed or not, are compared by key and time, other lines as bytes. Several files are checked as one sequence, in the
+/// order in which they are named.
 #[derive(Debug, Args)]
-pub(super) struct CheckSortedArgs {
-    /// Files
+#[command(after_help = EXAMPLES)]
+pub(crate) struct CheckSortedArgs {
+    /// Files to check
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Columns, a list with commas, instead of what tables say; a - before a name means from high to low
+    /// Columns to check instead of the declared ones, separated by commas; a - before a name means descending order
     #[arg(long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true)]
     by: Vec<String>,
-    /// Each file is an order of its own
+    /// Check each file by itself
     #[arg(long)]
     each: bool,
-    /// Say nothing if all is in order
+    /// Print nothing if all files are sorted
     #[arg(short, long)]
     quiet: bool,
 }
 
-pub(super) fn run(args: &CheckSortedArgs) -> u8 {
+pub(crate) fn run(args: &CheckSortedArgs) -> Result<u8, CommandError> {
     let by = (!args.by.is_empty()).then(|| SortBy::parse(args.by.iter().map(|name| name.trim())));
     let mut check = OrderCheck::new(by.clone());
     let mut text = String::new();
@@ -43,12 +48,12 @@ pub(super) fn run(args: &CheckSortedArgs) -> u8 {
         match check_sorted(path, &mut check) {
             Ok(rows) => text.push_str(&format!("{}: {} rows in order\n", path.display(), thousands(rows))),
             Err(error @ CheckSortedError::Order { error: OrderError::OutOfOrder { .. }, .. }) => {
-                say(&error.to_string());
-                return exit::DIFFERENT;
+                print_error(&error.to_string());
+                return Ok(exit::DIFFERENT);
             }
-            Err(error @ CheckSortedError::NoOrder(_)) => return fail(&error.to_string(), exit::USAGE),
-            Err(error) => return fail(&error.to_string(), exit::INPUT),
+            Err(error @ CheckSortedError::NoOrder(_)) => return Err(CommandError::Usage(error.to_string())),
+            Err(error) => return Err(CommandError::Input(error.to_string())),
         }
     }
-    if args.quiet { exit::SUCCESS } else { print(&text) }
+    Ok(if args.quiet { exit::SUCCESS } else { print(&text) })
 }

@@ -1,113 +1,252 @@
-//! `dedup`: a job from its flags to its exit status, as `canon` does it, with a verdict on every row.
+//! `dedup`: writes one row per key, and remembers keys in a store for later jobs.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
 use arrow::datatypes::SchemaRef;
+use clap::Args;
 
-use super::args::{InputFormat, Reporting};
-use super::canon::{Failure, bar, close, fail, output_options, report};
-use super::canon_args::Job;
-use super::dedup_args::{DedupArgs, Plan};
-use super::report::{CollisionAt, DedupReport, Report};
-use super::timeline::Timeline;
-use super::{drive, say, summary};
-use crate::batch::ColumnSet;
-use crate::canon::{Policy, RecipeColumn};
-use crate::dedup::Collision;
+use super::args::input::{InputArgs, WorkArgs};
+use super::args::output::OutputArgs;
+use super::args::policy::{KeyArgs, PROTOCOL, PolicyArgs, parse_key};
+use super::args::reporting::ReportingArgs;
+use super::args::spill::SpillArgs;
+use super::args::values::Choices;
+use super::error::CommandError;
+use super::job::Job;
+use super::progress::Timeline;
+use super::report::{CollisionReport, DedupReport, Report};
+use super::terminal::print_error;
+use crate::batch::{ColumnId, ColumnSet};
+use crate::canon::{Policy, RecipeColumn, Rung};
 use crate::dedup::evidence::{self, RecordLocator};
 use crate::dedup::seen::{MergedRuns, RunWriter, SeenError, SeenStore};
+use crate::dedup::{Collision, KeepPolicy};
 use crate::input::{KeyedFile, Origin, Source, Sources};
-use crate::output;
-use crate::output::{OutputError, TableWriter};
-use crate::process::exit;
+use crate::output::{self, Encoder, FinishedOutput, Output, OutputError, OutputFormat, TableWriter};
 use crate::run::{
-    self, DedupError, DedupKey, DedupOptions, DedupOutput, DedupSummary, KeyedFileDefect, KeyedFileError, KeyedFiles,
-    Progress, RunRequest,
+    self, DedupKey, DedupOptions, DedupOutput, DedupSummary, KeyedFileDefect, KeyedFileError, KeyedFiles, Progress,
+    RunRequest, WorkerNeed,
 };
 
-impl From<SeenError> for Failure {
-    fn from(error: SeenError) -> Failure {
-        match error {
-            SeenError::Missing(_) | SeenError::NotAStore(_) | SeenError::Locked(_) | SeenError::OtherPolicy { .. } => {
-                Failure::Usage(error.to_string())
+const EXAMPLES: &str = "\
+Examples:
+  The distinct URIs of a list, in its order:
+      irikey dedup urls.txt > distinct.txt
+
+  One row per key, of many files, to Parquet, with at most 2 GiB of memory:
+      irikey dedup @lists.txt -o distinct.parquet --memory 2G --tmp /big/disk
+
+  Only what no earlier job has seen, which is then remembered:
+      irikey dedup urls.txt.gz -o new.parquet --seen keys/ --update-seen
+
+  The last record of each key, ignoring fragments:
+      irikey dedup urls.txt.gz --keep last --drop-fragment -o last.parquet
+
+  The best capture of each page as the Wayback Machine defines a page, with time and status:
+      irikey dedup cdx-*.gz --key surt-wayback --keep best --columns +fetch_time,+fetch_status -o best.parquet";
+
+const KEEP_RULES: Choices<KeepPolicy> = Choices(&[
+    ("first", KeepPolicy::First, "The first record of the input"),
+    ("last", KeepPolicy::Last, "The last record of the input"),
+    (
+        "newest",
+        KeepPolicy::Newest,
+        "The record fetched last; the first of the input among equals, or if none has a time",
+    ),
+    ("oldest", KeepPolicy::Oldest, "The record fetched first; likewise"),
+    (
+        "best",
+        KeepPolicy::Best,
+        "Status 2xx before 3xx, 4xx, 5xx, others and none; then the newest, https before other schemes, the shortest URI, \
+         the first URI in byte order, the first record of the input",
+    ),
+]);
+
+/// Write one row per key: the output of canon without duplicates
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, after_long_help = super::help::long_examples(EXAMPLES))]
+pub(crate) struct DedupArgs {
+    #[command(flatten)]
+    input: InputArgs,
+    #[command(flatten)]
+    policy: PolicyArgs,
+    #[command(flatten)]
+    keys: KeyArgs,
+    /// Key by which records are compared: the rung simple, that of --rung, or protocol (with --equivalences); or the
+    /// recipe surt-wayback, surt-ia, crawler-commons, nutch, w3lib, urlcanon-aggressive, heritrix, or rules (with
+    /// --rules). A URL without a key of the recipe is compared by its URI [default: the rung]
+    #[arg(long, value_name = "NAME", value_parser = parse_key, help_heading = "Dedup")]
+    key: Option<ColumnId>,
+    /// Which record of each key to keep. The kept records stay in the order of the input. Times and statuses come from
+    /// the format; records without them rank last. Every rule but first needs space in --tmp for all rows
+    #[arg(long, value_name = "RULE", value_parser = KEEP_RULES, default_value = "first", help_heading = "Dedup")]
+    keep: KeepPolicy,
+    /// Write records with a fault as well, each in its place; otherwise they are only counted
+    #[arg(long, help_heading = "Dedup")]
+    keep_faulty: bool,
+    /// Leave out records whose keys are in this store, which --update-seen has written. See also 'irikey seen'
+    #[arg(long, value_name = "DIR", help_heading = "Dedup")]
+    seen: Option<PathBuf>,
+    /// Add the keys of kept records to the store when the output is complete. Creates the store if it does not exist;
+    /// merges its runs in the background if there are many
+    #[arg(long, requires = "seen", help_heading = "Dedup")]
+    update_seen: bool,
+    /// Compare the texts behind equal keys. Different texts are reported (status 7), and each keeps a record. Needs space
+    /// in --tmp for all rows and texts. Keys of earlier jobs (--seen) have no texts
+    #[arg(long, help_heading = "Dedup")]
+    verify: bool,
+    /// Compare only the first N bits of keys, to make --verify find collisions
+    #[arg(long, value_name = "N", hide = true, requires = "verify", conflicts_with = "seen", default_value_t = 128,
+          value_parser = clap::value_parser!(u32).range(1..=128))]
+    key_bits: u32,
+    /// Write the records that are left out to FILE (Parquet), each with its representative and the rung on which both are
+    /// equal (the recipe, if on none; or "seen"). Needs space in --tmp for all rows, and 8 bytes of memory per row
+    #[arg(long, value_name = "FILE", value_parser = parse_parquet_path, help_heading = "Dedup")]
+    duplicates: Option<PathBuf>,
+    /// Write the representatives of two or more records to FILE (Parquet), with the number of records. Costs as much as
+    /// --duplicates
+    #[arg(long, value_name = "FILE", value_parser = parse_parquet_path, help_heading = "Dedup")]
+    groups: Option<PathBuf>,
+    /// Add a survey of the groups of duplicates to --report: sizes, what made records duplicates, hosts, and groups whose
+    /// content digests differ. Takes about 30 MB; larger groups are sampled. A --report for people (.html, .txt) has it
+    /// anyway
+    #[arg(long, requires = "report", help_heading = "Dedup")]
+    survey: bool,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    work: WorkArgs,
+    #[command(flatten)]
+    spill: SpillArgs,
+    #[command(flatten)]
+    reporting: ReportingArgs,
+}
+
+/// The destinations of a dedup's rows.
+struct DedupOutputs {
+    kept: Output,
+    duplicates: Option<TableWriter>,
+    groups: Option<TableWriter>,
+}
+
+impl DedupArgs {
+    /// The job of these flags and how duplicates are found, without the store.
+    fn job(&self) -> Result<(Job<'_>, DedupOptions), CommandError> {
+        let row_group_len = self.output.row_group_size;
+        let mut options = self.input.run_options(&self.work, row_group_len)?;
+        let (destination, output, layout) = self.output.options(&[], None)?;
+        let mut budget = self.spill.budget();
+        options.threads = budget.reserve_workers(options.threads, WorkerNeed::rows(row_group_len))?;
+        // The key is made even if it is no column of the output.
+        let mut columns = output.columns.clone();
+        columns.add_keys(self.key.as_slice());
+        let mut policy = self.keys.complete(self.policy.policy(&self.input)?, &columns)?;
+        self.check_times()?;
+        let dedup = DedupOptions {
+            key: self.key(&policy)?,
+            keep: self.keep,
+            keep_faulty: self.keep_faulty,
+            memory: budget.remaining(),
+            directory: self.spill.directory(),
+            seen: None,
+            gather_new: self.update_seen,
+            has_evidence: self.duplicates.is_some() || self.groups.is_some(),
+            verify: self.verify,
+            survey: self.survey || self.reporting.is_for_people(),
+            key_bits: self.key_bits,
+        };
+        policy.carry.time |= self.keep.compares_time();
+        policy.carry.status |= self.keep.compares_status() || dedup.survey;
+        policy.carry.digest |= dedup.survey;
+        policy.keep_input |= dedup.has_evidence;
+        if dedup.has_evidence || dedup.survey {
+            let levels = [Rung::Simple, Rung::Syntax].into_iter().filter(|rung| !policy.more_keys.contains(rung));
+            let levels: Vec<_> = levels.collect();
+            policy.more_keys.extend(levels);
+        }
+        let (input, reporting, sort) = (&self.input, &self.reporting, None);
+        Ok((Job { input, options, policy, destination, output, layout, sort, reporting }, dedup))
+    }
+
+    /// The key by which records are compared, among the keys of the policy.
+    fn key(&self, policy: &Policy) -> Result<DedupKey, CommandError> {
+        match self.key {
+            None => Ok(DedupKey::Rung),
+            Some(ColumnId::KeyOf(rung)) if rung == policy.rung => Ok(DedupKey::Rung),
+            Some(ColumnId::KeyOf(Rung::Simple)) if self.verify => Err(CommandError::usage(
+                "--verify compares the texts that are written, and those of --key simple are not; remove one of the flags",
+            )),
+            Some(ColumnId::KeyOf(Rung::Simple)) => {
+                Ok(DedupKey::More(policy.more_keys.iter().position(|key| *key == Rung::Simple).unwrap_or_default()))
             }
-            SeenError::Damaged { .. } => Failure::Input(error.to_string()),
-            SeenError::Io { .. } => Failure::Temporary(error.to_string()),
+            Some(ColumnId::KeyProtocol) if self.verify => Err(CommandError::usage(
+                "--verify compares texts, and --key protocol merges URLs with different texts; remove one of the flags",
+            )),
+            Some(ColumnId::KeyProtocol) => Ok(DedupKey::Protocol),
+            Some(ColumnId::RecipeKey(name)) => {
+                let place = policy.recipes.iter().position(|wanted| wanted.column == name);
+                Ok(DedupKey::Recipe(place.unwrap_or_default()))
+            }
+            Some(_) => Err(CommandError::usage(
+                "--key names another rung than --rung, so that the URIs would not fit the keys; set --rung instead",
+            )),
         }
     }
-}
 
-impl From<DedupError> for Failure {
-    fn from(error: DedupError) -> Failure {
-        match error {
-            DedupError::Output(error) => Failure::Output(error),
-            DedupError::Spill(error) => Failure::Temporary(error.to_string()),
-            DedupError::Seen(error) => error.into(),
-            DedupError::KeyedFile(error) => Failure::Input(error.to_string()),
-            DedupError::Lost { .. } => Failure::Internal(error.to_string()),
+    /// A rule that compares times needs a format that can have them.
+    fn check_times(&self) -> Result<(), CommandError> {
+        match self.keep {
+            KeepPolicy::Newest | KeepPolicy::Oldest if self.input.has_no_times() => Err(CommandError::Usage(format!(
+                "--keep {} compares the times of records, and this format has none; use --keep first or last, or an index, \
+                 an archive, a log, JSON lines, or Parquet with fetch_time",
+                self.keep.name()
+            ))),
+            _ => Ok(()),
         }
     }
-}
 
-pub(super) fn run(args: &DedupArgs) -> u8 {
-    let plan = match args.plan() {
-        Ok(plan) => plan,
-        Err(message) => return fail(&format!("{message}\nFor more, try 'irikey dedup --help'."), exit::USAGE),
-    };
-    match perform(plan) {
-        Ok((reporting, report)) => close(&reporting, &report, &summary(&report)),
-        Err(failure) => failure.tell(),
+    fn open_store(&self, keys: &[(&str, String)]) -> Result<Option<Arc<SeenStore>>, SeenError> {
+        let Some(directory) = &self.seen else { return Ok(None) };
+        if self.update_seen {
+            return SeenStore::open_to_add(directory, keys).map(|store| Some(Arc::new(store)));
+        }
+        let store = SeenStore::open(directory)?;
+        store.check_policy(keys)?;
+        Ok(Some(Arc::new(store)))
     }
 }
 
-/// Everything up to the output's final name, and then the store's change.
-fn perform(plan: Plan) -> Result<(Reporting, Report), Failure> {
-    let begun = Instant::now();
-    let Plan { mut job, mut dedup, seen, update, duplicates, groups } = plan;
-    let keys = describe_keys(&job.policy, dedup.key);
-    dedup.seen = seen.map(|seen| open(&seen, update, &keys)).transpose()?.map(Arc::new);
-    let sources = drive::sources(&job.inputs).map_err(Failure::Input)?;
-    let (names, total) = (sources.names(), sources.total_len());
-    let files = keyed_files(&sources, &mut job, &dedup)?;
-    let made_for = output_options(&job.outputs, &job.policy, &names);
-    let (encoder, mut output) = output::create(&job.outputs.destination, made_for)?;
+pub(crate) fn run(args: &DedupArgs) -> Result<u8, CommandError> {
+    perform(args)?.conclude(&args.reporting)
+}
+
+/// Everything until the output has its final name, and then the change of the store.
+fn perform(args: &DedupArgs) -> Result<Report, CommandError> {
+    let started = Instant::now();
+    let (mut job, mut dedup) = args.job()?;
+    dedup.seen = args.open_store(&describe_keys(&job.policy, dedup.key))?;
+    let sources = job.input.sources()?;
+    let names = sources.names();
+    let files = keyed_files(&sources, &mut job, &dedup, args)?;
+    let (encoder, mut outputs) = DedupOutputs::create(args, &job, &names)?;
     let progress = Arc::new(Progress::new());
-    let bar = bar(job.reporting.progress, total, &progress);
-    let timeline = job.reporting.report.as_ref().map(|_| Timeline::start(&progress));
-    let options = drive::options(&job.inputs, &job.work, job.outputs.row_group_len);
-    let mut duplicates = table(duplicates, evidence::duplicates_schema(), &job.policy, names.len())?;
-    let mut groups = table(groups, evidence::groups_schema(), &job.policy, names.len())?;
-    let append = |given| match given {
-        DedupOutput::Kept(part) => output.append(part),
-        DedupOutput::Duplicates(rows) => duplicates.as_mut().map_or(Ok(()), |table| table.append(&rows)),
-        DedupOutput::Groups(rows) => groups.as_mut().map_or(Ok(()), |table| table.append(&rows)),
-    };
-    let request = RunRequest::new(sources, &options, &job.policy, &progress);
-    let ran = match &files {
+    let bar = job.progress_bar(sources.total_len(), &progress);
+    let timeline = args.reporting.report.as_ref().map(|_| Timeline::start(&progress));
+    let append = |given| outputs.append(given);
+    let request = RunRequest::new(sources, &job.options, &job.policy, &progress);
+    let result = match &files {
         Some(files) => run::dedup_keyed_files(request, files, (&dedup, &encoder), append),
         None => run::dedup(request, &dedup, &encoder, append),
     };
     drop(bar);
     let timeline = timeline.map_or_else(Vec::new, Timeline::finish);
-    let mut deduped = ran?;
-    if output.rows() != deduped.written {
-        let message = format!("{} rows to write gave {} rows", deduped.written, output.rows());
-        output.abort()?;
-        return Err(Failure::Internal(message));
-    }
-    if duplicates.as_ref().is_some_and(|table| table.rows() != deduped.duplicates + deduped.seen) {
-        let message = format!("{} duplicates are not all in their table", deduped.duplicates + deduped.seen);
-        output.abort()?;
-        return Err(Failure::Internal(message));
-    }
-    // The output comes last: when it bears its name, all is there.
-    duplicates.into_iter().chain(groups).try_for_each(TableWriter::finish)?;
-    let finished = output.finish()?;
-    // Never before the output is whole: keys in the store without their rows would be lost to every later run.
+    let mut deduped = result?;
+    let finished = outputs.finish(&deduped)?;
+    // The store changes only after the output is complete: keys without rows would be lost to every later job.
     if let (Some(new_keys), Some(store)) = (deduped.new_keys.take(), dedup.seen.and_then(Arc::into_inner)) {
-        add(store, new_keys, std::mem::replace(&mut deduped.merged, Ok(None)))?;
+        add_to_store(store, new_keys, std::mem::replace(&mut deduped.merged, Ok(None)))?;
     }
     let counts = DedupReport {
         kept: deduped.kept,
@@ -119,131 +258,172 @@ fn perform(plan: Plan) -> Result<(Reporting, Report), Failure> {
         undated: deduped.undated,
         collisions: dedup.verify.then(|| collisions(&deduped, &names)),
     };
-    tell(&counts);
+    print_warnings(&counts);
     let findings = deduped.findings.take();
-    let report = report(&job, names, drive::ran(deduped.summary), finished, begun.elapsed());
-    let report =
-        Report { distinct: counts.kept, distinct_is_exact: true, dedup: Some(counts), timeline, findings, ..report };
-    Ok((job.reporting, report))
+    let mut report = job.report(names, deduped.summary, finished, started.elapsed());
+    (report.summary.distinct_keys, report.summary.is_distinct_exact) = (counts.kept, true);
+    Ok(Report { dedup: Some(counts), timeline, findings, ..report })
 }
 
-/// Opens a table beside the output, if there is to be one.
-fn table(
-    path: Option<PathBuf>,
-    schema: SchemaRef,
-    policy: &Policy,
-    sources: usize,
-) -> Result<Option<TableWriter>, OutputError> {
-    path.map(|path| TableWriter::create(&path, schema, &output::metadata(policy, sources))).transpose()
+impl DedupOutputs {
+    fn create(args: &DedupArgs, job: &Job, names: &[String]) -> Result<(Encoder, DedupOutputs), CommandError> {
+        let (encoder, kept) = output::create(&job.destination, job.output_options(names))?;
+        let metadata = output::metadata(&job.policy, names.len());
+        let table = |path: &Option<PathBuf>, schema: SchemaRef| {
+            path.as_ref().map(|path| TableWriter::create(path, schema, &metadata)).transpose()
+        };
+        let duplicates = table(&args.duplicates, evidence::duplicates_schema())?;
+        let groups = table(&args.groups, evidence::groups_schema())?;
+        Ok((encoder, DedupOutputs { kept, duplicates, groups }))
+    }
+
+    fn append(&mut self, given: DedupOutput) -> Result<(), OutputError> {
+        match given {
+            DedupOutput::Kept(part) => self.kept.append(part),
+            DedupOutput::Duplicates(rows) => self.duplicates.as_mut().map_or(Ok(()), |table| table.append(&rows)),
+            DedupOutput::Groups(rows) => self.groups.as_mut().map_or(Ok(()), |table| table.append(&rows)),
+        }
+    }
+
+    /// Completes all outputs, if the counts add up. The main output is the last one: when it has its name, the others have
+    /// theirs.
+    fn finish(self, deduped: &DedupSummary) -> Result<FinishedOutput, CommandError> {
+        let left_out = deduped.duplicates + deduped.seen;
+        let message = match &self.duplicates {
+            _ if self.kept.rows() != deduped.written => {
+                format!("{} of {} rows were written", self.kept.rows(), deduped.written)
+            }
+            Some(table) if table.rows() != left_out => {
+                format!("{} of {left_out} duplicates were written", table.rows())
+            }
+            _ => {
+                self.duplicates.into_iter().chain(self.groups).try_for_each(TableWriter::finish)?;
+                return Ok(self.kept.finish()?);
+            }
+        };
+        self.kept.abort()?;
+        Err(CommandError::Internal(message))
+    }
 }
 
-/// The inputs as files of rows with keys, if they are such files and the flags do not name another column or format. The
-/// output has their columns, unless the flags choose columns.
-fn keyed_files(sources: &Sources, job: &mut Job, dedup: &DedupOptions) -> Result<Option<KeyedFiles>, Failure> {
-    if job.inputs.column.is_some() || job.inputs.format != InputFormat::Auto {
+/// The inputs as tables of rows with keys, if all are such files and no flag chooses another column. The output then has
+/// their columns, unless a flag chooses others.
+fn keyed_files(
+    sources: &Sources,
+    job: &mut Job,
+    dedup: &DedupOptions,
+    args: &DedupArgs,
+) -> Result<Option<KeyedFiles>, CommandError> {
+    if !args.input.is_auto() {
         return Ok(None);
     }
     let open = |source: &Source| match &source.origin {
         Origin::Path(path) => KeyedFile::open(&source.name, path),
         Origin::Stdin | Origin::Reader(_) => Ok(None),
     };
-    // A file that cannot be read is told of when its turn comes.
+    // A file that cannot be read is reported when it is its turn.
     let files: Vec<KeyedFile> = sources.0.iter().filter_map(|source| open(source).ok().flatten()).collect();
     let Some(first) = files.first() else { return Ok(None) };
     if files.len() < sources.0.len() {
-        return Err(Failure::Usage(format!(
-            "{}: this file has keys, and other inputs have none; run canon on those first, or make keys anew with --column \
-             uri",
+        return Err(CommandError::Usage(format!(
+            "{}: this file has keys, but other inputs have none; run irikey canon on those first, or make all keys again \
+             with --column uri",
             first.name
         )));
     }
-    let key = match dedup.key {
+    if !args.output.are_columns_chosen(job.output.format) {
+        let is_known = |name: &&str| ColumnSet::named([*name]).is_ok();
+        let names: Vec<&str> = first.columns().filter(is_known).collect();
+        job.output.columns = ColumnSet::named(names).map_err(|error| CommandError::Internal(error.to_string()))?;
+    }
+    for file in &files {
+        let mut missing = job.output.columns.names().filter(|name| !file.columns().any(|column| column == *name));
+        if let Some(name) = missing.next() {
+            let reason = KeyedFileDefect::NoOutputColumn(name.to_string());
+            let error = KeyedFileError { name: file.name.clone(), reason };
+            return Err(CommandError::Usage(error.to_string()));
+        }
+    }
+    let key = key_column(&job.policy, dedup.key);
+    let keyed = KeyedFiles::new(files, &key, &job.policy, dedup);
+    keyed.map(Some).map_err(|error: KeyedFileError| CommandError::Usage(error.to_string()))
+}
+
+/// The column of a key.
+fn key_column(policy: &Policy, key: DedupKey) -> String {
+    match key {
         DedupKey::Rung => "key".to_string(),
         DedupKey::More(_) => "key_simple".to_string(),
         DedupKey::Protocol => "key_protocol".to_string(),
         DedupKey::Recipe(place) => {
-            let name = job.policy.recipes.get(place).map_or("", |wanted| wanted.column);
+            let name = policy.recipes.get(place).map_or("", |wanted| wanted.column);
             format!("key_{}", name.replace('-', "_"))
         }
-    };
-    let refused = |error: KeyedFileError| Failure::Usage(error.to_string());
-    let columns = if job.outputs.are_columns_chosen {
-        job.outputs.columns.clone()
-    } else {
-        let known = |name: &&str| ColumnSet::named([*name]).is_ok();
-        let names: Vec<&str> = first.columns().filter(known).collect();
-        ColumnSet::named(names).map_err(|error| Failure::Internal(error.to_string()))?
-    };
-    for file in &files {
-        if let Some(name) = columns.names().find(|name| !file.columns().any(|column| column == *name)) {
-            let reason = KeyedFileDefect::NoOutputColumn(name.to_string());
-            return Err(refused(KeyedFileError { name: file.name.clone(), reason }));
-        }
     }
-    job.outputs.columns = columns;
-    KeyedFiles::new(files, &key, &job.policy, dedup).map(Some).map_err(refused)
 }
 
-/// What keys depend on: the policy, and which of its keys they are.
-fn describe_keys(policy: &Policy, key: DedupKey) -> Vec<(&'static str, String)> {
-    policy.describe().into_iter().chain([("dedup_key", key_name(policy, key))]).collect()
-}
-
-/// The name of a key, empty if it is the rung's.
+/// The name of a key; empty if it is that of the rung.
 fn key_name(policy: &Policy, key: DedupKey) -> String {
     match key {
         DedupKey::Rung => String::new(),
         DedupKey::More(place) => policy.more_keys.get(place).map_or("", |rung| rung.name()).to_string(),
         DedupKey::Recipe(place) => policy.recipes.get(place).map(RecipeColumn::describe).unwrap_or_default(),
-        DedupKey::Protocol => "protocol".to_string(),
+        DedupKey::Protocol => PROTOCOL.to_string(),
     }
 }
 
-/// Where the first collisions are.
-fn collisions(deduped: &DedupSummary, names: &[String]) -> (u64, Vec<CollisionAt>) {
+/// What the keys in a store depend on: the policy, and which of its keys they are.
+fn describe_keys(policy: &Policy, key: DedupKey) -> Vec<(&'static str, String)> {
+    policy.describe().into_iter().chain([("dedup_key", key_name(policy, key))]).collect()
+}
+
+/// The number of collisions, and the places of the first ones.
+fn collisions(deduped: &DedupSummary, names: &[String]) -> (u64, Vec<CollisionReport>) {
     let places = RecordLocator::new(names.to_vec(), &deduped.summary.source_records);
-    let at = |collision: &Collision| CollisionAt {
+    let report = |collision: &Collision| CollisionReport {
         key: format!("{:032x}", collision.key),
         rows: [0, 1].map(|i| {
             let (source, record) = places.find(collision.ordinals[i]);
             (source.to_string(), record, String::from_utf8_lossy(&collision.texts[i]).into_owned())
         }),
     };
-    (deduped.collisions.count, deduped.collisions.examples.iter().map(at).collect())
+    (deduped.collisions.count, deduped.collisions.examples.iter().map(report).collect())
 }
 
-/// Tells what a person should know even if no summary is wanted.
-fn tell(counts: &DedupReport) {
+/// Prints what a person should know even with --quiet.
+fn print_warnings(counts: &DedupReport) {
     let DedupReport { kept, duplicates, undated, keep, .. } = counts;
     if matches!(*keep, "newest" | "oldest") && *undated > 0 && *undated == kept + duplicates + counts.seen {
-        say(&format!(
-            "--keep {keep}: no record has a time, so the first of each key was kept; is this the right format?"
+        print_error(&format!(
+            "--keep {keep}: no record has a time, so the first record of each key was kept; check the format of the inputs"
         ));
     }
-    for CollisionAt { key, rows: [a, b] } in counts.collisions.iter().flat_map(|(_, examples)| examples) {
+    for CollisionReport { key, rows: [a, b] } in counts.collisions.iter().flat_map(|(_, examples)| examples) {
         let row = |(source, record, text): &(String, u64, String)| format!("{source}: record {record}: {text:?}");
-        say(&format!("collision: key {key} is that of two texts, each of which keeps a row: {}; {}", row(a), row(b)));
+        let (a, b) = (row(a), row(b));
+        print_error(&format!("collision: two texts have the key {key}, and a record of each was kept: {a}; {b}"));
     }
 }
 
-fn open(directory: &Path, update: bool, keys: &[(&str, String)]) -> Result<SeenStore, SeenError> {
-    if update {
-        return SeenStore::open_to_add(directory, keys);
-    }
-    let store = SeenStore::open(directory)?;
-    store.check_policy(keys)?;
-    Ok(store)
-}
-
-fn add(
+fn add_to_store(
     mut store: SeenStore,
     new_keys: RunWriter,
     merged: Result<Option<MergedRuns>, SeenError>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let merged = merged.unwrap_or_else(|error| {
-        say(&format!("{error}; the store is whole, but its runs were not merged"));
+        print_error(&format!("{error}; the store is intact, but its runs were not merged"));
         None
     });
-    let added = store.add(new_keys, merged);
-    added.map_err(|error| Failure::Temporary(format!("{error}; the output is whole, and a rerun gives the same one")))
+    store.add(new_keys, merged).map_err(|error| {
+        CommandError::SideFile(format!(
+            "{error}; the output is complete, and running the job again gives the same output"
+        ))
+    })
+}
+
+fn parse_parquet_path(text: &str) -> Result<PathBuf, String> {
+    match OutputFormat::of_path(Path::new(text)) {
+        Some(OutputFormat::Parquet) => Ok(PathBuf::from(text)),
+        _ => Err("expected a file name that ends in .parquet".to_string()),
+    }
 }

@@ -1,7 +1,7 @@
-//! `diff`: which URLs one key merges and another does not, with examples, and what each rule of a recipe merges alone. In:
-//! two keys, records. Out: counts and examples on standard output, for a person or, with `--json`, for a program.
+//! `diff`: compares two keys. Counts which URLs one of them merges and the other does not, with examples, and what each
+//! rule of a recipe merges by itself.
 //!
-//! Memory holds a few dozen bytes and one URL for each distinct pair of keys: a sample of a crawl is enough to judge by.
+//! Memory holds some tens of bytes and one URL per distinct pair of keys, so a sample of a crawl is a good input.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::convert::Infallible;
@@ -10,30 +10,40 @@ use std::fmt::Write;
 use bstr::ByteSlice;
 use serde_json::{Value, json};
 
-use super::args::{EquivalenceArgs, FormArgs, InputArgs, Work, WorkArgs};
-use super::canon_args::{PROTOCOL, parse_key};
-use super::summary::thousands;
-use super::{drive, print, say};
-use crate::batch::{ColumnId, SourceRun};
+use super::args::input::{InputArgs, WorkArgs};
+use super::args::policy::{EquivalenceArgs, PROTOCOL, PolicyArgs, parse_key};
+use super::error::CommandError;
+use super::terminal::{print, print_error, thousands};
+use crate::batch::ColumnId;
 use crate::canon::{Policy, RecipeColumn, Rows};
+use crate::iri::Rung;
 use crate::key::{KeyAlgorithm, KeyBytes, Recipe};
 use crate::process::exit;
-use crate::run::{self, Progress, RunOptions, Summary};
+use crate::run::{self, Progress, RowGroup, RunOptions, RunRequest};
 
-/// Compare two keys: which URLs one of them merges and the other does not
+const EXAMPLES: &str = "\
+Examples:
+  What does the Wayback Machine's key merge that the rung scheme keeps apart?
+      irikey diff --key scheme --key surt-wayback urls.txt
+
+  The same for a program, with 20 examples of each kind:
+      irikey diff --key scheme --key surt-wayback urls.txt --examples 20 --json";
+
+/// Compare two keys: which URLs does one of them merge and the other not?
 #[derive(Debug, clap::Args)]
-pub(super) struct DiffArgs {
+#[command(after_help = EXAMPLES)]
+pub(crate) struct DiffArgs {
     #[command(flatten)]
     input: InputArgs,
     #[command(flatten)]
-    form: FormArgs,
-    /// A key, twice: a rung (simple, syntax, scheme; protocol, for --equivalences) or a recipe (surt-wayback, surt-ia,
-    /// crawler-commons, nutch, w3lib, urlcanon-aggressive, heritrix)
+    policy: PolicyArgs,
+    /// The keys to compare; give the flag twice. A rung (simple, syntax, scheme; protocol, with --equivalences) or a recipe
+    /// (surt-wayback, surt-ia, crawler-commons, nutch, w3lib, urlcanon-aggressive, heritrix)
     #[arg(long, value_name = "KEY", value_parser = parse_key, required = true, help_heading = "Canonical form")]
     key: Vec<ColumnId>,
     #[command(flatten)]
     equivalences: EquivalenceArgs,
-    /// Examples to show of each kind
+    /// Number of examples of each kind
     #[arg(long, value_name = "N", default_value_t = 5, help_heading = "Reporting")]
     examples: usize,
     /// Print JSON
@@ -43,101 +53,77 @@ pub(super) struct DiffArgs {
     work: WorkArgs,
 }
 
-pub(super) fn run(args: &DiffArgs) -> u8 {
-    match perform(args) {
-        Ok((text, is_whole)) => {
-            let status = print(&text);
-            if status == exit::SUCCESS && !is_whole { exit::INPUT } else { status }
-        }
-        Err(message) => {
-            say(&message);
-            exit::USAGE
-        }
-    }
-}
-
-fn perform(args: &DiffArgs) -> Result<(String, bool), String> {
-    let [first, second] = args.key[..] else { return Err("diff compares two keys; give --key twice".to_string()) };
-    let (inputs, work) = (args.input.inputs()?, args.work.work()?);
-    let wanted = Wanted::of([first, second])?;
+pub(crate) fn run(args: &DiffArgs) -> Result<u8, CommandError> {
+    let [first, second] = args.key[..] else {
+        return Err(CommandError::usage("irikey diff compares two keys; give --key twice"));
+    };
+    let options = args.input.run_options(&args.work, RunOptions::default().row_group_len)?;
+    let plan = KeyPlan::new([first, second])?;
     let mut policy = Policy {
-        more_keys: wanted.rungs(),
-        recipes: wanted.recipes.clone(),
+        more_keys: plan.rungs(),
+        recipes: plan.recipes.clone(),
         keep_input: true,
-        ..args.form.policy(&args.input)?
+        ..args.policy.policy(&args.input)?
     };
     policy.equivalences = args.equivalences.read(&policy, args.key.contains(&ColumnId::KeyProtocol))?;
-    let sources = drive::sources(&inputs)?;
-    let options = RunOptions { format: drive::format(&inputs), ..options(&work, &inputs) };
-    let mut pairs = Pairs { without: vec![HashSet::new(); wanted.recipes.len()], ..Pairs::default() };
-    let encode = |rows: &mut Rows, _: &[SourceRun]| Ok::<_, Infallible>(wanted.keys(rows, policy.algorithm));
-    let append = |part: Vec<Keys>| {
+    let mut pairs = KeyPairs { variants: vec![HashSet::new(); plan.recipes.len()], ..KeyPairs::default() };
+    let encode = |group: RowGroup| Ok::<_, Infallible>(Some(plan.keys_of(group.rows, policy.algorithm)));
+    let append = |part: Vec<RecordKeys>| {
         part.into_iter().for_each(|keys| pairs.add(keys));
         Ok(())
     };
-    let summary = run::canon(
-        run::RunRequest::new(sources, &options, &policy, &Progress::new()),
-        |group| encode(group.rows, group.runs).map(Some),
-        append,
-    );
-    let summary = summary.map_err(|error| error.to_string())?;
-    summary.input_errors.iter().for_each(|error| say(&error.to_string()));
-    let found = Found::of(&pairs, &wanted, &summary, args.examples);
-    let text = if args.json { format!("{:#}\n", found.to_json()) } else { found.to_text() };
-    Ok((text, summary.input_errors.is_empty()))
+    let progress = Progress::new();
+    let summary = run::canon(RunRequest::new(args.input.sources()?, &options, &policy, &progress), encode, append)?;
+    summary.input_errors.iter().for_each(|error| print_error(&error.to_string()));
+    let difference = KeyDifference::new(&pairs, &plan, args.examples);
+    let status = match args.json {
+        true => print(&format!("{:#}\n", difference.to_json())),
+        false => print(&difference.to_text()),
+    };
+    Ok(if status == exit::SUCCESS && !summary.input_errors.is_empty() { exit::INPUT } else { status })
 }
 
-fn options(work: &Work, inputs: &super::args::Inputs) -> RunOptions {
-    RunOptions {
-        threads: work.threads,
-        chunk_len: work.chunk_len,
-        max_record_len: inputs.max_record_len,
-        mmap: inputs.mmap,
-        record_types: inputs.record_types.clone(),
-        ..RunOptions::default()
-    }
-}
-
-/// The keys of one record: the two that are compared, then one for each recipe less one rule.
-struct Keys {
+/// The keys of one record: the pair that is compared, and one for each recipe of the plan.
+struct RecordKeys {
     text: Vec<u8>,
+    /// None if the record has a fault or lacks one of the keys.
     pair: Option<(KeyBytes, KeyBytes)>,
     recipes: Vec<Option<KeyBytes>>,
 }
 
-/// What is made of each record.
-struct Wanted {
+/// The keys that are made of each record.
+struct KeyPlan {
     keys: [ColumnId; 2],
-    /// Recipes of the keys, and those less one rule.
+    /// The recipes among the keys, each followed by its variants without one rule.
     recipes: Vec<RecipeColumn>,
-    /// Place in `recipes` of a whole recipe, of one less a rule, and the rule.
+    /// Index in `recipes` of a recipe, index of a variant, and the rule that the variant lacks.
     rules: Vec<(usize, usize, &'static str)>,
 }
 
-impl Wanted {
-    fn of(keys: [ColumnId; 2]) -> Result<Wanted, String> {
-        let mut wanted = Wanted { keys, recipes: Vec::new(), rules: Vec::new() };
+impl KeyPlan {
+    fn new(keys: [ColumnId; 2]) -> Result<KeyPlan, CommandError> {
+        let mut plan = KeyPlan { keys, recipes: Vec::new(), rules: Vec::new() };
         for key in keys {
             let ColumnId::RecipeKey(column) = key else { continue };
-            let parse = |text: &str| Recipe::parse(text).map_err(|error| error.to_string());
-            let (recipe, whole) = (parse(column)?, wanted.recipes.len());
+            let parse = |text: &str| Recipe::parse(text).map_err(|error| CommandError::Usage(error.to_string()));
+            let (recipe, whole) = (parse(column)?, plan.recipes.len());
             let rules: Vec<_> = recipe.rules().names().collect();
-            wanted.recipes.push(RecipeColumn { column, recipe });
+            plan.recipes.push(RecipeColumn { column, recipe });
             for rule in rules {
-                wanted.rules.push((whole, wanted.recipes.len(), rule));
-                wanted.recipes.push(RecipeColumn { column: "", recipe: parse(&format!("{column},-{rule}"))? });
+                plan.rules.push((whole, plan.recipes.len(), rule));
+                plan.recipes.push(RecipeColumn { column: "", recipe: parse(&format!("{column},-{rule}"))? });
             }
         }
-        Ok(wanted)
+        Ok(plan)
     }
 
-    fn rungs(&self) -> Vec<crate::iri::Rung> {
+    fn rungs(&self) -> Vec<Rung> {
         let rung = |key: &ColumnId| if let ColumnId::KeyOf(rung) = key { Some(*rung) } else { None };
         self.keys.iter().filter_map(rung).collect()
     }
 
-    fn name(&self, place: usize) -> &'static str {
-        match self.keys[place] {
+    fn name(&self, index: usize) -> &'static str {
+        match self.keys[index] {
             ColumnId::KeyOf(rung) => rung.name(),
             ColumnId::KeyProtocol => PROTOCOL,
             ColumnId::RecipeKey(name) => name,
@@ -145,11 +131,10 @@ impl Wanted {
         }
     }
 
-    fn keys(&self, rows: &Rows, algorithm: KeyAlgorithm) -> Vec<Keys> {
+    fn keys_of(&self, rows: &Rows, algorithm: KeyAlgorithm) -> Vec<RecordKeys> {
         let row = |i: usize| {
-            let recipes: Vec<_> = rows.recipe_texts.iter().map(|texts| texts.get(i)).collect();
-            let hash = |text: &&[u8]| (!text.is_empty()).then(|| algorithm.key(text));
-            let recipes: Vec<Option<KeyBytes>> = recipes.iter().map(hash).collect();
+            let hash = |text: &[u8]| (!text.is_empty()).then(|| algorithm.key(text));
+            let recipes: Vec<Option<KeyBytes>> = rows.recipe_texts.iter().map(|texts| hash(texts.get(i))).collect();
             let mut rungs = rows.more_keys.iter();
             let mut key = |id: ColumnId| match id {
                 ColumnId::RecipeKey(name) => {
@@ -161,99 +146,119 @@ impl Wanted {
             let (first, second) = (key(self.keys[0]), key(self.keys[1]));
             let is_faulty = rows.faults.binary_search_by_key(&(i as u32), |(row, _)| *row).is_ok();
             let text = if rows.differs(i) { rows.input.get(i) } else { rows.uri.get(i) };
-            Keys { text: text.to_vec(), pair: first.zip(second).filter(|_| !is_faulty), recipes }
+            RecordKeys { text: text.to_vec(), pair: first.zip(second).filter(|_| !is_faulty), recipes }
         };
         (0..rows.len()).map(row).collect()
     }
 }
 
-/// What was seen of all records.
+/// All distinct pairs of keys.
 #[derive(Default)]
-struct Pairs {
-    /// By both keys: order of the first record, and its text.
-    seen: HashMap<(KeyBytes, KeyBytes), (u64, Vec<u8>)>,
-    /// Distinct keys of every recipe.
-    without: Vec<HashSet<KeyBytes>>,
+struct KeyPairs {
+    /// By pair: number and text of its first record.
+    first_records: HashMap<(KeyBytes, KeyBytes), (u64, Vec<u8>)>,
+    /// The distinct keys of every recipe of the plan.
+    variants: Vec<HashSet<KeyBytes>>,
     records: u64,
-    keyless: u64,
+    /// Records without a pair.
+    incomplete: u64,
 }
 
-impl Pairs {
-    fn add(&mut self, keys: Keys) {
-        let order = self.records;
+impl KeyPairs {
+    fn add(&mut self, keys: RecordKeys) {
+        let number = self.records;
         self.records += 1;
         let Some(pair) = keys.pair else {
-            self.keyless += 1;
+            self.incomplete += 1;
             return;
         };
-        for (set, key) in self.without.iter_mut().zip(keys.recipes) {
+        for (set, key) in self.variants.iter_mut().zip(keys.recipes) {
             set.extend(key);
         }
-        self.seen.entry(pair).or_insert((order, keys.text));
+        self.first_records.entry(pair).or_insert((number, keys.text));
+    }
+
+    /// What one key of the pair (0 or 1) merges and the other does not.
+    fn merges_by(&self, by: usize, plan: &KeyPlan, examples: usize) -> MergeCounts {
+        let mut groups: HashMap<&KeyBytes, Vec<&(u64, Vec<u8>)>> = HashMap::new();
+        for ((first, second), record) in &self.first_records {
+            groups.entry(if by == 0 { first } else { second }).or_default().push(record);
+        }
+        let mut merged = BTreeMap::new();
+        let mut merges = 0;
+        for mut group in groups.into_values().filter(|group| group.len() > 1) {
+            group.sort_unstable();
+            merges += group.len() as u64 - 1;
+            merged.insert(group[0].0, group);
+        }
+        let texts = |group: &Vec<&(u64, Vec<u8>)>| group.iter().take(4).map(|(_, text)| text.clone()).collect();
+        let examples = merged.values().take(examples).map(texts).collect();
+        MergeCounts { by: plan.name(by), not_by: plan.name(1 - by), keys: merged.len() as u64, merges, examples }
     }
 }
 
 /// URLs that one key merges and the other keeps apart.
-struct Merged {
+struct MergeCounts {
     by: &'static str,
     not_by: &'static str,
-    /// Keys of the one that stand for several of the other.
+    /// Keys of the one that stand for several keys of the other.
     keys: u64,
-    /// Keys of the other that are too many for it.
+    /// By how many the keys of the other are more.
     merges: u64,
     examples: Vec<Vec<Vec<u8>>>,
 }
 
-struct Found {
+/// The result of the comparison.
+struct KeyDifference {
     records: u64,
-    keyless: u64,
-    merged: Vec<Merged>,
-    /// Recipe, rule, keys that only this rule made one.
+    incomplete: u64,
+    merges: [MergeCounts; 2],
+    /// Recipe, rule, and how many keys only this rule merges.
     rules: Vec<(&'static str, &'static str, u64)>,
 }
 
-impl Found {
-    fn of(pairs: &Pairs, wanted: &Wanted, summary: &Summary, examples: usize) -> Found {
-        let merged = [0, 1].map(|by| merged(pairs, wanted, by, examples)).into();
-        let rule = |&(whole, part, rule): &(usize, usize, &'static str)| {
-            let [whole_count, part_count] = [whole, part].map(|place| pairs.without[place].len() as u64);
-            (wanted.recipes[whole].column, rule, part_count.saturating_sub(whole_count))
+impl KeyDifference {
+    fn new(pairs: &KeyPairs, plan: &KeyPlan, examples: usize) -> KeyDifference {
+        let rule = |&(whole, variant, rule): &(usize, usize, &'static str)| {
+            let [whole_count, variant_count] = [whole, variant].map(|index| pairs.variants[index].len() as u64);
+            (plan.recipes[whole].column, rule, variant_count.saturating_sub(whole_count))
         };
-        let rules = wanted.rules.iter().map(rule).collect();
-        Found { records: summary.records, keyless: pairs.keyless, merged, rules }
+        KeyDifference {
+            records: pairs.records,
+            incomplete: pairs.incomplete,
+            merges: [0, 1].map(|by| pairs.merges_by(by, plan, examples)),
+            rules: plan.rules.iter().map(rule).collect(),
+        }
     }
 
     fn to_json(&self) -> Value {
-        let merged = |merged: &Merged| {
+        let merges = |counts: &MergeCounts| {
             let text = |url: &Vec<u8>| url.to_str_lossy().into_owned();
             json!({
-                "merged_by": merged.by,
-                "apart_by": merged.not_by,
-                "keys": merged.keys,
-                "merges": merged.merges,
-                "examples": merged.examples.iter().map(|urls| urls.iter().map(text).collect()).collect::<Vec<Vec<_>>>(),
+                "merged_by": counts.by,
+                "apart_by": counts.not_by,
+                "keys": counts.keys,
+                "merges": counts.merges,
+                "examples": counts.examples.iter().map(|urls| urls.iter().map(text).collect()).collect::<Vec<Vec<_>>>(),
             })
         };
         let rule =
             |(recipe, rule, merges): &(&str, &str, u64)| json!({"recipe": recipe, "rule": rule, "merges": merges});
         json!({
             "records": self.records,
-            "without_key": self.keyless,
-            "differences": self.merged.iter().map(merged).collect::<Vec<_>>(),
+            "without_key": self.incomplete,
+            "differences": self.merges.iter().map(merges).collect::<Vec<_>>(),
             "rules": self.rules.iter().map(rule).collect::<Vec<_>>(),
         })
     }
 
     fn to_text(&self) -> String {
-        let mut text = format!("{} records, {} without both keys\n", thousands(self.records), thousands(self.keyless));
+        let (records, incomplete) = (thousands(self.records), thousands(self.incomplete));
+        let mut text = format!("{records} records, {incomplete} without both keys\n");
         // Writing to a string does not fail.
-        for Merged { by, not_by, keys, merges, examples } in &self.merged {
-            let _ = writeln!(
-                text,
-                "\n{by} merges what {not_by} keeps apart: {} keys, {} merges",
-                thousands(*keys),
-                thousands(*merges)
-            );
+        for MergeCounts { by, not_by, keys, merges, examples } in &self.merges {
+            let (keys, merges) = (thousands(*keys), thousands(*merges));
+            let _ = writeln!(text, "\n{by} merges what {not_by} keeps apart: {keys} keys, {merges} merges");
             for urls in examples {
                 urls.iter().enumerate().for_each(|(i, url)| {
                     let _ = writeln!(text, "  {} {}", if i == 0 { "-" } else { " " }, url.as_bstr());
@@ -261,28 +266,11 @@ impl Found {
             }
         }
         if !self.rules.is_empty() {
-            text.push_str("\nMerges that a rule alone causes: distinct keys more without it\n");
+            text.push_str("\nMerges by single rules: how many more distinct keys there are without the rule\n");
         }
         for (recipe, rule, merges) in &self.rules {
             let _ = writeln!(text, "  {recipe:16} {rule:20} {}", thousands(*merges));
         }
         text
     }
-}
-
-fn merged(pairs: &Pairs, wanted: &Wanted, by: usize, examples: usize) -> Merged {
-    let mut groups: HashMap<&KeyBytes, Vec<&(u64, Vec<u8>)>> = HashMap::new();
-    for ((first, second), seen) in &pairs.seen {
-        groups.entry(if by == 0 { first } else { second }).or_default().push(seen);
-    }
-    let mut several = BTreeMap::new();
-    let mut merges = 0;
-    for mut group in groups.into_values().filter(|group| group.len() > 1) {
-        group.sort_unstable();
-        merges += group.len() as u64 - 1;
-        several.insert(group[0].0, group);
-    }
-    let texts = |group: &Vec<&(u64, Vec<u8>)>| group.iter().take(4).map(|(_, text)| text.clone()).collect();
-    let examples = several.values().take(examples).map(texts).collect();
-    Merged { by: wanted.name(by), not_by: wanted.name(1 - by), keys: several.len() as u64, merges, examples }
 }

@@ -1,63 +1,63 @@
-//! `explain`: one IRI, everything irikey sees in it: components, each step that changed it, each rung's text and key,
-//! flags, the fault with a caret under the offending byte.
+//! `explain`: shows what irikey finds in one IRI: components, the steps that change it, the text and key of each rung,
+//! flags, spoofing flags, and the fault with a caret under its byte.
 
 use bstr::ByteSlice;
 use serde_json::{Value, json};
 
+use super::error::CommandError;
 use super::eval::fault_value;
-use super::reading::{Reading, fault_of};
-use super::{print, say};
+use super::single_iri::{SingleIriArgs, fault_of};
+use super::terminal::print;
 use crate::iri::{
     Base, BidiProblem, BidiRules, Changes, Fault, Flags, HostMapping, OwnedComponents, ParseMode, Parts, Rung,
     SpoofingFlags, SpoofingReport, bidi_visual, check_bidi, find_scheme, find_spoofing, is_bidi, to_iri, whatwg_href,
 };
 use crate::key::{KeyAlgorithm, KeyBytes};
-use crate::process::exit;
 
-/// Shows how irikey reads an IRI: components, steps, rungs, keys, flags, fault
+const EXAMPLES: &str = "\
+Examples:
+  irikey explain 'HTTP://Example.org:80/%7Euser/../a b'
+  irikey explain ../c --base http://example.org/a/b --json";
+
+/// Show what irikey finds in an IRI: components, steps, rungs, keys, flags, fault
 #[derive(Debug, clap::Args)]
-pub struct ExplainArgs {
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ExplainArgs {
     /// The IRIs to explain
     #[arg(required = true, value_name = "IRI")]
     iris: Vec<std::ffi::OsString>,
     #[command(flatten)]
-    reading: Reading,
-    /// Print one JSON object a line
+    iri: SingleIriArgs,
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }
 
-/// One IRI, explained.
+/// The explanation of one IRI.
 struct Explanation {
     input: Vec<u8>,
-    /// The target, when the input was resolved.
+    /// The target, if the input was resolved.
     target: Option<Vec<u8>>,
     parts: Parts,
     flags: Flags,
-    /// Rung, step and the text after it, of the steps that changed something.
+    /// The steps that changed the text: rung, step, and text after it.
     steps: Vec<(Rung, Changes, Vec<u8>)>,
     /// Text and key by rung.
     rungs: Vec<(Rung, Vec<u8>)>,
     fault: Option<Fault>,
     /// The scheme rung's text as an IRI.
     iri: Option<String>,
-    /// What may mislead in the input.
+    /// What may mislead readers of the input.
     look: SpoofingReport,
-    /// What a browser makes of the input: its href, or `None` where it refuses.
+    /// The href that a browser makes of the input; `None` if it rejects the input.
     browser: Option<String>,
 }
 
-pub(super) fn run(args: &ExplainArgs) -> u8 {
-    let base = match args.reading.base() {
-        Ok(base) => base,
-        Err(fault) => {
-            say(&format!("--base: {fault}"));
-            return exit::USAGE;
-        }
-    };
+pub(crate) fn run(args: &ExplainArgs) -> Result<u8, CommandError> {
+    let base = args.iri.base()?;
     let mut text = String::new();
     for (i, iri) in args.iris.iter().enumerate() {
-        let explanation = Explanation::new(iri.as_encoded_bytes(), base.as_ref(), &args.reading);
+        let explanation = Explanation::new(iri.as_encoded_bytes(), base.as_ref(), &args.iri);
         if args.json {
             text.push_str(&format!("{}\n", explanation.json()));
         } else {
@@ -65,11 +65,11 @@ pub(super) fn run(args: &ExplainArgs) -> u8 {
             text.push_str(&explanation.show());
         }
     }
-    print(&text)
+    Ok(print(&text))
 }
 
 impl Explanation {
-    fn new(input: &[u8], base: Option<&Base>, reading: &Reading) -> Explanation {
+    fn new(input: &[u8], base: Option<&Base>, args: &SingleIriArgs) -> Explanation {
         let mut explanation = Explanation {
             input: input.to_vec(),
             target: None,
@@ -82,21 +82,21 @@ impl Explanation {
             look: find_spoofing(input),
             browser: browser(input, base),
         };
-        explanation.fault = match reading.is_of_rfc3987() {
-            true => explanation.normalize(base, reading.intake()).err(),
-            false => explanation.read(reading),
+        explanation.fault = match args.is_rfc3987() {
+            true => explanation.normalize(base, args.parse_mode()).err(),
+            false => explanation.canonicalize(args),
         };
         explanation
     }
 
-    /// As another profile has it: what becomes of the input, without steps.
-    fn read(&mut self, reading: &Reading) -> Option<Fault> {
+    /// The rungs of another profile, without steps.
+    fn canonicalize(&mut self, args: &SingleIriArgs) -> Option<Fault> {
         let mut rungs = Vec::new();
         if find_scheme(&self.input).is_some() {
             rungs.push((Rung::Simple, self.input.clone()));
         }
         for rung in [Rung::Syntax, Rung::Scheme] {
-            let rows = reading.rows(&[&self.input], rung);
+            let rows = args.rows(&[&self.input], rung);
             if let Some(fault) = fault_of(&rows, 0) {
                 return Some(fault);
             }
@@ -135,10 +135,10 @@ impl Explanation {
         Ok(())
     }
 
-    /// Name, text and byte offsets of the components that are there.
+    /// Name, text and byte offset of the components that exist.
     fn components(&self) -> Vec<(&'static str, &[u8], usize)> {
         let text = &self.target.as_ref().unwrap_or(&self.input)[..];
-        // Components are slices of the text: the distance of their starts is their offset.
+        // Components are slices of the text, so the distance of their starts is their offset.
         let at = |part: &[u8]| part.as_ptr().addr() - text.as_ptr().addr();
         let all = self.parts.components(text);
         all.into_iter().filter_map(|(name, part)| Some((name, part?, at(part?)))).collect()
@@ -177,13 +177,13 @@ impl Explanation {
         text
     }
 
-    /// The IRI where it has right-to-left characters, and where those break the rules of section 4.2.
+    /// The IRI, if it has right-to-left characters, and where these break the rules of section 4.2.
     fn bidi(&self) -> Option<(&str, Vec<BidiProblem>)> {
         let iri = self.iri.as_deref().filter(|iri| is_bidi(iri))?;
         Some((iri, check_bidi(iri, BidiRules::Rfc3987)))
     }
 
-    /// The IRI, how it is displayed, and what misleads in it.
+    /// The IRI, how it is displayed, and what may mislead its readers.
     fn show_looks(&self, text: &mut String) {
         if let Some(iri) = &self.iri {
             text.push_str(&format!("\niri\n  {iri}\n"));
@@ -195,10 +195,10 @@ impl Explanation {
                 text.push_str(&format!("  {part} at byte {at} of the IRI: {meaning}\n"));
             }
         }
-        let browser = self.browser.as_deref().unwrap_or("refused");
+        let browser = self.browser.as_deref().unwrap_or("rejected");
         text.push_str(&format!("\nbrowser (WHATWG URL Standard)\n  {browser}\n"));
         if !self.look.findings.is_empty() {
-            text.push_str("\nlooks\n");
+            text.push_str("\nspoofing flags\n");
         }
         for found in &self.look.findings {
             let known = SpoofingFlags::ALL.iter().find(|(flag, ..)| *flag == found.flag);
@@ -207,7 +207,7 @@ impl Explanation {
         }
     }
 
-    /// Characters before the offending byte, as a terminal shows them.
+    /// Number of characters that a terminal shows before the byte of the fault.
     fn caret_column(&self, fault: Fault) -> usize {
         let before = &self.input[..self.input.len().min(fault.at as usize)];
         before.as_bstr().to_string().chars().count()
@@ -242,7 +242,7 @@ impl Explanation {
     }
 }
 
-/// The URL Standard's reading, which no rung is made of.
+/// The href by the URL Standard, on which no rung depends.
 fn browser(input: &[u8], base: Option<&Base>) -> Option<String> {
     let base = base.and_then(|base| std::str::from_utf8(base.text()).ok());
     whatwg_href(std::str::from_utf8(input).ok()?, base, None).ok()

@@ -1,213 +1,225 @@
-//! What `canon` writes: one file, standard output, or a directory of files, in the order of the input or sorted. In:
-//! encoded rows and what they belong to. Out: the files, checked, and what they hold.
+//! The output of `canon`: one file, standard output, or a directory of files, in the order of the input or sorted. What is
+//! sorted is read again and checked before it gets its final name.
 
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
-use super::args::Sorting;
-use super::canon::{Failure, output_options};
-use super::canon_args::Job;
+use super::error::CommandError;
+use super::job::Job;
 use crate::canon::Tally;
 use crate::output::{
-    self, Arrangement, Destination, DirectoryLayout, Encoder, FinishedOutput, NewReadBack, Output, OutputError, Part,
-    PartDirectory, ReadBack,
+    self, Destination, DirectoryLayout, Encoder, FinishedOutput, NewReadBack, Output, OutputError, Part, PartDirectory,
+    ReadBack,
 };
 use crate::run::{SortedPart, sorted_rows_counter};
 use crate::sort::{Partition, SORT_METADATA_KEY, SplitPoints};
 
-/// The file that lists the parts of a directory, and what they were made under.
+/// Lists the parts of a directory, and the policy under which they were made.
 const MANIFEST: &str = "_manifest.json";
 
-/// The file of split points of ranges that were made.
-const SPLITS: &str = "splits.txt";
+/// Holds the split points of ranges that the job made.
+pub(crate) const SPLITS: &str = "splits.txt";
 
-/// What is being written.
-pub(super) enum Files {
+/// The output while it is written.
+pub(crate) enum OutputFiles {
     /// A file, or standard output.
-    One(Box<Output>, Option<ReadBack>),
+    Single(Box<Output>, Option<ReadBack>),
     /// A directory.
-    Many(Box<Directory>),
+    Directory(Box<OutputDirectory>),
 }
 
-/// A directory that is being written.
-pub(super) struct Directory {
+/// A directory of parts while it is written.
+pub(crate) struct OutputDirectory {
     series: PartDirectory,
-    sorting: Sorting,
+    /// The directory above all parts.
     root: PathBuf,
+    /// Rows written to all parts.
     rows: u64,
-    /// Of the current part, if rows are in the order of the input.
-    part: (u32, u64),
-    splits: SplitPoints,
+    /// Number of the current part and its rows, if rows are written in the order of the input.
+    current: (u32, u64),
+    /// Rows per part, if rows are written in the order of the input.
+    part_rows: Option<u64>,
+    /// The split points, if the parts are ranges.
+    splits: Option<SplitPoints>,
 }
 
 /// What was written.
-pub(super) struct Written {
-    /// All of it.
-    pub(super) all: FinishedOutput,
+pub(crate) struct WrittenFiles {
+    /// The output as a whole.
+    pub(crate) whole: FinishedOutput,
     /// The files of a directory.
-    pub(super) files: Vec<FinishedOutput>,
+    pub(crate) files: Vec<FinishedOutput>,
 }
 
-impl Written {
+impl WrittenFiles {
     /// The files of the directory at `path`.
-    pub(super) fn of(path: PathBuf, files: Vec<FinishedOutput>) -> Written {
+    pub(crate) fn in_directory(path: PathBuf, files: Vec<FinishedOutput>) -> WrittenFiles {
         let sum = |count: fn(&FinishedOutput) -> u64| files.iter().map(count).sum();
         let (bytes, rows, parts) = (sum(|file| file.bytes), sum(|file| file.rows), sum(|file| file.parts));
-        Written { all: FinishedOutput { path: Some(path), bytes, rows, parts }, files }
+        WrittenFiles { whole: FinishedOutput { path: Some(path), bytes, rows, parts }, files }
     }
 }
 
-impl Files {
-    /// Opens what the job writes.
-    pub(super) fn create(job: &Job, names: &[String]) -> Result<(Encoder, Files), Failure> {
-        let sorting = &job.outputs.sorting;
-        let mut options = output_options(&job.outputs, &job.policy, names);
-        if !sorting.by.is_empty() {
-            options.metadata.push((SORT_METADATA_KEY.to_string(), sorting.by.to_string()));
+impl OutputFiles {
+    /// Opens the output of a job over sources of these names.
+    ///
+    /// # Errors
+    /// The destination cannot be written, or is a directory that has parts already.
+    pub(crate) fn create(job: &Job, sources: &[String]) -> Result<(Encoder, OutputFiles), CommandError> {
+        let layout = &job.layout;
+        let by = layout.arrangement.by.clone();
+        let mut options = job.output_options(sources);
+        if !by.is_empty() {
+            options.metadata.push((SORT_METADATA_KEY.to_string(), by.to_string()));
         }
-        let arrangement = Arrangement { by: sorting.by.clone(), bloom: sorting.bloom };
-        let by = sorting.by.clone();
         let new_read_back: Option<NewReadBack> = (!by.is_empty())
             .then(|| Box::new(move || Box::new(sorted_rows_counter(by.clone())) as ReadBack) as NewReadBack);
-        let path = match &job.outputs.destination {
-            Destination::File(path) if sorting.is_directory() => path.clone(),
+        let path = match &job.destination {
+            Destination::File(path) if layout.is_directory() => path.clone(),
             destination => {
-                let (encoder, output) = output::create_arranged(destination, options, &arrangement)?;
-                return Ok((encoder, Files::One(Box::new(output), new_read_back.map(|new| new()))));
+                let (encoder, output) = output::create_arranged(destination, options, &layout.arrangement)?;
+                return Ok((encoder, OutputFiles::Single(Box::new(output), new_read_back.map(|new| new()))));
             }
         };
-        let ranges = sorting.ranges.map(|count| ("surt_range", count));
-        let partitions = sorting.partition.as_ref().map(|by: &Partition| (by.directory_name(), by.count()));
-        let place =
-            DirectoryLayout { directory: path.clone(), fixed: sorting.hive.clone(), partitions: partitions.or(ranges) };
-        let root = sorting.hive.iter().fold(path, |path, part| path.join(part));
-        let (encoder, series) = PartDirectory::create(place, options, arrangement, new_read_back)?;
-        let (sorting, part, splits) = (sorting.clone(), (0, 0), SplitPoints::default());
-        Ok((encoder, Files::Many(Box::new(Directory { series, sorting, root, rows: 0, part, splits }))))
+        let ranges = layout.ranges().map(|count| ("surt_range", count));
+        let partitions = layout.partition().map(|by: &Partition| (by.directory_name(), by.count()));
+        let root = layout.root(&path);
+        let place = DirectoryLayout { directory: path, fixed: layout.hive.clone(), partitions: partitions.or(ranges) };
+        let (encoder, series) = PartDirectory::create(place, options, layout.arrangement.clone(), new_read_back)?;
+        let splits = ranges.map(|_| SplitPoints::default());
+        let directory = OutputDirectory { series, root, rows: 0, current: (0, 0), part_rows: layout.part_rows, splits };
+        Ok((encoder, OutputFiles::Directory(Box::new(directory))))
     }
 
     /// Appends rows in the order of the input.
-    pub(super) fn append(&mut self, part: Part) -> Result<(), OutputError> {
+    pub(crate) fn append(&mut self, part: Part) -> Result<(), OutputError> {
         match self {
-            Files::One(output, _) => output.append(part),
-            Files::Many(directory) => directory.append(part),
+            OutputFiles::Single(output, _) => output.append(part),
+            OutputFiles::Directory(directory) => directory.append(part),
         }
     }
 
-    /// Appends rows in the order that was asked for.
-    pub(super) fn append_sorted(&mut self, sorted: SortedPart) -> Result<(), OutputError> {
+    /// Appends rows in the order of a sort.
+    pub(crate) fn append_sorted(&mut self, sorted: SortedPart) -> Result<(), OutputError> {
         match self {
-            Files::One(output, _) => output.append(sorted.part),
-            Files::Many(directory) => directory.append_sorted(sorted),
+            OutputFiles::Single(output, _) => output.append(sorted.part),
+            OutputFiles::Directory(directory) => directory.append_sorted(sorted),
         }
     }
 
     fn rows(&self) -> u64 {
         match self {
-            Files::One(output, _) => output.rows(),
-            Files::Many(directory) => directory.rows,
+            OutputFiles::Single(output, _) => output.rows(),
+            OutputFiles::Directory(directory) => directory.rows,
         }
     }
 
-    /// Gives the output its name, or ends its last part, but only if no record was lost or counted twice.
-    pub(super) fn finish(self, job: &Job, tally: &Tally) -> Result<Written, Failure> {
-        let written = self.rows();
-        if !tally.is_balanced() || written != tally.rows {
+    /// Completes the output, but only if no record was lost or counted twice.
+    ///
+    /// # Errors
+    /// Counts that do not add up; the output cannot be written.
+    pub(crate) fn finish(self, job: &Job, tally: &Tally) -> Result<WrittenFiles, CommandError> {
+        let (rows, written) = (tally.rows, self.rows());
+        if !tally.is_balanced() || written != rows {
             let (unchanged, changed, faulty) = (tally.unchanged, tally.changed, tally.faulty);
-            let counts = format!("{unchanged} unchanged, {changed} changed, {faulty} faulty");
-            if let Files::One(output, _) = self {
+            if let OutputFiles::Single(output, _) = self {
                 output.abort()?;
             }
-            return Err(Failure::Internal(format!("{} records, of them {counts}, gave {written} rows", tally.rows)));
+            return Err(CommandError::Internal(format!(
+                "{rows} records ({unchanged} unchanged, {changed} changed, {faulty} faulty) gave {written} rows"
+            )));
         }
         self.close(job)
     }
 
-    /// As [`Files::finish`], of rows that were counted before, in jobs that this one takes up.
-    pub(super) fn finish_counted(self, job: &Job, rows: u64) -> Result<Written, Failure> {
+    /// [`OutputFiles::finish`] for `rows` rows, some of which were counted by the runs of a job that was resumed.
+    pub(crate) fn finish_counted(self, job: &Job, rows: u64) -> Result<WrittenFiles, CommandError> {
         match self.rows() {
-            written if written != rows => Err(Failure::Internal(format!("{rows} rows were sorted, {written} written"))),
+            written if written != rows => {
+                Err(CommandError::Internal(format!("{rows} rows were sorted, but {written} were written")))
+            }
             _ => self.close(job),
         }
     }
 
-    fn close(self, job: &Job) -> Result<Written, Failure> {
+    fn close(self, job: &Job) -> Result<WrittenFiles, CommandError> {
         match self {
-            Files::One(output, read_back) => {
-                let all = match read_back {
+            OutputFiles::Single(output, read_back) => {
+                let whole = match read_back {
                     Some(mut read_back) => output.finish_verified(&mut read_back)?,
                     None => output.finish()?,
                 };
-                Ok(Written { all, files: Vec::new() })
+                Ok(WrittenFiles { whole, files: Vec::new() })
             }
-            Files::Many(directory) => directory.finish(job),
+            OutputFiles::Directory(directory) => directory.finish(job),
         }
     }
 }
 
-impl Directory {
+impl OutputDirectory {
     fn append(&mut self, part: Part) -> Result<(), OutputError> {
         if part.rows() == 0 {
             return Ok(());
         }
-        let (number, rows) = self.part;
-        if self.sorting.part_rows.is_some_and(|most| rows >= most) {
-            self.part = (number + 1, 0);
+        let (number, rows) = self.current;
+        if self.part_rows.is_some_and(|limit| rows >= limit) {
+            self.current = (number + 1, 0);
         }
-        self.part.1 += part.rows();
+        self.current.1 += part.rows();
         self.rows += part.rows();
-        self.series.append(part, 0, self.part.0)
+        self.series.append(part, 0, self.current.0)
     }
 
     fn append_sorted(&mut self, sorted: SortedPart) -> Result<(), OutputError> {
         let SortedPart { part, partition, number, first_key } = sorted;
         self.rows += part.rows();
-        let is_range = self.sorting.ranges.is_some();
-        if is_range && number + 1 > self.splits.partitions() {
-            // Rows without a key come last, where no point is needed.
-            self.splits.push(first_key.unwrap_or_else(|| "\u{10FFFF}".to_string()));
+        let Some(splits) = &mut self.splits else { return self.series.append(part, partition, number) };
+        if number + 1 > splits.partitions() {
+            // Rows without a key come last, where no split point is needed.
+            splits.push(first_key.unwrap_or_else(|| "\u{10FFFF}".to_string()));
         }
-        match is_range {
-            true => self.series.append(part, number, 0),
-            false => self.series.append(part, partition, number),
-        }
+        self.series.append(part, number, 0)
     }
 
-    fn finish(self, job: &Job) -> Result<Written, Failure> {
-        let Directory { series, sorting, root, splits, .. } = self;
+    fn finish(self, job: &Job) -> Result<WrittenFiles, CommandError> {
+        let OutputDirectory { series, root, splits, .. } = self;
         let path = series.directory().to_path_buf();
         let files = series.finish()?;
-        if sorting.ranges.is_some() {
-            write(&root.join(SPLITS), &splits.to_string())?;
+        if let Some(splits) = splits {
+            write_atomically(&root.join(SPLITS), &splits.to_string())?;
         }
-        write(&root.join(MANIFEST), &manifest(job, &sorting, &root, &files))?;
-        Ok(Written::of(path, files))
+        let manifest = manifest(job, &root, &files);
+        write_atomically(&root.join(MANIFEST), &format!("{manifest:#}\n"))?;
+        Ok(WrittenFiles::in_directory(path, files))
     }
 }
 
-/// Parts with their rows, for jobs that take them up.
-fn manifest(job: &Job, sorting: &Sorting, root: &Path, files: &[FinishedOutput]) -> String {
-    let policy = job.policy.describe().into_iter().map(|(name, value)| (name.to_string(), json!(value)));
+/// The policy of a job, for its manifest.
+pub(crate) fn policy_to_json(job: &Job) -> Map<String, Value> {
+    job.policy.describe().into_iter().map(|(name, value)| (name.to_string(), json!(value))).collect()
+}
+
+/// The parts of a directory, for programs that read it.
+fn manifest(job: &Job, root: &Path, files: &[FinishedOutput]) -> Value {
     let part = |file: &FinishedOutput| {
         let path = file.path.as_deref().map(|path| path.strip_prefix(root).unwrap_or(path).display().to_string());
         json!({"path": path, "rows": file.rows, "bytes": file.bytes})
     };
-    let manifest = json!({
+    json!({
         "irikey": env!("CARGO_PKG_VERSION"),
-        "format": job.outputs.format.name(),
-        "columns": job.outputs.columns.names().collect::<Vec<_>>(),
-        "sorted_by": sorting.by.to_string(),
-        "policy": policy.collect::<serde_json::Map<_, _>>(),
+        "format": job.output.format.name(),
+        "columns": job.output.columns.names().collect::<Vec<_>>(),
+        "sorted_by": job.layout.arrangement.by.to_string(),
+        "policy": policy_to_json(job),
         "parts": files.iter().map(part).collect::<Vec<_>>(),
-    });
-    format!("{manifest:#}\n")
+    })
 }
 
-/// Writes a small file, whole or not at all.
-pub(super) fn write(path: &Path, text: &str) -> Result<(), Failure> {
+/// Writes a small file; either all of it or nothing gets the name.
+pub(crate) fn write_atomically(path: &Path, text: &str) -> Result<(), CommandError> {
     let temporary = path.with_extension("tmp");
-    let written = std::fs::write(&temporary, text).and_then(|()| std::fs::rename(&temporary, path));
-    written
-        .map_err(|error| Failure::Temporary(format!("{}: cannot write: {error}; the parts are whole", path.display())))
+    std::fs::write(&temporary, text)
+        .and_then(|()| std::fs::rename(&temporary, path))
+        .map_err(|error| CommandError::side_file(path, "write", format!("{error}; the parts are complete")))
 }

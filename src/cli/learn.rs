@@ -1,75 +1,76 @@
-//! `learn`: crawl records in, a table of equivalences out, and on standard error what became of every redirect.
+//! `learn`: learns from observed redirects which URLs are the same resource, and writes them as a table.
 
-use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use super::args::{FormArgs, InputArgs, Reporting, ReportingArgs, WorkArgs};
-use super::canon::{Failure, bar, fail};
-use super::size::parse_size;
-use super::summary::thousands;
-use super::{drive, say};
-use crate::batch::{equivalences_batches, equivalences_metadata, equivalences_schema};
+use super::args::input::{InputArgs, WorkArgs};
+use super::args::policy::PolicyArgs;
+use super::args::reporting::ReportingArgs;
+use super::args::values::parse_size;
+use super::error::CommandError;
+use super::progress::TerminalBar;
+use super::report::{SourceError, conclude, counts};
+use super::terminal::format_counts;
+use crate::batch::{BatchError, equivalences_batches, equivalences_metadata, equivalences_schema};
 use crate::canon::{Policy, Rung};
 use crate::learn::{LearnLimits, Learned, RedirectVerdict};
 use crate::output::{OutputError, OutputFormat, TableWriter, metadata};
-use crate::process::exit;
-use crate::run::{self, Budget, ObserveError, ObserveResult, Progress, RunOptions, Summary, WorkerNeed, memory};
+use crate::run::{self, Budget, ObserveResult, Progress, RunRequest, Summary, WorkerNeed, memory};
 
 const EXAMPLES: &str = "\
 Examples:
-  What the redirects of a crawl show, and a dedup that believes it:
+  Learn from the redirects of a crawl, then remove duplicates with the result:
       irikey learn crawl-data/*.warc.gz -o equivalences.parquet
       irikey dedup urls.txt.gz -o distinct.parquet --key protocol --equivalences equivalences.parquet
 
-  From indexes, temporary redirects as well, within registered domains only:
+  Learn from indexes and from temporary redirects as well, but only within registered domains:
       irikey learn cdx-*.gz --weak --same-site -o equivalences.parquet
 
-  What was learned of a host:
+  Show what was learned of a host:
       duckdb -c \"SELECT * FROM 'equivalences.parquet' WHERE host = 'example.org'\"";
 
-/// Input that is looked at at a time.
-const SPAN_LEN: usize = 4 << 20;
+/// Input bytes that are processed at a time.
+const ROW_GROUP_LEN: usize = 4 << 20;
 
-/// Learn from observed redirects which URLs are one: the rung protocol of RFC 3987 section 5.3.4
+/// Learn which URLs are the same resource, from observed redirects
 ///
-/// Reads status and redirect from CDX, CDXJ, WARC, ARC, JSON lines, crawl.log and the Parquet of Common Crawl's index, and
-/// writes the classes of URLs that redirects join, and the patterns of hosts, each with its evidence. Memory holds every
-/// different redirect: see --memory.
+/// Makes the equivalences of the rung protocol (RFC 3987 section 5.3.4). Reads status and redirect from CDX, CDXJ, WARC,
+/// ARC, JSON lines, crawl.log and the Parquet files of Common Crawl's index. Writes classes of URLs that redirects connect,
+/// and rewrite rules of hosts, each with its evidence. All different redirects are held in memory: see --memory.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{}", super::exit_help()))]
-pub(super) struct LearnArgs {
+#[command(after_help = EXAMPLES, after_long_help = super::help::long_examples(EXAMPLES))]
+pub(crate) struct LearnArgs {
     #[command(flatten)]
     input: InputArgs,
     #[command(flatten)]
-    form: FormArgs,
-    /// Where the equivalences go, a Parquet file
+    policy: PolicyArgs,
+    /// Output file for the equivalences, Parquet
     #[arg(short, long, value_name = "FILE", required = true, help_heading = "Output")]
     output: PathBuf,
-    /// Believe temporary redirects (302, 303, 307) and those of unknown status, where no permanent one contradicts
+    /// Accept temporary redirects (302, 303, 307) and those of unknown status, unless a permanent one contradicts
     #[arg(long, help_heading = "Learning")]
     weak: bool,
-    /// Different URLs that may redirect to one target; where more do, it is a sink, and they stay apart. The target with
-    /// another scheme, with or without www. or a final slash does not count, and is joined with it
+    /// Number of different URLs that may redirect to one target; a target of more is a sink and is ignored. The target
+    /// with another scheme, with or without www. or a final slash does not count and is always accepted
     #[arg(long, value_name = "N", default_value_t = LearnLimits::default().max_sources, help_heading = "Learning")]
     max_sources: u64,
-    /// Believe redirects within one registered domain only
+    /// Accept only redirects within one registered domain
     #[arg(long, help_heading = "Learning")]
     same_site: bool,
-    /// Different URLs of a host that must have shown a pattern
+    /// Number of different URLs of a host that must support a rewrite rule
     #[arg(long, value_name = "N", default_value_t = LearnLimits::default().min_support,
           value_parser = clap::value_parser!(u64).range(1..), help_heading = "Learning")]
     min_support: u64,
-    /// Share of a host's URLs, of those that a pattern speaks of, that must have shown it: more than 0.5, to 1
+    /// Share of the URLs that a rewrite rule applies to which must support it: above 0.5, up to 1
     #[arg(long, value_name = "SHARE", default_value_t = LearnLimits::default().min_confidence,
           value_parser = parse_share, help_heading = "Learning")]
     min_confidence: f64,
-    /// Memory to take, in bytes [default: half of what there is]. All that was observed is held in it, some 600 bytes a
-    /// different redirect and 10 to 40 a different URL that answered; a crawl that shows more is refused, and nothing written
+    /// Memory for the job in bytes [default: half of what is available]. It holds about 600 bytes per different redirect
+    /// and 10 to 40 per different URL with an answer; if a crawl needs more, nothing is written
     #[arg(long, value_name = "BYTES", value_parser = parse_size, help_heading = "Work")]
     memory: Option<usize>,
     #[command(flatten)]
@@ -80,31 +81,7 @@ pub(super) struct LearnArgs {
 
 fn parse_share(text: &str) -> Result<f64, String> {
     let share = text.parse::<f64>().ok().filter(|share| *share > 0.5 && *share <= 1.0);
-    share.ok_or_else(|| "a share is a number above 0.5 and up to 1, such as 0.95".to_string())
-}
-
-impl From<ObserveError> for Failure {
-    fn from(error: ObserveError) -> Failure {
-        let what = "nothing was written; allow more with --memory, or learn from part of the crawl";
-        Failure::Usage(format!("--memory: {error}; {what}"))
-    }
-}
-
-pub(super) fn run(args: &LearnArgs) -> u8 {
-    let reporting = args.reporting.reporting();
-    match perform(args, &reporting) {
-        Ok(told) => close(&reporting, told),
-        Err(Failure::Usage(message)) => fail(&format!("{message}\nFor more, try 'irikey learn --help'."), exit::USAGE),
-        Err(failure) => failure.tell(),
-    }
-}
-
-/// What the closing words are made of.
-struct Told {
-    text: String,
-    json: Value,
-    errors: Vec<super::InputFailure>,
-    has_faults: bool,
+    share.ok_or_else(|| "expected a number above 0.5 and up to 1, such as 0.95".to_string())
 }
 
 impl LearnArgs {
@@ -118,160 +95,110 @@ impl LearnArgs {
         }
     }
 
-    fn policy(&self) -> Result<Policy, String> {
+    fn policy(&self) -> Result<Policy, CommandError> {
         if OutputFormat::of_path(&self.output) != Some(OutputFormat::Parquet) {
-            return Err(format!(
-                "{}: equivalences are Parquet; name a file that ends in .parquet",
-                self.output.display()
+            let path = self.output.display();
+            let message = format!("{path}: equivalences are written as Parquet; use a name that ends in .parquet");
+            return Err(CommandError::Usage(message));
+        }
+        let policy = self.policy.policy(&self.input)?;
+        if policy.rung != Rung::Scheme {
+            return Err(CommandError::usage("irikey learn needs the rung scheme; remove --rung"));
+        }
+        if policy.profile.is_whatwg() {
+            return Err(CommandError::usage(
+                "irikey learn does not support --profile whatwg, because targets are normalized as in RFC 3987; remove it",
             ));
         }
-        let policy = self.form.policy(&self.input)?;
-        match () {
-            () if policy.rung != Rung::Scheme => Err("learn stands on the rung scheme; leave --rung out".to_string()),
-            () if policy.profile.is_whatwg() => {
-                Err("learn does not take --profile whatwg: targets are normalised by RFC 3987".to_string())
-            }
-            () => Ok(policy),
-        }
+        Ok(policy)
     }
 }
 
-fn perform(args: &LearnArgs, reporting: &Reporting) -> Result<Told, Failure> {
-    let begun = Instant::now();
-    let policy = args.policy().map_err(Failure::Usage)?;
-    let inputs = args.input.inputs().map_err(Failure::Usage)?;
-    let mut work = args.work.work().map_err(Failure::Usage)?;
+pub(crate) fn run(args: &LearnArgs) -> Result<u8, CommandError> {
+    let started = Instant::now();
+    let (policy, limits) = (args.policy()?, args.limits());
+    let mut options = args.input.run_options(&args.work, ROW_GROUP_LEN)?;
     let mut budget = Budget::new(args.memory);
-    let threads = budget.reserve_workers(work.threads, WorkerNeed::keys(SPAN_LEN));
-    work.threads = threads.map_err(|error| Failure::Usage(error.to_string()))?;
-    let limits = args.limits();
-    let sources = drive::sources(&inputs).map_err(Failure::Input)?;
-    let options: RunOptions = drive::options(&inputs, &work, SPAN_LEN);
-    let said = [metadata(&policy, sources.0.len()), equivalences_metadata(&limits)].concat();
-    let mut table = TableWriter::create(&args.output, equivalences_schema(), &said)?;
+    options.threads = budget.reserve_workers(options.threads, WorkerNeed::keys(ROW_GROUP_LEN))?;
+    let sources = args.input.sources()?;
+    let metadata = [metadata(&policy, sources.0.len()), equivalences_metadata(&limits)].concat();
+    let mut table = TableWriter::create(&args.output, equivalences_schema(), &metadata)?;
     let progress = Arc::new(Progress::new());
-    let bar = bar(reporting.progress, sources.total_len(), &progress);
-    let request = run::RunRequest::new(sources, &options, &policy, &progress);
-    let watched = run::observe(request, budget.remaining());
+    let bar = TerminalBar::start(args.reporting.progress(), sources.total_len(), &progress);
+    let watched = run::observe(RunRequest::new(sources, &options, &policy, &progress), budget.remaining());
     drop(bar);
-    let ObserveResult { summary, observed, sources } = watched?;
-    let redirects = summary.tally.redirects;
+    let ObserveResult { mut summary, observed, sources } = watched?;
     let learned = observed.learn(&limits, policy.algorithm);
-    if learned.counts.read != redirects {
-        let message = format!("{redirects} redirects were read, and {} judged", learned.counts.read);
-        return Err(Failure::Internal(message));
+    let (read, judged) = (summary.tally.redirects, learned.counts.read);
+    if judged != read {
+        return Err(CommandError::Internal(format!("{judged} of {read} redirects were evaluated")));
     }
     for batch in equivalences_batches(&learned, &sources) {
-        table.append(&batch.map_err(|error| OutputError::from(crate::batch::BatchError::from(error)))?)?;
+        table.append(&batch.map_err(|error| OutputError::from(BatchError::from(error)))?)?;
     }
     table.finish()?;
-    let summary = Summary { memory: memory::peaks(), ..summary };
-    Ok(tell(&learned, drive::ran(summary), &policy, &limits, begun.elapsed().as_secs_f64()))
+    summary.memory = memory::peaks();
+    let errors = SourceError::of_run(&summary);
+    let text = to_text(&learned, &summary);
+    conclude(&args.reporting, (&errors, summary.tally.faulty), &text, |_| {
+        let mut json = to_json(&learned, &summary, &errors);
+        json["limits"] = pairs_to_json(limits.describe());
+        json["policy"] = pairs_to_json(policy.describe());
+        json["seconds"] = json!(started.elapsed().as_secs_f64());
+        format!("{json:#}\n")
+    })
 }
 
-fn close(reporting: &Reporting, told: Told) -> u8 {
-    for error in &told.errors {
-        say(&format!("{}: {}", error.source, error.message));
-    }
-    if !reporting.quiet {
-        // On stderr, whoever listens.
-        let _ = std::io::Write::write_all(&mut std::io::stderr(), told.text.as_bytes());
-    }
-    if let Some(path) = &reporting.report
-        && let Err(error) = write_report(path, &told.json)
-    {
-        let path = path.display();
-        return fail(&format!("{path}: cannot write the report: {error}; the output is whole"), exit::OUTPUT);
-    }
-    match told {
-        Told { errors, .. } if !errors.is_empty() => exit::INPUT,
-        Told { has_faults: true, .. } if reporting.fail_on_fault => exit::FAULTS,
-        _ => exit::SUCCESS,
-    }
-}
-
-fn write_report(path: &Path, json: &Value) -> std::io::Result<()> {
-    std::fs::write(path, format!("{json:#}\n"))
-}
-
-fn tell(learned: &Learned, ran: drive::Ran, policy: &Policy, limits: &LearnLimits, seconds: f64) -> Told {
-    let lines = lines(learned, &ran);
-    let labels = lines.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
-    let numbers = lines.iter().map(|(_, count)| thousands(*count).len()).max().unwrap_or(0);
-    let mut text = String::new();
-    for (label, count) in lines {
-        // Writing to a string does not fail.
-        let _ = writeln!(text, "{label:labels$}  {:>numbers$}", thousands(count));
-    }
-    let json = to_json(learned, &ran, policy, limits, seconds);
-    Told { text, json, has_faults: ran.tally.faulty > 0, errors: ran.errors }
-}
-
-fn lines(learned: &Learned, ran: &drive::Ran) -> Vec<(String, u64)> {
+fn to_text(learned: &Learned, summary: &Summary) -> String {
     let counts = &learned.counts;
-    let mut lines = vec![("records".to_string(), ran.tally.rows), ("redirects".to_string(), counts.read)];
-    let verdicts = RedirectVerdict::ALL.iter().zip(counts.records);
-    lines.extend(
-        verdicts.filter(|(_, count)| *count > 0).map(|(verdict, count)| (format!("  {}", verdict.name()), count)),
-    );
     let refused = &counts.refused;
-    lines.extend(
-        [
-            ("different redirects accepted", counts.redirects[RedirectVerdict::Accepted as usize]),
-            ("  that change scheme or www.", counts.origin_changes),
-            ("  that change a final slash", counts.slash_changes),
-            ("classes", counts.classes),
-            ("  URLs in them", learned.members.len() as u64),
-            ("  URLs in the largest", counts.largest),
-            ("URLs that answered themselves", counts.served),
-            ("patterns", learned.patterns.len() as u64),
-            ("  not learned, of little support", refused.support),
-            ("  not learned, of little confidence", refused.confidence),
-            ("  not learned, going round", refused.circular),
-        ]
-        .map(|(label, count)| (label.to_string(), count)),
-    );
-    lines
+    let verdicts = RedirectVerdict::ALL.iter().zip(counts.records).filter(|(_, count)| *count > 0);
+    let verdicts: Vec<_> = verdicts.map(|(verdict, count)| (format!("  {}", verdict.name()), count)).collect();
+    let results = [
+        ("different redirects accepted", counts.redirects[RedirectVerdict::Accepted as usize]),
+        ("  that change scheme or www.", counts.origin_changes),
+        ("  that change a final slash", counts.slash_changes),
+        ("classes", counts.classes),
+        ("  URLs in them", learned.members.len() as u64),
+        ("  URLs in the largest", counts.largest),
+        ("URLs that answered without a redirect", counts.served),
+        ("rewrite rules", learned.patterns.len() as u64),
+        ("  rejected, too little support", refused.support),
+        ("  rejected, too little confidence", refused.confidence),
+        ("  rejected, circular", refused.circular),
+    ];
+    let records = [("records", summary.tally.rows), ("redirects", counts.read)];
+    let verdicts = verdicts.iter().map(|(label, count)| (label.as_str(), *count));
+    format_counts(records.into_iter().chain(verdicts).chain(results))
 }
 
-fn to_json(learned: &Learned, ran: &drive::Ran, policy: &Policy, limits: &LearnLimits, seconds: f64) -> Value {
-    let counts = &learned.counts;
-    let by_verdict = |counts: &[u64]| -> Map<String, Value> {
-        RedirectVerdict::ALL
-            .iter()
-            .zip(counts)
-            .map(|(verdict, count)| (verdict.name().to_string(), json!(count)))
-            .collect()
-    };
-    let pairs = |pairs: Vec<(&'static str, String)>| -> Map<String, Value> {
-        pairs.into_iter().map(|(name, value)| (name.to_string(), json!(value))).collect()
-    };
+fn pairs_to_json(pairs: Vec<(&'static str, String)>) -> Value {
+    pairs.into_iter().map(|(name, value)| (name.to_string(), json!(value))).collect::<Map<_, _>>().into()
+}
+
+fn to_json(learned: &Learned, summary: &Summary, errors: &[SourceError]) -> Value {
+    let found = &learned.counts;
+    let by_verdict = |numbers: &[u64]| counts(RedirectVerdict::ALL.iter().map(|verdict| verdict.name()), numbers);
     json!({
         "irikey": env!("CARGO_PKG_VERSION"),
-        "records": ran.tally.rows,
-        "faulty": ran.tally.faulty,
-        "redirects": counts.read,
-        "verdicts": by_verdict(&counts.records),
-        "different_redirects": by_verdict(&counts.redirects),
-        "origin_changes": counts.origin_changes,
-        "slash_changes": counts.slash_changes,
-        "classes": counts.classes,
+        "records": summary.tally.rows,
+        "faulty": summary.tally.faulty,
+        "redirects": found.read,
+        "verdicts": by_verdict(&found.records),
+        "different_redirects": by_verdict(&found.redirects),
+        "origin_changes": found.origin_changes,
+        "slash_changes": found.slash_changes,
+        "classes": found.classes,
         "members": learned.members.len(),
-        "largest_class": counts.largest,
-        "served": counts.served,
+        "largest_class": found.largest,
+        "served": found.served,
         "patterns": learned.patterns.len(),
         "patterns_refused": {
-            "support": counts.refused.support,
-            "confidence": counts.refused.confidence,
-            "circular": counts.refused.circular,
+            "support": found.refused.support,
+            "confidence": found.refused.confidence,
+            "circular": found.refused.circular,
         },
-        "limits": pairs(limits.describe()),
-        "policy": pairs(policy.describe()),
-        "seconds": seconds,
-        "peak_anonymous_bytes": ran.peak_anonymous,
-        "errors": ran.errors.iter().map(|error| json!({
-            "source": error.source,
-            "message": error.message,
-        })).collect::<Vec<_>>(),
+        "peak_anonymous_bytes": summary.memory.peak_anonymous,
+        "errors": errors.iter().map(SourceError::to_json).collect::<Vec<_>>(),
     })
 }

@@ -1,155 +1,153 @@
-//! The person at the terminal: flags in; progress, summary, report and an exit status out.
+//! The `irikey` command: flags in; progress, summary, report and an exit status out.
 //!
 //! ```text
-//! command line --clap--> CanonArgs --job--> Job --drive--> Report --> summary on stderr, --report FILE
+//! args        groups of flags -> options of the library
+//! job         what canon and dedup come to
+//! files       the files of an output        manifest, resume   jobs that can be interrupted
+//! progress    progress bar, timeline        report             summary as text, JSON, HTML
+//! canon, dedup, count, learn, ...           one module per command
 //! ```
 //!
-//! Rows and files are made in the rooms below; here is only what depends on flags, a terminal, a clock.
+//! Everything that depends on flags, on a terminal or on a clock is here. Rows and files are made by the modules below.
 
 mod args;
 mod bench;
 mod canon;
-mod canon_args;
 mod check_sorted;
-mod compare;
 mod conform;
 mod count;
 mod dedup;
-mod dedup_args;
 mod diff;
-mod drive;
+mod error;
 mod eval;
 mod explain;
 mod extract;
 mod files;
+mod help;
+mod job;
 mod learn;
-mod page;
+mod manifest;
 mod progress;
-mod reading;
 mod report;
 mod resume;
 mod schema;
 mod seen;
-mod size;
-mod summary;
-mod timeline;
+mod single_iri;
+mod terminal;
 
-use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use self::error::CommandError;
 use crate::process::{self, exit};
-
-pub use args::{
-    FormArgs, InputArgs, InputFormat, Inputs, OutputArgs, Outputs, Reporting, ReportingArgs, When, Work, WorkArgs,
-};
-pub use canon_args::{CanonArgs, Job};
-pub use report::{InputFailure, Report};
-pub use size::parse_size;
-pub use summary::summary;
-pub use timeline::Moment;
 
 /// Canonical URIs and 128-bit equivalence keys for crawl data, by RFC 3987 and RFC 3986.
 #[derive(Debug, Parser)]
-#[command(name = "irikey", version, max_term_width = 100, after_long_help = exit_help())]
-pub struct Cli {
+#[command(name = "irikey", version, max_term_width = 100)]
+struct Cli {
     #[command(subcommand)]
     command: Command,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Write the canonical URI and the key of every URL of the inputs
-    Canon(Box<CanonArgs>),
-    /// Write one row of each key: what canon writes, without duplicates
-    Dedup(Box<dedup_args::DedupArgs>),
-    /// Count the distinct URLs of the inputs on every rung
+    Canon(Box<canon::CanonArgs>),
+    Dedup(Box<dedup::DedupArgs>),
     Count(Box<count::CountArgs>),
     Learn(Box<learn::LearnArgs>),
-    /// Look at a store of seen keys, check it, or merge its runs
-    Seen(seen::SeenArgs),
-    /// Print the columns of the output with their meaning, and the names of flags, changes and faults
-    Schema(schema::SchemaArgs),
-    Explain(explain::ExplainArgs),
-    Compare(compare::CompareArgs),
-    Diff(Box<diff::DiffArgs>),
-    Eval(eval::EvalArgs),
-    Bench(bench::BenchArgs),
-    Conform(conform::ConformArgs),
-    CheckSorted(check_sorted::CheckSortedArgs),
     Extract(Box<extract::ExtractArgs>),
+    Explain(explain::ExplainArgs),
+    Compare(single_iri::CompareArgs),
+    Diff(Box<diff::DiffArgs>),
+    CheckSorted(check_sorted::CheckSortedArgs),
+    Seen(seen::SeenArgs),
+    Schema(schema::SchemaArgs),
+    Completions(help::CompletionsArgs),
+    Man(help::ManArgs),
+    #[command(hide = true)]
+    Eval(eval::EvalArgs),
+    #[command(hide = true)]
+    Conform(conform::ConformArgs),
+    #[command(hide = true)]
+    Bench(bench::BenchArgs),
 }
 
-/// The exit statuses, for the end of a help text.
-fn exit_help() -> String {
-    let lines: Vec<_> = exit::ALL.iter().map(|(status, meaning)| format!("  {status}  {meaning}")).collect();
-    format!("Exit status:\n{}", lines.join("\n"))
+/// The declaration of the command line. Commands that are hidden in the main list are those for developers.
+fn declaration() -> clap::Command {
+    let command = Cli::command();
+    let developer = help::developer_commands(&command);
+    let long = format!("{developer}\n\n{}", help::exit_statuses());
+    command.after_help(developer).after_long_help(long)
 }
 
-/// Runs the command that the process was given.
+/// Runs the command that the arguments of the process name.
+#[doc(hidden)]
 pub fn main() -> ExitCode {
     process::remove_temporary_files_on_signals();
-    let cli = match Cli::try_parse() {
+    let parsed = declaration().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => {
-            // Help asked for goes to standard output, where a reader may have gone; a mistake goes to stderr.
+            // Help goes to standard output, where its reader may have closed the pipe; errors go to stderr.
             let _ = error.print();
             return ExitCode::from(if error.use_stderr() { exit::USAGE } else { exit::SUCCESS });
         }
     };
-    // The panic hook has already said where it was; the output's temporary file goes as the stack unwinds.
-    let status = catch_unwind(AssertUnwindSafe(|| run(cli))).unwrap_or_else(|_| {
-        say("internal error: the run has stopped and its output was removed; please report the lines above");
+    // The panic hook has printed the place; unwinding removes temporary files.
+    let status = catch_unwind(AssertUnwindSafe(|| run(&cli.command))).unwrap_or_else(|_| {
+        terminal::print_error(
+            "internal error: the command was stopped and its output removed; please report the lines above",
+        );
         exit::INTERNAL
     });
     ExitCode::from(status)
 }
 
-fn run(cli: Cli) -> u8 {
-    match cli.command {
-        Command::Canon(args) => canon::run(&args),
-        Command::Dedup(args) => dedup::run(&args),
-        Command::Count(args) => count::run(&args),
-        Command::Learn(args) => learn::run(&args),
-        Command::Seen(args) => seen::run(&args),
-        Command::Schema(args) => schema::run(&args),
-        Command::Explain(args) => explain::run(&args),
-        Command::Compare(args) => compare::run(&args),
-        Command::Diff(args) => diff::run(&args),
-        Command::Eval(args) => eval::run(&args),
-        Command::Bench(args) => bench::run(&args),
-        Command::Conform(args) => conform::run(&args),
-        Command::CheckSorted(args) => check_sorted::run(&args),
-        Command::Extract(args) => extract::run(&args),
-    }
-}
-
-/// One message on stderr. A stderr that is closed is nobody's business.
-fn say(message: &str) {
-    let _ = writeln!(std::io::stderr(), "irikey: {message}");
-}
-
-/// Text on standard output; gives the exit status. A reader who has gone has read enough.
-fn print(text: &str) -> u8 {
-    let mut stdout = std::io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Ok(()) => exit::SUCCESS,
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => exit::SUCCESS,
-        Err(error) => {
-            say(&format!("standard output: cannot write: {error}"));
-            exit::OUTPUT
-        }
-    }
+fn run(command: &Command) -> u8 {
+    let (name, result) = match command {
+        Command::Canon(args) => ("canon", canon::run(args)),
+        Command::Dedup(args) => ("dedup", dedup::run(args)),
+        Command::Count(args) => ("count", count::run(args)),
+        Command::Learn(args) => ("learn", learn::run(args)),
+        Command::Extract(args) => ("extract", extract::run(args)),
+        Command::Explain(args) => ("explain", explain::run(args)),
+        Command::Compare(args) => ("compare", single_iri::run_compare(args)),
+        Command::Diff(args) => ("diff", diff::run(args)),
+        Command::CheckSorted(args) => ("check-sorted", check_sorted::run(args)),
+        Command::Seen(args) => ("seen", seen::run(args)),
+        Command::Schema(args) => ("schema", schema::run(args, &declaration())),
+        Command::Completions(args) => ("completions", help::run_completions(args, declaration())),
+        Command::Man(args) => ("man", help::run_man(args, declaration())),
+        Command::Eval(args) => ("eval", eval::run(args)),
+        Command::Conform(args) => ("conform", conform::run(args)),
+        Command::Bench(args) => ("bench", bench::run(args)),
+    };
+    result.unwrap_or_else(|error: CommandError| error.report(name))
 }
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
+    use super::*;
 
     #[test]
     fn flags_are_declared_consistently() {
-        super::Cli::command().debug_assert();
+        declaration().debug_assert();
+    }
+
+    #[test]
+    fn all_commands_are_described_and_developer_commands_stand_apart() {
+        let mut command = declaration();
+        for subcommand in command.get_subcommands() {
+            let about = subcommand.get_about().map(ToString::to_string).unwrap_or_default();
+            let verb = about.split(' ').next().unwrap_or_default();
+            assert!(verb.starts_with(char::is_uppercase) && !verb.ends_with('s'), "{}: {about}", subcommand.get_name());
+        }
+        let help = command.render_help().to_string();
+        let (main, developer) = help.split_once("Developer commands:").expect("a section for developers");
+        for name in ["eval", "conform", "bench"] {
+            assert!(!main.contains(&format!("\n  {name} ")) && developer.contains(&format!("\n  {name} ")), "{help}");
+        }
     }
 }

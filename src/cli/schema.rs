@@ -1,29 +1,38 @@
-//! `schema`: the columns with type, null and meaning; flags, changes, fault kinds and metadata names. For a person,
-//! or with `--json` for a program.
+//! `schema`: lists what outputs consist of: columns with type and meaning, flags, changes, faults, recipes, metadata.
 
 use std::fmt::Write;
 
-use clap::{Args, CommandFactory};
+use clap::{Arg, Args, Command};
 use serde_json::{Value, json};
 
+use super::error::CommandError;
+use super::terminal::print;
 use crate::batch::{COLUMNS, Column, EQUIVALENCE_COLUMNS};
 use crate::canon::Policy;
 use crate::iri::{Changes, FaultKind, Flags, SpoofingFlags};
 use crate::key::{RULES, Recipe};
 use crate::learn::RewriteRule;
 use crate::output;
+use crate::process::exit;
 
-/// Flags of `schema`.
+const EXAMPLES: &str = "\
+Examples:
+  irikey schema
+  irikey schema --json > schema.json";
+
+/// Show all columns, flags, faults, changes, recipes, formats and exit codes
 #[derive(Debug, Args)]
-pub(super) struct SchemaArgs {
+#[command(after_help = EXAMPLES)]
+pub(crate) struct SchemaArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
-pub(super) fn run(args: &SchemaArgs) -> u8 {
-    let text = if args.json { format!("{:#}\n", to_json()) } else { to_text() };
-    super::print(&text)
+/// Prints the schema. The formats are those that the flags of `command` accept.
+pub(crate) fn run(args: &SchemaArgs, command: &Command) -> Result<u8, CommandError> {
+    let text = if args.json { format!("{:#}\n", to_json(command)) } else { to_text() };
+    Ok(print(&text))
 }
 
 fn recipes() -> impl Iterator<Item = Recipe> {
@@ -34,7 +43,7 @@ fn metadata_names() -> Vec<String> {
     output::metadata(&Policy::default(), 0).into_iter().map(|(name, _)| name).collect()
 }
 
-fn to_json() -> Value {
+fn to_json(command: &Command) -> Value {
     let column = |column: &Column| {
         json!({
             "name": column.name,
@@ -64,24 +73,23 @@ fn to_json() -> Value {
             "patterns": RewriteRule::all().into_iter().map(RewriteRule::name).collect::<Vec<_>>(),
         },
         "metadata": metadata_names(),
-        "input_formats": possible_values("format"),
-        "output_formats": possible_values("output_format"),
-        "exit_codes": super::exit::ALL.map(|(code, meaning)| json!({"code": code, "meaning": meaning})),
+        "input_formats": possible_values(command, "format"),
+        "output_formats": possible_values(command, "output_format"),
+        "exit_codes": exit::ALL.map(|(code, meaning)| json!({"code": code, "meaning": meaning})),
     })
 }
 
-/// The values that a flag of `canon` takes, as its help shows them.
-fn possible_values(flag: &str) -> Vec<Value> {
-    let command = super::Cli::command();
+/// The values that a flag of `canon` accepts, as in its help.
+fn possible_values(command: &Command, flag: &str) -> Vec<Value> {
     let canon = command.find_subcommand("canon");
     let argument = canon.and_then(|canon| canon.get_arguments().find(|argument| argument.get_id() == flag));
-    let values = argument.map(clap::Arg::get_possible_values).unwrap_or_default();
+    let values = argument.map(Arg::get_possible_values).unwrap_or_default();
     let meaning = |help: Option<&clap::builder::StyledStr>| help.map(ToString::to_string).unwrap_or_default();
     values.iter().map(|value| json!({"name": value.get_name(), "meaning": meaning(value.get_help())})).collect()
 }
 
 fn to_text() -> String {
-    let mut text = String::from("Columns (those with * are written only on request: --columns, --key)\n");
+    let mut text = String::from("Columns (those with * are written only if --columns or --key names them)\n");
     // Writing to a string does not fail.
     for column in COLUMNS {
         let name = format!("{}{}", column.name, if column.is_default { "" } else { "*" });
@@ -105,7 +113,7 @@ fn to_text() -> String {
     for (_, name, meaning) in Changes::ALL {
         let _ = writeln!(text, "  {name:16} {meaning}");
     }
-    text.push_str("\nRules of recipes and of --rules, in the order in which they apply\n");
+    text.push_str("\nRules of recipes and --rules, in the order in which they are applied\n");
     for rule in RULES {
         let _ = writeln!(text, "  {:19} {}", rule.name, rule.meaning);
     }
@@ -114,12 +122,12 @@ fn to_text() -> String {
         let rules = recipe.rules().names().collect::<Vec<_>>().join(",");
         let _ = writeln!(text, "  {:19} version {}: {rules}", recipe.name(), recipe.version());
     }
-    text.push_str("\nColumns of the table that learn writes\n");
+    text.push_str("\nColumns of the table written by irikey learn\n");
     for (name, meaning) in EQUIVALENCE_COLUMNS {
         let _ = writeln!(text, "  {name:19} {meaning}");
     }
     let patterns: Vec<_> = RewriteRule::all().into_iter().map(RewriteRule::name).collect();
-    let _ = writeln!(text, "\nPatterns of hosts in it: {}", patterns.join(", "));
+    let _ = writeln!(text, "\nRewrite rules in it: {}", patterns.join(", "));
     text.push_str("\nMetadata of Parquet and Arrow files\n");
     for name in metadata_names() {
         let _ = writeln!(text, "  {name}");
@@ -133,7 +141,7 @@ mod tests {
 
     #[test]
     fn everything_is_named() {
-        let (text, json) = (to_text(), to_json());
+        let (text, json) = (to_text(), to_json(&Command::new("irikey")));
         for column in COLUMNS {
             assert!(text.contains(column.meaning));
         }

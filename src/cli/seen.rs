@@ -1,55 +1,59 @@
-//! `seen`: what is in a store of seen keys, whether it is whole, and merging its runs.
+//! `seen`: shows, checks and merges a store of the keys that earlier jobs have seen.
 
 use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::canon::Failure;
-use super::summary::thousands;
+use super::error::CommandError;
+use super::terminal::{print, thousands};
 use crate::dedup::seen::{RunInfo, SeenError, SeenStore};
 
-/// Flags of `seen`.
+const EXAMPLES: &str = "\
+Examples:
+  irikey dedup urls.txt -o new.parquet --seen keys/ --update-seen
+  irikey seen info keys/
+  irikey seen verify keys/";
+
+/// Show, check or merge a store of seen keys
 #[derive(Debug, Args)]
-pub(super) struct SeenArgs {
+#[command(after_help = EXAMPLES)]
+pub(crate) struct SeenArgs {
     #[command(subcommand)]
-    action: Action,
+    action: SeenAction,
 }
 
 #[derive(Debug, Subcommand)]
-enum Action {
-    /// Print the policy of the keys and the runs that they are in
-    Info(Place),
-    /// Merge all runs to one, so that later jobs read fewer files
-    Merge(Place),
-    /// Read everything and check it: order, checksums, no key twice
-    Verify(Place),
+enum SeenAction {
+    /// Show the policy of the keys and the runs in which they are stored
+    Info(StoreArgs),
+    /// Merge all runs into one, so that later jobs read fewer files
+    Merge(StoreArgs),
+    /// Check all keys: order, checksums, no key twice
+    Verify(StoreArgs),
 }
 
 #[derive(Debug, Args)]
-struct Place {
-    /// The store
+struct StoreArgs {
+    /// Directory of the store
     #[arg(value_name = "DIR")]
     directory: PathBuf,
 }
 
-pub(super) fn run(args: &SeenArgs) -> u8 {
-    match perform(&args.action) {
-        Ok(text) => super::print(&text),
-        Err(error) => Failure::from(error).tell(),
-    }
+pub(crate) fn run(args: &SeenArgs) -> Result<u8, CommandError> {
+    Ok(print(&perform(&args.action)?))
 }
 
-fn perform(action: &Action) -> Result<String, SeenError> {
+fn perform(action: &SeenAction) -> Result<String, SeenError> {
     let store = match action {
-        Action::Info(place) => SeenStore::open(&place.directory)?,
-        Action::Merge(place) => {
-            let mut store = SeenStore::open_to_merge(&place.directory)?;
+        SeenAction::Info(args) => SeenStore::open(&args.directory)?,
+        SeenAction::Merge(args) => {
+            let mut store = SeenStore::open_to_merge(&args.directory)?;
             store.merge()?;
             store
         }
-        Action::Verify(place) => {
-            let store = SeenStore::open(&place.directory)?;
+        SeenAction::Verify(args) => {
+            let store = SeenStore::open(&args.directory)?;
             store.verify()?;
             return Ok(format!(
                 "{} keys in {} runs, all in order\n",

@@ -59,7 +59,7 @@ impl Progress {
 }
 
 /// Result of a run. The counts balance: `records`, `tally.rows` and `rows` are equal, and the tally is balanced.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Summary {
     /// Unpacked bytes of records; headers and byte order marks are not counted.
     pub bytes: u64,

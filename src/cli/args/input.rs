@@ -1,164 +1,204 @@
-//! The flags that say what is read: inputs, their format, its columns.
+//! The flags that say which records are read and with how many threads, and the library options that they stand for.
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
 
-use super::sizes::at_most_text;
-use crate::cli::size::parse_size;
+use super::values::parse_size_up_to;
+use crate::cli::error::CommandError;
+use crate::input::{Sources, list};
 use crate::record::access_log::LogFormat;
+use crate::record::csv::{CsvColumn, CsvHeader, CsvOptions};
+use crate::record::{FormatOptions, InputFormat};
+use crate::run::{MAX_RECORD_LEN, MAX_ROW_GROUP_LEN, RunOptions};
 
-/// What an input holds.
+/// The format of the inputs as `--format` names it; the other flags complete it to an [`InputFormat`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum InputFormat {
-    /// Each input by its first records: WARC, ARC, CDX, CDXJ, JSON lines, crawl.log or an access log in the common
-    /// or combined format; else by its name: .csv and .tsv (also before .gz and the
-    /// like) are tables; everything else is lines
+pub(crate) enum InputFormatName {
+    /// Recognize each input by its first records: WARC, ARC, CDX, CDXJ, JSON lines, crawl.log, or an access log in the
+    /// common or combined format. Otherwise by its name: .csv and .tsv (also before .gz and the like) are tables.
+    /// Everything else is lines
     Auto,
-    /// One URL a line
+    /// One URL per line
     Lines,
     /// Comma-separated values
     Csv,
     /// Tab-separated values
     Tsv,
-    /// CDX: columns between spaces, by the letters of the header line; 11, 10 or 9 of the usual ones without it
+    /// CDX: columns separated by spaces, named by the letters of the header line; without a header, the usual 11, 10 or 9
     Cdx,
     /// CDXJ: key, time and JSON, as Common Crawl and pywb write it
     Cdxj,
     /// Heritrix's crawl.log
     CrawlLog,
-    /// Heritrix's frontier journal, the recover log
+    /// Heritrix's frontier journal (recover log)
     FrontierJournal,
-    /// WARC and ARC, one row a record of any type
+    /// WARC and ARC, one row per record of any type
     Warc,
-    /// WAT, one row a link, resolved against its page
+    /// WAT, one row per link, resolved against its page
     Wat,
-    /// A JSON object a line; --column names the member with the URL, or points to it: /page/url (RFC 6901)
+    /// One JSON object per line; --column names the member with the URL, or points to it: /page/url (RFC 6901)
     Jsonl,
-    /// An access log of a web server, by --log-format; its targets need --base, unless the format has the host
+    /// Access log of a web server, in the format of --log-format; its targets need --base, unless the format has the host
     AccessLog,
 }
 
 /// Flags of every command that reads records.
 #[derive(Debug, Args)]
-pub struct InputArgs {
-    /// Files to read, in this order; a directory stands for its files, @FILE for the names in it, a line each, and -
-    /// for standard input, which is also read when there is no INPUT. Gzip, zstd, LZ4, bzip2 and xz are recognised by
-    /// content
+pub(crate) struct InputArgs {
+    /// Files to read, in this order. A directory stands for its files, @FILE for the names in FILE (one per line), and -
+    /// for standard input, which is also read without any INPUT. Gzip, zstd, LZ4, bzip2 and xz are recognized by content
     #[arg(value_name = "INPUT")]
     inputs: Vec<PathBuf>,
 
-    /// What the inputs hold
-    #[arg(long, value_enum, default_value_t = InputFormat::Auto, help_heading = "Input")]
-    format: InputFormat,
+    /// Format of the inputs
+    #[arg(short, long, value_enum, default_value_t = InputFormatName::Auto, help_heading = "Input")]
+    format: InputFormatName,
     /// Column that holds the URL: its name in the header, or its number from 1. Only for tables
-    /// [default: the header's url, uri, iri, original_url, target, href, link, location or relative, or the only
-    /// column besides those asked for]
+    /// [default: the first of url, uri, iri, original_url, target, href, link, location and relative in the header, or
+    /// the only column that no other flag names]
     #[arg(long, value_name = "NAME|NUMBER", help_heading = "Input")]
     column: Option<String>,
-    /// Column that holds the base of each URL, absolute; an empty one falls back to --base. Only for tables
+    /// Column that holds the base of each URL, an absolute IRI; --base applies if it is empty. Only for tables
     #[arg(long, value_name = "NAME|NUMBER", help_heading = "Input")]
     base_column: Option<String>,
-    /// Column that holds the charset that each record is written in, by a label of the Encoding Standard; an empty one
-    /// falls back to --charset, an unknown one is a fault. Only for tables
+    /// Column that holds the charset of each record, a label of the Encoding Standard; --charset applies if it is empty,
+    /// an unknown label is a fault. Only for tables
     #[arg(long, value_name = "NAME|NUMBER", help_heading = "Input")]
     charset_column: Option<String>,
-    /// Column that holds the charset of the document that each URL stood in, as --query-charset has it for all; an empty
-    /// one falls back to that. Only for tables
+    /// Column that holds the charset of the document in which each URL was found; --query-charset applies if it is empty.
+    /// Only for tables
     #[arg(long, value_name = "NAME|NUMBER", help_heading = "Input")]
     query_charset_column: Option<String>,
     /// Byte between fields, or \t [default: a comma for csv, a tab for tsv]. Only for tables
     #[arg(long, value_name = "BYTE", value_parser = parse_delimiter, help_heading = "Input")]
     delimiter: Option<u8>,
-    /// The first record is data, not a header: columns are then chosen by number. Only for tables
+    /// Read the first record as data, not as a header; columns are then chosen by number. Only for tables
     #[arg(long, help_heading = "Input")]
     no_header: bool,
-    /// Format of access logs: common, combined, vhost_combined, or a string of Apache's mod_log_config with %r or %U
-    /// [default: combined]. Only with --format access-log
-    #[arg(long, value_name = "FORMAT", value_parser = LogFormat::parse, help_heading = "Input")]
-    log_format: Option<LogFormat>,
-    /// Types of the WARC records that become rows, a list with commas, such as response,revisit; the others are counted
-    /// [default: all]. ARC has warcinfo and response
+    /// Format of access logs: common, combined, vhost_combined, or a format string of Apache's mod_log_config with %r or
+    /// %U [default: combined]. Only with --format access-log
+    #[arg(long, value_name = "FORMAT", value_parser = parse_log_format, help_heading = "Input")]
+    log_format: Option<String>,
+    /// Types of the WARC records that become rows, separated by commas, such as response,revisit; the others are only
+    /// counted [default: all]. ARC has warcinfo and response
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Input")]
     record_types: Vec<String>,
-    /// Longest record, in bytes; a longer one ends its input with an error that names it. At most 512M
-    #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "128M", help_heading = "Input")]
+    /// Longest record in bytes; a longer one ends its input with an error that names it. At most 512M
+    #[arg(long, value_name = "BYTES", value_parser = parse_size_up_to::<MAX_RECORD_LEN>, default_value = "128M",
+          help_heading = "Input")]
     max_record: usize,
     /// Read files instead of mapping them into memory
     #[arg(long, help_heading = "Input")]
     no_mmap: bool,
 }
 
-/// What is read: [`InputArgs`], checked against each other.
-#[derive(Clone, Debug)]
-pub struct Inputs {
-    /// Inputs as they were named; `-` is standard input. Never empty.
-    pub paths: Vec<PathBuf>,
-    /// What they hold.
-    pub format: InputFormat,
-    /// Column of the URL, a name or a number from 1.
-    pub column: Option<String>,
-    /// Column of the base, likewise.
-    pub base_column: Option<String>,
-    /// Column of the records' charsets, likewise.
-    pub charset_column: Option<String>,
-    /// Column of the documents' charsets, likewise.
-    pub query_charset_column: Option<String>,
-    /// Byte between fields, where it is not the format's.
-    pub delimiter: Option<u8>,
-    /// Tables begin with a header; found out by looking unless it is denied.
-    pub may_have_header: bool,
-    /// Format of access logs.
-    pub log_format: LogFormat,
-    /// Types of archives' records that become rows; all if there are none.
-    pub record_types: Vec<String>,
-    /// Longest record, bytes.
-    pub max_record_len: usize,
-    /// Files are mapped.
-    pub mmap: bool,
+/// Flags of every command that works with several threads. The output does not depend on them.
+#[derive(Debug, Args)]
+pub(crate) struct WorkArgs {
+    /// Worker threads [default: one per core]
+    #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Work")]
+    threads: Option<u16>,
+    /// Input bytes that a worker takes at a time. At most 128M
+    #[arg(long, value_name = "BYTES", value_parser = parse_size_up_to::<MAX_ROW_GROUP_LEN>, default_value = "1M",
+          help_heading = "Work")]
+    chunk_size: usize,
 }
 
 impl InputArgs {
-    /// What the flags mean.
+    /// The options of a run over these inputs.
     ///
     /// # Errors
-    /// Flags that contradict each other, as a sentence that says what to do.
-    pub fn inputs(&self) -> Result<Inputs, String> {
-        self.check_table()?;
-        at_most_text("--max-record", self.max_record)?;
+    /// Flags that contradict each other; standard input is a terminal and no input is named.
+    pub(crate) fn run_options(&self, work: &WorkArgs, row_group_len: usize) -> Result<RunOptions, CommandError> {
+        self.check_table_flags()?;
         if self.inputs.is_empty() && std::io::stdin().is_terminal() {
-            return Err("no input: name a file, or pipe lines into standard input (- reads the terminal)".to_string());
+            return Err(CommandError::usage(
+                "no input: name a file, or pipe records into standard input (- reads from the terminal)",
+            ));
         }
-        Ok(Inputs {
-            paths: if self.inputs.is_empty() { vec![PathBuf::from("-")] } else { self.inputs.clone() },
-            format: self.format,
-            column: self.column.clone(),
-            base_column: self.base_column.clone(),
-            charset_column: self.charset_column.clone(),
-            query_charset_column: self.query_charset_column.clone(),
-            delimiter: self.delimiter,
-            may_have_header: !self.no_header,
-            log_format: self.log_format.clone().unwrap_or_default(),
-            record_types: self.record_types.clone(),
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        Ok(RunOptions {
+            threads: work.threads.map_or_else(cores, usize::from),
+            row_group_len,
+            chunk_len: work.chunk_size,
             max_record_len: self.max_record,
             mmap: !self.no_mmap,
+            format: self.format(),
+            record_types: self.record_types.clone(),
+            count_distinct: true,
         })
     }
 
-    /// Records bring their own bases.
-    pub fn has_bases(&self) -> bool {
+    /// The sources that the inputs stand for.
+    ///
+    /// # Errors
+    /// An input that does not exist or cannot be listed.
+    pub(crate) fn sources(&self) -> Result<Sources, CommandError> {
+        let stdin = [PathBuf::from("-")];
+        let inputs = if self.inputs.is_empty() { &stdin[..] } else { &self.inputs };
+        list(inputs).map_err(|error| CommandError::Input(error.to_string()))
+    }
+
+    fn format(&self) -> InputFormat {
+        let column = |name: &Option<String>| name.as_deref().map(CsvColumn::parse);
+        let csv = CsvOptions {
+            delimiter: self.delimiter.unwrap_or(b','),
+            url: column(&self.column),
+            base: column(&self.base_column),
+            charset: column(&self.charset_column),
+            query_charset: column(&self.query_charset_column),
+            header: if self.no_header { CsvHeader::Absent } else { CsvHeader::Detect },
+        };
+        let has_delimiter = self.delimiter.is_some();
+        let has_columns = self.columns().iter().any(|(_, column)| column.is_some()) || self.no_header;
+        // The parser of the flag has accepted the text.
+        let log_format = self.log_format.as_deref().and_then(|text| LogFormat::parse(text).ok()).unwrap_or_default();
+        let options = FormatOptions { csv, has_delimiter, is_table: has_columns || has_delimiter, log_format };
+        let name = self.format.to_possible_value();
+        name.and_then(|name| InputFormat::named(name.get_name(), &options)).unwrap_or_default()
+    }
+
+    /// Everything that decides which rows an input gives, for the manifest of a job that can be resumed. The names are
+    /// those of the flags.
+    pub(crate) fn to_json(&self) -> Value {
+        let columns = self.columns().map(|(flag, column)| (flag[2..].to_string(), json!(column)));
+        let mut json = json!({
+            "format": self.format.to_possible_value().map(|value| value.get_name().to_string()),
+            "delimiter": self.delimiter,
+            "no-header": self.no_header,
+            "log-format": self.log_format,
+            "record-types": self.record_types,
+        });
+        json.as_object_mut().into_iter().for_each(|object| object.extend(columns.clone()));
+        json
+    }
+
+    /// Records have their own bases.
+    pub(crate) fn has_bases(&self) -> bool {
         self.base_column.is_some()
     }
 
     /// Records name their own charsets.
-    pub fn has_charsets(&self) -> bool {
+    pub(crate) fn has_charsets(&self) -> bool {
         self.charset_column.is_some()
     }
 
     /// Records name the charsets of their documents.
-    pub fn has_query_charsets(&self) -> bool {
+    pub(crate) fn has_query_charsets(&self) -> bool {
         self.query_charset_column.is_some()
+    }
+
+    /// Neither the format nor the column of the URL was chosen by a flag.
+    pub(crate) fn is_auto(&self) -> bool {
+        self.format == InputFormatName::Auto && self.column.is_none()
+    }
+
+    /// The format has no field for the time of a record.
+    pub(crate) fn has_no_times(&self) -> bool {
+        matches!(self.format, InputFormatName::Lines | InputFormatName::Csv | InputFormatName::Tsv)
     }
 
     /// The flags that choose columns.
@@ -171,39 +211,42 @@ impl InputArgs {
         ]
     }
 
-    /// Columns can be chosen: of tables, and of JSON lines.
-    fn may_be_table(&self) -> bool {
-        matches!(self.format, InputFormat::Auto | InputFormat::Csv | InputFormat::Tsv | InputFormat::Jsonl)
-    }
-
-    /// Flags of tables, where there may be one.
-    fn check_table(&self) -> Result<(), String> {
+    /// Flags of tables are given only if an input can be a table.
+    fn check_table_flags(&self) -> Result<(), CommandError> {
+        if self.log_format.is_some() && self.format != InputFormatName::AccessLog {
+            return Err(CommandError::usage("--log-format is for access logs; use --format access-log"));
+        }
         let columns = self.columns();
         let others = [("--delimiter", self.delimiter.is_some()), ("--no-header", self.no_header)];
-        let table = columns.iter().map(|(flag, column)| (*flag, column.is_some())).chain(others);
-        if self.log_format.is_some() && self.format != InputFormat::AccessLog {
-            return Err("--log-format is for access logs; use --format access-log".to_string());
+        let mut flags = columns.iter().map(|(flag, column)| (*flag, column.is_some())).chain(others);
+        let may_be_table = {
+            use InputFormatName::{Auto, Csv, Jsonl, Tsv};
+            matches!(self.format, Auto | Csv | Tsv | Jsonl)
+        };
+        if let Some((flag, _)) = flags.find(|(_, is_given)| *is_given && !may_be_table) {
+            return Err(CommandError::usage(format!("{flag} is for tables; use --format csv or tsv")));
         }
-        if let Some((flag, _)) = table.into_iter().find(|(_, given)| *given)
-            && !self.may_be_table()
-        {
-            return Err(format!("{flag} is for tables; use --format csv or tsv"));
-        }
-        let is_number = |name: &String| name.bytes().all(|byte| byte.is_ascii_digit());
-        for (flag, column) in columns {
-            if self.no_header && column.as_ref().is_some_and(|name| !is_number(name)) {
-                return Err(format!("{flag} needs a number, because --no-header leaves columns without names"));
+        let is_name = |name: &String| !name.bytes().all(|byte| byte.is_ascii_digit());
+        match columns.iter().find(|(_, column)| self.no_header && column.as_ref().is_some_and(is_name)) {
+            Some((flag, _)) => {
+                let message = format!("{flag} needs a number, because --no-header leaves columns without names");
+                Err(CommandError::Usage(message))
             }
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 
 fn parse_delimiter(text: &str) -> Result<u8, String> {
     match text.as_bytes() {
         b"\\t" => Ok(b'\t'),
-        [b'\n' | b'\r' | b'"'] => Err("line ends and quotes have their own meaning in tables".to_string()),
+        [b'\n' | b'\r' | b'"'] => Err("line ends and quotes cannot separate fields".to_string()),
         [byte] => Ok(*byte),
-        _ => Err("a delimiter is one byte, or \\t".to_string()),
+        _ => Err("expected one byte, or \\t".to_string()),
     }
+}
+
+/// Checks the format; [`InputArgs::format`] parses it again, because manifests hold its text.
+fn parse_log_format(text: &str) -> Result<String, String> {
+    LogFormat::parse(text).map(|_| text.to_string()).map_err(|error| error.to_string())
 }

@@ -1,12 +1,12 @@
-//! The flags that say what a person or a script is told.
+//! The flags that say what is reported on stderr, to a file and by the exit status.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-/// Whether to show something.
+/// When to show a progress bar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum When {
+pub(crate) enum ShowProgress {
     /// When stderr is a terminal
     Auto,
     /// Always
@@ -17,49 +17,31 @@ pub enum When {
 
 /// Flags of every command that reads inputs to their end.
 #[derive(Debug, Args)]
-pub struct ReportingArgs {
-    /// Write the closing numbers, the policy and all errors to FILE: as a page with plots to .html, as text to .txt, else
-    /// as JSON. Of dedup, canon and sort; other commands write JSON
+pub(crate) struct ReportingArgs {
+    /// Write counts, policy and errors to FILE: .html is a page with plots, .txt is text, anything else is JSON. Commands
+    /// other than canon and dedup always write JSON
     #[arg(long, value_name = "FILE", help_heading = "Reporting")]
-    report: Option<PathBuf>,
-    /// Exit with status 3 when a record has a fault; the output is written all the same
+    pub(crate) report: Option<PathBuf>,
+    /// Exit with status 3 if a record has a fault; the output is written all the same
     #[arg(long, help_heading = "Reporting")]
-    fail_on_fault: bool,
-    /// No closing summary and no progress; errors are still told
+    pub(crate) fail_on_fault: bool,
+    /// Print neither summary nor progress, only errors
     #[arg(short, long, conflicts_with = "progress", help_heading = "Reporting")]
-    quiet: bool,
+    pub(crate) quiet: bool,
     /// Show a progress bar on stderr
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t = When::Auto, help_heading = "Reporting")]
-    progress: When,
-}
-
-/// What is told.
-#[derive(Clone, Debug)]
-pub struct Reporting {
-    /// Where the report goes.
-    pub report: Option<PathBuf>,
-    /// Faults make the exit status 3.
-    pub fail_on_fault: bool,
-    /// Errors only.
-    pub quiet: bool,
-    /// Whether to show progress.
-    pub progress: When,
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = ShowProgress::Auto, help_heading = "Reporting")]
+    progress: ShowProgress,
 }
 
 impl ReportingArgs {
-    /// The report is one that people read.
-    pub fn is_for_people(&self) -> bool {
-        let suffix = self.report.as_ref().and_then(|path| path.extension()?.to_str());
-        matches!(suffix, Some("html" | "htm" | "txt"))
+    /// When to show a progress bar.
+    pub(crate) fn progress(&self) -> ShowProgress {
+        if self.quiet { ShowProgress::Never } else { self.progress }
     }
 
-    /// What the flags mean.
-    pub fn reporting(&self) -> Reporting {
-        Reporting {
-            report: self.report.clone(),
-            fail_on_fault: self.fail_on_fault,
-            quiet: self.quiet,
-            progress: if self.quiet { When::Never } else { self.progress },
-        }
+    /// The report is for people, not for programs.
+    pub(crate) fn is_for_people(&self) -> bool {
+        let suffix = self.report.as_ref().and_then(|path| path.extension()?.to_str());
+        matches!(suffix, Some("html" | "htm" | "txt"))
     }
 }

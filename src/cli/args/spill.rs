@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::cli::size::parse_size;
+use super::values::parse_size;
 use crate::run::Budget;
 
 /// Flags of every command that keeps keys or sorts rows.
 #[derive(Debug, Args)]
-pub struct SpillArgs {
+pub(crate) struct SpillArgs {
     /// Limit memory to BYTES [default: half of the available memory]. Keys, pending rows and sorted rows that do not fit are
     /// spilled to --tmp, and fewer threads run if necessary; the result is the same. The limit is on anonymous memory; mapped
     /// inputs do not count

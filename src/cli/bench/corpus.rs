@@ -1,9 +1,9 @@
-//! Lines like those of a crawl, the same ones on every machine: mean length, repeats and shares of deviations as in
-//! `scripts/corpus --mix crawl`, which makes the corpora of benches/results, drawn from smaller pools.
+//! Generates lines like those of a crawl, the same on every machine. Mean length, repetitions and the shares of deviations
+//! are those of `scripts/corpus --mix crawl`, which generates the corpora of benches/results; the word lists are smaller.
 
 use std::ops::Range;
 
-/// Of 1000 lines, so many deviate in each of these ways; ways are drawn independently.
+/// How many of 1000 lines deviate in each of these ways. The ways are chosen independently.
 const UPPER: u64 = 20;
 const PORT: u64 = 10;
 const DOTS: u64 = 10;
@@ -13,79 +13,22 @@ const UTF8: u64 = 60;
 const IDN: u64 = 10;
 const STRAY: u64 = 2;
 const EXCLUDED: u64 = 5;
-/// And so many have these components, or repeat an earlier line.
+/// How many of 1000 lines have these components, or repeat an earlier line.
 const QUERY: u64 = 300;
 const FRAGMENT: u64 = 30;
 const REPEATED: u64 = 400;
 
 const HOSTS: u64 = 50_000;
 
-const WORDS: [&str; 64] = [
-    "about",
-    "account",
-    "action",
-    "album",
-    "android",
-    "archive",
-    "article",
-    "author",
-    "beauty",
-    "bridge",
-    "business",
-    "camera",
-    "category",
-    "city",
-    "collection",
-    "comment",
-    "contact",
-    "culture",
-    "design",
-    "download",
-    "education",
-    "event",
-    "family",
-    "festival",
-    "film",
-    "forum",
-    "gallery",
-    "garden",
-    "guide",
-    "health",
-    "history",
-    "holiday",
-    "house",
-    "image",
-    "index",
-    "journal",
-    "kitchen",
-    "library",
-    "magazine",
-    "market",
-    "music",
-    "nature",
-    "network",
-    "news",
-    "office",
-    "online",
-    "park",
-    "people",
-    "photo",
-    "product",
-    "project",
-    "recipe",
-    "report",
-    "review",
-    "school",
-    "science",
-    "search",
-    "service",
-    "story",
-    "travel",
-    "video",
-    "weather",
-    "winter",
-    "world",
-];
+const WORDS: &str = "\
+    about account action album android archive article author \
+    beauty bridge business camera category city collection comment \
+    contact culture design download education event family festival \
+    film forum gallery garden guide health history holiday \
+    house image index journal kitchen library magazine market \
+    music nature network news office online park people \
+    photo product project recipe report review school science \
+    search service story travel video weather winter world";
 const SUFFIXES: [&str; 12] = ["com", "com", "com", "com", "org", "net", "de", "ru", "co.uk", "fr", "jp", "com.br"];
 const EXTENSIONS: [&str; 10] = ["", "", "", "/", "/", ".html", ".html", ".htm", ".php", ".jpg"];
 const NAMES: [&str; 8] = ["id", "page", "p", "q", "cat", "sort", "lang", "ref"];
@@ -93,27 +36,27 @@ const RAW: [&str; 8] = ["новости", "погода", "музыка", "新�
 const LABELS: [&str; 6] =
     ["bücher", "новости", "日本語", "xn--bcher-kva", "xn--80adbkckdfac8cd1ahpld0f", "xn--wgv71a119e"];
 
-/// `count` lines, each with its end.
+/// Generates `count` lines with their line ends.
 pub(super) fn lines(count: u32) -> Vec<u8> {
-    let mut draws = Draws(0x9E37_79B9_7F4A_7C15);
+    let mut random = RandomSequence(0x9E37_79B9_7F4A_7C15);
     let mut text = String::with_capacity(count as usize * 80);
     let mut starts: Vec<Range<usize>> = Vec::with_capacity(count as usize);
     for _ in 0..count {
-        if !starts.is_empty() && draws.falls(REPEATED) {
-            let line = starts[draws.below(starts.len() as u64) as usize].clone();
+        if !starts.is_empty() && random.is_chosen(REPEATED) {
+            let line = starts[random.below(starts.len() as u64) as usize].clone();
             text.extend_from_within(line);
         } else {
             let start = text.len();
-            push_line(&mut text, &mut draws);
+            push_line(&mut text, &mut random);
             starts.push(start..text.len());
         }
     }
     text.into_bytes()
 }
 
-fn push_line(text: &mut String, draws: &mut Draws) {
-    let is_https = draws.falls(720);
-    let scheme = match (is_https, draws.falls(UPPER / 5)) {
+fn push_line(text: &mut String, random: &mut RandomSequence) {
+    let is_https = random.is_chosen(720);
+    let scheme = match (is_https, random.is_chosen(UPPER / 5)) {
         (true, false) => "https",
         (false, false) => "http",
         (true, true) => "HTTPS",
@@ -121,39 +64,39 @@ fn push_line(text: &mut String, draws: &mut Draws) {
     };
     text.push_str(scheme);
     text.push_str("://");
-    push_host(text, draws);
-    if draws.falls(PORT) {
+    push_host(text, random);
+    if random.is_chosen(PORT) {
         text.push_str(if is_https { ":443" } else { ":80" });
     }
-    push_path(text, draws);
-    if draws.falls(QUERY) {
-        push_query(text, draws);
+    push_path(text, random);
+    if random.is_chosen(QUERY) {
+        push_query(text, random);
     }
-    if draws.falls(FRAGMENT) {
+    if random.is_chosen(FRAGMENT) {
         text.push('#');
-        text.push_str(draws.one(&WORDS));
+        text.push_str(random.word());
     }
     text.push('\n');
 }
 
-/// Few hosts have many lines.
-fn push_host(text: &mut String, draws: &mut Draws) {
+/// Few hosts have many lines, as in a crawl.
+fn push_host(text: &mut String, random: &mut RandomSequence) {
     let start = text.len();
-    let rank = draws.below(HOSTS) * draws.below(HOSTS) / HOSTS;
-    let mut of_host = Draws(rank.wrapping_mul(0xD6E8_FEB8_6659_FD93) | 1);
-    if of_host.falls(550) {
+    let rank = random.below(HOSTS) * random.below(HOSTS) / HOSTS;
+    let mut of_host = RandomSequence(rank.wrapping_mul(0xD6E8_FEB8_6659_FD93) | 1);
+    if of_host.is_chosen(550) {
         text.push_str("www.");
     }
-    if draws.falls(IDN) {
-        text.push_str(draws.one(&LABELS));
+    if random.is_chosen(IDN) {
+        text.push_str(random.one(&LABELS));
     } else {
-        text.push_str(of_host.one(&WORDS));
-        text.push_str(of_host.one(&WORDS));
+        text.push_str(of_host.word());
+        text.push_str(of_host.word());
         text.push_str(&rank.to_string());
     }
     text.push('.');
     text.push_str(of_host.one(&SUFFIXES));
-    if draws.falls(UPPER * 4 / 5) {
+    if random.is_chosen(UPPER * 4 / 5) {
         text[start..].to_owned().char_indices().step_by(3).for_each(|(at, c)| {
             let (at, upper) = (start + at, c.to_ascii_uppercase());
             text.replace_range(at..at + c.len_utf8(), upper.encode_utf8(&mut [0; 4]));
@@ -161,43 +104,43 @@ fn push_host(text: &mut String, draws: &mut Draws) {
     }
 }
 
-fn push_path(text: &mut String, draws: &mut Draws) {
-    for _ in 0..draws.below(4) {
+fn push_path(text: &mut String, random: &mut RandomSequence) {
+    for _ in 0..random.below(4) {
         text.push('/');
-        text.push_str(draws.one(&WORDS));
+        text.push_str(random.word());
     }
     let deviations =
         [(DOTS, "/./x/.."), (HEX, "/%c3%a9-"), (NEEDLESS, "/%7E%61"), (STRAY, "/100%-"), (EXCLUDED, "/a b|c")];
     for (share, segment) in deviations {
-        if draws.falls(share) {
+        if random.is_chosen(share) {
             text.push_str(segment);
         }
     }
-    if draws.falls(UTF8) {
+    if random.is_chosen(UTF8) {
         text.push('/');
-        text.push_str(draws.one(&RAW));
+        text.push_str(random.one(&RAW));
     }
     text.push('/');
-    for i in 0..draws.below(5) {
+    for i in 0..random.below(5) {
         text.push_str(if i > 0 { "-" } else { "" });
-        text.push_str(draws.one(&WORDS));
+        text.push_str(random.word());
     }
-    text.push_str(draws.one(&EXTENSIONS));
+    text.push_str(random.one(&EXTENSIONS));
 }
 
-fn push_query(text: &mut String, draws: &mut Draws) {
-    for i in 0..1 + draws.below(3) {
+fn push_query(text: &mut String, random: &mut RandomSequence) {
+    for i in 0..1 + random.below(3) {
         text.push(if i == 0 { '?' } else { '&' });
-        text.push_str(draws.one(&NAMES));
+        text.push_str(random.one(&NAMES));
         text.push('=');
-        text.push_str(&draws.below(1 << 20).to_string());
+        text.push_str(&random.below(1 << 20).to_string());
     }
 }
 
-/// SplitMix64: a sequence that its seed determines.
-struct Draws(u64);
+/// SplitMix64, a pseudo-random sequence.
+struct RandomSequence(u64);
 
-impl Draws {
+impl RandomSequence {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
@@ -210,9 +153,14 @@ impl Draws {
         ((u128::from(self.next()) * u128::from(limit)) >> 64) as u64
     }
 
-    /// In so many of 1000 cases.
-    fn falls(&mut self, share: u64) -> bool {
+    /// True in `share` of 1000 cases.
+    fn is_chosen(&mut self, share: u64) -> bool {
         self.below(1000) < share
+    }
+
+    fn word(&mut self) -> &'static str {
+        let index = self.below(64) as usize;
+        WORDS.split(' ').nth(index).unwrap_or_default()
     }
 
     fn one(&mut self, of: &[&'static str]) -> &'static str {

@@ -1,4 +1,4 @@
-//! [`Times`] in, a table for a person or JSON for a later run out.
+//! The result of `bench`: a table, or JSON that a later run can compare itself with.
 
 use std::fmt::Write;
 
@@ -10,13 +10,13 @@ use crate::output::Compression;
 /// A sum or difference of clocks.
 type Sum = fn(&dyn Fn(Clock) -> f64) -> f64;
 
-/// The stages in the order of the way, and how each follows from the clocks.
+/// The stages in order, and how each is computed from the clocks.
 const STAGES: [(&str, Sum); 8] = [
     ("read", |of| of(Clock::Read)),
     ("classify", |of| of(Clock::Classify)),
     ("split", |of| of(Clock::Decode) - of(Clock::Classify)),
     ("validate", |of| of(Clock::Validate)),
-    ("canonicalise", |of| of(Clock::Rows) - of(Clock::Validate) - of(Clock::Hash)),
+    ("canonicalize", |of| of(Clock::Rows) - of(Clock::Validate) - of(Clock::Hash)),
     ("hash", |of| of(Clock::Hash)),
     ("encode", |of| of(Clock::Encode)),
     ("write", |of| of(Clock::Write)),
@@ -29,26 +29,26 @@ const TOTALS: [(&str, Sum); 4] = [
     ("copy + hash", |of| of(Clock::CopyHash)),
 ];
 
-/// What was measured, and over what.
+/// What was measured, and on which corpus.
 #[derive(Debug)]
-pub(super) struct Measured {
+pub(super) struct BenchReport {
     pub(super) corpus: String,
     pub(super) compression: Compression,
     pub(super) times: Times,
 }
 
-/// An earlier report: nanoseconds a line by name.
+/// An earlier report: nanoseconds per line by stage.
 #[derive(Debug)]
-pub(super) struct Earlier(Vec<(String, f64)>);
+pub(super) struct EarlierReport(Vec<(String, f64)>);
 
-impl Earlier {
-    /// Reads what [`Measured::to_json`] wrote.
-    pub(super) fn parse(text: &str) -> Option<Earlier> {
+impl EarlierReport {
+    /// Parses the output of [`BenchReport::to_json`].
+    pub(super) fn parse(text: &str) -> Option<EarlierReport> {
         let report: Value = serde_json::from_str(text).ok()?;
         let stages = report["stages"].as_array()?;
         let times =
             stages.iter().map(|stage| Some((stage["name"].as_str()?.to_string(), stage["ns_per_line"].as_f64()?)));
-        let earlier = Earlier(times.collect::<Option<_>>()?);
+        let earlier = EarlierReport(times.collect::<Option<_>>()?);
         (earlier.of("copy")? > 0.0).then_some(earlier)
     }
 
@@ -57,8 +57,8 @@ impl Earlier {
     }
 }
 
-impl Measured {
-    /// The report that [`Earlier::parse`] reads.
+impl BenchReport {
+    /// The report that [`EarlierReport::parse`] reads.
     pub(super) fn to_json(&self) -> Value {
         let total = self.total();
         let stages = STAGES.iter().chain(&TOTALS).map(|(name, sum)| {
@@ -83,8 +83,8 @@ impl Measured {
         })
     }
 
-    /// A line a stage; with an `earlier` report, the ratio to it.
-    pub(super) fn table(&self, earlier: Option<&Earlier>) -> String {
+    /// One line per stage; with an earlier report, the change since then.
+    pub(super) fn to_text(&self, earlier: Option<&EarlierReport>) -> String {
         let (lines, bytes) = (self.times.lines, self.times.bytes);
         let mut text = format!(
             "{}: {lines} lines of {:.1} bytes, one thread, median of {} rounds, {}\n\n",
@@ -99,7 +99,7 @@ impl Measured {
             "{:12}  {:>8}  {:>15}  {:>6}  {:>6}  {:>6}",
             "stage", "ns/line", "least to most", "GB/s", "share", "copies"
         );
-        text.push_str(if earlier.is_some() { "  than before\n" } else { "\n" });
+        text.push_str(if earlier.is_some() { "  change\n" } else { "\n" });
         for (name, sum) in STAGES.iter().chain(&TOTALS) {
             let [median, least, most] = self.times.per_line(sum);
             let range = format!("{least:.1} to {most:.1}");
@@ -119,7 +119,7 @@ impl Measured {
             }
         }
         let ([core, ..], [floor, ..]) = (self.times.per_line(TOTALS[0].1), self.times.per_line(TOTALS[3].1));
-        let _ = writeln!(text, "\ncore, all from classify to hash, is {:.2} times copy + hash", core / floor);
+        let _ = writeln!(text, "\ncore (classify to hash) takes {:.2} times as long as copy + hash", core / floor);
         text
     }
 
@@ -127,14 +127,14 @@ impl Measured {
         self.times.per_line(TOTALS[1].1)[0]
     }
 
-    /// Of input, a second, at so many nanoseconds a line.
+    /// Gigabytes of input per second at so many nanoseconds per line.
     fn gigabytes(&self, per_line: f64) -> f64 {
         self.times.bytes as f64 / self.times.lines as f64 / per_line.max(f64::MIN_POSITIVE)
     }
 }
 
-/// How many times as many copies a stage takes as it did.
-fn ratio(copies: f64, earlier: &Earlier, name: &str) -> Option<f64> {
+/// Ratio of a time, in copies, to that of the earlier report.
+fn ratio(copies: f64, earlier: &EarlierReport, name: &str) -> Option<f64> {
     let before = earlier.of(name)? / earlier.of("copy")?;
     (before > 0.0).then(|| copies / before)
 }

@@ -1,7 +1,7 @@
-//! Times of the stages. In: a text of lines. Out: [`Times`], nanoseconds of each round.
+//! Measures the stages of `canon` over a text.
 //!
-//! A round goes the whole way once, with a clock between the rooms, and then each stage that is fused with others there
-//! once more by itself: bitmaps, UTF-8, hash. What is left of a room's time without them is its own.
+//! Each round processes the text once with a clock between the modules. Stages that are fused there (bitmaps, UTF-8
+//! validation, hash) are measured once more by themselves, and their times are subtracted from those of the modules.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -20,18 +20,18 @@ use crate::record::{TextDecoder, lines::Lines};
 const CHUNK_LEN: usize = 256 << 10;
 const ROW_GROUP_LEN: usize = 8 << 20;
 
-/// One thing that is timed.
+/// One time that is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Clock {
     /// A file in the page cache, read into a buffer.
     Read,
     /// Bitmaps of the bytes.
     Classify,
-    /// Bitmaps and the ends of lines.
+    /// Bitmaps and line ends.
     Decode,
-    /// The UTF-8 verdict.
+    /// UTF-8 validation.
     Validate,
-    /// Verdict, proof or walk, URI and key.
+    /// UTF-8 validation, canonicalization, keys.
     Rows,
     /// Keys of the URIs.
     Hash,
@@ -39,9 +39,9 @@ pub(super) enum Clock {
     Encode,
     /// Appending to a file.
     Write,
-    /// Each line copied to the end of one buffer.
+    /// Copying each line to a buffer.
     Copy,
-    /// The same, and the key of each line.
+    /// The same, and hashing each line.
     CopyHash,
 }
 
@@ -56,7 +56,7 @@ pub(super) struct Times {
 }
 
 impl Times {
-    /// Nanoseconds a line of `of`, a sum and difference of clocks: median, least, most over the rounds.
+    /// Nanoseconds per line of a sum or difference of clocks: median, minimum and maximum of the rounds.
     pub(super) fn per_line(&self, of: impl Fn(&dyn Fn(Clock) -> f64) -> f64) -> [f64; 3] {
         let lines = self.lines as f64;
         let mut all: Vec<f64> =
@@ -70,19 +70,21 @@ impl Times {
     }
 }
 
-/// Times every stage over `text`, `rounds` times after one that does not count. The error is a sentence.
-pub(super) fn measure(text: &[u8], rounds: u16, compression: Compression) -> Result<Times, String> {
-    let failed = |error: &dyn std::fmt::Display| format!("cannot write what the stages need: {error}");
-    let directory = tempfile::tempdir().map_err(|error| failed(&error))?;
-    let mut file = tempfile::tempfile_in(directory.path()).map_err(|error| failed(&error))?;
-    file.write_all(text).map_err(|error| failed(&error))?;
+/// Measures all stages over `text`, `rounds` times after a first round that does not count.
+///
+/// # Errors
+/// Temporary files cannot be written.
+pub(super) fn measure(text: &[u8], rounds: u16, compression: Compression) -> Result<Times, Box<dyn std::error::Error>> {
+    let directory = tempfile::tempdir()?;
+    let mut file = tempfile::tempfile_in(directory.path())?;
+    file.write_all(text)?;
     let lines = memchr::memchr_iter(b'\n', text).count() + usize::from(!text.ends_with(b"\n"));
     let mut bench = Bench { chunks: chunks(text), file, scratch: Vec::with_capacity(text.len()) };
     let mut times = Times { lines, bytes: text.len(), rounds: Vec::new() };
     for round in 0..=rounds {
         let target = directory.path().join("rows.parquet");
-        let clocks = bench.round(target, compression).map_err(|error| failed(&error))?;
-        // The first round finds cold memory.
+        let clocks = bench.round(target, compression)?;
+        // The memory is cold in the first round.
         if round > 0 {
             times.rounds.push(clocks);
         }
@@ -112,13 +114,13 @@ impl Bench<'_> {
             sources: vec!["lines".to_string()],
         };
         let (encoder, output) = output::create(&Destination::File(target), options)?;
-        self.whole_way(&encoder, output, &mut clocks)?;
-        self.alone(&mut clocks)?;
+        self.measure_pipeline(&encoder, output, &mut clocks)?;
+        self.measure_single_stages(&mut clocks)?;
         Ok(clocks)
     }
 
-    /// What a worker does, with a clock between the rooms.
-    fn whole_way(
+    /// Does the work of a worker, with a clock between the modules.
+    fn measure_pipeline(
         &self,
         encoder: &Encoder,
         mut output: Output,
@@ -152,8 +154,8 @@ impl Bench<'_> {
         Ok(output.abort()?)
     }
 
-    /// Stages that are fused with others, and the floor.
-    fn alone(&mut self, clocks: &mut [u64; CLOCKS]) -> std::io::Result<()> {
+    /// Measures the stages that are fused with others, and plain copies.
+    fn measure_single_stages(&mut self, clocks: &mut [u64; CLOCKS]) -> std::io::Result<()> {
         let mut bitmaps = Bitmaps::default();
         let mut time = |clock, work: &mut dyn FnMut(&[u8])| {
             let began = Instant::now();
@@ -167,7 +169,7 @@ impl Bench<'_> {
         let mut lines = Lines::default();
         for clock in [Clock::Copy, Clock::CopyHash] {
             self.scratch.clear();
-            // Lines are found before the clock runs: the floor only copies them.
+            // Lines are found before the clock starts: only their copies are measured.
             for chunk in &self.chunks {
                 let records = lines.decode(chunk, 0, &mut bitmaps);
                 let began = Instant::now();
@@ -201,7 +203,7 @@ fn nanoseconds(began: Instant) -> u64 {
     began.elapsed().as_nanos() as u64
 }
 
-/// Whole lines, about [`CHUNK_LEN`] bytes a chunk.
+/// Divides text into chunks of complete lines, of about [`CHUNK_LEN`] bytes.
 fn chunks(text: &[u8]) -> Vec<&[u8]> {
     let mut chunks = Vec::new();
     let mut rest = text;

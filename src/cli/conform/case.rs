@@ -1,14 +1,14 @@
-//! One case: its line in, a verdict on the answer to it out. Says what makes an answer the expected one.
+//! One conformance case: parsing its line, and comparing an answer with the expected one.
 
 use serde_json::Value;
 
-use crate::cli::eval::question;
+use crate::cli::eval::parse_question;
 
-/// Marks of cases that nobody is held to: the documents disagree, or a later one has taken it back.
+/// Members that mark a case as open: the documents disagree, or a later one has withdrawn it.
 const MARKS: [&str; 4] = ["ambiguous", "conflict", "superseded", "xfail"];
 
-/// A question with what it expects.
-pub(super) struct Case {
+/// A question with the expected answer.
+pub(super) struct ConformCase {
     pub(super) id: String,
     pub(super) op: String,
     pub(super) profile: String,
@@ -16,54 +16,54 @@ pub(super) struct Case {
     line: Value,
 }
 
-/// What came of a case.
-pub(super) enum Verdict {
+/// The result of a case.
+pub(super) enum CaseOutcome {
     Passed,
-    /// With the answer that was given.
+    /// With the actual answer.
     Failed(Value),
     Unsupported,
     /// Marked as open.
     Skipped,
-    /// The question makes no sense.
+    /// The question is malformed; with the reason.
     Malformed(String),
 }
 
-impl Case {
-    /// Reads a line.
+impl ConformCase {
+    /// Parses a line.
     ///
     /// # Errors
-    /// What the line lacks to be a case.
-    pub(super) fn new(line: &[u8]) -> Result<Case, String> {
-        let line = question(line).map_err(|error| format!("not JSON: {error}"))?;
+    /// The line is not a case; with the reason.
+    pub(super) fn new(line: &[u8]) -> Result<ConformCase, String> {
+        let line = parse_question(line).map_err(|error| format!("not JSON: {error}"))?;
         let text = |name: &str| line.get(name).and_then(Value::as_str).map(str::to_string);
-        let needed = |name: &str| text(name).ok_or_else(|| format!("the case lacks \"{name}\", a string"));
+        let needed = |name: &str| text(name).ok_or_else(|| format!("the case has no string \"{name}\""));
         let (id, op) = (needed("id")?, needed("op")?);
         if line.get("expect").is_none() {
-            return Err("the case lacks \"expect\"; null expects a refusal".to_string());
+            return Err("the case has no \"expect\" (null expects a rejection)".to_string());
         }
         let is_marked = MARKS.iter().any(|mark| line.get(mark).is_some_and(is_set));
-        Ok(Case { id, op, profile: text("profile").unwrap_or_else(|| "rfc3987".to_string()), is_marked, line })
+        Ok(ConformCase { id, op, profile: text("profile").unwrap_or_else(|| "rfc3987".to_string()), is_marked, line })
     }
 
-    /// Holds the answer, which is asked for unless the case is marked, against what is expected.
-    pub(super) fn judge(&self, answer: impl FnOnce() -> Value) -> Verdict {
+    /// Compares the answer with the expected one. Cases that are marked as open are not evaluated.
+    pub(super) fn evaluate(&self, answer: impl FnOnce() -> Value) -> CaseOutcome {
         if self.is_marked {
-            return Verdict::Skipped;
+            return CaseOutcome::Skipped;
         }
         let answer = answer();
         if let Some(message) = answer.get("error").and_then(Value::as_str) {
-            return Verdict::Malformed(message.to_string());
+            return CaseOutcome::Malformed(message.to_string());
         }
         if answer.get("unsupported").is_some_and(is_set) {
-            return Verdict::Unsupported;
+            return CaseOutcome::Unsupported;
         }
         match is_expected(&self.line["expect"], self.line.get("at"), &answer) {
-            true => Verdict::Passed,
-            false => Verdict::Failed(answer),
+            true => CaseOutcome::Passed,
+            false => CaseOutcome::Failed(answer),
         }
     }
 
-    /// The line, for a person who looks for what failed.
+    /// The line, for the report of a failure.
     pub(super) fn line(&self) -> &Value {
         &self.line
     }
@@ -73,8 +73,8 @@ fn is_set(value: &Value) -> bool {
     !matches!(value, Value::Null | Value::Bool(false)) && *value != ""
 }
 
-/// `expect` is null for a refusal (at byte `at`, where that is given); `{"not": null}` for anything but one;
-/// `{"hex": ...}` for bytes; an object for one with at least these fields; else the output itself.
+/// `expect` is null for a rejection (at byte `at`, if that is given), `{"not": null}` for anything but a rejection,
+/// `{"hex": ...}` for bytes, an object for an object with at least these members, and otherwise the output itself.
 fn is_expected(expect: &Value, at: Option<&Value>, answer: &Value) -> bool {
     let output = answer.get("output");
     match (expect, output) {
@@ -105,7 +105,7 @@ mod tests {
     use super::is_expected;
 
     #[test]
-    fn answers_meet_expectations() {
+    fn answers_are_compared() {
         let fault = json!({"fault": {"kind": "port", "component": "port", "at": 9}});
         let output = |value| json!({"output": value});
         let cases = [

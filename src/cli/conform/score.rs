@@ -1,5 +1,4 @@
-//! Verdicts in, what they come to out: counts by profile and op, cases that failed, lines that are no cases; as a table
-//! for a person, as JSON for a program.
+//! The results of conformance cases: counts by profile and operation, failed cases, and invalid lines, as text or JSON.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
@@ -7,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::case::{Case, Verdict};
+use super::case::{CaseOutcome, ConformCase};
 
-/// How the cases of one op in one profile came out.
+/// Results of the cases of one operation in one profile.
 #[derive(Clone, Copy, Debug, Default)]
-struct Counts {
+struct OutcomeCounts {
     passed: u64,
     failed: u64,
     unsupported: u64,
@@ -20,22 +19,22 @@ struct Counts {
 
 /// A case that failed.
 #[derive(Debug)]
-struct Failure {
+struct FailedCase {
     place: String,
     id: String,
     question: Value,
     answer: Value,
 }
 
-/// A file or a line that gives no case.
+/// A file that cannot be read, or a line that is not a case.
 #[derive(Debug)]
-pub(super) struct Refused {
+pub(super) struct InvalidCase {
     file: PathBuf,
     line: Option<usize>,
     message: String,
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for InvalidCase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {
             Some(line) => write!(f, "{}:{line}: {}", self.file.display(), self.message),
@@ -44,35 +43,35 @@ impl fmt::Display for Refused {
     }
 }
 
-/// Everything that was found out.
+/// The results of all cases.
 #[derive(Debug, Default)]
 pub(super) struct Score {
-    counts: BTreeMap<(String, String), Counts>,
-    failures: Vec<Failure>,
-    pub(super) errors: Vec<Refused>,
+    counts: BTreeMap<(String, String), OutcomeCounts>,
+    failures: Vec<FailedCase>,
+    pub(super) errors: Vec<InvalidCase>,
 }
 
 impl Score {
-    pub(super) fn refuse(&mut self, file: &Path, line: Option<usize>, message: String) {
-        self.errors.push(Refused { file: file.to_path_buf(), line, message });
+    pub(super) fn add_invalid(&mut self, file: &Path, line: Option<usize>, message: String) {
+        self.errors.push(InvalidCase { file: file.to_path_buf(), line, message });
     }
 
-    pub(super) fn add(&mut self, file: &Path, line: usize, case: &Case, verdict: Verdict) {
+    pub(super) fn add(&mut self, file: &Path, line: usize, case: &ConformCase, verdict: CaseOutcome) {
         let counts = self.counts.entry((case.profile.clone(), case.op.clone())).or_default();
         match verdict {
-            Verdict::Passed => counts.passed += 1,
-            Verdict::Unsupported => counts.unsupported += 1,
-            Verdict::Skipped => counts.skipped += 1,
-            Verdict::Malformed(message) => self.refuse(file, Some(line), message),
-            Verdict::Failed(answer) => {
+            CaseOutcome::Passed => counts.passed += 1,
+            CaseOutcome::Unsupported => counts.unsupported += 1,
+            CaseOutcome::Skipped => counts.skipped += 1,
+            CaseOutcome::Malformed(message) => self.add_invalid(file, Some(line), message),
+            CaseOutcome::Failed(answer) => {
                 counts.failed += 1;
                 let place = format!("{}:{line}", file.display());
-                self.failures.push(Failure { place, id: case.id.clone(), question: case.line().clone(), answer });
+                self.failures.push(FailedCase { place, id: case.id.clone(), question: case.line().clone(), answer });
             }
         }
     }
 
-    fn sum(&self, count: impl Fn(&Counts) -> u64) -> u64 {
+    fn sum(&self, count: impl Fn(&OutcomeCounts) -> u64) -> u64 {
         self.counts.values().map(count).sum()
     }
 
@@ -92,14 +91,14 @@ impl Score {
         self.sum(|counts| counts.skipped)
     }
 
-    /// A line for each profile and op, up to `show` failures, the sum.
+    /// One line per profile and operation, up to `show` failures, and the totals.
     pub(super) fn to_text(&self, show: usize) -> String {
         let mut text = String::new();
         // Writing to a string does not fail.
         for ((profile, op), counts) in &self.counts {
-            let asked = counts.passed + counts.failed;
-            let _ = write!(text, "{profile:12} {op:24} {:6} of {asked}", counts.passed);
-            for (count, what) in [(counts.unsupported, "not offered"), (counts.skipped, "skipped")] {
+            let run = counts.passed + counts.failed;
+            let _ = write!(text, "{profile:12} {op:24} {:6} of {run}", counts.passed);
+            for (count, what) in [(counts.unsupported, "unsupported"), (counts.skipped, "skipped")] {
                 if count > 0 {
                     let _ = write!(text, ", {count} {what}");
                 }
@@ -125,36 +124,36 @@ impl Score {
         let all = self.passed() + self.failed() + self.unsupported() + self.skipped();
         let fails = if self.failed() == 1 { "fails" } else { "fail" };
         let mut text = format!("{} of {all} cases pass, {} {fails}", self.passed(), self.failed());
-        for (count, what) in [(self.unsupported(), "not offered"), (self.skipped(), "skipped")] {
+        for (count, what) in [(self.unsupported(), "unsupported"), (self.skipped(), "skipped")] {
             if count > 0 {
                 let _ = write!(text, ", {count} {what}");
             }
         }
         match self.errors.len() {
             0 => {}
-            1 => text.push_str(", 1 line is no case"),
+            1 => text.push_str(", 1 line is not a case"),
             more => {
-                let _ = write!(text, ", {more} lines are no cases");
+                let _ = write!(text, ", {more} lines are not cases");
             }
         }
         text + "\n"
     }
 
     pub(super) fn to_json(&self) -> Value {
-        let counts = |counts: &Counts| {
+        let counts = |counts: &OutcomeCounts| {
             json!({
                 "passed": counts.passed, "failed": counts.failed,
                 "unsupported": counts.unsupported, "skipped": counts.skipped,
             })
         };
-        let by_op = |((profile, op), these): (&(String, String), &Counts)| {
+        let by_op = |((profile, op), these): (&(String, String), &OutcomeCounts)| {
             let mut row = json!({"profile": profile, "op": op});
             if let (Value::Object(row), Value::Object(counts)) = (&mut row, counts(these)) {
                 row.extend(counts);
             }
             row
         };
-        let all = Counts {
+        let all = OutcomeCounts {
             passed: self.passed(),
             failed: self.failed(),
             unsupported: self.unsupported(),

@@ -1,7 +1,7 @@
 //! The ops of RFC 3987 section 4: `bidi_check`, `bidi_visual`, `bidi_display`. In: a request. Out: its answer.
 
 use super::Answer;
-use super::ops::{Answered, output};
+use super::ops::{EvalResult, output};
 use super::request::Request;
 use crate::iri::{BidiRules, bidi_display, bidi_visual, check_bidi};
 
@@ -10,17 +10,17 @@ fn rules(request: &Request) -> Result<BidiRules, Answer> {
 }
 
 /// True if no component violates a restriction of section 4.2, or of the profile's own.
-pub(super) fn check(request: &Request) -> Answered {
+pub(super) fn check(request: &Request) -> EvalResult {
     Ok(output(check_bidi(request.input_text()?, rules(request)?).is_empty()))
 }
 
 /// The characters in visual order.
-pub(super) fn visual(request: &Request) -> Answered {
+pub(super) fn visual(request: &Request) -> EvalResult {
     Ok(output(bidi_visual(request.input_text()?, rules(request)?)))
 }
 
 /// The text between LRE and PDF, where it needs them. The drafts have the same.
-pub(super) fn display(request: &Request) -> Answered {
+pub(super) fn display(request: &Request) -> EvalResult {
     rules(request)?;
     Ok(output(bidi_display(request.input_text()?)?))
 }

@@ -1,5 +1,6 @@
-//! `eval`: questions in, answers out, as JSON lines in the same order. A malformed question is answered with an
-//! `error`; only input that cannot be read and output that cannot be written end it.
+//! `eval`: answers questions about single references, as JSON lines, in order. It is the interface for conformance
+//! suites. A malformed question is answered with an `error`; only failures to read the input or to write the output end
+//! the command.
 
 mod bidi_ops;
 mod ops;
@@ -13,26 +14,32 @@ use std::io::{self, BufRead, Write};
 use serde_json::{Map, Value};
 
 use self::request::Request;
-use super::say;
+use crate::cli::error::CommandError;
+use crate::cli::terminal::print_error;
 use crate::iri::Fault;
 use crate::process::exit;
 
-/// Answers JSON lines on standard input with JSON lines on standard output
-///
-/// A question has an "id", an "op" and an "input" (or "input_hex", or "input_utf16"); an answer has the "id" and an
-/// "output", a "fault", "unsupported": true, or an "error" that says what the question lacks.
-#[derive(Debug, clap::Args)]
-pub struct EvalArgs {}
+const EXAMPLES: &str = "\
+Examples:
+  echo '{\"id\": 1, \"op\": \"normalize\", \"input\": \"HTTP://h\"}' | irikey eval";
 
-/// What a question is answered with.
-pub(super) enum Answer {
-    /// The answer itself.
+/// Answer questions on standard input, one JSON object per line
+///
+/// A question has an "id", an "op" and an "input" (or "input_hex", or "input_utf16"). Its answer has the "id" and one of
+/// "output", "fault", "unsupported": true, and "error", which says what is wrong with the question.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct EvalArgs {}
+
+/// The answer to a question.
+pub(crate) enum Answer {
+    /// The result of the operation.
     Output(Value),
-    /// The input must be refused.
+    /// The input is rejected.
     Fault(Fault),
-    /// The op, profile or option is not offered.
+    /// The operation, profile or option is not supported.
     Unsupported,
-    /// The question makes no sense.
+    /// The question is malformed.
     Error(String),
 }
 
@@ -57,54 +64,51 @@ impl Answer {
 }
 
 /// A fault as JSON: `kind`, `component`, `at` (byte offset).
-pub(super) fn fault_value(fault: Fault) -> Value {
+pub(crate) fn fault_value(fault: Fault) -> Value {
     serde_json::json!({"kind": fault.kind.name(), "component": fault.component.name(), "at": fault.at})
 }
 
-pub(super) fn run(_args: &EvalArgs) -> u8 {
+pub(crate) fn run(_args: &EvalArgs) -> Result<u8, CommandError> {
     match answer_all(io::stdin().lock(), io::stdout().lock()) {
-        Ok(()) => exit::SUCCESS,
-        Err(Broken::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => exit::SUCCESS,
-        Err(Broken::Output(error)) => {
-            say(&format!("standard output: cannot write: {error}"));
-            exit::OUTPUT
+        Ok(()) => Ok(exit::SUCCESS),
+        Err(EvalError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(exit::SUCCESS),
+        Err(EvalError::Output(error)) => {
+            print_error(&format!("standard output: cannot write: {error}"));
+            Ok(exit::OUTPUT)
         }
-        Err(Broken::Input(error)) => {
-            say(&format!("standard input: cannot read: {error}"));
-            exit::INPUT
-        }
+        Err(EvalError::Input(error)) => Err(CommandError::Input(format!("standard input: cannot read: {error}"))),
     }
 }
 
-/// Which end failed.
+/// Which stream failed.
 #[derive(Debug)]
-enum Broken {
+enum EvalError {
     Input(io::Error),
     Output(io::Error),
 }
 
-/// Answers every line of `questions`, blank ones excepted.
-fn answer_all(mut questions: impl BufRead, answers: impl Write) -> Result<(), Broken> {
+/// Answers all lines of `questions`, except blank ones.
+fn answer_all(mut questions: impl BufRead, answers: impl Write) -> Result<(), EvalError> {
     let mut answers = io::BufWriter::new(answers);
     let mut line = Vec::new();
     loop {
         line.clear();
-        if questions.read_until(b'\n', &mut line).map_err(Broken::Input)? == 0 {
-            return answers.flush().map_err(Broken::Output);
+        if questions.read_until(b'\n', &mut line).map_err(EvalError::Input)? == 0 {
+            return answers.flush().map_err(EvalError::Output);
         }
         if line.trim_ascii().is_empty() {
             continue;
         }
-        writeln!(answers, "{}", answer_line(&line)).map_err(Broken::Output)?;
+        writeln!(answers, "{}", answer_line(&line)).map_err(EvalError::Output)?;
     }
 }
 
-/// The JSON of one line, whose texts may hold lone surrogates.
-pub(super) fn question(line: &[u8]) -> serde_json::Result<Value> {
+/// Parses one line, whose strings may have lone surrogates.
+pub(crate) fn parse_question(line: &[u8]) -> serde_json::Result<Value> {
     surrogates::read(line).map(|(question, _)| question)
 }
 
-/// The answer to one line, whatever it holds.
+/// Answers one line of any content.
 pub(crate) fn answer_line(line: &[u8]) -> Value {
     let (question, has_lone_surrogates) = match surrogates::read(line) {
         Ok(read) => read,
@@ -122,7 +126,7 @@ mod tests {
     use super::answer_line;
 
     #[test]
-    fn nonsense_is_answered() {
+    fn malformed_questions_are_answered() {
         let cases = [
             (r#"{"#, "error"),
             (r#"[]"#, "error"),
@@ -143,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn lone_surrogates_are_what_the_url_standard_makes_of_them_or_faults() {
+    fn lone_surrogates_are_replaced_by_whatwg_and_faults_otherwise() {
         let lone = r#"{"id": 1, "op": "whatwg_parse", "input": "http://h/\ud800\ud83d\ude00x"}"#;
         assert_eq!(answer_line(lone.as_bytes())["output"]["href"], "http://h/%EF%BF%BD%F0%9F%98%80x");
         let units = r#"{"id": 1, "op": "normalize", "profile": "whatwg", "input_utf16": [97, 58, 56320]}"#;

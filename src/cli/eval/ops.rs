@@ -14,10 +14,10 @@ use crate::iri::{
 };
 use crate::key::{Draft, Recipe};
 
-pub(super) type Answered = Result<Answer, Answer>;
+pub(super) type EvalResult = Result<Answer, Answer>;
 
 /// Answers a request.
-pub(super) fn answer(request: &Request) -> Answered {
+pub(super) fn answer(request: &Request) -> EvalResult {
     if request.profile != "rfc3987" && !has_profiles(request.op) {
         return Ok(Answer::Unsupported);
     }
@@ -79,13 +79,13 @@ pub(super) fn parts_value(parts: Parts, text: &[u8]) -> Value {
     })
 }
 
-fn resolve(request: &Request) -> Answered {
+fn resolve(request: &Request) -> EvalResult {
     let base = request.base()?.ok_or_else(|| Answer::Error("\"resolve\" takes a \"base\"".into()))?;
     text_answer(base.resolve(request.input()?)?)
 }
 
 /// Bytes as the answer's text, which they must be.
-fn text_answer(text: Vec<u8>) -> Answered {
+fn text_answer(text: Vec<u8>) -> EvalResult {
     match String::from_utf8(text) {
         Ok(text) => Ok(output(text)),
         Err(error) => {
@@ -122,7 +122,7 @@ fn rung_text(request: &Request, input: &[u8], rung: Rung) -> Result<Vec<u8>, Ans
     Ok(normalize_to_rung(&target, rung, ParseMode::Lenient)?.0)
 }
 
-fn normalize(request: &Request) -> Answered {
+fn normalize(request: &Request) -> EvalResult {
     let rung = request.rung()?;
     let text = rung_text(request, request.input()?, rung)?;
     if rung == Rung::Simple && !profile_ops::profile(request)?.is_whatwg() {
@@ -136,7 +136,7 @@ fn normalize(request: &Request) -> Answered {
     }
 }
 
-fn normalize_path(request: &Request) -> Answered {
+fn normalize_path(request: &Request) -> EvalResult {
     let mut path = request.input()?.to_vec();
     let len = remove_dot_segments(&mut path);
     path.truncate(len);
@@ -144,7 +144,7 @@ fn normalize_path(request: &Request) -> Answered {
 }
 
 /// The two are one on the scheme rung, or a redirect was observed between just these two.
-fn compare_by_redirect(request: &Request) -> Answered {
+fn compare_by_redirect(request: &Request) -> EvalResult {
     let text = |input: &[u8]| rung_text(request, input, Rung::Scheme);
     let [a, b] = request.pair()?;
     let (a, b) = (text(a)?, text(b)?);
@@ -153,7 +153,7 @@ fn compare_by_redirect(request: &Request) -> Answered {
     Ok(output(a == b || (a == from && b == to) || (a == to && b == from)))
 }
 
-fn compare(request: &Request) -> Answered {
+fn compare(request: &Request) -> EvalResult {
     if request.is_on_protocol_rung() {
         return compare_by_redirect(request);
     }
@@ -163,7 +163,7 @@ fn compare(request: &Request) -> Answered {
 }
 
 /// The sort-friendly form that web archives look URLs up by.
-fn surt(request: &Request) -> Answered {
+fn surt(request: &Request) -> EvalResult {
     let name = match request.opt("dialect") {
         None | Some("wayback") => "surt-wayback",
         Some("ia") => "surt-ia",
@@ -173,14 +173,14 @@ fn surt(request: &Request) -> Answered {
 }
 
 /// The key of a recipe, by its name and changes.
-fn recipe(request: &Request) -> Answered {
+fn recipe(request: &Request) -> EvalResult {
     match request.opt("recipe") {
         Some(name) => recipe_key(request, name),
         None => Err(Answer::Error("recipe needs opts.recipe, the name of one".into())),
     }
 }
 
-fn recipe_key(request: &Request, name: &str) -> Answered {
+fn recipe_key(request: &Request, name: &str) -> EvalResult {
     let recipe = Recipe::parse(name).map_err(|error| Answer::Error(error.to_string()))?;
     let mut key = Vec::new();
     recipe.write_key(request.input()?, &mut Draft::default(), &mut key)?;
@@ -197,7 +197,7 @@ pub(super) fn host_mapping(request: &Request) -> Option<HostMapping> {
     }
 }
 
-fn idna(request: &Request, map: impl Fn(&[u8]) -> Option<String>) -> Answered {
+fn idna(request: &Request, map: impl Fn(&[u8]) -> Option<String>) -> EvalResult {
     match map(request.input()?) {
         Some(host) => Ok(output(host)),
         None => Err(Fault::new(FaultKind::Character, Component::Host, 0).into()),

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 use super::Answer;
-use super::ops::{Answered, host_mapping, output, parts_value};
+use super::ops::{EvalResult, host_mapping, output, parts_value};
 use super::request::Request;
 use crate::encoding::Charset;
 use crate::iri::{
@@ -20,7 +20,7 @@ pub(super) fn profile(request: &Request) -> Result<&'static Profile, Answer> {
     Profile::from_name(request.profile).ok_or(Answer::Unsupported)
 }
 
-pub(super) fn validate(request: &Request) -> Answered {
+pub(super) fn validate(request: &Request) -> EvalResult {
     let profile = profile(request)?;
     let Ok(text) = request.input_text() else { return Ok(output(false)) };
     let is_derived = match request.op {
@@ -35,7 +35,7 @@ pub(super) fn validate(request: &Request) -> Answered {
     Ok(output(is_derived && !is_banned))
 }
 
-pub(super) fn parse(request: &Request) -> Answered {
+pub(super) fn parse(request: &Request) -> EvalResult {
     let profile = profile(request)?;
     let text = request.input_text()?;
     match profile.parser {
@@ -80,7 +80,7 @@ fn text_of(bytes: &[u8]) -> Result<&str, Answer> {
     std::str::from_utf8(bytes).map_err(|error| fault(error.valid_up_to()))
 }
 
-pub(super) fn map_to_uri(request: &Request) -> Answered {
+pub(super) fn map_to_uri(request: &Request) -> EvalResult {
     if request.has_other_opts(&["lenient", "idn", "charset", "query_charset", "backslash"]) {
         return Ok(Answer::Unsupported);
     }
@@ -113,7 +113,7 @@ fn backslashes(request: &Request, otherwise: Backslashes) -> Result<Backslashes,
     }
 }
 
-pub(super) fn map_to_iri(request: &Request) -> Answered {
+pub(super) fn map_to_iri(request: &Request) -> EvalResult {
     if request.has_other_opts(&["idn"]) {
         return Ok(Answer::Unsupported);
     }
@@ -122,7 +122,7 @@ pub(super) fn map_to_iri(request: &Request) -> Answered {
     Ok(output(profile.to_iri(request.input_text()?, host)))
 }
 
-pub(super) fn to_uri_idempotent(request: &Request) -> Answered {
+pub(super) fn to_uri_idempotent(request: &Request) -> EvalResult {
     let profile = profile(request)?;
     let intake =
         request.opt_bool("lenient").map(|is_lenient| if is_lenient { ParseMode::Lenient } else { ParseMode::Strict });
@@ -132,7 +132,7 @@ pub(super) fn to_uri_idempotent(request: &Request) -> Answered {
     Ok(output(once == twice))
 }
 
-pub(super) fn preprocess_op(request: &Request) -> Answered {
+pub(super) fn preprocess_op(request: &Request) -> EvalResult {
     if request.has_other_opts(&["charset", "normalize", "ncr", "space", "backslash", "multi"]) {
         return Ok(Answer::Unsupported);
     }
@@ -172,13 +172,13 @@ fn href(request: &Request, text: &[u8]) -> Result<String, Answer> {
     Ok(whatwg_href(text_of(text)?, request.base_text(), query_charset(request, whatwg)?)?)
 }
 
-pub(super) fn whatwg_parse(request: &Request) -> Answered {
+pub(super) fn whatwg_parse(request: &Request) -> EvalResult {
     let href = href(request, request.input()?)?;
     Ok(output(Value::Object(Map::from_iter([("href".to_string(), href.into())]))))
 }
 
 /// The target by the URL Standard.
-pub(super) fn whatwg_resolve(request: &Request) -> Answered {
+pub(super) fn whatwg_resolve(request: &Request) -> EvalResult {
     Ok(output(href(request, request.input()?)?))
 }
 

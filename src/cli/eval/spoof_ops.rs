@@ -1,15 +1,15 @@
 //! The ops of RFC 3987 sections 6.1, 7.5 and 8: `look` (names of flags), `skeleton` (of a host). In: a request. Out: its
 //! answer.
 
-use super::ops::{Answered, output};
+use super::ops::{EvalResult, output};
 use super::request::Request;
 
 /// The names of what a reference shows, in bit order.
-pub(super) fn look(request: &Request) -> Answered {
+pub(super) fn look(request: &Request) -> EvalResult {
     Ok(output(crate::iri::find_spoofing(request.input()?).flags.names().collect::<Vec<_>>()))
 }
 
 /// The UTS 39 skeleton of a host.
-pub(super) fn skeleton(request: &Request) -> Answered {
+pub(super) fn skeleton(request: &Request) -> EvalResult {
     Ok(output(crate::iri::skeleton(request.input()?)))
 }

@@ -1,12 +1,13 @@
-//! A [`Report`] as one page that needs nothing else: [`page`]. No script, no font, no picture is fetched; plots are SVG
-//! within. Whatever comes from the input is escaped.
+//! A [`Report`] as one self-contained HTML page: plots are inline SVG, and no script, font or picture is fetched. All text
+//! is escaped, because names and messages may come from the input.
 
 use std::fmt::Write;
 
-use super::report::Report;
-use super::summary;
-use super::summary::thousands;
-use super::timeline::Moment;
+use super::Report;
+use super::text::summary;
+use crate::cli::progress::TimelineSample;
+use crate::cli::terminal::thousands;
+use crate::dedup::Findings;
 use crate::iri::FaultKind;
 
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222;\
@@ -15,7 +16,7 @@ background:#fff}h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}table{b
 pre{overflow-x:auto}svg{display:block;max-width:100%;height:auto}svg text{font:12px system-ui,sans-serif;fill:#444}\
 .note{color:#666}rect{fill:#3b6ea5}polyline{fill:none;stroke:#3b6ea5;stroke-width:1.5}line{stroke:#ccc}";
 
-/// The page, whole.
+/// The whole page.
 pub(super) fn page(report: &Report) -> String {
     let mut html = String::from("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n");
     html.push_str("<meta name=\"viewport\" content=\"width=device-width\">\n<title>irikey report</title>\n");
@@ -24,22 +25,17 @@ pub(super) fn page(report: &Report) -> String {
     let _ = writeln!(html, "<pre>{}</pre>", escape(&summary(report)));
     if let Some(dedup) = &report.dedup {
         let counts = [("kept", dedup.kept), ("duplicates", dedup.duplicates), ("seen before", dedup.seen)];
-        let counts = counts.into_iter().chain([("faulty", report.tally.faulty)]);
-        section(
-            &mut html,
-            "What became of the records",
-            "",
-            &bars(counts.map(|(name, n)| (name.to_string(), n as f64))),
-        );
+        let counts = counts.into_iter().chain([("faulty", report.summary.tally.faulty)]);
+        section(&mut html, "Results by record", "", &bar_chart(counts.map(|(name, n)| (name.to_string(), n as f64))));
     }
     if let Some(found) = &report.findings {
-        findings(&mut html, found, &report.steps());
+        findings(&mut html, found, &report.levels());
     }
     faults(&mut html, report);
     let records: Vec<_> = rates(&report.timeline);
-    section(&mut html, "Records a second, over the seconds of the run", "", &curve(&records));
+    section(&mut html, "Records per second over the run", "", &line_chart(&records));
     let memory: Vec<_> = report.timeline.iter().map(|at| (at.seconds, at.memory as f64 / 1e6)).collect();
-    section(&mut html, "Anonymous memory in MB, over the seconds of the run", "", &curve(&memory));
+    section(&mut html, "Anonymous memory in MB over the run", "", &line_chart(&memory));
     let policy = report.policy.iter().filter(|(_, value)| !value.is_empty());
     let rows = policy.map(|(name, value)| vec![(*name).to_string(), value.clone()]).collect();
     section(&mut html, "Policy", "", &table(&["", ""], rows));
@@ -47,23 +43,23 @@ pub(super) fn page(report: &Report) -> String {
     html
 }
 
-fn findings(html: &mut String, found: &crate::dedup::Findings, steps: &[String; 4]) {
+fn findings(html: &mut String, found: &Findings, levels: &[String; 4]) {
     let note = match found.share {
         share if share >= 1.0 => "Counted over all groups.".to_string(),
         share => {
             format!("Estimated from {} groups, {:.3} % of all keys.", thousands(found.sampled), share * 100.0)
         }
     };
-    let by_step = steps.iter().cloned().zip(found.by_step);
-    section(html, "Duplicates by the lowest rung that makes them so", &note, &bars(by_step));
+    let by_step = levels.iter().cloned().zip(found.by_step);
+    section(html, "Duplicates by the lowest rung on which they are equal", &note, &bar_chart(by_step));
     let size = |from: u64, to: u64| if from >= to { to.to_string() } else { format!("{from} to {to}") };
     let sizes = found.sizes.iter().map(|class| (size(class.from, class.to), class.groups));
-    section(html, "Groups by their number of records", &note, &bars(sizes));
+    section(html, "Groups by number of records", &note, &bar_chart(sizes));
     if !found.rules.is_empty() {
         let (all, differing) = found.repeated;
         let note = format!(
-            "Each URI that a rule makes one with the first of its group; where both have a content digest, do these agree? \
-             For comparison: of {} URIs fetched several times, {} had different digests by themselves ({}).",
+            "URIs that a rule merged with the first URI of their group, and whether the content digests of both differ. For \
+             comparison: of {} URIs that were fetched several times, {} had different digests ({}).",
             thousands(all),
             thousands(differing),
             share(differing, all)
@@ -73,8 +69,8 @@ fn findings(html: &mut String, found: &crate::dedup::Findings, steps: &[String; 
             let (merged, compared) = (thousands(rule.merged.round() as u64), thousands(rule.compared));
             vec![name.clone(), merged, compared, share(rule.differing, rule.compared), examples.join("; ")]
         });
-        let head = ["rule", "merged", "compared", "differing", "examples of those"];
-        section(html, "What lossy rules merged, and false merges", &note, &table(&head, rows.collect()));
+        let head = ["rule", "merged", "compared", "different", "examples of different ones"];
+        section(html, "URIs merged by lossy rules, and false merges", &note, &table(&head, rows.collect()));
     }
     let rows = found.hosts.iter().map(|host| {
         let duplicates = host.duplicates.round() as u64;
@@ -82,20 +78,23 @@ fn findings(html: &mut String, found: &crate::dedup::Findings, steps: &[String; 
     });
     let note = match found.host_error {
         0 => String::new(),
-        error => format!("There are too many hosts to count each: records may be up to {} more.", thousands(error)),
+        error => format!(
+            "Too many hosts to count each exactly: the numbers of records may be up to {} too low.",
+            thousands(error)
+        ),
     };
     section(html, "Hosts with the most records", &note, &table(&["host", "records", "duplicates"], rows.collect()));
 }
 
 fn faults(html: &mut String, report: &Report) {
-    let faults = FaultKind::ALL.into_iter().zip(report.tally.faults).filter(|(_, count)| *count > 0);
+    let faults = FaultKind::ALL.into_iter().zip(report.summary.tally.faults).filter(|(_, count)| *count > 0);
     let rows: Vec<_> = faults.map(|(kind, count)| (kind.name().to_string(), count as f64)).collect();
     if !rows.is_empty() {
-        section(html, "Faults", "", &bars(rows));
+        section(html, "Faults", "", &bar_chart(rows));
     }
     let rows: Vec<_> = report.errors.iter().map(|error| vec![error.source.clone(), error.message.clone()]).collect();
     if !rows.is_empty() {
-        section(html, "Inputs that could not be read wholly", "", &table(&["input", "what"], rows));
+        section(html, "Inputs that could not be read completely", "", &table(&["input", "error"], rows));
     }
 }
 
@@ -108,16 +107,16 @@ fn share(part: u64, all: u64) -> String {
     if all == 0 { "-".to_string() } else { format!("{:.1} %", part as f64 * 100.0 / all as f64) }
 }
 
-/// Records a second between two moments.
-fn rates(moments: &[Moment]) -> Vec<(f64, f64)> {
-    let rate = |pair: &[Moment]| {
+/// Records per second between neighboring samples.
+fn rates(samples: &[TimelineSample]) -> Vec<(f64, f64)> {
+    let rate = |pair: &[TimelineSample]| {
         let seconds = (pair[1].seconds - pair[0].seconds).max(1e-3);
         (pair[1].seconds, (pair[1].records - pair[0].records) as f64 / seconds)
     };
-    moments.windows(2).map(rate).collect()
+    samples.windows(2).map(rate).collect()
 }
 
-/// A table; columns of numbers are those after the first whose cells have no letters.
+/// A table. Cells with digits and without letters are aligned as numbers.
 fn table(head: &[&str], rows: Vec<Vec<String>>) -> String {
     let is_number = |cell: &str| cell.bytes().any(|byte| byte.is_ascii_digit()) && !cell.contains(char::is_alphabetic);
     let cell = |tag: &str, cell: &str| {
@@ -134,8 +133,8 @@ fn table(head: &[&str], rows: Vec<Vec<String>>) -> String {
     html + "</table>"
 }
 
-/// Horizontal bars, each with its name and number.
-fn bars(values: impl IntoIterator<Item = (String, f64)>) -> String {
+/// A bar chart, each bar with its name and number.
+fn bar_chart(values: impl IntoIterator<Item = (String, f64)>) -> String {
     const ROW: usize = 22;
     let values: Vec<_> = values.into_iter().collect();
     let most = values.iter().map(|(_, value)| *value).fold(1.0, f64::max);
@@ -158,8 +157,8 @@ fn bars(values: impl IntoIterator<Item = (String, f64)>) -> String {
     svg + "</svg>"
 }
 
-/// A curve over its first coordinate, with its largest values.
-fn curve(points: &[(f64, f64)]) -> String {
+/// A line chart with the highest values of both axes.
+fn line_chart(points: &[(f64, f64)]) -> String {
     let most = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).fold(0.0, f64::max).max(1e-9);
     let (right, top) = (most(|point| point.0), most(|point| point.1));
     let place = |(x, y): &(f64, f64)| format!("{:.1},{:.1}", 80.0 + x / right * 620.0, 150.0 - y / top * 130.0);
@@ -174,7 +173,7 @@ fn curve(points: &[(f64, f64)]) -> String {
     )
 }
 
-/// Text as HTML shows it, in elements and in quoted attributes; controls are shown as U+FFFD.
+/// Escapes text for elements and quoted attributes; control characters become U+FFFD.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -195,12 +194,11 @@ fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::InputFailure;
-    use crate::cli::report::DedupReport;
-    use crate::dedup::{Findings, HostFindings, RuleFindings, SizeClass};
+    use crate::cli::report::{DedupReport, SourceError};
+    use crate::dedup::{HostFindings, RuleFindings, SizeClass};
 
     #[test]
-    fn nothing_of_the_input_is_markup_and_nothing_is_fetched() {
+    fn input_is_escaped_and_nothing_is_fetched() {
         let evil = "</pre><script>alert('1')</script>\u{1b}\"&".to_string();
         let rule = RuleFindings { examples: vec![(evil.clone(), evil.clone())], ..RuleFindings::default() };
         let findings = Findings {
@@ -213,11 +211,11 @@ mod tests {
         };
         let report = Report {
             sources: vec![evil.clone()],
-            errors: vec![InputFailure { source: evil.clone(), message: evil }],
+            errors: vec![SourceError { source: evil.clone(), message: evil }],
             policy: vec![("base", "<b>".to_string())],
             dedup: Some(DedupReport { kept: 1, ..DedupReport::default() }),
             findings: Some(findings),
-            timeline: (0..3u64).map(|at| Moment { seconds: at as f64, records: at, memory: at }).collect(),
+            timeline: (0..3u64).map(|at| TimelineSample { seconds: at as f64, records: at, memory: at }).collect(),
             ..Report::default()
         };
         let html = page(&report);

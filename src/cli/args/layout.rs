@@ -1,0 +1,213 @@
+//! The flags that say in which order rows are written and to which files, and the [`FileLayout`] that they stand for.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::batch::ColumnSet;
+use crate::cli::error::CommandError;
+use crate::output::{Arrangement, OutputFormat};
+use crate::run::{PartCut, SortOptions};
+use crate::sort::{Partition, SortBy, SplitPoints};
+
+/// Highest number of partitions; each is a directory.
+const MAX_PARTITIONS: u32 = 65_536;
+
+/// The order of CDXJ.
+const INDEX_ORDER: [&str; 2] = ["url_surtkey", "fetch_time"];
+
+/// Flags of a command that writes rows in order or to several files.
+#[derive(Debug, Args)]
+pub(crate) struct SortArgs {
+    /// ColumnSet to sort by, separated by commas, such as url_surtkey,fetch_time; a - before a name sorts it in descending
+    /// order. Nulls come last, equal rows keep the order of the input. Parquet files then declare their order and have
+    /// page statistics of these columns; the output is read again and checked [default for cdxj and zipnum:
+    /// url_surtkey,fetch_time]
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        allow_hyphen_values = true,
+        help_heading = "Order and files"
+    )]
+    sort: Vec<String>,
+    /// Write a directory of parts with N rows each. Sorted parts end where the value of the first column of --sort
+    /// changes, so that no two parts share a value
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Order and files")]
+    part_rows: Option<u64>,
+    /// Write a directory of partitions: host:N, by a hash of the host; surt:N, N ranges of the SURT key with about the
+    /// same number of rows, whose split points are written to splits.txt; surt:FILE, the ranges between the split points
+    /// in FILE
+    #[arg(long, value_name = "HOW", value_parser = parse_partitioning, help_heading = "Order and files")]
+    partition: Option<Partitioning>,
+    /// Directories between -o and the parts, separated by commas, outermost first, such as
+    /// crawl=CC-MAIN-2026-47,subset=warc
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_hive, help_heading = "Order and files")]
+    hive: Vec<String>,
+    /// Write bloom filters of the column key, so that a lookup of few keys skips most row groups. Only with Parquet
+    #[arg(long, help_heading = "Order and files")]
+    bloom_filter: bool,
+    /// Write a directory with one part per input and a manifest of the finished inputs; running the same command again
+    /// after an interruption does the rest. With --sort or --partition the parts follow the order instead, and sorted
+    /// runs of the finished inputs are kept in _runs below -o. Other flags, or an input that has changed, are refused
+    #[arg(long, help_heading = "Order and files")]
+    resume: bool,
+}
+
+/// How rows are divided between directories.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Partitioning {
+    /// By a rule that is known before the rows are.
+    By(Partition),
+    /// This many ranges of the SURT key, of about equal size; their split points are written.
+    Ranges(u32),
+}
+
+/// The order and the files of an output.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FileLayout {
+    /// What rows are sorted by (nothing: the order of the input), and bloom filters.
+    pub(crate) arrangement: Arrangement,
+    /// Directories by the values of rows.
+    pub(crate) partitioning: Option<Partitioning>,
+    /// Rows per part.
+    pub(crate) part_rows: Option<u64>,
+    /// Directories above the parts, outermost first.
+    pub(crate) hive: Vec<String>,
+    /// FinishedOutput inputs are kept, so that the job can be resumed.
+    pub(crate) resume: bool,
+}
+
+impl FileLayout {
+    /// The partition of each row, if it is known before the rows are.
+    pub(crate) fn partition(&self) -> Option<&Partition> {
+        match &self.partitioning {
+            Some(Partitioning::By(partition)) => Some(partition),
+            _ => None,
+        }
+    }
+
+    /// The number of ranges that are to be made.
+    pub(crate) fn ranges(&self) -> Option<u32> {
+        match self.partitioning {
+            Some(Partitioning::Ranges(count)) => Some(count),
+            _ => None,
+        }
+    }
+
+    /// Rows are not written in the order of the input.
+    pub(crate) fn is_sorted(&self) -> bool {
+        !self.arrangement.by.is_empty() || self.partition().is_some()
+    }
+
+    /// The output is a directory of files.
+    pub(crate) fn is_directory(&self) -> bool {
+        self.partitioning.is_some() || self.part_rows.is_some() || !self.hive.is_empty() || self.resume
+    }
+
+    /// The directory above all parts of an output at `path`.
+    pub(crate) fn root(&self, path: &Path) -> PathBuf {
+        self.hive.iter().fold(path.to_path_buf(), |path, part| path.join(part))
+    }
+
+    /// The sort that makes this order, with so much memory and spill files in `directory`.
+    pub(crate) fn sort_options(&self, memory: usize, directory: PathBuf) -> SortOptions {
+        let cut = match (self.ranges(), self.part_rows) {
+            (Some(count), _) => PartCut::Count(count),
+            (None, Some(rows)) => PartCut::Rows(rows),
+            (None, None) => PartCut::None,
+        };
+        SortOptions { by: self.arrangement.by.clone(), partition: self.partition().cloned(), cut, memory, directory }
+    }
+}
+
+impl SortArgs {
+    /// The output is a directory of files.
+    pub(crate) fn is_directory(&self) -> bool {
+        self.part_rows.is_some() || self.partition.is_some() || !self.hive.is_empty() || self.resume
+    }
+
+    /// The layout of an output of this format.
+    ///
+    /// # Errors
+    /// An unknown column; flags that contradict each other.
+    pub(crate) fn layout(&self, format: OutputFormat) -> Result<FileLayout, CommandError> {
+        let by = self.order(format)?;
+        if self.bloom_filter && format != OutputFormat::Parquet {
+            let message = format!("--bloom-filter is for Parquet, but the output is {}", format.name());
+            return Err(CommandError::Usage(message));
+        }
+        let layout = FileLayout {
+            arrangement: Arrangement { by, bloom: self.bloom_filter },
+            partitioning: self.partition.clone(),
+            part_rows: self.part_rows,
+            hive: self.hive.clone(),
+            resume: self.resume,
+        };
+        if layout.ranges().is_some() && self.part_rows.is_some() {
+            let message = "--partition surt:N makes parts of equal size; remove --part-rows, or use surt:FILE";
+            return Err(CommandError::usage(message));
+        }
+        if self.resume && !layout.is_sorted() && (self.part_rows.is_some() || !self.hive.is_empty()) {
+            let message = "--resume writes one part per input; remove --part-rows and --hive, or add --sort";
+            return Err(CommandError::usage(message));
+        }
+        Ok(layout)
+    }
+
+    /// What rows are sorted by: the flag, or what the format or the partitions require.
+    fn order(&self, format: OutputFormat) -> Result<SortBy, CommandError> {
+        let names = || self.sort.iter().map(|name| name.trim());
+        let by = SortBy::parse(names());
+        ColumnSet::named(by.names()).map_err(|error| CommandError::Usage(format!("--sort: {error}")))?;
+        if format.is_index() {
+            if !by.is_empty() && names().ne(INDEX_ORDER) {
+                let message = format!("{} is sorted by {}; remove --sort", format.name(), INDEX_ORDER.join(","));
+                return Err(CommandError::Usage(message));
+            }
+            // A line without a time has `-` in its place, which sorts before all digits.
+            return Ok(SortBy::parse(INDEX_ORDER).with_nulls_first());
+        }
+        if !matches!(self.partition, Some(Partitioning::Ranges(_) | Partitioning::By(Partition::Surt(_)))) {
+            return Ok(by);
+        }
+        let is_by_key = by.names().next().map(|name| name == "url_surtkey");
+        match is_by_key {
+            None => Ok(SortBy::parse(["url_surtkey"])),
+            Some(true) => Ok(by),
+            Some(false) => Err(CommandError::usage(
+                "--partition surt makes ranges of url_surtkey; sort by url_surtkey first, or remove --sort",
+            )),
+        }
+    }
+}
+
+fn parse_partitioning(text: &str) -> Result<Partitioning, String> {
+    let count = |text: &str| match text.parse() {
+        Ok(count @ 1..=MAX_PARTITIONS) => Ok(count),
+        _ => Err(format!("expected a number of partitions from 1 to {MAX_PARTITIONS}")),
+    };
+    match text.split_once(':') {
+        Some(("host", text)) => Ok(Partitioning::By(Partition::Host(count(text)?))),
+        Some(("surt", text)) if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) => {
+            Ok(Partitioning::Ranges(count(text)?))
+        }
+        Some(("surt", path)) if !path.is_empty() => read_split_points(Path::new(path)).map(Partitioning::By),
+        _ => Err("expected host:N, surt:N or surt:FILE".to_string()),
+    }
+}
+
+fn read_split_points(path: &Path) -> Result<Partition, String> {
+    let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let points = SplitPoints::parse(&text);
+    let points = points.map_err(|line| format!("{}: line {line}: not greater than the line before", path.display()))?;
+    Ok(Partition::Surt(points))
+}
+
+fn parse_hive(text: &str) -> Result<String, String> {
+    let is_plain = |part: &str| !part.is_empty() && !part.contains(['/', '\\', '=']) && part != "..";
+    match text.split_once('=') {
+        Some((name, value)) if is_plain(name) && is_plain(value) => Ok(text.to_string()),
+        _ => Err("expected NAME=VALUE, without slashes".to_string()),
+    }
+}

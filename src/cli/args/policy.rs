@@ -1,0 +1,290 @@
+//! The flags that define the canonical form and the keys, and the [`Policy`] that they stand for.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+
+use super::input::InputArgs;
+use super::values::Choices;
+use crate::batch::{COLUMNS, ColumnId, ColumnSet, OWN_RULES};
+use crate::canon::{Policy, RecipeColumn, Rung};
+use crate::cli::error::CommandError;
+use crate::encoding::Charset;
+use crate::iri::{Backslashes, Base, CharacterReferences, ParseMode, PreprocessOptions, Profile, Spaces};
+use crate::key::psl::SuffixList;
+use crate::key::{KeyAlgorithm, Recipe};
+use crate::learn::Equivalences;
+use crate::run::read_equivalences;
+
+const RUNGS: Choices<Rung> = Choices(&[
+    (
+        "syntax",
+        Rung::Syntax,
+        "Scheme and host case, percent-encoding, mapping to a URI, dot segments (RFC 3987 section 5.3.2)",
+    ),
+    ("scheme", Rung::Scheme, "Also default ports, empty paths, hosts and rules of single schemes (section 5.3.3)"),
+]);
+
+const KEY_HASHES: Choices<KeyAlgorithm> = Choices(&[
+    ("xxh3", KeyAlgorithm::Xxh3, "XXH3, 128 bits, seed 0"),
+    ("blake3", KeyAlgorithm::Blake3, "The first 128 bits of BLAKE3, for inputs that an adversary may choose"),
+]);
+
+const INNER_SPACES: Choices<Spaces> = Choices(&[
+    ("remove", Spaces::Removed, "Remove white space"),
+    ("encode", Spaces::Encoded, "Write each space as %20"),
+    ("split", Spaces::Split, "Split at spaces: each reference is a record of its own"),
+]);
+
+const CHARACTER_REFERENCES: Choices<CharacterReferences> = Choices(&[
+    ("xml", CharacterReferences::Xml, "Numbers, and &lt; &gt; &amp; &quot; &apos;"),
+    ("html", CharacterReferences::Html, "Numbers, and all names of HTML"),
+]);
+
+const BACKSLASHES: Choices<Backslashes> = Choices(&[
+    ("slash", Backslashes::Slash, "Write each before the query as /, as browsers do"),
+    ("encode", Backslashes::Encoded, "Write each as %5C"),
+]);
+
+/// Flags of every command that makes canonical URIs.
+#[derive(Debug, Args)]
+pub(crate) struct PolicyArgs {
+    /// Resolve relative references against this absolute IRI, if their record has no base of its own
+    #[arg(long, value_name = "URI", help_heading = "Canonical form")]
+    base: Option<String>,
+    /// Specification whose syntax and repairs apply: rfc3987, duerst-00, duerst-01, masinter-07, weber-00 or whatwg. The
+    /// rungs are those of RFC 3987, except for whatwg: its syntax and scheme rungs are both the href
+    #[arg(long, value_name = "NAME", value_parser = parse_profile, default_value = "rfc3987", help_heading = "Canonical form")]
+    profile: &'static Profile,
+    /// Charset of the inputs, a label of the Encoding Standard. Records are converted to UTF-8, and to NFC unless the
+    /// charset is a Unicode one (RFC 3987 section 3.1); a record that is not valid in it is a fault. UTF-16 is also
+    /// recognized by its byte order mark
+    #[arg(long, value_name = "LABEL", value_parser = parse_charset, help_heading = "Canonical form")]
+    charset: Option<Charset>,
+    /// Charset of the documents in which the URLs were found: queries of http and https URLs are percent-encoded in it,
+    /// as browsers do, instead of in UTF-8
+    #[arg(long, value_name = "LABEL", value_parser = parse_charset, help_heading = "Canonical form")]
+    query_charset: Option<Charset>,
+    /// Resolve exactly as in RFC 3986 section 5.2, keeping the dot segments of the base itself. Needs --base or
+    /// --base-column
+    #[arg(long, help_heading = "Canonical form")]
+    literal_base: bool,
+    /// Reject whatever the grammar of RFC 3987 rejects, instead of percent-encoding and flagging it
+    #[arg(long, help_heading = "Canonical form")]
+    strict: bool,
+    /// Rung of RFC 3987 section 5.3 for the columns uri and key
+    #[arg(long, value_name = "RUNG", value_parser = RUNGS, default_value = "scheme", help_heading = "Canonical form")]
+    rung: Rung,
+    /// Hash function of the keys
+    #[arg(long, value_name = "HASH", value_parser = KEY_HASHES, default_value = "xxh3", help_heading = "Canonical form")]
+    key_hash: KeyAlgorithm,
+    /// Remove fragments from URIs and keys, because they do not change what is retrieved (RFC 3987 section 5.1)
+    #[arg(long, help_heading = "Canonical form")]
+    drop_fragment: bool,
+    /// Scheme to put before references without one that look like host/path, such as https; flagged
+    #[arg(long, value_name = "SCHEME", value_parser = parse_scheme, help_heading = "Canonical form")]
+    assume_scheme: Option<String>,
+    #[command(flatten)]
+    repairs: RepairArgs,
+}
+
+/// Repairs of fields of documents (draft-weber-iri-guidelines-00 sections 4 and 7). None is made by default; rows that
+/// were repaired are flagged.
+#[derive(Debug, Args)]
+struct RepairArgs {
+    /// Remove spaces, tabs and line ends from both ends of URLs. Profile weber-00 always does
+    #[arg(long, help_heading = "Repairs")]
+    trim: bool,
+    /// What to do with white space inside URLs [default: percent-encode and flag it; a fault with --strict]
+    #[arg(long, value_name = "CHOICE", value_parser = INNER_SPACES, help_heading = "Repairs")]
+    inner_spaces: Option<Spaces>,
+    /// Replace character references such as &amp; once, for URLs that were copied from markup as they are
+    #[arg(long, value_name = "MARKUP", value_parser = CHARACTER_REFERENCES, help_heading = "Repairs")]
+    character_references: Option<CharacterReferences>,
+    /// What to do with backslashes [default: percent-encode and flag them; a fault with --strict]
+    #[arg(long, value_name = "CHOICE", value_parser = BACKSLASHES, help_heading = "Repairs")]
+    backslashes: Option<Backslashes>,
+}
+
+impl PolicyArgs {
+    /// The policy, without what the columns of the output add to it.
+    ///
+    /// # Errors
+    /// Flags that contradict each other.
+    pub(crate) fn policy(&self, input: &InputArgs) -> Result<Policy, CommandError> {
+        self.check(input.has_bases())?;
+        Ok(Policy {
+            profile: self.profile,
+            intake: if self.strict { ParseMode::Strict } else { ParseMode::Lenient },
+            rung: self.rung,
+            algorithm: self.key_hash,
+            base: self.base.as_ref().map(|base| base.clone().into_bytes()),
+            literal_base: self.literal_base,
+            drop_fragment: self.drop_fragment,
+            assume_scheme: self.assume_scheme.clone(),
+            preprocess: PreprocessOptions {
+                character_references: self.repairs.character_references.unwrap_or_default(),
+                is_trimmed: self.repairs.trim || self.profile.is_field_of_references,
+                spaces: self.repairs.inner_spaces.unwrap_or_default(),
+                backslashes: self.repairs.backslashes.unwrap_or_default(),
+            },
+            charset: self.charset,
+            query_charset: self.query_charset,
+            has_record_charsets: input.has_charsets(),
+            has_record_query_charsets: input.has_query_charsets(),
+            ..Policy::default()
+        })
+    }
+
+    fn check(&self, has_bases: bool) -> Result<(), CommandError> {
+        if self.literal_base && self.base.is_none() && !has_bases {
+            return Err(CommandError::usage("--literal-base needs a base: add --base or --base-column"));
+        }
+        let rfc_only = [("--strict", self.strict), ("--literal-base", self.literal_base)];
+        if let Some((flag, _)) = rfc_only.iter().find(|(_, is_given)| *is_given && self.profile.is_whatwg()) {
+            let message =
+                format!("{flag} has no effect on --profile whatwg, which parses every URL in one way; remove it");
+            return Err(CommandError::Usage(message));
+        }
+        match self.base.as_deref().map(|base| Base::new(base.as_bytes())) {
+            Some(Err(fault)) => Err(CommandError::Usage(format!("--base: {fault}"))),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Flags of every command that makes keys of the rung `protocol`.
+#[derive(Debug, Args)]
+pub(crate) struct EquivalenceArgs {
+    /// Table of equivalences for --key protocol, written by irikey learn with the same --profile, --key-hash and
+    /// --drop-fragment
+    #[arg(long, value_name = "FILE", help_heading = "Canonical form")]
+    equivalences: Option<PathBuf>,
+}
+
+impl EquivalenceArgs {
+    /// The equivalences for the keys of `policy`. `is_needed`: some key is of the rung `protocol`.
+    ///
+    /// # Errors
+    /// Such a key without the file, or the file without such a key; a file that cannot be read or does not fit.
+    pub(crate) fn read(&self, policy: &Policy, is_needed: bool) -> Result<Option<Arc<Equivalences>>, CommandError> {
+        let path = match &self.equivalences {
+            None if !is_needed => return Ok(None),
+            None => {
+                return Err(CommandError::usage("--key protocol needs --equivalences FILE, written by irikey learn"));
+            }
+            Some(_) if !is_needed => {
+                return Err(CommandError::usage("--equivalences is used only by --key protocol; add it"));
+            }
+            Some(_) if policy.rung != Rung::Scheme => {
+                return Err(CommandError::usage("--key protocol needs the rung scheme; remove --rung"));
+            }
+            Some(path) => path,
+        };
+        let read = read_equivalences(path, policy);
+        read.map(|read| Some(Arc::new(read)))
+            .map_err(|error| CommandError::Usage(format!("{}: {error}", path.display())))
+    }
+}
+
+/// Flags of the commands that write key columns.
+#[derive(Debug, Args)]
+pub(crate) struct KeyArgs {
+    #[command(flatten)]
+    equivalences: EquivalenceArgs,
+    /// Recipe of the columns key_rules and url_rules: the name of a recipe or nothing, then rules to add and to remove,
+    /// such as +www,+fragment or surt-wayback,-path-case. `irikey schema` lists the rules
+    #[arg(long, value_name = "LIST", value_parser = parse_rules, allow_hyphen_values = true, help_heading = "Canonical form")]
+    rules: Option<Recipe>,
+    /// Public Suffix List for the columns url_host_*, a public_suffix_list.dat [default: the embedded one]
+    #[arg(long, value_name = "FILE", help_heading = "Canonical form")]
+    psl: Option<PathBuf>,
+}
+
+impl KeyArgs {
+    /// `policy` with everything that rows of these columns need.
+    ///
+    /// # Errors
+    /// ColumnSet without the flags that they need, or the other way round; a file that cannot be read.
+    pub(crate) fn complete(&self, policy: Policy, columns: &ColumnSet) -> Result<Policy, CommandError> {
+        Ok(Policy {
+            more_keys: columns.key_rungs(),
+            carry: columns.carry(),
+            recipes: self.recipes(columns)?,
+            suffixes: self.suffixes()?,
+            keep_input: columns.contains(ColumnId::Input),
+            spoofing_flags: columns.contains(ColumnId::SpoofingFlags),
+            equivalences: self.equivalences.read(&policy, columns.contains(ColumnId::KeyProtocol))?,
+            ..policy
+        })
+    }
+
+    /// The recipes of the columns.
+    fn recipes(&self, columns: &ColumnSet) -> Result<Vec<RecipeColumn>, CommandError> {
+        let names = columns.recipes();
+        if self.rules.is_some() && !names.contains(&OWN_RULES) {
+            let message =
+                "--rules is used only by the columns key_rules and url_rules; add one with --columns or --key";
+            return Err(CommandError::usage(message));
+        }
+        let recipe = |name: &'static str| match &self.rules {
+            Some(rules) if name == OWN_RULES => Ok(rules.clone()),
+            None if name == OWN_RULES => Err(CommandError::usage("the columns key_rules and url_rules need --rules")),
+            _ => Recipe::parse(name).map_err(|error| CommandError::Usage(error.to_string())),
+        };
+        names.into_iter().map(|column| Ok(RecipeColumn { column, recipe: recipe(column)? })).collect()
+    }
+
+    fn suffixes(&self) -> Result<SuffixList, CommandError> {
+        let Some(path) = &self.psl else { return Ok(SuffixList::default()) };
+        let error = |error: &dyn std::fmt::Display| CommandError::Usage(format!("--psl: {}: {error}", path.display()));
+        let text = std::fs::read_to_string(path).map_err(|cause| error(&cause))?;
+        SuffixList::parse(&text).map_err(|cause| error(&cause))
+    }
+}
+
+/// The name in `--key` of the rung that needs observations (RFC 3987 section 5.3.4).
+pub(crate) const PROTOCOL: &str = "protocol";
+
+/// Parses the name of a rung or of a recipe.
+pub(crate) fn parse_key(name: &str) -> Result<ColumnId, String> {
+    let name_of = |id: ColumnId| match id {
+        ColumnId::KeyOf(rung) => Some(rung.name()),
+        ColumnId::KeyProtocol => Some(PROTOCOL),
+        ColumnId::RecipeKey(name) => Some(name),
+        _ => None,
+    };
+    let found = COLUMNS.iter().map(|column| column.id).find(|id| name_of(*id) == Some(name));
+    found.ok_or_else(|| {
+        let names = COLUMNS.iter().filter_map(|column| name_of(column.id));
+        format!("expected one of {}", names.collect::<Vec<_>>().join(", "))
+    })
+}
+
+/// Parses the name of a profile.
+pub(crate) fn parse_profile(name: &str) -> Result<&'static Profile, String> {
+    Profile::from_name(name)
+        .ok_or_else(|| format!("expected one of {}", Profile::ALL.map(|profile| profile.name).join(", ")))
+}
+
+/// Parses the label of a charset.
+pub(crate) fn parse_charset(label: &str) -> Result<Charset, String> {
+    Charset::named(label).ok_or_else(|| {
+        "unknown charset; expected a label of the Encoding Standard such as windows-1251, Shift_JIS, GB18030"
+            .to_string()
+    })
+}
+
+/// `scheme = ALPHA *( ALPHA / DIGIT / "+" / "-" / "." )`, RFC 3986 section 3.1; returned in lower case.
+fn parse_scheme(text: &str) -> Result<String, String> {
+    let is_tail = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
+    match text.bytes().next() {
+        Some(first) if first.is_ascii_alphabetic() && text.bytes().all(is_tail) => Ok(text.to_ascii_lowercase()),
+        _ => Err("a scheme is a letter, then letters, digits, '+', '-' or '.'; for example https".to_string()),
+    }
+}
+
+fn parse_rules(text: &str) -> Result<Recipe, String> {
+    Recipe::parse(text).map_err(|error| error.to_string())
+}

@@ -1,0 +1,126 @@
+//! Why a command failed, and the exit status that follows from it.
+
+use std::fmt::Display;
+use std::path::Path;
+
+use super::terminal::print_error;
+use crate::dedup::seen::SeenError;
+use crate::output::OutputError;
+use crate::process::exit;
+use crate::run::{BudgetError, DedupError, ObserveError, RunError, SortError};
+
+/// The error of a command.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CommandError {
+    /// The flags are wrong, contradict each other, or do not fit what they name.
+    #[error("{0}")]
+    Usage(String),
+    /// An input cannot be read at all.
+    #[error("{0}")]
+    Input(String),
+    /// The output cannot be written.
+    #[error(transparent)]
+    Output(#[from] OutputError),
+    /// A file beside the output cannot be used: a spill file, a manifest, a store of seen keys, a report.
+    #[error("{0}")]
+    SideFile(String),
+    /// A defect of this program.
+    #[error("internal error: {0}; please report it")]
+    Internal(String),
+}
+
+impl CommandError {
+    /// A usage error with this message.
+    pub(crate) fn usage(message: impl Into<String>) -> CommandError {
+        CommandError::Usage(message.into())
+    }
+
+    /// A file beside the output that cannot be used: which, for what, and why.
+    pub(crate) fn side_file(path: &Path, operation: &str, error: impl Display) -> CommandError {
+        CommandError::SideFile(format!("{}: cannot {operation}: {error}", path.display()))
+    }
+
+    /// Prints the error of `irikey COMMAND` and returns its exit status. A closed pipe is a success: its reader has read
+    /// enough.
+    pub(crate) fn report(&self, command: &str) -> u8 {
+        match self {
+            CommandError::Output(OutputError::ClosedPipe) => return exit::SUCCESS,
+            CommandError::Usage(message) => {
+                print_error(&format!("{message}\nFor more information, try 'irikey {command} --help'."));
+            }
+            error => print_error(&error.to_string()),
+        }
+        match self {
+            CommandError::Usage(_) => exit::USAGE,
+            CommandError::Input(_) => exit::INPUT,
+            CommandError::Output(_) | CommandError::SideFile(_) => exit::OUTPUT,
+            CommandError::Internal(_) => exit::INTERNAL,
+        }
+    }
+}
+
+impl<E: Into<CommandError> + Display> From<RunError<E>> for CommandError {
+    fn from(error: RunError<E>) -> CommandError {
+        match error {
+            RunError::Output(error) => error.into(),
+            RunError::Columns { .. } | RunError::Threads(_) | RunError::TooMuchText(_) => {
+                CommandError::Usage(error.to_string())
+            }
+            RunError::Panicked(_) | RunError::Unbalanced { .. } => CommandError::Internal(error.to_string()),
+        }
+    }
+}
+
+impl From<SortError> for CommandError {
+    fn from(error: SortError) -> CommandError {
+        match error {
+            SortError::Output(error) => CommandError::Output(error),
+            SortError::Spill(error) => CommandError::SideFile(error.to_string()),
+            SortError::Lost { .. } => CommandError::Internal(error.to_string()),
+        }
+    }
+}
+
+impl From<SeenError> for CommandError {
+    fn from(error: SeenError) -> CommandError {
+        match error {
+            SeenError::Missing(_) | SeenError::NotAStore(_) | SeenError::Locked(_) | SeenError::OtherPolicy { .. } => {
+                CommandError::Usage(error.to_string())
+            }
+            SeenError::Damaged { .. } => CommandError::Input(error.to_string()),
+            SeenError::Io { .. } => CommandError::SideFile(error.to_string()),
+        }
+    }
+}
+
+impl From<DedupError> for CommandError {
+    fn from(error: DedupError) -> CommandError {
+        match error {
+            DedupError::Output(error) => CommandError::Output(error),
+            DedupError::Spill(error) => CommandError::SideFile(error.to_string()),
+            DedupError::Seen(error) => error.into(),
+            DedupError::KeyedFile(error) => CommandError::Input(error.to_string()),
+            DedupError::Lost { .. } => CommandError::Internal(error.to_string()),
+        }
+    }
+}
+
+impl From<ObserveError> for CommandError {
+    fn from(error: ObserveError) -> CommandError {
+        CommandError::Usage(format!(
+            "--memory: {error}; nothing was written; allow more memory, or learn from a part of the crawl"
+        ))
+    }
+}
+
+impl From<BudgetError> for CommandError {
+    fn from(error: BudgetError) -> CommandError {
+        CommandError::Usage(error.to_string())
+    }
+}
+
+impl From<std::convert::Infallible> for CommandError {
+    fn from(error: std::convert::Infallible) -> CommandError {
+        match error {}
+    }
+}

@@ -1,0 +1,93 @@
+//! What is generated from the declaration of the command line: parts of help texts, shell completions, manual pages.
+
+use std::fs;
+use std::path::PathBuf;
+
+use clap::{Args, Command};
+use clap_complete::Shell;
+use clap_mangen::Man;
+
+use super::error::CommandError;
+use super::terminal::print;
+use crate::process::exit;
+
+/// The exit statuses, for the end of a help text.
+pub(crate) fn exit_statuses() -> String {
+    let lines: Vec<_> = exit::ALL.iter().map(|(status, meaning)| format!("  {status}  {meaning}")).collect();
+    format!("Exit status:\n{}", lines.join("\n"))
+}
+
+/// Examples and exit statuses, for the end of a long help text.
+pub(crate) fn long_examples(examples: &str) -> String {
+    format!("{examples}\n\n{}", exit_statuses())
+}
+
+/// The list of hidden commands, for the end of the main help text.
+pub(crate) fn developer_commands(command: &Command) -> String {
+    let hidden = command.get_subcommands().filter(|subcommand| subcommand.is_hide_set());
+    let lines = hidden.map(|subcommand| {
+        let about = subcommand.get_about().map(ToString::to_string).unwrap_or_default();
+        format!("\n  {:12}  {about}", subcommand.get_name())
+    });
+    format!("Developer commands:{}", lines.collect::<String>())
+}
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  irikey completions bash > ~/.local/share/bash-completion/completions/irikey
+  irikey completions zsh > ~/.zfunc/_irikey
+  irikey completions fish > ~/.config/fish/completions/irikey.fish";
+
+/// Print completions for a shell
+#[derive(Debug, Args)]
+#[command(after_help = COMPLETIONS_EXAMPLES)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_name = "SHELL", value_parser = clap::value_parser!(Shell))]
+    shell: Shell,
+}
+
+pub(crate) fn run_completions(args: &CompletionsArgs, mut command: Command) -> Result<u8, CommandError> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut command, "irikey", &mut script);
+    Ok(print(&String::from_utf8_lossy(&script)))
+}
+
+const MAN_EXAMPLES: &str = "\
+Examples:
+  irikey man | man -l -
+  irikey man --out ~/.local/share/man/man1";
+
+/// Print the manual page, or write the pages of all commands to a directory
+#[derive(Debug, Args)]
+#[command(after_help = MAN_EXAMPLES)]
+pub(crate) struct ManArgs {
+    /// Write irikey.1 and a page for each command to this directory
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+pub(crate) fn run_man(args: &ManArgs, mut command: Command) -> Result<u8, CommandError> {
+    command.build();
+    let Some(directory) = &args.out else { return Ok(print(&page(&command))) };
+    fs::create_dir_all(directory).map_err(|error| CommandError::side_file(directory, "create the directory", error))?;
+    write_pages(&command, "irikey", directory)?;
+    Ok(exit::SUCCESS)
+}
+
+/// Writes the page of a command and those of its subcommands.
+fn write_pages(command: &Command, name: &str, directory: &std::path::Path) -> Result<(), CommandError> {
+    let path = directory.join(format!("{name}.1"));
+    fs::write(&path, page(command)).map_err(|error| CommandError::side_file(&path, "write", error))?;
+    let subcommands = command.get_subcommands().filter(|subcommand| subcommand.get_name() != "help");
+    subcommands
+        .into_iter()
+        .try_for_each(|subcommand| write_pages(subcommand, &format!("{name}-{}", subcommand.get_name()), directory))
+}
+
+fn page(command: &Command) -> String {
+    let mut page = Vec::new();
+    // Writing to a vector does not fail.
+    let _ = Man::new(command.clone()).render(&mut page);
+    String::from_utf8_lossy(&page).into_owned()
+}

@@ -1,0 +1,74 @@
+//! A job that writes canonical rows: what the flags of `canon` and `dedup` come to.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::args::input::InputArgs;
+use super::args::layout::FileLayout;
+use super::args::reporting::ReportingArgs;
+use super::progress::TerminalBar;
+use super::report::{Report, SourceError};
+use crate::canon::{Policy, RecipeColumn};
+use crate::output::{self, Destination, FinishedOutput, OutputOptions};
+use crate::run::{Progress, RunOptions, SortOptions, Summary};
+
+/// The flags of a command, checked against each other and turned into the options of the library.
+pub(crate) struct Job<'a> {
+    /// Which sources are read.
+    pub(crate) input: &'a InputArgs,
+    /// How they are read.
+    pub(crate) options: RunOptions,
+    /// What rows depend on.
+    pub(crate) policy: Policy,
+    /// Where the output goes.
+    pub(crate) destination: Destination,
+    /// Format and columns of the output; [`Job::output_options`] adds the rest.
+    pub(crate) output: OutputOptions,
+    /// Order and files of the output.
+    pub(crate) layout: FileLayout,
+    /// The sort that makes this order, if there is one.
+    pub(crate) sort: Option<SortOptions>,
+    /// What is reported.
+    pub(crate) reporting: &'a ReportingArgs,
+}
+
+impl Job<'_> {
+    /// The options of an output of rows of these sources.
+    pub(crate) fn output_options(&self, sources: &[String]) -> OutputOptions {
+        OutputOptions {
+            policy: self.policy.clone(),
+            metadata: output::metadata(&self.policy, sources.len()),
+            sources: sources.to_vec(),
+            ..self.output.clone()
+        }
+    }
+
+    /// Shows a progress bar, if one is wanted.
+    pub(crate) fn progress_bar(&self, total: Option<u64>, progress: &Arc<Progress>) -> Option<TerminalBar> {
+        TerminalBar::start(self.reporting.progress(), total, progress)
+    }
+
+    /// The report of a run that wrote its output.
+    pub(crate) fn report(
+        &self,
+        sources: Vec<String>,
+        summary: Summary,
+        output: FinishedOutput,
+        elapsed: Duration,
+    ) -> Report {
+        Report {
+            sources,
+            errors: SourceError::of_run(&summary),
+            summary,
+            has_spoofing_flags: self.policy.spoofing_flags,
+            has_equivalences: self.policy.equivalences.is_some(),
+            recipes: self.policy.recipes.iter().map(RecipeColumn::describe).collect(),
+            elapsed,
+            threads: self.options.threads,
+            policy: self.policy.describe(),
+            output_format: self.output.format.name(),
+            output: Some(output),
+            ..Report::default()
+        }
+    }
+}

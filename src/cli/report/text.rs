@@ -1,0 +1,205 @@
+//! The closing summary: an aligned table of counts, then speed and output.
+
+use std::fmt::Write;
+
+use super::Report;
+use crate::cli::terminal::{format_bytes, thousands};
+use crate::dedup::Findings;
+use crate::iri::{Changes, FaultKind, Flags, SpoofingFlags};
+use crate::key::RULES;
+
+/// The summary of a job. Counts that are 0 are left out, apart from the main ones.
+pub(super) fn summary(report: &Report) -> String {
+    let (summary, tally) = (&report.summary, &report.summary.tally);
+    let mut lines = vec![
+        SummaryLine::share(0, "records", tally.rows),
+        SummaryLine::share(1, "unchanged", tally.unchanged),
+        SummaryLine::share(1, "changed", tally.changed),
+    ];
+    lines.extend(shares(Changes::ALL.iter().map(|(_, name, _)| *name), &tally.changes));
+    lines.push(SummaryLine::share(1, "faulty", tally.faulty));
+    lines.extend(shares(FaultKind::ALL.into_iter().map(FaultKind::name), &tally.faults));
+    let flags = shares(Flags::ALL.iter().map(|(_, name, _)| *name), &tally.flags);
+    lines.extend(section("flags", flags.collect()));
+    let spoofing = shares(SpoofingFlags::ALL.iter().map(|(_, name, _)| *name), &tally.spoofing_flags);
+    lines.extend(section("spoofing flags", spoofing.collect()));
+    if report.has_equivalences {
+        lines.push(SummaryLine::share(0, "keys of a representative", tally.by_class + tally.by_pattern));
+        lines.push(SummaryLine::share(2, "by class", tally.by_class));
+        lines.push(SummaryLine::share(2, "by rewrite rule", tally.by_pattern));
+    }
+    for (name, recipe) in report.recipes.iter().zip(&tally.recipes) {
+        lines.push(SummaryLine::share(0, &format!("keys by {name}"), recipe.keys));
+        lines.extend(shares(RULES.iter().map(|rule| rule.name), &recipe.applied));
+    }
+    let others = match &report.dedup {
+        Some(dedup) => {
+            lines.push(SummaryLine::share(0, "kept", dedup.kept));
+            lines.push(SummaryLine::share(0, "duplicates", dedup.duplicates));
+            lines.extend((dedup.seen > 0).then(|| SummaryLine::share(0, "seen before", dedup.seen)));
+            let collisions = dedup.collisions.as_ref().map(|(count, _)| SummaryLine::count("key collisions", *count));
+            [(dedup.undated > 0).then(|| SummaryLine::count("without a time", dedup.undated)), collisions]
+        }
+        None if report.resumed.is_some() => [None, None],
+        None => {
+            let label = if summary.is_distinct_exact { "distinct keys" } else { "distinct keys, about" };
+            [Some(SummaryLine::share(0, label, summary.distinct_keys)), None]
+        }
+    };
+    lines.extend(others.into_iter().flatten());
+    let not_records = [("skipped, of other types", summary.skipped), ("header lines", summary.headers)];
+    let not_records = not_records.into_iter().filter(|(_, count)| *count > 0);
+    lines.extend(not_records.map(|(label, count)| SummaryLine::count(label, count)));
+    if let Some(findings) = &report.findings {
+        lines.extend(survey(findings, &report.levels()));
+    }
+    table(&lines, tally.rows) + &speed(report)
+}
+
+/// The findings of a survey, as numbers of records, groups and URIs; "about" if the survey took a sample.
+fn survey(findings: &Findings, levels: &[String; 4]) -> Vec<SummaryLine> {
+    let about = if findings.share < 1.0 { ", about" } else { "" };
+    let number = |value: f64| value.round().max(0.0) as u64;
+    let mut lines = vec![SummaryLine::title(&format!("duplicates by rung{about}"))];
+    lines.extend(levels.iter().zip(findings.by_step).map(|(name, count)| SummaryLine::share(1, name, number(count))));
+    lines.push(SummaryLine::title(&format!("groups by size{about}")));
+    let size = |from: u64, to: u64| if from >= to { to.to_string() } else { format!("{from} to {to}") };
+    let sizes = findings.sizes.iter();
+    lines.extend(sizes.map(|class| SummaryLine::count(&size(class.from, class.to), number(class.groups)).at_depth(1)));
+    for (name, rule) in &findings.rules {
+        lines.push(SummaryLine::count(&format!("URIs merged by {name}{about}"), number(rule.merged)));
+        lines.push(SummaryLine::count("compared by digest", rule.compared).at_depth(1));
+        lines.push(SummaryLine::count("different digests", rule.differing).at_depth(1));
+    }
+    lines.push(SummaryLine::title("hosts"));
+    lines.extend(findings.hosts.iter().map(|host| SummaryLine::share(1, &printable(&host.host), host.records)));
+    lines
+}
+
+/// A name from the input with control characters replaced, so that it cannot control the terminal.
+fn printable(name: &str) -> String {
+    name.chars().map(|c| if c.is_control() { '\u{FFFD}' } else { c }).collect()
+}
+
+/// A line of the table.
+struct SummaryLine {
+    depth: usize,
+    label: String,
+    /// None in titles.
+    count: Option<u64>,
+    /// The count is a share of all records.
+    is_share: bool,
+}
+
+impl SummaryLine {
+    /// A count of records, with its share of all records.
+    fn share(depth: usize, label: &str, count: u64) -> SummaryLine {
+        SummaryLine { depth, label: label.to_string(), count: Some(count), is_share: true }
+    }
+
+    /// A count of anything else.
+    fn count(label: &str, count: u64) -> SummaryLine {
+        SummaryLine { is_share: false, ..SummaryLine::share(0, label, count) }
+    }
+
+    fn title(label: &str) -> SummaryLine {
+        SummaryLine { count: None, ..SummaryLine::share(0, label, 0) }
+    }
+
+    fn at_depth(self, depth: usize) -> SummaryLine {
+        SummaryLine { depth, ..self }
+    }
+}
+
+/// The counts that are not 0.
+fn shares<'a>(names: impl Iterator<Item = &'a str>, counts: &[u64]) -> impl Iterator<Item = SummaryLine> {
+    names.zip(counts).filter(|(_, count)| **count > 0).map(|(name, count)| SummaryLine::share(2, name, *count))
+}
+
+/// A title and its lines; nothing without lines.
+fn section(title: &str, lines: Vec<SummaryLine>) -> impl Iterator<Item = SummaryLine> {
+    let title = (!lines.is_empty()).then(|| SummaryLine::title(title));
+    title.into_iter().chain(lines)
+}
+
+fn table(lines: &[SummaryLine], all: u64) -> String {
+    let label_width = lines.iter().map(|line| line.depth * 2 + line.label.len()).max().unwrap_or(0);
+    let width = lines.iter().map(|line| thousands(line.count.unwrap_or(0)).len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for line in lines {
+        let label = format!("{}{}", "  ".repeat(line.depth), line.label);
+        // Writing to a string does not fail.
+        let _ = match line.count {
+            None => writeln!(text, "{label}"),
+            Some(count) if all == 0 || !line.is_share => {
+                writeln!(text, "{label:label_width$}  {:>width$}", thousands(count))
+            }
+            Some(count) => {
+                let share = count as f64 * 100.0 / all as f64;
+                writeln!(text, "{label:label_width$}  {:>width$}  {share:5.1} %", thousands(count))
+            }
+        };
+    }
+    text
+}
+
+fn speed(report: &Report) -> String {
+    let mut text = format!(
+        "{:.2} s with {} thread{}: {} records/s",
+        report.elapsed.as_secs_f64(),
+        report.threads,
+        if report.threads == 1 { "" } else { "s" },
+        thousands(report.records_per_second() as u64),
+    );
+    // The number of bytes is not known for tables, of which only some columns are read.
+    if report.summary.bytes > 0 {
+        let (all, speed) = (format_bytes(report.summary.bytes as f64), format_bytes(report.bytes_per_second()));
+        text = format!("{all} in {text}, {speed}/s");
+    }
+    if let Some(peak) = report.summary.memory.peak_resident {
+        text.push_str(&format!("; peak memory {}", format_bytes(peak as f64)));
+    }
+    if let Some((output, path)) = report.output.as_ref().and_then(|output| Some((output, output.path.as_ref()?))) {
+        text.push_str(&format!("\n{}: {}", path.display(), format_bytes(output.bytes as f64)));
+        if !report.files.is_empty() {
+            text.push_str(&format!(" in {} files", thousands(report.files.len() as u64)));
+        }
+        if let Some(resumed) = report.resumed.filter(|count| *count > 0) {
+            text.push_str(&format!("; {} inputs were finished by an earlier run", thousands(resumed)));
+        }
+    }
+    text.push('\n');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn the_table_is_aligned() {
+        let mut report = Report { elapsed: Duration::from_secs(2), threads: 2, ..Report::default() };
+        (report.summary.bytes, report.summary.distinct_keys) = (3_000_000, 900);
+        let tally = &mut report.summary.tally;
+        (tally.rows, tally.unchanged, tally.changed, tally.changes[1]) = (2000, 1500, 490, 490);
+        (tally.faulty, tally.faults[FaultKind::Port as usize]) = (10, 10);
+        (tally.flags[1], tally.spoofing_flags[13]) = (8, 20);
+        let expected = "\
+records               2,000  100.0 %
+  unchanged           1,500   75.0 %
+  changed               490   24.5 %
+    case                490   24.5 %
+  faulty                 10    0.5 %
+    port                 10    0.5 %
+flags
+    excluded              8    0.4 %
+spoofing flags
+    encoded-slash        20    1.0 %
+distinct keys, about    900   45.0 %
+3.0 MB in 2.00 s with 2 threads: 1,000 records/s, 1.5 MB/s
+";
+        assert_eq!(summary(&report), expected);
+    }
+}

@@ -1,0 +1,285 @@
+//! Jobs that can be interrupted and resumed: `canon --resume`.
+//!
+//! ```text
+//! input --canon--> part ---------------------------> manifest: finished     (order of the input)
+//! input --canon, sort--> runs in _runs ------------> manifest: finished     (sorted or partitioned)
+//!                        runs of all inputs --merge--> parts of the output
+//! ```
+//!
+//! The manifest is written after every input, so that a second run, however the first one ended, finds out what is
+//! finished and does the rest. The directory is then the same as after one run. A merge that was interrupted starts
+//! again; after it, the runs are removed. Other flags, and inputs that have changed, are refused.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde_json::json;
+
+use super::error::CommandError;
+use super::files::{OutputFiles, SPLITS, WrittenFiles};
+use super::job::Job;
+use super::manifest::{
+    InputStates, Manifest, PendingInput, describe_job, finished_from_json, finished_to_json, hash_file,
+};
+use super::report::{Report, SourceError};
+use crate::input::{Origin, Source, Sources};
+use crate::output::{self, Arrangement, Destination, FinishedOutput};
+use crate::process::TemporaryFileGuard;
+use crate::run::{self, Progress, RowGroup, RunError, RunOptions, RunRequest, SortError, Sorter, Summary};
+use crate::sort::RunFileWriter;
+
+/// Directory of sorted runs, below the output.
+const RUNS: &str = "_runs";
+
+/// Suffix of a file of sorted runs.
+const RUNS_SUFFIX: &str = "runs";
+
+/// State of the merge in the manifest, from the first part of the output until all are finished.
+const MERGING: &str = "merging";
+
+/// A job, its directory, and the inputs that remain.
+struct ResumableJob<'a> {
+    job: &'a Job<'a>,
+    directory: PathBuf,
+    /// Names of all inputs.
+    names: Vec<String>,
+    manifest: Manifest,
+    /// The parts, or files of runs, of finished inputs.
+    finished: Vec<FinishedOutput>,
+    progress: Arc<Progress>,
+}
+
+/// An input that was just finished.
+struct FinishedInput {
+    input: PendingInput,
+    part: FinishedOutput,
+    summary: Summary,
+    hash: String,
+}
+
+/// Does everything that is not finished.
+pub(crate) fn perform(job: &Job) -> Result<Report, CommandError> {
+    let Destination::File(directory) = &job.destination else {
+        return Err(CommandError::usage("--resume writes files; name their directory with -o"));
+    };
+    let started = Instant::now();
+    let is_sorted = job.layout.is_sorted();
+    let (parts, suffix) = match is_sorted {
+        true => (directory.join(RUNS), RUNS_SUFFIX),
+        false => (directory.clone(), job.output.format.suffixes()[0]),
+    };
+    fs::create_dir_all(&parts).map_err(|error| CommandError::side_file(&parts, "create the directory", error))?;
+    remove_temporary_files(&parts);
+    let sources = job.input.sources()?;
+    let names = sources.names();
+    let mut manifest = Manifest::open(&parts, describe_job(job))?;
+    if is_sorted && !manifest.has_inputs(&names) {
+        return Err(CommandError::Usage(format!(
+            "{}: the directory has sorted runs of other inputs, or of these in another order; name the same inputs, or \
+             use another directory",
+            directory.display()
+        )));
+    }
+    let InputStates { pending, finished, mut errors } = manifest.divide(sources, &parts, suffix)?;
+    let resumed = finished.len() as u64;
+    let progress = Arc::new(Progress::new());
+    let (directory, names_of_job) = (directory.clone(), names.clone());
+    let mut resumable = ResumableJob { job, directory, names: names_of_job, manifest, finished, progress };
+    let (summary, WrittenFiles { whole, files }) = match is_sorted {
+        true => resumable.sort(pending)?,
+        false => resumable.write_parts(pending)?,
+    };
+    let mut report = job.report(names, summary, whole, started.elapsed());
+    errors.append(&mut report.errors);
+    Ok(Report { files, resumed: Some(resumed), errors, ..report })
+}
+
+impl ResumableJob<'_> {
+    /// Writes a part for each pending input.
+    fn write_parts(&mut self, pending: Vec<PendingInput>) -> Result<(Summary, WrittenFiles), CommandError> {
+        let (job, progress) = (self.job, self.progress.clone());
+        let summary = self.run_all(pending, |input, threads| write_part(job, input, threads, &progress))?;
+        let files = std::mem::take(&mut self.finished);
+        Ok((summary, WrittenFiles::in_directory(self.directory.clone(), files)))
+    }
+
+    /// Makes the sorted runs of pending inputs and merges all runs, unless an earlier run has done so.
+    fn sort(&mut self, pending: Vec<PendingInput>) -> Result<(Summary, WrittenFiles), CommandError> {
+        let (summary, mut written) = match self.merged_files()? {
+            Some(written) => (Summary::default(), written),
+            None => self.sort_and_merge(pending)?,
+        };
+        for runs in self.finished.iter().filter_map(|file| file.path.as_deref()) {
+            // A file that cannot be removed does no harm.
+            let _ = fs::remove_file(runs);
+        }
+        written.whole.path = Some(self.directory.clone());
+        Ok((summary, written))
+    }
+
+    fn sort_and_merge(&mut self, pending: Vec<PendingInput>) -> Result<(Summary, WrittenFiles), CommandError> {
+        if self.manifest.merge == json!(MERGING) {
+            self.remove_merged_parts()?;
+        }
+        let job = self.job;
+        let Some(sort) = &job.sort else { return Err(CommandError::Internal("no columns to sort by".to_string())) };
+        let (encoder, files) = OutputFiles::create(job, &self.names)?;
+        let (names, progress) = (self.names.clone(), self.progress.clone());
+        let summary = self.run_all(pending, |input, threads| {
+            let options = RunOptions { threads, ..job.options.clone() };
+            let sorter = Sorter::new(&names, (&options, sort), &job.policy, &encoder)?;
+            write_runs(input, &sorter, &progress)
+        })?;
+        self.manifest.merge = json!(MERGING);
+        self.manifest.write()?;
+        let sorter = Sorter::new(&names, (&job.options, sort), &job.policy, &encoder)?;
+        let written = self.merge(&sorter, files)?;
+        self.manifest.merge = json!({"files": written.files.iter().map(finished_to_json).collect::<Vec<_>>()});
+        self.manifest.write()?;
+        Ok((summary, written))
+    }
+
+    /// Merges the runs of all inputs into the files of the output.
+    fn merge(&self, sorter: &Sorter, mut files: OutputFiles) -> Result<WrittenFiles, CommandError> {
+        let mut runs = sorter.new_runs();
+        for path in self.finished.iter().filter_map(|file| file.path.as_deref()) {
+            runs.add_file(path).map_err(SortError::from)?;
+        }
+        let (rows, _) = sorter.merge(runs, |sorted| files.append_sorted(sorted))?;
+        match self.manifest.rows() {
+            expected if expected != rows => {
+                Err(CommandError::Internal(format!("{rows} of {expected} rows were merged")))
+            }
+            _ => files.finish_counted(self.job, rows),
+        }
+    }
+
+    /// Does `work` on all pending inputs and records each in the manifest when it is finished. Several inputs are
+    /// processed side by side if there are enough of them; otherwise each gets all threads. The parts are the same.
+    fn run_all(
+        &mut self,
+        pending: Vec<PendingInput>,
+        work: impl Fn(PendingInput, usize) -> Result<FinishedInput, CommandError> + Sync,
+    ) -> Result<Summary, CommandError> {
+        let _bar = self.job.progress_bar(None, &self.progress);
+        let threads = self.job.options.threads;
+        let (side_by_side, threads) = if pending.len() >= threads { (threads, 1) } else { (1, threads) };
+        let mut total = Summary::default();
+        let mut pending = pending.into_iter();
+        let append = |FinishedInput { input, part, summary, hash }: FinishedInput| {
+            self.manifest.add(&input, &hash, &part, SourceError::of_run(&summary).first())?;
+            self.finished.push(part);
+            add_summary(&mut total, summary);
+            Ok(())
+        };
+        let result = run::produced_in_order(side_by_side, || Ok(pending.next()), |input| work(input, threads), append);
+        match result {
+            Ok(()) => Ok(total),
+            Err(RunError::Output(error)) => Err(error),
+            Err(error) => Err(CommandError::Internal(error.to_string())),
+        }
+    }
+
+    /// Removes the parts of a merge that was interrupted. The directory had none before it.
+    fn remove_merged_parts(&self) -> Result<(), CommandError> {
+        let root = self.job.layout.root(&self.directory);
+        remove_temporary_files(&root);
+        for entry in fs::read_dir(&root).into_iter().flatten().flatten() {
+            let (name, path) = (entry.file_name().to_string_lossy().into_owned(), entry.path());
+            let removed = match path.is_dir() {
+                true if name.starts_with("host_hash=") || name.starts_with("surt_range=") => fs::remove_dir_all(&path),
+                false if name.starts_with("part-") || name == SPLITS => fs::remove_file(&path),
+                _ => Ok(()),
+            };
+            removed.map_err(|error| CommandError::side_file(&path, "remove", error))?;
+        }
+        Ok(())
+    }
+
+    /// The files that an earlier run has merged, if it has.
+    fn merged_files(&self) -> Result<Option<WrittenFiles>, CommandError> {
+        let Some(files) = self.manifest.merge["files"].as_array() else { return Ok(None) };
+        let files: Vec<FinishedOutput> = files.iter().map(finished_from_json).collect();
+        if let Some(lost) = files.iter().filter_map(|file| file.path.as_deref()).find(|path| !path.exists()) {
+            let lost = lost.display();
+            return Err(CommandError::Usage(format!(
+                "{lost}: the file was finished, but no longer exists; remove the directory {RUNS} to start again"
+            )));
+        }
+        Ok(Some(WrittenFiles::in_directory(self.directory.clone(), files)))
+    }
+}
+
+/// Writes the part of one input.
+fn write_part(
+    job: &Job,
+    input: PendingInput,
+    threads: usize,
+    progress: &Progress,
+) -> Result<FinishedInput, CommandError> {
+    let sources = open_source(&input)?;
+    let output_options = job.output_options(std::slice::from_ref(&input.source.name));
+    let arrangement = Arrangement { bloom: job.layout.arrangement.bloom, ..Arrangement::default() };
+    let destination = Destination::File(input.part.clone());
+    let (encoder, mut output) = output::create_arranged(&destination, output_options, &arrangement)?;
+    let options = RunOptions { threads, ..job.options.clone() };
+    let request = RunRequest::new(sources, &options, &job.policy, progress);
+    let encode = |group: RowGroup| encoder.encode(group.rows, group.runs).map(Some);
+    let summary = run::canon(request, encode, |part| output.append(part))?;
+    if output.rows() != summary.rows {
+        let message = format!("{} of {} rows were written", output.rows(), summary.rows);
+        return Err(CommandError::Internal(message));
+    }
+    let part = output.finish()?;
+    let hash = hash_file(&input.source)?;
+    Ok(FinishedInput { input, part, summary, hash })
+}
+
+/// Writes the file of sorted runs of one input.
+fn write_runs(input: PendingInput, sorter: &Sorter, progress: &Progress) -> Result<FinishedInput, CommandError> {
+    let sources = open_source(&input)?;
+    let directory = input.part.parent().unwrap_or(Path::new("."));
+    let mut runs = RunFileWriter::create(directory).map_err(SortError::from)?;
+    let _guard = TemporaryFileGuard::register(runs.temporary_path());
+    let summary = sorter.sort_runs(sources, input.number as u32, |blocks| runs.add(blocks), progress)?;
+    let bytes = runs.finish(&input.part).map_err(SortError::from)?;
+    let hash = hash_file(&input.source)?;
+    let part = FinishedOutput { path: Some(input.part.clone()), bytes, rows: summary.rows, parts: 1 };
+    Ok(FinishedInput { input, part, summary, hash })
+}
+
+fn open_source(input: &PendingInput) -> Result<Sources, CommandError> {
+    match &input.source.origin {
+        Origin::Path(path) => match Source::path(path.clone()) {
+            Ok(source) => Ok(Sources(vec![source])),
+            Err(error) => Err(CommandError::Input(error.to_string())),
+        },
+        _ => Err(CommandError::Usage(format!("{}: --resume takes only regular files", input.source.name))),
+    }
+}
+
+/// Removes the temporary files of a run that was killed.
+fn remove_temporary_files(directory: &Path) {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let is_temporary = |name: &str| name.starts_with(".irikey-") && name.ends_with(".tmp");
+    // A file that cannot be removed does no harm.
+    entries.filter(|entry| is_temporary(&entry.file_name().to_string_lossy())).for_each(|entry| {
+        let _ = fs::remove_file(entry.path());
+    });
+}
+
+/// Adds the summary of one input to that of the job. The number of keys that inputs have in common is not known.
+fn add_summary(total: &mut Summary, mut summary: Summary) {
+    total.tally.add(&summary.tally);
+    total.bytes += summary.bytes;
+    total.records += summary.records;
+    total.headers += summary.headers;
+    total.skipped += summary.skipped;
+    total.rows += summary.rows;
+    total.source_records.append(&mut summary.source_records);
+    total.input_errors.append(&mut summary.input_errors);
+    total.memory.peak_resident = total.memory.peak_resident.max(summary.memory.peak_resident);
+    total.memory.peak_anonymous = total.memory.peak_anonymous.max(summary.memory.peak_anonymous);
+}

@@ -1,0 +1,73 @@
+//! Text for the terminal: standard output, messages on stderr, numbers as people read them.
+
+use std::io::{ErrorKind, Write};
+
+use crate::process::exit;
+
+/// Prints one message on stderr. A closed stderr is ignored.
+pub(crate) fn print_error(message: &str) {
+    let _ = writeln!(std::io::stderr(), "irikey: {message}");
+}
+
+/// Prints text on stderr as it is.
+pub(crate) fn print_to_stderr(text: &str) {
+    let _ = std::io::stderr().write_all(text.as_bytes());
+}
+
+/// Prints text on standard output and returns the exit status. A closed pipe is a success: its reader has read enough.
+pub(crate) fn print(text: &str) -> u8 {
+    let mut stdout = std::io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Ok(()) => exit::SUCCESS,
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => exit::SUCCESS,
+        Err(error) => {
+            print_error(&format!("standard output: cannot write: {error}"));
+            exit::OUTPUT
+        }
+    }
+}
+
+/// `1234567` as `1,234,567`.
+pub(crate) fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A number of bytes with a decimal unit.
+pub(crate) fn format_bytes(count: f64) -> String {
+    match count {
+        count if count < 1e3 => format!("{count:.0} B"),
+        count if count < 1e6 => format!("{:.1} kB", count / 1e3),
+        count if count < 1e9 => format!("{:.1} MB", count / 1e6),
+        count => format!("{:.2} GB", count / 1e9),
+    }
+}
+
+/// One line per count, labels and numbers aligned.
+pub(crate) fn format_counts<'a>(counts: impl IntoIterator<Item = (&'a str, u64)> + Clone) -> String {
+    let numbers = || counts.clone().into_iter().map(|(label, count)| (label, thousands(count)));
+    let label_width = numbers().map(|(label, _)| label.len()).max().unwrap_or(0);
+    let number_width = numbers().map(|(_, number)| number.len()).max().unwrap_or(0);
+    numbers().map(|(label, number)| format!("{label:label_width$}  {number:>number_width$}\n")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_separated() {
+        let cases =
+            [(0, "0"), (999, "999"), (1000, "1,000"), (1234567, "1,234,567"), (u64::MAX, "18,446,744,073,709,551,615")];
+        for (number, text) in cases {
+            assert_eq!(thousands(number), text);
+        }
+    }
+}
