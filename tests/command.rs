@@ -332,7 +332,7 @@ fn bench_measures_stages_and_compares_reports() {
     let json = printed(&["bench", "--lines", "3000", "--rounds", "1", "--json"], b"");
     let measured: serde_json::Value = serde_json::from_str(&json).unwrap();
     let names: Vec<_> = measured["stages"].as_array().unwrap().iter().map(|stage| &stage["name"]).collect();
-    let stages = ["read", "classify", "split", "validate", "canonicalise", "hash", "encode", "write"];
+    let stages = ["read", "classify", "split", "validate", "canonicalize", "hash", "encode", "write"];
     assert_eq!(names, [&stages[..], &["core", "total", "copy", "copy + hash"]].concat());
     assert_eq!(measured["lines"], 3000);
     fs::write(&report, json).unwrap();

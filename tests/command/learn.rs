@@ -131,9 +131,9 @@ fn what_cannot_be_learned_from_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let out = path(&directory, "x.parquet");
     let refused: [(&[&str], &str); 5] = [
-        (&["-o", "x.csv"], "name a file that ends in .parquet"),
-        (&["-o", &out, "--rung", "syntax"], "leave --rung out"),
-        (&["-o", &out, "--profile", "whatwg"], "does not take --profile whatwg"),
+        (&["-o", "x.csv"], "use a name that ends in .parquet"),
+        (&["-o", &out, "--rung", "syntax"], "remove --rung"),
+        (&["-o", &out, "--profile", "whatwg"], "does not support --profile whatwg"),
         (&["-o", &out, "--min-confidence", "0.5"], "above 0.5"),
         (&["-o", &out, "--min-support", "0"], "1.."),
     ];
@@ -269,7 +269,7 @@ fn equivalences_of_other_keys_are_refused() {
         (&learned, &["--key-hash", "blake3"], "learned with key \"xxh3-128\", but this run uses \"blake3-128\""),
         (&learned, &["--drop-fragment"], "learned with drop_fragment \"no\""),
         (&learned, &["--profile", "weber-00"], "learned with profile \"rfc3987\""),
-        (&learned, &["--rung", "syntax"], "leave --rung out"),
+        (&learned, &["--rung", "syntax"], "remove --rung"),
         (&urls, &[], "not a table of equivalences; create one with irikey learn"),
         ("missing.parquet", &[], "missing.parquet: cannot open"),
         (&sample("redirects.cdxj"), &[], "give a file that irikey learn wrote"),
@@ -284,7 +284,7 @@ fn equivalences_of_other_keys_are_refused() {
         String::from_utf8(ran.stderr).unwrap()
     };
     assert!(refused(&["dedup", "--key", "protocol"]).contains("needs --equivalences"));
-    assert!(refused(&["dedup", "--equivalences", &learned]).contains("ask for it"));
+    assert!(refused(&["dedup", "--equivalences", &learned]).contains("--equivalences is used only by --key protocol"));
     assert!(refused(&["dedup", "--key", "protocol", "--equivalences", &learned, "--verify"]).contains("--verify"));
 }
 

@@ -321,7 +321,7 @@ fn another_policy_or_input_is_not_taken_up() {
     refused(&resume(&inputs, path, &["--strict"]), 2, "canonical_form");
     refused(&resume(&inputs, path, &["--columns", "uri"]), 2, "columns");
     std::fs::write(directory.path().join("in-3.txt"), "http://example.org/other\n").unwrap();
-    refused(&resume(&inputs, path, &[]), 4, "in-3.txt: is not what its part was made of");
+    refused(&resume(&inputs, path, &[]), 4, "in-3.txt: the input has changed since its part was made");
 }
 
 /// Starts a job and kills it, SIGKILL, once `is_far` says so; if all is done by then, nothing is left to take up.
@@ -376,7 +376,7 @@ fn a_killed_sort_is_taken_up() {
         let manifest = || std::fs::read_to_string(runs.join("_manifest.json")).unwrap_or_default();
         // In the middle of the merge, twice.
         for _ in 0..2 {
-            kill(&resumed, || manifest().contains("\"whole\": \"merging\"") && has_part(&target));
+            kill(&resumed, || manifest().contains("\"merge\": \"merging\"") && has_part(&target));
         }
         ok(&resumed);
         assert!(contents(&target) == contents(&whole), "{how:?}");
@@ -401,14 +401,22 @@ fn another_order_or_list_of_inputs_is_not_taken_up() {
         let error = String::from_utf8_lossy(&ran.stderr).into_owned();
         assert!(ran.status.code() == Some(status) && error.contains(words), "{error}");
     };
-    refused(&resume(&inputs, path, &["--sort", "-uri"]), 2, "made with sort \"uri\", not \"-uri\"");
-    refused(&resume(&inputs, path, &["--sort", "uri", "--part-rows", "5"]), 2, "made with part_rows null, not 5");
-    refused(&resume(&inputs[1..], path, &["--sort", "uri"]), 2, "of other inputs, or in another order");
+    refused(&resume(&inputs, path, &["--sort", "-uri"]), 2, "made with sort \"uri\", but the flags say \"-uri\"");
+    refused(
+        &resume(&inputs, path, &["--sort", "uri", "--part-rows", "5"]),
+        2,
+        "made with part_rows null, but the flags say 5",
+    );
+    refused(&resume(&inputs[1..], path, &["--sort", "uri"]), 2, "of other inputs, or of these in another order");
     let twice = [&inputs[..1], &inputs[..1]].concat();
     refused(&resume(&twice, directory.path().join("b").to_str().unwrap(), &[]), 2, "name it once");
-    refused(&resume(&inputs, path, &["--part-rows", "5"]), 2, "leave --part-rows and --hive out, or add --sort");
+    refused(&resume(&inputs, path, &["--part-rows", "5"]), 2, "remove --part-rows and --hive, or add --sort");
     std::fs::remove_file(target.join("part-00000.jsonl")).unwrap();
-    refused(&resume(&inputs, path, &["--sort", "uri"]), 2, "part-00000.jsonl: was finished, and is gone");
+    refused(
+        &resume(&inputs, path, &["--sort", "uri"]),
+        2,
+        "part-00000.jsonl: the file was finished, but no longer exists",
+    );
     std::fs::write(directory.path().join("in-3.txt"), "http://example.org/other\n").unwrap();
-    refused(&resume(&inputs, path, &["--sort", "uri"]), 4, "in-3.txt: is not what its part was made of");
+    refused(&resume(&inputs, path, &["--sort", "uri"]), 4, "in-3.txt: the input has changed since its part was made");
 }
