@@ -105,7 +105,7 @@ impl BatchBuilder {
     }
 
     /// Returns the dictionary of each column, which is the same in all batches; `None` for columns without one.
-    pub fn dictionaries(&self) -> Vec<Option<ArrayRef>> {
+    pub(crate) fn dictionaries(&self) -> Vec<Option<ArrayRef>> {
         let dictionary = |id| match id {
             ColumnId::Source => Some(&self.sources),
             ColumnId::Fault => Some(&self.kinds),
@@ -116,7 +116,7 @@ impl BatchBuilder {
     }
 
     /// Returns the columns of all batches.
-    pub fn columns(&self) -> &ColumnSet {
+    pub(crate) fn columns(&self) -> &ColumnSet {
         &self.columns
     }
 
@@ -135,7 +135,7 @@ impl BatchBuilder {
         for (column, array) in self.columns.iter().zip(computed) {
             arrays.push(match array {
                 Some(array) => array?,
-                None => self.array(column.id, count, rows, runs)?,
+                None => self.array(column.id, rows, runs)?,
             });
         }
         let options = RecordBatchOptions::new().with_row_count(Some(count));
@@ -197,8 +197,7 @@ impl BatchBuilder {
     /// Checks the conditions of [`Self::build`], so that no Arrow constructor panics.
     fn check(&self, rows: &Rows, runs: &[SourceRun]) -> Result<(), BatchError> {
         let expected = rows.len();
-        let in_runs = runs.iter().map(|run| run.rows as usize).sum::<usize>();
-        even("source", expected, in_runs)?;
+        even("source", expected, row_count(runs))?;
         even("flags", expected, rows.flags.len())?;
         if self.columns.contains(ColumnId::RecordOffset) {
             even("record_offset", expected, rows.offset.len())?;
@@ -222,7 +221,9 @@ impl BatchBuilder {
         Ok(())
     }
 
-    fn array(&self, id: ColumnId, count: usize, rows: &mut Rows, runs: &[SourceRun]) -> Result<ArrayRef, BatchError> {
+    /// Moves a column of `rows`, which [`Self::check`] has accepted, into an array.
+    fn array(&self, id: ColumnId, rows: &mut Rows, runs: &[SourceRun]) -> Result<ArrayRef, BatchError> {
+        let count = row_count(runs);
         Ok(match id {
             ColumnId::Source => {
                 let keys = Int32Array::from(per_run(runs, count, |run, _| run.source as i32));
@@ -277,6 +278,11 @@ fn check_texts(column: &'static str, texts: &TextColumn, rows: usize) -> Result<
         return Err(BatchError::InvalidOffsets(column));
     }
     Ok(())
+}
+
+/// Returns the number of rows in runs.
+fn row_count(runs: &[SourceRun]) -> usize {
+    runs.iter().map(|run| run.rows as usize).sum()
 }
 
 /// Computes one value per row from its run and its index in the run.

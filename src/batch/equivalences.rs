@@ -20,7 +20,7 @@ use crate::key::{KeyAlgorithm, KeyBytes};
 use crate::learn::{ClassMember, Equivalences, EquivalencesConflict, LearnLimits, Learned, Pattern, RewriteRule};
 
 /// Version of the columns and of the meaning of patterns; stored in the metadata as `irikey.equivalences`.
-pub const EQUIVALENCES_VERSION: &str = "1";
+const EQUIVALENCES_VERSION: &str = "1";
 
 /// Metadata key that identifies the table; the value is its version.
 const EQUIVALENCES_METADATA_KEY: &str = "irikey.equivalences";

@@ -20,11 +20,12 @@ mod schema;
 mod text_array;
 
 pub use build::{BatchBuilder, BatchError};
-pub use columns::{COLUMNS, OWN_RULES};
-pub use equivalences::{
-    EQUIVALENCE_COLUMNS, EQUIVALENCES_VERSION, EquivalencesReader, EquivalencesTableError, equivalences_batches,
-    equivalences_metadata, equivalences_schema,
-};
+pub use columns::COLUMNS;
+#[cfg(feature = "pipeline")]
+pub(crate) use columns::OWN_RULES;
+#[cfg(feature = "cli")]
+pub(crate) use equivalences::{EQUIVALENCE_COLUMNS, equivalences_batches, equivalences_metadata, equivalences_schema};
+pub use equivalences::{EquivalencesReader, EquivalencesTableError};
 pub use parts::UrlPart;
 pub use schema::{Column, ColumnId, ColumnKind, ColumnSet, KEY_LEN, UnknownColumn};
 

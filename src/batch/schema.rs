@@ -195,7 +195,7 @@ impl ColumnSet {
     ///
     /// # Errors
     /// As [`ColumnSet::named`].
-    pub fn default_and<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<ColumnSet, UnknownColumn> {
+    pub(crate) fn default_and<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<ColumnSet, UnknownColumn> {
         let mut columns = ColumnSet::default();
         ColumnSet::named(names)?.0.into_iter().for_each(|column| columns.push(column));
         Ok(columns)
@@ -213,12 +213,12 @@ impl ColumnSet {
     }
 
     /// Adds a column at the end, unless the set contains it.
-    pub fn add(&mut self, id: ColumnId) {
+    pub(crate) fn add(&mut self, id: ColumnId) {
         COLUMNS.iter().filter(|column| column.id == id).for_each(|column| self.push(*column));
     }
 
     /// Adds the columns with these names at the end, unless the set contains them. Ignores unknown names.
-    pub fn add_named<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) {
+    pub(crate) fn add_named<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) {
         for name in names {
             COLUMNS.iter().filter(|column| column.name == name).for_each(|column| self.push(*column));
         }
@@ -268,7 +268,7 @@ impl ColumnSet {
     }
 
     /// Returns the fields that the columns need: the value for [`crate::canon::Policy::carry`].
-    pub fn carry(&self) -> FieldSet {
+    pub(crate) fn carry(&self) -> FieldSet {
         let mut carry = FieldSet::default();
         for field in CarriedField::ALL.iter().filter(|field| self.contains(ColumnId::Carried(**field))) {
             carry.insert(*field);

@@ -159,8 +159,10 @@ pub(super) fn zipnum(batch: &RecordBatch) -> std::io::Result<Vec<GzipMember>> {
     Ok(members)
 }
 
-/// Appends a line of the member index: key and time, file name, offset, length and number of the member.
-pub(super) fn write_index(member: &GzipMember, file: &str, offset: u64, number: u64, out: &mut Vec<u8>) {
-    out.extend_from_slice(&member.key);
-    let _ = writeln!(out, "\t{file}\t{offset}\t{}\t{number}", member.bytes.len());
+impl GzipMember {
+    /// Appends the line of the member index: key and time, file name, offset, length and number of the member.
+    pub(super) fn write_index(&self, file: &str, (offset, number): (u64, u64), out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.key);
+        let _ = writeln!(out, "\t{file}\t{offset}\t{}\t{number}", self.bytes.len());
+    }
 }

@@ -33,6 +33,6 @@ pub use encoder::{Encoder, Part};
 pub use error::OutputError;
 pub(crate) use index_lines::index_columns;
 pub(crate) use options::ReadBack;
-pub use options::{Arrangement, Compression, Destination, OutputFormat, OutputOptions, metadata};
+pub use options::{Arrangement, Compression, CompressionError, Destination, OutputFormat, OutputOptions, metadata};
 pub(crate) use tables::{PlainValue, RowWriter, TableWriter};
 pub use writer::{FinishedOutput, Output, create, create_arranged};

@@ -151,6 +151,17 @@ pub enum Compression {
     None,
 }
 
+/// Why a text is not the name of a codec.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CompressionError {
+    /// The codec is unknown.
+    #[error("unknown codec; expected zstd, zstd:LEVEL, lz4, snappy or none")]
+    UnknownCodec,
+    /// The level of zstd is not supported.
+    #[error("unsupported zstd level; expected a number from 1 to 22")]
+    Level,
+}
+
 impl Default for Compression {
     fn default() -> Compression {
         Compression::Zstd(1)
@@ -183,9 +194,9 @@ impl fmt::Display for Compression {
 }
 
 impl FromStr for Compression {
-    type Err = String;
+    type Err = CompressionError;
 
-    fn from_str(text: &str) -> Result<Compression, String> {
+    fn from_str(text: &str) -> Result<Compression, CompressionError> {
         match text {
             "zstd" => return Ok(Compression::default()),
             "lz4" => return Ok(Compression::Lz4),
@@ -193,10 +204,10 @@ impl FromStr for Compression {
             "none" => return Ok(Compression::None),
             _ => {}
         }
-        let level = text.strip_prefix("zstd:").ok_or("expected zstd, zstd:LEVEL, lz4, snappy or none")?;
+        let level = text.strip_prefix("zstd:").ok_or(CompressionError::UnknownCodec)?;
         match level.parse() {
             Ok(level @ 1..=22) => Ok(Compression::Zstd(level)),
-            _ => Err("a zstd level is a number from 1 to 22".to_string()),
+            _ => Err(CompressionError::Level),
         }
     }
 }

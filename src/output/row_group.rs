@@ -19,7 +19,7 @@ use parquet::schema::types::{ColumnDescPtr, ColumnPath};
 
 use super::error::{OutputError, WriteError};
 use super::options::{Arrangement, Compression};
-use super::pages::{self, BufferPool, Codecs, PageChunk, TextSlices};
+use super::pages::{self, Codecs, PageBuffers, PageChunk, TextSlices};
 use super::sink::Sink;
 use crate::batch::{BatchBuilder, Column, ColumnId, ColumnKind};
 
@@ -41,7 +41,7 @@ pub(super) struct RowGroups {
     general: Vec<bool>,
     /// Codecs of text pages; `None` if the general encoder encodes them.
     codecs: Option<Codecs>,
-    pool: Arc<BufferPool>,
+    pool: Arc<PageBuffers>,
 }
 
 /// An encoded column of one row group.
@@ -186,7 +186,7 @@ impl RowGroups {
     }
 
     /// Returns the pool of page buffers. The writer returns buffers to it.
-    pub(super) fn buffer_pool(&self) -> Arc<BufferPool> {
+    pub(super) fn buffer_pool(&self) -> Arc<PageBuffers> {
         self.pool.clone()
     }
 }
@@ -196,7 +196,7 @@ fn encode_simple(
     column: &ColumnDescPtr,
     array: &ArrayRef,
     codecs: Option<&Codecs>,
-    pool: &BufferPool,
+    pool: &PageBuffers,
 ) -> Result<Option<PageChunk>, ParquetError> {
     if let (Some(codecs), Some(texts)) = (codecs, TextSlices::of(array)) {
         return pages::texts(column, &texts, codecs, pool).map(Some);
@@ -215,7 +215,7 @@ fn encode_simple(
 pub(super) fn append(
     writer: &mut SerializedFileWriter<Sink>,
     chunks: Vec<ColumnChunk>,
-    pool: &BufferPool,
+    pool: &PageBuffers,
 ) -> Result<(), ParquetError> {
     let mut group = writer.next_row_group()?;
     for chunk in chunks {

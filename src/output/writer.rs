@@ -9,11 +9,11 @@ use parquet::file::writer::SerializedFileWriter;
 
 use super::encoder::{Encoder, EncodingPlan, Part, PartBody};
 use super::error::{OutputError, WriteError};
+use super::lines;
 use super::options::{Arrangement, Destination, OutputFormat, OutputOptions, ReadBack};
-use super::pages::BufferPool;
+use super::pages::PageBuffers;
 use super::row_group::{self, ParquetSettings};
 use super::sink::{self, OutputTarget, Sink};
-use super::{index_lines, lines};
 use crate::batch::BatchBuilder;
 
 /// An output that is being written. Removes the file if it is dropped before [`Output::finish`].
@@ -29,7 +29,7 @@ pub struct Output {
 }
 
 enum Writer {
-    Parquet(SerializedFileWriter<Sink>, Arc<BufferPool>),
+    Parquet(SerializedFileWriter<Sink>, Arc<PageBuffers>),
     Arrow(FileWriter<Sink>),
     ArrowStream(StreamWriter<Sink>),
     Bytes(Sink),
@@ -123,7 +123,7 @@ impl Output {
                 members.iter().try_for_each(|member| {
                     let offset = sink.written();
                     self.members += 1;
-                    index_lines::write_index(member, &file, offset, self.members, index);
+                    member.write_index(&file, (offset, self.members), index);
                     sink.write_all(&member.bytes).map_err(WriteError::from)
                 })
             }

@@ -42,9 +42,9 @@ const MIN_LEN: usize = 1 << 16;
 
 /// Buffers of written chunks, for reuse: the system clears new memory page by page.
 #[derive(Debug, Default)]
-pub(in crate::output) struct BufferPool(Mutex<Vec<Vec<u8>>>);
+pub(in crate::output) struct PageBuffers(Mutex<Vec<Vec<u8>>>);
 
-impl BufferPool {
+impl PageBuffers {
     /// Returns a buffer with a capacity of at least `len` bytes.
     pub(super) fn take(&self, len: usize) -> Vec<u8> {
         let mut buffers = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -10,7 +10,7 @@ mod delta;
 mod texts;
 mod values;
 
-pub(super) use chunk::{BufferPool, PageChunk};
+pub(super) use chunk::{PageBuffers, PageChunk};
 pub(super) use codec::Codecs;
 pub(super) use texts::{TextSlices, texts};
 pub(super) use values::{keys, sources};

@@ -14,7 +14,7 @@ use parquet::errors::ParquetError;
 use parquet::schema::types::ColumnDescPtr;
 use rayon::prelude::*;
 
-use super::chunk::{BufferPool, HEADER_LEN, PageChunk, Pages};
+use super::chunk::{HEADER_LEN, PageBuffers, PageChunk, Pages};
 use super::codec::{Codecs, PageCodec};
 use super::delta::{self, push_varint};
 
@@ -81,22 +81,22 @@ pub(in crate::output) fn texts(
     column: &ColumnDescPtr,
     texts: &TextSlices<'_>,
     codecs: &Codecs,
-    pool: &BufferPool,
+    pool: &PageBuffers,
 ) -> Result<PageChunk, ParquetError> {
-    let text_column = TextColumn { texts, is_nullable: column.max_def_level() > 0, codecs };
+    let text_column = TextEncoder { texts, is_nullable: column.max_def_level() > 0, codecs };
     let mut chunk = Pages::new(pool.take(texts.values.len() / 2 + HEADER_LEN));
     text_column.write(&texts.pages(), &mut chunk)?;
     chunk.end(column, (codecs.name(), ENCODING), None)
 }
 
 /// A column that is being encoded.
-struct TextColumn<'a> {
+struct TextEncoder<'a> {
     texts: &'a TextSlices<'a>,
     is_nullable: bool,
     codecs: &'a Codecs,
 }
 
-impl TextColumn<'_> {
+impl TextEncoder<'_> {
     /// Writes pages, given as ranges of rows. An idle worker, as at the end of a run, encodes half of the remaining pages in
     /// parallel.
     fn write(&self, pages: &[Range<usize>], chunk: &mut Pages) -> Result<(), ParquetError> {
@@ -193,7 +193,7 @@ mod tests {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap();
         for compression in [Compression::None, Compression::Lz4, Compression::Zstd(1), Compression::Zstd(3)] {
             let codecs = Codecs::new(compression).unwrap();
-            let chunk = || texts(&column, &values, &codecs, &BufferPool::default()).unwrap();
+            let chunk = || texts(&column, &values, &codecs, &PageBuffers::default()).unwrap();
             let alone = chunk();
             let shared_once = (0..100).any(|_| {
                 let shared = pool.install(chunk);

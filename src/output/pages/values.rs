@@ -13,7 +13,7 @@ use parquet::errors::ParquetError;
 use parquet::file::statistics::Statistics;
 use parquet::schema::types::ColumnDescPtr;
 
-use super::chunk::{BufferPool, HEADER_LEN, PageChunk, Pages};
+use super::chunk::{HEADER_LEN, PageBuffers, PageChunk, Pages};
 use super::delta::push_varint;
 use crate::batch::KEY_LEN;
 
@@ -30,7 +30,7 @@ const MAX_BOUND_LEN: usize = 256;
 pub(in crate::output) fn keys(
     column: &ColumnDescPtr,
     keys: &FixedSizeBinaryArray,
-    pool: &BufferPool,
+    pool: &PageBuffers,
 ) -> Result<PageChunk, ParquetError> {
     let values = Bytes::from_owner(keys.values().clone());
     let page_count = keys.len().div_ceil(PAGE_KEYS);
