@@ -26,6 +26,7 @@ pub enum MemberReason {
 
 impl MemberReason {
     /// Returns the name in files.
+    #[cfg(feature = "batch")]
     pub(crate) const fn name(self) -> &'static str {
         match self {
             MemberReason::Representative => "representative",

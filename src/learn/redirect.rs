@@ -30,6 +30,7 @@ impl RedirectCode {
     }
 
     /// Returns the name in files.
+    #[cfg(feature = "batch")]
     pub(crate) const fn name(self) -> &'static str {
         match self {
             RedirectCode::Permanent => "permanent",
@@ -104,6 +105,7 @@ impl Default for LearnLimits {
 
 impl LearnLimits {
     /// Returns the name and value of each limit, for the metadata of a file.
+    #[cfg(feature = "batch")]
     pub(crate) fn describe(&self) -> Vec<(&'static str, String)> {
         let yes_no = |flag: bool| if flag { "yes" } else { "no" }.to_string();
         vec![
