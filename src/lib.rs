@@ -38,6 +38,9 @@
 //! The core needs no feature. `batch` adds Arrow batches, `pipeline` files and threads, `extract` HTML and XML,
 //! `whatwg` the browser's parser for comparison, and `cli` (the default) the command with all of these.
 
+// Without the feature `cli`, parts of what the modules offer each other are unused.
+#![cfg_attr(not(feature = "cli"), allow(dead_code, unused_imports))]
+
 pub mod canon;
 pub mod encoding;
 #[cfg(feature = "extract")]
