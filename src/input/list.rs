@@ -1,6 +1,6 @@
 //! Expands arguments to [`Sources`]: files, `-`, directories and `@list` files, in the order of the arguments.
 //!
-//! A directory stands for all regular files below it, in the byte order of their paths, so that the same tree gives the
+//! A directory stands for all regular files below it, sorted by the bytes of their paths, so that the same tree gives the
 //! same list on every system. Files and directories whose name begins with a dot are skipped. Links to files are followed;
 //! links to directories are not, because they may form cycles. Sockets, pipes and devices are skipped. A path that is
 //! itself an argument is always read, whatever it is.

@@ -1,6 +1,6 @@
 //! The run that all jobs share: records become rows, and rows become parts in order. See [`canon`].
 
-use super::cut::{CutCounts, Cutter};
+use super::cut::{CutCounts, Cutter, StoppedSource};
 use super::distinct::DistinctKeys;
 use super::error::RunError;
 use super::in_order::OrderedPool;
@@ -10,6 +10,7 @@ use super::summary::{self, Summary, Totals};
 use super::worker::Worker;
 use crate::batch::SourceRun;
 use crate::canon::Rows;
+use crate::input::InputError;
 use crate::ordered::StageTicket;
 use std::sync::{Mutex, PoisonError};
 
@@ -96,8 +97,23 @@ where
     let mut totals = Totals { headers, bytes: archive_bytes, skipped, ..Totals::default() };
     workers.into_iter().for_each(|worker| totals.add(worker.into_totals()));
     let source_records = record_numbers.into_inner().unwrap_or_else(PoisonError::into_inner).by_source;
-    let errors = summary::input_errors(stopped, &names, &source_records);
+    let errors = input_errors(stopped, &names, &source_records);
     pool.install(|| summary::summarize(totals, source_records, errors, appended))
+}
+
+/// The errors of the sources that ended early. `names` and `source_records` are those of all sources.
+fn input_errors(stopped: Vec<StoppedSource>, names: &[String], source_records: &[u64]) -> Vec<InputError> {
+    let input_error = |stopped: StoppedSource| InputError {
+        source_number: stopped.source,
+        name: names[stopped.source as usize].clone(),
+        defect: stopped.defect,
+        offset: stopped.offset,
+        packed: stopped.packed,
+        lost: stopped.lost,
+        // The defect ended the source, so all of its records came before.
+        records: source_records[stopped.source as usize],
+    };
+    stopped.into_iter().map(input_error).collect()
 }
 
 /// How many records have their number.

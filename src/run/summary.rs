@@ -1,6 +1,5 @@
 //! Counts of a run: [`Progress`] while it works, [`Summary`] when it has ended.
 
-use super::cut::StoppedSource;
 use super::distinct::DistinctKeys;
 use super::error::RunError;
 use super::memory::{self, MemoryPeaks};
@@ -140,19 +139,4 @@ pub(super) fn summarize<E>(
         is_distinct_exact,
         memory: memory::peaks(),
     })
-}
-
-/// The errors of the sources that ended early. `names` and `source_records` are those of all sources.
-pub(super) fn input_errors(stopped: Vec<StoppedSource>, names: &[String], source_records: &[u64]) -> Vec<InputError> {
-    let input_error = |stopped: StoppedSource| InputError {
-        source_number: stopped.source,
-        name: names[stopped.source as usize].clone(),
-        defect: stopped.defect,
-        offset: stopped.offset,
-        packed: stopped.packed,
-        lost: stopped.lost,
-        // The defect ended the source, so all of its records came before.
-        records: source_records[stopped.source as usize],
-    };
-    stopped.into_iter().map(input_error).collect()
 }
