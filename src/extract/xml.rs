@@ -16,85 +16,88 @@ use super::links::{LinkAttribute, LinkAttributes, ParserStop, join};
 
 /// The attributes of a document that was found at `base`.
 pub(super) fn read(text: &DocumentText, base: &[u8]) -> LinkAttributes {
-    let mut found = LinkAttributes { bases: vec![base.to_vec()], ..LinkAttributes::default() };
     // The text of an XML document is always UTF-8: see `DocumentText::new`.
     let text = std::str::from_utf8(text.text()).unwrap_or_default();
-    let mut reader = NsReader::from_str(text);
-    let mut scopes = vec![0];
-    loop {
-        let event = match reader.read_event() {
-            Ok(event) => event,
-            Err(error) => {
-                let position = usize::try_from(reader.error_position()).unwrap_or(text.len()).min(text.len());
-                found.stop = Some(ParserStop { kind: DefectKind::IllFormed, position, detail: error.to_string() });
-                return found;
-            }
-        };
-        let base = scopes.last().copied().unwrap_or_default();
-        match event {
-            Event::Start(tag) => scopes.push(push_attributes(text, &reader, &tag, base, &mut found)),
-            Event::Empty(tag) => {
-                push_attributes(text, &reader, &tag, base, &mut found);
-            }
-            Event::End(_) => {
-                scopes.pop();
-            }
-            Event::Eof if scopes.len() > 1 => {
-                let detail = format!("the document ends and {} elements are still open", scopes.len() - 1);
-                found.stop = Some(ParserStop { kind: DefectKind::Truncated, position: text.len(), detail });
-                return found;
-            }
-            Event::Eof => return found,
-            _ => {}
-        }
-    }
+    let found = LinkAttributes { bases: vec![base.to_vec()], ..LinkAttributes::default() };
+    let mut collector = XmlCollector { text, reader: NsReader::from_str(text), found };
+    collector.found.stop = collector.read_elements();
+    collector.found
 }
 
-/// Appends the attributes of a tag; `outer` is the base of the element around it. Returns the base of its content.
-fn push_attributes(
-    text: &str,
-    reader: &NsReader<&[u8]>,
-    tag: &BytesStart,
-    outer: usize,
-    found: &mut LinkAttributes,
-) -> usize {
-    let (namespace, local) = reader.resolver().resolve_element(tag.name());
-    let is_html = matches!(namespace, ResolveResult::Bound(Namespace(XHTML)));
-    let element = local.as_ref().to_string();
-    let mut inner = outer;
-    let first = found.attributes.len();
-    let is_refresh = is_html && is_refresh(tag);
-    for attribute in tag.attributes().with_checks(false).flatten() {
-        let (namespace, local) = reader.resolver().resolve_attribute(attribute.key);
-        let known = match namespace {
-            ResolveResult::Unbound if is_html => attributes::html(element.as_bytes(), local.as_ref().as_bytes()),
-            ResolveResult::Unbound => attributes::xml(None, local.as_ref()),
-            ResolveResult::Bound(Namespace(namespace)) => attributes::xml(Some(namespace), local.as_ref()),
-            ResolveResult::Unknown(_) => None,
-        };
-        let known = known.filter(|(_, syntax)| *syntax != ReferenceSyntax::Refresh || is_refresh);
-        let Some((name, syntax)) = known else { continue };
-        let (value, span, bad_reference) = value(text, &attribute);
-        if name == "xml:base" && bad_reference.is_none() {
-            found.bases.push(join(&found.bases[outer], value.trim_ascii()));
-            inner = found.bases.len() - 1;
+/// Collects the attributes of the elements.
+struct XmlCollector<'a> {
+    text: &'a str,
+    reader: NsReader<&'a [u8]>,
+    found: LinkAttributes,
+}
+
+impl XmlCollector<'_> {
+    /// Reads all elements; returns why it stopped before the end.
+    fn read_elements(&mut self) -> Option<ParserStop> {
+        let end = self.text.len();
+        let mut scopes = vec![0];
+        loop {
+            let event = match self.reader.read_event() {
+                Ok(event) => event,
+                Err(error) => {
+                    let position = usize::try_from(self.reader.error_position()).unwrap_or(end).min(end);
+                    return Some(ParserStop { kind: DefectKind::IllFormed, position, detail: error.to_string() });
+                }
+            };
+            let base = scopes.last().copied().unwrap_or_default();
+            match event {
+                Event::Start(tag) => scopes.push(self.push_attributes(&tag, base)),
+                Event::Empty(tag) => {
+                    self.push_attributes(&tag, base);
+                }
+                Event::End(_) => {
+                    scopes.pop();
+                }
+                Event::Eof if scopes.len() > 1 => {
+                    let detail = format!("the document ends and {} elements are still open", scopes.len() - 1);
+                    return Some(ParserStop { kind: DefectKind::Truncated, position: end, detail });
+                }
+                Event::Eof => return None,
+                _ => {}
+            }
         }
-        if is_html && element == "base" && name == "href" && found.html_base.is_none() {
-            found.html_base = Some(found.attributes.len());
-        }
-        found.attributes.push(LinkAttribute {
-            element: element.clone(),
-            name,
-            syntax,
-            value,
-            span,
-            bad_reference,
-            base: outer,
-        });
     }
-    // The xml:base of an element applies to its own references; the xml:base itself is relative to the element around it.
-    found.attributes[first..].iter_mut().filter(|other| other.name != "xml:base").for_each(|other| other.base = inner);
-    inner
+
+    /// Appends the attributes of a tag; `outer` is the base of the element around it. Returns the base of its content.
+    fn push_attributes(&mut self, tag: &BytesStart, outer: usize) -> usize {
+        let resolver = self.reader.resolver();
+        let (namespace, local) = resolver.resolve_element(tag.name());
+        let is_html = matches!(namespace, ResolveResult::Bound(Namespace(XHTML)));
+        let element = local.as_ref().to_string();
+        let found = &mut self.found;
+        let (mut inner, first) = (outer, found.attributes.len());
+        let is_refresh = is_html && is_refresh(tag);
+        for attribute in tag.attributes().with_checks(false).flatten() {
+            let (namespace, local) = resolver.resolve_attribute(attribute.key);
+            let known = match namespace {
+                ResolveResult::Unbound if is_html => attributes::html(element.as_bytes(), local.as_ref().as_bytes()),
+                ResolveResult::Unbound => attributes::xml(None, local.as_ref()),
+                ResolveResult::Bound(Namespace(namespace)) => attributes::xml(Some(namespace), local.as_ref()),
+                ResolveResult::Unknown(_) => None,
+            };
+            let known = known.filter(|(_, syntax)| *syntax != ReferenceSyntax::Refresh || is_refresh);
+            let Some((name, syntax)) = known else { continue };
+            let (value, span, bad_reference) = value(self.text, &attribute);
+            if name == "xml:base" && bad_reference.is_none() {
+                found.bases.push(join(&found.bases[outer], value.trim_ascii()));
+                inner = found.bases.len() - 1;
+            }
+            if is_html && element == "base" && name == "href" && found.html_base.is_none() {
+                found.html_base = Some(found.attributes.len());
+            }
+            let element = element.clone();
+            found.attributes.push(LinkAttribute { element, name, syntax, value, span, bad_reference, base: outer });
+        }
+        // The xml:base of an element applies to its own references; the xml:base itself is relative to the element around it.
+        let own = found.attributes[first..].iter_mut().filter(|attribute| attribute.name != "xml:base");
+        own.for_each(|attribute| attribute.base = inner);
+        inner
+    }
 }
 
 fn is_refresh(tag: &BytesStart) -> bool {

@@ -22,23 +22,14 @@ pub struct Quoting {
 
 /// A record is longer than allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooLong {
+pub(crate) struct TooLong {
     /// Where it begins.
-    pub at: usize,
+    pub(crate) at: usize,
 }
 
 /// Finds the end of a record. After it returned an end, a new `Boundary` is needed for the bytes that follow.
-///
-/// ```
-/// use irikey::record::boundary::{Boundary, Quoting};
-/// let mut lines = Boundary::new(None, usize::MAX);
-/// assert_eq!(lines.find(b"one\ntwo\nthree", 1), Ok(Some(4)));
-/// let csv = Quoting { quote: b'"', delimiter: b',' };
-/// let mut csv = Boundary::new(Some(csv), usize::MAX);
-/// assert_eq!(csv.find(b"\"on\ne\",1\ntwo", 1), Ok(Some(9)));
-/// ```
 #[derive(Clone, Debug)]
-pub struct Boundary {
+pub(crate) struct Boundary {
     quoting: Option<Quoting>,
     longest: usize,
     /// Bytes before this position were searched.
@@ -50,12 +41,12 @@ pub struct Boundary {
 
 impl Boundary {
     /// For lines, or for CSV with this quoting, of at most `longest` bytes per record, `LF` included.
-    pub fn new(quoting: Option<Quoting>, longest: usize) -> Boundary {
+    pub(crate) fn new(quoting: Option<Quoting>, longest: usize) -> Boundary {
         Boundary { quoting, longest, seen: 0, is_quoted: false, last_end: 0 }
     }
 
     /// The end of the last whole record; 0 if there is none.
-    pub fn last_end(&self) -> usize {
+    pub(crate) fn last_end(&self) -> usize {
         self.last_end
     }
 
@@ -65,7 +56,7 @@ impl Boundary {
     /// # Errors
     /// A record before the target, or the one that contains it, is too long.
     #[inline]
-    pub fn find(&mut self, data: &[u8], target: usize) -> Result<Option<usize>, TooLong> {
+    pub(crate) fn find(&mut self, data: &[u8], target: usize) -> Result<Option<usize>, TooLong> {
         let end = match self.quoting {
             None => self.unquoted(data, data.len(), target)?,
             Some(quoting) => self.find_csv(data, target, quoting)?,
@@ -244,6 +235,12 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn ends_of_lines_and_of_csv_records() {
+        assert_eq!(Boundary::new(None, usize::MAX).find(b"one\ntwo\nthree", 1), Ok(Some(4)));
+        assert_eq!(Boundary::new(Some(CSV), usize::MAX).find(b"\"on\ne\",1\ntwo", 1), Ok(Some(9)));
     }
 
     #[test]

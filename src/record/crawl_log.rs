@@ -39,7 +39,8 @@ impl TextDecoder for CrawlLog {
         let line = head.first_record;
         let mut bitmaps = Bitmaps::default();
         bitmaps.classify(line, &CLASSIFIER);
-        record_time(line, &split_columns(line, 0, line.len(), &bitmaps)).map(drop)
+        let whole = Span { at: 0, len: line.len() as u32 };
+        record_time(line, &split_columns(line, whole, &bitmaps)).map(drop)
     }
 
     fn set_carry(&mut self, carry: FieldSet) {
@@ -51,19 +52,20 @@ impl TextDecoder for CrawlLog {
         self.rows.clear();
         for (at, line) in filled_lines(chunk) {
             self.rows.begin(offset + at as u64);
-            self.decode_line(chunk, line, at, &split_columns(chunk, at, at + line.len(), bitmaps));
+            let line = Span { at: at as u32, len: line.len() as u32 };
+            self.decode_line(chunk, line, &split_columns(chunk, line, bitmaps));
         }
         self.rows.records(chunk)
     }
 }
 
 impl CrawlLog {
-    fn decode_line(&mut self, chunk: &[u8], line: &[u8], at: usize, columns: &[Option<Span>; COLUMN_COUNT]) {
+    fn decode_line(&mut self, chunk: &[u8], line: Span, columns: &[Option<Span>; COLUMN_COUNT]) {
         let text = |column: usize| columns[column].map_or(&b""[..], |span| span.of(chunk));
         let present = |column: usize| columns[column].filter(|span| span.of(chunk) != b"-");
         let (Some(line_time), Some(url)) = (record_time(chunk, columns), columns[3]) else {
             self.rows.refuse(FaultKind::NotOfFormat);
-            return self.rows.push(Span { at: at as u32, len: line.len() as u32 }, FieldValues::default());
+            return self.rows.push(line, FieldValues::default());
         };
         let fetch_time = || text(8).split(|&byte| byte == b'+').next().and_then(time::from_digits);
         let field = FieldValues {
@@ -87,8 +89,9 @@ fn record_time(chunk: &[u8], columns: &[Option<Span>; COLUMN_COUNT]) -> Option<i
     time::from_iso(text(0)).or_else(|| time::from_digits(text(0))).filter(|_| is_whole)
 }
 
-/// The first columns of the line from `at` to `line_end`. `bitmaps` mark all white space, among other bytes.
-fn split_columns(chunk: &[u8], mut at: usize, line_end: usize, bitmaps: &Bitmaps) -> [Option<Span>; COLUMN_COUNT] {
+/// The first columns of `line`. `bitmaps` mark all white space, among other bytes.
+fn split_columns(chunk: &[u8], line: Span, bitmaps: &Bitmaps) -> [Option<Span>; COLUMN_COUNT] {
+    let (mut at, line_end) = (line.at as usize, (line.at + line.len) as usize);
     let line = &chunk[..line_end];
     let mut columns = [None; COLUMN_COUNT];
     for column in &mut columns {

@@ -140,7 +140,7 @@ macro_rules! text_formats {
             }
 
             /// How records are quoted, if a line end may be part of a record.
-            pub fn quoting(&self) -> Option<Quoting> {
+            pub(crate) fn quoting(&self) -> Option<Quoting> {
                 match self {
                     $(TextFormat::$format(settings) => $format::quoting(settings),)*
                 }
@@ -149,21 +149,21 @@ macro_rules! text_formats {
 
         /// A decoder of every text format.
         #[derive(Debug)]
-        pub struct Decoder {
+        pub(crate) struct Decoder {
             format: TextFormat,
             $($field: $format,)*
         }
 
         impl Decoder {
             /// A decoder of these fields.
-            pub fn new(carry: FieldSet) -> Decoder {
+            pub(crate) fn new(carry: FieldSet) -> Decoder {
                 let mut decoder = Decoder { format: TextFormat::default(), $($field: $format::default(),)* };
                 $(decoder.$field.set_carry(carry);)*
                 decoder
             }
 
             /// Sets the format of the chunks that follow.
-            pub fn set_format(&mut self, format: &TextFormat) {
+            pub(crate) fn set_format(&mut self, format: &TextFormat) {
                 if self.format == *format {
                     return;
                 }
@@ -174,7 +174,7 @@ macro_rules! text_formats {
             }
 
             /// Decodes a chunk; see [`TextDecoder::decode`].
-            pub fn decode<'a>(&'a mut self, chunk: &'a [u8], offset: u64, bitmaps: &mut Bitmaps) -> Records<'a> {
+            pub(crate) fn decode<'a>(&'a mut self, chunk: &'a [u8], offset: u64, bitmaps: &mut Bitmaps) -> Records<'a> {
                 match self.format {
                     $(TextFormat::$format(_) => self.$field.decode(chunk, offset, bitmaps),)*
                 }
@@ -260,7 +260,7 @@ impl InputFormat {
     }
 
     /// The format of the source called `name` that begins with `head`; `head` may end within a line.
-    pub fn of_source(&self, name: &str, head: &[u8]) -> SourceFormat {
+    pub(crate) fn of_source(&self, name: &str, head: &[u8]) -> SourceFormat {
         match self {
             InputFormat::Auto(options) => detect(options, name, head),
             InputFormat::Text(format) => SourceFormat::Text(format.of_source(&SourceHead::new(head))),
@@ -272,7 +272,7 @@ impl InputFormat {
 
 /// The format of one source.
 #[derive(Clone, Debug, PartialEq)]
-pub enum SourceFormat {
+pub(crate) enum SourceFormat {
     /// Text that a [`Decoder`] reads.
     Text(TextFormat),
     /// A table of text, whose columns its first record determines.

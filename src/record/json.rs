@@ -5,7 +5,7 @@
 
 /// The value of a member or an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum JsonValue<'a> {
+pub(super) enum JsonValue<'a> {
     /// A string without its quotes, still escaped.
     Text(&'a [u8]),
     /// A number, `true`, `false` or `null`.
@@ -16,7 +16,7 @@ pub enum JsonValue<'a> {
 
 /// The members of an object.
 #[derive(Clone, Debug)]
-pub struct JsonMembers<'a> {
+pub(super) struct JsonMembers<'a> {
     rest: &'a [u8],
     is_first: bool,
     is_broken: bool,
@@ -24,7 +24,7 @@ pub struct JsonMembers<'a> {
 
 impl<'a> JsonMembers<'a> {
     /// The members of the object with which `text` begins.
-    pub fn new(text: &'a [u8]) -> JsonMembers<'a> {
+    pub(super) fn new(text: &'a [u8]) -> JsonMembers<'a> {
         let rest = text.trim_ascii_start().strip_prefix(b"{");
         JsonMembers { rest: rest.unwrap_or_default(), is_first: true, is_broken: rest.is_none() }
     }
@@ -45,7 +45,7 @@ impl<'a> JsonMembers<'a> {
     }
 
     /// Whether there is no object or it has no `}`; known after the last member.
-    pub fn is_broken(&self) -> bool {
+    pub(super) fn is_broken(&self) -> bool {
         self.is_broken
     }
 
@@ -75,14 +75,7 @@ impl<'a> Iterator for JsonMembers<'a> {
 }
 
 /// The value at the end of a path of keys and indexes, if it exists. The first member of a name counts.
-///
-/// ```
-/// use irikey::record::json::{JsonValue, at_path};
-/// let text = br#"{"a": {"b": [1], "c": "x"}}"#;
-/// assert_eq!(at_path(text, &["a", "c"]), Some(JsonValue::Text(b"x")));
-/// assert_eq!(at_path(text, &["c"]), None);
-/// ```
-pub fn at_path<'a>(text: &'a [u8], path: &[impl AsRef<[u8]>]) -> Option<JsonValue<'a>> {
+pub(super) fn at_path<'a>(text: &'a [u8], path: &[impl AsRef<[u8]>]) -> Option<JsonValue<'a>> {
     let (first, rest) = path.split_first()?;
     let value = match text.trim_ascii_start().first()? {
         b'[' => {
@@ -100,13 +93,13 @@ pub fn at_path<'a>(text: &'a [u8], path: &[impl AsRef<[u8]>]) -> Option<JsonValu
 
 /// The elements of an array.
 #[derive(Clone, Debug)]
-pub struct JsonElements<'a> {
+pub(super) struct JsonElements<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> JsonElements<'a> {
     /// The elements of the array with which `text` begins; none if it is not an array.
-    pub fn new(text: &'a [u8]) -> JsonElements<'a> {
+    pub(super) fn new(text: &'a [u8]) -> JsonElements<'a> {
         JsonElements { rest: text.trim_ascii_start().strip_prefix(b"[").unwrap_or_default() }
     }
 
@@ -214,7 +207,7 @@ fn nested_len(text: &[u8]) -> Option<usize> {
 
 /// Appends a string unescaped. A lone surrogate becomes its three bytes of WTF-8, which are not UTF-8 and differ from every
 /// other text; an invalid escape stays as it is.
-pub fn unescape(text: &[u8], out: &mut Vec<u8>) {
+pub(super) fn unescape(text: &[u8], out: &mut Vec<u8>) {
     let mut rest = text;
     while let Some(at) = memchr::memchr(b'\\', rest) {
         out.extend_from_slice(&rest[..at]);
@@ -316,6 +309,13 @@ mod tests {
         for text in ["[]", "{a:1}", r#"{"a" 1}"#, r#"{"a":1 "b":2}"#, r#"{"a":}"#, r#"{"a":]}"#, r#"{"a":[}"#] {
             let _ = members(text);
         }
+    }
+
+    #[test]
+    fn values_at_paths() {
+        let text = br#"{"a": {"b": [1], "c": "x"}}"#;
+        assert_eq!(at_path(text, &["a", "c"]), Some(JsonValue::Text(b"x")));
+        assert_eq!(at_path(text, &["c"]), None);
     }
 
     #[test]

@@ -14,7 +14,7 @@
 
 pub mod access_log;
 pub mod archive;
-pub mod boundary;
+pub(crate) mod boundary;
 mod buffer;
 mod capture_fields;
 pub mod cdx;
@@ -24,16 +24,17 @@ pub mod csv;
 pub mod fields;
 mod format;
 pub mod journal;
-pub mod json;
+mod json;
 pub mod json_lines;
 pub mod lines;
 mod member_cache;
 mod records;
 mod split;
-pub mod time;
+mod time;
 mod zipnum;
 
 pub use buffer::RecordBuffer;
-pub use format::{ArchiveRows, Decoder, FormatOptions, InputFormat, SourceFormat, SourceHead, TextDecoder, TextFormat};
+pub use format::{ArchiveRows, FormatOptions, InputFormat, SourceHead, TextDecoder, TextFormat};
+pub(crate) use format::{Decoder, SourceFormat};
 pub use records::{RecordOffsets, Records};
-pub use split::Splitter;
+pub(crate) use split::Splitter;

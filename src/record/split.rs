@@ -11,18 +11,8 @@ use crate::iri::{Fault, Flags, PreprocessOptions, split_field};
 use crate::kernel::Span;
 
 /// Splits fields.
-///
-/// ```
-/// use irikey::{iri::PreprocessOptions, kernel::Bitmaps, record::{Splitter, TextDecoder, lines::Lines}};
-/// let (mut lines, mut splitter, mut bitmaps) = (Lines::default(), Splitter::default(), Bitmaps::default());
-/// let records = lines.decode(b"/a  /b\n\n", 0, &mut bitmaps);
-/// let (records, origins) = splitter.split(&records, &PreprocessOptions::default());
-/// let urls: Vec<_> = records.urls.iter().map(|url| url.of(records.text)).collect();
-/// assert_eq!(urls, [&b"/a"[..], b"/b", b""]);
-/// assert_eq!((records.siblings, origins), (&[0, 1][..], &[0, 0, 1][..]));
-/// ```
 #[derive(Debug, Default)]
-pub struct Splitter {
+pub(crate) struct Splitter {
     origins: Vec<u32>,
     urls: Vec<Span>,
     bases: Vec<Span>,
@@ -38,7 +28,11 @@ pub struct Splitter {
 impl Splitter {
     /// Returns one record per reference in `records`, and for each the index of its original record. `choices` say which
     /// character references are spaces.
-    pub fn split<'a>(&'a mut self, records: &Records<'a>, choices: &PreprocessOptions) -> (Records<'a>, &'a [u32]) {
+    pub(crate) fn split<'a>(
+        &'a mut self,
+        records: &Records<'a>,
+        choices: &PreprocessOptions,
+    ) -> (Records<'a>, &'a [u32]) {
         self.find_references(records, choices);
         let origins = &self.origins;
         gather(origins, records.bases, &mut self.bases);

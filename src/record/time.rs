@@ -2,13 +2,7 @@
 //! without leap seconds.
 
 /// Parses `yyyyMMddHHmmss`, optionally followed by three digits of milliseconds.
-///
-/// ```
-/// assert_eq!(irikey::record::time::from_digits(b"19700102000001"), Some(86_401_000));
-/// assert_eq!(irikey::record::time::from_digits(b"20110623171208574"), Some(1_308_849_128_574));
-/// assert_eq!(irikey::record::time::from_digits(b"20110231000000"), None);
-/// ```
-pub fn from_digits(text: &[u8]) -> Option<i64> {
+pub(super) fn from_digits(text: &[u8]) -> Option<i64> {
     let ms = match text.len() {
         14 => 0,
         17 => number(&text[14..])?,
@@ -33,12 +27,7 @@ fn pairs(digits: &[u8; 8]) -> Option<[i64; 4]> {
 }
 
 /// Parses `yyyy-MM-ddTHH:mm:ssZ`, with an optional fraction of a second.
-///
-/// ```
-/// assert_eq!(irikey::record::time::from_iso(b"2011-06-23T17:12:08.802Z"), Some(1_308_849_128_802));
-/// assert_eq!(irikey::record::time::from_iso(b"2011-06-23T17:12:08Z"), Some(1_308_849_128_000));
-/// ```
-pub fn from_iso(text: &[u8]) -> Option<i64> {
+pub(super) fn from_iso(text: &[u8]) -> Option<i64> {
     let (head, rest) = text.split_at_checked(19)?;
     if [head[4], head[7], head[10], head[13], head[16]] != *b"--T::" {
         return None;
@@ -56,11 +45,7 @@ pub fn from_iso(text: &[u8]) -> Option<i64> {
 }
 
 /// Parses `[dd/MMM/yyyy:HH:mm:ss +hhmm]`, the format of access logs.
-///
-/// ```
-/// assert_eq!(irikey::record::time::from_log(b"[02/Jan/1970:01:00:01 +0100]"), Some(86_401_000));
-/// ```
-pub fn from_log(text: &[u8]) -> Option<i64> {
+pub(super) fn from_log(text: &[u8]) -> Option<i64> {
     const MONTHS: &[u8; 36] = b"JanFebMarAprMayJunJulAugSepOctNovDec";
     let text: &[u8; 26] = text.strip_prefix(b"[")?.strip_suffix(b"]")?.try_into().ok()?;
     if [text[2], text[6], text[11], text[14], text[17], text[20]] != *b"//::: " {
@@ -131,6 +116,16 @@ mod tests {
         }
         assert_eq!(days_before(1970, 1), 0);
         assert_eq!(days_before(2000, 3), 11_017);
+    }
+
+    #[test]
+    fn times_of_every_format() {
+        assert_eq!(from_digits(b"19700102000001"), Some(86_401_000));
+        assert_eq!(from_digits(b"20110623171208574"), Some(1_308_849_128_574));
+        assert_eq!(from_digits(b"20110231000000"), None);
+        assert_eq!(from_iso(b"2011-06-23T17:12:08.802Z"), Some(1_308_849_128_802));
+        assert_eq!(from_iso(b"2011-06-23T17:12:08Z"), Some(1_308_849_128_000));
+        assert_eq!(from_log(b"[02/Jan/1970:01:00:01 +0100]"), Some(86_401_000));
     }
 
     #[test]

@@ -85,13 +85,22 @@ pub(super) enum ReadEnd {
     /// The end of the source.
     Source,
     /// A defect that ends the source.
-    Defect {
-        defect: Defect,
-        /// Bytes of an unfinished record before it.
-        lost_len: u64,
-        /// Byte of the decompressed source, if the defect is in the text.
-        at: Option<u64>,
-    },
+    Defect(EndDefect),
+}
+
+/// A defect and what is known of its place.
+pub(super) struct EndDefect {
+    pub(super) defect: Defect,
+    /// Bytes of an unfinished record before it.
+    pub(super) lost_len: u64,
+    /// Byte of the decompressed source, if the reader knows it.
+    pub(super) at: Option<u64>,
+}
+
+impl From<Defect> for EndDefect {
+    fn from(defect: Defect) -> EndDefect {
+        EndDefect { defect, lost_len: 0, at: None }
+    }
 }
 
 /// Rows of an archive.
@@ -137,11 +146,11 @@ impl ArchiveReader {
         let end = match batch.too_long_at() {
             Some(at) => {
                 let defect = Defect::RecordTooLong(limits.max_record_len);
-                ReadEnd::Defect { defect, lost_len: 0, at: Some(self.offset + at) }
+                ReadEnd::Defect(EndDefect { defect, lost_len: 0, at: Some(self.offset + at) })
             }
             None if !self.is_ended => ReadEnd::More,
             None => match self.defect.take() {
-                Some(defect) => ReadEnd::Defect { defect, lost_len: self.lost_len, at: None },
+                Some(defect) => ReadEnd::Defect(EndDefect { defect, lost_len: self.lost_len, at: None }),
                 None => ReadEnd::Source,
             },
         };

@@ -1,6 +1,6 @@
 //! The body of a source that is being cut: its text, mapped or read as far as needed, or the reader of its rows.
 
-use super::archive::{ArchiveBytes, ArchiveReader, ArchiveStart, ReadEnd};
+use super::archive::{ArchiveBytes, ArchiveReader, ArchiveStart, EndDefect, ReadEnd};
 use super::options::RunOptions;
 use crate::canon::Policy;
 use crate::encoding::{ByteOrder, Charset, Utf16Decoder};
@@ -196,7 +196,7 @@ impl SourceBody {
                 Ok(Some(len)) => return TextCut { len, end: ReadEnd::More },
                 Err(TooLong { at }) => {
                     let defect = Defect::RecordTooLong(max_record_len);
-                    return TextCut { len: at, end: ReadEnd::Defect { defect, lost_len: 0, at: None } };
+                    return TextCut { len: at, end: ReadEnd::Defect(defect.into()) };
                 }
                 Ok(None) if self.is_ended() => return self.cut_rest(boundary.last_end()),
                 Ok(None) => want = self.text().len() + (self.text().len() / 2).max(options.slack),
@@ -211,14 +211,14 @@ impl SourceBody {
             && let Some(defect) = text.defect.take()
         {
             let lost_len = (len - last_end) as u64;
-            return TextCut { len: last_end, end: ReadEnd::Defect { defect, lost_len, at: None } };
+            return TextCut { len: last_end, end: ReadEnd::Defect(EndDefect { defect, lost_len, at: None }) };
         }
         TextCut { len, end: ReadEnd::Source }
     }
 
     /// Returns the end of a cut whose records are not split off, so that a later cut finds it again.
     pub(super) fn return_end(&mut self, end: ReadEnd) {
-        if let (SourceBody::Stream(text), ReadEnd::Defect { defect, .. }) = (self, end)
+        if let (SourceBody::Stream(text), ReadEnd::Defect(EndDefect { defect, .. })) = (self, end)
             && !matches!(defect, Defect::RecordTooLong(_))
         {
             text.defect = Some(defect);

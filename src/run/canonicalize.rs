@@ -70,10 +70,10 @@ where
     let numbering_stage = stage_count;
     let pool = OrderedPool::new(options.threads, stage_count + 1)?;
     let distinct = DistinctKeys::default();
-    let new_worker = || Worker::new(&options, policy, distinct.for_worker());
+    let new_worker = || Worker::new(&options, policy, distinct.for_worker(), progress);
     let next = || cutter.next_row_group().map_err(|(name, error)| RunError::Columns { name, error });
-    let work = |worker: &mut Worker, stages: &StageTicket<'_>, span| {
-        if !worker.decode(span, progress, || stages.is_stopped())? {
+    let work = |worker: &mut Worker<'_>, stages: &StageTicket<'_>, input| {
+        if !worker.decode(input, || stages.is_stopped())? {
             return Ok(None);
         }
         let number = || lock(&record_numbers).assign(worker.runs_mut());

@@ -7,7 +7,7 @@
 //!
 //! A source ends at its first [`Defect`]. All whole records before it are in row groups.
 
-use super::archive::ReadEnd;
+use super::archive::{EndDefect, ReadEnd};
 use super::body::{CutOptions, SourceBody};
 use super::open_source::{OpenError, OpenSource};
 use super::options::RunOptions;
@@ -156,7 +156,7 @@ impl<'a> Cutter<'a> {
         match begun {
             Ok(()) => self.current = Some(current),
             Err(OpenError::Columns(error)) => return Err((current.name, error)),
-            Err(OpenError::Defect(defect)) => self.stop(&current, defect, 0, None),
+            Err(OpenError::Defect(defect)) => self.stop(&current, defect.into()),
         }
         Ok(true)
     }
@@ -171,7 +171,7 @@ impl<'a> Cutter<'a> {
                     (Some(PieceRecords::Rows(Box::new(rows))), ReadEnd::More)
                 }
                 Ok(None) => (None, ReadEnd::Source),
-                Err(defect) => (None, ReadEnd::Defect { defect, lost_len: 0, at: None }),
+                Err(defect) => (None, ReadEnd::Defect(defect.into())),
             },
             SourceBody::Archive(archive) => {
                 let max_record_len = self.options.run.max_record_len;
@@ -190,7 +190,7 @@ impl<'a> Cutter<'a> {
         match end {
             ReadEnd::More => self.current = Some(current),
             ReadEnd::Source => self.counts.skipped += current.body.skipped_count(),
-            ReadEnd::Defect { defect, lost_len, at } => self.stop(&current, defect, lost_len, at),
+            ReadEnd::Defect(defect) => self.stop(&current, defect),
         }
         records.map(|records| SourcePiece { source, records })
     }
@@ -211,7 +211,8 @@ impl<'a> Cutter<'a> {
         (Some(text), cut.end)
     }
 
-    fn stop(&mut self, current: &OpenSource, defect: Defect, lost: u64, at: Option<u64>) {
+    fn stop(&mut self, current: &OpenSource, end: EndDefect) {
+        let EndDefect { defect, lost_len: lost, at } = end;
         self.counts.skipped += current.body.skipped_count();
         let (offset, packed) = match (&defect, at, &current.body) {
             (_, Some(at), _) => (at, false),

@@ -139,7 +139,7 @@ impl OpenSource {
                 // Only blank lines so far. The target doubles, so that the search stays linear.
                 (None, ReadEnd::More) => target = cut.len * 2,
                 (None, ReadEnd::Source) => return Ok(()),
-                (None, end @ ReadEnd::Defect { .. }) => {
+                (None, end @ ReadEnd::Defect(_)) => {
                     self.body.return_end(end);
                     return Ok(());
                 }

@@ -17,7 +17,8 @@ use crate::record::{Decoder, RecordBuffer, Splitter};
 const MAX_TEXT_LEN: usize = 2000 << 20;
 
 /// Decoder, canonicalizer and rows of one thread.
-pub(super) struct Worker {
+pub(super) struct Worker<'a> {
+    progress: &'a Progress,
     chunk_len: usize,
     count_distinct: bool,
     decoder: Decoder,
@@ -31,10 +32,16 @@ pub(super) struct Worker {
     key_column_count: usize,
 }
 
-impl Worker {
+impl<'a> Worker<'a> {
     /// A worker that counts its keys in `distinct`.
-    pub(super) fn new(options: &RunOptions, policy: &Policy, distinct: DistinctKeys) -> Worker {
+    pub(super) fn new(
+        options: &RunOptions,
+        policy: &Policy,
+        distinct: DistinctKeys,
+        progress: &'a Progress,
+    ) -> Worker<'a> {
         Worker {
+            progress,
             chunk_len: options.chunk_len,
             count_distinct: options.count_distinct,
             decoder: Decoder::new(policy.carry),
@@ -52,13 +59,12 @@ impl Worker {
     pub(super) fn decode<E>(
         &mut self,
         input: RowGroupInput,
-        progress: &Progress,
         is_stopped: impl Fn() -> bool,
     ) -> Result<bool, RunError<E>> {
         for piece in input.pieces {
             let record_count = match piece.records {
-                PieceRecords::Text(text) => self.decode_text(text, progress, &is_stopped)?,
-                PieceRecords::Rows(rows) => Some(self.append_rows(&rows, progress)?),
+                PieceRecords::Text(text) => self.decode_text(text, &is_stopped)?,
+                PieceRecords::Rows(rows) => Some(self.append_rows(&rows)?),
             };
             let Some(record_count) = record_count else { return Ok(false) };
             self.extend_runs(piece.source, record_count);
@@ -80,12 +86,7 @@ impl Worker {
     }
 
     /// Appends the rows of a text, chunk by chunk. Returns its number of records, or `None` if the run was stopped.
-    fn decode_text<E>(
-        &mut self,
-        text: TextPiece,
-        progress: &Progress,
-        is_stopped: impl Fn() -> bool,
-    ) -> Result<Option<u32>, RunError<E>> {
+    fn decode_text<E>(&mut self, text: TextPiece, is_stopped: impl Fn() -> bool) -> Result<Option<u32>, RunError<E>> {
         self.decoder.set_format(&text.format);
         let boundary = Boundary::new(text.format.quoting(), usize::MAX);
         let (mut at, mut offset, mut record_count) = (0, text.offset, 0);
@@ -97,7 +98,7 @@ impl Worker {
             // Without a longest record there is no error, and the last record of a source may lack its line end.
             let len = boundary.clone().find(rest, self.chunk_len).ok().flatten().unwrap_or(rest.len());
             let chunk = &rest[..len];
-            record_count += self.decode_chunk(chunk, offset, text.is_utf16, progress)?;
+            record_count += self.decode_chunk(chunk, offset, text.is_utf16)?;
             offset += if text.is_utf16 { utf16_len(chunk) as u64 } else { len as u64 };
             at += len;
         }
@@ -106,13 +107,7 @@ impl Worker {
     }
 
     /// Appends the rows of one chunk, which begins at byte `offset` of its source. Returns its number of records.
-    fn decode_chunk<E>(
-        &mut self,
-        chunk: &[u8],
-        offset: u64,
-        is_utf16: bool,
-        progress: &Progress,
-    ) -> Result<u32, RunError<E>> {
+    fn decode_chunk<E>(&mut self, chunk: &[u8], offset: u64, is_utf16: bool) -> Result<u32, RunError<E>> {
         let first_row = self.rows.len();
         // Offsets of UTF-16 are counted in the chunk first, and then converted.
         let mut records = self.decoder.decode(chunk, if is_utf16 { 0 } else { offset }, &mut self.bitmaps);
@@ -129,11 +124,11 @@ impl Worker {
             to_utf16_offsets(chunk, offset, &mut self.rows.offset[first_row..]);
         }
         self.totals.bytes += chunk.len() as u64;
-        self.count_appended(record_count, first_row, progress)
+        self.count_appended(record_count, first_row)
     }
 
     /// Appends rows of a table or an archive. Returns their number of records.
-    fn append_rows<E>(&mut self, rows: &RecordBuffer, progress: &Progress) -> Result<u32, RunError<E>> {
+    fn append_rows<E>(&mut self, rows: &RecordBuffer) -> Result<u32, RunError<E>> {
         let first_row = self.rows.len();
         let mut records = rows.classified_records(&mut self.bitmaps);
         if let Some((splitter, preprocess)) = &mut self.splitter {
@@ -141,18 +136,13 @@ impl Worker {
         }
         let record_count = records.urls.len();
         self.canonicalizer.append(&records, &self.bitmaps, &mut self.rows);
-        self.count_appended(record_count, first_row, progress)
+        self.count_appended(record_count, first_row)
     }
 
     /// Counts records that became the rows from `first_row` on.
-    fn count_appended<E>(
-        &mut self,
-        record_count: usize,
-        first_row: usize,
-        progress: &Progress,
-    ) -> Result<u32, RunError<E>> {
+    fn count_appended<E>(&mut self, record_count: usize, first_row: usize) -> Result<u32, RunError<E>> {
         self.totals.records += record_count as u64;
-        progress.add(record_count as u64, (self.rows.len() - first_row) as u64);
+        self.progress.add(record_count as u64, (self.rows.len() - first_row) as u64);
         let text_len = self.rows.uri.values.len().max(self.rows.input.values.len());
         if text_len > MAX_TEXT_LEN {
             return Err(RunError::TooMuchText(text_len));

@@ -131,12 +131,12 @@ impl CaptureBatch {
         self.rows.push_fields(field);
     }
 
-    /// Appends the row of a link.
-    pub(super) fn push_link(&mut self, offset: u64, time: Option<i64>, url: &[u8], base: &[u8]) {
-        if self.begin(offset, url.len() + base.len()) {
+    /// Appends the row of a link in the page that `page` describes.
+    pub(super) fn push_link(&mut self, page: &Capture, url: &[u8], base: &[u8]) {
+        if self.begin(page.offset, url.len() + base.len()) {
             self.rows.push_url(url);
             self.rows.push_base(base);
-            self.rows.push_fields(FieldValues { time, ..FieldValues::default() });
+            self.rows.push_fields(FieldValues { time: page.time, ..FieldValues::default() });
         }
     }
 

@@ -90,12 +90,16 @@ enum ParserState {
     #[default]
     Between,
     Head,
-    Content {
-        remaining: u64,
-        keep: KeptContent,
-    },
+    Content(ContentProgress),
     /// The links of a WAT record are being pushed.
     Links,
+}
+
+/// How far a content was read.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct ContentProgress {
+    remaining: u64,
+    keep: KeptContent,
 }
 
 /// Which part of a content the parser keeps.
@@ -191,7 +195,7 @@ impl ArchiveParser {
             let len = match self.state {
                 ParserState::Between => self.skip_line_ends(rest),
                 ParserState::Head => self.read_head(rest, batch),
-                ParserState::Content { remaining, keep } => self.read_content(rest, remaining, keep, batch),
+                ParserState::Content(content) => self.read_content(rest, content, batch),
                 ParserState::Links => {
                     self.push_links(batch);
                     0
@@ -218,7 +222,7 @@ impl ArchiveParser {
             }
             ParserState::Head if self.head.trim_ascii().is_empty() => Ok(()),
             ParserState::Head => Err(TruncatedArchive { lost_len: self.head.len() as u64 }),
-            ParserState::Content { keep, .. } => {
+            ParserState::Content(ContentProgress { keep, .. }) => {
                 self.current.flags |= Flags::CUT;
                 if keep != KeptContent::Nothing {
                     // A part of a head may say something else than the whole head.
@@ -349,13 +353,14 @@ impl ArchiveParser {
             self.current.flags |= Flags::STRAY_BYTES;
         }
         self.content.clear();
-        self.state = ParserState::Content { remaining: len, keep: self.kind.kept_content() };
+        self.state = ParserState::Content(ContentProgress { remaining: len, keep: self.kind.kept_content() });
         if len == 0 {
             self.end_record(batch);
         }
     }
 
-    fn read_content(&mut self, bytes: &[u8], remaining: u64, keep: KeptContent, batch: &mut CaptureBatch) -> usize {
+    fn read_content(&mut self, bytes: &[u8], content: ContentProgress, batch: &mut CaptureBatch) -> usize {
+        let ContentProgress { remaining, keep } = content;
         let len = usize::try_from(remaining).map_or(bytes.len(), |remaining| remaining.min(bytes.len()));
         let keep = match keep {
             KeptContent::Nothing => KeptContent::Nothing,
@@ -372,7 +377,7 @@ impl ArchiveParser {
             }
         };
         let remaining = remaining - len as u64;
-        self.state = ParserState::Content { remaining, keep };
+        self.state = ParserState::Content(ContentProgress { remaining, keep });
         if remaining == 0 {
             self.end_record(batch);
         }
@@ -436,10 +441,10 @@ impl ArchiveParser {
     /// Pushes links of a WAT record until there are no more or the batch is full.
     fn push_links(&mut self, batch: &mut CaptureBatch) {
         if let Some(links) = &mut self.links {
-            let (offset, time) = (self.current.offset, self.current.time);
+            let page = &self.current;
             while !batch.is_full() {
                 let Some((url, base)) = links.next(&self.content) else { break };
-                batch.push_link(offset, time, url, base);
+                batch.push_link(page, url, base);
             }
             if batch.is_full() {
                 return;
