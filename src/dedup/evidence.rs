@@ -61,7 +61,7 @@ pub(crate) fn duplicates_schema() -> SchemaRef {
     ])
 }
 
-/// Schema of the table of groups: the representative, and the number of rows it stands for, including itself.
+/// Schema of the table of groups: the representative, and the number of rows that it represents, including itself.
 pub(crate) fn groups_schema() -> SchemaRef {
     schema([Field::new("size", DataType::UInt64, false)])
 }

@@ -19,10 +19,10 @@ use std::sync::{Mutex, PoisonError};
 /// Most spellings, URIs and digests in the sample: about 30 MB with their texts.
 const MAX_SAMPLE_WEIGHT: usize = 1 << 17;
 
-/// Most spellings and URIs of a group that are told apart.
+/// Most different spellings and URIs of a group.
 const MAX_SPELLINGS: usize = 4096;
 
-/// Most digests of a URI that are told apart.
+/// Most different digests of a URI.
 const MAX_DIGESTS: usize = 4;
 
 /// Most hosts that are counted at a time.

@@ -44,7 +44,7 @@ impl RunFileWriter {
     /// A file in `directory` under a temporary name.
     pub(crate) fn create(directory: &Path) -> Result<RunFileWriter, SpillError> {
         let created = tempfile::Builder::new().prefix(".irikey-").suffix(".tmp").tempfile_in(directory);
-        let file = created.map_err(|error| SpillError::Create { path: directory.to_path_buf(), error })?;
+        let file = created.map_err(|error| SpillError::Create(directory.to_path_buf(), error))?;
         Ok(RunFileWriter { file, entries: Vec::new(), runs: 0, end: 0 })
     }
 
@@ -88,7 +88,7 @@ impl RunFileWriter {
 }
 
 fn write_error(path: &Path, error: io::Error) -> SpillError {
-    SpillError::Write { path: path.parent().unwrap_or(path).to_path_buf(), error }
+    SpillError::Write(path.parent().unwrap_or(path).to_path_buf(), error)
 }
 
 /// Reads the entries of a complete file.

@@ -11,36 +11,21 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Why data could not be spilled. It ends the run; the output file does not get its final name.
 #[derive(Debug, thiserror::Error)]
 pub enum SpillError {
-    /// The temporary file could not be created.
+    /// The temporary file could not be created in this directory.
     #[error(
-        "{}: cannot create a temporary file there: {error}; choose a writable directory with --tmp, or allow more memory \
-         with --memory", path.display()
+        "{path}: cannot create a temporary file there: {1}; choose a writable directory with --tmp, or allow more memory with \
+         --memory", path = .0.display()
     )]
-    Create {
-        /// The directory of temporary files.
-        path: PathBuf,
-        /// The error of the system.
-        error: io::Error,
-    },
-    /// The temporary file could not be written.
+    Create(PathBuf, io::Error),
+    /// The temporary file in this directory could not be written.
     #[error(
-        "{}: cannot write a temporary file there: {error}; free disk space, choose another directory with --tmp, or allow \
-         more memory with --memory; the output was not written", path.display()
+        "{path}: cannot write a temporary file there: {1}; free disk space, choose another directory with --tmp, or allow more \
+         memory with --memory; the output was not written", path = .0.display()
     )]
-    Write {
-        /// The directory of temporary files.
-        path: PathBuf,
-        /// The error of the system.
-        error: io::Error,
-    },
-    /// The temporary file could not be read back.
-    #[error("{}: cannot read a temporary file back: {error}; check the storage device", path.display())]
-    Read {
-        /// The directory of temporary files, or the file of sorted runs.
-        path: PathBuf,
-        /// The error of the system.
-        error: io::Error,
-    },
+    Write(PathBuf, io::Error),
+    /// The temporary file in this directory, or this file of sorted runs, could not be read back.
+    #[error("{path}: cannot read a temporary file back: {1}; check the storage device", path = .0.display())]
+    Read(PathBuf, io::Error),
     /// A record batch could not be encoded or decoded.
     #[error("cannot encode or decode rows of a temporary file: {0}")]
     Arrow(#[from] ArrowError),
@@ -71,7 +56,7 @@ impl ScratchFile {
     /// Opens a file with a name, which an earlier job wrote.
     pub(crate) fn open(path: &Path) -> Result<ScratchFile, SpillError> {
         let opened = File::open(path).and_then(|file| Ok((file.metadata()?.len(), file)));
-        let (len, file) = opened.map_err(|error| SpillError::Read { path: path.to_path_buf(), error })?;
+        let (len, file) = opened.map_err(|error| SpillError::Read(path.to_path_buf(), error))?;
         Ok(ScratchFile { path: path.to_path_buf(), file: Mutex::new(Some((file, len))) })
     }
 
@@ -84,11 +69,11 @@ impl ScratchFile {
         let mut file = self.lock();
         if file.is_none() {
             let created = tempfile::tempfile_in(&self.path);
-            *file = Some((created.map_err(|error| SpillError::Create { path: self.path.clone(), error })?, 0));
+            *file = Some((created.map_err(|error| SpillError::Create(self.path.clone(), error))?, 0));
         }
         let Some((file, end)) = file.as_mut() else { return Ok(FileRange { offset: 0, len: 0 }) };
         let written = file.seek(SeekFrom::Start(*end)).and_then(|_| file.write_all(bytes));
-        written.map_err(|error| SpillError::Write { path: self.path.clone(), error })?;
+        written.map_err(|error| SpillError::Write(self.path.clone(), error))?;
         let range = FileRange { offset: *end, len: bytes.len() };
         *end += bytes.len() as u64;
         Ok(range)
@@ -105,7 +90,7 @@ impl ScratchFile {
         let mut file = self.lock();
         let Some((file, _)) = file.as_mut() else { return Ok(()) };
         let read = file.seek(SeekFrom::Start(range.offset)).and_then(|_| file.read_exact(into));
-        read.map_err(|error| SpillError::Read { path: self.path.clone(), error })
+        read.map_err(|error| SpillError::Read(self.path.clone(), error))
     }
 
     /// Reads what [`ScratchFile::append_lz4`] wrote; `compressed` is a buffer.
@@ -117,7 +102,7 @@ impl ScratchFile {
     /// The error for bytes that are not those that were written.
     pub(crate) fn corrupt(&self, reason: &dyn fmt::Display) -> SpillError {
         let error = io::Error::new(io::ErrorKind::InvalidData, reason.to_string());
-        SpillError::Read { path: self.path.clone(), error }
+        SpillError::Read(self.path.clone(), error)
     }
 
     /// The directory of the file.

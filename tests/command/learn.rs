@@ -174,7 +174,7 @@ fn memory_is_kept_or_the_job_refused() {
     let refused = run("60M");
     let message = String::from_utf8(refused.stderr).unwrap();
     assert!(refused.status.code() == Some(2) && message.contains("--memory") && !Path::new(&out).exists(), "{message}");
-    assert!(String::from_utf8(run("40M").stderr).unwrap().contains("need 49M"));
+    assert!(String::from_utf8(run("40M").stderr).unwrap().contains("set --memory to 49M"));
     assert_eq!(run("200M").status.code(), Some(0));
     let told: Value = serde_json::from_slice(&std::fs::read(&report).unwrap()).unwrap();
     let peak = told["peak_anonymous_bytes"].as_u64().unwrap_or(0);

@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Files of rows with keys.
 #[derive(Debug)]
-pub struct KeyedFiles {
+pub(crate) struct KeyedFiles {
     /// The files, in order.
     files: Vec<KeyedFile>,
     /// The column that rows are compared by.
