@@ -12,7 +12,7 @@
 //! - `options`: formats, codecs, and what an output contains
 //! - `encoder`: encodes rows, with `row_group` and `pages` (Parquet), `lines` and `values` (text), `index_lines`
 //!   (CDXJ, zipnum)
-//! - `writer`: appends parts, on a `sink`; [`directory`]: a directory of such files
+//! - `writer`: appends parts, on a `sink`; `directory`: a directory of such files
 //! - `tables`: files of other rows than canonical ones
 
 mod directory;

@@ -1,13 +1,13 @@
 //! The list of carried fields: what a record states besides its URL and what an output column can show.
 //!
-//! [`carried_fields!`] is the only list. Everything else derives from it, column by column:
+//! The macro `carried_fields!` is the only list. Everything else derives from it, column by column:
 //!
 //! ```text
-//! record        FieldSet, FieldValues, FieldBuffers, FieldViews; JSON members (index_member)
-//! canon         CarriedColumns, the rows' columns (carry)
-//! input         the columns of Parquet and Arrow files that are read (table::batch)
-//! batch         Arrow columns, schema and its documentation (columns, carried)
-//! output        members of CDXJ lines (index_lines)
+//! record   FieldSet, FieldValues, FieldBuffers, FieldViews; members of index lines (capture_fields)
+//! canon    CarriedColumns, the columns of rows (carry)
+//! input    the columns that are read from Parquet and Arrow files (table::rows)
+//! batch    Arrow columns, the schema and its documentation (carried, columns)
+//! output   members of CDXJ lines (index_lines)
 //! ```
 //!
 //! To add a field, add one entry here and let the decoders that know it fill it. Only a new *kind* of field needs more:
