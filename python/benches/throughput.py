@@ -58,7 +58,7 @@ def main():
     for _ in range(arguments.rounds + 1):
         for name, measure in contestants.items():
             found[name].append(measure())
-    print("| engine | ns a line | per-core throughput of the core |\n|---|---:|---:|")
+    print("| engine | ns per line | throughput relative to the core |\n|---|---:|---:|")
     for name, times in found.items():
         # The first round warms up.
         share = statistics.median(base / own for base, own in zip(found["core"][1:], times[1:]))

@@ -25,10 +25,10 @@ def test_rungs():
 
 
 def test_explained():
-    told = irikey.explain("HTTP://h:80/a b")
-    assert told["uri"] == "http://h/a%20b" and told["flags"] == ["excluded"]
-    assert told["rungs"]["scheme"]["key"] == irikey.key("HTTP://h:80/a b")
-    assert told["components"]["host"] == "h" and told["browser"] == "http://h/a%20b"
+    explained = irikey.explain("HTTP://h:80/a b")
+    assert explained["uri"] == "http://h/a%20b" and explained["flags"] == ["excluded"]
+    assert explained["rungs"]["scheme"]["key"] == irikey.key("HTTP://h:80/a b")
+    assert explained["components"]["host"] == "h" and explained["browser"] == "http://h/a%20b"
 
 
 def test_faults():

@@ -1,5 +1,5 @@
-//! Decoders on indexes that others made. In: the folder that IRIKEY_CRAWL_FILES names, with its `.cdx`, `.cdxj` and
-//! `.log` files. Out: a failure where a line is lost or refused. Without the variable there is nothing to do.
+//! Decodes indexes of other programs: the `.cdx`, `.cdxj` and `.log` files in the folder that `IRIKEY_CRAWL_FILES` names. Fails if
+//! a line is lost or refused. Without the variable, the test does nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Records, faults, and how many have a status, a time, a digest.
+/// Numbers of records, of faults, and of records with a status, a time, a digest.
 fn count(records: Records) -> [usize; 5] {
     let fields = records.fields;
     let digests = fields.digests.iter().flatten().count();

@@ -1,4 +1,4 @@
-//! The properties on generated references, for every engine. In: generators. Out: the smallest counter-example.
+//! Runs the properties on generated references, for each engine.
 
 use proptest::prelude::*;
 
@@ -10,7 +10,7 @@ use crate::properties::{
     fused_rows_account_for_themselves, of_one_reference, spellings_are_equal,
 };
 
-// Eight times the usual number of cases; PROPTEST_CASES scales it.
+// Eight times the default number of cases; PROPTEST_CASES scales it.
 proptest! {
     #![proptest_config(ProptestConfig { cases: 8 * ProptestConfig::default().cases, failure_persistence: None, ..ProptestConfig::default() })]
 

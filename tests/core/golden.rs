@@ -1,10 +1,10 @@
-//! Recipes against keys that the original programs made. In: the file that IRIKEY_GOLDEN names: tab-separated, `url`
-//! and columns named as below, `ERR` where a program failed, empty where it was not asked. Out: how many agree by
-//! column, and a failure that shows differences. Without the variable there is nothing to do.
+//! Compares recipes with keys that the original programs made. `IRIKEY_GOLDEN` names a tab-separated file with a header: `url`, and
+//! the columns below; `ERR` means that a program failed, an empty field that it was not run. Without the variable, the test
+//! does nothing.
 
 use irikey::key::{Draft, Recipe};
 
-/// Columns, the recipes that must give the same, and how many of ten thousand may differ.
+/// Columns, the recipes that must equal them, and how many differences per ten thousand are allowed.
 const COLUMNS: [(&str, &str, usize); 7] = [
     ("surt_wayback", "surt-wayback", 1),
     ("surt_ia", "surt-ia", 1),
@@ -15,7 +15,7 @@ const COLUMNS: [(&str, &str, usize); 7] = [
     ("heritrix", "heritrix", 50),
 ];
 
-/// The key as the file has it.
+/// Returns the key in the notation of the file.
 fn key(recipe: &Recipe, url: &[u8], draft: &mut Draft) -> Vec<u8> {
     let mut out = Vec::new();
     match recipe.write_key(url, draft, &mut out) {
@@ -41,7 +41,7 @@ fn recipes_equal_the_originals() {
         for row in rows.iter().filter(|row| row.get(at).is_some_and(|want| !want.is_empty())) {
             asked += 1;
             let got = key(&recipe, &row[0], &mut draft);
-            // crawler-commons says NULL where the others fail.
+            // crawler-commons writes NULL if it fails.
             let refused = got == b"ERR" && row[at] == b"NULL";
             if got != row[at] && !refused {
                 let show = |text: &[u8]| String::from_utf8_lossy(text).into_owned();

@@ -1,7 +1,7 @@
 //! A reader of this crate's own source, just able enough for [`super::structure`]: comments, strings and test code are
 //! removed, then `use` declarations and paths are found and resolved to files.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::path::Path;
 
@@ -17,6 +17,8 @@ pub(super) struct SourceFile {
     pub(super) code: String,
     /// Names that `pub use` declarations define here, with the paths that they stand for.
     exports: BTreeMap<String, Vec<String>>,
+    /// Modules that this file declares.
+    children: BTreeSet<String>,
     /// What `use` declarations that are not public name, in full paths.
     imports: Vec<Vec<String>>,
     /// The code without `use` declarations.
@@ -44,8 +46,11 @@ impl SourceFile {
         if module.last().is_some_and(|last| ["mod", "lib", "main"].contains(&last.as_str())) {
             module.pop();
         }
-        let mut file =
-            SourceFile { path, module, code, exports: BTreeMap::new(), imports: Vec::new(), body: String::new() };
+        let words: Vec<&str> = code.split_whitespace().collect();
+        let child = |pair: &[&str]| (pair[0] == "mod").then(|| pair[1].strip_suffix(';').map(str::to_string)).flatten();
+        let children = words.windows(2).filter_map(child).collect();
+        let (exports, imports, body) = (BTreeMap::new(), Vec::new(), String::new());
+        let mut file = SourceFile { path, module, code, exports, children, imports, body };
         file.split_uses();
         file
     }
@@ -99,7 +104,7 @@ impl SourceFile {
     }
 
     fn declares(&self, child: &str) -> bool {
-        self.code.contains(&format!("mod {child};"))
+        self.children.contains(child)
     }
 
     /// Full paths of everything that this file uses from this crate.
@@ -140,27 +145,29 @@ impl SourceFile {
     }
 }
 
-/// Resolution of full paths to files.
-pub(super) struct Reference;
+/// Resolves full paths to files.
+pub(super) struct Resolver<'a> {
+    by_module: HashMap<&'a [String], &'a SourceFile>,
+}
 
-impl Reference {
-    /// The file that defines what `path` names, through re-exports.
-    pub(super) fn file<'a>(path: &[String], files: &'a [SourceFile]) -> Option<&'a SourceFile> {
-        Reference::resolve(path, files, 0)
+impl<'a> Resolver<'a> {
+    pub(super) fn new(files: &'a [SourceFile]) -> Resolver<'a> {
+        let modules = files.iter().filter(|file| file.path != "src/main.rs");
+        Resolver { by_module: modules.map(|file| (file.module.as_slice(), file)).collect() }
     }
 
-    fn resolve<'a>(path: &[String], files: &'a [SourceFile], depth: usize) -> Option<&'a SourceFile> {
+    /// The file that defines what `path` names, through re-exports.
+    pub(super) fn file(&self, path: &[String]) -> Option<&'a SourceFile> {
+        self.resolve(path, 0)
+    }
+
+    fn resolve(&self, path: &[String], depth: usize) -> Option<&'a SourceFile> {
         if depth > 8 {
             return None;
         }
-        let of = |module: &[String]| files.iter().find(|file| file.module == module && file.path != "src/main.rs");
-        let len = (0..=path.len()).rev().find(|&len| of(&path[..len]).is_some())?;
-        let file = of(&path[..len])?;
-        let Some(name) = path.get(len) else { return Some(file) };
-        if let Some(target) = file.exports.get(name).filter(|target| !target.is_empty()) {
-            return Reference::resolve(target, files, depth + 1).or(Some(file));
-        }
-        Some(file)
+        let (len, file) = (0..=path.len()).rev().find_map(|len| Some((len, *self.by_module.get(&path[..len])?)))?;
+        let target = path.get(len).and_then(|name| file.exports.get(name)).filter(|target| !target.is_empty());
+        target.and_then(|target| self.resolve(target, depth + 1)).or(Some(file))
     }
 }
 
