@@ -429,6 +429,45 @@ fn tsv_can_be_written_and_read_back() {
 }
 
 #[test]
+fn a_limit_stops_after_so_many_records_of_the_input() {
+    let directory = tempfile::tempdir().unwrap();
+    let report = directory.path().join("report.json");
+    for name in ["urls.txt", "crawl.cdxj", "crawl.warc.gz", "crawl.csv", "crawl.parquet"] {
+        let name = sample(name);
+        let flags =
+            ["canon", "-q", &name, &name, "--output-format", "csv", "--columns", "source,record,uri,fetch_status"];
+        let whole = printed(&flags, b"");
+        let records = whole.lines().count() - 1;
+        for limit in [0, 1, records / 2, records - 1, records, records + 1] {
+            let limit_text = limit.to_string();
+            let more = ["--limit", &limit_text, "--report", report.to_str().unwrap()];
+            for way in [&["-j", "1"][..], &["-j", "3", "--chunk-size", "100", "--row-group-size", "1K"]] {
+                let some = printed(&[&flags[..], &more, way].concat(), b"");
+                let expected: String = whole.lines().take(1 + limit).map(|line| format!("{line}\n")).collect();
+                assert_eq!(some, expected, "{name}: {limit}");
+                let report: serde_json::Value = serde_json::from_slice(&fs::read(&report).unwrap()).unwrap();
+                assert_eq!(report["records"], limit.min(records), "{name}: {limit}");
+            }
+        }
+    }
+    assert_eq!(printed(&["dedup", "-q", "--limit", "2"], b"a:1\na:1\na:2\n"), "a:1\n");
+}
+
+#[test]
+fn completions_and_manual_pages_are_generated() {
+    for (shell, part) in [("bash", "complete -F"), ("zsh", "#compdef irikey"), ("fish", "complete -c irikey")] {
+        let script = printed(&["completions", shell], b"");
+        assert!(script.contains(part) && script.contains("check-sorted"), "{shell}");
+    }
+    assert!(printed(&["man"], b"").contains(".TH irikey 1"));
+    let directory = tempfile::tempdir().unwrap();
+    printed(&["man", "--out", directory.path().to_str().unwrap()], b"");
+    for page in ["irikey.1", "irikey-canon.1", "irikey-seen-merge.1"] {
+        assert!(directory.path().join(page).exists(), "{page}");
+    }
+}
+
+#[test]
 fn extract_keeps_its_limits_and_statuses() {
     let status = |flags: &[&str], input: &[u8]| {
         irikey(&[&["extract", "-q"], flags].concat(), input, Stdio::piped()).status.code()

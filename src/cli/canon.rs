@@ -78,6 +78,9 @@ impl CanonArgs {
         let row_group_len = self.output.row_group_size;
         let mut options = self.input.run_options(&self.work, row_group_len)?;
         let (destination, output, layout) = self.output.options(&self.key, Some(&self.sort))?;
+        if layout.resume && self.input.limit.is_some() {
+            return Err(CommandError::usage("--limit would apply to each input of --resume; remove one of the flags"));
+        }
         let columns = columns_to_sort(&output.columns, &layout.arrangement.by, layout.partition());
         let policy = self.keys.complete(self.policy.policy(&self.input)?, &columns)?;
         let mut sort = None;

@@ -324,6 +324,10 @@ fn keyed_files(
     // A file that cannot be read is reported when it is its turn.
     let files: Vec<KeyedFile> = sources.0.iter().filter_map(|source| open(source).ok().flatten()).collect();
     let Some(first) = files.first() else { return Ok(None) };
+    if args.input.limit.is_some() {
+        let message = format!("{}: --limit does not apply to files with keys; remove it", first.name);
+        return Err(CommandError::Usage(message));
+    }
     if files.len() < sources.0.len() {
         return Err(CommandError::Usage(format!(
             "{}: this file has keys, but other inputs have none; run irikey canon on those first, or make all keys again \

@@ -1,6 +1,6 @@
 //! What decoders return: [`Records`], borrowed columns with one URL per record.
 
-use super::fields::FieldViews;
+use super::fields::{FieldBuffers, FieldViews};
 use crate::encoding::Charset;
 use crate::iri::{Fault, Flags};
 use crate::kernel::Span;
@@ -49,4 +49,26 @@ pub struct Records<'a> {
     pub flags: &'a [(u32, Flags)],
     /// Number of header and comment lines, which are not records. Blank lines are not counted.
     pub header_count: u32,
+}
+
+impl<'a> Records<'a> {
+    /// Keeps the first `len` records; `fields` stores their further fields.
+    pub(crate) fn truncate(&mut self, len: usize, fields: &'a mut FieldBuffers) {
+        fn first<T>(column: &[T], len: usize) -> &[T] {
+            &column[..len.min(column.len())]
+        }
+        let origins: Vec<u32> = (0..len as u32).collect();
+        fields.gather(&origins, &self.fields);
+        self.fields = fields.views();
+        self.urls = first(self.urls, len);
+        self.bases = first(self.bases, len);
+        self.charsets = first(self.charsets, len);
+        self.query_charsets = first(self.query_charsets, len);
+        if let RecordOffsets::Each(offsets) = self.offsets {
+            self.offsets = RecordOffsets::Each(first(offsets, len));
+        }
+        self.faults = &self.faults[..self.faults.partition_point(|(index, _)| (*index as usize) < len)];
+        self.flags = &self.flags[..self.flags.partition_point(|(index, _)| (*index as usize) < len)];
+        self.siblings = &self.siblings[..self.siblings.partition_point(|index| (*index as usize) < len)];
+    }
 }

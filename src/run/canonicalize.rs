@@ -12,6 +12,7 @@ use crate::batch::SourceRun;
 use crate::canon::Rows;
 use crate::input::InputError;
 use crate::ordered::StageTicket;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// The rows of one row group, and their place in the run.
@@ -70,10 +71,15 @@ where
     let numbering_stage = stage_count;
     let pool = OrderedPool::new(options.threads, stage_count + 1)?;
     let distinct = DistinctKeys::default();
+    let remaining = options.record_limit.map(AtomicU64::new);
     let new_worker = || Worker::new(&options, policy, distinct.for_worker(), progress);
-    let next = || cutter.next_row_group().map_err(|(name, error)| RunError::Columns { name, error });
+    let is_limit_reached = || remaining.as_ref().is_some_and(|remaining| remaining.load(Ordering::Relaxed) == 0);
+    let next = || match is_limit_reached() {
+        true => Ok(None),
+        false => cutter.next_row_group().map_err(|(name, error)| RunError::Columns { name, error }),
+    };
     let work = |worker: &mut Worker<'_>, stages: &StageTicket<'_>, input| {
-        if !worker.decode(input, || stages.is_stopped())? {
+        if !worker.decode(input, remaining.as_ref(), || stages.is_stopped())? {
             return Ok(None);
         }
         let number = || lock(&record_numbers).assign(worker.runs_mut());

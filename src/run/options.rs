@@ -63,6 +63,9 @@ pub struct RunOptions {
     pub record_types: Vec<String>,
     /// Count distinct keys. Off saves the memory of the count.
     pub count_distinct: bool,
+    /// Stop after so many records of the input, in order. One thread does the work then, because only the records before
+    /// a row group tell how many of its own are left.
+    pub record_limit: Option<u64>,
 }
 
 impl Default for RunOptions {
@@ -76,6 +79,7 @@ impl Default for RunOptions {
             format: InputFormat::default(),
             record_types: Vec::new(),
             count_distinct: true,
+            record_limit: None,
         }
     }
 }
@@ -85,7 +89,11 @@ impl RunOptions {
     pub(crate) fn clamped(&self) -> RunOptions {
         let cores = || std::thread::available_parallelism().map_or(1, |count| count.get());
         RunOptions {
-            threads: if self.threads == 0 { cores() } else { self.threads },
+            threads: match self.threads {
+                _ if self.record_limit.is_some() => 1,
+                0 => cores(),
+                threads => threads,
+            },
             row_group_len: self.row_group_len.clamp(1, MAX_ROW_GROUP_LEN),
             chunk_len: self.chunk_len.clamp(1, MAX_ROW_GROUP_LEN),
             max_record_len: self.max_record_len.clamp(1, MAX_RECORD_LEN),

@@ -11,7 +11,9 @@ use crate::encoding::{Charset, utf16_len};
 use crate::iri::{PreprocessOptions, Spaces};
 use crate::kernel::Bitmaps;
 use crate::record::boundary::Boundary;
-use crate::record::{Decoder, RecordBuffer, Splitter};
+use crate::record::fields::FieldBuffers;
+use crate::record::{Decoder, RecordBuffer, Records, Splitter};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Most bytes of text in one column of a row group; more would overflow the 32-bit offsets of Arrow.
 const MAX_TEXT_LEN: usize = 2000 << 20;
@@ -30,6 +32,10 @@ pub(super) struct Worker<'a> {
     runs: Vec<SourceRun>,
     totals: Totals,
     key_column_count: usize,
+    /// Records until the limit of the run.
+    remaining: u64,
+    /// Fields of the records before the limit.
+    kept_fields: FieldBuffers,
 }
 
 impl<'a> Worker<'a> {
@@ -52,6 +58,8 @@ impl<'a> Worker<'a> {
             runs: Vec::new(),
             totals: Totals { distinct, ..Totals::default() },
             key_column_count: policy.more_keys.len(),
+            remaining: u64::MAX,
+            kept_fields: FieldBuffers::default(),
         }
     }
 
@@ -59,8 +67,10 @@ impl<'a> Worker<'a> {
     pub(super) fn decode<E>(
         &mut self,
         input: RowGroupInput,
+        remaining: Option<&AtomicU64>,
         is_stopped: impl Fn() -> bool,
     ) -> Result<bool, RunError<E>> {
+        self.remaining = remaining.map_or(u64::MAX, |remaining| remaining.load(Ordering::Relaxed));
         for piece in input.pieces {
             let record_count = match piece.records {
                 PieceRecords::Text(text) => self.decode_text(text, &is_stopped)?,
@@ -68,6 +78,9 @@ impl<'a> Worker<'a> {
             };
             let Some(record_count) = record_count else { return Ok(false) };
             self.extend_runs(piece.source, record_count);
+        }
+        if let Some(remaining) = remaining {
+            remaining.store(self.remaining, Ordering::Relaxed);
         }
         self.totals.tally.add(&self.rows.tally);
         if self.count_distinct {
@@ -90,7 +103,7 @@ impl<'a> Worker<'a> {
         self.decoder.set_format(&text.format);
         let boundary = Boundary::new(text.format.quoting(), usize::MAX);
         let (mut at, mut offset, mut record_count) = (0, text.offset, 0);
-        while at < text.block.len() {
+        while at < text.block.len() && self.remaining > 0 {
             if is_stopped() {
                 return Ok(None);
             }
@@ -114,6 +127,7 @@ impl<'a> Worker<'a> {
         if is_utf16 {
             records.charset = Some(Charset::UTF_8);
         }
+        take_remaining(&mut records, &mut self.remaining, &mut self.kept_fields);
         if let Some((splitter, preprocess)) = &mut self.splitter {
             records = splitter.split(&records, preprocess).0;
         }
@@ -131,6 +145,7 @@ impl<'a> Worker<'a> {
     fn append_rows<E>(&mut self, rows: &RecordBuffer) -> Result<u32, RunError<E>> {
         let first_row = self.rows.len();
         let mut records = rows.classified_records(&mut self.bitmaps);
+        take_remaining(&mut records, &mut self.remaining, &mut self.kept_fields);
         if let Some((splitter, preprocess)) = &mut self.splitter {
             records = splitter.split(&records, preprocess).0;
         }
@@ -180,6 +195,14 @@ impl<'a> Worker<'a> {
     pub(super) fn into_totals(self) -> Totals {
         self.totals
     }
+}
+
+/// Drops the records after the limit of the run, and counts the others.
+fn take_remaining<'a>(records: &mut Records<'a>, remaining: &mut u64, kept_fields: &'a mut FieldBuffers) {
+    if records.urls.len() as u64 > *remaining {
+        records.truncate(*remaining as usize, kept_fields);
+    }
+    *remaining -= records.urls.len() as u64;
 }
 
 /// Converts ascending offsets in `chunk` to offsets in the UTF-16 from which it was decoded, whose first byte is at

@@ -90,6 +90,9 @@ pub(crate) struct InputArgs {
     #[arg(long, value_name = "BYTES", value_parser = parse_size_up_to::<MAX_RECORD_LEN>, default_value = "128M",
           help_heading = "Input")]
     max_record: usize,
+    /// Stop after N records of the input, in order. Works with one thread
+    #[arg(long, value_name = "N", help_heading = "Input")]
+    pub(crate) limit: Option<u64>,
     /// Read files instead of mapping them into memory
     #[arg(long, help_heading = "Input")]
     no_mmap: bool,
@@ -129,6 +132,7 @@ impl InputArgs {
             format: self.format(),
             record_types: self.record_types.clone(),
             count_distinct: true,
+            record_limit: self.limit,
         })
     }
 
