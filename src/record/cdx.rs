@@ -90,14 +90,17 @@ impl TextDecoder for Cdx {
     fn decode<'a>(&'a mut self, chunk: &'a [u8], offset: u64, bitmaps: &mut Bitmaps) -> Records<'a> {
         bitmaps.classify(chunk, &CLASSIFIER);
         self.rows.clear();
-        lines(chunk).for_each(|(at, line)| self.decode_line(chunk, at, line, offset));
+        for (at, line) in lines(chunk) {
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            self.decode_line(chunk, Span { at: at as u32, len: line.len() as u32 }, offset);
+        }
         self.rows.records(chunk)
     }
 }
 
 impl Cdx {
-    fn decode_line(&mut self, chunk: &[u8], at: usize, line: &[u8], offset: u64) {
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
+    fn decode_line(&mut self, chunk: &[u8], span: Span, offset: u64) {
+        let line = span.of(chunk);
         if line.is_empty() {
             return;
         }
@@ -105,12 +108,12 @@ impl Cdx {
             return self.rows.count_header();
         }
         self.tokens.clear();
-        push_tokens(line, at, &mut self.tokens);
-        self.rows.begin(offset + at as u64);
+        push_tokens(line, span.at as usize, &mut self.tokens);
+        self.rows.begin(offset + u64::from(span.at));
         let fit = fit(chunk, &self.tokens, &self.columns.0).or_else(|| fit_common(chunk, &self.tokens));
         let (url, field) = fit.unwrap_or_else(|| {
             self.rows.refuse(FaultKind::NotOfFormat);
-            (Span { at: at as u32, len: line.len() as u32 }, FieldValues::default())
+            (span, FieldValues::default())
         });
         self.rows.push(url, field);
     }

@@ -312,3 +312,41 @@ fn detect(options: &FormatOptions, name: &str, head: &[u8]) -> SourceFormat {
 fn is_wat(name: &str) -> bool {
     name.rsplit('/').next().is_some_and(|name| name.contains(".wat."))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn format_of(name: &str, text: &str) -> SourceFormat {
+        InputFormat::Auto(FormatOptions::default()).of_source(name, text.as_bytes())
+    }
+
+    #[test]
+    fn every_format_of_the_command_line_has_a_name() {
+        let names = "auto lines csv tsv cdx cdxj crawl-log frontier-journal warc wat jsonl access-log";
+        for name in names.split(' ') {
+            assert!(InputFormat::named(name, &FormatOptions::default()).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn formats_are_detected_by_content_and_otherwise_by_name() {
+        let warc = "WARC/1.0\r\nWARC-Type: warcinfo\r\n";
+        assert_eq!(format_of("a.warc", warc), SourceFormat::Archive(ArchiveRows::Records));
+        assert_eq!(format_of("b/CC-MAIN.warc.wat.gz", warc), SourceFormat::Archive(ArchiveRows::Links));
+        assert!(matches!(format_of("x", " CDX N b a m s k r M S V g\n"), SourceFormat::Text(TextFormat::Cdx(_))));
+        assert!(matches!(format_of("x", "{\"url\": \"http://a/\"}\n"), SourceFormat::Text(TextFormat::JsonLines(_))));
+        assert!(matches!(format_of("x.tsv.gz", "a\tb\n"), SourceFormat::Csv(CsvOptions { delimiter: b'\t', .. })));
+        assert_eq!(format_of("x.txt", "http://a/\n"), SourceFormat::Text(TextFormat::default()));
+        let index = "com,a)/ 20140127171200\tcdx-00000.gz\t0\t275\t1\n";
+        assert_eq!(format_of("cluster.idx", index), SourceFormat::ZipnumIndex);
+    }
+
+    #[test]
+    fn chosen_columns_make_a_table() {
+        let csv = CsvOptions { delimiter: b';', ..CsvOptions::default() };
+        let options = FormatOptions { csv, has_delimiter: true, is_table: true, ..FormatOptions::default() };
+        let format = InputFormat::Auto(options).of_source("x.csv", b"a;http://b/\n");
+        assert!(matches!(format, SourceFormat::Csv(CsvOptions { delimiter: b';', .. })));
+    }
+}
