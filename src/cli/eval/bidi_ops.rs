@@ -1,4 +1,4 @@
-//! The ops of RFC 3987 section 4: `bidi_check`, `bidi_visual`, `bidi_display`. In: a request. Out: its answer.
+//! The operations of RFC 3987 section 4: `bidi_check`, `bidi_visual`, `bidi_display`.
 
 use super::Answer;
 use super::ops::{EvalResult, output};
@@ -9,7 +9,7 @@ fn rules(request: &Request) -> Result<BidiRules, Answer> {
     BidiRules::for_profile(request.profile).ok_or(Answer::Unsupported)
 }
 
-/// True if no component violates a restriction of section 4.2, or of the profile's own.
+/// True if no component violates the restrictions of section 4.2 or of the profile.
 pub(super) fn check(request: &Request) -> EvalResult {
     Ok(output(check_bidi(request.input_text()?, rules(request)?).is_empty()))
 }
@@ -19,7 +19,7 @@ pub(super) fn visual(request: &Request) -> EvalResult {
     Ok(output(bidi_visual(request.input_text()?, rules(request)?)))
 }
 
-/// The text between LRE and PDF, where it needs them. The drafts have the same.
+/// The text, embedded between LRE and PDF if necessary. The drafts define the same.
 pub(super) fn display(request: &Request) -> EvalResult {
     rules(request)?;
     Ok(output(bidi_display(request.input_text()?)?))

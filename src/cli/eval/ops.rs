@@ -1,4 +1,4 @@
-//! The ops: a request in, an answer out. Each op is one arm, and says by itself which options it takes.
+//! The operations of `eval`. Each is one match arm, and decides itself which options it supports.
 
 use serde_json::{Value, json};
 use unicode_normalization::is_nfc;
@@ -39,7 +39,7 @@ pub(super) fn answer(request: &Request) -> EvalResult {
         "preprocess" => profile_ops::preprocess_op(request),
         "whatwg_parse" => profile_ops::whatwg_parse(request),
         "percent_encode_bytes" => text_answer(percent_encode(request.input()?)),
-        // A browser takes hosts that no registry would.
+        // Browsers accept hosts that registries do not.
         "idna_to_ascii" if request.profile == "whatwg" => idna(request, |host| idn_to_ascii(host).0),
         "idna_to_unicode" if request.profile == "whatwg" => idna(request, idn_to_unicode),
         "idna_to_ascii" => idna(request, domain_to_ascii),
@@ -60,7 +60,7 @@ pub(super) fn output(value: impl Into<Value>) -> Answer {
     Answer::Output(value.into())
 }
 
-/// Ops that look at the profile themselves, or that no profile changes.
+/// Whether an operation evaluates the profile itself, or is the same in every profile.
 fn has_profiles(op: &str) -> bool {
     !matches!(op, "look" | "skeleton")
 }
@@ -84,7 +84,7 @@ fn resolve(request: &Request) -> EvalResult {
     text_answer(base.resolve(request.input()?)?)
 }
 
-/// Bytes as the answer's text, which they must be.
+/// An answer of UTF-8 text; anything else is a fault.
 fn text_answer(text: Vec<u8>) -> EvalResult {
     match String::from_utf8(text) {
         Ok(text) => Ok(output(text)),
@@ -102,7 +102,7 @@ fn intake(request: &Request, otherwise: ParseMode) -> ParseMode {
     }
 }
 
-/// An input as its rung's text by the request's profile, resolved first where there is a base.
+/// The text of an input on a rung of the request's profile. Resolves it first if there is a base.
 fn rung_text(request: &Request, input: &[u8], rung: Rung) -> Result<Vec<u8>, Answer> {
     let profile = profile_ops::profile(request)?;
     if profile.is_whatwg() {
@@ -126,7 +126,7 @@ fn normalize(request: &Request) -> EvalResult {
     let rung = request.rung()?;
     let text = rung_text(request, request.input()?, rung)?;
     if rung == Rung::Simple && !profile_ops::profile(request)?.is_whatwg() {
-        // Nothing is done to the text, but only an absolute IRI has a place on the ladder.
+        // The text stays as it is, but only an absolute IRI has a place on the ladder.
         normalize_to_rung(&text, rung, intake(request, ParseMode::Lenient))?;
     }
     match request.form {
@@ -143,7 +143,7 @@ fn normalize_path(request: &Request) -> EvalResult {
     text_answer(path)
 }
 
-/// The two are one on the scheme rung, or a redirect was observed between just these two.
+/// Whether the two are equal on the scheme rung, or a redirect between them was observed.
 fn compare_by_redirect(request: &Request) -> EvalResult {
     let text = |input: &[u8]| rung_text(request, input, Rung::Scheme);
     let [a, b] = request.pair()?;
@@ -162,7 +162,7 @@ fn compare(request: &Request) -> EvalResult {
     Ok(output(rung_text(request, a, rung)? == rung_text(request, b, rung)?))
 }
 
-/// The sort-friendly form that web archives look URLs up by.
+/// The SURT key by which web archives look URLs up.
 fn surt(request: &Request) -> EvalResult {
     let name = match request.opt("dialect") {
         None | Some("wayback") => "surt-wayback",
@@ -172,7 +172,7 @@ fn surt(request: &Request) -> EvalResult {
     recipe_key(request, name)
 }
 
-/// The key of a recipe, by its name and changes.
+/// The key of a recipe, given by its name and changed rules.
 fn recipe(request: &Request) -> EvalResult {
     match request.opt("recipe") {
         Some(name) => recipe_key(request, name),

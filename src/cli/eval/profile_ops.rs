@@ -1,5 +1,4 @@
-//! The ops that profiles change: `validate_iri`, `parse`, `to_uri`, `to_iri`, `preprocess`, `whatwg_parse`. In: a request.
-//! Out: its answer, by the declared choices of [`Profile`].
+//! The operations that depend on the profile: `validate_iri`, `parse`, `to_uri`, `to_iri`, `preprocess`, `whatwg_parse`.
 
 use std::borrow::Cow;
 
@@ -166,7 +165,7 @@ fn query_charset(request: &Request, profile: &Profile) -> Result<Option<QueryCha
     Ok(charset(request, "query_charset")?.map(|charset| QueryCharset { charset, unmappable }))
 }
 
-/// The `href` of a text by the URL Standard, whatever profile is asked about.
+/// The `href` of a text by the URL Standard, in any profile.
 fn href(request: &Request, text: &[u8]) -> Result<String, Answer> {
     let whatwg = Profile::from_name("whatwg").ok_or(Answer::Unsupported)?;
     Ok(whatwg_href(text_of(text)?, request.base_text(), query_charset(request, whatwg)?)?)
@@ -182,7 +181,7 @@ pub(super) fn whatwg_resolve(request: &Request) -> EvalResult {
     Ok(output(href(request, request.input()?)?))
 }
 
-/// A rung's text in profile `whatwg`: the text itself on the first, unless a base has a part in it, and the `href`.
+/// The text of a rung in profile `whatwg`: the `href`, or the text itself on the rung `simple` without a base.
 pub(super) fn whatwg_text(request: &Request, text: &[u8], rung: Rung) -> Result<Vec<u8>, Answer> {
     let href = href(request, text)?;
     let is_itself = rung == Rung::Simple && request.base_text().is_none();

@@ -1,14 +1,14 @@
-//! A question, read: what is asked, of which bytes, with which options.
+//! Parsing of a question: the operation, its input bytes and its options.
 
 use serde_json::Value;
 
 use super::Answer;
 use crate::iri::{Base, Component, Fault, FaultKind, Rung};
 
-/// One question; borrowed from its JSON.
+/// A question, borrowed from its JSON.
 pub(super) struct Request<'a> {
     pub(super) op: &'a str,
-    /// The text or texts asked about; bytes, since they may not be UTF-8.
+    /// The input texts, as bytes because they may not be UTF-8.
     pub(super) inputs: Vec<Vec<u8>>,
     base: Option<&'a str>,
     rung: Option<&'a Value>,
@@ -18,14 +18,14 @@ pub(super) struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// Reads a question.
+    /// Parses a question.
     ///
     /// # Errors
-    /// An [`Answer`] that says what it lacks, or the fault of code units that are no text. The URL Standard takes U+FFFD
-    /// for those (`USVString`); for it they are none.
+    /// An [`Answer`] that says what is wrong, or the fault of lone surrogates. The URL Standard replaces these by U+FFFD
+    /// (`USVString`), so they are no fault there.
     pub(super) fn new(question: &'a Value, has_lone_surrogates: bool) -> Result<Request<'a>, Answer> {
         let text = |name: &str| question.get(name).and_then(Value::as_str);
-        let op = text("op").ok_or_else(|| Answer::Error("\"op\" is missing or no string".into()))?;
+        let op = text("op").ok_or_else(|| Answer::Error("\"op\" is missing or not a string".into()))?;
         let profile = text("profile").unwrap_or("rfc3987");
         let is_whatwg = op == "whatwg_parse" || profile == "whatwg";
         let inputs = inputs(question, is_whatwg)?;
@@ -44,7 +44,7 @@ impl<'a> Request<'a> {
         })
     }
 
-    /// The one text asked about.
+    /// The only input.
     pub(super) fn input(&self) -> Result<&[u8], Answer> {
         match &self.inputs[..] {
             [input] => Ok(input),
@@ -52,12 +52,12 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// The one text asked about, which is UTF-8.
+    /// The only input, which is UTF-8.
     pub(super) fn input_text(&self) -> Result<&str, Answer> {
         std::str::from_utf8(self.input()?).map_err(|error| not_utf8(error.valid_up_to()))
     }
 
-    /// The two texts asked about.
+    /// The two inputs.
     pub(super) fn pair(&self) -> Result<[&[u8]; 2], Answer> {
         match &self.inputs[..] {
             [a, b] => Ok([a, b]),
@@ -65,7 +65,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// The rung asked for; the scheme rung where none is named. Rung 4 needs what fetching showed.
+    /// The rung; by default the scheme rung. Rung 4 needs observations.
     pub(super) fn rung(&self) -> Result<Rung, Answer> {
         match self.rung.map(|rung| rung.as_u64()) {
             Some(Some(1)) => Ok(Rung::Simple),
@@ -81,7 +81,7 @@ impl<'a> Request<'a> {
         self.rung.and_then(Value::as_u64) == Some(4)
     }
 
-    /// The redirect that fetching showed, from and to; `None` where it showed none.
+    /// The observed redirect (from, to), if there is one.
     pub(super) fn redirect(&self) -> Result<Option<[&'a str; 2]>, Answer> {
         let texts: Vec<_> = match self.opts.and_then(|opts| opts.get("redirect")) {
             None => Vec::new(),
@@ -94,7 +94,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// The base to resolve against, if there is one; taken literally where the options say so.
+    /// The base, if there is one; with its dot segments if the option `literal_base` is set.
     pub(super) fn base(&self) -> Result<Option<Base>, Answer> {
         let is_literal = self.opt_bool("literal_base") == Some(true);
         let new = if is_literal { Base::literal } else { Base::new };
@@ -116,7 +116,7 @@ impl<'a> Request<'a> {
         self.opts?.get(name)?.as_bool()
     }
 
-    /// Some option is given that is not among `known`.
+    /// Whether an option is given that is not in `known`.
     pub(super) fn has_other_opts(&self, known: &[&str]) -> bool {
         let opts = self.opts.and_then(Value::as_object);
         opts.is_some_and(|opts| opts.keys().any(|name| !known.contains(&name.as_str())))
@@ -131,7 +131,9 @@ fn inputs(question: &Value, is_whatwg: bool) -> Result<Vec<Vec<u8>>, Answer> {
     let malformed = |what: &str| Answer::Error(what.into());
     if let Some(hex) = question.get("input_hex") {
         let bytes = hex.as_str().and_then(bytes_of_hex);
-        return Ok(vec![bytes.ok_or_else(|| malformed("\"input_hex\" is no string of pairs of hexadecimal digits"))?]);
+        return Ok(vec![
+            bytes.ok_or_else(|| malformed("\"input_hex\" is not a string of pairs of hexadecimal digits"))?,
+        ]);
     }
     if let Some(units) = question.get("input_utf16") {
         return utf16_text(units, is_whatwg).map(|text| vec![text]);
@@ -140,7 +142,7 @@ fn inputs(question: &Value, is_whatwg: bool) -> Result<Vec<Vec<u8>>, Answer> {
         Some(Value::String(text)) => Ok(vec![text.as_bytes().to_vec()]),
         Some(Value::Array(texts)) => {
             let texts = texts.iter().map(|text| Some(text.as_str()?.as_bytes().to_vec()));
-            texts.collect::<Option<_>>().ok_or_else(|| malformed("\"input\" holds something else than strings"))
+            texts.collect::<Option<_>>().ok_or_else(|| malformed("\"input\" has an element that is not a string"))
         }
         _ => Err(malformed("\"input\", \"input_hex\" or \"input_utf16\" is missing or of the wrong type")),
     }
@@ -157,11 +159,11 @@ fn bytes_of_hex(hex: &str) -> Option<Vec<u8>> {
     pairs.collect()
 }
 
-/// UTF-16 code units as UTF-8; a lone surrogate is a fault at the byte where it would stand, or U+FFFD.
+/// Converts UTF-16 code units to UTF-8. A lone surrogate is a fault at its byte, or U+FFFD in profile `whatwg`.
 fn utf16_text(units: &Value, is_whatwg: bool) -> Result<Vec<u8>, Answer> {
     let units = units.as_array().map(|units| units.iter().map(|unit| u16::try_from(unit.as_u64()?).ok()));
     let units: Option<Vec<u16>> = units.and_then(|units| units.collect());
-    let units = units.ok_or_else(|| Answer::Error("\"input_utf16\" is no list of code units".into()))?;
+    let units = units.ok_or_else(|| Answer::Error("\"input_utf16\" is not a list of code units".into()))?;
     let mut text = String::new();
     for unit in char::decode_utf16(units) {
         match unit {

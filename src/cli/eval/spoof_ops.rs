@@ -1,10 +1,9 @@
-//! The ops of RFC 3987 sections 6.1, 7.5 and 8: `look` (names of flags), `skeleton` (of a host). In: a request. Out: its
-//! answer.
+//! The operations of RFC 3987 sections 6.1, 7.5 and 8: `look` (spoofing flags), `skeleton` (of a host).
 
 use super::ops::{EvalResult, output};
 use super::request::Request;
 
-/// The names of what a reference shows, in bit order.
+/// The names of the spoofing flags of a reference, in bit order.
 pub(super) fn look(request: &Request) -> EvalResult {
     Ok(output(crate::iri::find_spoofing(request.input()?).flags.names().collect::<Vec<_>>()))
 }

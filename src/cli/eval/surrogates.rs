@@ -1,12 +1,12 @@
-//! JSON whose strings name UTF-16 code units that are no text, such as `"\\ud800"`: the grammar of RFC 8259 allows them,
-//! and suites for browsers hold some. In: a line. Out: its value, with U+FFFD in their place, and whether there were any.
+//! Parsing of JSON with lone surrogates in strings, such as `"\\ud800"`. The grammar of RFC 8259 allows them, and test
+//! suites of browsers have some. They are replaced by U+FFFD, and the caller is told whether there were any.
 
 use serde_json::Value;
 
-/// Reads a line of JSON.
+/// Parses a line of JSON.
 ///
 /// # Errors
-/// It is none, lone surrogates aside.
+/// The line is not JSON for another reason than lone surrogates.
 pub(super) fn read(line: &[u8]) -> Result<(Value, bool), serde_json::Error> {
     match serde_json::from_slice(line) {
         Ok(value) => Ok((value, false)),
@@ -17,7 +17,7 @@ pub(super) fn read(line: &[u8]) -> Result<(Value, bool), serde_json::Error> {
     }
 }
 
-/// The line with `fffd` in the place of surrogates that have no other half; `None` if there are none.
+/// The line with `fffd` in place of lone surrogates; `None` if there are none.
 fn without_lone_surrogates(line: &[u8]) -> Option<Vec<u8>> {
     let mut out = line.to_vec();
     let mut is_changed = false;
@@ -30,7 +30,7 @@ fn without_lone_surrogates(line: &[u8]) -> Option<Vec<u8>> {
                 is_changed = true;
                 at += 6;
             }
-            // An escaped backslash is not the beginning of another escape.
+            // An escaped backslash does not begin another escape.
             _ if out[at] == b'\\' => at += 2,
             _ => at += 1,
         }
