@@ -10,7 +10,7 @@
 //!
 //! While memory lasts, the first row of each key is kept immediately and no row waits. When the table of a partition may
 //! not grow any more, or the policy needs all rows to choose one, rows are *pending*: they wait in a
-//! [`RowSpool`](crate::spill::RowSpool) and their keys in an [`EntrySpill`].
+//! `spill::RowSpool` and their keys in an `EntrySpill`.
 //!
 //! - `keep`: which row of a key is kept ([`KeepPolicy`]).
 //! - `key_table`, `key_set`: the keys of the run; `key_count`: the number of distinct keys of several kinds.

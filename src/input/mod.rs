@@ -8,7 +8,7 @@
 //!                               TableReader (Parquet, Arrow IPC)   --> RecordBuffer: rows
 //! ```
 //!
-//! The first bytes of a source decide how it is unpacked, not its name ([`detect`]). Regular files are mapped into memory,
+//! The first bytes of a source decide how it is unpacked, not its name (`detect`). Regular files are mapped into memory,
 //! other sources are read. A damaged source yields all data before the damage and then a [`Defect`], which ends that source
 //! but not the run. Long gzip and Parquet files are unpacked and decoded ahead by several threads, with
 //! `ordered`.

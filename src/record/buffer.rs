@@ -102,7 +102,7 @@ impl RecordColumns {
 
 /// Records with their own text, into which the fields are copied.
 ///
-/// A record begins with [`RecordBuffer::begin`], if the records have offsets, and [`RecordBuffer::push_url`]; its other
+/// A record begins with `RecordBuffer::begin`, if the records have offsets, and [`RecordBuffer::push_url`]; its other
 /// columns follow. Every record fills the same columns.
 ///
 /// ```

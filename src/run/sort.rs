@@ -95,7 +95,7 @@ impl From<ArrowError> for SortError {
 }
 
 /// Sorts the rows of `inputs` and passes them, encoded by `encoder`, to `append`. `policy` has to make the columns of
-/// [`columns_to_sort`].
+/// `columns_to_sort`.
 ///
 /// # Errors
 /// As [`super::canon`]; also if temporary files cannot be used.

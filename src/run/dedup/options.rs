@@ -34,14 +34,14 @@ pub struct DedupOptions {
     pub directory: PathBuf,
     /// Keys of earlier runs, whose rows are dropped.
     pub seen: Option<Arc<SeenStore>>,
-    /// Collect the keys that are not in the store, in [`DedupSummary::new_keys`].
+    /// Collect the keys that are not in the store, in `DedupSummary::new_keys`.
     pub gather_new: bool,
     /// Make the tables of duplicates and groups. All rows are pending then and take 8 bytes of memory each. The policy
     /// needs the keys of the rungs `simple` and `syntax` among its `more_keys`.
     pub has_evidence: bool,
     /// Compare canonical texts of rows with equal keys. All rows are pending then, with their texts.
     pub verify: bool,
-    /// Survey duplicates for [`DedupSummary::findings`], which takes about 30 MB. The policy needs the keys of the rungs
+    /// Survey duplicates for `DedupSummary::findings`, which takes about 30 MB. The policy needs the keys of the rungs
     /// `simple` and `syntax` among its `more_keys`, and has to carry statuses and digests.
     pub survey: bool,
     /// Number of bits of keys that are compared: 128, or fewer to provoke collisions.
