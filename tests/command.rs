@@ -1,5 +1,5 @@
-//! The command as a person or a script runs it: statuses, messages, the same bytes however the work is done, and the
-//! whole job against the oracle.
+//! Tests of the command `irikey`: exit codes, messages, output that does not depend on threads and chunks, and the results
+//! of whole runs compared with the oracle.
 
 #![cfg(feature = "cli")]
 
@@ -30,7 +30,7 @@ fn irikey(arguments: &[&str], input: &[u8], stdout: Stdio) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_irikey"));
     command.args(arguments).stdin(Stdio::piped()).stdout(stdout).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    // A command that refuses its flags does not read.
+    // The write fails if the command exits without reading, for example because of its flags.
     let _ = child.stdin.take().unwrap().write_all(input);
     child.wait_with_output().unwrap()
 }
@@ -38,7 +38,7 @@ fn irikey(arguments: &[&str], input: &[u8], stdout: Stdio) -> Output {
 const LINES: &[u8] = b"http://a/\n\nhttp://b/\n";
 
 #[test]
-fn canon_writes_a_line_a_record_and_a_summary() {
+fn canon_writes_one_line_per_record_and_a_summary() {
     let ran = irikey(&["canon"], LINES, Stdio::piped());
     assert_eq!((ran.status.code(), ran.stdout.as_slice()), (Some(0), LINES));
     let summary = String::from_utf8(ran.stderr).unwrap();
@@ -61,7 +61,7 @@ fn the_report_balances_and_names_the_policy() {
 }
 
 #[test]
-fn failures_have_their_own_status_and_leave_nothing() {
+fn failures_have_exit_codes_and_leave_no_file() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name).to_str().unwrap().to_string();
     let status = |arguments: &[&str]| irikey(arguments, LINES, Stdio::null()).status.code();
@@ -75,7 +75,7 @@ fn failures_have_their_own_status_and_leave_nothing() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn standard_output_may_close_but_not_fill() {
+fn a_closed_standard_output_is_no_error_and_a_full_one_is() {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let ran = irikey(&["canon"], LINES, writer.into());
@@ -87,7 +87,7 @@ fn standard_output_may_close_but_not_fill() {
     assert!(message.starts_with("irikey: standard output: cannot write: no space left on device;"), "{message}");
 }
 
-/// What the command prints, which it must do with status 0.
+/// Runs the command and returns its standard output. Panics if the exit code is not 0.
 fn printed(arguments: &[&str], input: &[u8]) -> String {
     let ran = irikey(arguments, input, Stdio::piped());
     assert_eq!(ran.status.code(), Some(0), "{arguments:?}: {}", String::from_utf8_lossy(&ran.stderr));
@@ -99,12 +99,12 @@ fn sample(name: &str) -> String {
 }
 
 #[test]
-fn the_output_is_the_same_bytes_however_the_work_is_done() {
+fn output_bytes_do_not_depend_on_threads_and_chunks() {
     let directory = tempfile::tempdir().unwrap();
     let input = directory.path().join("urls.txt");
     let lines = fs::read(sample("urls.txt")).unwrap();
     fs::write(&input, lines.repeat(40)).unwrap();
-    let ways: [&[&str]; 6] = [
+    let settings: [&[&str]; 6] = [
         &["--threads", "1"],
         &["--threads", "2"],
         &["--threads", "7", "--chunk-size", "1"],
@@ -114,19 +114,19 @@ fn the_output_is_the_same_bytes_however_the_work_is_done() {
     ];
     for suffix in ["parquet", "arrow", "arrows", "csv", "tsv", "jsonl", "txt"] {
         let mut first = None;
-        for way in ways {
+        for setting in settings {
             let out = directory.path().join("out").with_extension(suffix);
             let (input, output) = (input.to_str().unwrap(), out.to_str().unwrap());
             let flags = ["canon", "-q", input, "-o", output, "--row-group-size", "50K"];
-            printed(&[&flags[..], way].concat(), b"");
+            printed(&[&flags[..], setting].concat(), b"");
             let bytes = fs::read(&out).unwrap();
-            assert!(*first.get_or_insert_with(|| bytes.clone()) == bytes, "{suffix} {way:?}");
+            assert!(*first.get_or_insert_with(|| bytes.clone()) == bytes, "{suffix} {setting:?}");
         }
     }
 }
 
 #[test]
-fn samples_are_what_the_oracle_makes_of_them() {
+fn results_of_the_samples_equal_the_oracle() {
     let lines = fs::read(sample("urls.txt")).unwrap();
     let texts = printed(&["canon", "-q", "-"], &lines);
     let records: Vec<_> = lines.strip_suffix(b"\n").unwrap_or(&lines).split(|byte| *byte == b'\n').collect();
@@ -140,18 +140,18 @@ fn samples_are_what_the_oracle_makes_of_them() {
 }
 
 #[test]
-fn pairs_are_resolved_as_the_oracle_resolves_them() {
+fn targets_of_the_sample_pairs_equal_the_oracle() {
     let flags = ["canon", "-q", &sample("pairs.csv"), "--base-column", "base", "--column", "relative"];
     let texts = printed(&flags, b"");
     let mut reader = csv::Reader::from_path(sample("pairs.csv")).unwrap();
     let pairs: Vec<_> = reader.records().collect::<Result<_, _>>().unwrap();
     assert_eq!(texts.lines().count(), pairs.len());
     for (pair, text) in pairs.iter().zip(texts.lines()) {
-        // An absolute reference needs no base, not even a good one.
+        // An absolute reference needs no base; an invalid base does not matter.
         let target = if oracle::components::split(&pair[1]).scheme.is_some() {
             Some(pair[1].to_string())
         } else {
-            oracle::resolve::resolve(&pair[0], &pair[1], oracle::resolve::Base::Normalised)
+            oracle::resolve::resolve(&pair[0], &pair[1], oracle::resolve::Base::Normalized)
         };
         let normalize =
             |target: String| oracle::ladder::normalize(target.as_bytes(), oracle::ladder::Rung::Scheme, false).ok();
@@ -160,7 +160,7 @@ fn pairs_are_resolved_as_the_oracle_resolves_them() {
 }
 
 #[test]
-fn a_truncated_gzip_keeps_its_whole_records_and_says_so() {
+fn a_truncated_gzip_file_gives_its_complete_records_and_an_error() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("short.gz");
     let packed = fs::read(sample("urls.txt.gz")).unwrap();
@@ -186,10 +186,10 @@ fn faults_and_flags_are_columns() {
 }
 
 #[test]
-fn iris_looks_and_skeletons_are_columns() {
+fn iris_spoofing_flags_and_skeletons_are_columns() {
     let flags = ["canon", "-q", "--output-format", "jsonl", "--columns", "iri,spoofing_flags,host_skeleton", "-"];
     let lines = "http://xn--bcher-kva.example/%C3%A9%2F\nhttp://раураӏ.example/\nhttp://h/%D7%90a\nx y\nmailto:a\n";
-    // A skeleton is no name: UTS 39 takes characters apart and writes m as rn.
+    // A skeleton is not a host name: UTS 39 maps m to rn.
     let expect = [
         r#"{"iri":"http://bücher.example/é%2F","spoofing_flags":["encoded-slash"],"host_skeleton":"bücher.exarnple"}"#,
         r#"{"iri":"http://раураӏ.example/","spoofing_flags":["ascii-look-alike"],"host_skeleton":"paypal.exarnple"}"#,
@@ -201,7 +201,7 @@ fn iris_looks_and_skeletons_are_columns() {
 }
 
 #[test]
-fn strict_intake_refuses_what_lenient_intake_repairs() {
+fn strict_rejects_what_lenient_repairs() {
     let lines = b"http://h/a b\nhttp://h/%zz\nhttp://h/\xE2\x80\xAE\nhttp://h/\xFF\nhttp://h/%c3%a9\n";
     assert_eq!(printed(&["canon", "-q", "--strict"], lines), "\n\n\n\nhttp://h/%C3%A9\n");
     let lenient = "http://h/a%20b\nhttp://h/%zz\nhttp://h/%E2%80%AE\nhttp://h/%FF\nhttp://h/%C3%A9\n";
@@ -253,15 +253,15 @@ fn offsets_of_faults_count_from_the_record() {
 }
 
 #[test]
-fn explain_shows_steps_rungs_and_the_fault() {
+fn explain_prints_steps_rungs_and_the_fault() {
     let text = printed(&["explain", "HTTP://EXAMPLE.com:80/%7eb", "http://h:8a/"], b"");
-    for shown in [
+    for expected in [
         "pct-decoded",
         "http://example.com/~b",
         "http://example.com:80/~b",
         "\n          ^ fault: port in port at byte 10",
     ] {
-        assert!(text.contains(shown), "{shown} is not in\n{text}");
+        assert!(text.contains(expected), "{expected} is missing in\n{text}");
     }
     let json: serde_json::Value = serde_json::from_str(&printed(&["explain", "--json", "http://h"], b"")).unwrap();
     assert_eq!(json["rungs"]["scheme"]["text"], "http://h/");
@@ -284,7 +284,7 @@ fn compare_names_the_lowest_rung() {
 }
 
 #[test]
-fn single_iris_are_read_by_a_profile() {
+fn explain_and_compare_apply_a_profile() {
     let (slashes, backslashes) = ("http://h/a", "http:\\\\h\\a");
     let status = |more: &[&str]| {
         let arguments = [&["compare", slashes, backslashes][..], more].concat();
@@ -339,13 +339,13 @@ fn bench_measures_stages_and_compares_reports() {
     let table = printed(&["bench", &sample("urls.txt"), "--rounds", "1", "--compare", report.to_str().unwrap()], b"");
     assert!(table.lines().any(|line| line.starts_with("encode ") && line.ends_with(" %")), "{table}");
     fs::write(&report, "{}").unwrap();
-    let refused = irikey(&["bench", "--compare", report.to_str().unwrap()], b"", Stdio::null());
-    assert_eq!(refused.status.code(), Some(2));
+    let rejected = irikey(&["bench", "--compare", report.to_str().unwrap()], b"", Stdio::null());
+    assert_eq!(rejected.status.code(), Some(2));
     assert_eq!(irikey(&["bench", "-"], b"", Stdio::null()).status.code(), Some(4));
 }
 
 #[test]
-fn diff_shows_what_one_key_merges() {
+fn diff_reports_what_only_one_key_merges() {
     let urls = b"http://www.example.org/A\nhttp://example.org/a\nhttp://example.org/b\nhttp://example.org:80/b\n";
     let flags = ["diff", "--key", "scheme", "--key", "surt-wayback", "--json"];
     let ran = irikey(&flags, urls, Stdio::piped());
@@ -355,11 +355,11 @@ fn diff_shows_what_one_key_merges() {
     assert_eq!((scheme["merged_by"].as_str(), scheme["keys"].as_u64()), (Some("scheme"), Some(0)));
     assert_eq!((surt["keys"].as_u64(), surt["merges"].as_u64()), (Some(1), Some(1)));
     assert_eq!(surt["examples"][0], serde_json::json!(["http://www.example.org/A", "http://example.org/a"]));
-    let alone = |rule: &str| {
+    let merges_of = |rule: &str| {
         let rules = found["rules"].as_array().unwrap().iter();
         rules.filter(|found| found["rule"] == rule).map(|found| found["merges"].as_u64().unwrap()).sum::<u64>()
     };
-    assert_eq!(["www", "path-case", "port", "query-sort"].map(alone), [1, 1, 1, 0]);
+    assert_eq!(["www", "path-case", "port", "query-sort"].map(merges_of), [1, 1, 1, 0]);
     assert_eq!(irikey(&["diff", "--key", "scheme"], urls, Stdio::null()).status.code(), Some(2));
 }
 
@@ -372,7 +372,7 @@ fn columns_of_indexes_and_keys_of_recipes() {
     let flags = ["canon", "-q", "--output-format", "jsonl", "--columns", columns, "--rules", "+www,+fragment"];
     let ran = irikey(&flags, cdxj, Stdio::piped());
     let row: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
-    let want = serde_json::json!({
+    let expected = serde_json::json!({
         "url_surtkey": "uk,co,example:8080)/a?b",
         "url_protocol": "http",
         "url_host_name": "www.example.co.uk",
@@ -386,20 +386,23 @@ fn columns_of_indexes_and_keys_of_recipes() {
         "fetch_redirect": "http://www.example.co.uk:8080/x",
         "url_rules": "http://Example.co.uk:8080/A?b",
     });
-    assert_eq!(row, want);
-    let refused = ["canon", "-q", "--output-format", "jsonl", "--key", "rules"];
-    assert_eq!(irikey(&refused, cdxj, Stdio::null()).status.code(), Some(2));
+    assert_eq!(row, expected);
+    let rejected = ["canon", "-q", "--output-format", "jsonl", "--key", "rules"];
+    assert_eq!(irikey(&rejected, cdxj, Stdio::null()).status.code(), Some(2));
 }
 
-/// The command's two new readers: rows of a page feed `canon`, and what is wrong has its status.
+/// `canon` reads the rows that `extract` writes for a page; faults and damage set the exit code.
 #[test]
-fn extract_feeds_canon() {
+fn canon_reads_the_output_of_extract() {
     let page = b"<meta charset=windows-1251><base href=/a/><a href='\xFF.html'><img src='&#xD800;'><a href=x";
     let ran = irikey(&["extract", "-", "--base", "http://example.org/p"], page, Stdio::piped());
-    let told = String::from_utf8(ran.stderr).unwrap();
-    assert_eq!(ran.status.code(), Some(4), "{told}");
-    assert!(told.contains("-: byte 79: the document ends in the tag <a"), "{told}");
-    assert!(told.ends_with("3 IRIs in 1 documents, 1 of them faulty; 1 character-reference; 1 truncated\n"), "{told}");
+    let message = String::from_utf8(ran.stderr).unwrap();
+    assert_eq!(ran.status.code(), Some(4), "{message}");
+    assert!(message.contains("-: byte 79: the document ends in the tag <a"), "{message}");
+    assert!(
+        message.ends_with("3 IRIs in 1 documents, 1 of them faulty; 1 character-reference; 1 truncated\n"),
+        "{message}"
+    );
     let rows = String::from_utf8(ran.stdout.clone()).unwrap();
     let lines: Vec<_> = rows.lines().collect();
     assert_eq!(lines[0], "url,base,charset,element,attribute,offset,source,fault,fault_at");
@@ -429,7 +432,7 @@ fn tsv_can_be_written_and_read_back() {
 }
 
 #[test]
-fn a_limit_stops_after_so_many_records_of_the_input() {
+fn limit_stops_after_the_given_number_of_records() {
     let directory = tempfile::tempdir().unwrap();
     let report = directory.path().join("report.json");
     for name in ["urls.txt", "crawl.cdxj", "crawl.warc.gz", "crawl.csv", "crawl.parquet"] {
@@ -441,10 +444,10 @@ fn a_limit_stops_after_so_many_records_of_the_input() {
         for limit in [0, 1, records / 2, records - 1, records, records + 1] {
             let limit_text = limit.to_string();
             let more = ["--limit", &limit_text, "--report", report.to_str().unwrap()];
-            for way in [&["-j", "1"][..], &["-j", "3", "--chunk-size", "100", "--row-group-size", "1K"]] {
-                let some = printed(&[&flags[..], &more, way].concat(), b"");
+            for setting in [&["-j", "1"][..], &["-j", "3", "--chunk-size", "100", "--row-group-size", "1K"]] {
+                let limited = printed(&[&flags[..], &more, setting].concat(), b"");
                 let expected: String = whole.lines().take(1 + limit).map(|line| format!("{line}\n")).collect();
-                assert_eq!(some, expected, "{name}: {limit}");
+                assert_eq!(limited, expected, "{name}: {limit}");
                 let report: serde_json::Value = serde_json::from_slice(&fs::read(&report).unwrap()).unwrap();
                 assert_eq!(report["records"], limit.min(records), "{name}: {limit}");
             }
@@ -468,7 +471,7 @@ fn completions_and_manual_pages_are_generated() {
 }
 
 #[test]
-fn extract_keeps_its_limits_and_statuses() {
+fn extract_has_limits_and_exit_codes() {
     let status = |flags: &[&str], input: &[u8]| {
         irikey(&[&["extract", "-q"], flags].concat(), input, Stdio::piped()).status.code()
     };
@@ -486,7 +489,7 @@ fn extract_keeps_its_limits_and_statuses() {
 }
 
 #[test]
-fn conform_says_what_fails() {
+fn conform_reports_failed_cases() {
     let directory = tempfile::tempdir().unwrap();
     let run = |cases: &str, flags: &[&str]| {
         let file = directory.path().join("cases.jsonl");
@@ -499,7 +502,7 @@ fn conform_says_what_fails() {
     let (status, text, _) = run(&good.replace("http://h/\"}", "x\"}"), &["--json"]);
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!((status, &json["cases"]["failed"], &json["failures"][0]["id"]), (Some(1), &1.into(), &"a".into()));
-    let (status, _, told) = run(&format!("{good}nonsense\n"), &[]);
+    let (status, _, message) = run(&format!("{good}nonsense\n"), &[]);
     assert_eq!(status, Some(4));
-    assert!(told.contains("cases.jsonl:2: not JSON"), "{told}");
+    assert!(message.contains("cases.jsonl:2: not JSON"), "{message}");
 }

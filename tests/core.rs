@@ -1,5 +1,7 @@
-//! The pure rooms against the RFCs: cases as data, and properties over generated references. In: `data/cases`,
-//! generators. Out: passes or misses, for every engine that `core/engine.rs` lists.
+//! Tests of the modules without input and output: the cases of `data/cases` and properties over generated references.
+//!
+//! Every case and every property runs on each engine that `core/engine.rs` lists. The engine `oracle` is a literal
+//! transcription of the RFCs; the engines of the library must give the same results.
 
 mod oracle;
 

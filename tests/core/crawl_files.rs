@@ -1,18 +1,20 @@
-//! Decodes indexes of other programs: the `.cdx`, `.cdxj` and `.log` files in the folder that `IRIKEY_CRAWL_FILES` names. Fails if
-//! a line is lost or refused. Without the variable, the test does nothing.
+//! Decodes CDX, CDXJ and crawl-log files that other programs created: no line is lost or rejected.
+//!
+//! The files are the samples of the repository and, if `IRIKEY_CRAWL_FILES` names a folder, the files of that folder.
 
 use std::path::{Path, PathBuf};
 
 use irikey::kernel::Bitmaps;
 use irikey::record::{Records, TextDecoder, cdx, cdxj, crawl_log};
 
-fn files(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
-        if entry.path().is_dir() { files(&entry.path(), found) } else { found.push(entry.path()) }
+fn add_files(folder: &Path, files: &mut Vec<PathBuf>) {
+    let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    for entry in entries.flatten() {
+        if entry.path().is_dir() { add_files(&entry.path(), files) } else { files.push(entry.path()) }
     }
 }
 
-/// Numbers of records, of faults, and of records with a status, a time, a digest.
+/// The number of records, faults, statuses, times and digests.
 fn count(records: Records) -> [usize; 5] {
     let fields = records.fields;
     let digests = fields.digests.iter().flatten().count();
@@ -21,13 +23,16 @@ fn count(records: Records) -> [usize; 5] {
 }
 
 #[test]
-fn no_line_is_lost() {
-    let Some(folder) = std::env::var_os("IRIKEY_CRAWL_FILES") else { return };
-    let mut found = Vec::new();
-    files(Path::new(&folder), &mut found);
-    for path in found {
+fn every_line_is_a_record_with_a_time() {
+    let mut files = ["crawl.cdx", "crawl.cdxj", "crawl.log", "redirects.log"]
+        .map(|name| Path::new(env!("CARGO_MANIFEST_DIR")).join("data/samples").join(name))
+        .to_vec();
+    if let Some(folder) = std::env::var_os("IRIKEY_CRAWL_FILES") {
+        add_files(Path::new(&folder), &mut files);
+    }
+    for path in files {
         let mut bitmaps = Bitmaps::default();
-        let text = std::fs::read(&path).expect("a file");
+        let text = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let first = text.split(|&byte| byte == b'\n').next().unwrap_or_default();
         let header = cdx::CdxColumns::from_header(first);
         let lines = text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).count();

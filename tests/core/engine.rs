@@ -1,6 +1,6 @@
-//! What is tested: one trait, one implementation an engine. In: bytes. Out: text, or nothing where it is refused.
+//! The implementations under test, behind one trait. An operation returns `None` if the engine rejects the input.
 //!
-//! [`engines`] lists all of them; every case and every property runs on each, and each is compared with the oracle.
+//! [`engines`] lists all of them. Every case and every property runs on each, and each is compared with the oracle.
 
 use irikey::canon::{Canonicalizer, Policy, Rows};
 use irikey::iri::{self, HostMapping, ParseMode};
@@ -12,10 +12,10 @@ use crate::oracle::{dots, grammar, ladder, mapping, resolve};
 pub use crate::oracle::ladder::Rung;
 pub use crate::oracle::resolve::Base;
 
-/// All rungs, lowest first.
+/// All rungs, from the lowest to the highest.
 pub const RUNGS: [Rung; 3] = [Rung::Simple, Rung::Syntax, Rung::Scheme];
 
-/// Which start symbol of the grammar.
+/// A start symbol of the grammar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `IRI`, RFC 3987 section 2.2
@@ -33,28 +33,28 @@ pub const KINDS: [Kind; 4] = [Kind::Iri, Kind::IriReference, Kind::Uri, Kind::Ur
 
 /// An implementation of the RFCs.
 pub trait Engine: Sync {
-    /// Shown in misses.
+    /// The name that failure messages show.
     fn name(&self) -> &'static str;
-    /// The grammar alone; bytes that are not UTF-8 are derived by nothing.
+    /// Reports whether the grammar derives the input. No rule derives bytes that are not UTF-8.
     fn validate(&self, kind: Kind, input: &[u8]) -> bool;
-    /// RFC 3986 section 5, without normalisation of what comes out.
+    /// RFC 3986 section 5; the target is not normalized.
     fn resolve(&self, base: &str, reference: &str, reading: Base) -> Option<String>;
     /// RFC 3987 section 5.3.
     fn normalize(&self, input: &[u8], rung: Rung, strict: bool) -> Option<String>;
     /// RFC 3986 section 5.2.4.
     fn remove_dot_segments(&self, path: &str) -> String;
-    /// RFC 3987 section 3.1, host percent-encoded.
+    /// RFC 3987 section 3.1, with the host percent-encoded.
     fn to_uri(&self, input: &[u8], lenient: bool) -> Option<String>;
-    /// RFC 3987 section 3.1, host by ToASCII.
+    /// RFC 3987 section 3.1, with the host converted by ToASCII.
     fn to_uri_ascii(&self, input: &[u8], lenient: bool) -> Option<String>;
 }
 
-/// Every engine under test. The oracle stands first: the others are compared with it.
+/// Every engine under test. The oracle is first; the others are compared with it.
 pub fn engines() -> Vec<&'static dyn Engine> {
     vec![&Oracle, &Ladder, &Fused]
 }
 
-/// The literal transcription of the RFCs.
+/// The literal transcription of the RFCs in `tests/oracle`.
 pub struct Oracle;
 
 impl Engine for Oracle {
@@ -93,10 +93,10 @@ impl Engine for Oracle {
     }
 }
 
-/// The library: the named steps of its ladder.
+/// The library, one step of the ladder after the other.
 pub struct Ladder;
 
-/// The library: the fused pass, inside a chunk with neighbours.
+/// The library, in the single pass over a chunk; the record has neighbors in the chunk.
 pub struct Fused;
 
 fn library_rung(rung: Rung) -> iri::Rung {
@@ -107,15 +107,15 @@ fn library_rung(rung: Rung) -> iri::Rung {
     }
 }
 
-pub fn library_intake(strict: bool) -> ParseMode {
+pub fn parse_mode(strict: bool) -> ParseMode {
     if strict { ParseMode::Strict } else { ParseMode::Lenient }
 }
 
-/// What neighbours there are must not matter; these would, if their bytes were looked at.
+/// Bytes before and after the record. They change the result if the library reads past the record.
 const BEFORE: &[u8] = b"http://h/-/%\n-/";
 const AFTER: &[u8] = b"41.-/.\xA9\nhttp://h/";
 
-/// The row that the fused pass makes of `input`, which stands at `at` bytes past a multiple of 64 in its chunk.
+/// Canonicalizes `input` in the single pass. `at` shifts the record within the 64-byte words of the chunk.
 pub fn fused_rows(input: &[u8], at: usize, policy: &Policy) -> Rows {
     let padding = vec![b'-'; at];
     let text = [&padding, BEFORE, input, AFTER].concat();
@@ -145,14 +145,14 @@ impl Engine for Ladder {
 
     fn resolve(&self, base: &str, reference: &str, reading: Base) -> Option<String> {
         let base = match reading {
-            Base::Normalised => iri::Base::new(base.as_bytes()),
+            Base::Normalized => iri::Base::new(base.as_bytes()),
             Base::Literal => iri::Base::literal(base.as_bytes()),
         };
         String::from_utf8(base.ok()?.resolve(reference.as_bytes()).ok()?).ok()
     }
 
     fn normalize(&self, input: &[u8], rung: Rung, strict: bool) -> Option<String> {
-        let (text, _) = iri::normalize_to_rung(input, library_rung(rung), library_intake(strict)).ok()?;
+        let (text, _) = iri::normalize_to_rung(input, library_rung(rung), parse_mode(strict)).ok()?;
         String::from_utf8(text).ok()
     }
 
@@ -163,11 +163,11 @@ impl Engine for Ladder {
     }
 
     fn to_uri(&self, input: &[u8], lenient: bool) -> Option<String> {
-        iri::to_uri(input, library_intake(!lenient), HostMapping::Percent).ok()
+        iri::to_uri(input, parse_mode(!lenient), HostMapping::Percent).ok()
     }
 
     fn to_uri_ascii(&self, input: &[u8], lenient: bool) -> Option<String> {
-        iri::to_uri(input, library_intake(!lenient), HostMapping::Ascii).ok()
+        iri::to_uri(input, parse_mode(!lenient), HostMapping::Ascii).ok()
     }
 }
 
@@ -188,7 +188,7 @@ impl Engine for Fused {
         if rung == Rung::Simple {
             return Ladder.normalize(input, rung, strict);
         }
-        let policy = Policy { rung: library_rung(rung), intake: library_intake(strict), ..Policy::default() };
+        let policy = Policy { rung: library_rung(rung), intake: parse_mode(strict), ..Policy::default() };
         let rows = fused_rows(input, input.len() % 61, &policy);
         rows.faults.is_empty().then(|| String::from_utf8(rows.uri.get(0).to_vec()).expect("URIs are ASCII"))
     }

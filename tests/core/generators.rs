@@ -1,12 +1,26 @@
-//! References that nobody would write. In: randomness. Out: bytes: by the grammar and a little beside it, soup of
-//! delimiters, mutations of the cases, and pairs that the syntax rung must hold equal.
+//! Generators of hard references: nearly grammatical ones, random sequences of delimiters, mutations of the cases, and
+//! pairs that are equal on the rung `syntax` or nearly so.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
+use proptest::test_runner::FileFailurePersistence;
 
 use crate::cases;
 use crate::oracle::{components, grammar};
+
+/// A configuration with `factor` times the default number of cases, which `PROPTEST_CASES` sets.
+///
+/// The seed of a failing case is appended to a `.regressions` file beside the source file, and later runs repeat it.
+pub fn config(factor: u32) -> ProptestConfig {
+    let default = ProptestConfig::default();
+    let failure_persistence = FileFailurePersistence::WithSource("regressions");
+    ProptestConfig {
+        cases: factor * default.cases,
+        failure_persistence: Some(Box::new(failure_persistence)),
+        ..default
+    }
+}
 
 fn one_of(texts: &'static [&'static str]) -> BoxedStrategy<Vec<u8>> {
     select(texts).prop_map(|text| text.as_bytes().to_vec()).boxed()
@@ -16,7 +30,8 @@ fn joined(parts: impl Strategy<Value = Vec<Vec<u8>>> + 'static) -> BoxedStrategy
     parts.prop_map(|parts| parts.concat()).boxed()
 }
 
-/// Pieces of any component: letters, escapes of every kind, stray `%`, excluded characters, bidi, broken UTF-8.
+/// A piece of any component: letters, escapes of every kind, stray `%`, excluded characters, bidi controls and
+/// malformed UTF-8.
 fn piece() -> BoxedStrategy<Vec<u8>> {
     let plain = one_of(&["a", "B", "7", "-", ".", "_", "~", "x%61", "é", "日本", "\u{10300}", "!", "$&'", "+", ",;="]);
     let escaped =
@@ -27,8 +42,8 @@ fn piece() -> BoxedStrategy<Vec<u8>> {
     prop_oneof![12 => plain, 8 => escaped, 2 => stray, 1 => odd, 1 => broken].boxed()
 }
 
-fn pieces(most: usize) -> BoxedStrategy<Vec<u8>> {
-    joined(vec(piece(), 0..=most))
+fn pieces(max_count: usize) -> BoxedStrategy<Vec<u8>> {
+    joined(vec(piece(), 0..=max_count))
 }
 
 fn scheme() -> BoxedStrategy<Vec<u8>> {
@@ -76,7 +91,7 @@ fn tail(mark: &'static str) -> BoxedStrategy<Vec<u8>> {
     prop_oneof![4 => Just(Vec::new()), 3 => some, 1 => odd].boxed()
 }
 
-/// By the grammar, and a little beside it.
+/// References that follow the grammar, or nearly so.
 pub fn grammatical() -> BoxedStrategy<Vec<u8>> {
     let scheme = prop_oneof![9 => scheme().prop_map(|scheme| [&scheme[..], b":"].concat()), 1 => Just(Vec::new())];
     let authority =
@@ -84,14 +99,14 @@ pub fn grammatical() -> BoxedStrategy<Vec<u8>> {
     joined((scheme, authority, path(), tail("?"), tail("#")).prop_map(|(s, a, p, q, f)| vec![s, a, p, q, f]))
 }
 
-/// Soup of delimiters, sometimes behind a scheme so that it is not refused at once.
+/// Random sequences of delimiters. Some begin with a scheme, so that parsing does not fail at once.
 pub fn soup() -> BoxedStrategy<Vec<u8>> {
     let alphabet = select(b"::////..??##@@[]%%%2eE4137aAfFhtpxn-+ \\|\xc3\xa9\xff".to_vec());
     let start = one_of(&["", "", "x:", "http://", "http://h/", "file:", "urn:", "x:/"]);
     (start, vec(alphabet, 0..24)).prop_map(|(start, soup)| [start, soup].concat()).boxed()
 }
 
-/// An input of `data/cases` with bytes taken out, put in, doubled or exchanged.
+/// An input of `data/cases` with some bytes removed, inserted, doubled or replaced.
 pub fn mutated_case() -> BoxedStrategy<Vec<u8>> {
     let inputs: Vec<Vec<u8>> = cases::all().into_iter().map(|case| case.input).collect();
     (select(inputs), vec((any::<Index>(), 0..4u8, piece()), 0..4))
@@ -112,23 +127,46 @@ pub fn mutated_case() -> BoxedStrategy<Vec<u8>> {
         .boxed()
 }
 
-/// Any of the three.
+/// A reference from any of the three generators above.
 pub fn reference() -> BoxedStrategy<Vec<u8>> {
     prop_oneof![3 => grammatical(), 1 => soup(), 1 => mutated_case()].boxed()
 }
 
-/// The same as text, for what takes no other bytes.
+/// A reference as text, for functions that take `&str`.
 pub fn text_reference() -> BoxedStrategy<String> {
     reference().prop_map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).boxed()
 }
 
-/// A reference and another way to write it that section 5.3.2 holds equal: see [`respell`].
+/// A reference and another spelling of it that section 5.3.2 defines to be equal; see [`respell`].
 pub fn syntax_pair() -> BoxedStrategy<(Vec<u8>, Vec<u8>)> {
     (reference(), vec(any::<u8>(), 64)).prop_map(|(input, dice)| (input.clone(), respell(&input, &dice))).boxed()
 }
 
-/// Bytes that are not UTF-8 are left alone, so that the text can be taken apart. Changed at random: case of scheme
-/// and host, case of escapes' digits, unreserved and non-ASCII characters escaped, `/./` put into rooted paths.
+/// Two references that are often equal on some rung: one is the other with a short text inserted or a byte escaped,
+/// removed or changed in case. Every eighth pair consists of two unrelated references.
+pub fn similar_pair() -> BoxedStrategy<(Vec<u8>, Vec<u8>)> {
+    let inserted = one_of(&["/.", "/./", "/x/..", "//", ":", ":80", "%2e", "%41", "a", "?", "#", "@"]);
+    let edited = (prop_oneof![soup(), grammatical()], any::<Index>(), 0..4u8, inserted).prop_map(
+        |(input, place, edit, inserted)| {
+            let at = place.index(input.len() + 1);
+            let end = (at + 1).min(input.len());
+            let replacement = match (edit, input.get(at)) {
+                (0, _) => [&inserted[..], &input[at..end]].concat(),
+                (1, Some(byte)) => format!("%{byte:02x}").into_bytes(),
+                (2, Some(byte)) if byte.is_ascii_lowercase() => vec![byte.to_ascii_uppercase()],
+                (2, Some(byte)) => vec![byte.to_ascii_lowercase()],
+                _ => Vec::new(),
+            };
+            let mut output = input.clone();
+            output.splice(at..end, replacement);
+            (input, output)
+        },
+    );
+    prop_oneof![7 => edited, 1 => (soup(), soup())].boxed()
+}
+
+/// Returns another spelling of `input`: changes the case of the scheme, the host and the digits of escapes, escapes
+/// unreserved and non-ASCII characters, and inserts `/./` into rooted paths. Does not change bytes that are not UTF-8.
 fn respell(input: &[u8], dice: &[u8]) -> Vec<u8> {
     let Ok(text) = std::str::from_utf8(input) else { return input.to_vec() };
     let mut roll = dice.iter().copied().cycle();
@@ -157,7 +195,8 @@ fn flip_case(text: &str, roll: &mut impl Iterator<Item = u8>) -> String {
     text.chars().map(|c| if roll.next() > Some(127) { flip(c) } else { c }).collect()
 }
 
-/// Nothing within two characters after a stray `%` is touched: what is an escape there is not ours to say.
+/// Changes escapes and escapes characters at random. The two characters after a stray `%` do not change, because a
+/// change could complete an escape.
 fn respell_escapes(component: &str, roll: &mut impl Iterator<Item = u8>) -> String {
     let mut out = String::new();
     let mut rest = component;

@@ -1,6 +1,7 @@
-//! Equivalences from redirects against the oracle's, which unites sets literally; and what holds of every key of the rung
-//! `protocol`, whatever was observed.
+//! Equivalences that are learned from redirects, compared with those of the oracle, which unites sets; and properties of
+//! every key of the rung `protocol`.
 
+use crate::generators::config;
 use crate::oracle::equivalence::{self, Redirect};
 use irikey::key::{KeyAlgorithm, KeyBytes};
 use irikey::learn::{
@@ -15,7 +16,7 @@ fn key(uri: &str) -> KeyBytes {
     KeyAlgorithm::Xxh3.key(uri.as_bytes())
 }
 
-/// Every spelling of a few URLs, so that whatever patterns make is among them.
+/// Every spelling of a few URLs; closed under the rewrite rules that can be learned.
 fn universe() -> Vec<String> {
     let mut all = Vec::new();
     for scheme in ["http", "https"] {
@@ -30,7 +31,7 @@ fn universe() -> Vec<String> {
     all
 }
 
-/// Redirects, of which many are between spellings, and URLs that answered.
+/// Redirects, many of them between spellings of one URL, and URLs that answered.
 fn observations() -> impl Strategy<Value = (Vec<Redirect>, Vec<String>)> {
     let any = || select(universe());
     let statuses = || select(vec![Some(301), Some(301), Some(301), Some(308), Some(302), Some(307), Some(200), None]);
@@ -49,18 +50,18 @@ fn observations() -> impl Strategy<Value = (Vec<Redirect>, Vec<String>)> {
 
 fn learn(redirects: &[Redirect], served: &[String], limits: &LearnLimits) -> Learned {
     let mut observed = Observations::default();
-    // Spans of three, so that what is known before meets what is new.
-    for (i, span) in redirects.chunks(3).enumerate() {
-        let mut sightings = RowGroupObservations::default();
-        for (j, (from, to, status)) in span.iter().enumerate() {
+    // Row groups of three redirects, so that later groups add to what earlier groups observed.
+    for (i, group) in redirects.chunks(3).enumerate() {
+        let mut observations = RowGroupObservations::default();
+        for (j, (from, to, status)) in group.iter().enumerate() {
             let place = RecordPlace { source: 0, record: (3 * i + j) as u64 + 1 };
-            sightings.redirect((from.as_bytes(), key(from)), (to.as_bytes(), key(to)), *status, place);
+            observations.redirect((from.as_bytes(), key(from)), (to.as_bytes(), key(to)), *status, place);
         }
-        observed.add(sightings);
+        observed.add(observations);
     }
-    let mut sightings = RowGroupObservations::default();
-    served.iter().for_each(|uri| sightings.answer(uri.as_bytes(), key(uri), 200));
-    observed.add(sightings);
+    let mut observations = RowGroupObservations::default();
+    served.iter().for_each(|uri| observations.answer(uri.as_bytes(), key(uri), 200));
+    observed.add(observations);
     observed.learn(limits, KeyAlgorithm::Xxh3)
 }
 
@@ -81,8 +82,10 @@ fn text(bytes: &[u8]) -> String {
 }
 
 proptest! {
+    #![proptest_config(config(1))]
+
     #[test]
-    fn classes_are_the_oracles((redirects, served) in observations(), weak in any::<bool>(), max_sources in 0..4u64) {
+    fn classes_equal_those_of_the_oracle((redirects, served) in observations(), weak in any::<bool>(), max_sources in 0..4u64) {
         let limits = LearnLimits { weak, max_sources, min_support: 1_000, ..LearnLimits::default() };
         let learned = learn(&redirects, &served, &limits);
         let (verdicts, representatives) = equivalence::judge(&redirects, &equivalence::Limits { weak, max_sources });
@@ -97,31 +100,31 @@ proptest! {
     }
 
     #[test]
-    fn no_order_matters((redirects, served) in observations(), turn in 0..40usize) {
+    fn the_order_of_redirects_does_not_matter((redirects, served) in observations(), rotation in 0..40usize) {
         let limits = LearnLimits { min_support: 1, min_confidence: 0.6, max_sources: 2, ..LearnLimits::default() };
         let one = learn(&redirects, &served, &limits);
-        let mut turned = redirects.clone();
-        turned.rotate_left(turn.min(redirects.len()));
-        turned.reverse();
-        let other = learn(&turned, &served.iter().rev().cloned().collect::<Vec<_>>(), &limits);
+        let mut reordered = redirects.clone();
+        reordered.rotate_left(rotation.min(redirects.len()));
+        reordered.reverse();
+        let other = learn(&reordered, &served.iter().rev().cloned().collect::<Vec<_>>(), &limits);
         prop_assert_eq!(&one.counts, &other.counts);
         prop_assert_eq!(&one.patterns, &other.patterns);
-        let less_place = |learned: &Learned| -> Vec<_> {
+        let without_place = |learned: &Learned| -> Vec<_> {
             learned.members.iter().map(|member| irikey::learn::ClassMember { first: None, ..member.clone() }).collect()
         };
-        prop_assert_eq!(less_place(&one), less_place(&other));
+        prop_assert_eq!(without_place(&one), without_place(&other));
         prop_assert_eq!(apply(&one).identity(), apply(&other).identity());
     }
 
     #[test]
-    fn a_key_of_a_key_is_the_key((redirects, served) in observations(), min_support in 1..3u64) {
+    fn the_protocol_key_is_idempotent((redirects, served) in observations(), min_support in 1..3u64) {
         let limits = LearnLimits { min_support, min_confidence: 0.6, ..LearnLimits::default() };
         let learned = learn(&redirects, &served, &limits);
         let equivalences = apply(&learned);
         let texts: BTreeMap<KeyBytes, String> = universe().into_iter().map(|uri| (key(&uri), uri)).collect();
         for uri in universe() {
-            let (once, fired) = equivalences.key(uri.as_bytes(), key(&uri));
-            prop_assert_eq!(fired == KeyOrigin::None, once == key(&uri));
+            let (once, origin) = equivalences.key(uri.as_bytes(), key(&uri));
+            prop_assert_eq!(origin == KeyOrigin::None, once == key(&uri));
             let representative = &texts[&once];
             prop_assert_eq!(equivalences.key(representative.as_bytes(), once), (once, KeyOrigin::None), "{}", uri);
         }
@@ -137,7 +140,7 @@ fn redirect(from: &str, to: &str, status: i32) -> Redirect {
 }
 
 #[test]
-fn a_pattern_needs_support_and_hardly_any_counter_example() {
+fn a_pattern_needs_support_and_few_counter_examples() {
     let secure = |i: usize| redirect(&format!("http://a.test/{i}"), &format!("https://a.test/{i}"), 301);
     let twenty: Vec<_> = (0..20).map(secure).collect();
     let served = ["http://a.test/served".to_string(), "http://a.test/other".to_string()];
@@ -151,7 +154,7 @@ fn a_pattern_needs_support_and_hardly_any_counter_example() {
     assert_eq!((two.patterns.len(), two.counts.refused.confidence), (0, 1));
     let few = learn(&twenty[..2], &[]);
     assert_eq!((few.patterns.len(), few.counts.refused.support), (0, 1));
-    // The same redirect a hundred times is one URL's.
+    // A hundred records of one redirect support a pattern once.
     let same = learn(&vec![twenty[0].clone(); 100], &[]);
     assert_eq!((same.patterns.len(), same.members[0].records, same.counts.records[0]), (0, 100, 100));
 }
@@ -161,23 +164,23 @@ fn combined_changes_are_two_patterns() {
     let all: Vec<_> =
         (0..5).map(|i| redirect(&format!("http://a.test/{i}"), &format!("https://www.a.test/{i}/"), 308)).collect();
     let learned = learn(&all, &[], &LearnLimits::default());
-    let names: Vec<_> = learned.patterns.iter().map(|it| (text(&it.host), it.rule.name())).collect();
-    let want = [("a.test", "http->https+www"), ("www.a.test", "add-slash")];
-    assert_eq!(names, want.map(|(host, rule)| (host.to_string(), rule.to_string())));
+    let names: Vec<_> = learned.patterns.iter().map(|pattern| (text(&pattern.host), pattern.rule.name())).collect();
+    let expected = [("a.test", "http->https+www"), ("www.a.test", "add-slash")];
+    assert_eq!(names, expected.map(|(host, rule)| (host.to_string(), rule.to_string())));
     let (equivalences, unseen) = (apply(&learned), "http://a.test/unseen?q");
-    let (found, fired) = equivalences.key(unseen.as_bytes(), key(unseen));
-    assert_eq!((found, fired), (key("https://www.a.test/unseen/?q"), KeyOrigin::Pattern));
+    let (found, origin) = equivalences.key(unseen.as_bytes(), key(unseen));
+    assert_eq!((found, origin), (key("https://www.a.test/unseen/?q"), KeyOrigin::Pattern));
     assert_eq!((learned.counts.origin_changes, learned.counts.slash_changes), (5, 5));
 }
 
 #[test]
-fn a_class_goes_on_by_a_pattern_unless_its_end_answered() {
+fn a_pattern_extends_a_class_unless_its_representative_answered() {
     let mut all: Vec<_> =
         (0..5).map(|i| redirect(&format!("http://a.test/{i}"), &format!("https://a.test/{i}"), 301)).collect();
     all.push(redirect("http://a.test/old", "http://a.test/new", 301));
     let limits = LearnLimits { min_confidence: 0.6, ..LearnLimits::default() };
     let learned = learn(&all, &[], &limits);
-    let member = |uri: &str, learned: &Learned| learned.members.iter().find(|it| text(&it.uri) == uri).cloned();
+    let member = |uri: &str, learned: &Learned| learned.members.iter().find(|member| text(&member.uri) == uri).cloned();
     let old = member("http://a.test/old", &learned).unwrap();
     assert_eq!(text(&old.representative), "https://a.test/new");
     assert_eq!(text(&old.target.unwrap()), "http://a.test/new");
@@ -190,19 +193,19 @@ fn a_class_goes_on_by_a_pattern_unless_its_end_answered() {
 fn statuses_of_other_records_make_a_redirect_strong() {
     let (from, to) = ("http://a.test/", "http://b.test/");
     let mut observed = Observations::default();
-    let mut sightings = RowGroupObservations::default();
+    let mut observations = RowGroupObservations::default();
     let place = RecordPlace { source: 0, record: 2 };
-    sightings.redirect((from.as_bytes(), key(from)), (to.as_bytes(), key(to)), None, place);
-    observed.add(sightings);
-    let mut sightings = RowGroupObservations::default();
-    sightings.answer(from.as_bytes(), key(from), 301);
-    observed.add(sightings);
+    observations.redirect((from.as_bytes(), key(from)), (to.as_bytes(), key(to)), None, place);
+    observed.add(observations);
+    let mut observations = RowGroupObservations::default();
+    observations.answer(from.as_bytes(), key(from), 301);
+    observed.add(observations);
     let learned = observed.learn(&LearnLimits::default(), KeyAlgorithm::Xxh3);
     assert_eq!((learned.counts.records[RedirectVerdict::Accepted as usize], learned.members.len()), (1, 2));
 }
 
 #[test]
-fn registered_domains_bound_redirects_on_request() {
+fn redirects_to_other_sites_are_rejected_on_request() {
     let all = [
         redirect("http://x.a.co.uk/", "http://y.a.co.uk/", 301),
         redirect("http://a.co.uk/", "http://b.co.uk/", 301),

@@ -1,7 +1,7 @@
-//! The fast rows against the ladder, line by line, on whole chunks of samples and of what becomes of them when bytes and
-//! pieces are put in, left out and exchanged. In: samples, a seed. Out: the first line whose row is another.
+//! Compares the rows of the single pass with the steps of the ladder, line by line, on chunks of sample lines. Most lines
+//! are mutated: bytes and pieces are inserted, removed and replaced. The seed is fixed.
 //!
-//! `IRIKEY_MUTATED_LINES` says how many lines, 30,000 if it does not; a run of 50 million takes a release build:
+//! `IRIKEY_MUTATED_LINES` sets the number of lines; the default is 30,000. To check 50 million lines, use a release build:
 //! `IRIKEY_MUTATED_LINES=50000000 cargo test --release --no-default-features --test core mutated`.
 
 use irikey::canon::{Canonicalizer, Policy, Rows};
@@ -12,7 +12,7 @@ use irikey::record::{TextDecoder, lines::Lines};
 
 const SAMPLES: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/data/samples/urls.txt"));
 
-/// What a mutation puts in.
+/// The pieces that a mutation inserts.
 const PIECES: &[&[u8]] = &[
     b"%7e",
     b"%2f",
@@ -75,10 +75,10 @@ const PIECES: &[&[u8]] = &[
     b"abcdefghijklmnopqrstuvwxyz/0123456789/abcdefghijklmnopqrstuvwxyz/0123456789",
 ];
 
-/// xorshift64*.
-struct Dice(u64);
+/// The pseudo-random number generator xorshift64*.
+struct Random(u64);
 
-impl Dice {
+impl Random {
     fn below(&mut self, count: usize) -> usize {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
@@ -87,29 +87,29 @@ impl Dice {
     }
 }
 
-fn mutate(line: &mut Vec<u8>, other: &[u8], dice: &mut Dice) {
-    let at = dice.below(line.len() + 1);
-    match dice.below(6) {
-        0 | 1 => drop(line.splice(at..at, PIECES[dice.below(PIECES.len())].iter().copied())),
+fn mutate(line: &mut Vec<u8>, other: &[u8], random: &mut Random) {
+    let at = random.below(line.len() + 1);
+    match random.below(6) {
+        0 | 1 => drop(line.splice(at..at, PIECES[random.below(PIECES.len())].iter().copied())),
         2 => line.truncate(at),
-        3 if at < line.len() => drop(line.drain(at..(at + 1 + dice.below(4)).min(line.len()))),
-        4 if at < line.len() => line[at] = dice.below(256) as u8,
+        3 if at < line.len() => drop(line.drain(at..(at + 1 + random.below(4)).min(line.len()))),
+        4 if at < line.len() => line[at] = random.below(256) as u8,
         5 => {
             line.truncate(at);
-            line.extend_from_slice(&other[dice.below(other.len() + 1)..]);
+            line.extend_from_slice(&other[random.below(other.len() + 1)..]);
         }
         _ => line.make_ascii_uppercase(),
     }
     line.retain(|&byte| byte != b'\n');
 }
 
-/// A chunk of samples: some as they are, some mutated once, some more often.
-fn chunk(samples: &[&[u8]], lines: usize, dice: &mut Dice) -> Vec<u8> {
+/// Returns a chunk of sample lines: a third of them unchanged, the others mutated one to four times.
+fn chunk(samples: &[&[u8]], lines: usize, random: &mut Random) -> Vec<u8> {
     let mut chunk = Vec::new();
     for _ in 0..lines {
-        let mut line = samples[dice.below(samples.len())].to_vec();
-        for _ in 0..[0, 0, 1, 1, 2, 4][dice.below(6)] {
-            mutate(&mut line, samples[dice.below(samples.len())], dice);
+        let mut line = samples[random.below(samples.len())].to_vec();
+        for _ in 0..[0, 0, 1, 1, 2, 4][random.below(6)] {
+            mutate(&mut line, samples[random.below(samples.len())], random);
         }
         chunk.extend_from_slice(&line);
         chunk.push(b'\n');
@@ -117,47 +117,47 @@ fn chunk(samples: &[&[u8]], lines: usize, dice: &mut Dice) -> Vec<u8> {
     chunk
 }
 
-fn assert_rows_are_the_ladders(text: &[u8], lines: &[&[u8]], rows: &Rows) {
+fn assert_rows_equal_the_ladder(text: &[u8], lines: &[&[u8]], rows: &Rows) {
     assert!(rows.tally.is_balanced() && rows.len() == lines.len() && rows.tally.rows == lines.len() as u64);
     let mut faults = rows.faults.iter().peekable();
     for (row, line) in lines.iter().enumerate() {
-        let shown = || format!("row {row}: {:?} of {} bytes", String::from_utf8_lossy(line), text.len());
+        let context = || format!("row {row}: {:?} of {} bytes", String::from_utf8_lossy(line), text.len());
         let fault = faults.next_if(|(at, _)| *at as usize == row).map(|(_, fault)| *fault);
         let differs = match normalize_to_rung(line, Rung::Scheme, ParseMode::Lenient) {
             Ok((uri, flags)) => {
-                assert_eq!(fault, None, "{}", shown());
-                assert_eq!(rows.uri.get(row), uri, "{}", shown());
-                assert_eq!(Flags(rows.flags[row]), flags, "{}", shown());
-                assert_eq!(rows.key[row], KeyAlgorithm::Xxh3.key(&uri), "{}", shown());
+                assert_eq!(fault, None, "{}", context());
+                assert_eq!(rows.uri.get(row), uri, "{}", context());
+                assert_eq!(Flags(rows.flags[row]), flags, "{}", context());
+                assert_eq!(rows.key[row], KeyAlgorithm::Xxh3.key(&uri), "{}", context());
                 uri != *line
             }
             Err(expected) => {
-                assert_eq!(fault, Some(expected), "{}", shown());
-                assert!(rows.uri.get(row).is_empty() && rows.flags[row] == 0, "{}", shown());
-                assert_eq!(rows.key[row], KeyAlgorithm::Xxh3.key(line), "{}", shown());
+                assert_eq!(fault, Some(expected), "{}", context());
+                assert!(rows.uri.get(row).is_empty() && rows.flags[row] == 0, "{}", context());
+                assert_eq!(rows.key[row], KeyAlgorithm::Xxh3.key(line), "{}", context());
                 true
             }
         };
-        assert_eq!(rows.differs(row), differs, "{}", shown());
-        assert_eq!(rows.input.get(row), if differs { line } else { &b""[..] }, "{}", shown());
+        assert_eq!(rows.differs(row), differs, "{}", context());
+        assert_eq!(rows.input.get(row), if differs { line } else { &b""[..] }, "{}", context());
     }
 }
 
 #[test]
-fn rows_of_mutated_lines_are_the_ladders() {
+fn rows_of_mutated_lines_equal_the_ladder() {
     const CHUNK_LINES: usize = 1000;
     let lines = std::env::var("IRIKEY_MUTATED_LINES").map_or(30_000, |lines| lines.parse().expect("a number of lines"));
     let samples: Vec<&[u8]> = SAMPLES.split(|&byte| byte == b'\n').collect();
     let policy = Policy { keep_input: true, ..Policy::default() };
     let mut canonicalizer = Canonicalizer::new(&policy);
     let (mut decoder, mut bitmaps, mut rows) = (Lines::default(), Bitmaps::default(), Rows::new(0));
-    let mut dice = Dice(0x1D1F_2026);
+    let mut random = Random(0x1D1F_2026);
     for _ in 0..lines / CHUNK_LINES {
-        let text = chunk(&samples, CHUNK_LINES, &mut dice);
+        let text = chunk(&samples, CHUNK_LINES, &mut random);
         let records = decoder.decode(&text, 0, &mut bitmaps);
         let lines: Vec<&[u8]> = records.urls.iter().map(|url| url.of(&text)).collect();
         rows.clear();
         canonicalizer.append(&records, &bitmaps, &mut rows);
-        assert_rows_are_the_ladders(&text, &lines, &rows);
+        assert_rows_equal_the_ladder(&text, &lines, &rows);
     }
 }

@@ -1,4 +1,4 @@
-//! Keys of recipes as cases. In: `data/cases/surt.jsonl` and `recipes.jsonl`. Out: a failure that names every case that is missed.
+//! Runs the cases of `data/cases/surt.jsonl` and `recipes.jsonl`: the keys of the recipes. Reports every failure.
 
 use irikey::key::{Draft, Recipe};
 use serde_json::Value;
@@ -6,15 +6,15 @@ use serde_json::Value;
 use crate::cases::read;
 
 #[test]
-fn every_recipe_gives_the_keys_of_its_cases() {
-    let mut misses = Vec::new();
+fn keys_of_recipes_equal_the_cases() {
+    let mut failures = Vec::new();
     let mut draft = Draft::default();
     for case in read("surt.jsonl").into_iter().chain(read("recipes.jsonl")) {
         let name = match case.opts["dialect"].as_str() {
             Some(dialect) => format!("{}-{dialect}", case.op),
-            None => case.opts["recipe"].as_str().expect("a dialect or a recipe").to_string(),
+            None => case.opts["recipe"].as_str().expect("the case names a dialect or a recipe").to_string(),
         };
-        let recipe = Recipe::parse(&name).expect("a recipe");
+        let recipe = Recipe::parse(&name).expect("the name of a recipe");
         let mut key = Vec::new();
         let got = match recipe.write_key(&case.input, &mut draft, &mut key) {
             Ok(_) => Value::from(String::from_utf8(key).expect("these keys are text")),
@@ -22,8 +22,8 @@ fn every_recipe_gives_the_keys_of_its_cases() {
         };
         if got != case.expect {
             let input = String::from_utf8_lossy(&case.input);
-            misses.push(format!("{}: {input:?} expect {} got {got}", case.id, case.expect));
+            failures.push(format!("{}: input {input:?}, expected {}, found {got}", case.id, case.expect));
         }
     }
-    assert!(misses.is_empty(), "{} misses:\n{}", misses.len(), misses.join("\n"));
+    assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
 }

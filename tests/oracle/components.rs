@@ -1,7 +1,7 @@
-//! Splitting and recomposing a reference. In: text. Out: its five components, or the four parts of an authority.
+//! Splits a reference into its five components and an authority into its parts, and recomposes them.
 //!
-//! RFC 3986 appendix B (the regular expression), section 3.2 (authority) and section 5.3 (recomposition). Nothing is
-//! refused here: every string has a split.
+//! RFC 3986 appendix B (the regular expression), section 3.2 (authority) and section 5.3 (recomposition). Splitting never
+//! fails: every string has components.
 
 /// The five components; `None` is "undefined" in the RFC's words, `Some("")` is "empty".
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct Components {
     pub fragment: Option<String>,
 }
 
-/// What stands in an authority: `[ userinfo "@" ] host [ ":" port ]`.
+/// The parts of an authority: `[ userinfo "@" ] host [ ":" port ]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Authority {
     pub userinfo: Option<String>,
@@ -84,14 +84,14 @@ pub fn recompose(components: &Components) -> String {
 }
 
 /// Section 3.3: "If a URI does not contain an authority component, then the path cannot begin with two slash
-/// characters". Such a path is written with `/.` before it, which removing dot segments takes away again.
+/// characters". Inserts `/.` before such a path; removing dot segments deletes it again.
 pub fn guard_path(components: &mut Components) {
     if components.authority.is_none() && components.path.starts_with("//") {
         components.path.insert_str(0, "/.");
     }
 }
 
-/// Section 3.2. Userinfo ends at the first `@`; the port begins after the last `:` that no `]` follows.
+/// Section 3.2. The userinfo ends at the first `@`; the port begins after the last `:` that is not followed by `]`.
 pub fn split_authority(authority: &str) -> Authority {
     let (userinfo, host_and_port) = match authority.split_once('@') {
         Some((userinfo, rest)) => (Some(userinfo.to_string()), rest),

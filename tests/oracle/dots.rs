@@ -1,5 +1,5 @@
-//! remove_dot_segments. In: a path. Out: the path without `.` and `..` segments. RFC 3986 section 5.2.4, literally:
-//! the input buffer and the output buffer are strings. Nothing is refused, and nothing is decoded (`%2E` is no dot).
+//! Removes the segments `.` and `..` from a path, as the steps of RFC 3986 section 5.2.4 say. The input buffer and the
+//! output buffer are strings. Nothing is decoded: `%2E` is not a dot here.
 
 /// Section 5.2.4, steps 1, 2A-2E and 3.
 pub fn remove_dot_segments(path: &str) -> String {

@@ -1,19 +1,19 @@
-//! RFC 3987 section 5.3.4, as far as redirects can show it: which URLs are one. In: redirects as `(from, to, status)`. Out:
-//! a verdict on each, and a representative for every URL that is joined with others. Written down literally: sets that are
-//! united until nothing changes, paths that are walked from every URL.
+//! RFC 3987 section 5.3.4, as far as redirects show it: decides which URLs identify one resource. Returns a verdict on each
+//! redirect, and a representative for every URL that is equivalent to others. The algorithm is literal: it unites sets
+//! until nothing changes, and it follows the path from every URL.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// `(from, to, status)`, the texts canonical.
+/// `(from, to, status)`; the texts are canonical URIs.
 pub type Redirect = (String, String, Option<i32>);
 
-/// What is believed.
+/// Which redirects count.
 pub struct Limits {
     pub weak: bool,
     pub max_sources: u64,
 }
 
-/// Scheme and `www.` and a final slash taken away: equal for the spellings of one URL.
+/// The URI without the scheme, `www.` and a final slash. Spellings of one URL have equal skeletons.
 fn skeleton(uri: &str) -> String {
     let Some((scheme, rest)) = uri.split_once("://").filter(|(scheme, _)| ["http", "https"].contains(scheme)) else {
         return uri.to_string();
@@ -21,7 +21,7 @@ fn skeleton(uri: &str) -> String {
     let (authority, rest) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
     let (path, tail) = rest.split_at(rest.find(['?', '#']).unwrap_or(rest.len()));
     let path = match path.strip_suffix('/') {
-        Some(less) if !less.is_empty() && !less.ends_with('/') => less,
+        Some(shorter) if !shorter.is_empty() && !shorter.ends_with('/') => shorter,
         _ => path,
     };
     if authority.contains([':', '@']) {
@@ -30,7 +30,7 @@ fn skeleton(uri: &str) -> String {
     format!("//{}{path}{tail}", authority.strip_prefix("www.").filter(|host| !host.is_empty()).unwrap_or(authority))
 }
 
-/// The strength of a redirect over all records that show it: 0 permanent, 1 temporary, 2 unknown.
+/// The strength of a redirect with this status: 0 permanent, 1 temporary, 2 unknown; `None` if it is not a redirect.
 fn strength(status: Option<i32>) -> Option<u8> {
     match status {
         None => Some(2),
@@ -40,7 +40,7 @@ fn strength(status: Option<i32>) -> Option<u8> {
     }
 }
 
-/// The verdict on each record's redirect, by name, in their order; and the representative of every URL that has one.
+/// Returns the name of the verdict on each redirect, in order, and the representative of every URL that has one.
 pub fn judge(redirects: &[Redirect], limits: &Limits) -> (Vec<&'static str>, BTreeMap<String, String>) {
     let mut strongest: BTreeMap<(&str, &str), u8> = BTreeMap::new();
     for (from, to, status) in redirects {
@@ -70,18 +70,18 @@ pub fn judge(redirects: &[Redirect], limits: &Limits) -> (Vec<&'static str>, BTr
             });
         }
     }
-    let leads: BTreeMap<&str, &str> = open(&verdicts).into_iter().collect();
+    let target_of: BTreeMap<&str, &str> = open(&verdicts).into_iter().collect();
     for (from, to) in open(&verdicts) {
         let mut seen = BTreeSet::from([from]);
         let mut at = to;
-        let goes_round = loop {
+        let is_loop = loop {
             if !seen.insert(at) {
                 break true;
             }
-            let Some(next) = leads.get(at) else { break false };
+            let Some(next) = target_of.get(at) else { break false };
             at = next;
         };
-        if goes_round {
+        if is_loop {
             verdicts.insert((from, to), "loop");
         }
     }
@@ -102,7 +102,7 @@ pub fn judge(redirects: &[Redirect], limits: &Limits) -> (Vec<&'static str>, BTr
     (redirects.iter().map(of_record).collect(), representatives(&accepted))
 }
 
-/// Unites the two sets of every redirect; the representative is the member that leads nowhere.
+/// Unites the sets of the two ends of every redirect. The representative is the member that redirects nowhere.
 fn representatives(accepted: &[(&str, &str)]) -> BTreeMap<String, String> {
     let mut sets: Vec<BTreeSet<&str>> = Vec::new();
     for (from, to) in accepted {
@@ -113,7 +113,7 @@ fn representatives(accepted: &[(&str, &str)]) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     for set in sets {
         let ends: Vec<_> = set.iter().filter(|uri| accepted.iter().all(|(from, _)| from != *uri)).collect();
-        assert_eq!(ends.len(), 1, "redirects without circles and with one target end in one place");
+        assert_eq!(ends.len(), 1, "redirects without loops and with one target each have one end");
         set.iter().for_each(|uri| drop(found.insert(uri.to_string(), ends[0].to_string())));
     }
     found

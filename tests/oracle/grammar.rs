@@ -1,7 +1,7 @@
-//! The grammar. In: text. Out: whether a non-terminal derives it. RFC 3987 section 2.2, RFC 3986 appendix A.
+//! The grammar: RFC 3987 section 2.2, RFC 3986 appendix A.
 //!
-//! One function a rule, named as the rule; each says whether the whole of its text is derived by that rule, and tries
-//! every place where the rule's literals could stand. [`Charset`] chooses between the two RFCs: the URI grammar is the
+//! Each rule has a function with its name. The function reports whether the rule derives the whole text, and tries every
+//! position of the literals of the rule. [`Charset`] chooses between the two RFCs: the URI grammar is the
 //! IRI grammar whose `iunreserved` and `iquery` have no characters above US-ASCII.
 
 /// Which RFC's character rules apply.
@@ -180,7 +180,7 @@ fn isegment_nz_nc(text: &str, set: Charset) -> bool {
     !text.is_empty() && characters(text, |c| iunreserved(c, set) || sub_delims(c) || c == '@')
 }
 
-/// `ipchar = iunreserved / pct-encoded / sub-delims / ":" / "@"`, less `pct-encoded`, which `characters` sees to.
+/// `ipchar = iunreserved / pct-encoded / sub-delims / ":" / "@"`, without `pct-encoded`, which `characters` handles.
 fn ipchar(c: char, set: Charset) -> bool {
     iunreserved(c, set) || sub_delims(c) || c == ':' || c == '@'
 }
@@ -236,7 +236,7 @@ pub fn is_ip_literal(text: &str) -> bool {
     inner.is_some_and(|inner| is_ipv6address(inner) || ipvfuture(inner))
 }
 
-/// `IPvFuture = "v" 1*HEXDIG "." 1*( unreserved / sub-delims / ":" )`; literals in ABNF have no case.
+/// `IPvFuture = "v" 1*HEXDIG "." 1*( unreserved / sub-delims / ":" )`; literals in ABNF are case-insensitive.
 fn ipvfuture(text: &str) -> bool {
     let Some(rest) = text.strip_prefix(['v', 'V']) else { return false };
     splits(rest, ".").any(|(version, address)| {
@@ -281,9 +281,9 @@ fn h16s_then(text: &str, count: usize, last: fn(&str) -> bool) -> bool {
     }
 }
 
-/// `[ *most( h16 ":" ) h16 ]`
-fn optional_h16s(text: &str, most: usize) -> bool {
-    text.is_empty() || (0..=most).any(|count| h16s_then(text, count, h16))
+/// `[ *max_count( h16 ":" ) h16 ]`
+fn optional_h16s(text: &str, max_count: usize) -> bool {
+    text.is_empty() || (0..=max_count).any(|count| h16s_then(text, count, h16))
 }
 
 /// `h16 = 1*4HEXDIG`

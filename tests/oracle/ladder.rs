@@ -1,14 +1,14 @@
-//! The comparison ladder. In: bytes of a reference with a scheme. Out: the canonical URI of a rung, or a refusal.
-//! RFC 3987 section 5.3 (5.3.1 simple, 5.3.2 syntax, 5.3.3 scheme), one named step after another over strings.
+//! The comparison ladder of RFC 3987 section 5.3 (5.3.1 simple, 5.3.2 syntax, 5.3.3 scheme): normalizes a reference with a
+//! scheme to the canonical URI of a rung. Each step is a function over strings.
 //!
-//! Lenient intake refuses only what cannot be taken apart (see [`check_parts`]); strict intake refuses whatever the
-//! grammar of section 2.2 or the ban of section 4.1 refuses, and otherwise gives the same text.
+//! The lenient mode rejects only references that cannot be split into components (see [`check_parts`]). The strict mode
+//! also rejects what the grammar of section 2.2 or section 4.1 does not allow; its results are those of the lenient mode.
 
 use super::components::{self, Authority, Components};
 use super::dots::remove_dot_segments;
 use super::{grammar, mapping, scheme_rules};
 
-/// The steps of section 5.3 that need no observation of the network.
+/// The steps of section 5.3 that need no data from the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rung {
     /// Section 5.3.1
@@ -19,8 +19,8 @@ pub enum Rung {
     Scheme,
 }
 
-/// The text of `rung` for `input`. Every rung refuses the same inputs, but that [`Rung::Simple`], which changes
-/// nothing, has no text either for bytes that are not UTF-8.
+/// Returns the text of `rung` for `input`. Every rung rejects the same inputs, except that [`Rung::Simple`] also rejects
+/// bytes that are not UTF-8, because it does not change the input.
 pub fn normalize(input: &[u8], rung: Rung, strict: bool) -> Result<String, ()> {
     if strict {
         check_strict(input)?;
@@ -34,21 +34,21 @@ pub fn normalize(input: &[u8], rung: Rung, strict: bool) -> Result<String, ()> {
     }
 }
 
-/// Strict intake: UTF-8, section 2.2's `IRI`, section 4.1.
+/// The strict mode: UTF-8, the rule `IRI` of section 2.2, and section 4.1.
 fn check_strict(input: &[u8]) -> Result<(), ()> {
     let text = std::str::from_utf8(input).map_err(|_| ())?;
     if grammar::is_iri(text) && !grammar::has_bidi_formatting(text) { Ok(()) } else { Err(()) }
 }
 
-/// Section 3.1 on the whole reference, before it is taken apart: no character that is encoded is a delimiter, and an
-/// encoded byte after a stray `%` begins with `%` itself, so that no escape comes to be.
+/// Section 3.1 on the whole reference, before it is split into components. No character that is encoded is a delimiter,
+/// and an encoded byte after a stray `%` begins with `%` itself, so that encoding does not complete an escape.
 fn map_to_uri(input: &[u8]) -> String {
     mapping::encode(input)
 }
 
-/// What lenient intake refuses: nothing there; no scheme, or text before the first `:` (before any `/ ? #`) that is no
-/// scheme; and an authority with a second `@`, a `[` or `]` elsewhere than around an IP-literal that is the whole
-/// host, a port of other characters than digits, or a `:` in a reg-name.
+/// The checks of the lenient mode. Rejects: an empty reference; a missing scheme, or text before the first `:` (before
+/// any `/ ? #`) that is not a scheme; and an authority with a second `@`, with a `[` or `]` that does not enclose an
+/// IP-literal that is the whole host, with a port that is not digits, or with a `:` in a reg-name.
 fn check_parts(mapped: &str) -> Result<(), ()> {
     let split = components::split(mapped);
     if !split.scheme.as_deref().is_some_and(grammar::is_scheme) {
@@ -59,27 +59,27 @@ fn check_parts(mapped: &str) -> Result<(), ()> {
         return Err(());
     }
     let parts = components::split_authority(authority);
-    let userinfo_fits = !parts.userinfo.as_deref().unwrap_or("").contains(['[', ']']);
-    // A ':' left in a reg-name is a port that is no number: `a:b:80`. Were it kept, dropping the port would make the
-    // next reading take `b` for one.
-    let host_fits = grammar::is_ip_literal(&parts.host) || !parts.host.contains(['[', ']', ':']);
-    let port_fits = parts.port.as_deref().unwrap_or("").bytes().all(|byte| byte.is_ascii_digit());
-    if userinfo_fits && host_fits && port_fits { Ok(()) } else { Err(()) }
+    let is_userinfo_valid = !parts.userinfo.as_deref().unwrap_or("").contains(['[', ']']);
+    // A ':' in a reg-name is a port that is not a number: `a:b:80`. If it were accepted, removing the port would make
+    // `b` the port of the result.
+    let is_host_valid = grammar::is_ip_literal(&parts.host) || !parts.host.contains(['[', ']', ':']);
+    let is_port_valid = parts.port.as_deref().unwrap_or("").bytes().all(|byte| byte.is_ascii_digit());
+    if is_userinfo_valid && is_host_valid && is_port_valid { Ok(()) } else { Err(()) }
 }
 
 /// Section 5.3.2 on a mapped reference.
 fn syntax_based(mapped: &str) -> String {
     let mut uri = components::split(mapped);
-    percent_encoding_normalisation(&mut uri);
-    case_normalisation(&mut uri);
-    path_segment_normalisation(&mut uri);
+    percent_encoding_normalization(&mut uri);
+    case_normalization(&mut uri);
+    path_segment_normalization(&mut uri);
     components::guard_path(&mut uri);
     components::recompose(&uri)
 }
 
 /// Section 5.3.2.3: escapes of unreserved characters are decoded; of the others, section 5.3.2.1: "the hexadecimal
 /// digits within a percent-encoding triplet [...] should be normalized to use uppercase letters".
-fn percent_encoding_normalisation(uri: &mut Components) {
+fn percent_encoding_normalization(uri: &mut Components) {
     uri.authority = uri.authority.as_deref().map(|authority| {
         let parts = components::split_authority(authority);
         components::recompose_authority(&Authority {
@@ -93,10 +93,11 @@ fn percent_encoding_normalisation(uri: &mut Components) {
     uri.fragment = uri.fragment.as_deref().map(decode_unreserved);
 }
 
-/// One pass over one component; what was decoded is not looked at again, so `%2541` stays.
+/// Decodes escapes of unreserved characters in one pass over a component. Decoded text is not decoded again, so `%2541`
+/// does not change.
 ///
-/// A stray `%` is kept, and must not become an escape by what is decoded after it: in `%%341` and `%4%31` the escape
-/// of a hexadecimal digit stays one, or the next pass would read `%41`.
+/// A stray `%` is kept, and the text that is decoded after it must not complete an escape: in `%%341` and `%4%31` the
+/// escape of a hexadecimal digit is not decoded, because the next pass would read `%41`.
 fn decode_unreserved(component: &str) -> String {
     let mut out = String::new();
     let mut rest = component;
@@ -118,7 +119,7 @@ fn decode_unreserved(component: &str) -> String {
     out
 }
 
-/// The text ends with a `%`, or with a `%` and one hexadecimal digit: a triplet's own `%` stands three from its end.
+/// Reports whether the text ends with a `%`, or with a `%` and one hexadecimal digit.
 fn ends_in_open_escape(text: &str) -> bool {
     match text.as_bytes() {
         [.., b'%'] => true,
@@ -127,9 +128,9 @@ fn ends_in_open_escape(text: &str) -> bool {
     }
 }
 
-/// Section 5.3.2.1: scheme and the host's ASCII letters in lower case, whatever stands beside them; the digits of the
-/// host's escapes stay in upper case.
-fn case_normalisation(uri: &mut Components) {
+/// Section 5.3.2.1: converts the scheme and the ASCII letters of the host to lower case, also next to other characters.
+/// The digits of escapes in the host are in upper case.
+fn case_normalization(uri: &mut Components) {
     uri.scheme = uri.scheme.as_deref().map(str::to_ascii_lowercase);
     uri.authority = uri.authority.as_deref().map(|authority| {
         let mut parts = components::split_authority(authority);
@@ -150,9 +151,9 @@ fn lower_case_host(host: &str) -> String {
     out
 }
 
-/// Section 5.3.2.4, on the decoded path, so that `%2E` is a dot. A path that does not begin with `/` keeps its dots:
-/// to `mailto:a/../b` they are no hierarchy.
-fn path_segment_normalisation(uri: &mut Components) {
+/// Section 5.3.2.4, on the decoded path, so that `%2E` is a dot. A path that does not begin with `/` keeps its dots,
+/// because the path of `mailto:a/../b` is not hierarchical.
+fn path_segment_normalization(uri: &mut Components) {
     if uri.path.starts_with('/') {
         uri.path = remove_dot_segments(&uri.path);
     }

@@ -1,7 +1,7 @@
-//! Mapping an IRI to a URI. In: bytes. Out: a URI reference, or nothing. RFC 3987 section 3.1.
+//! Maps an IRI to a URI: RFC 3987 section 3.1.
 //!
-//! Step 1 (to Unicode, normalisation of legacy charsets) is done before: the bytes are UTF-8 or they are not. Nothing
-//! is decoded, no case is changed, and escapes that stand there stay as they are.
+//! Step 1 (conversion to Unicode, normalization of legacy charsets) is done before: the input is UTF-8 or malformed.
+//! Nothing is decoded, the case does not change, and existing escapes do not change.
 
 use super::components::{self, Components};
 use super::grammar;
@@ -13,10 +13,10 @@ pub fn push_percent_encoded(byte: u8, out: &mut String) {
     out.push_str(&format!("%{byte:02X}"));
 }
 
-/// Step 2 for a whole reference: every octet of a non-ASCII character is percent-encoded ("ucschar", "iprivate"), and
-/// with them what must not stand in a URI at all: controls, space, `<>"{}|\^` and backtick ("Systems accepting IRIs
+/// Step 2 for a whole reference: percent-encodes every octet of a non-ASCII character ("ucschar", "iprivate"), and the
+/// characters that a URI must not contain: controls, space, `<>"{}|\^` and backtick ("Systems accepting IRIs
 /// MAY also deal with the printable characters in US-ASCII that are not allowed in URIs").
-/// `%`, `[`, `]` and `#` "MUST NOT be converted". Bytes that are not UTF-8 are octets like the others here.
+/// `%`, `[`, `]` and `#` "MUST NOT be converted". Bytes that are not UTF-8 are encoded too.
 pub fn encode(input: &[u8]) -> String {
     let mut out = String::new();
     for &byte in input {
@@ -29,9 +29,9 @@ pub fn encode(input: &[u8]) -> String {
     out
 }
 
-/// Section 3.1, host percent-encoded. Not `lenient`: what is no IRI reference is refused. `lenient`: characters that
-/// neither grammar has are encoded too. In both cases the result is a URI reference or nothing, so that a stray `%`,
-/// `[` or `]` is refused.
+/// Section 3.1, with the host percent-encoded. Without `lenient`, rejects text that is not an IRI reference. With
+/// `lenient`, also encodes characters that neither grammar allows. In both modes the result is a URI reference, so a
+/// stray `%`, `[` or `]` is rejected.
 pub fn to_uri(input: &[u8], lenient: bool) -> Option<String> {
     if !lenient && !grammar::is_iri_reference(std::str::from_utf8(input).ok()?) {
         return None;
@@ -39,9 +39,9 @@ pub fn to_uri(input: &[u8], lenient: bool) -> Option<String> {
     Some(encode(input)).filter(|uri| grammar::is_uri_reference(uri))
 }
 
-/// Section 3.1 with the choice it gives: "replace the ireg-name part of the IRI by the part converted using the
-/// ToASCII operation". Escapes in it are decoded first; a host that has no ASCII form is percent-encoded after all, and
-/// so is that of a text that is not UTF-8.
+/// Section 3.1 with the alternative that it allows: "replace the ireg-name part of the IRI by the part converted using the
+/// ToASCII operation". Escapes in the host are decoded first. The host is percent-encoded if it has no ASCII form or if
+/// the input is not UTF-8.
 pub fn to_uri_ascii(input: &[u8], lenient: bool) -> Option<String> {
     if !lenient && !grammar::is_iri_reference(std::str::from_utf8(input).ok()?) {
         return None;

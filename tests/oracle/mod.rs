@@ -1,8 +1,8 @@
-//! The RFCs' algorithms, written down literally and slowly. In: bytes or text. Out: text or a verdict.
+//! The oracle: a literal transcription of the algorithms of the RFCs. The tests compare the library with it.
 //!
-//! This is the definition that the library is held to: it shares no line with it, keeps the RFCs' names and step
-//! numbers, and prefers clarity to speed throughout. Where the RFCs leave something open, the decision stands in a
-//! comment beside the step. It refuses to be fast, to report where a fault is, and to say which step changed what.
+//! It shares no code with the library, uses the names and step numbers of the RFCs, and prefers clarity to speed. If the
+//! RFCs leave something open, a comment at the step states the decision. The oracle does not report where a fault is or
+//! which step changed the text.
 //!
 //! | file | specification |
 //! |---|---|

@@ -1,27 +1,28 @@
-//! Reference resolution. In: a base and a reference. Out: the target. RFC 3986 section 5.2 (RFC 3987 section 6.5 has
-//! the same algorithm for IRIs), strict: a reference's scheme is never ignored. Text is neither mapped nor decoded.
+//! Resolves a reference against a base: RFC 3986 section 5.2 (RFC 3987 section 6.5 has the same algorithm for IRIs), in
+//! the strict variant, which does not ignore the scheme of a reference. Text is neither mapped nor decoded.
 //!
-//! Refused: a base without a scheme, and text before a first `:` that is no scheme (`1a:b`, `:b`), in either of them.
+//! Rejects a base without a scheme, and a base or reference with text before the first `:` that is not a scheme (`1a:b`,
+//! `:b`).
 
 use super::components::{self, Components};
 use super::dots::remove_dot_segments;
 use super::grammar;
 
-/// How the base's own dot segments are read.
+/// What happens to the dot segments of the base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Base {
-    /// Section 5.2.1: "Normalization of the base URI [...] is optional". A base path that begins with `/` has its
-    /// dot segments removed before anything else, as browsers do: `/a/b/..` is the directory `/a/`.
-    Normalised,
-    /// Section 5.2 to the letter: the base path is taken as it stands.
+    /// Section 5.2.1: "Normalization of the base URI [...] is optional". The dot segments of a base path
+    /// that begins with `/` are removed first, as browsers do: `/a/b/..` is the directory `/a/`.
+    Normalized,
+    /// Section 5.2 literally: the base path does not change.
     Literal,
 }
 
-/// The target of `reference` against `base`, or nothing where one of them cannot be taken apart.
+/// Returns the target of `reference` against `base`, or `None` if one of them is rejected.
 pub fn resolve(base: &str, reference: &str, reading: Base) -> Option<String> {
     let mut base = split_checked(base)?;
     base.scheme.as_ref()?;
-    if reading == Base::Normalised && base.path.starts_with('/') {
+    if reading == Base::Normalized && base.path.starts_with('/') {
         base.path = remove_dot_segments(&base.path);
     }
     let mut target = transform(&base, split_checked(reference)?);
@@ -29,8 +30,8 @@ pub fn resolve(base: &str, reference: &str, reading: Base) -> Option<String> {
     Some(components::recompose(&target))
 }
 
-/// Appendix B, and the two things it takes that the grammar does not: a scheme of other characters, and a first
-/// segment with a `:` where no scheme is (`path-noscheme`, section 4.2).
+/// Appendix B without the two forms that it accepts and the grammar does not: a malformed scheme, and a `:` in the first
+/// segment of a reference without a scheme (`path-noscheme`, section 4.2).
 fn split_checked(reference: &str) -> Option<Components> {
     let split = components::split(reference);
     let is_scheme = split.scheme.as_deref().is_none_or(grammar::is_scheme);

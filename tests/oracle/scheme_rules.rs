@@ -1,6 +1,6 @@
-//! Scheme-based normalisation. In: a URI in syntax form. Out: its scheme form. RFC 3987 section 5.3.3, with what
-//! RFC 5952 (IPv6 text), RFC 8089 (file), RFC 8141 (urn) and UTS 46 (hosts) say. It reads nothing but the syntax form,
-//! so that URIs equal there are equal here. Trailing host dots, empty queries, fragments and userinfo are kept.
+//! Scheme-based normalization: RFC 3987 section 5.3.3, RFC 5952 (IPv6 text), RFC 8089 (file), RFC 8141 (urn) and UTS 46
+//! (hosts). The input is the result of the rung `syntax`, so that URIs that are equal there are equal here. Trailing dots
+//! of hosts, empty queries, fragments and userinfo are kept.
 
 use std::net::Ipv6Addr;
 
@@ -10,7 +10,7 @@ use idna::uts46::{DnsLength, Hyphens, Uts46};
 use super::components::{self, Authority, Components};
 use super::grammar;
 
-/// All rules, in the order in which they stand here.
+/// Applies all rules, in the order of their definitions below.
 pub fn scheme_based(syntax_form: &str) -> String {
     let mut uri = components::split(syntax_form);
     let scheme = uri.scheme.clone().unwrap_or_default();
@@ -38,8 +38,8 @@ fn default_port(scheme: &str) -> Option<u32> {
     }
 }
 
-/// An empty port is dropped for any scheme. For the schemes with a default the port is a number: leading zeros go, and
-/// the default goes. More than 65535 is no port and stays as it is.
+/// Removes an empty port for any scheme. For the schemes with a default port, removes leading zeros and the default port.
+/// A number above 65535 is not a port and does not change.
 fn port_rule(scheme: &str, parts: &mut Authority) {
     if parts.port.as_deref() == Some("") {
         parts.port = None;
@@ -62,7 +62,7 @@ fn ipv6_rule(parts: &mut Authority) {
     }
 }
 
-/// A host written as %XX, U-label or A-label has one form for the DNS schemes. A host of other ASCII is that form.
+/// For the DNS schemes, converts a host with escapes, U-labels or A-labels to one form. Other ASCII hosts already have it.
 fn idn_rule(scheme: &str, parts: &mut Authority) {
     let is_dns = default_port(scheme).is_some();
     let is_literal = parts.host.starts_with('[');
@@ -76,13 +76,12 @@ fn idn_rule(scheme: &str, parts: &mut Authority) {
     }
 }
 
-/// UTS 46 ToASCII, non-transitional, hyphens anywhere, no length limits. Nothing where the bytes are no UTF-8, where
-/// UTS 46 fails, or where the result is no host that the DNS schemes could mean: empty, or with other characters than
-/// `a-z 0-9 - . _ ~`.
+/// UTS 46 ToASCII, non-transitional, hyphens anywhere, no length limits. Returns `None` if the bytes are not UTF-8, if
+/// UTS 46 fails, or if the result is not a DNS host: if it is empty or has other characters than `a-z 0-9 - . _ ~`.
 pub fn host_to_ascii(host: &[u8]) -> Option<String> {
     std::str::from_utf8(host).ok()?;
     let ascii = Uts46::new().to_ascii(host, AsciiDenyList::EMPTY, Hyphens::Allow, DnsLength::Ignore).ok()?;
-    // UTS 46 section 4.1, criterion 4: what an A-label stands for does not begin with "xn--" itself.
+    // UTS 46 section 4.1, criterion 4: the decoded text of an A-label must not begin with "xn--".
     let (unicode, _) = Uts46::new().to_unicode(ascii.as_bytes(), AsciiDenyList::EMPTY, Hyphens::Allow);
     if unicode.split('.').any(|label| label.starts_with("xn--")) {
         return None;
@@ -91,7 +90,7 @@ pub fn host_to_ascii(host: &[u8]) -> Option<String> {
     (!ascii.is_empty() && ascii.bytes().all(is_allowed)).then(|| ascii.into_owned())
 }
 
-/// Every valid escape as its byte, once; a stray `%` as itself.
+/// Decodes every valid escape once; a stray `%` does not change.
 pub fn percent_decode(text: &str) -> Vec<u8> {
     let mut out = Vec::new();
     let mut rest = text;
@@ -121,8 +120,8 @@ fn empty_path_rule(scheme: &str, uri: &mut Components) {
     }
 }
 
-/// RFC 8089 appendix B: `file:/x` is `file:///x`. With an authority there the path needs no guard: in syntax form
-/// `/./` at the beginning is nothing else.
+/// RFC 8089 appendix B: `file:/x` is `file:///x`. With an authority the path needs no guard; in the form of the rung
+/// `syntax`, `/.//` at the beginning of a path is always a guard.
 fn file_authority_rule(scheme: &str, uri: &mut Components) {
     if scheme == "file" && uri.authority.is_none() && uri.path.starts_with('/') {
         uri.authority = Some(String::new());
