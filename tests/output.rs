@@ -1,4 +1,4 @@
-//! Every format gives back the rows that went in, and a failure leaves no file behind.
+//! Tests of the module `output`: every format returns the rows that were written, and a failure leaves no file.
 #![cfg(feature = "pipeline")]
 
 use std::fs::{self, File};
@@ -15,7 +15,7 @@ use irikey::output::{self, Compression, Destination, Output, OutputError, Output
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::{Compression as Codec, Encoding};
 
-/// What one row holds, as a test says it.
+/// The content of one row of the tests.
 struct Row {
     input: &'static [u8],
     uri: Option<&'static str>,
@@ -25,7 +25,7 @@ struct Row {
 
 const BAD_PORT: Fault = Fault::new(FaultKind::Port, Component::Port, 9);
 
-/// Unchanged, changed, changed from bytes that are not UTF-8, faulty, faulty and empty.
+/// An unchanged row, a changed one, a changed one that is not UTF-8, a faulty one, and a faulty empty one.
 const ROWS: [Row; 5] = [
     Row { input: b"http://a/", uri: Some("http://a/"), fault: None, flags: Flags::NONE },
     Row { input: b"HTTP://b", uri: Some("http://b/"), fault: None, flags: Flags::NONE },
@@ -75,20 +75,20 @@ fn rows() -> Rows {
     rows
 }
 
-/// Every second row carries something.
+/// Adds the carried fields of a row; every second row has some.
 fn carry(rows: &mut Rows, i: usize) {
-    let is_said = i.is_multiple_of(2);
-    rows.carried.times.push(is_said.then_some(1_388_718_201_500 + i as i64));
-    rows.carried.statuses.push(is_said.then_some(-404 + i as i32));
+    let has_fields = i.is_multiple_of(2);
+    rows.carried.times.push(has_fields.then_some(1_388_718_201_500 + i as i64));
+    rows.carried.statuses.push(has_fields.then_some(-404 + i as i32));
     let carried = &mut rows.carried;
-    carried.capture_offsets.push(is_said.then_some(i64::from(i32::MAX) + i as i64 - 2));
-    carried.capture_lengths.push(is_said.then_some(i as i64));
+    carried.capture_offsets.push(has_fields.then_some(i64::from(i32::MAX) + i as i64 - 2));
+    carried.capture_lengths.push(has_fields.then_some(i as i64));
     let texts = [&mut carried.redirects, &mut carried.redirected_from, &mut carried.digests, &mut carried.charsets];
     let more = [&mut carried.mimes, &mut carried.detected_mimes, &mut carried.languages, &mut carried.filenames];
     let texts = texts.into_iter().chain(more);
     rows.recipe_texts.resize_with(policy().recipes.len(), TextColumn::new);
     for texts in texts.chain(&mut rows.recipe_texts) {
-        if is_said {
+        if has_fields {
             texts.values.extend_from_slice(format!("text {i}").as_bytes());
         }
         texts.end();
@@ -101,10 +101,10 @@ fn policy() -> Policy {
     Policy { more_keys: vec![Rung::Simple], recipes, ..Policy::default() }
 }
 
-/// Every column but the keys of rungs that the rows lack.
+/// Every column except the keys of rungs that the rows do not have.
 fn all_columns() -> ColumnSet {
-    let lacking = ["key_syntax", "key_scheme", "key_protocol"];
-    ColumnSet::named(COLUMNS.iter().map(|column| column.name).filter(|name| !lacking.contains(name))).unwrap()
+    let missing = ["key_syntax", "key_scheme", "key_protocol"];
+    ColumnSet::named(COLUMNS.iter().map(|column| column.name).filter(|name| !missing.contains(name))).unwrap()
 }
 
 fn options(format: OutputFormat) -> OutputOptions {
@@ -122,13 +122,13 @@ fn create(path: &Path, options: OutputOptions) -> Result<(output::Encoder, Outpu
     output::create(&Destination::File(path.to_path_buf()), options)
 }
 
-/// Writes `parts` times the same rows; gives the file.
+/// Writes `parts` parts with the same rows and returns the file.
 fn write(directory: &Path, options: OutputOptions, parts: usize) -> PathBuf {
     let path = directory.join(format!("out.{}", options.format.suffixes()[0]));
     let (encoder, mut output) = create(&path, options).unwrap();
     let mut rows_again = Rows::new(1);
     for _ in 0..parts {
-        // The same memory is used again, as a worker does.
+        // Reuses the buffers, as a worker does.
         rows_again.clone_from(&rows());
         let part = encoder.encode(&mut rows_again, &RUNS).unwrap();
         assert_eq!((part.rows(), rows_again.len(), rows_again.uri.len()), (5, 0, 0));
@@ -139,12 +139,12 @@ fn write(directory: &Path, options: OutputOptions, parts: usize) -> PathBuf {
     assert_eq!((finished.rows, finished.parts), (5 * parts as u64, parts as u64));
     assert_eq!(finished.bytes, fs::metadata(&path).unwrap().len());
     assert_eq!(finished.path.as_deref(), Some(path.as_path()));
-    assert_eq!(fs::read_dir(directory).unwrap().count(), 1, "nothing but the output is left");
+    assert_eq!(fs::read_dir(directory).unwrap().count(), 1, "the directory contains only the output");
     path
 }
 
-/// The batch is [`ROWS`] from [`RUNS`], in every column.
-fn check(batch: &RecordBatch) {
+/// Asserts that the batch has [`ROWS`] from [`RUNS`], in every column.
+fn assert_rows(batch: &RecordBatch) {
     assert_eq!(batch.num_rows(), ROWS.len());
     assert_eq!(
         batch.schema().fields().iter().map(|field| field.name().as_str()).collect::<Vec<_>>(),
@@ -160,7 +160,7 @@ fn check(batch: &RecordBatch) {
     assert_eq!(column("content_charset").as_string::<i32>().value(0), "text 0");
     let integers = |name| column(name).as_primitive::<Int32Type>().iter().collect::<Vec<_>>();
     assert_eq!(integers("warc_record_length"), [Some(0), None, Some(2), None, Some(4)]);
-    // What 32 bits do not hold is null, not another place.
+    // An offset that does not fit into 32 bits is null.
     assert_eq!(integers("warc_record_offset"), [Some(i32::MAX - 2), None, Some(i32::MAX), None, None]);
     for name in ["content_mime_type", "content_mime_detected", "content_languages", "warc_filename"] {
         assert_eq!(column(name).as_string::<i32>().value(4), "text 4", "{name}");
@@ -201,7 +201,7 @@ fn check(batch: &RecordBatch) {
     }
 }
 
-fn check_metadata<'a>(get: impl Fn(&str) -> Option<&'a str>) {
+fn assert_metadata<'a>(get: impl Fn(&str) -> Option<&'a str>) {
     assert_eq!(get("irikey.version"), Some(env!("CARGO_PKG_VERSION")));
     assert_eq!(get("irikey.sources"), Some("2"));
     for (name, value) in Policy::default().describe() {
@@ -210,24 +210,24 @@ fn check_metadata<'a>(get: impl Fn(&str) -> Option<&'a str>) {
 }
 
 #[test]
-fn parquet_gives_back_rows_and_metadata() {
+fn parquet_returns_rows_and_metadata() {
     let directory = tempfile::tempdir().unwrap();
     let path = write(directory.path(), options(OutputFormat::Parquet), 3);
     let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(&path).unwrap()).unwrap();
     assert_eq!(reader.metadata().num_row_groups(), 3);
     let pairs = reader.metadata().file_metadata().key_value_metadata().unwrap().clone();
-    check_metadata(|name| pairs.iter().find(|pair| pair.key == name).and_then(|pair| pair.value.as_deref()));
+    assert_metadata(|name| pairs.iter().find(|pair| pair.key == name).and_then(|pair| pair.value.as_deref()));
     let schema = reader.schema().clone();
     for (field, column) in schema.fields().iter().zip(all_columns().iter()) {
         assert_eq!((field.data_type(), field.is_nullable()), (&column.kind.data_type(), column.nullable));
     }
     let batches: Vec<_> = reader.with_batch_size(ROWS.len()).build().unwrap().map(Result::unwrap).collect();
     assert_eq!(batches.len(), 3);
-    batches.iter().for_each(check);
+    batches.iter().for_each(assert_rows);
 }
 
 #[test]
-fn parquet_encodes_each_column_as_it_should() {
+fn parquet_encodings_depend_on_the_kind_of_column() {
     let directory = tempfile::tempdir().unwrap();
     let path = write(directory.path(), options(OutputFormat::Parquet), 1);
     let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(&path).unwrap()).unwrap();
@@ -245,7 +245,7 @@ fn parquet_encodes_each_column_as_it_should() {
             ColumnKind::Name => (true, false, true, Encoding::RLE_DICTIONARY),
             _ => (true, true, true, Encoding::RLE_DICTIONARY),
         };
-        // A chunk of nulls has nothing to encode.
+        // A column chunk of nulls has no values to encode.
         if column.statistics().and_then(|all| all.null_count_opt()) == Some(column.num_values() as u64) {
             continue;
         }
@@ -259,7 +259,7 @@ fn parquet_encodes_each_column_as_it_should() {
 }
 
 #[test]
-fn parquet_compresses_as_told() {
+fn parquet_uses_the_requested_compression() {
     let codecs = [
         (Compression::Lz4, Codec::LZ4_RAW),
         (Compression::Snappy, Codec::SNAPPY),
@@ -271,7 +271,7 @@ fn parquet_compresses_as_told() {
         let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(&path).unwrap()).unwrap();
         let columns = reader.metadata().row_group(0).columns();
         assert_eq!(columns.iter().find(|column| column.column_path().string() == "uri").unwrap().compression(), codec);
-        check(&reader.build().unwrap().next().unwrap().unwrap());
+        assert_rows(&reader.build().unwrap().next().unwrap().unwrap());
     }
 }
 
@@ -305,20 +305,20 @@ fn parquet_keys_span_pages() {
     assert_eq!(next, u128::from(count));
 }
 
-/// Texts of all lengths, in pages that end by their bytes and by their rows, with nulls here and there, everywhere and
-/// nowhere, come back whatever the codec.
+/// Texts of many lengths, in pages that are limited by bytes or by rows, with no, some or only nulls, are read back
+/// unchanged with every codec.
 #[test]
 fn parquet_texts_span_pages() {
     let text = |i: usize| "x/".repeat([0, 1, 7, 40, 300][i % 5] + i % 3) + &i.to_string();
-    type IsThere = fn(usize) -> bool;
-    let shapes: [(usize, IsThere); 5] = [
+    type IsPresent = fn(usize) -> bool;
+    let shapes: [(usize, IsPresent); 5] = [
         (40_000, |_| true),
         (40_000, |i| i % 3 == 0),
         (40_000, |i| i / 1000 % 2 == 0),
         (150_000, |i| i % 30_001 == 0),
         (70_000, |_| false),
     ];
-    for (count, is_there) in shapes {
+    for (count, is_present) in shapes {
         for compression in [Compression::None, Compression::Lz4, Compression::Snappy, Compression::Zstd(1)] {
             let directory = tempfile::tempdir().unwrap();
             let path = directory.path().join("x.parquet");
@@ -330,7 +330,7 @@ fn parquet_texts_span_pages() {
             for i in 0..count {
                 rows.uri.values.extend_from_slice(text(i).as_bytes());
                 rows.uri.end();
-                if is_there(i) {
+                if is_present(i) {
                     rows.differs[i / 64] |= 1 << (i % 64);
                     rows.input.values.extend_from_slice(text(i + 1).as_bytes());
                 }
@@ -350,7 +350,7 @@ fn parquet_texts_span_pages() {
                 let (uris, inputs) = (batch.column(0).as_string::<i32>(), batch.column(1).as_binary::<i32>());
                 for (uri, input) in uris.iter().zip(inputs) {
                     assert_eq!(uri, Some(text(i).as_str()));
-                    assert_eq!(input, is_there(i).then(|| text(i + 1)).as_deref().map(str::as_bytes), "row {i}");
+                    assert_eq!(input, is_present(i).then(|| text(i + 1)).as_deref().map(str::as_bytes), "row {i}");
                     i += 1;
                 }
             }
@@ -359,9 +359,9 @@ fn parquet_texts_span_pages() {
     }
 }
 
-/// Few runs of sources and many are written by different means; sources that come back are named once.
+/// Few and many source runs have different encodings; a source that occurs again has one entry in the dictionary.
 #[test]
-fn parquet_gives_back_any_number_of_sources() {
+fn parquet_returns_any_number_of_sources() {
     for count in [1u32, 2, 3, 64, 65, 300] {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("x.parquet");
@@ -395,20 +395,20 @@ fn parquet_gives_back_any_number_of_sources() {
 }
 
 #[test]
-fn arrow_file_and_stream_give_back_rows_and_metadata() {
+fn arrow_file_and_stream_return_rows_and_metadata() {
     let directory = tempfile::tempdir().unwrap();
     let path = write(directory.path(), options(OutputFormat::Arrow), 2);
     let reader = FileReader::try_new(File::open(path).unwrap(), None).unwrap();
     let schema = reader.schema();
-    check_metadata(|name| schema.metadata().get(name).map(String::as_str));
-    assert_eq!(reader.map(|batch| check(&batch.unwrap())).count(), 2);
+    assert_metadata(|name| schema.metadata().get(name).map(String::as_str));
+    assert_eq!(reader.map(|batch| assert_rows(&batch.unwrap())).count(), 2);
 
     let directory = tempfile::tempdir().unwrap();
     let path = write(directory.path(), options(OutputFormat::ArrowStream), 2);
     let reader = StreamReader::try_new(File::open(path).unwrap(), None).unwrap();
     let schema = reader.schema();
-    check_metadata(|name| schema.metadata().get(name).map(String::as_str));
-    assert_eq!(reader.map(|batch| check(&batch.unwrap())).count(), 2);
+    assert_metadata(|name| schema.metadata().get(name).map(String::as_str));
+    assert_eq!(reader.map(|batch| assert_rows(&batch.unwrap())).count(), 2);
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -416,7 +416,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn csv_gives_back_rows() {
+fn csv_returns_rows() {
     let directory = tempfile::tempdir().unwrap();
     let path = write(directory.path(), options(OutputFormat::Csv), 2);
     let mut reader = csv::Reader::from_path(path).unwrap();
@@ -440,7 +440,7 @@ fn csv_gives_back_rows() {
 }
 
 #[test]
-fn json_lines_give_back_rows() {
+fn json_lines_return_rows() {
     let directory = tempfile::tempdir().unwrap();
     let path = write(directory.path(), options(OutputFormat::JsonLines), 2);
     let text = fs::read_to_string(path).unwrap();
@@ -461,7 +461,7 @@ fn json_lines_give_back_rows() {
 }
 
 #[test]
-fn text_has_a_line_a_record() {
+fn text_has_one_line_per_record() {
     let directory = tempfile::tempdir().unwrap();
     let path = write(directory.path(), options(OutputFormat::Text), 2);
     let once = "http://a/\nhttp://b/\nhttp://c/%FF%20%22x%22,y\n\n\n";
@@ -469,7 +469,7 @@ fn text_has_a_line_a_record() {
 }
 
 #[test]
-fn no_rows_make_a_valid_output() {
+fn an_output_without_rows_is_valid() {
     for format in OutputFormat::ALL {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("x");
@@ -497,7 +497,7 @@ fn no_rows_make_a_valid_output() {
 }
 
 #[test]
-fn an_old_output_stays_until_the_new_one_is_whole() {
+fn an_old_output_is_replaced_only_by_a_complete_one() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("x.txt");
     fs::write(&path, "old").unwrap();
@@ -518,7 +518,7 @@ fn an_old_output_stays_until_the_new_one_is_whole() {
 }
 
 #[test]
-fn what_is_dropped_or_refused_leaves_nothing() {
+fn a_dropped_output_leaves_no_file() {
     for format in OutputFormat::ALL {
         let directory = tempfile::tempdir().unwrap();
         let (encoder, mut output) = create(&directory.path().join("x"), options(format)).unwrap();
@@ -534,13 +534,13 @@ fn what_is_dropped_or_refused_leaves_nothing() {
 }
 
 #[test]
-fn an_impossible_destination_says_so() {
+fn an_invalid_destination_is_reported() {
     let directory = tempfile::tempdir().unwrap();
-    let refused = |path: &Path| create(path, options(OutputFormat::Csv)).err().unwrap().to_string();
+    let error_of = |path: &Path| create(path, options(OutputFormat::Csv)).err().unwrap().to_string();
     let shown = directory.path().display();
-    let message = refused(directory.path());
+    let message = error_of(directory.path());
     assert_eq!(message, format!("{shown}: is a directory; name a file, for example {shown}/uris.parquet"));
-    let message = refused(&directory.path().join("no/x.csv"));
+    let message = error_of(&directory.path().join("no/x.csv"));
     assert_eq!(message, format!("{shown}/no/x.csv: cannot create: {shown}/no is not a directory; create it first"));
 }
 
@@ -573,7 +573,7 @@ mod unix {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn a_full_disk_is_a_clean_error() {
+    fn a_full_disk_is_reported() {
         for format in OutputFormat::ALL {
             let written = create(Path::new("/dev/full"), options(format)).and_then(|(encoder, mut output)| {
                 output.append(encoder.encode(&mut rows(), &RUNS)?)?;
@@ -588,7 +588,7 @@ mod unix {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn a_closed_pipe_is_told_apart() {
+    fn a_closed_pipe_has_its_own_error() {
         for format in OutputFormat::ALL {
             let (reader, writer) = std::io::pipe().unwrap();
             let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&writer));

@@ -1,4 +1,5 @@
-//! The run room from sources to parts: the same rows however the work is done, whatever is wrong with the input.
+//! Tests of the module `run`, from sources to parts: the rows do not depend on threads, chunks or the way of reading, and
+//! damaged input is reported.
 
 #![cfg(feature = "pipeline")]
 

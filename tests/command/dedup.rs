@@ -1,5 +1,5 @@
-//! `dedup`, `count` and `seen` as a person or a script runs them, stores of seen keys among them, and processes that are
-//! killed while they add to one.
+//! Tests of `irikey dedup`, `count` and `seen`: results, memory limits, stores of seen keys, and processes that are killed
+//! while they update a store.
 
 use super::{irikey, printed};
 use arrow::array::ArrayRef;
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Lines of which 40 % or so have been there before, in other spellings too, and some are faulty.
+/// Returns lines of which about 40 % are duplicates, in other spellings too, and some are faulty.
 fn lines(from: u64, count: u64) -> Vec<u8> {
     let line = |i: u64| match i % 10 {
         0 => format!("HTTP://Example.org:80/{:x}\n", i / 3),
@@ -26,12 +26,12 @@ fn text(path: &Path) -> &str {
 }
 
 #[test]
-fn the_same_bytes_with_any_number_of_threads_and_any_memory() {
+fn output_bytes_do_not_depend_on_threads_and_memory() {
     let directory = tempfile::tempdir().unwrap();
     let (input, tmp) = (directory.path().join("urls.txt"), directory.path().join("tmp"));
     fs::write(&input, lines(0, 100_000)).unwrap();
     fs::create_dir(&tmp).unwrap();
-    let ways: [&[&str]; 5] = [
+    let settings: [&[&str]; 5] = [
         &["--threads", "1"],
         &["--threads", "2", "--chunk-size", "10K"],
         &["--threads", "16"],
@@ -43,30 +43,34 @@ fn the_same_bytes_with_any_number_of_threads_and_any_memory() {
     {
         for suffix in suffixes {
             let mut first = None;
-            for way in ways {
+            for setting in settings {
                 let (out, report) =
                     (directory.path().join("out").with_extension(suffix), directory.path().join("x.json"));
                 let flags = ["dedup", "-q", text(&input), "-o", text(&out), "--row-group-size", "30K", "--keep", keep];
                 let more = ["--tmp", text(&tmp), "--report", text(&report)];
-                printed(&[&flags[..], &more, way].concat(), b"");
+                printed(&[&flags[..], &more, setting].concat(), b"");
                 let bytes = fs::read(&out).unwrap();
-                assert!(*first.get_or_insert_with(|| bytes.clone()) == bytes, "{suffix} {way:?}");
+                assert!(*first.get_or_insert_with(|| bytes.clone()) == bytes, "{suffix} {setting:?}");
                 let report: serde_json::Value = serde_json::from_slice(&fs::read(report).unwrap()).unwrap();
                 let count = |name: &str| report["dedup"][name].as_u64().unwrap();
                 assert_eq!(count("kept") + count("duplicates") + count("faulty"), 100_000);
-                assert_eq!(count("temporary_bytes") > 0, keep != "first" || way.contains(&"--memory"), "{way:?}");
+                assert_eq!(
+                    count("temporary_bytes") > 0,
+                    keep != "first" || setting.contains(&"--memory"),
+                    "{setting:?}"
+                );
                 assert_eq!(fs::read_dir(&tmp).unwrap().count(), 0);
             }
         }
     }
 }
 
-/// The records that a policy keeps, told from what `canon` writes of times and statuses.
-fn expected(rows: &[serde_json::Value], keep: &str, key: &str) -> Vec<u64> {
+/// The records that a policy keeps, computed from the times and statuses that `canon` writes.
+fn expected_records(rows: &[serde_json::Value], keep: &str, key: &str) -> Vec<u64> {
     let mut best: BTreeMap<&str, (Vec<String>, u64)> = BTreeMap::new();
     for (i, row) in rows.iter().enumerate().filter(|(_, row)| row["fault"].is_null()) {
         let (time, uri) = (row["fetch_time"].as_str().unwrap_or(""), row["uri"].as_str().unwrap());
-        // Digit by digit from the other end, so that the newest is the least; no time is greater than any.
+        // Complements each digit, so that the newest time sorts first. A missing time sorts last.
         let newest: String = time.chars().map(|c| c.to_digit(10).map_or(c, |d| char::from(b'9' - d as u8))).collect();
         let last = |text: String| if time.is_empty() { "~".to_string() } else { text };
         let status = match row["fetch_status"].as_i64() {
@@ -91,15 +95,15 @@ fn expected(rows: &[serde_json::Value], keep: &str, key: &str) -> Vec<u64> {
     records
 }
 
-/// What carries a time and a status is judged by them, in every format.
+/// The policies compare times and statuses, in every format that has them.
 #[test]
 fn newest_oldest_and_best_of_every_format() {
     let directory = tempfile::tempdir().unwrap();
     let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/samples");
     let table = directory.path().join("crawl.parquet");
-    let (twice, wanted) = (directory.path().join("twice.cdx"), ["fetch_time", "fetch_status"]);
+    let (twice, names) = (directory.path().join("twice.cdx"), ["fetch_time", "fetch_status"]);
     let index = fs::read(samples.join("crawl.cdx")).unwrap();
-    // The same captures again, later and of less worth.
+    // The same captures again, later and with lower ranks.
     let again = String::from_utf8_lossy(&index).lines().skip(1).fold(String::new(), |text, line| {
         let mut fields: Vec<_> = line.split(' ').collect();
         if fields.len() > 4 {
@@ -112,33 +116,37 @@ fn newest_oldest_and_best_of_every_format() {
     let base = ["--base", "http://www.example.org/"];
     printed(&[&["canon", "-q", text(&twice), "-o", text(&table), "--columns", columns], &base[..]].concat(), b"");
     let mut outcomes = BTreeSet::new();
-    let names = ["crawl.cdxj", "crawl.log", "crawl.warc.gz", "crawl.jsonl", "crawl.access.log"];
-    for path in names.map(|name| samples.join(name)).iter().chain([&twice, &table]) {
-        // A table's keys were made of what its source said.
-        let made_of = if *path == table { &twice } else { path };
-        let all = ["canon", "-q", text(made_of), "--output-format", "jsonl", "--columns", columns];
+    let samples_with_both = ["crawl.cdxj", "crawl.log", "crawl.warc.gz", "crawl.jsonl", "crawl.access.log"];
+    for path in samples_with_both.map(|name| samples.join(name)).iter().chain([&twice, &table]) {
+        // The keys of the table are those of its source.
+        let source = if *path == table { &twice } else { path };
+        let all = ["canon", "-q", text(source), "--output-format", "jsonl", "--columns", columns];
         let all = printed(&[&all[..], &base].concat(), b"");
         let rows: Vec<serde_json::Value> = all.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        assert!(wanted.iter().all(|name| rows.iter().any(|row| !row[*name].is_null())), "{path:?}");
+        assert!(names.iter().all(|name| rows.iter().any(|row| !row[*name].is_null())), "{path:?}");
         for (keep, key) in [("newest", "key"), ("oldest", "key"), ("best", "key"), ("best", "key_surt_wayback")] {
-            let want = expected(&rows, keep, key);
+            let expected = expected_records(&rows, keep, key);
             let by: &[&str] = if key == "key" { &["--verify"] } else { &["--key", "surt-wayback"] };
-            for way in [&["--threads", "1"][..], &["--threads", "16", "--row-group-size", "2K"]] {
+            for setting in [&["--threads", "1"][..], &["--threads", "16", "--row-group-size", "2K"]] {
                 let flags =
                     ["dedup", "-q", text(path), "--keep", keep, "--output-format", "jsonl", "--columns", "record"];
-                let kept = printed(&[&flags[..], &base, by, way].concat(), b"");
+                let kept = printed(&[&flags[..], &base, by, setting].concat(), b"");
                 let record = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["record"].as_u64();
-                assert_eq!(kept.lines().filter_map(record).collect::<Vec<_>>(), want, "{path:?} {keep} {key} {way:?}");
+                assert_eq!(
+                    kept.lines().filter_map(record).collect::<Vec<_>>(),
+                    expected,
+                    "{path:?} {keep} {key} {setting:?}"
+                );
             }
-            outcomes.insert(want);
+            outcomes.insert(expected);
         }
     }
-    assert!(outcomes.len() >= 7, "policies that agree show nothing: {}", outcomes.len());
+    assert!(outcomes.len() >= 7, "the policies give different results: {}", outcomes.len());
 }
 
-/// Rows that `canon` wrote are what its records are: the same rows are kept, as they are, by the keys that they have.
+/// `dedup` reads tables that `canon` wrote with their keys and keeps the same rows as from the sources.
 #[test]
-fn tables_with_keys_are_filtered_as_their_sources_are() {
+fn tables_with_keys_give_the_same_rows_as_their_sources() {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| text(&directory.path().join(name)).to_string();
     let (a, b, a_table, b_table) = (at("a.txt"), at("b.txt"), at("a.parquet"), at("b.parquet"));
@@ -150,18 +158,18 @@ fn tables_with_keys_are_filtered_as_their_sources_are() {
     let columns = "source,record,record_offset,input,uri,key,key_simple,fault,fault_at,flags";
     let more = ["--output-format", "jsonl", "--columns", columns];
     for flags in [&["--keep-faulty"][..], &["--keep", "last"], &["--verify"], &["--key", "simple"]] {
-        let want = printed(&[&["dedup", "-q", &a, &b], &more[..], flags].concat(), b"");
-        assert!(want.lines().count() > 3_000);
-        for way in [
+        let expected = printed(&[&["dedup", "-q", &a, &b], &more[..], flags].concat(), b"");
+        assert!(expected.lines().count() > 3_000);
+        for setting in [
             &["--threads", "1"][..],
             &["--threads", "16"],
             &["--threads", "2", "--memory", "20M", "--row-group-size", "9K"],
         ] {
-            let kept = printed(&[&["dedup", "-q", &a_table, &b_table], &more[..], flags, way].concat(), b"");
-            assert!(kept == want, "{flags:?} {way:?}");
+            let kept = printed(&[&["dedup", "-q", &a_table, &b_table], &more[..], flags, setting].concat(), b"");
+            assert!(kept == expected, "{flags:?} {setting:?}");
         }
     }
-    // Without a choice the columns are the file's, and what was kept can be filtered once more, also by a store.
+    // By default the columns are those of the file, and the output is valid input, also with a store.
     let (once, twice, store) = (at("once.parquet"), at("twice.parquet"), at("seen"));
     printed(&["dedup", "-q", &a_table, &b_table, "-o", &once], b"");
     printed(&["dedup", "-q", &once, "-o", &twice, "--seen", &store, "--update-seen"], b"");
@@ -171,7 +179,7 @@ fn tables_with_keys_are_filtered_as_their_sources_are() {
 }
 
 #[test]
-fn tables_whose_keys_do_not_compare_are_refused() {
+fn tables_with_other_keys_are_rejected() {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| text(&directory.path().join(name)).to_string();
     let (plain, syntax, blake, bare) = (at("p.parquet"), at("s.parquet"), at("b.parquet"), at("bare.parquet"));
@@ -181,7 +189,7 @@ fn tables_whose_keys_do_not_compare_are_refused() {
     canon(&syntax, &["--rung", "syntax"]);
     canon(&blake, &["--key-hash", "blake3"]);
     canon(&bare, &["--columns", "uri"]);
-    let refused: [(&[&str], &str); 7] = [
+    let rejected: [(&[&str], &str); 7] = [
         (&[&syntax], r#"rung is "syntax" in the file and "scheme" in this run"#),
         (&[&blake], "key is"),
         (&[&plain, &syntax], "s.parquet: the keys of the file were made with other settings"),
@@ -190,17 +198,17 @@ fn tables_whose_keys_do_not_compare_are_refused() {
         (&[&plain, "--keep", "newest"], "the file has no column fetch_time"),
         (&[&plain, "--key", "surt-wayback"], "recipes is"),
     ];
-    for (flags, what) in refused {
+    for (flags, expected) in rejected {
         let ran = irikey(&[&["dedup", "-q"], flags].concat(), b"", Stdio::piped());
         let message = String::from_utf8(ran.stderr).unwrap();
         assert_eq!((ran.status.code(), ran.stdout.len()), (Some(2), 0), "{flags:?}: {message}");
-        assert!(message.contains(what), "{flags:?}: {message}");
+        assert!(message.contains(expected), "{flags:?}: {message}");
     }
-    // What the messages say is to be done helps.
+    // The advice of the messages works.
     assert_eq!(printed(&["dedup", "-q", &syntax, "--rung", "syntax"], b""), "http://a:80/\nhttp://a/\n");
     assert_eq!(printed(&["dedup", "-q", &blake, "--key-hash", "blake3"], b""), "http://a/\n");
     assert_eq!(printed(&["dedup", "-q", &plain, &syntax, &bare, "--column", "uri"], b""), "http://a/\n");
-    // Damage stops the run: half of a table is no table.
+    // A damaged table stops the run.
     let mut bytes = fs::read(&plain).unwrap();
     bytes[30..60].fill(0xff);
     fs::write(&plain, bytes).unwrap();
@@ -209,7 +217,7 @@ fn tables_whose_keys_do_not_compare_are_refused() {
     assert!(ran.status.code() == Some(4) && !Path::new(&out).exists());
 }
 
-/// Whatever is asked for, anonymous memory stays within what is allowed, and the output is what it is without a limit.
+/// With any flags, anonymous memory stays within the limit, and the output equals that of a run without a limit.
 #[cfg(target_os = "linux")]
 #[test]
 fn memory_stays_within_its_limit() {
@@ -246,10 +254,10 @@ fn memory_stays_within_its_limit() {
     }
 }
 
-/// Where most rows are duplicates, row groups hold the kept rows of several spans: at least half of what a span has,
-/// whether rows had to wait or not.
+/// If most rows are duplicates, an output row group has the kept rows of several input row groups: at least half of the
+/// rows of an input row group, with or without temporary files.
 #[test]
-fn row_groups_are_not_small_where_little_is_kept() {
+fn row_groups_are_not_small_if_few_rows_are_kept() {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| text(&directory.path().join(name)).to_string();
     let (input, table, out, report) = (at("urls.txt"), at("table.parquet"), at("out.parquet"), at("report.json"));
@@ -257,7 +265,7 @@ fn row_groups_are_not_small_where_little_is_kept() {
     let lines: String = (0..300_000).map(|i| format!("http://example.org/{:06}\n", number(i))).collect();
     fs::write(&input, lines).unwrap();
     printed(&["canon", "-q", &input, "-o", &table, "--row-group-size", "26K"], b"");
-    let ways: [&[&str]; 4] = [
+    let settings: [&[&str]; 4] = [
         &["--threads", "1"],
         &["--threads", "16"],
         &["--threads", "1", "--memory", "18M"],
@@ -265,49 +273,49 @@ fn row_groups_are_not_small_where_little_is_kept() {
     ];
     for source in [&input, &table] {
         let mut first = None;
-        for way in ways {
+        for setting in settings {
             let flags = ["dedup", "-q", source, "-o", &out, "--row-group-size", "26K", "--report", &report];
-            printed(&[&flags[..], way].concat(), b"");
+            printed(&[&flags[..], setting].concat(), b"");
             let bytes = fs::read(&out).unwrap();
-            let told: serde_json::Value = serde_json::from_slice(&fs::read(&report).unwrap()).unwrap();
-            let is_first = !way.contains(&"last");
-            let waited = told["dedup"]["temporary_bytes"].as_u64().unwrap() > 0;
-            assert_eq!(waited, !is_first || way.contains(&"--memory"), "{way:?}");
-            assert!(!is_first || *first.get_or_insert_with(|| bytes.clone()) == bytes, "{way:?}");
+            let report: serde_json::Value = serde_json::from_slice(&fs::read(&report).unwrap()).unwrap();
+            let is_first = !setting.contains(&"last");
+            let has_spilled = report["dedup"]["temporary_bytes"].as_u64().unwrap() > 0;
+            assert_eq!(has_spilled, !is_first || setting.contains(&"--memory"), "{setting:?}");
+            assert!(!is_first || *first.get_or_insert_with(|| bytes.clone()) == bytes, "{setting:?}");
             let file = ParquetRecordBatchReaderBuilder::try_new(fs::File::open(&out).unwrap()).unwrap();
             let groups: Vec<i64> = file.metadata().row_groups().iter().map(|group| group.num_rows()).collect();
-            // A span is some 1,024 lines.
+            // An input row group has about 1,024 lines.
             let (last, full) = groups.split_last().unwrap();
-            assert!(full.iter().all(|rows| (500..1_600).contains(rows)), "{way:?}: {full:?}");
+            assert!(full.iter().all(|rows| (500..1_600).contains(rows)), "{setting:?}: {full:?}");
             assert!(*last > 0 && groups.iter().sum::<i64>() == 75_000 + 749);
         }
     }
 }
 
 #[test]
-fn collisions_are_told_by_name_and_status() {
+fn collisions_are_reported_and_set_the_exit_code() {
     let report = tempfile::NamedTempFile::new().unwrap();
     let input = b"http://a/\nhttp://b/\nHTTP://a/\n";
     let flags = ["dedup", "-q", "--verify", "--report", text(report.path())];
     let ran = irikey(&[&flags[..], &["--key-bits", "1"]].concat(), input, Stdio::piped());
     let message = String::from_utf8(ran.stderr).unwrap();
-    // Which of the two keys has which bit is the hash's business.
+    // The hash decides whether the keys collide.
     let count = |report: &serde_json::Value| report["dedup"]["collisions"].as_u64().unwrap();
-    let told: serde_json::Value = serde_json::from_slice(&fs::read(report.path()).unwrap()).unwrap();
-    let first = |url: &str| {
+    let report_json: serde_json::Value = serde_json::from_slice(&fs::read(report.path()).unwrap()).unwrap();
+    let first_bit = |url: &str| {
         let key = irikey(&["canon", "--output-format", "jsonl", "--columns", "key"], url.as_bytes(), Stdio::piped());
         key.stdout[8] >= b'8'
     };
-    let meet = first("http://a/\n") == first("http://b/\n");
-    assert_eq!((ran.status.code(), count(&told)), if meet { (Some(7), 1) } else { (Some(0), 0) });
-    assert_eq!(message.contains(r#"-: record 1: "http://a/"; -: record 2: "http://b/""#), meet, "{message}");
+    let is_collision = first_bit("http://a/\n") == first_bit("http://b/\n");
+    assert_eq!((ran.status.code(), count(&report_json)), if is_collision { (Some(7), 1) } else { (Some(0), 0) });
+    assert_eq!(message.contains(r#"-: record 1: "http://a/"; -: record 2: "http://b/""#), is_collision, "{message}");
     assert_eq!(ran.stdout, b"http://a/\nhttp://b/\n");
     let ran = irikey(&flags, input, Stdio::piped());
     assert_eq!((ran.status.code(), ran.stdout.as_slice()), (Some(0), &b"http://a/\nhttp://b/\n"[..]));
 }
 
 #[test]
-fn recipes_group_what_rungs_do_not() {
+fn recipes_merge_more_than_rungs() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| text(&directory.path().join(name)).to_string();
     let (twice, store) = (path("twice.parquet"), path("seen"));
@@ -332,7 +340,7 @@ fn recipes_group_what_rungs_do_not() {
 }
 
 #[test]
-fn count_says_what_dedup_keeps() {
+fn count_equals_the_rows_that_dedup_keeps() {
     let directory = tempfile::tempdir().unwrap();
     let tmp = text(directory.path());
     let (input, file) = (lines(0, 50_000), directory.path().join("urls.txt"));
@@ -349,7 +357,7 @@ fn count_says_what_dedup_keeps() {
         let kept = printed(&["dedup", "-q", "--rung", rung, text(&file)], b"").lines().count();
         assert_eq!(exact["distinct"][rung], kept);
     }
-    // The least memory that there can be: what rows take, and a little.
+    // The memory is little more than the minimum.
     for flags in [&["--threads", "1", "--memory", "49M", "--tmp", tmp][..], &["--threads", "3", "--chunk-size", "1K"]] {
         assert_eq!(count(flags)["distinct"], exact["distinct"]);
     }
@@ -361,7 +369,7 @@ fn count_says_what_dedup_keeps() {
 }
 
 #[test]
-fn a_store_filters_what_earlier_runs_have_seen() {
+fn a_store_filters_the_keys_of_earlier_runs() {
     let directory = tempfile::tempdir().unwrap();
     let (store, all) = (directory.path().join("seen"), lines(0, 120_000));
     let ends: Vec<usize> = all.iter().enumerate().filter(|(_, b)| **b == b'\n').map(|(at, _)| at + 1).collect();
@@ -372,18 +380,18 @@ fn a_store_filters_what_earlier_runs_have_seen() {
     let mut together = String::new();
     for (i, part) in (0..4).map(part).enumerate() {
         let mut flags = vec!["dedup", "-q", "--seen", text(&store), "--update-seen"];
-        // Keys in memory, keys on disk, rows that wait.
+        // Keys in memory, keys on disk, rows in temporary files.
         flags.extend(match i {
             1 | 3 => &["--threads", "1", "--row-group-size", "50K", "--memory", "19M"][..],
             2 => &["--keep", "last"],
             _ => &["--threads", "3"],
         });
-        // From a file: whoever writes all of it to a pipe before reading the answer waits for ever.
+        // The input is a file, because writing all of it to a pipe before reading the output would block.
         fs::write(&input, part).unwrap();
         flags.push(text(&input));
         let kept = printed(&flags, b"");
         let again = printed(&["dedup", "-q", "--seen", text(&store), text(&input)], b"");
-        assert_eq!(again, "", "part {i}: all of it was seen");
+        assert_eq!(again, "", "part {i}: the store has all its keys");
         together += &kept;
         printed(&["seen", "verify", text(&store)], b"");
     }
@@ -405,7 +413,7 @@ fn a_store_filters_what_earlier_runs_have_seen() {
 }
 
 #[test]
-fn tables_of_duplicates_and_groups_stand_beside_the_output() {
+fn tables_of_duplicates_and_groups_are_written() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| text(&directory.path().join(name)).to_string();
     let (store, twice, groups, out) = (path("seen"), path("twice.parquet"), path("groups.parquet"), path("x.csv"));
@@ -435,8 +443,8 @@ fn tables_of_duplicates_and_groups_stand_beside_the_output() {
     let groups = rows(&groups);
     assert_eq!(groups.iter().map(|row| (&row[1], &row[3], &row[5])).collect::<Vec<_>>().len(), 1);
     assert_eq!((groups[0][3].as_str(), groups[0][5].as_str()), ("http://a/", "3"));
-    let refused = irikey(&["dedup", "--groups", "x.csv"], b"", Stdio::null());
-    assert_eq!(refused.status.code(), Some(2));
+    let rejected = irikey(&["dedup", "--groups", "x.csv"], b"", Stdio::null());
+    assert_eq!(rejected.status.code(), Some(2));
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -447,8 +455,8 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Killed at any moment, a job leaves the old store or the new one, and a rerun gives what it would have given. The store
-/// has runs that the job merges on the way. Set `IRIKEY_KILLS` for more than a few.
+/// If a job is killed at any moment, the store has the old keys or the new ones, and a second run gives the same output.
+/// The job also merges runs of the store. `IRIKEY_KILLS` sets the number of kills; the default is 8.
 #[test]
 fn a_kill_at_any_moment_loses_nothing() {
     let kills: u32 = std::env::var("IRIKEY_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(8);
@@ -467,11 +475,11 @@ fn a_kill_at_any_moment_loses_nothing() {
     let verified = || printed(&["seen", "verify", text(&store)], b"").split(' ').next().unwrap().to_string();
     copy(&old, &store);
     let before = verified();
-    let begun = Instant::now();
+    let started = Instant::now();
     printed(&job, b"");
-    let (whole, after, took) = (fs::read(&out).unwrap(), verified(), begun.elapsed());
+    let (whole, after, duration) = (fs::read(&out).unwrap(), verified(), started.elapsed());
     assert_ne!(before, after);
-    // Two runs merged, and the new one; manifest and lock.
+    // The files are the merged run, the new run, the manifest and the lock.
     let is_merged = || printed(&["seen", "verify", text(&store)], b"").contains(" in 2 runs");
     let is_clean = || fs::read_dir(&store).unwrap().count() == 4;
     assert!(is_merged() && is_clean());
@@ -480,9 +488,9 @@ fn a_kill_at_any_moment_loses_nothing() {
         copy(&old, &store);
         fs::remove_file(&out).unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_irikey")).args(&job).stdin(Stdio::null()).spawn().unwrap();
-        // From the beginning to a little past the end, in no regular steps.
+        // From the start to a little after the end of the job, at irregular times.
         std::thread::sleep(
-            took.mul_f64(f64::from(kill * 7_919 % 1_000) / 900.0) + Duration::from_micros(u64::from(kill)),
+            duration.mul_f64(f64::from(kill * 7_919 % 1_000) / 900.0) + Duration::from_micros(u64::from(kill)),
         );
         child.kill().unwrap();
         child.wait().unwrap();
@@ -491,19 +499,19 @@ fn a_kill_at_any_moment_loses_nothing() {
         outcomes.insert(found == after);
         if found == before {
             printed(&job, b"");
-            // What the killed one left is gone; one killed after its end leaves that to the next.
+            // The second run deletes the files of the killed one.
             assert!(is_clean(), "kill {kill}");
         }
-        assert!(fs::read(&out).unwrap() == whole, "kill {kill}: another output");
+        assert!(fs::read(&out).unwrap() == whole, "kill {kill}: the output differs");
         assert!(verified() == after && is_merged(), "kill {kill}");
-        assert_eq!(fs::read_dir(&tmp).unwrap().count(), 0, "temporary files stay");
+        assert_eq!(fs::read_dir(&tmp).unwrap().count(), 0, "temporary files remain");
     }
     assert!(kills < 8 || outcomes.contains(&false), "no job was killed before its end");
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
-    let refused = [
+fn contradictory_flags_are_rejected() {
+    let rejected = [
         (&["--memory", "10M"][..], "--memory"),
         (&["--tmp", "/no/such/directory", "--keep", "last"], "--tmp"),
         (&["--keep", "best-looking"], "--keep"),
@@ -513,7 +521,7 @@ fn what_makes_no_sense_is_refused() {
         (&["--key", "simple", "--verify"], "--verify"),
         (&["--key-bits", "8"], "--verify"),
     ];
-    for (flags, advice) in refused {
+    for (flags, advice) in rejected {
         let ran = irikey(&[&["dedup"], flags].concat(), b"http://a/\n", Stdio::null());
         let message = String::from_utf8(ran.stderr).unwrap();
         assert!(matches!(ran.status.code(), Some(2 | 5)) && message.contains(advice), "{flags:?}: {message}");
@@ -521,10 +529,10 @@ fn what_makes_no_sense_is_refused() {
 }
 
 #[test]
-fn a_report_says_what_dedup_bought() {
+fn a_survey_reports_the_effect_of_dedup() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name).display().to_string();
-    // 4 captures each of 30 pages under two spellings; the www. of odd ones is another page.
+    // 4 captures each of 30 pages under two spellings; www. of odd numbers has other content.
     let line = |i: usize, host: &str, digest: &str| {
         format!(
             "k)/ 20260101000000 {{\"url\": \"http://{host}/{i}\", \"status\": \"200\", \"digest\": \"{digest}\"}}\n"

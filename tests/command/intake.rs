@@ -1,12 +1,12 @@
-//! What is done to records before they are references, as a person asks for it: profiles, repairs, charsets by column,
-//! UTF-16; and the records that nothing can be done for.
+//! Tests of the command: preprocessing of records by flags (profiles, repairs, charsets by column, UTF-16), and the faults
+//! of records that cannot be preprocessed.
 
 use std::fs;
 use std::process::Stdio;
 
 use super::{irikey, printed};
 
-/// The columns of every row of a job that must succeed, as JSON.
+/// Runs `canon` and returns the columns of every row as JSON.
 fn rows(flags: &[&str], columns: &str, input: &[u8]) -> Vec<serde_json::Value> {
     let fixed = ["canon", "-q", "--output-format", "jsonl", "--columns", columns];
     let text = printed(&[&fixed[..], flags].concat(), input);
@@ -18,7 +18,7 @@ fn lines(rows: &[serde_json::Value]) -> Vec<String> {
 }
 
 #[test]
-fn profiles_choose_what_is_taken_and_how_it_is_written() {
+fn profiles_change_what_is_accepted_and_encoded() {
     let line = "http://h/A\u{30A} [#a#b\nhttp:\\\\H\\%7e?'\n".as_bytes();
     let of = |profile: &str| printed(&["canon", "-q", "--profile", profile], line);
     let rfc = "http://h/A%CC%8A%20[#a#b\nhttp:%5C%5CH%5C~?'\n";
@@ -32,18 +32,18 @@ fn profiles_choose_what_is_taken_and_how_it_is_written() {
 }
 
 #[test]
-fn strict_intake_is_by_the_profiles_grammar() {
+fn strict_applies_the_grammar_of_the_profile() {
     let line = "http://h/a b\nhttp://é/\nhttp://h/?\u{E000}\n".as_bytes();
     let of = |profile: &str| printed(&["canon", "-q", "--strict", "--profile", profile], line);
     assert_eq!(of("rfc3987"), "\nhttp://xn--9ca/\nhttp://h/?%EE%80%80\n");
     assert_eq!(of("duerst-01"), "http://h/a%20b\nhttp://xn--9ca/\n\n");
     assert_eq!(of("masinter-07"), "http://h/a%20b\n\n\n");
-    let left_out = rows(&["--profile", "duerst-01"], "uri,flags", "http://h/?\u{E000}\n".as_bytes());
-    assert_eq!(lines(&left_out), [r#"{"uri":"http://h/?%EE%80%80","flags":["not-ucschar"]}"#]);
+    let flagged = rows(&["--profile", "duerst-01"], "uri,flags", "http://h/?\u{E000}\n".as_bytes());
+    assert_eq!(lines(&flagged), [r#"{"uri":"http://h/?%EE%80%80","flags":["not-ucschar"]}"#]);
 }
 
 #[test]
-fn whatwg_is_a_browser_on_every_rung_but_the_first() {
+fn whatwg_gives_the_result_of_browsers_above_the_simple_rung() {
     let text = " http://0x7F.1:80/a/../b\\c\nhttp://127.0.0.1/b/c\nno\nhttp://h/\u{FF}\n".as_bytes();
     let text = [text, b"http://h/\xFF\n"].concat();
     let keys = rows(&["--profile", "whatwg"], "uri,fault,key,key_simple,key_syntax,key_scheme", &text);
@@ -61,7 +61,7 @@ fn whatwg_is_a_browser_on_every_rung_but_the_first() {
 }
 
 #[test]
-fn repairs_are_made_on_request_and_flagged() {
+fn repairs_are_optional_and_flagged() {
     let repaired = |flags: &[&str], line: &str| lines(&rows(flags, "uri,flags", line.as_bytes())).concat();
     let plain = r#"{"uri":"http://h/a","flags":[]}"#;
     assert_eq!(repaired(&["--trim"], "\t http://h/a \n"), r#"{"uri":"http://h/a","flags":["trimmed"]}"#);
@@ -84,9 +84,9 @@ fn repairs_are_made_on_request_and_flagged() {
 fn each_reference_of_a_field_is_a_record() {
     let flags = ["--inner-spaces", "split", "--character-references", "xml", "--base", "http://h/"];
     let split = rows(&flags, "record,record_offset,input,uri,flags,fault", b"a  /b&#32;c\n\nhttp://h/d\n/e /%%//f\n");
-    let seen: Vec<_> =
+    let found: Vec<_> =
         split.iter().map(|row| format!("{} {} {}", row["record"], row["record_offset"], row["uri"])).collect();
-    let want = [
+    let expected = [
         r#"1 0 "http://h/a""#,
         r#"2 3 "http://h/b""#,
         r#"3 10 "http://h/c""#,
@@ -95,27 +95,27 @@ fn each_reference_of_a_field_is_a_record() {
         r#"6 24 "http://h/e""#,
         r#"7 27 "http://h/%%//f""#,
     ];
-    assert_eq!(seen, want);
+    assert_eq!(found, expected);
     assert_eq!((&split[0]["flags"][0], &split[3]["flags"][0]), (&"split".into(), &serde_json::Value::Null));
     assert_eq!(split[2]["input"], "c");
     let table = "page,refs\nhttp://p/,a b\nhttp://q/,\"c\n\"\n";
     let columns = ["--format", "csv", "--column", "refs", "--base-column", "page", "--trim", "--inner-spaces", "split"];
     let split = lines(&rows(&columns, "record,record_offset,uri", table.as_bytes()));
-    let want = [
+    let expected = [
         r#"{"record":1,"record_offset":10,"uri":"http://p/a"}"#,
         r#"{"record":2,"record_offset":10,"uri":"http://p/b"}"#,
         r#"{"record":3,"record_offset":24,"uri":"http://q/c"}"#,
     ];
-    assert_eq!(split, want);
+    assert_eq!(split, expected);
 }
 
 #[test]
-fn records_name_their_charsets() {
+fn columns_name_the_charsets_of_records() {
     let table =
         b"url,cs,doc\nhttp://h/\xE9?\xE9,latin1,\nhttp://h/\xCE\xB1?\xCE\xB1, UTF-8 ,iso-8859-7\nhttp://h/,klingon,\n\
         http://h/x,utf-16,\nhttp://h/\xE9,shift_jis,\nhttp://h/\xC3\xA9,,\nhttp://h/,,hz-gb-2312\n";
     let flags = ["--format", "csv", "--charset-column", "cs", "--query-charset-column", "doc"];
-    let want = [
+    let expected = [
         r#"{"uri":"http://h/%C3%A9?%C3%A9","fault":null,"fault_at":null}"#,
         r#"{"uri":"http://h/%CE%B1?%E1","fault":null,"fault_at":null}"#,
         r#"{"uri":null,"fault":"unknown-charset","fault_at":0}"#,
@@ -124,7 +124,7 @@ fn records_name_their_charsets() {
         r#"{"uri":"http://h/%C3%A9","fault":null,"fault_at":null}"#,
         r#"{"uri":null,"fault":"unknown-charset","fault_at":0}"#,
     ];
-    assert_eq!(lines(&rows(&flags, "uri,fault,fault_at", table)), want);
+    assert_eq!(lines(&rows(&flags, "uri,fault,fault_at", table)), expected);
     let fallback = [&flags[..], &["--charset", "latin1"]].concat();
     assert_eq!(rows(&fallback, "uri", table)[5]["uri"], "http://h/%C3%83%C2%A9");
     let lines_format = irikey(&["canon", "--format", "lines", "--charset-column", "cs"], b"", Stdio::piped());
@@ -136,9 +136,9 @@ fn utf16(text: &str, is_big: bool) -> Vec<u8> {
 }
 
 #[test]
-fn utf16_is_read_as_what_it_says() {
+fn utf16_is_detected_by_its_byte_order_mark() {
     let text = "http://h/é\r\n\nhttp://H/\u{1F600}\nhttp://h/a\n";
-    let want = [
+    let expected = [
         r#"{"record_offset":2,"uri":"http://h/%C3%A9"}"#,
         r#"{"record_offset":26,"uri":null}"#,
         r#"{"record_offset":28,"uri":"http://h/%F0%9F%98%80"}"#,
@@ -148,8 +148,8 @@ fn utf16_is_read_as_what_it_says() {
     let path = directory.path().join("urls.txt");
     for is_big in [false, true] {
         let bytes = utf16(&format!("\u{FEFF}{text}"), is_big);
-        assert_eq!(lines(&rows(&["-"], "record_offset,uri", &bytes)), want);
-        // Long enough to be mapped, and cut into many parts.
+        assert_eq!(lines(&rows(&["-"], "record_offset,uri", &bytes)), expected);
+        // Files of this length are mapped, and split into many row groups.
         let long = [bytes, utf16(text, is_big).repeat(3000)].concat();
         fs::write(&path, &long).unwrap();
         let path = path.to_str().unwrap();
@@ -168,8 +168,8 @@ fn utf16_is_read_as_what_it_says() {
 }
 
 #[test]
-fn marks_that_contradict_and_texts_cut_short_are_told() {
-    let told = |flags: &[&str], input: &[u8]| {
+fn wrong_byte_order_marks_and_truncated_characters_are_reported() {
+    let run = |flags: &[&str], input: &[u8]| {
         let ran = irikey(&[&["canon", "-q"], flags].concat(), input, Stdio::piped());
         (ran.status.code(), String::from_utf8(ran.stdout).unwrap(), String::from_utf8(ran.stderr).unwrap())
     };
@@ -179,13 +179,13 @@ fn marks_that_contradict_and_texts_cut_short_are_told() {
         ("windows-1252", b"\xEF\xBB\xBFhttp://h/\n".to_vec()),
         ("utf-16le", b"\xEF\xBB\xBFhttp://h/\n".to_vec()),
     ] {
-        let (status, text, message) = told(&["--charset", label], &text);
+        let (status, text, message) = run(&["--charset", label], &text);
         assert_eq!((status, text.as_str()), (Some(4), ""), "{label}");
         assert!(message.contains("at byte 0: its byte order mark is not that of "), "{message}");
     }
     for cut in [1, 2] {
         let whole = utf16("\u{FEFF}http://h/a\nhttp://h/\u{1F600}", true);
-        let (status, text, message) = told(&[], &whole[..whole.len() - cut]);
+        let (status, text, message) = run(&[], &whole[..whole.len() - cut]);
         assert_eq!((status, text.as_str()), (Some(4), "http://h/a\n"), "{cut}");
         assert!(message.contains("after 1 records") && message.contains("ends within a character"), "{message}");
     }
@@ -196,24 +196,24 @@ fn lone_surrogates_are_faults_of_their_records() {
     let mut bytes = utf16("\u{FEFF}http://h/a\nhttp://h/x", false);
     bytes.extend([0x00, 0xD8]);
     bytes.extend(utf16("y\nhttp://h/b\n", false));
-    let want = [
+    let expected = [
         r#"{"uri":"http://h/a","fault":null,"fault_at":null}"#,
         r#"{"uri":null,"fault":"undecodable","fault_at":10}"#,
         r#"{"uri":"http://h/b","fault":null,"fault_at":null}"#,
     ];
-    assert_eq!(lines(&rows(&["-"], "uri,fault,fault_at", &bytes)), want);
+    assert_eq!(lines(&rows(&["-"], "uri,fault,fault_at", &bytes)), expected);
 }
 
 #[test]
-fn multi_byte_tails_and_nested_references_are_answered() {
+fn truncated_characters_and_nested_references_are_handled() {
     for (label, line, at) in [
         ("shift_jis", &b"http://h/\x83\n"[..], 9),
         ("gb18030", b"http://h/a\x81\x30\x81\n", 10),
         ("utf-8", b"http://h/\xE2\x82\n", 9),
     ] {
         let row = rows(&["--charset", label], "uri,fault,fault_at", line);
-        let want = format!(r#"{{"uri":null,"fault":"undecodable","fault_at":{at}}}"#);
-        assert_eq!(lines(&row), [want], "{label}");
+        let expected = format!(r#"{{"uri":null,"fault":"undecodable","fault_at":{at}}}"#);
+        assert_eq!(lines(&row), [expected], "{label}");
     }
     let nested = b"http://h/?&amp;amp;lt;&#38;amp;\nhttp://h/&#xD800;\nhttp://h/&#0;\nhttp://h/&#99999999999;\n";
     let row = rows(&["--character-references", "html"], "uri,fault,fault_at", nested);
@@ -236,7 +236,7 @@ fn a_field_of_ten_megabytes_is_one_record() {
 }
 
 #[test]
-fn looks_are_counted_when_asked_for() {
+fn spoofing_flags_are_counted_on_request() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("x.json");
     let report = |columns: &str| {
@@ -256,13 +256,13 @@ fn looks_are_counted_when_asked_for() {
 }
 
 #[test]
-fn directions_are_columns() {
+fn bidi_results_are_columns() {
     let text = "http://h/a/\u{5D0}\u{5D1}1c\nhttp://\u{5D0}\u{5D1}.example/\nhttp://h/a\nno\n";
-    let want = [
+    let expected = [
         r#"{"iri_visual":"http://h/a/1באc","bidi":"bidi-mixed in path segment at byte 16; bidi-edge in path segment at byte 16"}"#,
         r#"{"iri_visual":"http://בא.example/","bidi":null}"#,
         r#"{"iri_visual":null,"bidi":null}"#,
         r#"{"iri_visual":null,"bidi":null}"#,
     ];
-    assert_eq!(lines(&rows(&["-"], "iri_visual,bidi", text.as_bytes())), want);
+    assert_eq!(lines(&rows(&["-"], "iri_visual,bidi", text.as_bytes())), expected);
 }

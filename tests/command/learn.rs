@@ -1,5 +1,5 @@
-//! `learn` as a person or a script runs it: what the samples show, the same bytes however the work is done, and what is
-//! refused.
+//! Tests of `irikey learn`: the verdicts on the samples, output that does not depend on threads, and rejected flags and
+//! inputs.
 
 use super::{irikey, printed, sample};
 use arrow::array::{Array, AsArray, RecordBatch};
@@ -19,7 +19,7 @@ fn rows(path: &str) -> RecordBatch {
     arrow::compute::concat_batches(&batches[0].schema(), &batches).unwrap()
 }
 
-/// The texts of some columns, row by row; nothing where a row has none.
+/// The texts of some columns, row by row; null is an empty text.
 fn texts(rows: &RecordBatch, columns: &[&str]) -> Vec<Vec<String>> {
     let text = |name: &str, row: usize| {
         let column = rows.column_by_name(name).unwrap().as_string::<i32>();
@@ -46,7 +46,7 @@ fn every_redirect_of_the_samples_has_a_verdict() {
         .iter()
         .map(|(name, count)| (name.as_str(), count.as_u64().unwrap()))
         .collect();
-    let want = [
+    let expected = [
         ("accepted", 15),
         ("self", 1),
         ("loop", 3),
@@ -57,7 +57,7 @@ fn every_redirect_of_the_samples_has_a_verdict() {
         ("other-status", 2),
         ("unparsable", 3),
     ];
-    assert_eq!(verdicts, want);
+    assert_eq!(verdicts, expected);
     assert_eq!(report["redirects"], 40);
     let member = |uri: &str| {
         let all = texts(&rows, &["uri", "representative_uri", "how", "target_uri"]);
@@ -75,16 +75,17 @@ fn every_redirect_of_the_samples_has_a_verdict() {
         ("http://many.example.net/", None),
         ("http://loop.example.net/1", None),
     ];
-    for (uri, want) in cases {
-        assert_eq!(member(uri).as_deref(), want, "{uri}");
+    for (uri, expected) in cases {
+        assert_eq!(member(uri).as_deref(), expected, "{uri}");
     }
     let patterns: Vec<_> = texts(&rows, &["host", "pattern"]).into_iter().filter(|row| !row[0].is_empty()).collect();
-    let want = [["example.com", "http->https+www"], ["example.org", "http->https"], ["www.example.com", "add-slash"]];
-    assert_eq!(patterns, want);
+    let expected =
+        [["example.com", "http->https+www"], ["example.org", "http->https"], ["www.example.com", "add-slash"]];
+    assert_eq!(patterns, expected);
 }
 
 #[test]
-fn flags_say_what_is_believed() {
+fn flags_change_which_redirects_are_accepted() {
     let directory = tempfile::tempdir().unwrap();
     let count = |flags: &[&str], name: &str| learn(&["redirects.cdxj"], flags, &directory).1["verdicts"][name].clone();
     assert_eq!((count(&["--weak"], "weak"), count(&["--weak"], "accepted")), (0.into(), 16.into()));
@@ -95,24 +96,24 @@ fn flags_say_what_is_believed() {
 }
 
 #[test]
-fn the_same_bytes_however_the_work_is_done() {
+fn output_bytes_do_not_depend_on_threads_and_chunks() {
     let directory = tempfile::tempdir().unwrap();
     let input = path(&directory, "many.cdxj");
     let lines = fs::read_to_string(sample("redirects.cdxj")).unwrap();
     let many: String = (0..400).map(|i| lines.replace("example.", &format!("site{}.example.", i % 97))).collect();
     fs::write(&input, many).unwrap();
-    let ways: [&[&str]; 3] = [&["--threads", "1"], &["--threads", "3", "--chunk-size", "1K"], &["--no-mmap"]];
+    let settings: [&[&str]; 3] = [&["--threads", "1"], &["--threads", "3", "--chunk-size", "1K"], &["--no-mmap"]];
     let mut first = None;
-    for way in ways {
+    for setting in settings {
         let out = path(&directory, "out.parquet");
-        printed(&[&["learn", "-q", &input, "-o", &out], way].concat(), b"");
+        printed(&[&["learn", "-q", &input, "-o", &out], setting].concat(), b"");
         let bytes = fs::read(&out).unwrap();
-        assert!(*first.get_or_insert_with(|| bytes.clone()) == bytes, "{way:?}");
+        assert!(*first.get_or_insert_with(|| bytes.clone()) == bytes, "{setting:?}");
     }
 }
 
 #[test]
-fn formats_with_a_redirect_say_the_same() {
+fn every_format_with_redirects_gives_the_same_verdicts() {
     let directory = tempfile::tempdir().unwrap();
     let verdicts = |inputs: &[&str]| learn(inputs, &[], &directory).1["verdicts"].clone();
     let cdxj = verdicts(&["crawl.cdxj"]);
@@ -127,33 +128,33 @@ fn formats_with_a_redirect_say_the_same() {
 }
 
 #[test]
-fn what_cannot_be_learned_from_is_refused() {
+fn unsuitable_flags_are_rejected() {
     let directory = tempfile::tempdir().unwrap();
     let out = path(&directory, "x.parquet");
-    let refused: [(&[&str], &str); 5] = [
+    let rejected: [(&[&str], &str); 5] = [
         (&["-o", "x.csv"], "use a name that ends in .parquet"),
         (&["-o", &out, "--rung", "syntax"], "remove --rung"),
         (&["-o", &out, "--profile", "whatwg"], "does not support --profile whatwg"),
         (&["-o", &out, "--min-confidence", "0.5"], "above 0.5"),
         (&["-o", &out, "--min-support", "0"], "1.."),
     ];
-    for (flags, advice) in refused {
+    for (flags, advice) in rejected {
         let ran = irikey(&[&["learn", "-"], flags].concat(), b"", Stdio::null());
         let message = String::from_utf8(ran.stderr).unwrap();
         assert_eq!(ran.status.code(), Some(2), "{message}");
         assert!(message.contains(advice), "{message}");
         assert!(!Path::new(&out).exists());
     }
-    // Nothing to learn from is nothing learned.
+    // Input without redirects is not an error.
     let ran = irikey(&["learn", "-", "-o", &out], b"http://a/\nhttp://b/\n", Stdio::null());
     assert_eq!(ran.status.code(), Some(0));
-    let told = String::from_utf8(ran.stderr).unwrap();
-    assert!(told.lines().any(|line| line.split_whitespace().eq(["redirects", "0"])), "{told}");
+    let message = String::from_utf8(ran.stderr).unwrap();
+    assert!(message.lines().any(|line| line.split_whitespace().eq(["redirects", "0"])), "{message}");
 }
 
-/// Memory is accounted for before it is taken: within it the job is done, and past it refused.
+/// Memory is reserved before it is allocated: the job succeeds within the limit, and fails with an error above it.
 #[test]
-fn memory_is_kept_or_the_job_refused() {
+fn the_memory_limit_is_kept_or_reported() {
     let directory = tempfile::tempdir().unwrap();
     let (input, out, report) =
         (path(&directory, "in.cdxj"), path(&directory, "out.parquet"), path(&directory, "report.json"));
@@ -171,18 +172,21 @@ fn memory_is_kept_or_the_job_refused() {
             Stdio::null(),
         )
     };
-    let refused = run("60M");
-    let message = String::from_utf8(refused.stderr).unwrap();
-    assert!(refused.status.code() == Some(2) && message.contains("--memory") && !Path::new(&out).exists(), "{message}");
+    let rejected = run("60M");
+    let message = String::from_utf8(rejected.stderr).unwrap();
+    assert!(
+        rejected.status.code() == Some(2) && message.contains("--memory") && !Path::new(&out).exists(),
+        "{message}"
+    );
     assert!(String::from_utf8(run("40M").stderr).unwrap().contains("set --memory to 49M"));
     assert_eq!(run("200M").status.code(), Some(0));
-    let told: Value = serde_json::from_slice(&std::fs::read(&report).unwrap()).unwrap();
-    let peak = told["peak_anonymous_bytes"].as_u64().unwrap_or(0);
+    let summary: Value = serde_json::from_slice(&std::fs::read(&report).unwrap()).unwrap();
+    let peak = summary["peak_anonymous_bytes"].as_u64().unwrap_or(0);
     println!("{:.1} MiB", peak as f64 / f64::from(1 << 20));
-    assert!(told["members"] == 100_000 && peak <= 200 << 20, "{peak} bytes");
+    assert!(summary["members"] == 100_000 && peak <= 200 << 20, "{peak} bytes");
 }
 
-/// What `learn` makes of the samples.
+/// Learns from the samples and returns the path of the table.
 fn equivalences(directory: &tempfile::TempDir) -> String {
     learn(&["redirects.cdxj", "redirects.log"], &[], directory);
     path(directory, "learned.parquet")
@@ -193,7 +197,7 @@ fn json(text: &str) -> Vec<Value> {
 }
 
 #[test]
-fn the_protocol_key_is_that_of_the_representative_and_no_other_key_changes() {
+fn the_protocol_key_is_the_key_of_the_representative() {
     let directory = tempfile::tempdir().unwrap();
     let learned = equivalences(&directory);
     let lines = b"http://example.org/a\nhttps://example.org/a\nHTTP://Example.org/unseen?q\nhttps://example.org/unseen?q\n\
@@ -210,7 +214,7 @@ fn the_protocol_key_is_that_of_the_representative_and_no_other_key_changes() {
             assert_eq!(row[name], plain[name]);
         }
     }
-    // By place in `lines`: which row's own key is this one's.
+    // For each line: the number of the line whose key is the key `protocol` of this line.
     let representatives = [1, 1, 3, 3, 5, 5, 6, 7, 9, 9, 10, 11];
     for (row, representative) in rows.iter().zip(representatives) {
         assert_eq!(row["key_protocol"], rows[representative as usize]["key"], "{row}");
@@ -223,19 +227,20 @@ fn the_protocol_key_is_that_of_the_representative_and_no_other_key_changes() {
 }
 
 #[test]
-fn dedup_keeps_one_of_what_redirects_join() {
+fn dedup_keeps_one_row_of_each_equivalence_class() {
     let directory = tempfile::tempdir().unwrap();
     let learned = equivalences(&directory);
     let lines = b"http://example.org/a\nhttps://example.org/a\nhttp://example.org/a#f\nhttp://example.org/zz\n\
         https://example.org/zz\nhttp://sink.example.net/deleted/1\nhttp://sink.example.net/deleted/2\n";
     let flags = ["dedup", "-q", "-", "--key", "protocol", "--equivalences", &learned];
-    let want = "http://example.org/a\nhttp://example.org/a#f\nhttp://example.org/zz\nhttp://sink.example.net/deleted/1\n\
+    let expected = "http://example.org/a\nhttp://example.org/a#f\nhttp://example.org/zz\nhttp://sink.example.net/deleted/1\n\
         http://sink.example.net/deleted/2\n";
-    assert_eq!(printed(&flags, lines), want);
+    assert_eq!(printed(&flags, lines), expected);
     let best = printed(&[&flags[..], &["--keep", "best"]].concat(), lines);
     assert_eq!(
         best,
-        want.replace("http://example.org/a\n", "https://example.org/a\n")
+        expected
+            .replace("http://example.org/a\n", "https://example.org/a\n")
             .replace("http://example.org/zz", "https://example.org/zz")
     );
     let table = path(&directory, "duplicates.parquet");
@@ -244,15 +249,15 @@ fn dedup_keeps_one_of_what_redirects_join() {
     assert_eq!(equal, [["https://example.org/a", "protocol"], ["https://example.org/zz", "protocol"]]);
     for approximate in [&[][..], &["--approximate"]] {
         let flags = ["count", "--json", "-", "--key", "protocol", "--equivalences", &learned];
-        let told = &json(&printed(&[&flags[..], approximate].concat(), lines).replace('\n', ""))[0]["distinct"];
-        assert_eq!((&told["scheme"], &told["protocol"]), (&7.into(), &5.into()));
+        let counts = &json(&printed(&[&flags[..], approximate].concat(), lines).replace('\n', ""))[0]["distinct"];
+        assert_eq!((&counts["scheme"], &counts["protocol"]), (&7.into(), &5.into()));
     }
-    // Without the flag nothing of that is known.
+    // Without the flag, equivalences do not apply.
     assert_eq!(printed(&["dedup", "-q", "-"], lines).lines().count(), 7);
 }
 
 #[test]
-fn equivalences_of_other_keys_are_refused() {
+fn equivalences_of_other_keys_are_rejected() {
     let directory = tempfile::tempdir().unwrap();
     let learned = equivalences(&directory);
     let urls = path(&directory, "urls.parquet");
@@ -278,18 +283,18 @@ fn equivalences_of_other_keys_are_refused() {
         let message = protocol(file, flags);
         assert!(message.contains(advice), "{message}");
     }
-    let refused = |flags: &[&str]| {
+    let error_of = |flags: &[&str]| {
         let ran = irikey(flags, b"", Stdio::null());
         assert_eq!(ran.status.code(), Some(2));
         String::from_utf8(ran.stderr).unwrap()
     };
-    assert!(refused(&["dedup", "--key", "protocol"]).contains("needs --equivalences"));
-    assert!(refused(&["dedup", "--equivalences", &learned]).contains("--equivalences is used only by --key protocol"));
-    assert!(refused(&["dedup", "--key", "protocol", "--equivalences", &learned, "--verify"]).contains("--verify"));
+    assert!(error_of(&["dedup", "--key", "protocol"]).contains("needs --equivalences"));
+    assert!(error_of(&["dedup", "--equivalences", &learned]).contains("--equivalences is used only by --key protocol"));
+    assert!(error_of(&["dedup", "--key", "protocol", "--equivalences", &learned, "--verify"]).contains("--verify"));
 }
 
 #[test]
-fn keys_of_other_equivalences_do_not_meet_in_a_store() {
+fn a_store_accepts_the_keys_of_one_table_of_equivalences() {
     let directory = tempfile::tempdir().unwrap();
     let learned = equivalences(&directory);
     let (seen, weak) = (path(&directory, "seen"), path(&directory, "weak.parquet"));

@@ -1,13 +1,14 @@
-//! Sorted outputs, directories and `check-sorted`, at the command line.
+//! Tests of sorted outputs, directories of parts, indexes, `--resume` and `check-sorted`.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::SystemTime;
 
 use serde_json::Value;
 
 use crate::{irikey, sample};
 
-fn ok(arguments: &[&str]) -> Vec<u8> {
+fn succeed(arguments: &[&str]) -> Vec<u8> {
     let output = irikey(arguments, b"", Stdio::piped());
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     output.stdout
@@ -28,15 +29,15 @@ fn names(directory: &Path) -> Vec<String> {
     files_below(directory).iter().map(name).collect()
 }
 
-/// Lines of `canon` over the crawl sample.
+/// Runs `canon` on the crawl sample and returns its lines.
 fn lines(more: &[&str]) -> Vec<String> {
     let input = sample("crawl.cdxj");
     let arguments = [&["canon", "-q", &input][..], more].concat();
-    String::from_utf8(ok(&arguments)).unwrap().lines().map(str::to_string).collect()
+    String::from_utf8(succeed(&arguments)).unwrap().lines().map(str::to_string).collect()
 }
 
 #[test]
-fn sorted_rows_are_the_rows_in_order() {
+fn sorted_rows_are_in_order_and_complete() {
     let columns = ["--output-format", "jsonl", "--columns", "url_surtkey,fetch_time,record,uri"];
     let mut expected = lines(&columns);
     let field = |line: &String, name: &str| serde_json::from_str::<Value>(line).unwrap()[name].clone();
@@ -48,17 +49,17 @@ fn sorted_rows_are_the_rows_in_order() {
     for more in [&["--threads", "1"][..], &["--threads", "3", "--row-group-size", "2k", "--memory", "18M"]] {
         assert_eq!(lines(&[&columns[..], &["--sort", "url_surtkey,fetch_time"], more].concat()), expected);
     }
-    let down = lines(&[&columns[..], &["--sort", "-record"]].concat());
-    let records: Vec<_> = down.iter().map(|line| field(line, "record").as_u64().unwrap()).collect();
+    let descending = lines(&[&columns[..], &["--sort", "-record"]].concat());
+    let records: Vec<_> = descending.iter().map(|line| field(line, "record").as_u64().unwrap()).collect();
     assert!(records.windows(2).all(|pair| pair[0] > pair[1]));
 }
 
 #[test]
-fn parquet_says_its_order_and_is_checked() {
+fn parquet_metadata_has_the_order() {
     let directory = tempfile::tempdir().unwrap();
     let target = directory.path().join("x.parquet");
     let (input, target) = (sample("crawl.cdxj"), target.to_str().unwrap());
-    ok(&["canon", "-q", &input, "-o", target, "--sort", "url_surtkey,-fetch_time", "--bloom-filter"]);
+    succeed(&["canon", "-q", &input, "-o", target, "--sort", "url_surtkey,-fetch_time", "--bloom-filter"]);
     let reader = parquet::file::serialized_reader::SerializedFileReader::new(std::fs::File::open(target).unwrap());
     let metadata = parquet::file::reader::FileReader::metadata(&reader.unwrap()).clone();
     let group = metadata.row_group(0);
@@ -70,8 +71,8 @@ fn parquet_says_its_order_and_is_checked() {
     assert!(column("url_surtkey").statistics().unwrap().min_bytes_opt().is_some());
     assert!(column("url_surtkey").column_index_offset().is_some());
     assert!(column("key").bloom_filter_offset().is_some() && column("url_surtkey").bloom_filter_offset().is_none());
-    let said = String::from_utf8(ok(&["check-sorted", target])).unwrap();
-    assert!(said.contains("335 rows in order"), "{said}");
+    let message = String::from_utf8(succeed(&["check-sorted", target])).unwrap();
+    assert!(message.contains("335 rows in order"), "{message}");
     let unsorted = irikey(&["check-sorted", target, "--by", "uri"], b"", Stdio::piped());
     assert_eq!(unsorted.status.code(), Some(1));
     let error = String::from_utf8_lossy(&unsorted.stderr).into_owned();
@@ -79,35 +80,47 @@ fn parquet_says_its_order_and_is_checked() {
 }
 
 #[test]
-fn directories_hold_parts_that_do_not_overlap() {
+fn parts_of_a_directory_do_not_overlap() {
     let directory = tempfile::tempdir().unwrap();
     let (input, target) = (sample("crawl.cdxj"), directory.path().join("index"));
     let flags = ["--sort", "url_surtkey", "--part-rows", "100", "--hive", "crawl=A,subset=warc"];
     let canon = [&["canon", "-q", &input, "-o", target.to_str().unwrap()][..], &flags].concat();
-    ok(&canon);
+    succeed(&canon);
     let found = names(&target);
     assert_eq!(found[0], "crawl=A/subset=warc/_manifest.json");
     assert!(found.len() > 3 && found[1] == "crawl=A/subset=warc/part-00000.parquet", "{found:?}");
     let parts: Vec<_> = files_below(&target)[1..].iter().map(|path| path.display().to_string()).collect();
     let check: Vec<&str> = ["check-sorted"].into_iter().chain(parts.iter().map(String::as_str)).collect();
-    ok(&check);
+    succeed(&check);
     let manifest = std::fs::read_to_string(target.join(&found[0])).unwrap();
     let manifest: Value = serde_json::from_str(&manifest).unwrap();
     let rows = manifest["parts"].as_array().unwrap().iter().map(|part| part["rows"].as_u64().unwrap());
     assert_eq!(rows.sum::<u64>(), 335);
     let again = irikey(&canon, b"", Stdio::piped());
-    assert_eq!(again.status.code(), Some(5), "a directory with parts is left alone");
+    assert_eq!(again.status.code(), Some(5), "a directory with parts is not overwritten");
     assert_eq!(names(&target), found);
 }
 
 #[test]
-fn partitions_are_the_same_whatever_the_threads() {
+fn partitions_do_not_depend_on_threads() {
     let directory = tempfile::tempdir().unwrap();
     let input = sample("crawl.cdxj");
     let run = |name: &str, how: &str, threads: &str| {
         let target = directory.path().join(name);
         let path = target.to_str().unwrap();
-        ok(&["canon", "-q", &input, "-o", path, "--partition", how, "--threads", threads, "--row-group-size", "3k"]);
+        succeed(&[
+            "canon",
+            "-q",
+            &input,
+            "-o",
+            path,
+            "--partition",
+            how,
+            "--threads",
+            threads,
+            "--row-group-size",
+            "3k",
+        ]);
         let bytes = files_below(&target).iter().map(|path| std::fs::read(path).unwrap()).collect::<Vec<_>>();
         (names(&target), bytes)
     };
@@ -124,24 +137,24 @@ fn partitions_are_the_same_whatever_the_threads() {
         let parts = names.iter().cloned().zip(bytes.clone());
         parts.filter(|(name, _)| name.ends_with(".parquet")).collect::<Vec<_>>()
     };
-    assert!(parts(&ranges) == parts(&again), "the same split points make the same files");
+    assert!(parts(&ranges) == parts(&again), "the same split points give the same files");
 }
 
 #[test]
-fn indexes_are_sorted_lines_and_come_back() {
+fn indexes_are_sorted_and_can_be_read() {
     let directory = tempfile::tempdir().unwrap();
     let input = sample("crawl.cdxj");
     let [cdxj, zipnum] = ["x.cdxj", "y.cdx.gz"].map(|name| directory.path().join(name).display().to_string());
-    ok(&["canon", "-q", &input, "-o", &cdxj]);
-    ok(&["canon", "-q", &input, "-o", &zipnum]);
-    ok(&["check-sorted", "-q", &cdxj]);
-    ok(&["check-sorted", "-q", &zipnum]);
+    succeed(&["canon", "-q", &input, "-o", &cdxj]);
+    succeed(&["canon", "-q", &input, "-o", &zipnum]);
+    succeed(&["check-sorted", "-q", &cdxj]);
+    succeed(&["check-sorted", "-q", &zipnum]);
     let text = std::fs::read_to_string(&cdxj).unwrap();
     assert_eq!(text.lines().count(), 335);
     let columns = ["--output-format", "jsonl", "--columns", "uri,key,fault,fetch_time,fetch_status,content_digest"];
     let rows = |file: &str| {
         let arguments = [&["canon", "-q", file][..], &columns].concat();
-        let mut rows: Vec<_> = String::from_utf8(ok(&arguments)).unwrap().lines().map(str::to_string).collect();
+        let mut rows: Vec<_> = String::from_utf8(succeed(&arguments)).unwrap().lines().map(str::to_string).collect();
         rows.sort();
         rows
     };
@@ -154,9 +167,9 @@ fn indexes_are_sorted_lines_and_come_back() {
     assert_eq!(fields[1..], ["y.cdx.gz", "0", &len, "1"]);
 }
 
-/// Where captures lie, what they are: an index of an index is as good as the first.
+/// The positions and fields of captures survive the conversion from index to index.
 #[test]
-fn indexes_still_find_their_captures() {
+fn indexes_keep_the_positions_of_captures() {
     let directory = tempfile::tempdir().unwrap();
     let name = |name: &str| directory.path().join(name).display().to_string();
     let archive = name("crawl.warc.gz");
@@ -165,7 +178,7 @@ fn indexes_still_find_their_captures() {
         content_languages,warc_filename,warc_record_offset,warc_record_length";
     let rows = |file: &str| {
         let arguments = ["canon", "-q", file, "--output-format", "jsonl", "--columns", columns];
-        let mut rows: Vec<_> = String::from_utf8(ok(&arguments)).unwrap().lines().map(str::to_string).collect();
+        let mut rows: Vec<_> = String::from_utf8(succeed(&arguments)).unwrap().lines().map(str::to_string).collect();
         rows.sort();
         rows
     };
@@ -177,37 +190,37 @@ fn indexes_still_find_their_captures() {
     )).unwrap();
     for input in [archive.clone(), sample("crawl.cdx"), own.clone()] {
         let [cdxj, zipnum] = ["x.cdxj", "y.cdx.gz"].map(name);
-        ok(&["canon", "-q", &input, "-o", &cdxj]);
-        ok(&["canon", "-q", &cdxj, "-o", &zipnum]);
-        let want = rows(&input);
-        assert!(want.iter().all(|row| row.contains("\"content_mime_type\":\"text/html\"")), "{}", want[0]);
-        assert!(rows(&cdxj) == want && rows(&zipnum) == want, "{input}");
+        succeed(&["canon", "-q", &input, "-o", &cdxj]);
+        succeed(&["canon", "-q", &cdxj, "-o", &zipnum]);
+        let expected = rows(&input);
+        assert!(expected.iter().all(|row| row.contains("\"content_mime_type\":\"text/html\"")), "{}", expected[0]);
+        assert!(rows(&cdxj) == expected && rows(&zipnum) == expected, "{input}");
         if input == own {
             assert_eq!(
                 std::fs::read(&cdxj).unwrap(),
                 std::fs::read(&own).unwrap(),
-                "members and their order are the same"
+                "the members and their order do not change"
             );
         }
     }
-    ok(&["canon", "-q", &archive, "-o", &name("z.cdxj")]);
+    succeed(&["canon", "-q", &archive, "-o", &name("z.cdxj")]);
     let bytes = std::fs::read(&archive).unwrap();
     for line in std::fs::read_to_string(name("z.cdxj")).unwrap().lines() {
-        let says: Value = serde_json::from_str(&line[line.find(" {\"url\"").unwrap() + 1..]).unwrap();
-        let number = |member: &str| says[member].as_str().unwrap().parse::<usize>().unwrap();
+        let capture: Value = serde_json::from_str(&line[line.find(" {\"url\"").unwrap() + 1..]).unwrap();
+        let number = |member: &str| capture[member].as_str().unwrap().parse::<usize>().unwrap();
         let member = &bytes[number("offset")..][..number("length")];
         let mut text = Vec::new();
         std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(member), &mut text).unwrap();
         let text = String::from_utf8_lossy(&text);
-        assert!(text.starts_with("WARC/1.0\r\n") && text.contains(says["url"].as_str().unwrap()), "{line}");
-        assert_eq!(says["filename"], archive.as_str());
+        assert!(text.starts_with("WARC/1.0\r\n") && text.contains(capture["url"].as_str().unwrap()), "{line}");
+        assert_eq!(capture["filename"], archive.as_str());
     }
 }
 
-/// Rows of several runs in files, with what memory there is; mapped inputs do not count.
+/// The rows are sorted in several spilled runs. Mapped inputs do not count as memory.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_sort_keeps_to_its_memory() {
+fn a_sort_stays_within_the_memory_limit() {
     let directory = tempfile::tempdir().unwrap();
     let name = |name: &str| directory.path().join(name).display().to_string();
     let line = |i: u64| {
@@ -218,7 +231,7 @@ fn a_sort_keeps_to_its_memory() {
         let (input, out, report) = (name("in.txt"), name("out.parquet"), name("report.json"));
         let allowed = format!("{memory}M");
         let flags = ["--sort", "url_surtkey", "--memory", &allowed, "--row-group-size", group, "--threads", threads];
-        ok(&[&["canon", "-q", &input, "-o", &out, "--report", &report][..], &flags].concat());
+        succeed(&[&["canon", "-q", &input, "-o", &out, "--report", &report][..], &flags].concat());
         let report: Value = serde_json::from_slice(&std::fs::read(&report).unwrap()).unwrap();
         let peak = report["peak_anonymous_bytes"].as_u64().unwrap();
         assert!(peak <= memory << 20, "{threads} threads: {peak}");
@@ -226,7 +239,7 @@ fn a_sort_keeps_to_its_memory() {
     }
 }
 
-/// Each member is gzip by itself, and begins with the line that the index says.
+/// Each member is a gzip member of its own and begins with the line that the index names.
 #[test]
 fn zipnum_members_are_found_by_their_index() {
     let directory = tempfile::tempdir().unwrap();
@@ -235,7 +248,7 @@ fn zipnum_members_are_found_by_their_index() {
         .unwrap();
     let target = directory.path().join("out");
     let flags = ["--output-format", "zipnum", "--part-rows", "4000"];
-    ok(&[&["canon", "-q", input.to_str().unwrap(), "-o", target.to_str().unwrap()][..], &flags].concat());
+    succeed(&[&["canon", "-q", input.to_str().unwrap(), "-o", target.to_str().unwrap()][..], &flags].concat());
     let (mut lines, mut members) = (Vec::new(), Vec::new());
     for part in ["part-00000", "part-00001"] {
         let data = std::fs::read(target.join(format!("{part}.cdx.gz"))).unwrap();
@@ -257,8 +270,8 @@ fn zipnum_members_are_found_by_their_index() {
     assert!(keys.is_sorted());
 }
 
-/// Files of lines, and the flags that make parts of them.
-fn many(directory: &Path, lines: usize) -> Vec<String> {
+/// Writes six files of lines and returns their paths.
+fn write_inputs(directory: &Path, lines: usize) -> Vec<String> {
     (0..6)
         .map(|i| {
             let path = directory.join(format!("in-{i}.txt"));
@@ -269,6 +282,7 @@ fn many(directory: &Path, lines: usize) -> Vec<String> {
         .collect()
 }
 
+/// The arguments of a run that creates one part per input and can be resumed.
 fn resume<'a>(inputs: &'a [String], target: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let flags = ["canon", "-q", "-o", target, "--resume", "--output-format", "jsonl", "--threads", "1"];
     flags.into_iter().chain(inputs.iter().map(String::as_str)).chain(more.iter().copied()).collect()
@@ -282,85 +296,84 @@ fn parts(directory: &Path) -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
-fn a_killed_job_is_taken_up() {
+fn a_killed_job_is_resumed() {
     let directory = tempfile::tempdir().unwrap();
-    let inputs = many(directory.path(), 40_000);
-    let [whole, target] = ["whole", "taken-up"].map(|name| directory.path().join(name));
-    ok(&resume(&inputs, whole.to_str().unwrap(), &[]));
+    let inputs = write_inputs(directory.path(), 40_000);
+    let [whole, target] = ["whole", "resumed"].map(|name| directory.path().join(name));
+    succeed(&resume(&inputs, whole.to_str().unwrap(), &[]));
     assert_eq!(parts(&whole).len(), 6);
     let path = target.to_str().unwrap();
-    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_irikey"));
-    let mut child = command.args(resume(&inputs, path, &[])).spawn().unwrap();
-    // SIGKILL, somewhere after the first part has its name; if all is done by then, nothing is left to take up.
-    while !target.join("part-00000.jsonl").exists() && child.try_wait().unwrap().is_none() {
-        std::thread::yield_now();
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
-    ok(&resume(&inputs, path, &[]));
+    kill(&resume(&inputs, path, &[]), || target.join("part-00000.jsonl").exists());
+    succeed(&resume(&inputs, path, &[]));
     assert!(parts(&target) == parts(&whole));
     let left = names(&target);
     assert_eq!(left.len(), 7, "the parts and the manifest: {left:?}");
 }
 
 #[test]
-fn another_policy_or_input_is_not_taken_up() {
+fn a_job_with_another_policy_or_input_is_not_resumed() {
     let directory = tempfile::tempdir().unwrap();
-    let inputs = many(directory.path(), 10);
+    let inputs = write_inputs(directory.path(), 10);
     let target = directory.path().join("out");
     let path = target.to_str().unwrap();
-    ok(&resume(&inputs[..2], path, &[]));
+    succeed(&resume(&inputs[..2], path, &[]));
     let first = parts(&target);
-    ok(&resume(&inputs, path, &[]));
+    succeed(&resume(&inputs, path, &[]));
     assert!(parts(&target).len() == 6 && parts(&target)[..2] == first[..]);
-    let refused = |arguments: &[&str], status: i32, words: &str| {
-        let ran = irikey(arguments, b"", Stdio::piped());
-        let error = String::from_utf8_lossy(&ran.stderr).into_owned();
-        assert!(ran.status.code() == Some(status) && error.contains(words), "{error}");
-    };
-    refused(&resume(&inputs, path, &["--strict"]), 2, "canonical_form");
-    refused(&resume(&inputs, path, &["--columns", "uri"]), 2, "columns");
+    assert_rejected(&resume(&inputs, path, &["--strict"]), 2, "canonical_form");
+    assert_rejected(&resume(&inputs, path, &["--columns", "uri"]), 2, "columns");
     std::fs::write(directory.path().join("in-3.txt"), "http://example.org/other\n").unwrap();
-    refused(&resume(&inputs, path, &[]), 4, "in-3.txt: the input has changed since its part was made");
+    assert_rejected(&resume(&inputs, path, &[]), 4, "in-3.txt: the input has changed since its part was made");
 }
 
-/// Starts a job and kills it, SIGKILL, once `is_far` says so; if all is done by then, nothing is left to take up.
-fn kill(arguments: &[&str], is_far: impl Fn() -> bool) {
+/// Runs the command; its exit code must be `status` and its message must contain `text`.
+fn assert_rejected(arguments: &[&str], status: i32, text: &str) {
+    let ran = irikey(arguments, b"", Stdio::piped());
+    let error = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert!(ran.status.code() == Some(status) && error.contains(text), "{error}");
+}
+
+/// Starts a job and kills it with SIGKILL when `is_reached` returns true. Returns whether the job was still running.
+fn kill(arguments: &[&str], is_reached: impl Fn() -> bool) -> bool {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_irikey"));
     let mut child = command.args(arguments).spawn().unwrap();
-    while !is_far() && child.try_wait().unwrap().is_none() {
+    while !is_reached() && child.try_wait().unwrap().is_none() {
         std::thread::yield_now();
     }
     child.kill().unwrap();
-    child.wait().unwrap();
+    !child.wait().unwrap().success()
 }
 
-/// A part has its name below a directory in which a job is at work: what is there now may be gone the next moment.
-fn has_part(directory: &Path) -> bool {
+/// Reports whether a part that was written after `started` exists below a directory. A running job may delete the entries
+/// at any time.
+fn has_part_since(directory: &Path, started: SystemTime) -> bool {
     std::fs::read_dir(directory).into_iter().flatten().flatten().any(|entry| {
         let is_part = entry.file_name().to_string_lossy().starts_with("part-0");
-        is_part || (entry.file_name() != "_runs" && has_part(&entry.path()))
+        let modified = || entry.metadata().and_then(|metadata| metadata.modified());
+        (is_part && modified().is_ok_and(|modified| modified > started))
+            || (entry.file_name() != "_runs" && has_part_since(&entry.path(), started))
     })
 }
 
-/// The files below a directory by their names there, those of `_runs` left out.
+/// The names and contents of the files below a directory, without those of `_runs`.
 fn contents(directory: &Path) -> Vec<(String, Vec<u8>)> {
     let names = names(directory).into_iter().filter(|name| !name.starts_with("_runs"));
     names.map(|name| (name.clone(), std::fs::read(directory.join(name)).unwrap())).collect()
 }
 
 #[test]
-fn a_killed_sort_is_taken_up() {
+fn a_killed_sort_is_resumed() {
     let directory = tempfile::tempdir().unwrap();
-    let inputs = many(directory.path(), 8_000);
-    let ways: [(&str, &[&str]); 3] = [
-        // All rows are equal in it: what decides is the order of the inputs.
+    let inputs = write_inputs(directory.path(), 8_000);
+    let settings: [(&str, &[&str]); 3] = [
+        // All rows are equal in these columns: the order is that of the inputs.
         ("parquet", &["--sort", "url_host_name,-fetch_time", "--part-rows", "12000"]),
         ("jsonl", &["--sort", "-uri", "--part-rows", "12000", "--hive", "crawl=A"]),
         ("parquet", &["--partition", "surt:4"]),
     ];
-    for (i, (format, how)) in ways.into_iter().enumerate() {
-        let [whole, target] = ["whole", "taken-up"].map(|name| directory.path().join(format!("{name}-{i}")));
+    let mut merge_kill_counts = [0; 2];
+    for (i, (format, how)) in settings.into_iter().enumerate() {
+        let [whole, target] = ["whole", "resumed"].map(|name| directory.path().join(format!("{name}-{i}")));
         let job = |target: &Path, more: &[&str]| -> Vec<String> {
             let flags = ["canon", "-q", "--output-format", format, "--columns", "source,record,uri", "--threads", "2"];
             let flags = flags.into_iter().chain(how.iter().copied()).chain(more.iter().copied());
@@ -370,53 +383,63 @@ fn a_killed_sort_is_taken_up() {
         let texts = |job: &'_ [String]| job.iter().map(|text| text.to_string()).collect::<Vec<_>>();
         let [plain, resumed] = [texts(&job(&whole, &[])), texts(&job(&target, &["--resume"]))];
         let [plain, resumed] = [&plain, &resumed].map(|job| job.iter().map(String::as_str).collect::<Vec<_>>());
-        ok(&plain);
+        succeed(&plain);
         let runs = target.join("_runs");
         kill(&resumed, || runs.join("part-00001.runs").exists());
         let manifest = || std::fs::read_to_string(runs.join("_manifest.json")).unwrap_or_default();
-        // In the middle of the merge, twice.
-        for _ in 0..2 {
-            kill(&resumed, || manifest().contains("\"merge\": \"merging\"") && has_part(&target));
+        // Kills two jobs during the merge. The second job deletes the parts of the first and merges again.
+        for kill_count in &mut merge_kill_counts {
+            let started = SystemTime::now();
+            let is_merging = || manifest().contains("\"merge\": \"merging\"") && has_part_since(&target, started);
+            *kill_count += u32::from(kill(&resumed, is_merging));
         }
-        ok(&resumed);
+        succeed(&resumed);
         assert!(contents(&target) == contents(&whole), "{how:?}");
         assert_eq!(names(&runs), ["_manifest.json"]);
-        // What is done is not done again.
-        let made = |name: &String| std::fs::metadata(target.join(name)).unwrap().modified().unwrap();
-        let times: Vec<_> = contents(&target).iter().map(|(name, _)| made(name)).collect();
-        ok(&resumed);
-        assert!(contents(&target).iter().map(|(name, _)| made(name)).eq(times));
+        // A finished job does not write its files again.
+        let modified = |name: &String| std::fs::metadata(target.join(name)).unwrap().modified().unwrap();
+        let times: Vec<_> = contents(&target).iter().map(|(name, _)| modified(name)).collect();
+        succeed(&resumed);
+        assert!(contents(&target).iter().map(|(name, _)| modified(name)).eq(times));
     }
+    assert!(merge_kill_counts.iter().all(|count| *count > 0), "the jobs ended before the kills: {merge_kill_counts:?}");
 }
 
 #[test]
-fn another_order_or_list_of_inputs_is_not_taken_up() {
+fn a_job_with_another_order_or_list_of_inputs_is_not_resumed() {
     let directory = tempfile::tempdir().unwrap();
-    let inputs = many(directory.path(), 10);
+    let inputs = write_inputs(directory.path(), 10);
     let target = directory.path().join("out");
     let path = target.to_str().unwrap();
-    ok(&resume(&inputs, path, &["--sort", "uri"]));
-    let refused = |arguments: &[&str], status: i32, words: &str| {
-        let ran = irikey(arguments, b"", Stdio::piped());
-        let error = String::from_utf8_lossy(&ran.stderr).into_owned();
-        assert!(ran.status.code() == Some(status) && error.contains(words), "{error}");
-    };
-    refused(&resume(&inputs, path, &["--sort", "-uri"]), 2, "made with sort \"uri\", but the flags say \"-uri\"");
-    refused(
+    succeed(&resume(&inputs, path, &["--sort", "uri"]));
+    assert_rejected(
+        &resume(&inputs, path, &["--sort", "-uri"]),
+        2,
+        "made with sort \"uri\", but the flags say \"-uri\"",
+    );
+    assert_rejected(
         &resume(&inputs, path, &["--sort", "uri", "--part-rows", "5"]),
         2,
         "made with part_rows null, but the flags say 5",
     );
-    refused(&resume(&inputs[1..], path, &["--sort", "uri"]), 2, "of other inputs, or of these in another order");
+    assert_rejected(
+        &resume(&inputs[1..], path, &["--sort", "uri"]),
+        2,
+        "of other inputs, or of these in another order",
+    );
     let twice = [&inputs[..1], &inputs[..1]].concat();
-    refused(&resume(&twice, directory.path().join("b").to_str().unwrap(), &[]), 2, "name it once");
-    refused(&resume(&inputs, path, &["--part-rows", "5"]), 2, "remove --part-rows and --hive, or add --sort");
+    assert_rejected(&resume(&twice, directory.path().join("b").to_str().unwrap(), &[]), 2, "name it once");
+    assert_rejected(&resume(&inputs, path, &["--part-rows", "5"]), 2, "remove --part-rows and --hive, or add --sort");
     std::fs::remove_file(target.join("part-00000.jsonl")).unwrap();
-    refused(
+    assert_rejected(
         &resume(&inputs, path, &["--sort", "uri"]),
         2,
         "part-00000.jsonl: the file was finished, but no longer exists",
     );
     std::fs::write(directory.path().join("in-3.txt"), "http://example.org/other\n").unwrap();
-    refused(&resume(&inputs, path, &["--sort", "uri"]), 4, "in-3.txt: the input has changed since its part was made");
+    assert_rejected(
+        &resume(&inputs, path, &["--sort", "uri"]),
+        4,
+        "in-3.txt: the input has changed since its part was made",
+    );
 }

@@ -1,4 +1,4 @@
-//! Runs [`canon`] and keeps every row, to be compared.
+//! Runs [`canon`], collects every row for comparisons, and creates inputs.
 
 use irikey::batch::SourceRun;
 use irikey::canon::{Policy, Rows};
@@ -8,7 +8,7 @@ use std::convert::Infallible;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// A row and where it came from.
+/// A row and the position of its record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     pub source: u32,
@@ -22,7 +22,7 @@ pub struct Row {
     pub fault: Option<String>,
 }
 
-/// What came out: the rows, how many each part had, and the counts.
+/// The result of a run: the rows, the number of rows of each part, and the summary.
 #[derive(Debug)]
 pub struct Out {
     pub rows: Vec<Row>,
@@ -45,16 +45,16 @@ fn collect(rows: &Rows, runs: &[SourceRun]) -> Vec<Row> {
         fault: fault(i),
     };
     let all: Vec<Row> = origins.enumerate().map(row).collect();
-    assert_eq!(all.len(), rows.len(), "the runs cover the rows");
+    assert_eq!(all.len(), rows.len(), "the source runs cover all rows");
     all
 }
 
-/// The policy of these tests: inputs are kept, so that rows show them.
+/// The policy of these tests: it keeps the inputs, so that rows contain them.
 pub fn policy() -> Policy {
     Policy { keep_input: true, ..Policy::default() }
 }
 
-/// Runs and collects.
+/// Runs [`canon`] and collects the rows.
 pub fn try_run(sources: Sources, options: &RunOptions) -> Result<Out, RunError<Infallible>> {
     let (mut rows, mut parts) = (Vec::new(), Vec::new());
     let progress = Progress::new();
@@ -80,7 +80,7 @@ pub fn try_run(sources: Sources, options: &RunOptions) -> Result<Out, RunError<I
     Ok(Out { rows, parts, summary })
 }
 
-/// Runs and collects; the run must succeed.
+/// Runs [`canon`] and collects the rows. Panics if the run fails.
 pub fn run(sources: Sources, options: &RunOptions) -> Out {
     try_run(sources, options).unwrap()
 }
@@ -90,19 +90,19 @@ pub fn options(threads: usize, row_group_len: usize, chunk_len: usize) -> RunOpt
     RunOptions { threads, row_group_len, chunk_len, ..RunOptions::default() }
 }
 
-/// A file of a test's own directory.
+/// Creates a file in the directory of a test.
 pub fn file(directory: &tempfile::TempDir, name: &str, bytes: &[u8]) -> PathBuf {
     let path = directory.path().join(name);
     std::fs::write(&path, bytes).unwrap();
     path
 }
 
-/// One file as sources.
+/// The sources of a run that reads one file.
 pub fn path(path: &Path) -> Sources {
     Sources(vec![Source::path(path.to_path_buf()).unwrap()])
 }
 
-/// Bytes as sources that are read, `step` bytes at a time, as from a pipe.
+/// The sources of a run that reads `bytes` from a pipe, at most `step` bytes at a time.
 pub fn pipe(bytes: &[u8], step: usize) -> Sources {
     Sources(vec![Source::reader("pipe", Slow { bytes: bytes.to_vec(), at: 0, step })])
 }
@@ -134,13 +134,22 @@ pub fn zstd(bytes: &[u8]) -> Vec<u8> {
     zstd::encode_all(bytes, 1).unwrap()
 }
 
-/// Lines of many kinds, some of them empty, long, or odd; about `len` bytes.
+/// A linear congruential generator; the high bits are the random ones.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0
+    }
+}
+
+/// Returns about `len` bytes of lines of many kinds: empty ones, long ones and malformed ones.
 pub fn lines(len: usize) -> Vec<u8> {
     let mut text = Vec::new();
-    let mut state = 1u64;
+    let mut random = Random(1);
     while text.len() < len {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let number = state >> 33;
+        let number = random.next() >> 33;
         match number % 23 {
             0 => (),
             1 => text.extend_from_slice(b"relative/../x\r"),

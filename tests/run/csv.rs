@@ -1,6 +1,7 @@
-//! CSV through the run: equal to the csv crate reading the whole source at once, wherever spans and chunks end.
+//! CSV sources: the records equal those of the csv crate, which reads the whole source at once, wherever row groups and
+//! chunks end.
 
-use crate::collect::{file, gzip, options, path, pipe, policy, run, try_run};
+use crate::collect::{Random, file, gzip, options, path, pipe, policy, run, try_run};
 use irikey::canon::Canonicalizer;
 use irikey::input::{Source, Sources};
 use irikey::kernel::Bitmaps;
@@ -16,7 +17,8 @@ fn column(text: &str) -> Option<CsvColumn> {
     Some(CsvColumn::parse(text))
 }
 
-/// Fields with all that is hard about them: quotes at the beginning and within, delimiters, ends of lines, marks.
+/// CSV text with fields that are hard to parse: quotes at the beginning and inside, delimiters, line ends, byte-order
+/// marks.
 fn hard_text(len: usize, delimiter: char) -> String {
     let fields = [
         "\"a\nb\"",
@@ -32,11 +34,8 @@ fn hard_text(len: usize, delimiter: char) -> String {
     ];
     let ends = ["\n", "\r\n", "\n\n", "\r", "\r\n\r\n"];
     let mut text = String::from("http://first/\n");
-    let mut state = 7u64;
-    let mut next = |count: usize| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as usize % count
-    };
+    let mut random = Random(7);
+    let mut next = |count: usize| (random.next() >> 33) as usize % count;
     while text.len() < len {
         let width = 1 + next(4);
         for i in 0..width {
@@ -54,8 +53,8 @@ fn hard_text(len: usize, delimiter: char) -> String {
     text
 }
 
-/// The first fields and where their records begin, by the csv crate alone.
-fn serially(text: &str, delimiter: u8) -> Vec<(Vec<u8>, u64)> {
+/// Returns the first field and the offset of every record, as the csv crate reads them.
+fn read_with_csv_crate(text: &str, delimiter: u8) -> Vec<(Vec<u8>, u64)> {
     let mut reader = csv_reader(delimiter).from_reader(text.as_bytes());
     let mut record = ::csv::ByteRecord::new();
     let mut all = Vec::new();
@@ -74,22 +73,22 @@ fn csv_reader(delimiter: u8) -> ::csv::ReaderBuilder {
 }
 
 #[test]
-fn equals_the_csv_crate() {
+fn records_equal_those_of_the_csv_crate() {
     let directory = tempfile::tempdir().unwrap();
     for delimiter in [',', '\t'] {
         let text = hard_text(120_000, delimiter);
-        let want = serially(&text, delimiter as u8);
-        let asked = CsvOptions {
+        let expected = read_with_csv_crate(&text, delimiter as u8);
+        let csv_options = CsvOptions {
             delimiter: delimiter as u8,
             url: column("1"),
             header: CsvHeader::Absent,
             ..CsvOptions::default()
         };
         let plain = file(&directory, "plain", text.as_bytes());
-        let first = run(path(&plain), &csv(options(1, 8 << 20, 256 << 10), &asked));
+        let first = run(path(&plain), &csv(options(1, 8 << 20, 256 << 10), &csv_options));
         for (threads, row_group_len, chunk_len, step) in [(1, 1, 1, 1000), (3, 5_000, 50, 7), (2, 64, 1 << 20, 1 << 20)]
         {
-            let options = csv(options(threads, row_group_len, chunk_len), &asked);
+            let options = csv(options(threads, row_group_len, chunk_len), &csv_options);
             let no_mmap = RunOptions { mmap: false, ..options.clone() };
             for out in [
                 run(path(&plain), &options),
@@ -97,8 +96,8 @@ fn equals_the_csv_crate() {
                 run(pipe(text.as_bytes(), step), &options),
                 run(pipe(&gzip(text.as_bytes()), step), &options),
             ] {
-                assert_eq!(out.rows.len(), want.len());
-                for (i, (row, (url, at))) in out.rows.iter().zip(&want).enumerate() {
+                assert_eq!(out.rows.len(), expected.len());
+                for (i, (row, (url, at))) in out.rows.iter().zip(&expected).enumerate() {
                     assert_eq!((row.record, row.offset), (i as u64 + 1, *at));
                     let got = if row.differs { &row.input } else { &row.uri };
                     assert_eq!(got, url, "record {}", i + 1);
@@ -111,18 +110,18 @@ fn equals_the_csv_crate() {
 
 #[test]
 fn each_source_has_its_own_header() {
-    let asked = CsvOptions::default();
+    let csv_options = CsvOptions::default();
     let texts = ["id,url\n1,http://a/\n", "\u{feff}URL,id\r\nhttp://b/,2\r\nhttp://c/,3", "", "\n\nhttp://d/\n"];
     let sources = texts.map(|text| Source::reader("s", text.as_bytes()));
-    let out = run(Sources(sources.into_iter().collect()), &csv(options(2, 1 << 20, 1000), &asked));
+    let out = run(Sources(sources.into_iter().collect()), &csv(options(2, 1 << 20, 1000), &csv_options));
     let rows: Vec<_> = out.rows.iter().map(|row| (row.source, row.record, row.offset, &row.uri[..])).collect();
-    let want: [(u32, u64, u64, &[u8]); 4] =
+    let expected: [(u32, u64, u64, &[u8]); 4] =
         [(0, 1, 7, b"http://a/"), (1, 1, 11, b"http://b/"), (1, 2, 24, b"http://c/"), (3, 1, 2, b"http://d/")];
-    assert_eq!(rows, want);
+    assert_eq!(rows, expected);
 }
 
 #[test]
-fn headers_alone_and_across_reads() {
+fn a_header_without_records_gives_no_rows() {
     for text in ["url", "url\n", "\"url\"\r\n", "url,\"a\nb\"\n"] {
         for step in [1, 3, 100] {
             let out = run(pipe(text.as_bytes(), step), &csv(options(1, 4, 10), &CsvOptions::default()));
@@ -133,9 +132,9 @@ fn headers_alone_and_across_reads() {
 
 #[test]
 fn bases_reach_the_canonicalizer() {
-    let asked = CsvOptions { url: column("ref"), base: column("page"), ..CsvOptions::default() };
+    let csv_options = CsvOptions { url: column("ref"), base: column("page"), ..CsvOptions::default() };
     let mut decoder = Csv::default();
-    let columns = asked.read_first(b"page,ref\n").unwrap().unwrap().columns;
+    let columns = csv_options.read_first(b"page,ref\n").unwrap().unwrap().columns;
     decoder.set_settings(&CsvLayout { columns, ..CsvLayout::default() });
     let mut bitmaps = Bitmaps::default();
     let records = decoder.decode(b"http://a/,../b\nhttp://a/,c\n", 0, &mut bitmaps);
@@ -143,28 +142,28 @@ fn bases_reach_the_canonicalizer() {
     assert_eq!(bases, [b"http://a/", b"http://a/"]);
     let mut rows = irikey::canon::Rows::new(0);
     Canonicalizer::new(&policy()).append(&records, &bitmaps, &mut rows);
-    let out = run(pipe(b"page,ref\nhttp://a/,../b\nhttp://a/,c\n", 9), &csv(options(1, 100, 1), &asked));
+    let out = run(pipe(b"page,ref\nhttp://a/,../b\nhttp://a/,c\n", 9), &csv(options(1, 100, 1), &csv_options));
     assert_eq!(out.rows.iter().map(|row| row.key).collect::<Vec<_>>(), rows.key);
 }
 
 #[test]
-fn columns_that_are_not_there_stop_the_run() {
-    let asked = CsvOptions { url: column("adress"), ..CsvOptions::default() };
-    let error = try_run(pipe(b"id,url\n1,http://a/\n", 100), &csv(options(2, 100, 100), &asked)).unwrap_err();
+fn an_unknown_column_stops_the_run() {
+    let csv_options = CsvOptions { url: column("adress"), ..CsvOptions::default() };
+    let error = try_run(pipe(b"id,url\n1,http://a/\n", 100), &csv(options(2, 100, 100), &csv_options)).unwrap_err();
     assert!(matches!(error, RunError::Columns { .. }));
     assert_eq!(error.to_string(), "pipe: there is no column \"adress\"; the columns are 1 \"id\", 2 \"url\"");
 }
 
 #[test]
-fn unclosed_quotes_and_damage() {
-    let asked = CsvOptions { header: CsvHeader::Absent, ..CsvOptions::default() };
+fn an_unclosed_quote_extends_to_the_end_or_the_limit() {
+    let csv_options = CsvOptions { header: CsvHeader::Absent, ..CsvOptions::default() };
     let text = format!("http://a/\n\"http://b/\n{}", "x\n".repeat(1000));
-    let whole = run(pipe(text.as_bytes(), 100), &csv(options(2, 10, 10), &asked));
+    let whole = run(pipe(text.as_bytes(), 100), &csv(options(2, 10, 10), &csv_options));
     assert_eq!(whole.rows.len(), 2);
-    let limited = RunOptions { max_record_len: 500, ..csv(options(2, 10, 10), &asked) };
+    let limited = RunOptions { max_record_len: 500, ..csv(options(2, 10, 10), &csv_options) };
     let out = run(pipe(text.as_bytes(), 100), &limited);
     assert_eq!((out.rows.len(), out.summary.input_errors.len()), (1, 1));
     let packed = gzip(text.as_bytes());
-    let out = run(pipe(&packed[..packed.len() - 9], 100), &csv(options(2, 10, 10), &asked));
+    let out = run(pipe(&packed[..packed.len() - 9], 100), &csv(options(2, 10, 10), &csv_options));
     assert_eq!((out.rows.len(), out.summary.input_errors.len()), (1, 1));
 }

@@ -1,5 +1,5 @@
-//! Damaged sources: all whole records before the damage are rows, there is one error a source, and the other sources
-//! go on.
+//! Damaged sources: all complete records before the damage become rows, there is one error per damaged source, and the
+//! other sources are read.
 
 use crate::collect::{Out, file, gzip, lines, options, path, pipe, run, zstd};
 use irikey::input::{Defect, Source, Sources};
@@ -13,7 +13,7 @@ fn only_error(out: &Out) -> (&Defect, u64, u64, String) {
 }
 
 #[test]
-fn truncated_packed_sources_give_their_whole_records() {
+fn truncated_compressed_sources_give_their_complete_records() {
     let text = lines(600_000);
     let whole = run(pipe(&text, 1 << 20), &options(1, 8 << 20, 256 << 10)).rows;
     for packed in [gzip(&text), [gzip(&text[..50_000]), gzip(&text[50_000..])].concat(), zstd(&text)] {
@@ -35,7 +35,7 @@ fn truncated_packed_sources_give_their_whole_records() {
 }
 
 #[test]
-fn the_message_says_where_and_what_to_do() {
+fn the_message_has_the_position_and_the_reason() {
     let packed = gzip(&b"http://example.org/\n".repeat(1000));
     let out = run(pipe(&packed[..packed.len() - 4], 100), &options(1, 8 << 20, 1000));
     let (_, _, _, text) = only_error(&out);
@@ -47,7 +47,7 @@ fn the_message_says_where_and_what_to_do() {
 }
 
 #[test]
-fn padding_is_fine_and_garbage_is_reported() {
+fn padding_is_ignored_and_garbage_is_reported() {
     let text = lines(10_000);
     let rows = run(pipe(&text, 1000), &options(1, 1 << 20, 1000)).rows;
     let padded = run(pipe(&[gzip(&text), vec![0; 5000]].concat(), 1000), &options(2, 1 << 20, 1000));
@@ -58,12 +58,12 @@ fn padding_is_fine_and_garbage_is_reported() {
 }
 
 #[test]
-fn a_record_too_long_ends_its_source_alone() {
+fn a_record_that_is_too_long_ends_only_its_source() {
     let long = "x".repeat(5000);
     let text = format!("http://a/\nhttp://b/\n{long}\nhttp://c/\n");
     let directory = tempfile::tempdir().unwrap();
     let big = file(&directory, "big", format!("{}{text}", "http://a/\n".repeat(10_000)).as_bytes());
-    for (row_group_len, chunk_len, max, is_taken) in [
+    for (row_group_len, chunk_len, max, is_accepted) in [
         (10, 1, 5001, true),
         (1 << 20, 100, 5001, true),
         (10, 1, 5000, false),
@@ -73,11 +73,11 @@ fn a_record_too_long_ends_its_source_alone() {
         let options = RunOptions { max_record_len: max, ..options(2, row_group_len, chunk_len) };
         let readers = [text.as_str(), "http://d/\n"].map(|text| Source::reader("r", io::Cursor::new(text.to_string())));
         let out = run(Sources(readers.into_iter().collect()), &options);
-        assert_eq!(out.summary.source_records, [if is_taken { 4 } else { 2 }, 1]);
+        assert_eq!(out.summary.source_records, [if is_accepted { 4 } else { 2 }, 1]);
         for mmap in [true, false] {
             let out = run(path(&big), &RunOptions { mmap, ..options.clone() });
-            assert_eq!(out.summary.source_records, [if is_taken { 10_004 } else { 10_002 }], "{options:?} {mmap}");
-            if !is_taken {
+            assert_eq!(out.summary.source_records, [if is_accepted { 10_004 } else { 10_002 }], "{options:?} {mmap}");
+            if !is_accepted {
                 let (defect, offset, _, text) = only_error(&out);
                 assert!(matches!(defect, Defect::RecordTooLong(len) if *len == max));
                 assert!(offset == 100_020 && text.contains("--max-record"), "{text}");
@@ -94,7 +94,7 @@ fn endless_lines_do_not_exhaust_memory() {
 }
 
 #[test]
-fn what_is_not_utf_8_text_is_named() {
+fn unsupported_formats_are_named() {
     for (bytes, name) in [
         (b"\xff\xfe\0\0h\0\0\0".to_vec(), "UTF-32 (little-endian)"),
         (b"\0\0\xfe\xff\0\0\0h".to_vec(), "UTF-32 (big-endian)"),
@@ -108,7 +108,7 @@ fn what_is_not_utf_8_text_is_named() {
 }
 
 #[test]
-fn packed_utf_16_gives_its_whole_records() {
+fn truncated_compressed_utf_16_gives_its_complete_records() {
     let text = "\u{feff}http://a/\u{e9}\n".to_string() + &"http://b/\u{1f600}\n".repeat(5000);
     let utf_16: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
     let whole = run(pipe(&utf_16, 1000), &options(2, 3000, 100));
@@ -122,7 +122,7 @@ fn packed_utf_16_gives_its_whole_records() {
     }
 }
 
-/// Fails after some bytes.
+/// A reader that fails after a number of bytes.
 struct Failing(usize);
 
 impl Read for Failing {
@@ -138,7 +138,7 @@ impl Read for Failing {
 }
 
 #[test]
-fn failing_reads_and_vanished_files() {
+fn failing_reads_and_deleted_files_are_reported() {
     let directory = tempfile::tempdir().unwrap();
     let gone = file(&directory, "gone", b"http://a/\n");
     let mut sources = path(&gone);

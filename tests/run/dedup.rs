@@ -1,5 +1,5 @@
-//! One row of each key, against a map: the same rows as `canon` writes, less those that another one stands for, however
-//! the work is done and however little memory there is.
+//! The rows that deduplication keeps, compared with a map over the rows of `canon`: they do not depend on threads, row
+//! groups or memory.
 
 use crate::collect::{file, options, path, pipe};
 use arrow::array::{AsArray, RecordBatch};
@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Mutex;
 
-/// Lines of which many recur, in other spellings and beside faulty ones; some recur at once and some late.
+/// Returns lines with many duplicates, in other spellings too, some near each other and some far apart, and faulty lines.
 pub fn lines(count: usize) -> Vec<u8> {
     let mut text = String::new();
     for i in 0..count as u64 {
@@ -55,7 +55,7 @@ fn policy() -> Policy {
     Policy { keep_input: true, more_keys: vec![Rung::Syntax, Rung::Simple], ..Policy::default() }
 }
 
-/// What `canon` writes, line by line.
+/// The lines that `canon` writes.
 fn all_rows(directory: &tempfile::TempDir, sources: Sources) -> Vec<String> {
     let target = directory.path().join("all.jsonl");
     let (encoder, mut output) = open(&target, &sources.names());
@@ -75,27 +75,27 @@ fn dedup_rows(
     directory: &tempfile::TempDir,
     sources: Sources,
     options: &RunOptions,
-    wanted: &DedupOptions,
+    dedup_options: &DedupOptions,
 ) -> (Vec<String>, DedupSummary) {
     let target = directory.path().join("some.jsonl");
     let (encoder, mut output) = open(&target, &sources.names());
-    let append = |given| kept(&mut output, given);
+    let append = |part| append_kept(&mut output, part);
     let deduped =
-        dedup(RunRequest::new(sources, options, &policy(), &Progress::new()), wanted, &encoder, append).unwrap();
+        dedup(RunRequest::new(sources, options, &policy(), &Progress::new()), dedup_options, &encoder, append).unwrap();
     assert_eq!(output.rows(), deduped.written);
     output.finish().unwrap();
     (std::fs::read_to_string(target).unwrap().lines().map(str::to_string).collect(), deduped)
 }
 
-fn kept(output: &mut Output, given: DedupOutput) -> Result<(), OutputError> {
-    match given {
+fn append_kept(output: &mut Output, part: DedupOutput) -> Result<(), OutputError> {
+    match part {
         DedupOutput::Kept(part) => output.append(part),
-        DedupOutput::Duplicates(_) | DedupOutput::Groups(_) => panic!("nobody asked for evidence"),
+        DedupOutput::Duplicates(_) | DedupOutput::Groups(_) => panic!("evidence was not requested"),
     }
 }
 
-/// The rows that a map keeps.
-fn expected(all: &[String], keep: KeepPolicy, keep_faulty: bool) -> Vec<String> {
+/// The rows that a map over the keys keeps.
+fn expected_rows(all: &[String], keep: KeepPolicy, keep_faulty: bool) -> Vec<String> {
     let mut representatives: HashMap<String, usize> = HashMap::new();
     let rows: Vec<serde_json::Value> = all.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
     for (i, row) in rows.iter().enumerate().filter(|(_, row)| row["fault"].is_null()) {
@@ -115,7 +115,7 @@ fn expected(all: &[String], keep: KeepPolicy, keep_faulty: bool) -> Vec<String> 
 }
 
 #[test]
-fn one_row_of_each_key_however_it_is_done() {
+fn one_row_per_key_with_any_threads_and_memory() {
     let directory = tempfile::tempdir().unwrap();
     let text = lines(6_000);
     let (half, rest) =
@@ -125,33 +125,34 @@ fn one_row_of_each_key_however_it_is_done() {
     let all = all_rows(&directory, sources());
     for keep in [KeepPolicy::First, KeepPolicy::Last] {
         for keep_faulty in [false, true] {
-            let want = expected(&all, keep, keep_faulty);
-            let ways =
+            let expected = expected_rows(&all, keep, keep_faulty);
+            let settings =
                 [(1, 1 << 20, usize::MAX), (2, 5_000, 300_000), (5, 700, 150_000), (3, 20_000, 0), (2, 4_000, 200_000)];
-            for (threads, row_group_len, memory) in ways {
+            for (threads, row_group_len, memory) in settings {
                 let directory_name = directory.path().to_path_buf();
-                let wanted =
+                let dedup_options =
                     DedupOptions { keep, keep_faulty, memory, directory: directory_name, ..DedupOptions::default() };
-                let how = options(threads, row_group_len, 1 + row_group_len / 3);
-                let (rows, deduped) = dedup_rows(&directory, sources(), &how, &wanted);
-                assert_eq!(rows, want, "{keep:?} {threads} {row_group_len} {memory}");
+                let options = options(threads, row_group_len, 1 + row_group_len / 3);
+                let (rows, deduped) = dedup_rows(&directory, sources(), &options, &dedup_options);
+                assert_eq!(rows, expected, "{keep:?} {threads} {row_group_len} {memory}");
                 assert_eq!(deduped.kept + deduped.duplicates + deduped.faulty, 6_000);
                 assert_eq!(deduped.spilled > 0, memory < 500_000 || keep != KeepPolicy::First);
             }
         }
     }
     let left: Vec<_> = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert_eq!(left.len(), 4, "temporary files stay: {left:?}");
+    assert_eq!(left.len(), 4, "temporary files remain: {left:?}");
 }
 
 #[test]
-fn nothing_is_nothing_and_a_pipe_is_enough() {
+fn empty_input_and_pipes_are_accepted() {
     let directory = tempfile::tempdir().unwrap();
     for keep in KeepPolicy::ALL {
-        let wanted = DedupOptions { keep, directory: directory.path().to_path_buf(), ..DedupOptions::default() };
-        let (rows, deduped) = dedup_rows(&directory, pipe(b"", 1), &options(2, 100, 10), &wanted);
+        let dedup_options = DedupOptions { keep, directory: directory.path().to_path_buf(), ..DedupOptions::default() };
+        let (rows, deduped) = dedup_rows(&directory, pipe(b"", 1), &options(2, 100, 10), &dedup_options);
         assert_eq!((rows.len(), deduped.kept, deduped.summary.records), (0, 0, 0));
-        let (rows, deduped) = dedup_rows(&directory, pipe(b"http://a/\nHTTP://A\n\n", 3), &options(2, 5, 3), &wanted);
+        let (rows, deduped) =
+            dedup_rows(&directory, pipe(b"http://a/\nHTTP://A\n\n", 3), &options(2, 5, 3), &dedup_options);
         assert_eq!((rows.len(), deduped.kept, deduped.duplicates, deduped.faulty), (1, 1, 1, 1));
     }
 }
@@ -160,16 +161,20 @@ fn nothing_is_nothing_and_a_pipe_is_enough() {
 fn a_temporary_directory_that_cannot_be_written_stops_the_run() {
     let directory = tempfile::tempdir().unwrap();
     let (encoder, mut output) = open(&directory.path().join("x.jsonl"), &["pipe".to_string()]);
-    let wanted =
+    let dedup_options =
         DedupOptions { keep: KeepPolicy::Last, directory: directory.path().join("no"), ..DedupOptions::default() };
-    let append = |given| kept(&mut output, given);
+    let append = |part| append_kept(&mut output, part);
     let sources = pipe(b"http://a/\n", 9);
-    let ran =
-        dedup(RunRequest::new(sources, &options(2, 100, 10), &policy(), &Progress::new()), &wanted, &encoder, append);
+    let ran = dedup(
+        RunRequest::new(sources, &options(2, 100, 10), &policy(), &Progress::new()),
+        &dedup_options,
+        &encoder,
+        append,
+    );
     assert!(matches!(ran, Err(RunError::Output(DedupError::Spill(error))) if error.to_string().contains("--tmp")));
 }
 
-/// CDX lines: captures of few URLs in several spellings, at several times, with several statuses or none.
+/// Returns CDX lines: captures of a few URLs in several spellings, at several times, with several statuses or none.
 fn captures(count: u64) -> Vec<u8> {
     let line = |i: u64| {
         let url = match i % 4 {
@@ -186,8 +191,8 @@ fn captures(count: u64) -> Vec<u8> {
     (0..count).map(line).collect::<String>().into_bytes()
 }
 
-/// Every policy, by the rung's key and by a recipe's, is a plain sort by the order that it says it is; with any number of
-/// threads and any memory.
+/// Every policy keeps the row that a sort by the order of the policy puts first, for the key of the rung and of a recipe,
+/// with any number of threads and any memory.
 #[test]
 fn policies_keep_what_a_sort_puts_first() {
     let directory = tempfile::tempdir().unwrap();
@@ -228,64 +233,70 @@ fn policies_keep_what_a_sort_puts_first() {
         for group in groups.values_mut() {
             group.sort_by(|a, b| keep.compare(&candidate(*a), &candidate(*b)));
         }
-        let mut want: Vec<u64> = groups.values().map(|group| group[0] as u64 + 1).collect();
-        want.sort_unstable();
+        let mut expected: Vec<u64> = groups.values().map(|group| group[0] as u64 + 1).collect();
+        expected.sort_unstable();
         for (threads, row_group_len, memory) in [(1, 1 << 20, usize::MAX), (2, 20_000, 0), (16, 3_000, 100_000)] {
             let target = directory.path().join("some.jsonl");
             let (encoder, mut output) = open(&target, &path(&name).names());
             let directory = directory.path().to_path_buf();
-            let wanted = DedupOptions { key, keep, memory, directory, verify: memory == 0, ..DedupOptions::default() };
-            let how = RunOptions { format: format.clone(), ..options(threads, row_group_len, 1 + row_group_len / 3) };
-            let append = |given| kept(&mut output, given);
-            let deduped =
-                dedup(RunRequest::new(path(&name), &how, &policy, &Progress::new()), &wanted, &encoder, append)
-                    .unwrap();
+            let dedup_options =
+                DedupOptions { key, keep, memory, directory, verify: memory == 0, ..DedupOptions::default() };
+            let options =
+                RunOptions { format: format.clone(), ..options(threads, row_group_len, 1 + row_group_len / 3) };
+            let append = |part| append_kept(&mut output, part);
+            let deduped = dedup(
+                RunRequest::new(path(&name), &options, &policy, &Progress::new()),
+                &dedup_options,
+                &encoder,
+                append,
+            )
+            .unwrap();
             output.finish().unwrap();
             let record = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["record"].as_u64();
             let records: Vec<u64> = std::fs::read_to_string(target).unwrap().lines().filter_map(record).collect();
-            assert_eq!(records, want, "{keep:?} {key:?} {threads} {memory}");
+            assert_eq!(records, expected, "{keep:?} {key:?} {threads} {memory}");
             assert_eq!(deduped.undated, if keep.compares_time() { 385 } else { 0 });
             assert_eq!(deduped.collisions.count, 0);
         }
-        outcomes.insert(want);
+        outcomes.insert(expected);
     }
-    assert_eq!(outcomes.len(), 10, "policies that agree show nothing");
+    assert_eq!(outcomes.len(), 10, "the policies give different results");
 }
 
-/// Keys cut short meet all the time; with their texts compared, the rows that are kept are the same.
+/// Shortened keys collide often; if the texts are compared, the rows that are kept are the same.
 #[test]
-fn keys_that_meet_wrongly_are_found_and_cost_no_row() {
+fn collisions_are_found_and_lose_no_row() {
     let directory = tempfile::tempdir().unwrap();
     let name = file(&directory, "a.txt", &lines(4_000));
     let (sources, in_directory) = (|| path(&name), directory.path().to_path_buf());
     for keep in [KeepPolicy::First, KeepPolicy::Last] {
-        let want = expected(&all_rows(&directory, sources()), keep, false);
-        let ways = [(1, usize::MAX, 8), (2, 0, 8), (3, 100_000, 3), (2, 200_000, 128)];
+        let expected = expected_rows(&all_rows(&directory, sources()), keep, false);
+        let settings = [(1, usize::MAX, 8), (2, 0, 8), (3, 100_000, 3), (2, 200_000, 128)];
         let mut found = BTreeMap::new();
-        for (threads, memory, key_bits) in ways {
+        for (threads, memory, key_bits) in settings {
             let directory_name = in_directory.clone();
             let short = DedupOptions { keep, key_bits, memory, directory: directory_name, ..DedupOptions::default() };
-            let how = options(threads, 9_000, 1_000);
+            let options = options(threads, 9_000, 1_000);
             let (rows, deduped) =
-                dedup_rows(&directory, sources(), &how, &DedupOptions { verify: true, ..short.clone() });
-            assert_eq!(rows, want, "{keep:?} {key_bits}");
-            // All texts but one of each key.
+                dedup_rows(&directory, sources(), &options, &DedupOptions { verify: true, ..short.clone() });
+            assert_eq!(rows, expected, "{keep:?} {key_bits}");
+            // Every text of a key is a collision, except the first.
             let key = |line: &String| {
                 let row: serde_json::Value = serde_json::from_str(line).unwrap();
                 u128::from_str_radix(row["key"].as_str().unwrap(), 16).unwrap() >> (128 - key_bits)
             };
-            let keys = want.iter().map(key).collect::<BTreeSet<_>>().len();
-            assert!((keys < want.len()) == (key_bits < 128));
-            assert_eq!(deduped.collisions.count, (want.len() - keys) as u64);
+            let keys = expected.iter().map(key).collect::<BTreeSet<_>>().len();
+            assert!((keys < expected.len()) == (key_bits < 128));
+            assert_eq!(deduped.collisions.count, (expected.len() - keys) as u64);
             let same = found.entry(key_bits).or_insert_with(|| deduped.collisions.clone());
             assert_eq!(*same, deduped.collisions);
-            let (rows, _) = dedup_rows(&directory, sources(), &how, &short);
-            assert_eq!(rows.len(), keys, "without --verify keys are believed");
+            let (rows, _) = dedup_rows(&directory, sources(), &options, &short);
+            assert_eq!(rows.len(), keys, "without --verify, rows with equal keys are duplicates");
         }
     }
 }
 
-/// Rows of a table, as source, record and the values of more columns.
+/// The rows of a table: source, record and the values of the columns `more`.
 fn table(batches: &[RecordBatch], more: &[&str]) -> Vec<(String, u64, Vec<String>)> {
     let mut rows = Vec::new();
     for batch in batches {
@@ -300,7 +311,7 @@ fn table(batches: &[RecordBatch], more: &[&str]) -> Vec<(String, u64, Vec<String
 }
 
 #[test]
-fn evidence_names_representatives_and_reasons() {
+fn evidence_lists_representatives_and_reasons() {
     let directory = tempfile::tempdir().unwrap();
     let paths = [file(&directory, "a.txt", &lines(3_000)), file(&directory, "b.txt", &lines(700))];
     let sources = || Sources(paths.iter().flat_map(|name| path(name).0).collect());
@@ -310,14 +321,14 @@ fn evidence_names_representatives_and_reasons() {
         |row: &serde_json::Value| (row["source"].as_str().unwrap().to_string(), row["record"].as_u64().unwrap());
     for (keep, memory) in [(KeepPolicy::First, usize::MAX), (KeepPolicy::Last, 0)] {
         let mut members: HashMap<&str, Vec<&serde_json::Value>> = HashMap::new();
-        let sound = || all.iter().filter(|row| row["fault"].is_null());
-        sound().for_each(|row| members.entry(row["key"].as_str().unwrap()).or_default().push(row));
+        let without_fault = || all.iter().filter(|row| row["fault"].is_null());
+        without_fault().for_each(|row| members.entry(row["key"].as_str().unwrap()).or_default().push(row));
         let best = |row: &serde_json::Value| {
             let group = &members[row["key"].as_str().unwrap()];
             if keep == KeepPolicy::First { group[0] } else { group[group.len() - 1] }
         };
         let (mut duplicates, mut groups) = (Vec::new(), Vec::new());
-        for row in sound() {
+        for row in without_fault() {
             let (of, (source, record)) = (best(row), place(row));
             let size = members[row["key"].as_str().unwrap()].len();
             let equal_on = ["simple", "syntax", "scheme"].into_iter().find(|rung| match *rung {
@@ -335,24 +346,25 @@ fn evidence_names_representatives_and_reasons() {
         }
         let target = directory.path().join("some.jsonl");
         let (encoder, mut output) = open(&target, &sources().names());
-        let (mut left_out, mut large) = (Vec::new(), Vec::new());
-        let append = |given| {
-            match given {
+        let (mut duplicate_rows, mut group_rows) = (Vec::new(), Vec::new());
+        let append = |part| {
+            match part {
                 DedupOutput::Kept(part) => output.append(part)?,
-                DedupOutput::Duplicates(rows) => left_out.push(rows),
-                DedupOutput::Groups(rows) => large.push(rows),
+                DedupOutput::Duplicates(rows) => duplicate_rows.push(rows),
+                DedupOutput::Groups(rows) => group_rows.push(rows),
             }
             Ok(())
         };
         let directory = directory.path().to_path_buf();
-        let wanted = DedupOptions { keep, memory, directory, has_evidence: true, ..DedupOptions::default() };
-        let how = options(2, 5_000, 1_000);
+        let dedup_options = DedupOptions { keep, memory, directory, has_evidence: true, ..DedupOptions::default() };
+        let options = options(2, 5_000, 1_000);
         let deduped =
-            dedup(RunRequest::new(sources(), &how, &policy(), &Progress::new()), &wanted, &encoder, append).unwrap();
+            dedup(RunRequest::new(sources(), &options, &policy(), &Progress::new()), &dedup_options, &encoder, append)
+                .unwrap();
         assert_eq!(output.rows(), deduped.kept);
         assert_eq!(deduped.duplicates, duplicates.len() as u64);
-        assert_eq!(table(&left_out, &["representative_source", "representative_record", "equal_on"]), duplicates);
-        assert_eq!(table(&large, &["size"]), groups);
+        assert_eq!(table(&duplicate_rows, &["representative_source", "representative_record", "equal_on"]), duplicates);
+        assert_eq!(table(&group_rows, &["size"]), groups);
         let reasons: std::collections::BTreeSet<_> = duplicates.iter().map(|(_, _, values)| &values[2]).collect();
         assert_eq!(reasons.len(), 3);
     }

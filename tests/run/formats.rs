@@ -1,7 +1,7 @@
-//! Crawl formats through the run: each source by its own content, the same rows wherever spans and chunks end, headers
-//! counted, lines of no format kept as faulty rows.
+//! Crawl formats: the format of each source is detected from its content, the rows do not depend on where row groups and
+//! chunks end, headers are counted, and malformed lines become faulty rows.
 
-use crate::collect::{Out, gzip, options, pipe, policy, run};
+use crate::collect::{Out, Random, gzip, options, pipe, policy, run};
 use irikey::batch::SourceRun;
 use irikey::canon::{Policy, Rows};
 use irikey::input::{Source, Sources};
@@ -32,7 +32,7 @@ fn sources() -> Sources {
     Sources(texts.map(|(name, text)| Source::reader(name, text.as_bytes())).into_iter().collect())
 }
 
-fn seen(out: &Out) -> Vec<(u32, String, Option<String>)> {
+fn urls_and_faults(out: &Out) -> Vec<(u32, String, Option<String>)> {
     let kind = |fault: &String| fault.split(' ').next().unwrap_or_default().to_string();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let url = |row: &crate::collect::Row| if row.fault.is_some() { text(&row.input) } else { text(&row.uri) };
@@ -44,7 +44,7 @@ fn sources_of_one_run_may_differ_in_format() {
     let out = run(sources(), &auto(options(2, 1 << 20, 1000)));
     let row = |source, url: &str| (source, url.to_string(), None);
     let faulty = |source, url: &str| (source, url.to_string(), Some("not-of-format".to_string()));
-    let want = [
+    let expected = [
         row(0, "http://example.org/a"),
         faulty(0, "a line of no format"),
         row(0, "http://example.org/"),
@@ -55,18 +55,18 @@ fn sources_of_one_run_may_differ_in_format() {
         row(3, "http://example.org/u"),
         row(4, "x:y"),
     ];
-    assert_eq!(seen(&out), want);
+    assert_eq!(urls_and_faults(&out), expected);
     assert_eq!(out.summary.headers, 3);
     let offsets: Vec<u64> = out.rows.iter().map(|row| row.offset).take(3).collect();
     assert_eq!(offsets, [27, 123, 143]);
 }
 
 #[test]
-fn cuts_change_nothing() {
-    let want = run(sources(), &auto(options(1, 1 << 20, 1 << 20)));
+fn row_groups_and_chunks_do_not_change_the_rows() {
+    let expected = run(sources(), &auto(options(1, 1 << 20, 1 << 20)));
     for (threads, row_group_len, chunk_len) in [(1, 1, 1), (3, 100, 10), (2, 40, 1000)] {
         let out = run(sources(), &auto(options(threads, row_group_len, chunk_len)));
-        assert!(out.rows == want.rows && out.summary.headers == 3, "{row_group_len} {chunk_len}");
+        assert!(out.rows == expected.rows && out.summary.headers == 3, "{row_group_len} {chunk_len}");
     }
     let many = CDXJ.repeat(300);
     let whole = run(pipe(many.as_bytes(), 1 << 20), &auto(options(1, 1 << 20, 1 << 20)));
@@ -77,7 +77,7 @@ fn cuts_change_nothing() {
     }
 }
 
-/// Carried columns of all rows, as text.
+/// The carried columns of all rows, as text; `?` marks a column that is not carried.
 fn carried(carry: FieldSet) -> Vec<[String; 12]> {
     let policy = Policy { carry, ..policy() };
     let mut all = Vec::new();
@@ -113,17 +113,18 @@ fn carried(carry: FieldSet) -> Vec<[String; 12]> {
 }
 
 #[test]
-fn what_records_say_is_carried() {
+fn fields_of_records_are_carried() {
     let nothing = ["-1", "-1", "", "", "", "", "", "", "", "", "-1", "-1"];
-    let place = |filename, offset, length| {
+    let capture = |filename, offset, length| {
         move |row: [&'static str; 8]| {
             let [time, status, redirect, from, digest, charset, mime, detected] = row;
             let languages = if detected.is_empty() { "" } else { "eng,deu" };
             [time, status, redirect, from, digest, charset, mime, detected, languages, filename, offset, length]
         }
     };
-    let (cdx, cdxj, log) = (place("e.warc.gz", "333", "1043"), place("f.warc.gz", "5", "77"), place("", "-1", "-1"));
-    let want = [
+    let (cdx, cdxj, log) =
+        (capture("e.warc.gz", "333", "1043"), capture("f.warc.gz", "5", "77"), capture("", "-1", "-1"));
+    let expected = [
         cdx(["1388718201000", "302", "http://example.org/b%20c", "", "B2LT", "", "text/html", ""]),
         nothing,
         cdx(["1388718202000", "200", "", "", "B2LT", "", "text/html", ""]),
@@ -134,13 +135,13 @@ fn what_records_say_is_carried() {
         nothing,
         nothing,
     ];
-    assert_eq!(carried(FieldSet::ALL), want);
+    assert_eq!(carried(FieldSet::ALL), expected);
     let times = carried(FieldSet { time: true, ..FieldSet::default() });
     assert!(times.iter().all(|row| row[0] != "?" && row[1..].iter().all(|text| text == "?")));
 }
 
 #[test]
-fn a_format_that_is_asked_for_is_not_guessed() {
+fn a_requested_format_is_not_detected() {
     let out = run(pipe(CDX.as_bytes(), 100), &RunOptions { format: InputFormat::default(), ..options(1, 1000, 1000) });
     assert_eq!((out.rows.len(), out.summary.headers), (4, 0));
     let out = run(
@@ -150,7 +151,7 @@ fn a_format_that_is_asked_for_is_not_guessed() {
             ..options(1, 1000, 1000)
         },
     );
-    assert_eq!(seen(&out)[0].2.as_deref(), Some("not-of-format"));
+    assert_eq!(urls_and_faults(&out)[0].2.as_deref(), Some("not-of-format"));
 }
 
 const WARC: &str = "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: <http://Example.org/a>\r\n\
@@ -158,11 +159,11 @@ const WARC: &str = "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: <http://
     HTTP/1.1 302 Found\r\nLocation: /b c\r\n\r\nbody body body body bod\r\n\r\n";
 
 #[test]
-fn archives_packed_by_record_and_in_any_way() {
+fn archives_give_the_same_rows_compressed_or_not() {
     let text = WARC.repeat(50);
     let by_record: Vec<u8> = (0..50).flat_map(|_| gzip(WARC.as_bytes())).collect();
     let directory = tempfile::tempdir().unwrap();
-    // Long enough to be mapped.
+    // Files of this length are mapped.
     let long = WARC.repeat(500);
     let path = crate::collect::file(&directory, "long", long.as_bytes());
     let whole = run(pipe(text.as_bytes(), 1 << 20), &auto(options(1, 1 << 20, 1 << 20)));
@@ -180,7 +181,7 @@ fn archives_packed_by_record_and_in_any_way() {
 }
 
 #[test]
-fn row_groups_of_archives_depend_on_their_records_alone() {
+fn row_groups_of_archives_depend_only_on_the_records() {
     let text = many_records(300).concat();
     for row_group_len in [1, 700, 5_000, 1 << 20] {
         let parts = |threads, bytes: &[u8], step| {
@@ -188,10 +189,10 @@ fn row_groups_of_archives_depend_on_their_records_alone() {
             assert_eq!(out.rows.len(), 300);
             out.parts
         };
-        let want = parts(1, text.as_bytes(), 1 << 20);
-        assert!(row_group_len > 1 || want.len() == 300);
-        assert_eq!(parts(3, text.as_bytes(), 777), want);
-        assert_eq!(parts(2, &gzip(text.as_bytes()), 999), want);
+        let expected = parts(1, text.as_bytes(), 1 << 20);
+        assert!(row_group_len > 1 || expected.len() == 300);
+        assert_eq!(parts(3, text.as_bytes(), 777), expected);
+        assert_eq!(parts(2, &gzip(text.as_bytes()), 999), expected);
     }
 }
 
@@ -208,7 +209,7 @@ fn an_archive_record_that_is_too_long_ends_its_source() {
 }
 
 #[test]
-fn the_index_of_a_zipnum_cluster_is_refused() {
+fn the_index_of_a_zipnum_cluster_is_rejected() {
     let index = b"com,a)/ 20140127171200\tcdx-00000.gz\t0\t275\t1\ncom,b)/ 20140127171201\tcdx-00000.gz\t275\t99\t2\n";
     let out = run(pipe(index, 50), &auto(options(2, 1 << 20, 100)));
     assert_eq!((out.rows.len(), out.summary.input_errors.len()), (0, 1));
@@ -216,7 +217,7 @@ fn the_index_of_a_zipnum_cluster_is_refused() {
 }
 
 #[test]
-fn an_archive_cut_short_is_reported_and_keeps_whole_heads() {
+fn a_truncated_archive_is_reported_and_keeps_complete_headers() {
     let text = WARC.repeat(3);
     let cut = &text[..text.len() - 20];
     for packed in [cut.as_bytes().to_vec(), gzip(cut.as_bytes())] {
@@ -230,10 +231,10 @@ fn an_archive_cut_short_is_reported_and_keeps_whole_heads() {
     assert!(out.summary.input_errors[0].to_string().contains("gzip data ends early"));
 }
 
-/// The file that a capture lies in, where it begins there and how long it is, its URI and media type.
+/// A capture: its file, its offset and length there, its URI and its media type.
 type Place = (String, Option<(i64, i64)>, String, String);
 
-/// Places of the captures of the archive at `path`.
+/// Returns the positions of the captures of the archive at `path`.
 fn places(path: &std::path::Path, options: &RunOptions) -> Vec<Place> {
     let policy = Policy { carry: FieldSet::ALL, ..policy() };
     let mut all = Vec::new();
@@ -259,7 +260,7 @@ fn places(path: &std::path::Path, options: &RunOptions) -> Vec<Place> {
     all
 }
 
-/// Records of many lengths, some with metadata behind them.
+/// Returns WARC records of many lengths and types.
 fn many_records(count: usize) -> Vec<String> {
     let record = |i: usize| {
         let kind = ["response", "revisit", "response", "resource", "metadata"][i % 5];
@@ -273,18 +274,14 @@ fn many_records(count: usize) -> Vec<String> {
 }
 
 #[test]
-fn captures_of_an_archive_lie_where_it_is_said() {
+fn positions_of_captures_are_correct() {
     let directory = tempfile::tempdir().unwrap();
     let records = many_records(300);
     let plain: Vec<u8> = records.concat().into_bytes();
-    // Noise between them, so that there is enough for threads to share.
+    // Records of random text between them, so that the file is long enough for several threads.
     let filler = |i: usize| {
-        let mut state = i as u64 + 1;
-        let mut next = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            format!("{state:016x}")
-        };
-        (0..2_000).map(|_| next()).collect::<String>()
+        let mut random = Random(i as u64 + 1);
+        (0..2_000).map(|_| format!("{:016x}", random.next())).collect::<String>()
     };
     let long = |(i, record): (usize, &String)| {
         let fill =
@@ -295,10 +292,10 @@ fn captures_of_an_archive_lie_where_it_is_said() {
     assert!(packed.len() > 2 << 20);
     for (name, bytes, is_packed) in [("a.warc", &plain, false), ("a.warc.gz", &packed, true)] {
         let path = crate::collect::file(&directory, name, bytes);
-        let want = places(&path, &auto(options(1, 1 << 20, 1 << 20)));
-        assert_eq!(want.len(), if is_packed { 600 } else { 300 });
-        for (file, place, uri, mime) in want.iter().filter(|(.., uri, _)| !uri.is_empty()) {
-            let (offset, length) = place.expect("a place");
+        let expected = places(&path, &auto(options(1, 1 << 20, 1 << 20)));
+        assert_eq!(expected.len(), if is_packed { 600 } else { 300 });
+        for (file, place, uri, mime) in expected.iter().filter(|(.., uri, _)| !uri.is_empty()) {
+            let (offset, length) = place.expect("the capture has a position");
             let piece = &bytes[offset as usize..(offset + length) as usize];
             let mut text = Vec::new();
             if is_packed {
@@ -313,13 +310,13 @@ fn captures_of_an_archive_lie_where_it_is_said() {
         }
         for (threads, row_group_len, chunk_len, mmap) in [(3, 5_000, 100, true), (2, 1 << 20, 1 << 20, false)] {
             let options = RunOptions { mmap, ..auto(options(threads, row_group_len, chunk_len)) };
-            assert!(places(&path, &options) == want, "{name} {threads}");
+            assert!(places(&path, &options) == expected, "{name} {threads}");
         }
     }
 }
 
 #[test]
-fn a_capture_that_has_no_place_of_its_own_has_none() {
+fn captures_that_share_a_gzip_member_have_no_position() {
     let directory = tempfile::tempdir().unwrap();
     let records = many_records(6);
     let pairs: Vec<u8> = records.chunks(2).flat_map(|pair| gzip(pair.concat().as_bytes())).collect();
@@ -329,7 +326,7 @@ fn a_capture_that_has_no_place_of_its_own_has_none() {
         let places = places(&path, &auto(options(2, 1 << 20, 1 << 20)));
         assert!(places.len() == 6 && places.iter().all(|(_, place, ..)| place.is_none()), "{places:?}");
     }
-    // All but the record that is cut off.
+    // All records have a position except the truncated one.
     let packed: Vec<u8> = records.iter().flat_map(|record| gzip(record.as_bytes())).collect();
     let path = crate::collect::file(&directory, "c.warc.gz", &packed[..packed.len() - 20]);
     let found = places(&path, &auto(options(2, 1 << 20, 1 << 20)));

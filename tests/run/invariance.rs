@@ -1,5 +1,5 @@
-//! The same rows for any number of threads, any chunk length, mapped and read, packed and plain; the same parts for the
-//! same `row_group_len`.
+//! The rows do not depend on the number of threads, the chunk length, the compression or the way of reading; the parts
+//! depend only on `row_group_len`.
 
 use crate::collect::{Out, file, gzip, lines, options, path, pipe, run, zstd};
 use irikey::batch::SourceRun;
@@ -7,7 +7,7 @@ use irikey::canon::{Policy, Rows};
 use irikey::input::{Source, Sources};
 use irikey::run::{Progress, RunError, RunOptions, RunRequest, canon};
 
-/// Rows by the simplest reading of `text`: (record, offset, bytes of the line).
+/// The rows of `text` by a simple definition: record, offset, bytes of the line.
 fn plain_lines(text: &[u8], skipped: usize) -> Vec<(u64, u64, Vec<u8>)> {
     let mut rows = Vec::new();
     let mut at = skipped;
@@ -21,9 +21,9 @@ fn plain_lines(text: &[u8], skipped: usize) -> Vec<(u64, u64, Vec<u8>)> {
 }
 
 fn assert_lines(out: &Out, text: &[u8], skipped: usize) {
-    let want = plain_lines(text, skipped);
-    assert_eq!(out.rows.len(), want.len());
-    for (row, (record, offset, url)) in out.rows.iter().zip(&want) {
+    let expected = plain_lines(text, skipped);
+    assert_eq!(out.rows.len(), expected.len());
+    for (row, (record, offset, url)) in out.rows.iter().zip(&expected) {
         assert_eq!((row.record, row.offset), (*record, *offset));
         if row.differs {
             assert_eq!(row.input, *url, "record {record}");
@@ -34,7 +34,7 @@ fn assert_lines(out: &Out, text: &[u8], skipped: usize) {
 }
 
 #[test]
-fn threads_chunks_and_ways_of_reading() {
+fn rows_do_not_depend_on_threads_chunks_and_ways_of_reading() {
     let directory = tempfile::tempdir().unwrap();
     let text = lines(300_000);
     let plain = file(&directory, "plain", &text);
@@ -42,8 +42,8 @@ fn threads_chunks_and_ways_of_reading() {
     let many = [gzip(&text[..half]), gzip(b""), gzip(&text[half..])].concat();
     let packed = file(&directory, "packed", &many);
     let frames = file(&directory, "frames", &[zstd(&text[..half]), zstd(&text[half..])].concat());
-    let want = run(path(&plain), &options(1, 8 << 20, 256 << 10));
-    assert_lines(&want, &text, 0);
+    let expected = run(path(&plain), &options(1, 8 << 20, 256 << 10));
+    assert_lines(&expected, &text, 0);
     for (threads, row_group_len, chunk_len) in
         [(2, 8 << 20, 1), (1, 1, 1 << 20), (4, 10_000, 100), (2, 3_000, 7_000), (3, 50_000, 1 << 20)]
     {
@@ -60,34 +60,34 @@ fn threads_chunks_and_ways_of_reading() {
             run(pipe(&many, 777), &options),
         ];
         for out in outs {
-            assert!(out.rows == want.rows, "{options:?}");
+            assert!(out.rows == expected.rows, "{options:?}");
             assert_eq!(out.parts, parts, "{options:?}");
-            assert_eq!(out.summary.tally, want.summary.tally);
+            assert_eq!(out.summary.tally, expected.summary.tally);
             let distinct = (out.summary.distinct_keys, out.summary.is_distinct_exact);
-            assert_eq!(distinct, (want.summary.distinct_keys, true));
+            assert_eq!(distinct, (expected.summary.distinct_keys, true));
         }
     }
 }
 
 #[test]
-fn parts_are_the_records_that_begin_in_a_stretch() {
+fn a_part_has_the_records_that_begin_in_its_range() {
     let text = lines(40_000);
     for row_group_len in [1, 100, 4096, 30_000] {
         let out = run(pipe(&text, 4096), &options(2, row_group_len, 512));
-        let mut want: Vec<(u64, usize)> = Vec::new();
+        let mut expected: Vec<(u64, usize)> = Vec::new();
         for row in &out.rows {
-            let stretch = row.offset / row_group_len as u64;
-            match want.last_mut() {
-                Some((last, count)) if *last == stretch => *count += 1,
-                _ => want.push((stretch, 1)),
+            let range = row.offset / row_group_len as u64;
+            match expected.last_mut() {
+                Some((last, count)) if *last == range => *count += 1,
+                _ => expected.push((range, 1)),
             }
         }
-        assert_eq!(out.parts, want.iter().map(|(_, count)| *count).collect::<Vec<_>>(), "{row_group_len}");
+        assert_eq!(out.parts, expected.iter().map(|(_, count)| *count).collect::<Vec<_>>(), "{row_group_len}");
     }
 }
 
 #[test]
-fn edges_of_text() {
+fn empty_lines_line_ends_and_byte_order_marks() {
     let bom = b"\xEF\xBB\xBF";
     let cases: [(&[u8], usize); 12] = [
         (b"", 0),
@@ -116,7 +116,7 @@ fn edges_of_text() {
 }
 
 #[test]
-fn one_long_line_among_short_ones() {
+fn a_long_line_between_short_ones() {
     let long = [b"http://long/", "z".repeat(20 << 20).as_bytes()].concat();
     let text = [b"http://a/\n", &long[..], b"\nhttp://b/\n"].concat();
     let directory = tempfile::tempdir().unwrap();
@@ -136,8 +136,8 @@ fn many_small_sources_share_a_part() {
     let sources = || Sources(all.iter().map(|path| Source::path(path.clone()).unwrap()).collect());
     let out = run(sources(), &options(4, 8 << 20, 256 << 10));
     assert_eq!(out.parts, [750]);
-    let want: Vec<(u32, u64)> = (0..500u32).flat_map(|i| (1..=u64::from(i % 4)).map(move |j| (i, j))).collect();
-    assert_eq!(out.rows.iter().map(|row| (row.source, row.record)).collect::<Vec<_>>(), want);
+    let expected: Vec<(u32, u64)> = (0..500u32).flat_map(|i| (1..=u64::from(i % 4)).map(move |j| (i, j))).collect();
+    assert_eq!(out.rows.iter().map(|row| (row.source, row.record)).collect::<Vec<_>>(), expected);
     assert_eq!(out.summary.source_records[..5], [0, 1, 2, 3, 0]);
     for (threads, row_group_len) in [(1, 100), (4, 100), (3, 1), (2, 5_000)] {
         assert!(run(sources(), &options(threads, row_group_len, 10)).rows == out.rows);
@@ -170,7 +170,7 @@ fn counting(
 }
 
 #[test]
-fn errors_of_the_output_come_back_unchanged_and_nothing_follows() {
+fn errors_of_the_output_are_returned_and_stop_the_run() {
     let mut appended = Vec::new();
     let append = |first| {
         appended.push(first);
@@ -193,18 +193,18 @@ fn a_panic_becomes_an_error() {
 }
 
 #[test]
-fn parts_ahead_of_the_next_one_are_few() {
+fn the_number_of_waiting_parts_is_bounded() {
     use std::sync::atomic::{AtomicI64, Ordering};
-    let (made, most) = (AtomicI64::new(0), AtomicI64::new(0));
+    let (waiting, max_waiting) = (AtomicI64::new(0), AtomicI64::new(0));
     let encode = |first| {
-        let ahead = made.fetch_add(1, Ordering::SeqCst) + 1;
-        most.fetch_max(ahead, Ordering::SeqCst);
+        let count = waiting.fetch_add(1, Ordering::SeqCst) + 1;
+        max_waiting.fetch_max(count, Ordering::SeqCst);
         Ok(first)
     };
     let append = |_| {
-        made.fetch_sub(1, Ordering::SeqCst);
+        waiting.fetch_sub(1, Ordering::SeqCst);
         Ok(())
     };
     counting(encode, append).unwrap();
-    assert!(most.into_inner() <= 6, "window of 2 x 3 threads");
+    assert!(max_waiting.into_inner() <= 6, "at most two parts per thread");
 }

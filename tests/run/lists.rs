@@ -1,4 +1,4 @@
-//! Arguments to sources.
+//! The list of sources that the arguments name.
 
 use crate::collect::file;
 use irikey::input::{ListError, list};
@@ -11,7 +11,7 @@ fn names(arguments: &[&str], root: &Path) -> Vec<String> {
 }
 
 #[test]
-fn files_directories_lists_and_standard_input() {
+fn arguments_name_files_directories_lists_and_standard_input() {
     let root = tempfile::tempdir().unwrap();
     let path = |name: &str| root.path().join(name).display().to_string();
     for directory in ["d", "d/b", "d/.hidden", "e"] {
@@ -26,8 +26,8 @@ fn files_directories_lists_and_standard_input() {
     assert_eq!(names(&[&path("one"), "-", &path("d/.dot"), &path("one")], root.path()), ["one", "-", "d/.dot", "one"]);
     let text = format!("{}\r\n\n{}\n-\n", path("one"), path("d"));
     let listed = file(&root, "list", text.as_bytes());
-    let want = [&["one"][..], &sorted, &["-"]].concat();
-    assert_eq!(names(&[&format!("@{}", listed.display())], root.path()), want);
+    let expected = [&["one"][..], &sorted, &["-"]].concat();
+    assert_eq!(names(&[&format!("@{}", listed.display())], root.path()), expected);
     assert_eq!(list(&[path("d")]).unwrap().total_len(), Some(4));
     assert_eq!(list(&[path("d"), "-".to_string()]).unwrap().total_len(), None);
 
@@ -42,7 +42,7 @@ fn files_directories_lists_and_standard_input() {
 
 #[cfg(unix)]
 #[test]
-fn a_named_pipe_is_read_and_not_tried_beforehand() {
+fn a_named_pipe_is_opened_once() {
     use crate::collect::{options, run};
     let root = tempfile::tempdir().unwrap();
     let pipe = root.path().join("pipe");

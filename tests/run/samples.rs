@@ -1,4 +1,4 @@
-//! The same captures in every format give the same rows. In: `data/samples/crawl.*`, and the same packed here.
+//! The samples `data/samples/crawl.*` have the same captures in every format: they give the same rows, also compressed.
 
 use std::convert::Infallible;
 use std::fs;
@@ -13,14 +13,14 @@ use irikey::run::{Progress, RunOptions, RunRequest, Summary, canon};
 
 use crate::collect::{gzip, options, path, pipe, policy, zstd};
 
-/// A row, less where it stood: the URI, the record where it differs, the fault, the key; then what it carries.
+/// A row without its position: the URI, the record if it differs, the fault, the key, and the carried fields.
 type Row = (String, Option<String>, Option<String>, [u8; 16], [String; 5]);
 
 fn rows_of(bytes: &[u8]) -> (Vec<Row>, Summary) {
     rows_of_sources(pipe(bytes, 5_000))
 }
 
-/// The rows of a sample that its name, or its being a file, tells the format of.
+/// The rows of a sample whose format is detected from its name or needs a file.
 fn rows_of_file(name: &str) -> (Vec<Row>, Summary) {
     rows_of_sources(path(&Path::new(env!("CARGO_MANIFEST_DIR")).join("data/samples").join(name)))
 }
@@ -51,21 +51,21 @@ fn row(rows: &Rows, i: usize) -> Row {
     let fault = rows.faults.iter().find(|(row, _)| *row as usize == i).map(|(_, fault)| fault.to_string());
     let carried = &rows.carried;
     let number = |value: Option<i64>| value.map_or(String::new(), |value| value.to_string());
-    let says = [
+    let carried_texts = [
         number(carried.times[i]),
         number(carried.statuses[i].map(i64::from)),
         text(&carried.redirects),
         text(&carried.digests),
         text(&carried.charsets),
     ];
-    (text(&rows.uri), rows.differs(i).then(|| text(&rows.input)), fault, rows.key[i], says)
+    (text(&rows.uri), rows.differs(i).then(|| text(&rows.input)), fault, rows.key[i], carried_texts)
 }
 
 fn sample(name: &str) -> Vec<u8> {
     fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("data/samples").join(name)).unwrap()
 }
 
-/// The rows without the carried columns of these numbers.
+/// The rows without the carried columns at these positions.
 fn without(rows: &[Row], columns: &[usize]) -> Vec<Row> {
     let mut rows = rows.to_vec();
     rows.iter_mut().for_each(|row| columns.iter().for_each(|&column| row.4[column].clear()));
@@ -74,11 +74,11 @@ fn without(rows: &[Row], columns: &[usize]) -> Vec<Row> {
 
 #[test]
 fn every_format_gives_the_same_rows() {
-    let (want, summary) = rows_of(&sample("crawl.cdxj"));
-    assert_eq!((want.len(), summary.input_errors.len()), (335, 0));
-    assert!(want.iter().all(|row| !row.4[0].is_empty() && !row.4[3].is_empty()));
-    assert!(want.iter().any(|row| row.4[2].contains("/moved/1?from=here")) && want[0].4[4] == "UTF-8");
-    // What each format does not say: redirects, digests, charsets.
+    let (expected, summary) = rows_of(&sample("crawl.cdxj"));
+    assert_eq!((expected.len(), summary.input_errors.len()), (335, 0));
+    assert!(expected.iter().all(|row| !row.4[0].is_empty() && !row.4[3].is_empty()));
+    assert!(expected.iter().any(|row| row.4[2].contains("/moved/1?from=here")) && expected[0].4[4] == "UTF-8");
+    // The columns that each format does not have.
     let cases: [(&str, &[usize]); 6] = [
         ("crawl.jsonl", &[]),
         ("crawl.cdx", &[4]),
@@ -87,15 +87,15 @@ fn every_format_gives_the_same_rows() {
         ("crawl.log", &[2, 4]),
         ("crawl.access.log", &[2, 3, 4]),
     ];
-    for (name, lacking) in cases {
+    for (name, missing) in cases {
         let (rows, summary) = rows_of(&sample(name));
         assert_eq!((rows.len(), summary.input_errors.len()), (335, 0), "{name}");
         assert_eq!(summary.headers, u64::from(name == "crawl.cdx"), "{name}");
-        for (row, want) in rows.iter().zip(without(&want, lacking)) {
-            assert_eq!(*row, want, "{name}");
+        for (row, expected) in rows.iter().zip(without(&expected, missing)) {
+            assert_eq!(*row, expected, "{name}");
         }
     }
-    let bare = without(&want, &[0, 1, 2, 3, 4]);
+    let bare = without(&expected, &[0, 1, 2, 3, 4]);
     for name in ["crawl.txt", "crawl.recover"] {
         assert_eq!(rows_of(&sample(name)).0, bare, "{name}");
     }
@@ -103,18 +103,18 @@ fn every_format_gives_the_same_rows() {
         assert_eq!(without(&rows_of_file(name).0, &[0]), bare, "{name}");
     }
     for name in ["crawl.parquet", "crawl.arrow"] {
-        assert_eq!(rows_of_file(name).0, want, "{name}");
+        assert_eq!(rows_of_file(name).0, expected, "{name}");
     }
 }
 
 #[test]
-fn every_packing_gives_the_same_rows() {
+fn every_compression_gives_the_same_rows() {
     let plain = sample("crawl.cdx");
-    let (want, _) = rows_of(&plain);
+    let (expected, _) = rows_of(&plain);
     let half = plain.len() / 2;
-    let two = |pack: fn(&[u8]) -> Vec<u8>| [pack(&plain[..half]), pack(&plain[half..])].concat();
+    let two = |compress: fn(&[u8]) -> Vec<u8>| [compress(&plain[..half]), compress(&plain[half..])].concat();
     for packed in [two(gzip), two(zstd), two(lz4), two(bzip2)] {
-        assert_eq!(rows_of(&packed).0, want);
+        assert_eq!(rows_of(&packed).0, expected);
     }
     let (rows, summary) = rows_of(&sample("forty.xz"));
     assert_eq!((rows.len(), rows[39].0.as_str(), summary.input_errors.len()), (40, "http://example.org/", 0));

@@ -1,5 +1,5 @@
-//! Rows in the order of columns, against a sort of the same rows: the same bytes however the work is done and however
-//! little memory there is; parts and partitions that do not overlap; files that a check reads again.
+//! Sorted rows, compared with a sort of the rows of `canon`: the bytes do not depend on threads and memory, parts and
+//! partitions do not overlap, and `check_sorted` accepts the files.
 
 use crate::collect::{file, options, pipe};
 use crate::dedup::lines;
@@ -34,7 +34,7 @@ fn output_options(format: OutputFormat, names: &[String]) -> OutputOptions {
     }
 }
 
-fn wanted(by: &[&str], memory: usize, directory: &Path) -> SortOptions {
+fn sort_options(by: &[&str], memory: usize, directory: &Path) -> SortOptions {
     SortOptions {
         by: SortBy::parse(by.iter().copied()),
         partition: None,
@@ -44,14 +44,14 @@ fn wanted(by: &[&str], memory: usize, directory: &Path) -> SortOptions {
     }
 }
 
-/// Two sources, so that ties are settled across them.
+/// Two sources with equal lines, so that equal rows come from different sources.
 fn sources() -> Sources {
     let text = lines(5000);
     let [first, second] = [&text[..], &text[..text.len() / 2]].map(|text| pipe(text, 10_000).0);
     Sources(first.into_iter().chain(second).collect())
 }
 
-/// What `canon` writes as JSON lines.
+/// The rows that `canon` writes as JSON lines.
 fn unsorted(directory: &Path) -> Vec<serde_json::Value> {
     let target = directory.join("all.jsonl");
     let sources = sources();
@@ -71,20 +71,20 @@ fn unsorted(directory: &Path) -> Vec<serde_json::Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Sorts into one file; gives it, its parts and the summary.
+/// Sorts into one file. Returns the file, its parts and the summary.
 fn sorted_file(
     directory: &Path,
     format: OutputFormat,
     options: &RunOptions,
-    wanted: &SortOptions,
+    sort_options: &SortOptions,
 ) -> (PathBuf, Vec<(u32, u32, u64)>, SortSummary) {
     let target = directory.join(format!("sorted.{}", format.suffixes()[0]));
     let (sources, mut parts) = (sources(), Vec::new());
-    let mut made_for = output_options(format, &sources.names());
-    made_for.metadata.push(("irikey.sort".into(), wanted.by.to_string()));
-    let arrangement = Arrangement { by: wanted.by.clone(), bloom: false };
+    let mut output_options = output_options(format, &sources.names());
+    output_options.metadata.push(("irikey.sort".into(), sort_options.by.to_string()));
+    let arrangement = Arrangement { by: sort_options.by.clone(), bloom: false };
     let (encoder, mut output) =
-        output::create_arranged(&Destination::File(target.clone()), made_for, &arrangement).unwrap();
+        output::create_arranged(&Destination::File(target.clone()), output_options, &arrangement).unwrap();
     let append = |SortedPart { part, partition, number, .. }| {
         match parts.last_mut() {
             // Another row group of the same part.
@@ -94,7 +94,7 @@ fn sorted_file(
         output.append(part)
     };
     let policy = policy();
-    let sorter = Sorter::new(&sources.names(), (options, wanted), &policy, &encoder).unwrap();
+    let sorter = Sorter::new(&sources.names(), (options, sort_options), &policy, &encoder).unwrap();
     let summary = sort(sources, &sorter, append, &Progress::new()).unwrap();
     output.finish().unwrap();
     (target, parts, summary)
@@ -105,18 +105,18 @@ fn text(row: &serde_json::Value, name: &str) -> Option<String> {
 }
 
 #[test]
-fn rows_stand_in_order_whatever_the_means() {
+fn rows_are_sorted_with_any_threads_and_memory() {
     let directory = tempfile::tempdir().unwrap();
     let mut expected = unsorted(directory.path());
-    // Stable, so that equal rows stay in the order of the input; a key that is null comes last.
+    // The sort is stable, so that equal rows keep the order of the input. Null keys come last.
     expected.sort_by_key(|row| (text(row, "url_surtkey").is_none(), text(row, "url_surtkey")));
     let expected: Vec<String> = expected.iter().map(|row| row.to_string()).collect();
     let mut first: Option<Vec<u8>> = None;
     for (threads, chunk, group, memory) in [(1, 1 << 20, 1 << 20, 1 << 30), (3, 100, 3000, 1 << 30), (2, 700, 2000, 1)]
     {
-        let wanted = wanted(&["url_surtkey"], memory, directory.path());
-        let how = options(threads, group, chunk);
-        let (target, _, summary) = sorted_file(directory.path(), OutputFormat::JsonLines, &how, &wanted);
+        let sort_options = sort_options(&["url_surtkey"], memory, directory.path());
+        let options = options(threads, group, chunk);
+        let (target, _, summary) = sorted_file(directory.path(), OutputFormat::JsonLines, &options, &sort_options);
         let written = std::fs::read(&target).unwrap();
         let rows: Vec<String> = String::from_utf8_lossy(&written)
             .lines()
@@ -125,19 +125,19 @@ fn rows_stand_in_order_whatever_the_means() {
         assert!(rows == expected, "{threads} threads, {memory} bytes");
         assert_eq!(summary.spilled > 0, memory == 1);
         assert!(*first.get_or_insert(written.clone()) == written);
-        let (parquet, _, _) = sorted_file(directory.path(), OutputFormat::Parquet, &how, &wanted);
+        let (parquet, _, _) = sorted_file(directory.path(), OutputFormat::Parquet, &options, &sort_options);
         let rows = check_sorted(&parquet, &mut OrderCheck::new(None)).unwrap();
         assert_eq!(rows as usize, expected.len());
     }
 }
 
 #[test]
-fn parquet_is_the_same_bytes_whatever_the_means() {
+fn parquet_bytes_do_not_depend_on_threads_and_memory() {
     let directory = tempfile::tempdir().unwrap();
     let bytes = |threads, memory| {
-        let wanted = wanted(&["url_surtkey", "-record"], memory, directory.path());
+        let sort_options = sort_options(&["url_surtkey", "-record"], memory, directory.path());
         let (target, _, _) =
-            sorted_file(directory.path(), OutputFormat::Parquet, &options(threads, 3000, 500), &wanted);
+            sorted_file(directory.path(), OutputFormat::Parquet, &options(threads, 3000, 500), &sort_options);
         std::fs::read(target).unwrap()
     };
     let first = bytes(1, 1 << 30);
@@ -145,11 +145,12 @@ fn parquet_is_the_same_bytes_whatever_the_means() {
 }
 
 #[test]
-fn parts_share_no_key() {
+fn parts_have_no_key_in_common() {
     let directory = tempfile::tempdir().unwrap();
-    let wanted = SortOptions { cut: PartCut::Rows(700), ..wanted(&["url_surtkey"], 1 << 30, directory.path()) };
+    let sort_options =
+        SortOptions { cut: PartCut::Rows(700), ..sort_options(&["url_surtkey"], 1 << 30, directory.path()) };
     let (target, parts, summary) =
-        sorted_file(directory.path(), OutputFormat::JsonLines, &options(2, 3000, 500), &wanted);
+        sorted_file(directory.path(), OutputFormat::JsonLines, &options(2, 3000, 500), &sort_options);
     assert_eq!(parts.iter().map(|(_, _, rows)| rows).sum::<u64>(), summary.summary.rows);
     let text = std::fs::read_to_string(target).unwrap();
     let keys: Vec<Option<String>> = text
@@ -168,15 +169,15 @@ fn parts_share_no_key() {
 }
 
 #[test]
-fn partitions_follow_each_other() {
+fn partitions_are_written_in_order() {
     let directory = tempfile::tempdir().unwrap();
     let points = SplitPoints::parse("org,example)/5\norg,example)/often\n").unwrap();
     for partition in [Partition::Surt(points), Partition::Host(8)] {
         let count = partition.count();
-        let base = wanted(&["url_surtkey"], 1, directory.path());
-        let wanted = SortOptions { partition: Some(partition.clone()), ..base };
+        let base = sort_options(&["url_surtkey"], 1, directory.path());
+        let sort_options = SortOptions { partition: Some(partition.clone()), ..base };
         let (_, parts, summary) =
-            sorted_file(directory.path(), OutputFormat::JsonLines, &options(2, 3000, 500), &wanted);
+            sorted_file(directory.path(), OutputFormat::JsonLines, &options(2, 3000, 500), &sort_options);
         assert!(parts.windows(2).all(|pair| pair[0].0 < pair[1].0) && parts.iter().all(|part| part.0 < count));
         assert_eq!(parts.iter().map(|(_, _, rows)| rows).sum::<u64>(), summary.summary.rows);
         assert!(parts.len() > 1, "{partition:?}");
@@ -184,10 +185,11 @@ fn partitions_follow_each_other() {
 }
 
 #[test]
-fn a_check_names_the_first_place_out_of_order() {
+fn a_check_reports_the_first_row_out_of_order() {
     let directory = tempfile::tempdir().unwrap();
-    let wanted = wanted(&["url_surtkey"], 1 << 30, directory.path());
-    let (target, _, _) = sorted_file(directory.path(), OutputFormat::Parquet, &options(1, 1 << 20, 1 << 20), &wanted);
+    let sort_options = sort_options(&["url_surtkey"], 1 << 30, directory.path());
+    let (target, _, _) =
+        sorted_file(directory.path(), OutputFormat::Parquet, &options(1, 1 << 20, 1 << 20), &sort_options);
     let by = |name| Some(SortBy::parse([name]));
     let order_error = |by| match check_sorted(&target, &mut OrderCheck::new(by)) {
         Err(CheckSortedError::Order { error, .. }) => error,
@@ -199,7 +201,7 @@ fn a_check_names_the_first_place_out_of_order() {
     assert!(matches!(order_error(by("nope")), OrderError::Columns(_)));
     let mut check = OrderCheck::new(None);
     check_sorted(&target, &mut check).unwrap();
-    assert!(check_sorted(&target, &mut check).is_err(), "the rows of two files are one order");
+    assert!(check_sorted(&target, &mut check).is_err(), "the rows of two files are checked as one sequence");
     let cdxj = file(&directory, "x.cdxj", b"org,a)/ 20200101000000 {}\norg,a)/ 20190101000000 {}\n");
     let error = check_sorted(&cdxj, &mut OrderCheck::new(None)).unwrap_err().to_string();
     assert!(error.contains("row 2: \"org,a)/ 20190101000000\" comes after \"org,a)/ 20200101000000\""), "{error}");

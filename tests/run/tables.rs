@@ -1,4 +1,4 @@
-//! Parquet and Arrow files as inputs: their rows are records, read by the columns that count.
+//! Parquet and Arrow files as inputs: every row is a record; only the columns that are needed are read.
 
 use std::fs::File;
 use std::path::Path;
@@ -62,7 +62,7 @@ fn files(directory: &Path) -> [std::path::PathBuf; 2] {
 }
 
 #[test]
-fn rows_are_records() {
+fn every_row_is_a_record() {
     let directory = tempfile::tempdir().unwrap();
     for file in files(directory.path()) {
         let out = run(path(&file), &auto(None, None));
@@ -80,7 +80,7 @@ fn rows_are_records() {
 }
 
 #[test]
-fn columns_that_are_not_there_and_damage_are_reported() {
+fn unknown_columns_and_damage_are_reported() {
     let directory = tempfile::tempdir().unwrap();
     for file in files(directory.path()) {
         let out = run(path(&file), &auto(Some("adress"), None));
@@ -88,18 +88,18 @@ fn columns_that_are_not_there_and_damage_are_reported() {
         let bytes = std::fs::read(&file).unwrap();
         std::fs::write(&file, &bytes[..bytes.len() / 2]).unwrap();
         assert_eq!(run(path(&file), &auto(None, None)).summary.input_errors.len(), 1);
-        // What is no file cannot be read from its end.
+        // A pipe cannot be read from its end, where the footer is.
         let mut piped = path(&file);
         piped.0 = vec![Source::reader("pipe", std::io::Cursor::new(bytes))];
         assert!(run(piped, &auto(None, None)).summary.input_errors[0].to_string().contains("not text"));
     }
 }
 
-/// Rows in each row group of [`grouped`]; one has none.
+/// The number of rows of each row group that [`write_row_groups`] writes; one group is empty.
 const GROUPS: [usize; 9] = [300, 1, 0, 700, 2, 299, 5000, 17, 300];
 
-/// A file of many row groups: every 50th URL is null, every 3rd status, digests repeat.
-fn grouped<T: Into<Vec<u8>>>(path: &Path, dictionary: bool, groups: &[usize], url: impl Fn(usize) -> T) {
+/// Writes a file with many row groups: every 50th URL and every third status is null, and digests repeat.
+fn write_row_groups<T: Into<Vec<u8>>>(path: &Path, dictionary: bool, groups: &[usize], url: impl Fn(usize) -> T) {
     let schema = "message m { optional binary url (UTF8); optional int32 fetch_status;
         optional binary content_digest (UTF8); }";
     let schema = Arc::new(parquet::schema::parser::parse_message_type(schema).unwrap());
@@ -111,11 +111,12 @@ fn grouped<T: Into<Vec<u8>>>(path: &Path, dictionary: bool, groups: &[usize], ur
     for count in groups {
         let rows: Vec<usize> = (first..first + count).collect();
         first += count;
-        let levels = |is_there: fn(usize) -> bool| rows.iter().map(|row| i16::from(is_there(*row))).collect::<Vec<_>>();
+        let levels =
+            |has_value: fn(usize) -> bool| rows.iter().map(|row| i16::from(has_value(*row))).collect::<Vec<_>>();
         let (urls, statuses) = (levels(has_url), levels(|row| row % 3 > 0));
         let texts = |text: &dyn Fn(usize) -> Vec<u8>, levels: &[i16]| -> Vec<ByteArray> {
-            let there = rows.iter().zip(levels).filter(|(_, level)| **level > 0);
-            there.map(|(row, _)| ByteArray::from(text(*row))).collect()
+            let present = rows.iter().zip(levels).filter(|(_, level)| **level > 0);
+            present.map(|(row, _)| ByteArray::from(text(*row))).collect()
         };
         let mut group = writer.next_row_group().unwrap();
         let mut column = group.next_column().unwrap().unwrap();
@@ -139,7 +140,7 @@ fn has_url(row: usize) -> bool {
     row % 50 != 7
 }
 
-/// What a run gives, part by part, with all that is carried; its errors; its rows.
+/// Returns the parts of a run with all carried columns, its errors, and the number of rows.
 fn carried(path: &Path, options: &RunOptions) -> (Vec<String>, Vec<String>, u64) {
     let policy = Policy { carry: FieldSet::ALL, ..Policy::default() };
     let encode = |rows: &mut Rows, runs: &[SourceRun]| {
@@ -161,19 +162,19 @@ fn carried(path: &Path, options: &RunOptions) -> (Vec<String>, Vec<String>, u64)
 }
 
 #[test]
-fn threads_and_chunks_show_nowhere() {
+fn rows_do_not_depend_on_threads_chunks_and_encoding() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("t.parquet");
     let count: usize = GROUPS.iter().sum();
     let mut rows = None;
     for dictionary in [false, true] {
-        grouped(&file, dictionary, &GROUPS, |row| format!("HTTP://Example.org/{}", row / 2));
+        write_row_groups(&file, dictionary, &GROUPS, |row| format!("HTTP://Example.org/{}", row / 2));
         for row_group_len in [20_000, 8 << 20] {
-            let want = carried(&file, &RunOptions { threads: 1, row_group_len, ..auto(None, None) });
-            assert_eq!((want.1.len(), want.2), (0, count as u64));
+            let expected = carried(&file, &RunOptions { threads: 1, row_group_len, ..auto(None, None) });
+            assert_eq!((expected.1.len(), expected.2), (0, count as u64));
             for (threads, chunk_len) in [(1, 1), (2, 1000), (5, 1 << 20)] {
                 let options = RunOptions { threads, row_group_len, chunk_len, ..auto(None, None) };
-                assert!(carried(&file, &options) == want, "{threads} threads");
+                assert!(carried(&file, &options) == expected, "{threads} threads");
             }
         }
         let out = run(path(&file), &auto(None, None));
@@ -181,30 +182,30 @@ fn threads_and_chunks_show_nowhere() {
             assert_eq!((row.record, row.offset, row.fault.is_some()), (i as u64 + 1, i as u64, !has_url(i)));
             assert!(!has_url(i) || row.uri == format!("http://example.org/{}", i / 2).into_bytes());
         }
-        // How a column is written makes no row another.
+        // The encoding of a column does not change the rows.
         assert!(*rows.get_or_insert(out.rows.clone()) == out.rows);
     }
 }
 
 #[test]
-fn a_row_group_is_parted_and_the_same() {
+fn a_long_row_group_is_split() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("long.parquet");
-    // Twice as long as what is decoded at a time, and texts that take more memory than their column.
+    // Twice the number of rows that are decoded at a time, and texts that take more memory than their column chunk.
     let url = |row: usize| format!("http://example.org/{row}/{}", "x".repeat(1500));
-    grouped(&file, false, &[3, 13_000, 1], url);
-    let want = carried(&file, &RunOptions { threads: 1, row_group_len: 2 << 20, ..auto(None, None) });
-    assert_eq!((want.1.len(), want.2), (0, 13_004));
+    write_row_groups(&file, false, &[3, 13_000, 1], url);
+    let expected = carried(&file, &RunOptions { threads: 1, row_group_len: 2 << 20, ..auto(None, None) });
+    assert_eq!((expected.1.len(), expected.2), (0, 13_004));
     let out = run(path(&file), &auto(None, None));
     let wrong = (0..13_004).find(|&i| has_url(i) && out.rows[i].uri != url(i).into_bytes());
     assert_eq!(wrong, None);
     for threads in [2, 5] {
-        assert!(carried(&file, &RunOptions { threads, row_group_len: 2 << 20, ..auto(None, None) }) == want);
+        assert!(carried(&file, &RunOptions { threads, row_group_len: 2 << 20, ..auto(None, None) }) == expected);
     }
-    grouped(&file, true, &[3, 30_000], |row| format!("http://example.org/{}/{}", row % 2, "x".repeat(3000)));
+    write_row_groups(&file, true, &[3, 30_000], |row| format!("http://example.org/{}/{}", row % 2, "x".repeat(3000)));
     let out = carried(&file, &RunOptions { threads: 2, row_group_len: 8 << 20, ..auto(None, None) });
     assert_eq!((out.1.len(), out.2), (0, 30_003));
-    // Parts are cut within what one page of a dictionary stands for.
+    // Parts end inside a page of a dictionary column.
     assert!(out.0.len() > 9, "{}", out.0.len());
 }
 
@@ -212,27 +213,32 @@ fn a_row_group_is_parted_and_the_same() {
 fn a_damaged_row_group_ends_its_file() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("damaged.parquet");
-    grouped(&file, true, &GROUPS, |row| format!("http://example.org/{row}"));
+    write_row_groups(&file, true, &GROUPS, |row| format!("http://example.org/{row}"));
     let whole = run(path(&file), &auto(None, None)).rows;
     let metadata = SerializedFileReader::new(File::open(&file).unwrap()).unwrap().metadata().clone();
     let bytes = std::fs::read(&file).unwrap();
     for damaged in [0, 3, 6, 8] {
         let (start, len) = metadata.row_group(damaged).column(0).byte_range();
-        // What the file begins with tells that it is Parquet.
+        // The first bytes stay, because they identify Parquet.
         for (at, count) in [(start + 8, len - 8), (start + len / 2, len / 4)] {
             let mut bytes = bytes.clone();
             bytes[at as usize..(at + count) as usize].fill(0xff);
             std::fs::write(&file, bytes).unwrap();
             let before: usize = GROUPS[..damaged].iter().sum();
-            let want = carried(&file, &RunOptions { threads: 1, ..auto(None, None) });
-            assert!(want.2 as usize >= before && (want.2 as usize) < before + GROUPS[damaged], "{damaged} {}", want.2);
-            let [error] = &want.1[..] else { panic!("{:?}", want.1) };
-            let said = format!("after {} records, at byte {start}: Parquet: row group {damaged} is damaged: ", want.2);
-            assert!(error.contains(&said), "{error}");
+            let expected = carried(&file, &RunOptions { threads: 1, ..auto(None, None) });
+            assert!(
+                expected.2 as usize >= before && (expected.2 as usize) < before + GROUPS[damaged],
+                "{damaged} {}",
+                expected.2
+            );
+            let [error] = &expected.1[..] else { panic!("{:?}", expected.1) };
+            let message =
+                format!("after {} records, at byte {start}: Parquet: row group {damaged} is damaged: ", expected.2);
+            assert!(error.contains(&message), "{error}");
             for threads in [2, 5] {
-                assert!(carried(&file, &RunOptions { threads, ..auto(None, None) }) == want, "{threads} threads");
+                assert!(carried(&file, &RunOptions { threads, ..auto(None, None) }) == expected, "{threads} threads");
             }
-            // Columns that nobody wants may be damaged.
+            // Damage in columns that are not read does not matter.
             assert!(whole.starts_with(&run(path(&file), &auto(None, None)).rows));
             assert_eq!(run(path(&file), &auto(Some("content_digest"), None)).summary.input_errors.len(), 0);
         }
@@ -240,28 +246,28 @@ fn a_damaged_row_group_ends_its_file() {
 }
 
 #[test]
-fn bytes_that_are_called_text_are_their_own_rows_business() {
+fn malformed_utf8_in_a_text_column_flags_only_its_row() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("latin1.parquet");
     for dictionary in [false, true] {
         let url =
             |row: usize| [format!("http://example.org/{row}").as_bytes(), &[b'/', 0xE9][..row % 3 / 2 * 2]].concat();
-        grouped(&file, dictionary, &GROUPS, url);
+        write_row_groups(&file, dictionary, &GROUPS, url);
         let out = run(path(&file), &auto(None, None));
         assert_eq!((out.rows.len(), out.summary.input_errors.len()), (GROUPS.iter().sum::<usize>(), 0));
         for (i, row) in out.rows.iter().enumerate().filter(|(i, _)| has_url(*i)) {
             let is_latin1 = i % 3 == 2;
-            let want = format!("http://example.org/{i}{}", if is_latin1 { "/%E9" } else { "" });
-            assert_eq!((&row.uri[..], row.flags & Flags::NOT_UTF8.0 > 0), (want.as_bytes(), is_latin1), "{i}");
+            let expected = format!("http://example.org/{i}{}", if is_latin1 { "/%E9" } else { "" });
+            assert_eq!((&row.uri[..], row.flags & Flags::NOT_UTF8.0 > 0), (expected.as_bytes(), is_latin1), "{i}");
         }
     }
 }
 
 #[test]
-fn rows_that_a_footer_counts_and_pages_do_not_have_are_missed() {
+fn rows_that_are_missing_in_the_pages_are_reported() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("short.parquet");
-    grouped(&file, false, &GROUPS, |row| format!("http://example.org/{row}"));
+    write_row_groups(&file, false, &GROUPS, |row| format!("http://example.org/{row}"));
     let bytes = std::fs::read(&file).unwrap();
     let metadata = ParquetMetaDataReader::new().parse_and_finish(&File::open(&file).unwrap()).unwrap();
     let (footer_len, _) = bytes[bytes.len() - 8..].split_at(4);
@@ -286,7 +292,7 @@ fn a_row_that_is_too_long_ends_its_file() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("long.parquet");
     let url = |row: usize| format!("http://example.org/{}", "x".repeat(if row == 450 { 5000 } else { 10 }));
-    grouped(&file, true, &GROUPS, url);
+    write_row_groups(&file, true, &GROUPS, url);
     for threads in [1, 3] {
         let options = RunOptions { threads, max_record_len: 4000, ..auto(None, None) };
         let out = run(path(&file), &options);
