@@ -14,12 +14,12 @@ import irikey
 URLS = ["HTTP://Example.org:80/%7Euser/", "http://example.org/~user/", None, "http://h:x/", "", "/relative", "http://é/ü"]
 
 
-def answer(data, **options):
+def canonicalized(data, **options):
     return pa.table(irikey.canonicalize(data, **options))
 
 
-def test_rows_are_those_of_the_scalars():
-    rows = answer(pa.table({"url": URLS}), columns=["uri", "key", "fault", "fault_at", "flags", "iri"]).to_pylist()
+def test_rows_equal_the_scalar_functions():
+    rows = canonicalized(pa.table({"url": URLS}), columns=["uri", "key", "fault", "fault_at", "flags", "iri"]).to_pylist()
     assert len(rows) == len(URLS)
     for url, row in zip(URLS, rows):
         if url is None:
@@ -39,38 +39,38 @@ TYPES = [pa.string(), pa.large_string(), pa.binary(), pa.large_binary(), pa.stri
 
 
 @pytest.mark.parametrize("kind", TYPES, ids=str)
-def test_every_type_of_text_is_one(kind):
+def test_every_text_type_gives_the_same_rows(kind):
     table = pa.table({"url": pa.array(URLS).cast(kind) if not pa.types.is_dictionary(kind) else pa.array(URLS).dictionary_encode()})
-    assert answer(table).equals(answer(pa.table({"url": URLS})))
+    assert canonicalized(table).equals(canonicalized(pa.table({"url": URLS})))
     for start, length in [(1, 3), (2, 1), (3, 0), (4, 3)]:
         part = table.slice(start, length).combine_chunks()
-        assert answer(part).to_pylist() == answer(table).slice(start, length).to_pylist()
+        assert canonicalized(part).to_pylist() == canonicalized(table).slice(start, length).to_pylist()
 
 
-def test_batches_stay_batches_and_lengths_stay():
+def test_results_have_the_type_and_length_of_the_input():
     batch = pa.record_batch({"url": pa.array(URLS)})
-    made = irikey.canonicalize(batch)
-    assert isinstance(made, irikey.Batch) and len(made) == made.num_rows == len(URLS)
-    assert pa.record_batch(made).num_rows == len(URLS)
+    result = irikey.canonicalize(batch)
+    assert isinstance(result, irikey.Batch) and len(result) == result.num_rows == len(URLS)
+    assert pa.record_batch(result).num_rows == len(URLS)
     assert len(irikey.canonicalize(batch.slice(0, 0))) == 0
     empty = irikey.canonicalize(pa.table({"url": pa.array([], pa.string())}))
     assert len(empty) == 0 and pa.table(empty).schema.names == ["uri", "key", "fault", "fault_at", "flags"]
     chunks = pa.chunked_array([URLS[:3], [], URLS[3:]], pa.string())
-    assert answer(pa.table({"url": chunks})).combine_chunks().equals(answer(pa.table({"url": URLS})).combine_chunks())
+    assert canonicalized(pa.table({"url": chunks})).combine_chunks().equals(canonicalized(pa.table({"url": URLS})).combine_chunks())
 
 
-def test_nothing_is_copied_on_the_way_in_or_out():
+def test_results_are_not_copied():
     batch = pa.record_batch({"url": pa.array(["http://a/"] * 1000)})
-    made = irikey.canonicalize(batch)
+    result = irikey.canonicalize(batch)
     # Two imports of one result share their memory.
-    places = {pa.record_batch(made)["uri"].buffers()[2].address for _ in range(2)}
-    assert len(places) == 1
+    addresses = {pa.record_batch(result)["uri"].buffers()[2].address for _ in range(2)}
+    assert len(addresses) == 1
 
 
-def test_bytes_that_are_not_utf8_stay_apart():
+def test_malformed_utf8_is_not_joined_across_rows():
     # Two halves of é in adjacent rows are not é.
     urls = pa.array([b"http://h/\xc3", b"\xa9", b"http://h/\xc3\xa9"], pa.binary())
-    rows = answer(pa.table({"url": urls})).to_pylist()
+    rows = canonicalized(pa.table({"url": urls})).to_pylist()
     assert rows[0]["uri"] == "http://h/%C3" and rows[2]["uri"] == "http://h/%C3%A9"
     assert rows[0]["flags"] != 0 and rows[2]["flags"] == 0
 
@@ -81,14 +81,14 @@ def test_bases_and_charsets_are_columns():
         "page": ["http://a/b/c", "http://a/b/c", None, None, "no base"],
         "enc": ["utf-8", "windows-1251", "koi8-r", None, "klingon"],
     })
-    rows = answer(table, url="link", base="page", charset="enc").to_pylist()
+    rows = canonicalized(table, url="link", base="page", charset="enc").to_pylist()
     assert [row["uri"] for row in rows] == ["http://a/b/x", "http://a/%D1%8F", "http://h/%D1%84", None, None]
     assert [row["fault"] for row in rows] == [None, None, None, "relative", "unknown-charset"]
-    rows = answer(table, url="link", base="page", charset="enc", base_uri="http://d/").to_pylist()
+    rows = canonicalized(table, url="link", base="page", charset="enc", base_uri="http://d/").to_pylist()
     assert rows[3]["uri"] == "http://d/z"
 
 
-def test_mistakes_of_a_caller_are_exceptions():
+def test_invalid_arguments_raise_exceptions():
     table = pa.table({"url": URLS, "n": [1] * len(URLS)})
     with pytest.raises(KeyError, match="unknown column"):
         irikey.canonicalize(table, url="uri")
@@ -96,37 +96,37 @@ def test_mistakes_of_a_caller_are_exceptions():
         irikey.canonicalize(table, url="n")
     with pytest.raises(TypeError, match="is not Arrow data"):
         irikey.canonicalize(URLS)
-    for wrong in [{"key": "nonsense"}, {"columns": ["kye"]}, {"columns": ["source"]}, {"key_hash": "md5"}, {"base_uri": "x"}, {"types": "x"}]:
+    for invalid in [{"key": "nonsense"}, {"columns": ["kye"]}, {"columns": ["source"]}, {"key_hash": "md5"}, {"base_uri": "x"}, {"types": "x"}]:
         with pytest.raises(ValueError):
-            irikey.canonicalize(table, **wrong)
+            irikey.canonicalize(table, **invalid)
     with pytest.raises(TypeError):
-        irikey.canonicalize(table, no_such_choice=1)
+        irikey.canonicalize(table, no_such_option=1)
 
 
-def test_it_counts_pickles_and_is_shared():
-    made = irikey.Canonicalizer(key="syntax", columns=["key", "uri"])
-    made.canonicalize(pa.table({"url": URLS}))
-    counters = made.counters
+def test_canonicalizers_count_pickle_and_work_in_threads():
+    canonicalizer = irikey.Canonicalizer(key="syntax", columns=["key", "uri"])
+    canonicalizer.canonicalize(pa.table({"url": URLS}))
+    counters = canonicalizer.counters
     assert counters["rows"] == len(URLS) == sum(counters[name] for name in ("unchanged", "changed", "faulty", "nulls"))
     assert counters["nulls"] == 1 and counters["faulty"] == sum(counters["faults"].values()) == 3
-    again = pickle.loads(pickle.dumps(made))
-    assert again.configuration == made.configuration and again.counters["rows"] == 0
+    again = pickle.loads(pickle.dumps(canonicalizer))
+    assert again.configuration == canonicalizer.configuration and again.counters["rows"] == 0
     assert again.schema.names == ["key", "uri"]
     batch = pa.record_batch({"url": pa.array(URLS * 1000)})
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(lambda _: pa.record_batch(again(batch)), range(32)))
-    assert all(other.equals(answers[0]) for other in answers)
+        results = list(pool.map(lambda _: pa.record_batch(again(batch)), range(32)))
+    assert all(other.equals(results[0]) for other in results)
     assert again.counters["rows"] == 32 * len(batch)
 
 
-def test_schema_in_three_languages():
+def test_schema_as_arrow_ddl_and_json():
     schema = pa.schema(irikey.schema())
     assert schema.field("key").type == pa.binary(16) and schema.names == irikey.schema().names
     spark = irikey.schema(["uri", "key", "flags"])
     assert spark.spark_ddl() == "`uri` STRING, `key` BINARY, `flags` BIGINT"
     assert '"name":"flags","type":"long"' in spark.spark_json()
-    made = pa.table(irikey.canonicalize(pa.table({"url": URLS}), types="spark"))
-    assert made.schema.field("key").type == pa.binary() and made.schema.field("fault").type == pa.string()
+    result = pa.table(irikey.canonicalize(pa.table({"url": URLS}), types="spark"))
+    assert result.schema.field("key").type == pa.binary() and result.schema.field("fault").type == pa.string()
 
 
 def test_pyarrow_is_not_imported():
@@ -134,21 +134,21 @@ def test_pyarrow_is_not_imported():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_any_bytes_are_rows():
+def test_any_bytes_become_rows():
     rng = random.Random(7)
     pool = [b"http://", b"//", b"%", b"\xc3", b"\xa9", b"\x00", b"[", b"]", b":", b"@", b"..", b"/", b"#", b"?", b"xn--", b"\n", b"a"]
     urls = [b"".join(rng.choices(pool, k=rng.randrange(12))) for _ in range(20_000)]
     table = pa.table({"url": pa.array(urls, pa.binary())})
-    whole = answer(table)
+    whole = canonicalized(table)
     assert whole.num_rows == len(urls)
-    alone = pa.concat_tables([answer(table.slice(i, 1)) for i in range(300)])
-    assert whole.slice(0, 300).to_pylist() == alone.to_pylist()
+    single_rows = pa.concat_tables([canonicalized(table.slice(i, 1)) for i in range(300)])
+    assert whole.slice(0, 300).to_pylist() == single_rows.to_pylist()
 
 
 def test_ten_million_rows():
-    # Ten million references to the same bytes, like a batch that is too long for one result.
+    # The dictionary has three URLs, so that the input is small; the result is long.
     urls = pa.DictionaryArray.from_arrays(pa.array([i % 3 for i in range(10_000)], pa.int8()), ["http://a/", "HTTP://A", "x"])
     batch = pa.record_batch({"url": pa.concat_arrays([urls] * 1000)})
-    made = irikey.Canonicalizer(columns=["key"])
-    assert len(made.canonicalize(batch)) == 10_000_000
-    assert made.counters["faulty"] == 3_333_000
+    canonicalizer = irikey.Canonicalizer(columns=["key"])
+    assert len(canonicalizer.canonicalize(batch)) == 10_000_000
+    assert canonicalizer.counters["faulty"] == 3_333_000

@@ -24,7 +24,7 @@ def test_rungs():
     assert irikey.compare("http://h/a", "http://h/b") is None
 
 
-def test_explained():
+def test_explain():
     explained = irikey.explain("HTTP://h:80/a b")
     assert explained["uri"] == "http://h/a%20b" and explained["flags"] == ["excluded"]
     assert explained["rungs"]["scheme"]["key"] == irikey.key("HTTP://h:80/a b")
@@ -36,11 +36,11 @@ def test_faults():
         irikey.uri("http://h:x/")
     assert (caught.value.kind, caught.value.component, caught.value.at) == ("port", "port", 9)
     assert issubclass(irikey.Fault, ValueError)
-    for wrong in [lambda: irikey.uri("x"), lambda: irikey.uri("http://h/a b", strict=True), lambda: irikey.uri("x", "y")]:
+    for invalid in [lambda: irikey.uri("x"), lambda: irikey.uri("http://h/a b", strict=True), lambda: irikey.uri("x", "y")]:
         with pytest.raises(irikey.Fault):
-            wrong()
+            invalid()
     with pytest.raises(TypeError, match="str or bytes"):
         irikey.uri(7)
-    for wrong in [lambda: irikey.uri("http://h", rung="x"), lambda: irikey.surt("http://h", "x")]:
+    for invalid in [lambda: irikey.uri("http://h", rung="x"), lambda: irikey.surt("http://h", "x")]:
         with pytest.raises(ValueError):
-            wrong()
+            invalid()

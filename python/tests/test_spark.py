@@ -87,7 +87,7 @@ def expected(corpus):
 
 
 def check(kept, folder, expected):
-    """Spark's rows and representatives equal those of the command."""
+    """Asserts that the rows and representatives of Spark equal those of the command."""
     found = pq.read_table(folder / "rows").sort_by("record")
     for name in ("record", "uri", "key", "fault"):
         assert found[name].combine_chunks().equals(expected[0][name].combine_chunks()), name
@@ -97,7 +97,7 @@ def check(kept, folder, expected):
     assert kept == expected[1].num_rows
 
 
-def work(spark, corpus, folder):
+def run_job(spark, corpus, folder):
     counters = Counters(spark)
     rows = canonicalize(spark.read.parquet(str(corpus / "parquet")), columns=["uri", "key", "fault"], counters=counters)
     rows.write.parquet(str(folder / "rows"))
@@ -107,7 +107,7 @@ def work(spark, corpus, folder):
 
 
 def test_the_same_keys_and_representatives_as_the_command(spark, corpus, expected, tmp_path):
-    counts = work(spark, corpus, tmp_path)
+    counts = run_job(spark, corpus, tmp_path)
     copies = pq.read_table(tmp_path / "kept", columns=["copies"])["copies"]
     assert pc.sum(copies).as_py() + counts["faulty"] + counts["nulls"] == LINES
     check(len(copies), tmp_path, expected)
@@ -134,20 +134,20 @@ def captures(tmp_path_factory):
 
 
 @pytest.mark.skipif("IRIKEY" not in os.environ, reason="IRIKEY names the command to compare with")
-def test_representatives_are_the_commands(spark, captures, tmp_path):
+def test_representatives_equal_those_of_the_command(spark, captures, tmp_path):
     command = os.environ["IRIKEY"]
     learned, rows, out = (tmp_path / f"{name}.parquet" for name in ("equivalences", "rows", "out"))
     subprocess.run([command, "learn", "-q", captures, "-o", learned], check=True)
     columns = "record,uri,key,fault,fetch_time,fetch_status"
     subprocess.run([command, "canon", "-q", captures, "-o", rows, "--columns", columns], check=True)
     frame = spark.read.parquet(str(rows)).withColumn("record", F.col("record").cast("long"))
-    for choices in [["--keep", "first"], ["--keep", "last"], ["--keep", "newest"], ["--keep", "oldest"], ["--keep", "best"],
+    for options in [["--keep", "first"], ["--keep", "last"], ["--keep", "newest"], ["--keep", "oldest"], ["--keep", "best"],
                     ["--keep", "best", "--key", "protocol", "--equivalences", str(learned)]]:
-        subprocess.run([command, "dedup", "-q", captures, "-o", out, "--columns", "record", *choices], check=True)
+        subprocess.run([command, "dedup", "-q", captures, "-o", out, "--columns", "record", *options], check=True)
         expected = sorted(pq.read_table(out)["record"].to_pylist())
-        known = str(learned) if "protocol" in choices else None
-        kept = dedup(frame.repartition(8), keep=choices[1], order=["record"], equivalences=known)
-        assert sorted(row.record for row in kept.select("record").collect()) == expected, choices
+        known = str(learned) if "protocol" in options else None
+        kept = dedup(frame.repartition(8), keep=options[1], order=["record"], equivalences=known)
+        assert sorted(row.record for row in kept.select("record").collect()) == expected, options
         assert (7_000 if known else 9_000) < len(expected) < (8_000 if known else 10_001)
     text = frame.select("record", "uri").limit(100)
     with pytest.raises(ValueError, match="need equivalences="):
@@ -185,7 +185,7 @@ def test_a_killed_executor_changes_nothing(spark, corpus, expected, tmp_path):
     killed = []
 
     def kill():
-        # When some tasks are done and some are running.
+        # Kills an executor when some tasks are done and some are running.
         tracker = spark.sparkContext.statusTracker()
         for _ in range(6000):
             for stage in tracker.getActiveStageIds():
@@ -198,13 +198,13 @@ def test_a_killed_executor_changes_nothing(spark, corpus, expected, tmp_path):
 
     killer = threading.Thread(target=kill)
     killer.start()
-    work(spark, corpus, tmp_path)
+    run_job(spark, corpus, tmp_path)
     killer.join()
-    assert killed, "no executor was killed in mid-job"
+    assert killed, "no executor was killed during the job"
     check(pq.read_table(tmp_path / "kept").num_rows, tmp_path, expected)
 
 
-def test_one_key_with_most_of_the_members(spark):
+def test_one_key_with_most_of_the_rows(spark):
     rows = spark.range(400_000).selectExpr("id", "cast(if(id % 10 = 0, concat('k', id), 'one') as binary) key", "cast(null as string) fault")
     kept = dedup(rows.repartition(8), order=["id"], copies="copies")
     assert kept.count() == 40_001
@@ -230,16 +230,16 @@ def test_every_keep_is_a_total_order(spark):
     assert [row.record for row in dedup(rows.union(other), order=["record"], equivalences=known).collect()] == [1]
 
 
-def test_mistakes_are_told_before_the_job(spark):
+def test_invalid_arguments_are_reported_before_the_job(spark):
     rows = spark.createDataFrame([("http://h", 1)], "url string, n int")
-    for wrong in [{"url": "x"}, {"base": "x"}, {"key": "x"}, {"columns": ["x"]}]:
+    for invalid in [{"url": "x"}, {"base": "x"}, {"key": "x"}, {"columns": ["x"]}]:
         with pytest.raises(ValueError):
-            canonicalize(rows, **wrong)
+            canonicalize(rows, **invalid)
     with pytest.raises(ValueError, match="already"):
         canonicalize(rows.withColumnRenamed("n", "key"))
-    for wrong in [{"order": []}, {"order": ["x"]}, {"keep": "x"}, {"keep": "newest"}, {"key": "x"}]:
+    for invalid in [{"order": []}, {"order": ["x"]}, {"keep": "x"}, {"keep": "newest"}, {"key": "x"}]:
         with pytest.raises(ValueError):
-            dedup(canonicalize(rows), **{"order": ["n"], **wrong})
+            dedup(canonicalize(rows), **{"order": ["n"], **invalid})
     with pytest.raises(Exception, match="expected text or bytes"):
         canonicalize(rows, url="n").collect()
 
