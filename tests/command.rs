@@ -14,6 +14,8 @@ mod documentation;
 mod intake;
 #[path = "command/learn.rs"]
 mod learn;
+#[path = "command/outputs.rs"]
+mod outputs;
 #[path = "command/reference_tables.rs"]
 mod reference_tables;
 #[path = "command/sort.rs"]

@@ -7,16 +7,18 @@ use clap::Args;
 
 use super::args::input::{InputArgs, WorkArgs};
 use super::args::layout::SortArgs;
-use super::args::output::OutputArgs;
+use super::args::output::{OutputArgs, ReplaceArgs};
 use super::args::policy::{KeyArgs, PolicyArgs, parse_key};
 use super::args::reporting::ReportingArgs;
 use super::args::spill::SpillArgs;
 use super::error::CommandError;
+use super::file_roles::FileRoles;
 use super::files::{OutputFiles, WrittenFiles};
 use super::job::Job;
 use super::report::Report;
 use super::resume;
 use crate::batch::ColumnId;
+use crate::output::Destination;
 use crate::run::{self, Progress, RunRequest, Sorter, WorkerNeed, columns_to_sort};
 
 const EXAMPLES: &str = "\
@@ -63,6 +65,8 @@ pub(crate) struct CanonArgs {
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
+    replace: ReplaceArgs,
+    #[command(flatten)]
     sort: SortArgs,
     #[command(flatten)]
     work: WorkArgs,
@@ -89,7 +93,14 @@ impl CanonArgs {
             options.threads = budget.reserve_workers(options.threads, WorkerNeed::rows(row_group_len))?;
             sort = Some(layout.sort_options(budget.remaining(), self.spill.directory()));
         }
-        Ok(Job { input: &self.input, options, policy, destination, output, layout, sort, reporting: &self.reporting })
+        let (input, reporting) = (&self.input, &self.reporting);
+        let files = FileRoles::new(self.replace.no_clobber).lists(&input.inputs);
+        let files = match &destination {
+            Destination::File(path) if layout.is_directory() => files.directory(path),
+            _ => files.destination(&destination, output.format),
+        };
+        let files = self.keys.add_to(files).output("--report", reporting.report.as_deref());
+        Ok(Job { input, options, policy, destination, output, layout, sort, files, reporting })
     }
 }
 
@@ -103,6 +114,7 @@ pub(crate) fn run(args: &CanonArgs) -> Result<u8, CommandError> {
 fn perform(job: &Job) -> Result<Report, CommandError> {
     let started = Instant::now();
     let sources = job.input.sources()?;
+    let replaced = job.files.check(&sources)?;
     let names = sources.names();
     let (encoder, mut files) = OutputFiles::create(job, &names)?;
     let progress = Arc::new(Progress::new());
@@ -120,7 +132,7 @@ fn perform(job: &Job) -> Result<Report, CommandError> {
     drop(bar);
     let WrittenFiles { whole, files } = files.finish(job, &summary.tally)?;
     let report = job.report(names, summary, whole, started.elapsed());
-    Ok(Report { files, ..report })
+    Ok(Report { files, replaced, ..report })
 }
 
 #[cfg(test)]
@@ -129,7 +141,7 @@ mod tests {
 
     use super::*;
     use crate::canon::{Policy, Rung};
-    use crate::output::{Destination, OutputFormat, OutputOptions};
+    use crate::output::{OutputFormat, OutputOptions};
 
     #[derive(Debug, Parser)]
     struct TestCli {

@@ -1,17 +1,20 @@
 //! `count`: counts the distinct URLs on every rung.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::args::input::{InputArgs, WorkArgs};
+use super::args::output::ReplaceArgs;
 use super::args::policy::{EquivalenceArgs, PROTOCOL, PolicyArgs};
 use super::args::reporting::ReportingArgs;
 use super::args::spill::SpillArgs;
 use super::error::CommandError;
+use super::file_roles::FileRoles;
 use super::progress::TerminalBar;
-use super::report::{SourceError, conclude};
+use super::report::{SourceError, conclude, replaced_to_text};
 use super::terminal::{format_counts, print};
 use crate::process::exit;
 use crate::run::{self, CountMethod, DistinctCounts, Progress, RunRequest, Summary, WorkerNeed};
@@ -54,23 +57,28 @@ pub(crate) struct CountArgs {
     #[command(flatten)]
     spill: SpillArgs,
     #[command(flatten)]
+    replace: ReplaceArgs,
+    #[command(flatten)]
     reporting: ReportingArgs,
 }
 
 pub(crate) fn run(args: &CountArgs) -> Result<u8, CommandError> {
-    let DistinctCounts { summary, rungs, protocol } = perform(args)?;
+    let (DistinctCounts { summary, rungs, protocol }, replaced) = perform(args)?;
     let protocol = protocol.map(|count| (PROTOCOL, count));
     let distinct: Vec<_> = rungs.into_iter().map(|(rung, count)| (rung.name(), count)).chain(protocol).collect();
     let errors = SourceError::of_run(&summary);
     let json = format!("{:#}\n", to_json(&summary, &distinct, &errors, !args.approximate));
     let text = if args.json { json.clone() } else { to_text(&summary, &distinct, !args.approximate) };
     match print(&text) {
-        exit::SUCCESS => conclude(&args.reporting, (&errors, summary.tally.faulty), "", |_| json),
+        exit::SUCCESS => {
+            conclude(&args.reporting, (&errors, summary.tally.faulty), &replaced_to_text(&replaced), |_| json)
+        }
         status => Ok(status),
     }
 }
 
-fn perform(args: &CountArgs) -> Result<DistinctCounts, CommandError> {
+/// The counts, and the files that will be replaced.
+fn perform(args: &CountArgs) -> Result<(DistinctCounts, Vec<PathBuf>), CommandError> {
     let mut options = args.input.run_options(&args.work, ROW_GROUP_LEN)?;
     let mut policy = args.policy.policy(&args.input)?;
     policy.equivalences = args.equivalences.read(&policy, args.key.is_some())?;
@@ -82,9 +90,13 @@ fn perform(args: &CountArgs) -> Result<DistinctCounts, CommandError> {
         CountMethod::Exact { memory: budget.remaining(), directory: args.spill.directory() }
     };
     let sources = args.input.sources()?;
+    let files = FileRoles::new(args.replace.no_clobber).lists(&args.input.inputs);
+    let files = files.input("--equivalences", args.equivalences.path());
+    let replaced = files.output("--report", args.reporting.report.as_deref()).check(&sources)?;
     let progress = Arc::new(Progress::new());
     let _bar = TerminalBar::start(args.reporting.progress(), sources.total_len(), &progress);
-    Ok(run::count(RunRequest::new(sources, &options, &policy, &progress), &method)?)
+    let counts = run::count(RunRequest::new(sources, &options, &policy, &progress), &method)?;
+    Ok((counts, replaced))
 }
 
 fn to_json(summary: &Summary, distinct: &[(&'static str, u64)], errors: &[SourceError], is_exact: bool) -> Value {

@@ -8,12 +8,13 @@ use arrow::datatypes::SchemaRef;
 use clap::Args;
 
 use super::args::input::{InputArgs, WorkArgs};
-use super::args::output::OutputArgs;
+use super::args::output::{OutputArgs, ReplaceArgs};
 use super::args::policy::{KeyArgs, PROTOCOL, PolicyArgs, parse_key};
 use super::args::reporting::ReportingArgs;
 use super::args::spill::SpillArgs;
 use super::args::values::Choices;
 use super::error::CommandError;
+use super::file_roles::FileRoles;
 use super::job::Job;
 use super::progress::Timeline;
 use super::report::{CollisionReport, DedupReport, Report};
@@ -117,6 +118,8 @@ pub(crate) struct DedupArgs {
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
+    replace: ReplaceArgs,
+    #[command(flatten)]
     work: WorkArgs,
     #[command(flatten)]
     spill: SpillArgs,
@@ -167,7 +170,11 @@ impl DedupArgs {
             policy.more_keys.extend(levels);
         }
         let (input, reporting, sort) = (&self.input, &self.reporting, None);
-        Ok((Job { input, options, policy, destination, output, layout, sort, reporting }, dedup))
+        let files =
+            FileRoles::new(self.replace.no_clobber).lists(&input.inputs).destination(&destination, output.format);
+        let files = self.keys.add_to(files).output("--duplicates", self.duplicates.as_deref());
+        let files = files.output("--groups", self.groups.as_deref()).output("--report", reporting.report.as_deref());
+        Ok((Job { input, options, policy, destination, output, layout, sort, files, reporting }, dedup))
     }
 
     /// The key by which records are compared, among the keys of the policy.
@@ -226,8 +233,9 @@ pub(crate) fn run(args: &DedupArgs) -> Result<u8, CommandError> {
 fn perform(args: &DedupArgs) -> Result<Report, CommandError> {
     let started = Instant::now();
     let (mut job, mut dedup) = args.job()?;
-    dedup.seen = args.open_store(&describe_keys(&job.policy, dedup.key))?;
     let sources = job.input.sources()?;
+    let replaced = job.files.check(&sources)?;
+    dedup.seen = args.open_store(&describe_keys(&job.policy, dedup.key))?;
     let names = sources.names();
     let files = keyed_files(&sources, &mut job, &dedup, args)?;
     let (encoder, mut outputs) = DedupOutputs::create(args, &job, &names)?;
@@ -262,7 +270,7 @@ fn perform(args: &DedupArgs) -> Result<Report, CommandError> {
     let findings = deduped.findings.take();
     let mut report = job.report(names, deduped.summary, finished, started.elapsed());
     (report.summary.distinct_keys, report.summary.is_distinct_exact) = (counts.kept, true);
-    Ok(Report { dedup: Some(counts), timeline, findings, ..report })
+    Ok(Report { dedup: Some(counts), timeline, findings, replaced, ..report })
 }
 
 impl DedupOutputs {

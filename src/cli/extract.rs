@@ -8,10 +8,13 @@ use std::sync::Arc;
 
 use clap::Args;
 
+use super::args::output::ReplaceArgs;
 use super::args::policy::parse_charset;
 use super::args::values::{Choices, parse_size};
 use super::error::CommandError;
-use super::terminal::print_error;
+use super::file_roles::FileRoles;
+use super::report::replaced_to_text;
+use super::terminal::{print_error, print_to_stderr};
 use crate::encoding::Charset;
 use crate::extract::{DefectKind, Document, DocumentContext, Link, Markup, extract};
 use crate::input::mmap::MappedFile;
@@ -81,6 +84,8 @@ pub(crate) struct ExtractArgs {
     /// Format of the rows [default: by the suffix of -o; csv on standard output]
     #[arg(long, value_name = "FORMAT", value_parser = FORMATS)]
     output_format: Option<OutputFormat>,
+    #[command(flatten)]
+    replace: ReplaceArgs,
     /// Exit with status 3 if a URL cannot be read; the output is written all the same
     #[arg(long)]
     fail_on_fault: bool,
@@ -105,11 +110,17 @@ struct Extraction<'a> {
 pub(crate) fn run(args: &ExtractArgs) -> Result<u8, CommandError> {
     let (destination, format) = args.destination()?;
     let sources = input::list(&args.inputs).map_err(|error| CommandError::Input(error.to_string()))?;
+    let files = FileRoles::new(args.replace.no_clobber).lists(&args.inputs).destination(&destination, format);
+    let replaced = files.check(&sources)?;
     let mut extraction = Extraction::create(args, &destination, format)?;
     for source in sources.0 {
         extraction.add_source(source)?;
     }
-    extraction.finish()
+    let status = extraction.finish()?;
+    if !args.quiet {
+        print_to_stderr(&replaced_to_text(&replaced));
+    }
+    Ok(status)
 }
 
 impl ExtractArgs {

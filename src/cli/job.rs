@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::args::input::InputArgs;
 use super::args::layout::FileLayout;
 use super::args::reporting::ReportingArgs;
+use super::file_roles::FileRoles;
 use super::progress::TerminalBar;
 use super::report::{Report, SourceError};
 use crate::canon::{Policy, RecipeColumn};
@@ -28,6 +29,8 @@ pub(crate) struct Job<'a> {
     pub(crate) layout: FileLayout,
     /// The sort that makes this order, if there is one.
     pub(crate) sort: Option<SortOptions>,
+    /// The files that are read and written.
+    pub(crate) files: FileRoles,
     /// What is reported.
     pub(crate) reporting: &'a ReportingArgs,
 }

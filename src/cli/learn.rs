@@ -8,12 +8,14 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::args::input::{InputArgs, WorkArgs};
+use super::args::output::ReplaceArgs;
 use super::args::policy::PolicyArgs;
 use super::args::reporting::ReportingArgs;
 use super::args::values::parse_size;
 use super::error::CommandError;
+use super::file_roles::FileRoles;
 use super::progress::TerminalBar;
-use super::report::{SourceError, conclude, counts};
+use super::report::{SourceError, conclude, counts, replaced_to_text};
 use super::terminal::format_counts;
 use crate::batch::{BatchError, equivalences_batches, equivalences_metadata, equivalences_schema};
 use crate::canon::{Policy, Rung};
@@ -51,6 +53,8 @@ pub(crate) struct LearnArgs {
     /// Output file for the equivalences, Parquet
     #[arg(short, long, value_name = "FILE", required = true, help_heading = "Output")]
     output: PathBuf,
+    #[command(flatten)]
+    replace: ReplaceArgs,
     /// Accept temporary redirects (302, 303, 307) and those of unknown status, unless a permanent one contradicts
     #[arg(long, help_heading = "Learning")]
     weak: bool,
@@ -121,6 +125,8 @@ pub(crate) fn run(args: &LearnArgs) -> Result<u8, CommandError> {
     let mut budget = Budget::new(args.memory);
     options.threads = budget.reserve_workers(options.threads, WorkerNeed::keys(ROW_GROUP_LEN))?;
     let sources = args.input.sources()?;
+    let files = FileRoles::new(args.replace.no_clobber).lists(&args.input.inputs).output("-o", Some(&args.output));
+    let replaced = files.output("--report", args.reporting.report.as_deref()).check(&sources)?;
     let metadata = [metadata(&policy, sources.0.len()), equivalences_metadata(&limits)].concat();
     let mut table = TableWriter::create(&args.output, equivalences_schema(), &metadata)?;
     let progress = Arc::new(Progress::new());
@@ -139,7 +145,7 @@ pub(crate) fn run(args: &LearnArgs) -> Result<u8, CommandError> {
     table.finish()?;
     summary.memory = memory::peaks();
     let errors = SourceError::of_run(&summary);
-    let text = to_text(&learned, &summary);
+    let text = to_text(&learned, &summary) + &replaced_to_text(&replaced);
     conclude(&args.reporting, (&errors, summary.tally.faulty), &text, |_| {
         let mut json = to_json(&learned, &summary, &errors);
         json["limits"] = pairs_to_json(limits.describe());

@@ -3,7 +3,8 @@
 //! ```text
 //! args        groups of flags -> options of the library
 //! job         what canon and dedup come to
-//! files       the files of an output        manifest, resume   jobs that can be interrupted
+//! file_roles  no output is an input         files              the files of an output
+//! manifest, resume                          jobs that can be interrupted
 //! progress    progress bar, timeline        report             summary as text, JSON, HTML
 //! canon, dedup, count, learn, ...           one module per command
 //! ```
@@ -22,6 +23,7 @@ mod error;
 mod eval;
 mod explain;
 mod extract;
+mod file_roles;
 mod files;
 mod help;
 mod job;

@@ -65,6 +65,8 @@ pub(crate) fn perform(job: &Job) -> Result<Report, CommandError> {
         return Err(CommandError::usage("--resume writes files; name their directory with -o"));
     };
     let started = Instant::now();
+    let sources = job.input.sources()?;
+    let replaced = job.files.check(&sources)?;
     let is_sorted = job.layout.is_sorted();
     let (parts, suffix) = match is_sorted {
         true => (directory.join(RUNS), RUNS_SUFFIX),
@@ -72,7 +74,6 @@ pub(crate) fn perform(job: &Job) -> Result<Report, CommandError> {
     };
     fs::create_dir_all(&parts).map_err(|error| CommandError::side_file(&parts, "create the directory", error))?;
     remove_temporary_files(&parts);
-    let sources = job.input.sources()?;
     let names = sources.names();
     let mut manifest = Manifest::open(&parts, describe_job(job))?;
     if is_sorted && !manifest.has_inputs(&names) {
@@ -93,7 +94,7 @@ pub(crate) fn perform(job: &Job) -> Result<Report, CommandError> {
     };
     let mut report = job.report(names, summary, whole, started.elapsed());
     errors.append(&mut report.errors);
-    Ok(Report { files, resumed: Some(resumed), errors, ..report })
+    Ok(Report { files, resumed: Some(resumed), errors, replaced, ..report })
 }
 
 impl ResumableJob<'_> {

@@ -125,7 +125,7 @@ pub fn list<S: AsRef<OsStr>>(arguments: &[S]) -> Result<Sources, ListError> {
 }
 
 /// Returns the name after the `@` of an argument that is a list.
-fn list_name(argument: &OsStr) -> Option<OsString> {
+pub(crate) fn list_name(argument: &OsStr) -> Option<OsString> {
     let name = argument.as_encoded_bytes().strip_prefix(b"@").filter(|name| !name.is_empty())?;
     os_string(name)
 }

@@ -30,6 +30,7 @@ pub(crate) use block::{Block, BlockPool, Buffer};
 pub use error::{Defect, InputError, ListError};
 pub(crate) use gzip::MemberEnd;
 pub(crate) use keyed::KeyedFile;
+pub(crate) use list::list_name;
 pub use list::{Origin, Source, Sources, list};
 pub(crate) use stream::{OpenOptions, Opened, Stream, open};
 pub(crate) use table::{TableColumns, TableOptions, TableReader};

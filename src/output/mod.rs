@@ -35,4 +35,5 @@ pub(crate) use index_lines::index_columns;
 pub(crate) use options::ReadBack;
 pub use options::{Arrangement, Compression, CompressionError, Destination, OutputFormat, OutputOptions, metadata};
 pub(crate) use tables::{PlainValue, RowWriter, TableWriter};
+pub(crate) use writer::member_index_path;
 pub use writer::{FinishedOutput, Output, create, create_arranged};

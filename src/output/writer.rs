@@ -212,11 +212,16 @@ impl Output {
     }
 }
 
-/// Writes the index of members: `x.idx` beside `x.cdx.gz`. The index is complete before the data gets its final name.
+/// Writes the index of members. The index is complete before the data gets its final name.
 fn write_member_index(path: &Path, lines: &[u8]) -> Result<(), OutputError> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let stem = [".gz", ".cdx", ".cdxj"].iter().fold(&name[..], |stem, end| stem.strip_suffix(end).unwrap_or(stem));
-    let (mut sink, target) = sink::create(&Destination::File(path.with_file_name(format!("{stem}.idx"))))?;
+    let (mut sink, target) = sink::create(&Destination::File(member_index_path(path)))?;
     sink.write_all(lines).map_err(|error| target.error(error.into()))?;
     target.commit(sink)
+}
+
+/// Returns the path of the index of members: `x.idx` beside `x.cdx.gz`.
+pub(crate) fn member_index_path(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let stem = [".gz", ".cdx", ".cdxj"].iter().fold(&name[..], |stem, end| stem.strip_suffix(end).unwrap_or(stem));
+    path.with_file_name(format!("{stem}.idx"))
 }

@@ -51,7 +51,7 @@ pub(crate) struct InputArgs {
     /// Files to read, in this order. A directory stands for its files, @FILE for the names in FILE (one per line), and -
     /// for standard input, which is also read without any INPUT. Gzip, zstd, LZ4, bzip2 and xz are recognized by content
     #[arg(value_name = "INPUT")]
-    inputs: Vec<PathBuf>,
+    pub(crate) inputs: Vec<PathBuf>,
 
     /// Format of the inputs
     #[arg(short, long, value_enum, default_value_t = InputFormatName::Auto, help_heading = "Input")]

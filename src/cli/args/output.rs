@@ -60,6 +60,14 @@ pub(crate) struct OutputArgs {
     pub(crate) row_group_size: usize,
 }
 
+/// Flag of every command that writes files.
+#[derive(Debug, Args)]
+pub(crate) struct ReplaceArgs {
+    /// Exit with status 2 before anything is read if an output or the report exists already, instead of replacing it
+    #[arg(long, help_heading = "Output")]
+    pub(crate) no_clobber: bool,
+}
+
 impl OutputArgs {
     /// The destination of the output, its options (without the policy and what depends on the sources), and its order and
     /// files. `keys` are key columns that a flag of another group adds; `sort` are the flags of a command that can sort.

@@ -1,6 +1,6 @@
 //! The flags that define the canonical form and the keys, and the [`Policy`] that they stand for.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
@@ -10,6 +10,7 @@ use super::values::Choices;
 use crate::batch::{COLUMNS, ColumnId, ColumnSet, OWN_RULES};
 use crate::canon::{Policy, RecipeColumn, Rung};
 use crate::cli::error::CommandError;
+use crate::cli::file_roles::FileRoles;
 use crate::encoding::Charset;
 use crate::iri::{Backslashes, Base, CharacterReferences, ParseMode, PreprocessOptions, Profile, Spaces};
 use crate::key::psl::SuffixList;
@@ -164,6 +165,11 @@ pub(crate) struct EquivalenceArgs {
 }
 
 impl EquivalenceArgs {
+    /// The file of equivalences.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.equivalences.as_deref()
+    }
+
     /// The equivalences for the keys of `policy`. `is_needed`: some key is of the rung `protocol`.
     ///
     /// # Errors
@@ -203,6 +209,11 @@ pub(crate) struct KeyArgs {
 }
 
 impl KeyArgs {
+    /// Adds the files that these flags name.
+    pub(crate) fn add_to(&self, files: FileRoles) -> FileRoles {
+        files.input("--equivalences", self.equivalences.path()).input("--psl", self.psl.as_deref())
+    }
+
     /// `policy` with everything that rows of these columns need.
     ///
     /// # Errors

@@ -4,7 +4,7 @@
 mod page;
 mod text;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -78,6 +78,8 @@ pub(crate) struct Report {
     pub(crate) output: Option<FinishedOutput>,
     /// The files of an output that is a directory.
     pub(crate) files: Vec<FinishedOutput>,
+    /// Files that outputs and report replaced.
+    pub(crate) replaced: Vec<PathBuf>,
     /// Number of inputs that an earlier run had finished, if this run resumed it. The summary is about the rest.
     pub(crate) resumed: Option<u64>,
     /// Throughput and memory over time; empty unless a report is written.
@@ -201,6 +203,7 @@ impl Report {
                 json
             }),
             "files": self.files.iter().map(file_to_json).collect::<Vec<_>>(),
+            "replaced": self.replaced.iter().map(|path| path.display().to_string()).collect::<Vec<_>>(),
             "errors": self.errors.iter().map(SourceError::to_json).collect::<Vec<_>>(),
             "timeline": self.timeline.iter().map(|at| json!([at.seconds, at.records, at.memory])).collect::<Vec<_>>(),
         });
@@ -262,6 +265,11 @@ pub(crate) fn conclude(
         [] if reporting.fail_on_fault && faulty > 0 => Ok(exit::FAULTS),
         [] => Ok(exit::SUCCESS),
     }
+}
+
+/// A line for each file that was replaced.
+pub(crate) fn replaced_to_text(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| format!("replaced {}\n", path.display())).collect()
 }
 
 fn file_to_json(file: &FinishedOutput) -> Value {

@@ -169,7 +169,7 @@ fn speed(report: &Report) -> String {
         }
     }
     text.push('\n');
-    text
+    text + &super::replaced_to_text(&report.replaced)
 }
 
 #[cfg(test)]

@@ -1,0 +1,168 @@
+//! Outputs destroy neither inputs nor each other, and a job that is refused changes no file.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::{Output, Stdio};
+
+use super::{LINES, irikey, printed};
+
+/// A directory with inputs, in which commands run with paths relative to it.
+struct Workplace(tempfile::TempDir);
+
+impl Workplace {
+    fn new() -> Workplace {
+        let place = Workplace(tempfile::tempdir().unwrap());
+        fs::write(place.path("in.txt"), LINES).unwrap();
+        fs::write(place.path("page.html"), "<a href=http://h/>").unwrap();
+        place
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.path().join(name).display().to_string()
+    }
+
+    /// Runs the command; words that contain a dot or a slash are paths in the directory.
+    fn run(&self, words: &str) -> Output {
+        let is_path = |word: &str| word.contains(['.', '/']) && !word.starts_with("/dev/");
+        let words = words.split(' ').map(|word| if is_path(word) { self.path(word) } else { word.to_string() });
+        let words: Vec<String> = words.collect();
+        irikey(&words.iter().map(String::as_str).collect::<Vec<_>>(), LINES, Stdio::piped())
+    }
+
+    /// The bytes of all files.
+    fn files(&self) -> BTreeMap<String, Vec<u8>> {
+        fn add(directory: &Path, files: &mut BTreeMap<String, Vec<u8>>) {
+            for entry in fs::read_dir(directory).unwrap() {
+                let path = entry.unwrap().path();
+                match path.is_dir() {
+                    true => add(&path, files),
+                    false => drop(files.insert(path.display().to_string(), fs::read(&path).unwrap_or_default())),
+                }
+            }
+        }
+        let mut files = BTreeMap::new();
+        add(self.0.path(), &mut files);
+        files
+    }
+
+    /// Runs a command that must be refused before it changes a file, and returns its message.
+    fn refused(&self, words: &str) -> String {
+        let before = self.files();
+        let ran = self.run(words);
+        let message = String::from_utf8(ran.stderr).unwrap();
+        assert_eq!(ran.status.code(), Some(2), "{words}: {message}");
+        assert!(ran.stdout.is_empty() && before == self.files(), "{words}: a file has changed");
+        message
+    }
+
+    /// Runs a command that must succeed, and returns its summary.
+    fn accepted(&self, words: &str) -> String {
+        let ran = self.run(words);
+        let message = String::from_utf8(ran.stderr).unwrap();
+        assert_eq!(ran.status.code(), Some(0), "{words}: {message}");
+        message
+    }
+}
+
+#[test]
+fn an_output_is_no_input() {
+    let place = Workplace::new();
+    let message = place.refused("canon in.txt -o in.txt");
+    assert!(message.contains("-o") && message.contains("is also an input"), "{message}");
+    place.refused("canon ./in.txt -o in.txt");
+    place.refused("dedup page.html in.txt -o in.txt");
+    place.refused("dedup in.txt --report in.txt");
+    place.refused("count in.txt --report in.txt");
+    place.refused("learn in.txt -o e.parquet --report in.txt");
+    place.refused("extract page.html -o page.html --output-format csv");
+    fs::write(place.path("list.txt"), place.path("in.txt")).unwrap();
+    let list = format!("@{}", place.path("list.txt"));
+    let ran = irikey(&["canon", &list, "-o", &place.path("list.txt")], b"", Stdio::piped());
+    assert_eq!(
+        (ran.status.code(), fs::read_to_string(place.path("list.txt")).unwrap()),
+        (Some(2), place.path("in.txt"))
+    );
+    // A directory that is read again contains the output of the first job.
+    fs::create_dir(place.path("crawl")).unwrap();
+    fs::write(place.path("crawl/in.txt"), LINES).unwrap();
+    let crawl = place.path("crawl");
+    let again = ["canon", &crawl, "-o", &place.path("crawl/out.csv")];
+    assert_eq!(irikey(&again, b"", Stdio::null()).status.code(), Some(0));
+    assert_eq!(irikey(&again, b"", Stdio::null()).status.code(), Some(2));
+    let parts = ["canon", &crawl, "-o", &crawl, "--resume"];
+    assert_eq!(irikey(&parts, b"", Stdio::null()).status.code(), Some(2));
+}
+
+#[test]
+#[cfg(unix)]
+fn an_output_is_no_input_under_another_name() {
+    let place = Workplace::new();
+    std::os::unix::fs::symlink(place.path("in.txt"), place.path("link.txt")).unwrap();
+    fs::hard_link(place.path("in.txt"), place.path("hard.txt")).unwrap();
+    std::os::unix::fs::symlink(place.0.path(), place.path("there")).unwrap();
+    for name in ["link.txt", "hard.txt", "there/in.txt"] {
+        place.refused(&format!("canon in.txt -o {name}"));
+        place.refused(&format!("canon {name} -o in.txt"));
+        place.refused(&format!("count in.txt --report {name}"));
+    }
+    // Names of one file that does not exist yet.
+    place.refused("canon in.txt -o new.txt --report there/new.txt");
+    std::os::unix::fs::symlink("new.txt", place.path("dangling.txt")).unwrap();
+    place.refused("canon in.txt -o new.txt --report dangling.txt");
+    // Standard input and output as files.
+    let file = |name: &str| fs::File::open(place.path(name)).unwrap();
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_irikey"));
+    command.args(["canon", "-o", &place.path("in.txt")]).stdin(file("in.txt")).stderr(Stdio::null());
+    assert_eq!(command.status().unwrap().code(), Some(2));
+    let append = fs::File::options().append(true).open(place.path("in.txt")).unwrap();
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_irikey"));
+    command.args(["canon", &place.path("in.txt")]).stdout(append).stderr(Stdio::null());
+    assert_eq!(command.status().unwrap().code(), Some(2));
+    assert_eq!(fs::read(place.path("in.txt")).unwrap(), LINES);
+}
+
+#[test]
+fn outputs_are_different_files() {
+    let place = Workplace::new();
+    let message = place.refused("dedup in.txt -o x.parquet --duplicates x.parquet");
+    assert!(message.contains("-o") && message.contains("--duplicates"), "{message}");
+    place.refused("dedup in.txt -o x.parquet --groups ./x.parquet");
+    place.refused("dedup in.txt --duplicates x.parquet --groups x.parquet");
+    place.refused("dedup in.txt -o x.csv --report x.csv");
+    place.refused("canon in.txt -o x.csv --report x.csv");
+    place.refused("learn in.txt -o x.parquet --report x.parquet");
+    place.refused("canon in.txt -o x.cdx.gz --report x.idx");
+    assert!(place.files().len() == 2);
+    // Devices and pipes keep nothing.
+    place.accepted("canon in.txt -o /dev/null --output-format csv --report /dev/null");
+    place.accepted("canon /dev/null -o /dev/null --output-format csv");
+    place.accepted("canon in.txt -o /dev/stdout --output-format csv --no-clobber");
+}
+
+#[test]
+fn replaced_files_are_reported_or_kept() {
+    let place = Workplace::new();
+    let run = "canon in.txt -o x.csv --report x.json";
+    assert!(!place.accepted(run).contains("replaced"));
+    let summary = place.accepted(run);
+    for name in ["x.csv", "x.json"] {
+        assert!(summary.contains(&format!("replaced {}\n", place.path(name))), "{summary}");
+    }
+    let report: serde_json::Value = serde_json::from_slice(&fs::read(place.path("x.json")).unwrap()).unwrap();
+    assert_eq!(report["replaced"], serde_json::json!([place.path("x.csv"), place.path("x.json")]));
+    let message = place.refused(&format!("{run} --no-clobber"));
+    assert!(message.contains("x.csv") && message.contains("--no-clobber"), "{message}");
+    place.accepted("canon in.txt -o new.csv --no-clobber");
+    place.refused("canon in.txt -o new.csv --no-clobber");
+    place.accepted("learn in.txt -o e.parquet --no-clobber");
+    place.refused("learn in.txt -o e.parquet --no-clobber");
+    assert!(place.accepted("learn in.txt -o e.parquet").contains("replaced "));
+    place.accepted("extract page.html -o links.csv --no-clobber");
+    place.refused("extract page.html -o links.csv --no-clobber");
+    assert!(place.accepted("extract page.html -o links.csv").contains("replaced "));
+    place.refused("count in.txt --report links.csv --no-clobber");
+    assert!(place.accepted("count in.txt --report links.csv").contains("replaced "));
+    place.refused("dedup in.txt -o y.csv --groups e.parquet --no-clobber");
+    assert_eq!(printed(&["canon", "-q", &place.path("in.txt")], b""), String::from_utf8_lossy(LINES));
+}
