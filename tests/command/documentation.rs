@@ -168,7 +168,7 @@ impl Examples {
                 let shown = lines[at + 2..end].join("\n");
                 let now = if language == "sql" && self.python.is_none() { shown } else { printed };
                 out.extend([String::new(), "```text".to_string()]);
-                out.extend(now.lines().map(|line| line.trim_end().to_string()));
+                out.extend(now.trim_end().lines().map(|line| line.trim_end().to_string()));
                 at = end;
             }
         }
