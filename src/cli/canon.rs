@@ -99,7 +99,7 @@ impl CanonArgs {
             Destination::File(path) if layout.is_directory() => files.directory(path),
             _ => files.destination(&destination, output.format),
         };
-        let files = self.keys.add_to(files).output("--report", reporting.report.as_deref());
+        let files = self.keys.add_to(files).report(reporting.report.as_deref());
         Ok(Job { input, options, policy, destination, output, layout, sort, files, reporting })
     }
 }
@@ -130,7 +130,8 @@ fn perform(job: &Job) -> Result<Report, CommandError> {
         }
     };
     drop(bar);
-    let WrittenFiles { whole, files } = files.finish(job, &summary.tally)?;
+    let replaced = job.files.replaced_after(replaced, &summary);
+    let WrittenFiles { whole, files } = files.finish(job, &summary)?;
     let report = job.report(names, summary, whole, started.elapsed());
     Ok(Report { files, replaced, ..report })
 }

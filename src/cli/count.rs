@@ -92,7 +92,7 @@ fn perform(args: &CountArgs) -> Result<(DistinctCounts, Vec<PathBuf>), CommandEr
     let sources = args.input.sources()?;
     let files = FileRoles::new(args.replace.no_clobber).lists(&args.input.inputs);
     let files = files.input("--equivalences", args.equivalences.path());
-    let replaced = files.output("--report", args.reporting.report.as_deref()).check(&sources)?;
+    let replaced = files.report(args.reporting.report.as_deref()).check(&sources)?;
     let progress = Arc::new(Progress::new());
     let _bar = TerminalBar::start(args.reporting.progress(), sources.total_len(), &progress);
     let counts = run::count(RunRequest::new(sources, &options, &policy, &progress), &method)?;

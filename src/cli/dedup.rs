@@ -15,6 +15,7 @@ use super::args::spill::SpillArgs;
 use super::args::values::Choices;
 use super::error::CommandError;
 use super::file_roles::FileRoles;
+use super::files::abandoned;
 use super::job::Job;
 use super::progress::Timeline;
 use super::report::{CollisionReport, DedupReport, Report};
@@ -173,7 +174,7 @@ impl DedupArgs {
         let files =
             FileRoles::new(self.replace.no_clobber).lists(&input.inputs).destination(&destination, output.format);
         let files = self.keys.add_to(files).output("--duplicates", self.duplicates.as_deref());
-        let files = files.output("--groups", self.groups.as_deref()).output("--report", reporting.report.as_deref());
+        let files = files.output("--groups", self.groups.as_deref()).report(reporting.report.as_deref());
         Ok((Job { input, options, policy, destination, output, layout, sort, files, reporting }, dedup))
     }
 
@@ -251,9 +252,15 @@ fn perform(args: &DedupArgs) -> Result<Report, CommandError> {
     drop(bar);
     let timeline = timeline.map_or_else(Vec::new, Timeline::finish);
     let mut deduped = result?;
-    let finished = outputs.finish(&deduped)?;
+    let is_nothing_read = deduped.summary.is_nothing_read();
+    let replaced = job.files.replaced_after(replaced, &deduped.summary);
+    let finished = match is_nothing_read {
+        true => abandoned(&job.destination),
+        false => outputs.finish(&deduped)?,
+    };
     // The store changes only after the output is complete: keys without rows would be lost to every later job.
-    if let (Some(new_keys), Some(store)) = (deduped.new_keys.take(), dedup.seen.and_then(Arc::into_inner)) {
+    let new_keys = deduped.new_keys.take().filter(|_| !is_nothing_read);
+    if let (Some(new_keys), Some(store)) = (new_keys, dedup.seen.and_then(Arc::into_inner)) {
         add_to_store(store, new_keys, std::mem::replace(&mut deduped.merged, Ok(None)))?;
     }
     let counts = DedupReport {

@@ -13,6 +13,7 @@ use super::args::policy::parse_charset;
 use super::args::values::{Choices, parse_size};
 use super::error::CommandError;
 use super::file_roles::FileRoles;
+use super::files::abandoned;
 use super::report::replaced_to_text;
 use super::terminal::{print_error, print_to_stderr};
 use crate::encoding::Charset;
@@ -115,6 +116,10 @@ pub(crate) fn run(args: &ExtractArgs) -> Result<u8, CommandError> {
     let mut extraction = Extraction::create(args, &destination, format)?;
     for source in sources.0 {
         extraction.add_source(source)?;
+    }
+    if extraction.documents == 0 && extraction.unread > 0 {
+        abandoned(&destination);
+        return Ok(exit::INPUT);
     }
     let status = extraction.finish()?;
     if !args.quiet {

@@ -8,6 +8,10 @@ use std::path::{Path, PathBuf};
 use super::error::CommandError;
 use crate::input::{Origin, Sources, list_name};
 use crate::output::{Destination, OutputFormat, member_index_path};
+use crate::run::Summary;
+
+/// The flag of the report.
+const REPORT: &str = "--report";
 
 /// The files that the flags of a command name.
 #[derive(Debug, Default)]
@@ -34,6 +38,11 @@ impl FileRoles {
     pub(crate) fn output(mut self, flag: &'static str, path: Option<&Path>) -> FileRoles {
         self.outputs.extend(path.map(|path| (flag, path.to_path_buf())));
         self
+    }
+
+    /// Adds the report.
+    pub(crate) fn report(self, path: Option<&Path>) -> FileRoles {
+        self.output(REPORT, path)
     }
 
     /// Adds the destination of rows, and the index that is written beside it.
@@ -101,6 +110,13 @@ impl FileRoles {
             }
             None => Ok(replaced),
         }
+    }
+
+    /// The files of [`FileRoles::check`] that are replaced after all: only the report if no input could be read.
+    pub(crate) fn replaced_after(&self, replaced: Vec<PathBuf>, summary: &Summary) -> Vec<PathBuf> {
+        let report = self.outputs.iter().find(|(flag, _)| *flag == REPORT).map(|(_, path)| path);
+        let is_replaced = |path: &PathBuf| !summary.is_nothing_read() || Some(path) == report;
+        replaced.into_iter().filter(is_replaced).collect()
     }
 
     /// The names of all outputs that are regular files or do not exist.

@@ -7,12 +7,12 @@ use serde_json::{Map, Value, json};
 
 use super::error::CommandError;
 use super::job::Job;
-use crate::canon::Tally;
+use super::terminal::print_error;
 use crate::output::{
     self, Destination, DirectoryLayout, Encoder, FinishedOutput, NewReadBack, Output, OutputError, Part, PartDirectory,
     ReadBack,
 };
-use crate::run::{SortedPart, sorted_rows_counter};
+use crate::run::{SortedPart, Summary, sorted_rows_counter};
 use crate::sort::{Partition, SORT_METADATA_KEY, SplitPoints};
 
 /// Lists the parts of a directory, and the policy under which they were made.
@@ -115,11 +115,15 @@ impl OutputFiles {
         }
     }
 
-    /// Completes the output, but only if no record was lost or counted twice.
+    /// Completes the output, but only if no record was lost or counted twice. If no input could be read, no file is written.
     ///
     /// # Errors
     /// Counts that do not add up; the output cannot be written.
-    pub(crate) fn finish(self, job: &Job, tally: &Tally) -> Result<WrittenFiles, CommandError> {
+    pub(crate) fn finish(self, job: &Job, summary: &Summary) -> Result<WrittenFiles, CommandError> {
+        if summary.is_nothing_read() {
+            return self.abandon(&job.destination);
+        }
+        let tally = &summary.tally;
         let (rows, written) = (tally.rows, self.rows());
         if !tally.is_balanced() || written != rows {
             let (unchanged, changed, faulty) = (tally.unchanged, tally.changed, tally.faulty);
@@ -141,6 +145,15 @@ impl OutputFiles {
             }
             _ => self.close(job),
         }
+    }
+
+    /// Removes what was begun.
+    fn abandon(self, destination: &Destination) -> Result<WrittenFiles, CommandError> {
+        match self {
+            OutputFiles::Single(output, _) => output.abort()?,
+            OutputFiles::Directory(directory) => drop(directory),
+        }
+        Ok(WrittenFiles { whole: abandoned(destination), files: Vec::new() })
     }
 
     fn close(self, job: &Job) -> Result<WrittenFiles, CommandError> {
@@ -193,6 +206,14 @@ impl OutputDirectory {
         write_atomically(&root.join(MANIFEST), &format!("{manifest:#}\n"))?;
         Ok(WrittenFiles::in_directory(path, files))
     }
+}
+
+/// An output that was not written, because no input could be read. Prints this.
+pub(crate) fn abandoned(destination: &Destination) -> FinishedOutput {
+    if let Destination::File(path) = destination {
+        print_error(&format!("{}: not written, because no input could be read", path.display()));
+    }
+    FinishedOutput { path: None, bytes: 0, rows: 0, parts: 0 }
 }
 
 /// The policy of a job, for its manifest.

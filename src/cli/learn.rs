@@ -14,13 +14,14 @@ use super::args::reporting::ReportingArgs;
 use super::args::values::parse_size;
 use super::error::CommandError;
 use super::file_roles::FileRoles;
+use super::files::abandoned;
 use super::progress::TerminalBar;
 use super::report::{SourceError, conclude, counts, replaced_to_text};
 use super::terminal::format_counts;
 use crate::batch::{BatchError, equivalences_batches, equivalences_metadata, equivalences_schema};
 use crate::canon::{Policy, Rung};
 use crate::learn::{LearnLimits, Learned, RedirectVerdict};
-use crate::output::{OutputError, OutputFormat, TableWriter, metadata};
+use crate::output::{Destination, OutputError, OutputFormat, TableWriter, metadata};
 use crate::run::{self, Budget, ObserveResult, Progress, RunRequest, Summary, WorkerNeed, memory};
 
 const EXAMPLES: &str = "\
@@ -126,7 +127,8 @@ pub(crate) fn run(args: &LearnArgs) -> Result<u8, CommandError> {
     options.threads = budget.reserve_workers(options.threads, WorkerNeed::keys(ROW_GROUP_LEN))?;
     let sources = args.input.sources()?;
     let files = FileRoles::new(args.replace.no_clobber).lists(&args.input.inputs).output("-o", Some(&args.output));
-    let replaced = files.output("--report", args.reporting.report.as_deref()).check(&sources)?;
+    let files = files.report(args.reporting.report.as_deref());
+    let replaced = files.check(&sources)?;
     let metadata = [metadata(&policy, sources.0.len()), equivalences_metadata(&limits)].concat();
     let mut table = TableWriter::create(&args.output, equivalences_schema(), &metadata)?;
     let progress = Arc::new(Progress::new());
@@ -139,12 +141,18 @@ pub(crate) fn run(args: &LearnArgs) -> Result<u8, CommandError> {
     if judged != read {
         return Err(CommandError::Internal(format!("{judged} of {read} redirects were evaluated")));
     }
-    for batch in equivalences_batches(&learned, &sources) {
-        table.append(&batch.map_err(|error| OutputError::from(BatchError::from(error)))?)?;
+    if summary.is_nothing_read() {
+        abandoned(&Destination::File(args.output.clone()));
+        drop(table);
+    } else {
+        for batch in equivalences_batches(&learned, &sources) {
+            table.append(&batch.map_err(|error| OutputError::from(BatchError::from(error)))?)?;
+        }
+        table.finish()?;
     }
-    table.finish()?;
     summary.memory = memory::peaks();
     let errors = SourceError::of_run(&summary);
+    let replaced = files.replaced_after(replaced, &summary);
     let text = to_text(&learned, &summary) + &replaced_to_text(&replaced);
     conclude(&args.reporting, (&errors, summary.tally.faulty), &text, |_| {
         let mut json = to_json(&learned, &summary, &errors);

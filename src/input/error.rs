@@ -38,6 +38,9 @@ pub enum ListError {
         /// Line in the list, counted from 1.
         line: usize,
     },
+    /// Several inputs cannot be read.
+    #[error("{} inputs cannot be read, so the job did not begin:{}", .0.len(), list_text(.0))]
+    Several(Vec<ListError>),
     /// Standard input is named twice, but can be read only once.
     #[error("-: standard input is named more than once; name it once")]
     StdinTwice,
@@ -56,6 +59,16 @@ fn advice(error: &io::Error) -> &'static str {
         io::ErrorKind::PermissionDenied => "make it readable for this user",
         _ => "check the file",
     }
+}
+
+/// One line per error; many errors are cut.
+fn list_text(errors: &[ListError]) -> String {
+    const SHOWN: usize = 20;
+    let mut text: String = errors.iter().take(SHOWN).map(|error| format!("\n  {error}")).collect();
+    if let Some(more) = errors.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+        text.push_str(&format!("\n  and {more} more"));
+    }
+    text
 }
 
 /// What ends a source early.

@@ -105,23 +105,31 @@ impl Sources {
 /// with one path or `-` per line; empty lines are skipped, and a list cannot name another list.
 ///
 /// # Errors
-/// The error of the first argument that names no readable input.
+/// The error of the argument that names no readable input; [`ListError::Several`] if there are more.
 pub fn list<S: AsRef<OsStr>>(arguments: &[S]) -> Result<Sources, ListError> {
     let mut sources = Sources::default();
     if arguments.is_empty() {
         sources.0.push(Source::stdin());
     }
+    let mut errors = Vec::new();
     for argument in arguments {
-        match list_name(argument.as_ref()) {
-            Some(name) => {
-                for path in read_list(Path::new(&name))? {
-                    sources.push(path)?;
-                }
-            }
-            None => sources.push(PathBuf::from(argument.as_ref()))?,
+        let paths = match list_name(argument.as_ref()) {
+            Some(name) => read_list(Path::new(&name)),
+            None => Ok(vec![PathBuf::from(argument.as_ref())]),
+        };
+        match paths {
+            Ok(paths) => errors.extend(paths.into_iter().filter_map(|path| sources.push(path).err())),
+            Err(error) => errors.push(error),
         }
     }
-    Ok(sources)
+    match errors.pop() {
+        None => Ok(sources),
+        Some(error) if errors.is_empty() => Err(error),
+        Some(error) => {
+            errors.push(error);
+            Err(ListError::Several(errors))
+        }
+    }
 }
 
 /// Returns the name after the `@` of an argument that is a list.

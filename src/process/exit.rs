@@ -8,7 +8,8 @@ pub const DIFFERENT: u8 = 1;
 pub const USAGE: u8 = 2;
 /// Records have faults, and `--fail-on-fault` was given.
 pub const FAULTS: u8 = 3;
-/// An input could not be read completely. Rows of everything that was readable are written.
+/// Inputs cannot be opened, and nothing was done. Or an input could not be read completely: rows of everything that was
+/// readable are written, but no file is created or replaced if there are none.
 pub const INPUT: u8 = 4;
 /// The output could not be written.
 pub const OUTPUT: u8 = 5;
@@ -23,7 +24,11 @@ pub const ALL: [(u8, &str); 8] = [
     (DIFFERENT, "compare: not equivalent on any rung; conform: a case failed; check-sorted: out of order"),
     (USAGE, "usage error"),
     (FAULTS, "records have faults and --fail-on-fault was given; the output is complete"),
-    (INPUT, "an input could not be read completely; rows of everything that was readable are written"),
+    (
+        INPUT,
+        "inputs do not exist or cannot be opened, and nothing was done; or an input could not be read completely, and rows of \
+         everything that was readable are written (no file if there are none)",
+    ),
     (OUTPUT, "the output could not be written; no partial file is left behind"),
     (INTERNAL, "internal error: counts that do not add up, or a panic"),
     (COLLISION, "dedup --verify: different texts have the same key; the output is complete and has a row for each"),

@@ -84,6 +84,13 @@ pub struct Summary {
     pub memory: MemoryPeaks,
 }
 
+impl Summary {
+    /// Returns whether errors of the sources are the reason why there are no rows.
+    pub(crate) fn is_nothing_read(&self) -> bool {
+        self.records == 0 && !self.input_errors.is_empty()
+    }
+}
+
 /// Counts of one worker, or of all workers.
 #[derive(Debug, Default)]
 pub(super) struct Totals {

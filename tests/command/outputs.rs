@@ -166,3 +166,37 @@ fn replaced_files_are_reported_or_kept() {
     place.refused("dedup in.txt -o y.csv --groups e.parquet --no-clobber");
     assert_eq!(printed(&["canon", "-q", &place.path("in.txt")], b""), String::from_utf8_lossy(LINES));
 }
+
+#[test]
+fn a_job_that_cannot_begin_replaces_nothing() {
+    let place = Workplace::new();
+    place.accepted("canon in.txt -o table.parquet");
+    place.accepted("dedup in.txt -o first.csv --seen store.d --update-seen");
+    fs::write(place.path("bad.html.gz"), b"\x1f\x8b\x08damaged").unwrap();
+    for name in ["good.csv", "good.parquet"] {
+        fs::write(place.path(name), b"good").unwrap();
+    }
+    let before = place.files();
+    let outputs = ["-o good.csv", "-o good.csv --sort uri", "-o new.csv", "-o new.d/ --part-rows 9"];
+    let canon = outputs.map(|output| format!("canon table.parquet --column nope {output}"));
+    let others = [
+        "dedup table.parquet --column nope -o good.csv --groups good.parquet --seen store.d --update-seen",
+        "learn table.parquet --column nope -o good.parquet",
+        "extract bad.html.gz -o good.csv",
+        "canon in.txt missing.txt gone.txt -o good.csv",
+        "dedup missing.txt in.txt -o good.csv --seen store2.d --update-seen",
+    ];
+    for words in canon.iter().map(String::as_str).chain(others) {
+        let ran = place.run(words);
+        assert_eq!(ran.status.code(), Some(4), "{words}: {}", String::from_utf8_lossy(&ran.stderr));
+        assert!(place.files() == before, "{words}: a file has changed");
+    }
+    let message = String::from_utf8(place.run("canon in.txt missing.txt gone.txt").stderr).unwrap();
+    assert!(message.contains("missing.txt: cannot open") && message.contains("gone.txt: cannot open"), "{message}");
+    // What can be read is written, also if it is nothing.
+    fs::write(place.path("empty.txt"), b"").unwrap();
+    place.accepted("canon empty.txt -o good.csv");
+    assert!(before != place.files());
+    let ran = place.run("canon bad.html.gz in.txt -o partial.txt");
+    assert_eq!((ran.status.code(), fs::read(place.path("partial.txt")).unwrap()), (Some(4), LINES.to_vec()));
+}
