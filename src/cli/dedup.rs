@@ -334,7 +334,7 @@ fn keyed_files(
     }
     let open = |source: &Source| match &source.origin {
         Origin::Path(path) => KeyedFile::open(&source.name, path),
-        Origin::Stdin | Origin::Reader(_) => Ok(None),
+        Origin::Stdin | Origin::Special | Origin::Reader(_) => Ok(None),
     };
     // A file that cannot be read is reported when it is its turn.
     let files: Vec<KeyedFile> = sources.0.iter().filter_map(|source| open(source).ok().flatten()).collect();

@@ -60,8 +60,8 @@ const FORMATS: Choices<OutputFormat> = Choices(&[
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = super::help::long_examples(EXAMPLES))]
 pub(crate) struct ExtractArgs {
-    /// Documents to read. A directory stands for its files, @FILE for the names in FILE (one per line), and - for standard
-    /// input, which is also read without any INPUT. Gzip, zstd, LZ4, bzip2 and xz are recognized by content
+    /// Documents to read. A directory stands for the files in it and below it (without names that begin with . or _),
+    /// @FILE for the names in FILE (one per line), and - for standard input, which is also read without any INPUT. Gzip, zstd, LZ4, bzip2 and xz are recognized by content
     #[arg(value_name = "INPUT")]
     inputs: Vec<PathBuf>,
     /// Markup of the documents

@@ -90,7 +90,7 @@ impl FileRoles {
         let sources_with_ids = sources.0.iter().map(|source| match &source.origin {
             Origin::Path(path) => (FileId::of_file(path), source.name.clone()),
             Origin::Stdin => (FileId::of_handle(&std::io::stdin()), "standard input".to_string()),
-            Origin::Reader(_) => (None, source.name.clone()),
+            Origin::Special | Origin::Reader(_) => (None, source.name.clone()),
         });
         for (id, input) in inputs.chain(sources_with_ids).filter(|_| !written.is_empty()) {
             if let Some(output) = id.and_then(|id| written.get(&id)) {

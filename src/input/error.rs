@@ -17,7 +17,7 @@ pub enum ListError {
         error: io::Error,
     },
     /// The directory has no file to read.
-    #[error("{}: no files in this directory (hidden files are skipped); name the files themselves", .0.display())]
+    #[error("{}: no files in this directory (names that begin with . or _ are skipped); name the files themselves", .0.display())]
     EmptyDirectory(PathBuf),
     /// The list of paths is empty.
     #[error("@{}: no paths in this list; write one path per line", .0.display())]
@@ -77,6 +77,11 @@ pub enum Defect {
     /// The file cannot be opened any more; it could when the inputs were listed.
     #[error("cannot open: {}; {}", plain(.0), advice(.0))]
     Open(io::Error),
+    /// A pipe, socket or device that was found in a directory.
+    #[error(
+        "not a regular file, so that it was not read as a part of its directory; name it as an input, or remove it"
+    )]
+    Special,
     /// A read failed.
     #[error("cannot read on: {}; check the device and run again", plain(.0))]
     Read(io::Error),

@@ -1,9 +1,10 @@
 //! Expands arguments to [`Sources`]: files, `-`, directories and `@list` files, in the order of the arguments.
 //!
 //! A directory stands for all regular files below it, sorted by the bytes of their paths, so that the same tree gives the
-//! same list on every system. Files and directories whose name begins with a dot are skipped. Links to files are followed;
-//! links to directories are not, because they may form cycles. Sockets, pipes and devices are skipped. A path that is
-//! itself an argument is always read, whatever it is.
+//! same list on every system. Files and directories whose name begins with `.` or `_` are skipped, as Hive and Spark do:
+//! they hold manifests, markers and unfinished files. Links to files are followed; links to directories are not, because
+//! they may form cycles. Links without a target, pipes, sockets and devices are sources that cannot be read, so that they
+//! are reported. A path that is itself an argument is always read, whatever it is.
 
 use super::error::ListError;
 use std::ffi::{OsStr, OsString};
@@ -18,6 +19,8 @@ pub enum Origin {
     Stdin,
     /// A file, pipe or device in the file system.
     Path(PathBuf),
+    /// A pipe, socket or device that was found in a directory. It is reported, but not read.
+    Special,
     /// Any other reader.
     Reader(Box<dyn Read + Send>),
 }
@@ -27,6 +30,7 @@ impl fmt::Debug for Origin {
         match self {
             Origin::Stdin => f.write_str("Stdin"),
             Origin::Path(path) => f.debug_tuple("Path").field(path).finish(),
+            Origin::Special => f.write_str("Special"),
             Origin::Reader(_) => f.write_str("Reader"),
         }
     }
@@ -174,26 +178,58 @@ fn read_list(path: &Path) -> Result<Vec<PathBuf>, ListError> {
 
 /// Returns the files below `root`, sorted.
 fn list_directory(root: &Path) -> Result<Vec<Source>, ListError> {
-    let mut files = Vec::new();
+    let mut files: Vec<(PathBuf, ListedFile)> = Vec::new();
     let mut todo = vec![root.to_path_buf()];
     while let Some(path) = todo.pop() {
         let failed = |error| ListError::Open { path: path.clone(), error };
         for entry in fs::read_dir(&path).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let kind = entry.file_type().map_err(failed)?;
-            if entry.file_name().as_encoded_bytes().starts_with(b".") {
+            if matches!(entry.file_name().as_encoded_bytes().first(), Some(b'.' | b'_')) {
                 continue;
             }
+            let path = entry.path();
             if kind.is_dir() {
-                todo.push(entry.path());
-            } else if kind.is_file() || (kind.is_symlink() && entry.path().is_file()) {
-                files.push(entry.path());
+                todo.push(path);
+            } else if let Some(file) = ListedFile::at(&path) {
+                files.push((path, file));
             }
         }
     }
     if files.is_empty() {
         return Err(ListError::EmptyDirectory(root.to_path_buf()));
     }
-    files.sort_unstable_by(|a, b| a.as_os_str().as_encoded_bytes().cmp(b.as_os_str().as_encoded_bytes()));
-    files.into_iter().map(Source::path).collect()
+    let bytes = |path: &Path| path.as_os_str().as_encoded_bytes().to_vec();
+    files.sort_unstable_by_key(|(path, _)| bytes(path));
+    files.into_iter().map(|(path, file)| file.source(path)).collect()
+}
+
+/// What a directory contains under a name.
+enum ListedFile {
+    Regular,
+    /// A link without a target. The run reports that it cannot be opened.
+    Missing,
+    /// A pipe, socket or device.
+    Special,
+}
+
+impl ListedFile {
+    /// The file at `path`; `None` for links to directories.
+    fn at(path: &Path) -> Option<ListedFile> {
+        match fs::metadata(path) {
+            Err(_) => Some(ListedFile::Missing),
+            Ok(metadata) if metadata.is_dir() => None,
+            Ok(metadata) if metadata.is_file() => Some(ListedFile::Regular),
+            Ok(_) => Some(ListedFile::Special),
+        }
+    }
+
+    fn source(self, path: PathBuf) -> Result<Source, ListError> {
+        let name = path.display().to_string();
+        match self {
+            ListedFile::Regular => Source::path(path),
+            ListedFile::Missing => Ok(Source { name, origin: Origin::Path(path), len: None }),
+            ListedFile::Special => Ok(Source { name, origin: Origin::Special, len: None }),
+        }
+    }
 }

@@ -182,6 +182,7 @@ fn open_mapping(mapping: MappedFile, options: OpenOptions) -> Option<Opened> {
 pub(crate) fn open(origin: Origin, options: OpenOptions) -> Result<Opened, Defect> {
     let reader = match origin {
         Origin::Stdin => PeekReader::new(Box::new(io::stdin())),
+        Origin::Special => return Err(Defect::Special),
         Origin::Reader(reader) => PeekReader::new(reader),
         Origin::Path(path) => {
             let file = File::open(&path).map_err(Defect::Open)?;

@@ -200,3 +200,35 @@ fn a_job_that_cannot_begin_replaces_nothing() {
     let ran = place.run("canon bad.html.gz in.txt -o partial.txt");
     assert_eq!((ran.status.code(), fs::read(place.path("partial.txt")).unwrap()), (Some(4), LINES.to_vec()));
 }
+
+#[test]
+fn a_directory_of_parts_is_an_input() {
+    let place = Workplace::new();
+    place.accepted("canon in.txt -o parts/ --part-rows 1");
+    assert!(Path::new(&place.path("parts/_manifest.json")).exists());
+    assert_eq!(printed(&["canon", "-q", &place.path("parts"), "--column", "uri"], b""), String::from_utf8_lossy(LINES));
+}
+
+#[test]
+#[cfg(unix)]
+fn directories_report_what_they_cannot_read() {
+    let place = Workplace::new();
+    fs::create_dir(place.path("crawl")).unwrap();
+    fs::write(place.path("crawl/b.txt"), LINES).unwrap();
+    std::os::unix::fs::symlink("nowhere", place.path("crawl/a.txt")).unwrap();
+    let pipe = place.path("crawl/c.txt");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let report = place.path("report.json");
+    let ran = irikey(&["canon", &place.path("crawl"), "--report", &report], b"", Stdio::piped());
+    assert_eq!((ran.status.code(), ran.stdout.as_slice()), (Some(4), LINES));
+    let message = String::from_utf8(ran.stderr).unwrap();
+    assert!(message.contains("a.txt: after 0 records, at byte 0: cannot open"), "{message}");
+    assert!(message.contains("c.txt: after 0 records, at byte 0: not a regular file"), "{message}");
+    let report: serde_json::Value = serde_json::from_slice(&fs::read(report).unwrap()).unwrap();
+    assert_eq!(report["errors"].as_array().unwrap().len(), 2);
+    let extracted = irikey(&["extract", &place.path("crawl")], b"", Stdio::null());
+    assert_eq!(extracted.status.code(), Some(4));
+    // Named by itself, a link without a target is refused before the job begins.
+    let named = irikey(&["canon", &place.path("crawl/a.txt"), &place.path("in.txt")], b"", Stdio::piped());
+    assert_eq!((named.status.code(), named.stdout.is_empty()), (Some(4), true));
+}

@@ -17,7 +17,7 @@ fn arguments_name_files_directories_lists_and_standard_input() {
     for directory in ["d", "d/b", "d/.hidden", "e"] {
         fs::create_dir(root.path().join(directory)).unwrap();
     }
-    for name in ["d/b/2", "d/b/10", "d/b.txt", "d/a", "d/.dot", "d/.hidden/x", "one"] {
+    for name in ["d/b/2", "d/b/10", "d/b.txt", "d/a", "d/.dot", "d/.hidden/x", "d/_SUCCESS", "one"] {
         file(&root, name, b"x");
     }
     assert_eq!(names(&[], root.path()), ["-"]);

@@ -48,8 +48,9 @@ pub(crate) enum InputFormatName {
 /// Flags of every command that reads records.
 #[derive(Debug, Args)]
 pub(crate) struct InputArgs {
-    /// Files to read, in this order. A directory stands for its files, @FILE for the names in FILE (one per line), and -
-    /// for standard input, which is also read without any INPUT. Gzip, zstd, LZ4, bzip2 and xz are recognized by content
+    /// Files to read, in this order. A directory stands for the files in it and below it (without names that begin with .
+    /// or _), @FILE for the names in FILE (one per line), and - for standard input, which is also read without any INPUT.
+    /// Gzip, zstd, LZ4, bzip2 and xz are recognized by content
     #[arg(value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
 
