@@ -24,7 +24,7 @@ pub(super) struct RecordColumns {
     faults: Vec<(u32, Fault)>,
     flags: Vec<(u32, Flags)>,
     fields: FieldBuffers,
-    header_count: u32,
+    headers: Vec<u32>,
 }
 
 impl RecordColumns {
@@ -38,7 +38,7 @@ impl RecordColumns {
         self.faults.clear();
         self.flags.clear();
         self.fields.clear();
-        self.header_count = 0;
+        self.headers.clear();
     }
 
     /// Sets the fields that are stored from now on.
@@ -53,7 +53,7 @@ impl RecordColumns {
 
     /// Counts a line that is a header or a comment.
     pub(super) fn count_header(&mut self) {
-        self.header_count += 1;
+        self.headers.push(self.urls.len() as u32);
     }
 
     /// Begins a record at byte `offset` of the source.
@@ -94,7 +94,7 @@ impl RecordColumns {
             query_charsets: &self.query_charsets,
             fields: self.fields.views(),
             flags: &self.flags,
-            header_count: self.header_count,
+            headers: &self.headers,
             ..Records::default()
         }
     }

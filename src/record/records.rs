@@ -47,15 +47,20 @@ pub struct Records<'a> {
     pub fields: FieldViews<'a>,
     /// Records that the decoder repaired or noticed something about: index in `urls`, ascending, and the flags.
     pub flags: &'a [(u32, Flags)],
-    /// Number of header and comment lines, which are not records. Blank lines are not counted.
-    pub header_count: u32,
+    /// Header and comment lines, which are not records: index in `urls` of the record that follows, ascending. Blank
+    /// lines are not included.
+    pub headers: &'a [u32],
 }
 
 impl<'a> Records<'a> {
-    /// Keeps the first `len` records; `fields` stores their further fields.
+    /// Keeps the first `len` records and the headers before the last of them; `fields` stores their further fields.
     pub(crate) fn truncate(&mut self, len: usize, fields: &'a mut FieldBuffers) {
         fn first<T>(column: &[T], len: usize) -> &[T] {
             &column[..len.min(column.len())]
+        }
+        self.headers = &self.headers[..self.headers.partition_point(|index| (*index as usize) < len)];
+        if len >= self.urls.len() {
+            return;
         }
         let origins: Vec<u32> = (0..len as u32).collect();
         fields.gather(&origins, &self.fields);

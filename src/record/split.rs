@@ -68,6 +68,7 @@ impl Splitter {
             siblings: &self.siblings,
             fields: self.fields.views(),
             flags: &self.flags,
+            // The headers are only counted, so their places are not updated.
             ..*records
         };
         (records, origins)

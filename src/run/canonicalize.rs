@@ -100,6 +100,7 @@ where
     };
     let workers = pool.run(new_worker, next, work, append)?;
     let (CutCounts { headers, archive_bytes, skipped }, stopped) = cutter.finish();
+    let headers = if is_limit_reached() { 0 } else { headers };
     let mut totals = Totals { headers, bytes: archive_bytes, skipped, ..Totals::default() };
     workers.into_iter().for_each(|worker| totals.add(worker.into_totals()));
     let source_records = record_numbers.into_inner().unwrap_or_else(PoisonError::into_inner).by_source;

@@ -29,6 +29,8 @@ pub(super) struct RowGroupInput {
 pub(super) struct SourcePiece {
     /// Number of the source.
     pub(super) source: u32,
+    /// Headers that were skipped between the previous piece and this one.
+    pub(super) header_count: u64,
     pub(super) records: PieceRecords,
 }
 
@@ -67,7 +69,7 @@ pub(super) struct StoppedSource {
 /// Counts of what is in no row group.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CutCounts {
-    /// Headers that were skipped before their source was cut.
+    /// Headers that were skipped after the last piece.
     pub(super) headers: u64,
     /// Decompressed bytes of archives.
     pub(super) archive_bytes: u64,
@@ -192,7 +194,10 @@ impl<'a> Cutter<'a> {
             ReadEnd::Source => self.counts.skipped += current.body.skipped_count(),
             ReadEnd::Defect(defect) => self.stop(&current, defect),
         }
-        records.map(|records| SourcePiece { source, records })
+        records.map(|records| {
+            let header_count = std::mem::take(&mut self.counts.headers);
+            SourcePiece { source, header_count, records }
+        })
     }
 
     fn cut_text(&mut self, current: &mut OpenSource, target: usize) -> (Option<TextPiece>, ReadEnd) {

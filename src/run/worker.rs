@@ -72,6 +72,7 @@ impl<'a> Worker<'a> {
     ) -> Result<bool, RunError<E>> {
         self.remaining = remaining.map_or(u64::MAX, |remaining| remaining.load(Ordering::Relaxed));
         for piece in input.pieces {
+            self.totals.headers += if self.remaining > 0 { piece.header_count } else { 0 };
             let record_count = match piece.records {
                 PieceRecords::Text(text) => self.decode_text(text, &is_stopped)?,
                 PieceRecords::Rows(rows) => Some(self.append_rows(&rows)?),
@@ -132,7 +133,7 @@ impl<'a> Worker<'a> {
             records = splitter.split(&records, preprocess).0;
         }
         let record_count = records.urls.len();
-        self.totals.headers += u64::from(records.header_count);
+        self.totals.headers += records.headers.len() as u64;
         self.canonicalizer.append(&records, &self.bitmaps, &mut self.rows);
         if is_utf16 {
             to_utf16_offsets(chunk, offset, &mut self.rows.offset[first_row..]);
@@ -197,9 +198,9 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// Drops the records after the limit of the run, and counts the others.
+/// Drops the records and headers after the last record of the run, and counts the records.
 fn take_remaining<'a>(records: &mut Records<'a>, remaining: &mut u64, kept_fields: &'a mut FieldBuffers) {
-    if records.urls.len() as u64 > *remaining {
+    if records.urls.len() as u64 >= *remaining {
         records.truncate(*remaining as usize, kept_fields);
     }
     *remaining -= records.urls.len() as u64;
