@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int16Array, Int32Array, StringBuilder, TimestampMillisecondArray};
 
-use super::{BatchError, ColumnKind};
+use super::column::ColumnKind;
+use super::error::BatchError;
 use crate::canon::{RowField, Rows, TextColumn};
 use crate::record::fields::{
     CarriedField, DigestField, IntegerField, LabelField, StatusField, TimeField, UriField, carried_fields,

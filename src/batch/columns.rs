@@ -3,8 +3,8 @@
 //! Documentation, the batch builder, readers and tests use this list. Columns that Common Crawl's columnar index has are
 //! named and typed as there. Columns of carried fields come from [`crate::record::fields`].
 
-use super::UrlPart;
-use super::schema::{Column, ColumnId, ColumnKind};
+use super::column::{Column, ColumnId, ColumnKind};
+use super::parts::UrlPart;
 use crate::iri::Rung;
 use crate::record::fields::CarriedField;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, StringBuilder};
 
-use super::ColumnId;
+use super::column::ColumnId;
 use crate::canon::Rows;
 use crate::iri::{BidiProblem, BidiRules, HostMapping, Parts, bidi_visual, check_bidi, is_bidi, skeleton, to_iri};
 

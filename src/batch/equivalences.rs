@@ -14,7 +14,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
 
-use super::KEY_LEN;
+use super::column::KEY_LEN;
 use crate::canon::Policy;
 use crate::key::{KeyAlgorithm, KeyBytes};
 use crate::learn::{ClassMember, Equivalences, EquivalencesConflict, LearnLimits, Learned, Pattern, RewriteRule};

@@ -4,7 +4,7 @@
 //! Rows + [SourceRun] --BatchBuilder::build--> RecordBatch --(encoded)--> BatchBuilder::reclaim --> memory of Rows
 //! ```
 //!
-//! - `columns`: the list of columns; `schema`: types of columns, and sets of them
+//! - `columns`: the list of columns; `column`: their types; `schema`: sets of columns
 //! - `build`: the builder; `carried`, `derived` and `parts`: columns that it computes from rows
 //! - `equivalences`: the table of learned equivalences
 //!
@@ -12,61 +12,25 @@
 
 mod build;
 mod carried;
+mod column;
 mod columns;
 mod derived;
 mod equivalences;
+mod error;
 mod parts;
 mod schema;
+mod source_run;
 mod text_array;
 
-pub use build::{BatchBuilder, BatchError};
+pub use build::BatchBuilder;
+pub use column::{Column, ColumnId, ColumnKind, KEY_LEN};
 pub use columns::COLUMNS;
 #[cfg(feature = "pipeline")]
 pub(crate) use columns::OWN_RULES;
 #[cfg(feature = "cli")]
 pub(crate) use equivalences::{EQUIVALENCE_COLUMNS, equivalences_batches, equivalences_metadata, equivalences_schema};
 pub use equivalences::{EquivalencesReader, EquivalencesTableError};
+pub use error::BatchError;
 pub use parts::UrlPart;
-pub use schema::{Column, ColumnId, ColumnKind, ColumnSet, KEY_LEN, UnknownColumn};
-
-use std::ops::Range;
-
-/// Consecutive rows of one source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SourceRun {
-    /// Index of the source in the list of sources.
-    pub source: u32,
-    /// Ordinal of the first row in its source, from 1.
-    pub first_record: u64,
-    /// Number of rows.
-    pub rows: u32,
-}
-
-impl SourceRun {
-    /// Returns the runs of the rows in `ranges`, which ascend and do not overlap.
-    ///
-    /// ```
-    /// use irikey::batch::SourceRun;
-    /// let run = |first_record, rows| SourceRun { source: 0, first_record, rows };
-    /// assert_eq!(SourceRun::retain(&[run(1, 5), run(1, 5)], &[1..2, 4..7]), [run(2, 1), run(5, 1), run(1, 2)]);
-    /// ```
-    pub fn retain(runs: &[SourceRun], ranges: &[Range<usize>]) -> Vec<SourceRun> {
-        let mut kept = Vec::with_capacity(runs.len() + ranges.len());
-        let (mut ranges, mut first) = (ranges.iter().cloned(), 0);
-        let mut next = ranges.next();
-        for run in runs {
-            let end = first + run.rows as usize;
-            while let Some(range) = next.as_mut().filter(|range| range.start < end) {
-                let part = range.start..range.end.min(end);
-                let first_record = run.first_record + (part.start - first) as u64;
-                kept.push(SourceRun { first_record, rows: part.len() as u32, ..*run });
-                range.start = part.end;
-                if range.start == range.end {
-                    next = ranges.next();
-                }
-            }
-            first = end;
-        }
-        kept
-    }
-}
+pub use schema::{ColumnSet, UnknownColumn};
+pub use source_run::SourceRun;

@@ -28,8 +28,8 @@ use crate::dedup::{Collision, KeepPolicy};
 use crate::input::{KeyedFile, Origin, Source, Sources};
 use crate::output::{self, Encoder, FinishedOutput, Output, OutputError, OutputFormat, TableWriter};
 use crate::run::{
-    self, DedupKey, DedupOptions, DedupOutput, DedupSummary, KeyedFileDefect, KeyedFileError, KeyedFiles, Progress,
-    RunRequest, WorkerNeed,
+    self, DedupKey, DedupOptions, DedupOutput, DedupSummary, DedupTotals, KeyedFileDefect, KeyedFileError, KeyedFiles,
+    Progress, RunRequest, WorkerNeed,
 };
 
 const EXAMPLES: &str = "\
@@ -50,16 +50,16 @@ Examples:
       irikey dedup cdx-*.gz --key surt-wayback --keep best --columns +fetch_time,+fetch_status -o best.parquet";
 
 const KEEP_RULES: Choices<KeepPolicy> = Choices(&[
-    ("first", KeepPolicy::First, "The first record of the input"),
-    ("last", KeepPolicy::Last, "The last record of the input"),
+    (KeepPolicy::First.name(), KeepPolicy::First, "The first record of the input"),
+    (KeepPolicy::Last.name(), KeepPolicy::Last, "The last record of the input"),
     (
-        "newest",
+        KeepPolicy::Newest.name(),
         KeepPolicy::Newest,
         "The record fetched last; the first of the input among equals, or if none has a time",
     ),
-    ("oldest", KeepPolicy::Oldest, "The record fetched first; likewise"),
+    (KeepPolicy::Oldest.name(), KeepPolicy::Oldest, "The record fetched first; likewise"),
     (
-        "best",
+        KeepPolicy::Best.name(),
         KeepPolicy::Best,
         "Status 2xx before 3xx, 4xx, 5xx, others and none; then the newest, https before other schemes, the shortest URI, \
          the first URI in byte order, the first record of the input",
@@ -264,19 +264,15 @@ fn perform(args: &DedupArgs) -> Result<Report, CommandError> {
         add_to_store(store, new_keys, std::mem::replace(&mut deduped.merged, Ok(None)))?;
     }
     let counts = DedupReport {
-        kept: deduped.kept,
-        duplicates: deduped.duplicates,
-        seen: deduped.seen,
-        spilled: deduped.spilled,
+        totals: deduped.totals,
         key: key_name(&job.policy, dedup.key),
-        keep: dedup.keep.name(),
-        undated: deduped.undated,
+        keep: dedup.keep,
         collisions: dedup.verify.then(|| collisions(&deduped, &names)),
     };
     print_warnings(&counts);
     let findings = deduped.findings.take();
     let mut report = job.report(names, deduped.summary, finished, started.elapsed());
-    (report.summary.distinct_keys, report.summary.is_distinct_exact) = (counts.kept, true);
+    (report.summary.distinct_keys, report.summary.is_distinct_exact) = (counts.totals.kept, true);
     Ok(Report { dedup: Some(counts), timeline, findings, replaced, ..report })
 }
 
@@ -303,10 +299,10 @@ impl DedupOutputs {
     /// Completes all outputs, if the counts add up. The main output is the last one: when it has its name, the others have
     /// theirs.
     fn finish(self, deduped: &DedupSummary) -> Result<FinishedOutput, CommandError> {
-        let left_out = deduped.duplicates + deduped.seen;
+        let left_out = deduped.totals.duplicates + deduped.totals.seen;
         let message = match &self.duplicates {
-            _ if self.kept.rows() != deduped.written => {
-                format!("{} of {} rows were written", self.kept.rows(), deduped.written)
+            _ if self.kept.rows() != deduped.totals.written => {
+                format!("{} of {} rows were written", self.kept.rows(), deduped.totals.written)
             }
             Some(table) if table.rows() != left_out => {
                 format!("{} of {left_out} duplicates were written", table.rows())
@@ -411,8 +407,11 @@ fn collisions(deduped: &DedupSummary, names: &[String]) -> (u64, Vec<CollisionRe
 
 /// Prints what a person should know even with --quiet.
 fn print_warnings(counts: &DedupReport) {
-    let DedupReport { kept, duplicates, undated, keep, .. } = counts;
-    if matches!(*keep, "newest" | "oldest") && *undated > 0 && *undated == kept + duplicates + counts.seen {
+    let DedupTotals { kept, duplicates, seen, undated, .. } = counts.totals;
+    let keep = counts.keep;
+    let compares_only_times = matches!(keep, KeepPolicy::Newest | KeepPolicy::Oldest);
+    if compares_only_times && undated > 0 && undated == kept + duplicates + seen {
+        let keep = keep.name();
         print_error(&format!(
             "--keep {keep}: no record has a time, so the first record of each key was kept; check the format of the inputs"
         ));

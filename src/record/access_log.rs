@@ -7,109 +7,16 @@
 //! request; the line is its URL then. Blank lines are not records.
 
 use super::buffer::{RecordBuffer, append_with, filled_lines};
+use super::decoder::{FormatOptions, SourceHead, TextDecoder};
 use super::fields::{FieldSet, FieldValues};
-use super::format::{FormatOptions, SourceHead, TextDecoder};
+use super::log_format::Directive;
+pub use super::log_format::{LogFormat, LogFormatError};
 use super::records::Records;
 use super::time;
 use crate::iri::FaultKind;
 use crate::kernel::Bitmaps;
 use crate::kernel::Span;
 use std::borrow::Cow;
-use thiserror::Error;
-
-/// What a directive means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Directive {
-    Request,
-    Path,
-    Query,
-    Host,
-    Status,
-    Time,
-    Other,
-}
-
-/// A parsed format string: literal text, then directives, each with the literal text after it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LogFormat {
-    prefix: Vec<u8>,
-    items: Vec<(Directive, Vec<u8>)>,
-}
-
-/// A format string without `%r` and `%U`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("the log format has no URL; it needs %r or %U")]
-pub struct LogFormatError;
-
-/// The common log format of NCSA.
-const COMMON: &str = "%h %l %u %t \"%r\" %>s %b";
-/// The common log format followed by anything, which includes the combined log format.
-const COMMON_PREFIX: &str = "%h %l %u %t \"%r\" %>s";
-
-impl Default for LogFormat {
-    /// The common log format followed by anything, which includes the combined log format.
-    fn default() -> LogFormat {
-        LogFormat::parse_items(COMMON_PREFIX)
-    }
-}
-
-impl LogFormat {
-    /// A format by its name (`common`, `combined`, `vhost_combined`) or by its format string.
-    ///
-    /// # Errors
-    /// The format has no URL.
-    pub fn parse(text: &str) -> Result<LogFormat, LogFormatError> {
-        let format = LogFormat::parse_items(match text {
-            "common" => COMMON,
-            "combined" => COMMON_PREFIX,
-            "vhost_combined" => "%v:%p %h %l %u %t \"%r\" %>s",
-            _ => text,
-        });
-        let mut directives = format.items.iter().map(|(directive, _)| directive);
-        let has_url = directives.any(|directive| matches!(directive, Directive::Request | Directive::Path));
-        if has_url { Ok(format) } else { Err(LogFormatError) }
-    }
-
-    fn parse_items(text: &str) -> LogFormat {
-        let mut format = LogFormat { prefix: Vec::new(), items: Vec::new() };
-        let mut rest = text.as_bytes();
-        while let Some((&byte, tail)) = rest.split_first() {
-            if byte == b'%' && tail.first() != Some(&b'%') {
-                let (directive, len) = directive(tail);
-                format.items.push((directive, Vec::new()));
-                rest = &tail[len..];
-                continue;
-            }
-            rest = if byte == b'%' { &tail[1..] } else { tail };
-            format.items.last_mut().map_or(&mut format.prefix, |(_, literal)| literal).push(byte);
-        }
-        format
-    }
-}
-
-/// The directive after a `%`, and its length: modifiers, `{name}`, a letter.
-fn directive(text: &[u8]) -> (Directive, usize) {
-    let modifiers = text.iter().take_while(|byte| b"<>!,0123456789".contains(byte)).count();
-    let mut at = modifiers;
-    let mut name = &b""[..];
-    if text.get(at) == Some(&b'{') {
-        let len = memchr::memchr(b'}', &text[at..]).unwrap_or(text.len() - at - 1);
-        name = &text[at + 1..at + len.max(1)];
-        at += len + 1;
-    }
-    let letter = text.get(at).copied().unwrap_or(b' ');
-    let directive = match letter {
-        b'r' => Directive::Request,
-        b'U' => Directive::Path,
-        b'q' => Directive::Query,
-        b'v' | b'V' => Directive::Host,
-        b'i' if name.eq_ignore_ascii_case(b"host") => Directive::Host,
-        b's' => Directive::Status,
-        b't' if name.is_empty() => Directive::Time,
-        _ => Directive::Other,
-    };
-    (directive, (at + 1).min(text.len()))
-}
 
 /// The values of a line.
 #[derive(Default)]

@@ -7,8 +7,8 @@
 //! header lines and blank lines are not records.
 
 use super::buffer::{RecordColumns, lines};
+use super::decoder::{SourceHead, TextDecoder};
 use super::fields::{FieldSet, FieldValues};
-use super::format::{SourceHead, TextDecoder};
 use super::records::Records;
 use super::time;
 use crate::iri::{CLASSIFIER, FaultKind};

@@ -8,8 +8,8 @@
 
 use super::buffer::{RecordBuffer, append_with};
 use super::capture_fields::{CaptureFields, IndexMember, copy_string};
+use super::decoder::{SourceHead, TextDecoder};
 use super::fields::{FieldSet, FieldValues};
-use super::format::{SourceHead, TextDecoder};
 use super::json::{JsonMembers, JsonValue};
 use super::member_cache::{JsonBitmaps, JsonKind, MemberCache, MemberReader};
 use super::records::Records;

@@ -6,8 +6,8 @@
 //! the line is its URL; missing columns at the end are null. Blank lines are not records.
 
 use super::buffer::{RecordColumns, filled_lines};
+use super::decoder::{SourceHead, TextDecoder};
 use super::fields::{FieldSet, FieldValues};
-use super::format::{SourceHead, TextDecoder};
 use super::records::Records;
 use super::time;
 use crate::iri::{CLASSIFIER, FaultKind};

@@ -8,18 +8,15 @@
 mod columns;
 
 pub use columns::{CsvColumn, CsvColumns, CsvColumnsError, CsvFirstRecord, CsvHeader, CsvOptions, URL_COLUMN_NAMES};
+use columns::{bom_guard, reader};
 
 use super::boundary::Quoting;
 use super::buffer::RecordBuffer;
-use super::format::TextDecoder;
+use super::decoder::TextDecoder;
 use super::records::Records;
 use crate::iri::FaultKind;
 use crate::kernel::Bitmaps;
-use ::csv::{ByteRecord, Reader, ReaderBuilder};
-use std::io::Read;
-
-/// Bytes that the csv crate copies at a time; the chunk is in the CPU cache anyway.
-const READ_LEN: usize = 32 << 10;
+use ::csv::ByteRecord;
 
 /// The delimiter of a table whose name ends in `.csv` or `.tsv`, also before the suffix of a compression.
 pub(super) fn delimiter_by_name(name: &str) -> Option<u8> {
@@ -46,22 +43,6 @@ impl Default for CsvLayout {
     fn default() -> CsvLayout {
         CsvLayout { delimiter: b',', columns: CsvColumns::default() }
     }
-}
-
-/// A reader of the records in `bytes`, which begin with a record. `prefix` comes from [`bom_guard`].
-fn reader<'a>(delimiter: u8, prefix: &'a [u8], bytes: &'a [u8]) -> Reader<impl Read + 'a> {
-    ReaderBuilder::new()
-        .delimiter(delimiter)
-        .has_headers(false)
-        .flexible(true)
-        .buffer_capacity(READ_LEN.min(bytes.len() + 1))
-        .from_reader(prefix.chain(bytes))
-}
-
-/// The csv crate drops a byte-order mark at the beginning of its input. The mark of the source is dropped before; one at
-/// the beginning of a chunk belongs to a record, and a blank line before it keeps it.
-fn bom_guard(bytes: &[u8]) -> &'static [u8] {
-    if bytes.starts_with(b"\xEF\xBB\xBF") { b"\n" } else { b"" }
 }
 
 /// Decoder of CSV.

@@ -14,7 +14,6 @@
 //! a marker type here and its implementations of the conversion traits (`JsonField`, `RowField`, `TableField`,
 //! `ArrowField`).
 
-use super::split::gather;
 use crate::kernel::Span;
 
 /// How the values of a carried field are stored in records. Each kind is a marker type, so that code generated from the
@@ -270,6 +269,14 @@ impl FieldBuffers {
     /// Returns the fields that are carried.
     pub fn carry(&self) -> FieldSet {
         self.carry
+    }
+}
+
+/// Copies the entries of `from` at the indexes `origins`; an empty column stays empty.
+pub(super) fn gather<T: Copy>(origins: &[u32], from: &[T], into: &mut Vec<T>) {
+    into.clear();
+    if !from.is_empty() {
+        into.extend(origins.iter().map(|&origin| from[origin as usize]));
     }
 }
 

@@ -8,16 +8,16 @@
 //! To add a text format, write a file with a type that implements [`TextDecoder`] and add one line to the table at
 //! [`text_formats!`].
 
-use std::fmt::Debug;
 use std::sync::Arc;
 
-use super::access_log::{AccessLog, LogFormat};
+use super::access_log::AccessLog;
 use super::archive::is_archive;
 use super::boundary::Quoting;
 use super::cdx::Cdx;
 use super::cdxj::Cdxj;
 use super::crawl_log::CrawlLog;
 use super::csv::{Csv, CsvOptions, delimiter_by_name};
+use super::decoder::{FormatOptions, SourceHead, TextDecoder};
 use super::fields::FieldSet;
 use super::journal::Journal;
 use super::json_lines::{JsonLines, JsonOptions};
@@ -25,76 +25,6 @@ use super::lines::Lines;
 use super::records::Records;
 use super::zipnum::is_zipnum_index;
 use crate::kernel::Bitmaps;
-
-/// What the user says of the formats of all inputs; each format takes what concerns it.
-#[derive(Clone, Debug, Default)]
-pub struct FormatOptions {
-    /// Columns of tables.
-    pub csv: CsvOptions,
-    /// The delimiter was chosen; otherwise the suffix of a source's name decides.
-    pub has_delimiter: bool,
-    /// Columns were chosen, so that a source is a table or JSON lines, whatever its name is.
-    pub is_table: bool,
-    /// Format of access logs.
-    pub log_format: LogFormat,
-}
-
-/// The first bytes of a source, for detection.
-#[derive(Clone, Copy, Debug)]
-pub struct SourceHead<'a> {
-    /// The first line, without `LF`.
-    pub first_line: &'a [u8],
-    /// The first line that is neither blank nor a comment (`!` or `@`), without its line end.
-    pub first_record: &'a [u8],
-}
-
-impl<'a> SourceHead<'a> {
-    /// Finds the lines in `head`, which may end within a line.
-    pub fn new(head: &'a [u8]) -> SourceHead<'a> {
-        let mut lines = head.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
-        let first_record = lines.find(|line| !line.trim_ascii().is_empty() && !matches!(line[0], b'!' | b'@'));
-        SourceHead {
-            first_line: head.split(|&byte| byte == b'\n').next().unwrap_or_default(),
-            first_record: first_record.unwrap_or_default(),
-        }
-    }
-}
-
-/// A decoder of one text format: chunks of whole records in, [`Records`] out. It keeps its memory from chunk to chunk.
-pub trait TextDecoder: Debug + Default {
-    /// What the decoder has to know of a source, such as its columns.
-    type Settings: Clone + Debug + Default + PartialEq;
-
-    /// The settings that the user chose.
-    fn chosen_settings(_options: &FormatOptions) -> Self::Settings {
-        Self::Settings::default()
-    }
-
-    /// The settings of a source of this format, of which the user chose `chosen`.
-    fn settings_of(chosen: &Self::Settings, _head: &SourceHead<'_>) -> Self::Settings {
-        chosen.clone()
-    }
-
-    /// The settings of a source that is unmistakably of this format.
-    fn detect(_head: &SourceHead<'_>) -> Option<Self::Settings> {
-        None
-    }
-
-    /// How records are quoted, if a line end may be part of a record.
-    fn quoting(_settings: &Self::Settings) -> Option<Quoting> {
-        None
-    }
-
-    /// Sets the source of the chunks that follow.
-    fn set_settings(&mut self, _settings: &Self::Settings) {}
-
-    /// Sets the fields to decode. Before the first call these are all fields.
-    fn set_carry(&mut self, _carry: FieldSet) {}
-
-    /// Decodes `chunk`, which holds whole records, is shorter than 2 GiB and begins at byte `offset` of its source.
-    /// `bitmaps` describe the text of the records afterwards.
-    fn decode<'a>(&'a mut self, chunk: &'a [u8], offset: u64, bitmaps: &mut Bitmaps) -> Records<'a>;
-}
 
 /// Defines [`TextFormat`] and [`Decoder`] from the table of formats. Sources are compared with the formats in this order.
 macro_rules! text_formats {

@@ -5,8 +5,8 @@
 //! the line is its URL. Blank lines are not records.
 
 use super::buffer::{RecordColumns, filled_lines};
+use super::decoder::{SourceHead, TextDecoder};
 use super::fields::{FieldSet, FieldValues};
-use super::format::{SourceHead, TextDecoder};
 use super::records::Records;
 use crate::iri::{CLASSIFIER, FaultKind, find_scheme};
 use crate::kernel::Bitmaps;

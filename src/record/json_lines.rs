@@ -8,8 +8,8 @@
 use super::buffer::{RecordBuffer, append_with, filled_lines};
 use super::capture_fields::{CaptureFields, IndexMember};
 use super::csv::{CsvColumn, URL_COLUMN_NAMES};
+use super::decoder::{FormatOptions, SourceHead, TextDecoder};
 use super::fields::{FieldSet, FieldValues};
-use super::format::{FormatOptions, SourceHead, TextDecoder};
 use super::json::{JsonMembers, JsonValue, at_path, unescape};
 use super::member_cache::{JsonBitmaps, JsonKind, JsonMember, MemberCache, MemberReader};
 use super::records::Records;

@@ -1,7 +1,7 @@
 //! Text with one URL per line. `LF` or the end of the source ends a record; a `CR` before it does not belong to the
 //! record. An empty line is a record. NUL and all other bytes belong to the URL.
 
-use super::format::TextDecoder;
+use super::decoder::TextDecoder;
 use super::records::{RecordOffsets, Records};
 use crate::iri::CLASSIFIER;
 use crate::kernel::Span;

@@ -5,7 +5,7 @@
 //! in other formats it is the offset of the original record. A field without references remains one record with an
 //! empty URL.
 
-use super::fields::FieldBuffers;
+use super::fields::{FieldBuffers, gather};
 use super::records::{RecordOffsets, Records};
 use crate::iri::{Fault, Flags, PreprocessOptions, split_field};
 use crate::kernel::Span;
@@ -96,14 +96,6 @@ impl Splitter {
             }
             self.origins.resize(self.urls.len(), origin);
         }
-    }
-}
-
-/// Copies the entries of `from` at the indexes `origins`; an empty column stays empty.
-pub(super) fn gather<T: Copy>(origins: &[u32], from: &[T], into: &mut Vec<T>) {
-    into.clear();
-    if !from.is_empty() {
-        into.extend(origins.iter().map(|&origin| from[origin as usize]));
     }
 }
 

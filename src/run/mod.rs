@@ -39,7 +39,7 @@ pub use canonicalize::{RowGroup, canon};
 pub(crate) use check_sorted::sorted_rows_counter;
 pub use check_sorted::{CheckSortedError, check_sorted};
 pub use count::{CountMethod, DistinctCounts, count};
-pub use dedup::{DedupError, DedupKey, DedupOptions, DedupOutput, DedupSummary, KeyedFileError, dedup};
+pub use dedup::{DedupError, DedupKey, DedupOptions, DedupOutput, DedupSummary, DedupTotals, KeyedFileError, dedup};
 pub(crate) use dedup::{KeyedFileDefect, KeyedFiles, dedup_keyed_files};
 pub use distinct::HyperLogLog;
 pub(crate) use equivalences::read_equivalences;

@@ -82,7 +82,7 @@ fn dedup_rows(
     let append = |part| append_kept(&mut output, part);
     let deduped =
         dedup(RunRequest::new(sources, options, &policy(), &Progress::new()), dedup_options, &encoder, append).unwrap();
-    assert_eq!(output.rows(), deduped.written);
+    assert_eq!(output.rows(), deduped.totals.written);
     output.finish().unwrap();
     (std::fs::read_to_string(target).unwrap().lines().map(str::to_string).collect(), deduped)
 }
@@ -135,8 +135,8 @@ fn one_row_per_key_with_any_threads_and_memory() {
                 let options = options(threads, row_group_len, 1 + row_group_len / 3);
                 let (rows, deduped) = dedup_rows(&directory, sources(), &options, &dedup_options);
                 assert_eq!(rows, expected, "{keep:?} {threads} {row_group_len} {memory}");
-                assert_eq!(deduped.kept + deduped.duplicates + deduped.faulty, 6_000);
-                assert_eq!(deduped.spilled > 0, memory < 500_000 || keep != KeepPolicy::First);
+                assert_eq!(deduped.totals.kept + deduped.totals.duplicates + deduped.totals.faulty, 6_000);
+                assert_eq!(deduped.totals.spilled > 0, memory < 500_000 || keep != KeepPolicy::First);
             }
         }
     }
@@ -150,10 +150,10 @@ fn empty_input_and_pipes_are_accepted() {
     for keep in KeepPolicy::ALL {
         let dedup_options = DedupOptions { keep, directory: directory.path().to_path_buf(), ..DedupOptions::default() };
         let (rows, deduped) = dedup_rows(&directory, pipe(b"", 1), &options(2, 100, 10), &dedup_options);
-        assert_eq!((rows.len(), deduped.kept, deduped.summary.records), (0, 0, 0));
+        assert_eq!((rows.len(), deduped.totals.kept, deduped.summary.records), (0, 0, 0));
         let (rows, deduped) =
             dedup_rows(&directory, pipe(b"http://a/\nHTTP://A\n\n", 3), &options(2, 5, 3), &dedup_options);
-        assert_eq!((rows.len(), deduped.kept, deduped.duplicates, deduped.faulty), (1, 1, 1, 1));
+        assert_eq!((rows.len(), deduped.totals.kept, deduped.totals.duplicates, deduped.totals.faulty), (1, 1, 1, 1));
     }
 }
 
@@ -255,7 +255,7 @@ fn policies_keep_what_a_sort_puts_first() {
             let record = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["record"].as_u64();
             let records: Vec<u64> = std::fs::read_to_string(target).unwrap().lines().filter_map(record).collect();
             assert_eq!(records, expected, "{keep:?} {key:?} {threads} {memory}");
-            assert_eq!(deduped.undated, if keep.compares_time() { 385 } else { 0 });
+            assert_eq!(deduped.totals.undated, if keep.compares_time() { 385 } else { 0 });
             assert_eq!(deduped.collisions.count, 0);
         }
         outcomes.insert(expected);
@@ -361,8 +361,8 @@ fn evidence_lists_representatives_and_reasons() {
         let deduped =
             dedup(RunRequest::new(sources(), &options, &policy(), &Progress::new()), &dedup_options, &encoder, append)
                 .unwrap();
-        assert_eq!(output.rows(), deduped.kept);
-        assert_eq!(deduped.duplicates, duplicates.len() as u64);
+        assert_eq!(output.rows(), deduped.totals.kept);
+        assert_eq!(deduped.totals.duplicates, duplicates.len() as u64);
         assert_eq!(table(&duplicate_rows, &["representative_source", "representative_record", "equal_on"]), duplicates);
         assert_eq!(table(&group_rows, &["size"]), groups);
         let reasons: std::collections::BTreeSet<_> = duplicates.iter().map(|(_, _, values)| &values[2]).collect();

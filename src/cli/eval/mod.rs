@@ -2,21 +2,18 @@
 //! suites. A malformed question is answered with an `error`; only failures to read the input or to write the output end
 //! the command.
 
-mod bidi_ops;
 mod ops;
 mod profile_ops;
 mod request;
-mod spoof_ops;
-mod surrogates;
 
 use std::io::{self, BufRead, Write};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use self::request::Request;
+pub(crate) use self::request::fault_value;
+use self::request::{Answer, Request, parse_json};
 use crate::cli::error::CommandError;
 use crate::cli::terminal::print_error;
-use crate::iri::Fault;
 use crate::process::exit;
 
 const EXAMPLES: &str = "\
@@ -30,43 +27,6 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct EvalArgs {}
-
-/// The answer to a question.
-pub(crate) enum Answer {
-    /// The result of the operation.
-    Output(Value),
-    /// The input is rejected.
-    Fault(Fault),
-    /// The operation, profile or option is not supported.
-    Unsupported,
-    /// The question is malformed.
-    Error(String),
-}
-
-impl From<Fault> for Answer {
-    fn from(fault: Fault) -> Answer {
-        Answer::Fault(fault)
-    }
-}
-
-impl Answer {
-    fn into_line(self, id: Value) -> Value {
-        let mut line = Map::new();
-        line.insert("id".into(), id);
-        match self {
-            Answer::Output(output) => line.insert("output".into(), output),
-            Answer::Fault(fault) => line.insert("fault".into(), fault_value(fault)),
-            Answer::Unsupported => line.insert("unsupported".into(), true.into()),
-            Answer::Error(message) => line.insert("error".into(), message.into()),
-        };
-        Value::Object(line)
-    }
-}
-
-/// A fault as JSON: `kind`, `component`, `at` (byte offset).
-pub(crate) fn fault_value(fault: Fault) -> Value {
-    serde_json::json!({"kind": fault.kind.name(), "component": fault.component.name(), "at": fault.at})
-}
 
 pub(crate) fn run(_args: &EvalArgs) -> Result<u8, CommandError> {
     match answer_all(io::stdin().lock(), io::stdout().lock()) {
@@ -105,12 +65,12 @@ fn answer_all(mut questions: impl BufRead, answers: impl Write) -> Result<(), Ev
 
 /// Parses one line, whose strings may have lone surrogates.
 pub(crate) fn parse_question(line: &[u8]) -> serde_json::Result<Value> {
-    surrogates::read(line).map(|(question, _)| question)
+    parse_json(line).map(|(question, _)| question)
 }
 
 /// Answers one line of any content.
 pub(crate) fn answer_line(line: &[u8]) -> Value {
-    let (question, has_lone_surrogates) = match surrogates::read(line) {
+    let (question, has_lone_surrogates) = match parse_json(line) {
         Ok(read) => read,
         Err(error) => return Answer::Error(format!("not JSON: {error}")).into_line(Value::Null),
     };

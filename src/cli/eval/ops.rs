@@ -1,20 +1,15 @@
 //! The operations of `eval`. Each is one match arm, and decides itself which options it supports.
 
-use serde_json::{Value, json};
 use unicode_normalization::is_nfc;
 
-use super::Answer;
-use super::bidi_ops;
 use super::profile_ops;
-use super::request::Request;
-use super::spoof_ops;
+use super::request::{Answer, EvalResult, Request, output};
 use crate::iri::{
-    Component, Fault, FaultKind, HostMapping, ParseMode, Parts, Rung, domain_to_ascii, domain_to_unicode, find_scheme,
-    idn_to_ascii, idn_to_unicode, normalize_to_rung, percent_encode, remove_dot_segments, to_iri,
+    BidiRules, Component, Fault, FaultKind, HostMapping, ParseMode, Rung, bidi_display, bidi_visual, check_bidi,
+    domain_to_ascii, domain_to_unicode, find_scheme, find_spoofing, idn_to_ascii, idn_to_unicode, normalize_to_rung,
+    percent_encode, remove_dot_segments, skeleton, to_iri,
 };
 use crate::key::{Draft, Recipe};
-
-pub(super) type EvalResult = Result<Answer, Answer>;
 
 /// Answers a request.
 pub(super) fn answer(request: &Request) -> EvalResult {
@@ -44,11 +39,12 @@ pub(super) fn answer(request: &Request) -> EvalResult {
         "idna_to_unicode" if request.profile == "whatwg" => idna(request, idn_to_unicode),
         "idna_to_ascii" => idna(request, domain_to_ascii),
         "idna_to_unicode" => idna(request, domain_to_unicode),
-        "bidi_check" => bidi_ops::check(request),
-        "bidi_visual" => bidi_ops::visual(request),
-        "look" => spoof_ops::look(request),
-        "skeleton" => spoof_ops::skeleton(request),
-        "bidi_display" => bidi_ops::display(request),
+        "bidi_check" => Ok(output(check_bidi(request.input_text()?, bidi_rules(request)?).is_empty())),
+        "bidi_visual" => Ok(output(bidi_visual(request.input_text()?, bidi_rules(request)?))),
+        // The drafts define the same.
+        "bidi_display" => bidi_rules(request).and_then(|_| Ok(output(bidi_display(request.input_text()?)?))),
+        "look" => Ok(output(find_spoofing(request.input()?).flags.names().collect::<Vec<_>>())),
+        "skeleton" => Ok(output(skeleton(request.input()?))),
         "surt" => surt(request),
         "recipe" => recipe(request),
         "is_nfc" => Ok(output(is_nfc(request.input_text()?))),
@@ -56,27 +52,13 @@ pub(super) fn answer(request: &Request) -> EvalResult {
     }
 }
 
-pub(super) fn output(value: impl Into<Value>) -> Answer {
-    Answer::Output(value.into())
-}
-
 /// Whether an operation evaluates the profile itself, or is the same in every profile.
 fn has_profiles(op: &str) -> bool {
     !matches!(op, "look" | "skeleton")
 }
 
-/// Components as JSON, null where absent.
-pub(super) fn parts_value(parts: Parts, text: &[u8]) -> Value {
-    let show = |part: Option<&[u8]>| part.map(|part| String::from_utf8_lossy(part).into_owned());
-    json!({
-        "scheme": show(parts.scheme(text)),
-        "userinfo": show(parts.userinfo(text)),
-        "host": show(parts.host(text)),
-        "port": show(parts.port(text)),
-        "path": show(Some(parts.path(text))),
-        "query": show(parts.query(text)),
-        "fragment": show(parts.fragment(text)),
-    })
+fn bidi_rules(request: &Request) -> Result<BidiRules, Answer> {
+    BidiRules::for_profile(request.profile).ok_or(Answer::Unsupported)
 }
 
 fn resolve(request: &Request) -> EvalResult {
@@ -185,16 +167,6 @@ fn recipe_key(request: &Request, name: &str) -> EvalResult {
     let mut key = Vec::new();
     recipe.write_key(request.input()?, &mut Draft::default(), &mut key)?;
     text_answer(key)
-}
-
-/// The form of hosts that the options ask for.
-pub(super) fn host_mapping(request: &Request) -> Option<HostMapping> {
-    match request.opt("idn") {
-        None | Some("pct") => Some(HostMapping::Percent),
-        Some("ascii") => Some(HostMapping::Ascii),
-        Some("unicode") => Some(HostMapping::Unicode),
-        Some(_) => None,
-    }
 }
 
 fn idna(request: &Request, map: impl Fn(&[u8]) -> Option<String>) -> EvalResult {

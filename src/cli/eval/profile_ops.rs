@@ -2,16 +2,14 @@
 
 use std::borrow::Cow;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use super::Answer;
-use super::ops::{EvalResult, host_mapping, output, parts_value};
-use super::request::Request;
+use super::request::{Answer, EvalResult, Request, output};
 use crate::encoding::Charset;
 use crate::iri::{
-    Backslashes, CharacterReferences, Component, Fault, FaultKind, MappingOptions, ParseMode, Parts, PreprocessOptions,
-    Profile, QueryCharset, ReferenceParser, Rung, Spaces, check_bidi_controls, check_uri, check_uri_reference,
-    preprocess, whatwg_href,
+    Backslashes, CharacterReferences, Component, Fault, FaultKind, HostMapping, MappingOptions, ParseMode, Parts,
+    PreprocessOptions, Profile, QueryCharset, ReferenceParser, Rung, Spaces, check_bidi_controls, check_uri,
+    check_uri_reference, preprocess, whatwg_href,
 };
 
 /// The profile that a request names.
@@ -46,6 +44,20 @@ pub(super) fn parse(request: &Request) -> EvalResult {
             Ok(weber_value(&whatwg_href(text, request.base_text(), query_charset(request, profile)?)?))
         }
     }
+}
+
+/// Components as JSON, null where absent.
+fn parts_value(parts: Parts, text: &[u8]) -> Value {
+    let show = |part: Option<&[u8]>| part.map(|part| String::from_utf8_lossy(part).into_owned());
+    json!({
+        "scheme": show(parts.scheme(text)),
+        "userinfo": show(parts.userinfo(text)),
+        "host": show(parts.host(text)),
+        "port": show(parts.port(text)),
+        "path": show(Some(parts.path(text))),
+        "query": show(parts.query(text)),
+        "fragment": show(parts.fragment(text)),
+    })
 }
 
 /// The components by draft-weber-iri-guidelines-00 section 5, in which only digits are a port.
@@ -101,6 +113,16 @@ pub(super) fn map_to_uri(request: &Request) -> EvalResult {
         request.opt_bool("lenient").map(|is_lenient| if is_lenient { ParseMode::Lenient } else { ParseMode::Strict });
     let mapping = MappingOptions { mode: intake, host: request.opt("idn").map(|_| host), query };
     Ok(output(profile.to_uri(&input, &mapping)?))
+}
+
+/// The form of hosts that the options ask for.
+fn host_mapping(request: &Request) -> Option<HostMapping> {
+    match request.opt("idn") {
+        None | Some("pct") => Some(HostMapping::Percent),
+        Some("ascii") => Some(HostMapping::Ascii),
+        Some("unicode") => Some(HostMapping::Unicode),
+        Some(_) => None,
+    }
 }
 
 fn backslashes(request: &Request, otherwise: Backslashes) -> Result<Backslashes, Answer> {

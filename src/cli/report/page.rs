@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::Report;
+use super::contents::Report;
 use super::text::summary;
 use crate::cli::progress::TimelineSample;
 use crate::cli::terminal::thousands;
@@ -24,7 +24,8 @@ pub(super) fn page(report: &Report) -> String {
     let _ = writeln!(html, "<style>{STYLE}</style></head><body>\n<h1>irikey {}</h1>", env!("CARGO_PKG_VERSION"));
     let _ = writeln!(html, "<pre>{}</pre>", escape(&summary(report)));
     if let Some(dedup) = &report.dedup {
-        let counts = [("kept", dedup.kept), ("duplicates", dedup.duplicates), ("seen before", dedup.seen)];
+        let totals = &dedup.totals;
+        let counts = [("kept", totals.kept), ("duplicates", totals.duplicates), ("seen before", totals.seen)];
         let counts = counts.into_iter().chain([("faulty", report.summary.tally.faulty)]);
         section(&mut html, "Results by record", "", &bar_chart(counts.map(|(name, n)| (name.to_string(), n as f64))));
     }
@@ -194,8 +195,9 @@ fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::report::{DedupReport, SourceError};
+    use crate::cli::report::contents::{DedupReport, SourceError};
     use crate::dedup::{HostFindings, RuleFindings, SizeClass};
+    use crate::run::DedupTotals;
 
     #[test]
     fn input_is_escaped_and_nothing_is_fetched() {
@@ -213,7 +215,10 @@ mod tests {
             sources: vec![evil.clone()],
             errors: vec![SourceError { source: evil.clone(), message: evil }],
             policy: vec![("base", "<b>".to_string())],
-            dedup: Some(DedupReport { kept: 1, ..DedupReport::default() }),
+            dedup: Some(DedupReport {
+                totals: DedupTotals { kept: 1, ..DedupTotals::default() },
+                ..DedupReport::default()
+            }),
             findings: Some(findings),
             timeline: (0..3u64).map(|at| TimelineSample { seconds: at as f64, records: at, memory: at }).collect(),
             ..Report::default()

@@ -1,12 +1,18 @@
 //! The closing summary: an aligned table of counts, then speed and output.
 
 use std::fmt::Write;
+use std::path::PathBuf;
 
-use super::Report;
+use super::contents::Report;
 use crate::cli::terminal::{format_bytes, thousands};
 use crate::dedup::Findings;
 use crate::iri::{Changes, FaultKind, Flags, SpoofingFlags};
 use crate::key::RULES;
+
+/// A line for each file that was replaced.
+pub(crate) fn replaced_to_text(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| format!("replaced {}\n", path.display())).collect()
+}
 
 /// The summary of a job. Counts that are 0 are left out, apart from the main ones.
 pub(super) fn summary(report: &Report) -> String {
@@ -34,11 +40,11 @@ pub(super) fn summary(report: &Report) -> String {
     }
     let others = match &report.dedup {
         Some(dedup) => {
-            lines.push(SummaryLine::share(0, "kept", dedup.kept));
-            lines.push(SummaryLine::share(0, "duplicates", dedup.duplicates));
-            lines.extend((dedup.seen > 0).then(|| SummaryLine::share(0, "seen before", dedup.seen)));
+            lines.push(SummaryLine::share(0, "kept", dedup.totals.kept));
+            lines.push(SummaryLine::share(0, "duplicates", dedup.totals.duplicates));
+            lines.extend((dedup.totals.seen > 0).then(|| SummaryLine::share(0, "seen before", dedup.totals.seen)));
             let collisions = dedup.collisions.as_ref().map(|(count, _)| SummaryLine::count("key collisions", *count));
-            [(dedup.undated > 0).then(|| SummaryLine::count("without a time", dedup.undated)), collisions]
+            [(dedup.totals.undated > 0).then(|| SummaryLine::count("without a time", dedup.totals.undated)), collisions]
         }
         None if report.resumed.is_some() => [None, None],
         None => {
@@ -169,7 +175,7 @@ fn speed(report: &Report) -> String {
         }
     }
     text.push('\n');
-    text + &super::replaced_to_text(&report.replaced)
+    text + &replaced_to_text(&report.replaced)
 }
 
 #[cfg(test)]

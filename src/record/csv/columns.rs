@@ -12,8 +12,9 @@
 //! column besides the chosen ones; otherwise the user has to choose.
 
 use bstr::ByteSlice;
-use csv::ByteRecord;
+use csv::{ByteRecord, Reader, ReaderBuilder};
 use std::fmt;
+use std::io::Read;
 use thiserror::Error;
 
 /// Names of columns that hold URLs, in order of preference, in any case.
@@ -148,8 +149,8 @@ impl CsvOptions {
         if matches!(self.delimiter, b'"' | b'\r' | b'\n') {
             return Err(CsvColumnsError::Delimiter);
         }
-        let prefix = super::bom_guard(bytes);
-        let mut reader = super::reader(self.delimiter, prefix, bytes);
+        let prefix = bom_guard(bytes);
+        let mut reader = reader(self.delimiter, prefix, bytes);
         let mut record = ByteRecord::new();
         // Reading memory does not fail; see `Csv::decode`.
         if !reader.read_byte_record(&mut record).unwrap_or(false) {
@@ -229,6 +230,25 @@ fn describe(record: &ByteRecord) -> String {
         names.push(format!("... {}", record.len()));
     }
     names.join(", ")
+}
+
+/// Bytes that the csv crate copies at a time; the chunk is in the CPU cache anyway.
+const READ_LEN: usize = 32 << 10;
+
+/// A reader of the records in `bytes`, which begin with a record. `prefix` comes from [`bom_guard`].
+pub(super) fn reader<'a>(delimiter: u8, prefix: &'a [u8], bytes: &'a [u8]) -> Reader<impl Read + 'a> {
+    ReaderBuilder::new()
+        .delimiter(delimiter)
+        .has_headers(false)
+        .flexible(true)
+        .buffer_capacity(READ_LEN.min(bytes.len() + 1))
+        .from_reader(prefix.chain(bytes))
+}
+
+/// The csv crate drops a byte-order mark at the beginning of its input. The mark of the source is dropped before; one at
+/// the beginning of a chunk belongs to a record, and a blank line before it keeps it.
+pub(super) fn bom_guard(bytes: &[u8]) -> &'static [u8] {
+    if bytes.starts_with(b"\xEF\xBB\xBF") { b"\n" } else { b"" }
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ mod survey;
 pub(crate) use keyed_files::{KeyedFiles, dedup_keyed_files};
 pub use options::{DedupKey, DedupOptions};
 pub(crate) use summary::KeyedFileDefect;
-pub use summary::{DedupError, DedupOutput, DedupSummary, KeyedFileError};
+pub use summary::{DedupError, DedupOutput, DedupSummary, DedupTotals, KeyedFileError};
 
 use super::{RowGroup, RunError, RunOptions, RunRequest, canon};
 use crate::output::{Encoder, OutputError};

@@ -6,7 +6,7 @@ use super::candidate_keys::EvidenceColumns;
 use super::job::{DedupJob, StoreCompaction, filter};
 use super::options::DedupOptions;
 use super::row_groups::{RowGroupBuilder, RowGroupFill, concat_batches};
-use super::summary::{DedupCounts, DedupError, DedupOutput, DedupSummary, SURELY_KEPT};
+use super::summary::{DedupCounts, DedupError, DedupOutput, DedupSummary, DedupTotals, SURELY_KEPT};
 use crate::dedup::evidence::{self, RecordLocator};
 use crate::dedup::seen::{RunWriter, SeenError, SeenStore};
 use crate::dedup::{
@@ -31,7 +31,9 @@ pub(super) fn finish(
     let pending = PendingRun { spool, locator, rows: summary.rows, threads };
     let ResolvedRun { counts, new_keys, collisions, compaction } = resolve(job, &pending, append)?;
     memory::sample();
-    Ok(DedupSummary { spilled, new_keys, collisions, merged: compaction.finish(), ..counts.finish(summary)? })
+    let deduped = counts.finish(summary)?;
+    let totals = DedupTotals { spilled, ..deduped.totals };
+    Ok(DedupSummary { totals, new_keys, collisions, merged: compaction.finish(), ..deduped })
 }
 
 /// The pending rows of a run, and what is known when all records have been read.

@@ -9,11 +9,9 @@ use crate::spill::SpillError;
 use arrow::array::RecordBatch;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The result of a dedup run: `kept + duplicates + seen + faulty` is the number of records.
-#[derive(Debug)]
-pub struct DedupSummary {
-    /// Counts of the run.
-    pub summary: Summary,
+/// Numbers of rows by what became of them: `kept + duplicates + seen + faulty` is the number of records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DedupTotals {
     /// Rows that were kept, one per key.
     pub kept: u64,
     /// Rows that another row represents.
@@ -26,12 +24,21 @@ pub struct DedupSummary {
     pub written: u64,
     /// Rows without a time, if the policy compares times.
     pub undated: u64,
+    /// Bytes of temporary files.
+    pub spilled: u64,
+}
+
+/// The result of a dedup run.
+#[derive(Debug)]
+pub struct DedupSummary {
+    /// Counts of the run.
+    pub summary: Summary,
+    /// Counts of deduplication.
+    pub totals: DedupTotals,
     /// Different texts with equal keys, if texts were compared. Each text has a kept row.
     pub collisions: Collisions,
     /// The findings of the survey.
     pub(crate) findings: Option<Findings>,
-    /// Bytes of temporary files.
-    pub spilled: u64,
     /// The keys of the kept rows, if they are collected. Add them to the store when the output is complete.
     pub(crate) new_keys: Option<RunWriter>,
     /// Runs of the store that were merged during the run, to be added with the new keys; or why the merge failed, which does
@@ -198,15 +205,9 @@ impl DedupCounts {
         let summary = Summary { distinct_keys: kept, is_distinct_exact: true, memory: memory::peaks(), ..summary };
         Ok(DedupSummary {
             summary,
-            kept,
-            duplicates,
-            seen,
-            faulty,
-            written,
-            undated,
+            totals: DedupTotals { kept, duplicates, seen, faulty, written, undated, spilled: 0 },
             collisions: Collisions::default(),
             findings: None,
-            spilled: 0,
             new_keys: None,
             merged: Ok(None),
         })

@@ -1,0 +1,282 @@
+//! What the report of a job contains, and its JSON.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use crate::canon::RecipeTally;
+use crate::cli::progress::TimelineSample;
+use crate::dedup::{Findings, KeepPolicy, RuleFindings};
+use crate::input::InputError;
+use crate::iri::{Changes, FaultKind, Flags, SpoofingFlags};
+use crate::key::RULES;
+use crate::output::FinishedOutput;
+use crate::run::{DedupTotals, Summary};
+
+/// An input that could not be read completely.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SourceError {
+    /// Name of the source.
+    pub(crate) source: String,
+    /// Where reading stopped and why, without the source.
+    pub(crate) message: String,
+}
+
+impl From<&InputError> for SourceError {
+    fn from(error: &InputError) -> SourceError {
+        let message = error.to_string();
+        let message = message.strip_prefix(&format!("{}: ", error.name)).unwrap_or(&message).to_string();
+        SourceError { source: error.name.clone(), message }
+    }
+}
+
+impl SourceError {
+    /// The errors of a run.
+    pub(crate) fn of_run(summary: &Summary) -> Vec<SourceError> {
+        summary.input_errors.iter().map(SourceError::from).collect()
+    }
+
+    /// As in a report.
+    pub(crate) fn to_json(&self) -> Value {
+        json!({"source": self.source, "message": self.message})
+    }
+}
+
+/// The report of `canon` and `dedup`.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    /// What the run returned.
+    pub(crate) summary: Summary,
+    /// Names of the sources, in order.
+    pub(crate) sources: Vec<String>,
+    /// Inputs that could not be read completely, also in earlier runs of a resumed job.
+    pub(crate) errors: Vec<SourceError>,
+    /// Spoofing flags were counted.
+    pub(crate) has_spoofing_flags: bool,
+    /// The effect of equivalences was counted.
+    pub(crate) has_equivalences: bool,
+    /// Names and versions of the recipes, in the order of their counts.
+    pub(crate) recipes: Vec<String>,
+    /// From the start of the job until the output got its final name.
+    pub(crate) elapsed: Duration,
+    /// Worker threads.
+    pub(crate) threads: usize,
+    /// What the rows depend on: [`crate::canon::Policy::describe`].
+    pub(crate) policy: Vec<(&'static str, String)>,
+    /// Name of the output format.
+    pub(crate) output_format: &'static str,
+    /// The output as a whole.
+    pub(crate) output: Option<FinishedOutput>,
+    /// The files of an output that is a directory.
+    pub(crate) files: Vec<FinishedOutput>,
+    /// Files that outputs and report replaced.
+    pub(crate) replaced: Vec<PathBuf>,
+    /// Number of inputs that an earlier run had finished, if this run resumed it. The summary is about the rest.
+    pub(crate) resumed: Option<u64>,
+    /// Throughput and memory over time; empty unless a report is written.
+    pub(crate) timeline: Vec<TimelineSample>,
+    /// What the survey of the groups of duplicates found.
+    pub(crate) findings: Option<Findings>,
+    /// What was left out and why.
+    pub(crate) dedup: Option<DedupReport>,
+}
+
+/// What a dedup reports besides the counts of its run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct DedupReport {
+    /// Counts of the run.
+    pub(crate) totals: DedupTotals,
+    /// Name of the key that records were compared by; empty if it is that of the rung.
+    pub(crate) key: String,
+    /// The rule that chose representatives.
+    pub(crate) keep: KeepPolicy,
+    /// Number of different texts with the key of another text, and the first of them; if texts were compared.
+    pub(crate) collisions: Option<(u64, Vec<CollisionReport>)>,
+}
+
+/// Two different texts with the same key.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CollisionReport {
+    /// The key in hexadecimal.
+    pub(crate) key: String,
+    /// Source, record and text of both.
+    pub(crate) rows: [(String, u64, String); 2],
+}
+
+impl DedupReport {
+    fn to_json(&self) -> Value {
+        let examples =
+            |examples: &Vec<CollisionReport>| examples.iter().map(CollisionReport::to_json).collect::<Vec<_>>();
+        json!({
+            "keep": self.keep.name(),
+            "kept": self.totals.kept,
+            "duplicates": self.totals.duplicates,
+            "seen": self.totals.seen,
+            "faulty": self.totals.faulty,
+            "undated": self.totals.undated,
+            "collisions": self.collisions.as_ref().map(|(count, _)| count),
+            "collision_examples": self.collisions.as_ref().map(|(_, all)| examples(all)),
+            "temporary_bytes": self.totals.spilled,
+        })
+    }
+}
+
+impl CollisionReport {
+    fn to_json(&self) -> Value {
+        let row =
+            |(source, record, text): &(String, u64, String)| json!({"source": source, "record": record, "text": text});
+        json!({"key": self.key, "rows": self.rows.iter().map(row).collect::<Vec<_>>()})
+    }
+}
+
+impl Report {
+    /// Records per second.
+    pub(super) fn records_per_second(&self) -> f64 {
+        self.summary.tally.rows as f64 / self.elapsed.as_secs_f64().max(1e-9)
+    }
+
+    /// Input bytes per second.
+    pub(super) fn bytes_per_second(&self) -> f64 {
+        self.summary.bytes as f64 / self.elapsed.as_secs_f64().max(1e-9)
+    }
+
+    /// What makes records duplicates, from the weakest: the rungs, and the key if it is not a rung's.
+    pub(super) fn levels(&self) -> [String; 4] {
+        let rung = self.policy.iter().find(|(name, _)| *name == "rung").map_or("", |(_, rung)| rung.as_str());
+        let key = self.dedup.as_ref().map_or("", |dedup| &dedup.key);
+        ["simple", "syntax", rung, if key.is_empty() { "key" } else { key }].map(str::to_string)
+    }
+
+    /// As JSON with every count, also those that are 0.
+    pub(super) fn to_json(&self) -> Value {
+        let (summary, tally) = (&self.summary, &self.summary.tally);
+        let mut report = json!({
+            "irikey": env!("CARGO_PKG_VERSION"),
+            "inputs": self.sources,
+            "records": tally.rows,
+            "headers": summary.headers,
+            "skipped": summary.skipped,
+            "unchanged": tally.unchanged,
+            "changed": tally.changed,
+            "changes": counts(Changes::ALL.iter().map(|(_, name, _)| *name), &tally.changes),
+            "faulty": tally.faulty,
+            "faults": counts(FaultKind::ALL.into_iter().map(FaultKind::name), &tally.faults),
+            "flags": counts(Flags::ALL.iter().map(|(_, name, _)| *name), &tally.flags),
+            "spoofing_flags": self.has_spoofing_flags
+                .then(|| counts(SpoofingFlags::ALL.iter().map(|(_, name, _)| *name), &tally.spoofing_flags)),
+            "recipes": self.recipes_to_json(),
+            "equivalences": self.has_equivalences.then(|| json!({
+                "by_class": tally.by_class,
+                "by_pattern": tally.by_pattern,
+            })),
+            "resumed_inputs": self.resumed,
+            "distinct_keys": self.resumed.is_none().then_some(summary.distinct_keys),
+            "distinct_keys_exact": summary.is_distinct_exact,
+            "input_bytes": summary.bytes,
+            "seconds": self.elapsed.as_secs_f64(),
+            "records_per_second": self.records_per_second(),
+            "input_bytes_per_second": self.bytes_per_second(),
+            "peak_memory_bytes": summary.memory.peak_resident,
+            "peak_anonymous_bytes": summary.memory.peak_anonymous,
+            "threads": self.threads,
+            "policy": self.policy.iter().map(|(name, value)| (name.to_string(), json!(value))).collect::<Map<_, _>>(),
+            "output": self.output.as_ref().map(|output| {
+                let mut json = file_to_json(output);
+                (json["format"], json["parts"]) = (json!(self.output_format), json!(output.parts));
+                json
+            }),
+            "files": self.files.iter().map(file_to_json).collect::<Vec<_>>(),
+            "replaced": self.replaced.iter().map(|path| path.display().to_string()).collect::<Vec<_>>(),
+            "errors": self.errors.iter().map(SourceError::to_json).collect::<Vec<_>>(),
+            "timeline": self.timeline.iter().map(|at| json!([at.seconds, at.records, at.memory])).collect::<Vec<_>>(),
+        });
+        if let Some(findings) = &self.findings {
+            report["survey"] = findings_to_json(findings, &self.levels());
+        }
+        if let Some(dedup) = &self.dedup {
+            report["dedup"] = dedup.to_json();
+        }
+        report
+    }
+
+    fn recipes_to_json(&self) -> Vec<Value> {
+        let recipe = |(name, recipe): (_, &RecipeTally)| {
+            json!({
+                "recipe": name,
+                "keys": recipe.keys,
+                "fired": counts(RULES.iter().map(|rule| rule.name), &recipe.applied),
+            })
+        };
+        self.recipes.iter().zip(&self.summary.tally.recipes).map(recipe).collect()
+    }
+}
+
+fn file_to_json(file: &FinishedOutput) -> Value {
+    json!({
+        "path": file.path.as_ref().map(|path| path.display().to_string()),
+        "bytes": file.bytes,
+        "rows": file.rows,
+    })
+}
+
+fn findings_to_json(findings: &Findings, levels: &[String; 4]) -> Value {
+    let rule = |(name, rule): (&String, &RuleFindings)| {
+        let json = json!({
+            "merged": rule.merged,
+            "compared": rule.compared,
+            "differing": rule.differing,
+            "examples": rule.examples,
+        });
+        (name.clone(), json)
+    };
+    let by_level = levels.iter().zip(findings.by_step).map(|(name, count)| (name.clone(), json!(count)));
+    json!({
+        "share": findings.share,
+        "groups_sampled": findings.sampled,
+        "groups_by_size": findings.sizes.iter().map(|class| json!({
+            "from": class.from,
+            "to": class.to,
+            "groups": class.groups,
+            "records": class.rows,
+        })).collect::<Vec<_>>(),
+        "duplicates_by": by_level.collect::<Map<_, _>>(),
+        "rules": findings.rules.iter().map(rule).collect::<Map<_, _>>(),
+        "same_uri": {"compared": findings.repeated.0, "differing": findings.repeated.1},
+        "hosts": findings.hosts.iter().map(|host| json!({
+            "host": host.host,
+            "records": host.records,
+            "duplicates": host.duplicates,
+        })).collect::<Vec<_>>(),
+        "hosts_records_short_by_at_most": findings.host_error,
+    })
+}
+
+/// Counts by their names.
+pub(crate) fn counts<'a>(names: impl Iterator<Item = &'a str>, counts: &[u64]) -> Map<String, Value> {
+    names.zip(counts).map(|(name, count)| (name.to_string(), json!(count))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_has_every_count() {
+        let mut report = Report { sources: vec!["a.txt".to_string()], ..Report::default() };
+        let tally = &mut report.summary.tally;
+        (tally.rows, tally.faulty, tally.faults[FaultKind::Port as usize]) = (4, 4, 4);
+        report.errors.push(SourceError { source: "a.txt".to_string(), message: "ends early".to_string() });
+        let json = report.to_json();
+        assert_eq!(
+            (&json["records"], &json["faults"]["port"], &json["faults"]["empty"]),
+            (&json!(4), &json!(4), &json!(0))
+        );
+        assert_eq!(json["changes"].as_object().unwrap().len(), Changes::ALL.len());
+        assert_eq!(json["errors"][0]["source"], "a.txt");
+        assert!(json["output"].is_null() && json["spoofing_flags"].is_null());
+        report.has_spoofing_flags = true;
+        report.summary.tally.spoofing_flags[13] = 2;
+        assert_eq!(report.to_json()["spoofing_flags"]["encoded-slash"], 2);
+    }
+}
