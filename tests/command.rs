@@ -55,7 +55,7 @@ fn the_report_balances_and_names_the_policy() {
     let (out, report) = (directory.path().join("x.parquet"), directory.path().join("x.json"));
     let flags = ["canon", "-", "-o", out.to_str().unwrap(), "--report", report.to_str().unwrap()];
     assert_eq!(irikey(&flags, LINES, Stdio::null()).status.code(), Some(0));
-    let report: serde_json::Value = serde_json::from_slice(&fs::read(report).unwrap()).unwrap();
+    let report = read_json(report);
     let count = |name: &str| report[name].as_u64().unwrap();
     assert_eq!(count("records"), count("unchanged") + count("changed") + count("faulty"));
     assert_eq!((count("records"), report["output"]["rows"].as_u64()), (3, Some(3)));
@@ -96,6 +96,17 @@ fn printed(arguments: &[&str], input: &[u8]) -> String {
     String::from_utf8(ran.stdout).unwrap()
 }
 
+/// Reads a file with one JSON value, such as a report.
+fn read_json(path: impl AsRef<Path>) -> serde_json::Value {
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+/// Parses one JSON value per line.
+fn parse_json_lines(text: &str) -> Vec<serde_json::Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The path of a sample.
 fn sample(name: &str) -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("data/samples").join(name).display().to_string()
 }
@@ -180,7 +191,7 @@ fn a_truncated_gzip_file_gives_its_complete_records_and_an_error() {
 fn faults_and_flags_are_columns() {
     let flags = ["canon", "-q", "--output-format", "jsonl", "--columns", "record,input,uri,fault,fault_at,flags", "-"];
     let printed = printed(&flags, b"http://h:8a/\nhttp://h/a b\n\xFF\n");
-    let rows: Vec<serde_json::Value> = printed.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let rows = parse_json_lines(&printed);
     assert_eq!(rows.len(), 3);
     assert_eq!((&rows[0]["fault"], &rows[0]["fault_at"]), (&"port".into(), &10.into()));
     assert_eq!((&rows[1]["uri"], &rows[1]["flags"][0]), (&"http://h/a%20b".into(), &"excluded".into()));
@@ -311,7 +322,7 @@ fn eval_answers_in_order() {
     let questions = b"{\"id\": 1, \"op\": \"normalize\", \"input\": \"HTTP://h\", \"rung\": 3}\n\nnonsense\n\
         {\"id\": [2], \"op\": \"compare\", \"input\": [\"a:b\", \"A:b\"], \"rung\": 2}\n";
     let answers = printed(&["eval"], questions);
-    let answers: Vec<serde_json::Value> = answers.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let answers = parse_json_lines(&answers);
     assert_eq!(answers.len(), 3);
     assert_eq!((&answers[0]["id"], &answers[0]["output"]), (&1.into(), &"http://h/".into()));
     assert!(answers[1]["error"].is_string() && answers[1]["id"].is_null());
@@ -450,7 +461,7 @@ fn limit_stops_after_the_given_number_of_records() {
                 let limited = printed(&[&flags[..], &more, setting].concat(), b"");
                 let expected: String = whole.lines().take(1 + limit).map(|line| format!("{line}\n")).collect();
                 assert_eq!(limited, expected, "{name}: {limit}");
-                let report: serde_json::Value = serde_json::from_slice(&fs::read(&report).unwrap()).unwrap();
+                let report = read_json(&report);
                 assert_eq!(report["records"], limit.min(records), "{name}: {limit}");
             }
         }

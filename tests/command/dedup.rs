@@ -1,7 +1,7 @@
 //! Tests of `irikey dedup`, `count` and `seen`: results, memory limits, stores of seen keys, and processes that are killed
 //! while they update a store.
 
-use super::{irikey, printed};
+use super::{irikey, parse_json_lines, printed, read_json};
 use arrow::array::ArrayRef;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::collections::{BTreeMap, BTreeSet};
@@ -51,7 +51,7 @@ fn output_bytes_do_not_depend_on_threads_and_memory() {
                 printed(&[&flags[..], &more, setting].concat(), b"");
                 let bytes = fs::read(&out).unwrap();
                 assert!(*first.get_or_insert_with(|| bytes.clone()) == bytes, "{suffix} {setting:?}");
-                let report: serde_json::Value = serde_json::from_slice(&fs::read(report).unwrap()).unwrap();
+                let report = read_json(report);
                 let count = |name: &str| report["dedup"][name].as_u64().unwrap();
                 assert_eq!(count("kept") + count("duplicates") + count("faulty"), 100_000);
                 assert_eq!(
@@ -122,7 +122,7 @@ fn newest_oldest_and_best_of_every_format() {
         let source = if *path == table { &twice } else { path };
         let all = ["canon", "-q", text(source), "--output-format", "jsonl", "--columns", columns];
         let all = printed(&[&all[..], &base].concat(), b"");
-        let rows: Vec<serde_json::Value> = all.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let rows = parse_json_lines(&all);
         assert!(names.iter().all(|name| rows.iter().any(|row| !row[*name].is_null())), "{path:?}");
         for (keep, key) in [("newest", "key"), ("oldest", "key"), ("best", "key"), ("best", "key_surt_wayback")] {
             let expected = expected_records(&rows, keep, key);
@@ -240,7 +240,7 @@ fn memory_stays_within_its_limit() {
             let flags = ["dedup", "-q", &input, "-o", &out, "--tmp", text(directory.path()), "--report", &report];
             let more = ["--row-group-size", "1M", "--memory", limit];
             printed(&[&flags[..], &more, job].concat(), b"");
-            let report: serde_json::Value = serde_json::from_slice(&fs::read(&report).unwrap()).unwrap();
+            let report = read_json(&report);
             let peak = report["peak_anonymous_bytes"].as_u64().unwrap();
             let allowed =
                 limit.trim_end_matches(['M', 'G']).parse::<u64>().unwrap() << if limit == "1G" { 30 } else { 20 };
@@ -277,7 +277,7 @@ fn row_groups_are_not_small_if_few_rows_are_kept() {
             let flags = ["dedup", "-q", source, "-o", &out, "--row-group-size", "26K", "--report", &report];
             printed(&[&flags[..], setting].concat(), b"");
             let bytes = fs::read(&out).unwrap();
-            let report: serde_json::Value = serde_json::from_slice(&fs::read(&report).unwrap()).unwrap();
+            let report = read_json(&report);
             let is_first = !setting.contains(&"last");
             let has_spilled = report["dedup"]["temporary_bytes"].as_u64().unwrap() > 0;
             assert_eq!(has_spilled, !is_first || setting.contains(&"--memory"), "{setting:?}");
@@ -301,7 +301,7 @@ fn collisions_are_reported_and_set_the_exit_code() {
     let message = String::from_utf8(ran.stderr).unwrap();
     // The hash decides whether the keys collide.
     let count = |report: &serde_json::Value| report["dedup"]["collisions"].as_u64().unwrap();
-    let report_json: serde_json::Value = serde_json::from_slice(&fs::read(report.path()).unwrap()).unwrap();
+    let report_json = read_json(report.path());
     let first_bit = |url: &str| {
         let key = irikey(&["canon", "--output-format", "jsonl", "--columns", "key"], url.as_bytes(), Stdio::piped());
         key.stdout[8] >= b'8'

@@ -4,13 +4,12 @@
 use std::fs;
 use std::process::Stdio;
 
-use super::{irikey, printed};
+use super::{irikey, parse_json_lines, printed, read_json};
 
 /// Runs `canon` and returns the columns of every row as JSON.
 fn rows(flags: &[&str], columns: &str, input: &[u8]) -> Vec<serde_json::Value> {
     let fixed = ["canon", "-q", "--output-format", "jsonl", "--columns", columns];
-    let text = printed(&[&fixed[..], flags].concat(), input);
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    parse_json_lines(&printed(&[&fixed[..], flags].concat(), input))
 }
 
 fn lines(rows: &[serde_json::Value]) -> Vec<String> {
@@ -242,7 +241,7 @@ fn spoofing_flags_are_counted_on_request() {
     let report = |columns: &str| {
         let flags = ["canon", "--report", path.to_str().unwrap(), "--output-format", "jsonl", "--columns", columns];
         let ran = irikey(&flags, "http://h/%2F\nhttp://h/%2f\nhttp://h/\u{5D0}a\n".as_bytes(), Stdio::piped());
-        let json: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        let json = read_json(&path);
         (json, String::from_utf8(ran.stderr).unwrap())
     };
     let (json, summary) = report("uri,spoofing_flags");

@@ -1,7 +1,7 @@
 //! Tests of `irikey learn`: the verdicts on the samples, output that does not depend on threads, and rejected flags and
 //! inputs.
 
-use super::{irikey, printed, sample};
+use super::{irikey, parse_json_lines, printed, read_json, sample};
 use arrow::array::{Array, AsArray, RecordBatch};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::Value;
@@ -33,7 +33,7 @@ fn learn(inputs: &[&str], flags: &[&str], directory: &tempfile::TempDir) -> (Rec
     let inputs: Vec<String> = inputs.iter().map(|name| sample(name)).collect();
     let inputs: Vec<&str> = inputs.iter().map(String::as_str).collect();
     printed(&[&["learn", "-q", "-o", &out, "--report", &report], &inputs[..], flags].concat(), b"");
-    (rows(&out), serde_json::from_slice(&fs::read(report).unwrap()).unwrap())
+    (rows(&out), read_json(report))
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn the_memory_limit_is_kept_or_reported() {
     );
     assert!(String::from_utf8(run("40M").stderr).unwrap().contains("set --memory to 49M"));
     assert_eq!(run("200M").status.code(), Some(0));
-    let summary: Value = serde_json::from_slice(&std::fs::read(&report).unwrap()).unwrap();
+    let summary = read_json(&report);
     let peak = summary["peak_anonymous_bytes"].as_u64().unwrap_or(0);
     println!("{:.1} MiB", peak as f64 / f64::from(1 << 20));
     assert!(summary["members"] == 100_000 && peak <= 200 << 20, "{peak} bytes");
@@ -192,10 +192,6 @@ fn equivalences(directory: &tempfile::TempDir) -> String {
     path(directory, "learned.parquet")
 }
 
-fn json(text: &str) -> Vec<Value> {
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
 #[test]
 fn the_protocol_key_is_the_key_of_the_representative() {
     let directory = tempfile::tempdir().unwrap();
@@ -205,9 +201,9 @@ fn the_protocol_key_is_the_key_of_the_representative() {
         https://sink.example.net/\nhttp://example.com/new\nhttps://www.example.com/new/\nhttp://[bad\nmailto:a@example.org\n";
     let flags =
         ["canon", "-q", "-", "--output-format", "jsonl", "--columns", "uri,key,fault", "--key", "simple,syntax"];
-    let plain = json(&printed(&flags, lines));
+    let plain = parse_json_lines(&printed(&flags, lines));
     let flags = [&flags[..8], &["simple,syntax,protocol", "--equivalences", &learned]].concat();
-    let rows = json(&printed(&flags, lines));
+    let rows = parse_json_lines(&printed(&flags, lines));
     assert_eq!(rows.len(), plain.len());
     for (row, plain) in rows.iter().zip(&plain) {
         for name in ["uri", "key", "key_simple", "key_syntax", "fault"] {
@@ -221,7 +217,7 @@ fn the_protocol_key_is_the_key_of_the_representative() {
     }
     let report = path(&directory, "canon.json");
     printed(&[&flags[..], &["--report", &report]].concat(), lines);
-    let report: Value = serde_json::from_slice(&fs::read(report).unwrap()).unwrap();
+    let report = read_json(report);
     assert_eq!(report["equivalences"], serde_json::json!({"by_class": 2, "by_pattern": 2}));
     assert_eq!(report["policy"]["equivalences"].as_str().unwrap().len(), 32);
 }
@@ -249,7 +245,8 @@ fn dedup_keeps_one_row_of_each_equivalence_class() {
     assert_eq!(equal, [["https://example.org/a", "protocol"], ["https://example.org/zz", "protocol"]]);
     for approximate in [&[][..], &["--approximate"]] {
         let flags = ["count", "--json", "-", "--key", "protocol", "--equivalences", &learned];
-        let counts = &json(&printed(&[&flags[..], approximate].concat(), lines).replace('\n', ""))[0]["distinct"];
+        let counts =
+            &parse_json_lines(&printed(&[&flags[..], approximate].concat(), lines).replace('\n', ""))[0]["distinct"];
         assert_eq!((&counts["scheme"], &counts["protocol"]), (&7.into(), &5.into()));
     }
     // Without the flag, equivalences do not apply.

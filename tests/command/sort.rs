@@ -6,12 +6,11 @@ use std::time::SystemTime;
 
 use serde_json::Value;
 
-use crate::{irikey, sample};
+use crate::{irikey, printed, read_json, sample};
 
-fn succeed(arguments: &[&str]) -> Vec<u8> {
-    let output = irikey(arguments, b"", Stdio::piped());
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    output.stdout
+/// Runs the command without input and returns its standard output. Panics if the exit code is not 0.
+fn succeed(arguments: &[&str]) -> String {
+    printed(arguments, b"")
 }
 
 fn files_below(directory: &Path) -> Vec<PathBuf> {
@@ -33,7 +32,7 @@ fn names(directory: &Path) -> Vec<String> {
 fn lines(more: &[&str]) -> Vec<String> {
     let input = sample("crawl.cdxj");
     let arguments = [&["canon", "-q", &input][..], more].concat();
-    String::from_utf8(succeed(&arguments)).unwrap().lines().map(str::to_string).collect()
+    succeed(&arguments).lines().map(str::to_string).collect()
 }
 
 #[test]
@@ -71,7 +70,7 @@ fn parquet_metadata_has_the_order() {
     assert!(column("url_surtkey").statistics().unwrap().min_bytes_opt().is_some());
     assert!(column("url_surtkey").column_index_offset().is_some());
     assert!(column("key").bloom_filter_offset().is_some() && column("url_surtkey").bloom_filter_offset().is_none());
-    let message = String::from_utf8(succeed(&["check-sorted", target])).unwrap();
+    let message = succeed(&["check-sorted", target]);
     assert!(message.contains("335 rows in order"), "{message}");
     let unsorted = irikey(&["check-sorted", target, "--by", "uri"], b"", Stdio::piped());
     assert_eq!(unsorted.status.code(), Some(1));
@@ -154,7 +153,7 @@ fn indexes_are_sorted_and_can_be_read() {
     let columns = ["--output-format", "jsonl", "--columns", "uri,key,fault,fetch_time,fetch_status,content_digest"];
     let rows = |file: &str| {
         let arguments = [&["canon", "-q", file][..], &columns].concat();
-        let mut rows: Vec<_> = String::from_utf8(succeed(&arguments)).unwrap().lines().map(str::to_string).collect();
+        let mut rows: Vec<_> = succeed(&arguments).lines().map(str::to_string).collect();
         rows.sort();
         rows
     };
@@ -178,7 +177,7 @@ fn indexes_keep_the_positions_of_captures() {
         content_languages,warc_filename,warc_record_offset,warc_record_length";
     let rows = |file: &str| {
         let arguments = ["canon", "-q", file, "--output-format", "jsonl", "--columns", columns];
-        let mut rows: Vec<_> = String::from_utf8(succeed(&arguments)).unwrap().lines().map(str::to_string).collect();
+        let mut rows: Vec<_> = succeed(&arguments).lines().map(str::to_string).collect();
         rows.sort();
         rows
     };
@@ -232,7 +231,7 @@ fn a_sort_stays_within_the_memory_limit() {
         let allowed = format!("{memory}M");
         let flags = ["--sort", "url_surtkey", "--memory", &allowed, "--row-group-size", group, "--threads", threads];
         succeed(&[&["canon", "-q", &input, "-o", &out, "--report", &report][..], &flags].concat());
-        let report: Value = serde_json::from_slice(&std::fs::read(&report).unwrap()).unwrap();
+        let report = read_json(&report);
         let peak = report["peak_anonymous_bytes"].as_u64().unwrap();
         assert!(peak <= memory << 20, "{threads} threads: {peak}");
         std::fs::remove_file(out).unwrap();

@@ -85,6 +85,27 @@ pub fn run(sources: Sources, options: &RunOptions) -> Out {
     try_run(sources, options).unwrap()
 }
 
+/// Runs [`canon`] and returns the results of `encode` for every row group, in order, and the summary.
+pub fn run_groups<T: Send>(
+    sources: Sources,
+    options: &RunOptions,
+    policy: &Policy,
+    encode: impl Fn(&mut Rows, &[SourceRun]) -> T + Sync,
+) -> (Vec<T>, Summary) {
+    let mut all = Vec::new();
+    let append = |group: T| {
+        all.push(group);
+        Ok::<(), Infallible>(())
+    };
+    let summary = canon(
+        RunRequest::new(sources, options, policy, &Progress::new()),
+        |group| Ok(Some(encode(group.rows, group.runs))),
+        append,
+    )
+    .unwrap();
+    (all, summary)
+}
+
 /// Options for small inputs.
 pub fn options(threads: usize, row_group_len: usize, chunk_len: usize) -> RunOptions {
     RunOptions { threads, row_group_len, chunk_len, ..RunOptions::default() }

@@ -1,13 +1,13 @@
 //! Crawl formats: the format of each source is detected from its content, the rows do not depend on where row groups and
 //! chunks end, headers are counted, and malformed lines become faulty rows.
 
-use crate::collect::{Out, Random, gzip, options, pipe, policy, run};
+use crate::collect::{Out, Random, gzip, options, pipe, policy, run, run_groups};
 use irikey::batch::SourceRun;
 use irikey::canon::{Policy, Rows};
 use irikey::input::{Source, Sources};
 use irikey::record::fields::FieldSet;
 use irikey::record::{FormatOptions, InputFormat};
-use irikey::run::{Progress, RunOptions, RunRequest, canon};
+use irikey::run::RunOptions;
 
 const CDX: &str = " CDX N b a m s k r M S V g
 org,example)/a 20140103030321 http://example.org/a text/html 302 B2LT /b c - 1043 333 e.warc.gz
@@ -80,7 +80,6 @@ fn row_groups_and_chunks_do_not_change_the_rows() {
 /// The carried columns of all rows, as text; `?` marks a column that is not carried.
 fn carried(carry: FieldSet) -> Vec<[String; 12]> {
     let policy = Policy { carry, ..policy() };
-    let mut all = Vec::new();
     let encode = |rows: &mut Rows, _: &[SourceRun]| {
         let text = |texts: &irikey::canon::TextColumn, i: usize| {
             if texts.is_empty() { "?".into() } else { String::from_utf8_lossy(texts.get(i)).into_owned() }
@@ -97,19 +96,9 @@ fn carried(carry: FieldSet) -> Vec<[String; 12]> {
             let [time, status] = [number(carried.times.get(i)), number(status.as_ref())];
             [time, status, redirect, from, digest, charset, mime, detected, languages, filename, offset, length]
         };
-        Ok::<_, std::convert::Infallible>((0..rows.len()).map(row).collect::<Vec<_>>())
+        (0..rows.len()).map(row).collect::<Vec<_>>()
     };
-    let append = |part: Vec<[String; 12]>| {
-        all.extend(part);
-        Ok(())
-    };
-    canon(
-        RunRequest::new(sources(), &auto(options(2, 200, 100)), &policy, &Progress::new()),
-        |group| encode(group.rows, group.runs).map(Some),
-        append,
-    )
-    .unwrap();
-    all
+    run_groups(sources(), &auto(options(2, 200, 100)), &policy, encode).0.concat()
 }
 
 #[test]
@@ -237,7 +226,6 @@ type Place = (String, Option<(i64, i64)>, String, String);
 /// Returns the positions of the captures of the archive at `path`.
 fn places(path: &std::path::Path, options: &RunOptions) -> Vec<Place> {
     let policy = Policy { carry: FieldSet::ALL, ..policy() };
-    let mut all = Vec::new();
     let text = |texts: &irikey::canon::TextColumn, i: usize| String::from_utf8_lossy(texts.get(i)).into_owned();
     let encode = |rows: &mut Rows, _: &[SourceRun]| {
         let carried = &rows.carried;
@@ -245,19 +233,9 @@ fn places(path: &std::path::Path, options: &RunOptions) -> Vec<Place> {
             let place = carried.capture_offsets[i].zip(carried.capture_lengths[i]);
             (text(&carried.filenames, i), place, text(&rows.uri, i), text(&carried.mimes, i))
         };
-        Ok::<_, std::convert::Infallible>((0..rows.len()).map(row).collect::<Vec<_>>())
+        (0..rows.len()).map(row).collect::<Vec<_>>()
     };
-    let append = |part: Vec<Place>| {
-        all.extend(part);
-        Ok(())
-    };
-    canon(
-        RunRequest::new(crate::collect::path(path), options, &policy, &Progress::new()),
-        |group| encode(group.rows, group.runs).map(Some),
-        append,
-    )
-    .unwrap();
-    all
+    run_groups(crate::collect::path(path), options, &policy, encode).0.concat()
 }
 
 /// Returns WARC records of many lengths and types.

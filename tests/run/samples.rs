@@ -1,6 +1,5 @@
 //! The samples `data/samples/crawl.*` have the same captures in every format: they give the same rows, also compressed.
 
-use std::convert::Infallible;
 use std::fs;
 use std::path::Path;
 
@@ -9,9 +8,9 @@ use irikey::canon::{Policy, Rows, TextColumn};
 use irikey::input::Sources;
 use irikey::record::fields::FieldSet;
 use irikey::record::{FormatOptions, InputFormat};
-use irikey::run::{Progress, RunOptions, RunRequest, Summary, canon};
+use irikey::run::{RunOptions, Summary};
 
-use crate::collect::{gzip, options, path, pipe, policy, zstd};
+use crate::collect::{gzip, options, path, pipe, policy, run_groups, zstd};
 
 /// A row without its position: the URI, the record if it differs, the fault, the key, and the carried fields.
 type Row = (String, Option<String>, Option<String>, [u8; 16], [String; 5]);
@@ -30,20 +29,9 @@ fn rows_of_sources(sources: Sources) -> (Vec<Row>, Summary) {
         FieldSet { time: true, status: true, redirect: true, digest: true, charset: true, ..FieldSet::default() };
     let policy = Policy { carry, ..policy() };
     let options = RunOptions { format: InputFormat::Auto(FormatOptions::default()), ..options(2, 20_000, 3_000) };
-    let mut all = Vec::new();
-    let encode =
-        |rows: &mut Rows, _: &[SourceRun]| Ok::<_, Infallible>((0..rows.len()).map(|i| row(rows, i)).collect());
-    let append = |part: Vec<Row>| {
-        all.extend(part);
-        Ok(())
-    };
-    let summary = canon(
-        RunRequest::new(sources, &options, &policy, &Progress::new()),
-        |group| encode(group.rows, group.runs).map(Some),
-        append,
-    )
-    .unwrap();
-    (all, summary)
+    let encode = |rows: &mut Rows, _: &[SourceRun]| (0..rows.len()).map(|i| row(rows, i)).collect::<Vec<_>>();
+    let (rows, summary) = run_groups(sources, &options, &policy, encode);
+    (rows.concat(), summary)
 }
 
 fn row(rows: &Rows, i: usize) -> Row {

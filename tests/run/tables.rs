@@ -17,7 +17,7 @@ use irikey::iri::Flags;
 use irikey::record::csv::{CsvColumn, CsvOptions};
 use irikey::record::fields::FieldSet;
 use irikey::record::{FormatOptions, InputFormat};
-use irikey::run::{Progress, RunOptions, RunRequest, canon};
+use irikey::run::RunOptions;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::data_type::{ByteArray, ByteArrayType};
@@ -26,7 +26,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
 
-use crate::collect::{options, path, run};
+use crate::collect::{options, path, run, run_groups};
 
 fn batch() -> RecordBatch {
     let urls: StringViewArray = (0..1000).map(|i| (i % 100 != 7).then(|| format!("HTTP://Example.org/{i}"))).collect();
@@ -144,19 +144,9 @@ fn has_url(row: usize) -> bool {
 fn carried(path: &Path, options: &RunOptions) -> (Vec<String>, Vec<String>, u64) {
     let policy = Policy { carry: FieldSet::ALL, ..Policy::default() };
     let encode = |rows: &mut Rows, runs: &[SourceRun]| {
-        Ok(format!("{runs:?}{:?}{:?}{:?}{:?}{:?}", rows.uri, rows.key, rows.offset, rows.faults, rows.carried))
+        format!("{runs:?}{:?}{:?}{:?}{:?}{:?}", rows.uri, rows.key, rows.offset, rows.faults, rows.carried)
     };
-    let mut parts = Vec::new();
-    let append = |part: String| -> Result<(), std::convert::Infallible> {
-        parts.push(part);
-        Ok(())
-    };
-    let summary = canon(
-        RunRequest::new(self::path(path), options, &policy, &Progress::new()),
-        |group| encode(group.rows, group.runs).map(Some),
-        append,
-    )
-    .unwrap();
+    let (parts, summary) = run_groups(self::path(path), options, &policy, encode);
     assert_eq!(summary.records, summary.rows);
     (parts, summary.input_errors.iter().map(ToString::to_string).collect(), summary.rows)
 }
