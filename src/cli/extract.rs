@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use super::args::output::ReplaceArgs;
+use super::args::output::{ReplaceArgs, is_device_or_pipe};
 use super::args::policy::parse_charset;
 use super::args::values::{Choices, parse_size};
 use super::error::CommandError;
@@ -82,7 +82,7 @@ pub(crate) struct ExtractArgs {
     /// Output file, written under a temporary name and renamed when it is complete; - is standard output [default: -]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Format of the rows [default: by the suffix of -o; csv on standard output]
+    /// Format of the rows [default: by the suffix of -o; csv on standard output, devices and pipes]
     #[arg(long, value_name = "FORMAT", value_parser = FORMATS)]
     output_format: Option<OutputFormat>,
     #[command(flatten)]
@@ -135,7 +135,8 @@ impl ExtractArgs {
         };
         let by_suffix =
             || OutputFormat::of_path(path).filter(|format| FORMATS.0.iter().any(|(_, choice, _)| choice == format));
-        let format = self.output_format.or_else(by_suffix).ok_or_else(|| {
+        let by_path = || by_suffix().or_else(|| is_device_or_pipe(path).then_some(OutputFormat::Csv));
+        let format = self.output_format.or_else(by_path).ok_or_else(|| {
             let path = path.display();
             CommandError::Usage(format!("{path}: rows are written as CSV, TSV or JSON lines; use --output-format"))
         })?;

@@ -1,6 +1,7 @@
 //! Encodes rows as parts of an output. This is the expensive part of writing, so that workers do it in parallel.
 
-use arrow::array::RecordBatch;
+use arrow::array::{RecordBatch, UInt64Array};
+use arrow::compute::take_record_batch;
 use arrow::datatypes::SchemaRef;
 
 use super::error::{OutputError, WriteError};
@@ -72,6 +73,34 @@ impl Encoder {
         let body = if rows.is_empty() { PartBody::Empty } else { self.body(rows, runs)? };
         rows.clear();
         Ok(Part { body, rows: count })
+    }
+
+    /// Encodes `rows` as [`Encoder::encode`] does, but ends a part after every `part_rows` rows of the output.
+    /// `first_row` is the number of output rows before these.
+    ///
+    /// # Errors
+    /// As [`Encoder::encode`].
+    pub(crate) fn encode_parts(
+        &self,
+        rows: &mut Rows,
+        runs: &[SourceRun],
+        (first_row, part_rows): (u64, u64),
+    ) -> Result<Vec<Part>, OutputError> {
+        let count = rows.len() as u64;
+        let mut next = part_rows - first_row % part_rows;
+        if count <= next {
+            return Ok(vec![self.encode(rows, runs)?]);
+        }
+        let batch = self.batch(rows, runs)?;
+        let (mut parts, mut at) = (Vec::new(), 0);
+        while at < count {
+            let places = UInt64Array::from_iter_values(at..next.min(count));
+            let rows = take_record_batch(&batch, &places).map_err(WriteError::from)?;
+            parts.push(self.encode_batch(&rows)?);
+            (at, next) = (next, next.saturating_add(part_rows));
+        }
+        self.reclaim(batch, rows);
+        Ok(parts)
     }
 
     fn body(&self, rows: &mut Rows, runs: &[SourceRun]) -> Result<PartBody, OutputError> {

@@ -232,3 +232,37 @@ fn directories_report_what_they_cannot_read() {
     let named = irikey(&["canon", &place.path("crawl/a.txt"), &place.path("in.txt")], b"", Stdio::piped());
     assert_eq!((named.status.code(), named.stdout.is_empty()), (Some(4), true));
 }
+
+#[test]
+fn parts_have_the_rows_that_were_requested() {
+    let place = Workplace::new();
+    let lines: String = (0..2500).map(|i| format!("http://h/{i}\nhttp://h/{i}/{}\n", "x".repeat(i % 90))).collect();
+    fs::write(place.path("many.txt"), &lines).unwrap();
+    for (suffix, rows, row_groups) in
+        [("parquet", 1000, "8M"), ("csv", 999, "20K"), ("text", 1, "1M"), ("arrow", 77, "3K")]
+    {
+        let (out, input) = (place.path(&format!("{suffix}.d")), place.path("many.txt"));
+        let limit = if rows == 1 { "40" } else { "5000" };
+        let count = if rows == 1 { 40 } else { 5000 };
+        let flags = ["canon", "-q", &input, "-o", &out, "--output-format", suffix, "--row-group-size", row_groups];
+        printed(&[&flags[..], &["--part-rows", &rows.to_string(), "--limit", limit]].concat(), b"");
+        let manifest = fs::read(format!("{out}/_manifest.json")).unwrap();
+        let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();
+        let parts: Vec<u64> =
+            manifest["parts"].as_array().unwrap().iter().map(|part| part["rows"].as_u64().unwrap()).collect();
+        assert_eq!(parts.len(), usize::div_ceil(count, rows), "{suffix}");
+        assert!(parts[..parts.len() - 1].iter().all(|part| *part == rows as u64), "{suffix}: {parts:?}");
+        let column: &[&str] = if suffix == "text" { &[] } else { &["--column", "uri"] };
+        let again = printed(&[&["canon", "-q", &out][..], column].concat(), b"");
+        assert!(again.lines().eq(lines.lines().take(count)), "{suffix}");
+    }
+}
+
+#[test]
+fn a_store_is_updated_without_an_output() {
+    let place = Workplace::new();
+    place.accepted("dedup in.txt -o /dev/null --seen store.d --update-seen");
+    assert!(place.accepted("dedup in.txt -o /dev/null --seen store.d").contains("seen before"));
+    place.accepted("canon in.txt -o /dev/null");
+    place.accepted("extract page.html -o /dev/null");
+}

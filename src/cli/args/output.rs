@@ -1,7 +1,7 @@
 //! The flags that say what is written: destination, format and columns.
 
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -41,7 +41,7 @@ pub(crate) struct OutputArgs {
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
     /// Format of the output [default: by the suffix of -o: parquet, pq, arrow, feather, arrows, csv, tsv, jsonl, ndjson,
-    /// cdxj, cdx.gz, txt; text on standard output, Parquet in directories]
+    /// cdxj, cdx.gz, txt; text on standard output, devices and pipes, Parquet in directories]
     #[arg(long, value_name = "FORMAT", value_parser = FORMATS, help_heading = "Output")]
     output_format: Option<OutputFormat>,
     /// ColumnSet in order, separated by commas; or columns to add to the default ones, each with a + before it, such as
@@ -110,7 +110,9 @@ impl OutputArgs {
                 "--part-rows, --partition, --hive and --resume write files; name their directory with -o",
             )),
             Some(path) => {
-                let format = self.output_format.or_else(|| OutputFormat::of_path(path)).ok_or_else(|| {
+                let by_path =
+                    || OutputFormat::of_path(path).or_else(|| is_device_or_pipe(path).then_some(OutputFormat::Text));
+                let format = self.output_format.or_else(by_path).ok_or_else(|| {
                     let suffixes: Vec<_> =
                         OutputFormat::ALL.iter().flat_map(|format| format.suffixes()).copied().collect();
                     let (path, suffixes) = (path.display(), suffixes.join(", "));
@@ -172,4 +174,9 @@ impl OutputArgs {
         }
         Ok(columns)
     }
+}
+
+/// The path is a device or a pipe, such as `/dev/null`, which has no suffix.
+pub(crate) fn is_device_or_pipe(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
 }
