@@ -23,6 +23,8 @@ mod golden;
 mod intake;
 #[path = "core/learn.rs"]
 mod learn;
+#[path = "core/linear_time.rs"]
+mod linear_time;
 #[path = "core/mutated.rs"]
 mod mutated;
 #[path = "core/properties.rs"]

@@ -138,11 +138,13 @@ fn line_end(chunk: &[u8], at: usize) -> usize {
 /// have neither brace nor quote in the key, a time of 14 digits, and ` {"`.
 #[inline(always)]
 fn usual_head(chunk: &[u8], json_bitmaps: &JsonBitmaps, at: usize) -> Option<(Option<i64>, usize)> {
-    let brace = json_bitmaps.next_brace(at);
-    let word = brace.checked_sub(15).filter(|word| *word >= at)?;
+    // The quote is sought first: the search for it ends with the line, and the one for the brace then ends there too.
+    let quote = json_bitmaps.next_stop(at);
+    let word = quote.checked_sub(16).filter(|word| *word >= at)?;
+    let brace = quote - 1;
     let is_usual = chunk.get(brace - 1..brace + 2)? == b" {\""
         && (word == at || chunk[word - 1] == b' ')
-        && json_bitmaps.next_stop(at) == brace + 1;
+        && json_bitmaps.next_brace(at) == brace;
     let time = time::from_digits(&chunk[word..word + 14]).filter(|_| is_usual)?;
     Some((Some(time), brace))
 }

@@ -209,6 +209,8 @@ pub(super) struct MemberReader<'a, M> {
     /// Where the next separator begins: at the quote that closes the last value, or after the value.
     at: usize,
     separator: u8,
+    /// Where the line ends, once a member was parsed.
+    line_end: Option<usize>,
     /// The last value was a string.
     is_after_text: bool,
     is_broken: bool,
@@ -223,7 +225,16 @@ impl<'a, M: Copy + Default> MemberReader<'a, M> {
         cache: &'a mut MemberCache<M>,
         at: usize,
     ) -> MemberReader<'a, M> {
-        MemberReader { chunk, json_bitmaps, cache, at, separator: START, is_after_text: false, is_broken: false }
+        MemberReader {
+            chunk,
+            json_bitmaps,
+            cache,
+            at,
+            separator: START,
+            line_end: None,
+            is_after_text: false,
+            is_broken: false,
+        }
     }
 
     /// Whether there is no object or it has no `}`; known after the last member.
@@ -300,7 +311,9 @@ impl<'a, M: Copy + Default> MemberReader<'a, M> {
     /// Parses the next member, and keeps its separator.
     #[cold]
     fn parse_next(&mut self, meaning: impl Fn(&[u8]) -> M) -> Option<JsonMember<M>> {
-        let line_end = memchr::memchr(b'\n', &self.chunk[self.at..]).map_or(self.chunk.len(), |len| self.at + len);
+        let (chunk, at) = (self.chunk, self.at);
+        let find_line_end = || memchr::memchr(b'\n', &chunk[at..]).map_or(chunk.len(), |len| at + len);
+        let line_end = *self.line_end.get_or_insert_with(find_line_end);
         let line = &self.chunk[self.at + usize::from(self.is_after_text)..line_end];
         let mut members = if self.separator == START { JsonMembers::new(line) } else { JsonMembers::after(line) };
         let member = members.next();

@@ -90,6 +90,10 @@ const fn is_plain_letter(c: char) -> bool {
     }
 }
 
+/// Longest label of the fast path, in bytes. Punycode takes quadratic time, and the idna crate, which processes longer
+/// labels, refuses A-labels of more than 2,000 bytes and U-labels of more than 1,000 characters.
+const MAX_PLAIN_LABEL_LEN: usize = 255;
+
 /// ASCII bytes of a label, in upper or lower case.
 const fn is_plain_ascii(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')
@@ -111,7 +115,7 @@ fn plain_form(host: &[u8]) -> Option<HostForm<'static>> {
 /// Appends the form of a label and returns the changes.
 fn push_label(label: &str, text: &mut Vec<u8>) -> Option<Changes> {
     let is_plain = |c: char| if c.is_ascii() { is_plain_ascii(c as u8) } else { is_plain_letter(c) };
-    if !label.chars().all(is_plain) {
+    if label.len() > MAX_PLAIN_LABEL_LEN || !label.chars().all(is_plain) {
         return None;
     }
     let (at, mut changes) = (text.len(), Changes::NONE);

@@ -12,13 +12,29 @@ use crate::iri::resolve::{path_guard, remove_dot_segments};
 use crate::iri::scheme::urn_nid_len;
 use crate::kernel::{AsciiCase, non_ascii_len, percent_encode};
 
+/// Finds out whether a query has begun. Each byte is searched once, however many positions are asked for.
+struct QueryFinder {
+    /// The bytes before this position were searched.
+    searched: usize,
+    is_found: bool,
+}
+
+impl QueryFinder {
+    /// Returns true if there is a `?` before byte `at` of `line`. The positions of calls must ascend.
+    fn is_before(&mut self, line: &[u8], at: usize) -> bool {
+        self.is_found = self.is_found || memchr::memchr(b'?', &line[self.searched..at]).is_some();
+        self.searched = at;
+        self.is_found
+    }
+}
+
 impl<const SCHEME: bool> Pass<'_, SCHEME> {
     /// Writes path, query and fragment, which begin at byte `at`, from mark to mark. Bytes from `copied` to `at` are
     /// written unchanged before them.
     #[inline(always)]
     pub(super) fn tail(&mut self, mut copied: usize, mut at: usize) {
         let line = self.line;
-        let tail_at = at;
+        let mut query = QueryFinder { searched: at, is_found: false };
         let mut in_fragment = false;
         loop {
             at = self.reference.next_attention_near(at);
@@ -71,7 +87,7 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
                     if byte < 0x80 {
                         self.flags |= ascii_flag(byte, Component::Path);
                     } else {
-                        self.flag_non_ascii(tail_at, at..at + len, in_fragment);
+                        self.flag_non_ascii(&mut query, at..at + len, in_fragment);
                     }
                     percent_encode(&line[at..at + len], self.out);
                     self.changes |= Changes::PCT_ENCODED;
@@ -94,14 +110,14 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
     }
 
     /// Sets the flags of a run of non-ASCII bytes.
-    fn flag_non_ascii(&mut self, tail_at: usize, run: Range<usize>, in_fragment: bool) {
+    fn flag_non_ascii(&mut self, query: &mut QueryFinder, run: Range<usize>, in_fragment: bool) {
         let mut text = &self.line[run.clone()];
         if is_plain_ucschar(text) {
             return;
         }
         let component = if in_fragment {
             Component::Fragment
-        } else if memchr::memchr(b'?', &self.line[tail_at..run.start]).is_some() {
+        } else if query.is_before(self.line, run.start) {
             Component::Query
         } else {
             Component::Path

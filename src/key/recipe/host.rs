@@ -130,23 +130,28 @@ fn trim_dots(host: &mut Vec<u8>) {
 
 /// Removes `www.`, `www2.` and so on from the start of the host, repeatedly.
 pub(super) fn drop_www(draft: &mut Draft) -> bool {
-    let mut is_changed = false;
-    while drop_www_once(draft) {
-        is_changed = true;
+    let Some(host) = draft.host.get_mut() else { return false };
+    let mut at = 0;
+    while let Some(len) = www_len(&host[at..]) {
+        at += len;
     }
-    is_changed
+    host.drain(..at);
+    at > 0
 }
 
 /// Removes one `www.`, `www2.` or the like from the start of the host.
 pub(super) fn drop_www_once(draft: &mut Draft) -> bool {
     let Some(host) = draft.host.get_mut() else { return false };
-    let Some(rest) = host.strip_prefix(b"www") else { return false };
+    let len = www_len(host).unwrap_or(0);
+    host.drain(..len);
+    len > 0
+}
+
+/// Returns the length of the `www.`, `www2.` or the like with which `host` begins.
+fn www_len(host: &[u8]) -> Option<usize> {
+    let rest = host.strip_prefix(b"www")?;
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    if rest.get(digits) != Some(&b'.') {
-        return false;
-    }
-    host.drain(..digits + 4);
-    true
+    (rest.get(digits) == Some(&b'.')).then_some(digits + 4)
 }
 
 /// Writes IPv4 addresses in decimal. Reads them like webarchive-commons: one number of any size, or four parts, all octal

@@ -69,15 +69,26 @@ impl SessionParameter {
 
 /// Returns the range of the last `cfid=[^&]+&cftoken=[^&]+`.
 pub(super) fn find_cold_fusion(text: &[u8]) -> Option<Range<usize>> {
+    const ID: &[u8] = b"cfid=";
     const TOKEN: &[u8] = b"&cftoken=";
-    find_last(text, b"cfid=", |text| {
-        let field_end = |from: usize| memchr::memchr(b'&', &text[from..]).map_or(text.len(), |at| from + at);
-        let id_end = field_end(0);
+    let mut fields_end = text.len();
+    // From the last field to the first: the token follows a field that contains `cfid=`.
+    while let Some(id_end) = memchr::memrchr(b'&', &text[..fields_end]) {
         let token_at = id_end + TOKEN.len();
         let has_token = text.get(id_end..token_at).is_some_and(|token| token.eq_ignore_ascii_case(TOKEN));
-        let end = has_token.then(|| field_end(token_at))?;
-        (id_end > b"cfid=".len() && end > token_at).then_some(end)
-    })
+        if has_token && fields_end > token_at {
+            let field_at = memchr::memrchr(b'&', &text[..id_end]).map_or(0, |at| at + 1);
+            let field = &text[field_at..id_end];
+            // The value of the identifier has at least one byte.
+            let id =
+                field[..field.len().saturating_sub(1)].windows(ID.len()).rposition(|id| id.eq_ignore_ascii_case(ID));
+            if let Some(at) = id {
+                return Some(field_at + at..fields_end);
+            }
+        }
+        fields_end = id_end;
+    }
+    None
 }
 
 /// Removes a session segment of ASP.NET from a path, `/(x(24 characters)...)/` or `/(24 characters)/` before a name with
@@ -95,9 +106,15 @@ pub(super) fn strip_path(path: &mut Vec<u8>) -> bool {
 /// Returns the range of the last matching segment with its final `/`.
 fn find_segment(path: &[u8], len: impl Fn(&[u8]) -> Option<usize>) -> Option<Range<usize>> {
     let slashes = memchr::memrchr_iter(b'/', path);
+    // No page name ends behind this position, or it has a `?` before it.
+    let mut searched_end = path.len();
     slashes.map(|slash| slash + 1).find_map(|at| {
         let end = at + len(&path[at..])?;
-        is_page(&path[end..]).then_some(at..end)
+        if is_page(&path[end..searched_end]) {
+            return Some(at..end);
+        }
+        searched_end = path.len().min(end + b".aspx".len());
+        None
     })
 }
 

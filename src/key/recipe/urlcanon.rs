@@ -304,14 +304,15 @@ pub(super) fn drop_path_session(draft: &mut Draft) -> bool {
     let path = &mut draft.path;
     let before = path.len();
     if path.ends_with(b".aspx") {
-        let mut at = 0;
+        let (mut at, mut kept_len) = (0, 0);
         while let Some(slash) = memchr::memchr(b'/', &path[at..]) {
-            at += slash + 1;
+            let segment = at + slash + 1;
+            path.copy_within(at..segment, kept_len);
+            kept_len += segment - at;
             // The segment behind a removed one is skipped: no slash of its own is left before it.
-            if let Some(len) = plain_len(&path[at..]).or_else(|| tagged_len(&path[at..])) {
-                path.drain(at..at + len);
-            }
+            at = segment + plain_len(&path[segment..]).or_else(|| tagged_len(&path[segment..])).unwrap_or(0);
         }
+        path.drain(kept_len..at);
     }
     const JAVA: &[u8] = b";jsessionid=";
     if let Some(at) = path.len().checked_sub(JAVA.len() + 32)

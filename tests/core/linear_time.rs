@@ -1,0 +1,290 @@
+//! The time per byte does not grow with the length of a record: hostile shapes of records, recipes, decoders and
+//! documents are processed at two lengths. Work that grows with the square of the length fails.
+
+use std::time::Duration;
+
+use irikey::canon::{Canonicalizer, Policy, Rows};
+use irikey::iri::ParseMode;
+use irikey::kernel::Bitmaps;
+use irikey::key::{Draft, Recipe};
+use irikey::record::{TextDecoder, access_log, cdx, cdxj, crawl_log, csv, journal, json_lines, lines};
+
+/// The longer record has this multiple of the length of the shorter one.
+const FACTOR: usize = 4;
+
+/// Work per byte at the longer length may be this multiple of the work per byte at the shorter length. Quadratic work
+/// gives [`FACTOR`].
+const MAX_GROWTH: f64 = 1.6;
+
+/// The machine may be busy, so a shape fails only if it grows too much in each of this many attempts.
+const ATTEMPTS: usize = 12;
+
+/// Returns the CPU time of this thread, which does not count the time of other programs.
+fn cpu_time() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the call writes to `time`, which is valid for writes.
+    let status = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    assert_eq!(status, 0);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// Returns a message if the time that `work` takes per byte grows with the length of the text that `shape` returns.
+fn check(name: &str, len: usize, shape: impl Fn(usize) -> Vec<u8>, mut work: impl FnMut(&[u8])) -> Option<String> {
+    let texts = [shape(len), shape(len * FACTOR)];
+    let mut best = [Duration::MAX; 2];
+    let mut growth = f64::MAX;
+    for _ in 0..ATTEMPTS {
+        for (text, best) in texts.iter().zip(&mut best) {
+            for _ in 0..3 {
+                let begin = cpu_time();
+                work(text);
+                *best = (cpu_time() - begin).min(*best);
+            }
+        }
+        let per_byte = |i: usize| best[i].as_secs_f64() / texts[i].len() as f64;
+        growth = per_byte(1) / per_byte(0);
+        if growth < MAX_GROWTH {
+            return None;
+        }
+    }
+    let [short, long] = texts.map(|text| text.len());
+    Some(format!("{name}: the time per byte grows by {growth:.1} from {short} to {long} bytes: {best:?}"))
+}
+
+/// Returns `prefix`, then `part` as often as it fits into `len` bytes, then `suffix`.
+fn repeat(prefix: &[u8], part: &[u8], suffix: &[u8], len: usize) -> Vec<u8> {
+    let mut text = prefix.to_vec();
+    (0..len / part.len()).for_each(|_| text.extend_from_slice(part));
+    text.extend_from_slice(suffix);
+    text
+}
+
+/// Text before the repeated part, the repeated part, and text after it.
+type Shape<'a> = (&'a [u8], &'a [u8], &'a [u8]);
+
+/// URLs whose parts repeat.
+const URLS: &[Shape<'_>] = &[
+    (b"http://xn--", b"a", b"/"),
+    (b"http://", b"xn--a.", b"/"),
+    (b"http://", b"xn--mller-kva.", b"/"),
+    (b"http://", b"xn--", b"/"),
+    (b"http://", b"xn--xn--a.", b"/"),
+    (b"http://xn--xn--", b"a", b"/"),
+    (b"http://", "\u{FC}".as_bytes(), b"/"),
+    (b"http://", "\u{FC}a.".as_bytes(), b"/"),
+    (b"http://", "a\u{301}".as_bytes(), b"/"),
+    (b"http://a", "\u{301}".as_bytes(), b"/"),
+    (b"http://a", "\u{301}\u{316}".as_bytes(), b"/"),
+    (b"http://", "\u{5D0}".as_bytes(), b"/"),
+    (b"http://", b"%C3%BC", b"/"),
+    (b"http://", b"%41", b"/"),
+    (b"http://", b"\xFF", b"/"),
+    (b"http://", b"\xFFa", b"/"),
+    (b"http://", b"%", b"/"),
+    (b"http://", b".", b"/"),
+    (b"http://", b"1.", b"/"),
+    (b"http://", b"@", b"/"),
+    (b"http://", b"a:", b"@h/"),
+    (b"http://", b"[", b"/"),
+    (b"http://h:", b"0", b"/"),
+    (b"http://h:", b"1", b"/"),
+    (b"http://", b"www.", b"example.org/a"),
+    (b"http://", b"www1.", b"example.org/a"),
+    (b"http://", b"WWW.", b"/a"),
+    (b"http://h/", b"\xFFa", b""),
+    (b"http://h/", b"\xFF", b""),
+    (b"http://h/?", b"\xFFa", b""),
+    (b"http://h/", "\u{E000}a".as_bytes(), b""),
+    (b"http://h/#", "\u{E000}a".as_bytes(), b""),
+    (b"http://h/", "\u{5D0}".as_bytes(), b""),
+    (b"http://h/", "\u{5D0}/".as_bytes(), b""),
+    (b"http://h/", "\u{5D0}1-".as_bytes(), b""),
+    (b"http://h/", b"../", b""),
+    (b"http://h/", b"a/../", b""),
+    (b"http://h", b"/a", b""),
+    (b"http://h/", b"/", b""),
+    (b"http://h/", b"%2e%2e/", b""),
+    (b"http://h/", b"%25", b""),
+    (b"http://h/%", b"25", b""),
+    (b"http://h/", b"%2525", b""),
+    (b"http://h/", b"%zz", b""),
+    (b"http://h/", b"%e4", b""),
+    (b"http://h/", b"%", b""),
+    (b"http://h/", b"[", b""),
+    (b"http://h/", b"#", b""),
+    (b"http://h/", b"?", b""),
+    (b"http://h/?", b"&", b""),
+    (b"http://h/?", b"a&", b""),
+    (b"http://h/?", b"b=1&a=2&", b""),
+    (b"http://h/?", b"a=", b""),
+    (b"http://h/?", b"cfid=", b""),
+    (b"http://h/?", b"cfid=1&", b""),
+    (b"http://h/?", b"cfid=&cftoken=", b""),
+    (b"http://h/?", b"cfid=1&cftoken=1&", b""),
+    (b"http://h/?", b"cfid=1&cftoken=", b""),
+    (b"http://h/?cfid=1&cftoken=", b"cfid=", b""),
+    (b"http://h/?", b"sid=", b""),
+    (b"http://h/?", b"sid=0123456789abcdefghijklemopqrstuv", b""),
+    (b"http://h/?", b"sid=0123456789abcdefghijklemopqrstuv&", b""),
+    (b"http://h/?", b"jsessionid=0123456789abcdefghijklemopqrstuv", b""),
+    (b"http://h/", b";jsessionid=", b""),
+    (b"http://h/", b";jsessionid=0123456789abcdefghijklemopqrstuv", b""),
+    (b"http://h/", b"(a(4hqa0555fwsecu455xqckv45))/", b""),
+    (b"http://h/(", b"a(4hqa0555fwsecu455xqckv45)", b""),
+    (b"http://h/(", b"a(4hqa0555fwsecu455xqckv45)", b")/a.aspx"),
+    (b"http://h/", b"(4hqa0555fwsecu455xqckv45)/", b""),
+    (b"http://h/", b"(4hqa0555fwsecu455xqckv45)/", b"a.aspx"),
+    (b"http://h/", b"/(a(4hqa0555fwsecu455xqckv45)", b""),
+    (b"http://h/", b"(", b""),
+    (b"http://h/", b";", b""),
+    (b"http://h/", b"\\", b""),
+    (b"http://h/", b" ", b""),
+    (b"http://h/", b"&amp;", b""),
+    (b"http://h/", b"&", b""),
+    (b"http://h/", b"&#", b""),
+    (b"http://h/&#", b"0", b""),
+    (b"http://h/", b"\t", b""),
+    (b"", b"http:", b""),
+    (b"", b"http://", b""),
+    (b"", b"a", b""),
+    (b"", b"a:", b""),
+    (b"", b":", b""),
+    (b"", b"/", b""),
+    (b"", b"../", b""),
+    (b"urn:", b"a", b":b"),
+    (b"mailto:", b"a@", b""),
+    (b"data:", b"a,", b""),
+    (b"file:", b"/", b""),
+    (b"dns:", b"a.", b""),
+];
+
+fn check_urls(name: &str, len: usize, mut work: impl FnMut(&[u8])) -> Vec<String> {
+    let failures = URLS.iter().filter_map(|&(prefix, part, suffix)| {
+        let name = format!("{name} of {:?}", [prefix, part, suffix].map(String::from_utf8_lossy));
+        check(&name, len, |len| repeat(prefix, part, suffix, len), &mut work)
+    });
+    failures.collect()
+}
+
+fn canonicalize(policy: Policy) -> impl FnMut(&[u8]) {
+    let (mut lines, mut bitmaps) = (lines::Lines::default(), Bitmaps::default());
+    let (mut canonicalizer, mut rows) = (Canonicalizer::new(&policy), Rows::new(policy.more_keys.len()));
+    move |line| {
+        let records = lines.decode(line, 0, &mut bitmaps);
+        canonicalizer.append(&records, &bitmaps, &mut rows);
+        rows.clear();
+    }
+}
+
+#[test]
+fn canonicalization_is_linear() {
+    let base = Some(b"http://example.org/a/b?c".to_vec());
+    let lenient = Policy { base: base.clone(), ..Policy::default() };
+    let strict = Policy { intake: ParseMode::Strict, spoofing_flags: true, base, ..Policy::default() };
+    let mut failures = check_urls("canonicalization", 16 << 10, canonicalize(lenient));
+    failures.extend(check_urls("strict canonicalization", 16 << 10, canonicalize(strict)));
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn hosts_of_many_letters_are_linear() {
+    let letters = |len: usize| {
+        let text: String = ('\u{4E00}'..='\u{9FFF}').cycle().take(len / 3).collect();
+        format!("http://{text}/").into_bytes()
+    };
+    assert_eq!(check("different Han letters", 16 << 10, letters, canonicalize(Policy::default())), None);
+}
+
+#[test]
+fn recipes_are_linear() {
+    let mut failures = Vec::new();
+    for name in Recipe::names() {
+        let recipe = Recipe::parse(name).expect("a recipe");
+        let (mut draft, mut key) = (Draft::default(), Vec::new());
+        failures.extend(check_urls(name, 16 << 10, |url| {
+            key.clear();
+            let _ = recipe.write_key(url, &mut draft, &mut key);
+        }));
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Lines of text formats whose parts repeat.
+const LINES: &[Shape<'_>] = &[
+    (b"{", b"\"a\":1,", b"\"url\":\"http://a/\"}"),
+    (b"{", b"\"a\":\"b\",", b"\"url\":\"http://a/\"}"),
+    (b"{", b"\"a\":{},", b"\"url\":\"http://a/\"}"),
+    (b"{\"url\":\"http://a/", b"\\u00fc", b"\"}"),
+    (b"{\"url\":\"http://a/", b"\\", b"\"}"),
+    (b"{\"url\":\"http://a/", b"\0", b"\"}"),
+    (b"{\"url\":", b"[", b""),
+    (b"{\"url\":", b"{\"url\":", b""),
+    (b"{\"url\":", b"1", b"}"),
+    (b"{\"url\"", b" ", b""),
+    (b"{\"", b"\\\"", b""),
+    (b"", b"{", b""),
+    (b"", b"\"", b""),
+    (b"", b" {", b""),
+    (b"a 20140127171200 ", b" {", b""),
+    (b"", b"20140127171200 {", b""),
+    (b"", b"org,a)/ 20140127171200\n", b""),
+    (b"", b"org,a)/\n", b""),
+    (b"", b"a\0\n", b""),
+    (b"", b"{}\n", b""),
+    (b"", b"{\"a\":1,\"a\":2\n", b""),
+    (b"", b"\n", b""),
+    (b"", b"\r", b""),
+    (b"", b" ", b""),
+    (b"", b"a ", b""),
+    (b"", b"\"a ", b""),
+    (b"", b"a\t", b""),
+    (b"", b",", b""),
+    (b"", b"\"\"", b""),
+    (b"", b"\",", b""),
+    (b"a,\"", b"\"\"", b"\""),
+    (b"", b"\\x", b""),
+    (b"", b"[", b""),
+    (b"", b"2014-01-03T03:03:21.000Z ", b""),
+    (b"1.2.3.4 - - [01/Jan/2014:00:00:00 +0000] \"GET /", b" ", b" HTTP/1.1\" 200 1"),
+    (b"1.2.3.4 - - [01/Jan/2014:00:00:00 +0000] \"GET /", b"\\\"", b" HTTP/1.1\" 200 1"),
+    (b"1.2.3.4 - - [01/Jan/2014:00:00:00 +0000] \"GET /", b"\"", b" HTTP/1.1\" 200 1"),
+    (b"F+ http://a/", b"F+ ", b""),
+];
+
+fn check_lines<D: TextDecoder + Default>(name: &str) {
+    let (mut decoder, mut bitmaps) = (D::default(), Bitmaps::default());
+    let mut work = |text: &[u8]| {
+        decoder.decode(text, 0, &mut bitmaps);
+    };
+    let failures = LINES.iter().filter_map(|&(prefix, part, suffix)| {
+        let name = format!("{name} of {:?}", [prefix, part, suffix].map(String::from_utf8_lossy));
+        check(&name, 32 << 10, |len| repeat(prefix, part, suffix, len), &mut work)
+    });
+    let mut failures: Vec<String> = failures.collect();
+    let members = |len: usize| {
+        let members: String = (0..len / 9).map(|i| format!("\"{i:04x}\":1,")).collect();
+        format!("{{{members}").into_bytes()
+    };
+    failures.extend(check(&format!("{name} of different members"), 32 << 10, members, &mut work));
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+macro_rules! decoders {
+    ($($test:ident $decoder:ty;)*) => {$(
+        #[test]
+        fn $test() {
+            check_lines::<$decoder>(stringify!($test));
+        }
+    )*};
+}
+
+decoders! {
+    lines_are_linear lines::Lines;
+    csv_is_linear csv::Csv;
+    json_lines_are_linear json_lines::JsonLines;
+    cdxj_is_linear cdxj::Cdxj;
+    cdx_is_linear cdx::Cdx;
+    crawl_logs_are_linear crawl_log::CrawlLog;
+    access_logs_are_linear access_log::AccessLog;
+    journals_are_linear journal::Journal;
+}
