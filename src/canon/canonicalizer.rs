@@ -8,7 +8,7 @@ use super::policy::{Policy, Rung};
 use super::recipe_evaluator::RecipeEvaluator;
 use super::record_text::{CharsetLabels, RecordCharsets};
 use super::reference::{PreparedReference, ReferencePreparer, write_href};
-use super::rows::Rows;
+use super::rows::{MAX_TEXT_LEN, Rows};
 use crate::iri::{
     CanonicalHead, Changes, CharacterReferences, Fault, Flags, MarkedReference, Normalizer, ParseMode, ReferenceHead,
     spoofing_flags,
@@ -44,6 +44,8 @@ pub struct Canonicalizer {
     deviating_keys: Vec<DeviatingKey>,
     carrier: Carrier,
     evaluator: RecipeEvaluator,
+    /// [`MAX_TEXT_LEN`], except in tests.
+    max_text_len: usize,
 }
 
 /// A key of a row that is not the hash of its URI.
@@ -72,8 +74,10 @@ impl SimdTask for AppendTexts<'_> {
         let keep_fragment = !policy.drop_fragment;
         let has_labels = !(records.charsets.is_empty() && records.query_charsets.is_empty());
         let common = RecordCharsets { text: records.charset.or(policy.charset), query: policy.query_charset };
-        let can_copy = !has_labels && canonicalizer.can_copy();
-        let can_normalize = can_copy && common == RecordCharsets::default() && canonicalizer.only_normalizes();
+        // The two fast paths do not check the length of columns. Normalization alone makes a text less than 8 times as long.
+        let max_fast_len = canonicalizer.max_text_len.saturating_sub(8 * records.text.len());
+        let mut can_copy = !has_labels && rows.text_len() <= max_fast_len && canonicalizer.can_copy();
+        let mut can_normalize = can_copy && common == RecordCharsets::default() && canonicalizer.only_normalizes();
         let mut faults = records.faults.iter().peekable();
         for (i, span) in records.urls.iter().enumerate() {
             prefetch_behind(records.text, span.at as usize);
@@ -101,6 +105,9 @@ impl SimdTask for AppendTexts<'_> {
                     Ok(charsets) => canonicalizer.push_prepared(reference, base, charsets, rows),
                     Err(fault) => canonicalizer.push_fault(line, fault, rows),
                 }
+                if rows.text_len() > max_fast_len {
+                    (can_copy, can_normalize) = (false, false);
+                }
             }
         }
     }
@@ -125,10 +132,13 @@ impl Canonicalizer {
             deviating_keys: Vec::new(),
             carrier: Carrier::default(),
             evaluator: RecipeEvaluator::default(),
+            max_text_len: MAX_TEXT_LEN,
         }
     }
 
     /// Appends one row per record to `rows`. `bitmaps` must describe `records.text`.
+    ///
+    /// If the URIs would exceed [`MAX_TEXT_LEN`] bytes, [`Rows::is_overfull`] is set and the remaining rows are empty.
     ///
     /// The keys are computed after all texts, because hashing many texts at once is faster.
     pub fn append(&mut self, records: &Records<'_>, bitmaps: &Bitmaps, rows: &mut Rows) {
@@ -187,11 +197,18 @@ impl Canonicalizer {
         rows: &mut Rows,
     ) {
         let uri_at = rows.uri.values.len();
+        if rows.is_overfull || rows.input.values.len() + reference.line().len() > self.max_text_len {
+            return push_left_out(rows);
+        }
         let result = self.preparer.prepare(reference, base, charsets).and_then(|prepared| {
             let written = self.write_rung(reference, &prepared, self.policy.rung, &mut rows.uri.values)?;
             Ok((prepared, written))
         });
         match result {
+            Ok(_) if rows.uri.values.len() > self.max_text_len => {
+                rows.uri.values.truncate(uri_at);
+                push_left_out(rows);
+            }
             Ok((prepared, written)) => self.push_row(reference, &prepared, uri_at, written, rows),
             Err(fault) => {
                 rows.uri.values.truncate(uri_at);
@@ -334,6 +351,15 @@ impl Canonicalizer {
     }
 }
 
+/// Appends the empty row of a record whose texts do not fit into the columns.
+#[cold]
+fn push_left_out(rows: &mut Rows) {
+    rows.is_overfull = true;
+    rows.uri.end();
+    rows.input.end();
+    rows.tally.unchanged += 1;
+}
+
 /// Appends the protocol keys of the rows from `first` on. A row with a fault keeps its own key.
 fn push_protocol_keys(equivalences: &Equivalences, first: usize, rows: &mut Rows) {
     for row in first..rows.len() {
@@ -383,5 +409,34 @@ fn push_spoofing_flags(records: &Records<'_>, first: usize, rows: &mut Rows) {
         let flags = spoofing_flags(url.of(records.text), rows.uri.get(first + i));
         rows.spoofing_flags.push(flags.0);
         count_bits(flags.0, &mut rows.tally.spoofing_flags);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{TextDecoder, lines::Lines};
+
+    /// The limit is lowered, because the real one needs 2 GB of memory.
+    #[test]
+    fn texts_that_do_not_fit_are_left_out() {
+        let policy = Policy { base: Some([&b"http://h/"[..], &[b'b'; 1000], b"/"].concat()), ..Policy::default() };
+        let (mut lines, mut bitmaps, mut rows) = (Lines::default(), Bitmaps::default(), Rows::new(0));
+        let mut canonicalizer = Canonicalizer::new(&policy);
+        canonicalizer.max_text_len = 10_000;
+        let text = "a\nhttp://h/\nHTTP://h/\n".repeat(20);
+        let records = lines.decode(text.as_bytes(), 0, &mut bitmaps);
+        canonicalizer.append(&records, &bitmaps, &mut rows);
+        assert!(rows.is_overfull);
+        assert_eq!((rows.len(), rows.key.len(), rows.tally.unchanged + rows.tally.changed), (60, 60, 60));
+        assert!((8_900..=10_000).contains(&rows.uri.values.len()), "{}", rows.uri.values.len());
+        assert_eq!((rows.uri.get(0).len(), rows.uri.get(1)), (1011, &b"http://h/"[..]));
+        let mut expected = Rows::new(0);
+        Canonicalizer::new(&policy).append(&records, &bitmaps, &mut expected);
+        let whole = (0..60).take_while(|&i| !rows.uri.get(i).is_empty()).count();
+        assert!((25..30).contains(&whole) && (0..whole).all(|i| rows.uri.get(i) == expected.uri.get(i)));
+        assert!(!expected.is_overfull);
+        rows.clear();
+        assert!(!rows.is_overfull);
     }
 }

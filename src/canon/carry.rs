@@ -35,6 +35,9 @@ trait RowColumn {
     /// Removes all entries and keeps the memory.
     fn clear(&mut self);
 
+    /// The length of its texts, in bytes.
+    fn text_len(&self) -> usize;
+
     /// Keeps the entries in `ranges`, which ascend and do not overlap.
     fn retain(&mut self, ranges: &[Range<usize>]);
 }
@@ -64,6 +67,11 @@ macro_rules! define_columns {
             /// Removes all rows and keeps the memory.
             pub(super) fn clear(&mut self) {
                 $(RowColumn::clear(&mut self.$buffer);)*
+            }
+
+            /// Returns the length of the longest column of texts, in bytes.
+            pub(super) fn text_len(&self) -> usize {
+                0$(.max(RowColumn::text_len(&self.$buffer)))*
             }
 
             /// Keeps the rows in `ranges`, which ascend and do not overlap.
@@ -196,6 +204,10 @@ impl<T: Copy> RowColumn for Vec<Option<T>> {
         Vec::clear(self);
     }
 
+    fn text_len(&self) -> usize {
+        0
+    }
+
     fn retain(&mut self, ranges: &[Range<usize>]) {
         retain_items(self, ranges);
     }
@@ -208,6 +220,10 @@ impl RowColumn for TextColumn {
 
     fn clear(&mut self) {
         TextColumn::clear(self);
+    }
+
+    fn text_len(&self) -> usize {
+        self.values.len()
     }
 
     fn retain(&mut self, ranges: &[Range<usize>]) {

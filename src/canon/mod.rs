@@ -24,6 +24,6 @@ mod text_column;
 pub use canonicalizer::Canonicalizer;
 pub use carry::{CarriedColumns, RowField};
 pub use policy::{Policy, RecipeColumn, Rung};
-pub use rows::Rows;
+pub use rows::{MAX_TEXT_LEN, Rows};
 pub use tally::{RecipeTally, Tally};
 pub use text_column::TextColumn;

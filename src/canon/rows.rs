@@ -8,6 +8,9 @@ use super::text_column::{TextColumn, retain_items};
 use crate::iri::Fault;
 use crate::key::KeyBytes;
 
+/// Most bytes of text in one column of rows: offsets of Arrow have 32 bits.
+pub const MAX_TEXT_LEN: usize = 2000 << 20;
+
 /// Rows in columns. Every record appends one entry to `uri`, `input`, `key`, `flags` and `offset`.
 #[derive(Debug, Default, Clone)]
 pub struct Rows {
@@ -38,6 +41,8 @@ pub struct Rows {
     pub recipe_texts: Vec<TextColumn>,
     /// The counts.
     pub tally: Tally,
+    /// The texts of the rows would exceed [`MAX_TEXT_LEN`], and some rows were left empty: the rows must not be used.
+    pub is_overfull: bool,
 }
 
 impl Rows {
@@ -88,6 +93,23 @@ impl Rows {
         self.carried.clear();
         self.recipe_texts.iter_mut().for_each(TextColumn::clear);
         self.tally = Tally::default();
+        self.is_overfull = false;
+    }
+
+    /// Returns the length of the longer one of the columns `uri` and `input`, in bytes.
+    #[inline(always)]
+    pub(super) fn text_len(&self) -> usize {
+        self.uri.values.len().max(self.input.values.len())
+    }
+
+    /// Checks that every column of texts can be addressed.
+    ///
+    /// # Errors
+    /// The rows are overfull or a column of texts is longer than [`MAX_TEXT_LEN`]; the error is its length in bytes.
+    pub fn check_text_len(&self) -> Result<(), usize> {
+        let recipes = self.recipe_texts.iter().map(|texts| texts.values.len());
+        let longest = recipes.fold(self.text_len().max(self.carried.text_len()), usize::max);
+        if self.is_overfull || longest > MAX_TEXT_LEN { Err(longest) } else { Ok(()) }
     }
 
     /// Returns whether the record of row `i` differs from its URI.

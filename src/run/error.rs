@@ -1,5 +1,6 @@
 //! Errors that stop a run. A damaged source does not: the summary has its [`crate::input::InputError`].
 
+use crate::canon::MAX_TEXT_LEN;
 use crate::record::csv::CsvColumnsError;
 use thiserror::Error;
 
@@ -22,7 +23,7 @@ pub enum RunError<E> {
     Threads(String),
     /// The texts of a row group exceed what Arrow's 32-bit offsets can address.
     #[error(
-        "the rows of one row group hold {0} bytes of text, which is too much; \
+        "the texts of one row group would exceed {MAX_TEXT_LEN} bytes in a column (there are {0} bytes already); \
          use a smaller --row-group-size or a shorter base"
     )]
     TooMuchText(usize),

@@ -15,9 +15,6 @@ use crate::record::fields::FieldBuffers;
 use crate::record::{Decoder, RecordBuffer, Records, Splitter};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Most bytes of text in one column of a row group; more would overflow the 32-bit offsets of Arrow.
-const MAX_TEXT_LEN: usize = 2000 << 20;
-
 /// Decoder, canonicalizer and rows of one thread.
 pub(super) struct Worker<'a> {
     progress: &'a Progress,
@@ -159,10 +156,7 @@ impl<'a> Worker<'a> {
     fn count_appended<E>(&mut self, record_count: usize, first_row: usize) -> Result<u32, RunError<E>> {
         self.totals.records += record_count as u64;
         self.progress.add(record_count as u64, (self.rows.len() - first_row) as u64);
-        let text_len = self.rows.uri.values.len().max(self.rows.input.values.len());
-        if text_len > MAX_TEXT_LEN {
-            return Err(RunError::TooMuchText(text_len));
-        }
+        self.rows.check_text_len().map_err(RunError::TooMuchText)?;
         // A row group has fewer than 2^32 bytes, and a record or a reference has at least one.
         Ok(record_count as u32)
     }
