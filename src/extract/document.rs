@@ -60,6 +60,9 @@ pub enum DefectKind {
     CharacterReference,
     /// The document declares an unknown charset.
     UnknownCharset,
+    /// The base that the document declares is too long, or the document declares too many: the relative references that it
+    /// applies to cannot be resolved.
+    LongBase,
     /// The byte-order mark contradicts the charset that the transport or the document declares.
     ContradictingCharset,
     /// The document ends within a tag or an element.
@@ -70,10 +73,11 @@ pub enum DefectKind {
 
 impl DefectKind {
     /// All kinds.
-    pub const ALL: [DefectKind; 6] = [
+    pub const ALL: [DefectKind; 7] = [
         DefectKind::Undecodable,
         DefectKind::CharacterReference,
         DefectKind::UnknownCharset,
+        DefectKind::LongBase,
         DefectKind::ContradictingCharset,
         DefectKind::Truncated,
         DefectKind::IllFormed,
@@ -85,6 +89,7 @@ impl DefectKind {
             DefectKind::Undecodable => "undecodable",
             DefectKind::CharacterReference => "character-reference",
             DefectKind::UnknownCharset => "unknown-charset",
+            DefectKind::LongBase => "long-base",
             DefectKind::ContradictingCharset => "contradicting-charset",
             DefectKind::Truncated => "truncated",
             DefectKind::IllFormed => "ill-formed",

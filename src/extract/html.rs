@@ -11,7 +11,7 @@ use html5gum::{Error, Span, State as TokenizerState, Tokenizer};
 
 use super::attributes::{self, ReferenceSyntax};
 use super::document::{DefectKind, DocumentText};
-use super::links::{LinkAttribute, LinkAttributes, ParserStop};
+use super::links::{LinkAttribute, LinkAttributes, ParserStop, element_name};
 
 /// Errors of the tokenizer after which it writes U+FFFD for something else.
 const REPLACING_ERRORS: [Error; 5] = [
@@ -115,7 +115,7 @@ impl HtmlCollector {
                 self.found.html_base = Some(self.found.attributes.len());
             }
             let bad_reference = tag.replaced.iter().find(|at| (span.start..=span.end).contains(at)).copied();
-            let element = String::from_utf8_lossy(&tag.name).into_owned();
+            let element = element_name(&tag.name);
             self.found.attributes.push(LinkAttribute { element, name, syntax, value, span, bad_reference, base: 0 });
         }
         state

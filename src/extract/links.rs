@@ -9,6 +9,19 @@ use super::attributes::{ReferenceSyntax, references};
 use super::document::{DefectKind, DefectList, DocumentDefect, DocumentText, Link};
 use crate::iri::{Base, find_scheme};
 
+/// Longest base that a document can declare, in bytes. Every link has a base, so the size of the output is bounded by
+/// this length times the number of links.
+pub(super) const MAX_BASE_LEN: usize = 16 << 10;
+
+/// Most bytes of the bases of one document together.
+const MAX_BASES_LEN: usize = 64 << 20;
+
+/// The index of a base that exceeds these limits. Bases that are relative to it exceed them too.
+pub(super) const LONG_BASE: usize = usize::MAX;
+
+/// Longest name of an element in a link, in bytes. A longer name is truncated.
+const MAX_ELEMENT_LEN: usize = 1 << 10;
+
 /// An attribute that holds references.
 pub(super) struct LinkAttribute {
     pub(super) element: String,
@@ -20,7 +33,7 @@ pub(super) struct LinkAttribute {
     pub(super) span: Range<usize>,
     /// Position in the text of a reference to no character in the value.
     pub(super) bad_reference: Option<usize>,
-    /// Its base: an index in [`LinkAttributes::bases`].
+    /// Its base: an index in [`LinkAttributes::bases`], or [`LONG_BASE`].
     pub(super) base: usize,
 }
 
@@ -30,10 +43,40 @@ pub(super) struct LinkAttributes {
     pub(super) attributes: Vec<LinkAttribute>,
     /// Bases that elements set for their content. The first one is that of the context.
     pub(super) bases: Vec<Vec<u8>>,
+    /// Length of `bases` together, in bytes.
+    pub(super) bases_len: usize,
     /// Index of the `href` attribute of the first `base` element.
     pub(super) html_base: Option<usize>,
     /// Why the parser stopped before the end.
     pub(super) stop: Option<ParserStop>,
+}
+
+impl LinkAttributes {
+    /// Resolves the base that an element sets against the base `outer` of the element around it. Returns its index, or
+    /// [`LONG_BASE`].
+    pub(super) fn push_base(&mut self, outer: usize, reference: &[u8]) -> usize {
+        let is_absolute = find_scheme(reference).is_some();
+        let outer_base = match self.bases.get(outer) {
+            Some(base) if !is_absolute => &base[..],
+            None if !is_absolute => return LONG_BASE,
+            _ => &[],
+        };
+        let len = outer_base.len() + reference.len();
+        // The base of the context may be longer than a base that the document declares.
+        let is_long = reference.len() > MAX_BASE_LEN || len > MAX_BASE_LEN.max(self.bases[0].len());
+        if is_long || self.bases_len + len > MAX_BASES_LEN {
+            return LONG_BASE;
+        }
+        let base = join(outer_base, reference);
+        self.bases_len += base.len();
+        self.bases.push(base);
+        self.bases.len() - 1
+    }
+}
+
+/// Returns the name of an element for links.
+pub(super) fn element_name(name: &[u8]) -> String {
+    String::from_utf8_lossy(&name[..name.len().min(MAX_ELEMENT_LEN)]).into_owned()
 }
 
 /// A defect after which a parser cannot continue.
@@ -45,7 +88,7 @@ pub(super) struct ParserStop {
 }
 
 /// Resolves a reference against a base, if the base is absolute; otherwise returns the reference.
-pub(super) fn join(base: &[u8], reference: &[u8]) -> Vec<u8> {
+fn join(base: &[u8], reference: &[u8]) -> Vec<u8> {
     if find_scheme(reference).is_some() || base.is_empty() {
         return reference.to_vec();
     }
@@ -59,7 +102,7 @@ pub(super) fn make_links(
     base: Vec<u8>,
     defects: &mut DefectList,
 ) -> (Vec<Vec<u8>>, Vec<Link>) {
-    let LinkAttributes { attributes, mut bases, html_base, stop } = found;
+    let LinkAttributes { attributes, mut bases, html_base, stop, .. } = found;
     if bases.is_empty() {
         bases.push(base);
     }
@@ -76,19 +119,40 @@ pub(super) fn make_links(
     }
     if let Some((base_link, base)) = declared_base {
         // The reference of the base element itself is relative to the address of the document.
-        bases.push(base);
+        let is_long = base.len() > MAX_BASE_LEN.max(bases[0].len());
+        let index = if is_long { LONG_BASE } else { bases.len() };
+        bases.extend(Some(base).filter(|_| !is_long));
         let others = links.iter_mut().enumerate().filter(|(i, link)| *i != base_link && link.base == 0);
-        others.for_each(|(_, link)| link.base = bases.len() - 1);
+        others.for_each(|(_, link)| link.base = index);
     }
+    links.iter_mut().filter(|link| link.base == LONG_BASE).for_each(remove_long_base);
     for (kind, at) in links.iter().filter_map(|link| link.defect) {
-        if kind == DefectKind::CharacterReference {
-            defects.add(kind, at, || "a reference to no character or to an undeclared entity".to_string());
+        match kind {
+            DefectKind::CharacterReference => {
+                defects.add(kind, at, || "a reference to no character or to an undeclared entity".to_string());
+            }
+            DefectKind::LongBase => defects.add(kind, at, || {
+                format!(
+                    "the base of this reference is longer than {MAX_BASE_LEN} bytes, or the bases of the document are \
+                     longer than {MAX_BASES_LEN} bytes"
+                )
+            }),
+            _ => {}
         }
     }
     if let Some(ParserStop { kind, position, detail }) = stop {
         defects.0.push(DocumentDefect { kind, at: offsets.get(position), count: 1, detail });
     }
     (bases, links)
+}
+
+/// Replaces [`LONG_BASE`]: an absolute reference does not need the base, and a relative one becomes a defect.
+fn remove_long_base(link: &mut Link) {
+    link.base = 0;
+    if link.defect.is_none() && find_scheme(&link.url).is_none() {
+        link.url.clear();
+        link.defect = Some((DefectKind::LongBase, link.offset));
+    }
 }
 
 /// The base that a `base` element sets; `None` if it has a defect or a scheme that HTML does not allow.

@@ -12,13 +12,13 @@ use quick_xml::reader::NsReader;
 
 use super::attributes::{self, ReferenceSyntax, XHTML};
 use super::document::{DefectKind, DocumentText};
-use super::links::{LinkAttribute, LinkAttributes, ParserStop, join};
+use super::links::{LinkAttribute, LinkAttributes, ParserStop, element_name};
 
 /// The attributes of a document that was found at `base`.
 pub(super) fn read(text: &DocumentText, base: &[u8]) -> LinkAttributes {
     // The text of an XML document is always UTF-8: see `DocumentText::new`.
     let text = std::str::from_utf8(text.text()).unwrap_or_default();
-    let found = LinkAttributes { bases: vec![base.to_vec()], ..LinkAttributes::default() };
+    let found = LinkAttributes { bases: vec![base.to_vec()], bases_len: base.len(), ..LinkAttributes::default() };
     let mut collector = XmlCollector { text, reader: NsReader::from_str(text), found };
     collector.found.stop = collector.read_elements();
     collector.found
@@ -68,7 +68,7 @@ impl XmlCollector<'_> {
         let resolver = self.reader.resolver();
         let (namespace, local) = resolver.resolve_element(tag.name());
         let is_html = matches!(namespace, ResolveResult::Bound(Namespace(XHTML)));
-        let element = local.as_ref().to_string();
+        let element = element_name(local.as_ref().as_bytes());
         let found = &mut self.found;
         let (mut inner, first) = (outer, found.attributes.len());
         let is_refresh = is_html && is_refresh(tag);
@@ -84,8 +84,7 @@ impl XmlCollector<'_> {
             let Some((name, syntax)) = known else { continue };
             let (value, span, bad_reference) = value(self.text, &attribute);
             if name == "xml:base" && bad_reference.is_none() {
-                found.bases.push(join(&found.bases[outer], value.trim_ascii()));
-                inner = found.bases.len() - 1;
+                inner = found.push_base(outer, value.trim_ascii());
             }
             if is_html && element == "base" && name == "href" && found.html_base.is_none() {
                 found.html_base = Some(found.attributes.len());
@@ -101,7 +100,9 @@ impl XmlCollector<'_> {
 }
 
 fn is_refresh(tag: &BytesStart) -> bool {
-    let equivalent = tag.try_get_attribute("http-equiv").ok().flatten();
+    // The check for duplicates takes quadratic time.
+    let mut attributes = tag.attributes();
+    let equivalent = attributes.with_checks(false).flatten().find(|attribute| attribute.key.as_ref() == "http-equiv");
     equivalent.is_some_and(|attribute| attribute.value.trim_ascii().eq_ignore_ascii_case("refresh"))
 }
 

@@ -7,6 +7,8 @@ use irikey::canon::{Canonicalizer, Policy, Rows};
 use irikey::iri::ParseMode;
 use irikey::kernel::Bitmaps;
 use irikey::key::{Draft, Recipe};
+use irikey::record::archive::{ArchiveParser, BatchLimits, CaptureBatch};
+use irikey::record::fields::FieldSet;
 use irikey::record::{TextDecoder, access_log, cdx, cdxj, crawl_log, csv, journal, json_lines, lines};
 
 /// The longer record has this multiple of the length of the shorter one.
@@ -15,6 +17,10 @@ const FACTOR: usize = 4;
 /// Work per byte at the longer length may be this multiple of the work per byte at the shorter length. Quadratic work
 /// gives [`FACTOR`].
 const MAX_GROWTH: f64 = 1.6;
+
+/// Work that takes less time at the longer length passes: copies of a text slow down when they exceed the first cache,
+/// and quadratic work takes milliseconds.
+const MIN_TIME: Duration = Duration::from_micros(200);
 
 /// The machine may be busy, so a shape fails only if it grows too much in each of this many attempts.
 const ATTEMPTS: usize = 12;
@@ -43,7 +49,7 @@ fn check(name: &str, len: usize, shape: impl Fn(usize) -> Vec<u8>, mut work: imp
         }
         let per_byte = |i: usize| best[i].as_secs_f64() / texts[i].len() as f64;
         growth = per_byte(1) / per_byte(0);
-        if growth < MAX_GROWTH {
+        if growth < MAX_GROWTH || best[1] < MIN_TIME {
             return None;
         }
     }
@@ -287,4 +293,80 @@ decoders! {
     crawl_logs_are_linear crawl_log::CrawlLog;
     access_logs_are_linear access_log::AccessLog;
     journals_are_linear journal::Journal;
+}
+
+/// Documents whose parts repeat.
+#[cfg(feature = "extract")]
+const DOCUMENTS: &[Shape<'_>] = &[
+    (b"<base href='http://h/'>", b"<a href=y>", b""),
+    (b"<meta charset=windows-1252><base href='http://h/\xE4'>", b"<a href='\xE4'>", b""),
+    (b"<a ", b"href=y ", b">"),
+    (b"<a ", b"a=b ", b"href=y>"),
+    (b"<", b"a", b" href=y>"),
+    (b"<", b"a", b""),
+    (b"", b"<", b""),
+    (b"", b"<!--", b""),
+    (b"<img srcset='", b"a 1x, ", b"'>"),
+    (b"<img srcset='", b",", b"'>"),
+    (b"<img srcset='", b"a,", b"'>"),
+    (b"<img srcset='", b"a (", b"'>"),
+    (b"<a ping='", b"a ", b"'>"),
+    (b"<a href='", b"&amp", b"'>"),
+    (b"<a href='", b"&#0;", b"'>"),
+    (b"<meta http-equiv=refresh content='0;url=", b"' ", b"'>"),
+    (b"<?xml version='1.0'?>", b"<a xml:base='x/'>", b""),
+    (b"<?xml version='1.0'?><r xml:base='http://h/'>", b"<a xml:base='x/' href='y'/>", b"</r>"),
+    (b"<?xml version='1.0'?><r>", b"<a xmlns:x='y' x:href='y'>", b""),
+    (b"<?xml version='1.0'?><html xmlns='http://www.w3.org/1999/xhtml'><meta ", b"href='y' ", b"/></html>"),
+    (b"<?xml version='1.0'?><a ", b"href='y' ", b"/>"),
+    (b"<?xml version='1.0'?><a href='", b"&amp;", b"'/>"),
+    (b"<?xml version='1.0'?><a href='", b"&x;", b"'/>"),
+    (b"<?xml version='1.0'?>", b"<", b""),
+    (b"<?xml version='1.0'?><!DOCTYPE a [", b"<!ENTITY a '&a;'>", b"]><a/>"),
+];
+
+#[cfg(feature = "extract")]
+#[test]
+fn documents_are_linear() {
+    use irikey::extract::{DocumentContext, extract};
+    let context = DocumentContext { base: Some(b"http://example.org/".to_vec()), ..DocumentContext::default() };
+    let mut work = |text: &[u8]| {
+        extract(text, &context);
+    };
+    let failures = DOCUMENTS.iter().filter_map(|&(prefix, part, suffix)| {
+        let name = format!("documents of {:?}", [prefix, part, suffix].map(String::from_utf8_lossy));
+        check(&name, 64 << 10, |len| repeat(prefix, part, suffix, len), &mut work)
+    });
+    let mut failures: Vec<String> = failures.collect();
+    let names = |len: usize| {
+        let name = "e".repeat(len / 2);
+        let space = "http://www.w3.org/2001/XMLSchema-instance";
+        let pairs = "u a ".repeat(len / 8);
+        format!("<?xml version='1.0'?><{name} xmlns:x='{space}' x:schemaLocation='{pairs}'/>").into_bytes()
+    };
+    failures.extend(check("a long name times references", 16 << 10, names, &mut work));
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn links_of_archives_are_linear() {
+    let record = |len: usize| {
+        let (base, links) = ("b".repeat(len / 2), "{\"url\":\"x\"},".repeat(len / 26));
+        let json = format!(
+            "{{\"Envelope\":{{\"Payload-Metadata\":{{\"HTTP-Response-Metadata\":{{\"HTML-Metadata\":\
+             {{\"Head\":{{\"Base\":\"http://{base}/\"}},\"Links\":[{links}{{}}]}}}}}}}}}}"
+        );
+        let head = "WARC/1.0\r\nWARC-Type: metadata\r\nWARC-Target-URI: http://h/";
+        format!("{head}\r\nContent-Length: {}\r\n\r\n{json}\r\n\r\n", json.len()).into_bytes()
+    };
+    let work = |text: &[u8]| {
+        let limits = BatchLimits { target_len: usize::MAX, max_record_len: usize::MAX };
+        let mut batch = CaptureBatch::new(FieldSet::default(), limits);
+        ArchiveParser::of_links().push(text, &mut batch);
+        let (rows, mut bitmaps) = (batch.into_rows(), Bitmaps::default());
+        bitmaps.classify(&rows.records().text, &irikey::iri::CLASSIFIER);
+        Canonicalizer::new(&Policy::default()).append(&rows.records(), &bitmaps, &mut Rows::new(0));
+        assert!(!rows.is_empty());
+    };
+    assert_eq!(check("links of a page with a long base", 64 << 10, record, work), None);
 }

@@ -4,9 +4,13 @@
 //! that order. Their base is `Head.Base`, resolved against the URL of the page, or that URL. JSON that is broken, or cut
 //! because it is too long, gives the links before that point.
 
-use crate::iri::{Base, find_scheme};
+use crate::iri::{Base, FaultKind, find_scheme};
 use crate::record::json::{JsonElements, JsonMembers, JsonValue, at_path, unescape};
 use std::ops::Range;
+
+/// Longest base of the links of a page, in bytes. Every link is resolved against the base, so the size of the output is
+/// bounded by this length times the number of links.
+const MAX_BASE_LEN: usize = 16 << 10;
 
 const HTML: [&str; 4] = ["Envelope", "Payload-Metadata", "HTTP-Response-Metadata", "HTML-Metadata"];
 const LISTS: [&[&str]; 3] = [&["Head", "Link"], &["Head", "Scripts"], &["Links"]];
@@ -23,13 +27,17 @@ pub(super) struct LinkReader {
 }
 
 impl LinkReader {
-    /// Begins with the JSON of the page `page_url`; returns false if the JSON is broken.
-    pub(super) fn begin(&mut self, json: &[u8], page_url: &[u8]) -> bool {
+    /// Begins with the JSON of the page `page_url`. Returns a fault if the JSON is broken, or if its links are not read
+    /// because their base is longer than [`MAX_BASE_LEN`].
+    pub(super) fn begin(&mut self, json: &[u8], page_url: &[u8]) -> Option<FaultKind> {
         let mut members = JsonMembers::new(json);
         members.by_ref().for_each(drop);
         self.lists = Default::default();
         if let Some(JsonValue::Nested(html)) = at_path(json, &HTML) {
             self.base = base(html, page_url);
+            if self.base.len() > MAX_BASE_LEN {
+                return Some(FaultKind::TooLong);
+            }
             replace_line_feeds(&mut self.base);
             for (range, path) in self.lists.iter_mut().zip(LISTS) {
                 if let Some(JsonValue::Nested(list)) = at_path(html, path) {
@@ -37,7 +45,7 @@ impl LinkReader {
                 }
             }
         }
-        !members.is_broken()
+        members.is_broken().then_some(FaultKind::NotOfFormat)
     }
 
     /// The URL and base of the next link; `json` is the text given to [`LinkReader::begin`].
@@ -91,7 +99,7 @@ mod tests {
         let json =
             format!(r#"{{"Envelope":{{"Payload-Metadata":{{"HTTP-Response-Metadata":{{"HTML-Metadata":{html}}}}}}}}}"#);
         let mut reader = LinkReader::default();
-        assert!(reader.begin(json.as_bytes(), b"http://a.org/b/c"));
+        assert_eq!(reader.begin(json.as_bytes(), b"http://a.org/b/c"), None);
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         std::iter::from_fn(|| reader.next(json.as_bytes()).map(|(url, base)| (text(url), text(base)))).collect()
     }
@@ -109,9 +117,26 @@ mod tests {
     }
 
     #[test]
+    fn long_bases_are_reported() {
+        let json = |base_len: usize| {
+            let html = format!(r#"{{"Head":{{"Base":"http://{}/"}},"Links":[{{"url":"y"}}]}}"#, "a".repeat(base_len));
+            let parts = r#"{"Envelope":{"Payload-Metadata":{"HTTP-Response-Metadata":{"HTML-Metadata":"#;
+            format!("{parts}{html}}}}}}}}}")
+        };
+        let mut reader = LinkReader::default();
+        for (base_len, fault) in [(MAX_BASE_LEN, Some(FaultKind::TooLong)), (MAX_BASE_LEN - 8, None)] {
+            let json = json(base_len);
+            assert_eq!(reader.begin(json.as_bytes(), b"http://a.org/"), fault);
+            assert_eq!(reader.next(json.as_bytes()).is_some(), fault.is_none());
+        }
+        let long_page = [&b"http://"[..], &[b'a'; MAX_BASE_LEN]].concat();
+        assert_eq!(reader.begin(json(9).as_bytes(), &long_page), None);
+    }
+
+    #[test]
     fn broken_json_is_reported() {
         let mut reader = LinkReader::default();
-        assert!(!reader.begin(br#"{"Envelope":{"Payload"#, b"http://a.org/"));
+        assert_eq!(reader.begin(br#"{"Envelope":{"Payload"#, b"http://a.org/"), Some(FaultKind::NotOfFormat));
         assert_eq!(reader.next(br#"{"Envelope":{"Payload"#), None);
     }
 }

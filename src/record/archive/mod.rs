@@ -390,8 +390,8 @@ impl ArchiveParser {
         self.skipped_count += u64::from(self.is_skipped);
         if let Some(links) = &mut self.links {
             if self.kind == RecordKind::Links && !self.current.flags.intersects(Flags::CUT) {
-                if !links.begin(&self.content, &self.current.url) {
-                    batch.push_faulty(self.current.offset, self.current.flags, FaultKind::NotOfFormat);
+                if let Some(fault) = links.begin(&self.content, &self.current.url) {
+                    batch.push_faulty(self.current.offset, self.current.flags, fault);
                 }
                 self.state = ParserState::Links;
             } else {
