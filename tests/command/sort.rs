@@ -340,7 +340,11 @@ fn kill(arguments: &[&str], is_reached: impl Fn() -> bool) -> bool {
         std::thread::yield_now();
     }
     child.kill().unwrap();
-    !child.wait().unwrap().success()
+    let status = child.wait().unwrap();
+    // The process has no exit code if a signal ended it.
+    let is_killed = status.code().is_none();
+    assert!(is_killed || status.success(), "the job failed before it was killed: {status}");
+    is_killed
 }
 
 /// Reports whether a part that was written after `started` exists below a directory. A running job may delete the entries
