@@ -87,11 +87,12 @@ impl CanonArgs {
         }
         let columns = columns_to_sort(&output.columns, &layout.arrangement.by, layout.partition());
         let policy = self.keys.complete(self.policy.policy(&self.input)?, &columns)?;
+        let directory = self.spill.directory()?;
         let mut sort = None;
         if layout.is_sorted() {
             let mut budget = self.spill.budget();
             options.threads = budget.reserve_workers(options.threads, WorkerNeed::rows(row_group_len))?;
-            sort = Some(layout.sort_options(budget.remaining(), self.spill.directory()));
+            sort = Some(layout.sort_options(budget.remaining(), directory));
         }
         let (input, reporting) = (&self.input, &self.reporting);
         let files = FileRoles::new(self.replace.no_clobber).lists(&input.inputs);

@@ -87,7 +87,7 @@ fn perform(args: &CountArgs) -> Result<(DistinctCounts, Vec<PathBuf>), CommandEr
     } else {
         let mut budget = args.spill.budget();
         options.threads = budget.reserve_workers(options.threads, WorkerNeed::keys(ROW_GROUP_LEN))?;
-        CountMethod::Exact { memory: budget.remaining(), directory: args.spill.directory() }
+        CountMethod::Exact { memory: budget.remaining(), directory: args.spill.directory()? }
     };
     let sources = args.input.sources()?;
     let files = FileRoles::new(args.replace.no_clobber).lists(&args.input.inputs);

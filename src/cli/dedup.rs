@@ -153,7 +153,7 @@ impl DedupArgs {
             keep: self.keep,
             keep_faulty: self.keep_faulty,
             memory: budget.remaining(),
-            directory: self.spill.directory(),
+            directory: self.spill.directory()?,
             seen: None,
             gather_new: self.update_seen,
             has_evidence: self.duplicates.is_some() || self.groups.is_some(),

@@ -79,7 +79,7 @@ impl OutputArgs {
         keys: &[ColumnId],
         sort: Option<&SortArgs>,
     ) -> Result<(Destination, OutputOptions, FileLayout), CommandError> {
-        let (destination, format) = self.destination(sort.is_some_and(SortArgs::is_directory))?;
+        let (destination, format) = self.destination(sort.is_some_and(SortArgs::is_directory), sort.is_some())?;
         self.check(&destination, format, keys)?;
         if sort.is_none() && format.is_index() {
             let message = format!("{} is sorted, and only 'irikey canon' sorts; use that command", format.name());
@@ -101,7 +101,12 @@ impl OutputArgs {
         !self.columns.is_empty() || format == OutputFormat::Text
     }
 
-    fn destination(&self, is_directory: bool) -> Result<(Destination, OutputFormat), CommandError> {
+    /// `is_directory`: flags say that the output is a directory. `can_have_parts`: the command has such flags.
+    fn destination(
+        &self,
+        is_directory: bool,
+        can_have_parts: bool,
+    ) -> Result<(Destination, OutputFormat), CommandError> {
         match self.output.as_ref().filter(|path| path.as_os_str() != "-") {
             Some(path) if is_directory => {
                 Ok((Destination::File(path.clone()), self.output_format.unwrap_or(OutputFormat::Parquet)))
@@ -109,6 +114,19 @@ impl OutputArgs {
             None if is_directory => Err(CommandError::usage(
                 "--part-rows, --partition, --hive and --resume write files; name their directory with -o",
             )),
+            Some(path) if path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/") => {
+                let file = path.join("uris.parquet");
+                Err(CommandError::Usage(format!(
+                    "{}: -o names a directory; name a file such as {}{}",
+                    path.display(),
+                    file.display(),
+                    if can_have_parts {
+                        ", or add --part-rows, --partition, --hive or --resume to write parts"
+                    } else {
+                        ""
+                    }
+                )))
+            }
             Some(path) => {
                 let by_path =
                     || OutputFormat::of_path(path).or_else(|| is_device_or_pipe(path).then_some(OutputFormat::Text));
@@ -139,7 +157,8 @@ impl OutputArgs {
             }
             if format == OutputFormat::Text {
                 return Err(CommandError::Usage(format!(
-                    "text output has no columns, only one URI per line; remove {flag}, or use -o FILE or --output-format"
+                    "text output has no columns, only one URI per line; add --output-format csv (or tsv, jsonl, parquet), \
+                     name a file such as -o uris.parquet, or remove {flag}"
                 )));
             }
         }

@@ -5,12 +5,14 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::values::parse_size;
+use crate::cli::error::CommandError;
 use crate::run::Budget;
 
 /// Flags of every command that keeps keys or sorts rows.
 #[derive(Debug, Args)]
 pub(crate) struct SpillArgs {
-    /// Limit memory to BYTES [default: half of the available memory]. Keys, pending rows and sorted rows that do not fit are
+    /// Limit memory to BYTES, such as 1.5G, 2GiB (powers of 1024) or 2GB (powers of 1000) [default: half of the available
+    /// memory]. Keys, pending rows and sorted rows that do not fit are
     /// spilled to --tmp, and fewer threads run if necessary; the result is the same. The limit is on anonymous memory; mapped
     /// inputs do not count
     #[arg(long, value_name = "BYTES", value_parser = parse_size, help_heading = "Work")]
@@ -27,7 +29,17 @@ impl SpillArgs {
     }
 
     /// The directory of temporary files.
-    pub(crate) fn directory(&self) -> PathBuf {
-        self.tmp.clone().unwrap_or_else(std::env::temp_dir)
+    ///
+    /// # Errors
+    /// Files cannot be created in the directory that a flag names.
+    pub(crate) fn directory(&self) -> Result<PathBuf, CommandError> {
+        let Some(path) = &self.tmp else { return Ok(std::env::temp_dir()) };
+        match tempfile::tempfile_in(path) {
+            Ok(_) => Ok(path.clone()),
+            Err(error) => Err(CommandError::Usage(format!(
+                "--tmp {}: cannot create temporary files in this directory: {error}; name a writable directory",
+                path.display()
+            ))),
+        }
     }
 }
