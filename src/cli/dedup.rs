@@ -27,6 +27,7 @@ use crate::dedup::seen::{MergedRuns, RunWriter, SeenError, SeenStore};
 use crate::dedup::{Collision, KeepPolicy};
 use crate::input::{KeyedFile, Origin, Source, Sources};
 use crate::output::{self, Encoder, FinishedOutput, Output, OutputError, OutputFormat, TableWriter};
+use crate::record::InputFormat;
 use crate::run::{
     self, DedupKey, DedupOptions, DedupOutput, DedupSummary, DedupTotals, KeyedFileDefect, KeyedFileError, KeyedFiles,
     Progress, RunRequest, WorkerNeed,
@@ -147,7 +148,7 @@ impl DedupArgs {
         let mut columns = output.columns.clone();
         columns.add_keys(self.key.as_slice());
         let mut policy = self.keys.complete(self.policy.policy(&self.input)?, &columns)?;
-        self.check_times()?;
+        self.check_times(&options.format)?;
         let dedup = DedupOptions {
             key: self.key(&policy)?,
             keep: self.keep,
@@ -204,9 +205,9 @@ impl DedupArgs {
     }
 
     /// A rule that compares times needs a format that can have them.
-    fn check_times(&self) -> Result<(), CommandError> {
+    fn check_times(&self, format: &InputFormat) -> Result<(), CommandError> {
         match self.keep {
-            KeepPolicy::Newest | KeepPolicy::Oldest if self.input.has_no_times() => Err(CommandError::Usage(format!(
+            KeepPolicy::Newest | KeepPolicy::Oldest if !format.has_times() => Err(CommandError::Usage(format!(
                 "--keep {} compares the times of records, and this format has none; use --keep first or last, or an index, \
                  an archive, a log, JSON lines, or Parquet with fetch_time",
                 self.keep.name()

@@ -28,14 +28,17 @@ use crate::kernel::Bitmaps;
 
 /// Defines [`TextFormat`] and [`Decoder`] from the table of formats. Sources are compared with the formats in this order.
 macro_rules! text_formats {
-    ($($(#[$meaning:meta])* $format:ident, $field:ident, $name:literal;)*) => {
+    ($($format:ident, $field:ident, $name:literal: $meaning:literal;)*) => {
         /// A text format with the settings of one source. Cheap to clone.
         #[derive(Clone, Debug, PartialEq)]
         pub enum TextFormat {
-            $($(#[$meaning])* $format(Arc<<$format as TextDecoder>::Settings>),)*
+            $(#[doc = $meaning] $format(Arc<<$format as TextDecoder>::Settings>),)*
         }
 
         impl TextFormat {
+            /// Name and meaning of every text format.
+            const NAMES: &[(&str, &str)] = &[$(($name, $meaning),)*];
+
             /// The format called `name`, with the settings that the user chose.
             fn named(name: &str, options: &FormatOptions) -> Option<TextFormat> {
                 match name {
@@ -114,23 +117,34 @@ macro_rules! text_formats {
 }
 
 text_formats! {
-    /// One URL per line.
-    Lines, lines, "lines";
-    /// Fields between delimiters.
-    Csv, csv, "csv-settled";
-    /// CDXJ lines: key, time, JSON.
-    Cdxj, cdxj, "cdxj";
-    /// Heritrix's `crawl.log`.
-    CrawlLog, crawl_log, "crawl-log";
-    /// Heritrix's frontier journal.
-    Journal, journal, "frontier-journal";
-    /// One JSON object per line.
-    JsonLines, json_lines, "jsonl";
-    /// Access log of a web server.
-    AccessLog, access_log, "access-log";
-    /// CDX lines, whose columns a header names.
-    Cdx, cdx, "cdx";
+    Lines, lines, "lines": "One URL per line";
+    Csv, csv, "csv": "Comma-separated values";
+    Cdxj, cdxj, "cdxj": "CDXJ: key, time and JSON, as Common Crawl and pywb write it";
+    CrawlLog, crawl_log, "crawl-log": "Heritrix's crawl.log";
+    Journal, journal, "frontier-journal": "Heritrix's frontier journal (recover log)";
+    JsonLines, json_lines, "jsonl":
+        "One JSON object per line; --column names the member with the URL, or points to it: /page/url (RFC 6901)";
+    AccessLog, access_log, "access-log":
+        "Access log of a web server, in the format of --log-format; its targets need --base, unless the format has the host";
+    Cdx, cdx, "cdx":
+        "CDX: columns separated by spaces, named by the letters of the header line; without a header, the usual 11, 10 or 9";
 }
+
+/// The name of [`InputFormat::Auto`].
+pub(crate) const AUTO: &str = "auto";
+
+/// Name and meaning of the formats that are not text formats.
+const OTHER_NAMES: &[(&str, &str)] = &[
+    (
+        AUTO,
+        "Recognize each input by its first records: WARC, ARC, CDX, CDXJ, JSON lines, crawl.log, or an access log in the \
+         common or combined format. Otherwise by its name: .csv and .tsv (also before .gz and the like) are tables. \
+         Everything else is lines",
+    ),
+    ("tsv", "Tab-separated values"),
+    ("warc", "WARC and ARC, one row per record of any type"),
+    ("wat", "WAT, one row per link, resolved against its page"),
+];
 
 impl Default for TextFormat {
     fn default() -> TextFormat {
@@ -167,6 +181,27 @@ impl Default for InputFormat {
 }
 
 impl InputFormat {
+    /// Name and meaning of every format that [`InputFormat::named`] knows.
+    pub(crate) fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
+        let (auto, others) = OTHER_NAMES.split_at(1);
+        [auto, TextFormat::NAMES, others].into_iter().flatten().copied()
+    }
+
+    /// The format reads the columns that the user chose.
+    pub(crate) fn has_columns(&self) -> bool {
+        matches!(self, InputFormat::Auto(_) | InputFormat::Csv(_) | InputFormat::Text(TextFormat::JsonLines(_)))
+    }
+
+    /// Records of the format can have a time.
+    pub(crate) fn has_times(&self) -> bool {
+        !matches!(self, InputFormat::Csv(_) | InputFormat::Text(TextFormat::Lines(_)))
+    }
+
+    /// The format reads access logs.
+    pub(crate) fn is_access_log(&self) -> bool {
+        matches!(self, InputFormat::Text(TextFormat::AccessLog(_)))
+    }
+
     /// The format called `name` in `--format`, or `None` if there is no such format.
     ///
     /// ```
@@ -180,7 +215,7 @@ impl InputFormat {
             InputFormat::Csv(CsvOptions { delimiter, ..options.csv.clone() })
         };
         match name {
-            "auto" => Some(InputFormat::Auto(options.clone())),
+            AUTO => Some(InputFormat::Auto(options.clone())),
             "csv" => Some(csv(b',')),
             "tsv" => Some(csv(b'\t')),
             "warc" => Some(InputFormat::Archive(ArchiveRows::Records)),
@@ -253,10 +288,13 @@ mod tests {
 
     #[test]
     fn every_format_of_the_command_line_has_a_name() {
-        let names = "auto lines csv tsv cdx cdxj crawl-log frontier-journal warc wat jsonl access-log";
-        for name in names.split(' ') {
+        let mut names: Vec<_> = InputFormat::names().map(|(name, _)| name).collect();
+        for name in &names {
             assert!(InputFormat::named(name, &FormatOptions::default()).is_some(), "{name}");
         }
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), 12);
     }
 
     #[test]

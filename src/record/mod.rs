@@ -37,7 +37,7 @@ mod zipnum;
 
 pub use buffer::RecordBuffer;
 pub use decoder::{FormatOptions, SourceHead, TextDecoder};
+pub(crate) use format::{AUTO, Decoder, SourceFormat};
 pub use format::{ArchiveRows, InputFormat, TextFormat};
-pub(crate) use format::{Decoder, SourceFormat};
 pub use records::{RecordOffsets, Records};
 pub(crate) use split::Splitter;

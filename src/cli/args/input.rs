@@ -3,7 +3,8 @@
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use serde_json::{Value, json};
 
 use super::values::parse_size_up_to;
@@ -11,39 +12,8 @@ use crate::cli::error::CommandError;
 use crate::input::{Sources, list};
 use crate::record::access_log::LogFormat;
 use crate::record::csv::{CsvColumn, CsvHeader, CsvOptions};
-use crate::record::{FormatOptions, InputFormat};
+use crate::record::{AUTO, FormatOptions, InputFormat};
 use crate::run::{MAX_RECORD_LEN, MAX_ROW_GROUP_LEN, RunOptions};
-
-/// The format of the inputs as `--format` names it; the other flags complete it to an [`InputFormat`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum InputFormatName {
-    /// Recognize each input by its first records: WARC, ARC, CDX, CDXJ, JSON lines, crawl.log, or an access log in the
-    /// common or combined format. Otherwise by its name: .csv and .tsv (also before .gz and the like) are tables.
-    /// Everything else is lines
-    Auto,
-    /// One URL per line
-    Lines,
-    /// Comma-separated values
-    Csv,
-    /// Tab-separated values
-    Tsv,
-    /// CDX: columns separated by spaces, named by the letters of the header line; without a header, the usual 11, 10 or 9
-    Cdx,
-    /// CDXJ: key, time and JSON, as Common Crawl and pywb write it
-    Cdxj,
-    /// Heritrix's crawl.log
-    CrawlLog,
-    /// Heritrix's frontier journal (recover log)
-    FrontierJournal,
-    /// WARC and ARC, one row per record of any type
-    Warc,
-    /// WAT, one row per link, resolved against its page
-    Wat,
-    /// One JSON object per line; --column names the member with the URL, or points to it: /page/url (RFC 6901)
-    Jsonl,
-    /// Access log of a web server, in the format of --log-format; its targets need --base, unless the format has the host
-    AccessLog,
-}
 
 /// Flags of every command that reads records.
 #[derive(Debug, Args)]
@@ -55,8 +25,8 @@ pub(crate) struct InputArgs {
     pub(crate) inputs: Vec<PathBuf>,
 
     /// Format of the inputs
-    #[arg(short, long, value_enum, default_value_t = InputFormatName::Auto, help_heading = "Input")]
-    format: InputFormatName,
+    #[arg(short, long, value_name = "FORMAT", value_parser = format_names(), default_value = AUTO, help_heading = "Input")]
+    format: String,
     /// Column that holds the URL: its name in the header, or its number from 1. Only for tables
     /// [default: the first of url, uri, iri, original_url, target, href, link, location and relative in the header, or
     /// the only column that no other flag names]
@@ -117,7 +87,8 @@ impl InputArgs {
     /// # Errors
     /// Flags that contradict each other; standard input is a terminal and no input is named.
     pub(crate) fn run_options(&self, work: &WorkArgs, row_group_len: usize) -> Result<RunOptions, CommandError> {
-        self.check_table_flags()?;
+        let format = self.format()?;
+        self.check_table_flags(&format)?;
         if self.inputs.is_empty() && std::io::stdin().is_terminal() {
             return Err(CommandError::usage(
                 "no input: name a file, or pipe records into standard input (- reads from the terminal)",
@@ -130,7 +101,7 @@ impl InputArgs {
             chunk_len: work.chunk_size,
             max_record_len: self.max_record,
             mmap: !self.no_mmap,
-            format: self.format(),
+            format,
             record_types: self.record_types.clone(),
             count_distinct: true,
             record_limit: self.limit,
@@ -147,7 +118,7 @@ impl InputArgs {
         list(inputs).map_err(|error| CommandError::Input(error.to_string()))
     }
 
-    fn format(&self) -> InputFormat {
+    fn format(&self) -> Result<InputFormat, CommandError> {
         let column = |name: &Option<String>| name.as_deref().map(CsvColumn::parse);
         let csv = CsvOptions {
             delimiter: self.delimiter.unwrap_or(b','),
@@ -162,8 +133,8 @@ impl InputArgs {
         // The parser of the flag has accepted the text.
         let log_format = self.log_format.as_deref().and_then(|text| LogFormat::parse(text).ok()).unwrap_or_default();
         let options = FormatOptions { csv, has_delimiter, is_table: has_columns || has_delimiter, log_format };
-        let name = self.format.to_possible_value();
-        name.and_then(|name| InputFormat::named(name.get_name(), &options)).unwrap_or_default()
+        let unknown = || CommandError::Usage(format!("unknown format `{}`; see --help", self.format));
+        InputFormat::named(&self.format, &options).ok_or_else(unknown)
     }
 
     /// Everything that decides which rows an input gives, for the manifest of a job that can be resumed. The names are
@@ -171,7 +142,7 @@ impl InputArgs {
     pub(crate) fn to_json(&self) -> Value {
         let columns = self.columns().map(|(flag, column)| (flag[2..].to_string(), json!(column)));
         let mut json = json!({
-            "format": self.format.to_possible_value().map(|value| value.get_name().to_string()),
+            "format": self.format,
             "delimiter": self.delimiter,
             "no-header": self.no_header,
             "log-format": self.log_format,
@@ -198,12 +169,7 @@ impl InputArgs {
 
     /// Neither the format nor the column of the URL was chosen by a flag.
     pub(crate) fn is_auto(&self) -> bool {
-        self.format == InputFormatName::Auto && self.column.is_none()
-    }
-
-    /// The format has no field for the time of a record.
-    pub(crate) fn has_no_times(&self) -> bool {
-        matches!(self.format, InputFormatName::Lines | InputFormatName::Csv | InputFormatName::Tsv)
+        self.format == AUTO && self.column.is_none()
     }
 
     /// The flags that choose columns.
@@ -217,18 +183,14 @@ impl InputArgs {
     }
 
     /// Flags of tables are given only if an input can be a table.
-    fn check_table_flags(&self) -> Result<(), CommandError> {
-        if self.log_format.is_some() && self.format != InputFormatName::AccessLog {
+    fn check_table_flags(&self, format: &InputFormat) -> Result<(), CommandError> {
+        if self.log_format.is_some() && !format.is_access_log() {
             return Err(CommandError::usage("--log-format is for access logs; use --format access-log"));
         }
         let columns = self.columns();
         let others = [("--delimiter", self.delimiter.is_some()), ("--no-header", self.no_header)];
         let mut flags = columns.iter().map(|(flag, column)| (*flag, column.is_some())).chain(others);
-        let may_be_table = {
-            use InputFormatName::{Auto, Csv, Jsonl, Tsv};
-            matches!(self.format, Auto | Csv | Tsv | Jsonl)
-        };
-        if let Some((flag, _)) = flags.find(|(_, is_given)| *is_given && !may_be_table) {
+        if let Some((flag, _)) = flags.find(|(_, is_given)| *is_given && !format.has_columns()) {
             return Err(CommandError::usage(format!("{flag} is for tables; use --format csv or tsv")));
         }
         let is_name = |name: &String| !name.bytes().all(|byte| byte.is_ascii_digit());
@@ -240,6 +202,10 @@ impl InputArgs {
             None => Ok(()),
         }
     }
+}
+
+fn format_names() -> PossibleValuesParser {
+    InputFormat::names().map(|(name, meaning)| PossibleValue::new(name).help(meaning)).into()
 }
 
 fn parse_delimiter(text: &str) -> Result<u8, String> {
