@@ -364,7 +364,7 @@ fn links_of_archives_are_linear() {
         let mut batch = CaptureBatch::new(FieldSet::default(), limits);
         ArchiveParser::of_links().push(text, &mut batch);
         let (rows, mut bitmaps) = (batch.into_rows(), Bitmaps::default());
-        bitmaps.classify(&rows.records().text, &irikey::iri::CLASSIFIER);
+        bitmaps.classify(rows.records().text, &irikey::iri::CLASSIFIER);
         Canonicalizer::new(&Policy::default()).append(&rows.records(), &bitmaps, &mut Rows::new(0));
         assert!(!rows.is_empty());
     };

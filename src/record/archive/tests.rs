@@ -138,7 +138,7 @@ fn a_full_batch_pauses_the_parser() {
         if is_last {
             assert_eq!(parser.finish(&mut batch), Ok(()));
         }
-        assert!(batch.len() > 0);
+        assert!(!batch.is_empty());
         paused.extend(rows(&batch.into_rows()));
         if is_last {
             break;
