@@ -88,6 +88,7 @@ fn declaration() -> clap::Command {
 #[doc(hidden)]
 pub fn main() -> ExitCode {
     process::remove_temporary_files_on_signals();
+    crate::input::silence_caught_panics();
     let parsed = declaration().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = match parsed {
         Ok(cli) => cli,

@@ -33,4 +33,4 @@ pub(crate) use keyed::KeyedFile;
 pub(crate) use list::list_name;
 pub use list::{Origin, Source, Sources, list};
 pub(crate) use stream::{OpenOptions, Opened, Stream, open};
-pub(crate) use table::{TableColumns, TableOptions, TableReader};
+pub(crate) use table::{TableColumns, TableOptions, TableReader, silence_caught_panics};

@@ -9,7 +9,8 @@ use arrow::array::{
     TimestampMicrosecondArray,
 };
 use arrow::datatypes::Int8Type;
-use arrow::ipc::writer::FileWriter;
+use arrow::ipc::CompressionType;
+use arrow::ipc::writer::{FileWriter, IpcWriteOptions};
 use irikey::batch::SourceRun;
 use irikey::canon::{Policy, Rows};
 use irikey::input::{Defect, Source};
@@ -197,6 +198,33 @@ fn a_long_row_group_is_split() {
     assert_eq!((out.1.len(), out.2), (0, 30_003));
     // Parts end inside a page of a dictionary column.
     assert!(out.0.len() > 9, "{}", out.0.len());
+}
+
+/// Lengths and offsets of an Arrow file that are wrong end that file only: the other source is read, and the process does
+/// not abort.
+#[test]
+fn a_damaged_arrow_file_ends_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("damaged.arrow");
+    let options = IpcWriteOptions::default().try_with_compression(Some(CompressionType::LZ4_FRAME)).unwrap();
+    let batch = batch().slice(0, 40);
+    let mut writer = FileWriter::try_new_with_options(Vec::new(), &batch.schema(), options).unwrap();
+    writer.write(&batch).unwrap();
+    let whole = writer.into_inner().unwrap();
+    let mut error_count = 0;
+    for (i, at) in (8..whole.len() - 8).step_by(5).enumerate() {
+        let mut bytes = whole.clone();
+        let value = [0x7F, 0xFF, 0x00, 0x80][i % 4];
+        bytes[at..at + 1 + i % 3 * 3].fill(value);
+        std::fs::write(&file, bytes).unwrap();
+        let mut sources = path(&file);
+        sources.0.push(Source::reader("good", std::io::Cursor::new("http://a/\n")));
+        let out = run(sources, &auto(None, None));
+        assert_eq!(out.summary.source_records[1], 1, "byte {at}");
+        assert!(out.summary.source_records[0] <= 40, "byte {at}");
+        error_count += out.summary.input_errors.len();
+    }
+    assert!(error_count > 100, "{error_count}");
 }
 
 #[test]

@@ -6,13 +6,19 @@
 //!
 //! ```text
 //! Parquet --parquet: units of rows, decoded ahead--> batches --rows--> RecordBuffer, in the order of the file
-//! Arrow IPC -------------------reader--------------> batches --rows--> RecordBuffer
+//! Arrow IPC --ipc_lengths: check----reader---------> batches --rows--> RecordBuffer
 //! ```
+//!
+//! The decoders are code of other crates and a file may hold anything: a panic of a decoder is a defect of its source
+//! (`guard`).
 
 mod columns;
+mod guard;
+mod ipc_lengths;
 mod parquet;
 mod reader;
 mod rows;
 
 pub(crate) use columns::{TableColumns, TableOptions};
+pub(crate) use guard::silence_caught_panics;
 pub(crate) use reader::TableReader;

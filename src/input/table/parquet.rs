@@ -6,7 +6,6 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -23,6 +22,7 @@ use parquet::file::reader::{ChunkReader, Length};
 use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
 
 use super::columns::{TableOptions, TableProjection};
+use super::guard::{DECODER_PANICKED, catch_panic};
 use super::rows::{BatchRows, PositionedRows};
 use crate::input::error::Defect;
 use crate::ordered::{QueueLimits, ReadAhead};
@@ -73,8 +73,6 @@ pub(super) fn open(
     Ok((Box::new(rows), file_len))
 }
 
-const DECODER_PANICKED: &str = "the decoder panicked";
-
 /// A file, and the columns to read.
 struct ParquetTable {
     file: PositionedFile,
@@ -110,7 +108,7 @@ impl ParquetTable {
         let file = PositionedFile::open(path).map_err(Defect::Open)?;
         let damaged = |error: ParquetError| Defect::Table("Parquet", error.to_string());
         let load = || ArrowReaderMetadata::load(&file, ArrowReaderOptions::new());
-        let metadata = catch_panic(load).map_err(damaged)?;
+        let metadata = catch_panic(load, ParquetError::General).map_err(damaged)?;
         let projection = TableProjection::find(metadata.schema(), options)?;
         // If the columns cannot be read as bytes, they are read as they are.
         let metadata = with_text_as_bytes(&metadata, &projection).unwrap_or(metadata);
@@ -133,7 +131,7 @@ impl ParquetTable {
                 .with_batch_size(unit.batch_rows)
                 .build()
         };
-        let (batches, failed) = match catch_panic(build) {
+        let (batches, failed) = match catch_panic(build, ParquetError::General) {
             Ok(batches) => (Some(batches), None),
             Err(error) => (None, Some(error)),
         };
@@ -229,7 +227,8 @@ impl UnitRows {
     fn next_batch(&mut self) -> Option<ParquetResult<BatchRows>> {
         let (batches, projection) = (self.batches.as_mut()?, &self.projection);
         let rows = |batch: RecordBatch| Ok(BatchRows::new(&batch, projection)?);
-        match catch_panic(|| batches.next().transpose()?.map(rows).transpose()) {
+        let next = || batches.next().transpose()?.map(rows).transpose();
+        match catch_panic(next, ParquetError::General) {
             Ok(Some(rows)) => Some(Ok(rows)),
             Err(error) => Some(Err(error)),
             Ok(None) => {
@@ -246,13 +245,6 @@ impl UnitRows {
         let message = format!("row group {group} is damaged: {error}; fetch the file again");
         PositionedRows { records: Err(Defect::Table("Parquet", message)), at: self.at }
     }
-}
-
-/// Runs `work`, and returns a panic as an error.
-fn catch_panic<T>(work: impl FnOnce() -> ParquetResult<T>) -> ParquetResult<T> {
-    // After an error nothing that `work` has changed is used any more.
-    let panicked = |_| Err(ParquetError::General(DECODER_PANICKED.into()));
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(panicked)
 }
 
 /// `metadata` with the text columns of the projection declared as columns of bytes, and read as views, which share the

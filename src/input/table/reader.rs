@@ -8,6 +8,8 @@ use arrow::error::ArrowError;
 use arrow::ipc::reader::FileReader;
 
 use super::columns::{TableOptions, TableProjection};
+use super::guard::catch_panic;
+use super::ipc_lengths::check_lengths;
 use super::parquet;
 use super::rows::{BatchRows, PositionedRows};
 use crate::input::error::Defect;
@@ -38,11 +40,17 @@ impl TableReader {
     /// Those of [`TableReader::parquet`].
     pub(crate) fn arrow(path: &Path, options: &TableOptions) -> Result<TableReader, Defect> {
         let open = || File::open(path).map_err(Defect::Open);
-        let file_len = open()?.metadata().map_err(Defect::Open)?.len();
-        let schema = FileReader::try_new(open()?, None).map_err(damaged)?.schema();
+        let mut file = open()?;
+        let file_len = file.metadata().map_err(Defect::Open)?.len();
+        check_lengths(&mut file).map_err(|message| damaged(ArrowError::ParseError(message)))?;
+        let read = |projection| {
+            let file = open()?;
+            catch_panic(|| FileReader::try_new(file, projection), ArrowError::ParseError).map_err(damaged)
+        };
+        let schema = read(None)?.schema();
         let projection = TableProjection::find(&schema, options)?;
         let places = (0..schema.fields().len()).filter(|&i| projection.has(schema.field(i).name())).collect();
-        let reader = FileReader::try_new(open()?, Some(places)).map_err(damaged)?;
+        let reader = read(Some(places))?;
         let rows = ArrowRows { batches: Box::new(reader), projection, rows: None, number: 0 };
         Ok(TableReader { rows: Box::new(rows), at: 0, file_len, is_ended: false })
     }
@@ -90,9 +98,10 @@ impl Iterator for ArrowRows {
             if let Some(records) = self.rows.as_mut().and_then(|rows| rows.take(&self.projection, &mut self.number)) {
                 return Some(PositionedRows { records, at: 0 });
             }
-            let rows = self.batches.next()?.and_then(|batch| BatchRows::new(&batch, &self.projection));
-            match rows {
-                Ok(rows) => self.rows = Some(rows),
+            let (batches, projection) = (&mut self.batches, &self.projection);
+            let next = || batches.next().transpose()?.map(|batch| BatchRows::new(&batch, projection)).transpose();
+            match catch_panic(next, ArrowError::ParseError) {
+                Ok(rows) => self.rows = Some(rows?),
                 Err(error) => return Some(PositionedRows { records: Err(damaged(error)), at: 0 }),
             }
         }

@@ -1,0 +1,177 @@
+//! Checks the lengths in an Arrow IPC file before the crate arrow reads it.
+//!
+//! The crate allocates memory by the lengths that the file states. A damaged or hostile file can state any length, and a
+//! failed allocation aborts the process. [`check_lengths`] compares the lengths of the footer, of each message and of each
+//! buffer with the length of the file. A message that does not violate them may still be damaged in other ways.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+
+use arrow::ipc::reader::read_footer_length;
+use arrow::ipc::{Block, Message, RecordBatch, root_as_footer, root_as_message};
+
+/// Length of the magic bytes and the padding at the start of a file.
+const HEAD_LEN: u64 = 8;
+
+/// Length of the footer's length and the magic bytes at the end of a file.
+const TRAILER_LEN: u64 = 10;
+
+/// A block of Zstandard has at least 4 bytes and at most 128 KiB of content; LZ4 expands less.
+const MAX_EXPANSION: u64 = 32 << 10;
+
+/// Largest content of one buffer that is compressed, in bytes.
+const MAX_BUFFER_LEN: u64 = 4 << 30;
+
+/// Checks the lengths in an Arrow IPC file.
+///
+/// # Errors
+/// The file cannot be read, or a length does not fit into the file; the message says which.
+pub(super) fn check_lengths(file: &mut File) -> Result<(), String> {
+    let file_len = file.metadata().map_err(|error| error.to_string())?.len();
+    let trailer_at = file_len.checked_sub(TRAILER_LEN).ok_or("the file is shorter than its trailer")?;
+    let trailer = read_at(file, trailer_at, TRAILER_LEN)?;
+    let trailer = trailer.try_into().map_err(|_| "the file is shorter than its trailer")?;
+    let footer_len = read_footer_length(trailer).map_err(|error| error.to_string())? as u64;
+    let footer_at = trailer_at.checked_sub(footer_len).filter(|at| *at >= HEAD_LEN);
+    let footer_at = footer_at.ok_or_else(|| format!("the footer of {footer_len} bytes is longer than the file"))?;
+    let footer = read_at(file, footer_at, footer_len)?;
+    let footer = root_as_footer(&footer).map_err(|error| format!("the footer is damaged: {error}"))?;
+    let blocks = footer.dictionaries().into_iter().chain(footer.recordBatches()).flatten();
+    blocks.enumerate().try_for_each(|(number, block)| {
+        check_block(file, footer_at, block).map_err(|message| format!("message {number}: {message}"))
+    })
+}
+
+/// Checks the message that `block` refers to. Messages are before `end` in the file.
+fn check_block(file: &mut File, end: u64, block: &Block) -> Result<(), String> {
+    let field = |value: i64| u64::try_from(value).map_err(|_| format!("a length or position is {value}"));
+    let (at, body_len) = (field(block.offset())?, field(block.bodyLength())?);
+    let metadata_len = field(block.metaDataLength().into())?;
+    let body_at = at.checked_add(metadata_len);
+    let is_inside = body_at.and_then(|at| at.checked_add(body_len)).is_some_and(|block_end| block_end <= end);
+    let Some(body_at) = body_at.filter(|_| is_inside) else {
+        return Err(format!("{metadata_len} and {body_len} bytes at byte {at} reach past the messages"));
+    };
+    let metadata = read_at(file, at, metadata_len)?;
+    // Since version 0.15 of the format, 4 bytes 0xFF precede the length of the message.
+    let prefix_len = if metadata.starts_with(&[0xFF; 4]) { 8 } else { 4 };
+    let message = metadata.get(prefix_len..).ok_or("the message is shorter than its prefix")?;
+    let message = root_as_message(message).map_err(|error| format!("the message is damaged: {error}"))?;
+    match record_batch(&message) {
+        Some(batch) => check_batch(file, body_at, body_len, &batch),
+        None => Ok(()),
+    }
+}
+
+/// Returns the record batch of a message, which may be the values of a dictionary.
+fn record_batch<'a>(message: &Message<'a>) -> Option<RecordBatch<'a>> {
+    message.header_as_record_batch().or_else(|| message.header_as_dictionary_batch()?.data())
+}
+
+/// Checks buffers and numbers of rows.
+fn check_batch(file: &mut File, body_at: u64, body_len: u64, batch: &RecordBatch<'_>) -> Result<(), String> {
+    let mut content_len = 0u64;
+    for buffer in batch.buffers().into_iter().flatten() {
+        let (offset, len) = (u64::try_from(buffer.offset()), u64::try_from(buffer.length()));
+        let place = offset.ok().zip(len.ok());
+        let place = place.filter(|(offset, len)| offset.checked_add(*len).is_some_and(|end| end <= body_len));
+        let Some((offset, len)) = place else {
+            return Err(format!(
+                "a buffer of {} bytes at byte {} reaches past the body of {body_len} bytes",
+                buffer.length(),
+                buffer.offset()
+            ));
+        };
+        let is_compressed = batch.compression().is_some() && len >= 8;
+        let len = if is_compressed { uncompressed_len(file, body_at + offset, len)? } else { len };
+        content_len = content_len.saturating_add(len);
+    }
+    // Every row of a column has at least one bit, except in columns of nulls.
+    let max_rows = content_len.saturating_mul(8);
+    let nodes = batch.nodes().into_iter().flatten().map(|node| node.length());
+    match nodes.chain([batch.length()]).find(|rows| u64::try_from(*rows).map_or(true, |rows| rows > max_rows)) {
+        Some(rows) => Err(format!("{rows} rows do not fit into {content_len} bytes")),
+        None => Ok(()),
+    }
+}
+
+/// Reads the uncompressed length of a buffer, which precedes its compressed bytes.
+fn uncompressed_len(file: &mut File, at: u64, len: u64) -> Result<u64, String> {
+    let prefix = read_at(file, at, 8)?.try_into().map_err(|_| "a buffer ends early")?;
+    match i64::from_le_bytes(prefix) {
+        // The buffer is not compressed.
+        -1 => Ok(len - 8),
+        content_len => {
+            let max_len = len.saturating_mul(MAX_EXPANSION).min(MAX_BUFFER_LEN);
+            let content_len = u64::try_from(content_len).ok().filter(|content_len| *content_len <= max_len);
+            content_len.ok_or_else(|| format!("a compressed buffer of {len} bytes cannot have this content length"))
+        }
+    }
+}
+
+/// Reads `len` bytes at byte `at`. The caller has compared `len` with the length of the file.
+fn read_at(file: &mut File, at: u64, len: u64) -> Result<Vec<u8>, String> {
+    let mut bytes = vec![0; len as usize];
+    let read = file.seek(SeekFrom::Start(at)).and_then(|_| file.read_exact(&mut bytes));
+    read.map(|()| bytes).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::sync::Arc;
+
+    use arrow::array::{DictionaryArray, Int64Array, RecordBatch, StringArray};
+    use arrow::datatypes::Int8Type;
+    use arrow::ipc::CompressionType;
+    use arrow::ipc::writer::{FileWriter, IpcWriteOptions};
+
+    use super::*;
+
+    fn bytes_of_file() -> Vec<u8> {
+        let urls = StringArray::from_iter_values((0..500).map(|i| format!("http://example.org/{i}")));
+        let digests: DictionaryArray<Int8Type> = (0..500).map(|i| Some(["A", "B"][i % 2])).collect();
+        let columns: [(&str, arrow::array::ArrayRef); 3] = [
+            ("url", Arc::new(urls)),
+            ("digest", Arc::new(digests)),
+            ("number", Arc::new(Int64Array::from_iter_values(0..500))),
+        ];
+        let batch = RecordBatch::try_from_iter(columns).unwrap();
+        let options = IpcWriteOptions::default().try_with_compression(Some(CompressionType::ZSTD)).unwrap();
+        let mut writer = FileWriter::try_new_with_options(Vec::new(), &batch.schema(), options).unwrap();
+        writer.write(&batch).unwrap();
+        writer.write(&batch.slice(3, 90)).unwrap();
+        writer.into_inner().unwrap()
+    }
+
+    fn check(bytes: &[u8]) -> Result<(), String> {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(bytes).unwrap();
+        check_lengths(&mut file)
+    }
+
+    #[test]
+    fn lengths_of_a_whole_file_are_accepted() {
+        assert_eq!(check(&bytes_of_file()), Ok(()));
+    }
+
+    #[test]
+    fn lengths_beyond_the_file_are_errors() {
+        let whole = bytes_of_file();
+        let mut messages = String::new();
+        for at in (0..whole.len() - 8).step_by(4) {
+            for value in [i64::MAX / 2, -7, 1 << 40] {
+                let mut bytes = whole.clone();
+                bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+                messages.extend(check(&bytes).err());
+            }
+        }
+        for part in ["past the messages", "past the body", "a length or position", "content length", "rows do not fit"]
+        {
+            assert!(messages.contains(part), "{part}");
+        }
+        for len in 0..whole.len() {
+            assert!(check(&whole[..len]).is_err());
+        }
+    }
+}
