@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use irikey::canon::{Canonicalizer, Policy, Rows};
-use irikey::iri::ParseMode;
+use irikey::iri::{Backslashes, CharacterReferences, ParseMode, PreprocessOptions, Profile, Spaces};
 use irikey::kernel::Bitmaps;
 use irikey::key::{Draft, Recipe};
 use irikey::record::archive::{ArchiveParser, BatchLimits, CaptureBatch};
@@ -189,6 +189,25 @@ fn canonicalization_is_linear() {
     let strict = Policy { intake: ParseMode::Strict, spoofing_flags: true, base, ..Policy::default() };
     let mut failures = check_urls("canonicalization", 16 << 10, canonicalize(lenient));
     failures.extend(check_urls("strict canonicalization", 16 << 10, canonicalize(strict)));
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn repairs_and_profiles_are_linear() {
+    let preprocess = PreprocessOptions {
+        character_references: CharacterReferences::Html,
+        is_trimmed: true,
+        spaces: Spaces::Encoded,
+        backslashes: Backslashes::Slash,
+    };
+    let mut failures = Vec::new();
+    for profile in ["rfc3987", "masinter-07", "weber-00", "whatwg"].into_iter().filter_map(Profile::from_name) {
+        if profile.name == "whatwg" && cfg!(not(feature = "whatwg")) {
+            continue;
+        }
+        let policy = Policy { profile, preprocess, spoofing_flags: true, ..Policy::default() };
+        failures.extend(check_urls(profile.name, 4 << 10, canonicalize(policy)));
+    }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
