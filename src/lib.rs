@@ -40,6 +40,7 @@
 
 // Without the feature `cli`, parts of what the modules offer each other are unused.
 #![cfg_attr(not(feature = "cli"), allow(dead_code, unused_imports))]
+#![warn(unreachable_pub)]
 
 pub mod canon;
 pub mod encoding;

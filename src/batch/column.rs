@@ -7,7 +7,7 @@ use crate::iri::Rung;
 use crate::record::fields::CarriedField;
 
 /// Length of a key column in bytes.
-pub const KEY_LEN: i32 = 16;
+pub(crate) const KEY_LEN: i32 = 16;
 
 /// Identifies a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

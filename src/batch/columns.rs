@@ -186,7 +186,7 @@ const URL_COLUMNS: &[Column] = &[
 ];
 
 /// The name in columns of the recipe that the user defines (`--rules`).
-pub const OWN_RULES: &str = "rules";
+pub(crate) const OWN_RULES: &str = "rules";
 
 /// A part of the URI; null without the part or without a URI.
 const fn part(part: UrlPart, name: &'static str, meaning: &'static str) -> Column {

@@ -29,7 +29,7 @@ const EQUIVALENCES_METADATA_KEY: &str = "irikey.equivalences";
 const BATCH_ROWS: usize = 64 << 10;
 
 /// Name and meaning of each column, in order.
-pub const EQUIVALENCE_COLUMNS: [(&str, &str); 17] = [
+pub(crate) const EQUIVALENCE_COLUMNS: [(&str, &str); 17] = [
     ("kind", "member (of a class) or pattern (of a host)"),
     ("uri", "member: the canonical URL"),
     ("key", "member: its key on the rung scheme"),
@@ -93,13 +93,13 @@ fn policy_pairs(policy: &Policy) -> impl Iterator<Item = (&'static str, String)>
 }
 
 /// Returns the metadata of the table, in addition to the metadata of every output.
-pub fn equivalences_metadata(limits: &LearnLimits) -> Vec<(String, String)> {
+pub(crate) fn equivalences_metadata(limits: &LearnLimits) -> Vec<(String, String)> {
     let limits = limits.describe().into_iter().map(|(name, value)| (format!("irikey.learn.{name}"), value));
     [(EQUIVALENCES_METADATA_KEY.to_string(), EQUIVALENCES_VERSION.to_string())].into_iter().chain(limits).collect()
 }
 
 /// Returns the schema of the table.
-pub fn equivalences_schema() -> SchemaRef {
+pub(crate) fn equivalences_schema() -> SchemaRef {
     let texts = DataType::List(Arc::new(Field::new_list_field(DataType::Utf8, true)));
     let field = |&(name, _): &(&str, &str)| {
         let kind = match name {
@@ -115,7 +115,7 @@ pub fn equivalences_schema() -> SchemaRef {
 }
 
 /// Returns the rows of the table: members, then patterns. `sources` are the sorted names of the sources.
-pub fn equivalences_batches<'a>(
+pub(crate) fn equivalences_batches<'a>(
     learned: &'a Learned,
     sources: &'a [String],
 ) -> impl Iterator<Item = Result<RecordBatch, ArrowError>> + 'a {

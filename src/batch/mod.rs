@@ -23,7 +23,8 @@ mod source_run;
 mod text_array;
 
 pub use build::BatchBuilder;
-pub use column::{Column, ColumnId, ColumnKind, KEY_LEN};
+pub(crate) use column::KEY_LEN;
+pub use column::{Column, ColumnId, ColumnKind};
 pub use columns::COLUMNS;
 #[cfg(feature = "pipeline")]
 pub(crate) use columns::OWN_RULES;

@@ -9,7 +9,7 @@ use crate::iri::Fault;
 use crate::key::KeyBytes;
 
 /// Most bytes of text in one column of rows: offsets of Arrow have 32 bits.
-pub const MAX_TEXT_LEN: usize = 2000 << 20;
+pub(crate) const MAX_TEXT_LEN: usize = 2000 << 20;
 
 /// Rows in columns. Every record appends one entry to `uri`, `input`, `key`, `flags` and `offset`.
 #[derive(Debug, Default, Clone)]
@@ -106,7 +106,7 @@ impl Rows {
     ///
     /// # Errors
     /// The rows are overfull or a column of texts is longer than [`MAX_TEXT_LEN`]; the error is its length in bytes.
-    pub fn check_text_len(&self) -> Result<(), usize> {
+    pub(crate) fn check_text_len(&self) -> Result<(), usize> {
         let recipes = self.recipe_texts.iter().map(|texts| texts.values.len());
         let longest = recipes.fold(self.text_len().max(self.carried.text_len()), usize::max);
         if self.is_overfull || longest > MAX_TEXT_LEN { Err(longest) } else { Ok(()) }

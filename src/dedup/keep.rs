@@ -89,7 +89,7 @@ impl KeepPolicy {
     }
 
     /// The policy compares statuses.
-    pub const fn compares_status(self) -> bool {
+    pub(crate) const fn compares_status(self) -> bool {
         matches!(self, KeepPolicy::Best)
     }
 

@@ -36,4 +36,6 @@ pub(crate) use key_table::KeyTable;
 pub use resolution::{Collision, Collisions};
 pub(crate) use resolution::{Decisions, PartitionResolver};
 pub(crate) use survey::{DuplicateSurvey, RowGroupSurvey, SurveyRow};
-pub use survey::{Findings, HostFindings, RuleFindings, SizeClass};
+pub(crate) use survey::{Findings, RuleFindings};
+#[cfg(all(test, feature = "cli"))]
+pub(crate) use survey::{HostFindings, SizeClass};

@@ -236,7 +236,7 @@ impl SurveyTotals {
 
 /// The result of a survey. Numbers that are not whole are estimates from a sample, unless `share` is 1.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Findings {
+pub(crate) struct Findings {
     /// The share of all keys that the sample has.
     pub share: f64,
     /// Groups in the sample.
@@ -258,7 +258,7 @@ pub struct Findings {
 
 /// Groups of similar size.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct SizeClass {
+pub(crate) struct SizeClass {
     /// Least rows of a group.
     pub from: u64,
     /// Most rows of a group.
@@ -271,7 +271,7 @@ pub struct SizeClass {
 
 /// The effect of a rule.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct RuleFindings {
+pub(crate) struct RuleFindings {
     /// URIs that the rule merged with the first URI of their group.
     pub merged: f64,
     /// Those of them in the sample where both URIs have a digest.
@@ -284,7 +284,7 @@ pub struct RuleFindings {
 
 /// A host and its records.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct HostFindings {
+pub(crate) struct HostFindings {
     /// The host.
     pub host: String,
     /// A lower bound of its records.

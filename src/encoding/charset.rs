@@ -77,7 +77,7 @@ const MARKS: [(&[u8], &Encoding); 3] = [(b"\xEF\xBB\xBF", UTF_8), (b"\xFE\xFF", 
 
 impl Charset {
     /// UTF-8, the default charset.
-    pub const UTF_8: Charset = Charset { encoding: UTF_8, is_order_open: false };
+    pub(crate) const UTF_8: Charset = Charset { encoding: UTF_8, is_order_open: false };
 
     /// Returns the charset with this label. Case and surrounding white space do not matter. Unknown labels, and labels of
     /// charsets that are unsafe because they hide ASCII (`iso-2022-kr`, `hz-gb-2312` and others), give `None`.
@@ -105,7 +105,7 @@ impl Charset {
 
     /// Returns whether the charset is UTF-8 or UTF-16. Text in these is not normalized (RFC 3987 section 3.1, step 1c),
     /// and queries are not written in them. GB18030 covers all of Unicode but is not one of these.
-    pub fn is_unicode(self) -> bool {
+    pub(crate) fn is_unicode(self) -> bool {
         [UTF_8, UTF_16LE, UTF_16BE].contains(&self.encoding)
     }
 

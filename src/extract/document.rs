@@ -97,7 +97,7 @@ impl DefectKind {
     }
 
     /// Whether a part of the document was not read because of the defect.
-    pub const fn ends_document(self) -> bool {
+    pub(crate) const fn ends_document(self) -> bool {
         matches!(self, DefectKind::Truncated | DefectKind::IllFormed)
     }
 }

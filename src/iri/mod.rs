@@ -92,7 +92,8 @@ mod spoof;
 mod whatwg;
 
 pub use bidi::{BidiPart, BidiProblem, BidiRules, BidiViolation, bidi_display, bidi_visual, check_bidi, is_bidi};
-pub use check::{ParseMode, check_bidi_controls, check_iri, check_iri_reference, check_uri, check_uri_reference};
+pub(crate) use check::check_bidi_controls;
+pub use check::{ParseMode, check_iri, check_iri_reference, check_uri, check_uri_reference};
 pub use class::CLASSIFIER;
 pub use fault::{Component, Fault, FaultKind};
 pub use flags::{Changes, Flags, SpoofingFlags};
@@ -122,4 +123,4 @@ mod details {
 pub(crate) use details::*;
 
 /// The version of the Unicode data with which hosts are mapped (that of the idna crate). It is part of file metadata.
-pub const UNICODE_VERSION: &str = "17.0";
+pub(crate) const UNICODE_VERSION: &str = "17.0";

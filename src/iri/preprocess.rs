@@ -67,7 +67,7 @@ pub struct PreprocessOptions {
 
 impl PreprocessOptions {
     /// Returns true if no step is selected.
-    pub fn is_nothing(&self) -> bool {
+    pub(crate) fn is_nothing(&self) -> bool {
         *self == PreprocessOptions::default()
     }
 }

@@ -76,7 +76,7 @@ impl Base {
     ///
     /// # Errors
     /// As [`Base::resolve`]; nothing is appended in that case.
-    pub fn write_target(&self, reference: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
+    pub(crate) fn write_target(&self, reference: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
         let r = Parts::split(reference);
         if r.scheme_len.is_none() {
             check_path_noscheme(reference)?;

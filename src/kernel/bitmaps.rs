@@ -56,7 +56,7 @@ impl Bitmaps {
 
     /// Like [`Bitmaps::next_attention`], without a branch on the position if it is within 128 bytes.
     #[inline(always)]
-    pub fn next_attention_near(&self, from: usize) -> usize {
+    pub(crate) fn next_attention_near(&self, from: usize) -> usize {
         let first = self.window(from, |block| block.attention);
         // All bits past the end are set: if the first window is empty, the second begins within the text.
         let second_at = select_unpredictable(first == 0, from + 64, from);

@@ -46,7 +46,7 @@ impl ByteSet {
     }
 
     /// Returns the bytes that are not in this set.
-    pub const fn not(self) -> ByteSet {
+    pub(crate) const fn not(self) -> ByteSet {
         let mut set = self.0;
         let mut byte = 0;
         while byte < 256 {

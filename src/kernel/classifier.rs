@@ -59,12 +59,12 @@ impl Classifier {
     }
 
     /// Returns the set of bytes that are always in the attention class.
-    pub const fn attention(&self) -> &ByteSet {
+    pub(crate) const fn attention(&self) -> &ByteSet {
         &self.attention
     }
 
     /// Returns the set of bytes that are always in the stop class.
-    pub const fn stop(&self) -> &ByteSet {
+    pub(crate) const fn stop(&self) -> &ByteSet {
         &self.stop
     }
 }

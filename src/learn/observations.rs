@@ -58,7 +58,7 @@ impl RowGroupObservations {
     }
 
     /// Adds `count` records that state a redirect whose URL or target has a fault.
-    pub fn unparsable(&mut self, count: u64) {
+    pub(crate) fn unparsable(&mut self, count: u64) {
         self.unparsable += count;
     }
 
@@ -175,7 +175,7 @@ impl Observations {
     }
 
     /// Returns the number of distinct redirects.
-    pub fn redirect_count(&self) -> u64 {
+    pub(crate) fn redirect_count(&self) -> u64 {
         self.redirects.len() as u64
     }
 

@@ -107,19 +107,19 @@ output_formats! {
 
 impl OutputFormat {
     /// Returns the format that the suffix of `path` selects, ignoring case.
-    pub fn of_path(path: &Path) -> Option<OutputFormat> {
+    pub(crate) fn of_path(path: &Path) -> Option<OutputFormat> {
         let name = path.file_name()?.to_str()?.to_ascii_lowercase();
         let ends = |suffix: &&str| name.strip_suffix(*suffix).is_some_and(|stem| stem.ends_with('.'));
         OutputFormat::ALL.into_iter().find(|format| format.suffixes().iter().any(ends))
     }
 
     /// Returns whether files declare or imply the order of their rows, so that it can be verified.
-    pub const fn has_order(self) -> bool {
+    pub(crate) const fn has_order(self) -> bool {
         matches!(self, OutputFormat::Parquet | OutputFormat::Arrow | OutputFormat::Cdxj | OutputFormat::Zipnum)
     }
 
     /// Returns whether the format is an index of captures, which has fixed columns and a fixed order.
-    pub const fn is_index(self) -> bool {
+    pub(crate) const fn is_index(self) -> bool {
         matches!(self, OutputFormat::Cdxj | OutputFormat::Zipnum)
     }
 
@@ -133,7 +133,7 @@ impl OutputFormat {
     }
 
     /// Returns whether the format is not readable on a terminal.
-    pub const fn is_binary(self) -> bool {
+    pub(crate) const fn is_binary(self) -> bool {
         matches!(self, OutputFormat::Parquet | OutputFormat::Arrow | OutputFormat::ArrowStream | OutputFormat::Zipnum)
     }
 }

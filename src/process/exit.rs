@@ -3,20 +3,20 @@
 /// Success.
 pub const SUCCESS: u8 = 0;
 /// A comparison or a check gave a negative answer.
-pub const DIFFERENT: u8 = 1;
+pub(crate) const DIFFERENT: u8 = 1;
 /// Usage error: the flags are wrong or contradict each other.
 pub const USAGE: u8 = 2;
 /// Records have faults, and `--fail-on-fault` was given.
-pub const FAULTS: u8 = 3;
+pub(crate) const FAULTS: u8 = 3;
 /// Inputs cannot be opened, and nothing was done. Or an input could not be read completely: rows of everything that was
 /// readable are written, but no file is created or replaced if there are none.
-pub const INPUT: u8 = 4;
+pub(crate) const INPUT: u8 = 4;
 /// The output could not be written.
-pub const OUTPUT: u8 = 5;
+pub(crate) const OUTPUT: u8 = 5;
 /// Internal error: counts that do not add up, or a panic.
-pub const INTERNAL: u8 = 6;
+pub(crate) const INTERNAL: u8 = 6;
 /// `dedup --verify` found two different texts with the same key.
-pub const COLLISION: u8 = 7;
+pub(crate) const COLLISION: u8 = 7;
 
 /// Every status with its meaning.
 pub const ALL: [(u8, &str); 8] = [

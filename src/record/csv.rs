@@ -7,7 +7,8 @@
 
 mod columns;
 
-pub use columns::{CsvColumn, CsvColumns, CsvColumnsError, CsvFirstRecord, CsvHeader, CsvOptions, URL_COLUMN_NAMES};
+pub(crate) use columns::URL_COLUMN_NAMES;
+pub use columns::{CsvColumn, CsvColumns, CsvColumnsError, CsvFirstRecord, CsvHeader, CsvOptions};
 use columns::{bom_guard, reader};
 
 use super::boundary::Quoting;

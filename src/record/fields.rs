@@ -262,12 +262,12 @@ impl FieldSet {
 
 impl FieldBuffers {
     /// Sets the fields that records which are pushed from now on have.
-    pub fn set_carry(&mut self, carry: FieldSet) {
+    pub(crate) fn set_carry(&mut self, carry: FieldSet) {
         self.carry = carry;
     }
 
     /// Returns the fields that are carried.
-    pub fn carry(&self) -> FieldSet {
+    pub(crate) fn carry(&self) -> FieldSet {
         self.carry
     }
 }

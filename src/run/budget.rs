@@ -18,7 +18,7 @@ const MIN_DEFAULT_DATA: usize = 64 << 20;
 
 /// Bytes of memory that are not handed out yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Budget {
+pub(crate) struct Budget {
     remaining: usize,
     /// The user set the limit; otherwise it is a part of the memory of the machine.
     is_limited: bool,
@@ -26,7 +26,7 @@ pub struct Budget {
 
 /// What a worker thread needs for rows in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WorkerNeed {
+pub(crate) struct WorkerNeed {
     /// Bytes of memory per thread.
     bytes: usize,
     /// Length of row groups that the user can choose.
@@ -37,26 +37,26 @@ impl WorkerNeed {
     /// For row groups of this length on their way to an output: rows, their batch, what is left of it, and the encoded row
     /// group, twice because one may wait to be written. Measured on lines of 30 bytes with the default columns; longer lines
     /// take less.
-    pub fn rows(row_group_len: usize) -> WorkerNeed {
+    pub(crate) fn rows(row_group_len: usize) -> WorkerNeed {
         WorkerNeed { bytes: row_group_len.saturating_mul(14), row_group_len: Some(row_group_len) }
     }
 
     /// For row groups of this length of which only keys are used.
-    pub fn keys(row_group_len: usize) -> WorkerNeed {
+    pub(crate) fn keys(row_group_len: usize) -> WorkerNeed {
         WorkerNeed { bytes: row_group_len.saturating_mul(8), row_group_len: None }
     }
 }
 
 /// The budget is too small for a job with a single thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BudgetError {
+pub(crate) struct BudgetError {
     limit: usize,
     need: WorkerNeed,
 }
 
 impl Budget {
     /// The budget of a job: `limit` bytes, or half of the memory that is available to the process.
-    pub fn new(limit: Option<usize>) -> Budget {
+    pub(crate) fn new(limit: Option<usize>) -> Budget {
         Budget { remaining: limit.unwrap_or_else(|| memory::available() / 2), is_limited: limit.is_some() }
     }
 
@@ -71,7 +71,7 @@ impl Budget {
     ///
     /// # Errors
     /// The budget is too small for one worker.
-    pub fn reserve_workers(&mut self, threads: usize, need: WorkerNeed) -> Result<usize, BudgetError> {
+    pub(crate) fn reserve_workers(&mut self, threads: usize, need: WorkerNeed) -> Result<usize, BudgetError> {
         let workers = |threads: usize| BASE.saturating_add(threads.saturating_mul(need.bytes));
         if !self.is_limited {
             self.remaining = self.remaining.saturating_sub(workers(threads)).max(MIN_DEFAULT_DATA);
@@ -99,7 +99,7 @@ impl Budget {
     }
 
     /// Bytes that are not reserved.
-    pub fn remaining(&self) -> usize {
+    pub(crate) fn remaining(&self) -> usize {
         self.remaining
     }
 }

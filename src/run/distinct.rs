@@ -20,7 +20,7 @@ const RANK_BITS: u32 = 64 - PRECISION;
 
 /// Counts distinct keys within 2 % (standard error 0.8 %) in 16 KiB.
 #[derive(Clone, Debug)]
-pub struct HyperLogLog {
+pub(crate) struct HyperLogLog {
     registers: Box<[u8; REGISTERS]>,
 }
 
@@ -33,7 +33,7 @@ impl Default for HyperLogLog {
 impl HyperLogLog {
     /// Adds a key. Keys are hashes, so their first 64 bits need no further hashing.
     #[inline]
-    pub fn insert(&mut self, key: &KeyBytes) {
+    pub(crate) fn insert(&mut self, key: &KeyBytes) {
         let hash = key.first_chunk::<8>().map_or(0, |bytes| u64::from_be_bytes(*bytes));
         let register = &mut self.registers[(hash >> RANK_BITS) as usize];
         let rank = ((hash << PRECISION).leading_zeros().min(RANK_BITS) + 1) as u8;
@@ -41,14 +41,14 @@ impl HyperLogLog {
     }
 
     /// Adds the keys of another sketch.
-    pub fn merge(&mut self, other: &HyperLogLog) {
+    pub(crate) fn merge(&mut self, other: &HyperLogLog) {
         for (mine, theirs) in self.registers.iter_mut().zip(other.registers.iter()) {
             *mine = (*mine).max(*theirs);
         }
     }
 
     /// The estimated number of distinct keys.
-    pub fn estimate(&self) -> u64 {
+    pub(crate) fn estimate(&self) -> u64 {
         let mut counts = [0u32; RANK_BITS as usize + 2];
         for &register in self.registers.iter() {
             counts[register as usize] += 1;

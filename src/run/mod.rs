@@ -33,7 +33,7 @@ mod sort;
 mod summary;
 mod worker;
 
-pub use budget::{Budget, BudgetError, WorkerNeed};
+pub(crate) use budget::{Budget, BudgetError, WorkerNeed};
 pub(crate) use canonicalize::Ticket;
 pub use canonicalize::{RowGroup, canon};
 pub(crate) use check_sorted::sorted_rows_counter;
@@ -41,7 +41,7 @@ pub use check_sorted::{CheckSortedError, check_sorted};
 pub use count::{CountMethod, DistinctCounts, count};
 pub use dedup::{DedupError, DedupKey, DedupOptions, DedupOutput, DedupSummary, DedupTotals, KeyedFileError, dedup};
 pub(crate) use dedup::{KeyedFileDefect, KeyedFiles, dedup_keyed_files};
-pub use distinct::HyperLogLog;
+pub(crate) use distinct::HyperLogLog;
 pub(crate) use equivalences::read_equivalences;
 pub use error::RunError;
 pub(crate) use in_order::produced_in_order;

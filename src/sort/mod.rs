@@ -20,8 +20,9 @@ mod runs;
 
 pub(crate) use block::{EncodedBlock, PickedRows, SortSchema};
 pub(crate) use merge::{MergeLimits, Merger};
+pub(crate) use order::OrderColumn;
 pub(crate) use order::SORT_METADATA_KEY;
-pub use order::{OrderCheck, OrderColumn, OrderError, SortBy};
+pub use order::{OrderCheck, OrderError, SortBy};
 pub use partition::{Partition, SplitPoints};
 pub(crate) use run_file::RunFileWriter;
 pub(crate) use runs::SortedRuns;

@@ -17,7 +17,7 @@ pub(crate) const SORT_METADATA_KEY: &str = "irikey.sort";
 
 /// One column of an order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OrderColumn {
+pub(crate) struct OrderColumn {
     /// Name of the column.
     pub name: String,
     /// The highest value comes first.
@@ -60,12 +60,12 @@ impl SortBy {
     }
 
     /// An order of these columns.
-    pub fn from_columns(columns: Vec<OrderColumn>) -> SortBy {
+    pub(crate) fn from_columns(columns: Vec<OrderColumn>) -> SortBy {
         SortBy(columns)
     }
 
     /// The columns, the most significant first.
-    pub fn columns(&self) -> &[OrderColumn] {
+    pub(crate) fn columns(&self) -> &[OrderColumn] {
         &self.0
     }
 

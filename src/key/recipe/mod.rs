@@ -150,7 +150,7 @@ impl Recipe {
     }
 
     /// Returns the rules.
-    pub fn rules(&self) -> RuleSet {
+    pub(crate) fn rules(&self) -> RuleSet {
         self.rules
     }
 

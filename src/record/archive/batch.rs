@@ -85,12 +85,12 @@ impl CaptureBatch {
     }
 
     /// Whether the target size is reached, or a record was too long.
-    pub fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.len >= self.limits.target_len || self.too_long_at.is_some()
     }
 
     /// The offset of a record that is longer than allowed. It has no row, and nothing follows it.
-    pub fn too_long_at(&self) -> Option<u64> {
+    pub(crate) fn too_long_at(&self) -> Option<u64> {
         self.too_long_at
     }
 

@@ -153,7 +153,7 @@ impl ArchiveParser {
 
     /// A parser that selects the records whose `WARC-Type` is one of `types`; in ARC, `warcinfo` or `response`. An empty
     /// list selects all.
-    pub fn of_types(types: &[String]) -> ArchiveParser {
+    pub(crate) fn of_types(types: &[String]) -> ArchiveParser {
         let types = types.iter().map(|name| name.to_ascii_lowercase().into_bytes()).collect();
         ArchiveParser { types, ..ArchiveParser::default() }
     }
@@ -165,7 +165,7 @@ impl ArchiveParser {
     }
 
     /// States that a gzip member ends after the bytes taken so far, at byte `file_at` of the file.
-    pub fn end_member(&mut self, file_at: u64) {
+    pub(crate) fn end_member(&mut self, file_at: u64) {
         let Some(file) = &mut self.file else { return };
         file.member = (self.at, file_at);
         if self.state == ParserState::Between {
@@ -174,12 +174,12 @@ impl ArchiveParser {
     }
 
     /// Number of records skipped because their type is not selected.
-    pub fn skipped_count(&self) -> u64 {
+    pub(crate) fn skipped_count(&self) -> u64 {
         self.skipped_count
     }
 
     /// Bytes taken so far.
-    pub fn taken(&self) -> u64 {
+    pub(crate) fn taken(&self) -> u64 {
         self.at
     }
 

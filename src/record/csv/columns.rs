@@ -18,7 +18,7 @@ use std::io::Read;
 use thiserror::Error;
 
 /// Names of columns that hold URLs, in order of preference, in any case.
-pub const URL_COLUMN_NAMES: [&str; 9] =
+pub(crate) const URL_COLUMN_NAMES: [&str; 9] =
     ["url", "uri", "iri", "original_url", "target", "href", "link", "location", "relative"];
 
 /// A column, as the user chooses it.
