@@ -138,7 +138,7 @@ impl Canonicalizer {
 
     /// Appends one row per record to `rows`. `bitmaps` must describe `records.text`.
     ///
-    /// If the URIs would exceed [`MAX_TEXT_LEN`] bytes, [`Rows::is_overfull`] is set and the remaining rows are empty.
+    /// If the URIs would exceed 2000 MiB, [`Rows::is_overfull`] is set and the remaining rows are empty.
     ///
     /// The keys are computed after all texts, because hashing many texts at once is faster.
     pub fn append(&mut self, records: &Records<'_>, bitmaps: &Bitmaps, rows: &mut Rows) {

@@ -41,7 +41,7 @@ pub struct Rows {
     pub recipe_texts: Vec<TextColumn>,
     /// The counts.
     pub tally: Tally,
-    /// The texts of the rows would exceed [`MAX_TEXT_LEN`], and some rows were left empty: the rows must not be used.
+    /// The texts of the rows would exceed 2000 MiB, and some rows were left empty: the rows must not be used.
     pub is_overfull: bool,
 }
 

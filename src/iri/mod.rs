@@ -92,8 +92,7 @@ mod spoof;
 mod whatwg;
 
 pub use bidi::{BidiPart, BidiProblem, BidiRules, BidiViolation, bidi_display, bidi_visual, check_bidi, is_bidi};
-pub(crate) use check::check_bidi_controls;
-pub use check::{ParseMode, check_iri, check_iri_reference, check_uri, check_uri_reference};
+pub use check::{ParseMode, check_bidi_controls, check_iri, check_iri_reference, check_uri, check_uri_reference};
 pub use class::CLASSIFIER;
 pub use fault::{Component, Fault, FaultKind};
 pub use flags::{Changes, Flags, SpoofingFlags};

@@ -21,7 +21,7 @@ pub enum CountMethod {
         /// Directory of temporary files.
         directory: PathBuf,
     },
-    /// An estimate by [`HyperLogLog`], nearly always within 2 %.
+    /// An estimate by HyperLogLog, nearly always within 2 %.
     Approximate,
 }
 
