@@ -9,6 +9,8 @@ use crate::record::InputFormat;
 /// group must stay below the 2 GiB that Arrow's 32-bit offsets can address.
 pub const MAX_RECORD_LEN: usize = 512 << 20;
 
+/// Text that a worker decodes at a time, bytes, unless [`RunOptions::chunk_len`] says otherwise.
+const DEFAULT_CHUNK_LEN: usize = 256 << 10;
 /// Upper limit of [`RunOptions::row_group_len`], bytes of input.
 pub const MAX_ROW_GROUP_LEN: usize = 128 << 20;
 
@@ -73,7 +75,7 @@ impl Default for RunOptions {
         RunOptions {
             threads: 0,
             row_group_len: 8 << 20,
-            chunk_len: 256 << 10,
+            chunk_len: DEFAULT_CHUNK_LEN,
             max_record_len: 256 << 20,
             mmap: true,
             format: InputFormat::default(),
@@ -95,7 +97,11 @@ impl RunOptions {
                 threads => threads,
             },
             row_group_len: self.row_group_len.clamp(1, MAX_ROW_GROUP_LEN),
-            chunk_len: self.chunk_len.clamp(1, MAX_ROW_GROUP_LEN),
+            // How much is read past the last record of a limit is counted, and must not depend on the chunk length.
+            chunk_len: match self.record_limit {
+                Some(_) => DEFAULT_CHUNK_LEN,
+                None => self.chunk_len.clamp(1, MAX_ROW_GROUP_LEN),
+            },
             max_record_len: self.max_record_len.clamp(1, MAX_RECORD_LEN),
             ..self.clone()
         }
