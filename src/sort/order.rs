@@ -65,7 +65,7 @@ impl SortBy {
     }
 
     /// The columns, the most significant first.
-    pub(crate) fn columns(&self) -> &[OrderColumn] {
+    pub fn columns(&self) -> &[OrderColumn] {
         &self.0
     }
 
