@@ -32,7 +32,7 @@ pub(crate) struct OrderColumn {
 /// use irikey::sort::SortBy;
 /// let by = SortBy::parse(["url_surtkey", "-fetch_time"]);
 /// assert_eq!(by.to_string(), "url_surtkey,-fetch_time");
-/// assert!(by.columns()[1].descending);
+/// assert!(by.names().eq(["url_surtkey", "fetch_time"]));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SortBy(Vec<OrderColumn>);
@@ -65,7 +65,7 @@ impl SortBy {
     }
 
     /// The columns, the most significant first.
-    pub fn columns(&self) -> &[OrderColumn] {
+    pub(crate) fn columns(&self) -> &[OrderColumn] {
         &self.0
     }
 
