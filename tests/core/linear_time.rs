@@ -23,7 +23,7 @@ const MAX_GROWTH: f64 = 1.6;
 const MIN_TIME: Duration = Duration::from_micros(200);
 
 /// The machine may be busy, so a shape fails only if it grows too much in each of this many attempts.
-const ATTEMPTS: usize = 12;
+const ATTEMPTS: usize = 30;
 
 /// Returns the CPU time of this thread, which does not count the time of other programs.
 fn cpu_time() -> Duration {
