@@ -46,7 +46,7 @@ impl Job<'_> {
         }
     }
 
-    /// Shows a progress bar, if one is wanted.
+    /// Shows a progress bar, unless the flags or the terminal forbid it.
     pub(crate) fn progress_bar(&self, total: Option<u64>, progress: &Arc<Progress>) -> Option<TerminalBar> {
         TerminalBar::start(self.reporting.progress(), total, progress)
     }

@@ -156,7 +156,7 @@ impl<T> ReorderQueue<T> {
         &self,
         source: &Mutex<impl FnMut(u64) -> Result<Option<J>, E>>,
     ) -> Result<Option<(ItemSender<'_, T>, J)>, E> {
-        // A thread that waits here blocks the source for the other threads, which would have to wait as well.
+        // The lock is held while this thread waits for space: without space, no other thread could take work either.
         let mut source = source.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             let state = self.wait_for_space(self.lock(), |state| state.slots.len() >= self.limits.window);
