@@ -470,7 +470,7 @@ fn limit_stops_after_the_given_number_of_records() {
 }
 
 #[test]
-fn headers_after_the_last_record_of_a_limit_are_not_counted() {
+fn counts_of_a_limited_job_do_not_depend_on_the_chunk_size() {
     let directory = tempfile::tempdir().unwrap();
     let report = directory.path().join("report.json");
     let input = directory.path().join("crawl.cdxj");
@@ -478,19 +478,22 @@ fn headers_after_the_last_record_of_a_limit_are_not_counted() {
     fs::write(&input, format!("!a\n{}!b\n!c\n{}{}!d\n{}!e\n", line("w"), line("x"), line("y"), line("z"))).unwrap();
     let table = directory.path().join("urls.csv");
     fs::write(&table, "url\nhttp://a/\nhttp://b/\n").unwrap();
-    let headers = |inputs: &[&Path], limit: &str, more: &[&str]| {
+    let count = |name: &str, inputs: &[&Path], limit: &str, more: &[&str]| {
         let inputs = inputs.iter().map(|path| path.to_str().unwrap());
         let flags = ["canon", "-q", "--limit", limit, "--report", report.to_str().unwrap()];
         printed(&flags.into_iter().chain(inputs).chain(more.iter().copied()).collect::<Vec<_>>(), b"");
         let report: serde_json::Value = serde_json::from_slice(&fs::read(&report).unwrap()).unwrap();
-        report["headers"].as_u64().unwrap()
+        report[name].as_u64().unwrap()
     };
     for size in ["10", "60", "100", "1M"] {
         let more = ["--chunk-size", size];
-        let counts: Vec<_> = ["0", "1", "2", "3", "4", "9"].map(|limit| headers(&[&input], limit, &more)).into();
+        let counts: Vec<_> =
+            ["0", "1", "2", "3", "4", "9"].map(|limit| count("headers", &[&input], limit, &more)).into();
         assert_eq!(counts, [0, 1, 3, 3, 4, 5], "{size}");
-        let counts: Vec<_> = ["1", "2", "3", "9"].map(|limit| headers(&[&table, &table], limit, &more)).into();
+        let counts: Vec<_> = ["1", "2", "3", "9"].map(|limit| count("headers", &[&table, &table], limit, &more)).into();
         assert_eq!(counts, [1, 1, 2, 2], "{size}");
+        // Input is read past the last record, by the same length for any chunk size.
+        assert_eq!(count("input_bytes", &[&input], "1", &more), fs::metadata(&input).unwrap().len(), "{size}");
     }
 }
 
