@@ -294,6 +294,7 @@ fn compare_names_the_lowest_rung() {
         assert_eq!((ran.status.code(), String::from_utf8(ran.stdout).unwrap().as_str()), (Some(status), text));
     }
     assert_eq!(irikey(&["compare", "x", "y"], b"", Stdio::null()).status.code(), Some(2));
+    assert_eq!(printed(&["compare", "x", "x"], b""), "equivalent on rung simple\n");
 }
 
 #[test]

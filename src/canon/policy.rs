@@ -99,7 +99,7 @@ impl Policy {
             ("query_charset", describe_charset(self.query_charset, self.has_record_query_charsets)),
             ("recipes", self.recipes.iter().map(RecipeColumn::describe).collect::<Vec<_>>().join("; ")),
             ("psl", self.suffixes.version().to_string()),
-            ("unicode", crate::iri::UNICODE_VERSION.to_string()),
+            ("unicode", crate::iri::unicode_version().to_string()),
         ];
         if let Some(equivalences) = &self.equivalences {
             pairs.push(("equivalences", equivalences.identity()));

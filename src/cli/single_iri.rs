@@ -10,7 +10,7 @@ use super::args::policy::parse_profile;
 use super::error::CommandError;
 use super::terminal::print;
 use crate::canon::{Canonicalizer, Policy, Rows, Rung};
-use crate::iri::{Base, CLASSIFIER, Fault, ParseMode, PreprocessOptions, Profile};
+use crate::iri::{Base, CLASSIFIER, Fault, FaultKind, ParseMode, PreprocessOptions, Profile};
 use crate::kernel::Bitmaps;
 use crate::key::KeyBytes;
 use crate::process::exit;
@@ -110,10 +110,15 @@ pub(crate) fn run_compare(args: &CompareArgs) -> Result<u8, CommandError> {
     }
 }
 
-/// The lowest rung on which both have the same key.
+/// The lowest rung on which both have the same key. Relative references have keys only with a base; without one, equal
+/// texts are equivalent on rung `simple`.
 fn lowest_rung(args: &CompareArgs) -> Result<Option<Rung>, CommandError> {
     args.iri.base()?;
     let rows = args.iri.rows(&[args.a.as_encoded_bytes(), args.b.as_encoded_bytes()], Rung::default());
+    let is_relative = |row| fault_of(&rows, row).is_some_and(|fault| fault.kind == FaultKind::Relative);
+    if args.a == args.b && is_relative(0) {
+        return Ok(Some(Rung::Simple));
+    }
     for (row, name) in ["A", "B"].into_iter().enumerate() {
         if let Some(fault) = fault_of(&rows, row) {
             return Err(CommandError::Usage(format!("{name}: {fault}")));

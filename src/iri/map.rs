@@ -120,7 +120,7 @@ pub fn encode_query(reference: &str, query: QueryCharset) -> Result<(Cow<'_, str
 
 /// Maps a URI reference to an IRI reference (section 3.2): decodes escapes that are UTF-8 of characters which sections
 /// 2.2, 4.1 and 6.1 allow. Escapes of `%`, of reserved and excluded ASCII characters, and of octets that are not UTF-8
-/// stay.
+/// stay, and so do those of digits that would form an escape with a stray `%` before them.
 ///
 /// ```
 /// use irikey::iri::{HostMapping, to_iri};
@@ -162,7 +162,9 @@ fn decode_run(text: &[u8], is_decoded: impl Fn(char) -> bool, iri: &mut Vec<u8>)
     while at < octets.len() {
         let (character, len) = bstr::decode_utf8(&octets[at..]);
         match character {
-            Some(c) if is_decoded(c) => iri.extend_from_slice(&octets[at..at + len]),
+            Some(c) if is_decoded(c) && !percent::would_complete_an_escape(octets[at], iri) => {
+                iri.extend_from_slice(&octets[at..at + len]);
+            }
             Some(c) if c.is_ascii() => iri.extend_from_slice(&text[3 * at..3 * at + 3]),
             _ => crate::kernel::percent_encode(&octets[at..at + len], iri),
         }

@@ -108,6 +108,7 @@ pub use spoof::{SpoofingFinding, SpoofingReport, find_spoofing, skeleton, spoofi
 pub use whatwg::whatwg_href;
 
 pub(crate) use check::check_authority;
+pub(crate) use host::idn::unicode_version;
 pub(crate) use normalize::{CanonicalHead, HttpHead, MarkedReference, Normalizer, ReferenceHead};
 
 /// Items that only the commands `explain` and `eval` show.
@@ -120,6 +121,3 @@ mod details {
 }
 #[cfg(feature = "cli")]
 pub(crate) use details::*;
-
-/// The version of the Unicode data with which hosts are mapped (that of the idna crate). It is part of file metadata.
-pub(crate) const UNICODE_VERSION: &str = "17.0";

@@ -1,11 +1,12 @@
 //! Reference resolution: RFC 3986 section 5.2, which RFC 3987 section 6.5 adopts for IRIs.
 //!
-//! Characters stay as they are: nothing is encoded or decoded here. A caller that wants `%2e%2e` to be a dot segment
-//! decodes unreserved characters first, as the normalization ladder does.
+//! Characters stay as they are: nothing is encoded or decoded here, except dot segments of a base. A caller that wants
+//! `%2e%2e` of a reference to be a dot segment decodes unreserved characters first, as the normalization ladder does.
 
 use super::check::{check_authority_lenient, check_path_noscheme};
 use super::fault::{Component, Fault, FaultKind};
 use super::parts::Parts;
+use super::percent;
 
 /// A base IRI for resolving references. Create it once and use it for many references.
 ///
@@ -22,8 +23,8 @@ pub struct Base {
 }
 
 impl Base {
-    /// Creates a base. Its fragment is dropped (section 5.1), and dot segments of an absolute path are removed, as
-    /// every browser does; [`Base::literal`] keeps them.
+    /// Creates a base. Its fragment is dropped (section 5.1), and dot segments of an absolute path are removed, also
+    /// those with escaped dots (`%2e`), as every browser does; [`Base::literal`] keeps them.
     ///
     /// # Errors
     /// [`FaultKind::Base`] if `text` has no scheme or an ambiguous authority; `at` is an offset into `text`.
@@ -31,10 +32,10 @@ impl Base {
         let mut base = Base::literal(text)?;
         let (from, to) = (base.parts.path_at as usize, base.parts.path_end as usize);
         if base.text.get(from) == Some(&b'/') {
-            let len = remove_dot_segments(&mut base.text[from..to]);
-            base.text.drain(from + len..to);
-            let guard = path_guard(base.parts.authority.is_some(), &base.text[from..from + len]);
-            base.text.splice(from..from, guard.iter().copied());
+            let mut path = decode_dot_segments(&base.text[from..to]);
+            let len = remove_dot_segments(&mut path);
+            let guard = path_guard(base.parts.authority.is_some(), &path[..len]);
+            base.text.splice(from..to, guard.iter().chain(&path[..len]).copied());
             base.parts = Parts::split(&base.text);
         }
         Ok(base)
@@ -128,6 +129,15 @@ fn push_path(out: &mut Vec<u8>, path_at: usize, pieces: &[&[u8]], has_authority:
     out.truncate(path_at + len);
     let guard = path_guard(has_authority, &out[path_at..]);
     out.splice(path_at..path_at, guard.iter().copied());
+}
+
+/// Decodes the dots of dot segments: `/%2e%2E/a%2eb` becomes `/../a%2eb`.
+fn decode_dot_segments(path: &[u8]) -> Vec<u8> {
+    let decoded = path.split(|&byte| byte == b'/').map(|segment| {
+        let decoded = percent::decode_escapes(segment);
+        if matches!(&*decoded, b"." | b"..") { decoded } else { segment.into() }
+    });
+    decoded.collect::<Vec<_>>().join(&b'/')
 }
 
 /// The prefix `/.` for a path that begins with `//` in a reference without an authority; without the prefix such a path

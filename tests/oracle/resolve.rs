@@ -12,7 +12,7 @@ use super::grammar;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Base {
     /// Section 5.2.1: "Normalization of the base URI [...] is optional". The dot segments of a base path
-    /// that begins with `/` are removed first, as browsers do: `/a/b/..` is the directory `/a/`.
+    /// that begins with `/` are removed first, as browsers do: `/a/b/..` and `/a/b/%2e%2e` are the directory `/a/`.
     Normalized,
     /// Section 5.2 literally: the base path does not change.
     Literal,
@@ -23,11 +23,20 @@ pub fn resolve(base: &str, reference: &str, reading: Base) -> Option<String> {
     let mut base = split_checked(base)?;
     base.scheme.as_ref()?;
     if reading == Base::Normalized && base.path.starts_with('/') {
-        base.path = remove_dot_segments(&base.path);
+        base.path = remove_dot_segments(&decode_dots(&base.path));
     }
     let mut target = transform(&base, split_checked(reference)?);
     components::guard_path(&mut target);
     Some(components::recompose(&target))
+}
+
+/// Section 6.2.2.2: `%2E` and `%2e` are equivalent to a dot, so they form dot segments too.
+fn decode_dots(path: &str) -> String {
+    let decode = |segment: &str| {
+        let dots = segment.replace("%2e", ".").replace("%2E", ".");
+        if dots == "." || dots == ".." { dots } else { segment.to_string() }
+    };
+    path.split('/').map(decode).collect::<Vec<_>>().join("/")
 }
 
 /// Appendix B without the two forms that it accepts and the grammar does not: a malformed scheme, and a `:` in the first

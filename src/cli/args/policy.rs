@@ -199,8 +199,8 @@ impl EquivalenceArgs {
 pub(crate) struct KeyArgs {
     #[command(flatten)]
     equivalences: EquivalenceArgs,
-    /// Recipe of the columns key_rules and url_rules: the name of a recipe or nothing, then rules to add and to remove,
-    /// such as +www,+fragment or surt-wayback,-path-case. `irikey schema` lists the rules
+    /// Recipe of the columns key_rules and url_rules: rules, such as +www,+fragment, or the name of a recipe and changes
+    /// to its rules, such as surt-wayback,-path-case,+www. `irikey schema` lists recipes and rules
     #[arg(long, value_name = "LIST", value_parser = parse_rules, allow_hyphen_values = true, help_heading = "Canonical form")]
     rules: Option<Recipe>,
     /// Public Suffix List for the columns url_host_*, a public_suffix_list.dat [default: the embedded one]

@@ -2,68 +2,123 @@
 //!
 //! Both keep the case of paths and the values of fields. crawler-commons rejects what `java.net.URI` rejects.
 //!
-//! Known differences: `http:example.org/x`, for which the programs return `http:/example.org/x`, has no key here. Nutch
-//! keeps dot segments in a URL that `java.net.URI` rejects.
+//! Known differences: `http:example.org/x`, for which the programs return `http:/example.org/x`, has no key here. Accounts (`sip:user@host`), of which crawler-commons makes the home
+//! page of the host, have no key. `file:///` and `mailto://` are written as `file:/` and `mailto:` also if the programs
+//! write the slashes. Nutch keeps dot segments in a URL that `java.net.URI` rejects, and spaces in hosts.
 
 use super::definition::RecipeDefinition;
-use super::draft::{self, Draft, replace_text, write_joined};
+use super::draft::{self, Draft, is_account_scheme, replace_text, split_at_colon, trim_to, write_joined};
 use super::escapes::{escape, is_unreserved, write_escape};
-use crate::iri::{Component, Fault, FaultKind, Parts};
+use crate::iri::{Component, Fault, FaultKind, find_scheme};
 
 pub(super) const CRAWLER_COMMONS: RecipeDefinition = RecipeDefinition {
     name: "crawler-commons",
-    version: 1,
+    version: 2,
     read,
-    rules: "fragment userinfo scheme-case host-ascii host-case host-final-dot port path-fill escapes-tidy \
+    rules: "fragment userinfo scheme-case host-ascii host-case host-final-dot port-special path-fill escapes-tidy \
             path-dots query-names query-empty",
     write,
 };
 
 pub(super) const NUTCH: RecipeDefinition = RecipeDefinition {
     name: "nutch",
-    version: 1,
-    read: read_absolute,
-    rules: "fragment userinfo scheme-case host-ascii host-case port path-fill escapes-tidy path-dots",
+    version: 2,
+    read: read_java,
+    rules: "fragment userinfo scheme-case host-ascii host-case port-special path-fill escapes-tidy path-dots",
     write: draft::write_url,
 };
 
-/// Splits a URL like crawler-commons: white space around it is removed, and text without `scheme:/` follows `http://`.
+/// Schemes of `java.net.URL`. It knows more (`jar`, `jrt`), which do not occur in crawls.
+const KNOWN: [&[u8]; 5] = [b"http", b"https", b"ftp", b"file", b"mailto"];
+
+fn is_known(scheme: &[u8]) -> bool {
+    KNOWN.iter().any(|name| scheme.eq_ignore_ascii_case(name))
+}
+
+/// Splits a URL like crawler-commons: text without a scheme that Java knows follows `http://`, unless it begins with
+/// `scheme:/`.
 ///
 /// # Errors
-/// As for [`read_absolute`], and a `\`, which `java.net.URI` rejects.
+/// As for [`read_java`]; a `\`, which `java.net.URI` rejects; and an address of an account.
 fn read(url: &[u8], draft: &mut Draft) -> Result<(), Fault> {
-    let text = url.trim_ascii();
+    let text = trim_to(url, |byte| *byte > b' ');
     if let Some(at) = memchr::memchr(b'\\', &text[..memchr::memchr(b'#', text).unwrap_or(text.len())]) {
         return Err(Fault::new(FaultKind::Character, Component::Reference, at));
     }
-    let parts = Parts::split(text);
-    let is_absolute = parts.scheme_len.is_some_and(|len| text.get(len as usize + 1) == Some(&b'/'));
-    if is_absolute {
-        return read_absolute(text, draft);
+    if let Some(len) = find_scheme(text)
+        && let [first, ..] = text[len + 1..]
+        && (first == b'/' || is_known(&text[..len]) || is_account_scheme(&text[..len]))
+    {
+        return read_java(text, draft);
     }
-    let mut absolute = b"http://".to_vec();
-    absolute.extend_from_slice(text);
-    read_absolute(&absolute, draft)
+    read_java(&[b"http://", text].concat(), draft)
 }
 
-/// Splits a URL like `java.net.URL`, which requires a scheme. White space around the URL is removed.
+/// Splits a URL like `java.net.URL`.
 ///
 /// # Errors
-/// A scheme other than http, https and ftp, no `//`, or a port that is not a number.
-fn read_absolute(url: &[u8], draft: &mut Draft) -> Result<(), Fault> {
-    draft.read_generic(url.trim_ascii());
-    let is_known = [&b"http"[..], b"https", b"ftp"].iter().any(|scheme| draft.scheme.eq_ignore_ascii_case(scheme));
-    if !is_known || draft.host.get().is_none() {
-        return Err(Fault::new(FaultKind::Scheme, Component::Scheme, 0));
+/// A scheme that Java does not know, no `//`, two `@`, a port that is not a number, or brackets without an IPv6 address.
+fn read_java(url: &[u8], draft: &mut Draft) -> Result<(), Fault> {
+    let text = trim_to(url, |byte| *byte > b' ');
+    let scheme_fault = Fault::new(FaultKind::Scheme, Component::Scheme, 0);
+    let len = find_scheme(text).filter(|len| is_known(&text[..*len])).ok_or(scheme_fault)?;
+    draft.scheme.extend_from_slice(&text[..len]);
+    let rest = &text[len + 1..];
+    if draft.scheme.eq_ignore_ascii_case(b"mailto") {
+        draft.read_tail(rest);
+        return if rest.is_empty() { Err(scheme_fault) } else { Ok(()) };
     }
-    match draft.port.get() {
-        Some(b"") => draft.port.set(None),
-        Some(port) if !port.iter().all(u8::is_ascii_digit) => {
-            return Err(Fault::new(FaultKind::Port, Component::Port, 0));
+    match rest.strip_prefix(b"//") {
+        Some(rest) => {
+            let end = rest.iter().position(|byte| matches!(byte, b'/' | b'?' | b'#')).unwrap_or(rest.len());
+            draft.read_tail(&rest[end..]);
+            read_authority(&rest[..end], draft)?;
         }
-        _ => {}
+        None => draft.read_tail(rest),
+    }
+    if !draft.scheme.eq_ignore_ascii_case(b"file") {
+        return draft.host.get().map(|_| ()).ok_or(scheme_fault);
+    }
+    if draft.host.get().is_some_and(<[u8]>::is_empty) {
+        draft.host.remove();
+    }
+    if !draft.path.starts_with(b"/") {
+        draft.path.insert(0, b'/');
     }
     Ok(())
+}
+
+/// Splits an authority. The host ends behind its `]` or at the first `:`.
+fn read_authority(authority: &[u8], draft: &mut Draft) -> Result<(), Fault> {
+    let at = memchr::memchr(b'@', authority);
+    if at != memchr::memrchr(b'@', authority) {
+        return Err(Fault::new(FaultKind::Character, Component::Host, 0));
+    }
+    draft.userinfo.set(at.map(|at| &authority[..at]));
+    let rest = &authority[at.map_or(0, |at| at + 1)..];
+    let (host, port) = if rest.starts_with(b"[") {
+        bracketed(rest).ok_or(Fault::new(FaultKind::IpLiteral, Component::Host, 0))?
+    } else {
+        split_at_colon(rest)
+    };
+    draft.host.set(Some(host));
+    draft.read_java_port(port)?;
+    match draft.port.get() {
+        Some([b'-', ..]) => Err(Fault::new(FaultKind::Port, Component::Port, 0)),
+        _ => Ok(()),
+    }
+}
+
+/// Splits `[IPv6%zone]:port`.
+fn bracketed(text: &[u8]) -> Option<(&[u8], Option<&[u8]>)> {
+    let close = memchr::memchr(b']', text)?;
+    let address = text[1..close].split(|&byte| byte == b'%').next()?;
+    std::str::from_utf8(address).ok()?.parse::<std::net::Ipv6Addr>().ok()?;
+    match &text[close + 1..] {
+        [] => Some((&text[..=close], None)),
+        [b':', port @ ..] => Some((&text[..=close], Some(port))),
+        _ => None,
+    }
 }
 
 /// Writes a URL whose host `java.net.URI` accepts.
@@ -72,7 +127,7 @@ fn read_absolute(url: &[u8], draft: &mut Draft) -> Result<(), Fault> {
 /// The host contains a byte that it rejects.
 fn write(draft: &Draft, out: &mut Vec<u8>) -> Result<(), Fault> {
     let host = draft.host.get().unwrap_or_default();
-    match host.iter().position(|&byte| byte <= b' ' || b"\"<>\\^`{|}%#".contains(&byte) || byte >= 0x7F) {
+    match host.iter().position(|&byte| byte <= b' ' || b"\"<>[]\\^`{|}%#".contains(&byte) || byte >= 0x7F) {
         Some(at) => Err(Fault::new(FaultKind::Character, Component::Host, at)),
         None => draft::write_url(draft, out),
     }

@@ -1,6 +1,6 @@
 //! A URL as components in buffers of their own, which rules change. The buffers are reused from URL to URL.
 
-use crate::iri::{Fault, Parts};
+use crate::iri::{Component, Fault, FaultKind, Parts};
 
 /// A component that may be absent, which differs from an empty one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -91,6 +91,21 @@ impl Draft {
         self.path.extend_from_slice(path);
         self.query.set(query.get(1..));
         self.fragment.set(fragment.get(1..));
+    }
+
+    /// Sets the port to the number that Java's `Integer.parseInt` reads from `digits`. An empty port is absent, and so is
+    /// -1, which the programs use for an absent port.
+    ///
+    /// # Errors
+    /// The digits are not a number that fits into 32 bits.
+    pub(super) fn read_java_port(&mut self, digits: Option<&[u8]>) -> Result<(), Fault> {
+        let Some(digits) = digits.filter(|digits| !digits.is_empty()) else { return Ok(()) };
+        let number = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse::<i32>().ok());
+        match number.ok_or(Fault::new(FaultKind::Port, Component::Port, 0))? {
+            -1 => {}
+            number => self.port.set(Some(number.to_string().as_bytes())),
+        }
+        Ok(())
     }
 
     /// Appends the scheme with its `:`, if there is one.
@@ -185,6 +200,11 @@ pub(super) fn replace_text(text: &mut Vec<u8>, new: &mut Vec<u8>) -> bool {
     let is_changed = text != new;
     std::mem::swap(text, new);
     is_changed
+}
+
+/// Returns whether URLs of `scheme` name an account, whose `@` does not end the userinfo of a host.
+pub(super) fn is_account_scheme(scheme: &[u8]) -> bool {
+    [&b"mailto"[..], b"sip", b"sips", b"xmpp"].iter().any(|name| scheme.eq_ignore_ascii_case(name))
 }
 
 /// Returns the part of `text` between the first and the last byte that is `inner`.

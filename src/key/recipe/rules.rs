@@ -87,6 +87,8 @@ rules! {
     "query-form" w3lib::form_query, "decode the fields of the query, sort them, and encode them as forms do";
     "query-decode-all" urlcanon::least_field_escapes,
         "decode escapes of the query's fields until none remains, then encode only what must be encoded";
+    "query-sort-case" urlcanon::sort_query_bytes,
+        "sort the fields of the query by their bytes, before the query is converted to lower case";
     "query-session" |draft| draft.query.get_mut().is_some_and(session::strip_query),
         "remove session parameters from the query";
     "query-case" |draft| draft.query.get_mut().is_some_and(|query| lower(query)), "convert the query to lower case";

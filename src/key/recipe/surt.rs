@@ -2,23 +2,24 @@
 //!
 //! | recipe | equals | reads |
 //! |---|---|---|
-//! | `surt-wayback` | webarchive-commons since 1.3, `WaybackURLKeyMaker` | six schemes before `://`; all other text follows `http://` |
+//! | `surt-wayback` | webarchive-commons since 1.3 (IPv6: 1.1.11), `WaybackURLKeyMaker` | six schemes before `://`; all other text follows `http://` |
 //! | `surt-ia` | Python surt 0.3.1, `surt()` | any scheme; `http:` with any number of slashes |
 //!
 //! Indexes of archives were made with these programs, so their mistakes are reproduced. Where the programs process text,
 //! these recipes process bytes: bytes that are not UTF-8 are percent-encoded.
 //!
-//! Known differences: non-ASCII hosts are processed by the current UTS 46, with the mapping of IDNA 2003 for the four
+//! Known differences: `mailto:user@host`, of which webarchive-commons makes the home page of the host, has no key in
+//! `surt-wayback`. Non-ASCII hosts are processed by the current UTS 46, with the mapping of IDNA 2003 for the four
 //! characters that differ. Code points newer than Unicode 3.2 may be mapped differently. A right-to-left label that ends
 //! in a digit is accepted, which Python's IDNA rejects. Non-ASCII digits, which Java accepts, are not a port.
 
 use super::definition::RecipeDefinition;
-use super::draft::{Draft, split_at_colon, trim_to, write_reversed, write_surt};
+use super::draft::{Draft, is_account_scheme, split_at_colon, trim_to, write_reversed, write_surt};
 use crate::iri::{Component, Fault, FaultKind, find_scheme};
 
 pub(super) const SURT_WAYBACK: RecipeDefinition = RecipeDefinition {
     name: "surt-wayback",
-    version: 1,
+    version: 2,
     read: read_wayback,
     rules: "fragment userinfo scheme-case host-ascii host-dots host-ipv4 host-case www port path-escapes \
             path-segments query-escapes path-case path-session path-slash query-session query-case query-sort \
@@ -39,7 +40,7 @@ pub(super) const SURT_IA: RecipeDefinition = RecipeDefinition {
 /// Splits a URL like `WaybackURLKeyMaker` and its parser.
 ///
 /// # Errors
-/// The port is not a number that fits into a signed 32-bit integer.
+/// The port is not a number that fits into a signed 32-bit integer, or the URL names an account.
 fn read_wayback(url: &[u8], draft: &mut Draft) -> Result<(), Fault> {
     if url.is_empty() {
         draft.literal_key.set(Some(b"-"));
@@ -68,6 +69,9 @@ fn read_wayback(url: &[u8], draft: &mut Draft) -> Result<(), Fault> {
         let key = memchr::memchr(b'(', text).map_or(url, |at| &text[at + 1..]);
         draft.literal_key.set(Some(key));
         return Ok(());
+    }
+    if find_scheme(text).is_some_and(|len| is_account_scheme(&text[..len])) {
+        return Err(Fault::new(FaultKind::Scheme, Component::Scheme, 0));
     }
     let (scheme, rest) = split_known_scheme(text);
     draft.scheme.extend_from_slice(scheme);
@@ -119,21 +123,23 @@ fn split_rest<'a>(text: &'a [u8], draft: &mut Draft) -> &'a [u8] {
     &text[..path_at]
 }
 
-/// Splits an authority. The userinfo ends at the first `@`, the host at the first `:` behind it.
+/// Splits an authority. The userinfo ends at the first `@`, the host behind its `]` or at the first `:`. An IPv6 address
+/// loses its brackets, unless it has dots.
 fn read_wayback_authority(authority: &[u8], draft: &mut Draft) -> Result<(), Fault> {
     let at = memchr::memchr(b'@', authority);
     draft.userinfo.set(at.map(|at| &authority[..at]));
-    let host_at = at.map_or(0, |at| at + 1);
-    let (host, port) = split_at_colon(&authority[host_at..]);
+    let rest = &authority[at.map_or(0, |at| at + 1)..];
+    let close = memchr::memchr(b']', rest).filter(|_| rest.starts_with(b"["));
+    let (host, port) = match close {
+        Some(close) => {
+            let inner = &rest[1..close];
+            let is_plain = inner.iter().all(|&byte| byte == b':' || byte.is_ascii_hexdigit());
+            (if is_plain { inner } else { &rest[..=close] }, split_at_colon(&rest[close..]).1)
+        }
+        None => split_at_colon(rest),
+    };
     draft.host.set(Some(host));
-    let Some(port) = port.filter(|port| !port.is_empty()) else { return Ok(()) };
-    let number = std::str::from_utf8(port).ok().and_then(|port| port.parse::<i32>().ok());
-    let number = number.ok_or(Fault::new(FaultKind::Port, Component::Port, 0))?;
-    // The program represents an absent port by -1.
-    if number != -1 {
-        draft.port.set(Some(number.to_string().as_bytes()));
-    }
-    Ok(())
+    draft.read_java_port(port)
 }
 
 /// Splits a URL like Python's `surt.surt`.

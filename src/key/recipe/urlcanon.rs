@@ -18,11 +18,11 @@ use crate::iri::Fault;
 
 pub(super) const URLCANON_AGGRESSIVE: RecipeDefinition = RecipeDefinition {
     name: "urlcanon-aggressive",
-    version: 1,
+    version: 2,
     read,
     rules: "fragment userinfo host-ascii-special host-dots host-ipv4-browser host-ipv6 www-once port-special \
             scheme-http path-decode-all path-backslashes path-root path-dots-rfc path-slashes path-case \
-            path-session-any path-slash query-decode-all query-case query-session-any query-ampersands \
+            path-session-any path-slash query-decode-all query-sort-case query-case query-session-any query-ampersands \
             query-sort-bytes query-empty",
     write: draft::write_url,
 };
@@ -309,8 +309,10 @@ pub(super) fn drop_path_session(draft: &mut Draft) -> bool {
             let segment = at + slash + 1;
             path.copy_within(at..segment, kept_len);
             kept_len += segment - at;
-            // The segment behind a removed one is skipped: no slash of its own is left before it.
-            at = segment + plain_len(&path[segment..]).or_else(|| tagged_len(&path[segment..])).unwrap_or(0);
+            at = segment;
+            while let Some(len) = plain_len(&path[at..]).or_else(|| tagged_len(&path[at..])) {
+                at += len;
+            }
         }
         path.drain(kept_len..at);
     }
