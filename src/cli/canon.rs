@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::args::input::{InputArgs, WorkArgs};
 use super::args::layout::SortArgs;
-use super::args::output::{OutputArgs, ReplaceArgs};
+use super::args::output::OutputArgs;
 use super::args::policy::{KeyArgs, PolicyArgs, parse_key};
 use super::args::reporting::ReportingArgs;
 use super::args::spill::SpillArgs;
@@ -65,8 +65,6 @@ pub(crate) struct CanonArgs {
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
-    replace: ReplaceArgs,
-    #[command(flatten)]
     sort: SortArgs,
     #[command(flatten)]
     work: WorkArgs,
@@ -82,6 +80,7 @@ impl CanonArgs {
         let row_group_len = self.output.row_group_size;
         let mut options = self.input.run_options(&self.work, row_group_len)?;
         let (destination, output, layout) = self.output.options(&self.key, Some(&self.sort))?;
+        let destination = self.reporting.replace.apply(destination);
         if layout.resume && self.input.limit.is_some() {
             return Err(CommandError::usage("--limit would apply to each input of --resume; remove one of the flags"));
         }
@@ -95,9 +94,9 @@ impl CanonArgs {
             sort = Some(layout.sort_options(budget.remaining(), directory));
         }
         let (input, reporting) = (&self.input, &self.reporting);
-        let files = FileRoles::new(self.replace.no_clobber).lists(&input.inputs);
+        let files = FileRoles::new(self.reporting.replace.no_clobber).lists(&input.inputs);
         let files = match &destination {
-            Destination::File(path) if layout.is_directory() => files.directory(path),
+            Destination::File(path) | Destination::NewFile(path) if layout.is_directory() => files.directory(path),
             _ => files.destination(&destination, output.format),
         };
         let files = self.keys.add_to(files).report(reporting.report.as_deref());

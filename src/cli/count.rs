@@ -7,7 +7,6 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::args::input::{InputArgs, WorkArgs};
-use super::args::output::ReplaceArgs;
 use super::args::policy::{EquivalenceArgs, PROTOCOL, PolicyArgs};
 use super::args::reporting::ReportingArgs;
 use super::args::spill::SpillArgs;
@@ -57,8 +56,6 @@ pub(crate) struct CountArgs {
     #[command(flatten)]
     spill: SpillArgs,
     #[command(flatten)]
-    replace: ReplaceArgs,
-    #[command(flatten)]
     reporting: ReportingArgs,
 }
 
@@ -90,7 +87,7 @@ fn perform(args: &CountArgs) -> Result<(DistinctCounts, Vec<PathBuf>), CommandEr
         CountMethod::Exact { memory: budget.remaining(), directory: args.spill.directory()? }
     };
     let sources = args.input.sources()?;
-    let files = FileRoles::new(args.replace.no_clobber).lists(&args.input.inputs);
+    let files = FileRoles::new(args.reporting.replace.no_clobber).lists(&args.input.inputs);
     let files = files.input("--equivalences", args.equivalences.path());
     let replaced = files.report(args.reporting.report.as_deref()).check(&sources)?;
     let progress = Arc::new(Progress::new());

@@ -8,7 +8,7 @@ use arrow::datatypes::SchemaRef;
 use clap::Args;
 
 use super::args::input::{InputArgs, WorkArgs};
-use super::args::output::{OutputArgs, ReplaceArgs};
+use super::args::output::OutputArgs;
 use super::args::policy::{KeyArgs, PROTOCOL, PolicyArgs, parse_key};
 use super::args::reporting::ReportingArgs;
 use super::args::spill::SpillArgs;
@@ -120,8 +120,6 @@ pub(crate) struct DedupArgs {
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
-    replace: ReplaceArgs,
-    #[command(flatten)]
     work: WorkArgs,
     #[command(flatten)]
     spill: SpillArgs,
@@ -142,6 +140,7 @@ impl DedupArgs {
         let row_group_len = self.output.row_group_size;
         let mut options = self.input.run_options(&self.work, row_group_len)?;
         let (destination, output, layout) = self.output.options(&[], None)?;
+        let destination = self.reporting.replace.apply(destination);
         let mut budget = self.spill.budget();
         options.threads = budget.reserve_workers(options.threads, WorkerNeed::rows(row_group_len))?;
         // The key is made even if it is no column of the output.
@@ -172,8 +171,9 @@ impl DedupArgs {
             policy.more_keys.extend(levels);
         }
         let (input, reporting, sort) = (&self.input, &self.reporting, None);
-        let files =
-            FileRoles::new(self.replace.no_clobber).lists(&input.inputs).destination(&destination, output.format);
+        let files = FileRoles::new(self.reporting.replace.no_clobber)
+            .lists(&input.inputs)
+            .destination(&destination, output.format);
         let files = self.keys.add_to(files).output("--duplicates", self.duplicates.as_deref());
         let files = files.output("--groups", self.groups.as_deref()).report(reporting.report.as_deref());
         Ok((Job { input, options, policy, destination, output, layout, sort, files, reporting }, dedup))
@@ -282,7 +282,8 @@ impl DedupOutputs {
         let (encoder, kept) = output::create(&job.destination, job.output_options(names))?;
         let metadata = output::metadata(&job.policy, names.len());
         let table = |path: &Option<PathBuf>, schema: SchemaRef| {
-            path.as_ref().map(|path| TableWriter::create(path, schema, &metadata)).transpose()
+            let destination = path.as_ref().map(|path| args.reporting.replace.file(path));
+            destination.map(|destination| TableWriter::create(&destination, schema, &metadata)).transpose()
         };
         let duplicates = table(&args.duplicates, evidence::duplicates_schema())?;
         let groups = table(&args.groups, evidence::groups_schema())?;

@@ -140,7 +140,7 @@ impl ExtractArgs {
             let path = path.display();
             CommandError::Usage(format!("{path}: rows are written as CSV, TSV or JSON lines; use --output-format"))
         })?;
-        Ok((Destination::File(path.clone()), format))
+        Ok((self.replace.file(path), format))
     }
 }
 

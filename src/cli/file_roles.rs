@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::CommandError;
 use crate::input::{Origin, Sources, list_name};
-use crate::output::{Destination, OutputFormat, member_index_path};
+use crate::output::{Destination, OutputFormat, member_index_path, target_path};
 use crate::run::Summary;
 
 /// The flag of the report.
@@ -47,16 +47,12 @@ impl FileRoles {
 
     /// Adds the destination of rows, and the index that is written beside it.
     pub(crate) fn destination(mut self, destination: &Destination, format: OutputFormat) -> FileRoles {
-        match destination {
-            Destination::File(path) => {
-                let index = (format == OutputFormat::Zipnum).then(|| member_index_path(path));
-                self.output("-o", Some(path)).output("the index of -o,", index.as_deref())
-            }
-            Destination::Stdout => {
-                self.has_stdout = true;
-                self
-            }
-        }
+        let Some(path) = destination.path() else {
+            self.has_stdout = true;
+            return self;
+        };
+        let index = (format == OutputFormat::Zipnum).then(|| member_index_path(&target_path(path)));
+        self.output("-o", Some(path)).output("the index of -o,", index.as_deref())
     }
 
     /// Adds a directory in which parts are written.

@@ -10,16 +10,13 @@ use super::job::Job;
 use super::terminal::print_error;
 use crate::output::{
     self, Destination, DirectoryLayout, Encoder, FinishedOutput, NewReadBack, Output, OutputError, Part, PartDirectory,
-    ReadBack,
+    ReadBack, SPLITS,
 };
 use crate::run::{SortedPart, Summary, sorted_rows_counter};
 use crate::sort::{Partition, SORT_METADATA_KEY, SplitPoints};
 
 /// Lists the parts of a directory, and the policy under which they were made.
-const MANIFEST: &str = "_manifest.json";
-
-/// Holds the split points of ranges that the job made.
-pub(crate) const SPLITS: &str = "splits.txt";
+pub(crate) const MANIFEST: &str = "_manifest.json";
 
 /// The output while it is written.
 pub(crate) enum OutputFiles {
@@ -76,7 +73,7 @@ impl OutputFiles {
         let new_read_back: Option<NewReadBack> = (!by.is_empty())
             .then(|| Box::new(move || Box::new(sorted_rows_counter(by.clone())) as ReadBack) as NewReadBack);
         let path = match &job.destination {
-            Destination::File(path) if layout.is_directory() => path.clone(),
+            Destination::File(path) | Destination::NewFile(path) if layout.is_directory() => path.clone(),
             destination => {
                 let (encoder, output) = output::create_arranged(destination, options, &layout.arrangement)?;
                 return Ok((encoder, OutputFiles::Single(Box::new(output), new_read_back.map(|new| new()))));
@@ -151,7 +148,7 @@ impl OutputFiles {
     fn abandon(self, destination: &Destination) -> Result<WrittenFiles, CommandError> {
         match self {
             OutputFiles::Single(output, _) => output.abort()?,
-            OutputFiles::Directory(directory) => drop(directory),
+            OutputFiles::Directory(directory) => directory.series.abandon(),
         }
         Ok(WrittenFiles { whole: abandoned(destination), files: Vec::new() })
     }
@@ -198,19 +195,20 @@ impl OutputDirectory {
     fn finish(self, job: &Job) -> Result<WrittenFiles, CommandError> {
         let OutputDirectory { series, root, splits, .. } = self;
         let path = series.directory().to_path_buf();
-        let files = series.finish()?;
+        let (files, lock) = series.finish()?;
         if let Some(splits) = splits {
             write_atomically(&root.join(SPLITS), &splits.to_string())?;
         }
         let manifest = manifest(job, &root, &files);
         write_atomically(&root.join(MANIFEST), &format!("{manifest:#}\n"))?;
+        lock.complete();
         Ok(WrittenFiles::in_directory(path, files))
     }
 }
 
 /// An output that was not written, because no input could be read. Prints this.
 pub(crate) fn abandoned(destination: &Destination) -> FinishedOutput {
-    if let Destination::File(path) = destination {
+    if let Some(path) = destination.path() {
         print_error(&format!("{}: not written, because no input could be read", path.display()));
     }
     FinishedOutput { path: None, bytes: 0, rows: 0, parts: 0 }
@@ -237,10 +235,8 @@ fn manifest(job: &Job, root: &Path, files: &[FinishedOutput]) -> Value {
     })
 }
 
-/// Writes a small file; either all of it or nothing gets the name.
+/// Writes a small file beside the parts; either all of it or nothing gets the name.
 pub(crate) fn write_atomically(path: &Path, text: &str) -> Result<(), CommandError> {
-    let temporary = path.with_extension("tmp");
-    std::fs::write(&temporary, text)
-        .and_then(|()| std::fs::rename(&temporary, path))
-        .map_err(|error| CommandError::side_file(path, "write", format!("{error}; the parts are complete")))
+    output::write_file(&Destination::File(path.to_path_buf()), text.as_bytes())
+        .map_err(|error| CommandError::SideFile(format!("{error}; the parts are complete")))
 }

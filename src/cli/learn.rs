@@ -8,7 +8,6 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::args::input::{InputArgs, WorkArgs};
-use super::args::output::ReplaceArgs;
 use super::args::policy::PolicyArgs;
 use super::args::reporting::ReportingArgs;
 use super::args::values::parse_size;
@@ -21,7 +20,7 @@ use super::terminal::format_counts;
 use crate::batch::{BatchError, equivalences_batches, equivalences_metadata, equivalences_schema};
 use crate::canon::{Policy, Rung};
 use crate::learn::{LearnLimits, Learned, RedirectVerdict};
-use crate::output::{Destination, OutputError, OutputFormat, TableWriter, metadata};
+use crate::output::{OutputError, OutputFormat, TableWriter, metadata};
 use crate::run::{self, Budget, ObserveResult, Progress, RunRequest, Summary, WorkerNeed, memory};
 
 const EXAMPLES: &str = "\
@@ -54,8 +53,6 @@ pub(crate) struct LearnArgs {
     /// Output file for the equivalences, Parquet
     #[arg(short, long, value_name = "FILE", required = true, help_heading = "Output")]
     output: PathBuf,
-    #[command(flatten)]
-    replace: ReplaceArgs,
     /// Accept temporary redirects (302, 303, 307) and those of unknown status, unless a permanent one contradicts
     #[arg(long, help_heading = "Learning")]
     weak: bool,
@@ -126,11 +123,13 @@ pub(crate) fn run(args: &LearnArgs) -> Result<u8, CommandError> {
     let mut budget = Budget::new(args.memory);
     options.threads = budget.reserve_workers(options.threads, WorkerNeed::keys(ROW_GROUP_LEN))?;
     let sources = args.input.sources()?;
-    let files = FileRoles::new(args.replace.no_clobber).lists(&args.input.inputs).output("-o", Some(&args.output));
+    let files =
+        FileRoles::new(args.reporting.replace.no_clobber).lists(&args.input.inputs).output("-o", Some(&args.output));
     let files = files.report(args.reporting.report.as_deref());
     let replaced = files.check(&sources)?;
     let metadata = [metadata(&policy, sources.0.len()), equivalences_metadata(&limits)].concat();
-    let mut table = TableWriter::create(&args.output, equivalences_schema(), &metadata)?;
+    let destination = args.reporting.replace.file(&args.output);
+    let mut table = TableWriter::create(&destination, equivalences_schema(), &metadata)?;
     let progress = Arc::new(Progress::new());
     let bar = TerminalBar::start(args.reporting.progress(), sources.total_len(), &progress);
     let watched = run::observe(RunRequest::new(sources, &options, &policy, &progress), budget.remaining());
@@ -142,7 +141,7 @@ pub(crate) fn run(args: &LearnArgs) -> Result<u8, CommandError> {
         return Err(CommandError::Internal(format!("{judged} of {read} redirects were evaluated")));
     }
     if summary.is_nothing_read() {
-        abandoned(&Destination::File(args.output.clone()));
+        abandoned(&destination);
         drop(table);
     } else {
         for batch in equivalences_batches(&learned, &sources) {

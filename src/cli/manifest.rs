@@ -1,25 +1,33 @@
-//! The manifest of a job that can be resumed: the policy of its parts, and the inputs that are finished. The file is
-//! written anew whenever an input is finished.
+//! The manifest of a job that can be resumed: the policy of its parts, its inputs, and which of them are finished.
+//!
+//! ```text
+//! _manifest.json   written whole when the job begins and when it ends
+//! _manifest.log    one line per input that is finished meanwhile: checksum and JSON, only appended
+//! ```
+//!
+//! A part is on disk before its line is appended, so lines need not be synced: after a power failure the log may end
+//! early or in a torn line, and the inputs that it does not list are read again.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use serde_json::{Map, Value, json};
-use xxhash_rust::xxh3::{Xxh3, xxh3_128};
+use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed, xxh3_128};
 
 use super::args::layout::Partitioning;
 use super::error::CommandError;
-use super::files::{policy_to_json, write_atomically};
+use super::files::{MANIFEST, policy_to_json, write_atomically};
 use super::job::Job;
 use super::report::SourceError;
 use crate::input::{Origin, Source, Sources};
 use crate::output::FinishedOutput;
+use crate::process::{parent, sync_directory};
 use crate::sort::Partition;
 
-const FILE_NAME: &str = "_manifest.json";
+const LOG: &str = "_manifest.log";
 
 /// Version of the manifest's format. A manifest of another version is refused.
 const VERSION: u64 = 2;
@@ -27,6 +35,7 @@ const VERSION: u64 = 2;
 /// What a directory holds.
 pub(crate) struct Manifest {
     path: PathBuf,
+    log: ManifestLog,
     /// Everything that the parts depend on: [`describe_job`].
     policy: Value,
     /// The inputs by name, in the order in which they were first seen.
@@ -45,7 +54,17 @@ pub(crate) struct PendingInput {
     stamp: FileStamp,
 }
 
+/// The inputs that were finished since the manifest was written.
+struct ManifestLog {
+    path: PathBuf,
+    /// A line of another policy has a wrong checksum.
+    seed: u64,
+    /// Open once a line was appended.
+    file: Option<File>,
+}
+
 /// Length and time of the last change (nanoseconds since 1970) of an input.
+#[derive(PartialEq, Eq)]
 struct FileStamp {
     size: u64,
     modified: u64,
@@ -92,38 +111,26 @@ impl Manifest {
     /// # Errors
     /// A file that is no manifest of this version; parts that were made under another policy.
     pub(crate) fn open(directory: &Path, policy: Value) -> Result<Manifest, CommandError> {
-        let path = directory.join(FILE_NAME);
-        let text = match fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Ok(Manifest { path, policy, inputs: Map::new(), merge: Value::Null });
-            }
-            Err(error) => return Err(CommandError::side_file(&path, "read", error)),
+        let path = directory.join(MANIFEST);
+        let text = match fs::read(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            text => Some(text.map_err(|error| CommandError::side_file(&path, "read", error))?),
         };
-        let mut found: Value = serde_json::from_str(&text).unwrap_or_default();
-        let name = path.display();
-        let inputs = match found["inputs"].take() {
-            Value::Object(inputs) if found["manifest_version"] == VERSION => inputs,
-            Value::Object(_) => {
-                return Err(CommandError::Usage(format!(
-                    "{name}: this job was begun by a version of irikey with another manifest format; finish it with that \
-                     version, or use another directory"
-                )));
-            }
-            _ => {
-                let message = format!("{name}: not a manifest of --resume; use another directory");
-                return Err(CommandError::Usage(message));
-            }
+        let log = ManifestLog::new(directory, &policy);
+        let empty = |path, log, policy| Manifest { path, log, policy, inputs: Map::new(), merge: Value::Null };
+        let Some(text) = text else { return Ok(empty(path, log, policy)) };
+        let mut found: Value = match serde_json::from_slice(&text) {
+            Ok(found) => found,
+            // Nothing is lost if the job starts again.
+            Err(_) if !has_parts(directory) => return Ok(empty(path, log, policy)),
+            Err(error) => return Err(damaged(&path, &error.to_string())),
         };
-        let fields = policy.as_object().into_iter().flat_map(Map::keys);
-        if let Some(field) = fields.into_iter().find(|field| found["policy"][*field] != policy[*field]) {
-            let (before, now) = (&found["policy"][field], &policy[field]);
-            return Err(CommandError::Usage(format!(
-                "{name}: the parts were made with {field} {before}, but the flags say {now}; use the same flags, or \
-                 another directory"
-            )));
-        }
-        Ok(Manifest { inputs, path, policy, merge: found["merge"].take() })
+        let Value::Object(mut inputs) = found["inputs"].take() else {
+            return Err(damaged(&path, "it has no list of inputs"));
+        };
+        check_policy(&path, &found, &policy)?;
+        inputs.extend(log.read()?);
+        Ok(Manifest { inputs, path, log, policy, merge: found["merge"].take() })
     }
 
     /// Finds out which inputs are finished and which are not, and writes the list of inputs.
@@ -145,8 +152,12 @@ impl Manifest {
         let mut states = InputStates { pending: Vec::new(), finished: Vec::new(), errors: Vec::new() };
         for source in sources.0 {
             let stamp = FileStamp::of(&source)?;
+            let is_new = !self.inputs.contains_key(&source.name);
             let number = self.number(&source.name);
             let part = directory.join(format!("part-{number:05}.{suffix}"));
+            if is_new && part.exists() {
+                return Err(foreign_part(&part));
+            }
             let entry = &self.inputs[&source.name];
             // After the merge, the parts that were merged are not needed any more.
             if entry["rows"].is_null() || (self.merge["files"].is_null() && !part.exists()) {
@@ -199,19 +210,132 @@ impl Manifest {
             "groups": finished.parts,
             "error": error.map(|error| &error.message),
         });
+        self.log.append(&input.source.name, &entry)?;
         self.inputs.insert(input.source.name.clone(), entry);
-        self.write()
+        Ok(())
     }
 
-    /// Writes the manifest.
-    pub(crate) fn write(&self) -> Result<(), CommandError> {
+    /// Writes the manifest, which then contains what was in the log.
+    pub(crate) fn write(&mut self) -> Result<(), CommandError> {
         let manifest = json!({
             "manifest_version": VERSION,
             "policy": self.policy,
             "inputs": self.inputs,
             "merge": self.merge,
         });
-        write_atomically(&self.path, &format!("{manifest:#}\n"))
+        write_atomically(&self.path, &format!("{manifest:#}\n"))?;
+        self.log.remove()
+    }
+}
+
+impl ManifestLog {
+    fn new(directory: &Path, policy: &Value) -> ManifestLog {
+        let seed = xxh3_64_with_seed(policy.to_string().as_bytes(), 0);
+        ManifestLog { path: directory.join(LOG), seed, file: None }
+    }
+
+    /// The entries of the log, by input. What follows a torn line was not finished.
+    fn read(&self) -> Result<Map<String, Value>, CommandError> {
+        let text = match fs::read(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Map::new()),
+            text => text.map_err(|error| CommandError::side_file(&self.path, "read", error))?,
+        };
+        let lines = text.split_inclusive(|byte| *byte == b'\n');
+        Ok(lines.map_while(|line| self.parse(line)).collect())
+    }
+
+    fn parse(&self, line: &[u8]) -> Option<(String, Value)> {
+        let (checksum, json) = line.strip_suffix(b"\n")?.split_at_checked(16)?;
+        if checksum != format!("{:016x}", xxh3_64_with_seed(json, self.seed)).as_bytes() {
+            return None;
+        }
+        let mut entry: Value = serde_json::from_slice(json).ok()?;
+        Some((entry["input"].as_str()?.to_string(), entry["entry"].take()))
+    }
+
+    fn append(&mut self, input: &str, entry: &Value) -> Result<(), CommandError> {
+        let json = format!(" {}", json!({"input": input, "entry": entry}));
+        let line = format!("{:016x}{json}\n", xxh3_64_with_seed(json.as_bytes(), self.seed));
+        let failed = |error| CommandError::side_file(&self.path, "write", error);
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => {
+                let opened = File::options().create(true).append(true).open(&self.path);
+                self.file.insert(opened.map_err(failed)?)
+            }
+        };
+        file.write_all(line.as_bytes()).map_err(failed)
+    }
+
+    fn remove(&mut self) -> Result<(), CommandError> {
+        self.file = None;
+        match fs::remove_file(&self.path).and_then(|()| sync_directory(parent(&self.path))) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(CommandError::side_file(&self.path, "remove", error))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Checks that the parts were made by this version of the format and with this policy.
+fn check_policy(path: &Path, found: &Value, policy: &Value) -> Result<(), CommandError> {
+    let name = path.display();
+    if found["manifest_version"] != VERSION {
+        return Err(CommandError::Usage(format!(
+            "{name}: this job was begun by a version of irikey with another manifest format; finish it with that version, \
+             or use another directory"
+        )));
+    }
+    let fields = policy.as_object().into_iter().flat_map(Map::keys);
+    match fields.into_iter().find(|field| found["policy"][*field] != policy[*field]) {
+        None => Ok(()),
+        Some(field) => {
+            let (before, now) = (&found["policy"][field], &policy[field]);
+            Err(CommandError::Usage(format!(
+                "{name}: the parts were made with {field} {before}, but the flags say {now}; use the same flags, or \
+                 another directory"
+            )))
+        }
+    }
+}
+
+fn has_parts(directory: &Path) -> bool {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.into_iter().any(|entry| entry.file_name().to_string_lossy().starts_with("part-"))
+}
+
+fn damaged(path: &Path, reason: &str) -> CommandError {
+    let path = path.display();
+    CommandError::Usage(format!(
+        "{path}: not a manifest of --resume ({reason}), so it is not known which parts are finished; to start again, remove \
+         this file and the parts beside it; or use another directory"
+    ))
+}
+
+fn foreign_part(part: &Path) -> CommandError {
+    let part = part.display();
+    CommandError::Usage(format!(
+        "{part}: the file exists, but the manifest of --resume does not list it, so it would be lost; move it away, or use \
+         another directory"
+    ))
+}
+
+impl PendingInput {
+    /// Checks that the input is as it was before it was read, and returns [`hash_file`] of it.
+    ///
+    /// # Errors
+    /// The input has changed meanwhile.
+    pub(crate) fn hash_unchanged(&self) -> Result<String, CommandError> {
+        let hash = hash_file(&self.source)?;
+        match FileStamp::of(&self.source)? == self.stamp {
+            true => Ok(hash),
+            false => Err(CommandError::Input(format!(
+                "{}: the input changed while it was read, so its part was not written; run the job again when nothing writes \
+                 the input any more",
+                self.source.name
+            ))),
+        }
     }
 }
 
@@ -255,7 +379,7 @@ pub(crate) fn finished_from_json(json: &Value) -> FinishedOutput {
 }
 
 /// XXH3-128 of the bytes of an input file.
-pub(crate) fn hash_file(source: &Source) -> Result<String, CommandError> {
+fn hash_file(source: &Source) -> Result<String, CommandError> {
     let Origin::Path(path) = &source.origin else { return Ok(String::new()) };
     let failed = |error| CommandError::Input(format!("{}: {error}", path.display()));
     let (mut file, mut hasher) = (File::open(path).map_err(failed)?, Xxh3::new());

@@ -6,27 +6,25 @@
 //!                        runs of all inputs --merge--> parts of the output
 //! ```
 //!
-//! The manifest is written after every input, so that a second run, however the first one ended, finds out what is
-//! finished and does the rest. The directory is then the same as after one run. A merge that was interrupted starts
+//! The manifest records every input when it is finished, so that a second run, however the first one ended, finds out what
+//! is finished and does the rest. The directory is then the same as after one run. A merge that was interrupted starts
 //! again; after it, the runs are removed. Other flags, and inputs that have changed, are refused.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
 use super::error::CommandError;
-use super::files::{OutputFiles, SPLITS, WrittenFiles};
+use super::files::{OutputFiles, WrittenFiles};
 use super::job::Job;
-use super::manifest::{
-    InputStates, Manifest, PendingInput, describe_job, finished_from_json, finished_to_json, hash_file,
-};
+use super::manifest::{InputStates, Manifest, PendingInput, describe_job, finished_from_json, finished_to_json};
 use super::report::{Report, SourceError};
 use crate::input::{Origin, Source, Sources};
-use crate::output::{self, Arrangement, Destination, FinishedOutput};
-use crate::process::TemporaryFileGuard;
+use crate::output::{self, Arrangement, Destination, FinishedOutput, OutputError};
+use crate::process::{PendingFile, commit_all, create_directory};
 use crate::run::{self, Progress, RowGroup, RunError, RunOptions, RunRequest, SortError, Sorter, Summary};
 use crate::sort::RunFileWriter;
 
@@ -51,17 +49,26 @@ struct ResumableJob<'a> {
     progress: Arc<Progress>,
 }
 
+/// Inputs that took less time are recorded together, because each record waits for the disk.
+const SHORT: Duration = Duration::from_millis(200);
+
+/// Inputs that are recorded together at most.
+const MAX_BATCH: usize = 64;
+
 /// An input that was just finished.
 struct FinishedInput {
     input: PendingInput,
     part: FinishedOutput,
+    /// The part, which does not have its name yet.
+    file: Option<PendingFile>,
     summary: Summary,
     hash: String,
+    elapsed: Duration,
 }
 
 /// Does everything that is not finished.
 pub(crate) fn perform(job: &Job) -> Result<Report, CommandError> {
-    let Destination::File(directory) = &job.destination else {
+    let Some(directory) = job.destination.path() else {
         return Err(CommandError::usage("--resume writes files; name their directory with -o"));
     };
     let started = Instant::now();
@@ -70,10 +77,13 @@ pub(crate) fn perform(job: &Job) -> Result<Report, CommandError> {
     let is_sorted = job.layout.is_sorted();
     let (parts, suffix) = match is_sorted {
         true => (directory.join(RUNS), RUNS_SUFFIX),
-        false => (directory.clone(), job.output.format.suffixes()[0]),
+        false => (directory.to_path_buf(), job.output.format.suffixes()[0]),
     };
-    fs::create_dir_all(&parts).map_err(|error| CommandError::side_file(&parts, "create the directory", error))?;
-    remove_temporary_files(&parts);
+    create_directory(&parts).map_err(|error| CommandError::side_file(&parts, "create the directory", error))?;
+    let lock = output::lock_directory(&parts)?;
+    if lock.is_marked() {
+        return Err(OutputError::NotEmpty(parts).into());
+    }
     let names = sources.names();
     let mut manifest = Manifest::open(&parts, describe_job(job))?;
     if is_sorted && !manifest.has_inputs(&names) {
@@ -86,7 +96,7 @@ pub(crate) fn perform(job: &Job) -> Result<Report, CommandError> {
     let InputStates { pending, finished, mut errors } = manifest.divide(sources, &parts, suffix)?;
     let resumed = finished.len() as u64;
     let progress = Arc::new(Progress::new());
-    let (directory, names_of_job) = (directory.clone(), names.clone());
+    let (directory, names_of_job) = (directory.to_path_buf(), names.clone());
     let mut resumable = ResumableJob { job, directory, names: names_of_job, manifest, finished, progress };
     let (summary, WrittenFiles { whole, files }) = match is_sorted {
         true => resumable.sort(pending)?,
@@ -102,6 +112,7 @@ impl ResumableJob<'_> {
     fn write_parts(&mut self, pending: Vec<PendingInput>) -> Result<(Summary, WrittenFiles), CommandError> {
         let (job, progress) = (self.job, self.progress.clone());
         let summary = self.run_all(pending, |input, threads| write_part(job, input, threads, &progress))?;
+        self.manifest.write()?;
         let files = std::mem::take(&mut self.finished);
         Ok((summary, WrittenFiles::in_directory(self.directory.clone(), files)))
     }
@@ -122,7 +133,7 @@ impl ResumableJob<'_> {
 
     fn sort_and_merge(&mut self, pending: Vec<PendingInput>) -> Result<(Summary, WrittenFiles), CommandError> {
         if self.manifest.merge == json!(MERGING) {
-            self.remove_merged_parts()?;
+            output::remove_parts(&self.job.layout.root(&self.directory))?;
         }
         let job = self.job;
         let Some(sort) = &job.sort else { return Err(CommandError::Internal("no columns to sort by".to_string())) };
@@ -169,13 +180,20 @@ impl ResumableJob<'_> {
         let (side_by_side, threads) = if pending.len() >= threads { (threads, 1) } else { (1, threads) };
         let mut total = Summary::default();
         let mut pending = pending.into_iter();
-        let append = |FinishedInput { input, part, summary, hash }: FinishedInput| {
-            self.manifest.add(&input, &hash, &part, SourceError::of_run(&summary).first())?;
-            self.finished.push(part);
-            add_summary(&mut total, summary);
+        let (mut batch, mut recorded) = (Vec::new(), Instant::now());
+        let append = |finished: FinishedInput| {
+            let is_short = finished.elapsed < SHORT;
+            batch.push(finished);
+            if is_short && batch.len() < MAX_BATCH && recorded.elapsed() < SHORT {
+                return Ok(());
+            }
+            self.record(std::mem::take(&mut batch), &mut total)?;
+            recorded = Instant::now();
             Ok(())
         };
         let result = run::produced_in_order(side_by_side, || Ok(pending.next()), |input| work(input, threads), append);
+        // What was finished before an error is recorded.
+        self.record(batch, &mut total)?;
         match result {
             Ok(()) => Ok(total),
             Err(RunError::Output(error)) => Err(error),
@@ -183,18 +201,14 @@ impl ResumableJob<'_> {
         }
     }
 
-    /// Removes the parts of a merge that was interrupted. The directory had none before it.
-    fn remove_merged_parts(&self) -> Result<(), CommandError> {
-        let root = self.job.layout.root(&self.directory);
-        remove_temporary_files(&root);
-        for entry in fs::read_dir(&root).into_iter().flatten().flatten() {
-            let (name, path) = (entry.file_name().to_string_lossy().into_owned(), entry.path());
-            let removed = match path.is_dir() {
-                true if name.starts_with("host_hash=") || name.starts_with("surt_range=") => fs::remove_dir_all(&path),
-                false if name.starts_with("part-") || name == SPLITS => fs::remove_file(&path),
-                _ => Ok(()),
-            };
-            removed.map_err(|error| CommandError::side_file(&path, "remove", error))?;
+    /// Gives parts their names and records their inputs.
+    fn record(&mut self, mut batch: Vec<FinishedInput>, total: &mut Summary) -> Result<(), CommandError> {
+        let file = |finished: &mut FinishedInput| Some((finished.file.take()?, finished.input.part.clone()));
+        commit_all(batch.iter_mut().filter_map(file).collect()).map_err(OutputError::from)?;
+        for FinishedInput { input, part, summary, hash, .. } in batch {
+            self.manifest.add(&input, &hash, &part, SourceError::of_run(&summary).first())?;
+            self.finished.push(part);
+            add_summary(total, summary);
         }
         Ok(())
     }
@@ -220,6 +234,7 @@ fn write_part(
     threads: usize,
     progress: &Progress,
 ) -> Result<FinishedInput, CommandError> {
+    let started = Instant::now();
     let sources = open_source(&input)?;
     let output_options = job.output_options(std::slice::from_ref(&input.source.name));
     let arrangement = Arrangement { bloom: job.layout.arrangement.bloom, ..Arrangement::default() };
@@ -233,22 +248,22 @@ fn write_part(
         let message = format!("{} of {} rows were written", output.rows(), summary.rows);
         return Err(CommandError::Internal(message));
     }
-    let part = output.finish()?;
-    let hash = hash_file(&input.source)?;
-    Ok(FinishedInput { input, part, summary, hash })
+    let hash = input.hash_unchanged()?;
+    let (part, file) = output.finish_pending()?;
+    Ok(FinishedInput { input, part, file, summary, hash, elapsed: started.elapsed() })
 }
 
 /// Writes the file of sorted runs of one input.
 fn write_runs(input: PendingInput, sorter: &Sorter, progress: &Progress) -> Result<FinishedInput, CommandError> {
+    let started = Instant::now();
     let sources = open_source(&input)?;
     let directory = input.part.parent().unwrap_or(Path::new("."));
     let mut runs = RunFileWriter::create(directory).map_err(SortError::from)?;
-    let _guard = TemporaryFileGuard::register(runs.temporary_path());
     let summary = sorter.sort_runs(sources, input.number as u32, |blocks| runs.add(blocks), progress)?;
-    let bytes = runs.finish(&input.part).map_err(SortError::from)?;
-    let hash = hash_file(&input.source)?;
+    let hash = input.hash_unchanged()?;
+    let (bytes, file) = runs.finish().map_err(SortError::from)?;
     let part = FinishedOutput { path: Some(input.part.clone()), bytes, rows: summary.rows, parts: 1 };
-    Ok(FinishedInput { input, part, summary, hash })
+    Ok(FinishedInput { input, part, file: Some(file), summary, hash, elapsed: started.elapsed() })
 }
 
 fn open_source(input: &PendingInput) -> Result<Sources, CommandError> {
@@ -259,16 +274,6 @@ fn open_source(input: &PendingInput) -> Result<Sources, CommandError> {
         },
         _ => Err(CommandError::Usage(format!("{}: --resume takes only regular files", input.source.name))),
     }
-}
-
-/// Removes the temporary files of a run that was killed.
-fn remove_temporary_files(directory: &Path) {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    let is_temporary = |name: &str| name.starts_with(".irikey-") && name.ends_with(".tmp");
-    // A file that cannot be removed does no harm.
-    entries.filter(|entry| is_temporary(&entry.file_name().to_string_lossy())).for_each(|entry| {
-        let _ = fs::remove_file(entry.path());
-    });
 }
 
 /// Adds the summary of one input to that of the job. The number of keys that inputs have in common is not known.

@@ -1,14 +1,28 @@
 //! Writes a directory of files: `part-00000.parquet` and so on, optionally below directories of partitions.
 //!
-//! A file is complete, and verified if requested, before the next one begins. Finished files stay when a later one fails.
+//! A file is complete, and verified if requested, before the next one begins. While a job writes the directory, it holds a
+//! lock on the file `_incomplete` there, which it removes when the directory is complete. A job that finds this file
+//! without a lock removes the parts of the job that was interrupted, and starts again.
 
-use std::fs;
+use std::fs::{self, TryLockError};
 use std::path::{Path, PathBuf};
 
 use super::encoder::{Encoder, Part};
 use super::error::OutputError;
 use super::options::{Arrangement, Destination, OutputOptions, ReadBack};
 use super::writer::{FinishedOutput, Output, create_arranged};
+use crate::process::{DirectoryLock, create_directory};
+
+/// The lock file of a directory that is being written.
+pub(crate) const INCOMPLETE: &str = "_incomplete";
+
+/// Holds the split points of ranges that the job made.
+pub(crate) const SPLITS: &str = "splits.txt";
+
+/// Prefixes of the directories of partitions.
+const PARTITIONS: [&str; 2] = ["host_hash=", "surt_range="];
+
+const MARK: &str = "An irikey job writes this directory, or was interrupted. Run the job again: it starts anew.\n";
 
 /// The paths of the files of a directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,6 +69,7 @@ pub(crate) struct PartDirectory {
     new_read_back: Option<NewReadBack>,
     /// The current partition and its reader, which has read all of its finished files.
     read_back: Option<(u32, ReadBack)>,
+    lock: DirectoryLock,
 }
 
 struct OpenPart {
@@ -64,10 +79,11 @@ struct OpenPart {
 }
 
 impl PartDirectory {
-    /// Creates the directory if it does not exist. Also returns the encoder of all files.
+    /// Creates the directory if it does not exist, and removes the parts of an interrupted job. Also returns the encoder of
+    /// all files.
     ///
     /// # Errors
-    /// The directory cannot be created, or contains parts already.
+    /// The directory cannot be created, contains the parts of a complete job, or is being written by another job.
     pub(crate) fn create(
         place: DirectoryLayout,
         options: OutputOptions,
@@ -76,11 +92,16 @@ impl PartDirectory {
     ) -> Result<(Encoder, PartDirectory), OutputError> {
         let root = place.root();
         make_directory(&root)?;
+        let mut lock = lock_directory(&root)?;
+        if lock.is_marked() {
+            remove_parts(&root)?;
+        }
         let is_part = |name: &str| !name.starts_with(['.', '_']);
         let entries = fs::read_dir(&root).into_iter().flatten().flatten();
         if entries.into_iter().any(|entry| is_part(&entry.file_name().to_string_lossy())) {
             return Err(OutputError::NotEmpty(root));
         }
+        lock.mark(MARK).map_err(|error| io_error(&root.join(INCOMPLETE), "write", error))?;
         // The encoder is the same for all files. The output that comes with it is dropped at once.
         let probe = Destination::File(place.directory.join("part"));
         let (encoder, _) = create_arranged(&probe, options.clone(), &arrangement)?;
@@ -94,6 +115,7 @@ impl PartDirectory {
                 finished: Vec::new(),
                 new_read_back,
                 read_back: None,
+                lock,
             },
         ))
     }
@@ -131,13 +153,18 @@ impl PartDirectory {
         Ok(())
     }
 
-    /// Finishes the last file. Returns all files.
+    /// Finishes the last file. Returns all files, and the lock of the directory, which the caller completes.
     ///
     /// # Errors
     /// As [`PartDirectory::append`].
-    pub(crate) fn finish(mut self) -> Result<Vec<FinishedOutput>, OutputError> {
+    pub(crate) fn finish(mut self) -> Result<(Vec<FinishedOutput>, DirectoryLock), OutputError> {
         self.close()?;
-        Ok(self.finished)
+        Ok((self.finished, self.lock))
+    }
+
+    /// Gives up a directory in which no part was written.
+    pub(crate) fn abandon(self) {
+        self.lock.complete();
     }
 
     /// Returns the directory.
@@ -146,11 +173,38 @@ impl PartDirectory {
     }
 }
 
-fn make_directory(path: &Path) -> Result<(), OutputError> {
-    fs::create_dir_all(path).map_err(|error| OutputError::Io {
-        place: path.display().to_string(),
-        operation: "create the directory",
-        error,
-        advice: "choose a writable directory",
+/// Locks a directory in which parts are written.
+///
+/// # Errors
+/// [`OutputError::Locked`] if another job has the lock; the lock file cannot be created or locked.
+pub(crate) fn lock_directory(directory: &Path) -> Result<DirectoryLock, OutputError> {
+    let path = directory.join(INCOMPLETE);
+    DirectoryLock::acquire(&path).map_err(|error| match error {
+        TryLockError::WouldBlock => OutputError::Locked(directory.to_path_buf()),
+        TryLockError::Error(error) => io_error(&path, "lock", error),
     })
+}
+
+/// Removes the parts of an interrupted job, and nothing else.
+pub(crate) fn remove_parts(root: &Path) -> Result<(), OutputError> {
+    let entries = fs::read_dir(root).map_err(|error| io_error(root, "list", error))?;
+    for entry in entries.flatten() {
+        let (name, path) = (entry.file_name().to_string_lossy().into_owned(), entry.path());
+        let removed = match entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            true if PARTITIONS.iter().any(|prefix| name.starts_with(prefix)) => fs::remove_dir_all(&path),
+            false if name.starts_with("part-") || name == SPLITS => fs::remove_file(&path),
+            _ => Ok(()),
+        };
+        removed.map_err(|error| io_error(&path, "remove", error))?;
+    }
+    Ok(())
+}
+
+fn make_directory(path: &Path) -> Result<(), OutputError> {
+    create_directory(path).map_err(|error| io_error(path, "create the directory", error))
+}
+
+fn io_error(path: &Path, operation: &'static str, error: std::io::Error) -> OutputError {
+    let (place, advice) = (path.display().to_string(), "choose a writable directory");
+    OutputError::Io { place, operation, error, advice }
 }

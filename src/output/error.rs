@@ -29,6 +29,20 @@ pub enum OutputError {
     /// The directory contains parts of an earlier run.
     #[error("{}: the directory contains parts already; remove them or choose another directory", .0.display())]
     NotEmpty(PathBuf),
+    /// A file with the name of the output appeared while the job ran, and must not be replaced.
+    #[error("{}: the file did not exist when the job began, but exists now; it was kept, and the output was not written", .0.display())]
+    Exists(PathBuf),
+    /// The output is no regular file, but another file has to be written beside it.
+    #[error("{}: {format} writes an index beside its data, and this is no regular file; name a file that ends in .cdx.gz", path.display())]
+    NotRegular {
+        /// The output.
+        path: PathBuf,
+        /// The format.
+        format: &'static str,
+    },
+    /// Another job is writing the directory.
+    #[error("{}: another job is writing this directory; wait until it has ended, or choose another directory", .0.display())]
+    Locked(PathBuf),
     /// Reading the output back gave other rows than were written.
     #[error("{place}: the file does not contain what was written: {reason}; no partial file is left behind")]
     NotAsWritten {

@@ -28,12 +28,13 @@ mod tables;
 mod values;
 mod writer;
 
-pub(crate) use directory::{DirectoryLayout, NewReadBack, PartDirectory};
+pub(crate) use directory::{DirectoryLayout, NewReadBack, PartDirectory, SPLITS, lock_directory, remove_parts};
 pub use encoder::{Encoder, Part};
 pub use error::OutputError;
 pub(crate) use index_lines::index_columns;
 pub(crate) use options::ReadBack;
 pub use options::{Arrangement, Compression, CompressionError, Destination, OutputFormat, OutputOptions, metadata};
+pub(crate) use sink::{target_path, write_file};
 pub(crate) use tables::{PlainValue, RowWriter, TableWriter};
 pub(crate) use writer::member_index_path;
 pub use writer::{FinishedOutput, Output, create, create_arranged};

@@ -14,10 +14,22 @@ use crate::sort::SortBy;
 /// Where an output goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Destination {
-    /// A file with this path.
+    /// A file with this path. It replaces the file that has the path, when it is complete.
     File(PathBuf),
+    /// A file with this path, which must not exist. A file that appears before the output is complete is kept.
+    NewFile(PathBuf),
     /// Standard output.
     Stdout,
+}
+
+impl Destination {
+    /// Returns the path, unless it is standard output.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match self {
+            Destination::File(path) | Destination::NewFile(path) => Some(path),
+            Destination::Stdout => None,
+        }
+    }
 }
 
 /// What an output contains and how it is encoded.

@@ -7,11 +7,9 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use tempfile::TempPath;
-
 use super::error::{OutputError, WriteError};
 use super::options::Destination;
-use crate::process::{BackgroundSync, TemporaryFileGuard};
+use crate::process::{BackgroundSync, CommitError, Existing, PendingFile, parent, sync_directory};
 
 /// Buffer length; larger writes bypass the buffer.
 const BUFFER_LEN: usize = 1 << 18;
@@ -43,10 +41,9 @@ enum Durability {
 #[derive(Debug)]
 pub(super) enum OutputTarget {
     Rename {
-        temporary: TempPath,
+        pending: PendingFile,
         path: PathBuf,
-        /// Removes the temporary file if a signal ends the process.
-        _guard: TemporaryFileGuard,
+        existing: Existing,
     },
     /// Not a regular file: a rename would replace the device.
     Direct(PathBuf),
@@ -57,7 +54,8 @@ pub(super) enum OutputTarget {
 pub(super) fn create(destination: &Destination) -> Result<(Sink, OutputTarget), OutputError> {
     let (file, target) = match destination {
         Destination::Stdout => (stdout()?, OutputTarget::Stdout),
-        Destination::File(path) => open(path)?,
+        Destination::File(path) => open(path, Existing::Replace)?,
+        Destination::NewFile(path) => open(path, Existing::Keep)?,
     };
     let durability = match target {
         OutputTarget::Rename { .. } => Durability::Required { requested_at: 0, syncer: None },
@@ -103,7 +101,7 @@ impl OutputTarget {
     /// Returns the path of the temporary file.
     pub(super) fn temporary_path(&self) -> Option<&Path> {
         match self {
-            OutputTarget::Rename { temporary, .. } => Some(temporary),
+            OutputTarget::Rename { pending, .. } => Some(pending.path()),
             _ => None,
         }
     }
@@ -116,28 +114,34 @@ impl OutputTarget {
         }
     }
 
-    /// Flushes `sink`, syncs the file and renames it to its final name.
+    /// The destination of a file that belongs to this one, with the same rule for files that exist.
+    pub(super) fn destination(&self, path: PathBuf) -> Destination {
+        match self {
+            OutputTarget::Rename { existing: Existing::Keep, .. } => Destination::NewFile(path),
+            _ => Destination::File(path),
+        }
+    }
+
+    /// Flushes `sink`, syncs the file, renames it to its final name and makes the name durable.
     pub(super) fn commit(self, sink: Sink) -> Result<(), OutputError> {
-        let file = sink.file.into_inner().map_err(|error| self.error(error.into_error().into()))?;
-        let OutputTarget::Rename { temporary, path, .. } = self else { return Ok(()) };
-        let failed = |operation, error| io_error(&path, operation, error, NOT_NAMED);
-        let synced = match sink.durability {
-            Durability::Required { syncer: Some(syncer), .. } => syncer.finish(),
-            _ => Ok(()),
-        };
-        synced.and_then(|()| file.sync_all()).map_err(|error| failed("write to disk", error))?;
-        drop(file);
-        temporary.persist(&path).map_err(|error| failed("rename to its final name", error.error))?;
-        sync_directory(parent(&path)).map_err(|error| {
-            io_error(&path, "sync the directory", error, "the file is complete, but may be lost if the power fails now")
-        })
+        self.close(sink)?.commit()
+    }
+
+    /// Flushes and closes a file that still has its temporary name.
+    pub(super) fn close(self, sink: Sink) -> Result<ClosedOutput, OutputError> {
+        drop(sink.file.into_inner().map_err(|error| self.error(error.into_error().into()))?);
+        let OutputTarget::Rename { pending, path, existing } = self else { return Ok(ClosedOutput(None)) };
+        if let Durability::Required { syncer: Some(syncer), .. } = sink.durability {
+            syncer.finish().map_err(|error| io_error(&path, "write to disk", error, NOT_NAMED))?;
+        }
+        Ok(ClosedOutput(Some((pending, path, existing))))
     }
 
     /// Removes the temporary file.
     pub(super) fn abort(self) -> Result<(), OutputError> {
-        let OutputTarget::Rename { temporary, .. } = self else { return Ok(()) };
-        let place = temporary.to_path_buf();
-        temporary.close().map_err(|error| io_error(&place, "remove", error, "remove it manually"))
+        let OutputTarget::Rename { pending, .. } = self else { return Ok(()) };
+        let place = pending.path().to_path_buf();
+        pending.remove().map_err(|error| io_error(&place, "remove", error, "remove it manually"))
     }
 
     /// Returns the error of a failed write: the path, and the state of the output.
@@ -153,6 +157,58 @@ impl OutputTarget {
             OutputTarget::Stdout => io_error(Path::new("standard output"), "write", error, NOT_WHOLE),
         }
     }
+}
+
+/// An output that is complete: a regular file still has its temporary name.
+#[derive(Debug)]
+pub(super) struct ClosedOutput(Option<(PendingFile, PathBuf, Existing)>);
+
+impl ClosedOutput {
+    /// Writes the file to disk.
+    pub(super) fn sync(&self) -> Result<(), OutputError> {
+        let Some((pending, path, _)) = &self.0 else { return Ok(()) };
+        pending.sync().map_err(|error| io_error(path, "write to disk", error, NOT_NAMED))
+    }
+
+    /// The pending file; `None` if the output is no regular file.
+    pub(super) fn into_pending(self) -> Option<PendingFile> {
+        self.0.map(|(pending, ..)| pending)
+    }
+
+    /// Removes a file that belongs to the file that will be replaced, for good.
+    pub(super) fn remove_replaced(&self, path: &Path) -> Result<(), OutputError> {
+        if !matches!(self.0, Some((_, _, Existing::Replace))) {
+            return Ok(());
+        }
+        let removed = match fs::remove_file(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            removed => removed.and_then(|()| sync_directory(parent(path))),
+        };
+        removed.map_err(|error| io_error(path, "remove the old index", error, NOT_NAMED))
+    }
+
+    /// Syncs the file, renames it to its final name and makes the name durable.
+    pub(super) fn commit(self) -> Result<(), OutputError> {
+        let Some((pending, path, existing)) = self.0 else { return Ok(()) };
+        Ok(pending.commit(&path, existing)?)
+    }
+}
+
+impl From<CommitError> for OutputError {
+    fn from(CommitError { path, operation, error, is_named }: CommitError) -> OutputError {
+        match is_named {
+            true => io_error(&path, operation, error, "the file is complete, but may be lost if the power fails now"),
+            false if error.kind() == io::ErrorKind::AlreadyExists => OutputError::Exists(path),
+            false => io_error(&path, operation, error, NOT_NAMED),
+        }
+    }
+}
+
+/// Writes a whole file: either all bytes or nothing get the name.
+pub(crate) fn write_file(destination: &Destination, bytes: &[u8]) -> Result<(), OutputError> {
+    let (mut sink, target) = create(destination)?;
+    sink.write_all(bytes).map_err(|error| target.error(error.into()))?;
+    target.commit(sink)
 }
 
 fn io_error(path: &Path, operation: &'static str, error: io::Error, advice: &'static str) -> OutputError {
@@ -171,10 +227,13 @@ fn stdout() -> Result<File, OutputError> {
     duplicate().map_err(|error| io_error(Path::new("standard output"), "open", error, "use -o FILE"))
 }
 
-fn open(path: &Path) -> Result<(File, OutputTarget), OutputError> {
-    // Follow a symbolic link: replace its target and keep the link.
-    let path =
-        if path.is_symlink() { fs::canonicalize(path).unwrap_or(path.to_path_buf()) } else { path.to_path_buf() };
+/// The path of the file that is written: a symbolic link is kept, and its target is replaced.
+pub(crate) fn target_path(path: &Path) -> PathBuf {
+    if path.is_symlink() { fs::canonicalize(path).unwrap_or(path.to_path_buf()) } else { path.to_path_buf() }
+}
+
+fn open(path: &Path, existing: Existing) -> Result<(File, OutputTarget), OutputError> {
+    let path = target_path(path);
     match fs::metadata(&path) {
         Ok(metadata) if metadata.is_dir() => return Err(OutputError::Directory(path)),
         Ok(metadata) if !metadata.is_file() => return open_direct(path),
@@ -184,11 +243,8 @@ fn open(path: &Path) -> Result<(File, OutputTarget), OutputError> {
         let parent = parent(&path).to_path_buf();
         return Err(OutputError::NoDirectory { path, parent });
     }
-    match open_temporary(parent(&path)) {
-        Ok((file, temporary)) => {
-            let _guard = TemporaryFileGuard::register(&temporary);
-            Ok((file, OutputTarget::Rename { temporary, path, _guard }))
-        }
+    match PendingFile::create(parent(&path)) {
+        Ok((file, pending)) => Ok((file, OutputTarget::Rename { pending, path, existing })),
         Err(error) => Err(io_error(&path, "create", error, "choose a writable directory")),
     }
 }
@@ -198,27 +254,4 @@ fn open_direct(path: PathBuf) -> Result<(File, OutputTarget), OutputError> {
         Ok(file) => Ok((file, OutputTarget::Direct(path))),
         Err(error) => Err(io_error(&path, "open", error, "choose another output")),
     }
-}
-
-fn open_temporary(directory: &Path) -> io::Result<(File, TempPath)> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".irikey-").suffix(".tmp");
-    #[cfg(unix)]
-    {
-        // The mode of an ordinary new file; the umask applies.
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    }
-    Ok(builder.tempfile_in(directory)?.into_parts())
-}
-
-fn parent(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    }
-}
-
-/// Syncs a directory, which makes a rename in it durable.
-fn sync_directory(directory: &Path) -> io::Result<()> {
-    if cfg!(unix) { File::open(directory)?.sync_all() } else { Ok(()) }
 }

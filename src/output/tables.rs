@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 use std::io::Write;
-use std::path::Path;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
@@ -137,11 +136,11 @@ impl TableWriter {
     /// # Errors
     /// The file cannot be created.
     pub(crate) fn create(
-        path: &Path,
+        destination: &Destination,
         schema: SchemaRef,
         metadata: &[(String, String)],
     ) -> Result<TableWriter, OutputError> {
-        let (sink, target) = sink::create(&Destination::File(path.to_path_buf()))?;
+        let (sink, target) = sink::create(destination)?;
         let pairs = metadata.iter().map(|(key, value)| KeyValue::new(key.clone(), value.clone())).collect();
         let properties = WriterProperties::builder()
             .set_created_by(concat!("irikey version ", env!("CARGO_PKG_VERSION")).to_string())

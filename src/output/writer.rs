@@ -15,6 +15,7 @@ use super::pages::PageBuffers;
 use super::row_group::{self, ParquetSettings};
 use super::sink::{self, OutputTarget, Sink};
 use crate::batch::BatchBuilder;
+use crate::process::PendingFile;
 
 /// An output that is being written. Removes the file if it is dropped before [`Output::finish`].
 pub struct Output {
@@ -35,6 +36,15 @@ enum Writer {
     Bytes(Sink),
     /// Gzip members, and the lines of their index.
     Zipnum(Sink, Vec<u8>),
+}
+
+/// An output whose bytes are all written.
+struct EndedOutput {
+    sink: Sink,
+    target: OutputTarget,
+    finished: FinishedOutput,
+    /// The lines of the index of members.
+    index: Option<Vec<u8>>,
 }
 
 /// A complete output.
@@ -68,6 +78,9 @@ pub fn create_arranged(
     arrangement: &Arrangement,
 ) -> Result<(Encoder, Output), OutputError> {
     let (sink, target) = sink::create(destination)?;
+    if let (OutputFormat::Zipnum, OutputTarget::Direct(path)) = (options.format, &target) {
+        return Err(OutputError::NotRegular { path: path.clone(), format: options.format.name() });
+    }
     let builder = BatchBuilder::new(options.columns, &options.metadata, &options.policy, &options.sources);
     let (format, compression) = (options.format, options.compression);
     let settings = ParquetSettings { compression, arrangement, metadata: options.metadata };
@@ -165,11 +178,35 @@ impl Output {
         })
     }
 
+    /// Writes the footer of a regular file, which keeps its temporary name: the caller commits several files together.
+    ///
+    /// # Errors
+    /// Writing failed.
+    pub(crate) fn finish_pending(self) -> Result<(FinishedOutput, Option<PendingFile>), OutputError> {
+        let EndedOutput { sink, target, finished, .. } = self.end()?;
+        Ok((finished, target.close(sink)?.into_pending()))
+    }
+
     /// Writes the footer and renames the file if `verify` accepts the temporary file.
     fn finish_if(
         self,
         verify: impl FnOnce(Option<&Path>, u64) -> Result<(), String>,
     ) -> Result<FinishedOutput, OutputError> {
+        let EndedOutput { sink, target, finished, index } = self.end()?;
+        if let Err(reason) = verify(target.temporary_path(), finished.rows) {
+            let place = target.path().map_or_else(String::new, |path| path.display().to_string());
+            target.abort()?;
+            return Err(OutputError::NotAsWritten { place, reason });
+        }
+        match index.zip(finished.path.as_deref()) {
+            Some((lines, path)) => commit_with_index((target, sink), path, &lines)?,
+            None => target.commit(sink)?,
+        }
+        Ok(finished)
+    }
+
+    /// Writes and flushes the end of the file.
+    fn end(self) -> Result<EndedOutput, OutputError> {
         let Output { writer, target, rows, parts, .. } = self;
         let mut index = None;
         let ended: Result<Sink, WriteError> = match writer {
@@ -184,18 +221,9 @@ impl Output {
         };
         let flushed = ended.and_then(|mut sink| sink.flush().map(|()| sink).map_err(WriteError::from));
         let sink = flushed.map_err(|error| target.error(error))?;
-        if let Err(reason) = verify(target.temporary_path(), rows) {
-            let place = target.path().map_or_else(String::new, |path| path.display().to_string());
-            target.abort()?;
-            return Err(OutputError::NotAsWritten { place, reason });
-        }
         let path = target.path().map(Path::to_path_buf);
-        let finished = FinishedOutput { path: path.clone(), bytes: sink.written(), rows, parts };
-        if let (Some(lines), Some(path)) = (index, path) {
-            write_member_index(&path, &lines)?;
-        }
-        target.commit(sink)?;
-        Ok(finished)
+        let finished = FinishedOutput { path, bytes: sink.written(), rows, parts };
+        Ok(EndedOutput { sink, target, finished, index })
     }
 
     /// Removes the temporary file. Dropping the output does the same, but ignores errors.
@@ -212,11 +240,18 @@ impl Output {
     }
 }
 
-/// Writes the index of members. The index is complete before the data gets its final name.
-fn write_member_index(path: &Path, lines: &[u8]) -> Result<(), OutputError> {
-    let (mut sink, target) = sink::create(&Destination::File(member_index_path(path)))?;
-    sink.write_all(lines).map_err(|error| target.error(error.into()))?;
-    target.commit(sink)
+/// Gives the data at `path` and the index of its members their names. Data may be without an index for a moment, but an
+/// index is never beside data of another run: offsets of the one would lead into the middle of members of the other.
+fn commit_with_index((target, data): (OutputTarget, Sink), path: &Path, lines: &[u8]) -> Result<(), OutputError> {
+    let index_path = member_index_path(path);
+    let (mut sink, index) = sink::create(&target.destination(index_path.clone()))?;
+    sink.write_all(lines).map_err(|error| index.error(error.into()))?;
+    let (index, data) = (index.close(sink)?, target.close(data)?);
+    index.sync()?;
+    data.sync()?;
+    data.remove_replaced(&index_path)?;
+    data.commit()?;
+    index.commit()
 }
 
 /// Returns the path of the index of members: `x.idx` beside `x.cdx.gz`.

@@ -4,13 +4,14 @@
 //! Format: the blocks; one entry of 40 bytes per block (run, offset, length, rows, decoded length); the number of entries;
 //! the XXH3-64 of the entries and their number; an end mark. All numbers are 64 bits, little-endian.
 
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
-use tempfile::NamedTempFile;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::block::EncodedBlock;
+use crate::process::PendingFile;
 use crate::spill::{FileRange, ScratchFile, SpillError};
 
 /// The end mark. It has to change when the format of blocks or entries changes.
@@ -25,7 +26,8 @@ const TRAILER_LEN: usize = 24;
 /// Writes a file of sorted runs.
 #[derive(Debug)]
 pub(crate) struct RunFileWriter {
-    file: NamedTempFile,
+    file: File,
+    pending: PendingFile,
     entries: Vec<RunFileEntry>,
     runs: u64,
     end: u64,
@@ -43,9 +45,9 @@ pub(super) struct RunFileEntry {
 impl RunFileWriter {
     /// A file in `directory` under a temporary name.
     pub(crate) fn create(directory: &Path) -> Result<RunFileWriter, SpillError> {
-        let created = tempfile::Builder::new().prefix(".irikey-").suffix(".tmp").tempfile_in(directory);
-        let file = created.map_err(|error| SpillError::Create(directory.to_path_buf(), error))?;
-        Ok(RunFileWriter { file, entries: Vec::new(), runs: 0, end: 0 })
+        let created = PendingFile::create(directory);
+        let (file, pending) = created.map_err(|error| SpillError::Create(directory.to_path_buf(), error))?;
+        Ok(RunFileWriter { file, pending, entries: Vec::new(), runs: 0, end: 0 })
     }
 
     /// Adds a run.
@@ -61,13 +63,8 @@ impl RunFileWriter {
         Ok(())
     }
 
-    /// The temporary name.
-    pub(crate) fn temporary_path(&self) -> &Path {
-        self.file.path()
-    }
-
-    /// Completes the file, renames it to `path` and returns its length.
-    pub(crate) fn finish(mut self, path: &Path) -> Result<u64, SpillError> {
+    /// Completes the file, which keeps its temporary name, and returns its length.
+    pub(crate) fn finish(mut self) -> Result<(u64, PendingFile), SpillError> {
         let mut index: Vec<u8> = Vec::with_capacity((self.entries.len() + 1) * ENTRY_LEN);
         for RunFileEntry { run, range, rows, memory_len } in &self.entries {
             let numbers = [*run, range.offset, range.len as u64, *rows, *memory_len];
@@ -77,13 +74,11 @@ impl RunFileWriter {
         index.extend(xxh3_64(&index).to_le_bytes());
         index.extend(END_MARK);
         self.write(&index)?;
-        self.file.as_file().sync_all().map_err(|error| write_error(path, error))?;
-        self.file.persist(path).map_err(|error| write_error(path, error.error))?;
-        Ok(self.end + index.len() as u64)
+        Ok((self.end + index.len() as u64, self.pending))
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), SpillError> {
-        self.file.write_all(bytes).map_err(|error| write_error(self.file.path(), error))
+        self.file.write_all(bytes).map_err(|error| write_error(self.pending.path(), error))
     }
 }
 
@@ -124,7 +119,9 @@ mod tests {
         writer.add(vec![block(1, 3), block(2, 4)]).unwrap();
         writer.add(vec![block(3, 5)]).unwrap();
         let path = directory.join("x.runs");
-        assert_eq!(writer.finish(&path).unwrap(), 3 * 9 + 3 * 40 + 24);
+        let (len, pending) = writer.finish().unwrap();
+        assert_eq!(len, 3 * 9 + 3 * 40 + 24);
+        pending.commit(&path, crate::process::Existing::Replace).unwrap();
         path
     }
 

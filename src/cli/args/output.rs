@@ -63,9 +63,22 @@ pub(crate) struct OutputArgs {
 /// Flag of every command that writes files.
 #[derive(Debug, Args)]
 pub(crate) struct ReplaceArgs {
-    /// Exit with status 2 before anything is read if an output or the report exists already, instead of replacing it
+    /// Exit with status 2 before anything is read if an output or the report exists already, instead of replacing it; with
+    /// status 5 if one appears while the job runs
     #[arg(long, help_heading = "Output")]
     pub(crate) no_clobber: bool,
+}
+
+impl ReplaceArgs {
+    /// A file with this path, which the flag forbids to replace.
+    pub(crate) fn file(&self, path: &Path) -> Destination {
+        if self.no_clobber { Destination::NewFile(path.to_path_buf()) } else { Destination::File(path.to_path_buf()) }
+    }
+
+    /// The same destination, with the rule of the flag.
+    pub(crate) fn apply(&self, destination: Destination) -> Destination {
+        destination.path().map_or(Destination::Stdout, |path| self.file(path))
+    }
 }
 
 impl OutputArgs {

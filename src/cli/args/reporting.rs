@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::output::ReplaceArgs;
+
 /// When to show a progress bar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ShowProgress {
@@ -18,6 +20,8 @@ pub(crate) enum ShowProgress {
 /// Flags of every command that reads inputs to their end.
 #[derive(Debug, Args)]
 pub(crate) struct ReportingArgs {
+    #[command(flatten)]
+    pub(crate) replace: ReplaceArgs,
     /// Write counts, policy and errors to FILE: .html is a page with plots, .txt is text, anything else is JSON. Commands
     /// other than canon and dedup always write JSON
     #[arg(long, value_name = "FILE", help_heading = "Reporting")]

@@ -12,6 +12,7 @@ pub(crate) use self::text::replaced_to_text;
 use super::args::reporting::ReportingArgs;
 use super::error::CommandError;
 use super::terminal::{print_error, print_to_stderr};
+use crate::output::write_file;
 use crate::process::exit;
 
 impl Report {
@@ -44,9 +45,8 @@ pub(crate) fn conclude(
         print_to_stderr(summary);
     }
     if let Some(path) = &reporting.report {
-        std::fs::write(path, render(path)).map_err(|error| {
-            CommandError::side_file(path, "write the report", format!("{error}; the output is complete"))
-        })?;
+        write_file(&reporting.replace.file(path), render(path).as_bytes())
+            .map_err(|error| CommandError::SideFile(format!("{error} (the report; the output is complete)")))?;
     }
     match errors {
         [_, ..] => Ok(exit::INPUT),

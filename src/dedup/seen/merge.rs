@@ -3,12 +3,12 @@
 
 use super::super::key_set::{PARTITION_BITS, PARTITIONS, PartitionedKeys, partition_of};
 use super::super::key_table::KeyTable;
-use super::run_file::{BUFFER_LEN, RunInfo, RunWriter, SealedRun, SeenError, SeenRun};
+use super::run_file::{BLOCK_KEYS, BUFFER_LEN, RunInfo, RunWriter, SealedRun, SeenError, SeenRun};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Keys that are read from a run, or merged, at a time.
-const BATCH_KEYS: usize = 4 << 10;
+/// Keys that are merged at a time.
+const BATCH_KEYS: usize = BLOCK_KEYS as usize;
 
 /// The keys of several runs in ascending order. A key of two runs comes twice.
 #[derive(Debug)]
@@ -21,16 +21,16 @@ struct RunCursor<'a> {
     run: &'a SeenRun,
     keys: Vec<u128>,
     at: usize,
-    /// Number of the key after `keys`.
-    next: u64,
+    /// The block after `keys`.
+    next: usize,
 }
 
 impl<'a> KeyCursor<'a> {
     /// Starts at the first key that is at least `from`.
     pub(super) fn new(runs: &'a [SeenRun], from: u128) -> Result<KeyCursor<'a>, SeenError> {
-        let open = |run: &'a SeenRun| Ok(RunCursor { run, keys: Vec::new(), at: 0, next: run.count_less(from)? });
-        let mut cursor = KeyCursor { runs: runs.iter().map(open).collect::<Result<_, _>>()? };
-        cursor.runs.iter_mut().try_for_each(RunCursor::fill)?;
+        let open = |run: &'a SeenRun| RunCursor { run, keys: Vec::new(), at: 0, next: run.block_of(from) };
+        let mut cursor = KeyCursor { runs: runs.iter().map(open).collect() };
+        cursor.runs.iter_mut().try_for_each(|run| run.start(from))?;
         cursor.runs.retain(|run| run.head().is_some());
         Ok(cursor)
     }
@@ -69,10 +69,17 @@ impl RunCursor<'_> {
         self.keys.get(self.at).copied()
     }
 
+    /// Skips the keys of the first block that are less than `from`.
+    fn start(&mut self, from: u128) -> Result<(), SeenError> {
+        self.fill()?;
+        self.at = self.keys.partition_point(|key| *key < from);
+        self.fill()
+    }
+
     fn fill(&mut self) -> Result<(), SeenError> {
-        if self.at == self.keys.len() {
-            self.keys = self.run.keys(self.next, BATCH_KEYS as u64)?;
-            self.next += self.keys.len() as u64;
+        if self.at == self.keys.len() && self.next < self.run.block_count() {
+            self.keys = self.run.keys(self.next)?;
+            self.next += 1;
             self.at = 0;
         }
         Ok(())

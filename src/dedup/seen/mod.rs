@@ -1,33 +1,36 @@
 //! A store of the keys of earlier runs, in a directory: [`SeenStore`].
 //!
 //! ```text
-//! DIR/manifest.json   the policy of the keys and the list of runs; replaced atomically by a rename
-//! DIR/run-NNNNNN      sorted keys, with their policy, their number and a checksum
+//! DIR/manifest.json   the policy of the keys, the list of runs and the last finished jobs; replaced atomically by a rename
+//! DIR/run-NNNNNN      sorted keys, with their policy and their number
 //! DIR/lock            locked by a process that changes the store; the system releases it when the process ends
 //! ```
 //!
-//! A file that the manifest does not list does not count. A process that is killed may leave such files, which the next
+//! Every byte of a run and every value of the manifest is covered by a checksum that readers check. A file that the manifest
+//! does not list does not count. A process that is killed may leave such files, which the next
 //! process that opens the store for changes removes. Runs are merged while a job runs, when later runs have become more
 //! than half as large as earlier ones, so that N keys are in little more than log2 N runs.
 
+mod manifest;
 mod merge;
 mod run_file;
 
+pub(crate) use manifest::FinishedJob;
 pub(crate) use merge::{KeyCursor, MergedRuns, RunMerge, SeenSet};
 pub use run_file::SeenError;
 pub(crate) use run_file::{RunInfo, RunWriter};
 
+use crate::process::{DirectoryLock, create_directory, sync_directory};
+use manifest::{MANIFEST, StoreManifest, is_run_name};
 use merge::first_run_to_merge;
 use run_file::{SealedRun, SeenRun};
 use serde_json::{Map, Value, json};
 use std::ffi::OsStr;
-use std::fs::{self, File, TryLockError};
-use std::io::{self, Write};
+use std::fs::{self, TryLockError};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-const FORMAT: &str = "irikey seen 1";
-const MANIFEST: &str = "manifest.json";
 const LOCK: &str = "lock";
 
 /// How often a store is opened again because another process replaced its files.
@@ -42,8 +45,10 @@ pub struct SeenStore {
     /// Increased by every change.
     generation: u64,
     runs: Vec<SeenRun>,
+    /// The last jobs that changed the store, the oldest first.
+    jobs: Vec<FinishedJob>,
     /// Held by a store that is open for changes.
-    lock: Option<File>,
+    lock: Option<DirectoryLock>,
 }
 
 /// A description of a store.
@@ -82,7 +87,7 @@ impl SeenStore {
     /// # Errors
     /// Another process is changing the store; the directory has other files; the store is damaged or of another policy.
     pub(crate) fn open_to_add(directory: &Path, policy: &[(&str, String)]) -> Result<SeenStore, SeenError> {
-        fs::create_dir_all(directory).map_err(SeenError::io(directory, "create the directory"))?;
+        create_directory(directory).map_err(SeenError::io(directory, "create the directory"))?;
         let is_new = !directory.join(MANIFEST).exists();
         let mut others = fs::read_dir(directory).map_err(SeenError::io(directory, "list"))?.flatten();
         if is_new && others.any(|entry| !is_store_file(&entry.file_name())) {
@@ -97,6 +102,7 @@ impl SeenStore {
                 policy: policy.iter().map(|(name, value)| (name.to_string(), json!(value))).collect(),
                 generation: 0,
                 runs: Vec::new(),
+                jobs: Vec::new(),
                 lock: None,
             },
         };
@@ -119,31 +125,9 @@ impl SeenStore {
     }
 
     fn load(directory: &Path) -> Result<SeenStore, SeenError> {
-        let path = directory.join(MANIFEST);
-        let text = match fs::read(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(SeenError::Missing(directory.to_path_buf()));
-            }
-            text => text.map_err(SeenError::io(&path, "read"))?,
-        };
-        let malformed = || SeenError::damaged(&path, "it is not a manifest of seen keys");
-        let manifest: Value = serde_json::from_slice(&text).map_err(|_| malformed())?;
-        if manifest["format"] != FORMAT {
-            return Err(malformed());
-        }
-        let runs = manifest["runs"].as_array().ok_or_else(malformed)?.iter().map(|run| {
-            let text = |name: &str| run[name].as_str().map(str::to_string).ok_or_else(malformed);
-            let count = run["keys"].as_u64().ok_or_else(malformed)?;
-            let info = RunInfo { name: text("name")?, count, checksum: text("checksum")? };
-            SeenRun::open(directory, info)
-        });
-        Ok(SeenStore {
-            directory: directory.to_path_buf(),
-            policy: manifest["policy"].as_object().ok_or_else(malformed)?.clone(),
-            generation: manifest["generation"].as_u64().ok_or_else(malformed)?,
-            runs: runs.collect::<Result<_, _>>()?,
-            lock: None,
-        })
+        let StoreManifest { policy, generation, runs, jobs } = StoreManifest::read(directory)?;
+        let runs = runs.into_iter().map(|run| SeenRun::open(directory, run)).collect::<Result<_, _>>()?;
+        Ok(SeenStore { directory: directory.to_path_buf(), policy, generation, runs, jobs, lock: None })
     }
 
     /// Checks that the keys of the store were made with this policy.
@@ -214,6 +198,17 @@ impl SeenStore {
         }
     }
 
+    /// The finished job with this identity, if it is one of the last.
+    pub(crate) fn finished_job(&self, id: &str) -> Option<&FinishedJob> {
+        self.jobs.iter().find(|job| job.id == id)
+    }
+
+    /// Records a job, whose keys [`SeenStore::add`] adds.
+    pub(crate) fn record(&mut self, job: FinishedJob) {
+        self.jobs.retain(|other| other.id != job.id);
+        self.jobs.push(job);
+    }
+
     /// Adds a run and replaces merged runs. The change is atomic: a reader sees the old store or the new one.
     pub(crate) fn add(&mut self, writer: RunWriter, merged: Option<MergedRuns>) -> Result<(), SeenError> {
         if writer.count() == 0 && merged.is_none() && self.generation > 0 {
@@ -262,27 +257,16 @@ impl SeenStore {
         SeenRun::open(&self.directory, info)
     }
 
-    /// Replaces the manifest.
+    /// Replaces the manifest, when the names of the runs are durable.
     fn commit(&self) -> Result<(), SeenError> {
-        let run = |run: &SeenRun| {
-            let RunInfo { name, count, checksum } = run.info();
-            json!({"name": name, "keys": count, "checksum": checksum})
+        sync_directory(&self.directory).map_err(SeenError::io(&self.directory, "make the runs durable"))?;
+        let manifest = StoreManifest {
+            policy: self.policy.clone(),
+            generation: self.generation,
+            runs: self.runs.iter().map(|run| run.info().clone()).collect(),
+            jobs: self.jobs.clone(),
         };
-        let manifest = json!({
-            "format": FORMAT,
-            "generation": self.generation,
-            "policy": self.policy,
-            "runs": self.runs.iter().map(run).collect::<Vec<_>>(),
-        });
-        let path = self.directory.join(MANIFEST);
-        let failed = |operation| SeenError::io(&path, operation);
-        sync(&self.directory).map_err(failed("make the runs durable"))?;
-        let created = tempfile::Builder::new().prefix(MANIFEST).suffix(".tmp").tempfile_in(&self.directory);
-        let mut file = created.map_err(failed("create a temporary file for"))?;
-        file.write_all(format!("{manifest:#}\n").as_bytes()).map_err(failed("write"))?;
-        file.as_file().sync_all().map_err(failed("write to the disk"))?;
-        file.persist(&path).map_err(|error| failed("rename")(error.error))?;
-        sync(&self.directory).map_err(failed("make its name durable"))
+        manifest.write(&self.directory)
     }
 
     /// Removes files of merged runs and of killed processes. A file that cannot be removed does no harm.
@@ -291,32 +275,30 @@ impl SeenStore {
         for entry in fs::read_dir(&self.directory).into_iter().flatten().flatten() {
             let name = entry.file_name();
             let text = name.to_string_lossy();
-            if is_store_file(&name) && text != MANIFEST && text != LOCK && !is_listed(&text) {
+            if (is_run_name(&text) || is_old_temporary(&text)) && !is_listed(&text) {
                 let _ = fs::remove_file(entry.path());
             }
         }
     }
 }
 
-/// The name of a file that a store creates.
+/// The name of a file that a store creates, now or in earlier versions.
 fn is_store_file(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
-    name == LOCK || name.starts_with(MANIFEST) || name.starts_with("run-")
+    name == LOCK || name == MANIFEST || name.starts_with(".irikey-") || is_run_name(&name) || is_old_temporary(&name)
 }
 
-fn lock(directory: &Path) -> Result<File, SeenError> {
+/// The name of a temporary file of an earlier version.
+fn is_old_temporary(name: &str) -> bool {
+    (name.starts_with(MANIFEST) || name.starts_with("run-")) && name.ends_with(".tmp")
+}
+
+fn lock(directory: &Path) -> Result<DirectoryLock, SeenError> {
     let path = directory.join(LOCK);
-    let file = File::options().create(true).truncate(false).write(true).open(&path);
-    let file = file.map_err(SeenError::io(&path, "open"))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(SeenError::Locked(directory.to_path_buf())),
-        Err(TryLockError::Error(error)) => Err(SeenError::io(&path, "lock")(error)),
-    }
-}
-
-fn sync(directory: &Path) -> io::Result<()> {
-    if cfg!(unix) { File::open(directory)?.sync_all() } else { Ok(()) }
+    DirectoryLock::acquire(&path).map_err(|error| match error {
+        TryLockError::WouldBlock => SeenError::Locked(directory.to_path_buf()),
+        TryLockError::Error(error) => SeenError::io(&path, "lock")(error),
+    })
 }
 
 #[cfg(test)]
@@ -362,7 +344,8 @@ mod tests {
             assert!(all(&store).iter().eq(&expected));
             assert!(store.info().runs.len() <= 6);
         }
-        let count_runs = |directory: &Path| fs::read_dir(directory).unwrap().count() - 2;
+        let is_run = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with("run-");
+        let count_runs = |directory: &Path| fs::read_dir(directory).unwrap().flatten().filter(is_run).count();
         // A merge that is stopped or not used leaves no file.
         let mut store = SeenStore::open_to_add(directory.path(), &policy("scheme")).unwrap();
         assert!(store.merge_from(0).unwrap().unwrap().run(&AtomicBool::new(true)).unwrap().is_none());
@@ -416,5 +399,115 @@ mod tests {
         assert!(matches!(SeenStore::open(&path), Err(SeenError::Damaged { .. })));
         fs::write(directory.path().join("other"), "").unwrap();
         assert!(matches!(SeenStore::open_to_add(directory.path(), &policy("")), Err(SeenError::NotAStore(_))));
+    }
+
+    /// Writes a store as earlier versions did: no blocks, and no checksum in the manifest.
+    fn write_old_store(directory: &Path, policy: &[(&str, String)], keys: &BTreeSet<u128>) {
+        let policy: Map<String, Value> = policy.iter().map(|(name, value)| (name.to_string(), json!(value))).collect();
+        let text = json!(policy).to_string();
+        let bytes: Vec<u8> = keys.iter().flat_map(|key| key.to_be_bytes()).collect();
+        let checksum = xxhash_rust::xxh3::xxh3_128(&bytes);
+        let (policy_len, count) = ((text.len() as u32).to_le_bytes(), (keys.len() as u64).to_le_bytes());
+        let run = [b"IRIKEYS1", &policy_len[..], text.as_bytes(), &bytes, &count, &checksum.to_be_bytes()].concat();
+        fs::write(directory.join("run-000001"), run).unwrap();
+        let run = json!({"name": "run-000001", "keys": keys.len(), "checksum": format!("{checksum:032x}")});
+        let manifest = json!({"format": "irikey seen 1", "generation": 1, "policy": policy, "runs": [run]});
+        fs::write(directory.join("manifest.json"), manifest.to_string()).unwrap();
+    }
+
+    #[test]
+    fn stores_of_the_old_format_are_read_and_converted() {
+        let directory = tempfile::tempdir().unwrap();
+        let all = |store: &SeenStore| {
+            let (mut cursor, mut keys) = (store.cursor(0).unwrap(), BTreeSet::new());
+            while let Some(key) = cursor.next_key().unwrap() {
+                keys.insert(key);
+            }
+            keys
+        };
+        let mut expected: BTreeSet<u128> = (0..9_000).map(key).collect();
+        write_old_store(directory.path(), &policy("scheme"), &expected);
+        let mut store = SeenStore::open_to_add(directory.path(), &policy("scheme")).unwrap();
+        store.verify().unwrap();
+        assert!(all(&store) == expected);
+        add(&mut store, (8_990..9_010).map(key).filter(|key| !expected.contains(key)));
+        drop(store);
+        expected.extend((9_000..9_010).map(key));
+        let mut store = SeenStore::open_to_merge(directory.path()).unwrap();
+        assert!(all(&store) == expected && store.info().runs.len() == 2);
+        store.merge().unwrap();
+        drop(store);
+        assert!(all(&SeenStore::open(directory.path()).unwrap()) == expected);
+        assert_eq!(fs::read(directory.path().join("run-000003")).unwrap()[..8], *b"IRIKEYS2");
+    }
+
+    /// Flips one bit of each byte of each file of a store. Everything that a reader returns is as before, or an error.
+    #[test]
+    fn every_flipped_bit_is_found() {
+        let keys: BTreeSet<u128> = (0..5_000).map(key).collect();
+        let probes: Vec<u128> = keys.iter().copied().step_by(499).chain((6_000..6_010).map(key)).collect();
+        for is_old in [false, true] {
+            let directory = tempfile::tempdir().unwrap();
+            if is_old {
+                write_old_store(directory.path(), &policy("scheme"), &keys);
+            } else {
+                let mut store = SeenStore::open_to_add(directory.path(), &policy("scheme")).unwrap();
+                store.record(FinishedJob { id: "a".to_string(), output_len: 7 });
+                add(&mut store, keys.iter().copied().take(4_700));
+                add(&mut store, keys.iter().copied().skip(4_700));
+            }
+            let read = || -> Result<_, SeenError> {
+                let store = SeenStore::open(directory.path())?;
+                let (mut cursor, mut all) = (store.cursor(0)?, Vec::new());
+                while let Some(key) = cursor.next_key()? {
+                    all.push(key);
+                }
+                let find = |key: &u128| store.cursor(*key)?.seek(*key);
+                let found: Vec<bool> = probes.iter().map(find).collect::<Result<_, _>>()?;
+                Ok((store.info().policy, store.jobs, all, found))
+            };
+            let expected = read().unwrap();
+            let (mut errors, mut flips) = (0, 0);
+            for entry in fs::read_dir(directory.path()).unwrap().flatten() {
+                let (path, whole) = (entry.path(), fs::read(entry.path()).unwrap());
+                let step = if whole.len() > 10_000 { 331 } else { 2 };
+                for at in (0..whole.len()).filter(|at| at % step == 0 || at + 80 > whole.len() || *at < 80) {
+                    let mut bytes = whole.clone();
+                    bytes[at] ^= 1 << (at % 8);
+                    fs::write(&path, bytes).unwrap();
+                    let found = read();
+                    // A store of the old format has no checksum of its policy, which the next job compares.
+                    let is_policy = |found: &Vec<(String, String)>| is_old && *found != expected.0;
+                    match &found {
+                        Ok(found) => {
+                            assert!(*found == expected || is_policy(&found.0), "{}: byte {at}", path.display())
+                        }
+                        Err(SeenError::Damaged { .. } | SeenError::Io { .. }) => errors += 1,
+                        Err(error) => panic!("{error}"),
+                    }
+                    flips += 1;
+                }
+                fs::write(&path, whole).unwrap();
+            }
+            assert!(errors * 10 > flips * 8, "only {errors} of {flips} flipped bits have an effect");
+        }
+    }
+
+    #[test]
+    fn a_manifest_with_wrong_names_or_numbers_is_refused() {
+        let refused = |run: Value| {
+            let directory = tempfile::tempdir().unwrap();
+            fs::write(directory.path().join("run-1"), [&b"IRIKEYS1"[..], &[0; 28]].concat()).unwrap();
+            let manifest = json!({"format": "irikey seen 1", "generation": 1, "policy": {}, "runs": [run]});
+            fs::write(directory.path().join(MANIFEST), manifest.to_string()).unwrap();
+            matches!(SeenStore::open(directory.path()), Err(SeenError::Damaged { .. }))
+        };
+        for name in ["../run-1", "/run-1", "run-1/x", "run-", "run-x", "lock", ""] {
+            assert!(refused(json!({"name": name, "keys": 0, "checksum": ""})), "{name}");
+        }
+        for count in [1, 2, 1 << 60, u64::MAX / 16, u64::MAX / 16 + 1, u64::MAX] {
+            assert!(refused(json!({"name": "run-1", "keys": count, "checksum": ""})), "{count}");
+        }
+        assert!(refused(json!({"name": "run-1", "keys": -1, "checksum": ""})));
     }
 }

@@ -1,19 +1,31 @@
 //! A file of sorted keys in a store: [`RunWriter`] writes it under a temporary name, [`SeenRun`] reads it.
 //!
-//! Format: the magic bytes `IRIKEYS1`; the length of the policy (32 bits, little-endian) and the policy; the keys, ascending,
-//! 16 bytes each; the number of keys (64 bits, little-endian); the XXH3-128 of the keys.
+//! Format: the magic bytes `IRIKEYS2`; the length of the policy (32 bits) and the policy; the keys, ascending, 16 bytes each;
+//! for each block of [`BLOCK_KEYS`] keys its first key and the XXH3-64 of its bytes; the number of keys (64 bits); the
+//! XXH3-128 of everything but the keys. Numbers are little-endian, keys and hashes big-endian. The last hash is also in the
+//! manifest. It covers the hashes of the blocks, and a block is checked whenever it is read, so that no changed byte has an
+//! effect.
+//!
+//! `IRIKEYS1`, which irikey wrote before, has no blocks: the number of keys is followed by the XXH3-128 of the keys. Such a run
+//! is read and checked whole when it is opened. Merging the runs of the store replaces it.
 
+use crate::process::{CommitError, Existing, PendingFile};
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use tempfile::TempPath;
-use xxhash_rust::xxh3::Xxh3;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-const MAGIC: &[u8; 8] = b"IRIKEYS1";
+const MAGIC: &[u8; 8] = b"IRIKEYS2";
+/// The magic bytes of runs without blocks.
+const OLD_MAGIC: &[u8; 8] = b"IRIKEYS1";
 /// Bytes before the policy.
 const HEADER_LEN: u64 = 12;
 const KEY_LEN: u64 = 16;
+/// Keys that are read, checked and merged at a time.
+pub(super) const BLOCK_KEYS: u64 = 4 << 10;
+/// First key, checksum.
+const ENTRY_LEN: u64 = 16 + 8;
 /// Number of keys, checksum.
 const TRAILER_LEN: u64 = 8 + 16;
 /// Bytes that are written at a time.
@@ -84,49 +96,42 @@ pub(crate) struct RunInfo {
     pub(crate) name: String,
     /// Number of keys.
     pub(crate) count: u64,
-    /// XXH3-128 of the keys, in hexadecimal.
+    /// The checksum at the end of the file, in hexadecimal.
     pub(crate) checksum: String,
+}
+
+/// The first key of a block, and the XXH3-64 of its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct BlockEntry {
+    first: u128,
+    checksum: u64,
 }
 
 /// Writes a run.
 #[derive(Debug)]
 pub(crate) struct RunWriter {
     file: BufWriter<File>,
-    temporary: TempPath,
-    hash: DebugXxh3,
+    pending: PendingFile,
+    header: Vec<u8>,
+    /// The bytes of the keys of the current block.
+    block: Vec<u8>,
+    blocks: Vec<BlockEntry>,
     count: u64,
     last: Option<u128>,
-}
-
-/// [`Xxh3`] with a short `Debug`.
-struct DebugXxh3(Xxh3);
-
-impl std::fmt::Debug for DebugXxh3 {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Xxh3")
-    }
 }
 
 impl RunWriter {
     /// A run in `directory`, of keys of this policy.
     pub(super) fn new(directory: &Path, policy: &str) -> Result<RunWriter, SeenError> {
-        let mut builder = tempfile::Builder::new();
-        let created = builder.prefix("run-").suffix(".tmp").tempfile_in(directory);
-        let (file, temporary) = created.map_err(SeenError::io(directory, "create a file there"))?.into_parts();
-        let mut writer = RunWriter {
-            file: BufWriter::with_capacity(BUFFER_LEN, file),
-            temporary,
-            hash: DebugXxh3(Xxh3::new()),
-            count: 0,
-            last: None,
-        };
-        let policy_len = (policy.len() as u32).to_le_bytes();
-        [MAGIC.as_slice(), &policy_len, policy.as_bytes()].into_iter().try_for_each(|bytes| writer.write(bytes))?;
+        let created = PendingFile::create(directory);
+        let (file, pending) = created.map_err(SeenError::io(directory, "create a file there"))?;
+        let header = [MAGIC.as_slice(), &(policy.len() as u32).to_le_bytes(), policy.as_bytes()].concat();
+        let file = BufWriter::with_capacity(BUFFER_LEN, file);
+        let (block, blocks) = (Vec::new(), Vec::new());
+        let mut writer = RunWriter { file, pending, header, block, blocks, count: 0, last: None };
+        let written = writer.file.write_all(&writer.header);
+        written.map_err(SeenError::io(writer.pending.path(), "write"))?;
         Ok(writer)
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> Result<(), SeenError> {
-        self.file.write_all(bytes).map_err(SeenError::io(&self.temporary, "write"))
     }
 
     /// Appends keys in ascending order. A key that is equal to the one before it is ignored.
@@ -134,14 +139,22 @@ impl RunWriter {
         for key in keys {
             debug_assert!(self.last.is_none_or(|last| last <= key), "keys are sorted");
             if self.last.is_none_or(|last| last < key) {
-                let bytes = key.to_be_bytes();
-                self.hash.0.update(&bytes);
-                self.write(&bytes)?;
+                self.block.extend(key.to_be_bytes());
                 self.count += 1;
                 self.last = Some(key);
+                if self.count.is_multiple_of(BLOCK_KEYS) {
+                    self.end_block()?;
+                }
             }
         }
         Ok(())
+    }
+
+    fn end_block(&mut self) -> Result<(), SeenError> {
+        self.blocks.extend(BlockEntry::of(&self.block));
+        let written = self.file.write_all(&self.block);
+        self.block.clear();
+        written.map_err(SeenError::io(self.pending.path(), "write"))
     }
 
     /// Number of keys.
@@ -151,32 +164,65 @@ impl RunWriter {
 
     /// Completes the file and makes it durable, still under its temporary name.
     pub(super) fn seal(mut self) -> Result<SealedRun, SeenError> {
-        let hash = self.hash.0.digest128();
-        self.write(&self.count.to_le_bytes())?;
-        self.write(&hash.to_be_bytes())?;
-        let RunWriter { file, temporary, count, .. } = self;
-        let file = file.into_inner().map_err(|error| SeenError::io(&temporary, "write")(error.into_error()))?;
-        file.sync_all().map_err(SeenError::io(&temporary, "write to the disk"))?;
-        Ok(SealedRun { temporary, count, checksum: format!("{hash:032x}") })
+        self.end_block()?;
+        let mut end: Vec<u8> = self.blocks.iter().flat_map(BlockEntry::to_bytes).collect();
+        end.extend(self.count.to_le_bytes());
+        let checksum = checksum_of([&self.header, &end]);
+        end.extend(checksum.to_be_bytes());
+        let RunWriter { mut file, pending, count, .. } = self;
+        let written = file.write_all(&end).and_then(|()| file.flush());
+        written.map_err(SeenError::io(pending.path(), "write"))?;
+        pending.sync().map_err(SeenError::io(pending.path(), "write to the disk"))?;
+        Ok(SealedRun { pending, count, checksum: format!("{checksum:032x}") })
     }
 }
 
 /// A complete run under a temporary name. Dropping it removes the file.
 #[derive(Debug)]
 pub(super) struct SealedRun {
-    temporary: TempPath,
+    pending: PendingFile,
     count: u64,
     checksum: String,
 }
 
 impl SealedRun {
-    /// Gives the file its name.
+    /// Gives the file its name, which is durable when the directory has been synced.
     pub(super) fn persist(self, directory: &Path, name: String) -> Result<RunInfo, SeenError> {
-        let SealedRun { temporary, count, checksum } = self;
+        let SealedRun { pending, count, checksum } = self;
         let path = directory.join(&name);
-        temporary.persist(&path).map_err(|error| SeenError::io(&path, "rename")(error.error))?;
+        pending.rename(&path, Existing::Replace)?;
         Ok(RunInfo { name, count, checksum })
     }
+}
+
+impl From<CommitError> for SeenError {
+    fn from(CommitError { path, operation, error, .. }: CommitError) -> SeenError {
+        SeenError::Io { path, operation, error }
+    }
+}
+
+impl BlockEntry {
+    /// The entry of a block with these bytes; `None` if it has no key.
+    fn of(block: &[u8]) -> Option<BlockEntry> {
+        let first = block.first_chunk().map(|key| u128::from_be_bytes(*key))?;
+        Some(BlockEntry { first, checksum: xxh3_64(block) })
+    }
+
+    fn to_bytes(&self) -> Vec<u8> {
+        [&self.first.to_be_bytes()[..], &self.checksum.to_be_bytes()].concat()
+    }
+
+    fn of_bytes(bytes: &[u8]) -> Option<BlockEntry> {
+        let (first, checksum) = (bytes.first_chunk()?, bytes.last_chunk()?);
+        Some(BlockEntry { first: u128::from_be_bytes(*first), checksum: u64::from_be_bytes(*checksum) })
+    }
+}
+
+/// XXH3-128 of texts one after the other.
+fn checksum_of<'a>(texts: impl IntoIterator<Item = &'a Vec<u8>>) -> u128 {
+    let mut hash = Xxh3::new();
+    texts.into_iter().for_each(|text| hash.update(text));
+    hash.digest128()
 }
 
 /// A run that is read.
@@ -186,28 +232,75 @@ pub(super) struct SeenRun {
     file: Mutex<File>,
     /// Offset of the first key.
     start: u64,
+    blocks: Vec<BlockEntry>,
     info: RunInfo,
 }
 
 impl SeenRun {
-    /// Opens a run and checks its length and number of keys.
+    /// Opens a run and checks everything but its blocks of keys.
     pub(super) fn open(directory: &Path, info: RunInfo) -> Result<SeenRun, SeenError> {
         let path = directory.join(&info.name);
         let file = File::open(&path).map_err(SeenError::io(&path, "open"))?;
         let len = file.metadata().map_err(SeenError::io(&path, "read"))?.len();
-        let mut run = SeenRun { path, file: Mutex::new(file), start: HEADER_LEN, info };
+        let mut run = SeenRun { path, file: Mutex::new(file), start: HEADER_LEN, blocks: Vec::new(), info };
+        let wrong_len = || run.damaged(&format!("{len} bytes is not the length of a run of {} keys", run.info.count));
         let header = run.read(0, HEADER_LEN.min(len))?;
-        let policy_len = header.get(8..).and_then(|bytes| bytes.first_chunk());
-        run.start += policy_len.map_or(0, |len| u64::from(u32::from_le_bytes(*len)));
-        if !header.starts_with(MAGIC) || len != run.start + run.info.count * KEY_LEN + TRAILER_LEN {
-            let reason = format!("{len} bytes is not the length of a run of {} keys", run.info.count);
-            return Err(SeenError::damaged(&run.path, reason));
+        let (magic, policy_len) = header.split_at_checked(8).ok_or_else(wrong_len)?;
+        let policy_len = policy_len.first_chunk().map(|len| u32::from_le_bytes(*len)).ok_or_else(wrong_len)?;
+        let start = HEADER_LEN + u64::from(policy_len);
+        let is_old = magic == OLD_MAGIC;
+        if !is_old && magic != MAGIC {
+            return Err(run.damaged("it does not begin as a run of keys"));
         }
-        let count = run.read(len - TRAILER_LEN, 8)?;
-        if count != run.info.count.to_le_bytes() {
-            return Err(SeenError::damaged(&run.path, "its number of keys is not that of the manifest"));
+        let block_count = if is_old { 0 } else { run.info.count.div_ceil(BLOCK_KEYS) };
+        let end_len = block_count * ENTRY_LEN + TRAILER_LEN;
+        if run.info.count.checked_mul(KEY_LEN).and_then(|keys| keys.checked_add(start + end_len)) != Some(len) {
+            return Err(wrong_len());
+        }
+        run.start = start;
+        let end = run.read(len - end_len, end_len)?;
+        match is_old {
+            true => run.open_old(&end)?,
+            false => run.open_blocks(&end)?,
         }
         Ok(run)
+    }
+
+    /// Checks and reads the end of a run with blocks.
+    fn open_blocks(&mut self, end: &[u8]) -> Result<(), SeenError> {
+        let (covered, checksum) = end.split_at(end.len() - 16);
+        let (entries, count) = covered.split_at(covered.len() - 8);
+        let found = checksum_of([&self.read(0, self.start)?, &covered.to_vec()]);
+        self.check(count, checksum, found)?;
+        self.blocks = entries.chunks_exact(ENTRY_LEN as usize).filter_map(BlockEntry::of_bytes).collect();
+        Ok(())
+    }
+
+    /// Reads a run without blocks whole, checks it, and makes the entries of its blocks.
+    fn open_old(&mut self, end: &[u8]) -> Result<(), SeenError> {
+        let mut hash = Xxh3::new();
+        for block in 0..self.info.count.div_ceil(BLOCK_KEYS) {
+            let bytes = self.read_block(block)?;
+            hash.update(&bytes);
+            self.blocks.extend(BlockEntry::of(&bytes));
+        }
+        let (count, checksum) = end.split_at(end.len() - 16);
+        self.check(count, checksum, hash.digest128())
+    }
+
+    /// The number of keys and the checksum of the file are those of the manifest, and the checksum is that of its bytes.
+    fn check(&self, count: &[u8], checksum: &[u8], found: u128) -> Result<(), SeenError> {
+        if count != self.info.count.to_le_bytes() {
+            return Err(self.damaged("its number of keys is not that of the manifest"));
+        }
+        if checksum != found.to_be_bytes() || self.info.checksum != format!("{found:032x}") {
+            return Err(self.damaged("its checksum is wrong"));
+        }
+        Ok(())
+    }
+
+    fn damaged(&self, reason: &str) -> SeenError {
+        SeenError::damaged(&self.path, reason)
     }
 
     pub(super) fn info(&self) -> &RunInfo {
@@ -222,45 +315,42 @@ impl SeenRun {
         Ok(bytes)
     }
 
-    /// Reads at most `count` keys from number `first` on.
-    pub(super) fn keys(&self, first: u64, count: u64) -> Result<Vec<u128>, SeenError> {
-        let count = count.min(self.info.count - first);
-        let bytes = self.read(self.start + first * KEY_LEN, count * KEY_LEN)?;
+    fn read_block(&self, block: u64) -> Result<Vec<u8>, SeenError> {
+        let first = block * BLOCK_KEYS;
+        let count = BLOCK_KEYS.min(self.info.count - first);
+        self.read(self.start + first * KEY_LEN, count * KEY_LEN)
+    }
+
+    /// Number of blocks.
+    pub(super) fn block_count(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// Reads and checks the keys of a block.
+    pub(super) fn keys(&self, block: usize) -> Result<Vec<u128>, SeenError> {
+        let bytes = self.read_block(block as u64)?;
+        if BlockEntry::of(&bytes) != Some(self.blocks[block]) {
+            let (first, last) = (block as u64 * BLOCK_KEYS, block as u64 * BLOCK_KEYS + bytes.len() as u64 / KEY_LEN);
+            return Err(self.damaged(&format!("the checksum of keys {} to {last} is wrong", first + 1)));
+        }
         Ok(bytes.as_chunks().0.iter().map(|key| u128::from_be_bytes(*key)).collect())
     }
 
-    /// Number of keys that are less than `key`.
-    pub(super) fn count_less(&self, key: u128) -> Result<u64, SeenError> {
-        let (mut low, mut high) = (0, self.info.count);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if self.keys(middle, 1)?.first().is_some_and(|found| *found < key) {
-                low = middle + 1
-            } else {
-                high = middle
-            }
-        }
-        Ok(low)
+    /// The block in which the keys that are at least `key` begin: a key that is less may come before them.
+    pub(super) fn block_of(&self, key: u128) -> usize {
+        self.blocks.partition_point(|block| block.first <= key).saturating_sub(1)
     }
 
-    /// Reads the whole run, and checks that keys ascend and that the checksum is right.
+    /// Reads the whole run, and checks that keys ascend and that checksums are right.
     pub(super) fn verify(&self) -> Result<(), SeenError> {
-        let (mut hash, mut last, mut at) = (Xxh3::new(), None, 0);
-        while at < self.info.count {
-            let keys = self.keys(at, 1 << 16)?;
-            for key in &keys {
-                if last.is_some_and(|last| last >= *key) {
-                    return Err(SeenError::damaged(&self.path, "its keys are not in order"));
+        let mut last = None;
+        for block in 0..self.block_count() {
+            for key in self.keys(block)? {
+                if last.is_some_and(|last| last >= key) {
+                    return Err(self.damaged("its keys are not in order"));
                 }
-                last = Some(*key);
-                hash.update(&key.to_be_bytes());
+                last = Some(key);
             }
-            at += keys.len() as u64;
-        }
-        let checksum = hash.digest128();
-        let trailer = self.read(self.start + self.info.count * KEY_LEN + 8, 16)?;
-        if format!("{checksum:032x}") != self.info.checksum || trailer != checksum.to_be_bytes() {
-            return Err(SeenError::damaged(&self.path, "its checksum is wrong"));
         }
         Ok(())
     }

@@ -1,0 +1,99 @@
+//! Locks of directories that one job at a time writes: [`DirectoryLock`].
+
+use super::pending_file::{parent, sync_directory};
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// A lock file. The system releases the lock when the process ends, however it ends.
+///
+/// The file is removed with the lock, unless it has a *mark*: a text that says that the directory is incomplete. The next
+/// job finds the mark of a job that was interrupted.
+#[derive(Debug)]
+pub(crate) struct DirectoryLock {
+    path: PathBuf,
+    file: File,
+    is_marked: bool,
+}
+
+impl DirectoryLock {
+    /// Creates the lock file at `path`, or opens that of a job that was interrupted, and locks it.
+    ///
+    /// # Errors
+    /// [`TryLockError::WouldBlock`] if another process has the lock; the file cannot be created or locked.
+    pub(crate) fn acquire(path: &Path) -> Result<DirectoryLock, TryLockError> {
+        loop {
+            let file = File::options().create(true).truncate(false).read(true).write(true).open(path);
+            let file = file.map_err(TryLockError::Error)?;
+            file.try_lock()?;
+            // Its last owner may have removed the file after it was opened here.
+            if is_at(&file, path) {
+                let is_marked = file.metadata().map_err(TryLockError::Error)?.len() > 0;
+                return Ok(DirectoryLock { path: path.to_path_buf(), file, is_marked });
+            }
+        }
+    }
+
+    /// The directory is incomplete: a job left its mark.
+    pub(crate) fn is_marked(&self) -> bool {
+        self.is_marked
+    }
+
+    /// Makes a durable mark. The file remains until [`DirectoryLock::complete`].
+    pub(crate) fn mark(&mut self, text: &str) -> io::Result<()> {
+        self.file.set_len(0)?;
+        self.file.write_all(text.as_bytes())?;
+        self.file.sync_all()?;
+        self.is_marked = true;
+        sync_directory(parent(&self.path))
+    }
+
+    /// Removes the mark, and then the lock: the directory is complete.
+    pub(crate) fn complete(mut self) {
+        self.is_marked = false;
+    }
+}
+
+impl Drop for DirectoryLock {
+    fn drop(&mut self) {
+        if !self.is_marked {
+            // A lock file that cannot be removed does no harm.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// The path is that of the open file.
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let id = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
+    matches!((file.metadata().map(id), fs::metadata(path).map(id)), (Ok(file), Ok(path)) if file == path)
+}
+
+#[cfg(not(unix))]
+fn is_at(_file: &File, path: &Path) -> bool {
+    path.exists()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_is_held_by_one_job_and_a_mark_outlives_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("_incomplete");
+        let mut lock = DirectoryLock::acquire(&path).unwrap();
+        assert!(!lock.is_marked());
+        assert!(matches!(DirectoryLock::acquire(&path), Err(TryLockError::WouldBlock)));
+        lock.mark("incomplete\n").unwrap();
+        drop(lock);
+        let lock = DirectoryLock::acquire(&path).unwrap();
+        assert!(lock.is_marked());
+        lock.complete();
+        assert!(!path.exists());
+        drop(DirectoryLock::acquire(&path).unwrap());
+        assert!(!path.exists());
+    }
+}

@@ -1,0 +1,248 @@
+//! Files that get their name when they are complete and on disk: [`PendingFile`].
+//!
+//! A pending file is locked as long as its process lives. The next process that creates one in the same directory removes
+//! those whose lock it can take: their processes were killed. Age and process numbers do not matter.
+
+use super::TemporaryFileGuard;
+use std::collections::BTreeSet;
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::thread::{self, ScopedJoinHandle};
+use tempfile::TempPath;
+
+const PREFIX: &str = ".irikey-";
+const SUFFIX: &str = ".tmp";
+
+/// Threads that wait for the disk when many files are committed.
+const SYNC_THREADS: usize = 16;
+
+/// How often a file is created again because another process took it for the file of a killed one.
+const MAX_ATTEMPTS: usize = 100;
+
+/// A file under a temporary name in the directory of its final name. Dropping it removes the file, and so does a signal
+/// that terminates the process.
+#[derive(Debug)]
+pub(crate) struct PendingFile {
+    temporary: TempPath,
+    /// Another handle of the file, which keeps its lock.
+    file: File,
+    _guard: TemporaryFileGuard,
+}
+
+/// What happens to a file that has the name already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Existing {
+    /// It is replaced.
+    Replace,
+    /// It is kept, and the new file is removed.
+    Keep,
+}
+
+/// Why a file did not get its name for good.
+#[derive(Debug)]
+pub(crate) struct CommitError {
+    /// The name.
+    pub(crate) path: PathBuf,
+    pub(crate) operation: &'static str,
+    pub(crate) error: io::Error,
+    /// The file has its name, but may lose it if the power fails.
+    pub(crate) is_named: bool,
+}
+
+impl PendingFile {
+    /// Creates a file in `directory`, and removes the pending files that killed processes left there.
+    ///
+    /// # Errors
+    /// The file cannot be created.
+    pub(crate) fn create(directory: &Path) -> io::Result<(File, PendingFile)> {
+        if is_first_use(directory) {
+            remove_leftovers(directory);
+        }
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(PREFIX).suffix(SUFFIX);
+        #[cfg(unix)]
+        {
+            // The mode of an ordinary new file; the umask applies.
+            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        }
+        for _ in 0..MAX_ATTEMPTS {
+            let (file, temporary) = builder.tempfile_in(directory)?.into_parts();
+            let _guard = TemporaryFileGuard::register(&temporary);
+            // Between creation and lock, another process may take the lock and remove the file. A file system without
+            // locks refuses the lock to both.
+            let is_lost = matches!(file.try_lock(), Err(TryLockError::WouldBlock)) || !temporary.exists();
+            if !is_lost {
+                return Ok((file.try_clone()?, PendingFile { temporary, file, _guard }));
+            }
+        }
+        Err(io::Error::other("temporary files are removed by another process as soon as they are created"))
+    }
+
+    /// The temporary name.
+    pub(crate) fn path(&self) -> &Path {
+        &self.temporary
+    }
+
+    /// Writes all bytes of the file to disk.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        self.file.sync_all()
+    }
+
+    /// Writes the file to disk, renames it to `path` and makes the name durable.
+    pub(crate) fn commit(self, path: &Path, existing: Existing) -> Result<(), CommitError> {
+        self.rename(path, existing)?;
+        sync_directory(parent(path)).map_err(failed(path, "sync the directory", true))
+    }
+
+    /// [`PendingFile::commit`] without the last step: the caller makes several names durable together.
+    pub(crate) fn rename(self, path: &Path, existing: Existing) -> Result<(), CommitError> {
+        self.sync().map_err(failed(path, "write to disk", false))?;
+        let PendingFile { temporary, file, _guard } = self;
+        let renamed = match existing {
+            Existing::Replace => temporary.persist(path),
+            Existing::Keep => temporary.persist_noclobber(path),
+        };
+        // Without its lock, another process would take the file for one that was left.
+        drop(file);
+        renamed.map_err(|error| failed(path, "rename to its final name", false)(error.error))
+    }
+
+    /// Removes the file.
+    pub(crate) fn remove(self) -> io::Result<()> {
+        self.temporary.close()
+    }
+}
+
+/// Commits many files, replacing those that exist. Several threads wait for the disk at a time, and a directory is synced
+/// once: for small files this takes a small part of the time of committing one after the other.
+pub(crate) fn commit_all(files: Vec<(PendingFile, PathBuf)>) -> Result<(), CommitError> {
+    sync_all(&files)?;
+    let directories: BTreeSet<PathBuf> = files.iter().map(|(_, path)| parent(path).to_path_buf()).collect();
+    files.into_iter().try_for_each(|(file, path)| file.rename(&path, Existing::Replace))?;
+    let sync = |directory: &PathBuf| sync_directory(directory).map_err(failed(directory, "sync the directory", true));
+    directories.iter().try_for_each(sync)
+}
+
+/// Syncs many files at a time, because the file system writes what they wait for together.
+fn sync_all(files: &[(PendingFile, PathBuf)]) -> Result<(), CommitError> {
+    let sync = |(file, path): &(PendingFile, PathBuf)| file.sync().map_err(failed(path, "write to disk", false));
+    let mut results = Vec::new();
+    thread::scope(|scope| {
+        let mut threads = Vec::new();
+        for chunk in files.chunks(files.len().div_ceil(SYNC_THREADS).max(1)) {
+            let work = move || chunk.iter().try_for_each(sync);
+            match thread::Builder::new().spawn_scoped(scope, work) {
+                Ok(thread) => threads.push(thread),
+                Err(_) => results.push(work()),
+            }
+        }
+        let join = |thread: ScopedJoinHandle<'_, _>| thread.join().unwrap_or(Ok(()));
+        results.extend(threads.into_iter().map(join));
+    });
+    // Renaming syncs again, so that a thread that panicked does no harm.
+    results.into_iter().collect()
+}
+
+fn failed(path: &Path, operation: &'static str, is_named: bool) -> impl FnOnce(io::Error) -> CommitError {
+    let path = path.to_path_buf();
+    move |error| CommitError { path, operation, error, is_named }
+}
+
+/// Syncs a directory, which makes the names in it durable.
+pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
+    if cfg!(unix) { File::open(directory)?.sync_all() } else { Ok(()) }
+}
+
+/// Creates a directory and those above it, and makes their names durable.
+pub(crate) fn create_directory(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    create_directory(parent(path))?;
+    match fs::create_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => {}
+        created => created?,
+    }
+    sync_directory(parent(path))
+}
+
+/// The directory of a file.
+pub(crate) fn parent(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// This process creates its first file in the directory. A directory may have very many files, so it is listed once.
+fn is_first_use(directory: &Path) -> bool {
+    static USED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    USED.lock().unwrap_or_else(PoisonError::into_inner).insert(directory.to_path_buf())
+}
+
+/// Removes the pending files of killed processes.
+fn remove_leftovers(directory: &Path) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let is_pending = name.to_str().is_some_and(|name| name.starts_with(PREFIX) && name.ends_with(SUFFIX));
+        if is_pending && entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            remove_if_abandoned(&entry.path());
+        }
+    }
+}
+
+/// Removes a pending file whose process has ended. A file that cannot be removed does no harm.
+fn remove_if_abandoned(path: &Path) {
+    let Ok(file) = File::options().read(true).write(true).open(path) else { return };
+    if file.try_lock().is_ok() {
+        let _ = fs::remove_file(path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn names(directory: &Path) -> Vec<String> {
+        let entries = fs::read_dir(directory).unwrap().flatten();
+        let mut names: Vec<_> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_file_gets_its_name_when_it_is_complete() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x");
+        let write = |text: &str| {
+            let (mut file, pending) = PendingFile::create(directory.path()).unwrap();
+            file.write_all(text.as_bytes()).unwrap();
+            pending
+        };
+        drop(write("dropped"));
+        assert!(names(directory.path()).is_empty());
+        write("old").commit(&path, Existing::Keep).unwrap();
+        let error = write("other").commit(&path, Existing::Keep).unwrap_err();
+        assert_eq!((error.error.kind(), error.is_named), (io::ErrorKind::AlreadyExists, false));
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        write("new").commit(&path, Existing::Replace).unwrap();
+        assert_eq!((fs::read(&path).unwrap(), names(directory.path())), (b"new".to_vec(), vec!["x".to_string()]));
+    }
+
+    #[test]
+    fn only_files_of_ended_processes_are_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let (_file, pending) = PendingFile::create(directory.path()).unwrap();
+        for name in [".irikey-left.tmp", ".irikey-left", "irikey-left.tmp", "x.tmp"] {
+            fs::write(directory.path().join(name), "").unwrap();
+        }
+        fs::create_dir(directory.path().join(".irikey-d.tmp")).unwrap();
+        remove_leftovers(directory.path());
+        let own = pending.path().file_name().unwrap().to_string_lossy().into_owned();
+        let mut expected = [&own, ".irikey-d.tmp", ".irikey-left", "irikey-left.tmp", "x.tmp"];
+        expected.sort();
+        assert_eq!(names(directory.path()), expected);
+        pending.commit(&directory.path().join("y"), Existing::Replace).unwrap();
+        assert!(directory.path().join("y").exists());
+    }
+}
