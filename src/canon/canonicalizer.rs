@@ -295,11 +295,9 @@ impl Canonicalizer {
     fn push_fault(&mut self, line: &[u8], fault: Fault, rows: &mut Rows) {
         let row = rows.len();
         let key = self.policy.algorithm.key(line);
+        rows.push_fault(line, fault);
         rows.uri.end();
         self.deviating_keys.extend((0..=rows.more_keys.len()).map(|column| DeviatingKey { row, column, key }));
-        rows.faults.push((row as u32, fault));
-        rows.tally.faulty += 1;
-        rows.tally.faults[fault.kind as usize] += 1;
         self.push_input(line, row, rows);
     }
 

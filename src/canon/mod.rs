@@ -24,7 +24,7 @@ mod text_column;
 pub use canonicalizer::Canonicalizer;
 pub use carry::{CarriedColumns, RowField};
 pub use policy::{Policy, RecipeColumn, Rung};
-pub(crate) use rows::MAX_TEXT_LEN;
 pub use rows::Rows;
+pub(crate) use rows::{MAX_FAULT_EXAMPLES, MAX_TEXT_LEN};
 pub use tally::{RecipeTally, Tally};
 pub use text_column::TextColumn;

@@ -11,6 +11,12 @@ use crate::key::KeyBytes;
 /// Most bytes of text in one column of rows: offsets of Arrow have 32 bits.
 pub(crate) const MAX_TEXT_LEN: usize = 2000 << 20;
 
+/// Most examples of each kind of fault.
+pub(crate) const MAX_FAULT_EXAMPLES: usize = 3;
+
+/// Most bytes of an example.
+const MAX_EXAMPLE_LEN: usize = 200;
+
 /// Rows in columns. Every record appends one entry to `uri`, `input`, `key`, `flags` and `offset`.
 #[derive(Debug, Default, Clone)]
 pub struct Rows {
@@ -34,6 +40,8 @@ pub struct Rows {
     pub offset: Vec<u64>,
     /// Row number and fault of each faulty row, in ascending order.
     pub faults: Vec<(u32, Fault)>,
+    /// Row number and text of the first rows with each kind of fault, cut after [`MAX_EXAMPLE_LEN`] bytes.
+    pub(crate) fault_examples: Vec<(u32, Box<[u8]>)>,
     /// The carried fields.
     pub carried: CarriedColumns,
     /// The texts of recipes' keys, one column per recipe of the policy with one text per row; empty if a recipe makes no
@@ -90,10 +98,22 @@ impl Rows {
         self.spoofing_flags.clear();
         self.offset.clear();
         self.faults.clear();
+        self.fault_examples.clear();
         self.carried.clear();
         self.recipe_texts.iter_mut().for_each(TextColumn::clear);
         self.tally = Tally::default();
         self.is_overfull = false;
+    }
+
+    /// Adds a fault of the next row, whose record is `text`.
+    pub(super) fn push_fault(&mut self, text: &[u8], fault: Fault) {
+        let (row, kind) = (self.len() as u32, fault.kind as usize);
+        self.faults.push((row, fault));
+        if self.tally.faults[kind] < MAX_FAULT_EXAMPLES as u64 {
+            self.fault_examples.push((row, text[..text.len().min(MAX_EXAMPLE_LEN)].into()));
+        }
+        self.tally.faulty += 1;
+        self.tally.faults[kind] += 1;
     }
 
     /// Returns the length of the longer one of the columns `uri` and `input`, in bytes.

@@ -15,6 +15,7 @@ use super::error::CommandError;
 use super::file_roles::FileRoles;
 use super::files::{OutputFiles, WrittenFiles};
 use super::job::Job;
+use super::progress::Timeline;
 use super::report::Report;
 use super::resume;
 use crate::batch::ColumnId;
@@ -119,6 +120,7 @@ fn perform(job: &Job) -> Result<Report, CommandError> {
     let (encoder, mut files) = OutputFiles::create(job, &names)?;
     let progress = Arc::new(Progress::new());
     let bar = job.progress_bar(sources.total_len(), &progress);
+    let timeline = job.timeline(&progress);
     let summary = match &job.sort {
         Some(sort) => {
             let sorter = Sorter::new(&names, (&job.options, sort), &job.policy, &encoder)?;
@@ -138,10 +140,11 @@ fn perform(job: &Job) -> Result<Report, CommandError> {
         }
     };
     drop(bar);
+    let timeline = timeline.map_or_else(Vec::new, Timeline::finish);
     let replaced = job.files.replaced_after(replaced, &summary);
     let WrittenFiles { whole, files } = files.finish(job, &summary)?;
     let report = job.report(names, summary, whole, started.elapsed());
-    Ok(Report { files, replaced, ..report })
+    Ok(Report { files, replaced, timeline, ..report })
 }
 
 #[cfg(test)]

@@ -243,7 +243,7 @@ fn perform(args: &DedupArgs) -> Result<Report, CommandError> {
     let (encoder, mut outputs) = DedupOutputs::create(args, &job, &names)?;
     let progress = Arc::new(Progress::new());
     let bar = job.progress_bar(sources.total_len(), &progress);
-    let timeline = args.reporting.report.as_ref().map(|_| Timeline::start(&progress));
+    let timeline = job.timeline(&progress);
     let append = |given| outputs.append(given);
     let request = RunRequest::new(sources, &job.options, &job.policy, &progress);
     let result = match &files {

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::path::Path;
 
-use super::terminal::print_error;
+use super::terminal::{print_error, print_to_stderr};
 use crate::dedup::seen::SeenError;
 use crate::output::OutputError;
 use crate::process::exit;
@@ -46,7 +46,8 @@ impl CommandError {
         match self {
             CommandError::Output(OutputError::ClosedPipe) => return exit::SUCCESS,
             CommandError::Usage(message) => {
-                print_error(&format!("{message}\nFor more information, try 'irikey {command} --help'."));
+                print_error(message);
+                print_to_stderr(&format!("For more information, try 'irikey {command} --help'.\n"));
             }
             error => print_error(&error.to_string()),
         }

@@ -1,13 +1,13 @@
 //! A job that writes canonical rows: what the flags of `canon` and `dedup` come to.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use super::args::input::InputArgs;
 use super::args::layout::FileLayout;
 use super::args::reporting::ReportingArgs;
 use super::file_roles::FileRoles;
-use super::progress::TerminalBar;
+use super::progress::{TerminalBar, Timeline};
 use super::report::{Report, SourceError};
 use crate::canon::{Policy, RecipeColumn};
 use crate::output::{self, Destination, FinishedOutput, OutputOptions};
@@ -46,6 +46,11 @@ impl Job<'_> {
         }
     }
 
+    /// Samples throughput and memory, if a report is written.
+    pub(crate) fn timeline(&self, progress: &Arc<Progress>) -> Option<Timeline> {
+        self.reporting.report.as_ref().map(|_| Timeline::start(progress))
+    }
+
     /// Shows a progress bar, unless the flags or the terminal forbid it.
     pub(crate) fn progress_bar(&self, total: Option<u64>, progress: &Arc<Progress>) -> Option<TerminalBar> {
         TerminalBar::start(self.reporting.progress(), total, progress)
@@ -66,6 +71,8 @@ impl Job<'_> {
             has_spoofing_flags: self.policy.spoofing_flags,
             has_equivalences: self.policy.equivalences.is_some(),
             recipes: self.policy.recipes.iter().map(RecipeColumn::describe).collect(),
+            command: command_line(),
+            finished: now(),
             elapsed,
             threads: self.options.threads,
             policy: self.policy.describe(),
@@ -74,4 +81,25 @@ impl Job<'_> {
             ..Report::default()
         }
     }
+}
+
+/// The command line of this process, quoted for a shell where it is necessary.
+fn command_line() -> String {
+    let quote = |word: std::ffi::OsString| {
+        let word = word.to_string_lossy();
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=,+@%".contains(&byte);
+        match !word.is_empty() && word.bytes().all(is_plain) {
+            true => word.into_owned(),
+            false => format!("'{}'", word.replace('\'', r"'\''")),
+        }
+    };
+    let name = std::iter::once("irikey".to_string());
+    name.chain(std::env::args_os().skip(1).map(quote)).collect::<Vec<_>>().join(" ")
+}
+
+/// Date and time in UTC.
+fn now() -> String {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let time = arrow::temporal_conversions::timestamp_s_to_datetime(since.as_secs() as i64);
+    time.map_or_else(String::new, |time| time.to_string())
 }

@@ -35,7 +35,7 @@ pub(crate) use key_set::{Inserted, KeySet, LOCK_GROUPS, PARTITION_BITS, PARTITIO
 pub(crate) use key_table::KeyTable;
 pub use resolution::{Collision, Collisions};
 pub(crate) use resolution::{Decisions, PartitionResolver};
-pub(crate) use survey::{DuplicateSurvey, RowGroupSurvey, SurveyRow};
-pub(crate) use survey::{Findings, RuleFindings};
+pub(crate) use survey::{DuplicateSurvey, RowFate, RowGroupSurvey, SurveyRow, SurveyTotals};
+pub(crate) use survey::{Estimate, Findings, HostFindings, RuleFindings};
 #[cfg(all(test, feature = "cli"))]
-pub(crate) use survey::{HostFindings, SizeClass};
+pub(crate) use survey::{KeyFindings, SizeClass};

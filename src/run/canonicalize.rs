@@ -84,6 +84,7 @@ where
         }
         let number = || lock(&record_numbers).assign(worker.runs_mut());
         let Some(first_row) = stages.pass(numbering_stage, number) else { return Ok(None) };
+        worker.note_faults(first_row);
         let row_count = worker.rows().len() as u64;
         let (rows, runs) = worker.results();
         let ticket = Ticket { stages: *stages, first_row };

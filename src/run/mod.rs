@@ -49,4 +49,5 @@ pub use learn::{ObserveError, ObserveResult, observe};
 pub use options::{MAX_RECORD_LEN, MAX_ROW_GROUP_LEN, RunOptions, RunRequest};
 pub(crate) use sort::columns_to_sort;
 pub use sort::{PartCut, SortError, SortOptions, SortSummary, SortedPart, Sorter, sort};
+pub(crate) use summary::FaultExample;
 pub use summary::{Progress, Summary};

@@ -3,8 +3,10 @@
 use super::distinct::DistinctKeys;
 use super::error::RunError;
 use super::memory::{self, MemoryPeaks};
-use crate::canon::Tally;
+use crate::batch::SourceRun;
+use crate::canon::{MAX_FAULT_EXAMPLES, Rows, Tally};
 use crate::input::InputError;
+use crate::iri::Fault;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How far a run is. Any thread may read it at any time.
@@ -57,6 +59,64 @@ impl Progress {
     }
 }
 
+/// One of the first records with a kind of fault.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FaultExample {
+    /// Number of the row in the run, from 0.
+    pub(crate) row: u64,
+    /// Index of the source.
+    pub(crate) source: usize,
+    /// Ordinal of the record in its source, from 1.
+    pub(crate) record: u64,
+    pub(crate) fault: Fault,
+    /// The beginning of the record.
+    pub(crate) text: String,
+}
+
+/// The first records with each kind of fault. They do not depend on the order in which examples are added.
+#[derive(Debug, Default)]
+pub(super) struct FaultExamples(Vec<FaultExample>);
+
+impl FaultExamples {
+    /// Adds the examples of a row group whose first row is number `first_row` of the run.
+    pub(super) fn add_row_group(&mut self, rows: &Rows, runs: &[SourceRun], first_row: u64) {
+        if rows.fault_examples.is_empty() {
+            return;
+        }
+        for (row, text) in &rows.fault_examples {
+            let Ok(at) = rows.faults.binary_search_by_key(row, |(row, _)| *row) else { continue };
+            let mut skipped = 0;
+            let run = runs.iter().find(|run| {
+                let is_after = *row < skipped + run.rows;
+                skipped += if is_after { 0 } else { run.rows };
+                is_after
+            });
+            let Some(run) = run else { continue };
+            self.0.push(FaultExample {
+                row: first_row + u64::from(*row),
+                source: run.source as usize,
+                record: run.first_record + u64::from(row - skipped),
+                fault: rows.faults[at].1,
+                text: String::from_utf8_lossy(text).into_owned(),
+            });
+        }
+        self.keep_first();
+    }
+
+    fn add(&mut self, other: FaultExamples) {
+        self.0.extend(other.0);
+        self.keep_first();
+    }
+
+    fn keep_first(&mut self) {
+        self.0.sort_unstable_by_key(|example| (example.fault.kind, example.row));
+        let examples = std::mem::take(&mut self.0);
+        for kind in examples.chunk_by(|a, b| a.fault.kind == b.fault.kind) {
+            self.0.extend_from_slice(&kind[..kind.len().min(MAX_FAULT_EXAMPLES)]);
+        }
+    }
+}
+
 /// Result of a run. The counts balance: `records`, `tally.rows` and `rows` are equal, and the tally is balanced.
 #[derive(Debug, Default)]
 pub struct Summary {
@@ -72,6 +132,8 @@ pub struct Summary {
     pub rows: u64,
     /// How the rows came out.
     pub tally: Tally,
+    /// The first records with each kind of fault, by kind.
+    pub(crate) fault_examples: Vec<FaultExample>,
     /// Records of each source, in the order of the sources.
     pub source_records: Vec<u64>,
     /// Sources that ended early, in the order of the sources.
@@ -102,6 +164,7 @@ pub(super) struct Totals {
     /// Records that were skipped because of their type.
     pub(super) skipped: u64,
     pub(super) tally: Tally,
+    pub(super) fault_examples: FaultExamples,
     pub(super) distinct: DistinctKeys,
 }
 
@@ -112,6 +175,7 @@ impl Totals {
         self.headers += other.headers;
         self.skipped += other.skipped;
         self.tally.add(&other.tally);
+        self.fault_examples.add(other.fault_examples);
         self.distinct.merge(&other.distinct);
     }
 }
@@ -126,7 +190,7 @@ pub(super) fn summarize<E>(
     input_errors: Vec<InputError>,
     appended: u64,
 ) -> Result<Summary, RunError<E>> {
-    let Totals { bytes, records, headers, skipped, tally, distinct } = totals;
+    let Totals { bytes, records, headers, skipped, tally, fault_examples, distinct } = totals;
     let numbered: u64 = source_records.iter().sum();
     if [tally.rows, appended, numbered].iter().any(|&count| count != records) || !tally.is_balanced() {
         return Err(RunError::Unbalanced { records, rows: tally.rows, appended });
@@ -139,6 +203,7 @@ pub(super) fn summarize<E>(
         skipped,
         rows: appended,
         tally,
+        fault_examples: fault_examples.0,
         source_records,
         input_errors,
         // An estimate may exceed the number of rows a little.

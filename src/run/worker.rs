@@ -176,6 +176,11 @@ impl<'a> Worker<'a> {
         &mut self.runs
     }
 
+    /// Notes the first faults of the row group, whose first row is number `first_row` of the run.
+    pub(super) fn note_faults(&mut self, first_row: u64) {
+        self.totals.fault_examples.add_row_group(&self.rows, &self.runs, first_row);
+    }
+
     /// Removes the rows and keeps their memory.
     pub(super) fn clear(&mut self) {
         self.runs.clear();

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::canon::RecipeTally;
 use crate::cli::progress::TimelineSample;
-use crate::dedup::{Findings, KeepPolicy, RuleFindings};
+use crate::dedup::{Estimate, Findings, KeepPolicy, RuleFindings};
 use crate::input::InputError;
 use crate::iri::{Changes, FaultKind, Flags, SpoofingFlags};
 use crate::key::RULES;
@@ -58,6 +58,10 @@ pub(crate) struct Report {
     pub(crate) has_equivalences: bool,
     /// Names and versions of the recipes, in the order of their counts.
     pub(crate) recipes: Vec<String>,
+    /// The command line, quoted for a shell.
+    pub(crate) command: String,
+    /// When the job had finished: date and time in UTC.
+    pub(crate) finished: String,
     /// From the start of the job until the output got its final name.
     pub(crate) elapsed: Duration,
     /// Worker threads.
@@ -131,6 +135,11 @@ impl CollisionReport {
 }
 
 impl Report {
+    /// Name of the command.
+    pub(super) fn command_name(&self) -> &'static str {
+        if self.dedup.is_some() { "dedup" } else { "canon" }
+    }
+
     /// Records per second.
     pub(super) fn records_per_second(&self) -> f64 {
         self.summary.tally.rows as f64 / self.elapsed.as_secs_f64().max(1e-9)
@@ -142,10 +151,11 @@ impl Report {
     }
 
     /// What makes records duplicates, from the weakest: the rungs, and the key if it is not a rung's.
-    pub(super) fn levels(&self) -> [String; 4] {
+    pub(super) fn levels(&self) -> Vec<String> {
         let rung = self.policy.iter().find(|(name, _)| *name == "rung").map_or("", |(_, rung)| rung.as_str());
         let key = self.dedup.as_ref().map_or("", |dedup| &dedup.key);
-        ["simple", "syntax", rung, if key.is_empty() { "key" } else { key }].map(str::to_string)
+        let levels = ["simple", "syntax", rung, key].into_iter().filter(|name| !name.is_empty());
+        levels.map(str::to_string).collect()
     }
 
     /// As JSON with every count, also those that are 0.
@@ -153,6 +163,8 @@ impl Report {
         let (summary, tally) = (&self.summary, &self.summary.tally);
         let mut report = json!({
             "irikey": env!("CARGO_PKG_VERSION"),
+            "command": self.command,
+            "finished": self.finished,
             "inputs": self.sources,
             "records": tally.rows,
             "headers": summary.headers,
@@ -162,6 +174,12 @@ impl Report {
             "changes": counts(Changes::ALL.iter().map(|(_, name, _)| *name), &tally.changes),
             "faulty": tally.faulty,
             "faults": counts(FaultKind::ALL.into_iter().map(FaultKind::name), &tally.faults),
+            "fault_examples": summary.fault_examples.iter().map(|example| json!({
+                "fault": example.fault.kind.name(),
+                "source": self.sources.get(example.source),
+                "record": example.record,
+                "text": example.text,
+            })).collect::<Vec<_>>(),
             "flags": counts(Flags::ALL.iter().map(|(_, name, _)| *name), &tally.flags),
             "spoofing_flags": self.has_spoofing_flags
                 .then(|| counts(SpoofingFlags::ALL.iter().map(|(_, name, _)| *name), &tally.spoofing_flags)),
@@ -220,35 +238,48 @@ fn file_to_json(file: &FinishedOutput) -> Value {
     })
 }
 
-fn findings_to_json(findings: &Findings, levels: &[String; 4]) -> Value {
+fn findings_to_json(findings: &Findings, levels: &[String]) -> Value {
     let rule = |(name, rule): (&String, &RuleFindings)| {
         let json = json!({
-            "merged": rule.merged,
+            "merged": rule.merged.value,
+            "margin": rule.merged.margin,
             "compared": rule.compared,
             "differing": rule.differing,
             "examples": rule.examples,
         });
         (name.clone(), json)
     };
-    let by_level = levels.iter().zip(findings.by_step).map(|(name, count)| (name.clone(), json!(count)));
+    let by_level = |number: fn(&Estimate) -> u64| {
+        let counts = levels.iter().zip(&findings.by_step).map(|(name, count)| (name.clone(), json!(number(count))));
+        counts.collect::<Map<_, _>>()
+    };
     json!({
-        "share": findings.share,
-        "groups_sampled": findings.sampled,
+        "groups": findings.groups.all,
+        "groups_sampled": findings.groups.sampled,
+        "records": findings.records.all,
+        "records_sampled": findings.records.sampled,
         "groups_by_size": findings.sizes.iter().map(|class| json!({
             "from": class.from,
             "to": class.to,
-            "groups": class.groups,
-            "records": class.rows,
+            "groups": class.groups.value,
+            "margin": class.groups.margin,
         })).collect::<Vec<_>>(),
-        "duplicates_by": by_level.collect::<Map<_, _>>(),
+        "duplicates_by": by_level(|count| count.value),
+        "duplicates_by_margin": by_level(|count| count.margin),
         "rules": findings.rules.iter().map(rule).collect::<Map<_, _>>(),
         "same_uri": {"compared": findings.repeated.0, "differing": findings.repeated.1},
         "hosts": findings.hosts.iter().map(|host| json!({
             "host": host.host,
-            "records": host.records,
-            "duplicates": host.duplicates,
+            "records": host.records.value,
+            "margin": host.records.margin,
+            "duplicates": host.duplicates.value,
+            "duplicates_margin": host.duplicates.margin,
         })).collect::<Vec<_>>(),
-        "hosts_records_short_by_at_most": findings.host_error,
+        "most_repeated": findings.keys.iter().map(|key| json!({
+            "uri": key.uri,
+            "records": key.records.value,
+            "margin": key.records.margin,
+        })).collect::<Vec<_>>(),
     })
 }
 

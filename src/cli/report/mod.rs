@@ -1,7 +1,9 @@
 //! The report of a job: the summary of its run and what the job knows besides, as text for the terminal, as JSON and as an
 //! HTML page for `--report`.
 
+mod chart;
 mod contents;
+mod html;
 mod page;
 mod text;
 

@@ -1,235 +1,487 @@
-//! A [`Report`] as one self-contained HTML page: plots are inline SVG, and no script, font or picture is fetched. All text
+//! A [`Report`] as one self-contained HTML page: charts are inline SVG, and no script, font or picture is fetched. All text
 //! is escaped, because names and messages may come from the input.
 
 use std::fmt::Write;
 
-use super::contents::Report;
-use super::text::summary;
+use super::chart::{Bar, LineChart, bar_chart};
+use super::contents::{Report, SourceError};
+use super::html::{Table, chart_and_table, escape, section};
 use crate::cli::progress::TimelineSample;
-use crate::cli::terminal::thousands;
-use crate::dedup::Findings;
-use crate::iri::FaultKind;
+use crate::cli::terminal::{format_bytes, thousands};
+use crate::dedup::{Estimate, Findings, HostFindings, RuleFindings};
+use crate::iri::{Changes, FaultKind, Flags, SpoofingFlags};
+use crate::key::RULES;
+use crate::output::FinishedOutput;
+use crate::run::FaultExample;
 
-const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222;\
-background:#fff}h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}table{border-collapse:collapse}td,th{padding:.15rem \
-.8rem .15rem 0;text-align:left;vertical-align:top;overflow-wrap:anywhere}td.n,th.n{text-align:right;white-space:nowrap}\
-pre{overflow-x:auto}svg{display:block;max-width:100%;height:auto}svg text{font:12px system-ui,sans-serif;fill:#444}\
-.note{color:#666}rect{fill:#3b6ea5}polyline{fill:none;stroke:#3b6ea5;stroke-width:1.5}line{stroke:#ccc}";
+const STYLE: &str = include_str!("page.css");
+
+/// Most points of a line.
+const MAX_POINTS: usize = 40;
+
+/// Most rows of the table beside a line, and of the tables of inputs and outputs.
+const MAX_TIMES: usize = 8;
+const MAX_FILES: usize = 100;
 
 /// The whole page.
 pub(super) fn page(report: &Report) -> String {
-    let mut html = String::from("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n");
-    html.push_str("<meta name=\"viewport\" content=\"width=device-width\">\n<title>irikey report</title>\n");
+    let mut html = String::from("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+    html.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
+    html.push_str(
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n",
+    );
+    let title = format!("irikey {} report", report.command_name());
     // Writing to a string does not fail.
-    let _ = writeln!(html, "<style>{STYLE}</style></head><body>\n<h1>irikey {}</h1>", env!("CARGO_PKG_VERSION"));
-    let _ = writeln!(html, "<pre>{}</pre>", escape(&summary(report)));
-    if let Some(dedup) = &report.dedup {
-        let totals = &dedup.totals;
-        let counts = [("kept", totals.kept), ("duplicates", totals.duplicates), ("seen before", totals.seen)];
-        let counts = counts.into_iter().chain([("faulty", report.summary.tally.faulty)]);
-        section(&mut html, "Results by record", "", &bar_chart(counts.map(|(name, n)| (name.to_string(), n as f64))));
-    }
+    let _ = writeln!(html, "<title>{}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>", escape(&title));
+    header(&mut html, report, &title);
+    headline(&mut html, report);
+    results(&mut html, report);
     if let Some(found) = &report.findings {
         findings(&mut html, found, &report.levels());
     }
+    rules_of_recipes(&mut html, report);
+    steps(&mut html, report);
     faults(&mut html, report);
-    let records: Vec<_> = rates(&report.timeline);
-    section(&mut html, "Records per second over the run", "", &line_chart(&records));
-    let memory: Vec<_> = report.timeline.iter().map(|at| (at.seconds, at.memory as f64 / 1e6)).collect();
-    section(&mut html, "Anonymous memory in MB over the run", "", &line_chart(&memory));
-    let policy = report.policy.iter().filter(|(_, value)| !value.is_empty());
-    let rows = policy.map(|(name, value)| vec![(*name).to_string(), value.clone()]).collect();
-    section(&mut html, "Policy", "", &table(&["", ""], rows));
-    html.push_str("</body></html>\n");
+    course(&mut html, report);
+    files(&mut html, report);
+    policy(&mut html, report);
+    let _ = writeln!(html, "<footer>Written by irikey {}.</footer>\n</body>\n</html>", env!("CARGO_PKG_VERSION"));
     html
 }
 
-fn findings(html: &mut String, found: &Findings, levels: &[String; 4]) {
-    let note = match found.share {
-        share if share >= 1.0 => "Counted over all groups.".to_string(),
-        share => {
-            format!("Estimated from {} groups, {:.3} % of all keys.", thousands(found.sampled), share * 100.0)
+fn header(html: &mut String, report: &Report, title: &str) {
+    let (class, status) = match report.errors.len() {
+        0 => ("good", "Complete: all inputs were read to their ends.".to_string()),
+        1 => ("bad", "Incomplete: 1 input could not be read completely.".to_string()),
+        count => ("bad", format!("Incomplete: {} inputs could not be read completely.", thousands(count as u64))),
+    };
+    let inputs = count_of(report.sources.len() as u64, "input");
+    let date = if report.finished.is_empty() { String::new() } else { format!("{} UTC, ", report.finished) };
+    let _ = writeln!(
+        html,
+        "<header>\n<h1>{}</h1>\n<p class=\"note\">{}irikey {}, {inputs}</p>\n<p class=\"status {class}\">{status}</p>\n\
+         <pre><code>{}</code></pre>\n</header>",
+        escape(title),
+        escape(&date),
+        env!("CARGO_PKG_VERSION"),
+        escape(&report.command)
+    );
+}
+
+/// The most important numbers.
+fn headline(html: &mut String, report: &Report) {
+    let (summary, tally) = (&report.summary, &report.summary.tally);
+    let of_records = |part: u64| format!("{} of the records", share(part, tally.rows));
+    let mut figures = vec![("Records read", thousands(tally.rows), String::new())];
+    match &report.dedup {
+        Some(dedup) => {
+            let totals = &dedup.totals;
+            figures.push(("Kept", thousands(totals.kept), of_records(totals.kept)));
+            figures.push(("Duplicates", thousands(totals.duplicates), of_records(totals.duplicates)));
+            if totals.seen > 0 {
+                figures.push(("Seen by earlier jobs", thousands(totals.seen), of_records(totals.seen)));
+            }
         }
-    };
-    let by_step = levels.iter().cloned().zip(found.by_step);
-    section(html, "Duplicates by the lowest rung on which they are equal", &note, &bar_chart(by_step));
-    let size = |from: u64, to: u64| if from >= to { to.to_string() } else { format!("{from} to {to}") };
-    let sizes = found.sizes.iter().map(|class| (size(class.from, class.to), class.groups));
-    section(html, "Groups by number of records", &note, &bar_chart(sizes));
-    if !found.rules.is_empty() {
-        let (all, differing) = found.repeated;
-        let note = format!(
-            "URIs that a rule merged with the first URI of their group, and whether the content digests of both differ. For \
-             comparison: of {} URIs that were fetched several times, {} had different digests ({}).",
-            thousands(all),
-            thousands(differing),
-            share(differing, all)
-        );
-        let rows = found.rules.iter().map(|(name, rule)| {
-            let examples: Vec<_> = rule.examples.iter().map(|(a, b)| format!("{a} and {b}")).collect();
-            let (merged, compared) = (thousands(rule.merged.round() as u64), thousands(rule.compared));
-            vec![name.clone(), merged, compared, share(rule.differing, rule.compared), examples.join("; ")]
-        });
-        let head = ["rule", "merged", "compared", "different", "examples of different ones"];
-        section(html, "URIs merged by lossy rules, and false merges", &note, &table(&head, rows.collect()));
+        None => {
+            figures.push(("Changed", thousands(tally.changed), of_records(tally.changed)));
+            if report.resumed.is_none() {
+                let about = if summary.is_distinct_exact { "" } else { ", within 2 %" };
+                let note = format!("{}{about}", of_records(summary.distinct_keys));
+                figures.push(("Distinct keys", thousands(summary.distinct_keys), note));
+            }
+        }
     }
-    let rows = found.hosts.iter().map(|host| {
-        let duplicates = host.duplicates.round() as u64;
-        vec![host.host.clone(), thousands(host.records), thousands(duplicates)]
-    });
-    let note = match found.host_error {
-        0 => String::new(),
-        error => format!(
-            "Too many hosts to count each exactly: the numbers of records may be up to {} too low.",
-            thousands(error)
-        ),
+    figures.push(("With a fault", thousands(tally.faulty), of_records(tally.faulty)));
+    let threads = count_of(report.threads as u64, "thread");
+    figures.push(("Time", format!("{:.2} s", report.elapsed.as_secs_f64()), threads));
+    let per_second = thousands(report.records_per_second() as u64);
+    let bytes = format!("{}/s", format_bytes(report.bytes_per_second()));
+    figures.push(("Records per second", per_second, if summary.bytes > 0 { bytes } else { String::new() }));
+    if let Some(peak) = summary.memory.peak_resident {
+        figures.push(("Peak memory", format_bytes(peak as f64), String::new()));
+    }
+    if let Some(output) = &report.output {
+        figures.push(("Output", format_bytes(output.bytes as f64), count_of(output.rows, "row")));
+    }
+    let mut body = String::from("<dl class=\"figures\">\n");
+    for (name, number, note) in figures {
+        let _ =
+            writeln!(body, "<div><dt>{name}</dt><dd>{} <small>{}</small></dd></div>", escape(&number), escape(&note));
+    }
+    body.push_str("</dl>\n");
+    section(html, "Summary", "", &body);
+}
+
+/// What became of the records.
+fn results(html: &mut String, report: &Report) {
+    let tally = &report.summary.tally;
+    let counts: Vec<(&str, u64)> = match &report.dedup {
+        Some(dedup) => {
+            let totals = &dedup.totals;
+            let seen = (totals.seen > 0).then_some(("seen earlier", totals.seen));
+            let counts = [("kept", totals.kept), ("duplicates", totals.duplicates)].into_iter().chain(seen);
+            counts.chain([("faulty", totals.faulty)]).collect()
+        }
+        None => vec![("unchanged", tally.unchanged), ("changed", tally.changed), ("faulty", tally.faulty)],
     };
-    section(html, "Hosts with the most records", &note, &table(&["host", "records", "duplicates"], rows.collect()));
+    let bars: Vec<Bar> = counts.iter().map(|(name, count)| Bar::new(*name, *count)).collect();
+    let rows = counts.iter().map(|(name, count)| vec![name.to_string(), thousands(*count), share(*count, tally.rows)]);
+    let total = vec!["all records".to_string(), thousands(tally.rows), share(tally.rows, tally.rows)];
+    let table = Table::new("Records by result", &["result", "#records", "#share"]).with_rows(rows.chain([total]));
+    let note = "Every record is counted once. These numbers are exact.";
+    let chart = bar_chart("results", "Records by result", ("records", ""), &bars);
+    section(html, "What became of the records", note, &chart_and_table(&chart, &table));
+}
+
+fn findings(html: &mut String, found: &Findings, levels: &[String]) {
+    let note = "The lowest rung of the comparison ladder on which a duplicate equals another record of its group: simple is the \
+                same text; syntax and scheme are the steps of RFC 3986 and RFC 3987.";
+    let bars: Vec<Bar> = levels.iter().zip(&found.by_step).map(|(name, count)| Bar::new(name, count.value)).collect();
+    let all: u64 = found.by_step.iter().map(|count| count.value).sum();
+    let row = |(name, count): (&String, &Estimate)| {
+        vec![name.clone(), thousands(count.value), share(count.value, all), margin(count)]
+    };
+    let columns = &["equal on", "#duplicates", "#share", "#margin"];
+    let table = Table::new("Duplicates by rung", columns).with_rows(levels.iter().zip(&found.by_step).map(row));
+    let chart = bar_chart("rungs", "Duplicates by rung", ("duplicates", ""), &bars);
+    let note = format!("{note} {}", group_sample(found));
+    section(html, "Duplicates by rung", &note, &chart_and_table(&chart, &table));
+
+    let size = |from: u64, to: u64| {
+        if from >= to { thousands(to) } else { format!("{} to {}", thousands(from), thousands(to)) }
+    };
+    let sizes: Vec<_> = found.sizes.iter().map(|class| (size(class.from, class.to), class.groups)).collect();
+    let bars: Vec<Bar> = sizes.iter().map(|(name, count)| Bar::new(name, count.value)).collect();
+    let rows = sizes.iter().map(|(name, count)| vec![name.clone(), thousands(count.value), margin(count)]);
+    let table = Table::new("Groups by number of records", &["records", "#groups", "#margin"]).with_rows(rows);
+    let chart = bar_chart("sizes", "Groups by number of records", ("groups", ""), &bars);
+    let note = format!("A group is all records with the same key. {}", group_sample(found));
+    section(html, "Sizes of groups", &note, &chart_and_table(&chart, &table));
+    rules(html, found);
+    hosts(html, found);
+    keys(html, found);
+}
+
+/// The rules of the compared key, and how often they may have merged different pages.
+fn rules(html: &mut String, found: &Findings) {
+    if found.rules.is_empty() {
+        return;
+    }
+    let (all, differing) = found.repeated;
+    let note = format!(
+        "URIs that a rule merged with the first URI of their group, and how often the content digests of both differ, which \
+         may be a false merge. For comparison: of {} that were fetched several times, {} had different digests ({}).",
+        count_of(all, "URI"),
+        thousands(differing),
+        share(differing, all)
+    );
+    let bars: Vec<Bar> = found.rules.iter().map(|(name, rule)| Bar::new(name, rule.merged.value)).collect();
+    let row = |(name, rule): (&String, &RuleFindings)| {
+        let (merged, compared) = (thousands(rule.merged.value), thousands(rule.compared));
+        vec![name.clone(), merged, margin(&rule.merged), compared, share(rule.differing, rule.compared)]
+    };
+    let columns = &["rule", "#merged", "#margin", "#compared", "#different"];
+    let table = Table::new("URIs merged, by rule", columns).with_rows(found.rules.iter().map(row));
+    let mut body = chart_and_table(&bar_chart("rules", "URIs merged, by rule", ("URIs", ""), &bars), &table);
+    let pairs = found.rules.iter().flat_map(|(name, rule)| rule.examples.iter().map(move |pair| (name, pair)));
+    let rows: Vec<_> = pairs.map(|(name, (a, b))| vec![name.clone(), a.clone(), b.clone()]).collect();
+    if !rows.is_empty() {
+        let columns = &["=rule", "URI", "merged with"];
+        body.push_str(&Table::new("Examples with different digests", columns).with_rows(rows).to_html());
+    }
+    section(html, "Duplicates by rule", &note, &body);
+}
+
+fn hosts(html: &mut String, found: &Findings) {
+    let bar = |host: &HostFindings| Bar { part: host.duplicates.value, ..Bar::new(&host.host, host.records.value) };
+    let bars: Vec<Bar> = found.hosts.iter().take(10).map(bar).collect();
+    if bars.is_empty() {
+        return;
+    }
+    let row = |host: &HostFindings| {
+        let (records, duplicates) = (thousands(host.records.value), thousands(host.duplicates.value));
+        vec![
+            host.host.clone(),
+            records,
+            margin(&host.records),
+            duplicates,
+            share(host.duplicates.value, host.records.value),
+        ]
+    };
+    let columns = &["host", "#records", "#margin", "#duplicates", "#share"];
+    let table = Table::new("Hosts with the most records", columns).with_rows(found.hosts.iter().map(row));
+    let chart = bar_chart("hosts", "Hosts with the most records", ("records", "duplicates"), &bars);
+    section(html, "Hosts", &record_sample(found), &chart_and_table(&chart, &table));
+}
+
+fn keys(html: &mut String, found: &Findings) {
+    let rows: Vec<_> = found
+        .keys
+        .iter()
+        .map(|key| vec![key.uri.clone(), thousands(key.records.value), margin(&key.records)])
+        .collect();
+    if !rows.is_empty() {
+        let columns = &["one of the URIs", "#records", "#margin"];
+        let table = Table::new("Keys with the most records", columns).with_rows(rows).to_html();
+        section(html, "Most repeated keys", &record_sample(found), &table);
+    }
+}
+
+fn group_sample(found: &Findings) -> String {
+    match found.groups.is_whole() {
+        true => "Counted over all groups.".to_string(),
+        false => format!(
+            "Estimated from {} of {} groups; in 19 of 20 cases the true number is within the margin.",
+            thousands(found.groups.sampled),
+            thousands(found.groups.all)
+        ),
+    }
+}
+
+fn record_sample(found: &Findings) -> String {
+    match found.records.is_whole() {
+        true => "Counted over all records without a fault.".to_string(),
+        false => format!(
+            "Estimated from {} of {} records without a fault; in 19 of 20 cases the true number is within the margin.",
+            thousands(found.records.sampled),
+            thousands(found.records.all)
+        ),
+    }
+}
+
+/// The effect of each rule of each recipe.
+fn rules_of_recipes(html: &mut String, report: &Report) {
+    for (name, recipe) in report.recipes.iter().zip(&report.summary.tally.recipes) {
+        let names = RULES.iter().map(|rule| rule.name);
+        let title = format!("Rules of {name}");
+        let note = format!("Keys that a rule changed, of {} keys.", thousands(recipe.keys));
+        counts(html, &title, &note, names, &recipe.applied, recipe.keys);
+    }
+}
+
+/// What normalization changed, and what it noticed.
+fn steps(html: &mut String, report: &Report) {
+    let tally = &report.summary.tally;
+    let rows = tally.rows;
+    let note = "Records that a step changed; a record may be changed by several steps.";
+    counts(html, "Normalization steps", note, Changes::ALL.iter().map(|(_, name, _)| *name), &tally.changes, rows);
+    let note = "Records with an unusual trait that is not a fault.";
+    counts(html, "Flags", note, Flags::ALL.iter().map(|(_, name, _)| *name), &tally.flags, rows);
+    let note = "Records that may mislead a reader.";
+    let names = SpoofingFlags::ALL.iter().map(|(_, name, _)| *name);
+    counts(html, "Spoofing flags", note, names, &tally.spoofing_flags, rows);
+}
+
+/// A section of counts that are not 0, if there are any.
+fn counts<'a>(
+    html: &mut String,
+    title: &str,
+    note: &str,
+    names: impl Iterator<Item = &'a str>,
+    counts: &[u64],
+    all: u64,
+) {
+    let mut counts: Vec<(&str, u64)> = names.zip(counts.iter().copied()).filter(|(_, count)| *count > 0).collect();
+    if counts.is_empty() {
+        return;
+    }
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let bars: Vec<Bar> = counts.iter().map(|(name, count)| Bar::new(*name, *count)).collect();
+    let rows = counts.iter().map(|(name, count)| vec![name.to_string(), thousands(*count), share(*count, all)]);
+    let table = Table::new("Counts", &["name", "#records", "#share"]).with_rows(rows);
+    let id: String = title.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    section(html, title, note, &chart_and_table(&bar_chart(&id, title, ("records", ""), &bars), &table));
 }
 
 fn faults(html: &mut String, report: &Report) {
-    let faults = FaultKind::ALL.into_iter().zip(report.summary.tally.faults).filter(|(_, count)| *count > 0);
-    let rows: Vec<_> = faults.map(|(kind, count)| (kind.name().to_string(), count as f64)).collect();
-    if !rows.is_empty() {
-        section(html, "Faults", "", &bar_chart(rows));
+    let tally = &report.summary.tally;
+    let faults = FaultKind::ALL.into_iter().zip(tally.faults).filter(|(_, count)| *count > 0);
+    let faults: Vec<(FaultKind, u64)> = faults.collect();
+    if !faults.is_empty() {
+        let bars: Vec<Bar> = faults.iter().map(|(kind, count)| Bar::new(kind.name(), *count)).collect();
+        let row = |(kind, count): &(FaultKind, u64)| {
+            vec![kind.name().to_string(), thousands(*count), share(*count, tally.rows), kind.meaning().to_string()]
+        };
+        let columns = &["=fault", "#records", "#share", "rule"];
+        let table = Table::new("Records by fault", columns).with_rows(faults.iter().map(row));
+        let mut body = chart_and_table(&bar_chart("faults", "Records by fault", ("records", ""), &bars), &table);
+        let row = |example: &FaultExample| {
+            let source = report.sources.get(example.source).map_or("", String::as_str);
+            let kind = example.fault.kind.name().to_string();
+            vec![kind, format!("{source}, record {}", thousands(example.record)), example.text.clone()]
+        };
+        let rows = report.summary.fault_examples.iter().map(row);
+        body.push_str(
+            &Table::new("The first records with each fault", &["=fault", "place", "record"]).with_rows(rows).to_html(),
+        );
+        section(html, "Faults", "Records without a canonical URI, by the reason.", &body);
     }
-    let rows: Vec<_> = report.errors.iter().map(|error| vec![error.source.clone(), error.message.clone()]).collect();
-    if !rows.is_empty() {
-        section(html, "Inputs that could not be read completely", "", &table(&["input", "error"], rows));
+    if !report.errors.is_empty() {
+        let rows = report.errors.iter().map(|SourceError { source, message }| vec![source.clone(), message.clone()]);
+        let table = Table::new("What was read before the error is in the output", &["input", "error"]).with_rows(rows);
+        section(html, "Inputs that could not be read completely", "", &table.to_html());
     }
 }
 
-fn section(html: &mut String, title: &str, note: &str, body: &str) {
-    let note = if note.is_empty() { String::new() } else { format!("<p class=\"note\">{}</p>\n", escape(note)) };
-    let _ = writeln!(html, "<h2>{}</h2>\n{note}{body}", escape(title));
+/// Throughput and memory over time.
+fn course(html: &mut String, report: &Report) {
+    let rates = rates(&report.timeline);
+    let table = |caption, columns, points: &[(f64, f64)], format: fn(f64) -> String| {
+        let step = points.len().div_ceil(MAX_TIMES).max(1);
+        let rows = points.iter().rev().step_by(step).map(|(at, value)| vec![format!("{at:.2}"), format(*value)]);
+        let mut rows: Vec<_> = rows.collect();
+        rows.reverse();
+        Table::new(caption, columns).with_rows(rows)
+    };
+    if !rates.is_empty() {
+        let chart = LineChart { id: "rate", title: "Records per second", unit: "records per second", points: &rates };
+        let columns = &["#seconds", "#records per second"];
+        let table = table("Throughput over time", columns, &rates, |rate| thousands(rate.round() as u64));
+        section(html, "Throughput", "", &chart_and_table(&chart.to_svg(), &table));
+    }
+    let memory: Vec<(f64, f64)> = thin(&report.timeline).map(|at| (at.seconds, at.memory as f64 / 1e6)).collect();
+    if memory.iter().any(|(_, megabytes)| *megabytes > 0.0) {
+        let chart = LineChart { id: "memory", title: "Memory", unit: "MB of anonymous memory", points: &memory };
+        let table = table("Memory over time", &["#seconds", "#MB"], &memory, |megabytes| format!("{megabytes:.1}"));
+        let note = "Memory of the process without mapped files.";
+        section(html, "Memory", note, &chart_and_table(&chart.to_svg(), &table));
+    }
+}
+
+/// At most about [`MAX_POINTS`] samples, with the first and the last.
+fn thin(samples: &[TimelineSample]) -> impl Iterator<Item = &TimelineSample> {
+    let step = samples.len().div_ceil(MAX_POINTS).max(1);
+    let last = samples.last().filter(|_| !(samples.len() - 1).is_multiple_of(step));
+    samples.iter().step_by(step).chain(last)
+}
+
+/// Records per second between neighboring samples: two points for each pair, so that a single pair is a line.
+fn rates(samples: &[TimelineSample]) -> Vec<(f64, f64)> {
+    let thinned: Vec<_> = thin(samples).collect();
+    let pairs = thinned.windows(2).filter(|pair| pair[1].seconds > pair[0].seconds);
+    let rate = |pair: &[&TimelineSample]| {
+        let rate = (pair[1].records - pair[0].records) as f64 / (pair[1].seconds - pair[0].seconds);
+        [(pair[0].seconds, rate), (pair[1].seconds, rate)]
+    };
+    pairs.flat_map(rate).collect()
+}
+
+/// Inputs and outputs.
+fn files(html: &mut String, report: &Report) {
+    let counts = report.summary.source_records.iter().map(|count| thousands(*count));
+    let counts = counts.chain(std::iter::repeat(String::new()));
+    let inputs = report.sources.iter().zip(counts).map(|(name, count)| vec![name.clone(), count]);
+    let note = match report.sources.len().saturating_sub(MAX_FILES) {
+        0 => String::new(),
+        more => format!("The first {MAX_FILES} inputs; {} more are not listed.", thousands(more as u64)),
+    };
+    let table = Table::new("Records by input", &["input", "#records"]).with_rows(inputs.take(MAX_FILES));
+    section(html, "Inputs", &note, &table.to_html());
+    let outputs = report.output.iter().filter(|_| report.files.is_empty()).chain(&report.files);
+    let row = |file: &FinishedOutput| {
+        let path = file.path.as_ref().map_or("standard output".to_string(), |path| path.display().to_string());
+        vec![path, thousands(file.rows), format_bytes(file.bytes as f64)]
+    };
+    let rows: Vec<_> = outputs.take(MAX_FILES).map(row).collect();
+    if !rows.is_empty() {
+        let note = match report.replaced.len() as u64 {
+            0 => String::new(),
+            count => format!("{} existed before and was replaced.", count_of(count, "file")),
+        };
+        let table = Table::new("Rows and bytes by file", &["output", "#rows", "#size"]).with_rows(rows);
+        section(html, "Outputs", &note, &table.to_html());
+    }
+}
+
+fn policy(html: &mut String, report: &Report) {
+    let policy = report.policy.iter().filter(|(_, value)| !value.is_empty());
+    let rows = policy.map(|(name, value)| vec![(*name).to_string(), value.clone()]);
+    let table = Table::new("Settings that the keys and URIs depend on", &["=setting", "value"]).with_rows(rows);
+    section(html, "Policy", "", &table.to_html());
+}
+
+/// The margin of an estimate; nothing for an exact number.
+fn margin(count: &Estimate) -> String {
+    if count.margin == 0 { "exact".to_string() } else { format!("± {}", thousands(count.margin)) }
 }
 
 fn share(part: u64, all: u64) -> String {
     if all == 0 { "-".to_string() } else { format!("{:.1} %", part as f64 * 100.0 / all as f64) }
 }
 
-/// Records per second between neighboring samples.
-fn rates(samples: &[TimelineSample]) -> Vec<(f64, f64)> {
-    let rate = |pair: &[TimelineSample]| {
-        let seconds = (pair[1].seconds - pair[0].seconds).max(1e-3);
-        (pair[1].seconds, (pair[1].records - pair[0].records) as f64 / seconds)
-    };
-    samples.windows(2).map(rate).collect()
-}
-
-/// A table. Cells with digits and without letters are aligned as numbers.
-fn table(head: &[&str], rows: Vec<Vec<String>>) -> String {
-    let is_number = |cell: &str| cell.bytes().any(|byte| byte.is_ascii_digit()) && !cell.contains(char::is_alphabetic);
-    let cell = |tag: &str, cell: &str| {
-        let class = if is_number(cell) { " class=\"n\"" } else { "" };
-        format!("<{tag}{class}>{}</{tag}>", escape(cell))
-    };
-    let line = |tag: &str, cells: &mut dyn Iterator<Item = &str>| -> String {
-        let cells: String = cells.map(|text| cell(tag, text)).collect();
-        format!("<tr>{cells}</tr>\n")
-    };
-    let mut html = String::from("<table>\n");
-    html.push_str(&line("th", &mut head.iter().copied()));
-    rows.iter().for_each(|row| html.push_str(&line("td", &mut row.iter().map(String::as_str))));
-    html + "</table>"
-}
-
-/// A bar chart, each bar with its name and number.
-fn bar_chart(values: impl IntoIterator<Item = (String, f64)>) -> String {
-    const ROW: usize = 22;
-    let values: Vec<_> = values.into_iter().collect();
-    let most = values.iter().map(|(_, value)| *value).fold(1.0, f64::max);
-    let height = values.len() * ROW + 4;
-    let mut svg = format!("<svg viewBox=\"0 0 720 {height}\" width=\"720\" height=\"{height}\" role=\"img\">\n");
-    for (i, (name, value)) in values.iter().enumerate() {
-        let (y, width) = (i * ROW, value / most * 400.0);
-        let number = thousands(value.round().max(0.0) as u64);
-        let _ = writeln!(
-            svg,
-            "<text x=\"150\" y=\"{}\" text-anchor=\"end\">{}</text><rect x=\"160\" y=\"{}\" width=\"{width:.1}\" \
-             height=\"15\"/><text x=\"{:.1}\" y=\"{}\">{number}</text>",
-            y + 15,
-            escape(name),
-            y + 3,
-            width + 168.0,
-            y + 15
-        );
-    }
-    svg + "</svg>"
-}
-
-/// A line chart with the highest values of both axes.
-fn line_chart(points: &[(f64, f64)]) -> String {
-    let most = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).fold(0.0, f64::max).max(1e-9);
-    let (right, top) = (most(|point| point.0), most(|point| point.1));
-    let place = |(x, y): &(f64, f64)| format!("{:.1},{:.1}", 80.0 + x / right * 620.0, 150.0 - y / top * 130.0);
-    let line: Vec<_> = points.iter().map(place).collect();
-    format!(
-        "<svg viewBox=\"0 0 720 175\" width=\"720\" height=\"175\" role=\"img\">\n<line x1=\"80\" y1=\"150\" x2=\"700\" \
-         y2=\"150\"/><line x1=\"80\" y1=\"20\" x2=\"80\" y2=\"150\"/>\n<polyline points=\"{}\"/>\n<text x=\"74\" y=\"24\" \
-         text-anchor=\"end\">{}</text><text x=\"74\" y=\"154\" text-anchor=\"end\">0</text><text x=\"700\" y=\"168\" \
-         text-anchor=\"end\">{right:.2} s</text>\n</svg>",
-        line.join(" "),
-        thousands(top.round() as u64)
-    )
-}
-
-/// Escapes text for elements and quoted attributes; control characters become U+FFFD.
-fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            '\n' | '\t' => out.push(c),
-            c if c.is_control() => out.push('\u{FFFD}'),
-            c => out.push(c),
-        }
-    }
-    out
+fn count_of(count: u64, noun: &str) -> String {
+    format!("{} {noun}{}", thousands(count), if count == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::report::contents::{DedupReport, SourceError};
-    use crate::dedup::{HostFindings, RuleFindings, SizeClass};
+    use crate::cli::report::contents::DedupReport;
+    use crate::dedup::{KeyFindings, SizeClass};
+    use crate::iri::{Component, Fault};
     use crate::run::DedupTotals;
 
-    #[test]
-    fn input_is_escaped_and_nothing_is_fetched() {
-        let evil = "</pre><script>alert('1')</script>\u{1b}\"&".to_string();
-        let rule = RuleFindings { examples: vec![(evil.clone(), evil.clone())], ..RuleFindings::default() };
+    /// A report with every section, whose texts are all `text`.
+    fn report(text: &str) -> Report {
+        let estimate = Estimate { value: 3, margin: 1 };
+        let rule =
+            RuleFindings { merged: estimate, examples: vec![(text.into(), text.into())], ..RuleFindings::default() };
         let findings = Findings {
-            share: 0.5,
-            sizes: vec![SizeClass { from: 1, to: 1, groups: 3.0, rows: 3.0 }],
-            rules: [(evil.clone(), rule)].into(),
-            hosts: vec![HostFindings { host: evil.clone(), records: 1, duplicates: 0.4 }],
-            host_error: 2,
+            sizes: vec![SizeClass { from: 1, to: 1, groups: estimate }],
+            by_step: [estimate; 4],
+            rules: [(text.to_string(), rule)].into(),
+            hosts: vec![HostFindings { host: text.into(), records: estimate, duplicates: Estimate::default() }],
+            keys: vec![KeyFindings { uri: text.into(), records: estimate }],
             ..Findings::default()
         };
-        let report = Report {
-            sources: vec![evil.clone()],
-            errors: vec![SourceError { source: evil.clone(), message: evil }],
-            policy: vec![("base", "<b>".to_string())],
+        let mut report = Report {
+            command: text.to_string(),
+            sources: vec![text.to_string()],
+            errors: vec![SourceError { source: text.to_string(), message: text.to_string() }],
+            policy: vec![("base", text.to_string())],
             dedup: Some(DedupReport {
                 totals: DedupTotals { kept: 1, ..DedupTotals::default() },
                 ..DedupReport::default()
             }),
             findings: Some(findings),
             timeline: (0..3u64).map(|at| TimelineSample { seconds: at as f64, records: at, memory: at }).collect(),
+            output: Some(FinishedOutput { path: Some(text.into()), bytes: 1, rows: 1, parts: 1 }),
             ..Report::default()
         };
-        let html = page(&report);
-        for bad in ["<script", "alert('", "<b>", "http:", "https:", "src=", "href=", "url(", "@import", "\u{1b}"] {
+        let fault = Fault { kind: FaultKind::Port, component: Component::Port, at: 0 };
+        report.summary.fault_examples.push(FaultExample { row: 0, source: 0, record: 1, fault, text: text.into() });
+        report.summary.tally.faults[FaultKind::Port as usize] = 1;
+        report
+    }
+
+    #[test]
+    fn input_is_escaped_and_nothing_is_fetched() {
+        let html = page(&report("</pre><script>alert('1')</script>\u{1b}\u{202e}\u{9b}\"&"));
+        let fetching = ["http:", "https:", "src=", "href=", "url(", "@import"];
+        for bad in ["<script", "alert('", "\u{1b}", "\u{202e}", "\u{9b}", "\"&\""].into_iter().chain(fetching) {
             assert!(!html.contains(bad), "{bad}");
         }
-        assert!(html.contains("&lt;script&gt;alert(&#39;1&#39;)"));
+        assert!(html.contains("&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;\\u{1b}\\u{202e}\\u{9b}&quot;&amp;"));
         let count = |what: &str| html.matches(what).count();
-        assert_eq!((count("<svg"), count("</svg>"), count("<table>"), count("</table>")), (5, 5, 4, 4));
+        assert!(count("<svg") >= 7 && count("<svg") == count("</svg>") && count("<svg") == count("</desc>"));
+        assert!(count("<table>") > count("<svg") && count("<table>") == count("</table>"));
+        assert_eq!(count("<section>"), count("</section>"));
         assert!(!html.contains("NaN") && !html.contains("inf"));
+    }
+
+    #[test]
+    fn an_empty_report_is_a_page() {
+        let html = page(&Report::default());
+        assert!(html.contains("<td class=\"n\">0</td>") && html.ends_with("</html>\n"));
+        assert!(!html.contains("NaN") && !html.contains("inf"));
+    }
+
+    #[test]
+    fn rates_of_short_runs_are_lines() {
+        let sample = |seconds, records| TimelineSample { seconds, records, memory: 0 };
+        assert!(rates(&[]).is_empty() && rates(&[sample(0.1, 5)]).is_empty());
+        assert_eq!(rates(&[sample(0.0, 0), sample(0.5, 100)]), [(0.0, 200.0), (0.5, 200.0)]);
+        let many: Vec<_> = (0..200).map(|at| sample(f64::from(at), at as u64 * 7)).collect();
+        assert_eq!(rates(&many).last(), Some(&(199.0, 7.0)));
     }
 }

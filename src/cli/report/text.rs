@@ -4,14 +4,14 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use super::contents::Report;
-use crate::cli::terminal::{format_bytes, thousands};
-use crate::dedup::Findings;
+use crate::cli::terminal::{format_bytes, thousands, visible};
+use crate::dedup::{Estimate, Findings};
 use crate::iri::{Changes, FaultKind, Flags, SpoofingFlags};
 use crate::key::RULES;
 
 /// A line for each file that was replaced.
 pub(crate) fn replaced_to_text(paths: &[PathBuf]) -> String {
-    paths.iter().map(|path| format!("replaced {}\n", path.display())).collect()
+    paths.iter().map(|path| format!("replaced {}\n", visible(&path.display().to_string()))).collect()
 }
 
 /// The summary of a job. Counts that are 0 are left out, apart from the main ones.
@@ -62,29 +62,26 @@ pub(super) fn summary(report: &Report) -> String {
     table(&lines, tally.rows) + &speed(report)
 }
 
-/// The findings of a survey, as numbers of records, groups and URIs; "about" if the survey took a sample.
-fn survey(findings: &Findings, levels: &[String; 4]) -> Vec<SummaryLine> {
-    let about = if findings.share < 1.0 { ", about" } else { "" };
-    let number = |value: f64| value.round().max(0.0) as u64;
-    let mut lines = vec![SummaryLine::title(&format!("duplicates by rung{about}"))];
-    lines.extend(levels.iter().zip(findings.by_step).map(|(name, count)| SummaryLine::share(1, name, number(count))));
-    lines.push(SummaryLine::title(&format!("groups by size{about}")));
+/// The findings of a survey. Numbers that were estimated from a sample have a margin of error.
+fn survey(findings: &Findings, levels: &[String]) -> Vec<SummaryLine> {
+    let mut lines = vec![SummaryLine::title("duplicates by rung")];
+    lines.extend(levels.iter().zip(&findings.by_step).map(|(name, count)| SummaryLine::estimate(name, count)));
+    lines.push(SummaryLine::title("groups by size"));
     let size = |from: u64, to: u64| if from >= to { to.to_string() } else { format!("{from} to {to}") };
     let sizes = findings.sizes.iter();
-    lines.extend(sizes.map(|class| SummaryLine::count(&size(class.from, class.to), number(class.groups)).at_depth(1)));
+    lines.extend(sizes.map(|class| SummaryLine::number(&size(class.from, class.to), &class.groups)));
     for (name, rule) in &findings.rules {
-        lines.push(SummaryLine::count(&format!("URIs merged by {name}{about}"), number(rule.merged)));
+        lines.push(SummaryLine::number(&format!("URIs merged by {name}"), &rule.merged).at_depth(0));
         lines.push(SummaryLine::count("compared by digest", rule.compared).at_depth(1));
         lines.push(SummaryLine::count("different digests", rule.differing).at_depth(1));
     }
-    lines.push(SummaryLine::title("hosts"));
-    lines.extend(findings.hosts.iter().map(|host| SummaryLine::share(1, &printable(&host.host), host.records)));
+    lines.push(SummaryLine::title("hosts with the most records"));
+    lines.extend(findings.hosts.iter().map(|host| SummaryLine::estimate(&host.host, &host.records)));
+    if !findings.keys.is_empty() {
+        lines.push(SummaryLine::title("most repeated keys, by one of their URIs"));
+        lines.extend(findings.keys.iter().map(|key| SummaryLine::estimate(&key.uri, &key.records)));
+    }
     lines
-}
-
-/// A name from the input with control characters replaced, so that it cannot control the terminal.
-fn printable(name: &str) -> String {
-    name.chars().map(|c| if c.is_control() { '\u{FFFD}' } else { c }).collect()
 }
 
 /// A line of the table.
@@ -95,17 +92,29 @@ struct SummaryLine {
     count: Option<u64>,
     /// The count is a share of all records.
     is_share: bool,
+    /// The margin of error of an estimate; 0 if the count is exact.
+    margin: u64,
 }
 
 impl SummaryLine {
     /// A count of records, with its share of all records.
     fn share(depth: usize, label: &str, count: u64) -> SummaryLine {
-        SummaryLine { depth, label: label.to_string(), count: Some(count), is_share: true }
+        SummaryLine { depth, label: visible(label).into_owned(), count: Some(count), is_share: true, margin: 0 }
     }
 
     /// A count of anything else.
     fn count(label: &str, count: u64) -> SummaryLine {
         SummaryLine { is_share: false, ..SummaryLine::share(0, label, count) }
+    }
+
+    /// A finding of a survey that is a number of records.
+    fn estimate(label: &str, count: &Estimate) -> SummaryLine {
+        SummaryLine { margin: count.margin, ..SummaryLine::share(1, label, count.value) }
+    }
+
+    /// A finding of a survey that is a number of anything else.
+    fn number(label: &str, count: &Estimate) -> SummaryLine {
+        SummaryLine { is_share: false, ..SummaryLine::estimate(label, count) }
     }
 
     fn title(label: &str) -> SummaryLine {
@@ -129,20 +138,21 @@ fn section(title: &str, lines: Vec<SummaryLine>) -> impl Iterator<Item = Summary
 }
 
 fn table(lines: &[SummaryLine], all: u64) -> String {
-    let label_width = lines.iter().map(|line| line.depth * 2 + line.label.len()).max().unwrap_or(0);
+    let label_width = lines.iter().map(|line| line.depth * 2 + line.label.chars().count()).max().unwrap_or(0);
     let width = lines.iter().map(|line| thousands(line.count.unwrap_or(0)).len()).max().unwrap_or(0);
     let mut text = String::new();
     for line in lines {
         let label = format!("{}{}", "  ".repeat(line.depth), line.label);
+        let margin = if line.margin > 0 { format!("  ± {}", thousands(line.margin)) } else { String::new() };
         // Writing to a string does not fail.
         let _ = match line.count {
             None => writeln!(text, "{label}"),
             Some(count) if all == 0 || !line.is_share => {
-                writeln!(text, "{label:label_width$}  {:>width$}", thousands(count))
+                writeln!(text, "{label:label_width$}  {:>width$}{margin}", thousands(count))
             }
             Some(count) => {
                 let share = count as f64 * 100.0 / all as f64;
-                writeln!(text, "{label:label_width$}  {:>width$}  {share:5.1} %", thousands(count))
+                writeln!(text, "{label:label_width$}  {:>width$}  {share:5.1} %{margin}", thousands(count))
             }
         };
     }
@@ -166,7 +176,7 @@ fn speed(report: &Report) -> String {
         text.push_str(&format!("; peak memory {}", format_bytes(peak as f64)));
     }
     if let Some((output, path)) = report.output.as_ref().and_then(|output| Some((output, output.path.as_ref()?))) {
-        text.push_str(&format!("\n{}: {}", path.display(), format_bytes(output.bytes as f64)));
+        text.push_str(&format!("\n{}: {}", visible(&path.display().to_string()), format_bytes(output.bytes as f64)));
         if !report.files.is_empty() {
             text.push_str(&format!(" in {} files", thousands(report.files.len() as u64)));
         }

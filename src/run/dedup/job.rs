@@ -9,6 +9,7 @@ use super::candidate_keys::{CandidateKeys, EvidenceColumns};
 use super::options::DedupOptions;
 use super::row_groups::{RowGroupBuilder, concat_batches};
 use super::summary::{DedupCounts, DedupError, DedupOutput, RowState, SURELY_KEPT};
+use super::survey::RunSurvey;
 use crate::batch::SourceRun;
 use crate::canon::{Policy, Rows};
 use crate::dedup::seen::{MergedRuns, SeenError, SeenSet};
@@ -24,12 +25,10 @@ use std::thread::{Builder, JoinHandle};
 
 /// The stage that finds out whether rows have to wait. It follows the stages of the lock groups of the key set.
 const PENDING_STAGE: usize = LOCK_GROUPS;
-/// The stage in which a survey adds row groups.
-pub(super) const SURVEY_STAGE: usize = LOCK_GROUPS + 1;
 /// The stage that combines rows into output row groups.
-const ROW_GROUP_STAGE: usize = LOCK_GROUPS + 2;
+const ROW_GROUP_STAGE: usize = LOCK_GROUPS + 1;
 /// The number of stages of a dedup run.
-pub(super) const STAGE_COUNT: usize = LOCK_GROUPS + 3;
+pub(super) const STAGE_COUNT: usize = LOCK_GROUPS + 2;
 
 /// What a row group becomes.
 pub(super) enum DedupStep {
@@ -72,6 +71,7 @@ pub(super) struct DedupJob<'a> {
     pub(super) counts: DedupCounts,
     pub(super) row_groups: Mutex<RowGroupBuilder>,
     pub(super) compaction: StoreCompaction,
+    pub(super) survey: Option<RunSurvey>,
     buffers: Mutex<Vec<RowGroupBuffers>>,
 }
 
@@ -117,6 +117,7 @@ impl<'a> DedupJob<'a> {
             counts: DedupCounts::default(),
             row_groups: Mutex::new(RowGroupBuilder::new(encoder)),
             compaction,
+            survey: options.survey.then(|| RunSurvey::new(options, policy)),
             buffers: Mutex::default(),
         })
     }
@@ -132,6 +133,9 @@ impl<'a> DedupJob<'a> {
         let mut buffers = self.take_buffers();
         if self.decide(&ticket, rows, &mut buffers)?.is_none() {
             return Ok(None);
+        }
+        if let Some(survey) = &self.survey {
+            survey.add(&self.candidates, ticket.first_row(), rows, &buffers.states);
         }
         let (batch, selected) = self.select(rows, runs, &mut buffers)?;
         let step = self.finish_rows(&ticket, selected, &buffers)?;

@@ -117,6 +117,7 @@ impl KeyedFiles {
             tally,
             source_records,
             input_errors: Vec::new(),
+            fault_examples: Vec::new(),
             distinct_keys: 0,
             is_distinct_exact: false,
             memory: memory::peaks(),

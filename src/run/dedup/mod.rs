@@ -27,7 +27,6 @@ use super::{RowGroup, RunError, RunOptions, RunRequest, canon};
 use crate::output::{Encoder, OutputError};
 use job::{DedupJob, DedupStep, STAGE_COUNT};
 use resolve::finish;
-use survey::RunSurvey;
 
 /// Keeps one row of each key and passes it to `append`, encoded by `encoder`, in input order; with the tables of duplicates and
 /// groups if the options ask for them.
@@ -45,14 +44,8 @@ pub fn dedup(
     let names = sources.names();
     let job = DedupJob::new(options, encoder, policy, &names).map_err(|error| RunError::Output(error.into()))?;
     let mut spool = job.new_spool();
-    let survey = options.survey.then(|| RunSurvey::new(options, policy));
-    let decide = |row_group: RowGroup<'_>| match &survey {
-        Some(survey) if survey.add(&row_group.ticket, row_group.rows).is_none() => Ok(None),
-        _ => job.add_rows(row_group),
-    };
+    let decide = |row_group: RowGroup<'_>| job.add_rows(row_group);
     let take = |step: DedupStep| step.append(&mut spool, &mut append);
     let summary = canon(RunRequest::new(sources, run, policy, progress).with_stages(STAGE_COUNT), decide, take)?;
-    let deduped = finish(job, &spool, (names, run.threads), append, summary)?;
-    let findings = survey.map(|survey| survey.finish(options.key, policy));
-    Ok(DedupSummary { findings, ..deduped })
+    finish(job, &spool, (names, run.threads), append, summary)
 }

@@ -7,6 +7,7 @@ use super::job::{DedupJob, StoreCompaction, filter};
 use super::options::DedupOptions;
 use super::row_groups::{RowGroupBuilder, RowGroupFill, concat_batches};
 use super::summary::{DedupCounts, DedupError, DedupOutput, DedupSummary, DedupTotals, SURELY_KEPT};
+use super::survey::RunSurvey;
 use crate::dedup::evidence::{self, RecordLocator};
 use crate::dedup::seen::{RunWriter, SeenError, SeenStore};
 use crate::dedup::{
@@ -29,11 +30,12 @@ pub(super) fn finish(
     let spilled = spool.written_len() + job.spill.written_len();
     let locator = &RecordLocator::new(names, &summary.source_records);
     let pending = PendingRun { spool, locator, rows: summary.rows, threads };
-    let ResolvedRun { counts, new_keys, collisions, compaction } = resolve(job, &pending, append)?;
+    let ResolvedRun { counts, new_keys, collisions, compaction, survey } = resolve(job, &pending, append)?;
     memory::sample();
     let deduped = counts.finish(summary)?;
     let totals = DedupTotals { spilled, ..deduped.totals };
-    Ok(DedupSummary { totals, new_keys, collisions, merged: compaction.finish(), ..deduped })
+    let findings = survey.map(|survey| survey.finish(&totals));
+    Ok(DedupSummary { totals, findings, new_keys, collisions, merged: compaction.finish(), ..deduped })
 }
 
 /// The pending rows of a run, and what is known when all records have been read.
@@ -51,6 +53,7 @@ struct ResolvedRun {
     new_keys: Option<RunWriter>,
     collisions: Collisions,
     compaction: StoreCompaction,
+    survey: Option<RunSurvey>,
 }
 
 /// Decides about pending rows, collects new keys, and appends the rows that are kept.
@@ -59,7 +62,8 @@ fn resolve(
     pending: &PendingRun<'_>,
     append: impl FnMut(DedupOutput) -> Result<(), OutputError> + Send,
 ) -> Result<ResolvedRun, RunError<DedupError>> {
-    let DedupJob { options, encoder, evidence, seen, keys, spill, counts, row_groups, compaction, .. } = job;
+    let DedupJob { options, encoder, evidence, seen, keys, spill, counts, row_groups, compaction, mut survey, .. } =
+        job;
     let (spool, threads) = (pending.spool, pending.threads);
     let rows = if spool.is_empty() { 0 } else { pending.rows };
     let decisions = Decisions::new(0, rows, options.has_evidence);
@@ -77,12 +81,15 @@ fn resolve(
     };
     let new_keys = resolution.resolve(&spill, threads, !spool.is_empty())?;
     let collisions = resolution.collisions.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if let Some(survey) = &mut survey {
+        survey.settle(&decisions, resolution.store).map_err(|error| RunError::Output(error.into()))?;
+    }
     drop((spill, seen, resolution.tables));
     let unfinished = row_groups.into_inner().unwrap_or_else(PoisonError::into_inner);
     let writer =
         PendingWriter { encoder, evidence: evidence.as_ref(), pending, decisions: &decisions, counts: &counts };
     writer.write(unfinished, append)?;
-    Ok(ResolvedRun { counts, new_keys, collisions, compaction })
+    Ok(ResolvedRun { counts, new_keys, collisions, compaction, survey })
 }
 
 /// Resolves the pending rows of all partitions.

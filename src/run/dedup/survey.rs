@@ -1,58 +1,77 @@
 //! Collects the rows of a run for a survey ([`RunSurvey`]), and names the rules that give two URIs the same key.
 
-use super::super::Ticket;
 use super::candidate_keys::{CandidateKeys, first_bits, lower_rungs};
-use super::job::SURVEY_STAGE;
 use super::options::{DedupKey, DedupOptions};
+use super::summary::{DedupTotals, RowState};
 use crate::canon::{Policy, Rows};
-use crate::dedup::{DuplicateSurvey, Findings, RowGroupSurvey, SurveyRow};
+use crate::dedup::seen::{SeenError, SeenStore};
+use crate::dedup::{Decisions, DuplicateSurvey, Findings, RowFate, RowGroupSurvey, SurveyRow, SurveyTotals};
 use crate::key::{Draft, KeyAlgorithm, RULES, Recipe};
 use crate::learn::Spelling;
 
 /// The survey of a run.
 pub(super) struct RunSurvey {
     survey: DuplicateSurvey,
-    candidates: CandidateKeys,
     lower_rungs: [Option<usize>; 2],
+    /// The recipe of the compared key, if it has one.
+    recipe: Option<Recipe>,
 }
 
 impl RunSurvey {
     pub(super) fn new(options: &DedupOptions, policy: &Policy) -> RunSurvey {
-        RunSurvey {
-            survey: DuplicateSurvey::default(),
-            candidates: CandidateKeys::new(options, policy),
-            lower_rungs: lower_rungs(policy),
-        }
+        let recipe = match options.key {
+            DedupKey::Recipe(index) => policy.recipes.get(index).map(|wanted| wanted.recipe.clone()),
+            _ => None,
+        };
+        let survey = DuplicateSurvey::new(options.key != DedupKey::Rung);
+        RunSurvey { survey, lower_rungs: lower_rungs(policy), recipe }
     }
 
-    /// Adds the rows of a row group, in the order of row groups; `None` if the run was stopped.
-    pub(super) fn add(&self, ticket: &Ticket<'_>, rows: &Rows) -> Option<()> {
-        let row_group = self.survey_rows(rows);
-        ticket.pass(SURVEY_STAGE, || self.survey.add(row_group))
+    /// Samples the rows of a row group whose first row is number `first_row` of the run.
+    pub(super) fn add(&self, candidates: &CandidateKeys, first_row: u64, rows: &Rows, states: &[RowState]) {
+        let mut row_group = self.survey.row_group();
+        for (row, state) in states.iter().enumerate() {
+            let fate = match state {
+                RowState::Keep => RowFate::Kept,
+                RowState::Duplicate => RowFate::Duplicate,
+                RowState::Seen => RowFate::Seen,
+                RowState::Pending => RowFate::Pending,
+                RowState::KeepFaulty | RowState::DropFaulty => continue,
+            };
+            let (key, ordinal) = (candidates.key(rows, row), first_row + row as u64);
+            if row_group.takes_record(ordinal) {
+                row_group.add_record(ordinal, key, rows.uri.get(row), fate);
+            }
+            if fate != RowFate::Seen && row_group.takes_group(key) {
+                self.add_to_group(&mut row_group, rows, row, key);
+            }
+        }
+        self.survey.add(row_group);
+    }
+
+    fn add_to_group(&self, row_group: &mut RowGroupSurvey, rows: &Rows, row: usize, key: u128) {
+        let own = &rows.key[row];
+        let lower = |index: Option<usize>| first_bits(index.map_or(own, |index| &rows.more_keys[index][row]));
+        let [simple, syntax] = self.lower_rungs.map(lower);
+        let rungs = [simple, syntax, first_bits(own)];
+        row_group.add_to_group(&SurveyRow { key, rungs, uri: rows.uri.get(row), digest: content_digest(rows, row) });
+    }
+
+    /// Decides about pending rows. `store` has keys of earlier runs, unless rows with these keys are marked already.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub(super) fn settle(&mut self, decisions: &Decisions, store: Option<&SeenStore>) -> Result<(), SeenError> {
+        self.survey.settle(|ordinal| decisions.is_kept(ordinal));
+        let Some(store) = store else { return Ok(()) };
+        let mut cursor = store.cursor(0)?;
+        self.survey.remove_seen(|key| cursor.seek(key))
     }
 
     /// The findings.
-    pub(super) fn finish(self, key: DedupKey, policy: &Policy) -> Findings {
-        self.survey.finish(rules(key, policy))
-    }
-
-    /// Surveys the rows without a fault.
-    fn survey_rows(&self, rows: &Rows) -> RowGroupSurvey {
-        let mut row_group = RowGroupSurvey::default();
-        let mut faults = rows.faults.iter().map(|(row, _)| *row as usize).peekable();
-        for row in 0..rows.len() {
-            if faults.next_if_eq(&row).is_some() {
-                continue;
-            }
-            let own = &rows.key[row];
-            let lower = |index: Option<usize>| first_bits(index.map_or(own, |index| &rows.more_keys[index][row]));
-            let [simple, syntax] = self.lower_rungs.map(lower);
-            let rungs = [simple, syntax, first_bits(own)];
-            let key = self.candidates.key(rows, row);
-            let row = SurveyRow { key, rungs, uri: rows.uri.get(row), digest: content_digest(rows, row) };
-            row_group.add(&self.survey, &row);
-        }
-        row_group
+    pub(super) fn finish(self, totals: &DedupTotals) -> Findings {
+        let DedupTotals { kept, duplicates, seen, .. } = *totals;
+        self.survey.finish(&SurveyTotals { kept, duplicates, seen }, rules(self.recipe))
     }
 }
 
@@ -70,11 +89,7 @@ fn content_digest(rows: &Rows, row: usize) -> Option<u64> {
 
 /// Returns a function that names the rules that give two URIs the same key. For a recipe these are the rules without which
 /// the keys would differ, or `several` if each rule alone can be removed; for equivalences, what the URIs differ in.
-fn rules(key: DedupKey, policy: &Policy) -> impl Fn(&[u8], &[u8]) -> Vec<String> {
-    let recipe = match key {
-        DedupKey::Recipe(index) => policy.recipes.get(index).map(|wanted| wanted.recipe.clone()),
-        _ => None,
-    };
+fn rules(recipe: Option<Recipe>) -> impl Fn(&[u8], &[u8]) -> Vec<String> {
     let reduced: Vec<(&'static str, Recipe)> = recipe.iter().flat_map(without_each_rule).collect();
     move |a, b| match &recipe {
         Some(recipe) if key_text(recipe, a) != key_text(recipe, b) => vec!["spelling of the record".to_string()],

@@ -1,0 +1,80 @@
+//! Pieces of an HTML page: escaped text, tables and sections.
+
+use std::fmt::Write;
+
+use crate::cli::terminal::visible;
+
+/// Escapes text for elements and quoted attributes. Characters that are invisible or change the order of others are shown
+/// by their numbers, because text may come from the input.
+pub(super) fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in visible(text).chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// A table with a caption. The first cell of a row is its heading.
+pub(super) struct Table {
+    caption: &'static str,
+    /// Headings of the columns; those that begin with `#` are columns of numbers, with `=` of short names.
+    columns: &'static [&'static str],
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    pub(super) fn new(caption: &'static str, columns: &'static [&'static str]) -> Table {
+        Table { caption, columns, rows: Vec::new() }
+    }
+
+    /// Adds rows; cells are plain text.
+    pub(super) fn with_rows(mut self, rows: impl IntoIterator<Item = Vec<String>>) -> Table {
+        self.rows.extend(rows);
+        self
+    }
+
+    pub(super) fn to_html(&self) -> String {
+        let class = |column: usize| match self.columns[column].as_bytes() {
+            [b'#', ..] => " class=\"n\"",
+            [b'=', ..] => " class=\"name\"",
+            _ => "",
+        };
+        let mut html = format!("<table><caption>{}</caption>\n<thead><tr>", escape(self.caption));
+        for (i, name) in self.columns.iter().enumerate() {
+            html.push_str(&format!(
+                "<th scope=\"col\"{}>{}</th>",
+                class(i),
+                escape(name.trim_start_matches(['#', '=']))
+            ));
+        }
+        html.push_str("</tr></thead>\n<tbody>\n");
+        for row in &self.rows {
+            html.push_str("<tr>");
+            for (i, cell) in row.iter().enumerate() {
+                let (open, close) = if i == 0 { ("th scope=\"row\"", "th") } else { ("td", "td") };
+                html.push_str(&format!("<{open}{}>{}</{close}>", class(i), escape(cell)));
+            }
+            html.push_str("</tr>\n");
+        }
+        html + "</tbody></table>\n"
+    }
+}
+
+/// Appends a section with a heading, an explanation in plain text, and a body in HTML.
+pub(super) fn section(html: &mut String, title: &str, note: &str, body: &str) {
+    let note = if note.is_empty() { String::new() } else { format!("<p class=\"note\">{}</p>\n", escape(note)) };
+    // Writing to a string does not fail.
+    let _ = writeln!(html, "<section>\n<h2>{}</h2>\n{note}{body}</section>", escape(title));
+}
+
+/// A chart with the table of its numbers beside it.
+pub(super) fn chart_and_table(chart: &str, table: &Table) -> String {
+    format!("<div class=\"chart\">\n<figure>{chart}</figure>\n{}</div>\n", table.to_html())
+}
