@@ -19,6 +19,9 @@ mod generated;
 mod generators;
 #[path = "core/golden.rs"]
 mod golden;
+#[cfg(feature = "pipeline")]
+#[path = "core/idna.rs"]
+mod idna;
 #[path = "core/intake.rs"]
 mod intake;
 #[path = "core/learn.rs"]
