@@ -18,7 +18,12 @@ pub(super) struct PeekReader {
 
 impl PeekReader {
     pub(super) fn new(reader: Box<dyn Read + Send>) -> PeekReader {
-        PeekReader { reader, bytes: vec![0; BUFFER_LEN].into(), start: 0, end: 0, consumed: 0, is_ended: false }
+        PeekReader::at(0, reader)
+    }
+
+    /// A reader of a source from byte `consumed` on.
+    pub(super) fn at(consumed: u64, reader: Box<dyn Read + Send>) -> PeekReader {
+        PeekReader { reader, bytes: vec![0; BUFFER_LEN].into(), start: 0, end: 0, consumed, is_ended: false }
     }
 
     /// Number of bytes consumed so far, which is the offset of the next byte.

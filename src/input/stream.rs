@@ -15,7 +15,7 @@ use std::io;
 use std::sync::Arc;
 
 /// Shorter files are read: two system calls and one copy cost less than a mapping and its page faults.
-const MIN_MAPPED_LEN: u64 = 64 << 10;
+const MIN_MAPPED_LEN: u64 = if cfg!(fuzzing) { 1 } else { 64 << 10 };
 
 /// Bytes of UTF-16 that are decoded at a time.
 const UTF16_STEP_LEN: usize = 64 << 10;
@@ -67,7 +67,7 @@ impl Stream {
 
     /// The bytes of a mapping from `start` on, as they are.
     pub(crate) fn mapped(mapping: Arc<MappedFile>, start: usize) -> Stream {
-        let reader = PeekReader::new(Box::new(MappedReader::new(mapping, start)));
+        let reader = PeekReader::at(start as u64, Box::new(MappedReader::new(mapping, start)));
         Stream { bytes: UnpackedBytes::Plain(reader), utf16: None }
     }
 

@@ -158,7 +158,8 @@ impl<'a> Cutter<'a> {
         match begun {
             Ok(()) => self.current = Some(current),
             Err(OpenError::Columns(error)) => return Err((current.name, error)),
-            Err(OpenError::Defect(defect)) => self.stop(&current, defect.into()),
+            // Such a defect concerns the source as a whole, however much of it was read to find it.
+            Err(OpenError::Defect(defect)) => self.stop(&current, EndDefect { at: Some(0), ..defect.into() }),
         }
         Ok(true)
     }
@@ -225,7 +226,6 @@ impl<'a> Cutter<'a> {
             (Defect::RecordTooLong(_), None, SourceBody::Mapped { .. } | SourceBody::Stream(_)) => {
                 (current.offset, false)
             }
-            (Defect::Encoding(_) | Defect::ForeignMark(_) | Defect::Binary(_) | Defect::ZipnumIndex, ..) => (0, false),
             (.., body) => (body.file_position().unwrap_or(current.offset), body.is_compressed()),
         };
         self.stopped.push(StoppedSource { source: current.number, defect, offset, packed, lost });

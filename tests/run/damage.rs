@@ -3,6 +3,7 @@
 
 use crate::collect::{Out, file, gzip, lines, options, path, pipe, run, zstd};
 use irikey::input::{Defect, Source, Sources};
+use irikey::record::{FormatOptions, InputFormat};
 use irikey::run::RunOptions;
 use std::io::{self, Read};
 
@@ -149,4 +150,26 @@ fn failing_reads_and_deleted_files_are_reported() {
     let texts: Vec<String> = out.summary.input_errors.iter().map(ToString::to_string).collect();
     assert!(texts[0].contains("cannot open: no such file"), "{texts:?}");
     assert!(texts[1].contains("at byte 300000: cannot read on"), "{texts:?}");
+}
+
+/// Where a defect is does not depend on how the source is read: mapped, in large reads or in small ones.
+#[test]
+fn places_of_defects_do_not_depend_on_the_way_of_reading() {
+    let directory = tempfile::tempdir().unwrap();
+    let utf16: Vec<u8> = "\u{FEFF}http://a/\n".repeat(8_000).encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let arrow = [&b"ARROW1\0\0"[..], &[7; 100_000], b"ARROW1"].concat();
+    for (name, bytes) in [("utf16", &utf16[..utf16.len() - 1]), ("arrow", &arrow)] {
+        let source = file(&directory, name, bytes);
+        let format = InputFormat::named("auto", &FormatOptions::default()).unwrap();
+        let errors = |mmap, chunk_len| {
+            let options = RunOptions { mmap, format: format.clone(), ..options(1, chunk_len * 3, chunk_len) };
+            let summary = run(path(&source), &options).summary;
+            summary.input_errors.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let mapped = errors(true, 1 << 20);
+        assert_eq!(mapped.len(), 1, "{name}");
+        for other in [errors(true, 10), errors(false, 10), errors(false, 1 << 20)] {
+            assert_eq!(other, mapped);
+        }
+    }
 }
