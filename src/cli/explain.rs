@@ -54,6 +54,11 @@ struct Explanation {
 }
 
 pub(crate) fn run(args: &ExplainArgs) -> Result<u8, CommandError> {
+    Ok(print(&text(args)?))
+}
+
+/// What the command prints.
+pub(super) fn text(args: &ExplainArgs) -> Result<String, CommandError> {
     let base = args.iri.base()?;
     let mut text = String::new();
     for (i, iri) in args.iris.iter().enumerate() {
@@ -65,7 +70,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<u8, CommandError> {
             text.push_str(&explanation.show());
         }
     }
-    Ok(print(&text))
+    Ok(text)
 }
 
 impl Explanation {

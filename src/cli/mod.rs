@@ -25,6 +25,9 @@ mod explain;
 mod extract;
 mod file_roles;
 mod files;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
 mod help;
 mod job;
 mod learn;
