@@ -1,6 +1,7 @@
 //! Errors of sources. A [`ListError`] prevents a run; a [`Defect`] ends one source of a run and is reported as an
 //! [`InputError`]. An error in a record is neither of these: it is a fault, which becomes a row.
 
+use crate::record::archive::ArchiveDamage;
 use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
@@ -71,7 +72,7 @@ fn list_text(errors: &[ListError]) -> String {
     text
 }
 
-/// What ends a source early.
+/// What ends a source early, or what was found in it besides records.
 #[derive(Debug, Error)]
 pub enum Defect {
     /// The file cannot be opened any more; it could when the inputs were listed.
@@ -112,6 +113,10 @@ pub enum Defect {
     /// A WARC or ARC file ends within a record.
     #[error("the last record ends early: the archive was cut short; fetch it again")]
     ArchiveTruncated,
+    /// Bytes of an archive belong to no record, or records are shorter than their length says. The archive was read to its
+    /// end.
+    #[error("{0}; check that this is a WARC or ARC file, and fetch it again (warcio check finds the records)")]
+    ArchiveDamaged(ArchiveDamage),
     /// The text is in an encoding in which lines do not end with the byte LF.
     #[error("this is {0} text; convert it first, for example with iconv -t UTF-8")]
     Encoding(&'static str),

@@ -14,6 +14,29 @@ pub(super) fn from_digits(text: &[u8]) -> Option<i64> {
     from_civil([century * 100 + year, month, day, hour, minute, second], ms)
 }
 
+/// Parses the first digits of `yyyyMMddHHmmss`, at least those of the day; what is missing is 0.
+pub(super) fn from_first_digits(text: &[u8]) -> Option<i64> {
+    let mut digits = *b"00000000000000";
+    digits.get_mut(..text.len()).filter(|_| text.len() >= 8)?.copy_from_slice(text);
+    from_digits(&digits)
+}
+
+/// Parses a time of WARC 1.1 (section 5.4): [`from_iso`], or its first parts down to the year, the last with `Z` if it
+/// is a time of day. What is missing is the earliest value.
+pub(super) fn from_w3c(text: &[u8]) -> Option<i64> {
+    const EARLIEST: &[u8; 20] = b"0000-01-01T00:00:00Z";
+    let known = text.strip_suffix(b"Z").unwrap_or(text);
+    let has_zone = known.len() < text.len();
+    match (known.len(), has_zone) {
+        (4 | 7 | 10, false) | (13 | 16, true) => {
+            let mut whole = *EARLIEST;
+            whole[..known.len()].copy_from_slice(known);
+            from_iso(&whole)
+        }
+        _ => from_iso(text),
+    }
+}
+
 /// Parses eight digits as four numbers of two digits.
 fn pairs(digits: &[u8; 8]) -> Option<[i64; 4]> {
     const EACH: u64 = u64::MAX / 255;
@@ -125,6 +148,20 @@ mod tests {
         assert_eq!(from_digits(b"20110231000000"), None);
         assert_eq!(from_iso(b"2011-06-23T17:12:08.802Z"), Some(1_308_849_128_802));
         assert_eq!(from_iso(b"2011-06-23T17:12:08Z"), Some(1_308_849_128_000));
+        for (text, whole) in [
+            ("2011", "2011-01-01T00:00:00Z"),
+            ("2011-06", "2011-06-01T00:00:00Z"),
+            ("2011-06-23", "2011-06-23T00:00:00Z"),
+            ("2011-06-23T17Z", "2011-06-23T17:00:00Z"),
+            ("2011-06-23T17:12Z", "2011-06-23T17:12:00Z"),
+            ("2011-06-23T17:12:08.802Z", "2011-06-23T17:12:08.802Z"),
+        ] {
+            assert_eq!((from_w3c(text.as_bytes()), from_iso(whole.as_bytes()).is_some()), (from_iso(whole.as_bytes()), true));
+        }
+        assert_eq!([from_w3c(b"2011Z"), from_w3c(b"2011-06-23T17:12"), from_w3c(b"20-1"), from_w3c(b"")], [None; 4]);
+        assert_eq!(from_first_digits(b"201106231712"), from_iso(b"2011-06-23T17:12:00Z"));
+        assert_eq!(from_first_digits(b"20110623"), from_iso(b"2011-06-23T00:00:00Z"));
+        assert_eq!([from_first_digits(b"2011062"), from_first_digits(b"201106231712000")], [None; 2]);
         assert_eq!(from_log(b"[02/Jan/1970:01:00:01 +0100]"), Some(86_401_000));
     }
 

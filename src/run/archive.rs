@@ -4,14 +4,16 @@
 //! mapping | stream --bytes, ends of gzip members--> ArchiveParser --> CaptureBatch --> RecordBuffer
 //! ```
 //!
-//! A mapped archive is parsed in place: payloads are skipped without reading them.
+//! A mapped archive is parsed in place: payloads are skipped without reading them. Of a stream, bytes are kept as long as
+//! the parser may return to them.
 
 use crate::input::mmap::MappedFile;
 use crate::input::{Defect, MemberEnd, Stream};
 use crate::record::RecordBuffer;
-use crate::record::archive::{ArchiveParser, BatchLimits, CaptureBatch, TruncatedArchive};
+use crate::record::archive::{ArchiveDamage, ArchiveEnd, ArchiveParser, ArchiveWindow, BatchLimits, CaptureBatch};
 use crate::record::fields::FieldSet;
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Bytes of a stream that are read at a time.
@@ -22,48 +24,50 @@ const BATCH_LEN: usize = 256 << 10;
 
 /// Where the bytes of an archive come from.
 pub(super) enum ArchiveBytes {
-    Mapped {
-        mapping: Arc<MappedFile>,
-        /// The first byte that was not parsed.
-        at: usize,
-    },
-    Stream {
-        stream: Stream,
-        /// Bytes that were read, and the range of those that were not parsed.
-        buffer: Vec<u8>,
-        unparsed: std::ops::Range<usize>,
-    },
+    Mapped(Arc<MappedFile>),
+    Stream(StreamBytes),
+}
+
+/// Bytes of a stream that were read and are still needed.
+pub(super) struct StreamBytes {
+    stream: Stream,
+    buffer: Vec<u8>,
+    /// The range of `buffer` that is needed.
+    range: Range<usize>,
+    /// Offset of that range in the decompressed source.
+    at: u64,
 }
 
 impl ArchiveBytes {
-    /// A stream of which `head` was read already.
-    pub(super) fn of_stream(stream: Stream, head: &[u8]) -> ArchiveBytes {
-        let mut buffer = head.to_vec();
-        buffer.resize(head.len().max(READ_LEN), 0);
-        ArchiveBytes::Stream { stream, buffer, unparsed: 0..head.len() }
+    /// A stream of which `head`, from byte `at` of the source on, was read already.
+    pub(super) fn of_stream(stream: Stream, head: &[u8], at: u64) -> ArchiveBytes {
+        ArchiveBytes::Stream(StreamBytes { stream, buffer: head.to_vec(), range: 0..head.len(), at })
     }
 
-    fn unparsed(&self) -> &[u8] {
+    fn window(&self) -> ArchiveWindow<'_> {
         match self {
-            ArchiveBytes::Mapped { mapping, at } => &mapping[*at..],
-            ArchiveBytes::Stream { buffer, unparsed, .. } => &buffer[unparsed.clone()],
+            ArchiveBytes::Mapped(mapping) => ArchiveWindow { at: 0, bytes: mapping },
+            ArchiveBytes::Stream(bytes) => ArchiveWindow { at: bytes.at, bytes: &bytes.buffer[bytes.range.clone()] },
         }
     }
 
-    fn advance(&mut self, len: usize) {
-        match self {
-            ArchiveBytes::Mapped { at, .. } => *at += len,
-            ArchiveBytes::Stream { unparsed, .. } => unparsed.start += len,
+    /// Reads more bytes; 0 at the end. Bytes before byte `keep_from` of the source are not needed any more.
+    fn read(&mut self, keep_from: u64) -> Result<usize, Defect> {
+        let ArchiveBytes::Stream(bytes) = self else { return Ok(0) };
+        bytes.range.start += (keep_from - bytes.at) as usize;
+        bytes.at = keep_from;
+        // Moving the bytes costs no more than reading them did.
+        if bytes.range.start >= bytes.range.len() {
+            bytes.buffer.copy_within(bytes.range.clone(), 0);
+            bytes.range = 0..bytes.range.len();
         }
-    }
-
-    /// Reads more bytes once all were parsed; 0 at the end.
-    fn read(&mut self, member_ends: &mut VecDeque<MemberEnd>) -> Result<usize, Defect> {
-        let ArchiveBytes::Stream { stream, buffer, unparsed } = self else { return Ok(0) };
-        let count = stream.read(buffer);
-        stream.take_ends(member_ends);
-        *unparsed = 0..*count.as_ref().unwrap_or(&0);
-        count
+        let end = bytes.range.end + READ_LEN;
+        if bytes.buffer.len() < end {
+            bytes.buffer.resize(end, 0);
+        }
+        let count = bytes.stream.read(&mut bytes.buffer[bytes.range.end..end])?;
+        bytes.range.end += count;
+        Ok(count)
     }
 }
 
@@ -88,18 +92,16 @@ pub(super) enum ReadEnd {
     Defect(EndDefect),
 }
 
-/// A defect and what is known of its place.
+/// A defect and what was lost before it.
 pub(super) struct EndDefect {
     pub(super) defect: Defect,
     /// Bytes of an unfinished record before it.
     pub(super) lost_len: u64,
-    /// Byte of the decompressed source, if the reader knows it.
-    pub(super) at: Option<u64>,
 }
 
 impl From<Defect> for EndDefect {
     fn from(defect: Defect) -> EndDefect {
-        EndDefect { defect, lost_len: 0, at: None }
+        EndDefect { defect, lost_len: 0 }
     }
 }
 
@@ -115,21 +117,23 @@ pub(super) struct ArchiveRead {
 pub(super) struct ArchiveReader {
     parser: ArchiveParser,
     bytes: ArchiveBytes,
-    /// Offset of the archive in the decompressed bytes of its source, which `member_ends` count.
-    offset: u64,
     member_ends: VecDeque<MemberEnd>,
     defect: Option<Defect>,
+    /// All bytes were read.
+    is_read: bool,
     is_ended: bool,
     /// Bytes of an unfinished record at the end.
     lost_len: u64,
-    /// Bytes that were counted by [`ArchiveReader::take_parsed_len`].
-    counted: u64,
+    /// Bytes that were counted by [`ArchiveReader::take_parsed_len`], up to this byte of the source.
+    counted_to: u64,
 }
 
 impl ArchiveReader {
-    pub(super) fn new(parser: ArchiveParser, start: ArchiveStart) -> ArchiveReader {
+    pub(super) fn new(mut parser: ArchiveParser, start: ArchiveStart) -> ArchiveReader {
         let ArchiveStart { bytes, offset, member_ends, defect } = start;
-        ArchiveReader { parser, bytes, offset, member_ends, defect, is_ended: false, lost_len: 0, counted: 0 }
+        parser.begin(offset, matches!(bytes, ArchiveBytes::Mapped(_)));
+        let (is_read, is_ended) = (defect.is_some(), false);
+        ArchiveReader { parser, bytes, member_ends, defect, is_read, is_ended, lost_len: 0, counted_to: offset }
     }
 
     /// Reads rows until they reach the target size or about [`BATCH_LEN`] bytes.
@@ -137,87 +141,72 @@ impl ArchiveReader {
         let limits = BatchLimits { target_len: limits.target_len.min(BATCH_LEN), ..limits };
         let mut batch = CaptureBatch::new(carry, limits);
         while !self.is_ended {
-            self.parse(&mut batch);
+            self.push_member_ends();
+            self.parser.push(self.bytes.window(), &mut batch);
             if batch.is_full() {
                 break;
             }
             self.read_more(&mut batch);
         }
-        let end = match batch.too_long_at() {
-            Some(at) => {
-                let defect = Defect::RecordTooLong(limits.max_record_len);
-                ReadEnd::Defect(EndDefect { defect, lost_len: 0, at: Some(self.offset + at) })
-            }
-            None if !self.is_ended => ReadEnd::More,
-            None => match self.defect.take() {
-                Some(defect) => ReadEnd::Defect(EndDefect { defect, lost_len: self.lost_len, at: None }),
+        let end = match self.is_ended {
+            false => ReadEnd::More,
+            true => match self.defect.take() {
+                Some(defect) => ReadEnd::Defect(EndDefect { defect, lost_len: self.lost_len }),
                 None => ReadEnd::Source,
             },
         };
         ArchiveRead { len: batch.len(), rows: batch.into_rows(), end }
     }
 
-    /// Parses the bytes that were read, until the batch is full.
-    fn parse(&mut self, batch: &mut CaptureBatch) {
-        loop {
-            let bytes = self.bytes.unparsed();
-            let member_end = self.member_ends.front().copied();
-            // Bytes up to the end of the gzip member, if it is within the bytes.
-            let member_len = member_end.and_then(|end| {
-                let len = end.unpacked.saturating_sub(self.offset + self.parser.taken());
-                usize::try_from(len).ok().filter(|len| *len <= bytes.len())
-            });
-            let len = member_len.unwrap_or(bytes.len());
-            let taken = self.parser.push(&bytes[..len], batch);
-            self.bytes.advance(taken);
-            if batch.is_full() {
-                return;
-            }
-            match member_end.filter(|_| member_len.is_some()) {
-                Some(end) => {
-                    self.member_ends.pop_front();
-                    self.parser.end_member(end.packed);
-                }
-                None => return,
-            }
+    fn push_member_ends(&mut self) {
+        if let ArchiveBytes::Stream(bytes) = &mut self.bytes {
+            bytes.stream.take_ends(&mut self.member_ends);
         }
+        self.member_ends.drain(..).for_each(|end| self.parser.push_member_end(end.unpacked, end.packed));
     }
 
     /// Reads on, or ends the archive. What ended the stream explains why the last record is truncated.
     fn read_more(&mut self, batch: &mut CaptureBatch) {
-        if self.defect.is_none() {
-            match self.bytes.read(&mut self.member_ends) {
-                Ok(0) => {}
-                Ok(_) => return,
-                Err(defect) => self.defect = Some(defect),
+        if !self.is_read {
+            match self.bytes.read(self.parser.keep_from()) {
+                Ok(0) => self.is_read = true,
+                Ok(_) => {}
+                Err(defect) => (self.is_read, self.defect) = (true, Some(defect)),
             }
             // The last read may have reported ends of members.
-            self.parse(batch);
+            return;
         }
-        self.is_ended = true;
-        if let Err(TruncatedArchive { lost_len }) = self.parser.finish(batch) {
+        let end = self.parser.finish(self.bytes.window(), batch);
+        self.is_ended = end != ArchiveEnd::NotYet;
+        if let ArchiveEnd::Truncated(lost_len) = end {
             self.lost_len = lost_len;
             self.defect.get_or_insert(Defect::ArchiveTruncated);
         }
     }
 
+    /// The damage of the archive besides its end.
+    pub(super) fn damage(&self) -> ArchiveDamage {
+        self.parser.damage()
+    }
+
     /// Bytes taken from the file.
     pub(super) fn file_position(&self) -> u64 {
         match &self.bytes {
-            ArchiveBytes::Mapped { at, .. } => *at as u64,
-            ArchiveBytes::Stream { stream, .. } => stream.taken(),
+            ArchiveBytes::Mapped(_) => self.counted_to.max(self.parser.position()),
+            ArchiveBytes::Stream(bytes) => bytes.stream.taken(),
         }
     }
 
     /// Whether the file is compressed.
     pub(super) fn is_compressed(&self) -> bool {
-        matches!(&self.bytes, ArchiveBytes::Stream { stream, .. } if stream.is_packed())
+        matches!(&self.bytes, ArchiveBytes::Stream(bytes) if bytes.stream.is_packed())
     }
 
-    /// Decompressed bytes that were parsed since the last call.
+    /// Decompressed bytes that were parsed since the last call, each counted once.
     pub(super) fn take_parsed_len(&mut self) -> u64 {
-        let before = std::mem::replace(&mut self.counted, self.parser.taken());
-        self.counted - before
+        let before = self.counted_to;
+        self.counted_to = before.max(self.parser.position());
+        self.counted_to - before
     }
 
     /// Number of records skipped because their type is not selected.

@@ -81,14 +81,14 @@ impl SourceBody {
     pub(super) fn parse_archive(&mut self, parser: ArchiveParser) {
         let start = match std::mem::take(self) {
             SourceBody::Mapped { mapping, start } => ArchiveStart {
-                bytes: ArchiveBytes::Mapped { mapping, at: start },
+                bytes: ArchiveBytes::Mapped(mapping),
                 offset: start as u64,
                 member_ends: VecDeque::new(),
                 defect: None,
             },
             SourceBody::Stream(text) => {
                 let TextStream { stream, member_ends, buffer, start, defect, .. } = *text;
-                let bytes = ArchiveBytes::of_stream(stream, &buffer[start..]);
+                let bytes = ArchiveBytes::of_stream(stream, &buffer[start..], start as u64);
                 ArchiveStart { bytes, offset: start as u64, member_ends, defect }
             }
             SourceBody::Table(_) | SourceBody::Archive(_) | SourceBody::Empty => return,
@@ -156,11 +156,6 @@ impl SourceBody {
         }
     }
 
-    /// Number of records of an archive that were skipped because their type is not selected.
-    pub(super) fn skipped_count(&self) -> u64 {
-        if let SourceBody::Archive(archive) = self { archive.skipped_count() } else { 0 }
-    }
-
     /// Reads until `want` bytes of text are available, or the source ends.
     pub(super) fn fill(&mut self, want: usize) {
         if let SourceBody::Stream(text) = self {
@@ -211,7 +206,7 @@ impl SourceBody {
             && let Some(defect) = text.defect.take()
         {
             let lost_len = (len - last_end) as u64;
-            return TextCut { len: last_end, end: ReadEnd::Defect(EndDefect { defect, lost_len, at: None }) };
+            return TextCut { len: last_end, end: ReadEnd::Defect(EndDefect { defect, lost_len }) };
         }
         TextCut { len, end: ReadEnd::Source }
     }

@@ -192,8 +192,11 @@ impl<'a> Cutter<'a> {
         let source = current.number;
         match end {
             ReadEnd::More => self.current = Some(current),
-            ReadEnd::Source => self.counts.skipped += current.body.skipped_count(),
-            ReadEnd::Defect(defect) => self.stop(&current, defect),
+            ReadEnd::Source => self.end(&current),
+            ReadEnd::Defect(defect) => {
+                self.stop(&current, defect);
+                self.end(&current);
+            }
         }
         records.map(|records| {
             let header_count = std::mem::take(&mut self.counts.headers);
@@ -217,16 +220,22 @@ impl<'a> Cutter<'a> {
         (Some(text), cut.end)
     }
 
+    /// Counts what an archive has besides rows.
+    fn end(&mut self, current: &OpenSource) {
+        let SourceBody::Archive(archive) = &current.body else { return };
+        self.counts.skipped += archive.skipped_count();
+        let damage = archive.damage();
+        if damage.at.is_some() {
+            self.stop(current, Defect::ArchiveDamaged(damage).into());
+        }
+    }
+
     fn stop(&mut self, current: &OpenSource, end: EndDefect) {
-        let EndDefect { defect, lost_len: lost, at } = end;
-        self.counts.skipped += current.body.skipped_count();
-        let (offset, packed) = match (&defect, at, &current.body) {
-            (_, Some(at), _) => (at, false),
+        let EndDefect { defect, lost_len: lost } = end;
+        let (offset, packed) = match (&defect, &current.body) {
             // A position in the text.
-            (Defect::RecordTooLong(_), None, SourceBody::Mapped { .. } | SourceBody::Stream(_)) => {
-                (current.offset, false)
-            }
-            (.., body) => (body.file_position().unwrap_or(current.offset), body.is_compressed()),
+(Defect::RecordTooLong(_), SourceBody::Mapped { .. } | SourceBody::Stream(_)) => (current.offset, false),
+            (_, body) => (body.file_position().unwrap_or(current.offset), body.is_compressed()),
         };
         self.stopped.push(StoppedSource { source: current.number, defect, offset, packed, lost });
     }

@@ -7,7 +7,7 @@ use irikey::canon::{Canonicalizer, Policy, Rows};
 use irikey::iri::{Backslashes, CharacterReferences, ParseMode, PreprocessOptions, Profile, Spaces};
 use irikey::kernel::Bitmaps;
 use irikey::key::{Draft, Recipe};
-use irikey::record::archive::{ArchiveParser, BatchLimits, CaptureBatch};
+use irikey::record::archive::{ArchiveParser, ArchiveWindow, BatchLimits, CaptureBatch};
 use irikey::record::fields::FieldSet;
 use irikey::record::{TextDecoder, access_log, cdx, cdxj, crawl_log, csv, journal, json_lines, lines};
 
@@ -381,7 +381,11 @@ fn links_of_archives_are_linear() {
     let work = |text: &[u8]| {
         let limits = BatchLimits { target_len: usize::MAX, max_record_len: usize::MAX };
         let mut batch = CaptureBatch::new(FieldSet::default(), limits);
-        ArchiveParser::of_links().push(text, &mut batch);
+        let window = ArchiveWindow { at: 0, bytes: text };
+        let mut parser = ArchiveParser::of_links();
+        parser.push(window, &mut batch);
+        parser.finish(window, &mut batch);
+        parser.push(window, &mut batch);
         let (rows, mut bitmaps) = (batch.into_rows(), Bitmaps::default());
         bitmaps.classify(rows.records().text, &irikey::iri::CLASSIFIER);
         Canonicalizer::new(&Policy::default()).append(&rows.records(), &bitmaps, &mut Rows::new(0));

@@ -3,7 +3,7 @@
 use irikey::kernel::Bitmaps;
 use irikey::key::psl::HostParts;
 use irikey::key::{Draft, Recipe};
-use irikey::record::archive::{ArchiveParser, BatchLimits, CaptureBatch};
+use irikey::record::archive::{ArchiveEnd, ArchiveParser, ArchiveWindow, BatchLimits, CaptureBatch};
 use irikey::record::fields::FieldSet;
 use irikey::record::{RecordBuffer, Records, TextDecoder, cdx, cdxj, crawl_log, journal};
 use proptest::prelude::*;
@@ -59,11 +59,19 @@ proptest! {
             parser.set_file("a.warc", false);
             let limits = BatchLimits { target_len: usize::MAX, max_record_len: usize::MAX };
             let mut batch = CaptureBatch::new(FieldSet::ALL, limits);
-            for bytes in text.chunks(step) {
-                assert_eq!(parser.push(bytes, &mut batch), bytes.len());
+            let mut seen = 0;
+            loop {
+                let from = parser.keep_from() as usize;
+                let window = ArchiveWindow { at: from as u64, bytes: &text[from..seen] };
+                parser.push(window, &mut batch);
+                if seen == text.len() {
+                    let end = parser.finish(window, &mut batch);
+                    if end != ArchiveEnd::NotYet {
+                        return (batch.into_rows(), end);
+                    }
+                }
+                seen = text.len().min(seen + step);
             }
-            let end = parser.finish(&mut batch);
-            (batch.into_rows(), end)
         };
         let show = |rows: &RecordBuffer| format!("{:?}", rows.records());
         let (rows, end) = parse(step);

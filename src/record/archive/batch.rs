@@ -51,7 +51,7 @@ impl Capture {
 pub struct BatchLimits {
     /// The batch is full once it reaches this size.
     pub target_len: usize,
-    /// Longest record: all its texts together.
+    /// Longest record: all its texts together. A longer one is a row with a fault and without texts.
     pub max_record_len: usize,
 }
 
@@ -65,13 +65,12 @@ pub struct CaptureBatch {
     carry: FieldSet,
     limits: BatchLimits,
     len: usize,
-    too_long_at: Option<u64>,
 }
 
 impl CaptureBatch {
     /// An empty batch that stores the fields of `carry`.
     pub fn new(carry: FieldSet, limits: BatchLimits) -> CaptureBatch {
-        CaptureBatch { rows: RecordBuffer::new(carry), carry, limits, len: 0, too_long_at: None }
+        CaptureBatch { rows: RecordBuffer::new(carry), carry, limits, len: 0 }
     }
 
     /// Size of the batch, in bytes.
@@ -84,14 +83,9 @@ impl CaptureBatch {
         self.rows.is_empty()
     }
 
-    /// Whether the target size is reached, or a record was too long.
+    /// Whether the target size is reached.
     pub(crate) fn is_full(&self) -> bool {
-        self.len >= self.limits.target_len || self.too_long_at.is_some()
-    }
-
-    /// The offset of a record that is longer than allowed. It has no row, and nothing follows it.
-    pub(crate) fn too_long_at(&self) -> Option<u64> {
-        self.too_long_at
+        self.len >= self.limits.target_len
     }
 
     /// The rows.
@@ -99,17 +93,15 @@ impl CaptureBatch {
         self.rows
     }
 
-    /// Appends the row of a record.
+    /// Appends the row of a record in the archive `filename`.
     pub(super) fn push(&mut self, capture: &Capture, filename: &[u8]) {
-        if !self.begin(capture.offset, capture.text_len() + filename.len()) {
+        if capture.text_len() > self.limits.max_record_len {
+            self.push_refused(capture, filename);
             return;
         }
-        if let Some(kind) = capture.fault {
-            self.rows.refuse(kind);
-        }
-        if capture.flags != Flags::NONE {
-            self.rows.flag(capture.flags);
-        }
+        self.begin(capture.offset, capture.text_len() + filename.len());
+        self.set_fault(capture.fault);
+        self.set_flags(capture.flags);
         self.rows.push_url(&capture.url);
         let rows = &mut self.rows;
         let mut copy = |is_carried: bool, text: &[u8]| rows.copy(Some(text).filter(|_| is_carried));
@@ -131,39 +123,51 @@ impl CaptureBatch {
         self.rows.push_fields(field);
     }
 
+    /// Appends the row of a record whose texts are too long: with its numbers, and without its texts.
+    fn push_refused(&mut self, capture: &Capture, filename: &[u8]) {
+        let Capture { offset, flags, status, time, archive_offset, archive_length, .. } = *capture;
+        let fault = Some(FaultKind::TooLong);
+        let short = Capture { offset, flags, status, time, archive_offset, archive_length, fault, ..Capture::default() };
+        self.push(&short, filename);
+    }
+
     /// Appends the row of a link in the page that `page` describes.
     pub(super) fn push_link(&mut self, page: &Capture, url: &[u8], base: &[u8]) {
-        if self.begin(page.offset, url.len() + base.len()) {
-            self.rows.push_url(url);
-            self.rows.push_base(base);
-            self.rows.push_fields(FieldValues { time: page.time, ..FieldValues::default() });
+        if url.len() + base.len() > self.limits.max_record_len {
+            self.push_faulty(page.offset, page.flags, FaultKind::TooLong);
+            return;
         }
+        self.begin(page.offset, url.len() + base.len());
+        self.rows.push_url(url);
+        self.rows.push_base(base);
+        self.rows.push_fields(FieldValues { time: page.time, ..FieldValues::default() });
     }
 
-    /// Appends the row of a WAT record whose links cannot all be read.
+    /// Appends the row of a WAT record whose links cannot all be read, or of a link.
     pub(super) fn push_faulty(&mut self, offset: u64, flags: Flags, kind: FaultKind) {
-        if self.begin(offset, 0) {
-            self.rows.refuse(kind);
-            if flags != Flags::NONE {
-                self.rows.flag(flags);
-            }
-            self.rows.push_url(b"");
-            self.rows.push_base(b"");
-            self.rows.push_fields(FieldValues::default());
-        }
+        self.begin(offset, 0);
+        self.set_fault(Some(kind));
+        self.set_flags(flags);
+        self.rows.push_url(b"");
+        self.rows.push_base(b"");
+        self.rows.push_fields(FieldValues::default());
     }
 
-    /// Begins a row, unless it is too long.
-    fn begin(&mut self, offset: u64, text_len: usize) -> bool {
-        if self.too_long_at.is_some() {
-            return false;
-        }
-        if text_len > self.limits.max_record_len {
-            self.too_long_at = Some(offset);
-            return false;
-        }
+    /// Begins a row.
+    fn begin(&mut self, offset: u64, text_len: usize) {
         self.len += text_len + NUMBERS_LEN;
         self.rows.begin(offset);
-        true
+    }
+
+    fn set_fault(&mut self, fault: Option<FaultKind>) {
+        if let Some(kind) = fault {
+            self.rows.refuse(kind);
+        }
+    }
+
+    fn set_flags(&mut self, flags: Flags) {
+        if flags != Flags::NONE {
+            self.rows.flag(flags);
+        }
     }
 }

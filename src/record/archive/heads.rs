@@ -44,9 +44,15 @@ impl<'a> WarcHead<'a> {
     }
 }
 
-/// Whether `line` is `WARC/` and a version.
+/// Whether `line` is `WARC/` and a version. Some programs write it in lower case.
 pub(super) fn is_version(line: &[u8]) -> bool {
-    line.strip_prefix(b"WARC/").is_some_and(|version| version.first().is_some_and(u8::is_ascii_digit))
+    matches!(line.split_at_checked(5), Some((name, version))
+        if name.eq_ignore_ascii_case(b"WARC/") && version.first().is_some_and(u8::is_ascii_digit))
+}
+
+/// Whether `line` begins a record.
+pub(super) fn is_head(line: &[u8]) -> bool {
+    is_version(line) || ArcHead::parse(line).is_some()
 }
 
 /// Removes `<` and `>` around a URI, which wget writes as the first edition of the standard demands; returns whether they
@@ -58,8 +64,13 @@ pub(super) fn without_brackets(uri: &[u8]) -> (&[u8], bool) {
     }
 }
 
-pub(super) fn has_blank_line(text: &[u8]) -> bool {
-    memchr::memmem::find(text, b"\n\r\n").is_some() || memchr::memmem::find(text, b"\n\n").is_some()
+/// Where the first blank line after another line ends.
+pub(super) fn blank_line_end(text: &[u8]) -> Option<usize> {
+    memchr::memchr_iter(b'\n', text).find_map(|at| match &text[at + 1..] {
+        [b'\n', ..] => Some(at + 2),
+        [b'\r', b'\n', ..] => Some(at + 3),
+        _ => None,
+    })
 }
 
 /// The field `charset-detected` of a metadata record, which Common Crawl writes.
@@ -82,7 +93,8 @@ pub(super) struct ArcHead<'a> {
     pub(super) mime: &'a [u8],
     pub(super) status: Option<i32>,
     pub(super) redirect: &'a [u8],
-    pub(super) content_len: u64,
+    /// `None` if the line says -1: the program that wrote it did not know.
+    pub(super) content_len: Option<u64>,
 }
 
 impl<'a> ArcHead<'a> {
@@ -91,7 +103,10 @@ impl<'a> ArcHead<'a> {
         let line = line.trim_ascii_end();
         let mut words = line.rsplitn(11, |&byte| byte == b' ');
         let length = words.next()?;
-        let content_len = std::str::from_utf8(length).ok()?.parse().ok()?;
+        let content_len = match length {
+            b"-1" => None,
+            digits => Some(std::str::from_utf8(digits).ok()?.parse().ok()?),
+        };
         let rest: [&[u8]; 10] = std::array::from_fn(|_| words.next().unwrap_or_default());
         let date_at = [1, 6].into_iter().find(|&at| is_arc_date(rest[at]))?;
         // Before the date are the address and the URL.
@@ -110,8 +125,9 @@ impl<'a> ArcHead<'a> {
     }
 }
 
+/// A date has eight digits, and may have hours, minutes and seconds.
 fn is_arc_date(word: &[u8]) -> bool {
-    matches!(word.len(), 8 | 14) && word.iter().all(u8::is_ascii_digit)
+    matches!(word.len(), 8 | 10 | 12 | 14) && word.iter().all(u8::is_ascii_digit)
 }
 
 /// The fields of an HTTP response head that are used.
@@ -156,7 +172,8 @@ impl ResponseHead {
 }
 
 /// Calls `field` with the name and value of each field of `text`, up to a blank line. Lines end in `LF` or `CR LF`; a
-/// line that begins with white space continues the value before it (RFC 9112 section 5.2) and is joined to it by a space.
+/// line that begins with white space continues the value before it (RFC 9112 section 5.2) and is joined to it by a space,
+/// unless that value is empty.
 /// Lines without a colon are skipped.
 fn for_each_field<'a>(text: &'a [u8], mut field: impl FnMut(&'a [u8], Cow<'a, [u8]>)) {
     let mut open: Option<(&[u8], Cow<'_, [u8]>)> = None;
@@ -168,7 +185,9 @@ fn for_each_field<'a>(text: &'a [u8], mut field: impl FnMut(&'a [u8], Cow<'a, [u
         if line.starts_with(b" ") || line.starts_with(b"\t") {
             if let Some((_, value)) = &mut open {
                 let value = value.to_mut();
-                value.push(b' ');
+                if !value.is_empty() {
+                    value.push(b' ');
+                }
                 value.extend_from_slice(line.trim_ascii());
             }
             continue;
@@ -210,7 +229,8 @@ mod tests {
     #[test]
     fn an_arc_head_without_all_its_columns_is_refused() {
         let head = |line: &str| ArcHead::parse(line.as_bytes()).map(|head| (head.url.to_vec(), head.content_len));
-        assert_eq!(head("http://a/ 192.0.2.1 20140216050221 a/b 7"), Some((b"http://a/".to_vec(), 7)));
+        assert_eq!(head("http://a/ 192.0.2.1 20140216050221 a/b 7"), Some((b"http://a/".to_vec(), Some(7))));
+        assert_eq!(head("http://a/ 192.0.2.1 201402160502 a/b -1\r\n"), Some((b"http://a/".to_vec(), None)));
         for line in ["20140216050221 a/b 7", "1 20140216050221 a/b 7", "a/b 7", "7", ""] {
             assert_eq!(head(line), None, "{line}");
         }

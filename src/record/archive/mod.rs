@@ -1,87 +1,76 @@
 //! WARC (ISO 28500), ARC and WAT: a push parser for the decompressed bytes of an archive.
 //!
 //! ```text
-//! bytes --ArchiveParser::push--> heads --> CaptureBatch (columns of records) --> RecordBuffer
+//! bytes --ArchiveParser::push--> heads and contents --RecordAssembler--> CaptureBatch (columns) --> RecordBuffer
+//!            | Members, HeadSearch: where records end
 //! ```
 //!
-//! The parser skips payloads, so its memory is bounded by the largest head, however long the records are. Every record
-//! becomes a row: a response with its status, redirect and charset, a request, a revisit. A record without a URL, such as
-//! `warcinfo`, has a fault. In WAT archives every link of a page becomes a row instead.
+//! The parser skips payloads, so its memory is bounded, however long the records are. Every record becomes a row: a
+//! response with its status, redirect and charset, a request, a revisit. A record without a URL, such as `warcinfo`, has a
+//! fault. In WAT archives every link of a page becomes a row instead.
 //!
 //! - A `WARC-Target-URI` in angle brackets loses them and gets a flag.
 //! - A metadata record that names the charset of the response before it also sets the charset of that response.
-//! - Bytes between records that belong to no record are skipped up to the next line that begins a record; the record
-//!   that follows gets a flag.
-//! - A head without a readable length is a record with a fault.
+//! - A head without a readable length is a record with a fault; one that is too long too. What follows, up to the next
+//!   head, is its content.
+//! - A record ends where its length says if the next head or the end of the archive follows. Otherwise the length is
+//!   wrong if the content has a line that is a head: the record ends there. In a file of gzip members that begin with
+//!   heads, a record ends with its member. Such a record gets a flag and is counted.
+//! - Bytes between records that belong to no record are skipped up to the next line that begins a record; the record that
+//!   follows gets a flag, and the bytes are counted.
 //! - In an archive that is a file, captures know their position. In an uncompressed file it reaches from one head to
 //!   the next one; in a file of gzip members it is the member, if the member holds only this record.
 
+mod assembler;
 mod batch;
+mod damage;
 mod heads;
 mod links;
+mod members;
 #[cfg(test)]
 mod tests;
+mod window;
 
 pub use batch::{BatchLimits, CaptureBatch};
+pub use damage::ArchiveDamage;
+pub use window::ArchiveWindow;
 
-use super::time;
-use crate::iri::{FaultKind, Flags};
-use batch::Capture;
-use heads::{ArcHead, ResponseHead, WarcHead, detected_charset, has_blank_line, is_version, without_brackets};
+use crate::iri::Flags;
+use assembler::{ArchiveFile, ContentPart, RecordAssembler};
+use heads::{ArcHead, WarcHead, is_head, is_version};
 use links::LinkReader;
+use members::Members;
+use window::{ArchiveKind, HeadSearch};
 
-/// The media type that indexes write for revisits.
-const REVISIT: &[u8] = b"warc/revisit";
-/// Longest head of a record, in bytes; a longer one is cut there.
-const MAX_HEAD_LEN: usize = 1 << 20;
-/// The HTTP head of a response is read up to this many bytes of the content.
-const MAX_HTTP_LEN: usize = 256 << 10;
-/// Longest JSON of a WAT record, in bytes; the rest is not read.
-const MAX_JSON_LEN: usize = 256 << 20;
+/// Longest head of a record, in bytes; a longer one is a fault.
+const MAX_HEAD_LEN: u64 = 1 << 20;
+/// Lengths that are wrong by at most this many bytes are common: the line ends between records are counted or not. They
+/// lose nothing and are only flagged.
+const MAX_LEN_ERROR: u64 = 4;
 
 /// Parses the decompressed bytes of an archive.
 #[derive(Debug, Default)]
 pub struct ArchiveParser {
     state: ParserState,
-    /// Bytes taken so far.
+    /// The next byte to parse; in a head, its first byte.
     at: u64,
-    /// The head that is being read: whole lines and the beginning of another one.
-    head: Vec<u8>,
-    /// Where the last line of `head` begins.
-    line_at: usize,
-    /// Bytes before this head belonged to no record.
-    has_stray_bytes: bool,
-    /// The part of the content that is kept.
-    content: Vec<u8>,
-    current: Capture,
-    kind: RecordKind,
-    /// The type of the current record is not selected.
-    is_skipped: bool,
-    /// The record before the current one: its end and the charset in metadata that follow are not known yet.
-    held: Option<HeldCapture>,
-    /// A capture whose memory can be used again.
-    spare: Capture,
-    file: Option<ArchiveFile>,
-    /// Set in WAT archives.
-    links: Option<LinkReader>,
-    /// Types of the selected records, in lower case; empty for all types.
-    types: Vec<Vec<u8>>,
-    skipped_count: u64,
-}
-
-#[derive(Debug)]
-struct HeldCapture {
-    capture: Capture,
-    is_response: bool,
-}
-
-/// The file from which the archive is read.
-#[derive(Debug)]
-struct ArchiveFile {
-    name: Vec<u8>,
-    is_compressed: bool,
-    /// Where the last gzip member begins: in the decompressed bytes, and in the file.
-    member: (u64, u64),
+    content: Content,
+    /// The content of the current record has ended, but the record has not: what follows is not known yet.
+    is_ending: bool,
+    /// A line end is before `at`.
+    follows_line_end: bool,
+    /// The content of the last record has no known end: the bytes up to the next head belong to it.
+    is_open_ended: bool,
+    /// Bytes since the last record that belong to no record, and where the first one is.
+    stray_len: u64,
+    stray_at: u64,
+    /// The archive ends within a record, of which this many bytes are in no row.
+    lost_len: Option<u64>,
+    records: RecordAssembler,
+    members: Members,
+    damage: ArchiveDamage,
+    /// Windows contain all bytes before them.
+    is_seekable: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -89,379 +78,481 @@ enum ParserState {
     /// Between records.
     #[default]
     Between,
-    Head,
-    Content(ContentProgress),
+    /// In a line that may begin a record, or in the head that it begins. The line at `line_at` is not whole.
+    Head { line_at: u64 },
+    /// In the rest of a line that is too long to be a head.
+    Line,
+    Content,
     /// The links of a WAT record are being pushed.
     Links,
 }
 
-/// How far a content was read.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct ContentProgress {
-    remaining: u64,
-    keep: KeptContent,
+/// The content of the current record.
+#[derive(Clone, Copy, Debug, Default)]
+struct Content {
+    at: u64,
+    end: u64,
+    /// Up to where it was read by the assembler, or needs not be read.
+    read_to: Option<u64>,
+    search: HeadSearch,
 }
 
-/// Which part of a content the parser keeps.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-enum KeptContent {
-    #[default]
-    Nothing,
-    UpToBlankLine,
-    UpTo(usize),
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-enum RecordKind {
-    Response,
-    Metadata,
-    /// Metadata of a WAT archive.
-    Links,
-    #[default]
-    Other,
-}
-
-impl RecordKind {
-    fn kept_content(self) -> KeptContent {
-        match self {
-            RecordKind::Response => KeptContent::UpToBlankLine,
-            RecordKind::Metadata => KeptContent::UpTo(MAX_HTTP_LEN),
-            RecordKind::Links => KeptContent::UpTo(MAX_JSON_LEN),
-            RecordKind::Other => KeptContent::Nothing,
-        }
-    }
-}
-
-/// The archive ends within a record.
+/// The end of an archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TruncatedArchive {
-    /// Bytes of that record that are in no row.
-    pub lost_len: u64,
+pub enum ArchiveEnd {
+    /// There is more to parse: the last record had a wrong length, or the batch is full.
+    NotYet,
+    /// The end, after a whole record.
+    Whole,
+    /// The archive ends within a record, of which this many bytes are in no row.
+    Truncated(u64),
 }
 
-/// Whether `head`, the first bytes of a source, begins an archive.
+/// Whether `head`, the first bytes of a source, begins an archive, perhaps after blank lines.
 pub(super) fn is_archive(head: &[u8]) -> bool {
-    let line = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
-    is_version(line) || ArcHead::parse(line).is_some()
+    let mut lines = head.split(|&byte| byte == b'\n');
+    lines.find(|line| !line.trim_ascii().is_empty()).is_some_and(is_head)
 }
 
 impl ArchiveParser {
     /// A parser for WAT: one row per link of each page, and no rows for the records themselves.
     pub fn of_links() -> ArchiveParser {
-        ArchiveParser { links: Some(LinkReader::default()), ..ArchiveParser::default() }
+        let mut parser = ArchiveParser::default();
+        parser.records.links = Some(LinkReader::default());
+        parser
     }
 
     /// A parser that selects the records whose `WARC-Type` is one of `types`; in ARC, `warcinfo` or `response`. An empty
     /// list selects all.
     pub(crate) fn of_types(types: &[String]) -> ArchiveParser {
-        let types = types.iter().map(|name| name.to_ascii_lowercase().into_bytes()).collect();
-        ArchiveParser { types, ..ArchiveParser::default() }
+        let mut parser = ArchiveParser::default();
+        parser.records.types = types.iter().map(|name| name.to_ascii_lowercase().into_bytes()).collect();
+        parser
     }
 
     /// States that the bytes are those of the file `name` from its beginning, so that captures have positions.
     pub fn set_file(&mut self, name: &str, is_compressed: bool) {
         let name = name.bytes().map(|byte| if byte == b'\n' { b' ' } else { byte }).collect();
-        self.file = Some(ArchiveFile { name, is_compressed, member: (0, 0) });
+        self.records.file = Some(ArchiveFile { name, is_compressed });
     }
 
-    /// States that a gzip member ends after the bytes taken so far, at byte `file_at` of the file.
-    pub(crate) fn end_member(&mut self, file_at: u64) {
-        let Some(file) = &mut self.file else { return };
-        file.member = (self.at, file_at);
-        if self.state == ParserState::Between {
-            self.end_held(file_at);
-        }
+    /// Sets the byte at which the archive begins, and whether windows contain all bytes from there on.
+    pub(crate) fn begin(&mut self, at: u64, is_seekable: bool) {
+        (self.at, self.is_seekable, self.follows_line_end) = (at, is_seekable, true);
+    }
+
+    /// States that a gzip member ends after byte `unpacked` of the archive, and after byte `packed` of the file. To be
+    /// called in order, and before bytes from `unpacked` on are pushed.
+    pub(crate) fn push_member_end(&mut self, unpacked: u64, packed: u64) {
+        self.members.push(unpacked, packed);
     }
 
     /// Number of records skipped because their type is not selected.
     pub(crate) fn skipped_count(&self) -> u64 {
-        self.skipped_count
+        self.records.skipped_count
     }
 
-    /// Bytes taken so far.
-    pub(crate) fn taken(&self) -> u64 {
+    /// The damage so far; all of it after the end.
+    pub fn damage(&self) -> ArchiveDamage {
+        self.damage
+    }
+
+    /// The position up to which bytes were parsed. It moves back if a record had a wrong length.
+    pub(crate) fn position(&self) -> u64 {
         self.at
     }
 
-    /// Takes bytes until there are no more or `batch` is full, and returns how many it took. Records that end in these
-    /// bytes are appended to `batch`.
-    pub fn push(&mut self, bytes: &[u8], batch: &mut CaptureBatch) -> usize {
-        let mut taken = 0;
+    /// The first byte that the next window has to contain.
+    pub fn keep_from(&self) -> u64 {
+        let mut from = self.at;
+        let is_in_record = self.is_ending || matches!(self.state, ParserState::Content | ParserState::Links);
+        if is_in_record {
+            from = self.content.search.keep_from(from);
+            if self.content.read_to.is_none() {
+                from = from.min(self.content.at);
+            }
+        }
+        from
+    }
+
+    /// Parses bytes until there are no more or `batch` is full. Records that end in these bytes are appended to `batch`.
+    /// The window begins at or before [`ArchiveParser::keep_from`].
+    pub fn push(&mut self, window: ArchiveWindow<'_>, batch: &mut CaptureBatch) {
+        self.members.forget_before(self.keep_from());
         while !batch.is_full() {
-            let rest = &bytes[taken..];
-            if rest.is_empty() && self.state != ParserState::Links {
-                break;
+            let member_end = self.members.next_end().filter(|end| *end <= window.end());
+            let visible = member_end.map_or(window, |end| window.until(end));
+            if self.step(visible, batch) {
+                continue;
             }
-            let len = match self.state {
-                ParserState::Between => self.skip_line_ends(rest),
-                ParserState::Head => self.read_head(rest, batch),
-                ParserState::Content(content) => self.read_content(rest, content, batch),
-                ParserState::Links => {
-                    self.push_links(batch);
-                    0
-                }
-            };
-            self.at += len as u64;
-            taken += len;
+            match member_end {
+                Some(_) => self.pass_member_end(visible, batch),
+                None => break,
+            }
         }
-        taken
     }
 
-    /// Ends the archive, after a `push` that took all bytes and left `batch` not full. A record whose content is
+    /// Parses a part of the window. Returns false if more bytes are needed.
+    fn step(&mut self, window: ArchiveWindow<'_>, batch: &mut CaptureBatch) -> bool {
+        if let Some(probe_at) = self.members.probe_at() {
+            return self.probe_member(window, probe_at, batch);
+        }
+        match self.state {
+            ParserState::Between => self.skip_line_ends(window),
+            ParserState::Head { line_at } => self.read_head(window, line_at, batch),
+            ParserState::Line => self.skip_line(window),
+            ParserState::Content => self.read_content(window),
+            ParserState::Links => self.push_links(window, batch),
+        }
+    }
+
+    /// Ends the archive, after a `push` that parsed all bytes and left `batch` not full. A record whose content is
     /// truncated becomes a flagged row if its own head is whole.
-    ///
-    /// # Errors
-    /// The archive ends within a record.
-    pub fn finish(&mut self, batch: &mut CaptureBatch) -> Result<(), TruncatedArchive> {
-        let result = match self.state {
-            ParserState::Between | ParserState::Links => {
-                if self.file.as_ref().is_some_and(|file| !file.is_compressed) {
-                    self.end_held(self.at);
+    pub fn finish(&mut self, window: ArchiveWindow<'_>, batch: &mut CaptureBatch) -> ArchiveEnd {
+        self.members.end_probe(true);
+        let end = window.end();
+        match self.state {
+            ParserState::Links => return ArchiveEnd::NotYet,
+            ParserState::Content => {
+                if self.end_early(window, end, batch) {
+                    return ArchiveEnd::NotYet;
                 }
-                Ok(())
+                self.truncate_content(batch);
             }
-            ParserState::Head if self.head.trim_ascii().is_empty() => Ok(()),
-            ParserState::Head => Err(TruncatedArchive { lost_len: self.head.len() as u64 }),
-            ParserState::Content(ContentProgress { keep, .. }) => {
-                self.current.flags |= Flags::CUT;
-                if keep != KeptContent::Nothing {
-                    // A part of a head may say something else than the whole head.
-                    self.content.clear();
+            ParserState::Head { .. } => {
+                if self.is_ending && self.end_early(window, end, batch) || self.end_record(window, batch) {
+                    return ArchiveEnd::NotYet;
                 }
-                self.end_record(batch);
-                Err(TruncatedArchive { lost_len: 0 })
+                self.records.end_held(self.at, false);
+                self.truncate_head(window.slice(self.at..end));
             }
-        };
-        self.push_held(batch);
-        self.state = ParserState::Between;
-        result
-    }
-
-    /// Sets the end of the held record in the file, if it is not known yet.
-    fn end_held(&mut self, file_at: u64) {
-        if let Some(HeldCapture { capture, .. }) = &mut self.held
-            && let (Some(begin), None) = (capture.archive_offset, capture.archive_length)
-        {
-            capture.archive_length = Some(file_at as i64 - begin);
-        }
-    }
-
-    /// Begins a record, or bytes that may be one, at byte `at`.
-    fn begin_record(&mut self, at: u64) {
-        self.current.offset = at;
-        self.current.archive_offset = match &self.file {
-            Some(file) if !file.is_compressed => Some(at as i64),
-            Some(file) if file.member.0 == at => Some(file.member.1 as i64),
-            _ => None,
-        };
-        if self.file.as_ref().is_some_and(|file| !file.is_compressed) {
-            self.end_held(at);
-        }
-    }
-
-    fn skip_line_ends(&mut self, bytes: &[u8]) -> usize {
-        let len = bytes.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
-        if len < bytes.len() {
-            self.state = ParserState::Head;
-            self.head.clear();
-            self.line_at = 0;
-            self.begin_record(self.at + len as u64);
-        }
-        len
-    }
-
-    /// Reads a line of a head, or a part of one.
-    fn read_head(&mut self, bytes: &[u8], batch: &mut CaptureBatch) -> usize {
-        let line_end = memchr::memchr(b'\n', bytes).map(|at| at + 1);
-        let len = line_end.unwrap_or(bytes.len());
-        self.head.extend_from_slice(&bytes[..len]);
-        if line_end.is_none() && self.head.len() < MAX_HEAD_LEN {
-            return len;
-        }
-        let mut head = std::mem::take(&mut self.head);
-        let line = &head[self.line_at..];
-        if self.line_at == 0 && !is_version(line) {
-            match ArcHead::parse(line) {
-                Some(arc) => self.begin_arc(&arc, batch),
-                None => {
-                    self.has_stray_bytes |= !head.trim_ascii().is_empty();
-                    self.begin_record(self.at + len as u64);
+            ParserState::Between | ParserState::Line => {
+                if self.end_record(window, batch) {
+                    return ArchiveEnd::NotYet;
+                }
+                if self.lost_len.is_none() {
+                    self.records.end_held(self.at, false);
                 }
             }
-        } else if line.trim_ascii().is_empty() || head.len() >= MAX_HEAD_LEN {
-            self.begin_warc(&head, batch);
+        }
+        (self.state, self.at) = (ParserState::Between, end);
+        if batch.is_full() {
+            return ArchiveEnd::NotYet;
+        }
+        self.end_stray(true);
+        self.records.push_held(batch);
+        self.lost_len.map_or(ArchiveEnd::Whole, ArchiveEnd::Truncated)
+    }
+
+    /// Ends the current record at the end of the archive, within its content.
+    fn truncate_content(&mut self, batch: &mut CaptureBatch) {
+        self.records.flag(Flags::CUT);
+        if self.content.read_to.is_none() {
+            // A part of a head may say something else than the whole head.
+            self.records.forget_content();
+        }
+        self.records.end(None, batch);
+        self.lost_len = Some(0);
+    }
+
+    /// Ends the archive with a line that is not whole, or with a part of a head.
+    fn truncate_head(&mut self, head: &[u8]) {
+        if is_head(head) || b"WARC/".starts_with(&head[..head.len().min(5)]) {
+            self.lost_len = Some(head.len() as u64);
         } else {
-            self.line_at = head.len();
-            self.head = head;
-            return len;
-        }
-        head.clear();
-        (self.head, self.line_at) = (head, 0);
-        len
-    }
-
-    fn begin_arc(&mut self, head: &ArcHead<'_>, batch: &mut CaptureBatch) {
-        let capture = &mut self.current;
-        capture.url.extend_from_slice(head.url);
-        capture.mime.extend_from_slice(head.mime);
-        capture.redirect.extend_from_slice(head.redirect);
-        (capture.time, capture.status) = (time::from_digits(head.date), head.status);
-        let name: &[u8] = if head.url.starts_with(b"filedesc:") { b"warcinfo" } else { b"response" };
-        self.is_skipped = !self.is_selected(name);
-        self.kind = RecordKind::Response;
-        self.begin_content(head.content_len, batch);
-    }
-
-    fn begin_warc(&mut self, head: &[u8], batch: &mut CaptureBatch) {
-        let head = WarcHead::parse(head);
-        let (url, is_bracketed) = without_brackets(&head.target);
-        let capture = &mut self.current;
-        capture.url.extend_from_slice(url);
-        capture.digest.extend_from_slice(&head.digest);
-        capture.time = time::from_iso(&head.date);
-        if is_bracketed {
-            capture.flags |= Flags::BRACKETED;
-        }
-        capture.fault = match head.content_len {
-            None => Some(FaultKind::NotOfFormat),
-            Some(_) if url.is_empty() => Some(FaultKind::NoUrl),
-            Some(_) => None,
-        };
-        let has_links = self.links.is_some();
-        self.kind = match &head.record_type[..] {
-            b"response" | b"revisit" if !has_links => RecordKind::Response,
-            b"metadata" if has_links => RecordKind::Links,
-            b"metadata" => RecordKind::Metadata,
-            _ => RecordKind::Other,
-        };
-        // The media type of a response is in its HTTP head; indexes mark revisits by a media type of their own.
-        match &head.record_type[..] {
-            b"response" | b"request" => {}
-            b"revisit" => capture.mime.extend_from_slice(REVISIT),
-            _ => capture.mime.extend_from_slice(heads::without_parameters(&head.content_type)),
-        }
-        self.is_skipped = !self.is_selected(&head.record_type);
-        self.begin_content(head.content_len.unwrap_or(0), batch);
-    }
-
-    fn is_selected(&self, record_type: &[u8]) -> bool {
-        self.types.is_empty() || self.types.iter().any(|selected| selected == record_type)
-    }
-
-    fn begin_content(&mut self, len: u64, batch: &mut CaptureBatch) {
-        if std::mem::take(&mut self.has_stray_bytes) {
-            self.current.flags |= Flags::STRAY_BYTES;
-        }
-        self.content.clear();
-        self.state = ParserState::Content(ContentProgress { remaining: len, keep: self.kind.kept_content() });
-        if len == 0 {
-            self.end_record(batch);
+            self.skip_stray(head);
         }
     }
 
-    fn read_content(&mut self, bytes: &[u8], content: ContentProgress, batch: &mut CaptureBatch) -> usize {
-        let ContentProgress { remaining, keep } = content;
-        let len = usize::try_from(remaining).map_or(bytes.len(), |remaining| remaining.min(bytes.len()));
-        let keep = match keep {
-            KeptContent::Nothing => KeptContent::Nothing,
-            KeptContent::UpTo(max_len) => {
-                let kept_len = max_len.saturating_sub(self.content.len()).min(len);
-                self.content.extend_from_slice(&bytes[..kept_len]);
-                keep
+    fn skip_line_ends(&mut self, window: ArchiveWindow<'_>) -> bool {
+        let bytes = window.slice(self.at..window.end());
+        let len = bytes.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+        self.follows_line_end |= bytes[..len].contains(&b'\n');
+        self.at += len as u64;
+        if len < bytes.len() {
+            self.state = ParserState::Head { line_at: self.at };
+        }
+        len < bytes.len()
+    }
+
+    fn skip_line(&mut self, window: ArchiveWindow<'_>) -> bool {
+        let bytes = window.slice(self.at..window.end());
+        let len = memchr::memchr(b'\n', bytes).map_or(bytes.len(), |at| at + 1);
+        self.skip_stray(&bytes[..len]);
+        if bytes[..len].ends_with(b"\n") {
+            (self.state, self.follows_line_end) = (ParserState::Between, true);
+        }
+        len > 0
+    }
+
+    /// Counts bytes at the current position that belong to no record.
+    fn skip_stray(&mut self, bytes: &[u8]) {
+        if !self.is_open_ended && !bytes.trim_ascii().is_empty() {
+            if self.stray_len == 0 {
+                self.stray_at = self.at;
             }
-            KeptContent::UpToBlankLine => {
-                let seen = self.content.len().saturating_sub(3);
-                self.content.extend_from_slice(&bytes[..len.min(MAX_HTTP_LEN)]);
-                let is_whole = has_blank_line(&self.content[seen..]) || self.content.len() >= MAX_HTTP_LEN;
-                if is_whole { KeptContent::Nothing } else { keep }
-            }
-        };
-        let remaining = remaining - len as u64;
-        self.state = ParserState::Content(ContentProgress { remaining, keep });
-        if remaining == 0 {
-            self.end_record(batch);
+            self.stray_len += bytes.len() as u64;
         }
-        len
+        self.at += bytes.len() as u64;
     }
 
-    /// Ends the current record: it becomes the held one, and the one held before is pushed.
-    fn end_record(&mut self, batch: &mut CaptureBatch) {
-        self.state = ParserState::Between;
-        self.skipped_count += u64::from(self.is_skipped);
-        if let Some(links) = &mut self.links {
-            if self.kind == RecordKind::Links && !self.current.flags.intersects(Flags::CUT) {
-                if let Some(fault) = links.begin(&self.content, &self.current.url) {
-                    batch.push_faulty(self.current.offset, self.current.flags, fault);
+    /// Ends a stretch of stray bytes; returns the flags of the record that follows.
+    fn end_stray(&mut self, is_end_of_archive: bool) -> Flags {
+        self.is_open_ended = false;
+        let len = std::mem::take(&mut self.stray_len);
+        if len > MAX_LEN_ERROR || (len > 0 && is_end_of_archive) {
+            self.damage.stray_len += len;
+            self.damage.stray_count += 1;
+            self.damage.at.get_or_insert(self.stray_at);
+        }
+        if len > 0 { Flags::STRAY_BYTES } else { Flags::NONE }
+    }
+
+    /// Reads a head, whose lines before `line_at` are whole and belong to it.
+    fn read_head(&mut self, window: ArchiveWindow<'_>, mut line_at: u64, batch: &mut CaptureBatch) -> bool {
+        loop {
+            let rest = window.slice(line_at..window.end().min(self.at + MAX_HEAD_LEN));
+            let Some(len) = memchr::memchr(b'\n', rest).map(|at| at as u64 + 1) else {
+                let is_too_long = window.end() - self.at >= MAX_HEAD_LEN;
+                if is_too_long {
+                    self.end_long_head(window, line_at, batch);
                 }
-                self.state = ParserState::Links;
-            } else {
-                self.current.clear();
+                // Another state, if something is known of the line.
+                if let ParserState::Head { line_at: seen } = &mut self.state {
+                    *seen = line_at.max(*seen);
+                }
+                return is_too_long;
+            };
+            let line = &rest[..len as usize];
+            if line_at == self.at {
+                if !self.read_first_line(window, line, batch) {
+                    return true;
+                }
+            } else if line.trim_ascii().is_empty() {
+                self.begin_warc(window.slice(self.at..line_at + len));
+                return true;
             }
+            line_at += len;
+        }
+    }
+
+    /// Handles a line between records. Returns whether it begins a head of several lines.
+    fn read_first_line(&mut self, window: ArchiveWindow<'_>, line: &[u8], batch: &mut CaptureBatch) -> bool {
+        let line_end = self.at + line.len() as u64;
+        let is_head = is_head(line);
+        if self.is_ending {
+            let is_sound = is_head && self.follows_line_end;
+            if !is_sound && self.end_early(window, line_end, batch) || self.end_record(window, batch) {
+                return false;
+            }
+        }
+        self.records.end_held(self.at, false);
+        if is_version(line) {
+            return true;
+        }
+        match ArcHead::parse(line) {
+            Some(head) => self.begin_arc(&head, line_end),
+            None => {
+                self.skip_stray(line);
+                (self.state, self.follows_line_end) = (ParserState::Between, true);
+            }
+        }
+        false
+    }
+
+    /// Ends a head, or a line that may begin one, that is longer than allowed.
+    fn end_long_head(&mut self, window: ArchiveWindow<'_>, line_at: u64, batch: &mut CaptureBatch) {
+        let end = self.at + MAX_HEAD_LEN;
+        let is_warc = line_at > self.at || is_version(window.slice(self.at..end));
+        if self.is_ending && (!is_warc && self.end_early(window, end, batch) || self.end_record(window, batch)) {
             return;
         }
-        match self.kind {
-            RecordKind::Response => self.read_http_head(),
-            RecordKind::Metadata => self.read_charset(),
-            RecordKind::Other | RecordKind::Links => {}
+        self.records.end_held(self.at, false);
+        if is_warc {
+            let (flags, member_at) = (self.end_stray(false), self.members.begin_record(self.at));
+            self.records.begin_too_long(self.at, member_at, flags);
+            self.begin_content(end, None, ArchiveKind::Warc);
+            self.end_record(window, batch);
         }
-        self.push_held(batch);
-        let next = std::mem::take(&mut self.spare);
-        let capture = std::mem::replace(&mut self.current, next);
-        if self.is_skipped {
-            self.recycle(capture);
-        } else {
-            self.held = Some(HeldCapture { capture, is_response: self.kind == RecordKind::Response });
-        }
+        (self.state, self.at) = match is_warc {
+            true => (ParserState::Line, end),
+            false => (ParserState::Line, self.at),
+        };
     }
 
-    fn read_http_head(&mut self) {
-        let head = ResponseHead::parse(&self.content);
-        let capture = &mut self.current;
-        capture.status = head.status.or(capture.status);
-        capture.charset = head.charset;
-        if !head.mime.is_empty() && capture.mime != REVISIT {
-            capture.mime = head.mime;
-        }
-        if !head.redirect.is_empty() {
-            capture.redirect = head.redirect;
-        }
+    fn begin_arc(&mut self, head: &ArcHead<'_>, content_at: u64) {
+        let (flags, member_at) = (self.end_stray(false), self.members.begin_record(self.at));
+        let flags = if head.content_len.is_none() { flags | Flags::CUT } else { flags };
+        self.records.begin_arc(head, self.at, member_at, flags);
+        self.begin_content(content_at, head.content_len, ArchiveKind::Arc);
     }
 
-    /// Reads the charset in a metadata record, also for the response before it.
-    fn read_charset(&mut self) {
-        self.current.charset = detected_charset(&self.content);
-        if let Some(HeldCapture { capture: response, is_response: true }) = &mut self.held
-            && response.url == self.current.url
-            && !self.current.charset.is_empty()
-        {
-            response.charset.clone_from(&self.current.charset);
-        }
+    fn begin_warc(&mut self, bytes: &[u8]) {
+        let head = WarcHead::parse(bytes);
+        let (flags, member_at) = (self.end_stray(false), self.members.begin_record(self.at));
+        self.records.begin_warc(&head, self.at, member_at, flags);
+        self.begin_content(self.at + bytes.len() as u64, head.content_len, ArchiveKind::Warc);
     }
 
-    /// Pushes links of a WAT record until there are no more or the batch is full.
-    fn push_links(&mut self, batch: &mut CaptureBatch) {
-        if let Some(links) = &mut self.links {
-            let page = &self.current;
-            while !batch.is_full() {
-                let Some((url, base)) = links.next(&self.content) else { break };
-                batch.push_link(page, url, base);
+    /// Begins the content of the current record. If its length is not known, it is not read.
+    fn begin_content(&mut self, at: u64, len: Option<u64>, kind: ArchiveKind) {
+        let end = at.saturating_add(len.unwrap_or(0));
+        let is_unread = end > at && self.records.content_part() != ContentPart::Nothing;
+        let search = HeadSearch::new(kind, at);
+        self.content = Content { at, end, read_to: if is_unread { None } else { Some(at) }, search };
+        (self.at, self.follows_line_end, self.is_open_ended) = (at, true, len.is_none());
+        self.is_ending = end == at;
+        self.state = if end == at { ParserState::Between } else { ParserState::Content };
+    }
+
+    fn read_content(&mut self, window: ArchiveWindow<'_>) -> bool {
+        let end = self.content.end.min(window.end());
+        if self.content.read_to.is_none() {
+            self.read_content_part(window, end);
+        }
+        // A record that has a gzip member of its own ends with it.
+        if !self.is_seekable && !self.members.has_own_member() {
+            self.content.search.advance(window, end);
+        } else if !self.is_seekable {
+            self.content.search.skip(end);
+        }
+        self.at = end;
+        if end < self.content.end {
+            return false;
+        }
+        self.follows_line_end = window.slice(end - 1..end) == b"\n";
+        (self.state, self.is_ending) = (ParserState::Between, true);
+        true
+    }
+
+    /// Gives the assembler the part of the content that it needs, if `end` is not before the end of that part.
+    fn read_content_part(&mut self, window: ArchiveWindow<'_>, end: u64) {
+        let Content { at, end: content_end, .. } = self.content;
+        let read_to = match self.records.content_part() {
+            ContentPart::Nothing => Some(at),
+            // Links are read when the record has ended.
+            ContentPart::Links(_) => None,
+            ContentPart::First(max_len) => Some(content_end.min(at + max_len)).filter(|part_end| *part_end <= end),
+            ContentPart::Head(max_len) => {
+                let limit = content_end.min(at + max_len);
+                // The bytes before were searched already, up to a part of a blank line.
+                let from = self.at.saturating_sub(2).max(at);
+                let blank = heads::blank_line_end(window.slice(from..end.min(limit)));
+                let blank = blank.map(|len| from + len as u64);
+                blank.or((limit <= end).then_some(limit))
             }
-            if batch.is_full() {
+        };
+        if let Some(read_to) = read_to {
+            self.records.read_content(window.slice(at..read_to));
+            self.content.read_to = Some(read_to);
+        }
+    }
+
+    /// Ends the current record before its length says so, if its content has a line before byte `to` that is the head of
+    /// another record. Returns whether it has; the parser continues there.
+    fn end_early(&mut self, window: ArchiveWindow<'_>, to: u64, batch: &mut CaptureBatch) -> bool {
+        let head_at = self.content.search.finish(window, to).filter(|head_at| *head_at < self.content.end);
+        let Some(head_at) = head_at else { return false };
+        self.cut_content(head_at);
+        self.members.seek(head_at);
+        let has_links = self.end_record(window, batch);
+        self.records.end_held(head_at, false);
+        (self.at, self.follows_line_end) = (head_at, true);
+        self.state = if has_links { ParserState::Links } else { ParserState::Head { line_at: head_at } };
+        true
+    }
+
+    /// Ends the content of the current record at byte `end`, before its length says so.
+    fn cut_content(&mut self, end: u64) {
+        if self.content.end - end > MAX_LEN_ERROR {
+            self.damage.short_count += 1;
+            self.damage.at.get_or_insert(end);
+        }
+        if self.content.read_to.is_none_or(|read_to| read_to > end) {
+            self.records.forget_content();
+        }
+        self.records.flag(Flags::CUT);
+        (self.content.end, self.is_ending) = (end, true);
+    }
+
+    /// Ends the current record, if its content has ended. Returns whether its links are to be pushed.
+    fn end_record(&mut self, window: ArchiveWindow<'_>, batch: &mut CaptureBatch) -> bool {
+        if !std::mem::take(&mut self.is_ending) {
+            return false;
+        }
+        let json = self.json(window);
+        let has_links = self.records.end(json, batch);
+        if has_links {
+            self.state = ParserState::Links;
+        }
+        has_links
+    }
+
+    /// The content of a WAT record.
+    fn json<'a>(&self, window: ArchiveWindow<'a>) -> Option<&'a [u8]> {
+        let ContentPart::Links(max_len) = self.records.content_part() else { return None };
+        Some(window.slice(self.content.at..self.content.end.min(self.content.at + max_len)))
+    }
+
+    fn push_links(&mut self, window: ArchiveWindow<'_>, batch: &mut CaptureBatch) -> bool {
+        if !self.records.push_links(self.json(window).unwrap_or_default(), batch) {
+            self.state = ParserState::Between;
+        }
+        true
+    }
+
+    /// Passes the end of a gzip member, after which nothing is visible.
+    fn pass_member_end(&mut self, window: ArchiveWindow<'_>, batch: &mut CaptureBatch) {
+        let is_within = matches!(self.state, ParserState::Head { .. } | ParserState::Content);
+        let file_at = self.members.pass(is_within);
+        if self.members.are_records() && matches!(self.state, ParserState::Between | ParserState::Line) {
+            self.state = ParserState::Between;
+            self.end_record(window, batch);
+            self.follows_line_end = true;
+        }
+        if !is_within {
+            self.records.end_held(file_at, true);
+        }
+    }
+
+    /// Looks whether the gzip member that begins at byte `at`, within a head or a content, begins with a head. Then the
+    /// record before it ends there. Returns false if more bytes are needed.
+    fn probe_member(&mut self, window: ArchiveWindow<'_>, at: u64, batch: &mut CaptureBatch) -> bool {
+        let bytes = window.slice(at..window.end().min(at + MAX_HEAD_LEN));
+        let line_len = memchr::memchr(b'\n', bytes).map(|at| at + 1);
+        if line_len.is_none() && (bytes.len() as u64) < MAX_HEAD_LEN {
+            return false;
+        }
+        let is_head = line_len.is_some_and(|len| is_head(&bytes[..len]));
+        self.members.end_probe(is_head);
+        if is_head {
+            self.end_with_member(window, at, batch);
+        }
+        true
+    }
+
+    /// Ends a record in the middle of its head or content, at byte `at`, where a gzip member begins.
+    fn end_with_member(&mut self, window: ArchiveWindow<'_>, at: u64, batch: &mut CaptureBatch) {
+        if let ParserState::Head { .. } = self.state {
+            let head = window.slice(self.at..at);
+            if is_version(head) {
+                self.begin_warc(head);
+            } else {
+                self.skip_stray(head);
+            }
+        }
+        if self.state == ParserState::Content {
+            if self.end_early(window, at, batch) {
                 return;
             }
+            self.cut_content(at);
         }
-        self.current.clear();
-        self.state = ParserState::Between;
-    }
-
-    fn push_held(&mut self, batch: &mut CaptureBatch) {
-        let Some(HeldCapture { capture, .. }) = self.held.take() else { return };
-        batch.push(&capture, self.file.as_ref().map_or(b"", |file| &file.name));
-        self.recycle(capture);
-    }
-
-    fn recycle(&mut self, mut capture: Capture) {
-        capture.clear();
-        self.spare = capture;
+        if !self.end_record(window, batch) {
+            self.state = ParserState::Between;
+        }
+        (self.at, self.follows_line_end) = (at, true);
+        if let Some(file_at) = self.members.last_end() {
+            self.records.end_held(file_at, true);
+        }
     }
 }

@@ -1,9 +1,11 @@
-//! Whole, truncated and malformed archives, in pieces of any length.
+//! Whole, truncated, damaged and malformed archives, in memory and in pieces of any length.
 
 use super::*;
+use crate::iri::FaultKind;
 use crate::kernel::Span;
 use crate::record::fields::FieldSet;
 use crate::record::{RecordBuffer, RecordOffsets};
+use proptest::prelude::*;
 
 fn record(fields: &str, content: &str) -> String {
     format!("WARC/1.0\r\n{fields}\r\nContent-Length: {}\r\n\r\n{content}\r\n\r\n", content.len())
@@ -46,14 +48,38 @@ fn rows(buffer: &RecordBuffer) -> Vec<Row> {
     (0..records.urls.len()).map(row).collect()
 }
 
-fn read(text: &[u8], step: usize) -> (Vec<Row>, Result<(), TruncatedArchive>) {
-    let (mut parser, mut batch) = (ArchiveParser::default(), unlimited());
-    for bytes in text.chunks(step) {
-        assert_eq!(parser.push(bytes, &mut batch), bytes.len());
+/// Parses `text`, of which `step` bytes more are visible at a time, or all if `step` is 0; then the text is in memory.
+/// Batches have about `target_len` bytes.
+fn parse(mut parser: ArchiveParser, text: &[u8], (step, target_len): (usize, usize)) -> (Vec<Vec<Row>>, ArchiveEnd, ArchiveDamage) {
+    parser.begin(0, step == 0);
+    let (mut seen, mut batches) = (0, Vec::new());
+    loop {
+        let mut batch = CaptureBatch::new(FieldSet::ALL, BatchLimits { target_len, max_record_len: usize::MAX });
+        let end = loop {
+            let from = if step == 0 { 0 } else { parser.keep_from() as usize };
+            let window = ArchiveWindow { at: from as u64, bytes: &text[from..if step == 0 { text.len() } else { seen }] };
+            parser.push(window, &mut batch);
+            if batch.is_full() {
+                break ArchiveEnd::NotYet;
+            }
+            if seen == text.len() || step == 0 {
+                let end = parser.finish(window, &mut batch);
+                if end != ArchiveEnd::NotYet {
+                    break end;
+                }
+            }
+            seen = text.len().min(seen + step);
+        };
+        batches.push(rows(&batch.into_rows()));
+        if end != ArchiveEnd::NotYet {
+            return (batches, end, parser.damage());
+        }
     }
-    let end = parser.finish(&mut batch);
-    assert_eq!(parser.taken(), text.len() as u64);
-    (rows(&batch.into_rows()), end)
+}
+
+fn read(text: &[u8], step: usize) -> (Vec<Row>, ArchiveEnd) {
+    let (rows, end, _) = parse(ArchiveParser::default(), text, (step, usize::MAX));
+    (rows.concat(), end)
 }
 
 fn row(url: &str, offset: usize) -> Row {
@@ -73,8 +99,8 @@ fn records_of_every_type_in_pieces_of_any_length() {
     want[0].1 = Some(FaultKind::NoUrl);
     (want[1].2, want[1].3, want[1].4) = (Flags::BRACKETED.0, Some(302), "/x".into());
     (want[1].5, want[2].5) = ("EUC-JP".into(), "EUC-JP".into());
-    for step in [1, 2, 7, 100, 10_000] {
-        assert_eq!(read(text.as_bytes(), step), (want.to_vec(), Ok(())), "{step}");
+    for step in [0, 1, 2, 7, 100, 10_000] {
+        assert_eq!(read(text.as_bytes(), step), (want.to_vec(), ArchiveEnd::Whole), "{step}");
     }
 }
 
@@ -87,20 +113,40 @@ fn every_truncation_gives_whole_heads_and_is_reported() {
         let same = got.iter().zip(&whole).take_while(|(a, b)| (&a.0, a.6) == (&b.0, b.6)).count();
         assert_eq!(same, got.len(), "{len}");
         let is_cut = got.last().is_some_and(|row| row.2 & Flags::CUT.0 != 0);
-        assert!(ended.is_err() || !is_cut, "{len}");
+        assert!(ended != ArchiveEnd::Whole || !is_cut, "{len}");
     }
 }
 
 #[test]
-fn stray_bytes_are_skipped_and_flagged() {
+fn stray_bytes_are_skipped_flagged_and_counted() {
+    let damage = |text: &[u8], step| parse(ArchiveParser::default(), text, (step, usize::MAX)).2;
     let stray = format!("garbage\nmore of it\r\n\r\n{}", record("WARC-Type: resource\r\nWARC-Target-URI: x:y", ""));
     let (rows, ended) = read(stray.as_bytes(), 5);
-    assert_eq!((rows[0].0.as_str(), rows[0].2, rows[0].6, ended), ("x:y", Flags::STRAY_BYTES.0, 22, Ok(())));
+    assert_eq!(
+        (rows[0].0.as_str(), rows[0].2, rows[0].6, ended),
+        ("x:y", Flags::STRAY_BYTES.0, 22, ArchiveEnd::Whole)
+    );
     let headless = "WARC/1.0\r\nWARC-Target-URI: x:y\r\n\r\n";
     let (rows, ended) = read(headless.as_bytes(), 5);
-    assert_eq!((rows[0].1, ended), (Some(FaultKind::NotOfFormat), Ok(())));
-    let (rows, ended) = read(&vec![b'x'; 5 << 20], 1 << 20);
-    assert_eq!((rows.len(), ended.is_ok()), (0, true));
+    assert_eq!((rows[0].1, ended), (Some(FaultKind::NotOfFormat), ArchiveEnd::Whole));
+    let long = vec![b'x'; 5 << 20];
+    let (rows, ended) = read(&long, 1 << 20);
+    assert_eq!((rows.len(), ended), (0, ArchiveEnd::Whole));
+    for step in [0, 1, 5, 1 << 20] {
+        let of = |stray_len, stray_count, at| ArchiveDamage { stray_len, stray_count, short_count: 0, at };
+        assert_eq!(damage(stray.as_bytes(), step), of(20, 1, Some(0)));
+        assert_eq!(damage(headless.as_bytes(), step), of(0, 0, None));
+        assert_eq!(damage(&long[..1 << 21], step.max(4096)), of(1 << 21, 1, Some(0)));
+        let whole = record("WARC-Type: resource\r\nWARC-Target-URI: x:y", "1");
+        // The last head lost its first letter.
+        let broken = format!("{whole}{}", &whole[1..]);
+        let (at, len) = (whole.len() as u64, whole.len() as u64 - 1);
+        assert_eq!(damage(broken.as_bytes(), step), of(len - 4, 1, Some(at)), "{step}");
+        // A length that is too short by two bytes is only flagged.
+        let short = format!("{}{whole}", whole.replace("Length: 1\r\n\r\n1", "Length: 1\r\n\r\n123"));
+        assert_eq!(damage(short.as_bytes(), step), of(0, 0, None));
+        assert_eq!(read(short.as_bytes(), step).0[1].2, Flags::STRAY_BYTES.0);
+    }
 }
 
 #[test]
@@ -108,8 +154,9 @@ fn records_of_other_types_are_counted_and_skipped() {
     let text = sample();
     let mut parser = ArchiveParser::of_types(&["Response".into(), "request".into()]);
     let mut batch = unlimited();
-    parser.push(text.as_bytes(), &mut batch);
-    assert_eq!(parser.finish(&mut batch), Ok(()));
+    let window = ArchiveWindow { at: 0, bytes: text.as_bytes() };
+    parser.push(window, &mut batch);
+    assert_eq!(parser.finish(window, &mut batch), ArchiveEnd::Whole);
     let rows = rows(&batch.into_rows());
     assert_eq!((rows.len(), rows[0].5.as_str(), parser.skipped_count()), (2, "EUC-JP", 2));
 }
@@ -122,29 +169,124 @@ fn arc_records_of_both_versions() {
     let (rows, ended) = read(text.as_bytes(), 9);
     let got: Vec<_> = rows.iter().map(|row| (row.0.as_str(), row.3, row.4.as_str())).collect();
     let want = [("filedesc://x.arc", None, ""), ("http://a.org/b c", Some(301), "/z"), ("dns:a.org", Some(200), "")];
-    assert_eq!((got, ended), (want.to_vec(), Ok(())));
+    assert_eq!((got, ended), (want.to_vec(), ArchiveEnd::Whole));
+}
+
+#[test]
+fn arc_heads_that_programs_wrote() {
+    let text = "\nfiledesc://x.arc 0.0.0.0 201402160502 text/plain 5\n1 0 S\n\nhttp://a.org/ 192.0.2.1 201402160502 text/html -1\n\
+        HTTP/1.1 200 OK\n\nbody\nhttp://b.org/ 192.0.2.1 20140216050221 text/html 5\n12345\n\
+        http://c.org/ 192.0.2.1 20140216050221 text/html 3\n12\nhttp://d.org/ 192.0.2.1 20140216050221 text/html 5\n12\n\
+        http://e.org/ 192.0.2.1 20140216050221 text/html 2\n12345\n";
+    assert!(is_archive(text.as_bytes()));
+    for step in [0, 1, 10, 1000] {
+        let (rows, ended, damage) = parse(ArchiveParser::default(), text.as_bytes(), (step, usize::MAX));
+        let got: Vec<_> = rows[0].iter().map(|row| (row.0.as_str(), row.2)).collect();
+        let cut = Flags::CUT.0;
+        let want = [
+            ("filedesc://x.arc", 0),
+            ("http://a.org/", cut),
+            ("http://b.org/", 0),
+            ("http://c.org/", 0),
+            ("http://d.org/", cut),
+            ("http://e.org/", 0),
+        ];
+        assert_eq!((got, ended), (want.to_vec(), ArchiveEnd::Whole), "{step}");
+        assert_eq!((damage.stray_len, damage.short_count), (4, 0));
+    }
+}
+
+/// Ten records; the length of the fourth is too long by `excess`, and the payload of the second shows a head.
+fn with_wrong_length(excess: usize) -> Vec<String> {
+    let fields = |i| format!("WARC-Type: resource\r\nWARC-Target-URI: http://a.org/{i}");
+    let payload = |i| if i == 1 { "a\r\n\r\nWARC/1.0\r\nContent-Length: 3\r\n\r\nxyz".to_string() } else { "p".repeat(9) };
+    let of = |i| record(&fields(i), &payload(i));
+    let wrong = |i| of(i).replace("Length: 9", &format!("Length: {}", 9 + excess));
+    (0..10).map(|i| if i == 3 { wrong(i) } else { of(i) }).collect()
+}
+
+#[test]
+fn a_wrong_length_costs_no_record() {
+    for excess in [1, 4, 5, 9, 12, 110, 300, 10_000, usize::MAX / 3] {
+        let text = with_wrong_length(excess).concat();
+        for step in [0, 1, 3, 64, 1000, 1 << 20] {
+            let (rows, ended, damage) = parse(ArchiveParser::default(), text.as_bytes(), (step, 200));
+            let rows = rows.concat();
+            assert_eq!((rows.len(), ended), (10, ArchiveEnd::Whole), "{excess} {step}");
+            for (i, row) in rows.iter().enumerate() {
+                // An excess of up to the line ends is the same as fewer line ends.
+                let is_cut = i == 3 && excess > 4;
+                let want = (format!("http://a.org/{i}"), if is_cut { Flags::CUT.0 } else { 0 });
+                assert_eq!((row.0.clone(), row.2), want, "{excess} {step}");
+            }
+            assert_eq!((damage.stray_len, damage.short_count), (0, u64::from(excess > 8)), "{excess}");
+        }
+    }
+}
+
+#[test]
+fn a_record_ends_with_its_gzip_member() {
+    for (excess, ends_of) in [(0, 1), (1000, 1), (usize::MAX / 3, 1), (1000, 2), (5, 1)] {
+        let records = with_wrong_length(excess);
+        let text = records.concat();
+        for step in [1, 3, 64, 1000, 1 << 20] {
+            let mut parser = ArchiveParser::default();
+            let mut at = 0;
+            for (i, record) in records.iter().enumerate() {
+                at += record.len() as u64;
+                if i % ends_of == 0 {
+                    parser.push_member_end(at, at / 2);
+                }
+            }
+            let (rows, ended, damage) = parse(parser, text.as_bytes(), (step, 200));
+            assert_eq!((rows.concat().len(), ended), (10, ArchiveEnd::Whole), "{excess} {step}");
+            assert_eq!(damage.short_count, u64::from(excess > 8), "{excess} {step}");
+        }
+    }
+}
+
+#[test]
+fn members_that_are_blocks_end_no_record() {
+    let text = with_wrong_length(0).concat();
+    let whole = read(text.as_bytes(), 0);
+    for block_len in [7, 100, 333] {
+        for step in [1, 1000] {
+            let mut parser = ArchiveParser::default();
+            (1..).map(|i| i * block_len).take_while(|at| *at < text.len() as u64).for_each(|at| parser.push_member_end(at, at));
+            let (rows, ended, damage) = parse(parser, text.as_bytes(), (step, usize::MAX));
+            assert_eq!((rows.concat(), ended), whole.clone(), "{block_len}");
+            assert_eq!(damage, ArchiveDamage::default());
+        }
+    }
+}
+
+#[test]
+fn long_heads_are_a_fault_for_any_pieces() {
+    let long = |len: usize| {
+        let fields = format!("WARC-Type: resource\r\nWARC-Target-URI: http://a/\r\nX: {}", "x".repeat(len));
+        record(&fields, "content") + &record("WARC-Type: resource\r\nWARC-Target-URI: http://b/", "c")
+    };
+    let fixed = long(0).find("\r\n\r\n").unwrap() + 4;
+    let max_len = MAX_HEAD_LEN as usize - fixed;
+    for (len, fault) in [(max_len, None), (max_len + 1, Some(FaultKind::TooLong)), (3 << 20, Some(FaultKind::TooLong))] {
+        let text = long(len);
+        let whole = read(text.as_bytes(), 0);
+        assert_eq!((whole.0[0].1, whole.0.len(), whole.1), (fault, 2, ArchiveEnd::Whole));
+        assert_eq!((whole.0[1].0.as_str(), whole.0[1].2), ("http://b/", 0));
+        for step in [100_000, 1 << 20, (1 << 20) + 1, 4 << 20] {
+            assert_eq!(read(text.as_bytes(), step), whole, "{len} {step}");
+        }
+    }
 }
 
 #[test]
 fn a_full_batch_pauses_the_parser() {
     let text = sample();
     let whole = read(text.as_bytes(), 100).0;
-    let (mut parser, mut rest, mut paused) = (ArchiveParser::default(), text.as_bytes(), Vec::new());
-    loop {
-        let limits = BatchLimits { target_len: 1, max_record_len: usize::MAX };
-        let mut batch = CaptureBatch::new(FieldSet::ALL, limits);
-        rest = &rest[parser.push(rest, &mut batch)..];
-        let is_last = !batch.is_full();
-        if is_last {
-            assert_eq!(parser.finish(&mut batch), Ok(()));
-        }
-        assert!(!batch.is_empty());
-        paused.extend(rows(&batch.into_rows()));
-        if is_last {
-            break;
-        }
+    for step in [0, 10, 1000] {
+        let (paused, end, _) = parse(ArchiveParser::default(), text.as_bytes(), (step, 1));
+        assert_eq!((paused.len(), paused.concat(), end), (4, whole.clone(), ArchiveEnd::Whole));
     }
-    assert_eq!(paused, whole);
 }
 
 #[test]
@@ -154,24 +296,62 @@ fn links_of_one_page_fill_several_batches() {
     let json =
         format!(r#"{{"Envelope":{{"Payload-Metadata":{{"HTTP-Response-Metadata":{{"HTML-Metadata":{html}}}}}}}}}"#);
     let text = record("WARC-Type: metadata\r\nWARC-Target-URI: http://a.org/", &json).repeat(2);
-    let (mut parser, mut rest, mut lens) = (ArchiveParser::of_links(), text.as_bytes(), Vec::new());
-    while !rest.is_empty() {
-        let limits = BatchLimits { target_len: 4 * 80, max_record_len: usize::MAX };
-        let mut batch = CaptureBatch::new(FieldSet::ALL, limits);
-        rest = &rest[parser.push(rest, &mut batch)..];
-        let rows = batch.into_rows();
-        assert!(rows.records().bases.iter().all(|base| base.of(rows.records().text) == b"http://a.org/"));
-        lens.push(rows.len());
-    }
-    assert_eq!(lens, [5, 5, 5, 5, 2]);
+    let of_links = |step| {
+        let (batches, end, _) = parse(ArchiveParser::of_links(), text.as_bytes(), (step, 4 * 80));
+        assert_eq!(end, ArchiveEnd::Whole);
+        batches
+    };
+    assert_eq!(of_links(0).iter().map(Vec::len).collect::<Vec<_>>(), [5, 5, 5, 5, 2]);
+    assert_eq!((of_links(1), of_links(100)), (of_links(0), of_links(0)));
 }
 
 #[test]
-fn a_record_that_is_too_long_ends_the_batch() {
+fn a_record_that_is_too_long_is_a_fault() {
     let text = sample();
-    let limits = BatchLimits { target_len: usize::MAX, max_record_len: 10 };
+    let limits = BatchLimits { target_len: usize::MAX, max_record_len: 20 };
     let (mut parser, mut batch) = (ArchiveParser::default(), CaptureBatch::new(FieldSet::ALL, limits));
-    parser.push(text.as_bytes(), &mut batch);
-    let second = text.match_indices("WARC/1.0\r\n").nth(1).unwrap().0;
-    assert_eq!((batch.too_long_at(), batch.is_full(), batch.into_rows().len()), (Some(second as u64), true, 1));
+    let window = ArchiveWindow { at: 0, bytes: text.as_bytes() };
+    parser.push(window, &mut batch);
+    parser.finish(window, &mut batch);
+    let rows = rows(&batch.into_rows());
+    let faults: Vec<_> = rows.iter().map(|row| row.1).collect();
+    assert_eq!(faults, [Some(FaultKind::NoUrl), Some(FaultKind::TooLong), Some(FaultKind::TooLong), None]);
+    assert_eq!((rows[1].0.as_str(), rows[1].3), ("", Some(302)));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4 * ProptestConfig::default().cases, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Damaged archives give the same rows and the same damage in memory and in any pieces.
+    #[test]
+    fn damaged_archives_do_not_depend_on_pieces(
+        is_arc in any::<bool>(),
+        lens in prop::collection::vec((0usize..60, -9i64..200), 1..8),
+        flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+        cut in prop::option::of(any::<prop::sample::Index>()),
+        (step, target_len) in (1usize..100, prop::sample::select(&[1usize, 300, usize::MAX][..])),
+    ) {
+        let mut text = Vec::new();
+        for (i, (len, error)) in lens.into_iter().enumerate() {
+            // Most lengths are right.
+            let stated = len as i64 + if i % 3 == 1 { error } else { 0 };
+            let kind = ["response", "metadata", "resource"][i % 3];
+            let content = &"HTTP/1.1 200 OK\r\nLocation: x\r\n\r\nhttp://b/\nWARC/1.0\nx\n\n1234567890"[..len.min(69)];
+            text.extend_from_slice(&match is_arc {
+                true => format!("http://a.org/{i} 192.0.2.1 20140216050221 a/b {stated}\n{content}\n"),
+                false => format!("WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Target-URI: http://a.org/\r\nContent-Length: {stated}\r\n\r\n{content}\r\n\r\n"),
+            }.into_bytes());
+        }
+        for (at, byte) in flips {
+            let at = at.index(text.len());
+            text[at] ^= byte & 0x1f;
+        }
+        let len = cut.map_or(text.len(), |at| at.index(text.len()));
+        let of = |step| {
+            let mut parser = ArchiveParser::default();
+            parser.set_file("x", false);
+            parse(parser, &text[..len], (step, target_len))
+        };
+        prop_assert_eq!(of(step), of(0));
+    }
 }

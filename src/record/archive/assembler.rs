@@ -1,0 +1,260 @@
+//! Makes rows of records: [`RecordAssembler`] takes their heads and contents, one record after the other.
+
+use super::batch::{Capture, CaptureBatch};
+use super::heads::{self, ArcHead, ResponseHead, WarcHead, detected_charset, without_brackets};
+use super::links::LinkReader;
+use crate::iri::{FaultKind, Flags};
+use crate::record::time;
+
+/// The media type that indexes write for revisits.
+const REVISIT: &[u8] = b"warc/revisit";
+/// The HTTP head of a response is read up to this many bytes of the content.
+const MAX_HTTP_LEN: u64 = 256 << 10;
+/// Longest JSON of a WAT record, in bytes; the rest is not read.
+const MAX_JSON_LEN: u64 = 256 << 20;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum RecordKind {
+    Response,
+    Metadata,
+    /// Metadata of a WAT archive.
+    Links,
+    #[default]
+    Other,
+}
+
+/// Which part of a content says something about its record.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum ContentPart {
+    Nothing,
+    /// Up to a blank line, at most so many bytes.
+    Head(u64),
+    /// At most so many bytes.
+    First(u64),
+    /// At most so many bytes, which are read again and again until all links of the record were pushed.
+    Links(u64),
+}
+
+/// The record before the current one: its end and the charset in metadata that follow are not known yet.
+#[derive(Debug)]
+struct HeldCapture {
+    capture: Capture,
+    is_response: bool,
+}
+
+/// The file from which the archive is read.
+#[derive(Debug)]
+pub(super) struct ArchiveFile {
+    pub(super) name: Vec<u8>,
+    pub(super) is_compressed: bool,
+}
+
+/// The current record, and the one before it.
+#[derive(Debug, Default)]
+pub(super) struct RecordAssembler {
+    current: Capture,
+    kind: RecordKind,
+    /// The type of the current record is not selected.
+    is_skipped: bool,
+    /// What the content of the current record says.
+    response: ResponseHead,
+    charset: Vec<u8>,
+    held: Option<HeldCapture>,
+    /// A capture whose memory can be used again.
+    spare: Capture,
+    pub(super) file: Option<ArchiveFile>,
+    /// Set in WAT archives.
+    pub(super) links: Option<LinkReader>,
+    /// Types of the selected records, in lower case; empty for all types.
+    pub(super) types: Vec<Vec<u8>>,
+    pub(super) skipped_count: u64,
+}
+
+impl RecordAssembler {
+    /// Begins a record at byte `at` of the archive. `member_at` is the byte of the file at which its gzip member begins, if
+    /// that is known.
+    fn begin(&mut self, at: u64, member_at: Option<u64>, flags: Flags) {
+        self.current.offset = at;
+        self.current.flags = flags;
+        let file_at = match &self.file {
+            Some(file) if file.is_compressed => member_at,
+            Some(_) => Some(at),
+            None => None,
+        };
+        self.current.archive_offset = file_at.map(|at| at as i64);
+    }
+
+    pub(super) fn begin_arc(&mut self, head: &ArcHead<'_>, at: u64, member_at: Option<u64>, flags: Flags) {
+        self.begin(at, member_at, flags);
+        let capture = &mut self.current;
+        capture.url.extend_from_slice(head.url);
+        capture.mime.extend_from_slice(head.mime);
+        capture.redirect.extend_from_slice(head.redirect);
+        (capture.time, capture.status) = (time::from_first_digits(head.date), head.status);
+        let name: &[u8] = if head.url.starts_with(b"filedesc:") { b"warcinfo" } else { b"response" };
+        self.is_skipped = !self.is_selected(name);
+        self.kind = RecordKind::Response;
+    }
+
+    pub(super) fn begin_warc(&mut self, head: &WarcHead<'_>, at: u64, member_at: Option<u64>, flags: Flags) {
+        self.begin(at, member_at, flags);
+        let (url, is_bracketed) = without_brackets(&head.target);
+        let capture = &mut self.current;
+        capture.url.extend_from_slice(url);
+        capture.digest.extend_from_slice(&head.digest);
+        capture.time = time::from_w3c(&head.date);
+        if is_bracketed {
+            capture.flags |= Flags::BRACKETED;
+        }
+        capture.fault = match head.content_len {
+            None => Some(FaultKind::NotOfFormat),
+            Some(_) if url.is_empty() => Some(FaultKind::NoUrl),
+            Some(_) => None,
+        };
+        let has_links = self.links.is_some();
+        self.kind = match &head.record_type[..] {
+            b"response" | b"revisit" if !has_links => RecordKind::Response,
+            b"metadata" if has_links => RecordKind::Links,
+            b"metadata" => RecordKind::Metadata,
+            _ => RecordKind::Other,
+        };
+        // The media type of a response is in its HTTP head; indexes mark revisits by a media type of their own.
+        match &head.record_type[..] {
+            b"response" | b"request" => {}
+            b"revisit" => capture.mime.extend_from_slice(REVISIT),
+            _ => capture.mime.extend_from_slice(heads::without_parameters(&head.content_type)),
+        }
+        self.is_skipped = !self.is_selected(&head.record_type);
+    }
+
+    /// Begins a record whose head is too long to be read.
+    pub(super) fn begin_too_long(&mut self, at: u64, member_at: Option<u64>, flags: Flags) {
+        self.begin(at, member_at, flags);
+        self.current.fault = Some(FaultKind::TooLong);
+        (self.kind, self.is_skipped) = (RecordKind::Other, false);
+    }
+
+    fn is_selected(&self, record_type: &[u8]) -> bool {
+        self.types.is_empty() || self.types.iter().any(|selected| selected == record_type)
+    }
+
+    /// Sets flags of the current record.
+    pub(super) fn flag(&mut self, flags: Flags) {
+        self.current.flags |= flags;
+    }
+
+    /// The part of the current record's content that [`RecordAssembler::read_content`] needs.
+    pub(super) fn content_part(&self) -> ContentPart {
+        match self.kind {
+            RecordKind::Response => ContentPart::Head(MAX_HTTP_LEN),
+            RecordKind::Metadata => ContentPart::First(MAX_HTTP_LEN),
+            RecordKind::Links => ContentPart::Links(MAX_JSON_LEN),
+            RecordKind::Other => ContentPart::Nothing,
+        }
+    }
+
+    /// Reads the part of the content that [`RecordAssembler::content_part`] names.
+    pub(super) fn read_content(&mut self, part: &[u8]) {
+        match self.kind {
+            RecordKind::Response => self.response = ResponseHead::parse(part),
+            RecordKind::Metadata => self.charset = detected_charset(part),
+            RecordKind::Links | RecordKind::Other => {}
+        }
+    }
+
+    /// Drops what the content says: it is not that of the current record.
+    pub(super) fn forget_content(&mut self) {
+        (self.response, self.charset) = (ResponseHead::default(), Vec::new());
+    }
+
+    /// Ends the current record: it becomes the held one, and the one held before is pushed. `json` is the content of a WAT
+    /// record, `None` if it is not whole. Returns true if links are to be pushed.
+    pub(super) fn end(&mut self, json: Option<&[u8]>, batch: &mut CaptureBatch) -> bool {
+        self.skipped_count += u64::from(self.is_skipped);
+        if let Some(links) = &mut self.links {
+            let Some(json) = json.filter(|_| self.kind == RecordKind::Links) else {
+                self.current.clear();
+                return false;
+            };
+            if let Some(fault) = links.begin(json, &self.current.url) {
+                batch.push_faulty(self.current.offset, self.current.flags, fault);
+            }
+            return true;
+        }
+        match self.kind {
+            RecordKind::Response => self.take_response(),
+            RecordKind::Metadata => self.take_charset(),
+            RecordKind::Other | RecordKind::Links => {}
+        }
+        self.push_held(batch);
+        let next = std::mem::take(&mut self.spare);
+        let capture = std::mem::replace(&mut self.current, next);
+        if self.is_skipped {
+            self.recycle(capture);
+        } else {
+            self.held = Some(HeldCapture { capture, is_response: self.kind == RecordKind::Response });
+        }
+        false
+    }
+
+    fn take_response(&mut self) {
+        let head = std::mem::take(&mut self.response);
+        let capture = &mut self.current;
+        capture.status = head.status.or(capture.status);
+        capture.charset = head.charset;
+        if !head.mime.is_empty() && capture.mime != REVISIT {
+            capture.mime = head.mime;
+        }
+        if !head.redirect.is_empty() {
+            capture.redirect = head.redirect;
+        }
+    }
+
+    /// Takes the charset in a metadata record, also for the response before it.
+    fn take_charset(&mut self) {
+        self.current.charset = std::mem::take(&mut self.charset);
+        if let Some(HeldCapture { capture: response, is_response: true }) = &mut self.held
+            && response.url == self.current.url
+            && !self.current.charset.is_empty()
+        {
+            response.charset.clone_from(&self.current.charset);
+        }
+    }
+
+    /// Pushes links of a WAT record, whose content is `json`, until there are no more or the batch is full. Returns whether
+    /// there are more.
+    pub(super) fn push_links(&mut self, json: &[u8], batch: &mut CaptureBatch) -> bool {
+        if let Some(links) = &mut self.links {
+            while !batch.is_full() {
+                let Some((url, base)) = links.next(json) else { break };
+                batch.push_link(&self.current, url, base);
+            }
+            if batch.is_full() {
+                return true;
+            }
+        }
+        self.current.clear();
+        false
+    }
+
+    /// Sets the end of the held record in the file, if it is not known yet. `is_in_member`: a gzip member ends there.
+    pub(super) fn end_held(&mut self, file_at: u64, is_in_member: bool) {
+        if self.file.as_ref().is_some_and(|file| file.is_compressed == is_in_member)
+            && let Some(HeldCapture { capture, .. }) = &mut self.held
+            && let (Some(begin), None) = (capture.archive_offset, capture.archive_length)
+        {
+            capture.archive_length = Some(file_at as i64 - begin);
+        }
+    }
+
+    pub(super) fn push_held(&mut self, batch: &mut CaptureBatch) {
+        let Some(HeldCapture { capture, .. }) = self.held.take() else { return };
+        batch.push(&capture, self.file.as_ref().map_or(b"", |file| &file.name));
+        self.recycle(capture);
+    }
+
+    fn recycle(&mut self, mut capture: Capture) {
+        capture.clear();
+        self.spare = capture;
+    }
+}

@@ -1,0 +1,33 @@
+//! What is wrong with an archive: [`ArchiveDamage`].
+
+use std::fmt;
+
+/// Damage that an archive has besides its end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ArchiveDamage {
+    /// Bytes that belong to no record.
+    pub stray_len: u64,
+    /// Number of places that have such bytes.
+    pub stray_count: u64,
+    /// Number of records whose content is shorter than their length says.
+    pub short_count: u64,
+    /// Byte of the decompressed archive at which the first damage is.
+    pub at: Option<u64>,
+}
+
+impl fmt::Display for ArchiveDamage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = |count| if count == 1 { "" } else { "s" };
+        let ArchiveDamage { stray_len, stray_count, short_count, at } = *self;
+        if stray_count > 0 {
+            let (bytes, places) = (plural(stray_len), plural(stray_count));
+            write!(f, "{stray_len} byte{bytes} in {stray_count} place{places} belong to no record and were skipped")?;
+        }
+        if short_count > 0 {
+            let lead = if stray_count > 0 { ", and " } else { "" };
+            let (records, verb) = (plural(short_count), if short_count == 1 { "is" } else { "are" });
+            write!(f, "{lead}{short_count} record{records} {verb} shorter than stated in the head")?;
+        }
+        write!(f, ", first at byte {} of the decompressed archive", at.unwrap_or(0))
+    }
+}

@@ -1,0 +1,96 @@
+//! Gzip members of an archive: [`Members`] says which one the parser is in, and whether records end with members.
+
+use std::collections::VecDeque;
+
+/// Where a gzip member ends, in bytes of the decompressed archive and of the file.
+#[derive(Clone, Copy, Debug, Default)]
+struct MemberBoundary {
+    unpacked: u64,
+    packed: u64,
+}
+
+/// The members of an archive, as far as they are known.
+#[derive(Debug, Default)]
+pub(super) struct Members {
+    /// Ends of members. Those before `passed` are before the parser's position.
+    ends: VecDeque<MemberBoundary>,
+    passed: usize,
+    /// A member began within a record, so that members say nothing of records.
+    is_in_blocks: bool,
+    /// The beginning of a member within a record, if it is not known yet whether it is a head.
+    probe_at: Option<u64>,
+    /// Records that began in the current member.
+    record_count: u64,
+    /// The last member had one record.
+    has_single_records: bool,
+}
+
+impl Members {
+    /// Adds the end of a member: after byte `unpacked` of the archive, and after byte `packed` of the file.
+    pub(super) fn push(&mut self, unpacked: u64, packed: u64) {
+        self.ends.push_back(MemberBoundary { unpacked, packed });
+    }
+
+    /// The next end after the parser's position, in the decompressed archive.
+    pub(super) fn next_end(&self) -> Option<u64> {
+        self.ends.get(self.passed).map(|end| end.unpacked)
+    }
+
+    /// Passes the next end; returns its position in the file. `is_within` a record: what follows is to be inspected.
+    pub(super) fn pass(&mut self, is_within: bool) -> u64 {
+        let end = self.ends.get(self.passed).copied().unwrap_or_default();
+        self.passed += 1;
+        self.has_single_records = !is_within && self.record_count == 1;
+        self.record_count = 0;
+        self.probe_at = (is_within && !self.is_in_blocks).then_some(end.unpacked);
+        end.packed
+    }
+
+    /// Moves to byte `at` of the archive.
+    pub(super) fn seek(&mut self, at: u64) {
+        self.passed = self.ends.partition_point(|end| end.unpacked <= at);
+    }
+
+    /// Forgets the ends before byte `at` of the archive, except the last of them.
+    pub(super) fn forget_before(&mut self, at: u64) {
+        while self.passed > 1 && self.ends.get(1).is_some_and(|end| end.unpacked <= at) {
+            self.ends.pop_front();
+            self.passed -= 1;
+        }
+    }
+
+    /// Counts a record that begins at byte `at`; returns where in the file, if it begins with a member.
+    pub(super) fn begin_record(&mut self, at: u64) -> Option<u64> {
+        self.record_count += 1;
+        match self.passed.checked_sub(1).and_then(|last| self.ends.get(last)) {
+            Some(start) => (start.unpacked == at).then_some(start.packed),
+            None => (at == 0).then_some(0),
+        }
+    }
+
+    /// The records before the current one, and it too as far as is known, have a member of their own.
+    pub(super) fn has_own_member(&self) -> bool {
+        self.has_single_records && self.record_count == 1
+    }
+
+    /// The records up to here began and ended with members.
+    pub(super) fn are_records(&self) -> bool {
+        self.passed > 0 && !self.is_in_blocks
+    }
+
+    /// Where the last member that was passed ends in the file.
+    pub(super) fn last_end(&self) -> Option<u64> {
+        self.passed.checked_sub(1).and_then(|last| self.ends.get(last)).map(|end| end.packed)
+    }
+
+    /// The beginning of a member within a record, if it is not known yet whether it is a head.
+    pub(super) fn probe_at(&self) -> Option<u64> {
+        self.probe_at
+    }
+
+    /// States whether the member within a record begins with a head.
+    pub(super) fn end_probe(&mut self, is_head: bool) {
+        self.probe_at = None;
+        self.is_in_blocks |= !is_head;
+    }
+}
