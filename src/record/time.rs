@@ -156,7 +156,10 @@ mod tests {
             ("2011-06-23T17:12Z", "2011-06-23T17:12:00Z"),
             ("2011-06-23T17:12:08.802Z", "2011-06-23T17:12:08.802Z"),
         ] {
-            assert_eq!((from_w3c(text.as_bytes()), from_iso(whole.as_bytes()).is_some()), (from_iso(whole.as_bytes()), true));
+            assert_eq!(
+                (from_w3c(text.as_bytes()), from_iso(whole.as_bytes()).is_some()),
+                (from_iso(whole.as_bytes()), true)
+            );
         }
         assert_eq!([from_w3c(b"2011Z"), from_w3c(b"2011-06-23T17:12"), from_w3c(b"20-1"), from_w3c(b"")], [None; 4]);
         assert_eq!(from_first_digits(b"201106231712"), from_iso(b"2011-06-23T17:12:00Z"));

@@ -144,7 +144,7 @@ fn a_requested_format_is_not_detected() {
 }
 
 const WARC: &str = "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: <http://Example.org/a>\r\n\
-    WARC-Date: 2014-01-03T03:03:21Z\r\nWARC-Payload-Digest: sha1:B2LT\r\nContent-Length: 60\r\n\r\n\
+    WARC-Date: 2014-01-03T03:03:21Z\r\nWARC-Payload-Digest: sha1:B2LT\r\nContent-Length: 61\r\n\r\n\
     HTTP/1.1 302 Found\r\nLocation: /b c\r\n\r\nbody body body body bod\r\n\r\n";
 
 #[test]
@@ -186,15 +186,21 @@ fn row_groups_of_archives_depend_only_on_the_records() {
 }
 
 #[test]
-fn an_archive_record_that_is_too_long_ends_its_source() {
+fn an_archive_record_that_is_too_long_is_a_fault() {
     let long = WARC.replace("http://Example.org/a", &format!("http://example.org/{}", "a".repeat(500)));
     let text = [WARC, &long, WARC].concat();
-    let limited = RunOptions { max_record_len: 400, ..auto(options(2, 1 << 20, 100)) };
-    let out = run(pipe(text.as_bytes(), 50), &limited);
-    assert_eq!((out.rows.len(), out.summary.input_errors.len()), (1, 1));
-    let error = &out.summary.input_errors[0];
-    assert_eq!((error.offset, error.packed), (WARC.len() as u64, false));
-    assert!(error.to_string().contains("--max-record"), "{error}");
+    let directory = tempfile::tempdir().unwrap();
+    // The name of the file is no part of its records.
+    let path = crate::collect::file(&directory, &"n".repeat(200), text.as_bytes());
+    for (max_record_len, fault) in [(100, Some("too-long")), (600, None)] {
+        let limited = RunOptions { max_record_len, ..auto(options(2, 1 << 20, 100)) };
+        for sources in [pipe(text.as_bytes(), 50), crate::collect::path(&path)] {
+            let out = run(sources, &limited);
+            assert_eq!((out.rows.len(), out.summary.input_errors.len()), (3, 0));
+            let faults: Vec<_> = urls_and_faults(&out).into_iter().map(|row| row.2).collect();
+            assert_eq!(faults, [None, fault.map(str::to_string), None]);
+        }
+    }
 }
 
 #[test]

@@ -247,6 +247,13 @@ impl RecordAssembler {
         }
     }
 
+    /// Sets flags of the held record; returns false if there is none.
+    pub(super) fn flag_held(&mut self, flags: Flags) -> bool {
+        let Some(HeldCapture { capture, .. }) = &mut self.held else { return false };
+        capture.flags |= flags;
+        true
+    }
+
     pub(super) fn push_held(&mut self, batch: &mut CaptureBatch) {
         let Some(HeldCapture { capture, .. }) = self.held.take() else { return };
         batch.push(&capture, self.file.as_ref().map_or(b"", |file| &file.name));

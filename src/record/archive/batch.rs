@@ -127,7 +127,8 @@ impl CaptureBatch {
     fn push_refused(&mut self, capture: &Capture, filename: &[u8]) {
         let Capture { offset, flags, status, time, archive_offset, archive_length, .. } = *capture;
         let fault = Some(FaultKind::TooLong);
-        let short = Capture { offset, flags, status, time, archive_offset, archive_length, fault, ..Capture::default() };
+        let short =
+            Capture { offset, flags, status, time, archive_offset, archive_length, fault, ..Capture::default() };
         self.push(&short, filename);
     }
 

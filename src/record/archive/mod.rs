@@ -79,7 +79,9 @@ enum ParserState {
     #[default]
     Between,
     /// In a line that may begin a record, or in the head that it begins. The line at `line_at` is not whole.
-    Head { line_at: u64 },
+    Head {
+        line_at: u64,
+    },
     /// In the rest of a line that is too long to be a head.
     Line,
     Content,
@@ -238,6 +240,9 @@ impl ArchiveParser {
         (self.state, self.at) = (ParserState::Between, end);
         if batch.is_full() {
             return ArchiveEnd::NotYet;
+        }
+        if self.stray_len <= MAX_LEN_ERROR && self.stray_len > 0 && self.records.flag_held(Flags::CUT) {
+            self.stray_len = 0;
         }
         self.end_stray(true);
         self.records.push_held(batch);

@@ -50,14 +50,19 @@ fn rows(buffer: &RecordBuffer) -> Vec<Row> {
 
 /// Parses `text`, of which `step` bytes more are visible at a time, or all if `step` is 0; then the text is in memory.
 /// Batches have about `target_len` bytes.
-fn parse(mut parser: ArchiveParser, text: &[u8], (step, target_len): (usize, usize)) -> (Vec<Vec<Row>>, ArchiveEnd, ArchiveDamage) {
+fn parse(
+    mut parser: ArchiveParser,
+    text: &[u8],
+    (step, target_len): (usize, usize),
+) -> (Vec<Vec<Row>>, ArchiveEnd, ArchiveDamage) {
     parser.begin(0, step == 0);
     let (mut seen, mut batches) = (0, Vec::new());
     loop {
         let mut batch = CaptureBatch::new(FieldSet::ALL, BatchLimits { target_len, max_record_len: usize::MAX });
         let end = loop {
             let from = if step == 0 { 0 } else { parser.keep_from() as usize };
-            let window = ArchiveWindow { at: from as u64, bytes: &text[from..if step == 0 { text.len() } else { seen }] };
+            let window =
+                ArchiveWindow { at: from as u64, bytes: &text[from..if step == 0 { text.len() } else { seen }] };
             parser.push(window, &mut batch);
             if batch.is_full() {
                 break ArchiveEnd::NotYet;
@@ -122,10 +127,7 @@ fn stray_bytes_are_skipped_flagged_and_counted() {
     let damage = |text: &[u8], step| parse(ArchiveParser::default(), text, (step, usize::MAX)).2;
     let stray = format!("garbage\nmore of it\r\n\r\n{}", record("WARC-Type: resource\r\nWARC-Target-URI: x:y", ""));
     let (rows, ended) = read(stray.as_bytes(), 5);
-    assert_eq!(
-        (rows[0].0.as_str(), rows[0].2, rows[0].6, ended),
-        ("x:y", Flags::STRAY_BYTES.0, 22, ArchiveEnd::Whole)
-    );
+    assert_eq!((rows[0].0.as_str(), rows[0].2, rows[0].6, ended), ("x:y", Flags::STRAY_BYTES.0, 22, ArchiveEnd::Whole));
     let headless = "WARC/1.0\r\nWARC-Target-URI: x:y\r\n\r\n";
     let (rows, ended) = read(headless.as_bytes(), 5);
     assert_eq!((rows[0].1, ended), (Some(FaultKind::NotOfFormat), ArchiveEnd::Whole));
@@ -199,7 +201,8 @@ fn arc_heads_that_programs_wrote() {
 /// Ten records; the length of the fourth is too long by `excess`, and the payload of the second shows a head.
 fn with_wrong_length(excess: usize) -> Vec<String> {
     let fields = |i| format!("WARC-Type: resource\r\nWARC-Target-URI: http://a.org/{i}");
-    let payload = |i| if i == 1 { "a\r\n\r\nWARC/1.0\r\nContent-Length: 3\r\n\r\nxyz".to_string() } else { "p".repeat(9) };
+    let payload =
+        |i| if i == 1 { "a\r\n\r\nWARC/1.0\r\nContent-Length: 3\r\n\r\nxyz".to_string() } else { "p".repeat(9) };
     let of = |i| record(&fields(i), &payload(i));
     let wrong = |i| of(i).replace("Length: 9", &format!("Length: {}", 9 + excess));
     (0..10).map(|i| if i == 3 { wrong(i) } else { of(i) }).collect()
@@ -252,7 +255,10 @@ fn members_that_are_blocks_end_no_record() {
     for block_len in [7, 100, 333] {
         for step in [1, 1000] {
             let mut parser = ArchiveParser::default();
-            (1..).map(|i| i * block_len).take_while(|at| *at < text.len() as u64).for_each(|at| parser.push_member_end(at, at));
+            (1..)
+                .map(|i| i * block_len)
+                .take_while(|at| *at < text.len() as u64)
+                .for_each(|at| parser.push_member_end(at, at));
             let (rows, ended, damage) = parse(parser, text.as_bytes(), (step, usize::MAX));
             assert_eq!((rows.concat(), ended), whole.clone(), "{block_len}");
             assert_eq!(damage, ArchiveDamage::default());
@@ -268,7 +274,8 @@ fn long_heads_are_a_fault_for_any_pieces() {
     };
     let fixed = long(0).find("\r\n\r\n").unwrap() + 4;
     let max_len = MAX_HEAD_LEN as usize - fixed;
-    for (len, fault) in [(max_len, None), (max_len + 1, Some(FaultKind::TooLong)), (3 << 20, Some(FaultKind::TooLong))] {
+    for (len, fault) in [(max_len, None), (max_len + 1, Some(FaultKind::TooLong)), (3 << 20, Some(FaultKind::TooLong))]
+    {
         let text = long(len);
         let whole = read(text.as_bytes(), 0);
         assert_eq!((whole.0[0].1, whole.0.len(), whole.1), (fault, 2, ArchiveEnd::Whole));

@@ -25,7 +25,9 @@ impl<'a> ArchiveWindow<'a> {
 
     /// The bytes of `range` that are in the window.
     pub(super) fn slice(&self, range: Range<u64>) -> &'a [u8] {
-        let index = |at: u64| usize::try_from(at.saturating_sub(self.at)).map_or(self.bytes.len(), |at| at.min(self.bytes.len()));
+        let index = |at: u64| {
+            usize::try_from(at.saturating_sub(self.at)).map_or(self.bytes.len(), |at| at.min(self.bytes.len()))
+        };
         &self.bytes[index(range.start)..index(range.end).max(index(range.start))]
     }
 }
@@ -56,7 +58,10 @@ impl ArchiveKind {
                 let version = line.trim_ascii_end().get(5..).filter(|_| is_version(line));
                 let mut parts = version.unwrap_or_default().split(|&byte| byte == b'.');
                 let is_field = |line: &&[u8]| line[0].is_ascii_alphabetic() && line.contains(&b':');
-                next.is_none_or(is_field) && parts.next().is_some_and(is_number) && parts.next().is_some_and(is_number) && parts.next().is_none()
+                next.is_none_or(is_field)
+                    && parts.next().is_some_and(is_number)
+                    && parts.next().is_some_and(is_number)
+                    && parts.next().is_none()
             }
             ArchiveKind::Arc => ArcHead::parse(line).is_some(),
         }
