@@ -92,16 +92,18 @@ pub(super) enum ReadEnd {
     Defect(EndDefect),
 }
 
-/// A defect and what was lost before it.
+/// A defect and what is known of its place.
 pub(super) struct EndDefect {
     pub(super) defect: Defect,
     /// Bytes of an unfinished record before it.
     pub(super) lost_len: u64,
+    /// Byte of the source, if it is not the one up to which the source was read.
+    pub(super) at: Option<u64>,
 }
 
 impl From<Defect> for EndDefect {
     fn from(defect: Defect) -> EndDefect {
-        EndDefect { defect, lost_len: 0 }
+        EndDefect { defect, lost_len: 0, at: None }
     }
 }
 
@@ -151,7 +153,7 @@ impl ArchiveReader {
         let end = match self.is_ended {
             false => ReadEnd::More,
             true => match self.defect.take() {
-                Some(defect) => ReadEnd::Defect(EndDefect { defect, lost_len: self.lost_len }),
+                Some(defect) => ReadEnd::Defect(EndDefect { defect, lost_len: self.lost_len, at: None }),
                 None => ReadEnd::Source,
             },
         };

@@ -206,7 +206,7 @@ impl SourceBody {
             && let Some(defect) = text.defect.take()
         {
             let lost_len = (len - last_end) as u64;
-            return TextCut { len: last_end, end: ReadEnd::Defect(EndDefect { defect, lost_len }) };
+            return TextCut { len: last_end, end: ReadEnd::Defect(EndDefect { defect, lost_len, at: None }) };
         }
         TextCut { len, end: ReadEnd::Source }
     }

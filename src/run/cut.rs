@@ -231,11 +231,14 @@ impl<'a> Cutter<'a> {
     }
 
     fn stop(&mut self, current: &OpenSource, end: EndDefect) {
-        let EndDefect { defect, lost_len: lost } = end;
-        let (offset, packed) = match (&defect, &current.body) {
+        let EndDefect { defect, lost_len: lost, at } = end;
+        let (offset, packed) = match (&defect, at, &current.body) {
+            (_, Some(at), _) => (at, false),
             // A position in the text.
-(Defect::RecordTooLong(_), SourceBody::Mapped { .. } | SourceBody::Stream(_)) => (current.offset, false),
-            (_, body) => (body.file_position().unwrap_or(current.offset), body.is_compressed()),
+            (Defect::RecordTooLong(_), None, SourceBody::Mapped { .. } | SourceBody::Stream(_)) => {
+                (current.offset, false)
+            }
+            (.., body) => (body.file_position().unwrap_or(current.offset), body.is_compressed()),
         };
         self.stopped.push(StoppedSource { source: current.number, defect, offset, packed, lost });
     }
