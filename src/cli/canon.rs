@@ -95,7 +95,8 @@ impl CanonArgs {
             sort = Some(layout.sort_options(budget.remaining(), directory));
         }
         let (input, reporting) = (&self.input, &self.reporting);
-        let files = FileRoles::new(self.reporting.replace.no_clobber).lists(&input.inputs);
+        let files = FileRoles::new(self.reporting.replace.no_clobber).arguments(&input.inputs);
+        let files = files.input("--partition", layout.split_points_file());
         let files = match &destination {
             Destination::File(path) | Destination::NewFile(path) if layout.is_directory() => files.directory(path),
             _ => files.destination(&destination, output.format),

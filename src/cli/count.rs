@@ -87,7 +87,7 @@ fn perform(args: &CountArgs) -> Result<(DistinctCounts, Vec<PathBuf>), CommandEr
         CountMethod::Exact { memory: budget.remaining(), directory: args.spill.directory()? }
     };
     let sources = args.input.sources()?;
-    let files = FileRoles::new(args.reporting.replace.no_clobber).lists(&args.input.inputs);
+    let files = FileRoles::new(args.reporting.replace.no_clobber).arguments(&args.input.inputs);
     let files = files.input("--equivalences", args.equivalences.path());
     let replaced = files.report(args.reporting.report.as_deref()).check(&sources)?;
     let progress = Arc::new(Progress::new());

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use arrow::datatypes::SchemaRef;
 use clap::Args;
+use serde_json::json;
 
 use super::args::input::{InputArgs, WorkArgs};
 use super::args::output::OutputArgs;
@@ -14,19 +15,21 @@ use super::args::reporting::ReportingArgs;
 use super::args::spill::SpillArgs;
 use super::args::values::Choices;
 use super::error::CommandError;
-use super::file_roles::FileRoles;
+use super::file_roles::{FileRoles, absolute};
 use super::files::abandoned;
 use super::job::Job;
+use super::job_identity::JobIdentity;
 use super::progress::Timeline;
 use super::report::{CollisionReport, DedupReport, Report};
 use super::terminal::print_error;
 use crate::batch::{ColumnId, ColumnSet};
 use crate::canon::{Policy, RecipeColumn, Rung};
 use crate::dedup::evidence::{self, RecordLocator};
-use crate::dedup::seen::{MergedRuns, RunWriter, SeenError, SeenStore};
+use crate::dedup::seen::{FinishedJob, MergedRuns, RunWriter, SeenError, SeenStore};
 use crate::dedup::{Collision, KeepPolicy};
-use crate::input::{KeyedFile, Origin, Source, Sources};
+use crate::input::{Defect, InputError, KeyedFile, Origin, Source, Sources};
 use crate::output::{self, Encoder, FinishedOutput, Output, OutputError, OutputFormat, TableWriter};
+use crate::process::exit;
 use crate::record::InputFormat;
 use crate::run::{
     self, DedupKey, DedupOptions, DedupOutput, DedupSummary, DedupTotals, KeyedFileDefect, KeyedFileError, KeyedFiles,
@@ -171,9 +174,8 @@ impl DedupArgs {
             policy.more_keys.extend(levels);
         }
         let (input, reporting, sort) = (&self.input, &self.reporting, None);
-        let files = FileRoles::new(self.reporting.replace.no_clobber)
-            .lists(&input.inputs)
-            .destination(&destination, output.format);
+        let files = FileRoles::new(self.reporting.replace.no_clobber).arguments(&input.inputs);
+        let files = files.store(self.seen.as_deref()).destination(&destination, output.format);
         let files = self.keys.add_to(files).output("--duplicates", self.duplicates.as_deref());
         let files = files.output("--groups", self.groups.as_deref()).report(reporting.report.as_deref());
         Ok((Job { input, options, policy, destination, output, layout, sort, files, reporting }, dedup))
@@ -216,6 +218,14 @@ impl DedupArgs {
         }
     }
 
+    /// Identifies the job, if it adds to a store and writes a file.
+    fn identity(&self, job: &Job, sources: &Sources) -> Option<JobIdentity> {
+        let output = job.destination.path().filter(|_| self.update_seen)?;
+        let outputs = [&self.duplicates, &self.groups].map(|path| path.as_deref().map(absolute));
+        let more = json!([self.input.limit, self.keep.name(), self.keep_faulty, outputs]);
+        JobIdentity::new(job, sources, output, &more)
+    }
+
     fn open_store(&self, keys: &[(&str, String)]) -> Result<Option<Arc<SeenStore>>, SeenError> {
         let Some(directory) = &self.seen else { return Ok(None) };
         if self.update_seen {
@@ -228,16 +238,26 @@ impl DedupArgs {
 }
 
 pub(crate) fn run(args: &DedupArgs) -> Result<u8, CommandError> {
-    perform(args)?.conclude(&args.reporting)
+    match perform(args)? {
+        Some(report) => report.conclude(&args.reporting),
+        None => Ok(exit::SUCCESS),
+    }
 }
 
-/// Everything until the output has its final name, and then the change of the store.
-fn perform(args: &DedupArgs) -> Result<Report, CommandError> {
+/// Everything until the output has its final name, and then the change of the store. Returns `None` if this job has been
+/// done before.
+fn perform(args: &DedupArgs) -> Result<Option<Report>, CommandError> {
     let started = Instant::now();
     let (mut job, mut dedup) = args.job()?;
     let sources = job.input.sources()?;
     let replaced = job.files.check(&sources)?;
     dedup.seen = args.open_store(&describe_keys(&job.policy, dedup.key))?;
+    let identity = args.identity(&job, &sources);
+    if let Some((store, identity)) = dedup.seen.as_ref().zip(identity.as_ref())
+        && identity.is_done(store)?
+    {
+        return Ok(None);
+    }
     let names = sources.names();
     let files = keyed_files(&sources, &mut job, &dedup, args)?;
     let (encoder, mut outputs) = DedupOutputs::create(args, &job, &names)?;
@@ -246,7 +266,7 @@ fn perform(args: &DedupArgs) -> Result<Report, CommandError> {
     let timeline = job.timeline(&progress);
     let append = |given| outputs.append(given);
     let request = RunRequest::new(sources, &job.options, &job.policy, &progress);
-    let result = match &files {
+    let result = match files {
         Some(files) => run::dedup_keyed_files(request, files, (&dedup, &encoder), append),
         None => run::dedup(request, &dedup, &encoder, append),
     };
@@ -262,7 +282,8 @@ fn perform(args: &DedupArgs) -> Result<Report, CommandError> {
     // The store changes only after the output is complete: keys without rows would be lost to every later job.
     let new_keys = deduped.new_keys.take().filter(|_| !is_nothing_read);
     if let (Some(new_keys), Some(store)) = (new_keys, dedup.seen.and_then(Arc::into_inner)) {
-        add_to_store(store, new_keys, std::mem::replace(&mut deduped.merged, Ok(None)))?;
+        let job = identity.map(|identity| identity.finished(finished.bytes));
+        add_to_store(store, (new_keys, job), std::mem::replace(&mut deduped.merged, Ok(None)))?;
     }
     let counts = DedupReport {
         totals: deduped.totals,
@@ -274,7 +295,7 @@ fn perform(args: &DedupArgs) -> Result<Report, CommandError> {
     let findings = deduped.findings.take();
     let mut report = job.report(names, deduped.summary, finished, started.elapsed());
     (report.summary.distinct_keys, report.summary.is_distinct_exact) = (counts.totals.kept, true);
-    Ok(Report { dedup: Some(counts), timeline, findings, replaced, ..report })
+    Ok(Some(Report { dedup: Some(counts), timeline, findings, replaced, ..report }))
 }
 
 impl DedupOutputs {
@@ -330,21 +351,23 @@ fn keyed_files(
     if !args.input.is_auto() {
         return Ok(None);
     }
-    let open = |source: &Source| match &source.origin {
-        Origin::Path(path) => KeyedFile::open(&source.name, path),
-        Origin::Stdin | Origin::Special | Origin::Reader(_) => Ok(None),
-    };
-    // A file that cannot be read is reported when it is its turn.
-    let files: Vec<KeyedFile> = sources.0.iter().filter_map(|source| open(source).ok().flatten()).collect();
+    let (mut files, mut unread, mut others) = (Vec::new(), Vec::new(), Vec::new());
+    for (number, source) in sources.0.iter().enumerate() {
+        match open_keyed_file(source) {
+            Ok(Some(file)) => files.push(file),
+            Ok(None) => others.push(&source.name),
+            Err(defect) => unread.push(unread_error(number, source, defect)),
+        }
+    }
     let Some(first) = files.first() else { return Ok(None) };
     if args.input.limit.is_some() {
         let message = format!("{}: --limit does not apply to files with keys; remove it", first.name);
         return Err(CommandError::Usage(message));
     }
-    if files.len() < sources.0.len() {
+    if let Some(other) = others.first() {
         return Err(CommandError::Usage(format!(
-            "{}: this file has keys, but other inputs have none; run irikey canon on those first, or make all keys again \
-             with --column uri",
+            "{}: this file has keys, but the input {other} has none; run irikey canon on such inputs first, or make all keys \
+             again with --column uri",
             first.name
         )));
     }
@@ -363,7 +386,25 @@ fn keyed_files(
     }
     let key = key_column(&job.policy, dedup.key);
     let keyed = KeyedFiles::new(files, &key, &job.policy, dedup);
-    keyed.map(Some).map_err(|error: KeyedFileError| CommandError::Usage(error.to_string()))
+    let keyed = keyed.map(|files| Some(files.with_unread(unread)));
+    keyed.map_err(|error: KeyedFileError| CommandError::Usage(error.to_string()))
+}
+
+/// The source as a table of rows with keys; `None` if it is something else.
+fn open_keyed_file(source: &Source) -> Result<Option<KeyedFile>, Defect> {
+    match &source.origin {
+        Origin::Path(path) => {
+            std::fs::metadata(path).map_err(Defect::Open)?;
+            KeyedFile::open(&source.name, path)
+        }
+        Origin::Special => Err(Defect::Special),
+        Origin::Stdin | Origin::Reader(_) => Ok(None),
+    }
+}
+
+fn unread_error(number: usize, source: &Source, defect: Defect) -> InputError {
+    let (source_number, name) = (number as u32, source.name.clone());
+    InputError { source_number, name, defect, offset: 0, packed: false, lost: 0, records: 0 }
 }
 
 /// The column of a key.
@@ -427,13 +468,14 @@ fn print_warnings(counts: &DedupReport) {
 
 fn add_to_store(
     mut store: SeenStore,
-    new_keys: RunWriter,
+    (new_keys, job): (RunWriter, Option<FinishedJob>),
     merged: Result<Option<MergedRuns>, SeenError>,
 ) -> Result<(), CommandError> {
     let merged = merged.unwrap_or_else(|error| {
         print_error(&format!("{error}; the store is intact, but its runs were not merged"));
         None
     });
+    job.into_iter().for_each(|job| store.record(job));
     store.add(new_keys, merged).map_err(|error| {
         CommandError::SideFile(format!(
             "{error}; the output is complete, and running the job again gives the same output"

@@ -111,7 +111,7 @@ struct Extraction<'a> {
 pub(crate) fn run(args: &ExtractArgs) -> Result<u8, CommandError> {
     let (destination, format) = args.destination()?;
     let sources = input::list(&args.inputs).map_err(|error| CommandError::Input(error.to_string()))?;
-    let files = FileRoles::new(args.replace.no_clobber).lists(&args.inputs).destination(&destination, format);
+    let files = FileRoles::new(args.replace.no_clobber).arguments(&args.inputs).destination(&destination, format);
     let replaced = files.check(&sources)?;
     let mut extraction = Extraction::create(args, &destination, format)?;
     for source in sources.0 {

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use super::error::CommandError;
 use crate::input::{Origin, Sources, list_name};
-use crate::output::{Destination, OutputFormat, member_index_path, target_path};
+use crate::output::{Destination, OutputFormat, SPLITS, member_index_path, target_path};
+use crate::process::parent;
 use crate::run::Summary;
 
 /// The flag of the report.
@@ -20,8 +21,12 @@ pub(crate) struct FileRoles {
     outputs: Vec<(&'static str, PathBuf)>,
     /// Files that are read besides the sources, each with its flag.
     inputs: Vec<(&'static str, PathBuf)>,
+    /// Directories that are read.
+    input_directories: Vec<PathBuf>,
     /// The directory of the parts, if the output is a directory.
     directory: Option<PathBuf>,
+    /// The directory of the store of seen keys.
+    store: Option<PathBuf>,
     /// Standard output is written.
     has_stdout: bool,
     /// Files that exist are not replaced.
@@ -67,8 +72,15 @@ impl FileRoles {
         self
     }
 
-    /// Adds the lists of inputs (`@FILE`) among the arguments of a command.
-    pub(crate) fn lists(mut self, arguments: &[PathBuf]) -> FileRoles {
+    /// Adds a store of seen keys.
+    pub(crate) fn store(mut self, path: Option<&Path>) -> FileRoles {
+        self.store = path.map(Path::to_path_buf);
+        self
+    }
+
+    /// Adds the directories and the lists of inputs (`@FILE`) among the arguments of a command.
+    pub(crate) fn arguments(mut self, arguments: &[PathBuf]) -> FileRoles {
+        self.input_directories.extend(arguments.iter().filter(|path| path.is_dir()).cloned());
         let lists = arguments.iter().filter_map(|argument| list_name(argument.as_os_str()));
         self.inputs.extend(lists.map(|name| ("the list of inputs", PathBuf::from(name))));
         self
@@ -96,6 +108,7 @@ impl FileRoles {
             }
         }
         self.check_directory(sources)?;
+        self.check_own_files(sources)?;
         let is_replaced =
             |path: &&PathBuf| !is_device_name(path) && fs::metadata(path).is_ok_and(|data| data.is_file());
         let replaced: Vec<PathBuf> = self.outputs.iter().map(|(_, path)| path).filter(is_replaced).cloned().collect();
@@ -130,11 +143,22 @@ impl FileRoles {
         Ok(written)
     }
 
-    /// The directory of the parts contains no source: a later run would read its own output.
+    /// The directory of the parts contains no source, and is in no directory of sources: a later run would read its own
+    /// output.
     fn check_directory(&self, sources: &Sources) -> Result<(), CommandError> {
-        let Some(directory) = self.directory.as_ref().and_then(|path| fs::canonicalize(path).ok()) else {
-            return Ok(());
-        };
+        let Some(directory) = self.directory.as_deref().map(absolute) else { return Ok(()) };
+        for input in &self.input_directories {
+            let Ok(below) = directory.strip_prefix(absolute(input)).map(Path::to_path_buf) else { continue };
+            // A directory of inputs is read without what begins with these.
+            if !below.iter().any(|name| matches!(name.as_encoded_bytes().first(), Some(b'.' | b'_'))) {
+                return Err(CommandError::Usage(format!(
+                    "-o {}: this directory is in the input {}, so that the next job would read its own output; name another \
+                     directory",
+                    directory.display(),
+                    input.display()
+                )));
+            }
+        }
         let is_inside = |path: &PathBuf| fs::canonicalize(path).is_ok_and(|path| path.starts_with(&directory));
         let mut inside = sources.0.iter().filter(|source| match &source.origin {
             Origin::Path(path) => is_inside(path),
@@ -149,6 +173,36 @@ impl FileRoles {
             None => Ok(()),
         }
     }
+
+    /// No other file is one of those that a store of seen keys or a directory of parts consists of.
+    fn check_own_files(&self, sources: &Sources) -> Result<(), CommandError> {
+        let paths = self.outputs.iter().chain(&self.inputs).map(|(flag, path)| (*flag, path));
+        let sources = sources.0.iter().filter_map(|source| match &source.origin {
+            Origin::Path(path) => Some(("the input", path)),
+            _ => None,
+        });
+        let store = self.store.as_deref().map(absolute);
+        let directory = self.directory.as_deref().map(absolute);
+        for (flag, path) in paths.chain(sources) {
+            let path = resolve(path);
+            let owner = match (&store, &directory) {
+                (Some(store), _) if path.starts_with(store) => "the store of --seen",
+                (_, Some(directory)) if path.starts_with(directory) && is_written_in(directory, &path) => {
+                    "the directory of -o, whose parts, manifest and split points the job writes"
+                }
+                _ => continue,
+            };
+            let path = path.display();
+            return Err(CommandError::Usage(format!("{flag} {path}: this file is in {owner}; name another file")));
+        }
+        Ok(())
+    }
+}
+
+/// A job that writes parts in a directory writes, replaces or removes this file.
+fn is_written_in(directory: &Path, path: &Path) -> bool {
+    let is_own = |name: &str| name.starts_with("part-") || name == SPLITS || name.starts_with('_');
+    path.strip_prefix(directory).is_ok_and(|below| below.iter().any(|name| is_own(&name.to_string_lossy())))
 }
 
 /// Identifies a file, under whatever name.
@@ -210,12 +264,16 @@ fn resolve(path: &Path) -> PathBuf {
         let Ok(target) = fs::read_link(&path) else { break };
         path = parent(&path).join(target);
     }
-    let directory = fs::canonicalize(parent(&path)).unwrap_or_else(|_| parent(&path).to_path_buf());
-    directory.join(path.file_name().unwrap_or_default())
+    absolute(parent(&path)).join(path.file_name().unwrap_or_default())
 }
 
-fn parent(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+/// The path without links. What does not exist is taken as it is written.
+pub(crate) fn absolute(path: &Path) -> PathBuf {
+    match (fs::canonicalize(path), path.file_name()) {
+        (Ok(path), _) => path,
+        (Err(_), Some(name)) => absolute(parent(path)).join(name),
+        (Err(_), None) => path.to_path_buf(),
+    }
 }
 
 /// The path names a device or an open handle (`/dev/stdout`), and not a file that the command replaces.

@@ -123,8 +123,9 @@ pub(crate) fn run(args: &LearnArgs) -> Result<u8, CommandError> {
     let mut budget = Budget::new(args.memory);
     options.threads = budget.reserve_workers(options.threads, WorkerNeed::keys(ROW_GROUP_LEN))?;
     let sources = args.input.sources()?;
-    let files =
-        FileRoles::new(args.reporting.replace.no_clobber).lists(&args.input.inputs).output("-o", Some(&args.output));
+    let files = FileRoles::new(args.reporting.replace.no_clobber)
+        .arguments(&args.input.inputs)
+        .output("-o", Some(&args.output));
     let files = files.report(args.reporting.report.as_deref());
     let replaced = files.check(&sources)?;
     let metadata = [metadata(&policy, sources.0.len()), equivalences_metadata(&limits)].concat();

@@ -19,6 +19,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed, xxh3_128};
 
 use super::args::layout::Partitioning;
 use super::error::CommandError;
+use super::file_roles::absolute;
 use super::files::{MANIFEST, policy_to_json, write_atomically};
 use super::job::Job;
 use super::report::SourceError;
@@ -83,8 +84,10 @@ pub(crate) struct InputStates {
 pub(crate) fn describe_job(job: &Job) -> Value {
     let layout = &job.layout;
     let partition = layout.partitioning.as_ref().map(|partitioning| match partitioning {
-        Partitioning::By(Partition::Host(count)) => format!("host:{count}"),
-        Partitioning::By(Partition::Surt(points)) => {
+        Partitioning::By(Partition::Host(count)) | Partitioning::Points(_, Partition::Host(count)) => {
+            format!("host:{count}")
+        }
+        Partitioning::By(Partition::Surt(points)) | Partitioning::Points(_, Partition::Surt(points)) => {
             format!("surt:split points {:032x}", xxh3_128(points.to_string().as_bytes()))
         }
         Partitioning::Ranges(count) => format!("surt:{count}"),
@@ -103,6 +106,18 @@ pub(crate) fn describe_job(job: &Job) -> Value {
         "hive": layout.hive,
         "bloom_filter": layout.arrangement.bloom,
     })
+}
+
+/// The inputs of a job with their sizes, and their times; `None` if one is no regular file.
+pub(crate) fn describe_inputs(sources: &Sources) -> Option<(Value, Value)> {
+    let describe = |source: &Source| {
+        let Origin::Path(path) = &source.origin else { return None };
+        let FileStamp { size, modified } = FileStamp::of(source).ok()?;
+        Some((json!([absolute(path).to_string_lossy(), size]), json!(modified)))
+    };
+    let (files, times): (Vec<_>, Vec<_>) =
+        sources.0.iter().map(describe).collect::<Option<Vec<_>>>()?.into_iter().unzip();
+    Some((files.into(), times.into()))
 }
 
 impl Manifest {

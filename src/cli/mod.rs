@@ -5,6 +5,7 @@
 //! job         what canon and dedup come to
 //! file_roles  no output is an input         files              the files of an output
 //! manifest, resume                          jobs that can be interrupted
+//! job_identity                              jobs that were done before
 //! progress    progress bar, timeline        report             summary as text, JSON, HTML
 //! canon, dedup, count, learn, ...           one module per command
 //! ```
@@ -30,6 +31,7 @@ mod files;
 pub mod fuzzing;
 mod help;
 mod job;
+mod job_identity;
 mod learn;
 mod manifest;
 mod progress;

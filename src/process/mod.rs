@@ -10,6 +10,7 @@
 //! directory synced. The library never installs handlers of termination signals by itself: the command calls
 //! [`remove_temporary_files_on_signals`] once when it starts.
 
+mod allocator;
 #[cfg(feature = "pipeline")]
 mod background_sync;
 #[cfg(feature = "pipeline")]
@@ -19,6 +20,8 @@ pub mod exit;
 mod pending_file;
 mod temporary;
 
+#[doc(hidden)]
+pub use allocator::CheckedAllocator;
 #[cfg(feature = "pipeline")]
 pub(crate) use background_sync::BackgroundSync;
 #[cfg(feature = "pipeline")]

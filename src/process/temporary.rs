@@ -11,7 +11,7 @@ use unix as platform;
 use without_signals as platform;
 
 /// Removes the registered temporary files when SIGINT, SIGTERM or SIGHUP terminates the process, which then dies by that
-/// signal as if it had not been handled.
+/// signal as if it had not been handled. Ignores SIGXFSZ, so that a limit on the length of files is an error of the write.
 ///
 /// A signal that was ignored when the process started (`nohup`, background jobs) stays ignored, and a handler that the
 /// embedding program installed stays in place. Does nothing on systems without these signals.
@@ -94,10 +94,15 @@ mod unix {
 
     pub(super) fn install() {
         static INSTALLED: Once = Once::new();
-        INSTALLED.call_once(|| [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].into_iter().for_each(handle));
+        INSTALLED.call_once(|| {
+            let terminate = on_termination as *const () as libc::sighandler_t;
+            [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].into_iter().for_each(|signal| handle(signal, terminate));
+            handle(libc::SIGXFSZ, libc::SIG_IGN);
+        });
     }
 
-    fn handle(signal: libc::c_int) {
+    /// Installs a handler, unless another one is installed or the signal is ignored.
+    fn handle(signal: libc::c_int, handler: libc::sighandler_t) {
         // SAFETY: a zeroed sigaction is a valid value of this plain C struct (SIG_DFL, no flags, empty mask), and both
         // pointers are to live locals.
         unsafe {
@@ -105,7 +110,7 @@ mod unix {
             if libc::sigaction(signal, std::ptr::null(), &mut action) != 0 || action.sa_sigaction != libc::SIG_DFL {
                 return;
             }
-            action.sa_sigaction = on_termination as *const () as libc::sighandler_t;
+            action.sa_sigaction = handler;
             action.sa_flags = libc::SA_RESETHAND | libc::SA_ONSTACK;
             libc::sigaction(signal, &action, null_mut());
         }

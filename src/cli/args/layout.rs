@@ -59,6 +59,8 @@ pub(crate) struct SortArgs {
 pub(crate) enum Partitioning {
     /// By a rule that is known before the rows are.
     By(Partition),
+    /// By the split points in a file.
+    Points(PathBuf, Partition),
     /// This many ranges of the SURT key, of about equal size; their split points are written.
     Ranges(u32),
 }
@@ -82,7 +84,15 @@ impl FileLayout {
     /// The partition of each row, if it is known before the rows are.
     pub(crate) fn partition(&self) -> Option<&Partition> {
         match &self.partitioning {
-            Some(Partitioning::By(partition)) => Some(partition),
+            Some(Partitioning::By(partition) | Partitioning::Points(_, partition)) => Some(partition),
+            _ => None,
+        }
+    }
+
+    /// The file of split points.
+    pub(crate) fn split_points_file(&self) -> Option<&Path> {
+        match &self.partitioning {
+            Some(Partitioning::Points(path, _)) => Some(path),
             _ => None,
         }
     }
@@ -168,7 +178,7 @@ impl SortArgs {
             // A line without a time has `-` in its place, which sorts before all digits.
             return Ok(SortBy::parse(INDEX_ORDER).with_nulls_first());
         }
-        if !matches!(self.partition, Some(Partitioning::Ranges(_) | Partitioning::By(Partition::Surt(_)))) {
+        if !matches!(self.partition, Some(Partitioning::Ranges(_) | Partitioning::Points(..))) {
             return Ok(by);
         }
         let is_by_key = by.names().next().map(|name| name == "url_surtkey");
@@ -192,7 +202,10 @@ fn parse_partitioning(text: &str) -> Result<Partitioning, String> {
         Some(("surt", text)) if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) => {
             Ok(Partitioning::Ranges(count(text)?))
         }
-        Some(("surt", path)) if !path.is_empty() => read_split_points(Path::new(path)).map(Partitioning::By),
+        Some(("surt", path)) if !path.is_empty() => {
+            let points = read_split_points(Path::new(path))?;
+            Ok(Partitioning::Points(PathBuf::from(path), points))
+        }
         _ => Err("expected host:N, surt:N or surt:FILE".to_string()),
     }
 }

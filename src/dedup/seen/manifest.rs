@@ -30,8 +30,10 @@ pub(super) struct StoreManifest {
 /// A job whose keys are in a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FinishedJob {
-    /// Hash of everything that the output of the job depends on.
+    /// Hash of everything that the output of the job depends on, but the times of its inputs.
     pub(crate) id: String,
+    /// Hash of the times of its inputs.
+    pub(crate) times: String,
     /// Length of its output in bytes.
     pub(crate) output_len: u64,
 }
@@ -99,11 +101,12 @@ impl StoreManifest {
 
 impl FinishedJob {
     fn to_json(&self) -> Value {
-        json!({"id": self.id, "output_bytes": self.output_len})
+        json!({"id": self.id, "times": self.times, "output_bytes": self.output_len})
     }
 
     fn of_json(json: &Value) -> Option<FinishedJob> {
-        Some(FinishedJob { id: json["id"].as_str()?.to_string(), output_len: json["output_bytes"].as_u64()? })
+        let text = |name: &str| json[name].as_str().map(str::to_string);
+        Some(FinishedJob { id: text("id")?, times: text("times")?, output_len: json["output_bytes"].as_u64()? })
     }
 }
 

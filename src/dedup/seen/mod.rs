@@ -452,7 +452,7 @@ mod tests {
                 write_old_store(directory.path(), &policy("scheme"), &keys);
             } else {
                 let mut store = SeenStore::open_to_add(directory.path(), &policy("scheme")).unwrap();
-                store.record(FinishedJob { id: "a".to_string(), output_len: 7 });
+                store.record(FinishedJob { id: "a".to_string(), times: "b".to_string(), output_len: 7 });
                 add(&mut store, keys.iter().copied().take(4_700));
                 add(&mut store, keys.iter().copied().skip(4_700));
             }

@@ -9,7 +9,7 @@ use super::options::{DedupKey, DedupOptions};
 use super::resolve::finish;
 use super::summary::{DedupError, DedupOutput, DedupSummary, KeyedFileDefect, KeyedFileError};
 use crate::canon::{Policy, Rows, Tally};
-use crate::input::KeyedFile;
+use crate::input::{InputError, KeyedFile};
 use crate::iri::{Component, Fault, FaultKind};
 use crate::key::KeyBytes;
 use crate::ordered::StageTicket;
@@ -23,6 +23,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(crate) struct KeyedFiles {
     /// The files, in order.
     files: Vec<KeyedFile>,
+    /// The sources that cannot be read, in order.
+    unread: Vec<InputError>,
     /// The column that rows are compared by.
     key: String,
 }
@@ -63,11 +65,23 @@ impl KeyedFiles {
                 return Err(error(KeyedFileDefect::NoColumn(name.to_string())));
             }
         }
-        Ok(KeyedFiles { files, key: key.to_string() })
+        Ok(KeyedFiles { files, unread: Vec::new(), key: key.to_string() })
+    }
+
+    /// The same files among sources that cannot be read, which are reported.
+    pub(crate) fn with_unread(self, unread: Vec<InputError>) -> KeyedFiles {
+        KeyedFiles { unread, ..self }
+    }
+
+    /// A value of each source, in order: that of a file, or `unread`.
+    fn per_source<T: Clone>(&self, of: impl Fn(&KeyedFile) -> T, unread: impl Fn(&InputError) -> T) -> Vec<T> {
+        let mut values: Vec<T> = self.files.iter().map(of).collect();
+        self.unread.iter().for_each(|error| values.insert(error.source_number as usize, unread(error)));
+        values
     }
 
     fn names(&self) -> Vec<String> {
-        self.files.iter().map(|file| file.name.clone()).collect()
+        self.per_source(|file| file.name.clone(), |error| error.name.clone())
     }
 
     /// The columns to read: those of the output, and those that rows are compared by.
@@ -105,8 +119,8 @@ impl KeyedFiles {
         groups.collect()
     }
 
-    fn summary(&self, tally: Tally) -> Summary {
-        let source_records: Vec<u64> = self.files.iter().map(|file| file.row_groups().sum()).collect();
+    fn summary(&mut self, tally: Tally) -> Summary {
+        let source_records = self.per_source(|file| file.row_groups().sum(), |_| 0);
         let records = source_records.iter().sum();
         Summary {
             bytes: self.row_groups().iter().map(KeyedRowGroup::len).sum(),
@@ -116,7 +130,7 @@ impl KeyedFiles {
             rows: records,
             tally,
             source_records,
-            input_errors: Vec::new(),
+            input_errors: std::mem::take(&mut self.unread),
             fault_examples: Vec::new(),
             distinct_keys: 0,
             is_distinct_exact: false,
@@ -167,7 +181,7 @@ fn check_policy(file: &KeyedFile, policy: &Policy, key: DedupKey) -> Result<(), 
 /// A file is damaged; as [`super::dedup`].
 pub(crate) fn dedup_keyed_files(
     request: RunRequest<'_>,
-    files: &KeyedFiles,
+    mut files: KeyedFiles,
     (options, encoder): (&DedupOptions, &Encoder),
     mut append: impl FnMut(DedupOutput) -> Result<(), OutputError> + Send,
 ) -> Result<DedupSummary, RunError<DedupError>> {
@@ -175,8 +189,8 @@ pub(crate) fn dedup_keyed_files(
     let threads = run.clamped().threads;
     let key = if options.key == DedupKey::Rung { DedupKey::Rung } else { DedupKey::More(0) };
     let options = &DedupOptions { key, ..options.clone() };
-    let job =
-        DedupJob::new(options, encoder, policy, &files.names()).map_err(|error| RunError::Output(error.into()))?;
+    let names = files.names();
+    let job = DedupJob::new(options, encoder, policy, &names).map_err(|error| RunError::Output(error.into()))?;
     let row_groups = files.row_groups();
     let schema = files.schema(encoder);
     let tally = Mutex::new(Tally::default());
@@ -200,7 +214,7 @@ pub(crate) fn dedup_keyed_files(
     let work = |(): &mut (), stages: &StageTicket<'_>, row_group| decide(stages, row_group).map_err(RunError::Output);
     pool.run(|| (), || Ok(row_groups.next()), work, take)?;
     let summary = files.summary(tally.into_inner().unwrap_or_else(PoisonError::into_inner));
-    finish(job, &spool, (files.names(), threads), append, summary)
+    finish(job, &spool, (names, threads), append, summary)
 }
 
 /// The values of rows that deduplication compares: keys, URIs, times, statuses and faults.

@@ -1,0 +1,43 @@
+//! An allocator for the command that ends the process cleanly when there is no memory: [`CheckedAllocator`].
+
+use std::alloc::{GlobalAlloc, Layout, System};
+
+/// The allocator of the system. If it has no memory, for example because of `ulimit -v`, the temporary files are removed
+/// and the process ends with an error message and exit status 5. Rust would abort the process and leave them.
+#[derive(Debug)]
+pub struct CheckedAllocator;
+
+// SAFETY: every method passes its arguments to the allocator of the system and returns what that returns.
+unsafe impl GlobalAlloc for CheckedAllocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller has checked the layout.
+        checked(unsafe { System.alloc(layout) })
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as above.
+        checked(unsafe { System.alloc_zeroed(layout) })
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_len: usize) -> *mut u8 {
+        // SAFETY: the pointer comes from this allocator, which is that of the system, with this layout.
+        checked(unsafe { System.realloc(pointer, layout, new_len) })
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+fn checked(pointer: *mut u8) -> *mut u8 {
+    #[cfg(unix)]
+    if pointer.is_null() {
+        super::terminate(
+            b"irikey: the system has no memory left for this process (see ulimit -v); temporary files were removed, and \
+              outputs were not written; use fewer threads (-j) or less --memory, or allow more memory\n",
+            super::exit::OUTPUT,
+        );
+    }
+    pointer
+}
