@@ -3,6 +3,8 @@
 
 #![cfg(feature = "pipeline")]
 
+#[path = "run/changing.rs"]
+mod changing;
 #[path = "run/collect.rs"]
 mod collect;
 #[path = "run/csv.rs"]

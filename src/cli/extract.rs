@@ -2,9 +2,7 @@
 //! at a time.
 
 use std::collections::BTreeMap;
-use std::ops::Deref;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use clap::Args;
 
@@ -18,7 +16,6 @@ use super::report::replaced_to_text;
 use super::terminal::{print_error, print_to_stderr};
 use crate::encoding::Charset;
 use crate::extract::{DefectKind, Document, DocumentContext, Link, Markup, extract};
-use crate::input::mmap::MappedFile;
 use crate::input::{self, OpenOptions, Opened, Source, Stream};
 use crate::iri::Base;
 use crate::output::{Destination, OutputError, OutputFormat, PlainValue, RowWriter};
@@ -163,7 +160,7 @@ impl<'a> Extraction<'a> {
 
     fn add_source(&mut self, source: Source) -> Result<(), OutputError> {
         let name = source.name.clone();
-        match DocumentBytes::read(source, self.args.max_document) {
+        match read_document(source, self.args.max_document) {
             Ok(bytes) => self.add_document(&name, &bytes),
             Err(message) => {
                 print_error(&format!("{name}: {message}"));
@@ -227,37 +224,17 @@ impl<'a> Extraction<'a> {
     }
 }
 
-/// The bytes of a document, mapped or read.
-enum DocumentBytes {
-    Mapped(Arc<MappedFile>),
-    Read(Vec<u8>),
-}
-
-impl Deref for DocumentBytes {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        match self {
-            DocumentBytes::Mapped(mapping) => mapping,
-            DocumentBytes::Read(bytes) => bytes,
-        }
-    }
-}
-
-impl DocumentBytes {
-    /// Reads a document of at most `limit` bytes. The error is a message.
-    fn read(source: Source, limit: usize) -> Result<DocumentBytes, String> {
-        let opened = source.open(OpenOptions { mmap: true, threads: 1 }).map_err(|defect| defect.to_string())?;
-        let bytes = match opened {
-            Opened::Mapped(mapping) => DocumentBytes::Mapped(mapping),
-            Opened::Stream(stream) => DocumentBytes::Read(read_stream(stream, limit)?),
-        };
-        match bytes.len() {
-            len if len > limit => {
-                Err(format!("the document is longer than {limit} bytes; allow more with --max-document"))
-            }
-            _ => Ok(bytes),
-        }
+/// Reads a document of at most `limit` bytes. The error is a message.
+fn read_document(source: Source, limit: usize) -> Result<Vec<u8>, String> {
+    // The document is parsed in place, so it is not mapped: another process may change a mapped file.
+    let opened = source.open(OpenOptions { mmap: false, threads: 1 }).map_err(|defect| defect.to_string())?;
+    let bytes = match opened {
+        Opened::Mapped(mapping) => mapping.to_vec(),
+        Opened::Stream(stream) => read_stream(stream, limit)?,
+    };
+    match bytes.len() {
+        len if len > limit => Err(format!("the document is longer than {limit} bytes; allow more with --max-document")),
+        _ => Ok(bytes),
     }
 }
 

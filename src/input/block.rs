@@ -131,6 +131,20 @@ impl Block {
         Block { memory: BlockMemory::Mapped(Arc::clone(mapping)), range }
     }
 
+    /// The bytes of `range`, which no other process can change: mapped bytes are copied into `copy` first.
+    ///
+    /// # Panics
+    /// If the range is not within the block.
+    pub(crate) fn copied<'a>(&'a self, range: Range<usize>, copy: &'a mut Vec<u8>) -> &'a [u8] {
+        let bytes = &self[range];
+        if matches!(self.memory, BlockMemory::Owned(_)) {
+            return bytes;
+        }
+        copy.clear();
+        copy.extend_from_slice(bytes);
+        copy
+    }
+
     /// Drops the block. Owned memory returns to its pool; mapped pages leave the resident memory of this process.
     pub(crate) fn release(self) {
         if let BlockMemory::Mapped(mapping) = &self.memory {
@@ -183,6 +197,21 @@ mod tests {
                 assert_eq!(&**buffer, rest);
             }
         }
+    }
+
+    /// Text is decoded from copies, because another process may change a mapped file.
+    #[test]
+    fn a_copy_of_mapped_bytes_does_not_change_with_the_file() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), [b'a'; 100]).unwrap();
+        let mapping = Arc::new(MappedFile::new(file.as_file(), file.path()).unwrap());
+        let block = Block::mapped(&mapping, 10..90);
+        let mut copy = Vec::new();
+        let copied = block.copied(5..10, &mut copy);
+        let place = copied.as_ptr();
+        assert!(!block.as_ptr_range().contains(&place));
+        assert_eq!(copied, b"aaaaa");
+        assert_eq!(Block::from(vec![1, 2, 3]).copied(1..2, &mut copy), [2]);
     }
 
     #[test]

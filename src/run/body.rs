@@ -119,7 +119,7 @@ impl SourceBody {
         }
     }
 
-    /// The text that is available; empty for rows.
+    /// The text that is available; empty for rows. If it is mapped, copy what is to be parsed.
     pub(super) fn text(&self) -> &[u8] {
         match self {
             SourceBody::Mapped { mapping, start } => &mapping[*start..],
@@ -163,8 +163,8 @@ impl SourceBody {
         }
     }
 
-    /// The beginning of the text: its first line, or [`HEAD_LEN`] bytes.
-    pub(super) fn head(&mut self) -> &[u8] {
+    /// A copy of the beginning of the text: its first line, or [`HEAD_LEN`] bytes.
+    pub(super) fn head(&mut self) -> Vec<u8> {
         let mut want = HEAD_LEN / 16;
         while want <= HEAD_LEN {
             self.fill(want);
@@ -173,7 +173,7 @@ impl SourceBody {
             }
             want *= 2;
         }
-        &self.text()[..self.text().len().min(want)]
+        self.text()[..self.text().len().min(want)].to_vec()
     }
 
     fn is_ended(&self) -> bool {

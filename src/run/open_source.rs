@@ -78,7 +78,7 @@ impl OpenSource {
             (ContentType::Encoding(name), _) => return Err(Defect::Encoding(name).into()),
             (ContentType::Binary(kind), _) => return self.begin_table(kind, options),
         }
-        match options.run.format.of_source(&self.name, self.body.head()) {
+        match options.run.format.of_source(&self.name, &self.body.head()) {
             SourceFormat::Text(format) => self.format = format,
             SourceFormat::Csv(csv) => self.begin_csv(&csv, options)?,
             SourceFormat::Archive(rows) => self.begin_archive(rows, options),
@@ -127,7 +127,8 @@ impl OpenSource {
         let mut target = 1;
         loop {
             let cut = self.body.cut(target, self.format.quoting(), options);
-            let first = csv.read_first(&self.body.text()[..cut.len]).map_err(OpenError::Columns)?;
+            let head = self.body.text()[..cut.len].to_vec();
+            let first = csv.read_first(&head).map_err(OpenError::Columns)?;
             match (first, cut.end) {
                 (Some(first), end) => {
                     self.format = format(first.columns);

@@ -21,6 +21,8 @@ pub(super) struct Worker<'a> {
     chunk_len: usize,
     count_distinct: bool,
     decoder: Decoder,
+    /// The chunk of a mapped file that is decoded, so that a change of the file does not matter.
+    mapped_copy: Vec<u8>,
     /// Set if fields are split into several references.
     splitter: Option<(Splitter, PreprocessOptions)>,
     bitmaps: Bitmaps,
@@ -48,6 +50,7 @@ impl<'a> Worker<'a> {
             chunk_len: options.chunk_len,
             count_distinct: options.count_distinct,
             decoder: Decoder::new(policy.carry),
+            mapped_copy: Vec::new(),
             splitter: (policy.preprocess.spaces == Spaces::Split).then(|| (Splitter::default(), policy.preprocess)),
             bitmaps: Bitmaps::default(),
             canonicalizer: Canonicalizer::new(policy),
@@ -101,6 +104,7 @@ impl<'a> Worker<'a> {
         self.decoder.set_format(&text.format);
         let boundary = Boundary::new(text.format.quoting(), usize::MAX);
         let (mut at, mut offset, mut record_count) = (0, text.offset, 0);
+        let mut copy = std::mem::take(&mut self.mapped_copy);
         while at < text.block.len() && self.remaining > 0 {
             if is_stopped() {
                 return Ok(None);
@@ -108,10 +112,14 @@ impl<'a> Worker<'a> {
             let rest = &text.block[at..];
             // Without a longest record there is no error, and the last record of a source may lack its line end.
             let len = boundary.clone().find(rest, self.chunk_len).ok().flatten().unwrap_or(rest.len());
-            let chunk = &rest[..len];
+            let chunk = text.block.copied(at..at + len, &mut copy);
             record_count += self.decode_chunk(chunk, offset, text.is_utf16)?;
             offset += if text.is_utf16 { utf16_len(chunk) as u64 } else { len as u64 };
             at += len;
+        }
+        // The memory of a long record is not kept.
+        if copy.capacity() <= 4 * self.chunk_len {
+            self.mapped_copy = copy;
         }
         text.block.release();
         Ok(Some(record_count))

@@ -3,12 +3,16 @@
 //! Another process may write to a mapped file.
 //! - If the file shrinks, reading a missing page raises SIGBUS. The handler in `signal.rs` prints a message and ends the
 //!   process with exit status 4.
-//! - If bytes change while they are mapped, the run sees a mixture of old and new bytes. Rust requires that the bytes of a
-//!   shared slice do not change, so this is outside of what the language defines, and no code can prevent it. What limits
-//!   the consequences: lengths and offsets that come from file bytes are always checked against the slice, and the texts
-//!   of a batch are checked as UTF-8 after they have been copied. Between these two points, parsers check text in place and
-//!   do not copy it first, so a change at that moment can give wrong rows or a panic, which ends the run with an error.
-//!   `--no-mmap` reads files instead; use it for files that other processes write to.
+//! - If bytes change while they are mapped, the run sees a mixture of old and new bytes. Therefore mapped bytes are only
+//!   searched for delimiters and copied, and everything else works on the copies: a worker copies each chunk before it
+//!   decodes it ([`Block::copied`](super::Block::copied)), the parser of archives copies heads and contents, and the
+//!   decompressors read into buffers. A search reads a byte and returns a position within the slice, so a change can move
+//!   the end of a record, but it cannot make checked UTF-8 invalid: the rows are those of some mixture of the bytes. The
+//!   rows of such a run do not repeat; `--no-mmap` has the same limit.
+//!
+//! Rust requires that the bytes of a shared slice do not change. The language does not define searches of a file that
+//! another process writes to; the searches that are used here (`memchr` and loops over bytes) read every byte once and
+//! trust no byte that they read before.
 
 #[cfg(unix)]
 mod signal;
@@ -20,7 +24,8 @@ use std::ops::{Deref, Range};
 use std::path::Path;
 use std::sync::Arc;
 
-/// A file mapped into memory, watched for SIGBUS while it exists. Dereferences to its bytes.
+/// A file mapped into memory, watched for SIGBUS while it exists. Dereferences to its bytes, which another process may
+/// change at any time: search or copy them, but do not parse them in place.
 #[derive(Debug)]
 pub struct MappedFile {
     map: Mmap,
@@ -32,8 +37,8 @@ impl MappedFile {
     /// Maps all of `file`; `path` is its name in messages. Returns `None` if the file cannot be mapped, or if too many files
     /// are mapped to watch another one. The caller then reads the file.
     pub fn new(file: &File, path: &Path) -> Option<MappedFile> {
-        // SAFETY: the map is read-only and private to this value. That no other process changes the file is a requirement
-        // on the user; the module documentation says what happens otherwise.
+        // SAFETY: the map is read-only and private to this value. Another process may change its bytes; the module
+        // documentation says how they are used, so that no memory error follows.
         let map = unsafe { Mmap::map(file) }.ok()?;
         #[cfg(unix)]
         {
