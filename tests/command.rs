@@ -6,6 +6,8 @@
 #[allow(dead_code, reason = "the oracle is shared with tests/core.rs, which uses all of it")]
 mod oracle;
 
+#[path = "command/damaged_tables.rs"]
+mod damaged_tables;
 #[path = "command/dedup.rs"]
 mod dedup;
 #[path = "command/documentation.rs"]

@@ -19,6 +19,8 @@ mod formats;
 mod invariance;
 #[path = "run/lists.rs"]
 mod lists;
+#[path = "run/parquet_features.rs"]
+mod parquet_features;
 #[path = "run/samples.rs"]
 mod samples;
 #[path = "run/signals.rs"]

@@ -109,6 +109,11 @@ macro_rules! carried_fields {
                 column: "content_languages", json: Some("languages"), cdxj: Some(8),
                 meaning: "languages of the content, ISO 639-3, separated by commas, the most frequent first",
             }
+            ContentTruncated {
+                field: truncated, buffer: truncated, kind: LabelField,
+                column: "content_truncated", json: Some("truncated"), cdxj: Some(10),
+                meaning: "why the content was cut short: length, time, disconnect or unspecified",
+            }
             WarcFilename {
                 field: filename, buffer: filenames, kind: LabelField,
                 column: "warc_filename", json: Some("filename"), cdxj: Some(6),
@@ -123,6 +128,11 @@ macro_rules! carried_fields {
                 field: capture_length, buffer: capture_lengths, kind: IntegerField,
                 column: "warc_record_length", json: Some("length"), cdxj: Some(4),
                 meaning: "length of the capture in that archive, bytes as they are stored",
+            }
+            WarcSegment {
+                field: segment, buffer: segments, kind: LabelField,
+                column: "warc_segment", json: None, cdxj: None,
+                meaning: "the segment of the crawl to which the archive belongs",
             }
         }
     };

@@ -174,7 +174,7 @@ fn indexes_keep_the_positions_of_captures() {
     let archive = name("crawl.warc.gz");
     std::fs::copy(sample("crawl.warc.gz"), &archive).unwrap();
     let columns = "uri,fetch_time,fetch_status,content_digest,content_charset,content_mime_type,content_mime_detected,\
-        content_languages,warc_filename,warc_record_offset,warc_record_length";
+        content_languages,content_truncated,warc_filename,warc_record_offset,warc_record_length,warc_segment";
     let rows = |file: &str| {
         let arguments = ["canon", "-q", file, "--output-format", "jsonl", "--columns", columns];
         let mut rows: Vec<_> = succeed(&arguments).lines().map(str::to_string).collect();
@@ -185,7 +185,7 @@ fn indexes_keep_the_positions_of_captures() {
     std::fs::write(&own, concat!(
         r#"org,example)/ 20260101000000 {"url": "http://example.org/", "mime": "text/html", "mime-detected": "text/plain", "#,
         r#""status": "200", "digest": "B2LT", "length": "9", "offset": "2147483647", "filename": "a/b.warc.gz", "#,
-        r#""charset": "UTF-8", "languages": "eng,deu", "redirect": "http://example.org/x"}"#, "\n",
+        r#""charset": "UTF-8", "languages": "eng,deu", "redirect": "http://example.org/x", "truncated": "length"}"#, "\n",
     )).unwrap();
     for input in [archive.clone(), sample("crawl.cdx"), own.clone()] {
         let [cdxj, zipnum] = ["x.cdxj", "y.cdx.gz"].map(name);

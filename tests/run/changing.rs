@@ -13,7 +13,8 @@ use crate::collect::{Random, file, options, path, policy, run, run_groups};
 const LINES: usize = 3_000;
 
 /// A line whose host, path and query have characters of two, three and four bytes.
-const LINE: &str = "http://b\u{FC}cher-stra\u{DF}e.\u{4F8B}\u{3048}.example/gr\u{F6}\u{DF}e/\u{65E5}\u{1F600}?q=\u{E9}\n";
+const LINE: &str =
+    "http://b\u{FC}cher-stra\u{DF}e.\u{4F8B}\u{3048}.example/gr\u{F6}\u{DF}e/\u{65E5}\u{1F600}?q=\u{E9}\n";
 
 /// Replaces single bytes of `file` by parts of characters and by ASCII until `is_done`. Line ends stay.
 fn toggle(file: &File, is_done: &AtomicBool, count: &AtomicU64) {

@@ -5,7 +5,7 @@
 //! that Common Crawl's index has for them. Columns inside structs are not searched.
 //!
 //! ```text
-//! Parquet --parquet: units of rows, decoded ahead--> batches --rows--> RecordBuffer, in the order of the file
+//! Parquet --parquet_pages: check--parquet: units of rows, decoded ahead--> batches --rows--> RecordBuffer, in order
 //! Arrow IPC --ipc_lengths: check----reader---------> batches --rows--> RecordBuffer
 //! ```
 //!
@@ -16,6 +16,8 @@ mod columns;
 mod guard;
 mod ipc_lengths;
 mod parquet;
+mod parquet_pages;
+mod positioned_file;
 mod reader;
 mod rows;
 

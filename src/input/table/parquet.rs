@@ -1,29 +1,29 @@
 //! Parquet files, decoded in **units**: ranges of rows that can be decoded independently. A unit is a row group, or a part of
 //! a long one; the units depend on the file and the columns only. Several threads decode units ahead of the reader.
 //!
-//! A defect of a unit follows those of its rows that could be decoded. The decoder is code of another crate and the file may
-//! hold anything, so a panic of the decoder is a defect as well.
+//! `parquet_pages` checks the lengths in a file before the decoder uses them. A defect of a unit follows those of its rows
+//! that could be decoded. The decoder is code of another crate and the file may hold anything, so a panic of the decoder is
+//! a defect as well.
 
-use std::fs::File;
-use std::io::{self, BufReader, Read};
 use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, Schema};
-use bytes::Bytes;
-use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, RowSelection, RowSelector,
 };
+use parquet::arrow::{FieldLevels, ProjectionMask, parquet_to_arrow_field_levels};
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::metadata::{FileMetaData, ParquetMetaData, RowGroupMetaData};
-use parquet::file::reader::{ChunkReader, Length};
+use parquet::file::reader::Length;
 use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
 
 use super::columns::{TableOptions, TableProjection};
 use super::guard::{DECODER_PANICKED, catch_panic};
-use super::rows::{BatchRows, PositionedRows};
+use super::parquet_pages::CheckedRowGroup;
+use super::positioned_file::PositionedFile;
+use super::rows::{BatchRows, PositionedRows, check_types};
 use crate::input::error::Defect;
 use crate::ordered::{QueueLimits, ReadAhead};
 use crate::record::RecordBuffer;
@@ -49,7 +49,7 @@ pub(super) fn open(
     options: &TableOptions,
 ) -> Result<(Box<dyn Iterator<Item = PositionedRows> + Send>, u64), Defect> {
     let parquet = ParquetTable::open(path, options)?;
-    let (file_len, mut units) = (parquet.file.len, parquet.units());
+    let (file_len, mut units) = (parquet.file.len(), parquet.units());
     if options.threads < 2 || units.clone().nth(1).is_none() {
         return Ok((Box::new(units.flat_map(move |unit| parquet.read(unit))), file_len));
     }
@@ -78,6 +78,8 @@ struct ParquetTable {
     file: PositionedFile,
     metadata: ArrowReaderMetadata,
     mask: ProjectionMask,
+    /// The columns of `mask` as fields of batches.
+    levels: FieldLevels,
     projection: TableProjection,
 }
 
@@ -110,10 +112,17 @@ impl ParquetTable {
         let load = || ArrowReaderMetadata::load(&file, ArrowReaderOptions::new());
         let metadata = catch_panic(load, ParquetError::General).map_err(damaged)?;
         let projection = TableProjection::find(metadata.schema(), options)?;
-        // If the columns cannot be read as bytes, they are read as they are.
-        let metadata = with_text_as_bytes(&metadata, &projection).unwrap_or(metadata);
-        let mask = ProjectionMask::columns(metadata.parquet_schema(), projection.names());
-        Ok(ParquetTable { file, metadata, mask, projection })
+        check_types(metadata.schema(), &projection)?;
+        let project = || {
+            // If the columns cannot be read as bytes, they are read as they are.
+            let metadata = with_text_as_bytes(&metadata, &projection).unwrap_or(metadata);
+            let mask = ProjectionMask::columns(metadata.parquet_schema(), projection.names());
+            let (schema, fields) = (metadata.parquet_schema(), metadata.schema().fields());
+            let levels = parquet_to_arrow_field_levels(schema, mask.clone(), Some(fields))?;
+            Ok((metadata, mask, levels))
+        };
+        let (metadata, mask, levels) = catch_panic(project, ParquetError::General).map_err(damaged)?;
+        Ok(ParquetTable { file, metadata, mask, levels, projection })
     }
 
     fn units(&self) -> ParquetUnits {
@@ -123,13 +132,14 @@ impl ParquetTable {
     /// Decodes the rows of a unit.
     fn read(&self, unit: ParquetUnit) -> UnitRows {
         let build = || {
-            ParquetRecordBatchReaderBuilder::new_with_metadata(self.file.clone(), self.metadata.clone())
-                .with_row_groups(vec![unit.group])
-                .with_offset(unit.from as usize)
-                .with_limit(unit.rows as usize)
-                .with_projection(self.mask.clone())
-                .with_batch_size(unit.batch_rows)
-                .build()
+            let (file, metadata) = (self.file.clone(), self.metadata.clone());
+            let row_group = CheckedRowGroup { file, metadata, group: unit.group };
+            row_group.check()?;
+            let rows = RowSelection::from(vec![
+                RowSelector::skip(unit.from as usize),
+                RowSelector::select(unit.rows as usize),
+            ]);
+            ParquetRecordBatchReader::try_new_with_row_groups(&self.levels, &row_group, unit.batch_rows, Some(rows))
         };
         let (batches, failed) = match catch_panic(build, ParquetError::General) {
             Ok(batches) => (Some(batches), None),
@@ -144,7 +154,7 @@ impl ParquetTable {
         let group = self.metadata.metadata().row_group(group);
         let columns = (0..group.num_columns()).filter(|&i| self.mask.leaf_included(i)).map(|i| group.column(i));
         let starts = columns.map(|column| column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset()));
-        starts.min().and_then(|start| u64::try_from(start).ok()).unwrap_or(0).min(self.file.len)
+        starts.min().and_then(|start| u64::try_from(start).ok()).unwrap_or(0).min(self.file.len())
     }
 }
 
@@ -155,14 +165,15 @@ impl Iterator for ParquetUnits {
         let groups = self.metadata.metadata().row_groups();
         loop {
             let group = groups.get(self.group)?;
+            // A negative number becomes a unit without rows, which is then reported as damaged.
             let rows = u64::try_from(group.num_rows()).unwrap_or(0);
-            if self.from >= rows {
+            if self.from >= rows && !(self.from == 0 && group.num_rows() < 0) {
                 (self.group, self.from) = (self.group + 1, 0);
                 continue;
             }
             let len = self.len(group).max(1);
             // The number of equal units whose length is nearest to `UNIT_LEN`.
-            let count = ((len + UNIT_LEN / 2) / UNIT_LEN).clamp(1, rows);
+            let count = (len.saturating_add(UNIT_LEN / 2) / UNIT_LEN).clamp(1, rows.max(1));
             let unit_rows = rows.div_ceil(count);
             let batch_rows = (u128::from(BATCH_LEN) * u128::from(rows) / u128::from(len)).clamp(1, BATCH_ROWS.into());
             let unit = ParquetUnit {
@@ -172,7 +183,7 @@ impl Iterator for ParquetUnits {
                 number: self.number,
                 batch_rows: batch_rows as usize,
             };
-            self.from += unit.rows;
+            self.from += unit.rows.max(1);
             self.number = self.number.saturating_add(unit.rows);
             return Some(unit);
         }
@@ -300,63 +311,5 @@ fn is_text_or_bytes(data_type: &DataType) -> bool {
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView => true,
         DataType::Dictionary(_, values) => is_text_or_bytes(values),
         _ => false,
-    }
-}
-
-/// A file that several threads read at independent positions.
-#[derive(Clone)]
-struct PositionedFile {
-    file: Arc<File>,
-    len: u64,
-}
-
-impl PositionedFile {
-    fn open(path: &Path) -> io::Result<PositionedFile> {
-        let file = File::open(path)?;
-        let len = file.metadata()?.len();
-        Ok(PositionedFile { file: Arc::new(file), len })
-    }
-}
-
-impl Length for PositionedFile {
-    fn len(&self) -> u64 {
-        self.len
-    }
-}
-
-impl ChunkReader for PositionedFile {
-    type T = BufReader<PositionedReader>;
-
-    fn get_read(&self, start: u64) -> ParquetResult<BufReader<PositionedReader>> {
-        Ok(BufReader::with_capacity(HEADER_BUFFER_LEN, PositionedReader { file: self.clone(), at: start }))
-    }
-
-    fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
-        if start.checked_add(length as u64).is_none_or(|end| end > self.len) {
-            return Err(ParquetError::EOF(format!("{length} bytes at byte {start} reach past the end of the file")));
-        }
-        let mut bytes = vec![0; length];
-        PositionedReader { file: self.clone(), at: start }.read_exact(&mut bytes)?;
-        Ok(bytes.into())
-    }
-}
-
-/// Bytes that are read at a time to parse page headers.
-const HEADER_BUFFER_LEN: usize = 1 << 10;
-
-/// Reads a file from a byte on.
-struct PositionedReader {
-    file: PositionedFile,
-    at: u64,
-}
-
-impl Read for PositionedReader {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        #[cfg(unix)]
-        let count = std::os::unix::fs::FileExt::read_at(&*self.file.file, into, self.at)?;
-        #[cfg(windows)]
-        let count = std::os::windows::fs::FileExt::seek_read(&*self.file.file, into, self.at)?;
-        self.at += count as u64;
-        Ok(count)
     }
 }

@@ -11,7 +11,7 @@ use super::columns::{TableOptions, TableProjection};
 use super::guard::catch_panic;
 use super::ipc_lengths::check_lengths;
 use super::parquet;
-use super::rows::{BatchRows, PositionedRows};
+use super::rows::{BatchRows, PositionedRows, check_types};
 use crate::input::error::Defect;
 use crate::record::RecordBuffer;
 
@@ -49,6 +49,7 @@ impl TableReader {
         };
         let schema = read(None)?.schema();
         let projection = TableProjection::find(&schema, options)?;
+        check_types(&schema, &projection)?;
         let places = (0..schema.fields().len()).filter(|&i| projection.has(schema.field(i).name())).collect();
         let reader = read(Some(places))?;
         let rows = ArrowRows { batches: Box::new(reader), projection, rows: None, number: 0 };

@@ -3,8 +3,8 @@
 
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, BinaryArray, BinaryViewArray, PrimitiveArray};
 use arrow::array::{LargeBinaryArray, RecordBatch};
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, Int32Type, Int64Type, TimestampMillisecondType};
+use arrow::compute::{can_cast_types, cast};
+use arrow::datatypes::{DataType, Field, Int32Type, Int64Type, Schema, TimestampMillisecondType};
 use arrow::error::ArrowError;
 
 use super::columns::TableProjection;
@@ -95,10 +95,48 @@ impl BatchRows {
     }
 }
 
+/// Checks the types of the columns of `projection` in `schema`.
+///
+/// # Errors
+/// A column cannot be read as what it is read for; the message has its name and type, and what was expected.
+pub(super) fn check_types(schema: &Schema, projection: &TableProjection) -> Result<(), Defect> {
+    let data_type = |name: &str| schema.field_with_name(name).ok().map(Field::data_type);
+    let texts =
+        [&projection.url].into_iter().chain(&projection.base).map(|name| (name.as_str(), TEXT, is_text as TypeTest));
+    let fields = field_types().into_iter().filter(|(field, ..)| projection.carry.contains(*field));
+    let mut columns = texts.chain(fields.map(|(field, expected, accepts)| (field.column(), expected, accepts)));
+    let wrong = columns.find_map(|(name, expected, accepts)| {
+        let found = data_type(name).filter(|found| !accepts(found))?;
+        Some(format!("column `{name}` has the type {found}; expected {expected}"))
+    });
+    wrong.map_or(Ok(()), |message| Err(Defect::Table("columns", message)))
+}
+
+/// Whether a column of a type can be read.
+type TypeTest = fn(&DataType) -> bool;
+
+const TEXT: &str = "text or bytes";
+
+fn is_text(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => true,
+        DataType::Dictionary(_, values) => is_text(values),
+        DataType::Null => true,
+        _ => false,
+    }
+}
+
 /// A kind of carried field that a table can hold.
 trait TableField: FieldKind {
     /// The column, in the type of the records.
     type Array;
+
+    /// What columns are expected to hold, for messages.
+    const EXPECTED: &'static str;
+
+    /// Whether a column of this type can be read.
+    fn accepts(data_type: &DataType) -> bool;
 
     /// Casts the column.
     fn cast(column: &ArrayRef) -> Result<Self::Array, ArrowError>;
@@ -114,9 +152,15 @@ trait TableField: FieldKind {
 
 /// Kinds whose values are numbers.
 macro_rules! number_fields {
-    ($($kind:ident: $number:ident),*) => {
+    ($($kind:ident: $number:ident, $expected:literal;)*) => {
         $(impl TableField for $kind {
             type Array = PrimitiveArray<$number>;
+
+            const EXPECTED: &'static str = $expected;
+
+            fn accepts(data_type: &DataType) -> bool {
+                can_cast_types(data_type, &$number::DATA_TYPE)
+            }
 
             fn cast(column: &ArrayRef) -> Result<Self::Array, ArrowError> {
                 Ok(cast(column, &$number::DATA_TYPE)?.as_primitive().clone())
@@ -129,13 +173,23 @@ macro_rules! number_fields {
         })*
     };
 }
-number_fields!(TimeField: TimestampMillisecondType, StatusField: Int32Type, IntegerField: Int64Type);
+number_fields! {
+    TimeField: TimestampMillisecondType, "a time";
+    StatusField: Int32Type, "numbers";
+    IntegerField: Int64Type, "numbers";
+}
 
 /// Kinds whose values are text.
 macro_rules! text_fields {
     ($($kind:ident),*) => {
         $(impl TableField for $kind {
             type Array = TableText;
+
+            const EXPECTED: &'static str = TEXT;
+
+            fn accepts(data_type: &DataType) -> bool {
+                is_text(data_type)
+            }
 
             fn cast(column: &ArrayRef) -> Result<TableText, ArrowError> {
                 TableText::new(column)
@@ -160,6 +214,11 @@ macro_rules! define_arrays {
         field: $field:ident, buffer: $buffer:ident, kind: $kind:ident,
         column: $column:literal, json: $json:expr, cdxj: $cdxj:expr, meaning: $meaning:literal,
     })*) => {
+        /// The carried fields with what their columns are expected to hold, and whether they accept a type.
+        fn field_types() -> [(CarriedField, &'static str, TypeTest); CarriedField::ALL.len()] {
+            [$((CarriedField::$id, $kind::EXPECTED, $kind::accepts),)*]
+        }
+
         /// The columns of carried fields that are read and that the table has.
         struct CarriedArrays {
             $($field: Option<<$kind as TableField>::Array>,)*

@@ -1,0 +1,389 @@
+//! Pages of a Parquet file whose lengths are checked before the crate parquet uses them: [`CheckedRowGroup`].
+//!
+//! The crate allocates memory by the lengths that a file states, and a failed allocation aborts the process.
+//!
+//! | length | bound |
+//! |---|---|
+//! | column chunk | the file |
+//! | page, compressed | the column chunk (checked by the crate) |
+//! | page, content | what the codec can expand the page to, and [`MAX_PAGE_LEN`] |
+//! | values of a dictionary | bytes of its content |
+//! | values of a delta-encoded page | values in the header of the page |
+
+use std::io::{BufReader, Read};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, RowGroups};
+use parquet::basic::{Compression, Encoding};
+use parquet::column::page::{Page, PageIterator, PageMetadata, PageReader};
+use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
+use parquet::file::reader::{ChunkReader, Length};
+use parquet::file::serialized_reader::SerializedPageReader;
+
+use super::positioned_file::{PositionedFile, PositionedReader};
+
+/// Longest content of a page, in bytes.
+const MAX_PAGE_LEN: u64 = 1 << 30;
+
+/// A page may expand to so many bytes whatever its length.
+const SMALL_PAGE_LEN: u64 = 1 << 20;
+
+/// The field with the next number, a 32-bit integer, in the compact protocol of Thrift.
+const INTEGER_FIELD: [u8; 1] = [0x15];
+
+/// Bytes that are read at a time to parse page headers.
+const HEADER_BUFFER_LEN: usize = 1 << 10;
+
+/// One row group of a file.
+pub(super) struct CheckedRowGroup {
+    pub(super) file: PositionedFile,
+    pub(super) metadata: ArrowReaderMetadata,
+    pub(super) group: usize,
+}
+
+impl CheckedRowGroup {
+    /// Checks the number of rows.
+    pub(super) fn check(&self) -> ParquetResult<()> {
+        match self.row_group().num_rows() {
+            rows if rows < 0 => Err(ParquetError::General(format!("it states {rows} rows"))),
+            _ => Ok(()),
+        }
+    }
+
+    fn row_group(&self) -> &RowGroupMetaData {
+        self.metadata.metadata().row_group(self.group)
+    }
+}
+
+impl RowGroups for CheckedRowGroup {
+    fn num_rows(&self) -> usize {
+        usize::try_from(self.row_group().num_rows()).unwrap_or(0)
+    }
+
+    fn column_chunks(&self, i: usize) -> ParquetResult<Box<dyn PageIterator>> {
+        let column = self.row_group().column(i);
+        let name = column.column_path().string();
+        let start = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
+        let len = column.compressed_size();
+        let end =
+            u64::try_from(start).ok().zip(u64::try_from(len).ok()).and_then(|(start, len)| start.checked_add(len));
+        if end.is_none_or(|end| end > self.file.len()) {
+            let file_len = self.file.len();
+            let message = format!("{len} bytes at byte {start} reach past the end of the file, at byte {file_len}");
+            return Err(ParquetError::General(format!("column `{name}`: {message}")));
+        }
+        let codec = column.compression();
+        if codec == Compression::LZO {
+            let message = "its codec LZO is not supported; write the file again, for example with zstd";
+            return Err(ParquetError::General(format!("column `{name}`: {message}")));
+        }
+        let file = Arc::new(PageFile { file: self.file.clone(), codec });
+        let pages = SerializedPageReader::new(file, column, self.num_rows(), None)?;
+        let has_levels = column.column_descr().max_def_level() > 0;
+        Ok(Box::new(ColumnChunk(Some(Box::new(CheckedPages { pages, has_levels })))))
+    }
+
+    fn row_groups(&self) -> Box<dyn Iterator<Item = &RowGroupMetaData> + '_> {
+        Box::new(std::iter::once(self.row_group()))
+    }
+
+    fn metadata(&self) -> &ParquetMetaData {
+        self.metadata.metadata()
+    }
+}
+
+/// The pages of one column chunk, as the only item of an iterator.
+struct ColumnChunk(Option<Box<CheckedPages>>);
+
+impl Iterator for ColumnChunk {
+    type Item = ParquetResult<Box<dyn PageReader>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.take().map(|pages| Ok(pages as Box<dyn PageReader>))
+    }
+}
+
+impl PageIterator for ColumnChunk {}
+
+/// Pages of a column chunk whose numbers of values were compared with their contents.
+struct CheckedPages {
+    pages: SerializedPageReader<PageFile>,
+    /// Definition levels precede the values.
+    has_levels: bool,
+}
+
+impl CheckedPages {
+    fn check(&self, page: Option<Page>) -> ParquetResult<Option<Page>> {
+        match &page {
+            Some(page) if !is_plausible(page, self.has_levels) => {
+                Err(ParquetError::General("a page states more values than it has".into()))
+            }
+            _ => Ok(page),
+        }
+    }
+}
+
+impl Iterator for CheckedPages {
+    type Item = ParquetResult<Page>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.get_next_page().transpose()
+    }
+}
+
+impl PageReader for CheckedPages {
+    fn get_next_page(&mut self) -> ParquetResult<Option<Page>> {
+        let page = self.pages.get_next_page()?;
+        self.check(page)
+    }
+
+    fn peek_next_page(&mut self) -> ParquetResult<Option<PageMetadata>> {
+        self.pages.peek_next_page()
+    }
+
+    fn skip_next_page(&mut self) -> ParquetResult<()> {
+        self.pages.skip_next_page()
+    }
+
+    fn supports_deferred_dictionary(&self) -> bool {
+        self.pages.supports_deferred_dictionary()
+    }
+
+    fn take_deferred_dictionary(&mut self) -> ParquetResult<Option<Page>> {
+        let page = self.pages.take_deferred_dictionary()?;
+        self.check(page)
+    }
+
+    fn at_record_boundary(&mut self) -> ParquetResult<bool> {
+        self.pages.at_record_boundary()
+    }
+}
+
+/// Whether the numbers of values, by which the crate allocates memory, agree with each other and with the content.
+fn is_plausible(page: &Page, has_levels: bool) -> bool {
+    let (buf, num_values, encoding) = (page.buffer(), page.num_values() as usize, page.encoding());
+    let values = match page {
+        // A value has at least one byte.
+        Page::DictionaryPage { .. } => return num_values <= buf.len(),
+        Page::DataPage { .. } if has_levels => {
+            let len = buf.first_chunk().map_or(0, |len| u32::from_le_bytes(*len) as usize);
+            buf.get(len.saturating_add(4)..)
+        }
+        Page::DataPage { .. } => Some(&buf[..]),
+        Page::DataPageV2 { def_levels_byte_len, rep_levels_byte_len, .. } => {
+            buf.get((*def_levels_byte_len as usize).saturating_add(*rep_levels_byte_len as usize)..)
+        }
+    };
+    let is_within = |(count, _): (u64, _)| count <= num_values as u64;
+    match encoding {
+        Encoding::DELTA_BINARY_PACKED | Encoding::DELTA_LENGTH_BYTE_ARRAY => {
+            values.and_then(delta_values).is_some_and(is_within)
+        }
+        // Lengths of prefixes, and then of suffixes.
+        Encoding::DELTA_BYTE_ARRAY => values
+            .and_then(delta_values)
+            .is_some_and(|prefixes| is_within(prefixes) && delta_values(prefixes.1).is_some_and(is_within)),
+        _ => true,
+    }
+}
+
+/// Returns the number of integers in the encoding `DELTA_BINARY_PACKED` at the start of `bytes`, and the bytes after them.
+/// `None` if the encoding is malformed.
+fn delta_values(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let (block_values, bytes) = varint(bytes)?;
+    let (miniblock_count, bytes) = varint(bytes)?;
+    let (count, bytes) = varint(bytes)?;
+    let (_first, mut bytes) = varint(bytes)?;
+    let miniblock_values = block_values.checked_div(miniblock_count).filter(|values| *values > 0)?;
+    let mut remaining = count.saturating_sub(1);
+    while remaining > 0 {
+        let (_least, rest) = varint(bytes)?;
+        let (widths, rest) = rest.split_at_checked(usize::try_from(miniblock_count).ok()?)?;
+        bytes = rest;
+        for width in widths {
+            if remaining == 0 {
+                break;
+            }
+            let len = miniblock_values.checked_mul((*width).into())?.div_ceil(8);
+            // The last miniblock may lack its padding.
+            bytes = bytes.get(usize::try_from(len).ok()?..).unwrap_or_default();
+            remaining = remaining.saturating_sub(miniblock_values);
+        }
+    }
+    Some((count, bytes))
+}
+
+/// Returns the number that `bytes` begin with, in base 128, and the bytes after it.
+fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let len = bytes.iter().take(10).position(|byte| *byte < 0x80)? + 1;
+    let (number, rest) = bytes.split_at(len);
+    let digit = |value: u64, byte: &u8| value.checked_mul(128)?.checked_add(u64::from(byte & 0x7F));
+    Some((number.iter().rev().try_fold(0, digit)?, rest))
+}
+
+/// A file of which pages of one column chunk are read.
+struct PageFile {
+    file: PositionedFile,
+    codec: Compression,
+}
+
+impl Length for PageFile {
+    fn len(&self) -> u64 {
+        self.file.len()
+    }
+}
+
+impl ChunkReader for PageFile {
+    type T = PageHeaderReader;
+
+    fn get_read(&self, start: u64) -> ParquetResult<PageHeaderReader> {
+        let reader = BufReader::with_capacity(HEADER_BUFFER_LEN, self.file.reader(start));
+        Ok(PageHeaderReader { reader, codec: self.codec, is_checked: false })
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
+        self.file.get_bytes(start, length)
+    }
+}
+
+/// Reads the header of a page, after a check of the lengths in it.
+struct PageHeaderReader {
+    reader: BufReader<PositionedReader>,
+    codec: Compression,
+    is_checked: bool,
+}
+
+impl Read for PageHeaderReader {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        if !std::mem::replace(&mut self.is_checked, true) {
+            let header = std::io::BufRead::fill_buf(&mut self.reader)?;
+            check_header(header, self.codec).map_err(std::io::Error::other)?;
+        }
+        self.reader.read(into)
+    }
+}
+
+/// Checks the lengths in the header of a page: a struct in the compact protocol of Thrift whose first fields are the type
+/// of the page, the length of its content, and its compressed length.
+fn check_header(header: &[u8], codec: Compression) -> Result<(), String> {
+    let lengths = || {
+        let (_page_type, rest) = varint(header.strip_prefix(&INTEGER_FIELD)?)?;
+        let (content, rest) = varint(rest.strip_prefix(&INTEGER_FIELD)?)?;
+        let (compressed, _) = varint(rest.strip_prefix(&INTEGER_FIELD)?)?;
+        Some((content, compressed))
+    };
+    let (content, compressed) = lengths().ok_or("the header of a page is damaged")?;
+    // Integers have their sign in the lowest bit.
+    let (content, compressed) = (content / 2, compressed / 2);
+    if content > expanded_len(compressed, codec).max(SMALL_PAGE_LEN).min(MAX_PAGE_LEN) {
+        return Err(format!("the content of a page of {compressed} bytes cannot have {content} bytes"));
+    }
+    let reserved = usize::try_from(content).map(|len| Vec::<u8>::new().try_reserve_exact(len));
+    match reserved {
+        Ok(Ok(())) => Ok(()),
+        _ => Err(format!("not enough memory for a page of {content} bytes")),
+    }
+}
+
+/// The longest content that `len` compressed bytes can have.
+fn expanded_len(len: u64, codec: Compression) -> u64 {
+    let factor = match codec {
+        Compression::UNCOMPRESSED => 1,
+        // A copy of 64 bytes takes 3 bytes, or 2.
+        Compression::SNAPPY => 32,
+        // A byte of a length stands for up to 255 bytes.
+        Compression::LZ4 | Compression::LZ4_RAW => 256,
+        // 258 bytes take two bits.
+        Compression::GZIP(_) => 1032,
+        // A block of up to 128 KiB takes 4 bytes.
+        Compression::ZSTD(_) => 32 << 10,
+        Compression::BROTLI(_) | Compression::LZO => u64::MAX,
+    };
+    len.saturating_mul(factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Writes a number in base 128.
+    fn push(mut number: u64, out: &mut Vec<u8>) {
+        while number >= 0x80 {
+            out.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        out.push(number as u8);
+    }
+
+    fn header(content_len: u64, compressed_len: u64) -> Vec<u8> {
+        let mut bytes = vec![0x15, 0];
+        for len in [content_len, compressed_len] {
+            bytes.push(0x15);
+            push(len * 2, &mut bytes);
+        }
+        bytes
+    }
+
+    #[test]
+    fn contents_beyond_what_a_codec_can_expand_to_are_refused() {
+        let check = |content, compressed, codec| check_header(&header(content, compressed), codec);
+        assert_eq!(check(5 << 20, 5 << 20, Compression::UNCOMPRESSED), Ok(()));
+        assert_eq!(check(1 << 20, 20, Compression::SNAPPY), Ok(()));
+        for (codec, content) in [(Compression::UNCOMPRESSED, (5 << 20) + 1), (Compression::SNAPPY, 200 << 20)] {
+            let message = check(content, 5 << 20, codec).unwrap_err();
+            assert_eq!(message, format!("the content of a page of 5242880 bytes cannot have {content} bytes"));
+        }
+        assert!(check((1 << 30) + 1, 900 << 20, Compression::BROTLI(Default::default())).is_err());
+        for len in 0..5 {
+            let message = check_header(&header(100, 100)[..len], Compression::UNCOMPRESSED).unwrap_err();
+            assert_eq!(message, "the header of a page is damaged");
+        }
+        assert!(check_header(&[0x15, 0, 0x25, 2, 0x15, 2], Compression::UNCOMPRESSED).is_err());
+    }
+
+    #[test]
+    fn integers_of_a_delta_encoding_are_skipped() {
+        // Blocks of 128 values in 4 miniblocks; the widths are 3, 0, 8 and 1 bits.
+        let mut bytes = Vec::new();
+        [128, 4, 100, 7].into_iter().for_each(|number| push(number, &mut bytes));
+        push(2, &mut bytes);
+        bytes.extend([3, 0, 8, 1]);
+        bytes.extend(vec![0xFF; (32 * 3 + 32 * 8 + 32) / 8]);
+        bytes.extend(b"rest");
+        assert_eq!(delta_values(&bytes), Some((100, &b"rest"[..])));
+        assert_eq!(delta_values(&[128, 1, 4, 1, 7, b'x']), Some((1, &b"x"[..])));
+        for malformed in [&[][..], &[128, 1, 0, 1, 7], &[128, 1, 4, 9, 7], &[0xFF; 12]] {
+            assert_eq!(delta_values(malformed), None, "{malformed:?}");
+        }
+    }
+
+    #[test]
+    fn pages_that_state_too_many_values_are_not_plausible() {
+        let page = |bytes: &[u8], num_values, encoding| Page::DataPage {
+            buf: Bytes::copy_from_slice(bytes),
+            num_values,
+            encoding,
+            def_level_encoding: Encoding::RLE,
+            rep_level_encoding: Encoding::RLE,
+            statistics: None,
+        };
+        let lengths = [128, 1, 4, 1, 7, 128, 1, 4, 3, 7, 0, 0, 0, 0, 0];
+        assert!(is_plausible(&page(&lengths, 1, Encoding::DELTA_LENGTH_BYTE_ARRAY), false));
+        assert!(!is_plausible(&page(&lengths, 0, Encoding::DELTA_LENGTH_BYTE_ARRAY), false));
+        assert!(is_plausible(&page(&lengths, 3, Encoding::DELTA_BYTE_ARRAY), false));
+        assert!(!is_plausible(&page(&lengths, 2, Encoding::DELTA_BYTE_ARRAY), false));
+        let with_levels = [&[2, 0, 0, 0, 9, 9][..], &lengths].concat();
+        assert!(is_plausible(&page(&with_levels, 3, Encoding::DELTA_BYTE_ARRAY), true));
+        assert!(!is_plausible(&page(&[0xFF; 9], 3, Encoding::DELTA_BINARY_PACKED), true));
+        let buf = Bytes::from_static(b"0123");
+        let dictionary = |num_values| Page::DictionaryPage {
+            buf: buf.clone(),
+            num_values,
+            encoding: Encoding::PLAIN,
+            is_sorted: false,
+        };
+        assert!(is_plausible(&dictionary(4), false) && !is_plausible(&dictionary(5), false));
+    }
+}

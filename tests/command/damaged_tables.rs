@@ -1,0 +1,162 @@
+//! Thousands of damaged Parquet and Arrow files in jobs with limited memory: no panic is printed, no process is aborted, no
+//! partial file remains, and the other inputs of the job are read.
+
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int32Array, RecordBatch, StringArray};
+use arrow::ipc::CompressionType;
+use arrow::ipc::writer::{FileWriter, IpcWriteOptions};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{BrotliLevel, Compression, Encoding, GzipLevel, ZstdLevel};
+use parquet::file::properties::{WriterProperties, WriterVersion};
+
+/// Address space of a job, in KiB.
+const MEMORY_KIB: u32 = 2 << 20;
+
+/// Files per original file that are damaged at random.
+const FILES: usize = 140;
+
+/// Bytes at the start of a file of which each is replaced by large numbers. The header of the first page is there.
+const HEAD_LEN: usize = 90;
+
+/// The largest number of Thrift's compact protocol for 32 bits, a page length that a codec might reach, and -1.
+const NUMBERS: [&[u8]; 3] = [b"\xFE\xFF\xFF\xFF\x0F", b"\x80\x80\x80\x70", b"\x01"];
+
+fn batch() -> RecordBatch {
+    let urls = (0..60).map(|i| (i % 7 != 3).then(|| format!("http://example.org/{}/{i}", i / 10)));
+    let columns: [(&str, ArrayRef); 3] = [
+        ("url", Arc::new(urls.collect::<StringArray>())),
+        ("fetch_status", Arc::new(Int32Array::from_iter_values(200..260))),
+        ("content_digest", Arc::new(StringArray::from_iter_values((0..60).map(|i| format!("DIGEST{}", i % 9))))),
+    ];
+    RecordBatch::try_from_iter(columns).unwrap()
+}
+
+fn parquet(codec: Compression, version: WriterVersion, encoding: Option<Encoding>) -> Vec<u8> {
+    let mut properties = WriterProperties::builder().set_compression(codec).set_writer_version(version);
+    properties = properties.set_data_page_row_count_limit(25).set_write_batch_size(5);
+    if let Some(encoding) = encoding {
+        properties = properties.set_dictionary_enabled(false);
+        properties = properties.set_column_encoding("url".into(), encoding);
+        properties = properties.set_column_encoding("content_digest".into(), encoding);
+    }
+    let mut writer = ArrowWriter::try_new(Vec::new(), batch().schema(), Some(properties.build())).unwrap();
+    writer.write(&batch()).unwrap();
+    writer.into_inner().unwrap()
+}
+
+fn arrow(compression: Option<CompressionType>) -> Vec<u8> {
+    let options = IpcWriteOptions::default().try_with_compression(compression).unwrap();
+    let mut writer = FileWriter::try_new_with_options(Vec::new(), &batch().schema(), options).unwrap();
+    writer.write(&batch()).unwrap();
+    writer.into_inner().unwrap()
+}
+
+fn originals() -> Vec<Vec<u8>> {
+    let (v1, v2) = (WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0);
+    vec![
+        parquet(Compression::UNCOMPRESSED, v1, None),
+        parquet(Compression::UNCOMPRESSED, v1, Some(Encoding::DELTA_BYTE_ARRAY)),
+        parquet(Compression::UNCOMPRESSED, v2, Some(Encoding::DELTA_LENGTH_BYTE_ARRAY)),
+        parquet(Compression::UNCOMPRESSED, v2, Some(Encoding::PLAIN)),
+        parquet(Compression::SNAPPY, v1, None),
+        parquet(Compression::GZIP(GzipLevel::default()), v1, None),
+        parquet(Compression::BROTLI(BrotliLevel::default()), v2, None),
+        parquet(Compression::LZ4_RAW, v1, Some(Encoding::PLAIN)),
+        parquet(Compression::ZSTD(ZstdLevel::default()), v2, Some(Encoding::DELTA_BYTE_ARRAY)),
+        arrow(None),
+        arrow(Some(CompressionType::ZSTD)),
+        arrow(Some(CompressionType::LZ4_FRAME)),
+    ]
+}
+
+/// Damages a copy of a file: flips bits, cuts its end, or writes an extreme number. The first bytes stay, because they
+/// identify the format; half of the changes are in the last 600 bytes, where footers are.
+fn damaged(original: &[u8], random: &mut impl FnMut() -> usize) -> Vec<u8> {
+    let mut bytes = original.to_vec();
+    let range = if random() % 2 == 0 { bytes.len().saturating_sub(600).max(8) } else { 8 };
+    let at = range + random() % (bytes.len() - range);
+    match random() % 5 {
+        0 => bytes[at] ^= 1 << (random() % 8),
+        1 => bytes.truncate(at),
+        2 => {
+            // The largest numbers of Thrift's compact protocol, positive and negative.
+            let number: &[u8] =
+                [&b"\xFE\xFF\xFF\xFF\x0F"[..], b"\xFF\xFF\xFF\xFF\x0F", b"\x80\x80\x80\x80\x80\x80\x40"][random() % 3];
+            let end = bytes.len().min(at + number.len());
+            bytes[at..end].copy_from_slice(&number[..end - at]);
+        }
+        3 => {
+            let number = [i64::MAX, -1, 1 << 40, i64::from(i32::MAX), 1 << 60][random() % 5].to_le_bytes();
+            let end = bytes.len().min(at + [4, 8][random() % 2]);
+            bytes[at..end].copy_from_slice(&number[..end - at]);
+        }
+        _ => {
+            let end = bytes.len().min(at + 1 + random() % 20);
+            bytes[at..end].iter_mut().for_each(|byte| *byte = random() as u8);
+        }
+    }
+    bytes
+}
+
+/// Runs a job on a directory and returns its standard error. Panics if the job aborts, prints a panic, leaves a partial
+/// file, or does not read the sound input after the others.
+fn check(directory: &Path, input: &Path, threads: &str) -> Result<String, String> {
+    let (out, good) = (directory.join("out"), directory.join("good.txt"));
+    fs::create_dir_all(&out).unwrap();
+    fs::write(&good, "http://last.example/\n").unwrap();
+    let script = format!("ulimit -v {MEMORY_KIB} -c 0; exec \"$@\"");
+    let ran = Command::new("bash")
+        .args(["-c", &script, "bash", env!("CARGO_BIN_EXE_irikey"), "canon", "--threads", threads, "--columns"])
+        .args(["uri,fetch_status,content_digest", "-o"])
+        .args([&out.join("rows.csv"), input, &good])
+        .env("RUST_BACKTRACE", "1")
+        .output()
+        .unwrap();
+    let message = String::from_utf8_lossy(&ran.stderr).into_owned();
+    let files: Vec<_> = fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let rows = fs::read_to_string(out.join("rows.csv")).unwrap_or_default();
+    let is_clean = !message.contains("panicked at") && !message.contains("stack backtrace");
+    let is_right = matches!(ran.status.code(), Some(0 | 4)) && files == ["rows.csv"];
+    match is_clean && is_right && rows.ends_with("http://last.example/,,\n") {
+        true => Ok(message),
+        false => Err(format!("{:?} {files:?} {}", ran.status, message.chars().take(3000).collect::<String>())),
+    }
+}
+
+#[test]
+fn damaged_tables_end_alone_and_without_a_panic() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut state = 42u64;
+    let mut random = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize
+    };
+    let mut error_count = 0;
+    for (number, original) in originals().iter().enumerate() {
+        let input = directory.path().join(format!("input{number}"));
+        fs::create_dir_all(&input).unwrap();
+        for i in 0..FILES {
+            fs::write(input.join(format!("{i:04}")), damaged(original, &mut random)).unwrap();
+        }
+        for (i, at) in (5..HEAD_LEN.min(original.len())).enumerate() {
+            let mut bytes = original.clone();
+            bytes.splice(at..at + 1, NUMBERS[i % 2 + usize::from(i % 7 == 6)].iter().copied());
+            fs::write(input.join(format!("head{i:04}")), bytes).unwrap();
+        }
+        let message = check(directory.path(), &input, ["1", "2"][number % 2]).unwrap_or_else(|message| {
+            let one_by_one = fs::read_dir(&input).unwrap().map(|entry| entry.unwrap().path());
+            let cause =
+                one_by_one.filter_map(|file| Some((file.clone(), check(directory.path(), &file, "1").err()?))).next();
+            panic!("original {number}: {message}\nthe first file that fails alone: {cause:?}");
+        });
+        error_count += message.lines().filter(|line| line.starts_with("irikey: ")).count();
+        fs::remove_dir_all(&input).unwrap();
+    }
+    assert!(error_count > FILES * 4, "{error_count} damaged files were reported");
+}
