@@ -139,7 +139,7 @@ impl BatchBuilder {
     }
 
     /// Moves the memory of a batch back to `rows`, which is empty afterwards. Frees memory that has other owners.
-    pub fn reclaim(&self, batch: RecordBatch, rows: &mut Rows) {
+    pub(crate) fn reclaim(&self, batch: RecordBatch, rows: &mut Rows) {
         let (_, arrays, _) = batch.into_parts();
         for (column, array) in self.columns.iter().zip(arrays) {
             match column.id {

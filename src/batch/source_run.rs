@@ -21,7 +21,7 @@ impl SourceRun {
     /// let run = |first_record, rows| SourceRun { source: 0, first_record, rows };
     /// assert_eq!(SourceRun::retain(&[run(1, 5), run(1, 5)], &[1..2, 4..7]), [run(2, 1), run(5, 1), run(1, 2)]);
     /// ```
-    pub fn retain(runs: &[SourceRun], ranges: &[Range<usize>]) -> Vec<SourceRun> {
+    pub(crate) fn retain(runs: &[SourceRun], ranges: &[Range<usize>]) -> Vec<SourceRun> {
         let mut kept = Vec::with_capacity(runs.len() + ranges.len());
         let (mut ranges, mut first) = (ranges.iter().cloned(), 0);
         let mut next = ranges.next();

@@ -152,7 +152,7 @@ impl Rows {
     ///
     /// # Panics
     /// If a range ends past the rows.
-    pub fn retain(&mut self, ranges: &[Range<usize>]) {
+    pub(crate) fn retain(&mut self, ranges: &[Range<usize>]) {
         if ranges.iter().map(Range::len).sum::<usize>() == self.len() {
             return;
         }

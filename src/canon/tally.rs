@@ -36,7 +36,7 @@ pub struct Tally {
 
 impl Tally {
     /// Adds the counts of another worker.
-    pub fn add(&mut self, other: &Tally) {
+    pub(crate) fn add(&mut self, other: &Tally) {
         self.rows += other.rows;
         self.unchanged += other.unchanged;
         self.changed += other.changed;

@@ -72,17 +72,6 @@ pub enum DefectKind {
 }
 
 impl DefectKind {
-    /// All kinds.
-    pub const ALL: [DefectKind; 7] = [
-        DefectKind::Undecodable,
-        DefectKind::CharacterReference,
-        DefectKind::UnknownCharset,
-        DefectKind::LongBase,
-        DefectKind::ContradictingCharset,
-        DefectKind::Truncated,
-        DefectKind::IllFormed,
-    ];
-
     /// The name in outputs.
     pub const fn name(self) -> &'static str {
         match self {

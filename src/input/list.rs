@@ -49,7 +49,7 @@ pub struct Source {
 
 impl Source {
     /// Standard input.
-    pub fn stdin() -> Source {
+    pub(crate) fn stdin() -> Source {
         Source { name: "-".to_string(), origin: Origin::Stdin, len: None }
     }
 

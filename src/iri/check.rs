@@ -22,7 +22,7 @@ pub enum ParseMode {
 
 impl ParseMode {
     /// The name in file metadata.
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             ParseMode::Lenient => "lenient",
             ParseMode::Strict => "strict",
@@ -136,7 +136,7 @@ pub fn check_uri_reference(text: &str) -> Result<Parts, Fault> {
 ///
 /// # Errors
 /// The first such character.
-pub fn check_bidi_controls(text: &str) -> Result<(), Fault> {
+pub(crate) fn check_bidi_controls(text: &str) -> Result<(), Fault> {
     match text.char_indices().find(|&(_, c)| class::is_bidi_control(c)) {
         None => Ok(()),
         Some((at, _)) => {

@@ -27,7 +27,7 @@ macro_rules! described_enum {
             }
 
             /// One sentence for a person: what is required.
-            pub const fn meaning(self) -> &'static str {
+            pub(crate) const fn meaning(self) -> &'static str {
                 match self {
                     $($enum::$variant => $meaning,)*
                 }

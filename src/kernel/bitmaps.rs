@@ -8,17 +8,6 @@ use super::cpu::SimdLevel;
 
 /// The positions of newlines, attention bytes and stop bytes in a text. Bits past the end of the text are set in the
 /// attention and the stop bitmap, so every search ends at or shortly behind the end of the text.
-///
-/// ```
-/// use irikey::{iri::CLASSIFIER, kernel::Bitmaps};
-/// let mut bitmaps = Bitmaps::default();
-/// bitmaps.classify(b"http://h/a%2f\n", &CLASSIFIER);
-/// assert_eq!((bitmaps.next_stop(7), bitmaps.next_attention(0)), (8, 10));
-/// assert!(bitmaps.has_attention(7, 11) && !bitmaps.has_attention(7, 10));
-/// let mut newlines = Vec::new();
-/// bitmaps.push_newlines(&mut newlines);
-/// assert_eq!(newlines, [13]);
-/// ```
 #[derive(Debug, Default)]
 pub struct Bitmaps {
     blocks: Vec<MaskBlock>,
@@ -50,7 +39,7 @@ impl Bitmaps {
     /// Returns the position of the first attention byte at or after `from`. Without one, the result is the length of the
     /// text or slightly more. `from` must not exceed the length of the text.
     #[inline(always)]
-    pub fn next_attention(&self, from: usize) -> usize {
+    pub(crate) fn next_attention(&self, from: usize) -> usize {
         self.next(from, |block| block.attention)
     }
 
@@ -67,7 +56,7 @@ impl Bitmaps {
     /// Returns the position of the first stop byte at or after `from`, with the limits of [`Bitmaps::next_attention`]. It
     /// is fastest if the position is within 64 bytes.
     #[inline(always)]
-    pub fn next_stop(&self, from: usize) -> usize {
+    pub(crate) fn next_stop(&self, from: usize) -> usize {
         match self.window(from, |block| block.stop) {
             0 => self.next(from + 64, |block| block.stop),
             bits => from + bits.trailing_zeros() as usize,
@@ -77,7 +66,7 @@ impl Bitmaps {
     /// Returns whether the bytes `from..to` contain an attention byte. `to` must not exceed the length of the text.
     /// Ranges of up to 128 bytes are tested without a branch on the position.
     #[inline(always)]
-    pub fn has_attention(&self, from: usize, to: usize) -> bool {
+    pub(crate) fn has_attention(&self, from: usize, to: usize) -> bool {
         let len = to - from;
         let first = self.window(from, |block| block.attention) & low_bits(len);
         let second = self.window((from + 64).min(to), |block| block.attention) & low_bits(len.saturating_sub(64));
@@ -105,7 +94,7 @@ impl Bitmaps {
 
     /// Appends the offsets of all newlines to `offsets`, in ascending order.
     #[inline(always)]
-    pub fn push_newlines(&self, offsets: &mut Vec<u32>) {
+    pub(crate) fn push_newlines(&self, offsets: &mut Vec<u32>) {
         for (word, block) in self.blocks.iter().enumerate() {
             let base = word as u32 * 64;
             let mut bits = block.newline;

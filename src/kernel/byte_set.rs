@@ -2,18 +2,12 @@
 //! in which vector instructions look up 16 to 64 bytes at once.
 
 /// A set of byte values.
-///
-/// ```
-/// use irikey::kernel::ByteSet;
-/// const DIGIT: ByteSet = ByteSet::range(b'0', b'9');
-/// assert!(DIGIT.or(ByteSet::of(b"+-")).contains(b'+') && !DIGIT.contains(b'a'));
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ByteSet([bool; 256]);
+pub(crate) struct ByteSet([bool; 256]);
 
 impl ByteSet {
     /// Returns the set of the listed bytes.
-    pub const fn of(bytes: &[u8]) -> ByteSet {
+    pub(crate) const fn of(bytes: &[u8]) -> ByteSet {
         let mut set = [false; 256];
         let mut i = 0;
         while i < bytes.len() {
@@ -24,7 +18,7 @@ impl ByteSet {
     }
 
     /// Returns the set of all bytes from `first` to `last`, both included.
-    pub const fn range(first: u8, last: u8) -> ByteSet {
+    pub(crate) const fn range(first: u8, last: u8) -> ByteSet {
         let mut set = [false; 256];
         let mut byte = first as usize;
         while byte <= last as usize {
@@ -35,7 +29,7 @@ impl ByteSet {
     }
 
     /// Returns the bytes that are in either set.
-    pub const fn or(self, other: ByteSet) -> ByteSet {
+    pub(crate) const fn or(self, other: ByteSet) -> ByteSet {
         let mut set = self.0;
         let mut byte = 0;
         while byte < 256 {
@@ -58,7 +52,7 @@ impl ByteSet {
 
     /// Returns whether `byte` is in the set.
     #[inline(always)]
-    pub const fn contains(&self, byte: u8) -> bool {
+    pub(crate) const fn contains(&self, byte: u8) -> bool {
         self.0[byte as usize]
     }
 

@@ -24,7 +24,7 @@ mod span;
 mod xxh3;
 
 pub use bitmaps::Bitmaps;
-pub use byte_set::ByteSet;
+pub(crate) use byte_set::ByteSet;
 pub use classifier::Classifier;
 pub(crate) use copy::{AsciiCase, append, append_range, append_range_in_case, append_some, prefetch, prefetch_behind};
 pub(crate) use cpu::{SimdTask, run_with_simd};

@@ -28,7 +28,7 @@ pub enum KeyAlgorithm {
 
 impl KeyAlgorithm {
     /// Returns the name that the metadata of files use.
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             KeyAlgorithm::Xxh3 => "xxh3-128",
             KeyAlgorithm::Blake3 => "blake3-128",
@@ -36,7 +36,7 @@ impl KeyAlgorithm {
     }
 
     /// Returns the version, which is raised if the key of an unchanged text ever changes.
-    pub const fn version(self) -> u32 {
+    pub(crate) const fn version(self) -> u32 {
         1
     }
 

@@ -179,21 +179,6 @@ impl Equivalences {
         origin.into_iter().chain(slashes).find_map(|rule| rule.apply(&spelling))
     }
 
-    /// Returns the algorithm of the keys.
-    pub fn algorithm(&self) -> KeyAlgorithm {
-        self.algorithm
-    }
-
-    /// Returns the number of URLs in classes and the number of hosts with patterns.
-    pub fn counts(&self) -> (usize, usize) {
-        (self.representatives.len(), self.hosts.len())
-    }
-
-    /// Returns whether there is neither a class nor a pattern.
-    pub fn is_empty(&self) -> bool {
-        self.counts() == (0, 0)
-    }
-
     /// Returns a hexadecimal hash of all entries. Sets with equal hashes result in equal keys.
     pub fn identity(&self) -> String {
         hex(&self.digest.to_be_bytes())

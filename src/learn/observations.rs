@@ -114,7 +114,7 @@ const NODE_LEN: usize = 272;
 
 impl Observations {
     /// Returns an upper bound of the memory in bytes after `more` was added, including what [`Self::learn`] needs.
-    pub fn memory_len(&self, more: &RowGroupObservations) -> usize {
+    pub(crate) fn memory_len(&self, more: &RowGroupObservations) -> usize {
         let redirects = self.redirects.len() + more.redirects.len();
         let nodes = self.nodes.len() + 2 * more.redirects.len();
         let texts_len = self.nodes.texts_len() + more.texts.len();

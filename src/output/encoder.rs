@@ -50,16 +50,6 @@ impl Part {
         self.rows
     }
 
-    /// Returns the bytes of memory that the part holds, so that queues of parts can be bounded.
-    pub fn memory_len(&self) -> usize {
-        match &self.body {
-            PartBody::Empty => 0,
-            PartBody::RowGroup(chunks) => chunks.iter().map(ColumnChunk::len).sum(),
-            PartBody::Batch(batch) => batch.get_array_memory_size(),
-            PartBody::Bytes(bytes) => bytes.capacity(),
-            PartBody::Members(members) => members.iter().map(|member| member.bytes.capacity()).sum(),
-        }
-    }
 }
 
 impl Encoder {

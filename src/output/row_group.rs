@@ -51,13 +51,6 @@ pub(super) enum ColumnChunk {
 }
 
 impl ColumnChunk {
-    /// Returns the length in bytes.
-    pub(super) fn len(&self) -> usize {
-        match self {
-            ColumnChunk::Pages(chunk) => chunk.len(),
-            ColumnChunk::Other(chunk) => chunk.close().bytes_written as usize,
-        }
-    }
 }
 
 /// Opens a Parquet file on `sink`. Also returns what workers need to encode its row groups.

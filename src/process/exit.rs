@@ -1,11 +1,11 @@
 //! Exit statuses of the `irikey` command. `--help` and the documentation list them from [`ALL`].
 
 /// Success.
-pub const SUCCESS: u8 = 0;
+pub(crate) const SUCCESS: u8 = 0;
 /// A comparison or a check gave a negative answer.
 pub(crate) const DIFFERENT: u8 = 1;
 /// Usage error: the flags are wrong or contradict each other.
-pub const USAGE: u8 = 2;
+pub(crate) const USAGE: u8 = 2;
 /// Records have faults, and `--fail-on-fault` was given.
 pub(crate) const FAULTS: u8 = 3;
 /// Inputs cannot be opened, and nothing was done. Or an input could not be read completely: rows of everything that was
@@ -19,7 +19,7 @@ pub(crate) const INTERNAL: u8 = 6;
 pub(crate) const COLLISION: u8 = 7;
 
 /// Every status with its meaning.
-pub const ALL: [(u8, &str); 8] = [
+pub(crate) const ALL: [(u8, &str); 8] = [
     (SUCCESS, "success; also when the reader of standard output closes it early"),
     (DIFFERENT, "compare: not equivalent on any rung; conform: a case failed; check-sorted: out of order"),
     (USAGE, "usage error"),

@@ -15,7 +15,7 @@ mod allocator;
 mod background_sync;
 #[cfg(feature = "pipeline")]
 mod directory_lock;
-pub mod exit;
+pub(crate) mod exit;
 #[cfg(feature = "pipeline")]
 mod pending_file;
 mod temporary;

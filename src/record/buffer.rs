@@ -155,7 +155,7 @@ impl RecordBuffer {
     }
 
     /// Bytes of text, separators included.
-    pub fn text_len(&self) -> usize {
+    pub(crate) fn text_len(&self) -> usize {
         self.text.len()
     }
 

@@ -75,7 +75,7 @@ impl SortBy {
     }
 
     /// Rows are not sorted.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 

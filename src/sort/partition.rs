@@ -42,7 +42,7 @@ impl SplitPoints {
     }
 
     /// Number of partitions.
-    pub fn partitions(&self) -> u32 {
+    pub(crate) fn partitions(&self) -> u32 {
         self.0.len() as u32 + 1
     }
 }

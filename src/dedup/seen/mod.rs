@@ -148,7 +148,7 @@ impl SeenStore {
     }
 
     /// Number of keys.
-    pub fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.runs.iter().map(|run| run.info().count).sum()
     }
 

@@ -108,7 +108,7 @@ pub struct RuleSet(u64);
 
 impl RuleSet {
     /// The empty set.
-    pub const NONE: RuleSet = RuleSet(0);
+    pub(crate) const NONE: RuleSet = RuleSet(0);
 
     /// Returns the set of the rules with these names, which are separated by spaces.
     ///
@@ -129,7 +129,7 @@ impl RuleSet {
     }
 
     /// Returns whether the set contains the rule at `index` of [`RULES`].
-    pub const fn contains(self, index: usize) -> bool {
+    pub(crate) const fn contains(self, index: usize) -> bool {
         self.0 >> index & 1 == 1
     }
 
@@ -139,7 +139,7 @@ impl RuleSet {
     }
 
     /// Returns the indices in [`RULES`], in ascending order.
-    pub fn iter(self) -> impl Iterator<Item = usize> {
+    pub(crate) fn iter(self) -> impl Iterator<Item = usize> {
         (0..RULES.len()).filter(move |&index| self.contains(index))
     }
 

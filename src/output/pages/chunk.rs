@@ -23,10 +23,6 @@ pub(in crate::output) struct PageChunk {
 }
 
 impl PageChunk {
-    pub(in crate::output) fn len(&self) -> usize {
-        self.pages.len()
-    }
-
     /// Appends the column to a row group. Returns the buffer of its pages.
     pub(in crate::output) fn append_to_row_group(
         self,
