@@ -60,7 +60,7 @@ impl BatchBuilder {
     }
 
     /// Returns the schema of all batches.
-    pub fn schema(&self) -> &SchemaRef {
+    pub(crate) fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 

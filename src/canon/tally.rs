@@ -36,7 +36,7 @@ pub struct Tally {
 
 impl Tally {
     /// Adds the counts of another worker.
-    pub(crate) fn add(&mut self, other: &Tally) {
+    pub fn add(&mut self, other: &Tally) {
         self.rows += other.rows;
         self.unchanged += other.unchanged;
         self.changed += other.changed;
@@ -76,7 +76,7 @@ impl Default for RecipeTally {
 
 impl RecipeTally {
     /// Adds the counts of another worker.
-    pub(crate) fn add(&mut self, other: &RecipeTally) {
+    pub fn add(&mut self, other: &RecipeTally) {
         self.keys += other.keys;
         add_all(&mut self.applied, &other.applied);
     }

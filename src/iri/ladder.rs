@@ -45,11 +45,6 @@ impl Rung {
             Rung::Scheme => "scheme",
         }
     }
-
-    /// The rung with that name.
-    pub fn from_name(name: &str) -> Option<Rung> {
-        Rung::ALL.into_iter().find(|rung| rung.name() == name)
-    }
 }
 
 /// Returns the text of `rung` for an absolute IRI, and flags, by the named steps of the ladder. The text of

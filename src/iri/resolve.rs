@@ -59,7 +59,7 @@ impl Base {
     }
 
     /// The text of the base, without its fragment.
-    pub fn text(&self) -> &[u8] {
+    pub(crate) fn text(&self) -> &[u8] {
         &self.text
     }
 

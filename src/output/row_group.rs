@@ -50,9 +50,6 @@ pub(super) enum ColumnChunk {
     Other(ArrowColumnChunk),
 }
 
-impl ColumnChunk {
-}
-
 /// Opens a Parquet file on `sink`. Also returns what workers need to encode its row groups.
 pub(super) fn open(
     sink: Sink,
