@@ -15,12 +15,6 @@ pub struct SourceRun {
 
 impl SourceRun {
     /// Returns the runs of the rows in `ranges`, which ascend and do not overlap.
-    ///
-    /// ```
-    /// use irikey::batch::SourceRun;
-    /// let run = |first_record, rows| SourceRun { source: 0, first_record, rows };
-    /// assert_eq!(SourceRun::retain(&[run(1, 5), run(1, 5)], &[1..2, 4..7]), [run(2, 1), run(5, 1), run(1, 2)]);
-    /// ```
     pub(crate) fn retain(runs: &[SourceRun], ranges: &[Range<usize>]) -> Vec<SourceRun> {
         let mut kept = Vec::with_capacity(runs.len() + ranges.len());
         let (mut ranges, mut first) = (ranges.iter().cloned(), 0);
@@ -39,5 +33,16 @@ impl SourceRun {
             first = end;
         }
         kept
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SourceRun;
+
+    #[test]
+    fn rows_in_ranges_stay() {
+        let run = |first_record, rows| SourceRun { source: 0, first_record, rows };
+        assert_eq!(SourceRun::retain(&[run(1, 5), run(1, 5)], &[1..2, 4..7]), [run(2, 1), run(5, 1), run(1, 2)]);
     }
 }

@@ -139,17 +139,6 @@ impl Rows {
 
     /// Keeps the rows in `ranges`, which must ascend and not overlap. The memory and the tally stay.
     ///
-    /// ```
-    /// # use irikey::canon::Rows;
-    /// let mut rows = Rows::new(0);
-    /// for uri in ["a:1", "a:2", "a:3"] {
-    ///     rows.uri.values.extend_from_slice(uri.as_bytes());
-    ///     rows.uri.end();
-    /// }
-    /// rows.retain(&[0..1, 2..3]);
-    /// assert_eq!((rows.len(), rows.uri.get(1)), (2, &b"a:3"[..]));
-    /// ```
-    ///
     /// # Panics
     /// If a range ends past the rows.
     pub(crate) fn retain(&mut self, ranges: &[Range<usize>]) {

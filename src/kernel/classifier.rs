@@ -42,7 +42,12 @@ impl Classifier {
     /// # Panics
     /// At compile time, if the bytes of `attention` or of the complement of `stop` form more than twelve ranges, or have
     /// more than eight different sets of low nibbles per high nibble; or if NUL is not in both sets.
-    pub(crate) const fn new(attention: ByteSet, attention_pair: [u8; 2], stop: ByteSet, stop_pair: [u8; 2]) -> Classifier {
+    pub(crate) const fn new(
+        attention: ByteSet,
+        attention_pair: [u8; 2],
+        stop: ByteSet,
+        stop_pair: [u8; 2],
+    ) -> Classifier {
         assert!(attention.contains(0) && stop.contains(0), "the padding of the last block must be in both classes");
         Classifier {
             attention,

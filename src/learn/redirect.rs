@@ -21,7 +21,7 @@ impl RedirectCode {
     /// assert_eq!(RedirectCode::of(308), Some(RedirectCode::Permanent));
     /// assert_eq!(RedirectCode::of(304), None);
     /// ```
-    pub(crate) fn of(status: i32) -> Option<RedirectCode> {
+    pub fn of(status: i32) -> Option<RedirectCode> {
         match status {
             301 | 308 => Some(RedirectCode::Permanent),
             302 | 303 | 307 => Some(RedirectCode::Temporary),

@@ -49,7 +49,6 @@ impl Part {
     pub fn rows(&self) -> u64 {
         self.rows
     }
-
 }
 
 impl Encoder {

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Peaks of the process so far, in bytes; `None` if the system does not report them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MemoryPeaks {
+pub(crate) struct MemoryPeaks {
     /// Peak of resident memory, mapped files included.
-    pub peak_resident: Option<u64>,
+    pub(crate) peak_resident: Option<u64>,
     /// Peak of anonymous memory, sampled once per part.
-    pub peak_anonymous: Option<u64>,
+    pub(crate) peak_anonymous: Option<u64>,
 }
 
 /// Highest sample of anonymous memory; 0 if there is none.

@@ -26,7 +26,7 @@ mod equivalences;
 mod error;
 mod in_order;
 mod learn;
-pub mod memory;
+pub(crate) mod memory;
 mod open_source;
 mod options;
 mod sort;

@@ -143,7 +143,7 @@ pub struct Summary {
     /// Whether `distinct_keys` is exact. Otherwise it is an estimate, which is almost always within 2 %.
     pub is_distinct_exact: bool,
     /// Peaks of memory.
-    pub memory: MemoryPeaks,
+    pub(crate) memory: MemoryPeaks,
 }
 
 impl Summary {

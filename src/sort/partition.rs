@@ -37,7 +37,7 @@ impl SplitPoints {
     }
 
     /// The partition of a key: the number of points that are not greater.
-    pub(crate) fn find(&self, key: &str) -> u32 {
+    pub fn find(&self, key: &str) -> u32 {
         self.0.partition_point(|point| point.as_str() <= key) as u32
     }
 
