@@ -50,7 +50,7 @@ const RECORD_COLUMNS: &[Column] = &[
         ColumnId::Key,
         "key",
         ColumnKind::Key,
-        "128-bit hash of the rung's text, most significant byte first; of the URL itself when the record has a fault",
+        "128-bit hash of the rung's text, most significant byte first; of a row with a fault, the inverted hash of its text",
     ),
     column(
         ColumnId::KeyOf(Rung::Simple),

@@ -10,8 +10,8 @@ use super::record_text::{CharsetLabels, RecordCharsets};
 use super::reference::{PreparedReference, ReferencePreparer, write_href};
 use super::rows::{MAX_TEXT_LEN, Rows};
 use crate::iri::{
-    CanonicalHead, Changes, CharacterReferences, Fault, Flags, MarkedReference, Normalizer, ParseMode, ReferenceHead,
-    spoofing_flags,
+    CanonicalHead, Changes, CharacterReferences, Component, Fault, FaultKind, Flags, MarkedReference, Normalizer,
+    ParseMode, ReferenceHead, spoofing_flags,
 };
 use crate::kernel::{Bitmaps, SimdTask, Span, append, append_range, prefetch_behind, run_with_simd};
 use crate::key::KeyBytes;
@@ -78,12 +78,17 @@ impl SimdTask for AppendTexts<'_> {
         let max_fast_len = canonicalizer.max_text_len.saturating_sub(8 * records.text.len());
         let mut can_copy = !has_labels && rows.text_len() <= max_fast_len && canonicalizer.can_copy();
         let mut can_normalize = can_copy && common == RecordCharsets::default() && canonicalizer.only_normalizes();
+        let max_url_len = policy.max_url_len.0;
         let mut faults = records.faults.iter().peekable();
         for (i, span) in records.urls.iter().enumerate() {
             prefetch_behind(records.text, span.at as usize);
             let line = span.of(records.text);
             if let Some((_, fault)) = faults.next_if(|(row, _)| *row as usize == i) {
                 canonicalizer.push_fault(line, *fault, rows);
+                continue;
+            }
+            if line.len() > max_url_len {
+                canonicalizer.push_fault(line, Fault::new(FaultKind::TooLong, Component::Reference, 0), rows);
                 continue;
             }
             let reference = MarkedReference { text: records.text, bitmaps, span: *span };
@@ -294,7 +299,7 @@ impl Canonicalizer {
 
     fn push_fault(&mut self, line: &[u8], fault: Fault, rows: &mut Rows) {
         let row = rows.len();
-        let key = self.policy.algorithm.key(line);
+        let key = self.policy.algorithm.fault_key(line);
         rows.push_fault(line, fault);
         rows.uri.end();
         self.deviating_keys.extend((0..=rows.more_keys.len()).map(|column| DeviatingKey { row, column, key }));

@@ -184,7 +184,8 @@ impl AppendField for UriField {
                 tally.redirects += 1;
                 let start = column.values.len();
                 let base = uris.get(*first + i);
-                if carrier.write_uri(policy, span.of(records.text), base, &mut column.values).is_err() {
+                let is_long = span.len as usize > policy.max_url_len.0;
+                if is_long || carrier.write_uri(policy, span.of(records.text), base, &mut column.values).is_err() {
                     tally.unreadable_redirects += 1;
                     column.values.truncate(start);
                 }

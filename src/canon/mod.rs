@@ -23,7 +23,7 @@ mod text_column;
 
 pub use canonicalizer::Canonicalizer;
 pub use carry::{CarriedColumns, RowField};
-pub use policy::{Policy, RecipeColumn, Rung};
+pub use policy::{MaxUrlLen, Policy, RecipeColumn, Rung};
 pub use rows::Rows;
 pub(crate) use rows::{MAX_FAULT_EXAMPLES, MAX_TEXT_LEN};
 pub use tally::{RecipeTally, Tally};

@@ -54,6 +54,8 @@ pub struct Policy {
     pub keep_input: bool,
     /// Set the spoofing flags of each row, see [`crate::iri::find_spoofing`].
     pub spoofing_flags: bool,
+    /// A longer URL is a fault.
+    pub max_url_len: MaxUrlLen,
     /// The fields that are carried from records to rows.
     pub carry: FieldSet,
     /// The recipes whose keys are made.
@@ -62,6 +64,17 @@ pub struct Policy {
     pub suffixes: SuffixList,
     /// Observed equivalences, which fill [`super::Rows::protocol`]. They require [`Rung::Scheme`].
     pub equivalences: Option<Arc<Equivalences>>,
+}
+
+/// The length of the longest URL that is normalized, in bytes; by default 1 MiB. A longer one has the fault
+/// [`TooLong`](crate::iri::FaultKind::TooLong), and only its key is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MaxUrlLen(pub usize);
+
+impl Default for MaxUrlLen {
+    fn default() -> MaxUrlLen {
+        MaxUrlLen(1 << 20)
+    }
 }
 
 /// A recipe and the column that its keys are written to.
@@ -101,6 +114,9 @@ impl Policy {
             ("psl", self.suffixes.version().to_string()),
             ("unicode", crate::iri::unicode_version().to_string()),
         ];
+        if self.max_url_len != MaxUrlLen::default() {
+            pairs.push(("max_url", self.max_url_len.0.to_string()));
+        }
         if let Some(equivalences) = &self.equivalences {
             pairs.push(("equivalences", equivalences.identity()));
         }

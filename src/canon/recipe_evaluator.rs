@@ -8,7 +8,7 @@ use super::policy::Policy;
 use super::rows::Rows;
 use super::tally::RecipeTally;
 use super::text_column::TextColumn;
-use crate::iri::{Fault, FaultKind, find_scheme};
+use crate::iri::{Fault, FaultKind, Flags, find_scheme};
 use crate::key::Draft;
 use crate::record::Records;
 
@@ -35,7 +35,9 @@ impl RecipeEvaluator {
                 let row = first + i;
                 let fault = faults.next_if(|(at, _)| *at as usize == row).map(|(_, fault)| *fault);
                 let record = span.of(records.text);
-                if let Some(url) = recipe_input(policy, record, rows.uri.get(row), fault)
+                let has_assumed_scheme = rows.flags[row] & Flags::ASSUMED_SCHEME.0 != 0;
+                let is_whole = policy.charset.is_none() && !has_assumed_scheme;
+                if let Some(url) = recipe_input(is_whole, record, rows.uri.get(row), fault)
                     && let Ok(applied) = column.recipe.write_key(url, &mut self.draft, &mut texts.values)
                 {
                     tally.keys += 1;
@@ -47,12 +49,13 @@ impl RecipeEvaluator {
     }
 }
 
-/// Returns the text that recipes read for a row, or `None` if the record contains no URL.
-fn recipe_input<'a>(policy: &Policy, record: &'a [u8], uri: &'a [u8], fault: Option<Fault>) -> Option<&'a [u8]> {
+/// Returns the text that recipes read for a row, or `None` if the record contains no URL. If `is_whole`, the record is in
+/// UTF-8 and got no scheme.
+fn recipe_input<'a>(is_whole: bool, record: &'a [u8], uri: &'a [u8], fault: Option<Fault>) -> Option<&'a [u8]> {
     match fault.map(|fault| fault.kind) {
         Some(FaultKind::NotOfFormat | FaultKind::NoUrl | FaultKind::MissingColumn | FaultKind::Undecodable) => None,
         Some(_) => Some(record),
-        None if policy.charset.is_some() || find_scheme(record).is_none() => Some(uri),
+        None if !is_whole || find_scheme(record).is_none() => Some(uri),
         None => Some(record),
     }
 }

@@ -112,7 +112,8 @@ impl ReferencePreparer {
         charset: Option<Charset>,
     ) -> Result<PreparedReference, Fault> {
         let has_base = !base.is_empty() || self.policy.base.is_some();
-        let is_assumed = !has_base && find_scheme(&record.text).is_none() && self.assume_scheme(&record.text)?;
+        let lacks_scheme = !has_base && find_scheme(&record.text).is_none() || self.is_host_and_port(&record.text);
+        let is_assumed = lacks_scheme && self.assume_scheme(&record.text)?;
         let text = if is_assumed { Cow::Owned(std::mem::take(&mut self.target)) } else { Cow::Borrowed(&*record.text) };
         let query = charset.map(|charset| QueryCharset { charset, unmappable: self.policy.profile.unmappable });
         let base = if base.is_empty() { self.policy.base.as_deref() } else { Some(base) };
@@ -140,8 +141,8 @@ impl ReferencePreparer {
     /// Makes a reference absolute if possible, and checks it if the policy is strict.
     fn prepare_text(&mut self, line: &[u8], base: &[u8]) -> Result<PreparedReference, Fault> {
         let mut prepared = PreparedReference::UNCHANGED;
-        if HttpHead::of(line).is_none() && find_scheme(line).is_none() {
-            if !base.is_empty() || self.base.is_some() {
+        if HttpHead::of(line).is_none() && (find_scheme(line).is_none() || self.is_host_and_port(line)) {
+            if (!base.is_empty() || self.base.is_some()) && !self.is_host_and_port(line) {
                 self.resolve(line, base)?;
                 prepared.changes = Changes::RESOLVED;
                 prepared.in_target = true;
@@ -205,15 +206,28 @@ impl ReferencePreparer {
         base.as_ref().map_err(|fault| *fault)?.write_target(line, &mut self.target)
     }
 
+    /// Whether a scheme is to be assumed for `line`, which looks like `host:port...`: the part before the colon is
+    /// `localhost` or contains a dot, and only digits follow it.
+    fn is_host_and_port(&self, line: &[u8]) -> bool {
+        let Some((host, rest)) = find_scheme(line).map(|colon| (&line[..colon], &line[colon + 1..])) else {
+            return false;
+        };
+        let is_host = memchr::memchr(b'.', host).is_some() || host.eq_ignore_ascii_case(b"localhost");
+        let digit_count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let is_port =
+            (1..=5).contains(&digit_count) && matches!(rest.get(digit_count), None | Some(b'/' | b'?' | b'#'));
+        self.policy.assume_scheme.is_some() && is_host && is_port
+    }
+
     /// Writes `line` with the assumed scheme to `self.target` and returns true, if it looks like `//host...` or begins with
-    /// a host that contains a dot.
+    /// a host that contains a dot, or with a host and a port.
     fn assume_scheme(&mut self, line: &[u8]) -> Result<bool, Fault> {
         let Some(scheme) = &self.policy.assume_scheme else { return Ok(false) };
         let host_end = memchr::memchr3(b'/', b'?', b'#', line).unwrap_or(line.len());
         let has_host = memchr::memchr(b'.', &line[..host_end]).is_some_and(|at| at > 0);
         let slashes: &[u8] = match line {
             [b'/', b'/', ..] => b"",
-            _ if has_host => b"//",
+            _ if has_host || self.is_host_and_port(line) => b"//",
             _ => return Ok(false),
         };
         self.target.clear();

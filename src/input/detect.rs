@@ -2,9 +2,10 @@
 //! because they are often wrong.
 
 use crate::encoding::ByteOrder;
+use crate::record::UnsupportedFormat;
 
 /// Bytes that [`packing`] and [`content_type`] need, unless the source is shorter.
-pub(crate) const SNIFF_LEN: usize = 16;
+pub(crate) const SNIFF_LEN: usize = 512;
 
 /// Compression of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,22 +51,23 @@ pub(crate) enum ContentType {
     Utf16(ByteOrder),
     /// Text in the named encoding, in which lines do not end with the byte LF.
     Encoding(&'static str),
-    /// The named binary format.
-    Binary(&'static str),
+    /// UTF-16 text without a byte order mark, as far as its first bytes tell.
+    UnmarkedUtf16(ByteOrder),
+    /// A table in a binary format.
+    Table(TableFormat),
+    /// A format that is not read.
+    Unsupported(UnsupportedFormat),
 }
 
-/// Magic numbers of binary formats, each of which no line of text begins with.
-const BINARY: [(&[u8], &str); 9] = [
-    (b"\x1f\x8b\x08", "gzip within gzip or another packing"),
-    (b"\x28\xb5\x2f\xfd", "zstd within zstd or another packing"),
-    (b"\xfd7zXZ\0", "xz within another packing"),
-    (b"\x04\x22\x4d\x18", "lz4 within another packing"),
-    (b"PK\x03\x04", "zip"),
-    (b"PAR1\x15", "Parquet"),
-    (b"ARROW1\0\0", "Arrow IPC"),
-    (b"\x89PNG\r\n", "PNG"),
-    (b"SQLite format 3\0", "SQLite"),
-];
+/// A binary format of tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TableFormat {
+    Parquet,
+    /// Arrow IPC, the file format.
+    Arrow,
+    /// Arrow IPC, the streaming format.
+    ArrowStream,
+}
 
 /// Returns the kind of an unpacked source that begins with `head`.
 pub(crate) fn content_type(head: &[u8]) -> ContentType {
@@ -77,12 +79,32 @@ pub(crate) fn content_type(head: &[u8]) -> ContentType {
         [0xfe, 0xff, ..] => return ContentType::Utf16(ByteOrder::Big),
         _ => (),
     }
-    if packing(head) == Packing::Bzip2 {
-        return ContentType::Binary("bzip2 within another packing");
+    let nested_bzip2 = UnsupportedFormat {
+        name: "bzip2 within another packing",
+        advice: "unpack it once, and pipe the rest to irikey",
+    };
+    let unsupported = || (packing(head) == Packing::Bzip2).then_some(nested_bzip2);
+    match head {
+        [b'P', b'A', b'R', b'1', 0x15, ..] => ContentType::Table(TableFormat::Parquet),
+        [b'A', b'R', b'R', b'O', b'W', b'1', 0, 0, ..] => ContentType::Table(TableFormat::Arrow),
+        // A continuation marker, the length of the schema message, and its position in the message, which is small.
+        [0xff, 0xff, 0xff, 0xff, _, _, _, 0, _, 0, 0, 0, ..] => ContentType::Table(TableFormat::ArrowStream),
+        _ => match (unsupported().or_else(|| UnsupportedFormat::of_binary(head)), unmarked_utf16(head)) {
+            (Some(format), _) => ContentType::Unsupported(format),
+            (None, Some(order)) => ContentType::UnmarkedUtf16(order),
+            (None, None) => ContentType::Records(0),
+        },
     }
-    match BINARY.iter().find(|(magic, _)| head.starts_with(magic)) {
-        Some((_, name)) => ContentType::Binary(name),
-        None => ContentType::Records(0),
+}
+
+/// The byte order of a text whose first 4 to 8 units are ASCII in UTF-16.
+fn unmarked_utf16(head: &[u8]) -> Option<ByteOrder> {
+    let units = &head.as_chunks::<2>().0[..(head.len() / 2).min(8)];
+    let is_ascii = |byte: u8| matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r');
+    match units.len() {
+        4.. if units.iter().all(|[low, high]| *high == 0 && is_ascii(*low)) => Some(ByteOrder::Little),
+        4.. if units.iter().all(|[high, low]| *high == 0 && is_ascii(*low)) => Some(ByteOrder::Big),
+        _ => None,
     }
 }
 
@@ -106,7 +128,16 @@ mod tests {
         assert_eq!(packing(b"BZh91AY&SY\0"), Packing::Bzip2);
         assert_eq!(packing(b"\x04\x22\x4d\x18@"), Packing::Lz4);
         assert_eq!(packing(b"\xfd7zXZ\0\0"), Packing::Xz);
-        assert_eq!(content_type(b"PK\x03\x04"), ContentType::Binary("zip"));
+        assert!(matches!(content_type(b"PK\x03\x04"), ContentType::Unsupported(format) if format.name.contains("zip")));
+        assert!(matches!(content_type(b"BZh91AY&SY\0"), ContentType::Unsupported(_)));
+        assert_eq!(content_type(b"PAR1\x15\0"), ContentType::Table(TableFormat::Parquet));
+        assert_eq!(
+            content_type(b"\xff\xff\xff\xff\x08\x01\0\0\x10\0\0\0\0"),
+            ContentType::Table(TableFormat::ArrowStream)
+        );
+        assert_eq!(content_type(b"h\0t\0t\0p\0:"), ContentType::UnmarkedUtf16(ByteOrder::Little));
+        assert_eq!(content_type(b"\0h\0t\0t\0p\0:"), ContentType::UnmarkedUtf16(ByteOrder::Big));
+        assert_eq!(content_type(b"h\0t\0t\0"), ContentType::Records(0));
         assert_eq!(content_type(b"\xEF\xBB\xBFhttp://example.org/"), ContentType::Records(3));
         assert_eq!(content_type(b"\0\0\xFE\xFF\0\0\0h"), ContentType::Encoding("UTF-32 (big-endian)"));
         assert_eq!(content_type(b"\xff\xfe\0\0"), ContentType::Encoding("UTF-32 (little-endian)"));

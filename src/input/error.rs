@@ -1,6 +1,7 @@
 //! Errors of sources. A [`ListError`] prevents a run; a [`Defect`] ends one source of a run and is reported as an
 //! [`InputError`]. An error in a record is neither of these: it is a fault, which becomes a row.
 
+use crate::record::UnsupportedFormat;
 use crate::record::archive::ArchiveDamage;
 use std::io;
 use std::path::PathBuf;
@@ -126,12 +127,9 @@ pub enum Defect {
     /// UTF-16 text ends within a character.
     #[error("the UTF-16 text ends within a character: the file was cut short; fetch it again")]
     Utf16Truncated,
-    /// The source is a binary format that cannot be read.
-    #[error("this is {0}, not text; unpack or convert it first")]
-    Binary(&'static str),
-    /// The index of a ZipNum cluster, which contains keys but no URLs.
-    #[error("this is the index of a zipnum cluster, which contains no URLs; read the .gz files of the cluster instead")]
-    ZipnumIndex,
+    /// The source is of a format that is not read.
+    #[error("this is {}; {}", .0.name, .0.advice)]
+    Unsupported(UnsupportedFormat),
     /// No record terminator within the limit.
     #[error("no end of record within {0} bytes; allow more with --max-record, or check that this is text")]
     RecordTooLong(usize),

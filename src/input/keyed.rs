@@ -11,7 +11,7 @@ use arrow::error::ArrowError;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReaderBuilder};
 
-use super::detect::{ContentType, SNIFF_LEN, content_type};
+use super::detect::{ContentType, SNIFF_LEN, TableFormat, content_type};
 use super::error::Defect;
 
 /// Prefix of the names of metadata entries.
@@ -39,7 +39,7 @@ impl KeyedFile {
         let file = File::open(path).map_err(Defect::Open)?;
         let mut head = Vec::new();
         (&file).take(SNIFF_LEN as u64).read_to_end(&mut head).map_err(Defect::Read)?;
-        if content_type(&head) != ContentType::Binary("Parquet") {
+        if content_type(&head) != ContentType::Table(TableFormat::Parquet) {
             return Ok(None);
         }
         let metadata = ArrowReaderMetadata::load(&file, Default::default()).map_err(|error| damaged(&error))?;

@@ -71,7 +71,7 @@ impl Source {
             File::open(&path).map_err(failed)?;
         }
         let len = metadata.is_file().then_some(metadata.len());
-        Ok(Source { name: path.display().to_string(), origin: Origin::Path(path), len })
+        Ok(Source { name: source_name(&path), origin: Origin::Path(path), len })
     }
 }
 
@@ -204,6 +204,21 @@ fn list_directory(root: &Path) -> Result<Vec<Source>, ListError> {
     files.into_iter().map(|(path, file)| file.source(path)).collect()
 }
 
+/// Returns the name of a path: the path itself if it is UTF-8. Otherwise, and if the path begins with `bytes:`, the name is
+/// `bytes:` and the path with `%` and all bytes that are not UTF-8 percent-encoded. Different paths have different names.
+fn source_name(path: &Path) -> String {
+    const MARK: &str = "bytes:";
+    let encoded = || {
+        let mut name = MARK.to_string();
+        for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
+            name.push_str(&chunk.valid().replace('%', "%25"));
+            name.extend(chunk.invalid().iter().map(|byte| format!("%{byte:02X}")));
+        }
+        name
+    };
+    path.to_str().filter(|name| !name.starts_with(MARK)).map_or_else(encoded, str::to_string)
+}
+
 /// What a directory contains under a name.
 enum ListedFile {
     Regular,
@@ -225,11 +240,27 @@ impl ListedFile {
     }
 
     fn source(self, path: PathBuf) -> Result<Source, ListError> {
-        let name = path.display().to_string();
+        let name = source_name(&path);
         match self {
             ListedFile::Regular => Source::path(path),
             ListedFile::Missing => Ok(Source { name, origin: Origin::Path(path), len: None }),
             ListedFile::Special => Ok(Source { name, origin: Origin::Special, len: None }),
         }
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::ffi::OsStrExt;
+
+    use super::*;
+
+    #[test]
+    fn different_paths_have_different_names() {
+        let name = |bytes: &[u8]| source_name(Path::new(OsStr::from_bytes(bytes)));
+        assert_eq!(name("dir/ü%20.txt".as_bytes()), "dir/ü%20.txt");
+        assert_eq!(name(b"a\xFF%\xC3\xBC"), "bytes:a%FF%25ü");
+        assert_eq!(name(b"bytes:a%FF"), "bytes:bytes:a%25FF");
+        assert_ne!(name(b"a\xFF"), name(b"a\xFE"));
     }
 }

@@ -60,6 +60,18 @@ impl KeyAlgorithm {
         }
     }
 
+    /// Returns the key of a row with a fault: the key of its text with every bit inverted. No sound row has such a key, except
+    /// by a collision of the hash.
+    ///
+    /// ```
+    /// use irikey::key::KeyAlgorithm;
+    /// let (key, fault_key) = (KeyAlgorithm::Xxh3.key(b"not a url"), KeyAlgorithm::Xxh3.fault_key(b"not a url"));
+    /// assert!(key.iter().zip(fault_key).all(|(byte, inverted)| inverted == !byte));
+    /// ```
+    pub fn fault_key(self, text: &[u8]) -> KeyBytes {
+        self.key(text).map(|byte| !byte)
+    }
+
     /// Appends the keys of many texts: text `i` is `texts[ends[i]..ends[i + 1]]`.
     pub(crate) fn push_keys(self, texts: &[u8], ends: &[i32], keys: &mut Vec<KeyBytes>) {
         match self {

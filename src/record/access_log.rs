@@ -2,8 +2,12 @@
 //! the request, the base and the other fields are copied into a text of the decoder.
 //!
 //! `%r` or `%U%q` is the URL; `%v`, `%V` or `%{Host}i` is the host of its base, whose scheme is http; `%s` or `%>s` is the
-//! status; `%t` is the time. Other directives extend to the literal text after them. `\"`, `\\` and `\xhh`, with which
-//! Apache escapes, are unescaped. A line that does not match the format is a record with a fault, and so is a malformed
+//! status; `%t` is the time. Other directives extend to the literal text after them. `\"`, `\\`, `\t`, `\xhh` and so on,
+//! with which servers escape, are unescaped.
+//!
+//! The target is the path and query of the URL, also if it begins with `//` (RFC 9112 section 3.3): such a target gets `/.`
+//! in front, which resolution removes again. `CONNECT` names the authority of the URL, and `OPTIONS *` has an empty path.
+//! A line that does not match the format is a record with a fault, and so is a malformed
 //! request; the line is its URL then. Blank lines are not records.
 
 use super::buffer::{RecordBuffer, append_with, filled_lines};
@@ -121,6 +125,9 @@ fn parse_line<'a>(line: &'a [u8], format: &LogFormat) -> Option<LogLine<'a>> {
             _ => {}
         }
     }
+    if parsed.url.starts_with(b"//") {
+        parsed.url.to_mut().splice(..0, *b"/.");
+    }
     Some(parsed)
 }
 
@@ -150,12 +157,17 @@ fn find_literal(text: &[u8], literal: &[u8], is_quoted: bool) -> Option<usize> {
     }
 }
 
-/// The target of `GET target HTTP/1.1`, which may contain spaces. Empty if the request is malformed.
+/// The reference that `GET target HTTP/1.1` requests; the target may contain spaces. Empty if the request is malformed.
 fn target(request: &[u8]) -> Cow<'_, [u8]> {
-    let Some(after_method) = memchr::memchr(b' ', request).map(|at| &request[at + 1..]) else { return b"".into() };
+    let Some(space) = memchr::memchr(b' ', request) else { return b"".into() };
+    let (method, after_method) = (&request[..space], &request[space + 1..]);
     let mut spaces = memchr::memrchr_iter(b' ', after_method);
     let end = spaces.find(|&space| after_method[space..].starts_with(b" HTTP/")).unwrap_or(after_method.len());
-    unescape(&after_method[..end])
+    match (method, unescape(&after_method[..end])) {
+        (b"CONNECT", authority) => [b"http://", &*authority].concat().into(),
+        (b"OPTIONS", target) if *target == *b"*" => b"/".into(),
+        (_, target) => target,
+    }
 }
 
 fn unescape(text: &[u8]) -> Cow<'_, [u8]> {
@@ -164,22 +176,33 @@ fn unescape(text: &[u8]) -> Cow<'_, [u8]> {
     out.extend_from_slice(&text[..first]);
     let mut rest = &text[first..];
     while let Some((&byte, tail)) = rest.split_first() {
-        let hex = |digits: &[u8]| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok();
-        let (byte, len) = match tail {
-            _ if byte != b'\\' => (byte, 1),
-            [b'x', high, low, ..] => hex(&[*high, *low]).map_or((byte, 1), |byte| (byte, 4)),
-            [next @ (b'"' | b'\\'), ..] => (*next, 2),
-            _ => (byte, 1),
-        };
+        let (byte, len) = if byte == b'\\' { unescape_one(tail).unwrap_or((byte, 1)) } else { (byte, 1) };
         out.push(byte);
         rest = &rest[len..];
     }
     out.into()
 }
 
+/// The byte of the escape whose text after the backslash is `tail`, and the length of the escape.
+fn unescape_one(tail: &[u8]) -> Option<(u8, usize)> {
+    let hex = |digit: u8| char::from(digit).to_digit(16).map(|value| value as u8);
+    let byte = match *tail {
+        [b'x', high, low, ..] => return Some((hex(high)? << 4 | hex(low)?, 4)),
+        [byte @ (b'"' | b'\\'), ..] => byte,
+        [b'b', ..] => 8,
+        [b't', ..] => b'\t',
+        [b'n', ..] => b'\n',
+        [b'v', ..] => 11,
+        [b'r', ..] => b'\r',
+        _ => return None,
+    };
+    Some((byte, 2))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bstr::ByteSlice;
 
     type Row = (String, String, Option<i32>, Option<i64>, Option<FaultKind>);
 
@@ -210,6 +233,25 @@ mod tests {
         let own = rows("%{Host}i|%U|%q|%s", "h|/p|?q=1|200");
         assert_eq!(own, [("/p?q=1".into(), "http://h/".into(), Some(200), None, None)]);
         assert!(LogFormat::parse("%h %s").is_err());
+    }
+
+    #[test]
+    fn targets_of_all_forms() {
+        let cases: [(&str, &[u8]); 8] = [
+            ("GET //favicon.ico HTTP/1.1", b"/.//favicon.ico"),
+            ("GET http://a.org/b HTTP/1.1", b"http://a.org/b"),
+            ("CONNECT a.org:443 HTTP/1.1", b"http://a.org:443"),
+            ("OPTIONS * HTTP/1.1", b"/"),
+            ("GET * HTTP/1.1", b"*"),
+            (r"GET /a\tb\xC3\xbc\\ HTTP/1.1", b"/a\tb\xC3\xBC\\"),
+            (r"GET /\x+f\xg0\x", br"/\x+f\xg0\x"),
+            (r"GET \x2f/b", b"/.//b"),
+        ];
+        for (request, url) in cases {
+            let line = format!("192.0.2.1 - - [10/Oct/2000:13:55:36 -0700] \"{request}\" 200 1");
+            let parsed = parse_line(line.as_bytes(), &LogFormat::default()).unwrap();
+            assert_eq!(parsed.url.as_bstr(), url.as_bstr(), "{request}");
+        }
     }
 
     #[test]

@@ -3,13 +3,27 @@
 //! A record ends after an `LF`; in CSV, after one outside quotes. The rules of the csv crate apply: a quote opens only as
 //! the first byte of a field, `""` between quotes is a quote, and the text after a closing quote up to the delimiter is
 //! ordinary text. (In that crate a `CR` also ends a record. [`Boundary`] finds only `LF`, which ends a record either way.)
+//!
+//! One quote too many would make one record of all lines up to the next quote. Therefore a field of several lines has to be
+//! closed before a delimiter or a line end, and a record with such a field is at most [`MAX_QUOTED_LINES`] lines and
+//! [`MAX_QUOTED_LEN`] bytes long. Otherwise its first line is a *broken* record, and the second line begins the next one.
+//! Whether a record is broken depends on its own bytes and on those after it up to the limits. A text that ends after the
+//! first line of a broken record has an open quote at its end, so that the record is broken in every chunk.
 
-use memchr::{memchr, memrchr};
+use std::ops::Range;
+
+use memchr::{memchr, memchr2, memrchr};
 
 const LF: u8 = b'\n';
 
 /// Bytes after the target that are searched for quotes at a time, so that a long source is not searched as a whole.
 const QUOTE_WINDOW: usize = 64 << 10;
+
+/// Most lines of a record of CSV.
+pub(crate) const MAX_QUOTED_LINES: usize = 500;
+
+/// Most bytes of a record of several lines, up to its last quote.
+pub(crate) const MAX_QUOTED_LEN: usize = 4 << 20;
 
 /// How a CSV dialect quotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,12 +51,60 @@ pub(crate) struct Boundary {
     /// `seen` is between quotes.
     is_quoted: bool,
     last_end: usize,
+    /// The end of the first line of the record that contains `seen`, if this line ends between quotes.
+    first_line_end: Option<usize>,
+    /// Line ends between quotes in that record.
+    line_count: usize,
+    /// The last quoted field contains a line end.
+    has_line_end: bool,
+}
+
+/// What ends the search for a closing quote.
+enum QuoteEnd {
+    /// The end of the text.
+    Text,
+    /// A closing quote.
+    Closed,
+    /// The record is broken.
+    Broken,
 }
 
 impl Boundary {
     /// For lines, or for CSV with this quoting, of at most `longest` bytes per record, `LF` included.
     pub(crate) fn new(quoting: Option<Quoting>, longest: usize) -> Boundary {
-        Boundary { quoting, longest, seen: 0, is_quoted: false, last_end: 0 }
+        Boundary {
+            quoting,
+            longest,
+            seen: 0,
+            is_quoted: false,
+            last_end: 0,
+            first_line_end: None,
+            line_count: 0,
+            has_line_end: false,
+        }
+    }
+
+    /// The first broken record in `data`, a text of whole records of CSV; it begins with a record. A further call finds the
+    /// next one.
+    pub(crate) fn find_broken(&mut self, data: &[u8]) -> Option<Range<usize>> {
+        let quoting = self.quoting?;
+        while let Some(at) = memchr(quoting.quote, &data[self.seen..]).map(|i| self.seen + i) {
+            let line = memrchr(LF, &data[self.seen..at]).map_or(self.last_end, |i| self.seen + i + 1);
+            self.last_end = line;
+            self.pass_quote(data, at, quoting);
+            if !self.is_quoted {
+                continue;
+            }
+            let end = match self.leave_quotes(data, quoting) {
+                QuoteEnd::Closed => continue,
+                // The last byte is a closing quote.
+                QuoteEnd::Text if self.seen < data.len() => return None,
+                QuoteEnd::Text | QuoteEnd::Broken => self.first_line_end.unwrap_or(data.len()),
+            };
+            self.end_record(end);
+            return Some(line..end);
+        }
+        None
     }
 
     /// The end of the last whole record; 0 if there is none.
@@ -70,10 +132,19 @@ impl Boundary {
     fn find_csv(&mut self, data: &[u8], target: usize, quoting: Quoting) -> Result<Option<usize>, TooLong> {
         while self.seen < data.len() {
             if self.is_quoted {
-                if !self.leave_quotes(data, quoting.quote) {
-                    return Ok(None);
+                match self.leave_quotes(data, quoting) {
+                    QuoteEnd::Text => return Ok(None),
+                    QuoteEnd::Closed => continue,
+                    QuoteEnd::Broken => {}
                 }
-                continue;
+                let end = self.first_line_end.unwrap_or(self.seen);
+                if end - self.last_end > self.longest {
+                    return Err(TooLong { at: self.last_end });
+                }
+                self.end_record(end);
+                if end >= target {
+                    return Ok(Some(end));
+                }
             }
             let window = data.len().min(target.max(self.seen.saturating_add(QUOTE_WINDOW)));
             let quote = memchr(quoting.quote, &data[self.seen..window]).map(|i| self.seen + i);
@@ -81,32 +152,72 @@ impl Boundary {
                 return Ok(Some(end));
             }
             if let Some(at) = quote {
-                self.is_quoted = at == 0 || matches!(data[at - 1], b'\n' | b'\r') || data[at - 1] == quoting.delimiter;
-                self.seen = at + 1;
+                self.pass_quote(data, at, quoting);
             }
         }
         Ok(None)
     }
 
-    /// Moves past the closing quote; false if it has not been read yet, or may be the first half of `""`.
-    fn leave_quotes(&mut self, data: &[u8], quote: u8) -> bool {
-        while let Some(i) = memchr(quote, &data[self.seen..]) {
+    /// Moves past the quote at `at`, which is outside quotes and opens some if a field begins there.
+    fn pass_quote(&mut self, data: &[u8], at: usize, quoting: Quoting) {
+        self.is_quoted = at == 0 || matches!(data[at - 1], b'\n' | b'\r') || data[at - 1] == quoting.delimiter;
+        self.seen = at + 1;
+        self.has_line_end = false;
+        if self.first_line_end.is_some_and(|end| end <= self.last_end) {
+            (self.first_line_end, self.line_count) = (None, 0);
+        }
+    }
+
+    /// Ends a broken record.
+    fn end_record(&mut self, end: usize) {
+        (self.is_quoted, self.seen, self.last_end) = (false, end, end);
+    }
+
+    /// Moves past the closing quote, if it has been read and is not the first half of `""`. A record that is too long counts
+    /// as one whose end has not been read.
+    fn leave_quotes(&mut self, data: &[u8], quoting: Quoting) -> QuoteEnd {
+        while let Some(i) = memchr2(quoting.quote, LF, &data[self.seen..]) {
             let at = self.seen + i;
-            match data.get(at + 1) {
+            if self.is_past_limit(at) {
+                return QuoteEnd::Broken;
+            }
+            if at - self.last_end >= self.longest {
+                return QuoteEnd::Text;
+            }
+            if data[at] == LF {
+                self.first_line_end.get_or_insert(at + 1);
+                self.line_count += 1;
+                self.has_line_end = true;
+                self.seen = at + 1;
+                if self.line_count == MAX_QUOTED_LINES {
+                    return QuoteEnd::Broken;
+                }
+                continue;
+            }
+            self.seen = match data.get(at + 1) {
                 None => {
                     self.seen = at;
-                    return false;
+                    return QuoteEnd::Text;
                 }
-                Some(&next) if next == quote => self.seen = at + 2,
-                Some(_) => {
-                    self.seen = at + 1;
-                    self.is_quoted = false;
-                    return true;
+                Some(&next) if next == quoting.quote => at + 2,
+                Some(&next) => {
+                    let is_field_end = matches!(next, b'\n' | b'\r') || next == quoting.delimiter;
+                    if self.has_line_end && !is_field_end {
+                        return QuoteEnd::Broken;
+                    }
+                    (self.seen, self.is_quoted) = (at + 1, false);
+                    return QuoteEnd::Closed;
                 }
-            }
+            };
         }
         self.seen = data.len();
-        false
+        if self.is_past_limit(data.len()) { QuoteEnd::Broken } else { QuoteEnd::Text }
+    }
+
+    /// Whether the record has several lines and too many bytes before `at`.
+    fn is_past_limit(&self, at: usize) -> bool {
+        let is_long = MAX_QUOTED_LEN < self.longest && at - self.last_end > MAX_QUOTED_LEN;
+        is_long && self.first_line_end.is_some()
     }
 
     /// Searches `data[seen..to]`, which is outside quotes.
@@ -155,30 +266,99 @@ mod tests {
 
     const CSV: Quoting = Quoting { quote: b'"', delimiter: b',' };
 
-    /// The definition, byte by byte, with the states of the csv crate: ends of records after an LF.
-    fn ends(data: &[u8]) -> Vec<usize> {
-        #[derive(PartialEq)]
+    /// The definition, byte by byte, with the states of the csv crate: ends of records after an LF, and the broken records.
+    /// If `is_whole`, the text is a whole source.
+    fn records(data: &[u8], is_whole: bool) -> (Vec<usize>, Vec<Range<usize>>) {
+        #[derive(Clone, Copy, PartialEq)]
         enum CsvState {
             FieldStart,
             FieldValues,
             Quoted,
             QuoteInQuoted,
         }
-        let (mut state, mut ends) = (CsvState::FieldStart, Vec::new());
-        for (i, &byte) in data.iter().enumerate() {
-            state = match (state, byte) {
-                (CsvState::Quoted, b'"') => CsvState::QuoteInQuoted,
-                (CsvState::Quoted, _) => CsvState::Quoted,
-                (CsvState::QuoteInQuoted | CsvState::FieldStart, b'"') => CsvState::Quoted,
-                (_, b'\n') => {
-                    ends.push(i + 1);
-                    CsvState::FieldStart
+        let (mut start, mut ends, mut broken) = (0, Vec::new(), Vec::new());
+        while start < data.len() {
+            let (mut state, mut end, mut first_line_end) = (CsvState::FieldStart, None, None);
+            let (mut is_broken, mut has_line_end) = (false, false);
+            for (i, &byte) in data.iter().enumerate().skip(start) {
+                if byte == b'\n' && state == CsvState::Quoted {
+                    first_line_end = first_line_end.or(Some(i + 1));
+                    has_line_end = true;
                 }
-                (_, b'\r' | b',') => CsvState::FieldStart,
-                _ => CsvState::FieldValues,
-            };
+                has_line_end &= state != CsvState::FieldStart;
+                is_broken = state == CsvState::QuoteInQuoted && byte == b'x' && has_line_end;
+                state = match (state, byte) {
+                    (CsvState::Quoted, b'"') => CsvState::QuoteInQuoted,
+                    (CsvState::Quoted, _) => CsvState::Quoted,
+                    (CsvState::QuoteInQuoted | CsvState::FieldStart, b'"') => CsvState::Quoted,
+                    (_, b'\n') => {
+                        end = Some(i + 1);
+                        break;
+                    }
+                    (_, b'\r' | b',') => CsvState::FieldStart,
+                    _ => CsvState::FieldValues,
+                };
+                if is_broken {
+                    break;
+                }
+            }
+            if is_broken || (state == CsvState::Quoted && is_whole) {
+                let end = first_line_end.unwrap_or(data.len());
+                broken.push(start..end);
+                ends.extend(first_line_end);
+                start = end;
+            } else {
+                ends.extend(end);
+                start = end.unwrap_or(data.len());
+            }
         }
-        ends
+        (ends, broken)
+    }
+
+    fn ends(data: &[u8]) -> Vec<usize> {
+        records(data, false).0
+    }
+
+    #[test]
+    fn broken_records_equal_the_definition_in_every_chunk() {
+        for len in 1..=8 {
+            for number in 0..5usize.pow(len as u32) {
+                let data = text(number, len);
+                let (ends, want) = records(&data, true);
+                let broken = |chunk: &[u8]| {
+                    let mut boundary = Boundary::new(Some(CSV), usize::MAX);
+                    std::iter::from_fn(|| boundary.find_broken(chunk)).collect::<Vec<_>>()
+                };
+                assert_eq!(broken(&data), want, "{data:?}");
+                for end in ends {
+                    let mut parts = broken(&data[..end]);
+                    parts.extend(broken(&data[end..]).into_iter().map(|range| range.start + end..range.end + end));
+                    assert_eq!(parts, want, "{data:?} {end}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_record_of_too_many_lines_or_bytes_is_broken() {
+        let closed = |inner: &str| format!("a,\"{inner}\",b\nc\n");
+        let lines = |count: usize| closed(&"x\n".repeat(count - 1));
+        let bytes = |count: usize| closed(&format!("\n{}", "x".repeat(count - 5)));
+        for (text, first_line) in [
+            (lines(MAX_QUOTED_LINES), None),
+            (lines(MAX_QUOTED_LINES + 1), Some(5)),
+            (bytes(MAX_QUOTED_LEN + 1), None),
+            (bytes(MAX_QUOTED_LEN + 2), Some(4)),
+        ] {
+            let data = text.as_bytes();
+            let found = Boundary::new(Some(CSV), usize::MAX).find_broken(data);
+            assert_eq!(found, first_line.map(|end| 0..end));
+            let end = first_line.unwrap_or(data.len() - 2);
+            for cut in [data.len() - 2, data.len()] {
+                let mut boundary = Boundary::new(Some(CSV), usize::MAX);
+                assert_eq!(boundary.find(&data[..cut], 1), Ok(Some(end)));
+            }
+        }
     }
 
     /// All texts of `len` of the bytes that matter, numbered.
@@ -230,7 +410,14 @@ mod tests {
                         let bad = starts.iter().zip(stops).find(|(start, stop)| stop - **start > longest);
                         let want = bad.map_or(Ok(want), |(&at, _)| Err(TooLong { at }));
                         let got = Boundary::new(quoting, longest).find(&data, target);
-                        assert_eq!(got, want, "{quoting:?} {data:?} {longest} {target}");
+                        let mut grown = Boundary::new(quoting, longest);
+                        let found = (1..=len).map(|end| grown.find(&data[..end], target));
+                        let first = found.into_iter().find(|found| *found != Ok(None)).unwrap_or(Ok(None));
+                        assert_eq!(got, first, "grown {quoting:?} {data:?} {longest} {target}");
+                        // A broken record may also be too long.
+                        if quoting.is_none() || records(&data, false).1.is_empty() {
+                            assert_eq!(got, want, "{quoting:?} {data:?} {longest} {target}");
+                        }
                     }
                 }
             }

@@ -159,6 +159,11 @@ impl RecordBuffer {
         self.text.len()
     }
 
+    /// Bytes of the bases of all records; a base counts once for each record.
+    pub(crate) fn base_len(&self) -> usize {
+        self.columns.bases.iter().map(|base| base.len as usize).sum()
+    }
+
     /// Sets the offset of the next record: the byte of the source at which it begins, or its row number in a table.
     pub(crate) fn begin(&mut self, offset: u64) {
         self.columns.begin(offset);

@@ -3,7 +3,7 @@
 //! URLs and redirects are written unescaped, so a space in one of them adds a column. Such a line is read from both ends:
 //! what must look like a time, a media type, a status, a digest or a number does, and the surplus belongs to the redirect,
 //! otherwise to the URL. A line with fewer columns than the header promises is read in one of the common layouts (9, 10
-//! or 11 columns). A line that fits none is a record with a fault, and the line is its URL. Header lines are counted;
+//! or 11 columns, or the 7 of the Wayback CDX server). A line that fits none is a record with a fault, and the line is its URL. Header lines are counted;
 //! header lines and blank lines are not records.
 
 use super::buffer::{RecordColumns, lines};
@@ -119,10 +119,10 @@ impl Cdx {
     }
 }
 
-/// Splits `line`, which begins at `at`, at every space.
+/// Splits `line`, which begins at `at`, at every space, until there are more tokens than a record may have.
 fn push_tokens(line: &[u8], at: usize, tokens: &mut Vec<Span>) {
     let mut from = 0;
-    for space in memchr::memchr_iter(b' ', line).chain([line.len()]) {
+    for space in memchr::memchr_iter(b' ', line).chain([line.len()]).take(MAX_COLUMNS + 1) {
         tokens.push(Span { at: (at + from) as u32, len: (space - from) as u32 });
         from = space + 1;
     }
@@ -138,7 +138,7 @@ fn is_record(line: &[u8]) -> bool {
 
 /// Reads a line whose number of columns differs from its header, in the common layout of that number.
 fn fit_common(chunk: &[u8], tokens: &[Span]) -> Option<(Span, FieldValues)> {
-    const COMMON: [&[u8]; 3] = [b"NbamskrVg", b"NbamskrMVg", b"NbamskrMSVg"];
+    const COMMON: [&[u8]; 4] = [b"NbamskrVg", b"NbamskrMVg", b"NbamskrMSVg", b"NbamskS"];
     let columns = COMMON.iter().find(|columns| columns.len() == tokens.len())?;
     fit(chunk, tokens, columns)
 }
@@ -259,6 +259,9 @@ mod tests {
         let nine = "org,a)/ 20140103030321 http://a.org/ text/html 200 B2LT - 333 e.warc.gz";
         assert_eq!(decode(Some(" CDX N b a m s k r V g"), nine), (vec![row("http://a.org/", 200, None)], vec![]));
         assert_eq!(decode(Some(eleven), nine), (vec![row("http://a.org/", 200, None)], vec![]));
+        let seven = "org,a)/ 20140103030321 http://a.org/ text/html 200 B2LT 1043";
+        assert_eq!(decode(None, seven), (vec![row("http://a.org/", 200, None)], vec![]));
+        assert!(Cdx::detect(&SourceHead::new(seven.as_bytes())).is_some());
     }
 
     #[test]
@@ -275,6 +278,14 @@ mod tests {
             let (rows, faults) = decode(None, &line(url, redirect));
             assert_eq!((rows, faults), (vec![row(url, 302, Some(redirect))], vec![]));
         }
+    }
+
+    #[test]
+    fn lines_of_many_columns_take_no_memory() {
+        let (mut cdx, mut bitmaps) = (Cdx::default(), Bitmaps::default());
+        let text = "a ".repeat(100_000);
+        assert_eq!(cdx.decode(text.as_bytes(), 0, &mut bitmaps).faults.len(), 1);
+        assert!(cdx.tokens.capacity() <= 4 * MAX_COLUMNS);
     }
 
     #[test]

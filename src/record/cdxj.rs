@@ -2,8 +2,8 @@
 //! decoder.
 //!
 //! The dialects differ in whether numbers are strings and in which members exist. A key can contain spaces; the JSON
-//! begins at the first ` {` after a time. A line without JSON, or whose JSON is truncated or has no `url`, is a record with
-//! a fault, and the line is its URL. Lines that begin with `!` or `@` are counted as headers; headers and blank lines are
+//! begins at the first ` {` after a time. A line without JSON, or whose JSON is truncated, is followed by text or has no
+//! `url`, is a record with a fault, and the line is its URL. Lines that begin with `!` or `@` are counted as headers; headers and blank lines are
 //! not records.
 
 use super::buffer::{RecordBuffer, append_with};
@@ -74,8 +74,10 @@ impl Cdxj {
             }
         }
         // Members before the place where the JSON breaks are not reliable.
-        let (kind, end) = if reader.is_broken() { (Some(FaultKind::NotOfFormat), at) } else { (None, reader.end()) };
-        let end = line_end(chunk, end);
+        let json_end = if reader.is_broken() { at } else { reader.end() };
+        let end = line_end(chunk, json_end);
+        let is_whole = !reader.is_broken() && (json_end == end || chunk[json_end..end].trim_ascii().is_empty());
+        let kind = (!is_whole).then_some(FaultKind::NotOfFormat);
         match (kind, url) {
             (None, Some(url)) => {
                 let url = copy_string(chunk, url.span, url.has_escapes, &mut self.rows.text);
@@ -287,7 +289,7 @@ org,a)/?q={a {b} 20140127171201 {"offset":"0","status":200,"url":"http://a.org/?
         let status = status.and_then(|text| String::from_utf8(text).ok()?.parse().ok());
         let stamp = stamp.and_then(|text| time::from_digits(&text));
         let fault = match &url {
-            _ if members.is_broken() => FaultKind::NotOfFormat,
+            _ if members.is_broken() || !members.after_object().trim_ascii().is_empty() => FaultKind::NotOfFormat,
             None => FaultKind::NoUrl,
             Some(url) => return (url.clone(), at, None, [redirect, digest, charset], status, time.or(stamp)),
         };

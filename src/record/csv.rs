@@ -2,16 +2,18 @@
 //! RFC 4180 and more: records may differ in their number of fields, and bytes need not be UTF-8.
 //!
 //! The csv crate decides: a record ends at `LF`, `CR LF` or `CR` outside quotes; blank lines are not records; a quote
-//! opens only at the beginning of a field; an unclosed quote extends to the end of the source. A record with too few fields
-//! for its URL has a fault and an empty URL; one with too few for its base or a charset has an empty one.
+//! opens only at the beginning of a field. Tables whose delimiter is a tab have no quotes, unless they are asked for. A
+//! line with a quote that is not closed properly is a record with a fault (see [`Boundary`]), and the line is its URL. A
+//! record with too few fields for its URL has a fault and an empty URL; one with too few for its base or a charset has an
+//! empty one.
 
 mod columns;
 
 pub(crate) use columns::URL_COLUMN_NAMES;
-pub use columns::{CsvColumn, CsvColumns, CsvColumnsError, CsvFirstRecord, CsvHeader, CsvOptions};
+pub use columns::{CsvColumn, CsvColumns, CsvColumnsError, CsvFirstRecord, CsvHeader, CsvOptions, CsvQuote};
 use columns::{bom_guard, reader};
 
-use super::boundary::Quoting;
+use super::boundary::{Boundary, Quoting};
 use super::buffer::RecordBuffer;
 use super::decoder::TextDecoder;
 use super::records::Records;
@@ -36,13 +38,15 @@ pub(super) fn delimiter_by_name(name: &str) -> Option<u8> {
 pub struct CsvLayout {
     /// The byte between fields.
     pub delimiter: u8,
+    /// The byte around fields, if there is one.
+    pub quote: Option<u8>,
     /// Where the fields are.
     pub columns: CsvColumns,
 }
 
 impl Default for CsvLayout {
     fn default() -> CsvLayout {
-        CsvLayout { delimiter: b',', columns: CsvColumns::default() }
+        CsvLayout { delimiter: b',', quote: Some(b'"'), columns: CsvColumns::default() }
     }
 }
 
@@ -58,7 +62,7 @@ impl TextDecoder for Csv {
     type Settings = CsvLayout;
 
     fn quoting(layout: &CsvLayout) -> Option<Quoting> {
-        Some(Quoting { quote: b'"', delimiter: layout.delimiter })
+        layout.quote.map(|quote| Quoting { quote, delimiter: layout.delimiter })
     }
 
     fn set_settings(&mut self, layout: &CsvLayout) {
@@ -67,32 +71,61 @@ impl TextDecoder for Csv {
 
     fn decode<'a>(&'a mut self, chunk: &'a [u8], offset: u64, bitmaps: &mut Bitmaps) -> Records<'a> {
         self.rows.clear();
-        let prefix = bom_guard(chunk);
-        let mut reader = reader(self.layout.delimiter, prefix, chunk);
-        let mut record = std::mem::take(&mut self.record);
-        loop {
-            let at = (reader.position().byte() as usize).saturating_sub(prefix.len());
-            // Reading memory does not fail, and fields need not be UTF-8, so no error can hide records.
-            match reader.read_byte_record(&mut record) {
-                Ok(true) => self.push(&record, offset + record_start(chunk, at) as u64),
-                Ok(false) => break,
-                Err(error) => unreachable!("reading memory as CSV failed: {error}"),
-            }
+        let mut boundary = Boundary::new(Csv::quoting(&self.layout), usize::MAX);
+        let mut at = 0;
+        while let Some(broken) = boundary.find_broken(chunk) {
+            self.decode_sound(&chunk[at..broken.start], offset + at as u64);
+            self.push_broken(&chunk[broken.clone()], offset + broken.start as u64);
+            at = broken.end;
         }
-        self.record = record;
+        self.decode_sound(&chunk[at..], offset + at as u64);
         self.rows.classified_records(bitmaps)
     }
 }
 
 impl Csv {
+    /// Decodes records whose quotes are closed.
+    fn decode_sound(&mut self, text: &[u8], offset: u64) {
+        if text.is_empty() {
+            return;
+        }
+        let prefix = bom_guard(text);
+        let mut reader = reader(self.layout.delimiter, self.layout.quote, prefix, text);
+        let mut record = std::mem::take(&mut self.record);
+        loop {
+            let at = (reader.position().byte() as usize).saturating_sub(prefix.len());
+            // Reading memory does not fail, and fields need not be UTF-8, so no error can hide records.
+            match reader.read_byte_record(&mut record) {
+                Ok(true) => self.push(&record, offset + record_start(text, at) as u64),
+                Ok(false) => break,
+                Err(error) => unreachable!("reading memory as CSV failed: {error}"),
+            }
+        }
+        self.record = record;
+    }
+
+    /// Appends a line whose quotes are not closed.
+    fn push_broken(&mut self, line: &[u8], offset: u64) {
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
+        self.rows.refuse(FaultKind::NotOfFormat);
+        self.rows.begin(offset);
+        self.rows.push_url(line.strip_suffix(b"\r").unwrap_or(line));
+        self.push_labels(&ByteRecord::new());
+    }
+
     fn push(&mut self, record: &ByteRecord, offset: u64) {
-        let columns = &self.layout.columns;
-        let url = record.get(columns.url);
+        let url = record.get(self.layout.columns.url);
         if url.is_none() {
             self.rows.refuse(FaultKind::MissingColumn);
         }
         self.rows.begin(offset);
         self.rows.push_url(url.unwrap_or_default());
+        self.push_labels(record);
+    }
+
+    /// Appends the base and the charsets of the current record.
+    fn push_labels(&mut self, record: &ByteRecord) {
+        let columns = &self.layout.columns;
         let field = |column: usize| record.get(column).unwrap_or_default();
         if let Some(column) = columns.base {
             self.rows.push_base(field(column));

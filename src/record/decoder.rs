@@ -14,8 +14,6 @@ use crate::kernel::Bitmaps;
 pub struct FormatOptions {
     /// Columns of tables.
     pub csv: CsvOptions,
-    /// The delimiter was chosen; otherwise the suffix of a source's name decides.
-    pub has_delimiter: bool,
     /// Columns were chosen, so that a source is a table or JSON lines, whatever its name is.
     pub is_table: bool,
     /// Format of access logs.

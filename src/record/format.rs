@@ -23,7 +23,7 @@ use super::journal::Journal;
 use super::json_lines::{JsonLines, JsonOptions};
 use super::lines::Lines;
 use super::records::Records;
-use super::zipnum::is_zipnum_index;
+use super::unsupported::UnsupportedFormat;
 use crate::kernel::Bitmaps;
 
 /// Defines [`TextFormat`] and [`Decoder`] from the table of formats. Sources are compared with the formats in this order.
@@ -210,14 +210,13 @@ impl InputFormat {
     /// assert!(InputFormat::named("docx", &FormatOptions::default()).is_none());
     /// ```
     pub fn named(name: &str, options: &FormatOptions) -> Option<InputFormat> {
-        let csv = |delimiter| {
-            let delimiter = if options.has_delimiter { options.csv.delimiter } else { delimiter };
-            InputFormat::Csv(CsvOptions { delimiter, ..options.csv.clone() })
+        let csv = |delimiter: Option<u8>| {
+            InputFormat::Csv(CsvOptions { delimiter: options.csv.delimiter.or(delimiter), ..options.csv.clone() })
         };
         match name {
             AUTO => Some(InputFormat::Auto(options.clone())),
-            "csv" => Some(csv(b',')),
-            "tsv" => Some(csv(b'\t')),
+            "csv" => Some(csv(None)),
+            "tsv" => Some(csv(Some(b'\t'))),
             "warc" => Some(InputFormat::Archive(ArchiveRows::Records)),
             "wat" => Some(InputFormat::Archive(ArchiveRows::Links)),
             _ => TextFormat::named(name, options).map(InputFormat::Text),
@@ -228,8 +227,11 @@ impl InputFormat {
     pub(crate) fn of_source(&self, name: &str, head: &[u8]) -> SourceFormat {
         match self {
             InputFormat::Auto(options) => detect(options, name, head),
-            InputFormat::Text(format) => SourceFormat::Text(format.of_source(&SourceHead::new(head))),
-            InputFormat::Csv(options) => SourceFormat::Csv(options.clone()),
+            InputFormat::Text(format) => match (format, UnsupportedFormat::of_json(head)) {
+                (TextFormat::JsonLines(_), Some(format)) => SourceFormat::Unsupported(format),
+                _ => SourceFormat::Text(format.of_source(&SourceHead::new(head))),
+            },
+            InputFormat::Csv(options) => csv_format(options, &SourceHead::new(head)),
             InputFormat::Archive(rows) => SourceFormat::Archive(*rows),
         }
     }
@@ -244,15 +246,16 @@ pub(crate) enum SourceFormat {
     Csv(CsvOptions),
     /// An archive.
     Archive(ArchiveRows),
-    /// The index of a zipnum cluster, which holds no URLs.
-    ZipnumIndex,
+    /// A format that is not read.
+    Unsupported(UnsupportedFormat),
 }
 
-fn detect(options: &FormatOptions, name: &str, head: &[u8]) -> SourceFormat {
-    if is_archive(head) && !options.is_table {
-        return SourceFormat::Archive(if is_wat(name) { ArchiveRows::Links } else { ArchiveRows::Records });
+fn detect(options: &FormatOptions, name: &str, bytes: &[u8]) -> SourceFormat {
+    if is_archive(bytes) && !options.is_table {
+        let is_wat = is_wat_name(name) || is_wat(bytes);
+        return SourceFormat::Archive(if is_wat { ArchiveRows::Links } else { ArchiveRows::Records });
     }
-    let head = SourceHead::new(head);
+    let head = SourceHead::new(bytes);
     let detected = if options.is_table {
         let json = JsonOptions::of_columns(options.csv.url.as_ref(), options.csv.base.as_ref());
         JsonLines::detect_with(&head, json).map(|options| TextFormat::JsonLines(Arc::new(options)))
@@ -262,20 +265,36 @@ fn detect(options: &FormatOptions, name: &str, head: &[u8]) -> SourceFormat {
     if let Some(format) = detected {
         return SourceFormat::Text(format);
     }
-    if is_zipnum_index(head.first_record) && !options.is_table {
-        return SourceFormat::ZipnumIndex;
-    }
     let by_name = delimiter_by_name(name);
     if by_name.is_none() && !options.is_table {
-        return SourceFormat::Text(TextFormat::default());
+        return match UnsupportedFormat::of_text(bytes) {
+            Some(format) => SourceFormat::Unsupported(format),
+            None => SourceFormat::Text(TextFormat::default()),
+        };
     }
-    let delimiter = by_name.filter(|_| !options.has_delimiter).unwrap_or(options.csv.delimiter);
-    SourceFormat::Csv(CsvOptions { delimiter, ..options.csv.clone() })
+    let tab = by_name.filter(|delimiter| *delimiter == b'\t');
+    csv_format(&CsvOptions { delimiter: options.csv.delimiter.or(tab), ..options.csv.clone() }, &head)
+}
+
+/// The table with its delimiter.
+fn csv_format(options: &CsvOptions, head: &SourceHead<'_>) -> SourceFormat {
+    SourceFormat::Csv(CsvOptions { delimiter: Some(options.delimiter_of(head.first_record)), ..options.clone() })
 }
 
 /// Common Crawl's names of WAT files contain `.wat.`; their bytes are those of a WARC file.
-fn is_wat(name: &str) -> bool {
+fn is_wat_name(name: &str) -> bool {
     name.rsplit('/').next().is_some_and(|name| name.contains(".wat."))
+}
+
+/// Whether the head of the first record names a WAT file.
+fn is_wat(head: &[u8]) -> bool {
+    let mut fields = head.split(|byte| *byte == b'\n').take_while(|line| !line.trim_ascii().is_empty());
+    fields.any(|field| {
+        let name = field.split_at_checked(14).filter(|(name, _)| name.eq_ignore_ascii_case(b"WARC-Filename:"));
+        name.is_some_and(|(_, file)| {
+            memchr::memmem::find(file, b".wat.").is_some() || file.trim_ascii().ends_with(b".wat")
+        })
+    })
 }
 
 #[cfg(test)]
@@ -302,19 +321,31 @@ mod tests {
         let warc = "WARC/1.0\r\nWARC-Type: warcinfo\r\n";
         assert_eq!(format_of("a.warc", warc), SourceFormat::Archive(ArchiveRows::Records));
         assert_eq!(format_of("b/CC-MAIN.warc.wat.gz", warc), SourceFormat::Archive(ArchiveRows::Links));
+        let named = "WARC/1.0\r\nWARC-Type: warcinfo\r\nWARC-Filename: CC-MAIN-00000.warc.wat.gz\r\n\r\n";
+        assert_eq!(format_of("-", named), SourceFormat::Archive(ArchiveRows::Links));
         assert!(matches!(format_of("x", " CDX N b a m s k r M S V g\n"), SourceFormat::Text(TextFormat::Cdx(_))));
         assert!(matches!(format_of("x", "{\"url\": \"http://a/\"}\n"), SourceFormat::Text(TextFormat::JsonLines(_))));
-        assert!(matches!(format_of("x.tsv.gz", "a\tb\n"), SourceFormat::Csv(CsvOptions { delimiter: b'\t', .. })));
+        assert!(matches!(
+            format_of("x.tsv.gz", "a\tb\n"),
+            SourceFormat::Csv(CsvOptions { delimiter: Some(b'\t'), .. })
+        ));
+        for (header, delimiter) in [("id;url", b';'), ("a|\"URL\"", b'|'), ("id;x,url;y", b','), ("a;b", b',')] {
+            let table = SourceFormat::Csv(CsvOptions { delimiter: Some(delimiter), ..CsvOptions::default() });
+            assert_eq!(format_of("x.csv", header), table);
+        }
         assert_eq!(format_of("x.txt", "http://a/\n"), SourceFormat::Text(TextFormat::default()));
         let index = "com,a)/ 20140127171200\tcdx-00000.gz\t0\t275\t1\n";
-        assert_eq!(format_of("cluster.idx", index), SourceFormat::ZipnumIndex);
+        assert!(matches!(format_of("cluster.idx", index), SourceFormat::Unsupported(_)));
+        let options = FormatOptions::default();
+        let jsonl = InputFormat::named("jsonl", &options).unwrap();
+        assert!(matches!(jsonl.of_source("x", b"[{\"url\": 1}]"), SourceFormat::Unsupported(_)));
     }
 
     #[test]
     fn chosen_columns_make_a_table() {
-        let csv = CsvOptions { delimiter: b';', ..CsvOptions::default() };
-        let options = FormatOptions { csv, has_delimiter: true, is_table: true, ..FormatOptions::default() };
+        let csv = CsvOptions { delimiter: Some(b';'), ..CsvOptions::default() };
+        let options = FormatOptions { csv, is_table: true, ..FormatOptions::default() };
         let format = InputFormat::Auto(options).of_source("x.csv", b"a;http://b/\n");
-        assert!(matches!(format, SourceFormat::Csv(CsvOptions { delimiter: b';', .. })));
+        assert!(matches!(format, SourceFormat::Csv(CsvOptions { delimiter: Some(b';'), .. })));
     }
 }

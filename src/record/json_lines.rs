@@ -1,9 +1,9 @@
 //! JSON lines: one object per line, with the URL in the member that a JSON Pointer (RFC 6901) names. URLs are unescaped
 //! into a text of the decoder; members with the names that indexes use become fields.
 //!
-//! Without a pointer, the URL is the first member of a known name. A line that is not an object, or is truncated, is a
-//! record with a fault, and so is an object without a string in the place of the URL; the line is its URL then. Blank
-//! lines are not records.
+//! Without a pointer, the URL is the first member of a known name. A line that is not an object, is truncated, or goes on
+//! after the object, is a record with a fault, and so is an object without a string in the place of the URL; the line is its
+//! URL then. Blank lines are not records.
 
 use super::buffer::{RecordBuffer, append_with, filled_lines};
 use super::capture_fields::{CaptureFields, IndexMember};
@@ -163,7 +163,7 @@ impl JsonLines {
                 fields.set(field, &member, chunk);
             }
         }
-        let is_broken = reader.is_broken();
+        let is_broken = reader.is_broken() || !chunk[reader.end()..at + line.len()].trim_ascii().is_empty();
         let url = url.and_then(|url| text_at(url, chunk, self.options.url.as_ref())).filter(|_| !is_broken);
         let Some(url) = url else {
             self.rows.columns.refuse(if is_broken { FaultKind::NotOfFormat } else { FaultKind::NoUrl });
@@ -244,6 +244,9 @@ mod tests {
             ("{}", FaultKind::NoUrl),
             ("{\"url\":\"http://a/\"", FaultKind::NotOfFormat),
             ("[1]", FaultKind::NotOfFormat),
+            ("{\"url\":\"http://a/\"} {\"url\":\"http://b/\"}", FaultKind::NotOfFormat),
+            ("{\"url\":\"http://a/\"},", FaultKind::NotOfFormat),
+            ("{}x", FaultKind::NotOfFormat),
             ("http://a/", FaultKind::NotOfFormat),
         ];
         for (line, kind) in cases {

@@ -33,6 +33,7 @@ mod member_cache;
 mod records;
 mod split;
 mod time;
+mod unsupported;
 mod zipnum;
 
 pub use buffer::RecordBuffer;
@@ -41,3 +42,4 @@ pub(crate) use format::{AUTO, Decoder, SourceFormat};
 pub use format::{ArchiveRows, InputFormat, TextFormat};
 pub use records::{RecordOffsets, Records};
 pub(crate) use split::Splitter;
+pub use unsupported::UnsupportedFormat;

@@ -86,6 +86,8 @@ pub(super) struct ArchiveStart {
 pub(super) enum ReadEnd {
     /// Possibly more records.
     More,
+    /// A record of text that is longer than allowed, and that is next.
+    LongRecord,
     /// The end of the source.
     Source,
     /// A defect that ends the source.

@@ -2,7 +2,7 @@
 
 use super::archive::{ArchiveBytes, ArchiveReader, ArchiveStart, EndDefect, ReadEnd};
 use super::options::RunOptions;
-use crate::canon::Policy;
+use crate::canon::{MAX_TEXT_LEN, Policy};
 use crate::encoding::{ByteOrder, Charset, Utf16Decoder};
 use crate::input::mmap::MappedFile;
 use crate::input::{Block, BlockPool, Buffer, Defect, MemberEnd, Opened, Stream, TableReader};
@@ -15,6 +15,10 @@ use std::sync::Arc;
 /// The format of a source is detected within so many bytes.
 const HEAD_LEN: usize = 64 << 10;
 
+/// Most bytes of a URI for a byte of its record: a byte of a charset becomes a character of three bytes, which are
+/// percent-encoded.
+const MAX_GROWTH: usize = 9;
+
 /// How sources are read and cut.
 pub(super) struct CutOptions<'a> {
     pub(super) run: &'a RunOptions,
@@ -23,6 +27,8 @@ pub(super) struct CutOptions<'a> {
     /// The fields that are decoded.
     pub(super) carry: FieldSet,
     pub(super) pool: Arc<BlockPool>,
+    /// Bytes of text per row group.
+    pub(super) row_group_len: usize,
     /// Bytes to read after a target, which usually contain the end of a record.
     slack: usize,
 }
@@ -31,8 +37,18 @@ impl<'a> CutOptions<'a> {
     pub(super) fn new(run: &'a RunOptions, policy: &Policy) -> CutOptions<'a> {
         let slack = (run.row_group_len / 8).clamp(4 << 10, 128 << 10);
         let pool = BlockPool::new(run.threads * 3, run.row_group_len * 2 + slack);
-        CutOptions { run, charset: policy.charset, carry: policy.carry, pool, slack }
+        let row_group_len = row_group_len(run.row_group_len, policy.base.as_ref().map_or(0, Vec::len));
+        CutOptions { run, charset: policy.charset, carry: policy.carry, pool, row_group_len, slack }
     }
+}
+
+/// The bytes per row group: `chosen`, unless the URIs of so many bytes of relative references could exceed
+/// [`MAX_TEXT_LEN`]. A record has at least one byte, and its URI is longer than the base by at most [`MAX_GROWTH`] bytes
+/// per byte.
+fn row_group_len(chosen: usize, base_len: usize) -> usize {
+    let uri_len = base_len + MAX_GROWTH;
+    let is_short = base_len == 0 || chosen.saturating_mul(uri_len) <= MAX_TEXT_LEN;
+    if is_short { chosen } else { (MAX_TEXT_LEN / 2 / uri_len).max(1) }
 }
 
 /// A source from the first record that was not cut yet.
@@ -176,23 +192,20 @@ impl SourceBody {
         self.text()[..self.text().len().min(want)].to_vec()
     }
 
-    fn is_ended(&self) -> bool {
+    pub(super) fn is_ended(&self) -> bool {
         if let SourceBody::Stream(text) = self { text.is_ended } else { true }
     }
 
-    /// Finds whole records up to the end of the one that reaches `target` bytes. They remain until they are split off.
+    /// Finds whole records up to the end of the one that reaches `target` bytes, or up to one that is too long. They remain
+    /// until they are split off.
     pub(super) fn cut(&mut self, target: usize, quoting: Option<Quoting>, options: &CutOptions<'_>) -> TextCut {
-        let max_record_len = options.run.max_record_len;
-        let mut boundary = Boundary::new(quoting, max_record_len);
+        let mut boundary = Boundary::new(quoting, options.run.max_record_len);
         let mut want = target + options.slack;
         loop {
             self.fill(want);
             match boundary.find(self.text(), target) {
                 Ok(Some(len)) => return TextCut { len, end: ReadEnd::More },
-                Err(TooLong { at }) => {
-                    let defect = Defect::RecordTooLong(max_record_len);
-                    return TextCut { len: at, end: ReadEnd::Defect(defect.into()) };
-                }
+                Err(TooLong { at }) => return TextCut { len: at, end: ReadEnd::LongRecord },
                 Ok(None) if self.is_ended() => return self.cut_rest(boundary.last_end()),
                 Ok(None) => want = self.text().len() + (self.text().len() / 2).max(options.slack),
             }
@@ -213,9 +226,7 @@ impl SourceBody {
 
     /// Returns the end of a cut whose records are not split off, so that a later cut finds it again.
     pub(super) fn return_end(&mut self, end: ReadEnd) {
-        if let (SourceBody::Stream(text), ReadEnd::Defect(EndDefect { defect, .. })) = (self, end)
-            && !matches!(defect, Defect::RecordTooLong(_))
-        {
+        if let (SourceBody::Stream(text), ReadEnd::Defect(EndDefect { defect, .. })) = (self, end) {
             text.defect = Some(defect);
         }
     }
@@ -258,6 +269,21 @@ impl TextStream {
                     self.defect = Some(defect);
                 }
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_base_makes_short_row_groups() {
+        assert_eq!(row_group_len(128 << 20, 0), 128 << 20);
+        assert_eq!(row_group_len(8 << 20, 200), 8 << 20);
+        for base_len in [300, 17_000, 1 << 20, MAX_TEXT_LEN * 2] {
+            let len = row_group_len(8 << 20, base_len);
+            assert!(len >= 1 && (len == 1 || len * (base_len + 9) <= MAX_TEXT_LEN / 2), "{base_len}");
         }
     }
 }

@@ -18,6 +18,10 @@ use crate::record::archive::BatchLimits;
 use crate::record::csv::CsvColumnsError;
 use crate::record::{RecordBuffer, TextFormat};
 
+/// Records of tables and archives can share a base. Their row groups count at least this part of the bases, so that
+/// resolved references do not exceed the texts of a row group.
+const BASE_SHARE: usize = 12;
+
 /// Whole records that become one row group.
 #[derive(Debug)]
 pub(super) struct RowGroupInput {
@@ -71,8 +75,8 @@ pub(super) struct StoppedSource {
 pub(super) struct CutCounts {
     /// Headers that were skipped after the last piece.
     pub(super) headers: u64,
-    /// Decompressed bytes of archives.
-    pub(super) archive_bytes: u64,
+    /// Decompressed bytes of archives, and of text records that are too long.
+    pub(super) row_bytes: u64,
     /// Records of archives whose type is not selected.
     pub(super) skipped: u64,
 }
@@ -113,7 +117,7 @@ impl<'a> Cutter<'a> {
     /// The columns of a source cannot be determined: its name, and why.
     pub(super) fn next_row_group(&mut self) -> Result<Option<RowGroupInput>, (String, CsvColumnsError)> {
         let mut pieces = Vec::new();
-        let stretch = self.options.run.row_group_len as u64;
+        let stretch = self.options.row_group_len as u64;
         let mut end = (self.at / stretch + 1) * stretch;
         loop {
             if self.at >= end {
@@ -170,7 +174,7 @@ impl<'a> Cutter<'a> {
         let (records, end) = match &mut current.body {
             SourceBody::Table(table) => match table.read() {
                 Ok(Some(rows)) => {
-                    self.at += rows.text_len() as u64;
+                    self.at += rows.text_len().max(rows.base_len() / BASE_SHARE) as u64;
                     (Some(PieceRecords::Rows(Box::new(rows))), ReadEnd::More)
                 }
                 Ok(None) => (None, ReadEnd::Source),
@@ -179,19 +183,18 @@ impl<'a> Cutter<'a> {
             SourceBody::Archive(archive) => {
                 let max_record_len = self.options.run.max_record_len;
                 let read = archive.read(self.options.carry, BatchLimits { target_len: target, max_record_len });
-                self.at += read.len as u64;
-                self.counts.archive_bytes += archive.take_parsed_len();
+                self.at += read.len.max(read.rows.base_len() / BASE_SHARE) as u64;
+                self.counts.row_bytes += archive.take_parsed_len();
                 ((!read.rows.is_empty()).then(|| PieceRecords::Rows(Box::new(read.rows))), read.end)
             }
             SourceBody::Mapped { .. } | SourceBody::Stream(_) | SourceBody::Empty => {
-                let (text, end) = self.cut_text(&mut current, target);
-                (text.map(PieceRecords::Text), end)
+                self.cut_text(&mut current, target)
             }
         };
         current.report(self.progress);
         let source = current.number;
         match end {
-            ReadEnd::More => self.current = Some(current),
+            ReadEnd::More | ReadEnd::LongRecord => self.current = Some(current),
             ReadEnd::Source => self.end(&current),
             ReadEnd::Defect(defect) => {
                 self.stop(&current, defect);
@@ -204,11 +207,13 @@ impl<'a> Cutter<'a> {
         })
     }
 
-    fn cut_text(&mut self, current: &mut OpenSource, target: usize) -> (Option<TextPiece>, ReadEnd) {
+    fn cut_text(&mut self, current: &mut OpenSource, target: usize) -> (Option<PieceRecords>, ReadEnd) {
         let cut = current.body.cut(target, current.format.quoting(), &self.options);
         self.at += cut.len as u64;
-        if cut.len == 0 {
-            return (None, cut.end);
+        match cut.end {
+            ReadEnd::LongRecord if cut.len == 0 => return self.take_long_record(current),
+            end if cut.len == 0 => return (None, end),
+            _ => {}
         }
         let text = TextPiece {
             offset: current.offset,
@@ -217,7 +222,21 @@ impl<'a> Cutter<'a> {
             format: current.format.clone(),
         };
         current.offset += current.source_len(&text.block);
-        (Some(text), cut.end)
+        (Some(PieceRecords::Text(text)), cut.end)
+    }
+
+    fn take_long_record(&mut self, current: &mut OpenSource) -> (Option<PieceRecords>, ReadEnd) {
+        let begin = current.offset;
+        let rows = current.take_long_record(&self.options);
+        let len = current.offset - begin;
+        (self.at, self.counts.row_bytes) = (self.at + len, self.counts.row_bytes + len);
+        match rows {
+            Ok(rows) => (Some(PieceRecords::Rows(Box::new(rows))), ReadEnd::More),
+            Err(defect) => {
+                let defect = EndDefect { defect, lost_len: len, at: Some(begin) };
+                (None, ReadEnd::Defect(defect))
+            }
+        }
     }
 
     /// Counts what an archive has besides rows.
@@ -232,13 +251,9 @@ impl<'a> Cutter<'a> {
 
     fn stop(&mut self, current: &OpenSource, end: EndDefect) {
         let EndDefect { defect, lost_len: lost, at } = end;
-        let (offset, packed) = match (&defect, at, &current.body) {
-            (_, Some(at), _) => (at, false),
-            // A position in the text.
-            (Defect::RecordTooLong(_), None, SourceBody::Mapped { .. } | SourceBody::Stream(_)) => {
-                (current.offset, false)
-            }
-            (.., body) => (body.file_position().unwrap_or(current.offset), body.is_compressed()),
+        let (offset, packed) = match at {
+            Some(at) => (at, false),
+            None => (current.body.file_position().unwrap_or(current.offset), current.body.is_compressed()),
         };
         self.stopped.push(StoppedSource { source: current.number, defect, offset, packed, lost });
     }

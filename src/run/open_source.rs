@@ -6,13 +6,34 @@ use super::body::{CutOptions, SourceBody};
 use super::options::RunOptions;
 use super::summary::Progress;
 use crate::encoding::{ByteOrder, Charset, utf16_len};
-use crate::input::detect::{ContentType, SNIFF_LEN, content_type};
+use crate::input::detect::{ContentType, SNIFF_LEN, TableFormat, content_type};
 use crate::input::{Defect, TableColumns, TableOptions, TableReader};
+use crate::iri::FaultKind;
 use crate::record::archive::ArchiveParser;
 use crate::record::csv::{CsvColumnsError, CsvLayout, CsvOptions};
-use crate::record::{ArchiveRows, InputFormat, SourceFormat, TextFormat};
+use crate::record::fields::FieldValues;
+use crate::record::{ArchiveRows, InputFormat, RecordBuffer, SourceFormat, TextFormat, UnsupportedFormat};
 use std::path::PathBuf;
 use std::sync::Arc;
+
+/// The end of a record that is too long is searched within so many times the length of a record, or [`MIN_LONG_LEN`].
+const LONG_RECORDS: usize = 16;
+const MIN_LONG_LEN: usize = 64 << 20;
+
+const UNMARKED_UTF16: UnsupportedFormat = UnsupportedFormat {
+    name: "UTF-16 text without a byte order mark",
+    advice: "name its charset with --charset utf-16le or --charset utf-16be",
+};
+const STREAMED_TABLE: UnsupportedFormat = UnsupportedFormat {
+    name: "a Parquet or Arrow file that is compressed or comes from a pipe",
+    advice: "write it to a file, and name the file",
+};
+const TABLE_AS_TEXT: UnsupportedFormat =
+    UnsupportedFormat { name: "a Parquet or Arrow file", advice: "read it without --format" };
+const ARROW_STREAM: UnsupportedFormat = UnsupportedFormat {
+    name: "an Arrow IPC stream",
+    advice: "write it as Parquet or as an Arrow IPC file (pyarrow.ipc.new_file)",
+};
 
 /// The source that is being cut.
 pub(super) struct OpenSource {
@@ -73,16 +94,20 @@ impl OpenSource {
         let chosen_order = options.charset.and_then(Charset::utf16_byte_order);
         match (content_type(self.body.text()), chosen_order) {
             (ContentType::Utf16(order), _) => self.transcode(order, 2, options),
-            (ContentType::Records(0), Some(order)) => self.transcode(order, 0, options),
+            (ContentType::Records(0) | ContentType::UnmarkedUtf16(_), Some(order)) => {
+                self.transcode(order, 0, options);
+            }
+            (ContentType::UnmarkedUtf16(_), None) => return Err(Defect::Unsupported(UNMARKED_UTF16).into()),
             (ContentType::Records(mark_len), _) => self.skip(mark_len),
             (ContentType::Encoding(name), _) => return Err(Defect::Encoding(name).into()),
-            (ContentType::Binary(kind), _) => return self.begin_table(kind, options),
+            (ContentType::Table(table), _) => return self.begin_table(table, options),
+            (ContentType::Unsupported(format), _) => return Err(Defect::Unsupported(format).into()),
         }
         match options.run.format.of_source(&self.name, &self.body.head()) {
             SourceFormat::Text(format) => self.format = format,
             SourceFormat::Csv(csv) => self.begin_csv(&csv, options)?,
             SourceFormat::Archive(rows) => self.begin_archive(rows, options),
-            SourceFormat::ZipnumIndex => return Err(Defect::ZipnumIndex.into()),
+            SourceFormat::Unsupported(format) => return Err(Defect::Unsupported(format).into()),
         }
         Ok(())
     }
@@ -102,19 +127,19 @@ impl OpenSource {
         self.body.parse_archive(parser);
     }
 
-    /// Opens a file in a binary format: a table gives rows, any other format is a defect.
-    fn begin_table(&mut self, kind: &'static str, options: &CutOptions<'_>) -> Result<(), OpenError> {
-        let Some(path) = self.path.take() else { return Err(Defect::Binary(kind).into()) };
+    /// Opens a table in a binary format.
+    fn begin_table(&mut self, format: TableFormat, options: &CutOptions<'_>) -> Result<(), OpenError> {
+        let Some(path) = self.path.take() else { return Err(Defect::Unsupported(STREAMED_TABLE).into()) };
         let columns = match &options.run.format {
             InputFormat::Auto(format) => TableColumns { url: format.csv.url.clone(), base: format.csv.base.clone() },
-            _ => return Err(Defect::Binary(kind).into()),
+            _ => return Err(Defect::Unsupported(TABLE_AS_TEXT).into()),
         };
         let RunOptions { threads, max_record_len, row_group_len: held_len, .. } = *options.run;
         let options = TableOptions { columns, carry: options.carry, threads, max_record_len, held_len };
-        let table = match kind {
-            "Parquet" => TableReader::parquet(&path, &options)?,
-            "Arrow IPC" => TableReader::arrow(&path, &options)?,
-            _ => return Err(Defect::Binary(kind).into()),
+        let table = match format {
+            TableFormat::Parquet => TableReader::parquet(&path, &options)?,
+            TableFormat::Arrow => TableReader::arrow(&path, &options)?,
+            TableFormat::ArrowStream => return Err(Defect::Unsupported(ARROW_STREAM).into()),
         };
         self.body = SourceBody::Table(Box::new(table));
         Ok(())
@@ -122,7 +147,9 @@ impl OpenSource {
 
     /// Determines the columns of a table by its first record, and skips the header.
     fn begin_csv(&mut self, csv: &CsvOptions, options: &CutOptions<'_>) -> Result<(), OpenError> {
-        let format = |columns| TextFormat::Csv(Arc::new(CsvLayout { delimiter: csv.delimiter, columns }));
+        let delimiter = csv.delimiter.unwrap_or(b',');
+        let quote = csv.quote.of_table(delimiter);
+        let format = |columns| TextFormat::Csv(Arc::new(CsvLayout { delimiter, quote, columns }));
         self.format = format(Default::default());
         let mut target = 1;
         loop {
@@ -139,11 +166,44 @@ impl OpenSource {
                 }
                 // Only blank lines so far. The target doubles, so that the search stays linear.
                 (None, ReadEnd::More) => target = cut.len * 2,
+                (None, ReadEnd::LongRecord) => {
+                    return Err(Defect::RecordTooLong(options.run.max_record_len).into());
+                }
                 (None, ReadEnd::Source) => return Ok(()),
                 (None, end @ ReadEnd::Defect(_)) => {
                     self.body.return_end(end);
                     return Ok(());
                 }
+            }
+        }
+    }
+
+    /// Takes the next line, which is longer than a record may be: the record has a fault, and its URL is the beginning of
+    /// the line.
+    ///
+    /// # Errors
+    /// No end of the line is found.
+    pub(super) fn take_long_record(&mut self, options: &CutOptions<'_>) -> Result<RecordBuffer, Defect> {
+        let max_len = options.run.max_record_len;
+        let mut rows = RecordBuffer::new(options.carry);
+        rows.begin(self.offset);
+        rows.refuse(FaultKind::TooLong);
+        let text = self.body.text();
+        rows.push_url(text[..max_len.min(text.len())].split(|&byte| byte == b'\n').next().unwrap_or_default());
+        rows.push_fields(FieldValues::default());
+        let mut rest = max_len.saturating_mul(LONG_RECORDS).max(MIN_LONG_LEN);
+        loop {
+            let text = self.body.text();
+            let line_end = memchr::memchr(b'\n', &text[..rest.min(text.len())]).map(|at| at + 1);
+            let len = line_end.unwrap_or(rest.min(text.len()));
+            self.offset += self.source_len(&text[..len]);
+            self.body.split_off(len, &options.pool).release();
+            rest -= len;
+            self.body.fill(MIN_LONG_LEN / 256);
+            match line_end {
+                None if rest == 0 => return Err(Defect::RecordTooLong(max_len)),
+                None if !self.body.text().is_empty() => {}
+                _ => return Ok(rows),
             }
         }
     }

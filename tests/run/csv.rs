@@ -1,13 +1,16 @@
 //! CSV sources: the records equal those of the csv crate, which reads the whole source at once, wherever row groups and
 //! chunks end.
 
-use crate::collect::{Random, file, gzip, options, path, pipe, policy, run, try_run};
+use crate::collect::{Out, Random, Row, file, gzip, options, path, pipe, policy, run, try_run};
 use irikey::canon::Canonicalizer;
 use irikey::input::{Source, Sources};
 use irikey::kernel::Bitmaps;
-use irikey::record::csv::{Csv, CsvColumn, CsvHeader, CsvLayout, CsvOptions};
+use irikey::record::csv::{Csv, CsvColumn, CsvHeader, CsvLayout, CsvOptions, CsvQuote};
 use irikey::record::{InputFormat, TextDecoder};
 use irikey::run::{RunError, RunOptions};
+
+/// Most lines of a record.
+const MAX_LINES: usize = 500;
 
 fn csv(options: RunOptions, csv: &CsvOptions) -> RunOptions {
     RunOptions { format: InputFormat::Csv(csv.clone()), ..options }
@@ -68,7 +71,7 @@ fn read_with_csv_crate(text: &str, delimiter: u8) -> Vec<(Vec<u8>, u64)> {
 
 fn csv_reader(delimiter: u8) -> ::csv::ReaderBuilder {
     let mut builder = ::csv::ReaderBuilder::new();
-    builder.has_headers(false).flexible(true).delimiter(delimiter);
+    builder.has_headers(false).flexible(true).delimiter(delimiter).quoting(delimiter != b'\t');
     builder
 }
 
@@ -79,7 +82,7 @@ fn records_equal_those_of_the_csv_crate() {
         let text = hard_text(120_000, delimiter);
         let expected = read_with_csv_crate(&text, delimiter as u8);
         let csv_options = CsvOptions {
-            delimiter: delimiter as u8,
+            delimiter: Some(delimiter as u8),
             url: column("1"),
             header: CsvHeader::Absent,
             ..CsvOptions::default()
@@ -154,16 +157,78 @@ fn an_unknown_column_stops_the_run() {
     assert_eq!(error.to_string(), "pipe: there is no column \"adress\"; the columns are 1 \"id\", 2 \"url\"");
 }
 
+/// Bytes and name of the fault of each record.
+fn texts(out: &Out) -> Vec<(String, Option<String>)> {
+    let text = |row: &Row| String::from_utf8(if row.differs { &row.input } else { &row.uri }.clone()).unwrap();
+    out.rows
+        .iter()
+        .map(|row| (text(row), row.fault.as_ref().and_then(|fault| fault.split(' ').next().map(String::from))))
+        .collect()
+}
+
 #[test]
-fn an_unclosed_quote_extends_to_the_end_or_the_limit() {
-    let csv_options = CsvOptions { header: CsvHeader::Absent, ..CsvOptions::default() };
-    let text = format!("http://a/\n\"http://b/\n{}", "x\n".repeat(1000));
-    let whole = run(pipe(text.as_bytes(), 100), &csv(options(2, 10, 10), &csv_options));
-    assert_eq!(whole.rows.len(), 2);
-    let limited = RunOptions { max_record_len: 500, ..csv(options(2, 10, 10), &csv_options) };
-    let out = run(pipe(text.as_bytes(), 100), &limited);
-    assert_eq!((out.rows.len(), out.summary.input_errors.len()), (1, 1));
-    let packed = gzip(text.as_bytes());
-    let out = run(pipe(&packed[..packed.len() - 9], 100), &csv(options(2, 10, 10), &csv_options));
-    assert_eq!((out.rows.len(), out.summary.input_errors.len()), (1, 1));
+fn a_line_with_an_unclosed_quote_is_a_fault_and_the_next_line_a_record() {
+    let csv_options = CsvOptions { url: column("1"), header: CsvHeader::Absent, ..CsvOptions::default() };
+    let directory = tempfile::tempdir().unwrap();
+    let rows = "http://a/,\"x\"\n".repeat(MAX_LINES + 10);
+    // A text, and the number of the line of its fault.
+    for (text, faulty_line) in [
+        (format!("http://a/,\"5 inch\n{rows}"), 0),
+        (format!("{rows}http://a/,\"5\"\",x\r\n{rows}"), MAX_LINES + 10),
+        (format!("{rows}http://a/,\"5"), MAX_LINES + 10),
+        (format!("http://a/,\"x\nhttp://a/,x\n{rows}"), 0),
+        (format!("http://a/,\"\n{}http://a/,x\",\n", "http://a/,x\n".repeat(MAX_LINES)), 0),
+    ] {
+        let lines: Vec<&str> = text.lines().collect();
+        let plain = file(&directory, "plain", text.as_bytes());
+        for (threads, row_group_len, chunk_len, step) in
+            [(1, 8 << 20, 1 << 20, 1 << 20), (3, 300, 50, 7), (2, 1, 1, 999)]
+        {
+            let options = csv(options(threads, row_group_len, chunk_len), &csv_options);
+            let no_mmap = RunOptions { mmap: false, ..options.clone() };
+            for out in [
+                run(path(&plain), &options),
+                run(path(&plain), &no_mmap),
+                run(pipe(text.as_bytes(), step), &options),
+                run(pipe(&gzip(text.as_bytes()), step), &options),
+            ] {
+                let found = texts(&out);
+                assert_eq!(found.len(), lines.len());
+                for (i, (line, found)) in lines.iter().zip(found).enumerate() {
+                    let url = line.split(',').next().unwrap();
+                    let want = if i == faulty_line { (*line, Some("not-of-format")) } else { (url, None) };
+                    assert_eq!((found.0.as_str(), found.1.as_deref()), want, "line {i}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn tables_with_tabs_have_no_quotes_unless_asked() {
+    let text = "http://a/\t\"5\nhttp://b/\t\"\n";
+    let options_of = |quote| {
+        let csv_options = CsvOptions { delimiter: Some(b'\t'), url: column("1"), quote, ..CsvOptions::default() };
+        csv(options(2, 10, 10), &csv_options)
+    };
+    let out = run(pipe(text.as_bytes(), 5), &options_of(CsvQuote::ByDelimiter));
+    assert_eq!(texts(&out), [("http://a/".into(), None), ("http://b/".into(), None)]);
+    let out = run(pipe(text.as_bytes(), 5), &options_of(CsvQuote::Byte(b'"')));
+    assert_eq!(texts(&out), [("http://a/".into(), None)]);
+}
+
+#[test]
+fn a_long_record_of_several_lines_is_a_fault_of_its_first_line() {
+    let csv_options = CsvOptions { url: column("1"), header: CsvHeader::Absent, ..CsvOptions::default() };
+    let text = format!("http://a/\nhttp://b/,\"y\n{}\",z\nhttp://c/\n", "http://d/\n".repeat(100));
+    let mut expected =
+        vec![("http://a/".to_string(), None), ("http://b/,\"y".to_string(), Some("too-long".to_string()))];
+    expected.extend(vec![("http://d/".to_string(), None); 100]);
+    // The quote of the last line opens a field that is not closed.
+    expected.push(("\",z".to_string(), Some("not-of-format".to_string())));
+    expected.push(("http://c/".to_string(), None));
+    for (row_group_len, chunk_len, step) in [(10, 10, 3), (100, 1, 1000), (1 << 20, 1 << 20, 77)] {
+        let limited = RunOptions { max_record_len: 500, ..csv(options(2, row_group_len, chunk_len), &csv_options) };
+        assert_eq!(texts(&run(pipe(text.as_bytes(), step), &limited)), expected);
+    }
 }

@@ -59,30 +59,32 @@ fn padding_is_ignored_and_garbage_is_reported() {
 }
 
 #[test]
-fn a_record_that_is_too_long_ends_only_its_source() {
+fn a_record_that_is_too_long_is_a_fault() {
     let long = "x".repeat(5000);
-    let text = format!("http://a/\nhttp://b/\n{long}\nhttp://c/\n");
+    let text = format!("http://a/\nhttp://b/\n{long}\nhttp://c/\n{long}");
     let directory = tempfile::tempdir().unwrap();
     let big = file(&directory, "big", format!("{}{text}", "http://a/\n".repeat(10_000)).as_bytes());
     for (row_group_len, chunk_len, max, is_accepted) in [
         (10, 1, 5001, true),
         (1 << 20, 100, 5001, true),
         (10, 1, 5000, false),
-        (1 << 20, 100, 5000, false),
+        (1 << 20, 100, 4999, false),
         (100, 9, 100, false),
     ] {
         let options = RunOptions { max_record_len: max, ..options(2, row_group_len, chunk_len) };
         let readers = [text.as_str(), "http://d/\n"].map(|text| Source::reader("r", io::Cursor::new(text.to_string())));
         let out = run(Sources(readers.into_iter().collect()), &options);
-        assert_eq!(out.summary.source_records, [if is_accepted { 4 } else { 2 }, 1]);
+        assert_eq!(out.summary.source_records, [5, 1]);
+        let fault = if is_accepted { "relative" } else { "too-long" };
         for mmap in [true, false] {
             let out = run(path(&big), &RunOptions { mmap, ..options.clone() });
-            assert_eq!(out.summary.source_records, [if is_accepted { 10_004 } else { 10_002 }], "{options:?} {mmap}");
-            if !is_accepted {
-                let (defect, offset, _, text) = only_error(&out);
-                assert!(matches!(defect, Defect::RecordTooLong(len) if *len == max));
-                assert!(offset == 100_020 && text.contains("--max-record"), "{text}");
-            }
+            assert_eq!((out.rows.len(), out.summary.input_errors.len()), (10_005, 0), "{options:?} {mmap}");
+            assert_eq!(out.summary.bytes, 10_003 * 10 + 2 * 5000 + 1);
+            let row = &out.rows[10_002];
+            assert_eq!((row.record, row.offset), (10_003, 100_020));
+            assert!(row.fault.as_ref().unwrap().starts_with(fault));
+            assert_eq!(row.input, long.as_bytes()[..max.min(5000)]);
+            assert_eq!(out.rows[10_003].uri, b"http://c/");
         }
     }
 }
@@ -99,7 +101,7 @@ fn unsupported_formats_are_named() {
     for (bytes, name) in [
         (b"\xff\xfe\0\0h\0\0\0".to_vec(), "UTF-32 (little-endian)"),
         (b"\0\0\xfe\xff\0\0\0h".to_vec(), "UTF-32 (big-endian)"),
-        (b"PK\x03\x04....".to_vec(), "zip"),
+        (b"PK\x03\x04....".to_vec(), "zip archive"),
         (gzip(&gzip(b"x")), "gzip within gzip"),
     ] {
         let out = run(pipe(&bytes, 1), &options(1, 100, 100));

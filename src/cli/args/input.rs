@@ -11,7 +11,7 @@ use super::values::parse_size_up_to;
 use crate::cli::error::CommandError;
 use crate::input::{Sources, list};
 use crate::record::access_log::LogFormat;
-use crate::record::csv::{CsvColumn, CsvHeader, CsvOptions};
+use crate::record::csv::{CsvColumn, CsvHeader, CsvOptions, CsvQuote};
 use crate::record::{AUTO, FormatOptions, InputFormat};
 use crate::run::{MAX_RECORD_LEN, MAX_ROW_GROUP_LEN, RunOptions};
 
@@ -43,9 +43,13 @@ pub(crate) struct InputArgs {
     /// Only for tables
     #[arg(long, value_name = "NAME|NUMBER", help_heading = "Input")]
     query_charset_column: Option<String>,
-    /// Byte between fields, or \t [default: a comma for csv, a tab for tsv]. Only for tables
-    #[arg(long, value_name = "BYTE", value_parser = parse_delimiter, help_heading = "Input")]
+    /// Byte between fields, or \t [default: a tab for tsv; for csv a comma, or a semicolon, tab or | if it separates the
+    /// names in the header]. Only for tables
+    #[arg(long, value_name = "BYTE", value_parser = parse_table_byte, help_heading = "Input")]
     delimiter: Option<u8>,
+    /// Byte around fields that contain delimiters or line ends, or none [default: " for csv, none for tsv]. Only for tables
+    #[arg(long, value_name = "BYTE|none", value_parser = parse_quote, help_heading = "Input")]
+    quote: Option<CsvQuote>,
     /// Read the first record as data, not as a header; columns are then chosen by number. Only for tables
     #[arg(long, help_heading = "Input")]
     no_header: bool,
@@ -57,7 +61,8 @@ pub(crate) struct InputArgs {
     /// counted [default: all]. ARC has warcinfo and response
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Input")]
     record_types: Vec<String>,
-    /// Longest record in bytes; a longer one ends its input with an error that names it. At most 512M
+    /// Longest record in bytes. A longer one is a fault, and only its beginning is kept; in binary tables it ends its
+    /// input with an error. At most 512M
     #[arg(long, value_name = "BYTES", value_parser = parse_size_up_to::<MAX_RECORD_LEN>, default_value = "128M",
           help_heading = "Input")]
     max_record: usize,
@@ -121,18 +126,19 @@ impl InputArgs {
     fn format(&self) -> Result<InputFormat, CommandError> {
         let column = |name: &Option<String>| name.as_deref().map(CsvColumn::parse);
         let csv = CsvOptions {
-            delimiter: self.delimiter.unwrap_or(b','),
+            delimiter: self.delimiter,
+            quote: self.quote.unwrap_or_default(),
             url: column(&self.column),
             base: column(&self.base_column),
             charset: column(&self.charset_column),
             query_charset: column(&self.query_charset_column),
             header: if self.no_header { CsvHeader::Absent } else { CsvHeader::Detect },
         };
-        let has_delimiter = self.delimiter.is_some();
         let has_columns = self.columns().iter().any(|(_, column)| column.is_some()) || self.no_header;
+        let is_table = has_columns || self.delimiter.is_some() || self.quote.is_some();
         // The parser of the flag has accepted the text.
         let log_format = self.log_format.as_deref().and_then(|text| LogFormat::parse(text).ok()).unwrap_or_default();
-        let options = FormatOptions { csv, has_delimiter, is_table: has_columns || has_delimiter, log_format };
+        let options = FormatOptions { csv, is_table, log_format };
         let unknown = || CommandError::Usage(format!("unknown format `{}`; see --help", self.format));
         InputFormat::named(&self.format, &options).ok_or_else(unknown)
     }
@@ -144,6 +150,7 @@ impl InputArgs {
         let mut json = json!({
             "format": self.format,
             "delimiter": self.delimiter,
+            "quote": self.quote.map(|quote| format!("{quote:?}")),
             "no-header": self.no_header,
             "log-format": self.log_format,
             "record-types": self.record_types,
@@ -188,7 +195,11 @@ impl InputArgs {
             return Err(CommandError::usage("--log-format is for access logs; use --format access-log"));
         }
         let columns = self.columns();
-        let others = [("--delimiter", self.delimiter.is_some()), ("--no-header", self.no_header)];
+        let others = [
+            ("--delimiter", self.delimiter.is_some()),
+            ("--quote", self.quote.is_some()),
+            ("--no-header", self.no_header),
+        ];
         let mut flags = columns.iter().map(|(flag, column)| (*flag, column.is_some())).chain(others);
         if let Some((flag, _)) = flags.find(|(_, is_given)| *is_given && !format.has_columns()) {
             return Err(CommandError::usage(format!("{flag} is for tables; use --format csv or tsv")));
@@ -208,12 +219,19 @@ fn format_names() -> PossibleValuesParser {
     InputFormat::names().map(|(name, meaning)| PossibleValue::new(name).help(meaning)).into()
 }
 
-fn parse_delimiter(text: &str) -> Result<u8, String> {
+fn parse_table_byte(text: &str) -> Result<u8, String> {
     match text.as_bytes() {
         b"\\t" => Ok(b'\t'),
-        [b'\n' | b'\r' | b'"'] => Err("line ends and quotes cannot separate fields".to_string()),
+        [b'\n' | b'\r'] => Err("line ends separate records, not fields".to_string()),
         [byte] => Ok(*byte),
         _ => Err("expected one byte, or \\t".to_string()),
+    }
+}
+
+fn parse_quote(text: &str) -> Result<CsvQuote, String> {
+    match text {
+        "none" => Ok(CsvQuote::Absent),
+        _ => parse_table_byte(text).map(CsvQuote::Byte).map_err(|_| "expected one byte, or none".to_string()),
     }
 }
 

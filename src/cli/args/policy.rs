@@ -6,9 +6,9 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::input::InputArgs;
-use super::values::Choices;
+use super::values::{Choices, parse_size_up_to};
 use crate::batch::{COLUMNS, ColumnId, ColumnSet, OWN_RULES};
-use crate::canon::{Policy, RecipeColumn, Rung};
+use crate::canon::{MaxUrlLen, Policy, RecipeColumn, Rung};
 use crate::cli::error::CommandError;
 use crate::cli::file_roles::FileRoles;
 use crate::encoding::Charset;
@@ -48,6 +48,9 @@ const BACKSLASHES: Choices<Backslashes> = Choices(&[
     ("encode", Backslashes::Encoded, "Write each as %5C"),
 ]);
 
+/// Upper limit of `--max-url`: the URI can be 9 times as long, and must fit into the texts of a row group.
+const MAX_URL_LEN: usize = 64 << 20;
+
 /// Flags of every command that makes canonical URIs.
 #[derive(Debug, Args)]
 pub(crate) struct PolicyArgs {
@@ -86,6 +89,10 @@ pub(crate) struct PolicyArgs {
     /// Scheme to put before references without one that look like host/path, such as https; flagged
     #[arg(long, value_name = "SCHEME", value_parser = parse_scheme, help_heading = "Canonical form")]
     assume_scheme: Option<String>,
+    /// Longest URL in bytes; a longer one is a fault: it has a key and no URI. At most 64M
+    #[arg(long, value_name = "BYTES", value_parser = parse_size_up_to::<MAX_URL_LEN>, default_value = "1M",
+          help_heading = "Canonical form")]
+    max_url: usize,
     #[command(flatten)]
     repairs: RepairArgs,
 }
@@ -132,6 +139,7 @@ impl PolicyArgs {
             },
             charset: self.charset,
             query_charset: self.query_charset,
+            max_url_len: MaxUrlLen(self.max_url),
             has_record_charsets: input.has_charsets(),
             has_record_query_charsets: input.has_query_charsets(),
             ..Policy::default()

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::error::CommandError;
 use crate::cli::terminal::print;
-use crate::input::detect::{ContentType, content_type};
+use crate::input::detect::{ContentType, TableFormat, content_type};
 use crate::input::{self, Defect, OpenOptions, Opened, TableColumns, TableOptions, TableReader};
 use crate::output::Compression;
 use crate::record::fields::FieldSet;
@@ -88,7 +88,7 @@ fn count_lines(path: &Path) -> Result<usize, String> {
     let count = |text: &[u8]| memchr::memchr_iter(b'\n', text).count();
     let source = input::Source::path(path.to_path_buf()).map_err(|error| error.to_string())?;
     match source.open(OpenOptions { mmap: true, threads: 1 }).map_err(|defect| message(&defect))? {
-        Opened::Mapped(mapping) if matches!(content_type(&mapping), ContentType::Binary("Parquet")) => {
+        Opened::Mapped(mapping) if matches!(content_type(&mapping), ContentType::Table(TableFormat::Parquet)) => {
             count_urls(path).map_err(|defect| message(&defect))
         }
         Opened::Mapped(mapping) => Ok(count(&mapping)),

@@ -202,14 +202,17 @@ fn for_each_field<'a>(text: &'a [u8], mut field: impl FnMut(&'a [u8], Cow<'a, [u
     }
 }
 
-/// A media type without its parameters.
+/// A media type without its parameters, which white space alone may separate from it.
 pub(super) fn without_parameters(media_type: &[u8]) -> &[u8] {
-    media_type.split(|&byte| byte == b';').next().unwrap_or_default().trim_ascii()
+    let is_end = |byte: &u8| *byte == b';' || byte.is_ascii_whitespace();
+    media_type.trim_ascii_start().split(is_end).next().unwrap_or_default()
 }
 
 /// The `charset` parameter of a media type, without quotes; empty if there is none.
 fn charset(media_type: &[u8]) -> &[u8] {
-    for parameter in media_type.split(|&byte| byte == b';').skip(1) {
+    let mut parts = media_type.split(|&byte| byte == b';');
+    let words = parts.next().unwrap_or_default().trim_ascii().split(u8::is_ascii_whitespace).skip(1);
+    for parameter in parts.chain(words) {
         let equals = parameter.iter().position(|&byte| byte == b'=').unwrap_or(0);
         if let Some((name, value)) = parameter.split_at_checked(equals)
             && name.trim_ascii().eq_ignore_ascii_case(b"charset")

@@ -65,11 +65,37 @@ pub enum CsvHeader {
     Absent,
 }
 
+/// The byte around fields.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CsvQuote {
+    /// `"`, unless the delimiter is a tab: TSV has no quotes.
+    #[default]
+    ByDelimiter,
+    /// Quotes are ordinary bytes.
+    Absent,
+    /// This byte, which is not the delimiter, `CR` or `LF`.
+    Byte(u8),
+}
+
+impl CsvQuote {
+    /// The quote of a table with this delimiter.
+    pub(crate) fn of_table(self, delimiter: u8) -> Option<u8> {
+        match self {
+            CsvQuote::ByDelimiter => (delimiter != b'\t').then_some(b'"'),
+            CsvQuote::Absent => None,
+            CsvQuote::Byte(quote) => Some(quote),
+        }
+    }
+}
+
 /// What the user chooses for tables.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CsvOptions {
-    /// The byte between fields: `,` or, in TSV, a tab. Not a quote, `CR` or `LF`.
-    pub delimiter: u8,
+    /// The byte between fields, not a quote, `CR` or `LF`. If it is not chosen, it is a comma, or what separates the
+    /// fields of the header.
+    pub delimiter: Option<u8>,
+    /// The byte around fields.
+    pub quote: CsvQuote,
     /// The column of the URL.
     pub url: Option<CsvColumn>,
     /// The column of the base.
@@ -80,19 +106,6 @@ pub struct CsvOptions {
     pub query_charset: Option<CsvColumn>,
     /// Whether there is a header.
     pub header: CsvHeader,
-}
-
-impl Default for CsvOptions {
-    fn default() -> CsvOptions {
-        CsvOptions {
-            delimiter: b',',
-            url: None,
-            base: None,
-            charset: None,
-            query_charset: None,
-            header: CsvHeader::Detect,
-        }
-    }
 }
 
 /// The columns of a source, counted from 0.
@@ -125,8 +138,8 @@ pub enum CsvColumnsError {
     /// A column was chosen by name, but there is no header.
     #[error("column {0} is chosen by name, but with --no-header columns have no names; choose it by number")]
     NameWithoutHeader(CsvColumn),
-    /// The delimiter is a quote or a line end.
-    #[error("the delimiter must be one byte other than '\"', CR and LF")]
+    /// Delimiter and quote are equal, or one of them is a line end.
+    #[error("delimiter and quote must be two different bytes other than CR and LF")]
     Delimiter,
 }
 
@@ -146,11 +159,13 @@ impl CsvOptions {
     /// # Errors
     /// A chosen column does not exist, or none was chosen and several may hold the URL.
     pub fn read_first(&self, bytes: &[u8]) -> Result<Option<CsvFirstRecord>, CsvColumnsError> {
-        if matches!(self.delimiter, b'"' | b'\r' | b'\n') {
+        let delimiter = self.delimiter.unwrap_or(b',');
+        let quote = self.quote.of_table(delimiter);
+        if quote == Some(delimiter) || [Some(delimiter), quote].iter().any(|byte| matches!(byte, Some(b'\r' | b'\n'))) {
             return Err(CsvColumnsError::Delimiter);
         }
         let prefix = bom_guard(bytes);
-        let mut reader = reader(self.delimiter, prefix, bytes);
+        let mut reader = reader(delimiter, quote, prefix, bytes);
         let mut record = ByteRecord::new();
         // Reading memory does not fail; see `Csv::decode`.
         if !reader.read_byte_record(&mut record).unwrap_or(false) {
@@ -159,6 +174,22 @@ impl CsvOptions {
         let record_end = (reader.position().byte() as usize).saturating_sub(prefix.len());
         let (columns, is_header) = self.judge(&record)?;
         Ok(Some(CsvFirstRecord { columns, header_len: if is_header { record_end } else { 0 } }))
+    }
+
+    /// The delimiter: the chosen one, otherwise the first of `,`, `;`, tab and `|` that separates a known or chosen name from
+    /// the rest of `header`, otherwise a comma.
+    pub(crate) fn delimiter_of(&self, header: &[u8]) -> u8 {
+        let chosen = [&self.url, &self.base, &self.charset, &self.query_charset];
+        let has_name = |field: &[u8]| {
+            let field = field.trim_ascii();
+            let field = field.strip_prefix(b"\"").and_then(|field| field.strip_suffix(b"\"")).unwrap_or(field);
+            let is_chosen =
+                |column: &&Option<CsvColumn>| matches!(column, Some(CsvColumn::Name(name)) if is_name(field, name));
+            URL_COLUMN_NAMES.iter().any(|name| is_name(field, name)) || chosen.iter().any(is_chosen)
+        };
+        let separates = |delimiter: &u8| header.split(|byte| byte == delimiter).any(has_name);
+        let detected = || b",;\t|".iter().copied().find(separates).filter(|_| self.header == CsvHeader::Detect);
+        self.delimiter.or_else(detected).unwrap_or(b',')
     }
 
     /// The columns, and whether the first record is a header.
@@ -236,9 +267,16 @@ fn describe(record: &ByteRecord) -> String {
 const READ_LEN: usize = 32 << 10;
 
 /// A reader of the records in `bytes`, which begin with a record. `prefix` comes from [`bom_guard`].
-pub(super) fn reader<'a>(delimiter: u8, prefix: &'a [u8], bytes: &'a [u8]) -> Reader<impl Read + 'a> {
+pub(super) fn reader<'a>(
+    delimiter: u8,
+    quote: Option<u8>,
+    prefix: &'a [u8],
+    bytes: &'a [u8],
+) -> Reader<impl Read + 'a> {
     ReaderBuilder::new()
         .delimiter(delimiter)
+        .quote(quote.unwrap_or(b'"'))
+        .quoting(quote.is_some())
         .has_headers(false)
         .flexible(true)
         .buffer_capacity(READ_LEN.min(bytes.len() + 1))

@@ -1,0 +1,174 @@
+//! Formats that are recognized but not read, so that their bytes do not become rows, each with advice for the user.
+
+use super::decoder::SourceHead;
+use super::json::JsonMembers;
+use super::zipnum::is_zipnum_index;
+use crate::iri::find_scheme;
+
+/// A format that is recognized and not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnsupportedFormat {
+    /// What the source is.
+    pub name: &'static str,
+    /// What the user can do.
+    pub advice: &'static str,
+}
+
+const fn format(name: &'static str, advice: &'static str) -> UnsupportedFormat {
+    UnsupportedFormat { name, advice }
+}
+
+const PACKED_TWICE: &str = "unpack it once, and pipe the rest to irikey";
+
+/// Magic numbers of binary formats, each of which no line of text begins with.
+const BINARY: [(&[u8], UnsupportedFormat); 20] = [
+    (b"\x1f\x8b\x08", format("gzip within gzip or another packing", PACKED_TWICE)),
+    (b"\x28\xb5\x2f\xfd", format("zstd within zstd or another packing", PACKED_TWICE)),
+    (b"\xfd7zXZ\0", format("xz within another packing", PACKED_TWICE)),
+    (b"\x04\x22\x4d\x18", format("lz4 within another packing", PACKED_TWICE)),
+    (b"PK\x03\x04", format("a zip archive", "extract it (unzip FILE), and name its files")),
+    (b"PK\x05\x06", format("an empty zip archive", "name another file")),
+    (b"7z\xbc\xaf\x27\x1c", format("a 7-Zip archive", "extract it (7z x FILE), and name its files")),
+    (b"Rar!\x1a\x07", format("a RAR archive", "extract it (unrar x FILE), and name its files")),
+    (b"\x1f\x9d", format("data of compress (.Z)", "pipe it: gzip -dc FILE | irikey ...")),
+    (b"LZIP", format("lzip data", "pipe it: lzip -dc FILE | irikey ...")),
+    (b"\x89LZO\0\r\n\x1a\n", format("lzop data", "pipe it: lzop -dc FILE | irikey ...")),
+    (b"FEA1", format("a Feather file of version 1", "write it as Parquet or as Feather version 2 (pyarrow.feather)")),
+    (b"ORC\x08", format("an ORC file", "write it as Parquet")),
+    (b"ORC\x0a", format("an ORC file", "write it as Parquet")),
+    (b"Obj\x01", format("an Avro file", "write it as Parquet or JSON lines")),
+    (
+        b"SEQ\x06",
+        format("a Hadoop sequence file", "write it as text; for a CrawlDb: nutch readdb DIR -dump OUT -format csv"),
+    ),
+    (b"%PDF-", format("a PDF document", "extract its links with another tool")),
+    (b"\x89PNG\r\n", format("a PNG image", "name another file")),
+    (b"SQLite format 3\0", format("an SQLite database", "write a table: sqlite3 -csv -header FILE 'SELECT ...'")),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", format("a document of an old Office format", "save it as CSV")),
+];
+
+const TAR: UnsupportedFormat = format("a tar archive", "extract it (tar -xf FILE), and name its files");
+const LZMA: UnsupportedFormat =
+    format("LZMA data without a container", "pipe it: xz --format=lzma -dc FILE | irikey ...");
+const ZIPNUM_INDEX: UnsupportedFormat =
+    format("the index of a zipnum cluster, which contains no URLs", "read the .gz files of the cluster instead");
+const JSON_ARRAY: UnsupportedFormat =
+    format("a JSON array", "write one object per line: jq -c '.[]' FILE | irikey ... --format jsonl");
+const PRETTY_JSON: UnsupportedFormat =
+    format("JSON with line ends within objects", "write one object per line: jq -c . FILE | irikey ... --format jsonl");
+const CR_LINES: UnsupportedFormat =
+    format("text whose lines end with CR", "convert it: tr '\\r' '\\n' < FILE | irikey ...");
+const MARKUP: UnsupportedFormat =
+    format("an HTML or XML document", "use irikey extract; for a list of URLs that begins like this, --format lines");
+
+impl UnsupportedFormat {
+    /// The binary format of a source that begins with `head`, of which 512 bytes are enough.
+    pub(crate) fn of_binary(head: &[u8]) -> Option<UnsupportedFormat> {
+        let by_magic = BINARY.iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, format)| *format);
+        by_magic.or(is_tar(head).then_some(TAR)).or(is_lzma(head).then_some(LZMA))
+    }
+
+    /// The text format of a source that begins with `head`, which is not of a format that is read.
+    pub(super) fn of_text(head: &[u8]) -> Option<UnsupportedFormat> {
+        let begins = |prefix: &[u8]| {
+            let text = head.trim_ascii_start();
+            text.get(..prefix.len()).is_some_and(|text| text.eq_ignore_ascii_case(prefix))
+        };
+        let is_markup = [&b"<!doctype html"[..], b"<html", b"<?xml", b"<urlset", b"<rss"].into_iter().any(begins);
+        match () {
+            () if is_zipnum_index(SourceHead::new(head).first_record) => Some(ZIPNUM_INDEX),
+            () if is_markup => Some(MARKUP),
+            () if has_cr_lines(head) => Some(CR_LINES),
+            () => UnsupportedFormat::of_json(head),
+        }
+    }
+
+    /// The kind of JSON in a source that begins with `head`, unless it has one object per line.
+    pub(super) fn of_json(head: &[u8]) -> Option<UnsupportedFormat> {
+        let (bracket, rest) = head.trim_ascii_start().split_first()?;
+        let inner = rest.trim_ascii_start();
+        match (bracket, inner.first()?) {
+            (b'[', b'{' | b'[' | b'"' | b']') => Some(JSON_ARRAY),
+            (b'{', b'"') => {
+                let mut members = JsonMembers::new(SourceHead::new(head).first_record);
+                members.by_ref().for_each(drop);
+                let has_line_end = rest[..rest.len() - inner.len()].contains(&b'\n');
+                (has_line_end && members.is_broken()).then_some(PRETTY_JSON)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Whether a source begins with the header of a tar archive: the sum of its 512 bytes is stated in octal in bytes 148 to
+/// 155, which count as spaces.
+fn is_tar(head: &[u8]) -> bool {
+    let Some(header) = head.get(..512) else { return false };
+    let stated =
+        header[148..156].iter().skip_while(|byte| **byte == b' ').map_while(|byte| char::from(*byte).to_digit(8));
+    let is_sum = |at: &usize| (148..156).contains(at);
+    let sum: u32 = header.iter().enumerate().map(|(at, byte)| if is_sum(&at) { 32 } else { u32::from(*byte) }).sum();
+    header[0] != 0 && stated.fold(0, |sum, digit| sum * 8 + digit) == sum
+}
+
+/// Whether a source begins with the header of LZMA alone: properties, the size of the dictionary (a power of two), and the
+/// length of the content, which may be unknown.
+fn is_lzma(head: &[u8]) -> bool {
+    let [b'\x5d', 0, 0, dictionary @ .., _, _, _, _, _, _, _, _] = head.get(..13).unwrap_or_default() else {
+        return false;
+    };
+    let has_length = head[5..13] == [0xff; 8] || head[10..13] == [0; 3];
+    u16::from_le_bytes([dictionary[0], dictionary[1]]).is_power_of_two() && has_length
+}
+
+/// Whether no line ends with LF, and two lines that end with CR begin with a scheme.
+fn has_cr_lines(head: &[u8]) -> bool {
+    let has_lf = memchr::memchr(b'\n', head).is_some();
+    !has_lf && head.split(|byte| *byte == b'\r').filter(|line| find_scheme(line).is_some()).nth(1).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_formats_are_recognized() {
+        let cases: [(&str, Option<UnsupportedFormat>); 14] = [
+            ("http://a/\rhttp://b/\r", Some(CR_LINES)),
+            ("http://a/\rb", None),
+            ("http://a/\rhttp://b/\r\n", None),
+            ("[\n {\"url\": 1}", Some(JSON_ARRAY)),
+            ("[[\"urlkey\"]]", Some(JSON_ARRAY)),
+            ("[a](http://b/)", None),
+            ("{\n  \"url\": \"http://a/\"\n}\n", Some(PRETTY_JSON)),
+            ("{\"url\": \"http://a/\"}\n", None),
+            ("{ \"url\": \"http://a", None),
+            ("{", None),
+            ("", None),
+            ("\n <!DOCTYPE HTML>", Some(MARKUP)),
+            ("<http://a/>", None),
+            ("com,a)/ 20140127171200\tcdx-00000.gz\t0\t275\t1\n", Some(ZIPNUM_INDEX)),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(UnsupportedFormat::of_text(text.as_bytes()), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn binary_formats_are_recognized() {
+        let mut tar = vec![0; 512];
+        tar[..5].copy_from_slice(b"a.txt");
+        let sum: u32 = tar.iter().map(|byte| u32::from(*byte)).sum::<u32>() + 8 * 32;
+        tar[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
+        assert_eq!(UnsupportedFormat::of_binary(&tar), Some(TAR));
+        tar[200] = 1;
+        assert_eq!(UnsupportedFormat::of_binary(&tar), None);
+        let lzma = b"\x5d\0\0\x80\0\xff\xff\xff\xff\xff\xff\xff\xff\0";
+        assert_eq!(UnsupportedFormat::of_binary(lzma), Some(LZMA));
+        assert_eq!(UnsupportedFormat::of_binary(b"\x5d\0\0\x80\0http://a"), None);
+        for head in [&b""[..], b"\x1f", b"\x28\xb5\x2f", b"http://a/", b"FEA", b"]\0\0"] {
+            assert_eq!(UnsupportedFormat::of_binary(head), None);
+        }
+        assert!(UnsupportedFormat::of_binary(b"\x1f\x9d\x90http").is_some_and(|format| format.advice.contains("gzip")));
+    }
+}
