@@ -5,12 +5,15 @@
 
 use super::error::Defect;
 use super::peek::PeekReader;
-use bzip2::read::MultiBzDecoder;
+use bzip2::{Decompress, Status};
 use lz4_flex::frame::FrameDecoder;
 use lzma_rust2::XzReader;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use zstd::stream::raw::{Decoder, Operation};
+
+/// Name of bzip2 in messages.
+const BZIP2: &str = "bzip2";
 
 /// Unpacks the frames of a zstd file.
 pub(super) struct ZstdReader {
@@ -56,6 +59,61 @@ impl ZstdReader {
     }
 }
 
+/// Unpacks the streams of a bzip2 file. The reader of the crate bzip2 drops the bytes that it unpacked before it found damage,
+/// so that their number would depend on the lengths of reads.
+pub(super) struct Bzip2Reader {
+    input: PeekReader,
+    decoder: Decompress,
+    /// Between streams, where the file may end.
+    is_between_streams: bool,
+    /// Damage that follows bytes which are returned first.
+    defect: Option<Defect>,
+}
+
+impl Bzip2Reader {
+    pub(super) fn new(input: PeekReader) -> Bzip2Reader {
+        Bzip2Reader { input, decoder: Decompress::new(false), is_between_streams: true, defect: None }
+    }
+
+    /// Packed bytes consumed so far.
+    pub(super) fn consumed(&self) -> u64 {
+        self.input.consumed()
+    }
+
+    /// Unpacks into `into`. Returns the number of bytes; 0 is the end.
+    pub(super) fn read(&mut self, into: &mut [u8]) -> Result<usize, Defect> {
+        while !into.is_empty() {
+            if let Some(defect) = self.defect.take() {
+                return Err(defect);
+            }
+            let packed = self.input.peek(1)?;
+            let is_ended = packed.is_empty();
+            if is_ended && self.is_between_streams {
+                break;
+            }
+            let (total_in, total_out) = (self.decoder.total_in(), self.decoder.total_out());
+            let status = self.decoder.decompress(packed, into);
+            let taken = (self.decoder.total_in() - total_in) as usize;
+            let count = (self.decoder.total_out() - total_out) as usize;
+            self.input.consume(taken);
+            self.is_between_streams &= taken == 0;
+            match status {
+                Err(error) => self.defect = Some(Defect::Damaged(BZIP2, error.to_string())),
+                Ok(Status::StreamEnd) => {
+                    self.decoder = Decompress::new(false);
+                    self.is_between_streams = true;
+                }
+                Ok(_) if is_ended && count == 0 => self.defect = Some(Defect::Truncated(BZIP2)),
+                Ok(_) => (),
+            }
+            if count > 0 {
+                return Ok(count);
+            }
+        }
+        Ok(0)
+    }
+}
+
 /// Adapts a decoder that implements [`Read`].
 pub(super) struct DecoderAdapter {
     /// Name of the packing.
@@ -65,6 +123,18 @@ pub(super) struct DecoderAdapter {
     /// The decoder reports the end after every frame.
     stops_between_frames: bool,
     is_done: bool,
+}
+
+/// Always reads the same number of bytes from a decoder that drops what it unpacked in the read that finds damage. So their number
+/// does not depend on the lengths of the caller's reads.
+struct FixedReads<R>(BufReader<R>);
+
+impl<R: Read> Read for FixedReads<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = self.0.fill_buf()?.read(into)?;
+        self.0.consume(count);
+        Ok(count)
+    }
 }
 
 /// The packed input, which the decoder owns and the adapter inspects.
@@ -106,14 +176,12 @@ impl DecoderAdapter {
         DecoderAdapter { stops_between_frames: true, ..adapter }
     }
 
-    /// Unpacks bzip2 streams.
-    pub(super) fn bzip2(input: PeekReader) -> DecoderAdapter {
-        DecoderAdapter::new("bzip2", input, |input| Box::new(MultiBzDecoder::new(input)))
-    }
-
     /// Unpacks xz streams.
     pub(super) fn xz(input: PeekReader) -> DecoderAdapter {
-        DecoderAdapter::new("xz", input, |input| Box::new(XzReader::new(input, true)))
+        let decoder = |input| XzReader::new(input, true);
+        DecoderAdapter::new("xz", input, |input| {
+            Box::new(FixedReads(BufReader::with_capacity(4 << 10, decoder(input))))
+        })
     }
 
     fn new(
@@ -190,11 +258,25 @@ mod tests {
     /// Output of `xz -0 --check=crc32` for 40 lines of `http://example.org/`.
     const XZ: &[u8] = include_bytes!("../../data/samples/forty.xz");
 
-    type NewDecoder = fn(PeekReader) -> DecoderAdapter;
+    type Unpack = fn(&[u8], usize) -> (Vec<u8>, Option<Defect>);
 
-    fn unpack(decoder: NewDecoder, bytes: &[u8]) -> (Vec<u8>, Option<Defect>) {
-        let mut decoder = decoder(PeekReader::new(Box::new(Cursor::new(bytes.to_vec()))));
-        read_all(1000, |into| decoder.read(into))
+    fn reader(bytes: &[u8]) -> PeekReader {
+        PeekReader::new(Box::new(Cursor::new(bytes.to_vec())))
+    }
+
+    fn unpack_lz4(bytes: &[u8], step: usize) -> (Vec<u8>, Option<Defect>) {
+        let mut decoder = DecoderAdapter::lz4(reader(bytes));
+        read_all(step, |into| decoder.read(into))
+    }
+
+    fn unpack_xz(bytes: &[u8], step: usize) -> (Vec<u8>, Option<Defect>) {
+        let mut decoder = DecoderAdapter::xz(reader(bytes));
+        read_all(step, |into| decoder.read(into))
+    }
+
+    fn unpack_bzip2(bytes: &[u8], step: usize) -> (Vec<u8>, Option<Defect>) {
+        let mut decoder = Bzip2Reader::new(reader(bytes));
+        read_all(step, |into| decoder.read(into))
     }
 
     fn unpack_zstd(bytes: Vec<u8>) -> (Vec<u8>, Option<Defect>) {
@@ -221,35 +303,54 @@ mod tests {
     #[test]
     fn several_streams_are_read() {
         let twice = text().repeat(2);
-        assert!(matches!(unpack(DecoderAdapter::lz4, &lz4(&text()).repeat(2)), (bytes, None) if bytes == twice));
-        assert!(matches!(unpack(DecoderAdapter::bzip2, &bzip2(&text()).repeat(2)), (bytes, None) if bytes == twice));
+        assert!(matches!(unpack_lz4(&lz4(&text()).repeat(2), 1000), (bytes, None) if bytes == twice));
+        assert!(matches!(unpack_bzip2(&bzip2(&text()).repeat(2), 1000), (bytes, None) if bytes == twice));
         let forty = b"http://example.org/\n".repeat(80);
-        assert!(matches!(unpack(DecoderAdapter::xz, &XZ.repeat(2)), (bytes, None) if bytes == forty));
+        assert!(matches!(unpack_xz(&XZ.repeat(2), 1000), (bytes, None) if bytes == forty));
     }
 
     #[test]
     fn every_truncation_returns_a_prefix_and_a_defect() {
         let forty = b"http://example.org/\n".repeat(40);
-        let cases: [(NewDecoder, Vec<u8>, Vec<u8>); 3] = [
-            (DecoderAdapter::lz4, lz4(&text()), text()),
-            (DecoderAdapter::bzip2, bzip2(&text()), text()),
-            (DecoderAdapter::xz, XZ.to_vec(), forty),
+        let cases: [(Unpack, Vec<u8>, Vec<u8>); 3] = [
+            (unpack_lz4, lz4(&text()), text()),
+            (unpack_bzip2, bzip2(&text()), text()),
+            (unpack_xz, XZ.to_vec(), forty),
         ];
-        for (decoder, packed, text) in cases {
+        for (unpack, packed, text) in cases {
             for len in (8..packed.len()).step_by(1 + packed.len() / 50) {
-                let (bytes, defect) = unpack(decoder, &packed[..len]);
+                let (bytes, defect) = unpack(&packed[..len], 1000);
                 assert!(text.starts_with(&bytes), "{len}");
                 assert!(matches!(defect, Some(Defect::Truncated(_) | Defect::Damaged(..))), "{len} {defect:?}");
             }
         }
     }
 
+    /// The bytes before damage, and the defect, do not depend on how many bytes are read at a time.
     #[test]
-    fn a_flipped_bit_is_a_defect() {
-        for at in [20, 200, 2000] {
+    fn a_flipped_bit_gives_the_same_bytes_and_defect_for_any_read() {
+        let cases: [(Unpack, Vec<u8>); 3] =
+            [(unpack_lz4, lz4(&text())), (unpack_bzip2, bzip2(&text())), (unpack_xz, XZ.to_vec())];
+        for (unpack, packed) in cases {
+            for at in (4..packed.len()).step_by(1 + packed.len() / 60) {
+                let mut packed = packed.clone();
+                packed[at] ^= 4;
+                let outcome = |step| {
+                    let (bytes, defect) = unpack(&packed, step);
+                    (bytes.len(), defect.map(|defect| defect.to_string()))
+                };
+                let whole = outcome(1 << 20);
+                assert_eq!((outcome(1000), outcome(7)), (whole.clone(), whole), "{at}");
+            }
+        }
+    }
+
+    #[test]
+    fn damaged_bzip2_is_not_reported_as_cut_short() {
+        for at in [20, 200, 2000, bzip2(&text()).len() - 3] {
             let mut packed = bzip2(&text());
             packed[at] ^= 4;
-            assert!(unpack(DecoderAdapter::bzip2, &packed).1.is_some(), "{at}");
+            assert!(matches!(unpack_bzip2(&packed, 1000).1, Some(Defect::Damaged(..))), "{at}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Opens a source: as a mapped file, or as a stream of unpacked bytes.
 
-use super::decoders::{DecoderAdapter, ZstdReader};
+use super::decoders::{Bzip2Reader, DecoderAdapter, ZstdReader};
 use super::detect::{Packing, SNIFF_LEN, packing};
 use super::error::Defect;
 use super::gzip::{GzipReader, MemberEnd};
@@ -49,6 +49,7 @@ enum UnpackedBytes {
     Gzip(Box<GzipReader>),
     ParallelGzip(Box<ParallelGzipReader>),
     Zstd(Box<ZstdReader>),
+    Bzip2(Box<Bzip2Reader>),
     Other(DecoderAdapter),
 }
 
@@ -59,7 +60,7 @@ impl Stream {
             Packing::Gzip => UnpackedBytes::Gzip(Box::new(GzipReader::new(input))),
             Packing::Zstd => UnpackedBytes::Zstd(Box::new(ZstdReader::new(input)?)),
             Packing::Lz4 => UnpackedBytes::Other(DecoderAdapter::lz4(input)),
-            Packing::Bzip2 => UnpackedBytes::Other(DecoderAdapter::bzip2(input)),
+            Packing::Bzip2 => UnpackedBytes::Bzip2(Box::new(Bzip2Reader::new(input))),
             Packing::Xz => UnpackedBytes::Other(DecoderAdapter::xz(input)),
         };
         Ok(Stream { bytes, utf16: None })
@@ -94,6 +95,7 @@ impl Stream {
             UnpackedBytes::Gzip(reader) => reader.consumed(),
             UnpackedBytes::ParallelGzip(reader) => reader.consumed(),
             UnpackedBytes::Zstd(reader) => reader.consumed(),
+            UnpackedBytes::Bzip2(reader) => reader.consumed(),
             UnpackedBytes::Other(decoder) => decoder.consumed(),
         }
     }
@@ -104,7 +106,8 @@ impl Stream {
         match &mut self.bytes {
             UnpackedBytes::Gzip(reader) => ends.extend(reader.take_ends()),
             UnpackedBytes::ParallelGzip(reader) => ends.extend(reader.take_ends()),
-            UnpackedBytes::Plain(_) | UnpackedBytes::Zstd(_) | UnpackedBytes::Other(_) => (),
+            UnpackedBytes::Plain(_) => (),
+            UnpackedBytes::Zstd(_) | UnpackedBytes::Bzip2(_) | UnpackedBytes::Other(_) => (),
         }
     }
 
@@ -121,6 +124,7 @@ impl UnpackedBytes {
             UnpackedBytes::Gzip(reader) => reader.read(into),
             UnpackedBytes::ParallelGzip(reader) => reader.read(into),
             UnpackedBytes::Zstd(reader) => reader.read(into),
+            UnpackedBytes::Bzip2(reader) => reader.read(into),
             UnpackedBytes::Other(decoder) => decoder.read(into),
         }
     }
