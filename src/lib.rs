@@ -35,8 +35,9 @@
 //!
 //! # Features
 //!
-//! The core needs no feature. `batch` adds Arrow batches, `pipeline` files and threads, `extract` HTML and XML,
-//! `whatwg` the browser's parser for comparison, and `cli` (the default) the command with all of these.
+//! The core needs no feature. `batch` adds Arrow batches (`ffi` with the C data interface of Arrow), `pipeline` files and
+//! threads, `extract` HTML and XML, `whatwg` the browser's parser for comparison, and `cli` (the default) the command with
+//! all of these except `ffi`.
 
 // Without the feature `cli`, parts of what the modules offer each other are unused.
 #![cfg_attr(not(feature = "cli"), allow(dead_code, unused_imports))]

@@ -10,12 +10,14 @@ use irikey::cli::fuzzing::{KeyCounts, add_seen_keys, find_seen_keys};
 use irikey::dedup::KeepPolicy;
 use irikey::input::Sources;
 use irikey::key::Recipe;
-use irikey::output::{self, Arrangement, Compression, Destination, Encoder, Output, OutputError, OutputFormat, OutputOptions};
+use irikey::output::{
+    self, Arrangement, Compression, Destination, Encoder, Output, OutputError, OutputFormat, OutputOptions,
+};
 use irikey::record::fields::FieldSet;
 use irikey::record::{FormatOptions, InputFormat};
 use irikey::run::{
-    DedupOptions, DedupOutput, PartCut, Progress, RunOptions, RunRequest, SortOptions, SortedPart, Sorter, canon, dedup as dedup_run,
-    sort as sort_run,
+    DedupOptions, DedupOutput, PartCut, Progress, RunOptions, RunRequest, SortOptions, SortedPart, Sorter, canon,
+    dedup as dedup_run, sort as sort_run,
 };
 use irikey::sort::SortBy;
 use libfuzzer_sys::Corpus;
@@ -25,7 +27,8 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 fn policy() -> Policy {
-    let recipes = vec![RecipeColumn { column: "surt-wayback", recipe: Recipe::parse("surt-wayback").expect("a recipe") }];
+    let recipes =
+        vec![RecipeColumn { column: "surt-wayback", recipe: Recipe::parse("surt-wayback").expect("a recipe") }];
     Policy { keep_input: true, carry: FieldSet::ALL, recipes, ..Policy::default() }
 }
 
@@ -33,7 +36,13 @@ fn sources(data: &[u8]) -> Sources {
     pipe("input", data, 1 << 20)
 }
 
-fn open(target: &Path, format: OutputFormat, compression: Compression, columns: ColumnSet, by: &SortBy) -> (Encoder, Output) {
+fn open(
+    target: &Path,
+    format: OutputFormat,
+    compression: Compression,
+    columns: ColumnSet,
+    by: &SortBy,
+) -> (Encoder, Output) {
     let options = OutputOptions {
         format,
         compression,
@@ -43,14 +52,17 @@ fn open(target: &Path, format: OutputFormat, compression: Compression, columns: 
         sources: vec!["input".to_string()],
     };
     let arrangement = Arrangement { by: by.clone(), bloom: true };
-    output::create_arranged(&Destination::File(target.to_path_buf()), options, &arrangement).expect("the output can be created")
+    output::create_arranged(&Destination::File(target.to_path_buf()), options, &arrangement)
+        .expect("the output can be created")
 }
 
 /// What the parquet and arrow crates read of a file.
 fn read(path: &Path, format: OutputFormat) -> Vec<RecordBatch> {
     let file = File::open(path).expect("the output exists");
     let batches: Result<Vec<RecordBatch>, _> = match format {
-        OutputFormat::Parquet => ParquetRecordBatchReaderBuilder::try_new(file).expect("a Parquet file").build().expect("a reader").collect(),
+        OutputFormat::Parquet => {
+            ParquetRecordBatchReaderBuilder::try_new(file).expect("a Parquet file").build().expect("a reader").collect()
+        }
         OutputFormat::Arrow => FileReader::try_new(file, None).expect("an Arrow file").collect(),
         _ => StreamReader::try_new(file, None).expect("an Arrow stream").collect(),
     };
@@ -60,7 +72,8 @@ fn read(path: &Path, format: OutputFormat) -> Vec<RecordBatch> {
 /// Parquet and Arrow files hold the rows that were encoded, with any codec and length of row groups.
 pub fn outputs(input: &[u8]) -> Corpus {
     let Some(([format, compression, group, input_format], data)) = split_choices(input) else { return Corpus::Reject };
-    let format = choose(&[OutputFormat::Parquet, OutputFormat::Parquet, OutputFormat::Arrow, OutputFormat::ArrowStream], format);
+    let format =
+        choose(&[OutputFormat::Parquet, OutputFormat::Parquet, OutputFormat::Arrow, OutputFormat::ArrowStream], format);
     let codecs = [Compression::None, Compression::Lz4, Compression::Snappy, Compression::Zstd(1)];
     let name = choose(&["lines", "cdxj", "jsonl", "cdx"], input_format);
     let options = RunOptions {
@@ -105,7 +118,8 @@ fn texts(path: &Path, name: &str) -> Vec<Option<String>> {
 
 fn records(path: &Path) -> Vec<u64> {
     let text = std::fs::read_to_string(path).expect("the output exists");
-    let record = |line: &str| serde_json::from_str::<serde_json::Value>(line).expect("a JSON object")["record"].as_u64();
+    let record =
+        |line: &str| serde_json::from_str::<serde_json::Value>(line).expect("a JSON object")["record"].as_u64();
     text.lines().map(|line| record(line).expect("a number")).collect()
 }
 
@@ -178,11 +192,14 @@ pub fn keys(input: &[u8]) -> Corpus {
     let keys = keys_of(data, shift as u32);
     let (mut table, mut map) = (KeyCounts::default(), HashMap::<u128, u32>::new());
     for some in keys.chunks(1 + step) {
-        let expected: Vec<bool> = some.iter().map(|key| {
-            let count = map.entry(*key).or_default();
-            *count += 1;
-            *count == 1
-        }).collect();
+        let expected: Vec<bool> = some
+            .iter()
+            .map(|key| {
+                let count = map.entry(*key).or_default();
+                *count += 1;
+                *count == 1
+            })
+            .collect();
         assert_eq!(table.insert(some), expected);
     }
     let probes: Vec<u128> = keys.iter().flat_map(|key| [*key, key ^ 1, key.rotate_left(7)]).collect();
@@ -209,7 +226,8 @@ fn seen_store(keys: &[u128], part_len: usize, damage: usize) {
     let probes: Vec<u128> = probes.into_iter().collect();
     let expected: Vec<bool> = probes.iter().map(|key| set.contains(key)).collect();
     assert_eq!(find_seen_keys(&store, &probes).expect("the store is whole"), expected);
-    let files: Vec<PathBuf> = std::fs::read_dir(&store).expect("the store").flatten().map(|entry| entry.path()).collect();
+    let files: Vec<PathBuf> =
+        std::fs::read_dir(&store).expect("the store").flatten().map(|entry| entry.path()).collect();
     let damaged = choose(&files, damage);
     let mut bytes = std::fs::read(&damaged).expect("a file of the store");
     let at = damage * 7 % bytes.len().max(1);
@@ -235,7 +253,8 @@ pub fn sort(input: &[u8]) -> Corpus {
     let columns = || ColumnSet::named(["record", "uri", "url_surtkey", "fault", "flags"]).expect("columns");
     let policy = policy();
     let unsorted = directory().join("unsorted.jsonl");
-    let (encoder, mut output) = open(&unsorted, OutputFormat::JsonLines, Compression::None, columns(), &SortBy::default());
+    let (encoder, mut output) =
+        open(&unsorted, OutputFormat::JsonLines, Compression::None, columns(), &SortBy::default());
     let whole = options(1 << 20, 1 << 20);
     canon::<_, OutputError>(
         RunRequest::new(sources(data), &whole, &policy, &Progress::new()),
@@ -244,7 +263,8 @@ pub fn sort(input: &[u8]) -> Corpus {
     )
     .expect("the rows can be written");
     output.finish().expect("the output can be finished");
-    let mut expected: Vec<(u64, BTreeMap<&str, Option<String>>)> = records(&unsorted).into_iter().map(|record| (record, BTreeMap::new())).collect();
+    let mut expected: Vec<(u64, BTreeMap<&str, Option<String>>)> =
+        records(&unsorted).into_iter().map(|record| (record, BTreeMap::new())).collect();
     for name in names.iter().map(|name| name.trim_start_matches('-')).filter(|name| *name != "record") {
         for (row, value) in expected.iter_mut().zip(texts(&unsorted, name)) {
             row.1.insert(name, value);
@@ -262,7 +282,8 @@ pub fn sort(input: &[u8]) -> Corpus {
     let target = directory().join("sorted.jsonl");
     let (encoder, mut output) = open(&target, OutputFormat::JsonLines, Compression::None, columns(), &sort_options.by);
     let options = options(1 + group * group, 1 + chunk * chunk);
-    let sorter = Sorter::new(&["input".to_string()], (&options, &sort_options), &policy, &encoder).expect("known columns");
+    let sorter =
+        Sorter::new(&["input".to_string()], (&options, &sort_options), &policy, &encoder).expect("known columns");
     let append = |SortedPart { part, .. }| output.append(part);
     sort_run(sources(data), &sorter, append, &Progress::new()).expect("the rows can be written");
     output.finish().expect("the output can be finished");

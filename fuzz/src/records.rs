@@ -22,7 +22,8 @@ fn does_not_depend_on_cuts(data: &[u8], format: &InputFormat, policy: &Policy, c
     let format = || format.clone();
     let path = file("input", data);
     let name = path.display().to_string();
-    let whole = run(path_of(path.clone()), &RunOptions { format: format(), mmap: false, ..options(1 << 20, 1 << 20) }, policy);
+    let whole =
+        run(path_of(path.clone()), &RunOptions { format: format(), mmap: false, ..options(1 << 20, 1 << 20) }, policy);
     let small = RunOptions { format: format(), mmap: false, ..options(group, chunk) };
     // Only a file has positions in it.
     run(pipe(&name, data, step), &small, policy).assert_equals(&whole, &["warc_"], "read in pieces");
@@ -37,10 +38,10 @@ fn named(name: &str) -> InputFormat {
 
 /// Text formats of one record per line, in UTF-8 or a charset that the user chose.
 pub fn lines(input: &[u8]) -> Corpus {
-    const FORMATS: [&str; 8] =
-        ["lines", "cdxj", "cdx", "jsonl", "crawl-log", "frontier-journal", "access-log", "auto"];
+    const FORMATS: [&str; 8] = ["lines", "cdxj", "cdx", "jsonl", "crawl-log", "frontier-journal", "access-log", "auto"];
     let Some(([format, charset, step, chunk, group], data)) = split_choices(input) else { return Corpus::Reject };
-    let labels = [None, None, Some("utf-8"), Some("utf-16le"), Some("utf-16be"), Some("shift_jis"), Some("windows-1252")];
+    let labels =
+        [None, None, Some("utf-8"), Some("utf-16le"), Some("utf-16be"), Some("shift_jis"), Some("windows-1252")];
     let charset = choose(&labels, charset).and_then(Charset::named);
     let preprocess = PreprocessOptions { is_trimmed: group % 2 == 1, ..PreprocessOptions::default() };
     let policy = Policy { charset, preprocess, ..policy() };
@@ -74,7 +75,9 @@ pub fn archives(input: &[u8]) -> Corpus {
 
 /// Decompressors: bytes as they are; or packed data that was damaged, which gives the same rows or a defect.
 pub fn unpack(input: &[u8]) -> Corpus {
-    let Some(([codec, member, at, value, step, chunk, group], data)) = split_choices(input) else { return Corpus::Reject };
+    let Some(([codec, member, at, value, step, chunk, group], data)) = split_choices(input) else {
+        return Corpus::Reject;
+    };
     let cut = [step, chunk, group];
     let policy = policy();
     if codec % 5 == 0 {
@@ -131,7 +134,8 @@ pub fn tables(input: &[u8]) -> Corpus {
     let Some(([group, chunk], data)) = split_choices(input) else { return Corpus::Reject };
     let format = named("auto");
     let path = file("table", data);
-    let whole = run(path_of(path.clone()), &RunOptions { format: format.clone(), ..options(1 << 20, 1 << 20) }, &policy());
+    let whole =
+        run(path_of(path.clone()), &RunOptions { format: format.clone(), ..options(1 << 20, 1 << 20) }, &policy());
     let small = RunOptions { format, mmap: false, ..options(1 + group * group, 1 + chunk) };
     run(path_of(path), &small, &policy()).assert_equals(&whole, &[], "other row groups");
     Corpus::Keep

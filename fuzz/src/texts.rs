@@ -102,8 +102,18 @@ pub fn recipes(input: &[u8]) -> Corpus {
 /// Text in a charset: it is decoded as the standard says, and what was encoded is decoded to the same text.
 pub fn charsets(input: &[u8]) -> Corpus {
     const LABELS: [&str; 12] = [
-        "utf-8", "utf-16le", "utf-16be", "utf-16", "windows-1252", "windows-1258", "shift_jis", "euc-jp", "iso-2022-jp",
-        "gb18030", "big5", "euc-kr",
+        "utf-8",
+        "utf-16le",
+        "utf-16be",
+        "utf-16",
+        "windows-1252",
+        "windows-1258",
+        "shift_jis",
+        "euc-jp",
+        "iso-2022-jp",
+        "gb18030",
+        "big5",
+        "euc-kr",
     ];
     let Some(([label], bytes)) = split_choices(input) else { return Corpus::Reject };
     let label = choose(&LABELS, label);
