@@ -3,8 +3,9 @@
 //! The url crate predates the rules of the standard for hosts and empty segments of these URLs. Queries, fragments and
 //! hosts are still parsed by the crate. References are expected without surrounding white space, bases as `href`.
 
-use url::{EncodingOverride, Host, ParseError, Position, Url};
+use url::{EncodingOverride, ParseError, Position, Url};
 
+use super::host::parse_host;
 use crate::iri::class::{ALPHA, CONTROL};
 use crate::iri::parts::find_scheme;
 use crate::kernel::{ByteSet, percent_encode};
@@ -82,7 +83,7 @@ fn file_host_state(rest: &str) -> Result<FileUrl, ParseError> {
     if is_drive(host) {
         return Ok(FileUrl::default().path_state(rest));
     }
-    let host = if host.is_empty() { String::new() } else { Host::parse(host)?.to_string() };
+    let host = if host.is_empty() { String::new() } else { parse_host(host)? };
     let host = if host == "localhost" { String::new() } else { host };
     Ok(FileUrl { host, ..FileUrl::default() }.path_state(path.strip_prefix(is_slash).unwrap_or(path)))
 }

@@ -2,20 +2,27 @@
 //! RFC.
 //!
 //! A failure becomes the closest [`Fault`], without an offset, because the standard defines none. Where the crate
-//! differs from the current standard, the result is corrected: `file` URLs are parsed in `file.rs`; `^` in a path is
-//! encoded; so is the last space of an opaque path before a query or fragment; an A-label inside an A-label is
-//! rejected.
+//! differs from the current standard, its input or result is corrected: `file` URLs are parsed in `file.rs`; hosts in
+//! `host.rs`; additional slashes before the host of a relative reference are ignored if the base has a special scheme,
+//! and a `\\` is part of its path if not; `^` in a path is encoded; so is the last space of an opaque path before a
+//! query or fragment.
 
 mod file;
+mod host;
 
 use std::borrow::Cow;
 
 use url::{EncodingOverride, ParseError, Position, Url};
 
 use self::file::{file_href, find_file};
+use self::host::{is_mapped, mask_a_labels, unmask_a_labels};
 use super::fault::{Component, Fault, FaultKind};
 use super::host::idn::has_nested_a_label;
 use super::map::QueryCharset;
+use super::parts::find_scheme;
+
+/// The special schemes except `file`.
+const SPECIAL: [&str; 5] = ["http", "https", "ws", "wss", "ftp"];
 
 /// Returns the `href` of `reference`, resolved against `base` if there is one. [`super::Parts::split`] splits an `href`
 /// as the standard does.
@@ -45,13 +52,37 @@ fn parse(reference: &str, base: Option<&str>, query: Option<QueryCharset>) -> Re
     if let Some(rest) = find_file(&reference, base) {
         return file_href(rest, base, encoding);
     }
+    let reference = correct_start(&reference, base);
+    match parse_by_crate(&reference, base, encoding) {
+        Err(ParseError::IdnaError) => {
+            let (reference, base) = (mask_a_labels(&reference), base.map(mask_a_labels));
+            unmask_a_labels(&parse_by_crate(&reference, base.as_deref(), encoding)?)
+        }
+        result => result,
+    }
+}
+
+fn parse_by_crate(reference: &str, base: Option<&str>, encoding: EncodingOverride) -> Result<String, ParseError> {
     let base = base.map(Url::parse).transpose()?;
-    let url = Url::options().base_url(base.as_ref()).encoding_override(encoding).parse(&reference)?;
+    let url = Url::options().base_url(base.as_ref()).encoding_override(encoding).parse(reference)?;
     // Hosts of other schemes are opaque.
-    let is_special = matches!(url.scheme(), "http" | "https" | "ws" | "wss" | "ftp" | "file");
-    match is_special && url.domain().is_some_and(has_nested_a_label) {
+    match SPECIAL.contains(&url.scheme()) && is_mapped(reference) && url.domain().is_some_and(has_nested_a_label) {
         true => Err(ParseError::IdnaError),
         false => Ok(correct(&url)),
+    }
+}
+
+/// *Relative slash state* for the crate, which knows neither additional slashes before a host nor a `\\` in the path of
+/// a URL that is not special.
+fn correct_start<'a>(reference: &'a str, base: Option<&str>) -> Cow<'a, str> {
+    let is_special = |base: &str| base.split_once(':').is_some_and(|(scheme, _)| SPECIAL.contains(&scheme));
+    let is_slash = |c| c == '/' || c == '\\';
+    match base.filter(|_| find_scheme(reference.as_bytes()).is_none()) {
+        Some(base) if is_special(base) && reference.chars().take_while(|c| is_slash(*c)).count() > 2 => {
+            format!("//{}", reference.trim_start_matches(is_slash)).into()
+        }
+        Some(base) if !is_special(base) && reference.starts_with('\\') => format!("./{reference}").into(),
+        _ => reference.into(),
     }
 }
 
@@ -128,7 +159,7 @@ mod tests {
             ("/a", FaultKind::Relative),
             ("http://h:8x", FaultKind::Port),
             ("http://[::", FaultKind::IpLiteral),
-            ("http://xn--xn---epa/", FaultKind::Character),
+            ("http://é.xn--xn---epa/", FaultKind::Character),
         ];
         for (text, kind) in cases {
             assert_eq!(whatwg_href(text, None, None).unwrap_err().kind, kind, "{text}");
