@@ -12,12 +12,18 @@ mod damaged_tables;
 mod dedup;
 #[path = "command/documentation.rs"]
 mod documentation;
+#[cfg(unix)]
+#[path = "command/durability.rs"]
+mod durability;
 #[path = "command/intake.rs"]
 mod intake;
 #[path = "command/learn.rs"]
 mod learn;
 #[path = "command/outputs.rs"]
 mod outputs;
+#[cfg(target_os = "linux")]
+#[path = "command/power_loss.rs"]
+mod power_loss;
 #[path = "command/reference_tables.rs"]
 mod reference_tables;
 #[path = "command/sort.rs"]

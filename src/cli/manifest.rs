@@ -140,7 +140,7 @@ impl Manifest {
             Err(_) if !has_parts(directory) => return Ok(empty(path, log, policy)),
             Err(error) => return Err(damaged(&path, &error.to_string())),
         };
-        let Value::Object(mut inputs) = found["inputs"].take() else {
+        let Some(Value::Object(mut inputs)) = found.get_mut("inputs").map(Value::take) else {
             return Err(damaged(&path, "it has no list of inputs"));
         };
         check_policy(&path, &found, &policy)?;

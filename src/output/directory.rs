@@ -103,7 +103,7 @@ impl PartDirectory {
         }
         lock.mark(MARK).map_err(|error| io_error(&root.join(INCOMPLETE), "write", error))?;
         // The encoder is the same for all files. The output that comes with it is dropped at once.
-        let probe = Destination::File(place.directory.join("part"));
+        let probe = Destination::File(root.join("part"));
         let (encoder, _) = create_arranged(&probe, options.clone(), &arrangement)?;
         Ok((
             encoder,

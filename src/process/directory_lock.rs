@@ -48,15 +48,17 @@ impl DirectoryLock {
         sync_directory(parent(&self.path))
     }
 
-    /// Removes the mark, and then the lock: the directory is complete.
-    pub(crate) fn complete(mut self) {
-        self.is_marked = false;
+    /// Removes the mark for good, and the lock: the directory is complete.
+    pub(crate) fn complete(self) {
+        // If this fails, the next job makes a complete directory again.
+        let _ = fs::remove_file(&self.path).and_then(|()| sync_directory(parent(&self.path)));
     }
 }
 
 impl Drop for DirectoryLock {
     fn drop(&mut self) {
-        if !self.is_marked {
+        // The path may belong to the next job already, if this job is complete.
+        if !self.is_marked && is_at(&self.file, &self.path) {
             // A lock file that cannot be removed does no harm.
             let _ = fs::remove_file(&self.path);
         }

@@ -1,0 +1,369 @@
+//! Jobs that are interrupted, run at the same time, run again, or run out of memory, disk or permission: nothing is lost, and
+//! no leftover stops the next job.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::{LINES, irikey, printed};
+
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Place {
+        let place = Place(tempfile::tempdir().unwrap());
+        for name in ["a.txt", "b.txt"] {
+            let lines: String = (0..200).map(|i| format!("HTTP://Example.org/{name}/{i}\n")).collect();
+            fs::write(place.path(name), lines).unwrap();
+        }
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Runs a command; words that begin with `:` are paths in the directory. Returns the exit status and the messages.
+    fn run(&self, words: &str) -> (Option<i32>, String) {
+        let word =
+            |word: &str| word.strip_prefix(':').map_or(word.to_string(), |name| self.path(name).display().to_string());
+        let words: Vec<String> = words.split(' ').map(word).collect();
+        let ran = irikey(&words.iter().map(String::as_str).collect::<Vec<_>>(), LINES, Stdio::null());
+        (ran.status.code(), String::from_utf8_lossy(&ran.stderr).into_owned())
+    }
+
+    fn accepted(&self, words: &str) -> String {
+        let (status, message) = self.run(words);
+        assert_eq!(status, Some(0), "{words}: {message}");
+        message
+    }
+
+    fn refused(&self, words: &str, status: i32, text: &str) {
+        let (found, message) = self.run(words);
+        assert!(found == Some(status) && message.contains(text), "{words}: {found:?} {message}");
+    }
+
+    fn names(&self, directory: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.path(directory)).unwrap().flatten();
+        let mut names: Vec<_> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    fn has_leftovers(&self, directory: &str) -> bool {
+        self.names(directory).iter().any(|name| name.starts_with(".irikey-"))
+    }
+}
+
+fn locked(path: &Path) -> File {
+    let file = File::options().create(true).truncate(false).write(true).open(path).unwrap();
+    file.lock().unwrap();
+    file
+}
+
+#[test]
+fn two_jobs_do_not_write_one_directory() {
+    let place = Place::new();
+    for flags in ["--resume", "--part-rows 9", "--partition host:2", "--sort uri --part-rows 9"] {
+        fs::create_dir(place.path("out")).unwrap();
+        let lock = locked(&place.path("out/_incomplete"));
+        place.refused(&format!("canon :a.txt -o :out {flags}"), 5, "another job is writing this directory");
+        drop(lock);
+        place.accepted(&format!("canon :a.txt -o :out {flags}"));
+        assert!(!place.names("out").iter().any(|name| name == "_incomplete"), "{flags}");
+        fs::remove_dir_all(place.path("out")).unwrap();
+    }
+    fs::create_dir(place.path("seen")).unwrap();
+    let lock = locked(&place.path("seen/lock"));
+    place.refused("dedup :a.txt -o :x.csv --seen :seen --update-seen", 2, "another process is changing this store");
+    drop(lock);
+    place.accepted("dedup :a.txt -o :x.csv --seen :seen --update-seen");
+    // Runs of a sorted job that is resumed have a lock of their own.
+    fs::create_dir_all(place.path("sorted/_runs")).unwrap();
+    let lock = locked(&place.path("sorted/_runs/_incomplete"));
+    place.refused("canon :a.txt -o :sorted --sort uri --resume", 5, "another job is writing this directory");
+    drop(lock);
+    place.accepted("canon :a.txt -o :sorted --sort uri --resume");
+}
+
+#[test]
+fn temporary_files_are_removed_when_their_owner_is_gone() {
+    let place = Place::new();
+    fs::create_dir_all(place.path("out/_runs")).unwrap();
+    fs::create_dir(place.path("seen")).unwrap();
+    for directory in ["", "out/", "out/_runs/", "seen/"] {
+        fs::write(place.path(&format!("{directory}.irikey-dead.tmp")), "left").unwrap();
+    }
+    let alive = [".irikey-alive.tmp", "out/.irikey-alive.tmp"].map(|name| locked(&place.path(name)));
+    place.accepted("canon :a.txt -o :x.csv");
+    place.accepted("canon :a.txt -o :out --sort uri --resume");
+    place.accepted("dedup :a.txt -o :y.csv --seen :seen --update-seen");
+    for directory in ["", "out/_runs", "out", "seen"] {
+        let left: Vec<_> = place.names(directory).into_iter().filter(|name| name.starts_with(".irikey-")).collect();
+        let expected = if ["", "out"].contains(&directory) { &[".irikey-alive.tmp"][..] } else { &[] };
+        assert_eq!(left, expected, "{directory}");
+    }
+    drop(alive);
+}
+
+#[test]
+fn an_interrupted_directory_is_made_again() {
+    let place = Place::new();
+    place.accepted("canon :a.txt -o :whole --output-format csv --sort -uri --part-rows 50");
+    for flags in ["--sort -uri --part-rows 50", "--partition surt:3", "--partition host:3"] {
+        let job = format!("canon :a.txt -o :out --output-format csv {flags}");
+        place.accepted(&job);
+        let names = place.names("out");
+        // Without the mark of an interrupted job, the directory is complete and is kept.
+        place.refused(&job, 5, "contains parts already");
+        fs::write(place.path("out/_incomplete"), "interrupted").unwrap();
+        fs::write(place.path("out/part-00009.csv"), "half").unwrap();
+        place.accepted(&job);
+        assert_eq!(place.names("out"), names);
+        // Files of others are not removed.
+        fs::write(place.path("out/_incomplete"), "interrupted").unwrap();
+        fs::write(place.path("out/notes.txt"), "mine").unwrap();
+        place.refused(&job, 5, "contains parts already");
+        assert_eq!(fs::read(place.path("out/notes.txt")).unwrap(), b"mine");
+        fs::remove_dir_all(place.path("out")).unwrap();
+    }
+    // A job that fails leaves nothing that stops its rerun.
+    let word = |name: &str| place.path(name).display().to_string();
+    let job = format!("canon {} -o {} --output-format csv --sort uri --part-rows 50", word("a.txt"), word("limited"));
+    let status = limited("ulimit -f 4", &job);
+    assert_eq!(status.0, Some(5), "{}", status.1);
+    assert!(status.1.contains("file too large"), "{}", status.1);
+    place.accepted("canon :a.txt -o :limited --output-format csv --sort uri --part-rows 50");
+}
+
+/// Runs a command in a shell with a limit.
+fn limited(limit: &str, words: &str) -> (Option<i32>, String) {
+    let script = format!("{limit}; exec {} {words}", env!("CARGO_BIN_EXE_irikey"));
+    let ran = Command::new("sh").args(["-c", &script]).stdin(Stdio::null()).output().unwrap();
+    (ran.status.code(), String::from_utf8_lossy(&ran.stderr).into_owned())
+}
+
+#[test]
+fn a_torn_manifest_does_not_stop_a_job_for_ever() {
+    let place = Place::new();
+    let job = "canon :a.txt :b.txt -o :out --output-format csv --resume";
+    place.accepted(job);
+    let (manifest, whole) = (place.path("out/_manifest.json"), fs::read(place.path("out/_manifest.json")).unwrap());
+    let part = fs::read(place.path("out/part-00000.csv")).unwrap();
+    for text in [&b""[..], &whole[..whole.len() / 2], b"[]", b"\0\0\0"] {
+        fs::write(&manifest, text).unwrap();
+        place.refused(job, 2, "to start again, remove this file and the parts beside it");
+        // Nothing is lost if there is no part: the job starts again.
+        for name in ["part-00000.csv", "part-00001.csv"] {
+            fs::remove_file(place.path("out").join(name)).unwrap();
+        }
+        if text != b"[]" {
+            place.accepted(job);
+        } else {
+            fs::remove_file(&manifest).unwrap();
+            place.accepted(job);
+        }
+        assert!(fs::read(&manifest).unwrap() == whole && fs::read(place.path("out/part-00000.csv")).unwrap() == part);
+    }
+    fs::remove_file(&manifest).unwrap();
+    place.refused(job, 2, "part-00000.csv: the file exists, but the manifest of --resume does not list it");
+    assert_eq!(fs::read(place.path("out/part-00000.csv")).unwrap(), part);
+    fs::create_dir(place.path("new")).unwrap();
+    fs::write(place.path("new/part-00000.csv"), "mine").unwrap();
+    place.refused("canon :a.txt -o :new --output-format csv --resume", 2, "would be lost");
+    assert_eq!(fs::read(place.path("new/part-00000.csv")).unwrap(), b"mine");
+}
+
+#[test]
+fn many_small_inputs_are_resumed_quickly() {
+    let place = Place::new();
+    fs::create_dir(place.path("in")).unwrap();
+    for i in 0..400 {
+        fs::write(place.path(&format!("in/{i:04}.txt")), format!("http://example.org/{i}\n")).unwrap();
+    }
+    let job = "canon -q :in -o :out --output-format csv --columns uri --resume";
+    place.accepted(job);
+    assert_eq!(place.names("out").len(), 401, "the parts and the manifest");
+    let part = fs::read(place.path("out/part-00399.csv")).unwrap();
+    assert_eq!(String::from_utf8(part).unwrap(), "uri\nhttp://example.org/399\n");
+    place.accepted(job);
+}
+
+#[test]
+fn a_finished_job_is_recognized() {
+    let place = Place::new();
+    let job = "dedup :a.txt :b.txt -o :new.csv --seen :seen --update-seen";
+    place.accepted(job);
+    let (output, manifest) = (place.path("new.csv"), place.path("seen/manifest.json"));
+    let (whole, store) = (fs::read(&output).unwrap(), fs::read(&manifest).unwrap());
+    assert!(place.accepted(job).contains("this job has been done before"));
+    assert!(fs::read(&output).unwrap() == whole && fs::read(&manifest).unwrap() == store);
+    // Inputs of the same names and sizes with other times.
+    let touched = File::options().append(true).open(place.path("a.txt")).unwrap();
+    let modified = touched.metadata().unwrap().modified().unwrap();
+    touched.set_modified(modified + std::time::Duration::from_secs(9)).unwrap();
+    place.refused(job, 2, "other times");
+    touched.set_modified(modified).unwrap();
+    fs::write(&output, "changed").unwrap();
+    place.refused(job, 2, "no longer exists here or has changed");
+    fs::remove_file(&output).unwrap();
+    place.refused(job, 2, "no longer exists here or has changed");
+    fs::write(&output, &whole).unwrap();
+    // Other inputs, another output, other flags: other jobs.
+    let mut input = File::options().append(true).open(place.path("b.txt")).unwrap();
+    input.write_all(b"http://example.org/new\n").unwrap();
+    place.accepted(job);
+    assert!(fs::read_to_string(&output).unwrap().contains("http://example.org/new"));
+    place.accepted("dedup :a.txt -o :other.csv --seen :seen --update-seen");
+    assert_eq!(fs::read_to_string(place.path("other.csv")).unwrap().lines().count(), 1);
+}
+
+#[test]
+fn an_output_that_appears_meanwhile_is_kept() {
+    let place = Place::new();
+    for (name, flags) in [("x.csv", ""), ("x.csv", "--threads 1"), ("r.json", "--report")] {
+        let path = place.path(name);
+        let (out, report) = (place.path("x.csv"), place.path("r.json"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_irikey"));
+        command.args(["canon", "-q", "-", "--no-clobber", "-o"]).arg(&out);
+        if flags == "--report" {
+            command.arg("--report").arg(&report);
+        }
+        let mut child = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        // The job has begun when its temporary file exists.
+        while !place.has_leftovers("") {
+            std::thread::yield_now();
+        }
+        fs::write(&path, "mine").unwrap();
+        stdin.write_all(LINES).unwrap();
+        drop(stdin);
+        let ran = child.wait_with_output().unwrap();
+        let message = String::from_utf8(ran.stderr).unwrap();
+        assert_eq!(ran.status.code(), Some(5), "{message}");
+        assert!(message.contains("did not exist when the job began"), "{message}");
+        assert_eq!(fs::read(&path).unwrap(), b"mine");
+        assert!(!place.has_leftovers(""));
+        fs::remove_file(&path).unwrap();
+        let _ = fs::remove_file(&out);
+    }
+}
+
+#[test]
+fn own_files_have_no_other_role() {
+    let place = Place::new();
+    place.accepted("dedup :a.txt -o :x.csv --seen :seen --update-seen");
+    for flags in
+        [":a.txt -o :seen/x.csv", ":a.txt -o :x.csv --report :seen/manifest.json", ":seen/run-000001 -o :x.csv"]
+    {
+        place.refused(&format!("dedup {flags} --seen :seen"), 2, "is in the store of --seen");
+    }
+    place.refused("dedup :a.txt -o :new/x.csv --seen :new --update-seen", 2, "is in the store of --seen");
+    for name in ["_manifest.json", "part-00000.parquet", "splits.txt", "_incomplete", "_runs/_manifest.json"] {
+        let job = format!("canon :a.txt -o :out --partition surt:2 --report :out/{name}");
+        place.refused(&job, 2, "is in the directory of -o");
+    }
+    place.accepted("canon :a.txt -o :out --partition surt:2");
+    place.refused("canon :a.txt -o :out --partition surt::out/splits.txt".replace("::", ":").as_str(), 2, "");
+    let points = place.path("out/splits.txt").display().to_string();
+    place.refused(&format!("canon :a.txt -o :out --partition surt:{points}"), 2, "is in the directory of -o");
+    place.refused(
+        &format!("canon :a.txt -o :y.csv --partition surt:{points} --report {points}"),
+        2,
+        "is also an input",
+    );
+    // A directory that is read again would contain the output.
+    fs::create_dir(place.path("crawl")).unwrap();
+    fs::rename(place.path("a.txt"), place.path("crawl/a.txt")).unwrap();
+    for flags in ["--resume", "--part-rows 9"] {
+        place.refused(&format!("canon :crawl -o :crawl {flags}"), 2, "is in the input");
+        place.refused(&format!("canon :crawl -o :crawl/out {flags}"), 2, "is in the input");
+    }
+    place.accepted("canon :crawl -o :crawl/_out --part-rows 9");
+}
+
+#[test]
+fn an_index_needs_a_regular_file() {
+    let place = Place::new();
+    place.refused("canon :a.txt --output-format zipnum -o /dev/stdout", 5, "writes an index beside its data");
+    place.refused("canon :a.txt --output-format zipnum -o /dev/null", 5, "writes an index beside its data");
+    assert!(!Path::new("/dev/stdout.idx").exists() && !Path::new("/dev/null.idx").exists());
+    // The index is beside the data, also if -o is a link to it.
+    fs::create_dir(place.path("data")).unwrap();
+    std::os::unix::fs::symlink(place.path("data/y.cdx.gz"), place.path("x.cdx.gz")).unwrap();
+    place.accepted("canon :a.txt -o :data/y.cdx.gz");
+    place.refused("canon :a.txt -o :x.cdx.gz --report :data/y.idx", 2, "are the same file");
+}
+
+/// Limits of the system end jobs with an error and without leftovers.
+#[test]
+fn limits_of_the_system_are_errors() {
+    let place = Place::new();
+    let lines: String = (0..30_000).map(|i| format!("HTTP://Example.org/{i}\n")).collect();
+    fs::write(place.path("many.txt"), lines).unwrap();
+    fs::create_dir(place.path("tmp")).unwrap();
+    let redirects: String = (0..3_000)
+        .map(|i| {
+            let url = format!("http://example.org/{i}");
+            format!("k)/ 20260101000000 {{\"url\": \"{url}\", \"status\": \"301\", \"redirect\": \"https://other.org/{i}\"}}\n")
+        })
+        .collect();
+    fs::write(place.path("redirects.cdxj"), redirects).unwrap();
+    let jobs = [
+        "canon -q :many.txt -o :x.csv",
+        "canon -q :many.txt -o :x.csv --sort -uri --tmp :tmp",
+        "dedup -q :many.txt -o :x.csv --keep last --tmp :tmp",
+        "dedup -q :many.txt -o :x.csv --seen :seen --update-seen",
+        "learn -q :redirects.cdxj -o :x.parquet",
+    ];
+    let word =
+        |word: &str| word.strip_prefix(':').map_or(word.to_string(), |name| place.path(name).display().to_string());
+    let jobs = jobs.map(|job| job.split(' ').map(word).collect::<Vec<_>>().join(" "));
+    let directories = ["", "tmp", "seen"];
+    let check = |limit: &str, job: &str| {
+        fs::create_dir_all(place.path("seen")).unwrap();
+        let (status, message) = limited(limit, job);
+        assert!(!directories.iter().any(|directory| place.has_leftovers(directory)), "{limit}: {job}: {message}");
+        let is_written = place.path("x.csv").exists() || place.path("x.parquet").exists();
+        assert!(status == Some(0) || !is_written, "{limit}: {job}: {message}");
+        for name in ["x.csv", "x.parquet"] {
+            let _ = fs::remove_file(place.path(name));
+        }
+        fs::remove_dir_all(place.path("seen")).unwrap();
+        (status, message)
+    };
+    for job in &jobs {
+        let (status, message) = check("ulimit -f 40", job);
+        assert!(status == Some(5) && message.to_lowercase().contains("file too large"), "{job}: {status:?} {message}");
+        // Too few threads (2), too little memory (5), or enough.
+        let statuses = (0..8).map(|step| check(&format!("ulimit -v {}", 90_000 + step * 20_000), job));
+        let statuses: Vec<_> = statuses.collect();
+        assert!(statuses.iter().all(|(status, _)| matches!(status, Some(0 | 2 | 5))), "{job}: {statuses:?}");
+    }
+    for job in
+        ["canon -q :many.txt", "canon -q :many.txt --sort uri", "dedup -q :many.txt", "dedup -q :many.txt --keep last"]
+    {
+        place.refused(&format!("{job} -o /dev/full --output-format csv"), 5, "no space left on device");
+    }
+    place.refused("canon -q :a.txt -o :x.csv --report /dev/full", 5, "the output is complete");
+}
+
+#[test]
+fn keyed_files_are_read_beside_what_cannot_be_read() {
+    let place = Place::new();
+    fs::create_dir(place.path("keyed")).unwrap();
+    place.accepted("canon :a.txt -o :keyed/b.parquet");
+    let whole = fs::read(place.path("keyed/b.parquet")).unwrap();
+    fs::write(place.path("keyed/a.parquet"), &whole[..whole.len() / 2]).unwrap();
+    std::os::unix::fs::symlink("nowhere", place.path("keyed/c.parquet")).unwrap();
+    let (status, message) = place.run("dedup :keyed -o :x.csv --columns uri");
+    assert_eq!(status, Some(4), "{message}");
+    assert!(message.contains("c.parquet") && message.contains("cannot open"), "{message}");
+    assert!(message.contains("a.parquet") && !message.contains("has none"), "{message}");
+    assert_eq!(fs::read_to_string(place.path("x.csv")).unwrap().lines().count(), 201);
+    fs::copy(place.path("b.txt"), place.path("keyed/d.txt")).unwrap();
+    place.refused("dedup :keyed -o :x.csv --columns uri", 2, "d.txt has none");
+    let uris = printed(&["dedup", "-q", &place.path("keyed/b.parquet").display().to_string()], b"");
+    assert_eq!(uris.lines().count(), 200);
+}
