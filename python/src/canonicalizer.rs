@@ -1,272 +1,286 @@
-//! [`Canonicalizer`]: a configuration, reusable buffers, and counters. Threads may share it: each call takes buffers from a pool
-//! and returns them.
+//! [`Canonicalizer`]: the class of Python that canonicalizes batches, tables, readers, arrays and files.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, RecordBatch, RecordBatchOptions};
-use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer};
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, SchemaRef};
+use arrow::array::{Array as _, ArrayRef, RecordBatch, RecordBatchReader as _};
+use arrow::datatypes::{Field, Schema as ArrowSchema};
 use arrow::ffi_stream::RecordBatchStreamReader;
 use arrow::pyarrow::FromPyArrow;
-use irikey::batch::{BatchBuilder, SourceRun};
-use irikey::canon::{Canonicalizer as Core, Policy, Rows, Tally};
-use irikey::iri::{CLASSIFIER, Changes, FaultKind, Flags};
-use irikey::kernel::Bitmaps;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyDeprecationWarning, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 
 use crate::answer::{Batch, Table};
-use crate::configuration::{Configuration, Types};
-use crate::intake::{CHUNK_LEN, Inputs, MOST_TEXT, Scratch, null_where};
-use crate::schema::{Schema, answer_schema, arrow_error};
+use crate::arrays::{Array, Operands, import_array, is_list};
+use crate::configuration::{Configuration, Operand};
+use crate::engine::{Counted, Engine, Signals, check_schema, named_counts};
+use crate::files::{self, ReadOptions};
+use crate::reader::{Answers, Reader};
+use crate::scalars::{bytes_of, raise, text_of};
+use crate::schema::{Schema, arrow_error};
 
-/// Computes canonical URIs and keys for columns of URLs.
+/// Computes canonical URIs and keys by one policy. Can be pickled (its configuration, not its counters) and shared between
+/// threads; counts what it processes.
+///
+/// - url, base, charset, query_charset: names of columns. Each of the last three may also be lit(value), one value for all
+///   rows, or (name, lit(value)), a value for rows that have none. query_charset is the charset of the document that
+///   contains the URL, for its query.
+/// - rung: "scheme", "syntax" or "simple", the rung of uri and key; "protocol" is "scheme" with keys of representatives.
+/// - recipe: name of a recipe, or rules to add and to remove; the column key is then that of the recipe.
+/// - columns: names of result columns; the default is uri, key, fault, fault_at and flags.
+/// - strict: refuse what the grammar refuses instead of repairing and flagging it.
+/// - drop_fragment, literal_base, assume_scheme, profile, key_hash, trim, inner_spaces, character_references, backslashes:
+///   as the flags of the command.
+/// - psl: contents of a Public Suffix List. equivalences: see irikey.equivalences().
+/// - types: "arrow", or "spark" for types that Spark reads.
+/// - key, base_uri: deprecated names of rung= and base=lit(...).
 #[pyclass(frozen, module = "irikey")]
-pub struct Canonicalizer {
-    configuration: Configuration,
-    policy: Policy,
-    builder: BatchBuilder,
-    schema: SchemaRef,
-    types: Types,
-    idle: Mutex<Vec<Worker>>,
-    counted: Mutex<Counted>,
-}
+pub struct Canonicalizer(pub Arc<Engine>);
 
-/// The buffers of one call.
-struct Worker {
-    core: Core,
-    bitmaps: Bitmaps,
-    scratch: Scratch,
-}
-
-#[derive(Clone, Default)]
-struct Counted {
-    tally: Tally,
-    nulls: u64,
-}
-
-/// Locks a mutex even if it is poisoned: a panic leaves no partial update, because counters are added at once.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+fn deprecated(py: Python<'_>, message: &std::ffi::CStr) -> PyResult<()> {
+    PyErr::warn(py, &py.get_type::<PyDeprecationWarning>(), message, 1)
 }
 
 #[pymethods]
 impl Canonicalizer {
     #[new]
-    #[pyo3(signature = (*, url="url".to_string(), base=None, charset=None, query_charset=None, key="scheme".to_string(), columns=None,
-        base_uri=None, strict=false, drop_fragment=false, literal_base=false, assume_scheme=None,
-        profile="rfc3987".to_string(), key_hash="xxh3".to_string(), types="arrow".to_string(), equivalences=None))]
+    #[pyo3(signature = (*, url="url", base=None, charset=None, query_charset=None, rung=None, recipe=None,
+        columns=None, strict=false, drop_fragment=false, literal_base=false, assume_scheme=None,
+        profile="rfc3987", key_hash="xxh3", trim=false, inner_spaces=None,
+        character_references=None, backslashes=None, psl=None, equivalences=None, types="arrow", key=None,
+        base_uri=None))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python, each with its default")]
     fn new(
-        url: String,
-        base: Option<String>,
-        charset: Option<String>,
-        query_charset: Option<String>,
-        key: String,
+        py: Python<'_>,
+        url: &str,
+        base: Option<Operand>,
+        charset: Option<Operand>,
+        query_charset: Option<Operand>,
+        rung: Option<String>,
+        recipe: Option<String>,
         columns: Option<Vec<String>>,
-        base_uri: Option<String>,
         strict: bool,
         drop_fragment: bool,
         literal_base: bool,
         assume_scheme: Option<String>,
-        profile: String,
-        key_hash: String,
-        types: String,
+        profile: &str,
+        key_hash: &str,
+        trim: bool,
+        inner_spaces: Option<String>,
+        character_references: Option<String>,
+        backslashes: Option<String>,
+        psl: Option<Vec<u8>>,
         equivalences: Option<Vec<u8>>,
+        types: &str,
+        key: Option<String>,
+        base_uri: Option<String>,
     ) -> PyResult<Canonicalizer> {
+        if key.is_some() {
+            deprecated(py, c"key= is deprecated; use rung=")?;
+        }
+        let mut base = base.unwrap_or_default();
+        if base_uri.is_some() {
+            deprecated(py, c"base_uri= is deprecated; use base=lit(URI), or base=(column, lit(URI))")?;
+            base.literal = base_uri;
+        }
         let configuration = Configuration {
-            url,
+            url: url.to_string(),
             base,
-            charset,
-            query_charset,
-            key,
+            charset: charset.unwrap_or_default(),
+            query_charset: query_charset.unwrap_or_default(),
+            rung: rung.or(key).unwrap_or_else(|| "scheme".to_string()),
+            recipe,
             columns,
-            base_uri,
             strict,
             drop_fragment,
             literal_base,
             assume_scheme,
-            profile,
-            key_hash,
-            types,
+            profile: profile.to_string(),
+            key_hash: key_hash.to_string(),
+            trim,
+            inner_spaces,
+            character_references,
+            backslashes,
+            psl: psl.map(Arc::from),
             equivalences: equivalences.map(Arc::from),
+            types: types.to_string(),
         };
-        let (policy, columns, types) = (configuration.policy()?, configuration.columns()?, configuration.types()?);
-        let metadata: Vec<_> =
-            policy.describe().into_iter().map(|(name, value)| (format!("irikey.{name}"), value)).collect();
-        Ok(Canonicalizer {
-            builder: BatchBuilder::new(columns.clone(), &metadata, &policy, &[String::new()]),
-            schema: answer_schema(&columns, &metadata, types),
-            types,
-            idle: Mutex::new(Vec::new()),
-            counted: Mutex::new(Counted::default()),
-            policy,
-            configuration,
-        })
+        Ok(Canonicalizer(Arc::new(Engine::new(configuration)?)))
     }
 
-    /// Returns one row per row of a batch (an object with `__arrow_c_array__`), or of a table or stream (one with
-    /// `__arrow_c_stream__`); null if the URL is null.
+    /// Returns one row per row of data; null if the URL is null.
+    ///
+    /// A batch, an array or a list of str or bytes gives a Batch, an object with a length and __arrow_c_stream__ a Table,
+    /// any other object with __arrow_c_stream__ a Reader, which reads as it is read.
+    #[pyo3(signature = (data))]
     fn canonicalize<'py>(&self, py: Python<'py>, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        if data.hasattr("__arrow_c_array__")? {
-            let batch = RecordBatch::from_pyarrow_bound(data)?;
-            let mut batches = py.detach(|| self.answer(&batch))?;
+        if data.hasattr("__arrow_c_array__")? || is_list(data) {
+            let batch = self.as_batch(import_array(data)?)?;
+            let mut batches = py.detach(|| self.0.answer(&batch, Signals::Handled))?;
             return match batches.len() {
                 1 => Ok(Bound::new(py, Batch(batches.remove(0)))?.into_any()),
-                _ => Ok(Bound::new(py, Table { batches, schema: self.schema.clone() })?.into_any()),
+                _ => Ok(Bound::new(py, Table { batches, schema: self.0.schema.clone() })?.into_any()),
             };
         }
         if !data.hasattr("__arrow_c_stream__")? {
             let kind = data.get_type().name()?;
             return Err(PyTypeError::new_err(format!(
-                "{kind} is not Arrow data: it has neither __arrow_c_array__ nor __arrow_c_stream__"
+                "data: {kind} is not Arrow data: it has neither __arrow_c_array__ nor __arrow_c_stream__; expected a batch, \
+                 table, reader, data frame, array or list"
             )));
         }
-        let reader = RecordBatchStreamReader::from_pyarrow_bound(data)?;
-        let mut batches = Vec::new();
-        // A stream of another library may need the interpreter to produce its next batch, so the loop holds it.
-        for batch in reader {
-            let batch = batch.map_err(arrow_error)?;
-            batches.extend(py.detach(|| self.answer(&batch))?);
+        let mut source = RecordBatchStreamReader::from_pyarrow_bound(data).map_err(|error| not_a_table(py, error))?;
+        check_schema(&source.schema(), &self.0.configuration)?;
+        if !data.hasattr("__len__")? {
+            let answers = Answers::new(self.0.clone(), source);
+            return Ok(Bound::new(py, Reader::new(answers))?.into_any());
         }
-        Ok(Bound::new(py, Table { batches, schema: self.schema.clone() })?.into_any())
+        let mut batches = Vec::new();
+        // Another thread of the stream's library may need the interpreter for the next batch.
+        while let Some(batch) = py.detach(|| source.next()) {
+            let batch = batch.map_err(arrow_error)?;
+            batches.extend(py.detach(|| self.0.answer(&batch, Signals::Handled))?);
+            py.check_signals()?;
+        }
+        Ok(Bound::new(py, Table { batches, schema: self.0.schema.clone() })?.into_any())
     }
 
+    #[pyo3(signature = (data))]
     fn __call__<'py>(&self, py: Python<'py>, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         self.canonicalize(py, data)
     }
 
-    /// The counters since the object was created: `rows` = `unchanged` + `changed` + `faulty` + `nulls`; `faults`, `flags`
-    /// and `changes` by name.
+    /// Returns one column for an array of URLs, a list for a list. base and charset are arrays of the same length.
+    #[pyo3(signature = (values, column="uri", base=None, charset=None))]
+    fn array<'py>(
+        &self,
+        py: Python<'py>,
+        values: &Bound<'py, PyAny>,
+        column: &str,
+        base: Option<&Bound<'py, PyAny>>,
+        charset: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let operands = Operands::import(values, base, charset)?;
+        let array = py.detach(|| operands.answer(&self.0, column))?;
+        if is_list(values) { Array(array).to_pylist(py) } else { Ok(Bound::new(py, Array(array))?.into_any()) }
+    }
+
+    /// Returns the canonical URI of one reference.
+    #[pyo3(signature = (reference, base=None))]
+    fn uri<'py>(
+        &self,
+        py: Python<'py>,
+        reference: &Bound<'py, PyAny>,
+        base: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyString>> {
+        let (reference, base) = (bytes_of(reference)?, base.map(bytes_of).transpose()?);
+        let uri = self.0.single(&reference, base.as_deref(), |single| text_of(py, single.uri));
+        uri.map_err(|fault| raise(py, fault))?
+    }
+
+    /// Returns the key of one reference, 16 bytes.
+    #[pyo3(signature = (reference, base=None))]
+    fn key<'py>(
+        &self,
+        py: Python<'py>,
+        reference: &Bound<'py, PyAny>,
+        base: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let (reference, base) = (bytes_of(reference)?, base.map(bytes_of).transpose()?);
+        let key = self.0.single(&reference, base.as_deref(), |single| PyBytes::new(py, &single.key));
+        key.map_err(|fault| raise(py, fault))
+    }
+
+    /// Reads a file of crawl data (a path, or its bytes) with the readers of the command. Returns the rows as a Table, and
+    /// the counts of the run: records, headers, skipped, errors and the counters.
+    #[pyo3(signature = (source, *, columns=None, format="auto", name=None, record_types=None, threads=0))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python, each with its default")]
+    fn read<'py>(
+        &self,
+        py: Python<'py>,
+        source: &Bound<'py, PyAny>,
+        columns: Option<Vec<String>>,
+        format: &str,
+        name: Option<String>,
+        record_types: Option<Vec<String>>,
+        threads: usize,
+    ) -> PyResult<(Table, Bound<'py, PyDict>)> {
+        let columns = columns.or_else(|| self.0.configuration.columns.clone());
+        let configuration = Configuration { columns, ..self.0.configuration.clone() };
+        let options =
+            ReadOptions { format: format.to_string(), name, record_types: record_types.unwrap_or_default(), threads };
+        let read = files::read(py, &configuration, source, options)?;
+        let counts = counters(py, &Counted { tally: read.summary.tally.clone(), nulls: 0 })?;
+        counts.set_item("records", read.summary.records)?;
+        counts.set_item("headers", read.summary.headers)?;
+        counts.set_item("skipped", read.summary.skipped)?;
+        let errors: Vec<String> = read.summary.input_errors.iter().map(ToString::to_string).collect();
+        counts.set_item("errors", errors)?;
+        Ok((Table { batches: read.batches, schema: read.schema }, counts))
+    }
+
+    /// The counters since the object was created: rows = unchanged + changed + faulty + nulls; faults, flags and changes by
+    /// name.
     #[getter]
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let Counted { tally, nulls } = lock(&self.counted).clone();
-        let counters = PyDict::new(py);
-        let counts = [
-            ("rows", tally.rows),
-            ("unchanged", tally.unchanged),
-            ("changed", tally.changed),
-            ("faulty", tally.faulty),
-            ("nulls", nulls),
-        ];
-        for (name, count) in counts {
-            counters.set_item(name, count)?;
-        }
-        let named = |names: Vec<&'static str>, counts: &[u64]| {
-            let these = PyDict::new(py);
-            for (name, count) in names.into_iter().zip(counts).filter(|(_, count)| **count > 0) {
-                these.set_item(name, count)?;
-            }
-            PyResult::Ok(these)
-        };
-        counters.set_item("faults", named(FaultKind::ALL.map(FaultKind::name).to_vec(), &tally.faults)?)?;
-        counters.set_item("flags", named(Flags::ALL.iter().map(|flag| flag.1).collect(), &tally.flags)?)?;
-        counters.set_item("changes", named(Changes::ALL.iter().map(|change| change.1).collect(), &tally.changes)?)?;
-        Ok(counters)
+        counters(py, &self.0.counted())
     }
 
     /// The columns of results.
     #[getter]
     fn schema(&self) -> Schema {
-        Schema(self.schema.clone())
+        Schema(self.0.schema.clone())
     }
 
     /// The options of the constructor.
     #[getter]
     fn configuration<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        self.configuration.arguments(py)
+        self.0.configuration.arguments(py)
     }
 
     /// Pickles the configuration; the counters of a copy begin at 0.
     fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyTuple>, Bound<'py, PyDict>)> {
-        Ok((PyTuple::empty(py), self.configuration.arguments(py)?))
+        Ok((PyTuple::empty(py), self.0.configuration.arguments(py)?))
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(format!("irikey.Canonicalizer(**{})", self.configuration.arguments(py)?.repr()?))
+        Ok(format!("irikey.Canonicalizer(**{})", self.0.configuration.arguments(py)?.repr()?))
     }
 }
 
 impl Canonicalizer {
-    /// Returns the result for a batch: several batches if the text is too long for one.
-    fn answer(&self, batch: &RecordBatch) -> PyResult<Vec<RecordBatch>> {
-        let inputs = Inputs::of(batch, &self.configuration)?;
-        let idle = lock(&self.idle).pop();
-        let mut worker = idle.unwrap_or_else(|| Worker {
-            core: Core::new(&self.policy),
-            bitmaps: Bitmaps::default(),
-            scratch: Scratch::default(),
-        });
-        let mut answers = Vec::new();
-        let (mut from, count) = (0, batch.num_rows());
-        while from < count || answers.is_empty() {
-            let to = inputs.url.cut(from, count, MOST_TEXT);
-            answers.push(self.answer_rows(&mut worker, &inputs, from, to)?);
-            from = to;
+    /// The fields of a structure become columns; any other array is the column of URLs.
+    fn as_batch(&self, array: ArrayRef) -> PyResult<RecordBatch> {
+        if let Some(rows) = array.as_any().downcast_ref::<arrow::array::StructArray>() {
+            return crate::arrays::batch_of(rows);
         }
-        lock(&self.idle).push(worker);
-        Ok(answers)
+        let field = Field::new(&self.0.configuration.url, array.data_type().clone(), true);
+        RecordBatch::try_new(Arc::new(ArrowSchema::new(vec![field])), vec![array]).map_err(arrow_error)
     }
+}
 
-    fn answer_rows(&self, worker: &mut Worker, inputs: &Inputs, from: usize, to: usize) -> PyResult<RecordBatch> {
-        let text_len = inputs.url.text_len(from, to);
-        if text_len > MOST_TEXT {
-            return Err(PyValueError::new_err(format!(
-                "row {from}: the URL has {text_len} bytes; the limit is {MOST_TEXT}"
-            )));
-        }
-        let mut rows = Rows::new(self.policy.more_keys.len());
-        rows.reserve(to - from, text_len);
-        let mut at = from;
-        while at < to {
-            let end = inputs.url.cut(at, to, CHUNK_LEN);
-            let records = worker.scratch.records(inputs, at, end);
-            worker.bitmaps.classify(records.text, &CLASSIFIER);
-            worker.core.append(&records, &worker.bitmaps, &mut rows);
-            at = end;
-        }
-        if self.configuration.is_protocol() {
-            rows.key.clone_from(&rows.protocol);
-        }
-        let nulls = inputs.url.nulls().map(|nulls| nulls.slice(from, to - from));
-        self.count(&rows.tally, nulls.as_ref());
-        let run = SourceRun { source: 0, first_record: 1, rows: (to - from) as u32 };
-        let batch = self.builder.build(&mut rows, &[run]).map_err(|error| PyValueError::new_err(error.to_string()))?;
-        let options = RecordBatchOptions::new().with_row_count(Some(to - from));
-        let arrays = batch.columns().iter().map(|array| self.typed(array.clone(), nulls.as_ref()));
-        let arrays = arrays.collect::<PyResult<Vec<_>>>()?;
-        RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options).map_err(arrow_error)
+/// Explains that a stream has no columns.
+fn not_a_table(py: Python<'_>, error: PyErr) -> PyErr {
+    if !error.is_instance_of::<PyValueError>(py) {
+        return error;
     }
+    PyTypeError::new_err(format!(
+        "data: the stream has no columns ({error}); pass a table, or an array or list of URLs"
+    ))
+}
 
-    /// Adds the counters of a batch. A null is not a record, but the core has counted it as an empty one.
-    fn count(&self, tally: &Tally, nulls: Option<&NullBuffer>) {
-        let nulls = nulls.map_or(0, |nulls| nulls.null_count() as u64);
-        let mut counted = lock(&self.counted);
-        counted.tally.add(tally);
-        counted.nulls += nulls;
-        counted.tally.faulty -= nulls;
-        counted.tally.faults[FaultKind::Empty as usize] -= nulls;
+fn counters<'py>(py: Python<'py>, counted: &Counted) -> PyResult<Bound<'py, PyDict>> {
+    let Counted { tally, nulls } = counted;
+    let counters = PyDict::new(py);
+    counters.set_item("rows", tally.rows)?;
+    counters.set_item("unchanged", tally.unchanged)?;
+    counters.set_item("changed", tally.changed)?;
+    counters.set_item("faulty", tally.faulty)?;
+    counters.set_item("nulls", nulls)?;
+    for (name, counts) in named_counts(tally) {
+        let named = PyDict::new(py);
+        counts.into_iter().try_for_each(|(kind, count)| named.set_item(kind, count))?;
+        counters.set_item(name, named)?;
     }
-
-    /// Returns a column with the nulls of the URLs and the requested types.
-    fn typed(&self, array: ArrayRef, nulls: Option<&NullBuffer>) -> PyResult<ArrayRef> {
-        let array = null_where(array, nulls)?;
-        if self.types == Types::Arrow {
-            return Ok(array);
-        }
-        match array.data_type() {
-            DataType::FixedSizeBinary(width) => {
-                let keys = array.as_fixed_size_binary();
-                let offsets = OffsetBuffer::from_lengths(std::iter::repeat_n(*width as usize, keys.len()));
-                let bytes: Buffer = keys.values().clone();
-                Ok(Arc::new(BinaryArray::try_new(offsets, bytes, keys.nulls().cloned()).map_err(arrow_error)?))
-            }
-            kind => match crate::schema::spark_type(kind) {
-                to if to == *kind => Ok(array),
-                to => cast(&array, &to).map_err(arrow_error),
-            },
-        }
-    }
+    Ok(counters)
 }

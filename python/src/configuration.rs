@@ -1,20 +1,26 @@
-//! The options of a canonicalizer as Python passes them, converted to a [`Policy`] and a [`ColumnSet`]. They are kept as they
+//! The options of a canonicalizer as Python passes them, converted to a [`Policy`] and output columns. They are kept as they
 //! are, so that a canonicalizer can be pickled.
 
 use std::sync::Arc;
 
 use arrow::ipc::reader::StreamReader;
-use irikey::batch::{ColumnId, ColumnSet, EquivalencesReader, EquivalencesTableError};
+use irikey::batch::{COLUMNS, ColumnId, ColumnSet, EquivalencesReader, EquivalencesTableError};
 use irikey::canon::{Policy, RecipeColumn, Rung};
-use irikey::iri::{Base, ParseMode, Profile};
+use irikey::encoding::Charset;
+use irikey::iri::{Backslashes, Base, CharacterReferences, ParseMode, PreprocessOptions, Profile, Spaces};
+use irikey::key::psl::SuffixList;
 use irikey::key::{KeyAlgorithm, Recipe};
 use irikey::learn::Equivalences;
-use pyo3::exceptions::PyValueError;
+use irikey::record::fields::FieldSet;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyDict, PyString};
 
 /// The rung that needs equivalences.
 const PROTOCOL: &str = "protocol";
+
+/// The recipe of the columns `key_rules` and `url_rules`.
+const RULES: &str = "rules";
 
 /// The default columns of results.
 const DEFAULT_COLUMNS: [&str; 5] = ["uri", "key", "fault", "fault_at", "flags"];
@@ -28,25 +34,98 @@ fn needs_file(column: ColumnId) -> bool {
     )
 }
 
+/// A value that is the same in all rows, instead of the name of a column: `base=irikey.lit("http://example.org/")`.
+#[pyclass(frozen, eq, hash, module = "irikey", name = "lit")]
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub struct Literal {
+    /// The value.
+    #[pyo3(get)]
+    value: String,
+}
+
+#[pymethods]
+impl Literal {
+    #[new]
+    fn new(value: String) -> Literal {
+        Literal { value }
+    }
+
+    fn __getnewargs__(&self) -> (String,) {
+        (self.value.clone(),)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("irikey.lit({:?})", self.value)
+    }
+}
+
+/// An input besides the URL: the name of a column, a literal, or both; the literal is for rows without a value.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Operand {
+    pub column: Option<String>,
+    pub literal: Option<String>,
+}
+
+impl<'py> FromPyObject<'_, 'py> for Operand {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Operand> {
+        if let Ok(literal) = value.cast::<Literal>() {
+            return Ok(Operand { column: None, literal: Some(literal.get().value.clone()) });
+        }
+        if value.is_instance_of::<PyString>() {
+            return Ok(Operand { column: Some(value.extract()?), literal: None });
+        }
+        if let Ok((column, literal)) = value.extract::<(String, Py<Literal>)>() {
+            return Ok(Operand { column: Some(column), literal: Some(literal.get().value.clone()) });
+        }
+        let kind = value.get_type().name()?;
+        let expected = "expected the name of a column, lit(value), or (column, lit(value))";
+        Err(PyTypeError::new_err(format!("{expected}, found {kind}")))
+    }
+}
+
+impl Operand {
+    fn is_given(&self) -> bool {
+        *self != Operand::default()
+    }
+
+    fn argument<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let literal = |value: &String| Bound::new(py, Literal { value: value.clone() });
+        Ok(match (&self.column, &self.literal) {
+            (None, None) => py.None().into_bound(py),
+            (Some(column), None) => PyString::new(py, column).into_any(),
+            (None, Some(value)) => literal(value)?.into_any(),
+            (Some(column), Some(value)) => (column, literal(value)?).into_pyobject(py)?.into_any(),
+        })
+    }
+}
+
 /// All options of a canonicalizer.
 #[derive(Clone, Debug)]
 pub struct Configuration {
     pub url: String,
-    pub base: Option<String>,
-    pub charset: Option<String>,
-    pub query_charset: Option<String>,
-    pub key: String,
+    pub base: Operand,
+    pub charset: Operand,
+    pub query_charset: Operand,
+    pub rung: String,
+    pub recipe: Option<String>,
     pub columns: Option<Vec<String>>,
-    pub base_uri: Option<String>,
     pub strict: bool,
     pub drop_fragment: bool,
     pub literal_base: bool,
     pub assume_scheme: Option<String>,
     pub profile: String,
     pub key_hash: String,
-    pub types: String,
+    pub trim: bool,
+    pub inner_spaces: Option<String>,
+    pub character_references: Option<String>,
+    pub backslashes: Option<String>,
+    /// A Public Suffix List in the format of publicsuffix.org.
+    pub psl: Option<Arc<[u8]>>,
     /// The table that `irikey learn` wrote, as an Arrow IPC stream.
     pub equivalences: Option<Arc<[u8]>>,
+    pub types: String,
 }
 
 /// The types of result columns.
@@ -58,45 +137,85 @@ pub enum Types {
     Spark,
 }
 
+/// The columns of results: the name of each, and its place among the columns that the core makes.
+#[derive(Clone, Debug)]
+pub struct Outputs {
+    pub columns: ColumnSet,
+    pub selected: Vec<(String, usize)>,
+}
+
+fn invalid(message: impl Into<String>) -> PyErr {
+    PyValueError::new_err(message.into())
+}
+
+/// Returns the value of a named choice; `None` is the default.
+fn choice<T: Copy + Default>(parameter: &str, name: Option<&str>, choices: &[(&str, T)]) -> PyResult<T> {
+    let Some(name) = name else { return Ok(T::default()) };
+    let found = choices.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+    let names = || choices.iter().map(|(known, _)| format!("{known:?}")).collect::<Vec<_>>().join(" or ");
+    found.ok_or_else(|| invalid(format!("{parameter} is {}, not {name:?}", names())))
+}
+
 impl Configuration {
     /// Returns all options by name, as the constructor takes them.
     pub fn arguments<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let arguments = PyDict::new(py);
+        let bytes = |bytes: &Option<Arc<[u8]>>| bytes.as_ref().map(|bytes| PyBytes::new(py, bytes));
         arguments.set_item("url", &self.url)?;
-        arguments.set_item("base", &self.base)?;
-        arguments.set_item("charset", &self.charset)?;
-        arguments.set_item("query_charset", &self.query_charset)?;
-        arguments.set_item("key", &self.key)?;
+        arguments.set_item("base", self.base.argument(py)?)?;
+        arguments.set_item("charset", self.charset.argument(py)?)?;
+        arguments.set_item("query_charset", self.query_charset.argument(py)?)?;
+        arguments.set_item("rung", &self.rung)?;
+        arguments.set_item("recipe", &self.recipe)?;
         arguments.set_item("columns", &self.columns)?;
-        arguments.set_item("base_uri", &self.base_uri)?;
         arguments.set_item("strict", self.strict)?;
         arguments.set_item("drop_fragment", self.drop_fragment)?;
         arguments.set_item("literal_base", self.literal_base)?;
         arguments.set_item("assume_scheme", &self.assume_scheme)?;
         arguments.set_item("profile", &self.profile)?;
         arguments.set_item("key_hash", &self.key_hash)?;
+        arguments.set_item("trim", self.trim)?;
+        arguments.set_item("inner_spaces", &self.inner_spaces)?;
+        arguments.set_item("character_references", &self.character_references)?;
+        arguments.set_item("backslashes", &self.backslashes)?;
+        arguments.set_item("psl", bytes(&self.psl))?;
+        arguments.set_item("equivalences", bytes(&self.equivalences))?;
         arguments.set_item("types", &self.types)?;
-        let equivalences = self.equivalences.as_ref().map(|bytes| PyBytes::new(py, bytes));
-        arguments.set_item("equivalences", equivalences)?;
         Ok(arguments)
     }
 
-    /// Returns the columns of results.
+    /// Returns the columns of results. With a recipe, the column `key` is that of the recipe.
     ///
     /// # Errors
-    /// The name is unknown, or the column exists only in files.
-    pub fn columns(&self) -> PyResult<ColumnSet> {
+    /// The name is unknown, or the column exists only in files and `of_files` is false.
+    pub fn outputs(&self, of_files: bool) -> PyResult<Outputs> {
         let names: Vec<&str> = match &self.columns {
             Some(names) => names.iter().map(String::as_str).collect(),
             None => DEFAULT_COLUMNS.to_vec(),
         };
-        let columns = ColumnSet::named(names).map_err(|unknown| PyValueError::new_err(unknown.to_string()))?;
-        if let Some(column) = columns.iter().find(|column| needs_file(column.id)) {
-            let message =
-                format!("column {:?} describes records of files; rows of a batch have no such value", column.name);
-            return Err(PyValueError::new_err(message));
+        let made = |name: &&'static str| if *name == "key" && self.recipe.is_some() { "key_rules" } else { *name };
+        let mut distinct: Vec<&str> = Vec::new();
+        for name in &names {
+            let known = COLUMNS.iter().map(|column| &column.name).find(|known| *known == name);
+            if !distinct.contains(name) {
+                distinct.push(known.unwrap_or(name));
+            }
         }
-        Ok(columns)
+        let known = |name: &&str| COLUMNS.iter().map(|column| column.name).find(|known| known == name);
+        let unknown = |error: irikey::batch::UnknownColumn| invalid(format!("columns: {error}"));
+        let sources = distinct.iter().map(|name| known(name).map_or(*name, |known| made(&known)));
+        let columns = ColumnSet::named(sources.collect::<Vec<_>>()).map_err(unknown)?;
+        if let Some(column) = columns.iter().find(|column| !of_files && needs_file(column.id)) {
+            let message =
+                format!("columns: {:?} describes records of files; rows of a batch have no such value", column.name);
+            return Err(invalid(message));
+        }
+        let place = |name: &str| columns.names().position(|made| made == name);
+        let selected = distinct.iter().filter_map(|name| {
+            let source = known(name).map(|known| made(&known))?;
+            Some((name.to_string(), place(source)?))
+        });
+        Ok(Outputs { selected: selected.collect(), columns: columns.clone() })
     }
 
     /// Returns the types of result columns.
@@ -107,33 +226,33 @@ impl Configuration {
         match self.types.as_str() {
             "arrow" => Ok(Types::Arrow),
             "spark" => Ok(Types::Spark),
-            other => Err(PyValueError::new_err(format!("types is \"arrow\" or \"spark\", not {other:?}"))),
+            other => Err(invalid(format!("types is \"arrow\" or \"spark\", not {other:?}"))),
         }
     }
 
     /// Returns whether the column `key` is that of representatives.
     pub fn is_protocol(&self) -> bool {
-        self.key == PROTOCOL
+        self.rung == PROTOCOL
     }
 
     /// Reads the equivalences for keys of `policy`.
     fn read_equivalences(&self, policy: &Policy, columns: &ColumnSet) -> PyResult<Option<Arc<Equivalences>>> {
-        let wrong = |message: &str| Err(PyValueError::new_err(message.to_string()));
+        let is_needed = self.is_protocol() || columns.contains(ColumnId::KeyProtocol);
         let Some(bytes) = &self.equivalences else {
-            return match self.is_protocol() || columns.contains(ColumnId::KeyProtocol) {
-                true => {
-                    wrong("key=\"protocol\" and the column key_protocol need equivalences=; see irikey.equivalences()")
-                }
+            return match is_needed {
+                true => Err(invalid(
+                    "rung=\"protocol\" and the column key_protocol need equivalences=; see irikey.equivalences()",
+                )),
                 false => Ok(None),
             };
         };
-        if !self.is_protocol() && !columns.contains(ColumnId::KeyProtocol) {
-            return wrong("equivalences= needs key=\"protocol\" or the column key_protocol");
+        if !is_needed {
+            return Err(invalid("equivalences= needs rung=\"protocol\" or the column key_protocol"));
         }
         if policy.rung != Rung::Scheme {
-            return wrong("the column key_protocol needs key=\"scheme\"");
+            return Err(invalid("the column key_protocol needs rung=\"scheme\""));
         }
-        let refused = |error: EquivalencesTableError| PyValueError::new_err(error.to_string());
+        let refused = |error: EquivalencesTableError| invalid(python_terms(&format!("equivalences: {error}")));
         let read = || -> Result<Equivalences, EquivalencesTableError> {
             let stream = StreamReader::try_new(&bytes[..], None)?;
             let mut reader = EquivalencesReader::new(&stream.schema(), policy)?;
@@ -143,51 +262,156 @@ impl Configuration {
         read().map(|read| Some(Arc::new(read))).map_err(refused)
     }
 
-    /// Returns the policy of the options.
+    fn preprocess(&self, profile: &Profile) -> PyResult<PreprocessOptions> {
+        let spaces = [("remove", Spaces::Removed), ("encode", Spaces::Encoded)];
+        if self.inner_spaces.as_deref() == Some("split") {
+            return Err(invalid("inner_spaces=\"split\" makes several rows of one; split the column before the call"));
+        }
+        let references = [("xml", CharacterReferences::Xml), ("html", CharacterReferences::Html)];
+        let backslashes = [("slash", Backslashes::Slash), ("encode", Backslashes::Encoded)];
+        Ok(PreprocessOptions {
+            is_trimmed: self.trim || profile.is_field_of_references,
+            spaces: choice("inner_spaces", self.inner_spaces.as_deref(), &spaces)?,
+            character_references: choice("character_references", self.character_references.as_deref(), &references)?,
+            backslashes: choice("backslashes", self.backslashes.as_deref(), &backslashes)?,
+        })
+    }
+
+    /// Returns the profile.
+    fn profile(&self) -> PyResult<&'static Profile> {
+        let names = || Profile::ALL.map(|profile| profile.name).join(", ");
+        let unknown = || invalid(format!("unknown profile {:?}; expected one of {}", self.profile, names()));
+        Profile::from_name(&self.profile).ok_or_else(unknown)
+    }
+
+    /// Refuses options that contradict each other, as the command does.
+    fn check(&self) -> PyResult<()> {
+        if let Some(base) = &self.base.literal {
+            Base::new(base.as_bytes()).map_err(|fault| invalid(python_terms(&format!("base: {fault}"))))?;
+        }
+        if self.literal_base && !self.base.is_given() {
+            return Err(invalid("literal_base needs base="));
+        }
+        if self.profile == "whatwg" && (self.strict || self.literal_base) {
+            return Err(invalid("profile=\"whatwg\" parses every URL in one way; omit strict and literal_base"));
+        }
+        let is_scheme = |text: &str| {
+            text.starts_with(|first: char| first.is_ascii_alphabetic())
+                && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
+        };
+        match self.assume_scheme.as_deref().filter(|text| !is_scheme(text)) {
+            Some(text) => {
+                Err(invalid(format!("assume_scheme is the name of a scheme such as \"https\", not {text:?}")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn recipes(&self, columns: &ColumnSet) -> PyResult<Vec<RecipeColumn>> {
+        let recipe = |column: &'static str| {
+            let name = match (&self.recipe, column) {
+                (Some(name), RULES) => name.as_str(),
+                (None, RULES) => return Err(invalid("the columns key_rules and url_rules need recipe=")),
+                (_, name) => name,
+            };
+            Ok(RecipeColumn { column, recipe: parse_recipe(name)? })
+        };
+        columns.recipes().into_iter().map(recipe).collect()
+    }
+
+    fn suffixes(&self) -> PyResult<SuffixList> {
+        let Some(bytes) = &self.psl else { return Ok(SuffixList::default()) };
+        let text = std::str::from_utf8(bytes).map_err(|_| invalid("psl: the list is not UTF-8"))?;
+        SuffixList::parse(text).map_err(|error| invalid(format!("psl: {error}")))
+    }
+
+    /// Returns the policy of the options for these columns.
     ///
     /// # Errors
     /// An option is invalid.
-    pub fn policy(&self) -> PyResult<Policy> {
-        let columns = self.columns()?;
-        if let Some(base) = &self.base_uri {
-            Base::new(base.as_bytes()).map_err(|fault| PyValueError::new_err(format!("base_uri: {fault}")))?;
+    pub fn policy(&self, columns: &ColumnSet) -> PyResult<Policy> {
+        self.check()?;
+        if let Some(recipe) = &self.recipe {
+            parse_recipe(recipe)?;
         }
-        let recipe = |column: &'static str| match Recipe::parse(column) {
-            Ok(recipe) => Ok(RecipeColumn { column, recipe }),
-            Err(error) => Err(PyValueError::new_err(error.to_string())),
-        };
-        let recipes = columns.recipes().into_iter().map(recipe).collect::<PyResult<Vec<_>>>()?;
-        let profile = Profile::from_name(&self.profile);
-        let unknown = || PyValueError::new_err(format!("unknown profile {:?}", self.profile));
+        let profile = self.profile()?;
         let policy = Policy {
-            profile: profile.ok_or_else(unknown)?,
+            profile,
             intake: if self.strict { ParseMode::Strict } else { ParseMode::Lenient },
-            rung: if self.is_protocol() { Rung::Scheme } else { rung(&self.key)? },
+            rung: if self.is_protocol() { Rung::Scheme } else { rung(&self.rung)? },
             more_keys: columns.key_rungs(),
-            recipes,
-            algorithm: match self.key_hash.as_str() {
-                "xxh3" => KeyAlgorithm::Xxh3,
-                "blake3" => KeyAlgorithm::Blake3,
-                other => {
-                    return Err(PyValueError::new_err(format!("key_hash is \"xxh3\" or \"blake3\", not {other:?}")));
-                }
-            },
-            base: self.base_uri.clone().map(String::into_bytes),
+            recipes: self.recipes(columns)?,
+            algorithm: algorithm(&self.key_hash)?,
+            base: self.base.literal.clone().map(String::into_bytes),
             literal_base: self.literal_base,
             drop_fragment: self.drop_fragment,
-            assume_scheme: self.assume_scheme.clone(),
+            assume_scheme: self.assume_scheme.as_ref().map(|scheme| scheme.to_ascii_lowercase()),
+            preprocess: self.preprocess(profile)?,
+            charset: charset("charset", &self.charset)?,
+            query_charset: charset("query_charset", &self.query_charset)?,
+            has_record_charsets: self.charset.column.is_some(),
+            has_record_query_charsets: self.query_charset.column.is_some(),
+            keep_input: columns.contains(ColumnId::Input),
             spoofing_flags: columns.contains(ColumnId::SpoofingFlags),
-            has_record_charsets: self.charset.is_some(),
-            has_record_query_charsets: self.query_charset.is_some(),
-            ..Policy::default()
+            carry: carried(columns),
+            suffixes: self.suffixes()?,
+            equivalences: None,
         };
-        Ok(Policy { equivalences: self.read_equivalences(&policy, &columns)?, ..policy })
+        Ok(Policy { equivalences: self.read_equivalences(&policy, columns)?, ..policy })
     }
+}
+
+/// Returns the fields of formats that the columns hold.
+fn carried(columns: &ColumnSet) -> FieldSet {
+    let mut carry = FieldSet::default();
+    for column in columns.iter() {
+        if let ColumnId::Carried(field) = column.id {
+            carry.insert(field);
+        }
+    }
+    carry
+}
+
+fn charset(parameter: &str, operand: &Operand) -> PyResult<Option<Charset>> {
+    let Some(label) = &operand.literal else { return Ok(None) };
+    let unknown =
+        || invalid(format!("{parameter}: unknown charset {label:?}; expected a label of the Encoding Standard"));
+    Charset::named(label).map(Some).ok_or_else(unknown)
 }
 
 /// Returns the rung with this name.
 pub fn rung(name: &str) -> PyResult<Rung> {
     let names = || Rung::ALL.map(Rung::name).join(", ");
     let found = Rung::ALL.into_iter().find(|rung| rung.name() == name);
-    found.ok_or_else(|| PyValueError::new_err(format!("unknown rung {name:?}; expected one of {}", names())))
+    found.ok_or_else(|| invalid(format!("unknown rung {name:?}; expected one of {}, protocol", names())))
+}
+
+/// Returns the recipe with this name and changes.
+pub fn parse_recipe(name: &str) -> PyResult<Recipe> {
+    Recipe::parse(name).map_err(|error| invalid(format!("recipe: {error}")))
+}
+
+/// Returns the hash function with this name.
+pub fn algorithm(name: &str) -> PyResult<KeyAlgorithm> {
+    match name {
+        "xxh3" => Ok(KeyAlgorithm::Xxh3),
+        "blake3" => Ok(KeyAlgorithm::Blake3),
+        other => Err(invalid(format!("key_hash is \"xxh3\" or \"blake3\", not {other:?}"))),
+    }
+}
+
+/// Returns a message of the library with the names of parameters instead of flags: `base=` instead of `--base`.
+pub fn python_terms(message: &str) -> String {
+    let message = message.replace("--base or --base-column", "--base").replace(" (--format)", "");
+    let mut parts = message.split("--");
+    let mut text = parts.next().unwrap_or_default().to_string();
+    for part in parts {
+        let end = part.find(|c: char| !c.is_ascii_lowercase() && c != '-').unwrap_or(part.len());
+        match end {
+            0 => text.push_str("--"),
+            _ => text.push_str(&format!("{}=", part[..end].replace('-', "_"))),
+        }
+        text.push_str(&part[end..]);
+    }
+    text
 }

@@ -1,25 +1,34 @@
 //! Reads the records of a record batch. Records borrow the bytes of the column if possible; views, dictionaries, and rows with a
 //! base or a charset are copied.
 
+use std::sync::atomic::AtomicUsize;
+
 use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, LargeBinaryArray, OffsetSizeTrait, RecordBatch};
 use arrow::buffer::NullBuffer;
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
 use irikey::encoding::is_utf8;
+use irikey::iri::{Component, Fault, FaultKind};
 use irikey::kernel::Span;
 use irikey::record::{RecordBuffer, RecordOffsets, Records};
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
 
-use crate::configuration::Configuration;
+use crate::configuration::{Configuration, Operand};
 use crate::schema::arrow_error;
 
 /// Limit of the text of one result batch, in bytes: percent-encoding makes it up to three times as long, and Arrow's offsets
 /// reach 2 GiB.
 pub const MOST_TEXT: usize = 600 << 20;
 
+/// The limit in use, which tests lower.
+pub static TEXT_LIMIT: AtomicUsize = AtomicUsize::new(MOST_TEXT);
+
 /// Text that is processed at a time, in bytes, so that it and its bitmaps stay in the cache of a core.
 pub const CHUNK_LEN: usize = 256 << 10;
+
+/// The fault of a row without a URL; its columns become null.
+const NULL: Fault = Fault::new(FaultKind::NoUrl, Component::Reference, 0);
 
 /// A column of bytes, converted from any type of text or bytes.
 pub enum Column {
@@ -141,7 +150,7 @@ impl Inputs {
     /// # Errors
     /// A column does not exist, or has another type.
     pub fn of(batch: &RecordBatch, configuration: &Configuration) -> PyResult<Inputs> {
-        let named = |name: &Option<String>| name.as_ref().map(|name| Column::of(batch, name)).transpose();
+        let named = |operand: &Operand| operand.column.as_ref().map(|name| Column::of(batch, name)).transpose();
         Ok(Inputs {
             url: Column::of(batch, &configuration.url)?,
             base: named(&configuration.base)?,
@@ -156,20 +165,27 @@ impl Inputs {
 pub struct Scratch {
     lent: Vec<Span>,
     copies: RecordBuffer,
+    /// Rows whose URL is null. As records with a fault, they are neither resolved nor decoded.
+    nulls: Vec<(u32, Fault)>,
 }
 
 impl Scratch {
     /// Returns the records of rows `from..to`, at least one row.
     pub fn records<'a>(&'a mut self, inputs: &'a Inputs, from: usize, to: usize) -> Records<'a> {
+        self.nulls.clear();
+        if let Some(nulls) = inputs.url.nulls().filter(|nulls| nulls.null_count() > 0) {
+            let rows = (from..to).filter(|row| nulls.is_null(*row));
+            self.nulls.extend(rows.map(|row| ((row - from) as u32, NULL)));
+        }
         let has_more = inputs.base.is_some() || inputs.charset.is_some() || inputs.query_charset.is_some();
         if has_more || !self.lend(&inputs.url, from, to) {
             self.copy(inputs, from, to);
-            return self.copies.records();
+            return Records { faults: &self.nulls, ..self.copies.records() };
         }
         let (begin, end) = (inputs.url.range(from).0, inputs.url.range(to - 1).1);
         // Rows have no offset in a source, and no result column needs one.
         let (text, offsets) = (&inputs.url.bytes()[begin..end], RecordOffsets::Each(&[]));
-        Records { text, urls: &self.lent, offsets, ..Records::default() }
+        Records { text, urls: &self.lent, offsets, faults: &self.nulls, ..Records::default() }
     }
 
     /// Borrows the bytes of the column. Returns false if the bytes of adjacent rows could form one character together.

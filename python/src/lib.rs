@@ -2,19 +2,25 @@
 //! single references are `str` or `bytes`.
 //!
 //! ```text
-//! object with __arrow_c_array__ or __arrow_c_stream__ --intake--> Records --Canonicalizer--> Rows
-//!                                                     Batch | Table <--answer-- RecordBatch <---'
+//! object with __arrow_c_array__ or __arrow_c_stream__ --intake--> Records --engine--> Rows
+//!                                   Batch | Table | Reader | Array <-- RecordBatch <---'
+//! file --files (the readers of the command)--> Table
 //! ```
 //!
 //! Invalid data gives faults in rows, and invalid calls raise exceptions; nothing panics.
 
 mod answer;
+mod arrays;
 mod canonicalizer;
 mod configuration;
+mod engine;
+mod files;
 mod intake;
+mod reader;
 mod scalars;
 mod schema;
 
+use irikey::iri::{FaultKind, Flags, SpoofingFlags};
 use pyo3::prelude::*;
 
 /// The native part of the package `irikey`.
@@ -25,7 +31,13 @@ mod _irikey {
     #[pymodule_export]
     use super::answer::{Batch, Table};
     #[pymodule_export]
+    use super::arrays::Array;
+    #[pymodule_export]
     use super::canonicalizer::Canonicalizer;
+    #[pymodule_export]
+    use super::configuration::Literal;
+    #[pymodule_export]
+    use super::reader::Reader;
     #[pymodule_export]
     use super::scalars::{Fault, compare, explain, iri, key, resolve, surt, uri};
     #[pymodule_export]
@@ -33,6 +45,22 @@ mod _irikey {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        module.add("__version__", env!("CARGO_PKG_VERSION"))
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("_FAULTS", FaultKind::ALL.map(FaultKind::name).to_vec())?;
+        module.add("_FLAGS", Flags::ALL.iter().map(|(bit, name, _)| (*name, bit.0)).collect::<Vec<_>>())?;
+        module
+            .add("_SPOOFING_FLAGS", SpoofingFlags::ALL.iter().map(|(bit, name, _)| (*name, bit.0)).collect::<Vec<_>>())
+    }
+
+    /// Sets the limit of the text of one result batch, in bytes; for tests. Returns the limit before.
+    #[pyfunction]
+    fn _set_text_limit(bytes: usize) -> usize {
+        super::intake::TEXT_LIMIT.swap(bytes, std::sync::atomic::Ordering::Relaxed)
+    }
+
+    /// Runs the command with these arguments and returns its exit status.
+    #[pyfunction]
+    fn _main(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
+        py.detach(|| irikey::cli::main_with(arguments))
     }
 }

@@ -1,17 +1,20 @@
 //! Functions for single references, as `str` or `bytes`. A reference that cannot be parsed raises [`Fault`].
 
+use std::sync::{Arc, Mutex};
+
 use irikey::canon::Rung;
 use irikey::iri::whatwg_href;
 use irikey::iri::{
     Base, Fault as RowFault, Flags, HostMapping, ParseMode, Parts, find_scheme, find_spoofing, normalize_to_rung,
     to_iri,
 };
-use irikey::key::{Draft, KeyAlgorithm, Recipe};
+use irikey::key::{Draft, KeyAlgorithm};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 
-use crate::configuration::rung;
+use crate::configuration::{Configuration, Operand, algorithm, parse_recipe, python_terms};
+use crate::engine::{Engine, lock};
 
 pyo3::create_exception!(
     irikey,
@@ -21,8 +24,8 @@ pyo3::create_exception!(
 );
 
 /// Converts a fault to an exception.
-fn raise(py: Python<'_>, fault: RowFault) -> PyErr {
-    let error = Fault::new_err(fault.to_string());
+pub fn raise(py: Python<'_>, fault: RowFault) -> PyErr {
+    let error = Fault::new_err(python_terms(&fault.to_string()));
     let value = error.value(py);
     let set = value
         .setattr("kind", fault.kind.name())
@@ -31,10 +34,14 @@ fn raise(py: Python<'_>, fault: RowFault) -> PyErr {
     set.err().unwrap_or(error)
 }
 
-/// Returns the bytes of a `str` or `bytes`.
-fn bytes_of(value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+/// Returns the bytes of a `str` or `bytes`. Lone surrogates stand for the bytes that Python's `surrogateescape` could not
+/// decode.
+pub fn bytes_of(value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     if let Ok(text) = value.cast::<PyString>() {
-        return Ok(text.to_cow()?.as_bytes().to_vec());
+        if let Ok(text) = text.to_cow() {
+            return Ok(text.as_bytes().to_vec());
+        }
+        return text.call_method1("encode", ("utf-8", "surrogateescape"))?.extract();
     }
     match value.cast::<PyBytes>() {
         Ok(bytes) => Ok(bytes.as_bytes().to_vec()),
@@ -42,6 +49,14 @@ fn bytes_of(value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
             "expected a reference as str or bytes, found {}",
             value.get_type().name()?
         ))),
+    }
+}
+
+/// Returns bytes as a `str`; those that are not UTF-8 are escaped by Python's `surrogateescape`, so that none is lost.
+pub fn text_of<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyString>> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Ok(PyString::new(py, text)),
+        Err(_) => Ok(PyBytes::new(py, bytes).call_method1("decode", ("utf-8", "surrogateescape"))?.cast_into()?),
     }
 }
 
@@ -61,30 +76,89 @@ fn parse_mode(strict: bool) -> ParseMode {
     if strict { ParseMode::Strict } else { ParseMode::Lenient }
 }
 
-fn algorithm(name: &str) -> PyResult<KeyAlgorithm> {
-    match name {
-        "xxh3" => Ok(KeyAlgorithm::Xxh3),
-        "blake3" => Ok(KeyAlgorithm::Blake3),
-        other => Err(PyValueError::new_err(format!("key_hash is \"xxh3\" or \"blake3\", not {other:?}"))),
-    }
-}
-
 fn normalized(py: Python<'_>, reference: &[u8], on: Rung, strict: bool) -> PyResult<(Vec<u8>, Flags)> {
     normalize_to_rung(reference, on, parse_mode(strict)).map_err(|fault| raise(py, fault))
 }
 
-/// Returns the canonical URI of a reference.
+/// The options of a function for single references that its engine depends on.
+#[derive(Clone, PartialEq)]
+struct Choice {
+    rung: String,
+    strict: bool,
+    key_hash: String,
+}
+
+/// Returns an engine with these options. The last few engines are kept.
+fn engine(rung: &str, strict: bool, key_hash: &str) -> PyResult<Arc<Engine>> {
+    static KEPT: Mutex<Vec<(Choice, Arc<Engine>)>> = Mutex::new(Vec::new());
+    let matches = |choice: &Choice| choice.rung == rung && choice.strict == strict && choice.key_hash == key_hash;
+    if let Some((_, engine)) = lock(&KEPT).iter().find(|(choice, _)| matches(choice)) {
+        return Ok(engine.clone());
+    }
+    // Checked here, because the message of an engine also offers "protocol".
+    crate::configuration::rung(rung)?;
+    algorithm(key_hash)?;
+    let choice = Choice { rung: rung.to_string(), strict, key_hash: key_hash.to_string() };
+    let configuration = Configuration {
+        url: "url".to_string(),
+        base: Operand { column: Some("base".to_string()), literal: None },
+        charset: Operand::default(),
+        query_charset: Operand::default(),
+        rung: choice.rung.clone(),
+        recipe: None,
+        columns: None,
+        strict,
+        drop_fragment: false,
+        literal_base: false,
+        assume_scheme: None,
+        profile: "rfc3987".to_string(),
+        key_hash: choice.key_hash.clone(),
+        trim: false,
+        inner_spaces: None,
+        character_references: None,
+        backslashes: None,
+        psl: None,
+        equivalences: None,
+        types: "arrow".to_string(),
+    };
+    let engine = Arc::new(Engine::new(configuration)?);
+    lock(&KEPT).push((choice, engine.clone()));
+    Ok(engine)
+}
+
+/// Returns the canonical URI of a reference, which is ASCII. With rung="simple" it is that of "syntax"; with a recipe, it is the
+/// text of the recipe's key.
 #[pyfunction]
-#[pyo3(signature = (reference, base=None, *, rung="scheme", strict=false))]
-pub fn uri(
+#[pyo3(signature = (reference, base=None, *, rung="scheme", recipe=None, strict=false))]
+pub fn uri<'py>(
+    py: Python<'py>,
+    reference: &Bound<'py, PyAny>,
+    base: Option<&Bound<'py, PyAny>>,
+    rung: &str,
+    recipe: Option<&str>,
+    strict: bool,
+) -> PyResult<Bound<'py, PyString>> {
+    if let Some(recipe) = recipe {
+        return text_of(py, &recipe_text(py, reference, base, recipe)?);
+    }
+    let (reference, base) = (bytes_of(reference)?, base.map(bytes_of).transpose()?);
+    let engine = engine(rung, strict, "xxh3")?;
+    let found = engine.single(&reference, base.as_deref(), |single| text_of(py, single.uri));
+    found.map_err(|fault| raise(py, fault))?
+}
+
+/// Returns the text of a recipe's key.
+fn recipe_text(
     py: Python<'_>,
     reference: &Bound<'_, PyAny>,
     base: Option<&Bound<'_, PyAny>>,
-    rung: &str,
-    strict: bool,
-) -> PyResult<String> {
-    let text = normalized(py, &absolute(py, reference, base)?, self::rung(rung)?, strict)?.0;
-    Ok(String::from_utf8_lossy(&text).into_owned())
+    recipe: &str,
+) -> PyResult<Vec<u8>> {
+    let recipe = parse_recipe(recipe)?;
+    let mut text = Vec::new();
+    let written = recipe.write_key(&absolute(py, reference, base)?, &mut Draft::default(), &mut text);
+    written.map_err(|fault| raise(py, fault))?;
+    Ok(text)
 }
 
 /// Returns the canonical IRI of a reference: the URI decoded by RFC 3987 section 3.2, with a Unicode host.
@@ -96,66 +170,71 @@ pub fn iri(
     base: Option<&Bound<'_, PyAny>>,
     strict: bool,
 ) -> PyResult<String> {
-    let text = normalized(py, &absolute(py, reference, base)?, Rung::Scheme, strict)?.0;
-    Ok(to_iri(&String::from_utf8_lossy(&text), HostMapping::Unicode))
+    Ok(to_iri(&uri(py, reference, base, "scheme", None, strict)?.to_cow()?, HostMapping::Unicode))
 }
 
 /// Returns the key of a reference, 16 bytes.
 #[pyfunction]
-#[pyo3(signature = (reference, base=None, *, rung="scheme", strict=false, key_hash="xxh3"))]
+#[pyo3(signature = (reference, base=None, *, rung="scheme", recipe=None, strict=false, key_hash="xxh3"))]
 pub fn key<'py>(
     py: Python<'py>,
     reference: &Bound<'py, PyAny>,
     base: Option<&Bound<'py, PyAny>>,
     rung: &str,
+    recipe: Option<&str>,
     strict: bool,
     key_hash: &str,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let text = normalized(py, &absolute(py, reference, base)?, self::rung(rung)?, strict)?.0;
-    Ok(PyBytes::new(py, &algorithm(key_hash)?.key(&text)))
+    if let Some(recipe) = recipe {
+        return Ok(PyBytes::new(py, &algorithm(key_hash)?.key(&recipe_text(py, reference, base, recipe)?)));
+    }
+    let (reference, base) = (bytes_of(reference)?, base.map(bytes_of).transpose()?);
+    let engine = engine(rung, strict, key_hash)?;
+    let found = engine.single(&reference, base.as_deref(), |single| PyBytes::new(py, &single.key));
+    found.map_err(|fault| raise(py, fault))
 }
 
 /// Returns the SURT key of a URL: dialect "wayback" is that of webarchive-commons, "ia" that of Python's surt.
 #[pyfunction]
 #[pyo3(signature = (reference, dialect="wayback"))]
-pub fn surt(py: Python<'_>, reference: &Bound<'_, PyAny>, dialect: &str) -> PyResult<String> {
-    let recipe = match dialect {
-        "wayback" | "ia" => Recipe::parse(&format!("surt-{dialect}")),
-        other => return Err(PyValueError::new_err(format!("dialect is \"wayback\" or \"ia\", not {other:?}"))),
-    };
-    let recipe = recipe.map_err(|error| PyValueError::new_err(error.to_string()))?;
-    let mut text = Vec::new();
-    let written = recipe.write_key(&bytes_of(reference)?, &mut Draft::default(), &mut text);
-    written.map_err(|fault| raise(py, fault))?;
-    Ok(String::from_utf8_lossy(&text).into_owned())
+pub fn surt<'py>(py: Python<'py>, reference: &Bound<'py, PyAny>, dialect: &str) -> PyResult<Bound<'py, PyString>> {
+    match dialect {
+        "wayback" | "ia" => text_of(py, &recipe_text(py, reference, None, &format!("surt-{dialect}"))?),
+        other => Err(PyValueError::new_err(format!("dialect is \"wayback\" or \"ia\", not {other:?}"))),
+    }
 }
 
 /// Resolves a reference against a base by RFC 3986 section 5, without normalizing the target.
 #[pyfunction]
 #[pyo3(signature = (base, reference))]
-pub fn resolve(py: Python<'_>, base: &Bound<'_, PyAny>, reference: &Bound<'_, PyAny>) -> PyResult<String> {
+pub fn resolve<'py>(
+    py: Python<'py>,
+    base: &Bound<'py, PyAny>,
+    reference: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyString>> {
     let base = Base::new(&bytes_of(base)?).map_err(|fault| raise(py, fault))?;
-    let target = base.resolve(&bytes_of(reference)?).map_err(|fault| raise(py, fault))?;
-    String::from_utf8(target).map_err(|_| PyValueError::new_err("the target is not UTF-8"))
+    text_of(py, &base.resolve(&bytes_of(reference)?).map_err(|fault| raise(py, fault))?)
 }
 
-/// Returns the lowest rung on which two references are equivalent: "simple", "syntax", "scheme", or None.
+/// Returns the lowest rung on which two references are equivalent, or None, and their URIs on that rung or the highest one.
 #[pyfunction]
 #[pyo3(signature = (a, b, base=None, *, strict=false))]
-pub fn compare(
-    py: Python<'_>,
-    a: &Bound<'_, PyAny>,
-    b: &Bound<'_, PyAny>,
-    base: Option<&Bound<'_, PyAny>>,
+pub fn compare<'py>(
+    py: Python<'py>,
+    a: &Bound<'py, PyAny>,
+    b: &Bound<'py, PyAny>,
+    base: Option<&Bound<'py, PyAny>>,
     strict: bool,
-) -> PyResult<Option<&'static str>> {
+) -> PyResult<(Option<&'static str>, Bound<'py, PyString>, Bound<'py, PyString>)> {
     let (a, b) = (absolute(py, a, base)?, absolute(py, b, base)?);
+    let mut last = (Vec::new(), Vec::new());
     for rung in Rung::ALL {
-        if normalized(py, &a, rung, strict)?.0 == normalized(py, &b, rung, strict)?.0 {
-            return Ok(Some(rung.name()));
+        last = (normalized(py, &a, rung, strict)?.0, normalized(py, &b, rung, strict)?.0);
+        if last.0 == last.1 {
+            return Ok((Some(rung.name()), text_of(py, &last.0)?, text_of(py, &last.1)?));
         }
     }
-    Ok(None)
+    Ok((None, text_of(py, &last.0)?, text_of(py, &last.1)?))
 }
 
 /// Describes a reference: texts and keys of the rungs, components, flags, spoofing flags, and the result of a browser's
@@ -179,7 +258,7 @@ pub fn explain<'py>(
         (text, found) = normalized(py, &absolute, rung, strict)?;
         flags |= found;
         let step = PyDict::new(py);
-        step.set_item("text", String::from_utf8_lossy(&text))?;
+        step.set_item("text", text_of(py, &text)?)?;
         step.set_item("key", PyBytes::new(py, &KeyAlgorithm::Xxh3.key(&text)))?;
         rungs.set_item(rung.name(), step)?;
     }
@@ -198,7 +277,7 @@ pub fn explain<'py>(
 fn components<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyDict>> {
     let components = PyDict::new(py);
     for (name, part) in Parts::split(text).components(text) {
-        components.set_item(name, part.map(String::from_utf8_lossy))?;
+        components.set_item(name, part.map(|part| text_of(py, part)).transpose()?)?;
     }
     Ok(components)
 }

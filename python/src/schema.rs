@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, SchemaRef};
+use arrow::datatypes::{DataType, Field, SchemaRef, TimeUnit};
 use arrow::error::ArrowError;
 use arrow::ffi::FFI_ArrowSchema;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-use crate::configuration::Types;
+use crate::configuration::{Outputs, Types};
 
 /// Columns and their types.
 #[pyclass(frozen, module = "irikey")]
@@ -92,23 +92,18 @@ pub fn spark_type(kind: &DataType) -> DataType {
         DataType::Dictionary(_, values) => values.as_ref().clone(),
         DataType::UInt8 | DataType::UInt16 | DataType::UInt32 | DataType::UInt64 => DataType::Int64,
         DataType::Int8 | DataType::Int16 | DataType::Int32 => DataType::Int64,
+        DataType::Timestamp(_, zone) => DataType::Timestamp(TimeUnit::Microsecond, zone.clone()),
         other => other.clone(),
     }
 }
 
 /// Returns the schema of results. All columns are nullable, because a row is null if its URL is null.
-pub fn answer_schema(columns: &irikey::batch::ColumnSet, metadata: &[(String, String)], types: Types) -> SchemaRef {
-    let schema = columns.schema(metadata);
-    let fields: Vec<Field> = schema
-        .fields()
-        .iter()
-        .map(|field| {
-            let kind = match types {
-                Types::Arrow => field.data_type().clone(),
-                Types::Spark => spark_type(field.data_type()),
-            };
-            Field::new(field.name(), kind, true)
-        })
-        .collect();
+pub fn answer_schema(outputs: &Outputs, metadata: &[(String, String)], types: Types) -> SchemaRef {
+    let schema = outputs.columns.schema(metadata);
+    let field = |(name, place): &(String, usize)| {
+        let kind = schema.field(*place).data_type();
+        Field::new(name, if types == Types::Arrow { kind.clone() } else { spark_type(kind) }, true)
+    };
+    let fields: Vec<Field> = outputs.selected.iter().map(field).collect();
     Arc::new(arrow::datatypes::Schema::new_with_metadata(fields, schema.metadata().clone()))
 }

@@ -84,7 +84,7 @@ def test_bases_and_charsets_are_columns():
     rows = canonicalized(table, url="link", base="page", charset="enc").to_pylist()
     assert [row["uri"] for row in rows] == ["http://a/b/x", "http://a/%D1%8F", "http://h/%D1%84", None, None]
     assert [row["fault"] for row in rows] == [None, None, None, "relative", "unknown-charset"]
-    rows = canonicalized(table, url="link", base="page", charset="enc", base_uri="http://d/").to_pylist()
+    rows = canonicalized(table, url="link", charset="enc", **{"base": ("page", irikey.lit("http://d/"))}).to_pylist()
     assert rows[3]["uri"] == "http://d/z"
 
 
@@ -95,8 +95,8 @@ def test_invalid_arguments_raise_exceptions():
     with pytest.raises(TypeError, match="has the type Int64"):
         irikey.canonicalize(table, url="n")
     with pytest.raises(TypeError, match="is not Arrow data"):
-        irikey.canonicalize(URLS)
-    for invalid in [{"key": "nonsense"}, {"columns": ["kye"]}, {"columns": ["source"]}, {"key_hash": "md5"}, {"base_uri": "x"}, {"types": "x"}]:
+        irikey.canonicalize(7)
+    for invalid in [{"rung": "nonsense"}, {"columns": ["kye"]}, {"columns": ["source"]}, {"key_hash": "md5"}, {"base": irikey.lit("x")}, {"types": "x"}]:
         with pytest.raises(ValueError):
             irikey.canonicalize(table, **invalid)
     with pytest.raises(TypeError):
@@ -104,7 +104,7 @@ def test_invalid_arguments_raise_exceptions():
 
 
 def test_canonicalizers_count_pickle_and_work_in_threads():
-    canonicalizer = irikey.Canonicalizer(key="syntax", columns=["key", "uri"])
+    canonicalizer = irikey.Canonicalizer(rung="syntax", columns=["key", "uri"])
     canonicalizer.canonicalize(pa.table({"url": URLS}))
     counters = canonicalizer.counters
     assert counters["rows"] == len(URLS) == sum(counters[name] for name in ("unchanged", "changed", "faulty", "nulls"))

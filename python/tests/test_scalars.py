@@ -21,7 +21,7 @@ def test_rungs():
     assert irikey.compare("http://h/", "http://h/") == "simple"
     assert irikey.compare("http://h/%7e", "http://h/~") == "syntax"
     assert irikey.compare("http://h", "http://h/") == "scheme"
-    assert irikey.compare("http://h/a", "http://h/b") is None
+    assert not irikey.compare("http://h/a", "http://h/b")
 
 
 def test_explain():

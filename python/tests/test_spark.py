@@ -26,7 +26,7 @@ os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
 import irikey  # noqa: E402
 from pyspark.sql import functions as F  # noqa: E402
 
-from irikey.spark import Counters, canonicalize, dedup  # noqa: E402
+from irikey.spark import Counters, anti_join_seen, canonicalize, dedup  # noqa: E402
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 LINES = int(os.environ.get("IRIKEY_SPARK_LINES", 2_000_000))
@@ -151,16 +151,16 @@ def test_representatives_equal_those_of_the_command(spark, captures, tmp_path):
         assert (7_000 if known else 9_000) < len(expected) < (8_000 if known else 10_001)
     text = frame.select("record", "uri").limit(100)
     with pytest.raises(ValueError, match="need equivalences="):
-        canonicalize(text, url="uri", key="protocol")
+        canonicalize(text, url="uri", rung="protocol")
     with pytest.raises(ValueError, match="learned with key "):
-        canonicalize(text, url="uri", key="protocol", key_hash="blake3", equivalences=str(learned))
+        canonicalize(text, url="uri", rung="protocol", key_hash="blake3", equivalences=str(learned))
     with pytest.raises(ValueError, match="not a table of equivalences"):
-        canonicalize(text, url="uri", key="protocol", equivalences=str(rows))
+        canonicalize(text, url="uri", rung="protocol", equivalences=str(rows))
     subprocess.run([command, "canon", "-q", captures, "-o", out, "--columns", "record", "--key", "protocol",
                     "--equivalences", learned], check=True)
     found = pq.read_table(out, columns=["record", "key_protocol"])
     expected = dict(zip(found["record"].to_pylist(), found["key_protocol"].to_pylist()))
-    made = canonicalize(frame.select("record", "uri"), url="uri", key="protocol", columns=["key", "key_scheme"],
+    made = canonicalize(frame.select("record", "uri"), url="uri", rung="protocol", columns=["key", "key_scheme"],
                         equivalences=str(learned)).collect()
     assert {row.record: bytes(row.key) for row in made} == expected
     assert sum(row.key != row.key_scheme for row in made) > CAPTURES // 10
@@ -232,7 +232,7 @@ def test_every_keep_is_a_total_order(spark):
 
 def test_invalid_arguments_are_reported_before_the_job(spark):
     rows = spark.createDataFrame([("http://h", 1)], "url string, n int")
-    for invalid in [{"url": "x"}, {"base": "x"}, {"key": "x"}, {"columns": ["x"]}]:
+    for invalid in [{"url": "x"}, {"base": "x"}, {"rung": "x"}, {"columns": ["x"]}]:
         with pytest.raises(ValueError):
             canonicalize(rows, **invalid)
     with pytest.raises(ValueError, match="already"):
@@ -244,42 +244,165 @@ def test_invalid_arguments_are_reported_before_the_job(spark):
         canonicalize(rows, url="n").collect()
 
 
-CDXJ = """org,example)/ 20200101000000 {"url": "http://example.org/", "status": "200"}
+def test_columns_and_sql_functions(spark):
+    import irikey.spark as functions
+
+    rows = spark.createDataFrame([("HTTP://h:80", "http://a/"), ("../x", "http://b/c/d"), (None, "http://a/"), ("http://h:x/", None)], "url string, page string")
+    urls, pages = (rows.toPandas()[name].tolist() for name in ("url", "page"))
+    columns = {
+        "uri": (functions.uri("url"), irikey.uris(urls)),
+        "key": (functions.key(F.col("url").cast("binary")), irikey.keys(urls)),
+        "surt": (functions.surt("url"), irikey.uris(urls, recipe="surt-wayback")),
+        "ia": (functions.surt("url", "ia"), irikey.uris(urls, recipe="surt-ia")),
+        "based": (functions.uri("url", "page"), irikey.uris(urls, base=pages)),
+        "literal": (functions.uri("url", irikey.lit("http://l/")), irikey.uris(urls, base="http://l/")),
+        "strict": (functions.uri(F.lit("http://h/a b"), strict=True), [None] * 4),
+        "charset": (functions.uri(F.lit(b"http://h/\xff"), charset=irikey.lit("windows-1251")), ["http://h/%D1%8F"] * 4),
+        "syntax": (functions.uri("url", rung="syntax"), irikey.uris(urls, rung="syntax")),
+    }
+    found = rows.coalesce(1).select(*[column.alias(name) for name, (column, _) in columns.items()]).collect()
+    for name, (_, expected) in columns.items():
+        assert [row[name] if not isinstance(row[name], bytearray) else bytes(row[name]) for row in found] == expected, name
+    functions.register(spark)
+    functions.register(spark, "strict_", strict=True)
+    rows.createOrReplaceTempView("captures")
+    row = spark.sql("SELECT irikey_uri(url) uri, irikey_key(url) key, irikey_surt(url) surt, irikey_uri_from('x', page) uri_from,"
+                    " irikey_key_from('x', page) key_from, strict_uri('http://h/a b') strict FROM captures WHERE url = 'HTTP://h:80'").first()
+    assert (row.uri, bytes(row.key), row.surt, row.strict) == ("http://h/", irikey.key("http://h"), "h)/", None)
+    assert (row.uri_from, bytes(row.key_from)) == ("http://a/x", irikey.key("http://a/x"))
+    with pytest.raises(ValueError, match="dialect"):
+        functions.surt("url", "x")
+    # Only the URL is sent to Python, and only once.
+    plan = canonicalize(rows.withColumn("wide", F.repeat(F.lit("x"), 100))).where("fault is null")._jdf.queryExecution().toString()
+    physical = plan[plan.index("== Physical Plan =="):]
+    assert physical.count("ArrowEvalPython") == 1 and "MapInArrow" not in physical
+
+
+def test_counters_of_coalesced_and_repeated_streams(spark):
+    rows = spark.range(1000).selectExpr("if(id % 10 = 0, null, concat('HTTP://h/', id)) url", "'http://b/' page").repartition(8)
+    counters = Counters(spark)
+    made = canonicalize(rows.coalesce(2), base="page", counters=counters)
+    for _ in range(2):
+        assert made.where("uri is not null").count() == 900
+        counts = counters.check(1000)
+        assert (counts["nulls"], counts["changed"], counts["changes"]["case"]) == (100, 900, 900)
+    assert Counters(spark).check(0)["rows"] == 0
+    with pytest.raises(RuntimeError, match="1000 canonicalized"):
+        counters.check(999)
+
+
+def test_names_with_dots_or_in_another_case(spark):
+    rows = spark.createDataFrame([("HTTP://h", 1, "x"), ("http://h/", 2, "y")], "`The.URL` string, `pos.i` int, `a``b` string")
+    made = canonicalize(rows, url="the.url")
+    assert made.columns[:3] == rows.columns
+    kept = dedup(made, key="KEY", order=["POS.i"], copies="n").collect()
+    assert [(row["The.URL"], row["pos.i"], row["a`b"], row["n"]) for row in kept] == [("HTTP://h", 1, "x", 2)]
+    with pytest.raises(ValueError, match="already has columns uri"):
+        canonicalize(rows.withColumnRenamed("pos.i", "URI"), url="The.URL")
+    with pytest.raises(ValueError, match="already has a column"):
+        dedup(made, order=["pos.i"], copies="KEY")
+    with pytest.raises(ValueError, match="order is a list"):
+        dedup(made, order="pos.i")
+    with pytest.raises(ValueError, match="ambiguous"):
+        canonicalize(rows.select("*", F.col("`The.URL`").alias("THE.url")), url="the.URL")
+
+
+def test_every_type_of_time_gives_the_same_order(spark):
+    times = ["2020-01-01 00:00:00", "2021-01-01 00:00:00", "2019-01-01 00:00:00"]
+    rows = spark.createDataFrame([(i, b"k", f"http://h/{i}", time) for i, time in enumerate(times)], "record int, key binary, uri string, text string")
+    for expression in ("cast(text as timestamp)", "cast(text as timestamp_ntz)", "cast(text as date)", "date_format(cast(text as timestamp), 'yyyyMMddHHmmss')"):
+        timed = rows.withColumn("fetch_time", F.expr(expression))
+        found = [dedup(timed, keep=keep, order=["record"]).first().record for keep in ("newest", "oldest")]
+        assert found == [1, 2], expression
+    # What is no time or status comes last, and does not stop the job.
+    odd = rows.withColumn("fetch_time", F.lit("-")).withColumn("fetch_status", F.lit(""))
+    assert dedup(odd, keep="best", order=["record"]).first().record == 0
+
+
+def test_rows_that_were_seen_are_left_out(spark):
+    rows = canonicalize(spark.createDataFrame([("http://h",), ("http://g",), ("http://h:x",), (None,)], "url string"))
+    seen = canonicalize(spark.createDataFrame([("HTTP://H/",), ("HTTP://H:80/",)], "url string"))
+    found = anti_join_seen(rows, seen).collect()
+    assert {row.url for row in found} == {"http://g", "http://h:x", None} and len(found) == 3
+
+
+HEADER, DASH = b'!OpenWayback-CDXJ 1.0\n', b'org,example)/y - {"url": "http://example.org/y", "status": "-"}\n'
+CDXJ = b"""org,example)/ 20200101000000 {"url": "http://example.org/", "status": "200"}
 org,example)/ 20210101000000 {"url": "HTTP://Example.org:80/", "status": "301"}
 org,example)/x 20210101000000 {"url": "http://example.org:x/", "status": "200"}
+org,example)/y 20210101000000 {"url": "http://example.org/y", "status": ""}
 """
 
 
-def test_the_job_accounts_for_every_record(spark, tmp_path):
-    import argparse
-
+@pytest.fixture
+def run(spark, tmp_path):
     from irikey import job
 
-    def run(text, kind, *flags):
-        (tmp_path / kind).mkdir()
-        (tmp_path / kind / "part").write_bytes(text)
-        out = tmp_path / f"{kind}-out"
-        arguments = job.parse([str(tmp_path / kind), "--output", str(out), "--format", kind, "--files", "2", *flags])
-        assert isinstance(arguments, argparse.Namespace)
-        return job.run(spark, arguments), pq.read_table(out).to_pylist()
+    def run(source, kind, *flags):
+        out = tmp_path / f"{kind}-out-{len(list(tmp_path.iterdir()))}"
+        arguments = job.parse([str(source), "--output", str(out), "--format", kind, "--files", "2", *flags])
+        report = job.run(spark, arguments)
+        assert report["read"] == report["kept"] + report["duplicate"] + report["faulty"] + report["null"]
+        return report, pq.read_table(out).to_pylist()
 
-    report, rows = run(CDXJ.encode(), "cdxj", "--keep", "newest")
-    assert (report["read"], report["kept"], report["duplicate"], report["faulty"]) == (3, 1, 1, 1)
-    assert rows[0]["fetch_status"] == 301 and rows[0]["copies"] == 2
-    report, rows = run(b"http://h/\xff\nHTTP://h/%ff\nx\n", "text")
-    assert (report["kept"], report["duplicate"], report["faults"]) == (1, 1, {"relative": 1})
-    assert bytes(rows[0]["url"]) == b"http://h/\xff"
-    warc = tmp_path / "x.warc"
-    fields = ["WARC/1.0", "WARC-Type: resource", "WARC-Date: 2020-01-02T03:04:05Z", "Content-Length: 0"]
-    records = ["\r\n".join([*fields, f"WARC-Target-URI: {url}", "", "", "", ""]) for url in ("<http://h/>", "HTTP://H", "x:y")]
-    warc.write_bytes("".join(records).encode())
-    arguments = job.parse([str(warc), "--output", str(tmp_path / "warc-out"), "--format", "warc", "--files", "1"])
-    report = job.run(spark, arguments)
-    assert (report["read"], report["kept"], report["duplicate"]) == (3, 2, 1)
-    assert {row["fetch_time"] for row in pq.read_table(tmp_path / "warc-out").to_pylist()} == {20200102030405}
+    return run
+
+
+def write(path, contents):
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(contents)
+    return path
+
+
+def test_the_job_reads_lines_as_the_command_does(run, tmp_path):
+    report, rows = run(write(tmp_path / "cdxj/part", HEADER + CDXJ + DASH), "cdxj", "--keep", "newest")
+    assert [report[name] for name in ("read", "kept", "duplicate", "faulty", "headers")] == [5, 2, 2, 1, 1]
+    first = next(row for row in rows if row["uri"] == "http://example.org/")
+    assert first["fetch_status"] == 301 and first["copies"] == 2 and first["fetch_time"].year == 2021
+    assert bytes(first["url"]) == b"HTTP://Example.org:80/"
+    # Only LF ends a line; a CR before it does not belong to the URL.
+    report, rows = run(write(tmp_path / "text/part", b"http://h/\xff\nHTTP://h/%ff\r\nx\nhttp://h/a\rb\n"), "text")
+    assert (report["read"], report["kept"], report["duplicate"], report["faults"]) == (4, 2, 1, {"relative": 1})
+    assert report["flags"] == {"not-utf8": 1, "control": 1}
+    assert {bytes(row["url"]) for row in rows} == {b"http://h/\xff", b"http://h/a\rb"}
+    report, _ = run(write(tmp_path / "jsonl/part", b'{"url": "http://h"}\n{"url": null}\nnope\n'), "jsonl")
+    assert (report["read"], report["kept"], report["faulty"]) == (3, 1, 2)
     with pytest.raises(Exception, match="exists|EXIST"):
-        arguments = job.parse([str(tmp_path / "text"), "--output", str(tmp_path / "text-out")])
-        job.run(spark, arguments)
+        run(tmp_path / "text", "text", "--output", str(tmp_path / "text"))
+
+
+def test_the_job_reads_parquet_with_columns_of_any_name(run, tmp_path):
+    table = pa.table({"url": ["http://h", "HTTP://H:80", None], "source": ["a", "b", "c"], "Record": [1, 2, 3], "a.b": [1, 2, 3]})
+    (tmp_path / "in").mkdir()
+    pq.write_table(table, tmp_path / "in" / "part.parquet")
+    report, rows = run(tmp_path / "in", "parquet")
+    assert (report["read"], report["kept"], report["duplicate"], report["null"]) == (3, 1, 1, 1)
+    assert (rows[0]["source"], rows[0]["a.b"], rows[0]["irikey_record"]) == ("a", 1, 0)
+
+
+def test_the_job_reads_archives_in_folders_globs_and_lists(run, tmp_path):
+    import gzip
+
+    def record(kind, target, body=b"", date=b"2020-01-02T03:04:05Z"):
+        head = b"WARC/1.0\r\nWARC-Type: %s\r\nWARC-Date: %s\r\nContent-Length: %d\r\n" % (kind, date, len(body))
+        return head + (b"WARC-Target-URI: %s\r\n" % target if target else b"") + b"\r\n" + body + b"\r\n\r\n"
+
+    records = [record(b"warcinfo", b""), record(b"response", b"<http://h/>", b"HTTP/1.1 200 OK\r\n\r\n"),
+               record(b"revisit", b"HTTP://H", b"HTTP/1.1 304 x\r\n\r\n"), record(b"resource", b"http://h/\xff")]
+    folder = tmp_path / "warc"
+    write(folder / "a.warc.gz", b"".join(map(gzip.compress, records)))
+    write(folder / "b c.warc", records[1])
+    lists = write(tmp_path / "warc.paths.gz", gzip.compress(b"a.warc.gz\nb c.warc\n"))
+    for source, flags in ((folder, ()), (f"{folder}/*.warc*", ()), (folder.as_uri(), ()), (f"@{lists}", ("--prefix", f"{folder}/"))):
+        report, rows = run(source, "warc", *flags)
+        assert [report[name] for name in ("read", "kept", "duplicate", "faulty")] == [5, 2, 2, 1], (source, report)
+        assert report["faults"] == {"no-url": 1} and report["damaged"] == []
+        assert {(row["uri"], bytes(row["url"]), row["fetch_status"]) for row in rows} == {("http://h/", b"http://h/", 200), ("http://h/%FF", b"http://h/\xff", None)}
+        assert {row["fetch_time"].replace(tzinfo=None).isoformat() for row in rows} == {"2020-01-02T03:04:05"}
+    # A damaged archive is reported, and the records before the damage are read.
+    write(folder / "a.warc.gz", b"".join(map(gzip.compress, records))[:-20])
+    report, _ = run(folder / "a.warc.gz", "auto")
+    assert len(report["damaged"]) == 1 and "a.warc.gz" in report["damaged"][0] and report["read"] == 3
 
 
 def test_the_job_starts_by_spark_submit(tmp_path):

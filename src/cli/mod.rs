@@ -42,6 +42,7 @@ mod seen;
 mod single_iri;
 mod terminal;
 
+use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
@@ -92,25 +93,30 @@ fn declaration() -> clap::Command {
 /// Runs the command that the arguments of the process name.
 #[doc(hidden)]
 pub fn main() -> ExitCode {
+    ExitCode::from(main_with(std::env::args_os()))
+}
+
+/// Runs the command that `arguments` name, the name of the program first, and returns its exit status.
+#[doc(hidden)]
+pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     process::remove_temporary_files_on_signals();
     crate::input::silence_caught_panics();
-    let parsed = declaration().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
+    let parsed = declaration().try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => {
             // Help goes to standard output, where its reader may have closed the pipe; errors go to stderr.
             let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { exit::USAGE } else { exit::SUCCESS });
+            return if error.use_stderr() { exit::USAGE } else { exit::SUCCESS };
         }
     };
     // The panic hook has printed the place; unwinding removes temporary files.
-    let status = catch_unwind(AssertUnwindSafe(|| run(&cli.command))).unwrap_or_else(|_| {
+    catch_unwind(AssertUnwindSafe(|| run(&cli.command))).unwrap_or_else(|_| {
         terminal::print_error(
             "internal error: the command was stopped and its output removed; please report the lines above",
         );
         exit::INTERNAL
-    });
-    ExitCode::from(status)
+    })
 }
 
 fn run(command: &Command) -> u8 {

@@ -104,7 +104,7 @@ pub struct Profile {
     /// What happens to characters of queries that the document's charset cannot encode.
     pub(crate) unmappable: UnmappableMode,
     /// A field is trimmed and may contain several references.
-    pub(crate) is_field_of_references: bool,
+    pub is_field_of_references: bool,
 }
 
 pub(super) const RFC3987: Profile = Profile {

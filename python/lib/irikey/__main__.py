@@ -1,0 +1,20 @@
+"""The command ``irikey``: ``python -m irikey canon urls.txt``."""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+from ._irikey import _main
+
+
+def main() -> int:
+    """Runs the command with the arguments of this process and returns its exit status."""
+    # The command handles signals itself; with Python's handler, Ctrl-C would wait until it ends.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    sys.stdout.flush()
+    return _main(["irikey", *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,241 @@
+"""Functions for arrays and tables of any library that implements the Arrow PyCapsule interface."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Sequence, TypeVar, Union
+
+from ._irikey import Batch, Canonicalizer, Reader, Schema, Table, lit
+from ._policy import Operand, Policy, Rung, canonicalizer, column_names, loaded, output
+
+if TYPE_CHECKING:
+    import os
+
+    from typing_extensions import Unpack
+
+Data = TypeVar("Data")
+
+
+def _operand(name: str, value: Any) -> tuple[Optional[Any], Any]:
+    """Returns the option of a canonicalizer for an argument, and the array if it is one."""
+    if value is None or isinstance(value, lit):
+        return value, None
+    if isinstance(value, (str, bytes)):
+        return lit(value if isinstance(value, str) else value.decode("utf-8", "surrogateescape")), None
+    return name, value
+
+
+def _module(value: Any) -> str:
+    return type(value).__module__.partition(".")[0]
+
+
+def _combined(values: Any) -> Any:
+    """Returns a chunked array as an array."""
+    return values.combine_chunks() if hasattr(values, "iterchunks") else values
+
+
+def _pieces(values: Any) -> Any:
+    """Returns something that the core takes: a list or an object with ``__arrow_c_array__``."""
+    if isinstance(values, (list, tuple)) or hasattr(values, "__arrow_c_array__"):
+        return values
+    kind = _module(values)
+    if kind == "polars":
+        return values.to_arrow()
+    if kind == "pandas":
+        import pyarrow as pa
+
+        return _combined(pa.Array.from_pandas(values))
+    raise TypeError(
+        f"values: {type(values).__name__} is no array; expected a list of str or bytes, or an array with the Arrow PyCapsule interface"
+    )
+
+
+def _column(canonical: Canonicalizer, column: str, values: Any, others: dict[str, Any]) -> Any:
+    """Returns a column of the results, of the kind of ``values``."""
+    kind = _module(values)
+    if kind == "polars":
+        import polars as pl
+
+        columns = {"url": values, **others}
+        frame = pl.DataFrame({name: pl.Series(name, array) for name, array in columns.items()})
+        return pl.Series(values.name, pl.DataFrame(canonical.canonicalize(frame))[column])
+    others = {name: _pieces(_combined(array)) for name, array in others.items()}
+    if hasattr(values, "iterchunks"):
+        import pyarrow as pa
+
+        if others:
+            return pa.chunked_array([pa.array(canonical.array(_combined(values), column, **others))])
+        parts = [pa.array(canonical.array(chunk, column)) for chunk in values.iterchunks()]
+        return pa.chunked_array(parts, parts[0].type if parts else pa.array(canonical.array([], column)).type)
+    result = canonical.array(_pieces(values), column, **others)
+    if kind == "pandas":
+        import pandas as pd
+        import pyarrow as pa
+
+        return pd.Series(pa.array(result).to_pandas().to_numpy(), index=values.index, name=values.name, dtype=object)
+    if kind == "pyarrow":
+        import pyarrow as pa
+
+        return pa.array(result)
+    return result
+
+
+def _map(name: str, values: Any, base: Any, charset: Any, recipe: Optional[str], options: dict[str, Any]) -> Any:
+    column = output(name, recipe)
+    arrays = {}
+    for operand, value in (("base", base), ("charset", charset)):
+        options[operand], array = _operand(operand, value)
+        if array is not None:
+            arrays[operand] = array
+    canonical = canonicalizer({**loaded(options, stacklevel=4), "recipe": recipe, "columns": (column,)})
+    return _column(canonical, column, values, arrays)
+
+
+def uris(
+    values: Data,
+    base: Any = None,
+    charset: Any = None,
+    *,
+    rung: Rung = "scheme",
+    recipe: Optional[str] = None,
+    **policy: Unpack[Policy],
+) -> Data:
+    """Returns the canonical URIs of an array, as an array of the same kind.
+
+    ``values`` is a list of str, bytes and None, a pyarrow Array or ChunkedArray, a polars or pandas Series, or any array with
+    the Arrow PyCapsule interface, which gives an :class:`irikey.Array`. The result is null where the URL is null or cannot be
+    parsed. Each value of a dictionary is normalized once.
+
+    ``base`` and ``charset`` are one value, or arrays of the same length. With ``recipe``, the result is the texts of the
+    recipe's keys. Other options: :class:`irikey.Policy`.
+    """
+    result: Data = _map("uri", values, base, charset, recipe, {"rung": rung, **policy})
+    return result
+
+
+def keys(
+    values: Data,
+    base: Any = None,
+    charset: Any = None,
+    *,
+    rung: Rung = "scheme",
+    recipe: Optional[str] = None,
+    **policy: Unpack[Policy],
+) -> Data:
+    """Returns the 16-byte keys of an array, as an array of the same kind; arguments as in :func:`uris`.
+
+    The key of a URL that cannot be parsed is that of its bytes; it is null only where the URL is null, or where a recipe gives
+    no key.
+    """
+    result: Data = _map("key", values, base, charset, recipe, {"rung": rung, **policy})
+    return result
+
+
+def canonicalize(
+    data: Any,
+    url: str = "url",
+    base: Optional[Operand] = None,
+    charset: Optional[Operand] = None,
+    rung: Rung = "scheme",
+    columns: Optional[Sequence[str]] = None,
+    *,
+    recipe: Optional[str] = None,
+    **policy: Unpack[Policy],
+) -> Union[Batch, Table, Reader]:
+    """Returns canonical URIs, keys, faults and flags, one row per row of ``data``.
+
+    ``data`` is a record batch, an array or a list of URLs (returns a :class:`Batch`), a table or data frame (a
+    :class:`Table`), or a reader of batches (a :class:`Reader`, which computes as it is read). ``url`` names its column of text
+    or bytes. ``base`` and ``charset`` name columns with the absolute IRI that a reference is relative to, and the charset of
+    its bytes; or they are ``lit(value)``, or ``(column, lit(value))`` with a value for rows that have none. A row whose URL is
+    null is null.
+
+    ``rung`` is that of ``uri`` and ``key``: "scheme", "syntax" or "simple". With "protocol", ``uri`` is that of "scheme", and
+    ``key`` is that of its representative by ``equivalences=``. With ``recipe``, ``key`` is that of the recipe. ``columns`` are
+    names of ``irikey schema``; the default is uri, key, fault, fault_at and flags. Other options: :class:`irikey.Policy`.
+
+    A reference that cannot be parsed gives a row with a fault, not an exception. A missing column raises ``KeyError``, a
+    column of another type ``TypeError``, and an invalid option ``ValueError``.
+    """
+    options: dict[str, Any] = {"rung": rung, **policy, "base": base, "charset": charset}
+    names = column_names(columns)
+    canonical = Canonicalizer(url=url, recipe=recipe, columns=names, **loaded(options))
+    if hasattr(data, "iterchunks") or (_module(data) in ("polars", "pandas") and type(data).__name__ == "Series"):
+        return canonical.canonicalize(_pieces(_combined(data)))
+    return canonical.canonicalize(data)
+
+
+class Read(NamedTuple):
+    """What :func:`read` returns."""
+
+    table: Table
+    #: ``records``, ``headers`` (lines that are not records), ``skipped`` (records of other types), ``errors`` (messages of
+    #: damage), and the counters of a canonicalizer.
+    counts: dict[str, Any]
+
+
+def read(
+    source: Union[str, os.PathLike[str], bytes],
+    columns: Optional[Sequence[str]] = None,
+    *,
+    format: str = "auto",
+    name: Optional[str] = None,
+    record_types: Optional[Sequence[str]] = None,
+    threads: int = 0,
+    rung: Rung = "scheme",
+    recipe: Optional[str] = None,
+    base: Optional[lit] = None,
+    charset: Optional[lit] = None,
+    **policy: Unpack[Policy],
+) -> Read:
+    """Reads a file of crawl data, a path or its bytes, with the readers of the command: WARC, CDXJ, lines and so on, packed or
+    not. Every record is a row.
+
+    ``columns`` are names of ``irikey schema``; the default is uri, key, fault, fault_at and flags. ``format`` is one of
+    ``irikey canon --format``, ``name`` the name in the column ``source``. ``record_types`` selects records of archives. A
+    damaged file is no exception: the rows before the damage are returned, and ``counts["errors"]`` describes it.
+    """
+    options: dict[str, Any] = {"rung": rung, "base": base, "charset": charset, **policy}
+    canonical = Canonicalizer(recipe=recipe, **loaded(options))
+    return Read(*canonical.read(source, columns=column_names(columns), format=format, name=name,
+                                record_types=column_names(record_types), threads=threads))
+
+
+def schema(columns: Optional[Sequence[str]] = None, types: str = "arrow") -> Schema:
+    """Returns the schema of a result: for Arrow ``__arrow_c_schema__``, for Spark ``spark_ddl()`` and ``spark_json()``."""
+    return Canonicalizer(columns=column_names(columns), types=types).schema
+
+
+def batch_function(
+    url: str = "url",
+    base: Optional[Operand] = None,
+    charset: Optional[Operand] = None,
+    rung: Rung = "scheme",
+    columns: Optional[Sequence[str]] = None,
+    *,
+    recipe: Optional[str] = None,
+    **policy: Unpack[Policy],
+) -> Callable[[Data], Data]:
+    """Returns a function that adds the columns of :func:`canonicalize` to a pyarrow Table or RecordBatch, or to a pandas or polars
+    data frame. It can be pickled: for ``map_batches`` of Ray, ``map_partitions`` of Dask and the like."""
+    options: dict[str, Any] = {"rung": rung, **policy, "base": base, "charset": charset}
+    made = Canonicalizer(url=url, recipe=recipe, columns=column_names(columns), types="spark", **loaded(options))
+    return functools.partial(_with_columns, made)
+
+
+def _with_columns(canonical: Canonicalizer, data: Any) -> Any:
+    kind = _module(data)
+    if kind == "polars":
+        import polars as pl
+
+        return data.with_columns(pl.DataFrame(canonical.canonicalize(data)))
+    import pyarrow as pa
+
+    if kind == "pandas":
+        found = pa.table(canonical.canonicalize(pa.Table.from_pandas(data, preserve_index=False))).to_pandas()
+        return data.assign(**{name: found[name].to_numpy() for name in found.columns})
+    found = pa.table(canonical.canonicalize(pa.table(data)))
+    table = pa.table(data)
+    for field in found.schema:
+        table = table.append_column(field, found[field.name])
+    return table.combine_chunks().to_batches()[0] if isinstance(data, pa.RecordBatch) and len(data) else table

@@ -1,0 +1,178 @@
+import os
+from typing import Any, Literal, Optional, Sequence, TypedDict, Union, final
+
+_Reference = Union[str, bytes]
+_Rung = Literal["simple", "syntax", "scheme"]
+_Operand = Union[str, lit, tuple[str, lit], None]
+
+__all__ = [
+    "Batch",
+    "Table",
+    "Array",
+    "Canonicalizer",
+    "lit",
+    "Reader",
+    "Fault",
+    "compare",
+    "explain",
+    "iri",
+    "key",
+    "resolve",
+    "surt",
+    "uri",
+    "Schema",
+    "_set_text_limit",
+    "_main",
+    "__version__",
+    "_FAULTS",
+    "_FLAGS",
+    "_SPOOFING_FLAGS",
+]
+
+__version__: str
+_FAULTS: list[str]
+_FLAGS: list[tuple[str, int]]
+_SPOOFING_FLAGS: list[tuple[str, int]]
+
+class Fault(ValueError):
+    kind: str
+    component: str
+    at: int
+
+@final
+class lit:
+    def __new__(cls, value: str) -> lit: ...
+    def __eq__(self, value: object, /) -> bool: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __hash__(self, /) -> int: ...
+    def __getnewargs__(self, /) -> tuple[str]: ...
+    @property
+    def value(self, /) -> str: ...
+
+@final
+class Schema:
+    def __arrow_c_schema__(self, /) -> object: ...
+    @property
+    def names(self, /) -> list[str]: ...
+    def spark_ddl(self, /) -> str: ...
+    def spark_json(self, /) -> str: ...
+
+@final
+class Batch:
+    def __arrow_c_array__(self, /, requested_schema: Optional[object] = None) -> tuple[object, object]: ...
+    def __arrow_c_stream__(self, /, requested_schema: Optional[object] = None) -> object: ...
+    def __arrow_c_schema__(self, /) -> object: ...
+    def __len__(self, /) -> int: ...
+    @property
+    def num_rows(self, /) -> int: ...
+    @property
+    def schema(self, /) -> Schema: ...
+
+@final
+class Table:
+    def __arrow_c_stream__(self, /, requested_schema: Optional[object] = None) -> object: ...
+    def __arrow_c_schema__(self, /) -> object: ...
+    def __len__(self, /) -> int: ...
+    @property
+    def num_rows(self, /) -> int: ...
+    @property
+    def schema(self, /) -> Schema: ...
+
+@final
+class Reader:
+    def __arrow_c_stream__(self, /, requested_schema: Optional[object] = None) -> object: ...
+    def __arrow_c_schema__(self, /) -> object: ...
+    def __iter__(self, /) -> Reader: ...
+    def __next__(self, /) -> Batch: ...
+    @property
+    def schema(self, /) -> Schema: ...
+
+@final
+class Array:
+    def __arrow_c_array__(self, /, requested_schema: Optional[object] = None) -> tuple[object, object]: ...
+    def __len__(self, /) -> int: ...
+    def to_pylist(self, /) -> list[Any]: ...
+
+class _Counters(TypedDict):
+    rows: int
+    unchanged: int
+    changed: int
+    faulty: int
+    nulls: int
+    faults: dict[str, int]
+    flags: dict[str, int]
+    changes: dict[str, int]
+
+@final
+class Canonicalizer:
+    def __new__(
+        cls,
+        *,
+        url: str = "url",
+        base: _Operand = None,
+        charset: _Operand = None,
+        query_charset: _Operand = None,
+        rung: Optional[Literal["simple", "syntax", "scheme", "protocol"]] = None,
+        recipe: Optional[str] = None,
+        columns: Optional[Sequence[str]] = None,
+        strict: bool = False,
+        drop_fragment: bool = False,
+        literal_base: bool = False,
+        assume_scheme: Optional[str] = None,
+        profile: str = "rfc3987",
+        key_hash: str = "xxh3",
+        trim: bool = False,
+        inner_spaces: Optional[str] = None,
+        character_references: Optional[str] = None,
+        backslashes: Optional[str] = None,
+        psl: Optional[bytes] = None,
+        equivalences: Optional[bytes] = None,
+        types: str = "arrow",
+        key: Optional[str] = None,
+        base_uri: Optional[str] = None,
+    ) -> Canonicalizer: ...
+    def canonicalize(self, /, data: Any) -> Union[Batch, Table, Reader]: ...
+    def __call__(self, /, data: Any) -> Union[Batch, Table, Reader]: ...
+    def array(self, /, values: Any, column: str = "uri", base: Any = None, charset: Any = None) -> Any: ...
+    def uri(self, /, reference: _Reference, base: Optional[_Reference] = None) -> str: ...
+    def key(self, /, reference: _Reference, base: Optional[_Reference] = None) -> bytes: ...
+    def read(
+        self,
+        /,
+        source: Union[str, os.PathLike[str], bytes],
+        *,
+        columns: Optional[Sequence[str]] = None,
+        format: str = "auto",
+        name: Optional[str] = None,
+        record_types: Optional[Sequence[str]] = None,
+        threads: int = 0,
+    ) -> tuple[Table, dict[str, Any]]: ...
+    def __getnewargs_ex__(self, /) -> tuple[tuple[()], dict[str, Any]]: ...
+    @property
+    def counters(self, /) -> _Counters: ...
+    @property
+    def schema(self, /) -> Schema: ...
+    @property
+    def configuration(self, /) -> dict[str, Any]: ...
+
+def uri(
+    reference: _Reference, base: Optional[_Reference] = None, *, rung: _Rung = "scheme", recipe: Optional[str] = None, strict: bool = False
+) -> str: ...
+def iri(reference: _Reference, base: Optional[_Reference] = None, *, strict: bool = False) -> str: ...
+def key(
+    reference: _Reference,
+    base: Optional[_Reference] = None,
+    *,
+    rung: _Rung = "scheme",
+    recipe: Optional[str] = None,
+    strict: bool = False,
+    key_hash: str = "xxh3",
+) -> bytes: ...
+def surt(reference: _Reference, dialect: str = "wayback") -> str: ...
+def resolve(base: _Reference, reference: _Reference) -> str: ...
+def compare(
+    a: _Reference, b: _Reference, base: Optional[_Reference] = None, *, strict: bool = False
+) -> tuple[Optional[str], str, str]: ...
+def explain(reference: _Reference, base: Optional[_Reference] = None, *, strict: bool = False) -> dict[str, Any]: ...
+def _set_text_limit(bytes: int) -> int: ...
+def _main(arguments: Sequence[str]) -> int: ...

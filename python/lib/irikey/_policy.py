@@ -1,0 +1,103 @@
+"""The options that all functions share, and the canonicalizers that are made of them."""
+
+from __future__ import annotations
+
+import functools
+import os
+import warnings
+from typing import TYPE_CHECKING, Any, Literal, Optional, Sequence, TypedDict, Union
+
+from ._irikey import Canonicalizer, lit
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeAlias
+
+Reference: TypeAlias = "Union[str, bytes]"
+Rung: TypeAlias = 'Literal["simple", "syntax", "scheme", "protocol"]'
+Operand: TypeAlias = "Union[str, lit, tuple[str, lit]]"
+
+
+class Policy(TypedDict, total=False):
+    """Options of every function for columns; the flags of the command of the same names.
+
+    ``query_charset`` is a column, ``lit(label)`` or ``(column, lit(label))``. ``psl`` is a Public Suffix List (path or
+    contents), ``equivalences`` what ``irikey learn`` wrote (path, or contents by :func:`irikey.equivalences`).
+    """
+
+    query_charset: Optional[Operand]
+    strict: bool
+    drop_fragment: bool
+    literal_base: bool
+    assume_scheme: Optional[str]
+    profile: Literal["rfc3987", "duerst-00", "duerst-01", "masinter-07", "weber-00", "whatwg"]
+    key_hash: Literal["xxh3", "blake3"]
+    trim: bool
+    inner_spaces: Optional[Literal["remove", "encode"]]
+    character_references: Optional[Literal["xml", "html"]]
+    backslashes: Optional[Literal["slash", "encode"]]
+    psl: Union[str, os.PathLike[str], bytes, None]
+    equivalences: Union[str, os.PathLike[str], bytes, None]
+
+
+def equivalences(source: Any) -> bytes:
+    """Reads the equivalences that ``irikey learn`` wrote, for ``equivalences=`` of :class:`Canonicalizer`.
+
+    ``source`` is the path of the file, or a pyarrow table with its contents. Requires pyarrow. The returned bytes are pickled
+    with the canonicalizer.
+    """
+    import pyarrow as pa
+
+    columns = ["kind", "uri", "key", "representative_key", "host", "pattern"]
+    if not isinstance(source, pa.Table):
+        import pyarrow.parquet as pq
+
+        if not set(columns) <= set(pq.read_schema(source).names):
+            raise ValueError(f"{source} is not a table of equivalences; create one with irikey learn")
+        source = pq.read_table(source, columns=columns)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, source.schema) as writer:
+        writer.write_table(source.select(columns))
+    contents: bytes = sink.getvalue().to_pybytes()
+    return contents
+
+
+def loaded(options: dict[str, Any], stacklevel: int = 3) -> dict[str, Any]:
+    """Returns options with the contents of the files that they name, and new names instead of deprecated ones."""
+    options = dict(options)
+    if options.pop("_key", None) is not None or "key" in options:
+        warnings.warn("key= is deprecated; use rung=", DeprecationWarning, stacklevel=stacklevel)
+        options["rung"] = options.pop("key")
+    if "base_uri" in options:
+        warnings.warn("base_uri= is deprecated; use base=lit(URI), or base=(column, lit(URI))", DeprecationWarning, stacklevel=stacklevel)
+        uri = options.pop("base_uri")
+        if uri is not None:
+            options["base"] = lit(uri) if options.get("base") is None else (options["base"], lit(uri))
+    if isinstance(options.get("equivalences"), (str, os.PathLike)):
+        options["equivalences"] = equivalences(options["equivalences"])
+    if isinstance(options.get("psl"), (str, os.PathLike)):
+        with open(options["psl"], "rb") as file:
+            options["psl"] = file.read()
+    return options
+
+
+@functools.lru_cache(maxsize=64)
+def _kept(items: tuple[tuple[str, Any], ...]) -> Canonicalizer:
+    return Canonicalizer(**dict(items))
+
+
+def canonicalizer(options: dict[str, Any]) -> Canonicalizer:
+    """Returns a canonicalizer with these options; the last ones are kept. Counters of kept ones are of all their calls."""
+    hashable = {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
+    return _kept(tuple(sorted(hashable.items())))
+
+
+def output(name: str, recipe: Optional[str]) -> str:
+    """Returns the column that holds ``name``, "uri" or "key"."""
+    return "url_rules" if name == "uri" and recipe is not None else name
+
+
+def column_names(columns: Optional[Sequence[str]]) -> Optional[list[str]]:
+    """Returns the names as a list; a single text is a mistake."""
+    if isinstance(columns, str):
+        raise TypeError(f"columns is a list of names such as [{columns!r}], not a str")
+    return None if columns is None else list(columns)

@@ -1,0 +1,100 @@
+"""irikey in Polars: the namespace ``irikey`` of expressions and series. Importing this module registers it.
+
+    import polars as pl, irikey.polars
+    frame.with_columns(pl.col("url").irikey.uri(), pl.col("url").irikey.key().alias("key"))
+
+The functions are ``map_batches`` on Arrow data that Polars knows to be elementwise, so that lazy frames stay lazy and the
+streaming engine calls them batch by batch.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, Optional
+
+import polars as pl
+
+from ._irikey import Canonicalizer, lit
+from ._policy import Policy, Rung, loaded, output
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+def _mapped(expression: pl.Expr, name: str, base: Any, policy: dict[str, Any]) -> pl.Expr:
+    column = output(name, policy.get("recipe"))
+    if isinstance(base, (str, lit)):
+        policy["base"] = lit(base) if isinstance(base, str) else base
+    elif base is not None:
+        policy["base"] = "base"
+    canonicalizer = Canonicalizer(columns=[column], types="spark", **loaded(policy, stacklevel=4))
+    kind = pl.Binary if name == "key" else pl.String
+
+    def of_url(urls: pl.Series) -> pl.Series:
+        found = pl.DataFrame(canonicalizer.canonicalize(urls.alias("url").to_frame()))
+        return found.to_series().cast(kind).alias(urls.name)
+
+    def of_both(both: pl.Series) -> pl.Series:
+        return pl.DataFrame(canonicalizer.canonicalize(both.struct.unnest())).to_series().cast(kind)
+
+    if isinstance(base, pl.Expr):
+        both = pl.struct(expression.alias("url"), base.alias("base"))
+        return both.map_batches(of_both, return_dtype=kind, is_elementwise=True).alias("url")
+    return expression.map_batches(of_url, return_dtype=kind, is_elementwise=True)
+
+
+@pl.api.register_expr_namespace("irikey")
+class IrikeyExpr:
+    """Functions of expressions of text or bytes: ``pl.col("url").irikey``."""
+
+    def __init__(self, expression: pl.Expr) -> None:
+        self._expression = expression
+
+    def uri(
+        self,
+        base: Optional[pl.Expr | str | lit] = None,
+        *,
+        rung: Rung = "scheme",
+        recipe: Optional[str] = None,
+        **policy: Unpack[Policy],
+    ) -> pl.Expr:
+        """Returns the canonical URIs; ``base`` is an expression, or one absolute IRI for all rows. Other options as in
+        :func:`irikey.uris`."""
+        return _mapped(self._expression, "uri", base, {"rung": rung, "recipe": recipe, **policy})
+
+    def key(
+        self,
+        base: Optional[pl.Expr | str | lit] = None,
+        *,
+        rung: Rung = "scheme",
+        recipe: Optional[str] = None,
+        **policy: Unpack[Policy],
+    ) -> pl.Expr:
+        """Returns the 16-byte keys; arguments as in :meth:`uri`."""
+        return _mapped(self._expression, "key", base, {"rung": rung, "recipe": recipe, **policy})
+
+    def surt(self, dialect: Literal["wayback", "ia"] = "wayback") -> pl.Expr:
+        """Returns the SURT keys: dialect "wayback" is that of webarchive-commons, "ia" that of Python's surt."""
+        return _mapped(self._expression, "uri", None, {"recipe": f"surt-{dialect}"})
+
+
+@pl.api.register_series_namespace("irikey")
+class IrikeySeries:
+    """Functions of series of text or bytes: ``series.irikey``."""
+
+    def __init__(self, series: pl.Series) -> None:
+        self._series = series
+
+    def _apply(self, expression: pl.Expr) -> pl.Series:
+        return self._series.to_frame().select(expression).to_series()
+
+    def uri(self, base: Optional[str | lit] = None, *, rung: Rung = "scheme", recipe: Optional[str] = None, **policy: Unpack[Policy]) -> pl.Series:
+        """Returns the canonical URIs; arguments as for expressions."""
+        return self._apply(IrikeyExpr(pl.all()).uri(base, rung=rung, recipe=recipe, **policy))
+
+    def key(self, base: Optional[str | lit] = None, *, rung: Rung = "scheme", recipe: Optional[str] = None, **policy: Unpack[Policy]) -> pl.Series:
+        """Returns the 16-byte keys; arguments as for expressions."""
+        return self._apply(IrikeyExpr(pl.all()).key(base, rung=rung, recipe=recipe, **policy))
+
+    def surt(self, dialect: Literal["wayback", "ia"] = "wayback") -> pl.Series:
+        """Returns the SURT keys; arguments as for expressions."""
+        return self._apply(IrikeyExpr(pl.all()).surt(dialect))

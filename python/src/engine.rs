@@ -1,0 +1,273 @@
+//! [`Engine`]: a configuration, reusable buffers, and counters. Threads share it: each call takes buffers from a pool and
+//! returns them.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, RecordBatch, RecordBatchOptions};
+use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Schema, SchemaRef};
+use irikey::batch::{BatchBuilder, SourceRun};
+use irikey::canon::{Canonicalizer as Core, Policy, Rows, Tally};
+use irikey::iri::{CLASSIFIER, Fault, FaultKind, Flags};
+use irikey::kernel::Bitmaps;
+use irikey::record::RecordBuffer;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::configuration::{Configuration, Outputs, Types};
+use crate::intake::{CHUNK_LEN, Inputs, MOST_TEXT, Scratch, TEXT_LIMIT, null_where};
+use crate::schema::{answer_schema, arrow_error, spark_type};
+
+/// How long a call works before it lets Python handle signals, such as Ctrl-C.
+const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// A configured canonicalizer of batches.
+pub struct Engine {
+    pub configuration: Configuration,
+    pub policy: Policy,
+    pub schema: SchemaRef,
+    outputs: Outputs,
+    builder: BatchBuilder,
+    types: Types,
+    idle: Mutex<Vec<Worker>>,
+    counted: Mutex<Counted>,
+}
+
+/// The buffers of one call.
+struct Worker {
+    core: Core,
+    bitmaps: Bitmaps,
+    scratch: Scratch,
+    single: (RecordBuffer, Rows),
+}
+
+/// The counters of an engine.
+#[derive(Clone, Default)]
+pub struct Counted {
+    /// Counts of rows whose URL is not null.
+    pub tally: Tally,
+    /// Rows whose URL is null.
+    pub nulls: u64,
+}
+
+/// Canonical text and flags of one reference.
+pub struct Single<'a> {
+    pub uri: &'a [u8],
+    pub key: [u8; 16],
+}
+
+/// Whether a call handles signals while it works. Only calls that return to Python themselves can: an exception would be lost
+/// in a stream that another library reads.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Signals {
+    Handled,
+    Left,
+}
+
+/// Locks a mutex even if it is poisoned: a panic leaves no partial update, because counters are added at once.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Engine {
+    /// # Errors
+    /// An option is invalid.
+    pub fn new(configuration: Configuration) -> PyResult<Engine> {
+        let outputs = configuration.outputs(false)?;
+        let (policy, types) = (configuration.policy(&outputs.columns)?, configuration.types()?);
+        let metadata: Vec<_> =
+            policy.describe().into_iter().map(|(name, value)| (format!("irikey.{name}"), value)).collect();
+        Ok(Engine {
+            builder: BatchBuilder::new(outputs.columns.clone(), &metadata, &policy, &[String::new()]),
+            schema: answer_schema(&outputs, &metadata, types),
+            outputs,
+            types,
+            idle: Mutex::new(Vec::new()),
+            counted: Mutex::new(Counted::default()),
+            policy,
+            configuration,
+        })
+    }
+
+    /// Returns the counters since the engine was created.
+    pub fn counted(&self) -> Counted {
+        lock(&self.counted).clone()
+    }
+
+    fn worker(&self) -> Worker {
+        let idle = lock(&self.idle).pop();
+        idle.unwrap_or_else(|| Worker {
+            core: Core::new(&self.policy),
+            bitmaps: Bitmaps::default(),
+            scratch: Scratch::default(),
+            single: (RecordBuffer::default(), Rows::new(self.policy.more_keys.len())),
+        })
+    }
+
+    /// Canonicalizes one reference, relative to `base`, and gives it to `found`. The counters do not change.
+    ///
+    /// # Errors
+    /// The fault of the reference.
+    pub fn single<T>(
+        &self,
+        reference: &[u8],
+        base: Option<&[u8]>,
+        found: impl FnOnce(Single<'_>) -> T,
+    ) -> Result<T, Fault> {
+        let mut worker = self.worker();
+        let (buffer, rows) = &mut worker.single;
+        buffer.clear();
+        rows.clear();
+        buffer.push_url(reference);
+        if let Some(base) = base {
+            buffer.push_base(base);
+        }
+        let records = buffer.records();
+        worker.bitmaps.classify(records.text, &CLASSIFIER);
+        worker.core.append(&records, &worker.bitmaps, rows);
+        let result = match rows.faults.first() {
+            Some((_, fault)) => Err(*fault),
+            None => Ok(found(Single { uri: rows.uri.get(0), key: self.keys(rows)[0] })),
+        };
+        lock(&self.idle).push(worker);
+        result
+    }
+
+    /// Returns the keys of the column `key`.
+    fn keys<'a>(&self, rows: &'a Rows) -> &'a [[u8; 16]] {
+        if self.configuration.is_protocol() { &rows.protocol } else { &rows.key }
+    }
+
+    /// Returns the result for a batch: several batches if the text is too long for one.
+    ///
+    /// # Errors
+    /// A column is missing or has another type; a URL is too long; a signal handler raised an exception.
+    pub fn answer(&self, batch: &RecordBatch, signals: Signals) -> PyResult<Vec<RecordBatch>> {
+        let inputs = Inputs::of(batch, &self.configuration)?;
+        let mut worker = self.worker();
+        let mut call = Call { engine: self, inputs: &inputs, worker: &mut worker, signals, begun: Instant::now() };
+        let mut answers = Vec::new();
+        let (mut from, count) = (0, batch.num_rows());
+        while from < count || answers.is_empty() {
+            let to = inputs.url.cut(from, count, TEXT_LIMIT.load(Ordering::Relaxed));
+            answers.push(call.answer_rows(from, to)?);
+            from = to;
+        }
+        lock(&self.idle).push(worker);
+        Ok(answers)
+    }
+
+    /// Makes a batch of rows.
+    fn build(&self, rows: &mut Rows, nulls: Option<&NullBuffer>) -> PyResult<RecordBatch> {
+        if self.configuration.is_protocol() {
+            rows.key.clone_from(&rows.protocol);
+        }
+        let count = rows.len();
+        let run = SourceRun { source: 0, first_record: 1, rows: count as u32 };
+        let batch = self.builder.build(rows, &[run]).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let options = RecordBatchOptions::new().with_row_count(Some(count));
+        let array = |(_, place): &(String, usize)| self.typed(batch.column(*place).clone(), nulls);
+        let arrays = self.outputs.selected.iter().map(array).collect::<PyResult<Vec<_>>>()?;
+        RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options).map_err(arrow_error)
+    }
+
+    /// Adds the counters of a batch. Rows that are null are faulty rows of the core, but not of the caller.
+    fn count(&self, tally: &Tally, nulls: u64) {
+        let mut counted = lock(&self.counted);
+        counted.tally.add(tally);
+        counted.nulls += nulls;
+        counted.tally.faulty -= nulls;
+        counted.tally.faults[FaultKind::NoUrl as usize] -= nulls;
+    }
+
+    /// Returns a column with the nulls of the URLs and the requested types.
+    fn typed(&self, array: ArrayRef, nulls: Option<&NullBuffer>) -> PyResult<ArrayRef> {
+        let array = null_where(array, nulls)?;
+        if self.types == Types::Arrow { Ok(array) } else { as_spark_type(array) }
+    }
+}
+
+/// Converts a column to the type that Spark reads.
+pub fn as_spark_type(array: ArrayRef) -> PyResult<ArrayRef> {
+    match array.data_type() {
+        DataType::FixedSizeBinary(width) => {
+            let keys = array.as_fixed_size_binary();
+            let offsets = OffsetBuffer::from_lengths(std::iter::repeat_n(*width as usize, keys.len()));
+            let bytes: Buffer = keys.values().clone();
+            Ok(Arc::new(BinaryArray::try_new(offsets, bytes, keys.nulls().cloned()).map_err(arrow_error)?))
+        }
+        kind => match spark_type(kind) {
+            to if to == *kind => Ok(array),
+            to => cast(&array, &to).map_err(arrow_error),
+        },
+    }
+}
+
+/// One call of [`Engine::answer`].
+struct Call<'a> {
+    engine: &'a Engine,
+    inputs: &'a Inputs,
+    worker: &'a mut Worker,
+    signals: Signals,
+    begun: Instant,
+}
+
+impl Call<'_> {
+    fn answer_rows(&mut self, from: usize, to: usize) -> PyResult<RecordBatch> {
+        let url = &self.inputs.url;
+        let text_len = url.text_len(from, to);
+        if text_len > MOST_TEXT {
+            let message = format!(
+                "row {from} of column {:?}: the URL has {text_len} bytes; at most {MOST_TEXT} are expected",
+                self.engine.configuration.url
+            );
+            return Err(PyValueError::new_err(message));
+        }
+        let mut rows = Rows::new(self.engine.policy.more_keys.len());
+        rows.reserve(to - from, text_len);
+        let mut at = from;
+        while at < to {
+            let end = url.cut(at, to, CHUNK_LEN);
+            let records = self.worker.scratch.records(self.inputs, at, end);
+            self.worker.bitmaps.classify(records.text, &CLASSIFIER);
+            self.worker.core.append(&records, &self.worker.bitmaps, &mut rows);
+            self.handle_signals()?;
+            at = end;
+        }
+        let nulls = url.nulls().map(|nulls| nulls.slice(from, to - from));
+        self.engine.count(&rows.tally, nulls.as_ref().map_or(0, |nulls| nulls.null_count() as u64));
+        self.engine.build(&mut rows, nulls.as_ref())
+    }
+
+    fn handle_signals(&mut self) -> PyResult<()> {
+        if self.signals == Signals::Left || self.begun.elapsed() < SIGNAL_INTERVAL {
+            return Ok(());
+        }
+        self.begun = Instant::now();
+        Python::attach(|py| py.check_signals())
+    }
+}
+
+/// Checks the columns of a stream before its first batch.
+///
+/// # Errors
+/// As [`Engine::answer`].
+pub fn check_schema(schema: &Schema, configuration: &Configuration) -> PyResult<()> {
+    let empty = RecordBatch::new_empty(Arc::new(schema.clone()));
+    Inputs::of(&empty, configuration).map(|_| ())
+}
+
+/// Names and counts of the bits or kinds that occurred.
+pub fn named_counts(tally: &Tally) -> [(&'static str, Vec<(&'static str, u64)>); 3] {
+    let named = |names: Vec<&'static str>, counts: &[u64]| {
+        names.into_iter().zip(counts.iter().copied()).filter(|(_, count)| *count > 0).collect::<Vec<_>>()
+    };
+    [
+        ("faults", named(FaultKind::ALL.map(FaultKind::name).to_vec(), &tally.faults)),
+        ("flags", named(Flags::ALL.iter().map(|flag| flag.1).collect(), &tally.flags)),
+        ("changes", named(irikey::iri::Changes::ALL.iter().map(|change| change.1).collect(), &tally.changes)),
+    ]
+}

@@ -1,0 +1,146 @@
+//! Reads files of crawl data with the readers of the command: every format, packed or not.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use irikey::batch::{BatchBuilder, BatchError};
+use irikey::input::{Source, Sources};
+use irikey::record::{FormatOptions, InputFormat};
+use irikey::run::{self, Progress, RowGroup, RunError, RunOptions, RunRequest, Summary};
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::configuration::{Configuration, Outputs, Types, python_terms};
+use crate::engine::as_spark_type;
+use crate::schema::{answer_schema, arrow_error};
+
+/// How a file is read.
+pub struct ReadOptions {
+    pub format: String,
+    /// Name in messages and in the column `source`, instead of the path.
+    pub name: Option<String>,
+    /// Types of archive records that become rows; all if empty.
+    pub record_types: Vec<String>,
+    /// 0 means one per core.
+    pub threads: usize,
+}
+
+/// The rows of a file, and the counts of the run.
+pub struct ReadRows {
+    pub batches: Vec<RecordBatch>,
+    pub schema: SchemaRef,
+    pub summary: Summary,
+}
+
+/// Why a part of the output was not made.
+#[derive(Debug)]
+enum PartError {
+    Batch(BatchError),
+    /// Python raised an exception, such as KeyboardInterrupt.
+    Stopped,
+}
+
+impl std::fmt::Display for PartError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            PartError::Batch(error) => error.fmt(f),
+            PartError::Stopped => f.write_str("the run was interrupted"),
+        }
+    }
+}
+
+impl std::error::Error for PartError {}
+
+/// Reads `source`, a path or bytes.
+///
+/// # Errors
+/// An option is invalid, the file cannot be opened, or a signal handler raised an exception. A damaged file is not an error:
+/// the summary has it, and the rows are those before the damage.
+pub fn read(
+    py: Python<'_>,
+    configuration: &Configuration,
+    source: &Bound<'_, PyAny>,
+    options: ReadOptions,
+) -> PyResult<ReadRows> {
+    let outputs = configuration.outputs(true)?;
+    let (policy, types) = (configuration.policy(&outputs.columns)?, configuration.types()?);
+    let unknown = || PyValueError::new_err(format!("unknown format {:?}; see irikey canon --help", options.format));
+    let format = InputFormat::named(&options.format, &FormatOptions::default()).ok_or_else(unknown)?;
+    let sources = Sources(vec![open(source, options.name)?]);
+    let metadata: Vec<_> =
+        policy.describe().into_iter().map(|(name, value)| (format!("irikey.{name}"), value)).collect();
+    let builder = BatchBuilder::new(outputs.columns.clone(), &metadata, &policy, &sources.names());
+    let run_options = RunOptions {
+        format,
+        threads: options.threads,
+        record_types: options.record_types,
+        // A mapped file that is cut short while it is read would end the process.
+        mmap: false,
+        count_distinct: false,
+        ..RunOptions::default()
+    };
+    let (progress, is_stopped) = (Progress::new(), AtomicBool::new(false));
+    let run = || {
+        let mut batches = Vec::new();
+        let encode = |group: RowGroup<'_>| match is_stopped.load(Ordering::Relaxed) {
+            true => Err(PartError::Stopped),
+            false => builder.build(group.rows, group.runs).map(Some).map_err(PartError::Batch),
+        };
+        let request = RunRequest::new(sources, &run_options, &policy, &progress);
+        let summary = run::canon(request, encode, |batch| {
+            batches.push(batch);
+            Ok(())
+        })?;
+        Ok((batches, summary))
+    };
+    let (batches, summary) = wait_for(py, run, &is_stopped)?;
+    let schema = answer_schema(&outputs, &metadata, types);
+    let batches =
+        batches.iter().map(|batch| selected(batch, &outputs, types, &schema)).collect::<PyResult<Vec<_>>>()?;
+    Ok(ReadRows { batches, schema, summary })
+}
+
+fn open(source: &Bound<'_, PyAny>, name: Option<String>) -> PyResult<Source> {
+    if let Ok(bytes) = source.cast::<PyBytes>() {
+        let name = name.unwrap_or_else(|| "bytes".to_string());
+        return Ok(Source::reader(&name, std::io::Cursor::new(bytes.as_bytes().to_vec())));
+    }
+    let opened = Source::path(source.extract()?).map_err(|error| PyOSError::new_err(error.to_string()))?;
+    Ok(Source { name: name.unwrap_or_else(|| opened.name.clone()), ..opened })
+}
+
+/// Runs `run` in a thread of its own, and handles signals until it ends.
+fn wait_for<T: Send>(
+    py: Python<'_>,
+    run: impl FnOnce() -> Result<T, RunError<PartError>> + Send,
+    is_stopped: &AtomicBool,
+) -> PyResult<T> {
+    py.detach(|| {
+        std::thread::scope(|scope| {
+            let running = scope.spawn(run);
+            let mut raised = Ok(());
+            while !running.is_finished() {
+                std::thread::sleep(Duration::from_millis(1));
+                if raised.is_ok() {
+                    raised = Python::attach(|py| py.check_signals());
+                    is_stopped.store(raised.is_err(), Ordering::Relaxed);
+                }
+            }
+            let result = running.join().map_err(|_| PyRuntimeError::new_err("a worker of the reader failed"))?;
+            raised?;
+            result.map_err(|error| PyValueError::new_err(python_terms(&error.to_string())))
+        })
+    })
+}
+
+fn selected(batch: &RecordBatch, outputs: &Outputs, types: Types, schema: &SchemaRef) -> PyResult<RecordBatch> {
+    let array = |(_, place): &(String, usize)| match types {
+        Types::Arrow => Ok(batch.column(*place).clone()),
+        Types::Spark => as_spark_type(batch.column(*place).clone()),
+    };
+    let arrays = outputs.selected.iter().map(array).collect::<PyResult<Vec<_>>>()?;
+    RecordBatch::try_new(schema.clone(), arrays).map_err(arrow_error)
+}

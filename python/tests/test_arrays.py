@@ -1,0 +1,240 @@
+"""Arrays: the same values as single references, in the kind of the argument; bad input."""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+
+import pyarrow as pa
+import pytest
+
+import irikey
+from irikey import _irikey
+
+URLS = ["HTTP://Example.org:80/%7Euser/", None, "http://h:x/", b"http://h/\xff", "http://example.org/~user/"]
+URIS = ["http://example.org/~user/", None, None, "http://h/%FF", "http://example.org/~user/"]
+TEXTS = [url for url in URLS if not isinstance(url, bytes)]
+
+
+def test_arrays_of_every_kind_give_the_same_values_in_the_same_kind():
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    assert irikey.uris(URLS) == URIS
+    keys = irikey.keys(URLS)
+    assert keys[1] is None and keys[0] == keys[4] == irikey.key(URIS[0]) and len(keys[2]) == 16
+    expected, binary = [uri for url, uri in zip(URLS, URIS) if url in TEXTS], pa.array([url and (url if isinstance(url, bytes) else url.encode()) for url in URLS])
+    for kind in (pa.string(), pa.large_string(), pa.string_view(), pa.binary()):
+        array = pa.array(TEXTS).cast(kind)
+        assert type(irikey.uris(array)) is pa.StringArray and irikey.uris(array).to_pylist() == expected
+        assert irikey.uris(array[1:3]).to_pylist() == expected[1:3]
+    assert irikey.uris(binary).to_pylist() == URIS and irikey.keys(binary).to_pylist() == keys
+    chunked = pa.chunked_array([TEXTS[:2], [], TEXTS[2:]], pa.string())
+    assert isinstance(irikey.uris(chunked), pa.ChunkedArray) and irikey.uris(chunked).to_pylist() == expected
+    assert irikey.uris(pa.chunked_array([], pa.string())).to_pylist() == []
+    series = polars.Series("page", TEXTS)
+    assert irikey.uris(series).to_list() == expected and irikey.uris(series).name == "page"
+    series = pandas.Series(TEXTS, index=[3, 1, 4, 5], name="page")
+    assert irikey.uris(series).tolist() == expected and list(irikey.keys(series).index) == [3, 1, 4, 5]
+    only_capsules = irikey.canonicalize(pa.record_batch({"url": TEXTS})).__arrow_c_array__
+    assert pa.array(irikey.uris(type("A", (), {"__arrow_c_array__": lambda self, schema=None: pa.array(TEXTS).__arrow_c_array__(schema)})())).to_pylist() == expected
+    assert only_capsules
+    for empty in ([], pa.array([], pa.string()), pa.array([None, None], pa.null())):
+        assert list(irikey.uris(empty)) in ([], [None, None]) or irikey.uris(empty).to_pylist() == [None] * len(empty)
+
+
+def test_each_value_of_a_dictionary_is_normalized_once():
+    urls = pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 0, 2], pa.int8()), ["HTTP://h", "x", None])
+    found = irikey.uris(urls)
+    assert isinstance(found, pa.DictionaryArray) and found.to_pylist() == ["http://h/", None, None, "http://h/", None]
+    assert irikey.keys(urls).to_pylist()[0] == irikey.key("http://h")
+    # A short piece of a long dictionary does not normalize all of it.
+    assert irikey.uris(urls[:1]).to_pylist() == ["http://h/"]
+
+
+def test_bases_and_charsets_are_values_or_arrays():
+    assert irikey.uris(["x", "y", None], base="http://a/") == ["http://a/x", "http://a/y", None]
+    assert irikey.uris(["x", "y", None], base=b"http://a/") == irikey.uris(["x", "y", None], base=irikey.lit("http://a/"))
+    assert irikey.uris(["x", "y", "z"], base=["http://a/", "http://b/", None]) == ["http://a/x", "http://b/y", None]
+    assert irikey.uris([b"http://h/\xff"] * 2, charset=["windows-1251", "koi8-r"]) == ["http://h/%D1%8F", "http://h/%D0%AA"]
+    assert irikey.uris([b"http://h/\xff"], charset="windows-1251") == ["http://h/%D1%8F"]
+    chunked = pa.chunked_array([["x"], ["y"]])
+    assert irikey.uris(chunked, base=pa.chunked_array([["http://a/", "http://b/"]])).to_pylist() == ["http://a/x", "http://b/y"]
+    with pytest.raises(ValueError, match="base has 1 values; expected 2"):
+        irikey.uris(["x", "y"], base=["http://a/"])
+
+
+def test_rungs_and_recipes():
+    url = "http://www.h:80/%7e?b&a"
+    assert irikey.uris([url], rung="syntax") == [irikey.uri(url, rung="syntax")] == ["http://www.h:80/~?b&a"]
+    assert irikey.uris([url], recipe="surt-ia") == [irikey.surt(url, "ia")] == [irikey.uri(url, recipe="surt-ia")]
+    assert irikey.keys([url], recipe="surt-ia") == [irikey.key(url, recipe="surt-ia")] != irikey.keys([url])
+    table = pa.table(irikey.canonicalize(["HTTP://www.h"], columns=["key", "uri", "key_rules"], recipe="+www"))
+    assert table.column_names == ["key", "uri", "key_rules"] and table["uri"].to_pylist() == ["http://www.h/"]
+    assert table["key"] == table["key_rules"] and table["key"].to_pylist() == irikey.keys(["HTTP://www.h"], recipe="+www")
+
+
+def test_wrong_values_name_parameter_row_and_type():
+    for values, message in [([1], "row 0: expected a reference as str or bytes, found int"), ("http://h", "values: str is no array"),
+                            ({"a": 1}, "values: dict is no array"), (pa.array([[1]]), "expected text or bytes")]:
+        with pytest.raises(TypeError, match=message):
+            irikey.uris(values)
+    with pytest.raises(TypeError, match="columns is a list"):
+        irikey.canonicalize(["x"], columns="uri")
+    with pytest.raises(TypeError, match="name of a column, lit"):
+        irikey.canonicalize(["x"], base=7)
+    nested = pa.table({"url": [{"a": "x"}]})
+    with pytest.raises(TypeError, match="column 'url'|column \"url\" has the type Struct"):
+        irikey.canonicalize(nested)
+
+
+def test_a_null_structure_is_a_null_row():
+    rows = pa.StructArray.from_arrays([pa.array(["http://h/", "http://g/"])], ["url"], mask=pa.array([False, True]))
+    assert pa.record_batch(irikey.canonicalize(rows))["uri"].to_pylist() == ["http://h/", None]
+
+
+def test_long_text_becomes_several_batches():
+    urls = [f"HTTP://h/{i}" for i in range(1000)]
+    limit = _irikey._set_text_limit(100)
+    try:
+        table = pa.table(irikey.canonicalize(pa.record_batch({"url": urls})))
+        found = irikey.uris(urls)
+    finally:
+        _irikey._set_text_limit(limit)
+    assert len(table["uri"].chunks) > 50
+    assert found == table["uri"].to_pylist() == [f"http://h/{i}" for i in range(1000)]
+
+
+def test_signals_are_handled_within_a_batch():
+    class Interrupted(Exception):
+        pass
+
+    def interrupt(*_):
+        raise Interrupted
+
+    batch = pa.record_batch({"url": ["HTTP://b\u00fccher.example/%7e\u00e9"] * 5_000_000})
+    canonicalizer = irikey.Canonicalizer(columns=["key"])
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with pytest.raises(Interrupted):
+            canonicalizer.canonicalize(batch)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    # The rows of a batch are counted at its end.
+    assert canonicalizer.counters["rows"] == 0
+
+
+READERS = """
+import pyarrow as pa, pyarrow.csv, irikey, time
+
+class Slow:  # read by a thread of pyarrow, which needs the interpreter
+    closed = False
+    left = [b"url\\n"] + [b"HTTP://h/%d\\n" % i * 1000 for i in range(100)]
+    def read(self, size=-1):
+        time.sleep(0.001)
+        return self.left.pop(0) if self.left else b""
+    def readable(self): return True
+    def close(self): pass
+
+reader = pa.csv.open_csv(pa.PythonFile(Slow(), mode="r"), read_options=pa.csv.ReadOptions(block_size=2048))
+"""
+
+
+@pytest.mark.parametrize("use", ["pa.table(irikey.canonicalize(reader))", "sum((pa.table(batch) for batch in irikey.canonicalize(reader)), start=[])",
+                                 "irikey.canonicalize(type('T', (), {'__arrow_c_stream__': reader.__arrow_c_stream__, '__len__': lambda self: 1})())"])
+def test_a_reader_in_python_does_not_deadlock(use):
+    use = f"len({use})" if "sum" not in use else "sum(len(batch) for batch in irikey.canonicalize(reader))"
+    done = subprocess.run([sys.executable, "-c", READERS + f"assert ({use}) == 100_000"], timeout=60, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_reader_gives_a_reader_with_bounded_memory():
+    made = []
+
+    def batches():
+        for i in range(50):
+            made.append(i)
+            yield pa.record_batch({"url": [f"HTTP://h/{i}"]})
+
+    source = pa.RecordBatchReader.from_batches(pa.schema({"url": pa.string()}), batches())
+    reader = irikey.canonicalize(source)
+    assert isinstance(reader, irikey.Reader) and made == [] and reader.schema.names[0] == "uri"
+    found = pa.RecordBatchReader.from_stream(reader)
+    assert found.read_next_batch()["uri"].to_pylist() == ["http://h/0"] and len(made) <= 2
+    assert found.read_all()["uri"].to_pylist() == [f"http://h/{i}" for i in range(1, 50)]
+    with pytest.raises(ValueError, match="read already"):
+        pa.table(reader)
+
+
+def test_a_failing_reader_raises_its_message():
+    def batches():
+        yield pa.record_batch({"url": ["http://h"]})
+        raise OSError("the disk is gone")
+
+    for use in (lambda reader: list(reader), lambda reader: pa.table(reader)):
+        with pytest.raises(Exception, match="the disk is gone"):
+            use(irikey.canonicalize(pa.RecordBatchReader.from_batches(pa.schema({"url": pa.string()}), batches())))
+
+
+def test_empty_streams_are_checked():
+    schema = pa.schema({"url": pa.int64(), "text": pa.string()})
+    for empty in (pa.table({"url": pa.array([], pa.int64()), "text": pa.array([], pa.string())}), pa.RecordBatchReader.from_batches(schema, [])):
+        with pytest.raises(TypeError, match="column \"url\" has the type Int64; expected text or bytes"):
+            irikey.canonicalize(empty)
+    with pytest.raises(KeyError, match="unknown column"):
+        irikey.canonicalize(schema.empty_table(), url="text", base="page")
+
+
+def test_nulls_are_counted_apart_also_with_a_base_or_a_charset():
+    table = pa.table({"url": pa.array([b"HTTP://h", None, None, b"x:y"], pa.binary()), "page": ["http://a/", "http://a/", None, None],
+                      "enc": ["utf-8", "klingon", None, "klingon"]})
+    for options in ({"base": "page"}, {"base": irikey.lit("http://b/")}, {"charset": "enc"}, {"base": "page", "charset": "enc"}, {}):
+        canonicalizer = irikey.Canonicalizer(**options)
+        rows = pa.table(canonicalizer.canonicalize(table)).to_pylist()
+        assert rows[1] == rows[2] == dict.fromkeys(rows[1])
+        counters = canonicalizer.counters
+        faulty = 1 if "charset" in options else 0
+        assert (counters["rows"], counters["nulls"], counters["faulty"]) == (4, 2, faulty), options
+        assert counters["unchanged"] + counters["changed"] == 2 - faulty and sum(counters["faults"].values()) == faulty
+
+
+def test_calls_do_not_leak():
+    def size():
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    if not sys.platform.startswith("linux"):
+        pytest.skip("reads /proc")
+    batch, canonicalizer = pa.record_batch({"url": ["HTTP://h/", None, "x"] * 10}), irikey.Canonicalizer()
+
+    def calls(count):
+        for _ in range(count):
+            pa.record_batch(canonicalizer.canonicalize(batch))
+            irikey.uri("HTTP://h")
+            irikey.uris(["HTTP://h"])
+            pytest.raises(irikey.Fault, irikey.uri, "x")
+
+    calls(1000)
+    before = size()
+    calls(10_000)
+    assert size() - before < 8 << 20
+
+
+def test_literals_and_canonicalizers_can_be_pickled():
+    for literal in (irikey.lit("http://h/"), ("page", irikey.lit("http://h/"))):
+        canonicalizer = irikey.Canonicalizer(base=literal, recipe="surt-ia", trim=True)
+        again = pickle.loads(pickle.dumps(canonicalizer))
+        assert again.configuration == canonicalizer.configuration and again.configuration["base"] == literal
+
+
+def test_a_slow_call_lets_other_threads_run():
+    import threading
+
+    batch, ticks = pa.record_batch({"url": ["HTTP://b\u00fccher.example/"] * 300_000}), []
+    worker = threading.Thread(target=irikey.canonicalize, args=(batch,))
+    worker.start()
+    while worker.is_alive():
+        ticks.append(time.monotonic())
+        time.sleep(0.001)
+    assert len(ticks) > 10

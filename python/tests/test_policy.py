@@ -1,0 +1,176 @@
+"""Every policy of the command is a parameter; deprecated names; the command inside the package; types and help."""
+
+import inspect
+import re
+import subprocess
+import sys
+import typing
+
+import pyarrow as pa
+import pytest
+
+import irikey
+from irikey import _irikey
+
+#: Flags of the command whose parameter has another name.
+RENAMED = {"base": "base", "rules": "recipe", "key": "columns", "skeleton": "columns", "iri": "columns"}
+#: An example of each policy: the options, a URL that they change, and the result.
+EXAMPLES = {
+    "base": ({"base": irikey.lit("http://b/")}, "x", "http://b/x"),
+    "profile": ({"profile": "whatwg"}, "http://h/\\", "http://h//"),
+    "charset": ({"charset": irikey.lit("windows-1251")}, b"http://h/\xff", "http://h/%D1%8F"),
+    "query_charset": ({"query_charset": irikey.lit("windows-1251")}, "http://h/?\u044f", "http://h/?%FF"),
+    "literal_base": ({"base": irikey.lit("http://h/a/../b/c"), "literal_base": True}, "?x", "http://h/b/c?x"),
+    "strict": ({"strict": True}, "http://h/a b", None),
+    "rung": ({"rung": "syntax"}, "HTTP://h:80", "http://h:80"),
+    "drop_fragment": ({"drop_fragment": True}, "http://h/#a", "http://h/"),
+    "assume_scheme": ({"assume_scheme": "https"}, "h.example/a", "https://h.example/a"),
+    "trim": ({"trim": True}, " http://h/ ", "http://h/"),
+    "inner_spaces": ({"inner_spaces": "remove"}, "http://h/a b", "http://h/ab"),
+    "character_references": ({"character_references": "html"}, "http://h/?a&amp;b", "http://h/?a&b"),
+    "backslashes": ({"backslashes": "slash"}, "http://h\\a", "http://h/a"),
+}
+
+
+def flags():
+    """The flags of `irikey canon --help` under the headings of policies."""
+    text = subprocess.run([sys.executable, "-m", "irikey", "canon", "--help"], check=True, capture_output=True, text=True).stdout
+    sections = re.split(r"^([A-Z][A-Za-z ]+):$", text, flags=re.MULTILINE)
+    chosen = {sections[i]: sections[i + 1] for i in range(1, len(sections), 2)}
+    return {flag.replace("-", "_") for name in ("Canonical form", "Repairs") for flag in re.findall(r"^ +(?:-\w, )?--([a-z-]+)", chosen[name], re.MULTILINE)}
+
+
+def parameters(function):
+    found = set()
+    for name, parameter in inspect.signature(function).parameters.items():
+        found |= set(typing.get_type_hints(irikey.Policy)) if parameter.kind is parameter.VAR_KEYWORD else {name}
+    return found
+
+
+def test_every_policy_of_the_command_is_a_parameter():
+    expected = {RENAMED.get(flag, flag) for flag in flags()}
+    assert expected == set(irikey.Canonicalizer().configuration) - {"url", "types"}
+    for function in (irikey.uris, irikey.keys, irikey.canonicalize, irikey.read, irikey.batch_function):
+        assert expected - {"columns"} <= parameters(function), function
+    assert set(EXAMPLES) | {"columns", "recipe", "psl", "equivalences", "key_hash"} == expected
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_each_policy_has_an_effect(name):
+    options, url, expected = EXAMPLES[name]
+    assert irikey.uris([url], **options) == [expected]
+    assert pa.table(irikey.canonicalize([url], **options))["uri"].to_pylist() == [expected]
+    others = {key: value for key, value in options.items() if key != name}
+    if name != "literal_base":
+        assert irikey.uris([url], **others) != [expected]
+
+
+def test_suffix_lists_and_hashes(tmp_path):
+    (tmp_path / "psl").write_text("// ===BEGIN ICANN DOMAINS===\nexample\nb.example\n")
+    column = "url_host_registered_domain"
+    for psl in (tmp_path / "psl", str(tmp_path / "psl"), (tmp_path / "psl").read_bytes()):
+        assert pa.table(irikey.canonicalize(["http://x.a.b.example/"], columns=[column], psl=psl))[column].to_pylist() == ["a.b.example"]
+    assert irikey.keys(["http://h/"], key_hash="blake3") == [irikey.key("http://h/", key_hash="blake3")]
+
+
+def test_contradictions_are_refused_with_the_names_of_parameters():
+    for options, message in [
+        ({"literal_base": True}, "literal_base needs base="),
+        ({"profile": "whatwg", "strict": True}, "omit strict"),
+        ({"assume_scheme": "1"}, "assume_scheme is the name of a scheme"),
+        ({"inner_spaces": "split"}, "makes several rows of one"),
+        ({"inner_spaces": "x"}, 'inner_spaces is "remove" or "encode"'),
+        ({"base": irikey.lit("x")}, "^base: "),
+        ({"charset": irikey.lit("klingon")}, "^charset: unknown charset"),
+        ({"recipe": "x"}, "^recipe: unknown recipe"),
+        ({"profile": "x"}, "expected one of rfc3987"),
+        ({"psl": b"\xff"}, "^psl: "),
+        ({"rung": "protocol"}, "needs? equivalences="),
+        ({"equivalences": b""}, "equivalences= needs rung"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            irikey.canonicalize(["http://h"], **options)
+    with pytest.raises(irikey.Fault) as caught:
+        irikey.uri("x")
+    assert "base=" in str(caught.value) and "--" not in str(caught.value)
+
+
+def test_deprecated_names_work_with_a_warning():
+    table = pa.table({"url": ["HTTP://h:80"], "page": [None]})
+    with pytest.warns(DeprecationWarning, match="use rung=") as caught:
+        assert pa.table(irikey.canonicalize(table, key="syntax"))["uri"].to_pylist() == ["http://h:80"]
+    assert caught[0].filename == __file__
+    with pytest.warns(DeprecationWarning, match="use base=lit"):
+        assert pa.table(irikey.canonicalize(["x"], base_uri="http://b/"))["uri"].to_pylist() == ["http://b/x"]
+    with pytest.warns(DeprecationWarning):
+        assert irikey.Canonicalizer(key="syntax", base="page", base_uri="http://b/").configuration["base"] == ("page", irikey.lit("http://b/"))
+    assert irikey.compare("http://h", "http://h/") == "scheme"
+
+
+def test_comparisons_read_well():
+    same, other = irikey.compare("http://h", "HTTP://h:80/"), irikey.compare("http://h/a", "http://h/b")
+    assert same and same.rung == "scheme" and str(same) == "equivalent on the rung scheme: http://h/"
+    assert not other and other == None and str(other) == "different: http://h/a is not http://h/b"  # noqa: E711
+    assert {same, same} == {same} and same != other
+
+
+def test_flags_are_those_of_the_core():
+    for enum, declared in ((irikey.Flags, _irikey._FLAGS), (irikey.SpoofingFlags, _irikey._SPOOFING_FLAGS)):
+        assert [(flag.name.lower().replace("_", "-"), flag.value) for flag in enum] == declared
+    row = pa.table(irikey.canonicalize(["http://h/a b%"])).to_pylist()[0]
+    assert irikey.Flags(row["flags"]) == irikey.Flags.EXCLUDED | irikey.Flags.STRAY_PERCENT
+
+
+def test_nothing_is_replaced_in_single_references():
+    assert irikey.resolve("http://h/", b"\xff").encode("utf-8", "surrogateescape") == b"http://h/\xff"
+    assert irikey.explain(b"http://h/\xff")["rungs"]["simple"]["text"] == "http://h/\udcff"
+    assert irikey.uri("http://h/\udcff") == irikey.uri(b"http://h/\xff") == "http://h/%FF"
+    assert "\ufffd" not in irikey.surt(b"http://h/\xff")
+
+
+def test_the_command_is_in_the_package(tmp_path):
+    (tmp_path / "urls").write_text("HTTP://h\n")
+    done = subprocess.run([sys.executable, "-m", "irikey", "canon", tmp_path / "urls"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "http://h/\n")
+    done = subprocess.run([sys.executable, "-m", "irikey", "canon", "--nope"], capture_output=True, text=True)
+    assert done.returncode == 2 and "--nope" in done.stderr
+
+
+WARC = b"".join(
+    b"WARC/1.0\r\nWARC-Type: %s\r\n%sWARC-Date: 2020-01-02T03:04:05Z\r\nContent-Length: %d\r\n\r\n%s\r\n\r\n" % (kind, target, len(body), body)
+    for kind, target, body in [
+        (b"warcinfo", b"", b""),
+        (b"response", b"WARC-Target-URI: <http://h/\xff>\r\n", b"HTTP/1.1 301 x\r\nLocation: /\r\n\r\n"),
+        (b"revisit", b"WARC-Target-URI: HTTP://H\r\n", b"HTTP/1.1 200 OK\r\n\r\n"),
+    ]
+)
+
+
+def test_files_are_read_by_the_readers_of_the_command(tmp_path):
+    import gzip
+
+    (tmp_path / "x.warc.gz").write_bytes(gzip.compress(WARC))
+    columns = ["source", "record", "input", "uri", "fault", "fetch_status"]
+    for source, name in ((WARC, "bytes"), (tmp_path / "x.warc.gz", str(tmp_path / "x.warc.gz")), (gzip.compress(WARC), "bytes")):
+        table, counts = irikey.read(source, columns)
+        rows = pa.table(table).to_pylist()
+        assert [row["uri"] for row in rows] == [None, "http://h/%FF", "http://h/"] and rows[0]["fault"] == "no-url"
+        assert [row["fetch_status"] for row in rows] == [None, 301, 200] and rows[1]["input"] == b"http://h/\xff"
+        assert rows[0]["source"] == name and counts["records"] == 3 and counts["errors"] == []
+    table, counts = irikey.read(gzip.compress(WARC)[:-20], columns)
+    assert len(counts["errors"]) == 1 and "gzip" in counts["errors"][0] and counts["records"] == len(table)
+    table, counts = irikey.read(WARC, columns, record_types=["revisit"])
+    assert (len(table), counts["skipped"]) == (1, 2)
+    with pytest.raises(OSError, match="nope"):
+        irikey.read(tmp_path / "nope")
+    with pytest.raises(ValueError, match="unknown format"):
+        irikey.read(b"", format="docx")
+
+
+def test_help_shows_parameters_and_defaults():
+    shown = str(inspect.signature(irikey.Canonicalizer))
+    assert "rung=None" in shown and "profile='rfc3987'" in shown and "trim=False" in shown
+    for name in irikey.__all__:
+        value = getattr(irikey, name)
+        if callable(value):
+            assert value.__doc__, name
