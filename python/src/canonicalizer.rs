@@ -29,7 +29,7 @@ use crate::schema::{Schema, arrow_error};
 /// - recipe: name of a recipe, or rules to add and to remove; the column key is then that of the recipe.
 /// - columns: names of result columns; the default is uri, key, fault, fault_at and flags.
 /// - strict: refuse what the grammar refuses instead of repairing and flagging it.
-/// - drop_fragment, literal_base, assume_scheme, profile, key_hash, trim, inner_spaces, character_references, backslashes:
+/// - drop_fragment, literal_base, assume_scheme, max_url, profile, key_hash, trim, inner_spaces, character_references, backslashes:
 ///   as the flags of the command.
 /// - psl: contents of a Public Suffix List. equivalences: see irikey.equivalences().
 /// - types: "arrow", or "spark" for types that Spark reads.
@@ -45,7 +45,7 @@ fn deprecated(py: Python<'_>, message: &std::ffi::CStr) -> PyResult<()> {
 impl Canonicalizer {
     #[new]
     #[pyo3(signature = (*, url="url", base=None, charset=None, query_charset=None, rung=None, recipe=None,
-        columns=None, strict=false, drop_fragment=false, literal_base=false, assume_scheme=None,
+        columns=None, strict=false, drop_fragment=false, literal_base=false, assume_scheme=None, max_url=1_048_576,
         profile="rfc3987", key_hash="xxh3", trim=false, inner_spaces=None,
         character_references=None, backslashes=None, psl=None, equivalences=None, types="arrow", key=None,
         base_uri=None))]
@@ -63,6 +63,7 @@ impl Canonicalizer {
         drop_fragment: bool,
         literal_base: bool,
         assume_scheme: Option<String>,
+        max_url: usize,
         profile: &str,
         key_hash: &str,
         trim: bool,
@@ -95,6 +96,7 @@ impl Canonicalizer {
             drop_fragment,
             literal_base,
             assume_scheme,
+            max_url,
             profile: profile.to_string(),
             key_hash: key_hash.to_string(),
             trim,

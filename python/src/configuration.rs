@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow::ipc::reader::StreamReader;
 use irikey::batch::{COLUMNS, ColumnId, ColumnSet, EquivalencesReader, EquivalencesTableError};
-use irikey::canon::{Policy, RecipeColumn, Rung};
+use irikey::canon::{MaxUrlLen, Policy, RecipeColumn, Rung};
 use irikey::encoding::Charset;
 use irikey::iri::{Backslashes, Base, CharacterReferences, ParseMode, PreprocessOptions, Profile, Spaces};
 use irikey::key::psl::SuffixList;
@@ -21,6 +21,9 @@ const PROTOCOL: &str = "protocol";
 
 /// The recipe of the columns `key_rules` and `url_rules`.
 const RULES: &str = "rules";
+
+/// Upper limit of `max_url`, as for the command.
+const MAX_MAX_URL: usize = 64 << 20;
 
 /// The default columns of results.
 const DEFAULT_COLUMNS: [&str; 5] = ["uri", "key", "fault", "fault_at", "flags"];
@@ -115,6 +118,8 @@ pub struct Configuration {
     pub drop_fragment: bool,
     pub literal_base: bool,
     pub assume_scheme: Option<String>,
+    /// Longest URL in bytes.
+    pub max_url: usize,
     pub profile: String,
     pub key_hash: String,
     pub trim: bool,
@@ -172,6 +177,7 @@ impl Configuration {
         arguments.set_item("drop_fragment", self.drop_fragment)?;
         arguments.set_item("literal_base", self.literal_base)?;
         arguments.set_item("assume_scheme", &self.assume_scheme)?;
+        arguments.set_item("max_url", self.max_url)?;
         arguments.set_item("profile", &self.profile)?;
         arguments.set_item("key_hash", &self.key_hash)?;
         arguments.set_item("trim", self.trim)?;
@@ -299,6 +305,9 @@ impl Configuration {
             text.starts_with(|first: char| first.is_ascii_alphabetic())
                 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
         };
+        if self.max_url == 0 || self.max_url > MAX_MAX_URL {
+            return Err(invalid(format!("max_url is from 1 to {MAX_MAX_URL} bytes, not {}", self.max_url)));
+        }
         match self.assume_scheme.as_deref().filter(|text| !is_scheme(text)) {
             Some(text) => {
                 Err(invalid(format!("assume_scheme is the name of a scheme such as \"https\", not {text:?}")))
@@ -346,6 +355,7 @@ impl Configuration {
             literal_base: self.literal_base,
             drop_fragment: self.drop_fragment,
             assume_scheme: self.assume_scheme.as_ref().map(|scheme| scheme.to_ascii_lowercase()),
+            max_url_len: MaxUrlLen(self.max_url),
             preprocess: self.preprocess(profile)?,
             charset: charset("charset", &self.charset)?,
             query_charset: charset("query_charset", &self.query_charset)?,

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use irikey::canon::Rung;
+use irikey::canon::{MaxUrlLen, Rung};
 use irikey::iri::whatwg_href;
 use irikey::iri::{
     Base, Fault as RowFault, Flags, HostMapping, ParseMode, Parts, find_scheme, find_spoofing, normalize_to_rung,
@@ -111,6 +111,7 @@ fn engine(rung: &str, strict: bool, key_hash: &str) -> PyResult<Arc<Engine>> {
         drop_fragment: false,
         literal_base: false,
         assume_scheme: None,
+        max_url: MaxUrlLen::default().0,
         profile: "rfc3987".to_string(),
         key_hash: choice.key_hash.clone(),
         trim: false,

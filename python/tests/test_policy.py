@@ -25,6 +25,7 @@ EXAMPLES = {
     "rung": ({"rung": "syntax"}, "HTTP://h:80", "http://h:80"),
     "drop_fragment": ({"drop_fragment": True}, "http://h/#a", "http://h/"),
     "assume_scheme": ({"assume_scheme": "https"}, "h.example/a", "https://h.example/a"),
+    "max_url": ({"max_url": 10}, "http://h/12", None),
     "trim": ({"trim": True}, " http://h/ ", "http://h/"),
     "inner_spaces": ({"inner_spaces": "remove"}, "http://h/a b", "http://h/ab"),
     "character_references": ({"character_references": "html"}, "http://h/?a&amp;b", "http://h/?a&b"),

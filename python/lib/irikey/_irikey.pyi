@@ -119,6 +119,7 @@ class Canonicalizer:
         drop_fragment: bool = False,
         literal_base: bool = False,
         assume_scheme: Optional[str] = None,
+        max_url: int = 1048576,
         profile: str = "rfc3987",
         key_hash: str = "xxh3",
         trim: bool = False,

@@ -29,6 +29,7 @@ class Policy(TypedDict, total=False):
     drop_fragment: bool
     literal_base: bool
     assume_scheme: Optional[str]
+    max_url: int
     profile: Literal["rfc3987", "duerst-00", "duerst-01", "masinter-07", "weber-00", "whatwg"]
     key_hash: Literal["xxh3", "blake3"]
     trim: bool

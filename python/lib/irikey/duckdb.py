@@ -57,4 +57,5 @@ def register(
     }
     for function, (name, arity, kind, chosen) in functions.items():
         made = _function(name, arity, chosen)
-        con.create_function(prefix + function, made, ["VARCHAR"] * arity, kind, type="arrow", null_handling="special")  # type: ignore[arg-type,list-item]
+        create: Any = con.create_function
+        create(prefix + function, made, ["VARCHAR"] * arity, kind, type="arrow", null_handling="special")

@@ -16,7 +16,7 @@ import json
 import os
 import typing
 import uuid
-from typing import Any, Literal, Optional, Sequence, Union
+from typing import Any, Literal, Mapping, Optional, Sequence, Union
 
 import pyarrow as pa
 from pyspark import AccumulatorParam, TaskContext
@@ -74,6 +74,12 @@ def _operand(name: str, value: Any) -> tuple[Any, Optional[Column]]:
     return name, F.col(value) if isinstance(value, str) else value
 
 
+def _arrow_udf(function: Any, kind: Any) -> Any:
+    # The declarations of pyspark lack this function.
+    made: Any = getattr(F, "arrow_udf")
+    return made(function, kind)
+
+
 def _arrow_column(name: str, kind: str, policy: dict[str, Any]) -> Any:
     """Returns a function of arrays of URLs, and of bases if the policy has a column for them, that Spark calls by batch."""
     recipe = policy.get("recipe")
@@ -86,7 +92,7 @@ def _arrow_column(name: str, kind: str, policy: dict[str, Any]) -> Any:
         return pa.array(canonicalizer.array(url, column, **named))
 
     answer.__name__ = f"irikey_{name}"
-    return F.arrow_udf(answer, kind)
+    return _arrow_udf(answer, kind)
 
 
 def _column(name: str, kind: str, url: ColumnOrName, base: Any, charset: Any, policy: dict[str, Any]) -> Column:
@@ -178,7 +184,7 @@ class _Streams(AccumulatorParam[dict[Any, Any]]):
         return value
 
 
-def _add(sums: dict[str, Any], counters: dict[str, Any]) -> None:
+def _add(sums: dict[str, Any], counters: Mapping[str, Any]) -> None:
     for name, count in counters.items():
         if isinstance(count, dict):
             _add(sums.setdefault(name, {}), count)
@@ -205,7 +211,7 @@ class Counters:
         else:
             self._accumulator = spark.sparkContext.accumulator({}, _Streams())
 
-    def add(self, counters: dict[str, Any]) -> None:
+    def add(self, counters: Mapping[str, Any]) -> None:
         """Adds the counters of a stream of batches; called on executors."""
         context = TaskContext.get()
         task = (context.stageId(), context.partitionId(), context.taskAttemptId()) if context else (0, 0, 0)
@@ -302,7 +308,7 @@ def canonicalize(
     observed = counters is not None and counters._observation is not None
     function = _rows_function(canonicalizer, tuple(inputs), None if observed else counters)
     # A function that is not deterministic is evaluated once, also if a filter on its result follows.
-    made = F.arrow_udf(function, StructType(added.fields)).asNondeterministic()
+    made = _arrow_udf(function, StructType(added.fields)).asNondeterministic()
     sources = [F.col(_quoted(name)) for name in inputs.values()]
     rows = df.select("*", made(*sources).alias("_irikey")).select(
         *[F.col(_quoted(name)) for name in df.columns], *[F.col("_irikey").getField(field.name).alias(field.name) for field in added]
