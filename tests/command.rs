@@ -10,11 +10,16 @@ mod oracle;
 mod damaged_tables;
 #[path = "command/dedup.rs"]
 mod dedup;
+#[path = "command/destinations.rs"]
+mod destinations;
 #[path = "command/documentation.rs"]
 mod documentation;
 #[cfg(unix)]
 #[path = "command/durability.rs"]
 mod durability;
+#[cfg(unix)]
+#[path = "command/help.rs"]
+mod help;
 #[path = "command/intake.rs"]
 mod intake;
 #[path = "command/learn.rs"]
@@ -28,6 +33,9 @@ mod power_loss;
 mod reference_tables;
 #[path = "command/sort.rs"]
 mod sort;
+#[cfg(unix)]
+#[path = "command/terminal.rs"]
+mod terminal;
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -276,12 +284,9 @@ fn offsets_of_faults_count_from_the_record() {
 #[test]
 fn explain_prints_steps_rungs_and_the_fault() {
     let text = printed(&["explain", "HTTP://EXAMPLE.com:80/%7eb", "http://h:8a/"], b"");
-    for expected in [
-        "pct-decoded",
-        "http://example.com/~b",
-        "http://example.com:80/~b",
-        "\n          ^ fault: port in port at byte 10",
-    ] {
+    for expected in
+        ["pct-decoded", "http://example.com/~b", "http://example.com:80/~b", "\n          ^ fault: port at byte 10"]
+    {
         assert!(text.contains(expected), "{expected} is missing in\n{text}");
     }
     let json: serde_json::Value = serde_json::from_str(&printed(&["explain", "--json", "http://h"], b"")).unwrap();
@@ -422,7 +427,7 @@ fn canon_reads_the_output_of_extract() {
     assert_eq!(ran.status.code(), Some(4), "{message}");
     assert!(message.contains("-: byte 79: the document ends in the tag <a"), "{message}");
     assert!(
-        message.ends_with("3 IRIs in 1 documents, 1 of them faulty; 1 character-reference; 1 truncated\n"),
+        message.ends_with("3 IRIs in 1 document, 1 of them faulty; 1 character-reference; 1 truncated\n"),
         "{message}"
     );
     let rows = String::from_utf8(ran.stdout.clone()).unwrap();
@@ -535,7 +540,10 @@ fn extract_has_limits_and_exit_codes() {
     assert_eq!(status(&["no such file"], b""), Some(4));
     let rows = irikey(&["extract", "-q", "--output-format", "jsonl"], b"<a href='\xFF'>", Stdio::piped()).stdout;
     let row: serde_json::Value = serde_json::from_slice(&rows).unwrap();
-    assert_eq!((&row["url"]["hex"], &row["base"], &row["offset"]), (&"ff".into(), &serde_json::Value::Null, &9.into()));
+    assert_eq!(
+        (&row["url"]["hex"], &row["base"], &row["record_offset"]),
+        (&"ff".into(), &serde_json::Value::Null, &9.into())
+    );
 }
 
 #[test]

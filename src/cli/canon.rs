@@ -43,7 +43,8 @@ Examples:
       irikey canon urls.txt --skeleton --columns +spoofing_flags -o urls.parquet
 
   Attribute values of old pages, in the charset and markup of their pages:
-      irikey canon links.csv --charset-column charset --character-references html --trim -o links.parquet
+      irikey canon links.csv --charset-column charset --character-references html --trim \\
+          --column href -o links.parquet
 
   Sorted like the index of an archive, in files of ten million rows, with little memory:
       irikey canon cdx-*.gz -o index/ --sort url_surtkey,fetch_time --part-rows 10000000 --memory 2G";
@@ -58,7 +59,7 @@ pub(crate) struct CanonArgs {
     policy: PolicyArgs,
     /// Key columns to add, separated by commas: of the rungs simple, syntax, scheme, and protocol (with --equivalences);
     /// of the recipes surt-wayback, surt-ia, crawler-commons, nutch, w3lib, urlcanon-aggressive, heritrix, and rules
-    /// (with --rules). Not with text output
+    /// (with --rules). Not with text
     #[arg(long, value_name = "LIST", value_parser = parse_key, value_delimiter = ',', help_heading = "Canonical form")]
     key: Vec<ColumnId>,
     #[command(flatten)]
@@ -174,7 +175,10 @@ mod tests {
     fn the_format_follows_from_the_flag_or_the_suffix() {
         let format = |flags| job(flags).unwrap().2.format;
         assert_eq!(format(""), OutputFormat::Text);
+        assert_eq!(format("--columns uri,key"), OutputFormat::Csv);
+        assert_eq!(format("-o /dev/null --key simple"), OutputFormat::Csv);
         assert_eq!(format("-o x.parquet"), OutputFormat::Parquet);
+        assert_eq!((format("-o x.txt.zst"), format("-o dir/ --sort uri")), (OutputFormat::Text, OutputFormat::Parquet));
         assert_eq!(format("-o x.csv --output-format jsonl"), OutputFormat::JsonLines);
         assert_eq!(job("-o - --output-format csv").unwrap().1, Destination::Stdout);
         assert!(job("-o x.xls").unwrap_err().contains("--output-format"));
@@ -215,9 +219,9 @@ mod tests {
             ("-o x.cdxj --sort uri", "remove --sort"),
             ("-o x.cdxj --columns uri", "fixed columns"),
             ("-o x.csv --bloom-filter", "Parquet"),
-            ("--key simple", "text output"),
-            ("--columns key", "text output"),
-            ("--skeleton", "text output"),
+            ("-o x.txt --key simple", "text output"),
+            ("--output-format text --columns key", "text output"),
+            ("-o x.txt.gz --skeleton", "text output"),
             ("--profile klingon", "expected one of rfc3987"),
             ("--profile whatwg --strict", "parses every URL in one way"),
             ("--no-header --charset-column cs", "needs a number"),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::error::CommandError;
-use super::terminal::{print, print_error, thousands};
+use super::terminal::{count_of, print_error, print_lines, visible};
 use crate::process::exit;
 use crate::run::{CheckSortedError, check_sorted};
 use crate::sort::{OrderCheck, OrderError, SortBy};
@@ -46,7 +46,11 @@ pub(crate) fn run(args: &CheckSortedArgs) -> Result<u8, CommandError> {
             check = OrderCheck::new(by.clone());
         }
         match check_sorted(path, &mut check) {
-            Ok(rows) => text.push_str(&format!("{}: {} rows in order\n", path.display(), thousands(rows))),
+            Ok(rows) => text.push_str(&format!(
+                "{}: {} in order\n",
+                visible(&path.display().to_string()),
+                count_of(rows, "row")
+            )),
             Err(error @ CheckSortedError::Order { error: OrderError::OutOfOrder { .. }, .. }) => {
                 print_error(&error.to_string());
                 return Ok(exit::DIFFERENT);
@@ -55,5 +59,5 @@ pub(crate) fn run(args: &CheckSortedArgs) -> Result<u8, CommandError> {
             Err(error) => return Err(CommandError::Input(error.to_string())),
         }
     }
-    Ok(if args.quiet { exit::SUCCESS } else { print(&text) })
+    Ok(if args.quiet { exit::SUCCESS } else { print_lines(&text) })
 }

@@ -14,7 +14,7 @@ use super::error::CommandError;
 use super::file_roles::FileRoles;
 use super::progress::TerminalBar;
 use super::report::{SourceError, conclude, replaced_to_text};
-use super::terminal::{format_counts, print};
+use super::terminal::{format_counts, print_json, print_lines};
 use crate::process::exit;
 use crate::run::{self, CountMethod, DistinctCounts, Progress, RunRequest, Summary, WorkerNeed};
 
@@ -66,7 +66,8 @@ pub(crate) fn run(args: &CountArgs) -> Result<u8, CommandError> {
     let errors = SourceError::of_run(&summary);
     let json = format!("{:#}\n", to_json(&summary, &distinct, &errors, !args.approximate));
     let text = if args.json { json.clone() } else { to_text(&summary, &distinct, !args.approximate) };
-    match print(&text) {
+    let status = if args.json { print_json(&text) } else { print_lines(&text) };
+    match status {
         exit::SUCCESS => {
             conclude(&args.reporting, (&errors, summary.tally.faulty), &replaced_to_text(&replaced), |_| json)
         }

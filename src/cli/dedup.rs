@@ -51,7 +51,8 @@ Examples:
       irikey dedup urls.txt.gz --keep last --drop-fragment -o last.parquet
 
   The best capture of each page as the Wayback Machine defines a page, with time and status:
-      irikey dedup cdx-*.gz --key surt-wayback --keep best --columns +fetch_time,+fetch_status -o best.parquet";
+      irikey dedup cdx-*.gz --key surt-wayback --keep best \\
+          --columns +fetch_time,+fetch_status -o best.parquet";
 
 const KEEP_RULES: Choices<KeepPolicy> = Choices(&[
     (KeepPolicy::First.name(), KeepPolicy::First, "The first record of the input"),

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::args::input::{InputArgs, WorkArgs};
 use super::args::policy::{EquivalenceArgs, PROTOCOL, PolicyArgs, parse_key};
 use super::error::CommandError;
-use super::terminal::{print, print_error, thousands};
+use super::terminal::{print_error, print_json, print_lines, thousands};
 use crate::batch::ColumnId;
 use crate::canon::{Policy, RecipeColumn, Rows};
 use crate::iri::Rung;
@@ -77,8 +77,8 @@ pub(crate) fn run(args: &DiffArgs) -> Result<u8, CommandError> {
     summary.input_errors.iter().for_each(|error| print_error(&error.to_string()));
     let difference = KeyDifference::new(&pairs, &plan, args.examples);
     let status = match args.json {
-        true => print(&format!("{:#}\n", difference.to_json())),
-        false => print(&difference.to_text()),
+        true => print_json(&format!("{:#}\n", difference.to_json())),
+        false => print_lines(&difference.to_text()),
     };
     Ok(if status == exit::SUCCESS && !summary.input_errors.is_empty() { exit::INPUT } else { status })
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::terminal::{print_error, print_to_stderr};
 use crate::dedup::seen::SeenError;
+use crate::input::ListError;
 use crate::output::OutputError;
 use crate::process::exit;
 use crate::run::{BudgetError, DedupError, ObserveError, RunError, SortError};
@@ -18,6 +19,9 @@ pub(crate) enum CommandError {
     /// An input cannot be read at all.
     #[error("{0}")]
     Input(String),
+    /// Arguments name no readable inputs.
+    #[error(transparent)]
+    Sources(#[from] ListError),
     /// The output cannot be written.
     #[error(transparent)]
     Output(#[from] OutputError),
@@ -49,11 +53,13 @@ impl CommandError {
                 print_error(message);
                 print_to_stderr(&format!("For more information, try 'irikey {command} --help'.\n"));
             }
+            // A list of errors has one per line, each made visible.
+            CommandError::Sources(error @ ListError::Several(_)) => print_to_stderr(&format!("irikey: {error}\n")),
             error => print_error(&error.to_string()),
         }
         match self {
             CommandError::Usage(_) => exit::USAGE,
-            CommandError::Input(_) => exit::INPUT,
+            CommandError::Input(_) | CommandError::Sources(_) => exit::INPUT,
             CommandError::Output(_) | CommandError::SideFile(_) => exit::OUTPUT,
             CommandError::Internal(_) => exit::INTERNAL,
         }

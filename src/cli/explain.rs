@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::error::CommandError;
 use super::eval::fault_value;
 use super::single_iri::{SingleIriArgs, fault_of};
-use super::terminal::print;
+use super::terminal::{print_json, print_lines, visible};
 use crate::iri::{
     Base, BidiProblem, BidiRules, Changes, Fault, Flags, HostMapping, OwnedComponents, ParseMode, Parts, Rung,
     SpoofingFlags, SpoofingReport, bidi_visual, check_bidi, find_scheme, find_spoofing, is_bidi, to_iri, whatwg_href,
@@ -54,7 +54,8 @@ struct Explanation {
 }
 
 pub(crate) fn run(args: &ExplainArgs) -> Result<u8, CommandError> {
-    Ok(print(&text(args)?))
+    let text = text(args)?;
+    Ok(if args.json { print_json(&text) } else { print_lines(&text) })
 }
 
 /// What the command prints.
@@ -150,24 +151,24 @@ impl Explanation {
     }
 
     fn show(&self) -> String {
-        let mut text = format!("{}\n", self.input.as_bstr());
+        let mut text = format!("{}\n", shown(&self.input));
         if let Some(fault) = self.fault {
             text.push_str(&format!("{}^ fault: {fault}\n", " ".repeat(self.caret_column(fault))));
         }
         text.push_str("\ncomponents\n");
         for (name, part, at) in self.components() {
-            text.push_str(&format!("  {name:9} {at:>4}..{:<4} {}\n", at + part.len(), part.as_bstr()));
+            text.push_str(&format!("  {name:9} {at:>4}..{:<4} {}\n", at + part.len(), shown(part)));
         }
         if !self.steps.is_empty() {
             text.push_str("\nsteps\n");
         }
         for (_, change, after) in &self.steps {
             let (name, meaning) = describe(*change);
-            text.push_str(&format!("  {name:13} {meaning}\n  {:13} {}\n", "", after.as_bstr()));
+            text.push_str(&format!("  {name:13} {meaning}\n  {:13} {}\n", "", shown(after)));
         }
         text.push_str(if self.rungs.is_empty() { "\nkey\n" } else { "\nrungs\n" });
         for (rung, rung_text) in &self.rungs {
-            text.push_str(&format!("  {:9} {}  {}\n", rung.name(), hex(key(rung_text)), rung_text.as_bstr()));
+            text.push_str(&format!("  {:9} {}  {}\n", rung.name(), hex(key(rung_text)), shown(rung_text)));
         }
         if self.rungs.is_empty() {
             text.push_str(&format!("  {:9} {}\n", "simple", hex(key(&self.input))));
@@ -191,7 +192,7 @@ impl Explanation {
     /// The IRI, how it is displayed, and what may mislead its readers.
     fn show_looks(&self, text: &mut String) {
         if let Some(iri) = &self.iri {
-            text.push_str(&format!("\niri\n  {iri}\n"));
+            text.push_str(&format!("\niri\n  {}\n", visible(iri)));
         }
         if let Some((iri, problems)) = self.bidi() {
             text.push_str(&format!("  {}  in visual order, left to right\n", bidi_visual(iri, BidiRules::Rfc3987)));
@@ -215,7 +216,7 @@ impl Explanation {
     /// Number of characters that a terminal shows before the byte of the fault.
     fn caret_column(&self, fault: Fault) -> usize {
         let before = &self.input[..self.input.len().min(fault.at as usize)];
-        before.as_bstr().to_string().chars().count()
+        shown(before).chars().count()
     }
 
     fn json(&self) -> Value {
@@ -245,6 +246,11 @@ impl Explanation {
             "fault": self.fault.map(fault_value),
         })
     }
+}
+
+/// Text as it is shown on one line.
+fn shown(text: &[u8]) -> String {
+    visible(&text.to_str_lossy()).into_owned()
 }
 
 /// The href by the URL Standard, on which no rung depends.

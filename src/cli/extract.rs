@@ -13,7 +13,7 @@ use super::error::CommandError;
 use super::file_roles::FileRoles;
 use super::files::abandoned;
 use super::report::replaced_to_text;
-use super::terminal::{print_error, print_to_stderr};
+use super::terminal::{count_of, print_error, print_to_stderr};
 use crate::encoding::Charset;
 use crate::extract::{DefectKind, Document, DocumentContext, Link, Markup, extract};
 use crate::input::{self, OpenOptions, Opened, Source, Stream};
@@ -31,7 +31,8 @@ Examples:
       irikey extract pages/ -o links.csv";
 
 /// The columns of the rows.
-const COLUMNS: [&str; 9] = ["url", "base", "charset", "element", "attribute", "offset", "source", "fault", "fault_at"];
+const COLUMNS: [&str; 9] =
+    ["url", "base", "charset", "element", "attribute", "record_offset", "source", "fault", "fault_at"];
 
 /// `None`: to be recognized by name and content. Under a name of its own, because a flag of type `Option` has no default.
 type MarkupChoice = Option<Markup>;
@@ -58,7 +59,8 @@ const FORMATS: Choices<OutputFormat> = Choices(&[
 #[command(after_help = EXAMPLES, after_long_help = super::help::long_examples(EXAMPLES))]
 pub(crate) struct ExtractArgs {
     /// Documents to read. A directory stands for the files in it and below it (without names that begin with . or _),
-    /// @FILE for the names in FILE (one per line), and - for standard input, which is also read without any INPUT. Gzip, zstd, LZ4, bzip2 and xz are recognized by content
+    /// @FILE for the names in FILE (one per line, # begins a comment; or ended by NUL), and - for standard input, which is
+    /// also read without any INPUT. Gzip, zstd, LZ4, bzip2 and xz are recognized by content
     #[arg(value_name = "INPUT")]
     inputs: Vec<PathBuf>,
     /// Markup of the documents
@@ -107,7 +109,7 @@ struct Extraction<'a> {
 
 pub(crate) fn run(args: &ExtractArgs) -> Result<u8, CommandError> {
     let (destination, format) = args.destination()?;
-    let sources = input::list(&args.inputs).map_err(|error| CommandError::Input(error.to_string()))?;
+    let sources = input::list(&args.inputs)?;
     let files = FileRoles::new(args.replace.no_clobber).arguments(&args.inputs).destination(&destination, format);
     let replaced = files.check(&sources)?;
     let mut extraction = Extraction::create(args, &destination, format)?;
@@ -214,7 +216,8 @@ impl<'a> Extraction<'a> {
         }
         if !args.quiet {
             let defects: String = defects.iter().map(|(kind, count)| format!("; {count} {}", kind.name())).collect();
-            print_error(&format!("{links} IRIs in {documents} documents, {faulty} of them faulty{defects}"));
+            let (links, documents) = (count_of(links, "IRI"), count_of(documents, "document"));
+            print_error(&format!("{links} in {documents}, {faulty} of them faulty{defects}"));
         }
         match () {
             () if unread > 0 => Ok(exit::INPUT),

@@ -13,8 +13,26 @@ use crate::process::exit;
 
 /// The exit statuses, for the end of a help text.
 pub(crate) fn exit_statuses() -> String {
-    let lines: Vec<_> = exit::ALL.iter().map(|(status, meaning)| format!("  {status}  {meaning}")).collect();
+    let lines: Vec<_> = exit::ALL.iter().map(|(status, meaning)| format!("  {status}  {}", wrapped(meaning))).collect();
     format!("Exit status:\n{}", lines.join("\n"))
+}
+
+/// Text in lines of at most 95 characters, all but the first of which are indented by 5 spaces. The help is at most 100
+/// columns wide, and would continue lines at its margin.
+fn wrapped(text: &str) -> String {
+    let (mut out, mut len) = (String::new(), 0);
+    for word in text.split(' ') {
+        if len + 1 + word.len() > 95 {
+            out.push_str("\n    ");
+            len = 0;
+        }
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(word);
+        len += word.len() + 1;
+    }
+    out
 }
 
 /// Examples and exit statuses, for the end of a long help text.

@@ -27,7 +27,8 @@ const EXAMPLES: &str = "\
 Examples:
   Learn from the redirects of a crawl, then remove duplicates with the result:
       irikey learn crawl-data/*.warc.gz -o equivalences.parquet
-      irikey dedup urls.txt.gz -o distinct.parquet --key protocol --equivalences equivalences.parquet
+      irikey dedup urls.txt.gz -o distinct.parquet --key protocol \\
+          --equivalences equivalences.parquet
 
   Learn from indexes and from temporary redirects as well, but only within registered domains:
       irikey learn cdx-*.gz --weak --same-site -o equivalences.parquet

@@ -101,12 +101,12 @@ pub fn main() -> ExitCode {
 pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     process::remove_temporary_files_on_signals();
     crate::input::silence_caught_panics();
-    let parsed = declaration().try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches));
+    let words: Vec<OsString> = arguments.into_iter().collect();
+    let parsed = declaration().try_get_matches_from(&words).and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => {
-            // Help goes to standard output, where its reader may have closed the pipe; errors go to stderr.
-            let _ = error.print();
+            print_usage(&error, &words);
             return if error.use_stderr() { exit::USAGE } else { exit::SUCCESS };
         }
     };
@@ -117,6 +117,21 @@ pub fn main_with(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         );
         exit::INTERNAL
     })
+}
+
+/// Prints help or an error about flags. Messages repeat arguments, which may come from a script: if these have hidden
+/// characters, the message is that of the arguments as they are shown.
+fn print_usage(error: &clap::Error, words: &[OsString]) {
+    let words: Vec<_> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let shown = words.iter().map(|word| terminal::visible(word));
+    let again = declaration().try_get_matches_from(shown.map(std::borrow::Cow::into_owned));
+    let is_hostile = words.iter().any(|word| terminal::visible(word) != *word);
+    // Help goes to standard output, where its reader may have closed the pipe; errors go to stderr.
+    let _ = match again {
+        _ if !is_hostile => error.print(),
+        Err(error) => error.print(),
+        Ok(_) => return terminal::print_error("an argument has characters that this command does not accept"),
+    };
 }
 
 fn run(command: &Command) -> u8 {

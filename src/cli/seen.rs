@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::error::CommandError;
-use super::terminal::{print, thousands};
+use super::terminal::{count_of, print_lines, thousands};
 use crate::dedup::seen::{RunInfo, SeenError, SeenStore};
 
 const EXAMPLES: &str = "\
@@ -41,7 +41,7 @@ struct StoreArgs {
 }
 
 pub(crate) fn run(args: &SeenArgs) -> Result<u8, CommandError> {
-    Ok(print(&perform(&args.action)?))
+    Ok(print_lines(&perform(&args.action)?))
 }
 
 fn perform(action: &SeenAction) -> Result<String, SeenError> {
@@ -56,9 +56,9 @@ fn perform(action: &SeenAction) -> Result<String, SeenError> {
             let store = SeenStore::open(&args.directory)?;
             store.verify()?;
             return Ok(format!(
-                "{} keys in {} runs, all in order\n",
-                thousands(store.count()),
-                store.info().runs.len()
+                "{} in {}, all in order\n",
+                count_of(store.count(), "key"),
+                count_of(store.info().runs.len() as u64, "run")
             ));
         }
     };
@@ -66,7 +66,7 @@ fn perform(action: &SeenAction) -> Result<String, SeenError> {
     let mut text = format!("keys        {}\ngeneration  {}\n", thousands(store.count()), info.generation);
     // Writing to a string does not fail.
     for RunInfo { name, count, checksum } in &info.runs {
-        let _ = writeln!(text, "{name}  {} keys, checksum {checksum}", thousands(*count));
+        let _ = writeln!(text, "{name}  {}, checksum {checksum}", count_of(*count, "key"));
     }
     for (name, value) in info.policy.iter().filter(|(_, value)| !value.is_empty()) {
         let _ = writeln!(text, "{name}: {value}");

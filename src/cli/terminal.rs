@@ -1,42 +1,9 @@
 //! Text for the terminal: standard output, messages on stderr, numbers as people read them.
 
-use std::borrow::Cow;
 use std::io::{ErrorKind, Write};
 
-use crate::process::exit;
-
-/// Returns whether a character controls a terminal, changes the order of the text around it, or is invisible: controls,
-/// bidirectional formatting, line separators, zero-width spaces and tags.
-fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{61C}' | '\u{200B}' | '\u{200E}' | '\u{200F}' | '\u{2028}'..='\u{202E}')
-        || matches!(c, '\u{2060}'..='\u{206F}' | '\u{FEFF}' | '\u{FFF9}'..='\u{FFFB}' | '\u{E0000}'..='\u{E007F}')
-}
-
-/// Replaces the characters that a terminal or a reader would not show by their numbers, such as `\u{1b}`. Names, URLs and
-/// messages of the system may contain anything.
-pub(crate) fn visible(text: &str) -> Cow<'_, str> {
-    if !text.contains(is_hidden) {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        if is_hidden(c) {
-            out.extend(c.escape_unicode());
-        } else {
-            out.push(c);
-        }
-    }
-    Cow::Owned(out)
-}
-
-/// [`visible`], line by line.
-pub(crate) fn visible_lines(text: &str) -> Cow<'_, str> {
-    match text.contains(|c| c != '\n' && is_hidden(c)) {
-        true => Cow::Owned(text.split('\n').map(visible).collect::<Vec<_>>().join("\n")),
-        false => Cow::Borrowed(text),
-    }
-}
+use crate::process::{exit, is_hidden};
+pub(crate) use crate::process::{visible, visible_lines};
 
 /// Prints one message of one line on stderr. A closed stderr is ignored.
 pub(crate) fn print_error(message: &str) {
@@ -48,7 +15,25 @@ pub(crate) fn print_to_stderr(text: &str) {
     let _ = std::io::stderr().write_all(visible_lines(text).as_bytes());
 }
 
-/// Prints text on standard output and returns the exit status. A closed pipe is a success: its reader has read enough.
+/// Prints lines for people on standard output, see [`print`].
+pub(crate) fn print_lines(text: &str) -> u8 {
+    print(&visible_lines(text))
+}
+
+/// Prints JSON on standard output, see [`print`]. Characters that a terminal would not show are escaped in its strings.
+pub(crate) fn print_json(text: &str) -> u8 {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c == '\n' || !is_hidden(c) {
+            escaped.push(c);
+        } else {
+            c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| escaped.push_str(&format!("\\u{unit:04x}")));
+        }
+    }
+    print(&escaped)
+}
+
+/// Prints text on standard output as it is and returns the exit status. A closed pipe is a success: its reader has read enough.
 pub(crate) fn print(text: &str) -> u8 {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
@@ -74,6 +59,11 @@ pub(crate) fn thousands(number: u64) -> String {
     text
 }
 
+/// A number of things that have a plural in s.
+pub(crate) fn count_of(count: u64, noun: &str) -> String {
+    format!("{} {noun}{}", thousands(count), if count == 1 { "" } else { "s" })
+}
+
 /// A number of bytes with a decimal unit.
 pub(crate) fn format_bytes(count: f64) -> String {
     match count {
@@ -95,20 +85,6 @@ pub(crate) fn format_counts<'a>(counts: impl IntoIterator<Item = (&'a str, u64)>
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn hidden_characters_are_shown_by_their_numbers() {
-        let cases = [
-            ("/straße/日本?x=é~ \u{200D}", "/straße/日本?x=é~ \u{200D}"),
-            ("a\u{1b}[31mb\u{7}\n", "a\\u{1b}[31mb\\u{7}\\u{a}"),
-            ("\u{9b}2J\u{202e}gpj\u{2066}\u{feff}", "\\u{9b}2J\\u{202e}gpj\\u{2066}\\u{feff}"),
-        ];
-        for (text, shown) in cases {
-            assert_eq!(visible(text), shown);
-        }
-        assert_eq!(visible_lines("a\nb\u{1b}\n"), "a\nb\\u{1b}\n");
-        assert!(matches!(visible_lines("a\nb\n"), Cow::Borrowed(_)));
-    }
 
     #[test]
     fn thousands_are_separated() {

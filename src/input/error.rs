@@ -7,6 +7,8 @@ use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
 
+use crate::process::visible;
+
 /// An argument that names no readable input.
 #[derive(Debug, Error)]
 pub enum ListError {
@@ -66,7 +68,8 @@ fn advice(error: &io::Error) -> &'static str {
 /// One line per error; many errors are cut.
 fn list_text(errors: &[ListError]) -> String {
     const SHOWN: usize = 20;
-    let mut text: String = errors.iter().take(SHOWN).map(|error| format!("\n  {error}")).collect();
+    let mut text: String =
+        errors.iter().take(SHOWN).map(|error| format!("\n  {}", visible(&error.to_string()))).collect();
     if let Some(more) = errors.len().checked_sub(SHOWN).filter(|more| *more > 0) {
         text.push_str(&format!("\n  and {more} more"));
     }
@@ -138,7 +141,8 @@ pub enum Defect {
 /// A [`Defect`] and its place.
 #[derive(Debug, Error)]
 #[error(
-    "{name}: after {records} records, at {}byte {offset}: {defect}{}",
+    "{name}: after {records} record{}, at {}byte {offset}: {defect}{}",
+    if *.records == 1 { "" } else { "s" },
     if *.packed { "compressed " } else { "" },
     lost_text(*.lost),
 )]
@@ -162,6 +166,7 @@ pub struct InputError {
 fn lost_text(lost: u64) -> String {
     match lost {
         0 => String::new(),
+        1 => " (the byte of an incomplete record before it is dropped)".to_string(),
         _ => format!(" (the {lost} bytes of an incomplete record before it are dropped)"),
     }
 }

@@ -106,7 +106,8 @@ impl Sources {
 }
 
 /// Returns the sources that `arguments` name; without arguments, standard input. `@NAME` names a file (`@-`: standard input)
-/// with one path or `-` per line; empty lines are skipped, and a list cannot name another list.
+/// with one path or `-` per line; empty lines and lines that begin with `#` are skipped. If the list contains a NUL byte, NUL
+/// ends every path, as `find -print0` writes them, and every path counts. A list cannot name another list.
 ///
 /// # Errors
 /// The error of the argument that names no readable input; [`ListError::Several`] if there are more.
@@ -163,9 +164,12 @@ fn read_list(path: &Path) -> Result<Vec<PathBuf>, ListError> {
         bytes = fs::read(path).map_err(failed)?;
     }
     let mut paths = Vec::new();
-    for (i, line) in bytes.split(|&byte| byte == b'\n').enumerate() {
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        if !line.is_empty() {
+    let has_nul = bytes.contains(&0);
+    let end = if has_nul { 0 } else { b'\n' };
+    for (i, line) in bytes.split(|&byte| byte == end).enumerate() {
+        let line = if has_nul { line } else { line.strip_suffix(b"\r").unwrap_or(line) };
+        let is_comment = !has_nul && line.starts_with(b"#");
+        if !line.is_empty() && !is_comment {
             let bad = || ListError::ListPath { path: path.to_path_buf(), line: i + 1 };
             paths.push(PathBuf::from(os_string(line).ok_or_else(bad)?));
         }

@@ -134,7 +134,7 @@ impl fmt::Display for Component {
 /// use irikey::iri::{Component, FaultKind, check_iri_reference};
 /// let fault = check_iri_reference("http://h:8a/").unwrap_err();
 /// assert_eq!((fault.kind, fault.component, fault.at), (FaultKind::Port, Component::Port, 10));
-/// assert_eq!(fault.to_string(), "port in port at byte 10: a port consists of digits only");
+/// assert_eq!(fault.to_string(), "port at byte 10: a port consists of digits only");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Fault {
@@ -155,7 +155,11 @@ impl Fault {
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} in {} at byte {}: {}", self.kind, self.component, self.at, self.kind.meaning())
+        write!(f, "{} ", self.kind)?;
+        if self.kind.name() != self.component.name() {
+            write!(f, "in {} ", self.component)?;
+        }
+        write!(f, "at byte {}: {}", self.at, self.kind.meaning())
     }
 }
 

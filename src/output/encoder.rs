@@ -7,6 +7,7 @@ use arrow::datatypes::SchemaRef;
 use super::error::{OutputError, WriteError};
 use super::index_lines::{self, GzipMember};
 use super::lines;
+use super::packing::Packing;
 use super::row_group::{ColumnChunk, RowGroups};
 use crate::batch::{BatchBuilder, ColumnSet, SourceRun};
 use crate::canon::Rows;
@@ -15,6 +16,7 @@ use crate::canon::Rows;
 pub struct Encoder {
     pub(super) builder: BatchBuilder,
     pub(super) plan: EncodingPlan,
+    pub(super) packing: Packing,
 }
 
 /// How parts are encoded.
@@ -94,7 +96,7 @@ impl Encoder {
 
     fn body(&self, rows: &mut Rows, runs: &[SourceRun]) -> Result<PartBody, OutputError> {
         if matches!(self.plan, EncodingPlan::Text) {
-            return Ok(PartBody::Bytes(lines::text(&rows.uri)));
+            return self.packed(lines::text(&rows.uri));
         }
         let batch = self.builder.build(rows, runs)?;
         let body = self.batch_body(&batch)?;
@@ -145,7 +147,8 @@ impl Encoder {
 
     /// Returns whether parts stay separate in the output, so that small parts make reading slower.
     pub(crate) fn has_groups(&self) -> bool {
-        matches!(self.plan, EncodingPlan::Parquet(_) | EncodingPlan::Batch | EncodingPlan::Zipnum)
+        let is_packed = self.packing != Packing::None;
+        is_packed || matches!(self.plan, EncodingPlan::Parquet(_) | EncodingPlan::Batch | EncodingPlan::Zipnum)
     }
 
     /// Encodes a batch of this output's columns.
@@ -158,16 +161,20 @@ impl Encoder {
         Ok(Part { body, rows })
     }
 
+    fn packed(&self, lines: Vec<u8>) -> Result<PartBody, OutputError> {
+        Ok(PartBody::Bytes(self.packing.pack(lines).map_err(WriteError::from)?))
+    }
+
     fn batch_body(&self, batch: &RecordBatch) -> Result<PartBody, OutputError> {
         Ok(match &self.plan {
             EncodingPlan::Parquet(groups) => PartBody::RowGroup(groups.encode(batch)?),
             EncodingPlan::Delimited(delimiter) => {
-                PartBody::Bytes(lines::delimited(self.builder.columns(), batch, *delimiter))
+                self.packed(lines::delimited(self.builder.columns(), batch, *delimiter))?
             }
-            EncodingPlan::JsonLines => PartBody::Bytes(lines::json(self.builder.columns(), batch)),
+            EncodingPlan::JsonLines => self.packed(lines::json(self.builder.columns(), batch))?,
             EncodingPlan::Cdxj => PartBody::Bytes(index_lines::cdxj(batch)),
             EncodingPlan::Zipnum => PartBody::Members(index_lines::zipnum(batch).map_err(WriteError::from)?),
-            EncodingPlan::Text => PartBody::Bytes(lines::uris(batch)),
+            EncodingPlan::Text => self.packed(lines::uris(batch))?,
             EncodingPlan::Batch => PartBody::Batch(batch.clone()),
         })
     }

@@ -13,6 +13,7 @@
 //! - `encoder`: encodes rows, with `row_group` and `pages` (Parquet), `lines` and `values` (text), `index_lines`
 //!   (CDXJ, zipnum)
 //! - `writer`: appends parts, on a `sink`; `directory`: a directory of such files
+//! - `packing`: compressed text
 //! - `tables`: files of other rows than canonical ones
 
 mod directory;
@@ -21,6 +22,7 @@ mod error;
 mod index_lines;
 mod lines;
 mod options;
+mod packing;
 mod pages;
 mod row_group;
 mod sink;

@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use parquet::basic::{self as codec, ZstdLevel};
 
+use super::packing::Packing;
 use crate::batch::ColumnSet;
 use crate::canon::Policy;
 use crate::sort::SortBy;
@@ -118,11 +119,17 @@ output_formats! {
 }
 
 impl OutputFormat {
-    /// Returns the format that the suffix of `path` selects, ignoring case.
+    /// Returns the format that the suffix of `path` selects, ignoring case. `.gz` or `.zst` may follow the suffix of a text
+    /// format.
     pub(crate) fn of_path(path: &Path) -> Option<OutputFormat> {
-        let name = path.file_name()?.to_str()?.to_ascii_lowercase();
-        let ends = |suffix: &&str| name.strip_suffix(*suffix).is_some_and(|stem| stem.ends_with('.'));
-        OutputFormat::ALL.into_iter().find(|format| format.suffixes().iter().any(ends))
+        let of_name = |name: &str| {
+            let name = name.to_ascii_lowercase();
+            let ends = |suffix: &&str| name.strip_suffix(*suffix).is_some_and(|stem| stem.ends_with('.'));
+            OutputFormat::ALL.into_iter().find(|format| format.suffixes().iter().any(ends))
+        };
+        let name = path.file_name()?.to_str()?;
+        let packed = || of_name(Packing::of_path(path).1).filter(|format| format.is_packable());
+        of_name(name).or_else(packed)
     }
 
     /// Returns whether files declare or imply the order of their rows, so that it can be verified.
@@ -133,6 +140,11 @@ impl OutputFormat {
     /// Returns whether the format is an index of captures, which has fixed columns and a fixed order.
     pub(crate) const fn is_index(self) -> bool {
         matches!(self, OutputFormat::Cdxj | OutputFormat::Zipnum)
+    }
+
+    /// Returns whether files of the format may be compressed as a whole: plain text of any order.
+    pub(crate) const fn is_packable(self) -> bool {
+        matches!(self, OutputFormat::Csv | OutputFormat::Tsv | OutputFormat::JsonLines | OutputFormat::Text)
     }
 
     /// Returns the byte between fields, if the format is delimited text.
@@ -234,6 +246,10 @@ mod tests {
         assert_eq!(OutputFormat::of_path(Path::new("x.arrows")), Some(OutputFormat::ArrowStream));
         assert_eq!(OutputFormat::of_path(Path::new("x.ndjson")), Some(OutputFormat::JsonLines));
         assert_eq!(OutputFormat::of_path(Path::new("a/x.cdx.gz")), Some(OutputFormat::Zipnum));
+        assert_eq!(OutputFormat::of_path(Path::new("x.csv.GZ")), Some(OutputFormat::Csv));
+        assert_eq!(OutputFormat::of_path(Path::new("x.jsonl.zst")), Some(OutputFormat::JsonLines));
+        assert_eq!(OutputFormat::of_path(Path::new("x.parquet.gz")), None);
+        assert_eq!(OutputFormat::of_path(Path::new("x.gz")), None);
         assert_eq!(OutputFormat::of_path(Path::new("parquet")), None);
         assert_eq!(OutputFormat::of_path(Path::new("x.xlsx")), None);
     }

@@ -4,12 +4,12 @@
 //! Standard output, pipes and devices are written directly.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use super::error::{OutputError, WriteError};
 use super::options::Destination;
-use crate::process::{BackgroundSync, CommitError, Existing, PendingFile, parent, sync_directory};
+use crate::process::{BackgroundSync, CommitError, Existing, PendingFile, parent, sync_directory, visible_lines};
 
 /// Buffer length; larger writes bypass the buffer.
 const BUFFER_LEN: usize = 1 << 18;
@@ -26,6 +26,8 @@ pub(super) struct Sink {
     file: BufWriter<File>,
     written: u64,
     durability: Durability,
+    /// The sink is a terminal. What would control it is escaped in texts; binary formats are not written to terminals.
+    is_terminal: bool,
 }
 
 /// Whether the bytes must survive a power failure.
@@ -61,7 +63,8 @@ pub(super) fn create(destination: &Destination) -> Result<(Sink, OutputTarget), 
         OutputTarget::Rename { .. } => Durability::Required { requested_at: 0, syncer: None },
         OutputTarget::Direct(_) | OutputTarget::Stdout => Durability::NotNeeded,
     };
-    Ok((Sink { file: BufWriter::with_capacity(BUFFER_LEN, file), written: 0, durability }, target))
+    let is_terminal = file.is_terminal();
+    Ok((Sink { file: BufWriter::with_capacity(BUFFER_LEN, file), written: 0, durability, is_terminal }, target))
 }
 
 impl Sink {
@@ -86,6 +89,12 @@ impl Sink {
 
 impl Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.is_terminal {
+            // A text is written in whole lines, so that no character is divided between two calls.
+            self.file.write_all(visible_lines(&String::from_utf8_lossy(bytes)).as_bytes())?;
+            self.written += bytes.len() as u64;
+            return Ok(bytes.len());
+        }
         let written = self.file.write(bytes)?;
         self.written += written as u64;
         self.request_sync()?;

@@ -13,6 +13,7 @@ use parquet::file::properties::WriterProperties;
 
 use super::error::{OutputError, WriteError};
 use super::options::{Destination, OutputFormat};
+use super::packing::Packing;
 use super::sink::{self, OutputTarget, Sink};
 use super::values::{write_json_bytes, write_json_text, write_number};
 use super::writer::FinishedOutput;
@@ -39,10 +40,15 @@ pub(crate) struct RowWriter {
     sink: Sink,
     target: OutputTarget,
     format: OutputFormat,
+    packing: Packing,
     names: Vec<&'static str>,
     rows: u64,
-    line: Vec<u8>,
+    /// Lines that are not written yet: one, or those of a member or frame.
+    lines: Vec<u8>,
 }
+
+/// Bytes of text in a member or frame.
+const PACKED_LEN: usize = 1 << 20;
 
 impl RowWriter {
     /// Opens an output of these columns. `format` is [`OutputFormat::JsonLines`] or delimited text.
@@ -55,12 +61,13 @@ impl RowWriter {
         names: &[&'static str],
     ) -> Result<RowWriter, OutputError> {
         let (sink, target) = sink::create(destination)?;
-        let mut writer = RowWriter { sink, target, format, names: names.to_vec(), rows: 0, line: Vec::new() };
+        let (packing, names) = (Packing::of(destination, format), names.to_vec());
+        let mut writer = RowWriter { sink, target, format, packing, names, rows: 0, lines: Vec::new() };
         if format != OutputFormat::JsonLines {
-            let header: Vec<PlainValue> = names.iter().map(|name| PlainValue::from(*name)).collect();
+            let header: Vec<PlainValue> = writer.names.iter().map(|name| PlainValue::from(*name)).collect();
             writer.write_csv(&header);
-            writer.put()?;
         }
+        writer.put()?;
         Ok(writer)
     }
 
@@ -74,14 +81,17 @@ impl RowWriter {
             OutputFormat::JsonLines => self.write_json(fields),
             _ => self.write_csv(fields),
         }
-        self.put()
+        if self.packing == Packing::None || self.lines.len() >= PACKED_LEN { self.put() } else { Ok(()) }
     }
 
     /// Makes the output durable and gives it its final name.
     ///
     /// # Errors
     /// Writing or renaming failed; no partial file has the final name.
-    pub(crate) fn finish(self) -> Result<FinishedOutput, OutputError> {
+    pub(crate) fn finish(mut self) -> Result<FinishedOutput, OutputError> {
+        if !self.lines.is_empty() {
+            self.put()?;
+        }
         let path = self.target.path().map(std::path::Path::to_path_buf);
         let finished = FinishedOutput { path, bytes: self.sink.written(), rows: self.rows, parts: 1 };
         self.target.commit(self.sink)?;
@@ -89,14 +99,17 @@ impl RowWriter {
     }
 
     fn put(&mut self) -> Result<(), OutputError> {
-        let written = self.sink.write_all(&self.line);
-        self.line.clear();
+        let written = match self.packing {
+            Packing::None => self.sink.write_all(&self.lines),
+            packing => packing.pack(std::mem::take(&mut self.lines)).and_then(|packed| self.sink.write_all(&packed)),
+        };
+        self.lines.clear();
         written.map_err(|error| self.target.error(WriteError::from(error)))
     }
 
     fn write_csv(&mut self, fields: &[PlainValue]) {
         let delimiter = self.format.delimiter().unwrap_or(b',');
-        let mut writer = csv::WriterBuilder::new().delimiter(delimiter).from_writer(&mut self.line);
+        let mut writer = csv::WriterBuilder::new().delimiter(delimiter).from_writer(&mut self.lines);
         for field in fields {
             // Writing to memory does not fail.
             let _ = match field {
@@ -110,16 +123,16 @@ impl RowWriter {
 
     fn write_json(&mut self, fields: &[PlainValue]) {
         for (i, (name, field)) in self.names.iter().zip(fields).enumerate() {
-            self.line.push(if i == 0 { b'{' } else { b',' });
-            write_json_text(name, &mut self.line);
-            self.line.push(b':');
+            self.lines.push(if i == 0 { b'{' } else { b',' });
+            write_json_text(name, &mut self.lines);
+            self.lines.push(b':');
             match field {
-                PlainValue::Null => self.line.extend_from_slice(b"null"),
-                PlainValue::Bytes(bytes) => write_json_bytes(bytes, &mut self.line),
-                PlainValue::Number(number) => write_number(*number, &mut self.line),
+                PlainValue::Null => self.lines.extend_from_slice(b"null"),
+                PlainValue::Bytes(bytes) => write_json_bytes(bytes, &mut self.lines),
+                PlainValue::Number(number) => write_number(*number, &mut self.lines),
             }
         }
-        self.line.extend_from_slice(b"}\n");
+        self.lines.extend_from_slice(b"}\n");
     }
 }
 

@@ -11,6 +11,7 @@ use super::encoder::{Encoder, EncodingPlan, Part, PartBody};
 use super::error::{OutputError, WriteError};
 use super::lines;
 use super::options::{Arrangement, Destination, OutputFormat, OutputOptions, ReadBack};
+use super::packing::Packing;
 use super::pages::PageBuffers;
 use super::row_group::{self, ParquetSettings};
 use super::sink::{self, OutputTarget, Sink};
@@ -84,19 +85,25 @@ pub fn create_arranged(
     let builder = BatchBuilder::new(options.columns, &options.metadata, &options.policy, &options.sources);
     let (format, compression) = (options.format, options.compression);
     let settings = ParquetSettings { compression, arrangement, metadata: options.metadata };
-    let (writer, plan) = open(format, settings, &builder, sink).map_err(|error| target.error(error))?;
+    let packing = Packing::of(destination, format);
+    let (writer, plan) = open((format, packing), settings, &builder, sink).map_err(|error| target.error(error))?;
     let output = Output { writer, target, rows: 0, parts: 0, members: 0, has_order: format.has_order() };
-    Ok((Encoder { builder, plan }, output))
+    Ok((Encoder { builder, plan, packing }, output))
 }
 
 /// Opens the writer of a format and writes the start of the file.
 fn open(
-    format: OutputFormat,
+    (format, packing): (OutputFormat, Packing),
     settings: ParquetSettings<'_>,
     builder: &BatchBuilder,
     mut sink: Sink,
 ) -> Result<(Writer, EncodingPlan), WriteError> {
     let schema = builder.schema();
+    let header = format.delimiter().map_or(Vec::new(), |delimiter| lines::header(builder.columns(), delimiter));
+    if format.is_packable() {
+        // Without a header this is an empty member, so that an output without rows is a valid file.
+        sink.write_all(&packing.pack(header)?)?;
+    }
     Ok(match format {
         OutputFormat::Parquet => {
             let (writer, groups) = row_group::open(sink, builder, settings)?;
@@ -106,7 +113,6 @@ fn open(
         OutputFormat::ArrowStream => (Writer::ArrowStream(StreamWriter::try_new(sink, schema)?), EncodingPlan::Batch),
         OutputFormat::Csv | OutputFormat::Tsv => {
             let delimiter = format.delimiter().unwrap_or(b',');
-            sink.write_all(&lines::header(builder.columns(), delimiter))?;
             (Writer::Bytes(sink), EncodingPlan::Delimited(delimiter))
         }
         OutputFormat::JsonLines => (Writer::Bytes(sink), EncodingPlan::JsonLines),

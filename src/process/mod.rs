@@ -1,5 +1,5 @@
 //! State of the process as a whole: exit statuses, temporary files that must not outlive it, files that get their name when
-//! they are on disk, locks of directories, and a thread that syncs a file in the background.
+//! they are on disk, locks of directories, a thread that syncs a file in the background, and text for its terminal.
 //!
 //! ```text
 //! output file --register--> table of temporary paths --unlink--> SIGINT, SIGTERM, SIGHUP: then die by the signal
@@ -19,6 +19,7 @@ pub(crate) mod exit;
 #[cfg(feature = "pipeline")]
 mod pending_file;
 mod temporary;
+mod visible;
 
 #[doc(hidden)]
 pub use allocator::CheckedAllocator;
@@ -33,3 +34,4 @@ pub(crate) use pending_file::{
 #[cfg(unix)]
 pub(crate) use temporary::terminate;
 pub use temporary::{TemporaryFileGuard, remove_temporary_files_on_signals};
+pub(crate) use visible::{is_hidden, visible, visible_lines};

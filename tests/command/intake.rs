@@ -186,7 +186,7 @@ fn wrong_byte_order_marks_and_truncated_characters_are_reported() {
         let whole = utf16("\u{FEFF}http://h/a\nhttp://h/\u{1F600}", true);
         let (status, text, message) = run(&[], &whole[..whole.len() - cut]);
         assert_eq!((status, text.as_str()), (Some(4), "http://h/a\n"), "{cut}");
-        assert!(message.contains("after 1 records") && message.contains("ends within a character"), "{message}");
+        assert!(message.contains("after 1 record,") && message.contains("ends within a character"), "{message}");
     }
 }
 

@@ -250,8 +250,9 @@ fn a_damaged_row_group_ends_its_file() {
                 expected.2
             );
             let [error] = &expected.1[..] else { panic!("{:?}", expected.1) };
-            let message =
-                format!("after {} records, at byte {start}: Parquet: row group {damaged} is damaged: ", expected.2);
+            let plural = if expected.2 == 1 { "" } else { "s" };
+            let place = format!("after {} record{plural}, at byte {start}", expected.2);
+            let message = format!("{place}: Parquet: row group {damaged} is damaged: ");
             assert!(error.contains(&message), "{error}");
             for threads in [2, 5] {
                 assert!(carried(&file, &RunOptions { threads, ..auto(None, None) }) == expected, "{threads} threads");

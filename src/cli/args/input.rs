@@ -19,7 +19,8 @@ use crate::run::{MAX_RECORD_LEN, MAX_ROW_GROUP_LEN, RunOptions};
 #[derive(Debug, Args)]
 pub(crate) struct InputArgs {
     /// Files to read, in this order. A directory stands for the files in it and below it (without names that begin with .
-    /// or _), @FILE for the names in FILE (one per line), and - for standard input, which is also read without any INPUT.
+    /// or _), @FILE for the names in FILE (one per line, # begins a
+    /// comment; or ended by NUL), and - for standard input, which is also read without any INPUT.
     /// Gzip, zstd, LZ4, bzip2 and xz are recognized by content
     #[arg(value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
@@ -120,7 +121,7 @@ impl InputArgs {
     pub(crate) fn sources(&self) -> Result<Sources, CommandError> {
         let stdin = [PathBuf::from("-")];
         let inputs = if self.inputs.is_empty() { &stdin[..] } else { &self.inputs };
-        list(inputs).map_err(|error| CommandError::Input(error.to_string()))
+        Ok(list(inputs)?)
     }
 
     fn format(&self) -> Result<InputFormat, CommandError> {

@@ -37,18 +37,19 @@ const FORMATS: Choices<OutputFormat> = Choices(&[
 #[derive(Debug, Args)]
 pub(crate) struct OutputArgs {
     /// Output file, written under a temporary name and renamed when it is complete; - is standard output [default: -].
-    /// A directory with --part-rows, --partition, --hive or --resume
+    /// A directory if it ends with /, or with --part-rows, --partition, --hive or --resume
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
     /// Format of the output [default: by the suffix of -o: parquet, pq, arrow, feather, arrows, csv, tsv, jsonl, ndjson,
-    /// cdxj, cdx.gz, txt; text on standard output, devices and pipes, Parquet in directories]
+    /// cdxj, cdx.gz, txt; on standard output, devices and pipes text, or csv with --columns, --key or --skeleton; Parquet
+    /// in directories]. After csv, tsv, jsonl, ndjson and txt, .gz and .zst compress the file
     #[arg(long, value_name = "FORMAT", value_parser = FORMATS, help_heading = "Output")]
     output_format: Option<OutputFormat>,
     /// ColumnSet in order, separated by commas; or columns to add to the default ones, each with a + before it, such as
-    /// +iri,+spoofing_flags. `irikey schema` lists all columns. Not with text output
+    /// +iri,+spoofing_flags. `irikey schema` lists all columns. Not with text
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Output")]
     columns: Vec<String>,
-    /// Add the column host_skeleton: hosts that look alike have the same skeleton. Not with text output
+    /// Add the column host_skeleton: hosts that look alike have the same skeleton. Not with text
     #[arg(long, help_heading = "Output")]
     skeleton: bool,
     /// Compression of Parquet's text columns: zstd[:LEVEL], lz4, snappy or none [default: zstd:1]. Only with Parquet
@@ -92,13 +93,17 @@ impl OutputArgs {
         keys: &[ColumnId],
         sort: Option<&SortArgs>,
     ) -> Result<(Destination, OutputOptions, FileLayout), CommandError> {
-        let (destination, format) = self.destination(sort.is_some_and(SortArgs::is_directory), sort.is_some())?;
+        let (destination, format) = self.destination(keys, sort)?;
         self.check(&destination, format, keys)?;
         if sort.is_none() && format.is_index() {
             let message = format!("{} is sorted, and only 'irikey canon' sorts; use that command", format.name());
             return Err(CommandError::Usage(message));
         }
-        let layout = sort.map(|sort| sort.layout(format)).transpose()?.unwrap_or_default();
+        let mut layout = sort.map(|sort| sort.layout(format)).transpose()?.unwrap_or_default();
+        if sort.is_some() && !layout.is_directory() && self.output.as_deref().is_some_and(ends_with_slash) {
+            // A directory of one part.
+            layout.part_rows = Some(u64::MAX);
+        }
         let mut columns = self.columns(format, keys)?;
         if format != OutputFormat::Text {
             columns.add_named(layout.arrangement.by.names());
@@ -114,46 +119,52 @@ impl OutputArgs {
         !self.columns.is_empty() || format == OutputFormat::Text
     }
 
-    /// `is_directory`: flags say that the output is a directory. `can_have_parts`: the command has such flags.
+    /// The destination and its format. Only a command that can sort can write a directory.
     fn destination(
         &self,
-        is_directory: bool,
-        can_have_parts: bool,
+        keys: &[ColumnId],
+        sort: Option<&SortArgs>,
     ) -> Result<(Destination, OutputFormat), CommandError> {
+        let (is_directory, can_have_parts) = (sort.is_some_and(SortArgs::is_directory), sort.is_some());
         match self.output.as_ref().filter(|path| path.as_os_str() != "-") {
-            Some(path) if is_directory => {
+            Some(path) if is_directory || (can_have_parts && ends_with_slash(path)) => {
                 Ok((Destination::File(path.clone()), self.output_format.unwrap_or(OutputFormat::Parquet)))
             }
             None if is_directory => Err(CommandError::usage(
                 "--part-rows, --partition, --hive and --resume write files; name their directory with -o",
             )),
-            Some(path) if path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/") => {
+            Some(path) if path.is_dir() || ends_with_slash(path) => {
                 let file = path.join("uris.parquet");
                 Err(CommandError::Usage(format!(
                     "{}: -o names a directory; name a file such as {}{}",
                     path.display(),
                     file.display(),
-                    if can_have_parts {
-                        ", or add --part-rows, --partition, --hive or --resume to write parts"
-                    } else {
-                        ""
-                    }
+                    if can_have_parts { ", or add a / to write parts in the directory" } else { "" }
                 )))
             }
             Some(path) => {
                 let by_path =
-                    || OutputFormat::of_path(path).or_else(|| is_device_or_pipe(path).then_some(OutputFormat::Text));
+                    || OutputFormat::of_path(path).or_else(|| is_device_or_pipe(path).then(|| self.default_text(keys)));
                 let format = self.output_format.or_else(by_path).ok_or_else(|| {
                     let suffixes: Vec<_> =
                         OutputFormat::ALL.iter().flat_map(|format| format.suffixes()).copied().collect();
                     let (path, suffixes) = (path.display(), suffixes.join(", "));
                     CommandError::Usage(format!(
-                        "{path}: the suffix names no format; expected one of {suffixes}; or use --output-format"
+                        "{path}: the suffix names no format; expected one of {suffixes}, of which those of text may be \
+                         followed by .gz or .zst; or use --output-format"
                     ))
                 })?;
                 Ok((Destination::File(path.clone()), format))
             }
-            None => Ok((Destination::Stdout, self.output_format.unwrap_or(OutputFormat::Text))),
+            None => Ok((Destination::Stdout, self.output_format.unwrap_or_else(|| self.default_text(keys)))),
+        }
+    }
+
+    /// The format of standard output and devices: text has only one column.
+    fn default_text(&self, keys: &[ColumnId]) -> OutputFormat {
+        match self.columns.is_empty() && keys.is_empty() && !self.skeleton {
+            true => OutputFormat::Text,
+            false => OutputFormat::Csv,
         }
     }
 
@@ -206,6 +217,11 @@ impl OutputArgs {
         }
         Ok(columns)
     }
+}
+
+/// The path names a directory, whether it exists or not.
+pub(crate) fn ends_with_slash(path: &Path) -> bool {
+    path.as_os_str().as_encoded_bytes().ends_with(b"/")
 }
 
 /// The path is a device or a pipe, such as `/dev/null`, which has no suffix.

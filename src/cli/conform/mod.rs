@@ -12,7 +12,7 @@ use self::case::{CaseOutcome, ConformCase};
 use self::score::Score;
 use crate::cli::error::CommandError;
 use crate::cli::eval::answer_line;
-use crate::cli::terminal::{print, print_error};
+use crate::cli::terminal::{print_error, print_lines};
 use crate::process::exit;
 
 const EXAMPLES: &str = "\
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &ConformArgs) -> Result<u8, CommandError> {
         print_error(&error.to_string());
     }
     let text = if args.json { format!("{:#}\n", score.to_json()) } else { score.to_text(args.show) };
-    Ok(match print(&text) {
+    Ok(match print_lines(&text) {
         exit::SUCCESS if !score.errors.is_empty() => exit::INPUT,
         exit::SUCCESS if score.failed() > 0 => exit::DIFFERENT,
         status => status,

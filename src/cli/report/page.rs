@@ -7,7 +7,7 @@ use super::chart::{Bar, LineChart, bar_chart};
 use super::contents::{Report, SourceError};
 use super::html::{Table, chart_and_table, escape, section};
 use crate::cli::progress::TimelineSample;
-use crate::cli::terminal::{format_bytes, thousands};
+use crate::cli::terminal::{count_of, format_bytes, thousands};
 use crate::dedup::{Estimate, Findings, HostFindings, RuleFindings};
 use crate::iri::{Changes, FaultKind, Flags, SpoofingFlags};
 use crate::key::RULES;
@@ -407,10 +407,6 @@ fn margin(count: &Estimate) -> String {
 
 fn share(part: u64, all: u64) -> String {
     if all == 0 { "-".to_string() } else { format!("{:.1} %", part as f64 * 100.0 / all as f64) }
-}
-
-fn count_of(count: u64, noun: &str) -> String {
-    format!("{} {noun}{}", thousands(count), if count == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

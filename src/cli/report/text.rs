@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use super::contents::Report;
-use crate::cli::terminal::{format_bytes, thousands, visible};
+use crate::cli::terminal::{count_of, format_bytes, thousands, visible};
 use crate::dedup::{Estimate, Findings};
 use crate::iri::{Changes, FaultKind, Flags, SpoofingFlags};
 use crate::key::RULES;
@@ -161,10 +161,9 @@ fn table(lines: &[SummaryLine], all: u64) -> String {
 
 fn speed(report: &Report) -> String {
     let mut text = format!(
-        "{:.2} s with {} thread{}: {} records/s",
+        "{:.2} s with {}: {} records/s",
         report.elapsed.as_secs_f64(),
-        report.threads,
-        if report.threads == 1 { "" } else { "s" },
+        count_of(report.threads as u64, "thread"),
         thousands(report.records_per_second() as u64),
     );
     // The number of bytes is not known for tables, of which only some columns are read.
@@ -178,10 +177,10 @@ fn speed(report: &Report) -> String {
     if let Some((output, path)) = report.output.as_ref().and_then(|output| Some((output, output.path.as_ref()?))) {
         text.push_str(&format!("\n{}: {}", visible(&path.display().to_string()), format_bytes(output.bytes as f64)));
         if !report.files.is_empty() {
-            text.push_str(&format!(" in {} files", thousands(report.files.len() as u64)));
+            text.push_str(&format!(" in {}", count_of(report.files.len() as u64, "file")));
         }
         if let Some(resumed) = report.resumed.filter(|count| *count > 0) {
-            text.push_str(&format!("; {} inputs were finished by an earlier run", thousands(resumed)));
+            text.push_str(&format!("; {} finished by an earlier run", count_of(resumed, "input")));
         }
     }
     text.push('\n');

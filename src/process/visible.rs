@@ -1,0 +1,56 @@
+//! Text for a terminal: [`visible`] replaces what would control the terminal or mislead its reader.
+
+use std::borrow::Cow;
+
+/// Returns whether a character controls a terminal, changes the order of the text around it, or is invisible: controls,
+/// bidirectional formatting, line separators, zero-width spaces and tags.
+pub(crate) fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61C}' | '\u{200B}' | '\u{200E}' | '\u{200F}' | '\u{2028}'..='\u{202E}')
+        || matches!(c, '\u{2060}'..='\u{206F}' | '\u{FEFF}' | '\u{FFF9}'..='\u{FFFB}' | '\u{E0000}'..='\u{E007F}')
+}
+
+/// Replaces the characters that a terminal or a reader would not show by their numbers, such as `\u{1b}`. Names, URLs and
+/// messages of the system may contain anything.
+pub(crate) fn visible(text: &str) -> Cow<'_, str> {
+    escaped(text, is_hidden)
+}
+
+/// As [`visible`], for text of several lines or columns: line ends and tabs stay.
+pub(crate) fn visible_lines(text: &str) -> Cow<'_, str> {
+    escaped(text, |c| !matches!(c, '\n' | '\t') && is_hidden(c))
+}
+
+fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(&is_escaped) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_escaped(c) {
+            out.extend(c.escape_unicode());
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hidden_characters_are_shown_by_their_numbers() {
+        let cases = [
+            ("/straße/日本?x=é~ \u{200D}", "/straße/日本?x=é~ \u{200D}"),
+            ("a\u{1b}[31mb\u{7}\n", "a\\u{1b}[31mb\\u{7}\\u{a}"),
+            ("\u{9b}2J\u{202e}gpj\u{2066}\u{feff}", "\\u{9b}2J\\u{202e}gpj\\u{2066}\\u{feff}"),
+        ];
+        for (text, shown) in cases {
+            assert_eq!(visible(text), shown);
+        }
+        assert_eq!(visible_lines("a\tc\nb\u{1b}\n"), "a\tc\nb\\u{1b}\n");
+        assert!(matches!(visible_lines("a\nb\n"), Cow::Borrowed(_)));
+    }
+}

@@ -1,0 +1,102 @@
+//! Where rows go and in which form: compressed text, directories, columns on standard output; and lists of inputs.
+
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+use std::process::Stdio;
+
+use super::{irikey, printed, sample};
+
+fn unpacked(path: &Path) -> Vec<u8> {
+    let bytes = fs::read(path).unwrap();
+    let mut text = Vec::new();
+    match path.extension().is_some_and(|suffix| suffix == "gz") {
+        true => drop(flate2::read::MultiGzDecoder::new(&bytes[..]).read_to_end(&mut text).unwrap()),
+        false => drop(zstd::Decoder::new(&bytes[..]).unwrap().read_to_end(&mut text).unwrap()),
+    }
+    text
+}
+
+#[test]
+fn the_suffix_compresses_text_in_the_same_bytes_for_any_number_of_threads() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let urls = sample("urls.txt");
+    for (format, name) in [("csv", "x.csv"), ("tsv", "x.tsv"), ("jsonl", "x.ndjson"), ("text", "x.txt")] {
+        let plain = irikey(&["canon", "-q", &urls, "--output-format", format], b"", Stdio::piped()).stdout;
+        for suffix in ["gz", "zst"] {
+            let out = path(&format!("{name}.{suffix}"));
+            let flags = ["canon", "-q", &urls, "--row-group-size", "1K", "-o", out.to_str().unwrap()];
+            let mut written = Vec::new();
+            for more in [&["--threads", "1"][..], &["--threads", "3", "--chunk-size", "300"]] {
+                assert!(printed(&[&flags, more].concat(), b"").is_empty());
+                assert!(unpacked(&out) == plain, "{out:?}");
+                written.push(fs::read(&out).unwrap());
+            }
+            assert!(written[0] == written[1] && written[0].len() < plain.len(), "{out:?}");
+        }
+    }
+    // irikey reads what it wrote.
+    let again = printed(&["canon", "-q", path("x.txt.gz").to_str().unwrap()], b"");
+    assert_eq!(again.lines().count(), printed(&["canon", "-q", &urls], b"").lines().count());
+}
+
+#[test]
+fn dedup_extract_and_empty_inputs_write_compressed_text() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let out = |name: &str| path(name).display().to_string();
+    printed(&["dedup", "-q", "-", "-o", &out("d.csv.zst"), "--columns", "uri"], b"http://a/\nHTTP://A\nhttp://b/\n");
+    assert_eq!(unpacked(&path("d.csv.zst")), b"uri\nhttp://a/\nhttp://b/\n");
+    for name in ["e.txt.gz", "e.jsonl.zst", "e.csv.gz"] {
+        printed(&["canon", "-q", "-", "--format", "lines", "-o", &out(name)], b"");
+        assert_eq!(unpacked(&path(name)).is_empty(), !name.contains("csv"), "{name}");
+        assert!(fs::metadata(path(name)).unwrap().len() > 0);
+    }
+    let page = "<a href='http://h/1'>1</a>".repeat(50_000);
+    printed(&["extract", "-q", "-", "-o", &out("x.jsonl.gz")], page.as_bytes());
+    let links = String::from_utf8(unpacked(&path("x.jsonl.gz"))).unwrap();
+    assert_eq!(links.lines().count(), 50_000);
+    assert!(links.contains("\"record_offset\":9,"), "{}", &links[..200]);
+}
+
+#[test]
+fn a_slash_makes_a_directory_of_one_part() {
+    let directory = tempfile::tempdir().unwrap();
+    let out = format!("{}/", directory.path().join("index").display());
+    printed(&["canon", "-q", &sample("crawl.cdx"), "-o", &out, "--sort", "url_surtkey"], b"");
+    let part = format!("{out}part-00000.parquet");
+    assert!(printed(&["check-sorted", &part], b"").contains("rows in order"));
+    assert_eq!(fs::read_dir(&out).unwrap().filter(|entry| is_part(entry.as_ref().unwrap())).count(), 1);
+    let unsorted = format!("{}/", directory.path().join("rows").display());
+    printed(&["canon", "-q", &sample("urls.txt"), "--row-group-size", "1K", "-o", &unsorted], b"");
+    assert_eq!(fs::read_dir(&unsorted).unwrap().filter(|entry| is_part(entry.as_ref().unwrap())).count(), 1);
+}
+
+fn is_part(entry: &fs::DirEntry) -> bool {
+    entry.file_name().to_string_lossy().starts_with("part-")
+}
+
+#[test]
+fn columns_on_standard_output_are_csv() {
+    assert_eq!(printed(&["canon", "-q", "--columns", "uri,fault"], b"HTTP://h\n"), "uri,fault\nhttp://h/,\n");
+    assert!(
+        printed(&["dedup", "-q", "--key", "simple", "--columns", "+host_skeleton"], b"http://h/\n").contains("key")
+    );
+}
+
+#[test]
+fn lists_have_comments_or_end_names_with_nul() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    for name in ["a.txt", "#b\nc.txt"] {
+        fs::write(path(name), "http://h/\n").unwrap();
+    }
+    let list = format!("@{}", path("list").display());
+    fs::write(path("list"), format!("# inputs\n\n{}\r\n#{}\n", path("a.txt").display(), path("none").display()))
+        .unwrap();
+    assert_eq!(printed(&["canon", "-q", &list], b""), "http://h/\n");
+    let names = [path("#b\nc.txt"), path("a.txt")].map(|path| path.display().to_string());
+    fs::write(path("list"), names.join("\0")).unwrap();
+    assert_eq!(printed(&["canon", "-q", &list], b""), "http://h/\nhttp://h/\n");
+}

@@ -1,0 +1,124 @@
+//! The examples in `--help` run as they are printed, in a directory that has the files which they name.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+use super::{printed, sample};
+
+/// The commands, those first whose examples make files that others read.
+const COMMANDS: [&str; 15] = [
+    "canon",
+    "learn",
+    "dedup",
+    "count",
+    "extract",
+    "diff",
+    "explain",
+    "compare",
+    "check-sorted",
+    "seen",
+    "schema",
+    "completions",
+    "man",
+    "eval",
+    "conform",
+];
+
+/// The scripts among the examples of a help text: lines that begin with a capital letter are their titles.
+fn scripts(help: &str) -> Vec<String> {
+    let Some((_, examples)) = help.split_once("\nExamples:\n") else { return Vec::new() };
+    let examples = examples.lines().take_while(|line| line.is_empty() || line.starts_with("  "));
+    let mut scripts: Vec<String> = Vec::new();
+    let mut is_continued = false;
+    for line in examples.map(str::trim).filter(|line| !line.is_empty()) {
+        match scripts.last_mut() {
+            Some(script) if is_continued => *script += &format!("\n{line}"),
+            _ if line.starts_with(char::is_uppercase) => continue,
+            _ => scripts.push(line.to_string()),
+        }
+        is_continued = line.ends_with(['\\', '|']);
+    }
+    scripts
+}
+
+/// Writes the files that examples read, and stands in for programs that may be missing.
+fn prepare(directory: &Path) {
+    let at = |name: &str| directory.join(name);
+    for name in ["bin", "pages", "crawl-data", "big", "suite", ".zfunc", ".config/fish/completions"] {
+        fs::create_dir_all(at(name)).unwrap();
+    }
+    fs::create_dir_all(at(".local/share/bash-completion/completions")).unwrap();
+    fs::create_dir_all(at(".local/share/man/man1")).unwrap();
+    let copies = [
+        ("urls.txt", "urls.txt"),
+        ("urls.txt.gz", "urls.txt.gz"),
+        ("crawl.warc.gz", "crawl-data/1.warc.gz"),
+        ("redirects.cdxj", "redirects.cdxj"),
+    ];
+    for (from, to) in copies {
+        fs::copy(sample(from), at(to)).unwrap();
+    }
+    let cdx = fs::read(sample("crawl.cdx")).unwrap();
+    let mut gzip = flate2::write::GzEncoder::new(fs::File::create(at("cdx-1.gz")).unwrap(), Default::default());
+    std::io::Write::write_all(&mut gzip, &cdx).unwrap();
+    gzip.finish().unwrap();
+    fs::write(at("lists.txt"), "urls.txt\n# a comment\nurls.txt.gz\n").unwrap();
+    fs::write(at("links.csv"), "href,page,charset\n../a,http://example.org/b/c,utf-8\n").unwrap();
+    fs::write(at("page.html"), "<a href=b>b</a>").unwrap();
+    fs::write(at("pages/1.html"), "<a href=http://example.org/>a</a>").unwrap();
+    for (name, script) in [("duckdb", "exit 0"), ("man", "cat > man.txt")] {
+        let path = at("bin").join(name);
+        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+}
+
+/// Runs a script, in which paths that no test may write are replaced.
+fn run(script: &str, directory: &Path) -> Result<(), String> {
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/cases").display().to_string();
+    let script = script.replace("/big/disk", "big").replace("data/cases", &cases);
+    let binary = Path::new(env!("CARGO_BIN_EXE_irikey")).parent().unwrap();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = [directory.join("bin"), binary.to_path_buf()];
+    let path = std::env::join_paths(folders.into_iter().chain(std::env::split_paths(&path))).unwrap();
+    let mut command = Command::new("bash");
+    command.args(["-euo", "pipefail", "-c", &script]).current_dir(directory).env("PATH", path).env("HOME", directory);
+    let ran = command.output().unwrap();
+    match ran.status.success() {
+        true => Ok(()),
+        false => Err(format!("{script}\n  {}: {}", ran.status, String::from_utf8_lossy(&ran.stderr))),
+    }
+}
+
+#[test]
+fn the_examples_in_help_run_as_they_are_printed() {
+    let directory = tempfile::tempdir().unwrap();
+    prepare(directory.path());
+    let captures = "irikey canon -q cdx-1.gz --sort url_surtkey,-fetch_time -o captures.parquet";
+    run(captures, directory.path()).unwrap();
+    let (mut failed, mut count) = (Vec::new(), 0);
+    for command in COMMANDS {
+        let scripts = scripts(&printed(&[command, "--help"], b""));
+        assert!(!scripts.is_empty(), "{command} --help has no examples");
+        count += scripts.len();
+        failed.extend(scripts.iter().filter_map(|script| run(script, directory.path()).err()));
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+    assert!(count >= 30, "found only {count} examples");
+}
+
+/// The help is at most 100 columns wide; a longer line of an example would be broken, and could not be copied.
+#[test]
+fn every_command_has_help_of_100_columns() {
+    let help = printed(&["--help"], b"");
+    for command in COMMANDS.into_iter().chain(["bench"]) {
+        assert!(help.contains(&format!("\n  {command} ")), "{command} is not listed");
+        for flag in ["-h", "--help"] {
+            let text = printed(&[command, flag], b"");
+            let wide = text.lines().find(|line| line.chars().count() > 100);
+            assert!(wide.is_none(), "{command} {flag}: {wide:?}");
+        }
+    }
+}

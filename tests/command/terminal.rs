@@ -1,0 +1,158 @@
+//! What reaches a terminal: control characters in names, URLs and columns are never printed raw.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use super::{printed, sample};
+
+/// ESC, BEL, a newline, a right-to-left override, the C1 control CSI, and bytes that are not UTF-8.
+const HOSTILE: &[u8] = b"e\x1b[31m\x07\nx\xe2\x80\xaey\xc2\x9bz\xff";
+
+/// The same in UTF-8.
+const HOSTILE_TEXT: &str = "e\u{1b}[31m\u{7}\nx\u{202e}y\u{9b}z";
+
+/// Runs the command in a directory.
+fn run_in(directory: &Path, arguments: &[&OsStr]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_irikey"));
+    command.args(arguments).current_dir(directory).stdin(Stdio::null());
+    command.output().unwrap()
+}
+
+/// Raw control characters, other than line ends and tabs, or bidirectional formatting.
+fn raw(bytes: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(bytes);
+    let is_raw = |c: char| (c.is_control() && c != '\n' && c != '\t') || ('\u{202a}'..='\u{202e}').contains(&c);
+    let is_bad = text.contains(is_raw) || std::str::from_utf8(bytes).is_err();
+    // A line that begins as the rest of a name would be one that the name could make up.
+    let is_broken = text.lines().any(|line| line.starts_with("x\u{202e}") || line.starts_with("x\\u{202e}"));
+    (is_bad || is_broken).then(|| text.into_owned())
+}
+
+#[test]
+fn hostile_names_are_never_printed_raw() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let name = OsStr::from_bytes(HOSTILE);
+    let with = |suffix: &str| OsString::from_iter([name, OsStr::new(suffix)]);
+    let list = |name: &OsStr| OsString::from_iter([OsStr::new("@"), name]);
+    fs::write(path.join(name), b"http://example.org/\nhttp://[bad\n").unwrap();
+    // Damaged files, so that errors name them.
+    let gzip = fs::read(sample("urls.txt.gz")).unwrap();
+    fs::write(path.join(with(".gz")), &gzip[..gzip.len() / 2]).unwrap();
+    fs::write(path.join(with(".html")), b"<a href='http://[bad'>x</a>").unwrap();
+    fs::write(path.join(with(".parquet")), b"PAR1 and no more").unwrap();
+    fs::write(path.join(with(".list")), b"missing\x1b\nmissing\xc2\x9b\n").unwrap();
+    fs::create_dir(path.join(with(".dir"))).unwrap();
+    let csv = format!("\"{}\",page\nhttp://a/,b\n", HOSTILE_TEXT.replace('"', ""));
+    fs::write(path.join(with(".csv")), csv).unwrap();
+    let (plain, gz, html, parquet) = (name.to_os_string(), with(".gz"), with(".html"), with(".parquet"));
+    let (csv, store, missing, listed) = (with(".csv"), with(".keys"), with(".missing"), list(&with(".list")));
+    let (out, report, empty) = (with(".out.csv"), with(".html"), with(".dir"));
+    let word = OsStr::new;
+    let mut count = 0;
+    let mut check = |arguments: Vec<&OsStr>, checks_stdout: bool| {
+        let ran = run_in(path, &arguments);
+        count += usize::from(!ran.stderr.is_empty());
+        assert!(raw(&ran.stderr).is_none(), "{arguments:?}: {}", raw(&ran.stderr).unwrap());
+        if checks_stdout {
+            assert!(raw(&ran.stdout).is_none(), "{arguments:?}: {}", raw(&ran.stdout).unwrap());
+        }
+    };
+    for command in ["canon", "dedup", "count", "learn", "extract", "diff", "check-sorted"] {
+        for input in [&plain, &gz, &html, &parquet, &missing, &listed, &list(&missing), &empty] {
+            let mut arguments = vec![word(command), input.as_os_str()];
+            if command == "diff" {
+                arguments.extend(["--key", "scheme", "--key", "simple"].map(word));
+            }
+            // Rows on standard output are data. They are escaped only on a terminal.
+            check(arguments.clone(), !matches!(command, "canon" | "dedup" | "extract"));
+            if !matches!(command, "diff" | "check-sorted" | "count") {
+                check([arguments.clone(), vec![word("-o"), &out]].concat(), true);
+                check([arguments.clone(), vec![word("-o"), &out, word("--no-clobber")]].concat(), true);
+                check([arguments.clone(), vec![word("-o"), &missing]].concat(), true);
+                check([arguments, vec![word("-o"), &plain]].concat(), true);
+            }
+        }
+    }
+    for flags in [["--column"], ["--base-column"], ["--columns"], ["--sort"], ["--key"], ["--profile"], ["--charset"]] {
+        check(vec![word("canon"), &csv, word(flags[0]), name], false);
+        check(vec![word("canon"), &csv, word(flags[0]), OsStr::new(HOSTILE_TEXT)], false);
+    }
+    for flag in ["--psl", "--equivalences", "--tmp", "--rules", "--partition", "--memory", "--no-such", "--report"] {
+        check(vec![word("canon"), &plain, word("-q"), word(flag), OsStr::new(HOSTILE_TEXT)], false);
+    }
+    check(vec![word("dedup"), &plain, word("--seen"), &store, word("--update-seen"), word("-o"), &out], true);
+    check(vec![word("dedup"), &plain, word("--seen"), &missing], false);
+    for action in ["info", "verify", "merge"] {
+        check(vec![word("seen"), word(action), &store], true);
+        check(vec![word("seen"), word(action), &missing], true);
+    }
+    let iri = OsStr::new("http://h\u{1b}\u{9b}\u{202e}/\u{7}\n");
+    for flags in [&[][..], &["--json"], &["--profile", "whatwg"]] {
+        let flags: Vec<_> = flags.iter().map(|flag| word(flag)).collect();
+        check([vec![word("explain"), iri, name], flags.clone()].concat(), true);
+        if flags.len() < 2 {
+            check([vec![word("compare"), iri, name], flags.clone()].concat(), true);
+            check([vec![word("compare"), iri, iri, word("--base"), iri], flags].concat(), true);
+        }
+    }
+    check(vec![iri], true);
+    check(vec![word("conform"), &missing], true);
+    check(vec![word("bench"), &missing], true);
+    check(vec![word("completions"), iri], true);
+    check(
+        vec![word("canon"), &plain, word("-o"), &out, word("--report"), &report, word("--progress"), word("never")],
+        true,
+    );
+    assert!(raw(&fs::read(path.join(&report)).unwrap()).is_none());
+    assert!(count > 150, "only {count} commands printed messages");
+}
+
+#[test]
+fn json_of_inspection_commands_keeps_hidden_characters_by_their_numbers() {
+    let iri = "http://h/\u{9b}\u{202e}\u{e0041}\u{1b}";
+    let text = printed(&["explain", iri, "--json"], b"");
+    assert!(text.contains("\\u009b\\u202e\\udb40\\udc41\\u001b"), "{text}");
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(json["input"], iri);
+}
+
+/// Rows that go to a file or a pipe are not changed; on a terminal they are escaped, as `ls` does.
+#[test]
+fn rows_are_escaped_only_on_a_terminal() {
+    let directory = tempfile::tempdir().unwrap();
+    let input = directory.path().join("input.txt");
+    fs::write(&input, "http://[\u{1b}]2;x\u{7}\u{9b}\u{202e}\n").unwrap();
+    let command = format!("{} canon -q {} --output-format tsv", env!("CARGO_BIN_EXE_irikey"), input.display());
+    let piped = Command::new("sh").args(["-c", &command]).output().unwrap();
+    assert!(String::from_utf8(piped.stdout).unwrap().contains("http://[\u{1b}]2;x\u{7}\u{9b}\u{202e}\t"));
+    // `script` of util-linux runs a command on a terminal of its own.
+    let Ok(shown) = Command::new("script").args(["-qec", &command, "/dev/null"]).stdin(Stdio::null()).output() else {
+        return;
+    };
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert!(shown.contains("http://[\\u{1b}]2;x\\u{7}\\u{9b}\\u{202e}\t"), "{shown:?}");
+}
+
+#[test]
+fn messages_have_no_double_words_or_wrong_plurals() {
+    let directory = tempfile::tempdir().unwrap();
+    let gzip = fs::read(sample("urls.txt.gz")).unwrap();
+    fs::write(directory.path().join("cut.gz"), &gzip[..gzip.len() / 2]).unwrap();
+    fs::write(directory.path().join("one.txt"), "http://h:x/\n").unwrap();
+    let text = |arguments: &[&str]| {
+        let ran = run_in(directory.path(), &arguments.iter().map(OsStr::new).collect::<Vec<_>>());
+        String::from_utf8([ran.stdout, ran.stderr].concat()).unwrap()
+    };
+    let message = text(&["explain", "1:x", "http://h:x/"]);
+    assert!(message.contains("fault: scheme at byte 0: ") && message.contains("fault: port at byte 9: "), "{message}");
+    for arguments in [["canon", "one.txt"], ["canon", "cut.gz"], ["extract", "one.txt"], ["extract", "cut.gz"]] {
+        let message = text(&arguments);
+        for wrong in [" 1 records", " 1 rows", " 1 bytes", " 1 threads", " 1 documents", " 1 IRIs", "; ;", ": :"] {
+            assert!(!message.contains(wrong), "{arguments:?}: {message}");
+        }
+    }
+}
