@@ -146,7 +146,7 @@ impl DedupArgs {
         let (destination, output, layout) = self.output.options(&[], None)?;
         let destination = self.reporting.replace.apply(destination);
         let mut budget = self.spill.budget();
-        options.threads = budget.reserve_workers(options.threads, WorkerNeed::rows(row_group_len))?;
+        options.threads = budget.reserve_workers(options.threads, self.need(row_group_len))?;
         // The key is made even if it is no column of the output.
         let mut columns = output.columns.clone();
         columns.add_keys(self.key.as_slice());
@@ -160,9 +160,9 @@ impl DedupArgs {
             directory: self.spill.directory()?,
             seen: None,
             gather_new: self.update_seen,
-            has_evidence: self.duplicates.is_some() || self.groups.is_some(),
+            has_evidence: self.table_count() > 0,
             verify: self.verify,
-            survey: self.survey || self.reporting.is_for_people(),
+            survey: self.has_survey(),
             key_bits: self.key_bits,
         };
         policy.carry.time |= self.keep.compares_time();
@@ -180,6 +180,23 @@ impl DedupArgs {
         let files = self.keys.add_to(files).output("--duplicates", self.duplicates.as_deref());
         let files = files.output("--groups", self.groups.as_deref()).report(reporting.report.as_deref());
         Ok((Job { input, options, policy, destination, output, layout, sort, files, reporting }, dedup))
+    }
+
+    /// What a worker thread needs.
+    fn need(&self, row_group_len: usize) -> WorkerNeed {
+        let rows = WorkerNeed::rows(row_group_len);
+        let with_keys = if self.has_survey() || self.table_count() > 0 { rows.with_lower_keys() } else { rows };
+        let with_survey = if self.has_survey() { with_keys.with_survey() } else { with_keys };
+        with_survey.with_tables(self.table_count())
+    }
+
+    fn has_survey(&self) -> bool {
+        self.survey || self.reporting.is_for_people()
+    }
+
+    /// The number of tables that explain duplicates.
+    fn table_count(&self) -> usize {
+        usize::from(self.duplicates.is_some()) + usize::from(self.groups.is_some())
     }
 
     /// The key by which records are compared, among the keys of the policy.

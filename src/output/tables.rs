@@ -136,6 +136,9 @@ impl RowWriter {
     }
 }
 
+/// Bytes of memory of a row group, at which [`TableWriter`] ends it.
+const MAX_ROW_GROUP_MEMORY: usize = 16 << 20;
+
 /// Writes record batches as a Parquet file. Removes the file if it is dropped before [`TableWriter::finish`].
 pub(crate) struct TableWriter {
     writer: ArrowWriter<Sink>,
@@ -174,7 +177,12 @@ impl TableWriter {
     /// The batch cannot be written.
     pub(crate) fn append(&mut self, batch: &RecordBatch) -> Result<(), OutputError> {
         self.rows += batch.num_rows() as u64;
-        self.writer.write(batch).map_err(|error| self.target.error(WriteError::from(error)))
+        let written = self.writer.write(batch);
+        let written = written.and_then(|()| match self.writer.memory_size() > MAX_ROW_GROUP_MEMORY {
+            true => self.writer.flush(),
+            false => Ok(()),
+        });
+        written.map_err(|error| self.target.error(WriteError::from(error)))
     }
 
     /// Returns the number of rows that were appended.

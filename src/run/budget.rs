@@ -10,6 +10,14 @@ use std::fmt;
 /// Bytes of memory of a process before it does anything.
 const BASE: usize = 16 << 20;
 
+/// Bytes of memory of the samples of a survey, and of what is counted in them at the end. The samples of a row group are
+/// smaller, because the samples of the run bound them.
+const SURVEY: usize = 24 << 20;
+
+/// Bytes of memory of a table of duplicates or groups: the row group that is being written, see
+/// [`TableWriter`](crate::output::TableWriter).
+const TABLE: usize = 24 << 20;
+
 /// Least memory for data that grows with the input, bytes.
 const MIN_DATA: usize = 1 << 20;
 
@@ -29,6 +37,8 @@ pub(crate) struct Budget {
 pub(crate) struct WorkerNeed {
     /// Bytes of memory per thread.
     bytes: usize,
+    /// Bytes of memory that all threads share.
+    shared: usize,
     /// Length of row groups that the user can choose.
     row_group_len: Option<usize>,
 }
@@ -38,12 +48,27 @@ impl WorkerNeed {
     /// group, twice because one may wait to be written. Measured on lines of 30 bytes with the default columns; longer lines
     /// take less.
     pub(crate) fn rows(row_group_len: usize) -> WorkerNeed {
-        WorkerNeed { bytes: row_group_len.saturating_mul(14), row_group_len: Some(row_group_len) }
+        WorkerNeed { bytes: row_group_len.saturating_mul(14), shared: 0, row_group_len: Some(row_group_len) }
     }
 
     /// For row groups of this length of which only keys are used.
     pub(crate) fn keys(row_group_len: usize) -> WorkerNeed {
-        WorkerNeed { bytes: row_group_len.saturating_mul(8), row_group_len: None }
+        WorkerNeed { bytes: row_group_len.saturating_mul(8), shared: 0, row_group_len: None }
+    }
+
+    /// Also for the keys of the rungs `simple` and `syntax`, in the rows and in their batch.
+    pub(crate) fn with_lower_keys(self) -> WorkerNeed {
+        WorkerNeed { bytes: self.bytes.saturating_add(self.row_group_len.unwrap_or(0).saturating_mul(2)), ..self }
+    }
+
+    /// Also for a survey of duplicates: the samples of the row group of a thread, and those of the run.
+    pub(crate) fn with_survey(self) -> WorkerNeed {
+        WorkerNeed { bytes: self.bytes.saturating_add(SURVEY / 2), shared: self.shared + SURVEY, ..self }
+    }
+
+    /// Also for `count` tables that are written beside the output.
+    pub(crate) fn with_tables(self, count: usize) -> WorkerNeed {
+        WorkerNeed { shared: self.shared + count * TABLE, ..self }
     }
 }
 
@@ -72,7 +97,8 @@ impl Budget {
     /// # Errors
     /// The budget is too small for one worker.
     pub(crate) fn reserve_workers(&mut self, threads: usize, need: WorkerNeed) -> Result<usize, BudgetError> {
-        let workers = |threads: usize| BASE.saturating_add(threads.saturating_mul(need.bytes));
+        let base = BASE.saturating_add(need.shared);
+        let workers = |threads: usize| base.saturating_add(threads.saturating_mul(need.bytes));
         if !self.is_limited {
             self.remaining = self.remaining.saturating_sub(workers(threads)).max(MIN_DEFAULT_DATA);
             return Ok(threads);
@@ -108,18 +134,19 @@ impl std::error::Error for BudgetError {}
 
 impl fmt::Display for BudgetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let BudgetError { limit, need: WorkerNeed { bytes, row_group_len } } = *self;
+        let BudgetError { limit, need: WorkerNeed { bytes, shared, row_group_len } } = *self;
         let mib = |bytes: usize| bytes.div_ceil(1 << 20);
-        let least = BASE.saturating_add(bytes).saturating_add(MIN_DATA);
-        let (base, workers, data) = (mib(BASE), mib(bytes), mib(MIN_DATA));
+        let base = BASE.saturating_add(shared);
+        let least = base.saturating_add(bytes).saturating_add(MIN_DATA);
+        let (process, workers, data) = (mib(base), mib(bytes), mib(MIN_DATA));
         write!(
             f,
-            "--memory {}K is too small: the process needs {base}M, the rows of one thread {workers}M, and keys or sorted \
+            "--memory {}K is too small: the process needs {process}M, the rows of one thread {workers}M, and keys or sorted \
              rows {data}M; set --memory to {}M or more",
             limit >> 10,
             mib(least)
         )?;
-        let spare = limit.saturating_sub(BASE + MIN_DATA);
+        let spare = limit.saturating_sub(base.saturating_add(MIN_DATA));
         let fitting = row_group_len.map_or(0, |len| (len as u128 * spare as u128 / bytes.max(1) as u128) >> 10);
         if fitting > 0 {
             write!(f, ", or --row-group-size to {fitting}K or less")?;
@@ -134,7 +161,7 @@ mod tests {
 
     #[test]
     fn threads_are_reduced_before_the_job_is_refused() {
-        let need = WorkerNeed { bytes: 8 << 20, row_group_len: Some(1 << 20) };
+        let need = WorkerNeed { bytes: 8 << 20, shared: 0, row_group_len: Some(1 << 20) };
         let workers = |threads: usize| BASE + threads * (8 << 20);
         let reserve = |limit: usize, threads, need| {
             let mut budget = Budget::new(Some(limit));
@@ -145,13 +172,23 @@ mod tests {
         assert_eq!(reserve(workers(1) + MIN_DATA, 3, need), Ok((1, MIN_DATA)));
         let error = reserve(workers(1), 3, need).unwrap_err().to_string();
         assert!(error.contains("--memory to 25M") && error.contains("--row-group-size to 896K"), "{error}");
-        let smaller = WorkerNeed { bytes: 7 << 20, row_group_len: None };
+        let smaller = WorkerNeed { bytes: 7 << 20, shared: 0, row_group_len: None };
         assert_eq!(reserve(workers(1), 1, smaller), Ok((1, MIN_DATA)));
         let smallest = WorkerNeed { row_group_len: Some(1 << 20), ..smaller };
         assert!(!reserve(MIN_DATA, 1, smallest).unwrap_err().to_string().contains("--row-group-size"));
         let mut default = Budget::new(None);
         assert_eq!(default.reserve_workers(5, need), Ok(5));
         assert!(default.remaining() >= MIN_DEFAULT_DATA);
+    }
+
+    #[test]
+    fn a_survey_and_tables_are_part_of_the_need() {
+        let need = WorkerNeed::rows(1 << 20).with_lower_keys().with_survey().with_tables(2);
+        let least = BASE + 3 * SURVEY / 2 + 2 * TABLE + (16 << 20) + MIN_DATA;
+        let reserve = |limit| Budget::new(Some(limit)).reserve_workers(4, need);
+        assert_eq!((reserve(least), reserve(least - 1).is_err()), (Ok(1), true));
+        let message = reserve(least - 1).unwrap_err().to_string();
+        assert!(message.contains(&format!("set --memory to {}M or more", least >> 20)), "{message}");
     }
 
     #[test]

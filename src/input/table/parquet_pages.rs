@@ -299,7 +299,8 @@ fn expanded_len(len: u64, codec: Compression) -> u64 {
         Compression::GZIP(_) => 1032,
         // A block of up to 128 KiB takes 4 bytes.
         Compression::ZSTD(_) => 32 << 10,
-        Compression::BROTLI(_) | Compression::LZO => u64::MAX,
+        // Copies of any length; what is longer than this would be repetitions of a few bytes.
+        Compression::BROTLI(_) | Compression::LZO => 64 << 10,
     };
     len.saturating_mul(factor)
 }
