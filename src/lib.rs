@@ -72,7 +72,7 @@ pub mod run;
 #[cfg(feature = "pipeline")]
 pub mod sort;
 #[cfg(feature = "pipeline")]
-pub mod spill;
+mod spill;
 
 /// Compiles the examples of the README.
 #[cfg(doctest)]

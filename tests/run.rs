@@ -23,8 +23,6 @@ mod lists;
 mod parquet_features;
 #[path = "run/samples.rs"]
 mod samples;
-#[path = "run/signals.rs"]
-mod signals;
 #[path = "run/sort.rs"]
 mod sort;
 #[path = "run/tables.rs"]

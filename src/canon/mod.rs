@@ -26,5 +26,6 @@ pub use carry::{CarriedColumns, RowField};
 pub use policy::{MaxUrlLen, Policy, RecipeColumn, Rung};
 pub use rows::Rows;
 pub(crate) use rows::{MAX_FAULT_EXAMPLES, MAX_TEXT_LEN};
-pub use tally::{RecipeTally, Tally};
+pub(crate) use tally::RecipeTally;
+pub use tally::Tally;
 pub use text_column::TextColumn;

@@ -23,7 +23,7 @@ pub struct Tally {
     /// Rows per normalization step that changed them, indexed by its bit.
     pub changes: [u64; Changes::ALL.len()],
     /// Counts per recipe, in the order of the policy; empty until a recipe was evaluated.
-    pub recipes: Vec<RecipeTally>,
+    pub(crate) recipes: Vec<RecipeTally>,
     /// Rows whose protocol key is that of another member of their class.
     pub by_class: u64,
     /// Rows whose protocol key comes from a rewrite rule of their host.
@@ -61,11 +61,11 @@ impl Tally {
 
 /// Counts of the keys of one recipe.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RecipeTally {
+pub(crate) struct RecipeTally {
     /// Rows with a key.
-    pub keys: u64,
+    pub(crate) keys: u64,
     /// Rows that each rule changed, indexed like [`RULES`].
-    pub applied: Vec<u64>,
+    pub(crate) applied: Vec<u64>,
 }
 
 impl Default for RecipeTally {
@@ -76,7 +76,7 @@ impl Default for RecipeTally {
 
 impl RecipeTally {
     /// Adds the counts of another worker.
-    pub fn add(&mut self, other: &RecipeTally) {
+    pub(crate) fn add(&mut self, other: &RecipeTally) {
         self.keys += other.keys;
         add_all(&mut self.applied, &other.applied);
     }

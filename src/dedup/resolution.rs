@@ -99,13 +99,13 @@ impl Decisions {
 
 /// Two different texts with the same key.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Collision {
+pub(crate) struct Collision {
     /// The key.
-    pub key: u128,
+    pub(crate) key: u128,
     /// The texts, or their first bytes.
-    pub texts: [Vec<u8>; 2],
+    pub(crate) texts: [Vec<u8>; 2],
     /// Ordinals of rows with these texts.
-    pub ordinals: [u64; 2],
+    pub(crate) ordinals: [u64; 2],
 }
 
 /// The collisions of a run.
@@ -114,7 +114,7 @@ pub struct Collisions {
     /// Number of texts that have the key of a smaller text.
     pub count: u64,
     /// The first collisions, in the order of their keys.
-    pub examples: Vec<Collision>,
+    pub(crate) examples: Vec<Collision>,
 }
 
 impl Collisions {

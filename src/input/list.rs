@@ -14,7 +14,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// Where a source's bytes come from.
-pub enum Origin {
+pub(crate) enum Origin {
     /// Standard input.
     Stdin,
     /// A file, pipe or device in the file system.
@@ -42,7 +42,7 @@ pub struct Source {
     /// Name in messages and in the column `source`: the path as given, or `-`.
     pub name: String,
     /// Where its bytes come from.
-    pub origin: Origin,
+    pub(crate) origin: Origin,
     /// Length of a regular file, bytes as stored; `None` if the length is not known before reading.
     pub len: Option<u64>,
 }

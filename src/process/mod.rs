@@ -33,5 +33,5 @@ pub(crate) use pending_file::{
 };
 #[cfg(unix)]
 pub(crate) use temporary::terminate;
-pub use temporary::{TemporaryFileGuard, remove_temporary_files_on_signals};
+pub(crate) use temporary::{TemporaryFileGuard, remove_temporary_files_on_signals};
 pub(crate) use visible::{is_hidden, visible, visible_lines};

@@ -15,7 +15,7 @@ use without_signals as platform;
 ///
 /// A signal that was ignored when the process started (`nohup`, background jobs) stays ignored, and a handler that the
 /// embedding program installed stays in place. Does nothing on systems without these signals.
-pub fn remove_temporary_files_on_signals() {
+pub(crate) fn remove_temporary_files_on_signals() {
     platform::install();
 }
 
@@ -35,14 +35,14 @@ pub(crate) fn terminate(message: &[u8], status: u8) -> ! {
 /// path out of the registry and leaves the file alone.
 #[derive(Debug)]
 #[must_use = "the path is registered only while the guard lives"]
-pub struct TemporaryFileGuard {
+pub(crate) struct TemporaryFileGuard {
     /// The slot of the path, unless the registry was full.
     slot: Option<usize>,
 }
 
 impl TemporaryFileGuard {
     /// Registers `path`. If the registry is full, the file is left behind when a signal arrives.
-    pub fn register(path: &Path) -> TemporaryFileGuard {
+    pub(crate) fn register(path: &Path) -> TemporaryFileGuard {
         TemporaryFileGuard { slot: platform::insert(path) }
     }
 }

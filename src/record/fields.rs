@@ -192,7 +192,7 @@ macro_rules! define_fields {
             }
 
             /// Adds `field`.
-            pub const fn insert(&mut self, field: CarriedField) {
+            pub(crate) const fn insert(&mut self, field: CarriedField) {
                 match field { $(CarriedField::$id => self.$field = true,)* }
             }
         }
@@ -234,7 +234,7 @@ macro_rules! define_fields {
 
         impl FieldBuffers {
             /// Removes all records and keeps the memory.
-            pub fn clear(&mut self) {
+            pub(crate) fn clear(&mut self) {
                 $(self.$buffer.clear();)*
             }
 
@@ -255,7 +255,7 @@ macro_rules! define_fields {
             }
 
             /// Returns the columns.
-            pub fn views(&self) -> FieldViews<'_> {
+            pub(crate) fn views(&self) -> FieldViews<'_> {
                 FieldViews { $($buffer: &self.$buffer,)* }
             }
         }
@@ -265,7 +265,7 @@ carried_fields!(define_fields);
 
 impl FieldSet {
     /// Returns whether the set contains no field.
-    pub fn is_empty(self) -> bool {
+    pub(crate) fn is_empty(self) -> bool {
         self == FieldSet::default()
     }
 }

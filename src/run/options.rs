@@ -7,12 +7,12 @@ use crate::record::InputFormat;
 
 /// Upper limit of [`RunOptions::max_record_len`], bytes. Percent-encoding can triple the length, and the texts of a row
 /// group must stay below the 2 GiB that Arrow's 32-bit offsets can address.
-pub const MAX_RECORD_LEN: usize = 512 << 20;
+pub(crate) const MAX_RECORD_LEN: usize = 512 << 20;
 
 /// Text that a worker decodes at a time, bytes, unless [`RunOptions::chunk_len`] says otherwise.
 const DEFAULT_CHUNK_LEN: usize = 256 << 10;
 /// Upper limit of [`RunOptions::row_group_len`], bytes of input.
-pub const MAX_ROW_GROUP_LEN: usize = 128 << 20;
+pub(crate) const MAX_ROW_GROUP_LEN: usize = 128 << 20;
 
 /// Sources, and how they become rows.
 #[derive(Debug)]

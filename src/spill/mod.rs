@@ -16,5 +16,5 @@ mod scratch;
 
 pub(crate) use batch::{decode_batch, encode_batch};
 pub(crate) use row_spool::{PendingRows, RowGroupExtent, RowSpool};
-pub use scratch::SpillError;
+pub(crate) use scratch::SpillError;
 pub(crate) use scratch::{FileRange, ScratchFile};

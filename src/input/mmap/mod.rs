@@ -16,6 +16,8 @@
 
 #[cfg(unix)]
 mod signal;
+#[cfg(all(test, unix))]
+mod tests;
 
 use memmap2::Mmap;
 use std::fs::File;
@@ -27,7 +29,7 @@ use std::sync::Arc;
 /// A file mapped into memory, watched for SIGBUS while it exists. Dereferences to its bytes, which another process may
 /// change at any time: search or copy them, but do not parse them in place.
 #[derive(Debug)]
-pub struct MappedFile {
+pub(crate) struct MappedFile {
     map: Mmap,
     #[cfg(unix)]
     slot: usize,
@@ -36,7 +38,7 @@ pub struct MappedFile {
 impl MappedFile {
     /// Maps all of `file`; `path` is its name in messages. Returns `None` if the file cannot be mapped, or if too many files
     /// are mapped to watch another one. The caller then reads the file.
-    pub fn new(file: &File, path: &Path) -> Option<MappedFile> {
+    pub(crate) fn new(file: &File, path: &Path) -> Option<MappedFile> {
         // SAFETY: the map is read-only and private to this value. Another process may change its bytes; the module
         // documentation says how they are used, so that no memory error follows.
         let map = unsafe { Mmap::map(file) }.ok()?;

@@ -225,7 +225,7 @@ mod tests {
         let recipe = Recipe::parse("surt-wayback").unwrap();
         let (mut draft, mut out) = (Draft::default(), Vec::new());
         let applied = recipe.write_key(b"http://example.org/a", &mut draft, &mut out).unwrap();
-        assert!(applied.is_empty());
+        assert_eq!(applied, RuleSet::NONE);
         let applied = recipe.write_key(b"http://www.example.org:80/A/?b&a", &mut draft, &mut out).unwrap();
         let names: Vec<_> = applied.names().collect();
         assert_eq!(names, ["www", "port", "path-case", "path-slash", "query-sort"]);

@@ -133,11 +133,6 @@ impl RuleSet {
         self.0 >> index & 1 == 1
     }
 
-    /// Returns whether the set is empty.
-    pub const fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
     /// Returns the indices in [`RULES`], in ascending order.
     pub(crate) fn iter(self) -> impl Iterator<Item = usize> {
         (0..RULES.len()).filter(move |&index| self.contains(index))

@@ -155,7 +155,7 @@ impl ArchiveParser {
     }
 
     /// The damage so far; all of it after the end.
-    pub fn damage(&self) -> ArchiveDamage {
+    pub(crate) fn damage(&self) -> ArchiveDamage {
         self.damage
     }
 

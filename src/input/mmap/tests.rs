@@ -1,18 +1,17 @@
 //! Signals. Each test starts this test binary again and runs one ignored test in the child process.
 
-#![cfg(unix)]
-
-use irikey::input::mmap::MappedFile;
-use irikey::process::{TemporaryFileGuard, remove_temporary_files_on_signals};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+
+use super::MappedFile;
+use crate::process::{TemporaryFileGuard, remove_temporary_files_on_signals};
 
 const DIRECTORY: &str = "IRIKEY_TEST_DIRECTORY";
 
 fn child(test: &str, directory: &Path) -> Output {
     Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", &format!("signals::{test}"), "--ignored", "--nocapture", "--test-threads=1"])
+        .args(["--exact", &format!("input::mmap::tests::{test}"), "--ignored", "--nocapture", "--test-threads=1"])
         .env(DIRECTORY, directory)
         .output()
         .unwrap()
