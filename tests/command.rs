@@ -22,6 +22,9 @@ mod durability;
 mod help;
 #[path = "command/intake.rs"]
 mod intake;
+#[cfg(target_os = "linux")]
+#[path = "command/kills.rs"]
+mod kills;
 #[path = "command/learn.rs"]
 mod learn;
 #[path = "command/outputs.rs"]

@@ -11,7 +11,7 @@ pub(crate) const FAULTS: u8 = 3;
 /// Inputs cannot be opened, and nothing was done. Or an input could not be read completely: rows of everything that was
 /// readable are written, but no file is created or replaced if there are none.
 pub(crate) const INPUT: u8 = 4;
-/// The output could not be written.
+/// The output could not be written, or the system had no memory left.
 pub(crate) const OUTPUT: u8 = 5;
 /// Internal error: counts that do not add up, or a panic.
 pub(crate) const INTERNAL: u8 = 6;
@@ -29,7 +29,7 @@ pub(crate) const ALL: [(u8, &str); 8] = [
         "inputs do not exist or cannot be opened, and nothing was done; or an input could not be read completely, and rows of \
          everything that was readable are written (no file if there are none)",
     ),
-    (OUTPUT, "the output could not be written; no partial file is left behind"),
+    (OUTPUT, "the output could not be written, or the system had no memory left; no partial file is left behind"),
     (INTERNAL, "internal error: counts that do not add up, or a panic"),
     (COLLISION, "dedup --verify: different texts have the same key; the output is complete and has a row for each"),
 ];

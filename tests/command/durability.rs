@@ -176,6 +176,32 @@ fn a_torn_manifest_does_not_stop_a_job_for_ever() {
 }
 
 #[test]
+fn an_input_that_changes_while_it_is_read_is_refused() {
+    let place = Place::new();
+    let lines: String = (0..60_000).map(|i| format!("HTTP://Example.org/{i}\n")).collect();
+    for flags in ["", " --sort uri"] {
+        fs::write(place.path("many.txt"), &lines).unwrap();
+        let (input, out) = (place.path("many.txt"), place.path("out"));
+        fs::create_dir_all(place.path("out/_runs")).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_irikey"));
+        command.args(["canon", "-q", "--resume"]).arg(&input).arg("-o").arg(&out).args(flags.split_whitespace());
+        let child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let directory = if flags.is_empty() { "out" } else { "out/_runs" };
+        while !place.has_leftovers(directory) {
+            std::thread::yield_now();
+        }
+        File::options().append(true).open(&input).unwrap().write_all(b"http://example.org/late\n").unwrap();
+        let ran = child.wait_with_output().unwrap();
+        let message = String::from_utf8(ran.stderr).unwrap();
+        assert_eq!(ran.status.code(), Some(4), "{message}");
+        assert!(message.contains("many.txt: the input changed while it was read"), "{message}");
+        assert!(!place.names(directory).iter().any(|name| name.starts_with("part-")), "{flags}");
+        place.accepted(&format!("canon -q :many.txt -o :out --resume{flags}"));
+        fs::remove_dir_all(place.path("out")).unwrap();
+    }
+}
+
+#[test]
 fn many_small_inputs_are_resumed_quickly() {
     let place = Place::new();
     fs::create_dir(place.path("in")).unwrap();

@@ -117,9 +117,9 @@ fn decode(text: &str) -> Vec<u8> {
 }
 
 /// Files and directories by path; a directory has no contents.
-type Tree = BTreeMap<PathBuf, Option<Vec<u8>>>;
+pub(super) type Tree = BTreeMap<PathBuf, Option<Vec<u8>>>;
 
-fn tree(root: &Path) -> Tree {
+pub(super) fn tree(root: &Path) -> Tree {
     let mut found = Tree::new();
     let mut todo = vec![root.to_path_buf()];
     while let Some(directory) = todo.pop() {
@@ -135,7 +135,7 @@ fn tree(root: &Path) -> Tree {
     found
 }
 
-fn write_tree(root: &Path, tree: &Tree) {
+pub(super) fn write_tree(root: &Path, tree: &Tree) {
     let _ = fs::remove_dir_all(root);
     fs::create_dir(root).unwrap();
     for (path, contents) in tree {

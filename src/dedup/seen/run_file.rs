@@ -165,7 +165,7 @@ impl RunWriter {
     /// Completes the file and makes it durable, still under its temporary name.
     pub(super) fn seal(mut self) -> Result<SealedRun, SeenError> {
         self.end_block()?;
-        let mut end: Vec<u8> = self.blocks.iter().flat_map(BlockEntry::to_bytes).collect();
+        let mut end: Vec<u8> = self.blocks.iter().flat_map(|block| block.to_bytes()).collect();
         end.extend(self.count.to_le_bytes());
         let checksum = checksum_of([&self.header, &end]);
         end.extend(checksum.to_be_bytes());
@@ -208,7 +208,7 @@ impl BlockEntry {
         Some(BlockEntry { first, checksum: xxh3_64(block) })
     }
 
-    fn to_bytes(&self) -> Vec<u8> {
+    fn to_bytes(self) -> Vec<u8> {
         [&self.first.to_be_bytes()[..], &self.checksum.to_be_bytes()].concat()
     }
 
