@@ -19,6 +19,8 @@ mod byte_set;
 mod classifier;
 mod copy;
 mod cpu;
+#[cfg(all(test, unix))]
+mod guarded;
 mod scalar;
 mod span;
 mod xxh3;
@@ -213,6 +215,45 @@ mod tests {
             let mut newlines = Vec::new();
             bitmaps.push_newlines(&mut newlines);
             assert_eq!(newlines == [1], byte == b'\n', "{byte}");
+        }
+    }
+
+    /// No kernel reads a byte before or behind its text, at any length.
+    #[cfg(unix)]
+    #[test]
+    fn texts_between_inaccessible_pages_are_read_exactly() {
+        use super::guarded::GuardedText;
+        let bytes = noise(400, 5);
+        for len in 0..=300 {
+            let text = &bytes[..len];
+            for guarded in [GuardedText::before_guard(text), GuardedText::after_guard(text)] {
+                let mut bitmaps = Bitmaps::default();
+                for level in SimdLevel::available() {
+                    bitmaps.classify_at_level(level, &guarded, &CLASSIFIER);
+                    assert_eq!(bitmaps.blocks(), classifier::mask_blocks(text, &CLASSIFIER), "{level:?}, length {len}");
+                }
+                let (mut fast, mut slow) = (Vec::new(), Vec::new());
+                percent_encode(&guarded, &mut fast);
+                scalar::percent_encode(text, &mut slow);
+                assert_eq!(fast, slow);
+                assert_eq!(non_ascii_len(&guarded), non_ascii_len(text));
+                check_copies(&guarded, text);
+            }
+        }
+        let last = GuardedText::before_guard(&bytes[..16]);
+        let group: &[u8; 16] = last.first_chunk().expect("16 bytes");
+        assert_eq!(positions_of(bytes[3], group), scalar::positions_of(bytes[3], group));
+    }
+
+    /// Copies of a part at either end of `guarded`, which equals `text`.
+    fn check_copies(guarded: &[u8], text: &[u8]) {
+        for at in [0, 1, text.len() / 2, text.len().saturating_sub(1)].into_iter().filter(|&at| at <= text.len()) {
+            let mut out = Vec::new();
+            append(&mut out, &guarded[at..]);
+            append_range(&mut out, guarded, 0, at);
+            append_range(&mut out, guarded, at, text.len() - at);
+            append_range_in_case(&mut out, guarded, at..text.len(), AsciiCase::Lower);
+            assert_eq!(out, [&text[at..], text, &text[at..].to_ascii_lowercase()].concat());
         }
     }
 }

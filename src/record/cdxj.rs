@@ -329,7 +329,7 @@ org,a)/?q={a {b} 20140127171201 {"offset":"0","status":200,"url":"http://a.org/?
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 8 * ProptestConfig::default().cases, failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { cases: 8 * ProptestConfig::default().cases, ..ProptestConfig::default() })]
 
         #[test]
         fn equals_the_definition_line_by_line(lines in prop::collection::vec(line(), 1..12), is_ended in any::<bool>()) {

@@ -83,6 +83,27 @@ mod tests {
         }
     }
 
+    /// The kernels of every level read no byte before or behind the texts.
+    #[cfg(unix)]
+    #[test]
+    fn texts_between_inaccessible_pages_are_read_exactly() {
+        use crate::kernel::guarded::GuardedText;
+        for len in 0..=300_usize {
+            for count in [1, 4, 8, 9] {
+                let text: Vec<u8> = (0..len * count).map(|at| (at * 7) as u8).collect();
+                let ends: Vec<i32> = (0..=count).map(|i| (i * len) as i32).collect();
+                let expected: Vec<_> = ends.windows(2).map(|ends| hash(&text, ends)).collect();
+                for guarded in [GuardedText::before_guard(&text), GuardedText::after_guard(&text)] {
+                    for level in SimdLevel::available() {
+                        let mut hashes = Vec::new();
+                        push_at_level(level, &guarded, &ends, &mut hashes);
+                        assert_eq!(hashes, expected, "{level:?}, {count} texts of {len} bytes");
+                    }
+                }
+            }
+        }
+    }
+
     #[test]
     #[should_panic]
     fn ends_past_the_text_panic() {

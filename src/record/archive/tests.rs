@@ -327,7 +327,7 @@ fn a_record_that_is_too_long_is_a_fault() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 4 * ProptestConfig::default().cases, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 4 * ProptestConfig::default().cases, ..ProptestConfig::default() })]
 
     /// Damaged archives give the same rows and the same damage in memory and in any pieces.
     #[test]
