@@ -1,30 +1,20 @@
-"""DuckDB: canonical URIs of the result of a query, joined back; and a vectorized SQL function."""
+"""DuckDB: functions for SQL."""
 
 import duckdb
-import pyarrow as pa
 
 import irikey
+import irikey.duckdb
 
-database = duckdb.connect()
-database.execute("CREATE TABLE captures AS SELECT * FROM (VALUES (1, 'HTTP://Example.org:80/a'), (2, 'http://example.org/a'), (3, 'http://h:x/')) t(id, url)")
+con = duckdb.connect()
+irikey.duckdb.register(con)
+con.execute("CREATE TABLE captures AS SELECT * FROM (VALUES (1, 'HTTP://Example.org:80/a'), (2, 'http://example.org/a'), (3, 'http://h:x/')) t(id, url)")
+kept = con.sql("""
+    SELECT irikey_uri(min_by(url, id)) AS uri, count(*) AS copies FROM captures
+    WHERE irikey_uri(url) IS NOT NULL GROUP BY irikey_key(url)
+""").fetchall()
+assert kept == [("http://example.org/a", 2)], kept
 
-# SQL reads the table `rows` by the name of the variable.
-captures = database.sql("SELECT * FROM captures ORDER BY id").to_arrow_table()
-answer = pa.table(irikey.canonicalize(captures))
-rows = captures
-for name in ("uri", "key", "fault"):
-    rows = rows.append_column(name, answer[name])
-kept = database.sql("SELECT min_by(url, id) AS first, count(*) AS copies FROM rows WHERE fault IS NULL GROUP BY key").fetchall()
-assert kept == [("HTTP://Example.org:80/a", 2)], kept
-
-# A vectorized function is called with thousands of values at a time.
-keys = irikey.Canonicalizer(columns=["uri"])
-
-
-def uri(urls: pa.lib.ChunkedArray) -> pa.lib.Array:
-    return pa.table(keys.canonicalize(pa.table({"url": urls})))["uri"].combine_chunks()
-
-
-database.create_function("uri", uri, ["VARCHAR"], "VARCHAR", type="arrow", null_handling="special")
-found = database.sql("SELECT uri(url) FROM captures ORDER BY id").fetchall()
-assert found == [("http://example.org/a",), ("http://example.org/a",), (None,)], found
+# Faults and flags are columns of the function for tables.
+faults = con.sql("SELECT * FROM captures ORDER BY id").to_arrow_table()
+rows = irikey.canonicalize(faults, columns=["fault"])
+assert con.sql("SELECT fault FROM rows WHERE fault IS NOT NULL").fetchall() == [("port",)]

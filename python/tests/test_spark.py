@@ -7,6 +7,7 @@ IRIKEY names the command to compare with, IRIKEY_SPARK_LINES the number of lines
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -276,6 +277,13 @@ def test_columns_and_sql_functions(spark):
     plan = canonicalize(rows.withColumn("wide", F.repeat(F.lit("x"), 100))).where("fault is null")._jdf.queryExecution().toString()
     physical = plan[plan.index("== Physical Plan =="):]
     assert physical.count("ArrowEvalPython") == 1 and "MapInArrow" not in physical
+
+
+def test_example_of_the_guide(spark):
+    text = (REPOSITORY / "python" / "GUIDE.md").read_text()
+    blocks = re.findall(r"^<!-- run spark -->\n```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert blocks
+    exec("\n".join(blocks), {"spark": spark})
 
 
 def test_counters_of_coalesced_and_repeated_streams(spark):

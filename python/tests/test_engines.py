@@ -1,0 +1,123 @@
+"""DuckDB, Polars, DataFusion, Dask, Ray and Spark Connect: the same values as the functions for arrays."""
+
+import os
+import subprocess
+import sys
+
+import pyarrow as pa
+import pytest
+
+import irikey
+
+URLS = ["HTTP://h:80", "../x", None, "http://h:x/", "http://www.h/%7e"]
+PAGES = ["http://a/", "http://b/c/d", "http://a/", None, None]
+EXPECTED = {
+    "uri": irikey.uris(URLS),
+    "key": irikey.keys(URLS),
+    "surt": irikey.uris(URLS, recipe="surt-wayback"),
+    "uri_from": irikey.uris(URLS, base=PAGES),
+    "key_from": irikey.keys(URLS, base=PAGES),
+    "strict_uri": irikey.uris(["http://h/a b", None], strict=True),
+}
+
+
+def test_sql_functions_of_duckdb():
+    duckdb = pytest.importorskip("duckdb")
+    import irikey.duckdb
+
+    con = duckdb.connect()
+    irikey.duckdb.register(con)
+    irikey.duckdb.register(con, "strict_", strict=True)
+    captures = pa.table({"i": range(len(URLS)), "url": URLS, "page": PAGES})  # noqa: F841
+    found = con.sql("SELECT irikey_uri(url), irikey_key(url), irikey_surt(url), irikey_uri_from(url, page), irikey_key_from(url, page)"
+                    " FROM captures ORDER BY i").fetchall()
+    for place, name in enumerate(("uri", "key", "surt", "uri_from", "key_from")):
+        assert [row[place] for row in found] == EXPECTED[name], name
+    assert con.sql("SELECT strict_uri(u) FROM (VALUES ('http://h/a b'), (NULL)) t(u)").fetchall() == [(None,), (None,)]
+    many = con.sql("SELECT count(*), count(DISTINCT irikey_key('HTTP://h/' || (i % 100))) FROM range(100_000) t(i)").fetchall()
+    assert many == [(100_000, 100)]
+
+
+def test_expressions_of_polars():
+    polars = pytest.importorskip("polars")
+    import irikey.polars  # noqa: F401
+
+    frame = polars.LazyFrame({"url": URLS, "page": PAGES}, schema={"url": polars.String, "page": polars.String})
+    url = polars.col("url").irikey
+    lazy = frame.select(uri=url.uri(), key=url.key(), surt=url.surt(), uri_from=url.uri(polars.col("page")), key_from=url.key(polars.col("page")))
+    for engine in ("in-memory", "streaming"):
+        found = lazy.collect(engine=engine)
+        for name in found.columns:
+            assert found[name].to_list() == EXPECTED[name], (name, engine)
+    assert frame.collect()["url"].irikey.uri("http://l/").to_list() == irikey.uris(URLS, base="http://l/")
+    assert polars.Series(["http://h/a b", None]).irikey.uri(strict=True).to_list() == EXPECTED["strict_uri"]
+    binary = frame.select(polars.col("url").cast(polars.Binary).irikey.key()).collect().to_series()
+    assert binary.name == "url" and binary.to_list() == EXPECTED["key"]
+    wide = polars.LazyFrame({"url": URLS * 20_000}).with_columns(polars.col("url").irikey.uri().alias("uri")).filter(polars.col("uri") == "http://h/")
+    assert len(wide.collect(engine="streaming")) == 20_000
+
+
+def test_functions_of_datafusion():
+    datafusion = pytest.importorskip("datafusion")
+    context = datafusion.SessionContext()
+    context.register_udf(datafusion.udf(irikey.uris, [pa.string()], pa.string(), "immutable", "irikey_uri"))
+    batch = pa.record_batch({"i": range(len(URLS)), "url": pa.array(URLS, pa.string())})
+    context.register_record_batches("captures", [[batch]])
+    found = context.sql("SELECT irikey_uri(url) AS uri FROM captures ORDER BY i").to_arrow_table()
+    assert found["uri"].to_pylist() == EXPECTED["uri"]
+
+
+def test_batch_functions_keep_the_kind_of_the_data():
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    function = irikey.batch_function(columns=["uri", "key"], base=irikey.lit("http://l/"))
+    expected = irikey.uris(URLS, base="http://l/")
+    table = pa.table({"url": URLS})
+    for data in (table, pa.table({"url": URLS}).to_batches()[0], table.slice(0, 0)):
+        found = function(data)
+        assert type(found) is type(data) or len(data) == 0
+        assert found.column("uri").to_pylist() == expected[: len(data)] and found.schema.names == ["url", "uri", "key"]
+    frame = pandas.DataFrame({"url": URLS}, index=range(5, 10))
+    assert [value or None for value in function(frame)["uri"]] == expected and list(function(frame).index) == list(frame.index)
+    assert function(polars.DataFrame({"url": URLS}))["uri"].to_list() == expected
+
+
+def test_partitions_of_dask():
+    dask = pytest.importorskip("dask.dataframe")
+    pandas = pytest.importorskip("pandas")
+    frame = dask.from_pandas(pandas.DataFrame({"url": [url for url in URLS if url] * 5}), npartitions=3)
+    function = irikey.batch_function(columns=["uri"])
+    found = frame.map_partitions(function, meta=function(frame._meta)).compute(scheduler="threads")
+    assert [value if isinstance(value, str) else None for value in found["uri"]] == irikey.uris([url for url in URLS if url] * 5)
+
+
+CONNECT = """
+from pyspark.sql import SparkSession
+import irikey, irikey.spark as functions
+spark = SparkSession.builder.remote("local[1]").config("spark.sql.shuffle.partitions", "1").getOrCreate()
+rows = spark.createDataFrame([("HTTP://h", 1), ("http://h/", 2), ("x", 3), (None, 4), ("http://h/a b", 5)], "url string, i int").coalesce(1)
+assert [row.u for row in rows.select(functions.uri("url").alias("u")).collect()] == irikey.uris(["HTTP://h", "http://h/", "x", None, "http://h/a b"])
+counters = functions.Counters(spark)
+made = functions.canonicalize(rows, counters=counters)
+kept = functions.dedup(made, order=["i"], copies="n").collect()
+assert sorted((row.uri, row.n) for row in kept) == [("http://h/", 2), ("http://h/a%20b", 1)]
+counts = counters.check(5)
+assert (counts["unchanged"], counts["changed"], counts["nulls"], counts["faults"], counts["flags"]) == (1, 2, 1, {"relative": 1}, {"excluded": 1}), counts
+print("done")
+"""
+
+
+def test_spark_connect():
+    pytest.importorskip("pyspark")
+    for module in ("grpc_status", "zstandard", "google.rpc"):
+        pytest.importorskip(module)
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    done = subprocess.run([sys.executable, "-c", CONNECT], capture_output=True, text=True, env=environment, timeout=300)
+    assert done.returncode == 0 and "done" in done.stdout, done.stderr[-3000:]
+
+
+def test_declared_types():
+    pytest.importorskip("mypy")
+    configuration = os.path.join(os.path.dirname(__file__), "..", "pyproject.toml")
+    for command in (["mypy", "--strict", "--config-file", configuration, "-p", "irikey"], ["mypy.stubtest", "irikey._irikey"]):
+        done = subprocess.run([sys.executable, "-m", *command], capture_output=True, text=True, cwd="/")
+        assert done.returncode == 0, done.stdout + done.stderr
