@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::datatypes::{DataType, Int8Type, Int16Type, Int32Type, TimestampMillisecondType, UInt32Type, UInt64Type};
+use arrow::datatypes::{DataType, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMillisecondType, UInt32Type, UInt64Type};
 use arrow::ipc::reader::{FileReader, StreamReader};
 use irikey::batch::{COLUMNS, ColumnKind, ColumnSet, SourceRun};
 use irikey::canon::{Policy, RecipeColumn, Rows, Rung, TextColumn};
@@ -157,10 +157,10 @@ fn assert_rows(batch: &RecordBatch) {
     assert_eq!(column("fetch_time").as_primitive::<TimestampMillisecondType>().value(2), 1_388_718_201_502);
     assert_eq!(column("fetch_status").as_primitive::<Int16Type>().value(4), -400);
     assert_eq!(column("content_charset").as_string::<i32>().value(0), "text 0");
-    let integers = |name| column(name).as_primitive::<Int32Type>().iter().collect::<Vec<_>>();
+    let integers = |name| column(name).as_primitive::<Int64Type>().iter().collect::<Vec<_>>();
     assert_eq!(integers("warc_record_length"), [Some(0), None, Some(2), None, Some(4)]);
-    // An offset that does not fit into 32 bits is null.
-    assert_eq!(integers("warc_record_offset"), [Some(i32::MAX - 2), None, Some(i32::MAX), None, None]);
+    let max = i64::from(i32::MAX);
+    assert_eq!(integers("warc_record_offset"), [Some(max - 2), None, Some(max), None, Some(max + 2)]);
     for name in ["content_mime_type", "content_mime_detected", "content_languages", "warc_filename"] {
         assert_eq!(column(name).as_string::<i32>().value(4), "text 4", "{name}");
     }

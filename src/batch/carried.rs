@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Int16Array, Int32Array, StringBuilder, TimestampMillisecondArray};
+use arrow::array::{ArrayRef, Int16Array, Int64Array, StringBuilder, TimestampMillisecondArray};
 
 use super::column::ColumnKind;
 use super::error::BatchError;
@@ -80,7 +80,7 @@ macro_rules! narrow_fields {
 }
 narrow_fields! {
     StatusField: i32 => Short Int16Array;
-    IntegerField: i64 => Integer Int32Array;
+    IntegerField: i64 => Long Int64Array;
 }
 
 /// Kinds whose columns are text.

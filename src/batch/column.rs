@@ -85,6 +85,8 @@ pub enum ColumnKind {
     Short,
     /// A signed 32-bit number.
     Integer,
+    /// A signed 64-bit number.
+    Long,
 }
 
 impl ColumnKind {
@@ -102,6 +104,7 @@ impl ColumnKind {
             ColumnKind::Time => DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into())),
             ColumnKind::Short => DataType::Int16,
             ColumnKind::Integer => DataType::Int32,
+            ColumnKind::Long => DataType::Int64,
         }
     }
 }

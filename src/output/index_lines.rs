@@ -5,7 +5,7 @@
 
 use std::io::Write;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int16Array, Int32Array, RecordBatch, StringArray};
+use arrow::array::{Array, ArrayRef, AsArray, Int16Array, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::TimestampMillisecondType;
 use arrow::temporal_conversions::timestamp_ms_to_datetime;
 use flate2::Compression;
@@ -53,14 +53,14 @@ struct IndexColumns<'a> {
 enum MemberValues<'a> {
     Text(&'a StringArray),
     Short(&'a Int16Array),
-    Integer(&'a Int32Array),
+    Long(&'a Int64Array),
 }
 
 impl<'a> MemberValues<'a> {
     fn of(array: &'a ArrayRef) -> Option<MemberValues<'a>> {
         let text = || array.as_string_opt().map(MemberValues::Text);
         let short = || array.as_primitive_opt().map(MemberValues::Short);
-        text().or_else(short).or_else(|| array.as_primitive_opt().map(MemberValues::Integer))
+        text().or_else(short).or_else(|| array.as_primitive_opt().map(MemberValues::Long))
     }
 
     /// Appends the member, unless its value is null.
@@ -73,7 +73,7 @@ impl<'a> MemberValues<'a> {
                 Ok(())
             }
             MemberValues::Short(array) if array.is_valid(row) => write!(out, ", \"{name}\": \"{}\"", array.value(row)),
-            MemberValues::Integer(array) if array.is_valid(row) => {
+            MemberValues::Long(array) if array.is_valid(row) => {
                 write!(out, ", \"{name}\": \"{}\"", array.value(row))
             }
             _ => Ok(()),

@@ -142,7 +142,8 @@ fn column_settings(properties: WriterPropertiesBuilder, column: &Column) -> Writ
         | ColumnKind::Bits
         | ColumnKind::SpoofingBits
         | ColumnKind::Short
-        | ColumnKind::Integer => {
+        | ColumnKind::Integer
+        | ColumnKind::Long => {
             statistics(properties, EnabledStatistics::Chunk).set_column_dictionary_enabled(path(), true)
         }
     }

@@ -4,11 +4,11 @@ use std::fmt::Display;
 use std::io::Write;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BinaryArray, DictionaryArray, FixedSizeBinaryArray, Int16Array, Int32Array, StringArray,
+    Array, ArrayRef, AsArray, BinaryArray, DictionaryArray, FixedSizeBinaryArray, Int16Array, Int32Array, Int64Array, StringArray,
     TimestampMillisecondArray, UInt32Array, UInt64Array,
 };
 use arrow::datatypes::{
-    ArrowDictionaryKeyType, Int8Type, Int16Type, Int32Type, TimestampMillisecondType, UInt32Type, UInt64Type,
+    ArrowDictionaryKeyType, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMillisecondType, UInt32Type, UInt64Type,
 };
 use arrow::temporal_conversions::timestamp_ms_to_datetime;
 
@@ -29,6 +29,7 @@ pub(super) enum ColumnValues<'a> {
     Time(&'a TimestampMillisecondArray),
     Short(&'a Int16Array),
     Integer(&'a Int32Array),
+    Long(&'a Int64Array),
 }
 
 impl<'a> ColumnValues<'a> {
@@ -48,6 +49,7 @@ impl<'a> ColumnValues<'a> {
             ColumnKind::Time => ColumnValues::Time(array.as_primitive::<TimestampMillisecondType>()),
             ColumnKind::Short => ColumnValues::Short(array.as_primitive::<Int16Type>()),
             ColumnKind::Integer => ColumnValues::Integer(array.as_primitive::<Int32Type>()),
+            ColumnKind::Long => ColumnValues::Long(array.as_primitive::<Int64Type>()),
         }
     }
 
@@ -65,6 +67,7 @@ impl<'a> ColumnValues<'a> {
             ColumnValues::Time(array) => array.is_null(row),
             ColumnValues::Short(array) => array.is_null(row),
             ColumnValues::Integer(array) => array.is_null(row),
+            ColumnValues::Long(array) => array.is_null(row),
         }
     }
 
@@ -87,6 +90,7 @@ impl<'a> ColumnValues<'a> {
             ColumnValues::Time(array) => write_time(array.value(row), scratch),
             ColumnValues::Short(array) => write_number(array.value(row), scratch),
             ColumnValues::Integer(array) => write_number(array.value(row), scratch),
+            ColumnValues::Long(array) => write_number(array.value(row), scratch),
         }
         scratch
     }
@@ -116,6 +120,7 @@ impl<'a> ColumnValues<'a> {
             }
             ColumnValues::Short(array) => write_number(array.value(row), out),
             ColumnValues::Integer(array) => write_number(array.value(row), out),
+            ColumnValues::Long(array) => write_number(array.value(row), out),
             ColumnValues::Bits(array) => write_json_names(Flags(array.value(row)).names(), out),
             ColumnValues::SpoofingBits(array) => write_json_names(SpoofingFlags(array.value(row)).names(), out),
         }

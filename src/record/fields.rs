@@ -43,7 +43,7 @@ field_kinds! {
     TimeField(i64);
     /// A status code; the column has 16 bits.
     StatusField(i32);
-    /// A count of bytes; the column has 32 bits.
+    /// A count of bytes.
     IntegerField(i64);
     /// A URI reference, which rows resolve against the record's URI and normalize.
     UriField(Span);
@@ -122,7 +122,7 @@ macro_rules! carried_fields {
             WarcRecordOffset {
                 field: capture_offset, buffer: capture_offsets, kind: IntegerField,
                 column: "warc_record_offset", json: Some("offset"), cdxj: Some(5),
-                meaning: "byte offset of the capture in that archive, as it is stored; null from 2 GiB on",
+                meaning: "byte offset of the capture in that archive, as it is stored",
             }
             WarcRecordLength {
                 field: capture_length, buffer: capture_lengths, kind: IntegerField,

@@ -13,6 +13,7 @@
 //! without a row that says so.
 
 pub mod access_log;
+mod advice;
 pub mod archive;
 pub(crate) mod boundary;
 mod buffer;
@@ -36,6 +37,7 @@ mod time;
 mod unsupported;
 mod zipnum;
 
+pub(crate) use advice::FormatAdvice;
 pub use buffer::RecordBuffer;
 pub use decoder::{FormatOptions, SourceHead, TextDecoder};
 pub(crate) use format::{AUTO, Decoder, SourceFormat};

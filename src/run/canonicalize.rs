@@ -100,13 +100,15 @@ where
         Ok(())
     };
     let workers = pool.run(new_worker, next, work, append)?;
-    let (CutCounts { headers, row_bytes, skipped }, stopped) = cutter.finish();
+    let (CutCounts { headers, row_bytes, skipped }, stopped, advice) = cutter.finish();
     let headers = if is_limit_reached() { 0 } else { headers };
     let mut totals = Totals { headers, bytes: row_bytes, skipped, ..Totals::default() };
     workers.into_iter().for_each(|worker| totals.add(worker.into_totals()));
     let source_records = record_numbers.into_inner().unwrap_or_else(PoisonError::into_inner).by_source;
     let errors = input_errors(stopped, &names, &source_records);
-    pool.install(|| summary::summarize(totals, source_records, errors, appended))
+    let advice = summary::chosen_advice(&totals.tally, advice, &names);
+    let summary = pool.install(|| summary::summarize(totals, source_records, errors, appended))?;
+    Ok(Summary { advice, ..summary })
 }
 
 /// The errors of the sources that ended early. `names` and `source_records` are those of all sources.

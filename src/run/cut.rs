@@ -16,7 +16,7 @@ use crate::canon::Policy;
 use crate::input::{Block, Defect, OpenOptions, Origin, Source, Sources};
 use crate::record::archive::BatchLimits;
 use crate::record::csv::CsvColumnsError;
-use crate::record::{RecordBuffer, TextFormat};
+use crate::record::{FormatAdvice, RecordBuffer, TextFormat};
 
 /// Records of tables and archives can share a base. Their row groups count at least this part of the bases, so that
 /// resolved references do not exceed the texts of a row group.
@@ -91,7 +91,12 @@ pub(super) struct Cutter<'a> {
     at: u64,
     counts: CutCounts,
     stopped: Vec<StoppedSource>,
+    /// What to try with sources, by their numbers.
+    advice: Vec<(u32, FormatAdvice)>,
 }
+
+/// Most sources that have advice.
+const MAX_ADVICE: usize = 5;
 
 impl<'a> Cutter<'a> {
     pub(super) fn new(sources: Sources, run: &'a RunOptions, policy: &Policy, progress: &'a Progress) -> Cutter<'a> {
@@ -103,12 +108,13 @@ impl<'a> Cutter<'a> {
             at: 0,
             counts: CutCounts::default(),
             stopped: Vec::new(),
+            advice: Vec::new(),
         }
     }
 
-    /// The counts, and the sources that ended with a defect.
-    pub(super) fn finish(self) -> (CutCounts, Vec<StoppedSource>) {
-        (self.counts, self.stopped)
+    /// The counts, the sources that ended with a defect, and advice on sources by their numbers.
+    pub(super) fn finish(self) -> (CutCounts, Vec<StoppedSource>, Vec<(u32, FormatAdvice)>) {
+        (self.counts, self.stopped, self.advice)
     }
 
     /// The next row group; `None` at the end.
@@ -159,6 +165,9 @@ impl<'a> Cutter<'a> {
         let begun = current.begin(&self.options);
         self.at += current.skipped_len;
         self.counts.headers += u64::from(current.has_header);
+        if self.advice.len() < MAX_ADVICE {
+            self.advice.extend(current.advice.map(|advice| (number, advice)));
+        }
         match begun {
             Ok(()) => self.current = Some(current),
             Err(OpenError::Columns(error)) => return Err((current.name, error)),

@@ -12,7 +12,7 @@ use crate::iri::FaultKind;
 use crate::record::archive::ArchiveParser;
 use crate::record::csv::{CsvColumnsError, CsvLayout, CsvOptions};
 use crate::record::fields::FieldValues;
-use crate::record::{ArchiveRows, InputFormat, RecordBuffer, SourceFormat, TextFormat, UnsupportedFormat};
+use crate::record::{ArchiveRows, FormatAdvice, InputFormat, RecordBuffer, SourceFormat, TextFormat, UnsupportedFormat};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -50,6 +50,8 @@ pub(super) struct OpenSource {
     pub(super) skipped_len: u64,
     /// The first record was a header.
     pub(super) has_header: bool,
+    /// What to try if the format was guessed wrong.
+    pub(super) advice: Option<FormatAdvice>,
     /// The path, if the source is a regular file.
     path: Option<PathBuf>,
     /// Bytes of the file that were reported as read.
@@ -79,6 +81,7 @@ impl OpenSource {
             offset: 0,
             skipped_len: 0,
             has_header: false,
+            advice: None,
             path,
             reported: 0,
         }
@@ -103,7 +106,10 @@ impl OpenSource {
             (ContentType::Table(table), _) => return self.begin_table(table, options),
             (ContentType::Unsupported(format), _) => return Err(Defect::Unsupported(format).into()),
         }
-        match options.run.format.of_source(&self.name, &self.body.head()) {
+        let head = self.body.head();
+        let format = options.run.format.of_source(&self.name, &head);
+        self.advice = FormatAdvice::of_source(&format, &head);
+        match format {
             SourceFormat::Text(format) => self.format = format,
             SourceFormat::Csv(csv) => self.begin_csv(&csv, options)?,
             SourceFormat::Archive(rows) => self.begin_archive(rows, options),
@@ -160,6 +166,7 @@ impl OpenSource {
                 (Some(first), end) => {
                     self.format = format(first.columns);
                     self.has_header = first.header_len > 0;
+                    self.advice = self.advice.or(first.base_name.map(FormatAdvice::BaseColumn));
                     self.skip(first.header_len);
                     self.body.return_end(end);
                     return Ok(());

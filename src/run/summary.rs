@@ -6,7 +6,8 @@ use super::memory::{self, MemoryPeaks};
 use crate::batch::SourceRun;
 use crate::canon::{MAX_FAULT_EXAMPLES, Rows, Tally};
 use crate::input::InputError;
-use crate::iri::Fault;
+use crate::iri::{Fault, FaultKind, Flags};
+use crate::record::FormatAdvice;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How far a run is. Any thread may read it at any time.
@@ -138,6 +139,8 @@ pub struct Summary {
     pub source_records: Vec<u64>,
     /// Sources that ended early, in the order of the sources.
     pub input_errors: Vec<InputError>,
+    /// What to try, because most rows are faulty, contain white space or are relative.
+    pub(crate) advice: Vec<SourceAdvice>,
     /// Number of distinct values in the column `key`.
     pub distinct_keys: u64,
     /// Whether `distinct_keys` is exact. Otherwise it is an estimate, which is almost always within 2 %.
@@ -210,5 +213,35 @@ pub(super) fn summarize<E>(
         distinct_keys: distinct_keys.min(appended),
         is_distinct_exact,
         memory: memory::peaks(),
+        advice: Vec::new(),
     })
+}
+
+/// What to try with a source that was probably read in the wrong way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SourceAdvice {
+    /// Name of the source.
+    pub(crate) source: String,
+    pub(crate) text: String,
+}
+
+/// The advice that the rows of a run call for.
+pub(super) fn chosen_advice(
+    tally: &Tally,
+    advice: Vec<(u32, FormatAdvice)>,
+    names: &[String],
+) -> Vec<SourceAdvice> {
+    let flagged = |flag: Flags| tally.flags[flag.0.trailing_zeros() as usize];
+    let odd = tally.faulty + flagged(Flags::EXCLUDED).max(flagged(Flags::CONTROL));
+    let is_relative = tally.rows > 0 && tally.faults[FaultKind::Relative as usize] == tally.rows;
+    let text = |advice| match advice {
+        FormatAdvice::Format(text) => (odd * 2 > tally.rows).then(|| text.to_string()),
+        FormatAdvice::BaseColumn(name) => {
+            is_relative.then(|| format!("all records are relative references; use --base-column {name}"))
+        }
+    };
+    let chosen = advice.into_iter().filter_map(|(number, advice)| {
+        Some(SourceAdvice { source: names[number as usize].clone(), text: text(advice)? })
+    });
+    chosen.collect()
 }

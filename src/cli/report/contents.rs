@@ -206,6 +206,9 @@ impl Report {
             }),
             "files": self.files.iter().map(file_to_json).collect::<Vec<_>>(),
             "replaced": self.replaced.iter().map(|path| path.display().to_string()).collect::<Vec<_>>(),
+            "advice": summary.advice.iter()
+                .map(|advice| json!({"source": advice.source, "message": advice.text}))
+                .collect::<Vec<_>>(),
             "errors": self.errors.iter().map(SourceError::to_json).collect::<Vec<_>>(),
             "timeline": self.timeline.iter().map(|at| json!([at.seconds, at.records, at.memory])).collect::<Vec<_>>(),
         });

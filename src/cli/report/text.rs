@@ -59,7 +59,8 @@ pub(super) fn summary(report: &Report) -> String {
     if let Some(findings) = &report.findings {
         lines.extend(survey(findings, &report.levels()));
     }
-    table(&lines, tally.rows) + &speed(report)
+    let advice = summary.advice.iter().map(|advice| format!("{}: {}\n", visible(&advice.source), advice.text));
+    table(&lines, tally.rows) + &speed(report) + &advice.collect::<String>()
 }
 
 /// The findings of a survey. Numbers that were estimated from a sample have a margin of error.

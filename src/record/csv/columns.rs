@@ -21,6 +21,9 @@ use thiserror::Error;
 pub(crate) const URL_COLUMN_NAMES: [&str; 9] =
     ["url", "uri", "iri", "original_url", "target", "href", "link", "location", "relative"];
 
+/// Names of columns that usually hold the base of relative references.
+const BASE_COLUMN_NAMES: [&str; 6] = ["base", "base_url", "page", "page_url", "source_url", "referrer"];
+
 /// A column, as the user chooses it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CsvColumn {
@@ -150,6 +153,8 @@ pub struct CsvFirstRecord {
     pub columns: CsvColumns,
     /// Bytes of the header up to the next record; 0 without a header.
     pub header_len: usize,
+    /// A column of the header that usually holds the base, if none was chosen.
+    pub base_name: Option<&'static str>,
 }
 
 impl CsvOptions {
@@ -173,7 +178,9 @@ impl CsvOptions {
         }
         let record_end = (reader.position().byte() as usize).saturating_sub(prefix.len());
         let (columns, is_header) = self.judge(&record)?;
-        Ok(Some(CsvFirstRecord { columns, header_len: if is_header { record_end } else { 0 } }))
+        let has = |name: &&str| record.iter().any(|field| is_name(field, name));
+        let base_name = BASE_COLUMN_NAMES.into_iter().find(has).filter(|_| is_header && self.base.is_none());
+        Ok(Some(CsvFirstRecord { columns, header_len: if is_header { record_end } else { 0 }, base_name }))
     }
 
     /// The delimiter: the chosen one, otherwise the first of `,`, `;`, tab and `|` that separates a known or chosen name from
@@ -338,7 +345,7 @@ mod tests {
     fn without_a_header() {
         let no = |url, base| CsvOptions { header: CsvHeader::Absent, ..options(url, base) };
         let first = no("", "").read_first(b"relative\n").unwrap().unwrap();
-        assert_eq!(first, CsvFirstRecord { columns: CsvColumns::default(), header_len: 0 });
+        assert_eq!(first, CsvFirstRecord { columns: CsvColumns::default(), header_len: 0, base_name: None });
         assert!(matches!(no("url", "").read_first(b"url\n"), Err(CsvColumnsError::NameWithoutHeader(_))));
         assert!(matches!(no("", "").read_first(b"url,x\n"), Err(CsvColumnsError::Unclear(_))));
         assert_eq!(no("", "").read_first(b"\r\n\n"), Ok(None));

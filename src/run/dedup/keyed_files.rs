@@ -132,6 +132,7 @@ impl KeyedFiles {
             source_records,
             input_errors: std::mem::take(&mut self.unread),
             fault_examples: Vec::new(),
+            advice: Vec::new(),
             distinct_keys: 0,
             is_distinct_exact: false,
             memory: memory::peaks(),
