@@ -5,7 +5,9 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::datatypes::{DataType, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMillisecondType, UInt32Type, UInt64Type};
+use arrow::datatypes::{
+    DataType, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMillisecondType, UInt32Type, UInt64Type,
+};
 use arrow::ipc::reader::{FileReader, StreamReader};
 use irikey::batch::{COLUMNS, ColumnKind, ColumnSet, SourceRun};
 use irikey::canon::{Policy, RecipeColumn, Rows, Rung, TextColumn};

@@ -4,8 +4,8 @@ use std::fmt::Display;
 use std::io::Write;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BinaryArray, DictionaryArray, FixedSizeBinaryArray, Int16Array, Int32Array, Int64Array, StringArray,
-    TimestampMillisecondArray, UInt32Array, UInt64Array,
+    Array, ArrayRef, AsArray, BinaryArray, DictionaryArray, FixedSizeBinaryArray, Int16Array, Int32Array, Int64Array,
+    StringArray, TimestampMillisecondArray, UInt32Array, UInt64Array,
 };
 use arrow::datatypes::{
     ArrowDictionaryKeyType, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMillisecondType, UInt32Type, UInt64Type,

@@ -21,7 +21,8 @@ const CDX: &str = "this looks like CDX with unknown columns; put a header such a
                    --format cdx";
 const TABLE: &str = "the first record looks like the header of a table; use --format csv";
 const COMMENT: &str = "lines that begin with # are read as records; remove comments: grep -v '^#' FILE";
-const SPACES: &str = "the records contain spaces; use --inner-spaces split if they are lists of URLs, or name the --format";
+const SPACES: &str =
+    "the records contain spaces; use --inner-spaces split if they are lists of URLs, or name the --format";
 
 impl FormatAdvice {
     /// The advice on a source of this format that begins with `head`.

@@ -12,7 +12,9 @@ use crate::iri::FaultKind;
 use crate::record::archive::ArchiveParser;
 use crate::record::csv::{CsvColumnsError, CsvLayout, CsvOptions};
 use crate::record::fields::FieldValues;
-use crate::record::{ArchiveRows, FormatAdvice, InputFormat, RecordBuffer, SourceFormat, TextFormat, UnsupportedFormat};
+use crate::record::{
+    ArchiveRows, FormatAdvice, InputFormat, RecordBuffer, SourceFormat, TextFormat, UnsupportedFormat,
+};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -30,10 +32,6 @@ const STREAMED_TABLE: UnsupportedFormat = UnsupportedFormat {
 };
 const TABLE_AS_TEXT: UnsupportedFormat =
     UnsupportedFormat { name: "a Parquet or Arrow file", advice: "read it without --format" };
-const ARROW_STREAM: UnsupportedFormat = UnsupportedFormat {
-    name: "an Arrow IPC stream",
-    advice: "write it as Parquet or as an Arrow IPC file (pyarrow.ipc.new_file)",
-};
 
 /// The source that is being cut.
 pub(super) struct OpenSource {
@@ -144,8 +142,9 @@ impl OpenSource {
         let options = TableOptions { columns, carry: options.carry, threads, max_record_len, held_len };
         let table = match format {
             TableFormat::Parquet => TableReader::parquet(&path, &options)?,
-            TableFormat::Arrow => TableReader::arrow(&path, &options)?,
-            TableFormat::ArrowStream => return Err(Defect::Unsupported(ARROW_STREAM).into()),
+            TableFormat::Arrow | TableFormat::ArrowStream => {
+                TableReader::arrow(&path, format == TableFormat::ArrowStream, &options)?
+            }
         };
         self.body = SourceBody::Table(Box::new(table));
         Ok(())

@@ -226,11 +226,7 @@ pub(crate) struct SourceAdvice {
 }
 
 /// The advice that the rows of a run call for.
-pub(super) fn chosen_advice(
-    tally: &Tally,
-    advice: Vec<(u32, FormatAdvice)>,
-    names: &[String],
-) -> Vec<SourceAdvice> {
+pub(super) fn chosen_advice(tally: &Tally, advice: Vec<(u32, FormatAdvice)>, names: &[String]) -> Vec<SourceAdvice> {
     let flagged = |flag: Flags| tally.flags[flag.0.trailing_zeros() as usize];
     let odd = tally.faulty + flagged(Flags::EXCLUDED).max(flagged(Flags::CONTROL));
     let is_relative = tally.rows > 0 && tally.faults[FaultKind::Relative as usize] == tally.rows;

@@ -226,12 +226,75 @@ fn truncated_characters_and_nested_references_are_handled() {
 fn a_field_of_ten_megabytes_is_one_record() {
     let long = [&b" http://h/"[..], &b"&amp;&#xE9; ".repeat(900_000), b"\nhttp://h/b\n"].concat();
     let flags = ["--trim", "--inner-spaces", "remove", "--character-references", "html"];
-    let row = rows(&flags, "uri,flags", &long);
+    assert_eq!(rows(&flags, "uri,fault", &long)[0]["fault"], "too-long");
+    let row = rows(&[&flags[..], &["--max-url", "16M"]].concat(), "uri,flags", &long);
     assert_eq!(row[0]["uri"].as_str().map(str::len), Some("http://h/".len() + 900_000 * "&%C3%A9".len()));
     assert_eq!(row[1]["uri"], "http://h/b");
     let split = printed(&["canon", "-q", "--inner-spaces", "split", "--base", "http://h/"], &long);
     assert_eq!(split.lines().count(), 900_001);
     assert!(split.lines().take(900_000).all(|line| line.ends_with("/&amp;&#xE9;")));
+}
+
+#[test]
+fn a_scheme_is_assumed_for_a_host_and_a_port() {
+    let text = b"localhost:8080/a\nExample.org:8080\nexample.org:x\ntel.a:1a\nhttp://h/\n";
+    let expected = ["https://localhost:8080/a", "https://example.org:8080/", "example.org:x", "tel.a:1a", "http://h/"];
+    assert_eq!(
+        lines(&rows(&["--assume-scheme", "https"], "uri", text)),
+        expected.map(|uri| format!("{{\"uri\":\"{uri}\"}}"))
+    );
+    let without = lines(&rows(&[], "uri", b"localhost:8080/a\n"));
+    assert_eq!(without, ["{\"uri\":\"localhost:8080/a\"}"]);
+}
+
+#[test]
+fn sources_of_foreign_formats_are_refused_with_advice() {
+    let directory = tempfile::tempdir().unwrap();
+    let good = directory.path().join("good.txt");
+    std::fs::write(&good, "http://a/\n").unwrap();
+    let utf16: Vec<u8> = "http://b/\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let cases: [(&[u8], &str); 6] = [
+        (b"7z\xbc\xaf\x27\x1c\0\x04", "7z x"),
+        (b"[\n  {\"url\": \"http://b/\"}\n]\n", "jq -c '.[]'"),
+        (b"{\n  \"url\": \"http://b/\"\n}\n", "jq -c ."),
+        (b"http://b/\rhttp://c/\r", "tr '"),
+        (&utf16, "--charset utf-16le"),
+        (b"<!DOCTYPE html>\n<a href=x>", "irikey extract"),
+    ];
+    for (bytes, advice) in cases {
+        let bad = directory.path().join("bad");
+        std::fs::write(&bad, bytes).unwrap();
+        let out = irikey(
+            &["canon", bad.to_str().unwrap(), good.to_str().unwrap(), "--output-format", "text"],
+            b"",
+            Stdio::piped(),
+        );
+        let message = String::from_utf8_lossy(&out.stderr);
+        assert_eq!((out.status.code(), &out.stdout[..]), (Some(4), &b"http://a/\n"[..]), "{message}");
+        assert!(message.contains(advice), "{message}");
+    }
+}
+
+#[test]
+fn the_summary_says_what_to_try() {
+    let cases: [(&[u8], &str); 4] = [
+        (b"http://a/\tnutch.score=1\nhttp://b/\tnutch.score=2\n", "--format tsv --no-header --column 1"),
+        (b"http://a/ http://b/\n", "--inner-spaces split"),
+        (b"# comment\n", "grep -v"),
+        (b"{\"page\": 1}\n", "--format jsonl"),
+    ];
+    for (text, advice) in cases {
+        let out = irikey(&["canon", "-", "-o", "/dev/null"], text, Stdio::piped());
+        let message = String::from_utf8_lossy(&out.stderr);
+        assert!(message.contains(advice), "{message}");
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let table = directory.path().join("links.csv");
+    std::fs::write(&table, "page,href\nhttp://a/,../b\n").unwrap();
+    let out = irikey(&["canon", table.to_str().unwrap(), "-o", "/dev/null"], b"", Stdio::piped());
+    assert!(String::from_utf8_lossy(&out.stderr).contains("--base-column page"));
+    let out = irikey(&["canon", "-", "-o", "/dev/null"], b"http://a/\n../b c\nhttp://d/\n", Stdio::piped());
+    assert!(!String::from_utf8_lossy(&out.stderr).contains("spaces split"));
 }
 
 #[test]

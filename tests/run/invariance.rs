@@ -123,7 +123,8 @@ fn a_long_line_between_short_ones() {
     let plain = file(&directory, "plain", &text);
     for sources in [path(&plain), pipe(&text, 1 << 20), pipe(&gzip(&text), 1 << 16)] {
         let out = run(sources, &options(2, 1 << 20, 1 << 16));
-        assert_eq!(out.rows.iter().map(|row| row.uri.len()).collect::<Vec<_>>(), [9, long.len(), 9]);
+        assert_eq!(out.rows.iter().map(|row| row.uri.len() + row.input.len()).collect::<Vec<_>>(), [9, long.len(), 9]);
+        assert!(out.rows[1].fault.as_ref().is_some_and(|fault| fault.starts_with("too-long")));
         assert_eq!(out.parts, [2, 1]);
     }
 }

@@ -10,7 +10,7 @@ use arrow::array::{
 };
 use arrow::datatypes::Int8Type;
 use arrow::ipc::CompressionType;
-use arrow::ipc::writer::{FileWriter, IpcWriteOptions};
+use arrow::ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
 use irikey::batch::SourceRun;
 use irikey::canon::{Policy, Rows};
 use irikey::input::{Defect, Source};
@@ -50,8 +50,8 @@ fn auto(url: Option<&str>, base: Option<&str>) -> RunOptions {
     RunOptions { format: InputFormat::Auto(guess), ..options(2, 5_000, 1_000) }
 }
 
-fn files(directory: &Path) -> [std::path::PathBuf; 2] {
-    let (parquet, arrow) = (directory.join("t.parquet"), directory.join("t.arrow"));
+fn files(directory: &Path) -> [std::path::PathBuf; 3] {
+    let [parquet, arrow, stream] = ["t.parquet", "t.arrow", "t.arrows"].map(|name| directory.join(name));
     let properties = WriterProperties::builder().set_max_row_group_row_count(Some(300)).build();
     let mut writer = ArrowWriter::try_new(File::create(&parquet).unwrap(), batch().schema(), Some(properties)).unwrap();
     writer.write(&batch()).unwrap();
@@ -59,7 +59,10 @@ fn files(directory: &Path) -> [std::path::PathBuf; 2] {
     let mut writer = FileWriter::try_new(File::create(&arrow).unwrap(), &batch().schema()).unwrap();
     writer.write(&batch()).unwrap();
     writer.finish().unwrap();
-    [parquet, arrow]
+    let mut writer = StreamWriter::try_new(File::create(&stream).unwrap(), &batch().schema()).unwrap();
+    writer.write(&batch()).unwrap();
+    writer.finish().unwrap();
+    [parquet, arrow, stream]
 }
 
 #[test]
@@ -92,7 +95,7 @@ fn unknown_columns_and_damage_are_reported() {
         // A pipe cannot be read from its end, where the footer is.
         let mut piped = path(&file);
         piped.0 = vec![Source::reader("pipe", std::io::Cursor::new(bytes))];
-        assert!(run(piped, &auto(None, None)).summary.input_errors[0].to_string().contains("not text"));
+        assert!(run(piped, &auto(None, None)).summary.input_errors[0].to_string().contains("comes from a pipe"));
     }
 }
 

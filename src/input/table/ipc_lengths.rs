@@ -42,6 +42,42 @@ pub(super) fn check_lengths(file: &mut File) -> Result<(), String> {
     })
 }
 
+/// Checks the lengths in a file of the streaming format, in which each message follows its length.
+///
+/// # Errors
+/// Those of [`check_lengths`]; a file that ends within a message.
+pub(super) fn check_stream_lengths(file: &mut File) -> Result<(), String> {
+    let file_len = file.metadata().map_err(|error| error.to_string())?.len();
+    let mut at = 0;
+    while at < file_len {
+        let message_len = |body_len: u64, metadata_len: u64| {
+            let len = body_len.checked_add(metadata_len + 8).filter(|len| *len <= file_len - at);
+            len.ok_or_else(|| format!("the message at byte {at} reaches past the end of the file"))
+        };
+        message_len(0, 0)?;
+        let prefix: [u8; 8] = read_at(file, at, 8)?.try_into().map_err(|_| "a message ends early")?;
+        let [0xFF, 0xFF, 0xFF, 0xFF, metadata_len @ ..] = prefix else {
+            return Err(format!("no message begins at byte {at}"));
+        };
+        let metadata_len = u64::from(u32::from_le_bytes(metadata_len));
+        if metadata_len == 0 {
+            return Ok(());
+        }
+        message_len(0, metadata_len)?;
+        let metadata = read_at(file, at + 8, metadata_len)?;
+        let damaged = |message: &str| format!("the message at byte {at}: {message}");
+        let message = root_as_message(&metadata).map_err(|error| damaged(&error.to_string()))?;
+        let body_len =
+            u64::try_from(message.bodyLength()).map_err(|_| damaged("the length of its body is negative"))?;
+        let len = message_len(body_len, metadata_len)?;
+        if let Some(batch) = record_batch(&message) {
+            check_batch(file, at + 8 + metadata_len, body_len, &batch).map_err(|message| damaged(&message))?;
+        }
+        at += len;
+    }
+    Ok(())
+}
+
 /// Checks the message that `block` refers to. Messages are before `end` in the file.
 fn check_block(file: &mut File, end: u64, block: &Block) -> Result<(), String> {
     let field = |value: i64| u64::try_from(value).map_err(|_| format!("a length or position is {value}"));
@@ -148,6 +184,36 @@ mod tests {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(bytes).unwrap();
         check_lengths(&mut file)
+    }
+
+    #[test]
+    fn lengths_of_a_stream_are_checked() {
+        let urls: arrow::array::ArrayRef =
+            Arc::new(StringArray::from_iter_values((0..90).map(|i| format!("http://h/{i}"))));
+        let batch = RecordBatch::try_from_iter([("url", urls)]).unwrap();
+        let mut writer = arrow::ipc::writer::StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+        writer.write(&batch).unwrap();
+        let whole = writer.into_inner().unwrap();
+        let check = |bytes: &[u8]| {
+            let mut file = tempfile::tempfile().unwrap();
+            file.write_all(bytes).unwrap();
+            check_stream_lengths(&mut file)
+        };
+        assert_eq!(check(&whole), Ok(()));
+        // The last 8 bytes mark the end.
+        let ends: Vec<usize> = (0..whole.len() - 8).filter(|len| check(&whole[..*len]).is_ok()).collect();
+        assert!(ends.len() == 2 && ends[0] == 0, "{ends:?}");
+        let mut messages = String::new();
+        for at in (0..whole.len() - 8).step_by(4) {
+            for value in [i64::MAX / 2, -7, 1 << 40] {
+                let mut bytes = whole.clone();
+                bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+                messages.extend(check(&bytes).err());
+            }
+        }
+        for part in ["past the end of the file", "no message begins", "past the body", "is negative"] {
+            assert!(messages.contains(part), "{part}");
+        }
     }
 
     #[test]

@@ -1,15 +1,16 @@
 //! Reads tables in the order of their rows: [`TableReader`].
 
 use std::fs::File;
+use std::io::BufReader;
 use std::path::Path;
 
 use arrow::array::RecordBatchReader;
 use arrow::error::ArrowError;
-use arrow::ipc::reader::FileReader;
+use arrow::ipc::reader::{FileReader, StreamReader};
 
 use super::columns::{TableOptions, TableProjection};
 use super::guard::catch_panic;
-use super::ipc_lengths::check_lengths;
+use super::ipc_lengths::{check_lengths, check_stream_lengths};
 use super::parquet;
 use super::rows::{BatchRows, PositionedRows, check_types};
 use crate::input::error::Defect;
@@ -34,25 +35,32 @@ impl TableReader {
         Ok(TableReader { rows, at: 0, file_len, is_ended: false })
     }
 
-    /// Opens the Arrow IPC file at `path`.
+    /// Opens the Arrow IPC file at `path`, or a file of the streaming format.
     ///
     /// # Errors
     /// Those of [`TableReader::parquet`].
-    pub(crate) fn arrow(path: &Path, options: &TableOptions) -> Result<TableReader, Defect> {
+    pub(crate) fn arrow(path: &Path, is_stream: bool, options: &TableOptions) -> Result<TableReader, Defect> {
         let open = || File::open(path).map_err(Defect::Open);
         let mut file = open()?;
         let file_len = file.metadata().map_err(Defect::Open)?.len();
-        check_lengths(&mut file).map_err(|message| damaged(ArrowError::ParseError(message)))?;
-        let read = |projection| {
+        let checked = if is_stream { check_stream_lengths(&mut file) } else { check_lengths(&mut file) };
+        checked.map_err(|message| damaged(ArrowError::ParseError(message)))?;
+        let read = |projection: Option<Vec<usize>>| {
             let file = open()?;
-            catch_panic(|| FileReader::try_new(file, projection), ArrowError::ParseError).map_err(damaged)
+            let reader = || -> Result<Box<dyn RecordBatchReader + Send>, ArrowError> {
+                Ok(match is_stream {
+                    true => Box::new(StreamReader::try_new(BufReader::new(file), projection)?),
+                    false => Box::new(FileReader::try_new(file, projection)?),
+                })
+            };
+            catch_panic(reader, ArrowError::ParseError).map_err(damaged)
         };
         let schema = read(None)?.schema();
         let projection = TableProjection::find(&schema, options)?;
         check_types(&schema, &projection)?;
         let places = (0..schema.fields().len()).filter(|&i| projection.has(schema.field(i).name())).collect();
         let reader = read(Some(places))?;
-        let rows = ArrowRows { batches: Box::new(reader), projection, rows: None, number: 0 };
+        let rows = ArrowRows { batches: reader, projection, rows: None, number: 0 };
         Ok(TableReader { rows: Box::new(rows), at: 0, file_len, is_ended: false })
     }
 
