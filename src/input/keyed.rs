@@ -10,9 +10,14 @@ use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReaderBuilder};
+use parquet::errors::{ParquetError, Result as ParquetResult};
 
 use super::detect::{ContentType, SNIFF_LEN, TableFormat, content_type};
 use super::error::Defect;
+use super::table::catch_panic;
+
+/// Most rows of a row group. A row of a key has 16 bytes, so more rows could not be read into one batch.
+const MAX_ROWS: i64 = 1 << 27;
 
 /// Prefix of the names of metadata entries.
 const METADATA_PREFIX: &str = "irikey.";
@@ -42,7 +47,8 @@ impl KeyedFile {
         if content_type(&head) != ContentType::Table(TableFormat::Parquet) {
             return Ok(None);
         }
-        let metadata = ArrowReaderMetadata::load(&file, Default::default()).map_err(|error| damaged(&error))?;
+        let load = || ArrowReaderMetadata::load(&file, Default::default());
+        let metadata = catch_panic(load, ParquetError::General).map_err(|error| damaged(&error))?;
         let file = KeyedFile { name: name.to_string(), path: path.to_path_buf(), metadata };
         Ok(file.metadata("key").is_some().then_some(file))
     }
@@ -61,12 +67,13 @@ impl KeyedFile {
 
     /// The number of rows of each row group.
     pub(crate) fn row_groups(&self) -> impl Iterator<Item = u64> {
-        self.metadata.metadata().row_groups().iter().map(|group| group.num_rows() as u64)
+        self.metadata.metadata().row_groups().iter().map(|group| u64::try_from(group.num_rows()).unwrap_or(0))
     }
 
     /// Compressed length of a row group, bytes.
     pub(crate) fn row_group_len(&self, group: usize) -> u64 {
-        self.metadata.metadata().row_group(group).compressed_size() as u64
+        let columns = self.metadata.metadata().row_group(group).columns().iter();
+        columns.fold(0, |len, column| len.saturating_add(u64::try_from(column.compressed_size()).unwrap_or(0)))
     }
 
     /// Reads a row group: the columns of `schema`, converted to its types.
@@ -74,17 +81,24 @@ impl KeyedFile {
     /// # Errors
     /// The file is damaged, or a column is missing or cannot be converted.
     pub(crate) fn read(&self, group: usize, schema: &SchemaRef) -> Result<RecordBatch, Defect> {
+        let rows = self.metadata.metadata().row_group(group).num_rows();
+        if !(0..=MAX_ROWS).contains(&rows) {
+            return Err(damaged(&format!("row group {group} states {rows} rows; expected at most {MAX_ROWS}")));
+        }
         let file = File::open(&self.path).map_err(Defect::Open)?;
+        catch_panic(|| self.read_rows(group, file, schema), ParquetError::General).map_err(|error| damaged(&error))
+    }
+
+    fn read_rows(&self, group: usize, file: File, schema: &SchemaRef) -> ParquetResult<RecordBatch> {
         let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone());
         let names = schema.fields().iter().map(|field| field.name().as_str());
         let mask = ProjectionMask::columns(builder.parquet_schema(), names);
         let rows = self.metadata.metadata().row_group(group).num_rows() as usize;
-        let reader = builder.with_projection(mask).with_row_groups(vec![group]).with_batch_size(rows.max(1)).build();
-        let batches = reader.map_err(|error| damaged(&error))?.map(|batch| convert(&batch?, schema));
-        let batches = batches.collect::<Result<Vec<_>, _>>().map_err(|error| damaged(&error))?;
+        let reader = builder.with_projection(mask).with_row_groups(vec![group]).with_batch_size(rows.max(1)).build()?;
+        let batches = reader.map(|batch| convert(&batch?, schema)).collect::<Result<Vec<_>, _>>()?;
         match <[RecordBatch; 1]>::try_from(batches) {
             Ok([batch]) => Ok(batch),
-            Err(batches) => concat_batches(schema, &batches).map_err(|error| damaged(&error)),
+            Err(batches) => Ok(concat_batches(schema, &batches)?),
         }
     }
 }

@@ -117,6 +117,10 @@ impl Observations {
     pub(crate) fn memory_len(&self, more: &RowGroupObservations) -> usize {
         let redirects = self.redirects.len() + more.redirects.len();
         let nodes = self.nodes.len() + 2 * more.redirects.len();
+        // Nodes have numbers of 32 bits, and learning adds at most one node per node.
+        if u32::try_from(nodes.saturating_mul(2)).is_err() {
+            return usize::MAX;
+        }
         let texts_len = self.nodes.texts_len() + more.texts.len();
         let answers: usize = more.origins.values().map(|answers| answers.fingerprints.len()).sum();
         let origins = self.origins.len() + more.origins.len();

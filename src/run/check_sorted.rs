@@ -12,7 +12,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::SortingColumn;
 
-use crate::input::{Defect, OpenOptions, Opened, Origin, open};
+use crate::input::{Defect, OpenOptions, Opened, Origin, catch_panic, open};
 use crate::sort::{OrderCheck, OrderColumn, OrderError, SORT_METADATA_KEY, SortBy};
 
 /// Bytes of text read at a time.
@@ -84,10 +84,21 @@ impl SortedFile<'_> {
         let mut magic = [0; 6];
         let count = file.read(&mut magic).map_err(|error| self.read_error(Defect::Read(error)))?;
         match &magic[..count] {
-            [b'P', b'A', b'R', b'1', ..] => self.check_parquet(),
-            b"ARROW1" => self.check_arrow(),
+            [b'P', b'A', b'R', b'1', ..] => self.check_table(Self::check_parquet),
+            b"ARROW1" => self.check_table(Self::check_arrow),
             _ => self.check_lines(),
         }
+    }
+
+    /// Runs a check that decodes a table. A panic of the decoder is an error of the file.
+    fn check_table(
+        &mut self,
+        check: impl FnOnce(&mut Self) -> Result<(), CheckSortedError>,
+    ) -> Result<(), CheckSortedError> {
+        let path = self.path;
+        let error =
+            |message| CheckSortedError::Decode { path: path.to_path_buf(), error: ParquetError::General(message) };
+        catch_panic(|| check(self), error)
     }
 
     fn read_error(&self, defect: Defect) -> CheckSortedError {

@@ -5,10 +5,12 @@ use std::path::Path;
 
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::errors::ParquetError;
 use thiserror::Error;
 
 use crate::batch::{EquivalencesReader, EquivalencesTableError};
 use crate::canon::Policy;
+use crate::input::catch_panic;
 use crate::learn::Equivalences;
 
 /// The columns that are read.
@@ -33,7 +35,12 @@ pub(crate) enum EquivalencesError {
 /// # Errors
 /// [`EquivalencesError`].
 pub(crate) fn read_equivalences(path: &Path, policy: &Policy) -> Result<Equivalences, EquivalencesError> {
-    let builder = ParquetRecordBatchReaderBuilder::try_new(File::open(path)?)?;
+    let file = File::open(path)?;
+    catch_panic(|| read_table(file, policy), |message| ParquetError::General(message).into())
+}
+
+fn read_table(file: File, policy: &Policy) -> Result<Equivalences, EquivalencesError> {
+    let builder = ParquetRecordBatchReaderBuilder::try_new(file)?;
     let mut reader = EquivalencesReader::new(builder.schema(), policy)?;
     let mask = ProjectionMask::columns(builder.parquet_schema(), COLUMNS);
     for batch in builder.with_projection(mask).build()? {

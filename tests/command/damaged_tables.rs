@@ -160,3 +160,39 @@ fn damaged_tables_end_alone_and_without_a_panic() {
     }
     assert!(error_count > FILES * 4, "{error_count} damaged files were reported");
 }
+
+/// Files of keys and of equivalences are read by other code, which must not panic either.
+#[test]
+fn damaged_files_of_keys_and_equivalences_are_errors() {
+    let directory = tempfile::tempdir().unwrap();
+    let name = |name: &str| directory.path().join(name).display().to_string();
+    let run = |arguments: &[&str], input: &str| {
+        let ran = super::irikey(arguments, input.as_bytes(), std::process::Stdio::null());
+        (ran.status.code(), String::from_utf8_lossy(&ran.stderr).into_owned())
+    };
+    let (keyed, learned, out) = (name("keyed.parquet"), name("learned.parquet"), name("out.parquet"));
+    let lines: String = (0..50).map(|i| format!("http://example.org/{}\n", i / 2)).collect();
+    assert_eq!(run(&["canon", "-q", "-o", &keyed], &lines).0, Some(0));
+    let redirect = r#"org,e)/ 20200101000000 {"url": "http://e.org/", "status": "301", "redirect": "https://e.org/"}"#;
+    assert_eq!(run(&["learn", "-q", "-", "-o", &learned], redirect).0, Some(0));
+    let (keyed, learned) = (fs::read(keyed).unwrap(), fs::read(learned).unwrap());
+    let mut state = 5u64;
+    let mut random = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize
+    };
+    let file = name("damaged.parquet");
+    let jobs: [(&[u8], &[&str]); 2] = [
+        (&keyed, &["dedup", "-q", &file, "-o", &out]),
+        (&learned, &["dedup", "-q", "-", "-o", &out, "--key", "protocol", "--equivalences", &file]),
+    ];
+    let mut error_count = 0;
+    for i in 0..160 {
+        let (original, arguments) = jobs[i % 2];
+        fs::write(&file, damaged(original, &mut random)).unwrap();
+        let (status, message) = run(arguments, &lines);
+        assert!(matches!(status, Some(0 | 2 | 4)) && !message.contains("panicked at"), "{i}: {status:?} {message}");
+        error_count += usize::from(status != Some(0));
+    }
+    assert!(error_count > 40, "{error_count}");
+}

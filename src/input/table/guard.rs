@@ -13,7 +13,7 @@ pub(super) const DECODER_PANICKED: &str = "the decoder panicked";
 
 /// Runs `work` and returns its result, or the result of `error` if it panics. After an error, nothing that `work` has
 /// changed may be used.
-pub(super) fn catch_panic<T, E>(work: impl FnOnce() -> Result<T, E>, error: impl FnOnce(String) -> E) -> Result<T, E> {
+pub(crate) fn catch_panic<T, E>(work: impl FnOnce() -> Result<T, E>, error: impl FnOnce(String) -> E) -> Result<T, E> {
     let was_guarded = IS_GUARDED.replace(true);
     let result = catch_unwind(AssertUnwindSafe(work));
     IS_GUARDED.set(was_guarded);

@@ -22,5 +22,5 @@ mod reader;
 mod rows;
 
 pub(crate) use columns::{TableColumns, TableOptions};
-pub(crate) use guard::silence_caught_panics;
+pub(crate) use guard::{catch_panic, silence_caught_panics};
 pub(crate) use reader::TableReader;
