@@ -112,8 +112,11 @@ pub(super) fn xml(namespace: Option<&str>, name: &str) -> Option<(&'static str, 
     }
 }
 
+/// Most references of one document. The memory that a document needs is bounded by this number and its length.
+pub(super) const MAX_LINKS: usize = 1_000_000;
+
 /// The references in a value, as ranges without white space around them (HTML Standard, "parse a srcset attribute" and
-/// "shared declarative refresh steps").
+/// "shared declarative refresh steps"); if there are more than [`MAX_LINKS`], only the first ones.
 pub(super) fn references(value: &[u8], syntax: ReferenceSyntax) -> Vec<Range<usize>> {
     match syntax {
         ReferenceSyntax::One => vec![trimmed(value, 0..value.len())],
@@ -145,7 +148,7 @@ fn spaced(value: &[u8]) -> Vec<Range<usize>> {
     let mut at = 0;
     loop {
         let start = find(value, at, |byte| !is_space(byte));
-        if start == value.len() {
+        if start == value.len() || ranges.len() > 2 * MAX_LINKS {
             return ranges;
         }
         at = find(value, start, is_space);
@@ -160,7 +163,7 @@ fn source_set(value: &[u8]) -> Vec<Range<usize>> {
     let mut at = 0;
     loop {
         let start = find(value, at, |byte| !is_space(byte) && byte != b',');
-        if start == value.len() {
+        if start == value.len() || ranges.len() > MAX_LINKS {
             return ranges;
         }
         at = find(value, start, is_space);

@@ -69,6 +69,8 @@ pub enum DefectKind {
     Truncated,
     /// The document is not well-formed XML; the rest was not read.
     IllFormed,
+    /// The document has more references than are read.
+    TooManyReferences,
 }
 
 impl DefectKind {
@@ -82,12 +84,13 @@ impl DefectKind {
             DefectKind::ContradictingCharset => "contradicting-charset",
             DefectKind::Truncated => "truncated",
             DefectKind::IllFormed => "ill-formed",
+            DefectKind::TooManyReferences => "too-many-references",
         }
     }
 
     /// Whether a part of the document was not read because of the defect.
     pub(crate) const fn ends_document(self) -> bool {
-        matches!(self, DefectKind::Truncated | DefectKind::IllFormed)
+        matches!(self, DefectKind::Truncated | DefectKind::IllFormed | DefectKind::TooManyReferences)
     }
 }
 

@@ -60,7 +60,7 @@ pub(super) fn for_each_event(
 pub(super) fn read(text: &DocumentText) -> LinkAttributes {
     let mut collector = HtmlCollector::default();
     for_each_event(text.text(), &mut |event, span| collector.handle(event, span));
-    if let Some(tag) = collector.tag {
+    if let Some(tag) = collector.tag.filter(|_| collector.found.stop.is_none()) {
         let name = String::from_utf8_lossy(&tag.name);
         let detail = format!("the document ends in the tag <{name} that begins there");
         collector.found.stop = Some(ParserStop { kind: DefectKind::Truncated, position: tag.at, detail });
@@ -116,7 +116,7 @@ impl HtmlCollector {
             }
             let bad_reference = tag.replaced.iter().find(|at| (span.start..=span.end).contains(at)).copied();
             let element = element_name(&tag.name);
-            self.found.attributes.push(LinkAttribute { element, name, syntax, value, span, bad_reference, base: 0 });
+            self.found.push(LinkAttribute { element, name, syntax, value, span, bad_reference, base: 0 });
         }
         state
     }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 
-use super::attributes::{ReferenceSyntax, references};
+use super::attributes::{MAX_LINKS, ReferenceSyntax, references};
 use super::document::{DefectKind, DefectList, DocumentDefect, DocumentText, Link};
 use crate::iri::{Base, find_scheme};
 
@@ -52,6 +52,17 @@ pub(super) struct LinkAttributes {
 }
 
 impl LinkAttributes {
+    /// Appends an attribute. Returns false if there are too many: then the parser can stop.
+    pub(super) fn push(&mut self, attribute: LinkAttribute) -> bool {
+        let has_room = self.attributes.len() < MAX_LINKS;
+        if has_room {
+            self.attributes.push(attribute);
+        } else if self.stop.is_none() {
+            self.stop = Some(ParserStop::too_many(attribute.span.start));
+        }
+        has_room
+    }
+
     /// Resolves the base that an element sets against the base `outer` of the element around it. Returns its index, or
     /// [`LONG_BASE`].
     pub(super) fn push_base(&mut self, outer: usize, reference: &[u8]) -> usize {
@@ -87,6 +98,14 @@ pub(super) struct ParserStop {
     pub(super) detail: String,
 }
 
+impl ParserStop {
+    /// The document has more than [`MAX_LINKS`] references.
+    fn too_many(position: usize) -> ParserStop {
+        let detail = format!("the document has more than {MAX_LINKS} references; those from here on were not read");
+        ParserStop { kind: DefectKind::TooManyReferences, position, detail }
+    }
+}
+
 /// Resolves a reference against a base, if the base is absolute; otherwise returns the reference.
 fn join(base: &[u8], reference: &[u8]) -> Vec<u8> {
     if find_scheme(reference).is_some() || base.is_empty() {
@@ -102,7 +121,7 @@ pub(super) fn make_links(
     base: Vec<u8>,
     defects: &mut DefectList,
 ) -> (Vec<Vec<u8>>, Vec<Link>) {
-    let LinkAttributes { attributes, mut bases, html_base, stop, .. } = found;
+    let LinkAttributes { attributes, mut bases, html_base, mut stop, .. } = found;
     if bases.is_empty() {
         bases.push(base);
     }
@@ -111,7 +130,10 @@ pub(super) fn make_links(
     let mut declared_base = None;
     for (i, attribute) in attributes.iter().enumerate() {
         let first = links.len();
-        push_links(text, attribute, &offsets, &mut links);
+        if !push_links(text, attribute, &offsets, &mut links) {
+            stop = Some(ParserStop::too_many(attribute.span.start));
+            break;
+        }
         if html_base == Some(i) {
             declared_base =
                 links.get(first).and_then(|link| resolve_html_base(&bases[0], link)).map(|base| (first, base));
@@ -164,12 +186,15 @@ fn resolve_html_base(outer: &[u8], link: &Link) -> Option<Vec<u8>> {
     (link.defect.is_none() && !is_opaque).then_some(base)
 }
 
-/// Appends the links of one attribute.
-fn push_links(text: &DocumentText, attribute: &LinkAttribute, offsets: &OffsetTable, links: &mut Vec<Link>) {
+/// Appends the links of one attribute, as far as there may be more links. Returns whether these are all.
+fn push_links(text: &DocumentText, attribute: &LinkAttribute, offsets: &OffsetTable, links: &mut Vec<Link>) -> bool {
     let bad_reference = attribute.bad_reference.map(|at| (DefectKind::CharacterReference, offsets.get(at)));
     let undecodable = text.find_malformed(attribute.span.start, attribute.span.end);
     let defect = undecodable.map(|at| (DefectKind::Undecodable, at)).or(bad_reference);
     for range in references(&attribute.value, attribute.syntax) {
+        if links.len() == MAX_LINKS {
+            return false;
+        }
         let url = if defect.is_some() { Vec::new() } else { to_nfc(text, &attribute.value[range]) };
         links.push(Link {
             url,
@@ -180,6 +205,7 @@ fn push_links(text: &DocumentText, attribute: &LinkAttribute, offsets: &OffsetTa
             defect,
         });
     }
+    true
 }
 
 /// Normalizes a reference to NFC if the charset of the document is not a Unicode one (RFC 3987 section 3.1, step 1b).

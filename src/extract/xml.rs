@@ -20,7 +20,8 @@ pub(super) fn read(text: &DocumentText, base: &[u8]) -> LinkAttributes {
     let text = std::str::from_utf8(text.text()).unwrap_or_default();
     let found = LinkAttributes { bases: vec![base.to_vec()], bases_len: base.len(), ..LinkAttributes::default() };
     let mut collector = XmlCollector { text, reader: NsReader::from_str(text), found };
-    collector.found.stop = collector.read_elements();
+    let stop = collector.read_elements();
+    collector.found.stop = collector.found.stop.or(stop);
     collector.found
 }
 
@@ -36,7 +37,7 @@ impl XmlCollector<'_> {
     fn read_elements(&mut self) -> Option<ParserStop> {
         let end = self.text.len();
         let mut scopes = vec![0];
-        loop {
+        while self.found.stop.is_none() {
             let event = match self.reader.read_event() {
                 Ok(event) => event,
                 Err(error) => {
@@ -61,6 +62,7 @@ impl XmlCollector<'_> {
                 _ => {}
             }
         }
+        None
     }
 
     /// Appends the attributes of a tag; `outer` is the base of the element around it. Returns the base of its content.
@@ -90,7 +92,9 @@ impl XmlCollector<'_> {
                 found.html_base = Some(found.attributes.len());
             }
             let element = element.clone();
-            found.attributes.push(LinkAttribute { element, name, syntax, value, span, bad_reference, base: outer });
+            if !found.push(LinkAttribute { element, name, syntax, value, span, bad_reference, base: outer }) {
+                break;
+            }
         }
         // The xml:base of an element applies to its own references; the xml:base itself is relative to the element around it.
         let own = found.attributes[first..].iter_mut().filter(|attribute| attribute.name != "xml:base");

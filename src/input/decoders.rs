@@ -10,7 +10,12 @@ use lz4_flex::frame::FrameDecoder;
 use lzma_rust2::XzReader;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use zstd::stream::raw::{Decoder, Operation};
+use zstd::stream::raw::{DParameter, Decoder, Operation};
+
+/// Largest dictionary of xz and largest window of zstd, in bytes: more than their programs use without a special option. A
+/// decoder needs this memory, and a file of a few bytes can ask for 4 GiB.
+const MAX_DICTIONARY_LOG: u32 = 27;
+const MAX_DICTIONARY_LEN: u64 = 1 << MAX_DICTIONARY_LOG;
 
 /// Name of bzip2 in messages.
 const BZIP2: &str = "bzip2";
@@ -25,7 +30,9 @@ pub(super) struct ZstdReader {
 
 impl ZstdReader {
     pub(super) fn new(input: PeekReader) -> Result<ZstdReader, Defect> {
-        let decoder = Decoder::new().map_err(|error| Defect::Zstd(error.to_string()))?;
+        let mut decoder = Decoder::new().map_err(|error| zstd_defect(&error))?;
+        let limit = DParameter::WindowLogMax(MAX_DICTIONARY_LOG);
+        decoder.set_parameter(limit).map_err(|error| zstd_defect(&error))?;
         Ok(ZstdReader { input, decoder, is_between_frames: true })
     }
 
@@ -43,7 +50,7 @@ impl ZstdReader {
                 break;
             }
             let status = self.decoder.run_on_buffers(packed, into);
-            let status = status.map_err(|error| Defect::Zstd(error.to_string()))?;
+            let status = status.map_err(|error| zstd_defect(&error))?;
             self.input.consume(status.bytes_read);
             if status.bytes_read > 0 || status.bytes_written > 0 {
                 self.is_between_frames = status.remaining == 0;
@@ -56,6 +63,14 @@ impl ZstdReader {
             }
         }
         Ok(0)
+    }
+}
+
+/// The library reports every error by its text only.
+fn zstd_defect(error: &io::Error) -> Defect {
+    match error.to_string() {
+        text if text.contains("too much memory") => Defect::Dictionary("zstd", MAX_DICTIONARY_LEN),
+        text => Defect::Zstd(text),
     }
 }
 
@@ -178,7 +193,9 @@ impl DecoderAdapter {
 
     /// Unpacks xz streams.
     pub(super) fn xz(input: PeekReader) -> DecoderAdapter {
-        let decoder = |input| XzReader::new(input, true);
+        // The decoder needs a little more than the dictionary.
+        let limit_kib = (MAX_DICTIONARY_LEN >> 10) as u32 + 1024;
+        let decoder = |input| XzReader::new_mem_limit(input, true, limit_kib);
         DecoderAdapter::new("xz", input, |input| {
             Box::new(FixedReads(BufReader::with_capacity(4 << 10, decoder(input))))
         })
@@ -222,11 +239,11 @@ impl DecoderAdapter {
     }
 
     fn defect(&mut self, error: &io::Error) -> Defect {
-        let mut input = lock(&self.input);
-        match input.failed.take() {
-            Some(defect) => defect,
-            None if input.reader.peek(1).is_ok_and(<[u8]>::is_empty) => Defect::Truncated(self.name),
-            None => Defect::Damaged(self.name, error.to_string()),
+        match (lock(&self.input).failed.take(), error.kind()) {
+            (Some(defect), _) => defect,
+            (None, ErrorKind::UnexpectedEof) => Defect::Truncated(self.name),
+            (None, ErrorKind::OutOfMemory) => Defect::Dictionary(self.name, MAX_DICTIONARY_LEN),
+            (None, _) => Defect::Damaged(self.name, error.to_string()),
         }
     }
 }
@@ -352,5 +369,47 @@ mod tests {
             packed[at] ^= 4;
             assert!(matches!(unpack_bzip2(&packed, 1000).1, Some(Defect::Damaged(..))), "{at}");
         }
+    }
+
+    #[test]
+    fn truncation_and_damage_are_told_apart() {
+        let mut checked = lz4_flex::frame::FrameEncoder::with_frame_info(
+            lz4_flex::frame::FrameInfo::new().content_checksum(true),
+            Vec::new(),
+        );
+        checked.write_all(&text()).unwrap();
+        let cases: [(Unpack, Vec<u8>); 2] = [(unpack_lz4, checked.finish().unwrap()), (unpack_xz, XZ.to_vec())];
+        for (unpack, mut packed) in cases {
+            let defect = unpack(&packed[..packed.len() - 3], 1000).1;
+            assert!(matches!(defect, Some(Defect::Truncated(_))), "{defect:?}");
+            *packed.last_mut().unwrap() ^= 1;
+            let defect = unpack(&packed, 1000).1;
+            assert!(matches!(defect, Some(Defect::Damaged(..))), "{defect:?}");
+        }
+    }
+
+    #[test]
+    fn dictionaries_that_are_too_large_are_refused() {
+        // The header of the first block names the size of the dictionary in one byte, and ends with its CRC-32.
+        let mut xz = XZ.to_vec();
+        let header = 12..12 + (usize::from(xz[12]) + 1) * 4;
+        let property = header.clone().find(|at| xz[*at..].starts_with(&[0x21, 1])).unwrap() + 2;
+        for (size, is_refused) in [(30, false), (31, true), (40, true)] {
+            xz[property] = size;
+            let mut crc = flate2::Crc::new();
+            crc.update(&xz[header.start..header.end - 4]);
+            xz[header.end - 4..header.end].copy_from_slice(&crc.sum().to_le_bytes());
+            let (bytes, defect) = unpack_xz(&xz, 1000);
+            assert_eq!(matches!(defect, Some(Defect::Dictionary("xz", _))), is_refused, "{size} {defect:?}");
+            assert_eq!(bytes.is_empty(), is_refused);
+        }
+        // Magic number, no checksum and no length, a window of 2^27 or 2^28 bytes, and one last block of one byte.
+        let zstd = |window_log: u8| {
+            let head = [0x28, 0xb5, 0x2f, 0xfd, 0, (window_log - 10) << 3];
+            [&head[..], &[1 | 1 << 3, 0, 0, b'x']].concat()
+        };
+        let unpack = |window_log| unpack_zstd(zstd(window_log));
+        assert!(matches!(unpack(27), (bytes, None) if bytes == b"x"));
+        assert!(matches!(unpack(28).1, Some(Defect::Dictionary("zstd", _))));
     }
 }

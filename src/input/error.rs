@@ -102,7 +102,7 @@ pub enum Defect {
     /// The file ends within a zstd frame.
     #[error("the zstd data ends early: the file was cut short; fetch it again (zstd -t checks it)")]
     ZstdTruncated,
-    /// A zstd frame is damaged or requires too much memory, or other bytes follow the last frame.
+    /// A zstd frame is damaged, or other bytes follow the last frame.
     #[error("damaged zstd data: {0}; fetch the file again (zstd -t checks it)")]
     Zstd(String),
     /// The file ends within a frame or stream of this packing.
@@ -111,6 +111,12 @@ pub enum Defect {
     /// A frame or stream of this packing is damaged, or other bytes follow the last one.
     #[error("damaged {0} data: {1}; fetch the file again ({0} -t checks it)")]
     Damaged(&'static str, String),
+    /// A frame or stream of this packing needs a larger dictionary than this many bytes.
+    #[error(
+        "unpacking this {0} data needs a dictionary of more than {len} MiB of memory; unpack it with the {0} program first",
+        len = .1 >> 20
+    )]
+    Dictionary(&'static str, u64),
     /// A Parquet or Arrow file cannot be read, or lacks a column.
     #[error("{0}: {1}")]
     Table(&'static str, String),
