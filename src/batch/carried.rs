@@ -62,8 +62,8 @@ impl ArrowField for TimeField {
     }
 }
 
-/// Kinds whose columns have fewer bits than rows; a value that does not fit is null.
-macro_rules! narrow_fields {
+/// Kinds whose columns are numbers, with at most as many bits as rows; a value that does not fit is null.
+macro_rules! number_fields {
     ($($kind:ident: $wide:ty => $column:ident $array:ident;)*) => {
         $(impl ArrowField for $kind {
             const KIND: ColumnKind = ColumnKind::$column;
@@ -78,7 +78,7 @@ macro_rules! narrow_fields {
         })*
     };
 }
-narrow_fields! {
+number_fields! {
     StatusField: i32 => Short Int16Array;
     IntegerField: i64 => Long Int64Array;
 }

@@ -20,6 +20,7 @@ use super::report::Report;
 use super::resume;
 use crate::batch::ColumnId;
 use crate::output::{Destination, Part};
+use crate::record::archive::RecordTypes;
 use crate::run::{self, Progress, RowGroup, RunRequest, Sorter, WorkerNeed, columns_to_sort};
 
 const EXAMPLES: &str = "\
@@ -66,6 +67,9 @@ pub(crate) struct CanonArgs {
     keys: KeyArgs,
     #[command(flatten)]
     output: OutputArgs,
+    /// In cdxj and zipnum, name archives that are read by their paths as given, not by the last part of the path only
+    #[arg(long, help_heading = "Output")]
+    archive_paths: bool,
     #[command(flatten)]
     sort: SortArgs,
     #[command(flatten)]
@@ -82,6 +86,12 @@ impl CanonArgs {
         let row_group_len = self.output.row_group_size;
         let mut options = self.input.run_options(&self.work, row_group_len)?;
         let (destination, output, layout) = self.output.options(&self.key, Some(&self.sort))?;
+        if output.format.is_index() {
+            options.archive_paths = self.archive_paths;
+            if !self.input.has_record_types() {
+                options.record_types = RecordTypes::Replayable;
+            }
+        }
         let destination = self.reporting.replace.apply(destination);
         if layout.resume && self.input.limit.is_some() {
             return Err(CommandError::usage("--limit would apply to each input of --resume; remove one of the flags"));

@@ -142,7 +142,7 @@ const OTHER_NAMES: &[(&str, &str)] = &[
          Everything else is lines",
     ),
     ("tsv", "Tab-separated values"),
-    ("warc", "WARC and ARC, one row per record of any type"),
+    ("warc", "WARC and ARC, one row per record; --record-types says of which types"),
     ("wat", "WAT, one row per link, resolved against its page"),
 ];
 

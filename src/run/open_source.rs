@@ -120,10 +120,12 @@ impl OpenSource {
         let parser = match rows {
             ArchiveRows::Links => ArchiveParser::of_links(),
             ArchiveRows::Records => {
-                let mut parser = ArchiveParser::of_types(&options.run.record_types);
+                let mut parser = ArchiveParser::of_types(options.run.record_types.clone());
                 // Positions of captures are known in a file that begins with the first record.
                 if self.path.is_some() && self.offset == 0 {
-                    parser.set_file(&self.name, self.body.is_compressed());
+                    let base_name = self.name.rsplit('/').next().unwrap_or_default();
+                    let name = if options.run.archive_paths { &self.name } else { base_name };
+                    parser.set_file(name, self.body.is_compressed());
                 }
                 parser
             }

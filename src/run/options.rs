@@ -4,6 +4,7 @@ use super::summary::Progress;
 use crate::canon::Policy;
 use crate::input::Sources;
 use crate::record::InputFormat;
+use crate::record::archive::RecordTypes;
 
 /// Upper limit of [`RunOptions::max_record_len`], bytes. Percent-encoding can triple the length, and the texts of a row
 /// group must stay below the 2 GiB that Arrow's 32-bit offsets can address.
@@ -61,8 +62,10 @@ pub struct RunOptions {
     pub mmap: bool,
     /// Format of all sources.
     pub format: InputFormat,
-    /// Types of the archive records that become rows; empty means all.
-    pub record_types: Vec<String>,
+    /// Which records of archives become rows.
+    pub record_types: RecordTypes,
+    /// The column `warc_filename` names an archive that is read by its path as given; otherwise without directories.
+    pub archive_paths: bool,
     /// Count distinct keys. Off saves the memory of the count.
     pub count_distinct: bool,
     /// Stop after so many records of the input, in order. One thread does the work then, because only the records before
@@ -79,7 +82,8 @@ impl Default for RunOptions {
             max_record_len: 256 << 20,
             mmap: true,
             format: InputFormat::default(),
-            record_types: Vec::new(),
+            record_types: RecordTypes::All,
+            archive_paths: true,
             count_distinct: true,
             record_limit: None,
         }

@@ -163,7 +163,7 @@ impl<'a> Sorter<'a> {
             let from: Vec<SourceRun> = from.iter().map(renumber).collect();
             let mut batch = self.builder.build(rows, &from).map_err(OutputError::from)?;
             if self.encoder.is_index() {
-                batch = fill_missing_keys(batch)?;
+                batch = make_index_keys(batch)?;
             }
             let blocks = self.schema.sort(&batch, first_ordinal(first_source) + ticket.first_row())?;
             self.builder.reclaim(batch, rows);
@@ -219,14 +219,26 @@ fn first_ordinal(source: u32) -> u64 {
     u64::from(source) << SOURCE_ROW_BITS
 }
 
-/// Replaces missing SURT keys by `-`, with which the lines of an index begin, so that rows sort as their lines do.
-fn fill_missing_keys(batch: RecordBatch) -> Result<RecordBatch, ArrowError> {
-    let Some(at) = batch.schema_ref().index_of("url_surtkey").ok().filter(|&at| batch.column(at).null_count() > 0)
-    else {
+/// Makes SURT keys the first words of lines, so that rows sort as their lines do: a missing key becomes `-`, and spaces and
+/// control characters are percent-encoded.
+fn make_index_keys(batch: RecordBatch) -> Result<RecordBatch, ArrowError> {
+    let Some((at, _)) = batch.schema_ref().column_with_name("url_surtkey") else { return Ok(batch) };
+    let keys = batch.column(at).as_string::<i32>();
+    let is_separator = |byte: u8| byte <= b' ' || byte == 0x7f;
+    if keys.null_count() == 0 && !keys.value_data().iter().copied().any(is_separator) {
         return Ok(batch);
+    }
+    let word = |key: Option<&str>| match key {
+        None | Some("") => "-".to_string(),
+        Some(key) => key.chars().fold(String::with_capacity(key.len()), |mut word, c| {
+            match u8::try_from(c).ok().filter(|byte| is_separator(*byte)) {
+                Some(byte) => word.push_str(&format!("%{byte:02X}")),
+                None => word.push(c),
+            }
+            word
+        }),
     };
-    let keys = batch.column(at).as_string::<i32>().iter().map(|key| Some(key.unwrap_or("-")));
-    let keys: StringArray = keys.collect();
+    let keys: StringArray = keys.iter().map(|key| Some(word(key))).collect();
     let (schema, mut columns, _) = batch.into_parts();
     columns[at] = Arc::new(keys);
     RecordBatch::try_new(schema, columns)

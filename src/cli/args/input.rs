@@ -11,6 +11,7 @@ use super::values::parse_size_up_to;
 use crate::cli::error::CommandError;
 use crate::input::{Sources, list};
 use crate::record::access_log::LogFormat;
+use crate::record::archive::RecordTypes;
 use crate::record::csv::{CsvColumn, CsvHeader, CsvOptions, CsvQuote};
 use crate::record::{AUTO, FormatOptions, InputFormat};
 use crate::run::{MAX_RECORD_LEN, MAX_ROW_GROUP_LEN, RunOptions};
@@ -58,8 +59,9 @@ pub(crate) struct InputArgs {
     /// %U [default: combined]. Only with --format access-log
     #[arg(long, value_name = "FORMAT", value_parser = parse_log_format, help_heading = "Input")]
     log_format: Option<String>,
-    /// Types of the WARC records that become rows, separated by commas, such as response,revisit; the others are only
-    /// counted [default: all]. ARC has warcinfo and response
+    /// Types of the WARC records that become rows, separated by commas, such as response,request, or all; the others are
+    /// only counted [default: response,revisit,resource,conversion; cdxj and zipnum: response,revisit,resource,metadata,
+    /// without metadata and resources that are application/warc-fields]. ARC has warcinfo and response
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Input")]
     record_types: Vec<String>,
     /// Longest record in bytes. A longer one is a fault, and only its beginning is kept; in binary tables it ends its
@@ -108,7 +110,11 @@ impl InputArgs {
             max_record_len: self.max_record,
             mmap: !self.no_mmap,
             format,
-            record_types: self.record_types.clone(),
+            record_types: match &self.record_types[..] {
+                [] => RecordTypes::Captures,
+                names => RecordTypes::of_list(names),
+            },
+            archive_paths: true,
             count_distinct: true,
             record_limit: self.limit,
         })
@@ -173,6 +179,11 @@ impl InputArgs {
     /// Records name the charsets of their documents.
     pub(crate) fn has_query_charsets(&self) -> bool {
         self.query_charset_column.is_some()
+    }
+
+    /// The records of archives were selected by a flag.
+    pub(crate) fn has_record_types(&self) -> bool {
+        !self.record_types.is_empty()
     }
 
     /// Neither the format nor the column of the URL was chosen by a flag.

@@ -3,6 +3,7 @@
 use super::batch::{Capture, CaptureBatch};
 use super::heads::{self, ArcHead, ResponseHead, WarcHead, detected_charset, without_brackets};
 use super::links::LinkReader;
+use super::selection::RecordTypes;
 use crate::iri::{FaultKind, Flags};
 use crate::record::time;
 
@@ -65,8 +66,7 @@ pub(super) struct RecordAssembler {
     pub(super) file: Option<ArchiveFile>,
     /// Set in WAT archives.
     pub(super) links: Option<LinkReader>,
-    /// Types of the selected records, in lower case; empty for all types.
-    pub(super) types: Vec<Vec<u8>>,
+    pub(super) types: RecordTypes,
     pub(super) skipped_count: u64,
 }
 
@@ -92,7 +92,7 @@ impl RecordAssembler {
         capture.redirect.extend_from_slice(head.redirect);
         (capture.time, capture.status) = (time::from_first_digits(head.date), head.status);
         let name: &[u8] = if head.url.starts_with(b"filedesc:") { b"warcinfo" } else { b"response" };
-        self.is_skipped = !self.is_selected(name);
+        self.is_skipped = !self.types.has(name);
         self.kind = RecordKind::Response;
     }
 
@@ -102,6 +102,7 @@ impl RecordAssembler {
         let capture = &mut self.current;
         capture.url.extend_from_slice(url);
         capture.digest.extend_from_slice(&head.digest);
+        capture.truncated.extend_from_slice(&head.truncated);
         capture.time = time::from_w3c(&head.date);
         if is_bracketed {
             capture.flags |= Flags::BRACKETED;
@@ -124,7 +125,7 @@ impl RecordAssembler {
             b"revisit" => capture.mime.extend_from_slice(REVISIT),
             _ => capture.mime.extend_from_slice(heads::without_parameters(&head.content_type)),
         }
-        self.is_skipped = !self.is_selected(&head.record_type);
+        self.is_skipped = !self.types.has_record(head);
     }
 
     /// Begins a record whose head is too long to be read.
@@ -132,10 +133,6 @@ impl RecordAssembler {
         self.begin(at, member_at, flags);
         self.current.fault = Some(FaultKind::TooLong);
         (self.kind, self.is_skipped) = (RecordKind::Other, false);
-    }
-
-    fn is_selected(&self, record_type: &[u8]) -> bool {
-        self.types.is_empty() || self.types.iter().any(|selected| selected == record_type)
     }
 
     /// Sets flags of the current record.

@@ -23,6 +23,8 @@ pub(super) struct Capture {
     pub(super) digest: Vec<u8>,
     pub(super) charset: Vec<u8>,
     pub(super) mime: Vec<u8>,
+    /// Why the content is not whole.
+    pub(super) truncated: Vec<u8>,
     /// Byte of the archive file at which the record begins.
     pub(super) archive_offset: Option<i64>,
     /// Length of the record in the archive file.
@@ -32,17 +34,18 @@ pub(super) struct Capture {
 impl Capture {
     /// Resets all fields and keeps their memory.
     pub(super) fn clear(&mut self) {
-        let Capture { url, redirect, digest, charset, mime, .. } = std::mem::take(self);
-        let texts = [url, redirect, digest, charset, mime].map(|mut text| {
+        let Capture { url, redirect, digest, charset, mime, truncated, .. } = std::mem::take(self);
+        let texts = [url, redirect, digest, charset, mime, truncated].map(|mut text| {
             text.clear();
             text
         });
-        let [url, redirect, digest, charset, mime] = texts;
-        *self = Capture { url, redirect, digest, charset, mime, ..Capture::default() };
+        let [url, redirect, digest, charset, mime, truncated] = texts;
+        *self = Capture { url, redirect, digest, charset, mime, truncated, ..Capture::default() };
     }
 
     fn text_len(&self) -> usize {
-        [&self.url, &self.redirect, &self.digest, &self.charset, &self.mime].iter().map(|text| text.len()).sum()
+        let texts = [&self.url, &self.redirect, &self.digest, &self.charset, &self.mime, &self.truncated];
+        texts.iter().map(|text| text.len()).sum()
     }
 }
 
@@ -115,6 +118,7 @@ impl CaptureBatch {
             digest: copy(carry.digest, &capture.digest),
             charset: copy(carry.charset, &capture.charset),
             mime: copy(carry.mime, &capture.mime),
+            truncated: copy(carry.truncated, &capture.truncated),
             filename: copy(carry.filename, filename),
             capture_offset: archive_offset,
             capture_length: capture.archive_length,

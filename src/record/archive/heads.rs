@@ -11,6 +11,7 @@ pub(super) struct WarcHead<'a> {
     pub(super) target: Cow<'a, [u8]>,
     pub(super) date: Cow<'a, [u8]>,
     pub(super) digest: Cow<'a, [u8]>,
+    pub(super) truncated: Cow<'a, [u8]>,
     /// Media type with parameters.
     pub(super) content_type: Cow<'a, [u8]>,
     /// `None` if it is absent or not a number.
@@ -27,6 +28,7 @@ impl<'a> WarcHead<'a> {
                 9 if name.eq_ignore_ascii_case(b"warc-type") => &mut fields.record_type,
                 9 if name.eq_ignore_ascii_case(b"warc-date") => &mut fields.date,
                 12 if name.eq_ignore_ascii_case(b"content-type") => &mut fields.content_type,
+                14 if name.eq_ignore_ascii_case(b"warc-truncated") => &mut fields.truncated,
                 15 if name.eq_ignore_ascii_case(b"warc-target-uri") => &mut fields.target,
                 19 if name.eq_ignore_ascii_case(b"warc-payload-digest") => &mut fields.digest,
                 14 if name.eq_ignore_ascii_case(b"content-length") => {

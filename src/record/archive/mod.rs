@@ -27,12 +27,14 @@ mod damage;
 mod heads;
 mod links;
 mod members;
+mod selection;
 #[cfg(test)]
 mod tests;
 mod window;
 
 pub use batch::{BatchLimits, CaptureBatch};
 pub use damage::ArchiveDamage;
+pub use selection::RecordTypes;
 pub use window::ArchiveWindow;
 
 use crate::iri::Flags;
@@ -124,11 +126,10 @@ impl ArchiveParser {
         parser
     }
 
-    /// A parser that selects the records whose `WARC-Type` is one of `types`; in ARC, `warcinfo` or `response`. An empty
-    /// list selects all.
-    pub(crate) fn of_types(types: &[String]) -> ArchiveParser {
+    /// A parser that selects records by their type.
+    pub(crate) fn of_types(types: RecordTypes) -> ArchiveParser {
         let mut parser = ArchiveParser::default();
-        parser.records.types = types.iter().map(|name| name.to_ascii_lowercase().into_bytes()).collect();
+        parser.records.types = types;
         parser
     }
 

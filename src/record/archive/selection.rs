@@ -1,0 +1,52 @@
+//! Which records of an archive become rows: [`RecordTypes`].
+
+use super::heads::{WarcHead, without_parameters};
+
+/// Which records of archives become rows. The others are counted.
+///
+/// A record whose head does not say its type or its length always becomes a row.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum RecordTypes {
+    /// All records.
+    #[default]
+    All,
+    /// Records that hold a capture of their URL: `response`, `revisit`, `resource` and `conversion`.
+    Captures,
+    /// Records that an index for replay lists: `response`, `revisit`, `resource` and `metadata`, without those that only
+    /// hold fields about a crawl.
+    Replayable,
+    /// Records of these types, in lower case. ARC has `warcinfo` and `response`.
+    Listed(Vec<String>),
+}
+
+impl RecordTypes {
+    /// The media type of fields about a crawl.
+    const FIELDS: &[u8] = b"application/warc-fields";
+
+    /// Parses a list of types; `all` stands for all of them.
+    pub fn of_list(names: &[String]) -> RecordTypes {
+        let names: Vec<_> = names.iter().map(|name| name.trim().to_ascii_lowercase()).collect();
+        if names.iter().any(|name| name == "all") { RecordTypes::All } else { RecordTypes::Listed(names) }
+    }
+
+    /// Whether the type `name` is selected.
+    pub(super) fn has(&self, name: &[u8]) -> bool {
+        match self {
+            _ if name.is_empty() => true,
+            RecordTypes::All => true,
+            RecordTypes::Captures => matches!(name, b"response" | b"revisit" | b"resource" | b"conversion"),
+            RecordTypes::Replayable => matches!(name, b"response" | b"revisit" | b"resource" | b"metadata"),
+            RecordTypes::Listed(names) => names.iter().any(|selected| selected.as_bytes() == name),
+        }
+    }
+
+    /// Whether the record with this head is selected.
+    pub(super) fn has_record(&self, head: &WarcHead<'_>) -> bool {
+        let is_about_crawl = || {
+            matches!(&head.record_type[..], b"resource" | b"metadata")
+                && without_parameters(&head.content_type).eq_ignore_ascii_case(RecordTypes::FIELDS)
+        };
+        let is_selected = self.has(&head.record_type) && !(*self == RecordTypes::Replayable && is_about_crawl());
+        is_selected || head.content_len.is_none()
+    }
+}
