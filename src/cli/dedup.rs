@@ -403,7 +403,9 @@ fn keyed_files(
         }
     }
     let key = key_column(&job.policy, dedup.key);
-    let keyed = KeyedFiles::new(files, &key, &job.policy, dedup);
+    // A report for people has a survey only where there is something to survey.
+    let dedup = DedupOptions { survey: args.survey, ..dedup.clone() };
+    let keyed = KeyedFiles::new(files, &key, &job.policy, &dedup);
     let keyed = keyed.map(|files| Some(files.with_unread(unread)));
     keyed.map_err(|error: KeyedFileError| CommandError::Usage(error.to_string()))
 }

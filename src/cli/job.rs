@@ -74,7 +74,7 @@ impl Job<'_> {
             command: command_line(),
             finished: now(),
             elapsed,
-            threads: self.options.threads,
+            threads: self.options.clamped().threads,
             policy: self.policy.describe(),
             output_format: self.output.format.name(),
             output: Some(output),

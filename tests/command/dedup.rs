@@ -600,3 +600,17 @@ fn a_survey_reports_the_effect_of_dedup() {
     let plain: serde_json::Value = serde_json::from_str(&fs::read_to_string(plain).unwrap()).unwrap();
     assert!(plain["survey"].is_null() && !plain["timeline"].as_array().unwrap().is_empty());
 }
+
+/// Such files have no records to survey; the report has everything else.
+#[test]
+fn files_with_keys_have_a_report_without_a_survey() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let (keyed, page, json) = (path("keyed.parquet"), path("page.html"), path("report.json"));
+    printed(&["canon", "-q", "-", "-o", &keyed], b"http://a/\nHTTP://A/\n");
+    printed(&["dedup", "-q", &keyed, "-o", &path("kept.parquet"), "--report", &page], b"");
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains("What became of the records") && !page.contains("Duplicates by rung"));
+    let ran = irikey(&["dedup", &keyed, "-o", "/dev/null", "--report", &json, "--survey"], b"", Stdio::null());
+    assert_eq!(ran.status.code(), Some(2));
+}

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use super::{printed, sample};
+use super::{irikey, printed, sample};
 
 /// ESC, BEL, a newline, a right-to-left override, the C1 control CSI, and bytes that are not UTF-8.
 const HOSTILE: &[u8] = b"e\x1b[31m\x07\nx\xe2\x80\xaey\xc2\x9bz\xff";
@@ -135,6 +135,18 @@ fn rows_are_escaped_only_on_a_terminal() {
     };
     let shown = String::from_utf8(shown.stdout).unwrap();
     assert!(shown.contains("http://[\\u{1b}]2;x\\u{7}\\u{9b}\\u{202e}\t"), "{shown:?}");
+}
+
+#[test]
+fn most_relative_records_give_advice() {
+    let advice = |lines: &[u8]| String::from_utf8(irikey(&["canon", "--format", "lines"], lines, Stdio::null()).stderr);
+    let message = advice(b"a\nb\nhttp://h/\n").unwrap();
+    assert!(
+        message.starts_with("irikey: 2 of 3 records are relative") && message.contains("--base-column"),
+        "{message}"
+    );
+    assert!(!advice(b"a\nhttp://h/\n").unwrap().contains("--base-column"));
+    assert!(irikey(&["canon", "-q", "--format", "lines"], b"a\n", Stdio::null()).stderr.is_empty());
 }
 
 #[test]

@@ -25,6 +25,9 @@ impl Report {
             Some("txt") => text::summary(self),
             _ => format!("{:#}\n", self.to_json()),
         };
+        if let Some(advice) = self.advice().filter(|_| !reporting.quiet) {
+            print_error(&advice);
+        }
         let status = conclude(reporting, (&self.errors, self.summary.tally.faulty), &text::summary(self), render)?;
         match &self.dedup {
             Some(DedupReport { collisions: Some((1.., _)), .. }) => Ok(exit::COLLISION),

@@ -189,7 +189,7 @@ pub(crate) fn dedup_keyed_files(
     let RunRequest { options: run, policy, progress, .. } = request;
     let threads = run.clamped().threads;
     let key = if options.key == DedupKey::Rung { DedupKey::Rung } else { DedupKey::More(0) };
-    let options = &DedupOptions { key, ..options.clone() };
+    let options = &DedupOptions { key, survey: false, ..options.clone() };
     let names = files.names();
     let job = DedupJob::new(options, encoder, policy, &names).map_err(|error| RunError::Output(error.into()))?;
     let row_groups = files.row_groups();
