@@ -28,6 +28,16 @@ def wheel(canonicalizer, batches):
     return (time.process_time_ns() - begun) / sum(len(batch) for batch in batches)
 
 
+def scalars(function, texts):
+    begun = time.process_time_ns()
+    for text in texts:
+        try:
+            function(text)
+        except irikey.Fault:
+            pass
+    return (time.process_time_ns() - begun) / len(texts)
+
+
 def core(peers, path, *more):
     command = [peers, path, "--engines", "irikey", "--rounds", "1", "--clock", "cpu", *more]
     table = subprocess.run(command, check=True, capture_output=True, text=True).stdout
@@ -47,13 +57,16 @@ def main():
         lines = file.read().removesuffix(b"\n").split(b"\n")
     urls = pa.array(lines, pa.binary())
     contestants = {"core": functools.partial(core, arguments.peers, arguments.file)}
-    for size in (100_000, 10_000):
+    for size in (100_000, 10_000, 1_000, 100):
         batch_len = str(sum(map(len, lines)) * size // len(lines))
         alike = functools.partial(core, arguments.peers, arguments.file, "--batch", batch_len)
         contestants[f"core, batches of the bytes of {size:,} rows"] = alike
         batches = [pa.record_batch({"url": urls.slice(at, size)}) for at in range(0, len(urls), size)]
         canonicalizer = irikey.Canonicalizer(columns=["uri", "key", "fault"])
         contestants[f"wheel, {size:,} rows per batch"] = functools.partial(wheel, canonicalizer, batches)
+    texts = [line.decode("utf-8", "surrogateescape") for line in lines[:100_000]]
+    contestants["wheel, irikey.uri, one reference per call"] = functools.partial(scalars, irikey.uri, texts)
+    contestants["wheel, irikey.key, one reference per call"] = functools.partial(scalars, irikey.key, texts)
     found = {name: [] for name in contestants}
     for _ in range(arguments.rounds + 1):
         for name, measure in contestants.items():

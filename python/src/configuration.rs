@@ -11,7 +11,6 @@ use irikey::iri::{Backslashes, Base, CharacterReferences, ParseMode, PreprocessO
 use irikey::key::psl::SuffixList;
 use irikey::key::{KeyAlgorithm, Recipe};
 use irikey::learn::Equivalences;
-use irikey::record::fields::FieldSet;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
@@ -363,23 +362,12 @@ impl Configuration {
             has_record_query_charsets: self.query_charset.column.is_some(),
             keep_input: columns.contains(ColumnId::Input),
             spoofing_flags: columns.contains(ColumnId::SpoofingFlags),
-            carry: carried(columns),
+            carry: columns.carry(),
             suffixes: self.suffixes()?,
             equivalences: None,
         };
         Ok(Policy { equivalences: self.read_equivalences(&policy, columns)?, ..policy })
     }
-}
-
-/// Returns the fields of formats that the columns hold.
-fn carried(columns: &ColumnSet) -> FieldSet {
-    let mut carry = FieldSet::default();
-    for column in columns.iter() {
-        if let ColumnId::Carried(field) = column.id {
-            carry.insert(field);
-        }
-    }
-    carry
 }
 
 fn charset(parameter: &str, operand: &Operand) -> PyResult<Option<Charset>> {

@@ -108,8 +108,9 @@ fn open(source: &Bound<'_, PyAny>, name: Option<String>) -> PyResult<Source> {
         let name = name.unwrap_or_else(|| "bytes".to_string());
         return Ok(Source::reader(&name, std::io::Cursor::new(bytes.as_bytes().to_vec())));
     }
-    let opened = Source::path(source.extract()?).map_err(|error| PyOSError::new_err(error.to_string()))?;
-    Ok(Source { name: name.unwrap_or_else(|| opened.name.clone()), ..opened })
+    let mut opened = Source::path(source.extract()?).map_err(|error| PyOSError::new_err(error.to_string()))?;
+    opened.name = name.unwrap_or(opened.name);
+    Ok(opened)
 }
 
 /// Runs `run` in a thread of its own, and handles signals until it ends.

@@ -322,6 +322,8 @@ def test_every_type_of_time_gives_the_same_order(spark):
         timed = rows.withColumn("fetch_time", F.expr(expression))
         found = [dedup(timed, keep=keep, order=["record"]).first().record for keep in ("newest", "oldest")]
         assert found == [1, 2], expression
+    close = rows.selectExpr("record", "key", "uri", "timestamp'2020-01-01 00:00:00' + make_interval(0, 0, 0, 0, 0, 0, record / 1000000) fetch_time")
+    assert dedup(close, keep="newest", order=["record"]).first().record == 2
     # What is no time or status comes last, and does not stop the job.
     odd = rows.withColumn("fetch_time", F.lit("-")).withColumn("fetch_status", F.lit(""))
     assert dedup(odd, keep="best", order=["record"]).first().record == 0

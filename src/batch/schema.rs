@@ -137,7 +137,7 @@ impl ColumnSet {
     }
 
     /// Returns the fields that the columns need: the value for [`crate::canon::Policy::carry`].
-    pub(crate) fn carry(&self) -> FieldSet {
+    pub fn carry(&self) -> FieldSet {
         let mut carry = FieldSet::default();
         for field in CarriedField::ALL.iter().filter(|field| self.contains(ColumnId::Carried(**field))) {
             carry.insert(*field);
