@@ -84,7 +84,7 @@ impl KeepPolicy {
     }
 
     /// The policy compares times.
-    pub const fn compares_time(self) -> bool {
+    pub(crate) const fn compares_time(self) -> bool {
         matches!(self, KeepPolicy::Newest | KeepPolicy::Oldest | KeepPolicy::Best)
     }
 

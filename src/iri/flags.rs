@@ -22,7 +22,7 @@ macro_rules! bit_set {
                 self.0 == 0
             }
             /// Returns true if the two sets have a bit in common.
-            pub const fn intersects(self, other: $set) -> bool {
+            pub(crate) const fn intersects(self, other: $set) -> bool {
                 self.0 & other.0 != 0
             }
             /// Names of the bits that are set, in bit order.

@@ -175,7 +175,7 @@ impl Parts {
 
 impl Authority {
     /// Splits the authority in `text[range]`.
-    pub fn split(text: &[u8], range: Range<usize>) -> Authority {
+    pub(crate) fn split(text: &[u8], range: Range<usize>) -> Authority {
         let host_at = memchr::memchr(b'@', &text[range.clone()]).map_or(range.start, |at| range.start + at + 1);
         let brackets_end = memchr::memrchr(b']', &text[host_at..range.end]).map_or(host_at, |at| host_at + at + 1);
         let host_end = memchr::memrchr(b':', &text[brackets_end..range.end]).map_or(range.end, |at| brackets_end + at);
