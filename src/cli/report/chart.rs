@@ -91,10 +91,10 @@ pub(super) fn bar_chart(id: &str, title: &str, (unit, part_name): (&str, &str), 
     let mut svg = open(id, bottom + 36.0, title, &format!("Bars, in {unit}: {}", description.join(", ")));
     // Writing to a string does not fail.
     for at in ticks(top, step).filter(|at| at.fract() == 0.0) {
-        let _ = write!(
+        let _ = writeln!(
             svg,
             "<line x1=\"{0:.1}\" y1=\"0\" x2=\"{0:.1}\" y2=\"{bottom}\"/><text class=\"tick\" x=\"{0:.1}\" y=\"{1}\" \
-             text-anchor=\"middle\">{2}</text>\n",
+             text-anchor=\"middle\">{2}</text>",
             x(at),
             bottom + 14.0,
             tick(at)
@@ -103,11 +103,11 @@ pub(super) fn bar_chart(id: &str, title: &str, (unit, part_name): (&str, &str), 
     for (i, Bar { label, value, part }) in bars.iter().enumerate() {
         let y = i as f64 * ROW + 4.0;
         let (width, part_width) = (x(*value as f64) - LEFT, x(*part as f64) - LEFT);
-        let _ = write!(
+        let _ = writeln!(
             svg,
             "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text><rect class=\"bar\" x=\"{LEFT}\" y=\"{y}\" \
              width=\"{width:.1}\" height=\"17\"/><rect class=\"part\" x=\"{LEFT}\" y=\"{y}\" width=\"{part_width:.1}\" \
-             height=\"17\"/><text x=\"{:.1}\" y=\"{}\">{}</text>\n",
+             height=\"17\"/><text x=\"{:.1}\" y=\"{}\">{}</text>",
             LEFT - 8.0,
             y + 13.0,
             escape(&shorten(label)),

@@ -277,7 +277,7 @@ fn check_header(header: &[u8], codec: Compression) -> Result<(), String> {
     let (content, compressed) = lengths().ok_or("the header of a page is damaged")?;
     // Integers have their sign in the lowest bit.
     let (content, compressed) = (content / 2, compressed / 2);
-    if content > expanded_len(compressed, codec).max(SMALL_PAGE_LEN).min(MAX_PAGE_LEN) {
+    if content > expanded_len(compressed, codec).clamp(SMALL_PAGE_LEN, MAX_PAGE_LEN) {
         return Err(format!("the content of a page of {compressed} bytes cannot have {content} bytes"));
     }
     let reserved = usize::try_from(content).map(|len| Vec::<u8>::new().try_reserve_exact(len));
