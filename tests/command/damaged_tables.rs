@@ -79,7 +79,7 @@ fn originals() -> Vec<Vec<u8>> {
 /// identify the format; half of the changes are in the last 600 bytes, where footers are.
 fn damaged(original: &[u8], random: &mut impl FnMut() -> usize) -> Vec<u8> {
     let mut bytes = original.to_vec();
-    let range = if random() % 2 == 0 { bytes.len().saturating_sub(600).max(8) } else { 8 };
+    let range = if random().is_multiple_of(2) { bytes.len().saturating_sub(600).max(8) } else { 8 };
     let at = range + random() % (bytes.len() - range);
     match random() % 5 {
         0 => bytes[at] ^= 1 << (random() % 8),
