@@ -319,3 +319,55 @@ fn captures_that_share_a_gzip_member_have_no_position() {
         [true, true, true, true, true, false]
     );
 }
+
+/// Damages `bytes`: flips bits, writes other digits, and cuts the end off.
+fn damaged(bytes: &[u8], random: &mut Random) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    for _ in 0..random.next() % 6 {
+        let at = random.next() as usize % bytes.len();
+        bytes[at] ^= 1 << (random.next() % 8);
+    }
+    let digit = |random: &mut Random| b'0' + (random.next() % 10) as u8;
+    for _ in 0..random.next() % 6 {
+        // A length that is wrong.
+        let from = random.next() as usize % bytes.len();
+        if let Some(at) = memchr::memmem::find(&bytes[from..], b"Content-Length: ").map(|at| from + at + 16)
+            && at < bytes.len()
+        {
+            bytes[at] = digit(random);
+        }
+    }
+    if random.next() % 3 == 0 {
+        bytes.truncate(random.next() as usize % bytes.len());
+    }
+    bytes
+}
+
+#[test]
+fn damaged_archives_give_the_same_rows_however_they_are_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let records = many_records(90);
+    let plain = records.concat().into_bytes();
+    assert!(plain.len() > 100_000, "long enough to be mapped");
+    let mut random = Random(7);
+    for variant in 0..60 {
+        let text = damaged(&plain, &mut random);
+        let is_by_member = variant % 2 == 1;
+        let bytes = match is_by_member {
+            false => text,
+            true => records.iter().flat_map(|record| gzip(&damaged(record.as_bytes(), &mut random))).collect(),
+        };
+        let path = crate::collect::file(&directory, "d", &bytes);
+        let expected = run(crate::collect::path(&path), &auto(options(1, 1 << 20, 1 << 20)));
+        let errors =
+            |out: &Out| out.summary.input_errors.iter().map(|error| error.defect.to_string()).collect::<Vec<_>>();
+        for (threads, row_group_len, mmap) in [(3, 3_000, true), (1, 1 << 20, false), (2, 700, false)] {
+            let options = RunOptions { mmap, ..auto(options(threads, row_group_len, 100)) };
+            let step = 1 + random.next() as usize % 70_000;
+            for out in [run(crate::collect::path(&path), &options), run(pipe(&bytes, step), &options)] {
+                assert!(out.rows == expected.rows, "variant {variant}, step {step}, {options:?}");
+                assert_eq!(errors(&out), errors(&expected), "variant {variant}, step {step}, {options:?}");
+            }
+        }
+    }
+}
