@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, ScopedJoinHandle};
 use tempfile::TempPath;
@@ -28,6 +29,8 @@ pub(crate) struct PendingFile {
     temporary: TempPath,
     /// Another handle of the file, which keeps its lock.
     file: File,
+    /// The bytes are on disk. A second sync would wait for the disk again, although there is nothing to write.
+    is_synced: AtomicBool,
     _guard: TemporaryFileGuard,
 }
 
@@ -74,7 +77,8 @@ impl PendingFile {
             // locks refuses the lock to both.
             let is_lost = matches!(file.try_lock(), Err(TryLockError::WouldBlock)) || !temporary.exists();
             if !is_lost {
-                return Ok((file.try_clone()?, PendingFile { temporary, file, _guard }));
+                let is_synced = AtomicBool::new(false);
+                return Ok((file.try_clone()?, PendingFile { temporary, file, is_synced, _guard }));
             }
         }
         Err(io::Error::other("temporary files are removed by another process as soon as they are created"))
@@ -85,9 +89,13 @@ impl PendingFile {
         &self.temporary
     }
 
-    /// Writes all bytes of the file to disk.
+    /// Writes all bytes of the file to disk. Nothing may be written to the file afterwards.
     pub(crate) fn sync(&self) -> io::Result<()> {
-        self.file.sync_all()
+        if !self.is_synced.load(Ordering::Acquire) {
+            self.file.sync_all()?;
+            self.is_synced.store(true, Ordering::Release);
+        }
+        Ok(())
     }
 
     /// Writes the file to disk, renames it to `path` and makes the name durable.
@@ -99,7 +107,7 @@ impl PendingFile {
     /// [`PendingFile::commit`] without the last step: the caller makes several names durable together.
     pub(crate) fn rename(self, path: &Path, existing: Existing) -> Result<(), CommitError> {
         self.sync().map_err(failed(path, "write to disk", false))?;
-        let PendingFile { temporary, file, _guard } = self;
+        let PendingFile { temporary, file, _guard, .. } = self;
         let renamed = match existing {
             Existing::Replace => temporary.persist(path),
             Existing::Keep => temporary.persist_noclobber(path),
@@ -141,7 +149,7 @@ fn sync_all(files: &[(PendingFile, PathBuf)]) -> Result<(), CommitError> {
         let join = |thread: ScopedJoinHandle<'_, _>| thread.join().unwrap_or(Ok(()));
         results.extend(threads.into_iter().map(join));
     });
-    // Renaming syncs again, so that a thread that panicked does no harm.
+    // Renaming syncs what is not synced, so that a thread that panicked does no harm.
     results.into_iter().collect()
 }
 
