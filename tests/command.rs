@@ -435,7 +435,7 @@ fn canon_reads_the_output_of_extract() {
     );
     let rows = String::from_utf8(ran.stdout.clone()).unwrap();
     let lines: Vec<_> = rows.lines().collect();
-    assert_eq!(lines[0], "url,base,charset,element,attribute,offset,source,fault,fault_at");
+    assert_eq!(lines[0], "url,base,charset,element,attribute,record_offset,source,fault,fault_at");
     assert_eq!(lines[1], "/a/,http://example.org/p,windows-1251,base,href,38,-,,");
     assert_eq!(lines[2], "\u{44F}.html,http://example.org/a/,windows-1251,a,href,51,-,,");
     assert_eq!(lines[3], ",,windows-1251,img,src,69,-,character-reference,77");

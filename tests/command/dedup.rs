@@ -415,7 +415,7 @@ fn a_store_filters_the_keys_of_earlier_runs() {
     let before = keys(&printed(&["seen", "info", text(&store)], b""));
     let merged = printed(&["seen", "merge", text(&store)], b"");
     assert_eq!((keys(&merged), merged.matches("checksum").count()), (before, 1));
-    assert!(printed(&["seen", "verify", text(&store)], b"").contains(" in 1 runs"));
+    assert!(printed(&["seen", "verify", text(&store)], b"").contains(" in 1 run,"));
     let other = irikey(&["dedup", "--seen", text(&store), "--rung", "syntax"], b"", Stdio::null());
     let message = String::from_utf8(other.stderr).unwrap();
     assert_eq!(other.status.code(), Some(2));
@@ -575,7 +575,7 @@ fn a_survey_reports_the_effect_of_dedup() {
     assert_eq!(found, survey(&reports[1]));
     assert_eq!(
         found["duplicates_by"],
-        serde_json::json!({"simple": 0, "syntax": 30, "scheme": 30, "surt-wayback@1": 30})
+        serde_json::json!({"simple": 0, "syntax": 30, "scheme": 30, "surt-wayback@2": 30})
     );
     assert_eq!(found["groups_by_size"], serde_json::json!([{"from": 3, "to": 4, "groups": 30, "margin": 0}]));
     let rule = &found["rules"]["www"];
