@@ -3,10 +3,10 @@
 //!
 //! The dialects differ in whether numbers are strings and in which members exist. A key can contain spaces; the JSON
 //! begins at the first ` {` after a time. A line without JSON, or whose JSON is truncated, is followed by text or has no
-//! `url`, is a record with a fault, and the line is its URL. Lines that begin with `!` or `@` are counted as headers; headers and blank lines are
+//! `url`, is a record with a fault, and the line is its URL; without a `url`, the other members still count. Lines that begin with `!` or `@` are counted as headers; headers and blank lines are
 //! not records.
 
-use super::buffer::{RecordBuffer, append_with};
+use super::buffer::RecordBuffer;
 use super::capture_fields::{CaptureFields, IndexMember, copy_string};
 use super::decoder::{SourceHead, TextDecoder};
 use super::fields::{FieldSet, FieldValues};
@@ -85,17 +85,24 @@ impl Cdxj {
                     if carry.is_empty() { FieldValues::default() } else { fields.values(chunk, &mut self.rows.text) };
                 self.rows.columns.push(url, FieldValues { time: time.or(field.time), ..field });
             }
-            (kind, _) => self.refuse(kind.unwrap_or(FaultKind::NoUrl), &chunk[at..end], time),
+            (Some(kind), _) => {
+                self.refuse(kind, &chunk[at..end]);
+                self.rows.push_fields(FieldValues { time, ..FieldValues::default() });
+            }
+            (None, None) => {
+                self.refuse(FaultKind::NoUrl, &chunk[at..end]);
+                let field = fields.values(chunk, &mut self.rows.text);
+                self.rows.push_fields(FieldValues { time: time.or(field.time), ..field });
+            }
         }
         end + 1
     }
 
+    /// Appends a record whose URL is the line.
     #[cold]
-    fn refuse(&mut self, kind: FaultKind, line: &[u8], time: Option<i64>) {
+    fn refuse(&mut self, kind: FaultKind, line: &[u8]) {
         self.rows.columns.refuse(kind);
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        let url = append_with(&mut self.rows.text, |text| text.extend_from_slice(line));
-        self.rows.columns.push(url, FieldValues { time, ..FieldValues::default() });
+        self.rows.push_url(line.strip_suffix(b"\r").unwrap_or(line));
     }
 }
 
@@ -290,7 +297,12 @@ org,a)/?q={a {b} 20140127171201 {"offset":"0","status":200,"url":"http://a.org/?
         let stamp = stamp.and_then(|text| time::from_digits(&text));
         let fault = match &url {
             _ if members.is_broken() || !members.after_object().trim_ascii().is_empty() => FaultKind::NotOfFormat,
-            None => FaultKind::NoUrl,
+            // The JSON is sound, so its other members count.
+            None => {
+                let line = line.strip_suffix(b"\r").unwrap_or(line).to_vec();
+                let texts = [redirect, digest, charset];
+                return (line, at, Some(FaultKind::NoUrl), texts, status, time.or(stamp));
+            }
             Some(url) => return (url.clone(), at, None, [redirect, digest, charset], status, time.or(stamp)),
         };
         (line.strip_suffix(b"\r").unwrap_or(line).to_vec(), at, Some(fault), [None, None, None], None, time)

@@ -169,7 +169,9 @@ impl JsonLines {
             self.rows.columns.refuse(if is_broken { FaultKind::NotOfFormat } else { FaultKind::NoUrl });
             let span = append_with(&mut self.rows.text, |text| text.extend_from_slice(line));
             self.push_base(None);
-            return self.rows.columns.push(span, FieldValues::default());
+            // The members of a sound object count, also without a URL.
+            let field = if is_broken { FieldValues::default() } else { fields.values(chunk, &mut self.rows.text) };
+            return self.rows.columns.push(span, field);
         };
         let url = self.copy(url);
         let base = base.and_then(|base| text_at(base, chunk, self.options.base.as_ref()));

@@ -48,7 +48,7 @@ impl<'a> CutOptions<'a> {
 fn row_group_len(chosen: usize, base_len: usize) -> usize {
     let uri_len = base_len + MAX_GROWTH;
     let is_short = base_len == 0 || chosen.saturating_mul(uri_len) <= MAX_TEXT_LEN;
-    if is_short { chosen } else { (MAX_TEXT_LEN / 2 / uri_len).max(1) }
+    if is_short { chosen } else { (MAX_TEXT_LEN / 8 / uri_len).max(1) }
 }
 
 /// A source from the first record that was not cut yet.
@@ -283,7 +283,7 @@ mod tests {
         assert_eq!(row_group_len(8 << 20, 200), 8 << 20);
         for base_len in [300, 17_000, 1 << 20, MAX_TEXT_LEN * 2] {
             let len = row_group_len(8 << 20, base_len);
-            assert!(len >= 1 && (len == 1 || len * (base_len + 9) <= MAX_TEXT_LEN / 2), "{base_len}");
+            assert!(len >= 1 && (len == 1 || len * (base_len + 9) <= MAX_TEXT_LEN / 8), "{base_len}");
         }
     }
 }
