@@ -7,6 +7,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use irikey::batch::{BatchBuilder, BatchError};
 use irikey::input::{Source, Sources};
+use irikey::record::archive::RecordTypes;
 use irikey::record::{FormatOptions, InputFormat};
 use irikey::run::{self, Progress, RowGroup, RunError, RunOptions, RunRequest, Summary};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
@@ -22,7 +23,7 @@ pub struct ReadOptions {
     pub format: String,
     /// Name in messages and in the column `source`, instead of the path.
     pub name: Option<String>,
-    /// Types of archive records that become rows; all if empty.
+    /// Types of archive records that become rows; those of captures if empty.
     pub record_types: Vec<String>,
     /// 0 means one per core.
     pub threads: usize,
@@ -76,7 +77,10 @@ pub fn read(
     let run_options = RunOptions {
         format,
         threads: options.threads,
-        record_types: options.record_types,
+        record_types: match &options.record_types[..] {
+            [] => RecordTypes::Captures,
+            names => RecordTypes::of_list(names),
+        },
         // A mapped file that is cut short while it is read would end the process.
         mmap: false,
         count_distinct: false,

@@ -155,13 +155,15 @@ def test_files_are_read_by_the_readers_of_the_command(tmp_path):
     for source, name in ((WARC, "bytes"), (tmp_path / "x.warc.gz", str(tmp_path / "x.warc.gz")), (gzip.compress(WARC), "bytes")):
         table, counts = irikey.read(source, columns)
         rows = pa.table(table).to_pylist()
-        assert [row["uri"] for row in rows] == [None, "http://h/%FF", "http://h/"] and rows[0]["fault"] == "no-url"
-        assert [row["fetch_status"] for row in rows] == [None, 301, 200] and rows[1]["input"] == b"http://h/\xff"
-        assert rows[0]["source"] == name and counts["records"] == 3 and counts["errors"] == []
+        assert [row["uri"] for row in rows] == ["http://h/%FF", "http://h/"] and counts["skipped"] == 1
+        assert [row["fetch_status"] for row in rows] == [301, 200] and rows[0]["input"] == b"http://h/\xff"
+        assert rows[0]["source"] == name and counts["records"] == 2 and counts["errors"] == []
     table, counts = irikey.read(gzip.compress(WARC)[:-20], columns)
     assert len(counts["errors"]) == 1 and "gzip" in counts["errors"][0] and counts["records"] == len(table)
     table, counts = irikey.read(WARC, columns, record_types=["revisit"])
     assert (len(table), counts["skipped"]) == (1, 2)
+    table, counts = irikey.read(WARC, columns, record_types=["all"])
+    assert pa.table(table)["fault"].to_pylist() == ["no-url", None, None] and counts["skipped"] == 0
     with pytest.raises(OSError, match="nope"):
         irikey.read(tmp_path / "nope")
     with pytest.raises(ValueError, match="unknown format"):

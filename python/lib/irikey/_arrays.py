@@ -189,10 +189,10 @@ def read(
     **policy: Unpack[Policy],
 ) -> Read:
     """Reads a file of crawl data, a path or its bytes, with the readers of the command: WARC, CDXJ, lines and so on, packed or
-    not. Every record is a row.
+    not. Every record is a row; of archives, every capture, unless ``record_types`` says otherwise ("all").
 
     ``columns`` are names of ``irikey schema``; the default is uri, key, fault, fault_at and flags. ``format`` is one of
-    ``irikey canon --format``, ``name`` the name in the column ``source``. ``record_types`` selects records of archives. A
+    ``irikey canon --format``, ``name`` the name in the column ``source``.  A
     damaged file is no exception: the rows before the damage are returned, and ``counts["errors"]`` describes it.
     """
     options: dict[str, Any] = {"rung": rung, "base": base, "charset": charset, **policy}
