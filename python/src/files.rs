@@ -79,7 +79,8 @@ pub fn read(
         threads: options.threads,
         record_types: match &options.record_types[..] {
             [] => RecordTypes::Captures,
-            names => RecordTypes::of_list(names),
+            names if names.iter().any(|name| name.eq_ignore_ascii_case("all")) => RecordTypes::All,
+            names => RecordTypes::Listed(names.iter().map(|name| name.to_ascii_lowercase()).collect()),
         },
         // A mapped file that is cut short while it is read would end the process.
         mmap: false,
