@@ -55,12 +55,12 @@ pub fn csv(input: &[u8]) -> Corpus {
     let columns = ["url", "0", "1", "7", "nothing"];
     let name = |choice: usize| columns.get(choice % 9).and_then(|name| Some(CsvColumn::parse(name)));
     let csv = CsvOptions {
-        delimiter: choose(b",\t;| \"", delimiter),
+        delimiter: choose(&[None, Some(b','), Some(b'\t'), Some(b';'), Some(b'|')], delimiter),
         url: name(column),
         base: name(column / 9),
         ..CsvOptions::default()
     };
-    let options = FormatOptions { csv, has_delimiter: true, is_table: true, ..FormatOptions::default() };
+    let options = FormatOptions { csv, is_table: true, ..FormatOptions::default() };
     let format = InputFormat::named(choose(&["csv", "tsv"], group), &options).expect("a known format");
     does_not_depend_on_cuts(data, &format, &policy(), [step, chunk, group]);
     Corpus::Keep
