@@ -25,8 +25,11 @@ fn does_not_depend_on_cuts(data: &[u8], format: &InputFormat, policy: &Policy, c
     let whole =
         run(path_of(path.clone()), &RunOptions { format: format(), mmap: false, ..options(1 << 20, 1 << 20) }, policy);
     let small = RunOptions { format: format(), mmap: false, ..options(group, chunk) };
-    // Only a file has positions in it.
-    run(pipe(&name, data, step), &small, policy).assert_equals(&whole, &["warc_"], "read in pieces");
+    let piped = run(pipe(&name, data, step), &small, policy);
+    // A table is only read from a file, and only a file has positions in it.
+    if !piped.counts.contains("comes from a pipe") {
+        piped.assert_equals(&whole, &["warc_"], "read in pieces");
+    }
     let small = RunOptions { mmap: true, ..small };
     run(path_of(path), &small, policy).assert_equals(&whole, &[], "mapped");
     whole
