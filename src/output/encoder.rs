@@ -7,7 +7,7 @@ use arrow::datatypes::SchemaRef;
 use super::error::{OutputError, WriteError};
 use super::index_lines::{self, GzipMember};
 use super::lines;
-use super::packing::Packing;
+use super::packing::TextPacking;
 use super::row_group::{ColumnChunk, RowGroups};
 use crate::batch::{BatchBuilder, ColumnSet, SourceRun};
 use crate::canon::Rows;
@@ -16,7 +16,7 @@ use crate::canon::Rows;
 pub struct Encoder {
     pub(super) builder: BatchBuilder,
     pub(super) plan: EncodingPlan,
-    pub(super) packing: Packing,
+    pub(super) packing: TextPacking,
 }
 
 /// How parts are encoded.
@@ -147,7 +147,7 @@ impl Encoder {
 
     /// Returns whether parts stay separate in the output, so that small parts make reading slower.
     pub(crate) fn has_groups(&self) -> bool {
-        let is_packed = self.packing != Packing::None;
+        let is_packed = self.packing != TextPacking::None;
         is_packed || matches!(self.plan, EncodingPlan::Parquet(_) | EncodingPlan::Batch | EncodingPlan::Zipnum)
     }
 

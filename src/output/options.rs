@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use parquet::basic::{self as codec, ZstdLevel};
 
-use super::packing::Packing;
+use super::packing::TextPacking;
 use crate::batch::ColumnSet;
 use crate::canon::Policy;
 use crate::sort::SortBy;
@@ -128,7 +128,7 @@ impl OutputFormat {
             OutputFormat::ALL.into_iter().find(|format| format.suffixes().iter().any(ends))
         };
         let name = path.file_name()?.to_str()?;
-        let packed = || of_name(Packing::of_path(path).1).filter(|format| format.is_packable());
+        let packed = || of_name(TextPacking::of_path(path).1).filter(|format| format.is_packable());
         of_name(name).or_else(packed)
     }
 

@@ -1,4 +1,4 @@
-//! Compressed text outputs: the suffix of the file chooses gzip or zstd ([`Packing`]). Workers compress each part as a
+//! Compressed text outputs: the suffix of the file chooses gzip or zstd ([`TextPacking`]). Workers compress each part as a
 //! member or frame of its own, so that the bytes depend on the rows alone, and parts can be concatenated.
 
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use super::options::{Destination, OutputFormat};
 
 /// How the bytes of a text output are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Packing {
+pub(super) enum TextPacking {
     None,
     Gzip,
     Zstd,
@@ -20,39 +20,39 @@ pub(super) enum Packing {
 /// Level of zstd, the default of its command.
 const ZSTD_LEVEL: i32 = 3;
 
-impl Packing {
+impl TextPacking {
     /// The packing of an output of this format. Formats that are not plain text ignore the suffix.
-    pub(super) fn of(destination: &Destination, format: OutputFormat) -> Packing {
+    pub(super) fn of(destination: &Destination, format: OutputFormat) -> TextPacking {
         match destination.path() {
-            Some(path) if format.is_packable() => Packing::of_path(path).0,
-            _ => Packing::None,
+            Some(path) if format.is_packable() => TextPacking::of_path(path).0,
+            _ => TextPacking::None,
         }
     }
 
     /// The packing that the suffix of a path selects, and the path without this suffix.
-    pub(super) fn of_path(path: &Path) -> (Packing, &str) {
+    pub(super) fn of_path(path: &Path) -> (TextPacking, &str) {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let is = |suffix: &str| {
             let at = name.len().checked_sub(suffix.len())?;
             name.get(at..).filter(|end| end.eq_ignore_ascii_case(suffix)).map(|_| &name[..at])
         };
         match (is(".gz"), is(".zst")) {
-            (Some(stem), _) => (Packing::Gzip, stem),
-            (_, Some(stem)) => (Packing::Zstd, stem),
-            _ => (Packing::None, name),
+            (Some(stem), _) => (TextPacking::Gzip, stem),
+            (_, Some(stem)) => (TextPacking::Zstd, stem),
+            _ => (TextPacking::None, name),
         }
     }
 
     /// Compresses bytes as one member or frame.
     pub(super) fn pack(self, bytes: Vec<u8>) -> io::Result<Vec<u8>> {
         match self {
-            Packing::None => Ok(bytes),
-            Packing::Gzip => {
+            TextPacking::None => Ok(bytes),
+            TextPacking::Gzip => {
                 let mut gzip = GzEncoder::new(Vec::with_capacity(bytes.len() / 4), Compression::default());
                 gzip.write_all(&bytes)?;
                 gzip.finish()
             }
-            Packing::Zstd => zstd::bulk::compress(&bytes, ZSTD_LEVEL),
+            TextPacking::Zstd => zstd::bulk::compress(&bytes, ZSTD_LEVEL),
         }
     }
 }
@@ -63,12 +63,12 @@ mod tests {
 
     #[test]
     fn suffixes_choose_the_packing_of_text() {
-        let packing = |name: &str, format| Packing::of(&Destination::File(name.into()), format);
-        assert_eq!(packing("a/x.csv.gz", OutputFormat::Csv), Packing::Gzip);
-        assert_eq!(packing("x.JSONL.ZST", OutputFormat::JsonLines), Packing::Zstd);
-        assert_eq!(packing("x.cdx.gz", OutputFormat::Zipnum), Packing::None);
-        assert_eq!(packing("x.parquet.gz", OutputFormat::Parquet), Packing::None);
-        assert_eq!(packing("é", OutputFormat::Text), Packing::None);
-        assert_eq!(Packing::of(&Destination::Stdout, OutputFormat::Text), Packing::None);
+        let packing = |name: &str, format| TextPacking::of(&Destination::File(name.into()), format);
+        assert_eq!(packing("a/x.csv.gz", OutputFormat::Csv), TextPacking::Gzip);
+        assert_eq!(packing("x.JSONL.ZST", OutputFormat::JsonLines), TextPacking::Zstd);
+        assert_eq!(packing("x.cdx.gz", OutputFormat::Zipnum), TextPacking::None);
+        assert_eq!(packing("x.parquet.gz", OutputFormat::Parquet), TextPacking::None);
+        assert_eq!(packing("é", OutputFormat::Text), TextPacking::None);
+        assert_eq!(TextPacking::of(&Destination::Stdout, OutputFormat::Text), TextPacking::None);
     }
 }

@@ -13,7 +13,7 @@ use parquet::file::properties::WriterProperties;
 
 use super::error::{OutputError, WriteError};
 use super::options::{Destination, OutputFormat};
-use super::packing::Packing;
+use super::packing::TextPacking;
 use super::sink::{self, OutputTarget, Sink};
 use super::values::{write_json_bytes, write_json_text, write_number};
 use super::writer::FinishedOutput;
@@ -40,7 +40,7 @@ pub(crate) struct RowWriter {
     sink: Sink,
     target: OutputTarget,
     format: OutputFormat,
-    packing: Packing,
+    packing: TextPacking,
     names: Vec<&'static str>,
     rows: u64,
     /// Lines that are not written yet: one, or those of a member or frame.
@@ -61,7 +61,7 @@ impl RowWriter {
         names: &[&'static str],
     ) -> Result<RowWriter, OutputError> {
         let (sink, target) = sink::create(destination)?;
-        let (packing, names) = (Packing::of(destination, format), names.to_vec());
+        let (packing, names) = (TextPacking::of(destination, format), names.to_vec());
         let mut writer = RowWriter { sink, target, format, packing, names, rows: 0, lines: Vec::new() };
         if format != OutputFormat::JsonLines {
             let header: Vec<PlainValue> = writer.names.iter().map(|name| PlainValue::from(*name)).collect();
@@ -81,7 +81,7 @@ impl RowWriter {
             OutputFormat::JsonLines => self.write_json(fields),
             _ => self.write_csv(fields),
         }
-        if self.packing == Packing::None || self.lines.len() >= PACKED_LEN { self.put() } else { Ok(()) }
+        if self.packing == TextPacking::None || self.lines.len() >= PACKED_LEN { self.put() } else { Ok(()) }
     }
 
     /// Makes the output durable and gives it its final name.
@@ -100,7 +100,7 @@ impl RowWriter {
 
     fn put(&mut self) -> Result<(), OutputError> {
         let written = match self.packing {
-            Packing::None => self.sink.write_all(&self.lines),
+            TextPacking::None => self.sink.write_all(&self.lines),
             packing => packing.pack(std::mem::take(&mut self.lines)).and_then(|packed| self.sink.write_all(&packed)),
         };
         self.lines.clear();

@@ -11,7 +11,7 @@ use super::encoder::{Encoder, EncodingPlan, Part, PartBody};
 use super::error::{OutputError, WriteError};
 use super::lines;
 use super::options::{Arrangement, Destination, OutputFormat, OutputOptions, ReadBack};
-use super::packing::Packing;
+use super::packing::TextPacking;
 use super::pages::PageBuffers;
 use super::row_group::{self, ParquetSettings};
 use super::sink::{self, OutputTarget, Sink};
@@ -85,7 +85,7 @@ pub fn create_arranged(
     let builder = BatchBuilder::new(options.columns, &options.metadata, &options.policy, &options.sources);
     let (format, compression) = (options.format, options.compression);
     let settings = ParquetSettings { compression, arrangement, metadata: options.metadata };
-    let packing = Packing::of(destination, format);
+    let packing = TextPacking::of(destination, format);
     let (writer, plan) = open((format, packing), settings, &builder, sink).map_err(|error| target.error(error))?;
     let output = Output { writer, target, rows: 0, parts: 0, members: 0, has_order: format.has_order() };
     Ok((Encoder { builder, plan, packing }, output))
@@ -93,7 +93,7 @@ pub fn create_arranged(
 
 /// Opens the writer of a format and writes the start of the file.
 fn open(
-    (format, packing): (OutputFormat, Packing),
+    (format, packing): (OutputFormat, TextPacking),
     settings: ParquetSettings<'_>,
     builder: &BatchBuilder,
     mut sink: Sink,

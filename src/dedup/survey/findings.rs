@@ -1,9 +1,8 @@
 //! What a survey found: [`Findings`]. Every number is a share of a sample, applied to a total that is known exactly, so that
 //! parts never exceed their total.
 
-use super::RowFate;
 use super::groups::{GroupSample, GroupSet, UriSample};
-use super::records::RecordSample;
+use super::records::{RecordSample, RowFate};
 use crate::iri::Parts;
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,7 +1,18 @@
 //! A sample of whole groups of duplicates: [`GroupSet`].
 
-use super::SurveyRow;
 use std::collections::BTreeMap;
+
+/// A row without a fault, as the survey sees it.
+#[derive(Clone, Debug)]
+pub(crate) struct SurveyRow<'a> {
+    /// The key that the row competes for.
+    pub(crate) key: u128,
+    /// First bits of its keys of the rungs `simple` and `syntax`, and of the policy's rung.
+    pub(crate) rungs: [u64; 3],
+    pub(crate) uri: &'a [u8],
+    /// Hash of the digest of its content, if the response had content.
+    pub(crate) digest: Option<u64>,
+}
 
 /// Most bytes of the sample.
 const MAX_LEN: usize = 4 << 20;

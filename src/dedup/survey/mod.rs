@@ -18,34 +18,14 @@ pub(crate) use findings::{Estimate, Findings, HostFindings, RuleFindings, Survey
 #[cfg(all(test, feature = "cli"))]
 pub(crate) use findings::{KeyFindings, SizeClass};
 
+pub(crate) use groups::SurveyRow;
+pub(crate) use records::RowFate;
+
 use groups::GroupSet;
 use records::{RecordSample, RecordSet};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-
-/// A row without a fault, as the survey sees it.
-#[derive(Clone, Debug)]
-pub(crate) struct SurveyRow<'a> {
-    /// The key that the row competes for.
-    pub(crate) key: u128,
-    /// First bits of its keys of the rungs `simple` and `syntax`, and of the policy's rung.
-    pub(crate) rungs: [u64; 3],
-    pub(crate) uri: &'a [u8],
-    /// Hash of the digest of its content, if the response had content.
-    pub(crate) digest: Option<u64>,
-}
-
-/// What became of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RowFate {
-    Kept,
-    Duplicate,
-    /// An earlier run has seen its key.
-    Seen,
-    /// It is decided at the end of the run.
-    Pending,
-}
 
 /// The samples of one row group.
 #[derive(Debug)]

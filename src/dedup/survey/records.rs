@@ -1,6 +1,15 @@
 //! A sample of records: [`RecordSet`].
 
-use super::RowFate;
+/// What became of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RowFate {
+    Kept,
+    Duplicate,
+    /// An earlier run has seen its key.
+    Seen,
+    /// It is decided at the end of the run.
+    Pending,
+}
 
 /// Records in the sample.
 pub(super) const MAX_RECORDS: usize = 1 << 16;
