@@ -7,8 +7,6 @@ use std::path::Path;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use super::options::{Destination, OutputFormat};
-
 /// How the bytes of a text output are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TextPacking {
@@ -21,12 +19,9 @@ pub(super) enum TextPacking {
 const ZSTD_LEVEL: i32 = 3;
 
 impl TextPacking {
-    /// The packing of an output of this format. Formats that are not plain text ignore the suffix.
-    pub(super) fn of(destination: &Destination, format: OutputFormat) -> TextPacking {
-        match destination.path() {
-            Some(path) if format.is_packable() => TextPacking::of_path(path).0,
-            _ => TextPacking::None,
-        }
+    /// The packing of an output at this path. Formats that are not plain text ignore the suffix.
+    pub(super) fn of(path: Option<&Path>, is_packable: bool) -> TextPacking {
+        path.filter(|_| is_packable).map_or(TextPacking::None, |path| TextPacking::of_path(path).0)
     }
 
     /// The packing that the suffix of a path selects, and the path without this suffix.
@@ -63,12 +58,11 @@ mod tests {
 
     #[test]
     fn suffixes_choose_the_packing_of_text() {
-        let packing = |name: &str, format| TextPacking::of(&Destination::File(name.into()), format);
-        assert_eq!(packing("a/x.csv.gz", OutputFormat::Csv), TextPacking::Gzip);
-        assert_eq!(packing("x.JSONL.ZST", OutputFormat::JsonLines), TextPacking::Zstd);
-        assert_eq!(packing("x.cdx.gz", OutputFormat::Zipnum), TextPacking::None);
-        assert_eq!(packing("x.parquet.gz", OutputFormat::Parquet), TextPacking::None);
-        assert_eq!(packing("é", OutputFormat::Text), TextPacking::None);
-        assert_eq!(TextPacking::of(&Destination::Stdout, OutputFormat::Text), TextPacking::None);
+        let packing = |name: &str| TextPacking::of(Some(Path::new(name)), true);
+        assert_eq!(packing("a/x.csv.gz"), TextPacking::Gzip);
+        assert_eq!(packing("x.JSONL.ZST"), TextPacking::Zstd);
+        assert_eq!(packing("é"), TextPacking::None);
+        assert_eq!(TextPacking::of(Some(Path::new("x.cdx.gz")), false), TextPacking::None);
+        assert_eq!(TextPacking::of(None, true), TextPacking::None);
     }
 }

@@ -61,7 +61,7 @@ impl RowWriter {
         names: &[&'static str],
     ) -> Result<RowWriter, OutputError> {
         let (sink, target) = sink::create(destination)?;
-        let (packing, names) = (TextPacking::of(destination, format), names.to_vec());
+        let (packing, names) = (TextPacking::of(destination.path(), format.is_packable()), names.to_vec());
         let mut writer = RowWriter { sink, target, format, packing, names, rows: 0, lines: Vec::new() };
         if format != OutputFormat::JsonLines {
             let header: Vec<PlainValue> = writer.names.iter().map(|name| PlainValue::from(*name)).collect();

@@ -85,7 +85,7 @@ pub fn create_arranged(
     let builder = BatchBuilder::new(options.columns, &options.metadata, &options.policy, &options.sources);
     let (format, compression) = (options.format, options.compression);
     let settings = ParquetSettings { compression, arrangement, metadata: options.metadata };
-    let packing = TextPacking::of(destination, format);
+    let packing = TextPacking::of(destination.path(), format.is_packable());
     let (writer, plan) = open((format, packing), settings, &builder, sink).map_err(|error| target.error(error))?;
     let output = Output { writer, target, rows: 0, parts: 0, members: 0, has_order: format.has_order() };
     Ok((Encoder { builder, plan, packing }, output))
