@@ -88,8 +88,9 @@ pub fn unpack(input: &[u8]) -> Corpus {
         return Corpus::Keep;
     }
     let mut packed: Vec<u8> = data.chunks(1 + member * 8).flat_map(|part| pack(codec % 5, part)).collect();
-    // The first bytes are the magic number: damaged, they are text.
-    let at = 4 + at * packed.len().saturating_sub(4) / 256;
+    // Without their first bytes, by which they are recognized, packed data are text.
+    let magic_len = if codec % 5 == 4 { 10 } else { 4 };
+    let at = magic_len + at * packed.len().saturating_sub(magic_len) / 256;
     if let Some(byte) = packed.get_mut(at) {
         *byte ^= value as u8;
     }
