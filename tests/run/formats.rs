@@ -337,7 +337,7 @@ fn damaged(bytes: &[u8], random: &mut Random) -> Vec<u8> {
             bytes[at] = digit(random);
         }
     }
-    if random.next() % 3 == 0 {
+    if random.next().is_multiple_of(3) {
         bytes.truncate(random.next() as usize % bytes.len());
     }
     bytes
