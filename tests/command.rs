@@ -455,7 +455,7 @@ fn tsv_can_be_written_and_read_back() {
     let expected = "record\tinput\turi\tfault\n1\t\"http://a/x\ty\"\thttp://a/x%09y\t\n2\tHTTP://b\thttp://b/\t\n\
                     3\t\"x\"\"y\"\t\trelative\n";
     assert_eq!(fs::read_to_string(&path).unwrap(), expected);
-    let again = printed(&["canon", "-q", path.to_str().unwrap(), "--column", "uri"], b"");
+    let again = printed(&["canon", "-q", path.to_str().unwrap(), "--quote", "\"", "--column", "uri"], b"");
     assert_eq!(again, "http://a/x%09y\nhttp://b/\n\n");
     let rows = printed(&["extract", "-q", "--output-format", "tsv"], b"<a href=x>");
     assert_eq!(rows.lines().next().map(|header| header.split('\t').count()), Some(9));

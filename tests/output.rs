@@ -87,7 +87,7 @@ fn carry(rows: &mut Rows, i: usize) {
     carried.capture_lengths.push(has_fields.then_some(i as i64));
     let texts = [&mut carried.redirects, &mut carried.redirected_from, &mut carried.digests, &mut carried.charsets];
     let more = [&mut carried.mimes, &mut carried.detected_mimes, &mut carried.languages, &mut carried.filenames];
-    let texts = texts.into_iter().chain(more);
+    let texts = texts.into_iter().chain(more).chain([&mut carried.truncated, &mut carried.segments]);
     rows.recipe_texts.resize_with(policy().recipes.len(), TextColumn::new);
     for texts in texts.chain(&mut rows.recipe_texts) {
         if has_fields {
@@ -163,7 +163,8 @@ fn assert_rows(batch: &RecordBatch) {
     assert_eq!(integers("warc_record_length"), [Some(0), None, Some(2), None, Some(4)]);
     let max = i64::from(i32::MAX);
     assert_eq!(integers("warc_record_offset"), [Some(max - 2), None, Some(max), None, Some(max + 2)]);
-    for name in ["content_mime_type", "content_mime_detected", "content_languages", "warc_filename"] {
+    let labels = ["content_mime_type", "content_mime_detected", "content_languages", "content_truncated"];
+    for name in labels.into_iter().chain(["warc_filename", "warc_segment"]) {
         assert_eq!(column(name).as_string::<i32>().value(4), "text 4", "{name}");
     }
     assert_eq!(column("url_path").as_string::<i32>().value(2), "/%FF%20%22x%22,y");
