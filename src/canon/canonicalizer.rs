@@ -78,7 +78,9 @@ impl SimdTask for AppendTexts<'_> {
         let max_fast_len = canonicalizer.max_text_len.saturating_sub(8 * records.text.len());
         let mut can_copy = !has_labels && rows.text_len() <= max_fast_len && canonicalizer.can_copy();
         let mut can_normalize = can_copy && common == RecordCharsets::default() && canonicalizer.only_normalizes();
+        // Usually a whole chunk is shorter, so that no length is compared.
         let max_url_len = policy.max_url_len.0;
+        let may_be_too_long = records.text.len() > max_url_len;
         let mut faults = records.faults.iter().peekable();
         for (i, span) in records.urls.iter().enumerate() {
             prefetch_behind(records.text, span.at as usize);
@@ -87,7 +89,7 @@ impl SimdTask for AppendTexts<'_> {
                 canonicalizer.push_fault(line, *fault, rows);
                 continue;
             }
-            if line.len() > max_url_len {
+            if may_be_too_long && line.len() > max_url_len {
                 canonicalizer.push_fault(line, Fault::new(FaultKind::TooLong, Component::Reference, 0), rows);
                 continue;
             }
@@ -297,6 +299,8 @@ impl Canonicalizer {
         }
     }
 
+    #[cold]
+    #[inline(never)]
     fn push_fault(&mut self, line: &[u8], fault: Fault, rows: &mut Rows) {
         let row = rows.len();
         let key = self.policy.algorithm.fault_key(line);

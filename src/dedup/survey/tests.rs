@@ -1,6 +1,7 @@
 //! Tests of the survey.
 
 use super::super::key_set::key_number;
+use super::findings::SizeClass;
 use super::*;
 use crate::key::KeyAlgorithm;
 
