@@ -81,7 +81,7 @@ impl BatchBuilder {
     }
 
     /// Moves `rows` into a batch. Afterwards `rows` contains its tally and the columns that the batch does not have. Clear
-    /// it, or [`BatchBuilder::reclaim`] into it, before it is used again.
+    /// it before it is used again.
     ///
     /// # Errors
     /// See [`BatchError`].

@@ -136,7 +136,7 @@ pub fn check_uri_reference(text: &str) -> Result<Parts, Fault> {
 ///
 /// # Errors
 /// The first such character.
-pub(crate) fn check_bidi_controls(text: &str) -> Result<(), Fault> {
+pub fn check_bidi_controls(text: &str) -> Result<(), Fault> {
     match text.char_indices().find(|&(_, c)| class::is_bidi_control(c)) {
         None => Ok(()),
         Some((at, _)) => {

@@ -92,7 +92,7 @@ mod spoof;
 mod whatwg;
 
 pub use bidi::{BidiPart, BidiProblem, BidiRules, BidiViolation, bidi_display, bidi_visual, check_bidi, is_bidi};
-pub use check::{ParseMode, check_iri, check_iri_reference, check_uri, check_uri_reference};
+pub use check::{ParseMode, check_bidi_controls, check_iri, check_iri_reference, check_uri, check_uri_reference};
 pub use class::CLASSIFIER;
 pub use fault::{Component, Fault, FaultKind};
 pub use flags::{Changes, Flags, SpoofingFlags};
@@ -107,7 +107,7 @@ pub use spoof::{SpoofingFinding, SpoofingReport, find_spoofing, skeleton, spoofi
 #[cfg(feature = "whatwg")]
 pub use whatwg::whatwg_href;
 
-pub(crate) use check::{check_authority, check_bidi_controls};
+pub(crate) use check::check_authority;
 pub(crate) use host::idn::unicode_version;
 pub(crate) use normalize::{CanonicalHead, HttpHead, MarkedReference, Normalizer, ReferenceHead};
 

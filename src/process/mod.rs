@@ -6,9 +6,9 @@
 //!                                                    --unlink--> SIGBUS in a mapped input: then exit status 4
 //! ```
 //!
-//! Every file that must survive a crash is a [`PendingFile`]: written under a temporary name, synced, renamed, and its
+//! Every file that must survive a crash is a `PendingFile`: written under a temporary name, synced, renamed, and its
 //! directory synced. The library never installs handlers of termination signals by itself: the command calls
-//! [`remove_temporary_files_on_signals`] once when it starts.
+//! `remove_temporary_files_on_signals` once when it starts.
 
 mod allocator;
 #[cfg(feature = "pipeline")]

@@ -3,7 +3,7 @@
 //!
 //! The csv crate decides: a record ends at `LF`, `CR LF` or `CR` outside quotes; blank lines are not records; a quote
 //! opens only at the beginning of a field. Tables whose delimiter is a tab have no quotes, unless they are asked for. A
-//! line with a quote that is not closed properly is a record with a fault (see [`Boundary`]), and the line is its URL. A
+//! line with a quote that is not closed properly is a record with a fault (see `Boundary`), and the line is its URL. A
 //! record with too few fields for its URL has a fault and an empty URL; one with too few for its base or a charset has an
 //! empty one.
 

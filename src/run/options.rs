@@ -52,11 +52,11 @@ impl<'a> RunRequest<'a> {
 pub struct RunOptions {
     /// Worker threads; 0 means one per core.
     pub threads: usize,
-    /// Bytes of input per row group; at most [`MAX_ROW_GROUP_LEN`].
+    /// Bytes of input per row group; at most 128 MiB.
     pub row_group_len: usize,
     /// Bytes that are decoded at a time. A chunk holds whole records, so a long record makes it longer.
     pub chunk_len: usize,
-    /// Length limit of a record with its terminator, bytes; at most [`MAX_RECORD_LEN`].
+    /// Length limit of a record with its terminator, bytes; at most 512 MiB.
     pub max_record_len: usize,
     /// Map files into memory where possible.
     pub mmap: bool,
