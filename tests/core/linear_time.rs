@@ -16,7 +16,7 @@ const FACTOR: usize = 4;
 
 /// Work per byte at the longer length may be this multiple of the work per byte at the shorter length. Quadratic work
 /// gives [`FACTOR`].
-const MAX_GROWTH: f64 = 1.6;
+const MAX_GROWTH: f64 = 2.0;
 
 /// Work that takes less time at the longer length passes: copies of a text slow down when they exceed the first cache,
 /// and quadratic work takes milliseconds.
