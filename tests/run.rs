@@ -27,3 +27,5 @@ mod samples;
 mod sort;
 #[path = "run/tables.rs"]
 mod tables;
+#[path = "run/zip.rs"]
+mod zip;

@@ -96,9 +96,8 @@ impl FileRoles {
         let inputs =
             self.inputs.iter().map(|(flag, path)| (FileId::of_file(path), format!("{flag} {}", path.display())));
         let sources_with_ids = sources.0.iter().map(|source| match &source.origin {
-            Origin::Path(path) => (FileId::of_file(path), source.name.clone()),
             Origin::Stdin => (FileId::of_handle(&std::io::stdin()), "standard input".to_string()),
-            Origin::Special | Origin::Reader(_) => (None, source.name.clone()),
+            origin => (origin.file().and_then(FileId::of_file), source.name.clone()),
         });
         for (id, input) in inputs.chain(sources_with_ids).filter(|_| !written.is_empty()) {
             if let Some(output) = id.and_then(|id| written.get(&id)) {
@@ -159,11 +158,8 @@ impl FileRoles {
                 )));
             }
         }
-        let is_inside = |path: &PathBuf| fs::canonicalize(path).is_ok_and(|path| path.starts_with(&directory));
-        let mut inside = sources.0.iter().filter(|source| match &source.origin {
-            Origin::Path(path) => is_inside(path),
-            _ => false,
-        });
+        let is_inside = |path: &Path| fs::canonicalize(path).is_ok_and(|path| path.starts_with(&directory));
+        let mut inside = sources.0.iter().filter(|source| source.origin.file().is_some_and(is_inside));
         match inside.next() {
             Some(source) => Err(CommandError::Usage(format!(
                 "-o {}: this directory contains the input {}; name another directory",
@@ -176,11 +172,8 @@ impl FileRoles {
 
     /// No other file is one of those that a store of seen keys or a directory of parts consists of.
     fn check_own_files(&self, sources: &Sources) -> Result<(), CommandError> {
-        let paths = self.outputs.iter().chain(&self.inputs).map(|(flag, path)| (*flag, path));
-        let sources = sources.0.iter().filter_map(|source| match &source.origin {
-            Origin::Path(path) => Some(("the input", path)),
-            _ => None,
-        });
+        let paths = self.outputs.iter().chain(&self.inputs).map(|(flag, path)| (*flag, path.as_path()));
+        let sources = sources.0.iter().filter_map(|source| Some(("the input", source.origin.file()?)));
         let store = self.store.as_deref().map(absolute);
         let directory = self.directory.as_deref().map(absolute);
         for (flag, path) in paths.chain(sources) {

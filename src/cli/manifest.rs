@@ -10,7 +10,7 @@
 
 use std::collections::HashSet;
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -111,9 +111,13 @@ pub(crate) fn describe_job(job: &Job) -> Value {
 /// The inputs of a job with their sizes, and their times; `None` if one is no regular file.
 pub(crate) fn describe_inputs(sources: &Sources) -> Option<(Value, Value)> {
     let describe = |source: &Source| {
-        let Origin::Path(path) = &source.origin else { return None };
+        let path = absolute(source.origin.file()?).to_string_lossy().into_owned();
         let FileStamp { size, modified } = FileStamp::of(source).ok()?;
-        Some((json!([absolute(path).to_string_lossy(), size]), json!(modified)))
+        let file = match &source.origin {
+            Origin::Member(_) => json!([path, size, source.name]),
+            _ => json!([path, size]),
+        };
+        Some((file, json!(modified)))
     };
     let (files, times): (Vec<_>, Vec<_>) =
         sources.0.iter().map(describe).collect::<Option<Vec<_>>>()?.into_iter().unzip();
@@ -357,7 +361,7 @@ impl PendingInput {
 impl FileStamp {
     fn of(source: &Source) -> Result<FileStamp, CommandError> {
         let not_a_file = || CommandError::Usage(format!("{}: --resume takes only regular files", source.name));
-        let Origin::Path(path) = &source.origin else { return Err(not_a_file()) };
+        let path = source.origin.file().ok_or_else(not_a_file)?;
         let failed = |error| CommandError::Input(format!("{}: {error}", path.display()));
         let metadata = fs::metadata(path).map_err(failed)?;
         let modified = metadata.modified().map_err(failed)?.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -393,14 +397,20 @@ pub(crate) fn finished_from_json(json: &Value) -> FinishedOutput {
     FinishedOutput { path, bytes: count("bytes"), rows: count("rows"), parts: count("groups") }
 }
 
-/// XXH3-128 of the bytes of an input file.
+/// XXH3-128 of the bytes of an input file, or of the member of an archive as stored.
 fn hash_file(source: &Source) -> Result<String, CommandError> {
-    let Origin::Path(path) = &source.origin else { return Ok(String::new()) };
+    let Some(path) = source.origin.file() else { return Ok(String::new()) };
     let failed = |error| CommandError::Input(format!("{}: {error}", path.display()));
     let (mut file, mut hasher) = (File::open(path).map_err(failed)?, Xxh3::new());
+    let mut rest = u64::MAX;
+    if let Origin::Member(member) = &source.origin {
+        file.seek(SeekFrom::Start(member.range.start)).map_err(failed)?;
+        rest = member.range.end - member.range.start;
+    }
+    let mut bytes = file.take(rest);
     let mut buffer = vec![0; 1 << 20];
     loop {
-        match file.read(&mut buffer).map_err(failed)? {
+        match bytes.read(&mut buffer).map_err(failed)? {
             0 => return Ok(format!("{:032x}", hasher.digest128())),
             count => hasher.update(&buffer[..count]),
         }

@@ -272,6 +272,11 @@ fn open_source(input: &PendingInput) -> Result<Sources, CommandError> {
             Ok(source) => Ok(Sources(vec![source])),
             Err(error) => Err(CommandError::Input(error.to_string())),
         },
+        Origin::Member(member) => {
+            let source = &input.source;
+            let origin = Origin::Member(member.clone());
+            Ok(Sources(vec![Source { name: source.name.clone(), origin, len: source.len }]))
+        }
         _ => Err(CommandError::Usage(format!("{}: --resume takes only regular files", input.source.name))),
     }
 }

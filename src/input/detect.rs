@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(packing(b"BZh91AY&SY\0"), Packing::Bzip2);
         assert_eq!(packing(b"\x04\x22\x4d\x18@"), Packing::Lz4);
         assert_eq!(packing(b"\xfd7zXZ\0\0"), Packing::Xz);
-        assert!(matches!(content_type(b"PK\x03\x04"), ContentType::Unsupported(format) if format.name.contains("zip")));
+        assert!(matches!(content_type(b"PK\x03\x04"), ContentType::Unsupported(format) if format.name.contains("ZIP")));
         assert!(matches!(content_type(b"BZh91AY&SY\0"), ContentType::Unsupported(_)));
         assert_eq!(content_type(b"PAR1\x15\0"), ContentType::Table(TableFormat::Parquet));
         assert_eq!(

@@ -42,6 +42,14 @@ pub enum ListError {
         /// Line in the list, counted from 1.
         line: usize,
     },
+    /// No member of a ZIP archive has the name.
+    #[error("{}: no member has this name; the members are: {members}", path.display())]
+    NoMember {
+        /// The archive, `!`, and the name or pattern.
+        path: PathBuf,
+        /// The names of the first members.
+        members: String,
+    },
     /// Several inputs cannot be read.
     #[error("{} inputs cannot be read, so the job did not begin:{}", .0.len(), list_text(.0))]
     Several(Vec<ListError>),
@@ -117,6 +125,9 @@ pub enum Defect {
         len = .1 >> 20
     )]
     Dictionary(&'static str, u64),
+    /// A ZIP archive or one of its members cannot be read.
+    #[error("cannot read this from a ZIP archive: {0}")]
+    Zip(String),
     /// A Parquet or Arrow file cannot be read, or lacks a column.
     #[error("{0}: {1}")]
     Table(&'static str, String),
@@ -142,6 +153,18 @@ pub enum Defect {
     /// No record terminator within the limit.
     #[error("no end of record within {0} bytes; allow more with --max-record, or check that this is text")]
     RecordTooLong(usize),
+}
+
+impl Defect {
+    /// Damage of a ZIP archive.
+    pub(super) fn zip_damage(what: &str) -> Defect {
+        Defect::Zip(format!("{what}; fetch the archive again (unzip -t checks it)"))
+    }
+
+    /// The defect of a reader that reports it as an error of the system.
+    pub(super) fn of_read(error: io::Error) -> Defect {
+        error.downcast::<Defect>().unwrap_or_else(Defect::Read)
+    }
 }
 
 /// A [`Defect`] and its place.

@@ -14,7 +14,9 @@ use super::error::Defect;
 use super::gzip::{GzipReader, MemberEnd, find_member_header};
 use super::mmap::{MappedFile, MappedReader};
 use super::peek::PeekReader;
+use super::zip_reader::MemberChecksum;
 use crate::ordered::{QueueLimits, ReadAhead};
+use flate2::Crc;
 
 /// Packed bytes per section. Its last member may end behind it.
 const SECTION_LEN: usize = 256 << 10;
@@ -41,6 +43,8 @@ pub(super) struct ParallelGzipReader {
     ends: Vec<MemberEnd>,
     /// Reads where no section continues, and where it began.
     sequential: Option<(MemberEnd, GzipReader)>,
+    /// Set if the file is a member of a ZIP archive: its checksum, that of the bytes so far, and their number.
+    checksum: Option<(MemberChecksum, Crc, usize)>,
 }
 
 impl ParallelGzipReader {
@@ -71,7 +75,22 @@ impl ParallelGzipReader {
             unpacked: 0,
             ends: Vec::new(),
             sequential: None,
+            checksum: None,
         })
+    }
+
+    /// Computes the checksum of the file while it is read.
+    pub(super) fn with_checksum(self, checksum: MemberChecksum) -> ParallelGzipReader {
+        ParallelGzipReader { checksum: Some((checksum, Crc::new(), 0)), ..self }
+    }
+
+    /// Updates the checksum with the bytes up to `end`.
+    fn update_checksum(&mut self, end: usize) {
+        if let Some((checksum, crc, at)) = &mut self.checksum {
+            crc.update(&self.mapping[*at..end]);
+            checksum.set(crc.sum());
+            *at = end;
+        }
     }
 
     /// Packed bytes consumed so far.
@@ -110,6 +129,7 @@ impl ParallelGzipReader {
             let count = reader.read(into);
             self.ends.extend(reader.take_ends().map(|end| end.after(*start)));
             self.unpacked += *count.as_ref().unwrap_or(&0) as u64;
+            self.update_checksum(self.consumed() as usize);
             return count;
         }
     }
@@ -131,6 +151,7 @@ impl ParallelGzipReader {
         if section.packed.start != self.at || section.packed.is_empty() {
             return false;
         }
+        self.update_checksum(section.packed.end);
         self.mapping.release(section.packed.clone());
         let start = MemberEnd { unpacked: self.unpacked, packed: self.at as u64 };
         self.ends.extend(section.ends.iter().map(|end| end.after(start)));

@@ -1,17 +1,32 @@
-//! Expands arguments to [`Sources`]: files, `-`, directories and `@list` files, in the order of the arguments.
+//! Expands arguments to [`Sources`]: files, members of ZIP archives, `-`, directories and `@list` files, in the order of the
+//! arguments.
 //!
 //! A directory stands for all regular files below it, sorted by the bytes of their paths, so that the same tree gives the
 //! same list on every system. Files and directories whose name begins with `.` or `_` are skipped, as Hive and Spark do:
 //! they hold manifests, markers and unfinished files. Links to files are followed; links to directories are not, because
 //! they may form cycles. Links without a target, pipes, sockets and devices are sources that cannot be read, so that they
 //! are reported. A path that is itself an argument is always read, whatever it is.
+//!
+//! A ZIP archive stands for its members, each a source `ARCHIVE!MEMBER`; `ARCHIVE!PATTERN` is an argument as well.
 
-use super::error::ListError;
+use super::error::{Defect, ListError};
+use super::zip::{self, ListedMember, MemberSelection, ZipMember};
+use crate::process::visible;
+use crate::record::UnsupportedFormat;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+
+/// A ZIP archive without files to read.
+const NO_MEMBERS: UnsupportedFormat = UnsupportedFormat {
+    name: "a ZIP archive without files to read (names that begin with . or _ are skipped)",
+    advice: "name the members, for example 'ARCHIVE.zip!*'",
+};
+
+/// Most names of members in a message.
+const SHOWN_MEMBERS: usize = 20;
 
 /// Where a source's bytes come from.
 pub(crate) enum Origin {
@@ -19,8 +34,12 @@ pub(crate) enum Origin {
     Stdin,
     /// A file, pipe or device in the file system.
     Path(PathBuf),
+    /// A member of a ZIP archive.
+    Member(ZipMember),
     /// A pipe, socket or device that was found in a directory. It is reported, but not read.
     Special,
+    /// A damaged archive, or a member that cannot be read.
+    Unreadable(Defect),
     /// Any other reader.
     Reader(Box<dyn Read + Send>),
 }
@@ -30,8 +49,21 @@ impl fmt::Debug for Origin {
         match self {
             Origin::Stdin => f.write_str("Stdin"),
             Origin::Path(path) => f.debug_tuple("Path").field(path).finish(),
+            Origin::Member(member) => f.debug_tuple("Member").field(member).finish(),
             Origin::Special => f.write_str("Special"),
+            Origin::Unreadable(defect) => f.debug_tuple("Unreadable").field(defect).finish(),
             Origin::Reader(_) => f.write_str("Reader"),
+        }
+    }
+}
+
+impl Origin {
+    /// The file in the file system that is read.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        match self {
+            Origin::Path(path) => Some(path),
+            Origin::Member(member) => Some(&member.path),
+            Origin::Stdin | Origin::Special | Origin::Unreadable(_) | Origin::Reader(_) => None,
         }
     }
 }
@@ -43,7 +75,7 @@ pub struct Source {
     pub name: String,
     /// Where its bytes come from.
     pub(crate) origin: Origin,
-    /// Length of a regular file, bytes as stored; `None` if the length is not known before reading.
+    /// Length of a regular file, bytes as stored, or of a member of a ZIP archive; `None` if the length is not known before reading.
     pub len: Option<u64>,
 }
 
@@ -73,6 +105,54 @@ impl Source {
         let len = metadata.is_file().then_some(metadata.len());
         Ok(Source { name: source_name(&path), origin: Origin::Path(path), len })
     }
+
+    /// The sources that the file at `path` stands for: its members if it is a ZIP archive, otherwise the file.
+    fn of_file(path: PathBuf) -> Result<Vec<Source>, ListError> {
+        let source = Source::path(path.clone())?;
+        let is_zip = source.len.is_some() && File::open(&path).is_ok_and(|file| zip::is_zip(&file));
+        if !is_zip {
+            return Ok(vec![source]);
+        }
+        let members = zip::list_members(&path, MemberSelection::Default);
+        let unreadable = |defect| vec![Source { origin: Origin::Unreadable(defect), ..source }];
+        Ok(match members {
+            Ok(members) if members.is_empty() => unreadable(Defect::Unsupported(NO_MEMBERS)),
+            Ok(members) => members.into_iter().map(|member| Source::member(&path, member)).collect(),
+            Err(defect) => unreadable(defect),
+        })
+    }
+
+    /// The sources that the name of an archive, `!`, and a name or pattern stand for; `None` if the path is not of this kind.
+    fn of_members(path: &Path) -> Option<Result<Vec<Source>, ListError>> {
+        let bytes = path.as_os_str().as_encoded_bytes();
+        let mut splits = memchr::memchr_iter(b'!', bytes).map(|at| (&bytes[..at], &bytes[at + 1..]));
+        let (archive, pattern) = splits.find_map(|(archive, pattern)| {
+            let archive = PathBuf::from(os_string(archive)?);
+            File::open(&archive).is_ok_and(|file| zip::is_zip(&file)).then_some((archive, pattern))
+        })?;
+        let failed = |defect: Defect| ListError::Open { path: archive.clone(), error: io::Error::other(defect) };
+        let members = match zip::list_members(&archive, MemberSelection::Pattern(pattern)) {
+            Ok(members) => members,
+            Err(defect) => return Some(Err(failed(defect))),
+        };
+        if !members.is_empty() {
+            return Some(Ok(members.into_iter().map(|member| Source::member(&archive, member)).collect()));
+        }
+        let all = zip::list_members(&archive, MemberSelection::Pattern(b"*")).unwrap_or_default();
+        let names = all.iter().take(SHOWN_MEMBERS).map(|member| String::from_utf8_lossy(&member.name).into_owned());
+        let members = visible(&names.collect::<Vec<_>>().join(", ")).to_string();
+        Some(Err(ListError::NoMember { path: path.to_path_buf(), members }))
+    }
+
+    fn member(archive: &Path, listed: ListedMember) -> Source {
+        let path = [archive.as_os_str().as_encoded_bytes(), b"!", &listed.name].concat();
+        let lossy = || OsString::from(String::from_utf8_lossy(&path).into_owned());
+        let name = source_name(Path::new(&os_string(&path).unwrap_or_else(lossy)));
+        match listed.member {
+            Ok(member) => Source { name, len: Some(member.len), origin: Origin::Member(member) },
+            Err(defect) => Source { name, len: None, origin: Origin::Unreadable(defect) },
+        }
+    }
 }
 
 /// The inputs of a run, in order.
@@ -99,7 +179,8 @@ impl Sources {
         } else if path.is_dir() {
             self.0.extend(list_directory(&path)?);
         } else {
-            self.0.push(Source::path(path)?);
+            let members = if path.exists() { None } else { Source::of_members(&path) };
+            self.0.extend(members.unwrap_or_else(|| Source::of_file(path))?);
         }
         Ok(())
     }
@@ -205,7 +286,8 @@ fn list_directory(root: &Path) -> Result<Vec<Source>, ListError> {
     }
     let bytes = |path: &Path| path.as_os_str().as_encoded_bytes().to_vec();
     files.sort_unstable_by_key(|(path, _)| bytes(path));
-    files.into_iter().map(|(path, file)| file.source(path)).collect()
+    let sources: Result<Vec<_>, _> = files.into_iter().map(|(path, file)| file.sources(path)).collect();
+    Ok(sources?.into_iter().flatten().collect())
 }
 
 /// Returns the name of a path: the path itself if it is UTF-8. Otherwise, and if the path begins with `bytes:`, the name is
@@ -243,12 +325,12 @@ impl ListedFile {
         }
     }
 
-    fn source(self, path: PathBuf) -> Result<Source, ListError> {
+    fn sources(self, path: PathBuf) -> Result<Vec<Source>, ListError> {
         let name = source_name(&path);
         match self {
-            ListedFile::Regular => Source::path(path),
-            ListedFile::Missing => Ok(Source { name, origin: Origin::Path(path), len: None }),
-            ListedFile::Special => Ok(Source { name, origin: Origin::Special, len: None }),
+            ListedFile::Regular => Source::of_file(path),
+            ListedFile::Missing => Ok(vec![Source { name, origin: Origin::Path(path), len: None }]),
+            ListedFile::Special => Ok(vec![Source { name, origin: Origin::Special, len: None }]),
         }
     }
 }

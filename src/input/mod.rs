@@ -5,6 +5,7 @@
 //!                                       Opened::Stream(Stream)     --> Block: a buffer
 //!                                          | gzip, gzip_ahead, decoders: unpack
 //!                                          | peek: lookahead
+//! ZIP archive --zip--> members, each a source --zip_reader--> Stream
 //!                               TableReader (Parquet, Arrow IPC)   --> RecordBuffer: rows
 //! ```
 //!
@@ -25,6 +26,8 @@ pub(crate) mod mmap;
 mod peek;
 mod stream;
 mod table;
+mod zip;
+mod zip_reader;
 
 pub(crate) use block::{Block, BlockPool, Buffer};
 pub use error::{Defect, InputError, ListError};

@@ -76,7 +76,7 @@ fn read(reader: &mut dyn Read, into: &mut [u8]) -> Result<usize, Defect> {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
             // A faulty reader may report more bytes than fit; the count must stay within the slice.
             Ok(count) => return Ok(count.min(into.len())),
-            Err(error) => return Err(Defect::Read(error)),
+            Err(error) => return Err(Defect::of_read(error)),
         }
     }
 }

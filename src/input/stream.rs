@@ -8,6 +8,8 @@ use super::gzip_ahead::ParallelGzipReader;
 use super::list::{Origin, Source};
 use super::mmap::{MappedFile, MappedReader};
 use super::peek::PeekReader;
+use super::zip::{MemberMethod, ZipMember};
+use super::zip_reader::{InflateReader, MemberChecksum, StoredReader};
 use crate::encoding::Utf16Decoder;
 use std::collections::VecDeque;
 use std::fs::File;
@@ -39,8 +41,14 @@ pub(crate) enum Opened {
 
 /// Unpacked bytes of a source in order, optionally transcoded from UTF-16 to UTF-8.
 pub(crate) struct Stream {
-    bytes: UnpackedBytes,
+    bytes: CheckedBytes,
     utf16: Option<Utf16Text>,
+}
+
+/// The bytes of a source after decompression, and the checksum of the stored member of a ZIP archive that they come from.
+struct CheckedBytes {
+    bytes: UnpackedBytes,
+    checksum: Option<MemberChecksum>,
 }
 
 /// The bytes of a source after decompression.
@@ -63,13 +71,17 @@ impl Stream {
             Packing::Bzip2 => UnpackedBytes::Bzip2(Box::new(Bzip2Reader::new(input))),
             Packing::Xz => UnpackedBytes::Other(DecoderAdapter::xz(input)),
         };
-        Ok(Stream { bytes, utf16: None })
+        Ok(Stream::of(bytes, None))
+    }
+
+    fn of(bytes: UnpackedBytes, checksum: Option<MemberChecksum>) -> Stream {
+        Stream { bytes: CheckedBytes { bytes, checksum }, utf16: None }
     }
 
     /// The bytes of a mapping from `start` on, as they are.
     pub(crate) fn mapped(mapping: Arc<MappedFile>, start: usize) -> Stream {
         let reader = PeekReader::at(start as u64, Box::new(MappedReader::new(mapping, start)));
-        Stream { bytes: UnpackedBytes::Plain(reader), utf16: None }
+        Stream::of(UnpackedBytes::Plain(reader), None)
     }
 
     /// Transcodes the bytes that follow from UTF-16. `decoder` has decoded the bytes before.
@@ -90,7 +102,7 @@ impl Stream {
 
     /// Bytes of the file consumed so far; packed bytes if the file is packed.
     pub(crate) fn taken(&self) -> u64 {
-        match &self.bytes {
+        match &self.bytes.bytes {
             UnpackedBytes::Plain(reader) => reader.consumed(),
             UnpackedBytes::Gzip(reader) => reader.consumed(),
             UnpackedBytes::ParallelGzip(reader) => reader.consumed(),
@@ -103,7 +115,7 @@ impl Stream {
     /// Appends the ends of the gzip members that were passed since the last call to `ends`, in order. An end may be ahead of
     /// the bytes that were read so far, but is never reported later than the bytes before it.
     pub(crate) fn take_ends(&mut self, ends: &mut VecDeque<MemberEnd>) {
-        match &mut self.bytes {
+        match &mut self.bytes.bytes {
             UnpackedBytes::Gzip(reader) => ends.extend(reader.take_ends()),
             UnpackedBytes::ParallelGzip(reader) => ends.extend(reader.take_ends()),
             UnpackedBytes::Plain(_) => (),
@@ -113,7 +125,18 @@ impl Stream {
 
     /// Whether the file is compressed.
     pub(crate) fn is_packed(&self) -> bool {
-        !matches!(self.bytes, UnpackedBytes::Plain(_))
+        !matches!(self.bytes.bytes, UnpackedBytes::Plain(_))
+    }
+}
+
+impl CheckedBytes {
+    /// Reads into the start of `into`. Compares the checksum at the end.
+    fn read(&mut self, into: &mut [u8]) -> Result<usize, Defect> {
+        let count = self.bytes.read(into)?;
+        if let (0, false, Some(checksum)) = (count, into.is_empty(), &self.checksum) {
+            checksum.check()?;
+        }
+        Ok(count)
     }
 }
 
@@ -147,7 +170,7 @@ impl Utf16Text {
 
     /// Reads text into `into`. Returns the number of bytes; 0 is the end. An end inside a character is a defect, which is
     /// returned after all text before it.
-    fn read(&mut self, source: &mut UnpackedBytes, into: &mut [u8]) -> Result<usize, Defect> {
+    fn read(&mut self, source: &mut CheckedBytes, into: &mut [u8]) -> Result<usize, Defect> {
         while self.start == self.text.len() && !self.is_ended {
             self.text.clear();
             self.start = 0;
@@ -173,10 +196,38 @@ fn open_mapping(mapping: MappedFile, options: OpenOptions) -> Option<Opened> {
         Packing::Plain => Some(Opened::Mapped(mapping)),
         Packing::Gzip => {
             let reader = ParallelGzipReader::new(&mapping, options.threads)?;
-            Some(Opened::Stream(Stream { bytes: UnpackedBytes::ParallelGzip(Box::new(reader)), utf16: None }))
+            Some(Opened::Stream(Stream::of(UnpackedBytes::ParallelGzip(Box::new(reader)), None)))
         }
         _ => None,
     }
+}
+
+/// Opens a member of a ZIP archive.
+fn open_member(member: &ZipMember, options: OpenOptions) -> Result<Stream, Defect> {
+    if member.method == MemberMethod::Deflated {
+        return Stream::new(PeekReader::new(Box::new(InflateReader::new(member)?)));
+    }
+    let checksum = MemberChecksum::new(member);
+    if let Some(stream) = open_mapped_member(member, options, &checksum) {
+        return Ok(stream);
+    }
+    let mut stream = Stream::new(PeekReader::new(Box::new(StoredReader::new(member, checksum.clone())?)))?;
+    stream.bytes.checksum = Some(checksum);
+    Ok(stream)
+}
+
+/// Opens a stored member of several gzip members to be unpacked by several threads.
+fn open_mapped_member(member: &ZipMember, options: OpenOptions, checksum: &MemberChecksum) -> Option<Stream> {
+    if !options.mmap || options.threads < 2 || member.len < MIN_MAPPED_LEN {
+        return None;
+    }
+    let file = File::open(&member.path).ok()?;
+    let mapping = Arc::new(MappedFile::of_range(&file, member.range.clone(), &member.path)?);
+    if packing(&mapping) != Packing::Gzip {
+        return None;
+    }
+    let reader = ParallelGzipReader::new(&mapping, options.threads)?.with_checksum(checksum.clone());
+    Some(Stream::of(UnpackedBytes::ParallelGzip(Box::new(reader)), Some(checksum.clone())))
 }
 
 /// Opens a source.
@@ -187,6 +238,8 @@ pub(crate) fn open(origin: Origin, options: OpenOptions) -> Result<Opened, Defec
     let reader = match origin {
         Origin::Stdin => PeekReader::new(Box::new(io::stdin())),
         Origin::Special => return Err(Defect::Special),
+        Origin::Unreadable(defect) => return Err(defect),
+        Origin::Member(member) => return Ok(Opened::Stream(open_member(&member, options)?)),
         Origin::Reader(reader) => PeekReader::new(reader),
         Origin::Path(path) => {
             let file = File::open(&path).map_err(Defect::Open)?;

@@ -3,7 +3,7 @@
 //!
 //! Without a pointer, the URL is the first member of a known name. A line that is not an object, is truncated, or goes on
 //! after the object, is a record with a fault, and so is an object without a string in the place of the URL; the line is its
-//! URL then. Blank lines are not records.
+//! URL then. Blank lines and the header of the pages of a WACZ package are not records.
 
 use super::buffer::{RecordBuffer, append_with, filled_lines};
 use super::capture_fields::{CaptureFields, IndexMember};
@@ -132,6 +132,10 @@ impl TextDecoder for JsonLines {
         self.rows.clear();
         self.json_bitmaps.classify(chunk);
         for (at, line) in filled_lines(chunk) {
+            if line.starts_with(b"{") && is_pages_header(line) {
+                self.rows.columns.count_header();
+                continue;
+            }
             self.rows.begin(offset + at as u64);
             self.decode_line(chunk, at, line);
         }
@@ -140,11 +144,12 @@ impl TextDecoder for JsonLines {
 }
 
 impl JsonLines {
-    /// Returns `options` if the first record is an object with a URL in that place.
+    /// Returns `options` if the first record is an object with a URL in that place, or the header of a list of pages.
     pub(super) fn detect_with(head: &SourceHead<'_>, options: JsonOptions) -> Option<JsonOptions> {
         let mut members = JsonMembers::new(head.first_record);
         members.by_ref().for_each(drop);
-        (!members.is_broken() && options.url(head.first_record).is_some()).then_some(options)
+        let is_lines = options.url(head.first_record).is_some() || is_pages_header(head.first_record);
+        (!members.is_broken() && is_lines).then_some(options)
     }
 
     fn decode_line(&mut self, chunk: &[u8], at: usize, line: &[u8]) {
@@ -191,6 +196,13 @@ impl JsonLines {
     fn copy(&mut self, text: &[u8]) -> Span {
         append_with(&mut self.rows.text, |out| unescape(text, out))
     }
+}
+
+/// Whether the line is the header of the pages of a WACZ package (WACZ 1.1.1, section 5.2.2): an object that begins with the
+/// name of their format.
+fn is_pages_header(line: &[u8]) -> bool {
+    let is_near = memchr::memmem::find(&line[..line.len().min(64)], b"json-pages-").is_some();
+    is_near && matches!(at_path(line, &["format"]), Some(JsonValue::Text(text)) if text.starts_with(b"json-pages-"))
 }
 
 /// The string that is the value of `member`, or to which the rest of `pointer` leads in it.

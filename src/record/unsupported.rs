@@ -26,8 +26,11 @@ const BINARY: [(&[u8], UnsupportedFormat); 20] = [
     (b"\x28\xb5\x2f\xfd", format("zstd within zstd or another packing", PACKED_TWICE)),
     (b"\xfd7zXZ\0", format("xz within another packing", PACKED_TWICE)),
     (b"\x04\x22\x4d\x18", format("lz4 within another packing", PACKED_TWICE)),
-    (b"PK\x03\x04", format("a zip archive", "extract it (unzip FILE), and name its files")),
-    (b"PK\x05\x06", format("an empty zip archive", "name another file")),
+    (
+        b"PK\x03\x04",
+        format("a ZIP archive from a pipe or within another file", "write it to a file of its own, and name that file"),
+    ),
+    (b"PK\x05\x06", format("an empty ZIP archive", "name another file")),
     (b"7z\xbc\xaf\x27\x1c", format("a 7-Zip archive", "extract it (7z x FILE), and name its files")),
     (b"Rar!\x1a\x07", format("a RAR archive", "extract it (unrar x FILE), and name its files")),
     (b"\x1f\x9d", format("data of compress (.Z)", "pipe it: gzip -dc FILE | irikey ...")),

@@ -9,11 +9,11 @@
 
 use super::archive::{EndDefect, ReadEnd};
 use super::body::{CutOptions, SourceBody};
-use super::open_source::{OpenError, OpenSource};
+use super::open_source::{OpenError, OpenSource, SourceFile};
 use super::options::RunOptions;
 use super::summary::Progress;
 use crate::canon::Policy;
-use crate::input::{Block, Defect, OpenOptions, Origin, Source, Sources};
+use crate::input::{Block, Defect, OpenOptions, Source, Sources};
 use crate::record::archive::BatchLimits;
 use crate::record::csv::CsvColumnsError;
 use crate::record::{FormatAdvice, RecordBuffer, TextFormat};
@@ -149,10 +149,7 @@ impl<'a> Cutter<'a> {
     fn open_next(&mut self) -> Result<bool, (String, CsvColumnsError)> {
         let Some((number, source)) = self.sources.next() else { return Ok(false) };
         let (number, name) = (number as u32, source.name.clone());
-        let path = match (&source.origin, source.len) {
-            (Origin::Path(path), Some(_)) => Some(path.clone()),
-            _ => None,
-        };
+        let file = SourceFile::of(&source);
         let RunOptions { mmap, threads, .. } = *self.options.run;
         let body = match source.open(OpenOptions { mmap, threads }) {
             Ok(opened) => SourceBody::new(opened, &self.options),
@@ -161,7 +158,7 @@ impl<'a> Cutter<'a> {
                 return Ok(true);
             }
         };
-        let mut current = OpenSource::new(number, name, path, body);
+        let mut current = OpenSource::new(number, name, file, body);
         let begun = current.begin(&self.options);
         self.at += current.skipped_len;
         self.counts.headers += u64::from(current.has_header);

@@ -7,7 +7,7 @@ use super::options::RunOptions;
 use super::summary::Progress;
 use crate::encoding::{ByteOrder, Charset, utf16_len};
 use crate::input::detect::{ContentType, SNIFF_LEN, TableFormat, content_type};
-use crate::input::{Defect, TableColumns, TableOptions, TableReader};
+use crate::input::{Defect, Origin, Source, TableColumns, TableOptions, TableReader};
 use crate::iri::FaultKind;
 use crate::record::archive::ArchiveParser;
 use crate::record::csv::{CsvColumnsError, CsvLayout, CsvOptions};
@@ -27,7 +27,7 @@ const UNMARKED_UTF16: UnsupportedFormat = UnsupportedFormat {
     advice: "name its charset with --charset utf-16le or --charset utf-16be",
 };
 const STREAMED_TABLE: UnsupportedFormat = UnsupportedFormat {
-    name: "a Parquet or Arrow file that is compressed or comes from a pipe",
+    name: "a Parquet or Arrow file that is compressed, in an archive, or comes from a pipe",
     advice: "write it to a file, and name the file",
 };
 const TABLE_AS_TEXT: UnsupportedFormat =
@@ -50,10 +50,29 @@ pub(super) struct OpenSource {
     pub(super) has_header: bool,
     /// What to try if the format was guessed wrong.
     pub(super) advice: Option<FormatAdvice>,
-    /// The path, if the source is a regular file.
-    path: Option<PathBuf>,
+    file: SourceFile,
     /// Bytes of the file that were reported as read.
     reported: u64,
+}
+
+/// Where the bytes of a source are stored.
+pub(super) enum SourceFile {
+    /// A regular file.
+    Path(PathBuf),
+    /// A member of a ZIP archive.
+    Member,
+    /// Not in a regular file.
+    None,
+}
+
+impl SourceFile {
+    pub(super) fn of(source: &Source) -> SourceFile {
+        match (&source.origin, source.len) {
+            (Origin::Path(path), Some(_)) => SourceFile::Path(path.clone()),
+            (Origin::Member(_), _) => SourceFile::Member,
+            _ => SourceFile::None,
+        }
+    }
 }
 
 /// Why a source cannot be read.
@@ -69,7 +88,7 @@ impl From<Defect> for OpenError {
 }
 
 impl OpenSource {
-    pub(super) fn new(number: u32, name: String, path: Option<PathBuf>, body: SourceBody) -> OpenSource {
+    pub(super) fn new(number: u32, name: String, file: SourceFile, body: SourceBody) -> OpenSource {
         OpenSource {
             number,
             name,
@@ -80,7 +99,7 @@ impl OpenSource {
             skipped_len: 0,
             has_header: false,
             advice: None,
-            path,
+            file,
             reported: 0,
         }
     }
@@ -122,8 +141,9 @@ impl OpenSource {
             ArchiveRows::Records => {
                 let mut parser = ArchiveParser::of_types(options.run.record_types.clone());
                 // Positions of captures are known in a file that begins with the first record.
-                if self.path.is_some() && self.offset == 0 {
-                    let base_name = self.name.rsplit('/').next().unwrap_or_default();
+                if self.offset == 0
+                    && let Some(base_name) = self.base_name()
+                {
                     let name = if options.run.archive_paths { &self.name } else { base_name };
                     parser.set_file(name, self.body.is_compressed());
                 }
@@ -133,9 +153,18 @@ impl OpenSource {
         self.body.parse_archive(parser);
     }
 
+    /// The last part of the name of the file or the member.
+    fn base_name(&self) -> Option<&str> {
+        match self.file {
+            SourceFile::Path(_) => self.name.rsplit('/').next(),
+            SourceFile::Member => self.name.rsplit(['/', '!']).next(),
+            SourceFile::None => None,
+        }
+    }
+
     /// Opens a table in a binary format.
     fn begin_table(&mut self, format: TableFormat, options: &CutOptions<'_>) -> Result<(), OpenError> {
-        let Some(path) = self.path.take() else { return Err(Defect::Unsupported(STREAMED_TABLE).into()) };
+        let SourceFile::Path(path) = &self.file else { return Err(Defect::Unsupported(STREAMED_TABLE).into()) };
         let columns = match &options.run.format {
             InputFormat::Auto(format) => TableColumns { url: format.csv.url.clone(), base: format.csv.base.clone() },
             _ => return Err(Defect::Unsupported(TABLE_AS_TEXT).into()),
@@ -143,9 +172,9 @@ impl OpenSource {
         let RunOptions { threads, max_record_len, row_group_len: held_len, .. } = *options.run;
         let options = TableOptions { columns, carry: options.carry, threads, max_record_len, held_len };
         let table = match format {
-            TableFormat::Parquet => TableReader::parquet(&path, &options)?,
+            TableFormat::Parquet => TableReader::parquet(path, &options)?,
             TableFormat::Arrow | TableFormat::ArrowStream => {
-                TableReader::arrow(&path, format == TableFormat::ArrowStream, &options)?
+                TableReader::arrow(path, format == TableFormat::ArrowStream, &options)?
             }
         };
         self.body = SourceBody::Table(Box::new(table));

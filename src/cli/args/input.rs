@@ -20,9 +20,9 @@ use crate::run::{MAX_RECORD_LEN, MAX_ROW_GROUP_LEN, RunOptions};
 #[derive(Debug, Args)]
 pub(crate) struct InputArgs {
     /// Files to read, in this order. A directory stands for the files in it and below it (without names that begin with .
-    /// or _), @FILE for the names in FILE (one per line, # begins a
-    /// comment; or ended by NUL), and - for standard input, which is also read without any INPUT.
-    /// Gzip, zstd, LZ4, bzip2 and xz are recognized by content
+    /// or _), a ZIP or WACZ archive for its members ('x.wacz!pages/*' chooses them), @FILE for the names in FILE (one per
+    /// line, # begins a comment; or ended by NUL), and - for standard input, which is also read without any INPUT. Gzip,
+    /// zstd, LZ4, bzip2 and xz are recognized by content
     #[arg(value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
 

@@ -19,7 +19,7 @@ mod signal;
 #[cfg(all(test, unix))]
 mod tests;
 
-use memmap2::Mmap;
+use memmap2::{Mmap, MmapOptions};
 use std::fs::File;
 use std::io::{self, Read};
 use std::ops::{Deref, Range};
@@ -39,9 +39,21 @@ impl MappedFile {
     /// Maps all of `file`; `path` is its name in messages. Returns `None` if the file cannot be mapped, or if too many files
     /// are mapped to watch another one. The caller then reads the file.
     pub(crate) fn new(file: &File, path: &Path) -> Option<MappedFile> {
+        MappedFile::watched(&MmapOptions::new(), file, path)
+    }
+
+    /// Maps a range of `file`, like [`MappedFile::new`].
+    pub(crate) fn of_range(file: &File, range: Range<u64>, path: &Path) -> Option<MappedFile> {
+        let len = usize::try_from(range.end.checked_sub(range.start)?).ok()?;
+        // A mapping may reach past the end of its file, and reading there raises SIGBUS.
+        let is_within = file.metadata().is_ok_and(|metadata| range.end <= metadata.len());
+        is_within.then(|| MappedFile::watched(MmapOptions::new().offset(range.start).len(len), file, path))?
+    }
+
+    fn watched(options: &MmapOptions, file: &File, path: &Path) -> Option<MappedFile> {
         // SAFETY: the map is read-only and private to this value. Another process may change its bytes; the module
         // documentation says how they are used, so that no memory error follows.
-        let map = unsafe { Mmap::map(file) }.ok()?;
+        let map = unsafe { options.map(file) }.ok()?;
         #[cfg(unix)]
         {
             // Advice: without it the kernel reads less ahead.

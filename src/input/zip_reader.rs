@@ -1,0 +1,116 @@
+//! Reads members of ZIP archives: [`StoredReader`] and [`InflateReader`].
+//!
+//! A stored member is a range of its archive and is read like a file, also by several threads; the checksum is compared at
+//! the end. A deflated member is a gzip member without header and trailer, and both are known, so that [`GzipReader`] reads
+//! it and compares checksum and length.
+
+use super::error::Defect;
+use super::gzip::GzipReader;
+use super::peek::PeekReader;
+use super::zip::ZipMember;
+use flate2::Crc;
+use std::fs::File;
+use std::io::{self, Chain, Cursor, Read, Seek, SeekFrom, Take};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Header of a gzip member without optional fields, RFC 1952 section 2.3.
+const GZIP_HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
+
+/// The checksum that the content of a stored member must have, and what was read.
+#[derive(Clone, Debug)]
+pub(super) struct MemberChecksum {
+    expected: u32,
+    found: Arc<AtomicU32>,
+}
+
+impl MemberChecksum {
+    pub(super) fn new(member: &ZipMember) -> MemberChecksum {
+        MemberChecksum { expected: member.crc, found: Arc::default() }
+    }
+
+    /// Sets the checksum of what was read.
+    pub(super) fn set(&self, found: u32) {
+        self.found.store(found, Ordering::Relaxed);
+    }
+
+    /// Compares the checksums, after all bytes were read.
+    pub(super) fn check(&self) -> Result<(), Defect> {
+        match self.found.load(Ordering::Relaxed) == self.expected {
+            true => Ok(()),
+            false => Err(Defect::zip_damage("the checksum of the member differs")),
+        }
+    }
+}
+
+/// The bytes of a member as stored.
+fn stored_bytes(member: &ZipMember) -> Result<Take<File>, Defect> {
+    let mut file = File::open(&member.path).map_err(Defect::Open)?;
+    file.seek(SeekFrom::Start(member.range.start)).map_err(Defect::Read)?;
+    Ok(file.take(member.range.end - member.range.start))
+}
+
+/// Reads a stored member and computes its checksum.
+pub(super) struct StoredReader {
+    bytes: Take<File>,
+    crc: Crc,
+    checksum: MemberChecksum,
+}
+
+impl StoredReader {
+    pub(super) fn new(member: &ZipMember, checksum: MemberChecksum) -> Result<StoredReader, Defect> {
+        Ok(StoredReader { bytes: stored_bytes(member)?, crc: Crc::new(), checksum })
+    }
+}
+
+impl Read for StoredReader {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = self.bytes.read(into)?;
+        self.crc.update(&into[..count]);
+        if count == 0 && !into.is_empty() {
+            self.checksum.set(self.crc.sum());
+        }
+        Ok(count)
+    }
+}
+
+/// Reads a deflated member.
+pub(super) struct InflateReader {
+    reader: GzipReader,
+    /// Bytes of the content that remain, as the directory states.
+    rest: u64,
+}
+
+type GzipBytes = Chain<Chain<Cursor<[u8; 10]>, Take<File>>, Cursor<Vec<u8>>>;
+
+impl InflateReader {
+    pub(super) fn new(member: &ZipMember) -> Result<InflateReader, Defect> {
+        let trailer = [member.crc.to_le_bytes(), (member.len as u32).to_le_bytes()].concat();
+        let bytes: GzipBytes = Cursor::new(GZIP_HEADER).chain(stored_bytes(member)?).chain(Cursor::new(trailer));
+        Ok(InflateReader { reader: GzipReader::new(PeekReader::new(Box::new(bytes))), rest: member.len })
+    }
+
+    fn read_within(&mut self, into: &mut [u8]) -> Result<usize, Defect> {
+        // After the last byte, one more shows that the member is longer.
+        let limit = into.len().min(usize::try_from(self.rest).unwrap_or(usize::MAX).max(1));
+        let count = self.reader.read(&mut into[..limit]).map_err(|defect| match defect {
+            Defect::Read(error) => Defect::Read(error),
+            Defect::Gzip(reason) => Defect::zip_damage(reason),
+            _ => Defect::zip_damage("the deflated data of the member is invalid"),
+        })?;
+        match self.rest.checked_sub(count as u64) {
+            None => return Err(Defect::zip_damage("the member is longer than the directory states")),
+            Some(rest) => self.rest = rest,
+        }
+        if count == 0 && !into.is_empty() && self.rest > 0 {
+            return Err(Defect::zip_damage("the member is shorter than the directory states"));
+        }
+        Ok(count)
+    }
+}
+
+impl Read for InflateReader {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.read_within(into).map_err(io::Error::other)
+    }
+}
