@@ -17,6 +17,8 @@ mod documentation;
 #[cfg(unix)]
 #[path = "command/durability.rs"]
 mod durability;
+#[path = "command/extract.rs"]
+mod extract;
 #[cfg(unix)]
 #[path = "command/help.rs"]
 mod help;
@@ -539,7 +541,7 @@ fn extract_has_limits_and_exit_codes() {
     assert_eq!(status(&["--fail-on-fault"], b"<a href='&#0;'>"), Some(3));
     assert_eq!(status(&["--charset", "klingon"], b""), Some(2));
     assert_eq!(status(&["--base", "x"], b""), Some(2));
-    assert_eq!(status(&["-o", "x.parquet"], b""), Some(2));
+    assert_eq!(status(&["-o", "x.cdxj"], b""), Some(2));
     assert_eq!(status(&["no such file"], b""), Some(4));
     let rows = irikey(&["extract", "-q", "--output-format", "jsonl"], b"<a href='\xFF'>", Stdio::piped()).stdout;
     let row: serde_json::Value = serde_json::from_slice(&rows).unwrap();

@@ -3,7 +3,7 @@
 //! ```text
 //! is_utf8    bytes of a chunk -> valid UTF-8 or not
 //! charset    label -> Charset; text in a charset <-> text
-//! transcode  document in a charset -> text, its malformed sequences, offsets back into the document
+//! transcode  document in a charset -> text, the number of malformed sequences, offsets back into the document
 //! utf16      stream of UTF-16 -> UTF-8
 //! ```
 
@@ -12,7 +12,7 @@ mod transcode;
 mod utf16;
 
 pub use charset::{Charset, Encoded, Undecodable, UnmappableMode};
-pub(crate) use transcode::Malformed;
+pub(crate) use transcode::DocumentCursor;
 pub(crate) use utf16::{ByteOrder, Utf16Decoder, utf16_len};
 
 /// Returns whether `bytes` are valid UTF-8. The check uses SIMD instructions and is meant for whole chunks: a call costs

@@ -1,8 +1,8 @@
-//! Whole documents: decodes bytes in a charset to text with a list of the malformed sequences, and maps offsets in the
-//! text back to offsets in the bytes (RFC 3987 section 3.1, step 1, for documents that contain IRIs).
+//! Whole documents: decodes bytes in a charset to text, counts the malformed sequences, and maps positions in the text
+//! back to positions in the bytes (RFC 3987 section 3.1, step 1, for documents that contain IRIs).
 //!
-//! Malformed sequences become U+FFFD, so that a parser can continue behind them. A caller that takes a part of the text
-//! must check the list for positions in that part.
+//! Malformed sequences become U+FFFD, so that a parser can continue behind them. They are only counted, because a document
+//! may consist of them. A caller that takes a part of the text asks [`DocumentCursor`] whether it contains one.
 
 use encoding_rs::{Decoder, DecoderResult};
 
@@ -17,19 +17,12 @@ const MAX_GROWTH: usize = 4;
 /// A document as text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Transcoded {
-    /// The decoded text, not normalized.
+    /// The decoded text, not normalized. Empty if it was not asked for.
     pub(crate) text: String,
-    /// Malformed sequences, in ascending order.
-    pub(crate) malformed: Vec<Malformed>,
-}
-
-/// A malformed sequence, which is decoded as U+FFFD.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Malformed {
-    /// Byte offset of the U+FFFD in the text.
-    pub(crate) text_at: usize,
-    /// Byte offset of the sequence in the document.
-    pub(crate) at: usize,
+    /// Number of malformed sequences, which are decoded as U+FFFD.
+    pub(crate) malformed_count: u64,
+    /// Byte offset of the first malformed sequence in the document.
+    pub(crate) first_malformed: usize,
 }
 
 /// Decodes a document piece by piece and counts the bytes read and written.
@@ -72,42 +65,97 @@ impl PieceDecoder<'_> {
     }
 }
 
+/// Maps ascending positions in the decoded text of a document to offsets in its bytes.
+pub(crate) struct DocumentCursor<'a> {
+    decoder: PieceDecoder<'a>,
+    is_at_end: bool,
+    /// The last malformed sequence that was decoded: the position of its U+FFFD, and its offset in the bytes.
+    malformed: Option<(usize, usize)>,
+    out: Vec<u8>,
+}
+
+impl DocumentCursor<'_> {
+    /// The offset of the character at position `place` of the text, not before that of the last call.
+    pub(crate) fn offset(&mut self, place: usize) -> usize {
+        while self.decoder.written < place && !self.is_at_end {
+            self.step(place);
+        }
+        self.decoder.read
+    }
+
+    /// The offset of the first malformed sequence whose U+FFFD is in `from..to` of the text.
+    pub(crate) fn find_malformed(&mut self, from: usize, to: usize) -> Option<usize> {
+        self.offset(from);
+        loop {
+            if let Some((_, offset)) = self.malformed.filter(|(at, _)| (from..to).contains(at)) {
+                return Some(offset);
+            }
+            if self.decoder.written >= to || self.is_at_end {
+                return None;
+            }
+            self.step(to);
+        }
+    }
+
+    /// Decodes so few bytes that the text does not pass `place`; the last ones are decoded one at a time.
+    fn step(&mut self, place: usize) {
+        let count = ((place - self.decoder.written) / MAX_GROWTH).clamp(1, PIECE_LEN / MAX_GROWTH);
+        match self.decoder.decode(count, &mut self.out).1 {
+            PieceEnd::Text => {}
+            PieceEnd::Malformed { at } => {
+                self.malformed = Some((self.decoder.written - char::REPLACEMENT_CHARACTER.len_utf8(), at));
+            }
+            PieceEnd::EndOfDocument => self.is_at_end = true,
+        }
+    }
+}
+
 impl Charset {
     /// Decodes a whole document. A byte order mark is decoded as a character.
     pub(crate) fn transcode_document(self, bytes: &[u8]) -> Transcoded {
+        let mut document = Transcoded { text: String::with_capacity(bytes.len()), ..Transcoded::default() };
+        let mut text = std::mem::take(&mut document.text);
+        self.decode_pieces(bytes, &mut document, |piece| text.push_str(piece));
+        Transcoded { text, ..document }
+    }
+
+    /// Counts the malformed sequences of a document.
+    pub(crate) fn count_malformed(self, bytes: &[u8]) -> Transcoded {
+        let mut document = Transcoded::default();
+        self.decode_pieces(bytes, &mut document, |_| ());
+        document
+    }
+
+    /// Decodes a whole document, calls `push` with the text piece by piece, and counts malformed sequences in `document`.
+    fn decode_pieces(self, bytes: &[u8], document: &mut Transcoded, mut push: impl FnMut(&str)) {
         let mut decoder = PieceDecoder::new(self, bytes);
-        let mut document = Transcoded { text: String::with_capacity(bytes.len()), malformed: Vec::new() };
         let mut out = vec![0; PIECE_LEN * MAX_GROWTH];
         loop {
             let (written, end) = decoder.decode(PIECE_LEN, &mut out);
             // The decoder writes whole characters of UTF-8.
-            document.text.push_str(std::str::from_utf8(&out[..written]).unwrap_or_default());
+            push(std::str::from_utf8(&out[..written]).unwrap_or_default());
             match end {
                 PieceEnd::Text => {}
                 PieceEnd::Malformed { at } => {
-                    document.malformed.push(Malformed { text_at: document.text.len(), at });
-                    document.text.push(char::REPLACEMENT_CHARACTER);
+                    if document.malformed_count == 0 {
+                        document.first_malformed = at;
+                    }
+                    document.malformed_count += 1;
+                    push(char::REPLACEMENT_CHARACTER.encode_utf8(&mut [0; 4]));
                 }
-                PieceEnd::EndOfDocument => return document,
+                PieceEnd::EndOfDocument => return,
             }
         }
     }
 
-    /// Returns the offsets in `bytes` of the characters at offsets `places` of their text. `places` must ascend.
-    pub(crate) fn document_offsets(self, bytes: &[u8], places: &[usize]) -> Vec<usize> {
-        let mut decoder = PieceDecoder::new(self, bytes);
-        let mut out = [0; PIECE_LEN];
-        let mut is_at_end = false;
-        let mut offsets = Vec::with_capacity(places.len());
-        for place in places {
-            while decoder.written < *place && !is_at_end {
-                // So few bytes that decoding cannot pass the place; the last ones are decoded one at a time.
-                let count = ((place - decoder.written) / MAX_GROWTH).clamp(1, PIECE_LEN / MAX_GROWTH);
-                is_at_end = matches!(decoder.decode(count, &mut out).1, PieceEnd::EndOfDocument);
-            }
-            offsets.push(decoder.read);
+    /// A cursor at the beginning of a document.
+    pub(crate) fn document_cursor(self, bytes: &[u8]) -> DocumentCursor<'_> {
+        DocumentCursor {
+            decoder: PieceDecoder::new(self, bytes),
+            is_at_end: false,
+            malformed: None,
+            out: vec![0; PIECE_LEN],
         }
-        offsets
     }
 }
 
@@ -118,12 +166,20 @@ mod tests {
     use super::*;
     use crate::encoding::UnmappableMode;
 
+    fn offsets(charset: Charset, bytes: &[u8], places: &[usize]) -> Vec<usize> {
+        let mut cursor = charset.document_cursor(bytes);
+        places.iter().map(|place| cursor.offset(*place)).collect()
+    }
+
     #[test]
     fn documents_are_decoded_and_offsets_mapped_back() {
         let decoded = Charset::named("shift_jis").unwrap().transcode_document(b"\x83\x86<\x82");
-        assert_eq!((decoded.text.as_str(), decoded.malformed[0].at), ("\u{30E6}<\u{FFFD}", 3));
+        assert_eq!(
+            (decoded.text.as_str(), decoded.malformed_count, decoded.first_malformed),
+            ("\u{30E6}<\u{FFFD}", 1, 3)
+        );
         let charset = Charset::named("utf-16le").unwrap();
-        assert_eq!(charset.document_offsets(b"\xE9\0a\0b\0", &[0, 2, 3, 4]), [0, 2, 4, 6]);
+        assert_eq!(offsets(charset, b"\xE9\0a\0b\0", &[0, 2, 3, 4]), [0, 2, 4, 6]);
     }
 
     #[test]
@@ -137,10 +193,10 @@ mod tests {
             };
             let bytes = one.repeat(20_000);
             let decoded = charset.transcode_document(&bytes);
-            assert!(decoded.malformed.is_empty(), "{label}");
+            assert!(decoded.malformed_count == 0, "{label}");
             let width = decoded.text.chars().next().unwrap().len_utf8();
             let place = 15_000 * width;
-            let at = charset.document_offsets(&bytes, &[0, place, place + width])[1];
+            let at = offsets(charset, &bytes, &[0, place, place + width])[1];
             assert_eq!(charset.transcode_document(&bytes[..at]).text, decoded.text[..place], "{label}");
         }
     }
@@ -153,11 +209,15 @@ mod tests {
         ) {
             let charset = Charset::named(&label).unwrap();
             let decoded = charset.transcode_document(&bytes);
-            prop_assert!(decoded.malformed.iter().all(|bad| bad.at < bytes.len() && decoded.text[bad.text_at..].starts_with(char::REPLACEMENT_CHARACTER)));
+            prop_assert_eq!(charset.count_malformed(&bytes), Transcoded { text: String::new(), ..decoded.clone() });
             let places: Vec<usize> = decoded.text.char_indices().map(|(at, _)| at).collect();
-            let offsets = charset.document_offsets(&bytes, &places);
+            let mut cursor = charset.document_cursor(&bytes);
+            let bad: Vec<usize> = decoded.text.char_indices().filter_map(|(at, c)| cursor.find_malformed(at, at + c.len_utf8())).collect();
+            prop_assert_eq!(bad.len() as u64, decoded.malformed_count);
+            prop_assert!(bad.is_sorted() && bad.first().is_none_or(|at| *at == decoded.first_malformed && *at < bytes.len()));
+            let offsets = offsets(charset, &bytes, &places);
             prop_assert!(offsets.is_sorted() && offsets.iter().all(|at| *at <= bytes.len()));
-            if label == "utf-16le" && decoded.malformed.is_empty() {
+            if label == "utf-16le" && decoded.malformed_count == 0 {
                 let expected: Vec<usize> = decoded.text.chars().scan(0, |at, c| {
                     let here = *at;
                     *at += c.len_utf16() * 2;

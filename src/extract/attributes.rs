@@ -22,7 +22,7 @@ pub(super) enum ReferenceSyntax {
 /// An attribute of HTML: its name, the elements on which it has this meaning (an empty list for all), its syntax.
 type HtmlAttribute = (&'static str, &'static [&'static str], ReferenceSyntax);
 
-const HTML: [HtmlAttribute; 29] = [
+const HTML: [HtmlAttribute; 32] = [
     ("href", &[], ReferenceSyntax::One),
     ("src", &[], ReferenceSyntax::One),
     ("srcset", &["img", "source"], ReferenceSyntax::SourceSet),
@@ -33,6 +33,7 @@ const HTML: [HtmlAttribute; 29] = [
     ("data", &["object"], ReferenceSyntax::One),
     ("poster", &["video"], ReferenceSyntax::One),
     ("ping", &["a", "area"], ReferenceSyntax::Spaced),
+    ("attributionsrc", &["a", "area", "img", "script"], ReferenceSyntax::Spaced),
     ("itemid", &[], ReferenceSyntax::One),
     ("itemtype", &[], ReferenceSyntax::Spaced),
     ("manifest", &["html"], ReferenceSyntax::One),
@@ -51,6 +52,9 @@ const HTML: [HtmlAttribute; 29] = [
     ("urn", &["a", "link"], ReferenceSyntax::One),
     ("usemap", &["img", "input", "object"], ReferenceSyntax::One),
     ("xlink:href", &[], ReferenceSyntax::One),
+    // MathML in HTML; the tokenizer gives names in lower case.
+    ("altimg", &["math"], ReferenceSyntax::One),
+    ("definitionurl", &[], ReferenceSyntax::One),
     // Only of a meta element with http-equiv=refresh: see `html`.
     ("content", &["meta"], ReferenceSyntax::Refresh),
     ("xml:base", &[], ReferenceSyntax::One),
@@ -112,18 +116,25 @@ pub(super) fn xml(namespace: Option<&str>, name: &str) -> Option<(&'static str, 
     }
 }
 
-/// Most references of one document. The memory that a document needs is bounded by this number and its length.
-pub(super) const MAX_LINKS: usize = 1_000_000;
-
-/// The references in a value, as ranges without white space around them (HTML Standard, "parse a srcset attribute" and
-/// "shared declarative refresh steps"); if there are more than [`MAX_LINKS`], only the first ones.
-pub(super) fn references(value: &[u8], syntax: ReferenceSyntax) -> Vec<Range<usize>> {
+/// Calls `handle` with the ranges of the references in a value, without white space around them (HTML Standard, "parse a
+/// srcset attribute" and "shared declarative refresh steps"), until it returns false.
+pub(super) fn for_each_reference(value: &[u8], syntax: ReferenceSyntax, handle: &mut dyn FnMut(Range<usize>) -> bool) {
     match syntax {
-        ReferenceSyntax::One => vec![trimmed(value, 0..value.len())],
-        ReferenceSyntax::Spaced => spaced(value),
-        ReferenceSyntax::SchemaPairs => spaced(value).into_iter().skip(1).step_by(2).collect(),
-        ReferenceSyntax::SourceSet => source_set(value),
-        ReferenceSyntax::Refresh => refresh(value).into_iter().collect(),
+        ReferenceSyntax::One => {
+            handle(trimmed(value, 0..value.len()));
+        }
+        ReferenceSyntax::Spaced => spaced(value, handle),
+        ReferenceSyntax::SchemaPairs => {
+            let mut is_namespace = false;
+            spaced(value, &mut |range| {
+                is_namespace = !is_namespace;
+                is_namespace || handle(range)
+            });
+        }
+        ReferenceSyntax::SourceSet => source_set(value, handle),
+        ReferenceSyntax::Refresh => {
+            refresh(value).map(handle);
+        }
     }
 }
 
@@ -143,32 +154,31 @@ fn find(value: &[u8], at: usize, is_end: impl Fn(u8) -> bool) -> usize {
     value[at..].iter().position(|byte| is_end(*byte)).map_or(value.len(), |offset| at + offset)
 }
 
-fn spaced(value: &[u8]) -> Vec<Range<usize>> {
-    let mut ranges = Vec::new();
+fn spaced(value: &[u8], handle: &mut dyn FnMut(Range<usize>) -> bool) {
     let mut at = 0;
     loop {
         let start = find(value, at, |byte| !is_space(byte));
-        if start == value.len() || ranges.len() > 2 * MAX_LINKS {
-            return ranges;
-        }
         at = find(value, start, is_space);
-        ranges.push(start..at);
+        if start == value.len() || !handle(start..at) {
+            return;
+        }
     }
 }
 
 /// Candidates: a reference up to white space, without commas at its end; if there were no commas, descriptors follow up to
 /// a comma outside parentheses.
-fn source_set(value: &[u8]) -> Vec<Range<usize>> {
-    let mut ranges = Vec::new();
+fn source_set(value: &[u8], handle: &mut dyn FnMut(Range<usize>) -> bool) {
     let mut at = 0;
     loop {
         let start = find(value, at, |byte| !is_space(byte) && byte != b',');
-        if start == value.len() || ranges.len() > MAX_LINKS {
-            return ranges;
+        if start == value.len() {
+            return;
         }
         at = find(value, start, is_space);
         let end = value[..at].iter().rposition(|byte| *byte != b',').map_or(start, |last| last + 1);
-        ranges.push(start..end.max(start));
+        if !handle(start..end.max(start)) {
+            return;
+        }
         if end == at {
             at = descriptors_end(value, at);
         }
@@ -226,7 +236,12 @@ mod tests {
     use super::*;
 
     fn found(value: &str, syntax: ReferenceSyntax) -> Vec<&str> {
-        references(value.as_bytes(), syntax).into_iter().map(|range| &value[range]).collect()
+        let mut found = Vec::new();
+        for_each_reference(value.as_bytes(), syntax, &mut |range| {
+            found.push(&value[range]);
+            true
+        });
+        found
     }
 
     #[test]

@@ -2,13 +2,14 @@
 //! the document declares, otherwise the default. HTML Standard, "determining the character encoding" and "prescan"; XML
 //! 1.0, appendix F; labels of the Encoding Standard. Contradictions and unknown labels are reported as defects.
 
+use html5gum::State as TokenizerState;
 use html5gum::emitters::callback::CallbackEvent;
 
 use super::document::{CharsetChoice, DefectKind, DefectList, DocumentContext, Markup};
-use super::html::for_each_event;
+use super::html::{TokenizerStep, for_each_event, state_after};
 use crate::encoding::Charset;
 
-/// An HTML document declares its charset within so many bytes, or not at all.
+/// Browsers look for the declaration of an HTML document in so many bytes first; that of XML is there.
 const PRESCAN_LEN: usize = 1024;
 
 /// The charset that a document declares.
@@ -34,8 +35,10 @@ pub(super) fn choose(bytes: &[u8], context: &DocumentContext) -> CharsetChoice {
     let declared = match (markup, unmarked) {
         // UTF-16 is known without a declaration.
         (_, Some(charset)) if charset != Charset::UTF_8 => None,
-        (Markup::Html, _) => declared_in_html(&bytes[mark_len..]),
+        (Markup::Html, _) => declared_in_html(&bytes[mark_len..], mark.is_some() || context.charset.is_some()),
         (Markup::Xml, _) => declared_in_xml(&bytes[mark_len..]),
+        // These are in UTF-8 (RFC 9309 section 2.2).
+        (Markup::Robots | Markup::Urls, _) => None,
     };
     let mut defects = DefectList::default();
     let named = declared.as_ref().and_then(|declared| resolve_label(declared, mark_len, markup, &mut defects));
@@ -56,15 +59,63 @@ fn unmarked_utf16(bytes: &[u8]) -> Option<Charset> {
     }
 }
 
-/// Detects XML by its declaration.
+/// Bytes from which the markup is recognized.
+const SNIFF_LEN: usize = 4 << 10;
+
+/// Roots of feeds and sitemaps, which are XML also without a declaration.
+const XML_ROOTS: [&[u8]; 6] = [b"rss", b"feed", b"rdf:rdf", b"urlset", b"sitemapindex", b"opml"];
+
+/// Detects the markup by the first tag. A document with an XML declaration is XML, unless its root is `html`: most of those
+/// are not well-formed, and browsers read them as HTML.
 fn detect_markup(bytes: &[u8], charset: Option<Charset>) -> Markup {
-    let ascii: Vec<u8> = match charset {
-        Some(charset) if charset != Charset::UTF_8 => {
-            bytes.iter().copied().filter(|byte| *byte != 0).take(64).collect()
-        }
-        _ => bytes.iter().copied().take(64).collect(),
-    };
-    if ascii.trim_ascii_start().starts_with(b"<?xml") { Markup::Xml } else { Markup::Html }
+    let is_wide = charset.is_some_and(|charset| charset != Charset::UTF_8);
+    let head: Vec<u8> = bytes.iter().copied().filter(|byte| !is_wide || *byte != 0).take(SNIFF_LEN).collect();
+    let text = head.trim_ascii_start();
+    match text.first() {
+        Some(b'<') => markup_of_root(text),
+        _ if is_url_list(text) => Markup::Urls,
+        _ if is_robots(text) => Markup::Robots,
+        _ => Markup::Html,
+    }
+}
+
+/// The markup of a document that begins with a tag, a comment, or a declaration.
+fn markup_of_root(mut text: &[u8]) -> Markup {
+    let has_declaration = text.starts_with(b"<?xml");
+    loop {
+        text = text.trim_ascii_start();
+        let end: &[u8] = match text {
+            [b'<', b'!', b'-', b'-', ..] => b"-->",
+            [b'<', b'?', ..] => b"?>",
+            [b'<', b'!', ..] => b">",
+            _ => break,
+        };
+        let Some(len) = text.windows(end.len()).position(|part| part == end) else { break };
+        text = &text[len + end.len()..];
+    }
+    let is_end = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'>' | b'/');
+    let root = text.strip_prefix(b"<").and_then(|tag| tag.split(is_end).next()).unwrap_or_default();
+    let is_xml = (has_declaration && !root.eq_ignore_ascii_case(b"html"))
+        || XML_ROOTS.iter().any(|known| known.eq_ignore_ascii_case(root));
+    if is_xml { Markup::Xml } else { Markup::Html }
+}
+
+/// Whether a text is a list of URLs, such as a sitemap: its first line is one.
+fn is_url_list(text: &[u8]) -> bool {
+    let line = text.split(|byte| matches!(byte, b'\n' | b'\r')).next().unwrap_or_default().trim_ascii_end();
+    let has_scheme = [&b"http://"[..], b"https://"]
+        .iter()
+        .any(|scheme| line.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme)));
+    has_scheme && !line.iter().any(|byte| byte.is_ascii_whitespace() || matches!(byte, b'<' | b'>' | b'"'))
+}
+
+/// Whether a text begins with a group of `robots.txt`, perhaps after comments.
+fn is_robots(text: &[u8]) -> bool {
+    let mut lines = text.split(|byte| matches!(byte, b'\n' | b'\r')).map(<[u8]>::trim_ascii);
+    let first = lines.find(|line| !line.is_empty() && !line.starts_with(b"#")).unwrap_or_default();
+    let name = first.split(|byte| *byte == b':').next().unwrap_or_default().trim_ascii();
+    name.len() < first.len()
+        && [&b"user-agent"[..], b"sitemap", b"disallow", b"allow"].iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
 /// The charset of a declaration, if its label is known. A document whose declaration can be read as ASCII is not in UTF-16,
@@ -108,31 +159,67 @@ fn check_contradiction(marked: Charset, given: Option<Charset>, named: Option<Ch
     }
 }
 
-/// The first `<meta charset=...>` or `<meta http-equiv=content-type content="...; charset=...">`.
-fn declared_in_html(bytes: &[u8]) -> Option<DeclaredCharset> {
-    let mut found = None;
-    let mut meta: Option<Vec<MetaAttribute>> = None;
-    for_each_event(&bytes[..bytes.len().min(PRESCAN_LEN)], &mut |event, span| {
+/// The charset that an HTML document declares in a `meta` element, otherwise in an XML declaration.
+///
+/// Browsers look for the `meta` element in the first 1,024 bytes first. If there is none, they begin to read, and read again
+/// when they find one further on (HTML Standard, "changing the encoding while parsing"), so that one anywhere counts.
+/// `is_decided`: the declaration is only compared.
+fn declared_in_html(bytes: &[u8], is_decided: bool) -> Option<DeclaredCharset> {
+    let prescan = declared_in_meta(&bytes[..bytes.len().min(PRESCAN_LEN)], |_| None);
+    let has_more = !is_decided && prescan.is_none() && find_ignoring_case(bytes, b"charset").is_some();
+    let later = if has_more { declared_in_meta(bytes, state_after) } else { None };
+    prescan.or(later).or_else(|| declared_in_xml(bytes))
+}
+
+/// The first known charset of `<meta charset=...>` or `<meta http-equiv=content-type content="...; charset=...">`; otherwise
+/// the first unknown one. `state_after` tells how the content of an element is read.
+fn declared_in_meta(bytes: &[u8], state_after: impl Fn(&[u8]) -> Option<TokenizerState>) -> Option<DeclaredCharset> {
+    let mut found: Option<DeclaredCharset> = None;
+    let mut element = Vec::new();
+    let mut meta: Vec<MetaAttribute> = Vec::new();
+    let mut expects_value = false;
+    for_each_event(bytes, &mut |event, span| {
         match event {
-            CallbackEvent::OpenStartTag { name } => meta = (name == b"meta").then(Vec::new),
+            CallbackEvent::OpenStartTag { name } => {
+                element = name.to_vec();
+                meta.clear();
+            }
             CallbackEvent::AttributeName { name } => {
-                if let Some(meta) = &mut meta {
+                let is_relevant = element == b"meta" && [&b"charset"[..], b"content", b"http-equiv"].contains(&name);
+                expects_value = is_relevant && meta.iter().all(|attribute| attribute.name != name);
+                if expects_value {
                     meta.push(MetaAttribute { name: name.to_vec(), value: Vec::new(), at: span.end });
                 }
             }
             CallbackEvent::AttributeValue { value } => {
-                if let Some(last) = meta.as_mut().and_then(|meta| meta.last_mut()) {
+                if let Some(last) = meta.last_mut().filter(|_| expects_value) {
                     (last.value, last.at) = (value.to_vec(), span.start);
                 }
             }
-            CallbackEvent::CloseStartTag { .. } if found.is_none() => {
-                found = meta.take().and_then(|meta| declared_by(&meta));
+            CallbackEvent::CloseStartTag { .. } => {
+                let declared = if element == b"meta" { declared_by(&meta) } else { None };
+                if let Some(declared) = declared {
+                    let is_known = Charset::named(&declared.label).is_some();
+                    if is_known || found.is_none() {
+                        found = Some(declared);
+                    }
+                    return is_known.then_some(TokenizerStep::Stop);
+                }
+                return state_after(&element).map(TokenizerStep::Enter);
             }
             _ => {}
         }
         None
     });
     found
+}
+
+/// The position of a word in lower case, in any case.
+pub(super) fn find_ignoring_case(bytes: &[u8], word: &[u8]) -> Option<usize> {
+    let (first, rest) = (word[0], &word[1..]);
+    let upper = first.to_ascii_uppercase();
+    memchr::memchr2_iter(first, upper, bytes)
+        .find(|at| bytes.get(at + 1..at + 1 + rest.len()).is_some_and(|found| found.eq_ignore_ascii_case(rest)))
 }
 
 fn declared_by(meta: &[MetaAttribute]) -> Option<DeclaredCharset> {

@@ -2,15 +2,19 @@
 
 use std::fmt;
 
-use crate::encoding::{Charset, Malformed, is_utf8};
+use crate::encoding::{Charset, DocumentCursor, is_utf8};
 
 /// The markup language of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Markup {
     /// HTML, also if it claims to be XHTML and is served as HTML.
     Html,
-    /// XML and languages based on it.
+    /// XML and languages based on it: XHTML, SVG, feeds, sitemaps.
     Xml,
+    /// `robots.txt` (RFC 9309), of which the `Sitemap` lines are references.
+    Robots,
+    /// One URL per line, such as a sitemap in text.
+    Urls,
 }
 
 /// What is known of a document besides its bytes.
@@ -25,11 +29,13 @@ pub struct DocumentContext {
     pub default_charset: Charset,
     /// The absolute IRI at which the document was found.
     pub base: Option<Vec<u8>>,
+    /// Whether links have a text.
+    pub text: bool,
 }
 
 impl Default for DocumentContext {
     fn default() -> DocumentContext {
-        DocumentContext { markup: None, charset: None, default_charset: Charset::UTF_8, base: None }
+        DocumentContext { markup: None, charset: None, default_charset: Charset::UTF_8, base: None, text: false }
     }
 }
 
@@ -43,9 +49,16 @@ pub struct Link {
     pub base: usize,
     /// Name of the element without prefix; in lower case in HTML.
     pub element: String,
-    /// Name of the attribute, without prefix except for `xml:` and `xlink:`.
+    /// Name of the attribute, without prefix except for `xml:` and `xlink:`. Empty if the reference is the content of the
+    /// element.
     pub attribute: &'static str,
-    /// Byte of the document at which the value of the attribute begins.
+    /// What the reference is for the document: the attribute `rel` of the element as it is written; in feeds, sitemaps and
+    /// `robots.txt` a word for the meaning of the element, such as `sitemap`, `image` or `identifier`. May be empty.
+    pub rel: String,
+    /// Text of an `a` element without markup, white space collapsed and at most 1 KiB long; the attribute `alt` of others.
+    /// Empty if there is none or it was not asked for.
+    pub text: String,
+    /// Byte of the document at which the value of the attribute or the content begins.
     pub offset: u64,
     /// Why there is no URL, and the byte of the document where the defect is.
     pub defect: Option<(DefectKind, u64)>,
@@ -146,42 +159,59 @@ pub(super) struct DocumentText<'a> {
     pub(super) charset: Charset,
     /// Set if the parser does not read `bytes` themselves.
     decoded: Option<String>,
-    pub(super) malformed: Vec<Malformed>,
+    /// How many sequences of bytes are not text, and the offset of the first one in the document.
+    pub(super) malformed: Option<(u64, u64)>,
 }
 
 impl<'a> DocumentText<'a> {
     pub(super) fn new(document: &'a [u8], choice: &CharsetChoice) -> DocumentText<'a> {
         let CharsetChoice { charset, mark_len: at, markup, .. } = *choice;
         let bytes = &document[at..];
-        let mut text = DocumentText { bytes, at, charset, decoded: None, malformed: Vec::new() };
+        let mut text = DocumentText { bytes, at, charset, decoded: None, malformed: None };
         if charset != Charset::UTF_8 || !is_utf8(bytes) {
-            let read = charset.transcode_document(bytes);
-            text.malformed = read.malformed;
-            // HTML in UTF-8 is read as it is: a URL keeps bytes that are not UTF-8, as a URL in a list of lines does.
-            text.decoded = (charset != Charset::UTF_8 || markup == Markup::Xml).then_some(read.text);
+            // Other languages in UTF-8 are read as they are: a URL keeps bytes that are not UTF-8, as in a list of lines.
+            let is_decoded = charset != Charset::UTF_8 || markup == Markup::Xml;
+            let read = if is_decoded { charset.transcode_document(bytes) } else { charset.count_malformed(bytes) };
+            let first = (read.first_malformed + at) as u64;
+            text.malformed = (read.malformed_count > 0).then_some((read.malformed_count, first));
+            text.decoded = is_decoded.then_some(read.text);
         }
         text
     }
 
-    /// The text that the parser reads: UTF-8, except for HTML that claims to be UTF-8 and is not.
+    /// The text that the parser reads: UTF-8, except for documents that claim to be UTF-8 and are not.
     pub(super) fn text(&self) -> &[u8] {
         self.decoded.as_ref().map_or(self.bytes, |text| text.as_bytes())
     }
 
-    /// Offsets in the document of ascending positions in the text.
-    pub(super) fn offsets(&self, positions: &[usize]) -> Vec<u64> {
-        let in_bytes = match self.decoded {
-            Some(_) => self.charset.document_offsets(self.bytes, positions),
-            None => positions.to_vec(),
-        };
-        in_bytes.into_iter().map(|offset| (offset + self.at) as u64).collect()
+    /// Places at the beginning of the text.
+    pub(super) fn places(&self) -> DocumentPlaces<'_> {
+        let cursor = self.decoded.as_ref().map(|_| self.charset.document_cursor(self.bytes));
+        DocumentPlaces { text: self.text(), at: self.at, cursor }
+    }
+}
+
+/// Maps ascending positions in the text to offsets in the document.
+pub(super) struct DocumentPlaces<'a> {
+    text: &'a [u8],
+    at: usize,
+    /// Set if the text was decoded.
+    cursor: Option<DocumentCursor<'a>>,
+}
+
+impl DocumentPlaces<'_> {
+    /// The offset in the document of a position, not before that of the last call.
+    pub(super) fn offset(&mut self, position: usize) -> u64 {
+        let in_bytes = self.cursor.as_mut().map_or(position, |cursor| cursor.offset(position));
+        (in_bytes + self.at) as u64
     }
 
     /// The offset in the document of the first bytes in `from..to` of the text that could not be decoded.
-    pub(super) fn find_malformed(&self, from: usize, to: usize) -> Option<u64> {
-        self.decoded.as_ref()?;
-        let first = self.malformed.partition_point(|bad| bad.text_at < from);
-        self.malformed.get(first).filter(|bad| bad.text_at < to).map(|bad| (bad.at + self.at) as u64)
+    pub(super) fn find_malformed(&mut self, from: usize, to: usize) -> Option<u64> {
+        const REPLACEMENT: &[u8] = "\u{FFFD}".as_bytes();
+        let cursor = self.cursor.as_mut()?;
+        memchr::memmem::find(self.text.get(from..to)?, REPLACEMENT)?;
+        cursor.find_malformed(from, to).map(|at| (at + self.at) as u64)
     }
 }
 

@@ -10,8 +10,8 @@ use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use html5gum::{Error, Span, State as TokenizerState, Tokenizer};
 
 use super::attributes::{self, ReferenceSyntax};
-use super::document::{DefectKind, DocumentText};
-use super::links::{LinkAttribute, LinkAttributes, ParserStop, element_name};
+use super::document::DefectKind;
+use super::links::{LinkAttribute, LinkSink, ParserStop, element_name};
 
 /// Errors of the tokenizer after which it writes U+FFFD for something else.
 const REPLACING_ERRORS: [Error; 5] = [
@@ -22,55 +22,66 @@ const REPLACING_ERRORS: [Error; 5] = [
     Error::NoncharacterCharacterReference,
 ];
 
+/// What the tokenizer does after an event.
+pub(super) enum TokenizerStep {
+    /// Continue in this state.
+    Enter(TokenizerState),
+    /// Read no more.
+    Stop,
+}
+
 /// The start tag that is being read.
 #[derive(Default)]
 struct StartTag {
     name: Vec<u8>,
     /// Where it begins.
     at: usize,
-    /// Its attributes that hold references, the first one of each name: name, value, position of the value.
+    /// Its attributes that are used, the first one of each name: name, value, position of the value.
     attributes: Vec<(Vec<u8>, Vec<u8>, Range<usize>)>,
     /// The next value belongs to the last one of `attributes`.
     expects_value: bool,
-    /// Where the tokenizer wrote U+FFFD.
+    /// Where the tokenizer wrote U+FFFD; of adjacent places only the first one.
     replaced: Vec<usize>,
+    /// The last place where it did.
+    last_replaced: usize,
 }
 
 /// Collects the attributes from the events of the tokenizer.
-#[derive(Default)]
-struct HtmlCollector {
-    found: LinkAttributes,
+struct HtmlCollector<'a, 'b> {
+    sink: &'a mut LinkSink<'b>,
     tag: Option<StartTag>,
 }
 
-/// Calls `handle` with every event of the tokenizer. It returns the state in which the tokenizer continues, if that is not
-/// the one for markup. All callers share one instance of the tokenizer, because its code is large.
+/// Calls `handle` with every event of the tokenizer. All callers share one instance of the tokenizer, because its code is
+/// large.
 pub(super) fn for_each_event(
     text: &[u8],
-    handle: &mut dyn FnMut(CallbackEvent<'_>, Span<usize>) -> Option<TokenizerState>,
+    handle: &mut dyn FnMut(CallbackEvent<'_>, Span<usize>) -> Option<TokenizerStep>,
 ) {
     let mut tokenizer = Tokenizer::new_with_emitter(text, CallbackEmitter::new(handle));
     // Reading memory does not fail.
-    while let Some(Ok(state)) = tokenizer.next() {
-        tokenizer.set_state(state);
+    while let Some(Ok(step)) = tokenizer.next() {
+        match step {
+            TokenizerStep::Enter(state) => tokenizer.set_state(state),
+            TokenizerStep::Stop => return,
+        }
     }
 }
 
-/// The attributes of a document.
-pub(super) fn read(text: &DocumentText) -> LinkAttributes {
-    let mut collector = HtmlCollector::default();
-    for_each_event(text.text(), &mut |event, span| collector.handle(event, span));
-    if let Some(tag) = collector.tag.filter(|_| collector.found.stop.is_none()) {
+/// Reads a document and gives its references to `sink`.
+pub(super) fn read(text: &[u8], sink: &mut LinkSink<'_>) {
+    let mut collector = HtmlCollector { sink, tag: None };
+    for_each_event(text, &mut |event, span| collector.handle(event, span));
+    let HtmlCollector { sink, tag } = collector;
+    if let Some(tag) = tag.filter(|_| !sink.is_done()) {
         let name = String::from_utf8_lossy(&tag.name);
         let detail = format!("the document ends in the tag <{name} that begins there");
-        collector.found.stop = Some(ParserStop { kind: DefectKind::Truncated, position: tag.at, detail });
+        sink.stop(ParserStop { kind: DefectKind::Truncated, position: tag.at, detail });
     }
-    collector.found
 }
 
-impl HtmlCollector {
-    /// Handles an event; returns the state in which the tokenizer continues, if that is not the one for markup.
-    fn handle(&mut self, event: CallbackEvent<'_>, span: Span<usize>) -> Option<TokenizerState> {
+impl HtmlCollector<'_, '_> {
+    fn handle(&mut self, event: CallbackEvent<'_>, span: Span<usize>) -> Option<TokenizerStep> {
         match event {
             CallbackEvent::OpenStartTag { name } => {
                 self.tag = Some(StartTag { name: name.to_vec(), at: span.start, ..StartTag::default() });
@@ -88,53 +99,80 @@ impl HtmlCollector {
                     *position = span.start..span.end;
                 }
             }
-            CallbackEvent::CloseStartTag { .. } => return self.tag.take().and_then(|tag| self.end_tag(tag)),
+            CallbackEvent::CloseStartTag { .. } => return self.tag.take().and_then(|tag| self.end_tag(&tag)),
+            CallbackEvent::EndTag { name: b"a" } => self.sink.end_text(),
+            CallbackEvent::String { value } => self.sink.push_text(value),
             CallbackEvent::Error(error) if REPLACING_ERRORS.contains(&error) => {
                 if let Some(tag) = &mut self.tag {
-                    tag.replaced.push(span.start);
+                    tag.note_replaced(span.start);
                 }
             }
             _ => {}
         }
-        None
+        self.sink.is_done().then_some(TokenizerStep::Stop)
     }
 
     /// Ends a start tag.
-    fn end_tag(&mut self, tag: StartTag) -> Option<TokenizerState> {
-        let state = state_after(&tag.name);
-        let is_refresh = tag
-            .attributes
-            .iter()
-            .any(|(name, value, _)| name == b"http-equiv" && value.trim_ascii().eq_ignore_ascii_case(b"refresh"));
-        for (name, value, span) in tag.attributes {
-            let Some((name, syntax)) = attributes::html(&tag.name, &name) else { continue };
+    fn end_tag(&mut self, tag: &StartTag) -> Option<TokenizerStep> {
+        let value_of = |name: &[u8]| tag.attributes.iter().find(|(other, ..)| other == name).map(|(_, value, _)| value);
+        let is_refresh =
+            value_of(b"http-equiv").is_some_and(|value| value.trim_ascii().eq_ignore_ascii_case(b"refresh"));
+        let rel = value_of(b"rel").map_or(&b""[..], |rel| rel);
+        let is_anchor = tag.name == b"a";
+        if is_anchor {
+            self.sink.end_text();
+        }
+        let element = element_name(&tag.name);
+        for (name, value, span) in &tag.attributes {
+            let Some((name, syntax)) = attributes::html(&tag.name, name) else { continue };
             if syntax == ReferenceSyntax::Refresh && !is_refresh {
                 continue;
             }
-            if tag.name == b"base" && name == "href" && self.found.html_base.is_none() {
-                self.found.html_base = Some(self.found.attributes.len());
+            let bad_reference = tag.replaced_in(span);
+            let is_html_base = element == "base" && name == "href";
+            let (element, span) = (&element, span.clone());
+            let attribute =
+                LinkAttribute { element, name, rel, syntax, value, span, bad_reference, is_html_base, base: 0 };
+            if !self.sink.push(&attribute) {
+                return Some(TokenizerStep::Stop);
             }
-            let bad_reference = tag.replaced.iter().find(|at| (span.start..=span.end).contains(at)).copied();
-            let element = element_name(&tag.name);
-            self.found.push(LinkAttribute { element, name, syntax, value, span, bad_reference, base: 0 });
         }
-        state
+        match value_of(b"alt") {
+            Some(alt) => self.sink.set_text(alt),
+            None if is_anchor => self.sink.begin_text(),
+            None => self.sink.end_tag(),
+        }
+        state_after(&tag.name).map(TokenizerStep::Enter)
     }
 }
 
 impl StartTag {
     /// Begins an attribute; of two with one name the first one counts. `end` is the position of its value if it has none.
     fn begin_attribute(&mut self, name: &[u8], end: usize) {
-        let is_relevant = name == b"http-equiv" || attributes::html(&self.name, name).is_some();
-        self.expects_value = is_relevant && self.attributes.iter().all(|(other, ..)| other != name);
+        let is_used = matches!(name, b"http-equiv" | b"rel" | b"alt") || attributes::html(&self.name, name).is_some();
+        self.expects_value = is_used && self.attributes.iter().all(|(other, ..)| other != name);
         if self.expects_value {
             self.attributes.push((name.to_vec(), Vec::new(), end..end));
         }
     }
+
+    /// Notes that the tokenizer wrote U+FFFD for the byte at `at`.
+    fn note_replaced(&mut self, at: usize) {
+        if self.replaced.is_empty() || self.last_replaced + 1 < at {
+            self.replaced.push(at);
+        }
+        self.last_replaced = at;
+    }
+
+    /// The first place in a value where the tokenizer wrote U+FFFD.
+    fn replaced_in(&self, span: &Range<usize>) -> Option<usize> {
+        let first = self.replaced.partition_point(|at| *at < span.start);
+        self.replaced.get(first).filter(|at| **at <= span.end).copied()
+    }
 }
 
 /// The state of the tokenizer for the content of an element, if that is not markup (HTML Standard, 13.2.6.4; scripting off).
-fn state_after(name: &[u8]) -> Option<TokenizerState> {
+pub(super) fn state_after(name: &[u8]) -> Option<TokenizerState> {
     match name {
         b"textarea" | b"title" => Some(TokenizerState::RcData),
         b"script" => Some(TokenizerState::ScriptData),

@@ -1,12 +1,17 @@
-//! Makes links of the attributes that a parser found: splits values into references, normalizes them to NFC if the charset
-//! requires it, and sets offsets in the document and the base of HTML's `base` element.
+//! Makes links of the attributes that a parser finds, one after the other: splits values into references, normalizes them
+//! to NFC if the charset requires it, and sets offsets in the document and the base of HTML's `base` element.
+//!
+//! No list of links is kept, so that the memory of a document depends on its length only. The base that a `base` element
+//! declares also applies to the links before it; it is found by a pass of its own ([`find_html_base`]).
 
 use std::ops::Range;
 
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 
-use super::attributes::{MAX_LINKS, ReferenceSyntax, references};
-use super::document::{DefectKind, DefectList, DocumentDefect, DocumentText, Link};
+use super::attributes::{ReferenceSyntax, for_each_reference};
+use super::document::{DefectKind, DefectList, DocumentDefect, DocumentPlaces, DocumentText, Link};
+use super::link_text::LinkTexts;
+use crate::encoding::Charset;
 use crate::iri::{Base, find_scheme};
 
 /// Longest base that a document can declare, in bytes. Every link has a base, so the size of the output is bounded by
@@ -19,48 +24,228 @@ const MAX_BASES_LEN: usize = 64 << 20;
 /// The index of a base that exceeds these limits. Bases that are relative to it exceed them too.
 pub(super) const LONG_BASE: usize = usize::MAX;
 
-/// Longest name of an element in a link, in bytes. A longer name is truncated.
+/// Longest name of an element in a link, and longest value of `rel`, in bytes. A longer one is truncated.
 const MAX_ELEMENT_LEN: usize = 1 << 10;
 
-/// An attribute that holds references.
-pub(super) struct LinkAttribute {
-    pub(super) element: String,
+/// An attribute that holds references, or an element whose content is one.
+pub(super) struct LinkAttribute<'a> {
+    pub(super) element: &'a str,
     pub(super) name: &'static str,
+    pub(super) rel: &'a [u8],
     pub(super) syntax: ReferenceSyntax,
     /// Its value, character references resolved.
-    pub(super) value: Vec<u8>,
+    pub(super) value: &'a [u8],
     /// Where its value is in the text.
     pub(super) span: Range<usize>,
     /// Position in the text of a reference to no character in the value.
     pub(super) bad_reference: Option<usize>,
-    /// Its base: an index in [`LinkAttributes::bases`], or [`LONG_BASE`].
+    /// It is the `href` of a `base` element of HTML.
+    pub(super) is_html_base: bool,
+    /// Its base: an index in the bases of the document, or [`LONG_BASE`].
     pub(super) base: usize,
 }
 
-/// The attributes of a document that hold references.
-#[derive(Default)]
-pub(super) struct LinkAttributes {
-    pub(super) attributes: Vec<LinkAttribute>,
-    /// Bases that elements set for their content. The first one is that of the context.
-    pub(super) bases: Vec<Vec<u8>>,
-    /// Length of `bases` together, in bytes.
-    pub(super) bases_len: usize,
-    /// Index of the `href` attribute of the first `base` element.
-    pub(super) html_base: Option<usize>,
-    /// Why the parser stopped before the end.
-    pub(super) stop: Option<ParserStop>,
+/// What is known of a document when one of its links is found.
+pub(crate) struct LinkScope<'a> {
+    /// The bases so far.
+    pub(crate) bases: &'a [Vec<u8>],
+    /// The charset in which it is read.
+    pub(crate) charset: Charset,
 }
 
-impl LinkAttributes {
-    /// Appends an attribute. Returns false if there are too many: then the parser can stop.
-    pub(super) fn push(&mut self, attribute: LinkAttribute) -> bool {
-        let has_room = self.attributes.len() < MAX_LINKS;
-        if has_room {
-            self.attributes.push(attribute);
-        } else if self.stop.is_none() {
-            self.stop = Some(ParserStop::too_many(attribute.span.start));
+/// Takes the links of a document in order. Returns false if it wants no more.
+pub(super) type LinkConsumer<'a> = &'a mut dyn FnMut(Link, LinkScope<'_>) -> bool;
+
+/// The base that the first `base` element with an `href` sets.
+pub(super) struct HtmlBase {
+    /// Where the value of that `href` begins: it is relative to the address of the document.
+    position: usize,
+    /// `None` if it is longer than [`MAX_BASE_LEN`].
+    base: Option<Vec<u8>>,
+}
+
+/// What a parser is run for.
+pub(super) enum LinkGoal<'a> {
+    /// The base of the document.
+    FindBase,
+    /// Its links, of which the first base that HTML declares is known.
+    GiveLinks(Option<HtmlBase>, LinkConsumer<'a>),
+}
+
+/// Takes the attributes that a parser finds.
+pub(super) struct LinkSink<'a> {
+    text: &'a DocumentText<'a>,
+    places: DocumentPlaces<'a>,
+    /// The first one is that of the context.
+    pub(super) bases: Vec<Vec<u8>>,
+    /// Length of `bases` together, in bytes.
+    bases_len: usize,
+    /// The position of the `href` of the `base` element, and its index in `bases` or [`LONG_BASE`].
+    html_base: Option<(usize, usize)>,
+    /// `None` while the base is sought.
+    consumer: Option<LinkConsumer<'a>>,
+    found_base: Option<HtmlBase>,
+    texts: LinkTexts,
+    pub(super) defects: DefectList,
+    is_done: bool,
+}
+
+impl<'a> LinkSink<'a> {
+    /// A sink for the links of `text`, found at `base`.
+    pub(super) fn new(text: &'a DocumentText<'a>, base: &[u8], wants_text: bool, goal: LinkGoal<'a>) -> LinkSink<'a> {
+        let mut sink = LinkSink {
+            text,
+            places: text.places(),
+            bases: vec![base.to_vec()],
+            bases_len: base.len(),
+            html_base: None,
+            consumer: None,
+            found_base: None,
+            texts: LinkTexts::new(wants_text),
+            defects: DefectList::default(),
+            is_done: false,
+        };
+        if let LinkGoal::GiveLinks(html_base, consumer) = goal {
+            sink.consumer = Some(consumer);
+            sink.html_base = html_base.map(|HtmlBase { position, base }| {
+                sink.bases.extend(base);
+                (position, if sink.bases.len() > 1 { 1 } else { LONG_BASE })
+            });
         }
-        has_room
+        sink
+    }
+
+    /// Whether the parser can stop.
+    pub(super) fn is_done(&self) -> bool {
+        self.is_done
+    }
+
+    /// Reports why the parser stops before the end of the document.
+    pub(super) fn stop(&mut self, stop: ParserStop) {
+        if !self.is_done && self.consumer.is_some() {
+            let ParserStop { kind, position, detail } = stop;
+            let at = self.places.offset(position);
+            self.defects.0.push(DocumentDefect { kind, at, count: 1, detail });
+        }
+        self.finish();
+    }
+
+    /// Gives the links that wait for their text to the consumer.
+    pub(super) fn finish(&mut self) {
+        self.end_text();
+        self.is_done = true;
+    }
+
+    /// Takes an attribute. Returns false if the parser can stop.
+    pub(super) fn push(&mut self, attribute: &LinkAttribute<'_>) -> bool {
+        if self.is_done {
+            return false;
+        }
+        if self.consumer.is_none() {
+            if attribute.is_html_base {
+                let is_sound = self.locate(attribute).1.is_none();
+                let reference = to_nfc(self.text, attribute.value.trim_ascii());
+                let base = resolve_html_base(&self.bases[0], &reference).filter(|_| is_sound);
+                self.found_base = base.map(|base| HtmlBase { position: attribute.span.start, base });
+                self.is_done = true;
+            }
+            return !self.is_done;
+        }
+        let (offset, defect) = self.locate(attribute);
+        let base = match self.html_base {
+            Some((position, index)) if attribute.base == 0 && attribute.span.start != position => index,
+            _ => attribute.base,
+        };
+        let rel = String::from_utf8_lossy(&attribute.rel[..attribute.rel.len().min(MAX_ELEMENT_LEN)]).into_owned();
+        for_each_reference(attribute.value, attribute.syntax, &mut |range| {
+            let mut link = Link {
+                url: if defect.is_some() { Vec::new() } else { to_nfc(self.text, &attribute.value[range]) },
+                base,
+                element: attribute.element.to_string(),
+                attribute: attribute.name,
+                rel: rel.clone(),
+                text: String::new(),
+                offset,
+                defect,
+            };
+            if base == LONG_BASE {
+                remove_long_base(&mut link);
+            }
+            self.count_defect(&link);
+            if self.texts.is_full() {
+                self.end_text();
+            }
+            if let Some(link) = self.texts.push(link) {
+                self.give(link);
+            }
+            !self.is_done
+        });
+        !self.is_done
+    }
+
+    /// The offset of a value, and the defect of its references.
+    fn locate(&mut self, attribute: &LinkAttribute<'_>) -> (u64, Option<(DefectKind, u64)>) {
+        let LinkAttribute { ref span, bad_reference, .. } = *attribute;
+        let offset = self.places.offset(span.start);
+        let bad_at = bad_reference.unwrap_or(span.end).clamp(span.start, span.end);
+        let mut undecodable = self.places.find_malformed(span.start, bad_at);
+        let bad_offset = bad_reference.filter(|_| undecodable.is_none()).map(|at| self.places.offset(at));
+        undecodable = undecodable.or_else(|| self.places.find_malformed(bad_at, span.end));
+        let undecodable = undecodable.map(|at| (DefectKind::Undecodable, at));
+        (offset, undecodable.or(bad_offset.map(|at| (DefectKind::CharacterReference, at))))
+    }
+
+    fn give(&mut self, link: Link) {
+        if let Some(consumer) = self.consumer.as_mut().filter(|_| !self.is_done) {
+            self.is_done = !consumer(link, LinkScope { bases: &self.bases, charset: self.text.charset });
+        }
+    }
+
+    fn count_defect(&mut self, link: &Link) {
+        match link.defect {
+            Some((kind @ DefectKind::CharacterReference, at)) => {
+                self.defects.add(kind, at, || "a reference to no character or to an undeclared entity".to_string());
+            }
+            Some((kind @ DefectKind::LongBase, at)) => self.defects.add(kind, at, || {
+                format!(
+                    "the base of this reference is longer than {MAX_BASE_LEN} bytes, or the bases of the document are \
+                     longer than {MAX_BASES_LEN} bytes"
+                )
+            }),
+            _ => {}
+        }
+    }
+
+    /// Ends a tag that has no text.
+    pub(super) fn end_tag(&mut self) {
+        self.give_texts(|texts| texts.end_tag());
+    }
+
+    /// Sets the text of the links of the tag that ends, and ends it.
+    pub(super) fn set_text(&mut self, text: &[u8]) {
+        self.texts.set(text);
+        self.end_tag();
+    }
+
+    /// Ends a tag whose text follows.
+    pub(super) fn begin_text(&mut self) {
+        self.texts.begin();
+    }
+
+    /// Appends to the text of the open element, if there is one.
+    pub(super) fn push_text(&mut self, text: &[u8]) {
+        self.texts.append(text);
+    }
+
+    /// Ends the text of the open element, if there is one.
+    pub(super) fn end_text(&mut self) {
+        self.give_texts(|texts| texts.end());
+    }
+
+    fn give_texts(&mut self, take: impl Fn(&mut LinkTexts) -> Vec<Link>) {
+        for link in take(&mut self.texts) {
+            self.give(link);
+        }
     }
 
     /// Resolves the base that an element sets against the base `outer` of the element around it. Returns its index, or
@@ -98,14 +283,6 @@ pub(super) struct ParserStop {
     pub(super) detail: String,
 }
 
-impl ParserStop {
-    /// The document has more than [`MAX_LINKS`] references.
-    fn too_many(position: usize) -> ParserStop {
-        let detail = format!("the document has more than {MAX_LINKS} references; those from here on were not read");
-        ParserStop { kind: DefectKind::TooManyReferences, position, detail }
-    }
-}
-
 /// Resolves a reference against a base, if the base is absolute; otherwise returns the reference.
 fn join(base: &[u8], reference: &[u8]) -> Vec<u8> {
     if find_scheme(reference).is_some() || base.is_empty() {
@@ -114,58 +291,15 @@ fn join(base: &[u8], reference: &[u8]) -> Vec<u8> {
     Base::new(base).and_then(|base| base.resolve(reference)).unwrap_or_else(|_| reference.to_vec())
 }
 
-/// Makes the links of a document and the list of their bases.
-pub(super) fn make_links(
-    text: &DocumentText,
-    found: LinkAttributes,
-    base: Vec<u8>,
-    defects: &mut DefectList,
-) -> (Vec<Vec<u8>>, Vec<Link>) {
-    let LinkAttributes { attributes, mut bases, html_base, mut stop, .. } = found;
-    if bases.is_empty() {
-        bases.push(base);
-    }
-    let offsets = OffsetTable::new(text, &attributes, stop.as_ref().map(|stop| stop.position));
-    let mut links = Vec::with_capacity(attributes.len());
-    let mut declared_base = None;
-    for (i, attribute) in attributes.iter().enumerate() {
-        let first = links.len();
-        if !push_links(text, attribute, &offsets, &mut links) {
-            stop = Some(ParserStop::too_many(attribute.span.start));
-            break;
-        }
-        if html_base == Some(i) {
-            declared_base =
-                links.get(first).and_then(|link| resolve_html_base(&bases[0], link)).map(|base| (first, base));
-        }
-    }
-    if let Some((base_link, base)) = declared_base {
-        // The reference of the base element itself is relative to the address of the document.
-        let is_long = base.len() > MAX_BASE_LEN.max(bases[0].len());
-        let index = if is_long { LONG_BASE } else { bases.len() };
-        bases.extend(Some(base).filter(|_| !is_long));
-        let others = links.iter_mut().enumerate().filter(|(i, link)| *i != base_link && link.base == 0);
-        others.for_each(|(_, link)| link.base = index);
-    }
-    links.iter_mut().filter(|link| link.base == LONG_BASE).for_each(remove_long_base);
-    for (kind, at) in links.iter().filter_map(|link| link.defect) {
-        match kind {
-            DefectKind::CharacterReference => {
-                defects.add(kind, at, || "a reference to no character or to an undeclared entity".to_string());
-            }
-            DefectKind::LongBase => defects.add(kind, at, || {
-                format!(
-                    "the base of this reference is longer than {MAX_BASE_LEN} bytes, or the bases of the document are \
-                     longer than {MAX_BASES_LEN} bytes"
-                )
-            }),
-            _ => {}
-        }
-    }
-    if let Some(ParserStop { kind, position, detail }) = stop {
-        defects.0.push(DocumentDefect { kind, at: offsets.get(position), count: 1, detail });
-    }
-    (bases, links)
+/// Finds the base that a document found at `base` declares by a `base` element; `parse` runs its parser.
+pub(super) fn find_html_base(
+    text: &DocumentText<'_>,
+    base: &[u8],
+    parse: impl FnOnce(&mut LinkSink<'_>),
+) -> Option<HtmlBase> {
+    let mut sink = LinkSink::new(text, base, false, LinkGoal::FindBase);
+    parse(&mut sink);
+    sink.found_base
 }
 
 /// Replaces [`LONG_BASE`]: an absolute reference does not need the base, and a relative one becomes a defect.
@@ -177,64 +311,27 @@ fn remove_long_base(link: &mut Link) {
     }
 }
 
-/// The base that a `base` element sets; `None` if it has a defect or a scheme that HTML does not allow.
-fn resolve_html_base(outer: &[u8], link: &Link) -> Option<Vec<u8>> {
-    let base = join(outer, &link.url);
+/// The base that a `base` element of a document found at `outer` sets: `Some(None)` if it is too long; `None` if it has a
+/// scheme that HTML does not allow.
+fn resolve_html_base(outer: &[u8], reference: &[u8]) -> Option<Option<Vec<u8>>> {
+    let max_len = MAX_BASE_LEN.max(outer.len());
+    if reference.len() > max_len {
+        return Some(None);
+    }
+    let base = join(outer, reference);
     let is_opaque = ["data:", "javascript:"]
         .iter()
         .any(|scheme| base.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme.as_bytes())));
-    (link.defect.is_none() && !is_opaque).then_some(base)
-}
-
-/// Appends the links of one attribute, as far as there may be more links. Returns whether these are all.
-fn push_links(text: &DocumentText, attribute: &LinkAttribute, offsets: &OffsetTable, links: &mut Vec<Link>) -> bool {
-    let bad_reference = attribute.bad_reference.map(|at| (DefectKind::CharacterReference, offsets.get(at)));
-    let undecodable = text.find_malformed(attribute.span.start, attribute.span.end);
-    let defect = undecodable.map(|at| (DefectKind::Undecodable, at)).or(bad_reference);
-    for range in references(&attribute.value, attribute.syntax) {
-        if links.len() == MAX_LINKS {
-            return false;
-        }
-        let url = if defect.is_some() { Vec::new() } else { to_nfc(text, &attribute.value[range]) };
-        links.push(Link {
-            url,
-            base: attribute.base,
-            element: attribute.element.clone(),
-            attribute: attribute.name,
-            offset: offsets.get(attribute.span.start),
-            defect,
-        });
-    }
-    true
+    let is_long = base.len() > max_len;
+    (!is_opaque).then_some(Some(base).filter(|_| !is_long))
 }
 
 /// Normalizes a reference to NFC if the charset of the document is not a Unicode one (RFC 3987 section 3.1, step 1b).
-fn to_nfc(text: &DocumentText, reference: &[u8]) -> Vec<u8> {
+fn to_nfc(text: &DocumentText<'_>, reference: &[u8]) -> Vec<u8> {
     match std::str::from_utf8(reference) {
         Ok(reference) if !text.charset.is_unicode() && !is_nfc(reference) => {
             reference.nfc().collect::<String>().into_bytes()
         }
         _ => reference.to_vec(),
-    }
-}
-
-/// Positions in the text and their offsets in the document.
-struct OffsetTable {
-    positions: Vec<usize>,
-    offsets: Vec<u64>,
-}
-
-impl OffsetTable {
-    fn new(text: &DocumentText, attributes: &[LinkAttribute], stop: Option<usize>) -> OffsetTable {
-        let of_attributes =
-            attributes.iter().flat_map(|attribute| [Some(attribute.span.start), attribute.bad_reference]);
-        let mut positions: Vec<usize> = of_attributes.flatten().chain(stop).collect();
-        positions.sort_unstable();
-        positions.dedup();
-        OffsetTable { offsets: text.offsets(&positions), positions }
-    }
-
-    fn get(&self, position: usize) -> u64 {
-        self.positions.binary_search(&position).ok().and_then(|i| self.offsets.get(i)).copied().unwrap_or_default()
     }
 }

@@ -1,20 +1,25 @@
-//! Extracts the IRIs of HTML and XML documents, each with its base.
+//! Extracts the IRIs of documents, each with its base: HTML, XML (feeds and sitemaps among them), `robots.txt`, lists.
 //!
 //! HTML is read by the tokenizer of the HTML Standard (crate html5gum), XML by the crate quick-xml. The charset and the
 //! base that a document declares are used (RFC 3987 section 3.1 step 1, RFC 3986 section 5.1.1, XML Base). References are
 //! not resolved, normalized or checked.
 //!
 //! ```text
-//! bytes --charset--> DocumentText --html | xml--> LinkAttributes --links--> Link { url, base, element, attribute, offset }
+//! bytes --charset--> DocumentText --html | xml | lines--> LinkAttribute --LinkSink--> Link { url, base, element, ... }
+//!                                    | feeds: elements whose content is a reference
 //! ```
 //!
+//! Links are given to the caller as they are found ([`extract_each`]): the memory of a document is bounded by its length.
 //! Bytes that are not text, a reference to no character and an undeclared entity are not replaced: they give a link with
 //! a defect and without a URL. No scripts run, no DTD is loaded, and no entity is expanded except the five of XML.
 
 mod attributes;
 mod charset;
 mod document;
+mod feeds;
 mod html;
+mod lines;
+mod link_text;
 mod links;
 #[cfg(test)]
 mod tests;
@@ -22,7 +27,12 @@ mod xml;
 
 pub use document::{DefectKind, Document, DocumentContext, DocumentDefect, Link, Markup};
 
-use document::{DefectList, DocumentText};
+use document::{CharsetChoice, DefectList, DocumentText};
+pub(crate) use links::LinkScope;
+use links::{HtmlBase, LinkConsumer, LinkGoal, LinkSink, find_html_base};
+
+/// Most references that [`extract`] returns.
+const MAX_LINKS: usize = 1_000_000;
 
 /// Extracts the links of a document.
 ///
@@ -34,20 +44,70 @@ use document::{DefectList, DocumentText};
 /// assert_eq!((link.url.as_slice(), document.charset.name()), ("\u{44F}.html".as_bytes(), "windows-1251"));
 /// assert_eq!(document.bases[link.base], b"http://example.org/a/");
 /// ```
+///
+/// At most 1,000,000 links are returned; more are a defect.
 pub fn extract(bytes: &[u8], context: &DocumentContext) -> Document {
+    let (mut links, mut all_bases, mut excess_at) = (Vec::new(), vec![context.base.clone().unwrap_or_default()], None);
+    let mut document = extract_each(bytes, context, &mut |link, scope| {
+        if links.len() == MAX_LINKS {
+            excess_at = Some(link.offset);
+        } else {
+            links.push(link);
+        }
+        if all_bases.len() < scope.bases.len() {
+            all_bases.extend_from_slice(&scope.bases[all_bases.len()..]);
+        }
+        excess_at.is_none()
+    });
+    if let Some(at) = excess_at {
+        let detail = format!("the document has more than {MAX_LINKS} references; those from here on were not read");
+        document.defects.push(DocumentDefect { kind: DefectKind::TooManyReferences, at, count: 1, detail });
+    }
+    Document { links, bases: all_bases, ..document }
+}
+
+/// Extracts the links of a document and calls `consumer` with each one, until it returns false.
+/// The document that is returned has no links and no bases.
+pub(crate) fn extract_each(bytes: &[u8], context: &DocumentContext, consumer: LinkConsumer<'_>) -> Document {
     let mut choice = charset::choose(bytes, context);
     let mut defects = DefectList(std::mem::take(&mut choice.defects));
     let text = DocumentText::new(bytes, &choice);
-    for bad in &text.malformed {
-        defects.add(DefectKind::Undecodable, (bad.at + choice.mark_len) as u64, || {
-            format!("the bytes there are not text in {}", choice.charset.name())
-        });
+    let base = context.base.as_deref().unwrap_or_default();
+    if let Some((count, at)) = text.malformed {
+        let detail = format!("the bytes there are not text in {}", choice.charset.name());
+        defects.0.push(DocumentDefect { kind: DefectKind::Undecodable, at, count, detail });
     }
-    let base = context.base.clone().unwrap_or_default();
-    let attributes = match choice.markup {
-        Markup::Html => html::read(&text),
-        Markup::Xml => xml::read(&text, &base),
+    let html_base = declared_base(&text, &choice, base);
+    let mut sink = LinkSink::new(&text, base, context.text, LinkGoal::GiveLinks(html_base, consumer));
+    parse(&text, &choice, &mut sink);
+    sink.finish();
+    defects.0.append(&mut sink.defects.0);
+    Document {
+        markup: choice.markup,
+        charset: choice.charset,
+        bases: Vec::new(),
+        links: Vec::new(),
+        defects: defects.0,
+    }
+}
+
+/// Runs the parser of a document.
+fn parse(text: &DocumentText<'_>, choice: &CharsetChoice, sink: &mut LinkSink<'_>) {
+    match choice.markup {
+        Markup::Html => html::read(text.text(), sink),
+        // The text of an XML document is always UTF-8: see `DocumentText::new`.
+        Markup::Xml => xml::read(std::str::from_utf8(text.text()).unwrap_or_default(), sink),
+        Markup::Robots => lines::read_robots(text.text(), sink),
+        Markup::Urls => lines::read_urls(text.text(), sink),
+    }
+}
+
+/// The base that a `base` element of HTML or XHTML declares. Most documents have none, and are not parsed for it.
+fn declared_base(text: &DocumentText<'_>, choice: &CharsetChoice, base: &[u8]) -> Option<HtmlBase> {
+    let has_base = match choice.markup {
+        Markup::Html => charset::find_ignoring_case(text.text(), b"<base").is_some(),
+        Markup::Xml => memchr::memmem::find(text.text(), attributes::XHTML.as_bytes()).is_some(),
+        Markup::Robots | Markup::Urls => false,
     };
-    let (bases, links) = links::make_links(&text, attributes, base, &mut defects);
-    Document { markup: choice.markup, charset: choice.charset, bases, links, defects: defects.0 }
+    has_base.then(|| find_html_base(text, base, |sink| parse(text, choice, sink)))?
 }

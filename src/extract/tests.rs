@@ -107,6 +107,203 @@ fn xml_attributes_are_found_with_nested_bases() {
     }
 }
 
+#[test]
+fn only_the_first_base_with_an_address_counts() {
+    let cases: [(&str, &str); 7] = [
+        ("<base href='http://b/c/d'><base href='http://z/'>", "http://b/c/d"),
+        ("<base href='c/'>", "http://d/x/c/"),
+        ("<base href='//b/c'>", "http://b/c"),
+        ("<base target=_top><base href='/e'>", "http://d/e"),
+        ("<!-- <base href='/e'> --><script>'<base href=/f>'</script><BASE HREF=/g>", "http://d/g"),
+        ("<base href='javascript:x'><base href='/e'>", "http://d/x/y"),
+        ("<base href='&#0;'><base href='/e'>", "http://d/x/y"),
+    ];
+    for (text, base) in cases {
+        assert_eq!(html(&format!("{text}<a href=k>")).pop().unwrap(), format!("a href k {base}"), "{text}");
+        assert_eq!(html(&format!("<a href=k>{text}"))[0], format!("a href k {base}"), "{text}");
+    }
+    let xhtml = "<html xmlns='http://www.w3.org/1999/xhtml'><a href='k'/><base href='z/'/></html>";
+    assert_eq!(xml(xhtml), ["a href k http://d/x/z/", "base href z/ http://d/x/y"]);
+}
+
+/// `element attribute rel url`
+fn with_rel(text: &str, markup: Markup) -> Vec<String> {
+    let links = read(text.as_bytes(), markup).links;
+    let show = |link: Link| {
+        let url =
+            link.defect.map_or(String::from_utf8_lossy(&link.url).into_owned(), |(kind, _)| kind.name().to_string());
+        format!("{} {} {} {url}", link.element, link.attribute, link.rel)
+    };
+    links.into_iter().map(show).collect()
+}
+
+#[test]
+fn relations_of_links() {
+    let text =
+        "<link href=a rel='alternate  Stylesheet'><a href=b rel=nofollow rel=x><img src=c><form action=d rel=help>";
+    let expected = ["link href alternate  Stylesheet a", "a href nofollow b", "img src  c", "form action help d"];
+    assert_eq!(with_rel(text, Markup::Html), expected);
+    let text = "<feed xmlns='http://www.w3.org/2005/Atom'><link rel='self' href='a'/><link href='b'/></feed>";
+    assert_eq!(with_rel(text, Markup::Xml), ["link href self a", "link href  b"]);
+}
+
+#[test]
+fn texts_of_links() {
+    let texts = |text: &str, markup: Markup| -> Vec<(String, String)> {
+        let context = DocumentContext { markup: Some(markup), text: true, ..DocumentContext::default() };
+        let links = extract(text.as_bytes(), &context).links;
+        links.into_iter().map(|link| (String::from_utf8(link.url).unwrap(), link.text)).collect()
+    };
+    let pair = |url: &str, text: &str| (url.to_string(), text.to_string());
+    let text = "<p>no<a href=a ping=p> One <b>two</b>\n<img src=i alt='An &amp; image'>three&eacute;</a>no<a href=b>x<a href=c>y";
+    let expected = [
+        pair("a", "One two threeé"),
+        pair("p", "One two threeé"),
+        pair("i", "An & image"),
+        pair("b", "x"),
+        pair("c", "y"),
+    ];
+    assert_eq!(texts(text, Markup::Html), expected);
+    let text = "<html xmlns='http://www.w3.org/1999/xhtml'><a href='a'>O<i>n</i>e &amp; <![CDATA[<two>]]></a>no<a href='b'/>no</html>";
+    assert_eq!(texts(text, Markup::Xml), [pair("a", "One & <two>"), pair("b", "")]);
+    let long = format!("<a href=a>{}<a href=b>{}", "é ".repeat(1_000), "<img src=c>".repeat(3_000));
+    let found = texts(&long, Markup::Html);
+    assert_eq!((found.len(), found[0].1.len() <= 1 << 10, found[1].1.len()), (3_002, true, 0));
+    assert!(found[0].1.starts_with("é é") && found[0].1.len() > 1_000);
+}
+
+#[test]
+fn sitemaps() {
+    let head = "<?xml version='1.0' encoding='UTF-8'?>";
+    let names = "xmlns='http://www.sitemaps.org/schemas/sitemap/0.9' xmlns:i='http://www.google.com/schemas/sitemap-image/1.1' \
+                 xmlns:v='http://www.google.com/schemas/sitemap-video/1.1' xmlns:x='http://www.w3.org/1999/xhtml'";
+    let text = format!(
+        "{head}<urlset {names}><url><loc> http://a/?b&amp;c </loc><lastmod>2024-01-01</lastmod>\
+         <x:link rel='alternate' hreflang='de' href='http://a/de'/>\
+         <i:image><i:loc>http://a/i.png</i:loc><i:license>http://a/l</i:license></i:image>\
+         <v:video><v:thumbnail_loc>http://a/t</v:thumbnail_loc><v:title>no</v:title>\
+         <v:content_loc><![CDATA[http://a/v?x&y]]></v:content_loc><v:player_loc allow_embed='yes'>http://a/p</v:player_loc>\
+         </v:video></url><url><loc/></url><url><loc>http://a/z</loc></url></urlset>"
+    );
+    let expected = [
+        "loc   http://a/?b&c",
+        "link href alternate http://a/de",
+        "loc  image http://a/i.png",
+        "license  license http://a/l",
+        "thumbnail_loc  thumbnail http://a/t",
+        "content_loc  video http://a/v?x&y",
+        "player_loc  player http://a/p",
+        "loc   http://a/z",
+    ];
+    assert_eq!(with_rel(&text, Markup::Xml), expected);
+    let index = "<sitemapindex><sitemap><loc>http://a/s.xml.gz</loc></sitemap><sitemap><loc>http://a/t&x;</loc></sitemap></sitemapindex>";
+    assert_eq!(with_rel(index, Markup::Xml), ["loc  sitemap http://a/s.xml.gz", "loc  sitemap character-reference"]);
+    let undeclared =
+        "<urlset><url><loc>http://a/</loc><image:image><image:loc>http://a/i</image:loc></image:image></url></urlset>";
+    assert_eq!(with_rel(undeclared, Markup::Xml), ["loc   http://a/", "loc  image http://a/i"]);
+}
+
+#[test]
+fn feeds() {
+    let rss = "<rss version='2.0' xmlns:a='http://www.w3.org/2005/Atom'><channel><link>http://a/</link><a:link rel='self' href='f'/>\
+               <image><url>i.png</url><title>no</title><link>l</link></image><docs>http://d/</docs><item><title>no</title>\
+               <link>http://a/?a=1&b=2</link><guid>p</guid><comments>c</comments>\
+               <enclosure url='e.mp3' type='audio/mpeg'/><source url='s.xml'>no</source></item>\
+               <item><guid isPermaLink='false'>12</guid><guid isPermaLink='false'>tag:a,1:2</guid><guid isPermaLink='true'>q</guid></item></channel></rss>";
+    let expected = [
+        "link   http://a/",
+        "link href self f",
+        "url  image i.png",
+        "link   l",
+        "docs  docs http://d/",
+        "link   http://a/?a=1&b=2",
+        "guid  permalink p",
+        "comments  comments c",
+        "enclosure url  e.mp3",
+        "source url  s.xml",
+        "guid  identifier tag:a,1:2",
+        "guid  permalink q",
+    ];
+    assert_eq!(with_rel(rss, Markup::Xml), expected);
+    let rdf = "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns='http://purl.org/rss/1.0/' xmlns:d='urn:d'>\
+               <channel rdf:about='c'><link>l</link><d:link>no</d:link><items><rdf:Seq><rdf:li rdf:resource='i'/></rdf:Seq></items></channel>\
+               <item rdf:about='i'><link>i</link></item></rdf:RDF>";
+    assert_eq!(
+        with_rel(rdf, Markup::Xml),
+        ["channel about  c", "link   l", "li resource  i", "item about  i", "link   i"]
+    );
+    let atom = "<feed xmlns='http://www.w3.org/2005/Atom' xml:base='http://f/g/'><id>urn:uuid:1</id><icon>i</icon><author><name>no</name><uri>u</uri></author>\
+                <entry xml:base='e/'><id>http://f/1</id><link rel='enclosure' href='x'/><content src='y'/></entry><entry><id>5</id></entry></feed>";
+    assert_eq!(
+        xml(atom),
+        [
+            "feed xml:base http://f/g/ http://d/x/y",
+            "id  urn:uuid:1 http://f/g/",
+            "icon  i http://f/g/",
+            "uri  u http://f/g/",
+            "entry xml:base e/ http://f/g/",
+            "id  http://f/1 http://f/g/e/",
+            "link href x http://f/g/e/",
+            "content src y http://f/g/e/",
+        ]
+    );
+    let opml = "<opml><head><docs>d</docs></head><body><outline text='no' xmlUrl='x' htmlUrl='h'><outline url='u'/></outline></body></opml>";
+    assert_eq!(
+        with_rel(opml, Markup::Xml),
+        ["docs  docs d", "outline xmlUrl  x", "outline htmlUrl  h", "outline url  u"]
+    );
+    let other = "<doc><link>no</link><loc>no</loc><id>no</id></doc>";
+    assert_eq!(with_rel(other, Markup::Xml), [""; 0]);
+}
+
+#[test]
+fn contents_of_elements_have_their_place() {
+    let text = "<?xml version='1.0'?><urlset><url><loc>\u{e4}</loc><loc>a&x;</loc><loc>b<c/>d</loc></url></urlset>";
+    let document = read(text.as_bytes(), Markup::Xml);
+    let places: Vec<_> = document.links.iter().map(|link| link.offset as usize).collect();
+    let after = |tag: &str, count: usize| text.match_indices(tag).nth(count).unwrap().0 + tag.len();
+    assert_eq!(places, [after("<loc>", 0), after("<loc>", 1), after("<loc>", 2)]);
+    assert_eq!(document.links[1].defect, Some((DefectKind::CharacterReference, (after("<loc>", 1) + 1) as u64)));
+    assert_eq!(document.links[2].url, b"b");
+}
+
+#[test]
+fn robots_and_lists() {
+    let text = "\u{feff}User-agent: *\r\nSITEMAP : http://a/1.xml # c\rsitemap:http://a/2.xml#no\n  Sitemap http://a/3.xml \n\
+                Sitemapx: no\n# Sitemap: no\nSitemap:\nDisallow: /x\nsitemap: /4.xml";
+    let links = with_rel(text, Markup::Robots);
+    assert_eq!(
+        links,
+        ["  sitemap http://a/1.xml", "  sitemap http://a/2.xml", "  sitemap http://a/3.xml", "  sitemap /4.xml"]
+    );
+    let offset = read(text.as_bytes(), Markup::Robots).links[1].offset as usize;
+    assert_eq!(&text[offset..offset + 14], "http://a/2.xml");
+    assert_eq!(with_rel(" http://a/ \r\n\nb c\n", Markup::Urls), ["   http://a/", "   b c"]);
+}
+
+#[test]
+fn markup_is_recognized() {
+    let cases: [(&str, Markup); 14] = [
+        ("<?xml version='1.0'?><a/>", Markup::Xml),
+        ("\n<?xml version='1.0'?><!-- c --><!DOCTYPE html><html>", Markup::Html),
+        ("<?xml version='1.0'?><!DOCTYPE html PUBLIC 'x'>\n<HTML xmlns='x'>", Markup::Html),
+        ("<!DOCTYPE html><a>", Markup::Html),
+        ("<urlset xmlns='x'>", Markup::Xml),
+        ("<!-- c --><rss version='2.0'>", Markup::Xml),
+        ("<feed>", Markup::Xml),
+        ("<rdf:RDF >", Markup::Xml),
+        ("<feedback>", Markup::Html),
+        ("User-agent: *", Markup::Robots),
+        ("# c\n\nSitemap: http://a/", Markup::Robots),
+        ("http://a/b\nc", Markup::Urls),
+        ("http://a/b c", Markup::Html),
+        ("", Markup::Html),
+    ];
+    for (text, markup) in cases {
+        assert_eq!(extract(text.as_bytes(), &DocumentContext::default()).markup, markup, "{text}");
+    }
+}
+
 /// A document, the charset of its transport, the charset in which it is read, the defects.
 type ChoiceCase = (&'static [u8], Option<Charset>, &'static str, &'static [DefectKind]);
 
@@ -116,7 +313,19 @@ type EndCase = (&'static [u8], Markup, usize, &'static [(DefectKind, u64)]);
 #[test]
 fn byte_order_mark_transport_and_declaration_have_this_priority() {
     let given = Charset::named("koi8-r");
-    let cases: [ChoiceCase; 15] = [
+    let late: &[u8] = Box::leak([&b"<title>"[..], &b"x".repeat(5_000), b"</title>"].concat().into_boxed_slice());
+    let late = |rest: &str| -> &'static [u8] { Box::leak([late, rest.as_bytes()].concat().into_boxed_slice()) };
+    let cases: [ChoiceCase; 25] = [
+        (late("<meta charset=windows-1251>"), None, "windows-1251", &[]),
+        (late("<meta charset=windows-1251>"), given, "KOI8-R", &[]),
+        (late("<body><meta http-equiv=content-type content='text/html; charset=gbk'>"), None, "GBK", &[]),
+        (late("<script>'<meta charset=gbk>'</script><!-- <meta charset=gbk> -->"), None, "UTF-8", &[]),
+        (late("<meta charset=klingon><meta charset=gbk>"), None, "GBK", &[]),
+        (b"<meta charset=klingon><meta charset=gbk>", None, "GBK", &[]),
+        (b"<?xml version='1.0' encoding='windows-1251'?><html><br>", None, "windows-1251", &[]),
+        (b"<?xml version='1.0' encoding='windows-1251'?><html><meta charset=gbk>", None, "GBK", &[]),
+        (b"<?xml version='1.0' encoding='utf-16'?><html>", None, "UTF-8", &[]),
+        (b"<?xml version='1.0' encoding='klingon'?><html>", None, "UTF-8", &[DefectKind::UnknownCharset]),
         (b"<a href=x>", None, "UTF-8", &[]),
         (b"<a href=x>", given, "KOI8-R", &[]),
         (b"<meta charset=windows-1251>", None, "windows-1251", &[]),
@@ -269,7 +478,7 @@ fn long_element_names_are_truncated() {
 
 #[test]
 fn documents_with_too_many_references_are_bounded() {
-    let count = attributes::MAX_LINKS;
+    let count = MAX_LINKS;
     for (text, first_len) in [
         ("<a href>".repeat(count + 5), count),
         (format!("<a href=x><a ping='{}'><a href>", "a ".repeat(count + 5)), count),

@@ -1,43 +1,88 @@
-//! Finds the attributes of XML that hold references, each with the base that `xml:base` sets for it (XML Base, nested). In
-//! elements of the XHTML namespace the same attributes count as in HTML.
+//! Finds the attributes of XML that hold references, and the elements of feeds and sitemaps whose content is one, each with
+//! the base that `xml:base` sets for it (XML Base, nested). In elements of the XHTML namespace the same attributes count as
+//! in HTML.
 //!
-//! A document that is not well-formed is read up to the error. No DTD is read and no entity of a DTD is expanded: an
-//! attribute that refers to one has a defect.
+//! A document that is not well-formed is read up to the error; only an `&` that begins no reference is text, because feeds
+//! are full of them. No DTD is read and no entity of a DTD is expanded: a value that refers to one has a defect.
+
+use std::ops::Range;
 
 use quick_xml::XmlVersion;
 use quick_xml::escape::resolve_predefined_entity;
-use quick_xml::events::{BytesStart, Event, attributes::Attribute as XmlAttribute};
+use quick_xml::events::{BytesRef, BytesStart, Event, attributes::Attribute as XmlAttribute};
 use quick_xml::name::{Namespace, ResolveResult};
 use quick_xml::reader::NsReader;
 
 use super::attributes::{self, ReferenceSyntax, XHTML};
-use super::document::{DefectKind, DocumentText};
-use super::links::{LinkAttribute, LinkAttributes, ParserStop, element_name};
+use super::document::DefectKind;
+use super::feeds::{IDENTIFIER, Vocabulary, parent_name};
+use super::links::{LinkAttribute, LinkSink, ParserStop, element_name};
+use crate::iri::find_scheme;
 
-/// The attributes of a document that was found at `base`.
-pub(super) fn read(text: &DocumentText, base: &[u8]) -> LinkAttributes {
-    // The text of an XML document is always UTF-8: see `DocumentText::new`.
-    let text = std::str::from_utf8(text.text()).unwrap_or_default();
-    let found = LinkAttributes { bases: vec![base.to_vec()], bases_len: base.len(), ..LinkAttributes::default() };
-    let mut collector = XmlCollector { text, reader: NsReader::from_str(text), found };
-    let stop = collector.read_elements();
-    collector.found.stop = collector.found.stop.or(stop);
-    collector.found
+/// Reads a document and gives its references to `sink`.
+pub(super) fn read(text: &str, sink: &mut LinkSink<'_>) {
+    let mut reader = NsReader::from_str(text);
+    reader.config_mut().allow_dangling_amp = true;
+    let mut collector = XmlCollector {
+        text,
+        reader,
+        sink,
+        scopes: Vec::new(),
+        vocabulary: Vocabulary::Other,
+        namespace: None,
+        content: None,
+    };
+    if let Some(stop) = collector.read_elements() {
+        collector.sink.stop(stop);
+    }
+}
+
+/// An open element.
+struct Scope {
+    /// The base of its content.
+    base: usize,
+    /// Its name, if that says something about its children.
+    name: &'static str,
+}
+
+/// An element whose content is a reference.
+struct Content {
+    element: String,
+    rel: &'static str,
+    base: usize,
+    /// Where it begins in the text.
+    at: usize,
+    value: String,
+    bad_reference: Option<usize>,
 }
 
 /// Collects the attributes of the elements.
-struct XmlCollector<'a> {
+struct XmlCollector<'a, 'b, 'c> {
     text: &'a str,
     reader: NsReader<&'a [u8]>,
-    found: LinkAttributes,
+    sink: &'b mut LinkSink<'c>,
+    scopes: Vec<Scope>,
+    vocabulary: Vocabulary,
+    /// The namespace of the vocabulary; `None` before the root.
+    namespace: Option<String>,
+    /// The open element, if its content is a reference.
+    content: Option<Content>,
 }
 
-impl XmlCollector<'_> {
+/// What the attributes of a tag say.
+struct TagScope {
+    /// The base of the content of the element.
+    base: usize,
+    /// It is an `a` element of XHTML, which has a text.
+    is_anchor: bool,
+}
+
+impl XmlCollector<'_, '_, '_> {
     /// Reads all elements; returns why it stopped before the end.
     fn read_elements(&mut self) -> Option<ParserStop> {
         let end = self.text.len();
-        let mut scopes = vec![0];
-        while self.found.stop.is_none() {
+        while !self.sink.is_done() {
+            let before = self.position();
             let event = match self.reader.read_event() {
                 Ok(event) => event,
                 Err(error) => {
@@ -45,17 +90,28 @@ impl XmlCollector<'_> {
                     return Some(ParserStop { kind: DefectKind::IllFormed, position, detail: error.to_string() });
                 }
             };
-            let base = scopes.last().copied().unwrap_or_default();
             match event {
-                Event::Start(tag) => scopes.push(self.push_attributes(&tag, base)),
+                Event::Start(tag) => {
+                    let scope = self.begin_element(&tag);
+                    self.scopes.push(scope);
+                }
                 Event::Empty(tag) => {
-                    self.push_attributes(&tag, base);
+                    self.begin_element(&tag);
+                    self.content = None;
+                    self.sink.end_text();
                 }
-                Event::End(_) => {
-                    scopes.pop();
+                Event::End(tag) => {
+                    self.end_content(before);
+                    self.scopes.pop();
+                    if tag.local_name().as_ref() == "a" {
+                        self.sink.end_text();
+                    }
                 }
-                Event::Eof if scopes.len() > 1 => {
-                    let detail = format!("the document ends and {} elements are still open", scopes.len() - 1);
+                Event::Text(text) => self.push_text(&text.xml10_content()),
+                Event::CData(text) => self.push_text(&text.xml10_content()),
+                Event::GeneralRef(reference) => self.push_reference(&reference, before),
+                Event::Eof if !self.scopes.is_empty() => {
+                    let detail = format!("the document ends and {} elements are still open", self.scopes.len());
                     return Some(ParserStop { kind: DefectKind::Truncated, position: end, detail });
                 }
                 Event::Eof => return None,
@@ -65,15 +121,122 @@ impl XmlCollector<'_> {
         None
     }
 
-    /// Appends the attributes of a tag; `outer` is the base of the element around it. Returns the base of its content.
-    fn push_attributes(&mut self, tag: &BytesStart, outer: usize) -> usize {
+    /// Where the next event begins in the text.
+    fn position(&self) -> usize {
+        usize::try_from(self.reader.buffer_position()).unwrap_or(usize::MAX).min(self.text.len())
+    }
+
+    fn push_text(&mut self, text: &str) {
+        if let Some(content) = &mut self.content {
+            content.value.push_str(text);
+        }
+        self.sink.push_text(text.as_bytes());
+    }
+
+    fn push_reference(&mut self, reference: &BytesRef<'_>, at: usize) {
+        let character = reference.resolve_char_ref();
+        let mut buffer = [0; 4];
+        let text = match &character {
+            Ok(Some(character)) => Some(&*character.encode_utf8(&mut buffer)),
+            Ok(None) => resolve_predefined_entity(reference),
+            Err(_) => None,
+        };
+        match (text, &mut self.content) {
+            (Some(text), _) => {
+                let text = text.to_string();
+                self.push_text(&text);
+            }
+            (None, Some(content)) => {
+                content.bad_reference.get_or_insert(at);
+            }
+            (None, None) => {}
+        }
+    }
+
+    /// Gives the attributes of a tag to the sink; returns the scope of its content.
+    fn begin_element(&mut self, tag: &BytesStart<'_>) -> Scope {
+        let outer = self.scopes.last().map_or(0, |scope| scope.base);
+        let parent = self.scopes.last().map_or("", |scope| scope.name);
+        self.end_content(self.position());
+        let is_core = self.is_core(tag);
+        let TagScope { base, is_anchor } = self.push_attributes(tag, outer);
+        let local = tag.local_name();
+        let element = local.as_ref();
+        if let Some(rel) = self.vocabulary.rel_of_content(parent, element, is_core) {
+            let is_identifier = element == "guid"
+                && attribute_of(tag, "isPermaLink").is_some_and(|value| value.trim().eq_ignore_ascii_case("false"));
+            let (element, at) = (element_name(element.as_bytes()), self.position());
+            let rel = if is_identifier { IDENTIFIER } else { rel };
+            self.content = Some(Content { element, rel, base, at, value: String::new(), bad_reference: None });
+        }
+        if is_anchor {
+            self.sink.begin_text()
+        } else {
+            self.sink.end_tag()
+        }
+        Scope { base, name: parent_name(element) }
+    }
+
+    /// Whether an element is in the namespace of the vocabulary. The root decides both; in RSS 1.0 a child of the root does.
+    fn is_core(&mut self, tag: &BytesStart<'_>) -> bool {
+        let (namespace, local) = self.reader.resolver().resolve_element(tag.name());
+        let namespace = match &namespace {
+            ResolveResult::Bound(Namespace(namespace)) => *namespace,
+            ResolveResult::Unbound => "",
+            ResolveResult::Unknown(_) => return false,
+        };
+        if self.scopes.is_empty() {
+            self.vocabulary = Vocabulary::of_root(local.as_ref());
+            self.namespace = Some(namespace.to_string());
+        } else if self.scopes.len() == 1 && matches!(local.as_ref(), "channel" | "item") {
+            self.namespace = Some(namespace.to_string());
+        }
+        self.vocabulary != Vocabulary::Other && self.namespace.as_deref() == Some(namespace)
+    }
+
+    /// Gives the content of the open element, if it is a reference, to the sink. It ends at `end`.
+    fn end_content(&mut self, end: usize) {
+        let Some(content) = self.content.take() else { return };
+        let Content { element, rel, base, at, value, bad_reference } = content;
+        let value = value.trim_ascii();
+        let is_reference = rel != IDENTIFIER || find_scheme(value.as_bytes()).is_some();
+        if bad_reference.is_none() && (value.is_empty() || !is_reference) {
+            return;
+        }
+        self.sink.push(&LinkAttribute {
+            element: &element,
+            name: "",
+            rel: rel.as_bytes(),
+            syntax: ReferenceSyntax::One,
+            value: value.as_bytes(),
+            span: at..end.max(at),
+            bad_reference,
+            is_html_base: false,
+            base,
+        });
+        self.sink.end_tag();
+    }
+
+    /// Gives the attributes of a tag to the sink; `outer` is the base of the element around it.
+    fn push_attributes(&mut self, tag: &BytesStart<'_>, outer: usize) -> TagScope {
         let resolver = self.reader.resolver();
         let (namespace, local) = resolver.resolve_element(tag.name());
         let is_html = matches!(namespace, ResolveResult::Bound(Namespace(XHTML)));
         let element = element_name(local.as_ref().as_bytes());
-        let found = &mut self.found;
-        let (mut inner, first) = (outer, found.attributes.len());
-        let is_refresh = is_html && is_refresh(tag);
+        let rel = attribute_of(tag, "rel").unwrap_or_default();
+        let is_refresh = is_html
+            && attribute_of(tag, "http-equiv").is_some_and(|value| value.trim().eq_ignore_ascii_case("refresh"));
+        let mut inner = outer;
+        // The xml:base of an element applies to its own references, also to those before it in the tag; the xml:base itself
+        // is relative to the element around it.
+        for attribute in
+            tag.attributes().with_checks(false).flatten().filter(|attribute| attribute.key.as_ref() == "xml:base")
+        {
+            let (value, _, bad_reference) = value(self.text, &attribute);
+            if bad_reference.is_none() {
+                inner = self.sink.push_base(outer, value.trim_ascii());
+            }
+        }
         for attribute in tag.attributes().with_checks(false).flatten() {
             let (namespace, local) = resolver.resolve_attribute(attribute.key);
             let known = match namespace {
@@ -85,34 +248,33 @@ impl XmlCollector<'_> {
             let known = known.filter(|(_, syntax)| *syntax != ReferenceSyntax::Refresh || is_refresh);
             let Some((name, syntax)) = known else { continue };
             let (value, span, bad_reference) = value(self.text, &attribute);
-            if name == "xml:base" && bad_reference.is_none() {
-                inner = found.push_base(outer, value.trim_ascii());
-            }
-            if is_html && element == "base" && name == "href" && found.html_base.is_none() {
-                found.html_base = Some(found.attributes.len());
-            }
-            let element = element.clone();
-            if !found.push(LinkAttribute { element, name, syntax, value, span, bad_reference, base: outer }) {
+            let is_html_base = is_html && element == "base" && name == "href";
+            let base = if name == "xml:base" { outer } else { inner };
+            let (element, rel, value) = (&element, rel.as_bytes(), &value);
+            let attribute =
+                LinkAttribute { element, name, rel, syntax, value, span, bad_reference, is_html_base, base };
+            if !self.sink.push(&attribute) {
                 break;
             }
         }
-        // The xml:base of an element applies to its own references; the xml:base itself is relative to the element around it.
-        let own = found.attributes[first..].iter_mut().filter(|attribute| attribute.name != "xml:base");
-        own.for_each(|attribute| attribute.base = inner);
-        inner
+        TagScope { base: inner, is_anchor: is_html && element == "a" }
     }
 }
 
-fn is_refresh(tag: &BytesStart) -> bool {
+/// The value of an attribute without a prefix, character references not resolved.
+fn attribute_of<'a>(tag: &'a BytesStart<'_>, name: &str) -> Option<std::borrow::Cow<'a, str>> {
     // The check for duplicates takes quadratic time.
     let mut attributes = tag.attributes();
-    let equivalent = attributes.with_checks(false).flatten().find(|attribute| attribute.key.as_ref() == "http-equiv");
-    equivalent.is_some_and(|attribute| attribute.value.trim_ascii().eq_ignore_ascii_case("refresh"))
+    attributes
+        .with_checks(false)
+        .flatten()
+        .find(|attribute| attribute.key.as_ref() == name)
+        .map(|attribute| attribute.value)
 }
 
 /// The value of an attribute with its references resolved, its position in the text, and the position of a reference to
 /// nothing.
-fn value(text: &str, attribute: &XmlAttribute) -> (Vec<u8>, std::ops::Range<usize>, Option<usize>) {
+fn value(text: &str, attribute: &XmlAttribute) -> (Vec<u8>, Range<usize>, Option<usize>) {
     let start = position_of(text, &attribute.value);
     let span = start..start + attribute.value.len();
     match attribute.normalized_value_with(XmlVersion::Implicit1_0, 1, resolve_predefined_entity) {

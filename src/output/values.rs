@@ -137,13 +137,13 @@ pub(super) fn write_number(number: impl Display, out: &mut Vec<u8>) {
 }
 
 /// Appends a time in the format of RFC 3339, with a fraction only if it is not zero.
-fn write_time(ms: i64, out: &mut Vec<u8>) {
+pub(super) fn write_time(ms: i64, out: &mut Vec<u8>) {
     if let Some(time) = timestamp_ms_to_datetime(ms) {
         let _ = write!(out, "{}Z", time.format("%Y-%m-%dT%H:%M:%S%.f"));
     }
 }
 
-fn write_hex(bytes: &[u8], out: &mut Vec<u8>) {
+pub(super) fn write_hex(bytes: &[u8], out: &mut Vec<u8>) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     out.extend(bytes.iter().flat_map(|byte| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]));
 }

@@ -1,25 +1,28 @@
-//! `extract`: writes a row for every IRI in HTML and XML documents, as an input for `canon`. One document is held in memory
-//! at a time.
+//! `extract`: writes a row for every IRI in documents, as an input for `canon`. One document is held in memory at a time, and
+//! rows are written as references are found.
+
+mod rows;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
 
-use super::args::output::{ReplaceArgs, is_device_or_pipe};
-use super::args::policy::parse_charset;
-use super::args::values::{Choices, parse_size};
-use super::error::CommandError;
-use super::file_roles::FileRoles;
-use super::files::abandoned;
-use super::report::replaced_to_text;
-use super::terminal::{count_of, print_error, print_to_stderr};
+use crate::cli::args::output::{ReplaceArgs, is_device_or_pipe};
+use crate::cli::args::policy::parse_charset;
+use crate::cli::args::values::{Choices, parse_size};
+use crate::cli::error::CommandError;
+use crate::cli::file_roles::FileRoles;
+use crate::cli::files::abandoned;
+use crate::cli::report::replaced_to_text;
+use crate::cli::terminal::{count_of, print_error, print_to_stderr};
 use crate::encoding::Charset;
-use crate::extract::{DefectKind, Document, DocumentContext, Link, Markup, extract};
+use crate::extract::{DefectKind, DocumentContext, Markup, extract_each};
 use crate::input::{self, OpenOptions, Opened, Source, Stream};
 use crate::iri::Base;
-use crate::output::{Destination, OutputError, OutputFormat, PlainValue, RowWriter};
+use crate::output::{Destination, OutputError, OutputFormat};
 use crate::process::exit;
+use rows::{LinkOrigin, LinkRows, describe_columns, parse_columns};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -30,10 +33,6 @@ Examples:
   All documents of a directory to one table:
       irikey extract pages/ -o links.csv";
 
-/// The columns of the rows.
-const COLUMNS: [&str; 9] =
-    ["url", "base", "charset", "element", "attribute", "record_offset", "source", "fault", "fault_at"];
-
 /// `None`: to be recognized by name and content. Under a name of its own, because a flag of type `Option` has no default.
 type MarkupChoice = Option<Markup>;
 
@@ -41,22 +40,26 @@ const MARKUPS: Choices<MarkupChoice> = Choices(&[
     ("auto", None, "Recognize by the name of the file, then by its first bytes"),
     ("html", Some(Markup::Html), "HTML, parsed as in the HTML Standard"),
     ("xml", Some(Markup::Xml), "XML, including XHTML, SVG, feeds and sitemaps"),
+    ("robots", Some(Markup::Robots), "robots.txt, of which the Sitemap lines are references"),
+    ("urls", Some(Markup::Urls), "One reference per line, such as a sitemap in text"),
 ]);
 
 const FORMATS: Choices<OutputFormat> = Choices(&[
     ("csv", OutputFormat::Csv, "Comma-separated values with a header"),
     ("tsv", OutputFormat::Tsv, "Tab-separated values with a header"),
     ("jsonl", OutputFormat::JsonLines, "One JSON object per line"),
+    ("parquet", OutputFormat::Parquet, "Apache Parquet"),
 ]);
 
-/// Write a row for every IRI in HTML and XML documents, as an input for canon
+/// Write a row for every IRI in HTML and XML documents, sitemaps, feeds and robots.txt
 ///
-/// The columns are url (in UTF-8), base (absolute, or empty), charset (of the document), element, attribute, offset (of the
-/// attribute's value in the document, in bytes), source, and fault and fault_at (byte of the document) for a URL that
-/// cannot be read. Its url and base are empty, which is a fault for canon as well. The charset of a document is that of its
+/// By default the rows are an input for canon: the columns are url (in UTF-8), base (absolute, or empty), charset (of the
+/// document), element, attribute, record_offset (of the value in the document, in bytes), source, and fault and fault_at
+/// (byte of the document) for a URL that cannot be read. Its url and base are empty, which is a fault for canon as well.
+/// --columns selects others, among them uri and key, the canonical URI and its key. The charset of a document is that of its
 /// byte order mark; otherwise that of --charset; otherwise the one that it declares; otherwise --default-charset.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, after_long_help = super::help::long_examples(EXAMPLES))]
+#[command(after_help = EXAMPLES, after_long_help = long_help())]
 pub(crate) struct ExtractArgs {
     /// Documents to read. A directory stands for the files in it and below it (without names that begin with . or _),
     /// @FILE for the names in FILE (one per line, # begins a comment; or ended by NUL), and - for standard input, which is
@@ -84,6 +87,10 @@ pub(crate) struct ExtractArgs {
     /// Format of the rows [default: by the suffix of -o; csv on standard output, devices and pipes]
     #[arg(long, value_name = "FORMAT", value_parser = FORMATS)]
     output_format: Option<OutputFormat>,
+    /// Columns in order, separated by commas; or columns to add to the default ones, each with a + before it, such as
+    /// +page,+link_rel. --help lists them
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    columns: Vec<String>,
     #[command(flatten)]
     replace: ReplaceArgs,
     /// Exit with status 3 if a URL cannot be read; the output is written all the same
@@ -94,25 +101,30 @@ pub(crate) struct ExtractArgs {
     quiet: bool,
 }
 
+/// Examples and columns.
+fn long_help() -> String {
+    format!("{}\n\nColumns (--columns):\n{}", super::help::long_examples(EXAMPLES), describe_columns())
+}
+
 /// The state of a run: its output and what was counted.
 struct Extraction<'a> {
     args: &'a ExtractArgs,
     context: DocumentContext,
-    writer: RowWriter,
+    rows: LinkRows,
     documents: u64,
-    links: u64,
-    faulty: u64,
     /// Documents that could not be read to their end.
     unread: u64,
     defects: BTreeMap<DefectKind, u64>,
 }
 
 pub(crate) fn run(args: &ExtractArgs) -> Result<u8, CommandError> {
+    let columns = parse_columns(&args.columns)?;
     let (destination, format) = args.destination()?;
     let sources = input::list(&args.inputs)?;
     let files = FileRoles::new(args.replace.no_clobber).arguments(&args.inputs).destination(&destination, format);
     let replaced = files.check(&sources)?;
-    let mut extraction = Extraction::create(args, &destination, format)?;
+    let rows = LinkRows::create(&destination, format, &columns)?;
+    let mut extraction = Extraction::new(args, rows);
     for source in sources.0 {
         extraction.add_source(source)?;
     }
@@ -137,33 +149,35 @@ impl ExtractArgs {
         let by_path = || by_suffix().or_else(|| is_device_or_pipe(path).then_some(OutputFormat::Csv));
         let format = self.output_format.or_else(by_path).ok_or_else(|| {
             let path = path.display();
-            CommandError::Usage(format!("{path}: rows are written as CSV, TSV or JSON lines; use --output-format"))
+            CommandError::Usage(format!(
+                "{path}: rows are written as CSV, TSV, JSON lines or Parquet; use --output-format"
+            ))
         })?;
         Ok((self.replace.file(path), format))
     }
 }
 
 impl<'a> Extraction<'a> {
-    fn create(
-        args: &'a ExtractArgs,
-        destination: &Destination,
-        format: OutputFormat,
-    ) -> Result<Extraction<'a>, CommandError> {
+    fn new(args: &'a ExtractArgs, rows: LinkRows) -> Extraction<'a> {
         let context = DocumentContext {
             markup: args.format,
             charset: args.charset,
             default_charset: args.default_charset,
             base: args.base.as_ref().map(|base| base.clone().into_bytes()),
+            text: rows.needs_text(),
         };
-        let writer = RowWriter::create(destination, format, &COLUMNS)?;
-        let defects = BTreeMap::new();
-        Ok(Extraction { args, context, writer, documents: 0, links: 0, faulty: 0, unread: 0, defects })
+        Extraction { args, context, rows, documents: 0, unread: 0, defects: BTreeMap::new() }
     }
 
     fn add_source(&mut self, source: Source) -> Result<(), OutputError> {
         let name = source.name.clone();
         match read_document(source, self.args.max_document) {
-            Ok(bytes) => self.add_document(&name, &bytes),
+            Ok(bytes) => {
+                let markup = self.args.format.or_else(|| markup_of_name(&name));
+                let context = DocumentContext { markup, ..self.context.clone() };
+                let origin = LinkOrigin { source: &name, ..LinkOrigin::default() };
+                self.add_document(&bytes, &context, &origin)
+            }
             Err(message) => {
                 print_error(&format!("{name}: {message}"));
                 self.unread += 1;
@@ -172,46 +186,36 @@ impl<'a> Extraction<'a> {
         }
     }
 
-    fn add_document(&mut self, name: &str, bytes: &[u8]) -> Result<(), OutputError> {
-        let markup = self.args.format.or_else(|| markup_of_name(name));
-        let document = extract(bytes, &DocumentContext { markup, ..self.context.clone() });
+    /// Writes the rows of a document as its references are found.
+    fn add_document(
+        &mut self,
+        bytes: &[u8],
+        context: &DocumentContext,
+        origin: &LinkOrigin<'_>,
+    ) -> Result<(), OutputError> {
+        let page = context.base.as_deref().unwrap_or_default();
+        let origin = LinkOrigin { page, ..*origin };
+        let mut written = Ok(());
+        let document = extract_each(bytes, context, &mut |link, scope| {
+            written = self.rows.append(&origin, &link, &scope);
+            written.is_ok()
+        });
+        written?;
         self.documents += 1;
         for defect in &document.defects {
-            print_error(&format!("{name}: {defect}"));
+            print_error(&format!("{}: {defect}", origin.source));
             *self.defects.entry(defect.kind).or_default() += defect.count;
             self.unread += u64::from(defect.kind.ends_document());
         }
-        document.links.iter().try_for_each(|link| self.add_link(name, &document, link))
-    }
-
-    fn add_link(&mut self, name: &str, document: &Document, link: &Link) -> Result<(), OutputError> {
-        self.links += 1;
-        self.faulty += u64::from(link.defect.is_some());
-        let base = &document.bases[link.base];
-        let (fault, fault_at) = match link.defect {
-            None => (PlainValue::Null, PlainValue::Null),
-            Some((kind, at)) => (PlainValue::from(kind.name()), PlainValue::Number(at)),
-        };
-        // A row without a URL has no base either, because canon would resolve the empty reference to the base.
-        let is_readable = link.defect.is_none();
-        self.writer.append(&[
-            if is_readable { PlainValue::Bytes(&link.url) } else { PlainValue::Null },
-            if is_readable && !base.is_empty() { PlainValue::Bytes(base) } else { PlainValue::Null },
-            document.charset.name().into(),
-            link.element.as_str().into(),
-            link.attribute.into(),
-            PlainValue::Number(link.offset),
-            name.into(),
-            fault,
-            fault_at,
-        ])
+        Ok(())
     }
 
     /// Completes the output, prints the summary and returns the exit status.
     fn finish(self) -> Result<u8, CommandError> {
-        let Extraction { args, writer, documents, links, faulty, unread, defects, .. } = self;
-        match writer.finish() {
-            Ok(_) | Err(OutputError::ClosedPipe) => {}
+        let Extraction { args, rows, documents, unread, defects, .. } = self;
+        let (links, faulty) = (rows.links, rows.faulty);
+        match rows.finish() {
+            Ok(()) | Err(OutputError::ClosedPipe) => {}
             Err(error) => return Err(error.into()),
         }
         if !args.quiet {
@@ -258,10 +262,13 @@ fn read_stream(mut stream: Stream, limit: usize) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// The markup that the suffix of a file name stands for, apart from a final `.gz` or `.zst`.
+/// The markup that a file name stands for, apart from a final `.gz` or `.zst`.
 fn markup_of_name(name: &str) -> Option<Markup> {
     let name = name.to_ascii_lowercase();
     let name = name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(&name);
+    if name.rsplit(['/', '\\']).next() == Some("robots.txt") {
+        return Some(Markup::Robots);
+    }
     match name.rsplit_once('.')?.1 {
         "html" | "htm" => Some(Markup::Html),
         "xml" | "xhtml" | "svg" | "rss" | "atom" | "rdf" | "xsd" | "xsl" | "xslt" | "opml" => Some(Markup::Xml),

@@ -1,0 +1,243 @@
+//! The rows of `extract`: one per link, in the columns that the user chose.
+
+use crate::batch::ColumnKind;
+use crate::canon::{Canonicalizer, Policy, Rows};
+use crate::cli::error::CommandError;
+use crate::extract::{Link, LinkScope};
+use crate::iri::CLASSIFIER;
+use crate::kernel::Bitmaps;
+use crate::output::{Destination, OutputError, OutputFormat, PlainColumn, PlainValue, RowWriter};
+use crate::record::RecordBuffer;
+
+/// A column of the rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LinkColumn {
+    Url,
+    Base,
+    Charset,
+    Element,
+    Attribute,
+    RecordOffset,
+    Source,
+    Fault,
+    FaultAt,
+    Page,
+    LinkType,
+    LinkRel,
+    LinkText,
+    FetchTime,
+    FetchStatus,
+    Uri,
+    Key,
+}
+
+/// Every column: its name, how it is stored, whether it is written by default, its meaning.
+const COLUMNS: [(LinkColumn, &str, ColumnKind, bool, &str); 17] = [
+    (LinkColumn::Url, "url", ColumnKind::Bytes, true, "the reference, in UTF-8"),
+    (LinkColumn::Base, "base", ColumnKind::Bytes, true, "what it is resolved against"),
+    (LinkColumn::Charset, "charset", ColumnKind::Text, true, "charset of the document"),
+    (LinkColumn::Element, "element", ColumnKind::Text, true, "element; http for a header field, empty in lists"),
+    (LinkColumn::Attribute, "attribute", ColumnKind::Text, true, "attribute; empty for the content of the element"),
+    (LinkColumn::RecordOffset, "record_offset", ColumnKind::Count, true, "byte of the document where the value begins"),
+    (LinkColumn::Source, "source", ColumnKind::Text, true, "file that contains the document"),
+    (LinkColumn::Fault, "fault", ColumnKind::Text, true, "why there is no URL, or no URI"),
+    (LinkColumn::FaultAt, "fault_at", ColumnKind::Count, true, "byte of the document where that is"),
+    (LinkColumn::Page, "page", ColumnKind::Text, false, "address of the document"),
+    (LinkColumn::LinkType, "link_type", ColumnKind::Text, false, "element and attribute as in WAT files: A@/href"),
+    (LinkColumn::LinkRel, "link_rel", ColumnKind::Text, false, "relation: rel, or what the element means"),
+    (LinkColumn::LinkText, "link_text", ColumnKind::Text, false, "text of an a element, alt of an image"),
+    (LinkColumn::FetchTime, "fetch_time", ColumnKind::Time, false, "when the capture was made"),
+    (LinkColumn::FetchStatus, "fetch_status", ColumnKind::Short, false, "HTTP status of the capture"),
+    (LinkColumn::Uri, "uri", ColumnKind::Text, false, "canonical URI, as canon makes it"),
+    (LinkColumn::Key, "key", ColumnKind::Key, false, "key of that URI"),
+];
+
+/// The document in which links are found.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LinkOrigin<'a> {
+    pub(super) source: &'a str,
+    /// Address of the document; empty if it is not known.
+    pub(super) page: &'a [u8],
+    pub(super) time: Option<i64>,
+    pub(super) status: Option<i32>,
+}
+
+/// Writes rows.
+pub(super) struct LinkRows {
+    columns: Vec<LinkColumn>,
+    writer: RowWriter,
+    /// Set if the columns need the canonical URI.
+    uris: Option<UriMaker>,
+    pub(super) links: u64,
+    pub(super) faulty: u64,
+}
+
+/// The names of the columns that a list selects: names in order, or, each with a `+`, additions to the default ones.
+///
+/// # Errors
+/// An unknown name, or names with and without `+`.
+pub(super) fn parse_columns(list: &[String]) -> Result<Vec<&'static str>, CommandError> {
+    let names: Vec<&str> = list.iter().map(|name| name.trim()).collect();
+    let added: Option<Vec<&str>> = names.iter().map(|name| name.strip_prefix('+')).collect();
+    let defaults = || COLUMNS.iter().filter(|(_, _, _, is_default, _)| *is_default).map(|(_, name, ..)| *name);
+    let (mut chosen, names) = match added {
+        Some(added) => (defaults().collect(), added),
+        None => (Vec::new(), names),
+    };
+    for name in names {
+        let Some((_, known, ..)) = COLUMNS.iter().find(|(_, known, ..)| *known == name) else {
+            let all: Vec<&str> = COLUMNS.iter().map(|(_, known, ..)| *known).collect();
+            let message = format!(
+                "--columns: no column {name:?}; expected some of {}, with a + before every name to add columns, or before \
+                 none",
+                all.join(", ")
+            );
+            return Err(CommandError::Usage(message));
+        };
+        if !chosen.contains(known) {
+            chosen.push(known);
+        }
+    }
+    Ok(chosen)
+}
+
+/// Name and meaning of every column, for the help.
+pub(super) fn describe_columns() -> String {
+    let line = |(_, name, _, is_default, meaning): &(LinkColumn, &str, ColumnKind, bool, &str)| {
+        format!("  {name}{} {meaning}\n", if *is_default { ":" } else { " (on request):" })
+    };
+    COLUMNS.iter().map(line).collect()
+}
+
+impl LinkRows {
+    /// Opens the output.
+    ///
+    /// # Errors
+    /// The destination cannot be written.
+    pub(super) fn create(
+        destination: &Destination,
+        format: OutputFormat,
+        names: &[&'static str],
+    ) -> Result<LinkRows, OutputError> {
+        let chosen = names.iter().filter_map(|name| COLUMNS.iter().find(|(_, known, ..)| known == name));
+        let columns: Vec<LinkColumn> = chosen.clone().map(|(column, ..)| *column).collect();
+        let plain: Vec<_> = chosen.map(|(_, name, kind, ..)| PlainColumn { name, kind: *kind }).collect();
+        let needs_uri = columns.iter().any(|column| matches!(column, LinkColumn::Uri | LinkColumn::Key));
+        let writer = RowWriter::create(destination, format, &plain)?;
+        Ok(LinkRows { columns, writer, uris: needs_uri.then(UriMaker::default), links: 0, faulty: 0 })
+    }
+
+    /// Whether rows have the text of links.
+    pub(super) fn needs_text(&self) -> bool {
+        self.columns.contains(&LinkColumn::LinkText)
+    }
+
+    /// Appends the row of a link.
+    ///
+    /// # Errors
+    /// The row cannot be written.
+    pub(super) fn append(
+        &mut self,
+        origin: &LinkOrigin<'_>,
+        link: &Link,
+        scope: &LinkScope<'_>,
+    ) -> Result<(), OutputError> {
+        let base = scope.bases.get(link.base).map_or(&[][..], |base| base);
+        // A row without a URL has no base either, because canon would resolve the empty reference to the base.
+        let is_readable = link.defect.is_none();
+        let made = match &mut self.uris {
+            Some(uris) if is_readable => Some(uris.make(&link.url, base)),
+            _ => None,
+        };
+        let fault = link.defect.map(|(kind, _)| kind.name()).or(made.as_ref().and_then(|made| made.fault));
+        self.links += 1;
+        self.faulty += u64::from(fault.is_some());
+        let link_type = format!("{}@/{}", link.element.to_uppercase(), link.attribute);
+        let values: Vec<PlainValue> = self
+            .columns
+            .iter()
+            .map(|column| match column {
+                LinkColumn::Url if is_readable => PlainValue::Bytes(&link.url),
+                LinkColumn::Base if is_readable => non_empty(base),
+                LinkColumn::Url | LinkColumn::Base => PlainValue::Null,
+                LinkColumn::Charset => scope.charset.name().into(),
+                LinkColumn::Element => non_empty(link.element.as_bytes()),
+                LinkColumn::Attribute => non_empty(link.attribute.as_bytes()),
+                LinkColumn::RecordOffset => PlainValue::Number(link.offset),
+                LinkColumn::Source => origin.source.into(),
+                LinkColumn::Fault => fault.map_or(PlainValue::Null, PlainValue::from),
+                LinkColumn::FaultAt => link.defect.map_or(PlainValue::Null, |(_, at)| PlainValue::Number(at)),
+                LinkColumn::Page => non_empty(origin.page),
+                LinkColumn::LinkType => link_type.as_str().into(),
+                LinkColumn::LinkRel => non_empty(link.rel.as_bytes()),
+                LinkColumn::LinkText => non_empty(link.text.as_bytes()),
+                LinkColumn::FetchTime => origin.time.map_or(PlainValue::Null, PlainValue::Time),
+                LinkColumn::FetchStatus => {
+                    let status = origin.status.and_then(|status| u64::try_from(status).ok());
+                    status.map_or(PlainValue::Null, PlainValue::Number)
+                }
+                LinkColumn::Uri => made.as_ref().map_or(PlainValue::Null, |made| non_empty(made.uri)),
+                LinkColumn::Key => made.as_ref().map_or(PlainValue::Null, |made| PlainValue::Key(made.key)),
+            })
+            .collect();
+        self.writer.append(&values)
+    }
+
+    /// Completes the output.
+    ///
+    /// # Errors
+    /// The output cannot be completed.
+    pub(super) fn finish(self) -> Result<(), OutputError> {
+        self.writer.finish()
+    }
+}
+
+fn non_empty(text: &[u8]) -> PlainValue<'_> {
+    if text.is_empty() { PlainValue::Null } else { PlainValue::Bytes(text) }
+}
+
+/// Makes the canonical URI of one reference at a time.
+struct UriMaker {
+    canonicalizer: Canonicalizer,
+    url: Vec<u8>,
+    record: RecordBuffer,
+    bitmaps: Bitmaps,
+    rows: Rows,
+}
+
+/// The canonical URI of a reference.
+struct MadeUri<'a> {
+    /// Empty if there is a fault.
+    uri: &'a [u8],
+    key: crate::key::KeyBytes,
+    fault: Option<&'static str>,
+}
+
+impl Default for UriMaker {
+    fn default() -> UriMaker {
+        UriMaker {
+            canonicalizer: Canonicalizer::new(&Policy::default()),
+            url: Vec::new(),
+            record: RecordBuffer::default(),
+            bitmaps: Bitmaps::default(),
+            rows: Rows::new(0),
+        }
+    }
+}
+
+impl UriMaker {
+    fn make(&mut self, url: &[u8], base: &[u8]) -> MadeUri<'_> {
+        self.record.clear();
+        self.rows.clear();
+        // A record is a line.
+        self.url.clear();
+        self.url.extend(url.iter().map(|byte| if *byte == b'\n' { b' ' } else { *byte }));
+        self.record.push_url(&self.url);
+        self.record.push_base(base);
+        let records = self.record.records();
+        self.bitmaps.classify(records.text, &CLASSIFIER);
+        self.canonicalizer.append(&records, &self.bitmaps, &mut self.rows);
+        let fault = self.rows.faults.first().map(|(_, fault)| fault.kind.name());
+        MadeUri { uri: self.rows.uri.get(0), key: self.rows.key[0], fault }
+    }
+}

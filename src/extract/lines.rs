@@ -1,0 +1,71 @@
+//! Documents whose lines hold references: `robots.txt` and lists of URLs.
+//!
+//! `robots.txt` is read as crawlers do (RFC 9309): lines end in LF, CR or both; names are in any case; white space around
+//! names and values, and comments, do not count; a space may stand for the colon. The whole file is read.
+
+use super::attributes::ReferenceSyntax;
+use super::links::{LinkAttribute, LinkSink};
+use std::ops::Range;
+
+/// Gives the values of the `Sitemap` lines of `robots.txt` to `sink`.
+pub(super) fn read_robots(text: &[u8], sink: &mut LinkSink<'_>) {
+    for_each_line(text, |line| {
+        let line = line.start..memchr::memchr(b'#', &text[line.clone()]).map_or(line.end, |len| line.start + len);
+        let Some(value) = sitemap_value(text, line) else { return true };
+        push(text, value, "sitemap", sink)
+    });
+}
+
+/// Gives the lines of a list to `sink`.
+pub(super) fn read_urls(text: &[u8], sink: &mut LinkSink<'_>) {
+    for_each_line(text, |line| {
+        let value = trimmed(text, line);
+        value.is_empty() || push(text, value, "", sink)
+    });
+}
+
+/// Calls `handle` with each line, until it returns false.
+fn for_each_line(text: &[u8], mut handle: impl FnMut(Range<usize>) -> bool) {
+    let mut at = 0;
+    while at < text.len() {
+        let end = memchr::memchr2(b'\n', b'\r', &text[at..]).map_or(text.len(), |len| at + len);
+        if !handle(at..end) {
+            return;
+        }
+        at = end + 1;
+    }
+}
+
+/// The value of a `Sitemap` line.
+fn sitemap_value(text: &[u8], line: Range<usize>) -> Option<Range<usize>> {
+    const NAME: &[u8] = b"sitemap";
+    let line = trimmed(text, line);
+    let name = text.get(line.start..line.start + NAME.len())?;
+    let after_name = trimmed(text, line.start + NAME.len().min(line.len())..line.end);
+    let value = match text[after_name.clone()].first()? {
+        b':' => trimmed(text, after_name.start + 1..after_name.end),
+        _ if after_name.start > line.start + NAME.len() => after_name,
+        _ => return None,
+    };
+    (name.eq_ignore_ascii_case(NAME) && !value.is_empty()).then_some(value)
+}
+
+fn trimmed(text: &[u8], range: Range<usize>) -> Range<usize> {
+    let line = &text[range.clone()];
+    let start = range.start + (line.len() - line.trim_ascii_start().len());
+    start..start + line.trim_ascii().len()
+}
+
+fn push(text: &[u8], span: Range<usize>, rel: &str, sink: &mut LinkSink<'_>) -> bool {
+    sink.push(&LinkAttribute {
+        element: "",
+        name: "",
+        rel: rel.as_bytes(),
+        syntax: ReferenceSyntax::One,
+        value: &text[span.clone()],
+        span,
+        bad_reference: None,
+        is_html_base: false,
+        base: 0,
+    })
+}

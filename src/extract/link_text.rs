@@ -1,0 +1,97 @@
+//! Texts of links: [`LinkTexts`] holds the links of an `a` element, and those within it, until its text is known.
+
+use super::document::Link;
+
+/// Longest text of a link, in bytes. The rest is not read.
+const MAX_TEXT_LEN: usize = 1 << 10;
+
+/// Most links that wait for the end of an `a` element.
+const MAX_HELD: usize = 1 << 10;
+
+/// Links that wait for their text.
+#[derive(Debug, Default)]
+pub(super) struct LinkTexts {
+    is_wanted: bool,
+    /// Links in order; empty between tags, unless an element is open.
+    held: Vec<Link>,
+    /// The first link of the current tag.
+    tag_first: usize,
+    /// Number of links at the beginning that get the text of the open element.
+    open: Option<usize>,
+    text: Vec<u8>,
+}
+
+impl LinkTexts {
+    pub(super) fn new(is_wanted: bool) -> LinkTexts {
+        LinkTexts { is_wanted, ..LinkTexts::default() }
+    }
+
+    /// Whether no more links can wait.
+    pub(super) fn is_full(&self) -> bool {
+        self.held.len() >= MAX_HELD
+    }
+
+    /// Takes a link of the current tag. Returns it if no text is wanted.
+    pub(super) fn push(&mut self, link: Link) -> Option<Link> {
+        if !self.is_wanted {
+            return Some(link);
+        }
+        self.held.push(link);
+        None
+    }
+
+    /// Sets the text of the links of the current tag.
+    pub(super) fn set(&mut self, text: &[u8]) {
+        if self.is_wanted {
+            let text = collapsed(text);
+            self.held[self.tag_first..].iter_mut().for_each(|link| link.text.clone_from(&text));
+        }
+    }
+
+    /// Ends the current tag, the links of which get the text that follows.
+    pub(super) fn begin(&mut self) {
+        self.tag_first = self.held.len();
+        self.open = Some(self.held.len()).filter(|_| self.is_wanted);
+        self.text.clear();
+    }
+
+    pub(super) fn append(&mut self, text: &[u8]) {
+        if self.open.is_some() {
+            // White space that is collapsed later does not count much: no text of a page is longer than this.
+            let room = (4 * MAX_TEXT_LEN).saturating_sub(self.text.len());
+            self.text.extend_from_slice(&text[..text.len().min(room)]);
+        }
+    }
+
+    /// Ends the current tag. Returns the links that are complete.
+    pub(super) fn end_tag(&mut self) -> Vec<Link> {
+        self.tag_first = self.held.len();
+        if self.open.is_none() || self.is_full() { self.end() } else { Vec::new() }
+    }
+
+    /// Ends the open element. Returns all links.
+    pub(super) fn end(&mut self) -> Vec<Link> {
+        if let Some(count) = self.open.take() {
+            let text = collapsed(&self.text);
+            self.held[..count].iter_mut().for_each(|link| link.text.clone_from(&text));
+        }
+        self.tag_first = 0;
+        std::mem::take(&mut self.held)
+    }
+}
+
+/// A text with single spaces between words, without its rest if it is too long.
+fn collapsed(text: &[u8]) -> String {
+    let mut out = String::new();
+    for word in text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
+        let space = if out.is_empty() { "" } else { " " };
+        out.push_str(space);
+        out.push_str(&String::from_utf8_lossy(&word[..word.len().min(MAX_TEXT_LEN)]));
+        if out.len() > MAX_TEXT_LEN {
+            let end = (0..=MAX_TEXT_LEN).rev().find(|at| out.is_char_boundary(*at)).unwrap_or_default();
+            out.truncate(end);
+            break;
+        }
+    }
+    out
+}

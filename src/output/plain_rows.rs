@@ -1,0 +1,310 @@
+//! Files of rows that are not canonical rows: delimited text, JSON lines or Parquet of plain values ([`RowWriter`]). They are
+//! written under a temporary name, as other outputs.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayBuilder, ArrayRef, BinaryBuilder, FixedSizeBinaryBuilder, Int16Builder, RecordBatch, StringBuilder,
+    TimestampMillisecondBuilder, UInt64Builder,
+};
+use arrow::datatypes::{Field, Schema};
+
+use super::error::{OutputError, WriteError};
+use super::options::{Destination, OutputFormat};
+use super::packing::TextPacking;
+use super::sink::{self, OutputTarget, Sink};
+use super::tables::TableWriter;
+use super::values::{write_hex, write_json_bytes, write_json_text, write_number, write_time};
+use crate::batch::ColumnKind;
+use crate::key::KeyBytes;
+
+/// A value of a plain row.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum PlainValue<'a> {
+    /// No value: empty in CSV, null in JSON and Parquet.
+    Null,
+    /// Text. Bytes that are not UTF-8 are written unchanged to CSV, as `{"hex": ...}` to JSON, and with U+FFFD to columns of
+    /// text in Parquet.
+    Bytes(&'a [u8]),
+    /// A number.
+    Number(u64),
+    /// A key, in hexadecimal in text.
+    Key(KeyBytes),
+    /// Milliseconds since 1970-01-01T00:00:00Z.
+    Time(i64),
+}
+
+impl<'a> From<&'a str> for PlainValue<'a> {
+    fn from(text: &'a str) -> PlainValue<'a> {
+        PlainValue::Bytes(text.as_bytes())
+    }
+}
+
+/// A column of plain rows: its name, and how Parquet stores it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PlainColumn {
+    /// The name.
+    pub(crate) name: &'static str,
+    /// [`ColumnKind::Text`], `Bytes`, `Count`, `Key`, `Time` or `Short`.
+    pub(crate) kind: ColumnKind,
+}
+
+/// Writes plain rows. Removes the file if it is dropped before [`RowWriter::finish`].
+pub(crate) struct RowWriter {
+    columns: Vec<PlainColumn>,
+    output: RowOutput,
+}
+
+enum RowOutput {
+    Lines(Box<LineOutput>),
+    Table(Box<TableOutput>),
+}
+
+/// Delimited text or JSON lines.
+struct LineOutput {
+    sink: Sink,
+    target: OutputTarget,
+    format: OutputFormat,
+    packing: TextPacking,
+    /// Lines that are not written yet: one, or those of a member or frame.
+    lines: Vec<u8>,
+}
+
+/// Parquet.
+struct TableOutput {
+    writer: TableWriter,
+    schema: Arc<Schema>,
+    builders: Vec<PlainBuilder>,
+    /// Bytes of text and rows in the builders.
+    held_len: usize,
+    held_rows: usize,
+}
+
+/// Bytes of text in a member or frame, and in a batch.
+const PACKED_LEN: usize = 1 << 20;
+
+/// Rows in a batch.
+const BATCH_ROWS: usize = 8 << 10;
+
+impl RowWriter {
+    /// Opens an output of these columns. `format` is [`OutputFormat::JsonLines`], [`OutputFormat::Parquet`] or delimited
+    /// text.
+    ///
+    /// # Errors
+    /// The destination cannot be written.
+    pub(crate) fn create(
+        destination: &Destination,
+        format: OutputFormat,
+        columns: &[PlainColumn],
+    ) -> Result<RowWriter, OutputError> {
+        let output = match format {
+            OutputFormat::Parquet => RowOutput::Table(Box::new(TableOutput::create(destination, columns)?)),
+            _ => RowOutput::Lines(Box::new(LineOutput::create(destination, format, columns)?)),
+        };
+        Ok(RowWriter { columns: columns.to_vec(), output })
+    }
+
+    /// Appends a row.
+    ///
+    /// # Errors
+    /// The row cannot be written.
+    pub(crate) fn append(&mut self, values: &[PlainValue]) -> Result<(), OutputError> {
+        match &mut self.output {
+            RowOutput::Lines(lines) => lines.append(&self.columns, values),
+            RowOutput::Table(table) => table.append(values),
+        }
+    }
+
+    /// Makes the output durable and gives it its final name.
+    ///
+    /// # Errors
+    /// Writing or renaming failed; no partial file has the final name.
+    pub(crate) fn finish(self) -> Result<(), OutputError> {
+        match self.output {
+            RowOutput::Lines(lines) => lines.finish(),
+            RowOutput::Table(table) => table.finish(),
+        }
+    }
+}
+
+impl LineOutput {
+    fn create(
+        destination: &Destination,
+        format: OutputFormat,
+        columns: &[PlainColumn],
+    ) -> Result<LineOutput, OutputError> {
+        let (sink, target) = sink::create(destination)?;
+        let packing = TextPacking::of(destination.path(), format.is_packable());
+        let mut output = LineOutput { sink, target, format, packing, lines: Vec::new() };
+        if format != OutputFormat::JsonLines {
+            let header: Vec<PlainValue> = columns.iter().map(|column| PlainValue::from(column.name)).collect();
+            output.write_csv(&header);
+        }
+        output.put()?;
+        Ok(output)
+    }
+
+    fn append(&mut self, columns: &[PlainColumn], values: &[PlainValue]) -> Result<(), OutputError> {
+        match self.format {
+            OutputFormat::JsonLines => self.write_json(columns, values),
+            _ => self.write_csv(values),
+        }
+        if self.packing == TextPacking::None || self.lines.len() >= PACKED_LEN { self.put() } else { Ok(()) }
+    }
+
+    fn finish(mut self) -> Result<(), OutputError> {
+        if !self.lines.is_empty() {
+            self.put()?;
+        }
+        self.target.commit(self.sink)
+    }
+
+    fn put(&mut self) -> Result<(), OutputError> {
+        let written = match self.packing {
+            TextPacking::None => self.sink.write_all(&self.lines),
+            packing => packing.pack(std::mem::take(&mut self.lines)).and_then(|packed| self.sink.write_all(&packed)),
+        };
+        self.lines.clear();
+        written.map_err(|error| self.target.error(WriteError::from(error)))
+    }
+
+    fn write_csv(&mut self, values: &[PlainValue]) {
+        let delimiter = self.format.delimiter().unwrap_or(b',');
+        let mut writer = csv::WriterBuilder::new().delimiter(delimiter).from_writer(&mut self.lines);
+        let mut scratch = Vec::new();
+        for value in values {
+            scratch.clear();
+            let field = match value {
+                PlainValue::Bytes(bytes) => bytes,
+                value => {
+                    value.write_text(&mut scratch);
+                    &scratch[..]
+                }
+            };
+            // Writing to memory does not fail.
+            let _ = writer.write_field(field);
+        }
+        let _ = writer.write_record(None::<&[u8]>);
+    }
+
+    fn write_json(&mut self, columns: &[PlainColumn], values: &[PlainValue]) {
+        for (i, (column, value)) in columns.iter().zip(values).enumerate() {
+            self.lines.push(if i == 0 { b'{' } else { b',' });
+            write_json_text(column.name, &mut self.lines);
+            self.lines.push(b':');
+            match value {
+                PlainValue::Null => self.lines.extend_from_slice(b"null"),
+                PlainValue::Bytes(bytes) => write_json_bytes(bytes, &mut self.lines),
+                PlainValue::Number(number) => write_number(*number, &mut self.lines),
+                PlainValue::Key(_) | PlainValue::Time(_) => {
+                    self.lines.push(b'"');
+                    value.write_text(&mut self.lines);
+                    self.lines.push(b'"');
+                }
+            }
+        }
+        self.lines.extend_from_slice(b"}\n");
+    }
+}
+
+impl PlainValue<'_> {
+    /// Appends the value as text; nothing for null.
+    fn write_text(&self, out: &mut Vec<u8>) {
+        match self {
+            PlainValue::Null => {}
+            PlainValue::Bytes(bytes) => out.extend_from_slice(bytes),
+            PlainValue::Number(number) => write_number(*number, out),
+            PlainValue::Key(key) => write_hex(key, out),
+            PlainValue::Time(time) => write_time(*time, out),
+        }
+    }
+}
+
+impl TableOutput {
+    fn create(destination: &Destination, columns: &[PlainColumn]) -> Result<TableOutput, OutputError> {
+        let field = |column: &PlainColumn| Field::new(column.name, column.kind.data_type(), true);
+        let schema = Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()));
+        let metadata = [("irikey.version".to_string(), env!("CARGO_PKG_VERSION").to_string())];
+        let writer = TableWriter::create(destination, Arc::clone(&schema), &metadata)?;
+        let builders = columns.iter().map(|column| PlainBuilder::new(column.kind)).collect();
+        Ok(TableOutput { writer, schema, builders, held_len: 0, held_rows: 0 })
+    }
+
+    fn append(&mut self, values: &[PlainValue]) -> Result<(), OutputError> {
+        for (builder, value) in self.builders.iter_mut().zip(values) {
+            self.held_len += if let PlainValue::Bytes(bytes) = value { bytes.len() } else { 0 };
+            builder.append(*value);
+        }
+        self.held_rows += 1;
+        if self.held_rows >= BATCH_ROWS || self.held_len >= PACKED_LEN { self.put() } else { Ok(()) }
+    }
+
+    fn put(&mut self) -> Result<(), OutputError> {
+        (self.held_rows, self.held_len) = (0, 0);
+        let arrays = self.builders.iter_mut().map(PlainBuilder::finish).collect();
+        let batch = RecordBatch::try_new(Arc::clone(&self.schema), arrays);
+        self.writer.append_result(batch)
+    }
+
+    fn finish(mut self) -> Result<(), OutputError> {
+        self.put()?;
+        self.writer.finish()
+    }
+}
+
+/// Builds the array of a column.
+enum PlainBuilder {
+    Text(StringBuilder),
+    Bytes(BinaryBuilder),
+    Count(UInt64Builder),
+    Key(FixedSizeBinaryBuilder),
+    Time(TimestampMillisecondBuilder),
+    Short(Int16Builder),
+}
+
+impl PlainBuilder {
+    fn new(kind: ColumnKind) -> PlainBuilder {
+        match kind {
+            ColumnKind::Bytes => PlainBuilder::Bytes(BinaryBuilder::new()),
+            ColumnKind::Count => PlainBuilder::Count(UInt64Builder::new()),
+            ColumnKind::Key => PlainBuilder::Key(FixedSizeBinaryBuilder::new(size_of::<KeyBytes>() as i32)),
+            ColumnKind::Time => PlainBuilder::Time(TimestampMillisecondBuilder::new().with_timezone("UTC")),
+            ColumnKind::Short => PlainBuilder::Short(Int16Builder::new()),
+            _ => PlainBuilder::Text(StringBuilder::new()),
+        }
+    }
+
+    /// Appends a value; null if it is not of the kind of the column.
+    fn append(&mut self, value: PlainValue) {
+        match (self, value) {
+            (PlainBuilder::Text(array), PlainValue::Bytes(bytes)) => array.append_value(String::from_utf8_lossy(bytes)),
+            (PlainBuilder::Text(array), _) => array.append_null(),
+            (PlainBuilder::Bytes(array), PlainValue::Bytes(bytes)) => array.append_value(bytes),
+            (PlainBuilder::Bytes(array), _) => array.append_null(),
+            (PlainBuilder::Count(array), PlainValue::Number(number)) => array.append_value(number),
+            (PlainBuilder::Count(array), _) => array.append_null(),
+            (PlainBuilder::Key(array), PlainValue::Key(key)) => {
+                // Keys have the length of the column.
+                let _ = array.append_value(key);
+            }
+            (PlainBuilder::Key(array), _) => array.append_null(),
+            (PlainBuilder::Time(array), PlainValue::Time(time)) => array.append_value(time),
+            (PlainBuilder::Time(array), _) => array.append_null(),
+            (PlainBuilder::Short(array), PlainValue::Number(number)) => array.append_option(i16::try_from(number).ok()),
+            (PlainBuilder::Short(array), _) => array.append_null(),
+        }
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        let array: &mut dyn ArrayBuilder = match self {
+            PlainBuilder::Text(array) => array,
+            PlainBuilder::Bytes(array) => array,
+            PlainBuilder::Count(array) => array,
+            PlainBuilder::Key(array) => array,
+            PlainBuilder::Time(array) => array,
+            PlainBuilder::Short(array) => array,
+        };
+        array.finish()
+    }
+}
