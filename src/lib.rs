@@ -26,7 +26,7 @@
 //! | 8 | `run` | jobs: cut, normalize, order, write; dedup, sort and learn; owns the threads and the memory budget |
 //! | 7 | `input` `output` | opening, mapping and unpacking files, reading tables and stores; writing Parquet, Arrow, CSV, JSON lines, text, CDXJ and ZipNum |
 //! | 6 | `dedup` `sort` | policies and data structures over keys and batches |
-//! | 5 | `batch` `spill` | rows as Arrow batches and the one list of columns; temporary data on disk |
+//! | 5 | `batch` `remote` `spill` | rows as Arrow batches and the one list of columns; objects in stores and on HTTP servers; temporary data on disk |
 //! | 4 | `canon` | a policy applied to records gives rows |
 //! | 3 | `extract` `learn` | references in HTML and XML documents; equivalences learned from redirects |
 //! | 2 | `key` `record` | hashes, recipes and public suffixes; decoders of every crawl format |
@@ -67,6 +67,8 @@ mod ordered;
 pub mod output;
 #[cfg(feature = "pipeline")]
 pub mod process;
+#[cfg(feature = "pipeline")]
+mod remote;
 #[cfg(feature = "pipeline")]
 pub mod run;
 #[cfg(feature = "pipeline")]

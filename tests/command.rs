@@ -36,6 +36,9 @@ mod outputs;
 mod power_loss;
 #[path = "command/reference_tables.rs"]
 mod reference_tables;
+#[cfg(feature = "remote")]
+#[path = "command/remote.rs"]
+mod remote;
 #[path = "command/sort.rs"]
 mod sort;
 #[cfg(unix)]

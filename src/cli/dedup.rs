@@ -418,7 +418,7 @@ fn open_keyed_file(source: &Source) -> Result<Option<KeyedFile>, Defect> {
             KeyedFile::open(&source.name, path)
         }
         Origin::Special => Err(Defect::Special),
-        Origin::Stdin | Origin::Member(_) | Origin::Unreadable(_) | Origin::Reader(_) => Ok(None),
+        Origin::Stdin | Origin::Member(_) | Origin::Remote(_) | Origin::Unreadable(_) | Origin::Reader(_) => Ok(None),
     }
 }
 

@@ -11,6 +11,7 @@ use super::progress::{TerminalBar, Timeline};
 use super::report::{Report, SourceError};
 use crate::canon::{Policy, RecipeColumn};
 use crate::output::{self, Destination, FinishedOutput, OutputOptions};
+use crate::remote::{redact_argument, transfer};
 use crate::run::{Progress, RunOptions, SortOptions, Summary};
 
 /// The flags of a command, checked against each other and turned into the options of the library.
@@ -78,18 +79,21 @@ impl Job<'_> {
             policy: self.policy.describe(),
             output_format: self.output.format.name(),
             output: Some(output),
+            transfer: transfer(),
             ..Report::default()
         }
     }
 }
 
-/// The command line of this process, quoted for a shell where it is necessary.
+/// The command line of this process without credentials, quoted for a shell where it is necessary.
 fn command_line() -> String {
+    let mut previous = None;
     let quote = |word: std::ffi::OsString| {
-        let word = word.to_string_lossy();
+        let given = word.to_string_lossy().into_owned();
+        let word = redact_argument(&given, previous.replace(given.clone()).as_deref());
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=,+@%".contains(&byte);
         match !word.is_empty() && word.bytes().all(is_plain) {
-            true => word.into_owned(),
+            true => word,
             false => format!("'{}'", word.replace('\'', r"'\''")),
         }
     };

@@ -3,6 +3,7 @@
 
 use crate::record::UnsupportedFormat;
 use crate::record::archive::ArchiveDamage;
+use crate::remote::RemoteError;
 use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
@@ -60,17 +61,27 @@ pub enum ListError {
 
 /// The message of a system error without "(os error 2)".
 fn plain(error: &io::Error) -> String {
+    if let Some(error) = RemoteError::of_io(error) {
+        return error.found.clone();
+    }
     let text = error.to_string();
     let end = text.find(" (os error").unwrap_or(text.len());
     text[..end].to_ascii_lowercase()
 }
 
-fn advice(error: &io::Error) -> &'static str {
+fn advice(error: &io::Error) -> &str {
+    if let Some(error) = RemoteError::of_io(error) {
+        return &error.advice;
+    }
     match error.kind() {
         io::ErrorKind::NotFound => "check the path",
         io::ErrorKind::PermissionDenied => "make it readable for this user",
         _ => "check the file",
     }
+}
+
+fn read_advice(error: &io::Error) -> &str {
+    RemoteError::of_io(error).map_or("check the device and run again", |error| &error.advice)
 }
 
 /// One line per error; many errors are cut.
@@ -96,7 +107,7 @@ pub enum Defect {
     )]
     Special,
     /// A read failed.
-    #[error("cannot read on: {}; check the device and run again", plain(.0))]
+    #[error("cannot read on: {}; {}", plain(.0), read_advice(.0))]
     Read(io::Error),
     /// The file ends within a gzip member.
     #[error("the gzip data ends early: the file was cut short; fetch it again (gzip -t checks it)")]

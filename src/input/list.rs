@@ -13,6 +13,7 @@ use super::error::{Defect, ListError};
 use super::zip::{self, ListedMember, MemberSelection, ZipMember};
 use crate::process::visible;
 use crate::record::UnsupportedFormat;
+use crate::remote::{RemoteError, RemoteObject, RemoteUrl};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs::{self, File};
@@ -40,6 +41,8 @@ pub(crate) enum Origin {
     Special,
     /// A damaged archive, or a member that cannot be read.
     Unreadable(Defect),
+    /// An object in a store, or a file on an HTTP server.
+    Remote(RemoteObject),
     /// Any other reader.
     Reader(Box<dyn Read + Send>),
 }
@@ -52,6 +55,7 @@ impl fmt::Debug for Origin {
             Origin::Member(member) => f.debug_tuple("Member").field(member).finish(),
             Origin::Special => f.write_str("Special"),
             Origin::Unreadable(defect) => f.debug_tuple("Unreadable").field(defect).finish(),
+            Origin::Remote(object) => f.debug_tuple("Remote").field(object).finish(),
             Origin::Reader(_) => f.write_str("Reader"),
         }
     }
@@ -63,7 +67,7 @@ impl Origin {
         match self {
             Origin::Path(path) => Some(path),
             Origin::Member(member) => Some(&member.path),
-            Origin::Stdin | Origin::Special | Origin::Unreadable(_) | Origin::Reader(_) => None,
+            Origin::Stdin | Origin::Special | Origin::Remote(_) | Origin::Unreadable(_) | Origin::Reader(_) => None,
         }
     }
 }
@@ -75,11 +79,17 @@ pub struct Source {
     pub name: String,
     /// Where its bytes come from.
     pub(crate) origin: Origin,
-    /// Length of a regular file, bytes as stored, or of a member of a ZIP archive; `None` if the length is not known before reading.
+    /// Length of a regular file or of an object, bytes as stored, or of a member of a ZIP archive; `None` if the length is
+    /// not known before reading.
     pub len: Option<u64>,
 }
 
 impl Source {
+    /// An object in a store.
+    fn remote(object: RemoteObject) -> Source {
+        Source { name: object.name().to_string(), len: object.len(), origin: Origin::Remote(object) }
+    }
+
     /// Standard input.
     pub(crate) fn stdin() -> Source {
         Source { name: "-".to_string(), origin: Origin::Stdin, len: None }
@@ -170,7 +180,15 @@ impl Sources {
         self.0.iter().map(|source| source.len).sum()
     }
 
-    fn push(&mut self, path: PathBuf) -> Result<(), ListError> {
+    /// Adds what `path` names. An object in a list is not asked for before it is opened, because a list may be long.
+    fn push(&mut self, path: PathBuf, is_listed: bool) -> Result<(), ListError> {
+        if let Some(url) = path.to_str().and_then(RemoteUrl::parse) {
+            let object =
+                RemoteObject::named(&url).and_then(|object| if is_listed { Ok(object) } else { object.found() });
+            let failed = |error: RemoteError| ListError::Open { path: url.name().into(), error: error.into() };
+            self.0.push(Source::remote(object.map_err(failed)?));
+            return Ok(());
+        }
         if path.as_os_str() == "-" {
             if self.0.iter().any(|source| matches!(source.origin, Origin::Stdin)) {
                 return Err(ListError::StdinTwice);
@@ -199,12 +217,14 @@ pub fn list<S: AsRef<OsStr>>(arguments: &[S]) -> Result<Sources, ListError> {
     }
     let mut errors = Vec::new();
     for argument in arguments {
-        let paths = match list_name(argument.as_ref()) {
-            Some(name) => read_list(Path::new(&name)),
+        let list_name = list_name(argument.as_ref());
+        let paths = match &list_name {
+            Some(name) => read_list(Path::new(name)),
             None => Ok(vec![PathBuf::from(argument.as_ref())]),
         };
+        let is_listed = list_name.is_some();
         match paths {
-            Ok(paths) => errors.extend(paths.into_iter().filter_map(|path| sources.push(path).err())),
+            Ok(paths) => errors.extend(paths.into_iter().filter_map(|path| sources.push(path, is_listed).err())),
             Err(error) => errors.push(error),
         }
     }

@@ -37,4 +37,4 @@ pub(crate) use list::Origin;
 pub(crate) use list::list_name;
 pub use list::{Source, Sources, list};
 pub(crate) use stream::{OpenOptions, Opened, Stream, open};
-pub(crate) use table::{TableColumns, TableOptions, TableReader, catch_panic, silence_caught_panics};
+pub(crate) use table::{TableColumns, TableFile, TableOptions, TableReader, catch_panic, silence_caught_panics};

@@ -11,6 +11,7 @@ use super::peek::PeekReader;
 use super::zip::{MemberMethod, ZipMember};
 use super::zip_reader::{InflateReader, MemberChecksum, StoredReader};
 use crate::encoding::Utf16Decoder;
+use crate::remote::{OpenedObject, RemoteError, RemoteObject, RemoteReader};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
@@ -230,6 +231,21 @@ fn open_mapped_member(member: &ZipMember, options: OpenOptions, checksum: &Membe
     Some(Stream::of(UnpackedBytes::ParallelGzip(Box::new(reader)), Some(checksum.clone())))
 }
 
+/// Opens an object.
+fn open_remote(object: &RemoteObject) -> Result<PeekReader, Defect> {
+    let mut reader = PeekReader::new(match object.open().map_err(|error| Defect::Open(error.into()))? {
+        OpenedObject::Ranges(blocks) => Box::new(RemoteReader::new(blocks, 0)),
+        OpenedObject::Stream(body) => body,
+    });
+    // Servers send pages about errors and log-ins with the status of success.
+    let head = reader.peek(SNIFF_LEN)?;
+    let is_page = head.trim_ascii_start().starts_with(b"<") && packing(head) == Packing::Plain;
+    match is_page && object.is_named_as_packed() {
+        true => Err(Defect::Open(RemoteError::page().into())),
+        false => Ok(reader),
+    }
+}
+
 /// Opens a source.
 ///
 /// # Errors
@@ -240,6 +256,7 @@ pub(crate) fn open(origin: Origin, options: OpenOptions) -> Result<Opened, Defec
         Origin::Special => return Err(Defect::Special),
         Origin::Unreadable(defect) => return Err(defect),
         Origin::Member(member) => return Ok(Opened::Stream(open_member(&member, options)?)),
+        Origin::Remote(object) => open_remote(&object)?,
         Origin::Reader(reader) => PeekReader::new(reader),
         Origin::Path(path) => {
             let file = File::open(&path).map_err(Defect::Open)?;

@@ -7,7 +7,7 @@ use super::options::RunOptions;
 use super::summary::Progress;
 use crate::encoding::{ByteOrder, Charset, utf16_len};
 use crate::input::detect::{ContentType, SNIFF_LEN, TableFormat, content_type};
-use crate::input::{Defect, Origin, Source, TableColumns, TableOptions, TableReader};
+use crate::input::{Defect, Origin, Source, TableColumns, TableFile, TableOptions, TableReader};
 use crate::iri::FaultKind;
 use crate::record::archive::ArchiveParser;
 use crate::record::csv::{CsvColumnsError, CsvLayout, CsvOptions};
@@ -15,7 +15,6 @@ use crate::record::fields::FieldValues;
 use crate::record::{
     ArchiveRows, FormatAdvice, InputFormat, RecordBuffer, SourceFormat, TextFormat, UnsupportedFormat,
 };
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The end of a record that is too long is searched within so many times the length of a record, or [`MIN_LONG_LEN`].
@@ -57,8 +56,8 @@ pub(super) struct OpenSource {
 
 /// Where the bytes of a source are stored.
 pub(super) enum SourceFile {
-    /// A regular file.
-    Path(PathBuf),
+    /// A regular file, or an object.
+    Table(TableFile),
     /// A member of a ZIP archive.
     Member,
     /// Not in a regular file.
@@ -68,7 +67,8 @@ pub(super) enum SourceFile {
 impl SourceFile {
     pub(super) fn of(source: &Source) -> SourceFile {
         match (&source.origin, source.len) {
-            (Origin::Path(path), Some(_)) => SourceFile::Path(path.clone()),
+            (Origin::Path(path), Some(_)) => SourceFile::Table(TableFile::Path(path.clone())),
+            (Origin::Remote(object), _) => SourceFile::Table(TableFile::Remote(object.clone())),
             (Origin::Member(_), _) => SourceFile::Member,
             _ => SourceFile::None,
         }
@@ -156,7 +156,7 @@ impl OpenSource {
     /// The last part of the name of the file or the member.
     fn base_name(&self) -> Option<&str> {
         match self.file {
-            SourceFile::Path(_) => self.name.rsplit('/').next(),
+            SourceFile::Table(_) => self.name.rsplit('/').next(),
             SourceFile::Member => self.name.rsplit(['/', '!']).next(),
             SourceFile::None => None,
         }
@@ -164,7 +164,7 @@ impl OpenSource {
 
     /// Opens a table in a binary format.
     fn begin_table(&mut self, format: TableFormat, options: &CutOptions<'_>) -> Result<(), OpenError> {
-        let SourceFile::Path(path) = &self.file else { return Err(Defect::Unsupported(STREAMED_TABLE).into()) };
+        let SourceFile::Table(file) = &self.file else { return Err(Defect::Unsupported(STREAMED_TABLE).into()) };
         let columns = match &options.run.format {
             InputFormat::Auto(format) => TableColumns { url: format.csv.url.clone(), base: format.csv.base.clone() },
             _ => return Err(Defect::Unsupported(TABLE_AS_TEXT).into()),
@@ -172,9 +172,9 @@ impl OpenSource {
         let RunOptions { threads, max_record_len, row_group_len: held_len, .. } = *options.run;
         let options = TableOptions { columns, carry: options.carry, threads, max_record_len, held_len };
         let table = match format {
-            TableFormat::Parquet => TableReader::parquet(path, &options)?,
+            TableFormat::Parquet => TableReader::parquet(file, &options)?,
             TableFormat::Arrow | TableFormat::ArrowStream => {
-                TableReader::arrow(path, format == TableFormat::ArrowStream, &options)?
+                TableReader::arrow(file, format == TableFormat::ArrowStream, &options)?
             }
         };
         self.body = SourceBody::Table(Box::new(table));

@@ -7,6 +7,7 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use serde_json::{Value, json};
 
+use super::store::StoreArgs;
 use super::values::parse_size_up_to;
 use crate::cli::error::CommandError;
 use crate::input::{Sources, list};
@@ -21,7 +22,8 @@ use crate::run::{MAX_RECORD_LEN, MAX_ROW_GROUP_LEN, RunOptions};
 pub(crate) struct InputArgs {
     /// Files to read, in this order. A directory stands for the files in it and below it (without names that begin with .
     /// or _), a ZIP or WACZ archive for its members ('x.wacz!pages/*' chooses them), @FILE for the names in FILE (one per
-    /// line, # begins a comment; or ended by NUL), and - for standard input, which is also read without any INPUT. Gzip,
+    /// line, # begins a comment; or ended by NUL), s3://BUCKET/KEY, gs://, az:// and https:// for objects in stores and
+    /// files on servers, and - for standard input, which is also read without any INPUT. Gzip,
     /// zstd, LZ4, bzip2 and xz are recognized by content
     #[arg(value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
@@ -75,6 +77,8 @@ pub(crate) struct InputArgs {
     /// Read files instead of mapping them into memory
     #[arg(long, help_heading = "Input")]
     no_mmap: bool,
+    #[command(flatten)]
+    store: StoreArgs,
 }
 
 /// Flags of every command that works with several threads. The output does not depend on them.
@@ -95,6 +99,7 @@ impl InputArgs {
     /// # Errors
     /// Flags that contradict each other; standard input is a terminal and no input is named.
     pub(crate) fn run_options(&self, work: &WorkArgs, row_group_len: usize) -> Result<RunOptions, CommandError> {
+        self.store.apply()?;
         let format = self.format()?;
         self.check_table_flags(&format)?;
         if self.inputs.is_empty() && std::io::stdin().is_terminal() {

@@ -6,6 +6,7 @@
 //! PolicyArgs, KeyArgs ---------> Policy
 //! OutputArgs, SortArgs --------> Destination, OutputOptions, FileLayout
 //! SpillArgs -------------------> shares of --memory
+//! StoreArgs -------------------> options of remote stores
 //! ReportingArgs                  used as they are
 //! ```
 
@@ -15,4 +16,5 @@ pub(crate) mod output;
 pub(crate) mod policy;
 pub(crate) mod reporting;
 pub(crate) mod spill;
+pub(crate) mod store;
 pub(crate) mod values;

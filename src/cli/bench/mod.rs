@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::cli::error::CommandError;
 use crate::cli::terminal::print;
 use crate::input::detect::{ContentType, TableFormat, content_type};
-use crate::input::{self, Defect, OpenOptions, Opened, TableColumns, TableOptions, TableReader};
+use crate::input::{self, Defect, OpenOptions, Opened, TableColumns, TableFile, TableOptions, TableReader};
 use crate::output::Compression;
 use crate::record::fields::FieldSet;
 use report::{BenchReport, EarlierReport};
@@ -108,7 +108,7 @@ fn count_lines(path: &Path) -> Result<usize, String> {
 fn count_urls(path: &Path) -> Result<usize, Defect> {
     let (columns, carry) = (TableColumns::default(), FieldSet::default());
     let options = TableOptions { columns, carry, threads: 1, max_record_len: usize::MAX, held_len: 0 };
-    let mut table = TableReader::parquet(path, &options)?;
+    let mut table = TableReader::parquet(&TableFile::Path(path.to_path_buf()), &options)?;
     let mut rows = 0;
     while let Some(records) = table.read()? {
         rows += records.len();

@@ -10,6 +10,7 @@ use clap::Args;
 
 use crate::cli::args::output::{ReplaceArgs, is_device_or_pipe};
 use crate::cli::args::policy::parse_charset;
+use crate::cli::args::store::StoreArgs;
 use crate::cli::args::values::{Choices, parse_size};
 use crate::cli::error::CommandError;
 use crate::cli::file_roles::FileRoles;
@@ -99,6 +100,8 @@ pub(crate) struct ExtractArgs {
     /// Print no summary, only errors
     #[arg(short, long)]
     quiet: bool,
+    #[command(flatten)]
+    store: StoreArgs,
 }
 
 /// Examples and columns.
@@ -118,6 +121,7 @@ struct Extraction<'a> {
 }
 
 pub(crate) fn run(args: &ExtractArgs) -> Result<u8, CommandError> {
+    args.store.apply()?;
     let columns = parse_columns(&args.columns)?;
     let (destination, format) = args.destination()?;
     let sources = input::list(&args.inputs)?;

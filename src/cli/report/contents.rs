@@ -13,6 +13,7 @@ use crate::input::InputError;
 use crate::iri::{Changes, FaultKind, Flags, SpoofingFlags};
 use crate::key::RULES;
 use crate::output::FinishedOutput;
+use crate::remote::Transfer;
 use crate::run::{DedupTotals, Summary};
 
 /// An input that could not be read completely.
@@ -79,6 +80,8 @@ pub(crate) struct Report {
     pub(crate) replaced: Vec<PathBuf>,
     /// Number of inputs that an earlier run had finished, if this run resumed it. The summary is about the rest.
     pub(crate) resumed: Option<u64>,
+    /// What was requested of stores and servers, if anything was.
+    pub(crate) transfer: Option<Transfer>,
     /// Throughput and memory over time; empty unless a report is written.
     pub(crate) timeline: Vec<TimelineSample>,
     /// What the survey of the groups of duplicates found.
@@ -209,6 +212,11 @@ impl Report {
             "seconds": self.elapsed.as_secs_f64(),
             "records_per_second": self.records_per_second(),
             "input_bytes_per_second": self.bytes_per_second(),
+            "transfer": self.transfer.map(|transfer| json!({
+                "requests": transfer.requests,
+                "failed_requests": transfer.failed_requests,
+                "received_bytes": transfer.received,
+            })),
             "peak_memory_bytes": summary.memory.peak_resident,
             "peak_anonymous_bytes": summary.memory.peak_anonymous,
             "threads": self.threads,

@@ -175,6 +175,13 @@ fn speed(report: &Report) -> String {
     if let Some(peak) = report.summary.memory.peak_resident {
         text.push_str(&format!("; peak memory {}", format_bytes(peak as f64)));
     }
+    if let Some(transfer) = report.transfer.filter(|transfer| transfer.requests > 0) {
+        let (received, requests) = (format_bytes(transfer.received as f64), count_of(transfer.requests, "request"));
+        text.push_str(&format!("\nreceived {received} by {requests}"));
+        if transfer.failed_requests > 0 {
+            text.push_str(&format!(", {} of which failed and were repeated", thousands(transfer.failed_requests)));
+        }
+    }
     if let Some((output, path)) = report.output.as_ref().and_then(|output| Some((output, output.path.as_ref()?))) {
         text.push_str(&format!("\n{}: {}", visible(&path.display().to_string()), format_bytes(output.bytes as f64)));
         if !report.files.is_empty() {

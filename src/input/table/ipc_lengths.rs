@@ -4,7 +4,6 @@
 //! failed allocation aborts the process. [`check_lengths`] compares the lengths of the footer, of each message and of each
 //! buffer with the length of the file. A message that does not violate them may still be damaged in other ways.
 
-use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 
 use arrow::ipc::reader::read_footer_length;
@@ -26,8 +25,8 @@ const MAX_BUFFER_LEN: u64 = 4 << 30;
 ///
 /// # Errors
 /// The file cannot be read, or a length does not fit into the file; the message says which.
-pub(super) fn check_lengths(file: &mut File) -> Result<(), String> {
-    let file_len = file.metadata().map_err(|error| error.to_string())?.len();
+pub(super) fn check_lengths(file: &mut (impl Read + Seek)) -> Result<(), String> {
+    let file_len = file.seek(SeekFrom::End(0)).map_err(|error| error.to_string())?;
     let trailer_at = file_len.checked_sub(TRAILER_LEN).ok_or("the file is shorter than its trailer")?;
     let trailer = read_at(file, trailer_at, TRAILER_LEN)?;
     let trailer = trailer.try_into().map_err(|_| "the file is shorter than its trailer")?;
@@ -46,8 +45,8 @@ pub(super) fn check_lengths(file: &mut File) -> Result<(), String> {
 ///
 /// # Errors
 /// Those of [`check_lengths`]; a file that ends within a message.
-pub(super) fn check_stream_lengths(file: &mut File) -> Result<(), String> {
-    let file_len = file.metadata().map_err(|error| error.to_string())?.len();
+pub(super) fn check_stream_lengths(file: &mut (impl Read + Seek)) -> Result<(), String> {
+    let file_len = file.seek(SeekFrom::End(0)).map_err(|error| error.to_string())?;
     let mut at = 0;
     while at < file_len {
         let message_len = |body_len: u64, metadata_len: u64| {
@@ -79,7 +78,7 @@ pub(super) fn check_stream_lengths(file: &mut File) -> Result<(), String> {
 }
 
 /// Checks the message that `block` refers to. Messages are before `end` in the file.
-fn check_block(file: &mut File, end: u64, block: &Block) -> Result<(), String> {
+fn check_block(file: &mut (impl Read + Seek), end: u64, block: &Block) -> Result<(), String> {
     let field = |value: i64| u64::try_from(value).map_err(|_| format!("a length or position is {value}"));
     let (at, body_len) = (field(block.offset())?, field(block.bodyLength())?);
     let metadata_len = field(block.metaDataLength().into())?;
@@ -105,7 +104,12 @@ fn record_batch<'a>(message: &Message<'a>) -> Option<RecordBatch<'a>> {
 }
 
 /// Checks buffers and numbers of rows.
-fn check_batch(file: &mut File, body_at: u64, body_len: u64, batch: &RecordBatch<'_>) -> Result<(), String> {
+fn check_batch(
+    file: &mut (impl Read + Seek),
+    body_at: u64,
+    body_len: u64,
+    batch: &RecordBatch<'_>,
+) -> Result<(), String> {
     let mut content_len = 0u64;
     for buffer in batch.buffers().into_iter().flatten() {
         let (offset, len) = (u64::try_from(buffer.offset()), u64::try_from(buffer.length()));
@@ -132,7 +136,7 @@ fn check_batch(file: &mut File, body_at: u64, body_len: u64, batch: &RecordBatch
 }
 
 /// Reads the uncompressed length of a buffer, which precedes its compressed bytes.
-fn uncompressed_len(file: &mut File, at: u64, len: u64) -> Result<u64, String> {
+fn uncompressed_len(file: &mut (impl Read + Seek), at: u64, len: u64) -> Result<u64, String> {
     let prefix = read_at(file, at, 8)?.try_into().map_err(|_| "a buffer ends early")?;
     match i64::from_le_bytes(prefix) {
         // The buffer is not compressed.
@@ -146,7 +150,7 @@ fn uncompressed_len(file: &mut File, at: u64, len: u64) -> Result<u64, String> {
 }
 
 /// Reads `len` bytes at byte `at`. The caller has compared `len` with the length of the file.
-fn read_at(file: &mut File, at: u64, len: u64) -> Result<Vec<u8>, String> {
+fn read_at(file: &mut (impl Read + Seek), at: u64, len: u64) -> Result<Vec<u8>, String> {
     let mut bytes = vec![0; len as usize];
     let read = file.seek(SeekFrom::Start(at)).and_then(|_| file.read_exact(&mut bytes));
     read.map(|()| bytes).map_err(|error| error.to_string())

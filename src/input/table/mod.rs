@@ -19,8 +19,10 @@ mod parquet;
 mod parquet_pages;
 mod positioned_file;
 mod reader;
+mod remote_table;
 mod rows;
 
 pub(crate) use columns::{TableColumns, TableOptions};
 pub(crate) use guard::{catch_panic, silence_caught_panics};
+pub(crate) use positioned_file::TableFile;
 pub(crate) use reader::TableReader;

@@ -5,7 +5,7 @@
 //! that could be decoded. The decoder is code of another crate and the file may hold anything, so a panic of the decoder is
 //! a defect as well.
 
-use std::path::Path;
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
@@ -15,18 +15,19 @@ use parquet::arrow::arrow_reader::{
 };
 use parquet::arrow::{FieldLevels, ProjectionMask, parquet_to_arrow_field_levels};
 use parquet::errors::{ParquetError, Result as ParquetResult};
-use parquet::file::metadata::{FileMetaData, ParquetMetaData, RowGroupMetaData};
+use parquet::file::metadata::{ColumnChunkMetaData, FileMetaData, ParquetMetaData, RowGroupMetaData};
 use parquet::file::reader::Length;
 use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
 
 use super::columns::{TableOptions, TableProjection};
 use super::guard::{DECODER_PANICKED, catch_panic};
 use super::parquet_pages::CheckedRowGroup;
-use super::positioned_file::PositionedFile;
+use super::positioned_file::{PositionedFile, TableFile};
 use super::rows::{BatchRows, PositionedRows, check_types};
 use crate::input::error::Defect;
 use crate::ordered::{QueueLimits, ReadAhead};
 use crate::record::RecordBuffer;
+use crate::remote::RemoteError;
 
 /// Approximate length of a unit: uncompressed bytes of the columns that are read.
 const UNIT_LEN: u64 = 8 << 20;
@@ -40,15 +41,15 @@ const BATCH_LEN: u64 = 1 << 20;
 /// Limit of units per thread that are taken ahead of the reader. It is high because some units have few rows.
 const UNITS_AHEAD: usize = 16;
 
-/// Opens the file at `path`. Returns its rows in order, and the length of the file in bytes.
+/// Opens `file`. Returns its rows in order, and the length of the file in bytes.
 ///
 /// # Errors
 /// The file cannot be read, is damaged, or lacks a requested column.
 pub(super) fn open(
-    path: &Path,
+    file: &TableFile,
     options: &TableOptions,
 ) -> Result<(Box<dyn Iterator<Item = PositionedRows> + Send>, u64), Defect> {
-    let parquet = ParquetTable::open(path, options)?;
+    let parquet = ParquetTable::open(file, options)?;
     let (file_len, mut units) = (parquet.file.len(), parquet.units());
     if options.threads < 2 || units.clone().nth(1).is_none() {
         return Ok((Box::new(units.flat_map(move |unit| parquet.read(unit))), file_len));
@@ -106,9 +107,10 @@ struct ParquetUnits {
 }
 
 impl ParquetTable {
-    fn open(path: &Path, options: &TableOptions) -> Result<ParquetTable, Defect> {
-        let file = PositionedFile::open(path).map_err(Defect::Open)?;
-        let damaged = |error: ParquetError| Defect::Table("Parquet", error.to_string());
+    fn open(file: &TableFile, options: &TableOptions) -> Result<ParquetTable, Defect> {
+        let file = PositionedFile::open(file).map_err(Defect::Open)?;
+        let damaged =
+            |error: ParquetError| remote_defect(&error).unwrap_or_else(|| Defect::Table("Parquet", error.to_string()));
         let load = || ArrowReaderMetadata::load(&file, ArrowReaderOptions::new());
         let metadata = catch_panic(load, ParquetError::General).map_err(damaged)?;
         let projection = TableProjection::find(metadata.schema(), options)?;
@@ -132,7 +134,8 @@ impl ParquetTable {
     /// Decodes the rows of a unit.
     fn read(&self, unit: ParquetUnit) -> UnitRows {
         let build = || {
-            let (file, metadata) = (self.file.clone(), self.metadata.clone());
+            let metadata = self.metadata.clone();
+            let file = self.file.with_chunks(unit.group, || self.chunks(unit.group))?;
             let row_group = CheckedRowGroup { file, metadata, group: unit.group };
             row_group.check()?;
             let rows = RowSelection::from(vec![
@@ -147,6 +150,18 @@ impl ParquetTable {
         };
         let at = self.group_start(unit.group);
         UnitRows { unit, batches, failed, rows: None, projection: self.projection.clone(), number: unit.number, at }
+    }
+
+    /// Where the columns of a row group that are read are in the file, as far as the file states it and has them.
+    fn chunks(&self, group: usize) -> Vec<Range<u64>> {
+        let group = self.metadata.metadata().row_group(group);
+        let columns = (0..group.num_columns()).filter(|&i| self.mask.leaf_included(i)).map(|i| group.column(i));
+        let range = |column: &ColumnChunkMetaData| {
+            let start = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
+            let (start, len) = (u64::try_from(start).ok()?, u64::try_from(column.compressed_size()).ok()?);
+            Some(start..start.checked_add(len).filter(|end| *end <= self.file.len())?)
+        };
+        columns.filter_map(range).collect()
     }
 
     /// Byte offset in the file of the first column of a row group that is read.
@@ -253,9 +268,17 @@ impl UnitRows {
 
     fn damaged(&self, error: &ParquetError) -> PositionedRows {
         let group = self.unit.group;
-        let message = format!("row group {group} is damaged: {error}; fetch the file again");
-        PositionedRows { records: Err(Defect::Table("Parquet", message)), at: self.at }
+        let message = || format!("row group {group} is damaged: {error}; fetch the file again");
+        let defect = remote_defect(error).unwrap_or_else(|| Defect::Table("Parquet", message()));
+        PositionedRows { records: Err(defect), at: self.at }
     }
+}
+
+/// The defect of an object that cannot be read.
+fn remote_defect(error: &ParquetError) -> Option<Defect> {
+    let ParquetError::External(error) = error else { return None };
+    let error = RemoteError::of_io(error.downcast_ref()?)?;
+    Some(Defect::Read(error.clone().into()))
 }
 
 /// `metadata` with the text columns of the projection declared as columns of bytes, and read as views, which share the

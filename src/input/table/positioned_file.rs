@@ -1,34 +1,92 @@
 //! A file that several threads read at independent positions: [`PositionedFile`].
 
 use std::fs::File;
-use std::io::{self, BufReader, Read};
-use std::path::Path;
+use std::io::{self, BufReader, Read, Seek};
+use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::reader::{ChunkReader, Length};
 
+use super::remote_table::{FetchedChunks, RemoteTable};
+use crate::remote::{OpenedObject, RemoteError, RemoteObject, RemoteReader};
+
 /// Bytes that are read at a time where the length is not known.
 const BUFFER_LEN: usize = 1 << 10;
+
+/// Where the bytes of a table are.
+#[derive(Clone, Debug)]
+pub(crate) enum TableFile {
+    Path(PathBuf),
+    Remote(RemoteObject),
+}
+
+/// A file that is read in any order.
+pub(super) trait SeekableFile: Read + Seek + Send {}
+
+impl<F: Read + Seek + Send> SeekableFile for F {}
+
+impl TableFile {
+    pub(super) fn open(&self) -> io::Result<Box<dyn SeekableFile>> {
+        Ok(match self {
+            TableFile::Path(path) => Box::new(File::open(path)?),
+            TableFile::Remote(object) => match object.open()? {
+                OpenedObject::Ranges(blocks) => Box::new(RemoteReader::new(blocks, 0)),
+                OpenedObject::Stream(_) => return Err(RemoteError::without_ranges().into()),
+            },
+        })
+    }
+}
 
 /// A file that several threads read at independent positions.
 #[derive(Clone)]
 pub(super) struct PositionedFile {
-    file: Arc<File>,
+    bytes: PositionedBytes,
     len: u64,
 }
 
+#[derive(Clone)]
+enum PositionedBytes {
+    File(Arc<File>),
+    Remote(Arc<RemoteTable>, Option<Arc<FetchedChunks>>),
+}
+
 impl PositionedFile {
-    pub(super) fn open(path: &Path) -> io::Result<PositionedFile> {
-        let file = File::open(path)?;
-        let len = file.metadata()?.len();
-        Ok(PositionedFile { file: Arc::new(file), len })
+    pub(super) fn open(file: &TableFile) -> io::Result<PositionedFile> {
+        match file {
+            TableFile::Path(path) => {
+                let file = File::open(path)?;
+                let len = file.metadata()?.len();
+                Ok(PositionedFile { bytes: PositionedBytes::File(Arc::new(file)), len })
+            }
+            TableFile::Remote(object) => {
+                let table = RemoteTable::open(object)?;
+                let len = table.len();
+                Ok(PositionedFile { bytes: PositionedBytes::Remote(Arc::new(table), None), len })
+            }
+        }
+    }
+
+    /// The same file with the column chunks of a row group, which are at `ranges`, if reads are expensive.
+    pub(super) fn with_chunks(
+        &self,
+        group: usize,
+        ranges: impl FnOnce() -> Vec<Range<u64>>,
+    ) -> io::Result<PositionedFile> {
+        let bytes = match &self.bytes {
+            PositionedBytes::File(file) => PositionedBytes::File(Arc::clone(file)),
+            PositionedBytes::Remote(table, _) => {
+                PositionedBytes::Remote(Arc::clone(table), Some(table.chunks(group, &ranges())?))
+            }
+        };
+        Ok(PositionedFile { bytes, len: self.len })
     }
 
     /// Reads from byte `at` on.
     pub(super) fn reader(&self, at: u64) -> PositionedReader {
-        PositionedReader { file: self.clone(), at }
+        PositionedReader { file: self.clone(), at, piece: Bytes::new() }
     }
 }
 
@@ -49,6 +107,9 @@ impl ChunkReader for PositionedFile {
         if start.checked_add(length as u64).is_none_or(|end| end > self.len) {
             return Err(ParquetError::EOF(format!("{length} bytes at byte {start} reach past the end of the file")));
         }
+        if let PositionedBytes::Remote(table, chunks) = &self.bytes {
+            return Ok(table.read(start..start + length as u64, chunks.as_deref())?);
+        }
         let mut bytes = Vec::new();
         let reserved = bytes.try_reserve_exact(length);
         reserved.map_err(|_| ParquetError::General(format!("not enough memory for {length} bytes")))?;
@@ -63,14 +124,26 @@ impl ChunkReader for PositionedFile {
 pub(super) struct PositionedReader {
     file: PositionedFile,
     at: u64,
+    /// Bytes of a remote file that were read ahead.
+    piece: Bytes,
 }
 
 impl Read for PositionedReader {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        #[cfg(unix)]
-        let count = std::os::unix::fs::FileExt::read_at(&*self.file.file, into, self.at)?;
-        #[cfg(windows)]
-        let count = std::os::windows::fs::FileExt::seek_read(&*self.file.file, into, self.at)?;
+        let count = match &self.file.bytes {
+            #[cfg(unix)]
+            PositionedBytes::File(file) => std::os::unix::fs::FileExt::read_at(&**file, into, self.at)?,
+            #[cfg(windows)]
+            PositionedBytes::File(file) => std::os::windows::fs::FileExt::seek_read(&**file, into, self.at)?,
+            PositionedBytes::Remote(table, chunks) => {
+                if self.piece.is_empty() {
+                    self.piece = table.read_some(self.at, into.len(), chunks.as_deref())?;
+                }
+                let count = self.piece.len().min(into.len());
+                into[..count].copy_from_slice(&self.piece.split_to(count));
+                count
+            }
+        };
         self.at += count as u64;
         Ok(count)
     }

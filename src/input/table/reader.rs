@@ -1,8 +1,6 @@
 //! Reads tables in the order of their rows: [`TableReader`].
 
-use std::fs::File;
-use std::io::BufReader;
-use std::path::Path;
+use std::io::{BufReader, Seek, SeekFrom};
 
 use arrow::array::RecordBatchReader;
 use arrow::error::ArrowError;
@@ -12,6 +10,7 @@ use super::columns::{TableOptions, TableProjection};
 use super::guard::catch_panic;
 use super::ipc_lengths::{check_lengths, check_stream_lengths};
 use super::parquet;
+use super::positioned_file::TableFile;
 use super::rows::{BatchRows, PositionedRows, check_types};
 use crate::input::error::Defect;
 use crate::record::RecordBuffer;
@@ -26,24 +25,24 @@ pub(crate) struct TableReader {
 }
 
 impl TableReader {
-    /// Opens the Parquet file at `path`.
+    /// Opens a Parquet file.
     ///
     /// # Errors
     /// The file cannot be read, is damaged, or lacks a requested column.
-    pub(crate) fn parquet(path: &Path, options: &TableOptions) -> Result<TableReader, Defect> {
-        let (rows, file_len) = parquet::open(path, options)?;
+    pub(crate) fn parquet(file: &TableFile, options: &TableOptions) -> Result<TableReader, Defect> {
+        let (rows, file_len) = parquet::open(file, options)?;
         Ok(TableReader { rows, at: 0, file_len, is_ended: false })
     }
 
-    /// Opens the Arrow IPC file at `path`, or a file of the streaming format.
+    /// Opens an Arrow IPC file, or a file of the streaming format.
     ///
     /// # Errors
     /// Those of [`TableReader::parquet`].
-    pub(crate) fn arrow(path: &Path, is_stream: bool, options: &TableOptions) -> Result<TableReader, Defect> {
-        let open = || File::open(path).map_err(Defect::Open);
-        let mut file = open()?;
-        let file_len = file.metadata().map_err(Defect::Open)?.len();
-        let checked = if is_stream { check_stream_lengths(&mut file) } else { check_lengths(&mut file) };
+    pub(crate) fn arrow(file: &TableFile, is_stream: bool, options: &TableOptions) -> Result<TableReader, Defect> {
+        let open = || file.open().map_err(Defect::Open);
+        let mut opened = open()?;
+        let file_len = opened.seek(SeekFrom::End(0)).map_err(Defect::Open)?;
+        let checked = if is_stream { check_stream_lengths(&mut opened) } else { check_lengths(&mut opened) };
         checked.map_err(|message| damaged(ArrowError::ParseError(message)))?;
         let read = |projection: Option<Vec<usize>>| {
             let file = open()?;

@@ -1,0 +1,96 @@
+//! The runtime on which requests run, and the stores that are open: [`RemoteClient`].
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use object_store::ObjectStore;
+use tokio::runtime::{Builder, Runtime};
+
+use super::Transfer;
+use super::credentials::{self, OpenStore};
+use super::error::RemoteError;
+use super::service::Connector;
+use super::url::{RemoteScheme, RemoteUrl};
+
+/// Threads of the runtime: they decrypt and copy bytes.
+const RUNTIME_THREADS: usize = 2;
+
+/// The stores of this process.
+pub(super) struct RemoteClient {
+    runtime: Runtime,
+    connector: Connector,
+    stores: Mutex<HashMap<(RemoteScheme, String), RemoteStore>>,
+}
+
+/// A bucket, or a file on an HTTP server.
+#[derive(Clone, Debug)]
+pub(super) struct RemoteStore {
+    pub(super) store: Arc<dyn ObjectStore>,
+    pub(super) scheme: RemoteScheme,
+    /// No credentials were found.
+    pub(super) is_anonymous: bool,
+}
+
+static CLIENT: OnceLock<Result<RemoteClient, RemoteError>> = OnceLock::new();
+
+/// What was requested and transferred; `None` if nothing was.
+pub(crate) fn transfer() -> Option<Transfer> {
+    CLIENT.get()?.as_ref().ok().map(|client| client.connector.transfer())
+}
+
+/// The client of this process. The first use starts its threads.
+pub(super) fn client() -> Result<&'static RemoteClient, RemoteError> {
+    CLIENT.get_or_init(RemoteClient::start).as_ref().map_err(Clone::clone)
+}
+
+impl RemoteClient {
+    fn start() -> Result<RemoteClient, RemoteError> {
+        // An error means that a provider is installed already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let mut builder = Builder::new_multi_thread();
+        let runtime = builder.worker_threads(RUNTIME_THREADS).thread_name("remote").enable_all().build();
+        let runtime = runtime.map_err(|error| {
+            RemoteError::new(format!("cannot start the threads of the network: {error}"), "use fewer with --threads")
+        })?;
+        Ok(RemoteClient { runtime, connector: Connector::default(), stores: Mutex::default() })
+    }
+
+    /// The store of `url`.
+    pub(super) fn store(&self, url: &RemoteUrl) -> Result<RemoteStore, RemoteError> {
+        if url.scheme == RemoteScheme::Http {
+            return self.open(url);
+        }
+        let place = (url.scheme, url.bucket.clone());
+        let mut stores = self.stores.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(store) = stores.get(&place) {
+            return Ok(store.clone());
+        }
+        let store = self.open(url)?;
+        stores.insert(place, store.clone());
+        Ok(store)
+    }
+
+    fn open(&self, url: &RemoteUrl) -> Result<RemoteStore, RemoteError> {
+        // Building a store may start timers of the runtime.
+        let _entered = self.runtime.enter();
+        let OpenStore { store, is_anonymous } = credentials::open(url, &self.connector)?;
+        Ok(RemoteStore { store, scheme: url.scheme, is_anonymous })
+    }
+
+    /// Starts `future` and waits for its result.
+    pub(super) fn wait<T: Send + 'static>(&self, future: impl Future<Output = T> + Send + 'static) -> Option<T> {
+        let (sender, receiver) = sync_channel(1);
+        self.runtime.spawn(async move {
+            // The receiver waits below.
+            let _ = sender.send(future.await);
+        });
+        receiver.recv().ok()
+    }
+
+    /// Starts `future`.
+    pub(super) fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) -> tokio::task::AbortHandle {
+        self.runtime.spawn(future).abort_handle()
+    }
+}

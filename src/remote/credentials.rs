@@ -1,0 +1,247 @@
+//! Opens stores with the options, credentials and profiles of the user: [`open`].
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use std::{env, fs};
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
+use object_store::client::ClientConfigKey;
+use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
+use object_store::http::HttpBuilder;
+use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
+use percent_encoding::percent_decode_str;
+
+use super::error::RemoteError;
+use super::failure::Failure;
+use super::options::{StoreOption, duration, options, switch};
+use super::service::Connector;
+use super::url::{RemoteScheme, RemoteUrl};
+
+/// Time without a byte after which a request is repeated.
+const READ_TIMEOUT: &str = "30s";
+/// Time after which a request is repeated, also if bytes arrive.
+const TIMEOUT: &str = "300s";
+/// Time after which requests are not repeated any more.
+const RETRY_TIMEOUT: Duration = Duration::from_secs(180);
+/// The pause before the first repetition. Later pauses are longer.
+const RETRY_PAUSE: Duration = Duration::from_millis(100);
+
+/// A store, and whether its requests are anonymous.
+pub(super) struct OpenStore {
+    pub(super) store: Arc<dyn ObjectStore>,
+    pub(super) is_anonymous: bool,
+}
+
+/// Whether an option of this name exists.
+pub(super) fn is_store_key(key: &str) -> bool {
+    let client = key.parse::<ClientConfigKey>().is_ok();
+    let store = key.parse::<AmazonS3ConfigKey>().is_ok() || key.parse::<GoogleConfigKey>().is_ok();
+    client || store || key.parse::<AzureConfigKey>().is_ok()
+}
+
+/// Opens the store of `url`. No request is made.
+pub(super) fn open(url: &RemoteUrl, connector: &Connector) -> Result<OpenStore, RemoteError> {
+    let opened = match url.scheme {
+        RemoteScheme::Http => open_http(url, connector),
+        _ if url.bucket.is_empty() => return Err(RemoteError::new("no bucket is named", "write s3://BUCKET/KEY")),
+        _ if url.bucket.contains('@') => {
+            let found = "the name contains credentials";
+            return Err(RemoteError::new(found, "remove them; see docs/guide/remote.md for the ways to give them"));
+        }
+        RemoteScheme::S3 => open_s3(url, connector),
+        RemoteScheme::Google => open_google(url, connector),
+        RemoteScheme::Azure => open_azure(url, connector),
+    };
+    opened.map_err(|error| {
+        let cause = Failure::of(&error).cause;
+        RemoteError::new(
+            format!("the options of the store are wrong: {cause}"),
+            "check --store-option and the environment",
+        )
+    })
+}
+
+/// Time after which a request is not repeated any more.
+pub(super) fn retry_timeout() -> Duration {
+    duration("retry_timeout").unwrap_or(RETRY_TIMEOUT)
+}
+
+/// The pause before the first repetition of a request.
+pub(super) fn retry_pause() -> Duration {
+    duration("retry_pause").unwrap_or(RETRY_PAUSE)
+}
+
+/// Repetitions of one request. The caller repeats it on, until [`retry_timeout`].
+fn retry_config() -> RetryConfig {
+    let retry_timeout = retry_timeout();
+    let max_retries = if retry_timeout.is_zero() { 0 } else { 5 };
+    let backoff = BackoffConfig { init_backoff: retry_pause(), ..BackoffConfig::default() };
+    RetryConfig { backoff, max_retries, retry_timeout }
+}
+
+/// The time-outs of clients, and then the options of the user that clients have.
+fn client_settings() -> Vec<(ClientConfigKey, String)> {
+    let defaults = [(ClientConfigKey::Timeout, TIMEOUT), (ClientConfigKey::ReadTimeout, READ_TIMEOUT)];
+    let chosen = options().iter().filter_map(|option| Some((option.key.parse().ok()?, option.value.clone())));
+    defaults.map(|(key, value)| (key, value.to_string())).into_iter().chain(chosen).collect()
+}
+
+fn has_environment(names: &[&str]) -> bool {
+    names.iter().any(|name| env::var_os(name).is_some_and(|value| !value.is_empty()))
+}
+
+fn has_option(names: &[&str]) -> bool {
+    options().iter().any(|StoreOption { key, .. }| names.contains(&key.as_str()))
+}
+
+fn open_s3(url: &RemoteUrl, connector: &Connector) -> object_store::Result<OpenStore> {
+    let mut builder = AmazonS3Builder::from_env();
+    if builder.get_config_value(&AmazonS3ConfigKey::AccessKeyId).is_none() {
+        for (key, value) in aws_profile() {
+            builder = builder.with_config(key, value);
+        }
+    }
+    for (key, value) in client_settings() {
+        builder = builder.with_config(AmazonS3ConfigKey::Client(key), value);
+    }
+    for StoreOption { key, value } in options() {
+        if let Ok(key) = key.parse::<AmazonS3ConfigKey>() {
+            builder = builder.with_config(key, value);
+        }
+    }
+    if let Some(is_path_style) = switch("path_style") {
+        builder = builder.with_virtual_hosted_style_request(!is_path_style);
+    }
+    let roles =
+        ["AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"];
+    let has_key = builder.get_config_value(&AmazonS3ConfigKey::AccessKeyId).is_some();
+    let has_choice = has_option(&["skip_signature", "aws_skip_signature"]);
+    let is_anonymous = switch("anonymous").unwrap_or(!has_key && !has_choice && !has_environment(&roles));
+    if is_anonymous {
+        builder = builder.with_skip_signature(true);
+    }
+    // An endpoint without TLS was chosen by the user.
+    let endpoint = [AmazonS3ConfigKey::S3Endpoint, AmazonS3ConfigKey::Endpoint];
+    let endpoint = endpoint.iter().find_map(|key| builder.get_config_value(key));
+    if endpoint.is_some_and(|endpoint| endpoint.starts_with("http://")) {
+        builder = builder.with_allow_http(true);
+    }
+    let builder = builder.with_bucket_name(&url.bucket).with_retry(retry_config());
+    let store = Arc::new(builder.with_http_connector(connector.clone()).build()?);
+    Ok(OpenStore { store, is_anonymous })
+}
+
+/// The key pair and the region of the profile in the files of the AWS command: that of AWS_PROFILE, or `default`.
+fn aws_profile() -> Vec<(AmazonS3ConfigKey, String)> {
+    let home = env::var_os("HOME").or_else(|| env::var_os("USERPROFILE")).map(PathBuf::from).unwrap_or_default();
+    let file =
+        |variable: &str, name: &str| env::var_os(variable).map_or_else(|| home.join(".aws").join(name), PathBuf::from);
+    let profile = env::var("AWS_PROFILE").unwrap_or_else(|_| "default".to_string());
+    let read = |path: PathBuf| fs::read_to_string(path).unwrap_or_default();
+    let mut settings = profile_settings(&read(file("AWS_CONFIG_FILE", "config")), &profile);
+    settings.extend(profile_settings(&read(file("AWS_SHARED_CREDENTIALS_FILE", "credentials")), &profile));
+    let keys = [
+        ("aws_access_key_id", AmazonS3ConfigKey::AccessKeyId),
+        ("aws_secret_access_key", AmazonS3ConfigKey::SecretAccessKey),
+        ("aws_session_token", AmazonS3ConfigKey::Token),
+        ("region", AmazonS3ConfigKey::DefaultRegion),
+        ("endpoint_url", AmazonS3ConfigKey::Endpoint),
+    ];
+    keys.into_iter().filter_map(|(name, key)| Some((key, settings.remove(name)?))).collect()
+}
+
+/// The settings in the section `[profile]` or `[profile NAME]` of a file of the AWS command.
+fn profile_settings(text: &str, profile: &str) -> HashMap<String, String> {
+    let mut settings = HashMap::new();
+    let mut is_inside = false;
+    for line in text.lines() {
+        let line_end = line.trim();
+        if let Some(section) = line_end.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            let section = section.trim();
+            is_inside = section.strip_prefix("profile ").map_or(section, str::trim) == profile;
+        } else if is_inside && !line.starts_with([' ', '\t', '#', ';']) {
+            let pair = line.split_once('=').map(|(name, value)| (name.trim().to_string(), value.trim().to_string()));
+            settings.extend(pair);
+        }
+    }
+    settings
+}
+
+fn open_google(url: &RemoteUrl, connector: &Connector) -> object_store::Result<OpenStore> {
+    let mut builder = GoogleCloudStorageBuilder::from_env();
+    for (key, value) in client_settings() {
+        builder = builder.with_config(GoogleConfigKey::Client(key), value);
+    }
+    for StoreOption { key, value } in options() {
+        if let Ok(key) = key.parse::<GoogleConfigKey>() {
+            builder = builder.with_config(key, value);
+        }
+    }
+    let keys =
+        [GoogleConfigKey::ServiceAccount, GoogleConfigKey::ServiceAccountKey, GoogleConfigKey::ApplicationCredentials];
+    let has_key = keys.iter().any(|key| builder.get_config_value(key).is_some());
+    let default = if cfg!(windows) { "APPDATA" } else { "HOME" };
+    let file = if cfg!(windows) { "gcloud" } else { ".config/gcloud" };
+    let path = PathBuf::from(env::var_os(default).unwrap_or_default()).join(file);
+    let has_file = path.join("application_default_credentials.json").is_file();
+    let has_choice = has_option(&["skip_signature", "google_skip_signature"]);
+    let is_anonymous = switch("anonymous").unwrap_or(!has_key && !has_file && !has_choice);
+    if is_anonymous {
+        builder = builder.with_skip_signature(true);
+    }
+    let builder = builder.with_bucket_name(&url.bucket).with_retry(retry_config());
+    let store = Arc::new(builder.with_http_connector(connector.clone()).build()?);
+    Ok(OpenStore { store, is_anonymous })
+}
+
+fn open_azure(url: &RemoteUrl, connector: &Connector) -> object_store::Result<OpenStore> {
+    let mut builder = MicrosoftAzureBuilder::from_env();
+    for (key, value) in client_settings() {
+        builder = builder.with_config(AzureConfigKey::Client(key), value);
+    }
+    for StoreOption { key, value } in options() {
+        if let Ok(key) = key.parse::<AzureConfigKey>() {
+            builder = builder.with_config(key, value);
+        }
+    }
+    let keys = [AzureConfigKey::AccessKey, AzureConfigKey::SasKey, AzureConfigKey::Token, AzureConfigKey::ClientId];
+    let has_key = keys.iter().any(|key| builder.get_config_value(key).is_some());
+    let has_choice = has_option(&["skip_signature", "azure_skip_signature"]);
+    let is_anonymous = switch("anonymous").unwrap_or(!has_key && !has_choice);
+    if is_anonymous {
+        builder = builder.with_skip_signature(true);
+    }
+    let builder = builder.with_container_name(&url.bucket).with_retry(retry_config());
+    let store = Arc::new(builder.with_http_connector(connector.clone()).build()?);
+    Ok(OpenStore { store, is_anonymous })
+}
+
+/// A store whose only object is the URL itself, because keys cannot express every path and no query.
+fn open_http(url: &RemoteUrl, connector: &Connector) -> object_store::Result<OpenStore> {
+    let (text, authorization) = split_authorization(url);
+    let mut client = ClientOptions::new().with_allow_http(text.starts_with("http://"));
+    for (key, value) in client_settings() {
+        client = client.with_config(key, value);
+    }
+    let is_anonymous = authorization.is_none();
+    let connector = connector.with_authorization(authorization);
+    let builder = HttpBuilder::new().with_url(text).with_client_options(client).with_retry(retry_config());
+    Ok(OpenStore { store: Arc::new(builder.with_http_connector(connector).build()?), is_anonymous })
+}
+
+/// The URL without user and password, and the header that they stand for.
+fn split_authorization(url: &RemoteUrl) -> (String, Option<String>) {
+    let start = url.text.find("://").map_or(0, |at| at + 3);
+    let Some((user, host)) = url.bucket.rsplit_once('@') else { return (url.text.clone(), None) };
+    let scheme = url.text[..start].to_ascii_lowercase();
+    let text = format!("{scheme}{host}{}", &url.text[start + url.bucket.len()..]);
+    let (name, password) = user.split_once(':').unwrap_or((user, ""));
+    let decode = |text: &str| percent_decode_str(text).collect::<Vec<u8>>();
+    let pair = [&decode(name)[..], b":", &decode(password)].concat();
+    (text, Some(format!("Basic {}", BASE64_STANDARD.encode(pair))))
+}

@@ -1,0 +1,44 @@
+//! Errors of remote objects: [`RemoteError`].
+
+use std::io;
+
+use thiserror::Error;
+
+/// Why an object cannot be read or written. It never contains credentials, and no text of a server but its error code.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{found}; {advice}")]
+pub(crate) struct RemoteError {
+    /// What was found.
+    pub(crate) found: String,
+    /// What to do next.
+    pub(crate) advice: String,
+}
+
+impl RemoteError {
+    pub(super) fn new(found: impl Into<String>, advice: impl Into<String>) -> RemoteError {
+        RemoteError { found: found.into(), advice: advice.into() }
+    }
+
+    /// The server does not send ranges, which a table needs.
+    pub(crate) fn without_ranges() -> RemoteError {
+        let advice = "fetch the file with another program first";
+        RemoteError::new("the server does not send ranges of this file, which Parquet and Arrow files need", advice)
+    }
+
+    /// The server sent a page for people.
+    pub(crate) fn page() -> RemoteError {
+        let advice = "check the name in a browser, and whether the server wants a log-in";
+        RemoteError::new("the server sends a page of HTML or XML instead of packed data", advice)
+    }
+
+    /// The error inside `error`, if it is one of a remote object.
+    pub(crate) fn of_io(error: &io::Error) -> Option<&RemoteError> {
+        error.get_ref()?.downcast_ref()
+    }
+}
+
+impl From<RemoteError> for io::Error {
+    fn from(error: RemoteError) -> io::Error {
+        io::Error::other(error)
+    }
+}

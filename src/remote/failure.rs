@@ -1,0 +1,180 @@
+//! What went wrong with a request, from the errors of `object_store`: [`Failure`].
+
+use std::error::Error;
+
+use object_store::client::{HttpError, HttpErrorKind};
+
+use super::client::RemoteStore;
+use super::error::RemoteError;
+use super::url::RemoteScheme;
+
+/// A failed request.
+#[derive(Debug)]
+pub(super) struct Failure {
+    /// Status of the answer.
+    pub(super) status: Option<u16>,
+    /// The error code in the body of the answer, such as `NoSuchKey`.
+    code: Option<String>,
+    /// How the transport failed.
+    transport: Option<HttpErrorKind>,
+    /// The innermost cause. It contains no URL.
+    pub(super) cause: String,
+    /// The server sent all bytes although a range was requested.
+    pub(super) is_without_ranges: bool,
+}
+
+impl Failure {
+    pub(super) fn of(error: &object_store::Error) -> Failure {
+        let mut innermost: &(dyn Error + 'static) = error;
+        let mut transport = None;
+        while let Some(source) = innermost.source() {
+            innermost = source;
+            transport = transport.or(innermost.downcast_ref::<HttpError>().map(HttpError::kind));
+        }
+        let text = error.to_string();
+        let is_partial = text.contains("non-partial response") || text.contains("Content-Range header not present");
+        Failure {
+            status: number_after(&text, "status code: "),
+            code: tag(&text, "Code"),
+            transport,
+            cause: without_url(&innermost.to_string()),
+            is_without_ranges: is_partial || matches!(error, object_store::Error::NotSupported { .. }),
+        }
+    }
+
+    /// Whether the same request may succeed later.
+    pub(super) fn is_transient(&self) -> bool {
+        match self.status {
+            Some(status) => matches!(status, 408 | 429 | 500..),
+            None => self.transport.is_some() && !self.is_redirect_loop(),
+        }
+    }
+
+    fn is_redirect_loop(&self) -> bool {
+        self.cause.contains("redirect")
+    }
+
+    /// The error of a request to `store`.
+    pub(super) fn error(&self, store: &RemoteStore) -> RemoteError {
+        let answer = || match (&self.code, self.status) {
+            (Some(code), Some(status)) => format!("{status} {code}"),
+            (None, Some(status)) => status.to_string(),
+            _ => self.cause.clone(),
+        };
+        let code = self.code.as_deref().unwrap_or_default();
+        if self.cause.contains("incorrectly configured region") || is_region(code) {
+            let advice = "name the region of the bucket with --store-option region=REGION";
+            return RemoteError::new("the bucket is in another region", advice);
+        }
+        match (self.status, self.transport) {
+            (Some(404 | 410), _) if matches!(code, "NoSuchBucket" | "ContainerNotFound") => {
+                RemoteError::new("there is no such bucket", "check the name of the bucket, and the endpoint")
+            }
+            (Some(404 | 410), _) => {
+                RemoteError::new(format!("there is no such object ({})", answer()), "check the name")
+            }
+            (Some(412), _) => changed(),
+            (Some(401 | 403), _) => self.denied(store, &answer()),
+            (Some(300..=399), _) => RemoteError::new(
+                format!("the server redirects ({}) and does not say where", answer()),
+                "check the endpoint and the region",
+            ),
+            (None, Some(HttpErrorKind::Timeout)) => {
+                let advice = "check the network, or allow more time with --store-option read_timeout=60s";
+                RemoteError::new("no answer in time", advice)
+            }
+            (None, Some(HttpErrorKind::Connect)) => RemoteError::new(
+                format!("cannot connect: {}", self.cause),
+                "check the name of the host, and the network",
+            ),
+            (None, Some(_)) if self.is_redirect_loop() => {
+                RemoteError::new("the server redirects again and again", "check the URL in a browser")
+            }
+            (None, Some(_)) => RemoteError::new(format!("the connection broke: {}", self.cause), "run again"),
+            (None, None) => RemoteError::new(self.cause.clone(), "check the name and the options of the store"),
+            (Some(_), _) if self.is_transient() => {
+                RemoteError::new(format!("the server answers {}, also when asked again", answer()), "run again later")
+            }
+            (Some(_), _) => {
+                RemoteError::new(format!("the server answers {}", answer()), "check the name and the endpoint")
+            }
+        }
+    }
+
+    fn denied(&self, store: &RemoteStore, answer: &str) -> RemoteError {
+        if !store.is_anonymous {
+            let advice = "check the credentials, their permissions and the region";
+            return RemoteError::new(format!("access is denied ({answer}), or there is no such object"), advice);
+        }
+        let found = format!("access is denied ({answer}), or there is no such object; no credentials were found");
+        let advice = match store.scheme {
+            RemoteScheme::S3 => "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE",
+            RemoteScheme::Google => "set GOOGLE_APPLICATION_CREDENTIALS, or run gcloud auth application-default login",
+            RemoteScheme::Azure => "set AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY",
+            RemoteScheme::Http => "check the URL, or write it with user and password",
+        };
+        RemoteError::new(found, advice)
+    }
+}
+
+/// The error of an object that has another version than before.
+pub(super) fn changed() -> RemoteError {
+    RemoteError::new("the object changed while it was read", "run again when it does not change any more")
+}
+
+/// The bucket is in another region, by the error code of S3.
+fn is_region(code: &str) -> bool {
+    ["PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException"].contains(&code)
+}
+
+/// The three digits after `prefix`.
+fn number_after(text: &str, prefix: &str) -> Option<u16> {
+    let at = text.find(prefix)? + prefix.len();
+    text.get(at..at + 3)?.parse().ok()
+}
+
+/// The content of an XML element, if it is a word.
+fn tag(text: &str, name: &str) -> Option<String> {
+    const MAX_LEN: usize = 64;
+    let start = text.find(&format!("<{name}>"))? + name.len() + 2;
+    let len = text[start..].find('<')?;
+    let word = &text[start..start + len];
+    (len <= MAX_LEN && !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric()))
+        .then(|| word.to_string())
+}
+
+/// A message of another crate, cut before a URL, which may contain credentials, and without `(os error 2)`.
+fn without_url(text: &str) -> String {
+    const MAX_LEN: usize = 160;
+    let end = [text.find("://"), text.find(" (os error"), text.find('<'), text.find('\n')];
+    let end = end.into_iter().flatten().min().unwrap_or(text.len()).min(text.floor_char_boundary(MAX_LEN));
+    let cut = &text[..end];
+    let cut = if text[end..].starts_with("://") { cut.rsplit_once(' ').map_or("", |(before, _)| before) } else { cut };
+    cut.trim_end_matches([' ', ':', '(', '"']).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_contain_no_url_and_no_body() {
+        assert_eq!(without_url("Connection refused (os error 111)"), "Connection refused");
+        assert_eq!(without_url("error for url (http://u:p@h/x?sig=1)"), "error for url");
+        assert_eq!(without_url("http://u:p@h/"), "");
+        assert_eq!(without_url("status 500: <html>secret"), "status 500");
+    }
+
+    #[test]
+    fn codes_are_words() {
+        let text = "status code: 404 Not Found: <Error><Code>NoSuchKey</Code><Key>k</Key>";
+        assert_eq!(
+            (number_after(text, "status code: "), tag(text, "Code")),
+            (Some(404), Some("NoSuchKey".to_string()))
+        );
+        assert_eq!(
+            (tag("<Code>a b</Code>", "Code"), tag("<Code>", "Code"), number_after("status code: x", "code: ")),
+            (None, None, None)
+        );
+    }
+}

@@ -1,0 +1,61 @@
+//! Objects in stores (S3, Google Cloud Storage, Azure) and files on HTTP servers, by blocking calls.
+//!
+//! ```text
+//! s3://bucket/key --RemoteUrl--> RemoteObject --open--> ReadAheadBlocks --> RemoteReader: Read
+//!                                                  \--> StreamedBody: Read   (a server without ranges)
+//! ```
+//!
+//! The requests are those of the crate `object_store`. They run on two threads of an asynchronous runtime, which nothing
+//! outside this module sees: callers wait for a message or a condition variable, and never inside the runtime.
+//!
+//! An object has one version ([`RemoteError`] if it changes): every request names the entity tag of the first one, and the
+//! version of every answer is compared. A failed request is repeated, and continues at the byte where it failed.
+//!
+//! Without the feature `remote` there is no runtime: URLs are recognized, and every use is an error (`absent`).
+
+#[cfg(not(feature = "remote"))]
+mod absent;
+#[cfg(feature = "remote")]
+mod client;
+#[cfg(feature = "remote")]
+mod credentials;
+mod error;
+#[cfg(feature = "remote")]
+mod failure;
+#[cfg(feature = "remote")]
+mod object;
+mod options;
+#[cfg(feature = "remote")]
+mod read_ahead;
+#[cfg(feature = "remote")]
+mod service;
+#[cfg(feature = "remote")]
+mod streamed;
+mod url;
+
+/// What was requested of stores and servers, and what they sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Transfer {
+    /// Requests, repetitions included.
+    pub(crate) requests: u64,
+    /// Requests that failed in a way after which they are repeated.
+    pub(crate) failed_requests: u64,
+    /// Bytes that were received, without headers.
+    pub(crate) received: u64,
+}
+
+#[cfg(not(feature = "remote"))]
+use absent::is_store_key;
+#[cfg(not(feature = "remote"))]
+pub(crate) use absent::{OpenedObject, RemoteObject, RemoteReader, transfer};
+#[cfg(feature = "remote")]
+pub(crate) use client::transfer;
+#[cfg(feature = "remote")]
+use credentials::is_store_key;
+pub(crate) use error::RemoteError;
+#[cfg(feature = "remote")]
+pub(crate) use object::{OpenedObject, RemoteObject};
+pub(crate) use options::{StoreOption, set_options};
+#[cfg(feature = "remote")]
+pub(crate) use read_ahead::RemoteReader;
+pub(crate) use url::{RemoteUrl, redact_argument};

@@ -1,0 +1,139 @@
+//! Options of stores: `--store-option KEY=VALUE`.
+
+use std::str::FromStr;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use super::is_store_key;
+
+/// Options that are not those of `object_store`, or have other names there.
+const OWN_KEYS: [(&str, OwnValue); 5] = [
+    ("anonymous", OwnValue::Switch),
+    ("block_size", OwnValue::Bytes),
+    ("path_style", OwnValue::Switch),
+    ("retry_pause", OwnValue::Time),
+    ("retry_timeout", OwnValue::Time),
+];
+
+#[derive(Clone, Copy)]
+enum OwnValue {
+    Switch,
+    Bytes,
+    Time,
+}
+
+/// An option of all stores of the process, such as `region=eu-central-1`.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct StoreOption {
+    pub(super) key: String,
+    pub(super) value: String,
+}
+
+/// Shows the key only: the value may be a secret.
+impl std::fmt::Debug for StoreOption {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}=...", self.key)
+    }
+}
+
+impl FromStr for StoreOption {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<StoreOption, String> {
+        let (key, value) = text.split_once('=').ok_or("expected KEY=VALUE, such as region=eu-central-1")?;
+        let option = StoreOption { key: key.to_ascii_lowercase(), value: value.to_string() };
+        let key = &option.key;
+        let expected = match OWN_KEYS.iter().find(|(own, _)| own == key) {
+            Some((_, OwnValue::Switch)) => switch_of(value).is_none().then_some("true or false"),
+            Some((_, OwnValue::Bytes)) => bytes_of(value).is_none().then_some("a number of bytes from 1 to 1073741824"),
+            Some((_, OwnValue::Time)) => duration_of(value).is_none().then_some("a time, such as 30s or 100ms"),
+            None if is_store_key(key) => None,
+            None => {
+                return Err(format!(
+                    "no store has the option `{key}`; expected endpoint, region, path_style, anonymous, connect_timeout, \
+                     read_timeout, timeout, retry_timeout, or another one of docs/guide/remote.md"
+                ));
+            }
+        };
+        expected.map_or(Ok(option.clone()), |expected| Err(format!("{key} has another value; expected {expected}")))
+    }
+}
+
+static OPTIONS: OnceLock<Vec<StoreOption>> = OnceLock::new();
+
+/// Sets the options of all stores. The first call before the first request counts.
+pub(crate) fn set_options(options: &[StoreOption]) {
+    // A second command in one process has the options of the first one.
+    let _ = OPTIONS.set(options.to_vec());
+}
+
+/// The options of all stores.
+#[cfg(feature = "remote")]
+pub(super) fn options() -> &'static [StoreOption] {
+    OPTIONS.get().map_or(&[], Vec::as_slice)
+}
+
+/// The last value of an option.
+#[cfg(feature = "remote")]
+fn value(key: &str) -> Option<&'static str> {
+    options().iter().rfind(|option| option.key == key).map(|option| option.value.as_str())
+}
+
+/// The value of an own option that is a switch.
+#[cfg(feature = "remote")]
+pub(super) fn switch(key: &str) -> Option<bool> {
+    value(key).and_then(switch_of)
+}
+
+/// The value of an own option that is a time.
+#[cfg(feature = "remote")]
+pub(super) fn duration(key: &str) -> Option<Duration> {
+    value(key).and_then(duration_of)
+}
+
+/// The value of an own option that is a number of bytes.
+#[cfg(feature = "remote")]
+pub(super) fn bytes(key: &str) -> Option<u64> {
+    value(key).and_then(bytes_of)
+}
+
+fn switch_of(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "1" | "yes" | "on" => Some(true),
+        "false" | "0" | "no" | "off" => Some(false),
+        _ => None,
+    }
+}
+
+fn bytes_of(text: &str) -> Option<u64> {
+    text.parse().ok().filter(|bytes| (1..=1 << 30).contains(bytes))
+}
+
+/// A number of seconds, or a number with the unit `ms`, `s` or `m`.
+fn duration_of(text: &str) -> Option<Duration> {
+    let at = text.find(|byte: char| !byte.is_ascii_digit()).unwrap_or(text.len());
+    let count: u64 = text[..at].parse().ok().filter(|count| *count <= u64::from(u32::MAX))?;
+    match &text[at..] {
+        "ms" => Some(Duration::from_millis(count)),
+        "" | "s" => Some(Duration::from_secs(count)),
+        "m" => Some(Duration::from_secs(count * 60)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_checked_without_showing_their_values() {
+        let parse = |text: &str| text.parse::<StoreOption>();
+        for valid in ["REGION=eu", "path_style=TRUE", "retry_timeout=0", "retry_pause=5ms", "endpoint=http://h:1/a=b"] {
+            assert!(parse(valid).is_ok(), "{valid}");
+        }
+        for invalid in ["region", "anonymous=pass", "retry_timeout=pass", "retry_pause=1h", "block_size=0"] {
+            assert!(parse(invalid).is_err_and(|error| !error.contains("pass")), "{invalid}");
+        }
+        assert!(!format!("{:?}", parse("token=secret")).contains("secret"));
+    }
+}

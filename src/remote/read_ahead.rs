@@ -1,0 +1,164 @@
+//! Blocks of an object, requested ahead of those who read them: [`ReadAheadBlocks`].
+
+use std::collections::BTreeMap;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Range;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use tokio::task::AbortHandle;
+
+use super::client::client;
+use super::error::RemoteError;
+use super::object::RemoteObject;
+use super::options::bytes;
+
+/// Bytes per request, unless the option `block_size` says otherwise.
+const BLOCK_LEN: u64 = 4 << 20;
+
+/// Blocks that are requested ahead of the one that is read.
+const BLOCKS_AHEAD: u64 = 8;
+
+/// Blocks that are kept behind the last one that was read, for threads that are behind.
+const BLOCKS_BEHIND: u64 = 2;
+
+/// The bytes of an object, in blocks of equal length. At most [`BLOCKS_AHEAD`] + [`BLOCKS_BEHIND`] + 1 blocks are in memory.
+pub(crate) struct ReadAheadBlocks {
+    object: RemoteObject,
+    len: u64,
+    block_len: u64,
+    slots: Arc<Slots>,
+}
+
+/// The blocks that were requested.
+#[derive(Default)]
+struct Slots {
+    by_number: Mutex<BTreeMap<u64, Slot>>,
+    arrived: Condvar,
+}
+
+enum Slot {
+    Requested(AbortHandle),
+    Arrived(Result<Bytes, RemoteError>),
+}
+
+impl Slots {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Slot>> {
+        self.by_number.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Stores a block, unless nobody wants it any more.
+    fn put(&self, number: u64, block: Result<Bytes, RemoteError>) {
+        if let Some(slot) = self.lock().get_mut(&number) {
+            *slot = Slot::Arrived(block);
+        }
+        self.arrived.notify_all();
+    }
+}
+
+impl ReadAheadBlocks {
+    pub(super) fn new(object: RemoteObject, len: u64) -> ReadAheadBlocks {
+        ReadAheadBlocks { object, len, block_len: bytes("block_size").unwrap_or(BLOCK_LEN), slots: Arc::default() }
+    }
+
+    /// Length of the object.
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Waits for the block that contains byte `at`. Returns its bytes from there on; none at the end.
+    fn read_at(&self, at: u64) -> Result<Bytes, RemoteError> {
+        if at >= self.len {
+            return Ok(Bytes::new());
+        }
+        let number = at / self.block_len;
+        let mut slots = self.slots.lock();
+        loop {
+            self.request(&mut slots, number)?;
+            match slots.get(&number) {
+                Some(Slot::Arrived(Ok(block))) => return Ok(block.slice((at % self.block_len) as usize..)),
+                Some(Slot::Arrived(Err(error))) => return Err(error.clone()),
+                Some(Slot::Requested(_)) | None => {
+                    slots = self.slots.arrived.wait(slots).unwrap_or_else(PoisonError::into_inner);
+                }
+            }
+        }
+    }
+
+    /// Requests a block and those after it, and drops those that are far behind. The number of requests grows with the
+    /// blocks that were read, so that little is requested in vain if only the beginning is read.
+    fn request(&self, slots: &mut BTreeMap<u64, Slot>, number: u64) -> Result<(), RemoteError> {
+        let count = self.len.div_ceil(self.block_len);
+        let ahead = (number + 1).saturating_mul(2).min(BLOCKS_AHEAD);
+        for wanted in number..count.min(number + 1 + ahead) {
+            if !slots.contains_key(&wanted) {
+                slots.insert(wanted, Slot::Requested(self.spawn(wanted)?));
+            }
+        }
+        let oldest = slots.last_key_value().map_or(0, |(last, _)| last.saturating_sub(BLOCKS_AHEAD + BLOCKS_BEHIND));
+        while let Some(entry) = slots.first_entry().filter(|entry| *entry.key() < oldest.min(number)) {
+            entry.remove().abandon();
+        }
+        Ok(())
+    }
+
+    fn spawn(&self, number: u64) -> Result<AbortHandle, RemoteError> {
+        let (object, slots) = (self.object.clone(), Arc::clone(&self.slots));
+        let range: Range<u64> = number * self.block_len..self.len.min((number + 1) * self.block_len);
+        Ok(client()?.spawn(async move { slots.put(number, object.fetch(range).await) }))
+    }
+}
+
+impl Slot {
+    fn abandon(self) {
+        if let Slot::Requested(task) = self {
+            task.abort();
+        }
+    }
+}
+
+impl Drop for ReadAheadBlocks {
+    fn drop(&mut self) {
+        std::mem::take(&mut *self.slots.lock()).into_values().for_each(Slot::abandon);
+    }
+}
+
+/// Reads an object from a byte on. Several readers share the blocks.
+pub(crate) struct RemoteReader {
+    blocks: Arc<ReadAheadBlocks>,
+    at: u64,
+    block: Bytes,
+}
+
+impl RemoteReader {
+    pub(crate) fn new(blocks: Arc<ReadAheadBlocks>, at: u64) -> RemoteReader {
+        RemoteReader { blocks, at, block: Bytes::new() }
+    }
+}
+
+impl Seek for RemoteReader {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let at = match to {
+            SeekFrom::Start(at) => Some(at),
+            SeekFrom::End(offset) => self.blocks.len().checked_add_signed(offset),
+            SeekFrom::Current(offset) => self.at.checked_add_signed(offset),
+        };
+        let at = at.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
+        if at != self.at {
+            (self.at, self.block) = (at, Bytes::new());
+        }
+        Ok(at)
+    }
+}
+
+impl Read for RemoteReader {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.block.is_empty() {
+            self.block = self.blocks.read_at(self.at)?;
+        }
+        let count = self.block.len().min(into.len());
+        into[..count].copy_from_slice(&self.block.split_to(count));
+        self.at += count as u64;
+        Ok(count)
+    }
+}

@@ -1,0 +1,110 @@
+//! The HTTP clients of all stores, which count requests and bytes: [`Connector`].
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use http_body_util::BodyExt;
+use object_store::ClientOptions;
+use object_store::client::{
+    HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpResponseBody, HttpService, ReqwestConnector,
+};
+
+use super::Transfer;
+
+/// What was requested and transferred.
+#[derive(Debug, Default)]
+struct TransferCounts {
+    requests: AtomicU64,
+    /// Requests that failed in a way that is worth a repetition.
+    failures: AtomicU64,
+    /// Bytes of bodies that were received.
+    received: AtomicU64,
+}
+
+/// Makes HTTP clients. Stores with the same options share one, and with it its connections.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Connector {
+    clients: Arc<Mutex<HashMap<String, HttpClient>>>,
+    counts: Arc<TransferCounts>,
+    /// The header `Authorization` of all requests.
+    authorization: Option<String>,
+}
+
+impl Connector {
+    /// The same, with a header `Authorization`.
+    pub(super) fn with_authorization(&self, authorization: Option<String>) -> Connector {
+        Connector { authorization, ..self.clone() }
+    }
+
+    /// What all clients requested and received so far.
+    pub(super) fn transfer(&self) -> Transfer {
+        let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let TransferCounts { requests, failures, received } = &*self.counts;
+        Transfer { requests: count(requests), failed_requests: count(failures), received: count(received) }
+    }
+
+    fn shared_client(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let options_text = format!("{options:?}");
+        if let Some(client) = clients.get(&options_text) {
+            return Ok(client.clone());
+        }
+        let client = ReqwestConnector::default().connect(options)?;
+        clients.insert(options_text, client.clone());
+        Ok(client)
+    }
+}
+
+impl HttpConnector for Connector {
+    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
+        let client = self.shared_client(options)?;
+        let counts = Arc::clone(&self.counts);
+        Ok(HttpClient::new(CountingService { client, counts, authorization: self.authorization.clone() }))
+    }
+}
+
+/// The length of a body is not known before its end.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct UnknownLength;
+
+#[derive(Debug)]
+struct CountingService {
+    client: HttpClient,
+    counts: Arc<TransferCounts>,
+    authorization: Option<String>,
+}
+
+#[async_trait]
+impl HttpService for CountingService {
+    async fn call(&self, mut request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        if let Some(value) = self.authorization.as_deref().and_then(|value| value.parse().ok()) {
+            request.headers_mut().insert("authorization", value);
+        }
+        self.counts.requests.fetch_add(1, Ordering::Relaxed);
+        let counts = Arc::clone(&self.counts);
+        let fail = move || counts.failures.fetch_add(1, Ordering::Relaxed);
+        let response = self.client.execute(request).await.inspect_err(|_| _ = fail())?;
+        if matches!(response.status().as_u16(), 408 | 429 | 500..) {
+            fail();
+        }
+        let (mut parts, body) = response.into_parts();
+        if parts.status.as_u16() == 200 && !parts.headers.contains_key("content-length") {
+            // object_store rejects answers without a length, but does not compare it with that of the body.
+            parts.headers.insert("content-length", 0.into());
+            parts.extensions.insert(UnknownLength);
+        }
+        let counts = Arc::clone(&self.counts);
+        let count = move |len: usize| _ = counts.received.fetch_add(len as u64, Ordering::Relaxed);
+        let body = body.map_frame(move |frame| {
+            frame.data_ref().map(|bytes| bytes.len()).into_iter().for_each(&count);
+            frame
+        });
+        let body = body.map_err(move |error| {
+            fail();
+            error
+        });
+        Ok(HttpResponse::from_parts(parts, HttpResponseBody::new(body)))
+    }
+}

@@ -1,0 +1,77 @@
+//! The body of one request, for servers that do not send ranges: [`StreamedBody`].
+
+use std::io::{self, Read};
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::task::AbortHandle;
+
+use super::client::client;
+use super::error::RemoteError;
+use super::failure::Failure;
+use super::object::{FetchError, RemoteObject};
+
+/// Parts of a body that wait for the reader. A part has about 16 KiB.
+const PARTS: usize = 256;
+
+/// Reads the body of one request. A request that fails cannot be continued.
+pub(super) struct StreamedBody {
+    parts: Receiver<Result<Bytes, RemoteError>>,
+    part: Bytes,
+    task: AbortHandle,
+}
+
+impl StreamedBody {
+    pub(super) fn open(object: RemoteObject) -> Result<StreamedBody, RemoteError> {
+        let (sender, parts) = channel(PARTS);
+        let task = client()?.spawn(send_body(object, sender));
+        Ok(StreamedBody { parts, part: Bytes::new(), task })
+    }
+}
+
+async fn send_body(object: RemoteObject, sender: Sender<Result<Bytes, RemoteError>>) {
+    let mut body = match object.request(None).await {
+        Ok(result) => result.into_stream(),
+        Err(error) => {
+            let error = match error {
+                FetchError::Final(error) => error,
+                FetchError::Transient(failure) => failure.error(&object.store),
+            };
+            // The receiver may be gone.
+            let _ = sender.send(Err(error)).await;
+            return;
+        }
+    };
+    while let Some(part) = body.next().await {
+        let part = part.map_err(|error| {
+            let found =
+                format!("{}, and the server does not send ranges", Failure::of(&error).error(&object.store).found);
+            RemoteError::new(found, "fetch the file with another program first")
+        });
+        let is_last = part.is_err();
+        if sender.send(part).await.is_err() || is_last {
+            return;
+        }
+    }
+}
+
+impl Read for StreamedBody {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        while self.part.is_empty() {
+            match self.parts.blocking_recv() {
+                Some(part) => self.part = part?,
+                None => return Ok(0),
+            }
+        }
+        let count = self.part.len().min(into.len());
+        into[..count].copy_from_slice(&self.part.split_to(count));
+        Ok(count)
+    }
+}
+
+impl Drop for StreamedBody {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}

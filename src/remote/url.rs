@@ -1,0 +1,159 @@
+//! The names of remote objects, and how they are shown without credentials: [`RemoteUrl`].
+
+/// The kind of a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum RemoteScheme {
+    S3,
+    Google,
+    Azure,
+    Http,
+}
+
+/// Schemes of remote names.
+const SCHEMES: [(&str, RemoteScheme); 6] = [
+    ("s3://", RemoteScheme::S3),
+    ("s3a://", RemoteScheme::S3),
+    ("gs://", RemoteScheme::Google),
+    ("az://", RemoteScheme::Azure),
+    ("https://", RemoteScheme::Http),
+    ("http://", RemoteScheme::Http),
+];
+
+/// A parameter of a query or of `--store-option` is secret if its name contains one of these.
+const SECRET_NAMES: [&str; 11] =
+    ["sig", "token", "credential", "key", "secret", "password", "passwd", "auth", "policy", "session", "accessid"];
+
+/// A longer value of a query parameter is taken for a secret, whatever its name is.
+const MAX_PLAIN_VALUE: usize = 48;
+
+const REDACTED: &str = "REDACTED";
+
+/// A name such as `s3://bucket/key` or `https://host/path`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RemoteUrl {
+    pub(super) scheme: RemoteScheme,
+    /// The name as given. It may contain credentials: show [`RemoteUrl::name`] instead.
+    pub(super) text: String,
+    /// The part before the first slash: the bucket, or the host with what belongs to it.
+    pub(super) bucket: String,
+    /// The part after that slash.
+    pub(super) key: String,
+}
+
+impl RemoteUrl {
+    /// Returns `None` for the name of a local file. `./s3:/x` is one.
+    pub(crate) fn parse(text: &str) -> Option<RemoteUrl> {
+        let (scheme, rest) = split_scheme(text)?;
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let key = rest[end..].strip_prefix('/').unwrap_or(&rest[end..]);
+        Some(RemoteUrl { scheme, text: text.to_string(), bucket: rest[..end].to_string(), key: key.to_string() })
+    }
+
+    /// The name without user, password, and secret parts of the query.
+    pub(crate) fn name(&self) -> String {
+        redact(&self.text)
+    }
+}
+
+fn split_scheme(text: &str) -> Option<(RemoteScheme, &str)> {
+    SCHEMES.iter().find_map(|(prefix, scheme)| {
+        let head = text.get(..prefix.len())?;
+        head.eq_ignore_ascii_case(prefix).then(|| (*scheme, &text[prefix.len()..]))
+    })
+}
+
+/// The URL `text` without credentials.
+fn redact(text: &str) -> String {
+    let Some(start) = text.find("://").map(|at| at + 3) else { return text.to_string() };
+    let rest = &text[start..];
+    let authority_end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let host = rest[..authority_end].rfind('@').map_or(0, |at| at + 1);
+    let (path, query) = rest[authority_end..].split_once('?').unwrap_or((&rest[authority_end..], ""));
+    let mut name = format!("{}{}{path}", &text[..start], &rest[host..authority_end]);
+    for (number, parameter) in query.split('&').filter(|_| !query.is_empty()).enumerate() {
+        name.push(if number == 0 { '?' } else { '&' });
+        name.push_str(&redact_parameter(parameter, MAX_PLAIN_VALUE));
+    }
+    name
+}
+
+/// `NAME=VALUE` without a value that is secret or longer than `max_len`.
+fn redact_parameter(parameter: &str, max_len: usize) -> String {
+    match parameter.split_once('=') {
+        Some((name, value)) if is_secret(name) || value.len() > max_len => format!("{name}={REDACTED}"),
+        None if parameter.len() > max_len => REDACTED.to_string(),
+        _ => parameter.to_string(),
+    }
+}
+
+fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    SECRET_NAMES.iter().any(|secret| name.contains(secret))
+}
+
+/// A word of a command line without credentials: of a remote name in it, or of a `--store-option` before it.
+pub(crate) fn redact_argument(word: &str, previous: Option<&str>) -> String {
+    const FLAG: &str = "--store-option";
+    if previous == Some(FLAG) {
+        return redact_option(word);
+    }
+    if let Some(option) = word.strip_prefix(FLAG).and_then(|rest| rest.strip_prefix('=')) {
+        return format!("{FLAG}={}", redact_option(option));
+    }
+    let is_start = |at: usize| split_scheme(&word[at..]).is_some();
+    match word.char_indices().map(|(at, _)| at).find(|&at| is_start(at)) {
+        Some(at) => format!("{}{}", &word[..at], redact(&word[at..])),
+        None => word.to_string(),
+    }
+}
+
+fn redact_option(option: &str) -> String {
+    let option = redact_parameter(option, usize::MAX);
+    match option.split_once('=') {
+        Some((name, value)) => format!("{name}={}", redact(value)),
+        None => option,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_divided_into_store_and_key() {
+        let parts = |text: &str| RemoteUrl::parse(text).map(|url| (url.scheme, url.bucket, url.key));
+        let s3 = |key: &str| Some((RemoteScheme::S3, "b".to_string(), key.to_string()));
+        assert_eq!(parts("s3://b/x/y.gz"), s3("x/y.gz"));
+        assert_eq!((parts("S3A://b"), parts("s3://b/"), parts("s3://b//x?y")), (s3(""), s3(""), s3("/x?y")));
+        for local in ["x", "s3:/b/k", "./s3://b/k", "/http://h", "ftp://h/x", "s3", "ä3://x"] {
+            assert_eq!(parts(local), None, "{local}");
+        }
+    }
+
+    #[test]
+    fn names_are_shown_without_credentials() {
+        let name = |text: &str| RemoteUrl::parse(text).unwrap().name();
+        for plain in ["s3://b/k", "https://h:80/x?page=2&q=a", "http://h/@x?", "gs://b/a@b:c"] {
+            assert_eq!(name(plain), plain.trim_end_matches('?'));
+        }
+        assert_eq!(name("https://u:p@ss@h/x"), "https://h/x");
+        assert_eq!(name("s3://KEY:SECRET@b/k"), "s3://b/k");
+        let signed = "https://h/x?id=7&X-Amz-Signature=0af&sig=z%3D&AWSAccessKeyId=AK&x-goog-credential=c";
+        let shown = "https://h/x?id=7&X-Amz-Signature=REDACTED&sig=REDACTED&AWSAccessKeyId=REDACTED\
+                     &x-goog-credential=REDACTED";
+        assert_eq!(name(signed), shown);
+        let long = format!("http://h/?{}&a={}", "x".repeat(50), "y".repeat(50));
+        assert_eq!(name(&long), "http://h/?REDACTED&a=REDACTED");
+    }
+
+    #[test]
+    fn command_lines_are_shown_without_credentials() {
+        let redacted = |word: &str| redact_argument(word, None);
+        assert_eq!(redacted("@https://u:p@h/list?sig=1"), "@https://h/list?sig=REDACTED");
+        assert_eq!(redacted("--report=x"), "--report=x");
+        assert_eq!(redacted("--store-option=secret_access_key=a=b"), "--store-option=secret_access_key=REDACTED");
+        let option = |word: &str| redact_argument(word, Some("--store-option"));
+        assert_eq!(option("endpoint=http://u:p@h:1"), "endpoint=http://h:1");
+        assert_eq!((option("token=x"), option("region=eu")), ("token=REDACTED".to_string(), "region=eu".to_string()));
+    }
+}

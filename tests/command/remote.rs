@@ -1,0 +1,122 @@
+//! Tests of the command with sources in stores and on HTTP servers: a server on loopback that fails on demand.
+//!
+//! What is read from a store gives the same output as the same file on disk, whatever fails on the way; or exit status 4,
+//! with the source named.
+
+#[path = "remote/faults.rs"]
+mod faults;
+#[path = "remote/messages.rs"]
+mod messages;
+#[path = "remote/server.rs"]
+mod server;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use server::{Fault, Server};
+
+/// Variables that would change the requests.
+const VARIABLES: [&str; 7] = [
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AWS_PROFILE",
+    "AWS_ENDPOINT_URL",
+    "http_proxy",
+    "HTTP_PROXY",
+];
+
+/// Runs the command with stores at `server`, without credentials.
+fn irikey_at(server: &Server, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_irikey"));
+    VARIABLES.iter().for_each(|name| _ = command.env_remove(name));
+    command.env("HOME", "/nonexistent").envs(variables.iter().copied());
+    let endpoint = format!("endpoint=http://{}", server.address);
+    let options = [&endpoint, "retry_pause=1ms", "retry_timeout=20s", "block_size=4096"];
+    let flags = options.iter().flat_map(|option| ["--store-option", option]);
+    // The flags of the test come later and count.
+    command.arg(arguments[0]).args(flags).args(&arguments[1..]).stdin(Stdio::null()).output().unwrap()
+}
+
+fn sample(name: &str) -> Vec<u8> {
+    fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("data/samples").join(name)).unwrap()
+}
+
+/// Samples of all formats.
+fn samples() -> Vec<String> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/samples");
+    let names = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<_> = names.filter(|name| name.starts_with("crawl.") || name.starts_with("urls.")).collect();
+    names.sort();
+    names
+}
+
+/// What the command prints for a local file, and its exit status.
+fn local(flags: &[&str], name: &str) -> (Vec<u8>, Option<i32>) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/samples").join(name);
+    let ran = Command::new(env!("CARGO_BIN_EXE_irikey")).args(flags).arg(path).output().unwrap();
+    (ran.stdout, ran.status.code())
+}
+
+fn stderr(ran: &Output) -> String {
+    String::from_utf8(ran.stderr.clone()).unwrap()
+}
+
+const FLAGS: [&str; 6] = ["canon", "-q", "--output-format", "jsonl", "--columns", "uri,key,record_offset,fault,flags"];
+
+#[test]
+fn objects_of_every_format_give_the_rows_of_the_same_files() {
+    let names = samples();
+    assert!(names.len() >= 14, "{names:?}");
+    let server = Server::start(names.iter().map(|name| (format!("/b/{name}"), sample(name))), |_, _| Fault::Answer);
+    for name in names {
+        let expected = local(&FLAGS, &name);
+        for place in ["s3://b".to_string(), format!("http://{}/b", server.address)] {
+            let ran = irikey_at(&server, &[&FLAGS[..], &[&format!("{place}/{name}")]].concat(), &[]);
+            assert!((&ran.stdout, ran.status.code()) == (&expected.0, expected.1), "{place} {name}: {}", stderr(&ran));
+        }
+    }
+    // Nothing is signed without credentials, and ranges are requested.
+    let requests = server.requests();
+    assert!(requests.iter().all(|request| request.header("authorization").is_none()));
+    assert!(requests.iter().filter(|request| request.header("range").is_some()).count() > 100);
+}
+
+#[test]
+fn lists_name_objects() {
+    let server = Server::start([("/b/x y.txt".to_string(), b"http://a/\n".to_vec())], |_, _| Fault::Answer);
+    let directory = tempfile::tempdir().unwrap();
+    let list = directory.path().join("list");
+    fs::write(&list, "s3://b/x y.txt\n# comment\ns3://b/x y.txt\n").unwrap();
+    let ran = irikey_at(&server, &["canon", "-q", &format!("@{}", list.display())], &[]);
+    assert_eq!((ran.stdout, ran.status.code()), (b"http://a/\nhttp://a/\n".to_vec(), Some(0)));
+    fs::write(&list, "s3://b/x y.txt\ns3://b/missing\n").unwrap();
+    let ran = irikey_at(&server, &["canon", "-q", &format!("@{}", list.display())], &[]);
+    let message = stderr(&ran);
+    assert_eq!((ran.stdout, ran.status.code()), (b"http://a/\n".to_vec(), Some(4)));
+    assert!(message.contains("s3://b/missing") && message.contains("no such object"), "{message}");
+}
+
+#[test]
+fn requests_are_signed_with_credentials() {
+    let server = Server::start([("/b/x".to_string(), b"http://a/\n".to_vec())], |_, _| Fault::Answer);
+    let keys = [("AWS_ACCESS_KEY_ID", "KEY"), ("AWS_SECRET_ACCESS_KEY", "SECRET"), ("AWS_REGION", "eu-west-9")];
+    let ran = irikey_at(&server, &["canon", "-q", "s3://b/x"], &keys);
+    assert_eq!((&ran.stdout[..], ran.status.code()), (&b"http://a/\n"[..], Some(0)), "{}", stderr(&ran));
+    let home = tempfile::tempdir().unwrap();
+    fs::create_dir(home.path().join(".aws")).unwrap();
+    let file = "[default]\naws_access_key_id = NO\n[crawl]\naws_access_key_id = PROFILE\naws_secret_access_key=x=y\n";
+    fs::write(home.path().join(".aws/credentials"), file).unwrap();
+    fs::write(home.path().join(".aws/config"), "[profile crawl]\nregion = eu-west-9\n").unwrap();
+    let profile = [("HOME", home.path().to_str().unwrap()), ("AWS_PROFILE", "crawl")];
+    assert_eq!(irikey_at(&server, &["canon", "-q", "s3://b/x"], &profile).status.code(), Some(0));
+    let url = format!("http://us%20er:pass@{}/b/x", server.address);
+    assert_eq!(irikey_at(&server, &["canon", "-q", &url], &[]).status.code(), Some(0));
+    let signatures: Vec<_> =
+        server.requests().iter().map(|request| request.header("authorization").unwrap().to_string()).collect();
+    for (at, prefix) in [(0, "AWS4-HMAC-SHA256 Credential=KEY/"), (2, "AWS4-HMAC-SHA256 Credential=PROFILE/")] {
+        assert!(signatures[at].starts_with(prefix) && signatures[at].contains("/eu-west-9/s3/"), "{}", signatures[at]);
+    }
+    assert_eq!(signatures.last().map(String::as_str), Some("Basic dXMgZXI6cGFzcw=="));
+}

@@ -1,0 +1,100 @@
+//! Requests that fail: the output is that of the local file, or the source is named with exit status 4.
+
+use std::time::Duration;
+
+use super::server::{Fault, Request, Server};
+use super::{FLAGS, irikey_at, local, sample, stderr};
+
+/// A number that depends on `seed` and `number` in no simple way.
+fn random(seed: u64, number: usize) -> u64 {
+    let mut value = seed.wrapping_add(number as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    value ^= value >> 29;
+    value.wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 32
+}
+
+/// Every third request fails in one of the ways after which it is repeated.
+fn transient(seed: u64) -> impl Fn(usize, &Request) -> Fault {
+    move |number, _| match random(seed, number) % 21 {
+        0 => Fault::Status(503, "<Error><Code>SlowDown</Code></Error>"),
+        1 => Fault::Status(429, ""),
+        2 => Fault::Status(500, "<Error><Code>InternalError</Code></Error>"),
+        3 => Fault::Drop,
+        4 => Fault::Truncate(0),
+        5 => Fault::Truncate(1000),
+        6 => Fault::Delay(Duration::from_millis(3)),
+        _ => Fault::Answer,
+    }
+}
+
+#[test]
+fn failed_requests_are_repeated_and_continue_at_the_byte() {
+    for (seed, name) in
+        ["crawl.warc.gz", "crawl.cdxj", "urls.txt.gz", "crawl.parquet", "crawl.arrow"].iter().enumerate()
+    {
+        let expected = local(&FLAGS, name);
+        let server = Server::start([(format!("/b/{name}"), sample(name))], transient(seed as u64));
+        for place in ["s3://b".to_string(), format!("http://{}/b", server.address)] {
+            for _ in 0..3 {
+                let ran = irikey_at(&server, &[&FLAGS[..], &[&format!("{place}/{name}")]].concat(), &[]);
+                assert!((&ran.stdout, ran.status.code()) == (&expected.0, expected.1), "{name}: {}", stderr(&ran));
+            }
+        }
+    }
+}
+
+#[test]
+fn an_object_that_changes_ends_its_source() {
+    let name = "crawl.cdxj";
+    for (number, fault) in (1..6).flat_map(|number| [(number, Fault::Change), (number, Fault::IgnoreRange)]) {
+        let (chosen, fault_of_request) = (number, fault.clone());
+        let faults = move |number, _: &Request| if number == chosen { fault_of_request.clone() } else { Fault::Answer };
+        let server = Server::start([(format!("/b/{name}"), sample(name))], faults);
+        let ran = irikey_at(&server, &[&FLAGS[..], &[&format!("s3://b/{name}")]].concat(), &[]);
+        let (expected, _) = local(&FLAGS, name);
+        let message = stderr(&ran);
+        // The rows before the defect are those of the first version.
+        assert!(ran.status.code() == Some(4) && expected.starts_with(&ran.stdout), "{number} {fault:?}: {message}");
+        assert!(message.contains(&format!("s3://b/{name}: after ")), "{message}");
+        assert!(fault != Fault::Change || message.contains("the object changed while it was read"), "{message}");
+    }
+}
+
+#[test]
+fn a_server_that_fails_for_long_ends_the_source() {
+    let name = "crawl.cdxj";
+    for fault in [Fault::Status(503, ""), Fault::Drop, Fault::Truncate(10), Fault::Status(403, "")] {
+        let fault_of_requests = fault.clone();
+        let faults = move |number, _: &Request| if number > 3 { fault_of_requests.clone() } else { Fault::Answer };
+        let server = Server::start([(format!("/b/{name}"), sample(name))], faults);
+        let flags = ["--store-option", "retry_timeout=0"];
+        let ran = irikey_at(&server, &[&FLAGS[..], &flags, &[&format!("s3://b/{name}")]].concat(), &[]);
+        let (expected, _) = local(&FLAGS, name);
+        let message = stderr(&ran);
+        assert!(ran.status.code() == Some(4) && expected.starts_with(&ran.stdout), "{fault:?}: {message}");
+        assert!(!ran.stdout.is_empty() && message.contains(&format!("s3://b/{name}: after ")), "{fault:?}: {message}");
+    }
+}
+
+#[test]
+fn servers_without_ranges_are_read_in_one_request() {
+    for name in ["crawl.warc.gz", "crawl.cdxj", "urls.txt.gz"] {
+        let expected = local(&FLAGS, name);
+        for fault in [Fault::IgnoreRange, Fault::Chunked] {
+            let server = Server::start([(format!("/b/{name}"), sample(name))], move |_, _| fault.clone());
+            let ran =
+                irikey_at(&server, &[&FLAGS[..], &[&format!("http://{}/b/{name}", server.address)]].concat(), &[]);
+            assert!((&ran.stdout, ran.status.code()) == (&expected.0, expected.1), "{name}: {}", stderr(&ran));
+        }
+    }
+    let name = "crawl.cdxj";
+    let breaking = |_, request: &Request| match request.header("range") {
+        Some(_) => Fault::IgnoreRange,
+        None => Fault::Truncate(20_000),
+    };
+    let server = Server::start([(format!("/b/{name}"), sample(name))], breaking);
+    let ran = irikey_at(&server, &[&FLAGS[..], &[&format!("http://{}/b/{name}", server.address)]].concat(), &[]);
+    assert!(ran.status.code() == Some(4) && local(&FLAGS, name).0.starts_with(&ran.stdout), "{}", stderr(&ran));
+    let server = Server::start([("/b/crawl.parquet".to_string(), sample("crawl.parquet"))], breaking);
+    let ran = irikey_at(&server, &["canon", "-q", &format!("http://{}/b/crawl.parquet", server.address)], &[]);
+    assert!(ran.status.code() == Some(4) && stderr(&ran).contains("does not send ranges"), "{}", stderr(&ran));
+}

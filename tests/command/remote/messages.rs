@@ -1,0 +1,84 @@
+//! What is reported of objects that cannot be read, and that no credential is.
+
+use std::fs;
+
+use super::server::{Fault, Request, Server};
+use super::{irikey_at, stderr};
+
+#[test]
+fn objects_that_cannot_be_read_prevent_the_job() {
+    let objects = || [("/b/x".to_string(), b"http://a/\n".to_vec()), ("/b/e".to_string(), Vec::new())];
+    let server = Server::start(objects(), |_, _| Fault::Answer);
+    let message = |server: &Server, name: &str| {
+        let ran = irikey_at(server, &["canon", "-q", name], &[]);
+        (ran.status.code(), stderr(&ran))
+    };
+    let expect = |server: &Server, name: &str, parts: &[&str]| {
+        let (code, text) = message(server, name);
+        assert!(code == Some(4) && parts.iter().all(|part| text.contains(part)), "{name}: {code:?} {text}");
+        assert!(!text.contains("secret"), "{text}");
+    };
+    expect(&server, "s3://b/y", &["s3://b/y: ", "no such object (404 NoSuchKey); check the name"]);
+    expect(&server, "s3://c/y", &["no such bucket"]);
+    expect(&server, "s3:///y", &["no bucket is named"]);
+    expect(&server, "s3://KEY:secret@b/y", &["s3://b/y: ", "contains credentials"]);
+    expect(&server, "http://127.0.0.1:1/y", &["cannot connect"]);
+    assert_eq!(message(&server, "s3://b/e").0, Some(0));
+    let answering = |fault: Fault| Server::start(objects(), move |_, _: &Request| fault.clone());
+    let denied = "<Error><Code>AccessDenied</Code><Message>secret</Message></Error>";
+    expect(
+        &answering(Fault::Status(403, denied)),
+        "s3://b/x",
+        &["403 AccessDenied", "no credentials were found", "AWS_ACCESS_KEY_ID"],
+    );
+    let region = "<Error><Code>PermanentRedirect</Code></Error>";
+    expect(&answering(Fault::Status(301, region)), "s3://b/x", &["in another region", "--store-option region="]);
+    let server = answering(Fault::Redirect("/b/x?again".to_string()));
+    expect(&server, &format!("http://{}/b/x", server.address), &["redirects again and again"]);
+    assert!(server.requests().len() < 20);
+    let server = answering(Fault::Status(418, "<html>secret"));
+    expect(&server, &format!("http://{}/b/x", server.address), &["the server answers 418"]);
+}
+
+#[test]
+fn a_page_of_html_is_not_taken_for_a_packed_file() {
+    let page = b"<!DOCTYPE html>\n<html><body>Please log in</body></html>\n".to_vec();
+    let server = Server::start([("/b/x.warc.gz".to_string(), page)], |_, _| Fault::Answer);
+    for name in [format!("http://{}/b/x.warc.gz?id=1", server.address), "s3://b/x.warc.gz".to_string()] {
+        let ran = irikey_at(&server, &["canon", "-q", &name], &[]);
+        let message = stderr(&ran);
+        assert!(ran.status.code() == Some(4) && ran.stdout.is_empty(), "{message}");
+        assert!(message.contains("a page of HTML or XML instead of packed data"), "{message}");
+    }
+}
+
+/// Credentials are in no message, no report, no metadata and no column.
+#[test]
+fn credentials_are_shown_nowhere() {
+    let text = b"http://a/\nx\n".to_vec();
+    let server = Server::start([("/b/x".to_string(), text)], |_, request| match request.path() {
+        "/b/x" => Fault::Answer,
+        _ => Fault::Status(403, ""),
+    });
+    let directory = tempfile::tempdir().unwrap();
+    let (out, report) = (directory.path().join("x.parquet"), directory.path().join("x.json"));
+    let place = &server.address;
+    let good = format!("http://user:secret1@{place}/b/x?X-Amz-Signature=secret2");
+    let bad = format!("@{}", directory.path().join("list").display());
+    fs::write(&bad[1..], format!("http://user:secret1@{place}/b/y?sig=secret2\n")).unwrap();
+    let files = ["-o", out.to_str().unwrap(), "--report", report.to_str().unwrap()];
+    let option = ["--store-option", "secret_access_key=secret3", "--store-option=access_key_id=secret4"];
+    let ran = irikey_at(&server, &[&["canon", &good, &bad, "--columns", "+source"][..], &files, &option].concat(), &[]);
+    assert_eq!(ran.status.code(), Some(4), "{}", stderr(&ran));
+    let texts = [stderr(&ran).into_bytes(), ran.stdout, fs::read(&out).unwrap(), fs::read(&report).unwrap()];
+    for text in &texts {
+        let text = String::from_utf8_lossy(text);
+        assert!(!text.contains("secret1") && !text.contains("secret2"), "{text}");
+        assert!(!text.contains("secret3") && !text.contains("secret4"), "{text}");
+    }
+    assert!(String::from_utf8_lossy(&texts[3]).contains("X-Amz-Signature=REDACTED"));
+    let wrong = irikey_at(&server, &["canon", "-q", "s3://b/x", "--store-option", "klingon=secret5"], &[]);
+    assert!(
+        wrong.status.code() == Some(2) && stderr(&wrong).contains("klingon") && !stderr(&wrong).contains("secret5")
+    );
+}

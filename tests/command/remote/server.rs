@@ -1,0 +1,358 @@
+//! A server on loopback with the requests of S3 that the command makes, which fails on demand: [`Server`].
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hasher};
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+/// Keys per page of a listing.
+const PAGE_KEYS: usize = 1000;
+
+/// What happens to a request.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Fault {
+    /// It is answered.
+    Answer,
+    /// It is answered with this status and body.
+    Status(u16, &'static str),
+    /// The connection is closed without an answer.
+    Drop,
+    /// The connection is closed after so many bytes of the body.
+    Truncate(usize),
+    /// The answer comes later.
+    Delay(Duration),
+    /// The object is changed before the answer.
+    Change,
+    /// All bytes are sent, whatever range is requested.
+    IgnoreRange,
+    /// As [`Fault::IgnoreRange`], in chunks, without a length.
+    Chunked,
+    /// The client is sent to this path.
+    Redirect(String),
+}
+
+/// A request as it arrived.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub method: String,
+    /// Path and query.
+    pub target: String,
+    headers: BTreeMap<String, String>,
+    body: Vec<u8>,
+}
+
+impl Request {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(String::as_str)
+    }
+
+    pub fn path(&self) -> &str {
+        self.target.split('?').next().unwrap_or_default()
+    }
+
+    /// The value of a parameter of the query; empty if it has none.
+    fn parameter(&self, name: &str) -> Option<String> {
+        let query = self.target.split_once('?')?.1;
+        let find = |pair: &str| {
+            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            (key == name).then(|| unescape(value))
+        };
+        query.split('&').find_map(find)
+    }
+
+    fn range(&self, len: usize) -> Option<Range<usize>> {
+        let (start, end) = self.header("range")?.strip_prefix("bytes=")?.split_once('-')?;
+        let end = end.parse::<usize>().map_or(len, |end| (end + 1).min(len));
+        Some(start.parse().ok()?..end)
+    }
+}
+
+/// Undoes percent-encoding.
+fn unescape(text: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let [first, after @ ..] = rest {
+        let digits = after.get(..2).filter(|_| *first == b'%').and_then(|digits| std::str::from_utf8(digits).ok());
+        let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        bytes.push(byte.unwrap_or(*first));
+        rest = if byte.is_some() { &after[2..] } else { after };
+    }
+    String::from_utf8(bytes).unwrap()
+}
+
+#[derive(Default)]
+struct Contents {
+    /// Objects by `/bucket/key`.
+    objects: BTreeMap<String, Vec<u8>>,
+    /// Parts of uploads that are not complete, by number.
+    uploads: BTreeMap<String, BTreeMap<u32, Vec<u8>>>,
+    requests: Vec<Request>,
+}
+
+/// A server that runs until the process ends.
+#[derive(Clone)]
+pub struct Server {
+    pub address: String,
+    contents: Arc<Mutex<Contents>>,
+}
+
+type Faults = dyn Fn(usize, &Request) -> Fault + Send + Sync;
+
+impl Server {
+    /// Starts a server with objects by `/bucket/key`. `faults` decides on each request, by its number from 0.
+    pub fn start(
+        objects: impl IntoIterator<Item = (String, Vec<u8>)>,
+        faults: impl Fn(usize, &Request) -> Fault + Send + Sync + 'static,
+    ) -> Server {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("127.0.0.1:{}", listener.local_addr().unwrap().port());
+        let contents = Contents { objects: objects.into_iter().collect(), ..Contents::default() };
+        let server = Server { address, contents: Arc::new(Mutex::new(contents)) };
+        let (accepting, faults): (_, Arc<Faults>) = (server.clone(), Arc::new(faults));
+        thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let (server, faults) = (accepting.clone(), Arc::clone(&faults));
+                thread::spawn(move || server.serve(&stream, &*faults));
+            }
+        });
+        server
+    }
+
+    pub fn requests(&self) -> Vec<Request> {
+        self.contents.lock().unwrap().requests.clone()
+    }
+
+    /// Answers the requests of a connection.
+    fn serve(&self, stream: &TcpStream, faults: &Faults) {
+        let mut reader = BufReader::new(stream);
+        while let Some(request) = read_request(&mut reader) {
+            let number = {
+                let mut contents = self.contents.lock().unwrap();
+                contents.requests.push(request.clone());
+                contents.requests.len() - 1
+            };
+            let fault = faults(number, &request);
+            let mut cut = usize::MAX;
+            let answer = match &fault {
+                Fault::Drop => return,
+                Fault::Status(status, body) => Answer::new(*status, body.as_bytes().to_vec()),
+                Fault::Redirect(path) => {
+                    Answer { headers: vec![("Location".into(), path.clone())], ..Answer::new(302, Vec::new()) }
+                }
+                fault => {
+                    match fault {
+                        Fault::Delay(time) => thread::sleep(*time),
+                        Fault::Truncate(len) => cut = *len,
+                        Fault::Change => self.change(request.path()),
+                        _ => {}
+                    }
+                    self.answer(&request, fault)
+                }
+            };
+            if !answer.send(stream, &request, fault == Fault::Chunked, cut) {
+                return;
+            }
+        }
+    }
+
+    fn change(&self, path: &str) {
+        if let Some(object) = self.contents.lock().unwrap().objects.get_mut(path) {
+            // The same length, so that only the entity tag tells.
+            object.iter_mut().filter(|byte| **byte == b'o').for_each(|byte| *byte = b'0');
+        }
+    }
+
+    fn answer(&self, request: &Request, fault: &Fault) -> Answer {
+        let path = unescape(request.path());
+        let mut contents = self.contents.lock().unwrap();
+        match request.method.as_str() {
+            "GET" if request.parameter("list-type").is_some() => list(&contents.objects, &path, request),
+            "GET" | "HEAD" => {
+                let is_whole = matches!(fault, Fault::IgnoreRange | Fault::Chunked);
+                get(&contents.objects, &path, request, is_whole)
+            }
+            "PUT" | "POST" | "DELETE" => contents.write(&path, request),
+            _ => Answer::new(405, Vec::new()),
+        }
+    }
+}
+
+impl Contents {
+    fn write(&mut self, path: &str, request: &Request) -> Answer {
+        let body = request.body.clone();
+        let tagged = |body: &[u8]| Answer { headers: vec![("ETag".into(), tag(body))], ..Answer::new(200, Vec::new()) };
+        let upload = request.parameter("uploadId");
+        let part = request.parameter("partNumber").and_then(|number| number.parse::<u32>().ok());
+        match (request.method.as_str(), upload, part) {
+            ("POST", None, _) if request.parameter("uploads").is_some() => {
+                let id = format!("upload-{}", self.requests.len());
+                self.uploads.insert(id.clone(), BTreeMap::new());
+                let xml = format!(
+                    "<InitiateMultipartUploadResult><Bucket>b</Bucket><Key>k</Key><UploadId>{id}</UploadId>\
+                     </InitiateMultipartUploadResult>"
+                );
+                Answer::new(200, xml.into_bytes())
+            }
+            ("PUT", Some(id), Some(part)) => {
+                let answer = tagged(&body);
+                self.uploads.entry(id).or_default().insert(part, body);
+                answer
+            }
+            ("POST", Some(id), _) => {
+                if self.is_refused(path, request) {
+                    return error(412, "PreconditionFailed");
+                }
+                let Some(parts) = self.uploads.remove(&id) else { return error(404, "NoSuchUpload") };
+                let object: Vec<u8> = parts.into_values().flatten().collect();
+                let xml = format!(
+                    "<CompleteMultipartUploadResult><Bucket>b</Bucket><Key>k</Key><ETag>{}</ETag>\
+                     </CompleteMultipartUploadResult>",
+                    tag(&object).replace('"', "&quot;")
+                );
+                self.objects.insert(path.to_string(), object);
+                Answer::new(200, xml.into_bytes())
+            }
+            ("DELETE", Some(id), _) => {
+                self.uploads.remove(&id);
+                Answer::new(204, Vec::new())
+            }
+            ("PUT", None, _) => {
+                if self.is_refused(path, request) {
+                    return error(412, "PreconditionFailed");
+                }
+                let answer = tagged(&body);
+                self.objects.insert(path.to_string(), body);
+                answer
+            }
+            ("DELETE", None, _) => {
+                self.objects.remove(path);
+                Answer::new(204, Vec::new())
+            }
+            _ => Answer::new(400, Vec::new()),
+        }
+    }
+
+    /// The object exists, and the request says that it must not.
+    fn is_refused(&self, path: &str, request: &Request) -> bool {
+        request.header("if-none-match") == Some("*") && self.objects.contains_key(path)
+    }
+}
+
+struct Answer {
+    status: u16,
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+}
+
+impl Answer {
+    fn new(status: u16, body: Vec<u8>) -> Answer {
+        Answer { status, headers: Vec::new(), body }
+    }
+
+    /// Sends at most `cut` bytes of the body. Returns false if the connection is to be closed.
+    fn send(&self, mut stream: &TcpStream, request: &Request, is_chunked: bool, cut: usize) -> bool {
+        let mut text = format!("HTTP/1.1 {} x\r\n", self.status);
+        for (name, value) in &self.headers {
+            text.push_str(&format!("{name}: {value}\r\n"));
+        }
+        match is_chunked {
+            true => text.push_str("Transfer-Encoding: chunked\r\n\r\n"),
+            false => text.push_str(&format!("Content-Length: {}\r\n\r\n", self.body.len())),
+        }
+        let mut bytes = text.into_bytes();
+        let body = &self.body[..self.body.len().min(cut)];
+        if request.method == "HEAD" {
+        } else if is_chunked {
+            for chunk in body.chunks(1000) {
+                bytes.extend(format!("{:x}\r\n", chunk.len()).bytes());
+                bytes.extend_from_slice(chunk);
+                bytes.extend(b"\r\n");
+            }
+            bytes.extend(b"0\r\n\r\n");
+        } else {
+            bytes.extend_from_slice(body);
+        }
+        stream.write_all(&bytes).is_ok() && cut >= self.body.len()
+    }
+}
+
+fn error(status: u16, code: &str) -> Answer {
+    let xml = format!("<?xml version=\"1.0\"?><Error><Code>{code}</Code><Message>secret-message</Message></Error>");
+    Answer::new(status, xml.into_bytes())
+}
+
+fn tag(body: &[u8]) -> String {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(body);
+    format!("\"{:016x}\"", hasher.finish())
+}
+
+fn get(objects: &BTreeMap<String, Vec<u8>>, path: &str, request: &Request, is_whole: bool) -> Answer {
+    let Some(object) = objects.get(path) else {
+        let bucket = format!("/{}/", path.split('/').nth(1).unwrap_or_default());
+        let has_bucket = objects.keys().any(|key| key.starts_with(&bucket));
+        return error(404, if has_bucket { "NoSuchKey" } else { "NoSuchBucket" });
+    };
+    if request.header("if-match").is_some_and(|expected| expected != tag(object)) {
+        return error(412, "PreconditionFailed");
+    }
+    let mut headers = vec![
+        ("ETag".to_string(), tag(object)),
+        ("Last-Modified".to_string(), "Wed, 01 Jan 2025 00:00:00 GMT".to_string()),
+    ];
+    match request.range(object.len()).filter(|_| !is_whole) {
+        Some(range) if range.start >= object.len() => error(416, "InvalidRange"),
+        Some(range) => {
+            let place = format!("bytes {}-{}/{}", range.start, range.end - 1, object.len());
+            headers.push(("Content-Range".to_string(), place));
+            Answer { headers, ..Answer::new(206, object[range].to_vec()) }
+        }
+        None => Answer { headers, ..Answer::new(200, object.clone()) },
+    }
+}
+
+/// A page of a listing.
+fn list(objects: &BTreeMap<String, Vec<u8>>, bucket: &str, request: &Request) -> Answer {
+    let bucket = format!("{}/", bucket.trim_end_matches('/'));
+    let prefix = format!("{bucket}{}", request.parameter("prefix").unwrap_or_default());
+    let after = request.parameter("continuation-token").unwrap_or_default();
+    let mut keys = objects.iter().filter(|(path, _)| path.starts_with(&prefix) && **path > after).peekable();
+    let page: Vec<_> = keys.by_ref().take(PAGE_KEYS).collect();
+    let mut xml = String::from("<ListBucketResult>");
+    if let (Some(_), Some((last, _))) = (keys.peek(), page.last()) {
+        xml.push_str(&format!("<NextContinuationToken>{last}</NextContinuationToken>"));
+    }
+    for (path, object) in page {
+        xml.push_str(&format!(
+            "<Contents><Key>{}</Key><Size>{}</Size><LastModified>2025-01-01T00:00:00.000Z</LastModified>\
+             <ETag>{}</ETag></Contents>",
+            &path[bucket.len()..],
+            object.len(),
+            tag(object).replace('"', "&quot;"),
+        ));
+    }
+    xml.push_str("</ListBucketResult>");
+    Answer::new(200, xml.into_bytes())
+}
+
+fn read_request(reader: &mut impl BufRead) -> Option<Request> {
+    let mut line = String::new();
+    reader.read_line(&mut line).ok().filter(|len| *len > 0)?;
+    let mut words = line.split_whitespace();
+    let (method, target) = (words.next()?.to_string(), words.next()?.to_string());
+    let mut headers = BTreeMap::new();
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok().filter(|len| *len > 0)?;
+        let Some((name, value)) = line.trim_end().split_once(':') else { break };
+        headers.insert(name.to_ascii_lowercase(), value.trim().to_string());
+    }
+    let len = headers.get("content-length").and_then(|len| len.parse().ok()).unwrap_or(0);
+    let mut body = vec![0; len];
+    reader.read_exact(&mut body).ok()?;
+    Some(Request { method, target, headers, body })
+}
