@@ -22,6 +22,8 @@ mod extract;
 #[cfg(unix)]
 #[path = "command/help.rs"]
 mod help;
+#[path = "command/indexes.rs"]
+mod indexes;
 #[path = "command/intake.rs"]
 mod intake;
 #[cfg(target_os = "linux")]

@@ -146,6 +146,7 @@ const RECORD_COLUMNS: &[Column] = &[
 /// Columns that are computed from the URI.
 const URL_COLUMNS: &[Column] = &[
     recipe_text("surt-wayback", "url_surtkey", "SURT key as webarchive-commons computes it (recipe surt-wayback)"),
+    recipe_text("surt-ia", "url_surtkey_ia", "SURT key as Python's surt computes it, which pywb uses (recipe surt-ia)"),
     part(UrlPart::Protocol, "url_protocol", "scheme of the URI"),
     part(UrlPart::HostName, "url_host_name", "host name or address, without a final dot"),
     part(UrlPart::LastPart(0), "url_host_tld", "last label of the host; null when the host is an address"),

@@ -142,6 +142,8 @@ impl ColumnSet {
         for field in CarriedField::ALL.iter().filter(|field| self.contains(ColumnId::Carried(**field))) {
             carry.insert(*field);
         }
+        // The digest of the payload is computed only if the record has none.
+        carry.digest |= carry.payload_digest;
         carry
     }
 

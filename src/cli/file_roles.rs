@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::CommandError;
 use crate::input::{Origin, Sources, list_name};
-use crate::output::{Destination, OutputFormat, SPLITS, member_index_path, target_path};
+use crate::output::{Destination, OutputFormat, is_part_file, member_index_paths, target_path};
 use crate::process::parent;
 use crate::run::Summary;
 
@@ -56,8 +56,12 @@ impl FileRoles {
             self.has_stdout = true;
             return self;
         };
-        let index = (format == OutputFormat::Zipnum).then(|| member_index_path(&target_path(path)));
-        self.output("-o", Some(path)).output("the index of -o,", index.as_deref())
+        self = self.output("-o", Some(path));
+        if format == OutputFormat::Zipnum {
+            let [index, location] = member_index_paths(&target_path(path));
+            self = self.output("the index of -o,", Some(&index)).output("the location of -o,", Some(&location));
+        }
+        self
     }
 
     /// Adds a directory in which parts are written.
@@ -194,7 +198,7 @@ impl FileRoles {
 
 /// A job that writes parts in a directory writes, replaces or removes this file.
 fn is_written_in(directory: &Path, path: &Path) -> bool {
-    let is_own = |name: &str| name.starts_with("part-") || name == SPLITS || name.starts_with('_');
+    let is_own = |name: &str| is_part_file(name) || name.starts_with('_');
     path.strip_prefix(directory).is_ok_and(|below| below.iter().any(|name| is_own(&name.to_string_lossy())))
 }
 

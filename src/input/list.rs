@@ -9,11 +9,13 @@
 //!
 //! A ZIP archive stands for its members, each a source `ARCHIVE!MEMBER`; `ARCHIVE!PATTERN` is an argument as well.
 
+use super::detect::{Packing, packing};
 use super::error::{Defect, ListError};
 use super::zip::{self, ListedMember, MemberSelection, ZipMember};
 use crate::process::visible;
 use crate::record::UnsupportedFormat;
 use crate::remote::{RemoteError, RemoteObject, RemoteUrl};
+use flate2::read::MultiGzDecoder;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs::{self, File};
@@ -28,6 +30,9 @@ const NO_MEMBERS: UnsupportedFormat = UnsupportedFormat {
 
 /// Most names of members in a message.
 const SHOWN_MEMBERS: usize = 20;
+
+/// Longest list that is compressed, unpacked, in bytes.
+const MAX_LIST_LEN: u64 = 1 << 30;
 
 /// Where a source's bytes come from.
 pub(crate) enum Origin {
@@ -205,12 +210,21 @@ impl Sources {
 }
 
 /// Returns the sources that `arguments` name; without arguments, standard input. `@NAME` names a file (`@-`: standard input)
-/// with one path or `-` per line; empty lines and lines that begin with `#` are skipped. If the list contains a NUL byte, NUL
-/// ends every path, as `find -print0` writes them, and every path counts. A list cannot name another list.
+/// with one path or `-` per line, perhaps compressed with gzip; empty lines and lines that begin with `#` are skipped. If the
+/// list contains a NUL byte, NUL ends every path, as `find -print0` writes them, and every path counts. A list cannot name
+/// another list.
 ///
 /// # Errors
 /// The error of the argument that names no readable input; [`ListError::Several`] if there are more.
 pub fn list<S: AsRef<OsStr>>(arguments: &[S]) -> Result<Sources, ListError> {
+    list_prefixed(arguments, OsStr::new(""))
+}
+
+/// [`list`], with `prefix` before each name of a list.
+///
+/// # Errors
+/// As [`list`].
+pub(crate) fn list_prefixed<S: AsRef<OsStr>>(arguments: &[S], prefix: &OsStr) -> Result<Sources, ListError> {
     let mut sources = Sources::default();
     if arguments.is_empty() {
         sources.0.push(Source::stdin());
@@ -219,7 +233,7 @@ pub fn list<S: AsRef<OsStr>>(arguments: &[S]) -> Result<Sources, ListError> {
     for argument in arguments {
         let list_name = list_name(argument.as_ref());
         let paths = match &list_name {
-            Some(name) => read_list(Path::new(name)),
+            Some(name) => read_list(Path::new(name), prefix),
             None => Ok(vec![PathBuf::from(argument.as_ref())]),
         };
         let is_listed = list_name.is_some();
@@ -255,14 +269,17 @@ fn os_string(bytes: &[u8]) -> Option<OsString> {
     std::str::from_utf8(bytes).ok().map(OsString::from)
 }
 
-/// Reads the paths in the list at `path`.
-fn read_list(path: &Path) -> Result<Vec<PathBuf>, ListError> {
+/// Reads the paths in the list at `path`, and puts `prefix` before each.
+fn read_list(path: &Path, prefix: &OsStr) -> Result<Vec<PathBuf>, ListError> {
     let failed = |error| ListError::List { path: path.to_path_buf(), error };
     let mut bytes = Vec::new();
     if path.as_os_str() == "-" {
         io::stdin().read_to_end(&mut bytes).map_err(failed)?;
     } else {
         bytes = fs::read(path).map_err(failed)?;
+    }
+    if packing(&bytes) == Packing::Gzip {
+        bytes = unpack_list(&bytes).map_err(failed)?;
     }
     let mut paths = Vec::new();
     let has_nul = bytes.contains(&0);
@@ -272,13 +289,25 @@ fn read_list(path: &Path) -> Result<Vec<PathBuf>, ListError> {
         let is_comment = !has_nul && line.starts_with(b"#");
         if !line.is_empty() && !is_comment {
             let bad = || ListError::ListPath { path: path.to_path_buf(), line: i + 1 };
-            paths.push(PathBuf::from(os_string(line).ok_or_else(bad)?));
+            let mut name = prefix.to_os_string();
+            name.push(os_string(line).ok_or_else(bad)?);
+            paths.push(PathBuf::from(name));
         }
     }
     if paths.is_empty() {
         return Err(ListError::EmptyList(path.to_path_buf()));
     }
     Ok(paths)
+}
+
+/// Unpacks a list that is compressed with gzip.
+fn unpack_list(packed: &[u8]) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    MultiGzDecoder::new(packed).take(MAX_LIST_LEN + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > MAX_LIST_LEN {
+        true => Err(io::Error::new(io::ErrorKind::InvalidData, "it is longer than 1 GiB; divide it")),
+        false => Ok(bytes),
+    }
 }
 
 /// Returns the files below `root`, sorted.

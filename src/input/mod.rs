@@ -34,7 +34,7 @@ pub use error::{Defect, InputError, ListError};
 pub(crate) use gzip::MemberEnd;
 pub(crate) use keyed::KeyedFile;
 pub(crate) use list::Origin;
-pub(crate) use list::list_name;
 pub use list::{Source, Sources, list};
+pub(crate) use list::{list_name, list_prefixed};
 pub(crate) use stream::{OpenOptions, Opened, Stream, open};
 pub(crate) use table::{TableColumns, TableFile, TableOptions, TableReader, catch_panic, silence_caught_panics};

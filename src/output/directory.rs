@@ -7,6 +7,7 @@
 use std::fs::{self, TryLockError};
 use std::path::{Path, PathBuf};
 
+use super::cluster::{ClusterIndex, cluster_files};
 use super::encoder::{Encoder, Part};
 use super::error::OutputError;
 use super::options::{Arrangement, Destination, OutputOptions, ReadBack};
@@ -18,6 +19,9 @@ pub(crate) const INCOMPLETE: &str = "_incomplete";
 
 /// Holds the split points of ranges that the job made.
 pub(crate) const SPLITS: &str = "splits.txt";
+
+/// Name of the partitions that are no ranges.
+const HOST_PARTITIONS: &str = "host_hash";
 
 /// Prefixes of the directories of partitions.
 const PARTITIONS: [&str; 2] = ["host_hash=", "surt_range="];
@@ -43,15 +47,27 @@ impl DirectoryLayout {
         path
     }
 
-    /// Returns the path of a part.
-    pub(crate) fn file(&self, partition: u32, part: u32, suffix: &str) -> PathBuf {
+    /// Returns the directory of a partition.
+    fn partition(&self, partition: u32) -> PathBuf {
         let mut path = self.root();
         if let Some((name, count)) = self.partitions {
             let width = count.saturating_sub(1).to_string().len();
             path.push(format!("{name}={partition:0width$}"));
         }
-        path.push(format!("part-{part:05}.{suffix}"));
         path
+    }
+
+    /// Returns the path of a part.
+    pub(crate) fn file(&self, partition: u32, part: u32, suffix: &str) -> PathBuf {
+        self.partition(partition).join(format!("part-{part:05}.{suffix}"))
+    }
+
+    /// Returns the directory whose parts, together with those of `partition`, are in order.
+    fn ordered(&self, partition: u32) -> PathBuf {
+        match self.partitions {
+            Some((HOST_PARTITIONS, _)) => self.partition(partition),
+            _ => self.root(),
+        }
     }
 }
 
@@ -65,6 +81,8 @@ pub(crate) struct PartDirectory {
     arrangement: Arrangement,
     current: Option<OpenPart>,
     finished: Vec<FinishedOutput>,
+    /// The indexes of members, if the format has them.
+    clusters: Vec<ClusterIndex>,
     /// Creates a reader for the files of a partition; `None` if files are not read back.
     new_read_back: Option<NewReadBack>,
     /// The current partition and its reader, which has read all of its finished files.
@@ -113,6 +131,7 @@ impl PartDirectory {
                 arrangement,
                 current: None,
                 finished: Vec::new(),
+                clusters: Vec::new(),
                 new_read_back,
                 read_back: None,
                 lock,
@@ -145,12 +164,22 @@ impl PartDirectory {
         if self.read_back.as_ref().is_none_or(|(current, _)| *current != partition) {
             self.read_back = self.new_read_back.as_ref().map(|new| (partition, new()));
         }
-        let finished = match &mut self.read_back {
-            Some((_, read_back)) => output.finish_verified(read_back)?,
-            None => output.finish()?,
-        };
+        let (finished, index) = output.finish_part(self.read_back.as_mut().map(|(_, read_back)| read_back))?;
+        if let (Some(path), Some(lines)) = (&finished.path, index) {
+            self.add_to_cluster(self.place.ordered(partition), path, &lines);
+        }
         self.finished.push(finished);
         Ok(())
+    }
+
+    /// Adds the index of a file to that of the directory.
+    fn add_to_cluster(&mut self, directory: PathBuf, path: &Path, lines: &[u8]) {
+        if self.clusters.last().is_none_or(|last| last.directory() != directory) {
+            self.clusters.push(ClusterIndex::new(directory));
+        }
+        if let Some(cluster) = self.clusters.last_mut() {
+            cluster.add(path, lines);
+        }
     }
 
     /// Finishes the last file. Returns all files, and the lock of the directory, which the caller completes.
@@ -159,6 +188,7 @@ impl PartDirectory {
     /// As [`PartDirectory::append`].
     pub(crate) fn finish(mut self) -> Result<(Vec<FinishedOutput>, DirectoryLock), OutputError> {
         self.close()?;
+        self.clusters.iter().try_for_each(ClusterIndex::write)?;
         Ok((self.finished, self.lock))
     }
 
@@ -192,12 +222,17 @@ pub(crate) fn remove_parts(root: &Path) -> Result<(), OutputError> {
         let (name, path) = (entry.file_name().to_string_lossy().into_owned(), entry.path());
         let removed = match entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             true if PARTITIONS.iter().any(|prefix| name.starts_with(prefix)) => fs::remove_dir_all(&path),
-            false if name.starts_with("part-") || name == SPLITS => fs::remove_file(&path),
+            false if is_part_file(&name) => fs::remove_file(&path),
             _ => Ok(()),
         };
         removed.map_err(|error| io_error(&path, "remove", error))?;
     }
     Ok(())
+}
+
+/// Whether a job writes a file of this name in its directory, besides the manifest.
+pub(crate) fn is_part_file(name: &str) -> bool {
+    name.starts_with("part-") || name == SPLITS || cluster_files().iter().any(|file| file == name)
 }
 
 fn make_directory(path: &Path) -> Result<(), OutputError> {

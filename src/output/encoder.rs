@@ -129,11 +129,14 @@ impl Encoder {
         self.builder.reclaim(batch, rows);
     }
 
-    /// Returns the columns of this output from a batch that has more columns.
+    /// Returns the columns of this output from a batch that has more columns. Rows of an index stay as they are.
     ///
     /// # Errors
     /// A column is missing.
     pub(crate) fn project(&self, batch: &RecordBatch) -> Result<RecordBatch, OutputError> {
+        if self.is_index() {
+            return Ok(batch.clone());
+        }
         let place = |name| batch.schema_ref().index_of(name);
         let places = self.columns().names().map(place).collect::<Result<Vec<_>, _>>().map_err(WriteError::from)?;
         let columns = places.into_iter().map(|at| batch.column(at).clone()).collect();
@@ -172,7 +175,7 @@ impl Encoder {
                 self.packed(lines::delimited(self.builder.columns(), batch, *delimiter))?
             }
             EncodingPlan::JsonLines => self.packed(lines::json(self.builder.columns(), batch))?,
-            EncodingPlan::Cdxj => PartBody::Bytes(index_lines::cdxj(batch)),
+            EncodingPlan::Cdxj => PartBody::Bytes(index_lines::cdxj(batch).map_err(WriteError::from)?),
             EncodingPlan::Zipnum => PartBody::Members(index_lines::zipnum(batch).map_err(WriteError::from)?),
             EncodingPlan::Text => self.packed(lines::uris(batch))?,
             EncodingPlan::Batch => PartBody::Batch(batch.clone()),

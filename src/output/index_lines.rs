@@ -1,24 +1,53 @@
 //! Writes a capture index: CDXJ, or zipnum, which is CDXJ in gzip members with an index of the members.
 //!
+//! ```text
+//! batch --index_rows--> key, rest of the line --sort--> cdxj: lines
+//!                                                       zipnum: gzip members of lines
+//! ```
+//!
 //! A line is `key time {json}`; rows without a key or a time have `-` instead. The formats are specified in the
-//! documentation of pywb, "CDXJ" and "ZipNum".
+//! documentation of pywb, "CDXJ" and "ZipNum". Keys are those of pywb: the response to a POST has the key of its URL with
+//! method and body appended.
 
+use std::borrow::Cow;
 use std::io::Write;
+use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int16Array, Int64Array, RecordBatch, StringArray};
-use arrow::datatypes::TimestampMillisecondType;
+use arrow::array::{
+    Array, ArrayRef, AsArray, Int16Array, Int64Array, LargeStringArray, LargeStringBuilder, RecordBatch, StringArray,
+    StringBuilder,
+};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimestampMillisecondType};
+use arrow::error::ArrowError;
 use arrow::temporal_conversions::timestamp_ms_to_datetime;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use super::values::write_json_text;
+use crate::key::{Draft, Recipe};
 use crate::record::fields::CarriedField;
+
+/// The recipe of keys, which is what pywb computes when it looks for a URL.
+const KEY_RECIPE: &str = "surt-ia";
+
+/// The column of the keys.
+pub(crate) const INDEX_KEY: &str = "url_surtkey_ia";
+
+/// The column of what follows the keys, with the line end.
+pub(crate) const INDEX_REST: &str = "line";
 
 /// Returns the columns that CDXJ lines need.
 pub(crate) fn index_columns() -> impl Iterator<Item = &'static str> {
-    let fields =
-        CarriedField::ALL.iter().filter(|field| **field == CarriedField::FetchTime || field.cdxj_position().is_some());
-    ["url_surtkey", "uri", "input"].into_iter().chain(fields.map(|field| field.column()))
+    let needed = [CarriedField::FetchTime, CarriedField::PayloadDigest];
+    let is_needed = move |field: &&CarriedField| needed.contains(field) || field.cdxj_position().is_some();
+    let fields = CarriedField::ALL.iter().filter(is_needed);
+    [INDEX_KEY, "uri", "input"].into_iter().chain(fields.map(|field| field.column()))
+}
+
+/// Returns the schema of [`index_rows`].
+pub(crate) fn index_schema() -> SchemaRef {
+    let field = |name, kind| Field::new(name, kind, false);
+    Arc::new(Schema::new(vec![field(INDEX_KEY, DataType::Utf8), field(INDEX_REST, DataType::LargeUtf8)]))
 }
 
 /// Returns the fields that are JSON members after the URL, in the order of Common Crawl's index. All are strings.
@@ -45,8 +74,13 @@ pub(super) struct GzipMember {
 struct IndexColumns<'a> {
     keys: &'a StringArray,
     uris: &'a StringArray,
+    /// The digest of the payload, which may have been computed.
+    payload_digests: Option<&'a StringArray>,
+    methods: Option<&'a StringArray>,
+    bodies: Option<&'a StringArray>,
     batch: &'a RecordBatch,
-    members: Vec<(&'static str, MemberValues<'a>)>,
+    members: Vec<(CarriedField, &'static str, MemberValues<'a>)>,
+    recipe: Option<Recipe>,
 }
 
 /// The values of a JSON member.
@@ -68,8 +102,7 @@ impl<'a> MemberValues<'a> {
         // Writing to memory does not fail.
         let _ = match self {
             MemberValues::Text(array) if array.is_valid(row) => {
-                let _ = write!(out, ", \"{name}\": ");
-                write_json_text(array.value(row), out);
+                write_text_member(name, array.value(row), out);
                 Ok(())
             }
             MemberValues::Short(array) if array.is_valid(row) => write!(out, ", \"{name}\": \"{}\"", array.value(row)),
@@ -81,27 +114,60 @@ impl<'a> MemberValues<'a> {
     }
 }
 
+fn write_text_member(name: &str, text: &str, out: &mut Vec<u8>) {
+    // Writing to memory does not fail.
+    let _ = write!(out, ", \"{name}\": ");
+    write_json_text(text, out);
+}
+
 impl<'a> IndexColumns<'a> {
     /// Returns `None` if the batch lacks a column, which does not happen: the columns of these formats are fixed.
     fn of(batch: &'a RecordBatch) -> Option<IndexColumns<'a>> {
         let text = |name| batch.column_by_name(name).and_then(|column: &ArrayRef| column.as_string_opt::<i32>());
         let cell = |name: &str| batch.column_by_name(name).and_then(MemberValues::of);
         Some(IndexColumns {
-            keys: text("url_surtkey")?,
+            keys: text(INDEX_KEY)?,
             uris: text("uri")?,
+            payload_digests: text(CarriedField::PayloadDigest.column()),
+            methods: text(CarriedField::RequestMethod.column()),
+            bodies: text(CarriedField::RequestBody.column()),
             batch,
             members: member_fields()
                 .iter()
-                .filter_map(|field| Some((field.json_name()?, cell(field.column())?)))
+                .filter_map(|field| Some((*field, field.json_name()?, cell(field.column())?)))
                 .collect(),
+            recipe: Recipe::parse(KEY_RECIPE).ok(),
         })
     }
 
-    fn write_key(&self, row: usize, out: &mut Vec<u8>) {
-        let key = if self.keys.is_valid(row) { self.keys.value(row) } else { "-" };
-        out.extend_from_slice(key.as_bytes());
-        out.push(b' ');
-        let times = self.batch.column_by_name("fetch_time");
+    /// Returns the key as the first word of a line.
+    fn key(&self, row: usize) -> Cow<'a, str> {
+        let key = text_at(Some(self.keys), row).unwrap_or_default();
+        match text_at(self.methods, row).and_then(|method| self.key_of_request(row, method)) {
+            Some(key) => Cow::Owned(word(&key).into_owned()),
+            None => word(key),
+        }
+    }
+
+    /// Returns the key of a URL with a method and a body, or `None` if the method needs none.
+    fn key_of_request(&self, row: usize, method: &str) -> Option<String> {
+        if matches!(method, "GET" | "HEAD") {
+            return None;
+        }
+        let mut url = self.url(row);
+        let mark = if url.contains('?') { '&' } else { '?' };
+        url.push_str(&format!("{mark}__wb_method={method}"));
+        if let Some(body) = text_at(self.bodies, row) {
+            url.push('&');
+            url.push_str(body);
+        }
+        let mut key = Vec::new();
+        self.recipe.as_ref()?.write_key(url.as_bytes(), &mut Draft::default(), &mut key).ok()?;
+        String::from_utf8(key).ok()
+    }
+
+    fn write_time(&self, row: usize, out: &mut Vec<u8>) {
+        let times = self.batch.column_by_name(CarriedField::FetchTime.column());
         let times = times.and_then(|column| column.as_primitive_opt::<TimestampMillisecondType>());
         let time =
             times.filter(|times| times.is_valid(row)).and_then(|times| timestamp_ms_to_datetime(times.value(row)));
@@ -112,46 +178,120 @@ impl<'a> IndexColumns<'a> {
         };
     }
 
-    fn write_line(&self, row: usize, out: &mut Vec<u8>) {
-        self.write_key(row, out);
+    /// Writes what follows the key.
+    fn write_rest(&self, row: usize, out: &mut Vec<u8>) {
+        self.write_time(row, out);
         out.extend_from_slice(b" {\"url\": ");
         write_json_text(&self.url(row), out);
-        self.members.iter().for_each(|(name, cell)| cell.write(name, row, out));
+        for (field, name, values) in &self.members {
+            let text = match field {
+                CarriedField::ContentDigest => text_at(self.payload_digests, row),
+                // cdxj-indexer writes an empty body too.
+                CarriedField::RequestBody if text_at(self.bodies, row).is_none() => {
+                    text_at(self.methods, row).map(|_| "")
+                }
+                _ => None,
+            };
+            match text {
+                Some(text) => write_text_member(name, text, out),
+                None => values.write(name, row, out),
+            }
+        }
         out.extend_from_slice(b"}\n");
     }
 
-    /// Returns the record's URL; bytes that are not UTF-8 are percent-encoded, because JSON cannot contain them.
+    /// Returns the record's URL. Bytes that are not UTF-8 are percent-encoded, because JSON cannot contain them, and so are
+    /// spaces, as cdxj-indexer does.
     fn url(&self, row: usize) -> String {
         let inputs = self.batch.column_by_name("input").and_then(|column| column.as_binary_opt::<i32>());
         let Some(input) = inputs.filter(|inputs| inputs.is_valid(row)) else { return self.uris.value(row).to_string() };
         let mut url = String::new();
         for chunk in input.value(row).utf8_chunks() {
-            url.push_str(chunk.valid());
+            chunk.valid().split(' ').enumerate().for_each(|(i, part)| {
+                url.push_str(if i > 0 { "%20" } else { "" });
+                url.push_str(part);
+            });
             chunk.invalid().iter().for_each(|byte| url.push_str(&format!("%{byte:02X}")));
         }
         url
     }
 }
 
-/// Renders a batch as CDXJ lines.
-pub(super) fn cdxj(batch: &RecordBatch) -> Vec<u8> {
-    let mut out = Vec::with_capacity(batch.get_array_memory_size());
-    if let Some(fields) = IndexColumns::of(batch) {
-        (0..batch.num_rows()).for_each(|row| fields.write_line(row, &mut out));
-    }
-    out
+fn text_at(texts: Option<&StringArray>, row: usize) -> Option<&str> {
+    texts.filter(|texts| texts.is_valid(row)).map(|texts| texts.value(row))
 }
 
-/// Renders a batch as gzip members of CDXJ lines.
-pub(super) fn zipnum(batch: &RecordBatch) -> std::io::Result<Vec<GzipMember>> {
-    let Some(fields) = IndexColumns::of(batch) else { return Ok(Vec::new()) };
+/// Makes a key the first word of a line: a missing key becomes `-`, and spaces and control characters are
+/// percent-encoded.
+fn word(key: &str) -> Cow<'_, str> {
+    let is_separator = |byte: u8| byte <= b' ' || byte == 0x7f;
+    if key.is_empty() {
+        return Cow::Borrowed("-");
+    }
+    if !key.bytes().any(is_separator) {
+        return Cow::Borrowed(key);
+    }
+    let mut word = String::with_capacity(key.len() + 2);
+    for c in key.chars() {
+        match u8::try_from(c).ok().filter(|byte| is_separator(*byte)) {
+            Some(byte) => word.push_str(&format!("%{byte:02X}")),
+            None => word.push(c),
+        }
+    }
+    Cow::Owned(word)
+}
+
+/// Renders a batch as rows of an index: the key, and the rest of the line. Rows that are sorted by both columns are in the
+/// order of `LC_ALL=C sort` of the lines.
+pub(crate) fn index_rows(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+    let missing = || ArrowError::SchemaError("a column of the index is missing".to_string());
+    let fields = IndexColumns::of(batch).ok_or_else(missing)?;
+    let rows = batch.num_rows();
+    let mut keys = StringBuilder::with_capacity(rows, fields.keys.value_data().len());
+    let mut rests = LargeStringBuilder::with_capacity(rows, batch.get_array_memory_size());
+    let mut rest = Vec::new();
+    for row in 0..rows {
+        keys.append_value(fields.key(row));
+        rest.clear();
+        fields.write_rest(row, &mut rest);
+        // All parts of a line are UTF-8.
+        rests.append_value(std::str::from_utf8(&rest).unwrap_or("- {}\n"));
+    }
+    RecordBatch::try_new(index_schema(), vec![Arc::new(keys.finish()), Arc::new(rests.finish())])
+}
+
+/// The rows of [`index_rows`].
+struct IndexRows<'a>(&'a StringArray, &'a LargeStringArray);
+
+impl<'a> IndexRows<'a> {
+    fn of(batch: &'a RecordBatch) -> Option<IndexRows<'a>> {
+        let column = |name| batch.column_by_name(name);
+        Some(IndexRows(column(INDEX_KEY)?.as_string_opt()?, column(INDEX_REST)?.as_string_opt()?))
+    }
+
+    fn write_line(&self, row: usize, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.0.value(row).as_bytes());
+        out.push(b' ');
+        out.extend_from_slice(self.1.value(row).as_bytes());
+    }
+}
+
+/// Renders rows of an index, or a batch, as CDXJ lines.
+pub(super) fn cdxj(batch: &RecordBatch) -> Result<Vec<u8>, ArrowError> {
+    let Some(rows) = IndexRows::of(batch) else { return cdxj(&index_rows(batch)?) };
+    let mut out = Vec::with_capacity(rows.0.value_data().len() + rows.1.value_data().len() + batch.num_rows());
+    (0..batch.num_rows()).for_each(|row| rows.write_line(row, &mut out));
+    Ok(out)
+}
+
+/// Renders rows of an index, or a batch, as gzip members of CDXJ lines.
+pub(super) fn zipnum(batch: &RecordBatch) -> Result<Vec<GzipMember>, ArrowError> {
+    let Some(rows) = IndexRows::of(batch) else { return zipnum(&index_rows(batch)?) };
     let (mut members, mut lines) = (Vec::new(), Vec::new());
     for from in (0..batch.num_rows()).step_by(MEMBER_LINES) {
         lines.clear();
-        let rows = from..(from + MEMBER_LINES).min(batch.num_rows());
-        rows.for_each(|row| fields.write_line(row, &mut lines));
-        let mut key = Vec::new();
-        fields.write_key(from, &mut key);
+        (from..(from + MEMBER_LINES).min(batch.num_rows())).for_each(|row| rows.write_line(row, &mut lines));
+        let key = lines.splitn(3, |&byte| byte == b' ').take(2).collect::<Vec<_>>().join(&b' ');
         let mut gzip = GzEncoder::new(Vec::with_capacity(lines.len() / 4), Compression::default());
         gzip.write_all(&lines)?;
         members.push(GzipMember { key, bytes: gzip.finish()? });

@@ -12,10 +12,11 @@
 //! - `options`: formats, codecs, and what an output contains
 //! - `encoder`: encodes rows, with `row_group` and `pages` (Parquet), `lines` and `values` (text), `index_lines`
 //!   (CDXJ, zipnum)
-//! - `writer`: appends parts, on a `sink`; `directory`: a directory of such files
+//! - `writer`: appends parts, on a `sink`; `directory`: a directory of such files; `cluster`: their index of members
 //! - `packing`: compressed text
 //! - `tables`: files of other rows than canonical ones
 
+mod cluster;
 mod directory;
 mod encoder;
 mod error;
@@ -31,14 +32,16 @@ mod tables;
 mod values;
 mod writer;
 
-pub(crate) use directory::{DirectoryLayout, NewReadBack, PartDirectory, SPLITS, lock_directory, remove_parts};
+pub(crate) use directory::{
+    DirectoryLayout, NewReadBack, PartDirectory, SPLITS, is_part_file, lock_directory, remove_parts,
+};
 pub use encoder::{Encoder, Part};
 pub use error::OutputError;
-pub(crate) use index_lines::index_columns;
+pub(crate) use index_lines::{INDEX_KEY, INDEX_REST, index_columns, index_rows, index_schema};
 pub(crate) use options::ReadBack;
 pub use options::{Arrangement, Compression, CompressionError, Destination, OutputFormat, OutputOptions, metadata};
 pub(crate) use plain_rows::{PlainColumn, PlainValue, RowWriter};
 pub(crate) use sink::{target_path, write_file};
 pub(crate) use tables::TableWriter;
-pub(crate) use writer::member_index_path;
+pub(crate) use writer::member_index_paths;
 pub use writer::{FinishedOutput, Output, create, create_arranged};

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use arrow::ipc::writer::{FileWriter, StreamWriter};
 use parquet::file::writer::SerializedFileWriter;
 
+use super::cluster::location;
 use super::encoder::{Encoder, EncodingPlan, Part, PartBody};
 use super::error::{OutputError, WriteError};
 use super::lines;
@@ -174,14 +175,7 @@ impl Output {
     /// As [`Output::finish`]; also if `read_back` fails or finds another number of rows.
     pub(crate) fn finish_verified(self, read_back: &mut ReadBack) -> Result<FinishedOutput, OutputError> {
         let is_checked = self.has_order;
-        self.finish_if(|path, rows| {
-            let Some(path) = path.filter(|_| is_checked) else { return Ok(()) };
-            match read_back(path) {
-                Ok(found) if found == rows => Ok(()),
-                Ok(found) => Err(format!("{found} rows, expected {rows}")),
-                Err(error) => Err(error.to_string()),
-            }
-        })
+        self.finish_if(|path, rows| check_rows(path.filter(|_| is_checked).zip(Some(read_back)), rows))
     }
 
     /// Writes the footer of a regular file, which keeps its temporary name: the caller commits several files together.
@@ -193,22 +187,42 @@ impl Output {
         Ok((finished, target.close(sink)?.into_pending()))
     }
 
-    /// Writes the footer and renames the file if `verify` accepts the temporary file.
+    /// Writes the footer and renames the file, and writes the index of its members beside it, if `verify` accepts the
+    /// temporary file.
     fn finish_if(
         self,
         verify: impl FnOnce(Option<&Path>, u64) -> Result<(), String>,
     ) -> Result<FinishedOutput, OutputError> {
+        let EndedOutput { sink, target, finished, index } = self.end_if(verify)?;
+        match index.zip(finished.path.as_deref()) {
+            Some((lines, path)) => commit_with_index((target, sink), path, &lines)?,
+            None => target.commit(sink)?,
+        }
+        Ok(finished)
+    }
+
+    /// [`Output::finish`] for a file of a directory, [verified](Output::finish_verified) if `read_back` is given. Also
+    /// returns the lines of the index of its members, if the format has one.
+    pub(super) fn finish_part(
+        self,
+        read_back: Option<&mut ReadBack>,
+    ) -> Result<(FinishedOutput, Option<Vec<u8>>), OutputError> {
+        let is_checked = self.has_order;
+        let ended = self.end_if(|path, rows| check_rows(path.filter(|_| is_checked).zip(read_back), rows))?;
+        let EndedOutput { sink, target, finished, index } = ended;
+        target.commit(sink)?;
+        Ok((finished, index))
+    }
+
+    /// Writes the footer. Removes the file unless `verify` accepts it.
+    fn end_if(self, verify: impl FnOnce(Option<&Path>, u64) -> Result<(), String>) -> Result<EndedOutput, OutputError> {
         let EndedOutput { sink, target, finished, index } = self.end()?;
         if let Err(reason) = verify(target.temporary_path(), finished.rows) {
             let place = target.path().map_or_else(String::new, |path| path.display().to_string());
             target.abort()?;
             return Err(OutputError::NotAsWritten { place, reason });
         }
-        match index.zip(finished.path.as_deref()) {
-            Some((lines, path)) => commit_with_index((target, sink), path, &lines)?,
-            None => target.commit(sink)?,
-        }
-        Ok(finished)
+        Ok(EndedOutput { sink, target, finished, index })
     }
 
     /// Writes and flushes the end of the file.
@@ -246,23 +260,41 @@ impl Output {
     }
 }
 
-/// Gives the data at `path` and the index of its members their names. Data may be without an index for a moment, but an
-/// index is never beside data of another run: offsets of the one would lead into the middle of members of the other.
+/// Reads the file at a path back, if one is given, and checks its number of rows.
+fn check_rows(file: Option<(&Path, &mut ReadBack)>, rows: u64) -> Result<(), String> {
+    let Some((path, read_back)) = file else { return Ok(()) };
+    match read_back(path) {
+        Ok(found) if found == rows => Ok(()),
+        Ok(found) => Err(format!("{found} rows, expected {rows}")),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Gives the data at `path`, the index of its members and its location their names. Data may be without an index for a
+/// moment, but an index is never beside data of another run: offsets of the one would lead into the middle of members of
+/// the other.
 fn commit_with_index((target, data): (OutputTarget, Sink), path: &Path, lines: &[u8]) -> Result<(), OutputError> {
-    let index_path = member_index_path(path);
-    let (mut sink, index) = sink::create(&target.destination(index_path.clone()))?;
-    sink.write_all(lines).map_err(|error| index.error(error.into()))?;
-    let (index, data) = (index.close(sink)?, target.close(data)?);
-    index.sync()?;
+    let [index_path, location_path] = member_index_paths(path);
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let write = |path: &Path, bytes: &[u8]| {
+        let (mut sink, file) = sink::create(&target.destination(path.to_path_buf()))?;
+        sink.write_all(bytes).map_err(|error| file.error(error.into()))?;
+        let file = file.close(sink)?;
+        file.sync()?;
+        Ok::<_, OutputError>(file)
+    };
+    let (index, location) = (write(&index_path, lines)?, write(&location_path, &location(&name))?);
+    let data = target.close(data)?;
     data.sync()?;
     data.remove_replaced(&index_path)?;
     data.commit()?;
+    location.commit()?;
     index.commit()
 }
 
-/// Returns the path of the index of members: `x.idx` beside `x.cdx.gz`.
-pub(crate) fn member_index_path(path: &Path) -> PathBuf {
+/// Returns the paths of the index of members and of the location of the file: `x.idx` and `x.loc` beside `x.cdx.gz`.
+pub(crate) fn member_index_paths(path: &Path) -> [PathBuf; 2] {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let stem = [".gz", ".cdx", ".cdxj"].iter().fold(&name[..], |stem, end| stem.strip_suffix(end).unwrap_or(stem));
-    path.with_file_name(format!("{stem}.idx"))
+    ["idx", "loc"].map(|suffix| path.with_file_name(format!("{stem}.{suffix}")))
 }

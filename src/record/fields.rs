@@ -89,6 +89,11 @@ macro_rules! carried_fields {
                 column: "content_digest", json: Some("digest"), cdxj: Some(3),
                 meaning: "digest of the content, as the record has it, without the prefix sha1:, as in indexes",
             }
+            PayloadDigest {
+                field: payload_digest, buffer: payload_digests, kind: LabelField,
+                column: "payload_digest", json: None, cdxj: None,
+                meaning: "digest of the payload with its prefix, as the record has it; the SHA-1 if a record of an archive has none",
+            }
             ContentCharset {
                 field: charset, buffer: charsets, kind: LabelField,
                 column: "content_charset", json: Some("charset"), cdxj: Some(7),
@@ -128,6 +133,16 @@ macro_rules! carried_fields {
                 field: capture_length, buffer: capture_lengths, kind: IntegerField,
                 column: "warc_record_length", json: Some("length"), cdxj: Some(4),
                 meaning: "length of the capture in that archive, bytes as they are stored",
+            }
+            RequestMethod {
+                field: method, buffer: methods, kind: LabelField,
+                column: "request_method", json: Some("method"), cdxj: Some(12),
+                meaning: "method of the HTTP request, unless it is GET or HEAD",
+            }
+            RequestBody {
+                field: request_body, buffer: request_bodies, kind: LabelField,
+                column: "request_body", json: Some("requestBody"), cdxj: Some(11),
+                meaning: "body of the HTTP request, POST or PUT, written as a query, at most 4096 characters",
             }
             WarcSegment {
                 field: segment, buffer: segments, kind: LabelField,
@@ -249,6 +264,9 @@ macro_rules! define_fields {
                 if self.carry.is_empty() {
                     return;
                 }
+                // A digest that the record has is not computed.
+                let payload_digest = values.payload_digest.or(values.digest);
+                let values = FieldValues { payload_digest, ..values };
                 $(if self.carry.$field {
                     self.$buffer.push(values.$field);
                 })*

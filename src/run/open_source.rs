@@ -139,7 +139,7 @@ impl OpenSource {
         let parser = match rows {
             ArchiveRows::Links => ArchiveParser::of_links(),
             ArchiveRows::Records => {
-                let mut parser = ArchiveParser::of_types(options.run.record_types.clone());
+                let mut parser = ArchiveParser::of_types(options.run.record_types.clone(), options.carry);
                 // Positions of captures are known in a file that begins with the first record.
                 if self.offset == 0
                     && let Some(base_name) = self.base_name()

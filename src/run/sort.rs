@@ -10,10 +10,11 @@ use super::{RowGroup, canon, memory};
 use crate::batch::{BatchBuilder, ColumnSet, SourceRun};
 use crate::canon::Policy;
 use crate::input::Sources;
-use crate::output::{Encoder, OutputError, Part};
+use crate::output::{Encoder, INDEX_KEY, INDEX_REST, OutputError, Part, index_rows, index_schema};
 use crate::sort::{EncodedBlock, MergeLimits, Merger, Partition, PickedRows, SortBy, SortSchema, SortedRuns};
 use crate::spill::SpillError;
-use arrow::array::{Array, AsArray, RecordBatch, StringArray};
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -138,7 +139,15 @@ impl<'a> Sorter<'a> {
     ) -> Result<Sorter<'a>, RunError<SortError>> {
         let columns = columns_to_sort(encoder.columns(), &options.by, options.partition.as_ref());
         let builder = BatchBuilder::new(columns, &[], policy, names);
-        let schema = SortSchema::new(builder.schema(), builder.dictionaries(), &options.by, options.partition.clone());
+        let partition = options.partition.clone();
+        let schema = match encoder.is_index() {
+            true => {
+                let schema = index_batch_schema(partition.as_ref());
+                let dictionaries = vec![None; schema.fields().len()];
+                SortSchema::new(&schema, dictionaries, &SortBy::parse([INDEX_KEY, INDEX_REST]), partition)
+            }
+            false => SortSchema::new(builder.schema(), builder.dictionaries(), &options.by, partition),
+        };
         let schema = schema.map_err(|error| RunError::Output(error.into()))?;
         Ok(Sorter { builder, schema, run, options, policy, encoder })
     }
@@ -161,11 +170,12 @@ impl<'a> Sorter<'a> {
         let encode = |RowGroup { rows, runs: from, ticket }: RowGroup<'_>| {
             let renumber = |run: &SourceRun| SourceRun { source: first_source + run.source, ..*run };
             let from: Vec<SourceRun> = from.iter().map(renumber).collect();
-            let mut batch = self.builder.build(rows, &from).map_err(OutputError::from)?;
-            if self.encoder.is_index() {
-                batch = make_index_keys(batch)?;
-            }
-            let blocks = self.schema.sort(&batch, first_ordinal(first_source) + ticket.first_row())?;
+            let batch = self.builder.build(rows, &from).map_err(OutputError::from)?;
+            let first_row = first_ordinal(first_source) + ticket.first_row();
+            let blocks = match self.encoder.is_index() {
+                true => self.schema.sort(&index_batch(&batch, self.options.partition.as_ref())?, first_row)?,
+                false => self.schema.sort(&batch, first_row)?,
+            };
             self.builder.reclaim(batch, rows);
             Ok(Some(blocks))
         };
@@ -219,29 +229,22 @@ fn first_ordinal(source: u32) -> u64 {
     u64::from(source) << SOURCE_ROW_BITS
 }
 
-/// Makes SURT keys the first words of lines, so that rows sort as their lines do: a missing key becomes `-`, and spaces and
-/// control characters are percent-encoded.
-fn make_index_keys(batch: RecordBatch) -> Result<RecordBatch, ArrowError> {
-    let Some((at, _)) = batch.schema_ref().column_with_name("url_surtkey") else { return Ok(batch) };
-    let keys = batch.column(at).as_string::<i32>();
-    let is_separator = |byte: u8| byte <= b' ' || byte == 0x7f;
-    if keys.null_count() == 0 && !keys.value_data().iter().copied().any(is_separator) {
-        return Ok(batch);
-    }
-    let word = |key: Option<&str>| match key {
-        None | Some("") => "-".to_string(),
-        Some(key) => key.chars().fold(String::with_capacity(key.len()), |mut word, c| {
-            match u8::try_from(c).ok().filter(|byte| is_separator(*byte)) {
-                Some(byte) => word.push_str(&format!("%{byte:02X}")),
-                None => word.push(c),
-            }
-            word
-        }),
-    };
-    let keys: StringArray = keys.iter().map(|key| Some(word(key))).collect();
-    let (schema, mut columns, _) = batch.into_parts();
-    columns[at] = Arc::new(keys);
-    RecordBatch::try_new(schema, columns)
+/// The rows of an index, and the column that determines their partition.
+fn index_batch(batch: &RecordBatch, partition: Option<&Partition>) -> Result<RecordBatch, ArrowError> {
+    let rows = index_rows(batch)?;
+    let mut columns = rows.columns().to_vec();
+    columns.extend(match partition {
+        Some(Partition::Surt(_)) => Some(columns[0].clone()),
+        Some(partition @ Partition::Host(_)) => batch.column_by_name(partition.column()).cloned(),
+        None => None,
+    });
+    RecordBatch::try_new(index_batch_schema(partition), columns)
+}
+
+fn index_batch_schema(partition: Option<&Partition>) -> SchemaRef {
+    let mut fields = index_schema().fields().to_vec();
+    fields.extend(partition.map(|partition| Arc::new(Field::new(partition.column(), DataType::Utf8, true))));
+    Arc::new(Schema::new(fields))
 }
 
 /// The columns that rows need for a sort: those of the output, and those that they are sorted and partitioned by.

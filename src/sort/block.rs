@@ -7,9 +7,10 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, DictionaryArray, RecordBatch, UInt32Array, UInt64Array, make_array, new_empty_array,
+    Array, ArrayRef, AsArray, DictionaryArray, OffsetSizeTrait, RecordBatch, UInt32Array, UInt64Array, make_array,
+    new_empty_array,
 };
-use arrow::buffer::{Buffer, ScalarBuffer};
+use arrow::buffer::{Buffer, OffsetBuffer, ScalarBuffer};
 use arrow::compute::{interleave_record_batch, take_record_batch};
 use arrow::datatypes::{DataType, Field, Int8Type, Int32Type, Schema, SchemaRef, UInt32Type, UInt64Type};
 use arrow::error::ArrowError;
@@ -259,17 +260,19 @@ fn dictionary_indices(array: &ArrayRef) -> ArrayRef {
 fn row_lens(columns: &[ArrayRef]) -> Vec<u32> {
     let mut lens = vec![0; columns.first().map_or(0, |column| column.len())];
     for column in columns {
-        let offsets = match column.data_type() {
-            DataType::Utf8 => column.as_string::<i32>().offsets(),
-            DataType::Binary => column.as_binary::<i32>().offsets(),
-            _ => {
-                lens.iter_mut().for_each(|len| *len += 8);
-                continue;
-            }
-        };
-        lens.iter_mut().zip(offsets.windows(2)).for_each(|(len, pair)| *len += (pair[1] - pair[0]) as u32);
+        match column.data_type() {
+            DataType::Utf8 => add_lens(&mut lens, column.as_string::<i32>().offsets()),
+            DataType::LargeUtf8 => add_lens(&mut lens, column.as_string::<i64>().offsets()),
+            DataType::Binary => add_lens(&mut lens, column.as_binary::<i32>().offsets()),
+            _ => lens.iter_mut().for_each(|len| *len += 8),
+        }
     }
     lens
+}
+
+fn add_lens<T: OffsetSizeTrait>(lens: &mut [u32], offsets: &OffsetBuffer<T>) {
+    let len = |pair: &[T]| (pair[1] - pair[0]).as_usize() as u32;
+    lens.iter_mut().zip(offsets.windows(2)).for_each(|(sum, pair)| *sum = sum.saturating_add(len(pair)));
 }
 
 fn encode_block(block: &RecordBatch, len: usize) -> Result<EncodedBlock, ArrowError> {

@@ -53,12 +53,6 @@ impl SortBy {
         SortBy(columns)
     }
 
-    /// The same columns, with nulls before all values.
-    pub(crate) fn with_nulls_first(mut self) -> SortBy {
-        self.0.iter_mut().for_each(|column| column.nulls_first = true);
-        self
-    }
-
     /// An order of these columns.
     pub(crate) fn from_columns(columns: Vec<OrderColumn>) -> SortBy {
         SortBy(columns)

@@ -133,6 +133,7 @@ fn outputs_are_different_files() {
     place.refused("canon in.txt -o x.csv --report x.csv");
     place.refused("learn in.txt -o x.parquet --report x.parquet");
     place.refused("canon in.txt -o x.cdx.gz --report x.idx");
+    place.refused("canon in.txt -o x.cdx.gz --report x.loc");
     assert!(place.files().len() == 2);
     // Devices and pipes keep nothing.
     place.accepted("canon in.txt -o /dev/null --output-format csv --report /dev/null");

@@ -238,37 +238,6 @@ fn a_sort_stays_within_the_memory_limit() {
     }
 }
 
-/// Each member is a gzip member of its own and begins with the line that the index names.
-#[test]
-fn zipnum_members_are_found_by_their_index() {
-    let directory = tempfile::tempdir().unwrap();
-    let input = directory.path().join("in.txt");
-    std::fs::write(&input, (0..7000).map(|i| format!("http://{}.example.org/{i}\n", i * i % 977)).collect::<String>())
-        .unwrap();
-    let target = directory.path().join("out");
-    let flags = ["--output-format", "zipnum", "--part-rows", "4000"];
-    succeed(&[&["canon", "-q", input.to_str().unwrap(), "-o", target.to_str().unwrap()][..], &flags].concat());
-    let (mut lines, mut members) = (Vec::new(), Vec::new());
-    for part in ["part-00000", "part-00001"] {
-        let data = std::fs::read(target.join(format!("{part}.cdx.gz"))).unwrap();
-        let index = std::fs::read_to_string(target.join(format!("{part}.idx"))).unwrap();
-        for entry in index.lines() {
-            let fields: Vec<&str> = entry.split('\t').collect();
-            let [offset, len] = [2, 3].map(|at| fields[at].parse::<usize>().unwrap());
-            let mut text = String::new();
-            let mut member = flate2::read::GzDecoder::new(&data[offset..offset + len]);
-            std::io::Read::read_to_string(&mut member, &mut text).unwrap();
-            assert!(text.starts_with(&format!("{} {{", fields[0])), "{entry}");
-            members.push(text.lines().count());
-            lines.extend(text.lines().map(str::to_string));
-        }
-    }
-    assert_eq!(lines.len(), 7000);
-    assert_eq!(members[..2], [3000, members[1]]);
-    let keys: Vec<&str> = lines.iter().map(|line| line.split(' ').next().unwrap()).collect();
-    assert!(keys.is_sorted());
-}
-
 /// Writes six files of lines and returns their paths.
 fn write_inputs(directory: &Path, lines: usize) -> Vec<String> {
     (0..6)

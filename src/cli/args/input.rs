@@ -1,5 +1,6 @@
 //! The flags that say which records are read and with how many threads, and the library options that they stand for.
 
+use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
@@ -10,7 +11,7 @@ use serde_json::{Value, json};
 use super::store::StoreArgs;
 use super::values::parse_size_up_to;
 use crate::cli::error::CommandError;
-use crate::input::{Sources, list};
+use crate::input::{Sources, list_name, list_prefixed};
 use crate::record::access_log::LogFormat;
 use crate::record::archive::RecordTypes;
 use crate::record::csv::{CsvColumn, CsvHeader, CsvOptions, CsvQuote};
@@ -22,12 +23,15 @@ use crate::run::{MAX_RECORD_LEN, MAX_ROW_GROUP_LEN, RunOptions};
 pub(crate) struct InputArgs {
     /// Files to read, in this order. A directory stands for the files in it and below it (without names that begin with .
     /// or _), a ZIP or WACZ archive for its members ('x.wacz!pages/*' chooses them), @FILE for the names in FILE (one per
-    /// line, # begins a comment; or ended by NUL), s3://BUCKET/KEY, gs://, az:// and https:// for objects in stores and
-    /// files on servers, and - for standard input, which is also read without any INPUT. Gzip,
+    /// line, # begins a comment; or ended by NUL; perhaps gzip), s3://BUCKET/KEY, gs://, az:// and https:// for objects in
+    /// stores and files on servers, and - for standard input, which is also read without any INPUT. Gzip,
     /// zstd, LZ4, bzip2 and xz are recognized by content
     #[arg(value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
 
+    /// Put PREFIX before each name of a list (@FILE), such as the directory or address to which the names belong
+    #[arg(long, value_name = "PREFIX", help_heading = "Input")]
+    prefix: Option<OsString>,
     /// Format of the inputs
     #[arg(short, long, value_name = "FORMAT", value_parser = format_names(), default_value = AUTO, help_heading = "Input")]
     format: String,
@@ -132,7 +136,12 @@ impl InputArgs {
     pub(crate) fn sources(&self) -> Result<Sources, CommandError> {
         let stdin = [PathBuf::from("-")];
         let inputs = if self.inputs.is_empty() { &stdin[..] } else { &self.inputs };
-        Ok(list(inputs)?)
+        if self.prefix.is_some() && inputs.iter().all(|input| list_name(input.as_os_str()).is_none()) {
+            return Err(CommandError::usage(
+                "--prefix is for lists of inputs; name one with @FILE, or remove --prefix",
+            ));
+        }
+        Ok(list_prefixed(inputs, self.prefix.as_deref().unwrap_or_default())?)
     }
 
     fn format(&self) -> Result<InputFormat, CommandError> {

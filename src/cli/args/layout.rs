@@ -6,14 +6,14 @@ use clap::Args;
 
 use crate::batch::ColumnSet;
 use crate::cli::error::CommandError;
-use crate::output::{Arrangement, OutputFormat};
+use crate::output::{Arrangement, INDEX_KEY, OutputFormat};
 use crate::run::{PartCut, SortOptions};
 use crate::sort::{Partition, SortBy, SplitPoints};
 
 /// Highest number of partitions; each is a directory.
 const MAX_PARTITIONS: u32 = 65_536;
 
-/// The order of CDXJ.
+/// The order of CDXJ as --sort names it. Lines that are equal in these are sorted by the rest of the line.
 const INDEX_ORDER: [&str; 2] = ["url_surtkey", "fetch_time"];
 
 /// Flags of a command that writes rows in order or to several files.
@@ -175,8 +175,7 @@ impl SortArgs {
                 let message = format!("{} is sorted by {}; remove --sort", format.name(), INDEX_ORDER.join(","));
                 return Err(CommandError::Usage(message));
             }
-            // A line without a time has `-` in its place, which sorts before all digits.
-            return Ok(SortBy::parse(INDEX_ORDER).with_nulls_first());
+            return Ok(SortBy::parse([INDEX_KEY, "fetch_time"]));
         }
         if !matches!(self.partition, Some(Partitioning::Ranges(_) | Partitioning::Points(..))) {
             return Ok(by);

@@ -1,10 +1,13 @@
 //! Makes rows of records: [`RecordAssembler`] takes their heads and contents, one record after the other.
 
 use super::batch::{Capture, CaptureBatch};
+use super::exchange::{PendingRequest, RecordIds};
 use super::heads::{self, ArcHead, ResponseHead, WarcHead, detected_charset, without_brackets};
 use super::links::LinkReader;
+use super::request::{MAX_REQUEST_LEN, RequestQuery};
 use super::selection::RecordTypes;
 use crate::iri::{FaultKind, Flags};
+use crate::record::fields::FieldSet;
 use crate::record::time;
 
 /// The media type that indexes write for revisits.
@@ -17,6 +20,8 @@ const MAX_JSON_LEN: u64 = 256 << 20;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum RecordKind {
     Response,
+    /// A request whose body is read.
+    Request,
     Metadata,
     /// Metadata of a WAT archive.
     Links,
@@ -36,11 +41,31 @@ pub(super) enum ContentPart {
     Links(u64),
 }
 
-/// The record before the current one: its end and the charset in metadata that follow are not known yet.
+/// The part of a content whose digest is computed.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) enum PayloadPart {
+    #[default]
+    Nothing,
+    /// What follows the head of an HTTP message.
+    AfterHead,
+    Content,
+}
+
+/// The record before the current one: its end, and what requests and metadata that follow say, are not known yet.
 #[derive(Debug)]
 struct HeldCapture {
     capture: Capture,
+    ids: RecordIds,
     is_response: bool,
+    /// The request was the record before it.
+    has_request: bool,
+}
+
+impl HeldCapture {
+    /// Whether the next record, a request, is the one of this response.
+    fn is_answer_to(&self, url: &[u8], ids: &RecordIds) -> bool {
+        self.is_response && !self.has_request && self.capture.url == url && self.ids.match_next(ids)
+    }
 }
 
 /// The file from which the archive is read.
@@ -57,6 +82,14 @@ pub(super) struct RecordAssembler {
     kind: RecordKind,
     /// The type of the current record is not selected.
     is_skipped: bool,
+    /// The payload of the current record, if its digest is computed.
+    payload_part: PayloadPart,
+    /// Identifiers of the current record, if requests are read.
+    ids: RecordIds,
+    /// What the content of the current record says, if it is a request.
+    request: RequestQuery,
+    /// The record before the current one, if it was a request without a response before it.
+    last_request: Option<PendingRequest>,
     /// What the content of the current record says.
     response: ResponseHead,
     charset: Vec<u8>,
@@ -67,6 +100,8 @@ pub(super) struct RecordAssembler {
     /// Set in WAT archives.
     pub(super) links: Option<LinkReader>,
     pub(super) types: RecordTypes,
+    /// Fields that are only found on request: the digest of payloads, methods and bodies of requests.
+    pub(super) carry: FieldSet,
     pub(super) skipped_count: u64,
 }
 
@@ -94,6 +129,7 @@ impl RecordAssembler {
         let name: &[u8] = if head.url.starts_with(b"filedesc:") { b"warcinfo" } else { b"response" };
         self.is_skipped = !self.types.has(name);
         self.kind = RecordKind::Response;
+        self.choose_payload(name);
     }
 
     pub(super) fn begin_warc(&mut self, head: &WarcHead<'_>, at: u64, member_at: Option<u64>, flags: Flags) {
@@ -115,6 +151,7 @@ impl RecordAssembler {
         let has_links = self.links.is_some();
         self.kind = match &head.record_type[..] {
             b"response" | b"revisit" if !has_links => RecordKind::Response,
+            b"request" if self.carry.method && !has_links => RecordKind::Request,
             b"metadata" if has_links => RecordKind::Links,
             b"metadata" => RecordKind::Metadata,
             _ => RecordKind::Other,
@@ -126,6 +163,22 @@ impl RecordAssembler {
             _ => capture.mime.extend_from_slice(heads::without_parameters(&head.content_type)),
         }
         self.is_skipped = !self.types.has_record(head);
+        if self.carry.method {
+            self.ids = RecordIds::of(head);
+        }
+        self.choose_payload(&head.record_type);
+    }
+
+    /// Determines of which part of the content the digest is computed, as warcio does: transfer codings stay.
+    fn choose_payload(&mut self, record_type: &[u8]) {
+        let is_wanted = self.carry.payload_digest && self.current.digest.is_empty() && !self.is_skipped;
+        let has_head = self.current.url.starts_with(b"http:") || self.current.url.starts_with(b"https:");
+        self.payload_part = match record_type {
+            _ if !is_wanted || self.links.is_some() => PayloadPart::Nothing,
+            b"warcinfo" | b"revisit" | b"request" => PayloadPart::Nothing,
+            b"response" if has_head => PayloadPart::AfterHead,
+            _ => PayloadPart::Content,
+        };
     }
 
     /// Begins a record whose head is too long to be read.
@@ -133,6 +186,17 @@ impl RecordAssembler {
         self.begin(at, member_at, flags);
         self.current.fault = Some(FaultKind::TooLong);
         (self.kind, self.is_skipped) = (RecordKind::Other, false);
+        (self.payload_part, self.ids) = Default::default();
+    }
+
+    /// The part of the current record's content whose digest is computed.
+    pub(super) fn payload_part(&self) -> PayloadPart {
+        self.payload_part
+    }
+
+    /// Sets the digest that was computed of the current record.
+    pub(super) fn set_payload_digest(&mut self, digest: String) {
+        self.current.payload_digest = digest.into_bytes();
     }
 
     /// Sets flags of the current record.
@@ -144,6 +208,7 @@ impl RecordAssembler {
     pub(super) fn content_part(&self) -> ContentPart {
         match self.kind {
             RecordKind::Response => ContentPart::Head(MAX_HTTP_LEN),
+            RecordKind::Request => ContentPart::First(MAX_REQUEST_LEN),
             RecordKind::Metadata => ContentPart::First(MAX_HTTP_LEN),
             RecordKind::Links => ContentPart::Links(MAX_JSON_LEN),
             RecordKind::Other => ContentPart::Nothing,
@@ -154,6 +219,7 @@ impl RecordAssembler {
     pub(super) fn read_content(&mut self, part: &[u8]) {
         match self.kind {
             RecordKind::Response => self.response = ResponseHead::parse(part),
+            RecordKind::Request => self.request = RequestQuery::parse(part),
             RecordKind::Metadata => self.charset = detected_charset(part),
             RecordKind::Links | RecordKind::Other => {}
         }
@@ -162,6 +228,7 @@ impl RecordAssembler {
     /// Drops what the content says: it is not that of the current record.
     pub(super) fn forget_content(&mut self) {
         (self.response, self.charset) = (ResponseHead::default(), Vec::new());
+        self.request = RequestQuery::default();
     }
 
     /// Ends the current record: it becomes the held one, and the one held before is pushed. `json` is the content of a WAT
@@ -178,10 +245,11 @@ impl RecordAssembler {
             }
             return true;
         }
+        let has_request = self.join_request();
         match self.kind {
             RecordKind::Response => self.take_response(),
             RecordKind::Metadata => self.take_charset(),
-            RecordKind::Other | RecordKind::Links => {}
+            RecordKind::Request | RecordKind::Other | RecordKind::Links => {}
         }
         self.push_held(batch);
         let next = std::mem::take(&mut self.spare);
@@ -189,7 +257,34 @@ impl RecordAssembler {
         if self.is_skipped {
             self.recycle(capture);
         } else {
-            self.held = Some(HeldCapture { capture, is_response: self.kind == RecordKind::Response });
+            let ids = std::mem::take(&mut self.ids);
+            let is_response = self.kind == RecordKind::Response;
+            self.held = Some(HeldCapture { capture, ids, is_response, has_request });
+        }
+        false
+    }
+
+    /// Joins the current record to the one before it, if they are a request and its response. Returns whether the current
+    /// record is the response.
+    fn join_request(&mut self) -> bool {
+        let last = self.last_request.take();
+        if self.kind == RecordKind::Response {
+            let query = last.and_then(|request| request.answered_by(&self.current.url, &self.ids));
+            let is_joined = query.is_some();
+            self.current.request = query.unwrap_or_default();
+            return is_joined;
+        }
+        if self.kind == RecordKind::Request {
+            let query = std::mem::take(&mut self.request);
+            match &mut self.held {
+                Some(held) if held.is_answer_to(&self.current.url, &self.ids) => {
+                    (held.capture.request, held.has_request) = (query, true);
+                }
+                _ => {
+                    let (url, ids) = (self.current.url.clone(), std::mem::take(&mut self.ids));
+                    self.last_request = Some(PendingRequest { url, ids, query });
+                }
+            }
         }
         false
     }
@@ -210,7 +305,7 @@ impl RecordAssembler {
     /// Takes the charset in a metadata record, also for the response before it.
     fn take_charset(&mut self) {
         self.current.charset = std::mem::take(&mut self.charset);
-        if let Some(HeldCapture { capture: response, is_response: true }) = &mut self.held
+        if let Some(HeldCapture { capture: response, is_response: true, .. }) = &mut self.held
             && response.url == self.current.url
             && !self.current.charset.is_empty()
         {
@@ -232,6 +327,13 @@ impl RecordAssembler {
         }
         self.current.clear();
         false
+    }
+
+    /// Sets the end of the current record in an uncompressed file: byte `at`, the end of its content.
+    pub(super) fn end_at(&mut self, at: u64) {
+        if self.file.as_ref().is_some_and(|file| !file.is_compressed) {
+            self.current.archive_length = self.current.archive_offset.map(|begin| at as i64 - begin);
+        }
     }
 
     /// Sets the end of the held record in the file, if it is not known yet. `is_in_member`: a gzip member ends there.

@@ -1,5 +1,6 @@
 //! Captures on their way into columns: [`CaptureBatch`] collects rows until they reach a target size.
 
+use super::request::RequestQuery;
 use crate::iri::{FaultKind, Flags};
 use crate::record::buffer::RecordBuffer;
 use crate::record::fields::{FieldSet, FieldValues};
@@ -23,8 +24,12 @@ pub(super) struct Capture {
     pub(super) digest: Vec<u8>,
     pub(super) charset: Vec<u8>,
     pub(super) mime: Vec<u8>,
+    /// The digest that was computed because the record has none.
+    pub(super) payload_digest: Vec<u8>,
     /// Why the content is not whole.
     pub(super) truncated: Vec<u8>,
+    /// What identifies the request, if its method needs that.
+    pub(super) request: RequestQuery,
     /// Byte of the archive file at which the record begins.
     pub(super) archive_offset: Option<i64>,
     /// Length of the record in the archive file.
@@ -34,6 +39,7 @@ pub(super) struct Capture {
 impl Capture {
     /// Resets all fields and keeps their memory.
     pub(super) fn clear(&mut self) {
+        // The other texts are rare, and only indexes have them.
         let Capture { url, redirect, digest, charset, mime, truncated, .. } = std::mem::take(self);
         let texts = [url, redirect, digest, charset, mime, truncated].map(|mut text| {
             text.clear();
@@ -44,7 +50,8 @@ impl Capture {
     }
 
     fn text_len(&self) -> usize {
-        let texts = [&self.url, &self.redirect, &self.digest, &self.charset, &self.mime, &self.truncated];
+        let RequestQuery { method, body } = &self.request;
+        let texts = [&self.url, &self.redirect, &self.digest, &self.charset, &self.mime, &self.truncated, method, body];
         texts.iter().map(|text| text.len()).sum()
     }
 }
@@ -61,7 +68,8 @@ pub struct BatchLimits {
 /// Rows of an archive.
 ///
 /// The size of a batch is that of its texts, whether they are stored or not, and a constant per record. Therefore it
-/// depends on the records alone: not on the selected fields, nor on how the bytes arrive.
+/// does not depend on how the bytes arrive, nor on the selected fields, except those of requests, which are only read if
+/// they are selected.
 #[derive(Debug)]
 pub struct CaptureBatch {
     rows: RecordBuffer,
@@ -116,9 +124,12 @@ impl CaptureBatch {
             time: capture.time,
             redirect: copy(carry.redirect, &capture.redirect),
             digest: copy(carry.digest, &capture.digest),
+            payload_digest: copy(carry.payload_digest, &capture.payload_digest),
             charset: copy(carry.charset, &capture.charset),
             mime: copy(carry.mime, &capture.mime),
             truncated: copy(carry.truncated, &capture.truncated),
+            method: copy(carry.method, &capture.request.method),
+            request_body: copy(carry.request_body, &capture.request.body),
             filename: copy(carry.filename, filename),
             capture_offset: archive_offset,
             capture_length: capture.archive_length,

@@ -12,6 +12,9 @@ pub(super) struct WarcHead<'a> {
     pub(super) date: Cow<'a, [u8]>,
     pub(super) digest: Cow<'a, [u8]>,
     pub(super) truncated: Cow<'a, [u8]>,
+    pub(super) id: Cow<'a, [u8]>,
+    /// Identifiers of records that belong to the same exchange, with a space between them.
+    pub(super) concurrent_to: Cow<'a, [u8]>,
     /// Media type with parameters.
     pub(super) content_type: Cow<'a, [u8]>,
     /// `None` if it is absent or not a number.
@@ -28,9 +31,14 @@ impl<'a> WarcHead<'a> {
                 9 if name.eq_ignore_ascii_case(b"warc-type") => &mut fields.record_type,
                 9 if name.eq_ignore_ascii_case(b"warc-date") => &mut fields.date,
                 12 if name.eq_ignore_ascii_case(b"content-type") => &mut fields.content_type,
+                14 if name.eq_ignore_ascii_case(b"warc-record-id") => &mut fields.id,
                 14 if name.eq_ignore_ascii_case(b"warc-truncated") => &mut fields.truncated,
                 15 if name.eq_ignore_ascii_case(b"warc-target-uri") => &mut fields.target,
                 19 if name.eq_ignore_ascii_case(b"warc-payload-digest") => &mut fields.digest,
+                18 if name.eq_ignore_ascii_case(b"warc-concurrent-to") => {
+                    append_word(&mut fields.concurrent_to, value);
+                    return;
+                }
                 14 if name.eq_ignore_ascii_case(b"content-length") => {
                     fields.content_len = std::str::from_utf8(&value).ok().and_then(|digits| digits.parse().ok());
                     return;
@@ -63,6 +71,25 @@ pub(super) fn without_brackets(uri: &[u8]) -> (&[u8], bool) {
     match uri.strip_prefix(b"<").and_then(|rest| rest.strip_suffix(b">")) {
         Some(inner) => (inner.trim_ascii(), true),
         None => (uri, false),
+    }
+}
+
+/// Appends a value of a field that may be repeated, after a space.
+fn append_word<'a>(values: &mut Cow<'a, [u8]>, value: Cow<'a, [u8]>) {
+    if values.is_empty() {
+        *values = value;
+    } else {
+        values.to_mut().push(b' ');
+        values.to_mut().extend_from_slice(&value);
+    }
+}
+
+/// Where the head of an HTTP message ends: after its first blank line.
+pub(super) fn http_head_end(text: &[u8]) -> Option<usize> {
+    match text {
+        [b'\n', ..] => Some(1),
+        [b'\r', b'\n', ..] => Some(2),
+        _ => blank_line_end(text),
     }
 }
 
@@ -177,7 +204,7 @@ impl ResponseHead {
 /// line that begins with white space continues the value before it (RFC 9112 section 5.2) and is joined to it by a space,
 /// unless that value is empty.
 /// Lines without a colon are skipped.
-fn for_each_field<'a>(text: &'a [u8], mut field: impl FnMut(&'a [u8], Cow<'a, [u8]>)) {
+pub(super) fn for_each_field<'a>(text: &'a [u8], mut field: impl FnMut(&'a [u8], Cow<'a, [u8]>)) {
     let mut open: Option<(&[u8], Cow<'_, [u8]>)> = None;
     for line in text.split(|&byte| byte == b'\n') {
         let line = line.strip_suffix(b"\r").unwrap_or(line);

@@ -18,15 +18,22 @@
 //!   heads, a record ends with its member. Such a record gets a flag and is counted.
 //! - Bytes between records that belong to no record are skipped up to the next line that begins a record; the record that
 //!   follows gets a flag, and the bytes are counted.
-//! - In an archive that is a file, captures know their position. In an uncompressed file it reaches from one head to
-//!   the next one; in a file of gzip members it is the member, if the member holds only this record.
+//! - On request, the digest of each payload is computed if the record has none, and a response gets the method and body of
+//!   its request, which is the record before or after it.
+//! - In an archive that is a file, captures know their position. In an uncompressed file it reaches from the
+//!   head to the end of the content; in a file of gzip members it is the member, if the member holds only this record.
 
 mod assembler;
 mod batch;
 mod damage;
+mod exchange;
+mod form;
 mod heads;
+mod json_query;
 mod links;
 mod members;
+mod payload;
+mod request;
 mod selection;
 #[cfg(test)]
 mod tests;
@@ -38,10 +45,12 @@ pub use selection::RecordTypes;
 pub use window::ArchiveWindow;
 
 use crate::iri::Flags;
-use assembler::{ArchiveFile, ContentPart, RecordAssembler};
+use crate::record::fields::FieldSet;
+use assembler::{ArchiveFile, ContentPart, PayloadPart, RecordAssembler};
 use heads::{ArcHead, WarcHead, is_head, is_version};
 use links::LinkReader;
 use members::Members;
+use payload::PayloadHasher;
 use window::{ArchiveKind, HeadSearch};
 
 /// Longest head of a record, in bytes; a longer one is a fault.
@@ -69,6 +78,7 @@ pub struct ArchiveParser {
     /// The archive ends within a record, of which this many bytes are in no row.
     lost_len: Option<u64>,
     records: RecordAssembler,
+    payload: PayloadHasher,
     members: Members,
     damage: ArchiveDamage,
     /// Windows contain all bytes before them.
@@ -126,10 +136,10 @@ impl ArchiveParser {
         parser
     }
 
-    /// A parser that selects records by their type.
-    pub(crate) fn of_types(types: RecordTypes) -> ArchiveParser {
+    /// A parser that selects records by their type, and makes the fields of `carry`.
+    pub(crate) fn of_types(types: RecordTypes, carry: FieldSet) -> ArchiveParser {
         let mut parser = ArchiveParser::default();
-        parser.records.types = types;
+        (parser.records.types, parser.records.carry) = (types, carry);
         parser
     }
 
@@ -257,6 +267,7 @@ impl ArchiveParser {
             // A part of a head may say something else than the whole head.
             self.records.forget_content();
         }
+        self.payload.abandon();
         self.records.end(None, batch);
         self.lost_len = Some(0);
     }
@@ -406,6 +417,11 @@ impl ArchiveParser {
         let is_unread = end > at && self.records.content_part() != ContentPart::Nothing;
         let search = HeadSearch::new(kind, at);
         self.content = Content { at, end, read_to: if is_unread { None } else { Some(at) }, search };
+        self.payload.abandon();
+        let has_head = self.records.payload_part() == PayloadPart::AfterHead && end > at;
+        if len.is_some() && !has_head && self.records.payload_part() != PayloadPart::Nothing {
+            self.payload.begin(at);
+        }
         (self.at, self.follows_line_end, self.is_open_ended) = (at, true, len.is_none());
         self.is_ending = end == at;
         self.state = if end == at { ParserState::Between } else { ParserState::Content };
@@ -416,6 +432,7 @@ impl ArchiveParser {
         if self.content.read_to.is_none() {
             self.read_content_part(window, end);
         }
+        self.payload.advance(window, end);
         // A record that has a gzip member of its own ends with it.
         if !self.is_seekable && !self.members.has_own_member() {
             self.content.search.advance(window, end);
@@ -449,8 +466,17 @@ impl ArchiveParser {
             }
         };
         if let Some(read_to) = read_to {
-            self.records.read_content(window.slice(at..read_to));
+            let part = window.slice(at..read_to);
+            self.records.read_content(part);
             self.content.read_to = Some(read_to);
+            if self.records.payload_part() == PayloadPart::AfterHead {
+                match heads::http_head_end(part) {
+                    Some(len) => self.payload.begin(at + len as u64),
+                    None if read_to == content_end => self.payload.begin(read_to),
+                    // The head is too long.
+                    None => {}
+                }
+            }
         }
     }
 
@@ -477,6 +503,7 @@ impl ArchiveParser {
         if self.content.read_to.is_none_or(|read_to| read_to > end) {
             self.records.forget_content();
         }
+        self.payload.abandon();
         self.records.flag(Flags::CUT);
         (self.content.end, self.is_ending) = (end, true);
     }
@@ -485,6 +512,12 @@ impl ArchiveParser {
     fn end_record(&mut self, window: ArchiveWindow<'_>, batch: &mut CaptureBatch) -> bool {
         if !std::mem::take(&mut self.is_ending) {
             return false;
+        }
+        if let Some(digest) = self.payload.finish() {
+            self.records.set_payload_digest(digest);
+        }
+        if !self.is_open_ended {
+            self.records.end_at(self.content.end);
         }
         let json = self.json(window);
         let has_links = self.records.end(json, batch);

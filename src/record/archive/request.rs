@@ -1,0 +1,286 @@
+//! Requests of responses: the method, and the body as a query, as indexes for replay write them.
+//!
+//! A response to a POST is found again by the URL with `__wb_method=POST` and the body appended as a query. How a body
+//! becomes a query is that of pywb 2.10, whose lookups have to give the same text; cdxj-indexer differs in the values of JSON
+//! that are no strings.
+
+use super::form::{FormWriter, MAX_QUERY_LEN, cut_text};
+use super::heads::{for_each_field, http_head_end};
+use super::json_query::write_json;
+use data_encoding::BASE64;
+
+/// Longest content of a request that is read, in bytes. A longer body is read up to there.
+pub(super) const MAX_REQUEST_LEN: u64 = 4 << 20;
+
+/// Bytes of a body that are read if the head does not say how long it is.
+const DEFAULT_BODY_LEN: usize = 8192;
+
+/// What identifies a request besides its URL.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct RequestQuery {
+    /// In upper case; empty if requests of this method need no other key.
+    pub(super) method: Vec<u8>,
+    /// The body as a query, in UTF-8.
+    pub(super) body: Vec<u8>,
+}
+
+impl RequestQuery {
+    /// Reads the content of a request record.
+    pub(super) fn parse(content: &[u8]) -> RequestQuery {
+        let method: Vec<u8> = content.iter().take_while(|byte| byte.is_ascii_alphanumeric()).copied().collect();
+        let method = method.to_ascii_uppercase();
+        match &method[..] {
+            b"" | b"GET" | b"HEAD" => RequestQuery::default(),
+            b"POST" | b"PUT" => {
+                let body = RequestBody::of(content).map_or_else(Vec::new, |body| body.query());
+                RequestQuery { method, body }
+            }
+            _ => RequestQuery { method, body: Vec::new() },
+        }
+    }
+}
+
+/// The body of a request.
+struct RequestBody<'a> {
+    media_type: String,
+    bytes: &'a [u8],
+}
+
+impl<'a> RequestBody<'a> {
+    /// The body after the head of an HTTP request; `None` if there is none.
+    fn of(content: &'a [u8]) -> Option<RequestBody<'a>> {
+        let (head, body) = content.split_at(http_head_end(content)?);
+        let (mut media_type, mut len) = (None, None);
+        let fields_at = memchr::memchr(b'\n', head)? + 1;
+        for_each_field(&head[fields_at..], |name, value| {
+            if name.eq_ignore_ascii_case(b"content-type") {
+                media_type.get_or_insert_with(|| String::from_utf8_lossy(&value).into_owned());
+            } else if name.eq_ignore_ascii_case(b"content-length") {
+                len.get_or_insert_with(|| std::str::from_utf8(&value).ok().and_then(|digits| digits.parse().ok()));
+            }
+        });
+        let len = len.unwrap_or(Some(DEFAULT_BODY_LEN))?;
+        let bytes = &body[..len.min(body.len())];
+        (!bytes.is_empty()).then(|| RequestBody { media_type: media_type.unwrap_or_default(), bytes })
+    }
+
+    fn query(&self) -> Vec<u8> {
+        let is = |name: &str| self.media_type.starts_with(name);
+        if is("application/x-www-form-urlencoded") {
+            self.form().unwrap_or_else(|| self.binary())
+        } else if is("multipart/") {
+            self.multipart().unwrap_or_else(|| self.binary())
+        } else if is("application/json") {
+            self.json().unwrap_or_default()
+        } else if is("text/plain") {
+            self.json().unwrap_or_else(|| self.binary())
+        } else if is("application/x-amf") {
+            // Calls of Flash, which is not replayed any more.
+            Vec::new()
+        } else {
+            self.binary()
+        }
+    }
+
+    /// A form with its escapes undone; `None` if it is not UTF-8.
+    fn form(&self) -> Option<Vec<u8>> {
+        std::str::from_utf8(self.bytes).ok()?;
+        let (mut text, mut rest) = (Vec::new(), self.bytes);
+        // A character has at most four bytes.
+        while text.len() < 4 * MAX_QUERY_LEN
+            && let Some((&first, after)) = rest.split_first()
+        {
+            let digit = |at: usize| after.get(at).and_then(|digit| char::from(*digit).to_digit(16));
+            let (byte, len) = match (first, digit(0), digit(1)) {
+                (b'%', Some(high), Some(low)) => ((high << 4 | low) as u8, 3),
+                (b'+', ..) => (b' ', 1),
+                _ => (first, 1),
+            };
+            text.push(byte);
+            rest = &rest[len..];
+        }
+        Some(cut_text(&String::from_utf8_lossy(&text)).as_bytes().to_vec())
+    }
+
+    fn json(&self) -> Option<Vec<u8>> {
+        let mut form = FormWriter::default();
+        write_json(self.bytes, &mut form)?;
+        Some(form.finish())
+    }
+
+    /// Any bytes, in base64.
+    fn binary(&self) -> Vec<u8> {
+        // Three bytes give four characters.
+        let bytes = &self.bytes[..self.bytes.len().min(MAX_QUERY_LEN)];
+        let mut query = format!("__wb_post_data={}", BASE64.encode(bytes)).into_bytes();
+        query.truncate(MAX_QUERY_LEN);
+        query
+    }
+
+    /// The parts of a form (RFC 7578); `None` if the head names no boundary.
+    fn multipart(&self) -> Option<Vec<u8>> {
+        let boundary = parameter(&self.media_type, "boundary").filter(|boundary| !boundary.is_empty())?;
+        let (delimiter, end) = (format!("--{boundary}").into_bytes(), format!("--{boundary}--").into_bytes());
+        let mut form = FormWriter::default();
+        let (mut at, mut part_at) = (0, None);
+        for line in self.bytes.split_inclusive(|&byte| byte == b'\n') {
+            let text = line.trim_ascii_end();
+            if text == delimiter || text == end {
+                if let Some(part_at) = part_at {
+                    write_part(&self.bytes[part_at..at], &mut form);
+                }
+                part_at = Some(at + line.len());
+            }
+            if text == end || form.is_full() {
+                break;
+            }
+            at += line.len();
+        }
+        Some(form.finish())
+    }
+}
+
+/// Writes a part of a form, with the line end before the boundary.
+fn write_part(part: &[u8], form: &mut FormWriter) {
+    let (head, value) = part.split_at(http_head_end(part).unwrap_or(part.len()));
+    let value = value.strip_suffix(b"\n").unwrap_or(value);
+    let value = value.strip_suffix(b"\r").unwrap_or(value);
+    let (mut name, mut is_file) = (None, false);
+    for_each_field(head, |field, disposition| {
+        if field.eq_ignore_ascii_case(b"content-disposition") {
+            let disposition = String::from_utf8_lossy(&disposition);
+            name = parameter(&disposition, "name");
+            is_file = parameter(&disposition, "filename").is_some();
+        }
+    });
+    let name = name.unwrap_or_else(|| "None".to_string());
+    match is_file {
+        true => form.field(name.as_bytes(), value),
+        false => form.field(name.as_bytes(), String::from_utf8_lossy(value).as_bytes()),
+    }
+}
+
+/// The value of a parameter after a semicolon, without quotes.
+fn parameter(field: &str, name: &str) -> Option<String> {
+    let mut rest = field;
+    while let Some(at) = rest.find(';') {
+        rest = rest[at + 1..].trim_start();
+        let (found, value) = rest.split_once('=')?;
+        let value = value.trim_start();
+        let quoted = value.strip_prefix('"').and_then(|value| value.split_once('"'));
+        let (value, after) = quoted.unwrap_or_else(|| value.split_at(value.find(';').unwrap_or(value.len())));
+        if found.trim_end().eq_ignore_ascii_case(name) {
+            return Some(value.trim_end().to_string());
+        }
+        rest = after;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn query_of(media_type: &str, body: &[u8]) -> String {
+        let head = format!("POST /x HTTP/1.1\r\nContent-Type: {media_type}\r\nContent-Length: {}\r\n\r\n", body.len());
+        let query = RequestQuery::parse(&[head.as_bytes(), body].concat());
+        assert_eq!(query.method, b"POST");
+        String::from_utf8(query.body).unwrap()
+    }
+
+    /// The expected queries are those of pywb 2.10.
+    #[test]
+    fn bodies_become_the_queries_of_pywb() {
+        let form = "application/x-www-form-urlencoded";
+        assert_eq!(query_of(form, b"a=1&b=%C3%A9+x&c=%26%zz%4"), "a=1&b=\u{e9} x&c=&%zz%4");
+        assert_eq!(query_of(form, "\u{fc}=%FF%e2%82".as_bytes()), "\u{fc}=\u{fffd}\u{fffd}");
+        assert_eq!(query_of(form, b"a=\xff"), "__wb_post_data=YT3/");
+        assert_eq!(query_of("text/plain;charset=UTF-8", b"foo=bar"), "__wb_post_data=Zm9vPWJhcg==");
+        assert_eq!((query_of("text/plain", br#"{"q":"s"}"#), query_of("text/plain", b"5")), ("q=s".into(), "".into()));
+        assert_eq!(query_of("image/png", b"\x89PNG\r\n"), "__wb_post_data=iVBORw0K");
+        assert_eq!((query_of("", b"x"), query_of("", b"")), ("__wb_post_data=eA==".into(), "".into()));
+    }
+
+    #[test]
+    fn json_becomes_the_query_of_pywb() {
+        let json = |text: &str| query_of("application/json; charset=utf-8", text.as_bytes());
+        let numbers = r#"{"a":1,"b":[1,"x y",{"a":true}],"c":{"d":null,"e":1.0,"f":0.00001,"g":1.5e-7,"h":-0.0,
+            "i":123456789012345678901234567890,"j":1e22,"k":2.5, "l": 0.1 , "m":-0,"n":0.0001},"":7}"#;
+        let expected = "a=1&b=1&b.2_=x+y&a.2_=true&d=null&e=1&f=1e-05&g=1.5e-07&h=0&i=123456789012345678901234567890\
+            &j=10000000000000000000000&k=2.5&l=0.1&m=0&n=0.0001";
+        assert_eq!(json(numbers), expected);
+        assert_eq!(json(r#"{"a":"\u00e9\ud83d\ude00\n","b":"\"\\/"}"#), "a=%C3%A9%F0%9F%98%80%0A&b=%22%5C%2F");
+        assert_eq!((json("\u{feff}{\"a\": false}"), json(r#"["top", 3]"#)), ("a=false".into(), "".into()));
+        let malformed = [
+            r#"{"a":1} x"#,
+            r#"{"a":01}"#,
+            r#"{"a":"\ud800"}"#,
+            "{\"a\":\"\t\"}",
+            "{\"a\":1}\n{\"a\":2}",
+            r#"{"a":1"#,
+            r#"{"a" 1}"#,
+            r#"{"a":1,}"#,
+            r#"{"a":"\x"}"#,
+            r#"{"a":1.}"#,
+            r#"{"a":1e}"#,
+            r#"{"a":.5}"#,
+            "[1,]",
+            "{",
+            "\"",
+            "",
+            r#"{"a":tru}"#,
+            r#"{"a":1e999}"#,
+            r#"{"a":-}"#,
+            "[1}",
+            "{\"a\":\"\\u12\"}",
+            "{\"a\":\"\\",
+        ];
+        for text in malformed {
+            assert_eq!(json(text), "", "{text}");
+        }
+        let nested = |depth: usize| format!("{{\"a\":{}1{}}}", "[".repeat(depth), "]".repeat(depth));
+        assert_eq!((json(&nested(400)), json(&nested(100_000))), ("a=1".into(), "".into()));
+    }
+
+    #[test]
+    fn forms_of_several_parts() {
+        let body =
+            b"--XX\r\nContent-Disposition: form-data; name=\"a b\"\r\n\r\n1 \xc3\xa9\r\n--XX\r\nContent-Disposition: \
+            form-data; name=\"f\"; filename=\"x.bin\"\r\nContent-Type: a/b\r\n\r\n\xff\x00\r\n\r\n--XX--\r\nafter";
+        assert_eq!(query_of("multipart/form-data; boundary=XX", body), "a+b=1+%C3%A9&f=%FF%00%0D%0A");
+        let body = b"------X\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n\r\n------X--\r\n";
+        assert_eq!(query_of("multipart/form-data; charset=x; boundary=\"----X\"", body), "a=");
+        assert_eq!(query_of("multipart/form-data", b"--XX\r\n"), "__wb_post_data=LS1YWA0K");
+    }
+
+    #[test]
+    fn queries_have_at_most_4096_characters() {
+        let of = |media_type, body: &[u8]| query_of(media_type, body).chars().count();
+        assert_eq!(of("application/json", format!(r#"{{"a":"{}","b":1}}"#, "x".repeat(5000)).as_bytes()), 4096);
+        assert_eq!(of("application/x-www-form-urlencoded", "\u{e9}".repeat(5000).as_bytes()), 4096);
+        assert_eq!(of("application/octet-stream", &[0; 5000]), 4096);
+        let broken = format!(r#"{{"a":"{}","b":1"#, "x".repeat(5000));
+        assert_eq!(query_of("application/json", broken.as_bytes()), "");
+    }
+
+    #[test]
+    fn methods_without_a_body_and_malformed_heads() {
+        let of = |text: &str| {
+            let RequestQuery { method, body } = RequestQuery::parse(text.as_bytes());
+            (String::from_utf8(method).unwrap(), String::from_utf8(body).unwrap())
+        };
+        assert_eq!((of("GET / HTTP/1.1\r\n\r\nx"), of("head /")), Default::default());
+        assert_eq!(of("DELETE / HTTP/1.1\r\nContent-Length: 1\r\n\r\nx"), ("DELETE".into(), "".into()));
+        assert_eq!(of("put / HTTP/1.1\nContent-Type: text/x\n\nabc").1, "__wb_post_data=YWJj");
+        assert_eq!(of("POST / HTTP/1.1\r\nContent-Length: 2\r\n\r\nabc").1, "__wb_post_data=YWI=");
+        for text in [
+            "POST / HTTP/1.1\r\nContent-Length: x\r\n\r\nabc",
+            "POST / HTTP/1.1\r\nContent-Length: 9",
+            "POST",
+            "POST\n\n",
+        ] {
+            assert_eq!(of(text), ("POST".into(), "".into()), "{text}");
+        }
+        assert_eq!(of(""), Default::default());
+    }
+}

@@ -1,0 +1,162 @@
+//! Capture indexes: the lines of CDXJ are those of cdxj-indexer, and the files of ZipNum those that pywb reads.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::{printed, sample};
+
+fn succeed(arguments: &[&str]) {
+    printed(arguments, b"");
+}
+
+/// The sample has requests with bodies of every kind, and payloads without digests. Its index was made by cdxj-indexer.
+#[test]
+fn archives_give_the_index_of_cdxj_indexer() {
+    let directory = tempfile::tempdir().unwrap();
+    let name = |name: &str| directory.path().join(name).display().to_string();
+    let expected = fs::read_to_string(sample("exchanges.cdxj")).unwrap();
+    let index = name("x.cdxj");
+    for flags in [&["--threads", "1"][..], &["--threads", "3", "--row-group-size", "1k"], &["--no-mmap"]] {
+        succeed(&[&["canon", "-q", &sample("exchanges.warc.gz"), "-o", &index][..], flags].concat());
+        assert_eq!(fs::read_to_string(&index).unwrap(), expected, "{flags:?}");
+    }
+    // From index to index nothing is lost.
+    succeed(&["canon", "-q", &index, "-o", &name("y.cdxj")]);
+    assert_eq!(fs::read_to_string(name("y.cdxj")).unwrap(), expected);
+    // Uncompressed, the positions are those of the records in the file.
+    let mut text = Vec::new();
+    let packed = fs::read(sample("exchanges.warc.gz")).unwrap();
+    std::io::Read::read_to_end(&mut flate2::read::MultiGzDecoder::new(&packed[..]), &mut text).unwrap();
+    fs::write(name("exchanges.warc"), &text).unwrap();
+    succeed(&["canon", "-q", &name("exchanges.warc"), "-o", &index]);
+    for line in fs::read_to_string(&index).unwrap().lines() {
+        let capture: Value = serde_json::from_str(&line[line.find(" {\"url\"").unwrap() + 1..]).unwrap();
+        let number = |member: &str| capture[member].as_str().unwrap().parse::<usize>().unwrap();
+        let record = &text[number("offset")..][..number("length")];
+        assert!(record.starts_with(b"WARC/1.0\r\n"), "{line}");
+        // The line ends between records are no part of their length.
+        assert!(text[number("offset") + number("length")..].starts_with(b"\r\n\r\n"), "{line}");
+    }
+}
+
+/// Methods and bodies without a line in the sample, because pywb and cdxj-indexer differ: pywb has to find the response.
+#[test]
+fn requests_are_keyed_as_pywb_looks_for_them() {
+    let directory = tempfile::tempdir().unwrap();
+    let name = |name: &str| directory.path().join(name).display().to_string();
+    let record = |kind: &str, content: &str| {
+        let len = content.len();
+        let head = "WARC-Target-URI: http://a.org/x?Q\r\nWARC-Date: 2026-01-01T00:00:00Z";
+        format!("WARC/1.0\r\nWARC-Type: {kind}\r\n{head}\r\nContent-Length: {len}\r\n\r\n{content}\r\n\r\n")
+    };
+    let key = |request: &str| {
+        let text = record("request", request) + &record("response", "HTTP/1.1 200 OK\r\n\r\n");
+        fs::write(name("x.warc"), text).unwrap();
+        succeed(&["canon", "-q", &name("x.warc"), "-o", &name("x.cdxj")]);
+        let index = fs::read_to_string(name("x.cdxj")).unwrap();
+        assert_eq!(index.lines().count(), 1, "{index}");
+        let line = index.replace(" 20260101000000 {", " {");
+        let request = line.find(", \"requestBody\"").map_or("", |at| line[at..].trim_end());
+        format!("{}{}", line.split(' ').next().unwrap(), request)
+    };
+    let json = |body: &str| {
+        let len = body.len();
+        key(&format!("POST /x HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: {len}\r\n\r\n{body}"))
+    };
+    assert_eq!(key("GET /x?Q HTTP/1.1\r\n\r\n"), "org,a)/x?q");
+    assert_eq!(key("HEAD /x?Q HTTP/1.1\r\n\r\n"), "org,a)/x?q");
+    let other = r#"org,a)/x?__wb_method=delete&q, "requestBody": "", "method": "DELETE"}"#;
+    assert_eq!(key("delete /x?Q HTTP/1.1\r\nContent-Length: 1\r\n\r\nx"), other);
+    let empty = r#"org,a)/x?__wb_method=post&q, "requestBody": "", "method": "POST"}"#;
+    assert_eq!(key("POST /x?Q HTTP/1.1\r\n\r\n"), empty);
+    assert_eq!(json("{"), empty);
+    let words =
+        r#"org,a)/x?__wb_method=post&a=true&b=null&c=1&q, "requestBody": "a=true&b=null&c=1", "method": "POST"}"#;
+    assert_eq!(json(r#"{"a": true, "b": null, "c": 1.0}"#), words);
+    // Whatever a body holds, the key is one word.
+    let form = |body: &str| {
+        let len = body.len();
+        let media = "application/x-www-form-urlencoded";
+        key(&format!("POST /x HTTP/1.1\r\nContent-Type: {media}\r\nContent-Length: {len}\r\n\r\n{body}"))
+    };
+    let spaced = form("a=b+c%0A%00%09d%C2%A0");
+    assert!(spaced.starts_with("org,a)/x?__wb_method=post&a=b%20c") && !spaced.contains('\n'), "{spaced}");
+}
+
+/// Lines of equal keys and times are in the order of `LC_ALL=C sort`, whatever the order of the input.
+#[test]
+fn an_index_is_sorted_as_its_lines_are() {
+    let directory = tempfile::tempdir().unwrap();
+    let name = |name: &str| directory.path().join(name).display().to_string();
+    let line = |i: u64| {
+        let (path, second, offset) = (i * 7 % 5, i * 11 % 3, i * 7919 % 1009);
+        let time = if i % 4 == 0 { "-".to_string() } else { format!("2026010100000{second}") };
+        format!(
+            "k {time} {{\"url\": \"http://a.org/{path}!\", \"offset\": \"{offset}\", \"length\": \"9\", \"filename\": \"x\"}}\n"
+        )
+    };
+    fs::write(
+        name("in.cdxj"),
+        (0..5000).map(line).collect::<String>() + "k - {\"url\": \"nonsense\"}\nk - {\"url\": \"http://a b\"}\n",
+    )
+    .unwrap();
+    let mut texts = Vec::new();
+    for flags in [&["--threads", "1"][..], &["--threads", "3", "--row-group-size", "10k", "--memory", "20M"]] {
+        succeed(&[&["canon", "-q", &name("in.cdxj"), "-o", &name("x.cdxj")][..], flags].concat());
+        texts.push(fs::read_to_string(name("x.cdxj")).unwrap());
+    }
+    let lines: Vec<&str> = texts[0].lines().collect();
+    assert!(lines.len() == 5002 && lines.is_sorted());
+    assert!(lines.iter().all(|line| line.split(' ').nth(2).is_some_and(|json| json.starts_with("{\"url\":"))));
+    assert!(texts[0] == texts[1]);
+}
+
+/// A directory of parts has one index of all gzip members, and the places of the parts.
+#[test]
+fn the_parts_of_a_cluster_have_one_index() {
+    let directory = tempfile::tempdir().unwrap();
+    let name = |name: &str| directory.path().join(name).display().to_string();
+    let url = |i: u64| format!("http://{}.example.org/{i}\n", i * i % 977);
+    fs::write(name("in.txt"), (0..7000).map(url).collect::<String>()).unwrap();
+    succeed(&["canon", "-q", &name("in.txt"), "-o", &name("x.cdx.gz")]);
+    assert_eq!(fs::read_to_string(name("x.loc")).unwrap(), "x.cdx.gz\tx.cdx.gz\n");
+    for (flags, parts) in [
+        (&["--part-rows", "2500"][..], &["part-00000.cdx.gz", "part-00001.cdx.gz", "part-00002.cdx.gz"][..]),
+        (&["--partition", "surt:2"], &["surt_range=0/part-00000.cdx.gz", "surt_range=1/part-00000.cdx.gz"]),
+    ] {
+        let target = directory.path().join("out");
+        let target_name = target.display().to_string();
+        let fixed = ["canon", "-q", &name("in.txt"), "-o", &target_name, "--output-format", "zipnum"];
+        succeed(&[&fixed[..], flags].concat());
+        let locations: String = parts.iter().map(|part| format!("{part}\t{part}\n")).collect();
+        assert_eq!(fs::read_to_string(target.join("cluster.loc")).unwrap(), locations);
+        let index = fs::read_to_string(target.join("cluster.idx")).unwrap();
+        let mut lines = Vec::new();
+        for (i, entry) in index.lines().enumerate() {
+            let fields: Vec<&str> = entry.split('\t').collect();
+            assert_eq!(fields[4], (i + 1).to_string());
+            let data = fs::read(target.join(fields[1])).unwrap();
+            let [offset, len] = [2, 3].map(|at| fields[at].parse::<usize>().unwrap());
+            let mut text = String::new();
+            let mut member = flate2::read::GzDecoder::new(&data[offset..offset + len]);
+            std::io::Read::read_to_string(&mut member, &mut text).unwrap();
+            assert!(text.starts_with(&format!("{} {{", fields[0])), "{entry}");
+            lines.extend(text.lines().map(str::to_string));
+        }
+        assert!(lines.len() == 7000 && lines.is_sorted());
+        assert!(!target.join("part-00000.idx").exists());
+        fs::remove_dir_all(&target).unwrap();
+    }
+    // Partitions by host are not in one order: each has an index.
+    let fixed =
+        ["canon", "-q", &name("in.txt"), "-o", &name("hosts"), "--output-format", "zipnum", "--partition", "host:2"];
+    succeed(&fixed);
+    for partition in ["host_hash=0", "host_hash=1"] {
+        let index = fs::read_to_string(directory.path().join("hosts").join(partition).join("cluster.idx")).unwrap();
+        assert!(
+            index.lines().count() > 0 && index.lines().all(|line| line.contains("\tpart-00000.cdx.gz\t")),
+            "{index}"
+        );
+    }
+}
