@@ -17,6 +17,8 @@ mod dedup;
 mod formats;
 #[path = "run/invariance.rs"]
 mod invariance;
+#[path = "run/json.rs"]
+mod json;
 #[path = "run/lists.rs"]
 mod lists;
 #[path = "run/parquet_features.rs"]
@@ -29,3 +31,5 @@ mod sort;
 mod tables;
 #[path = "run/zip.rs"]
 mod zip;
+#[path = "run/zstd.rs"]
+mod zstd;

@@ -3,6 +3,7 @@
 use crate::runs::{Outcome, choose, file, options, path_of, pipe, run, split_choices};
 use irikey::canon::Policy;
 use irikey::encoding::Charset;
+use irikey::input::list;
 use irikey::iri::PreprocessOptions;
 use irikey::record::csv::{CsvColumn, CsvOptions};
 use irikey::record::fields::FieldSet;
@@ -73,6 +74,24 @@ pub fn csv(input: &[u8]) -> Corpus {
 pub fn archives(input: &[u8]) -> Corpus {
     let Some(([format, step, chunk, group], data)) = split_choices(input) else { return Corpus::Reject };
     does_not_depend_on_cuts(data, &named(choose(&["warc", "wat", "auto"], format)), &policy(), [step, chunk, group]);
+    Corpus::Keep
+}
+
+/// JSON documents: HAR, and answers of CDX servers.
+pub fn documents(input: &[u8]) -> Corpus {
+    let Some(([format, step, chunk, group], data)) = split_choices(input) else { return Corpus::Reject };
+    does_not_depend_on_cuts(data, &named(choose(&["har", "cdx", "auto"], format)), &policy(), [step, chunk, group]);
+    Corpus::Keep
+}
+
+/// Members of ZIP archives, read in one thread or mapped and unpacked by several.
+pub fn members(input: &[u8]) -> Corpus {
+    let Some(([chunk, group], data)) = split_choices(input) else { return Corpus::Reject };
+    let path = file("input.zip", data);
+    let sources = || list(&[&path]).expect("the file exists");
+    let read = |options: RunOptions| run(sources(), &RunOptions { format: named("auto"), ..options }, &policy());
+    let whole = read(RunOptions { mmap: false, ..options(1 << 20, 1 << 20) });
+    read(RunOptions { mmap: true, threads: 2, ..options(1 + group, 1 + chunk) }).assert_equals(&whole, &[], "mapped");
     Corpus::Keep
 }
 

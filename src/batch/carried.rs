@@ -11,7 +11,7 @@ use super::column::ColumnKind;
 use super::error::BatchError;
 use crate::canon::{RowField, Rows, TextColumn};
 use crate::record::fields::{
-    CarriedField, DigestField, IntegerField, LabelField, StatusField, TimeField, UriField, carried_fields,
+    CarriedField, DigestField, IntegerField, LabelField, SegmentField, StatusField, TimeField, UriField, carried_fields,
 };
 
 /// How Arrow stores a kind of field.
@@ -103,6 +103,7 @@ text_fields! {
     UriField: Text;
     DigestField: Text;
     LabelField: Repeating;
+    SegmentField: Repeating;
 }
 
 /// Makes a column of text; empty ones are null.

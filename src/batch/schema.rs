@@ -144,6 +144,8 @@ impl ColumnSet {
         }
         // The digest of the payload is computed only if the record has none.
         carry.digest |= carry.payload_digest;
+        // The name of the archive says the segment.
+        carry.filename |= carry.segment;
         carry
     }
 

@@ -12,7 +12,7 @@ use crate::iri::{Base, CLASSIFIER, Fault, MarkedReference, Normalizer, check_aut
 use crate::kernel::{Bitmaps, Span};
 use crate::record::Records;
 use crate::record::fields::{
-    DigestField, FieldKind, IntegerField, LabelField, StatusField, TimeField, UriField, carried_fields,
+    DigestField, FieldKind, IntegerField, LabelField, SegmentField, StatusField, TimeField, UriField, carried_fields,
 };
 
 /// How rows store a kind of field.
@@ -148,7 +148,7 @@ macro_rules! row_fields {
 }
 row_fields! {
     TimeField: Vec<Option<i64>>, StatusField: Vec<Option<i32>>, IntegerField: Vec<Option<i64>>,
-    UriField: TextColumn, DigestField: TextColumn, LabelField: TextColumn
+    UriField: TextColumn, DigestField: TextColumn, LabelField: TextColumn, SegmentField: TextColumn
 }
 
 /// Kinds whose rows hold what records hold.
@@ -173,6 +173,21 @@ impl AppendField for LabelField {
 impl AppendField for DigestField {
     fn append(chunk: &mut ChunkRecords<'_>, values: &[Option<Span>], column: &mut TextColumn) {
         push_texts(chunk, values, strip_sha1_prefix, column);
+    }
+}
+
+impl AppendField for SegmentField {
+    fn append(chunk: &mut ChunkRecords<'_>, values: &[Option<Span>], column: &mut TextColumn) {
+        let records = chunk.records;
+        let filenames = records.fields.filenames;
+        for i in 0..values.len().max(filenames.len()) {
+            let text = |spans: &[Option<Span>]| spans.get(i).copied().flatten().map(|span| span.of(records.text));
+            if let Some(segment) = text(values).or_else(|| segment_of(text(filenames)?)) {
+                column.values.extend_from_slice(segment);
+            }
+            column.end();
+        }
+        fill_nulls(chunk.uris.len(), column);
     }
 }
 
@@ -230,6 +245,17 @@ impl RowColumn for TextColumn {
     fn retain(&mut self, ranges: &[Range<usize>]) {
         TextColumn::retain(self, ranges);
     }
+}
+
+/// The segment of the crawl in the path of an archive, as Common Crawl names them:
+/// `crawl-data/CC-MAIN-2024-10/segments/1707947473347.0/warc/x.warc.gz`.
+fn segment_of(filename: &[u8]) -> Option<&[u8]> {
+    const PARENT: &[u8] = b"segments/";
+    let at = memchr::memmem::rfind(filename, PARENT)?;
+    let is_whole = at == 0 || filename[at - 1] == b'/';
+    let segment = &filename[at + PARENT.len()..];
+    let end = memchr::memchr(b'/', segment)?;
+    (is_whole && end > 0).then_some(&segment[..end])
 }
 
 /// Removes the prefix `sha1:`. Indexes contain SHA-1 digests without a prefix; other digests keep theirs.

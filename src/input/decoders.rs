@@ -1,78 +1,19 @@
-//! Decompressors for zstd (RFC 8878), LZ4 frames, bzip2 and xz.
+//! Decompressors for LZ4 frames, bzip2 and xz.
 //!
 //! Each reads any number of frames or streams in a row, and returns all bytes that its library delivers before a defect,
 //! and then the defect.
 
 use super::error::Defect;
 use super::peek::PeekReader;
+use super::zstd_frames::MAX_DICTIONARY_LEN;
 use bzip2::{Decompress, Status};
 use lz4_flex::frame::FrameDecoder;
 use lzma_rust2::XzReader;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use zstd::stream::raw::{DParameter, Decoder, Operation};
-
-/// Largest dictionary of xz and largest window of zstd, in bytes: more than their programs use without a special option. A
-/// decoder needs this memory, and a file of a few bytes can ask for 4 GiB.
-const MAX_DICTIONARY_LOG: u32 = 27;
-const MAX_DICTIONARY_LEN: u64 = 1 << MAX_DICTIONARY_LOG;
 
 /// Name of bzip2 in messages.
 const BZIP2: &str = "bzip2";
-
-/// Unpacks the frames of a zstd file.
-pub(super) struct ZstdReader {
-    input: PeekReader,
-    decoder: Decoder<'static>,
-    /// Between frames, where the file may end.
-    is_between_frames: bool,
-}
-
-impl ZstdReader {
-    pub(super) fn new(input: PeekReader) -> Result<ZstdReader, Defect> {
-        let mut decoder = Decoder::new().map_err(|error| zstd_defect(&error))?;
-        let limit = DParameter::WindowLogMax(MAX_DICTIONARY_LOG);
-        decoder.set_parameter(limit).map_err(|error| zstd_defect(&error))?;
-        Ok(ZstdReader { input, decoder, is_between_frames: true })
-    }
-
-    /// Packed bytes consumed so far.
-    pub(super) fn consumed(&self) -> u64 {
-        self.input.consumed()
-    }
-
-    /// Unpacks into `into`. Returns the number of bytes; 0 is the end.
-    pub(super) fn read(&mut self, into: &mut [u8]) -> Result<usize, Defect> {
-        while !into.is_empty() {
-            let packed = self.input.peek(1)?;
-            let is_ended = packed.is_empty();
-            if is_ended && self.is_between_frames {
-                break;
-            }
-            let status = self.decoder.run_on_buffers(packed, into);
-            let status = status.map_err(|error| zstd_defect(&error))?;
-            self.input.consume(status.bytes_read);
-            if status.bytes_read > 0 || status.bytes_written > 0 {
-                self.is_between_frames = status.remaining == 0;
-            }
-            if status.bytes_written > 0 {
-                return Ok(status.bytes_written);
-            }
-            if is_ended && !self.is_between_frames {
-                return Err(Defect::ZstdTruncated);
-            }
-        }
-        Ok(0)
-    }
-}
-
-/// The library reports every error by its text only.
-fn zstd_defect(error: &io::Error) -> Defect {
-    match error.to_string() {
-        text if text.contains("too much memory") => Defect::Dictionary("zstd", MAX_DICTIONARY_LEN),
-        text => Defect::Zstd(text),
-    }
-}
 
 /// Unpacks the streams of a bzip2 file. The reader of the crate bzip2 drops the bytes that it unpacked before it found damage,
 /// so that their number would depend on the lengths of reads.
@@ -296,27 +237,6 @@ mod tests {
         read_all(step, |into| decoder.read(into))
     }
 
-    fn unpack_zstd(bytes: Vec<u8>) -> (Vec<u8>, Option<Defect>) {
-        let mut reader = ZstdReader::new(PeekReader::new(Box::new(Cursor::new(bytes)))).unwrap();
-        read_all(1000, |into| reader.read(into))
-    }
-
-    #[test]
-    fn several_zstd_frames_are_read_and_truncation_and_garbage_are_defects() {
-        let text = &text()[..3000];
-        let frame = zstd::encode_all(text, 1).unwrap();
-        let skippable = b"\x50\x2a\x4d\x18\x03\0\0\0abc".to_vec();
-        let packed = [skippable.clone(), frame.clone(), frame.clone(), skippable].concat();
-        let (bytes, defect) = unpack_zstd(packed);
-        assert!(defect.is_none() && bytes == text.repeat(2));
-        for len in 1..frame.len() {
-            let (bytes, defect) = unpack_zstd([&frame[..], &frame[..len]].concat());
-            assert!(bytes.starts_with(text) && defect.is_some(), "{len}");
-        }
-        let (bytes, defect) = unpack_zstd([&frame[..], b"garbage!"].concat());
-        assert!(bytes == text && matches!(defect, Some(Defect::Zstd(_))));
-    }
-
     #[test]
     fn several_streams_are_read() {
         let twice = text().repeat(2);
@@ -403,13 +323,5 @@ mod tests {
             assert_eq!(matches!(defect, Some(Defect::Dictionary("xz", _))), is_refused, "{size} {defect:?}");
             assert_eq!(bytes.is_empty(), is_refused);
         }
-        // Magic number, no checksum and no length, a window of 2^27 or 2^28 bytes, and one last block of one byte.
-        let zstd = |window_log: u8| {
-            let head = [0x28, 0xb5, 0x2f, 0xfd, 0, (window_log - 10) << 3];
-            [&head[..], &[1 | 1 << 3, 0, 0, b'x']].concat()
-        };
-        let unpack = |window_log| unpack_zstd(zstd(window_log));
-        assert!(matches!(unpack(27), (bytes, None) if bytes == b"x"));
-        assert!(matches!(unpack(28).1, Some(Defect::Dictionary("zstd", _))));
     }
 }

@@ -127,6 +127,12 @@ pub enum Defect {
     /// The file ends within a frame or stream of this packing.
     #[error("the {0} data ends early: the file was cut short; fetch it again ({0} -t checks it)")]
     Truncated(&'static str),
+    /// What follows in a JSON document is not what its format has there.
+    #[error("the JSON document has something else here than its format; what follows was not read; check it with jq")]
+    JsonBroken,
+    /// A JSON document ends early.
+    #[error("the JSON document ends early: it was cut short; fetch it again")]
+    JsonTruncated,
     /// A frame or stream of this packing is damaged, or other bytes follow the last one.
     #[error("damaged {0} data: {1}; fetch the file again ({0} -t checks it)")]
     Damaged(&'static str, String),

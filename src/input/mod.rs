@@ -3,7 +3,7 @@
 //! ```text
 //! arguments --list--> Sources --open--> Opened::Mapped(MappedFile) --> Block: a range of the mapping
 //!                                       Opened::Stream(Stream)     --> Block: a buffer
-//!                                          | gzip, gzip_ahead, decoders: unpack
+//!                                          | gzip, gzip_ahead, zstd_frames, decoders: unpack
 //!                                          | peek: lookahead
 //! ZIP archive --zip--> members, each a source --zip_reader--> Stream
 //!                               TableReader (Parquet, Arrow IPC)   --> RecordBuffer: rows
@@ -28,6 +28,7 @@ mod stream;
 mod table;
 mod zip;
 mod zip_reader;
+mod zstd_frames;
 
 pub(crate) use block::{Block, BlockPool, Buffer};
 pub use error::{Defect, InputError, ListError};

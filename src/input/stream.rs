@@ -1,6 +1,6 @@
 //! Opens a source: as a mapped file, or as a stream of unpacked bytes.
 
-use super::decoders::{Bzip2Reader, DecoderAdapter, ZstdReader};
+use super::decoders::{Bzip2Reader, DecoderAdapter};
 use super::detect::{Packing, SNIFF_LEN, packing};
 use super::error::Defect;
 use super::gzip::{GzipReader, MemberEnd};
@@ -10,6 +10,7 @@ use super::mmap::{MappedFile, MappedReader};
 use super::peek::PeekReader;
 use super::zip::{MemberMethod, ZipMember};
 use super::zip_reader::{InflateReader, MemberChecksum, StoredReader};
+use super::zstd_frames::ZstdReader;
 use crate::encoding::Utf16Decoder;
 use crate::remote::{OpenedObject, RemoteError, RemoteObject, RemoteReader};
 use std::collections::VecDeque;
@@ -113,14 +114,14 @@ impl Stream {
         }
     }
 
-    /// Appends the ends of the gzip members that were passed since the last call to `ends`, in order. An end may be ahead of
+    /// Appends the ends of the gzip members or zstd frames that were passed since the last call to `ends`, in order. An end may be ahead of
     /// the bytes that were read so far, but is never reported later than the bytes before it.
     pub(crate) fn take_ends(&mut self, ends: &mut VecDeque<MemberEnd>) {
         match &mut self.bytes.bytes {
             UnpackedBytes::Gzip(reader) => ends.extend(reader.take_ends()),
             UnpackedBytes::ParallelGzip(reader) => ends.extend(reader.take_ends()),
-            UnpackedBytes::Plain(_) => (),
-            UnpackedBytes::Zstd(_) | UnpackedBytes::Bzip2(_) | UnpackedBytes::Other(_) => (),
+            UnpackedBytes::Zstd(reader) => ends.extend(reader.take_ends()),
+            UnpackedBytes::Plain(_) | UnpackedBytes::Bzip2(_) | UnpackedBytes::Other(_) => (),
         }
     }
 

@@ -3,8 +3,8 @@
 //! URLs and redirects are written unescaped, so a space in one of them adds a column. Such a line is read from both ends:
 //! what must look like a time, a media type, a status, a digest or a number does, and the surplus belongs to the redirect,
 //! otherwise to the URL. A line with fewer columns than the header promises is read in one of the common layouts (9, 10
-//! or 11 columns, or the 7 of the Wayback CDX server). A line that fits none is a record with a fault, and the line is its URL. Header lines are counted;
-//! header lines and blank lines are not records.
+//! or 11 columns, or the 7 of the Wayback CDX server). A line that fits none is a record with a fault, and the line is its URL. Header lines are counted,
+//! and so is the key to resume at the end of an answer; header lines and blank lines are not records.
 
 use super::buffer::{RecordColumns, lines};
 use super::decoder::{SourceHead, TextDecoder};
@@ -104,7 +104,7 @@ impl Cdx {
         if line.is_empty() {
             return;
         }
-        if line.starts_with(b" CDX ") || line.starts_with(b"CDX ") {
+        if line.starts_with(b" CDX ") || line.starts_with(b"CDX ") || is_resume_key(line) {
             return self.rows.count_header();
         }
         self.tokens.clear();
@@ -117,6 +117,15 @@ impl Cdx {
         });
         self.rows.push(url, field);
     }
+}
+
+/// Whether the line is the key to resume with which an answer of a Wayback CDX server ends, percent-encoded:
+/// `org%2Cexample%29%2F+20140103030321%21`.
+fn is_resume_key(line: &[u8]) -> bool {
+    let line = line.strip_suffix(b"%21").unwrap_or(line);
+    let Some((key, time)) = line.split_last_chunk::<14>() else { return false };
+    let has_key = || memchr::memmem::find(key, b"%29%2F").is_some() && !key.contains(&b' ');
+    key.ends_with(b"+") && time::from_digits(time).is_some() && has_key()
 }
 
 /// Splits `line`, which begins at `at`, at every space, until there are more tokens than a record may have.
@@ -188,21 +197,28 @@ fn read_columns(
         if !may_be_anything && !is_plausible(*letter, text) {
             return None;
         }
-        let present = (text != b"-").then_some(span);
         match letter {
             b'a' => url = url.or(Some(span)),
-            b'b' => field.time = time::from_digits(text),
-            b's' => field.status = number(text),
-            b'k' => field.digest = present,
-            b'r' => field.redirect = present,
-            b'm' => field.mime = present.filter(|_| !matches!(text, b"unk" | b"no-type")),
-            b'g' => field.filename = present,
-            b'V' => field.capture_offset = number(text),
-            b'S' => field.capture_length = number(text),
-            _ => {}
+            letter => set_field(&mut field, *letter, text, span),
         }
     }
     Some((url?, field))
+}
+
+/// Sets the field of a column, whose content is `text`.
+pub(super) fn set_field(field: &mut FieldValues, letter: u8, text: &[u8], span: Span) {
+    let present = (text != b"-").then_some(span);
+    match letter {
+        b'b' => field.time = time::from_digits(text),
+        b's' => field.status = number(text),
+        b'k' => field.digest = present,
+        b'r' => field.redirect = present,
+        b'm' => field.mime = present.filter(|_| !matches!(text, b"unk" | b"no-type")),
+        b'g' => field.filename = present,
+        b'V' => field.capture_offset = number(text),
+        b'S' => field.capture_length = number(text),
+        _ => {}
+    }
 }
 
 fn number<N: FromStr>(text: &[u8]) -> Option<N> {
@@ -277,6 +293,17 @@ mod tests {
         ] {
             let (rows, faults) = decode(None, &line(url, redirect));
             assert_eq!((rows, faults), (vec![row(url, 302, Some(redirect))], vec![]));
+        }
+    }
+
+    #[test]
+    fn a_key_to_resume_is_no_record() {
+        let line = "org,a)/ 20140103030321 http://a.org/ text/html 200 B2LT 1043\n";
+        for key in ["org%2Ca%29%2Fb+20140103030321%21", "org%2Ca%29%2F+20140103030321"] {
+            assert_eq!(decode(None, &format!("{line}\n{key}\n")), (vec![row("http://a.org/", 200, None)], vec![]));
+        }
+        for other in ["org%2Ca%29%2F+2014", "org,a)/+20140103030321", "x", ""] {
+            assert!(!is_resume_key(other.as_bytes()), "{other}");
         }
     }
 

@@ -51,6 +51,8 @@ field_kinds! {
     DigestField(Span);
     /// Text with few distinct values.
     LabelField(Span);
+    /// The segment of a crawl; without it, rows take it from the name of the archive.
+    SegmentField(Span);
 }
 
 /// Calls the macro `$callback` with the list of carried fields, in the order of the output columns.
@@ -145,9 +147,9 @@ macro_rules! carried_fields {
                 meaning: "body of the HTTP request, POST or PUT, written as a query, at most 4096 characters",
             }
             WarcSegment {
-                field: segment, buffer: segments, kind: LabelField,
+                field: segment, buffer: segments, kind: SegmentField,
                 column: "warc_segment", json: None, cdxj: None,
-                meaning: "the segment of the crawl to which the archive belongs",
+                meaning: "the segment of the crawl to which the archive belongs, also as the name of the archive says: segments/NAME/",
             }
         }
     };

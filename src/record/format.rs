@@ -20,6 +20,7 @@ use super::csv::{Csv, CsvOptions, delimiter_by_name};
 use super::decoder::{FormatOptions, SourceHead, TextDecoder};
 use super::fields::FieldSet;
 use super::journal::Journal;
+use super::json_document::JsonLayout;
 use super::json_lines::{JsonLines, JsonOptions};
 use super::lines::Lines;
 use super::records::Records;
@@ -127,7 +128,8 @@ text_formats! {
     AccessLog, access_log, "access-log":
         "Access log of a web server, in the format of --log-format; its targets need --base, unless the format has the host";
     Cdx, cdx, "cdx":
-        "CDX: columns separated by spaces, named by the letters of the header line; without a header, the usual 11, 10 or 9";
+        "CDX: columns separated by spaces, named by the letters of the header line; without a header, the usual 11, 10, 9 or 7; \
+         also the JSON arrays of Wayback CDX servers";
 }
 
 /// The name of [`InputFormat::Auto`].
@@ -137,13 +139,14 @@ pub(crate) const AUTO: &str = "auto";
 const OTHER_NAMES: &[(&str, &str)] = &[
     (
         AUTO,
-        "Recognize each input by its first records: WARC, ARC, CDX, CDXJ, JSON lines, crawl.log, or an access log in the \
+        "Recognize each input by its first records: WARC, ARC, HAR, CDX, CDXJ, JSON lines, crawl.log, or an access log in the \
          common or combined format. Otherwise by its name: .csv and .tsv (also before .gz and the like) are tables. \
          Everything else is lines",
     ),
     ("tsv", "Tab-separated values"),
     ("warc", "WARC and ARC, one row per record; --record-types says of which types"),
     ("wat", "WAT, one row per link, resolved against its page"),
+    ("har", "HAR (HTTP Archive), one row per entry"),
 ];
 
 impl Default for TextFormat {
@@ -172,6 +175,8 @@ pub enum InputFormat {
     Csv(CsvOptions),
     /// An archive.
     Archive(ArchiveRows),
+    /// HAR, one row per entry.
+    Har,
 }
 
 impl Default for InputFormat {
@@ -219,6 +224,7 @@ impl InputFormat {
             "tsv" => Some(csv(Some(b'\t'))),
             "warc" => Some(InputFormat::Archive(ArchiveRows::Records)),
             "wat" => Some(InputFormat::Archive(ArchiveRows::Links)),
+            "har" => Some(InputFormat::Har),
             _ => TextFormat::named(name, options).map(InputFormat::Text),
         }
     }
@@ -228,11 +234,15 @@ impl InputFormat {
         match self {
             InputFormat::Auto(options) => detect(options, name, head),
             InputFormat::Text(format) => match (format, UnsupportedFormat::of_json(head)) {
+                (TextFormat::Cdx(_), _) if JsonLayout::detect(head) == Some(JsonLayout::CdxRows) => {
+                    SourceFormat::Json(JsonLayout::CdxRows)
+                }
                 (TextFormat::JsonLines(_), Some(format)) => SourceFormat::Unsupported(format),
                 _ => SourceFormat::Text(format.of_source(&SourceHead::new(head))),
             },
             InputFormat::Csv(options) => csv_format(options, &SourceHead::new(head)),
             InputFormat::Archive(rows) => SourceFormat::Archive(*rows),
+            InputFormat::Har => SourceFormat::Json(JsonLayout::Har),
         }
     }
 }
@@ -246,6 +256,8 @@ pub(crate) enum SourceFormat {
     Csv(CsvOptions),
     /// An archive.
     Archive(ArchiveRows),
+    /// One JSON document.
+    Json(JsonLayout),
     /// A format that is not read.
     Unsupported(UnsupportedFormat),
 }
@@ -254,6 +266,9 @@ fn detect(options: &FormatOptions, name: &str, bytes: &[u8]) -> SourceFormat {
     if is_archive(bytes) && !options.is_table {
         let is_wat = is_wat_name(name) || is_wat(bytes);
         return SourceFormat::Archive(if is_wat { ArchiveRows::Links } else { ArchiveRows::Records });
+    }
+    if let Some(layout) = JsonLayout::detect(bytes).filter(|_| !options.is_table) {
+        return SourceFormat::Json(layout);
     }
     let head = SourceHead::new(bytes);
     let detected = if options.is_table {
@@ -313,7 +328,7 @@ mod tests {
         }
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), 12);
+        assert_eq!(names.len(), 13);
     }
 
     #[test]

@@ -51,11 +51,24 @@ fn pairs(digits: &[u8; 8]) -> Option<[i64; 4]> {
 
 /// Parses `yyyy-MM-ddTHH:mm:ssZ`, with an optional fraction of a second.
 pub(super) fn from_iso(text: &[u8]) -> Option<i64> {
-    let (head, rest) = text.split_at_checked(19)?;
+    from_local(text.strip_suffix(b"Z")?)
+}
+
+/// Parses [`from_iso`], or with `+hh:mm` or `-hh:mm` instead of `Z`.
+pub(super) fn from_iso_with_zone(text: &[u8]) -> Option<i64> {
+    let Some((local, [sign @ (b'+' | b'-'), h, hh, b':', m, mm])) = text.split_last_chunk::<6>() else {
+        return from_iso(text);
+    };
+    let ahead = (number(&[*h, *hh])? * 60 + number(&[*m, *mm])?) * 60_000;
+    from_local(local).map(|local| if *sign == b'+' { local - ahead } else { local + ahead })
+}
+
+/// Parses `yyyy-MM-ddTHH:mm:ss`, with an optional fraction of a second.
+fn from_local(text: &[u8]) -> Option<i64> {
+    let (head, fraction) = text.split_at_checked(19)?;
     if [head[4], head[7], head[10], head[13], head[16]] != *b"--T::" {
         return None;
     }
-    let fraction = rest.strip_suffix(b"Z")?;
     let ms = match fraction.strip_prefix(b".") {
         Some(digits) if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) => {
             (0..3).fold(0, |ms, i| ms * 10 + digits.get(i).map_or(0, |digit| i64::from(digit - b'0')))

@@ -109,8 +109,8 @@ impl From<Defect> for EndDefect {
     }
 }
 
-/// Rows of an archive.
-pub(super) struct ArchiveRead {
+/// Rows of an archive or a JSON document.
+pub(super) struct RowsRead {
     pub(super) rows: RecordBuffer,
     /// Size of the rows, in bytes; see [`CaptureBatch::len`].
     pub(super) len: usize,
@@ -141,7 +141,7 @@ impl ArchiveReader {
     }
 
     /// Reads rows until they reach the target size or about [`BATCH_LEN`] bytes.
-    pub(super) fn read(&mut self, carry: FieldSet, limits: BatchLimits) -> ArchiveRead {
+    pub(super) fn read(&mut self, carry: FieldSet, limits: BatchLimits) -> RowsRead {
         let limits = BatchLimits { target_len: limits.target_len.min(BATCH_LEN), ..limits };
         let mut batch = CaptureBatch::new(carry, limits);
         while !self.is_ended {
@@ -159,7 +159,7 @@ impl ArchiveReader {
                 None => ReadEnd::Source,
             },
         };
-        ArchiveRead { len: batch.len(), rows: batch.into_rows(), end }
+        RowsRead { len: batch.len(), rows: batch.into_rows(), end }
     }
 
     fn push_member_ends(&mut self) {

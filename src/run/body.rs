@@ -1,6 +1,7 @@
 //! The body of a source that is being cut: its text, mapped or read as far as needed, or the reader of its rows.
 
 use super::archive::{ArchiveBytes, ArchiveReader, ArchiveStart, EndDefect, ReadEnd};
+use super::json::JsonReader;
 use super::options::RunOptions;
 use crate::canon::{MAX_TEXT_LEN, Policy};
 use crate::encoding::{ByteOrder, Charset, Utf16Decoder};
@@ -9,6 +10,7 @@ use crate::input::{Block, BlockPool, Buffer, Defect, MemberEnd, Opened, Stream, 
 use crate::record::archive::ArchiveParser;
 use crate::record::boundary::{Boundary, Quoting, TooLong};
 use crate::record::fields::FieldSet;
+use crate::record::json_document::JsonDocumentParser;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -65,6 +67,8 @@ pub(super) enum SourceBody {
     Table(Box<TableReader>),
     /// Rows of a WARC, ARC or WAT file.
     Archive(Box<ArchiveReader>),
+    /// Rows of a JSON document.
+    Json(Box<JsonReader>),
 }
 
 /// Text of a stream, as far as it was read.
@@ -107,9 +111,23 @@ impl SourceBody {
                 let bytes = ArchiveBytes::of_stream(stream, &buffer[start..], start as u64);
                 ArchiveStart { bytes, offset: start as u64, member_ends, defect }
             }
-            SourceBody::Table(_) | SourceBody::Archive(_) | SourceBody::Empty => return,
+            SourceBody::Table(_) | SourceBody::Archive(_) | SourceBody::Json(_) | SourceBody::Empty => return,
         };
         *self = SourceBody::Archive(Box::new(ArchiveReader::new(parser, start)));
+    }
+
+    /// Parses the text as a JSON document from here on.
+    pub(super) fn parse_json(&mut self, parser: JsonDocumentParser) {
+        *self = match std::mem::take(self) {
+            SourceBody::Mapped { mapping, start } => {
+                SourceBody::Json(Box::new(JsonReader::new(parser, Stream::mapped(mapping, start), b"", None)))
+            }
+            SourceBody::Stream(text) => {
+                let TextStream { stream, buffer, start, defect, .. } = *text;
+                SourceBody::Json(Box::new(JsonReader::new(parser, stream, &buffer[start..], defect)))
+            }
+            other => other,
+        };
     }
 
     /// Decodes the text from UTF-16. It begins with a byte-order mark of `mark_len` bytes, and nothing was cut yet.
@@ -131,7 +149,7 @@ impl SourceBody {
                 // The decoder has to see the end of the bytes itself.
                 text.is_ended = text.defect.is_some();
             }
-            SourceBody::Table(_) | SourceBody::Archive(_) | SourceBody::Empty => (),
+            SourceBody::Table(_) | SourceBody::Archive(_) | SourceBody::Json(_) | SourceBody::Empty => (),
         }
     }
 
@@ -140,7 +158,7 @@ impl SourceBody {
         match self {
             SourceBody::Mapped { mapping, start } => &mapping[*start..],
             SourceBody::Stream(text) => &text.buffer[text.start..],
-            SourceBody::Table(_) | SourceBody::Archive(_) | SourceBody::Empty => &[],
+            SourceBody::Table(_) | SourceBody::Archive(_) | SourceBody::Json(_) | SourceBody::Empty => &[],
         }
     }
 
@@ -149,7 +167,7 @@ impl SourceBody {
         match self {
             SourceBody::Mapped { start, .. } => *start += len,
             SourceBody::Stream(text) => text.start += len,
-            SourceBody::Table(_) | SourceBody::Archive(_) | SourceBody::Empty => (),
+            SourceBody::Table(_) | SourceBody::Archive(_) | SourceBody::Json(_) | SourceBody::Empty => (),
         }
     }
 
@@ -160,6 +178,7 @@ impl SourceBody {
             SourceBody::Stream(text) => Some(text.stream.taken()),
             SourceBody::Table(table) => Some(table.taken()),
             SourceBody::Archive(archive) => Some(archive.file_position()),
+            SourceBody::Json(json) => Some(json.file_position()),
         }
     }
 
@@ -168,6 +187,7 @@ impl SourceBody {
         match self {
             SourceBody::Stream(text) => text.stream.is_packed(),
             SourceBody::Archive(archive) => archive.is_compressed(),
+            SourceBody::Json(json) => json.is_compressed(),
             SourceBody::Mapped { .. } | SourceBody::Table(_) | SourceBody::Empty => false,
         }
     }
@@ -246,7 +266,9 @@ impl SourceBody {
                 text.member_ends.clear();
                 text.buffer.split_off(range, pool)
             }
-            SourceBody::Table(_) | SourceBody::Archive(_) | SourceBody::Empty => Block::from(Vec::new()),
+            SourceBody::Table(_) | SourceBody::Archive(_) | SourceBody::Json(_) | SourceBody::Empty => {
+                Block::from(Vec::new())
+            }
         }
     }
 }

@@ -193,6 +193,15 @@ impl<'a> Cutter<'a> {
                 self.counts.row_bytes += archive.take_parsed_len();
                 ((!read.rows.is_empty()).then(|| PieceRecords::Rows(Box::new(read.rows))), read.end)
             }
+            SourceBody::Json(json) => {
+                let max_record_len = self.options.run.max_record_len;
+                let read = json.read(self.options.carry, BatchLimits { target_len: target, max_record_len });
+                self.at += read.len as u64;
+                let (bytes, headers) = json.take_counts();
+                (self.counts.row_bytes, self.counts.headers) =
+                    (self.counts.row_bytes + bytes, self.counts.headers + headers);
+                ((!read.rows.is_empty()).then(|| PieceRecords::Rows(Box::new(read.rows))), read.end)
+            }
             SourceBody::Mapped { .. } | SourceBody::Stream(_) | SourceBody::Empty => {
                 self.cut_text(&mut current, target)
             }

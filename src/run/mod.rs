@@ -25,6 +25,7 @@ mod distinct;
 mod equivalences;
 mod error;
 mod in_order;
+mod json;
 mod learn;
 pub(crate) mod memory;
 mod open_source;

@@ -12,6 +12,7 @@ use crate::iri::FaultKind;
 use crate::record::archive::ArchiveParser;
 use crate::record::csv::{CsvColumnsError, CsvLayout, CsvOptions};
 use crate::record::fields::FieldValues;
+use crate::record::json_document::JsonDocumentParser;
 use crate::record::{
     ArchiveRows, FormatAdvice, InputFormat, RecordBuffer, SourceFormat, TextFormat, UnsupportedFormat,
 };
@@ -130,6 +131,10 @@ impl OpenSource {
             SourceFormat::Text(format) => self.format = format,
             SourceFormat::Csv(csv) => self.begin_csv(&csv, options)?,
             SourceFormat::Archive(rows) => self.begin_archive(rows, options),
+            SourceFormat::Json(layout) => {
+                let parser = JsonDocumentParser::new(layout, self.offset, options.run.max_record_len);
+                self.body.parse_json(parser);
+            }
             SourceFormat::Unsupported(format) => return Err(Defect::Unsupported(format).into()),
         }
         Ok(())

@@ -2,13 +2,13 @@
 
 use super::batch::{Capture, CaptureBatch};
 use super::exchange::{PendingRequest, RecordIds};
-use super::heads::{self, ArcHead, ResponseHead, WarcHead, detected_charset, without_brackets};
+use super::heads::{ArcHead, Detected, ResponseHead, WarcHead, without_brackets};
 use super::links::LinkReader;
 use super::request::{MAX_REQUEST_LEN, RequestQuery};
 use super::selection::RecordTypes;
 use crate::iri::{FaultKind, Flags};
 use crate::record::fields::FieldSet;
-use crate::record::time;
+use crate::record::{media_type, time};
 
 /// The media type that indexes write for revisits.
 const REVISIT: &[u8] = b"warc/revisit";
@@ -92,7 +92,7 @@ pub(super) struct RecordAssembler {
     last_request: Option<PendingRequest>,
     /// What the content of the current record says.
     response: ResponseHead,
-    charset: Vec<u8>,
+    detected: Detected,
     held: Option<HeldCapture>,
     /// A capture whose memory can be used again.
     spare: Capture,
@@ -139,6 +139,7 @@ impl RecordAssembler {
         capture.url.extend_from_slice(url);
         capture.digest.extend_from_slice(&head.digest);
         capture.truncated.extend_from_slice(&head.truncated);
+        capture.detected_mime.extend_from_slice(media_type::without_parameters(&head.payload_type));
         capture.time = time::from_w3c(&head.date);
         if is_bracketed {
             capture.flags |= Flags::BRACKETED;
@@ -160,7 +161,7 @@ impl RecordAssembler {
         match &head.record_type[..] {
             b"response" | b"request" => {}
             b"revisit" => capture.mime.extend_from_slice(REVISIT),
-            _ => capture.mime.extend_from_slice(heads::without_parameters(&head.content_type)),
+            _ => capture.mime.extend_from_slice(media_type::without_parameters(&head.content_type)),
         }
         self.is_skipped = !self.types.has_record(head);
         if self.carry.method {
@@ -220,14 +221,14 @@ impl RecordAssembler {
         match self.kind {
             RecordKind::Response => self.response = ResponseHead::parse(part),
             RecordKind::Request => self.request = RequestQuery::parse(part),
-            RecordKind::Metadata => self.charset = detected_charset(part),
+            RecordKind::Metadata => self.detected = Detected::parse(part),
             RecordKind::Links | RecordKind::Other => {}
         }
     }
 
     /// Drops what the content says: it is not that of the current record.
     pub(super) fn forget_content(&mut self) {
-        (self.response, self.charset) = (ResponseHead::default(), Vec::new());
+        (self.response, self.detected) = (ResponseHead::default(), Detected::default());
         self.request = RequestQuery::default();
     }
 
@@ -248,7 +249,7 @@ impl RecordAssembler {
         let has_request = self.join_request();
         match self.kind {
             RecordKind::Response => self.take_response(),
-            RecordKind::Metadata => self.take_charset(),
+            RecordKind::Metadata => self.take_detected(),
             RecordKind::Request | RecordKind::Other | RecordKind::Links => {}
         }
         self.push_held(batch);
@@ -302,14 +303,19 @@ impl RecordAssembler {
         }
     }
 
-    /// Takes the charset in a metadata record, also for the response before it.
-    fn take_charset(&mut self) {
-        self.current.charset = std::mem::take(&mut self.charset);
+    /// Takes what a metadata record says, also for the response before it.
+    fn take_detected(&mut self) {
+        let Detected { charset, languages } = std::mem::take(&mut self.detected);
+        (self.current.charset, self.current.languages) = (charset, languages);
         if let Some(HeldCapture { capture: response, is_response: true, .. }) = &mut self.held
             && response.url == self.current.url
-            && !self.current.charset.is_empty()
         {
-            response.charset.clone_from(&self.current.charset);
+            if !self.current.charset.is_empty() {
+                response.charset.clone_from(&self.current.charset);
+            }
+            if !self.current.languages.is_empty() {
+                response.languages.clone_from(&self.current.languages);
+            }
         }
     }
 

@@ -26,6 +26,9 @@ pub(super) struct Capture {
     pub(super) mime: Vec<u8>,
     /// The digest that was computed because the record has none.
     pub(super) payload_digest: Vec<u8>,
+    /// Media type as the crawler detected it.
+    pub(super) detected_mime: Vec<u8>,
+    pub(super) languages: Vec<u8>,
     /// Why the content is not whole.
     pub(super) truncated: Vec<u8>,
     /// What identifies the request, if its method needs that.
@@ -40,18 +43,23 @@ impl Capture {
     /// Resets all fields and keeps their memory.
     pub(super) fn clear(&mut self) {
         // The other texts are rare, and only indexes have them.
-        let Capture { url, redirect, digest, charset, mime, truncated, .. } = std::mem::take(self);
-        let texts = [url, redirect, digest, charset, mime, truncated].map(|mut text| {
+        let mut cleared = Capture::default();
+        for (text, kept) in self.texts_mut().into_iter().zip(cleared.texts_mut()) {
             text.clear();
-            text
-        });
-        let [url, redirect, digest, charset, mime, truncated] = texts;
-        *self = Capture { url, redirect, digest, charset, mime, truncated, ..Capture::default() };
+            std::mem::swap(text, kept);
+        }
+        *self = cleared;
+    }
+
+    fn texts_mut(&mut self) -> [&mut Vec<u8>; 8] {
+        let Capture { url, redirect, digest, charset, mime, detected_mime, languages, truncated, .. } = self;
+        [url, redirect, digest, charset, mime, detected_mime, languages, truncated]
     }
 
     fn text_len(&self) -> usize {
         let RequestQuery { method, body } = &self.request;
-        let texts = [&self.url, &self.redirect, &self.digest, &self.charset, &self.mime, &self.truncated, method, body];
+        let Capture { url, redirect, digest, charset, mime, detected_mime, languages, truncated, .. } = self;
+        let texts = [url, redirect, digest, charset, mime, detected_mime, languages, truncated, method, body];
         texts.iter().map(|text| text.len()).sum()
     }
 }
@@ -127,6 +135,8 @@ impl CaptureBatch {
             payload_digest: copy(carry.payload_digest, &capture.payload_digest),
             charset: copy(carry.charset, &capture.charset),
             mime: copy(carry.mime, &capture.mime),
+            detected_mime: copy(carry.detected_mime, &capture.detected_mime),
+            languages: copy(carry.languages, &capture.languages),
             truncated: copy(carry.truncated, &capture.truncated),
             method: copy(carry.method, &capture.request.method),
             request_body: copy(carry.request_body, &capture.request.body),

@@ -1,6 +1,8 @@
 //! Heads of records in archives: the named fields of WARC (ISO 28500), the columns of ARC, and the HTTP head of a
 //! response in either.
 
+use crate::record::json::{JsonElements, JsonValue, at_path};
+use crate::record::media_type;
 use std::borrow::Cow;
 
 /// The fields of a WARC head that are used.
@@ -15,6 +17,8 @@ pub(super) struct WarcHead<'a> {
     pub(super) id: Cow<'a, [u8]>,
     /// Identifiers of records that belong to the same exchange, with a space between them.
     pub(super) concurrent_to: Cow<'a, [u8]>,
+    /// Media type as the crawler detected it.
+    pub(super) payload_type: Cow<'a, [u8]>,
     /// Media type with parameters.
     pub(super) content_type: Cow<'a, [u8]>,
     /// `None` if it is absent or not a number.
@@ -39,6 +43,7 @@ impl<'a> WarcHead<'a> {
                     append_word(&mut fields.concurrent_to, value);
                     return;
                 }
+                28 if name.eq_ignore_ascii_case(b"warc-identified-payload-type") => &mut fields.payload_type,
                 14 if name.eq_ignore_ascii_case(b"content-length") => {
                     fields.content_len = std::str::from_utf8(&value).ok().and_then(|digits| digits.parse().ok());
                     return;
@@ -102,15 +107,40 @@ pub(super) fn blank_line_end(text: &[u8]) -> Option<usize> {
     })
 }
 
-/// The field `charset-detected` of a metadata record, which Common Crawl writes.
-pub(super) fn detected_charset(content: &[u8]) -> Vec<u8> {
-    let mut charset = Vec::new();
-    for_each_field(content, |name, value| {
-        if name.eq_ignore_ascii_case(b"charset-detected") {
-            charset = value.into_owned();
-        }
-    });
-    charset
+/// What a metadata record of Common Crawl says of the response before it.
+#[derive(Debug, Default)]
+pub(super) struct Detected {
+    pub(super) charset: Vec<u8>,
+    /// Codes of ISO 639-3, separated by commas.
+    pub(super) languages: Vec<u8>,
+}
+
+impl Detected {
+    /// Parses the fields `charset-detected` and `languages-cld2`.
+    pub(super) fn parse(content: &[u8]) -> Detected {
+        let mut detected = Detected::default();
+        for_each_field(content, |name, value| {
+            if name.eq_ignore_ascii_case(b"charset-detected") {
+                detected.charset = value.into_owned();
+            } else if name.eq_ignore_ascii_case(b"languages-cld2") {
+                detected.languages = language_codes(&value);
+            }
+        });
+        detected
+    }
+}
+
+/// The codes in `{"languages": [{"code-iso-639-3": "spa"}, ...]}`, which is the order of the share of the text.
+fn language_codes(json: &[u8]) -> Vec<u8> {
+    let Some(JsonValue::Nested(languages)) = at_path(json, &["languages"]) else { return Vec::new() };
+    let code = |language| match language {
+        JsonValue::Nested(language) => match at_path(language, &["code-iso-639-3"]) {
+            Some(JsonValue::Text(code)) => Some(code),
+            _ => None,
+        },
+        _ => None,
+    };
+    JsonElements::new(languages).filter_map(code).collect::<Vec<_>>().join(&b","[..])
 }
 
 /// The head of an ARC record: `URL IP date type length`, or with five more columns before the length.
@@ -189,10 +219,10 @@ impl ResponseHead {
                 head.redirect = value.into_owned();
             } else if name.eq_ignore_ascii_case(b"content-type") {
                 if head.charset.is_empty() {
-                    head.charset = charset(&value).to_vec();
+                    head.charset = media_type::charset(&value).to_vec();
                 }
                 if head.mime.is_empty() {
-                    head.mime = without_parameters(&value).to_vec();
+                    head.mime = media_type::without_parameters(&value).to_vec();
                 }
             }
         });
@@ -229,29 +259,6 @@ pub(super) fn for_each_field<'a>(text: &'a [u8], mut field: impl FnMut(&'a [u8],
     if let Some((name, value)) = open {
         field(name, value);
     }
-}
-
-/// A media type without its parameters, which white space alone may separate from it.
-pub(super) fn without_parameters(media_type: &[u8]) -> &[u8] {
-    let is_end = |byte: &u8| *byte == b';' || byte.is_ascii_whitespace();
-    media_type.trim_ascii_start().split(is_end).next().unwrap_or_default()
-}
-
-/// The `charset` parameter of a media type, without quotes; empty if there is none.
-fn charset(media_type: &[u8]) -> &[u8] {
-    let mut parts = media_type.split(|&byte| byte == b';');
-    let words = parts.next().unwrap_or_default().trim_ascii().split(u8::is_ascii_whitespace).skip(1);
-    for parameter in parts.chain(words) {
-        let equals = parameter.iter().position(|&byte| byte == b'=').unwrap_or(0);
-        if let Some((name, value)) = parameter.split_at_checked(equals)
-            && name.trim_ascii().eq_ignore_ascii_case(b"charset")
-        {
-            let value = value[1..].trim_ascii();
-            let quoted = value.strip_prefix(b"\"");
-            return quoted.map_or(value, |rest| rest.split(|&byte| byte == b'"').next().unwrap_or_default());
-        }
-    }
-    b""
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Which records of an archive become rows: [`RecordTypes`].
 
-use super::heads::{WarcHead, without_parameters};
+use super::heads::WarcHead;
+use crate::record::media_type::without_parameters;
 
 /// Which records of archives become rows. The others are counted.
 ///
