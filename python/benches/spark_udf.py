@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Compares mapInArrow with pandas UDFs of w3lib and surt in one Spark session, interleaved; prints a table.
+"""Compares columns of irikey in Spark with the earlier ways and with pandas UDFs of w3lib and surt, interleaved; prints tables.
 
 usage: benches/spark_udf.py FILE [--rows N] [--rounds N]
 
-Each contestant reads the same cached column and aggregates its result to one number, so that everything is computed. The Python
-tools process a tenth of the rows; times are per row.
+Each contestant reads the same cached rows and writes its columns to Spark's sink "noop", so that everything is computed. The Python
+tools process a tenth of the rows; times are per row, and wall times of two cores.
 """
 
 import argparse
@@ -17,10 +17,70 @@ os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executa
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 
 import pandas as pd
+import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from irikey.spark import canonicalize
+import irikey
+from irikey.spark import canonicalize, key, uri
+
+#: Columns that captures have besides the URL, as in the index of Common Crawl: texts, numbers and a digest.
+OTHERS = [F.md5("url").alias("digest"), F.substring("url", 1, 20).alias("host"), *(F.hash("url", F.lit(i)).alias(f"number_{i}") for i in range(9)),
+          *(F.concat_ws("/", F.lit(f"text-{i}"), F.substring("url", i, 12)).alias(f"text_{i}") for i in range(9))]
+
+
+def with_all_columns(frame):
+    """The way of the first version of canonicalize: all columns go through Python."""
+    made = irikey.Canonicalizer(columns=["uri", "key"], types="spark")
+
+    def rows(batches):
+        for batch in batches:
+            found = pa.record_batch(made.canonicalize(batch))
+            yield pa.RecordBatch.from_arrays([*batch.columns, *found.columns], names=[*batch.schema.names, *found.schema.names])
+
+    return frame.mapInArrow(rows, f"{frame._jdf.schema().toDDL()}, uri STRING, key BINARY")
+
+
+@F.pandas_udf("string")
+def with_w3lib(urls: pd.Series) -> pd.Series:
+    from w3lib.url import canonicalize_url
+
+    def one(url):
+        try:
+            return canonicalize_url(url)
+        except ValueError:
+            return None
+
+    return urls.map(one)
+
+
+@F.pandas_udf("string")
+def with_surt(urls: pd.Series) -> pd.Series:
+    import surt
+
+    def one(url):
+        try:
+            return surt.surt(url)
+        except Exception:
+            return None
+
+    return urls.map(one)
+
+
+def compare(title, own, contestants, rounds):
+    """Measures the contestants, pairs of a data frame and its number of rows, and prints a table relative to ``own``."""
+    found = {name: [] for name in contestants}
+    for _ in range(rounds + 1):
+        for name, (frame, count) in contestants.items():
+            begun = time.monotonic()
+            frame.write.format("noop").mode("overwrite").save()
+            found[name].append((time.monotonic() - begun) / count * 1e6)
+    print(f"| {title} | microseconds per row, end to end | times the first irikey |\n|---|---:|---:|")
+    for name, times in found.items():
+        # The first round warms up; ratios are of one round.
+        ratio = statistics.median(time / base for time, base in zip(times[1:], found[own][1:]))
+        print(f"| {name} | {statistics.median(times[1:]):.2f} [{min(times[1:]):.2f}-{max(times[1:]):.2f}] | {ratio:.2f} |")
+    print(flush=True)
 
 
 def main():
@@ -29,55 +89,28 @@ def main():
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
-    spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+    spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").config("spark.driver.memory", "4g").getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     lines = spark.read.text(arguments.file).select(F.col("value").alias("url")).limit(arguments.rows)
     many = lines.repartition(4).cache()
     few = many.sample(0.1, seed=1).cache()
-    counts = {"many": many.count(), "few": few.count()}
-
-    @F.pandas_udf("string")
-    def with_w3lib(urls: pd.Series) -> pd.Series:
-        from w3lib.url import canonicalize_url
-
-        def one(url):
-            try:
-                return canonicalize_url(url)
-            except ValueError:
-                return None
-
-        return urls.map(one)
-
-    @F.pandas_udf("string")
-    def with_surt(urls: pd.Series) -> pd.Series:
-        import surt
-
-        def one(url):
-            try:
-                return surt.surt(url)
-            except Exception:
-                return None
-
-        return urls.map(one)
-
-    length = lambda column: F.sum(F.length(column))
-    contestants = {
-        "the column only": (lambda: many.agg(length("url")), "many"),
-        "irikey, mapInArrow: uri and key": (lambda: canonicalize(many, columns=["uri", "key"]).agg(length("uri"), length("key")), "many"),
-        "w3lib.canonicalize_url, pandas UDF": (lambda: few.agg(length(with_w3lib("url"))), "few"),
-        "surt.surt, pandas UDF": (lambda: few.agg(length(with_surt("url"))), "few"),
-    }
-    found = {name: [] for name in contestants}
-    for _ in range(arguments.rounds + 1):
-        for name, (frame, size) in contestants.items():
-            begun = time.monotonic()
-            frame().collect()
-            found[name].append((time.monotonic() - begun) / counts[size] * 1e6)
-    own = statistics.median(found["irikey, mapInArrow: uri and key"][1:])
-    print("| contestant | microseconds per row, end to end | times irikey |\n|---|---:|---:|")
-    for name, times in found.items():
-        time_of = statistics.median(times[1:])
-        print(f"| {name} | {time_of:.2f} [{min(times[1:]):.2f}-{max(times[1:]):.2f}] | {time_of / own:.1f} |")
+    wide = many.select("url", *OTHERS).cache()
+    count, few_count, _ = many.count(), few.count(), wide.count()
+    columns = [uri("url").alias("uri"), key("url").alias("key")]
+    compare("the column url", "irikey: uri(url)", {
+        "the column only": (many, count),
+        "irikey: uri(url)": (many.select(uri("url")), count),
+        "irikey: uri(url), key(url)": (many.select(*columns), count),
+        "irikey: canonicalize, uri and key": (canonicalize(many, columns=["uri", "key"]), count),
+        "w3lib.canonicalize_url, pandas UDF": (few.select(with_w3lib("url")), few_count),
+        "surt.surt, pandas UDF": (few.select(with_surt("url")), few_count),
+    }, arguments.rounds)
+    compare(f"url and {len(OTHERS)} other columns", "irikey: uri(url), key(url)", {
+        "the columns only": (wide, count),
+        "irikey: uri(url), key(url)": (wide.select("*", *columns), count),
+        "irikey: canonicalize, uri and key": (canonicalize(wide, columns=["uri", "key"]), count),
+        "irikey: mapInArrow with all columns, the first version of canonicalize": (with_all_columns(wide), count),
+    }, arguments.rounds)
     spark.stop()
 
 

@@ -1,19 +1,45 @@
 //! Results for Python: [`Batch`] and [`Table`], which any library accepts that implements the Arrow PyCapsule interface
 //! (pyarrow, polars, duckdb, pandas, nanoarrow).
 
-use arrow::array::{Array, RecordBatch, RecordBatchIterator, RecordBatchReader, StructArray};
+use arrow::array::{Array, ArrayData, RecordBatch, RecordBatchIterator, RecordBatchReader, StructArray};
 use arrow::datatypes::SchemaRef;
-use arrow::ffi::FFI_ArrowArray;
+use arrow::error::ArrowError;
+use arrow::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
 use arrow::ffi_stream::FFI_ArrowArrayStream;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyTuple};
+use pyo3::types::PyCapsule;
 
-use crate::schema::{Schema, schema_capsule};
+use crate::schema::{Schema, arrow_error, schema_capsule};
+
+/// What the results of batches have in common: their schema.
+#[pyclass(frozen, subclass, module = "irikey", name = "_Rows")]
+#[derive(Debug)]
+pub struct AnswerSchema(pub SchemaRef);
+
+#[pymethods]
+impl AnswerSchema {
+    /// The Arrow schema.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        schema_capsule(py, &self.0)
+    }
+
+    /// The columns and their types.
+    #[getter]
+    fn schema(&self) -> Schema {
+        Schema(self.0.clone())
+    }
+}
 
 /// A record batch: `pyarrow.record_batch(batch)`, `polars.DataFrame(batch)`, `duckdb.sql("... FROM batch")`.
-#[pyclass(frozen, module = "irikey")]
+#[pyclass(frozen, extends = AnswerSchema, module = "irikey")]
 #[derive(Debug)]
-pub struct Batch(pub RecordBatch);
+pub struct Batch(RecordBatch);
+
+impl Batch {
+    pub fn of(batch: RecordBatch) -> PyClassInitializer<Batch> {
+        PyClassInitializer::from(AnswerSchema(batch.schema())).add_subclass(Batch(batch))
+    }
+}
 
 #[pymethods]
 impl Batch {
@@ -23,11 +49,10 @@ impl Batch {
         &self,
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyTuple>> {
+    ) -> PyResult<Capsules<'py>> {
         let _ = requested_schema;
-        let schema = schema_capsule(py, &self.0.schema())?;
-        let array = FFI_ArrowArray::new(&StructArray::from(self.0.clone()).to_data());
-        PyTuple::new(py, [schema, PyCapsule::new_with_value(py, array, c"arrow_array")?])
+        let schema = FFI_ArrowSchema::try_from(self.0.schema().as_ref());
+        capsules(py, schema, &StructArray::from(self.0.clone()).to_data())
     }
 
     /// The batch as a stream with one batch.
@@ -38,18 +63,8 @@ impl Batch {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         let _ = requested_schema;
-        stream(py, vec![self.0.clone()], self.0.schema())
-    }
-
-    /// The Arrow schema.
-    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        schema_capsule(py, &self.0.schema())
-    }
-
-    /// The columns and their types.
-    #[getter]
-    fn schema(&self) -> Schema {
-        Schema(self.0.schema())
+        let batches = RecordBatchIterator::new([Ok(self.0.clone())], self.0.schema());
+        stream_capsule(py, batches)
     }
 
     /// The number of rows.
@@ -68,11 +83,17 @@ impl Batch {
 }
 
 /// Record batches with one schema: `pyarrow.table(table)`, `polars.DataFrame(table)`, `duckdb.sql("... FROM table")`.
-#[pyclass(frozen, module = "irikey")]
+#[pyclass(frozen, extends = AnswerSchema, module = "irikey")]
 #[derive(Debug)]
 pub struct Table {
-    pub batches: Vec<RecordBatch>,
-    pub schema: SchemaRef,
+    batches: Vec<RecordBatch>,
+    schema: SchemaRef,
+}
+
+impl Table {
+    pub fn of(batches: Vec<RecordBatch>, schema: SchemaRef) -> PyClassInitializer<Table> {
+        PyClassInitializer::from(AnswerSchema(schema.clone())).add_subclass(Table { batches, schema })
+    }
 }
 
 #[pymethods]
@@ -85,18 +106,8 @@ impl Table {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         let _ = requested_schema;
-        stream(py, self.batches.clone(), self.schema.clone())
-    }
-
-    /// The Arrow schema.
-    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        schema_capsule(py, &self.schema)
-    }
-
-    /// The columns and their types.
-    #[getter]
-    fn schema(&self) -> Schema {
-        Schema(self.schema.clone())
+        let batches = self.batches.clone().into_iter().map(Ok);
+        stream_capsule(py, RecordBatchIterator::new(batches, self.schema.clone()))
     }
 
     /// The number of rows.
@@ -114,8 +125,23 @@ impl Table {
     }
 }
 
-fn stream(py: Python<'_>, batches: Vec<RecordBatch>, schema: SchemaRef) -> PyResult<Bound<'_, PyCapsule>> {
-    let batches: Box<dyn RecordBatchReader + Send> =
-        Box::new(RecordBatchIterator::new(batches.into_iter().map(Ok), schema));
-    PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(batches), c"arrow_array_stream")
+/// The capsules of a schema and an array.
+pub type Capsules<'py> = (Bound<'py, PyCapsule>, Bound<'py, PyCapsule>);
+
+/// Returns what `__arrow_c_array__` returns.
+pub fn capsules<'py>(
+    py: Python<'py>,
+    schema: Result<FFI_ArrowSchema, ArrowError>,
+    array: &ArrayData,
+) -> PyResult<Capsules<'py>> {
+    let schema = PyCapsule::new_with_value(py, schema.map_err(arrow_error)?, c"arrow_schema")?;
+    Ok((schema, PyCapsule::new_with_value(py, FFI_ArrowArray::new(array), c"arrow_array")?))
+}
+
+/// Returns what `__arrow_c_stream__` returns.
+pub fn stream_capsule(
+    py: Python<'_>,
+    batches: impl RecordBatchReader + Send + 'static,
+) -> PyResult<Bound<'_, PyCapsule>> {
+    PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(batches)), c"arrow_array_stream")
 }

@@ -2,21 +2,19 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
-    Array as _, ArrayData, ArrayRef, AsArray, LargeBinaryBuilder, LargeStringArray, RecordBatch, RecordBatchOptions,
-    StructArray, make_array,
-};
+use arrow::array::{Array as _, ArrayRef, AsArray, LargeBinaryBuilder, LargeStringArray, RecordBatch};
 use arrow::compute::{cast, concat};
-use arrow::datatypes::{DataType, Field, Schema};
-use arrow::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
-use arrow::pyarrow::FromPyArrow;
+use arrow::datatypes::{DataType, Field};
+use arrow::ffi::FFI_ArrowSchema;
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyCapsule, PyList, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyList, PyTuple};
 
+use crate::answer::{Capsules, capsules};
 use crate::configuration::Configuration;
 use crate::engine::{Engine, Signals};
-use crate::intake::null_where;
+use crate::import::{checked, import};
+use crate::intake::Inputs;
 use crate::scalars::bytes_of;
 use crate::schema::arrow_error;
 
@@ -32,13 +30,10 @@ impl Array {
         &self,
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyTuple>> {
+    ) -> PyResult<Capsules<'py>> {
         let _ = requested_schema;
-        let schema =
-            FFI_ArrowSchema::try_from(Field::new("", self.0.data_type().clone(), true)).map_err(arrow_error)?;
-        let schema = PyCapsule::new_with_value(py, schema, c"arrow_schema")?;
-        let array = PyCapsule::new_with_value(py, FFI_ArrowArray::new(&self.0.to_data()), c"arrow_array")?;
-        PyTuple::new(py, [schema, array])
+        let schema = FFI_ArrowSchema::try_from(Field::new("", self.0.data_type().clone(), true));
+        capsules(py, schema, &self.0.to_data())
     }
 
     fn __len__(&self) -> usize {
@@ -77,11 +72,17 @@ pub fn is_list(value: &Bound<'_, PyAny>) -> bool {
     value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>()
 }
 
-/// Imports an array, or a list of str, bytes and None.
-pub fn import_array(value: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
-    if !is_list(value) {
-        return Ok(make_array(ArrayData::from_pyarrow_bound(value)?));
+/// Imports an array or a list.
+fn import_array(value: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
+    if is_list(value) {
+        return import_list(value);
     }
+    let no_array = || format!("{} is no array: it has no __arrow_c_array__", value.get_type());
+    import(value)?.map_or_else(|| Err(PyTypeError::new_err(no_array())), checked)
+}
+
+/// Imports a list of str, bytes and None.
+pub fn import_list(value: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
     let mut bytes = LargeBinaryBuilder::new();
     for (row, value) in value.try_iter()?.enumerate() {
         let value = value?;
@@ -89,10 +90,7 @@ pub fn import_array(value: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
             bytes.append_null();
             continue;
         }
-        match value.cast::<PyString>().ok().and_then(|text| text.to_cow().ok()) {
-            Some(text) => bytes.append_value(text.as_bytes()),
-            None => bytes.append_value(bytes_of(&value).map_err(|error| in_row(value.py(), row, error))?),
-        }
+        bytes.append_value(bytes_of(&value).map_err(|error| in_row(value.py(), row, error))?);
     }
     Ok(Arc::new(bytes.finish()))
 }
@@ -103,15 +101,6 @@ fn in_row(py: Python<'_>, row: usize, error: PyErr) -> PyErr {
     } else {
         error
     }
-}
-
-/// Returns the fields of a structure as columns; rows of a null structure are null.
-pub fn batch_of(rows: &StructArray) -> PyResult<RecordBatch> {
-    let (fields, columns, nulls) = rows.clone().into_parts();
-    let columns = columns.into_iter().map(|column| null_where(column, nulls.as_ref())).collect::<PyResult<Vec<_>>>()?;
-    let fields: Vec<Field> = fields.iter().map(|field| field.as_ref().clone().with_nullable(true)).collect();
-    let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
-    RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options).map_err(arrow_error)
 }
 
 /// The arrays of a call: URLs, and bases and charsets if there are any.
@@ -151,19 +140,7 @@ impl Operands {
             let values = Operands { urls: dictionary.values().clone(), others: Vec::new() }.answer(engine, column)?;
             return Ok(dictionary.with_values(values));
         }
-        let Configuration { url, base, charset, .. } = &engine.configuration;
-        let column_of = |name: &str| match name {
-            "base" => base.column.clone(),
-            _ => charset.column.clone(),
-        };
-        let mut columns = vec![(url.clone(), self.urls.clone())];
-        for (name, array) in &self.others {
-            let no_column = || PyValueError::new_err(format!("{name}: the canonicalizer was made without {name}="));
-            columns.push((column_of(name).ok_or_else(no_column)?, array.clone()));
-        }
-        let batch =
-            RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true)));
-        let answers = engine.answer(&batch.map_err(arrow_error)?, Signals::Handled)?;
+        let answers = engine.answer(&self.inputs(&engine.configuration)?, Signals::Handled)?;
         let found = |batch: &RecordBatch| {
             let unknown = || PyKeyError::new_err(format!("unknown column {column:?} of the canonicalizer"));
             batch.column_by_name(column).cloned().ok_or_else(unknown)
@@ -173,5 +150,19 @@ impl Operands {
             1 => Ok(found.remove(0)),
             _ => concat(&found.iter().map(AsRef::as_ref).collect::<Vec<_>>()).map_err(arrow_error),
         }
+    }
+
+    fn inputs(&self, configuration: &Configuration) -> PyResult<Inputs> {
+        let Configuration { base, charset, .. } = configuration;
+        let mut columns = vec![(&configuration.url, &self.urls)];
+        for (name, array) in &self.others {
+            let operand = if *name == "base" { base } else { charset };
+            let no_column = || PyValueError::new_err(format!("{name}: the canonicalizer was made without {name}="));
+            columns.push((operand.column.as_ref().ok_or_else(no_column)?, array));
+        }
+        Inputs::of(configuration, |name| {
+            let found = columns.iter().find(|(column, _)| *column == name).map(|(_, array)| (*array).clone());
+            found.ok_or_else(|| PyKeyError::new_err(format!("no array for the column {name:?} of the canonicalizer")))
+        })
     }
 }

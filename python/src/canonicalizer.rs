@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array as _, ArrayRef, RecordBatch, RecordBatchReader as _};
-use arrow::datatypes::{Field, Schema as ArrowSchema};
+use arrow::array::RecordBatchReader as _;
 use arrow::ffi_stream::RecordBatchStreamReader;
 use arrow::pyarrow::FromPyArrow;
 use pyo3::exceptions::{PyDeprecationWarning, PyTypeError, PyValueError};
@@ -11,12 +10,14 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 
 use crate::answer::{Batch, Table};
-use crate::arrays::{Array, Operands, import_array, is_list};
+use crate::arrays::{Array, Operands, import_list, is_list};
 use crate::configuration::{Configuration, Operand};
 use crate::engine::{Counted, Engine, Signals, check_schema, named_counts};
 use crate::files::{self, ReadOptions};
+use crate::import::import;
+use crate::intake::Inputs;
 use crate::reader::{Answers, Reader};
-use crate::scalars::{bytes_of, raise, text_of};
+use crate::scalars::{single, text_of};
 use crate::schema::{Schema, arrow_error};
 
 /// Computes canonical URIs and keys by one policy. Can be pickled (its configuration, not its counters) and shared between
@@ -116,12 +117,11 @@ impl Canonicalizer {
     /// any other object with __arrow_c_stream__ a Reader, which reads as it is read.
     #[pyo3(signature = (data))]
     fn canonicalize<'py>(&self, py: Python<'py>, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        if data.hasattr("__arrow_c_array__")? || is_list(data) {
-            let batch = self.as_batch(import_array(data)?)?;
-            let mut batches = py.detach(|| self.0.answer(&batch, Signals::Handled))?;
+        if let Some(inputs) = self.inputs(data)? {
+            let mut batches = py.detach(|| self.0.answer(&inputs, Signals::Handled))?;
             return match batches.len() {
-                1 => Ok(Bound::new(py, Batch(batches.remove(0)))?.into_any()),
-                _ => Ok(Bound::new(py, Table { batches, schema: self.0.schema.clone() })?.into_any()),
+                1 => Ok(Bound::new(py, Batch::of(batches.remove(0)))?.into_any()),
+                _ => Ok(Bound::new(py, Table::of(batches, self.0.schema.clone()))?.into_any()),
             };
         }
         if !data.hasattr("__arrow_c_stream__")? {
@@ -135,16 +135,16 @@ impl Canonicalizer {
         check_schema(&source.schema(), &self.0.configuration)?;
         if !data.hasattr("__len__")? {
             let answers = Answers::new(self.0.clone(), source);
-            return Ok(Bound::new(py, Reader::new(answers))?.into_any());
+            return Ok(Bound::new(py, Reader::of(answers))?.into_any());
         }
         let mut batches = Vec::new();
         // Another thread of the stream's library may need the interpreter for the next batch.
         while let Some(batch) = py.detach(|| source.next()) {
-            let batch = batch.map_err(arrow_error)?;
-            batches.extend(py.detach(|| self.0.answer(&batch, Signals::Handled))?);
+            let inputs = Inputs::of_batch(&self.0.configuration, &batch.map_err(arrow_error)?)?;
+            batches.extend(py.detach(|| self.0.answer(&inputs, Signals::Handled))?);
             py.check_signals()?;
         }
-        Ok(Bound::new(py, Table { batches, schema: self.0.schema.clone() })?.into_any())
+        Ok(Bound::new(py, Table::of(batches, self.0.schema.clone()))?.into_any())
     }
 
     #[pyo3(signature = (data))]
@@ -175,9 +175,7 @@ impl Canonicalizer {
         reference: &Bound<'py, PyAny>,
         base: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyString>> {
-        let (reference, base) = (bytes_of(reference)?, base.map(bytes_of).transpose()?);
-        let uri = self.0.single(&reference, base.as_deref(), |single| text_of(py, single.uri));
-        uri.map_err(|fault| raise(py, fault))?
+        single(&self.0, reference, base, |found| text_of(py, found.uri))
     }
 
     /// Returns the key of one reference, 16 bytes.
@@ -188,9 +186,7 @@ impl Canonicalizer {
         reference: &Bound<'py, PyAny>,
         base: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let (reference, base) = (bytes_of(reference)?, base.map(bytes_of).transpose()?);
-        let key = self.0.single(&reference, base.as_deref(), |single| PyBytes::new(py, &single.key));
-        key.map_err(|fault| raise(py, fault))
+        single(&self.0, reference, base, |found| Ok(PyBytes::new(py, &found.key)))
     }
 
     /// Reads a file of crawl data (a path, or its bytes) with the readers of the command. Returns the rows as a Table, and
@@ -206,7 +202,7 @@ impl Canonicalizer {
         name: Option<String>,
         record_types: Option<Vec<String>>,
         threads: usize,
-    ) -> PyResult<(Table, Bound<'py, PyDict>)> {
+    ) -> PyResult<(Bound<'py, Table>, Bound<'py, PyDict>)> {
         let columns = columns.or_else(|| self.0.configuration.columns.clone());
         let configuration = Configuration { columns, ..self.0.configuration.clone() };
         let options =
@@ -218,7 +214,7 @@ impl Canonicalizer {
         counts.set_item("skipped", read.summary.skipped)?;
         let errors: Vec<String> = read.summary.input_errors.iter().map(ToString::to_string).collect();
         counts.set_item("errors", errors)?;
-        Ok((Table { batches: read.batches, schema: read.schema }, counts))
+        Ok((Bound::new(py, Table::of(read.batches, read.schema))?, counts))
     }
 
     /// The counters since the object was created: rows = unchanged + changed + faulty + nulls; faults, flags and changes by
@@ -251,13 +247,13 @@ impl Canonicalizer {
 }
 
 impl Canonicalizer {
-    /// The fields of a structure become columns; any other array is the column of URLs.
-    fn as_batch(&self, array: ArrayRef) -> PyResult<RecordBatch> {
-        if let Some(rows) = array.as_any().downcast_ref::<arrow::array::StructArray>() {
-            return crate::arrays::batch_of(rows);
+    /// Returns the inputs in a batch, an array or a list; `None` if the data is none of these.
+    fn inputs(&self, data: &Bound<'_, PyAny>) -> PyResult<Option<Inputs>> {
+        let configuration = &self.0.configuration;
+        if is_list(data) {
+            return Inputs::of_urls(configuration, &import_list(data)?).map(Some);
         }
-        let field = Field::new(&self.0.configuration.url, array.data_type().clone(), true);
-        RecordBatch::try_new(Arc::new(ArrowSchema::new(vec![field])), vec![array]).map_err(arrow_error)
+        import(data)?.map(|imported| Inputs::of_imported(configuration, &imported)).transpose()
     }
 }
 

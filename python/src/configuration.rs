@@ -160,6 +160,35 @@ fn choice<T: Copy + Default>(parameter: &str, name: Option<&str>, choices: &[(&s
     found.ok_or_else(|| invalid(format!("{parameter} is {}, not {name:?}", names())))
 }
 
+impl Default for Configuration {
+    /// The defaults of the constructor in Python.
+    fn default() -> Configuration {
+        Configuration {
+            url: "url".to_string(),
+            base: Operand::default(),
+            charset: Operand::default(),
+            query_charset: Operand::default(),
+            rung: Rung::Scheme.name().to_string(),
+            recipe: None,
+            columns: None,
+            strict: false,
+            drop_fragment: false,
+            literal_base: false,
+            assume_scheme: None,
+            max_url: MaxUrlLen::default().0,
+            profile: "rfc3987".to_string(),
+            key_hash: "xxh3".to_string(),
+            trim: false,
+            inner_spaces: None,
+            character_references: None,
+            backslashes: None,
+            psl: None,
+            equivalences: None,
+            types: "arrow".to_string(),
+        }
+    }
+}
+
 impl Configuration {
     /// Returns all options by name, as the constructor takes them.
     pub fn arguments<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {

@@ -32,7 +32,8 @@ pub struct Engine {
     outputs: Outputs,
     builder: BatchBuilder,
     types: Types,
-    idle: Mutex<Vec<Worker>>,
+    #[expect(clippy::vec_box, reason = "a worker has kilobytes, and each call moves one out and in")]
+    idle: Mutex<Vec<Box<Worker>>>,
     counted: Mutex<Counted>,
 }
 
@@ -41,7 +42,8 @@ struct Worker {
     core: Core,
     bitmaps: Bitmaps,
     scratch: Scratch,
-    single: (RecordBuffer, Rows),
+    records: RecordBuffer,
+    rows: Rows,
 }
 
 /// The counters of an engine.
@@ -97,13 +99,16 @@ impl Engine {
         lock(&self.counted).clone()
     }
 
-    fn worker(&self) -> Worker {
+    fn worker(&self) -> Box<Worker> {
         let idle = lock(&self.idle).pop();
-        idle.unwrap_or_else(|| Worker {
-            core: Core::new(&self.policy),
-            bitmaps: Bitmaps::default(),
-            scratch: Scratch::default(),
-            single: (RecordBuffer::default(), Rows::new(self.policy.more_keys.len())),
+        idle.unwrap_or_else(|| {
+            Box::new(Worker {
+                core: Core::new(&self.policy),
+                bitmaps: Bitmaps::default(),
+                scratch: Scratch::default(),
+                records: RecordBuffer::default(),
+                rows: self.no_rows(),
+            })
         })
     }
 
@@ -118,22 +123,26 @@ impl Engine {
         found: impl FnOnce(Single<'_>) -> T,
     ) -> Result<T, Fault> {
         let mut worker = self.worker();
-        let (buffer, rows) = &mut worker.single;
-        buffer.clear();
+        let Worker { core, bitmaps, records, rows, .. } = &mut *worker;
+        records.clear();
         rows.clear();
-        buffer.push_url(reference);
+        records.push_url(reference);
         if let Some(base) = base {
-            buffer.push_base(base);
+            records.push_base(base);
         }
-        let records = buffer.records();
-        worker.bitmaps.classify(records.text, &CLASSIFIER);
-        worker.core.append(&records, &worker.bitmaps, rows);
+        let records = records.records();
+        bitmaps.classify(records.text, &CLASSIFIER);
+        core.append(&records, bitmaps, rows);
         let result = match rows.faults.first() {
             Some((_, fault)) => Err(*fault),
             None => Ok(found(Single { uri: rows.uri.get(0), key: self.keys(rows)[0] })),
         };
         lock(&self.idle).push(worker);
         result
+    }
+
+    fn no_rows(&self) -> Rows {
+        Rows::new(self.policy.more_keys.len())
     }
 
     /// Returns the keys of the column `key`.
@@ -144,13 +153,12 @@ impl Engine {
     /// Returns the result for a batch: several batches if the text is too long for one.
     ///
     /// # Errors
-    /// A column is missing or has another type; a URL is too long; a signal handler raised an exception.
-    pub fn answer(&self, batch: &RecordBatch, signals: Signals) -> PyResult<Vec<RecordBatch>> {
-        let inputs = Inputs::of(batch, &self.configuration)?;
+    /// A URL is too long; a signal handler raised an exception.
+    pub fn answer(&self, inputs: &Inputs, signals: Signals) -> PyResult<Vec<RecordBatch>> {
         let mut worker = self.worker();
-        let mut call = Call { engine: self, inputs: &inputs, worker: &mut worker, signals, begun: Instant::now() };
+        let mut call = Call { engine: self, inputs, worker: &mut worker, signals, begun: Instant::now() };
         let mut answers = Vec::new();
-        let (mut from, count) = (0, batch.num_rows());
+        let (mut from, count) = (0, inputs.url.len());
         while from < count || answers.is_empty() {
             let to = inputs.url.cut(from, count, TEXT_LIMIT.load(Ordering::Relaxed));
             answers.push(call.answer_rows(from, to)?);
@@ -226,29 +234,36 @@ impl Call<'_> {
             );
             return Err(PyValueError::new_err(message));
         }
-        let mut rows = Rows::new(self.engine.policy.more_keys.len());
+        let Worker { core, bitmaps, scratch, rows, .. } = &mut *self.worker;
+        rows.clear();
         rows.reserve(to - from, text_len);
         let mut at = from;
         while at < to {
             let end = url.cut(at, to, CHUNK_LEN);
-            let records = self.worker.scratch.records(self.inputs, at, end);
-            self.worker.bitmaps.classify(records.text, &CLASSIFIER);
-            self.worker.core.append(&records, &self.worker.bitmaps, &mut rows);
-            self.handle_signals()?;
+            let records = scratch.records(self.inputs, at, end);
+            bitmaps.classify(records.text, &CLASSIFIER);
+            core.append(&records, bitmaps, rows);
+            handle_signals(self.signals, &mut self.begun)?;
             at = end;
         }
         let nulls = url.nulls().map(|nulls| nulls.slice(from, to - from));
         self.engine.count(&rows.tally, nulls.as_ref().map_or(0, |nulls| nulls.null_count() as u64));
-        self.engine.build(&mut rows, nulls.as_ref())
-    }
-
-    fn handle_signals(&mut self) -> PyResult<()> {
-        if self.signals == Signals::Left || self.begun.elapsed() < SIGNAL_INTERVAL {
-            return Ok(());
+        let batch = self.engine.build(rows, nulls.as_ref());
+        if text_len > CHUNK_LEN {
+            // Only small calls gain from memory that is kept.
+            *rows = self.engine.no_rows();
         }
-        self.begun = Instant::now();
-        Python::attach(|py| py.check_signals())
+        batch
     }
+}
+
+/// Handles signals if the last time is long ago.
+fn handle_signals(signals: Signals, begun: &mut Instant) -> PyResult<()> {
+    if signals == Signals::Left || begun.elapsed() < SIGNAL_INTERVAL {
+        return Ok(());
+    }
+    *begun = Instant::now();
+    Python::attach(|py| py.check_signals())
 }
 
 /// Checks the columns of a stream before its first batch.
@@ -257,7 +272,7 @@ impl Call<'_> {
 /// As [`Engine::answer`].
 pub fn check_schema(schema: &Schema, configuration: &Configuration) -> PyResult<()> {
     let empty = RecordBatch::new_empty(Arc::new(schema.clone()));
-    Inputs::of(&empty, configuration).map(|_| ())
+    Inputs::of_batch(configuration, &empty).map(|_| ())
 }
 
 /// Names and counts of the bits or kinds that occurred.

@@ -1,12 +1,13 @@
 //! Reads the records of a record batch. Records borrow the bytes of the column if possible; views, dictionaries, and rows with a
 //! base or a charset are copied.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, LargeBinaryArray, OffsetSizeTrait, RecordBatch};
+use arrow::array::{Array, ArrayData, ArrayRef, AsArray, BinaryArray, LargeBinaryArray, OffsetSizeTrait, RecordBatch};
 use arrow::buffer::NullBuffer;
 use arrow::compute::cast;
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, Field};
 use irikey::encoding::is_utf8;
 use irikey::iri::{Component, Fault, FaultKind};
 use irikey::kernel::Span;
@@ -15,6 +16,7 @@ use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
 
 use crate::configuration::{Configuration, Operand};
+use crate::import::checked;
 use crate::schema::arrow_error;
 
 /// Limit of the text of one result batch, in bytes: percent-encoding makes it up to three times as long, and Arrow's offsets
@@ -37,20 +39,11 @@ pub enum Column {
 }
 
 impl Column {
-    /// Returns the column `name` of `batch`.
+    /// Returns the bytes of the column `name`.
     ///
     /// # Errors
-    /// The column does not exist, or holds neither text nor bytes.
-    pub fn of(batch: &RecordBatch, name: &str) -> PyResult<Column> {
-        let array = batch.column_by_name(name).ok_or_else(|| {
-            let schema = batch.schema();
-            let names: Vec<_> = schema.fields().iter().map(|field| field.name().as_str()).collect();
-            PyKeyError::new_err(format!("unknown column {name:?}; expected one of {}", names.join(", ")))
-        })?;
-        Column::from_array(array, name)
-    }
-
-    fn from_array(array: &ArrayRef, name: &str) -> PyResult<Column> {
+    /// The column holds neither text nor bytes.
+    fn of(array: &ArrayRef, name: &str) -> PyResult<Column> {
         Ok(match array.data_type() {
             DataType::Binary => Column::Binary(array.as_binary::<i32>().clone()),
             DataType::Utf8 => Column::Binary(array.as_string::<i32>().clone().into()),
@@ -58,11 +51,12 @@ impl Column {
             DataType::LargeUtf8 => Column::Large(array.as_string::<i64>().clone().into()),
             DataType::Utf8View | DataType::BinaryView | DataType::Dictionary(..) | DataType::Null => {
                 let bytes = match array.data_type() {
-                    DataType::Utf8View => cast(array, &DataType::LargeUtf8).map_err(arrow_error)?,
-                    DataType::Dictionary(_, values) => cast(array, values).map_err(arrow_error)?,
-                    _ => cast(array, &DataType::LargeBinary).map_err(arrow_error)?,
+                    DataType::Utf8View => cast(array, &DataType::LargeUtf8),
+                    DataType::Dictionary(_, values) => cast(array, values),
+                    _ => cast(array, &DataType::LargeBinary),
                 };
-                return Column::from_array(&bytes, name);
+                let bytes = bytes.map_err(arrow_error)?;
+                return Column::of(&bytes, name);
             }
             other => {
                 return Err(PyTypeError::new_err(format!(
@@ -70,6 +64,11 @@ impl Column {
                 )));
             }
         })
+    }
+
+    /// Returns the number of rows.
+    pub fn len(&self) -> usize {
+        self.array().len()
     }
 
     fn array(&self) -> &dyn Array {
@@ -147,17 +146,56 @@ pub struct Inputs {
 }
 
 impl Inputs {
+    /// Returns the columns that a configuration names, of those that `find` returns.
+    ///
     /// # Errors
     /// A column does not exist, or has another type.
-    pub fn of(batch: &RecordBatch, configuration: &Configuration) -> PyResult<Inputs> {
-        let named = |operand: &Operand| operand.column.as_ref().map(|name| Column::of(batch, name)).transpose();
+    pub fn of(configuration: &Configuration, find: impl Fn(&str) -> PyResult<ArrayRef>) -> PyResult<Inputs> {
+        let column = |name: &String| Column::of(&find(name)?, name);
+        let named = |operand: &Operand| operand.column.as_ref().map(column).transpose();
         Ok(Inputs {
-            url: Column::of(batch, &configuration.url)?,
+            url: column(&configuration.url)?,
             base: named(&configuration.base)?,
             charset: named(&configuration.charset)?,
             query_charset: named(&configuration.query_charset)?,
         })
     }
+
+    /// Returns the inputs in a batch.
+    pub fn of_batch(configuration: &Configuration, batch: &RecordBatch) -> PyResult<Inputs> {
+        Inputs::of(configuration, |name| {
+            batch.column_by_name(name).cloned().ok_or_else(|| unknown_column(name, batch.schema_ref().fields()))
+        })
+    }
+
+    /// Returns the inputs in imported data: the columns of a structure, or an array of URLs. Other columns are not looked at.
+    pub fn of_imported(configuration: &Configuration, data: &ArrayData) -> PyResult<Inputs> {
+        let DataType::Struct(fields) = data.data_type() else {
+            let array = checked(data.clone())?;
+            return Inputs::of_urls(configuration, &array);
+        };
+        Inputs::of(configuration, |name| {
+            let place = fields.iter().position(|field| field.name() == name);
+            let place = place.ok_or_else(|| unknown_column(name, fields))?;
+            let column = checked(data.child_data()[place].slice(data.offset(), data.len()))?;
+            // Rows of a null structure are null.
+            null_where(column, data.nulls())
+        })
+    }
+
+    /// Returns the inputs if there is only a column of URLs.
+    pub fn of_urls(configuration: &Configuration, urls: &ArrayRef) -> PyResult<Inputs> {
+        let only = [Arc::new(Field::new(&configuration.url, urls.data_type().clone(), true))];
+        Inputs::of(configuration, |name| match name == configuration.url {
+            true => Ok(urls.clone()),
+            false => Err(unknown_column(name, &only)),
+        })
+    }
+}
+
+fn unknown_column(name: &str, fields: &[Arc<Field>]) -> PyErr {
+    let names: Vec<_> = fields.iter().map(|field| field.name().as_str()).collect();
+    PyKeyError::new_err(format!("unknown column {name:?}; expected one of {}", names.join(", ")))
 }
 
 /// Reusable buffers of records.

@@ -15,6 +15,7 @@ mod canonicalizer;
 mod configuration;
 mod engine;
 mod files;
+mod import;
 mod intake;
 mod reader;
 mod scalars;
@@ -29,7 +30,7 @@ mod _irikey {
     use super::*;
 
     #[pymodule_export]
-    use super::answer::{Batch, Table};
+    use super::answer::{AnswerSchema, Batch, Table};
     #[pymodule_export]
     use super::arrays::Array;
     #[pymodule_export]

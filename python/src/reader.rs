@@ -6,14 +6,15 @@ use std::sync::{Arc, Mutex};
 use arrow::array::{RecordBatch, RecordBatchReader};
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
-use arrow::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
+use arrow::ffi_stream::RecordBatchStreamReader;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-use crate::answer::Batch;
+use crate::answer::{AnswerSchema, Batch, stream_capsule};
 use crate::engine::{Engine, Signals, lock};
-use crate::schema::{Schema, arrow_error, schema_capsule};
+use crate::intake::Inputs;
+use crate::schema::arrow_error;
 
 /// The results for the batches of a stream.
 pub struct Answers {
@@ -31,7 +32,8 @@ impl Answers {
     fn next_batch(&mut self, signals: Signals) -> PyResult<Option<RecordBatch>> {
         while self.pending.is_empty() {
             let Some(batch) = self.source.next() else { return Ok(None) };
-            self.pending.extend(self.engine.answer(&batch.map_err(arrow_error)?, signals)?);
+            let inputs = Inputs::of_batch(&self.engine.configuration, &batch.map_err(arrow_error)?)?;
+            self.pending.extend(self.engine.answer(&inputs, signals)?);
         }
         Ok(self.pending.pop_front())
     }
@@ -54,15 +56,12 @@ impl RecordBatchReader for Answers {
 }
 
 /// Batches that are computed as they are read, once: pyarrow.RecordBatchReader.from_stream(reader), or iterate over it.
-#[pyclass(frozen, module = "irikey")]
-pub struct Reader {
-    answers: Mutex<Option<Answers>>,
-    schema: SchemaRef,
-}
+#[pyclass(frozen, extends = AnswerSchema, module = "irikey")]
+pub struct Reader(Mutex<Option<Answers>>);
 
 impl Reader {
-    pub fn new(answers: Answers) -> Reader {
-        Reader { schema: answers.schema(), answers: Mutex::new(Some(answers)) }
+    pub fn of(answers: Answers) -> PyClassInitializer<Reader> {
+        PyClassInitializer::from(AnswerSchema(answers.schema())).add_subclass(Reader(Mutex::new(Some(answers))))
     }
 }
 
@@ -76,36 +75,24 @@ impl Reader {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         let _ = requested_schema;
-        let taken = py.detach(|| lock(&self.answers).take());
-        let answers = taken
-            .ok_or_else(|| PyValueError::new_err("this reader was read already; canonicalize its source again"))?;
-        PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(answers)), c"arrow_array_stream")
-    }
-
-    /// The Arrow schema.
-    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        schema_capsule(py, &self.schema)
-    }
-
-    /// The columns and their types.
-    #[getter]
-    fn schema(&self) -> Schema {
-        Schema(self.schema.clone())
+        let taken = py.detach(|| lock(&self.0).take());
+        let read = || PyValueError::new_err("this reader was read already; canonicalize its source again");
+        stream_capsule(py, taken.ok_or_else(read)?)
     }
 
     fn __iter__(reader: PyRef<'_, Self>) -> PyRef<'_, Self> {
         reader
     }
 
-    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Batch>> {
-        let next = py.detach(|| match &mut *lock(&self.answers) {
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, Batch>>> {
+        let next = py.detach(|| match &mut *lock(&self.0) {
             Some(answers) => answers.next_batch(Signals::Handled),
             None => Ok(None),
         })?;
-        Ok(next.map(Batch))
+        next.map(|batch| Bound::new(py, Batch::of(batch))).transpose()
     }
 
-    fn __repr__(&self) -> String {
-        format!("irikey.Reader({} columns)", self.schema.fields().len())
+    fn __repr__(reader: PyRef<'_, Self>) -> String {
+        format!("irikey.Reader({} columns)", reader.as_super().0.fields().len())
     }
 }

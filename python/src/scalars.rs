@@ -1,20 +1,21 @@
 //! Functions for single references, as `str` or `bytes`. A reference that cannot be parsed raises [`Fault`].
 
-use std::sync::{Arc, Mutex};
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::sync::OnceLock;
 
-use irikey::canon::{MaxUrlLen, Rung};
-use irikey::iri::whatwg_href;
+use irikey::canon::Rung;
 use irikey::iri::{
     Base, Fault as RowFault, Flags, HostMapping, ParseMode, Parts, find_scheme, find_spoofing, normalize_to_rung,
-    to_iri,
+    to_iri, whatwg_href,
 };
-use irikey::key::{Draft, KeyAlgorithm};
+use irikey::key::{Draft, KeyAlgorithm, Recipe};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 
 use crate::configuration::{Configuration, Operand, algorithm, parse_recipe, python_terms};
-use crate::engine::{Engine, lock};
+use crate::engine::{Engine, Single};
 
 pyo3::create_exception!(
     irikey,
@@ -34,17 +35,17 @@ pub fn raise(py: Python<'_>, fault: RowFault) -> PyErr {
     set.err().unwrap_or(error)
 }
 
-/// Returns the bytes of a `str` or `bytes`. Lone surrogates stand for the bytes that Python's `surrogateescape` could not
-/// decode.
-pub fn bytes_of(value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+/// Returns the bytes of a `str` or `bytes`, borrowed if possible. Lone surrogates stand for the bytes that Python's
+/// `surrogateescape` could not decode.
+pub fn bytes_of<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
     if let Ok(text) = value.cast::<PyString>() {
-        if let Ok(text) = text.to_cow() {
-            return Ok(text.as_bytes().to_vec());
-        }
-        return text.call_method1("encode", ("utf-8", "surrogateescape"))?.extract();
+        return match text.to_str() {
+            Ok(text) => Ok(Cow::Borrowed(text.as_bytes())),
+            Err(_) => Ok(Cow::Owned(text.call_method1("encode", ("utf-8", "surrogateescape"))?.extract()?)),
+        };
     }
     match value.cast::<PyBytes>() {
-        Ok(bytes) => Ok(bytes.as_bytes().to_vec()),
+        Ok(bytes) => Ok(Cow::Borrowed(bytes.as_bytes())),
         Err(_) => Err(PyTypeError::new_err(format!(
             "expected a reference as str or bytes, found {}",
             value.get_type().name()?
@@ -61,12 +62,16 @@ pub fn text_of<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyStri
 }
 
 /// Resolves a relative reference against the base, if there is one.
-fn absolute(py: Python<'_>, reference: &Bound<'_, PyAny>, base: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<u8>> {
+fn absolute<'a>(
+    py: Python<'_>,
+    reference: &'a Bound<'_, PyAny>,
+    base: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Cow<'a, [u8]>> {
     let reference = bytes_of(reference)?;
     match base {
         Some(base) if find_scheme(&reference).is_none() => {
             let base = Base::new(&bytes_of(base)?).map_err(|fault| raise(py, fault))?;
-            base.resolve(&reference).map_err(|fault| raise(py, fault))
+            base.resolve(&reference).map(Cow::Owned).map_err(|fault| raise(py, fault))
         }
         _ => Ok(reference),
     }
@@ -80,51 +85,36 @@ fn normalized(py: Python<'_>, reference: &[u8], on: Rung, strict: bool) -> PyRes
     normalize_to_rung(reference, on, parse_mode(strict)).map_err(|fault| raise(py, fault))
 }
 
-/// The options of a function for single references that its engine depends on.
-#[derive(Clone, PartialEq)]
-struct Choice {
-    rung: String,
-    strict: bool,
-    key_hash: String,
+/// Canonicalizes one reference, relative to `base`, and converts what was found.
+pub fn single<'py, T>(
+    engine: &Engine,
+    reference: &Bound<'py, PyAny>,
+    base: Option<&Bound<'py, PyAny>>,
+    convert: impl FnOnce(Single<'_>) -> PyResult<T>,
+) -> PyResult<T> {
+    let (text, base) = (bytes_of(reference)?, base.map(bytes_of).transpose()?);
+    engine.single(&text, base.as_deref(), convert).map_err(|fault| raise(reference.py(), fault))?
 }
 
-/// Returns an engine with these options. The last few engines are kept.
-fn engine(rung: &str, strict: bool, key_hash: &str) -> PyResult<Arc<Engine>> {
-    static KEPT: Mutex<Vec<(Choice, Arc<Engine>)>> = Mutex::new(Vec::new());
-    let matches = |choice: &Choice| choice.rung == rung && choice.strict == strict && choice.key_hash == key_hash;
-    if let Some((_, engine)) = lock(&KEPT).iter().find(|(choice, _)| matches(choice)) {
-        return Ok(engine.clone());
-    }
+/// Returns the engine of functions for single references with these options. Each is made once.
+fn engine(rung: &str, strict: bool, key_hash: &str) -> PyResult<&'static Engine> {
+    static ENGINES: [[OnceLock<Engine>; 4]; Rung::ALL.len()] =
+        [const { [const { OnceLock::new() }; 4] }; Rung::ALL.len()];
     // Checked here, because the message of an engine also offers "protocol".
-    crate::configuration::rung(rung)?;
-    algorithm(key_hash)?;
-    let choice = Choice { rung: rung.to_string(), strict, key_hash: key_hash.to_string() };
-    let configuration = Configuration {
-        url: "url".to_string(),
+    let rung = crate::configuration::rung(rung)?;
+    let is_blake3 = algorithm(key_hash)? == KeyAlgorithm::Blake3;
+    let place = &ENGINES[rung as usize][usize::from(strict) + 2 * usize::from(is_blake3)];
+    if let Some(engine) = place.get() {
+        return Ok(engine);
+    }
+    let made = Engine::new(Configuration {
         base: Operand { column: Some("base".to_string()), literal: None },
-        charset: Operand::default(),
-        query_charset: Operand::default(),
-        rung: choice.rung.clone(),
-        recipe: None,
-        columns: None,
+        rung: rung.name().to_string(),
         strict,
-        drop_fragment: false,
-        literal_base: false,
-        assume_scheme: None,
-        max_url: MaxUrlLen::default().0,
-        profile: "rfc3987".to_string(),
-        key_hash: choice.key_hash.clone(),
-        trim: false,
-        inner_spaces: None,
-        character_references: None,
-        backslashes: None,
-        psl: None,
-        equivalences: None,
-        types: "arrow".to_string(),
-    };
-    let engine = Arc::new(Engine::new(configuration)?);
-    lock(&KEPT).push((choice, engine.clone()));
-    Ok(engine)
+        key_hash: key_hash.to_string(),
+        ..Configuration::default()
+    })?;
+    Ok(place.get_or_init(|| made))
 }
 
 /// Returns the canonical URI of a reference, which is ASCII. With rung="simple" it is that of "syntax"; with a recipe, it is the
@@ -142,10 +132,12 @@ pub fn uri<'py>(
     if let Some(recipe) = recipe {
         return text_of(py, &recipe_text(py, reference, base, recipe)?);
     }
-    let (reference, base) = (bytes_of(reference)?, base.map(bytes_of).transpose()?);
-    let engine = engine(rung, strict, "xxh3")?;
-    let found = engine.single(&reference, base.as_deref(), |single| text_of(py, single.uri));
-    found.map_err(|fault| raise(py, fault))?
+    single(engine(rung, strict, "xxh3")?, reference, base, |found| text_of(py, found.uri))
+}
+
+thread_local! {
+    /// The recipe that this thread used last, by the text that it was parsed from.
+    static LAST_RECIPE: RefCell<Option<(String, Recipe, Draft)>> = const { RefCell::new(None) };
 }
 
 /// Returns the text of a recipe's key.
@@ -155,10 +147,15 @@ fn recipe_text(
     base: Option<&Bound<'_, PyAny>>,
     recipe: &str,
 ) -> PyResult<Vec<u8>> {
-    let recipe = parse_recipe(recipe)?;
+    let absolute = absolute(py, reference, base)?;
     let mut text = Vec::new();
-    let written = recipe.write_key(&absolute(py, reference, base)?, &mut Draft::default(), &mut text);
-    written.map_err(|fault| raise(py, fault))?;
+    LAST_RECIPE.with_borrow_mut(|last| {
+        let (_, recipe, draft) = match last {
+            Some(last) if last.0 == recipe => last,
+            _ => last.insert((recipe.to_string(), parse_recipe(recipe)?, Draft::default())),
+        };
+        recipe.write_key(&absolute, draft, &mut text).map_err(|fault| raise(py, fault))
+    })?;
     Ok(text)
 }
 
@@ -189,10 +186,7 @@ pub fn key<'py>(
     if let Some(recipe) = recipe {
         return Ok(PyBytes::new(py, &algorithm(key_hash)?.key(&recipe_text(py, reference, base, recipe)?)));
     }
-    let (reference, base) = (bytes_of(reference)?, base.map(bytes_of).transpose()?);
-    let engine = engine(rung, strict, key_hash)?;
-    let found = engine.single(&reference, base.as_deref(), |single| PyBytes::new(py, &single.key));
-    found.map_err(|fault| raise(py, fault))
+    single(engine(rung, strict, key_hash)?, reference, base, |found| Ok(PyBytes::new(py, &found.key)))
 }
 
 /// Returns the SURT key of a URL: dialect "wayback" is that of webarchive-commons, "ia" that of Python's surt.

@@ -51,6 +51,13 @@ def test_expressions_of_polars():
             assert found[name].to_list() == EXPECTED[name], (name, engine)
     assert frame.collect()["url"].irikey.uri("http://l/").to_list() == irikey.uris(URLS, base="http://l/")
     assert polars.Series(["http://h/a b", None]).irikey.uri(strict=True).to_list() == EXPECTED["strict_uri"]
+    for kind in (polars.Categorical, polars.Enum(["HTTP://h:80", "../x", "http://h:x/", "http://www.h/%7e"])):
+        found = frame.select(polars.col("url").cast(kind)).select(uri=url.uri(), key=url.key()).collect()
+        assert found["uri"].to_list() == EXPECTED["uri"] and found["key"].to_list() == EXPECTED["key"], kind
+    nulls = polars.DataFrame({"url": [None, None]}).select(url.uri())
+    assert nulls.schema == {"url": polars.String} and nulls["url"].to_list() == [None, None]
+    with pytest.raises(Exception, match="Int64; expected text or bytes"):
+        polars.DataFrame({"url": [1]}).select(url.uri())
     binary = frame.select(polars.col("url").cast(polars.Binary).irikey.key()).collect().to_series()
     assert binary.name == "url" and binary.to_list() == EXPECTED["key"]
     wide = polars.LazyFrame({"url": URLS * 20_000}).with_columns(polars.col("url").irikey.uri().alias("uri")).filter(polars.col("uri") == "http://h/")

@@ -41,10 +41,13 @@ def flags():
     return {flag.replace("-", "_") for name in ("Canonical form", "Repairs") for flag in re.findall(r"^ +(?:-\w, )?--([a-z-]+)", chosen[name], re.MULTILINE)}
 
 
+OPTIONS = {"Unpack[Policy]": irikey.Policy, "Unpack[Options]": irikey.Options}
+
+
 def parameters(function):
     found = set()
     for name, parameter in inspect.signature(function).parameters.items():
-        found |= set(typing.get_type_hints(irikey.Policy)) if parameter.kind is parameter.VAR_KEYWORD else {name}
+        found |= set(typing.get_type_hints(OPTIONS[parameter.annotation])) if parameter.kind is parameter.VAR_KEYWORD else {name}
     return found
 
 
@@ -177,3 +180,40 @@ def test_help_shows_parameters_and_defaults():
         value = getattr(irikey, name)
         if callable(value):
             assert value.__doc__, name
+
+
+def test_the_package_has_its_licenses_and_says_what_it_supports():
+    import importlib.metadata
+
+    try:
+        package = importlib.metadata.distribution("irikey")
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip("irikey is not installed as a wheel")
+    licenses = {str(file).rpartition("/")[2]: file.locate().read_text() for file in package.files or [] if "LICENSE" in str(file)}
+    assert "Apache License" in licenses["LICENSE-APACHE"] and "Permission is hereby granted" in licenses["LICENSE-MIT"]
+    metadata = package.metadata
+    assert metadata["License-Expression"] == "MIT OR Apache-2.0" and sorted(metadata.get_all("License-File")) == sorted(licenses)
+    assert metadata["Requires-Python"] == ">=3.10" and metadata["Description-Content-Type"].startswith("text/markdown")
+    assert any(name.name == "py.typed" for name in package.files or [])
+
+
+SUB_INTERPRETER = """
+import irikey, {module} as interpreters
+answer = None
+try:
+    answer = interpreters.{run}(interpreters.create(), "import irikey; assert irikey.uris(['HTTP://h', 'x']) == ['http://h/', None]")
+except Exception as error:
+    answer = error
+assert {expected}, answer
+assert irikey.uri("HTTP://h") == "http://h/"
+"""
+
+
+def test_an_interpreter_with_a_lock_of_its_own_is_refused():
+    if sys.version_info < (3, 12):
+        code = SUB_INTERPRETER.format(module="_xxsubinterpreters", run="run_string", expected="answer is None")
+    else:
+        module, run = ("_xxsubinterpreters", "run_string") if sys.version_info < (3, 13) else ("_interpreters", "exec")
+        code = SUB_INTERPRETER.format(module=module, run=run, expected="'does not support loading in subinterpreters' in str(answer)")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -279,11 +279,11 @@ def test_columns_and_sql_functions(spark):
     assert physical.count("ArrowEvalPython") == 1 and "MapInArrow" not in physical
 
 
-def test_example_of_the_guide(spark):
-    text = (REPOSITORY / "python" / "GUIDE.md").read_text()
+def test_examples_of_the_documentation(spark, tmp_path):
+    text = (REPOSITORY / "python" / "docs" / "spark.md").read_text()
     blocks = re.findall(r"^<!-- run spark -->\n```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     assert blocks
-    exec("\n".join(blocks), {"spark": spark})
+    exec("\n".join(blocks), {"spark": spark, "folder": str(tmp_path)})
 
 
 def test_counters_of_coalesced_and_repeated_streams(spark):
@@ -334,6 +334,58 @@ def test_rows_that_were_seen_are_left_out(spark):
     seen = canonicalize(spark.createDataFrame([("HTTP://H/",), ("HTTP://H:80/",)], "url string"))
     found = anti_join_seen(rows, seen).collect()
     assert {row.url for row in found} == {"http://g", "http://h:x", None} and len(found) == 3
+
+
+def test_streams_append_columns_and_new_keys(spark, tmp_path):
+    """Stateless columns in append mode, and a batch function that appends the keys that were not seen before."""
+    import irikey.spark as functions
+
+    landing, kept = tmp_path / "landing", str(tmp_path / "kept")
+    for number, urls in enumerate([["HTTP://h", "http://h/", "x", None], ["http://h/#", "http://g/a b"], ["http://h:80"]]):
+        rows = [json.dumps({"url": url, "i": f"{number}-{i}"}).encode() + b"\n" for i, url in enumerate(urls)]
+        # Spark reads files in the order of their times.
+        os.utime(write(landing / f"{number}.json", b"".join(rows)), (1_700_000_000 + number,) * 2)
+
+    def stream():
+        return spark.readStream.schema("url string, i string").option("maxFilesPerTrigger", 1).json(str(landing))
+
+    def run(frame, name):
+        done = frame.option("checkpointLocation", str(tmp_path / f"{name}-checkpoint")).trigger(availableNow=True).start()
+        assert done.awaitTermination(120) and done.exception() is None
+
+    columns = stream().select("i", functions.uri("url").alias("uri"), functions.key("url").alias("key"))
+    run(columns.writeStream.format("parquet").option("path", str(tmp_path / "rows")).outputMode("append"), "rows")
+    found = {row["i"]: (row["uri"], row["key"]) for row in pq.read_table(tmp_path / "rows").to_pylist()}
+    urls = {row["i"]: row["url"] for file in sorted(landing.iterdir()) for row in map(json.loads, file.read_text().splitlines())}
+    assert len(urls) == 7
+    assert found == {i: (irikey.uris([url])[0], irikey.keys([url])[0]) for i, url in urls.items()}
+
+    def append_new(batch, number):
+        new = dedup(batch, order=["i"])
+        if pathlib.Path(kept).exists():
+            new = anti_join_seen(new, spark.read.parquet(kept))
+        new.write.mode("append").parquet(kept)
+
+    rows = canonicalize(stream(), drop_fragment=True)
+    run(rows.writeStream.foreachBatch(append_new), "kept")
+    expected = {("0-0", "http://h/"), ("1-1", "http://g/a%20b")}
+    assert {(row["i"], row["uri"]) for row in pq.read_table(kept).to_pylist()} == expected
+    # A batch that runs again appends nothing.
+    append_new(canonicalize(spark.read.json(str(landing)), drop_fragment=True), 0)
+    assert {(row["i"], row["uri"]) for row in pq.read_table(kept).to_pylist()} == expected and pq.read_table(kept).num_rows == 2
+
+
+def test_a_merge_into_a_table_of_delta_inserts_new_keys_only(spark, tmp_path):
+    """Delta's jar for Spark is not in PyPI; the package deltalake reads and merges the same tables."""
+    deltalake = pytest.importorskip("deltalake")
+    first = canonicalize(spark.createDataFrame([("HTTP://h", 1), ("http://g", 2)], "url string, i int"), columns=["uri", "key"])
+    second = canonicalize(spark.createDataFrame([("http://h:80/", 3), ("http://f", 4)], "url string, i int"), columns=["uri", "key"])
+    deltalake.write_deltalake(tmp_path / "kept", first.toArrow())
+    table = deltalake.DeltaTable(tmp_path / "kept")
+    for _ in range(2):
+        table.merge(second.toArrow(), "kept.key = new.key", source_alias="new", target_alias="kept").when_not_matched_insert_all().execute()
+    rows = pa.table(table.to_pyarrow_table() if hasattr(table, "to_pyarrow_table") else table)
+    assert sorted(rows["i"].to_pylist()) == [1, 2, 4]
 
 
 HEADER, DASH = b'!OpenWayback-CDXJ 1.0\n', b'org,example)/y - {"url": "http://example.org/y", "status": "-"}\n'

@@ -22,7 +22,9 @@ fn root() -> &'static Path {
 fn markdown_files() -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> =
         ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"].into_iter().map(PathBuf::from).collect();
-    for directory in ["docs", "data", "data/cases", "docs/guide", "docs/reference", "benches/results", "python"] {
+    for directory in
+        ["docs", "data", "data/cases", "docs/guide", "docs/reference", "benches/results", "python", "python/docs"]
+    {
         let Ok(entries) = fs::read_dir(root().join(directory)) else { continue };
         let names = entries.map(|entry| Path::new(directory).join(entry.expect("an entry").file_name()));
         files.extend(names.filter(|path| path.extension().is_some_and(|suffix| suffix == "md")));

@@ -31,7 +31,7 @@ from ._irikey import (
     surt,
     uri,
 )
-from ._policy import Policy, equivalences
+from ._policy import Options, Policy, equivalences
 
 __all__ = [
     "Array",
@@ -40,6 +40,7 @@ __all__ = [
     "Comparison",
     "Fault",
     "Flags",
+    "Options",
     "Policy",
     "Read",
     "Reader",

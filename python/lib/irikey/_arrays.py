@@ -6,7 +6,7 @@ import functools
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Sequence, TypeVar, Union
 
 from ._irikey import Batch, Canonicalizer, Reader, Schema, Table, lit
-from ._policy import Operand, Policy, Rung, canonicalizer, column_names, loaded, output
+from ._policy import Operand, Options, Policy, Rung, canonicalizer, column_names, loaded, output
 
 if TYPE_CHECKING:
     import os
@@ -80,54 +80,38 @@ def _column(canonical: Canonicalizer, column: str, values: Any, others: dict[str
     return result
 
 
-def _map(name: str, values: Any, base: Any, charset: Any, recipe: Optional[str], options: dict[str, Any]) -> Any:
-    column = output(name, recipe)
+def _map(name: str, values: Any, base: Any, charset: Any, options: dict[str, Any]) -> Any:
+    column = output(name, options.get("recipe"))
     arrays = {}
     for operand, value in (("base", base), ("charset", charset)):
         options[operand], array = _operand(operand, value)
         if array is not None:
             arrays[operand] = array
-    canonical = canonicalizer({**loaded(options, stacklevel=4), "recipe": recipe, "columns": (column,)})
+    canonical = canonicalizer({**loaded(options, stacklevel=4), "columns": (column,)})
     return _column(canonical, column, values, arrays)
 
 
-def uris(
-    values: Data,
-    base: Any = None,
-    charset: Any = None,
-    *,
-    rung: Rung = "scheme",
-    recipe: Optional[str] = None,
-    **policy: Unpack[Policy],
-) -> Data:
+def uris(values: Data, base: Any = None, charset: Any = None, **options: Unpack[Options]) -> Data:
     """Returns the canonical URIs of an array, as an array of the same kind.
 
     ``values`` is a list of str, bytes and None, a pyarrow Array or ChunkedArray, a polars or pandas Series, or any array with
     the Arrow PyCapsule interface, which gives an :class:`irikey.Array`. The result is null where the URL is null or cannot be
     parsed. Each value of a dictionary is normalized once.
 
-    ``base`` and ``charset`` are one value, or arrays of the same length. With ``recipe``, the result is the texts of the
-    recipe's keys. Other options: :class:`irikey.Policy`.
+    ``base`` and ``charset`` are one value, or arrays of the same length. With ``recipe=``, the result is the texts of the
+    recipe's keys. Options: :class:`irikey.Options`.
     """
-    result: Data = _map("uri", values, base, charset, recipe, {"rung": rung, **policy})
+    result: Data = _map("uri", values, base, charset, {**options})
     return result
 
 
-def keys(
-    values: Data,
-    base: Any = None,
-    charset: Any = None,
-    *,
-    rung: Rung = "scheme",
-    recipe: Optional[str] = None,
-    **policy: Unpack[Policy],
-) -> Data:
+def keys(values: Data, base: Any = None, charset: Any = None, **options: Unpack[Options]) -> Data:
     """Returns the 16-byte keys of an array, as an array of the same kind; arguments as in :func:`uris`.
 
     The key of a URL that cannot be parsed is that of its bytes; it is null only where the URL is null, or where a recipe gives
     no key.
     """
-    result: Data = _map("key", values, base, charset, recipe, {"rung": rung, **policy})
+    result: Data = _map("key", values, base, charset, {**options})
     return result
 
 
@@ -192,7 +176,7 @@ def read(
     not. Every record is a row; of archives, every capture, unless ``record_types`` says otherwise ("all").
 
     ``columns`` are names of ``irikey schema``; the default is uri, key, fault, fault_at and flags. ``format`` is one of
-    ``irikey canon --format``, ``name`` the name in the column ``source``.  A
+    ``irikey canon --format``, ``name`` the name in the column ``source``. A
     damaged file is no exception: the rows before the damage are returned, and ``counts["errors"]`` describes it.
     """
     options: dict[str, Any] = {"rung": rung, "base": base, "charset": charset, **policy}

@@ -40,6 +40,17 @@ class Policy(TypedDict, total=False):
     equivalences: Union[str, os.PathLike[str], bytes, None]
 
 
+class Options(Policy, total=False):
+    """Options of functions that return one column: those of :class:`Policy`, and which text and key are computed.
+
+    ``rung`` is "scheme" by default, "syntax" or "simple"; "protocol" needs ``equivalences``. With ``recipe``, the text and the
+    key are those of the recipe.
+    """
+
+    rung: Rung
+    recipe: Optional[str]
+
+
 def equivalences(source: Any) -> bytes:
     """Reads the equivalences that ``irikey learn`` wrote, for ``equivalences=`` of :class:`Canonicalizer`.
 

@@ -8,12 +8,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from ._irikey import Canonicalizer
-from ._policy import Policy, Rung, loaded, output
+from ._policy import Options, loaded, output
 
 if TYPE_CHECKING:
     import duckdb
@@ -34,25 +34,17 @@ def _function(name: str, arity: int, policy: dict[str, Any]) -> Any:
     return of_url if arity == 1 else of_url_and_base
 
 
-def register(
-    con: duckdb.DuckDBPyConnection,
-    prefix: str = "irikey_",
-    *,
-    rung: Rung = "scheme",
-    recipe: Optional[str] = None,
-    **policy: Unpack[Policy],
-) -> None:
+def register(con: duckdb.DuckDBPyConnection, prefix: str = "irikey_", **options: Unpack[Options]) -> None:
     """Registers functions for SQL: ``irikey_uri(url)``, ``irikey_key(url)``, ``irikey_surt(url)``, and ``irikey_uri_from(url,
     base)`` and ``irikey_key_from(url, base)`` for relative references; the same names as :func:`irikey.spark.register`.
 
     Texts are VARCHAR, keys BLOB. The options are those of :func:`irikey.uris`; other options need another ``prefix``.
     """
-    options: dict[str, Any] = {"rung": rung, "recipe": recipe, **policy}
-    functions = {
-        "uri": ("uri", 1, "VARCHAR", options),
-        "key": ("key", 1, "BLOB", options),
-        "uri_from": ("uri", 2, "VARCHAR", options),
-        "key_from": ("key", 2, "BLOB", options),
+    functions: dict[str, tuple[str, int, str, dict[str, Any]]] = {
+        "uri": ("uri", 1, "VARCHAR", {**options}),
+        "key": ("key", 1, "BLOB", {**options}),
+        "uri_from": ("uri", 2, "VARCHAR", {**options}),
+        "key_from": ("key", 2, "BLOB", {**options}),
         "surt": ("uri", 1, "VARCHAR", {"recipe": "surt-wayback"}),
     }
     for function, (name, arity, kind, chosen) in functions.items():

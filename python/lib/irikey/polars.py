@@ -14,10 +14,16 @@ from typing import TYPE_CHECKING, Any, Literal, Optional
 import polars as pl
 
 from ._irikey import Canonicalizer, lit
-from ._policy import Policy, Rung, loaded, output
+from ._policy import Options, loaded, output
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+
+def _array(values: pl.Series) -> Any:
+    """Returns an Arrow array; a dictionary would give a dictionary."""
+    is_dictionary = values.dtype in (pl.Categorical, pl.Enum)
+    return (values.cast(pl.String) if is_dictionary else values).to_arrow()
 
 
 def _mapped(expression: pl.Expr, name: str, base: Any, policy: dict[str, Any]) -> pl.Expr:
@@ -30,11 +36,10 @@ def _mapped(expression: pl.Expr, name: str, base: Any, policy: dict[str, Any]) -
     kind = pl.Binary if name == "key" else pl.String
 
     def of_url(urls: pl.Series) -> pl.Series:
-        found = pl.DataFrame(canonicalizer.canonicalize(urls.alias("url").to_frame()))
-        return found.to_series().cast(kind).alias(urls.name)
+        return pl.Series(urls.name, canonicalizer.array(_array(urls), column), kind)
 
     def of_both(both: pl.Series) -> pl.Series:
-        return pl.DataFrame(canonicalizer.canonicalize(both.struct.unnest())).to_series().cast(kind)
+        return pl.Series("url", canonicalizer.array(_array(both.struct.field("url")), column, _array(both.struct.field("base"))), kind)
 
     if isinstance(base, pl.Expr):
         both = pl.struct(expression.alias("url"), base.alias("base"))
@@ -49,28 +54,14 @@ class IrikeyExpr:
     def __init__(self, expression: pl.Expr) -> None:
         self._expression = expression
 
-    def uri(
-        self,
-        base: Optional[pl.Expr | str | lit] = None,
-        *,
-        rung: Rung = "scheme",
-        recipe: Optional[str] = None,
-        **policy: Unpack[Policy],
-    ) -> pl.Expr:
+    def uri(self, base: Optional[pl.Expr | str | lit] = None, **options: Unpack[Options]) -> pl.Expr:
         """Returns the canonical URIs; ``base`` is an expression, or one absolute IRI for all rows. Other options as in
         :func:`irikey.uris`."""
-        return _mapped(self._expression, "uri", base, {"rung": rung, "recipe": recipe, **policy})
+        return _mapped(self._expression, "uri", base, {**options})
 
-    def key(
-        self,
-        base: Optional[pl.Expr | str | lit] = None,
-        *,
-        rung: Rung = "scheme",
-        recipe: Optional[str] = None,
-        **policy: Unpack[Policy],
-    ) -> pl.Expr:
+    def key(self, base: Optional[pl.Expr | str | lit] = None, **options: Unpack[Options]) -> pl.Expr:
         """Returns the 16-byte keys; arguments as in :meth:`uri`."""
-        return _mapped(self._expression, "key", base, {"rung": rung, "recipe": recipe, **policy})
+        return _mapped(self._expression, "key", base, {**options})
 
     def surt(self, dialect: Literal["wayback", "ia"] = "wayback") -> pl.Expr:
         """Returns the SURT keys: dialect "wayback" is that of webarchive-commons, "ia" that of Python's surt."""
@@ -87,13 +78,13 @@ class IrikeySeries:
     def _apply(self, expression: pl.Expr) -> pl.Series:
         return self._series.to_frame().select(expression).to_series()
 
-    def uri(self, base: Optional[str | lit] = None, *, rung: Rung = "scheme", recipe: Optional[str] = None, **policy: Unpack[Policy]) -> pl.Series:
+    def uri(self, base: Optional[str | lit] = None, **options: Unpack[Options]) -> pl.Series:
         """Returns the canonical URIs; arguments as for expressions."""
-        return self._apply(IrikeyExpr(pl.all()).uri(base, rung=rung, recipe=recipe, **policy))
+        return self._apply(IrikeyExpr(pl.all()).uri(base, **options))
 
-    def key(self, base: Optional[str | lit] = None, *, rung: Rung = "scheme", recipe: Optional[str] = None, **policy: Unpack[Policy]) -> pl.Series:
+    def key(self, base: Optional[str | lit] = None, **options: Unpack[Options]) -> pl.Series:
         """Returns the 16-byte keys; arguments as for expressions."""
-        return self._apply(IrikeyExpr(pl.all()).key(base, rung=rung, recipe=recipe, **policy))
+        return self._apply(IrikeyExpr(pl.all()).key(base, **options))
 
     def surt(self, dialect: Literal["wayback", "ia"] = "wayback") -> pl.Series:
         """Returns the SURT keys; arguments as for expressions."""

@@ -26,12 +26,13 @@ from pyspark.sql.types import StructType
 
 from . import Canonicalizer, Flags, lit
 from ._irikey import _FAULTS
-from ._policy import Operand, Policy, Rung, column_names, loaded, output
+from ._policy import Operand, Options, Policy, Rung, column_names, loaded, output
 
 if typing.TYPE_CHECKING:
     from typing_extensions import TypeAlias, Unpack
 
 ColumnOrName: TypeAlias = "Union[Column, str]"
+Operands: TypeAlias = "Union[Column, str, lit, None]"
 
 KEEP = ("first", "last", "newest", "oldest", "best")
 
@@ -105,34 +106,18 @@ def _column(name: str, kind: str, url: ColumnOrName, base: Any, charset: Any, po
     return made
 
 
-def uri(
-    url: ColumnOrName,
-    base: Union[ColumnOrName, lit, None] = None,
-    charset: Union[ColumnOrName, lit, None] = None,
-    *,
-    rung: Rung = "scheme",
-    recipe: Optional[str] = None,
-    **policy: Unpack[Policy],
-) -> Column:
+def uri(url: ColumnOrName, base: Operands = None, charset: Operands = None, **options: Unpack[Options]) -> Column:
     """Returns a column of canonical URIs, null where the URL is null or cannot be parsed.
 
     ``url`` is a column of text or bytes, ``base`` and ``charset`` are columns or ``irikey.lit(value)``; other options as in
     :func:`irikey.uris`.
     """
-    return _column("uri", "string", url, base, charset, {"rung": rung, "recipe": recipe, **policy})
+    return _column("uri", "string", url, base, charset, {**options})
 
 
-def key(
-    url: ColumnOrName,
-    base: Union[ColumnOrName, lit, None] = None,
-    charset: Union[ColumnOrName, lit, None] = None,
-    *,
-    rung: Rung = "scheme",
-    recipe: Optional[str] = None,
-    **policy: Unpack[Policy],
-) -> Column:
+def key(url: ColumnOrName, base: Operands = None, charset: Operands = None, **options: Unpack[Options]) -> Column:
     """Returns a column of 16-byte keys, null where the URL is null; arguments as in :func:`uri`."""
-    return _column("key", "binary", url, base, charset, {"rung": rung, "recipe": recipe, **policy})
+    return _column("key", "binary", url, base, charset, {**options})
 
 
 def surt(url: ColumnOrName, dialect: Literal["wayback", "ia"] = "wayback") -> Column:
@@ -146,21 +131,13 @@ def _surt_recipe(dialect: str) -> str:
     return f"surt-{dialect}"
 
 
-def register(
-    spark: SparkSession,
-    prefix: str = "irikey_",
-    *,
-    rung: Rung = "scheme",
-    recipe: Optional[str] = None,
-    **policy: Unpack[Policy],
-) -> None:
+def register(spark: SparkSession, prefix: str = "irikey_", **options: Unpack[Options]) -> None:
     """Registers functions for SQL: ``irikey_uri(url)``, ``irikey_key(url)``, ``irikey_surt(url)``, and ``irikey_uri_from(url,
     base)`` and ``irikey_key_from(url, base)`` for relative references. The options are those of :func:`uri`; other names of
     functions with other options need another ``prefix``."""
-    options: dict[str, Any] = {"rung": rung, "recipe": recipe, **policy}
-    functions = {
-        "uri": ("uri", "string", options),
-        "key": ("key", "binary", options),
+    functions: dict[str, tuple[str, str, dict[str, Any]]] = {
+        "uri": ("uri", "string", {**options}),
+        "key": ("key", "binary", {**options}),
         "uri_from": ("uri", "string", {**options, "base": "base"}),
         "key_from": ("key", "binary", {**options, "base": "base"}),
         "surt": ("uri", "string", {"recipe": "surt-wayback"}),

@@ -1,0 +1,58 @@
+//! Imports arrays through the Arrow PyCapsule interface. Text is imported as bytes: URLs need not be UTF-8, so that it is not
+//! checked.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayData, ArrayRef, make_array};
+use arrow::datatypes::{DataType, Field, Fields};
+use arrow::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi_and_data_type};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+
+use crate::schema::arrow_error;
+
+/// Imports an object with `__arrow_c_array__`; `None` if it has no such method. The data is not validated: see [`checked`].
+///
+/// # Errors
+/// The method fails, or the object's type cannot be imported.
+pub fn import(value: &Bound<'_, PyAny>) -> PyResult<Option<ArrayData>> {
+    let Some(method) = value.getattr_opt(intern!(value.py(), "__arrow_c_array__"))? else { return Ok(None) };
+    let (schema, array): (Bound<'_, PyCapsule>, Bound<'_, PyCapsule>) = method.call0()?.extract()?;
+    let schema = schema.pointer_checked(Some(c"arrow_schema"))?.cast::<FFI_ArrowSchema>();
+    let array = array.pointer_checked(Some(c"arrow_array"))?.cast::<FFI_ArrowArray>();
+    // SAFETY: capsules with these names hold these structures, by the PyCapsule interface, and live until this function ends.
+    // `from_raw` moves the array out of its capsule, which then releases nothing.
+    #[expect(unsafe_code, reason = "the interface passes structures of C")]
+    let (array, kind) = unsafe { (FFI_ArrowArray::from_raw(array.as_ptr()), DataType::try_from(schema.as_ref())) };
+    // SAFETY: array and schema are those of one object, which states that they describe each other. Arrays of text and arrays
+    // of bytes have the same buffers.
+    #[expect(unsafe_code, reason = "the buffers are those that the object describes")]
+    let data = unsafe { from_ffi_and_data_type(array, as_bytes(&kind.map_err(arrow_error)?)) };
+    data.map(Some).map_err(arrow_error)
+}
+
+/// Returns the type with bytes instead of text, also in the columns of a structure.
+fn as_bytes(kind: &DataType) -> DataType {
+    let field = |field: &Arc<Field>| match as_bytes(field.data_type()) {
+        bytes if bytes == *field.data_type() => field.clone(),
+        bytes => Arc::new(field.as_ref().clone().with_data_type(bytes)),
+    };
+    match kind {
+        DataType::Utf8 => DataType::Binary,
+        DataType::LargeUtf8 => DataType::LargeBinary,
+        DataType::Utf8View => DataType::BinaryView,
+        DataType::Dictionary(keys, values) => DataType::Dictionary(keys.clone(), Box::new(as_bytes(values))),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(field).collect::<Fields>()),
+        other => other.clone(),
+    }
+}
+
+/// Returns imported data as an array.
+///
+/// # Errors
+/// An offset, a view or a key of a dictionary is outside the data.
+pub fn checked(data: ArrayData) -> PyResult<ArrayRef> {
+    data.validate_full().map_err(arrow_error)?;
+    Ok(make_array(data))
+}
