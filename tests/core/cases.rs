@@ -12,11 +12,12 @@ use crate::engine::{Base, Engine, Kind, Rung, engines};
 use crate::oracle::grammar;
 
 /// Files whose cases run on every engine, and the number of cases in each.
-const FILES: [(&str, usize); 8] = [
+const FILES: [(&str, usize); 9] = [
     ("grammar.jsonl", 159),
     ("resolve.jsonl", 87),
     ("dots.jsonl", 37),
     ("to_uri.jsonl", 32),
+    ("to_iri.jsonl", 34),
     ("syntax.jsonl", 163),
     ("scheme.jsonl", 176),
     ("strict.jsonl", 31),
@@ -105,6 +106,7 @@ fn answer(engine: &dyn Engine, case: &Case) -> Value {
         "normalize_path" => engine.remove_dot_segments(text()).into(),
         "to_uri" if case.opts.get("idn").is_some() => engine.to_uri_ascii(input, false).into(),
         "to_uri" => engine.to_uri(input, case.opt_bool("lenient") == Some(true)).into(),
+        "to_iri" => engine.to_iri(text()).into(),
         "normalize" => {
             let rung = [Rung::Simple, Rung::Syntax, Rung::Scheme][case.rung as usize - 1];
             engine.normalize(input, rung, case.opt_bool("lenient") == Some(false)).into()

@@ -47,6 +47,8 @@ pub trait Engine: Sync {
     fn to_uri(&self, input: &[u8], lenient: bool) -> Option<String>;
     /// RFC 3987 section 3.1, with the host converted by ToASCII.
     fn to_uri_ascii(&self, input: &[u8], lenient: bool) -> Option<String>;
+    /// RFC 3987 section 3.2 of a reference in ASCII; the host is not converted.
+    fn to_iri(&self, uri: &str) -> String;
 }
 
 /// Every engine under test. The oracle is first; the others are compared with it.
@@ -90,6 +92,10 @@ impl Engine for Oracle {
 
     fn to_uri_ascii(&self, input: &[u8], lenient: bool) -> Option<String> {
         mapping::to_uri_ascii(input, lenient)
+    }
+
+    fn to_iri(&self, uri: &str) -> String {
+        mapping::to_iri(uri)
     }
 }
 
@@ -169,6 +175,10 @@ impl Engine for Ladder {
     fn to_uri_ascii(&self, input: &[u8], lenient: bool) -> Option<String> {
         iri::to_uri(input, parse_mode(!lenient), HostMapping::Ascii).ok()
     }
+
+    fn to_iri(&self, uri: &str) -> String {
+        iri::to_iri(uri, HostMapping::Percent)
+    }
 }
 
 impl Engine for Fused {
@@ -203,5 +213,9 @@ impl Engine for Fused {
 
     fn to_uri_ascii(&self, input: &[u8], lenient: bool) -> Option<String> {
         Ladder.to_uri_ascii(input, lenient)
+    }
+
+    fn to_iri(&self, uri: &str) -> String {
+        Ladder.to_iri(uri)
     }
 }

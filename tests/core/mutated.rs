@@ -143,21 +143,38 @@ fn assert_rows_equal_the_ladder(text: &[u8], lines: &[&[u8]], rows: &Rows) {
     }
 }
 
+/// Without their fragments, the rows are those of the texts before the `#`.
+fn assert_fragments_are_dropped(lines: &[&[u8]], rows: &Rows, dropped: &Rows) {
+    assert_eq!(dropped.len(), lines.len());
+    let faulty: Vec<u32> = dropped.faults.iter().map(|(row, _)| *row).collect();
+    for (row, line) in lines.iter().enumerate().filter(|(row, _)| faulty.binary_search(&(*row as u32)).is_err()) {
+        let uri = rows.uri.get(row).split(|byte| *byte == b'#').next().expect("a part");
+        assert_eq!(dropped.uri.get(row), uri, "{:?}", String::from_utf8_lossy(line));
+        assert_eq!(dropped.key[row], KeyAlgorithm::Xxh3.key(uri), "{:?}", String::from_utf8_lossy(line));
+    }
+    let faults = rows.faults.iter().map(|(row, _)| *row);
+    assert!(faults.eq(faulty), "faults differ without fragments");
+}
+
 #[test]
 fn rows_of_mutated_lines_equal_the_ladder() {
     const CHUNK_LINES: usize = 1000;
     let lines = std::env::var("IRIKEY_MUTATED_LINES").map_or(30_000, |lines| lines.parse().expect("a number of lines"));
     let samples: Vec<&[u8]> = SAMPLES.split(|&byte| byte == b'\n').collect();
     let policy = Policy { keep_input: true, ..Policy::default() };
-    let mut canonicalizer = Canonicalizer::new(&policy);
-    let (mut decoder, mut bitmaps, mut rows) = (Lines::default(), Bitmaps::default(), Rows::new(0));
+    let without_fragments = Policy { drop_fragment: true, ..policy.clone() };
+    let mut canonicalizers = [&policy, &without_fragments].map(Canonicalizer::new);
+    let (mut decoder, mut bitmaps, mut rows) = (Lines::default(), Bitmaps::default(), [(); 2].map(|()| Rows::new(0)));
     let mut random = Random(0x1D1F_2026);
     for _ in 0..lines / CHUNK_LINES {
         let text = chunk(&samples, CHUNK_LINES, &mut random);
         let records = decoder.decode(&text, 0, &mut bitmaps);
         let lines: Vec<&[u8]> = records.urls.iter().map(|url| url.of(&text)).collect();
-        rows.clear();
-        canonicalizer.append(&records, &bitmaps, &mut rows);
-        assert_rows_equal_the_ladder(&text, &lines, &rows);
+        for (canonicalizer, rows) in canonicalizers.iter_mut().zip(&mut rows) {
+            rows.clear();
+            canonicalizer.append(&records, &bitmaps, rows);
+        }
+        assert_rows_equal_the_ladder(&text, &lines, &rows[0]);
+        assert_fragments_are_dropped(&lines, &rows[0], &rows[1]);
     }
 }

@@ -10,7 +10,7 @@ use irikey::canon::Policy;
 use irikey::iri::{Flags, Rung as LibraryRung, normalize_to_rung};
 
 use crate::engine::{Base, Engine, KINDS, Kind, RUNGS, Rung, fused_rows, parse_mode};
-use crate::oracle::{components, grammar};
+use crate::oracle::{components, grammar, mapping};
 
 /// The result of a property: the error describes a counter-example.
 pub type Verdict = Result<(), TestCaseError>;
@@ -222,6 +222,8 @@ pub fn agree(oracle: &dyn Engine, engine: &dyn Engine, input: &[u8]) -> Verdict 
         prop_assert_eq!(oracle.to_uri(input, lenient), engine.to_uri(input, lenient), "{:?}", input);
         prop_assert_eq!(oracle.to_uri_ascii(input, lenient), engine.to_uri_ascii(input, lenient), "{:?}", input);
     }
+    let uri = mapping::encode(input);
+    prop_assert_eq!(oracle.to_iri(&uri), engine.to_iri(&uri), "{:?}", uri);
     Ok(())
 }
 

@@ -10,7 +10,7 @@
 //! | `components` | RFC 3986 appendix B and section 5.3 |
 //! | `dots` | RFC 3986 section 5.2.4 |
 //! | `resolve` | RFC 3986 sections 5.2.2 and 5.2.3 |
-//! | `mapping` | RFC 3987 section 3.1 |
+//! | `mapping` | RFC 3987 sections 3.1 and 3.2 |
 //! | `ladder` | RFC 3987 section 5.3 |
 //! | `scheme_rules` | RFC 3987 section 5.3.3, RFC 5952, RFC 8089, RFC 8141, UTS 46 |
 
