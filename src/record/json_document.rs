@@ -388,8 +388,10 @@ impl JsonDocumentParser {
     fn push_cdx_row(&mut self, rows: &mut RecordBuffer) {
         let text = &self.value.text;
         let values: Vec<_> = JsonElements::new(text).take(MAX_COLUMNS + 1).collect();
-        let is_row = text.starts_with(b"[") && !self.value.is_too_long;
-        let Some(columns) = self.columns.as_mut().filter(|_| is_row) else {
+        if !text.starts_with(b"[") || self.value.is_too_long {
+            return self.refuse(rows);
+        }
+        let Some(columns) = &mut self.columns else {
             self.columns = CdxRowColumns::of_header(&values);
             match self.columns {
                 Some(_) => self.header_count += 1,
@@ -405,7 +407,7 @@ impl JsonDocumentParser {
             self.refuse(rows);
         } else {
             let letters = columns.letters.iter().copied();
-            push_cdx_values(rows, self.record_at, letters.zip(values));
+            push_cdx_values(rows, (self.record_at, text), letters.zip(values));
         }
     }
 
@@ -498,8 +500,12 @@ impl CdxRowColumns {
     }
 }
 
-/// Appends a row: values by the letters of their columns.
-fn push_cdx_values<'a>(rows: &mut RecordBuffer, at: u64, values: impl Iterator<Item = (u8, JsonValue<'a>)>) {
+/// Appends a row, which begins at byte `at` of the source: values by the letters of their columns.
+fn push_cdx_values<'a>(
+    rows: &mut RecordBuffer,
+    (at, row): (u64, &[u8]),
+    values: impl Iterator<Item = (u8, JsonValue<'a>)>,
+) {
     rows.begin(at);
     let (mut url, mut fields) = (None, FieldValues::default());
     for (letter, value) in values {
@@ -513,10 +519,11 @@ fn push_cdx_values<'a>(rows: &mut RecordBuffer, at: u64, values: impl Iterator<I
             _ => cdx::set_field(&mut fields, letter, span.of(&rows.text), span),
         }
     }
-    if url.is_none() {
+    let url = url.unwrap_or_else(|| {
         rows.refuse(FaultKind::NoUrl);
-    }
-    rows.columns.push(url.unwrap_or_default(), fields);
+        append_with(&mut rows.text, |out| out.extend_from_slice(beginning(row)))
+    });
+    rows.columns.push(url, fields);
 }
 
 #[cfg(test)]
@@ -553,11 +560,11 @@ mod tests {
         assert_eq!(JsonLayout::detect(ANSWER.as_bytes()), Some(JsonLayout::CdxRows));
         let refused = |at, text: &str| (at, text.to_string(), None, Some(FaultKind::NotOfFormat));
         let expected = vec![
-            (51, "http://a.org/]\"".to_string(), Some(200), None),
-            refused(112, "[\"a\"]"),
-            refused(119, "7"),
-            refused(122, "\"x\""),
-            (127, String::new(), None, Some(FaultKind::NoUrl)),
+            (49, "http://a.org/]\"".to_string(), Some(200), None),
+            refused(107, "[\"a\"]"),
+            refused(114, "7"),
+            refused(117, "\"x\""),
+            (122, "[\"k\",null,null,\"-\"]".to_string(), None, Some(FaultKind::NoUrl)),
         ];
         for step in [1, 2, 7, 1000] {
             assert_eq!(parse(JsonLayout::CdxRows, ANSWER, step), (expected.clone(), 3, DocumentEnd::Whole), "{step}");
