@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::{printed, sample};
+use crate::{irikey, printed, sample};
 
 fn succeed(arguments: &[&str]) {
     printed(arguments, b"");
@@ -159,4 +159,27 @@ fn the_parts_of_a_cluster_have_one_index() {
             "{index}"
         );
     }
+}
+
+/// The archives, the CDXJ index and the columnar index of a crawl say the same, and join.
+#[test]
+fn the_files_of_common_crawl_agree() {
+    let crawl = sample("common-crawl");
+    let list = format!("@{crawl}/crawl-data/CC-MAIN-2026-46/warc.paths.gz");
+    let columns = "uri,fetch_time,fetch_status,fetch_redirect,content_digest,content_charset,content_mime_type,\
+        warc_filename,warc_record_offset,warc_record_length,url_surtkey,url_host_registered_domain,url_path";
+    let rows = |inputs: &[&str]| {
+        let fixed = ["canon", "-q", "--output-format", "csv", "--columns", columns];
+        let text = printed(&[&fixed[..], inputs].concat(), b"").replace(&format!("{crawl}/"), "");
+        let mut rows: Vec<String> = text.lines().map(str::to_string).collect();
+        rows.sort();
+        rows
+    };
+    let archives = rows(&[&list, "--prefix", &format!("{crawl}/")]);
+    assert_eq!(archives.len(), 3);
+    assert_eq!(rows(&[&format!("{crawl}/cc-index/collections/CC-MAIN-2026-46/indexes/cdx-00000.gz")]), archives);
+    assert_eq!(rows(&[&format!("{crawl}/cc-index/table")]), archives);
+    let refused = irikey(&["canon", &sample("urls.txt"), "--prefix", "x"], b"", std::process::Stdio::piped());
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("--prefix is for lists"));
 }

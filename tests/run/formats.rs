@@ -290,7 +290,9 @@ fn positions_of_captures_are_correct() {
             let number: usize = uri.rsplit('/').next().unwrap().parse().unwrap();
             let kinds = ["Text/html", "warc/revisit", "Text/html", "a/resource", "a/metadata"];
             assert_eq!(*mime, kinds[number % 5]);
-            assert!(text == records[number].as_bytes() && file.ends_with(name), "{uri}");
+            // In an uncompressed file, the line ends after a record belong to no record.
+            let record = records[number].strip_suffix("\r\n\r\n").filter(|_| !is_packed).unwrap_or(&records[number]);
+            assert!(text == record.as_bytes() && file.ends_with(name), "{uri}");
         }
         for (threads, row_group_len, chunk_len, mmap) in [(3, 5_000, 100, true), (2, 1 << 20, 1 << 20, false)] {
             let options = RunOptions { mmap, ..auto(options(threads, row_group_len, chunk_len)) };

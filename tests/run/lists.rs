@@ -31,6 +31,12 @@ fn arguments_name_files_directories_lists_and_standard_input() {
     assert_eq!(list(&[path("d")]).unwrap().total_len(), Some(4));
     assert_eq!(list(&[path("d"), "-".to_string()]).unwrap().total_len(), None);
 
+    // A list may be compressed.
+    let packed = file(&root, "list.gz", &crate::collect::gzip(text.as_bytes()));
+    assert_eq!(names(&[&format!("@{}", packed.display())], root.path()), expected);
+    let damaged = file(&root, "damaged.gz", &crate::collect::gzip(text.as_bytes())[..20]);
+    assert!(matches!(list(&[format!("@{}", damaged.display())]), Err(ListError::List { .. })));
+
     assert!(matches!(list(&["-", "-"]), Err(ListError::StdinTwice)));
     assert!(matches!(list(&[path("e")]), Err(ListError::EmptyDirectory(_))));
     let error = list(&[path("missing")]).unwrap_err().to_string();
