@@ -151,14 +151,18 @@ fn decodes_to(encoding: &'static Encoding, runs: &[(Vec<u8>, bool)], text: &str)
     assert_eq!(pieces.collect::<String>(), text, "{}", encoding.name());
 }
 
-/// HTML and XML: every link has its base and its place, and its URL is text, unless it has a defect.
+/// Documents: every link has its base and its place, its URL is text, unless it has a defect, and its text is short.
 pub fn extract(input: &[u8]) -> Corpus {
     let Some(([markup, charset, base], bytes)) = split_choices(input) else { return Corpus::Reject };
     let labels = [None, None, Some("windows-1252"), Some("utf-16le"), Some("shift_jis"), Some("iso-2022-jp")];
     let context = DocumentContext {
-        markup: choose(&[None, Some(Markup::Html), Some(Markup::Xml)], markup),
+        markup: choose(
+            &[None, Some(Markup::Html), Some(Markup::Xml), Some(Markup::Robots), Some(Markup::Urls)],
+            markup,
+        ),
         charset: choose(&labels, charset).and_then(Charset::named),
         base: (base % 2 == 1).then(|| b"http://base/a/b".to_vec()),
+        text: base & 2 > 0,
         ..DocumentContext::default()
     };
     let document = irikey::extract::extract(bytes, &context);
@@ -166,6 +170,7 @@ pub fn extract(input: &[u8]) -> Corpus {
         assert!(link.base < document.bases.len(), "{link:?}");
         assert!(link.offset <= bytes.len() as u64, "{link:?}");
         assert_eq!(link.url.trim_ascii(), link.url, "{link:?}");
+        assert!(link.text.len() <= 1 << 10 && link.rel.len() <= 3 << 10, "{link:?}");
         if let Some((_, at)) = link.defect {
             assert!(link.url.is_empty() && at <= bytes.len() as u64, "{link:?}");
         }

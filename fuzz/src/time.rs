@@ -28,7 +28,7 @@ const SUBJECTS: &[(&[u8], fn(&[u8]) -> Corpus)] = &[
     (&[4, 255, 255], texts::recipes),
     (&[6, 255, 255], texts::recipes),
     (&[1, 0, 1], texts::extract),
-    (&[2, 0, 1], texts::extract),
+    (&[2, 0, 3], texts::extract),
     (&[0, 0, 255, 255, 255], records::lines),
     (&[1, 0, 255, 255, 255], records::lines),
     (&[2, 0, 255, 255, 255], records::lines),

@@ -11,7 +11,8 @@ use super::column::ColumnKind;
 use super::error::BatchError;
 use crate::canon::{RowField, Rows, TextColumn};
 use crate::record::fields::{
-    CarriedField, DigestField, IntegerField, LabelField, SegmentField, StatusField, TimeField, UriField, carried_fields,
+    CarriedField, DigestField, IntegerField, LabelField, PageField, SegmentField, StatusField, TimeField, UriField,
+    carried_fields,
 };
 
 /// How Arrow stores a kind of field.
@@ -101,6 +102,7 @@ macro_rules! text_fields {
 }
 text_fields! {
     UriField: Text;
+    PageField: Repeating;
     DigestField: Text;
     LabelField: Repeating;
     SegmentField: Repeating;

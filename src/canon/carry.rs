@@ -12,7 +12,8 @@ use crate::iri::{Base, CLASSIFIER, Fault, MarkedReference, Normalizer, check_aut
 use crate::kernel::{Bitmaps, Span};
 use crate::record::Records;
 use crate::record::fields::{
-    DigestField, FieldKind, IntegerField, LabelField, SegmentField, StatusField, TimeField, UriField, carried_fields,
+    DigestField, FieldKind, IntegerField, LabelField, PageField, SegmentField, StatusField, TimeField, UriField,
+    carried_fields,
 };
 
 /// How rows store a kind of field.
@@ -148,7 +149,7 @@ macro_rules! row_fields {
 }
 row_fields! {
     TimeField: Vec<Option<i64>>, StatusField: Vec<Option<i32>>, IntegerField: Vec<Option<i64>>,
-    UriField: TextColumn, DigestField: TextColumn, LabelField: TextColumn, SegmentField: TextColumn
+    UriField: TextColumn, PageField: TextColumn, DigestField: TextColumn, LabelField: TextColumn, SegmentField: TextColumn
 }
 
 /// Kinds whose rows hold what records hold.
@@ -204,6 +205,30 @@ impl AppendField for UriField {
                     tally.unreadable_redirects += 1;
                     column.values.truncate(start);
                 }
+            }
+            column.end();
+        }
+        fill_nulls(uris.len(), column);
+    }
+}
+
+impl AppendField for PageField {
+    /// The links of a page follow each other and share its text: it is normalized once.
+    fn append(chunk: &mut ChunkRecords<'_>, values: &[Option<Span>], column: &mut TextColumn) {
+        let ChunkRecords { carrier, policy, records, uris, .. } = chunk;
+        let mut last: Option<(Span, Range<usize>)> = None;
+        for span in values.iter() {
+            match (span, &last) {
+                (Some(span), Some((page, made))) if span == page => column.values.extend_from_within(made.clone()),
+                (Some(span), _) => {
+                    let (start, text) = (column.values.len(), span.of(records.text));
+                    let is_long = text.len() > policy.max_url_len.0 || find_scheme(text).is_none();
+                    if is_long || carrier.write_uri(policy, text, &[], &mut column.values).is_err() {
+                        column.values.truncate(start);
+                    }
+                    last = Some((*span, start..column.values.len()));
+                }
+                (None, _) => {}
             }
             column.end();
         }

@@ -67,7 +67,7 @@ const XML_ROOTS: [&[u8]; 6] = [b"rss", b"feed", b"rdf:rdf", b"urlset", b"sitemap
 
 /// Detects the markup by the first tag. A document with an XML declaration is XML, unless its root is `html`: most of those
 /// are not well-formed, and browsers read them as HTML.
-fn detect_markup(bytes: &[u8], charset: Option<Charset>) -> Markup {
+pub(super) fn detect_markup(bytes: &[u8], charset: Option<Charset>) -> Markup {
     let is_wide = charset.is_some_and(|charset| charset != Charset::UTF_8);
     let head: Vec<u8> = bytes.iter().copied().filter(|byte| !is_wide || *byte != 0).take(SNIFF_LEN).collect();
     let text = head.trim_ascii_start();

@@ -17,6 +17,7 @@ mod attributes;
 mod charset;
 mod document;
 mod feeds;
+mod headers;
 mod html;
 mod lines;
 mod link_text;
@@ -28,6 +29,7 @@ mod xml;
 pub use document::{DefectKind, Document, DocumentContext, DocumentDefect, Link, Markup};
 
 use document::{CharsetChoice, DefectList, DocumentText};
+pub(crate) use headers::{HTTP_ELEMENT, HeaderField, for_each_header_link};
 pub(crate) use links::LinkScope;
 use links::{HtmlBase, LinkConsumer, LinkGoal, LinkSink, find_html_base};
 
@@ -88,6 +90,13 @@ pub(crate) fn extract_each(bytes: &[u8], context: &DocumentContext, consumer: Li
         bases: Vec::new(),
         links: Vec::new(),
         defects: defects.0,
+    }
+}
+
+impl Markup {
+    /// The markup of a text in ASCII or UTF-8, by its first bytes.
+    pub(crate) fn of_content(text: &[u8]) -> Markup {
+        charset::detect_markup(text, None)
     }
 }
 

@@ -208,6 +208,11 @@ impl RecordBuffer {
         text.filter(|text| !text.is_empty()).map(|text| append(&mut self.text, text))
     }
 
+    /// Copies a text, unless it is the one at `last`; returns where it is.
+    pub(crate) fn copy_or_share(&mut self, text: &[u8], last: Option<Span>) -> Option<Span> {
+        last.filter(|span| span.of(&self.text) == text).or_else(|| self.copy(Some(text)))
+    }
+
     /// Sets the fields of the current record.
     pub(crate) fn push_fields(&mut self, field: FieldValues) {
         self.columns.fields.push(field);

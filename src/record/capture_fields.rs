@@ -5,8 +5,8 @@
 
 use super::buffer::append_with;
 use super::fields::{
-    CarriedField, DigestField, FieldKind, FieldSet, FieldValues, IntegerField, LabelField, SegmentField, StatusField,
-    TimeField, UriField, carried_fields,
+    CarriedField, DigestField, FieldKind, FieldSet, FieldValues, IntegerField, LabelField, PageField, SegmentField,
+    StatusField, TimeField, UriField, carried_fields,
 };
 use super::json::unescape;
 use super::member_cache::{JsonKind, JsonMember};
@@ -88,7 +88,7 @@ macro_rules! text_fields {
         })*
     };
 }
-text_fields!(UriField, DigestField, LabelField, SegmentField);
+text_fields!(UriField, PageField, DigestField, LabelField, SegmentField);
 
 macro_rules! define_values {
     ($($id:ident {

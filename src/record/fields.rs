@@ -47,6 +47,8 @@ field_kinds! {
     IntegerField(i64);
     /// A URI reference, which rows resolve against the record's URI and normalize.
     UriField(Span);
+    /// The URI of the page that contains the record, which rows normalize.
+    PageField(Span);
     /// A digest, which rows store without the prefix `sha1:`.
     DigestField(Span);
     /// Text with few distinct values.
@@ -150,6 +152,26 @@ macro_rules! carried_fields {
                 field: segment, buffer: segments, kind: SegmentField,
                 column: "warc_segment", json: None, cdxj: None,
                 meaning: "the segment of the crawl to which the archive belongs, also as the name of the archive says: segments/NAME/",
+            }
+            Page {
+                field: page, buffer: pages, kind: PageField,
+                column: "page", json: None, cdxj: None,
+                meaning: "the URI of the page that contains the link, normalized like uri (WAT)",
+            }
+            LinkType {
+                field: link_type, buffer: link_types, kind: LabelField,
+                column: "link_type", json: None, cdxj: None,
+                meaning: "element and attribute of the link, A@/href, or HTTP@/ and a header field (WAT)",
+            }
+            LinkRel {
+                field: link_rel, buffer: link_rels, kind: LabelField,
+                column: "link_rel", json: None, cdxj: None,
+                meaning: "relation of the link to the page: its rel; redirect or refresh; the name of a meta element (WAT)",
+            }
+            LinkText {
+                field: link_text, buffer: link_texts, kind: LabelField,
+                column: "link_text", json: None, cdxj: None,
+                meaning: "text of the link, or the alternative text of an image, at most 1 KiB (WAT)",
             }
         }
     };

@@ -30,6 +30,7 @@ mod json;
 pub(crate) mod json_document;
 pub mod json_lines;
 pub mod lines;
+pub(crate) mod link_header;
 mod log_format;
 mod media_type;
 mod member_cache;

@@ -10,7 +10,9 @@
 use crate::input::mmap::MappedFile;
 use crate::input::{Defect, MemberEnd, Stream};
 use crate::record::RecordBuffer;
-use crate::record::archive::{ArchiveDamage, ArchiveEnd, ArchiveParser, ArchiveWindow, BatchLimits, CaptureBatch};
+use crate::record::archive::{
+    ArchiveDamage, ArchiveEnd, ArchiveParser, ArchiveWindow, ArchivedDocument, BatchLimits, CaptureBatch,
+};
 use crate::record::fields::FieldSet;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -142,6 +144,19 @@ impl ArchiveReader {
 
     /// Reads rows until they reach the target size or about [`BATCH_LEN`] bytes.
     pub(super) fn read(&mut self, carry: FieldSet, limits: BatchLimits) -> RowsRead {
+        let (batch, end) = self.read_batch(carry, limits);
+        RowsRead { len: batch.len(), rows: batch.into_rows(), end }
+    }
+
+    /// Reads the next document, if the parser is one of documents.
+    pub(super) fn read_documents(&mut self) -> (Vec<ArchivedDocument>, ReadEnd) {
+        // A batch ends with its first document, so that no more than one is in memory.
+        let limits = BatchLimits { target_len: 1, max_record_len: usize::MAX };
+        let (mut batch, end) = self.read_batch(FieldSet::default(), limits);
+        (batch.take_documents(), end)
+    }
+
+    fn read_batch(&mut self, carry: FieldSet, limits: BatchLimits) -> (CaptureBatch, ReadEnd) {
         let limits = BatchLimits { target_len: limits.target_len.min(BATCH_LEN), ..limits };
         let mut batch = CaptureBatch::new(carry, limits);
         while !self.is_ended {
@@ -159,7 +174,7 @@ impl ArchiveReader {
                 None => ReadEnd::Source,
             },
         };
-        RowsRead { len: batch.len(), rows: batch.into_rows(), end }
+        (batch, end)
     }
 
     fn push_member_ends(&mut self) {

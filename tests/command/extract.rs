@@ -92,3 +92,129 @@ fn a_document_may_have_more_than_a_million_references() {
     let rows = printed(&["extract", "-q", "--columns", "record_offset"], "<a href>".repeat(count).as_bytes());
     assert_eq!(rows.lines().count(), 1 + count);
 }
+
+fn record(kind: &str, url: &str, media_type: &str, content: &[u8]) -> Vec<u8> {
+    let head = format!(
+        "WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Target-URI: {url}\r\nWARC-Date: 2024-01-02T03:04:05Z\r\n\
+         Content-Type: {media_type}\r\nContent-Length: {}\r\n\r\n",
+        content.len()
+    );
+    [head.as_bytes(), content, b"\r\n\r\n"].concat()
+}
+
+fn response(url: &str, head: &str, body: &[u8]) -> Vec<u8> {
+    let content = [b"HTTP/1.1 ", head.as_bytes(), b"\r\n\r\n", body].concat();
+    record("response", url, "application/http; msgtype=response", &content)
+}
+
+/// Captures of each kind that is read or skipped.
+fn captures() -> Vec<Vec<u8>> {
+    let page = gzip(b"<base href=/b/><a href=c rel=nofollow>T</a>");
+    let chunked = [format!("{:x}\r\n", page.len()).as_bytes(), &page, b"\r\n0\r\n\r\n"].concat();
+    let head = "200 OK\r\nContent-Type: text/html\r\nLink: </s>; rel=shortlink; title=S, <x>; anchor=\"#y\"\r\n\
+                Content-Encoding: gzip\r\nTransfer-Encoding: chunked";
+    let sitemap = gzip(b"<urlset><url><loc>http://a/1</loc></url></urlset>");
+    let atom = b"<feed xmlns='http://www.w3.org/2005/Atom'><link href='q'/></feed>";
+    vec![
+        record("warcinfo", "", "application/warc-fields", b"x: y\r\n"),
+        record("request", "http://a/p", "application/http; msgtype=request", b"GET / HTTP/1.1\r\n\r\n"),
+        response("http://a/p", head, &chunked),
+        response("http://a/r", "301 M\r\nLocation: /p\r\nContent-Type: text/html", b"<a href=no>"),
+        response("http://a/i", "200 OK\r\nContent-Type: image/png", b"<a href=no>"),
+        response("http://a/robots.txt", "200 OK\r\nContent-Type: text/plain", b"Sitemap: http://a/s.xml.gz\n"),
+        response("http://a/s.xml.gz", "200 OK\r\nContent-Type: application/x-gzip", &sitemap),
+        response("http://a/k", "200 OK\r\nContent-Type: text/html; charset=koi8-r", b"<a href=\xc1>"),
+        record("resource", "http://a/f", "application/atom+xml; charset=utf-8", atom),
+        record("revisit", "http://a/p", "application/http; msgtype=response", b"HTTP/1.1 200 OK\r\n\r\n"),
+    ]
+}
+
+const CAPTURE_COLUMNS: &str = "page,link_type,link_rel,link_text,uri,charset,record_offset,fetch_status";
+const CAPTURE_ROWS: &str = "page,link_type,link_rel,link_text,uri,charset,record_offset,fetch_status\n\
+    http://a/p,HTTP@/link,shortlink,S,http://a/s,UTF-8,,200\n\
+    http://a/p#y,HTTP@/link,,,http://a/x,UTF-8,,200\n\
+    http://a/p,BASE@/href,,,http://a/b/,UTF-8,11,200\n\
+    http://a/p,A@/href,nofollow,T,http://a/b/c,UTF-8,23,200\n\
+    http://a/r,HTTP@/location,redirect,,http://a/p,UTF-8,,301\n\
+    http://a/robots.txt,@/,sitemap,,http://a/s.xml.gz,UTF-8,9,200\n\
+    http://a/s.xml.gz,LOC@/,,,http://a/1,UTF-8,18,200\n\
+    http://a/k,A@/href,,,http://a/%D0%B0,KOI8-R,8,200\n\
+    http://a/f,LINK@/href,,,http://a/q,UTF-8,54,\n";
+
+#[test]
+fn archives_are_read_capture_by_capture() {
+    let folder = tempfile::tempdir().unwrap();
+    let members: Vec<u8> = captures().iter().flat_map(|record| gzip(record)).collect();
+    for (name, bytes) in [("x.warc", captures().concat()), ("x.warc.gz", members)] {
+        let path = folder.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        let out = irikey(&["extract", path.to_str().unwrap(), "--columns", CAPTURE_COLUMNS], b"", Stdio::piped());
+        assert_eq!(
+            (out.status.code(), String::from_utf8(out.stdout).unwrap().as_str()),
+            (Some(0), CAPTURE_ROWS),
+            "{name}"
+        );
+        let summary = String::from_utf8(out.stderr).unwrap();
+        let expected = "9 IRIs in 5 documents, 0 of them faulty; skipped 3 captures (1 revisit, 1 status, 1 media type); \
+                        2 records of other types\n";
+        assert!(summary.ends_with(expected), "{summary}");
+        let from_pipe = fs::read(&path).unwrap();
+        assert_eq!(printed(&["extract", "-q", "-", "--columns", CAPTURE_COLUMNS], &from_pipe), CAPTURE_ROWS, "{name}");
+    }
+}
+
+#[test]
+fn captures_that_cannot_be_read_are_reported() {
+    let html = "200 OK\r\nContent-Type: text/html";
+    let bomb = gzip(&vec![b' '; 1 << 20]);
+    let damaged = [&gzip(b"<a href=1><a href=2>")[..24], b"\xff\xff"].concat();
+    let records = [
+        response("http://a/1", html, &[b' '; 300_000]),
+        response("http://a/2", &format!("{html}\r\nContent-Encoding: gzip"), &bomb),
+        response("http://a/3", &format!("{html}\r\nContent-Encoding: gzip"), &damaged),
+        response("http://a/4", &format!("{html}\r\nContent-Encoding: compress"), b"\x1f\x9d\x90\0"),
+        response("http://a/5", html, b"<a href=x><a href='y"),
+        response("http://a/6", html, b"<a href=x>"),
+    ];
+    let out = irikey(
+        &["extract", "-", "--max-document", "20000", "--columns", "page,url"],
+        &records.concat(),
+        Stdio::piped(),
+    );
+    let (rows, messages) = (String::from_utf8(out.stdout).unwrap(), String::from_utf8(out.stderr).unwrap());
+    assert_eq!(out.status.code(), Some(4), "{messages}");
+    assert!(rows.ends_with("http://a/5,x\nhttp://a/6,x\n"), "{rows}");
+    for (page, reason) in [
+        ("http://a/1", "longer than 20000 bytes"),
+        ("http://a/2", "longer than 20000 bytes"),
+        ("http://a/3", "gzip data of the body is damaged"),
+        ("http://a/4", "coding \"compress\""),
+        ("http://a/5", "the document ends in the tag <a"),
+    ] {
+        let is_reported = |line: &str| line.contains(page) && line.contains(reason) && line.contains("record at byte ");
+        assert!(messages.lines().any(is_reported), "{page} {messages}");
+    }
+    // The archive ends within a record: what is before was read.
+    let whole = response("http://a/6", html, b"<a href=x>");
+    let cut = [&whole[..], &whole[..whole.len() - 8]].concat();
+    let out = irikey(&["extract", "-", "--columns", "page,url"], &cut, Stdio::piped());
+    assert_eq!(String::from_utf8(out.stdout).unwrap(), "page,url\nhttp://a/6,x\n");
+    assert_eq!(out.status.code(), Some(4));
+    assert!(String::from_utf8(out.stderr).unwrap().contains("1 cut short"));
+}
+
+/// What `extract` and a crawler's WAT say of a page has the same columns.
+#[test]
+fn links_of_wat_files_have_page_type_relation_and_text() {
+    let json = br#"{"Envelope":{"Payload-Metadata":{"HTTP-Response-Metadata":{"Response-Message":{"Status":"200"},
+        "Headers":{"Link":"</s>; rel=shortlink"},"HTML-Metadata":{"Head":{"Base":"/b/"},
+        "Links":[{"path":"A@/href","url":"c","text":"T","rel":"nofollow"},{"path":"IMG@/src","url":"http://[","alt":"I"}]}}}}}"#;
+    let wat = record("metadata", "HTTP://a/p", "application/json", json);
+    let columns = "page,link_type,link_rel,link_text,uri";
+    let rows = printed(&["canon", "-q", "-", "--format", "wat", "--output-format", "csv", "--columns", columns], &wat);
+    let expected = "page,link_type,link_rel,link_text,uri\n\
+        http://a/p,HTTP@/link,shortlink,,http://a/s\n\
+        http://a/p,A@/href,nofollow,T,http://a/b/c\n\
+        http://a/p,IMG@/src,,I,\n";
+    assert_eq!(rows, expected);
+}

@@ -55,6 +55,7 @@ fn prepare(directory: &Path) {
         ("urls.txt", "urls.txt"),
         ("urls.txt.gz", "urls.txt.gz"),
         ("crawl.warc.gz", "crawl-data/1.warc.gz"),
+        ("crawl.warc.gz", "crawl.warc.gz"),
         ("redirects.cdxj", "redirects.cdxj"),
     ];
     for (from, to) in copies {

@@ -379,6 +379,17 @@ const DOCUMENTS: &[Shape<'_>] = &[
     (b"<?xml version='1.0'?><a href='", b"&amp;", b"'/>"),
     (b"<?xml version='1.0'?><a href='", b"&x;", b"'/>"),
     (b"<?xml version='1.0'?>", b"<", b""),
+    (b"<p>", b"<p charset=x>", b""),
+    (b"<base href=x><base ", b"href=x ", b">"),
+    (b"<meta charset=shift_jis>", b"<a href='\x82'>", b""),
+    (b"<meta charset=shift_jis><a href='", b"\x82", b"'>"),
+    (b"<urlset><url>", b"<loc>http://a/</loc>", b""),
+    (b"<rss><link>", b"&amp;", b"</link></rss>"),
+    (b"<rss><link>", b"&x;", b"</link></rss>"),
+    (b"<rss><link>", b"& ", b"</link></rss>"),
+    (b"<rss>", b"<link>", b""),
+    (b"User-agent: *\n", b"Sitemap: http://a/\n", b""),
+    (b"User-agent: *\n", b"Sitemap ", b""),
     (b"<?xml version='1.0'?><!DOCTYPE a [", b"<!ENTITY a '&a;'>", b"]><a/>"),
 ];
 
@@ -387,8 +398,10 @@ const DOCUMENTS: &[Shape<'_>] = &[
 fn documents_are_linear() {
     use irikey::extract::{DocumentContext, extract};
     let context = DocumentContext { base: Some(b"http://example.org/".to_vec()), ..DocumentContext::default() };
+    let with_text = DocumentContext { text: true, ..context.clone() };
     let mut work = |text: &[u8]| {
         extract(text, &context);
+        extract(text, &with_text);
     };
     let mut failures = check_shapes("documents", DOCUMENTS, 64 << 10, &mut work);
     let names = |len: usize| {

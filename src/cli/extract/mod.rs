@@ -1,9 +1,12 @@
 //! `extract`: writes a row for every IRI in documents, as an input for `canon`. One document is held in memory at a time, and
 //! rows are written as references are found.
 
+mod captures;
 mod rows;
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -18,11 +21,14 @@ use crate::cli::files::abandoned;
 use crate::cli::report::replaced_to_text;
 use crate::cli::terminal::{count_of, print_error, print_to_stderr};
 use crate::encoding::Charset;
-use crate::extract::{DefectKind, DocumentContext, Markup, extract_each};
-use crate::input::{self, OpenOptions, Opened, Source, Stream};
+use crate::extract::{DefectKind, DocumentContext, HeaderField, LinkScope, Markup, extract_each, for_each_header_link};
+use crate::input::{self, BodyDefect, Source};
 use crate::iri::Base;
 use crate::output::{Destination, OutputError, OutputFormat};
 use crate::process::exit;
+use crate::record::archive::ArchivedDocument;
+use crate::run::{ArchiveDocuments, SourceDocuments, open_documents};
+use captures::{Capture, SkipReason};
 use rows::{LinkOrigin, LinkRows, describe_columns, parse_columns};
 
 const EXAMPLES: &str = "\
@@ -32,7 +38,13 @@ Examples:
           irikey canon --format csv --base-column base
 
   All documents of a directory to one table:
-      irikey extract pages/ -o links.csv";
+      irikey extract pages/ -o links.csv
+
+  The links of every page of an archive, with their canonical URIs and keys:
+      irikey extract crawl.warc.gz --columns page,link_type,link_rel,url,uri,key -o links.parquet";
+
+/// Most messages about documents; an archive may have millions.
+const MAX_MESSAGES: u64 = 100;
 
 /// `None`: to be recognized by name and content. Under a name of its own, because a flag of type `Option` has no default.
 type MarkupChoice = Option<Markup>;
@@ -53,6 +65,9 @@ const FORMATS: Choices<OutputFormat> = Choices(&[
 ]);
 
 /// Write a row for every IRI in HTML and XML documents, sitemaps, feeds and robots.txt
+///
+/// An input is a document, or a WARC or ARC file, of which every capture with status 2xx and a media type of these kinds is a
+/// document; also Link, Refresh and Location header fields of its captures are read, and what is skipped is counted.
 ///
 /// By default the rows are an input for canon: the columns are url (in UTF-8), base (absolute, or empty), charset (of the
 /// document), element, attribute, record_offset (of the value in the document, in bytes), source, and fault and fault_at
@@ -118,6 +133,11 @@ struct Extraction<'a> {
     /// Documents that could not be read to their end.
     unread: u64,
     defects: BTreeMap<DefectKind, u64>,
+    /// Captures that were not read, and records that are no captures.
+    skipped: BTreeMap<SkipReason, u64>,
+    other_records: u64,
+    /// Messages about documents so far.
+    messages: u64,
 }
 
 pub(crate) fn run(args: &ExtractArgs) -> Result<u8, CommandError> {
@@ -132,7 +152,7 @@ pub(crate) fn run(args: &ExtractArgs) -> Result<u8, CommandError> {
     for source in sources.0 {
         extraction.add_source(source)?;
     }
-    if extraction.documents == 0 && extraction.unread > 0 {
+    if extraction.has_read_nothing() && extraction.unread > 0 {
         abandoned(&destination);
         return Ok(exit::INPUT);
     }
@@ -170,52 +190,165 @@ impl<'a> Extraction<'a> {
             base: args.base.as_ref().map(|base| base.clone().into_bytes()),
             text: rows.needs_text(),
         };
-        Extraction { args, context, rows, documents: 0, unread: 0, defects: BTreeMap::new() }
+        Extraction {
+            args,
+            context,
+            rows,
+            documents: 0,
+            unread: 0,
+            defects: BTreeMap::new(),
+            skipped: BTreeMap::new(),
+            other_records: 0,
+            messages: 0,
+        }
+    }
+
+    /// Whether there was nothing to read: no document, and no capture of an archive.
+    fn has_read_nothing(&self) -> bool {
+        self.documents == 0 && self.rows.links == 0 && self.skipped.is_empty() && self.other_records == 0
     }
 
     fn add_source(&mut self, source: Source) -> Result<(), OutputError> {
         let name = source.name.clone();
-        match read_document(source, self.args.max_document) {
-            Ok(bytes) => {
+        let max_len = self.args.max_document;
+        match open_documents(source, max_len) {
+            Ok(SourceDocuments::One(bytes)) if bytes.len() <= max_len => {
                 let markup = self.args.format.or_else(|| markup_of_name(&name));
                 let context = DocumentContext { markup, ..self.context.clone() };
-                let origin = LinkOrigin { source: &name, ..LinkOrigin::default() };
-                self.add_document(&bytes, &context, &origin)
+                let page = context.base.as_deref().unwrap_or_default();
+                let origin = LinkOrigin { source: &name, page, ..LinkOrigin::default() };
+                self.add_document(&bytes, &context, &origin, &name)
             }
-            Err(message) => {
-                print_error(&format!("{name}: {message}"));
-                self.unread += 1;
+            Ok(SourceDocuments::One(_) | SourceDocuments::TooLong) => {
+                self.add_unread(&name, &BodyDefect::TooLong(max_len));
+                Ok(())
+            }
+            Ok(SourceDocuments::Archive(documents)) => self.add_archive(&name, *documents),
+            Err(defect) => {
+                self.add_unread(&name, &defect);
                 Ok(())
             }
         }
     }
 
-    /// Writes the rows of a document as its references are found.
+    /// Reports something that cannot be read, or not to its end.
+    fn add_unread(&mut self, name: &str, reason: &dyn Display) {
+        self.unread += 1;
+        self.report(&format!("{name}: {reason}"));
+    }
+
+    /// Prints a message, if there were not too many of them already.
+    fn report(&mut self, message: &str) {
+        self.messages += 1;
+        match self.messages.cmp(&MAX_MESSAGES) {
+            Ordering::Less => print_error(message),
+            Ordering::Equal => print_error(&format!("{message}; further messages are only counted")),
+            Ordering::Greater => {}
+        }
+    }
+
+    /// Writes the rows of the captures of an archive.
+    fn add_archive(&mut self, name: &str, mut documents: ArchiveDocuments) -> Result<(), OutputError> {
+        while let Some(document) = documents.next() {
+            self.add_capture(name, &document)?;
+        }
+        let summary = documents.finish();
+        self.other_records += summary.other_records;
+        if let Some(defect) = summary.defect {
+            self.add_unread(name, &defect);
+        }
+        Ok(())
+    }
+
+    fn add_capture(&mut self, source: &str, document: &ArchivedDocument) -> Result<(), OutputError> {
+        let capture = Capture::new(document);
+        let page = document.url.as_slice();
+        let origin = LinkOrigin { source, page, time: document.time, status: capture.status() };
+        for (field, value) in capture.header_fields() {
+            self.add_header_links(field, value, &origin)?;
+        }
+        let body = match capture.body(self.args.max_document) {
+            Ok(body) => body,
+            Err(reason) => {
+                *self.skipped.entry(reason).or_default() += 1;
+                return Ok(());
+            }
+        };
+        let place = format!("{source}: record at byte {} ({})", document.offset, String::from_utf8_lossy(page));
+        if let Some(defect) = &body.defect {
+            self.add_unread(&place, defect);
+            if body.bytes.is_empty() {
+                return Ok(());
+            }
+        }
+        let context = DocumentContext {
+            markup: self.args.format.or(body.markup),
+            charset: self.args.charset.or(body.charset),
+            base: Some(page.to_vec()),
+            ..self.context.clone()
+        };
+        self.add_document(&body.bytes, &context, &origin, &place)
+    }
+
+    /// Writes the rows of the links in a header field.
+    fn add_header_links(
+        &mut self,
+        field: HeaderField,
+        value: &[u8],
+        origin: &LinkOrigin<'_>,
+    ) -> Result<(), OutputError> {
+        let bases = [origin.page.to_vec()];
+        let scope = LinkScope { bases: &bases, charset: Charset::UTF_8 };
+        let mut written = Ok(());
+        for_each_header_link(field, value, &mut |link, anchor| {
+            // A link with an anchor is one from there.
+            let anchor = anchor.and_then(|anchor| Base::new(origin.page).and_then(|base| base.resolve(&anchor)).ok());
+            let origin = LinkOrigin { page: anchor.as_deref().unwrap_or(origin.page), ..*origin };
+            written = self.rows.append(&origin, &link, &scope);
+            written.is_ok()
+        });
+        written
+    }
+
+    /// Writes the rows of a document as its references are found. `place` names it in messages.
     fn add_document(
         &mut self,
         bytes: &[u8],
         context: &DocumentContext,
         origin: &LinkOrigin<'_>,
+        place: &str,
     ) -> Result<(), OutputError> {
-        let page = context.base.as_deref().unwrap_or_default();
-        let origin = LinkOrigin { page, ..*origin };
         let mut written = Ok(());
         let document = extract_each(bytes, context, &mut |link, scope| {
-            written = self.rows.append(&origin, &link, &scope);
+            written = self.rows.append(origin, &link, &scope);
             written.is_ok()
         });
         written?;
         self.documents += 1;
         for defect in &document.defects {
-            print_error(&format!("{}: {defect}", origin.source));
+            self.report(&format!("{place}: {defect}"));
             *self.defects.entry(defect.kind).or_default() += defect.count;
             self.unread += u64::from(defect.kind.ends_document());
         }
         Ok(())
     }
 
+    /// The captures and records that were not read, for the summary.
+    fn skipped_to_text(&self) -> String {
+        let reasons: Vec<_> = self.skipped.iter().map(|(reason, count)| format!("{count} {}", reason.name())).collect();
+        let captures = match self.skipped.values().sum::<u64>() {
+            0 => String::new(),
+            count => format!("; skipped {} ({})", count_of(count, "capture"), reasons.join(", ")),
+        };
+        match self.other_records {
+            0 => captures,
+            count => format!("{captures}; {} of other types", count_of(count, "record")),
+        }
+    }
+
     /// Completes the output, prints the summary and returns the exit status.
     fn finish(self) -> Result<u8, CommandError> {
+        let skipped = self.skipped_to_text();
         let Extraction { args, rows, documents, unread, defects, .. } = self;
         let (links, faulty) = (rows.links, rows.faulty);
         match rows.finish() {
@@ -225,7 +358,7 @@ impl<'a> Extraction<'a> {
         if !args.quiet {
             let defects: String = defects.iter().map(|(kind, count)| format!("; {count} {}", kind.name())).collect();
             let (links, documents) = (count_of(links, "IRI"), count_of(documents, "document"));
-            print_error(&format!("{links} in {documents}, {faulty} of them faulty{defects}"));
+            print_error(&format!("{links} in {documents}, {faulty} of them faulty{defects}{skipped}"));
         }
         match () {
             () if unread > 0 => Ok(exit::INPUT),
@@ -233,37 +366,6 @@ impl<'a> Extraction<'a> {
             () => Ok(exit::SUCCESS),
         }
     }
-}
-
-/// Reads a document of at most `limit` bytes. The error is a message.
-fn read_document(source: Source, limit: usize) -> Result<Vec<u8>, String> {
-    // The document is parsed in place, so it is not mapped: another process may change a mapped file.
-    let opened = source.open(OpenOptions { mmap: false, threads: 1 }).map_err(|defect| defect.to_string())?;
-    let bytes = match opened {
-        Opened::Mapped(mapping) => mapping.to_vec(),
-        Opened::Stream(stream) => read_stream(stream, limit)?,
-    };
-    match bytes.len() {
-        len if len > limit => Err(format!("the document is longer than {limit} bytes; allow more with --max-document")),
-        _ => Ok(bytes),
-    }
-}
-
-/// All bytes of a stream, but not many more than `limit`.
-fn read_stream(mut stream: Stream, limit: usize) -> Result<Vec<u8>, String> {
-    let mut bytes = Vec::new();
-    let mut len = 0;
-    while len <= limit {
-        if bytes.len() == len {
-            bytes.resize((len * 2).max(64 << 10), 0);
-        }
-        match stream.read(&mut bytes[len..]).map_err(|defect| defect.to_string())? {
-            0 => break,
-            count => len += count,
-        }
-    }
-    bytes.truncate(len);
-    Ok(bytes)
 }
 
 /// The markup that a file name stands for, apart from a final `.gz` or `.zst`.

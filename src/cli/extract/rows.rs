@@ -3,7 +3,7 @@
 use crate::batch::ColumnKind;
 use crate::canon::{Canonicalizer, Policy, Rows};
 use crate::cli::error::CommandError;
-use crate::extract::{Link, LinkScope};
+use crate::extract::{HTTP_ELEMENT, Link, LinkScope};
 use crate::iri::CLASSIFIER;
 use crate::kernel::Bitmaps;
 use crate::output::{Destination, OutputError, OutputFormat, PlainColumn, PlainValue, RowWriter};
@@ -163,6 +163,7 @@ impl LinkRows {
                 LinkColumn::Charset => scope.charset.name().into(),
                 LinkColumn::Element => non_empty(link.element.as_bytes()),
                 LinkColumn::Attribute => non_empty(link.attribute.as_bytes()),
+                LinkColumn::RecordOffset if link.element == HTTP_ELEMENT => PlainValue::Null,
                 LinkColumn::RecordOffset => PlainValue::Number(link.offset),
                 LinkColumn::Source => origin.source.into(),
                 LinkColumn::Fault => fault.map_or(PlainValue::Null, PlainValue::from),

@@ -13,8 +13,8 @@ use crate::iri::FaultKind;
 use crate::kernel::Span;
 use crate::record::RecordBuffer;
 use crate::record::fields::{
-    CarriedField, DigestField, FieldKind, FieldSet, FieldValues, IntegerField, LabelField, SegmentField, StatusField,
-    TimeField, UriField, carried_fields,
+    CarriedField, DigestField, FieldKind, FieldSet, FieldValues, IntegerField, LabelField, PageField, SegmentField,
+    StatusField, TimeField, UriField, carried_fields,
 };
 
 /// Bytes of text per [`RecordBuffer`], at which no more rows are added.
@@ -207,7 +207,7 @@ macro_rules! text_fields {
         })*
     };
 }
-text_fields!(UriField, DigestField, LabelField, SegmentField);
+text_fields!(UriField, PageField, DigestField, LabelField, SegmentField);
 
 macro_rules! define_arrays {
     ($($id:ident {

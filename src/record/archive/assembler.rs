@@ -1,6 +1,7 @@
 //! Makes rows of records: [`RecordAssembler`] takes their heads and contents, one record after the other.
 
 use super::batch::{Capture, CaptureBatch};
+use super::documents::{ArchivedDocument, ContentState, DocumentKind};
 use super::exchange::{PendingRequest, RecordIds};
 use super::heads::{ArcHead, Detected, ResponseHead, WarcHead, without_brackets};
 use super::links::LinkReader;
@@ -14,7 +15,7 @@ use crate::record::{media_type, time};
 const REVISIT: &[u8] = b"warc/revisit";
 /// The HTTP head of a response is read up to this many bytes of the content.
 const MAX_HTTP_LEN: u64 = 256 << 10;
-/// Longest JSON of a WAT record, in bytes; the rest is not read.
+/// Longest JSON of a WAT record, in bytes; a longer one is a fault.
 const MAX_JSON_LEN: u64 = 256 << 20;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -25,6 +26,8 @@ enum RecordKind {
     Metadata,
     /// Metadata of a WAT archive.
     Links,
+    /// A document of an archive whose documents are read.
+    Document,
     #[default]
     Other,
 }
@@ -37,8 +40,8 @@ pub(super) enum ContentPart {
     Head(u64),
     /// At most so many bytes.
     First(u64),
-    /// At most so many bytes, which are read again and again until all links of the record were pushed.
-    Links(u64),
+    /// All of it, after the record has ended: the JSON of a WAT record, or a document.
+    Whole,
 }
 
 /// The part of a content whose digest is computed.
@@ -99,6 +102,11 @@ pub(super) struct RecordAssembler {
     pub(super) file: Option<ArchiveFile>,
     /// Set in WAT archives.
     pub(super) links: Option<LinkReader>,
+    /// Set if documents are read: the length of the longest one.
+    pub(super) max_document_len: Option<u64>,
+    document_kind: DocumentKind,
+    /// The current record has a content that is needed and too long to be read.
+    is_too_long: bool,
     pub(super) types: RecordTypes,
     /// Fields that are only found on request: the digest of payloads, methods and bodies of requests.
     pub(super) carry: FieldSet,
@@ -111,6 +119,7 @@ impl RecordAssembler {
     fn begin(&mut self, at: u64, member_at: Option<u64>, flags: Flags) {
         self.current.offset = at;
         self.current.flags = flags;
+        self.is_too_long = false;
         let file_at = match &self.file {
             Some(file) if file.is_compressed => member_at,
             Some(_) => Some(at),
@@ -128,7 +137,8 @@ impl RecordAssembler {
         (capture.time, capture.status) = (time::from_first_digits(head.date), head.status);
         let name: &[u8] = if head.url.starts_with(b"filedesc:") { b"warcinfo" } else { b"response" };
         self.is_skipped = !self.types.has(name);
-        self.kind = RecordKind::Response;
+        self.document_kind = DocumentKind::Response;
+        self.kind = if self.max_document_len.is_some() { RecordKind::Document } else { RecordKind::Response };
         self.choose_payload(name);
     }
 
@@ -168,6 +178,9 @@ impl RecordAssembler {
             self.ids = RecordIds::of(head);
         }
         self.choose_payload(&head.record_type);
+        if self.max_document_len.is_some() {
+            self.begin_document(head);
+        }
     }
 
     /// Determines of which part of the content the digest is computed, as warcio does: transfer codings stay.
@@ -180,6 +193,26 @@ impl RecordAssembler {
             b"response" if has_head => PayloadPart::AfterHead,
             _ => PayloadPart::Content,
         };
+    }
+
+    fn begin_document(&mut self, head: &WarcHead<'_>) {
+        self.kind = RecordKind::Document;
+        self.document_kind = match &head.record_type[..] {
+            b"response" => DocumentKind::Response,
+            b"revisit" => DocumentKind::Revisit,
+            _ => DocumentKind::Resource,
+        };
+        self.current.charset = media_type::charset(&head.content_type).to_vec();
+    }
+
+    /// States the length of the current record's content.
+    pub(super) fn set_content_len(&mut self, len: u64) {
+        let max_len = match self.kind {
+            RecordKind::Links => MAX_JSON_LEN,
+            RecordKind::Document => self.max_document_len.unwrap_or_default() + MAX_HTTP_LEN,
+            _ => u64::MAX,
+        };
+        self.is_too_long = len > max_len;
     }
 
     /// Begins a record whose head is too long to be read.
@@ -211,8 +244,8 @@ impl RecordAssembler {
             RecordKind::Response => ContentPart::Head(MAX_HTTP_LEN),
             RecordKind::Request => ContentPart::First(MAX_REQUEST_LEN),
             RecordKind::Metadata => ContentPart::First(MAX_HTTP_LEN),
-            RecordKind::Links => ContentPart::Links(MAX_JSON_LEN),
-            RecordKind::Other => ContentPart::Nothing,
+            RecordKind::Links | RecordKind::Document if !self.is_too_long && !self.is_skipped => ContentPart::Whole,
+            RecordKind::Links | RecordKind::Document | RecordKind::Other => ContentPart::Nothing,
         }
     }
 
@@ -222,7 +255,7 @@ impl RecordAssembler {
             RecordKind::Response => self.response = ResponseHead::parse(part),
             RecordKind::Request => self.request = RequestQuery::parse(part),
             RecordKind::Metadata => self.detected = Detected::parse(part),
-            RecordKind::Links | RecordKind::Other => {}
+            RecordKind::Links | RecordKind::Document | RecordKind::Other => {}
         }
     }
 
@@ -232,25 +265,22 @@ impl RecordAssembler {
         self.request = RequestQuery::default();
     }
 
-    /// Ends the current record: it becomes the held one, and the one held before is pushed. `json` is the content of a WAT
-    /// record, `None` if it is not whole. Returns true if links are to be pushed.
-    pub(super) fn end(&mut self, json: Option<&[u8]>, batch: &mut CaptureBatch) -> bool {
+    /// Ends the current record: it becomes the held one, and the one held before is pushed. `content` is that of a WAT record
+    /// or a document, `None` if it is not whole. Returns true if links are to be pushed.
+    pub(super) fn end(&mut self, content: Option<&[u8]>, batch: &mut CaptureBatch) -> bool {
         self.skipped_count += u64::from(self.is_skipped);
-        if let Some(links) = &mut self.links {
-            let Some(json) = json.filter(|_| self.kind == RecordKind::Links) else {
-                self.current.clear();
-                return false;
-            };
-            if let Some(fault) = links.begin(json, &self.current.url) {
-                batch.push_faulty(self.current.offset, self.current.flags, fault);
-            }
-            return true;
+        if self.links.is_some() {
+            return self.begin_links(content, batch);
+        }
+        if self.kind == RecordKind::Document {
+            self.push_document(content, batch);
+            return false;
         }
         let has_request = self.join_request();
         match self.kind {
             RecordKind::Response => self.take_response(),
             RecordKind::Metadata => self.take_detected(),
-            RecordKind::Request | RecordKind::Other | RecordKind::Links => {}
+            RecordKind::Request | RecordKind::Other | RecordKind::Links | RecordKind::Document => {}
         }
         self.push_held(batch);
         let next = std::mem::take(&mut self.spare);
@@ -290,6 +320,45 @@ impl RecordAssembler {
         false
     }
 
+    /// Begins with the links of a WAT record. Returns whether links are to be pushed.
+    fn begin_links(&mut self, json: Option<&[u8]>, batch: &mut CaptureBatch) -> bool {
+        let json = json.filter(|_| self.kind == RecordKind::Links);
+        if let (Some(links), Some(json)) = (&mut self.links, json) {
+            if let Some(fault) = links.begin(json, &self.current.url) {
+                batch.push_faulty(&self.current, fault);
+            }
+            return true;
+        }
+        if self.is_too_long {
+            batch.push_faulty(&self.current, FaultKind::TooLong);
+        }
+        self.current.clear();
+        false
+    }
+
+    /// Pushes the current record as a document, if it is one.
+    fn push_document(&mut self, content: Option<&[u8]>, batch: &mut CaptureBatch) {
+        if !self.is_skipped {
+            let state = match content {
+                Some(_) => ContentState::Whole,
+                None if self.is_too_long => ContentState::TooLong,
+                None => ContentState::Truncated,
+            };
+            let capture = &mut self.current;
+            batch.push_document(ArchivedDocument {
+                kind: self.document_kind,
+                url: std::mem::take(&mut capture.url),
+                time: capture.time,
+                offset: capture.offset,
+                mime: std::mem::take(&mut capture.mime),
+                charset: std::mem::take(&mut capture.charset),
+                state,
+                content: content.unwrap_or_default().to_vec(),
+            });
+        }
+        self.current.clear();
+    }
+
     fn take_response(&mut self) {
         let head = std::mem::take(&mut self.response);
         let capture = &mut self.current;
@@ -324,8 +393,8 @@ impl RecordAssembler {
     pub(super) fn push_links(&mut self, json: &[u8], batch: &mut CaptureBatch) -> bool {
         if let Some(links) = &mut self.links {
             while !batch.is_full() {
-                let Some((url, base)) = links.next(json) else { break };
-                batch.push_link(&self.current, url, base);
+                let Some(link) = links.next(json) else { break };
+                batch.push_link(&self.current, &link);
             }
             if batch.is_full() {
                 return true;

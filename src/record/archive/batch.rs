@@ -1,7 +1,10 @@
 //! Captures on their way into columns: [`CaptureBatch`] collects rows until they reach a target size.
 
+use super::documents::ArchivedDocument;
+use super::links::WatLink;
 use super::request::RequestQuery;
 use crate::iri::{FaultKind, Flags};
+use crate::kernel::Span;
 use crate::record::buffer::RecordBuffer;
 use crate::record::fields::{FieldSet, FieldValues};
 
@@ -84,12 +87,15 @@ pub struct CaptureBatch {
     carry: FieldSet,
     limits: BatchLimits,
     len: usize,
+    /// Where the last page is in the text of the rows.
+    page: Option<Span>,
+    documents: Vec<ArchivedDocument>,
 }
 
 impl CaptureBatch {
     /// An empty batch that stores the fields of `carry`.
     pub fn new(carry: FieldSet, limits: BatchLimits) -> CaptureBatch {
-        CaptureBatch { rows: RecordBuffer::new(carry), carry, limits, len: 0 }
+        CaptureBatch { rows: RecordBuffer::new(carry), carry, limits, len: 0, page: None, documents: Vec::new() }
     }
 
     /// Size of the batch, in bytes.
@@ -158,25 +164,58 @@ impl CaptureBatch {
     }
 
     /// Appends the row of a link in the page that `page` describes.
-    pub(super) fn push_link(&mut self, page: &Capture, url: &[u8], base: &[u8]) {
-        if url.len() + base.len() > self.limits.max_record_len {
-            self.push_faulty(page.offset, page.flags, FaultKind::TooLong);
+    pub(super) fn push_link(&mut self, page: &Capture, link: &WatLink<'_>) {
+        let WatLink { url, base, kind, rel, text } = *link;
+        let labels_len = page.url.len() + kind.len() + rel.len() + text.len();
+        if url.len() + base.len() + labels_len > self.limits.max_record_len {
+            self.push_faulty(page, FaultKind::TooLong);
             return;
         }
         self.begin(page.offset, url.len() + base.len());
         self.rows.push_url(url);
         self.rows.push_base(base);
-        self.rows.push_fields(FieldValues { time: page.time, ..FieldValues::default() });
+        let carry = self.carry;
+        self.set_page(&page.url);
+        let rows = &mut self.rows;
+        let mut copy = |is_carried: bool, text: &[u8]| rows.copy(Some(text).filter(|_| is_carried));
+        let fields = FieldValues {
+            time: page.time,
+            page: self.page,
+            link_type: copy(carry.link_type, kind),
+            link_rel: copy(carry.link_rel, rel),
+            link_text: copy(carry.link_text, text),
+            ..FieldValues::default()
+        };
+        self.rows.push_fields(fields);
     }
 
     /// Appends the row of a WAT record whose links cannot all be read, or of a link.
-    pub(super) fn push_faulty(&mut self, offset: u64, flags: Flags, kind: FaultKind) {
-        self.begin(offset, 0);
+    pub(super) fn push_faulty(&mut self, page: &Capture, kind: FaultKind) {
+        self.begin(page.offset, 0);
         self.set_fault(Some(kind));
-        self.set_flags(flags);
+        self.set_flags(page.flags);
         self.rows.push_url(b"");
         self.rows.push_base(b"");
-        self.rows.push_fields(FieldValues::default());
+        self.set_page(&page.url);
+        self.rows.push_fields(FieldValues { page: self.page, ..FieldValues::default() });
+    }
+
+    /// Sets the page of the rows that follow.
+    fn set_page(&mut self, url: &[u8]) {
+        if self.carry.page {
+            self.page = if url.is_empty() { None } else { self.rows.copy_or_share(url, self.page) };
+        }
+    }
+
+    /// Appends a document.
+    pub(super) fn push_document(&mut self, document: ArchivedDocument) {
+        self.len += document.content.len() + document.url.len() + NUMBERS_LEN;
+        self.documents.push(document);
+    }
+
+    /// The documents, if the parser was asked for them.
+    pub(crate) fn take_documents(&mut self) -> Vec<ArchivedDocument> {
+        std::mem::take(&mut self.documents)
     }
 
     /// Begins a row.

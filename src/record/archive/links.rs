@@ -1,27 +1,82 @@
 //! Links of WAT records, Common Crawl's metadata of pages: the JSON of one record in, the URL and base of each link out.
 //!
-//! Links are the entries of `HTML-Metadata` that have a `url`, in the lists `Head.Link`, `Head.Scripts` and `Links`, in
-//! that order. Their base is `Head.Base`, resolved against the URL of the page, or that URL. JSON that is broken, or cut
-//! because it is too long, gives the links before that point.
+//! Links are, in this order: `Location` of a redirect, `Refresh` and `Link` header fields; the entries of `HTML-Metadata`
+//! that have a `url`, in the lists `Head.Link`, `Head.Scripts` and `Links`; refreshes, and addresses of the page and its
+//! media for previews, in `Head.Metas`. The base of header fields is the URL of the page; that of the others `Head.Base`,
+//! resolved against it. JSON that is broken gives the links before that point.
 
 use crate::iri::{Base, FaultKind, find_scheme};
 use crate::record::json::{JsonElements, JsonMembers, JsonValue, at_path, unescape};
+use crate::record::link_header::LinkValues;
 use std::ops::Range;
 
 /// Longest base of the links of a page, in bytes. Every link is resolved against the base, so the size of the output is
 /// bounded by this length times the number of links.
 const MAX_BASE_LEN: usize = 16 << 10;
 
-const HTML: [&str; 4] = ["Envelope", "Payload-Metadata", "HTTP-Response-Metadata", "HTML-Metadata"];
-const LISTS: [&[&str]; 3] = [&["Head", "Link"], &["Head", "Scripts"], &["Links"]];
+/// Longest type, relation and text of a link, in bytes. The rest is not read.
+const MAX_LABEL_LEN: usize = 1 << 10;
+
+const RESPONSE: [&str; 3] = ["Envelope", "Payload-Metadata", "HTTP-Response-Metadata"];
+const LISTS: [&[&str]; 4] = [&["Head", "Link"], &["Head", "Scripts"], &["Links"], &["Head", "Metas"]];
+
+/// The list whose entries are `meta` elements.
+const METAS: usize = 3;
+
+/// Names of `meta` elements whose content is an address: Open Graph and Twitter cards.
+const META_ADDRESSES: [&[u8]; 14] = [
+    b"og:url",
+    b"og:image",
+    b"og:image:url",
+    b"og:image:secure_url",
+    b"og:video",
+    b"og:video:url",
+    b"og:video:secure_url",
+    b"og:audio",
+    b"og:audio:url",
+    b"og:audio:secure_url",
+    b"twitter:url",
+    b"twitter:image",
+    b"twitter:image:src",
+    b"twitter:player",
+];
+
+/// A link of a page.
+#[derive(Debug, Default)]
+pub(super) struct WatLink<'a> {
+    pub(super) url: &'a [u8],
+    pub(super) base: &'a [u8],
+    /// Element and attribute, `A@/href`.
+    pub(super) kind: &'a [u8],
+    /// Empty if there is none, as in `text`.
+    pub(super) rel: &'a [u8],
+    pub(super) text: &'a [u8],
+}
+
+/// The texts of one link; keeps their memory.
+#[derive(Debug, Default)]
+struct LinkTexts {
+    url: Vec<u8>,
+    kind: Vec<u8>,
+    rel: Vec<u8>,
+    text: Vec<u8>,
+}
 
 /// Reads the links of one record after the other. It keeps positions instead of slices, so that the caller can pause
 /// between two links.
 #[derive(Debug, Default)]
 pub(super) struct LinkReader {
+    page: Vec<u8>,
+    /// The base of links in HTML.
     base: Vec<u8>,
-    /// The last URL.
-    url: Vec<u8>,
+    /// The last link.
+    link: LinkTexts,
+    /// Header fields with one link that were not returned yet.
+    location: Vec<u8>,
+    refresh: Vec<u8>,
+    /// All `Link` fields, joined by commas, and where the next link is sought.
+    link_fields: Vec<u8>,
+    link_fields_at: usize,
     /// The part of each list that is still to be read, as offsets in the JSON.
     lists: [Range<usize>; LISTS.len()],
 }
@@ -32,40 +87,203 @@ impl LinkReader {
     pub(super) fn begin(&mut self, json: &[u8], page_url: &[u8]) -> Option<FaultKind> {
         let mut members = JsonMembers::new(json);
         members.by_ref().for_each(drop);
-        self.lists = Default::default();
-        if let Some(JsonValue::Nested(html)) = at_path(json, &HTML) {
-            self.base = base(html, page_url);
-            if self.base.len() > MAX_BASE_LEN {
-                return Some(FaultKind::TooLong);
-            }
-            replace_line_feeds(&mut self.base);
-            for (range, path) in self.lists.iter_mut().zip(LISTS) {
-                if let Some(JsonValue::Nested(list)) = at_path(html, path) {
-                    *range = range_in(json, JsonElements::new(list).rest());
+        *self = LinkReader { link: std::mem::take(&mut self.link), ..LinkReader::default() };
+        self.page.extend_from_slice(page_url);
+        if let Some(JsonValue::Nested(response)) = at_path(json, &RESPONSE) {
+            self.begin_headers(response);
+            if let Some(JsonValue::Nested(html)) = at_path(response, &["HTML-Metadata"]) {
+                self.base = base(html, page_url);
+                if self.base.len() > MAX_BASE_LEN {
+                    return Some(FaultKind::TooLong);
+                }
+                replace_line_feeds(&mut self.base);
+                for (range, path) in self.lists.iter_mut().zip(LISTS) {
+                    if let Some(JsonValue::Nested(list)) = at_path(html, path) {
+                        *range = range_in(json, JsonElements::new(list).rest());
+                    }
                 }
             }
         }
         members.is_broken().then_some(FaultKind::NotOfFormat)
     }
 
-    /// The URL and base of the next link; `json` is the text given to [`LinkReader::begin`].
-    pub(super) fn next(&mut self, json: &[u8]) -> Option<(&[u8], &[u8])> {
-        for range in &mut self.lists {
-            let mut elements = JsonElements::after(&json[range.clone()]);
-            for link in elements.by_ref() {
-                if let JsonValue::Nested(link) = link
-                    && let Some(JsonValue::Text(text)) = at_path(link, &["url"])
-                {
-                    *range = range.end - elements.rest().len()..range.end;
-                    self.url.clear();
-                    unescape(text, &mut self.url);
-                    replace_line_feeds(&mut self.url);
-                    return Some((&self.url, &self.base));
+    /// Collects the header fields that hold links.
+    fn begin_headers(&mut self, response: &[u8]) {
+        let status = match at_path(response, &["Response-Message", "Status"]) {
+            Some(JsonValue::Text(status) | JsonValue::Bare(status)) => status,
+            _ => &[],
+        };
+        let is_redirect = status.len() == 3 && status[0] == b'3';
+        let Some(JsonValue::Nested(headers)) = at_path(response, &["Headers"]) else { return };
+        for (name, value) in JsonMembers::new(headers) {
+            let (field, separator): (_, &[u8]) = match name.len() {
+                8 if is_redirect && name.eq_ignore_ascii_case(b"location") => (&mut self.location, b""),
+                7 if name.eq_ignore_ascii_case(b"refresh") => (&mut self.refresh, b""),
+                4 if name.eq_ignore_ascii_case(b"link") => (&mut self.link_fields, b", "),
+                _ => continue,
+            };
+            for_each_text(value, |text| {
+                if field.is_empty() || !separator.is_empty() {
+                    field.extend_from_slice(separator);
+                    unescape(text, field);
                 }
+            });
+        }
+    }
+
+    /// The next link; `json` is the text given to [`LinkReader::begin`].
+    pub(super) fn next(&mut self, json: &[u8]) -> Option<WatLink<'_>> {
+        self.link.clear();
+        if self.next_in_headers() {
+            return Some(self.link.of_base(&self.page));
+        }
+        for (i, range) in self.lists.iter_mut().enumerate() {
+            let mut elements = JsonElements::after(&json[range.clone()]);
+            for element in elements.by_ref() {
+                let JsonValue::Nested(element) = element else { continue };
+                let is_link = if i == METAS { self.link.read_meta(element) } else { self.link.read(element) };
+                if is_link {
+                    *range = range.end - elements.rest().len()..range.end;
+                    return Some(self.link.of_base(&self.base));
+                }
+                self.link.clear();
             }
             *range = 0..0;
         }
         None
+    }
+
+    /// Takes the next link of the header fields; returns false if there are no more.
+    fn next_in_headers(&mut self) -> bool {
+        let link = &mut self.link;
+        if !self.location.is_empty() {
+            link.set(&std::mem::take(&mut self.location), b"HTTP@/location", b"redirect");
+            return true;
+        }
+        let refresh = std::mem::take(&mut self.refresh);
+        if let Some(url) = refresh_target(&refresh) {
+            link.set(url, b"HTTP@/refresh", b"refresh");
+            return true;
+        }
+        let mut values = LinkValues::from(&self.link_fields, self.link_fields_at);
+        let next = values.next();
+        self.link_fields_at = values.at;
+        if let Some(value) = &next {
+            link.set(value.target, b"HTTP@/link", &value.rel);
+            link.text.extend_from_slice(&value.title);
+        }
+        next.is_some()
+    }
+}
+
+impl LinkTexts {
+    fn clear(&mut self) {
+        [&mut self.url, &mut self.kind, &mut self.rel, &mut self.text].into_iter().for_each(Vec::clear);
+    }
+
+    fn set(&mut self, url: &[u8], kind: &[u8], rel: &[u8]) {
+        self.url.extend_from_slice(url);
+        self.kind.extend_from_slice(kind);
+        self.rel.extend_from_slice(rel);
+    }
+
+    /// Reads an entry of a list of links; returns whether it is a link.
+    fn read(&mut self, entry: &[u8]) -> bool {
+        let (mut has_url, mut has_text) = (false, false);
+        for (name, value) in JsonMembers::new(entry) {
+            let JsonValue::Text(value) = value else { continue };
+            match name {
+                b"url" if !has_url => {
+                    has_url = true;
+                    unescape(value, &mut self.url);
+                }
+                b"path" if self.kind.is_empty() => unescape(value, &mut self.kind),
+                b"rel" if self.rel.is_empty() => unescape(value, &mut self.rel),
+                b"text" if !has_text => {
+                    has_text = true;
+                    self.text.clear();
+                    unescape(value, &mut self.text);
+                }
+                b"alt" if self.text.is_empty() => unescape(value, &mut self.text),
+                _ => {}
+            }
+        }
+        has_url
+    }
+
+    /// Reads the entry of a `meta` element; returns whether its content is a link.
+    fn read_meta(&mut self, entry: &[u8]) -> bool {
+        let mut content = None;
+        let mut is_refresh = false;
+        for (name, value) in JsonMembers::new(entry) {
+            let JsonValue::Text(value) = value else { continue };
+            match name {
+                b"content" => content = content.or(Some(value)),
+                b"property" | b"name" if META_ADDRESSES.contains(&value) => {
+                    self.rel.clear();
+                    self.rel.extend_from_slice(value);
+                }
+                b"http-equiv" => is_refresh |= value.trim_ascii().eq_ignore_ascii_case(b"refresh"),
+                _ => {}
+            }
+        }
+        let Some(content) = content.filter(|_| is_refresh || !self.rel.is_empty()) else { return false };
+        unescape(content, &mut self.url);
+        self.kind.extend_from_slice(b"META@/content");
+        if is_refresh {
+            self.rel = b"refresh".to_vec();
+            let target = refresh_target(&self.url).map(<[u8]>::to_vec);
+            let is_link = target.is_some();
+            self.url = target.unwrap_or_default();
+            return is_link;
+        }
+        !self.url.trim_ascii().is_empty()
+    }
+
+    /// The link with its base.
+    fn of_base<'a>(&'a mut self, base: &'a [u8]) -> WatLink<'a> {
+        replace_line_feeds(&mut self.url);
+        for label in [&mut self.kind, &mut self.rel, &mut self.text] {
+            truncate_text(label);
+            replace_line_feeds(label);
+        }
+        let LinkTexts { url, kind, rel, text } = self;
+        WatLink { url, base, kind, rel, text: text.trim_ascii() }
+    }
+}
+
+/// Calls `handle` with the strings of a header field: one, or those of an array.
+fn for_each_text<'a>(value: JsonValue<'a>, mut handle: impl FnMut(&'a [u8])) {
+    match value {
+        JsonValue::Text(text) => handle(text),
+        JsonValue::Nested(list) => JsonElements::new(list).for_each(|element| {
+            if let JsonValue::Text(text) = element {
+                handle(text);
+            }
+        }),
+        JsonValue::Bare(_) => {}
+    }
+}
+
+/// The target of a refresh: what follows `url=`, without quotes. A refresh without a target reloads the page.
+fn refresh_target(content: &[u8]) -> Option<&[u8]> {
+    let (_, rest) = content.split_at_checked(content.iter().position(|byte| matches!(byte, b';' | b','))? + 1)?;
+    let rest = rest.trim_ascii_start();
+    let name = rest.get(..3).is_some_and(|name| name.eq_ignore_ascii_case(b"url"));
+    let value = if name { rest[3..].trim_ascii_start().strip_prefix(b"=").unwrap_or(rest) } else { rest }.trim_ascii();
+    let value = match value {
+        [quote @ (b'"' | b'\''), quoted @ ..] => quoted.split(|byte| byte == quote).next().unwrap_or_default(),
+        _ => value,
+    };
+    Some(value.trim_ascii()).filter(|value| !value.is_empty())
+}
+
+/// Cuts a text after [`MAX_LABEL_LEN`] bytes or less, at the end of a character.
+fn truncate_text(text: &mut Vec<u8>) {
+    if text.len() > MAX_LABEL_LEN {
+        let is_start = |at: &usize| text[*at] & 0xC0 != 0x80;
+        let end = (MAX_LABEL_LEN - 3..=MAX_LABEL_LEN).rev().find(is_start).unwrap_or(MAX_LABEL_LEN);
+        text.truncate(end);
     }
 }
 
@@ -101,7 +319,7 @@ mod tests {
         let mut reader = LinkReader::default();
         assert_eq!(reader.begin(json.as_bytes(), b"http://a.org/b/c"), None);
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        std::iter::from_fn(|| reader.next(json.as_bytes()).map(|(url, base)| (text(url), text(base)))).collect()
+        std::iter::from_fn(|| reader.next(json.as_bytes()).map(|link| (text(link.url), text(link.base)))).collect()
     }
 
     #[test]
@@ -137,6 +355,60 @@ mod tests {
     fn broken_json_is_reported() {
         let mut reader = LinkReader::default();
         assert_eq!(reader.begin(br#"{"Envelope":{"Payload"#, b"http://a.org/"), Some(FaultKind::NotOfFormat));
-        assert_eq!(reader.next(br#"{"Envelope":{"Payload"#), None);
+        assert!(reader.next(br#"{"Envelope":{"Payload"#).is_none());
+    }
+
+    /// `kind rel text url base`
+    fn all(response: &str) -> Vec<String> {
+        let json = format!(r#"{{"Envelope":{{"Payload-Metadata":{{"HTTP-Response-Metadata":{response}}}}}}}"#);
+        let mut reader = LinkReader::default();
+        assert_eq!(reader.begin(json.as_bytes(), b"http://a.org/b/c"), None);
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let show = |link: WatLink<'_>| [link.kind, link.rel, link.text, link.url, link.base].map(text).join("|");
+        std::iter::from_fn(|| reader.next(json.as_bytes()).map(show)).collect()
+    }
+
+    #[test]
+    fn links_have_a_type_a_relation_and_a_text() {
+        let response = r#"{"Headers":{"Location":"/no"},"HTML-Metadata":{"Head":{"Base":"/x/",
+            "Link":[{"path":"LINK@/href","url":"l.css","rel":"stylesheet","type":"text/css"}],
+            "Metas":[{"name":"description","content":"no"},{"property":"og:url","content":"http://a.org/o"},
+                     {"http-equiv":"Refresh","content":"5; URL='r'"},{"http-equiv":"refresh","content":"5"},{"content":"no"}]},
+            "Links":[{"path":"A@/href","url":"a","text":" T\u00e9\nxt ","target":"_blank"},
+                     {"path":"IMG@/src","url":"i","alt":"Alt"},{"path":"FORM@/action","url":"f","method":"post"}]}}"#;
+        let expected = [
+            "LINK@/href|stylesheet||l.css|http://a.org/x/",
+            "A@/href||T\u{e9} xt|a|http://a.org/x/",
+            "IMG@/src||Alt|i|http://a.org/x/",
+            "FORM@/action|||f|http://a.org/x/",
+            "META@/content|og:url||http://a.org/o|http://a.org/x/",
+            "META@/content|refresh||r|http://a.org/x/",
+        ];
+        assert_eq!(all(response), expected);
+    }
+
+    #[test]
+    fn header_fields_are_links_of_the_page() {
+        let response = r#"{"Response-Message":{"Status":"301","Version":"HTTP/1.1"},
+            "Headers":{"location":"/new","Link":["<\/a>; rel=\"preload\"","<b>;title=B, <c>"],"LINK":"<d>;rev=x","Refresh":"0; url=e"},
+            "HTML-Metadata":{"Head":{"Base":"/x/"},"Links":[{"url":"z"}]}}"#;
+        let expected = [
+            "HTTP@/location|redirect||/new|http://a.org/b/c",
+            "HTTP@/refresh|refresh||e|http://a.org/b/c",
+            "HTTP@/link|preload||/a|http://a.org/b/c",
+            "HTTP@/link||B|b|http://a.org/b/c",
+            "HTTP@/link|||c|http://a.org/b/c",
+            "HTTP@/link|rev:x||d|http://a.org/b/c",
+            "|||z|http://a.org/x/",
+        ];
+        assert_eq!(all(response), expected);
+    }
+
+    #[test]
+    fn long_texts_are_cut_at_a_character() {
+        let response =
+            format!(r#"{{"HTML-Metadata":{{"Links":[{{"url":"u","text":"x{}"}}]}}}}"#, "\u{20ac}".repeat(1_000));
+        let link = &all(&response)[0];
+        assert_eq!(link.split('|').nth(2).unwrap(), format!("x{}", "\u{20ac}".repeat(341)));
     }
 }

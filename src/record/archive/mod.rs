@@ -5,7 +5,8 @@
 //!            | Members, HeadSearch: where records end
 //! ```
 //!
-//! The parser skips payloads, so its memory is bounded, however long the records are. Every record becomes a row: a
+//! The parser skips payloads, so its memory is bounded, however long the records are; only the JSON of WAT records and, for
+//! `extract`, documents are kept until they end. Every record becomes a row: a
 //! response with its status, redirect and charset, a request, a revisit. A record without a URL, such as `warcinfo`, has a
 //! fault. In WAT archives every link of a page becomes a row instead.
 //!
@@ -26,6 +27,7 @@
 mod assembler;
 mod batch;
 mod damage;
+mod documents;
 mod exchange;
 mod form;
 mod heads;
@@ -41,6 +43,8 @@ mod window;
 
 pub use batch::{BatchLimits, CaptureBatch};
 pub use damage::ArchiveDamage;
+#[cfg(feature = "pipeline")]
+pub(crate) use documents::{ArchivedDocument, ContentState, DocumentKind, HttpDocument};
 pub use selection::RecordTypes;
 pub use window::ArchiveWindow;
 
@@ -123,7 +127,7 @@ pub enum ArchiveEnd {
 }
 
 /// Whether `head`, the first bytes of a source, begins an archive, perhaps after blank lines.
-pub(super) fn is_archive(head: &[u8]) -> bool {
+pub(crate) fn is_archive(head: &[u8]) -> bool {
     let mut lines = head.split(|&byte| byte == b'\n');
     lines.find(|line| !line.trim_ascii().is_empty()).is_some_and(is_head)
 }
@@ -133,6 +137,14 @@ impl ArchiveParser {
     pub fn of_links() -> ArchiveParser {
         let mut parser = ArchiveParser::default();
         parser.records.links = Some(LinkReader::default());
+        parser
+    }
+
+    /// A parser of documents of at most `max_len` bytes: of responses, revisits, resources and conversions with their
+    /// content, and no rows.
+    pub(crate) fn of_documents(max_len: u64) -> ArchiveParser {
+        let mut parser = ArchiveParser::of_types(RecordTypes::Captures, FieldSet::default());
+        parser.records.max_document_len = Some(max_len);
         parser
     }
 
@@ -414,6 +426,7 @@ impl ArchiveParser {
     /// Begins the content of the current record. If its length is not known, it is not read.
     fn begin_content(&mut self, at: u64, len: Option<u64>, kind: ArchiveKind) {
         let end = at.saturating_add(len.unwrap_or(0));
+        self.records.set_content_len(len.unwrap_or(0));
         let is_unread = end > at && self.records.content_part() != ContentPart::Nothing;
         let search = HeadSearch::new(kind, at);
         self.content = Content { at, end, read_to: if is_unread { None } else { Some(at) }, search };
@@ -453,8 +466,8 @@ impl ArchiveParser {
         let Content { at, end: content_end, .. } = self.content;
         let read_to = match self.records.content_part() {
             ContentPart::Nothing => Some(at),
-            // Links are read when the record has ended.
-            ContentPart::Links(_) => None,
+            // Read when the record has ended.
+            ContentPart::Whole => None,
             ContentPart::First(max_len) => Some(content_end.min(at + max_len)).filter(|part_end| *part_end <= end),
             ContentPart::Head(max_len) => {
                 let limit = content_end.min(at + max_len);
@@ -519,22 +532,22 @@ impl ArchiveParser {
         if !self.is_open_ended {
             self.records.end_at(self.content.end);
         }
-        let json = self.json(window);
-        let has_links = self.records.end(json, batch);
+        let content = self.whole_content(window);
+        let has_links = self.records.end(content, batch);
         if has_links {
             self.state = ParserState::Links;
         }
         has_links
     }
 
-    /// The content of a WAT record.
-    fn json<'a>(&self, window: ArchiveWindow<'a>) -> Option<&'a [u8]> {
-        let ContentPart::Links(max_len) = self.records.content_part() else { return None };
-        Some(window.slice(self.content.at..self.content.end.min(self.content.at + max_len)))
+    /// The content of a WAT record or a document.
+    fn whole_content<'a>(&self, window: ArchiveWindow<'a>) -> Option<&'a [u8]> {
+        let is_whole = self.records.content_part() == ContentPart::Whole;
+        is_whole.then(|| window.slice(self.content.at..self.content.end))
     }
 
     fn push_links(&mut self, window: ArchiveWindow<'_>, batch: &mut CaptureBatch) -> bool {
-        if !self.records.push_links(self.json(window).unwrap_or_default(), batch) {
+        if !self.records.push_links(self.whole_content(window).unwrap_or_default(), batch) {
             self.state = ParserState::Between;
         }
         true

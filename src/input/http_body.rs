@@ -1,0 +1,267 @@
+//! Bodies of HTTP responses: removes transfer and content codings (RFC 9112 section 7.1, RFC 9110 section 8.4.1), up to a
+//! limit.
+//!
+//! Many crawlers remove the codings and keep the header fields. So a body that does not begin as its coding demands is taken
+//! as it is.
+
+use std::borrow::Cow;
+use std::io::{ErrorKind, Read};
+
+use brotli_decompressor::Decompressor;
+use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
+
+/// Memory of a zstd window: 128 MiB, as for files.
+const MAX_WINDOW_LOG: u32 = 27;
+
+/// Bytes that are unpacked at a time.
+const STEP_LEN: usize = 64 << 10;
+
+/// The first bytes of gzip data and of a zstd frame.
+const GZIP: &[u8] = b"\x1f\x8b";
+const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
+
+/// A body without its codings.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct DecodedBody<'a> {
+    /// The bytes, as far as they could be decoded.
+    pub(crate) bytes: Cow<'a, [u8]>,
+    /// Why there are no more.
+    pub(crate) defect: Option<BodyDefect>,
+}
+
+/// Why a body cannot be decoded, or not to its end.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum BodyDefect {
+    /// The decoded body is longer than this many bytes.
+    #[error("the document is longer than {0} bytes; allow more with --max-document")]
+    TooLong(usize),
+    /// Data of this coding is damaged or ends early.
+    #[error("the {0} data of the body is damaged or ends early; what is before was read")]
+    Damaged(&'static str),
+    /// A coding that is not known.
+    #[error("the body has the coding {0:?}, which is not supported")]
+    Unknown(String),
+}
+
+/// Removes the codings of a body: lists of names separated by commas, in the order in which they were applied.
+pub(crate) fn decode_body<'a>(
+    body: &'a [u8],
+    transfer_codings: &[u8],
+    content_codings: &[u8],
+    max_len: usize,
+) -> DecodedBody<'a> {
+    let mut bytes = Cow::Borrowed(body);
+    let names = [transfer_codings, content_codings].into_iter().flat_map(|list| list.rsplit(|byte| *byte == b','));
+    // A body has one or two codings; a longer list is made to waste time.
+    for name in names.map(|name| name.trim_ascii().to_ascii_lowercase()).filter(|name| !name.is_empty()).take(4) {
+        let decoded = remove_coding(&bytes, &name, max_len);
+        let Decoded { bytes: decoded, defect } = decoded;
+        if let Some(decoded) = decoded {
+            bytes = Cow::Owned(decoded);
+        }
+        if defect.is_some() {
+            return DecodedBody { bytes, defect };
+        }
+    }
+    let is_long = bytes.len() > max_len;
+    if is_long { too_long(max_len) } else { DecodedBody { bytes, defect: None } }
+}
+
+/// Unpacks a body that is a gzip file, such as a compressed sitemap.
+pub(crate) fn unpack_gzip_file(body: &[u8], max_len: usize) -> Option<DecodedBody<'static>> {
+    if !body.starts_with(GZIP) {
+        return None;
+    }
+    let Decoded { bytes, defect } = unpack("gzip", MultiGzDecoder::new(body), max_len);
+    Some(DecodedBody { bytes: Cow::Owned(bytes.unwrap_or_default()), defect })
+}
+
+fn too_long(max_len: usize) -> DecodedBody<'static> {
+    DecodedBody { bytes: Cow::Borrowed(&[]), defect: Some(BodyDefect::TooLong(max_len)) }
+}
+
+/// What removing one coding gives; no bytes if they stay as they are.
+struct Decoded {
+    bytes: Option<Vec<u8>>,
+    defect: Option<BodyDefect>,
+}
+
+const UNCHANGED: Decoded = Decoded { bytes: None, defect: None };
+
+fn remove_coding(body: &[u8], name: &[u8], max_len: usize) -> Decoded {
+    match name {
+        b"identity" | b"none" => UNCHANGED,
+        b"chunked" => remove_chunks(body),
+        b"gzip" | b"x-gzip" if body.starts_with(GZIP) => unpack("gzip", MultiGzDecoder::new(body), max_len),
+        b"zstd" if body.starts_with(ZSTD) => match zstd::stream::read::Decoder::with_buffer(body) {
+            Ok(mut decoder) => {
+                // The level is within the limits of the library.
+                let _ = decoder.window_log_max(MAX_WINDOW_LOG);
+                unpack("zstd", decoder, max_len)
+            }
+            Err(_) => Decoded { bytes: None, defect: Some(BodyDefect::Damaged("zstd")) },
+        },
+        b"gzip" | b"x-gzip" | b"zstd" => UNCHANGED,
+        b"deflate" => remove_deflate(body, max_len),
+        b"br" => unchanged_if_text(body, unpack("brotli", Decompressor::new(body, STEP_LEN), max_len)),
+        _ if is_text(body) => UNCHANGED,
+        _ => {
+            let name = String::from_utf8_lossy(&name[..name.len().min(40)]).into_owned();
+            Decoded { bytes: None, defect: Some(BodyDefect::Unknown(name)) }
+        }
+    }
+}
+
+/// `deflate` is the zlib format; some servers send it without its header.
+fn remove_deflate(body: &[u8], max_len: usize) -> Decoded {
+    let has_header = matches!(body, [first, second, ..]
+        if first & 0x0f == 8 && (u16::from(*first) << 8 | u16::from(*second)) % 31 == 0);
+    if has_header {
+        return unpack("deflate", ZlibDecoder::new(body), max_len);
+    }
+    unchanged_if_text(body, unpack("deflate", DeflateDecoder::new(body), max_len))
+}
+
+/// A body that cannot be unpacked and is text has lost its coding.
+fn unchanged_if_text(body: &[u8], decoded: Decoded) -> Decoded {
+    let is_damaged = matches!(decoded.defect, Some(BodyDefect::Damaged(_)));
+    if is_damaged && is_text(body) { UNCHANGED } else { decoded }
+}
+
+/// Whether the first bytes look like text.
+fn is_text(body: &[u8]) -> bool {
+    let head = &body[..body.len().min(512)];
+    !head.iter().any(|byte| *byte < b' ' && !byte.is_ascii_whitespace() && *byte != 0x1b)
+}
+
+fn unpack(name: &'static str, mut decoder: impl Read, max_len: usize) -> Decoded {
+    let mut bytes = Vec::new();
+    let mut buffer = vec![0; STEP_LEN];
+    loop {
+        let count = match decoder.read(&mut buffer) {
+            Ok(0) => return Decoded { bytes: Some(bytes), defect: None },
+            Ok(count) => count,
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(_) => return Decoded { bytes: Some(bytes), defect: Some(BodyDefect::Damaged(name)) },
+        };
+        if bytes.len() + count > max_len {
+            return Decoded { bytes: Some(Vec::new()), defect: Some(BodyDefect::TooLong(max_len)) };
+        }
+        bytes.extend_from_slice(&buffer[..count]);
+    }
+}
+
+/// Removes the coding `chunked`, if the body begins with a chunk.
+fn remove_chunks(body: &[u8]) -> Decoded {
+    let mut bytes = Vec::new();
+    let mut rest = body;
+    loop {
+        let Some((len, after)) = chunk_head(rest) else {
+            let is_first = rest.len() == body.len();
+            if is_first {
+                return UNCHANGED;
+            }
+            return Decoded { bytes: Some(bytes), defect: Some(BodyDefect::Damaged("chunked")) };
+        };
+        if len == 0 {
+            return Decoded { bytes: Some(bytes), defect: None };
+        }
+        let Some((chunk, after)) = after.split_at_checked(len) else {
+            bytes.extend_from_slice(after);
+            return Decoded { bytes: Some(bytes), defect: Some(BodyDefect::Damaged("chunked")) };
+        };
+        bytes.extend_from_slice(chunk);
+        let after = after.strip_prefix(b"\r").unwrap_or(after);
+        rest = after.strip_prefix(b"\n").unwrap_or(after);
+    }
+}
+
+/// The length of a chunk, and what follows the line that states it.
+fn chunk_head(text: &[u8]) -> Option<(usize, &[u8])> {
+    // Extensions follow the length; they are rare and short.
+    let line_len = memchr::memchr(b'\n', &text[..text.len().min(4096)])?;
+    let line = text[..line_len].trim_ascii_end();
+    let digits = line.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+    let is_hex = !digits.is_empty() && digits.len() <= 15 && digits.iter().all(u8::is_ascii_hexdigit);
+    let len = usize::from_str_radix(std::str::from_utf8(digits).ok().filter(|_| is_hex)?, 16).ok()?;
+    Some((len, &text[line_len + 1..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    const PAGE: &[u8] = b"<a href=x>text</a>";
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn zlib(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn chunked(bytes: &[u8]) -> Vec<u8> {
+        let (a, b) = bytes.split_at(5);
+        [b"5;ext=1\r\n", a, b"\r\n", format!("{:X}\r\n", b.len()).as_bytes(), b, b"\r\n0\r\nTrailer: x\r\n\r\n"]
+            .concat()
+    }
+
+    /// `PAGE` as brotli, uncompressed: a window of 16 bits, one metablock of 18 bytes, an empty last one.
+    fn brotli() -> Vec<u8> {
+        // WBITS 0; ISLAST 0, MNIBBLES 00 (4), MLEN - 1 = 17 in 16 bits, ISUNCOMPRESSED 1, padding; then ISLAST 1, ISLASTEMPTY 1.
+        let head: u32 = 17 << 4 | 1 << 20;
+        [&head.to_le_bytes()[..3], PAGE, &[3]].concat()
+    }
+
+    #[test]
+    fn codings_are_removed() {
+        let stored = [&[1, 18, 0, 237, 255][..], PAGE].concat();
+        let cases: [(Vec<u8>, &str, &str); 14] = [
+            (PAGE.to_vec(), "", ""),
+            (chunked(PAGE), "chunked", ""),
+            (gzip(PAGE), "", "gzip"),
+            (gzip(PAGE), "", " X-GZip "),
+            (chunked(&gzip(PAGE)), "Chunked", "gzip"),
+            (chunked(&gzip(PAGE)), "gzip, chunked", ""),
+            (gzip(&zlib(PAGE)), "", "deflate, gzip"),
+            (zlib(PAGE), "", "deflate"),
+            (stored, "", "deflate"),
+            (brotli(), "", "br"),
+            (zstd::encode_all(PAGE, 1).unwrap(), "", "zstd"),
+            // The crawler removed the codings.
+            (PAGE.to_vec(), "chunked", "gzip"),
+            (PAGE.to_vec(), "", "br"),
+            (PAGE.to_vec(), "", "deflate, utf-8, zstd"),
+        ];
+        for (body, transfer, content) in cases {
+            let decoded = decode_body(&body, transfer.as_bytes(), content.as_bytes(), 1 << 20);
+            assert_eq!((&*decoded.bytes, decoded.defect), (PAGE, None), "{transfer} {content}");
+        }
+        assert_eq!(unpack_gzip_file(&gzip(PAGE), 100).unwrap().bytes, PAGE);
+        assert_eq!(unpack_gzip_file(PAGE, 100), None);
+    }
+
+    #[test]
+    fn what_cannot_be_decoded_is_a_defect() {
+        let zeros = gzip(&vec![0; 1 << 20]);
+        let cases: [(&[u8], &str, &str, BodyDefect); 6] = [
+            (&zeros, "", "gzip", BodyDefect::TooLong(1000)),
+            (&[b'x'; 1001], "", "", BodyDefect::TooLong(1000)),
+            (&gzip(PAGE)[..20], "", "gzip", BodyDefect::Damaged("gzip")),
+            (b"5\r\n<a hr", "chunked", "", BodyDefect::Damaged("chunked")),
+            (b"ffffffffffffff\r\n<a hr", "chunked", "", BodyDefect::Damaged("chunked")),
+            (b"\x1f\x9d\x90", "", "compress", BodyDefect::Unknown("compress".to_string())),
+        ];
+        for (body, transfer, content, defect) in cases {
+            let decoded = decode_body(body, transfer.as_bytes(), content.as_bytes(), 1000);
+            assert_eq!(decoded.defect, Some(defect), "{transfer} {content}");
+        }
+        assert_eq!(decode_body(b"5\r\n<a hr\r\n9\r\nef=", b"chunked", b"", 1000).bytes, &b"<a href="[..]);
+    }
+}

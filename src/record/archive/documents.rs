@@ -1,0 +1,147 @@
+//! Documents of archives: [`ArchivedDocument`] is a capture with its content, [`HttpDocument`] the parts of an HTTP response.
+
+use super::heads::{blank_line_end, for_each_field};
+use crate::record::media_type::{charset, without_parameters};
+
+/// The HTTP head of a document is read up to this many bytes.
+pub(crate) const MAX_HTTP_LEN: usize = 256 << 10;
+
+/// The kinds of records that hold documents.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum DocumentKind {
+    /// A `response`, or a record of an ARC: mostly an HTTP response.
+    #[default]
+    Response,
+    /// A `revisit`: the content was captured before.
+    Revisit,
+    /// A `resource` or a `conversion`: the content itself.
+    Resource,
+}
+
+/// Whether the content of a record is there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum ContentState {
+    /// All of it.
+    #[default]
+    Whole,
+    /// It is longer than allowed, and was not read.
+    TooLong,
+    /// The archive ends within it, and it was not read.
+    Truncated,
+}
+
+/// A capture of a document.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ArchivedDocument {
+    pub(crate) kind: DocumentKind,
+    /// Its address; empty if the record has none.
+    pub(crate) url: Vec<u8>,
+    /// Milliseconds since 1970-01-01T00:00:00Z.
+    pub(crate) time: Option<i64>,
+    /// Byte of the decompressed archive at which the record begins.
+    pub(crate) offset: u64,
+    /// Media type and charset that the head of the record states. For a response, those of its HTTP head count.
+    pub(crate) mime: Vec<u8>,
+    pub(crate) charset: Vec<u8>,
+    pub(crate) state: ContentState,
+    /// The content, HTTP head included.
+    pub(crate) content: Vec<u8>,
+}
+
+/// The head of an HTTP response as far as it matters for links.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct HttpDocument {
+    pub(crate) status: Option<i32>,
+    /// `Content-Type` without parameters, and its `charset`.
+    pub(crate) mime: Vec<u8>,
+    pub(crate) charset: Vec<u8>,
+    /// `Content-Encoding` and `Transfer-Encoding`: names separated by commas, in the order in which they were applied.
+    pub(crate) content_encoding: Vec<u8>,
+    pub(crate) transfer_encoding: Vec<u8>,
+    /// The first `Location` and `Refresh`; empty if there are none.
+    pub(crate) location: Vec<u8>,
+    pub(crate) refresh: Vec<u8>,
+    /// All `Link` fields, joined by commas.
+    pub(crate) links: Vec<u8>,
+    /// Where the body begins.
+    pub(crate) body_at: usize,
+}
+
+impl HttpDocument {
+    /// Parses the head of a response; `None` if `content` does not begin with one.
+    pub(crate) fn parse(content: &[u8]) -> Option<HttpDocument> {
+        let limited = &content[..content.len().min(MAX_HTTP_LEN)];
+        let (first, rest) = limited.split_at(memchr::memchr(b'\n', limited).map_or(limited.len(), |at| at + 1));
+        if !first.starts_with(b"HTTP/") && !first.starts_with(b"ICY ") {
+            return None;
+        }
+        let body_at = if matches!(rest, [b'\n', ..] | [b'\r', b'\n', ..]) {
+            first.len() + rest.iter().position(|byte| *byte == b'\n').map_or(0, |at| at + 1)
+        } else {
+            blank_line_end(limited).unwrap_or(limited.len())
+        };
+        let mut words = first.split(|&byte| byte == b' ').skip(1).filter(|word| !word.is_empty());
+        let code = words.next().and_then(|word| std::str::from_utf8(word.trim_ascii()).ok());
+        let mut head =
+            HttpDocument { status: code.and_then(|code| code.parse().ok()), body_at, ..HttpDocument::default() };
+        for_each_field(&content[first.len()..body_at], |name, value| head.set(name, &value));
+        Some(head)
+    }
+
+    fn set(&mut self, name: &[u8], value: &[u8]) {
+        let append = |field: &mut Vec<u8>| {
+            if !field.is_empty() {
+                field.extend_from_slice(b", ");
+            }
+            field.extend_from_slice(value);
+        };
+        let set_first = |field: &mut Vec<u8>, value: &[u8]| {
+            if field.is_empty() {
+                field.extend_from_slice(value);
+            }
+        };
+        match name.to_ascii_lowercase().as_slice() {
+            b"content-type" => {
+                set_first(&mut self.mime, without_parameters(value));
+                set_first(&mut self.charset, charset(value));
+            }
+            b"content-encoding" => append(&mut self.content_encoding),
+            b"transfer-encoding" => append(&mut self.transfer_encoding),
+            b"link" => append(&mut self.links),
+            b"location" => set_first(&mut self.location, value),
+            b"refresh" => set_first(&mut self.refresh, value),
+            _ => {}
+        }
+    }
+
+    /// Whether the response redirects to `location`.
+    pub(crate) fn is_redirect(&self) -> bool {
+        self.status.is_some_and(|status| (300..400).contains(&status)) && !self.location.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heads_of_responses_are_parsed() {
+        let content = b"HTTP/1.1 200 OK\r\ncontent-type: text/html; charset=KOI8-R\r\nLink: <a>\r\nLINK: <b>\r\n\
+                        Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\nRefresh: 0;url=x\r\n\r\nbody";
+        let head = HttpDocument::parse(content).unwrap();
+        assert_eq!((head.status, &content[head.body_at..]), (Some(200), &b"body"[..]));
+        assert_eq!(
+            (&head.mime[..], &head.charset[..], &head.links[..]),
+            (&b"text/html"[..], &b"KOI8-R"[..], &b"<a>, <b>"[..])
+        );
+        assert_eq!((&head.content_encoding[..], &head.transfer_encoding[..]), (&b"gzip"[..], &b"chunked"[..]));
+        assert!(!head.is_redirect() && head.refresh == b"0;url=x");
+        for (content, body) in
+            [("HTTP/1.1 200\n\nx", "x"), ("HTTP/1.0 302\r\n\r\nx\n\ny", "x\n\ny"), ("HTTP/1.1 200 OK", "")]
+        {
+            let head = HttpDocument::parse(content.as_bytes()).unwrap();
+            assert_eq!(&content[head.body_at..], body);
+        }
+        assert_eq!(HttpDocument::parse(b"<html>"), None);
+    }
+}

@@ -1,0 +1,121 @@
+//! Reads sources as documents: a file is one document, an archive holds many ([`SourceDocuments`]).
+
+use super::archive::{ArchiveBytes, ArchiveReader, ArchiveStart, ReadEnd};
+use crate::input::{Defect, OpenOptions, Opened, Source, Stream};
+use crate::record::archive::{ArchiveDamage, ArchiveParser, ArchivedDocument, is_archive};
+use std::collections::VecDeque;
+
+/// Bytes from which an archive is recognized.
+const HEAD_LEN: usize = 64 << 10;
+
+/// What a source holds.
+pub(crate) enum SourceDocuments {
+    /// One document.
+    One(Vec<u8>),
+    /// One document that is longer than allowed.
+    TooLong,
+    /// A WARC or ARC file.
+    Archive(Box<ArchiveDocuments>),
+}
+
+/// The documents of an archive, one after the other.
+pub(crate) struct ArchiveDocuments {
+    reader: ArchiveReader,
+    found: VecDeque<ArchivedDocument>,
+    defect: Option<Defect>,
+    is_ended: bool,
+}
+
+/// What is known of an archive after its last document.
+pub(crate) struct ArchiveSummary {
+    /// Records that hold no documents, such as requests.
+    pub(crate) other_records: u64,
+    /// What ended the archive early.
+    pub(crate) defect: Option<Defect>,
+}
+
+/// Opens a source whose documents have at most `max_len` bytes.
+///
+/// # Errors
+/// The source cannot be opened or read.
+pub(crate) fn open_documents(source: Source, max_len: usize) -> Result<SourceDocuments, Defect> {
+    // Documents are parsed in place, so they are not mapped: another process may change a mapped file.
+    let opened = source.open(OpenOptions { mmap: false, threads: 1 })?;
+    let mut stream = match opened {
+        Opened::Mapped(mapping) => return Ok(SourceDocuments::One(mapping.to_vec())),
+        Opened::Stream(stream) => stream,
+    };
+    let mut bytes = vec![0; HEAD_LEN];
+    let (len, defect) = fill(&mut stream, &mut bytes);
+    bytes.truncate(len);
+    if is_archive(&bytes) {
+        return Ok(SourceDocuments::Archive(Box::new(ArchiveDocuments::new(stream, &bytes, defect, max_len))));
+    }
+    match defect {
+        Some(defect) => Err(defect),
+        None => read_rest(stream, bytes, max_len),
+    }
+}
+
+/// Reads until `into` is full, or the stream ends or has a defect. Returns the number of bytes.
+fn fill(stream: &mut Stream, into: &mut [u8]) -> (usize, Option<Defect>) {
+    let mut len = 0;
+    while len < into.len() {
+        match stream.read(&mut into[len..]) {
+            Ok(0) => break,
+            Ok(count) => len += count,
+            Err(defect) => return (len, Some(defect)),
+        }
+    }
+    (len, None)
+}
+
+/// Reads the rest of a document, but not many bytes more than `max_len`.
+fn read_rest(mut stream: Stream, mut bytes: Vec<u8>, max_len: usize) -> Result<SourceDocuments, Defect> {
+    let mut len = bytes.len();
+    while len <= max_len {
+        if bytes.len() == len {
+            bytes.resize((len * 2).max(HEAD_LEN), 0);
+        }
+        match stream.read(&mut bytes[len..])? {
+            0 => break,
+            count => len += count,
+        }
+    }
+    bytes.truncate(len);
+    Ok(if len > max_len { SourceDocuments::TooLong } else { SourceDocuments::One(bytes) })
+}
+
+impl ArchiveDocuments {
+    /// The documents of an archive of which `head` was read already, up to `defect`.
+    fn new(mut stream: Stream, head: &[u8], defect: Option<Defect>, max_len: usize) -> ArchiveDocuments {
+        let mut member_ends = VecDeque::new();
+        stream.take_ends(&mut member_ends);
+        let bytes = ArchiveBytes::of_stream(stream, head, 0);
+        let start = ArchiveStart { bytes, offset: 0, member_ends, defect };
+        let reader = ArchiveReader::new(ArchiveParser::of_documents(max_len as u64), start);
+        ArchiveDocuments { reader, found: VecDeque::new(), defect: None, is_ended: false }
+    }
+
+    /// The next document.
+    pub(crate) fn next(&mut self) -> Option<ArchivedDocument> {
+        while self.found.is_empty() && !self.is_ended {
+            let (documents, end) = self.reader.read_documents();
+            self.found.extend(documents);
+            match end {
+                ReadEnd::More | ReadEnd::LongRecord => {}
+                ReadEnd::Source => self.is_ended = true,
+                ReadEnd::Defect(end) => (self.is_ended, self.defect) = (true, Some(end.defect)),
+            }
+        }
+        self.found.pop_front()
+    }
+
+    /// What is known after the last document.
+    pub(crate) fn finish(self) -> ArchiveSummary {
+        let damage = self.reader.damage();
+        let is_damaged = damage != ArchiveDamage::default();
+        let defect = self.defect.or_else(|| is_damaged.then_some(Defect::ArchiveDamaged(damage)));
+        ArchiveSummary { other_records: self.reader.skipped_count(), defect }
+    }
+}
