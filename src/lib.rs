@@ -28,7 +28,7 @@
 //! | 6 | `dedup` `sort` | policies and data structures over keys and batches |
 //! | 5 | `batch` `remote` `spill` | rows as Arrow batches and the one list of columns; objects in stores and on HTTP servers; temporary data on disk |
 //! | 4 | `canon` | a policy applied to records gives rows |
-//! | 3 | `extract` `learn` | references in HTML and XML documents; equivalences learned from redirects |
+//! | 3 | `extract` `learn` | references in HTML and XML documents; equivalences learned from redirects and contents |
 //! | 2 | `key` `record` | hashes, recipes and public suffixes; decoders of every crawl format |
 //! | 1 | `iri` | RFC 3987: grammar, comparison ladder, resolution, mapping, bidi, profiles |
 //! | 0 | `encoding` `kernel` `ordered` `process` | charsets; byte loops, positions and SIMD; ordered work of several threads; signals, temporary files, exit status |

@@ -1,4 +1,4 @@
-//! The table of learned equivalences: one row per member of a class and one row per pattern.
+//! The table of learned equivalences: one row per member of a class, per pattern, and per rule about content.
 //!
 //! [`equivalences_batches`] writes [`Learned`] as record batches; [`EquivalencesReader`] reads them back as
 //! [`Equivalences`]. The reader refuses tables of another policy or version, and rows whose keys do not belong to their
@@ -12,15 +12,23 @@ use arrow::array::{
 };
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+#[cfg(feature = "cli")]
+use arrow::datatypes::{Float64Type, UInt64Type};
 use arrow::error::ArrowError;
 
 use super::column::KEY_LEN;
 use crate::canon::Policy;
 use crate::key::{KeyAlgorithm, KeyBytes};
+use crate::learn::content::{ContentRule, PathContext, ScopedRule};
+#[cfg(feature = "pipeline")]
+use crate::learn::content::{JudgedRule, ScopeRule};
 use crate::learn::{ClassMember, Equivalences, EquivalencesConflict, LearnLimits, Learned, Pattern, RewriteRule};
 
-/// Version of the columns and of the meaning of patterns; stored in the metadata as `irikey.equivalences`.
-const EQUIVALENCES_VERSION: &str = "1";
+/// Version of the columns and of the meaning of rows; stored in the metadata as `irikey.equivalences`.
+const EQUIVALENCES_VERSION: &str = "2";
+
+/// Earlier versions that are read: without rules about content.
+const READABLE_VERSIONS: [&str; 2] = ["1", EQUIVALENCES_VERSION];
 
 /// Metadata key that identifies the table; the value is its version.
 const EQUIVALENCES_METADATA_KEY: &str = "irikey.equivalences";
@@ -29,24 +37,37 @@ const EQUIVALENCES_METADATA_KEY: &str = "irikey.equivalences";
 const BATCH_ROWS: usize = 64 << 10;
 
 /// Name and meaning of each column, in order.
-pub(crate) const EQUIVALENCE_COLUMNS: [(&str, &str); 17] = [
-    ("kind", "member (of a class) or pattern (of a host)"),
+pub(crate) const EQUIVALENCE_COLUMNS: [(&str, &str); 20] = [
+    ("kind", "member (of a class), pattern (of a host), rule (about content), or refused (a rule that is not applied)"),
     ("uri", "member: the canonical URL"),
     ("key", "member: its key on the rung scheme"),
     ("representative_uri", "member: the representative of its class, the URL where the redirects end"),
     ("representative_key", "member: key of the representative, which is the member's key on the rung protocol"),
-    ("how", "member: representative; permanent, temporary or unknown (status of its redirect); or pattern"),
+    (
+        "how",
+        "member: representative; permanent, temporary or unknown (status of its redirect); or pattern; rule: content or hand; \
+         refused: why",
+    ),
     ("target_uri", "member: target of its own redirect; null for the representative"),
     ("records", "member: number of records that state the redirect"),
     ("source", "member: source of the first of these records"),
     ("record", "member: ordinal of that record in its source"),
-    ("host", "pattern: host, and port if there is one"),
-    ("pattern", "pattern: name of the rule"),
-    ("support", "pattern: number of distinct URLs that confirm it"),
-    ("counter", "pattern: number of distinct URLs that it applies to and that contradict it"),
-    ("confidence", "pattern: support / (support + counter)"),
-    ("examples", "pattern: up to three URLs that confirm it"),
-    ("counter_examples", "pattern: up to three URLs that contradict it"),
+    ("host", "host, and port if there is one; rule: also *. and a domain for all hosts of it, or * for all hosts"),
+    ("pattern", "name of the pattern or rule"),
+    (
+        "support",
+        "pattern: number of distinct URLs that confirm it; rule: number of contents for which it made no difference",
+    ),
+    ("counter", "number of distinct URLs that contradict it; rule: pages that it would merge with others"),
+    ("confidence", "support / (support + counter)"),
+    (
+        "examples",
+        "pattern: up to three URLs that confirm it; rule: pairs of URLs with equal content, one after the other",
+    ),
+    ("counter_examples", "pattern: up to three URLs that contradict it; rule: pairs of URLs with different content"),
+    ("context", "rule: paths that it is for, such as /shop/ or *.css; null for all"),
+    ("lower_bound", "rule: lower bound of its share of right merges (Wilson, 95 %), less what noise explains"),
+    ("merged", "rule: number of URLs that it made equal to others"),
 ];
 
 /// Why a table cannot be used as equivalences for a policy.
@@ -104,8 +125,8 @@ pub(crate) fn equivalences_schema() -> SchemaRef {
     let field = |&(name, _): &(&str, &str)| {
         let kind = match name {
             "key" | "representative_key" => DataType::FixedSizeBinary(KEY_LEN),
-            "records" | "record" | "support" | "counter" => DataType::UInt64,
-            "confidence" => DataType::Float64,
+            "records" | "record" | "support" | "counter" | "merged" => DataType::UInt64,
+            "confidence" | "lower_bound" => DataType::Float64,
             "examples" | "counter_examples" => texts.clone(),
             _ => DataType::Utf8,
         };
@@ -135,23 +156,34 @@ pub(crate) fn equivalences_batches<'a>(
 /// Builders of the columns, grouped by type in the order of the schema.
 #[derive(Default)]
 struct TableRows {
-    texts: [StringBuilder; 8],
+    texts: [StringBuilder; 9],
     keys: Option<[FixedSizeBinaryBuilder; 2]>,
-    counts: [UInt64Builder; 4],
-    confidence: Float64Builder,
+    counts: [UInt64Builder; 5],
+    shares: [Float64Builder; 2],
     examples: [ListBuilder<StringBuilder>; 2],
 }
 
 impl TableRows {
-    fn texts(&mut self, texts: [Option<&[u8]>; 8]) {
+    fn texts(&mut self, texts: [Option<&[u8]>; 9]) {
         for (column, text) in self.texts.iter_mut().zip(texts) {
             // A canonical URI is ASCII, but the name of a source may not be UTF-8.
             column.append_option(text.map(String::from_utf8_lossy));
         }
     }
 
-    fn counts(&mut self, counts: [Option<u64>; 4]) {
+    fn counts(&mut self, counts: [Option<u64>; 5]) {
         self.counts.iter_mut().zip(counts).for_each(|(column, count)| column.append_option(count));
+    }
+
+    fn shares(&mut self, shares: [Option<f64>; 2]) {
+        self.shares.iter_mut().zip(shares).for_each(|(column, share)| column.append_option(share));
+    }
+
+    fn examples(&mut self, examples: [&[Vec<u8>]; 2]) {
+        for (column, examples) in self.examples.iter_mut().zip(examples) {
+            examples.iter().for_each(|uri| column.values().append_value(String::from_utf8_lossy(uri)));
+            column.append(true);
+        }
     }
 
     fn member(&mut self, member: &ClassMember, sources: &[String]) -> Result<(), ArrowError> {
@@ -168,9 +200,10 @@ impl TableRows {
             source,
             None,
             None,
+            None,
         ]);
-        self.counts([Some(member.records), member.first.map(|place| place.record), None, None]);
-        self.confidence.append_null();
+        self.counts([Some(member.records), member.first.map(|place| place.record), None, None, None]);
+        self.shares([None; 2]);
         self.examples.iter_mut().for_each(ListBuilder::append_null);
         Ok(())
     }
@@ -178,13 +211,26 @@ impl TableRows {
     fn pattern(&mut self, pattern: &Pattern) {
         self.keys.get_or_insert_with(key_builders).iter_mut().for_each(FixedSizeBinaryBuilder::append_null);
         let name = pattern.rule.name();
-        self.texts([Some(b"pattern"), None, None, None, None, None, Some(&pattern.host), Some(name.as_bytes())]);
-        self.counts([None, None, Some(pattern.support), Some(pattern.counter)]);
-        self.confidence.append_value(pattern.confidence());
-        for (column, examples) in self.examples.iter_mut().zip([&pattern.examples, &pattern.counter_examples]) {
-            examples.iter().for_each(|uri| column.values().append_value(String::from_utf8_lossy(uri)));
-            column.append(true);
-        }
+        self.texts([Some(b"pattern"), None, None, None, None, None, Some(&pattern.host), Some(name.as_bytes()), None]);
+        self.counts([None, None, Some(pattern.support), Some(pattern.counter), None]);
+        self.shares([Some(pattern.confidence()), None]);
+        self.examples([&pattern.examples, &pattern.counter_examples]);
+    }
+
+    #[cfg(feature = "pipeline")]
+    fn rule(&mut self, ScopeRule { scope, judged, is_by_hand }: &ScopeRule) {
+        self.keys.get_or_insert_with(key_builders).iter_mut().for_each(FixedSizeBinaryBuilder::append_null);
+        let JudgedRule { rule, support, counter, merged, lower_bound, .. } = judged;
+        let (name, context) = (rule.rule.to_string(), rule.context.to_string());
+        let (kind, how) = judged.refusal.map_or(("rule", "content"), |refusal| ("refused", refusal.name()));
+        let how = if *is_by_hand { "hand" } else { how };
+        let context = Some(context.as_bytes()).filter(|context| !context.is_empty());
+        let (kind, how, name) = (Some(kind.as_bytes()), Some(how.as_bytes()), Some(name.as_bytes()));
+        self.texts([kind, None, None, how, None, None, Some(scope), name, context]);
+        self.counts([None, None, Some(*support), Some(*counter), Some(*merged)]);
+        let confidence = *support as f64 / (support + counter).max(1) as f64;
+        self.shares([Some(confidence), Some(*lower_bound)]);
+        self.examples([&judged.examples, &judged.counter_examples]);
     }
 
     fn finish(self) -> Result<RecordBatch, ArrowError> {
@@ -193,12 +239,12 @@ impl TableRows {
         let mut keys = keys.into_iter().map(|mut column| Arc::new(column.finish()) as ArrayRef);
         let mut counts = self.counts.into_iter().map(|mut column| Arc::new(column.finish()) as ArrayRef);
         let mut examples = self.examples.into_iter().map(|mut column| Arc::new(column.finish()) as ArrayRef);
-        let mut confidence = self.confidence;
+        let mut shares = self.shares.into_iter().map(|mut column| Arc::new(column.finish()) as ArrayRef);
         let schema = equivalences_schema();
         let column = |field: &Arc<Field>| match field.data_type() {
             DataType::FixedSizeBinary(_) => keys.next(),
             DataType::UInt64 => counts.next(),
-            DataType::Float64 => Some(Arc::new(confidence.finish()) as ArrayRef),
+            DataType::Float64 => shares.next(),
             DataType::List(_) => examples.next(),
             _ => texts.next(),
         };
@@ -207,8 +253,67 @@ impl TableRows {
     }
 }
 
+/// Returns the host and the rule in a row; `None` if it is not the row of an applied rule about content.
+#[cfg(feature = "pipeline")]
+pub(crate) fn applied_rule(batch: &RecordBatch, row: usize) -> Option<(&[u8], ScopedRule)> {
+    let text = |name: &str| {
+        let column = batch.column_by_name(name)?.as_string_opt::<i32>()?;
+        column.is_valid(row).then(|| column.value(row))
+    };
+    let rule = ContentRule::parse(text("pattern").filter(|_| text("kind") == Some("rule"))?)?;
+    let context = PathContext::parse(text("context").unwrap_or_default())?;
+    Some((text("host")?.as_bytes(), ScopedRule { rule, context }))
+}
+
+/// Returns the rows of rules about content.
+#[cfg(feature = "pipeline")]
+pub(crate) fn rule_batch(rules: &[ScopeRule]) -> Result<RecordBatch, ArrowError> {
+    let mut rows = TableRows::default();
+    rules.iter().for_each(|rule| rows.rule(rule));
+    rows.finish()
+}
+
 fn key_builders() -> [FixedSizeBinaryBuilder; 2] {
     [FixedSizeBinaryBuilder::new(KEY_LEN), FixedSizeBinaryBuilder::new(KEY_LEN)]
+}
+
+/// The evidence in a row of the table.
+#[cfg(feature = "cli")]
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct EvidenceRow {
+    pub(crate) how: String,
+    pub(crate) support: Option<u64>,
+    pub(crate) counter: Option<u64>,
+    pub(crate) lower_bound: Option<f64>,
+    pub(crate) examples: Vec<String>,
+    pub(crate) representative: Option<String>,
+}
+
+/// Returns the evidence in the first row whose texts in some columns are these; a missing text is empty.
+#[cfg(feature = "cli")]
+pub(crate) fn find_evidence(batch: &RecordBatch, texts: &[(&str, &str)]) -> Option<EvidenceRow> {
+    let text = |name: &str, row: usize| {
+        let column = batch.column_by_name(name)?.as_string_opt::<i32>()?;
+        column.is_valid(row).then(|| column.value(row))
+    };
+    let count = |name: &str, row: usize| {
+        let column = batch.column_by_name(name)?.as_primitive_opt::<UInt64Type>()?;
+        column.is_valid(row).then(|| column.value(row))
+    };
+    let is_found = |row: &usize| texts.iter().all(|(name, value)| text(name, *row).unwrap_or_default() == *value);
+    let row = (0..batch.num_rows()).find(is_found)?;
+    let share = batch.column_by_name("lower_bound").and_then(|column| column.as_primitive_opt::<Float64Type>());
+    let examples = batch.column_by_name("examples").and_then(|column| column.as_list_opt::<i32>());
+    let examples = examples.filter(|examples| examples.is_valid(row)).map(|examples| examples.value(row));
+    let examples = examples.as_ref().and_then(|examples| examples.as_string_opt::<i32>());
+    Some(EvidenceRow {
+        how: text("how", row).unwrap_or_default().to_string(),
+        support: count("support", row),
+        counter: count("counter", row),
+        lower_bound: share.filter(|share| share.is_valid(row)).map(|share| share.value(row)),
+        examples: examples.into_iter().flatten().flatten().map(str::to_string).collect(),
+        representative: text("representative_uri", row).map(str::to_string),
+    })
 }
 
 /// Reads a table of equivalences batch by batch.
@@ -228,7 +333,7 @@ impl EquivalencesReader {
         let metadata = schema.metadata();
         match metadata.get(EQUIVALENCES_METADATA_KEY) {
             None => return Err(EquivalencesTableError::NotEquivalences),
-            Some(version) if version != EQUIVALENCES_VERSION => {
+            Some(version) if !READABLE_VERSIONS.contains(&version.as_str()) => {
                 return Err(EquivalencesTableError::Version(version.clone()));
             }
             Some(_) => (),
@@ -255,6 +360,12 @@ impl EquivalencesReader {
         let text = |name| column(name, &DataType::Utf8);
         let columns = [text("kind")?, text("uri")?, text("host")?, text("pattern")?];
         let [kinds, uris, hosts, patterns] = columns.each_ref().map(|array| array.as_string::<i32>());
+        // Version 1 has no contexts.
+        let contexts = batch.column_by_name("context").map(|column| cast(column, &DataType::Utf8)).transpose()?;
+        let context = |row: usize| {
+            let contexts = contexts.as_ref().map(|contexts| contexts.as_string::<i32>());
+            contexts.filter(|contexts| contexts.is_valid(row)).map_or("", |contexts| contexts.value(row))
+        };
         let keys = [column("key", &DataType::Binary)?, column("representative_key", &DataType::Binary)?];
         for row in 0..batch.num_rows() {
             self.rows += 1;
@@ -265,7 +376,13 @@ impl EquivalencesReader {
             match kinds.value(row) {
                 "member" => self.member(uris.value(row).as_bytes(), key(0), key(1))?,
                 "pattern" => self.pattern(hosts.value(row), patterns.value(row))?,
-                other => return Err(self.invalid_row(format!("kind is {other:?}, expected member or pattern"))),
+                "rule" => self.rule(hosts.value(row), patterns.value(row), context(row))?,
+                "refused" => (),
+                other => {
+                    return Err(
+                        self.invalid_row(format!("kind is {other:?}, expected member, pattern, rule or refused"))
+                    );
+                }
             }
         }
         Ok(())
@@ -287,6 +404,18 @@ impl EquivalencesReader {
         Ok(self.equivalences.add_pattern(host.as_bytes(), rule)?)
     }
 
+    fn rule(&mut self, scope: &str, name: &str, context: &str) -> Result<(), EquivalencesTableError> {
+        let rule = ContentRule::parse(name).ok_or_else(|| self.invalid_row(format!("unknown rule {name:?}")))?;
+        let context = PathContext::parse(context);
+        let context =
+            context.ok_or_else(|| self.invalid_row("the context is neither /NAME/ nor *.NAME".to_string()))?;
+        if scope.is_empty() {
+            return Err(self.invalid_row("the rule has no host".to_string()));
+        }
+        self.equivalences.add_rule(scope.as_bytes(), ScopedRule { rule, context });
+        Ok(())
+    }
+
     fn invalid_row(&self, reason: String) -> EquivalencesTableError {
         EquivalencesTableError::Row { row: self.rows, reason }
     }
@@ -295,7 +424,7 @@ impl EquivalencesReader {
     ///
     /// # Errors
     /// Rows contradict each other.
-    pub fn finish(self) -> Result<Equivalences, EquivalencesTableError> {
+    pub fn finish(mut self) -> Result<Equivalences, EquivalencesTableError> {
         self.equivalences.check()?;
         Ok(self.equivalences)
     }

@@ -6,7 +6,7 @@
 //!
 //! - `columns`: the list of columns; `column`: their types; `schema`: sets of columns
 //! - `build`: the builder; `carried`, `derived` and `parts`: columns that it computes from rows
-//! - `equivalences`: the table of learned equivalences
+//! - `equivalences`: the table of learned equivalences and rules
 //!
 //! The module knows neither files nor formats. It refuses batches whose text exceeds the 32-bit offsets of Arrow.
 
@@ -29,8 +29,12 @@ pub use columns::COLUMNS;
 #[cfg(feature = "pipeline")]
 pub(crate) use columns::OWN_RULES;
 #[cfg(feature = "cli")]
-pub(crate) use equivalences::{EQUIVALENCE_COLUMNS, equivalences_batches, equivalences_metadata, equivalences_schema};
+pub(crate) use equivalences::{
+    EQUIVALENCE_COLUMNS, EvidenceRow, equivalences_batches, equivalences_metadata, equivalences_schema, find_evidence,
+};
 pub use equivalences::{EquivalencesReader, EquivalencesTableError};
+#[cfg(feature = "pipeline")]
+pub(crate) use equivalences::{applied_rule, rule_batch};
 pub use error::BatchError;
 pub use parts::UrlPart;
 pub use schema::{ColumnSet, UnknownColumn};

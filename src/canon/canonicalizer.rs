@@ -377,6 +377,7 @@ fn push_protocol_keys(equivalences: &Equivalences, first: usize, rows: &mut Rows
         };
         rows.tally.by_class += u64::from(origin == KeyOrigin::Class);
         rows.tally.by_pattern += u64::from(origin == KeyOrigin::Pattern);
+        rows.tally.by_rule += u64::from(origin == KeyOrigin::Rule);
         rows.protocol.push(key);
     }
 }

@@ -28,6 +28,8 @@ pub struct Tally {
     pub by_class: u64,
     /// Rows whose protocol key comes from a rewrite rule of their host.
     pub by_pattern: u64,
+    /// Rows whose protocol key comes from a rule about content.
+    pub(crate) by_rule: u64,
     /// Redirects from and to the URLs of records, if the policy carries them.
     pub redirects: u64,
     /// Redirects that are not a valid reference, or are relative to an invalid URL.
@@ -43,6 +45,7 @@ impl Tally {
         self.faulty += other.faulty;
         self.by_class += other.by_class;
         self.by_pattern += other.by_pattern;
+        self.by_rule += other.by_rule;
         self.redirects += other.redirects;
         self.unreadable_redirects += other.unreadable_redirects;
         add_all(&mut self.faults, &other.faults);

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::error::CommandError;
 use super::eval::fault_value;
+use super::explain_equivalences::{AppliedEquivalences, KnownEquivalences};
 use super::single_iri::{SingleIriArgs, fault_of};
 use super::terminal::{print_json, print_lines, visible};
 use crate::iri::{
@@ -17,7 +18,10 @@ use crate::key::{KeyAlgorithm, KeyBytes};
 const EXAMPLES: &str = "\
 Examples:
   irikey explain 'HTTP://Example.org:80/%7Euser/../a b'
-  irikey explain ../c --base http://example.org/a/b --json";
+  irikey explain ../c --base http://example.org/a/b --json
+
+  Which learned rules apply to a URL, and why:
+      irikey explain --equivalences equivalences.parquet 'http://example.org/?sid=1'";
 
 /// Show what irikey finds in an IRI: components, steps, rungs, keys, flags, fault
 #[derive(Debug, clap::Args)]
@@ -28,6 +32,9 @@ pub(crate) struct ExplainArgs {
     iris: Vec<std::ffi::OsString>,
     #[command(flatten)]
     iri: SingleIriArgs,
+    /// Also show which classes, patterns and rules of this file lead to the key of the rung protocol, with their evidence
+    #[arg(long, value_name = "FILE")]
+    equivalences: Option<std::path::PathBuf>,
     /// Print one JSON object per line
     #[arg(long)]
     json: bool,
@@ -51,6 +58,8 @@ struct Explanation {
     look: SpoofingReport,
     /// The href that a browser makes of the input; `None` if it rejects the input.
     browser: Option<String>,
+    /// What the equivalences of a file do to the text of the scheme rung.
+    equivalences: Option<AppliedEquivalences>,
 }
 
 pub(crate) fn run(args: &ExplainArgs) -> Result<u8, CommandError> {
@@ -62,8 +71,14 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<u8, CommandError> {
 pub(super) fn text(args: &ExplainArgs) -> Result<String, CommandError> {
     let base = args.iri.base()?;
     let mut text = String::new();
+    let known = args.equivalences.as_deref().map(|path| KnownEquivalences::read(path, &args.iri.policy(Rung::Scheme)));
+    let known = known.transpose()?;
     for (i, iri) in args.iris.iter().enumerate() {
-        let explanation = Explanation::new(iri.as_encoded_bytes(), base.as_ref(), &args.iri);
+        let mut explanation = Explanation::new(iri.as_encoded_bytes(), base.as_ref(), &args.iri);
+        explanation.equivalences = match (&known, explanation.rungs.last()) {
+            (Some(known), Some((Rung::Scheme, uri))) if explanation.fault.is_none() => Some(known.apply(uri)?),
+            _ => None,
+        };
         if args.json {
             text.push_str(&format!("{}\n", explanation.json()));
         } else {
@@ -87,6 +102,7 @@ impl Explanation {
             iri: None,
             look: find_spoofing(input),
             browser: browser(input, base),
+            equivalences: None,
         };
         explanation.fault = match args.is_rfc3987() {
             true => explanation.normalize(base, args.parse_mode()).err(),
@@ -173,6 +189,10 @@ impl Explanation {
         if self.rungs.is_empty() {
             text.push_str(&format!("  {:9} {}\n", "simple", hex(key(&self.input))));
         }
+        if let Some(applied) = &self.equivalences {
+            text.push_str(&format!("  {:9} {}\n", "protocol", hex(applied.key())));
+            text.push_str(&applied.show());
+        }
         if !self.flags.is_empty() {
             text.push_str("\nflags\n");
         }
@@ -232,7 +252,7 @@ impl Explanation {
         };
         let rung =
             |(rung, text): &(Rung, Vec<u8>)| (rung.name().into(), json!({"text": lossy(text), "key": hex(key(text))}));
-        json!({
+        let mut value = json!({
             "input": lossy(&self.input),
             "components": components,
             "steps": self.steps.iter().map(step).collect::<Vec<_>>(),
@@ -244,7 +264,12 @@ impl Explanation {
             "bidi": self.bidi().map(|(_, problems)| problems.iter().map(bidi_value).collect::<Vec<_>>()),
             "spoofing_flags": self.look.flags.names().collect::<Vec<_>>(),
             "fault": self.fault.map(fault_value),
-        })
+        });
+        if let Some(applied) = &self.equivalences {
+            value["rungs"]["protocol"] = json!({"key": hex(applied.key())});
+            value["equivalences"] = applied.json();
+        }
+        value
     }
 }
 

@@ -1,27 +1,35 @@
-//! `learn`: learns from observed redirects which URLs are the same resource, and writes them as a table.
+//! `learn`: learns from observed redirects and contents which URLs are the same resource, and writes them as a table.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
+use arrow::array::RecordBatch;
+use arrow::error::ArrowError;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::args::input::{InputArgs, WorkArgs};
 use super::args::policy::PolicyArgs;
 use super::args::reporting::ReportingArgs;
-use super::args::values::parse_size;
+use super::args::spill::SpillArgs;
 use super::error::CommandError;
 use super::file_roles::FileRoles;
 use super::files::abandoned;
+use super::learn_rules::{Export, ExportedRule, HandRules, parse_export};
+use super::learn_validation;
 use super::progress::TerminalBar;
 use super::report::{SourceError, conclude, counts, replaced_to_text};
-use super::terminal::format_counts;
-use crate::batch::{BatchError, equivalences_batches, equivalences_metadata, equivalences_schema};
+use super::terminal::{format_counts, print_error};
+use crate::batch::{BatchError, applied_rule, equivalences_batches, equivalences_metadata, equivalences_schema};
 use crate::canon::{Policy, Rung};
-use crate::learn::{LearnLimits, Learned, RedirectVerdict};
-use crate::output::{OutputError, OutputFormat, TableWriter, metadata};
-use crate::run::{self, Budget, ObserveResult, Progress, RunRequest, Summary, WorkerNeed, memory};
+use crate::learn::content::ContentLimits;
+use crate::learn::{Equivalences, LearnLimits, Learned, RedirectVerdict};
+use crate::output::{OutputError, OutputFormat, TableWriter, metadata, write_file};
+use crate::run::{
+    self, ContentCounts, LearnedContent, ObserveOptions, ObserveResult, Progress, RunRequest, Summary, Validation,
+    WorkerNeed, memory,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -39,11 +47,13 @@ Examples:
 /// Input bytes that are processed at a time.
 const ROW_GROUP_LEN: usize = 4 << 20;
 
-/// Learn which URLs are the same resource, from observed redirects
+/// Learn which URLs are the same resource, from observed redirects and contents
 ///
-/// Makes the equivalences of the rung protocol (RFC 3987 section 5.3.4). Reads status and redirect from CDX, CDXJ, WARC,
-/// ARC, JSON lines, crawl.log and the Parquet files of Common Crawl's index. Writes classes of URLs that redirects connect,
-/// and rewrite rules of hosts, each with its evidence. All different redirects are held in memory: see --memory.
+/// Makes the equivalences of the rung protocol (RFC 3987 section 5.3.4). Reads status, redirect and digest from CDX, CDXJ,
+/// WARC, ARC, JSON lines, crawl.log and the Parquet files of Common Crawl's index. Writes classes of URLs that redirects
+/// connect, rewrite rules of hosts, and rules about what makes no difference to the content (session identifiers, the order
+/// of parameters, index.html, letter case, aliases of hosts), each with its evidence. Rules that captures contradict are
+/// refused and listed.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = super::help::long_examples(EXAMPLES))]
 pub(crate) struct LearnArgs {
@@ -72,10 +82,36 @@ pub(crate) struct LearnArgs {
     #[arg(long, value_name = "SHARE", default_value_t = LearnLimits::default().min_confidence,
           value_parser = parse_share, help_heading = "Learning")]
     min_confidence: f64,
-    /// Memory for the job in bytes [default: half of what is available]. It holds about 600 bytes per different redirect
-    /// and 10 to 40 per different URL with an answer; if a crawl needs more, nothing is written
-    #[arg(long, value_name = "BYTES", value_parser = parse_size, help_heading = "Work")]
-    memory: Option<usize>,
+    /// Learn from redirects only, and not from digests of content
+    #[arg(long, help_heading = "Learning")]
+    no_content: bool,
+    /// Number of different contents of a host for which a rule about content must have made no difference. Rules about the
+    /// segments of paths need two or three times as many
+    #[arg(long, value_name = "N", default_value_t = ContentLimits::default().min_contents,
+          value_parser = clap::value_parser!(u64).range(1..), help_heading = "Learning")]
+    min_contents: u64,
+    /// Share of right merges that the captures of a host must show for a rule about content, not counting what the host
+    /// changes by itself: above 0.5, up to 1
+    #[arg(long, value_name = "SHARE", default_value_t = ContentLimits::default().min_precision,
+          value_parser = parse_share, help_heading = "Learning")]
+    min_precision: f64,
+    /// Add and strike out rules about content by hand: a CSV file with the columns host, pattern and how, and context if
+    /// needed. how is hand for a rule to add, and strike for a learned rule to leave out; other rows are ignored. The file
+    /// that --export csv=FILE writes can be edited so
+    #[arg(long, value_name = "FILE", help_heading = "Learning")]
+    rules: Option<PathBuf>,
+    /// Also write the rules about content for other tools: csv=FILE (a table, for --rules), nutch=FILE
+    /// (regex-normalize.xml), stormcrawler=FILE (a URL filter) or sql=FILE (a table of regular expressions). May be repeated
+    #[arg(long, value_name = "FORMAT=FILE", value_parser = parse_export, help_heading = "Output")]
+    export: Vec<Export>,
+    /// Hold out SHARE of the captures, learn from the others, and report precision, recall and reduction of the rules about
+    /// content on what was held out: SHARE of the sites, and of the others the latest captures, or SHARE of the URLs if all
+    /// captures are of one day. The file has the rules that were learned so: learn again without this flag to use all captures
+    #[arg(long, value_name = "SHARE", value_parser = parse_held_out, conflicts_with = "no_content",
+          help_heading = "Learning")]
+    validate: Option<f64>,
+    #[command(flatten)]
+    spill: SpillArgs,
     #[command(flatten)]
     work: WorkArgs,
     #[command(flatten)]
@@ -87,6 +123,11 @@ fn parse_share(text: &str) -> Result<f64, String> {
     share.ok_or_else(|| "expected a number above 0.5 and up to 1, such as 0.95".to_string())
 }
 
+fn parse_held_out(text: &str) -> Result<f64, String> {
+    let share = text.parse::<f64>().ok().filter(|share| *share > 0.0 && *share < 0.9);
+    share.ok_or_else(|| "expected a number above 0 and below 0.9, such as 0.2".to_string())
+}
+
 impl LearnArgs {
     fn limits(&self) -> LearnLimits {
         LearnLimits {
@@ -96,6 +137,19 @@ impl LearnArgs {
             min_support: self.min_support,
             min_confidence: self.min_confidence,
         }
+    }
+
+    fn observe_options(&self, memory: usize) -> Result<ObserveOptions, CommandError> {
+        let content = ContentLimits {
+            min_contents: self.min_contents,
+            min_precision: self.min_precision,
+            held_out: self.validate.unwrap_or(0.0),
+        };
+        Ok(ObserveOptions {
+            memory,
+            directory: self.spill.directory()?,
+            content: (!self.no_content).then_some(content),
+        })
     }
 
     fn policy(&self) -> Result<Policy, CommandError> {
@@ -121,42 +175,70 @@ pub(crate) fn run(args: &LearnArgs) -> Result<u8, CommandError> {
     let started = Instant::now();
     let (policy, limits) = (args.policy()?, args.limits());
     let mut options = args.input.run_options(&args.work, ROW_GROUP_LEN)?;
-    let mut budget = Budget::new(args.memory);
+    let mut budget = args.spill.budget();
     options.threads = budget.reserve_workers(options.threads, WorkerNeed::keys(ROW_GROUP_LEN))?;
+    let observe_options = args.observe_options(budget.remaining())?;
     let sources = args.input.sources()?;
     let files = FileRoles::new(args.reporting.replace.no_clobber)
         .arguments(&args.input.inputs)
+        .input("--rules", args.rules.as_deref())
         .output("-o", Some(&args.output));
+    let files = args.export.iter().fold(files, |files, export| files.output("--export", Some(&export.path)));
     let files = files.report(args.reporting.report.as_deref());
     let replaced = files.check(&sources)?;
+    let hand = args.rules.as_deref().map(HandRules::read).transpose()?.unwrap_or_default();
     let metadata = [metadata(&policy, sources.0.len()), equivalences_metadata(&limits)].concat();
     let destination = args.reporting.replace.file(&args.output);
     let mut table = TableWriter::create(&destination, equivalences_schema(), &metadata)?;
     let progress = Arc::new(Progress::new());
     let bar = TerminalBar::start(args.reporting.progress(), sources.total_len(), &progress);
-    let watched = run::observe(RunRequest::new(sources, &options, &policy, &progress), budget.remaining());
+    let watched = run::observe(RunRequest::new(sources, &options, &policy, &progress), &observe_options);
     drop(bar);
-    let ObserveResult { mut summary, observed, sources } = watched?;
+    let ObserveResult { mut summary, observed, sources, mut content } = watched?;
     let learned = observed.learn(&limits, policy.algorithm);
     let (read, judged) = (summary.tally.redirects, learned.counts.read);
     if judged != read {
         return Err(CommandError::Internal(format!("{judged} of {read} redirects were evaluated")));
+    }
+    let mut exported = Vec::new();
+    let mut applied = hand.with_patterns(&learned.patterns)?;
+    if let Some(content) = &mut content {
+        content.leave_out_loops(applied.clone()).map_err(OutputError::from)?;
     }
     if summary.is_nothing_read() {
         abandoned(&destination);
         drop(table);
     } else {
         for batch in equivalences_batches(&learned, &sources) {
-            table.append(&batch.map_err(|error| OutputError::from(BatchError::from(error)))?)?;
+            table.append(&batch.map_err(batch_error)?)?;
         }
+        for batch in content.iter().flat_map(LearnedContent::batches) {
+            let batch = hand.without_struck(batch.map_err(OutputError::from)?);
+            let batch = batch.map_err(batch_error)?;
+            if args.validate.is_some() {
+                add_rules(&mut applied, &batch);
+            }
+            append_rules(&mut table, batch, args, &mut exported)?;
+        }
+        append_rules(&mut table, hand.added_batch().map_err(batch_error)?, args, &mut exported)?;
         table.finish()?;
+        export(args, &exported)?;
     }
     summary.memory = memory::peaks();
     let errors = SourceError::of_run(&summary);
     let replaced = files.replaced_after(replaced, &summary);
-    let text = to_text(&learned, &summary) + &replaced_to_text(&replaced);
+    let found = content.as_ref().map(|content| content.counts.clone()).unwrap_or_default();
+    let validation = match (&content, args.validate) {
+        (Some(content), Some(_)) => Some(validate(content, applied)?),
+        _ => None,
+    };
+    let text = to_text(&learned, &found, &summary);
+    let text =
+        text + &validation.as_ref().map_or(String::new(), learn_validation::to_text) + &replaced_to_text(&replaced);
     conclude(&args.reporting, (&errors, summary.tally.faulty), &text, |_| {
         let mut json = to_json(&learned, &summary, &errors);
+        json["content"] = content.as_ref().map_or(Value::Null, content_to_json);
+        json["validation"] = validation.as_ref().map_or(Value::Null, learn_validation::to_json);
         json["limits"] = pairs_to_json(limits.describe());
         json["policy"] = pairs_to_json(policy.describe());
         json["seconds"] = json!(started.elapsed().as_secs_f64());
@@ -164,7 +246,54 @@ pub(crate) fn run(args: &LearnArgs) -> Result<u8, CommandError> {
     })
 }
 
-fn to_text(learned: &Learned, summary: &Summary) -> String {
+fn batch_error(error: ArrowError) -> OutputError {
+    OutputError::from(BatchError::from(error))
+}
+
+/// Adds the rules of a batch.
+fn add_rules(rules: &mut Equivalences, batch: &RecordBatch) {
+    let applied = (0..batch.num_rows()).filter_map(|row| applied_rule(batch, row));
+    applied.for_each(|(scope, rule)| rules.add_rule(scope, rule));
+}
+
+/// Tries rules on the captures that were held out.
+fn validate(content: &LearnedContent, mut rules: Equivalences) -> Result<Validation, CommandError> {
+    rules.find_loops();
+    content
+        .validate(&rules)
+        .map_err(|error| CommandError::SideFile(format!("{error} (--validate; the equivalences are complete)")))
+}
+
+/// Writes rules about content, and keeps them if they are exported.
+fn append_rules(
+    table: &mut TableWriter,
+    batch: RecordBatch,
+    args: &LearnArgs,
+    exported: &mut Vec<ExportedRule>,
+) -> Result<(), CommandError> {
+    if !args.export.is_empty() {
+        exported.extend(ExportedRule::of_batch(&batch));
+    }
+    Ok(table.append(&batch)?)
+}
+
+/// Writes the files of `--export`.
+fn export(args: &LearnArgs, rules: &[ExportedRule]) -> Result<(), CommandError> {
+    for export in &args.export {
+        let (text, left_out) = export.render(rules);
+        write_file(&args.reporting.replace.file(&export.path), text.as_bytes())
+            .map_err(|error| CommandError::SideFile(format!("{error} (--export; the equivalences are complete)")))?;
+        if left_out > 0 && !args.reporting.quiet {
+            let path = export.path.display();
+            print_error(&format!(
+                "{path}: {left_out} rules are left out, because regular expressions cannot express them"
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn to_text(learned: &Learned, content: &ContentCounts, summary: &Summary) -> String {
     let counts = &learned.counts;
     let refused = &counts.refused;
     let verdicts = RedirectVerdict::ALL.iter().zip(counts.records).filter(|(_, count)| *count > 0);
@@ -181,6 +310,12 @@ fn to_text(learned: &Learned, summary: &Summary) -> String {
         ("  rejected, too little support", refused.support),
         ("  rejected, too little confidence", refused.confidence),
         ("  rejected, circular", refused.circular),
+        ("captures with content", content.captures),
+        ("  different URLs of them", content.urls),
+        ("  different after rules about content", content.forms),
+        ("rules about content", content.rules),
+        ("  rejected, contradicted by captures", content.refused_counter_examples),
+        ("  rejected, too little support", content.refused_support),
     ];
     let records = [("records", summary.tally.rows), ("redirects", counts.read)];
     let verdicts = verdicts.iter().map(|(label, count)| (label.as_str(), *count));
@@ -189,6 +324,22 @@ fn to_text(learned: &Learned, summary: &Summary) -> String {
 
 fn pairs_to_json(pairs: Vec<(&'static str, String)>) -> Value {
     pairs.into_iter().map(|(name, value)| (name.to_string(), json!(value))).collect::<Map<_, _>>().into()
+}
+
+fn content_to_json(content: &LearnedContent) -> Value {
+    let counts = &content.counts;
+    json!({
+        "captures": counts.captures,
+        "urls": counts.urls,
+        "different_after_rules": counts.forms,
+        "hosts": counts.hosts,
+        "hosts_with_rules": counts.hosts_with_rules,
+        "rules": counts.rules,
+        "rules_for_all_hosts": content.general.len(),
+        "rules_by_kind": counts.rules_by_kind.iter().map(|(kind, count)| ((*kind).to_string(), json!(count))).collect::<Map<_, _>>(),
+        "refused": {"counter_examples": counts.refused_counter_examples, "support": counts.refused_support},
+        "spilled_bytes": content.spilled,
+    })
 }
 
 fn to_json(learned: &Learned, summary: &Summary, errors: &[SourceError]) -> Value {

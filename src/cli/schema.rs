@@ -12,6 +12,7 @@ use crate::canon::Policy;
 use crate::iri::{Changes, FaultKind, Flags, SpoofingFlags};
 use crate::key::{RULES, Recipe};
 use crate::learn::RewriteRule;
+use crate::learn::content::ContentRule;
 use crate::output;
 use crate::process::exit;
 
@@ -71,6 +72,7 @@ fn to_json(command: &Command) -> Value {
         "equivalences": {
             "columns": EQUIVALENCE_COLUMNS.map(|(name, meaning)| json!({"name": name, "meaning": meaning})),
             "patterns": RewriteRule::all().into_iter().map(RewriteRule::name).collect::<Vec<_>>(),
+            "rules": ContentRule::FORMS.map(|(name, meaning)| json!({"name": name, "meaning": meaning})),
         },
         "metadata": metadata_names(),
         "input_formats": possible_values(command, "format"),
@@ -128,6 +130,10 @@ fn to_text() -> String {
     }
     let patterns: Vec<_> = RewriteRule::all().into_iter().map(RewriteRule::name).collect();
     let _ = writeln!(text, "\nRewrite rules in it: {}", patterns.join(", "));
+    text.push_str("\nRules about content in it\n");
+    for (name, meaning) in ContentRule::FORMS {
+        let _ = writeln!(text, "  {name:29} {meaning}");
+    }
     text.push_str("\nMetadata of Parquet and Arrow files\n");
     for name in metadata_names() {
         let _ = writeln!(text, "  {name}");

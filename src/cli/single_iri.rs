@@ -46,9 +46,9 @@ impl SingleIriArgs {
         self.profile.name == <&Profile>::default().name
     }
 
-    /// The rows that `canon` makes of these IRIs on a rung, with the keys of all rungs.
-    pub(crate) fn rows(&self, iris: &[&[u8]], rung: Rung) -> Rows {
-        let policy = Policy {
+    /// The policy that these flags choose, with the keys of all rungs.
+    pub(crate) fn policy(&self, rung: Rung) -> Policy {
+        Policy {
             profile: self.profile,
             intake: self.parse_mode(),
             rung,
@@ -59,7 +59,12 @@ impl SingleIriArgs {
                 ..PreprocessOptions::default()
             },
             ..Policy::default()
-        };
+        }
+    }
+
+    /// The rows that `canon` makes of these IRIs on a rung, with the keys of all rungs.
+    pub(crate) fn rows(&self, iris: &[&[u8]], rung: Rung) -> Rows {
+        let policy = self.policy(rung);
         let (mut buffer, mut bitmaps, mut rows) =
             (RecordBuffer::default(), Bitmaps::default(), Rows::new(Rung::ALL.len()));
         iris.iter().for_each(|iri| buffer.push_url(iri));

@@ -1,17 +1,21 @@
-//! Computes keys of the rung `protocol` from classes and patterns.
+//! Computes keys of the rung `protocol` from classes, patterns and rules about content.
 //!
-//! A class takes precedence over patterns: it was observed for the URL itself. Patterns are applied until none applies
-//! to the result. The key of a representative is its own key, so applying equivalences twice changes nothing. URLs with
-//! equal keys on the rung `scheme` have equal keys here.
+//! A class takes precedence over rules: it was observed for the URL itself. Rules about content come before patterns, and
+//! both are applied until none applies to the result. The key of a representative is its own key, so applying equivalences twice
+//! changes nothing. URLs with equal keys on the rung `scheme` have equal keys here.
+//!
+//! Rules about content are for a host, for a registered domain (`*.example.org`) or for all hosts (`*`). A URL costs one
+//! lookup of its host; only if rules of domains exist, a host without own rules costs one more per label.
 
+use super::content::{ContentRule, RuleBuffers, RuleSet, ScopedRule, UrlParts};
 use super::rewrite::{OriginRule, RewriteRule};
 use super::spelling::Spelling;
 use crate::key::{KeyAlgorithm, KeyBytes};
 use std::collections::HashMap;
 
-/// Maximum number of patterns that are applied to one URL: a host has four origins, and each has its slash rules. A longer
-/// chain is a loop.
-const MOST_STEPS: usize = 10;
+/// Maximum number of times that patterns or rules are applied to one URL: a host has four origins, and each has its slash
+/// rules and its rules about content. A longer chain is a loop.
+pub(super) const MOST_STEPS: usize = 16;
 
 /// What determined the key of a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +26,8 @@ pub enum KeyOrigin {
     Class,
     /// Patterns of its host, possibly followed by a class.
     Pattern,
+    /// Rules about content, possibly followed by patterns and a class.
+    Rule,
 }
 
 /// A contradiction between equivalences.
@@ -36,11 +42,31 @@ pub enum EquivalencesConflict {
 }
 
 /// The rules of a host.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct HostRules {
     /// The rule for URLs of `http`, and the one for `https`.
     origins: [Option<OriginRule>; 2],
     slashes: [bool; 3],
+    /// Rules about content: those of the host, of its domain and of all hosts.
+    content: RuleSet,
+}
+
+impl HostRules {
+    /// Returns the patterns that may apply to a URL, those of origins before those of slashes.
+    fn patterns(&self, uri: &Spelling<'_>) -> impl Iterator<Item = RewriteRule> {
+        let origin = self.origins[usize::from(uri.is_https)].map(RewriteRule::Origin);
+        let slashes = SLASHES.into_iter().zip(self.slashes).filter(|(_, is_on)| *is_on).map(|(rule, _)| rule);
+        origin.into_iter().chain(slashes)
+    }
+
+    /// Returns whether a pattern of the host decides what the rule is about. Patterns are what the host itself does.
+    fn decides(&self, rule: &ContentRule) -> bool {
+        match rule {
+            ContentRule::Scheme | ContentRule::SameAs { .. } => self.origins.iter().any(Option::is_some),
+            ContentRule::FinalSlash => self.slashes.contains(&true),
+            _ => false,
+        }
+    }
 }
 
 const SLASHES: [RewriteRule; 3] = [RewriteRule::AddSlash, RewriteRule::AddSlashToFiles, RewriteRule::StripSlash];
@@ -61,9 +87,13 @@ const SLASHES: [RewriteRule; 3] = [RewriteRule::AddSlash, RewriteRule::AddSlashT
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Equivalences {
-    algorithm: KeyAlgorithm,
-    representatives: HashMap<KeyBytes, KeyBytes>,
+    pub(super) algorithm: KeyAlgorithm,
+    pub(super) representatives: HashMap<KeyBytes, KeyBytes>,
     hosts: HashMap<Vec<u8>, HostRules>,
+    /// Rules about content by the host that they are for, or `*.` and a domain, or `*`.
+    rules: HashMap<Vec<u8>, Vec<ScopedRule>>,
+    /// For hosts that are not in `hosts`: the rules by domain. The empty domain has those of all hosts.
+    general: HashMap<Vec<u8>, RuleSet>,
     /// Sum of the hashes of all entries, which does not depend on their order.
     digest: u128,
 }
@@ -115,27 +145,107 @@ impl Equivalences {
         Ok(())
     }
 
-    /// Checks the complete set.
+    /// Adds a rule about content. `scope` is a host, `*.` and a domain, or `*`.
+    pub(crate) fn add_rule(&mut self, scope: &[u8], rule: ScopedRule) {
+        let text = format!(" {} {}", rule.context, rule.rule);
+        self.mix(&[scope, text.as_bytes()].concat());
+        let rules = self.rules.entry(scope.to_vec()).or_default();
+        if !rules.contains(&rule) {
+            rules.push(rule);
+            rules.sort_unstable();
+        }
+    }
+
+    /// Prepares the rules about content to be applied.
+    pub(super) fn compile(&mut self) {
+        let mut hosts = std::mem::take(&mut self.hosts);
+        for host in self.rules.keys().filter(|scope| !scope.starts_with(b"*")) {
+            hosts.entry(host.clone()).or_default();
+        }
+        self.hosts = hosts;
+        let contents: Vec<(Vec<u8>, RuleSet)> =
+            self.hosts.keys().map(|host| (host.clone(), self.set_for(host))).collect();
+        for (host, content) in contents {
+            self.hosts.entry(host).or_default().content = content;
+        }
+        let domains = self.rules.keys().filter_map(|scope| scope.strip_prefix(b"*"));
+        let domains = domains.map(|domain| domain.strip_prefix(b".").unwrap_or(domain));
+        self.general = domains.map(|domain| (domain.to_vec(), self.set_for(domain))).collect();
+    }
+
+    fn set_for(&self, host: &[u8]) -> RuleSet {
+        RuleSet::new(self.rules_for(host).into_iter().map(|(_, rule)| rule))
+    }
+
+    /// Returns the rules about content that hold for a host: its own, those of its domains and those of all hosts.
+    pub(super) fn rules_for(&self, host: &[u8]) -> Vec<(Vec<u8>, &ScopedRule)> {
+        let domains =
+            domains_of(host).map(|domain| if domain.is_empty() { b"*".to_vec() } else { [b"*.", domain].concat() });
+        let patterns = self.hosts.get(host);
+        let is_open = |rule: &&ScopedRule| patterns.is_none_or(|patterns| !patterns.decides(&rule.rule));
+        let rules_of = |scope: Vec<u8>| {
+            let rules = self.rules.get(&scope).into_iter().flatten().filter(is_open);
+            rules.map(|rule| (scope.clone(), rule)).collect::<Vec<_>>()
+        };
+        std::iter::once(host.to_vec()).chain(domains).flat_map(rules_of).collect()
+    }
+
+    /// Returns the rules about content that hold for a host and change URLs, except for aliases of the host.
+    #[cfg(feature = "pipeline")]
+    pub(crate) fn rules_of(&self, host: &[u8]) -> Vec<ScopedRule> {
+        let rules = self.rules_for(host);
+        let kept: Vec<&ContentRule> = rules.iter().map(|(_, rule)| &rule.rule).collect();
+        let is_kept = |name: &Vec<u8>| kept.contains(&&ContentRule::KeepParameter(name.clone()));
+        let changes = |rule: &ContentRule| match rule {
+            ContentRule::SameAs { .. } | ContentRule::KeepParameter(_) => false,
+            ContentRule::Parameter(name, _) => !is_kept(name),
+            _ => true,
+        };
+        rules.iter().filter(|(_, rule)| changes(&rule.rule)).map(|(_, rule)| (*rule).clone()).collect()
+    }
+
+    /// Returns the pattern that rewrites `uri`.
+    pub(super) fn pattern_of(&self, uri: &[u8]) -> Option<RewriteRule> {
+        let spelling = Spelling::of(uri)?;
+        self.hosts.get(spelling.authority)?.patterns(&spelling).find(|rule| rule.apply(&spelling).is_some())
+    }
+
+    /// Returns the rules about content of a host that has none itself.
+    fn general_rules(&self, host: &[u8]) -> Option<&RuleSet> {
+        let everywhere = self.general.get(&b""[..]);
+        match self.general.len() - usize::from(everywhere.is_some()) {
+            0 => everywhere,
+            _ => domains_of(host).find_map(|domain| self.general.get(domain)),
+        }
+    }
+
+    /// Prepares and checks the complete set.
     ///
     /// # Errors
-    /// A representative has another representative, or patterns form a loop.
-    pub fn check(&self) -> Result<(), EquivalencesConflict> {
+    /// A representative has another representative, or patterns or rules form a loop.
+    pub fn check(&mut self) -> Result<(), EquivalencesConflict> {
         let is_closed = |key: &KeyBytes| self.representatives.get(key) == Some(key);
         if let Some(key) = self.representatives.values().find(|key| !is_closed(key)) {
             return Err(EquivalencesConflict::Class(hex(key)));
         }
-        for (host, rules) in &self.hosts {
-            for (rule, scheme) in rules.origins.iter().zip(["http", "https"]) {
-                let uri = [scheme.as_bytes(), b"://", host, b"/"].concat();
-                if let Some(rule) = rule
-                    && self.follow(&uri).is_none()
-                {
-                    let host = String::from_utf8_lossy(host).into_owned();
-                    return Err(EquivalencesConflict::Pattern(host, RewriteRule::Origin(*rule).name()));
-                }
-            }
+        if let Some(host) = self.find_loops().into_iter().min() {
+            let rules = self.hosts.get(&host).map(|rules| rules.origins).unwrap_or_default();
+            let name = rules.into_iter().flatten().map(|rule| RewriteRule::Origin(rule).name()).next();
+            let host = String::from_utf8_lossy(&host).into_owned();
+            return Err(EquivalencesConflict::Pattern(host, name.unwrap_or_else(|| "same-as".to_string())));
         }
         Ok(())
+    }
+
+    /// Returns the hosts whose patterns and rules never end when they are applied one after the other.
+    pub(crate) fn find_loops(&mut self) -> Vec<Vec<u8>> {
+        self.compile();
+        let is_loop = |host: &[u8], scheme: &[u8]| {
+            let uri = [scheme, b"://", host, b"/"].concat();
+            self.step(&uri).is_some() && self.follow(&uri).is_none()
+        };
+        let hosts = self.hosts.keys().filter(|host| is_loop(host, b"http") || is_loop(host, b"https"));
+        hosts.cloned().collect()
     }
 
     /// Returns the key of the URL's representative, and what determined it. `uri` and `key` are those of the rung `scheme`.
@@ -144,39 +254,42 @@ impl Equivalences {
             return (*representative, if *representative == key { KeyOrigin::None } else { KeyOrigin::Class });
         }
         match self.follow(uri) {
-            Some((text, _)) if text == uri => (key, KeyOrigin::None),
-            Some((_, key)) => (key, KeyOrigin::Pattern),
+            Some((text, ..)) if text == uri => (key, KeyOrigin::None),
+            Some((_, key, origin)) => (key, origin),
             None => (key, KeyOrigin::None),
         }
     }
 
-    /// Applies patterns until none applies to the result or a class contains it. Returns the last URL and the key of its
-    /// representative, or `None` if no pattern applies or the patterns loop.
-    pub(super) fn follow(&self, uri: &[u8]) -> Option<(Vec<u8>, KeyBytes)> {
-        let mut text = self.step(uri)?;
+    /// Applies rules and patterns until none applies to the result or a class contains it. Returns the last URL, the key of
+    /// its representative and what was applied first, or `None` if nothing applies or the rules loop.
+    pub(super) fn follow(&self, uri: &[u8]) -> Option<(Vec<u8>, KeyBytes, KeyOrigin)> {
+        let (mut text, origin) = self.step(uri)?;
         for _ in 0..MOST_STEPS {
             let key = self.algorithm.key(&text);
             if let Some(representative) = self.representatives.get(&key) {
-                return Some((text, *representative));
+                return Some((text, *representative, origin));
             }
             match self.step(&text) {
-                Some(next) => text = next,
-                None => return Some((text, key)),
+                Some((next, _)) => text = next,
+                None => return Some((text, key, origin)),
             }
         }
         None
     }
 
-    /// Applies one pattern; rules of origins come before those of slashes.
-    fn step(&self, uri: &[u8]) -> Option<Vec<u8>> {
-        if self.hosts.is_empty() {
+    /// Applies the rules about content, otherwise one pattern.
+    pub(super) fn step(&self, uri: &[u8]) -> Option<(Vec<u8>, KeyOrigin)> {
+        if self.hosts.is_empty() && self.general.is_empty() {
             return None;
         }
         let spelling = Spelling::of(uri)?;
-        let rules = self.hosts.get(spelling.authority)?;
-        let origin = rules.origins[usize::from(spelling.is_https)].map(RewriteRule::Origin);
-        let slashes = SLASHES.iter().zip(rules.slashes).filter(|(_, is_on)| *is_on).map(|(rule, _)| *rule);
-        origin.into_iter().chain(slashes).find_map(|rule| rule.apply(&spelling))
+        let rules = self.hosts.get(spelling.authority);
+        let content = rules.map_or_else(|| self.general_rules(spelling.authority), |rules| Some(&rules.content));
+        if let Some(text) = content.and_then(|content| apply_content(content, uri)) {
+            return Some((text, KeyOrigin::Rule));
+        }
+        let text = rules?.patterns(&spelling).find_map(|rule| rule.apply(&spelling))?;
+        Some((text, KeyOrigin::Pattern))
     }
 
     /// Returns a hexadecimal hash of all entries. Sets with equal hashes result in equal keys.
@@ -188,6 +301,22 @@ impl Equivalences {
         let hash = u128::from_be_bytes(KeyAlgorithm::Blake3.key(entry));
         self.digest = self.digest.wrapping_add(hash);
     }
+}
+
+/// Returns the domains that contain a host, from the host itself to the empty domain.
+fn domains_of(host: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let dots = memchr::memchr_iter(b'.', host).map(|at| &host[at + 1..]).filter(|domain| !domain.is_empty());
+    std::iter::once(host).filter(|host| !host.is_empty()).chain(dots).chain([&b""[..]])
+}
+
+/// Returns the URI that rules about content rewrite `uri` to; `None` if they change nothing.
+fn apply_content(rules: &RuleSet, uri: &[u8]) -> Option<Vec<u8>> {
+    if rules.is_empty() {
+        return None;
+    }
+    let mut text = Vec::with_capacity(uri.len());
+    rules.write(&UrlParts::of(uri)?, &mut RuleBuffers::default(), &mut Vec::new(), &mut text);
+    (text != uri).then_some(text)
 }
 
 fn hex(key: &KeyBytes) -> String {
@@ -228,6 +357,37 @@ mod tests {
         for (uri, want, fired) in cases {
             assert_eq!(all.key(uri.as_bytes(), key(uri)), (key(want), fired), "{uri}");
         }
+    }
+
+    #[test]
+    fn rules_about_content_are_for_hosts_domains_or_all() {
+        let rules = [
+            ("a.b", "ignore-parameter sid"),
+            ("*.b", "ignore-final-slash"),
+            ("*", "ignore-parameter utm"),
+            ("c.d", "keep-parameter utm"),
+            ("m.a.b", "same-as https://a.b"),
+        ];
+        let mut all =
+            with(&[("https://a.b/old", "https://x/")], &[("e.b", "http->https"), ("e.b", "add-slash")]).unwrap();
+        rules.map(|(scope, rule)| all.add_rule(scope.as_bytes(), ContentRule::parse(rule).unwrap().into()));
+        all.check().unwrap();
+        let cases = [
+            ("https://a.b/x/?sid=1&utm=2", "https://a.b/x", KeyOrigin::Rule),
+            ("https://z.b/x/?sid=1&utm=2", "https://z.b/x?sid=1", KeyOrigin::Rule),
+            ("https://b/x/", "https://b/x", KeyOrigin::Rule),
+            ("https://z/x/?utm=2", "https://z/x/", KeyOrigin::Rule),
+            ("https://c.d/x/?utm=2", "https://c.d/x/?utm=2", KeyOrigin::None),
+            ("http://m.a.b/x?sid=1", "https://a.b/x", KeyOrigin::Rule),
+            ("https://m.a.b/old?utm=1", "https://x/", KeyOrigin::Rule),
+            // The host itself adds a slash.
+            ("http://e.b/x?utm", "https://e.b/x/", KeyOrigin::Rule),
+        ];
+        for (uri, want, origin) in cases {
+            assert_eq!(all.key(uri.as_bytes(), key(uri)), (key(want), origin), "{uri}");
+        }
+        all.add_rule(b"a.b", ContentRule::parse("same-as https://m.a.b").unwrap().into());
+        assert!(all.check().is_err());
     }
 
     #[test]

@@ -230,7 +230,7 @@ fn follow_patterns(
         let (uri, key) = (observed.nodes.uri(end), observed.nodes.key(end));
         if next[end as usize] == NOWHERE
             && !observed.is_served(&key)
-            && let Some((text, key)) = hosts.follow(uri)
+            && let Some((text, key, _)) = hosts.follow(uri)
         {
             let target = observed.nodes.intern(&text, key);
             next.resize(observed.nodes.len(), NOWHERE);

@@ -16,6 +16,7 @@
 //!
 //! The module reads and writes no files.
 
+pub(crate) mod content;
 mod equivalences;
 mod graph;
 mod learned;
@@ -24,6 +25,8 @@ mod patterns;
 mod redirect;
 mod rewrite;
 mod spelling;
+#[cfg(feature = "cli")]
+mod trace;
 
 pub use equivalences::{Equivalences, EquivalencesConflict, KeyOrigin};
 pub use learned::{ClassMember, LearnCounts, Learned, MemberReason};
@@ -33,3 +36,5 @@ pub use redirect::{LearnLimits, RecordPlace, RedirectCode, RedirectVerdict};
 pub use rewrite::{OriginRule, RewriteRule, WwwChange};
 #[cfg(feature = "pipeline")]
 pub(crate) use spelling::Spelling;
+#[cfg(feature = "cli")]
+pub(crate) use trace::TraceStep;

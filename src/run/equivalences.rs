@@ -9,12 +9,14 @@ use parquet::errors::ParquetError;
 use thiserror::Error;
 
 use crate::batch::{EquivalencesReader, EquivalencesTableError};
+#[cfg(feature = "cli")]
+use crate::batch::{EvidenceRow, find_evidence};
 use crate::canon::Policy;
 use crate::input::catch_panic;
 use crate::learn::Equivalences;
 
 /// The columns that are read.
-const COLUMNS: [&str; 6] = ["kind", "uri", "key", "representative_key", "host", "pattern"];
+const COLUMNS: [&str; 7] = ["kind", "uri", "key", "representative_key", "host", "pattern", "context"];
 
 /// Why equivalences cannot be read from a file.
 #[derive(Debug, Error)]
@@ -47,4 +49,27 @@ fn read_table(file: File, policy: &Policy) -> Result<Equivalences, EquivalencesE
         reader.add(&batch.map_err(EquivalencesTableError::from)?)?;
     }
     Ok(reader.finish()?)
+}
+
+/// Returns the evidence in the rows of the file whose texts in some columns are `wanted`, one per entry.
+///
+/// # Errors
+/// [`EquivalencesError`].
+#[cfg(feature = "cli")]
+pub(crate) fn read_evidence(
+    path: &Path,
+    wanted: &[Vec<(&str, &str)>],
+) -> Result<Vec<Option<EvidenceRow>>, EquivalencesError> {
+    let file = File::open(path)?;
+    let read = || -> Result<Vec<Option<EvidenceRow>>, EquivalencesError> {
+        let mut found = vec![None; wanted.len()];
+        for batch in ParquetRecordBatchReaderBuilder::try_new(file)?.build()? {
+            let batch = batch.map_err(EquivalencesTableError::from)?;
+            for (row, texts) in found.iter_mut().zip(wanted).filter(|(row, _)| row.is_none()) {
+                *row = find_evidence(&batch, texts);
+            }
+        }
+        Ok(found)
+    };
+    catch_panic(read, |message| ParquetError::General(message).into())
 }

@@ -1,9 +1,24 @@
-//! Collects what records state about redirects and answers: [`observe`].
+//! Collects what records state about redirects, answers and contents: [`observe`].
 
+use super::content_rules::{CaptureSort, LearnedContent, learn_content};
 use super::{RowGroup, RunError, RunRequest, Summary, canon};
 use crate::canon::{Policy, Rows, Rung};
+use crate::learn::content::ContentLimits;
 use crate::learn::{Observations, RecordPlace, RowGroupObservations};
 use crate::record::fields::FieldSet;
+use crate::spill::SpillError;
+use std::path::PathBuf;
+
+/// How observations are held.
+#[derive(Clone, Debug)]
+pub struct ObserveOptions {
+    /// Bytes of memory for observations, and for learning from them.
+    pub memory: usize,
+    /// Directory of temporary files.
+    pub directory: PathBuf,
+    /// What rules about content need; `None` if none are learned.
+    pub(crate) content: Option<ContentLimits>,
+}
 
 /// The result of [`observe`].
 #[derive(Debug)]
@@ -14,6 +29,8 @@ pub struct ObserveResult {
     pub observed: Observations,
     /// Names of the sources, sorted by bytes; [`RecordPlace::source`] is an index of this list.
     pub sources: Vec<String>,
+    /// Rules about content.
+    pub(crate) content: Option<LearnedContent>,
 }
 
 /// Why observations could not be collected.
@@ -31,34 +48,50 @@ pub enum ObserveError {
         /// Records read so far.
         records: u64,
     },
+    /// A temporary file cannot be used.
+    #[error(transparent)]
+    Spill(#[from] SpillError),
 }
 
-/// Collects the redirects and answers that the records of a run state, on the rung `scheme` of its policy. `memory` is the
-/// limit in bytes of the observations and of learning from them.
+/// Collects the redirects and answers that the records of a run state, on the rung `scheme` of its policy, and learns rules about
+/// content from their captures.
 ///
 /// # Errors
-/// As [`canon`]; the observations exceed the limit.
-pub fn observe(request: RunRequest<'_>, memory: usize) -> Result<ObserveResult, RunError<ObserveError>> {
-    let carry = FieldSet { status: true, redirect: true, redirected_from: true, ..FieldSet::default() };
+/// As [`canon`]; the observations of redirects exceed the limit; temporary files cannot be used.
+pub fn observe(request: RunRequest<'_>, options: &ObserveOptions) -> Result<ObserveResult, RunError<ObserveError>> {
+    let redirects = FieldSet { status: true, redirect: true, redirected_from: true, ..FieldSet::default() };
+    let is_validated = options.content.is_some_and(|limits| limits.held_out > 0.0);
+    let content =
+        FieldSet { time: is_validated, digest: true, mime: true, truncated: true, capture_length: true, ..redirects };
+    let carry = if options.content.is_some() { content } else { redirects };
     let policy = Policy { rung: Rung::Scheme, keep_input: false, carry, ..request.policy.clone() };
     let request = RunRequest { policy: &policy, ..request };
-    let (names, progress) = (request.sources.names(), request.progress);
+    let (names, progress, threads) = (request.sources.names(), request.progress, request.options.threads);
     let mut sources = names.clone();
     sources.sort_unstable();
     let rank = |name: &String| sources.binary_search(name).unwrap_or(0) as u32;
     let ranks: Vec<u32> = names.iter().map(rank).collect();
+    let memory = if options.content.is_some() { options.memory / 2 } else { options.memory };
     let mut observed = Observations::default();
-    let encode = |group: RowGroup<'_>| Ok(Some(observe_row_group(&group, &ranks, &policy)));
-    let append = |observations: RowGroupObservations| {
+    let held_out = options.content.map_or(0.0, |limits| limits.held_out);
+    let sort = CaptureSort::new(held_out).map_err(|error| RunError::Output(error.into()))?;
+    let mut captures = CaptureSort::new_runs(options.memory - memory, &options.directory);
+    let encode = |group: RowGroup<'_>| {
+        let blocks = options.content.map(|_| sort.sort(&group)).transpose()?;
+        Ok(Some((observe_row_group(&group, &ranks, &policy), blocks)))
+    };
+    let append = |(observations, blocks): (RowGroupObservations, Option<_>)| {
         if observed.memory_len(&observations) > memory {
             let (redirects, records) = (observed.redirect_count(), progress.records());
             return Err(ObserveError::TooLarge { limit: memory, redirects, records });
         }
         observed.add(observations);
-        Ok(())
+        Ok(captures.add(blocks.unwrap_or_default())?)
     };
     let summary = canon(request, encode, append)?;
-    Ok(ObserveResult { summary, observed, sources })
+    let learn = |limits: ContentLimits| learn_content(captures, &sort, (threads, &options.directory), &limits);
+    let content = options.content.map(learn).transpose()?;
+    Ok(ObserveResult { summary, observed, sources, content })
 }
 
 /// Returns what the records of a row group state.

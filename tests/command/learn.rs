@@ -152,6 +152,182 @@ fn unsuitable_flags_are_rejected() {
     assert!(message.lines().any(|line| line.split_whitespace().eq(["redirects", "0"])), "{message}");
 }
 
+/// Captures of a host whose URLs carry a session identifier and have parameters in any order, with some noise.
+fn captures(host: &str, pages: u32) -> String {
+    let line = |page: u32, session: u32| {
+        let sid = format!("{:032x}", u128::from(page * 7 + session) * 0x9e37_79b9_7f4a_7c15);
+        let query = match (page + session) % 2 {
+            0 => format!("id={page}&v=1&sid={sid}"),
+            _ => format!("v=1&sid={sid}&id={page}"),
+        };
+        format!(
+            "k)/ 20260101000000 {{\"url\":\"http://{host}/view?{query}\",\"status\":\"200\",\"digest\":\"{host}-PAGE-{page}\"}}\n"
+        )
+    };
+    (0..pages).flat_map(|page| (0..4).map(move |session| line(page, session))).collect()
+}
+
+/// Scope, rule and context of the rules about content in a table.
+fn content_rules(rows: &RecordBatch) -> Vec<String> {
+    let rules = texts(rows, &["kind", "host", "pattern", "context"]);
+    rules.into_iter().filter(|row| row[0] == "rule").map(|row| row[1..].join(" ").trim_end().to_string()).collect()
+}
+
+#[test]
+fn rules_about_content_are_learned_and_applied() {
+    let directory = tempfile::tempdir().unwrap();
+    let (input, out, report) =
+        (path(&directory, "in.cdxj"), path(&directory, "out.parquet"), path(&directory, "r.json"));
+    // On the second host, the parameter that looks like a session makes a difference; the pages of the third are alone.
+    let other = captures("b.example", 20);
+    let other =
+        other.lines().enumerate().map(|(i, line)| format!("{}\n", line.replace("PAGE-", &format!("PAGE-{i}-"))));
+    let alone = (0..50).map(|i| {
+        format!("k)/ 20260101000000 {{\"url\":\"http://c.example/{i}?sid={i}\",\"status\":\"200\",\"digest\":\"CCCC-{i:08}\"}}\n")
+    });
+    fs::write(&input, captures("a.example", 20) + &other.chain(alone).collect::<String>()).unwrap();
+    printed(&["learn", "-q", &input, "-o", &out, "--report", &report], b"");
+    assert_eq!(content_rules(&rows(&out)), ["a.example ignore-parameter sid", "a.example ignore-parameter-order"]);
+    assert_eq!(read_json(&report)["content"]["rules_by_kind"]["ignore-parameter"], 1);
+    let lines =
+        b"http://a.example/view?sid=1&id=77\nhttp://a.example/view?id=77&sid=2\nhttp://b.example/view?sid=1&id=77\n\
+        http://b.example/view?id=77&sid=2\nhttp://c.example/7?sid=7\nhttp://c.example/7\n";
+    let flags = ["dedup", "-q", "-", "--key", "protocol", "--equivalences", &out];
+    assert_eq!(printed(&flags, lines).lines().count(), 5);
+    let explained = printed(&["explain", "http://a.example/view?sid=1&id=77", "--equivalences", &out], b"");
+    for text in ["a.example: ignore-parameter sid", "content: 20 for, 0 against", "http://a.example/view?id=77"] {
+        assert!(explained.contains(text), "{explained}");
+    }
+    let explained = printed(&["explain", "--json", "http://b.example/view?sid=1", "--equivalences", &out], b"");
+    assert_eq!(parse_json_lines(&explained)[0]["equivalences"], serde_json::json!([]));
+    printed(&["learn", "-q", &input, "-o", &out, "--no-content", "--report", &report], b"");
+    assert!(read_json(&report)["content"].is_null());
+    assert_eq!(printed(&flags, lines).lines().count(), 6);
+}
+
+#[test]
+fn validation_tries_rules_on_captures_that_were_held_out() {
+    let directory = tempfile::tempdir().unwrap();
+    let (input, out, report) =
+        (path(&directory, "in.cdxj"), path(&directory, "out.parquet"), path(&directory, "r.json"));
+    let all: String = (0..30).map(|site| captures(&format!("h{site}.example"), 40)).collect();
+    fs::write(&input, all).unwrap();
+    let flags = ["learn", "-q", &input, "-o", &out, "--report", &report];
+    printed(&[&flags[..], &["--validate", "0.3"]].concat(), b"");
+    let validation = &read_json(&report)["validation"];
+    let known = &validation["known_sites"];
+    let other = &validation["other_sites"];
+    assert_eq!(known["hosts"].as_u64().unwrap() + other["hosts"].as_u64().unwrap(), 30);
+    assert!(other["hosts"].as_u64().unwrap() > 3, "{other}");
+    assert_eq!((&known["precision"]["share"], &known["recall"]["share"]), (&1.0.into(), &1.0.into()), "{known}");
+    assert!(
+        known["precision"]["low"].as_f64().unwrap() > 0.9 && known["kinds"]["ignore-parameter"]["urls_made_equal"] != 0
+    );
+    // What was held out was not learned from.
+    let learned = content_rules(&rows(&out));
+    let hosts = learned.iter().filter(|rule| rule.ends_with("ignore-parameter-order")).count() as u64;
+    assert_eq!(hosts + other["hosts"].as_u64().unwrap(), 30);
+}
+
+#[test]
+fn rules_are_exported_and_edited_by_hand() {
+    let directory = tempfile::tempdir().unwrap();
+    let (input, out, rules) =
+        (path(&directory, "in.cdxj"), path(&directory, "out.parquet"), path(&directory, "rules.csv"));
+    fs::write(&input, captures("a.example", 20)).unwrap();
+    let (nutch, storm, sql) = (path(&directory, "n.xml"), path(&directory, "s.json"), path(&directory, "r.sql"));
+    let files =
+        [format!("csv={rules}"), format!("nutch={nutch}"), format!("stormcrawler={storm}"), format!("sql={sql}")];
+    let exports: Vec<&str> = files.iter().flat_map(|file| ["--export", file]).collect();
+    printed(&[&["learn", "-q", &input, "-o", &out], &exports[..]].concat(), b"");
+    let table = fs::read_to_string(&rules).unwrap();
+    assert!(table.contains("a.example,ignore-parameter sid,,content,20,0,0."), "{table}");
+    let expression = "^(https?://a\\.example(?:/[^?#]*)?)\\?sid(?:=[^&#]*)?(#.*)?$";
+    assert!(
+        fs::read_to_string(&nutch)
+            .unwrap()
+            .contains(&format!("<pattern>{}</pattern>", expression.replace('&', "&amp;")))
+    );
+    let filter = read_json(storm.clone());
+    assert_eq!(filter["params"]["urlNormalizers"].as_array().unwrap().len(), 3);
+    assert_eq!(
+        filter["params"]["urlNormalizers"][0],
+        serde_json::json!({"pattern": expression, "substitution": "$1$2"})
+    );
+    assert!(fs::read_to_string(&sql).unwrap().contains(&format!("VALUES (0, '{expression}', '\\1\\2')")));
+    // One rule is struck out, another one is added.
+    let edited = table.replace("ignore-parameter sid,,content", "ignore-parameter sid,,strike")
+        + "*.example,ignore-query,*.css,hand\n";
+    fs::write(&rules, edited).unwrap();
+    printed(&["learn", "-q", &input, "-o", &out, "--rules", &rules], b"");
+    assert_eq!(content_rules(&rows(&out)), ["a.example ignore-parameter-order", "*.example ignore-query *.css"]);
+    let hows: Vec<_> = texts(&rows(&out), &["how"]).into_iter().map(|row| row[0].clone()).collect();
+    assert_eq!(hows, ["content", "hand"]);
+    let flags = ["dedup", "-q", "-", "--key", "protocol", "--equivalences", &out];
+    assert_eq!(printed(&flags, b"http://b.example/x.css?1\nhttp://b.example/x.css?2\n").lines().count(), 1);
+    // An alias that leads back is refused, and nothing is replaced.
+    fs::write(
+        &rules,
+        "host,pattern,how\na.example,same-as http://b.example,hand\nb.example,same-as http://a.example,hand\n",
+    )
+    .unwrap();
+    let before = fs::read(&out).unwrap();
+    let ran = irikey(&["learn", "-q", &input, "-o", &out, "--rules", &rules], b"", Stdio::null());
+    assert_eq!(ran.status.code(), Some(2));
+    assert!(String::from_utf8(ran.stderr).unwrap().contains("loop") && fs::read(&out).unwrap() == before);
+}
+
+/// A content rule and a redirect that lead to each other's host do not make a file that cannot be read.
+#[test]
+fn redirects_decide_where_aliases_would_loop() {
+    let directory = tempfile::tempdir().unwrap();
+    let (input, out) = (path(&directory, "in.cdxj"), path(&directory, "out.parquet"));
+    let mut lines = String::new();
+    for page in 0..40 {
+        for host in ["a.example", "www.a.example"] {
+            lines.push_str(&format!(
+                "k)/ 20260101000000 {{\"url\":\"http://{host}/{page}\",\"status\":\"200\",\"digest\":\"PAGE-{page:04}\"}}\n"
+            ));
+        }
+        lines.push_str(&format!(
+            "k)/ 2026 {{\"url\":\"http://www.a.example/r{page}\",\"status\":\"301\",\"redirect\":\"http://a.example/r{page}\"}}\n"
+        ));
+    }
+    fs::write(&input, lines).unwrap();
+    printed(&["learn", "-q", &input, "-o", &out, "--min-confidence", "0.51"], b"");
+    printed(&["count", "-q", &input, "--key", "protocol", "--equivalences", &out], b"");
+    printed(&["learn", "-q", &input, "-o", &out], b"");
+    assert_eq!(content_rules(&rows(&out)).len(), 1);
+}
+
+#[test]
+fn rules_about_content_do_not_depend_on_order_threads_or_memory() {
+    let directory = tempfile::tempdir().unwrap();
+    let (input, reverse) = (path(&directory, "in.cdxj"), path(&directory, "reverse.cdxj"));
+    let lines: Vec<String> = (0..40)
+        .flat_map(|host| {
+            captures(&format!("h{host}.site{}.example", host / 3), 12).lines().map(str::to_string).collect::<Vec<_>>()
+        })
+        .collect();
+    fs::write(&input, lines.iter().map(|line| format!("{line}\n")).collect::<String>()).unwrap();
+    fs::write(&reverse, lines.iter().rev().map(|line| format!("{line}\n")).collect::<String>()).unwrap();
+    let learned = |input: &str, flags: &[&str]| {
+        let out = path(&directory, "out.parquet");
+        printed(&[&["learn", "-q", input, "-o", &out], flags].concat(), b"");
+        let rows = rows(&out);
+        let columns = ["kind", "host", "pattern", "how"];
+        (texts(&rows, &columns), format!("{:?}", rows.column_by_name("examples").unwrap()), fs::read(&out).unwrap())
+    };
+    let first = learned(&input, &["--threads", "1"]);
+    let count =
+        |scope: &str, name: &str| first.0.iter().filter(|row| row[1].starts_with(scope) && row[2] == name).count();
+    // 13 domains with three hosts each, and one host alone.
+    assert_eq!((count("*.site", "ignore-parameter-order"), count("h", "ignore-parameter-order")), (13, 1));
+    assert!(learned(&input, &["--threads", "3", "--chunk-size", "1K", "--memory", "120M"]).2 == first.2);
+    let other = learned(&reverse, &["--threads", "2"]);
+    assert!(other.0 == first.0 && other.1 == first.1);
+}
+
 /// Memory is reserved before it is allocated: the job succeeds within the limit, and fails with an error above it.
 #[test]
 fn the_memory_limit_is_kept_or_reported() {
@@ -218,7 +394,7 @@ fn the_protocol_key_is_the_key_of_the_representative() {
     let report = path(&directory, "canon.json");
     printed(&[&flags[..], &["--report", &report]].concat(), lines);
     let report = read_json(report);
-    assert_eq!(report["equivalences"], serde_json::json!({"by_class": 2, "by_pattern": 2}));
+    assert_eq!(report["equivalences"], serde_json::json!({"by_class": 2, "by_pattern": 2, "by_rule": 0}));
     assert_eq!(report["policy"]["equivalences"].as_str().unwrap().len(), 32);
 }
 

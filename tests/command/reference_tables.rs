@@ -51,6 +51,7 @@ impl Tables {
             "exit codes" => Some(self.rows("exit_codes", &["code", "meaning"])),
             "metadata" => Some(self.names(&self.0["metadata"])),
             "equivalence columns" => Some(rows(&self.0["equivalences"]["columns"], &["name", "meaning"])),
+            "content rules" => Some(rows(&self.0["equivalences"]["rules"], &["name", "meaning"])),
             "patterns" => Some(self.names(&self.0["equivalences"]["patterns"])),
             "profiles" => Some(irikey::iri::Profile::table()),
             _ => None,

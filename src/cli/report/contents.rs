@@ -204,6 +204,7 @@ impl Report {
             "equivalences": self.has_equivalences.then(|| json!({
                 "by_class": tally.by_class,
                 "by_pattern": tally.by_pattern,
+                "by_rule": tally.by_rule,
             })),
             "resumed_inputs": self.resumed,
             "distinct_keys": self.resumed.is_none().then_some(summary.distinct_keys),

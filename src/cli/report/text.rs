@@ -30,9 +30,14 @@ pub(super) fn summary(report: &Report) -> String {
     let spoofing = shares(SpoofingFlags::ALL.iter().map(|(_, name, _)| *name), &tally.spoofing_flags);
     lines.extend(section("spoofing flags", spoofing.collect()));
     if report.has_equivalences {
-        lines.push(SummaryLine::share(0, "keys of a representative", tally.by_class + tally.by_pattern));
+        lines.push(SummaryLine::share(
+            0,
+            "keys of a representative",
+            tally.by_class + tally.by_pattern + tally.by_rule,
+        ));
         lines.push(SummaryLine::share(2, "by class", tally.by_class));
         lines.push(SummaryLine::share(2, "by rewrite rule", tally.by_pattern));
+        lines.push(SummaryLine::share(2, "by content rule", tally.by_rule));
     }
     for (name, recipe) in report.recipes.iter().zip(&tally.recipes) {
         lines.push(SummaryLine::share(0, &format!("keys by {name}"), recipe.keys));

@@ -1,0 +1,266 @@
+"""Sites whose truth is known: captures, and which URLs are one resource.
+
+A site is a host with a behavior (its kind). A kind yields captures: URL, content, and the resource that the URL names.
+Two URLs are one resource if they always have the same content, except for noise that the kind adds. Everything depends
+on the seed only. `DUPLICATES` have several URLs per resource that rules can describe; `HOSTILE` sites look as if they had, or have
+nothing that may be merged.
+"""
+
+import base64
+import collections
+import hashlib
+
+Capture = collections.namedtuple("Capture", "url status digest time mime length resource kind")
+
+
+def digest(text):
+    return base64.b32encode(hashlib.sha1(text.encode()).digest()).decode()
+
+
+def token(dice, length, letters="0123456789abcdef"):
+    return "".join(dice.choice(letters) for _ in range(length))
+
+
+def uuid(dice):
+    return "-".join(token(dice, n) for n in (8, 4, 4, 4, 12))
+
+
+WORDS = "news team archive sport city garden music river stone paper light winter market bridge history science travel".split()
+
+
+def words(dice, count):
+    return "-".join(dice.choice(WORDS) for _ in range(count))
+
+
+class Site:
+    """Yields (url, page, content): `content` is the page's own unless it is given."""
+
+    def __init__(self, host, dice):
+        self.host, self.dice = host, dice
+        self.sections = dice.sample(WORDS, 4)
+        self.name = dice.choice(["sid", "sessid", "s", "tok", "visitor", "zx"])
+        self.scheme = dice.choice(["http", "https"])
+
+    def pick(self, count):
+        """A page number; some pages are captured much more often than others."""
+        return int(self.dice.random() ** 1.5 * count)
+
+    def url(self, rest, host=None):
+        return f"{self.scheme}://{host or self.host}{rest}"
+
+    def path(self, page, ending=".html"):
+        return f"/{self.sections[page % 4]}/{WORDS[page % 17]}-{page}{ending}"
+
+
+def plain(site, page):
+    return site.url(site.path(page)), page
+
+
+def session_parameter(site, page):
+    return site.url(f"/view.php?id={page}&{site.name}={token(site.dice, 32)}"), page
+
+
+def session_first(site, page):
+    return site.url(f"/{site.sections[0]}?{site.name}={uuid(site.dice)}&item={page}&lang={page % 2}"), page
+
+
+def tracking(site, page):
+    extra = [f"{name}={site.dice.choice(WORDS)}" for name in ("utm_source", "utm_medium", "utm_campaign") if site.dice.random() < 0.5]
+    extra += [f"gclid={token(site.dice, 20)}"] if site.dice.random() < 0.2 else []
+    return site.url(site.path(page) + ("?" + "&".join(extra) if extra else "")), page
+
+
+def order(site, page):
+    fields = [f"a={page % 7}", f"b={page // 7}", f"sort={page % 2}"]
+    site.dice.shuffle(fields)
+    return site.url("/list?" + "&".join(fields)), page
+
+
+def order_and_session(site, page):
+    fields = [f"a={page % 7}", f"b={page // 7}", f"{site.name}={token(site.dice, 26, 'abcdefghijkmnpqrstuvwxyz0123456789')}"]
+    site.dice.shuffle(fields)
+    return site.url("/app/list.jsp?" + "&".join(fields)), page
+
+
+def index(site, page):
+    return site.url(f"/{site.sections[page % 4]}/{page}/" + site.dice.choice(["", "index.html", "index.html"])), page
+
+
+def slash(site, page):
+    return site.url(site.path(page, "") + site.dice.choice(["", "/"])), page
+
+
+def letter_case(site, page):
+    path = f"/{site.sections[page % 4]}/Page-{page}.aspx"
+    return site.url(site.dice.choice([path, path.lower(), path.title(), path.upper()])), page
+
+
+def path_session(site, page):
+    return site.url(f"/{site.sections[page % 4]}/p{page}.do;jsessionid={token(site.dice, 32, '0123456789ABCDEF')}"), page
+
+
+def segment_session(site, page):
+    return site.url(f"/shop/{token(site.dice, 24)}/{site.sections[page % 4]}/{page}"), page
+
+
+def print_view(site, page):
+    path = f"/{site.sections[page % 4]}/{page}"
+    return site.url(site.dice.choice([path, path, "/print" + path, path + "?print=1"])), page
+
+
+def default_language(site, page):
+    path = f"/{site.sections[page % 4]}/{page}"
+    return site.url(site.dice.choice([path, "/en" + path])), page
+
+
+def slug(site, page):
+    return site.url(f"/article/{1000 + page}/{words(site.dice, 3)}"), page
+
+
+def double_slash(site, page):
+    return site.url(site.path(page).replace("/", site.dice.choice(["/", "//"]))), page
+
+
+def cache_buster(site, page):
+    return site.url(f"/static/{WORDS[page % 17]}{page}.css?{1600000000 + site.dice.randrange(10 ** 8)}"), page
+
+
+def schemes(site, page):
+    return f"{site.dice.choice(['http', 'https'])}://{site.host}{site.path(page)}", page
+
+
+def aliases(site, page):
+    return site.url(site.path(page), site.dice.choice([site.host, "www." + site.host, "m." + site.host])), page
+
+
+def noisy_session(site, page):
+    """Half of the pages have two variants (A/B tests)."""
+    variant = site.dice.randrange(2) if page % 2 else 0
+    return site.url(f"/view?id={page}&{site.name}={token(site.dice, 32)}"), page, f"page {page} variant {variant}"
+
+
+def rare_value(site, page):
+    """A parameter that matters for 1 % of its values."""
+    value = site.dice.randrange(1000)
+    page = (page, value) if value % 100 == 7 else page
+    return site.url(f"/show?id={page[0] if isinstance(page, tuple) else page}&opt={value}"), page
+
+
+def soft_404(site, page):
+    """Every URL that does not exist answers 200 with the same page."""
+    if site.dice.random() < 0.5:
+        url = site.url(f"/{words(site.dice, 2)}/{token(site.dice, 6)}?q={site.dice.randrange(1000)}")
+        return url, url, "not found"
+    return site.url(site.path(page)), page
+
+
+def missing_items(site, page):
+    """Identifiers that do not exist answer 200 with one page; those that exist have pages of their own."""
+    if site.dice.random() < 0.3:
+        number = 100000 + site.dice.randrange(100000)
+        return site.url(f"/item?id={number}"), number, "no such item"
+    return site.url(f"/item?id={page}"), page
+
+
+def login_wall(site, page):
+    if page % 3 == 0:
+        return site.url(f"/account/{page}?next={words(site.dice, 2)}"), f"wall {page} {site.dice.random()}", "please log in"
+    return site.url(site.path(page)), page
+
+
+def noise(site, page):
+    """No duplicates, and a third of the pages is different at every capture."""
+    return site.url(f"/n?id={page}"), page, f"page {page} {site.dice.random() if page % 3 == 0 else ''}"
+
+
+def calendar(site, page):
+    year, month = 1990 + site.dice.randrange(200), 1 + site.dice.randrange(12)
+    if site.dice.random() < 0.5:
+        return site.url(f"/calendar?year={year}&month={month}&view=list"), (year, month), "no events"
+    return site.url(f"/calendar?year={year}&month={month}&view=grid"), (year, month, "grid")
+
+
+def infinite(site, page):
+    depth = [site.dice.choice(site.sections) for _ in range(1 + site.dice.randrange(7))]
+    return site.url("/" + "/".join(depth) + "/"), tuple(depth)
+
+
+def diverging(site, page):
+    """Two hosts that share most pages; every eighth page differs."""
+    mirror = site.dice.random() < 0.5
+    host = ("www." if mirror else "") + site.host
+    return site.url(site.path(page), host), (page, mirror) if page % 8 == 0 else page
+
+
+def session_like(site, page):
+    """Identifiers that look like sessions."""
+    number = hashlib.md5(f"{site.host} {page}".encode()).hexdigest()
+    return site.url(f"/doc?sid={number}" if page % 2 else f"/d/{number}/view"), page
+
+
+def changing(site, page):
+    """The content of every page changes from time to time."""
+    return site.url(site.path(page) + f"?v={page % 5}"), page, f"page {page} edition {site.dice.randrange(4)}"
+
+
+def pages(site, page):
+    """A missing number of the page is page 1; other pages differ."""
+    number = site.dice.randrange(4)
+    url = f"/topic/{page}" + (f"?page={number}" if number else "")
+    return site.url(url), (page, max(number, 1))
+
+
+def meaningful_case(site, page):
+    return site.url(f"/x/{token(site.dice, 3, 'aAbB')}-{page % 20}"), None
+
+
+def meaningful_order(site, page):
+    fields = [f"f={site.dice.choice(WORDS[:5])}", f"g={site.dice.choice(WORDS[:5])}"]
+    site.dice.shuffle(fields)
+    return site.url("/pipe?" + "&".join(fields)), None
+
+
+DUPLICATES = [session_parameter, session_first, tracking, order, order_and_session, index, slash, letter_case, path_session,
+              segment_session, print_view, default_language, slug, double_slash, cache_buster, schemes, aliases, noisy_session]
+HOSTILE = [plain, rare_value, soft_404, missing_items, login_wall, noise, calendar, infinite, diverging, session_like, changing,
+           pages, meaningful_case, meaningful_order]
+
+
+def site_captures(kind, number, count, dice):
+    """Captures of one site."""
+    site = Site(f"{kind.__name__.replace('_', '-')}{number}.site{number}.example", dice)
+    page_count = max(count // 6, 8)
+    for _ in range(count):
+        url, page, *content = kind(site, site.pick(page_count))
+        resource = f"{site.host} {url if page is None else page}"
+        text = f"{site.host} {content[0]}" if content else resource
+        time = 20260100000000 + dice.randrange(1, 29) * 1000000 + dice.randrange(24) * 10000 + dice.randrange(60) * 100
+        status = 404 if dice.random() < 0.01 else 200
+        yield Capture(url, status, digest("gone" if status == 404 else text), time, "text/html", 500 + len(url) * 7, resource, kind.__name__)
+
+
+def crawl(count, per_site, dice, kinds=None):
+    """About `count` captures of sites of all kinds, shuffled."""
+    kinds = kinds or DUPLICATES + HOSTILE
+    found = []
+    for number in range(max(count // per_site, len(kinds))):
+        kind = kinds[number % len(kinds)]
+        found.extend(site_captures(kind, number, int(per_site * (0.5 + dice.random())), dice))
+    dice.shuffle(found)
+    return found
+
+
+def write_cdxj(path, captures):
+    import json
+
+    with open(path, "w", encoding="utf-8") as file:
+        for capture in captures:
+            fields = {"url": capture.url, "mime": capture.mime, "status": str(capture.status), "digest": capture.digest, "length": str(capture.length)}
+            file.write(f"k)/ {capture.time} {json.dumps(fields)}\n")
+
+
+def write_truth(path, captures):
+    """One line per different URL: URL, resource, kind, separated by tabs."""
+    with open(path, "w", encoding="utf-8") as file:
+        for url, capture in sorted({capture.url: capture for capture in captures}.items()):
+            file.write(f"{url}\t{capture.resource}\t{capture.kind}\n")

@@ -1,0 +1,291 @@
+//! Rules about content by hand (`learn --rules`), and rules for other tools (`learn --export`).
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use arrow::array::{Array, BooleanArray, RecordBatch};
+use arrow::compute::filter_record_batch;
+use arrow::error::ArrowError;
+use serde_json::{Value, json};
+
+use super::error::CommandError;
+use crate::batch::{applied_rule, rule_batch};
+use crate::learn::content::{ContentRule, PathContext, ScopeRule, ScopedRule, regexes_of};
+use crate::learn::{Equivalences, Pattern};
+
+/// Rules that a user added, and learned rules that the user struck out.
+#[derive(Debug, Default)]
+pub(super) struct HandRules {
+    added: Vec<ScopeRule>,
+    /// Scope and rule.
+    struck: BTreeSet<(Vec<u8>, ScopedRule)>,
+}
+
+/// Columns of a table of rules by hand.
+#[derive(Clone, Copy, Debug, Default)]
+struct Columns {
+    host: Option<usize>,
+    pattern: Option<usize>,
+    context: Option<usize>,
+    how: Option<usize>,
+}
+
+impl HandRules {
+    /// Reads a CSV table with the columns `host`, `pattern`, `how` (`hand` or `strike`; other rows are ignored) and, if there is
+    /// one, `context`: the table that `--export csv=FILE` writes.
+    pub(super) fn read(path: &Path) -> Result<HandRules, CommandError> {
+        let refused =
+            |place: String, reason: &str| CommandError::Usage(format!("--rules {}{place}: {reason}", path.display()));
+        let text = std::fs::read(path).map_err(|error| refused(String::new(), &format!("cannot read: {error}")))?;
+        let (mut rows, mut columns, mut rules) = (csv_rows(&text), None, HandRules::default());
+        for (i, row) in rows.by_ref().enumerate() {
+            let place = || format!(", row {}", i + 1);
+            let row = row.map_err(|reason| refused(place(), &reason))?;
+            let Some(columns) = columns else {
+                columns = Some(
+                    Columns::of(&row)
+                        .ok_or_else(|| refused(place(), "expected a header with the columns host, pattern and how"))?,
+                );
+                continue;
+            };
+            rules.add(&row, columns).map_err(|reason| refused(place(), &reason))?;
+        }
+        rules.with_patterns(&[])?;
+        Ok(rules)
+    }
+
+    /// Returns the added rules together with patterns of hosts.
+    pub(super) fn with_patterns(&self, patterns: &[Pattern]) -> Result<Equivalences, CommandError> {
+        let mut all = Equivalences::default();
+        for pattern in patterns {
+            // Patterns that contradict each other were refused before.
+            let added = all.add_pattern(&pattern.host, pattern.rule);
+            debug_assert!(added.is_ok());
+        }
+        self.added.iter().for_each(|rule| all.add_rule(&rule.scope, rule.judged.rule.clone()));
+        match all.find_loops().into_iter().min() {
+            Some(host) => Err(CommandError::Usage(format!(
+                "--rules: the rules of {} form a loop, with redirects or with other rules; remove one of them",
+                String::from_utf8_lossy(&host)
+            ))),
+            None => Ok(all),
+        }
+    }
+
+    fn add(&mut self, row: &[String], columns: Columns) -> Result<(), String> {
+        let field = |at: Option<usize>| at.and_then(|at| row.get(at)).map_or("", |field| field.trim());
+        let how = field(columns.how);
+        if !["hand", "strike"].contains(&how) {
+            return Ok(());
+        }
+        let (host, pattern) = (field(columns.host), field(columns.pattern));
+        let rule = ContentRule::parse(pattern)
+            .ok_or_else(|| format!("unknown rule {pattern:?}; irikey schema lists the rules about content"))?;
+        let context = PathContext::parse(field(columns.context)).ok_or("the context is neither /NAME/ nor *.NAME")?;
+        if host.is_empty() || host.contains(['/', ' ']) {
+            return Err(format!("the host is {host:?}, expected a host, *.DOMAIN or *"));
+        }
+        let rule = ScopedRule { rule, context };
+        match how {
+            "hand" => self.added.push(ScopeRule::by_hand(host.as_bytes(), rule)),
+            _ => drop(self.struck.insert((host.as_bytes().to_vec(), rule))),
+        }
+        Ok(())
+    }
+
+    /// Returns the batch without rules that were struck out.
+    pub(super) fn without_struck(&self, batch: RecordBatch) -> Result<RecordBatch, ArrowError> {
+        let is_kept = |row: usize| {
+            let rule = applied_rule(&batch, row).map(|(scope, rule)| (scope.to_vec(), rule));
+            rule.is_none_or(|rule| !self.struck.contains(&rule))
+        };
+        let kept: BooleanArray = (0..batch.num_rows()).map(|row| Some(is_kept(row))).collect();
+        filter_record_batch(&batch, &kept)
+    }
+
+    /// Returns the rules that were added as rows of the table.
+    pub(super) fn added_batch(&self) -> Result<RecordBatch, ArrowError> {
+        rule_batch(&self.added)
+    }
+}
+
+impl Columns {
+    fn of(header: &[String]) -> Option<Columns> {
+        let find = |name: &str| header.iter().position(|field| field.trim() == name);
+        let columns =
+            Columns { host: find("host"), pattern: find("pattern"), context: find("context"), how: find("how") };
+        (columns.host.is_some() && columns.pattern.is_some() && columns.how.is_some()).then_some(columns)
+    }
+}
+
+/// Reads the rows of a CSV text; fields with a comma or a quote are quoted.
+fn csv_rows(text: &[u8]) -> impl Iterator<Item = Result<Vec<String>, String>> {
+    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text).to_vec();
+    let lines: Vec<Vec<u8>> =
+        text.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line).to_vec()).collect();
+    lines.into_iter().filter(|line| !line.is_empty()).map(|line| csv_fields(&line))
+}
+
+fn csv_fields(line: &[u8]) -> Result<Vec<String>, String> {
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(line);
+    let mut record = csv::StringRecord::new();
+    match reader.read_record(&mut record) {
+        Ok(true) => Ok(record.iter().map(str::to_string).collect()),
+        Ok(false) => Ok(Vec::new()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// A format of `--export`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ExportFormat {
+    /// The rules as a table that `--rules` reads.
+    Csv,
+    /// `regex-normalize.xml` of Apache Nutch.
+    Nutch,
+    /// A URL filter of Apache StormCrawler.
+    StormCrawler,
+    /// Statements that create a table of regular expressions.
+    Sql,
+}
+
+/// A file that rules are exported to.
+#[derive(Clone, Debug)]
+pub(super) struct Export {
+    format: ExportFormat,
+    pub(super) path: PathBuf,
+}
+
+/// Parses `FORMAT=FILE`.
+pub(super) fn parse_export(text: &str) -> Result<Export, String> {
+    let expected = "expected csv=FILE, nutch=FILE, stormcrawler=FILE or sql=FILE";
+    let (format, path) = text.split_once('=').ok_or(expected)?;
+    let format = match format {
+        "csv" => ExportFormat::Csv,
+        "nutch" => ExportFormat::Nutch,
+        "stormcrawler" => ExportFormat::StormCrawler,
+        "sql" => ExportFormat::Sql,
+        _ => return Err(expected.to_string()),
+    };
+    if path.is_empty() {
+        return Err(expected.to_string());
+    }
+    Ok(Export { format, path: path.into() })
+}
+
+/// A rule of the table that is exported.
+#[derive(Debug)]
+pub(super) struct ExportedRule {
+    fields: [String; 7],
+    scope: Vec<u8>,
+    rule: ScopedRule,
+}
+
+/// Names of the columns of an exported table.
+const EXPORTED_COLUMNS: [&str; 7] = ["host", "pattern", "context", "how", "support", "counter", "lower_bound"];
+
+impl ExportedRule {
+    /// Returns the rules in a batch of the table.
+    pub(super) fn of_batch(batch: &RecordBatch) -> Vec<ExportedRule> {
+        let rule = |row: usize| {
+            let (scope, rule) = applied_rule(batch, row)?;
+            let field = |name: &str| batch.column_by_name(name).map_or(String::new(), |column| display(column, row));
+            Some(ExportedRule { fields: EXPORTED_COLUMNS.map(field), scope: scope.to_vec(), rule })
+        };
+        (0..batch.num_rows()).filter_map(rule).collect()
+    }
+}
+
+fn display(column: &dyn Array, row: usize) -> String {
+    if column.is_null(row) {
+        return String::new();
+    }
+    arrow::util::display::array_value_to_string(column, row).unwrap_or_default()
+}
+
+impl Export {
+    /// Returns the contents of the file, and the number of rules that its format cannot express.
+    pub(super) fn render(&self, rules: &[ExportedRule]) -> (String, usize) {
+        if self.format == ExportFormat::Csv {
+            return (to_csv(rules), 0);
+        }
+        let (mut lines, mut left_out) = (Vec::new(), 0);
+        for ExportedRule { scope, rule, .. } in rules {
+            let expressions = regexes_of(scope, rule);
+            left_out += usize::from(expressions.is_empty());
+            lines.extend(expressions);
+        }
+        let text = match self.format {
+            ExportFormat::Nutch => {
+                let regex = |pattern: &str, replacement: &str| {
+                    format!(
+                        "  <regex>\n    <pattern>{}</pattern>\n    <substitution>{}</substitution>\n  </regex>\n",
+                        xml(pattern),
+                        xml(replacement)
+                    )
+                };
+                let all: String = lines.iter().map(|line| regex(&line.pattern, &line.replacement)).collect();
+                format!("<?xml version=\"1.0\"?>\n<regex-normalize>\n{all}</regex-normalize>\n")
+            }
+            ExportFormat::Sql => {
+                let quote = |text: &str| format!("'{}'", text.replace('\'', "''"));
+                let rows = lines.iter().enumerate().map(|(i, line)| {
+                    let replacement = line.replacement.replace('$', "\\");
+                    format!("INSERT INTO url_rules VALUES ({i}, {}, {});\n", quote(&line.pattern), quote(&replacement))
+                });
+                let all: String = rows.collect();
+                format!("CREATE TABLE url_rules (ordinal INTEGER, pattern VARCHAR, replacement VARCHAR);\n{all}")
+            }
+            _ => {
+                let all: Vec<Value> = lines
+                    .iter()
+                    .map(|line| json!({"pattern": line.pattern, "substitution": line.replacement}))
+                    .collect();
+                let class = "org.apache.stormcrawler.filtering.regex.RegexURLNormalizer";
+                let filter = json!({"class": class, "name": "irikey", "params": {"urlNormalizers": all}});
+                format!("{filter:#}\n")
+            }
+        };
+        (text, left_out)
+    }
+}
+
+fn to_csv(rules: &[ExportedRule]) -> String {
+    let field = |text: &String| match text.contains([',', '"']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.clone(),
+    };
+    let lines = rules.iter().map(|rule| rule.fields.each_ref().map(field).join(",") + "\n");
+    lines.fold(EXPORTED_COLUMNS.join(",") + "\n", |text, line| text + &line)
+}
+
+fn xml(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_by_hand_are_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("rules.csv");
+        let read = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            HandRules::read(&path).map_err(|error| error.to_string())
+        };
+        let rules = read("host,pattern,context,how\r\na.b,ignore-parameter sid,/x/,hand\n*,ignore-query,*.css,strike\nc,x,,content\n").unwrap();
+        assert_eq!((rules.added.len(), rules.struck.len()), (1, 1));
+        let cases = [
+            ("pattern\n", "expected a header"),
+            ("host,pattern,how\na,ignore-x,hand\n", "row 2: unknown rule \"ignore-x\""),
+            ("host,pattern,how\nhttp://a/,ignore-query,hand\n", "expected a host"),
+            ("host,pattern,how,context\na,ignore-query,hand,x\n", "neither"),
+        ];
+        for (text, advice) in cases {
+            let message = read(text).unwrap_err();
+            assert!(message.contains(advice), "{message}");
+        }
+    }
+}

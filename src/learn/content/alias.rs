@@ -1,0 +1,155 @@
+//! Finds hosts of one site that name the same pages: [`find_aliases`].
+//!
+//! Of every host a sample of its URLs is compared, the same paths on all hosts: those whose hashes are the least.
+
+use super::captures::HostCaptures;
+use super::host::{ContentLimits, HostRules, JudgedRule, RuleRefusal, learned_set, wilson_lower_bound};
+use super::rule::{ContentRule, ScopedRule};
+use super::rule_set::{RuleBuffers, UrlParts};
+use std::collections::{BTreeMap, HashMap};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Most URLs of a host that are compared with those of other hosts.
+const MAX_SAMPLE: usize = 2048;
+
+/// Most hosts with one page that are compared with each other.
+const MAX_HOSTS_OF_PAGE: usize = 16;
+
+/// Most hosts with different paths in which one content may occur; a content at more paths is no evidence.
+const MAX_PATHS_OF_CONTENT: usize = 8;
+
+/// What is needed of a host to compare it with others.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct HostSample {
+    /// The scheme of all URLs; `None` if both schemes name the same pages.
+    scheme: Option<bool>,
+    /// Hash of path and query, and a content; sorted.
+    pages: Vec<(u64, u64)>,
+    urls: u64,
+    noise: f64,
+}
+
+impl HostSample {
+    /// Returns the sample of a host; `None` if its schemes have different pages.
+    pub(crate) fn of(captures: &HostCaptures, rules: &HostRules) -> Option<HostSample> {
+        let set = learned_set(&rules.rules);
+        let (mut buffers, mut form, mut removed) = (RuleBuffers::default(), Vec::new(), Vec::new());
+        let (mut pages, mut schemes) = (Vec::new(), [false; 2]);
+        for i in 0..captures.len() {
+            let Some(url) = UrlParts::of(captures.uri(i)).filter(UrlParts::is_bare_host) else { continue };
+            removed.clear();
+            set.write(&url, &mut buffers, &mut removed, &mut form);
+            let form = UrlParts::of(&form)?;
+            schemes[usize::from(form.is_https)] = true;
+            let rest = [form.path, b"?", form.query.unwrap_or_default()].concat();
+            pages.extend(captures.contents(i).iter().map(|(content, _)| (xxh3_64(&rest), *content)));
+        }
+        let is_scheme_ignored =
+            rules.rules.iter().any(|rule| rule.refusal.is_none() && rule.rule.rule == ContentRule::Scheme);
+        let scheme = match schemes {
+            [true, true] => return None,
+            _ if is_scheme_ignored => None,
+            [_, is_https] => Some(is_https),
+        };
+        remove_sinks(&mut pages);
+        pages.sort_unstable();
+        pages.dedup();
+        pages.truncate(MAX_SAMPLE);
+        Some(HostSample { scheme, pages, urls: captures.len() as u64, noise: captures.noise() })
+    }
+
+    fn contents_of(&self, page: u64) -> impl Iterator<Item = u64> {
+        let from = self.pages.partition_point(|(known, _)| *known < page);
+        self.pages[from..].iter().take_while(move |(known, _)| *known == page).map(|(_, content)| *content)
+    }
+
+    /// The last page of the sample: pages with greater hashes may be missing.
+    fn end(&self) -> u64 {
+        if self.pages.len() < MAX_SAMPLE { u64::MAX } else { self.pages.last().map_or(0, |(page, _)| *page) }
+    }
+}
+
+fn remove_sinks(pages: &mut Vec<(u64, u64)>) {
+    let mut counts: HashMap<u64, usize> = HashMap::new();
+    pages.sort_unstable();
+    pages.dedup();
+    pages.iter().for_each(|(_, content)| *counts.entry(*content).or_default() += 1);
+    pages.retain(|(_, content)| counts[content] <= MAX_PATHS_OF_CONTENT);
+}
+
+/// Returns rules by which hosts are aliases of others, learned and refused, with the number of their host.
+pub(crate) fn find_aliases(hosts: &[(Vec<u8>, HostSample)], limits: &ContentLimits) -> Vec<(usize, JudgedRule)> {
+    let mut found: BTreeMap<usize, JudgedRule> = BTreeMap::new();
+    for (a, b) in pairs_that_share(hosts, limits) {
+        // The host with more URLs is the one that the others are aliases of.
+        let rank = |at: usize| (std::cmp::Reverse(hosts[at].1.urls), &hosts[at].0);
+        let (target, alias) = if rank(a) < rank(b) { (a, b) } else { (b, a) };
+        let judged = judge(&hosts[alias].1, &hosts[target], limits);
+        let is_better =
+            |known: &JudgedRule| (judged.refusal.is_none(), judged.support) > (known.refusal.is_none(), known.support);
+        if found.get(&alias).is_none_or(is_better) {
+            found.insert(alias, judged);
+        }
+    }
+    // An alias is not followed further than to a host that has no alias itself.
+    let is_alias: Vec<Vec<u8>> =
+        found.iter().filter(|(_, rule)| rule.refusal.is_none()).map(|(at, _)| hosts[*at].0.clone()).collect();
+    for rule in found.values_mut() {
+        if let ContentRule::SameAs { host, .. } = &rule.rule.rule
+            && rule.refusal.is_none()
+            && is_alias.contains(host)
+        {
+            rule.refusal = Some(RuleRefusal::Chain);
+        }
+    }
+    found.into_iter().collect()
+}
+
+/// Returns pairs of hosts with enough equal contents at equal paths.
+fn pairs_that_share(hosts: &[(Vec<u8>, HostSample)], limits: &ContentLimits) -> Vec<(usize, usize)> {
+    let pages = hosts.iter().enumerate().flat_map(|(at, (_, sample))| sample.pages.iter().map(move |page| (*page, at)));
+    let mut pages: Vec<((u64, u64), usize)> = pages.collect();
+    pages.sort_unstable();
+    let mut shared: BTreeMap<(usize, usize), u64> = BTreeMap::new();
+    for hosts in pages.chunk_by(|a, b| a.0 == b.0).filter(|hosts| hosts.len() <= MAX_HOSTS_OF_PAGE) {
+        for (i, (_, a)) in hosts.iter().enumerate() {
+            hosts[i + 1..].iter().for_each(|(_, b)| *shared.entry((*a, *b)).or_default() += 1);
+        }
+    }
+    shared.into_iter().filter(|(_, pages)| *pages >= limits.min_contents).map(|(pair, _)| pair).collect()
+}
+
+/// Compares an alias with the host that it may be an alias of.
+fn judge(alias: &HostSample, (host, target): &(Vec<u8>, HostSample), limits: &ContentLimits) -> JudgedRule {
+    let (mut support, mut counter) = (0u64, 0u64);
+    let end = alias.end().min(target.end());
+    let mut pages: Vec<u64> = alias.pages.iter().map(|(page, _)| *page).filter(|page| *page <= end).collect();
+    pages.dedup();
+    for page in pages {
+        let theirs: Vec<u64> = target.contents_of(page).collect();
+        match alias.contents_of(page).any(|content| theirs.contains(&content)) {
+            true => support += 1,
+            false => counter += u64::from(!theirs.is_empty()),
+        }
+    }
+    let noise = 1.2 * alias.noise.max(target.noise) * (support + counter) as f64;
+    let excess = (counter as f64 - noise).max(0.0);
+    let wrong_share = excess / (excess + support as f64).max(1.0);
+    let refusal = match () {
+        () if wrong_share > 1.0 - limits.min_precision => Some(RuleRefusal::CounterExamples),
+        () if support < 2 * limits.min_contents => Some(RuleRefusal::Support),
+        () => None,
+    };
+    let rule =
+        ContentRule::SameAs { from_https: alias.scheme, is_https: target.scheme.unwrap_or(true), host: host.clone() };
+    JudgedRule {
+        rule: ScopedRule::from(rule),
+        support,
+        counter,
+        merged: support + counter,
+        lower_bound: wilson_lower_bound(support as f64, support as f64 + excess),
+        refusal,
+        examples: Vec::new(),
+        counter_examples: Vec::new(),
+    }
+}

@@ -1,0 +1,293 @@
+//! What two URLs of a host with equal contents differ in: the rules by which they would be equal. [`find_differences`].
+
+use super::rule::{ContentRule, PathContext, ScopedRule, SegmentPlace, ValueShape, extension_of};
+use super::rule_set::{MAX_SEGMENTS_BEFORE, UrlParts, general_segment, name_and_value};
+use std::collections::BTreeMap;
+
+/// Last segments that often name their directory.
+const DOCUMENTS: [&[u8]; 14] = [
+    b"index.html",
+    b"index.htm",
+    b"index.php",
+    b"index.asp",
+    b"index.aspx",
+    b"index.jsp",
+    b"index.shtml",
+    b"index.cgi",
+    b"default.html",
+    b"default.htm",
+    b"default.asp",
+    b"default.aspx",
+    b"home.html",
+    b"index",
+];
+
+/// Most query parameters in which two spellings of one URL differ.
+const MAX_PARAMETERS: usize = 8;
+
+/// Most bytes of the name of a parameter or segment in a rule.
+pub(super) const MAX_NAME_LEN: usize = 64;
+
+/// Rules that explain a difference.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Differences {
+    /// The rules by which the URLs would be equal.
+    pub(super) rules: Vec<ScopedRule>,
+    /// Narrower rules, which are tried if one of those is refused.
+    pub(super) narrower: Vec<ScopedRule>,
+    /// Contexts in which the whole query may make no difference, with the name of a parameter that differs.
+    pub(super) queries: Vec<(PathContext, Vec<u8>)>,
+}
+
+/// Returns the rules by which two URLs of one host would be equal; `None` if no rules can explain their difference.
+pub(super) fn find_differences(a: &UrlParts<'_>, b: &UrlParts<'_>) -> Option<Differences> {
+    let mut found = Differences::default();
+    if a.is_https != b.is_https {
+        let is_possible = a.is_bare_host() && b.is_bare_host();
+        found.rules.push(is_possible.then_some(ContentRule::Scheme)?.into());
+    }
+    if a.fragment != b.fragment {
+        found.rules.push(ContentRule::Fragment.into());
+    }
+    if a.path != b.path {
+        compare_paths(a.path, b.path, &mut found.rules)?;
+    }
+    if a.query != b.query {
+        compare_queries(a, b, &mut found)?;
+    }
+    Some(found)
+}
+
+fn compare_paths(a: &[u8], b: &[u8], rules: &mut Vec<ScopedRule>) -> Option<()> {
+    let mut paths = [a, b].map(|path| without_path_parameters(path));
+    if paths[0].1 != paths[1].1 {
+        let [(_, a), (_, b)] = &paths;
+        let names: Vec<_> =
+            a.iter().chain(b).filter(|(name, _)| a.get(*name) != b.get(*name)).map(|(name, _)| name.clone()).collect();
+        for name in names {
+            push(rules, rule_name(&name).map(ContentRule::PathParameter)?);
+        }
+    }
+    if paths[0].0 == paths[1].0 {
+        return Some(());
+    }
+    if paths[0].0.windows(2).any(|pair| pair == b"//") != paths[1].0.windows(2).any(|pair| pair == b"//") {
+        rules.push(ContentRule::DoubledSlashes.into());
+        paths.iter_mut().for_each(|(path, _)| path.dedup_by(|a, b| (*a, *b) == (b'/', b'/')));
+    }
+    let before = rules.len();
+    if compare_segments(&paths[0].0, &paths[1].0, rules)
+        .is_some_and(|()| !names_differ_in_case(&rules[before..], &paths))
+    {
+        return Some(());
+    }
+    rules.truncate(before);
+    let lower = [&paths[0].0, &paths[1].0].map(|path| path.to_ascii_lowercase());
+    if lower[0] == paths[0].0 && lower[1] == paths[1].0 {
+        return None;
+    }
+    rules.push(ContentRule::PathCase.into());
+    compare_segments(&lower[0], &lower[1], rules)
+}
+
+/// Returns whether the rules replace the values of segments that differ in letter case only.
+fn names_differ_in_case(rules: &[ScopedRule], paths: &[(Vec<u8>, BTreeMap<Vec<u8>, Vec<u8>>); 2]) -> bool {
+    let is_value = |rule: &ScopedRule| matches!(rule.rule, ContentRule::SegmentValue(..));
+    rules.iter().any(is_value) && paths[0].0.len() == paths[1].0.len() && paths[0].0.eq_ignore_ascii_case(&paths[1].0)
+}
+
+fn rule_name(name: &[u8]) -> Option<Vec<u8>> {
+    (!name.is_empty() && name.len() <= MAX_NAME_LEN).then(|| name.to_vec())
+}
+
+fn push(rules: &mut Vec<ScopedRule>, rule: ContentRule) {
+    let rule = ScopedRule::from(rule);
+    if !rules.contains(&rule) {
+        rules.push(rule);
+    }
+}
+
+/// Returns the path without path parameters, and these by their names in lower case.
+fn without_path_parameters(path: &[u8]) -> (Vec<u8>, BTreeMap<Vec<u8>, Vec<u8>>) {
+    let (mut rest, mut parameters) = (Vec::with_capacity(path.len()), BTreeMap::new());
+    for (i, segment) in path.split(|byte| *byte == b'/').enumerate() {
+        rest.extend_from_slice(if i > 0 { b"/" } else { b"" });
+        let mut parts = segment.split(|byte| *byte == b';');
+        rest.extend_from_slice(parts.next().unwrap_or_default());
+        for (name, value) in parts.map(name_and_value) {
+            parameters.insert(name.to_ascii_lowercase(), value.to_vec());
+        }
+    }
+    (rest, parameters)
+}
+
+/// A path in segments, and how it ends.
+struct PathEnd<'a> {
+    segments: Vec<&'a [u8]>,
+    document: Option<&'a [u8]>,
+    has_slash: bool,
+}
+
+impl PathEnd<'_> {
+    fn of(path: &[u8]) -> PathEnd<'_> {
+        let mut segments: Vec<&[u8]> = path.strip_prefix(b"/").unwrap_or(path).split(|byte| *byte == b'/').collect();
+        let (mut has_slash, mut document) = (false, None);
+        match segments.last() {
+            Some(last) if last.is_empty() => {
+                segments.pop();
+                has_slash = !segments.is_empty();
+            }
+            Some(last) if DOCUMENTS.iter().any(|known| last.eq_ignore_ascii_case(known)) => {
+                document = segments.pop();
+                has_slash = !segments.is_empty();
+            }
+            _ => (),
+        }
+        PathEnd { segments, document, has_slash }
+    }
+}
+
+fn compare_segments(a: &[u8], b: &[u8], rules: &mut Vec<ScopedRule>) -> Option<()> {
+    let [a, b] = [a, b].map(PathEnd::of);
+    if a.document != b.document {
+        let documents = a.document.into_iter().chain(b.document);
+        documents.for_each(|name| push(rules, ContentRule::Document(name.to_vec())));
+    }
+    if a.has_slash != b.has_slash && !a.segments.is_empty() && !b.segments.is_empty() {
+        push(rules, ContentRule::FinalSlash);
+    }
+    let (short, long) =
+        if a.segments.len() <= b.segments.len() { (a.segments, b.segments) } else { (b.segments, a.segments) };
+    match long.len() - short.len() {
+        0 => compare_values(&short, &long, rules),
+        1 => push(rules, left_out(&short, &long)?),
+        _ => return None,
+    }
+    .into()
+}
+
+/// Adds rules for the segments whose values differ. Rules that are too many or not possible are left out: then the URLs stay
+/// apart.
+fn compare_values(a: &[&[u8]], b: &[&[u8]], rules: &mut Vec<ScopedRule>) {
+    for at in (0..a.len()).filter(|at| a[*at] != b[*at]) {
+        if at > MAX_SEGMENTS_BEFORE {
+            continue;
+        }
+        let before = a[..at].iter().map(|segment| general_segment(segment).to_vec()).collect();
+        let shapes = [a[at], b[at]].map(ValueShape::of);
+        let shape = (shapes[0] == shapes[1] && shapes[0].is_made()).then_some(shapes[0]);
+        push(rules, ContentRule::SegmentValue(before, shape));
+    }
+}
+
+/// Returns the rule for the segment of `long` without which it is `short`.
+fn left_out(short: &[&[u8]], long: &[&[u8]]) -> Option<ContentRule> {
+    let is_name = |name: &&[u8]| !name.is_empty() && name.len() <= 20 && ValueShape::of(name) == ValueShape::Other;
+    let (first, last) = (long.first()?, long.last()?);
+    if long[1..] == *short {
+        return Some(*first).filter(is_name).map(|name| ContentRule::Segment(SegmentPlace::First, name.to_vec()));
+    }
+    let is_last = long[..long.len() - 1] == *short && !short.is_empty();
+    is_last.then_some(*last).filter(is_name).map(|name| ContentRule::Segment(SegmentPlace::Last, name.to_vec()))
+}
+
+fn compare_queries(a: &UrlParts<'_>, b: &UrlParts<'_>, found: &mut Differences) -> Option<()> {
+    let lists =
+        [a, b].map(|url| url.query.map_or(Vec::new(), |query| query.split(|byte| *byte == b'&').collect::<Vec<_>>()));
+    let counts = lists.each_ref().map(|list| list.iter().filter(|parameter| parameter.is_empty()).count());
+    if counts[0] != counts[1] {
+        push(&mut found.rules, ContentRule::EmptyParameters);
+    }
+    let values = lists.each_ref().map(|list| {
+        let mut values: BTreeMap<&[u8], Vec<&[u8]>> = BTreeMap::new();
+        let parameters =
+            list.iter().filter(|parameter| !parameter.is_empty()).map(|parameter| name_and_value(parameter));
+        parameters.for_each(|(name, value)| values.entry(name).or_default().push(value));
+        values
+    });
+    let names = values[0].keys().chain(values[1].keys()).copied();
+    let mut differing: Vec<&[u8]> = names.filter(|name| values[0].get(name) != values[1].get(name)).collect();
+    differing.sort_unstable();
+    differing.dedup();
+    let contexts = contexts(a.path);
+    if differing.len() <= MAX_PARAMETERS {
+        for name in &differing {
+            let values = values.each_ref().map(|values| values.get(name).map_or(&[][..], |values| &values[..]));
+            parameter_rules(name, values, &contexts, found);
+        }
+    }
+    for context in contexts.iter().chain([&PathContext::Any]) {
+        found.queries.extend(differing.iter().take(MAX_PARAMETERS).map(|name| (context.clone(), name.to_vec())));
+    }
+    let kept = lists.each_ref().map(|list| {
+        let is_kept = |parameter: &&&[u8]| {
+            !parameter.is_empty() && differing.binary_search(&name_and_value(parameter).0).is_err()
+        };
+        list.iter().filter(is_kept).collect::<Vec<_>>()
+    });
+    if kept[0] != kept[1] {
+        push(&mut found.rules, ContentRule::ParameterOrder);
+    }
+    (differing.len() <= MAX_PARAMETERS).then_some(())
+}
+
+/// The narrower contexts of a path.
+fn contexts(path: &[u8]) -> Vec<PathContext> {
+    let segments: Vec<&[u8]> = path.split(|byte| *byte == b'/').skip(1).collect();
+    let first = segments.first().filter(|first| !first.is_empty() && first.len() <= MAX_NAME_LEN);
+    let extension = segments.last().and_then(|last| extension_of(last));
+    let first = first.map(|first| PathContext::First(first.to_vec()));
+    first.into_iter().chain(extension.map(|extension| PathContext::Extension(extension.to_vec()))).collect()
+}
+
+fn parameter_rules(name: &[u8], values: [&[&[u8]]; 2], contexts: &[PathContext], found: &mut Differences) {
+    if name.is_empty() || name.len() > MAX_NAME_LEN {
+        return;
+    }
+    let any = ContentRule::Parameter(name.to_vec(), None);
+    let mut shapes = values.iter().copied().flatten().map(|value| ValueShape::of(value));
+    if let Some(shape) = shapes.next().filter(|first| first.is_made() && shapes.all(|shape| shape == *first)) {
+        found.narrower.push(ContentRule::Parameter(name.to_vec(), Some(shape)).into());
+    }
+    found.narrower.extend(contexts.iter().map(|context| ScopedRule { rule: any.clone(), context: context.clone() }));
+    push(&mut found.rules, any);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn differences(a: &str, b: &str) -> Option<String> {
+        let urls = [a, b].map(|uri| UrlParts::of(uri.as_bytes()).unwrap());
+        let found = find_differences(&urls[0], &urls[1])?;
+        Some(found.rules.iter().map(|rule| rule.rule.to_string()).collect::<Vec<_>>().join(", "))
+    }
+
+    #[test]
+    fn differences_are_named() {
+        let cases = [
+            ("http://a/x", "https://a/x", Some("ignore-scheme")),
+            ("http://a/x?id=1&s=2", "http://a/x?s=3&id=1", Some("ignore-parameter s")),
+            ("http://a/x?id=1&b=2", "http://a/x?b=2&id=1", Some("ignore-parameter-order")),
+            ("http://a/x", "http://a/x?utm=2", Some("ignore-parameter utm")),
+            ("http://a/x", "http://a/x?", Some("ignore-empty-parameters")),
+            ("http://a/x", "http://a/x#y", Some("ignore-fragment")),
+            ("http://a/x/", "http://a/x/index.html", Some("ignore-document index.html")),
+            ("http://a/x", "http://a/x/index.html", Some("ignore-document index.html, ignore-final-slash")),
+            ("http://a/", "http://a/index.html", Some("ignore-document index.html")),
+            ("http://a/x", "http://a/X", Some("ignore-path-case")),
+            ("http://a/x/B.aspx", "http://a/X/b.aspx?s=1", Some("ignore-path-case, ignore-parameter s")),
+            ("http://a/x//y", "http://a/x/y", Some("ignore-doubled-slashes")),
+            ("http://a/x;jsessionid=1", "http://a/x;jsessionid=2", Some("ignore-path-parameter jsessionid")),
+            ("http://a/x/y", "http://a/print/x/y", Some("ignore-segment /print/...")),
+            ("http://a/x/y", "http://a/x/y/amp", Some("ignore-segment .../amp")),
+            ("http://a/a/12/one", "http://a/a/12/two", Some("ignore-segment-value /a/#/*")),
+            ("http://a/s/0123456789abcdef/x", "http://a/s/0123456789abcdee/x", Some("ignore-segment-value /s/<hex>")),
+            ("http://a/x/y/z", "http://a/x", None),
+        ];
+        for (a, b, want) in cases {
+            assert_eq!(differences(a, b).as_deref(), want, "{a} {b}");
+            assert_eq!(differences(b, a).map(|found| found.len()), want.map(str::len), "{b} {a}");
+        }
+    }
+}

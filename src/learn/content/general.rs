@@ -1,0 +1,219 @@
+//! Generalizes rules of hosts to their registered domain, and rules about query parameters to all hosts: [`SiteRules`],
+//! [`GeneralRules`].
+
+use super::alias::{HostSample, find_aliases};
+use super::captures::HostCaptures;
+use super::host::{ContentLimits, HostRules, JudgedRule, RuleRefusal, learn_host, wilson_lower_bound};
+use super::rule::{ContentRule, PathContext, ScopedRule};
+use crate::key::psl::HostParts;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Least number of hosts that agree on a rule of their domain.
+const MIN_HOSTS: u64 = 3;
+
+/// Least lower bound of the share of domains that agree on a rule for all hosts.
+const MIN_AGREEMENT: f64 = 0.9;
+
+/// Most rules that are counted for all hosts.
+const MAX_COUNTED: usize = 1 << 18;
+
+/// The scope of rules for all hosts.
+pub(crate) const EVERYWHERE: &[u8] = b"*";
+
+/// Returns the registered domain of a host, with a port if there is one; the last two labels under an unknown suffix.
+pub(crate) fn site_of(host: &[u8]) -> &[u8] {
+    let parts = HostParts::of(host);
+    if let Some(domain) = parts.private_domain {
+        return domain;
+    }
+    let is_name = parts.last_parts[0].is_some() && !parts.private_suffix.is_some();
+    let mut dots = memchr::memrchr_iter(b'.', host);
+    match (is_name, dots.nth(1)) {
+        (true, Some(at)) => &host[at + 1..],
+        _ => host,
+    }
+}
+
+/// What was learned of a host, with what is needed to compare it with the other hosts of its site.
+#[derive(Clone, Debug)]
+pub(crate) struct LearnedHost {
+    pub(crate) host: Vec<u8>,
+    pub(crate) rules: HostRules,
+    sample: Option<HostSample>,
+}
+
+impl LearnedHost {
+    /// Learns the rules of a host.
+    pub(crate) fn learn(host: Vec<u8>, captures: &HostCaptures, limits: &ContentLimits) -> LearnedHost {
+        let rules = learn_host(captures, limits);
+        let sample = HostSample::of(captures, &rules);
+        LearnedHost { host, rules, sample }
+    }
+}
+
+/// A rule, and the hosts that it is for: a host, `*.` and a registered domain, or `*`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ScopeRule {
+    pub(crate) scope: Vec<u8>,
+    pub(crate) judged: JudgedRule,
+    /// A user added the rule.
+    pub(crate) is_by_hand: bool,
+}
+
+impl ScopeRule {
+    /// Returns a rule that was learned, or refused.
+    pub(crate) fn learned(scope: Vec<u8>, judged: JudgedRule) -> ScopeRule {
+        ScopeRule { scope, judged, is_by_hand: false }
+    }
+
+    /// Returns a rule that a user added.
+    pub(crate) fn by_hand(scope: &[u8], rule: ScopedRule) -> ScopeRule {
+        ScopeRule { is_by_hand: true, ..ScopeRule::learned(scope.to_vec(), Votes::default().judged(rule)) }
+    }
+}
+
+/// What the hosts of a site say about a rule.
+#[derive(Clone, Copy, Debug, Default)]
+struct Votes {
+    agree: u64,
+    disagree: u64,
+    support: u64,
+    counter: u64,
+    merged: u64,
+}
+
+impl Votes {
+    fn judged(self, rule: ScopedRule) -> JudgedRule {
+        JudgedRule {
+            rule,
+            support: self.support,
+            counter: self.counter,
+            merged: self.merged,
+            lower_bound: wilson_lower_bound(self.support as f64, (self.support + self.counter) as f64),
+            refusal: None,
+            examples: Vec::new(),
+            counter_examples: Vec::new(),
+        }
+    }
+}
+
+/// Rules of the hosts of all sites, counted to find rules for all hosts.
+#[derive(Debug, Default)]
+pub(crate) struct GeneralRules {
+    votes: BTreeMap<ScopedRule, Votes>,
+}
+
+impl GeneralRules {
+    /// Adds the hosts of a site. Returns the rules of the hosts and of the site. Parameters that a host needs are returned as rules to
+    /// keep them, which matter only if there is a rule for all hosts.
+    pub(crate) fn add_site(&mut self, mut hosts: Vec<LearnedHost>, limits: &ContentLimits) -> Vec<ScopeRule> {
+        let Some(site) = hosts.first().map(|host| site_of(&host.host).to_vec()) else { return Vec::new() };
+        let votes = count_votes(&hosts);
+        self.add_votes(&votes);
+        let samples: Vec<(Vec<u8>, HostSample)> =
+            hosts.iter_mut().filter_map(|host| Some((host.host.clone(), host.sample.take()?))).collect();
+        let aliases = find_aliases(&samples, limits).into_iter();
+        let aliases = aliases.map(|(at, judged)| ScopeRule::learned(samples[at].0.clone(), judged));
+        let is_shared = |votes: &Votes| votes.agree >= MIN_HOSTS && votes.disagree == 0;
+        let of_site: BTreeMap<ScopedRule, Votes> = votes.into_iter().filter(|(_, votes)| is_shared(votes)).collect();
+        let scope = [b"*.", &site[..]].concat();
+        let mut rules: Vec<ScopeRule> = aliases.collect();
+        rules.extend(of_site.iter().map(|(rule, votes)| ScopeRule::learned(scope.clone(), votes.judged(rule.clone()))));
+        for LearnedHost { host, rules: HostRules { rules: judged, parameters, .. }, .. } in hosts {
+            let own =
+                judged.into_iter().filter(|judged| judged.refusal.is_some() || !of_site.contains_key(&judged.rule));
+            rules.extend(own.map(|judged| ScopeRule::learned(host.clone(), judged)));
+            let kept = parameters.into_iter().map(|(name, counter)| {
+                let votes = Votes { counter, ..Votes::default() };
+                ScopeRule::learned(host.clone(), votes.judged(ContentRule::KeepParameter(name).into()))
+            });
+            rules.extend(kept);
+        }
+        rules
+    }
+
+    /// A site agrees if one of its hosts does and none disagrees.
+    fn add_votes(&mut self, votes: &BTreeMap<ScopedRule, Votes>) {
+        for (rule, votes) in votes.iter().filter(|(rule, _)| is_for_all_hosts(rule)) {
+            let all = self.votes.entry(rule.clone()).or_default();
+            all.agree += u64::from(votes.disagree == 0);
+            all.disagree += u64::from(votes.disagree > 0);
+            all.support += votes.support;
+            all.counter += votes.counter;
+            all.merged += votes.merged;
+        }
+        if self.votes.len() > MAX_COUNTED {
+            // Names that hardly any site agrees on are forgotten, the rarest first.
+            let least = self.votes.values().map(|votes| votes.agree).max().unwrap_or(0).min(1) + 1;
+            self.votes.retain(|_, votes| votes.agree >= least);
+        }
+    }
+
+    /// Returns the rules for all hosts.
+    pub(crate) fn finish(self) -> BTreeMap<ScopedRule, JudgedRule> {
+        let is_agreed = |votes: &Votes| {
+            let all = (votes.agree + votes.disagree) as f64;
+            wilson_lower_bound(votes.agree as f64, all) >= MIN_AGREEMENT
+        };
+        let agreed = self.votes.into_iter().filter(|(_, votes)| is_agreed(votes));
+        agreed.map(|(rule, votes)| (rule.clone(), votes.judged(rule))).collect()
+    }
+}
+
+/// Only query parameters have names that mean the same on many sites.
+fn is_for_all_hosts(rule: &ScopedRule) -> bool {
+    rule.context == PathContext::Any && matches!(rule.rule, ContentRule::Parameter(_, None))
+}
+
+fn is_for_domains(rule: &ScopedRule) -> bool {
+    let is_of_host = matches!(
+        rule.rule,
+        ContentRule::SameAs { .. } | ContentRule::Segment(..) | ContentRule::SegmentValue(..) | ContentRule::Query
+    );
+    rule.context == PathContext::Any && !is_of_host
+}
+
+fn count_votes(hosts: &[LearnedHost]) -> BTreeMap<ScopedRule, Votes> {
+    let mut votes: BTreeMap<ScopedRule, Votes> = BTreeMap::new();
+    for HostRules { rules, parameters, .. } in hosts.iter().map(|host| &host.rules) {
+        let mut disagreeing: BTreeSet<ScopedRule> = BTreeSet::new();
+        for judged in rules.iter().filter(|judged| is_for_domains(&judged.rule)) {
+            match judged.refusal {
+                None => {
+                    let votes = votes.entry(judged.rule.clone()).or_default();
+                    votes.agree += 1;
+                    votes.support += judged.support;
+                    votes.counter += judged.counter;
+                    votes.merged += judged.merged;
+                }
+                Some(RuleRefusal::CounterExamples) => drop(disagreeing.insert(judged.rule.clone())),
+                Some(_) => (),
+            }
+        }
+        disagreeing.extend(parameters.keys().map(|name| ScopedRule::from(ContentRule::Parameter(name.clone(), None))));
+        for rule in disagreeing {
+            votes.entry(rule).or_default().disagree += 1;
+        }
+    }
+    votes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sites_are_registered_domains() {
+        let cases = [
+            ("www.example.com", "example.com"),
+            ("a.b.example.co.uk", "example.co.uk"),
+            ("a.github.io", "a.github.io"),
+            ("x.y.unknown-tld", "y.unknown-tld"),
+            ("localhost", "localhost"),
+            ("192.0.2.1", "192.0.2.1"),
+        ];
+        for (host, site) in cases {
+            assert_eq!(String::from_utf8_lossy(site_of(host.as_bytes())), site);
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! Learns the rules of one host from its captures: [`learn_host`].
+//!
+//! 1. URLs with equal contents differ in something: [`find_differences`] names the rules by which they would be equal.
+//! 2. All these rules are tried together, because many hide each other: where every URL has a session identifier, no two URLs are
+//!    equal but for the order of their parameters. The rule with the most counter-examples is refused, until no rule has
+//!    more of them than the noise of the host explains.
+//! 3. Narrower rules (values of a shape, some paths) are tried in the place of refused ones.
+//! 4. Rules with too little support are left out.
+
+use super::captures::HostCaptures;
+use super::differences::{MAX_NAME_LEN, find_differences};
+use super::rule::{ContentRule, PathContext, ScopedRule, ValueShape};
+use super::rule_set::{RuleSet, name_and_value};
+use super::trial::{RuleEvidence, Trial};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Most rules that are tried together.
+const MAX_CANDIDATES: usize = 64;
+
+/// Most URLs with one content that are compared.
+const MAX_COMPARED: usize = 64;
+
+/// Names of parameters under a path after which the whole query may make no difference.
+const MANY_NAMES: usize = 8;
+
+/// What rules about content need.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct ContentLimits {
+    /// Least number of contents for which a rule made no difference.
+    pub(crate) min_contents: u64,
+    /// Least share of right merges, as captures show it.
+    pub(crate) min_precision: f64,
+    /// Share of captures that rules are not learned from, but tried on.
+    pub(crate) held_out: f64,
+}
+
+impl Default for ContentLimits {
+    fn default() -> ContentLimits {
+        ContentLimits { min_contents: 5, min_precision: 0.99, held_out: 0.0 }
+    }
+}
+
+/// Why a rule was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum RuleRefusal {
+    /// Too many pages would be merged with others.
+    CounterExamples,
+    /// Too few contents confirm it.
+    Support,
+    /// The host that it leads to is an alias itself.
+    Chain,
+}
+
+impl RuleRefusal {
+    /// Returns the name in files.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            RuleRefusal::CounterExamples => "counter-examples",
+            RuleRefusal::Support => "support",
+            RuleRefusal::Chain => "chain",
+        }
+    }
+}
+
+/// A rule with what the captures say about it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct JudgedRule {
+    pub(crate) rule: ScopedRule,
+    /// Contents for which the rule made no difference.
+    pub(crate) support: u64,
+    /// Pages that the rule would merge with others.
+    pub(crate) counter: u64,
+    /// URLs that the rule makes equal to others.
+    pub(crate) merged: u64,
+    /// Lower bound of the share of right merges.
+    pub(crate) lower_bound: f64,
+    /// `None` if the rule was learned.
+    pub(crate) refusal: Option<RuleRefusal>,
+    /// Pairs of URLs, one after the other.
+    pub(crate) examples: Vec<Vec<u8>>,
+    pub(crate) counter_examples: Vec<Vec<u8>>,
+}
+
+/// What was learned of a host.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct HostRules {
+    /// Rules, learned and refused, in their order.
+    pub(crate) rules: Vec<JudgedRule>,
+    /// For query parameters of which no rule was learned: pages that ignoring it would merge with others.
+    pub(crate) parameters: BTreeMap<Vec<u8>, u64>,
+    /// URLs, and URLs that differ after the rules.
+    pub(crate) urls: u64,
+    pub(crate) forms: u64,
+}
+
+/// Returns the lower bound of the share of successes (Wilson, 95 % one-sided).
+pub(crate) fn wilson_lower_bound(successes: f64, all: f64) -> f64 {
+    const Z: f64 = 1.645;
+    if all <= 0.0 {
+        return 0.0;
+    }
+    let share = successes / all;
+    let middle = share + Z * Z / (2.0 * all);
+    let spread = Z * (share * (1.0 - share) / all + Z * Z / (4.0 * all * all)).sqrt();
+    ((middle - spread) / (1.0 + Z * Z / all)).max(0.0)
+}
+
+/// Learns which differences of the URLs of a host make no difference.
+pub(crate) fn learn_host(captures: &HostCaptures, limits: &ContentLimits) -> HostRules {
+    let trial = Trial::new(captures);
+    let mut learner = HostLearner { captures, trial, limits, noise: captures.noise(), refused: BTreeMap::new() };
+    let found = learner.candidates();
+    let mut rules = learner.reduce(most_frequent(found.rules));
+    if !learner.refused.is_empty() || !found.queries.is_empty() {
+        let is_wanted = |(rule, _): &(ScopedRule, u64)| learner.is_narrower(rule);
+        let narrower = found.narrower.into_iter().filter(is_wanted).collect();
+        let queries = found.queries.into_iter().map(|context| ScopedRule { rule: ContentRule::Query, context });
+        rules.extend(most_frequent(narrower).into_iter().chain(queries));
+        rules = learner.reduce(rules);
+    }
+    learner.finish(rules)
+}
+
+/// Rules that differences of URLs with equal contents suggest, and the number of contents that do.
+#[derive(Default)]
+struct Candidates {
+    rules: BTreeMap<ScopedRule, u64>,
+    narrower: BTreeMap<ScopedRule, u64>,
+    queries: BTreeSet<PathContext>,
+}
+
+fn most_frequent(found: BTreeMap<ScopedRule, u64>) -> Vec<ScopedRule> {
+    let mut found: Vec<_> = found.into_iter().filter(|(_, contents)| *contents > 1).collect();
+    // A stable sort: rules with equal counts stay in their order.
+    found.sort_by_key(|(_, contents)| std::cmp::Reverse(*contents));
+    found.truncate(MAX_CANDIDATES);
+    found.into_iter().map(|(rule, _)| rule).collect()
+}
+
+struct HostLearner<'a> {
+    captures: &'a HostCaptures,
+    trial: Trial<'a>,
+    limits: &'a ContentLimits,
+    noise: f64,
+    refused: BTreeMap<ScopedRule, (RuleEvidence, RuleRefusal)>,
+}
+
+impl HostLearner<'_> {
+    /// Compares URLs with equal contents.
+    fn candidates(&self) -> Candidates {
+        let contents = |url: usize| self.captures.contents(url).iter().map(move |(content, _)| (*content, url as u32));
+        let mut pairs: Vec<(u64, u32)> = (0..self.captures.len()).flat_map(contents).collect();
+        pairs.sort_unstable();
+        let (mut found, mut query_names) = (Candidates::default(), BTreeMap::<PathContext, BTreeSet<Vec<u8>>>::new());
+        for urls in pairs.chunk_by(|a, b| a.0 == b.0).filter(|urls| urls.len() > 1) {
+            let step = urls.len().div_ceil(MAX_COMPARED);
+            let urls: Vec<u32> = urls.iter().step_by(step).map(|(_, url)| *url).collect();
+            let (mut rules, mut narrower) = (BTreeSet::new(), BTreeSet::new());
+            let neighbors = urls.windows(2).map(|pair| (pair[0], pair[1]));
+            for (a, b) in neighbors.chain(urls.iter().skip(2).map(|url| (urls[0], *url))) {
+                let (Some(a), Some(b)) = (self.trial.url(a), self.trial.url(b)) else { continue };
+                let Some(differences) = find_differences(a, b) else { continue };
+                rules.extend(differences.rules);
+                narrower.extend(differences.narrower);
+                for (context, name) in differences.queries {
+                    let names = query_names.entry(context).or_default();
+                    if names.len() < MANY_NAMES {
+                        names.insert(name);
+                    }
+                }
+            }
+            rules.into_iter().for_each(|rule| *found.rules.entry(rule).or_default() += 1);
+            narrower.into_iter().for_each(|rule| *found.narrower.entry(rule).or_default() += 1);
+        }
+        found.queries = query_names
+            .into_iter()
+            .filter(|(_, names)| names.len() >= MANY_NAMES)
+            .map(|(context, _)| context)
+            .collect();
+        found
+    }
+
+    /// Returns whether a rule of which this is a part was refused.
+    fn is_narrower(&self, rule: &ScopedRule) -> bool {
+        let ContentRule::Parameter(name, _) = &rule.rule else { return false };
+        self.refused.contains_key(&ScopedRule::from(ContentRule::Parameter(name.clone(), None)))
+    }
+
+    /// Refuses rules with counter-examples until the others have none that noise does not explain.
+    fn reduce(&mut self, mut rules: Vec<ScopedRule>) -> Vec<ScopedRule> {
+        while !rules.is_empty() {
+            let (evidence, _) = self.trial.evaluate(&rules);
+            let shares: Vec<f64> = evidence.iter().map(|evidence| self.wrong_share(evidence)).collect();
+            let worst = shares.iter().copied().fold(0.0, f64::max);
+            if worst <= 1.0 - self.limits.min_precision {
+                break;
+            }
+            // Rules that are nearly always wrong are refused at once; of the others, some are innocent.
+            let limit = worst.min(0.8);
+            let judged: Vec<_> = rules.into_iter().zip(evidence.into_iter().zip(shares)).collect();
+            rules = Vec::new();
+            for (rule, (evidence, share)) in judged {
+                match share >= limit {
+                    true => drop(self.refused.insert(rule, (evidence, RuleRefusal::CounterExamples))),
+                    false => rules.push(rule),
+                }
+            }
+        }
+        rules
+    }
+
+    /// Returns the counter-examples that the noise of the host does not explain.
+    fn excess(&self, evidence: &RuleEvidence) -> f64 {
+        (evidence.counter as f64 - 1.2 * self.noise * evidence.merged as f64).max(0.0)
+    }
+
+    fn wrong_share(&self, evidence: &RuleEvidence) -> f64 {
+        let excess = self.excess(evidence);
+        if excess == 0.0 { 0.0 } else { excess / (excess + evidence.support as f64) }
+    }
+
+    fn lower_bound(&self, evidence: &RuleEvidence) -> f64 {
+        wilson_lower_bound(evidence.support as f64, evidence.support as f64 + self.excess(evidence))
+    }
+
+    /// Leaves out rules with too little support, and returns the result.
+    fn finish(mut self, mut rules: Vec<ScopedRule>) -> HostRules {
+        let (evidence, forms) = loop {
+            let (evidence, forms) = self.trial.evaluate(&rules);
+            let before = rules.len();
+            let judged: Vec<_> = rules.into_iter().zip(evidence.iter().cloned()).collect();
+            rules = Vec::new();
+            for (rule, evidence) in judged {
+                if evidence.support >= self.needed_support(&rule) {
+                    rules.push(rule);
+                } else if evidence.support + evidence.counter > 0 {
+                    self.refused.insert(rule, (evidence, RuleRefusal::Support));
+                }
+            }
+            if rules.len() == before {
+                break (evidence, forms);
+            }
+        };
+        let learned = rules.iter().cloned().zip(evidence).map(|(rule, evidence)| (rule, (evidence, None)));
+        let refused = std::mem::take(&mut self.refused).into_iter();
+        let refused = refused.map(|(rule, (evidence, refusal))| (rule, (evidence, Some(refusal))));
+        let all: BTreeMap<_, _> = refused.chain(learned).collect();
+        let judged = all.into_iter().map(|(rule, (evidence, refusal))| self.judged(rule, &evidence, refusal)).collect();
+        HostRules {
+            rules: judged,
+            parameters: self.other_parameters(&rules),
+            urls: self.captures.len() as u64,
+            forms: forms.count() as u64,
+        }
+    }
+
+    /// Rules that say more about URLs that were not captured need more support.
+    fn needed_support(&self, rule: &ScopedRule) -> u64 {
+        match &rule.rule {
+            ContentRule::SegmentValue(_, None) | ContentRule::Query => 3 * self.limits.min_contents,
+            ContentRule::SegmentValue(..) | ContentRule::Segment(..) => 2 * self.limits.min_contents,
+            _ => self.limits.min_contents,
+        }
+    }
+
+    fn judged(&self, rule: ScopedRule, evidence: &RuleEvidence, refusal: Option<RuleRefusal>) -> JudgedRule {
+        let texts = |pairs: &[(u32, u32)]| {
+            let urls = pairs.iter().flat_map(|(a, b)| [*a, *b]);
+            urls.map(|url| self.captures.uri(url as usize).to_vec()).collect()
+        };
+        JudgedRule {
+            rule,
+            support: evidence.support,
+            counter: evidence.counter,
+            merged: evidence.merged,
+            lower_bound: self.lower_bound(evidence),
+            refusal,
+            examples: texts(&evidence.examples),
+            counter_examples: texts(&evidence.counter_examples),
+        }
+    }
+
+    /// Tries to ignore each query parameter that no learned rule is about, in addition to the learned rules. Returns the number of
+    /// pages that it would merge with others: evidence against a rule for all hosts.
+    fn other_parameters(&self, rules: &[ScopedRule]) -> BTreeMap<Vec<u8>, u64> {
+        let is_learned = |name: &[u8]| {
+            rules.iter().any(|rule| matches!(&rule.rule, ContentRule::Parameter(known, None) if known == name && rule.context == PathContext::Any))
+        };
+        let mut names: BTreeMap<&[u8], u64> = BTreeMap::new();
+        for url in (0..self.captures.len() as u32).filter_map(|url| self.trial.url(url)) {
+            let parameters = url.query.into_iter().flat_map(|query| query.split(|byte| *byte == b'&'));
+            let is_name = |name: &&[u8]| {
+                !name.is_empty() && name.len() <= MAX_NAME_LEN && ValueShape::of(name) == ValueShape::Other
+            };
+            parameters
+                .map(|parameter| name_and_value(parameter).0)
+                .filter(is_name)
+                .for_each(|name| *names.entry(name).or_default() += 1);
+        }
+        let mut names: Vec<(&[u8], u64)> =
+            names.into_iter().filter(|(name, urls)| *urls > 1 && !is_learned(name)).collect();
+        names.sort_by_key(|(_, urls)| std::cmp::Reverse(*urls));
+        names.truncate(MAX_CANDIDATES / 4);
+        let counter = |name: &[u8]| {
+            let ignored = ScopedRule::from(ContentRule::Parameter(name.to_vec(), None));
+            let all: Vec<ScopedRule> = rules.iter().cloned().chain([ignored]).collect();
+            let (evidence, _) = self.trial.evaluate(&all);
+            self.excess(&evidence[rules.len()]).ceil() as u64
+        };
+        names.into_iter().map(|(name, _)| (name.to_vec(), counter(name))).filter(|(_, counter)| *counter > 0).collect()
+    }
+}
+
+/// Returns the set of the rules of a host that were learned.
+pub(crate) fn learned_set(rules: &[JudgedRule]) -> RuleSet {
+    RuleSet::new(rules.iter().filter(|rule| rule.refusal.is_none()).map(|rule| &rule.rule))
+}

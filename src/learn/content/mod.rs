@@ -1,0 +1,43 @@
+//! Learns from the contents of captures which parts of URLs make no difference, and applies what was learned.
+//!
+//! ```text
+//! captures of a host --HostCaptures--> URLs with equal contents --find_differences--> rules to try
+//!     --Trial, again and again--> learned and refused rules with their evidence
+//! rules of many hosts --GeneralRules--> rules of domains and of all hosts
+//! rules --RuleSet--> the form that all URLs of a resource share
+//! ```
+//!
+//! Evidence is a digest of the content of a successful answer. Two URLs whose contents differ are different pages, unless
+//! the host changes the content of a URL by itself. Results depend on the captures only, not on their order.
+
+#[cfg(feature = "pipeline")]
+mod alias;
+#[cfg(feature = "pipeline")]
+mod captures;
+#[cfg(feature = "pipeline")]
+mod differences;
+#[cfg(feature = "cli")]
+mod export;
+#[cfg(feature = "pipeline")]
+mod general;
+#[cfg(feature = "pipeline")]
+mod host;
+mod rule;
+mod rule_set;
+#[cfg(feature = "pipeline")]
+mod trial;
+#[cfg(feature = "pipeline")]
+mod validation;
+
+#[cfg(feature = "pipeline")]
+pub(crate) use captures::HostCaptures;
+#[cfg(feature = "cli")]
+pub(crate) use export::regexes_of;
+#[cfg(feature = "pipeline")]
+pub(crate) use general::{EVERYWHERE, GeneralRules, LearnedHost, ScopeRule, site_of};
+#[cfg(feature = "pipeline")]
+pub(crate) use host::{ContentLimits, JudgedRule, RuleRefusal};
+pub(crate) use rule::{ContentRule, PathContext, ScopedRule};
+pub(crate) use rule_set::{RuleBuffers, RuleSet, UrlParts};
+#[cfg(feature = "pipeline")]
+pub(crate) use validation::{RuleScores, wilson_interval};

@@ -1,0 +1,407 @@
+//! Rules about content: which part of a URL makes no difference. [`ContentRule`] and its text in files.
+
+use std::fmt;
+
+/// What a value looks like. Identifiers that software makes have shapes that words and small numbers do not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum ValueShape {
+    /// 16 or more hexadecimal digits.
+    Hex,
+    /// 32 hexadecimal digits in five groups.
+    Uuid,
+    /// 10 or 13 digits that are seconds or milliseconds since 2001, or 14 digits of a date and time.
+    Time,
+    /// 16 or more letters and digits, of both kinds, and hardly anything else.
+    Token,
+    /// Digits that are no time.
+    Number,
+    /// Anything else.
+    Other,
+}
+
+impl ValueShape {
+    const ALL: [(ValueShape, &'static str); 6] = [
+        (ValueShape::Hex, "<hex>"),
+        (ValueShape::Uuid, "<uuid>"),
+        (ValueShape::Time, "<time>"),
+        (ValueShape::Token, "<token>"),
+        (ValueShape::Number, "<number>"),
+        (ValueShape::Other, "<other>"),
+    ];
+
+    /// Returns the shape of `value`.
+    pub(super) fn of(value: &[u8]) -> ValueShape {
+        let digits = value.iter().filter(|byte| byte.is_ascii_digit()).count();
+        let is_hex = |value: &[u8]| value.iter().all(u8::is_ascii_hexdigit);
+        let letters = value.iter().filter(|byte| byte.is_ascii_alphabetic()).count();
+        let is_token = |len: usize| digits * 10 >= len && letters > 0 && (len - digits - letters) * 16 <= len;
+        match value.len() {
+            10 | 13 if digits == value.len() && value[0] == b'1' => ValueShape::Time,
+            14 if digits == 14 && (value.starts_with(b"19") || value.starts_with(b"20")) => ValueShape::Time,
+            len if len > 0 && digits == len => ValueShape::Number,
+            36 if is_uuid(value) => ValueShape::Uuid,
+            len if len >= 16 && is_hex(value) => ValueShape::Hex,
+            len if len >= 16 && is_token(len) => ValueShape::Token,
+            _ => ValueShape::Other,
+        }
+    }
+
+    /// Returns whether software makes values of this shape, and people do not.
+    pub(super) fn is_made(self) -> bool {
+        !matches!(self, ValueShape::Number | ValueShape::Other)
+    }
+
+    fn name(self) -> &'static str {
+        ValueShape::ALL.iter().find(|(shape, _)| *shape == self).map_or("", |(_, name)| name)
+    }
+
+    fn named(name: &str) -> Option<ValueShape> {
+        ValueShape::ALL.iter().find(|(_, known)| *known == name).map(|(shape, _)| *shape)
+    }
+}
+
+fn is_uuid(value: &[u8]) -> bool {
+    let groups: Vec<&[u8]> = value.split(|byte| *byte == b'-').collect();
+    groups.iter().map(|group| group.len()).eq([8, 4, 4, 4, 12]) && groups.concat().iter().all(u8::is_ascii_hexdigit)
+}
+
+/// Where in a path a segment is that may be left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum SegmentPlace {
+    /// It is the first segment.
+    First,
+    /// It is the last segment.
+    Last,
+}
+
+/// What makes no difference in URLs.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum ContentRule {
+    /// http or https.
+    Scheme,
+    /// Several slashes instead of one.
+    DoubledSlashes,
+    /// A slash at the end of the path.
+    FinalSlash,
+    /// The letter case of the path.
+    PathCase,
+    /// This last segment, such as `index.html`.
+    Document(Vec<u8>),
+    /// The path parameter `;name` or `;name=value`.
+    PathParameter(Vec<u8>),
+    /// This segment.
+    Segment(SegmentPlace, Vec<u8>),
+    /// The value of the segment after these, of a shape or any. Segments before it are names, `#` for a number, or `*`.
+    SegmentValue(Vec<Vec<u8>>, Option<ValueShape>),
+    /// This query parameter, with values of a shape or any, and whether it is there.
+    Parameter(Vec<u8>, Option<ValueShape>),
+    /// The whole query.
+    Query,
+    /// The order of query parameters.
+    ParameterOrder,
+    /// Empty query parameters, and an empty query.
+    EmptyParameters,
+    /// The fragment.
+    Fragment,
+    /// The host: its URLs (of one scheme, or of both) name what the same URLs of this origin name.
+    SameAs {
+        /// The rule is for URLs of this scheme only: https, or http.
+        from_https: Option<bool>,
+        /// The origin has the scheme https.
+        is_https: bool,
+        /// The host of the origin.
+        host: Vec<u8>,
+    },
+    /// More general rules do not hold here for this query parameter.
+    KeepParameter(Vec<u8>),
+}
+
+/// Which paths a rule is for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum PathContext {
+    /// All.
+    #[default]
+    Any,
+    /// Those with this first segment.
+    First(Vec<u8>),
+    /// Those whose last segment ends with a dot and this.
+    Extension(Vec<u8>),
+}
+
+impl PathContext {
+    /// Returns the context with this text.
+    pub(crate) fn parse(text: &str) -> Option<PathContext> {
+        let is_name = |name: &&str| !name.is_empty() && !name.contains('/');
+        if text.is_empty() {
+            return Some(PathContext::Any);
+        }
+        if let Some(extension) = text.strip_prefix("*.") {
+            return Some(extension).filter(is_name).map(|name| PathContext::Extension(name.into()));
+        }
+        let first = text.strip_prefix('/')?.strip_suffix('/').filter(is_name)?;
+        Some(PathContext::First(first.into()))
+    }
+
+    /// Returns whether the context contains paths with these segments.
+    pub(super) fn contains(&self, segments: &[&[u8]]) -> bool {
+        match self {
+            PathContext::Any => true,
+            PathContext::First(first) => segments.first() == Some(&&first[..]),
+            PathContext::Extension(extension) => segments.last().and_then(|last| extension_of(last)) == Some(extension),
+        }
+    }
+}
+
+impl fmt::Display for PathContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PathContext::Any => Ok(()),
+            PathContext::First(first) => write!(f, "/{}/", text(first)),
+            PathContext::Extension(extension) => write!(f, "*.{}", text(extension)),
+        }
+    }
+}
+
+/// Returns what follows the last dot of a segment.
+pub(super) fn extension_of(segment: &[u8]) -> Option<&[u8]> {
+    let at = memchr::memrchr(b'.', segment)?;
+    Some(&segment[at + 1..]).filter(|extension| at > 0 && (1..=5).contains(&extension.len()))
+}
+
+/// A rule and the paths that it is for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct ScopedRule {
+    pub(crate) rule: ContentRule,
+    pub(crate) context: PathContext,
+}
+
+impl From<ContentRule> for ScopedRule {
+    fn from(rule: ContentRule) -> ScopedRule {
+        ScopedRule { rule, context: PathContext::Any }
+    }
+}
+
+const KINDS: [&str; 15] = [
+    "ignore-scheme",
+    "ignore-doubled-slashes",
+    "ignore-final-slash",
+    "ignore-path-case",
+    "ignore-document",
+    "ignore-path-parameter",
+    "ignore-segment",
+    "ignore-segment-value",
+    "ignore-parameter",
+    "ignore-query",
+    "ignore-parameter-order",
+    "ignore-empty-parameters",
+    "ignore-fragment",
+    "same-as",
+    "keep-parameter",
+];
+
+impl ContentRule {
+    /// What rules are written like, and what makes no difference by them.
+    #[cfg(feature = "cli")]
+    pub(crate) const FORMS: [(&'static str, &'static str); 15] = [
+        ("ignore-scheme", "http and https"),
+        ("ignore-doubled-slashes", "`//` in the path is `/`"),
+        ("ignore-final-slash", "a slash at the end of the path"),
+        ("ignore-path-case", "letter case of the path"),
+        ("ignore-document NAME", "this last segment, such as `index.html`"),
+        ("ignore-path-parameter NAME", "`;NAME` and `;NAME=...` in the path"),
+        ("ignore-segment /NAME/...", "the first segment NAME; with `.../NAME`, the last one"),
+        (
+            "ignore-segment-value /a/#/*",
+            "the segment after others; `#` is a number, `*` is anything; or of a shape: `/a/<hex>`",
+        ),
+        ("ignore-parameter NAME", "this query parameter; `NAME=<hex>` for values of a shape only"),
+        ("ignore-query", "all query parameters"),
+        ("ignore-parameter-order", "order of query parameters"),
+        ("ignore-empty-parameters", "`?` and `&` without a parameter"),
+        ("ignore-fragment", "the fragment"),
+        ("same-as ORIGIN", "the host is an alias of ORIGIN; `same-as ORIGIN for http` only for that scheme"),
+        ("keep-parameter NAME", "rules of the domain or of all hosts do not hold here for this parameter"),
+    ];
+
+    /// Returns the name of the rule's kind.
+    pub(crate) fn kind(&self) -> &'static str {
+        KINDS[match self {
+            ContentRule::Scheme => 0,
+            ContentRule::DoubledSlashes => 1,
+            ContentRule::FinalSlash => 2,
+            ContentRule::PathCase => 3,
+            ContentRule::Document(_) => 4,
+            ContentRule::PathParameter(_) => 5,
+            ContentRule::Segment(..) => 6,
+            ContentRule::SegmentValue(..) => 7,
+            ContentRule::Parameter(..) => 8,
+            ContentRule::Query => 9,
+            ContentRule::ParameterOrder => 10,
+            ContentRule::EmptyParameters => 11,
+            ContentRule::Fragment => 12,
+            ContentRule::SameAs { .. } => 13,
+            ContentRule::KeepParameter(_) => 14,
+        }]
+    }
+
+    /// Returns the rule with this text, which is the one that [`fmt::Display`] writes.
+    pub(crate) fn parse(text: &str) -> Option<ContentRule> {
+        let (kind, argument) = text.split_once(' ').unwrap_or((text, ""));
+        let name =
+            || (!argument.is_empty() && !argument.contains([' ', '&', '#'])).then(|| argument.as_bytes().to_vec());
+        let segment = || name().filter(|name| !name.contains(&b'/'));
+        let alone = |rule| argument.is_empty().then_some(rule);
+        match KINDS.iter().position(|known| *known == kind)? {
+            0 => alone(ContentRule::Scheme),
+            1 => alone(ContentRule::DoubledSlashes),
+            2 => alone(ContentRule::FinalSlash),
+            3 => alone(ContentRule::PathCase),
+            4 => segment().map(ContentRule::Document),
+            5 => segment().map(ContentRule::PathParameter),
+            6 => parse_segment(argument),
+            7 => parse_segment_value(argument),
+            8 => match argument.split_once('=') {
+                Some((name, shape)) if !name.is_empty() => {
+                    ValueShape::named(shape).map(|shape| ContentRule::Parameter(name.into(), Some(shape)))
+                }
+                _ => name().map(|name| ContentRule::Parameter(name, None)),
+            },
+            9 => alone(ContentRule::Query),
+            10 => alone(ContentRule::ParameterOrder),
+            11 => alone(ContentRule::EmptyParameters),
+            12 => alone(ContentRule::Fragment),
+            13 => parse_same_as(argument),
+            _ => name().map(ContentRule::KeepParameter),
+        }
+    }
+}
+
+fn parse_segment(argument: &str) -> Option<ContentRule> {
+    let (place, name) = match argument.strip_suffix("/...") {
+        Some(name) => (SegmentPlace::First, name.strip_prefix('/')?),
+        None => (SegmentPlace::Last, argument.strip_prefix(".../")?),
+    };
+    (!name.is_empty() && !name.contains(['/', ' ', '?', '#'])).then(|| ContentRule::Segment(place, name.into()))
+}
+
+fn parse_segment_value(argument: &str) -> Option<ContentRule> {
+    let mut before: Vec<&str> = argument.strip_prefix('/')?.split('/').collect();
+    let shape = match before.pop()? {
+        "*" => None,
+        shape => Some(ValueShape::named(shape)?),
+    };
+    let is_valid = before.iter().all(|segment| !segment.is_empty());
+    is_valid.then(|| ContentRule::SegmentValue(before.into_iter().map(Into::into).collect(), shape))
+}
+
+fn parse_same_as(argument: &str) -> Option<ContentRule> {
+    let (origin, from_https) = match argument.split_once(" for ") {
+        None => (argument, None),
+        Some((origin, "http")) => (origin, Some(false)),
+        Some((origin, "https")) => (origin, Some(true)),
+        Some(_) => return None,
+    };
+    let (is_https, host) = match origin.strip_prefix("https://") {
+        Some(host) => (true, host),
+        None => (false, origin.strip_prefix("http://")?),
+    };
+    let is_host = !host.is_empty() && !host.contains(['/', '?', '#', '@', ' ']);
+    is_host.then(|| ContentRule::SameAs { from_https, is_https, host: host.into() })
+}
+
+fn text(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
+    // Canonical URIs are ASCII.
+    String::from_utf8_lossy(bytes)
+}
+
+impl fmt::Display for ContentRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kind())?;
+        match self {
+            ContentRule::Document(name) | ContentRule::PathParameter(name) | ContentRule::KeepParameter(name) => {
+                write!(f, " {}", text(name))
+            }
+            ContentRule::Segment(SegmentPlace::First, name) => write!(f, " /{}/...", text(name)),
+            ContentRule::Segment(SegmentPlace::Last, name) => write!(f, " .../{}", text(name)),
+            ContentRule::SegmentValue(before, shape) => {
+                f.write_str(" ")?;
+                before.iter().try_for_each(|segment| write!(f, "/{}", text(segment)))?;
+                write!(f, "/{}", shape.map_or("*", ValueShape::name))
+            }
+            ContentRule::Parameter(name, None) => write!(f, " {}", text(name)),
+            ContentRule::Parameter(name, Some(shape)) => write!(f, " {}={}", text(name), shape.name()),
+            ContentRule::SameAs { from_https, is_https, host } => {
+                let scheme = |is_https| if is_https { "https" } else { "http" };
+                write!(f, " {}://{}", scheme(*is_https), text(host))?;
+                from_https.map_or(Ok(()), |from| write!(f, " for {}", scheme(from)))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_and_contexts_have_texts() {
+        let rules = [
+            "ignore-scheme",
+            "ignore-doubled-slashes",
+            "ignore-final-slash",
+            "ignore-path-case",
+            "ignore-document index.html",
+            "ignore-path-parameter jsessionid",
+            "ignore-segment /print/...",
+            "ignore-segment .../amp",
+            "ignore-segment-value /article/#/*",
+            "ignore-segment-value /<hex>",
+            "ignore-parameter sid",
+            "ignore-parameter sid=<uuid>",
+            "ignore-query",
+            "ignore-parameter-order",
+            "ignore-empty-parameters",
+            "ignore-fragment",
+            "same-as https://www.example.org",
+            "same-as http://example.org for https",
+            "keep-parameter id",
+        ];
+        for rule in rules {
+            assert_eq!(ContentRule::parse(rule).map(|rule| rule.to_string()).as_deref(), Some(rule));
+        }
+        for rule in [
+            "",
+            "ignore-parameter",
+            "ignore-scheme x",
+            "ignore-parameter a=<x>",
+            "same-as example.org",
+            "same-as http://a/b",
+        ] {
+            assert_eq!(ContentRule::parse(rule), None, "{rule}");
+        }
+        for context in ["", "/shop/", "*.css"] {
+            assert_eq!(PathContext::parse(context).map(|context| context.to_string()).as_deref(), Some(context));
+        }
+        assert!(["shop", "/a/b/", "//", "*."].iter().all(|context| PathContext::parse(context).is_none()));
+    }
+
+    #[test]
+    fn shapes_are_recognized() {
+        let cases = [
+            ("d41d8cd98f00b204e9800998ecf8427e", ValueShape::Hex),
+            ("123e4567-e89b-12d3-a456-426614174000", ValueShape::Uuid),
+            ("1600000000", ValueShape::Time),
+            ("1600000000123", ValueShape::Time),
+            ("20260102030405", ValueShape::Time),
+            ("42", ValueShape::Number),
+            ("a8f3kq02mzp19xw7", ValueShape::Token),
+            ("the-history-of-the-river-in-2024", ValueShape::Other),
+            ("news", ValueShape::Other),
+            ("", ValueShape::Other),
+        ];
+        for (value, shape) in cases {
+            assert_eq!(ValueShape::of(value.as_bytes()), shape, "{value}");
+        }
+    }
+}

@@ -1,0 +1,419 @@
+//! Applies rules about content to URLs: [`RuleSet`].
+
+use super::rule::{ContentRule, PathContext, ScopedRule, SegmentPlace, ValueShape};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// An http or https URI in the parts that rules are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct UrlParts<'a> {
+    pub(super) is_https: bool,
+    /// Userinfo, host and port.
+    pub(super) authority: &'a [u8],
+    /// With the first slash; empty only if the URI is not canonical.
+    pub(super) path: &'a [u8],
+    /// Without `?`.
+    pub(super) query: Option<&'a [u8]>,
+    /// Without `#`.
+    pub(super) fragment: Option<&'a [u8]>,
+}
+
+impl<'a> UrlParts<'a> {
+    /// Splits a canonical URI; `None` if its scheme is neither http nor https.
+    pub(crate) fn of(uri: &'a [u8]) -> Option<UrlParts<'a>> {
+        let (is_https, rest) = match uri.strip_prefix(b"http")? {
+            [b's', b':', b'/', b'/', rest @ ..] => (true, rest),
+            [b':', b'/', b'/', rest @ ..] => (false, rest),
+            _ => return None,
+        };
+        let (rest, fragment) = split_at(rest, b'#');
+        let (rest, query) = split_at(rest, b'?');
+        let path_at = memchr::memchr(b'/', rest).unwrap_or(rest.len());
+        Some(UrlParts { is_https, authority: &rest[..path_at], path: &rest[path_at..], query, fragment })
+    }
+
+    /// Returns userinfo, host and port.
+    pub(crate) fn authority(&self) -> &'a [u8] {
+        self.authority
+    }
+
+    /// Returns whether the authority is a host alone, so that another scheme may name the same server.
+    pub(super) fn is_bare_host(&self) -> bool {
+        !self.authority.contains(&b'@') && !self.authority.ends_with(b"]") && !self.authority.contains(&b':')
+    }
+}
+
+fn split_at(text: &[u8], byte: u8) -> (&[u8], Option<&[u8]>) {
+    match memchr::memchr(byte, text) {
+        Some(at) => (&text[..at], Some(&text[at + 1..])),
+        None => (text, None),
+    }
+}
+
+/// Splits a query parameter or a path parameter into its name and its value; the value is empty without `=`.
+pub(super) fn name_and_value(parameter: &[u8]) -> (&[u8], &[u8]) {
+    match memchr::memchr(b'=', parameter) {
+        Some(at) => (&parameter[..at], &parameter[at + 1..]),
+        None => (parameter, b""),
+    }
+}
+
+/// Returns the segment in the form that [`ContentRule::SegmentValue`] uses: a name, `#` for a number, `*` for others.
+pub(super) fn general_segment(segment: &[u8]) -> &[u8] {
+    match segment {
+        [_, ..] if segment.iter().all(u8::is_ascii_digit) => b"#",
+        [_, ..] if segment.len() <= 20 && segment.iter().all(|byte| byte.is_ascii_alphabetic() || *byte == b'_') => {
+            segment
+        }
+        _ => b"*",
+    }
+}
+
+/// Most segments before one whose value makes no difference.
+pub(super) const MAX_SEGMENTS_BEFORE: usize = 3;
+
+/// What a rule removed from a URL, or `NOTHING`. It tells apart the URLs that the rule makes equal.
+pub(super) type Removed = u64;
+
+/// Collects what each rule removed from a URL: number of the rule and hash of the text.
+pub(super) type RemovedByRule = Vec<(u16, Removed)>;
+
+/// Rules in the form that they are applied in. The number of a rule is its place in the list that the set was made of.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RuleSet {
+    scheme: Option<u16>,
+    doubled_slashes: Option<u16>,
+    final_slash: Option<u16>,
+    path_case: Option<u16>,
+    parameter_order: Option<u16>,
+    empty_parameters: Option<u16>,
+    fragment: Option<u16>,
+    documents: Vec<(Vec<u8>, u16)>,
+    path_parameters: Vec<(Vec<u8>, u16)>,
+    segments: Vec<(SegmentPlace, Vec<u8>, u16)>,
+    segment_values: Vec<(Vec<Vec<u8>>, Option<ValueShape>, u16)>,
+    parameters: Vec<(Vec<u8>, Option<ValueShape>, PathContext, u16)>,
+    queries: Vec<(PathContext, u16)>,
+    kept: Vec<Vec<u8>>,
+    same_as: [Option<(bool, Vec<u8>, u16)>; 2],
+    count: u16,
+}
+
+/// Buffers for [`RuleSet::write`].
+#[derive(Debug, Default)]
+pub(crate) struct RuleBuffers {
+    path: Vec<u8>,
+    parameters: Vec<(usize, usize)>,
+}
+
+impl RuleSet {
+    /// Returns the set of these rules. A later rule about the same part replaces an earlier one.
+    pub(crate) fn new<'r>(rules: impl IntoIterator<Item = &'r ScopedRule>) -> RuleSet {
+        let mut set = RuleSet::default();
+        rules.into_iter().for_each(|rule| set.add(rule));
+        set
+    }
+
+    /// Adds a rule, with the next number.
+    pub(crate) fn add(&mut self, ScopedRule { rule, context }: &ScopedRule) {
+        let number = self.count;
+        self.count = self.count.saturating_add(1);
+        match rule.clone() {
+            ContentRule::Scheme => self.scheme = Some(number),
+            ContentRule::DoubledSlashes => self.doubled_slashes = Some(number),
+            ContentRule::FinalSlash => self.final_slash = Some(number),
+            ContentRule::PathCase => self.path_case = Some(number),
+            ContentRule::ParameterOrder => self.parameter_order = Some(number),
+            ContentRule::EmptyParameters => self.empty_parameters = Some(number),
+            ContentRule::Fragment => self.fragment = Some(number),
+            ContentRule::Document(name) => self.documents.push((name, number)),
+            ContentRule::PathParameter(name) => self.path_parameters.push((name, number)),
+            ContentRule::Segment(place, name) => self.segments.push((place, name, number)),
+            ContentRule::SegmentValue(before, shape) => self.segment_values.push((before, shape, number)),
+            ContentRule::Parameter(name, shape) => self.parameters.push((name, shape, context.clone(), number)),
+            ContentRule::Query => self.queries.push((context.clone(), number)),
+            ContentRule::KeepParameter(name) => self.kept.push(name),
+            ContentRule::SameAs { from_https, is_https, host } => {
+                for from in [false, true] {
+                    if from_https.is_none_or(|only| only == from) {
+                        self.same_as[usize::from(from)] = Some((is_https, host.clone(), number));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns whether a rule of this set says that the parameter matters.
+    pub(crate) fn keeps(&self, name: &[u8]) -> bool {
+        self.kept.iter().any(|kept| kept == name)
+    }
+
+    /// Returns whether the set has no rules that change URLs.
+    pub(crate) fn is_empty(&self) -> bool {
+        usize::from(self.count) == self.kept.len()
+    }
+
+    /// Writes the form of `url` that is the same for all URLs that the rules make equal, and adds to `removed` what each
+    /// rule removed. Applying the rules to the form again changes nothing, or what was left at its ends.
+    pub(crate) fn write(
+        &self,
+        url: &UrlParts<'_>,
+        buffers: &mut RuleBuffers,
+        removed: &mut RemovedByRule,
+        out: &mut Vec<u8>,
+    ) {
+        out.clear();
+        let RuleBuffers { path, parameters } = buffers;
+        let mut is_https = url.is_https;
+        let mut authority = url.authority;
+        if let Some(number) = self.scheme.filter(|_| url.is_bare_host()) {
+            removed.push((number, 1 + u64::from(is_https)));
+            is_https = true;
+        }
+        if let Some((to_https, host, number)) = self.same_as[usize::from(url.is_https)].as_ref()
+            && url.is_bare_host()
+        {
+            removed.push((*number, xxh3_64(authority)));
+            (is_https, authority) = (*to_https, host);
+        }
+        out.extend_from_slice(if is_https { b"https://" } else { b"http://" });
+        out.extend_from_slice(authority);
+        path.clear();
+        let mut segments: Vec<&[u8]> = Vec::with_capacity(8);
+        self.write_plain_path(url.path, path, removed);
+        segments.extend(path.strip_prefix(b"/").unwrap_or(path).split(|byte| *byte == b'/'));
+        let context = self.context_segments(&segments);
+        self.write_segments(segments.clone(), removed, out);
+        if let Some(query) = url.query {
+            self.write_query(query, &segments[..context], (parameters, removed), out);
+        }
+        if let Some(fragment) = url.fragment {
+            match self.fragment {
+                Some(number) => removed.push((number, xxh3_64(fragment))),
+                None => {
+                    out.push(b'#');
+                    out.extend_from_slice(fragment);
+                }
+            }
+        }
+    }
+
+    /// Number of segments without the empty one that a final slash makes.
+    fn context_segments(&self, segments: &[&[u8]]) -> usize {
+        segments.len() - usize::from(segments.last().is_some_and(|last| last.is_empty()))
+    }
+
+    /// Writes the path without path parameters, in lower case, and without doubled slashes, as far as rules say so.
+    fn write_plain_path(&self, path: &[u8], out: &mut Vec<u8>, removed: &mut RemovedByRule) {
+        if self.path_parameters.is_empty() || !path.contains(&b';') {
+            out.extend_from_slice(path);
+        } else {
+            self.write_without_path_parameters(path, out, removed);
+        }
+        if let Some(number) = self.path_case {
+            lower_case(out, number, removed);
+        }
+        if let Some(number) = self.doubled_slashes
+            && memchr::memmem::find(out, b"//").is_some()
+        {
+            removed.push((number, xxh3_64(out)));
+            out.dedup_by(|a, b| (*a, *b) == (b'/', b'/'));
+        }
+    }
+
+    fn write_without_path_parameters(&self, path: &[u8], out: &mut Vec<u8>, removed: &mut RemovedByRule) {
+        for (i, segment) in path.split(|byte| *byte == b'/').enumerate() {
+            if i > 0 {
+                out.push(b'/');
+            }
+            for (j, part) in segment.split(|byte| *byte == b';').enumerate() {
+                let (name, value) = name_and_value(part);
+                match self.path_parameters.iter().find(|(known, _)| j > 0 && known.eq_ignore_ascii_case(name)) {
+                    Some((_, number)) => removed.push((*number, xxh3_64(value) | 1)),
+                    None => {
+                        out.extend_from_slice(if j > 0 { b";" } else { b"" });
+                        out.extend_from_slice(part);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Writes the segments without those that make no difference.
+    fn write_segments(&self, mut segments: Vec<&[u8]>, removed: &mut RemovedByRule, out: &mut Vec<u8>) {
+        let mut has_slash = segments.len() > 1 && segments.last().is_some_and(|last| last.is_empty());
+        if has_slash || segments.last().is_some_and(|last| last.is_empty()) {
+            segments.pop();
+        }
+        if !has_slash
+            && let Some((_, number)) =
+                segments.last().and_then(|last| self.documents.iter().find(|(name, _)| name == last))
+        {
+            removed.push((*number, 1));
+            segments.pop();
+            has_slash = true;
+        }
+        for (place, name, number) in &self.segments {
+            let at = match place {
+                SegmentPlace::First => segments.first().map(|_| 0),
+                SegmentPlace::Last => segments.len().checked_sub(1),
+            };
+            if let Some(at) = at.filter(|at| segments[*at] == &name[..]) {
+                removed.push((*number, 1));
+                segments.remove(at);
+            }
+        }
+        self.replace_values(&mut segments, removed);
+        for segment in &segments {
+            out.push(b'/');
+            out.extend_from_slice(segment);
+        }
+        match self.final_slash {
+            _ if segments.is_empty() => out.push(b'/'),
+            Some(number) if has_slash => removed.push((number, 1)),
+            _ if has_slash => out.push(b'/'),
+            _ => (),
+        }
+    }
+
+    fn replace_values<'a>(&self, segments: &mut [&'a [u8]], removed: &mut RemovedByRule) {
+        for (before, shape, number) in &self.segment_values {
+            let Some(value) = segments.get(before.len()).copied().filter(|value| *value != b"*") else { continue };
+            let is_after =
+                before.iter().zip(segments.iter()).all(|(want, segment)| general_segment(segment) == &want[..]);
+            if is_after && shape.is_none_or(|shape| ValueShape::of(value) == shape) {
+                removed.push((*number, xxh3_64(value) | 1));
+                segments[before.len()] = b"*";
+            }
+        }
+    }
+
+    /// Writes the query without the parameters that make no difference.
+    fn write_query(
+        &self,
+        query: &[u8],
+        segments: &[&[u8]],
+        (kept, removed): (&mut Vec<(usize, usize)>, &mut RemovedByRule),
+        out: &mut Vec<u8>,
+    ) {
+        if let Some((_, number)) = self.queries.iter().find(|(context, _)| context.contains(segments)) {
+            return removed.push((*number, xxh3_64(query) | 1));
+        }
+        kept.clear();
+        let (mut at, mut all) = (0, 0);
+        for parameter in query.split(|byte| *byte == b'&') {
+            all += 1;
+            match self.rule_of_parameter(parameter, segments) {
+                Some(number) => removed.push((number, xxh3_64(parameter) | 1)),
+                None => kept.push((at, at + parameter.len())),
+            }
+            at += parameter.len() + 1;
+        }
+        if let Some(number) = self.parameter_order.filter(|_| kept.len() > 1) {
+            let mut order = 0;
+            kept.iter().for_each(|range| {
+                order = xxh3_64(&[order, xxh3_64(&query[range.0..range.1])].map(u64::to_le_bytes).concat())
+            });
+            removed.push((number, order | 1));
+            kept.sort_by(|a, b| query[a.0..a.1].cmp(&query[b.0..b.1]));
+        }
+        if kept.is_empty() && all > 0 && (all > 1 || !query.is_empty() || self.empty_parameters.is_some()) {
+            return;
+        }
+        out.push(b'?');
+        for (i, (from, to)) in kept.iter().enumerate() {
+            out.extend_from_slice(if i > 0 { b"&" } else { b"" });
+            out.extend_from_slice(&query[*from..*to]);
+        }
+    }
+
+    /// Returns the number of the rule by which the parameter makes no difference.
+    fn rule_of_parameter(&self, parameter: &[u8], segments: &[&[u8]]) -> Option<u16> {
+        if parameter.is_empty() {
+            return self.empty_parameters;
+        }
+        let (name, value) = name_and_value(parameter);
+        let is_for = |(known, shape, context, _): &&(Vec<u8>, Option<ValueShape>, PathContext, u16)| {
+            known == name && shape.is_none_or(|shape| ValueShape::of(value) == shape) && context.contains(segments)
+        };
+        self.parameters.iter().find(is_for).map(|(.., number)| *number).filter(|_| !self.keeps(name))
+    }
+}
+
+fn lower_case(path: &mut [u8], number: u16, removed: &mut RemovedByRule) {
+    if !path.iter().any(u8::is_ascii_uppercase) {
+        return;
+    }
+    let before = xxh3_64(path);
+    let (mut at, mut is_changed) = (0, false);
+    while at < path.len() {
+        // The digits of an escape stay in upper case, as in every canonical URI.
+        if path[at] == b'%' {
+            at += 3;
+            continue;
+        }
+        is_changed |= path[at].is_ascii_uppercase();
+        path[at].make_ascii_lowercase();
+        at += 1;
+    }
+    if is_changed {
+        removed.push((number, before | 1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn form(rules: &[&str], uri: &str) -> String {
+        let rules: Vec<ScopedRule> = rules
+            .iter()
+            .map(|text| {
+                let (context, rule) = text.split_once(": ").unwrap_or(("", text));
+                ScopedRule { rule: ContentRule::parse(rule).unwrap(), context: PathContext::parse(context).unwrap() }
+            })
+            .collect();
+        let mut out = Vec::new();
+        let url = UrlParts::of(uri.as_bytes()).unwrap();
+        RuleSet::new(&rules).write(&url, &mut RuleBuffers::default(), &mut Vec::new(), &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn rules_remove_what_they_name() {
+        let cases: [(&[&str], &str, &str); 27] = [
+            (&[], "http://a/b//c/?x=1&&y#z", "http://a/b//c/?x=1&&y#z"),
+            (&["ignore-scheme"], "http://a/", "https://a/"),
+            (&["ignore-scheme"], "http://a:8080/", "http://a:8080/"),
+            (&["ignore-doubled-slashes"], "http://a//b///c/", "http://a/b/c/"),
+            (&["ignore-final-slash"], "http://a/b/", "http://a/b"),
+            (&["ignore-final-slash"], "http://a/", "http://a/"),
+            (&["ignore-path-case"], "http://a/B%C3%BC/X?Q", "http://a/b%C3%BC/x?Q"),
+            (&["ignore-document index.html"], "http://a/b/index.html?q", "http://a/b/?q"),
+            (&["ignore-document index.html"], "http://a/index.html", "http://a/"),
+            (&["ignore-document index.html", "ignore-final-slash"], "http://a/b/index.html", "http://a/b"),
+            (&["ignore-path-parameter jsessionid"], "http://a/b;jsessionid=1F/c;v=1?q", "http://a/b/c;v=1?q"),
+            (&["ignore-segment /print/..."], "http://a/print/b", "http://a/b"),
+            (&["ignore-segment .../amp"], "http://a/b/amp/", "http://a/b/"),
+            (&["ignore-segment-value /shop/<hex>"], "http://a/shop/0123456789abcdef/x", "http://a/shop/*/x"),
+            (&["ignore-segment-value /shop/<hex>"], "http://a/shop/new/x", "http://a/shop/new/x"),
+            (&["ignore-segment-value /a/#/*"], "http://a/a/12/some-words", "http://a/a/12/*"),
+            (&["ignore-parameter sid"], "http://a/?sid=1&x=2", "http://a/?x=2"),
+            (&["ignore-parameter sid"], "http://a/?sid=1", "http://a/"),
+            (&["ignore-parameter sid=<uuid>"], "http://a/?sid=1", "http://a/?sid=1"),
+            (&["/shop/: ignore-parameter sid"], "http://a/shop/b?sid=1", "http://a/shop/b"),
+            (&["/shop/: ignore-parameter sid"], "http://a/b?sid=1", "http://a/b?sid=1"),
+            (&["*.css: ignore-query"], "http://a/b.css?123", "http://a/b.css"),
+            (&["ignore-parameter-order"], "http://a/?c&a=2&b", "http://a/?a=2&b&c"),
+            (&["ignore-empty-parameters"], "http://a/?", "http://a/"),
+            (&["ignore-empty-parameters"], "http://a/?&a&&b&", "http://a/?a&b"),
+            (&["ignore-fragment"], "http://a/#!x", "http://a/"),
+            (&["ignore-parameter x", "keep-parameter x"], "http://a/?x=1", "http://a/?x=1"),
+        ];
+        for (rules, uri, want) in cases {
+            assert_eq!(form(rules, uri), want, "{rules:?} {uri}");
+            assert_eq!(form(rules, want), want, "{rules:?} {want}");
+        }
+        assert_eq!(form(&["ignore-fragment"], "http://a/?#x"), "http://a/?");
+        assert_eq!(form(&["same-as https://www.a", "ignore-final-slash"], "http://a/x/"), "https://www.a/x");
+    }
+}

@@ -1,0 +1,200 @@
+//! Captures that rules about content are not learned from, but tried on: [`HoldOut`], [`HeldOutCaptures`].
+//!
+//! A share of sites is held out whole: only rules for all hosts hold there. Of the others, the latest captures are held out;
+//! if all captures are of one day, a share of the URLs.
+
+use crate::learn::Equivalences;
+use crate::learn::content::{HostCaptures, RuleScores, ScopedRule, site_of};
+use crate::spill::{FileRange, ScratchFile, SpillError, decode_batch, encode_batch};
+use arrow::array::{ArrayRef, AsArray, BinaryBuilder, BooleanBuilder, RecordBatch, UInt64Array};
+use arrow::buffer::Buffer;
+use arrow::datatypes::UInt64Type;
+use arrow::error::ArrowError;
+use arrow::ipc::CompressionType;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+/// Days that captures are counted by, from 1970.
+pub(super) const DAYS: usize = 1 << 16;
+
+/// Numbers of captures by day.
+#[derive(Debug, Default)]
+pub(super) struct DayCounts(Mutex<Vec<u64>>);
+
+impl DayCounts {
+    /// Adds captures.
+    pub(super) fn add(&self, days: &[i32]) {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.resize(DAYS, 0);
+        for day in days {
+            if let Some(count) = usize::try_from(*day).ok().and_then(|day| counts.get_mut(day)) {
+                *count += 1;
+            }
+        }
+    }
+
+    /// Returns the first day of the last days that have at most this share of all captures; `None` if there is no such day.
+    fn first_held_out(&self, share: f64) -> Option<i32> {
+        let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let limit = counts.iter().sum::<u64>() as f64 * share;
+        let (mut sum, mut first) = (0, None);
+        for (day, count) in counts.iter().enumerate().rev().filter(|(_, count)| **count > 0) {
+            sum += count;
+            if sum as f64 > limit {
+                break;
+            }
+            first = Some(day as i32);
+        }
+        first
+    }
+}
+
+/// Which captures are held out.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HoldOut {
+    share: f64,
+    first_day: Option<i32>,
+}
+
+impl HoldOut {
+    /// Holds out a share of the captures; nothing if it is 0.
+    pub(super) fn new(share: f64, days: &DayCounts) -> HoldOut {
+        HoldOut { share, first_day: if share > 0.0 { days.first_held_out(share) } else { None } }
+    }
+
+    /// Returns whether all captures of the host's site are held out.
+    pub(super) fn contains_site(&self, host: &[u8]) -> bool {
+        self.is_chosen(xxh3_64_with_seed(site_of(host), 1))
+    }
+
+    /// Returns whether a capture is held out.
+    pub(super) fn contains(&self, uri: &[u8], day: i32) -> bool {
+        match self.first_day {
+            _ if self.share <= 0.0 => false,
+            Some(first) => day >= first,
+            None => self.is_chosen(xxh3_64(uri)),
+        }
+    }
+
+    fn is_chosen(&self, hash: u64) -> bool {
+        ((hash >> 11) as f64 / (1u64 << 53) as f64) < self.share
+    }
+}
+
+/// Held out captures of hosts, on disk.
+#[derive(Debug)]
+pub(super) struct HeldOutCaptures {
+    file: ScratchFile,
+    ranges: Vec<FileRange>,
+}
+
+/// Held out captures of a host.
+#[derive(Debug)]
+pub(super) struct HeldOutHost<'a> {
+    pub(super) host: &'a [u8],
+    pub(super) captures: &'a HostCaptures,
+    /// The whole site is held out.
+    pub(super) is_site: bool,
+}
+
+/// Encodes held out captures for [`HeldOutCaptures::add`].
+pub(super) fn encode_held_out<'a>(hosts: impl Iterator<Item = HeldOutHost<'a>>) -> Result<Vec<u8>, SpillError> {
+    let (mut names, mut uris, mut contents, mut is_site) =
+        (BinaryBuilder::new(), BinaryBuilder::new(), Vec::new(), BooleanBuilder::new());
+    for host in hosts {
+        for url in 0..host.captures.len() {
+            for (content, count) in host.captures.contents(url) {
+                for _ in 0..*count {
+                    names.append_value(host.host);
+                    uris.append_value(host.captures.uri(url));
+                    contents.push(*content);
+                    is_site.append_value(host.is_site);
+                }
+            }
+        }
+    }
+    if contents.is_empty() {
+        return Ok(Vec::new());
+    }
+    let columns: [(&str, ArrayRef); 4] = [
+        ("host", Arc::new(names.finish())),
+        ("uri", Arc::new(uris.finish())),
+        ("content", Arc::new(UInt64Array::from(contents))),
+        ("is_site", Arc::new(is_site.finish())),
+    ];
+    let mut bytes = Vec::new();
+    encode_batch(&RecordBatch::try_from_iter(columns)?, Some(CompressionType::LZ4_FRAME), &mut bytes)?;
+    Ok(bytes)
+}
+
+/// Scores of rules on held out captures.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Validation {
+    /// Later captures, or other URLs, of sites that rules were learned from.
+    pub(crate) known_sites: RuleScores,
+    /// Captures of other sites.
+    pub(crate) other_sites: RuleScores,
+}
+
+impl HeldOutCaptures {
+    pub(super) fn new(directory: &Path) -> HeldOutCaptures {
+        HeldOutCaptures { file: ScratchFile::new(directory), ranges: Vec::new() }
+    }
+
+    /// Adds encoded captures.
+    pub(super) fn add(&mut self, encoded: &[u8]) -> Result<(), SpillError> {
+        if !encoded.is_empty() {
+            self.ranges.push(self.file.append(encoded)?);
+        }
+        Ok(())
+    }
+
+    /// Tries rules on all captures.
+    pub(super) fn validate(&self, rules: &Equivalences) -> Result<Validation, SpillError> {
+        let (mut validation, mut bytes) = (Validation::default(), Vec::new());
+        for range in &self.ranges {
+            self.file.read(*range, &mut bytes)?;
+            add_scores(&decode_batch(Buffer::from(bytes.as_slice()))?, rules, &mut validation)?;
+        }
+        Ok(validation)
+    }
+}
+
+fn add_scores(batch: &RecordBatch, rules: &Equivalences, validation: &mut Validation) -> Result<(), SpillError> {
+    let missing = || SpillError::Arrow(ArrowError::SchemaError("held out captures have other columns".to_string()));
+    let text = |at: usize| batch.column(at).as_binary_opt::<i32>().ok_or_else(missing);
+    let (hosts, uris) = (text(0)?, text(1)?);
+    let contents = batch.column(2).as_primitive_opt::<UInt64Type>().ok_or_else(missing)?;
+    let is_site = batch.column(3).as_boolean_opt().ok_or_else(missing)?;
+    let mut row = 0;
+    while row < batch.num_rows() {
+        let (host, first, mut captures) = (hosts.value(row), row, HostCaptures::default());
+        while row < batch.num_rows() && hosts.value(row) == host {
+            captures.push(uris.value(row), contents.value(row));
+            row += 1;
+        }
+        let rules: Vec<ScopedRule> = rules.rules_of(host);
+        let scores = if is_site.value(first) { &mut validation.other_sites } else { &mut validation.known_sites };
+        scores.add(&captures, &rules);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_latest_days_are_held_out() {
+        let days = DayCounts::default();
+        days.add(&[10, 10, 10, 10, 10, 11, 11, 12, 13, 14]);
+        let first = |share| HoldOut::new(share, &days).first_day;
+        assert_eq!((first(0.3), first(0.39), first(0.5), first(0.05)), (Some(12), Some(12), Some(11), None));
+        let (none, some) = (HoldOut::new(0.0, &days), HoldOut::new(0.3, &days));
+        assert!(!none.contains(b"http://a/", 14) && !none.contains_site(b"a"));
+        assert!(some.contains(b"http://a/", 12) && !some.contains(b"http://a/", 11));
+        let chosen = (0..1000).filter(|i| some.contains_site(format!("a{i}.example").as_bytes())).count();
+        assert!((250..350).contains(&chosen), "{chosen}");
+    }
+}
