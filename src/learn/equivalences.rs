@@ -7,7 +7,7 @@
 //! Rules about content are for a host, for a registered domain (`*.example.org`) or for all hosts (`*`). A URL costs one
 //! lookup of its host; only if rules of domains exist, a host without own rules costs one more per label.
 
-use super::content::{ContentRule, RuleBuffers, RuleSet, ScopedRule, UrlParts};
+use super::content::{ContentRule, ContentRuleSet, RuleBuffers, ScopedRule, UrlParts};
 use super::rewrite::{OriginRule, RewriteRule};
 use super::spelling::Spelling;
 use crate::key::{KeyAlgorithm, KeyBytes};
@@ -48,7 +48,7 @@ struct HostRules {
     origins: [Option<OriginRule>; 2],
     slashes: [bool; 3],
     /// Rules about content: those of the host, of its domain and of all hosts.
-    content: RuleSet,
+    content: ContentRuleSet,
 }
 
 impl HostRules {
@@ -93,7 +93,7 @@ pub struct Equivalences {
     /// Rules about content by the host that they are for, or `*.` and a domain, or `*`.
     rules: HashMap<Vec<u8>, Vec<ScopedRule>>,
     /// For hosts that are not in `hosts`: the rules by domain. The empty domain has those of all hosts.
-    general: HashMap<Vec<u8>, RuleSet>,
+    general: HashMap<Vec<u8>, ContentRuleSet>,
     /// Sum of the hashes of all entries, which does not depend on their order.
     digest: u128,
 }
@@ -163,7 +163,7 @@ impl Equivalences {
             hosts.entry(host.clone()).or_default();
         }
         self.hosts = hosts;
-        let contents: Vec<(Vec<u8>, RuleSet)> =
+        let contents: Vec<(Vec<u8>, ContentRuleSet)> =
             self.hosts.keys().map(|host| (host.clone(), self.set_for(host))).collect();
         for (host, content) in contents {
             self.hosts.entry(host).or_default().content = content;
@@ -173,8 +173,8 @@ impl Equivalences {
         self.general = domains.map(|domain| (domain.to_vec(), self.set_for(domain))).collect();
     }
 
-    fn set_for(&self, host: &[u8]) -> RuleSet {
-        RuleSet::new(self.rules_for(host).into_iter().map(|(_, rule)| rule))
+    fn set_for(&self, host: &[u8]) -> ContentRuleSet {
+        ContentRuleSet::new(self.rules_for(host).into_iter().map(|(_, rule)| rule))
     }
 
     /// Returns the rules about content that hold for a host: its own, those of its domains and those of all hosts.
@@ -211,7 +211,7 @@ impl Equivalences {
     }
 
     /// Returns the rules about content of a host that has none itself.
-    fn general_rules(&self, host: &[u8]) -> Option<&RuleSet> {
+    fn general_rules(&self, host: &[u8]) -> Option<&ContentRuleSet> {
         let everywhere = self.general.get(&b""[..]);
         match self.general.len() - usize::from(everywhere.is_some()) {
             0 => everywhere,
@@ -310,7 +310,7 @@ fn domains_of(host: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// Returns the URI that rules about content rewrite `uri` to; `None` if they change nothing.
-fn apply_content(rules: &RuleSet, uri: &[u8]) -> Option<Vec<u8>> {
+fn apply_content(rules: &ContentRuleSet, uri: &[u8]) -> Option<Vec<u8>> {
     if rules.is_empty() {
         return None;
     }

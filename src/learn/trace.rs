@@ -1,6 +1,6 @@
 //! Tells which class, rules and patterns lead from a URL to its key: [`Equivalences::trace`].
 
-use super::content::{RuleBuffers, RuleSet, UrlParts};
+use super::content::{ContentRuleSet, RuleBuffers, UrlParts};
 use super::equivalences::{Equivalences, KeyOrigin, MOST_STEPS};
 use super::spelling::Spelling;
 use crate::key::KeyBytes;
@@ -72,20 +72,20 @@ impl Equivalences {
     fn content_rules_of(&self, uri: &[u8]) -> Vec<(Vec<u8>, String, String)> {
         let Some(url) = UrlParts::of(uri) else { return Vec::new() };
         let rules = self.rules_for(url.authority());
-        let set = RuleSet::new(rules.iter().map(|(_, rule)| *rule));
+        let set = ContentRuleSet::new(rules.iter().map(|(_, rule)| *rule));
         let mut removed = Vec::new();
         set.write(&url, &mut RuleBuffers::default(), &mut removed, &mut Vec::new());
         let mut numbers: Vec<usize> = removed.into_iter().map(|(number, _)| usize::from(number)).collect();
         numbers.sort_unstable();
         numbers.dedup();
         let rules = numbers.into_iter().filter_map(|number| rules.get(number));
-        let is_change = |rule: &RuleSet| {
+        let is_change = |rule: &ContentRuleSet| {
             let mut text = Vec::new();
             rule.write(&url, &mut RuleBuffers::default(), &mut Vec::new(), &mut text);
             text != uri
         };
         // The order of parameters may be right already.
-        let rules = rules.filter(|(_, rule)| is_change(&RuleSet::new([*rule])));
+        let rules = rules.filter(|(_, rule)| is_change(&ContentRuleSet::new([*rule])));
         rules.map(|(scope, rule)| (scope.clone(), rule.rule.to_string(), rule.context.to_string())).collect()
     }
 }

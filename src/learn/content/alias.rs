@@ -79,28 +79,22 @@ fn remove_sinks(pages: &mut Vec<(u64, u64)>) {
 
 /// Returns rules by which hosts are aliases of others, learned and refused, with the number of their host.
 pub(crate) fn find_aliases(hosts: &[(Vec<u8>, HostSample)], limits: &ContentLimits) -> Vec<(usize, JudgedRule)> {
-    let mut found: BTreeMap<usize, JudgedRule> = BTreeMap::new();
+    let mut partners: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (a, b) in pairs_that_share(hosts, limits) {
-        // The host with more URLs is the one that the others are aliases of.
-        let rank = |at: usize| (std::cmp::Reverse(hosts[at].1.urls), &hosts[at].0);
-        let (target, alias) = if rank(a) < rank(b) { (a, b) } else { (b, a) };
-        let judged = judge(&hosts[alias].1, &hosts[target], limits);
-        let is_better =
-            |known: &JudgedRule| (judged.refusal.is_none(), judged.support) > (known.refusal.is_none(), known.support);
-        if found.get(&alias).is_none_or(is_better) {
-            found.insert(alias, judged);
-        }
+        partners.entry(a).or_default().push(b);
+        partners.entry(b).or_default().push(a);
     }
-    // An alias is not followed further than to a host that has no alias itself.
-    let is_alias: Vec<Vec<u8>> =
-        found.iter().filter(|(_, rule)| rule.refusal.is_none()).map(|(at, _)| hosts[*at].0.clone()).collect();
-    for rule in found.values_mut() {
-        if let ContentRule::SameAs { host, .. } = &rule.rule.rule
-            && rule.refusal.is_none()
-            && is_alias.contains(host)
-        {
-            rule.refusal = Some(RuleRefusal::Chain);
-        }
+    // Hosts are aliases of hosts with more URLs, which are no aliases themselves.
+    let rank = |at: &usize| (std::cmp::Reverse(hosts[*at].1.urls), &hosts[*at].0);
+    let mut order: Vec<usize> = partners.keys().copied().collect();
+    order.sort_by_key(rank);
+    let mut found: BTreeMap<usize, JudgedRule> = BTreeMap::new();
+    for alias in order {
+        let is_alias = |at: &usize| found.get(at).is_some_and(|rule| rule.refusal.is_none());
+        let targets = partners[&alias].iter().filter(|target| rank(target) < rank(&alias) && !is_alias(target));
+        let judged = targets.map(|target| judge(&hosts[alias].1, &hosts[*target], limits));
+        let best = judged.max_by_key(|judged| (judged.refusal.is_none(), judged.support));
+        found.extend(best.map(|judged| (alias, judged)));
     }
     found.into_iter().collect()
 }
@@ -151,5 +145,39 @@ fn judge(alias: &HostSample, (host, target): &(Vec<u8>, HostSample), limits: &Co
         refusal,
         examples: Vec::new(),
         counter_examples: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::host::learn_host;
+    use super::*;
+
+    fn host(name: &str, pages: std::ops::Range<u64>, content: impl Fn(u64) -> u64) -> (Vec<u8>, HostSample) {
+        let mut captures = HostCaptures::default();
+        pages.for_each(|page| captures.push(format!("https://{name}/{page:04}").as_bytes(), content(page)));
+        let rules = learn_host(&captures, &ContentLimits::default());
+        (name.into(), HostSample::of(&captures, &rules).unwrap())
+    }
+
+    #[test]
+    fn hosts_with_equal_pages_are_aliases_of_the_largest() {
+        let hosts = [
+            host("a.b", 0..60, |page| page),
+            host("www.a.b", 20..70, |page| page),
+            host("m.a.b", 30..70, |page| page),
+            // Every fourth page is another one.
+            host("old.a.b", 0..50, |page| if page % 4 == 0 { page + 1000 } else { page }),
+            host("other.a.b", 0..50, |page| page + 2000),
+        ];
+        let found = find_aliases(&hosts, &ContentLimits::default());
+        let found: Vec<_> =
+            found.into_iter().map(|(at, judged)| (at, judged.rule.rule.to_string(), judged.refusal)).collect();
+        let expected = [
+            (1, "same-as https://a.b for https".to_string(), None),
+            (2, "same-as https://a.b for https".to_string(), None),
+            (3, "same-as https://a.b for https".to_string(), Some(RuleRefusal::CounterExamples)),
+        ];
+        assert_eq!(found, expected);
     }
 }

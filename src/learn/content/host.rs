@@ -8,9 +8,10 @@
 //! 4. Rules with too little support are left out.
 
 use super::captures::HostCaptures;
-use super::differences::{MAX_NAME_LEN, find_differences};
+use super::differences::find_differences;
+use super::parameters::needed_parameters;
 use super::rule::{ContentRule, PathContext, ScopedRule, ValueShape};
-use super::rule_set::{RuleSet, name_and_value};
+use super::rule_set::ContentRuleSet;
 use super::trial::{RuleEvidence, Trial};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,8 +48,6 @@ pub(crate) enum RuleRefusal {
     CounterExamples,
     /// Too few contents confirm it.
     Support,
-    /// The host that it leads to is an alias itself.
-    Chain,
 }
 
 impl RuleRefusal {
@@ -57,7 +56,6 @@ impl RuleRefusal {
         match self {
             RuleRefusal::CounterExamples => "counter-examples",
             RuleRefusal::Support => "support",
-            RuleRefusal::Chain => "chain",
         }
     }
 }
@@ -119,6 +117,23 @@ pub(crate) fn learn_host(captures: &HostCaptures, limits: &ContentLimits) -> Hos
         rules = learner.reduce(rules);
     }
     learner.finish(rules)
+}
+
+/// Returns whether the rule is about values that software makes, each of which occurs once.
+fn is_about_made_values(rule: &ContentRule) -> bool {
+    match rule {
+        ContentRule::Parameter(_, shape) | ContentRule::SegmentValue(_, shape) => {
+            shape.is_some_and(ValueShape::is_made)
+        }
+        _ => false,
+    }
+}
+
+/// Returns whether the host serves its pages in variants. If values that occur once determined the content, it would be different
+/// for each, and not one of a few contents that many values share.
+fn has_variants(evidence: &RuleEvidence) -> bool {
+    const MIN_VARIANTS: u64 = 5;
+    evidence.variants >= MIN_VARIANTS && 2 * evidence.variants >= evidence.alone
 }
 
 /// Rules that differences of URLs with equal contents suggest, and the number of contents that do.
@@ -190,7 +205,8 @@ impl HostLearner<'_> {
     fn reduce(&mut self, mut rules: Vec<ScopedRule>) -> Vec<ScopedRule> {
         while !rules.is_empty() {
             let (evidence, _) = self.trial.evaluate(&rules);
-            let shares: Vec<f64> = evidence.iter().map(|evidence| self.wrong_share(evidence)).collect();
+            let shares: Vec<f64> =
+                rules.iter().zip(&evidence).map(|(rule, evidence)| self.wrong_share(rule, evidence)).collect();
             let worst = shares.iter().copied().fold(0.0, f64::max);
             if worst <= 1.0 - self.limits.min_precision {
                 break;
@@ -210,23 +226,33 @@ impl HostLearner<'_> {
     }
 
     /// Returns the counter-examples that the noise of the host does not explain.
-    fn excess(&self, evidence: &RuleEvidence) -> f64 {
+    fn excess(&self, rule: &ScopedRule, evidence: &RuleEvidence) -> f64 {
+        if is_about_made_values(&rule.rule) && has_variants(evidence) {
+            return 0.0;
+        }
         (evidence.counter as f64 - 1.2 * self.noise * evidence.merged as f64).max(0.0)
     }
 
-    fn wrong_share(&self, evidence: &RuleEvidence) -> f64 {
-        let excess = self.excess(evidence);
+    fn wrong_share(&self, rule: &ScopedRule, evidence: &RuleEvidence) -> f64 {
+        let excess = self.excess(rule, evidence);
         if excess == 0.0 { 0.0 } else { excess / (excess + evidence.support as f64) }
     }
 
-    fn lower_bound(&self, evidence: &RuleEvidence) -> f64 {
-        wilson_lower_bound(evidence.support as f64, evidence.support as f64 + self.excess(evidence))
+    fn lower_bound(&self, rule: &ScopedRule, evidence: &RuleEvidence) -> f64 {
+        wilson_lower_bound(evidence.support as f64, evidence.support as f64 + self.excess(rule, evidence))
     }
 
     /// Leaves out rules with too little support, and returns the result.
     fn finish(mut self, mut rules: Vec<ScopedRule>) -> HostRules {
         let (evidence, forms) = loop {
-            let (evidence, forms) = self.trial.evaluate(&rules);
+            // Most hosts have no rules: their URLs stay as they are.
+            let (evidence, forms) = match rules.is_empty() {
+                true => (Vec::new(), None),
+                false => {
+                    let (evidence, forms) = self.trial.evaluate(&rules);
+                    (evidence, Some(forms))
+                }
+            };
             let before = rules.len();
             let judged: Vec<_> = rules.into_iter().zip(evidence.iter().cloned()).collect();
             rules = Vec::new();
@@ -248,9 +274,9 @@ impl HostLearner<'_> {
         let judged = all.into_iter().map(|(rule, (evidence, refusal))| self.judged(rule, &evidence, refusal)).collect();
         HostRules {
             rules: judged,
-            parameters: self.other_parameters(&rules),
+            parameters: needed_parameters(&self.trial, &ContentRuleSet::new(&rules), self.noise),
             urls: self.captures.len() as u64,
-            forms: forms.count() as u64,
+            forms: forms.map_or(self.captures.len(), |forms| forms.count()) as u64,
         }
     }
 
@@ -269,49 +295,95 @@ impl HostLearner<'_> {
             urls.map(|url| self.captures.uri(url as usize).to_vec()).collect()
         };
         JudgedRule {
+            lower_bound: self.lower_bound(&rule, evidence),
             rule,
             support: evidence.support,
             counter: evidence.counter,
             merged: evidence.merged,
-            lower_bound: self.lower_bound(evidence),
             refusal,
             examples: texts(&evidence.examples),
             counter_examples: texts(&evidence.counter_examples),
         }
     }
-
-    /// Tries to ignore each query parameter that no learned rule is about, in addition to the learned rules. Returns the number of
-    /// pages that it would merge with others: evidence against a rule for all hosts.
-    fn other_parameters(&self, rules: &[ScopedRule]) -> BTreeMap<Vec<u8>, u64> {
-        let is_learned = |name: &[u8]| {
-            rules.iter().any(|rule| matches!(&rule.rule, ContentRule::Parameter(known, None) if known == name && rule.context == PathContext::Any))
-        };
-        let mut names: BTreeMap<&[u8], u64> = BTreeMap::new();
-        for url in (0..self.captures.len() as u32).filter_map(|url| self.trial.url(url)) {
-            let parameters = url.query.into_iter().flat_map(|query| query.split(|byte| *byte == b'&'));
-            let is_name = |name: &&[u8]| {
-                !name.is_empty() && name.len() <= MAX_NAME_LEN && ValueShape::of(name) == ValueShape::Other
-            };
-            parameters
-                .map(|parameter| name_and_value(parameter).0)
-                .filter(is_name)
-                .for_each(|name| *names.entry(name).or_default() += 1);
-        }
-        let mut names: Vec<(&[u8], u64)> =
-            names.into_iter().filter(|(name, urls)| *urls > 1 && !is_learned(name)).collect();
-        names.sort_by_key(|(_, urls)| std::cmp::Reverse(*urls));
-        names.truncate(MAX_CANDIDATES / 4);
-        let counter = |name: &[u8]| {
-            let ignored = ScopedRule::from(ContentRule::Parameter(name.to_vec(), None));
-            let all: Vec<ScopedRule> = rules.iter().cloned().chain([ignored]).collect();
-            let (evidence, _) = self.trial.evaluate(&all);
-            self.excess(&evidence[rules.len()]).ceil() as u64
-        };
-        names.into_iter().map(|(name, _)| (name.to_vec(), counter(name))).filter(|(_, counter)| *counter > 0).collect()
-    }
 }
 
 /// Returns the set of the rules of a host that were learned.
-pub(crate) fn learned_set(rules: &[JudgedRule]) -> RuleSet {
-    RuleSet::new(rules.iter().filter(|rule| rule.refusal.is_none()).map(|rule| &rule.rule))
+pub(crate) fn learned_set(rules: &[JudgedRule]) -> ContentRuleSet {
+    ContentRuleSet::new(rules.iter().filter(|rule| rule.refusal.is_none()).map(|rule| &rule.rule))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The rules that are learned from captures of URLs, as texts.
+    fn learned(captures: &[(String, u64)]) -> Vec<String> {
+        let mut sorted = captures.to_vec();
+        sorted.sort();
+        let mut host = HostCaptures::default();
+        sorted.iter().for_each(|(uri, content)| host.push(uri.as_bytes(), *content));
+        let rules = learn_host(&host, &ContentLimits::default()).rules.into_iter();
+        rules
+            .filter(|rule| rule.refusal.is_none())
+            .map(|rule| format!("{} {}", rule.rule.rule, rule.rule.context))
+            .collect()
+    }
+
+    fn urls(count: u64, of: impl Fn(u64, u64) -> (String, u64)) -> Vec<(String, u64)> {
+        (0..count).flat_map(|page| (0..5).map(move |copy| (page, copy))).map(|(page, copy)| of(page, copy)).collect()
+    }
+
+    /// A value that looks made.
+    fn token(page: u64, copy: u64) -> String {
+        format!("{:032x}", u128::from(page * 5 + copy + 1) * 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)
+    }
+
+    #[test]
+    fn rules_that_hide_each_other_are_learned() {
+        let order = |page, copy: u64| match copy % 2 {
+            0 => (format!("http://a/v?id={page}&lang=x&sid={}", token(page, copy)), page),
+            _ => (format!("http://a/v?sid={}&lang=x&id={page}", token(page, copy)), page),
+        };
+        assert_eq!(learned(&urls(20, order)), ["ignore-parameter sid ", "ignore-parameter-order "]);
+    }
+
+    #[test]
+    fn parameters_that_matter_are_kept() {
+        let own = |page, copy| (format!("http://a/v?id={page}&sid={}", token(page, copy)), page * 5 + copy);
+        assert!(learned(&urls(20, own)).is_empty());
+        // One value of twenty makes a difference.
+        let rare = |page, copy| match (page * 5 + copy) % 20 {
+            7 => (format!("http://a/v?id={page}&opt=7"), 1000 + page),
+            other => (format!("http://a/v?id={page}&opt={other}{copy}"), page),
+        };
+        assert!(learned(&urls(40, rare)).is_empty());
+    }
+
+    #[test]
+    fn an_error_page_under_many_urls_is_no_evidence() {
+        let errors = |page, copy| (format!("http://a/{page}/x{copy}?q={page}{copy}"), 1);
+        assert!(learned(&urls(40, errors)).is_empty());
+    }
+
+    #[test]
+    fn variants_of_pages_are_no_counter_examples() {
+        let variant =
+            |page: u64, copy: u64| (format!("http://a/v?id={page}&sid={}", token(page, copy)), page * 2 + copy % 2);
+        assert_eq!(learned(&urls(20, variant)), ["ignore-parameter sid=<hex> "]);
+    }
+
+    #[test]
+    fn a_parameter_may_matter_under_other_paths_only() {
+        let paths = |page, copy| match page % 2 {
+            0 => (format!("http://a/shop/{page}?v={copy}"), page),
+            _ => (format!("http://a/news/{page}?v={copy}"), page * 5 + copy),
+        };
+        assert_eq!(learned(&urls(40, paths)), ["ignore-parameter v /shop/"]);
+    }
+
+    #[test]
+    fn bounds_of_shares() {
+        assert!((wilson_lower_bound(5.0, 5.0) - 0.649).abs() < 0.001);
+        assert_eq!(wilson_lower_bound(0.0, 0.0), 0.0);
+    }
 }

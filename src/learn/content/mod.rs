@@ -4,7 +4,7 @@
 //! captures of a host --HostCaptures--> URLs with equal contents --find_differences--> rules to try
 //!     --Trial, again and again--> learned and refused rules with their evidence
 //! rules of many hosts --GeneralRules--> rules of domains and of all hosts
-//! rules --RuleSet--> the form that all URLs of a resource share
+//! rules --ContentRuleSet--> the form that all URLs of a resource share
 //! ```
 //!
 //! Evidence is a digest of the content of a successful answer. Two URLs whose contents differ are different pages, unless
@@ -22,6 +22,8 @@ mod export;
 mod general;
 #[cfg(feature = "pipeline")]
 mod host;
+#[cfg(feature = "pipeline")]
+mod parameters;
 mod rule;
 mod rule_set;
 #[cfg(feature = "pipeline")]
@@ -38,6 +40,6 @@ pub(crate) use general::{EVERYWHERE, GeneralRules, LearnedHost, ScopeRule, site_
 #[cfg(feature = "pipeline")]
 pub(crate) use host::{ContentLimits, JudgedRule, RuleRefusal};
 pub(crate) use rule::{ContentRule, PathContext, ScopedRule};
-pub(crate) use rule_set::{RuleBuffers, RuleSet, UrlParts};
+pub(crate) use rule_set::{ContentRuleSet, RuleBuffers, UrlParts};
 #[cfg(feature = "pipeline")]
 pub(crate) use validation::{RuleScores, wilson_interval};

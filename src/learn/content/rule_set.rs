@@ -1,4 +1,4 @@
-//! Applies rules about content to URLs: [`RuleSet`].
+//! Applies rules about content to URLs: [`ContentRuleSet`].
 
 use super::rule::{ContentRule, PathContext, ScopedRule, SegmentPlace, ValueShape};
 use xxhash_rust::xxh3::xxh3_64;
@@ -79,7 +79,7 @@ pub(super) type RemovedByRule = Vec<(u16, Removed)>;
 
 /// Rules in the form that they are applied in. The number of a rule is its place in the list that the set was made of.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct RuleSet {
+pub(crate) struct ContentRuleSet {
     scheme: Option<u16>,
     doubled_slashes: Option<u16>,
     final_slash: Option<u16>,
@@ -98,17 +98,17 @@ pub(crate) struct RuleSet {
     count: u16,
 }
 
-/// Buffers for [`RuleSet::write`].
+/// Buffers for [`ContentRuleSet::write`].
 #[derive(Debug, Default)]
 pub(crate) struct RuleBuffers {
     path: Vec<u8>,
     parameters: Vec<(usize, usize)>,
 }
 
-impl RuleSet {
+impl ContentRuleSet {
     /// Returns the set of these rules. A later rule about the same part replaces an earlier one.
-    pub(crate) fn new<'r>(rules: impl IntoIterator<Item = &'r ScopedRule>) -> RuleSet {
-        let mut set = RuleSet::default();
+    pub(crate) fn new<'r>(rules: impl IntoIterator<Item = &'r ScopedRule>) -> ContentRuleSet {
+        let mut set = ContentRuleSet::default();
         rules.into_iter().for_each(|rule| set.add(rule));
         set
     }
@@ -374,7 +374,7 @@ mod tests {
             .collect();
         let mut out = Vec::new();
         let url = UrlParts::of(uri.as_bytes()).unwrap();
-        RuleSet::new(&rules).write(&url, &mut RuleBuffers::default(), &mut Vec::new(), &mut out);
+        ContentRuleSet::new(&rules).write(&url, &mut RuleBuffers::default(), &mut Vec::new(), &mut out);
         String::from_utf8(out).unwrap()
     }
 

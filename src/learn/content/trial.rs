@@ -7,7 +7,7 @@
 
 use super::captures::{Content, HostCaptures};
 use super::rule::ScopedRule;
-use super::rule_set::{Removed, RuleBuffers, RuleSet, UrlParts};
+use super::rule_set::{ContentRuleSet, Removed, RuleBuffers, UrlParts};
 use crate::learn::graph::UnionFind;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use xxhash_rust::xxh3::xxh3_64;
@@ -27,6 +27,11 @@ pub(super) struct RuleEvidence {
     pub(super) counter: u64,
     /// URLs that the rule makes equal to another one.
     pub(super) merged: u64,
+    /// Groups of four or more URLs with several components in each of which the rule made no difference: pages that the host
+    /// serves in variants.
+    pub(super) variants: u64,
+    /// Components in such groups, and in those with one such component, of which there is no other URL.
+    pub(super) alone: u64,
     /// Pairs of URLs: numbers of URLs of the host.
     pub(super) examples: Vec<(u32, u32)>,
     pub(super) counter_examples: Vec<(u32, u32)>,
@@ -94,8 +99,14 @@ impl<'a> Trial<'a> {
         self.urls[i as usize].as_ref()
     }
 
+    /// Returns the URLs, each with its first content.
+    pub(super) fn urls_and_contents(&self) -> impl Iterator<Item = (&UrlParts<'a>, Content)> {
+        let contents = (0..self.urls.len()).map(|url| self.captures.contents(url).first().map(|(content, _)| *content));
+        self.urls.iter().zip(contents).filter_map(|(url, content)| Some((url.as_ref()?, content?)))
+    }
+
     /// Returns the URLs in the form that `rules` give them.
-    pub(super) fn forms(&self, rules: &RuleSet) -> Forms {
+    pub(super) fn forms(&self, rules: &ContentRuleSet) -> Forms {
         let (mut buffers, mut form, mut removed) = (RuleBuffers::default(), Vec::new(), Vec::new());
         let mut forms = Forms { hashes: Vec::new(), removed: Vec::new(), removed_ends: Vec::new() };
         for (i, url) in self.urls.iter().enumerate() {
@@ -116,7 +127,7 @@ impl<'a> Trial<'a> {
 
     /// Tries `rules` together and returns the evidence about each.
     pub(super) fn evaluate(&self, rules: &[ScopedRule]) -> (Vec<RuleEvidence>, Forms) {
-        let forms = self.forms(&RuleSet::new(rules));
+        let forms = self.forms(&ContentRuleSet::new(rules));
         let mut evidence = vec![RuleEvidence::default(); rules.len()];
         let sinks = self.sinks(&forms);
         let mut order: Vec<u32> = (0..self.urls.len() as u32).collect();
@@ -199,6 +210,9 @@ impl<'a> Trial<'a> {
     }
 }
 
+/// Least number of URLs of a group in which variants of a page are recognized.
+const MIN_GROUP_WITH_VARIANTS: usize = 4;
+
 /// The component of URLs whose contents are sinks.
 const NO_EVIDENCE: u32 = u32::MAX;
 
@@ -218,7 +232,13 @@ fn judge_rule(group: &[u32], components: &[u32], values: &[Removed], evidence: &
         sets.join(*first as u32, at as u32);
         sets.join(*by_value.entry(values[at]).or_insert(at as u32), at as u32);
     }
-    evidence.support += by_component.values().filter(|(_, is_supported)| *is_supported).count() as u64;
+    let supported = by_component.values().filter(|(_, is_supported)| *is_supported).count() as u64;
+    evidence.support += supported;
+    if group.len() >= MIN_GROUP_WITH_VARIANTS && supported > 0 {
+        let components = by_component.len() - usize::from(by_component.contains_key(&NO_EVIDENCE));
+        evidence.variants += u64::from(supported > 1);
+        evidence.alone += components as u64 - supported;
+    }
     let mut firsts = by_component.values().map(|(first, _)| *first);
     let Some(one) = firsts.next() else { return };
     let mut roots: BTreeMap<u32, usize> = BTreeMap::from([(sets.find(one as u32), one)]);

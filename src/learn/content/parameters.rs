@@ -1,0 +1,120 @@
+//! Query parameters that make a difference on a host: evidence against rules for all hosts. [`needed_parameters`].
+
+use super::captures::Content;
+use super::differences::MAX_NAME_LEN;
+use super::rule::ValueShape;
+use super::rule_set::{ContentRuleSet, RuleBuffers, UrlParts, name_and_value};
+use super::trial::Trial;
+use std::collections::{BTreeMap, HashMap};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Most names of parameters of a host that are returned.
+const MAX_NAMES: usize = 16;
+
+/// A URL without one of its parameters.
+struct WithoutParameter<'a> {
+    name: &'a [u8],
+    /// Sum of the hashes of path and other parameters: their order makes no difference here.
+    rest: u64,
+    value: u64,
+    content: Content,
+}
+
+/// Returns the query parameters that `rules` leave, without which URLs with different contents would be equal, and the number of
+/// such contents. `noise` is the share of pairs of captures of one URL that differ.
+pub(super) fn needed_parameters(trial: &Trial<'_>, rules: &ContentRuleSet, noise: f64) -> BTreeMap<Vec<u8>, u64> {
+    let forms = Forms::of(trial, rules);
+    let mut urls = Vec::new();
+    let mut contents_of_rest: HashMap<u64, Content> = HashMap::new();
+    for (form, content) in forms.iter() {
+        let Some(url) = UrlParts::of(form) else { continue };
+        let path = xxh3_64(url.path).wrapping_add(xxh3_64(url.authority));
+        let parameters = || url.query.into_iter().flat_map(|query| query.split(|byte| *byte == b'&'));
+        let all = parameters().fold(path, |sum, parameter| sum.wrapping_add(xxh3_64(parameter)));
+        contents_of_rest.entry(all).or_insert(content);
+        let is_name =
+            |name: &[u8]| !name.is_empty() && name.len() <= MAX_NAME_LEN && ValueShape::of(name) == ValueShape::Other;
+        for parameter in parameters() {
+            let (name, value) = name_and_value(parameter);
+            if is_name(name) {
+                let rest = all.wrapping_sub(xxh3_64(parameter));
+                urls.push(WithoutParameter { name, rest, value: xxh3_64(value), content });
+            }
+        }
+    }
+    urls.sort_unstable_by(|a, b| (a.name, a.rest, a.content, a.value).cmp(&(b.name, b.rest, b.content, b.value)));
+    let mut counts: Vec<(&[u8], u64)> = Vec::new();
+    for urls in urls.chunk_by(|a, b| a.name == b.name) {
+        let groups = urls.chunk_by(|a, b| a.rest == b.rest);
+        let sum =
+            groups.map(|group| different_contents(group, contents_of_rest.get(&group[0].rest), noise)).sum::<f64>();
+        counts.push((urls[0].name, sum.ceil() as u64));
+    }
+    counts.retain(|(_, count)| *count > 0);
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    counts.into_iter().take(MAX_NAMES).map(|(name, count)| (name.to_vec(), count)).collect()
+}
+
+/// Returns how many contents the URLs of a group have beyond the first, less what noise explains. `without` is the content of the
+/// URL without the parameter.
+fn different_contents(group: &[WithoutParameter<'_>], without: Option<&Content>, noise: f64) -> f64 {
+    let mut contents: Vec<(Content, u64)> = group.iter().map(|url| (url.content, url.value)).collect();
+    contents.extend(without.map(|content| (*content, 0)));
+    contents.sort_unstable();
+    let is_one_value = contents.iter().all(|(_, value)| *value == contents[0].1);
+    if is_one_value {
+        return 0.0;
+    }
+    let different = contents.chunk_by(|a, b| a.0 == b.0).count() - 1;
+    (different as f64 - 1.2 * noise * (contents.len() - 1) as f64).max(0.0)
+}
+
+/// The forms of the URLs of a host, with the first content of each.
+struct Forms {
+    texts: Vec<u8>,
+    ends: Vec<(usize, Content)>,
+}
+
+impl Forms {
+    fn of(trial: &Trial<'_>, rules: &ContentRuleSet) -> Forms {
+        let (mut buffers, mut removed, mut form) = (RuleBuffers::default(), Vec::new(), Vec::new());
+        let mut forms = Forms { texts: Vec::new(), ends: Vec::new() };
+        for (url, content) in trial.urls_and_contents() {
+            removed.clear();
+            rules.write(url, &mut buffers, &mut removed, &mut form);
+            forms.texts.extend_from_slice(&form);
+            forms.ends.push((forms.texts.len(), content));
+        }
+        forms
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (&[u8], Content)> {
+        let mut from = 0;
+        self.ends.iter().map(move |(end, content)| {
+            let text = &self.texts[from..*end];
+            from = *end;
+            (text, *content)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::captures::HostCaptures;
+    use super::*;
+
+    #[test]
+    fn parameters_that_tell_contents_apart_are_needed() {
+        let mut captures = HostCaptures::default();
+        let urls = [
+            ("http://a/x", 0),
+            ("http://a/x?id=1&s=1", 1),
+            ("http://a/x?id=2&s=1", 2),
+            ("http://a/x?id=2&s=2", 2),
+            ("http://a/x?t=1", 0),
+        ];
+        urls.map(|(uri, content)| captures.push(uri.as_bytes(), content));
+        let found = needed_parameters(&Trial::new(&captures), &ContentRuleSet::default(), 0.0);
+        assert_eq!(found, BTreeMap::from([(b"id".to_vec(), 1)]));
+    }
+}
