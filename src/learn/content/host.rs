@@ -335,7 +335,7 @@ mod tests {
 
     /// A value that looks made.
     fn token(page: u64, copy: u64) -> String {
-        format!("{:032x}", u128::from(page * 5 + copy + 1) * 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)
+        format!("{:032x}", u128::from(page * 5 + copy + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835))
     }
 
     #[test]
