@@ -313,6 +313,14 @@ mod tests {
     }
 
     #[test]
+    fn text_without_white_space_around_it_is_not_trimmed() {
+        for (text, trimmed) in [("a b", None), ("", None), (" a b\t", Some("a b")), ("\r\n", Some(""))] {
+            assert_eq!(trim(text.as_bytes(), true).as_deref(), trimmed.map(str::as_bytes), "{text:?}");
+            assert_eq!(trim(text.as_bytes(), false), None, "{text:?}");
+        }
+    }
+
+    #[test]
     fn html_references_are_replaced_as_in_attributes() {
         let cases = [
             ("ros&eacute;&#233;&#xe9;&#XE9;", "roséééé"),

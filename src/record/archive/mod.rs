@@ -402,11 +402,9 @@ impl ArchiveParser {
             self.records.begin_too_long(self.at, member_at, flags);
             self.begin_content(end, None, ArchiveKind::Warc);
             self.end_record(window, batch);
+            self.at = end;
         }
-        (self.state, self.at) = match is_warc {
-            true => (ParserState::Line, end),
-            false => (ParserState::Line, self.at),
-        };
+        self.state = ParserState::Line;
     }
 
     fn begin_arc(&mut self, head: &ArcHead<'_>, content_at: u64) {
