@@ -131,17 +131,19 @@ impl Block {
         Block { memory: BlockMemory::Mapped(Arc::clone(mapping)), range }
     }
 
-    /// The bytes of `range`, which no other process can change: mapped bytes are copied into `copy` first.
+    /// The bytes of `range`, which no other process can change: mapped bytes are copied into `copy` first, which grows if
+    /// necessary.
     ///
     /// # Panics
     /// If the range is not within the block.
     pub(crate) fn copied<'a>(&'a self, range: Range<usize>, copy: &'a mut Vec<u8>) -> &'a [u8] {
-        let bytes = &self[range];
-        if matches!(self.memory, BlockMemory::Owned(_)) {
-            return bytes;
+        let BlockMemory::Mapped(mapping) = &self.memory else { return &self[range] };
+        assert!(range.end <= self.range.len());
+        if copy.len() < range.len() {
+            copy.resize(range.len(), 0);
         }
-        copy.clear();
-        copy.extend_from_slice(bytes);
+        let copy = &mut copy[..range.len()];
+        mapping.copy_at(self.range.start + range.start, copy);
         copy
     }
 

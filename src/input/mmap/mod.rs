@@ -4,9 +4,9 @@
 //! - If the file shrinks, reading a missing page raises SIGBUS. The handler in `signal.rs` prints a message and ends the
 //!   process with exit status 4.
 //! - If bytes change while they are mapped, the run sees a mixture of old and new bytes. Therefore mapped bytes are only
-//!   searched for delimiters and copied, and everything else works on the copies: a worker copies each chunk before it
-//!   decodes it ([`Block::copied`](super::Block::copied)), the parser of archives copies heads and contents, and the
-//!   decompressors read into buffers. A search reads a byte and returns a position within the slice, so a change can move
+//!   searched for delimiters and copied, and everything else works on the copies: a worker reads each chunk into a buffer
+//!   before it decodes it ([`Block::copied`](super::Block::copied)), the parser of archives copies heads and contents, and
+//!   the decompressors read into buffers. A search reads a byte and returns a position within the slice, so a change can move
 //!   the end of a record, but it cannot make checked UTF-8 invalid: the rows are those of some mixture of the bytes. The
 //!   rows of such a run do not repeat; `--no-mmap` has the same limit.
 //!
@@ -31,6 +31,8 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct MappedFile {
     map: Mmap,
+    #[cfg(unix)]
+    file: File,
     #[cfg(unix)]
     slot: usize,
 }
@@ -58,14 +60,30 @@ impl MappedFile {
         {
             // Advice: without it the kernel reads less ahead.
             let _ = map.advise(memmap2::Advice::Sequential);
+            let file = file.try_clone().ok()?;
             let slot = signal::watch(&map, path)?;
-            Some(MappedFile { map, slot })
+            Some(MappedFile { map, file, slot })
         }
         #[cfg(not(unix))]
         {
             let _ = path;
             Some(MappedFile { map })
         }
+    }
+
+    /// Copies the bytes from `at` on into `copy`, without an access to their pages if possible: a page fault costs more than
+    /// a part of a system call.
+    pub(super) fn copy_at(&self, at: usize, copy: &mut [u8]) {
+        #[cfg(unix)]
+        let done = {
+            use std::os::unix::fs::FileExt;
+            // A read returns fewer bytes if a signal interrupts it, or at the end of a file that has shrunk.
+            self.file.read_at(copy, at as u64).unwrap_or(0)
+        };
+        #[cfg(not(unix))]
+        let done = 0;
+        let rest = &mut copy[done..];
+        rest.copy_from_slice(&self.map[at + done..][..rest.len()]);
     }
 
     /// Removes the pages of `range` from the resident memory of this process, which would otherwise grow to the length of
