@@ -290,7 +290,7 @@ impl Canonicalizer {
                 None => (Rung::Simple, self.policy.rung == Rung::Simple && !is_simple),
                 Some(Rung::Simple) => (Rung::Simple, !is_simple),
                 Some(Rung::Syntax) => (Rung::Syntax, !is_syntax),
-                Some(Rung::Scheme) => (Rung::Scheme, true),
+                Some(Rung::Scheme) => (Rung::Scheme, self.policy.rung != Rung::Scheme),
             };
             if deviates {
                 let key = self.rung_key(reference, prepared, rung);

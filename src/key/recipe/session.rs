@@ -54,6 +54,10 @@ fn find_last(text: &[u8], name: &[u8], len: impl Fn(&[u8]) -> Option<usize>) -> 
 impl SessionParameter {
     /// Returns the range of the last occurrence in `text`.
     pub(super) fn find_last(&self, text: &[u8]) -> Option<Range<usize>> {
+        // Most texts are shorter than a parameter.
+        if text.len() < self.len() {
+            return None;
+        }
         find_last(text, self.name, |rest| self.len_at_start(rest))
     }
 
@@ -63,7 +67,11 @@ impl SessionParameter {
         let value = rest.strip_prefix(b"=")?.get(..self.value_len)?;
         let is_value = |byte: &u8| byte.is_ascii_alphabetic() || (self.has_digits && byte.is_ascii_digit());
         let is_match = suffix.iter().all(u8::is_ascii_alphabetic) && value.iter().all(is_value);
-        is_match.then_some(self.name.len() + self.suffix_len + 1 + self.value_len)
+        is_match.then_some(self.len())
+    }
+
+    fn len(&self) -> usize {
+        self.name.len() + self.suffix_len + 1 + self.value_len
     }
 }
 
@@ -95,6 +103,9 @@ pub(super) fn find_cold_fusion(text: &[u8]) -> Option<Range<usize>> {
 /// `.aspx`, and returns whether there was one.
 pub(super) fn strip_path(path: &mut Vec<u8>) -> bool {
     let before = path.len();
+    if memchr::memchr(b'(', path).is_none() {
+        return false;
+    }
     for segment_len in [tagged_len as fn(&[u8]) -> Option<usize>, plain_len] {
         if let Some(range) = find_segment(path, segment_len) {
             path.drain(range);
