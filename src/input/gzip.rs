@@ -2,11 +2,16 @@
 //!
 //! [`GzipReader`] returns all bytes before a defect and then the defect. This is why members are parsed here: the readers
 //! of flate2 drop their last buffer on an error.
+//!
+//! A member of moderate length is unpacked at once, if its length is known because it is whole in the buffer. All others,
+//! and those with a defect, are streamed. Which way a member takes depends on its bytes and those that follow alone.
 
+use super::deflate::{InflatedLen, WholeInflater, crc32};
 use super::detect::{Packing, packing};
 use super::error::Defect;
 use super::peek::PeekReader;
 use flate2::{Crc, Decompress, FlushDecompress, Status};
+use std::ops::Range;
 
 // Bits of the FLG byte of a member, RFC 1952 section 2.3.1.
 const FHCRC: u8 = 1 << 1;
@@ -14,6 +19,12 @@ const FEXTRA: u8 = 1 << 2;
 const FNAME: u8 = 1 << 3;
 const FCOMMENT: u8 = 1 << 4;
 const RESERVED: u8 = 0b1110_0000;
+
+/// Checksum and length after the deflated data of a member.
+const TRAILER_LEN: usize = 8;
+/// A member is unpacked at once if it is within this many bytes, and if it unpacks to at most [`MAX_WHOLE_LEN`] bytes.
+const MAX_PACKED_LEN: usize = 256 << 10;
+const MAX_WHOLE_LEN: usize = 1 << 20;
 
 /// Returns the offset of the first bytes that look like the header of a member.
 pub(super) fn find_member_header(bytes: &[u8]) -> Option<usize> {
@@ -27,8 +38,12 @@ pub(super) fn find_member_header(bytes: &[u8]) -> Option<usize> {
 enum GzipState {
     /// Before a member. The first member is required.
     Header { is_first: bool },
+    /// Before the deflated data.
+    Start,
     /// Inside the deflated data.
     Body,
+    /// After a member that was unpacked at once, and of which not all bytes were returned.
+    Whole,
     /// After the last member, or after a defect.
     End,
 }
@@ -55,6 +70,10 @@ pub(super) struct GzipReader {
     inflate: Decompress,
     crc: Crc,
     state: GzipState,
+    inflater: Option<WholeInflater>,
+    /// A member that was unpacked at once. The bytes in `rest` were not returned yet.
+    whole: Vec<u8>,
+    rest: Range<usize>,
     /// Bytes unpacked so far.
     unpacked: u64,
     /// Ends of members that were not taken yet.
@@ -70,6 +89,9 @@ impl GzipReader {
             inflate: Decompress::new(false),
             crc: Crc::new(),
             state: GzipState::Header { is_first: true },
+            inflater: None,
+            whole: Vec::new(),
+            rest: 0..0,
             unpacked: 0,
             ends: Vec::new(),
             defect: None,
@@ -107,6 +129,8 @@ impl GzipReader {
             match self.state {
                 GzipState::End => break,
                 GzipState::Header { is_first } => self.read_between_members(is_first)?,
+                GzipState::Start => self.begin_body(),
+                GzipState::Whole => return Ok(self.read_whole(into)),
                 GzipState::Body => match self.read_body(into)? {
                     0 => (),
                     count => return Ok(count),
@@ -114,6 +138,51 @@ impl GzipReader {
             }
         }
         Ok(0)
+    }
+
+    /// Unpacks a member at once, or prepares to stream it.
+    fn begin_body(&mut self) {
+        self.state = match self.inflate_whole() {
+            Some(InflatedLen { unpacked: 0, .. }) => GzipState::Header { is_first: false },
+            Some(_) => GzipState::Whole,
+            None => {
+                self.inflate.reset(false);
+                self.crc.reset();
+                GzipState::Body
+            }
+        };
+    }
+
+    /// Unpacks the next member into `whole`, and consumes it. Returns `None` if it has to be streamed.
+    fn inflate_whole(&mut self) -> Option<InflatedLen> {
+        let packed = self.input.peek_up_to(MAX_PACKED_LEN);
+        let whole_len = unpacked_len(packed)?;
+        if self.inflater.is_none() {
+            self.inflater = WholeInflater::new();
+        }
+        if self.whole.len() < whole_len {
+            self.whole.resize(whole_len, 0);
+        }
+        let len = self.inflater.as_mut()?.inflate(packed, &mut self.whole[..whole_len])?;
+        let (sum, stated_len) = trailer(packed[len.packed..].first_chunk()?);
+        if stated_len != len.unpacked as u32 || sum != crc32(&self.whole[..len.unpacked]) {
+            return None;
+        }
+        self.input.consume(len.packed + TRAILER_LEN);
+        self.rest = 0..len.unpacked;
+        self.unpacked += len.unpacked as u64;
+        self.ends.push(MemberEnd { unpacked: self.unpacked, packed: self.input.consumed() });
+        Some(len)
+    }
+
+    fn read_whole(&mut self, into: &mut [u8]) -> usize {
+        let count = into.len().min(self.rest.len());
+        into[..count].copy_from_slice(&self.whole[self.rest.start..][..count]);
+        self.rest.start += count;
+        if self.rest.is_empty() {
+            self.state = GzipState::Header { is_first: false };
+        }
+        count
     }
 
     /// Reads what follows a member: the header of the next one, or zeros up to the end (tapes and object stores pad with
@@ -162,9 +231,7 @@ impl GzipReader {
         if flags & FHCRC != 0 {
             self.read_array::<2>()?;
         }
-        self.inflate.reset(false);
-        self.crc.reset();
-        self.state = GzipState::Body;
+        self.state = GzipState::Start;
         Ok(())
     }
 
@@ -212,8 +279,7 @@ impl GzipReader {
     /// Checks the checksum and the length (modulo 2^32) of a member.
     fn read_trailer(&mut self) -> Result<(), Defect> {
         self.state = GzipState::Header { is_first: false };
-        let sum = u32::from_le_bytes(self.read_array()?);
-        let len = u32::from_le_bytes(self.read_array()?);
+        let (sum, len) = trailer(&self.read_array::<TRAILER_LEN>()?);
         if sum != self.crc.sum() {
             return Err(Defect::Gzip("the checksum of a member differs"));
         }
@@ -223,6 +289,24 @@ impl GzipReader {
         self.ends.push(MemberEnd { unpacked: self.unpacked, packed: self.input.consumed() });
         Ok(())
     }
+}
+
+/// The checksum and the length (modulo 2^32) of a member.
+fn trailer(bytes: &[u8; TRAILER_LEN]) -> (u32, u32) {
+    let (words, _) = bytes.as_chunks::<4>();
+    (u32::from_le_bytes(words[0]), u32::from_le_bytes(words[1]))
+}
+
+/// How long the member whose deflated data begins with `packed` says that it is: the bytes before the header of the next
+/// one, or before the end of the file, contain its length. `None` if there is no such header, or if the member is too long.
+fn unpacked_len(packed: &[u8]) -> Option<usize> {
+    let end = match find_member_header(packed.get(TRAILER_LEN..)?) {
+        Some(at) => TRAILER_LEN + at,
+        None if packed.len() < MAX_PACKED_LEN => packed.len(),
+        None => return None,
+    };
+    let (_, len) = trailer(packed[..end].last_chunk()?);
+    Some(len as usize).filter(|len| *len <= MAX_WHOLE_LEN)
 }
 
 #[cfg(test)]
@@ -269,6 +353,34 @@ mod tests {
         packed.extend(b"\x03\x00abcname\0comment\0\x12\x34");
         packed.extend(&plain[10..]);
         assert!(matches!(gunzip(packed), (got, None) if got == b"x"));
+    }
+
+    /// Members that are unpacked at once, and members that are too long for that, packed or unpacked.
+    #[test]
+    fn members_around_the_limits_are_unpacked() {
+        let noise: Vec<u8> = (0..MAX_PACKED_LEN as u32 + 9)
+            .map(|i| (i.wrapping_mul(0x9e37_79b9) >> 13) as u8 ^ (i >> 7) as u8)
+            .collect();
+        let mut members: Vec<Vec<u8>> =
+            [0, 1, MAX_WHOLE_LEN, MAX_WHOLE_LEN + 1, 7, MAX_WHOLE_LEN - 1].map(|len| vec![b'a'; len]).into();
+        members.extend([&noise[..MAX_PACKED_LEN - 100], &noise, &noise[..3]].map(<[u8]>::to_vec));
+        for last in 1..=members.len() {
+            let stored = |member: &Vec<u8>| {
+                let mut encoder = GzEncoder::new(Vec::new(), Compression::none());
+                encoder.write_all(member).unwrap();
+                encoder.finish().unwrap()
+            };
+            let packed: Vec<u8> = members[..last]
+                .iter()
+                .flat_map(|member| if member.len() == noise.len() { stored(member) } else { gzip(member) })
+                .collect();
+            let mut reader = GzipReader::new(PeekReader::new(Box::new(Cursor::new(packed.clone()))));
+            let (got, defect) = read_all(300_000, |into| reader.read(into));
+            assert!(defect.is_none() && got == members[..last].concat(), "{last}");
+            let ends: Vec<_> = reader.take_ends().collect();
+            let whole = MemberEnd { unpacked: got.len() as u64, packed: packed.len() as u64 };
+            assert_eq!((ends.len(), ends.last()), (last, Some(&whole)));
+        }
     }
 
     #[test]

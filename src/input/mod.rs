@@ -16,6 +16,7 @@
 
 mod block;
 mod decoders;
+mod deflate;
 pub(crate) mod detect;
 mod error;
 mod gzip;

@@ -4,7 +4,7 @@ use super::error::Defect;
 use std::io::{self, Read};
 
 /// Bytes requested from the underlying reader at a time.
-const BUFFER_LEN: usize = 128 << 10;
+const BUFFER_LEN: usize = 512 << 10;
 
 /// A buffered reader with lookahead that counts the bytes it has handed out.
 pub(super) struct PeekReader {
@@ -14,6 +14,8 @@ pub(super) struct PeekReader {
     end: usize,
     consumed: u64,
     is_ended: bool,
+    /// An error that follows the bytes in the buffer.
+    failed: Option<Defect>,
 }
 
 impl PeekReader {
@@ -23,7 +25,15 @@ impl PeekReader {
 
     /// A reader of a source from byte `consumed` on.
     pub(super) fn at(consumed: u64, reader: Box<dyn Read + Send>) -> PeekReader {
-        PeekReader { reader, bytes: vec![0; BUFFER_LEN].into(), start: 0, end: 0, consumed, is_ended: false }
+        PeekReader {
+            reader,
+            bytes: vec![0; BUFFER_LEN].into(),
+            start: 0,
+            end: 0,
+            consumed,
+            is_ended: false,
+            failed: None,
+        }
     }
 
     /// Number of bytes consumed so far, which is the offset of the next byte.
@@ -35,6 +45,9 @@ impl PeekReader {
     /// not exceed the length of the buffer.
     pub(super) fn peek(&mut self, count: usize) -> Result<&[u8], Defect> {
         while self.end - self.start < count && !self.is_ended {
+            if let Some(defect) = self.failed.take() {
+                return Err(defect);
+            }
             if self.start > 0 {
                 self.bytes.copy_within(self.start..self.end, 0);
                 self.end -= self.start;
@@ -47,6 +60,15 @@ impl PeekReader {
         Ok(&self.bytes[self.start..self.end])
     }
 
+    /// Returns the next `count` bytes without consuming them, or fewer at the end of the source and before an error, which is
+    /// returned when these bytes are consumed.
+    pub(super) fn peek_up_to(&mut self, count: usize) -> &[u8] {
+        if self.failed.is_none() {
+            self.failed = self.peek(count).err();
+        }
+        &self.bytes[self.start..self.end.min(self.start + count)]
+    }
+
     /// Consumes `count` bytes that [`PeekReader::peek`] returned.
     pub(super) fn consume(&mut self, count: usize) {
         self.start += count;
@@ -57,6 +79,9 @@ impl PeekReader {
     pub(super) fn read(&mut self, into: &mut [u8]) -> Result<usize, Defect> {
         let buffered = &self.bytes[self.start..self.end];
         if buffered.is_empty() && !self.is_ended {
+            if let Some(defect) = self.failed.take() {
+                return Err(defect);
+            }
             // Nothing is buffered: read directly into the target, without a copy.
             let count = read(&mut self.reader, into)?;
             self.is_ended = count == 0 && !into.is_empty();
@@ -128,5 +153,32 @@ pub(super) mod tests {
         assert_eq!(reader.read(&mut into[4..]).unwrap(), 1);
         assert_eq!((&into[..5], reader.consumed()), (&b"bcdef"[..], 6));
         assert_eq!((reader.read(&mut into).unwrap(), reader.peek(1).unwrap().len()), (0, 0));
+    }
+
+    /// Returns an error after its bytes.
+    struct FailingReader(bool);
+
+    impl Read for FailingReader {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            self.0 = !self.0;
+            if !self.0 {
+                return Err(io::ErrorKind::Other.into());
+            }
+            into[..4].copy_from_slice(b"abcd");
+            Ok(4)
+        }
+    }
+
+    #[test]
+    fn an_error_follows_the_bytes_before_it() {
+        for ends_with_read in [false, true] {
+            let mut reader = PeekReader::new(Box::new(FailingReader(false)));
+            assert_eq!(reader.peek_up_to(3), b"abc");
+            assert_eq!(reader.peek_up_to(9), b"abcd");
+            assert_eq!(reader.peek(4).unwrap(), b"abcd");
+            reader.consume(4);
+            let failed = if ends_with_read { reader.read(&mut [0; 9]).err() } else { reader.peek(1).err() };
+            assert!(matches!(failed, Some(Defect::Read(_))));
+        }
     }
 }
