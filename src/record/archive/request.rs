@@ -180,6 +180,7 @@ fn parameter(field: &str, name: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn query_of(media_type: &str, body: &[u8]) -> String {
         let head = format!("POST /x HTTP/1.1\r\nContent-Type: {media_type}\r\nContent-Length: {}\r\n\r\n", body.len());
@@ -282,5 +283,28 @@ mod tests {
             assert_eq!(of(text), ("POST".into(), "".into()), "{text}");
         }
         assert_eq!(of(""), Default::default());
+    }
+
+    proptest! {
+        /// Nearly every case is JSON, or JSON with one wrong byte.
+        #[test]
+        fn json_is_what_another_parser_accepts(
+            parts in prop::collection::vec(prop::sample::select(&[
+                "{", "}", "[", "]", ",", ":", "\"a\"", "\"a\\n\\u00e9\"", "\"\\ud83d\\ude00\"", "1", "-0", "0.5", "1e-7", "01",
+                "true", "null", " ", "\"\\ud800\"", "\"b\":2", "{\"c\":[1,{}]}", "\u{e9}", "\\", "-",
+            ][..]), 0..9),
+            is_closed in any::<bool>(),
+        ) {
+            let text = parts.concat();
+            let text = if is_closed { format!("[{}]", parts.join(",")) } else { text };
+            let is_json = serde_json::from_str::<serde_json::Value>(&text).is_ok();
+            prop_assert_eq!(write_json(text.as_bytes(), &mut FormWriter::default()).is_some(), is_json, "{}", text);
+        }
+
+        #[test]
+        fn any_request_has_a_short_query(head in "[A-Z]{0,5} / HTTP/1.1\r\n(Content-(Type|Length): [ -~]{0,30}\r\n){0,3}\r\n", body in any::<Vec<u8>>()) {
+            let query = RequestQuery::parse(&[head.as_bytes(), &body].concat());
+            prop_assert!(String::from_utf8(query.body).is_ok_and(|body| body.chars().count() <= MAX_QUERY_LEN));
+        }
     }
 }

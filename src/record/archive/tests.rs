@@ -473,7 +473,7 @@ proptest! {
         for (i, (len, error)) in lens.into_iter().enumerate() {
             // Most lengths are right.
             let stated = len as i64 + if i % 3 == 1 { error } else { 0 };
-            let kind = ["response", "metadata", "resource"][i % 3];
+            let kind = ["response", "request", "metadata", "resource"][i % 4];
             let content = &"HTTP/1.1 200 OK\r\nLocation: x\r\n\r\nhttp://b/\nWARC/1.0\nx\n\n1234567890"[..len.min(69)];
             text.extend_from_slice(&match is_arc {
                 true => format!("http://a.org/{i} 192.0.2.1 20140216050221 a/b {stated}\n{content}\n"),
@@ -491,5 +491,6 @@ proptest! {
             parse(parser, &text[..len], (step, target_len))
         };
         prop_assert_eq!(of(step), of(0));
+        prop_assert_eq!(index_fields(&text[..len], step), index_fields(&text[..len], 0));
     }
 }
