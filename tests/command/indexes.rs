@@ -91,7 +91,7 @@ fn an_index_is_sorted_as_its_lines_are() {
     let name = |name: &str| directory.path().join(name).display().to_string();
     let line = |i: u64| {
         let (path, second, offset) = (i * 7 % 5, i * 11 % 3, i * 7919 % 1009);
-        let time = if i % 4 == 0 { "-".to_string() } else { format!("2026010100000{second}") };
+        let time = if i.is_multiple_of(4) { "-".to_string() } else { format!("2026010100000{second}") };
         format!(
             "k {time} {{\"url\": \"http://a.org/{path}!\", \"offset\": \"{offset}\", \"length\": \"9\", \"filename\": \"x\"}}\n"
         )
