@@ -9,6 +9,7 @@ use super::error::CommandError;
 use crate::input::{Origin, Sources, list_name};
 use crate::output::{Destination, OutputFormat, is_part_file, member_index_paths, target_path};
 use crate::process::parent;
+use crate::remote::{RemoteObject, RemoteUrl};
 use crate::run::Summary;
 
 /// The flag of the report.
@@ -101,6 +102,7 @@ impl FileRoles {
             self.inputs.iter().map(|(flag, path)| (FileId::of_file(path), format!("{flag} {}", path.display())));
         let sources_with_ids = sources.0.iter().map(|source| match &source.origin {
             Origin::Stdin => (FileId::of_handle(&std::io::stdin()), "standard input".to_string()),
+            Origin::Remote(object) => (Some(FileId::Path(object.name().into())), source.name.clone()),
             origin => (origin.file().and_then(FileId::of_file), source.name.clone()),
         });
         for (id, input) in inputs.chain(sources_with_ids).filter(|_| !written.is_empty()) {
@@ -114,6 +116,10 @@ impl FileRoles {
         self.check_own_files(sources)?;
         let is_replaced =
             |path: &&PathBuf| !is_device_name(path) && fs::metadata(path).is_ok_and(|data| data.is_file());
+        let remote = |path: &Path| RemoteUrl::parse(path.to_str()?);
+        // Whether an object exists is asked only if it matters.
+        let is_object = |path: &&PathBuf| self.no_clobber && remote(path).is_some_and(|url| RemoteObject::exists(&url));
+        let is_replaced = |path: &&PathBuf| is_replaced(path) || is_object(path);
         let replaced: Vec<PathBuf> = self.outputs.iter().map(|(_, path)| path).filter(is_replaced).cloned().collect();
         match replaced.first().filter(|_| self.no_clobber) {
             Some(path) => {
@@ -149,6 +155,9 @@ impl FileRoles {
     /// The directory of the parts contains no source, and is in no directory of sources: a later run would read its own
     /// output.
     fn check_directory(&self, sources: &Sources) -> Result<(), CommandError> {
+        if let Some(url) = self.directory.as_deref().and_then(|path| RemoteUrl::parse(path.to_str()?)) {
+            return check_prefix(&url.name(), sources);
+        }
         let Some(directory) = self.directory.as_deref().map(absolute) else { return Ok(()) };
         for input in &self.input_directories {
             let Ok(below) = directory.strip_prefix(absolute(input)).map(Path::to_path_buf) else { continue };
@@ -196,6 +205,18 @@ impl FileRoles {
     }
 }
 
+/// No source is below the prefix `name` in which parts are written.
+fn check_prefix(name: &str, sources: &Sources) -> Result<(), CommandError> {
+    let prefix = format!("{}/", name.trim_end_matches('/'));
+    match sources.0.iter().find(|source| source.name.starts_with(&prefix)) {
+        Some(source) => Err(CommandError::Usage(format!(
+            "-o {prefix}: this prefix contains the input {}; name another prefix",
+            source.name
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// A job that writes parts in a directory writes, replaces or removes this file.
 fn is_written_in(directory: &Path, path: &Path) -> bool {
     let is_own = |name: &str| is_part_file(name) || name.starts_with('_');
@@ -221,6 +242,9 @@ impl FileId {
 
     /// The regular file at `path`, or the one that will be created there; `None` for devices, pipes and directories.
     fn of_output(path: &Path) -> Option<FileId> {
+        if let Some(url) = path.to_str().and_then(RemoteUrl::parse) {
+            return Some(FileId::Path(url.name().into()));
+        }
         match fs::metadata(path) {
             Ok(metadata) => metadata.is_file().then(|| FileId::new(&metadata, path)),
             Err(_) => Some(FileId::Path(resolve(path))),

@@ -201,7 +201,7 @@ impl OutputDirectory {
         }
         let manifest = manifest(job, &root, &files);
         write_atomically(&root.join(MANIFEST), &format!("{manifest:#}\n"))?;
-        lock.complete();
+        lock.into_iter().for_each(|lock| lock.complete());
         Ok(WrittenFiles::in_directory(path, files))
     }
 }

@@ -26,9 +26,13 @@ use super::report::SourceError;
 use crate::input::{Origin, Source, Sources};
 use crate::output::FinishedOutput;
 use crate::process::{parent, sync_directory};
+use crate::remote::RemoteObject;
 use crate::sort::Partition;
 
 const LOG: &str = "_manifest.log";
+
+/// What the hash of an input begins with if it is an entity tag.
+const TAG: &str = "etag:";
 
 /// Version of the manifest's format. A manifest of another version is refused.
 const VERSION: u64 = 2;
@@ -360,7 +364,10 @@ impl PendingInput {
 
 impl FileStamp {
     fn of(source: &Source) -> Result<FileStamp, CommandError> {
-        let not_a_file = || CommandError::Usage(format!("{}: --resume takes only regular files", source.name));
+        let not_a_file = || CommandError::Usage(format!("{}: --resume takes only regular files and objects", source.name));
+        if let Origin::Remote(object) = &source.origin {
+            return FileStamp::of_object(object);
+        }
         let path = source.origin.file().ok_or_else(not_a_file)?;
         let failed = |error| CommandError::Input(format!("{}: {error}", path.display()));
         let metadata = fs::metadata(path).map_err(failed)?;
@@ -371,9 +378,18 @@ impl FileStamp {
         }
     }
 
-    /// The source is the one from which its part was made: same size, and same time or same content.
+    /// The stamp of an object, which is asked for if no listing has told it.
+    fn of_object(object: &RemoteObject) -> Result<FileStamp, CommandError> {
+        let object = found(object)?;
+        let len = || CommandError::Input(format!("{}: the server does not say how long it is", object.name()));
+        Ok(FileStamp { size: object.len().ok_or_else(len)?, modified: object.modified_ns() })
+    }
+
+    /// The source is the one from which its part was made: same size, and same time or same content. Entity tags tell more
+    /// than times.
     fn check(&self, source: &Source, entry: &Value) -> Result<(), CommandError> {
-        let is_same_time = entry["modified"].as_u64() == Some(self.modified);
+        let has_tag = entry["hash"].as_str().is_some_and(|hash| hash.starts_with(TAG));
+        let is_same_time = entry["modified"].as_u64() == Some(self.modified) && !has_tag;
         if entry["size"].as_u64() == Some(self.size) && (is_same_time || entry["hash"] == json!(hash_file(source)?)) {
             return Ok(());
         }
@@ -397,8 +413,17 @@ pub(crate) fn finished_from_json(json: &Value) -> FinishedOutput {
     FinishedOutput { path, bytes: count("bytes"), rows: count("rows"), parts: count("groups") }
 }
 
-/// XXH3-128 of the bytes of an input file, or of the member of an archive as stored.
+/// The object with its version.
+fn found(object: &RemoteObject) -> Result<RemoteObject, CommandError> {
+    let failed = |error| CommandError::Input(format!("{}: cannot open: {error}", object.name()));
+    object.clone().found().map_err(failed)
+}
+
+/// XXH3-128 of the bytes of an input file, or of the member of an archive as stored; the entity tag of an object.
 fn hash_file(source: &Source) -> Result<String, CommandError> {
+    if let Origin::Remote(object) = &source.origin {
+        return Ok(found(object)?.tag().map_or_else(String::new, |tag| format!("{TAG}{tag}")));
+    }
     let Some(path) = source.origin.file() else { return Ok(String::new()) };
     let failed = |error| CommandError::Input(format!("{}: {error}", path.display()));
     let (mut file, mut hasher) = (File::open(path).map_err(failed)?, Xxh3::new());

@@ -25,6 +25,7 @@ use super::report::{Report, SourceError};
 use crate::input::{Origin, Source, Sources};
 use crate::output::{self, Arrangement, Destination, FinishedOutput, OutputError};
 use crate::process::{PendingFile, commit_all, create_directory};
+use crate::remote::RemoteUrl;
 use crate::run::{self, Progress, RowGroup, RunError, RunOptions, RunRequest, SortError, Sorter, Summary};
 use crate::sort::RunFileWriter;
 
@@ -71,6 +72,9 @@ pub(crate) fn perform(job: &Job) -> Result<Report, CommandError> {
     let Some(directory) = job.destination.path() else {
         return Err(CommandError::usage("--resume writes files; name their directory with -o"));
     };
+    if directory.to_str().and_then(RemoteUrl::parse).is_some() {
+        return Err(CommandError::usage("--resume writes its state on disk; name a local directory with -o"));
+    }
     let started = Instant::now();
     let sources = job.input.sources()?;
     let replaced = job.files.check(&sources)?;
@@ -277,7 +281,8 @@ fn open_source(input: &PendingInput) -> Result<Sources, CommandError> {
             let origin = Origin::Member(member.clone());
             Ok(Sources(vec![Source { name: source.name.clone(), origin, len: source.len }]))
         }
-        _ => Err(CommandError::Usage(format!("{}: --resume takes only regular files", input.source.name))),
+        Origin::Remote(object) => Ok(Sources(vec![Source::remote(object.clone())])),
+        _ => Err(CommandError::Usage(format!("{}: --resume takes only regular files and objects", input.source.name))),
     }
 }
 

@@ -91,7 +91,7 @@ pub struct Source {
 
 impl Source {
     /// An object in a store.
-    fn remote(object: RemoteObject) -> Source {
+    pub(crate) fn remote(object: RemoteObject) -> Source {
         Source { name: object.name().to_string(), len: object.len(), origin: Origin::Remote(object) }
     }
 
@@ -188,10 +188,8 @@ impl Sources {
     /// Adds what `path` names. An object in a list is not asked for before it is opened, because a list may be long.
     fn push(&mut self, path: PathBuf, is_listed: bool) -> Result<(), ListError> {
         if let Some(url) = path.to_str().and_then(RemoteUrl::parse) {
-            let object =
-                RemoteObject::named(&url).and_then(|object| if is_listed { Ok(object) } else { object.found() });
             let failed = |error: RemoteError| ListError::Open { path: url.name().into(), error: error.into() };
-            self.0.push(Source::remote(object.map_err(failed)?));
+            self.0.extend(remote_sources(&url, is_listed).map_err(failed)?);
             return Ok(());
         }
         if path.as_os_str() == "-" {
@@ -308,6 +306,16 @@ fn unpack_list(packed: &[u8]) -> io::Result<Vec<u8>> {
         true => Err(io::Error::new(io::ErrorKind::InvalidData, "it is longer than 1 GiB; divide it")),
         false => Ok(bytes),
     }
+}
+
+/// The objects that `url` stands for. One that is `in_list` is not asked for.
+fn remote_sources(url: &RemoteUrl, in_list: bool) -> Result<Vec<Source>, RemoteError> {
+    let objects = match url.is_list() {
+        true => crate::remote::list(url)?,
+        false => vec![RemoteObject::named(url)?],
+    };
+    let objects = objects.into_iter().map(|object| if in_list { Ok(object) } else { object.found() });
+    objects.map(|object| Ok(Source::remote(object?))).collect()
 }
 
 /// Returns the files below `root`, sorted.

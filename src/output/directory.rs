@@ -13,6 +13,7 @@ use super::error::OutputError;
 use super::options::{Arrangement, Destination, OutputOptions, ReadBack};
 use super::writer::{FinishedOutput, Output, create_arranged};
 use crate::process::{DirectoryLock, create_directory};
+use crate::remote::RemoteUrl;
 
 /// The lock file of a directory that is being written.
 pub(crate) const INCOMPLETE: &str = "_incomplete";
@@ -87,7 +88,8 @@ pub(crate) struct PartDirectory {
     new_read_back: Option<NewReadBack>,
     /// The current partition and its reader, which has read all of its finished files.
     read_back: Option<(u32, ReadBack)>,
-    lock: DirectoryLock,
+    /// A directory in a store has none.
+    lock: Option<DirectoryLock>,
 }
 
 struct OpenPart {
@@ -109,17 +111,11 @@ impl PartDirectory {
         new_read_back: Option<NewReadBack>,
     ) -> Result<(Encoder, PartDirectory), OutputError> {
         let root = place.root();
-        make_directory(&root)?;
-        let mut lock = lock_directory(&root)?;
-        if lock.is_marked() {
-            remove_parts(&root)?;
-        }
-        let is_part = |name: &str| !name.starts_with(['.', '_']);
-        let entries = fs::read_dir(&root).into_iter().flatten().flatten();
-        if entries.into_iter().any(|entry| is_part(&entry.file_name().to_string_lossy())) {
-            return Err(OutputError::NotEmpty(root));
-        }
-        lock.mark(MARK).map_err(|error| io_error(&root.join(INCOMPLETE), "write", error))?;
+        let lock = match remote_directory(&root) {
+            Some(url) if has_objects(&url) => return Err(OutputError::NotEmpty(root)),
+            Some(_) => None,
+            None => Some(claim_directory(&root)?),
+        };
         // The encoder is the same for all files. The output that comes with it is dropped at once.
         let probe = Destination::File(root.join("part"));
         let (encoder, _) = create_arranged(&probe, options.clone(), &arrangement)?;
@@ -147,7 +143,9 @@ impl PartDirectory {
         if self.current.as_ref().is_none_or(|current| (current.partition, current.part) != (partition, number)) {
             self.close()?;
             let path = self.place.file(partition, number, self.options.format.suffixes()[0]);
-            make_directory(path.parent().unwrap_or(&self.place.directory))?;
+            if self.lock.is_some() {
+                make_directory(path.parent().unwrap_or(&self.place.directory))?;
+            }
             let destination = Destination::File(path);
             let (_, output) = create_arranged(&destination, self.options.clone(), &self.arrangement)?;
             self.current = Some(OpenPart { partition, part: number, output });
@@ -186,7 +184,7 @@ impl PartDirectory {
     ///
     /// # Errors
     /// As [`PartDirectory::append`].
-    pub(crate) fn finish(mut self) -> Result<(Vec<FinishedOutput>, DirectoryLock), OutputError> {
+    pub(crate) fn finish(mut self) -> Result<(Vec<FinishedOutput>, Option<DirectoryLock>), OutputError> {
         self.close()?;
         self.clusters.iter().try_for_each(ClusterIndex::write)?;
         Ok((self.finished, self.lock))
@@ -194,13 +192,39 @@ impl PartDirectory {
 
     /// Gives up a directory in which no part was written.
     pub(crate) fn abandon(self) {
-        self.lock.complete();
+        self.lock.into_iter().for_each(DirectoryLock::complete);
     }
 
     /// Returns the directory.
     pub(crate) fn directory(&self) -> &Path {
         &self.place.directory
     }
+}
+
+/// Creates a directory and locks it, and removes the parts of an interrupted job.
+fn claim_directory(root: &Path) -> Result<DirectoryLock, OutputError> {
+    make_directory(root)?;
+    let mut lock = lock_directory(root)?;
+    if lock.is_marked() {
+        remove_parts(root)?;
+    }
+    let is_part = |name: &str| !name.starts_with(['.', '_']);
+    let entries = fs::read_dir(root).into_iter().flatten().flatten();
+    if entries.into_iter().any(|entry| is_part(&entry.file_name().to_string_lossy())) {
+        return Err(OutputError::NotEmpty(root.to_path_buf()));
+    }
+    lock.mark(MARK).map_err(|error| io_error(&root.join(INCOMPLETE), "write", error))?;
+    Ok(lock)
+}
+
+/// The directory as a prefix in a store, if it is one.
+fn remote_directory(root: &Path) -> Option<RemoteUrl> {
+    RemoteUrl::parse(&format!("{}/", root.to_str()?.trim_end_matches('/')))
+}
+
+/// The prefix has objects, apart from those whose names begin with `.` or `_`. A bucket that cannot be listed has none.
+fn has_objects(url: &RemoteUrl) -> bool {
+    crate::remote::list(url).is_ok()
 }
 
 /// Locks a directory in which parts are written.

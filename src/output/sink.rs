@@ -1,7 +1,7 @@
 //! Writes bytes to a file or to standard output.
 //!
 //! A regular file is written under a temporary name in its own directory, and renamed when it is complete and on disk.
-//! Standard output, pipes and devices are written directly.
+//! Standard output, pipes and devices are written directly. An object in a store has its name when it is complete.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use super::error::{OutputError, WriteError};
 use super::options::Destination;
 use crate::process::{BackgroundSync, CommitError, Existing, PendingFile, parent, sync_directory, visible_lines};
+use crate::remote::{RemoteUrl, RemoteWriter};
 
 /// Buffer length; larger writes bypass the buffer.
 const BUFFER_LEN: usize = 1 << 18;
@@ -23,11 +24,17 @@ const NOT_WHOLE: &str = "the output is incomplete";
 /// A buffered file that counts the bytes written.
 #[derive(Debug)]
 pub(super) struct Sink {
-    file: BufWriter<File>,
+    file: SinkFile,
     written: u64,
     durability: Durability,
     /// The sink is a terminal. What would control it is escaped in texts; binary formats are not written to terminals.
     is_terminal: bool,
+}
+
+#[derive(Debug)]
+enum SinkFile {
+    Local(BufWriter<File>),
+    Object(Box<RemoteWriter>),
 }
 
 /// Whether the bytes must survive a power failure.
@@ -49,11 +56,16 @@ pub(super) enum OutputTarget {
     },
     /// Not a regular file: a rename would replace the device.
     Direct(PathBuf),
+    /// An object in a store: its name without credentials.
+    Object(PathBuf, Existing),
     Stdout,
 }
 
 /// Opens a destination for writing.
 pub(super) fn create(destination: &Destination) -> Result<(Sink, OutputTarget), OutputError> {
+    if let Some((url, existing)) = remote_name(destination) {
+        return create_object(&url, existing);
+    }
     let (file, target) = match destination {
         Destination::Stdout => (stdout()?, OutputTarget::Stdout),
         Destination::File(path) => open(path, Existing::Replace)?,
@@ -61,10 +73,36 @@ pub(super) fn create(destination: &Destination) -> Result<(Sink, OutputTarget), 
     };
     let durability = match target {
         OutputTarget::Rename { .. } => Durability::Required { requested_at: 0, syncer: None },
-        OutputTarget::Direct(_) | OutputTarget::Stdout => Durability::NotNeeded,
+        OutputTarget::Direct(_) | OutputTarget::Object(..) | OutputTarget::Stdout => Durability::NotNeeded,
     };
     let is_terminal = file.is_terminal();
-    Ok((Sink { file: BufWriter::with_capacity(BUFFER_LEN, file), written: 0, durability, is_terminal }, target))
+    let file = SinkFile::Local(BufWriter::with_capacity(BUFFER_LEN, file));
+    Ok((Sink { file, written: 0, durability, is_terminal }, target))
+}
+
+/// The object that a destination names.
+fn remote_name(destination: &Destination) -> Option<(RemoteUrl, Existing)> {
+    let url = RemoteUrl::parse(destination.path()?.to_str()?)?;
+    Some((url, if matches!(destination, Destination::NewFile(_)) { Existing::Keep } else { Existing::Replace }))
+}
+
+fn create_object(url: &RemoteUrl, existing: Existing) -> Result<(Sink, OutputTarget), OutputError> {
+    let path = PathBuf::from(url.name());
+    match RemoteWriter::create(url, existing == Existing::Keep) {
+        Ok(writer) => {
+            let file = SinkFile::Object(Box::new(writer));
+            let sink = Sink { file, written: 0, durability: Durability::NotNeeded, is_terminal: false };
+            Ok((sink, OutputTarget::Object(path, existing)))
+        }
+        Err(error) => Err(object_error(&path, "create", error)),
+    }
+}
+
+fn object_error(path: &Path, operation: &'static str, error: io::Error) -> OutputError {
+    match error.kind() {
+        io::ErrorKind::AlreadyExists => OutputError::Exists(path.to_path_buf()),
+        _ => io_error(path, operation, error, "no partial object is left behind"),
+    }
 }
 
 impl Sink {
@@ -74,16 +112,34 @@ impl Sink {
 
     /// Requests a background sync if enough bytes were written since the last request.
     fn request_sync(&mut self) -> io::Result<()> {
-        let Durability::Required { requested_at, syncer } = &mut self.durability else { return Ok(()) };
+        let (Durability::Required { requested_at, syncer }, SinkFile::Local(file)) = (&mut self.durability, &self.file) else {
+            return Ok(());
+        };
         if self.written - *requested_at < SYNC_LEN {
             return Ok(());
         }
         *requested_at = self.written;
         match syncer {
             Some(syncer) => syncer.request(),
-            None => syncer.insert(BackgroundSync::start(self.file.get_ref())?).request(),
+            None => syncer.insert(BackgroundSync::start(file.get_ref())?).request(),
         }
         Ok(())
+    }
+}
+
+impl Write for SinkFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            SinkFile::Local(file) => file.write(bytes),
+            SinkFile::Object(writer) => writer.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            SinkFile::Local(file) => file.flush(),
+            SinkFile::Object(writer) => writer.flush(),
+        }
     }
 }
 
@@ -118,7 +174,7 @@ impl OutputTarget {
     /// Returns the final path, unless the output is standard output.
     pub(super) fn path(&self) -> Option<&Path> {
         match self {
-            OutputTarget::Rename { path, .. } | OutputTarget::Direct(path) => Some(path),
+            OutputTarget::Rename { path, .. } | OutputTarget::Direct(path) | OutputTarget::Object(path, _) => Some(path),
             OutputTarget::Stdout => None,
         }
     }
@@ -126,7 +182,9 @@ impl OutputTarget {
     /// The destination of a file that belongs to this one, with the same rule for files that exist.
     pub(super) fn destination(&self, path: PathBuf) -> Destination {
         match self {
-            OutputTarget::Rename { existing: Existing::Keep, .. } => Destination::NewFile(path),
+            OutputTarget::Rename { existing: Existing::Keep, .. } | OutputTarget::Object(_, Existing::Keep) => {
+                Destination::NewFile(path)
+            }
             _ => Destination::File(path),
         }
     }
@@ -138,7 +196,10 @@ impl OutputTarget {
 
     /// Flushes and closes a file that still has its temporary name.
     pub(super) fn close(self, sink: Sink) -> Result<ClosedOutput, OutputError> {
-        drop(sink.file.into_inner().map_err(|error| self.error(error.into_error().into()))?);
+        match sink.file {
+            SinkFile::Local(file) => drop(file.into_inner().map_err(|error| self.error(error.into_error().into()))?),
+            SinkFile::Object(writer) => writer.finish().map_err(|error| self.error(error.into()))?,
+        }
         let OutputTarget::Rename { pending, path, existing } = self else { return Ok(ClosedOutput(None)) };
         if let Durability::Required { syncer: Some(syncer), .. } = sink.durability {
             syncer.finish().map_err(|error| io_error(&path, "write to disk", error, NOT_NAMED))?;
@@ -161,8 +222,9 @@ impl OutputTarget {
         };
         match self {
             OutputTarget::Rename { path, .. } => io_error(path, "write", error, NOT_NAMED),
-            _ if error.kind() == io::ErrorKind::BrokenPipe => OutputError::ClosedPipe,
+            OutputTarget::Direct(_) | OutputTarget::Stdout if error.kind() == io::ErrorKind::BrokenPipe => OutputError::ClosedPipe,
             OutputTarget::Direct(path) => io_error(path, "write", error, NOT_WHOLE),
+            OutputTarget::Object(path, _) => object_error(path, "write", error),
             OutputTarget::Stdout => io_error(Path::new("standard output"), "write", error, NOT_WHOLE),
         }
     }

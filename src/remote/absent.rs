@@ -1,7 +1,7 @@
 //! What takes the place of remote objects in a build without the feature `remote`: every use is an error.
 
 use std::convert::Infallible;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -39,6 +39,10 @@ impl RemoteObject {
         Err(RemoteError::new("this irikey was built without remote sources", advice))
     }
 
+    pub(crate) fn exists(_url: &RemoteUrl) -> bool {
+        false
+    }
+
     pub(crate) fn name(&self) -> &str {
         match self.0 {}
     }
@@ -48,6 +52,14 @@ impl RemoteObject {
     }
 
     pub(crate) fn len(&self) -> Option<u64> {
+        match self.0 {}
+    }
+
+    pub(crate) fn tag(&self) -> Option<&str> {
+        match self.0 {}
+    }
+
+    pub(crate) fn modified_ns(&self) -> u64 {
         match self.0 {}
     }
 
@@ -72,9 +84,38 @@ impl RemoteObject {
     }
 }
 
+/// Lists nothing.
+pub(crate) fn list(url: &RemoteUrl) -> Result<Vec<RemoteObject>, RemoteError> {
+    RemoteObject::named(url).map(|object| vec![object])
+}
+
 /// What was requested and transferred.
 pub(crate) fn transfer() -> Option<Transfer> {
     None
+}
+
+/// No object is written.
+#[derive(Debug)]
+pub(crate) struct RemoteWriter(Infallible);
+
+impl RemoteWriter {
+    pub(crate) fn create(url: &RemoteUrl, _is_new: bool) -> io::Result<RemoteWriter> {
+        Ok(RemoteWriter(RemoteObject::named(url)?.0))
+    }
+
+    pub(crate) fn finish(self) -> io::Result<()> {
+        match self.0 {}
+    }
+}
+
+impl Write for RemoteWriter {
+    fn write(&mut self, _bytes: &[u8]) -> io::Result<usize> {
+        match self.0 {}
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self.0 {}
+    }
 }
 
 impl RemoteReader {

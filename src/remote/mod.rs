@@ -23,6 +23,8 @@ mod error;
 #[cfg(feature = "remote")]
 mod failure;
 #[cfg(feature = "remote")]
+mod listing;
+#[cfg(feature = "remote")]
 mod object;
 mod options;
 #[cfg(feature = "remote")]
@@ -31,6 +33,8 @@ mod read_ahead;
 mod service;
 #[cfg(feature = "remote")]
 mod streamed;
+#[cfg(feature = "remote")]
+mod upload;
 mod url;
 
 /// What was requested of stores and servers, and what they sent.
@@ -47,15 +51,19 @@ pub(crate) struct Transfer {
 #[cfg(not(feature = "remote"))]
 use absent::is_store_key;
 #[cfg(not(feature = "remote"))]
-pub(crate) use absent::{OpenedObject, RemoteObject, RemoteReader, transfer};
+pub(crate) use absent::{OpenedObject, RemoteObject, RemoteReader, RemoteWriter, list, transfer};
 #[cfg(feature = "remote")]
 pub(crate) use client::transfer;
 #[cfg(feature = "remote")]
 use credentials::is_store_key;
 pub(crate) use error::RemoteError;
 #[cfg(feature = "remote")]
+pub(crate) use listing::list;
+#[cfg(feature = "remote")]
 pub(crate) use object::{OpenedObject, RemoteObject};
 pub(crate) use options::{StoreOption, set_options};
 #[cfg(feature = "remote")]
 pub(crate) use read_ahead::RemoteReader;
+#[cfg(feature = "remote")]
+pub(crate) use upload::RemoteWriter;
 pub(crate) use url::{RemoteUrl, redact_argument};

@@ -49,8 +49,9 @@ pub(crate) struct RemoteObject {
 struct ObjectVersion {
     /// Bytes; `None` if the server does not say it.
     len: Option<u64>,
+    /// The entity tag without quotes, which are missing in listings of Azure.
     tag: Option<String>,
-    /// Time of the last change, nanoseconds since 1970; 0 if the server does not say it.
+    /// Time of the last change, seconds since 1970; 0 if the server does not say it.
     modified: i64,
 }
 
@@ -64,8 +65,8 @@ pub(crate) enum OpenedObject {
 
 impl ObjectVersion {
     fn of(meta: &ObjectMeta, is_len_known: bool) -> ObjectVersion {
-        let modified = meta.last_modified.timestamp_nanos_opt().unwrap_or(0);
-        ObjectVersion { len: is_len_known.then_some(meta.size), tag: meta.e_tag.clone(), modified }
+        let tag = meta.e_tag.as_ref().map(|tag| tag.trim_matches('"').to_string());
+        ObjectVersion { len: is_len_known.then_some(meta.size), tag, modified: meta.last_modified.timestamp() }
     }
 
     fn is_same(&self, other: &ObjectVersion) -> bool {
@@ -90,6 +91,13 @@ impl RemoteObject {
         Ok(RemoteObject { name: url.name(), store, location, version: None, has_ranges: true })
     }
 
+    /// An object of a listing.
+    pub(super) fn listed(url: &RemoteUrl, store: &RemoteStore, meta: ObjectMeta) -> RemoteObject {
+        let version = Some(ObjectVersion::of(&meta, true));
+        let name = url.name_of(meta.location.as_ref());
+        RemoteObject { name, store: store.clone(), location: meta.location, version, has_ranges: true }
+    }
+
     /// The name without credentials.
     pub(crate) fn name(&self) -> &str {
         &self.name
@@ -104,6 +112,17 @@ impl RemoteObject {
     /// Length in bytes, as far as it is known.
     pub(crate) fn len(&self) -> Option<u64> {
         self.version.as_ref()?.len
+    }
+
+    /// The entity tag, if the server sends one.
+    pub(crate) fn tag(&self) -> Option<&str> {
+        self.version.as_ref()?.tag.as_deref()
+    }
+
+    /// Time of the last change, nanoseconds since 1970; 0 if it is not known.
+    pub(crate) fn modified_ns(&self) -> u64 {
+        let modified = self.version.as_ref().map_or(0, |version| version.modified);
+        u64::try_from(modified).unwrap_or(0).saturating_mul(1_000_000_000)
     }
 
     /// Asks the server for the version of the object, unless it is known.
@@ -143,6 +162,11 @@ impl RemoteObject {
         };
         let waited = client().ok().and_then(|client| client.wait(ask));
         waited.unwrap_or_else(|| Err(Failure::of(&lost_task())))
+    }
+
+    /// Whether the object `url` exists and can be read.
+    pub(crate) fn exists(url: &RemoteUrl) -> bool {
+        RemoteObject::named(url).and_then(RemoteObject::found).is_ok()
     }
 
     /// Begins to read the object.
@@ -234,7 +258,7 @@ impl RemoteObject {
     pub(super) async fn request(&self, range: Option<GetRange>) -> Result<GetResult, FetchError> {
         let tag = self.version.as_ref().and_then(|version| version.tag.clone());
         // A weak tag never matches (RFC 9110 section 13.1.1).
-        let if_match = tag.filter(|tag| !tag.starts_with("W/"));
+        let if_match = tag.filter(|tag| !tag.starts_with("W/")).map(|tag| format!("\"{tag}\""));
         let options = GetOptions { range, if_match, ..GetOptions::default() };
         let result = self.store.store.get_opts(&self.location, options).await;
         let result = result.map_err(|error| FetchError::of(&error, &self.store))?;

@@ -7,9 +7,10 @@ use std::time::Duration;
 use super::is_store_key;
 
 /// Options that are not those of `object_store`, or have other names there.
-const OWN_KEYS: [(&str, OwnValue); 5] = [
+const OWN_KEYS: [(&str, OwnValue); 6] = [
     ("anonymous", OwnValue::Switch),
     ("block_size", OwnValue::Bytes),
+    ("part_size", OwnValue::Bytes),
     ("path_style", OwnValue::Switch),
     ("retry_pause", OwnValue::Time),
     ("retry_timeout", OwnValue::Time),

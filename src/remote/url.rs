@@ -49,10 +49,29 @@ impl RemoteUrl {
         Some(RemoteUrl { scheme, text: text.to_string(), bucket: rest[..end].to_string(), key: key.to_string() })
     }
 
+    /// The name stands for objects that are listed: it is a prefix that ends in `/`, or a pattern.
+    pub(crate) fn is_list(&self) -> bool {
+        let is_prefix = self.key.is_empty() || self.key.ends_with('/');
+        self.scheme != RemoteScheme::Http && !self.bucket.is_empty() && (is_prefix || is_pattern(&self.key))
+    }
+
+    /// The name of another object of the same store, without credentials.
+    #[cfg(feature = "remote")]
+    pub(super) fn name_of(&self, key: &str) -> String {
+        let prefix = &self.text[..self.text.len() - self.key.len()];
+        let slash = if prefix.ends_with('/') { "" } else { "/" };
+        redact(&format!("{prefix}{slash}{key}"))
+    }
+
     /// The name without user, password, and secret parts of the query.
     pub(crate) fn name(&self) -> String {
         redact(&self.text)
     }
+}
+
+/// The text contains a wildcard.
+pub(super) fn is_pattern(text: &str) -> bool {
+    text.contains(['*', '?', '['])
 }
 
 fn split_scheme(text: &str) -> Option<(RemoteScheme, &str)> {
@@ -127,6 +146,17 @@ mod tests {
         assert_eq!((parts("S3A://b"), parts("s3://b/"), parts("s3://b//x?y")), (s3(""), s3(""), s3("/x?y")));
         for local in ["x", "s3:/b/k", "./s3://b/k", "/http://h", "ftp://h/x", "s3", "ä3://x"] {
             assert_eq!(parts(local), None, "{local}");
+        }
+    }
+
+    #[test]
+    fn prefixes_and_patterns_are_listed() {
+        let is_list = |text: &str| RemoteUrl::parse(text).unwrap().is_list();
+        for name in ["s3://b", "s3://b/", "gs://b/p/", "az://c/p/*.gz", "s3://b/[0-9]/x"] {
+            assert!(is_list(name), "{name}");
+        }
+        for name in ["s3://b/p", "http://h/", "https://h/x?y", "s3://", "s3:///"] {
+            assert!(!is_list(name), "{name}");
         }
     }
 

@@ -7,6 +7,8 @@
 mod faults;
 #[path = "remote/messages.rs"]
 mod messages;
+#[path = "remote/outputs.rs"]
+mod outputs;
 #[path = "remote/server.rs"]
 mod server;
 
@@ -96,6 +98,65 @@ fn lists_name_objects() {
     let message = stderr(&ran);
     assert_eq!((ran.stdout, ran.status.code()), (b"http://a/\n".to_vec(), Some(4)));
     assert!(message.contains("s3://b/missing") && message.contains("no such object"), "{message}");
+}
+
+/// The names that the command reads from `name`, in order.
+fn sources_of(server: &Server, name: &str) -> Vec<String> {
+    let flags = ["canon", "-q", "--output-format", "csv", "--columns", "source", name];
+    let ran = irikey_at(server, &flags, &[]);
+    assert_eq!(ran.status.code(), Some(0), "{name}: {}", stderr(&ran));
+    String::from_utf8(ran.stdout).unwrap().lines().skip(1).map(str::to_string).collect()
+}
+
+#[test]
+fn prefixes_and_patterns_stand_for_objects_in_order() {
+    let keys = ["p/b.txt", "p/a.txt", "p/_log/x", "p/.h", "p/s/c.txt", "p/s-1/d.txt", "p/a.csv", "q/a.txt", "r/s 1/x+y"];
+    let objects = keys.iter().map(|key| (format!("/b/{key}"), b"http://a/\n".to_vec()));
+    // An empty object marks a directory.
+    let server = Server::start(objects.chain([("/b/p/s".to_string(), Vec::new())]), |_, _| Fault::Answer);
+    let names = |name: &str| sources_of(&server, name).into_iter().map(|name| name.replace("s3://b/", "")).collect::<Vec<_>>();
+    assert_eq!(names("s3://b/p/"), ["p/a.csv", "p/a.txt", "p/b.txt", "p/s-1/d.txt", "p/s/c.txt"]);
+    assert_eq!(names("s3://b").len(), 7);
+    assert_eq!(names("s3://b/p/*.txt"), ["p/a.txt", "p/b.txt"]);
+    assert_eq!(names("s3://b/?/a.txt"), ["p/a.txt", "q/a.txt"]);
+    assert_eq!(names("s3://b/p/s*/[cd].txt"), ["p/s-1/d.txt", "p/s/c.txt"]);
+    assert_eq!((names("s3://b/p/_*/x"), names("s3://b/r/s 1/*")), (vec!["p/_log/x".into()], vec!["r/s 1/x+y".into()]));
+    for nothing in ["s3://b/p/*.gz", "s3://b/z/", "s3://b/p/**", "s3://b/p/[x"] {
+        let ran = irikey_at(&server, &["canon", "-q", nothing], &[]);
+        assert!(ran.status.code() == Some(4) && stderr(&ran).contains(nothing), "{}", stderr(&ran));
+    }
+}
+
+#[test]
+fn listings_have_many_pages() {
+    let keys = (0..20_000).map(|number| (format!("/b/p/{number:05}"), Vec::new()));
+    let server = Server::start(keys.chain([("/b/p/x".to_string(), b"http://a/\n".to_vec())]), |_, _| Fault::Answer);
+    let ran = irikey_at(&server, &["canon", "-q", "s3://b/p/0000*", "s3://b/p/"], &[]);
+    assert_eq!((&ran.stdout[..], ran.status.code()), (&b"http://a/\n"[..], Some(0)), "{}", stderr(&ran));
+    // Empty objects of a listing are not requested.
+    assert!(server.requests().len() < 50, "{}", server.requests().len());
+}
+
+/// The manifest has the entity tags of objects: one that changed is refused, also if its length is the same.
+#[test]
+fn jobs_are_resumed_with_objects() {
+    let objects = ["a", "b"].map(|name| (format!("/b/{name}.txt"), b"http://one/\n".to_vec()));
+    let server = Server::start(objects, |_, _| Fault::Answer);
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().join("out");
+    let run = |inputs: &[&str]| {
+        let flags = ["canon", "--resume", "--output-format", "csv", "-o", out.to_str().unwrap()];
+        irikey_at(&server, &[&flags[..], inputs].concat(), &[])
+    };
+    let ran = run(&["s3://b/*.txt"]);
+    assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
+    let manifest = fs::read_to_string(out.join("_manifest.json")).unwrap();
+    assert_eq!(manifest.matches("etag:").count(), 2, "{manifest}");
+    let ran = run(&["s3://b/*.txt"]);
+    assert!(ran.status.code() == Some(0) && stderr(&ran).contains("2 inputs finished by an earlier run"), "{}", stderr(&ran));
+    server.change("/b/b.txt");
+    let ran = run(&["s3://b/*.txt"]);
+    assert!(ran.status.code() == Some(4) && stderr(&ran).contains("s3://b/b.txt: the input has changed"), "{}", stderr(&ran));
 }
 
 #[test]

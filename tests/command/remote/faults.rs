@@ -13,7 +13,7 @@ fn random(seed: u64, number: usize) -> u64 {
 }
 
 /// Every third request fails in one of the ways after which it is repeated.
-fn transient(seed: u64) -> impl Fn(usize, &Request) -> Fault {
+pub fn transient(seed: u64) -> impl Fn(usize, &Request) -> Fault + Send + Sync + 'static {
     move |number, _| match random(seed, number) % 21 {
         0 => Fault::Status(503, "<Error><Code>SlowDown</Code></Error>"),
         1 => Fault::Status(429, ""),

@@ -1,6 +1,6 @@
 //! A server on loopback with the requests of S3 that the command makes, which fails on demand: [`Server`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hasher};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -126,6 +126,19 @@ impl Server {
         self.contents.lock().unwrap().requests.clone()
     }
 
+    pub fn object(&self, path: &str) -> Option<Vec<u8>> {
+        self.contents.lock().unwrap().objects.get(path).cloned()
+    }
+
+    pub fn paths(&self) -> Vec<String> {
+        self.contents.lock().unwrap().objects.keys().cloned().collect()
+    }
+
+    /// Number of uploads that are neither complete nor aborted.
+    pub fn upload_count(&self) -> usize {
+        self.contents.lock().unwrap().uploads.len()
+    }
+
     /// Answers the requests of a connection.
     fn serve(&self, stream: &TcpStream, faults: &Faults) {
         let mut reader = BufReader::new(stream);
@@ -159,7 +172,7 @@ impl Server {
         }
     }
 
-    fn change(&self, path: &str) {
+    pub fn change(&self, path: &str) {
         if let Some(object) = self.contents.lock().unwrap().objects.get_mut(path) {
             // The same length, so that only the entity tag tells.
             object.iter_mut().filter(|byte| **byte == b'o').for_each(|byte| *byte = b'0');
@@ -320,13 +333,24 @@ fn list(objects: &BTreeMap<String, Vec<u8>>, bucket: &str, request: &Request) ->
     let bucket = format!("{}/", bucket.trim_end_matches('/'));
     let prefix = format!("{bucket}{}", request.parameter("prefix").unwrap_or_default());
     let after = request.parameter("continuation-token").unwrap_or_default();
-    let mut keys = objects.iter().filter(|(path, _)| path.starts_with(&prefix) && **path > after).peekable();
+    let start = if after > prefix { &after } else { &prefix };
+    let keys = objects.range(start.clone()..).take_while(|(path, _)| path.starts_with(&prefix));
+    let mut keys = keys.filter(|(path, _)| **path != after).peekable();
     let page: Vec<_> = keys.by_ref().take(PAGE_KEYS).collect();
     let mut xml = String::from("<ListBucketResult>");
     if let (Some(_), Some((last, _))) = (keys.peek(), page.last()) {
         xml.push_str(&format!("<NextContinuationToken>{last}</NextContinuationToken>"));
     }
-    for (path, object) in page {
+    let delimiter = request.parameter("delimiter").filter(|delimiter| !delimiter.is_empty());
+    let directory = |path: &str| {
+        let end = path[prefix.len()..].find(delimiter.as_deref()?)? + prefix.len() + 1;
+        Some(path[bucket.len()..end].to_string())
+    };
+    let directories: BTreeSet<String> = page.iter().filter_map(|(path, _)| directory(path)).collect();
+    for directory in directories {
+        xml.push_str(&format!("<CommonPrefixes><Prefix>{directory}</Prefix></CommonPrefixes>"));
+    }
+    for (path, object) in page.into_iter().filter(|(path, _)| directory(path).is_none()) {
         xml.push_str(&format!(
             "<Contents><Key>{}</Key><Size>{}</Size><LastModified>2025-01-01T00:00:00.000Z</LastModified>\
              <ETag>{}</ETag></Contents>",

@@ -1,0 +1,136 @@
+//! Lists the objects that a prefix or a pattern stands for: [`list`].
+
+use futures_util::TryStreamExt;
+use glob::{MatchOptions, Pattern};
+use object_store::ObjectMeta;
+use object_store::path::Path;
+
+use super::client::{RemoteStore, client};
+use super::error::RemoteError;
+use super::failure::Failure;
+use super::object::RemoteObject;
+use super::url::{RemoteUrl, is_pattern};
+
+/// Most objects that one name may stand for.
+const MAX_OBJECTS: usize = 10_000_000;
+
+/// How names are compared with patterns.
+const MATCHING: MatchOptions =
+    MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: false };
+
+/// Returns the objects that `url` stands for, sorted by the bytes of their keys: those below a prefix that ends in `/`, or
+/// those that match a pattern.
+///
+/// # Errors
+/// The bucket cannot be listed, or there is no such object.
+pub(crate) fn list(url: &RemoteUrl) -> Result<Vec<RemoteObject>, RemoteError> {
+    let client = client()?;
+    let store = client.store(url)?;
+    let (key, of_tasks) = (url.key.clone(), store.clone());
+    let find = async move {
+        match key.is_empty() || key.ends_with('/') {
+            true => below(&of_tasks, &key).await,
+            false => matching(&of_tasks, &key).await,
+        }
+    };
+    let lost = || Err(RemoteError::new("the listing ended early", "run again"));
+    let mut objects = client.wait(find).unwrap_or_else(lost)?;
+    objects.sort_unstable_by(|a, b| a.location.as_ref().cmp(b.location.as_ref()));
+    remove_markers(&mut objects);
+    if objects.is_empty() {
+        let found = "no objects have such a name (names that begin with . or _ are skipped)";
+        return Err(RemoteError::new(found, "check the bucket and the prefix"));
+    }
+    Ok(objects.into_iter().map(|meta| RemoteObject::listed(url, &store, meta)).collect())
+}
+
+/// All objects below a prefix. As in directories, names that begin with `.` or `_` are skipped.
+async fn below(store: &RemoteStore, prefix: &str) -> Result<Vec<ObjectMeta>, RemoteError> {
+    let prefix = parse(prefix)?;
+    let start = prefix.as_ref().len();
+    let mut pages = store.store.list(Some(&prefix)).try_chunks(1000);
+    let mut objects = Vec::new();
+    loop {
+        let page = pages.try_next().await.map_err(|error| Failure::of(&error.1).error(store))?;
+        let Some(page) = page else { return Ok(objects) };
+        let is_hidden = |meta: &ObjectMeta| meta.location.as_ref()[start..].split('/').any(|name| name.starts_with(['.', '_']));
+        objects.extend(page.into_iter().filter(|meta| !is_hidden(meta)));
+        check_count(objects.len())?;
+    }
+}
+
+/// The objects whose keys match a pattern. Each part between slashes is compared with the names at its place.
+async fn matching(store: &RemoteStore, pattern: &str) -> Result<Vec<ObjectMeta>, RemoteError> {
+    let parts: Vec<&str> = pattern.split('/').collect();
+    let mut prefixes = vec![String::new()];
+    let mut objects = Vec::new();
+    for (number, part) in parts.iter().enumerate() {
+        let is_last = number + 1 == parts.len();
+        if !is_last && !is_pattern(part) {
+            prefixes.iter_mut().for_each(|prefix| *prefix = format!("{prefix}{part}/"));
+            continue;
+        }
+        let part = PartPattern::parse(part)?;
+        let mut found = Vec::new();
+        for prefix in &prefixes {
+            let path = parse(prefix)?;
+            let listed = store.store.list_with_delimiter(Some(&path)).await;
+            let listed = listed.map_err(|error| Failure::of(&error).error(store))?;
+            match is_last {
+                true => objects.extend(listed.objects.into_iter().filter(|meta| part.has(&meta.location))),
+                false => found.extend(listed.common_prefixes.into_iter().filter(|path| part.has(path)).map(|path| format!("{path}/"))),
+            }
+            check_count(objects.len().max(found.len()))?;
+        }
+        prefixes = found;
+    }
+    Ok(objects)
+}
+
+/// The pattern of one name.
+struct PartPattern {
+    pattern: Pattern,
+    /// The pattern begins with this byte, so that names that begin with it are not hidden.
+    first: Option<char>,
+}
+
+impl PartPattern {
+    fn parse(part: &str) -> Result<PartPattern, RemoteError> {
+        let damaged = |_| RemoteError::new(format!("the pattern `{part}` is damaged"), "close [ with ], and write [*] for a star");
+        if part.contains("**") {
+            let advice = "write one star, or a prefix that ends in / for everything below it";
+            return Err(RemoteError::new("two stars have no meaning here", advice));
+        }
+        Ok(PartPattern { pattern: Pattern::new(part).map_err(damaged)?, first: part.chars().next() })
+    }
+
+    /// The last name of `path` matches.
+    fn has(&self, path: &Path) -> bool {
+        let name = path.filename().unwrap_or_default();
+        let is_hidden = name.starts_with(['.', '_']) && name.chars().next() != self.first;
+        !is_hidden && self.pattern.matches_with(name, MATCHING)
+    }
+}
+
+fn parse(prefix: &str) -> Result<Path, RemoteError> {
+    Path::parse(prefix).map_err(|_| RemoteError::new("the prefix has an empty part, or one that is . or ..", "check the prefix"))
+}
+
+fn check_count(count: usize) -> Result<(), RemoteError> {
+    match count > MAX_OBJECTS {
+        true => Err(RemoteError::new(format!("more than {MAX_OBJECTS} objects have such a name"), "use a longer prefix")),
+        false => Ok(()),
+    }
+}
+
+/// Removes empty objects that mark directories. `objects` are sorted.
+fn remove_markers(objects: &mut Vec<ObjectMeta>) {
+    let is_marker = |meta: &ObjectMeta| {
+        let prefix = format!("{}/", meta.location);
+        let next = objects.partition_point(|other| other.location.as_ref() < prefix.as_str());
+        meta.size == 0 && objects.get(next).is_some_and(|other| other.location.as_ref().starts_with(&prefix))
+    };
+    let markers: Vec<bool> = objects.iter().map(is_marker).collect();
+    let mut markers = markers.into_iter();
+    objects.retain(|_| !markers.next().unwrap_or(false));
+}

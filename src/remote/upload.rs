@@ -1,0 +1,275 @@
+//! Writes objects: [`RemoteWriter`].
+//!
+//! ```text
+//! write --parts of equal length--> channel --> task: multipart upload --complete--> the object has its name
+//!                                                    \-- error, dropped --abort--> nothing is left
+//! ```
+//!
+//! An object shorter than a part is written by one request when it is complete. Nobody sees an object before that.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use object_store::path::Path;
+use object_store::retry::{RetryContext, RetryPolicy};
+use object_store::{MultipartUpload, PutMode, PutMultipartOptions, PutOptions};
+use tokio::sync::mpsc::{self, Sender};
+use tokio::task::JoinSet;
+
+use super::client::{RemoteStore, client};
+use super::credentials::{retry_pause, retry_timeout};
+use super::error::RemoteError;
+use super::failure::Failure;
+use super::options;
+use super::url::{RemoteScheme, RemoteUrl};
+
+/// Bytes per part, unless the option `part_size` says otherwise. S3 accepts 10,000 parts of at least 5 MiB.
+const PART_LEN: u64 = 8 << 20;
+
+/// Parts that are sent at a time.
+const PARTS_AT_A_TIME: usize = 4;
+
+/// Time to abort an upload.
+const ABORT_TIME: Duration = Duration::from_secs(10);
+
+/// An object that is being written. Dropping it aborts the upload.
+#[derive(Debug)]
+pub(crate) struct RemoteWriter {
+    store: RemoteStore,
+    location: Path,
+    /// An object that exists is not replaced.
+    is_new: bool,
+    part_len: usize,
+    buffer: Vec<u8>,
+    upload: Option<RunningUpload>,
+}
+
+/// An upload of parts.
+#[derive(Debug)]
+struct RunningUpload {
+    messages: Sender<Message>,
+    ended: Receiver<Result<(), RemoteError>>,
+}
+
+#[derive(Debug)]
+enum Message {
+    Part(Bytes),
+    /// No part follows.
+    Complete,
+}
+
+impl RemoteWriter {
+    /// Begins to write the object `url`. If `is_new`, an object that exists is kept.
+    ///
+    /// # Errors
+    /// The store cannot be written; [`io::ErrorKind::AlreadyExists`].
+    pub(crate) fn create(url: &RemoteUrl, is_new: bool) -> io::Result<RemoteWriter> {
+        if url.scheme == RemoteScheme::Http || url.is_list() {
+            let advice = "name an object, such as s3://BUCKET/KEY, gs://BUCKET/KEY or az://CONTAINER/KEY";
+            return Err(RemoteError::new("outputs are objects in stores", advice).into());
+        }
+        let damaged = |_| RemoteError::new("the key has an empty part, or one that is . or ..", "choose another key");
+        let location = Path::parse(&url.key).map_err(damaged)?;
+        let store = client()?.store(url)?;
+        let part_len = options::bytes("part_size").unwrap_or(PART_LEN) as usize;
+        let writer = RemoteWriter { store, location, is_new, part_len, buffer: Vec::new(), upload: None };
+        if is_new && wait(exists(writer.store.clone(), writer.location.clone()))? {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        Ok(writer)
+    }
+
+    /// Completes the object, which gets its name now.
+    ///
+    /// # Errors
+    /// It cannot be written; [`io::ErrorKind::AlreadyExists`] if it must be new and another one has the name.
+    pub(crate) fn finish(mut self) -> io::Result<()> {
+        let rest = Bytes::from(std::mem::take(&mut self.buffer));
+        let Some(upload) = self.upload.take() else {
+            return wait(put(self.store.clone(), self.location.clone(), rest, self.is_new)).map_err(io_error);
+        };
+        if self.is_new && wait(exists(self.store.clone(), self.location.clone()))? {
+            upload.abort();
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        if !rest.is_empty() {
+            upload.send(Message::Part(rest))?;
+        }
+        upload.send(Message::Complete)?;
+        Ok(upload.ended.recv().unwrap_or_else(|_| Err(lost()))?)
+    }
+
+    /// Sends the buffer as a part.
+    fn send_part(&mut self) -> io::Result<()> {
+        let part = std::mem::replace(&mut self.buffer, Vec::with_capacity(self.part_len));
+        let upload = match &self.upload {
+            Some(upload) => upload,
+            None => self.upload.insert(RunningUpload::start(self.store.clone(), self.location.clone())?),
+        };
+        upload.send(Message::Part(part.into()))
+    }
+}
+
+impl Write for RemoteWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.buffer.len() == self.part_len {
+            self.send_part()?;
+        }
+        let count = bytes.len().min(self.part_len - self.buffer.len());
+        self.buffer.extend_from_slice(&bytes[..count]);
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for RemoteWriter {
+    fn drop(&mut self) {
+        if let Some(upload) = self.upload.take() {
+            upload.abort();
+        }
+    }
+}
+
+impl RunningUpload {
+    fn start(store: RemoteStore, location: Path) -> Result<RunningUpload, RemoteError> {
+        let (messages, receiver) = mpsc::channel(1);
+        let (sender, ended) = sync_channel(1);
+        client()?.spawn(async move {
+            // The writer may be gone.
+            let _ = sender.send(upload(&store, &location, receiver).await);
+        });
+        Ok(RunningUpload { messages, ended })
+    }
+
+    /// Waits until the task takes `message`.
+    fn send(&self, message: Message) -> io::Result<()> {
+        match self.messages.blocking_send(message) {
+            Ok(()) => Ok(()),
+            // The task has ended, and says why.
+            Err(_) => Err(self.ended.recv().ok().and_then(Result::err).unwrap_or_else(lost).into()),
+        }
+    }
+
+    /// Ends the upload without an object.
+    fn abort(self) {
+        drop(self.messages);
+        // A store that does not answer keeps the parts, which its rules of expiry remove.
+        let _ = self.ended.recv_timeout(ABORT_TIME);
+    }
+}
+
+/// Sends parts until the object is complete, or aborts the upload.
+async fn upload(store: &RemoteStore, location: &Path, mut messages: mpsc::Receiver<Message>) -> Result<(), RemoteError> {
+    let options = PutMultipartOptions::default().with_retry_policy(Arc::new(UntilTimeout));
+    let begun = store.store.put_multipart_opts(location, options).await;
+    let mut upload = begun.map_err(|error| Failure::of(&error).error(store))?;
+    let sent = match send_parts(&mut *upload, &mut messages).await {
+        Ok(true) => upload.complete().await.map(|_| ()),
+        Ok(false) => Err(object_store::Error::Generic { store: "remote", source: "the upload was aborted".into() }),
+        Err(error) => Err(error),
+    };
+    match sent {
+        Ok(()) => Ok(()),
+        Err(error) => {
+            // What the abort cannot remove, the rules of expiry of the bucket do.
+            let _ = upload.abort().await;
+            Err(Failure::of(&error).error(store))
+        }
+    }
+}
+
+/// Sends parts. Returns whether the object is complete.
+async fn send_parts(
+    upload: &mut dyn MultipartUpload,
+    messages: &mut mpsc::Receiver<Message>,
+) -> object_store::Result<bool> {
+    let mut sending = JoinSet::new();
+    let ended = |joined: Result<object_store::Result<()>, tokio::task::JoinError>| joined.map_err(object_store::Error::from)?;
+    loop {
+        let message = messages.recv().await;
+        let limit = if matches!(message, Some(Message::Part(_))) { PARTS_AT_A_TIME - 1 } else { 0 };
+        while sending.len() > limit {
+            sending.join_next().await.map_or(Ok(()), ended)?;
+        }
+        match message {
+            Some(Message::Part(part)) => _ = sending.spawn(upload.put_part(part.into())),
+            Some(Message::Complete) => return Ok(true),
+            None => return Ok(false),
+        }
+    }
+}
+
+/// Repeats parts as long as other requests.
+#[derive(Debug)]
+struct UntilTimeout;
+
+#[async_trait]
+impl RetryPolicy for UntilTimeout {
+    async fn retry(&self, context: RetryContext) -> bool {
+        let is_transient = match context.failure {
+            object_store::retry::RetryFailure::Status(status) => matches!(status.as_u16(), 408 | 429 | 500..),
+            _ => true,
+        };
+        let is_retried = is_transient && context.elapsed < retry_timeout();
+        if is_retried {
+            tokio::time::sleep(retry_pause() * 4).await;
+        }
+        is_retried
+    }
+}
+
+/// Writes a whole object.
+async fn put(store: RemoteStore, location: Path, bytes: Bytes, is_new: bool) -> Result<(), PutError> {
+    let mode = if is_new { PutMode::Create } else { PutMode::Overwrite };
+    let options = PutOptions { mode, ..PutOptions::default() };
+    match store.store.put_opts(&location, bytes.into(), options).await {
+        Ok(_) => Ok(()),
+        Err(object_store::Error::AlreadyExists { .. } | object_store::Error::Precondition { .. }) if is_new => Err(PutError::Exists),
+        Err(error) => Err(PutError::Remote(Failure::of(&error).error(&store))),
+    }
+}
+
+enum PutError {
+    Exists,
+    Remote(RemoteError),
+}
+
+impl From<RemoteError> for PutError {
+    fn from(error: RemoteError) -> PutError {
+        PutError::Remote(error)
+    }
+}
+
+fn io_error(error: PutError) -> io::Error {
+    match error {
+        PutError::Exists => io::ErrorKind::AlreadyExists.into(),
+        PutError::Remote(error) => error.into(),
+    }
+}
+
+async fn exists(store: RemoteStore, location: Path) -> Result<bool, RemoteError> {
+    let options = object_store::GetOptions { head: true, ..Default::default() };
+    match store.store.get_opts(&location, options).await {
+        Ok(_) => Ok(true),
+        Err(object_store::Error::NotFound { .. }) => Ok(false),
+        Err(error) => Err(Failure::of(&error).error(&store)),
+    }
+}
+
+/// Runs `work` in the runtime and waits for it.
+fn wait<T: Send + 'static, E: From<RemoteError> + Send + 'static>(
+    work: impl Future<Output = Result<T, E>> + Send + 'static,
+) -> Result<T, E> {
+    client()?.wait(work).unwrap_or_else(|| Err(lost().into()))
+}
+
+fn lost() -> RemoteError {
+    RemoteError::new("the upload ended early", "run again")
+}

@@ -1,0 +1,106 @@
+//! Outputs in stores: the bytes are those of a local file, and an object appears only when it is whole.
+
+use std::fs;
+use std::path::Path;
+
+use super::faults::transient;
+use super::server::{Fault, Request, Server};
+use super::{irikey_at, stderr};
+
+const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/samples/crawl.cdxj");
+
+fn empty_server(faults: impl Fn(usize, &Request) -> Fault + Send + Sync + 'static) -> Server {
+    Server::start([("/b/other".to_string(), Vec::new())], faults)
+}
+
+/// The bytes of a local output of the sample.
+fn local_output(server: &Server, name: &str) -> Vec<u8> {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join(name);
+    let ran = irikey_at(server, &["canon", "-q", SAMPLE, "-o", path.to_str().unwrap()], &[]);
+    assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
+    fs::read(path).unwrap()
+}
+
+#[test]
+fn objects_have_the_bytes_of_local_outputs() {
+    for (seed, name) in ["x.parquet", "x.arrow", "x.csv", "x.jsonl.gz", "x.txt", "x.cdxj"].into_iter().enumerate() {
+        // One request, many parts, and many parts of which some fail.
+        let servers = [(empty_server(|_, _| Fault::Answer), "1000000"), (empty_server(|_, _| Fault::Answer), "5000")];
+        for (server, part_size) in servers.into_iter().chain([(empty_server(transient(seed as u64)), "5000")]) {
+            let expected = local_output(&server, name);
+            let part_size = format!("part_size={part_size}");
+            let object = format!("s3://b/out/{name}");
+            let flags = ["canon", "-q", SAMPLE, "-o", &object, "--store-option", &part_size];
+            let ran = irikey_at(&server, &flags, &[]);
+            assert_eq!(ran.status.code(), Some(0), "{name} {part_size}: {}", stderr(&ran));
+            assert!(server.object(&format!("/b/out/{name}")) == Some(expected), "{name} {part_size}");
+            assert_eq!(server.upload_count(), 0);
+        }
+    }
+}
+
+#[test]
+fn failed_uploads_leave_nothing() {
+    for (failing, part_size) in [("PUT", 1_000_000), ("PUT", 5000), ("POST", 5000)] {
+        let server = empty_server(move |number, request| match request.method == failing && number > 1 {
+            true => Fault::Status(403, "<Error><Code>AccessDenied</Code></Error>"),
+            false => Fault::Answer,
+        });
+        let part_size = format!("part_size={part_size}");
+        let flags = ["canon", "-q", SAMPLE, "-o", "s3://b/x.csv", "--store-option", &part_size];
+        // The first requests of other jobs.
+        let _ = irikey_at(&server, &["canon", "-q", "s3://b/other", "s3://b/other"], &[]);
+        let ran = irikey_at(&server, &flags, &[]);
+        let message = stderr(&ran);
+        assert_eq!((ran.status.code(), server.object("/b/x.csv")), (Some(5), None), "{failing}: {message}");
+        assert!(message.contains("s3://b/x.csv") && message.contains("403 AccessDenied"), "{message}");
+        assert_eq!(server.upload_count(), 0);
+    }
+    let server = empty_server(|_, _| Fault::Answer);
+    for output in [format!("http://{}/b/x.csv", server.address), "s3://b/".to_string(), "s3://b/x.cdx.gz".to_string()] {
+        let ran = irikey_at(&server, &["canon", "-q", SAMPLE, "-o", &output], &[]);
+        assert!(matches!(ran.status.code(), Some(2 | 5)), "{output}: {}", stderr(&ran));
+    }
+    let ran = irikey_at(&server, &["canon", "-q", "s3://b/other", "-o", "s3://b/other", "--output-format", "csv"], &[]);
+    assert_eq!(ran.status.code(), Some(2), "{}", stderr(&ran));
+    assert_eq!(server.paths(), ["/b/other"]);
+}
+
+#[test]
+fn objects_are_not_replaced_if_that_is_forbidden() {
+    let server = Server::start([("/b/x.csv".to_string(), b"old".to_vec())], |_, _| Fault::Answer);
+    for part_size in ["part_size=1000000", "part_size=5000"] {
+        let flags = ["canon", "-q", SAMPLE, "--no-clobber", "--store-option", part_size, "-o"];
+        let ran = irikey_at(&server, &[&flags[..], &["s3://b/x.csv"]].concat(), &[]);
+        assert_eq!((ran.status.code(), server.object("/b/x.csv")), (Some(2), Some(b"old".to_vec())), "{}", stderr(&ran));
+        let new = format!("s3://b/{part_size}.csv");
+        assert_eq!(irikey_at(&server, &[&flags[..], &[&new]].concat(), &[]).status.code(), Some(0));
+    }
+    assert_eq!(server.paths().len(), 3);
+}
+
+#[test]
+fn parts_and_manifest_are_objects() {
+    let server = empty_server(transient(9));
+    let directory = tempfile::tempdir().unwrap();
+    let local = directory.path().join("out");
+    let run = |output: &str| {
+        let flags = ["canon", "-q", SAMPLE, "--part-rows", "40", "--store-option", "part_size=3000", "-o"];
+        irikey_at(&server, &[&flags[..], &[output]].concat(), &[])
+    };
+    assert_eq!(run(local.to_str().unwrap()).status.code(), Some(0));
+    let ran = run("s3://b/out/");
+    assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
+    let mut names: Vec<_> = fs::read_dir(&local).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    assert!(names.len() > 3 && names.contains(&"_manifest.json".to_string()), "{names:?}");
+    for name in &names {
+        let (object, file) = (server.object(&format!("/b/out/{name}")), fs::read(Path::new(&local).join(name)).unwrap());
+        assert!(object == Some(file), "{name}");
+    }
+    assert_eq!((server.paths().len(), server.upload_count()), (names.len() + 1, 0));
+    // As in a directory on disk, the parts of a finished job are kept.
+    let ran = run("s3://b/out/");
+    assert!(ran.status.code() == Some(5) && stderr(&ran).contains("contains parts already"), "{}", stderr(&ran));
+}
