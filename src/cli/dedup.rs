@@ -27,7 +27,7 @@ use crate::canon::{Policy, RecipeColumn, Rung};
 use crate::dedup::evidence::{self, RecordLocator};
 use crate::dedup::seen::{FinishedJob, MergedRuns, RunWriter, SeenError, SeenStore};
 use crate::dedup::{Collision, KeepPolicy};
-use crate::input::{Defect, InputError, KeyedFile, Origin, Source, Sources};
+use crate::input::{Defect, InputError, KeyedFile, Origin, Source, Sources, TableFile};
 use crate::output::{self, Encoder, FinishedOutput, Output, OutputError, OutputFormat, TableWriter};
 use crate::process::exit;
 use crate::record::InputFormat;
@@ -415,7 +415,11 @@ fn open_keyed_file(source: &Source) -> Result<Option<KeyedFile>, Defect> {
     match &source.origin {
         Origin::Path(path) => {
             std::fs::metadata(path).map_err(Defect::Open)?;
-            KeyedFile::open(&source.name, path)
+            KeyedFile::open(&source.name, &TableFile::Path(path.clone()))
+        }
+        // Every other object would cost requests before the job begins.
+        Origin::Remote(object) if source.name.ends_with(".parquet") => {
+            KeyedFile::open(&source.name, &TableFile::Remote(object.clone()))
         }
         Origin::Special => Err(Defect::Special),
         Origin::Stdin | Origin::Member(_) | Origin::Remote(_) | Origin::Unreadable(_) | Origin::Reader(_) => Ok(None),

@@ -364,7 +364,8 @@ impl PendingInput {
 
 impl FileStamp {
     fn of(source: &Source) -> Result<FileStamp, CommandError> {
-        let not_a_file = || CommandError::Usage(format!("{}: --resume takes only regular files and objects", source.name));
+        let not_a_file =
+            || CommandError::Usage(format!("{}: --resume takes only regular files and objects", source.name));
         if let Origin::Remote(object) = &source.origin {
             return FileStamp::of_object(object);
         }

@@ -1,11 +1,12 @@
 //! Unpacks gzip files of many members with several threads, ahead of the reader.
 //!
-//! The mapped file is divided into sections of equal length. A thread searches its section for the first member header and
+//! The file, which is mapped or in a store, is divided into sections of equal length. A thread searches its section for the first member header and
 //! unpacks from there. Such a header may be a coincidence inside deflated data, so a section counts only if the members
 //! before it end exactly where it begins: the result is the same as that of one [`GzipReader`], including its defects.
 //! Everything that is not a whole member of moderate length (padding, damage, very long members) is left to a
 //! [`GzipReader`] that starts there.
 
+use std::io::Read;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -16,18 +17,68 @@ use super::mmap::{MappedFile, MappedReader};
 use super::peek::PeekReader;
 use super::zip_reader::MemberChecksum;
 use crate::ordered::{QueueLimits, ReadAhead};
+use crate::remote::{ReadAheadBlocks, RemoteReader};
 use flate2::Crc;
 
 /// Packed bytes per section. Its last member may end behind it.
 const SECTION_LEN: usize = 256 << 10;
 /// Limit of unpacked bytes per section. Members that exceed it are left out.
 const UNPACKED_LEN: usize = 4 << 20;
+/// Bytes by which a header is recognized.
+const MEMBER_HEADER_LEN: u64 = 4;
 /// Header candidates that are tried per section.
 const MAX_TRIES: usize = 8;
 
-/// Reads the members of a mapped gzip file in order.
+/// A gzip file that several threads read.
+#[derive(Clone)]
+enum PackedFile {
+    Mapped(Arc<MappedFile>),
+    Remote(Arc<ReadAheadBlocks>),
+}
+
+impl PackedFile {
+    fn len(&self) -> usize {
+        match self {
+            PackedFile::Mapped(mapping) => mapping.len(),
+            PackedFile::Remote(blocks) => usize::try_from(blocks.len()).unwrap_or(usize::MAX),
+        }
+    }
+
+    /// Reads from byte `start` on.
+    fn reader(&self, start: usize) -> PeekReader {
+        PeekReader::new(match self {
+            PackedFile::Mapped(mapping) => Box::new(MappedReader::new(Arc::clone(mapping), start)),
+            PackedFile::Remote(blocks) => Box::new(RemoteReader::new(Arc::clone(blocks), start as u64)),
+        })
+    }
+
+    /// Where the first bytes in `range` are that look like the header of a member.
+    fn find_header(&self, range: Range<usize>) -> Option<usize> {
+        let offset = match self {
+            PackedFile::Mapped(mapping) => find_member_header(&mapping[range.start..])?,
+            PackedFile::Remote(blocks) => {
+                let mut bytes = Vec::new();
+                // The header may reach past the range.
+                let len = range.len() as u64 + MEMBER_HEADER_LEN;
+                let read = RemoteReader::new(Arc::clone(blocks), range.start as u64).take(len).read_to_end(&mut bytes);
+                // The error is found again by the reader that continues here.
+                read.ok().and_then(|_| find_member_header(&bytes))?
+            }
+        };
+        Some(range.start + offset).filter(|header| *header < range.end)
+    }
+
+    /// The bytes of `range` are not needed any more.
+    fn release(&self, range: Range<usize>) {
+        if let PackedFile::Mapped(mapping) = self {
+            mapping.release(range);
+        }
+    }
+}
+
+/// Reads the members of a gzip file in order.
 pub(super) struct ParallelGzipReader {
-    mapping: Arc<MappedFile>,
+    file: PackedFile,
     sections: ReadAhead<GzipSection>,
     section_count: usize,
     /// The first section that was not taken or skipped.
@@ -50,7 +101,16 @@ pub(super) struct ParallelGzipReader {
 impl ParallelGzipReader {
     /// Returns `None` if the file is too short for `threads` threads to share, or if no thread can be started.
     pub(super) fn new(mapping: &Arc<MappedFile>, threads: usize) -> Option<ParallelGzipReader> {
-        let section_count = mapping.len().div_ceil(SECTION_LEN);
+        ParallelGzipReader::start(PackedFile::Mapped(Arc::clone(mapping)), threads)
+    }
+
+    /// [`ParallelGzipReader::new`] for an object.
+    pub(super) fn remote(blocks: &Arc<ReadAheadBlocks>, threads: usize) -> Option<ParallelGzipReader> {
+        ParallelGzipReader::start(PackedFile::Remote(Arc::clone(blocks)), threads)
+    }
+
+    fn start(file: PackedFile, threads: usize) -> Option<ParallelGzipReader> {
+        let section_count = file.len().div_ceil(SECTION_LEN);
         if threads < 2 || section_count < 2 * threads {
             return None;
         }
@@ -58,14 +118,14 @@ impl ParallelGzipReader {
         let limits = QueueLimits { window, bytes: window * UNPACKED_LEN };
         let pool = BlockPool::new(window + threads, UNPACKED_LEN);
         let source = move |number| usize::try_from(number).ok().filter(|&number| number < section_count);
-        let file = Arc::clone(mapping);
+        let shared = file.clone();
         let sections = ReadAhead::spawn(threads, limits, source, move |number: usize, sender| {
-            let section = GzipSection::find(&file, number, pool.take());
+            let section = GzipSection::find(&shared, number, pool.take());
             let len = section.bytes.len();
             sender.push(section, len);
         });
         Some(ParallelGzipReader {
-            mapping: Arc::clone(mapping),
+            file,
             sections: sections.ok()?,
             section_count,
             next_section: 0,
@@ -86,8 +146,8 @@ impl ParallelGzipReader {
 
     /// Updates the checksum with the bytes up to `end`.
     fn update_checksum(&mut self, end: usize) {
-        if let Some((checksum, crc, at)) = &mut self.checksum {
-            crc.update(&self.mapping[*at..end]);
+        if let (Some((checksum, crc, at)), PackedFile::Mapped(mapping)) = (&mut self.checksum, &self.file) {
+            crc.update(&mapping[*at..end]);
             checksum.set(crc.sum());
             *at = end;
         }
@@ -122,7 +182,7 @@ impl ParallelGzipReader {
                 continue;
             }
             let (start, reader) = self.sequential.get_or_insert_with(|| {
-                let input = PeekReader::new(Box::new(MappedReader::new(Arc::clone(&self.mapping), self.at)));
+                let input = self.file.reader(self.at);
                 let start = MemberEnd { unpacked: self.unpacked, packed: self.at as u64 };
                 (start, if self.at == 0 { GzipReader::new(input) } else { GzipReader::after_members(input) })
             });
@@ -152,7 +212,7 @@ impl ParallelGzipReader {
             return false;
         }
         self.update_checksum(section.packed.end);
-        self.mapping.release(section.packed.clone());
+        self.file.release(section.packed.clone());
         let start = MemberEnd { unpacked: self.unpacked, packed: self.at as u64 };
         self.ends.extend(section.ends.iter().map(|end| end.after(start)));
         self.at = section.packed.end;
@@ -173,17 +233,14 @@ struct GzipSection {
 
 impl GzipSection {
     /// Unpacks the members that begin in section `number`, as far as can be said from the section alone.
-    fn find(mapping: &Arc<MappedFile>, number: usize, bytes: Buffer) -> GzipSection {
+    fn find(file: &PackedFile, number: usize, bytes: Buffer) -> GzipSection {
         let mut section = GzipSection { bytes, ..GzipSection::default() };
         let start = number * SECTION_LEN;
-        let end = mapping.len().min(start + SECTION_LEN);
+        let end = file.len().min(start + SECTION_LEN);
         let mut at = start;
         for _ in 0..MAX_TRIES {
-            let Some(header) = find_member_header(&mapping[at..]).map(|offset| at + offset) else { break };
-            if header >= end {
-                break;
-            }
-            section.unpack(mapping, header, end);
+            let Some(header) = file.find_header(at..end) else { break };
+            section.unpack(file, header, end);
             if !section.packed.is_empty() {
                 break;
             }
@@ -193,8 +250,8 @@ impl GzipSection {
     }
 
     /// Unpacks the members that begin from `start` up to `end`, as long as they are whole and short enough.
-    fn unpack(&mut self, mapping: &Arc<MappedFile>, start: usize, end: usize) {
-        let mut reader = GzipReader::new(PeekReader::new(Box::new(MappedReader::new(Arc::clone(mapping), start))));
+    fn unpack(&mut self, file: &PackedFile, start: usize, end: usize) {
+        let mut reader = GzipReader::new(file.reader(start));
         self.packed = start..start;
         self.bytes.truncate(0);
         self.ends.clear();

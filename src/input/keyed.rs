@@ -1,8 +1,6 @@
 //! Parquet files of rows that have keys, as `canon` and `dedup` write them: [`KeyedFile`].
 
-use std::fs::File;
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::ops::Range;
 
 use arrow::array::RecordBatch;
 use arrow::compute::{cast, concat_batches};
@@ -11,10 +9,11 @@ use arrow::error::ArrowError;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReaderBuilder};
 use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::file::reader::{ChunkReader, Length};
 
 use super::detect::{ContentType, SNIFF_LEN, TableFormat, content_type};
 use super::error::Defect;
-use super::table::catch_panic;
+use super::table::{PositionedFile, TableFile, catch_panic, chunk_range};
 
 /// Most rows of a row group. A row of a key has 16 bytes, so more rows could not be read into one batch.
 const MAX_ROWS: i64 = 1 << 27;
@@ -27,29 +26,29 @@ const METADATA_PREFIX: &str = "irikey.";
 pub(crate) struct KeyedFile {
     /// Name of the file in messages.
     pub(crate) name: String,
-    path: PathBuf,
+    file: TableFile,
     metadata: ArrowReaderMetadata,
 }
 
 impl KeyedFile {
-    /// Opens the file at `path`. Returns `None` if it is not a Parquet file, or if its metadata do not say how its keys were
+    /// Opens `file`. Returns `None` if it is not a Parquet file, or if its metadata do not say how its keys were
     /// made.
     ///
     /// # Errors
     /// The file cannot be read, or is damaged.
-    pub(crate) fn open(name: &str, path: &Path) -> Result<Option<KeyedFile>, Defect> {
-        if !path.is_file() {
+    pub(crate) fn open(name: &str, file: &TableFile) -> Result<Option<KeyedFile>, Defect> {
+        if matches!(file, TableFile::Path(path) if !path.is_file()) {
             return Ok(None);
         }
-        let file = File::open(path).map_err(Defect::Open)?;
-        let mut head = Vec::new();
-        (&file).take(SNIFF_LEN as u64).read_to_end(&mut head).map_err(Defect::Read)?;
+        let opened = PositionedFile::open(file).map_err(Defect::Open)?;
+        let head_len = opened.len().min(SNIFF_LEN as u64) as usize;
+        let head = opened.get_bytes(0, head_len).map_err(|error| damaged(&error))?;
         if content_type(&head) != ContentType::Table(TableFormat::Parquet) {
             return Ok(None);
         }
-        let load = || ArrowReaderMetadata::load(&file, Default::default());
+        let load = || ArrowReaderMetadata::load(&opened, Default::default());
         let metadata = catch_panic(load, ParquetError::General).map_err(|error| damaged(&error))?;
-        let file = KeyedFile { name: name.to_string(), path: path.to_path_buf(), metadata };
+        let file = KeyedFile { name: name.to_string(), file: file.clone(), metadata };
         Ok(file.metadata("key").is_some().then_some(file))
     }
 
@@ -85,11 +84,21 @@ impl KeyedFile {
         if !(0..=MAX_ROWS).contains(&rows) {
             return Err(damaged(&format!("row group {group} states {rows} rows; expected at most {MAX_ROWS}")));
         }
-        let file = File::open(&self.path).map_err(Defect::Open)?;
+        let file =
+            PositionedFile::of_rows(&self.file).and_then(|file| file.with_chunks(group, || self.chunks(group, schema)));
+        let file = file.map_err(Defect::Open)?;
         catch_panic(|| self.read_rows(group, file, schema), ParquetError::General).map_err(|error| damaged(&error))
     }
 
-    fn read_rows(&self, group: usize, file: File, schema: &SchemaRef) -> ParquetResult<RecordBatch> {
+    /// Where the columns of `schema` are in the file.
+    fn chunks(&self, group: usize, schema: &SchemaRef) -> Vec<Range<u64>> {
+        let names: Vec<_> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+        let columns = self.metadata.metadata().row_group(group).columns().iter();
+        let wanted = columns.filter(|column| names.contains(&column.column_path().parts()[0].as_str()));
+        wanted.filter_map(chunk_range).collect()
+    }
+
+    fn read_rows(&self, group: usize, file: PositionedFile, schema: &SchemaRef) -> ParquetResult<RecordBatch> {
         let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone());
         let names = schema.fields().iter().map(|field| field.name().as_str());
         let mask = ProjectionMask::columns(builder.parquet_schema(), names);

@@ -11,6 +11,7 @@
 
 use super::detect::{Packing, packing};
 use super::error::{Defect, ListError};
+use super::whole_file::{read_file, shown_path};
 use super::zip::{self, ListedMember, MemberSelection, ZipMember};
 use crate::process::visible;
 use crate::record::UnsupportedFormat;
@@ -269,12 +270,12 @@ fn os_string(bytes: &[u8]) -> Option<OsString> {
 
 /// Reads the paths in the list at `path`, and puts `prefix` before each.
 fn read_list(path: &Path, prefix: &OsStr) -> Result<Vec<PathBuf>, ListError> {
-    let failed = |error| ListError::List { path: path.to_path_buf(), error };
+    let failed = |error| ListError::List { path: shown_path(path), error };
     let mut bytes = Vec::new();
     if path.as_os_str() == "-" {
         io::stdin().read_to_end(&mut bytes).map_err(failed)?;
     } else {
-        bytes = fs::read(path).map_err(failed)?;
+        bytes = read_file(path).map_err(failed)?;
     }
     if packing(&bytes) == Packing::Gzip {
         bytes = unpack_list(&bytes).map_err(failed)?;
@@ -286,14 +287,14 @@ fn read_list(path: &Path, prefix: &OsStr) -> Result<Vec<PathBuf>, ListError> {
         let line = if has_nul { line } else { line.strip_suffix(b"\r").unwrap_or(line) };
         let is_comment = !has_nul && line.starts_with(b"#");
         if !line.is_empty() && !is_comment {
-            let bad = || ListError::ListPath { path: path.to_path_buf(), line: i + 1 };
+            let bad = || ListError::ListPath { path: shown_path(path), line: i + 1 };
             let mut name = prefix.to_os_string();
             name.push(os_string(line).ok_or_else(bad)?);
             paths.push(PathBuf::from(name));
         }
     }
     if paths.is_empty() {
-        return Err(ListError::EmptyList(path.to_path_buf()));
+        return Err(ListError::EmptyList(shown_path(path)));
     }
     Ok(paths)
 }

@@ -15,7 +15,7 @@ use crate::encoding::Utf16Decoder;
 use crate::remote::{OpenedObject, RemoteError, RemoteObject, RemoteReader};
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::sync::Arc;
 
 /// Shorter files are read: two system calls and one copy cost less than a mapping and its page faults.
@@ -232,19 +232,25 @@ fn open_mapped_member(member: &ZipMember, options: OpenOptions, checksum: &Membe
     Some(Stream::of(UnpackedBytes::ParallelGzip(Box::new(reader)), Some(checksum.clone())))
 }
 
-/// Opens an object.
-fn open_remote(object: &RemoteObject) -> Result<PeekReader, Defect> {
-    let mut reader = PeekReader::new(match object.open().map_err(|error| Defect::Open(error.into()))? {
-        OpenedObject::Ranges(blocks) => Box::new(RemoteReader::new(blocks, 0)),
-        OpenedObject::Stream(body) => body,
-    });
+/// Opens an object. A long gzip file is unpacked by several threads.
+fn open_remote(object: &RemoteObject, options: OpenOptions) -> Result<Stream, Defect> {
+    let (reader, blocks): (Box<dyn Read + Send>, _) = match object.open().map_err(|error| Defect::Open(error.into()))? {
+        OpenedObject::Ranges(blocks) => (Box::new(RemoteReader::new(Arc::clone(&blocks), 0)), Some(blocks)),
+        OpenedObject::Stream(body) => (body, None),
+    };
+    let mut reader = PeekReader::new(reader);
     // Servers send pages about errors and log-ins with the status of success.
     let head = reader.peek(SNIFF_LEN)?;
     let is_page = head.trim_ascii_start().starts_with(b"<") && packing(head) == Packing::Plain;
-    match is_page && object.is_named_as_packed() {
-        true => Err(Defect::Open(RemoteError::page().into())),
-        false => Ok(reader),
+    if is_page && object.is_named_as_packed() {
+        return Err(Defect::Open(RemoteError::page().into()));
     }
+    if let (Some(blocks), Packing::Gzip) = (&blocks, packing(head))
+        && let Some(reader) = ParallelGzipReader::remote(blocks, options.threads)
+    {
+        return Ok(Stream::of(UnpackedBytes::ParallelGzip(Box::new(reader)), None));
+    }
+    Stream::new(reader)
 }
 
 /// Opens a source.
@@ -257,7 +263,7 @@ pub(crate) fn open(origin: Origin, options: OpenOptions) -> Result<Opened, Defec
         Origin::Special => return Err(Defect::Special),
         Origin::Unreadable(defect) => return Err(defect),
         Origin::Member(member) => return Ok(Opened::Stream(open_member(&member, options)?)),
-        Origin::Remote(object) => open_remote(&object)?,
+        Origin::Remote(object) => return Ok(Opened::Stream(open_remote(&object, options)?)),
         Origin::Reader(reader) => PeekReader::new(reader),
         Origin::Path(path) => {
             let file = File::open(&path).map_err(Defect::Open)?;

@@ -112,7 +112,8 @@ impl Sink {
 
     /// Requests a background sync if enough bytes were written since the last request.
     fn request_sync(&mut self) -> io::Result<()> {
-        let (Durability::Required { requested_at, syncer }, SinkFile::Local(file)) = (&mut self.durability, &self.file) else {
+        let (Durability::Required { requested_at, syncer }, SinkFile::Local(file)) = (&mut self.durability, &self.file)
+        else {
             return Ok(());
         };
         if self.written - *requested_at < SYNC_LEN {
@@ -174,7 +175,9 @@ impl OutputTarget {
     /// Returns the final path, unless the output is standard output.
     pub(super) fn path(&self) -> Option<&Path> {
         match self {
-            OutputTarget::Rename { path, .. } | OutputTarget::Direct(path) | OutputTarget::Object(path, _) => Some(path),
+            OutputTarget::Rename { path, .. } | OutputTarget::Direct(path) | OutputTarget::Object(path, _) => {
+                Some(path)
+            }
             OutputTarget::Stdout => None,
         }
     }
@@ -222,7 +225,9 @@ impl OutputTarget {
         };
         match self {
             OutputTarget::Rename { path, .. } => io_error(path, "write", error, NOT_NAMED),
-            OutputTarget::Direct(_) | OutputTarget::Stdout if error.kind() == io::ErrorKind::BrokenPipe => OutputError::ClosedPipe,
+            OutputTarget::Direct(_) | OutputTarget::Stdout if error.kind() == io::ErrorKind::BrokenPipe => {
+                OutputError::ClosedPipe
+            }
             OutputTarget::Direct(path) => io_error(path, "write", error, NOT_WHOLE),
             OutputTarget::Object(path, _) => object_error(path, "write", error),
             OutputTarget::Stdout => io_error(Path::new("standard output"), "write", error, NOT_WHOLE),

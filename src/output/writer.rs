@@ -80,7 +80,9 @@ pub fn create_arranged(
     arrangement: &Arrangement,
 ) -> Result<(Encoder, Output), OutputError> {
     let (sink, target) = sink::create(destination)?;
-    if let (OutputFormat::Zipnum, OutputTarget::Direct(path) | OutputTarget::Object(path, _)) = (options.format, &target) {
+    if let (OutputFormat::Zipnum, OutputTarget::Direct(path) | OutputTarget::Object(path, _)) =
+        (options.format, &target)
+    {
         return Err(OutputError::NotRegular { path: path.clone(), format: options.format.name() });
     }
     let builder = BatchBuilder::new(options.columns, &options.metadata, &options.policy, &options.sources);

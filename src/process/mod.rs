@@ -31,6 +31,8 @@ pub(crate) use directory_lock::DirectoryLock;
 pub(crate) use pending_file::{
     CommitError, Existing, PendingFile, commit_all, create_directory, parent, sync_directory,
 };
+#[cfg(feature = "remote")]
+pub(crate) use temporary::before_termination;
 #[cfg(unix)]
 pub(crate) use temporary::terminate;
 pub(crate) use temporary::{TemporaryFileGuard, remove_temporary_files_on_signals};

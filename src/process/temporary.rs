@@ -19,6 +19,13 @@ pub(crate) fn remove_temporary_files_on_signals() {
     platform::install();
 }
 
+/// Runs `work` on a thread of its own when one of these signals arrives, before the process dies by it. A second signal ends
+/// the process at once. Only the first call of the process counts; nothing happens on systems without these signals.
+#[cfg(feature = "remote")]
+pub(crate) fn before_termination(work: fn()) {
+    platform::before_termination(work);
+}
+
 /// Removes the registered temporary files, writes `message` to stderr and ends the process with `status`.
 /// Async-signal-safe.
 #[cfg(unix)]
@@ -62,8 +69,8 @@ mod unix {
     use std::path::Path;
     use std::ptr::null_mut;
     use std::sync::Once;
-    use std::sync::atomic::AtomicPtr;
     use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+    use std::sync::atomic::{AtomicI32, AtomicPtr};
 
     /// Number of files that can be registered at a time: one per worker of a job, and the tables beside its output.
     const SLOTS: usize = 256;
@@ -116,8 +123,38 @@ mod unix {
         }
     }
 
+    /// The end of the pipe that wakes the thread of [`before_termination`]; negative without one.
+    static WAKE: AtomicI32 = AtomicI32::new(-1);
+
+    #[cfg(feature = "remote")]
+    pub(super) fn before_termination(work: fn()) {
+        use std::io::Read;
+        use std::os::fd::IntoRawFd;
+
+        static STARTED: Once = Once::new();
+        STARTED.call_once(|| {
+            let Ok((mut signals, wake)) = std::io::pipe() else { return };
+            let wait = move || {
+                let mut signal = [0];
+                if signals.read_exact(&mut signal).is_ok() {
+                    work();
+                    // SAFETY: raise has no memory effects. SA_RESETHAND has restored the default action.
+                    unsafe { libc::raise(signal[0].into()) };
+                }
+            };
+            if std::thread::Builder::new().name("signals".to_string()).spawn(wait).is_ok() {
+                WAKE.store(wake.into_raw_fd(), Release);
+            }
+        });
+    }
+
     extern "C" fn on_termination(signal: libc::c_int) {
         remove_files();
+        let (wake, byte) = (WAKE.load(Acquire), signal as u8);
+        // SAFETY: write is async-signal-safe, and the byte lives until it returns. The descriptor stays open.
+        if wake >= 0 && unsafe { libc::write(wake, (&raw const byte).cast(), 1) } == 1 {
+            return;
+        }
         // SAFETY: raise is async-signal-safe. SA_RESETHAND has restored the default action, which the raised signal
         // triggers as soon as this handler returns and unblocks it.
         unsafe { libc::raise(signal) };
@@ -135,4 +172,7 @@ mod without_signals {
     pub(super) fn remove(_slot: usize) {}
 
     pub(super) fn install() {}
+
+    #[cfg(feature = "remote")]
+    pub(super) fn before_termination(_work: fn()) {}
 }

@@ -118,6 +118,12 @@ impl Write for RemoteWriter {
     }
 }
 
+impl ReadAheadBlocks {
+    pub(crate) fn len(&self) -> u64 {
+        match self.0 {}
+    }
+}
+
 impl RemoteReader {
     pub(crate) fn new(blocks: Arc<ReadAheadBlocks>, _at: u64) -> RemoteReader {
         match blocks.0 {}

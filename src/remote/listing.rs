@@ -53,7 +53,8 @@ async fn below(store: &RemoteStore, prefix: &str) -> Result<Vec<ObjectMeta>, Rem
     loop {
         let page = pages.try_next().await.map_err(|error| Failure::of(&error.1).error(store))?;
         let Some(page) = page else { return Ok(objects) };
-        let is_hidden = |meta: &ObjectMeta| meta.location.as_ref()[start..].split('/').any(|name| name.starts_with(['.', '_']));
+        let is_hidden =
+            |meta: &ObjectMeta| meta.location.as_ref()[start..].split('/').any(|name| name.starts_with(['.', '_']));
         objects.extend(page.into_iter().filter(|meta| !is_hidden(meta)));
         check_count(objects.len())?;
     }
@@ -78,7 +79,9 @@ async fn matching(store: &RemoteStore, pattern: &str) -> Result<Vec<ObjectMeta>,
             let listed = listed.map_err(|error| Failure::of(&error).error(store))?;
             match is_last {
                 true => objects.extend(listed.objects.into_iter().filter(|meta| part.has(&meta.location))),
-                false => found.extend(listed.common_prefixes.into_iter().filter(|path| part.has(path)).map(|path| format!("{path}/"))),
+                false => found.extend(
+                    listed.common_prefixes.into_iter().filter(|path| part.has(path)).map(|path| format!("{path}/")),
+                ),
             }
             check_count(objects.len().max(found.len()))?;
         }
@@ -96,7 +99,9 @@ struct PartPattern {
 
 impl PartPattern {
     fn parse(part: &str) -> Result<PartPattern, RemoteError> {
-        let damaged = |_| RemoteError::new(format!("the pattern `{part}` is damaged"), "close [ with ], and write [*] for a star");
+        let damaged = |_| {
+            RemoteError::new(format!("the pattern `{part}` is damaged"), "close [ with ], and write [*] for a star")
+        };
         if part.contains("**") {
             let advice = "write one star, or a prefix that ends in / for everything below it";
             return Err(RemoteError::new("two stars have no meaning here", advice));
@@ -113,12 +118,15 @@ impl PartPattern {
 }
 
 fn parse(prefix: &str) -> Result<Path, RemoteError> {
-    Path::parse(prefix).map_err(|_| RemoteError::new("the prefix has an empty part, or one that is . or ..", "check the prefix"))
+    Path::parse(prefix)
+        .map_err(|_| RemoteError::new("the prefix has an empty part, or one that is . or ..", "check the prefix"))
 }
 
 fn check_count(count: usize) -> Result<(), RemoteError> {
     match count > MAX_OBJECTS {
-        true => Err(RemoteError::new(format!("more than {MAX_OBJECTS} objects have such a name"), "use a longer prefix")),
+        true => {
+            Err(RemoteError::new(format!("more than {MAX_OBJECTS} objects have such a name"), "use a longer prefix"))
+        }
         false => Ok(()),
     }
 }

@@ -51,7 +51,7 @@ pub(crate) struct Transfer {
 #[cfg(not(feature = "remote"))]
 use absent::is_store_key;
 #[cfg(not(feature = "remote"))]
-pub(crate) use absent::{OpenedObject, RemoteObject, RemoteReader, RemoteWriter, list, transfer};
+pub(crate) use absent::{OpenedObject, ReadAheadBlocks, RemoteObject, RemoteReader, RemoteWriter, list, transfer};
 #[cfg(feature = "remote")]
 pub(crate) use client::transfer;
 #[cfg(feature = "remote")]
@@ -63,7 +63,7 @@ pub(crate) use listing::list;
 pub(crate) use object::{OpenedObject, RemoteObject};
 pub(crate) use options::{StoreOption, set_options};
 #[cfg(feature = "remote")]
-pub(crate) use read_ahead::RemoteReader;
+pub(crate) use read_ahead::{ReadAheadBlocks, RemoteReader};
 #[cfg(feature = "remote")]
 pub(crate) use upload::RemoteWriter;
 pub(crate) use url::{RemoteUrl, redact_argument};

@@ -8,16 +8,19 @@
 //! An object shorter than a part is written by one request when it is complete. Nobody sees an object before that.
 
 use std::io::{self, Write};
-use std::sync::Arc;
+use std::pin::pin;
 use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use futures_util::future::{Either, select};
 use object_store::path::Path;
 use object_store::retry::{RetryContext, RetryPolicy};
 use object_store::{MultipartUpload, PutMode, PutMultipartOptions, PutOptions};
 use tokio::sync::mpsc::{self, Sender};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::client::{RemoteStore, client};
@@ -26,6 +29,7 @@ use super::error::RemoteError;
 use super::failure::Failure;
 use super::options;
 use super::url::{RemoteScheme, RemoteUrl};
+use crate::process::before_termination;
 
 /// Bytes per part, unless the option `part_size` says otherwise. S3 accepts 10,000 parts of at least 5 MiB.
 const PART_LEN: u64 = 8 << 20;
@@ -46,6 +50,31 @@ pub(crate) struct RemoteWriter {
     part_len: usize,
     buffer: Vec<u8>,
     upload: Option<RunningUpload>,
+}
+
+/// The uploads of this process: whether they are to end, and how many run.
+struct Uploads {
+    cancel: watch::Sender<bool>,
+    running: Mutex<usize>,
+    ended: Condvar,
+}
+
+static UPLOADS: LazyLock<Uploads> =
+    LazyLock::new(|| Uploads { cancel: watch::Sender::new(false), running: Mutex::new(0), ended: Condvar::new() });
+
+impl Uploads {
+    fn count(&self, change: impl FnOnce(&mut usize)) {
+        change(&mut self.running.lock().unwrap_or_else(PoisonError::into_inner));
+        self.ended.notify_all();
+    }
+
+    /// Aborts all uploads, and waits until the stores have answered.
+    fn abort(&self) {
+        self.cancel.send_replace(true);
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        // What is left after this time, the rules of expiry of the bucket remove.
+        drop(self.ended.wait_timeout_while(running, ABORT_TIME, |running| *running > 0));
+    }
 }
 
 /// An upload of parts.
@@ -141,9 +170,13 @@ impl RunningUpload {
     fn start(store: RemoteStore, location: Path) -> Result<RunningUpload, RemoteError> {
         let (messages, receiver) = mpsc::channel(1);
         let (sender, ended) = sync_channel(1);
+        before_termination(|| UPLOADS.abort());
+        UPLOADS.count(|running| *running += 1);
         client()?.spawn(async move {
+            let ended = upload(&store, &location, receiver).await;
+            UPLOADS.count(|running| *running -= 1);
             // The writer may be gone.
-            let _ = sender.send(upload(&store, &location, receiver).await);
+            let _ = sender.send(ended);
         });
         Ok(RunningUpload { messages, ended })
     }
@@ -166,11 +199,23 @@ impl RunningUpload {
 }
 
 /// Sends parts until the object is complete, or aborts the upload.
-async fn upload(store: &RemoteStore, location: &Path, mut messages: mpsc::Receiver<Message>) -> Result<(), RemoteError> {
+async fn upload(
+    store: &RemoteStore,
+    location: &Path,
+    mut messages: mpsc::Receiver<Message>,
+) -> Result<(), RemoteError> {
     let options = PutMultipartOptions::default().with_retry_policy(Arc::new(UntilTimeout));
     let begun = store.store.put_multipart_opts(location, options).await;
     let mut upload = begun.map_err(|error| Failure::of(&error).error(store))?;
-    let sent = match send_parts(&mut *upload, &mut messages).await {
+    let mut cancelled = UPLOADS.cancel.subscribe();
+    let sent = {
+        let (sending, cancelled) = (pin!(send_parts(&mut *upload, &mut messages)), pin!(cancelled.wait_for(|is| *is)));
+        match select(sending, cancelled).await {
+            Either::Left((sent, _)) => sent,
+            Either::Right(_) => Ok(false),
+        }
+    };
+    let sent = match sent {
         Ok(true) => upload.complete().await.map(|_| ()),
         Ok(false) => Err(object_store::Error::Generic { store: "remote", source: "the upload was aborted".into() }),
         Err(error) => Err(error),
@@ -191,7 +236,8 @@ async fn send_parts(
     messages: &mut mpsc::Receiver<Message>,
 ) -> object_store::Result<bool> {
     let mut sending = JoinSet::new();
-    let ended = |joined: Result<object_store::Result<()>, tokio::task::JoinError>| joined.map_err(object_store::Error::from)?;
+    let ended =
+        |joined: Result<object_store::Result<()>, tokio::task::JoinError>| joined.map_err(object_store::Error::from)?;
     loop {
         let message = messages.recv().await;
         let limit = if matches!(message, Some(Message::Part(_))) { PARTS_AT_A_TIME - 1 } else { 0 };
@@ -231,7 +277,9 @@ async fn put(store: RemoteStore, location: Path, bytes: Bytes, is_new: bool) -> 
     let options = PutOptions { mode, ..PutOptions::default() };
     match store.store.put_opts(&location, bytes.into(), options).await {
         Ok(_) => Ok(()),
-        Err(object_store::Error::AlreadyExists { .. } | object_store::Error::Precondition { .. }) if is_new => Err(PutError::Exists),
+        Err(object_store::Error::AlreadyExists { .. } | object_store::Error::Precondition { .. }) if is_new => {
+            Err(PutError::Exists)
+        }
         Err(error) => Err(PutError::Remote(Failure::of(&error).error(&store))),
     }
 }

@@ -3,17 +3,20 @@
 use std::fs::File;
 use std::path::Path;
 
+use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::errors::ParquetError;
+use parquet::file::reader::ChunkReader;
 use thiserror::Error;
 
 use crate::batch::{EquivalencesReader, EquivalencesTableError};
 #[cfg(feature = "cli")]
 use crate::batch::{EvidenceRow, find_evidence};
 use crate::canon::Policy;
-use crate::input::catch_panic;
+use crate::input::{catch_panic, read_file};
 use crate::learn::Equivalences;
+use crate::remote::RemoteUrl;
 
 /// The columns that are read.
 const COLUMNS: [&str; 7] = ["kind", "uri", "key", "representative_key", "host", "pattern", "context"];
@@ -37,11 +40,16 @@ pub(crate) enum EquivalencesError {
 /// # Errors
 /// [`EquivalencesError`].
 pub(crate) fn read_equivalences(path: &Path, policy: &Policy) -> Result<Equivalences, EquivalencesError> {
+    let damaged = |message| ParquetError::General(message).into();
+    if RemoteUrl::parse(&path.to_string_lossy()).is_some() {
+        let bytes = Bytes::from(read_file(path)?);
+        return catch_panic(|| read_table(bytes, policy), damaged);
+    }
     let file = File::open(path)?;
-    catch_panic(|| read_table(file, policy), |message| ParquetError::General(message).into())
+    catch_panic(|| read_table(file, policy), damaged)
 }
 
-fn read_table(file: File, policy: &Policy) -> Result<Equivalences, EquivalencesError> {
+fn read_table(file: impl ChunkReader + 'static, policy: &Policy) -> Result<Equivalences, EquivalencesError> {
     let builder = ParquetRecordBatchReaderBuilder::try_new(file)?;
     let mut reader = EquivalencesReader::new(builder.schema(), policy)?;
     let mask = ProjectionMask::columns(builder.parquet_schema(), COLUMNS);

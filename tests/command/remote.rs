@@ -31,6 +31,10 @@ const VARIABLES: [&str; 7] = [
 
 /// Runs the command with stores at `server`, without credentials.
 fn irikey_at(server: &Server, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
+    command_at(server, arguments, variables).output().unwrap()
+}
+
+fn command_at(server: &Server, arguments: &[&str], variables: &[(&str, &str)]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_irikey"));
     VARIABLES.iter().for_each(|name| _ = command.env_remove(name));
     command.env("HOME", "/nonexistent").envs(variables.iter().copied());
@@ -38,7 +42,8 @@ fn irikey_at(server: &Server, arguments: &[&str], variables: &[(&str, &str)]) ->
     let options = [&endpoint, "retry_pause=1ms", "retry_timeout=20s", "block_size=4096"];
     let flags = options.iter().flat_map(|option| ["--store-option", option]);
     // The flags of the test come later and count.
-    command.arg(arguments[0]).args(flags).args(&arguments[1..]).stdin(Stdio::null()).output().unwrap()
+    command.arg(arguments[0]).args(flags).args(&arguments[1..]).stdin(Stdio::null());
+    command
 }
 
 fn sample(name: &str) -> Vec<u8> {
@@ -100,6 +105,36 @@ fn lists_name_objects() {
     assert!(message.contains("s3://b/missing") && message.contains("no such object"), "{message}");
 }
 
+#[test]
+fn lists_and_suffixes_may_be_objects() {
+    let objects = [
+        ("list", "x.txt\nx.txt\n"),
+        ("psl", "// ===BEGIN ICANN DOMAINS===\ncom\na.com\n// ===END ICANN DOMAINS===\n"),
+        ("x.txt", "http://x.y.a.com/\n"),
+    ];
+    let objects = objects.map(|(name, text)| (format!("/b/{name}"), text.as_bytes().to_vec()));
+    let server = Server::start(objects, |_, _| Fault::Answer);
+    let flags = ["canon", "-q", "@s3://b/list", "--prefix", "s3://b/", "--psl", "s3://b/psl", "--columns"];
+    let ran = irikey_at(&server, &[&flags[..], &["url_host_registered_domain"]].concat(), &[]);
+    let expected = "url_host_registered_domain\ny.a.com\ny.a.com\n";
+    assert_eq!(
+        (String::from_utf8_lossy(&ran.stdout).as_ref(), ran.status.code()),
+        (expected, Some(0)),
+        "{}",
+        stderr(&ran)
+    );
+    for flags in [["@s3://b/y", "-q"], ["--psl", "s3://b/y"], ["--update-seen", "--seen=s3://b/seen"]] {
+        let command = if flags[0] == "--update-seen" { "dedup" } else { "canon" };
+        let ran = irikey_at(&server, &[&[command, "s3://b/x.txt"], &flags[..], &["--columns", "uri"]].concat(), &[]);
+        let message = stderr(&ran);
+        assert!(
+            matches!(ran.status.code(), Some(2 | 4)) && message.contains("s3://b/y") != message.contains("--seen"),
+            "{message}"
+        );
+    }
+    assert!(!Path::new("s3:").exists());
+}
+
 /// The names that the command reads from `name`, in order.
 fn sources_of(server: &Server, name: &str) -> Vec<String> {
     let flags = ["canon", "-q", "--output-format", "csv", "--columns", "source", name];
@@ -110,11 +145,13 @@ fn sources_of(server: &Server, name: &str) -> Vec<String> {
 
 #[test]
 fn prefixes_and_patterns_stand_for_objects_in_order() {
-    let keys = ["p/b.txt", "p/a.txt", "p/_log/x", "p/.h", "p/s/c.txt", "p/s-1/d.txt", "p/a.csv", "q/a.txt", "r/s 1/x+y"];
+    let keys =
+        ["p/b.txt", "p/a.txt", "p/_log/x", "p/.h", "p/s/c.txt", "p/s-1/d.txt", "p/a.csv", "q/a.txt", "r/s 1/x+y"];
     let objects = keys.iter().map(|key| (format!("/b/{key}"), b"http://a/\n".to_vec()));
     // An empty object marks a directory.
     let server = Server::start(objects.chain([("/b/p/s".to_string(), Vec::new())]), |_, _| Fault::Answer);
-    let names = |name: &str| sources_of(&server, name).into_iter().map(|name| name.replace("s3://b/", "")).collect::<Vec<_>>();
+    let names =
+        |name: &str| sources_of(&server, name).into_iter().map(|name| name.replace("s3://b/", "")).collect::<Vec<_>>();
     assert_eq!(names("s3://b/p/"), ["p/a.csv", "p/a.txt", "p/b.txt", "p/s-1/d.txt", "p/s/c.txt"]);
     assert_eq!(names("s3://b").len(), 7);
     assert_eq!(names("s3://b/p/*.txt"), ["p/a.txt", "p/b.txt"]);
@@ -137,6 +174,22 @@ fn listings_have_many_pages() {
     assert!(server.requests().len() < 50, "{}", server.requests().len());
 }
 
+#[test]
+fn keys_of_remote_tables_are_used() {
+    let directory = tempfile::tempdir().unwrap();
+    let table = directory.path().join("keys.parquet");
+    let table = table.to_str().unwrap();
+    let quiet = Server::start([], |_, _| Fault::Answer);
+    let text = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/samples/urls.txt");
+    assert_eq!(irikey_at(&quiet, &["canon", "-q", text.to_str().unwrap(), "-o", table], &[]).status.code(), Some(0));
+    let server = Server::start([("/b/keys.parquet".to_string(), fs::read(table).unwrap())], faults::transient(5));
+    let flags = ["dedup", "-q", "--output-format", "csv", "--columns", "uri,record"];
+    let local = irikey_at(&quiet, &[&flags[..], &[table, table]].concat(), &[]);
+    let remote = irikey_at(&server, &[&flags[..], &["s3://b/keys.parquet", "s3://b/keys.parquet"]].concat(), &[]);
+    assert_eq!((local.status.code(), remote.status.code()), (Some(0), Some(0)), "{}", stderr(&remote));
+    assert!(local.stdout == remote.stdout && local.stdout.len() > 100);
+}
+
 /// The manifest has the entity tags of objects: one that changed is refused, also if its length is the same.
 #[test]
 fn jobs_are_resumed_with_objects() {
@@ -153,10 +206,18 @@ fn jobs_are_resumed_with_objects() {
     let manifest = fs::read_to_string(out.join("_manifest.json")).unwrap();
     assert_eq!(manifest.matches("etag:").count(), 2, "{manifest}");
     let ran = run(&["s3://b/*.txt"]);
-    assert!(ran.status.code() == Some(0) && stderr(&ran).contains("2 inputs finished by an earlier run"), "{}", stderr(&ran));
+    assert!(
+        ran.status.code() == Some(0) && stderr(&ran).contains("2 inputs finished by an earlier run"),
+        "{}",
+        stderr(&ran)
+    );
     server.change("/b/b.txt");
     let ran = run(&["s3://b/*.txt"]);
-    assert!(ran.status.code() == Some(4) && stderr(&ran).contains("s3://b/b.txt: the input has changed"), "{}", stderr(&ran));
+    assert!(
+        ran.status.code() == Some(4) && stderr(&ran).contains("s3://b/b.txt: the input has changed"),
+        "{}",
+        stderr(&ran)
+    );
 }
 
 #[test]

@@ -12,6 +12,7 @@ use crate::canon::{MaxUrlLen, Policy, RecipeColumn, Rung};
 use crate::cli::error::CommandError;
 use crate::cli::file_roles::FileRoles;
 use crate::encoding::Charset;
+use crate::input::{read_file, shown_path};
 use crate::iri::{Backslashes, Base, CharacterReferences, ParseMode, PreprocessOptions, Profile, Spaces};
 use crate::key::psl::SuffixList;
 use crate::key::{KeyAlgorithm, Recipe};
@@ -257,8 +258,11 @@ impl KeyArgs {
 
     fn suffixes(&self) -> Result<SuffixList, CommandError> {
         let Some(path) = &self.psl else { return Ok(SuffixList::default()) };
-        let error = |error: &dyn std::fmt::Display| CommandError::Usage(format!("--psl: {}: {error}", path.display()));
-        let text = std::fs::read_to_string(path).map_err(|cause| error(&cause))?;
+        let error = |error: &dyn std::fmt::Display| {
+            CommandError::Usage(format!("--psl: {}: {error}", shown_path(path).display()))
+        };
+        let bytes = read_file(path).map_err(|cause| error(&cause))?;
+        let text = String::from_utf8(bytes).map_err(|_| error(&"the list is not UTF-8"))?;
         SuffixList::parse(&text).map_err(|cause| error(&cause))
     }
 }

@@ -24,5 +24,7 @@ mod rows;
 
 pub(crate) use columns::{TableColumns, TableOptions};
 pub(crate) use guard::{catch_panic, silence_caught_panics};
+pub(super) use parquet::chunk_range;
+pub(super) use positioned_file::PositionedFile;
 pub(crate) use positioned_file::TableFile;
 pub(crate) use reader::TableReader;

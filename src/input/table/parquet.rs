@@ -152,16 +152,11 @@ impl ParquetTable {
         UnitRows { unit, batches, failed, rows: None, projection: self.projection.clone(), number: unit.number, at }
     }
 
-    /// Where the columns of a row group that are read are in the file, as far as the file states it and has them.
+    /// Where the columns of a row group that are read are in the file, as far as the file states it.
     fn chunks(&self, group: usize) -> Vec<Range<u64>> {
         let group = self.metadata.metadata().row_group(group);
         let columns = (0..group.num_columns()).filter(|&i| self.mask.leaf_included(i)).map(|i| group.column(i));
-        let range = |column: &ColumnChunkMetaData| {
-            let start = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
-            let (start, len) = (u64::try_from(start).ok()?, u64::try_from(column.compressed_size()).ok()?);
-            Some(start..start.checked_add(len).filter(|end| *end <= self.file.len())?)
-        };
-        columns.filter_map(range).collect()
+        columns.filter_map(chunk_range).collect()
     }
 
     /// Byte offset in the file of the first column of a row group that is read.
@@ -272,6 +267,13 @@ impl UnitRows {
         let defect = remote_defect(error).unwrap_or_else(|| Defect::Table("Parquet", message()));
         PositionedRows { records: Err(defect), at: self.at }
     }
+}
+
+/// Where a column chunk is in its file, if the file states a place.
+pub(in crate::input) fn chunk_range(column: &ColumnChunkMetaData) -> Option<Range<u64>> {
+    let start = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
+    let (start, len) = (u64::try_from(start).ok()?, u64::try_from(column.compressed_size()).ok()?);
+    Some(start..start.checked_add(len)?)
 }
 
 /// The defect of an object that cannot be read.

@@ -42,7 +42,7 @@ impl TableFile {
 
 /// A file that several threads read at independent positions.
 #[derive(Clone)]
-pub(super) struct PositionedFile {
+pub(in crate::input) struct PositionedFile {
     bytes: PositionedBytes,
     len: u64,
 }
@@ -54,7 +54,7 @@ enum PositionedBytes {
 }
 
 impl PositionedFile {
-    pub(super) fn open(file: &TableFile) -> io::Result<PositionedFile> {
+    pub(in crate::input) fn open(file: &TableFile) -> io::Result<PositionedFile> {
         match file {
             TableFile::Path(path) => {
                 let file = File::open(path)?;
@@ -69,8 +69,16 @@ impl PositionedFile {
         }
     }
 
+    /// A file whose metadata were read before.
+    pub(in crate::input) fn of_rows(file: &TableFile) -> io::Result<PositionedFile> {
+        let TableFile::Remote(object) = file else { return PositionedFile::open(file) };
+        let table = RemoteTable::of_rows(object)?;
+        let len = table.len();
+        Ok(PositionedFile { bytes: PositionedBytes::Remote(Arc::new(table), None), len })
+    }
+
     /// The same file with the column chunks of a row group, which are at `ranges`, if reads are expensive.
-    pub(super) fn with_chunks(
+    pub(in crate::input) fn with_chunks(
         &self,
         group: usize,
         ranges: impl FnOnce() -> Vec<Range<u64>>,
@@ -78,7 +86,7 @@ impl PositionedFile {
         let bytes = match &self.bytes {
             PositionedBytes::File(file) => PositionedBytes::File(Arc::clone(file)),
             PositionedBytes::Remote(table, _) => {
-                PositionedBytes::Remote(Arc::clone(table), Some(table.chunks(group, &ranges())?))
+                PositionedBytes::Remote(Arc::clone(table), Some(table.chunks(group, ranges())?))
             }
         };
         Ok(PositionedFile { bytes, len: self.len })
@@ -121,7 +129,7 @@ impl ChunkReader for PositionedFile {
 }
 
 /// Reads a file from a byte on.
-pub(super) struct PositionedReader {
+pub(in crate::input) struct PositionedReader {
     file: PositionedFile,
     at: u64,
     /// Bytes of a remote file that were read ahead.

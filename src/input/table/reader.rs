@@ -14,6 +14,7 @@ use super::positioned_file::TableFile;
 use super::rows::{BatchRows, PositionedRows, check_types};
 use crate::input::error::Defect;
 use crate::record::RecordBuffer;
+use crate::remote::RemoteError;
 
 /// Reads the rows of a Parquet or Arrow IPC file.
 pub(crate) struct TableReader {
@@ -117,5 +118,10 @@ impl Iterator for ArrowRows {
 }
 
 fn damaged(error: ArrowError) -> Defect {
+    if let ArrowError::IoError(_, cause) = &error
+        && let Some(cause) = RemoteError::of_io(cause)
+    {
+        return Defect::Read(cause.clone().into());
+    }
     Defect::Table("Arrow IPC", error.to_string())
 }

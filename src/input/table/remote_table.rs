@@ -59,12 +59,21 @@ impl RemoteTable {
         Ok(RemoteTable { object, len, tail, groups: Mutex::default() })
     }
 
+    /// Requests nothing in advance.
+    pub(super) fn of_rows(object: &RemoteObject) -> Result<RemoteTable, RemoteError> {
+        let object = object.clone().found()?;
+        let len = object.len().ok_or_else(RemoteError::without_ranges)?;
+        Ok(RemoteTable { object, len, tail: Segment { at: len, bytes: Bytes::new() }, groups: Mutex::default() })
+    }
+
     pub(super) fn len(&self) -> u64 {
         self.len
     }
 
-    /// The chunks of a row group, which are at `ranges`. They are requested once as long as they are in use.
-    pub(super) fn chunks(&self, group: usize, ranges: &[Range<u64>]) -> Result<Arc<FetchedChunks>, RemoteError> {
+    /// The chunks of a row group, which are at `ranges`. They are requested once as long as they are in use. What reaches past
+    /// the end of the file is left out.
+    pub(super) fn chunks(&self, group: usize, mut ranges: Vec<Range<u64>>) -> Result<Arc<FetchedChunks>, RemoteError> {
+        ranges.retain(|range| range.end <= self.len);
         let chunks = {
             let mut groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
             groups.retain(|_, chunks| chunks.strong_count() > 0);
@@ -75,7 +84,7 @@ impl RemoteTable {
         let len: u64 = ranges.iter().map(|range| range.end - range.start).fold(0, u64::saturating_add);
         let fetched = chunks.0.get_or_init(|| match len {
             ..=MAX_CHUNKS_LEN => {
-                let segments = self.object.read_ranges(ranges)?;
+                let segments = self.object.read_ranges(&ranges)?;
                 Ok(segments.into_iter().map(|(at, bytes)| Segment { at, bytes }).collect())
             }
             _ => Ok(Vec::new()),

@@ -1,11 +1,13 @@
 //! Outputs in stores: the bytes are those of a local file, and an object appears only when it is whole.
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
+use std::process::Stdio;
 
 use super::faults::transient;
 use super::server::{Fault, Request, Server};
-use super::{irikey_at, stderr};
+use super::{command_at, irikey_at, stderr};
 
 const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/samples/crawl.cdxj");
 
@@ -67,13 +69,38 @@ fn failed_uploads_leave_nothing() {
     assert_eq!(server.paths(), ["/b/other"]);
 }
 
+/// A signal ends the upload, not only the process.
+#[cfg(unix)]
+#[test]
+fn a_signal_aborts_the_upload() {
+    let server = empty_server(|_, _| Fault::Answer);
+    let mut command =
+        command_at(&server, &["canon", "-q", "-", "-o", "s3://b/x.txt", "--store-option", "part_size=1000"], &[]);
+    let mut job = command.stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut input = job.stdin.take().unwrap();
+    // Rows are written as long as nobody has begun an upload.
+    while server.upload_count() == 0 {
+        input.write_all(&b"http://example.org/\n".repeat(10_000)).unwrap();
+    }
+    // SAFETY: kill only sends a signal, to a child that is not reaped yet.
+    unsafe { libc::kill(job.id() as i32, libc::SIGTERM) };
+    let status = job.wait().unwrap();
+    assert!(!status.success());
+    assert_eq!((server.upload_count(), server.object("/b/x.txt")), (0, None));
+}
+
 #[test]
 fn objects_are_not_replaced_if_that_is_forbidden() {
     let server = Server::start([("/b/x.csv".to_string(), b"old".to_vec())], |_, _| Fault::Answer);
     for part_size in ["part_size=1000000", "part_size=5000"] {
         let flags = ["canon", "-q", SAMPLE, "--no-clobber", "--store-option", part_size, "-o"];
         let ran = irikey_at(&server, &[&flags[..], &["s3://b/x.csv"]].concat(), &[]);
-        assert_eq!((ran.status.code(), server.object("/b/x.csv")), (Some(2), Some(b"old".to_vec())), "{}", stderr(&ran));
+        assert_eq!(
+            (ran.status.code(), server.object("/b/x.csv")),
+            (Some(2), Some(b"old".to_vec())),
+            "{}",
+            stderr(&ran)
+        );
         let new = format!("s3://b/{part_size}.csv");
         assert_eq!(irikey_at(&server, &[&flags[..], &[&new]].concat(), &[]).status.code(), Some(0));
     }
@@ -92,11 +119,13 @@ fn parts_and_manifest_are_objects() {
     assert_eq!(run(local.to_str().unwrap()).status.code(), Some(0));
     let ran = run("s3://b/out/");
     assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
-    let mut names: Vec<_> = fs::read_dir(&local).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<_> =
+        fs::read_dir(&local).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     assert!(names.len() > 3 && names.contains(&"_manifest.json".to_string()), "{names:?}");
     for name in &names {
-        let (object, file) = (server.object(&format!("/b/out/{name}")), fs::read(Path::new(&local).join(name)).unwrap());
+        let (object, file) =
+            (server.object(&format!("/b/out/{name}")), fs::read(Path::new(&local).join(name)).unwrap());
         assert!(object == Some(file), "{name}");
     }
     assert_eq!((server.paths().len(), server.upload_count()), (names.len() + 1, 0));

@@ -59,7 +59,7 @@ impl Request {
         let query = self.target.split_once('?')?.1;
         let find = |pair: &str| {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            (key == name).then(|| unescape(value))
+            (key == name).then(|| unescape(&value.replace('+', " ")))
         };
         query.split('&').find_map(find)
     }
