@@ -13,7 +13,7 @@ use super::error::OutputError;
 use super::options::{Arrangement, Destination, OutputOptions, ReadBack};
 use super::writer::{FinishedOutput, Output, create_arranged};
 use crate::process::{DirectoryLock, create_directory};
-use crate::remote::RemoteUrl;
+use crate::remote::{RemoteUrl, has_objects};
 
 /// The lock file of a directory that is being written.
 pub(crate) const INCOMPLETE: &str = "_incomplete";
@@ -112,8 +112,10 @@ impl PartDirectory {
     ) -> Result<(Encoder, PartDirectory), OutputError> {
         let root = place.root();
         let lock = match remote_directory(&root) {
-            Some(url) if has_objects(&url) => return Err(OutputError::NotEmpty(root)),
-            Some(_) => None,
+            Some(url) => {
+                check_prefix(&url, &root)?;
+                None
+            }
             None => Some(claim_directory(&root)?),
         };
         // The encoder is the same for all files. The output that comes with it is dropped at once.
@@ -222,9 +224,13 @@ fn remote_directory(root: &Path) -> Option<RemoteUrl> {
     RemoteUrl::parse(&format!("{}/", root.to_str()?.trim_end_matches('/')))
 }
 
-/// The prefix has objects, apart from those whose names begin with `.` or `_`. A bucket that cannot be listed has none.
-fn has_objects(url: &RemoteUrl) -> bool {
-    crate::remote::list(url).is_ok()
+/// Checks that a prefix has no objects, apart from those whose names begin with `.` or `_`.
+fn check_prefix(url: &RemoteUrl, root: &Path) -> Result<(), OutputError> {
+    match has_objects(url) {
+        Ok(false) => Ok(()),
+        Ok(true) => Err(OutputError::NotEmpty(root.to_path_buf())),
+        Err(error) => Err(io_error(Path::new(&url.name()), "list", error.into())),
+    }
 }
 
 /// Locks a directory in which parts are written.

@@ -85,6 +85,11 @@ impl RemoteObject {
 }
 
 /// Lists nothing.
+pub(crate) fn has_objects(url: &RemoteUrl) -> Result<bool, RemoteError> {
+    RemoteObject::named(url).map(|_| false)
+}
+
+/// Lists nothing.
 pub(crate) fn list(url: &RemoteUrl) -> Result<Vec<RemoteObject>, RemoteError> {
     RemoteObject::named(url).map(|object| vec![object])
 }

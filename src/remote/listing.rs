@@ -7,8 +7,7 @@ use object_store::path::Path;
 
 use super::client::{RemoteStore, client};
 use super::error::RemoteError;
-use super::failure::Failure;
-use super::object::RemoteObject;
+use super::object::{FetchError, RemoteObject, Repetition};
 use super::url::{RemoteUrl, is_pattern};
 
 /// Most objects that one name may stand for.
@@ -24,19 +23,8 @@ const MATCHING: MatchOptions =
 /// # Errors
 /// The bucket cannot be listed, or there is no such object.
 pub(crate) fn list(url: &RemoteUrl) -> Result<Vec<RemoteObject>, RemoteError> {
-    let client = client()?;
-    let store = client.store(url)?;
-    let (key, of_tasks) = (url.key.clone(), store.clone());
-    let find = async move {
-        match key.is_empty() || key.ends_with('/') {
-            true => below(&of_tasks, &key).await,
-            false => matching(&of_tasks, &key).await,
-        }
-    };
-    let lost = || Err(RemoteError::new("the listing ended early", "run again"));
-    let mut objects = client.wait(find).unwrap_or_else(lost)?;
-    objects.sort_unstable_by(|a, b| a.location.as_ref().cmp(b.location.as_ref()));
-    remove_markers(&mut objects);
+    let store = client()?.store(url)?;
+    let objects = sorted(&store, &url.key)?;
     if objects.is_empty() {
         let found = "no objects have such a name (names that begin with . or _ are skipped)";
         return Err(RemoteError::new(found, "check the bucket and the prefix"));
@@ -44,14 +32,44 @@ pub(crate) fn list(url: &RemoteUrl) -> Result<Vec<RemoteObject>, RemoteError> {
     Ok(objects.into_iter().map(|meta| RemoteObject::listed(url, &store, meta)).collect())
 }
 
+/// Whether there are objects that `url` stands for.
+pub(crate) fn has_objects(url: &RemoteUrl) -> Result<bool, RemoteError> {
+    Ok(!sorted(&client()?.store(url)?, &url.key)?.is_empty())
+}
+
+fn sorted(store: &RemoteStore, key: &str) -> Result<Vec<ObjectMeta>, RemoteError> {
+    let (store, key) = (store.clone(), key.to_string());
+    let lost = || Err(RemoteError::new("the listing ended early", "run again"));
+    let mut objects = client()?.wait(async move { find(&store, &key).await }).unwrap_or_else(lost)?;
+    objects.sort_unstable_by(|a, b| a.location.as_ref().cmp(b.location.as_ref()));
+    remove_markers(&mut objects);
+    Ok(objects)
+}
+
+/// Lists again from the beginning if a request fails.
+async fn find(store: &RemoteStore, key: &str) -> Result<Vec<ObjectMeta>, RemoteError> {
+    let mut repetition = Repetition::new();
+    loop {
+        let found = match key.is_empty() || key.ends_with('/') {
+            true => below(store, key).await,
+            false => matching(store, key).await,
+        };
+        match found {
+            Ok(objects) => return Ok(objects),
+            Err(FetchError::Final(error)) => return Err(error),
+            Err(FetchError::Transient(failure)) => repetition.pause(|| failure.error(store)).await?,
+        }
+    }
+}
+
 /// All objects below a prefix. As in directories, names that begin with `.` or `_` are skipped.
-async fn below(store: &RemoteStore, prefix: &str) -> Result<Vec<ObjectMeta>, RemoteError> {
+async fn below(store: &RemoteStore, prefix: &str) -> Result<Vec<ObjectMeta>, FetchError> {
     let prefix = parse(prefix)?;
     let start = prefix.as_ref().len();
     let mut pages = store.store.list(Some(&prefix)).try_chunks(1000);
     let mut objects = Vec::new();
     loop {
-        let page = pages.try_next().await.map_err(|error| Failure::of(&error.1).error(store))?;
+        let page = pages.try_next().await.map_err(|error| FetchError::of(&error.1, store))?;
         let Some(page) = page else { return Ok(objects) };
         let is_hidden =
             |meta: &ObjectMeta| meta.location.as_ref()[start..].split('/').any(|name| name.starts_with(['.', '_']));
@@ -61,7 +79,7 @@ async fn below(store: &RemoteStore, prefix: &str) -> Result<Vec<ObjectMeta>, Rem
 }
 
 /// The objects whose keys match a pattern. Each part between slashes is compared with the names at its place.
-async fn matching(store: &RemoteStore, pattern: &str) -> Result<Vec<ObjectMeta>, RemoteError> {
+async fn matching(store: &RemoteStore, pattern: &str) -> Result<Vec<ObjectMeta>, FetchError> {
     let parts: Vec<&str> = pattern.split('/').collect();
     let mut prefixes = vec![String::new()];
     let mut objects = Vec::new();
@@ -76,7 +94,7 @@ async fn matching(store: &RemoteStore, pattern: &str) -> Result<Vec<ObjectMeta>,
         for prefix in &prefixes {
             let path = parse(prefix)?;
             let listed = store.store.list_with_delimiter(Some(&path)).await;
-            let listed = listed.map_err(|error| Failure::of(&error).error(store))?;
+            let listed = listed.map_err(|error| FetchError::of(&error, store))?;
             match is_last {
                 true => objects.extend(listed.objects.into_iter().filter(|meta| part.has(&meta.location))),
                 false => found.extend(

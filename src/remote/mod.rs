@@ -51,14 +51,16 @@ pub(crate) struct Transfer {
 #[cfg(not(feature = "remote"))]
 use absent::is_store_key;
 #[cfg(not(feature = "remote"))]
-pub(crate) use absent::{OpenedObject, ReadAheadBlocks, RemoteObject, RemoteReader, RemoteWriter, list, transfer};
+pub(crate) use absent::{
+    OpenedObject, ReadAheadBlocks, RemoteObject, RemoteReader, RemoteWriter, has_objects, list, transfer,
+};
 #[cfg(feature = "remote")]
 pub(crate) use client::transfer;
 #[cfg(feature = "remote")]
 use credentials::is_store_key;
 pub(crate) use error::RemoteError;
 #[cfg(feature = "remote")]
-pub(crate) use listing::list;
+pub(crate) use listing::{has_objects, list};
 #[cfg(feature = "remote")]
 pub(crate) use object::{OpenedObject, RemoteObject};
 pub(crate) use options::{StoreOption, set_options};

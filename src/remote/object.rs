@@ -305,9 +305,15 @@ pub(super) enum FetchError {
 }
 
 impl FetchError {
-    fn of(error: &object_store::Error, store: &RemoteStore) -> FetchError {
+    pub(super) fn of(error: &object_store::Error, store: &RemoteStore) -> FetchError {
         let failure = Failure::of(error);
         if failure.is_transient() { FetchError::Transient(failure) } else { FetchError::Final(failure.error(store)) }
+    }
+}
+
+impl From<RemoteError> for FetchError {
+    fn from(error: RemoteError) -> FetchError {
+        FetchError::Final(error)
     }
 }
 
@@ -317,13 +323,13 @@ fn lost_task() -> object_store::Error {
 }
 
 /// Repetitions of a request, until [`retry_timeout`].
-struct Repetition {
+pub(super) struct Repetition {
     started: Instant,
     pause: Duration,
 }
 
 impl Repetition {
-    fn new() -> Repetition {
+    pub(super) fn new() -> Repetition {
         Repetition { started: Instant::now(), pause: retry_pause() }
     }
 
@@ -331,7 +337,7 @@ impl Repetition {
     ///
     /// # Errors
     /// The time for repetitions is over: the result of `error`.
-    async fn pause(&mut self, error: impl FnOnce() -> RemoteError) -> Result<(), RemoteError> {
+    pub(super) async fn pause(&mut self, error: impl FnOnce() -> RemoteError) -> Result<(), RemoteError> {
         if self.started.elapsed() + self.pause > retry_timeout() {
             return Err(error());
         }

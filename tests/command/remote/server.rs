@@ -211,8 +211,10 @@ impl Contents {
                 Answer::new(200, xml.into_bytes())
             }
             ("PUT", Some(id), Some(part)) => {
+                // A part may arrive after its upload was aborted.
+                let Some(parts) = self.uploads.get_mut(&id) else { return error(404, "NoSuchUpload") };
                 let answer = tagged(&body);
-                self.uploads.entry(id).or_default().insert(part, body);
+                parts.insert(part, body);
                 answer
             }
             ("POST", Some(id), _) => {
