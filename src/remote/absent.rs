@@ -7,91 +7,26 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::Transfer;
+use super::counts::Transfer;
 use super::error::RemoteError;
 use super::url::RemoteUrl;
 
-/// No object exists.
+/// An object. None exists.
 #[derive(Clone, Debug)]
-pub(crate) struct RemoteObject(Infallible);
+pub(crate) struct AbsentObject(Infallible);
 
-/// No object has blocks.
-pub(crate) struct ReadAheadBlocks(Infallible);
-
-/// No object is read.
-pub(crate) struct RemoteReader(Infallible);
-
-/// No object is open.
-#[allow(dead_code, reason = "nothing opens objects in this build")]
-pub(crate) enum OpenedObject {
-    Ranges(Arc<ReadAheadBlocks>),
-    Stream(Box<dyn Read + Send>),
-}
-
-/// Whether an option of this name exists.
-pub(super) fn is_store_key(_key: &str) -> bool {
-    true
-}
-
-impl RemoteObject {
-    pub(crate) fn named(_url: &RemoteUrl) -> Result<RemoteObject, RemoteError> {
-        let advice = "install irikey with the feature remote, or fetch the file first";
-        Err(RemoteError::new("this irikey was built without remote sources", advice))
-    }
-
-    pub(crate) fn exists(_url: &RemoteUrl) -> bool {
-        false
-    }
-
-    pub(crate) fn name(&self) -> &str {
-        match self.0 {}
-    }
-
-    pub(crate) fn is_named_as_packed(&self) -> bool {
-        match self.0 {}
-    }
-
-    pub(crate) fn len(&self) -> Option<u64> {
-        match self.0 {}
-    }
-
-    pub(crate) fn tag(&self) -> Option<&str> {
-        match self.0 {}
-    }
-
-    pub(crate) fn modified_ns(&self) -> u64 {
-        match self.0 {}
-    }
-
-    pub(crate) fn found(self) -> Result<RemoteObject, RemoteError> {
-        match self.0 {}
-    }
-
-    pub(crate) fn has_ranges(&self) -> bool {
-        match self.0 {}
-    }
-
-    pub(crate) fn read(&self, _range: Range<u64>) -> Result<Bytes, RemoteError> {
-        match self.0 {}
-    }
-
-    pub(crate) fn read_ranges(&self, _ranges: &[Range<u64>]) -> Result<Vec<(u64, Bytes)>, RemoteError> {
-        match self.0 {}
-    }
-
-    pub(crate) fn open(&self) -> Result<OpenedObject, RemoteError> {
-        match self.0 {}
-    }
-}
+/// An object that is read or written. None exists.
+#[derive(Debug)]
+pub(crate) struct AbsentStream(Infallible);
 
 /// Lists nothing.
 pub(crate) fn has_objects(url: &RemoteUrl) -> Result<bool, RemoteError> {
-    RemoteObject::named(url).map(|_| false)
+    AbsentObject::named(url).map(|object| object.never())
 }
 
 /// Lists nothing.
-pub(crate) fn list(url: &RemoteUrl) -> Result<Vec<RemoteObject>, RemoteError> {
-    RemoteObject::named(url).map(|object| vec![object])
+pub(crate) fn list(url: &RemoteUrl) -> Result<Vec<AbsentObject>, RemoteError> {
+    AbsentObject::named(url).map(|object| object.never())
 }
 
 /// What was requested and transferred.
@@ -99,13 +34,69 @@ pub(crate) fn transfer() -> Option<Transfer> {
     None
 }
 
-/// No object is written.
-#[derive(Debug)]
-pub(crate) struct RemoteWriter(Infallible);
+impl AbsentObject {
+    pub(crate) fn named(_url: &RemoteUrl) -> Result<AbsentObject, RemoteError> {
+        let advice = "install irikey with the feature remote, or fetch the file first";
+        Err(RemoteError::new("this irikey was built without remote sources", advice))
+    }
 
-impl RemoteWriter {
-    pub(crate) fn create(url: &RemoteUrl, _is_new: bool) -> io::Result<RemoteWriter> {
-        Ok(RemoteWriter(RemoteObject::named(url)?.0))
+    /// Anything, because there is no object.
+    pub(super) fn never<T>(&self) -> T {
+        match self.0 {}
+    }
+
+    pub(crate) fn exists(_url: &RemoteUrl) -> bool {
+        false
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        self.never()
+    }
+
+    pub(crate) fn is_named_as_packed(&self) -> bool {
+        self.never()
+    }
+
+    pub(crate) fn len(&self) -> Option<u64> {
+        self.never()
+    }
+
+    pub(crate) fn tag(&self) -> Option<&str> {
+        self.never()
+    }
+
+    pub(crate) fn modified_ns(&self) -> u64 {
+        self.never()
+    }
+
+    pub(crate) fn found(self) -> Result<AbsentObject, RemoteError> {
+        self.never()
+    }
+
+    pub(crate) fn has_ranges(&self) -> bool {
+        self.never()
+    }
+
+    pub(crate) fn read(&self, _range: Range<u64>) -> Result<Bytes, RemoteError> {
+        self.never()
+    }
+
+    pub(crate) fn read_ranges(&self, _ranges: &[Range<u64>]) -> Result<Vec<(u64, Bytes)>, RemoteError> {
+        self.never()
+    }
+}
+
+impl AbsentStream {
+    pub(crate) fn create(url: &RemoteUrl, _is_new: bool) -> io::Result<AbsentStream> {
+        Err(AbsentObject::named(url).map_or_else(io::Error::from, |object| object.never()))
+    }
+
+    pub(crate) fn new(blocks: Arc<AbsentStream>, _at: u64) -> AbsentStream {
+        match blocks.0 {}
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        match self.0 {}
     }
 
     pub(crate) fn finish(self) -> io::Result<()> {
@@ -113,36 +104,24 @@ impl RemoteWriter {
     }
 }
 
-impl Write for RemoteWriter {
-    fn write(&mut self, _bytes: &[u8]) -> io::Result<usize> {
-        match self.0 {}
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
+impl Read for AbsentStream {
+    fn read(&mut self, _into: &mut [u8]) -> io::Result<usize> {
         match self.0 {}
     }
 }
 
-impl ReadAheadBlocks {
-    pub(crate) fn len(&self) -> u64 {
-        match self.0 {}
-    }
-}
-
-impl RemoteReader {
-    pub(crate) fn new(blocks: Arc<ReadAheadBlocks>, _at: u64) -> RemoteReader {
-        match blocks.0 {}
-    }
-}
-
-impl Seek for RemoteReader {
+impl Seek for AbsentStream {
     fn seek(&mut self, _to: SeekFrom) -> io::Result<u64> {
         match self.0 {}
     }
 }
 
-impl Read for RemoteReader {
-    fn read(&mut self, _into: &mut [u8]) -> io::Result<usize> {
+impl Write for AbsentStream {
+    fn write(&mut self, _bytes: &[u8]) -> io::Result<usize> {
+        match self.0 {}
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
         match self.0 {}
     }
 }

@@ -3,15 +3,15 @@
 use std::collections::HashMap;
 use std::future::Future;
 use std::sync::mpsc::sync_channel;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
-use object_store::ObjectStore;
 use tokio::runtime::{Builder, Runtime};
 
-use super::Transfer;
-use super::credentials::{self, OpenStore};
+use super::counts::Transfer;
+use super::credentials;
 use super::error::RemoteError;
 use super::service::Connector;
+use super::store::RemoteStore;
 use super::url::{RemoteScheme, RemoteUrl};
 
 /// Threads of the runtime: they decrypt and copy bytes.
@@ -22,15 +22,6 @@ pub(super) struct RemoteClient {
     runtime: Runtime,
     connector: Connector,
     stores: Mutex<HashMap<(RemoteScheme, String), RemoteStore>>,
-}
-
-/// A bucket, or a file on an HTTP server.
-#[derive(Clone, Debug)]
-pub(super) struct RemoteStore {
-    pub(super) store: Arc<dyn ObjectStore>,
-    pub(super) scheme: RemoteScheme,
-    /// No credentials were found.
-    pub(super) is_anonymous: bool,
 }
 
 static CLIENT: OnceLock<Result<RemoteClient, RemoteError>> = OnceLock::new();
@@ -75,8 +66,7 @@ impl RemoteClient {
     fn open(&self, url: &RemoteUrl) -> Result<RemoteStore, RemoteError> {
         // Building a store may start timers of the runtime.
         let _entered = self.runtime.enter();
-        let OpenStore { store, is_anonymous } = credentials::open(url, &self.connector)?;
-        Ok(RemoteStore { store, scheme: url.scheme, is_anonymous })
+        credentials::open(url, &self.connector)
     }
 
     /// Starts `future` and waits for its result.

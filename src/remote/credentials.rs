@@ -13,13 +13,14 @@ use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::client::ClientConfigKey;
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::http::HttpBuilder;
-use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
+use object_store::{BackoffConfig, ClientOptions, RetryConfig};
 use percent_encoding::percent_decode_str;
 
 use super::error::RemoteError;
 use super::failure::Failure;
 use super::options::{StoreOption, duration, options, switch};
 use super::service::Connector;
+use super::store::RemoteStore;
 use super::url::{RemoteScheme, RemoteUrl};
 
 /// Time without a byte after which a request is repeated.
@@ -31,21 +32,8 @@ const RETRY_TIMEOUT: Duration = Duration::from_secs(180);
 /// The pause before the first repetition. Later pauses are longer.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
-/// A store, and whether its requests are anonymous.
-pub(super) struct OpenStore {
-    pub(super) store: Arc<dyn ObjectStore>,
-    pub(super) is_anonymous: bool,
-}
-
-/// Whether an option of this name exists.
-pub(super) fn is_store_key(key: &str) -> bool {
-    let client = key.parse::<ClientConfigKey>().is_ok();
-    let store = key.parse::<AmazonS3ConfigKey>().is_ok() || key.parse::<GoogleConfigKey>().is_ok();
-    client || store || key.parse::<AzureConfigKey>().is_ok()
-}
-
 /// Opens the store of `url`. No request is made.
-pub(super) fn open(url: &RemoteUrl, connector: &Connector) -> Result<OpenStore, RemoteError> {
+pub(super) fn open(url: &RemoteUrl, connector: &Connector) -> Result<RemoteStore, RemoteError> {
     let opened = match url.scheme {
         RemoteScheme::Http => open_http(url, connector),
         _ if url.bucket.is_empty() => return Err(RemoteError::new("no bucket is named", "write s3://BUCKET/KEY")),
@@ -99,7 +87,7 @@ fn has_option(names: &[&str]) -> bool {
     options().iter().any(|StoreOption { key, .. }| names.contains(&key.as_str()))
 }
 
-fn open_s3(url: &RemoteUrl, connector: &Connector) -> object_store::Result<OpenStore> {
+fn open_s3(url: &RemoteUrl, connector: &Connector) -> object_store::Result<RemoteStore> {
     let mut builder = AmazonS3Builder::from_env();
     if builder.get_config_value(&AmazonS3ConfigKey::AccessKeyId).is_none() {
         for (key, value) in aws_profile() {
@@ -133,7 +121,7 @@ fn open_s3(url: &RemoteUrl, connector: &Connector) -> object_store::Result<OpenS
     }
     let builder = builder.with_bucket_name(&url.bucket).with_retry(retry_config());
     let store = Arc::new(builder.with_http_connector(connector.clone()).build()?);
-    Ok(OpenStore { store, is_anonymous })
+    Ok(RemoteStore { store, scheme: url.scheme, is_anonymous })
 }
 
 /// The key pair and the region of the profile in the files of the AWS command: that of AWS_PROFILE, or `default`.
@@ -172,7 +160,7 @@ fn profile_settings(text: &str, profile: &str) -> HashMap<String, String> {
     settings
 }
 
-fn open_google(url: &RemoteUrl, connector: &Connector) -> object_store::Result<OpenStore> {
+fn open_google(url: &RemoteUrl, connector: &Connector) -> object_store::Result<RemoteStore> {
     let mut builder = GoogleCloudStorageBuilder::from_env();
     for (key, value) in client_settings() {
         builder = builder.with_config(GoogleConfigKey::Client(key), value);
@@ -196,10 +184,10 @@ fn open_google(url: &RemoteUrl, connector: &Connector) -> object_store::Result<O
     }
     let builder = builder.with_bucket_name(&url.bucket).with_retry(retry_config());
     let store = Arc::new(builder.with_http_connector(connector.clone()).build()?);
-    Ok(OpenStore { store, is_anonymous })
+    Ok(RemoteStore { store, scheme: url.scheme, is_anonymous })
 }
 
-fn open_azure(url: &RemoteUrl, connector: &Connector) -> object_store::Result<OpenStore> {
+fn open_azure(url: &RemoteUrl, connector: &Connector) -> object_store::Result<RemoteStore> {
     let mut builder = MicrosoftAzureBuilder::from_env();
     for (key, value) in client_settings() {
         builder = builder.with_config(AzureConfigKey::Client(key), value);
@@ -218,11 +206,11 @@ fn open_azure(url: &RemoteUrl, connector: &Connector) -> object_store::Result<Op
     }
     let builder = builder.with_container_name(&url.bucket).with_retry(retry_config());
     let store = Arc::new(builder.with_http_connector(connector.clone()).build()?);
-    Ok(OpenStore { store, is_anonymous })
+    Ok(RemoteStore { store, scheme: url.scheme, is_anonymous })
 }
 
 /// A store whose only object is the URL itself, because keys cannot express every path and no query.
-fn open_http(url: &RemoteUrl, connector: &Connector) -> object_store::Result<OpenStore> {
+fn open_http(url: &RemoteUrl, connector: &Connector) -> object_store::Result<RemoteStore> {
     let (text, authorization) = split_authorization(url);
     let mut client = ClientOptions::new().with_allow_http(text.starts_with("http://"));
     for (key, value) in client_settings() {
@@ -231,7 +219,8 @@ fn open_http(url: &RemoteUrl, connector: &Connector) -> object_store::Result<Ope
     let is_anonymous = authorization.is_none();
     let connector = connector.with_authorization(authorization);
     let builder = HttpBuilder::new().with_url(text).with_client_options(client).with_retry(retry_config());
-    Ok(OpenStore { store: Arc::new(builder.with_http_connector(connector).build()?), is_anonymous })
+    let store = Arc::new(builder.with_http_connector(connector).build()?);
+    Ok(RemoteStore { store, scheme: url.scheme, is_anonymous })
 }
 
 /// The URL without user and password, and the header that they stand for.

@@ -4,8 +4,8 @@ use std::error::Error;
 
 use object_store::client::{HttpError, HttpErrorKind};
 
-use super::client::RemoteStore;
 use super::error::RemoteError;
+use super::store::RemoteStore;
 use super::url::RemoteScheme;
 
 /// A failed request.

@@ -5,9 +5,10 @@ use glob::{MatchOptions, Pattern};
 use object_store::ObjectMeta;
 use object_store::path::Path;
 
-use super::client::{RemoteStore, client};
+use super::client::client;
 use super::error::RemoteError;
 use super::object::{FetchError, RemoteObject, Repetition};
+use super::store::RemoteStore;
 use super::url::{RemoteUrl, is_pattern};
 
 /// Most objects that one name may stand for.

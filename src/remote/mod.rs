@@ -17,6 +17,7 @@
 mod absent;
 #[cfg(feature = "remote")]
 mod client;
+mod counts;
 #[cfg(feature = "remote")]
 mod credentials;
 mod error;
@@ -26,43 +27,34 @@ mod failure;
 mod listing;
 #[cfg(feature = "remote")]
 mod object;
+mod opened;
 mod options;
 #[cfg(feature = "remote")]
 mod read_ahead;
 #[cfg(feature = "remote")]
 mod service;
 #[cfg(feature = "remote")]
+mod store;
+#[cfg(feature = "remote")]
 mod streamed;
 #[cfg(feature = "remote")]
 mod upload;
 mod url;
 
-/// What was requested of stores and servers, and what they sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Transfer {
-    /// Requests, repetitions included.
-    pub(crate) requests: u64,
-    /// Requests that failed in a way after which they are repeated.
-    pub(crate) failed_requests: u64,
-    /// Bytes that were received, without headers.
-    pub(crate) received: u64,
-}
-
-#[cfg(not(feature = "remote"))]
-use absent::is_store_key;
 #[cfg(not(feature = "remote"))]
 pub(crate) use absent::{
-    OpenedObject, ReadAheadBlocks, RemoteObject, RemoteReader, RemoteWriter, has_objects, list, transfer,
+    AbsentObject as RemoteObject, AbsentStream as ReadAheadBlocks, AbsentStream as RemoteReader,
+    AbsentStream as RemoteWriter, has_objects, list, transfer,
 };
 #[cfg(feature = "remote")]
 pub(crate) use client::transfer;
-#[cfg(feature = "remote")]
-use credentials::is_store_key;
+pub(crate) use counts::Transfer;
 pub(crate) use error::RemoteError;
 #[cfg(feature = "remote")]
 pub(crate) use listing::{has_objects, list};
 #[cfg(feature = "remote")]
-pub(crate) use object::{OpenedObject, RemoteObject};
+pub(crate) use object::RemoteObject;
+pub(crate) use opened::OpenedObject;
 pub(crate) use options::{StoreOption, set_options};
 #[cfg(feature = "remote")]
 pub(crate) use read_ahead::{ReadAheadBlocks, RemoteReader};

@@ -1,8 +1,6 @@
 //! Objects, and their ranges: [`RemoteObject`].
 
-use std::io::Read;
 use std::ops::Range;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -10,13 +8,12 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, GetResult, ObjectMeta};
 
-use super::client::{RemoteStore, client};
+use super::client::client;
 use super::credentials::{retry_pause, retry_timeout};
 use super::error::RemoteError;
 use super::failure::{Failure, changed};
-use super::read_ahead::ReadAheadBlocks;
 use super::service::UnknownLength;
-use super::streamed::StreamedBody;
+use super::store::RemoteStore;
 use super::url::{RemoteScheme, RemoteUrl};
 
 /// The longest pause between repetitions of a request.
@@ -53,14 +50,6 @@ struct ObjectVersion {
     tag: Option<String>,
     /// Time of the last change, seconds since 1970; 0 if the server does not say it.
     modified: i64,
-}
-
-/// An object that is being read.
-pub(crate) enum OpenedObject {
-    /// Its ranges can be read in any order.
-    Ranges(Arc<ReadAheadBlocks>),
-    /// Its bytes arrive in order, once.
-    Stream(Box<dyn Read + Send>),
 }
 
 impl ObjectVersion {
@@ -167,18 +156,6 @@ impl RemoteObject {
     /// Whether the object `url` exists and can be read.
     pub(crate) fn exists(url: &RemoteUrl) -> bool {
         RemoteObject::named(url).and_then(RemoteObject::found).is_ok()
-    }
-
-    /// Begins to read the object.
-    ///
-    /// # Errors
-    /// The object does not exist or cannot be read.
-    pub(crate) fn open(&self) -> Result<OpenedObject, RemoteError> {
-        let object = self.clone().found()?;
-        match (object.has_ranges, object.len()) {
-            (true, Some(len)) => Ok(OpenedObject::Ranges(Arc::new(ReadAheadBlocks::new(object, len)))),
-            _ => Ok(OpenedObject::Stream(Box::new(StreamedBody::open(object)?))),
-        }
     }
 
     /// The server sends ranges.

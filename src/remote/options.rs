@@ -4,7 +4,14 @@ use std::str::FromStr;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use super::is_store_key;
+#[cfg(feature = "remote")]
+use object_store::aws::AmazonS3ConfigKey;
+#[cfg(feature = "remote")]
+use object_store::azure::AzureConfigKey;
+#[cfg(feature = "remote")]
+use object_store::client::ClientConfigKey;
+#[cfg(feature = "remote")]
+use object_store::gcp::GoogleConfigKey;
 
 /// Options that are not those of `object_store`, or have other names there.
 const OWN_KEYS: [(&str, OwnValue); 6] = [
@@ -58,6 +65,20 @@ impl FromStr for StoreOption {
         };
         expected.map_or(Ok(option.clone()), |expected| Err(format!("{key} has another value; expected {expected}")))
     }
+}
+
+/// Whether some store has an option of this name.
+#[cfg(feature = "remote")]
+fn is_store_key(key: &str) -> bool {
+    let client = key.parse::<ClientConfigKey>().is_ok();
+    let store = key.parse::<AmazonS3ConfigKey>().is_ok() || key.parse::<GoogleConfigKey>().is_ok();
+    client || store || key.parse::<AzureConfigKey>().is_ok()
+}
+
+/// Without stores, no option is wrong.
+#[cfg(not(feature = "remote"))]
+fn is_store_key(_key: &str) -> bool {
+    true
 }
 
 static OPTIONS: OnceLock<Vec<StoreOption>> = OnceLock::new();

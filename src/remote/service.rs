@@ -11,7 +11,7 @@ use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpResponseBody, HttpService, ReqwestConnector,
 };
 
-use super::Transfer;
+use super::counts::Transfer;
 
 /// What was requested and transferred.
 #[derive(Debug, Default)]

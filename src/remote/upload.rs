@@ -23,11 +23,12 @@ use tokio::sync::mpsc::{self, Sender};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::client::{RemoteStore, client};
+use super::client::client;
 use super::credentials::{retry_pause, retry_timeout};
 use super::error::RemoteError;
 use super::failure::Failure;
 use super::options;
+use super::store::RemoteStore;
 use super::url::{RemoteScheme, RemoteUrl};
 use crate::process::before_termination;
 

@@ -1,0 +1,40 @@
+//! Begins to read objects: [`OpenedObject`].
+
+use std::io::Read;
+use std::sync::Arc;
+
+#[cfg(not(feature = "remote"))]
+use super::absent::{AbsentObject as RemoteObject, AbsentStream as ReadAheadBlocks};
+use super::error::RemoteError;
+#[cfg(feature = "remote")]
+use super::{object::RemoteObject, read_ahead::ReadAheadBlocks, streamed::StreamedBody};
+
+/// An object that is being read.
+#[cfg_attr(not(feature = "remote"), allow(dead_code, reason = "nothing opens objects in this build"))]
+pub(crate) enum OpenedObject {
+    /// Its ranges can be read in any order.
+    Ranges(Arc<ReadAheadBlocks>),
+    /// Its bytes arrive in order, once.
+    Stream(Box<dyn Read + Send>),
+}
+
+impl RemoteObject {
+    /// Begins to read the object.
+    ///
+    /// # Errors
+    /// The object does not exist or cannot be read.
+    #[cfg(feature = "remote")]
+    pub(crate) fn open(&self) -> Result<OpenedObject, RemoteError> {
+        let object = self.clone().found()?;
+        match (object.has_ranges(), object.len()) {
+            (true, Some(len)) => Ok(OpenedObject::Ranges(Arc::new(ReadAheadBlocks::new(object, len)))),
+            _ => Ok(OpenedObject::Stream(Box::new(StreamedBody::open(object)?))),
+        }
+    }
+
+    /// There is no object in this build.
+    #[cfg(not(feature = "remote"))]
+    pub(crate) fn open(&self) -> Result<OpenedObject, RemoteError> {
+        self.clone().found().and_then(|object| object.never())
+    }
+}
