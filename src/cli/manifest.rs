@@ -364,11 +364,13 @@ impl PendingInput {
 
 impl FileStamp {
     fn of(source: &Source) -> Result<FileStamp, CommandError> {
-        let not_a_file =
-            || CommandError::Usage(format!("{}: --resume takes only regular files and objects", source.name));
         if let Origin::Remote(object) = &source.origin {
             return FileStamp::of_object(object);
         }
+        let not_a_file = || match &source.origin {
+            Origin::Unreadable(defect) => CommandError::Input(format!("{}: {defect}", source.name)),
+            _ => CommandError::Usage(format!("{}: --resume takes only regular files and objects", source.name)),
+        };
         let path = source.origin.file().ok_or_else(not_a_file)?;
         let failed = |error| CommandError::Input(format!("{}: {error}", path.display()));
         let metadata = fs::metadata(path).map_err(failed)?;

@@ -30,6 +30,8 @@ impl IndexMember {
         if key == b"url" {
             return IndexMember::Url;
         }
+        // The pages of a WACZ package name their time so.
+        let key = if key == b"ts" { b"timestamp" } else { key };
         let is_named = |field: &&CarriedField| field.json_name().is_some_and(|name| name.as_bytes() == key);
         let field = CarriedField::ALL.iter().find(is_named).filter(|field| carry.contains(**field));
         field.map_or(IndexMember::Ignored, |field| IndexMember::Field(*field))

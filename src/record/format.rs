@@ -267,9 +267,6 @@ fn detect(options: &FormatOptions, name: &str, bytes: &[u8]) -> SourceFormat {
         let is_wat = is_wat_name(name) || is_wat(bytes);
         return SourceFormat::Archive(if is_wat { ArchiveRows::Links } else { ArchiveRows::Records });
     }
-    if let Some(layout) = JsonLayout::detect(bytes).filter(|_| !options.is_table) {
-        return SourceFormat::Json(layout);
-    }
     let head = SourceHead::new(bytes);
     let detected = if options.is_table {
         let json = JsonOptions::of_columns(options.csv.url.as_ref(), options.csv.base.as_ref());
@@ -279,6 +276,9 @@ fn detect(options: &FormatOptions, name: &str, bytes: &[u8]) -> SourceFormat {
     };
     if let Some(format) = detected {
         return SourceFormat::Text(format);
+    }
+    if let Some(layout) = JsonLayout::detect(bytes).filter(|_| !options.is_table) {
+        return SourceFormat::Json(layout);
     }
     let by_name = delimiter_by_name(name);
     if by_name.is_none() && !options.is_table {
@@ -351,6 +351,11 @@ mod tests {
         assert_eq!(format_of("x.txt", "http://a/\n"), SourceFormat::Text(TextFormat::default()));
         let index = "com,a)/ 20140127171200\tcdx-00000.gz\t0\t275\t1\n";
         assert!(matches!(format_of("cluster.idx", index), SourceFormat::Unsupported(_)));
+        assert_eq!(format_of("x", "{\"log\": {\"version\": \"1.2\""), SourceFormat::Json(JsonLayout::Har));
+        assert!(matches!(
+            format_of("x", "{\"log\": {\"version\": 1}, \"url\": \"http://a/\"}\n"),
+            SourceFormat::Text(TextFormat::JsonLines(_))
+        ));
         let options = FormatOptions::default();
         let jsonl = InputFormat::named("jsonl", &options).unwrap();
         assert!(matches!(jsonl.of_source("x", b"[{\"url\": 1}]"), SourceFormat::Unsupported(_)));

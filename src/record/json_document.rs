@@ -231,6 +231,8 @@ pub(crate) struct JsonDocumentParser {
     at: u64,
     record_at: u64,
     value: ValueScanner,
+    /// The current document has an array of records.
+    has_records: bool,
     /// The columns of a CDX server, once they are known.
     columns: Option<CdxRowColumns>,
     /// Rows that are no records.
@@ -252,7 +254,17 @@ impl JsonDocumentParser {
     pub(crate) fn new(layout: JsonLayout, at: u64, max_record_len: usize) -> JsonDocumentParser {
         let limits = HeldLimits { string_len: MAX_STRING_LEN.min(max_record_len), value_len: max_record_len };
         let (state, value) = (DocumentState::Start, ValueScanner::default());
-        JsonDocumentParser { layout, limits, state, at, record_at: at, value, columns: None, header_count: 0 }
+        JsonDocumentParser {
+            layout,
+            limits,
+            state,
+            at,
+            record_at: at,
+            value,
+            has_records: false,
+            columns: None,
+            header_count: 0,
+        }
     }
 
     /// The byte of the source up to which it was parsed.
@@ -345,15 +357,20 @@ impl JsonDocumentParser {
             _ => DocumentState::Broken,
         };
         if depth == 0 {
-            self.columns = None;
+            (self.has_records, self.columns) = (false, None);
         }
+        self.has_records |= self.state == DocumentState::Records;
     }
 
     /// Ends the object or array that is `depth` objects deep.
     fn end_container(&mut self, depth: usize) {
         let is_object = !matches!(self.state, DocumentState::Records);
         let outer = if is_object { depth - 1 } else { depth };
-        self.state = if outer == 0 { DocumentState::Start } else { DocumentState::Key(outer) };
+        self.state = match outer {
+            0 if self.has_records => DocumentState::Start,
+            0 => DocumentState::Broken,
+            _ => DocumentState::Key(outer),
+        };
     }
 }
 
@@ -601,8 +618,15 @@ mod tests {
                 assert!(whole.starts_with(&rows) && matches!(end, DocumentEnd::Truncated(_)), "{len} {end:?}");
             }
         }
-        for text in ["[[\"original\"]]]", "{\"log\":[]}", "{\"log\":{\"entries\":{}}}", "{1}", "{\"log\":{}}x", "true"]
-        {
+        for text in [
+            "[[\"original\"]]]",
+            "{\"log\":[]}",
+            "{\"log\":{\"entries\":{}}}",
+            "{1}",
+            "{\"log\":{}}",
+            "{\"log\":{\"entries\":[]}}x",
+            "true",
+        ] {
             let layout = if text.starts_with('[') { JsonLayout::CdxRows } else { JsonLayout::Har };
             assert_eq!(parse(layout, text, 3).2, DocumentEnd::Broken, "{text}");
         }

@@ -244,6 +244,16 @@ mod tests {
     }
 
     #[test]
+    fn pages_of_a_package_have_a_header_and_times() {
+        let text = b"{\"format\": \"json-pages-1.0\", \"id\": \"p\"}\n{\"url\": \"http://a/\", \"ts\": \"2020-10-07T21:22:36Z\"}\n{\"format\": \"x\"}\n";
+        assert!(JsonLines::detect(&SourceHead::new(text)).is_some());
+        let (mut lines, mut bitmaps) = (JsonLines::default(), Bitmaps::default());
+        let records = lines.decode(text, 0, &mut bitmaps);
+        assert_eq!((records.urls.len(), records.headers, records.faults.len()), (2, &[0][..], 1));
+        assert_eq!(records.fields.times[0], Some(1_602_105_756_000));
+    }
+
+    #[test]
     fn pointers_and_bases() {
         let pointer = |text| Some(JsonPointer::parse(text));
         let options = JsonOptions { url: pointer("/links/1/h~1ref"), base: pointer("page") };
