@@ -24,9 +24,12 @@ from pyspark.sql import functions as F
 import irikey
 from irikey.spark import canonicalize, key, uri
 
-#: Columns that captures have besides the URL, as in the index of Common Crawl: texts, numbers and a digest.
-OTHERS = [F.md5("url").alias("digest"), F.substring("url", 1, 20).alias("host"), *(F.hash("url", F.lit(i)).alias(f"number_{i}") for i in range(9)),
-          *(F.concat_ws("/", F.lit(f"text-{i}"), F.substring("url", i, 12)).alias(f"text_{i}") for i in range(9))]
+
+def others():
+    """Columns that captures have besides the URL, as in the index of Common Crawl: texts, numbers and a digest."""
+    numbers = [F.hash("url", F.lit(i)).alias(f"number_{i}") for i in range(9)]
+    texts = [F.concat_ws("/", F.lit(f"text-{i}"), F.substring("url", i, 12)).alias(f"text_{i}") for i in range(9)]
+    return [F.md5("url").alias("digest"), F.substring("url", 1, 20).alias("host"), *numbers, *texts]
 
 
 def with_all_columns(frame):
@@ -41,7 +44,6 @@ def with_all_columns(frame):
     return frame.mapInArrow(rows, f"{frame._jdf.schema().toDDL()}, uri STRING, key BINARY")
 
 
-@F.pandas_udf("string")
 def with_w3lib(urls: pd.Series) -> pd.Series:
     from w3lib.url import canonicalize_url
 
@@ -54,7 +56,6 @@ def with_w3lib(urls: pd.Series) -> pd.Series:
     return urls.map(one)
 
 
-@F.pandas_udf("string")
 def with_surt(urls: pd.Series) -> pd.Series:
     import surt
 
@@ -94,7 +95,7 @@ def main():
     lines = spark.read.text(arguments.file).select(F.col("value").alias("url")).limit(arguments.rows)
     many = lines.repartition(4).cache()
     few = many.sample(0.1, seed=1).cache()
-    wide = many.select("url", *OTHERS).cache()
+    wide = many.select("url", *others()).cache()
     count, few_count, _ = many.count(), few.count(), wide.count()
     columns = [uri("url").alias("uri"), key("url").alias("key")]
     compare("the column url", "irikey: uri(url)", {
@@ -102,10 +103,10 @@ def main():
         "irikey: uri(url)": (many.select(uri("url")), count),
         "irikey: uri(url), key(url)": (many.select(*columns), count),
         "irikey: canonicalize, uri and key": (canonicalize(many, columns=["uri", "key"]), count),
-        "w3lib.canonicalize_url, pandas UDF": (few.select(with_w3lib("url")), few_count),
-        "surt.surt, pandas UDF": (few.select(with_surt("url")), few_count),
+        "w3lib.canonicalize_url, pandas UDF": (few.select(F.pandas_udf(with_w3lib, "string")("url")), few_count),
+        "surt.surt, pandas UDF": (few.select(F.pandas_udf(with_surt, "string")("url")), few_count),
     }, arguments.rounds)
-    compare(f"url and {len(OTHERS)} other columns", "irikey: uri(url), key(url)", {
+    compare(f"url and {len(wide.columns) - 1} other columns", "irikey: uri(url), key(url)", {
         "the columns only": (wide, count),
         "irikey: uri(url), key(url)": (wide.select("*", *columns), count),
         "irikey: canonicalize, uri and key": (canonicalize(wide, columns=["uri", "key"]), count),

@@ -173,6 +173,16 @@ def test_files_are_read_by_the_readers_of_the_command(tmp_path):
         irikey.read(b"", format="docx")
 
 
+def test_times_for_spark_have_microseconds():
+    import datetime
+
+    line = b'org,example)/ 20210203040506 {"url": "http://example.org/"}\n'
+    for types, unit in (("arrow", "ms"), ("spark", "us")):
+        times = pa.table(irikey.Canonicalizer(types=types).read(line, columns=["fetch_time"], format="cdxj")[0])["fetch_time"]
+        assert times.type == pa.timestamp(unit, "UTC"), types
+        assert times.to_pylist() == [datetime.datetime(2021, 2, 3, 4, 5, 6, tzinfo=datetime.timezone.utc)]
+
+
 def test_help_shows_parameters_and_defaults():
     shown = str(inspect.signature(irikey.Canonicalizer))
     assert "rung=None" in shown and "profile='rfc3987'" in shown and "trim=False" in shown

@@ -44,3 +44,16 @@ def test_faults():
     for invalid in [lambda: irikey.uri("http://h", rung="x"), lambda: irikey.surt("http://h", "x")]:
         with pytest.raises(ValueError):
             invalid()
+
+
+def test_strict_and_base_apply_to_every_function():
+    for function in (irikey.uri, irikey.key, irikey.iri, irikey.explain, lambda *a, **o: irikey.compare(a[0], "http://h/a", *a[1:], **o)):
+        for found in (function("http://h/a b"), function("x", "http://h/"), function("x", b"http://h/")):
+            assert found is not None
+        for wrong in (lambda: function("http://h/a b", strict=True), lambda: function("x")):
+            with pytest.raises(irikey.Fault):
+                wrong()
+    assert irikey.compare("../x", "http://h/x", "http://h/a/b") == "simple"
+    assert irikey.explain("x", "http://h/a")["uri"] == irikey.uri("x", "http://h/a") == "http://h/x"
+    assert irikey.uri("x", "http://www.h/a", recipe="surt-ia") == "h)/x"
+    assert irikey.key("x", "http://www.h/a", recipe="surt-ia") == irikey.key("http://h/x", recipe="surt-ia") != irikey.key("x", "http://h/a")

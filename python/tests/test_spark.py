@@ -341,23 +341,23 @@ def test_streams_append_columns_and_new_keys(spark, tmp_path):
     import irikey.spark as functions
 
     landing, kept = tmp_path / "landing", str(tmp_path / "kept")
-    for number, urls in enumerate([["HTTP://h", "http://h/", "x", None], ["http://h/#", "http://g/a b"], ["http://h:80"]]):
+    for number, urls in enumerate([["HTTP://h", "http://h/", "x", None], ["http://h/#", "http://g/a b"]]):
         rows = [json.dumps({"url": url, "i": f"{number}-{i}"}).encode() + b"\n" for i, url in enumerate(urls)]
         # Spark reads files in the order of their times.
         os.utime(write(landing / f"{number}.json", b"".join(rows)), (1_700_000_000 + number,) * 2)
 
-    def stream():
-        return spark.readStream.schema("url string, i string").option("maxFilesPerTrigger", 1).json(str(landing))
+    def stream(files):
+        return spark.readStream.schema("url string, i string").option("maxFilesPerTrigger", files).json(str(landing))
 
     def run(frame, name):
         done = frame.option("checkpointLocation", str(tmp_path / f"{name}-checkpoint")).trigger(availableNow=True).start()
         assert done.awaitTermination(120) and done.exception() is None
 
-    columns = stream().select("i", functions.uri("url").alias("uri"), functions.key("url").alias("key"))
+    columns = stream(2).select("i", functions.uri("url").alias("uri"), functions.key("url").alias("key"))
     run(columns.writeStream.format("parquet").option("path", str(tmp_path / "rows")).outputMode("append"), "rows")
     found = {row["i"]: (row["uri"], row["key"]) for row in pq.read_table(tmp_path / "rows").to_pylist()}
     urls = {row["i"]: row["url"] for file in sorted(landing.iterdir()) for row in map(json.loads, file.read_text().splitlines())}
-    assert len(urls) == 7
+    assert len(urls) == 6
     assert found == {i: (irikey.uris([url])[0], irikey.keys([url])[0]) for i, url in urls.items()}
 
     def append_new(batch, number):
@@ -366,7 +366,7 @@ def test_streams_append_columns_and_new_keys(spark, tmp_path):
             new = anti_join_seen(new, spark.read.parquet(kept))
         new.write.mode("append").parquet(kept)
 
-    rows = canonicalize(stream(), drop_fragment=True)
+    rows = canonicalize(stream(1), drop_fragment=True)
     run(rows.writeStream.foreachBatch(append_new), "kept")
     expected = {("0-0", "http://h/"), ("1-1", "http://g/a%20b")}
     assert {(row["i"], row["uri"]) for row in pq.read_table(kept).to_pylist()} == expected
@@ -440,6 +440,23 @@ def test_the_job_reads_parquet_with_columns_of_any_name(run, tmp_path):
     report, rows = run(tmp_path / "in", "parquet")
     assert (report["read"], report["kept"], report["duplicate"], report["null"]) == (3, 1, 1, 1)
     assert (rows[0]["source"], rows[0]["a.b"], rows[0]["irikey_record"]) == ("a", 1, 0)
+
+
+def test_the_job_applies_base_and_strict_and_checks_its_counts(run, tmp_path, monkeypatch):
+    import irikey.spark
+    from irikey import job
+
+    assert job._canonicalizer(job.parse(["x", "--output", "y", "--strict"])).configuration["strict"]
+    table = pa.table({"link": ["x", "http://h/a b", "http://h/x"], "page": ["http://h/", None, None]})
+    pq.write_table(table, tmp_path / "links.parquet")
+    flags = ("--url", "link", "--base", "page", "--strict")
+    report, rows = run(tmp_path / "links.parquet", "parquet", *flags)
+    assert (report["kept"], report["duplicate"], len(report["faults"]), rows[0]["uri"]) == (1, 1, 1, "http://h/x")
+    # A job that loses rows fails.
+    dedup = irikey.spark.dedup
+    monkeypatch.setattr(irikey.spark, "dedup", lambda rows, **options: dedup(rows.where("link <> 'x'"), **options))
+    with pytest.raises(RuntimeError, match="read is not kept"):
+        run(tmp_path / "links.parquet", "parquet", *flags)
 
 
 def test_the_job_reads_archives_in_folders_globs_and_lists(run, tmp_path):
