@@ -164,7 +164,8 @@ def missing_items(site, page):
 
 def login_wall(site, page):
     if page % 3 == 0:
-        return site.url(f"/account/{page}?next={words(site.dice, 2)}"), f"wall {page} {site.dice.random()}", "please log in"
+        url = site.url(f"/account/{page}?next={words(site.dice, 2)}")
+        return url, url, "please log in"
     return site.url(site.path(page)), page
 
 
