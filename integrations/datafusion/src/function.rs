@@ -1,0 +1,103 @@
+//! [`Function`]: one scalar function.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use datafusion_common::arrow::array::{ArrayRef, FixedSizeBinaryArray, StringArray};
+use datafusion_common::arrow::buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use datafusion_common::arrow::datatypes::DataType;
+use datafusion_common::{Result, ScalarValue};
+use datafusion_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility};
+use irikey::canon::{Policy, Rows, TextColumn};
+
+use crate::rows::canonicalize;
+
+/// Bytes of a key.
+const KEY_LEN: i32 = 16;
+
+/// What a function returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Output {
+    Uri,
+    Key,
+    /// The text of the key of the policy's recipe.
+    Recipe,
+}
+
+/// A function of URLs, and of bases if its arity is 2.
+#[derive(Debug)]
+pub(crate) struct Function {
+    name: String,
+    output: Output,
+    signature: Signature,
+    policy: Policy,
+}
+
+impl Function {
+    pub(crate) fn new(name: String, arity: usize, output: Output, policy: &Policy) -> Function {
+        use DataType::{Binary, BinaryView, LargeBinary, LargeUtf8, Utf8, Utf8View};
+        let types = vec![Utf8View, Utf8, LargeUtf8, BinaryView, Binary, LargeBinary];
+        let signature = Signature::uniform(arity, types, Volatility::Immutable);
+        Function { name, output, signature, policy: policy.clone() }
+    }
+
+    /// Returns the column of the rows; `nulls` are those of the URLs.
+    fn column(&self, rows: &mut Rows, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
+        match self.output {
+            Output::Key => {
+                let keys = std::mem::take(&mut rows.key).into_flattened();
+                Ok(Arc::new(FixedSizeBinaryArray::try_new(KEY_LEN, Buffer::from_vec(keys), nulls)?))
+            }
+            Output::Uri => texts(std::mem::take(&mut rows.uri), nulls),
+            Output::Recipe => texts(rows.recipe_texts.pop().unwrap_or_default(), nulls),
+        }
+    }
+}
+
+/// Returns an array of texts; an empty text is null.
+fn texts(texts: TextColumn, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
+    let is_text: NullBuffer = texts.offsets.windows(2).map(|ends| ends[0] < ends[1]).collect();
+    let offsets = OffsetBuffer::new(ScalarBuffer::from(texts.offsets));
+    let nulls = NullBuffer::union(Some(&is_text), nulls.as_ref());
+    Ok(Arc::new(StringArray::try_new(offsets, Buffer::from_vec(texts.values), nulls)?))
+}
+
+impl PartialEq for Function {
+    fn eq(&self, other: &Function) -> bool {
+        self.name == other.name && self.output == other.output && self.policy.describe() == other.policy.describe()
+    }
+}
+
+impl Eq for Function {}
+
+impl Hash for Function {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.name, self.output).hash(state);
+    }
+}
+
+impl ScalarUDFImpl for Function {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(if self.output == Output::Key { DataType::FixedSizeBinary(KEY_LEN) } else { DataType::Utf8 })
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let is_literal = args.args.iter().all(|value| matches!(value, ColumnarValue::Scalar(_)));
+        let count = if is_literal { 1 } else { args.number_rows };
+        let arrays = args.args.into_iter().map(|value| value.into_array(count)).collect::<Result<Vec<_>>>()?;
+        let mut rows = canonicalize(&self.name, &self.policy, &arrays)?;
+        let column = self.column(&mut rows, arrays[0].logical_nulls())?;
+        Ok(match is_literal {
+            true => ColumnarValue::Scalar(ScalarValue::try_from_array(&column, 0)?),
+            false => ColumnarValue::Array(column),
+        })
+    }
+}
