@@ -61,7 +61,7 @@ fn columns_are_chosen_and_added() {
     let uri = "http://h/x";
     let key = printed(&["canon", "-q", "--output-format", "csv", "--columns", "key"], uri.as_bytes());
     let key = key.lines().nth(1).unwrap();
-    assert_eq!(lines[1], format!("/x,http://H/,UTF-8,a,href,9,-,,,http://H/,{uri},{key},"));
+    assert_eq!(lines[1], format!("/x,http://H/,UTF-8,a,href,9,-,,,http://h/,{uri},{key},"));
     // A reference that is no URI is a row with a fault.
     assert!(lines[2].starts_with("http://[,http://H/,UTF-8,a,href,21,-,"), "{}", lines[2]);
     let fields: Vec<&str> = lines[2].split(',').collect();

@@ -42,7 +42,7 @@ const COLUMNS: [(LinkColumn, &str, ColumnKind, bool, &str); 17] = [
     (LinkColumn::Source, "source", ColumnKind::Text, true, "file that contains the document"),
     (LinkColumn::Fault, "fault", ColumnKind::Text, true, "why there is no URL, or no URI"),
     (LinkColumn::FaultAt, "fault_at", ColumnKind::Count, true, "byte of the document where that is"),
-    (LinkColumn::Page, "page", ColumnKind::Text, false, "address of the document"),
+    (LinkColumn::Page, "page", ColumnKind::Text, false, "canonical URI of the document's address"),
     (LinkColumn::LinkType, "link_type", ColumnKind::Text, false, "element and attribute as in WAT files: A@/href"),
     (LinkColumn::LinkRel, "link_rel", ColumnKind::Text, false, "relation: rel, or what the element means"),
     (LinkColumn::LinkText, "link_text", ColumnKind::Text, false, "text of an a element, alt of an image"),
@@ -68,6 +68,8 @@ pub(super) struct LinkRows {
     writer: RowWriter,
     /// Set if the columns need the canonical URI.
     uris: Option<UriMaker>,
+    /// Set if the columns need the page.
+    pages: Option<PageMaker>,
     pub(super) links: u64,
     pub(super) faulty: u64,
 }
@@ -123,8 +125,9 @@ impl LinkRows {
         let columns: Vec<LinkColumn> = chosen.clone().map(|(column, ..)| *column).collect();
         let plain: Vec<_> = chosen.map(|(_, name, kind, ..)| PlainColumn { name, kind: *kind }).collect();
         let needs_uri = columns.iter().any(|column| matches!(column, LinkColumn::Uri | LinkColumn::Key));
+        let pages = columns.contains(&LinkColumn::Page).then(PageMaker::default);
         let writer = RowWriter::create(destination, format, &plain)?;
-        Ok(LinkRows { columns, writer, uris: needs_uri.then(UriMaker::default), links: 0, faulty: 0 })
+        Ok(LinkRows { columns, writer, uris: needs_uri.then(UriMaker::default), pages, links: 0, faulty: 0 })
     }
 
     /// Whether rows have the text of links.
@@ -149,14 +152,17 @@ impl LinkRows {
             Some(uris) if is_readable => Some(uris.make(&link.url, base)),
             _ => None,
         };
+        let page = self.pages.as_mut().map_or(&[][..], |pages| pages.make(origin.page));
         let fault = link.defect.map(|(kind, _)| kind.name()).or(made.as_ref().and_then(|made| made.fault));
         self.links += 1;
         self.faulty += u64::from(fault.is_some());
-        let link_type = format!("{}@/{}", link.element.to_uppercase(), link.attribute);
-        let values: Vec<PlainValue> = self
-            .columns
-            .iter()
-            .map(|column| match column {
+        let link_type = match self.columns.contains(&LinkColumn::LinkType) {
+            true => format!("{}@/{}", link.element.to_uppercase(), link.attribute),
+            false => String::new(),
+        };
+        let mut values = [PlainValue::Null; COLUMNS.len()];
+        for (value, column) in values.iter_mut().zip(&self.columns) {
+            *value = match column {
                 LinkColumn::Url if is_readable => PlainValue::Bytes(&link.url),
                 LinkColumn::Base if is_readable => non_empty(base),
                 LinkColumn::Url | LinkColumn::Base => PlainValue::Null,
@@ -168,7 +174,7 @@ impl LinkRows {
                 LinkColumn::Source => origin.source.into(),
                 LinkColumn::Fault => fault.map_or(PlainValue::Null, PlainValue::from),
                 LinkColumn::FaultAt => link.defect.map_or(PlainValue::Null, |(_, at)| PlainValue::Number(at)),
-                LinkColumn::Page => non_empty(origin.page),
+                LinkColumn::Page => non_empty(page),
                 LinkColumn::LinkType => link_type.as_str().into(),
                 LinkColumn::LinkRel => non_empty(link.rel.as_bytes()),
                 LinkColumn::LinkText => non_empty(link.text.as_bytes()),
@@ -179,9 +185,9 @@ impl LinkRows {
                 }
                 LinkColumn::Uri => made.as_ref().map_or(PlainValue::Null, |made| non_empty(made.uri)),
                 LinkColumn::Key => made.as_ref().map_or(PlainValue::Null, |made| PlainValue::Key(made.key)),
-            })
-            .collect();
-        self.writer.append(&values)
+            };
+        }
+        self.writer.append(&values[..self.columns.len()])
     }
 
     /// Completes the output.
@@ -204,6 +210,27 @@ struct UriMaker {
     record: RecordBuffer,
     bitmaps: Bitmaps,
     rows: Rows,
+}
+
+/// Makes the canonical URI of a page, once for all its links.
+#[derive(Default)]
+struct PageMaker {
+    uris: UriMaker,
+    page: Vec<u8>,
+    uri: Vec<u8>,
+}
+
+impl PageMaker {
+    /// The canonical URI of `page`; empty if it has none.
+    fn make(&mut self, page: &[u8]) -> &[u8] {
+        if self.page != page {
+            self.page.clear();
+            self.page.extend_from_slice(page);
+            self.uri.clear();
+            self.uri.extend_from_slice(self.uris.make(page, b"").uri);
+        }
+        &self.uri
+    }
 }
 
 /// The canonical URI of a reference.

@@ -87,7 +87,9 @@ impl LinkReader {
     pub(super) fn begin(&mut self, json: &[u8], page_url: &[u8]) -> Option<FaultKind> {
         let mut members = JsonMembers::new(json);
         members.by_ref().for_each(drop);
-        *self = LinkReader { link: std::mem::take(&mut self.link), ..LinkReader::default() };
+        let texts = [&mut self.page, &mut self.base, &mut self.location, &mut self.refresh, &mut self.link_fields];
+        texts.into_iter().for_each(Vec::clear);
+        (self.link_fields_at, self.lists) = (0, Default::default());
         self.page.extend_from_slice(page_url);
         if let Some(JsonValue::Nested(response)) = at_path(json, &RESPONSE) {
             self.begin_headers(response);
