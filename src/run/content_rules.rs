@@ -213,11 +213,11 @@ impl LearnedContent {
     pub(crate) fn batches(&self) -> impl Iterator<Item = Result<RecordBatch, BatchError>> + '_ {
         let general = self.general.values().cloned();
         let general: Vec<ScopeRule> = general.map(|judged| ScopeRule::learned(EVERYWHERE.to_vec(), judged)).collect();
-        let first = (!general.is_empty()).then(|| Ok(rule_batch(&general)?));
+        let first = (!general.is_empty()).then(|| rule_batch(&general));
         let read = |range: &FileRange| {
             self.spool.read(*range).map_err(|error| ArrowError::from_external_error(Box::new(error)))
         };
-        let spooled = self.spool.ranges.iter().map(move |range| Ok(read(range)?));
+        let spooled = self.spool.ranges.iter().map(read);
         first.into_iter().chain(spooled).map(|batch: Result<RecordBatch, ArrowError>| {
             let batch = batch?;
             Ok(filter_record_batch(&batch, &self.needed(&batch))?)

@@ -59,7 +59,7 @@ pub(super) fn find_differences(a: &UrlParts<'_>, b: &UrlParts<'_>) -> Option<Dif
 }
 
 fn compare_paths(a: &[u8], b: &[u8], rules: &mut Vec<ScopedRule>) -> Option<()> {
-    let mut paths = [a, b].map(|path| without_path_parameters(path));
+    let mut paths = [a, b].map(without_path_parameters);
     if paths[0].1 != paths[1].1 {
         let [(_, a), (_, b)] = &paths;
         let names: Vec<_> =
@@ -91,7 +91,7 @@ fn compare_paths(a: &[u8], b: &[u8], rules: &mut Vec<ScopedRule>) -> Option<()> 
 }
 
 /// Returns whether the rules replace the values of segments that differ in letter case only.
-fn names_differ_in_case(rules: &[ScopedRule], paths: &[(Vec<u8>, BTreeMap<Vec<u8>, Vec<u8>>); 2]) -> bool {
+fn names_differ_in_case(rules: &[ScopedRule], paths: &[PlainPath; 2]) -> bool {
     let is_value = |rule: &ScopedRule| matches!(rule.rule, ContentRule::SegmentValue(..));
     rules.iter().any(is_value) && paths[0].0.len() == paths[1].0.len() && paths[0].0.eq_ignore_ascii_case(&paths[1].0)
 }
@@ -107,8 +107,11 @@ fn push(rules: &mut Vec<ScopedRule>, rule: ContentRule) {
     }
 }
 
+/// A path without path parameters, and these by their names in lower case.
+type PlainPath = (Vec<u8>, BTreeMap<Vec<u8>, Vec<u8>>);
+
 /// Returns the path without path parameters, and these by their names in lower case.
-fn without_path_parameters(path: &[u8]) -> (Vec<u8>, BTreeMap<Vec<u8>, Vec<u8>>) {
+fn without_path_parameters(path: &[u8]) -> PlainPath {
     let (mut rest, mut parameters) = (Vec::with_capacity(path.len()), BTreeMap::new());
     for (i, segment) in path.split(|byte| *byte == b'/').enumerate() {
         rest.extend_from_slice(if i > 0 { b"/" } else { b"" });
@@ -132,8 +135,8 @@ impl PathEnd<'_> {
     fn of(path: &[u8]) -> PathEnd<'_> {
         let mut segments: Vec<&[u8]> = path.strip_prefix(b"/").unwrap_or(path).split(|byte| *byte == b'/').collect();
         let (mut has_slash, mut document) = (false, None);
-        match segments.last() {
-            Some(last) if last.is_empty() => {
+        match segments.last().copied() {
+            Some(b"") => {
                 segments.pop();
                 has_slash = !segments.is_empty();
             }
@@ -163,7 +166,7 @@ fn compare_segments(a: &[u8], b: &[u8], rules: &mut Vec<ScopedRule>) -> Option<(
         1 => push(rules, left_out(&short, &long)?),
         _ => return None,
     }
-    .into()
+    Some(())
 }
 
 /// Adds rules for the segments whose values differ. Rules that are too many or not possible are left out: then the URLs stay

@@ -26,7 +26,7 @@ pub(crate) fn site_of(host: &[u8]) -> &[u8] {
     if let Some(domain) = parts.private_domain {
         return domain;
     }
-    let is_name = parts.last_parts[0].is_some() && !parts.private_suffix.is_some();
+    let is_name = parts.last_parts[0].is_some() && parts.private_suffix.is_none();
     let mut dots = memchr::memrchr_iter(b'.', host);
     match (is_name, dots.nth(1)) {
         (true, Some(at)) => &host[at + 1..],

@@ -275,7 +275,7 @@ impl ContentRuleSet {
         }
     }
 
-    fn replace_values<'a>(&self, segments: &mut [&'a [u8]], removed: &mut RemovedByRule) {
+    fn replace_values(&self, segments: &mut [&[u8]], removed: &mut RemovedByRule) {
         for (before, shape, number) in &self.segment_values {
             let Some(value) = segments.get(before.len()).copied().filter(|value| *value != b"*") else { continue };
             let is_after =
