@@ -156,7 +156,7 @@ macro_rules! carried_fields {
             Page {
                 field: page, buffer: pages, kind: PageField,
                 column: "page", json: None, cdxj: None,
-                meaning: "the URI of the page that contains the link, normalized like uri (WAT)",
+                meaning: "the URI of the page that contains the link, normalized like uri (WAT); the referrer (HAR)",
             }
             LinkType {
                 field: link_type, buffer: link_types, kind: LabelField,

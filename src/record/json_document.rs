@@ -465,6 +465,7 @@ impl JsonDocumentParser {
             redirect: copy(string(&["response", "redirectURL"]).unwrap_or_default()),
             mime: copy(media_type::without_parameters(media_type)),
             charset: copy(media_type::charset(media_type)),
+            page: copy(referrer(text).unwrap_or_default()),
             ..FieldValues::default()
         };
         rows.columns.push(url, fields);
@@ -477,6 +478,19 @@ impl JsonDocumentParser {
         rows.push_url(beginning(&self.value.text));
         rows.push_fields(FieldValues::default());
     }
+}
+
+/// The page that an entry of a HAR file names as its referrer.
+fn referrer(entry: &[u8]) -> Option<&[u8]> {
+    let Some(JsonValue::Nested(headers)) = at_path(entry, &["request", "headers"]) else { return None };
+    JsonElements::new(headers).find_map(|header| {
+        let JsonValue::Nested(header) = header else { return None };
+        let text = |key: &str| match at_path(header, &[key]) {
+            Some(JsonValue::Text(text)) => Some(text),
+            _ => None,
+        };
+        text("name").filter(|name| name.eq_ignore_ascii_case(b"referer")).and_then(|_| text("value"))
+    })
 }
 
 /// What stands for a record that cannot be read.
@@ -592,7 +606,7 @@ mod tests {
     }
 
     const HAR: &str = r#" {"log": {"version": "1.2", "pages": [{"id": "p", "title": "]}"}], "x": -1.5e3, "entries": [
-        {"pageref": "p", "request": {"url": "http://a/\u00e9", "headers": []}, "response": {"status": 200, "content": {"text": "\"}]\\"}}},
+        {"pageref": "p", "request": {"url": "http://a/\u00e9", "headers": [7, {"name": "Accept"}, {"name": "referer", "value": "http://p/"}]}, "response": {"status": 200, "content": {"text": "\"}]\\"}}},
         {"request": {"method": "GET"}, "response": {"status": 0}}, {"a" 1}, []
       ], "comment": null}, "more": [1, {"entries": [{}]}]}"#;
 
@@ -603,6 +617,9 @@ mod tests {
         let kinds: Vec<_> = rows.iter().map(|row| (row.2, row.3)).collect();
         let broken = (None, Some(FaultKind::NotOfFormat));
         assert_eq!(kinds, [(Some(200), None), (None, Some(FaultKind::NoUrl)), broken, broken]);
+        let entry = br#"{"request": {"headers": [7, {"name": "Accept"}, {"name": "referer", "value": "http://p/"}]}}"#;
+        assert_eq!(referrer(entry), Some(&b"http://p/"[..]));
+        assert_eq!(referrer(b"{}"), None);
         assert_eq!((rows[0].1.as_str(), headers, end), ("http://a/é", 0, DocumentEnd::Whole));
         for step in [1, 3, 50] {
             assert_eq!(parse(JsonLayout::Har, HAR, step).0, rows, "{step}");
