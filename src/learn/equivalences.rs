@@ -370,7 +370,9 @@ mod tests {
         ];
         let mut all =
             with(&[("https://a.b/old", "https://x/")], &[("e.b", "http->https"), ("e.b", "add-slash")]).unwrap();
-        rules.map(|(scope, rule)| all.add_rule(scope.as_bytes(), ContentRule::parse(rule).unwrap().into()));
+        for (scope, rule) in rules {
+            all.add_rule(scope.as_bytes(), ContentRule::parse(rule).unwrap().into());
+        }
         all.check().unwrap();
         let cases = [
             ("https://a.b/x/?sid=1&utm=2", "https://a.b/x", KeyOrigin::Rule),

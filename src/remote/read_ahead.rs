@@ -1,6 +1,7 @@
 //! Blocks of an object, requested ahead of those who read them: [`ReadAheadBlocks`].
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -91,8 +92,8 @@ impl ReadAheadBlocks {
         let count = self.len.div_ceil(self.block_len);
         let ahead = (number + 1).saturating_mul(2).min(BLOCKS_AHEAD);
         for wanted in number..count.min(number + 1 + ahead) {
-            if !slots.contains_key(&wanted) {
-                slots.insert(wanted, Slot::Requested(self.spawn(wanted)?));
+            if let Entry::Vacant(slot) = slots.entry(wanted) {
+                slot.insert(Slot::Requested(self.spawn(wanted)?));
             }
         }
         let oldest = slots.last_key_value().map_or(0, |(last, _)| last.saturating_sub(BLOCKS_AHEAD + BLOCKS_BEHIND));

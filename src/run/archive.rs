@@ -27,7 +27,7 @@ const BATCH_LEN: usize = 256 << 10;
 /// Where the bytes of an archive come from.
 pub(super) enum ArchiveBytes {
     Mapped(Arc<MappedFile>),
-    Stream(StreamBytes),
+    Stream(Box<StreamBytes>),
 }
 
 /// Bytes of a stream that were read and are still needed.
@@ -43,7 +43,7 @@ pub(super) struct StreamBytes {
 impl ArchiveBytes {
     /// A stream of which `head`, from byte `at` of the source on, was read already.
     pub(super) fn of_stream(stream: Stream, head: &[u8], at: u64) -> ArchiveBytes {
-        ArchiveBytes::Stream(StreamBytes { stream, buffer: head.to_vec(), range: 0..head.len(), at })
+        ArchiveBytes::Stream(Box::new(StreamBytes { stream, buffer: head.to_vec(), range: 0..head.len(), at }))
     }
 
     fn window(&self) -> ArchiveWindow<'_> {

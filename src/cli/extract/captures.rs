@@ -33,7 +33,7 @@ impl SkipReason {
 }
 
 /// A capture whose links can be read.
-pub(super) struct Capture<'a> {
+pub(super) struct CapturedDocument<'a> {
     document: &'a ArchivedDocument,
     http: Option<HttpDocument>,
 }
@@ -49,11 +49,11 @@ pub(super) struct CaptureBody<'a> {
     pub(super) defect: Option<BodyDefect>,
 }
 
-impl<'a> Capture<'a> {
-    pub(super) fn new(document: &'a ArchivedDocument) -> Capture<'a> {
+impl<'a> CapturedDocument<'a> {
+    pub(super) fn new(document: &'a ArchivedDocument) -> CapturedDocument<'a> {
         let is_response = document.kind != DocumentKind::Resource;
         let http = if is_response { HttpDocument::parse(&document.content) } else { None };
-        Capture { document, http }
+        CapturedDocument { document, http }
     }
 
     pub(super) fn status(&self) -> Option<i32> {
@@ -180,14 +180,15 @@ mod tests {
     }
 
     fn outcome(document: &ArchivedDocument) -> Result<(String, Option<Markup>), SkipReason> {
-        let body = Capture::new(document).body(1 << 20)?;
+        let body = CapturedDocument::new(document).body(1 << 20)?;
         Ok((String::from_utf8_lossy(&body.bytes).into_owned(), body.markup))
     }
 
     #[test]
     fn captures_are_documents_by_kind_status_and_media_type() {
         let page = |head: &str, body: &str| format!("HTTP/1.1 {head}\r\n\r\n{body}").into_bytes();
-        let cases: [(&str, Vec<u8>, Result<Option<Markup>, SkipReason>); 12] = [
+        type Expected = Result<Option<Markup>, SkipReason>;
+        let cases: [(&str, Vec<u8>, Expected); 12] = [
             ("http://a/", page("200 OK\r\nContent-Type: Text/HTML; x", "b"), Ok(Some(Markup::Html))),
             ("http://a/", page("206\r\nContent-Type: application/rss+xml", "b"), Ok(Some(Markup::Xml))),
             ("http://a/", page("200 OK\r\nContent-Type: application/xhtml+xml", "b"), Ok(Some(Markup::Xml))),

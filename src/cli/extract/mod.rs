@@ -28,7 +28,7 @@ use crate::output::{Destination, OutputError, OutputFormat};
 use crate::process::exit;
 use crate::record::archive::ArchivedDocument;
 use crate::run::{ArchiveDocuments, SourceDocuments, open_documents};
-use captures::{Capture, SkipReason};
+use captures::{CapturedDocument, SkipReason};
 use rows::{LinkOrigin, LinkRows, describe_columns, parse_columns};
 
 const EXAMPLES: &str = "\
@@ -261,7 +261,7 @@ impl<'a> Extraction<'a> {
     }
 
     fn add_capture(&mut self, source: &str, document: &ArchivedDocument) -> Result<(), OutputError> {
-        let capture = Capture::new(document);
+        let capture = CapturedDocument::new(document);
         let page = document.url.as_slice();
         let origin = LinkOrigin { source, page, time: document.time, status: capture.status() };
         for (field, value) in capture.header_fields() {

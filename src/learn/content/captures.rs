@@ -174,8 +174,9 @@ mod tests {
     #[test]
     fn contents_are_counted() {
         let mut host = HostCaptures::default();
-        [("http://a/", 1), ("http://a/", 1), ("http://a/", 2), ("http://a/x", 2)]
-            .map(|(uri, content)| host.push(uri.as_bytes(), content));
+        for (uri, content) in [("http://a/", 1), ("http://a/", 1), ("http://a/", 2), ("http://a/x", 2)] {
+            host.push(uri.as_bytes(), content);
+        }
         assert_eq!((host.len(), host.captures()), (2, 4));
         assert_eq!((host.contents(0), host.contents(1)), (&[(1, 2), (2, 1)][..], &[(2, 1)][..]));
         assert_eq!(host.noise(), 0.0);

@@ -113,7 +113,7 @@ mod tests {
             ("http://a/x?id=2&s=2", 2),
             ("http://a/x?t=1", 0),
         ];
-        urls.map(|(uri, content)| captures.push(uri.as_bytes(), content));
+        urls.into_iter().for_each(|(uri, content)| captures.push(uri.as_bytes(), content));
         let found = needed_parameters(&Trial::new(&captures), &ContentRuleSet::default(), 0.0);
         assert_eq!(found, BTreeMap::from([(b"id".to_vec(), 1)]));
     }

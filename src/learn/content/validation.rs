@@ -74,7 +74,7 @@ mod tests {
             ("http://a/2?t=1", 2),
             ("http://a/2?t=2", 2),
         ];
-        pages.map(|(uri, content)| captures.push(uri.as_bytes(), content));
+        pages.into_iter().for_each(|(uri, content)| captures.push(uri.as_bytes(), content));
         let rules = [ContentRule::parse("ignore-parameter s").unwrap().into()];
         let mut scores = RuleScores::default();
         scores.add(&captures, &rules);
