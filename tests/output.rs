@@ -87,7 +87,10 @@ fn carry(rows: &mut Rows, i: usize) {
     carried.capture_lengths.push(has_fields.then_some(i as i64));
     let texts = [&mut carried.redirects, &mut carried.redirected_from, &mut carried.digests, &mut carried.charsets];
     let more = [&mut carried.mimes, &mut carried.detected_mimes, &mut carried.languages, &mut carried.filenames];
-    let texts = texts.into_iter().chain(more).chain([&mut carried.truncated, &mut carried.segments]);
+    let archives = [&mut carried.truncated, &mut carried.segments, &mut carried.payload_digests];
+    let requests = [&mut carried.methods, &mut carried.request_bodies];
+    let links = [&mut carried.pages, &mut carried.link_types, &mut carried.link_rels, &mut carried.link_texts];
+    let texts = texts.into_iter().chain(more).chain(archives).chain(requests).chain(links);
     rows.recipe_texts.resize_with(policy().recipes.len(), TextColumn::new);
     for texts in texts.chain(&mut rows.recipe_texts) {
         if has_fields {

@@ -101,7 +101,7 @@ fn unsupported_formats_are_named() {
     for (bytes, name) in [
         (b"\xff\xfe\0\0h\0\0\0".to_vec(), "UTF-32 (little-endian)"),
         (b"\0\0\xfe\xff\0\0\0h".to_vec(), "UTF-32 (big-endian)"),
-        (b"PK\x03\x04....".to_vec(), "zip archive"),
+        (b"PK\x03\x04....".to_vec(), "ZIP archive"),
         (gzip(&gzip(b"x")), "gzip within gzip"),
     ] {
         let out = run(pipe(&bytes, 1), &options(1, 100, 100));
