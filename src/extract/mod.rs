@@ -9,7 +9,7 @@
 //!                                    | feeds: elements whose content is a reference
 //! ```
 //!
-//! Links are given to the caller as they are found ([`extract_each`]): the memory of a document is bounded by its length.
+//! Links are given to the caller as they are found (`extract_each`): the memory of a document is bounded by its length.
 //! Bytes that are not text, a reference to no character and an undeclared entity are not replaced: they give a link with
 //! a defect and without a URL. No scripts run, no DTD is loaded, and no entity is expanded except the five of XML.
 
