@@ -32,7 +32,7 @@ pub struct Engine {
     outputs: Outputs,
     builder: BatchBuilder,
     types: Types,
-    #[expect(clippy::vec_box, reason = "a worker has kilobytes, and each call moves one out and in")]
+    /// Boxed, because a worker has kilobytes, and each call moves one out and in.
     idle: Mutex<Vec<Box<Worker>>>,
     counted: Mutex<Counted>,
 }
