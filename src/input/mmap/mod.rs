@@ -33,6 +33,9 @@ pub(crate) struct MappedFile {
     map: Mmap,
     #[cfg(unix)]
     file: File,
+    /// Byte of the file at which the mapping begins.
+    #[cfg(unix)]
+    start: u64,
     #[cfg(unix)]
     slot: usize,
 }
@@ -41,7 +44,7 @@ impl MappedFile {
     /// Maps all of `file`; `path` is its name in messages. Returns `None` if the file cannot be mapped, or if too many files
     /// are mapped to watch another one. The caller then reads the file.
     pub(crate) fn new(file: &File, path: &Path) -> Option<MappedFile> {
-        MappedFile::watched(&MmapOptions::new(), file, path)
+        MappedFile::watched(&MmapOptions::new(), 0, file, path)
     }
 
     /// Maps a range of `file`, like [`MappedFile::new`].
@@ -49,10 +52,11 @@ impl MappedFile {
         let len = usize::try_from(range.end.checked_sub(range.start)?).ok()?;
         // A mapping may reach past the end of its file, and reading there raises SIGBUS.
         let is_within = file.metadata().is_ok_and(|metadata| range.end <= metadata.len());
-        is_within.then(|| MappedFile::watched(MmapOptions::new().offset(range.start).len(len), file, path))?
+        let mut options = MmapOptions::new();
+        is_within.then(|| MappedFile::watched(options.offset(range.start).len(len), range.start, file, path))?
     }
 
-    fn watched(options: &MmapOptions, file: &File, path: &Path) -> Option<MappedFile> {
+    fn watched(options: &MmapOptions, start: u64, file: &File, path: &Path) -> Option<MappedFile> {
         // SAFETY: the map is read-only and private to this value. Another process may change its bytes; the module
         // documentation says how they are used, so that no memory error follows.
         let map = unsafe { options.map(file) }.ok()?;
@@ -62,11 +66,11 @@ impl MappedFile {
             let _ = map.advise(memmap2::Advice::Sequential);
             let file = file.try_clone().ok()?;
             let slot = signal::watch(&map, path)?;
-            Some(MappedFile { map, file, slot })
+            Some(MappedFile { map, file, start, slot })
         }
         #[cfg(not(unix))]
         {
-            let _ = path;
+            let _ = (path, start);
             Some(MappedFile { map })
         }
     }
@@ -78,7 +82,7 @@ impl MappedFile {
         let done = {
             use std::os::unix::fs::FileExt;
             // A read returns fewer bytes if a signal interrupts it, or at the end of a file that has shrunk.
-            self.file.read_at(copy, at as u64).unwrap_or(0)
+            self.file.read_at(copy, self.start + at as u64).unwrap_or(0)
         };
         #[cfg(not(unix))]
         let done = 0;

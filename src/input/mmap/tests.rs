@@ -48,6 +48,22 @@ fn truncating_a_mapped_file_is_reported() {
     assert!(!directory.path().join("temporary").exists());
 }
 
+/// A mapping of a range has the bytes of the range, mapped and copied.
+#[test]
+fn a_range_begins_at_its_place_in_the_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("input");
+    let bytes: Vec<u8> = (0..20_000u32).map(|i| (i / 7) as u8).collect();
+    fs::write(&path, &bytes).unwrap();
+    let file = File::open(&path).unwrap();
+    let mapping = MappedFile::of_range(&file, 5_001..19_999, &path).unwrap();
+    assert!(mapping[..] == bytes[5_001..19_999]);
+    let mut copy = vec![0; 3_000];
+    mapping.copy_at(11_000, &mut copy);
+    assert!(copy == bytes[16_001..19_001]);
+    assert!(MappedFile::of_range(&file, 5_001..20_001, &path).is_none());
+}
+
 /// Terminates by a signal while one temporary file is registered and another one is no longer registered.
 #[test]
 #[ignore = "started by termination_by_a_signal_removes_temporary_files"]
