@@ -31,7 +31,7 @@ impl LinkTexts {
         self.held.len() >= MAX_HELD
     }
 
-    /// Takes a link of the current tag. Returns it if no text is wanted.
+    /// Accepts a link of the current tag. Returns it at once if the text of links is not requested.
     pub(super) fn push(&mut self, link: Link) -> Option<Link> {
         if !self.is_wanted {
             return Some(link);

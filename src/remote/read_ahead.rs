@@ -48,7 +48,7 @@ impl Slots {
         self.by_number.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Stores a block, unless nobody wants it any more.
+    /// Stores a block if it is still requested.
     fn put(&self, number: u64, block: Result<Bytes, RemoteError>) {
         if let Some(slot) = self.lock().get_mut(&number) {
             *slot = Slot::Arrived(block);

@@ -78,7 +78,7 @@ fn a_signal_aborts_the_upload() {
         command_at(&server, &["canon", "-q", "-", "-o", "s3://b/x.txt", "--store-option", "part_size=1000"], &[]);
     let mut job = command.stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut input = job.stdin.take().unwrap();
-    // Rows are written as long as nobody has begun an upload.
+    // Rows are written until the upload begins.
     while server.upload_count() == 0 {
         input.write_all(&b"http://example.org/\n".repeat(10_000)).unwrap();
     }
