@@ -161,7 +161,7 @@ macro_rules! carried_fields {
             LinkType {
                 field: link_type, buffer: link_types, kind: LabelField,
                 column: "link_type", json: None, cdxj: None,
-                meaning: "element and attribute of the link, A@/href, or HTTP@/ and a header field (WAT)",
+                meaning: "element and attribute of the link, A@/href, or HTTP@/ and a header field (WAT); kind of the resource (HAR)",
             }
             LinkRel {
                 field: link_rel, buffer: link_rels, kind: LabelField,

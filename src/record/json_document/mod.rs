@@ -1,0 +1,260 @@
+//! Records within one JSON document: answers of Wayback CDX servers, whose rows are arrays, and HAR files.
+//!
+//! ```text
+//! bytes --ElementScanner--> one element of the array of records --JsonLayout--> row
+//! ```
+//!
+//! A push parser that holds one element at a time. Of a long string, such as the body of a response, only the beginning is
+//! held. An element that is no record is a row with a fault. What is not part of an array of records is skipped.
+//!
+//! - A CDX server answers `[["urlkey", "timestamp", "original"], ["org,a)/", "20140103030321", "http://a.org/"], ...]`: the
+//!   first row names the columns. An empty row and a row of one member at the end are a key to resume, which is counted
+//!   like a header. Several answers may follow each other.
+//! - HAR (HTTP Archive 1.2) has its records in `log.entries`.
+
+mod cdx_rows;
+mod har;
+mod layout;
+#[cfg(test)]
+mod tests;
+mod value_scanner;
+
+use super::buffer::RecordBuffer;
+use super::fields::FieldValues;
+use crate::iri::FaultKind;
+use cdx_rows::CdxRows;
+pub(crate) use layout::JsonLayout;
+use value_scanner::{HeldLimits, ValueScanner};
+
+/// Most bytes of a string that are held, unless `--max-record` is less. A URL is shorter.
+const MAX_STRING_LEN: usize = 4 << 20;
+
+/// Most bytes of a key that are compared.
+const MAX_KEY_LEN: usize = 32;
+
+/// Most bytes that stand for a record that cannot be read.
+const MAX_REFUSED_LEN: usize = 64 << 10;
+
+/// An element of the array of records.
+#[derive(Clone, Copy, Debug)]
+struct JsonRecord<'a> {
+    /// Where it begins in the source.
+    at: u64,
+    text: &'a [u8],
+    /// It is longer than allowed; `text` is its beginning.
+    is_too_long: bool,
+}
+
+impl<'a> JsonRecord<'a> {
+    /// Appends the row of a record that cannot be read.
+    fn refuse(&self, rows: &mut RecordBuffer) {
+        rows.begin(self.at);
+        rows.refuse(if self.is_too_long { FaultKind::TooLong } else { FaultKind::NotOfFormat });
+        rows.push_url(self.beginning());
+        rows.push_fields(FieldValues::default());
+    }
+
+    /// What stands for a record that cannot be read.
+    fn beginning(&self) -> &'a [u8] {
+        &self.text[..self.text.len().min(MAX_REFUSED_LEN)]
+    }
+}
+
+/// Where the parser is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum DocumentState {
+    /// Before a document.
+    #[default]
+    Start,
+    /// In an object on the way to the records, so many objects deep, before a key.
+    Key(usize),
+    /// After the key; whether it is on the way.
+    Colon(usize, bool),
+    /// In a key.
+    InKey(usize),
+    /// In a value that is skipped.
+    Skipped(usize),
+    /// In the array of records.
+    Records,
+    /// In a record.
+    Record,
+    /// After something that is not expected.
+    Broken,
+}
+
+/// Parses the bytes of a document.
+#[derive(Debug)]
+pub(crate) struct JsonDocumentParser {
+    layout: JsonLayout,
+    limits: HeldLimits,
+    state: DocumentState,
+    /// The next byte, and where the current record begins.
+    at: u64,
+    record_at: u64,
+    value: ValueScanner,
+    /// The current document has an array of records.
+    has_records: bool,
+    /// What is known of the rows of a CDX server.
+    cdx_rows: CdxRows,
+}
+
+/// How a document ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DocumentEnd {
+    Whole,
+    /// Within the document, after so many bytes of an unfinished record.
+    Truncated(u64),
+    /// At something that is no such document.
+    Broken,
+}
+
+impl JsonDocumentParser {
+    /// A parser of a document that begins at byte `at` of its source.
+    pub(crate) fn new(layout: JsonLayout, at: u64, max_record_len: usize) -> JsonDocumentParser {
+        let limits = HeldLimits { string_len: MAX_STRING_LEN.min(max_record_len), value_len: max_record_len };
+        let (state, value) = (DocumentState::Start, ValueScanner::default());
+        JsonDocumentParser {
+            layout,
+            limits,
+            state,
+            at,
+            record_at: at,
+            value,
+            has_records: false,
+            cdx_rows: CdxRows::default(),
+        }
+    }
+
+    /// The byte of the source up to which it was parsed.
+    pub(crate) fn position(&self) -> u64 {
+        self.at
+    }
+
+    /// The number of rows of CDX servers that are no records.
+    pub(crate) fn header_count(&self) -> u64 {
+        self.cdx_rows.header_count()
+    }
+
+    /// Size of the last record in bytes, as far as it was held.
+    pub(crate) fn record_len(&self) -> usize {
+        self.value.text.len()
+    }
+
+    /// Parses bytes until a row was appended, or to their end. Returns how many were parsed. Parses nothing after what is no
+    /// such document.
+    pub(crate) fn push(&mut self, bytes: &[u8], rows: &mut RecordBuffer) -> usize {
+        let (count, mut taken) = (rows.len(), 0);
+        while taken < bytes.len() && rows.len() == count && self.state != DocumentState::Broken {
+            let len = self.step(&bytes[taken..], rows);
+            (taken, self.at) = (taken + len, self.at + len as u64);
+        }
+        taken
+    }
+
+    /// Whether the parser met something that is no such document.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.state == DocumentState::Broken
+    }
+
+    /// Ends the document.
+    pub(crate) fn finish(&self) -> DocumentEnd {
+        match self.state {
+            DocumentState::Start => DocumentEnd::Whole,
+            DocumentState::Broken => DocumentEnd::Broken,
+            DocumentState::Record => DocumentEnd::Truncated(self.at - self.record_at),
+            _ => DocumentEnd::Truncated(0),
+        }
+    }
+
+    fn step(&mut self, bytes: &[u8], rows: &mut RecordBuffer) -> usize {
+        use DocumentState::{Broken, Colon, InKey, Key, Record, Records, Skipped, Start};
+        match self.state {
+            InKey(depth) => return self.read_key(bytes, depth),
+            Skipped(depth) => {
+                let limits = HeldLimits { string_len: 0, value_len: 0 };
+                let (len, is_end) = self.value.push(bytes, limits);
+                self.state = if is_end { Key(depth) } else { Skipped(depth) };
+                return len;
+            }
+            Record => return self.read_record(bytes, rows),
+            _ if matches!(bytes[0], b' ' | b'\t' | b'\r' | b'\n' | b',') => return 1,
+            Start => self.begin_path(bytes[0], 0),
+            Key(depth) => match bytes[0] {
+                b'"' => {
+                    self.value.clear();
+                    self.state = InKey(depth);
+                    return 0;
+                }
+                b'}' => self.end_container(depth),
+                _ => self.state = Broken,
+            },
+            Colon(..) if bytes[0] == b':' => return 1,
+            Colon(depth, true) => self.begin_path(bytes[0], depth),
+            Colon(depth, false) => {
+                self.value.clear();
+                self.state = Skipped(depth);
+                return 0;
+            }
+            Records if bytes[0] == b']' => self.end_container(self.layout.path().len()),
+            Records => {
+                self.value.clear();
+                (self.state, self.record_at) = (Record, self.at);
+                return 0;
+            }
+            Broken => {}
+        }
+        usize::from(self.state != Broken)
+    }
+
+    /// Begins the value that is on the way to the records, after `depth` keys.
+    fn begin_path(&mut self, byte: u8, depth: usize) {
+        let is_last = depth == self.layout.path().len();
+        self.state = match (byte, is_last) {
+            (b'[', true) => DocumentState::Records,
+            (b'{', false) => DocumentState::Key(depth + 1),
+            _ => DocumentState::Broken,
+        };
+        if depth == 0 {
+            self.has_records = false;
+            self.cdx_rows.begin_answer();
+        }
+        self.has_records |= self.state == DocumentState::Records;
+    }
+
+    /// Ends the object or array that is `depth` objects deep.
+    fn end_container(&mut self, depth: usize) {
+        let is_object = !matches!(self.state, DocumentState::Records);
+        let outer = if is_object { depth - 1 } else { depth };
+        self.state = match outer {
+            0 if self.has_records => DocumentState::Start,
+            0 => DocumentState::Broken,
+            _ => DocumentState::Key(outer),
+        };
+    }
+
+    /// Reads a key, with its quotes, of an object that is `depth` objects deep.
+    fn read_key(&mut self, bytes: &[u8], depth: usize) -> usize {
+        let limits = HeldLimits { string_len: MAX_KEY_LEN, value_len: 2 * MAX_KEY_LEN };
+        let (len, is_end) = self.value.push(bytes, limits);
+        if is_end {
+            let key = self.value.text.trim_ascii();
+            let wanted = self.layout.path()[depth - 1];
+            self.state = DocumentState::Colon(depth, key.strip_prefix(b"\"") == Some(&[wanted, b"\""].concat()));
+        }
+        len
+    }
+
+    fn read_record(&mut self, bytes: &[u8], rows: &mut RecordBuffer) -> usize {
+        let (len, is_end) = self.value.push(bytes, self.limits);
+        if is_end {
+            self.state = DocumentState::Records;
+            let ValueScanner { text, is_too_long, .. } = &self.value;
+            let record = JsonRecord { at: self.record_at, text, is_too_long: *is_too_long };
+            match self.layout {
+                JsonLayout::CdxRows => self.cdx_rows.push(&record, rows),
+                JsonLayout::Har => har::push_entry(&record, rows),
+            }
+        }
+        len
+    }
+}

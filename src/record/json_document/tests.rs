@@ -1,0 +1,121 @@
+use super::har::referrer;
+use super::*;
+use crate::iri::FaultKind;
+use crate::kernel::Span;
+use crate::record::records::RecordOffsets;
+
+type Row = (u64, String, Option<i32>, Option<FaultKind>);
+
+/// The rows of a document that arrives in parts of `step` bytes, its headers, and how it ends.
+fn parse(layout: JsonLayout, text: &str, step: usize) -> (Vec<Row>, u64, DocumentEnd) {
+    let mut parser = JsonDocumentParser::new(layout, 0, 1 << 20);
+    let mut rows = RecordBuffer::default();
+    for mut part in text.as_bytes().chunks(step) {
+        while !part.is_empty() && !parser.is_broken() {
+            part = &part[parser.push(part, &mut rows)..];
+        }
+    }
+    let records = rows.records();
+    let RecordOffsets::Each(offsets) = records.offsets else {
+        return (Vec::new(), parser.header_count(), parser.finish());
+    };
+    let fault = |i: usize| records.faults.iter().find(|(row, _)| *row as usize == i).map(|(_, fault)| fault.kind);
+    let show = |i: usize| String::from_utf8_lossy(records.urls[i].of(records.text)).into_owned();
+    let row = |i: usize| (offsets[i], show(i), records.fields.statuses[i], fault(i));
+    ((0..records.urls.len()).map(row).collect(), parser.header_count(), parser.finish())
+}
+
+fn link_types(text: &str) -> Vec<Option<String>> {
+    let mut parser = JsonDocumentParser::new(JsonLayout::Har, 0, 1 << 20);
+    let mut rows = RecordBuffer::default();
+    let mut rest = text.as_bytes();
+    while !rest.is_empty() {
+        rest = &rest[parser.push(rest, &mut rows)..];
+    }
+    let records = rows.records();
+    let show = |span: &Option<Span>| span.map(|span| String::from_utf8_lossy(span.of(records.text)).into_owned());
+    records.fields.link_types.iter().map(show).collect()
+}
+
+const ANSWER: &str = "[[\"urlkey\",\"timestamp\",\"original\",\"statuscode\"],\n\
+    [\"org,a)/\",\"20140103030321\",\"http:\\/\\/a.org\\/]\\\"\",\"200\"],\n[\"a\"], 7, \"x\",\n[\"k\",null,null,\"-\"],[],[\"resume\"]]\n";
+
+#[test]
+fn rows_of_a_cdx_server() {
+    assert_eq!(JsonLayout::detect(ANSWER.as_bytes()), Some(JsonLayout::CdxRows));
+    let refused = |at, text: &str| (at, text.to_string(), None, Some(FaultKind::NotOfFormat));
+    let expected = vec![
+        (49, "http://a.org/]\"".to_string(), Some(200), None),
+        refused(107, "[\"a\"]"),
+        refused(114, "7"),
+        refused(117, "\"x\""),
+        (122, "[\"k\",null,null,\"-\"]".to_string(), None, Some(FaultKind::NoUrl)),
+    ];
+    for step in [1, 2, 7, 1000] {
+        assert_eq!(parse(JsonLayout::CdxRows, ANSWER, step), (expected.clone(), 3, DocumentEnd::Whole), "{step}");
+    }
+    let twice = parse(JsonLayout::CdxRows, &ANSWER.repeat(2), 9);
+    assert_eq!((twice.0.len(), twice.1, twice.2), (10, 6, DocumentEnd::Whole));
+    assert_eq!(parse(JsonLayout::CdxRows, "[]", 1), (vec![], 0, DocumentEnd::Whole));
+}
+
+const HAR: &str = r#" {"log": {"version": "1.2", "pages": [{"id": "p", "title": "]}"}], "x": -1.5e3, "entries": [
+    {"pageref": "p", "_resourceType": "fetch", "request": {"url": "http://a/\u00e9", "headers": [7, {"name": "Accept"}, {"name": "referer", "value": "http://p/"}]}, "response": {"status": 200, "content": {"text": "\"}]\\"}}},
+    {"request": {"method": "GET"}, "response": {"status": 0}}, {"a" 1}, []
+  ], "comment": null}, "more": [1, {"entries": [{}]}]}"#;
+
+#[test]
+fn entries_of_har() {
+    assert_eq!(JsonLayout::detect(HAR.as_bytes()), Some(JsonLayout::Har));
+    let (rows, headers, end) = parse(JsonLayout::Har, HAR, 1 << 20);
+    let kinds: Vec<_> = rows.iter().map(|row| (row.2, row.3)).collect();
+    let broken = (None, Some(FaultKind::NotOfFormat));
+    assert_eq!(kinds, [(Some(200), None), (None, Some(FaultKind::NoUrl)), broken, broken]);
+    let entry = br#"{"request": {"headers": [7, {"name": "Accept"}, {"name": "referer", "value": "http://p/"}]}}"#;
+    assert_eq!(referrer(entry), Some(&b"http://p/"[..]));
+    assert_eq!(referrer(b"{}"), None);
+    assert_eq!(link_types(HAR), [Some("fetch".to_string()), None, None, None]);
+    assert_eq!((rows[0].1.as_str(), headers, end), ("http://a/é", 0, DocumentEnd::Whole));
+    for step in [1, 3, 50] {
+        assert_eq!(parse(JsonLayout::Har, HAR, step).0, rows, "{step}");
+    }
+}
+
+#[test]
+fn every_truncation_gives_the_rows_before_it() {
+    for (layout, text) in [(JsonLayout::CdxRows, ANSWER.trim_end()), (JsonLayout::Har, HAR)] {
+        let whole = parse(layout, text, 1000).0;
+        for len in 2..text.len() {
+            let (rows, _, end) = parse(layout, &text[..len], 1000);
+            assert!(whole.starts_with(&rows) && matches!(end, DocumentEnd::Truncated(_)), "{len} {end:?}");
+        }
+    }
+    for text in [
+        "[[\"original\"]]]",
+        "{\"log\":[]}",
+        "{\"log\":{\"entries\":{}}}",
+        "{1}",
+        "{\"log\":{}}",
+        "{\"log\":{\"entries\":[]}}x",
+        "true",
+    ] {
+        let layout = if text.starts_with('[') { JsonLayout::CdxRows } else { JsonLayout::Har };
+        assert_eq!(parse(layout, text, 3).2, DocumentEnd::Broken, "{text}");
+    }
+}
+
+#[test]
+fn long_strings_are_not_held() {
+    let body = "\\n".repeat(MAX_STRING_LEN);
+    let text = format!("{{\"log\":{{\"entries\":[{{\"b\":\"{body}\",\"request\":{{\"url\":\"http://a/\"}}}}]}}}}");
+    let mut parser = JsonDocumentParser::new(JsonLayout::Har, 0, 3 * MAX_STRING_LEN);
+    let mut rows = RecordBuffer::default();
+    let mut rest = text.as_bytes();
+    while !rest.is_empty() {
+        rest = &rest[parser.push(&rest[..rest.len().min(1000)], &mut rows)..];
+    }
+    assert!(parser.value.text.capacity() <= 4 * MAX_STRING_LEN, "{}", parser.value.text.capacity());
+    assert_eq!((rows.records().faults.len(), rows.records().urls[0].of(rows.records().text)), (0, &b"http://a/"[..]));
+    let short = parse(JsonLayout::Har, &text, 1 << 20);
+    assert_eq!(short.0[0].3, Some(FaultKind::TooLong));
+}
