@@ -32,7 +32,12 @@ const DEFAULT_COLUMNS: [&str; 5] = ["uri", "key", "fault", "fault_at", "flags"];
 fn needs_file(column: ColumnId) -> bool {
     matches!(
         column,
-        ColumnId::Source | ColumnId::Record | ColumnId::RecordOffset | ColumnId::Input | ColumnId::Carried(_)
+        ColumnId::Source
+            | ColumnId::PathValue(_)
+            | ColumnId::Record
+            | ColumnId::RecordOffset
+            | ColumnId::Input
+            | ColumnId::Carried(_)
     )
 }
 

@@ -16,6 +16,7 @@ use arrow::datatypes::{DataType, SchemaRef, UInt32Type, UInt64Type};
 use super::carried::even;
 use super::column::{ColumnId, KEY_LEN};
 use super::error::BatchError;
+use super::path_values::PathValues;
 use super::schema::ColumnSet;
 use super::source_run::SourceRun;
 use super::text_array::text_array;
@@ -31,6 +32,8 @@ pub struct BatchBuilder {
     schema: SchemaRef,
     policy: Policy,
     sources: ArrayRef,
+    /// Columns of values in the paths of the sources, by name.
+    path_values: Vec<(&'static str, PathValues)>,
     kinds: ArrayRef,
     components: ArrayRef,
 }
@@ -49,8 +52,13 @@ const COMPONENTS: [Component; 8] = [
 impl BatchBuilder {
     /// Creates a builder of `columns` for rows of `policy` from these sources.
     pub fn new(columns: ColumnSet, metadata: &[(String, String)], policy: &Policy, sources: &[String]) -> BatchBuilder {
+        let path_values = columns.iter().filter_map(|column| match column.id {
+            ColumnId::PathValue(name) => Some((name, PathValues::new(name, sources))),
+            _ => None,
+        });
         BatchBuilder {
             schema: Arc::new(columns.schema(metadata)),
+            path_values: path_values.collect(),
             columns,
             policy: policy.clone(),
             sources: Arc::new(StringArray::from_iter_values(sources)),
@@ -70,9 +78,14 @@ impl BatchBuilder {
             ColumnId::Source => Some(&self.sources),
             ColumnId::Fault => Some(&self.kinds),
             ColumnId::FaultComponent => Some(&self.components),
+            ColumnId::PathValue(name) => self.path_values(name).map(PathValues::values),
             _ => None,
         };
         self.columns.iter().map(|column| dictionary(column.id).cloned()).collect()
+    }
+
+    fn path_values(&self, name: &str) -> Option<&PathValues> {
+        self.path_values.iter().find(|(known, _)| *known == name).map(|(_, values)| values)
     }
 
     /// Returns the columns of all batches.
@@ -215,6 +228,7 @@ impl BatchBuilder {
             }
             ColumnId::Flags => Arc::new(UInt32Array::from(std::mem::take(&mut rows.flags))),
             ColumnId::SpoofingFlags => Arc::new(UInt32Array::from(std::mem::take(&mut rows.spoofing_flags))),
+            ColumnId::PathValue(name) => self.path_values(name).ok_or(BatchError::InvalidOffsets(name))?.array(runs)?,
             // `computed` returns the other columns.
             _ => return Err(BatchError::InvalidOffsets("derived")),
         })

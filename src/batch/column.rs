@@ -54,6 +54,8 @@ pub enum ColumnId {
     RecipeText(&'static str),
     /// The hash of a recipe's key.
     RecipeKey(&'static str),
+    /// The value of a directory `NAME=VALUE` in the path of the source.
+    PathValue(&'static str),
 }
 
 /// How a column is stored.
@@ -127,6 +129,15 @@ pub struct Column {
 }
 
 impl Column {
+    /// The column of the values of directories `name=VALUE` in the paths of sources.
+    pub(super) fn of_path_values(name: &str) -> Column {
+        // Columns are copied freely. A command line names a few of these at most, each once.
+        let name: &'static str = Box::leak(name.into());
+        let meaning = "value of the directory of this name in the path of the source, NAME=VALUE; null without one";
+        let id = ColumnId::PathValue(name);
+        Column { id, name, kind: ColumnKind::Name, nullable: true, is_default: false, meaning }
+    }
+
     pub(super) const fn nullable(self) -> Column {
         Column { nullable: true, ..self }
     }

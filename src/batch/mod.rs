@@ -18,6 +18,7 @@ mod derived;
 mod equivalences;
 mod error;
 mod parts;
+mod path_values;
 mod schema;
 mod source_run;
 mod text_array;

@@ -22,8 +22,12 @@ impl fmt::Display for UnknownColumn {
         if let Some((old, new)) = RENAMED.iter().find(|(old, _)| *old == self.0) {
             return write!(f, "column `{old}` was renamed; use `{new}`");
         }
+        if let Some(name) = self.0.strip_suffix('=') {
+            return write!(f, "`{name}=` cannot be a column of values in paths, because `{name}` is another column");
+        }
         let names: Vec<_> = COLUMNS.iter().map(|column| column.name).collect();
-        write!(f, "unknown column `{}`; expected one of {}", self.0, names.join(", "))
+        let names = names.join(", ");
+        write!(f, "unknown column `{}`; expected `NAME=` for values in paths, or one of {names}", self.0)
     }
 }
 
@@ -47,15 +51,15 @@ impl Default for ColumnSet {
 }
 
 impl ColumnSet {
-    /// Returns the columns with these names in this order; repeated names count once.
+    /// Returns the columns with these names in this order; repeated names count once. `NAME=` is the column NAME of the
+    /// values of directories `NAME=VALUE` in the paths of the sources.
     ///
     /// # Errors
     /// A name is not the name of a column.
     pub fn named<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<ColumnSet, UnknownColumn> {
         let mut columns = ColumnSet(Vec::new());
         for name in names {
-            let found = COLUMNS.iter().find(|column| column.name == name);
-            columns.push(*found.ok_or_else(|| UnknownColumn(name.to_string()))?);
+            columns.push(find(name).ok_or_else(|| UnknownColumn(name.to_string()))?);
         }
         Ok(columns)
     }
@@ -156,6 +160,16 @@ impl ColumnSet {
     }
 }
 
+/// The column called `name`, or that of values in paths if `name` is `NAME=`.
+fn find(name: &str) -> Option<Column> {
+    let known = |name: &str| COLUMNS.iter().find(|column| column.name == name).copied();
+    match name.strip_suffix('=') {
+        Some(name) if name.is_empty() || known(name).is_some() => None,
+        Some(name) => Some(Column::of_path_values(name)),
+        None => known(name),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -175,6 +189,10 @@ mod tests {
         let error = |name| ColumnSet::named([name]).unwrap_err().to_string();
         assert_eq!(error("looks"), "column `looks` was renamed; use `spoofing_flags`");
         assert_eq!(error("offset"), "column `offset` was renamed; use `record_offset`");
-        assert!(error("kye").starts_with("unknown column `kye`; expected one of source, record, record_offset, "));
+        assert!(error("uri=").contains("because `uri` is another column"));
+        assert!(
+            error("kye")
+                .starts_with("unknown column `kye`; expected `NAME=` for values in paths, or one of source, record, ")
+        );
     }
 }

@@ -110,6 +110,8 @@ pub use whatwg::whatwg_href;
 pub(crate) use check::check_authority;
 pub(crate) use host::idn::unicode_version;
 pub(crate) use normalize::{CanonicalHead, HttpHead, MarkedReference, Normalizer, ReferenceHead};
+#[cfg(feature = "batch")]
+pub(crate) use percent::decode_escapes;
 
 /// Items that only the commands `explain` and `eval` show.
 #[cfg(feature = "cli")]

@@ -31,7 +31,7 @@ pub(crate) fn escape_value(text: &[u8]) -> Option<u8> {
 }
 
 /// Decodes every escape of `text` once; a stray `%` stays.
-pub(super) fn decode_escapes(text: &[u8]) -> Cow<'_, [u8]> {
+pub(crate) fn decode_escapes(text: &[u8]) -> Cow<'_, [u8]> {
     let Some(first) = memchr::memchr(b'%', text) else { return Cow::Borrowed(text) };
     let mut out = text[..first].to_vec();
     out.extend_from_slice(&map_escapes(&text[first..], |octet, _, out| out.push(octet)));

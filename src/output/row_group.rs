@@ -192,11 +192,11 @@ fn encode_simple(
     if let (Some(codecs), Some(texts)) = (codecs, TextSlices::of(array)) {
         return pages::texts(column, &texts, codecs, pool).map(Some);
     }
-    // Nullable keys have definition levels.
+    // Nullable keys and names have definition levels.
     if let Some(keys) = array.as_fixed_size_binary_opt().filter(|_| column.max_def_level() == 0) {
         return pages::keys(column, keys, pool).map(Some);
     }
-    match array.as_dictionary_opt::<Int32Type>() {
+    match array.as_dictionary_opt::<Int32Type>().filter(|_| column.max_def_level() == 0) {
         Some(sources) => pages::sources(column, sources),
         None => Ok(None),
     }

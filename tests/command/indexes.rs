@@ -183,3 +183,57 @@ fn the_files_of_common_crawl_agree() {
     assert_eq!(refused.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&refused.stderr).contains("--prefix is for lists"));
 }
+
+/// Directories `NAME=VALUE` are columns in every format, also of rows that were spilled or compared.
+#[test]
+fn values_in_paths_of_inputs_are_columns() {
+    let table = sample("common-crawl/cc-index/table");
+    let flags = ["--columns", "subset=,crawl=,none=,uri", "--output-format", "csv"];
+    let expected = "subset,crawl,none,uri\n\
+        crawldiagnostics,CC-MAIN-2026-46,,https://example.org/old\n\
+        warc,CC-MAIN-2026-46,,https://example.org/\n";
+    assert_eq!(printed(&[&["canon", "-q", &table][..], &flags].concat(), b""), expected);
+    let directory = tempfile::tempdir().unwrap();
+    let name = |name: &str| directory.path().join(name).display().to_string();
+    // A text file, a name with an escape, and a path without any value.
+    for (path, text) in [
+        ("crawl=a%2Fb/x.txt", "http://a/\nhttp://b/\n"),
+        ("crawl=c/x.csv", "url\nhttp://a/\n"),
+        ("x.jsonl", "{\"url\":\"http://c/\"}\n"),
+    ] {
+        let path = directory.path().join("in").join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let input = name("in");
+    let sorted =
+        printed(&["canon", "-q", &input, "--sort", "uri", "--columns", "uri,crawl=", "--output-format", "csv"], b"");
+    assert_eq!(sorted, "uri,crawl\nhttp://a/,a/b\nhttp://a/,c\nhttp://b/,a/b\nhttp://c/,\n");
+    let (kept, twice) = (name("kept.jsonl"), name("twice.parquet"));
+    succeed(&["dedup", "-q", &input, "-o", &kept, "--columns", "crawl=,uri", "--duplicates", &twice]);
+    let expected = "{\"crawl\":\"a/b\",\"uri\":\"http://a/\"}\n{\"crawl\":\"a/b\",\"uri\":\"http://b/\"}\n\
+        {\"crawl\":null,\"uri\":\"http://c/\"}\n";
+    assert_eq!(fs::read_to_string(kept).unwrap(), expected);
+    let parquet = name("x.parquet");
+    for sort in [&[][..], &["--sort", "uri"]] {
+        succeed(&[&["canon", "-q", &input, "-o", &parquet, "--columns", "crawl=,uri"][..], sort].concat());
+        let read = [
+            "canon",
+            "-q",
+            &parquet,
+            "--column",
+            "crawl",
+            "--base",
+            "http://x/",
+            "--output-format",
+            "csv",
+            "--columns",
+            "uri,fault",
+        ];
+        let values = printed(&read, b"");
+        assert_eq!(values.matches("http://x/a/b,\n").count(), 2, "{values}");
+        assert_eq!(values.lines().count(), 5, "{values}");
+    }
+    let refused = irikey(&["canon", &input, "--columns", "uri="], b"", std::process::Stdio::piped());
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("`uri` is another column"));
+}

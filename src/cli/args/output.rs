@@ -45,8 +45,9 @@ pub(crate) struct OutputArgs {
     /// in directories]. After csv, tsv, jsonl, ndjson and txt, .gz and .zst compress the file
     #[arg(long, value_name = "FORMAT", value_parser = FORMATS, help_heading = "Output")]
     output_format: Option<OutputFormat>,
-    /// ColumnSet in order, separated by commas; or columns to add to the default ones, each with a + before it, such as
-    /// +iri,+spoofing_flags. `irikey schema` lists all columns. Not with text
+    /// Columns in order, separated by commas; or columns to add to the default ones, each with a + before it, such as
+    /// +iri,+spoofing_flags. `irikey schema` lists all columns. NAME= is the column NAME of the values of directories
+    /// NAME=VALUE in the paths of inputs: +crawl=,+subset=. Not with text
     #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Output")]
     columns: Vec<String>,
     /// Add the column host_skeleton: hosts that look alike have the same skeleton. Not with text

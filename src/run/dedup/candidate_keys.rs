@@ -2,7 +2,7 @@
 //! ([`CandidateKeys`]); and the columns of the tables of duplicates ([`EvidenceColumns`]).
 
 use super::options::{DedupKey, DedupOptions};
-use crate::batch::{BatchBuilder, ColumnSet};
+use crate::batch::BatchBuilder;
 use crate::canon::{Policy, Rows, Rung};
 use crate::dedup::{
     Candidate, EntryLayout, EntryTexts, KeepPolicy, PartitionedKeys, PendingEntry, evidence, key_number,
@@ -138,7 +138,8 @@ pub(super) struct EvidenceColumns {
 
 impl EvidenceColumns {
     pub(super) fn new(options: &DedupOptions, encoder: &Encoder, policy: &Policy, names: &[String]) -> EvidenceColumns {
-        let columns = ColumnSet::named(encoder.columns().names().chain(evidence::COLUMNS)).unwrap_or_default();
+        let mut columns = encoder.columns().clone();
+        columns.add_named(evidence::COLUMNS);
         EvidenceColumns {
             builder: BatchBuilder::new(columns, &[], policy, names),
             lower_rungs: lower_rungs(policy),
