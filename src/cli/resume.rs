@@ -293,6 +293,7 @@ fn add_summary(total: &mut Summary, mut summary: Summary) {
     total.records += summary.records;
     total.headers += summary.headers;
     total.skipped += summary.skipped;
+    total.pages += summary.pages;
     total.rows += summary.rows;
     total.source_records.append(&mut summary.source_records);
     total.input_errors.append(&mut summary.input_errors);

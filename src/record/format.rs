@@ -164,6 +164,14 @@ pub enum ArchiveRows {
     Links,
 }
 
+impl ArchiveRows {
+    /// The rows of the source called `name` that begins with `head`, if it is an archive.
+    pub(crate) fn of_source(name: &str, head: &[u8]) -> Option<ArchiveRows> {
+        let is_wat = || is_wat_name(name) || is_wat(head);
+        is_archive(head).then(|| if is_wat() { ArchiveRows::Links } else { ArchiveRows::Records })
+    }
+}
+
 /// The format that the user chose for all inputs.
 #[derive(Clone, Debug)]
 pub enum InputFormat {
@@ -263,9 +271,8 @@ pub(crate) enum SourceFormat {
 }
 
 fn detect(options: &FormatOptions, name: &str, bytes: &[u8]) -> SourceFormat {
-    if is_archive(bytes) && !options.is_table {
-        let is_wat = is_wat_name(name) || is_wat(bytes);
-        return SourceFormat::Archive(if is_wat { ArchiveRows::Links } else { ArchiveRows::Records });
+    if let Some(rows) = ArchiveRows::of_source(name, bytes).filter(|_| !options.is_table) {
+        return SourceFormat::Archive(rows);
     }
     let head = SourceHead::new(bytes);
     let detected = if options.is_table {

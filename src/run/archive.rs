@@ -232,4 +232,9 @@ impl ArchiveReader {
     pub(super) fn skipped_count(&self) -> u64 {
         self.parser.skipped_count()
     }
+
+    /// Number of WAT records that describe a page.
+    pub(super) fn page_count(&self) -> u64 {
+        self.parser.page_count()
+    }
 }

@@ -100,9 +100,9 @@ where
         Ok(())
     };
     let workers = pool.run(new_worker, next, work, append)?;
-    let (CutCounts { headers, row_bytes, skipped }, stopped, advice) = cutter.finish();
+    let (CutCounts { headers, row_bytes, skipped, pages }, stopped, advice) = cutter.finish();
     let headers = if is_limit_reached() { 0 } else { headers };
-    let mut totals = Totals { headers, bytes: row_bytes, skipped, ..Totals::default() };
+    let mut totals = Totals { headers, bytes: row_bytes, skipped, pages, ..Totals::default() };
     workers.into_iter().for_each(|worker| totals.add(worker.into_totals()));
     let source_records = record_numbers.into_inner().unwrap_or_else(PoisonError::into_inner).by_source;
     let errors = input_errors(stopped, &names, &source_records);

@@ -79,6 +79,8 @@ pub(super) struct CutCounts {
     pub(super) row_bytes: u64,
     /// Records of archives whose type is not selected.
     pub(super) skipped: u64,
+    /// Pages of WAT files.
+    pub(super) pages: u64,
 }
 
 /// Cuts the sources of a run.
@@ -258,6 +260,7 @@ impl<'a> Cutter<'a> {
     fn end(&mut self, current: &OpenSource) {
         let SourceBody::Archive(archive) = &current.body else { return };
         self.counts.skipped += archive.skipped_count();
+        self.counts.pages += archive.page_count();
         let damage = archive.damage();
         if damage.at.is_some() {
             self.stop(current, Defect::ArchiveDamaged(damage).into());

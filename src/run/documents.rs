@@ -2,11 +2,17 @@
 
 use super::archive::{ArchiveBytes, ArchiveReader, ArchiveStart, ReadEnd};
 use crate::input::{Defect, OpenOptions, Opened, Source, Stream};
-use crate::record::archive::{ArchiveDamage, ArchiveParser, ArchivedDocument, is_archive};
+use crate::record::archive::{ArchiveDamage, ArchiveParser, ArchivedDocument};
+use crate::record::{ArchiveRows, UnsupportedFormat};
 use std::collections::VecDeque;
 
 /// Bytes from which an archive is recognized.
 const HEAD_LEN: usize = 64 << 10;
+
+const WAT: UnsupportedFormat = UnsupportedFormat {
+    name: "a WAT file, which holds the links of pages, not the pages",
+    advice: "use irikey canon, which has the same columns: --columns page,link_type,link_rel,link_text,uri",
+};
 
 /// What a source holds.
 pub(crate) enum SourceDocuments {
@@ -39,6 +45,7 @@ pub(crate) struct ArchiveSummary {
 /// # Errors
 /// The source cannot be opened or read.
 pub(crate) fn open_documents(source: Source, max_len: usize) -> Result<SourceDocuments, Defect> {
+    let name = source.name.clone();
     // Documents are parsed in place, so they are not mapped: another process may change a mapped file.
     let opened = source.open(OpenOptions { mmap: false, threads: 1 })?;
     let mut stream = match opened {
@@ -48,12 +55,13 @@ pub(crate) fn open_documents(source: Source, max_len: usize) -> Result<SourceDoc
     let mut bytes = vec![0; HEAD_LEN];
     let (len, defect) = fill(&mut stream, &mut bytes);
     bytes.truncate(len);
-    if is_archive(&bytes) {
-        return Ok(SourceDocuments::Archive(Box::new(ArchiveDocuments::new(stream, &bytes, defect, max_len))));
-    }
-    match defect {
-        Some(defect) => Err(defect),
-        None => read_rest(stream, bytes, max_len),
+    match (ArchiveRows::of_source(&name, &bytes), defect) {
+        (Some(ArchiveRows::Links), _) => Err(Defect::Unsupported(WAT)),
+        (Some(ArchiveRows::Records), defect) => {
+            Ok(SourceDocuments::Archive(Box::new(ArchiveDocuments::new(stream, &bytes, defect, max_len))))
+        }
+        (None, Some(defect)) => Err(defect),
+        (None, None) => read_rest(stream, bytes, max_len),
     }
 }
 

@@ -129,6 +129,8 @@ pub struct Summary {
     pub headers: u64,
     /// Archive records that were skipped because of their type; they have no rows.
     pub skipped: u64,
+    /// Pages of WAT files, whose links are the records.
+    pub(crate) pages: u64,
     /// Rows appended.
     pub rows: u64,
     /// How the rows came out.
@@ -166,6 +168,8 @@ pub(super) struct Totals {
     pub(super) headers: u64,
     /// Records that were skipped because of their type.
     pub(super) skipped: u64,
+    /// Pages of WAT files.
+    pub(super) pages: u64,
     pub(super) tally: Tally,
     pub(super) fault_examples: FaultExamples,
     pub(super) distinct: DistinctKeys,
@@ -177,6 +181,7 @@ impl Totals {
         self.records += other.records;
         self.headers += other.headers;
         self.skipped += other.skipped;
+        self.pages += other.pages;
         self.tally.add(&other.tally);
         self.fault_examples.add(other.fault_examples);
         self.distinct.merge(&other.distinct);
@@ -193,7 +198,7 @@ pub(super) fn summarize<E>(
     input_errors: Vec<InputError>,
     appended: u64,
 ) -> Result<Summary, RunError<E>> {
-    let Totals { bytes, records, headers, skipped, tally, fault_examples, distinct } = totals;
+    let Totals { bytes, records, headers, skipped, pages, tally, fault_examples, distinct } = totals;
     let numbered: u64 = source_records.iter().sum();
     if [tally.rows, appended, numbered].iter().any(|&count| count != records) || !tally.is_balanced() {
         return Err(RunError::Unbalanced { records, rows: tally.rows, appended });
@@ -204,6 +209,7 @@ pub(super) fn summarize<E>(
         records,
         headers,
         skipped,
+        pages,
         rows: appended,
         tally,
         fault_examples: fault_examples.0,

@@ -218,3 +218,56 @@ fn links_of_wat_files_have_page_type_relation_and_text() {
         http://a/p,IMG@/src,,I,\n";
     assert_eq!(rows, expected);
 }
+
+/// A page without links has no row, but is counted, like the records that describe no page. extract refers to canon.
+#[test]
+fn pages_of_wat_files_are_counted() {
+    let json = |inner: &str| format!(r#"{{"Envelope":{{"Payload-Metadata":{{{inner}}}}}}}"#);
+    let page = |links: &str| json(&format!(r#""HTTP-Response-Metadata":{{"HTML-Metadata":{{"Links":[{links}]}}}}"#));
+    let describe = |json: &str| record("metadata", "http://a/p", "application/json", json.as_bytes());
+    let records = [
+        record("warcinfo", "", "application/warc-fields", b"WARC-Filename: x.warc.wat.gz\r\n"),
+        describe(&json(r#""HTTP-Request-Metadata":{}"#)),
+        describe(&page("")),
+        describe(&page(r#"{"url":"1"},{"url":"2"}"#)),
+        describe(&json(r#""HTTP-Response-Metadata":{}"#)),
+        describe("{"),
+        format!("WARC/1.0\r\nWARC-Type: metadata\r\nx: {}\r\n\r\n", "x".repeat(1 << 20)).into_bytes(),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let counts = |records: &[Vec<u8>], threads: &str| {
+        let path = folder.path().join("x.warc.wat.gz");
+        fs::write(&path, records.iter().flat_map(|record| gzip(record)).collect::<Vec<u8>>()).unwrap();
+        let (path, report) = (path.to_str().unwrap(), folder.path().join("report.json"));
+        let args = ["canon", path, "-o", "/dev/null", "--threads", threads, "--report", report.to_str().unwrap()];
+        let out = irikey(&args, b"", Stdio::piped());
+        let report: serde_json::Value = serde_json::from_slice(&fs::read(&report).unwrap()).unwrap();
+        let counts = ["records", "pages", "skipped", "faulty"].map(|name| report[name].as_u64().unwrap());
+        (counts, String::from_utf8(out.stderr).unwrap())
+    };
+    for threads in ["1", "2"] {
+        let (counted, summary) = counts(&records, threads);
+        assert_eq!(counted, [4, 5, 2, 2], "{summary}");
+        assert!(summary.contains("pages                    5\nskipped, of other types  2\n"), "{summary}");
+    }
+    let (counted, summary) = counts(&records[..3], "1");
+    assert_eq!(counted, [0, 1, 2, 0], "{summary}");
+    let path = folder.path().join("x.warc.wat.gz");
+    let out = irikey(&["extract", path.to_str().unwrap()], b"", Stdio::piped());
+    let message = String::from_utf8(out.stderr).unwrap();
+    assert!(
+        out.status.code() == Some(4) && message.contains("this is a WAT file") && message.contains("canon"),
+        "{message}"
+    );
+}
+
+/// A record whose head is too long has no content that can be read; it is reported.
+#[test]
+fn a_capture_with_a_long_head_is_reported() {
+    let long = format!("WARC/1.0\r\nWARC-Type: response\r\nx: {}\r\nContent-Length: 0\r\n\r\n", "x".repeat(1 << 20));
+    let page = response("http://a/6", "200 OK\r\nContent-Type: text/html", b"<a href=x>");
+    let out = irikey(&["extract", "-", "--columns", "page,url"], &[long.as_bytes(), &page].concat(), Stdio::piped());
+    let message = String::from_utf8(out.stderr).unwrap();
+    assert_eq!(String::from_utf8(out.stdout).unwrap(), "page,url\nhttp://a/6,x\n", "{message}");
+    assert!(out.status.code() == Some(4) && message.contains("record at byte 0"), "{message}");
+}

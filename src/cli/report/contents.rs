@@ -186,6 +186,7 @@ impl Report {
             "records": tally.rows,
             "headers": summary.headers,
             "skipped": summary.skipped,
+            "pages": summary.pages,
             "unchanged": tally.unchanged,
             "changed": tally.changed,
             "changes": counts(Changes::ALL.iter().map(|(_, name, _)| *name), &tally.changes),

@@ -58,7 +58,8 @@ pub(super) fn summary(report: &Report) -> String {
         }
     };
     lines.extend(others.into_iter().flatten());
-    let not_records = [("skipped, of other types", summary.skipped), ("header lines", summary.headers)];
+    let not_records =
+        [("pages", summary.pages), ("skipped, of other types", summary.skipped), ("header lines", summary.headers)];
     let not_records = not_records.into_iter().filter(|(_, count)| *count > 0);
     lines.extend(not_records.map(|(label, count)| SummaryLine::count(label, count)));
     if let Some(findings) = &report.findings {

@@ -111,6 +111,8 @@ pub(super) struct RecordAssembler {
     /// Fields that are only found on request: the digest of payloads, methods and bodies of requests.
     pub(super) carry: FieldSet,
     pub(super) skipped_count: u64,
+    /// WAT records that describe a page, with links or without.
+    pub(super) page_count: u64,
 }
 
 impl RecordAssembler {
@@ -212,14 +214,15 @@ impl RecordAssembler {
             RecordKind::Document => self.max_document_len.unwrap_or_default() + MAX_HTTP_LEN,
             _ => u64::MAX,
         };
-        self.is_too_long = len > max_len;
+        self.is_too_long |= len > max_len;
     }
 
     /// Begins a record whose head is too long to be read.
     pub(super) fn begin_too_long(&mut self, at: u64, member_at: Option<u64>, flags: Flags) {
         self.begin(at, member_at, flags);
         self.current.fault = Some(FaultKind::TooLong);
-        (self.kind, self.is_skipped) = (RecordKind::Other, false);
+        self.kind = if self.max_document_len.is_some() { RecordKind::Document } else { RecordKind::Other };
+        (self.document_kind, self.is_too_long, self.is_skipped) = (DocumentKind::Resource, true, false);
         (self.payload_part, self.ids) = Default::default();
     }
 
@@ -268,10 +271,10 @@ impl RecordAssembler {
     /// Ends the current record: it becomes the held one, and the one held before is pushed. `content` is that of a WAT record
     /// or a document, `None` if it is not whole. Returns true if links are to be pushed.
     pub(super) fn end(&mut self, content: Option<&[u8]>, batch: &mut CaptureBatch) -> bool {
-        self.skipped_count += u64::from(self.is_skipped);
         if self.links.is_some() {
             return self.begin_links(content, batch);
         }
+        self.skipped_count += u64::from(self.is_skipped);
         if self.kind == RecordKind::Document {
             self.push_document(content, batch);
             return false;
@@ -320,20 +323,23 @@ impl RecordAssembler {
         false
     }
 
-    /// Begins with the links of a WAT record. Returns whether links are to be pushed.
+    /// Begins with the links of a WAT record. Returns whether links are to be pushed. A record that does not describe a page,
+    /// such as that of a request, is counted as skipped.
     fn begin_links(&mut self, json: Option<&[u8]>, batch: &mut CaptureBatch) -> bool {
         let json = json.filter(|_| self.kind == RecordKind::Links);
-        if let (Some(links), Some(json)) = (&mut self.links, json) {
-            if let Some(fault) = links.begin(json, &self.current.url) {
-                batch.push_faulty(&self.current, fault);
-            }
-            return true;
+        let page = match (&mut self.links, json) {
+            _ if self.is_too_long => Err(FaultKind::TooLong),
+            (Some(links), Some(json)) => links.begin(json, &self.current.url),
+            _ => Ok(false),
+        };
+        *if page == Ok(false) { &mut self.skipped_count } else { &mut self.page_count } += 1;
+        if let Err(fault) = page {
+            batch.push_faulty(&self.current, fault);
         }
-        if self.is_too_long {
-            batch.push_faulty(&self.current, FaultKind::TooLong);
+        if json.is_none() {
+            self.current.clear();
         }
-        self.current.clear();
-        false
+        json.is_some()
     }
 
     /// Pushes the current record as a document, if it is one.

@@ -82,21 +82,28 @@ pub(super) struct LinkReader {
 }
 
 impl LinkReader {
-    /// Begins with the JSON of the page `page_url`. Returns a fault if the JSON is broken, or if its links are not read
-    /// because their base is longer than [`MAX_BASE_LEN`].
-    pub(super) fn begin(&mut self, json: &[u8], page_url: &[u8]) -> Option<FaultKind> {
+    /// Begins with the JSON of the record of `record_url`. Returns whether the record describes a page, that is, the response
+    /// to a request.
+    ///
+    /// # Errors
+    /// The JSON is broken, or its links are not read because their base is longer than [`MAX_BASE_LEN`].
+    pub(super) fn begin(&mut self, json: &[u8], record_url: &[u8]) -> Result<bool, FaultKind> {
         let mut members = JsonMembers::new(json);
         members.by_ref().for_each(drop);
         let texts = [&mut self.page, &mut self.base, &mut self.location, &mut self.refresh, &mut self.link_fields];
         texts.into_iter().for_each(Vec::clear);
         (self.link_fields_at, self.lists) = (0, Default::default());
-        self.page.extend_from_slice(page_url);
-        if let Some(JsonValue::Nested(response)) = at_path(json, &RESPONSE) {
+        self.page.extend_from_slice(record_url);
+        let response = match at_path(json, &RESPONSE) {
+            Some(JsonValue::Nested(response)) => Some(response),
+            _ => None,
+        };
+        if let Some(response) = response {
             self.begin_headers(response);
             if let Some(JsonValue::Nested(html)) = at_path(response, &["HTML-Metadata"]) {
-                self.base = base(html, page_url);
+                self.base = base(html, record_url);
                 if self.base.len() > MAX_BASE_LEN {
-                    return Some(FaultKind::TooLong);
+                    return Err(FaultKind::TooLong);
                 }
                 replace_line_feeds(&mut self.base);
                 for (range, path) in self.lists.iter_mut().zip(LISTS) {
@@ -106,7 +113,7 @@ impl LinkReader {
                 }
             }
         }
-        members.is_broken().then_some(FaultKind::NotOfFormat)
+        if members.is_broken() { Err(FaultKind::NotOfFormat) } else { Ok(response.is_some()) }
     }
 
     /// Collects the header fields that hold links.
@@ -319,7 +326,7 @@ mod tests {
         let json =
             format!(r#"{{"Envelope":{{"Payload-Metadata":{{"HTTP-Response-Metadata":{{"HTML-Metadata":{html}}}}}}}}}"#);
         let mut reader = LinkReader::default();
-        assert_eq!(reader.begin(json.as_bytes(), b"http://a.org/b/c"), None);
+        assert_eq!(reader.begin(json.as_bytes(), b"http://a.org/b/c"), Ok(true));
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         std::iter::from_fn(|| reader.next(json.as_bytes()).map(|link| (text(link.url), text(link.base)))).collect()
     }
@@ -344,19 +351,19 @@ mod tests {
             format!("{parts}{html}}}}}}}}}")
         };
         let mut reader = LinkReader::default();
-        for (base_len, fault) in [(MAX_BASE_LEN, Some(FaultKind::TooLong)), (MAX_BASE_LEN - 8, None)] {
+        for (base_len, page) in [(MAX_BASE_LEN, Err(FaultKind::TooLong)), (MAX_BASE_LEN - 8, Ok(true))] {
             let json = json(base_len);
-            assert_eq!(reader.begin(json.as_bytes(), b"http://a.org/"), fault);
-            assert_eq!(reader.next(json.as_bytes()).is_some(), fault.is_none());
+            assert_eq!(reader.begin(json.as_bytes(), b"http://a.org/"), page);
+            assert_eq!(reader.next(json.as_bytes()).is_some(), page.is_ok());
         }
         let long_page = [&b"http://"[..], &[b'a'; MAX_BASE_LEN]].concat();
-        assert_eq!(reader.begin(json(9).as_bytes(), &long_page), None);
+        assert_eq!(reader.begin(json(9).as_bytes(), &long_page), Ok(true));
     }
 
     #[test]
     fn broken_json_is_reported() {
         let mut reader = LinkReader::default();
-        assert_eq!(reader.begin(br#"{"Envelope":{"Payload"#, b"http://a.org/"), Some(FaultKind::NotOfFormat));
+        assert_eq!(reader.begin(br#"{"Envelope":{"Payload"#, b"http://a.org/"), Err(FaultKind::NotOfFormat));
         assert!(reader.next(br#"{"Envelope":{"Payload"#).is_none());
     }
 
@@ -364,7 +371,7 @@ mod tests {
     fn all(response: &str) -> Vec<String> {
         let json = format!(r#"{{"Envelope":{{"Payload-Metadata":{{"HTTP-Response-Metadata":{response}}}}}}}"#);
         let mut reader = LinkReader::default();
-        assert_eq!(reader.begin(json.as_bytes(), b"http://a.org/b/c"), None);
+        assert_eq!(reader.begin(json.as_bytes(), b"http://a.org/b/c"), Ok(true));
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let show = |link: WatLink<'_>| [link.kind, link.rel, link.text, link.url, link.base].map(text).join("|");
         std::iter::from_fn(|| reader.next(json.as_bytes()).map(show)).collect()

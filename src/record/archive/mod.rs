@@ -177,6 +177,11 @@ impl ArchiveParser {
         self.records.skipped_count
     }
 
+    /// Number of WAT records that describe a page, with links or without.
+    pub(crate) fn page_count(&self) -> u64 {
+        self.records.page_count
+    }
+
     /// The damage so far; all of it after the end.
     pub(crate) fn damage(&self) -> ArchiveDamage {
         self.damage

@@ -127,6 +127,7 @@ impl KeyedFiles {
             records,
             headers: 0,
             skipped: 0,
+            pages: 0,
             rows: records,
             tally,
             source_records,
