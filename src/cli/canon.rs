@@ -100,8 +100,8 @@ impl CanonArgs {
         let policy = self.keys.complete(self.policy.policy(&self.input)?, &columns)?;
         let directory = self.spill.directory()?;
         let mut sort = None;
+        let mut budget = self.spill.budget(&self.input);
         if layout.is_sorted() {
-            let mut budget = self.spill.budget();
             options.threads = budget.reserve_workers(options.threads, WorkerNeed::rows(row_group_len))?;
             sort = Some(layout.sort_options(budget.remaining(), directory));
         }

@@ -83,7 +83,7 @@ fn perform(args: &CountArgs) -> Result<(DistinctCounts, Vec<PathBuf>), CommandEr
     let method = if args.approximate {
         CountMethod::Approximate
     } else {
-        let mut budget = args.spill.budget();
+        let mut budget = args.spill.budget(&args.input);
         options.threads = budget.reserve_workers(options.threads, WorkerNeed::keys(ROW_GROUP_LEN))?;
         CountMethod::Exact { memory: budget.remaining(), directory: args.spill.directory()? }
     };

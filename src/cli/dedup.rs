@@ -145,7 +145,7 @@ impl DedupArgs {
         let mut options = self.input.run_options(&self.work, row_group_len)?;
         let (destination, output, layout) = self.output.options(&[], None)?;
         let destination = self.reporting.replace.apply(destination);
-        let mut budget = self.spill.budget();
+        let mut budget = self.spill.budget(&self.input);
         options.threads = budget.reserve_workers(options.threads, self.need(row_group_len))?;
         // The key is made even if it is no column of the output.
         let mut columns = output.columns.clone();

@@ -175,7 +175,7 @@ pub(crate) fn run(args: &LearnArgs) -> Result<u8, CommandError> {
     let started = Instant::now();
     let (policy, limits) = (args.policy()?, args.limits());
     let mut options = args.input.run_options(&args.work, ROW_GROUP_LEN)?;
-    let mut budget = args.spill.budget();
+    let mut budget = args.spill.budget(&args.input);
     options.threads = budget.reserve_workers(options.threads, WorkerNeed::keys(ROW_GROUP_LEN))?;
     let observe_options = args.observe_options(budget.remaining())?;
     let sources = args.input.sources()?;

@@ -183,7 +183,10 @@ impl Manifest {
             }
             let entry = &self.inputs[&source.name];
             // After the merge, the parts that were merged are not needed any more.
-            if entry["rows"].is_null() || (self.merge["files"].is_null() && !part.exists()) {
+            let is_merged = !self.merge["files"].is_null();
+            // An object that could not be read may be readable now.
+            let is_repeated = matches!(source.origin, Origin::Remote(_)) && entry["error"].is_string();
+            if entry["rows"].is_null() || (!is_merged && (is_repeated || !part.exists())) {
                 states.pending.push(PendingInput { source, number, part, stamp });
                 continue;
             }
@@ -369,6 +372,10 @@ impl FileStamp {
         }
         let not_a_file = || match &source.origin {
             Origin::Unreadable(defect) => CommandError::Input(format!("{}: {defect}", source.name)),
+            Origin::Member(_) => CommandError::Usage(format!(
+                "{}: --resume does not take members of archives in stores; fetch the archive first",
+                source.name
+            )),
             _ => CommandError::Usage(format!("{}: --resume takes only regular files and objects", source.name)),
         };
         let path = source.origin.file().ok_or_else(not_a_file)?;

@@ -76,7 +76,8 @@ pub(crate) fn perform(job: &Job) -> Result<Report, CommandError> {
         return Err(CommandError::usage("--resume writes its state on disk; name a local directory with -o"));
     }
     let started = Instant::now();
-    let sources = job.input.sources()?;
+    let mut sources = job.input.sources()?;
+    sources.find_objects();
     let replaced = job.files.check(&sources)?;
     let is_sorted = job.layout.is_sorted();
     let (parts, suffix) = match is_sorted {

@@ -84,8 +84,9 @@ impl KeyedFile {
         if !(0..=MAX_ROWS).contains(&rows) {
             return Err(damaged(&format!("row group {group} states {rows} rows; expected at most {MAX_ROWS}")));
         }
-        let file =
-            PositionedFile::of_rows(&self.file).and_then(|file| file.with_chunks(group, || self.chunks(group, schema)));
+        // Only this row group is wanted.
+        let chunks = |number: usize| (number == group).then(|| self.chunks(group, schema));
+        let file = PositionedFile::of_rows(&self.file).and_then(|file| file.with_chunks(group, chunks));
         let file = file.map_err(Defect::Open)?;
         catch_panic(|| self.read_rows(group, file, schema), ParquetError::General).map_err(|error| damaged(&error))
     }

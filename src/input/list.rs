@@ -11,11 +11,12 @@
 
 use super::detect::{Packing, packing};
 use super::error::{Defect, ListError};
+use super::table::TableFile;
 use super::whole_file::{read_file, shown_path};
 use super::zip::{self, ListedMember, MemberSelection, ZipMember};
 use crate::process::visible;
 use crate::record::UnsupportedFormat;
-use crate::remote::{RemoteError, RemoteObject, RemoteUrl};
+use crate::remote::{RemoteError, RemoteObject, RemoteReader, RemoteUrl, read_ahead};
 use flate2::read::MultiGzDecoder;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -28,6 +29,9 @@ const NO_MEMBERS: UnsupportedFormat = UnsupportedFormat {
     name: "a ZIP archive without files to read (names that begin with . or _ are skipped)",
     advice: "name the members, for example 'ARCHIVE.zip!*'",
 };
+
+/// Bytes by which a ZIP archive is recognized.
+const ZIP_HEAD_LEN: u64 = 4;
 
 /// Most names of members in a message.
 const SHOWN_MEMBERS: usize = 20;
@@ -72,7 +76,10 @@ impl Origin {
     pub(crate) fn file(&self) -> Option<&Path> {
         match self {
             Origin::Path(path) => Some(path),
-            Origin::Member(member) => Some(&member.path),
+            Origin::Member(member) => match &member.file {
+                TableFile::Path(path) => Some(path),
+                TableFile::Remote(_) => None,
+            },
             Origin::Stdin | Origin::Special | Origin::Remote(_) | Origin::Unreadable(_) | Origin::Reader(_) => None,
         }
     }
@@ -129,13 +136,27 @@ impl Source {
         if !is_zip {
             return Ok(vec![source]);
         }
-        let members = zip::list_members(&path, MemberSelection::Default);
-        let unreadable = |defect| vec![Source { origin: Origin::Unreadable(defect), ..source }];
-        Ok(match members {
+        Ok(source.members(&TableFile::Path(path)))
+    }
+
+    /// The members of an object that is an archive, otherwise the object.
+    fn of_object(object: RemoteObject) -> Vec<Source> {
+        let is_zip = object.is_named_as_archive()
+            && object.blocks_until(ZIP_HEAD_LEN).is_ok_and(|blocks| zip::is_zip(RemoteReader::new(blocks, 0)));
+        let source = Source::remote(object.clone());
+        if is_zip { source.members(&TableFile::Remote(object)) } else { vec![source] }
+    }
+
+    /// The sources that this one, an archive, stands for.
+    fn members(self, file: &TableFile) -> Vec<Source> {
+        let archive = PathBuf::from(&self.name);
+        let archive = if let TableFile::Path(path) = file { path } else { &archive };
+        let unreadable = |defect| vec![Source { origin: Origin::Unreadable(defect), ..self }];
+        match zip::list_members(file, MemberSelection::Default) {
             Ok(members) if members.is_empty() => unreadable(Defect::Unsupported(NO_MEMBERS)),
-            Ok(members) => members.into_iter().map(|member| Source::member(&path, member)).collect(),
+            Ok(members) => members.into_iter().map(|member| Source::member(archive, member)).collect(),
             Err(defect) => unreadable(defect),
-        })
+        }
     }
 
     /// The sources that the name of an archive, `!`, and a name or pattern stand for; `None` if the path is not of this kind.
@@ -146,18 +167,22 @@ impl Source {
             let archive = PathBuf::from(os_string(archive)?);
             File::open(&archive).is_ok_and(|file| zip::is_zip(&file)).then_some((archive, pattern))
         })?;
-        let failed = |defect: Defect| ListError::Open { path: archive.clone(), error: io::Error::other(defect) };
-        let members = match zip::list_members(&archive, MemberSelection::Pattern(pattern)) {
-            Ok(members) => members,
-            Err(defect) => return Some(Err(failed(defect))),
-        };
+        Some(Source::matching_members(&TableFile::Path(archive.clone()), &archive, pattern))
+    }
+
+    /// The members of the archive in `file`, which is named `archive`, whose names match `pattern`.
+    fn matching_members(file: &TableFile, archive: &Path, pattern: &[u8]) -> Result<Vec<Source>, ListError> {
+        let failed = |defect: Defect| ListError::Open { path: archive.to_path_buf(), error: io::Error::other(defect) };
+        let members = zip::list_members(file, MemberSelection::Pattern(pattern)).map_err(failed)?;
         if !members.is_empty() {
-            return Some(Ok(members.into_iter().map(|member| Source::member(&archive, member)).collect()));
+            return Ok(members.into_iter().map(|member| Source::member(archive, member)).collect());
         }
-        let all = zip::list_members(&archive, MemberSelection::Pattern(b"*")).unwrap_or_default();
+        let all = zip::list_members(file, MemberSelection::Pattern(b"*")).unwrap_or_default();
         let names = all.iter().take(SHOWN_MEMBERS).map(|member| String::from_utf8_lossy(&member.name).into_owned());
         let members = visible(&names.collect::<Vec<_>>().join(", ")).to_string();
-        Some(Err(ListError::NoMember { path: path.to_path_buf(), members }))
+        let path = [archive.as_os_str().as_encoded_bytes(), b"!", pattern].concat();
+        let lossy = || OsString::from(String::from_utf8_lossy(&path).into_owned());
+        Err(ListError::NoMember { path: os_string(&path).unwrap_or_else(lossy).into(), members })
     }
 
     fn member(archive: &Path, listed: ListedMember) -> Source {
@@ -181,6 +206,35 @@ impl Sources {
         self.0.iter().map(|source| source.name.clone()).collect()
     }
 
+    /// Makes the first requests of the first of `sources` ahead, as many as memory allows, so that they are open sooner.
+    pub(crate) fn begin_ahead(sources: &mut [Source]) {
+        /// Most sources whose first requests are made ahead.
+        const SOURCES_AHEAD: usize = 64;
+        let mut space = read_ahead() as u64 / 2;
+        for source in sources.iter_mut().take(SOURCES_AHEAD) {
+            let Origin::Remote(object) = &mut source.origin else { continue };
+            let Some(rest) = space.checked_sub(object.head_len()) else { return };
+            space = rest;
+            object.begin();
+        }
+    }
+
+    /// Asks for the lengths and versions of objects that are not known, many at a time. Those that are not found stay as they
+    /// are.
+    pub(crate) fn find_objects(&mut self) {
+        let is_unknown = |object: &RemoteObject| object.len().is_none();
+        let unknown = self.0.iter_mut().filter_map(|source| match &mut source.origin {
+            Origin::Remote(object) if is_unknown(object) => Some((&mut source.len, object)),
+            _ => None,
+        });
+        let mut unknown: Vec<_> = unknown.collect();
+        let objects = unknown.iter().map(|(_, object)| (**object).clone()).collect();
+        for (place, object) in RemoteObject::found_of(objects) {
+            *unknown[place].0 = object.len();
+            *unknown[place].1 = object;
+        }
+    }
+
     /// Total length in bytes, if every source is a regular file.
     pub fn total_len(&self) -> Option<u64> {
         self.0.iter().map(|source| source.len).sum()
@@ -189,8 +243,7 @@ impl Sources {
     /// Adds what `path` names. An object in a list is not asked for before it is opened, because a list may be long.
     fn push(&mut self, path: PathBuf, is_listed: bool) -> Result<(), ListError> {
         if let Some(url) = path.to_str().and_then(RemoteUrl::parse) {
-            let failed = |error: RemoteError| ListError::Open { path: url.name().into(), error: error.into() };
-            self.0.extend(remote_sources(&url, is_listed).map_err(failed)?);
+            self.0.extend(remote_sources(&url, is_listed)?);
             return Ok(());
         }
         if path.as_os_str() == "-" {
@@ -309,14 +362,23 @@ fn unpack_list(packed: &[u8]) -> io::Result<Vec<u8>> {
     }
 }
 
-/// The objects that `url` stands for. One that is `in_list` is not asked for.
-fn remote_sources(url: &RemoteUrl, in_list: bool) -> Result<Vec<Source>, RemoteError> {
+/// The objects that `url` stands for, and the members of those that are ZIP archives. An object that is `in_list` is not
+/// asked for, unless it is named as an archive.
+fn remote_sources(url: &RemoteUrl, in_list: bool) -> Result<Vec<Source>, ListError> {
+    let failed = |error: RemoteError| ListError::Open { path: url.name().into(), error: error.into() };
+    if let Some((archive, members)) = url.split_member() {
+        let object = RemoteObject::named(&archive).and_then(RemoteObject::found).map_err(failed)?;
+        let name = PathBuf::from(object.name());
+        return Source::matching_members(&TableFile::Remote(object), &name, members.as_bytes());
+    }
     let objects = match url.is_list() {
-        true => crate::remote::list(url)?,
-        false => vec![RemoteObject::named(url)?],
+        true => crate::remote::list(url).map_err(failed)?,
+        false => vec![RemoteObject::named(url).map_err(failed)?],
     };
-    let objects = objects.into_iter().map(|object| if in_list { Ok(object) } else { object.found() });
-    objects.map(|object| Ok(Source::remote(object?))).collect()
+    let is_left = |object: &RemoteObject| in_list && !object.is_named_as_archive();
+    let objects = objects.into_iter().map(|object| if is_left(&object) { Ok(object) } else { object.found() });
+    let sources: Result<Vec<_>, _> = objects.map(|object| Ok(Source::of_object(object?))).collect();
+    Ok(sources.map_err(failed)?.into_iter().flatten().collect())
 }
 
 /// Returns the files below `root`, sorted.

@@ -30,6 +30,7 @@ mod stream;
 mod table;
 mod whole_file;
 mod zip;
+mod zip_file;
 mod zip_reader;
 mod zstd_frames;
 

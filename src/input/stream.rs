@@ -8,6 +8,7 @@ use super::gzip_ahead::ParallelGzipReader;
 use super::list::{Origin, Source};
 use super::mmap::{MappedFile, MappedReader};
 use super::peek::PeekReader;
+use super::table::TableFile;
 use super::zip::{MemberMethod, ZipMember};
 use super::zip_reader::{InflateReader, MemberChecksum, StoredReader};
 use super::zstd_frames::ZstdReader;
@@ -223,8 +224,9 @@ fn open_mapped_member(member: &ZipMember, options: OpenOptions, checksum: &Membe
     if !options.mmap || options.threads < 2 || member.len < MIN_MAPPED_LEN {
         return None;
     }
-    let file = File::open(&member.path).ok()?;
-    let mapping = Arc::new(MappedFile::of_range(&file, member.range.clone(), &member.path)?);
+    let TableFile::Path(path) = &member.file else { return None };
+    let file = File::open(path).ok()?;
+    let mapping = Arc::new(MappedFile::of_range(&file, member.range.clone(), path)?);
     if packing(&mapping) != Packing::Gzip {
         return None;
     }

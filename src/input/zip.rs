@@ -8,12 +8,12 @@
 //! captures again. Other archives give all files, like a directory. A name or pattern after `!` selects any members.
 
 use super::error::Defect;
-use rawzip::{CompressionMethod, Error, ErrorKind, FileReader, RECOMMENDED_BUFFER_SIZE, ReaderAt, ZipArchive};
-use rawzip::{ZipArchiveEntryWayfinder, ZipFileHeaderRecord};
-use std::fs::File;
+use super::table::TableFile;
+use super::zip_file::ArchiveBytes;
+use rawzip::{CompressionMethod, Error, ErrorKind, RECOMMENDED_BUFFER_SIZE, ReaderAt, ZipArchive};
+use rawzip::{ZipArchiveEntryWayfinder, ZipFileHeaderRecord, ZipLocator};
 use std::io::Read;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
 
 /// Most members of an archive.
 const MAX_MEMBERS: usize = 1 << 20;
@@ -50,7 +50,7 @@ pub(super) enum MemberMethod {
 #[derive(Clone, Debug)]
 pub(crate) struct ZipMember {
     /// The archive.
-    pub(crate) path: PathBuf,
+    pub(crate) file: TableFile,
     /// The bytes of the member in the archive, as stored.
     pub(crate) range: Range<u64>,
     pub(super) method: MemberMethod,
@@ -78,19 +78,19 @@ struct DirectoryEntry {
 }
 
 /// Whether `file` begins with the signature of a ZIP archive. A file that cannot be read does not.
-pub(super) fn is_zip(mut file: &File) -> bool {
+pub(super) fn is_zip(mut file: impl Read) -> bool {
     let mut head = [0; 4];
     file.read_exact(&mut head).is_ok() && matches!(&head, b"PK\x03\x04" | b"PK\x05\x06")
 }
 
-/// Lists the members of the archive at `path` that are selected.
+/// Lists the members of the archive in `file` that are selected.
 ///
 /// # Errors
 /// The directory cannot be read.
-pub(super) fn list_members(path: &Path, selection: MemberSelection<'_>) -> Result<Vec<ListedMember>, Defect> {
-    let file = File::open(path).map_err(Defect::Open)?;
-    let mut buffer = vec![0; RECOMMENDED_BUFFER_SIZE];
-    let archive = ZipArchive::from_file(file, &mut buffer).map_err(damaged)?;
+pub(super) fn list_members(file: &TableFile, selection: MemberSelection<'_>) -> Result<Vec<ListedMember>, Defect> {
+    let bytes = ArchiveBytes::open(file).map_err(Defect::Open)?;
+    let (mut buffer, len) = (vec![0; RECOMMENDED_BUFFER_SIZE], bytes.len());
+    let archive = ZipLocator::new().locate_in_reader(bytes, &mut buffer, len).map_err(|(_, error)| damaged(error))?;
     let mut entries = read_directory(&archive, &mut buffer)?;
     let is_package =
         entries.iter().any(|entry| entry.name == PACKAGE) && entries.iter().any(|entry| is_capture(&entry.name));
@@ -105,7 +105,7 @@ pub(super) fn list_members(path: &Path, selection: MemberSelection<'_>) -> Resul
     });
     let end = archive.directory_offset();
     let locate = |entry: DirectoryEntry, buffer: &mut [u8]| {
-        let member = locate(&archive, &entry, path, buffer);
+        let member = locate(&archive, &entry, file, buffer);
         (entry.header_at, ListedMember { name: entry.name, member })
     };
     let mut members: Vec<_> = entries.into_iter().map(|entry| locate(entry, &mut buffer)).collect();
@@ -142,7 +142,7 @@ fn matches(pattern: &[u8], name: &[u8]) -> bool {
     pattern[in_pattern..].iter().all(|&byte| byte == b'*')
 }
 
-fn read_directory(archive: &ZipArchive<FileReader>, buffer: &mut [u8]) -> Result<Vec<DirectoryEntry>, Defect> {
+fn read_directory(archive: &ZipArchive<impl ReaderAt>, buffer: &mut [u8]) -> Result<Vec<DirectoryEntry>, Defect> {
     let mut entries = Vec::new();
     let mut records = archive.entries(buffer);
     while let Some(record) = records.next_entry().map_err(damaged)? {
@@ -176,7 +176,7 @@ impl DirectoryEntry {
 fn locate(
     archive: &ZipArchive<impl ReaderAt>,
     entry: &DirectoryEntry,
-    path: &Path,
+    file: &TableFile,
     buffer: &mut [u8],
 ) -> Result<ZipMember, Defect> {
     if entry.is_encrypted {
@@ -211,7 +211,7 @@ fn locate(
         "lengths as stored and as unpacked"
     } else {
         let (start, end) = found.compressed_data_range();
-        return Ok(ZipMember { path: path.to_path_buf(), range: start..end, method, crc: entry.crc, len });
+        return Ok(ZipMember { file: file.clone(), range: start..end, method, crc: entry.crc, len });
     };
     Err(Defect::zip_damage(&format!("the {differs} of the member differ between its header and the directory")))
 }

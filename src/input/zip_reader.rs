@@ -7,10 +7,13 @@
 use super::error::Defect;
 use super::gzip::GzipReader;
 use super::peek::PeekReader;
+use super::table::TableFile;
 use super::zip::ZipMember;
+use crate::remote::RemoteReader;
 use flate2::Crc;
 use std::fs::File;
 use std::io::{self, Chain, Cursor, Read, Seek, SeekFrom, Take};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -43,16 +46,28 @@ impl MemberChecksum {
     }
 }
 
+type StoredBytes = Take<Box<dyn Read + Send>>;
+
 /// The bytes of a member as stored.
-fn stored_bytes(member: &ZipMember) -> Result<Take<File>, Defect> {
-    let mut file = File::open(&member.path).map_err(Defect::Open)?;
-    file.seek(SeekFrom::Start(member.range.start)).map_err(Defect::Read)?;
-    Ok(file.take(member.range.end - member.range.start))
+fn stored_bytes(member: &ZipMember) -> Result<StoredBytes, Defect> {
+    let Range { start, end } = member.range;
+    let bytes: Box<dyn Read + Send> = match &member.file {
+        TableFile::Path(path) => {
+            let mut file = File::open(path).map_err(Defect::Open)?;
+            file.seek(SeekFrom::Start(start)).map_err(Defect::Read)?;
+            Box::new(file)
+        }
+        TableFile::Remote(object) => {
+            let blocks = object.blocks_until(end).map_err(|error| Defect::Open(error.into()))?;
+            Box::new(RemoteReader::new(blocks, start))
+        }
+    };
+    Ok(bytes.take(end - start))
 }
 
 /// Reads a stored member and computes its checksum.
 pub(super) struct StoredReader {
-    bytes: Take<File>,
+    bytes: StoredBytes,
     crc: Crc,
     checksum: MemberChecksum,
 }
@@ -81,7 +96,7 @@ pub(super) struct InflateReader {
     rest: u64,
 }
 
-type GzipBytes = Chain<Chain<Cursor<[u8; 10]>, Take<File>>, Cursor<Vec<u8>>>;
+type GzipBytes = Chain<Chain<Cursor<[u8; 10]>, StoredBytes>, Cursor<Vec<u8>>>;
 
 impl InflateReader {
     pub(super) fn new(member: &ZipMember) -> Result<InflateReader, Defect> {

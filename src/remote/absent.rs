@@ -15,6 +15,10 @@ use super::url::RemoteUrl;
 #[derive(Clone, Debug)]
 pub(crate) struct AbsentObject(Infallible);
 
+/// Ranges that were requested. None exist.
+#[derive(Debug)]
+pub(crate) struct AbsentRequest(Infallible);
+
 /// An object that is read or written. None exists.
 #[derive(Debug)]
 pub(crate) struct AbsentStream(Infallible);
@@ -57,6 +61,18 @@ impl AbsentObject {
         self.never()
     }
 
+    pub(crate) fn is_named_as_archive(&self) -> bool {
+        self.never()
+    }
+
+    pub(crate) fn found_of(_objects: Vec<AbsentObject>) -> Vec<(usize, AbsentObject)> {
+        Vec::new()
+    }
+
+    pub(crate) fn blocks_until(&self, _end: u64) -> Result<Arc<AbsentStream>, RemoteError> {
+        self.never()
+    }
+
     pub(crate) fn len(&self) -> Option<u64> {
         self.never()
     }
@@ -81,8 +97,22 @@ impl AbsentObject {
         self.never()
     }
 
-    pub(crate) fn read_ranges(&self, _ranges: &[Range<u64>]) -> Result<Vec<(u64, Bytes)>, RemoteError> {
+    pub(crate) fn head_len(&self) -> u64 {
         self.never()
+    }
+
+    pub(crate) fn begin(&mut self) {
+        self.never()
+    }
+
+    pub(crate) fn request_ranges(&self, _ranges: &[Range<u64>]) -> Result<AbsentRequest, RemoteError> {
+        self.never()
+    }
+}
+
+impl AbsentRequest {
+    pub(crate) fn wait(self) -> Result<Vec<(u64, Bytes)>, RemoteError> {
+        match self.0 {}
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::future::Future;
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use tokio::runtime::{Builder, Runtime};
+use tokio::task::AbortHandle;
 
 use super::counts::Transfer;
 use super::credentials;
@@ -33,11 +34,11 @@ pub(crate) fn transfer() -> Option<Transfer> {
 
 /// The client of this process. The first use starts its threads.
 pub(super) fn client() -> Result<&'static RemoteClient, RemoteError> {
-    CLIENT.get_or_init(RemoteClient::start).as_ref().map_err(Clone::clone)
+    CLIENT.get_or_init(RemoteClient::new).as_ref().map_err(Clone::clone)
 }
 
 impl RemoteClient {
-    fn start() -> Result<RemoteClient, RemoteError> {
+    fn new() -> Result<RemoteClient, RemoteError> {
         // An error means that a provider is installed already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = Builder::new_multi_thread();
@@ -71,16 +72,41 @@ impl RemoteClient {
 
     /// Starts `future` and waits for its result.
     pub(super) fn wait<T: Send + 'static>(&self, future: impl Future<Output = T> + Send + 'static) -> Option<T> {
-        let (sender, receiver) = sync_channel(1);
-        self.runtime.spawn(async move {
-            // The receiver waits below.
-            let _ = sender.send(future.await);
-        });
-        receiver.recv().ok()
+        self.start(future).wait()
     }
 
     /// Starts `future`.
-    pub(super) fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) -> tokio::task::AbortHandle {
+    pub(super) fn start<T: Send + 'static>(&self, future: impl Future<Output = T> + Send + 'static) -> Running<T> {
+        let (sender, result) = sync_channel(1);
+        let task = self.spawn(async move {
+            // The receiver may be gone.
+            let _ = sender.send(future.await);
+        });
+        Running { result, task }
+    }
+
+    /// Starts `future`, which has no result.
+    pub(super) fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
         self.runtime.spawn(future).abort_handle()
+    }
+}
+
+/// Work of the runtime that has a result. Dropping it stops the work.
+#[derive(Debug)]
+pub(super) struct Running<T> {
+    result: Receiver<T>,
+    task: AbortHandle,
+}
+
+impl<T> Running<T> {
+    /// Waits for the result; `None` if the work panicked.
+    pub(super) fn wait(self) -> Option<T> {
+        self.result.recv().ok()
+    }
+}
+
+impl<T> Drop for Running<T> {
+    fn drop(&mut self) {
+        self.task.abort();
     }
 }

@@ -18,7 +18,7 @@ use percent_encoding::percent_decode_str;
 
 use super::error::RemoteError;
 use super::failure::Failure;
-use super::options::{StoreOption, duration, options, switch};
+use super::options::{StoreOption, duration, is_address, options, switch, value};
 use super::service::Connector;
 use super::store::RemoteStore;
 use super::url::{RemoteScheme, RemoteUrl};
@@ -76,7 +76,11 @@ fn retry_config() -> RetryConfig {
 fn client_settings() -> Vec<(ClientConfigKey, String)> {
     let defaults = [(ClientConfigKey::Timeout, TIMEOUT), (ClientConfigKey::ReadTimeout, READ_TIMEOUT)];
     let chosen = options().iter().filter_map(|option| Some((option.key.parse().ok()?, option.value.clone())));
-    defaults.map(|(key, value)| (key, value.to_string())).into_iter().chain(chosen).collect()
+    // An endpoint without TLS was chosen by the user.
+    let is_plain = value("endpoint").is_some_and(|endpoint| endpoint.starts_with("http://"));
+    let allow_http = is_plain.then(|| (ClientConfigKey::AllowHttp, "true".to_string()));
+    let defaults = defaults.map(|(key, value)| (key, value.to_string()));
+    defaults.into_iter().chain(allow_http).chain(chosen).collect()
 }
 
 fn has_environment(names: &[&str]) -> bool {
@@ -116,6 +120,15 @@ fn open_s3(url: &RemoteUrl, connector: &Connector) -> object_store::Result<Remot
     // An endpoint without TLS was chosen by the user.
     let endpoint = [AmazonS3ConfigKey::S3Endpoint, AmazonS3ConfigKey::Endpoint];
     let endpoint = endpoint.iter().find_map(|key| builder.get_config_value(key));
+    if let Some(endpoint) = &endpoint
+        && !is_address(endpoint)
+    {
+        // The crate would panic.
+        return Err(object_store::Error::Generic {
+            store: "S3",
+            source: "the endpoint is no http:// or https:// URL".into(),
+        });
+    }
     if endpoint.is_some_and(|endpoint| endpoint.starts_with("http://")) {
         builder = builder.with_allow_http(true);
     }
@@ -170,6 +183,9 @@ fn open_google(url: &RemoteUrl, connector: &Connector) -> object_store::Result<R
             builder = builder.with_config(key, value);
         }
     }
+    if let Some(endpoint) = value("endpoint") {
+        builder = builder.with_base_url(endpoint);
+    }
     let keys =
         [GoogleConfigKey::ServiceAccount, GoogleConfigKey::ServiceAccountKey, GoogleConfigKey::ApplicationCredentials];
     let has_key = keys.iter().any(|key| builder.get_config_value(key).is_some());
@@ -200,7 +216,9 @@ fn open_azure(url: &RemoteUrl, connector: &Connector) -> object_store::Result<Re
     let keys = [AzureConfigKey::AccessKey, AzureConfigKey::SasKey, AzureConfigKey::Token, AzureConfigKey::ClientId];
     let has_key = keys.iter().any(|key| builder.get_config_value(key).is_some());
     let has_choice = has_option(&["skip_signature", "azure_skip_signature"]);
-    let is_anonymous = switch("anonymous").unwrap_or(!has_key && !has_choice);
+    // The emulator has a key that everybody knows.
+    let is_emulator = builder.get_config_value(&AzureConfigKey::UseEmulator).is_some_and(|value| value == "true");
+    let is_anonymous = switch("anonymous").unwrap_or(!has_key && !has_choice && !is_emulator);
     if is_anonymous {
         builder = builder.with_skip_signature(true);
     }

@@ -22,7 +22,10 @@ impl RemoteError {
     /// The server does not send ranges, which a table needs.
     pub(crate) fn without_ranges() -> RemoteError {
         let advice = "fetch the file with another program first";
-        RemoteError::new("the server does not send ranges of this file, which Parquet and Arrow files need", advice)
+        RemoteError::new(
+            "the server does not send ranges of this file, which Parquet, Arrow and ZIP files need",
+            advice,
+        )
     }
 
     /// The server sent a page for people.

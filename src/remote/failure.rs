@@ -71,7 +71,8 @@ impl Failure {
                 RemoteError::new("there is no such bucket", "check the name of the bucket, and the endpoint")
             }
             (Some(404 | 410), _) => {
-                RemoteError::new(format!("there is no such object ({})", answer()), "check the name")
+                let advice = "check the name; one that ends in / stands for the objects below it";
+                RemoteError::new(format!("there is no such object ({})", answer()), advice)
             }
             (Some(412), _) => changed(),
             (Some(401 | 403), _) => self.denied(store, &answer()),
@@ -91,6 +92,10 @@ impl Failure {
                 RemoteError::new("the server redirects again and again", "check the URL in a browser")
             }
             (None, Some(_)) => RemoteError::new(format!("the connection broke: {}", self.cause), "run again"),
+            (None, None) if self.cause.contains("path segment") => RemoteError::new(
+                format!("the listing has a key with an empty part, or one that is . or .. ({})", self.cause),
+                "use a longer prefix, or name the objects in a list (@FILE)",
+            ),
             (None, None) => RemoteError::new(self.cause.clone(), "check the name and the options of the store"),
             (Some(_), _) if self.is_transient() => {
                 RemoteError::new(format!("the server answers {}, also when asked again", answer()), "run again later")
@@ -146,7 +151,7 @@ fn tag(text: &str, name: &str) -> Option<String> {
 /// A message of another crate, cut before a URL, which may contain credentials, and without `(os error 2)`.
 fn without_url(text: &str) -> String {
     const MAX_LEN: usize = 160;
-    let end = [text.find("://"), text.find(" (os error"), text.find('<'), text.find('\n')];
+    let end = [text.find("://"), text.find(" (os error"), text.find('<'), text.find('\n'), text.find("string \"")];
     let end = end.into_iter().flatten().min().unwrap_or(text.len()).min(text.floor_char_boundary(MAX_LEN));
     let cut = &text[..end];
     let cut = if text[end..].starts_with("://") { cut.rsplit_once(' ').map_or("", |(before, _)| before) } else { cut };
@@ -163,6 +168,7 @@ mod tests {
         assert_eq!(without_url("error for url (http://u:p@h/x?sig=1)"), "error for url");
         assert_eq!(without_url("http://u:p@h/"), "");
         assert_eq!(without_url("status 500: <html>secret"), "status 500");
+        assert_eq!(without_url("invalid type: string \"secret\", expected a map"), "invalid type");
     }
 
     #[test]

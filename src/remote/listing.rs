@@ -7,7 +7,8 @@ use object_store::path::Path;
 
 use super::client::client;
 use super::error::RemoteError;
-use super::object::{FetchError, RemoteObject, Repetition};
+use super::object::RemoteObject;
+use super::repetition::{FetchError, Repetition};
 use super::store::RemoteStore;
 use super::url::{RemoteUrl, is_pattern};
 

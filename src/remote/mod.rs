@@ -24,6 +24,8 @@ mod error;
 #[cfg(feature = "remote")]
 mod failure;
 #[cfg(feature = "remote")]
+mod head;
+#[cfg(feature = "remote")]
 mod listing;
 #[cfg(feature = "remote")]
 mod object;
@@ -31,6 +33,8 @@ mod opened;
 mod options;
 #[cfg(feature = "remote")]
 mod read_ahead;
+#[cfg(feature = "remote")]
+mod repetition;
 #[cfg(feature = "remote")]
 mod service;
 #[cfg(feature = "remote")]
@@ -40,11 +44,13 @@ mod streamed;
 #[cfg(feature = "remote")]
 mod upload;
 mod url;
+#[cfg(feature = "remote")]
+mod version;
 
 #[cfg(not(feature = "remote"))]
 pub(crate) use absent::{
-    AbsentObject as RemoteObject, AbsentStream as ReadAheadBlocks, AbsentStream as RemoteReader,
-    AbsentStream as RemoteWriter, has_objects, list, transfer,
+    AbsentObject as RemoteObject, AbsentRequest as RangesRequest, AbsentStream as ReadAheadBlocks,
+    AbsentStream as RemoteReader, AbsentStream as RemoteWriter, has_objects, list, transfer,
 };
 #[cfg(feature = "remote")]
 pub(crate) use client::transfer;
@@ -53,9 +59,9 @@ pub(crate) use error::RemoteError;
 #[cfg(feature = "remote")]
 pub(crate) use listing::{has_objects, list};
 #[cfg(feature = "remote")]
-pub(crate) use object::RemoteObject;
+pub(crate) use object::{RangesRequest, RemoteObject};
 pub(crate) use opened::OpenedObject;
-pub(crate) use options::{StoreOption, set_options};
+pub(crate) use options::{MAX_READ_AHEAD, StoreOption, read_ahead, set_options, set_read_ahead};
 #[cfg(feature = "remote")]
 pub(crate) use read_ahead::{ReadAheadBlocks, RemoteReader};
 #[cfg(feature = "remote")]

@@ -1,23 +1,22 @@
 //! Objects, and their ranges: [`RemoteObject`].
 
 use std::ops::Range;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, GetResult, ObjectMeta};
 
-use super::client::client;
-use super::credentials::{retry_pause, retry_timeout};
+use super::client::{Running, client};
 use super::error::RemoteError;
 use super::failure::{Failure, changed};
-use super::service::UnknownLength;
+use super::head::{Head, ObjectHead};
+use super::options::block_len;
+use super::repetition::{FetchError, Repetition, lost_task};
 use super::store::RemoteStore;
-use super::url::{RemoteScheme, RemoteUrl};
-
-/// The longest pause between repetitions of a request.
-const MAX_PAUSE: Duration = Duration::from_secs(10);
+use super::url::{RemoteScheme, RemoteUrl, is_archive_name};
+use super::version::ObjectVersion;
 
 /// Ranges with a shorter gap between them are one request.
 const MAX_GAP: u64 = 1 << 20;
@@ -25,8 +24,14 @@ const MAX_GAP: u64 = 1 << 20;
 /// Bytes per request of a long range.
 const REQUEST_LEN: u64 = 8 << 20;
 
+/// Bytes of the first request of a table: only its format is recognized by them.
+const TABLE_HEAD_LEN: u64 = 4 << 10;
+
 /// Requests of one call at a time.
 const REQUESTS_AT_A_TIME: usize = 8;
+
+/// Objects whose versions are asked for at a time.
+const OBJECTS_AT_A_TIME: usize = 32;
 
 /// An object of a store, or a file on an HTTP server.
 #[derive(Clone, Debug)]
@@ -39,32 +44,8 @@ pub(crate) struct RemoteObject {
     version: Option<ObjectVersion>,
     /// The server sends ranges.
     has_ranges: bool,
-}
-
-/// What distinguishes two contents of an object.
-#[derive(Clone, Debug)]
-struct ObjectVersion {
-    /// Bytes; `None` if the server does not say it.
-    len: Option<u64>,
-    /// The entity tag without quotes, which are missing in listings of Azure.
-    tag: Option<String>,
-    /// Time of the last change, seconds since 1970; 0 if the server does not say it.
-    modified: i64,
-}
-
-impl ObjectVersion {
-    fn of(meta: &ObjectMeta, is_len_known: bool) -> ObjectVersion {
-        let tag = meta.e_tag.as_ref().map(|tag| tag.trim_matches('"').to_string());
-        ObjectVersion { len: is_len_known.then_some(meta.size), tag, modified: meta.last_modified.timestamp() }
-    }
-
-    fn is_same(&self, other: &ObjectVersion) -> bool {
-        let is_same_tag = match (&self.tag, &other.tag) {
-            (Some(tag), Some(other)) => tag == other,
-            _ => self.modified == other.modified,
-        };
-        is_same_tag && self.len == other.len
-    }
+    /// The beginning, if it was requested.
+    head: Option<Arc<ObjectHead>>,
 }
 
 impl RemoteObject {
@@ -77,14 +58,14 @@ impl RemoteObject {
             })?,
         };
         let store = client()?.store(url)?;
-        Ok(RemoteObject { name: url.name(), store, location, version: None, has_ranges: true })
+        Ok(RemoteObject { name: url.name(), store, location, version: None, has_ranges: true, head: None })
     }
 
     /// An object of a listing.
     pub(super) fn listed(url: &RemoteUrl, store: &RemoteStore, meta: ObjectMeta) -> RemoteObject {
         let version = Some(ObjectVersion::of(&meta, true));
         let name = url.name_of(meta.location.as_ref());
-        RemoteObject { name, store: store.clone(), location: meta.location, version, has_ranges: true }
+        RemoteObject { name, store: store.clone(), location: meta.location, version, has_ranges: true, head: None }
     }
 
     /// The name without credentials.
@@ -96,6 +77,39 @@ impl RemoteObject {
     pub(crate) fn is_named_as_packed(&self) -> bool {
         let path = self.name.split('?').next().unwrap_or_default();
         [".gz", ".zst", ".bz2", ".xz", ".lz4"].iter().any(|suffix| path.ends_with(suffix))
+    }
+
+    /// The name ends like that of a ZIP archive.
+    pub(crate) fn is_named_as_archive(&self) -> bool {
+        is_archive_name(self.name.split('?').next().unwrap_or_default())
+    }
+
+    /// The name ends like that of a table, of which only parts are read.
+    fn is_named_as_table(&self) -> bool {
+        let path = self.name.split('?').next().unwrap_or_default();
+        [".parquet", ".arrow", ".arrows", ".feather"].iter().any(|suffix| path.ends_with(suffix))
+    }
+
+    /// Length of the first request, bytes.
+    pub(crate) fn head_len(&self) -> u64 {
+        let len = if self.is_named_as_table() { TABLE_HEAD_LEN } else { block_len() };
+        self.len().map_or(len, |all| all.min(len))
+    }
+
+    /// Requests the beginning of the object, so that it is there when the object is opened.
+    pub(crate) fn begin(&mut self) {
+        if self.head.is_some() || self.len() == Some(0) || !self.has_ranges {
+            return;
+        }
+        let (object, len) = (self.clone(), self.head_len());
+        // Without a client, opening the object is an error.
+        let request = client().map(|client| client.start(async move { object.fetch_head(len).await }));
+        self.head = request.ok().map(|request| Arc::new(ObjectHead::new(request)));
+    }
+
+    /// The beginning, if it was requested and nobody has taken it.
+    pub(super) fn take_head(&self) -> Option<Bytes> {
+        self.head.as_ref()?.take_bytes()
     }
 
     /// Length in bytes, as far as it is known.
@@ -119,38 +133,53 @@ impl RemoteObject {
     /// # Errors
     /// The object does not exist or cannot be read.
     pub(crate) fn found(mut self) -> Result<RemoteObject, RemoteError> {
+        if let Some(head) = &self.head {
+            self.version = head.version()?.or(self.version);
+        }
         if self.version.is_some() {
             return Ok(self);
         }
+        let store = self.store.clone();
+        let found = client()?.wait(self.find());
+        found.unwrap_or_else(|| Err(Failure::of(&lost_task()).error(&store)))
+    }
+
+    /// [`RemoteObject::found`] for many objects at a time. Returns only those that were found, in order, each with its place in
+    /// `objects`.
+    pub(crate) fn found_of(objects: Vec<RemoteObject>) -> Vec<(usize, RemoteObject)> {
+        let find = async move {
+            let found = stream::iter(objects).map(RemoteObject::find).buffered(OBJECTS_AT_A_TIME);
+            found.collect::<Vec<_>>().await
+        };
+        let found = client().ok().and_then(|client| client.wait(find)).unwrap_or_default();
+        found.into_iter().enumerate().filter_map(|(place, object)| Some((place, object.ok()?))).collect()
+    }
+
+    async fn find(mut self) -> Result<RemoteObject, RemoteError> {
         let range = GetOptions { range: Some(GetRange::Bounded(0..1)), ..GetOptions::default() };
-        match self.ask(range) {
-            Ok(version) => self.version = Some(version),
+        self.version = Some(match self.ask(range).await {
+            Ok(version) => version,
             // A range of an empty object cannot be satisfied.
             Err(failure) if failure.status == Some(416) => {
-                self.version = Some(self.asked(GetOptions { head: true, ..GetOptions::default() })?);
+                self.asked(GetOptions { head: true, ..GetOptions::default() }).await?
             }
             Err(failure) if failure.is_without_ranges => {
                 self.has_ranges = false;
-                self.version = Some(self.asked(GetOptions::default())?);
+                self.asked(GetOptions::default()).await?
             }
             Err(failure) => return Err(failure.error(&self.store)),
-        }
+        });
         Ok(self)
     }
 
-    fn asked(&self, options: GetOptions) -> Result<ObjectVersion, RemoteError> {
-        self.ask(options).map_err(|failure| failure.error(&self.store))
+    async fn asked(&self, options: GetOptions) -> Result<ObjectVersion, RemoteError> {
+        self.ask(options).await.map_err(|failure| failure.error(&self.store))
     }
 
     /// Makes a request and drops its body.
-    fn ask(&self, options: GetOptions) -> Result<ObjectVersion, Failure> {
-        let object = self.clone();
-        let ask = async move {
-            let result = object.store.store.get_opts(&object.location, options).await;
-            result.map(|result| version_of(&result)).map_err(|error| Failure::of(&error))
-        };
-        let waited = client().ok().and_then(|client| client.wait(ask));
-        waited.unwrap_or_else(|| Err(Failure::of(&lost_task())))
+    async fn ask(&self, options: GetOptions) -> Result<ObjectVersion, Failure> {
+        let result = self.store.store.get_opts(&self.location, options).await;
+        result.map(|result| ObjectVersion::of_answer(&result)).map_err(|error| Failure::of(&error))
     }
 
     /// Whether the object `url` exists and can be read.
@@ -170,9 +199,8 @@ impl RemoteObject {
         read.unwrap_or_else(|| Err(Failure::of(&lost_task()).error(&self.store)))
     }
 
-    /// Reads ranges side by side. Returns them in the order of their positions, each with its position; ranges that are
-    /// close to each other are one.
-    pub(crate) fn read_ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<(u64, Bytes)>, RemoteError> {
+    /// Requests ranges side by side; ranges that are close to each other are one.
+    pub(crate) fn request_ranges(&self, ranges: &[Range<u64>]) -> Result<RangesRequest, RemoteError> {
         let mut requests = Vec::new();
         for range in coalesced(ranges) {
             let count = (range.end - range.start).div_ceil(REQUEST_LEN);
@@ -187,17 +215,39 @@ impl RemoteObject {
             });
             parts.buffered(REQUESTS_AT_A_TIME).try_collect::<Vec<_>>().await
         };
-        let read = client()?.wait(read);
-        Ok(joined(read.unwrap_or_else(|| Err(Failure::of(&lost_task()).error(&self.store)))?))
+        Ok(RangesRequest { store: self.store.clone(), running: client()?.start(read) })
     }
 
     /// Reads a range, repeats failed requests, and continues at the byte where they failed.
     pub(super) async fn fetch(&self, range: Range<u64>) -> Result<Bytes, RemoteError> {
+        let bytes = reserved(range.end - range.start)?;
+        self.fetch_rest(range, bytes).await
+    }
+
+    /// Requests the first `len` bytes, and with them the version of the object. If the object has no such range, or the
+    /// server sends none, the error is transient: [`RemoteObject::found`] asks again.
+    async fn fetch_head(&self, len: u64) -> Result<Head, FetchError> {
+        if let Some(version) = &self.version {
+            return Ok((version.clone(), self.fetch(0..len).await?));
+        }
+        let options = GetOptions { range: Some(GetRange::Bounded(0..len)), ..GetOptions::default() };
+        let result = self.store.store.get_opts(&self.location, options).await;
+        let result = result.map_err(|error| match Failure::of(&error) {
+            failure if failure.status == Some(416) || failure.is_without_ranges => FetchError::Transient(failure),
+            _ => FetchError::of(&error, &self.store),
+        })?;
+        let version = ObjectVersion::of_answer(&result);
+        let end = version.len.unwrap_or(0).min(len);
+        let mut bytes = reserved(end)?;
+        // What an answer that breaks lacks is requested again.
+        let _ = append_body(result, end as usize, &mut bytes).await;
+        let object = RemoteObject { version: Some(version.clone()), ..self.clone() };
+        Ok((version, object.fetch_rest(0..end, bytes).await?))
+    }
+
+    /// Reads the rest of a range that begins with `bytes`.
+    async fn fetch_rest(&self, range: Range<u64>, mut bytes: Vec<u8>) -> Result<Bytes, RemoteError> {
         let len = (range.end - range.start) as usize;
-        let mut bytes = Vec::new();
-        bytes
-            .try_reserve_exact(len)
-            .map_err(|_| RemoteError::new(format!("not enough memory for {len} bytes"), "use fewer with --threads"))?;
         let mut repetition = Repetition::new();
         while bytes.len() < len {
             let before = bytes.len();
@@ -220,11 +270,7 @@ impl RemoteObject {
     async fn fetch_into(&self, range: Range<u64>, bytes: &mut Vec<u8>) -> Result<(), FetchError> {
         let len = bytes.len() + (range.end - range.start) as usize;
         let result = self.request(Some(GetRange::Bounded(range))).await?;
-        let mut body = result.into_stream();
-        while let Some(part) = body.next().await {
-            let part = part.map_err(|error| FetchError::of(&error, &self.store))?;
-            bytes.extend_from_slice(&part[..part.len().min(len - bytes.len())]);
-        }
+        append_body(result, len, bytes).await.map_err(|error| FetchError::of(&error, &self.store))?;
         match bytes.len() == len {
             true => Ok(()),
             false => Err(FetchError::Transient(Failure::of(&lost_task()))),
@@ -239,8 +285,42 @@ impl RemoteObject {
         let options = GetOptions { range, if_match, ..GetOptions::default() };
         let result = self.store.store.get_opts(&self.location, options).await;
         let result = result.map_err(|error| FetchError::of(&error, &self.store))?;
-        let is_same = self.version.as_ref().is_none_or(|version| version.is_same(&version_of(&result)));
+        let is_same = self.version.as_ref().is_none_or(|version| version.is_same(&ObjectVersion::of_answer(&result)));
         if is_same { Ok(result) } else { Err(FetchError::Final(changed())) }
+    }
+}
+
+/// Appends the body of an answer, until there are `len` bytes.
+async fn append_body(result: GetResult, len: usize, bytes: &mut Vec<u8>) -> object_store::Result<()> {
+    let mut body = result.into_stream();
+    while let Some(part) = body.next().await {
+        let part = part?;
+        bytes.extend_from_slice(&part[..part.len().min(len - bytes.len())]);
+    }
+    Ok(())
+}
+
+/// Memory for `len` bytes.
+fn reserved(len: u64) -> Result<Vec<u8>, RemoteError> {
+    let mut bytes = Vec::new();
+    match bytes.try_reserve_exact(len as usize) {
+        Ok(()) => Ok(bytes),
+        Err(_) => Err(RemoteError::new(format!("not enough memory for {len} bytes"), "use fewer with --threads")),
+    }
+}
+
+/// Ranges of an object that were requested.
+#[derive(Debug)]
+pub(crate) struct RangesRequest {
+    store: RemoteStore,
+    running: Running<Result<Vec<(u64, Bytes)>, RemoteError>>,
+}
+
+impl RangesRequest {
+    /// Waits for the ranges. Returns them in the order of their positions, each with its position.
+    pub(crate) fn wait(self) -> Result<Vec<(u64, Bytes)>, RemoteError> {
+        let lost = || Err(Failure::of(&lost_task()).error(&self.store));
+        Ok(joined(self.running.wait().unwrap_or_else(lost)?))
     }
 }
 
@@ -266,60 +346,4 @@ fn joined(parts: Vec<(u64, Bytes)>) -> Vec<(u64, Bytes)> {
         _ => (parts[0].0, parts.iter().flat_map(|(_, bytes)| bytes.iter().copied()).collect()),
     };
     parts.chunk_by(is_next).map(join).collect()
-}
-
-fn version_of(result: &GetResult) -> ObjectVersion {
-    let is_len_known = result.extensions.get::<UnknownLength>().is_none();
-    ObjectVersion::of(&result.meta, is_len_known)
-}
-
-/// Why a request returned less than what was requested.
-pub(super) enum FetchError {
-    /// A repetition would fail as well.
-    Final(RemoteError),
-    /// A repetition may succeed.
-    Transient(Failure),
-}
-
-impl FetchError {
-    pub(super) fn of(error: &object_store::Error, store: &RemoteStore) -> FetchError {
-        let failure = Failure::of(error);
-        if failure.is_transient() { FetchError::Transient(failure) } else { FetchError::Final(failure.error(store)) }
-    }
-}
-
-impl From<RemoteError> for FetchError {
-    fn from(error: RemoteError) -> FetchError {
-        FetchError::Final(error)
-    }
-}
-
-/// The error of a task that ended without a result.
-fn lost_task() -> object_store::Error {
-    object_store::Error::Generic { store: "remote", source: "the answer ended early".into() }
-}
-
-/// Repetitions of a request, until [`retry_timeout`].
-pub(super) struct Repetition {
-    started: Instant,
-    pause: Duration,
-}
-
-impl Repetition {
-    pub(super) fn new() -> Repetition {
-        Repetition { started: Instant::now(), pause: retry_pause() }
-    }
-
-    /// Waits before the next request.
-    ///
-    /// # Errors
-    /// The time for repetitions is over: the result of `error`.
-    pub(super) async fn pause(&mut self, error: impl FnOnce() -> RemoteError) -> Result<(), RemoteError> {
-        if self.started.elapsed() + self.pause > retry_timeout() {
-            return Err(error());
-        }
-        tokio::time::sleep(self.pause).await;
-        self.pause = (self.pause * 2).min(MAX_PAUSE);
-        Ok(())
-    }
 }

@@ -25,11 +25,25 @@ impl RemoteObject {
     /// The object does not exist or cannot be read.
     #[cfg(feature = "remote")]
     pub(crate) fn open(&self) -> Result<OpenedObject, RemoteError> {
-        let object = self.clone().found()?;
+        let mut object = self.clone();
+        object.begin();
+        let head = object.take_head();
+        let object = object.found()?;
         match (object.has_ranges(), object.len()) {
-            (true, Some(len)) => Ok(OpenedObject::Ranges(Arc::new(ReadAheadBlocks::new(object, len)))),
+            (true, Some(len)) => Ok(OpenedObject::Ranges(Arc::new(ReadAheadBlocks::new(object, len, head)))),
             _ => Ok(OpenedObject::Stream(Box::new(StreamedBody::open(object)?))),
         }
+    }
+
+    /// The bytes of the object up to byte `end`.
+    ///
+    /// # Errors
+    /// The object does not exist, or the server sends no ranges of it.
+    #[cfg(feature = "remote")]
+    pub(crate) fn blocks_until(&self, end: u64) -> Result<Arc<ReadAheadBlocks>, RemoteError> {
+        let object = self.clone().found()?;
+        let len = object.len().filter(|_| object.has_ranges()).ok_or_else(RemoteError::without_ranges)?;
+        Ok(Arc::new(ReadAheadBlocks::new(object, len.min(end), None)))
     }
 
     /// There is no object in this build.

@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 #[cfg(feature = "remote")]
@@ -13,21 +14,52 @@ use object_store::client::ClientConfigKey;
 #[cfg(feature = "remote")]
 use object_store::gcp::GoogleConfigKey;
 
-/// Options that are not those of `object_store`, or have other names there.
-const OWN_KEYS: [(&str, OwnValue); 6] = [
-    ("anonymous", OwnValue::Switch),
-    ("block_size", OwnValue::Bytes),
-    ("part_size", OwnValue::Bytes),
-    ("path_style", OwnValue::Switch),
-    ("retry_pause", OwnValue::Time),
-    ("retry_timeout", OwnValue::Time),
+/// Options whose values are checked. The others are checked by `object_store`, when a store is opened.
+const CHECKED_KEYS: [(&str, ValueKind); 13] = [
+    ("anonymous", ValueKind::Switch),
+    ("block_size", ValueKind::Bytes),
+    ("part_size", ValueKind::Bytes),
+    ("path_style", ValueKind::Switch),
+    ("retry_pause", ValueKind::Time),
+    ("retry_timeout", ValueKind::Time),
+    ("connect_timeout", ValueKind::Time),
+    ("read_timeout", ValueKind::Time),
+    ("timeout", ValueKind::Time),
+    ("endpoint", ValueKind::Address),
+    ("endpoint_url", ValueKind::Address),
+    ("aws_endpoint", ValueKind::Address),
+    ("aws_endpoint_url", ValueKind::Address),
 ];
 
 #[derive(Clone, Copy)]
-enum OwnValue {
+enum ValueKind {
     Switch,
     Bytes,
     Time,
+    Address,
+}
+
+impl ValueKind {
+    /// What is expected instead of `value`.
+    fn expected(self, value: &str) -> Option<&'static str> {
+        match self {
+            ValueKind::Switch => switch_of(value).is_none().then_some("true or false"),
+            ValueKind::Bytes => bytes_of(value).is_none().then_some("a number of bytes from 1 to 1073741824"),
+            ValueKind::Time => duration_of(value).is_none().then_some("a time, such as 30s or 100ms"),
+            ValueKind::Address => (!is_address(value)).then_some("a URL, such as https://host:port"),
+        }
+    }
+}
+
+/// The URL of a server.
+pub(super) fn is_address(text: &str) -> bool {
+    let host = ["http://", "https://"].iter().find_map(|scheme| {
+        let head = text.get(..scheme.len())?;
+        head.eq_ignore_ascii_case(scheme).then(|| &text[scheme.len()..])
+    });
+    host.is_some_and(|host| {
+        !host.starts_with(['/', '?', '#']) && !host.is_empty() && !host.contains(char::is_whitespace)
+    })
 }
 
 /// An option of all stores of the process, such as `region=eu-central-1`.
@@ -49,12 +81,15 @@ impl FromStr for StoreOption {
 
     fn from_str(text: &str) -> Result<StoreOption, String> {
         let (key, value) = text.split_once('=').ok_or("expected KEY=VALUE, such as region=eu-central-1")?;
-        let option = StoreOption { key: key.to_ascii_lowercase(), value: value.to_string() };
+        let mut option = StoreOption { key: key.to_ascii_lowercase(), value: value.to_string() };
+        let kind = CHECKED_KEYS.iter().find(|(checked, _)| *checked == option.key).map(|(_, kind)| *kind);
+        if matches!(kind, Some(ValueKind::Time)) && value.bytes().all(|byte| byte.is_ascii_digit()) {
+            // `object_store` expects a unit.
+            option.value.push('s');
+        }
         let key = &option.key;
-        let expected = match OWN_KEYS.iter().find(|(own, _)| own == key) {
-            Some((_, OwnValue::Switch)) => switch_of(value).is_none().then_some("true or false"),
-            Some((_, OwnValue::Bytes)) => bytes_of(value).is_none().then_some("a number of bytes from 1 to 1073741824"),
-            Some((_, OwnValue::Time)) => duration_of(value).is_none().then_some("a time, such as 30s or 100ms"),
+        let expected = match kind {
+            Some(kind) => kind.expected(value),
             None if is_store_key(key) => None,
             None => {
                 return Err(format!(
@@ -81,6 +116,31 @@ fn is_store_key(_key: &str) -> bool {
     true
 }
 
+/// Most bytes that are read ahead, unless the memory of the job allows less: eight blocks ahead and the beginnings of as
+/// many sources.
+pub(crate) const MAX_READ_AHEAD: usize = 96 << 20;
+
+/// Bytes of memory to read ahead.
+static READ_AHEAD: AtomicUsize = AtomicUsize::new(MAX_READ_AHEAD);
+
+/// Sets the memory in which this process reads ahead, bytes.
+pub(crate) fn set_read_ahead(bytes: usize) {
+    READ_AHEAD.store(bytes, Ordering::Relaxed);
+}
+
+/// Memory in which this process reads ahead, bytes. One half is for the source that is read, one for those after it.
+pub(crate) fn read_ahead() -> usize {
+    READ_AHEAD.load(Ordering::Relaxed)
+}
+
+/// Bytes per request of a stream.
+#[cfg(feature = "remote")]
+pub(super) fn block_len() -> u64 {
+    const MIN_LEN: u64 = 1 << 20;
+    const MAX_LEN: u64 = 4 << 20;
+    bytes("block_size").unwrap_or((read_ahead() as u64 / 24).clamp(MIN_LEN, MAX_LEN))
+}
+
 static OPTIONS: OnceLock<Vec<StoreOption>> = OnceLock::new();
 
 /// Sets the options of all stores. The first call before the first request counts.
@@ -97,7 +157,7 @@ pub(super) fn options() -> &'static [StoreOption] {
 
 /// The last value of an option.
 #[cfg(feature = "remote")]
-fn value(key: &str) -> Option<&'static str> {
+pub(super) fn value(key: &str) -> Option<&'static str> {
     options().iter().rfind(|option| option.key == key).map(|option| option.value.as_str())
 }
 
@@ -153,7 +213,11 @@ mod tests {
         for valid in ["REGION=eu", "path_style=TRUE", "retry_timeout=0", "retry_pause=5ms", "endpoint=http://h:1/a=b"] {
             assert!(parse(valid).is_ok(), "{valid}");
         }
-        for invalid in ["region", "anonymous=pass", "retry_timeout=pass", "retry_pause=1h", "block_size=0"] {
+        assert_eq!(parse("timeout=5").unwrap().value, "5s");
+        let addresses = ["endpoint=pass", "endpoint=ftp://pass", "endpoint=http:///pass", "aws_endpoint_url=http://"];
+        let others =
+            ["region", "anonymous=pass", "retry_timeout=pass", "retry_pause=1h", "block_size=0", "timeout=pass"];
+        for invalid in addresses.into_iter().chain(others) {
             assert!(parse(invalid).is_err_and(|error| !error.contains("pass")), "{invalid}");
         }
         assert!(!format!("{:?}", parse("token=secret")).contains("secret"));

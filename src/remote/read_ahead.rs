@@ -12,22 +12,23 @@ use tokio::task::AbortHandle;
 use super::client::client;
 use super::error::RemoteError;
 use super::object::RemoteObject;
-use super::options::bytes;
+use super::options::{block_len, read_ahead};
 
-/// Bytes per request, unless the option `block_size` says otherwise.
-const BLOCK_LEN: u64 = 4 << 20;
-
-/// Blocks that are requested ahead of the one that is read.
+/// Most blocks that are requested ahead of the one that is read.
 const BLOCKS_AHEAD: u64 = 8;
 
 /// Blocks that are kept behind the last one that was read, for threads that are behind.
 const BLOCKS_BEHIND: u64 = 2;
 
-/// The bytes of an object, in blocks of equal length. At most [`BLOCKS_AHEAD`] + [`BLOCKS_BEHIND`] + 1 blocks are in memory.
+/// The bytes of an object, in blocks of equal length. At most `blocks_ahead` + [`BLOCKS_BEHIND`] + 1 blocks are in memory,
+/// which is half of [`read_ahead`] unless that is less than four blocks.
 pub(crate) struct ReadAheadBlocks {
     object: RemoteObject,
     len: u64,
     block_len: u64,
+    blocks_ahead: u64,
+    /// The beginning, if it is less than a block.
+    head: Bytes,
     slots: Arc<Slots>,
 }
 
@@ -58,8 +59,17 @@ impl Slots {
 }
 
 impl ReadAheadBlocks {
-    pub(super) fn new(object: RemoteObject, len: u64) -> ReadAheadBlocks {
-        ReadAheadBlocks { object, len, block_len: bytes("block_size").unwrap_or(BLOCK_LEN), slots: Arc::default() }
+    /// The bytes of `object`, which has `len` of them, and may begin with `head`.
+    pub(super) fn new(object: RemoteObject, len: u64, head: Option<Bytes>) -> ReadAheadBlocks {
+        let block_len = block_len();
+        let in_memory = read_ahead() as u64 / 2 / block_len;
+        let blocks_ahead = in_memory.saturating_sub(BLOCKS_BEHIND + 1).clamp(1, BLOCKS_AHEAD);
+        let slots = Arc::<Slots>::default();
+        let mut head = head.unwrap_or_default();
+        if !head.is_empty() && head.len() as u64 == len.min(block_len) {
+            slots.lock().insert(0, Slot::Arrived(Ok(std::mem::take(&mut head))));
+        }
+        ReadAheadBlocks { object, len, block_len, blocks_ahead, head, slots }
     }
 
     /// Length of the object.
@@ -71,6 +81,9 @@ impl ReadAheadBlocks {
     fn read_at(&self, at: u64) -> Result<Bytes, RemoteError> {
         if at >= self.len {
             return Ok(Bytes::new());
+        }
+        if at < self.head.len() as u64 {
+            return Ok(self.head.slice(at as usize..));
         }
         let number = at / self.block_len;
         let mut slots = self.slots.lock();
@@ -90,13 +103,14 @@ impl ReadAheadBlocks {
     /// blocks that were read, so that little is requested in vain if only the beginning is read.
     fn request(&self, slots: &mut BTreeMap<u64, Slot>, number: u64) -> Result<(), RemoteError> {
         let count = self.len.div_ceil(self.block_len);
-        let ahead = (number + 1).saturating_mul(2).min(BLOCKS_AHEAD);
+        let ahead = (number + 1).saturating_mul(2).min(self.blocks_ahead);
         for wanted in number..count.min(number + 1 + ahead) {
             if let Entry::Vacant(slot) = slots.entry(wanted) {
                 slot.insert(Slot::Requested(self.spawn(wanted)?));
             }
         }
-        let oldest = slots.last_key_value().map_or(0, |(last, _)| last.saturating_sub(BLOCKS_AHEAD + BLOCKS_BEHIND));
+        let oldest =
+            slots.last_key_value().map_or(0, |(last, _)| last.saturating_sub(self.blocks_ahead + BLOCKS_BEHIND));
         while let Some(entry) = slots.first_entry().filter(|entry| *entry.key() < oldest.min(number)) {
             entry.remove().abandon();
         }

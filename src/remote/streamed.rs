@@ -10,7 +10,8 @@ use tokio::task::AbortHandle;
 use super::client::client;
 use super::error::RemoteError;
 use super::failure::Failure;
-use super::object::{FetchError, RemoteObject};
+use super::object::RemoteObject;
+use super::repetition::FetchError;
 
 /// Parts of a body that wait for the reader. A part has about 16 KiB.
 const PARTS: usize = 256;

@@ -55,6 +55,14 @@ impl RemoteUrl {
         self.scheme != RemoteScheme::Http && !self.bucket.is_empty() && (is_prefix || is_pattern(&self.key))
     }
 
+    /// The URL of an archive, and the name or pattern of its members, which follows `!`; `None` if the URL has another form.
+    pub(crate) fn split_member(&self) -> Option<(RemoteUrl, &str)> {
+        let splits = self.text.match_indices('!').map(|(at, _)| (&self.text[..at], &self.text[at + 1..]));
+        let is_archive = |url: &str| is_archive_name(url.split('?').next().unwrap_or_default());
+        let (archive, member) = splits.into_iter().find(|(archive, _)| is_archive(archive))?;
+        Some((RemoteUrl::parse(archive)?, member))
+    }
+
     /// The name of another object of the same store, without credentials.
     #[cfg(feature = "remote")]
     pub(super) fn name_of(&self, key: &str) -> String {
@@ -67,6 +75,14 @@ impl RemoteUrl {
     pub(crate) fn name(&self) -> String {
         redact(&self.text)
     }
+}
+
+/// The name ends like that of a ZIP archive.
+pub(super) fn is_archive_name(name: &str) -> bool {
+    [".zip", ".wacz"].iter().any(|suffix| {
+        let start = name.len().checked_sub(suffix.len()).and_then(|start| name.get(start..));
+        start.is_some_and(|end| end.eq_ignore_ascii_case(suffix))
+    })
 }
 
 /// The text contains a wildcard.

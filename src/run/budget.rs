@@ -112,6 +112,13 @@ impl Budget {
         Ok(threads)
     }
 
+    /// Reserves an eighth of the memory, at most `most` bytes, and returns its length.
+    pub(crate) fn reserve_eighth(&mut self, most: usize) -> usize {
+        let bytes = self.eighths(1).min(most);
+        self.remaining -= bytes;
+        bytes
+    }
+
     /// Reserves `bytes` if that leaves at least as much.
     pub(super) fn reserve_half(&mut self, bytes: usize) -> bool {
         let has_space = bytes <= self.remaining / 2;
@@ -193,7 +200,8 @@ mod tests {
 
     #[test]
     fn shares_are_handed_out() {
-        let mut budget = Budget::of(800);
+        let mut budget = Budget::of(900);
+        assert_eq!((budget.reserve_eighth(100), budget.reserve_eighth(0)), (100, 0));
         assert!(!budget.reserve_half(401) && budget.reserve_half(400));
         assert_eq!((budget.remaining(), budget.eighths(6)), (400, 300));
     }

@@ -85,7 +85,9 @@ pub(super) struct CutCounts {
 
 /// Cuts the sources of a run.
 pub(super) struct Cutter<'a> {
-    sources: std::iter::Enumerate<std::vec::IntoIter<Source>>,
+    sources: std::vec::IntoIter<Source>,
+    /// Number of sources that were opened.
+    opened: usize,
     current: Option<OpenSource>,
     options: CutOptions<'a>,
     progress: &'a Progress,
@@ -103,7 +105,8 @@ const MAX_ADVICE: usize = 5;
 impl<'a> Cutter<'a> {
     pub(super) fn new(sources: Sources, run: &'a RunOptions, policy: &Policy, progress: &'a Progress) -> Cutter<'a> {
         Cutter {
-            sources: sources.0.into_iter().enumerate(),
+            sources: sources.0.into_iter(),
+            opened: 0,
             current: None,
             options: CutOptions::new(run, policy),
             progress,
@@ -149,8 +152,10 @@ impl<'a> Cutter<'a> {
 
     /// Opens the next source; false if there is none.
     fn open_next(&mut self) -> Result<bool, (String, CsvColumnsError)> {
-        let Some((number, source)) = self.sources.next() else { return Ok(false) };
-        let (number, name) = (number as u32, source.name.clone());
+        let Some(source) = self.sources.next() else { return Ok(false) };
+        Sources::begin_ahead(self.sources.as_mut_slice());
+        let (number, name) = (self.opened as u32, source.name.clone());
+        self.opened += 1;
         let file = SourceFile::of(&source);
         let RunOptions { mmap, threads, .. } = *self.options.run;
         let body = match source.open(OpenOptions { mmap, threads }) {

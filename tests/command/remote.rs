@@ -3,14 +3,22 @@
 //! What is read from a store gives the same output as the same file on disk, whatever fails on the way; or exit status 4,
 //! with the source named.
 
+#[path = "remote/archives.rs"]
+mod archives;
 #[path = "remote/faults.rs"]
 mod faults;
 #[path = "remote/messages.rs"]
 mod messages;
 #[path = "remote/outputs.rs"]
 mod outputs;
+#[path = "remote/requests.rs"]
+mod requests;
+#[path = "remote/resume.rs"]
+mod resume;
 #[path = "remote/server.rs"]
 mod server;
+#[path = "remote/stores.rs"]
+mod stores;
 
 use std::fs;
 use std::path::Path;
@@ -188,36 +196,6 @@ fn keys_of_remote_tables_are_used() {
     let remote = irikey_at(&server, &[&flags[..], &["s3://b/keys.parquet", "s3://b/keys.parquet"]].concat(), &[]);
     assert_eq!((local.status.code(), remote.status.code()), (Some(0), Some(0)), "{}", stderr(&remote));
     assert!(local.stdout == remote.stdout && local.stdout.len() > 100);
-}
-
-/// The manifest has the entity tags of objects: one that changed is refused, also if its length is the same.
-#[test]
-fn jobs_are_resumed_with_objects() {
-    let objects = ["a", "b"].map(|name| (format!("/b/{name}.txt"), b"http://one/\n".to_vec()));
-    let server = Server::start(objects, |_, _| Fault::Answer);
-    let directory = tempfile::tempdir().unwrap();
-    let out = directory.path().join("out");
-    let run = |inputs: &[&str]| {
-        let flags = ["canon", "--resume", "--output-format", "csv", "-o", out.to_str().unwrap()];
-        irikey_at(&server, &[&flags[..], inputs].concat(), &[])
-    };
-    let ran = run(&["s3://b/*.txt"]);
-    assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
-    let manifest = fs::read_to_string(out.join("_manifest.json")).unwrap();
-    assert_eq!(manifest.matches("etag:").count(), 2, "{manifest}");
-    let ran = run(&["s3://b/*.txt"]);
-    assert!(
-        ran.status.code() == Some(0) && stderr(&ran).contains("2 inputs finished by an earlier run"),
-        "{}",
-        stderr(&ran)
-    );
-    server.change("/b/b.txt");
-    let ran = run(&["s3://b/*.txt"]);
-    assert!(
-        ran.status.code() == Some(4) && stderr(&ran).contains("s3://b/b.txt: the input has changed"),
-        "{}",
-        stderr(&ran)
-    );
 }
 
 #[test]

@@ -16,6 +16,7 @@ use crate::record::access_log::LogFormat;
 use crate::record::archive::RecordTypes;
 use crate::record::csv::{CsvColumn, CsvHeader, CsvOptions, CsvQuote};
 use crate::record::{AUTO, FormatOptions, InputFormat};
+use crate::remote::RemoteUrl;
 use crate::run::{MAX_RECORD_LEN, MAX_ROW_GROUP_LEN, RunOptions};
 
 /// Flags of every command that reads records.
@@ -127,6 +128,12 @@ impl InputArgs {
             count_distinct: true,
             record_limit: self.limit,
         })
+    }
+
+    /// An input is in a store, or a list, which may name objects in stores.
+    pub(crate) fn may_be_remote(&self) -> bool {
+        let is_remote = |input: &PathBuf| input.to_str().and_then(RemoteUrl::parse).is_some();
+        self.inputs.iter().any(|input| list_name(input.as_os_str()).is_some() || is_remote(input))
     }
 
     /// The sources that the inputs stand for.

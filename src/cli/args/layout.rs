@@ -6,6 +6,7 @@ use clap::Args;
 
 use crate::batch::ColumnSet;
 use crate::cli::error::CommandError;
+use crate::input::{read_file, shown_path};
 use crate::output::{Arrangement, INDEX_KEY, OutputFormat};
 use crate::run::{PartCut, SortOptions};
 use crate::sort::{Partition, SortBy, SplitPoints};
@@ -39,7 +40,7 @@ pub(crate) struct SortArgs {
     /// same number of rows, whose split points are written to splits.txt; surt:FILE, the ranges between the split points
     /// in FILE
     #[arg(long, value_name = "HOW", value_parser = parse_partitioning, help_heading = "Order and files")]
-    partition: Option<Partitioning>,
+    partition: Option<PartitionFlag>,
     /// Directories between -o and the parts, separated by commas, outermost first, such as
     /// crawl=CC-MAIN-2026-47,subset=warc
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_hive, help_heading = "Order and files")]
@@ -149,7 +150,7 @@ impl SortArgs {
         }
         let layout = FileLayout {
             arrangement: Arrangement { by, bloom: self.bloom_filter },
-            partitioning: self.partition.clone(),
+            partitioning: self.partition.as_ref().map(PartitionFlag::partitioning).transpose()?,
             part_rows: self.part_rows,
             hive: self.hive.clone(),
             resume: self.resume,
@@ -177,7 +178,7 @@ impl SortArgs {
             }
             return Ok(SortBy::parse([INDEX_KEY, "fetch_time"]));
         }
-        if !matches!(self.partition, Some(Partitioning::Ranges(_) | Partitioning::Points(..))) {
+        if !self.partition.as_ref().is_some_and(PartitionFlag::has_ranges) {
             return Ok(by);
         }
         let is_by_key = by.names().next().map(|name| name == "url_surtkey");
@@ -191,26 +192,50 @@ impl SortArgs {
     }
 }
 
-fn parse_partitioning(text: &str) -> Result<Partitioning, String> {
+/// The value of `--partition`. The file of split points, which may be in a store, is read after the options of stores.
+#[derive(Clone, Debug)]
+enum PartitionFlag {
+    Given(Partitioning),
+    Points(PathBuf),
+}
+
+impl PartitionFlag {
+    /// The partitions are ranges of the SURT key.
+    fn has_ranges(&self) -> bool {
+        matches!(self, PartitionFlag::Given(Partitioning::Ranges(_)) | PartitionFlag::Points(_))
+    }
+
+    /// Reads the split points.
+    fn partitioning(&self) -> Result<Partitioning, CommandError> {
+        match self {
+            PartitionFlag::Given(partitioning) => Ok(partitioning.clone()),
+            PartitionFlag::Points(path) => {
+                let points = read_split_points(path);
+                let points = points.map_err(|error| CommandError::Usage(format!("--partition surt:FILE: {error}")))?;
+                Ok(Partitioning::Points(path.clone(), points))
+            }
+        }
+    }
+}
+
+fn parse_partitioning(text: &str) -> Result<PartitionFlag, String> {
     let count = |text: &str| match text.parse() {
         Ok(count @ 1..=MAX_PARTITIONS) => Ok(count),
         _ => Err(format!("expected a number of partitions from 1 to {MAX_PARTITIONS}")),
     };
     match text.split_once(':') {
-        Some(("host", text)) => Ok(Partitioning::By(Partition::Host(count(text)?))),
+        Some(("host", text)) => Ok(PartitionFlag::Given(Partitioning::By(Partition::Host(count(text)?)))),
         Some(("surt", text)) if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) => {
-            Ok(Partitioning::Ranges(count(text)?))
+            Ok(PartitionFlag::Given(Partitioning::Ranges(count(text)?)))
         }
-        Some(("surt", path)) if !path.is_empty() => {
-            let points = read_split_points(Path::new(path))?;
-            Ok(Partitioning::Points(PathBuf::from(path), points))
-        }
+        Some(("surt", path)) if !path.is_empty() => Ok(PartitionFlag::Points(PathBuf::from(path))),
         _ => Err("expected host:N, surt:N or surt:FILE".to_string()),
     }
 }
 
 fn read_split_points(path: &Path) -> Result<Partition, String> {
-    let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let failed = |error: &dyn std::fmt::Display| format!("{}: cannot read: {error}", shown_path(path).display());
+    let text = String::from_utf8(read_file(path).map_err(|error| failed(&error))?).map_err(|error| failed(&error))?;
     let points = SplitPoints::parse(&text);
     let points = points.map_err(|line| format!("{}: line {line}: not greater than the line before", path.display()))?;
     Ok(Partition::Surt(points))

@@ -4,8 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::input::InputArgs;
 use super::values::parse_size;
 use crate::cli::error::CommandError;
+use crate::remote::{MAX_READ_AHEAD, set_read_ahead};
 use crate::run::Budget;
 
 /// Flags of every command that keeps keys or sorts rows.
@@ -23,9 +25,13 @@ pub(crate) struct SpillArgs {
 }
 
 impl SpillArgs {
-    /// The memory of the job.
-    pub(crate) fn budget(&self) -> Budget {
-        Budget::new(self.memory)
+    /// The memory of a job over `input`, without what is used to read ahead in stores.
+    pub(crate) fn budget(&self, input: &InputArgs) -> Budget {
+        let mut budget = Budget::new(self.memory);
+        if input.may_be_remote() {
+            set_read_ahead(budget.reserve_eighth(MAX_READ_AHEAD));
+        }
+        budget
     }
 
     /// The directory of temporary files.

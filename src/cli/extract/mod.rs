@@ -22,7 +22,7 @@ use crate::cli::report::replaced_to_text;
 use crate::cli::terminal::{count_of, print_error, print_to_stderr};
 use crate::encoding::Charset;
 use crate::extract::{DefectKind, DocumentContext, HeaderField, LinkScope, Markup, extract_each, for_each_header_link};
-use crate::input::{self, BodyDefect, Source};
+use crate::input::{self, BodyDefect, Source, Sources};
 use crate::iri::Base;
 use crate::output::{Destination, OutputError, OutputFormat};
 use crate::process::exit;
@@ -149,7 +149,9 @@ pub(crate) fn run(args: &ExtractArgs) -> Result<u8, CommandError> {
     let replaced = files.check(&sources)?;
     let rows = LinkRows::create(&destination, format, &columns)?;
     let mut extraction = Extraction::new(args, rows);
-    for source in sources.0 {
+    let mut sources = sources.0.into_iter();
+    while let Some(source) = sources.next() {
+        Sources::begin_ahead(sources.as_mut_slice());
         extraction.add_source(source)?;
     }
     if extraction.has_read_nothing() && extraction.unread > 0 {

@@ -135,7 +135,7 @@ impl ParquetTable {
     fn read(&self, unit: ParquetUnit) -> UnitRows {
         let build = || {
             let metadata = self.metadata.clone();
-            let file = self.file.with_chunks(unit.group, || self.chunks(unit.group))?;
+            let file = self.file.with_chunks(unit.group, |group| self.chunks(group))?;
             let row_group = CheckedRowGroup { file, metadata, group: unit.group };
             row_group.check()?;
             let rows = RowSelection::from(vec![
@@ -152,11 +152,12 @@ impl ParquetTable {
         UnitRows { unit, batches, failed, rows: None, projection: self.projection.clone(), number: unit.number, at }
     }
 
-    /// Where the columns of a row group that are read are in the file, as far as the file states it.
-    fn chunks(&self, group: usize) -> Vec<Range<u64>> {
-        let group = self.metadata.metadata().row_group(group);
+    /// Where the columns of a row group that are read are in the file, as far as the file states it; `None` after the last
+    /// group.
+    fn chunks(&self, group: usize) -> Option<Vec<Range<u64>>> {
+        let group = self.metadata.metadata().row_groups().get(group)?;
         let columns = (0..group.num_columns()).filter(|&i| self.mask.leaf_included(i)).map(|i| group.column(i));
-        columns.filter_map(chunk_range).collect()
+        Some(columns.filter_map(chunk_range).collect())
     }
 
     /// Byte offset in the file of the first column of a row group that is read.

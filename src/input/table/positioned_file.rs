@@ -16,7 +16,7 @@ use crate::remote::{OpenedObject, RemoteError, RemoteObject, RemoteReader};
 /// Bytes that are read at a time where the length is not known.
 const BUFFER_LEN: usize = 1 << 10;
 
-/// Where the bytes of a table are.
+/// Where the bytes of a table or of a ZIP archive are.
 #[derive(Clone, Debug)]
 pub(crate) enum TableFile {
     Path(PathBuf),
@@ -77,23 +77,24 @@ impl PositionedFile {
         Ok(PositionedFile { bytes: PositionedBytes::Remote(Arc::new(table), None), len })
     }
 
-    /// The same file with the column chunks of a row group, which are at `ranges`, if reads are expensive.
+    /// The same file with the column chunks of a row group, if reads are expensive. `ranges` returns where those of a group
+    /// are, and `None` after the last group.
     pub(in crate::input) fn with_chunks(
         &self,
         group: usize,
-        ranges: impl FnOnce() -> Vec<Range<u64>>,
+        ranges: impl Fn(usize) -> Option<Vec<Range<u64>>>,
     ) -> io::Result<PositionedFile> {
         let bytes = match &self.bytes {
             PositionedBytes::File(file) => PositionedBytes::File(Arc::clone(file)),
             PositionedBytes::Remote(table, _) => {
-                PositionedBytes::Remote(Arc::clone(table), Some(table.chunks(group, ranges())?))
+                PositionedBytes::Remote(Arc::clone(table), Some(table.chunks(group, ranges)?))
             }
         };
         Ok(PositionedFile { bytes, len: self.len })
     }
 
     /// Reads from byte `at` on.
-    pub(super) fn reader(&self, at: u64) -> PositionedReader {
+    pub(in crate::input) fn reader(&self, at: u64) -> PositionedReader {
         PositionedReader { file: self.clone(), at, piece: Bytes::new() }
     }
 }

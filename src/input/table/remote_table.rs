@@ -1,17 +1,18 @@
 //! A table in a store, of which only the wanted bytes are requested: [`RemoteTable`].
 //!
 //! The end of the file is requested first: it contains the metadata. The column chunks of a row group are requested when
-//! the first of its units is decoded, side by side; chunks that are close to each other in one request. They are dropped
-//! with the last unit.
+//! the first of its units is decoded, side by side; chunks that are close to each other in one request. Those of the row
+//! groups that follow are requested at the same time, as far as memory allows. They are dropped after the units of the
+//! next row group have begun.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytes::Bytes;
 
-use crate::remote::{RemoteError, RemoteObject};
+use crate::remote::{RangesRequest, RemoteError, RemoteObject, read_ahead};
 
 /// Bytes at the end of a file that are requested first.
 const TAIL_LEN: u64 = 512 << 10;
@@ -22,17 +23,26 @@ const PIECE_LEN: u64 = 64 << 10;
 /// Column chunks of one row group that are longer in total are requested page by page.
 const MAX_CHUNKS_LEN: u64 = 512 << 20;
 
+/// Most row groups that are requested ahead.
+const GROUPS_AHEAD: usize = 16;
+
 /// A table in a store.
 pub(super) struct RemoteTable {
     object: RemoteObject,
     len: u64,
     tail: Segment,
-    groups: Mutex<HashMap<usize, Weak<FetchedChunks>>>,
+    /// The row groups that were requested last.
+    groups: Mutex<BTreeMap<usize, Arc<FetchedChunks>>>,
 }
 
 /// The column chunks of a row group.
 #[derive(Default)]
-pub(super) struct FetchedChunks(OnceLock<Result<Vec<Segment>, RemoteError>>);
+pub(super) struct FetchedChunks {
+    /// Bytes of the chunks.
+    len: u64,
+    request: Mutex<Option<RangesRequest>>,
+    segments: OnceLock<Result<Vec<Segment>, RemoteError>>,
+}
 
 /// Bytes of a file.
 struct Segment {
@@ -46,6 +56,18 @@ impl Segment {
         let start = usize::try_from(range.start.checked_sub(self.at)?).ok()?;
         let end = usize::try_from(range.end.checked_sub(self.at)?).ok()?;
         (end <= self.bytes.len()).then(|| self.bytes.slice(start..end))
+    }
+}
+
+impl FetchedChunks {
+    /// Waits until the chunks have arrived.
+    fn wait(&self) -> Result<(), RemoteError> {
+        let fetched = self.segments.get_or_init(|| {
+            let request = self.request.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let parts = request.map_or_else(|| Ok(Vec::new()), RangesRequest::wait)?;
+            Ok(parts.into_iter().map(|(at, bytes)| Segment { at, bytes }).collect())
+        });
+        fetched.as_ref().map(|_| ()).map_err(Clone::clone)
     }
 }
 
@@ -70,27 +92,48 @@ impl RemoteTable {
         self.len
     }
 
-    /// The chunks of a row group, which are at `ranges`. They are requested once as long as they are in use. What reaches past
-    /// the end of the file is left out.
-    pub(super) fn chunks(&self, group: usize, mut ranges: Vec<Range<u64>>) -> Result<Arc<FetchedChunks>, RemoteError> {
-        ranges.retain(|range| range.end <= self.len);
-        let chunks = {
-            let mut groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
-            groups.retain(|_, chunks| chunks.strong_count() > 0);
-            let chunks = groups.get(&group).and_then(Weak::upgrade).unwrap_or_default();
-            groups.insert(group, Arc::downgrade(&chunks));
-            chunks
-        };
-        let len: u64 = ranges.iter().map(|range| range.end - range.start).fold(0, u64::saturating_add);
-        let fetched = chunks.0.get_or_init(|| match len {
-            ..=MAX_CHUNKS_LEN => {
-                let segments = self.object.read_ranges(&ranges)?;
-                Ok(segments.into_iter().map(|(at, bytes)| Segment { at, bytes }).collect())
+    /// The chunks of a row group. `ranges` returns where those of a group are, and `None` after the last group. What reaches
+    /// past the end of the file is left out.
+    pub(super) fn chunks(
+        &self,
+        group: usize,
+        ranges: impl Fn(usize) -> Option<Vec<Range<u64>>>,
+    ) -> Result<Arc<FetchedChunks>, RemoteError> {
+        let mut groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
+        // Another thread may still begin a unit of the group before.
+        groups.retain(|number, _| number + 1 >= group);
+        let space = read_ahead() as u64 / 2;
+        for number in group..=group + GROUPS_AHEAD {
+            if groups.contains_key(&number) {
+                continue;
             }
-            _ => Ok(Vec::new()),
-        });
-        fetched.as_ref().map_err(Clone::clone)?;
+            let Some(ranges) = ranges(number) else { break };
+            let (ranges, len) = self.missing(ranges);
+            let ahead = groups.range(group + 1..).map(|(_, chunks)| chunks.len).fold(len, u64::saturating_add);
+            if number > group && ahead > space {
+                break;
+            }
+            groups.insert(number, Arc::new(self.request(&ranges, len)?));
+        }
+        let chunks = groups.get(&group).cloned().unwrap_or_default();
+        drop(groups);
+        chunks.wait()?;
         Ok(chunks)
+    }
+
+    /// The ranges that are not in the tail, and their length.
+    fn missing(&self, mut ranges: Vec<Range<u64>>) -> (Vec<Range<u64>>, u64) {
+        ranges.retain(|range| range.end <= self.len && range.start < self.tail.at);
+        let len = ranges.iter().map(|range| range.end - range.start).fold(0, u64::saturating_add);
+        (ranges, len)
+    }
+
+    fn request(&self, ranges: &[Range<u64>], len: u64) -> Result<FetchedChunks, RemoteError> {
+        let request = match len {
+            1..=MAX_CHUNKS_LEN => Some(self.object.request_ranges(ranges)?),
+            _ => None,
+        };
+        Ok(FetchedChunks { len, request: Mutex::new(request), segments: OnceLock::new() })
     }
 
     /// The bytes of `range`, which is within the file.
@@ -114,7 +157,7 @@ impl RemoteTable {
     }
 
     fn fetched(&self, range: &Range<u64>, chunks: Option<&FetchedChunks>) -> Option<Bytes> {
-        let segments = chunks.and_then(|chunks| chunks.0.get()?.as_ref().ok());
+        let segments = chunks.and_then(|chunks| chunks.segments.get()?.as_ref().ok());
         let chunks = segments.into_iter().flatten();
         chunks.chain([&self.tail]).find_map(|segment| segment.get(range))
     }

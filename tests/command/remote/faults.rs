@@ -6,7 +6,7 @@ use super::server::{Fault, Request, Server};
 use super::{FLAGS, irikey_at, local, sample, stderr};
 
 /// A number that depends on `seed` and `number` in no simple way.
-fn random(seed: u64, number: usize) -> u64 {
+pub fn random(seed: u64, number: usize) -> u64 {
     let mut value = seed.wrapping_add(number as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     value ^= value >> 29;
     value.wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 32

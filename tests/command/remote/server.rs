@@ -90,6 +90,11 @@ struct Contents {
     objects: BTreeMap<String, Vec<u8>>,
     /// Parts of uploads that are not complete, by number.
     uploads: BTreeMap<String, BTreeMap<u32, Vec<u8>>>,
+    /// Blocks of Azure that are not committed, by `/bucket/key` and name.
+    blocks: BTreeMap<String, BTreeMap<String, Vec<u8>>>,
+    /// Requests that are being answered, and the most at a time.
+    current: usize,
+    most: usize,
     requests: Vec<Request>,
 }
 
@@ -134,6 +139,11 @@ impl Server {
         self.contents.lock().unwrap().objects.keys().cloned().collect()
     }
 
+    /// The most requests that were answered at a time.
+    pub fn most_at_a_time(&self) -> usize {
+        self.contents.lock().unwrap().most
+    }
+
     /// Number of uploads that are neither complete nor aborted.
     pub fn upload_count(&self) -> usize {
         self.contents.lock().unwrap().uploads.len()
@@ -146,30 +156,39 @@ impl Server {
             let number = {
                 let mut contents = self.contents.lock().unwrap();
                 contents.requests.push(request.clone());
+                contents.current += 1;
+                contents.most = contents.most.max(contents.current);
                 contents.requests.len() - 1
             };
-            let fault = faults(number, &request);
-            let mut cut = usize::MAX;
-            let answer = match &fault {
-                Fault::Drop => return,
-                Fault::Status(status, body) => Answer::new(*status, body.as_bytes().to_vec()),
-                Fault::Redirect(path) => {
-                    Answer { headers: vec![("Location".into(), path.clone())], ..Answer::new(302, Vec::new()) }
-                }
-                fault => {
-                    match fault {
-                        Fault::Delay(time) => thread::sleep(*time),
-                        Fault::Truncate(len) => cut = *len,
-                        Fault::Change => self.change(request.path()),
-                        _ => {}
-                    }
-                    self.answer(&request, fault)
-                }
-            };
-            if !answer.send(stream, &request, fault == Fault::Chunked, cut) {
+            let is_open = self.answer_request(stream, &request, number, faults);
+            self.contents.lock().unwrap().current -= 1;
+            if !is_open {
                 return;
             }
         }
+    }
+
+    /// Answers a request. Returns false if the connection is to be closed.
+    fn answer_request(&self, stream: &TcpStream, request: &Request, number: usize, faults: &Faults) -> bool {
+        let fault = faults(number, request);
+        let mut cut = usize::MAX;
+        let answer = match &fault {
+            Fault::Drop => return false,
+            Fault::Status(status, body) => Answer::new(*status, body.as_bytes().to_vec()),
+            Fault::Redirect(path) => {
+                Answer { headers: vec![("Location".into(), path.clone())], ..Answer::new(302, Vec::new()) }
+            }
+            fault => {
+                match fault {
+                    Fault::Delay(time) => thread::sleep(*time),
+                    Fault::Truncate(len) => cut = *len,
+                    Fault::Change => self.change(request.path()),
+                    _ => {}
+                }
+                self.answer(request, fault)
+            }
+        };
+        answer.send(stream, request, fault == Fault::Chunked, cut)
     }
 
     pub fn change(&self, path: &str) {
@@ -183,6 +202,8 @@ impl Server {
         let path = unescape(request.path());
         let mut contents = self.contents.lock().unwrap();
         match request.method.as_str() {
+            "GET" if request.parameter("comp").is_some() => list_azure(&contents.objects, &path, request),
+            "PUT" if request.parameter("comp").is_some() => contents.write_azure(&path, request),
             "GET" if request.parameter("list-type").is_some() => list(&contents.objects, &path, request),
             "GET" | "HEAD" => {
                 let is_whole = matches!(fault, Fault::IgnoreRange | Fault::Chunked);
@@ -251,9 +272,27 @@ impl Contents {
         }
     }
 
+    /// A block, or the list of blocks that are the object.
+    fn write_azure(&mut self, path: &str, request: &Request) -> Answer {
+        match request.parameter("blockid") {
+            Some(id) => _ = self.blocks.entry(path.to_string()).or_default().insert(id, request.body.clone()),
+            None => {
+                let mut blocks = self.blocks.remove(path).unwrap_or_default();
+                let list = String::from_utf8(request.body.clone()).unwrap();
+                let ids = list.split("<Uncommitted>").skip(1).map(|rest| rest.split('<').next().unwrap());
+                let object = ids.flat_map(|id| blocks.remove(id).expect("a block of this name")).collect();
+                self.objects.insert(path.to_string(), object);
+            }
+        }
+        let tag = tag(self.objects.get(path).map_or(b"", Vec::as_slice));
+        Answer { headers: vec![("ETag".into(), tag)], ..Answer::new(201, Vec::new()) }
+    }
+
     /// The object exists, and the request says that it must not.
     fn is_refused(&self, path: &str, request: &Request) -> bool {
-        request.header("if-none-match") == Some("*") && self.objects.contains_key(path)
+        let must_be_new =
+            request.header("if-none-match") == Some("*") || request.header("x-goog-if-generation-match") == Some("0");
+        must_be_new && self.objects.contains_key(path)
     }
 }
 
@@ -362,6 +401,27 @@ fn list(objects: &BTreeMap<String, Vec<u8>>, bucket: &str, request: &Request) ->
         ));
     }
     xml.push_str("</ListBucketResult>");
+    Answer::new(200, xml.into_bytes())
+}
+
+/// A listing of Azure, which is one page.
+fn list_azure(objects: &BTreeMap<String, Vec<u8>>, container: &str, request: &Request) -> Answer {
+    let container = format!("{}/", container.trim_end_matches('/'));
+    let prefix = format!("{container}{}", request.parameter("prefix").unwrap_or_default());
+    let is_flat = request.parameter("delimiter").is_none();
+    let mut xml = String::from("<EnumerationResults><Blobs>");
+    for (path, object) in objects.iter().filter(|(path, _)| path.starts_with(&prefix)) {
+        if is_flat || !path[prefix.len()..].contains('/') {
+            xml.push_str(&format!(
+                "<Blob><Name>{}</Name><Properties><Last-Modified>Wed, 01 Jan 2025 00:00:00 GMT</Last-Modified>\
+                 <Content-Length>{}</Content-Length><Content-Type>x</Content-Type><Etag>{}</Etag></Properties></Blob>",
+                &path[container.len()..],
+                object.len(),
+                tag(object).trim_matches('"'),
+            ));
+        }
+    }
+    xml.push_str("</Blobs><NextMarker /></EnumerationResults>");
     Answer::new(200, xml.into_bytes())
 }
 

@@ -1,0 +1,63 @@
+//! Requests that fail, and when they are repeated: [`FetchError`], [`Repetition`].
+
+use std::time::{Duration, Instant};
+
+use super::credentials::{retry_pause, retry_timeout};
+use super::error::RemoteError;
+use super::failure::Failure;
+use super::store::RemoteStore;
+
+/// The longest pause between repetitions of a request.
+const MAX_PAUSE: Duration = Duration::from_secs(10);
+
+/// Why a request returned less than what was requested.
+#[derive(Debug)]
+pub(super) enum FetchError {
+    /// A repetition would fail as well.
+    Final(RemoteError),
+    /// A repetition may succeed.
+    Transient(Failure),
+}
+
+impl FetchError {
+    pub(super) fn of(error: &object_store::Error, store: &RemoteStore) -> FetchError {
+        let failure = Failure::of(error);
+        if failure.is_transient() { FetchError::Transient(failure) } else { FetchError::Final(failure.error(store)) }
+    }
+}
+
+impl From<RemoteError> for FetchError {
+    fn from(error: RemoteError) -> FetchError {
+        FetchError::Final(error)
+    }
+}
+
+/// The error of a task that ended without a result.
+pub(super) fn lost_task() -> object_store::Error {
+    object_store::Error::Generic { store: "remote", source: "the answer ended early".into() }
+}
+
+/// Repetitions of a request, until [`retry_timeout`].
+pub(super) struct Repetition {
+    started: Instant,
+    pause: Duration,
+}
+
+impl Repetition {
+    pub(super) fn new() -> Repetition {
+        Repetition { started: Instant::now(), pause: retry_pause() }
+    }
+
+    /// Waits before the next request.
+    ///
+    /// # Errors
+    /// The time for repetitions is over: the result of `error`.
+    pub(super) async fn pause(&mut self, error: impl FnOnce() -> RemoteError) -> Result<(), RemoteError> {
+        if self.started.elapsed() + self.pause > retry_timeout() {
+            return Err(error());
+        }
+        tokio::time::sleep(self.pause).await;
+        self.pause = (self.pause * 2).min(MAX_PAUSE);
+        Ok(())
+    }
+}

@@ -1,0 +1,76 @@
+//! Members of ZIP and WACZ archives in stores, which are read by ranges.
+
+use super::server::{Fault, Server};
+use super::{faults, irikey_at, sample, stderr};
+
+/// A ZIP archive of stored members (APPNOTE.TXT 4.3).
+fn zip(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    let (mut bytes, mut directory) = (Vec::new(), Vec::new());
+    for (name, content) in members {
+        let mut crc = flate2::Crc::new();
+        crc.update(content);
+        let (len, header_at) = ((content.len() as u32).to_le_bytes(), (bytes.len() as u32).to_le_bytes());
+        let fixed = [&[20, 0, 0, 0, 0, 0, 0, 0, 0, 0][..], &crc.sum().to_le_bytes(), &len, &len].concat();
+        let names = [&(name.len() as u16).to_le_bytes()[..], &[0, 0]].concat();
+        bytes.extend([b"PK\x03\x04", &fixed[..], &names, name.as_bytes(), content].concat());
+        let place = [&[0; 10][..], &header_at].concat();
+        directory.extend([b"PK\x01\x02\x14\0", &fixed[..], &names, &place, name.as_bytes()].concat());
+    }
+    let count = (members.len() as u16).to_le_bytes();
+    let (len, at) = ((directory.len() as u32).to_le_bytes(), (bytes.len() as u32).to_le_bytes());
+    [&bytes[..], &directory, b"PK\x05\x06\0\0\0\0", &count, &count, &len, &at, &[0, 0]].concat()
+}
+
+#[test]
+fn members_are_sources() {
+    // As long as many blocks, so that a request for all of it would be seen.
+    let other: Vec<u8> = (0..300_000).map(|at| faults::random(1, at) as u8).collect();
+    let archive = zip(&[
+        ("datapackage.json", b"{}".to_vec()),
+        ("archive/a.warc.gz", sample("crawl.warc.gz")),
+        ("pages/pages.jsonl", other),
+        ("archive/b.warc.gz", sample("crawl.warc.gz")),
+        ("urls.txt", b"http://a/\n".to_vec()),
+    ]);
+    let directory = tempfile::tempdir().unwrap();
+    let local = directory.path().join("a.wacz");
+    std::fs::write(&local, &archive).unwrap();
+    let objects = || [("/b/a.wacz".to_string(), archive.clone()), ("/b/x.zip".to_string(), b"http://x/\n".to_vec())];
+    let quiet = Server::start([], |_, _| Fault::Answer);
+    let flags = ["canon", "-q", "--output-format", "csv", "--columns", "uri,source,record"];
+    for members in ["", "!urls.txt", "!archive/*", "!archive/b.warc.gz"] {
+        let expected = irikey_at(&quiet, &[&flags[..], &[&format!("{}{members}", local.display())]].concat(), &[]);
+        assert_eq!(expected.status.code(), Some(0), "{}", stderr(&expected));
+        let server = Server::start(objects(), faults::transient(7));
+        for place in ["s3://b".to_string(), format!("http://{}/b", server.address)] {
+            let ran = irikey_at(&server, &[&flags[..], &[&format!("{place}/a.wacz{members}")]].concat(), &[]);
+            let expected = String::from_utf8(expected.stdout.clone()).unwrap();
+            let expected = expected.replace(&local.display().to_string(), &format!("{place}/a.wacz"));
+            assert_eq!(
+                (String::from_utf8(ran.stdout.clone()).unwrap(), ran.status.code()),
+                (expected, Some(0)),
+                "{}",
+                stderr(&ran)
+            );
+        }
+    }
+    let server = Server::start(objects(), |_, _| Fault::Answer);
+    // A name alone makes no archive.
+    let ran = irikey_at(&server, &["canon", "-q", "s3://b/x.zip"], &[]);
+    assert_eq!((&ran.stdout[..], ran.status.code()), (&b"http://x/\n"[..], Some(0)), "{}", stderr(&ran));
+    let ran = irikey_at(&server, &["canon", "-q", "s3://b/a.wacz!nothing"], &[]);
+    let message = stderr(&ran);
+    assert!(
+        ran.status.code() == Some(4) && message.contains("s3://b/a.wacz!nothing") && message.contains("urls.txt"),
+        "{message}"
+    );
+    let ran = irikey_at(&server, &["canon", "-q", "s3://b/y.wacz!x"], &[]);
+    assert!(ran.status.code() == Some(4) && stderr(&ran).contains("no such object"), "{}", stderr(&ran));
+    // A damaged member: the rows before the damage, and a defect.
+    let mut damaged = archive.clone();
+    let at = archive.windows(9).rposition(|part| part == b"http://a/").unwrap();
+    damaged[at + 7] = b'b';
+    let server = Server::start([("/b/a.wacz".to_string(), damaged)], |_, _| Fault::Answer);
+    let ran = irikey_at(&server, &["canon", "-q", "s3://b/a.wacz!urls.txt"], &[]);
+    assert!(ran.status.code() == Some(4) && stderr(&ran).contains("checksum"), "{}", stderr(&ran));
+}

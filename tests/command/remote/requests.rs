@@ -1,0 +1,90 @@
+//! How many requests are made, and how many at a time.
+
+use std::fs;
+use std::time::Duration;
+
+use super::faults::random;
+use super::server::{Fault, Server};
+use super::{irikey_at, stderr};
+
+/// Every answer comes so much later, milliseconds.
+fn slow(milliseconds: u64) -> impl Fn(usize, &super::server::Request) -> Fault + Send + Sync + 'static {
+    move |_, _| Fault::Delay(Duration::from_millis(milliseconds))
+}
+
+/// Short objects take one request each, and these overlap.
+#[test]
+fn short_objects_are_requested_ahead() {
+    let expected: String = (0..200).map(|number| format!("http://h/{number:03}\n")).collect();
+    let objects = || (0..200).map(|number| (format!("/b/{number:03}"), format!("http://h/{number:03}\n").into_bytes()));
+    let directory = tempfile::tempdir().unwrap();
+    let list = directory.path().join("list");
+    fs::write(&list, (0..200).map(|number| format!("s3://b/{number:03}\n")).collect::<String>()).unwrap();
+    for (name, request_count) in [("s3://b/".to_string(), 201), (format!("@{}", list.display()), 200)] {
+        for threads in ["1", "2"] {
+            let server = Server::start(objects(), slow(10));
+            let ran = irikey_at(&server, &["canon", "-q", "-j", threads, &name], &[]);
+            assert_eq!(
+                (String::from_utf8(ran.stdout.clone()).unwrap(), ran.status.code()),
+                (expected.clone(), Some(0))
+            );
+            assert_eq!(server.requests().len(), request_count, "{name}");
+            assert!((16..=70).contains(&server.most_at_a_time()), "{}", server.most_at_a_time());
+        }
+    }
+}
+
+/// The beginnings of sources take memory, which is limited: fewer are requested at a time.
+#[test]
+fn memory_limits_the_requests() {
+    let text = "http://h/\n".repeat(60_000);
+    let objects = (0..20).map(|number| (format!("/b/{number:02}"), text.clone().into_bytes()));
+    let server = Server::start(objects, slow(10));
+    let flags = ["--store-option", "block_size=1048576", "--memory", "64M", "--row-group-size", "1M", "-j", "1"];
+    let ran = irikey_at(&server, &[&["dedup", "-q", "--columns", "record", "s3://b/"][..], &flags].concat(), &[]);
+    assert_eq!((&ran.stdout[..], ran.status.code()), (&b"record\n1\n"[..], Some(0)), "{}", stderr(&ran));
+    // An eighth of 64 MiB; half of it for objects of 600 KB.
+    assert!((2..=9).contains(&server.most_at_a_time()), "{}", server.most_at_a_time());
+}
+
+/// Of a table, its first bytes, its end, and each row group are requested once; row groups at the same time.
+#[test]
+fn row_groups_are_requested_once_and_ahead() {
+    let line = |number: u64| {
+        format!("http://h/{}\n", (0..500).map(|at| format!("{:08x}", random(number * 1000, at))).collect::<String>())
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let (text, table) = (directory.path().join("x.txt"), directory.path().join("x.parquet"));
+    // Two units of 8 MiB in one row group, or many row groups.
+    for (lines, row_group_size, groups) in [(3200, "64M", 1), (1200, "600K", 8)] {
+        fs::write(&text, (0..lines).map(line).collect::<String>()).unwrap();
+        let (text, table) = (text.to_str().unwrap(), table.to_str().unwrap());
+        let quiet = Server::start([], slow(10));
+        let flags = ["canon", "-q", text, "-o", table, "--row-group-size", row_group_size, "--columns", "uri"];
+        assert_eq!(irikey_at(&quiet, &flags, &[]).status.code(), Some(0));
+        let bytes = fs::read(table).unwrap();
+        for threads in ["1", "2"] {
+            let server = Server::start([("/b/x.parquet".to_string(), bytes.clone())], slow(100));
+            let report = directory.path().join("report.json");
+            let flags = ["canon", "-q", "-j", threads, "s3://b/x.parquet", "--report", report.to_str().unwrap()];
+            let ran = irikey_at(&server, &flags, &[]);
+            assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
+            assert!(ran.stdout == fs::read(text).unwrap());
+            let report: serde_json::Value = serde_json::from_slice(&fs::read(&report).unwrap()).unwrap();
+            let received = report["transfer"]["received_bytes"].as_u64().unwrap();
+            assert!(received < bytes.len() as u64 + (600 << 10), "{received} of {}", bytes.len());
+            assert_eq!(report["transfer"]["requests"], server.requests().len());
+            assert!(server.most_at_a_time() >= groups.min(4), "{}", server.most_at_a_time());
+        }
+    }
+}
+
+/// Small tables take two requests.
+#[test]
+fn short_tables_are_read_with_their_end() {
+    let server = Server::start([("/b/x.parquet".to_string(), super::sample("crawl.parquet"))], |_, _| Fault::Answer);
+    let ran = irikey_at(&server, &["canon", "-q", "s3://b/x.parquet", "--store-option", "block_size=1000000"], &[]);
+    assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
+    // One asks for the version, because the command line names the object.
+    assert_eq!(server.requests().len(), 3);
+}

@@ -1,0 +1,105 @@
+//! Jobs with objects that are resumed: with other versions, after faults, and after the process was killed.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use super::faults::{random, transient};
+use super::server::{Fault, Request, Server};
+use super::{command_at, irikey_at, stderr};
+
+/// The manifest has the entity tags of objects: one that changed is refused, also if its length is the same.
+#[test]
+fn jobs_are_resumed_with_objects() {
+    let objects = ["a", "b"].map(|name| (format!("/b/{name}.txt"), b"http://one/\n".to_vec()));
+    let server = Server::start(objects, |_, _| Fault::Answer);
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().join("out");
+    let run = |inputs: &[&str]| {
+        let flags = ["canon", "--resume", "--output-format", "csv", "-o", out.to_str().unwrap()];
+        irikey_at(&server, &[&flags[..], inputs].concat(), &[])
+    };
+    let ran = run(&["s3://b/*.txt"]);
+    assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
+    let manifest = fs::read_to_string(out.join("_manifest.json")).unwrap();
+    assert_eq!(manifest.matches("etag:").count(), 2, "{manifest}");
+    let ran = run(&["s3://b/*.txt"]);
+    assert!(
+        ran.status.code() == Some(0) && stderr(&ran).contains("2 inputs finished by an earlier run"),
+        "{}",
+        stderr(&ran)
+    );
+    server.change("/b/b.txt");
+    let ran = run(&["s3://b/*.txt"]);
+    assert!(
+        ran.status.code() == Some(4) && stderr(&ran).contains("s3://b/b.txt: the input has changed"),
+        "{}",
+        stderr(&ran)
+    );
+}
+
+/// The rows of all parts, in order.
+fn rows_of_parts(directory: &Path) -> String {
+    let names = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let mut parts: Vec<_> = names.filter(|path| path.extension().is_some_and(|suffix| suffix == "txt")).collect();
+    parts.sort();
+    parts.iter().map(|part| fs::read_to_string(part).unwrap()).collect()
+}
+
+/// An object that could not be read is read by the next run; the others are not.
+#[test]
+fn objects_that_failed_are_read_again() {
+    let objects = ["a", "b", "c"].map(|name| (format!("/b/{name}"), format!("http://{name}/\n").into_bytes()));
+    let is_down = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
+    let seen = is_down.clone();
+    let server = Server::start(objects, move |_, request: &Request| {
+        let fails = request.path() == "/b/b" && seen.load(std::sync::atomic::Ordering::Relaxed);
+        if fails { Fault::Status(503, "") } else { Fault::Answer }
+    });
+    let directory = tempfile::tempdir().unwrap();
+    let run = || {
+        let out = directory.path().to_str().unwrap();
+        let flags = ["canon", "--resume", "--output-format", "text", "--store-option", "retry_timeout=0", "-o", out];
+        irikey_at(&server, &[&flags[..], &["s3://b/"]].concat(), &[])
+    };
+    let ran = run();
+    assert!(ran.status.code() == Some(4) && stderr(&ran).contains("s3://b/b: "), "{}", stderr(&ran));
+    assert_eq!(rows_of_parts(directory.path()), "http://a/\nhttp://c/\n");
+    is_down.store(false, std::sync::atomic::Ordering::Relaxed);
+    let count = server.requests().len();
+    let ran = run();
+    assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
+    assert_eq!(rows_of_parts(directory.path()), "http://a/\nhttp://b/\nhttp://c/\n");
+    let paths: Vec<String> = server.requests()[count..].iter().map(|request| request.path().to_string()).collect();
+    assert_eq!(paths, ["/b", "/b/b"]);
+}
+
+/// Requests fail, and the process is killed again and again.
+#[test]
+fn killed_jobs_end_with_the_rows_of_one_run() {
+    let text = |number: usize| (0..20).map(|line| format!("http://h{number}/{line}\n")).collect::<String>();
+    let objects = (0..40).map(|number| (format!("/b/{number:02}"), text(number).into_bytes()));
+    let faults = transient(17);
+    let server = Server::start(objects, move |number, request| match faults(number, request) {
+        Fault::Answer => Fault::Delay(Duration::from_millis(2)),
+        fault => fault,
+    });
+    let expected: String = (0..40).map(text).collect();
+    let directory = tempfile::tempdir().unwrap();
+    let list = directory.path().join("list");
+    fs::write(&list, (0..40).map(|number| format!("s3://b/{number:02}\n")).collect::<String>()).unwrap();
+    let (list, out) = (format!("@{}", list.display()), directory.path().join("out"));
+    let flags = ["canon", "-q", "--resume", "--output-format", "text", "-o", out.to_str().unwrap(), &list];
+    for round in 0..8 {
+        let mut job = command_at(&server, &flags, &[]).spawn().unwrap();
+        let target = server.requests().len() + 10 + (random(5, round) % 60) as usize;
+        while server.requests().len() < target && job.try_wait().unwrap().is_none() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        job.kill().unwrap();
+        job.wait().unwrap();
+    }
+    let ran = irikey_at(&server, &flags, &[]);
+    assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
+    assert!(rows_of_parts(&out) == expected);
+}

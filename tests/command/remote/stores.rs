@@ -1,0 +1,78 @@
+//! Google Cloud Storage and Azure: reading, listing, writing, and what is not replaced.
+
+use std::fs;
+
+use super::server::{Fault, Server};
+use super::{irikey_at, stderr};
+
+const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/samples/crawl.cdxj");
+
+/// Without it, writing asks the machine for a token.
+const GOOGLE_KEY: &str = r#"{"private_key":"","private_key_id":"","client_email":"","disable_oauth":true}"#;
+
+#[test]
+fn google_and_azure_are_read_and_written() {
+    for scheme in ["gs", "az"] {
+        let objects = [("/b/p/a.txt", "http://a/\n"), ("/b/p/b.txt", "http://b/\n"), ("/b/q.txt", "http://q/\n")];
+        let objects = objects.map(|(name, text)| (name.to_string(), text.as_bytes().to_vec()));
+        let server = Server::start(objects, |_, _| Fault::Answer);
+        let run = |arguments: &[&str]| {
+            let account = ["--store-option", "account_name=account"];
+            irikey_at(&server, &[arguments, &account].concat(), &[("GOOGLE_SERVICE_ACCOUNT_KEY", GOOGLE_KEY)])
+        };
+        let rows = |name: &str| {
+            let ran = run(&["canon", "-q", &format!("{scheme}://b/{name}")]);
+            (String::from_utf8(ran.stdout.clone()).unwrap(), ran.status.code(), stderr(&ran))
+        };
+        let done = |text: &str| (text.to_string(), Some(0), String::new());
+        assert_eq!(rows("q.txt"), done("http://q/\n"), "{scheme}");
+        assert_eq!(rows("p/"), done("http://a/\nhttp://b/\n"), "{scheme}");
+        assert_eq!(rows("p/b*"), done("http://b/\n"), "{scheme}");
+        let (_, status, message) = rows("missing");
+        assert!(status == Some(4) && message.contains("there is no such object"), "{scheme}: {message}");
+        // Many parts, and one request.
+        let local = run(&["canon", "-q", SAMPLE, "--output-format", "csv"]).stdout;
+        assert!(local.len() > 20_000);
+        for (name, part_size) in [("parts.csv", "part_size=5000"), ("whole.csv", "part_size=1000000")] {
+            let object = format!("{scheme}://b/out/{name}");
+            let ran = run(&["canon", "-q", SAMPLE, "--store-option", part_size, "-o", &object]);
+            assert_eq!(ran.status.code(), Some(0), "{object}: {}", stderr(&ran));
+            assert!(server.object(&format!("/b/out/{name}")).as_ref() == Some(&local), "{object}");
+            let ran = run(&["canon", "-q", SAMPLE, "--no-clobber", "-o", &object]);
+            assert!(
+                ran.status.code() == Some(2) && stderr(&ran).contains("--no-clobber"),
+                "{object}: {}",
+                stderr(&ran)
+            );
+        }
+        assert_eq!(server.upload_count(), 0);
+    }
+}
+
+/// Rules, equivalences, suffixes and split points may be objects.
+#[test]
+fn files_besides_the_inputs_may_be_objects() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_string();
+    fs::write(path("in.txt"), "http://a.com/\nhttp://b.com/\nhttp://c.com/\n").unwrap();
+    let quiet = Server::start([], |_, _| Fault::Answer);
+    let points = b"com,b)/\n".to_vec();
+    fs::write(path("points"), &points).unwrap();
+    let server = Server::start([("/b/points".to_string(), points)], |_, _| Fault::Answer);
+    let run = |server: &Server, out: &str, points: &str| {
+        let partition = format!("surt:{points}");
+        let flags =
+            ["canon", "-q", &path("in.txt"), "-o", &path(out), "--output-format", "csv", "--partition", &partition];
+        irikey_at(server, &flags, &[])
+    };
+    for (server, out, points) in [(&quiet, "local", path("points")), (&server, "remote", "s3://b/points".to_string())] {
+        let ran = run(server, out, &points);
+        assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
+    }
+    for range in ["surt_range=0", "surt_range=1"] {
+        let part = |out: &str| fs::read(directory.path().join(out).join(range).join("part-00000.csv")).unwrap();
+        assert!(part("local") == part("remote") && part("local").len() > 50, "{range}");
+    }
+    let ran = run(&server, "missing", "s3://b/missing");
+    assert!(ran.status.code() == Some(2) && stderr(&ran).contains("no such object"), "{}", stderr(&ran));
+}
