@@ -105,8 +105,8 @@ fn in_row(py: Python<'_>, row: usize, error: PyErr) -> PyErr {
 
 /// The arrays of a call: URLs, and bases and charsets if there are any.
 pub struct Operands {
-    urls: ArrayRef,
-    others: Vec<(&'static str, ArrayRef)>,
+    pub urls: ArrayRef,
+    pub others: Vec<(&'static str, ArrayRef)>,
 }
 
 impl Operands {
@@ -132,15 +132,16 @@ impl Operands {
     }
 
     /// Returns the column `column` of the results.
-    pub fn answer(&self, engine: &Engine, column: &str) -> PyResult<ArrayRef> {
+    pub fn answer(&self, engine: &Engine, column: &str, signals: Signals) -> PyResult<ArrayRef> {
         if let Some(dictionary) = self.urls.as_any_dictionary_opt()
             && self.others.is_empty()
             && dictionary.values().len() <= dictionary.len()
         {
-            let values = Operands { urls: dictionary.values().clone(), others: Vec::new() }.answer(engine, column)?;
+            let values = Operands { urls: dictionary.values().clone(), others: Vec::new() };
+            let values = values.answer(engine, column, signals)?;
             return Ok(dictionary.with_values(values));
         }
-        let answers = engine.answer(&self.inputs(&engine.configuration)?, Signals::Handled)?;
+        let answers = engine.answer(&self.inputs(&engine.configuration)?, signals)?;
         let found = |batch: &RecordBatch| {
             let unknown = || PyKeyError::new_err(format!("unknown column {column:?} of the canonicalizer"));
             batch.column_by_name(column).cloned().ok_or_else(unknown)

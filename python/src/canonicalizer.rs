@@ -163,7 +163,7 @@ impl Canonicalizer {
         charset: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let operands = Operands::import(values, base, charset)?;
-        let array = py.detach(|| operands.answer(&self.0, column))?;
+        let array = py.detach(|| operands.answer(&self.0, column, Signals::Handled))?;
         if is_list(values) { Array(array).to_pylist(py) } else { Ok(Bound::new(py, Array(array))?.into_any()) }
     }
 

@@ -22,14 +22,24 @@ pub fn import(value: &Bound<'_, PyAny>) -> PyResult<Option<ArrayData>> {
     let schema = schema.pointer_checked(Some(c"arrow_schema"))?.cast::<FFI_ArrowSchema>();
     let array = array.pointer_checked(Some(c"arrow_array"))?.cast::<FFI_ArrowArray>();
     // SAFETY: capsules with these names hold these structures, by the PyCapsule interface, and live until this function ends.
-    // `from_raw` moves the array out of its capsule, which then releases nothing.
+    // `from_raw` moves the array out of its capsule, which then releases nothing. Array and schema are those of one object,
+    // which states that they describe each other.
     #[expect(unsafe_code, reason = "the interface passes structures of C")]
-    let (array, kind) = unsafe { (FFI_ArrowArray::from_raw(array.as_ptr()), DataType::try_from(schema.as_ref())) };
-    // SAFETY: array and schema are those of one object, which states that they describe each other. Arrays of text and arrays
-    // of bytes have the same buffers.
-    #[expect(unsafe_code, reason = "the buffers are those that the object describes")]
-    let data = unsafe { from_ffi_and_data_type(array, as_bytes(&kind.map_err(arrow_error)?)) };
-    data.map(Some).map_err(arrow_error)
+    unsafe { import_parts(FFI_ArrowArray::from_raw(array.as_ptr()), schema.as_ref()) }.map(Some)
+}
+
+/// Imports an array. The data is not validated: see [`checked`].
+///
+/// # Safety
+/// The schema describes the array, and both are valid by the C data interface of Arrow.
+///
+/// # Errors
+/// The type cannot be imported.
+#[expect(unsafe_code, reason = "the caller guarantees that the structures of C are valid")]
+pub unsafe fn import_parts(array: FFI_ArrowArray, schema: &FFI_ArrowSchema) -> PyResult<ArrayData> {
+    let kind = DataType::try_from(schema).map_err(arrow_error)?;
+    // SAFETY: the buffers are those that the schema describes; arrays of text and arrays of bytes have the same buffers.
+    unsafe { from_ffi_and_data_type(array, as_bytes(&kind)) }.map_err(arrow_error)
 }
 
 /// Returns the type with bytes instead of text, also in the columns of a structure.

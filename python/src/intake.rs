@@ -43,7 +43,7 @@ impl Column {
     ///
     /// # Errors
     /// The column holds neither text nor bytes.
-    fn of(array: &ArrayRef, name: &str) -> PyResult<Column> {
+    pub fn of(array: &ArrayRef, name: &str) -> PyResult<Column> {
         Ok(match array.data_type() {
             DataType::Binary => Column::Binary(array.as_binary::<i32>().clone()),
             DataType::Utf8 => Column::Binary(array.as_string::<i32>().clone().into()),

@@ -17,6 +17,7 @@ mod engine;
 mod files;
 mod import;
 mod intake;
+mod polars;
 mod reader;
 mod scalars;
 mod schema;

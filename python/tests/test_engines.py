@@ -60,8 +60,44 @@ def test_expressions_of_polars():
         polars.DataFrame({"url": [1]}).select(url.uri())
     binary = frame.select(polars.col("url").cast(polars.Binary).irikey.key()).collect().to_series()
     assert binary.name == "url" and binary.to_list() == EXPECTED["key"]
+    with pytest.raises(Exception, match="Int64; expected text or bytes"):
+        polars.LazyFrame({"url": [1]}).select(url.uri()).collect_schema()
     wide = polars.LazyFrame({"url": URLS * 20_000}).with_columns(polars.col("url").irikey.uri().alias("uri")).filter(polars.col("uri") == "http://h/")
     assert len(wide.collect(engine="streaming")) == 20_000
+
+
+def test_expressions_of_polars_broadcast_literals_and_keep_chunks():
+    polars = pytest.importorskip("polars")
+    import irikey.polars  # noqa: F401
+
+    frame = polars.DataFrame({"url": URLS, "page": PAGES})
+    url, page = polars.col("url").irikey, polars.col("page")
+    assert frame.select(url.uri(polars.lit("http://l/"))).to_series().to_list() == irikey.uris(URLS, base="http://l/")
+    assert frame.select(polars.lit("y").irikey.uri(page)).to_series().to_list() == irikey.uris(["y"] * len(URLS), base=PAGES)
+    assert frame.select(url.uri(polars.lit(None))).to_series().to_list() == irikey.uris(URLS, base=[None] * len(URLS))
+    assert frame.clear().select(url.uri(page), key=url.key()).schema == {"url": polars.String, "key": polars.Binary}
+    chunked = polars.concat([frame, frame.clear(), frame[1:3]], rechunk=False)
+    found = chunked.select(both=url.uri(page), url=url.uri())
+    assert found["both"].to_list() == EXPECTED["uri_from"] + EXPECTED["uri_from"][1:3]
+    assert found["url"].to_list() == EXPECTED["uri"] + EXPECTED["uri"][1:3]
+    unlike = chunked.with_columns(page=polars.Series(PAGES + PAGES[1:3]))
+    assert unlike.select(url.uri(page)).to_series().to_list() == found["both"].to_list()
+    assert polars.Series("u", [b"http://h/\xff", None]).irikey.uri().to_list() == ["http://h/%FF", None]
+    grouped = frame.group_by(polars.lit(1).alias("one")).agg(url.key(page))
+    assert grouped["url"].to_list() == [EXPECTED["key_from"]]
+    for wrong in (3, b"http://l/"):
+        with pytest.raises(TypeError, match="expected the name of a column"):
+            url.uri(wrong)
+
+
+def test_a_query_of_polars_runs_in_another_process():
+    polars = pytest.importorskip("polars")
+    import irikey.polars  # noqa: F401
+
+    query = polars.LazyFrame({"url": ["http://h/a b", "HTTP://h"]}).select(polars.col("url").irikey.uri(strict=True))
+    code = "import io, sys, polars; print(polars.LazyFrame.deserialize(io.BytesIO(sys.stdin.buffer.read())).collect().to_series().to_list())"
+    done = subprocess.run([sys.executable, "-c", code], input=query.serialize(), capture_output=True)
+    assert done.stdout.decode().strip() == "[None, 'http://h/']", done.stderr.decode()
 
 
 def test_functions_of_datafusion():

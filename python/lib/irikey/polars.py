@@ -3,16 +3,19 @@
     import polars as pl, irikey.polars
     frame.with_columns(pl.col("url").irikey.uri(), pl.col("url").irikey.key().alias("key"))
 
-The functions are ``map_batches`` on Arrow data that Polars knows to be elementwise, so that lazy frames stay lazy and the
-streaming engine calls them batch by batch.
+The functions are a native plug-in: Polars calls the compiled library on its own threads, without the interpreter. They are
+elementwise, so that lazy frames stay lazy and the streaming engine calls them morsel by morsel.
 """
 
 from __future__ import annotations
 
+import pathlib
 from typing import TYPE_CHECKING, Any, Literal, Optional
 
 import polars as pl
+from polars.plugins import register_plugin_function
 
+from . import _irikey
 from ._irikey import Canonicalizer, lit
 from ._policy import Options, loaded, output
 
@@ -20,31 +23,22 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-def _array(values: pl.Series) -> Any:
-    """Returns an Arrow array; a dictionary would give a dictionary."""
-    is_dictionary = values.dtype in (pl.Categorical, pl.Enum)
-    return (values.cast(pl.String) if is_dictionary else values).to_arrow()
-
-
-def _mapped(expression: pl.Expr, name: str, base: Any, policy: dict[str, Any]) -> pl.Expr:
+def _expression(expression: pl.Expr, name: str, base: Any, policy: dict[str, Any]) -> pl.Expr:
     column = output(name, policy.get("recipe"))
-    if isinstance(base, (str, lit)):
-        policy["base"] = lit(base) if isinstance(base, str) else base
-    elif base is not None:
-        policy["base"] = "base"
-    canonicalizer = Canonicalizer(columns=[column], types="spark", **loaded(policy, stacklevel=4))
-    kind = pl.Binary if name == "key" else pl.String
-
-    def of_url(urls: pl.Series) -> pl.Series:
-        return pl.Series(urls.name, canonicalizer.array(_array(urls), column), kind)
-
-    def of_both(both: pl.Series) -> pl.Series:
-        return pl.Series("url", canonicalizer.array(_array(both.struct.field("url")), column, _array(both.struct.field("base"))), kind)
-
+    arguments = [expression]
     if isinstance(base, pl.Expr):
-        both = pl.struct(expression.alias("url"), base.alias("base"))
-        return both.map_batches(of_both, return_dtype=kind, is_elementwise=True).alias("url")
-    return expression.map_batches(of_url, return_dtype=kind, is_elementwise=True)
+        policy["base"] = "base"
+        arguments.append(base)
+    elif base is not None:
+        policy["base"] = lit(base) if isinstance(base, str) else base
+    canonicalizer = Canonicalizer(columns=[column], types="spark", **loaded(policy, stacklevel=4))
+    return register_plugin_function(
+        plugin_path=pathlib.Path(_irikey.__file__),
+        function_name="irikey",
+        args=arguments,
+        kwargs={"canonicalizer": canonicalizer},
+        is_elementwise=True,
+    )
 
 
 @pl.api.register_expr_namespace("irikey")
@@ -57,15 +51,15 @@ class IrikeyExpr:
     def uri(self, base: Optional[pl.Expr | str | lit] = None, **options: Unpack[Options]) -> pl.Expr:
         """Returns the canonical URIs; ``base`` is an expression, or one absolute IRI for all rows. Other options as in
         :func:`irikey.uris`."""
-        return _mapped(self._expression, "uri", base, {**options})
+        return _expression(self._expression, "uri", base, {**options})
 
     def key(self, base: Optional[pl.Expr | str | lit] = None, **options: Unpack[Options]) -> pl.Expr:
         """Returns the 16-byte keys; arguments as in :meth:`uri`."""
-        return _mapped(self._expression, "key", base, {**options})
+        return _expression(self._expression, "key", base, {**options})
 
     def surt(self, dialect: Literal["wayback", "ia"] = "wayback") -> pl.Expr:
         """Returns the SURT keys: dialect "wayback" is that of webarchive-commons, "ia" that of Python's surt."""
-        return _mapped(self._expression, "uri", None, {"recipe": f"surt-{dialect}"})
+        return _expression(self._expression, "uri", None, {"recipe": f"surt-{dialect}"})
 
 
 @pl.api.register_series_namespace("irikey")
