@@ -1,6 +1,6 @@
 //! Rows of a Wayback CDX server: arrays of values, of which the first names the columns.
 
-use super::JsonRecord;
+use super::json_record::JsonRecord;
 use crate::iri::FaultKind;
 use crate::record::buffer::{RecordBuffer, append_with};
 use crate::record::cdx;

@@ -1,6 +1,6 @@
 //! Entries of HAR (HTTP Archive 1.2), each a request and its response.
 
-use super::JsonRecord;
+use super::json_record::JsonRecord;
 use crate::iri::FaultKind;
 use crate::record::buffer::{RecordBuffer, append_with};
 use crate::record::fields::FieldValues;

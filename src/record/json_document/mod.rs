@@ -14,15 +14,15 @@
 
 mod cdx_rows;
 mod har;
+mod json_record;
 mod layout;
 #[cfg(test)]
 mod tests;
 mod value_scanner;
 
 use super::buffer::RecordBuffer;
-use super::fields::FieldValues;
-use crate::iri::FaultKind;
 use cdx_rows::CdxRows;
+use json_record::JsonRecord;
 pub(crate) use layout::JsonLayout;
 use value_scanner::{HeldLimits, ValueScanner};
 
@@ -31,34 +31,6 @@ const MAX_STRING_LEN: usize = 4 << 20;
 
 /// Most bytes of a key that are compared.
 const MAX_KEY_LEN: usize = 32;
-
-/// Most bytes that stand for a record that cannot be read.
-const MAX_REFUSED_LEN: usize = 64 << 10;
-
-/// An element of the array of records.
-#[derive(Clone, Copy, Debug)]
-struct JsonRecord<'a> {
-    /// Where it begins in the source.
-    at: u64,
-    text: &'a [u8],
-    /// It is longer than allowed; `text` is its beginning.
-    is_too_long: bool,
-}
-
-impl<'a> JsonRecord<'a> {
-    /// Appends the row of a record that cannot be read.
-    fn refuse(&self, rows: &mut RecordBuffer) {
-        rows.begin(self.at);
-        rows.refuse(if self.is_too_long { FaultKind::TooLong } else { FaultKind::NotOfFormat });
-        rows.push_url(self.beginning());
-        rows.push_fields(FieldValues::default());
-    }
-
-    /// What stands for a record that cannot be read.
-    fn beginning(&self) -> &'a [u8] {
-        &self.text[..self.text.len().min(MAX_REFUSED_LEN)]
-    }
-}
 
 /// Where the parser is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
