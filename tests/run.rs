@@ -3,6 +3,8 @@
 
 #![cfg(feature = "pipeline")]
 
+#[path = "run/archive_bounds.rs"]
+mod archive_bounds;
 #[path = "run/changing.rs"]
 mod changing;
 #[path = "run/collect.rs"]

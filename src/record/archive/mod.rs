@@ -347,15 +347,12 @@ impl ArchiveParser {
         loop {
             let rest = window.slice(line_at..window.end().min(self.at + MAX_HEAD_LEN));
             let Some(len) = memchr::memchr(b'\n', rest).map(|at| at as u64 + 1) else {
-                let is_too_long = window.end() - self.at >= MAX_HEAD_LEN;
-                if is_too_long {
+                if window.end() - self.at >= MAX_HEAD_LEN {
                     self.end_long_head(window, line_at, batch);
+                    return true;
                 }
-                // Another state, if something is known of the line.
-                if let ParserState::Head { line_at: seen } = &mut self.state {
-                    *seen = line_at.max(*seen);
-                }
-                return is_too_long;
+                self.state = ParserState::Head { line_at };
+                return false;
             };
             let line = &rest[..len as usize];
             if line_at == self.at {
