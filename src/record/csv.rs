@@ -8,10 +8,12 @@
 //! empty one.
 
 mod columns;
+mod comments;
 
 pub(crate) use columns::URL_COLUMN_NAMES;
 pub use columns::{CsvColumn, CsvColumns, CsvColumnsError, CsvFirstRecord, CsvHeader, CsvOptions, CsvQuote};
 use columns::{bom_guard, reader};
+pub(crate) use comments::CsvComments;
 
 use super::boundary::{Boundary, Quoting};
 use super::buffer::RecordBuffer;

@@ -248,7 +248,7 @@ impl InputFormat {
                 (TextFormat::JsonLines(_), Some(format)) => SourceFormat::Unsupported(format),
                 _ => SourceFormat::Text(format.of_source(&SourceHead::new(head))),
             },
-            InputFormat::Csv(options) => csv_format(options, &SourceHead::new(head)),
+            InputFormat::Csv(options) => csv_format(options, head),
             InputFormat::Archive(rows) => SourceFormat::Archive(*rows),
             InputFormat::Har => SourceFormat::Json(JsonLayout::Har),
         }
@@ -295,12 +295,12 @@ fn detect(options: &FormatOptions, name: &str, bytes: &[u8]) -> SourceFormat {
         };
     }
     let tab = by_name.filter(|delimiter| *delimiter == b'\t');
-    csv_format(&CsvOptions { delimiter: options.csv.delimiter.or(tab), ..options.csv.clone() }, &head)
+    csv_format(&CsvOptions { delimiter: options.csv.delimiter.or(tab), ..options.csv.clone() }, bytes)
 }
 
 /// The table with its delimiter.
-fn csv_format(options: &CsvOptions, head: &SourceHead<'_>) -> SourceFormat {
-    SourceFormat::Csv(CsvOptions { delimiter: Some(options.delimiter_of(head.first_record)), ..options.clone() })
+fn csv_format(options: &CsvOptions, head: &[u8]) -> SourceFormat {
+    SourceFormat::Csv(CsvOptions { delimiter: Some(options.delimiter_of(head)), ..options.clone() })
 }
 
 /// Common Crawl's names of WAT files contain `.wat.`; their bytes are those of a WARC file.

@@ -168,7 +168,7 @@ impl<'a> Cutter<'a> {
         let mut current = OpenSource::new(number, name, file, body);
         let begun = current.begin(&self.options);
         self.at += current.skipped_len;
-        self.counts.headers += u64::from(current.has_header);
+        self.counts.headers += current.header_count;
         if self.advice.len() < MAX_ADVICE {
             self.advice.extend(current.advice.map(|advice| (number, advice)));
         }

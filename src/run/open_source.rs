@@ -10,7 +10,7 @@ use crate::input::detect::{ContentType, SNIFF_LEN, TableFormat, content_type};
 use crate::input::{Defect, Origin, Source, TableColumns, TableFile, TableOptions, TableReader};
 use crate::iri::FaultKind;
 use crate::record::archive::ArchiveParser;
-use crate::record::csv::{CsvColumnsError, CsvLayout, CsvOptions};
+use crate::record::csv::{CsvColumnsError, CsvComments, CsvLayout, CsvOptions};
 use crate::record::fields::FieldValues;
 use crate::record::json_document::JsonDocumentParser;
 use crate::record::{
@@ -46,8 +46,8 @@ pub(super) struct OpenSource {
     pub(super) offset: u64,
     /// Bytes of text, byte-order mark and header, that are in no row group.
     pub(super) skipped_len: u64,
-    /// The first record was a header.
-    pub(super) has_header: bool,
+    /// Comment lines before the header of a table, and the header.
+    pub(super) header_count: u64,
     /// What to try if the format was guessed wrong.
     pub(super) advice: Option<FormatAdvice>,
     file: SourceFile,
@@ -98,7 +98,7 @@ impl OpenSource {
             is_utf16: false,
             offset: 0,
             skipped_len: 0,
-            has_header: false,
+            header_count: 0,
             advice: None,
             file,
             reported: 0,
@@ -196,17 +196,20 @@ impl OpenSource {
         loop {
             let cut = self.body.cut(target, self.format.quoting(), options);
             let head = self.body.text()[..cut.len].to_vec();
-            let first = csv.read_first(&head).map_err(OpenError::Columns)?;
-            match (first, cut.end) {
+            // At the end of the source, or of what can be read, there is no header after the comments.
+            let comments = csv.comments(&head).or((!matches!(cut.end, ReadEnd::More)).then(CsvComments::default));
+            let table = comments.map(|comments| csv.read_first(&head[comments.len..])).transpose();
+            match (table.map_err(OpenError::Columns)?.flatten(), cut.end) {
                 (Some(first), end) => {
                     self.format = format(first.columns);
-                    self.has_header = first.header_len > 0;
+                    let CsvComments { len, count } = comments.unwrap_or_default();
+                    self.header_count = count + u64::from(first.header_len > 0);
                     self.advice = self.advice.or(first.base_name.map(FormatAdvice::BaseColumn));
-                    self.skip(first.header_len);
+                    self.skip(len + first.header_len);
                     self.body.return_end(end);
                     return Ok(());
                 }
-                // Only blank lines so far. The target doubles, so that the search stays linear.
+                // Only blank lines and comments so far. The target doubles, so that the search stays linear.
                 (None, ReadEnd::More) => target = cut.len * 2,
                 (None, ReadEnd::LongRecord) => {
                     return Err(Defect::RecordTooLong(options.run.max_record_len).into());

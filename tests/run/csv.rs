@@ -232,3 +232,26 @@ fn a_long_record_of_several_lines_is_a_fault_of_its_first_line() {
         assert_eq!(texts(&run(pipe(text.as_bytes(), step), &limited)), expected);
     }
 }
+
+/// Comments before a header are counted with it, and the header decides what separates fields.
+#[test]
+fn comments_before_a_header_are_no_records() {
+    let auto = |chunk_len| RunOptions {
+        format: InputFormat::Auto(irikey::record::FormatOptions::default()),
+        ..options(2, 1 << 20, chunk_len)
+    };
+    let read = |text: &str, chunk_len: usize| {
+        let source = Source::reader("x.csv", std::io::Cursor::new(text.as_bytes().to_vec()));
+        let out = run(Sources(vec![source]), &auto(chunk_len));
+        let rows: Vec<_> =
+            out.rows.iter().map(|row| (row.offset, String::from_utf8_lossy(&row.uri).into_owned())).collect();
+        (rows, out.summary.headers)
+    };
+    for chunk_len in [1, 1 << 20] {
+        let sound = read("# made by x, 2024; y\n#\n\nid;url\n1;http://a/\n# 2;http://b/\n", chunk_len);
+        assert_eq!(sound, (vec![(31, "http://a/".to_string()), (43, "http://b/".to_string())], 3));
+        // Without a header after it, such a line is a record, or the header.
+        assert_eq!(read("#a\n#b\nhttp://a/\n", chunk_len).0.len(), 2);
+        assert_eq!(read("#a\n#b\n", chunk_len).0.len(), 1);
+    }
+}

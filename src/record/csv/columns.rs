@@ -184,8 +184,21 @@ impl CsvOptions {
     }
 
     /// The delimiter: the chosen one, otherwise the first of `,`, `;`, tab and `|` that separates a known or chosen name from
-    /// the rest of `header`, otherwise a comma.
-    pub(crate) fn delimiter_of(&self, header: &[u8]) -> u8 {
+    /// the rest of the header, otherwise a comma. `head` is the beginning of the source.
+    pub(crate) fn delimiter_of(&self, head: &[u8]) -> u8 {
+        let comments = self.comments(head).unwrap_or_default();
+        let mut lines = head[comments.len..].split(|byte| *byte == b'\n');
+        let header = lines.find(|line| !line.trim_ascii().is_empty()).unwrap_or_default();
+        let detected = || b",;\t|".iter().copied().find(|delimiter| self.separates_name(header, *delimiter));
+        self.delimiter.or_else(|| detected().filter(|_| self.header == CsvHeader::Detect)).unwrap_or(b',')
+    }
+
+    /// Whether a line has the name of a column of URLs or of a chosen column, between delimiters of any kind.
+    pub(super) fn names_column(&self, line: &[u8]) -> bool {
+        b",;\t|".iter().copied().chain(self.delimiter).any(|delimiter| self.separates_name(line, delimiter))
+    }
+
+    fn separates_name(&self, line: &[u8], delimiter: u8) -> bool {
         let chosen = [&self.url, &self.base, &self.charset, &self.query_charset];
         let has_name = |field: &[u8]| {
             let field = field.trim_ascii();
@@ -194,9 +207,7 @@ impl CsvOptions {
                 |column: &&Option<CsvColumn>| matches!(column, Some(CsvColumn::Name(name)) if is_name(field, name));
             URL_COLUMN_NAMES.iter().any(|name| is_name(field, name)) || chosen.iter().any(is_chosen)
         };
-        let separates = |delimiter: &u8| header.split(|byte| byte == delimiter).any(has_name);
-        let detected = || b",;\t|".iter().copied().find(separates).filter(|_| self.header == CsvHeader::Detect);
-        self.delimiter.or_else(detected).unwrap_or(b',')
+        line.split(|byte| *byte == delimiter).any(has_name)
     }
 
     /// The columns, and whether the first record is a header.

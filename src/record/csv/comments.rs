@@ -1,0 +1,61 @@
+//! Comment lines before the header of a table.
+
+use super::columns::{CsvHeader, CsvOptions};
+
+/// Most comment lines before a header.
+const MAX_COMMENTS: u64 = 100;
+
+/// The lines before the header of a table that are not records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CsvComments {
+    /// Bytes, blank lines between comments included.
+    pub(crate) len: usize,
+    /// Number of comment lines.
+    pub(crate) count: u64,
+}
+
+impl CsvOptions {
+    /// The comments in `bytes`, the beginning of a source up to the end of a line. Lines that begin with `#` are comments if
+    /// the first other line names a column of URLs or a chosen column; otherwise they are records. `None` if that line is
+    /// not in `bytes`.
+    pub(crate) fn comments(&self, bytes: &[u8]) -> Option<CsvComments> {
+        let mut comments = CsvComments::default();
+        for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+            let is_comment = line.starts_with(b"#");
+            if !is_comment && !(comments.count > 0 && line.trim_ascii().is_empty()) {
+                return Some(comments).filter(|_| comments.count == 0 || self.names_column(line)).or(Some(NONE));
+            }
+            (comments.len, comments.count) = (comments.len + line.len(), comments.count + u64::from(is_comment));
+            if comments.count > MAX_COMMENTS || self.header == CsvHeader::Absent {
+                return Some(NONE);
+            }
+        }
+        (comments.count == 0).then_some(NONE)
+    }
+}
+
+const NONE: CsvComments = CsvComments { len: 0, count: 0 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_are_followed_by_a_header() {
+        let comments = |bytes: &str| CsvOptions::default().comments(bytes.as_bytes());
+        let known = |len, count| Some(CsvComments { len, count });
+        assert_eq!(comments("# a, b\r\n#\n\nid;url\n"), known(11, 2));
+        assert_eq!(comments("url\n# x\n"), known(0, 0));
+        assert_eq!(comments("\n# a\nurl\n"), known(0, 0));
+        for records in ["# a\nhttp://a/\n", "#url,x\nhttp://a/,1\n"] {
+            assert_eq!(comments(records), known(0, 0), "{records}");
+        }
+        for open in ["# a\n", "# a\n\n"] {
+            assert_eq!(comments(open), None);
+        }
+        assert_eq!(comments(""), known(0, 0));
+        assert_eq!(comments(&"#\n".repeat(101)), known(0, 0));
+        let absent = CsvOptions { header: CsvHeader::Absent, ..CsvOptions::default() };
+        assert_eq!(absent.comments(b"# a\nurl\n"), known(0, 0));
+    }
+}
