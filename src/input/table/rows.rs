@@ -31,7 +31,8 @@ pub(super) struct PositionedRows {
 pub(super) struct BatchRows {
     url: TableText,
     base: Option<TableText>,
-    carried: CarriedArrays,
+    /// `None` if the table has none of the carried fields.
+    carried: Option<CarriedArrays>,
     count: usize,
     taken: usize,
 }
@@ -60,38 +61,41 @@ impl BatchRows {
         let mut records = RecordBuffer::new(projection.carry);
         records.reserve((self.count - self.taken).min(TEXT_LEN / 32), TEXT_LEN + TEXT_LEN / 16);
         while self.taken < self.count && records.text_len() < TEXT_LEN {
-            if self.len(self.taken) > projection.max_record_len {
+            let url = self.url.get(self.taken);
+            if url.map_or(0, <[u8]>::len) + self.more_len(self.taken) > projection.max_record_len {
                 if records.is_empty() {
                     return Some(Err(Defect::RecordTooLong(projection.max_record_len)));
                 }
                 // The next call reports this row, after the rows before it.
                 break;
             }
-            self.put(self.taken, *number, &mut records);
+            if url.is_none() {
+                records.refuse(FaultKind::NoUrl);
+            }
+            records.begin(*number);
+            records.push_url(url.unwrap_or_default());
+            self.push_more(self.taken, &mut records);
             self.taken += 1;
             *number += 1;
         }
         (!records.is_empty()).then_some(Ok(records))
     }
 
-    /// Bytes of all texts of a row.
-    fn len(&self, row: usize) -> usize {
-        let texts = [&self.url].into_iter().chain(&self.base);
-        texts.map(|texts| texts.len(row)).sum::<usize>() + self.carried.len(row)
+    /// Bytes of all texts of a row besides the URL.
+    fn more_len(&self, row: usize) -> usize {
+        let base_len = self.base.as_ref().map_or(0, |base| base.len(row));
+        base_len + self.carried.as_ref().map_or(0, |carried| carried.len(row))
     }
 
-    fn put(&self, row: usize, number: u64, records: &mut RecordBuffer) {
-        let url = self.url.get(row);
-        if url.is_none() {
-            records.refuse(FaultKind::NoUrl);
-        }
-        records.begin(number);
-        records.push_url(url.unwrap_or_default());
+    /// Appends what a row has besides the URL.
+    fn push_more(&self, row: usize, records: &mut RecordBuffer) {
         if let Some(base) = &self.base {
             records.push_base(base.get(row).unwrap_or_default());
         }
-        let values = self.carried.values(row, records);
-        records.push_fields(values);
+        if let Some(carried) = &self.carried {
+            let values = carried.values(row, records);
+            records.push_fields(values);
+        }
     }
 }
 
@@ -225,11 +229,14 @@ macro_rules! define_arrays {
         }
 
         impl CarriedArrays {
-            fn new(batch: &RecordBatch, carry: FieldSet) -> Result<CarriedArrays, ArrowError> {
+            /// The columns of `batch` that are carried; `None` if it has none of them.
+            fn new(batch: &RecordBatch, carry: FieldSet) -> Result<Option<CarriedArrays>, ArrowError> {
                 let column = |field: CarriedField| {
                     carry.contains(field).then(|| batch.column_by_name(field.column())).flatten()
                 };
-                Ok(CarriedArrays { $($field: column(CarriedField::$id).map($kind::cast).transpose()?,)* })
+                let arrays = CarriedArrays { $($field: column(CarriedField::$id).map($kind::cast).transpose()?,)* };
+                let has_any = false $(|| arrays.$field.is_some())*;
+                Ok(has_any.then_some(arrays))
             }
 
             /// Returns the fields of a row; text is copied to `records`.
