@@ -8,6 +8,7 @@ use html5gum::emitters::callback::CallbackEvent;
 use super::document::{CharsetChoice, DefectKind, DefectList, DocumentContext, Markup};
 use super::html::{TokenizerStep, for_each_event, state_after};
 use crate::encoding::Charset;
+use crate::record::json::is_json_feed;
 
 /// Browsers look for the declaration of an HTML document in so many bytes first; that of XML is there.
 const PRESCAN_LEN: usize = 1024;
@@ -37,8 +38,8 @@ pub(super) fn choose(bytes: &[u8], context: &DocumentContext) -> CharsetChoice {
         (_, Some(charset)) if charset != Charset::UTF_8 => None,
         (Markup::Html, _) => declared_in_html(&bytes[mark_len..], mark.is_some() || context.charset.is_some()),
         (Markup::Xml, _) => declared_in_xml(&bytes[mark_len..]),
-        // These are in UTF-8 (RFC 9309 section 2.2).
-        (Markup::Robots | Markup::Urls, _) => None,
+        // These are in UTF-8 (RFC 9309 section 2.2, RFC 8259 section 8.1).
+        (Markup::Robots | Markup::Urls | Markup::JsonFeed, _) => None,
     };
     let mut defects = DefectList::default();
     let named = declared.as_ref().and_then(|declared| resolve_label(declared, mark_len, markup, &mut defects));
@@ -73,6 +74,7 @@ pub(super) fn detect_markup(bytes: &[u8], charset: Option<Charset>) -> Markup {
     let text = head.trim_ascii_start();
     match text.first() {
         Some(b'<') => markup_of_root(text),
+        _ if is_json_feed(text) => Markup::JsonFeed,
         _ if is_url_list(text) => Markup::Urls,
         _ if is_robots(text) => Markup::Robots,
         _ => Markup::Html,

@@ -15,6 +15,8 @@ pub enum Markup {
     Robots,
     /// One URL per line, such as a sitemap in text.
     Urls,
+    /// JSON Feed.
+    JsonFeed,
 }
 
 /// What is known of a document besides its bytes.

@@ -1,11 +1,12 @@
-//! Extracts the IRIs of documents, each with its base: HTML, XML (feeds and sitemaps among them), `robots.txt`, lists.
+//! Extracts the IRIs of documents, each with its base: HTML, XML (feeds and sitemaps among them), JSON Feed,
+//! `robots.txt`, lists.
 //!
 //! HTML is read by the tokenizer of the HTML Standard (crate html5gum), XML by the crate quick-xml. The charset and the
 //! base that a document declares are used (RFC 3987 section 3.1 step 1, RFC 3986 section 5.1.1, XML Base). References are
 //! not resolved, normalized or checked.
 //!
 //! ```text
-//! bytes --charset--> DocumentText --html | xml | lines--> LinkAttribute --LinkSink--> Link { url, base, element, ... }
+//! bytes --charset--> DocumentText --html | xml | lines | json_feed--> LinkAttribute --LinkSink--> Link { url, base, element, ... }
 //!                                    | feeds: elements whose content is a reference
 //! ```
 //!
@@ -19,6 +20,7 @@ mod document;
 mod feeds;
 mod headers;
 mod html;
+mod json_feed;
 mod lines;
 mod link_text;
 mod links;
@@ -108,6 +110,7 @@ fn parse(text: &DocumentText<'_>, choice: &CharsetChoice, sink: &mut LinkSink<'_
         Markup::Xml => xml::read(std::str::from_utf8(text.text()).unwrap_or_default(), sink),
         Markup::Robots => lines::read_robots(text.text(), sink),
         Markup::Urls => lines::read_urls(text.text(), sink),
+        Markup::JsonFeed => json_feed::read(text.text(), sink),
     }
 }
 
@@ -116,7 +119,7 @@ fn declared_base(text: &DocumentText<'_>, choice: &CharsetChoice, base: &[u8]) -
     let has_base = match choice.markup {
         Markup::Html => charset::find_ignoring_case(text.text(), b"<base").is_some(),
         Markup::Xml => memchr::memmem::find(text.text(), attributes::XHTML.as_bytes()).is_some(),
-        Markup::Robots | Markup::Urls => false,
+        Markup::Robots | Markup::Urls | Markup::JsonFeed => false,
     };
     has_base.then(|| find_html_base(text, base, |sink| parse(text, choice, sink)))?
 }

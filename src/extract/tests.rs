@@ -493,3 +493,47 @@ fn documents_with_too_many_references_are_bounded() {
     let document = extract("<a href>".repeat(count).as_bytes(), &DocumentContext::default());
     assert_eq!((document.links.len(), document.defects.len()), (count, 0));
 }
+
+const FEED: &str = r#"{"version": "https:\/\/jsonfeed.org\/version\/1.1", "title": "url", "home_page_url": "\/", "feed_url": "f.json",
+    "hubs": [{"type": "WebSub", "url": "https://h/"}], "icon": null, "expired": false, "authors": [{"url": "/me", "name": "x"}],
+    "items": [{"id": "7", "url": "a\u00e9", "image": " i.png ", "tags": ["url", "/no"], "_x": {"url": "/no", "y": [{"url": "/no"}]},
+        "attachments": [{"url": "m.mp3", "size_in_bytes": 1.5e3}]}, {"id": "urn:x:1", "external_url": "http://e/", "url": ""}]}"#;
+
+#[test]
+fn json_feeds() {
+    let document = extract(FEED.as_bytes(), &DocumentContext::default());
+    assert_eq!((document.markup, defects(&document)), (Markup::JsonFeed, vec![]));
+    let shown: Vec<_> = document.links.iter().map(|link| [&link.element, &link.rel].map(String::as_str)).collect();
+    let url = |link: &Link| String::from_utf8(link.url.clone()).unwrap();
+    let expected = [
+        (["home_page_url", "home"], "/"),
+        (["feed_url", "self"], "f.json"),
+        (["url", "hub"], "https://h/"),
+        (["url", "author"], "/me"),
+        (["url", ""], "a\u{e9}"),
+        (["image", "image"], "i.png"),
+        (["url", "enclosure"], "m.mp3"),
+        (["id", "identifier"], "urn:x:1"),
+        (["external_url", "external"], "http://e/"),
+    ];
+    assert_eq!(shown, expected.map(|(names, _)| names));
+    assert_eq!(document.links.iter().map(url).collect::<Vec<_>>(), expected.map(|(_, url)| url));
+    assert!(FEED.as_bytes()[document.links[1].offset as usize..].starts_with(b"f.json\""));
+}
+
+#[test]
+fn broken_json_feeds_give_the_references_before() {
+    let whole = read(FEED.as_bytes(), Markup::JsonFeed).links;
+    for len in 1..FEED.len() {
+        let part = read(&FEED.as_bytes()[..len], Markup::JsonFeed);
+        assert!(whole.starts_with(&part.links), "{len}");
+        assert_eq!(part.defects[0].kind, DefectKind::Truncated, "{len}");
+    }
+    let feed = |tail: &str| read(format!("{{\"feed_url\":\"f\",{tail}").as_bytes(), Markup::JsonFeed);
+    for tail in ["\"items\": [}", "\"items\": ]", "?", &"[".repeat(100_000), &"{\"items\":".repeat(100_000)] {
+        let document = feed(tail);
+        assert_eq!((document.links.len(), document.defects[0].kind), (1, DefectKind::IllFormed), "{}", &tail[..1]);
+    }
+    assert_eq!(read(b"", Markup::JsonFeed).defects[0].kind, DefectKind::Truncated);
+    assert_eq!(read(b"\"x\"", Markup::JsonFeed).defects[0].kind, DefectKind::IllFormed);
+}

@@ -138,7 +138,7 @@ fn unspaced(text: &[u8]) -> &[u8] {
 }
 
 /// The string with which `text` begins, and the text after it.
-fn quoted(text: &[u8]) -> Option<(&[u8], &[u8])> {
+pub(crate) fn quoted(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let text = text.strip_prefix(b"\"")?;
     let mut at = 0;
     loop {
@@ -207,7 +207,7 @@ fn nested_len(text: &[u8]) -> Option<usize> {
 
 /// Appends a string unescaped. A lone surrogate becomes its three bytes of WTF-8, which are not UTF-8 and differ from every
 /// other text; an invalid escape stays as it is.
-pub(super) fn unescape(text: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn unescape(text: &[u8], out: &mut Vec<u8>) {
     let mut rest = text;
     while let Some(at) = memchr::memchr(b'\\', rest) {
         out.extend_from_slice(&rest[..at]);
@@ -255,6 +255,13 @@ fn unescape_unit(text: &[u8], out: &mut Vec<u8>) -> usize {
 fn unit(text: &[u8]) -> Option<u32> {
     let digits = text.strip_prefix(b"\\u")?.get(..4)?;
     digits.iter().try_fold(0, |sum, &digit| Some(sum << 4 | char::from(digit).to_digit(16)?))
+}
+
+/// Whether a text begins a JSON Feed: its `version` is an address of jsonfeed.org.
+pub(crate) fn is_json_feed(head: &[u8]) -> bool {
+    let version = memchr::memmem::find(head, b"jsonfeed.org").map_or(&[][..], |at| &head[at + 12..]);
+    let is_version = [&b"/version"[..], b"\\/version"].iter().any(|path| version.starts_with(path));
+    head.trim_ascii_start().starts_with(b"{") && is_version
 }
 
 #[cfg(test)]

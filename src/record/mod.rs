@@ -26,7 +26,7 @@ mod decoder;
 pub mod fields;
 mod format;
 pub mod journal;
-mod json;
+pub(crate) mod json;
 pub(crate) mod json_document;
 pub mod json_lines;
 pub mod lines;

@@ -1,7 +1,7 @@
 //! Formats that are recognized but not read, so that their bytes do not become rows, each with advice for the user.
 
 use super::decoder::SourceHead;
-use super::json::JsonMembers;
+use super::json::{JsonMembers, is_json_feed};
 use super::zipnum::is_zipnum_index;
 use crate::iri::find_scheme;
 
@@ -61,6 +61,7 @@ const PRETTY_JSON: UnsupportedFormat =
     format("JSON with line ends within objects", "write one object per line: jq -c . FILE | irikey ... --format jsonl");
 const CR_LINES: UnsupportedFormat =
     format("text whose lines end with CR", "convert it: tr '\\r' '\\n' < FILE | irikey ...");
+const JSON_FEED: UnsupportedFormat = format("a JSON Feed", "use irikey extract");
 const MARKUP: UnsupportedFormat =
     format("an HTML or XML document", "use irikey extract; for a list of URLs that begins like this, --format lines");
 
@@ -81,6 +82,7 @@ impl UnsupportedFormat {
         match () {
             () if is_zipnum_index(SourceHead::new(head).first_record) => Some(ZIPNUM_INDEX),
             () if is_markup => Some(MARKUP),
+            () if is_json_feed(head) => Some(JSON_FEED),
             () if has_cr_lines(head) => Some(CR_LINES),
             () => UnsupportedFormat::of_json(head),
         }

@@ -135,6 +135,8 @@ fn markup_of(mime: &[u8], url: &[u8]) -> Option<KnownMarkup> {
     match mime {
         b"text/html" => Some(KnownMarkup::Known(Markup::Html)),
         _ if is_xml => Some(KnownMarkup::Known(Markup::Xml)),
+        b"application/feed+json" => Some(KnownMarkup::Known(Markup::JsonFeed)),
+        b"application/json" => Some(KnownMarkup::ByContent),
         b"text/plain" if path.ends_with(b"/robots.txt") => Some(KnownMarkup::Known(Markup::Robots)),
         b"text/plain" if memchr::memmem::find(path, b"sitemap").is_some() => Some(KnownMarkup::ByContent),
         b"" | b"application/octet-stream" | b"binary/octet-stream" => Some(KnownMarkup::ByContent),
