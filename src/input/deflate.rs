@@ -1,6 +1,18 @@
 //! Unpacks whole deflate streams in memory, about twice as fast as the streaming decompressor: [`WholeInflater`].
 
+use std::ffi::c_void;
 use std::ptr::NonNull;
+
+/// A function of libdeflate: decompressor, input and its length, output and its length, lengths of what was read and written.
+type Decompress = unsafe extern "C" fn(
+    *mut libdeflate_sys::libdeflate_decompressor,
+    *const c_void,
+    usize,
+    *mut c_void,
+    usize,
+    *mut usize,
+    *mut usize,
+) -> libdeflate_sys::libdeflate_result;
 
 /// A decompressor of libdeflate, whose memory is reused.
 pub(super) struct WholeInflater {
@@ -28,11 +40,21 @@ impl WholeInflater {
     /// Unpacks the deflate stream at the start of `packed` into the start of `into`. Returns `None` if the stream is damaged,
     /// not whole, or does not fit; then `into` holds anything.
     pub(super) fn inflate(&mut self, packed: &[u8], into: &mut [u8]) -> Option<InflatedLen> {
+        self.unpack(libdeflate_sys::libdeflate_deflate_decompress_ex, packed, into)
+    }
+
+    /// Unpacks the gzip member at the start of `packed` as [`WholeInflater::inflate`] does, and checks its checksum.
+    pub(super) fn inflate_member(&mut self, packed: &[u8], into: &mut [u8]) -> Option<InflatedLen> {
+        self.unpack(libdeflate_sys::libdeflate_gzip_decompress_ex, packed, into)
+    }
+
+    fn unpack(&mut self, decompress: Decompress, packed: &[u8], into: &mut [u8]) -> Option<InflatedLen> {
         let mut len = InflatedLen { packed: 0, unpacked: 0 };
-        // SAFETY: the decompressor is alive and not shared. The pointers and lengths are those of two slices, the second of
-        // which is writable, and of two integers. libdeflate reads and writes within these bounds for any input.
+        // SAFETY: `decompress` is a function of libdeflate. The decompressor is alive and not shared. The pointers and lengths
+        // are those of two slices, the second of which is writable, and of two integers. libdeflate reads and writes within
+        // these bounds for any input.
         let result = unsafe {
-            libdeflate_sys::libdeflate_deflate_decompress_ex(
+            decompress(
                 self.decompressor.as_ptr(),
                 packed.as_ptr().cast(),
                 packed.len(),

@@ -6,14 +6,14 @@ use arrow::array::RecordBatch;
 use arrow::compute::{cast, concat_batches};
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReader};
+use parquet::arrow::{ProjectionMask, parquet_to_arrow_field_levels};
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::reader::{ChunkReader, Length};
 
 use super::detect::{ContentType, SNIFF_LEN, TableFormat, content_type};
 use super::error::Defect;
-use super::table::{PositionedFile, TableFile, catch_panic, chunk_range};
+use super::table::{CheckedRowGroup, PositionedFile, TableFile, catch_panic, chunk_range};
 
 /// Most rows of a row group. A row of a key has 16 bytes, so more rows could not be read into one batch.
 const MAX_ROWS: i64 = 1 << 27;
@@ -100,11 +100,13 @@ impl KeyedFile {
     }
 
     fn read_rows(&self, group: usize, file: PositionedFile, schema: &SchemaRef) -> ParquetResult<RecordBatch> {
-        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone());
+        let metadata = self.metadata.clone();
         let names = schema.fields().iter().map(|field| field.name().as_str());
-        let mask = ProjectionMask::columns(builder.parquet_schema(), names);
-        let rows = self.metadata.metadata().row_group(group).num_rows() as usize;
-        let reader = builder.with_projection(mask).with_row_groups(vec![group]).with_batch_size(rows.max(1)).build()?;
+        let mask = ProjectionMask::columns(metadata.parquet_schema(), names);
+        let levels = parquet_to_arrow_field_levels(metadata.parquet_schema(), mask, Some(metadata.schema().fields()))?;
+        let rows = metadata.metadata().row_group(group).num_rows() as usize;
+        let row_group = CheckedRowGroup { file, metadata, group };
+        let reader = ParquetRecordBatchReader::try_new_with_row_groups(&levels, &row_group, rows.max(1), None)?;
         let batches = reader.map(|batch| convert(&batch?, schema)).collect::<Result<Vec<_>, _>>()?;
         match <[RecordBatch; 1]>::try_from(batches) {
             Ok([batch]) => Ok(batch),

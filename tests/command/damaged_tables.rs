@@ -4,6 +4,7 @@
 #![cfg(target_os = "linux")]
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
@@ -159,6 +160,38 @@ fn damaged_tables_end_alone_and_without_a_panic() {
         fs::remove_dir_all(&input).unwrap();
     }
     assert!(error_count > FILES * 4, "{error_count} damaged files were reported");
+}
+
+/// A page of 3 MB whose gzip members unpack to 3 GB, more than its header states and than the job may have.
+#[test]
+fn pages_that_unpack_to_more_than_they_state_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let input = directory.path().join("input.parquet");
+    let mut state = 1u32;
+    let mut letter = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        char::from(b'0' + (state >> 26) as u8)
+    };
+    let url: String = (0..4 << 20).map(|_| letter()).collect();
+    let batch = RecordBatch::try_from_iter([("url", Arc::new(StringArray::from(vec![url])) as ArrayRef)]).unwrap();
+    let properties = WriterProperties::builder().set_compression(Compression::GZIP(GzipLevel::default()));
+    let properties = properties.set_dictionary_enabled(false).build();
+    let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), Some(properties)).unwrap();
+    writer.write(&batch).unwrap();
+    let group = writer.flush().map(|()| writer.flushed_row_groups()[0].clone()).unwrap();
+    let mut bytes = writer.into_inner().unwrap();
+
+    let chunk = group.column(0).data_page_offset() as usize;
+    let page = chunk + memchr::memmem::find(&bytes[chunk..], b"\x1f\x8b\x08").unwrap();
+    let end = chunk + group.column(0).compressed_size() as usize;
+    let mut member = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    member.write_all(&vec![b'a'; 8 << 20]).unwrap();
+    let members = member.finish().unwrap().repeat(400);
+    assert!(end - page > 3_000_000 && members.len() > end - page);
+    bytes[page..end].copy_from_slice(&members[..end - page]);
+    fs::write(&input, bytes).unwrap();
+    let message = check(directory.path(), &input, "1").unwrap();
+    assert!(message.contains("its content has not the 4194308 bytes that it states"), "{message}");
 }
 
 /// Files of keys and of equivalences are read by other code, which must not panic either.

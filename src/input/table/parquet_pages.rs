@@ -6,12 +6,13 @@
 //! |---|---|
 //! | column chunk | the file |
 //! | page, compressed | the column chunk (checked by the crate) |
-//! | page, content | what the codec can expand the page to, and [`MAX_PAGE_LEN`] |
+//! | page, content | what the codec can expand the page to, [`MAX_PAGE_LEN`], and what its header states |
 //! | values of a dictionary | bytes of its content |
 //! | values of a delta-encoded page | values in the header of the page |
 
 use std::io::{BufReader, Read};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, RowGroups};
@@ -22,6 +23,7 @@ use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::serialized_reader::SerializedPageReader;
 
+use super::parquet_codec::PageCodec;
 use super::positioned_file::{PositionedFile, PositionedReader};
 
 /// Longest content of a page, in bytes.
@@ -37,15 +39,15 @@ const INTEGER_FIELD: [u8; 1] = [0x15];
 const HEADER_BUFFER_LEN: usize = 1 << 10;
 
 /// One row group of a file.
-pub(super) struct CheckedRowGroup {
-    pub(super) file: PositionedFile,
-    pub(super) metadata: ArrowReaderMetadata,
-    pub(super) group: usize,
+pub(in crate::input) struct CheckedRowGroup {
+    pub(in crate::input) file: PositionedFile,
+    pub(in crate::input) metadata: ArrowReaderMetadata,
+    pub(in crate::input) group: usize,
 }
 
 impl CheckedRowGroup {
     /// Checks the number of rows.
-    pub(super) fn check(&self) -> ParquetResult<()> {
+    pub(in crate::input) fn check(&self) -> ParquetResult<()> {
         match self.row_group().num_rows() {
             rows if rows < 0 => Err(ParquetError::General(format!("it states {rows} rows"))),
             _ => Ok(()),
@@ -79,10 +81,19 @@ impl RowGroups for CheckedRowGroup {
             let message = "its codec LZO is not supported; write the file again, for example with zstd";
             return Err(ParquetError::General(format!("column `{name}`: {message}")));
         }
-        let file = Arc::new(PageFile { file: self.file.clone(), codec });
-        let pages = SerializedPageReader::new(file, column, self.num_rows(), None)?;
+        let file = Arc::new(PageFile { file: self.file.clone(), codec, content_len: Arc::default() });
+        let content_len = file.content_len.clone();
+        let codec = PageCodec::of(codec);
+        let pages = match codec {
+            // The pages are returned as they are in the file.
+            Some(_) => {
+                let column = column.clone().into_builder().set_compression(Compression::UNCOMPRESSED).build()?;
+                SerializedPageReader::new(file, &column, self.num_rows(), None)?
+            }
+            None => SerializedPageReader::new(file, column, self.num_rows(), None)?,
+        };
         let has_levels = column.column_descr().max_def_level() > 0;
-        Ok(Box::new(ColumnChunk(Some(Box::new(CheckedPages { pages, has_levels })))))
+        Ok(Box::new(ColumnChunk(Some(Box::new(CheckedPages { pages, codec, content_len, has_levels })))))
     }
 
     fn row_groups(&self) -> Box<dyn Iterator<Item = &RowGroupMetaData> + '_> {
@@ -107,9 +118,13 @@ impl Iterator for ColumnChunk {
 
 impl PageIterator for ColumnChunk {}
 
-/// Pages of a column chunk whose numbers of values were compared with their contents.
+/// Pages of a column chunk, unpacked, whose numbers of values were compared with their contents.
 struct CheckedPages {
     pages: SerializedPageReader<PageFile>,
+    /// The codec, if `pages` does not unpack.
+    codec: Option<PageCodec>,
+    /// Length of the content that the last page header states.
+    content_len: Arc<AtomicU64>,
     /// Definition levels precede the values.
     has_levels: bool,
 }
@@ -123,6 +138,35 @@ impl CheckedPages {
             _ => Ok(page),
         }
     }
+
+    /// Unpacks the last page that was read, if the crate did not.
+    fn unpack(&mut self, mut page: Page) -> ParquetResult<Page> {
+        let Some(codec) = &mut self.codec else { return Ok(page) };
+        let levels_len = match &page {
+            Page::DataPageV2 { is_compressed: false, .. } => return Ok(page),
+            // The levels before the values are not compressed.
+            Page::DataPageV2 { def_levels_byte_len, rep_levels_byte_len, .. } => {
+                (*def_levels_byte_len as usize).saturating_add(*rep_levels_byte_len as usize)
+            }
+            Page::DataPage { .. } | Page::DictionaryPage { .. } => 0,
+        };
+        let (Page::DataPage { buf, .. } | Page::DataPageV2 { buf, .. } | Page::DictionaryPage { buf, .. }) = &mut page;
+        // `check_header` found the length to be possible and the memory to be there.
+        let content_len = self.content_len.load(Ordering::Relaxed) as usize;
+        let mut content = vec![0; content_len];
+        let parts = buf.split_at_checked(levels_len).zip(content.split_at_mut_checked(levels_len));
+        let is_sound = parts.is_some_and(|((levels, packed), (into, values))| {
+            into.copy_from_slice(levels);
+            // A page of nulls has no values, and no compressed data either.
+            values.is_empty() || codec.unpack(packed, values)
+        });
+        if !is_sound {
+            let message = format!("a page is damaged, or its content has not the {content_len} bytes that it states");
+            return Err(ParquetError::General(message));
+        }
+        *buf = content.into();
+        Ok(page)
+    }
 }
 
 impl Iterator for CheckedPages {
@@ -135,7 +179,7 @@ impl Iterator for CheckedPages {
 
 impl PageReader for CheckedPages {
     fn get_next_page(&mut self) -> ParquetResult<Option<Page>> {
-        let page = self.pages.get_next_page()?;
+        let page = self.pages.get_next_page()?.map(|page| self.unpack(page)).transpose()?;
         self.check(page)
     }
 
@@ -148,7 +192,8 @@ impl PageReader for CheckedPages {
     }
 
     fn supports_deferred_dictionary(&self) -> bool {
-        self.pages.supports_deferred_dictionary()
+        // A deferred page would follow the header of another one.
+        self.codec.is_none() && self.pages.supports_deferred_dictionary()
     }
 
     fn take_deferred_dictionary(&mut self) -> ParquetResult<Option<Page>> {
@@ -227,6 +272,8 @@ fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
 struct PageFile {
     file: PositionedFile,
     codec: Compression,
+    /// Length of the content that the last page header states.
+    content_len: Arc<AtomicU64>,
 }
 
 impl Length for PageFile {
@@ -240,7 +287,8 @@ impl ChunkReader for PageFile {
 
     fn get_read(&self, start: u64) -> ParquetResult<PageHeaderReader> {
         let reader = BufReader::with_capacity(HEADER_BUFFER_LEN, self.file.reader(start));
-        Ok(PageHeaderReader { reader, codec: self.codec, is_checked: false })
+        let content_len = self.content_len.clone();
+        Ok(PageHeaderReader { reader, codec: self.codec, content_len, is_checked: false })
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
@@ -252,6 +300,7 @@ impl ChunkReader for PageFile {
 struct PageHeaderReader {
     reader: BufReader<PositionedReader>,
     codec: Compression,
+    content_len: Arc<AtomicU64>,
     is_checked: bool,
 }
 
@@ -259,15 +308,16 @@ impl Read for PageHeaderReader {
     fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
         if !std::mem::replace(&mut self.is_checked, true) {
             let header = std::io::BufRead::fill_buf(&mut self.reader)?;
-            check_header(header, self.codec).map_err(std::io::Error::other)?;
+            let content_len = check_header(header, self.codec).map_err(std::io::Error::other)?;
+            self.content_len.store(content_len, Ordering::Relaxed);
         }
         self.reader.read(into)
     }
 }
 
 /// Checks the lengths in the header of a page: a struct in the compact protocol of Thrift whose first fields are the type
-/// of the page, the length of its content, and its compressed length.
-fn check_header(header: &[u8], codec: Compression) -> Result<(), String> {
+/// of the page, the length of its content, and its compressed length. Returns the length of the content.
+fn check_header(header: &[u8], codec: Compression) -> Result<u64, String> {
     let lengths = || {
         let (_page_type, rest) = varint(header.strip_prefix(&INTEGER_FIELD)?)?;
         let (content, rest) = varint(rest.strip_prefix(&INTEGER_FIELD)?)?;
@@ -282,7 +332,7 @@ fn check_header(header: &[u8], codec: Compression) -> Result<(), String> {
     }
     let reserved = usize::try_from(content).map(|len| Vec::<u8>::new().try_reserve_exact(len));
     match reserved {
-        Ok(Ok(())) => Ok(()),
+        Ok(Ok(())) => Ok(content),
         _ => Err(format!("not enough memory for a page of {content} bytes")),
     }
 }
@@ -330,8 +380,8 @@ mod tests {
     #[test]
     fn contents_beyond_what_a_codec_can_expand_to_are_refused() {
         let check = |content, compressed, codec| check_header(&header(content, compressed), codec);
-        assert_eq!(check(5 << 20, 5 << 20, Compression::UNCOMPRESSED), Ok(()));
-        assert_eq!(check(1 << 20, 20, Compression::SNAPPY), Ok(()));
+        assert_eq!(check(5 << 20, 5 << 20, Compression::UNCOMPRESSED), Ok(5 << 20));
+        assert_eq!(check(1 << 20, 20, Compression::SNAPPY), Ok(1 << 20));
         for (codec, content) in [(Compression::UNCOMPRESSED, (5 << 20) + 1), (Compression::SNAPPY, 200 << 20)] {
             let message = check(content, 5 << 20, codec).unwrap_err();
             assert_eq!(message, format!("the content of a page of 5242880 bytes cannot have {content} bytes"));
