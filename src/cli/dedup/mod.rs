@@ -1,5 +1,8 @@
 //! `dedup`: writes one row per key, and remembers keys in a store for later jobs.
 
+mod key_names;
+mod keyed_files;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -8,9 +11,11 @@ use arrow::datatypes::SchemaRef;
 use clap::Args;
 use serde_json::json;
 
+use self::key_names::{describe_keys, key_column, key_name};
+use self::keyed_files::OpenedInputs;
 use super::args::input::{InputArgs, WorkArgs};
 use super::args::output::OutputArgs;
-use super::args::policy::{KeyArgs, PROTOCOL, PolicyArgs, parse_key};
+use super::args::policy::{KeyArgs, PolicyArgs, parse_key};
 use super::args::reporting::ReportingArgs;
 use super::args::spill::SpillArgs;
 use super::args::values::Choices;
@@ -23,17 +28,16 @@ use super::progress::Timeline;
 use super::report::{CollisionReport, DedupReport, Report};
 use super::terminal::print_error;
 use crate::batch::{ColumnId, ColumnSet};
-use crate::canon::{Policy, RecipeColumn, Rung};
+use crate::canon::{Policy, Rung};
 use crate::dedup::evidence::{self, RecordLocator};
 use crate::dedup::seen::{FinishedJob, MergedRuns, RunWriter, SeenError, SeenStore};
 use crate::dedup::{Collision, KeepPolicy};
-use crate::input::{Defect, InputError, KeyedFile, Origin, Source, Sources, TableFile};
+use crate::input::Sources;
 use crate::output::{self, Encoder, FinishedOutput, Output, OutputError, OutputFormat, TableWriter};
 use crate::process::exit;
 use crate::record::InputFormat;
 use crate::run::{
-    self, DedupKey, DedupOptions, DedupOutput, DedupSummary, DedupTotals, KeyedFileDefect, KeyedFileError, KeyedFiles,
-    Progress, RunRequest, WorkerNeed,
+    self, DedupKey, DedupOptions, DedupOutput, DedupSummary, DedupTotals, KeyedFiles, Progress, RunRequest, WorkerNeed,
 };
 
 const EXAMPLES: &str = "\
@@ -369,20 +373,13 @@ fn keyed_files(
     if !args.input.is_auto() {
         return Ok(None);
     }
-    let (mut files, mut unread, mut others) = (Vec::new(), Vec::new(), Vec::new());
-    for (number, source) in sources.0.iter().enumerate() {
-        match open_keyed_file(source) {
-            Ok(Some(file)) => files.push(file),
-            Ok(None) => others.push(&source.name),
-            Err(defect) => unread.push(unread_error(number, source, defect)),
-        }
-    }
-    let Some(first) = files.first() else { return Ok(None) };
+    let inputs = OpenedInputs::open(sources);
+    let Some(first) = inputs.keyed.first() else { return Ok(None) };
     if args.input.limit.is_some() {
         let message = format!("{}: --limit does not apply to files with keys; remove it", first.name);
         return Err(CommandError::Usage(message));
     }
-    if let Some(other) = others.first() {
+    if let Some(other) = inputs.others.first() {
         return Err(CommandError::Usage(format!(
             "{}: this file has keys, but the input {other} has none; run irikey canon on such inputs first, or make all keys \
              again with --column uri",
@@ -394,69 +391,13 @@ fn keyed_files(
         let names: Vec<&str> = first.columns().filter(is_known).collect();
         job.output.columns = ColumnSet::named(names).map_err(|error| CommandError::Internal(error.to_string()))?;
     }
-    for file in &files {
-        let mut missing = job.output.columns.names().filter(|name| !file.columns().any(|column| column == *name));
-        if let Some(name) = missing.next() {
-            let reason = KeyedFileDefect::NoOutputColumn(name.to_string());
-            let error = KeyedFileError { name: file.name.clone(), reason };
-            return Err(CommandError::Usage(error.to_string()));
-        }
-    }
+    inputs.check_columns(&job.output.columns)?;
     let key = key_column(&job.policy, dedup.key);
     // A report for people has a survey only where there is something to survey.
     let dedup = DedupOptions { survey: args.survey, ..dedup.clone() };
-    let keyed = KeyedFiles::new(files, &key, &job.policy, &dedup);
-    let keyed = keyed.map(|files| Some(files.with_unread(unread)));
-    keyed.map_err(|error: KeyedFileError| CommandError::Usage(error.to_string()))
-}
-
-/// The source as a table of rows with keys; `None` if it is something else.
-fn open_keyed_file(source: &Source) -> Result<Option<KeyedFile>, Defect> {
-    match &source.origin {
-        Origin::Path(path) => {
-            std::fs::metadata(path).map_err(Defect::Open)?;
-            KeyedFile::open(&source.name, &TableFile::Path(path.clone()))
-        }
-        // Every other object would cost requests before the job begins.
-        Origin::Remote(object) if source.name.ends_with(".parquet") => {
-            KeyedFile::open(&source.name, &TableFile::Remote(object.clone()))
-        }
-        Origin::Special => Err(Defect::Special),
-        Origin::Stdin | Origin::Member(_) | Origin::Remote(_) | Origin::Unreadable(_) | Origin::Reader(_) => Ok(None),
-    }
-}
-
-fn unread_error(number: usize, source: &Source, defect: Defect) -> InputError {
-    let (source_number, name) = (number as u32, source.name.clone());
-    InputError { source_number, name, defect, offset: 0, packed: false, lost: 0, records: 0 }
-}
-
-/// The column of a key.
-fn key_column(policy: &Policy, key: DedupKey) -> String {
-    match key {
-        DedupKey::Rung => "key".to_string(),
-        DedupKey::More(_) => "key_simple".to_string(),
-        DedupKey::Protocol => "key_protocol".to_string(),
-        DedupKey::Recipe(place) => {
-            let name = policy.recipes.get(place).map_or("", |wanted| wanted.column);
-            format!("key_{}", name.replace('-', "_"))
-        }
-    }
-}
-
-/// The name of a key; empty if it is that of the rung.
-fn key_name(policy: &Policy, key: DedupKey) -> String {
-    match key {
-        DedupKey::Rung => String::new(),
-        DedupKey::More(place) => policy.more_keys.get(place).map_or("", |rung| rung.name()).to_string(),
-        DedupKey::Recipe(place) => policy.recipes.get(place).map(RecipeColumn::describe).unwrap_or_default(),
-        DedupKey::Protocol => PROTOCOL.to_string(),
-    }
-}
-
-/// What the keys in a store depend on: the policy, and which of its keys they are.
-fn describe_keys(policy: &Policy, key: DedupKey) -> Vec<(&'static str, String)> {
-    policy.describe().into_iter().chain([("dedup_key", key_name(policy, key))]).collect()
+    let files = KeyedFiles::new(inputs.keyed, &key, &job.policy, &dedup);
+    let files = files.map_err(|error| CommandError::Usage(error.to_string()))?;
+    Ok(Some(files.with_unread(inputs.unread)))
 }
 
 /// The number of collisions, and the places of the first ones.
