@@ -14,6 +14,8 @@ pub(crate) enum FormatAdvice {
     BaseColumn(&'static str),
 }
 
+const BINARY: &str =
+    "the input contains NUL bytes, so it is probably not a list of URLs; see the formats in irikey canon --help";
 const JSON: &str = "the records look like JSON; use --format jsonl, and --column if no member is called url";
 const CRAWL_DB: &str = "this looks like a dump of a Nutch CrawlDb; use nutch readdb DIR -dump OUT -format csv";
 const TABS: &str = "the records contain tabs, as seed lists of Nutch do; use --format tsv --no-header --column 1";
@@ -27,10 +29,11 @@ const SPACES: &str =
 impl FormatAdvice {
     /// The advice on a source of this format that begins with `head`.
     pub(crate) fn of_source(format: &SourceFormat, head: &[u8]) -> Option<FormatAdvice> {
-        let head = SourceHead::new(head);
+        let first_record = SourceHead::new(head).first_record;
         let advice = match format {
-            SourceFormat::Text(TextFormat::Lines(_)) => of_line(head.first_record),
-            SourceFormat::Csv(_) if head.first_record.starts_with(b"#") => Some(COMMENT),
+            SourceFormat::Text(TextFormat::Lines(_)) if head.contains(&0) => Some(BINARY),
+            SourceFormat::Text(TextFormat::Lines(_)) => of_line(first_record),
+            SourceFormat::Csv(_) if first_record.starts_with(b"#") => Some(COMMENT),
             _ => None,
         };
         advice.map(FormatAdvice::Format)
@@ -70,6 +73,7 @@ mod tests {
             ("{\"page\": 1}", Some(JSON)),
             ("http://a/ http://b/", Some(SPACES)),
             ("http://a/b,c", None),
+            ("\u{7f}ELF\0\t\0", Some(BINARY)),
         ];
         for (text, advice) in cases {
             let format = SourceFormat::Text(TextFormat::default());
