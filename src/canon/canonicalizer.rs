@@ -13,7 +13,7 @@ use crate::iri::{
     CanonicalHead, Changes, CharacterReferences, Component, Fault, FaultKind, Flags, MarkedReference, Normalizer,
     ParseMode, ReferenceHead, spoofing_flags,
 };
-use crate::kernel::{Bitmaps, SimdTask, Span, append, append_range, prefetch_behind, run_with_simd};
+use crate::kernel::{Bitmaps, SimdTask, Span, append, append_range, run_with_simd};
 use crate::key::KeyBytes;
 use crate::learn::{Equivalences, KeyOrigin};
 use crate::record::{RecordOffsets, Records};
@@ -83,7 +83,6 @@ impl SimdTask for AppendTexts<'_> {
         let may_be_too_long = records.text.len() > max_url_len;
         let mut faults = records.faults.iter().peekable();
         for (i, span) in records.urls.iter().enumerate() {
-            prefetch_behind(records.text, span.at as usize);
             let line = span.of(records.text);
             if let Some((_, fault)) = faults.next_if(|(row, _)| *row as usize == i) {
                 canonicalizer.push_fault(line, *fault, rows);

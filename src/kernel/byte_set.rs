@@ -1,5 +1,5 @@
-//! Sets of byte values, built at compile time, and the two forms that kernels read: ranges, and a pair of nibble tables
-//! in which vector instructions look up 16 to 64 bytes at once.
+//! Sets of byte values, built at compile time, and the form that kernels read: a pair of nibble tables in which vector
+//! instructions look up 16 to 64 bytes at once.
 
 /// A set of byte values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,31 +54,6 @@ impl ByteSet {
     #[inline(always)]
     pub(crate) const fn contains(&self, byte: u8) -> bool {
         self.0[byte as usize]
-    }
-
-    /// Returns the set as ranges of bytes. A range may wrap from 255 to 0.
-    ///
-    /// # Panics
-    /// At compile time, if the set has more than [`ByteRanges::MAX`] ranges, is empty, or holds every byte.
-    pub(super) const fn ranges(&self) -> ByteRanges {
-        let mut ranges = ByteRanges { first: [0; ByteRanges::MAX], further: [0; ByteRanges::MAX], count: 0 };
-        let mut first = 0;
-        while first < 256 {
-            let before = if first == 0 { 255 } else { first - 1 };
-            if self.0[first] && !self.0[before] {
-                let mut further = 0;
-                while self.0[(first + further + 1) % 256] {
-                    further += 1;
-                }
-                assert!(ranges.count < ByteRanges::MAX, "too many ranges");
-                ranges.first[ranges.count] = first as u8;
-                ranges.further[ranges.count] = further as u8;
-                ranges.count += 1;
-            }
-            first += 1;
-        }
-        assert!(ranges.count > 0, "the set is empty or holds every byte");
-        ranges
     }
 
     /// Returns the set as two tables: a byte is in the set if `low[byte & 15] & high[byte >> 4] != 0`.
@@ -142,23 +117,4 @@ pub(super) struct NibbleTables {
     pub(super) low: [u8; 16],
     /// Indexed by high nibble: the bit of its row.
     pub(super) high: [u8; 16],
-}
-
-/// A byte set as ranges, see [`ByteSet::ranges`].
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ByteRanges {
-    first: [u8; ByteRanges::MAX],
-    /// Number of bytes of the range that follow its first byte.
-    further: [u8; ByteRanges::MAX],
-    count: usize,
-}
-
-impl ByteRanges {
-    /// The largest number of ranges that a set may have.
-    const MAX: usize = 12;
-
-    /// Returns the first byte of each range and the number of bytes that follow it.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u8, u8)> {
-        self.first.into_iter().zip(self.further).take(self.count)
-    }
 }

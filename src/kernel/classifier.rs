@@ -1,9 +1,9 @@
 //! The byte classes of a [`super::Bitmaps`] in the forms that the kernels read, the definition of the kernels, and the
 //! portable kernel.
 
+use super::byte_set::ByteSet;
 #[cfg(target_arch = "x86_64")]
 use super::byte_set::NibbleTables;
-use super::byte_set::{ByteRanges, ByteSet};
 
 /// The classes of 64 bytes of a text: bit `i` of each mask belongs to byte `i`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,10 +28,8 @@ pub struct Classifier {
     /// Nibble tables of the complement of `stop`, which is the smaller set.
     #[cfg(target_arch = "x86_64")]
     pub(super) go_tables: NibbleTables,
-    /// Ranges of `attention`.
-    attention_ranges: ByteRanges,
-    /// Ranges of the complement of `stop`.
-    go_ranges: ByteRanges,
+    /// The classes of each byte, one bit per class.
+    classes: [u8; 256],
     pub(super) attention_pair: [u8; 2],
     pub(super) stop_pair: [u8; 2],
 }
@@ -40,8 +38,8 @@ impl Classifier {
     /// Returns a classifier.
     ///
     /// # Panics
-    /// At compile time, if the bytes of `attention` or of the complement of `stop` form more than twelve ranges, or have
-    /// more than eight different sets of low nibbles per high nibble; or if NUL is not in both sets.
+    /// At compile time, if the bytes of `attention` or of the complement of `stop` have more than eight different sets of low
+    /// nibbles per high nibble; or if NUL is not in both sets.
     pub(crate) const fn new(
         attention: ByteSet,
         attention_pair: [u8; 2],
@@ -50,14 +48,13 @@ impl Classifier {
     ) -> Classifier {
         assert!(attention.contains(0) && stop.contains(0), "the padding of the last block must be in both classes");
         Classifier {
+            classes: classes(&attention, attention_pair, &stop, stop_pair),
             attention,
             stop,
             #[cfg(target_arch = "x86_64")]
             attention_tables: attention.nibbles(),
             #[cfg(target_arch = "x86_64")]
             go_tables: stop.not().nibbles(),
-            attention_ranges: attention.ranges(),
-            go_ranges: stop.not().ranges(),
             attention_pair,
             stop_pair,
         }
@@ -150,40 +147,59 @@ pub(super) fn mask_blocks(text: &[u8], classifier: &Classifier) -> Vec<MaskBlock
     blocks
 }
 
-/// The kernel for every processor: sets are compared as ranges, which compilers vectorize with any instruction set.
+/// The kernel for every processor: a table gives the classes of each byte, one bit per mask.
 pub(super) fn classify_portable(text: &[u8], classifier: &Classifier, blocks: &mut Vec<MaskBlock>) {
-    push_blocks(text, classifier, blocks, |bytes| RawMasks {
-        newline: to_mask(&equal(bytes, b'\n')),
-        attention: to_mask(&within(bytes, &classifier.attention_ranges)),
-        attention_pair: classifier.attention_pair.map(|byte| to_mask(&equal(bytes, byte))),
-        stop: !to_mask(&within(bytes, &classifier.go_ranges)),
-        stop_pair: classifier.stop_pair.map(|byte| to_mask(&equal(bytes, byte))),
+    push_blocks(text, classifier, blocks, |bytes| {
+        let classes = bytes.map(|byte| classifier.classes[usize::from(byte)]);
+        let mask = |bit| bits_of(&classes, bit);
+        RawMasks {
+            newline: mask(NEWLINE),
+            attention: mask(ATTENTION),
+            attention_pair: [mask(ATTENTION_PAIR), mask(ATTENTION_PAIR + 1)],
+            stop: mask(STOP),
+            stop_pair: [mask(STOP_PAIR), mask(STOP_PAIR + 1)],
+        }
     });
 }
 
-/// Returns 1 for each byte that equals `other`, otherwise 0.
-#[inline(always)]
-fn equal(bytes: &[u8; 64], other: u8) -> [u8; 64] {
-    bytes.map(|byte| u8::from(byte == other))
-}
+// The bits of `Classifier::classes`. A pair has two bits, one for each of its bytes.
+const NEWLINE: u32 = 0;
+const ATTENTION: u32 = 1;
+const ATTENTION_PAIR: u32 = 2;
+const STOP: u32 = 4;
+const STOP_PAIR: u32 = 5;
 
-/// Returns 1 for each byte in one of the ranges, otherwise 0.
-#[inline(always)]
-fn within(bytes: &[u8; 64], ranges: &ByteRanges) -> [u8; 64] {
-    let mut within = [0; 64];
-    for (first, further) in ranges.iter() {
-        for (within, byte) in within.iter_mut().zip(bytes) {
-            *within |= u8::from(byte.wrapping_sub(first) <= further);
-        }
+/// Returns the classes of every byte.
+const fn classes(attention: &ByteSet, attention_pair: [u8; 2], stop: &ByteSet, stop_pair: [u8; 2]) -> [u8; 256] {
+    let mut classes = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        classes[byte] = (attention.contains(byte as u8) as u8) << ATTENTION | (stop.contains(byte as u8) as u8) << STOP;
+        byte += 1;
     }
-    within
+    classes[b'\n' as usize] |= 1 << NEWLINE;
+    classes[attention_pair[0] as usize] |= 1 << ATTENTION_PAIR;
+    classes[attention_pair[1] as usize] |= 1 << (ATTENTION_PAIR + 1);
+    classes[stop_pair[0] as usize] |= 1 << STOP_PAIR;
+    classes[stop_pair[1] as usize] |= 1 << (STOP_PAIR + 1);
+    classes
 }
 
-/// Packs 64 bytes, each 0 or 1, into a mask.
+/// Packs bit `bit` of 64 bytes into a mask.
 #[inline(always)]
-fn to_mask(bits: &[u8; 64]) -> u64 {
-    // The multiplication moves byte `i` of a word to bit `56 + i`. All other products stay below bit 56 or overflow.
-    const GATHER: u64 = 0x0102_0408_1020_4080;
-    let (words, _) = bits.as_chunks::<8>();
-    words.iter().rev().fold(0, |mask, word| mask << 8 | u64::from_le_bytes(*word).wrapping_mul(GATHER) >> 56)
+fn bits_of(bytes: &[u8; 64], bit: u32) -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let (vectors, _) = bytes.as_chunks::<16>();
+        vectors.iter().rev().fold(0, |mask, vector| mask << 16 | u64::from(super::bits_of_vector(vector, bit)))
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        // The multiplication moves byte `i` of a word to bit `56 + i`. All other products stay below bit 56 or overflow.
+        const GATHER: u64 = 0x0102_0408_1020_4080;
+        const LOWEST: u64 = 0x0101_0101_0101_0101;
+        let (words, _) = bytes.as_chunks::<8>();
+        let gather = |word: &[u8; 8]| (u64::from_le_bytes(*word) >> bit & LOWEST).wrapping_mul(GATHER) >> 56;
+        words.iter().rev().fold(0, |mask, word| mask << 8 | gather(word))
+    }
 }

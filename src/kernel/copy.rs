@@ -64,24 +64,6 @@ pub(crate) fn append_range_in_case(out: &mut Vec<u8>, text: &[u8], range: Range<
     }
 }
 
-/// Prefetches the 128 bytes at offset `at` behind the end of `text`. If `text` is a chunk of a file, the next chunk is in
-/// the cache when its turn comes. The function has no effect on memory, whatever is at that address.
-#[inline(always)]
-pub(crate) fn prefetch_behind(text: &[u8], at: usize) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-        let behind = text.as_ptr().wrapping_add(text.len() + at);
-        // SAFETY: a prefetch is a hint that does not access memory, so any address is allowed.
-        unsafe {
-            _mm_prefetch::<_MM_HINT_T1>(behind.cast());
-            _mm_prefetch::<_MM_HINT_T1>(behind.wrapping_add(64).cast());
-        }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (text, at);
-}
-
 /// Prefetches item `at` of `items`, which need not exist.
 #[inline(always)]
 pub(crate) fn prefetch<T>(items: &[T], at: usize) {

@@ -22,14 +22,18 @@ mod cpu;
 #[cfg(all(test, unix))]
 mod guarded;
 mod scalar;
+mod search;
+mod short_text;
 mod span;
 mod xxh3;
 
 pub use bitmaps::Bitmaps;
 pub(crate) use byte_set::ByteSet;
 pub use classifier::Classifier;
-pub(crate) use copy::{AsciiCase, append, append_range, append_range_in_case, append_some, prefetch, prefetch_behind};
+pub(crate) use copy::{AsciiCase, append, append_range, append_range_in_case, append_some, prefetch};
 pub(crate) use cpu::{SimdTask, run_with_simd};
+pub(crate) use search::{any_byte, any_pair};
+pub(crate) use short_text::{ShortText, low_bits};
 pub use span::Span;
 pub(crate) use xxh3::push_xxh3_128;
 
@@ -63,6 +67,19 @@ pub(crate) fn positions_of(byte: u8, bytes: &[u8; 16]) -> u32 {
     }
     #[cfg(not(target_arch = "x86_64"))]
     scalar::positions_of(byte, bytes)
+}
+
+/// Returns bit `bit` of 16 bytes. The lowest bit belongs to the first byte.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn bits_of_vector(bytes: &[u8; 16], bit: u32) -> u16 {
+    use std::arch::x86_64::{_mm_cvtsi32_si128, _mm_loadu_si128, _mm_movemask_epi8, _mm_sll_epi16};
+    // SAFETY: SSE2 is part of x86-64, and the load reads 16 bytes, the length of `bytes`.
+    unsafe {
+        let bytes = _mm_loadu_si128(bytes.as_ptr().cast());
+        // The shift moves the bit to the highest one of its byte.
+        _mm_movemask_epi8(_mm_sll_epi16(bytes, _mm_cvtsi32_si128(7 - bit as i32))) as u16
+    }
 }
 
 /// Appends every byte of `bytes` to `out` as `%` and two upper-case hexadecimal digits.
