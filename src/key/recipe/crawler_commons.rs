@@ -18,6 +18,7 @@ pub(super) const CRAWLER_COMMONS: RecipeDefinition = RecipeDefinition {
     rules: "fragment userinfo scheme-case host-ascii host-case host-final-dot port-special path-fill escapes-tidy \
             path-dots query-names query-empty",
     write,
+    shortcut: None,
 };
 
 pub(super) const NUTCH: RecipeDefinition = RecipeDefinition {
@@ -26,6 +27,7 @@ pub(super) const NUTCH: RecipeDefinition = RecipeDefinition {
     read: read_java,
     rules: "fragment userinfo scheme-case host-ascii host-case port-special path-fill escapes-tidy path-dots",
     write: draft::write_url,
+    shortcut: None,
 };
 
 /// Schemes of `java.net.URL`. It knows more (`jar`, `jrt`), which do not occur in crawls.

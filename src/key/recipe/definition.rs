@@ -1,6 +1,7 @@
 //! What a recipe consists of.
 
 use super::draft::Draft;
+use super::rules::RuleSet;
 use crate::iri::Fault;
 
 /// The definition of a named recipe.
@@ -14,4 +15,10 @@ pub(super) struct RecipeDefinition {
     pub(super) rules: &'static str,
     /// Appends the key.
     pub(super) write: fn(&Draft, &mut Vec<u8>) -> Result<(), Fault>,
+    /// Writes the keys of common URLs faster than the rules, which define them.
+    pub(super) shortcut: Option<Shortcut>,
 }
+
+/// Appends the key of a URL and returns the rules that changed something, or returns `None` and appends nothing. The draft
+/// is a buffer.
+pub(super) type Shortcut = fn(&[u8], &mut Draft, &mut Vec<u8>) -> Option<RuleSet>;

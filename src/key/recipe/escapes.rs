@@ -1,6 +1,8 @@
 //! Escapes as crawl software treats them: decoded until none remains, then only the bytes encoded that must be. RFC 3986
 //! section 2.4 forbids decoding twice; these keys require it.
 
+use crate::kernel::any_byte;
+
 /// Decodes every escape, also those that decoding creates, in one pass; returns whether there was one. One pass suffices
 /// because a decoded byte can only complete an escape that begins in the text before it: `%` begins an escape and never
 /// ends one.
@@ -60,7 +62,7 @@ pub(super) fn is_kept_in_surt(byte: u8) -> bool {
 
 /// Decodes all escapes, encodes only what must be encoded, and returns whether the text changed.
 pub(super) fn reduce(text: &mut Vec<u8>, spare: &mut Vec<u8>) -> bool {
-    if text.iter().all(|&byte| is_kept_in_surt(byte)) {
+    if !any_byte(text, |byte| !is_kept_in_surt(byte)) {
         return false;
     }
     spare.clear();

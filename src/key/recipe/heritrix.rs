@@ -15,6 +15,7 @@ pub(super) const HERITRIX: RecipeDefinition = RecipeDefinition {
     read: draft::read_url,
     rules: "all-case userinfo-web www-pages session-last query-fix",
     write: draft::write_url,
+    shortcut: None,
 };
 
 /// Converts all components to lower case.

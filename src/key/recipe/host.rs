@@ -6,20 +6,22 @@ use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
 
 use super::draft::{Draft, replace_text};
 use super::escapes::{decode_all, encode};
+use crate::kernel::any_byte;
 
 /// Removes the default port of `http` and `https`.
 pub(super) fn drop_default_port(draft: &mut Draft) -> bool {
-    let default: &[u8] = match &draft.scheme.to_ascii_lowercase()[..] {
-        b"http" => b"80",
-        b"https" => b"443",
+    let Some(port) = draft.port.get() else { return false };
+    let default: &[u8] = match &draft.scheme {
+        scheme if scheme.eq_ignore_ascii_case(b"http") => b"80",
+        scheme if scheme.eq_ignore_ascii_case(b"https") => b"443",
         _ => b"0",
     };
-    draft.port.get() == Some(default) && draft.port.remove()
+    port == default && draft.port.remove()
 }
 
 /// Converts ASCII letters to lower case and returns whether there was an upper-case one.
 pub(super) fn lower(text: &mut [u8]) -> bool {
-    let changed = text.iter().any(u8::is_ascii_uppercase);
+    let changed = any_byte(text, |byte| byte.is_ascii_uppercase());
     if changed {
         text.make_ascii_lowercase();
     }
@@ -43,8 +45,7 @@ pub(super) fn host_to_ascii_ignoring(draft: &mut Draft) -> bool {
 fn convert_host(draft: &mut Draft, to_ascii: impl Fn(&[u8]) -> Option<String>) -> bool {
     let spare = &mut draft.spare;
     let Some(host) = draft.host.get_mut() else { return false };
-    if host.is_ascii() && memchr::memchr(b'%', host).is_none() && !host.iter().any(|&byte| byte <= b' ' || byte == b'#')
-    {
+    if !any_byte(host, |byte| (byte >= 0x80) | (byte <= b' ') | (byte == b'%') | (byte == b'#')) {
         return false;
     }
     spare.clear();
@@ -148,7 +149,7 @@ pub(super) fn drop_www_once(draft: &mut Draft) -> bool {
 }
 
 /// Returns the length of the `www.`, `www2.` or the like with which `host` begins.
-fn www_len(host: &[u8]) -> Option<usize> {
+pub(super) fn www_len(host: &[u8]) -> Option<usize> {
     let rest = host.strip_prefix(b"www")?;
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
     (rest.get(digits) == Some(&b'.')).then_some(digits + 4)

@@ -27,6 +27,7 @@ mod path;
 mod rules;
 mod session;
 mod surt;
+mod surt_shortcut;
 mod urlcanon;
 mod w3lib;
 
@@ -34,11 +35,17 @@ pub use draft::Draft;
 pub use rules::{RULES, Rule, RuleSet};
 
 use crate::iri::Fault;
-use definition::RecipeDefinition;
+use definition::{RecipeDefinition, Shortcut};
 
 /// A recipe without rules that splits a URL by the generic syntax of RFC 3986 and writes it as it was.
-const PLAIN: RecipeDefinition =
-    RecipeDefinition { name: "plain", version: 1, read: draft::read_url, rules: "", write: draft::write_url };
+const PLAIN: RecipeDefinition = RecipeDefinition {
+    name: "plain",
+    version: 1,
+    read: draft::read_url,
+    rules: "",
+    write: draft::write_url,
+    shortcut: None,
+};
 
 /// All named recipes.
 static RECIPES: [RecipeDefinition; 8] = [
@@ -58,6 +65,8 @@ pub struct Recipe {
     name: String,
     definition: &'static RecipeDefinition,
     rules: RuleSet,
+    /// The shortcut of the definition, if the rules are those of the definition.
+    shortcut: Option<Shortcut>,
 }
 
 /// Recipes are equal if their names are: the name includes all changes.
@@ -121,7 +130,7 @@ impl Recipe {
     fn named(name: &str) -> Option<Recipe> {
         let definition = RECIPES.iter().find(|definition| definition.name == name)?;
         let rules = RuleSet::of(definition.rules).ok()?;
-        Some(Recipe { name: name.into(), definition, rules })
+        Some(Recipe { name: name.into(), definition, rules, shortcut: definition.shortcut })
     }
 
     fn change(&mut self, item: &str) -> Result<(), RecipeError> {
@@ -134,6 +143,7 @@ impl Recipe {
         let rules = if is_added { self.rules.with(index) } else { self.rules.without(index) };
         if rules != self.rules {
             self.rules = rules;
+            self.shortcut = None;
             self.name = format!("{},{item}", self.name);
         }
         Ok(())
@@ -159,6 +169,14 @@ impl Recipe {
     /// # Errors
     /// The software that the recipe reproduces makes no key for this URL. Nothing is appended.
     pub fn write_key(&self, url: &[u8], draft: &mut Draft, out: &mut Vec<u8>) -> Result<RuleSet, Fault> {
+        match self.shortcut.and_then(|shortcut| shortcut(url, draft, out)) {
+            Some(applied) => Ok(applied),
+            None => self.write_by_rules(url, draft, out),
+        }
+    }
+
+    /// The definition of [`Recipe::write_key`], without a shortcut.
+    fn write_by_rules(&self, url: &[u8], draft: &mut Draft, out: &mut Vec<u8>) -> Result<RuleSet, Fault> {
         draft.clear();
         (self.definition.read)(url, draft)?;
         if let Some(key) = draft.literal_key.get() {

@@ -1,6 +1,7 @@
 //! Rules for path, query and fragment that several recipes share.
 
 use super::draft::{Draft, replace_text, write_joined};
+use crate::kernel::any_pair;
 
 /// Removes `.`, `..` with the segment before it, and empty segments except a last one. A `..` with no segment before it
 /// stays, until another `..` removes it. A URL without a host keeps its path.
@@ -9,7 +10,7 @@ pub(super) fn remove_segments(draft: &mut Draft) -> bool {
         return false;
     }
     let path = &mut draft.path;
-    let has_dots = path.windows(2).any(|pair| pair[0] == b'/' && matches!(pair[1], b'/' | b'.'));
+    let has_dots = any_pair(path, |byte, next| (byte == b'/') & ((next == b'/') | (next == b'.')));
     if !has_dots {
         if path.is_empty() {
             path.push(b'/');

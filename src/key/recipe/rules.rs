@@ -118,6 +118,28 @@ impl RuleSet {
         names.split_whitespace().try_fold(RuleSet::NONE, |set, name| Ok(set.with(find_rule(name).ok_or(name)?)))
     }
 
+    /// Returns the set of one rule.
+    ///
+    /// # Panics
+    /// At compile time, if no rule has this name.
+    pub(super) const fn of_rule(name: &str) -> RuleSet {
+        let mut index = 0;
+        while !is_equal(RULES[index].name.as_bytes(), name.as_bytes()) {
+            index += 1;
+        }
+        RuleSet::NONE.with(index)
+    }
+
+    /// Returns the set if `is_applied`, otherwise the empty set.
+    pub(super) fn filter(self, is_applied: bool) -> RuleSet {
+        if is_applied { self } else { RuleSet::NONE }
+    }
+
+    /// Returns the rules of both sets.
+    pub(super) fn or(self, other: RuleSet) -> RuleSet {
+        RuleSet(self.0 | other.0)
+    }
+
     /// Returns the set with the rule at `index` of [`RULES`].
     pub(super) const fn with(self, index: usize) -> RuleSet {
         RuleSet(self.0 | 1 << index)
@@ -128,20 +150,29 @@ impl RuleSet {
         RuleSet(self.0 & !(1 << index))
     }
 
-    /// Returns whether the set contains the rule at `index` of [`RULES`].
-    pub(crate) const fn contains(self, index: usize) -> bool {
-        self.0 >> index & 1 == 1
-    }
-
     /// Returns the indices in [`RULES`], in ascending order.
     pub(crate) fn iter(self) -> impl Iterator<Item = usize> {
-        (0..RULES.len()).filter(move |&index| self.contains(index))
+        let mut rest = self.0;
+        std::iter::from_fn(move || {
+            let index = rest.trailing_zeros() as usize;
+            rest &= rest.checked_sub(1)?;
+            Some(index)
+        })
     }
 
     /// Returns the names, in the order in which the rules apply.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
         self.iter().map(|index| RULES[index].name)
     }
+}
+
+/// Compares at compile time, when `==` is not available.
+const fn is_equal(one: &[u8], other: &[u8]) -> bool {
+    let mut at = 0;
+    while at < one.len() && at < other.len() && one[at] == other[at] {
+        at += 1;
+    }
+    at == one.len() && at == other.len()
 }
 
 /// Returns the index of a rule in [`RULES`].
@@ -160,5 +191,6 @@ mod tests {
             assert_eq!(find_rule(rule.name), Some(index), "{}", rule.name);
         }
         assert_eq!(RuleSet::of("www nope"), Err("nope"));
+        assert_eq!(RuleSet::of_rule("www-once").names().collect::<Vec<_>>(), ["www-once"]);
     }
 }

@@ -23,6 +23,9 @@ pub(super) const SID: SessionParameter =
 pub(super) const ASP: SessionParameter =
     SessionParameter { name: b"aspsessionid", suffix_len: 8, value_len: 24, has_digits: false };
 
+/// Length of the shortest query that contains a session parameter, unless the query has several fields.
+pub(super) const MIN_LEN: usize = SID.len();
+
 /// Removes the last session parameter of each kind from a query, and returns whether there was one. The `&` before a
 /// removed parameter stays.
 pub(super) fn strip_query(query: &mut Vec<u8>) -> bool {
@@ -42,15 +45,6 @@ pub(super) fn remove_field(text: &mut Vec<u8>, range: Option<Range<usize>>) {
     }
 }
 
-/// Returns the last occurrence of `name` that begins an identifier. `len` returns the length of the identifier.
-fn find_last(text: &[u8], name: &[u8], len: impl Fn(&[u8]) -> Option<usize>) -> Option<Range<usize>> {
-    let starts = 0..(text.len() + 1).saturating_sub(name.len());
-    starts.rev().filter(|&at| text[at..at + name.len()].eq_ignore_ascii_case(name)).find_map(|at| {
-        let end = at + len(&text[at..])?;
-        matches!(text.get(end), None | Some(b'&')).then_some(at..end)
-    })
-}
-
 impl SessionParameter {
     /// Returns the range of the last occurrence in `text`.
     pub(super) fn find_last(&self, text: &[u8]) -> Option<Range<usize>> {
@@ -58,19 +52,24 @@ impl SessionParameter {
         if text.len() < self.len() {
             return None;
         }
-        find_last(text, self.name, |rest| self.len_at_start(rest))
+        memchr::memrchr_iter(b'=', text).find_map(|equals| self.range_around(equals, text))
     }
 
-    /// Returns the length of the parameter that `text` begins with.
-    fn len_at_start(&self, text: &[u8]) -> Option<usize> {
-        let (suffix, rest) = text[self.name.len()..].split_at_checked(self.suffix_len)?;
-        let value = rest.strip_prefix(b"=")?.get(..self.value_len)?;
+    /// Returns the range of the parameter whose `=` is at `equals`, if there is one.
+    fn range_around(&self, equals: usize, text: &[u8]) -> Option<Range<usize>> {
+        let start = equals.checked_sub(self.name.len() + self.suffix_len)?;
+        let end = equals + 1 + self.value_len;
+        let value = text.get(equals + 1..end)?;
+        let (name, suffix) = text[start..equals].split_at(self.name.len());
         let is_value = |byte: &u8| byte.is_ascii_alphabetic() || (self.has_digits && byte.is_ascii_digit());
-        let is_match = suffix.iter().all(u8::is_ascii_alphabetic) && value.iter().all(is_value);
-        is_match.then_some(self.len())
+        let is_match = name.eq_ignore_ascii_case(self.name)
+            && suffix.iter().all(u8::is_ascii_alphabetic)
+            && value.iter().all(is_value)
+            && matches!(text.get(end), None | Some(b'&'));
+        is_match.then_some(start..end)
     }
 
-    fn len(&self) -> usize {
+    const fn len(&self) -> usize {
         self.name.len() + self.suffix_len + 1 + self.value_len
     }
 }

@@ -15,7 +15,9 @@
 
 use super::definition::RecipeDefinition;
 use super::draft::{Draft, is_account_scheme, split_at_colon, trim_to, write_reversed, write_surt};
+use super::surt_shortcut;
 use crate::iri::{Component, Fault, FaultKind, find_scheme};
+use crate::kernel::any_byte;
 
 pub(super) const SURT_WAYBACK: RecipeDefinition = RecipeDefinition {
     name: "surt-wayback",
@@ -25,6 +27,7 @@ pub(super) const SURT_WAYBACK: RecipeDefinition = RecipeDefinition {
             path-segments query-escapes path-case path-session path-slash query-session query-case query-sort \
             query-empty",
     write: write_surt,
+    shortcut: Some(surt_shortcut::write_wayback),
 };
 
 pub(super) const SURT_IA: RecipeDefinition = RecipeDefinition {
@@ -35,6 +38,7 @@ pub(super) const SURT_IA: RecipeDefinition = RecipeDefinition {
             port path-escapes path-segments query-escapes del-escapes path-case path-session path-slash \
             query-session query-case query-sort query-empty",
     write: write_ia,
+    shortcut: Some(surt_shortcut::write_ia),
 };
 
 /// Splits a URL like `WaybackURLKeyMaker` and its parser.
@@ -60,7 +64,7 @@ fn read_wayback(url: &[u8], draft: &mut Draft) -> Result<(), Fault> {
     // Java's `trim`.
     let mut text = trim_to(url, |byte| *byte > b' ');
     let cleaned;
-    if text.iter().any(|byte| matches!(byte, b'\n' | b'\r' | b'\t' | 0xC2 | 0xE2)) {
+    if any_byte(text, |byte| is_line_break_or_tab(byte) | (byte == 0xC2) | (byte == 0xE2)) {
         cleaned = without_line_breaks(text);
         text = &cleaned;
     }
@@ -76,6 +80,11 @@ fn read_wayback(url: &[u8], draft: &mut Draft) -> Result<(), Fault> {
     let (scheme, rest) = split_known_scheme(text);
     draft.scheme.extend_from_slice(scheme);
     read_wayback_authority(split_rest(rest, draft), draft)
+}
+
+/// Returns whether `byte` is TAB, LF or CR. Without branches, it can be vectorized.
+fn is_line_break_or_tab(byte: u8) -> bool {
+    (byte == b'\t') | (byte == b'\n') | (byte == b'\r')
 }
 
 /// Returns `text` without TAB, LF, CR, U+0085, U+2028 and U+2029.
@@ -158,7 +167,7 @@ fn read_ia(url: &[u8], draft: &mut Draft) -> Result<(), Fault> {
     // Python's `strip`.
     let mut text = trim_to(url, |byte| !matches!(byte, b' ' | b'\t'..=b'\r'));
     let cleaned: Vec<u8>;
-    if text.iter().any(|byte| matches!(byte, b'\n' | b'\r' | b'\t')) {
+    if any_byte(text, is_line_break_or_tab) {
         cleaned = text.iter().copied().filter(|byte| !matches!(byte, b'\n' | b'\r' | b'\t')).collect();
         text = &cleaned;
     }

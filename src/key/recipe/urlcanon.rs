@@ -25,6 +25,7 @@ pub(super) const URLCANON_AGGRESSIVE: RecipeDefinition = RecipeDefinition {
             path-session-any path-slash query-decode-all query-sort-case query-case query-session-any query-ampersands \
             query-sort-bytes query-empty",
     write: draft::write_url,
+    shortcut: None,
 };
 
 /// The special schemes of browsers, and gopher, with their default ports.

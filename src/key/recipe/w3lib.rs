@@ -21,6 +21,7 @@ pub(super) const W3LIB: RecipeDefinition = RecipeDefinition {
     rules: "fragment userinfo-recode host-ascii-or-raw host-ipv6 host-case path-fill-any path-decode \
             path-dots-rfc query-form",
     write,
+    shortcut: None,
 };
 
 /// Schemes in which `\` equals `/`.
