@@ -280,34 +280,50 @@ fn parquet_uses_the_requested_compression() {
     }
 }
 
+/// Keys, keys with nulls, and counts, also extreme ones.
 #[test]
-fn parquet_keys_span_pages() {
+fn parquet_keys_and_counts_span_pages() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("x.parquet");
-    let columns = ColumnSet::named(["key", "record"]).unwrap();
+    let columns = ColumnSet::named(["key", "record", "record_offset", "key_surt_ia"]).unwrap();
     let (encoder, mut output) = create(&path, OutputOptions { columns, ..options(OutputFormat::Parquet) }).unwrap();
     let count = 100_000;
+    let recipe_text = |i: u32| if i.is_multiple_of(3) { String::new() } else { i.to_string() };
+    let offset = |i: u32| if i.is_multiple_of(1000) { u64::MAX - u64::from(i) } else { u64::from(i) * 77 };
     let mut rows = Rows::new(1);
+    rows.recipe_texts.resize_with(policy().recipes.len(), TextColumn::new);
     for i in 0..count {
         rows.uri.end();
         rows.input.end();
-        rows.key.push((i as u128).to_be_bytes());
+        rows.key.push(u128::from(i).to_be_bytes());
         rows.more_keys[0].push([0; 16]);
         rows.flags.push(0);
-        rows.offset.push(0);
+        rows.offset.push(offset(i));
+        for texts in &mut rows.recipe_texts {
+            texts.values.extend_from_slice(recipe_text(i).as_bytes());
+            texts.end();
+        }
     }
     let run = SourceRun { source: 0, first_record: 1, rows: count };
     output.append(encoder.encode(&mut rows, &[run]).unwrap()).unwrap();
     output.finish().unwrap();
     let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(&path).unwrap()).unwrap();
-    let mut next = 0u128;
+    let mut next = 0;
     for batch in reader.build().unwrap() {
-        for key in batch.unwrap().column(0).as_fixed_size_binary().iter() {
-            assert_eq!(key, Some(&next.to_be_bytes()[..]));
+        let batch = batch.unwrap();
+        let (keys, recipe_keys) = (batch.column(0).as_fixed_size_binary(), batch.column(3).as_fixed_size_binary());
+        let (records, offsets) =
+            (batch.column(1).as_primitive::<UInt64Type>(), batch.column(2).as_primitive::<UInt64Type>());
+        for row in 0..batch.num_rows() {
+            assert_eq!(keys.value(row), &u128::from(next).to_be_bytes()[..]);
+            assert_eq!((records.value(row), offsets.value(row)), (u64::from(next) + 1, offset(next)));
+            let recipe_key = recipe_keys.is_valid(row).then(|| recipe_keys.value(row));
+            let expected = (!next.is_multiple_of(3)).then(|| KeyAlgorithm::Xxh3.key(recipe_text(next).as_bytes()));
+            assert_eq!(recipe_key, expected.as_ref().map(|key| &key[..]));
             next += 1;
         }
     }
-    assert_eq!(next, u128::from(count));
+    assert_eq!(next, count);
 }
 
 /// Texts of many lengths, in pages that are limited by bytes or by rows, with no, some or only nulls, are read back

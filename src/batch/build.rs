@@ -6,9 +6,8 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, ArrowPrimitiveType, AsArray, BinaryArray, DictionaryArray, FixedSizeBinaryArray,
-    FixedSizeBinaryBuilder, Int8Array, Int32Array, RecordBatch, RecordBatchOptions, StringArray, UInt32Array,
-    UInt64Array,
+    Array, ArrayRef, ArrowPrimitiveType, AsArray, BinaryArray, DictionaryArray, FixedSizeBinaryArray, Int8Array,
+    Int32Array, RecordBatch, RecordBatchOptions, StringArray, UInt32Array, UInt64Array,
 };
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow::datatypes::{DataType, SchemaRef, UInt32Type, UInt64Type};
@@ -141,14 +140,15 @@ impl BatchBuilder {
 
     fn recipe_keys(&self, texts: &TextColumn, count: usize) -> Result<ArrayRef, BatchError> {
         even("key_*", count, texts.len())?;
-        let mut keys = FixedSizeBinaryBuilder::with_capacity(count, KEY_LEN);
-        for i in 0..count {
-            match texts.get(i) {
-                b"" => keys.append_null(),
-                text => keys.append_value(self.policy.algorithm.key(text))?,
-            }
+        let mut keys = Vec::new();
+        self.policy.algorithm.push_keys(&texts.values, &texts.offsets, &mut keys);
+        let nulls = NullBuffer::new(BooleanBuffer::collect_bool(count, |row| !texts.get(row).is_empty()));
+        let nulls = Some(nulls).filter(|nulls| nulls.null_count() > 0);
+        if let Some(nulls) = &nulls {
+            (0..count).filter(|row| nulls.is_null(*row)).for_each(|row| keys[row] = KeyBytes::default());
         }
-        Ok(Arc::new(keys.finish()))
+        let bytes = Buffer::from_vec(keys.into_flattened());
+        Ok(Arc::new(FixedSizeBinaryArray::try_new(KEY_LEN, bytes, nulls)?))
     }
 
     /// Moves the memory of a batch back to `rows`, which is empty afterwards. Frees memory that has other owners.

@@ -192,10 +192,13 @@ fn encode_simple(
     if let (Some(codecs), Some(texts)) = (codecs, TextSlices::of(array)) {
         return pages::texts(column, &texts, codecs, pool).map(Some);
     }
-    // Nullable keys and names have definition levels.
-    if let Some(keys) = array.as_fixed_size_binary_opt().filter(|_| column.max_def_level() == 0) {
+    if let Some(keys) = array.as_fixed_size_binary_opt() {
         return pages::keys(column, keys, pool).map(Some);
     }
+    if let Some(counts) = array.as_primitive_opt().filter(|_| column.max_def_level() == 0) {
+        return pages::counts(column, counts, pool).map(Some);
+    }
+    // Nullable names have definition levels.
     match array.as_dictionary_opt::<Int32Type>().filter(|_| column.max_def_level() == 0) {
         Some(sources) => pages::sources(column, sources),
         None => Ok(None),

@@ -1,4 +1,4 @@
-//! Parquet's `DELTA_BINARY_PACKED` encoding of 32-bit numbers (Encodings.md, "Delta Encoding"): the first number, then
+//! Parquet's `DELTA_BINARY_PACKED` encoding of numbers (Encodings.md, "Delta Encoding"): the first number, then
 //! blocks of differences. The least difference of a block is subtracted; miniblocks are as wide as their greatest value.
 
 /// Differences per block; the format requires a multiple of 128.
@@ -7,18 +7,19 @@ const BLOCK: usize = 128;
 const MINIBLOCKS: usize = 4;
 const MINIBLOCK: usize = BLOCK / MINIBLOCKS;
 
-/// Appends the encoding of `numbers`.
-pub(super) fn pack(numbers: &[i32], out: &mut Vec<u8>) {
-    let first = numbers.first().copied().unwrap_or(0);
-    for head in [BLOCK as u64, MINIBLOCKS as u64, numbers.len() as u64, zigzag(i64::from(first))] {
+/// Appends the encoding of `numbers`, which `value` converts to 64 bits. Differences wrap around.
+pub(super) fn pack<N: Copy>(numbers: &[N], value: impl Fn(N) -> i64, out: &mut Vec<u8>) {
+    let first = numbers.first().map_or(0, |first| value(*first));
+    for head in [BLOCK as u64, MINIBLOCKS as u64, numbers.len() as u64, zigzag(first)] {
         push_varint(head, out);
     }
-    let mut last = i64::from(first);
+    let mut last = first;
     for block in numbers.get(1..).unwrap_or_default().chunks(BLOCK) {
         let mut deltas = [0; BLOCK];
         for (delta, number) in deltas.iter_mut().zip(block) {
-            *delta = i64::from(*number) - last;
-            last = i64::from(*number);
+            let number = value(*number);
+            *delta = number.wrapping_sub(last);
+            last = number;
         }
         pack_block(&mut deltas, block.len(), out);
     }
@@ -27,7 +28,7 @@ pub(super) fn pack(numbers: &[i32], out: &mut Vec<u8>) {
 /// Appends a block with `count` differences; the others are 0. A miniblock is written completely or not at all.
 fn pack_block(deltas: &mut [i64; BLOCK], count: usize, out: &mut Vec<u8>) {
     let least = deltas[..count].iter().copied().min().unwrap_or(0);
-    deltas[..count].iter_mut().for_each(|delta| *delta -= least);
+    deltas[..count].iter_mut().for_each(|delta| *delta = delta.wrapping_sub(least));
     push_varint(zigzag(least), out);
     let widths: [u32; MINIBLOCKS] = std::array::from_fn(|i| {
         let all = deltas[i * MINIBLOCK..][..MINIBLOCK].iter().fold(0, |all, delta| all | *delta as u64);
@@ -39,11 +40,11 @@ fn pack_block(deltas: &mut [i64; BLOCK], count: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends numbers of `width` bits, at most 33, the first number in the lowest bits.
+/// Appends numbers of `width` bits, at most 64, the first number in the lowest bits.
 fn pack_bits(numbers: &[i64], width: u32, out: &mut Vec<u8>) {
     let (mut word, mut filled) = (0u128, 0);
     for number in numbers {
-        word |= (*number as u128) << filled;
+        word |= u128::from(*number as u64) << filled;
         filled += width;
         if filled >= 64 {
             out.extend_from_slice(&(word as u64).to_le_bytes());
@@ -73,7 +74,7 @@ mod tests {
 
     fn packed(numbers: &[i32]) -> Vec<u8> {
         let mut out = Vec::new();
-        pack(numbers, &mut out);
+        pack(numbers, i64::from, &mut out);
         out
     }
 
@@ -92,5 +93,9 @@ mod tests {
         assert_eq!(packed(&[]), [0x80, 1, 4, 0, 0]);
         // One difference of 2^32 - 1, the block's smallest: no bits.
         assert_eq!(packed(&[i32::MIN, i32::MAX]).len(), 5 + 4 + 5 + 4);
+        // Differences of -2^63 and, wrapped around, 2^63 - 1: 64 bits each.
+        let mut out = Vec::new();
+        pack(&[0, i64::MIN, -1], |number| number, &mut out);
+        assert_eq!(out.len(), 5 + 10 + 4 + 64 / 8 * 32);
     }
 }

@@ -1,16 +1,18 @@
 //! Encodes simple columns of Parquet files faster than the general encoder of the `parquet` crate.
 //!
-//! - `values`: keys and sources, which need no codec
+//! - `values`: keys, counts and sources, which need no codec
 //! - `texts`: text in `DELTA_LENGTH_BYTE_ARRAY`, with the codecs of `codec` and the packed lengths of `delta`
+//! - `levels`: which rows of a nullable column have a value
 //! - `chunk`: column chunks as sequences of pages, and the pool of their buffers
 
 mod chunk;
 mod codec;
 mod delta;
+mod levels;
 mod texts;
 mod values;
 
 pub(super) use chunk::{PageBuffers, PageChunk};
 pub(super) use codec::Codecs;
 pub(super) use texts::{TextSlices, texts};
-pub(super) use values::{keys, sources};
+pub(super) use values::{counts, keys, sources};

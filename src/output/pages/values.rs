@@ -1,10 +1,12 @@
-//! Encodes the columns of keys and of sources.
+//! Encodes the columns of keys, counts and sources.
 //!
 //! Keys in Parquet's `PLAIN` encoding are stored unchanged, but the general encoder creates an object per key: 34 ns per key
-//! instead of 2. Sources are a few long runs, but the general encoder hashes the name of every row: 24 ns. Neither column
-//! has nulls or levels. The general encoder encodes sources with more than [`MAX_RUNS`] runs.
+//! instead of 2. Sources are a few long runs, but the general encoder hashes the name of every row: 24 ns. The general
+//! encoder encodes sources with more than [`MAX_RUNS`] runs.
 
-use arrow::array::{Array, AsArray, DictionaryArray, FixedSizeBinaryArray};
+use std::ops::Range;
+
+use arrow::array::{Array, AsArray, DictionaryArray, FixedSizeBinaryArray, UInt64Array};
 use arrow::datatypes::Int32Type;
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding};
@@ -14,11 +16,14 @@ use parquet::file::statistics::Statistics;
 use parquet::schema::types::ColumnDescPtr;
 
 use super::chunk::{HEADER_LEN, PageBuffers, PageChunk, Pages};
-use super::delta::push_varint;
+use super::delta::{self, push_varint};
+use super::levels::push_levels;
 use crate::batch::KEY_LEN;
 
-/// Keys per page: one mebibyte.
-const PAGE_KEYS: usize = 1 << 16;
+const KEY_BYTES: usize = KEY_LEN as usize;
+
+/// Rows per page: one mebibyte of keys.
+const PAGE_ROWS: usize = 1 << 16;
 
 /// A row group with more runs has many small sources, whose names should be compressed.
 const MAX_RUNS: usize = 64;
@@ -33,14 +38,59 @@ pub(in crate::output) fn keys(
     pool: &PageBuffers,
 ) -> Result<PageChunk, ParquetError> {
     let values = Bytes::from_owner(keys.values().clone());
-    let page_count = keys.len().div_ceil(PAGE_KEYS);
-    let mut pages = Pages::new(pool.take(values.len() + page_count * HEADER_LEN));
-    for first in (0..keys.len()).step_by(PAGE_KEYS) {
-        let (count, key_len) = (PAGE_KEYS.min(keys.len() - first), KEY_LEN as usize);
-        let page = values.slice(first * key_len..(first + count) * key_len);
-        pages.data(page, count * key_len, count, Encoding::PLAIN)?;
+    let page_count = keys.len().div_ceil(PAGE_ROWS);
+    let mut pages = Pages::new(pool.take(values.len() + keys.len() / 8 + page_count * HEADER_LEN));
+    for rows in pages_of(keys.len()) {
+        let page = match column.max_def_level() {
+            0 => values.slice(rows.start * KEY_BYTES..rows.end * KEY_BYTES),
+            _ => nullable_page(keys, rows.clone()).into(),
+        };
+        let len = page.len();
+        pages.data(page, len, rows.len(), Encoding::PLAIN)?;
     }
     pages.end(column, (Compression::UNCOMPRESSED, Encoding::PLAIN), None)
+}
+
+/// Returns the levels and the keys of rows.
+fn nullable_page(keys: &FixedSizeBinaryArray, rows: Range<usize>) -> Vec<u8> {
+    let nulls = keys.nulls().filter(|nulls| nulls.null_count() > 0);
+    let mut page = Vec::with_capacity(rows.len() * KEY_BYTES + rows.len() / 8 + HEADER_LEN);
+    push_levels(nulls, rows.clone(), &mut page);
+    let values = &keys.value_data()[rows.start * KEY_BYTES..rows.end * KEY_BYTES];
+    match nulls {
+        None => page.extend_from_slice(values),
+        Some(nulls) => {
+            let present = nulls.inner().slice(rows.start, rows.len());
+            present.set_indices().for_each(|row| page.extend_from_slice(&values[row * KEY_BYTES..][..KEY_BYTES]));
+        }
+    }
+    page
+}
+
+/// Encodes a column of counts. Packed deltas do not compress further.
+pub(in crate::output) fn counts(
+    column: &ColumnDescPtr,
+    counts: &UInt64Array,
+    pool: &PageBuffers,
+) -> Result<PageChunk, ParquetError> {
+    let counts = counts.values();
+    let mut pages = Pages::new(pool.take(counts.len() * 2 + HEADER_LEN));
+    let mut page = Vec::new();
+    for rows in pages_of(counts.len()) {
+        page.clear();
+        delta::pack(&counts[rows.clone()], |count| count as i64, &mut page);
+        pages.data(Bytes::copy_from_slice(&page), page.len(), rows.len(), Encoding::DELTA_BINARY_PACKED)?;
+    }
+    // Statistics of unsigned columns are compared as unsigned numbers.
+    let bound = |count: &u64| *count as i64;
+    let (least, greatest) = (counts.iter().min().map(bound), counts.iter().max().map(bound));
+    let statistics = Statistics::int64(least, greatest, None, Some(0), false);
+    pages.end(column, (Compression::UNCOMPRESSED, Encoding::DELTA_BINARY_PACKED), Some(statistics))
+}
+
+/// Returns the rows of each page of a column with `count` rows.
+fn pages_of(count: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..count).step_by(PAGE_ROWS).map(move |first| first..count.min(first + PAGE_ROWS))
 }
 
 /// Encodes a column of sources, unless it has too many runs.
