@@ -221,10 +221,30 @@ def meaningful_order(site, page):
     return site.url("/pipe?" + "&".join(fields)), None
 
 
+def sorted_lists(site, page):
+    """The order of a list matters; for single items the same parameter has no effect."""
+    sort = site.dice.choice(["price", "name", "date", "rank"])
+    if page % 5 == 0:
+        return site.url(f"/view?type=list&id={page}&sort={sort}"), (page, sort)
+    return site.url(f"/view?type=item&id={page}&sort={sort}"), page
+
+
+def untranslated(site, page):
+    """Languages show the same page, except for the 3 % of the pages that are translated."""
+    language = site.dice.choice(["en", "de", "fr", "nl"])
+    return site.url(f"/{language}/{site.sections[page % 4]}/{page}"), (page, language) if page % 33 == 0 else page
+
+
+def tracker_selects(site, page):
+    """A parameter that other sites track with selects the content."""
+    source = site.dice.choice(WORDS[:6])
+    return site.url(f"/offer/{page}?utm_source={source}"), (page, source)
+
+
 DUPLICATES = [session_parameter, session_first, tracking, order, order_and_session, index, slash, letter_case, path_session,
               segment_session, print_view, default_language, slug, double_slash, cache_buster, schemes, aliases, noisy_session]
 HOSTILE = [plain, rare_value, soft_404, missing_items, login_wall, noise, calendar, infinite, diverging, session_like, changing,
-           pages, meaningful_case, meaningful_order]
+           pages, meaningful_case, meaningful_order, sorted_lists, untranslated, tracker_selects]
 
 
 def site_captures(kind, number, count, dice):

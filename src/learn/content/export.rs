@@ -11,7 +11,7 @@ pub(crate) struct RegexRule {
     pub(crate) replacement: String,
 }
 
-/// Returns expressions that do what a rule does for the hosts of its scope, to be applied one after the other; none if
+/// Returns expressions that do what a rule does for the hosts of its scope, to be applied one after the other until nothing changes; none if
 /// expressions cannot do it (letter case, order of parameters), if the result could not be fetched (values of segments), or if the rule only limits others.
 pub(crate) fn regexes_of(scope: &[u8], ScopedRule { rule, context }: &ScopedRule) -> Vec<RegexRule> {
     let host = host_pattern(scope);
@@ -19,11 +19,11 @@ pub(crate) fn regexes_of(scope: &[u8], ScopedRule { rule, context }: &ScopedRule
     let one = |pattern: String, replacement: &str| vec![RegexRule { pattern, replacement: replacement.to_string() }];
     match rule {
         ContentRule::Scheme => one(format!("^http://({host}(?:[/?#].*)?)$"), "https://$1"),
-        ContentRule::DoubledSlashes => one(format!("^{any}/[^?#]*?)//+(.*)$"), "$1/$2"),
+        ContentRule::DoubledSlashes => one(format!("^{any}(?:/[^?#]*?)?)//+(.*)$"), "$1/$2"),
         ContentRule::FinalSlash => one(format!("^{any}/[^?#]*[^?#/])/([?#].*)?$"), "$1$2"),
         ContentRule::Document(name) => one(format!("^{any}(?:/[^?#]*)?/){}([?#].*)?$", escaped(name)), "$1$2"),
         ContentRule::PathParameter(name) => {
-            one(format!("^{any}/[^?#;]*);{}(?:=[^/?#;]*)?(.*)$", escaped(name)), "$1$2")
+            one(format!("^{any}/[^?#]*?);(?i:{})(?:=[^/?#;]*)?((?:[/?#;].*)?)$", escaped(name)), "$1$2")
         }
         ContentRule::Segment(SegmentPlace::First, name) => one(format!("^{any})/{}((?:/.*)?)$", escaped(name)), "$1$2"),
         ContentRule::Segment(SegmentPlace::Last, name) => {
@@ -41,7 +41,14 @@ pub(crate) fn regexes_of(scope: &[u8], ScopedRule { rule, context }: &ScopedRule
             .to_vec()
         }
         ContentRule::Query => one(format!("^{any}{path})\\?[^#]*(#.*)?$"), "$1$2"),
-        ContentRule::EmptyParameters => one(format!("^{any}[^?#]*)\\?(#.*)?$"), "$1$2"),
+        ContentRule::EmptyParameters => [
+            (format!("^{any}[^?#]*\\?[^#]*?)&&+(.*)$"), "$1&$2"),
+            (format!("^{any}[^?#]*\\?)&(.*)$"), "$1$2"),
+            (format!("^{any}[^?#]*\\?[^#]*)&(#.*)?$"), "$1$2"),
+            (format!("^{any}[^?#]*)\\?(#.*)?$"), "$1$2"),
+        ]
+        .map(|(pattern, replacement)| RegexRule { pattern, replacement: replacement.to_string() })
+        .to_vec(),
         ContentRule::Fragment => one(format!("^{any}(?:[/?][^#]*)?)#.*$"), "$1"),
         ContentRule::SameAs { from_https, is_https, host: target } => {
             let from = from_https.map_or("https?", |is_https| if is_https { "https" } else { "http" });
