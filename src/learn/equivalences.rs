@@ -12,10 +12,69 @@ use super::rewrite::{OriginRule, RewriteRule};
 use super::spelling::Spelling;
 use crate::key::{KeyAlgorithm, KeyBytes};
 use std::collections::HashMap;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// Maximum number of times that patterns or rules are applied to one URL: a host has four origins, and each has its slash
 /// rules and its rules about content. A longer chain is a loop.
 pub(super) const MOST_STEPS: usize = 16;
+
+/// Makes hashers for hosts and keys. The seed is random, so that nobody can choose hosts whose hashes are equal.
+#[derive(Clone, Debug)]
+pub(super) struct TextHashBuilder(u64);
+
+impl Default for TextHashBuilder {
+    fn default() -> TextHashBuilder {
+        TextHashBuilder(RandomState::new().hash_one(0))
+    }
+}
+
+impl BuildHasher for TextHashBuilder {
+    type Hasher = TextHasher;
+
+    fn build_hasher(&self) -> TextHasher {
+        TextHasher(self.0)
+    }
+}
+
+/// Hashes texts with XXH3.
+#[derive(Debug)]
+pub(super) struct TextHasher(u64);
+
+impl Hasher for TextHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = xxh3_64_with_seed(bytes, self.0);
+    }
+
+    fn write_usize(&mut self, len: usize) {
+        self.0 = self.0.wrapping_add(len as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// A table by text.
+type TextMap<K, V> = HashMap<K, V, TextHashBuilder>;
+
+/// Buffers for [`Equivalences::key_with`].
+#[derive(Debug, Default)]
+pub(crate) struct KeyBuffers {
+    rules: RuleBuffers,
+    uri: Vec<u8>,
+    next: Vec<u8>,
+}
+
+/// What was applied to a URL in one step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Step {
+    origin: KeyOrigin,
+    /// The rules about content of the host change nothing any more.
+    is_settled: bool,
+    /// Nothing else applies, except a class.
+    is_last: bool,
+}
 
 /// What determined the key of a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +118,10 @@ impl HostRules {
         origin.into_iter().chain(slashes)
     }
 
+    fn has_patterns(&self) -> bool {
+        self.slashes.contains(&true) || self.origins.iter().any(Option::is_some)
+    }
+
     /// Returns whether a pattern of the host decides what the rule is about. Patterns are what the host itself does.
     fn decides(&self, rule: &ContentRule) -> bool {
         match rule {
@@ -88,12 +151,12 @@ const SLASHES: [RewriteRule; 3] = [RewriteRule::AddSlash, RewriteRule::AddSlashT
 #[derive(Clone, Debug, Default)]
 pub struct Equivalences {
     pub(super) algorithm: KeyAlgorithm,
-    pub(super) representatives: HashMap<KeyBytes, KeyBytes>,
-    hosts: HashMap<Vec<u8>, HostRules>,
+    pub(super) representatives: TextMap<KeyBytes, KeyBytes>,
+    hosts: TextMap<Vec<u8>, HostRules>,
     /// Rules about content by the host that they are for, or `*.` and a domain, or `*`.
     rules: HashMap<Vec<u8>, Vec<ScopedRule>>,
     /// For hosts that are not in `hosts`: the rules by domain. The empty domain has those of all hosts.
-    general: HashMap<Vec<u8>, ContentRuleSet>,
+    general: TextMap<Vec<u8>, ContentRuleSet>,
     /// Sum of the hashes of all entries, which does not depend on their order.
     digest: u128,
 }
@@ -250,46 +313,78 @@ impl Equivalences {
 
     /// Returns the key of the URL's representative, and what determined it. `uri` and `key` are those of the rung `scheme`.
     pub fn key(&self, uri: &[u8], key: KeyBytes) -> (KeyBytes, KeyOrigin) {
-        if let Some(representative) = self.representatives.get(&key) {
-            return (*representative, if *representative == key { KeyOrigin::None } else { KeyOrigin::Class });
+        self.key_with(uri, key, &mut KeyBuffers::default())
+    }
+
+    /// Does what [`Self::key`] does, with buffers for many URLs.
+    pub(crate) fn key_with(&self, uri: &[u8], key: KeyBytes, buffers: &mut KeyBuffers) -> (KeyBytes, KeyOrigin) {
+        if let Some(representative) = self.representative(&key) {
+            return (representative, if representative == key { KeyOrigin::None } else { KeyOrigin::Class });
         }
-        match self.follow(uri) {
-            Some((text, ..)) if text == uri => (key, KeyOrigin::None),
-            Some((_, key, origin)) => (key, origin),
-            None => (key, KeyOrigin::None),
+        match self.follow_with(uri, buffers) {
+            Some((key, origin)) if buffers.uri != uri => (key, origin),
+            _ => (key, KeyOrigin::None),
         }
+    }
+
+    fn representative(&self, key: &KeyBytes) -> Option<KeyBytes> {
+        if self.representatives.is_empty() { None } else { self.representatives.get(key).copied() }
     }
 
     /// Applies rules and patterns until none applies to the result or a class contains it. Returns the last URL, the key of
     /// its representative and what was applied first, or `None` if nothing applies or the rules loop.
     pub(super) fn follow(&self, uri: &[u8]) -> Option<(Vec<u8>, KeyBytes, KeyOrigin)> {
-        let (mut text, origin) = self.step(uri)?;
+        let mut buffers = KeyBuffers::default();
+        let (key, origin) = self.follow_with(uri, &mut buffers)?;
+        Some((buffers.uri, key, origin))
+    }
+
+    /// Does what [`Self::follow`] does; the last URL is in `buffers`.
+    fn follow_with(&self, uri: &[u8], buffers: &mut KeyBuffers) -> Option<(KeyBytes, KeyOrigin)> {
+        let KeyBuffers { rules, uri: text, next } = buffers;
+        let mut last = self.step_with(uri, false, rules, text)?;
+        let origin = last.origin;
         for _ in 0..MOST_STEPS {
-            let key = self.algorithm.key(&text);
-            if let Some(representative) = self.representatives.get(&key) {
-                return Some((text, *representative, origin));
+            if !self.representatives.is_empty()
+                && let Some(representative) = self.representative(&self.algorithm.key(text))
+            {
+                return Some((representative, origin));
             }
-            match self.step(&text) {
-                Some((next, _)) => text = next,
-                None => return Some((text, key, origin)),
-            }
+            let step = if last.is_last { None } else { self.step_with(text, last.is_settled, rules, next) };
+            let Some(step) = step else { return Some((self.algorithm.key(text), origin)) };
+            last = step;
+            std::mem::swap(text, next);
         }
         None
     }
 
     /// Applies the rules about content, otherwise one pattern.
     pub(super) fn step(&self, uri: &[u8]) -> Option<(Vec<u8>, KeyOrigin)> {
+        let mut out = Vec::new();
+        let Step { origin, .. } = self.step_with(uri, false, &mut RuleBuffers::default(), &mut out)?;
+        Some((out, origin))
+    }
+
+    /// Does what [`Self::step`] does, and writes the result to `out`. `is_settled` says that no rule about content applies.
+    fn step_with(&self, uri: &[u8], is_settled: bool, buffers: &mut RuleBuffers, out: &mut Vec<u8>) -> Option<Step> {
         if self.hosts.is_empty() && self.general.is_empty() {
             return None;
         }
-        let spelling = Spelling::of(uri)?;
-        let rules = self.hosts.get(spelling.authority);
-        let content = rules.map_or_else(|| self.general_rules(spelling.authority), |rules| Some(&rules.content));
-        if let Some(text) = content.and_then(|content| apply_content(content, uri)) {
-            return Some((text, KeyOrigin::Rule));
+        let url = UrlParts::of(uri)?;
+        let rules = self.hosts.get(url.authority());
+        let content = rules.map_or_else(|| self.general_rules(url.authority()), |rules| Some(&rules.content));
+        if let Some(content) = content.filter(|content| !is_settled && !content.is_empty()) {
+            let is_repeated = content.rewrite(&url, buffers, out);
+            if out != uri {
+                let is_last = !is_repeated && rules.is_none_or(|rules| !rules.has_patterns());
+                return Some(Step { origin: KeyOrigin::Rule, is_settled: !is_repeated, is_last });
+            }
         }
-        let text = rules?.patterns(&spelling).find_map(|rule| rule.apply(&spelling))?;
-        Some((text, KeyOrigin::Pattern))
+        let rules = rules.filter(|rules| rules.has_patterns())?;
+        let spelling = Spelling::of(uri)?;
+        let text = rules.patterns(&spelling).find_map(|rule| rule.apply(&spelling))?;
+        *out = text;
+        Some(Step { origin: KeyOrigin::Pattern, is_settled: false, is_last: false })
     }
 
     /// Returns a hexadecimal hash of all entries. Sets with equal hashes result in equal keys.
@@ -307,16 +402,6 @@ impl Equivalences {
 fn domains_of(host: &[u8]) -> impl Iterator<Item = &[u8]> {
     let dots = memchr::memchr_iter(b'.', host).map(|at| &host[at + 1..]).filter(|domain| !domain.is_empty());
     std::iter::once(host).filter(|host| !host.is_empty()).chain(dots).chain([&b""[..]])
-}
-
-/// Returns the URI that rules about content rewrite `uri` to; `None` if they change nothing.
-fn apply_content(rules: &ContentRuleSet, uri: &[u8]) -> Option<Vec<u8>> {
-    if rules.is_empty() {
-        return None;
-    }
-    let mut text = Vec::with_capacity(uri.len());
-    rules.write(&UrlParts::of(uri)?, &mut RuleBuffers::default(), &mut Vec::new(), &mut text);
-    (text != uri).then_some(text)
 }
 
 fn hex(key: &KeyBytes) -> String {

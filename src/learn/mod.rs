@@ -28,6 +28,7 @@ mod spelling;
 #[cfg(feature = "cli")]
 mod trace;
 
+pub(crate) use equivalences::KeyBuffers;
 pub use equivalences::{Equivalences, EquivalencesConflict, KeyOrigin};
 pub use learned::{ClassMember, LearnCounts, Learned, MemberReason};
 pub use observations::{Observations, RowGroupObservations};

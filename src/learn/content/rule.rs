@@ -142,13 +142,33 @@ impl PathContext {
         Some(PathContext::First(first.into()))
     }
 
-    /// Returns whether the context contains paths with these segments.
-    pub(super) fn contains(&self, segments: &[&[u8]]) -> bool {
+    /// Returns whether the context contains a path.
+    pub(super) fn contains(&self, path: PathEnds<'_>) -> bool {
         match self {
             PathContext::Any => true,
-            PathContext::First(first) => segments.first() == Some(&&first[..]),
-            PathContext::Extension(extension) => segments.last().and_then(|last| extension_of(last)) == Some(extension),
+            PathContext::First(first) => path.first == Some(first),
+            PathContext::Extension(extension) => path.last.and_then(extension_of) == Some(extension),
         }
+    }
+}
+
+/// The first and the last segment of a path, without the empty one that a final slash makes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct PathEnds<'a> {
+    first: Option<&'a [u8]>,
+    last: Option<&'a [u8]>,
+}
+
+impl PathEnds<'_> {
+    pub(super) fn of(path: &[u8]) -> PathEnds<'_> {
+        let path = path.strip_prefix(b"/").unwrap_or(path);
+        if path.is_empty() {
+            return PathEnds::default();
+        }
+        let path = path.strip_suffix(b"/").unwrap_or(path);
+        let first = memchr::memchr(b'/', path).map_or(path, |at| &path[..at]);
+        let last = memchr::memrchr(b'/', path).map_or(path, |at| &path[at + 1..]);
+        PathEnds { first: Some(first), last: Some(last) }
     }
 }
 
@@ -242,6 +262,27 @@ impl ContentRule {
             ContentRule::SameAs { .. } => 13,
             ContentRule::KeepParameter(_) => 14,
         }]
+    }
+
+    /// Returns whether the rule is about paths.
+    pub(super) fn is_about_paths(&self) -> bool {
+        matches!(
+            self,
+            ContentRule::DoubledSlashes
+                | ContentRule::FinalSlash
+                | ContentRule::PathCase
+                | ContentRule::Document(_)
+                | ContentRule::PathParameter(_)
+                | ContentRule::Segment(..)
+                | ContentRule::SegmentValue(..)
+        )
+    }
+
+    /// Returns whether the rule may leave something that it, or another rule of its host, removes when it is applied again.
+    pub(super) fn is_repeated(&self) -> bool {
+        let is_settled = matches!(self, ContentRule::PathCase | ContentRule::PathParameter(_));
+        let changes_origin = matches!(self, ContentRule::Scheme | ContentRule::SameAs { .. });
+        changes_origin || self.is_about_paths() && !is_settled
     }
 
     /// Returns the rule with this text, which is the one that [`fmt::Display`] writes.

@@ -1,6 +1,6 @@
 //! Applies rules about content to URLs: [`ContentRuleSet`].
 
-use super::rule::{ContentRule, PathContext, ScopedRule, SegmentPlace, ValueShape};
+use super::rule::{ContentRule, PathContext, PathEnds, ScopedRule, SegmentPlace, ValueShape};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// An http or https URI in the parts that rules are about.
@@ -34,6 +34,24 @@ impl<'a> UrlParts<'a> {
     /// Returns userinfo, host and port.
     pub(crate) fn authority(&self) -> &'a [u8] {
         self.authority
+    }
+
+    /// Returns whether the scheme is https; otherwise it is http.
+    #[cfg(feature = "pipeline")]
+    pub(crate) fn is_https(&self) -> bool {
+        self.is_https
+    }
+
+    /// Appends path, query and fragment.
+    #[cfg(feature = "pipeline")]
+    pub(crate) fn write_rest(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.path);
+        for (mark, text) in [(b'?', self.query), (b'#', self.fragment)] {
+            if let Some(text) = text {
+                out.push(mark);
+                out.extend_from_slice(text);
+            }
+        }
     }
 
     /// Returns whether the authority is a host alone, so that another scheme may name the same server.
@@ -72,10 +90,34 @@ pub(super) fn general_segment(segment: &[u8]) -> &[u8] {
 pub(super) const MAX_SEGMENTS_BEFORE: usize = 3;
 
 /// What a rule removed from a URL, or `NOTHING`. It tells apart the URLs that the rule makes equal.
-pub(super) type Removed = u64;
+pub(crate) type Removed = u64;
+
+/// Takes note of the rules that change a URL.
+pub(crate) trait RemovalLog {
+    /// A rule, by its number, removed something.
+    fn add(&mut self, rule: u16, removed: impl FnOnce() -> Removed);
+}
 
 /// Collects what each rule removed from a URL: number of the rule and hash of the text.
 pub(super) type RemovedByRule = Vec<(u16, Removed)>;
+
+impl RemovalLog for RemovedByRule {
+    fn add(&mut self, rule: u16, removed: impl FnOnce() -> Removed) {
+        self.push((rule, removed()));
+    }
+}
+
+/// Whether applying the rules to their result may change it again.
+struct Repetition<'a> {
+    rules: &'a [u16],
+    is_needed: bool,
+}
+
+impl RemovalLog for Repetition<'_> {
+    fn add(&mut self, rule: u16, _removed: impl FnOnce() -> Removed) {
+        self.is_needed |= self.rules.contains(&rule);
+    }
+}
 
 /// Rules in the form that they are applied in. The number of a rule is its place in the list that the set was made of.
 #[derive(Clone, Debug, Default)]
@@ -95,6 +137,10 @@ pub(crate) struct ContentRuleSet {
     queries: Vec<(PathContext, u16)>,
     kept: Vec<Vec<u8>>,
     same_as: [Option<(bool, Vec<u8>, u16)>; 2],
+    /// Rules after which others, or the same one again, may apply.
+    repeated: Vec<u16>,
+    /// There are rules about paths.
+    changes_paths: bool,
     count: u16,
 }
 
@@ -117,6 +163,10 @@ impl ContentRuleSet {
     pub(crate) fn add(&mut self, ScopedRule { rule, context }: &ScopedRule) {
         let number = self.count;
         self.count = self.count.saturating_add(1);
+        if rule.is_repeated() {
+            self.repeated.push(number);
+        }
+        self.changes_paths |= rule.is_about_paths();
         match rule.clone() {
             ContentRule::Scheme => self.scheme = Some(number),
             ContentRule::DoubledSlashes => self.doubled_slashes = Some(number),
@@ -158,7 +208,7 @@ impl ContentRuleSet {
         &self,
         url: &UrlParts<'_>,
         buffers: &mut RuleBuffers,
-        removed: &mut RemovedByRule,
+        removed: &mut impl RemovalLog,
         out: &mut Vec<u8>,
     ) {
         out.clear();
@@ -166,29 +216,32 @@ impl ContentRuleSet {
         let mut is_https = url.is_https;
         let mut authority = url.authority;
         if let Some(number) = self.scheme.filter(|_| url.is_bare_host()) {
-            removed.push((number, 1 + u64::from(is_https)));
+            removed.add(number, || 1 + u64::from(is_https));
             is_https = true;
         }
         if let Some((to_https, host, number)) = self.same_as[usize::from(url.is_https)].as_ref()
             && url.is_bare_host()
         {
-            removed.push((*number, xxh3_64(authority)));
+            removed.add(*number, || xxh3_64(authority));
             (is_https, authority) = (*to_https, host);
         }
         out.extend_from_slice(if is_https { b"https://" } else { b"http://" });
         out.extend_from_slice(authority);
-        path.clear();
-        let mut segments: Vec<&[u8]> = Vec::with_capacity(8);
-        self.write_plain_path(url.path, path, removed);
-        segments.extend(path.strip_prefix(b"/").unwrap_or(path).split(|byte| *byte == b'/'));
-        let context = self.context_segments(&segments);
-        self.write_segments(segments.clone(), removed, out);
+        let ends = if self.changes_paths {
+            path.clear();
+            self.write_plain_path(url.path, path, removed);
+            self.write_segments(path, removed, out);
+            PathEnds::of(path)
+        } else {
+            out.extend_from_slice(if url.path.is_empty() { b"/" } else { url.path });
+            PathEnds::of(url.path)
+        };
         if let Some(query) = url.query {
-            self.write_query(query, &segments[..context], (parameters, removed), out);
+            self.write_query(query, ends, (parameters, removed), out);
         }
         if let Some(fragment) = url.fragment {
             match self.fragment {
-                Some(number) => removed.push((number, xxh3_64(fragment))),
+                Some(number) => removed.add(number, || xxh3_64(fragment)),
                 None => {
                     out.push(b'#');
                     out.extend_from_slice(fragment);
@@ -197,13 +250,15 @@ impl ContentRuleSet {
         }
     }
 
-    /// Number of segments without the empty one that a final slash makes.
-    fn context_segments(&self, segments: &[&[u8]]) -> usize {
-        segments.len() - usize::from(segments.last().is_some_and(|last| last.is_empty()))
+    /// Does what [`Self::write`] does, and returns whether the rules are to be applied to the result again.
+    pub(crate) fn rewrite(&self, url: &UrlParts<'_>, buffers: &mut RuleBuffers, out: &mut Vec<u8>) -> bool {
+        let mut repetition = Repetition { rules: &self.repeated, is_needed: false };
+        self.write(url, buffers, &mut repetition, out);
+        repetition.is_needed
     }
 
     /// Writes the path without path parameters, in lower case, and without doubled slashes, as far as rules say so.
-    fn write_plain_path(&self, path: &[u8], out: &mut Vec<u8>, removed: &mut RemovedByRule) {
+    fn write_plain_path(&self, path: &[u8], out: &mut Vec<u8>, removed: &mut impl RemovalLog) {
         if self.path_parameters.is_empty() || !path.contains(&b';') {
             out.extend_from_slice(path);
         } else {
@@ -215,12 +270,12 @@ impl ContentRuleSet {
         if let Some(number) = self.doubled_slashes
             && memchr::memmem::find(out, b"//").is_some()
         {
-            removed.push((number, xxh3_64(out)));
+            removed.add(number, || xxh3_64(out));
             out.dedup_by(|a, b| (*a, *b) == (b'/', b'/'));
         }
     }
 
-    fn write_without_path_parameters(&self, path: &[u8], out: &mut Vec<u8>, removed: &mut RemovedByRule) {
+    fn write_without_path_parameters(&self, path: &[u8], out: &mut Vec<u8>, removed: &mut impl RemovalLog) {
         for (i, segment) in path.split(|byte| *byte == b'/').enumerate() {
             if i > 0 {
                 out.push(b'/');
@@ -228,7 +283,7 @@ impl ContentRuleSet {
             for (j, part) in segment.split(|byte| *byte == b';').enumerate() {
                 let (name, value) = name_and_value(part);
                 match self.path_parameters.iter().find(|(known, _)| j > 0 && known.eq_ignore_ascii_case(name)) {
-                    Some((_, number)) => removed.push((*number, xxh3_64(value) | 1)),
+                    Some((_, number)) => removed.add(*number, || xxh3_64(value) | 1),
                     None => {
                         out.extend_from_slice(if j > 0 { b";" } else { b"" });
                         out.extend_from_slice(part);
@@ -239,7 +294,9 @@ impl ContentRuleSet {
     }
 
     /// Writes the segments without those that make no difference.
-    fn write_segments(&self, mut segments: Vec<&[u8]>, removed: &mut RemovedByRule, out: &mut Vec<u8>) {
+    fn write_segments(&self, path: &[u8], removed: &mut impl RemovalLog, out: &mut Vec<u8>) {
+        let mut segments: Vec<&[u8]> = Vec::with_capacity(8);
+        segments.extend(path.strip_prefix(b"/").unwrap_or(path).split(|byte| *byte == b'/'));
         let mut has_slash = segments.len() > 1 && segments.last().is_some_and(|last| last.is_empty());
         if has_slash || segments.last().is_some_and(|last| last.is_empty()) {
             segments.pop();
@@ -248,7 +305,7 @@ impl ContentRuleSet {
             && let Some((_, number)) =
                 segments.last().and_then(|last| self.documents.iter().find(|(name, _)| name == last))
         {
-            removed.push((*number, 1));
+            removed.add(*number, || 1);
             segments.pop();
             has_slash = true;
         }
@@ -258,7 +315,7 @@ impl ContentRuleSet {
                 SegmentPlace::Last => segments.len().checked_sub(1),
             };
             if let Some(at) = at.filter(|at| segments[*at] == &name[..]) {
-                removed.push((*number, 1));
+                removed.add(*number, || 1);
                 segments.remove(at);
             }
         }
@@ -269,19 +326,19 @@ impl ContentRuleSet {
         }
         match self.final_slash {
             _ if segments.is_empty() => out.push(b'/'),
-            Some(number) if has_slash => removed.push((number, 1)),
+            Some(number) if has_slash => removed.add(number, || 1),
             _ if has_slash => out.push(b'/'),
             _ => (),
         }
     }
 
-    fn replace_values(&self, segments: &mut [&[u8]], removed: &mut RemovedByRule) {
+    fn replace_values(&self, segments: &mut [&[u8]], removed: &mut impl RemovalLog) {
         for (before, shape, number) in &self.segment_values {
             let Some(value) = segments.get(before.len()).copied().filter(|value| *value != b"*") else { continue };
             let is_after =
                 before.iter().zip(segments.iter()).all(|(want, segment)| general_segment(segment) == &want[..]);
             if is_after && shape.is_none_or(|shape| ValueShape::of(value) == shape) {
-                removed.push((*number, xxh3_64(value) | 1));
+                removed.add(*number, || xxh3_64(value) | 1);
                 segments[before.len()] = b"*";
             }
         }
@@ -291,29 +348,30 @@ impl ContentRuleSet {
     fn write_query(
         &self,
         query: &[u8],
-        segments: &[&[u8]],
-        (kept, removed): (&mut Vec<(usize, usize)>, &mut RemovedByRule),
+        path: PathEnds<'_>,
+        (kept, removed): (&mut Vec<(usize, usize)>, &mut impl RemovalLog),
         out: &mut Vec<u8>,
     ) {
-        if let Some((_, number)) = self.queries.iter().find(|(context, _)| context.contains(segments)) {
-            return removed.push((*number, xxh3_64(query) | 1));
+        if let Some((_, number)) = self.queries.iter().find(|(context, _)| context.contains(path)) {
+            return removed.add(*number, || xxh3_64(query) | 1);
         }
         kept.clear();
         let (mut at, mut all) = (0, 0);
         for parameter in query.split(|byte| *byte == b'&') {
             all += 1;
-            match self.rule_of_parameter(parameter, segments) {
-                Some(number) => removed.push((number, xxh3_64(parameter) | 1)),
+            match self.rule_of_parameter(parameter, path) {
+                Some(number) => removed.add(number, || xxh3_64(parameter) | 1),
                 None => kept.push((at, at + parameter.len())),
             }
             at += parameter.len() + 1;
         }
         if let Some(number) = self.parameter_order.filter(|_| kept.len() > 1) {
-            let mut order = 0;
-            kept.iter().for_each(|range| {
-                order = xxh3_64(&[order, xxh3_64(&query[range.0..range.1])].map(u64::to_le_bytes).concat())
+            removed.add(number, || {
+                let hash = |order: u64, range: &(usize, usize)| {
+                    xxh3_64(&[order, xxh3_64(&query[range.0..range.1])].map(u64::to_le_bytes).concat())
+                };
+                kept.iter().fold(0, hash) | 1
             });
-            removed.push((number, order | 1));
             kept.sort_by(|a, b| query[a.0..a.1].cmp(&query[b.0..b.1]));
         }
         if kept.is_empty() && all > 0 && (all > 1 || !query.is_empty() || self.empty_parameters.is_some()) {
@@ -327,19 +385,19 @@ impl ContentRuleSet {
     }
 
     /// Returns the number of the rule by which the parameter makes no difference.
-    fn rule_of_parameter(&self, parameter: &[u8], segments: &[&[u8]]) -> Option<u16> {
+    fn rule_of_parameter(&self, parameter: &[u8], path: PathEnds<'_>) -> Option<u16> {
         if parameter.is_empty() {
             return self.empty_parameters;
         }
         let (name, value) = name_and_value(parameter);
         let is_for = |(known, shape, context, _): &&(Vec<u8>, Option<ValueShape>, PathContext, u16)| {
-            known == name && shape.is_none_or(|shape| ValueShape::of(value) == shape) && context.contains(segments)
+            known == name && shape.is_none_or(|shape| ValueShape::of(value) == shape) && context.contains(path)
         };
         self.parameters.iter().find(is_for).map(|(.., number)| *number).filter(|_| !self.keeps(name))
     }
 }
 
-fn lower_case(path: &mut [u8], number: u16, removed: &mut RemovedByRule) {
+fn lower_case(path: &mut [u8], number: u16, removed: &mut impl RemovalLog) {
     if !path.iter().any(u8::is_ascii_uppercase) {
         return;
     }
@@ -356,7 +414,7 @@ fn lower_case(path: &mut [u8], number: u16, removed: &mut RemovedByRule) {
         at += 1;
     }
     if is_changed {
-        removed.push((number, before | 1));
+        removed.add(number, || before | 1);
     }
 }
 
