@@ -39,8 +39,17 @@ pub(super) struct Differences {
     pub(super) queries: Vec<(PathContext, Vec<u8>)>,
 }
 
+/// Which rules are looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum DifferenceDetail {
+    /// Only [`Differences::rules`].
+    Rules,
+    /// All of [`Differences`].
+    All,
+}
+
 /// Returns the rules by which two URLs of one host would be equal; `None` if no rules can explain their difference.
-pub(super) fn find_differences(a: &UrlParts<'_>, b: &UrlParts<'_>) -> Option<Differences> {
+pub(super) fn find_differences(a: &UrlParts<'_>, b: &UrlParts<'_>, detail: DifferenceDetail) -> Option<Differences> {
     let mut found = Differences::default();
     if a.is_https != b.is_https {
         let is_possible = a.is_bare_host() && b.is_bare_host();
@@ -53,7 +62,7 @@ pub(super) fn find_differences(a: &UrlParts<'_>, b: &UrlParts<'_>) -> Option<Dif
         compare_paths(a.path, b.path, &mut found.rules)?;
     }
     if a.query != b.query {
-        compare_queries(a, b, &mut found)?;
+        compare_queries(a, b, detail, &mut found)?;
     }
     Some(found)
 }
@@ -194,44 +203,78 @@ fn left_out(short: &[&[u8]], long: &[&[u8]]) -> Option<ContentRule> {
     is_last.then_some(*last).filter(is_name).map(|name| ContentRule::Segment(SegmentPlace::Last, name.to_vec()))
 }
 
-fn compare_queries(a: &UrlParts<'_>, b: &UrlParts<'_>, found: &mut Differences) -> Option<()> {
+fn compare_queries(
+    a: &UrlParts<'_>,
+    b: &UrlParts<'_>,
+    detail: DifferenceDetail,
+    found: &mut Differences,
+) -> Option<()> {
     let lists =
         [a, b].map(|url| url.query.map_or(Vec::new(), |query| query.split(|byte| *byte == b'&').collect::<Vec<_>>()));
     let counts = lists.each_ref().map(|list| list.iter().filter(|parameter| parameter.is_empty()).count());
     if counts[0] != counts[1] {
         push(&mut found.rules, ContentRule::EmptyParameters);
     }
-    let values = lists.each_ref().map(|list| {
-        let mut values: BTreeMap<&[u8], Vec<&[u8]>> = BTreeMap::new();
-        let parameters =
-            list.iter().filter(|parameter| !parameter.is_empty()).map(|parameter| name_and_value(parameter));
-        parameters.for_each(|(name, value)| values.entry(name).or_default().push(value));
-        values
-    });
-    let names = values[0].keys().chain(values[1].keys()).copied();
-    let mut differing: Vec<&[u8]> = names.filter(|name| values[0].get(name) != values[1].get(name)).collect();
-    differing.sort_unstable();
-    differing.dedup();
-    let contexts = contexts(a.path);
-    if differing.len() <= MAX_PARAMETERS {
+    let differing = differing_names(&lists);
+    if differing.len() > MAX_PARAMETERS {
+        return None;
+    }
+    let names = differing.iter().filter(|name| !name.is_empty() && name.len() <= MAX_NAME_LEN);
+    names.for_each(|name| push(&mut found.rules, ContentRule::Parameter(name.to_vec(), None)));
+    if detail == DifferenceDetail::All {
+        let contexts = contexts(a.path);
         for name in &differing {
-            let values = values.each_ref().map(|values| values.get(name).map_or(&[][..], |values| &values[..]));
-            parameter_rules(name, values, &contexts, found);
+            let parameters = lists.iter().flatten().map(|parameter| name_and_value(parameter));
+            let values = parameters.filter(|(other, _)| other == name).map(|(_, value)| value);
+            narrower_rules(name, values, &contexts, found);
+        }
+        for context in contexts.iter().chain([&PathContext::Any]) {
+            found.queries.extend(differing.iter().map(|name| (context.clone(), name.to_vec())));
         }
     }
-    for context in contexts.iter().chain([&PathContext::Any]) {
-        found.queries.extend(differing.iter().take(MAX_PARAMETERS).map(|name| (context.clone(), name.to_vec())));
-    }
     let kept = lists.each_ref().map(|list| {
-        let is_kept = |parameter: &&&[u8]| {
-            !parameter.is_empty() && differing.binary_search(&name_and_value(parameter).0).is_err()
-        };
-        list.iter().filter(is_kept).collect::<Vec<_>>()
+        list.iter()
+            .filter(|parameter| !parameter.is_empty() && differing.binary_search(&name_and_value(parameter).0).is_err())
     });
-    if kept[0] != kept[1] {
+    let [a, b] = kept;
+    if !a.eq(b) {
         push(&mut found.rules, ContentRule::ParameterOrder);
     }
-    (differing.len() <= MAX_PARAMETERS).then_some(())
+    Some(())
+}
+
+/// Returns the names of parameters whose values differ, in order.
+fn differing_names<'a>(lists: &[Vec<&'a [u8]>; 2]) -> Vec<&'a [u8]> {
+    let [a, b] = lists;
+    let are_alike = a.len() == b.len() && a.iter().zip(b).all(|(a, b)| name_and_value(a).0 == name_and_value(b).0);
+    let mut differing: Vec<&[u8]> = if are_alike {
+        a.iter()
+            .zip(b)
+            .map(|(a, b)| (name_and_value(a), name_and_value(b)))
+            .filter(|(a, b)| a != b)
+            .map(|(a, _)| a.0)
+            .collect()
+    } else {
+        // The parameters of each list by name; those of one name in their order.
+        let sorted = |list: &[&'a [u8]]| {
+            let mut list = list.iter().filter(|parameter| !parameter.is_empty()).copied().collect::<Vec<_>>();
+            list.sort_by_key(|parameter| name_and_value(parameter).0);
+            list
+        };
+        let (a, b) = (sorted(a), sorted(b));
+        let values = |list: &[&'a [u8]], name: &[u8]| {
+            let from = list.partition_point(|parameter| name_and_value(parameter).0 < name);
+            let values = list[from..].iter().map(|parameter| name_and_value(parameter));
+            values.take_while(|(other, _)| *other == name).map(|(_, value)| value).collect::<Vec<_>>()
+        };
+        let mut all: Vec<&[u8]> = a.iter().chain(&b).map(|parameter| name_and_value(parameter).0).collect();
+        all.sort_unstable();
+        all.dedup();
+        all.into_iter().filter(|name| values(&a, name) != values(&b, name)).collect()
+    };
+    differing.sort_unstable();
+    differing.dedup();
+    differing
 }
 
 /// The narrower contexts of a path.
@@ -243,17 +286,21 @@ fn contexts(path: &[u8]) -> Vec<PathContext> {
     first.into_iter().chain(extension.map(|extension| PathContext::Extension(extension.to_vec()))).collect()
 }
 
-fn parameter_rules(name: &[u8], values: [&[&[u8]]; 2], contexts: &[PathContext], found: &mut Differences) {
+fn narrower_rules<'a>(
+    name: &[u8],
+    values: impl Iterator<Item = &'a [u8]>,
+    contexts: &[PathContext],
+    found: &mut Differences,
+) {
     if name.is_empty() || name.len() > MAX_NAME_LEN {
         return;
     }
     let any = ContentRule::Parameter(name.to_vec(), None);
-    let mut shapes = values.iter().copied().flatten().map(|value| ValueShape::of(value));
+    let mut shapes = values.map(ValueShape::of);
     if let Some(shape) = shapes.next().filter(|first| first.is_made() && shapes.all(|shape| shape == *first)) {
         found.narrower.push(ContentRule::Parameter(name.to_vec(), Some(shape)).into());
     }
     found.narrower.extend(contexts.iter().map(|context| ScopedRule { rule: any.clone(), context: context.clone() }));
-    push(&mut found.rules, any);
 }
 
 #[cfg(test)]
@@ -262,7 +309,7 @@ mod tests {
 
     fn differences(a: &str, b: &str) -> Option<String> {
         let urls = [a, b].map(|uri| UrlParts::of(uri.as_bytes()).unwrap());
-        let found = find_differences(&urls[0], &urls[1])?;
+        let found = find_differences(&urls[0], &urls[1], DifferenceDetail::All)?;
         Some(found.rules.iter().map(|rule| rule.rule.to_string()).collect::<Vec<_>>().join(", "))
     }
 

@@ -8,18 +8,18 @@
 //! 4. Rules with too little support are left out.
 
 use super::captures::HostCaptures;
-use super::differences::find_differences;
+use super::differences::{DifferenceDetail, find_differences};
 use super::parameters::needed_parameters;
 use super::rule::{ContentRule, PathContext, ScopedRule, ValueShape};
 use super::rule_set::ContentRuleSet;
-use super::trial::{RuleEvidence, Trial};
+use super::trial::{Forms, RuleEvidence, Trial};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Most rules that are tried together.
 const MAX_CANDIDATES: usize = 64;
 
-/// Most URLs with one content that are compared.
-const MAX_COMPARED: usize = 64;
+/// Most URLs with one content that are compared: those of other contents differ in the same parts.
+const MAX_COMPARED: usize = 16;
 
 /// Names of parameters under a path after which the whole query may make no difference.
 const MANY_NAMES: usize = 8;
@@ -107,16 +107,22 @@ pub(crate) fn wilson_lower_bound(successes: f64, all: f64) -> f64 {
 pub(crate) fn learn_host(captures: &HostCaptures, limits: &ContentLimits) -> HostRules {
     let trial = Trial::new(captures);
     let mut learner = HostLearner { captures, trial, limits, noise: captures.noise(), refused: BTreeMap::new() };
-    let found = learner.candidates();
-    let mut rules = learner.reduce(most_frequent(found.rules));
-    if !learner.refused.is_empty() || !found.queries.is_empty() {
+    let mut found = learner.candidates(DifferenceDetail::Rules);
+    let has_many_names = found.has_many_names();
+    let mut tried = learner.reduce(most_frequent(std::mem::take(&mut found.rules)));
+    if !learner.refused.is_empty() || has_many_names {
+        found = learner.candidates(DifferenceDetail::All);
         let is_wanted = |(rule, _): &(ScopedRule, u64)| learner.is_narrower(rule);
         let narrower = found.narrower.into_iter().filter(is_wanted).collect();
         let queries = found.queries.into_iter().map(|context| ScopedRule { rule: ContentRule::Query, context });
+        let mut rules = tried.rules;
+        let known = rules.len();
         rules.extend(most_frequent(narrower).into_iter().chain(queries));
-        rules = learner.reduce(rules);
+        // Without narrower rules, nothing changes.
+        let is_new = rules.len() > known;
+        tried = if is_new { learner.reduce(rules) } else { TriedRules { rules, ..tried } };
     }
-    learner.finish(rules)
+    learner.finish(tried)
 }
 
 /// Returns whether the rule is about values that software makes, each of which occurs once.
@@ -144,12 +150,27 @@ struct Candidates {
     queries: BTreeSet<PathContext>,
 }
 
+impl Candidates {
+    /// Returns whether so many parameters differ that the whole query may make no difference.
+    fn has_many_names(&self) -> bool {
+        self.rules.keys().filter(|rule| matches!(rule.rule, ContentRule::Parameter(..))).count() >= MANY_NAMES
+    }
+}
+
 fn most_frequent(found: BTreeMap<ScopedRule, u64>) -> Vec<ScopedRule> {
     let mut found: Vec<_> = found.into_iter().filter(|(_, contents)| *contents > 1).collect();
     // A stable sort: rules with equal counts stay in their order.
     found.sort_by_key(|(_, contents)| std::cmp::Reverse(*contents));
     found.truncate(MAX_CANDIDATES);
     found.into_iter().map(|(rule, _)| rule).collect()
+}
+
+/// Rules that were tried together, with the evidence about each and the forms that they give the URLs.
+struct TriedRules {
+    rules: Vec<ScopedRule>,
+    evidence: Vec<RuleEvidence>,
+    /// `None` without rules: the URLs stay as they are.
+    forms: Option<Forms>,
 }
 
 struct HostLearner<'a> {
@@ -162,7 +183,7 @@ struct HostLearner<'a> {
 
 impl HostLearner<'_> {
     /// Compares URLs with equal contents.
-    fn candidates(&self) -> Candidates {
+    fn candidates(&self, detail: DifferenceDetail) -> Candidates {
         let contents = |url: usize| self.captures.contents(url).iter().map(move |(content, _)| (*content, url as u32));
         let mut pairs: Vec<(u64, u32)> = (0..self.captures.len()).flat_map(contents).collect();
         pairs.sort_unstable();
@@ -172,9 +193,10 @@ impl HostLearner<'_> {
             let urls: Vec<u32> = urls.iter().step_by(step).map(|(_, url)| *url).collect();
             let (mut rules, mut narrower) = (BTreeSet::new(), BTreeSet::new());
             let neighbors = urls.windows(2).map(|pair| (pair[0], pair[1]));
-            for (a, b) in neighbors.chain(urls.iter().skip(2).map(|url| (urls[0], *url))) {
+            let ends = (urls.len() > 2).then(|| (urls[0], urls[urls.len() - 1]));
+            for (a, b) in neighbors.chain(ends) {
                 let (Some(a), Some(b)) = (self.trial.url(a), self.trial.url(b)) else { continue };
-                let Some(differences) = find_differences(a, b) else { continue };
+                let Some(differences) = find_differences(a, b, detail) else { continue };
                 rules.extend(differences.rules);
                 narrower.extend(differences.narrower);
                 for (context, name) in differences.queries {
@@ -202,18 +224,19 @@ impl HostLearner<'_> {
     }
 
     /// Refuses rules with counter-examples until the others have none that noise does not explain.
-    fn reduce(&mut self, mut rules: Vec<ScopedRule>) -> Vec<ScopedRule> {
-        while !rules.is_empty() {
-            let (evidence, _) = self.trial.evaluate(&rules);
+    fn reduce(&mut self, mut rules: Vec<ScopedRule>) -> TriedRules {
+        loop {
+            let tried = self.try_rules(rules);
+            let TriedRules { rules: all, evidence, .. } = &tried;
             let shares: Vec<f64> =
-                rules.iter().zip(&evidence).map(|(rule, evidence)| self.wrong_share(rule, evidence)).collect();
+                all.iter().zip(evidence).map(|(rule, evidence)| self.wrong_share(rule, evidence)).collect();
             let worst = shares.iter().copied().fold(0.0, f64::max);
             if worst <= 1.0 - self.limits.min_precision {
-                break;
+                return tried;
             }
             // Rules that are nearly always wrong are refused at once; of the others, some are innocent.
             let limit = worst.min(0.8);
-            let judged: Vec<_> = rules.into_iter().zip(evidence.into_iter().zip(shares)).collect();
+            let judged: Vec<_> = tried.rules.into_iter().zip(tried.evidence.into_iter().zip(shares)).collect();
             rules = Vec::new();
             for (rule, (evidence, share)) in judged {
                 match share >= limit {
@@ -222,7 +245,14 @@ impl HostLearner<'_> {
                 }
             }
         }
-        rules
+    }
+
+    fn try_rules(&self, rules: Vec<ScopedRule>) -> TriedRules {
+        if rules.is_empty() {
+            return TriedRules { rules, evidence: Vec::new(), forms: None };
+        }
+        let (evidence, forms) = self.trial.evaluate(&rules);
+        TriedRules { rules, evidence, forms: Some(forms) }
     }
 
     /// Returns the counter-examples that the noise of the host does not explain.
@@ -243,29 +273,23 @@ impl HostLearner<'_> {
     }
 
     /// Leaves out rules with too little support, and returns the result.
-    fn finish(mut self, mut rules: Vec<ScopedRule>) -> HostRules {
-        let (evidence, forms) = loop {
-            // Most hosts have no rules: their URLs stay as they are.
-            let (evidence, forms) = match rules.is_empty() {
-                true => (Vec::new(), None),
-                false => {
-                    let (evidence, forms) = self.trial.evaluate(&rules);
-                    (evidence, Some(forms))
-                }
-            };
-            let before = rules.len();
-            let judged: Vec<_> = rules.into_iter().zip(evidence.iter().cloned()).collect();
-            rules = Vec::new();
-            for (rule, evidence) in judged {
+    fn finish(mut self, mut tried: TriedRules) -> HostRules {
+        let TriedRules { rules, evidence, forms } = loop {
+            let TriedRules { rules, evidence, forms } = tried;
+            let is_supported =
+                |(rule, evidence): (&ScopedRule, &RuleEvidence)| evidence.support >= self.needed_support(rule);
+            if rules.iter().zip(&evidence).all(is_supported) {
+                break TriedRules { rules, evidence, forms };
+            }
+            let mut kept = Vec::new();
+            for (rule, evidence) in rules.into_iter().zip(evidence) {
                 if evidence.support >= self.needed_support(&rule) {
-                    rules.push(rule);
+                    kept.push(rule);
                 } else if evidence.support + evidence.counter > 0 {
                     self.refused.insert(rule, (evidence, RuleRefusal::Support));
                 }
             }
-            if rules.len() == before {
-                break (evidence, forms);
-            }
+            tried = self.try_rules(kept);
         };
         let learned = rules.iter().cloned().zip(evidence).map(|(rule, evidence)| (rule, (evidence, None)));
         let refused = std::mem::take(&mut self.refused).into_iter();

@@ -5,7 +5,7 @@ use super::differences::MAX_NAME_LEN;
 use super::rule::ValueShape;
 use super::rule_set::{ContentRuleSet, RuleBuffers, UrlParts, name_and_value};
 use super::trial::Trial;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Most names of parameters of a host that are returned.
@@ -23,15 +23,17 @@ struct WithoutParameter<'a> {
 /// Returns the query parameters that `rules` leave, without which URLs with different contents would be equal, and the number of
 /// such contents. `noise` is the share of pairs of captures of one URL that differ.
 pub(super) fn needed_parameters(trial: &Trial<'_>, rules: &ContentRuleSet, noise: f64) -> BTreeMap<Vec<u8>, u64> {
+    if !trial.has_queries() {
+        return BTreeMap::new();
+    }
     let forms = Forms::of(trial, rules);
-    let mut urls = Vec::new();
-    let mut contents_of_rest: HashMap<u64, Content> = HashMap::new();
+    let (mut urls, mut contents_of_rest) = (Vec::new(), Vec::new());
     for (form, content) in forms.iter() {
         let Some(url) = UrlParts::of(form) else { continue };
         let path = xxh3_64(url.path).wrapping_add(xxh3_64(url.authority));
         let parameters = || url.query.into_iter().flat_map(|query| query.split(|byte| *byte == b'&'));
         let all = parameters().fold(path, |sum, parameter| sum.wrapping_add(xxh3_64(parameter)));
-        contents_of_rest.entry(all).or_insert(content);
+        contents_of_rest.push((all, content));
         let is_name =
             |name: &[u8]| !name.is_empty() && name.len() <= MAX_NAME_LEN && ValueShape::of(name) == ValueShape::Other;
         for parameter in parameters() {
@@ -42,12 +44,17 @@ pub(super) fn needed_parameters(trial: &Trial<'_>, rules: &ContentRuleSet, noise
             }
         }
     }
+    // Of several URLs with equal parts, the first one counts.
+    contents_of_rest.sort_by_key(|(rest, _)| *rest);
+    let content_of_rest = |rest: u64| {
+        let at = contents_of_rest.partition_point(|(other, _)| *other < rest);
+        contents_of_rest.get(at).filter(|(other, _)| *other == rest).map(|(_, content)| content)
+    };
     urls.sort_unstable_by(|a, b| (a.name, a.rest, a.content, a.value).cmp(&(b.name, b.rest, b.content, b.value)));
     let mut counts: Vec<(&[u8], u64)> = Vec::new();
     for urls in urls.chunk_by(|a, b| a.name == b.name) {
         let groups = urls.chunk_by(|a, b| a.rest == b.rest);
-        let sum =
-            groups.map(|group| different_contents(group, contents_of_rest.get(&group[0].rest), noise)).sum::<f64>();
+        let sum = groups.map(|group| different_contents(group, content_of_rest(group[0].rest), noise)).sum::<f64>();
         counts.push((urls[0].name, sum.ceil() as u64));
     }
     counts.retain(|(_, count)| *count > 0);

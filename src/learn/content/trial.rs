@@ -99,6 +99,11 @@ impl<'a> Trial<'a> {
         self.urls[i as usize].as_ref()
     }
 
+    /// Returns whether a URL has a query.
+    pub(super) fn has_queries(&self) -> bool {
+        self.urls.iter().flatten().any(|url| url.query.is_some())
+    }
+
     /// Returns the URLs, each with its first content.
     pub(super) fn urls_and_contents(&self) -> impl Iterator<Item = (&UrlParts<'a>, Content)> {
         let contents = (0..self.urls.len()).map(|url| self.captures.contents(url).first().map(|(content, _)| *content));
