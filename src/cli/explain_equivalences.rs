@@ -119,6 +119,9 @@ fn evidence_to_text(evidence: &EvidenceRow) -> String {
     if let Some(representative) = representative {
         return format!("  {how}; representative {representative}");
     }
+    if how == "hand" {
+        return "  added by hand".to_string();
+    }
     let mut text = format!("  {}", if how.is_empty() { "redirects" } else { how });
     let counts = support.zip(*counter).map(|(support, counter)| format!(": {support} for, {counter} against"));
     text.push_str(&counts.unwrap_or_default());

@@ -16,14 +16,15 @@ use super::args::spill::SpillArgs;
 use super::error::CommandError;
 use super::file_roles::FileRoles;
 use super::files::abandoned;
+use super::learn_page::LearnPage;
 use super::learn_rules::{Export, ExportedRule, HandRules, parse_export};
 use super::learn_validation;
 use super::progress::TerminalBar;
-use super::report::{SourceError, conclude, counts, replaced_to_text};
-use super::terminal::{format_counts, print_error};
+use super::report::{SourceError, conclude, counts, is_page, replaced_to_text};
+use super::terminal::{format_counts, print_error, thousands};
 use crate::batch::{BatchError, applied_rule, equivalences_batches, equivalences_metadata, equivalences_schema};
 use crate::canon::{Policy, Rung};
-use crate::learn::content::ContentLimits;
+use crate::learn::content::{ContentLimits, KindTotals};
 use crate::learn::{Equivalences, LearnLimits, Learned, RedirectVerdict};
 use crate::output::{OutputError, OutputFormat, TableWriter, metadata, write_file};
 use crate::run::{
@@ -200,6 +201,10 @@ pub(crate) fn run(args: &LearnArgs) -> Result<u8, CommandError> {
     if judged != read {
         return Err(CommandError::Internal(format!("{judged} of {read} redirects were evaluated")));
     }
+    let captures = content.as_ref().map(|content| content.counts.captures);
+    if summary.tally.rows > 0 && read == 0 && captures == Some(0) && args.rules.is_none() {
+        return Err(nothing_to_learn(summary.tally.rows));
+    }
     let mut exported = Vec::new();
     let mut applied = hand.with_patterns(&learned.patterns)?;
     if let Some(content) = &mut content {
@@ -235,7 +240,15 @@ pub(crate) fn run(args: &LearnArgs) -> Result<u8, CommandError> {
     let text = to_text(&learned, &found, &summary);
     let text =
         text + &validation.as_ref().map_or(String::new(), learn_validation::to_text) + &replaced_to_text(&replaced);
-    conclude(&args.reporting, (&errors, summary.tally.faulty), &text, |_| {
+    conclude(&args.reporting, (&errors, summary.tally.faulty), &text, |path| {
+        if is_page(path) {
+            let settings = [limits.describe(), policy.describe()].concat();
+            let page = LearnPage { text: &text, learned: &learned, content: content.as_ref(), settings: &settings };
+            return page.to_html();
+        }
+        if path.extension().is_some_and(|suffix| suffix == "txt") {
+            return text.clone();
+        }
         let mut json = to_json(&learned, &summary, &errors);
         json["content"] = content.as_ref().map_or(Value::Null, content_to_json);
         json["validation"] = validation.as_ref().map_or(Value::Null, learn_validation::to_json);
@@ -244,6 +257,15 @@ pub(crate) fn run(args: &LearnArgs) -> Result<u8, CommandError> {
         json["seconds"] = json!(started.elapsed().as_secs_f64());
         format!("{json:#}\n")
     })
+}
+
+/// Why nothing can be learned from records.
+fn nothing_to_learn(records: u64) -> CommandError {
+    CommandError::Usage(format!(
+        "nothing to learn from: of {} records, none states a redirect, and none a digest of a complete answer with status 200; give \
+         CDX, CDXJ, WARC, ARC, JSON lines, crawl.log or the index of Common Crawl, with these fields",
+        thousands(records)
+    ))
 }
 
 fn batch_error(error: ArrowError) -> OutputError {
@@ -328,6 +350,10 @@ fn pairs_to_json(pairs: Vec<(&'static str, String)>) -> Value {
 
 fn content_to_json(content: &LearnedContent) -> Value {
     let counts = &content.counts;
+    let by_kind = |number: fn(&KindTotals) -> u64| {
+        let kinds = content.highlights.kinds.iter();
+        kinds.map(|(kind, totals)| ((*kind).to_string(), json!(number(totals)))).collect::<Map<_, _>>()
+    };
     json!({
         "captures": counts.captures,
         "urls": counts.urls,
@@ -336,7 +362,8 @@ fn content_to_json(content: &LearnedContent) -> Value {
         "hosts_with_rules": counts.hosts_with_rules,
         "rules": counts.rules,
         "rules_for_all_hosts": content.general.len(),
-        "rules_by_kind": counts.rules_by_kind.iter().map(|(kind, count)| ((*kind).to_string(), json!(count))).collect::<Map<_, _>>(),
+        "rules_by_kind": by_kind(|kind| kind.rules),
+        "merged_by_kind": by_kind(|kind| kind.merged),
         "refused": {"counter_examples": counts.refused_counter_examples, "support": counts.refused_support},
         "spilled_bytes": content.spilled,
     })

@@ -34,6 +34,7 @@ mod help;
 mod job;
 mod job_identity;
 mod learn;
+mod learn_page;
 mod learn_rules;
 mod learn_validation;
 mod manifest;

@@ -28,6 +28,12 @@ impl UrlNodes {
         })
     }
 
+    /// Returns whether a URI with this key has a number.
+    #[cfg(feature = "pipeline")]
+    pub(super) fn contains(&self, key: &KeyBytes) -> bool {
+        self.numbers.contains_key(key)
+    }
+
     /// Bytes of all URIs.
     pub(super) fn texts_len(&self) -> usize {
         self.texts.len()

@@ -108,7 +108,7 @@ impl Observations {
     pub fn learn(mut self, limits: &LearnLimits, algorithm: KeyAlgorithm) -> Learned {
         let edges = judge(&self, limits);
         let (patterns, refused) = patterns::learn(&self, &edges, limits);
-        let mut counts = LearnCounts { refused, served: self.served.len() as u64, ..count(&self, &edges) };
+        let mut counts = LearnCounts { refused, served: self.served_count, ..count(&self, &edges) };
         let next = follow_patterns(&mut self, &edges, &patterns, algorithm);
         let members = members(&self, &edges, &next, &mut counts);
         Learned { members, patterns, counts }

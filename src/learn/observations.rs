@@ -7,7 +7,7 @@
 use super::graph::UrlNodes;
 use super::redirect::{RecordPlace, RedirectCode, RedirectEdge, RedirectEvidence};
 use super::spelling::{PathEnding, Spelling};
-use crate::key::KeyBytes;
+use crate::key::{KeyAlgorithm, KeyBytes};
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
@@ -88,8 +88,8 @@ pub(super) struct OriginAnswers {
 
 /// What all records state.
 ///
-/// Memory: about 600 bytes per distinct redirect, including what [`Observations::learn`] needs, 10 to 40 bytes per
-/// distinct URL that answered, and two URIs and 200 bytes per origin of those.
+/// Memory: about 700 bytes per distinct redirect, including what [`Observations::learn`] needs. Answers that
+/// [`RowGroupObservations::answer`] adds take 10 to 40 bytes per distinct URL, and two URIs and 200 bytes per origin.
 #[derive(Debug, Default)]
 pub struct Observations {
     pub(super) nodes: UrlNodes,
@@ -104,10 +104,18 @@ pub struct Observations {
     pub(super) unparsable: u64,
     /// Bytes of the names of origins and of their examples.
     origins_len: usize,
+    /// Number of distinct URLs that answered with a success status.
+    pub(super) served_count: u64,
+    /// Authorities of all URLs in redirects: only their answers matter.
+    authorities: HashSet<Vec<u8>>,
+    algorithm: KeyAlgorithm,
 }
 
 /// Overhead of an allocation in bytes.
 const ALLOCATION: usize = 16;
+
+/// Bytes per node for the set of authorities and for the answers of their origins; most nodes share an authority.
+const AUTHORITY_LEN: usize = 64;
 
 /// Bytes per node while learning: a class member with its three texts, and the arrays of the graph.
 const NODE_LEN: usize = 272;
@@ -132,7 +140,7 @@ impl Observations {
             + collection_len(self.served.len() + answers, size_of::<u64>() + 1)
             + collection_len(origins, size_of::<(Vec<u8>, OriginAnswers)>() + 1)
             + self.origins_len
-            + nodes * NODE_LEN
+            + nodes * (NODE_LEN + AUTHORITY_LEN)
             + redirects * (size_of::<RedirectEdge>() + 64)
             + 4 * texts_len
     }
@@ -168,13 +176,52 @@ impl Observations {
         self.origins_len += if matches!(entry, Entry::Vacant(_)) { len + ALLOCATION } else { 0 };
         let answers = entry.or_default();
         for (fingerprint, ending) in more.fingerprints {
-            answers.counts[ending as usize] += u64::from(self.served.insert(fingerprint));
+            let is_new = self.served.insert(fingerprint);
+            answers.counts[ending as usize] += u64::from(is_new);
+            self.served_count += u64::from(is_new);
         }
         for (least, uri) in answers.examples.iter_mut().zip(more.examples) {
             let Some(uri) = uri else { continue };
             self.origins_len -= least.as_ref().map_or(0, |least| least.len() + ALLOCATION);
             keep_least(least, &uri);
             self.origins_len += least.as_ref().map_or(0, |least| least.len() + ALLOCATION);
+        }
+    }
+
+    /// Prepares for answers that are added after all redirects; keys are made by `algorithm`.
+    #[cfg(feature = "pipeline")]
+    pub(crate) fn prepare_answers(&mut self, algorithm: KeyAlgorithm) {
+        let authorities = (0..self.nodes.len() as u32).filter_map(|node| Spelling::of(self.nodes.uri(node)));
+        self.authorities = authorities.map(|spelling| spelling.authority.to_vec()).collect();
+        self.algorithm = algorithm;
+    }
+
+    /// Adds a distinct URL that answered with a success status. Only URLs on hosts of redirects take memory.
+    #[cfg(feature = "pipeline")]
+    pub(crate) fn add_served(&mut self, uri: &[u8]) {
+        let Some(spelling) = Spelling::of(uri) else { return };
+        self.served_count += 1;
+        if !self.authorities.contains(spelling.authority) {
+            return;
+        }
+        let key = self.algorithm.key(uri);
+        if self.nodes.contains(&key) {
+            self.served.insert(fingerprint(&key));
+        }
+        let mut origin = Vec::new();
+        spelling.write_origin(&mut origin);
+        let answers = self.origins.entry(origin).or_default();
+        answers.counts[spelling.ending() as usize] += 1;
+        keep_least(&mut answers.examples[spelling.ending() as usize], uri);
+    }
+
+    /// Adds the status of a redirect of a URL whose record states no target.
+    #[cfg(feature = "pipeline")]
+    pub(crate) fn add_status(&mut self, uri: &[u8], code: RedirectCode) {
+        let key = self.algorithm.key(uri);
+        if self.nodes.contains(&key) {
+            let weakest = self.statuses.entry(key).or_insert(code);
+            *weakest = code.max(*weakest);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Collects what records state about redirects, answers and contents: [`observe`].
 
-use super::content_rules::{CaptureSort, LearnedContent, learn_content};
+use super::capture_sort::CaptureSort;
+use super::content_rules::{LearnedContent, learn_content};
 use super::{RowGroup, RunError, RunRequest, Summary, canon};
 use crate::canon::{Policy, Rows, Rung};
 use crate::learn::content::ContentLimits;
@@ -38,7 +39,7 @@ pub struct ObserveResult {
 pub enum ObserveError {
     /// The observations, and learning from them, would exceed the memory limit.
     #[error(
-        "{redirects} distinct redirects after {records} records, and the URLs that answered, exceed the limit of {limit} bytes"
+        "{redirects} distinct redirects after {records} records exceed the limit of {limit} bytes, half of the memory for data"
     )]
     TooLarge {
         /// The limit in bytes.
@@ -61,8 +62,15 @@ pub enum ObserveError {
 pub fn observe(request: RunRequest<'_>, options: &ObserveOptions) -> Result<ObserveResult, RunError<ObserveError>> {
     let redirects = FieldSet { status: true, redirect: true, redirected_from: true, ..FieldSet::default() };
     let is_validated = options.content.is_some_and(|limits| limits.held_out > 0.0);
-    let content =
-        FieldSet { time: is_validated, digest: true, mime: true, truncated: true, capture_length: true, ..redirects };
+    let content = FieldSet {
+        time: is_validated,
+        digest: true,
+        payload_digest: true,
+        mime: true,
+        truncated: true,
+        capture_length: true,
+        ..redirects
+    };
     let carry = if options.content.is_some() { content } else { redirects };
     let policy = Policy { rung: Rung::Scheme, keep_input: false, carry, ..request.policy.clone() };
     let request = RunRequest { policy: &policy, ..request };
@@ -71,27 +79,28 @@ pub fn observe(request: RunRequest<'_>, options: &ObserveOptions) -> Result<Obse
     sources.sort_unstable();
     let rank = |name: &String| sources.binary_search(name).unwrap_or(0) as u32;
     let ranks: Vec<u32> = names.iter().map(rank).collect();
-    let memory = if options.content.is_some() { options.memory / 2 } else { options.memory };
+    let memory = options.memory / 2;
     let mut observed = Observations::default();
     let held_out = options.content.map_or(0.0, |limits| limits.held_out);
     let sort = CaptureSort::new(held_out).map_err(|error| RunError::Output(error.into()))?;
     let mut captures = CaptureSort::new_runs(options.memory - memory, &options.directory);
     let encode = |group: RowGroup<'_>| {
-        let blocks = options.content.map(|_| sort.sort(&group)).transpose()?;
+        let blocks = sort.sort(&group, options.content.is_some())?;
         Ok(Some((observe_row_group(&group, &ranks, &policy), blocks)))
     };
-    let append = |(observations, blocks): (RowGroupObservations, Option<_>)| {
+    let append = |(observations, blocks): (RowGroupObservations, _)| {
         if observed.memory_len(&observations) > memory {
             let (redirects, records) = (observed.redirect_count(), progress.records());
             return Err(ObserveError::TooLarge { limit: memory, redirects, records });
         }
         observed.add(observations);
-        Ok(captures.add(blocks.unwrap_or_default())?)
+        Ok(captures.add(blocks)?)
     };
     let summary = canon(request, encode, append)?;
-    let learn = |limits: ContentLimits| learn_content(captures, &sort, (threads, &options.directory), &limits);
-    let content = options.content.map(learn).transpose()?;
-    Ok(ObserveResult { summary, observed, sources, content })
+    observed.prepare_answers(policy.algorithm);
+    let limits = options.content.unwrap_or_default();
+    let content = learn_content(captures, &sort, (threads, &options.directory), &limits, &mut observed)?;
+    Ok(ObserveResult { summary, observed, sources, content: options.content.map(|_| content) })
 }
 
 /// Returns what the records of a row group state.
@@ -132,10 +141,8 @@ impl ObservedRow<'_> {
             // The status of that redirect is in the record of `from`.
             out.redirect(other(from), this, None, place);
         }
-        match status {
-            _ if !to.is_empty() => out.redirect(this, other(to), status, place),
-            Some(status) => out.answer(uri, this.1, status),
-            None => (),
+        if !to.is_empty() {
+            out.redirect(this, other(to), status, place);
         }
     }
 }

@@ -17,6 +17,7 @@ mod archive;
 mod body;
 mod budget;
 mod canonicalize;
+mod capture_sort;
 mod check_sorted;
 mod content_rules;
 mod count;

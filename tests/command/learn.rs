@@ -145,11 +145,145 @@ fn unsuitable_flags_are_rejected() {
         assert!(message.contains(advice), "{message}");
         assert!(!Path::new(&out).exists());
     }
-    // Input without redirects is not an error.
-    let ran = irikey(&["learn", "-", "-o", &out], b"http://a/\nhttp://b/\n", Stdio::null());
-    assert_eq!(ran.status.code(), Some(0));
+}
+
+#[test]
+fn inputs_of_which_nothing_can_be_learned_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let out = path(&directory, "x.parquet");
+    fs::write(&out, "kept").unwrap();
+    let refused = |input: &[u8], advice: &str| {
+        let ran = irikey(&["learn", "-", "-o", &out], input, Stdio::null());
+        let message = String::from_utf8(ran.stderr).unwrap();
+        assert_eq!(ran.status.code(), Some(2), "{message}");
+        assert!(message.contains(advice), "{message}");
+        assert_eq!(fs::read(&out).unwrap(), b"kept");
+    };
+    let without_digests = b"k)/ 20260101000000 {\"url\":\"http://a/\",\"status\":\"200\"}\n";
+    refused(b"http://a/\nhttp://b/\n", "of 2 records, none states a redirect, and none a digest");
+    refused(without_digests, "of 1 records, none states a redirect, and none a digest");
+    // No record is no evidence either, but may be all that there is.
+    let ran = irikey(&["learn", "-", "-o", &out], b"", Stdio::null());
+    assert_eq!(ran.status.code(), Some(0), "{}", String::from_utf8_lossy(&ran.stderr));
+    printed(&["learn", "-q", "-", "-o", &out, "--no-content"], without_digests);
+}
+
+/// What can be read of a damaged input is learned from, and the exit status says that something is missing.
+#[test]
+fn damaged_inputs_and_tables_are_reported() {
+    let directory = tempfile::tempdir().unwrap();
+    let (input, out) = (path(&directory, "in.cdxj"), path(&directory, "out.parquet"));
+    let archive = path(&directory, "cut.warc");
+    fs::write(&input, captures("a.example", 20)).unwrap();
+    fs::write(&archive, b"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://a/\r\nContent-Length: 9999\r\n\r\nHTTP/1.1 200 OK\r\n")
+        .unwrap();
+    let ran = irikey(&["learn", "-q", &input, &archive, "-o", &out], b"", Stdio::null());
     let message = String::from_utf8(ran.stderr).unwrap();
-    assert!(message.lines().any(|line| line.split_whitespace().eq(["redirects", "0"])), "{message}");
+    assert_eq!(ran.status.code(), Some(4), "{message}");
+    assert!(message.contains("cut.warc"), "{message}");
+    assert_eq!(content_rules(&rows(&out)), ["a.example ignore-parameter sid", "a.example ignore-parameter-order"]);
+    let table = fs::read(&out).unwrap();
+    for bytes in [&table[..table.len() / 2], b"PAR1PAR1", &table[..4], b""] {
+        fs::write(&out, bytes).unwrap();
+        let ran = irikey(
+            &["canon", "-q", &input, "--key", "protocol", "--equivalences", &out, "-o", "/dev/null"],
+            b"",
+            Stdio::null(),
+        );
+        let message = String::from_utf8(ran.stderr).unwrap();
+        assert_eq!(ran.status.code(), Some(2), "{message}");
+        assert!(
+            message.contains("out.parquet") && message.contains("irikey learn") && !message.contains("panicked"),
+            "{message}"
+        );
+    }
+}
+
+/// Archives whose records state no digest: it is computed from the payload, and compares with digests of indexes.
+#[test]
+fn digests_of_archives_are_computed_where_none_is_stated() {
+    let directory = tempfile::tempdir().unwrap();
+    let (archive, out) = (path(&directory, "in.warc"), path(&directory, "out.parquet"));
+    let record = |page: u32, session: u32| {
+        let body = format!("<html><p>page {page}</p></html>").repeat(20);
+        let content = format!("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nX-Session: {session}\r\n\r\n{body}");
+        format!(
+            "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://a.example/view?id={page}&sid={session}\r\n\
+             WARC-Date: 2026-01-01T00:00:00Z\r\nWARC-Record-ID: <urn:uuid:{page}-{session}>\r\n\
+             Content-Type: application/http;msgtype=response\r\nContent-Length: {}\r\n\r\n{content}\r\n\r\n",
+            content.len()
+        )
+    };
+    let records = (0..8).flat_map(|page| (0..3).map(move |session| record(page, session)));
+    fs::write(&archive, records.collect::<String>()).unwrap();
+    printed(&["learn", "-q", &archive, "-o", &out], b"");
+    assert_eq!(content_rules(&rows(&out)), ["a.example ignore-parameter sid"]);
+    // The same captures by their index: half of them from there.
+    let index = path(&directory, "in.cdxj");
+    fs::write(&index, printed(&["canon", "-q", &archive, "--output-format", "cdxj"], b"")).unwrap();
+    let digests = fs::read_to_string(&index).unwrap();
+    assert_eq!(digests.matches("\"digest\"").count(), 24, "{digests}");
+    printed(&["learn", "-q", &archive, &index, "-o", &out], b"");
+    assert_eq!(content_rules(&rows(&out)), ["a.example ignore-parameter sid"]);
+}
+
+#[test]
+fn the_report_is_a_page_with_rules_to_judge() {
+    let directory = tempfile::tempdir().unwrap();
+    let (input, out, report) =
+        (path(&directory, "in.cdxj"), path(&directory, "out.parquet"), path(&directory, "r.html"));
+    let other = captures("b.example", 30).replace("id=7&", "id=7&x=<b>&");
+    // Ignoring this parameter is right for most pages, but not for all.
+    let doubtful = (0..40).flat_map(|page| {
+        (0..3).map(move |copy| {
+            let digest = if page % 8 == 0 { page * 10 + copy } else { page * 10 };
+            format!("k)/ 20260101000000 {{\"url\":\"http://c.example/p{page}?v={copy}\",\"status\":\"200\",\"digest\":\"CCCC-{digest:08}\"}}\n")
+        })
+    });
+    fs::write(&input, captures("a.example", 20) + &other + &doubtful.collect::<String>()).unwrap();
+    printed(&["learn", "-q", &input, "-o", &out, "--report", &report], b"");
+    let page = fs::read_to_string(&report).unwrap();
+    for part in [
+        "Reduction by kind of rule",
+        "<td class=\"n\">2</td>",
+        "Hosts with the greatest reduction",
+        "Refused rules to judge",
+        "http://c.example/p",
+        "ignore-parameter v",
+        "</html>",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    assert!(!page.contains("<b>") && !page.contains("<script") && !page.contains("src="));
+}
+
+/// Answers of more hosts and URLs than memory holds are spilled, and the result is the same.
+#[test]
+fn answers_are_spilled() {
+    let directory = tempfile::tempdir().unwrap();
+    let (input, out) = (path(&directory, "in.cdxj"), path(&directory, "out.parquet"));
+    let line = |i: u32| {
+        format!(
+            "k)/ 20260101000000 {{\"url\":\"http://h{i}.example/some/page/with/a/path/{i}\",\"status\":\"200\",\"digest\":\"DIGEST-{i:08}\"}}\n"
+        )
+    };
+    let redirects = (0..50).map(|i| {
+        format!("k)/ 20260101000000 {{\"url\":\"http://a.example/{i}\",\"status\":\"301\",\"redirect\":\"https://a.example/{i}\"}}\n")
+    });
+    let alone =
+        (50..60).map(|i| format!("k)/ 20260101000000 {{\"url\":\"http://a.example/{i}\",\"status\":\"200\"}}\n"));
+    let lines: String = (0..60_000).map(line).chain(redirects).chain(alone).collect();
+    fs::write(&input, lines + &captures("b.example", 20)).unwrap();
+    let learned = |memory: &str, threads: &str| {
+        printed(&["learn", "-q", &input, "-o", &out, "--threads", threads, "--memory", memory], b"");
+        fs::read(&out).unwrap()
+    };
+    let first = learned("55M", "1");
+    assert!(first == learned("1G", "2"));
+    let patterns = texts(&rows(&out), &["kind", "pattern"]);
+    assert!(patterns.contains(&vec!["rule".to_string(), "ignore-parameter sid".to_string()]));
+    // Ten of sixty URLs answered without a redirect, which contradicts the pattern.
+    assert!(!patterns.iter().any(|row| row[0] == "pattern"), "{patterns:?}");
 }
 
 /// Captures of a host whose URLs carry a session identifier and have parameters in any order, with some noise.
@@ -265,6 +399,11 @@ fn rules_are_exported_and_edited_by_hand() {
     assert_eq!(hows, ["content", "hand"]);
     let flags = ["dedup", "-q", "-", "--key", "protocol", "--equivalences", &out];
     assert_eq!(printed(&flags, b"http://b.example/x.css?1\nhttp://b.example/x.css?2\n").lines().count(), 1);
+    let explained = printed(&["explain", "http://b.example/x.css?1", "--equivalences", &out], b"");
+    assert!(
+        explained.contains("*.example: ignore-query of *.css") && explained.contains("added by hand"),
+        "{explained}"
+    );
     // An alias that leads back is refused, and nothing is replaced.
     fs::write(
         &rules,

@@ -23,7 +23,7 @@ pub(crate) struct ReportingArgs {
     #[command(flatten)]
     pub(crate) replace: ReplaceArgs,
     /// Write counts, policy and errors to FILE: .html is a page with plots, .txt is text, anything else is JSON. Commands
-    /// other than canon and dedup always write JSON
+    /// other than canon, dedup and learn always write JSON
     #[arg(long, value_name = "FILE", help_heading = "Reporting")]
     pub(crate) report: Option<PathBuf>,
     /// Exit with status 3 if a record has a fault; the output is written all the same

@@ -13,14 +13,14 @@ const WIDTH: f64 = 420.0;
 const MAX_LABEL: usize = 18;
 
 /// A bar: its label, its number, and the part of the number that is marked.
-pub(super) struct Bar {
-    pub(super) label: String,
-    pub(super) value: u64,
-    pub(super) part: u64,
+pub(crate) struct Bar {
+    pub(crate) label: String,
+    pub(crate) value: u64,
+    pub(crate) part: u64,
 }
 
 impl Bar {
-    pub(super) fn new(label: impl Into<String>, value: u64) -> Bar {
+    pub(crate) fn new(label: impl Into<String>, value: u64) -> Bar {
         Bar { label: label.into(), value, part: 0 }
     }
 }
@@ -78,7 +78,7 @@ fn shorten(label: &str) -> String {
 
 /// Horizontal bars with their numbers, over an axis of `unit`. Where bars have marked parts, `unit` is followed by their
 /// legend.
-pub(super) fn bar_chart(id: &str, title: &str, (unit, part_name): (&str, &str), bars: &[Bar]) -> String {
+pub(crate) fn bar_chart(id: &str, title: &str, (unit, part_name): (&str, &str), bars: &[Bar]) -> String {
     const ROW: f64 = 24.0;
     const LEFT: f64 = 136.0;
     const RIGHT: f64 = WIDTH - 74.0;

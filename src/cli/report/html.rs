@@ -6,7 +6,7 @@ use crate::cli::terminal::visible;
 
 /// Escapes text for elements and quoted attributes. Characters that are invisible or change the order of others are shown
 /// by their numbers, because text may come from the input.
-pub(super) fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in visible(text).chars() {
         match c {
@@ -22,7 +22,7 @@ pub(super) fn escape(text: &str) -> String {
 }
 
 /// A table with a caption. The first cell of a row is its heading.
-pub(super) struct Table {
+pub(crate) struct Table {
     caption: &'static str,
     /// Headings of the columns; those that begin with `#` are columns of numbers, with `=` of short names.
     columns: &'static [&'static str],
@@ -30,17 +30,17 @@ pub(super) struct Table {
 }
 
 impl Table {
-    pub(super) fn new(caption: &'static str, columns: &'static [&'static str]) -> Table {
+    pub(crate) fn new(caption: &'static str, columns: &'static [&'static str]) -> Table {
         Table { caption, columns, rows: Vec::new() }
     }
 
     /// Adds rows; cells are plain text.
-    pub(super) fn with_rows(mut self, rows: impl IntoIterator<Item = Vec<String>>) -> Table {
+    pub(crate) fn with_rows(mut self, rows: impl IntoIterator<Item = Vec<String>>) -> Table {
         self.rows.extend(rows);
         self
     }
 
-    pub(super) fn to_html(&self) -> String {
+    pub(crate) fn to_html(&self) -> String {
         let class = |column: usize| match self.columns[column].as_bytes() {
             [b'#', ..] => " class=\"n\"",
             [b'=', ..] => " class=\"name\"",
@@ -68,13 +68,13 @@ impl Table {
 }
 
 /// Appends a section with a heading, an explanation in plain text, and a body in HTML.
-pub(super) fn section(html: &mut String, title: &str, note: &str, body: &str) {
+pub(crate) fn section(html: &mut String, title: &str, note: &str, body: &str) {
     let note = if note.is_empty() { String::new() } else { format!("<p class=\"note\">{}</p>\n", escape(note)) };
     // Writing to a string does not fail.
     let _ = writeln!(html, "<section>\n<h2>{}</h2>\n{note}{body}</section>", escape(title));
 }
 
 /// A chart with the table of its numbers beside it.
-pub(super) fn chart_and_table(chart: &str, table: &Table) -> String {
+pub(crate) fn chart_and_table(chart: &str, table: &Table) -> String {
     format!("<div class=\"chart\">\n<figure>{chart}</figure>\n{}</div>\n", table.to_html())
 }

@@ -9,7 +9,10 @@ mod text;
 
 use std::path::Path;
 
+pub(crate) use self::chart::{Bar, bar_chart};
 pub(crate) use self::contents::{CollisionReport, DedupReport, Report, SourceError, counts};
+pub(crate) use self::html::{Table, chart_and_table, escape, section};
+pub(crate) use self::page::{document, share};
 pub(crate) use self::text::replaced_to_text;
 use super::args::reporting::ReportingArgs;
 use super::error::CommandError;
@@ -17,11 +20,16 @@ use super::terminal::{print_error, print_to_stderr};
 use crate::output::write_file;
 use crate::process::exit;
 
+/// Returns whether the report in this file is an HTML page.
+pub(crate) fn is_page(path: &Path) -> bool {
+    matches!(path.extension().and_then(|suffix| suffix.to_str()), Some("html" | "htm"))
+}
+
 impl Report {
     /// Prints errors and summary, writes the report, and returns the exit status.
     pub(crate) fn conclude(&self, reporting: &ReportingArgs) -> Result<u8, CommandError> {
         let render = |path: &Path| match path.extension().and_then(|suffix| suffix.to_str()) {
-            Some("html" | "htm") => page::page(self),
+            _ if is_page(path) => page::page(self),
             Some("txt") => text::summary(self),
             _ => format!("{:#}\n", self.to_json()),
         };

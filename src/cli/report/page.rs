@@ -23,16 +23,23 @@ const MAX_POINTS: usize = 40;
 const MAX_TIMES: usize = 8;
 const MAX_FILES: usize = 100;
 
+/// Returns a page with this title and a body in HTML.
+pub(crate) fn document(title: &str, body: &str) -> String {
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
+         <title>{}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n{body}\
+         <footer>Written by irikey {}.</footer>\n</body>\n</html>\n",
+        escape(title),
+        env!("CARGO_PKG_VERSION")
+    )
+}
+
 /// The whole page.
 pub(super) fn page(report: &Report) -> String {
-    let mut html = String::from("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
-    html.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
-    html.push_str(
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n",
-    );
+    let mut html = String::new();
     let title = format!("irikey {} report", report.command_name());
-    // Writing to a string does not fail.
-    let _ = writeln!(html, "<title>{}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>", escape(&title));
     header(&mut html, report, &title);
     headline(&mut html, report);
     results(&mut html, report);
@@ -45,8 +52,7 @@ pub(super) fn page(report: &Report) -> String {
     course(&mut html, report);
     files(&mut html, report);
     policy(&mut html, report);
-    let _ = writeln!(html, "<footer>Written by irikey {}.</footer>\n</body>\n</html>", env!("CARGO_PKG_VERSION"));
-    html
+    document(&title, &html)
 }
 
 fn header(html: &mut String, report: &Report, title: &str) {
@@ -405,7 +411,7 @@ fn margin(count: &Estimate) -> String {
     if count.margin == 0 { "exact".to_string() } else { format!("± {}", thousands(count.margin)) }
 }
 
-fn share(part: u64, all: u64) -> String {
+pub(crate) fn share(part: u64, all: u64) -> String {
     if all == 0 { "-".to_string() } else { format!("{:.1} %", part as f64 * 100.0 / all as f64) }
 }
 

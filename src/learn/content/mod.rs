@@ -21,6 +21,8 @@ mod export;
 #[cfg(feature = "pipeline")]
 mod general;
 #[cfg(feature = "pipeline")]
+mod highlights;
+#[cfg(feature = "pipeline")]
 mod host;
 #[cfg(feature = "pipeline")]
 mod parameters;
@@ -37,6 +39,8 @@ pub(crate) use captures::HostCaptures;
 pub(crate) use export::regexes_of;
 #[cfg(feature = "pipeline")]
 pub(crate) use general::{EVERYWHERE, GeneralRules, LearnedHost, ScopeRule, site_of};
+#[cfg(feature = "pipeline")]
+pub(crate) use highlights::{HostReduction, KindTotals, RuleHighlights};
 #[cfg(feature = "pipeline")]
 pub(crate) use host::{ContentLimits, JudgedRule, RuleRefusal};
 pub(crate) use rule::{ContentRule, PathContext, ScopedRule};
