@@ -272,7 +272,7 @@ fn answers_are_spilled() {
     });
     let alone =
         (50..60).map(|i| format!("k)/ 20260101000000 {{\"url\":\"http://a.example/{i}\",\"status\":\"200\"}}\n"));
-    let lines: String = (0..60_000).map(line).chain(redirects).chain(alone).collect();
+    let lines: String = (0..36_000).map(line).chain(redirects).chain(alone).collect();
     fs::write(&input, lines + &captures("b.example", 20)).unwrap();
     let learned = |memory: &str, threads: &str| {
         printed(&["learn", "-q", &input, "-o", &out, "--threads", threads, "--memory", memory], b"");
