@@ -13,6 +13,7 @@ use crate::sort::{EncodedBlock, MergeLimits, Merger, SortBy, SortSchema, SortedR
 use crate::spill::SpillError;
 use arrow::array::{Array, AsArray, BinaryArray, BinaryBuilder, RecordBatch};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::error::ArrowError;
 use data_encoding::{BASE32, HEXLOWER_PERMISSIVE};
 use std::path::Path;
 use std::sync::Arc;
@@ -278,10 +279,7 @@ impl HostReader<'_> {
         let mut found: Option<(Vec<u8>, HostUnit)> = None;
         while let Some(batch) = self.fill()? {
             while self.row < batch.len() {
-                let Some(capture) = StoredCapture::read(batch.value(self.row)) else {
-                    self.row += 1;
-                    continue;
-                };
+                let capture = StoredCapture::read(batch.value(self.row)).ok_or_else(cut_capture)?;
                 let (host, unit) = found.get_or_insert_with(|| (capture.host.to_vec(), self.new_unit(capture.host)));
                 if host != capture.host {
                     return Ok(found.map(|(_, unit)| unit));
@@ -337,6 +335,10 @@ impl HostReader<'_> {
         }
         Ok(self.batch.clone())
     }
+}
+
+fn cut_capture() -> SpillError {
+    SpillError::Arrow(ArrowError::SchemaError("a stored capture is cut short".to_string()))
 }
 
 #[cfg(test)]

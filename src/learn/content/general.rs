@@ -74,16 +74,16 @@ impl ScopeRule {
 
 /// What the hosts of a site say about a rule.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Votes {
+struct Votes {
     agree: u64,
     disagree: u64,
-    pub(super) support: u64,
-    pub(super) counter: u64,
+    support: u64,
+    counter: u64,
     merged: u64,
 }
 
 impl Votes {
-    pub(super) fn judged(self, rule: ScopedRule) -> JudgedRule {
+    fn judged(self, rule: ScopedRule) -> JudgedRule {
         JudgedRule {
             rule,
             support: self.support,

@@ -89,16 +89,16 @@ impl RuleHighlights {
 
 #[cfg(test)]
 mod tests {
-    use super::super::general::Votes;
     use super::*;
 
     #[test]
     fn the_closest_refused_rules_are_kept() {
         let rule = |host: u64, support, counter| {
-            let votes = Votes { support, counter, ..Votes::default() };
-            let mut judged = votes.judged(ContentRule::parse("ignore-query").unwrap().into());
-            judged.refusal = Some(RuleRefusal::CounterExamples);
-            ScopeRule::learned(format!("h{host}").into_bytes(), judged)
+            let mut rule =
+                ScopeRule::by_hand(format!("h{host}").as_bytes(), ContentRule::parse("ignore-query").unwrap().into());
+            (rule.judged.support, rule.judged.counter) = (support, counter);
+            rule.judged.refusal = Some(RuleRefusal::CounterExamples);
+            rule
         };
         let mut found = RuleHighlights::default();
         (0..100).for_each(|host| found.add_rule(&rule(host, host, 10)));
