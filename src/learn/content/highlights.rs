@@ -105,7 +105,7 @@ mod tests {
         found.add_rule(&rule(200, 0, 1));
         found.add_rule(&rule(300, 990, 100));
         assert_eq!(found.doubtful.len(), MAX_KEPT);
-        assert_eq!((&found.doubtful[0].scope[..], &found.doubtful[1].scope[..]), (&b"h99"[..], &b"h300"[..]));
+        assert_eq!((&found.doubtful[0].scope[..], &found.doubtful[1].scope[..]), (&b"h300"[..], &b"h99"[..]));
         assert!(found.kinds.is_empty());
     }
 }
