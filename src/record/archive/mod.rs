@@ -26,6 +26,7 @@
 
 mod assembler;
 mod batch;
+mod content;
 mod damage;
 mod documents;
 mod exchange;
@@ -50,7 +51,7 @@ pub use window::ArchiveWindow;
 
 use crate::iri::Flags;
 use crate::record::fields::FieldSet;
-use assembler::{ArchiveFile, ContentPart, PayloadPart, RecordAssembler};
+use assembler::{ArchiveFile, RecordAssembler};
 use heads::{ArcHead, WarcHead, is_head, is_version};
 use links::LinkReader;
 use members::Members;
@@ -421,190 +422,5 @@ impl ArchiveParser {
         let (flags, member_at) = (self.end_stray(false), self.members.begin_record(self.at));
         self.records.begin_warc(&head, self.at, member_at, flags);
         self.begin_content(self.at + bytes.len() as u64, head.content_len, ArchiveKind::Warc);
-    }
-
-    /// Begins the content of the current record. If its length is not known, it is not read.
-    fn begin_content(&mut self, at: u64, len: Option<u64>, kind: ArchiveKind) {
-        let end = at.saturating_add(len.unwrap_or(0));
-        self.records.set_content_len(len.unwrap_or(0));
-        let is_unread = end > at && self.records.content_part() != ContentPart::Nothing;
-        let search = HeadSearch::new(kind, at);
-        self.content = Content { at, end, read_to: if is_unread { None } else { Some(at) }, search };
-        self.payload.abandon();
-        let has_head = self.records.payload_part() == PayloadPart::AfterHead && end > at;
-        if len.is_some() && !has_head && self.records.payload_part() != PayloadPart::Nothing {
-            self.payload.begin(at);
-        }
-        (self.at, self.follows_line_end, self.is_open_ended) = (at, true, len.is_none());
-        self.is_ending = end == at;
-        self.state = if end == at { ParserState::Between } else { ParserState::Content };
-    }
-
-    fn read_content(&mut self, window: ArchiveWindow<'_>) -> bool {
-        let end = self.content.end.min(window.end());
-        if self.content.read_to.is_none() {
-            self.read_content_part(window, end);
-        }
-        self.payload.advance(window, end);
-        // A record that has a gzip member of its own ends with it.
-        if !self.is_seekable && !self.members.has_own_member() {
-            self.content.search.advance(window, end);
-        } else if !self.is_seekable {
-            self.content.search.skip(end);
-        }
-        self.at = end;
-        if end < self.content.end {
-            return false;
-        }
-        self.follows_line_end = window.slice(end - 1..end) == b"\n";
-        (self.state, self.is_ending) = (ParserState::Between, true);
-        true
-    }
-
-    /// Gives the assembler the part of the content that it needs, if `end` is not before the end of that part.
-    fn read_content_part(&mut self, window: ArchiveWindow<'_>, end: u64) {
-        let Content { at, end: content_end, .. } = self.content;
-        let read_to = match self.records.content_part() {
-            ContentPart::Nothing => Some(at),
-            // Read when the record has ended.
-            ContentPart::Whole => None,
-            ContentPart::First(max_len) => Some(content_end.min(at + max_len)).filter(|part_end| *part_end <= end),
-            ContentPart::Head(max_len) => {
-                let limit = content_end.min(at + max_len);
-                // The bytes before were searched already, up to a part of a blank line.
-                let from = self.at.saturating_sub(2).max(at);
-                let blank = heads::blank_line_end(window.slice(from..end.min(limit)));
-                let blank = blank.map(|len| from + len as u64);
-                blank.or((limit <= end).then_some(limit))
-            }
-        };
-        if let Some(read_to) = read_to {
-            let part = window.slice(at..read_to);
-            self.records.read_content(part);
-            self.content.read_to = Some(read_to);
-            if self.records.payload_part() == PayloadPart::AfterHead {
-                match heads::http_head_end(part) {
-                    Some(len) => self.payload.begin(at + len as u64),
-                    None if read_to == content_end => self.payload.begin(read_to),
-                    // The head is too long.
-                    None => {}
-                }
-            }
-        }
-    }
-
-    /// Ends the current record before its length says so, if its content has a line before byte `to` that is the head of
-    /// another record. Returns whether it has; the parser continues there.
-    fn end_early(&mut self, window: ArchiveWindow<'_>, to: u64, batch: &mut CaptureBatch) -> bool {
-        let head_at = self.content.search.finish(window, to).filter(|head_at| *head_at < self.content.end);
-        let Some(head_at) = head_at else { return false };
-        self.cut_content(head_at);
-        self.members.seek(head_at);
-        let has_links = self.end_record(window, batch);
-        self.records.end_held(head_at, false);
-        (self.at, self.follows_line_end) = (head_at, true);
-        self.state = if has_links { ParserState::Links } else { ParserState::Head { line_at: head_at } };
-        true
-    }
-
-    /// Ends the content of the current record at byte `end`, before its length says so.
-    fn cut_content(&mut self, end: u64) {
-        if self.content.end - end > MAX_LEN_ERROR {
-            self.damage.short_count += 1;
-            self.damage.at.get_or_insert(end);
-        }
-        if self.content.read_to.is_none_or(|read_to| read_to > end) {
-            self.records.forget_content();
-        }
-        self.payload.abandon();
-        self.records.flag(Flags::CUT);
-        (self.content.end, self.is_ending) = (end, true);
-    }
-
-    /// Ends the current record, if its content has ended. Returns whether its links are to be pushed.
-    fn end_record(&mut self, window: ArchiveWindow<'_>, batch: &mut CaptureBatch) -> bool {
-        if !std::mem::take(&mut self.is_ending) {
-            return false;
-        }
-        if let Some(digest) = self.payload.finish() {
-            self.records.set_payload_digest(digest);
-        }
-        if !self.is_open_ended {
-            self.records.end_at(self.content.end);
-        }
-        let content = self.whole_content(window);
-        let has_links = self.records.end(content, batch);
-        if has_links {
-            self.state = ParserState::Links;
-        }
-        has_links
-    }
-
-    /// The content of a WAT record or a document.
-    fn whole_content<'a>(&self, window: ArchiveWindow<'a>) -> Option<&'a [u8]> {
-        let is_whole = self.records.content_part() == ContentPart::Whole;
-        is_whole.then(|| window.slice(self.content.at..self.content.end))
-    }
-
-    fn push_links(&mut self, window: ArchiveWindow<'_>, batch: &mut CaptureBatch) -> bool {
-        if !self.records.push_links(self.whole_content(window).unwrap_or_default(), batch) {
-            self.state = ParserState::Between;
-        }
-        true
-    }
-
-    /// Passes the end of a gzip member, after which nothing is visible.
-    fn pass_member_end(&mut self, window: ArchiveWindow<'_>, batch: &mut CaptureBatch) {
-        let is_within = matches!(self.state, ParserState::Head { .. } | ParserState::Content);
-        let file_at = self.members.pass(is_within);
-        if self.members.are_records() && matches!(self.state, ParserState::Between | ParserState::Line) {
-            self.state = ParserState::Between;
-            self.end_record(window, batch);
-            self.follows_line_end = true;
-        }
-        if !is_within {
-            self.records.end_held(file_at, true);
-        }
-    }
-
-    /// Looks whether the gzip member that begins at byte `at`, within a head or a content, begins with a head. Then the
-    /// record before it ends there. Returns false if more bytes are needed.
-    fn probe_member(&mut self, window: ArchiveWindow<'_>, at: u64, batch: &mut CaptureBatch) -> bool {
-        let bytes = window.slice(at..window.end().min(at + MAX_HEAD_LEN));
-        let line_len = memchr::memchr(b'\n', bytes).map(|at| at + 1);
-        if line_len.is_none() && (bytes.len() as u64) < MAX_HEAD_LEN {
-            return false;
-        }
-        let is_head = line_len.is_some_and(|len| is_head(&bytes[..len]));
-        self.members.end_probe(is_head);
-        if is_head {
-            self.end_with_member(window, at, batch);
-        }
-        true
-    }
-
-    /// Ends a record in the middle of its head or content, at byte `at`, where a gzip member begins.
-    fn end_with_member(&mut self, window: ArchiveWindow<'_>, at: u64, batch: &mut CaptureBatch) {
-        if let ParserState::Head { .. } = self.state {
-            let head = window.slice(self.at..at);
-            if is_version(head) {
-                self.begin_warc(head);
-            } else {
-                self.skip_stray(head);
-            }
-        }
-        if self.state == ParserState::Content {
-            if self.end_early(window, at, batch) {
-                return;
-            }
-            self.cut_content(at);
-        }
-        if !self.end_record(window, batch) {
-            self.state = ParserState::Between;
-        }
-        (self.at, self.follows_line_end) = (at, true);
-        if let Some(file_at) = self.members.last_end() {
-            self.records.end_held(file_at, true);
-        }
     }
 }
