@@ -22,8 +22,9 @@ impl CsvOptions {
         let mut comments = CsvComments::default();
         for line in bytes.split_inclusive(|&byte| byte == b'\n') {
             let is_comment = line.starts_with(b"#");
-            if !is_comment && !(comments.count > 0 && line.trim_ascii().is_empty()) {
-                return Some(comments).filter(|_| comments.count == 0 || self.names_column(line)).or(Some(NONE));
+            let is_between = is_comment || comments.count > 0 && line.trim_ascii().is_empty();
+            if !is_between {
+                return Some(if comments.count > 0 && self.names_column(line) { comments } else { NONE });
             }
             (comments.len, comments.count) = (comments.len + line.len(), comments.count + u64::from(is_comment));
             if comments.count > MAX_COMMENTS || self.header == CsvHeader::Absent {
