@@ -97,11 +97,6 @@ impl FileRoles {
     /// A usage error if an output is an input or another output, or exists although it must not. Devices and pipes are
     /// never in the way, because nothing is lost if they are written.
     pub(crate) fn check(&self, sources: &Sources) -> Result<Vec<PathBuf>, CommandError> {
-        if self.store.as_deref().is_some_and(|path| path.to_str().and_then(RemoteUrl::parse).is_some()) {
-            return Err(CommandError::usage(
-                "--seen names a local directory; a store of seen keys is not kept in object stores",
-            ));
-        }
         let written = self.written()?;
         let inputs =
             self.inputs.iter().map(|(flag, path)| (FileId::of_file(path), format!("{flag} {}", path.display())));

@@ -375,8 +375,12 @@ fn remote_sources(url: &RemoteUrl, in_list: bool) -> Result<Vec<Source>, ListErr
         true => crate::remote::list(url).map_err(failed)?,
         false => vec![RemoteObject::named(url).map_err(failed)?],
     };
-    let is_left = |object: &RemoteObject| in_list && !object.is_named_as_archive();
-    let objects = objects.into_iter().map(|object| if is_left(&object) { Ok(object) } else { object.found() });
+    let find = |object: RemoteObject| match in_list {
+        false => object.found(),
+        true if object.is_named_as_archive() => Ok(object.clone().found().unwrap_or(object)),
+        true => Ok(object),
+    };
+    let objects = objects.into_iter().map(find);
     let sources: Result<Vec<_>, _> = objects.map(|object| Ok(Source::of_object(object?))).collect();
     Ok(sources.map_err(failed)?.into_iter().flatten().collect())
 }

@@ -44,4 +44,4 @@ pub use list::{Source, Sources, list};
 pub(crate) use list::{list_name, list_prefixed};
 pub(crate) use stream::{OpenOptions, Opened, Stream, open};
 pub(crate) use table::{TableColumns, TableFile, TableOptions, TableReader, catch_panic, silence_caught_panics};
-pub(crate) use whole_file::{read_file, shown_path};
+pub(crate) use whole_file::{copy_objects, read_file, shown_path};

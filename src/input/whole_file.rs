@@ -1,23 +1,41 @@
-//! Reads small files whole, also from stores: [`read_file`].
+//! Reads small files whole, also from stores: [`read_file`]. Copies objects to files: [`copy_objects`].
 
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use crate::remote::{OpenedObject, RemoteObject, RemoteReader, RemoteUrl};
+use crate::remote::{OpenedObject, RemoteObject, RemoteReader, RemoteUrl, list};
 
 /// Longest object that is read whole, bytes.
 const MAX_LEN: u64 = 1 << 30;
 
+/// Copies the objects below a prefix, which have names of one part, to files in `directory`.
+///
+/// # Errors
+/// The objects cannot be listed or read; a file cannot be written.
+pub(crate) fn copy_objects(url: &RemoteUrl, directory: &Path) -> io::Result<()> {
+    for object in list(url)? {
+        // Listed names have no part that is `..`.
+        let name = object.name().rsplit('/').next().unwrap_or_default();
+        let mut file = fs::File::create_new(directory.join(name))?;
+        io::copy(&mut open(&object)?, &mut file)?;
+    }
+    Ok(())
+}
+
+/// The bytes of an object in order.
+fn open(object: &RemoteObject) -> io::Result<Box<dyn Read>> {
+    Ok(match object.open()? {
+        OpenedObject::Ranges(blocks) => Box::new(RemoteReader::new(blocks, 0)),
+        OpenedObject::Stream(body) => body,
+    })
+}
+
 /// The bytes of a file, or of an object.
 pub(crate) fn read_file(path: &Path) -> io::Result<Vec<u8>> {
     let Some(url) = path.to_str().and_then(RemoteUrl::parse) else { return fs::read(path) };
-    let body: Box<dyn Read> = match RemoteObject::named(&url)?.open()? {
-        OpenedObject::Ranges(blocks) => Box::new(RemoteReader::new(blocks, 0)),
-        OpenedObject::Stream(body) => body,
-    };
     let mut bytes = Vec::new();
-    body.take(MAX_LEN + 1).read_to_end(&mut bytes)?;
+    open(&RemoteObject::named(&url)?)?.take(MAX_LEN + 1).read_to_end(&mut bytes)?;
     match bytes.len() as u64 > MAX_LEN {
         true => Err(io::Error::new(io::ErrorKind::InvalidData, "the object is longer than 1 GiB; fetch it first")),
         false => Ok(bytes),

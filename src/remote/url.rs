@@ -55,6 +55,12 @@ impl RemoteUrl {
         self.scheme != RemoteScheme::Http && !self.bucket.is_empty() && (is_prefix || is_pattern(&self.key))
     }
 
+    /// The URL of the objects below this one.
+    pub(crate) fn prefix(&self) -> RemoteUrl {
+        let slash = if self.key.is_empty() || self.key.ends_with('/') { "" } else { "/" };
+        RemoteUrl { text: format!("{}{slash}", self.text), key: format!("{}{slash}", self.key), ..self.clone() }
+    }
+
     /// The URL of an archive, and the name or pattern of its members, which follows `!`; `None` if the URL has another form.
     pub(crate) fn split_member(&self) -> Option<(RemoteUrl, &str)> {
         let splits = self.text.match_indices('!').map(|(at, _)| (&self.text[..at], &self.text[at + 1..]));

@@ -153,7 +153,10 @@ impl<'a> Cutter<'a> {
     /// Opens the next source; false if there is none.
     fn open_next(&mut self) -> Result<bool, (String, CsvColumnsError)> {
         let Some(source) = self.sources.next() else { return Ok(false) };
-        Sources::begin_ahead(self.sources.as_mut_slice());
+        // With a limit, the sources after this one may not be read.
+        if self.options.run.record_limit.is_none() {
+            Sources::begin_ahead(self.sources.as_mut_slice());
+        }
         let (number, name) = (self.opened as u32, source.name.clone());
         self.opened += 1;
         let file = SourceFile::of(&source);

@@ -32,10 +32,11 @@ use crate::canon::{Policy, Rung};
 use crate::dedup::evidence::{self, RecordLocator};
 use crate::dedup::seen::{FinishedJob, MergedRuns, RunWriter, SeenError, SeenStore};
 use crate::dedup::{Collision, KeepPolicy};
-use crate::input::Sources;
+use crate::input::{Sources, copy_objects};
 use crate::output::{self, Encoder, FinishedOutput, Output, OutputError, OutputFormat, TableWriter};
 use crate::process::exit;
 use crate::record::InputFormat;
+use crate::remote::RemoteUrl;
 use crate::run::{
     self, DedupKey, DedupOptions, DedupOutput, DedupSummary, DedupTotals, KeyedFiles, Progress, RunRequest, WorkerNeed,
 };
@@ -180,7 +181,8 @@ impl DedupArgs {
         }
         let (input, reporting, sort) = (&self.input, &self.reporting, None);
         let files = FileRoles::new(self.reporting.replace.no_clobber).arguments(&input.inputs);
-        let files = files.store(self.seen.as_deref()).destination(&destination, output.format);
+        let is_local = |path: &&Path| path.to_str().and_then(RemoteUrl::parse).is_none();
+        let files = files.store(self.seen.as_deref().filter(is_local)).destination(&destination, output.format);
         let files = self.keys.add_to(files).output("--duplicates", self.duplicates.as_deref());
         let files = files.output("--groups", self.groups.as_deref()).report(reporting.report.as_deref());
         Ok((Job { input, options, policy, destination, output, layout, sort, files, reporting }, dedup))
@@ -248,14 +250,29 @@ impl DedupArgs {
         JobIdentity::new(job, sources, output, &more)
     }
 
-    fn open_store(&self, keys: &[(&str, String)]) -> Result<Option<Arc<SeenStore>>, SeenError> {
+    fn open_store(&self, keys: &[(&str, String)]) -> Result<Option<Arc<SeenStore>>, CommandError> {
         let Some(directory) = &self.seen else { return Ok(None) };
-        if self.update_seen {
-            return SeenStore::open_to_add(directory, keys).map(|store| Some(Arc::new(store)));
-        }
-        let store = SeenStore::open(directory)?;
+        let url = directory.to_str().and_then(RemoteUrl::parse);
+        let store = match url {
+            Some(_) if self.update_seen => {
+                return Err(CommandError::usage(
+                    "--update-seen changes a store of seen keys on the local disk; copy the store that --seen names",
+                ));
+            }
+            Some(url) => self.open_copy(&url)?,
+            None if self.update_seen => return Ok(Some(Arc::new(SeenStore::open_to_add(directory, keys)?))),
+            None => SeenStore::open(directory)?,
+        };
         store.check_policy(keys)?;
         Ok(Some(Arc::new(store)))
+    }
+
+    /// Opens a copy of a store of seen keys that is in an object store. The copy has no names once it is open.
+    fn open_copy(&self, url: &RemoteUrl) -> Result<SeenStore, CommandError> {
+        let failed = |error| CommandError::Input(format!("--seen {}: cannot copy: {error}", url.name()));
+        let directory = tempfile::tempdir_in(self.spill.directory()?).map_err(failed)?;
+        copy_objects(&url.prefix(), directory.path()).map_err(failed)?;
+        Ok(SeenStore::open(directory.path())?)
     }
 }
 

@@ -49,6 +49,35 @@ fn google_and_azure_are_read_and_written() {
     }
 }
 
+/// A store of seen keys is copied before it is read, and is not changed.
+#[test]
+fn seen_keys_may_be_objects() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_string();
+    fs::write(path("a"), "http://a/\nhttp://b/\n").unwrap();
+    fs::write(path("b"), "http://b/\nhttp://c/\n").unwrap();
+    let quiet = Server::start([], |_, _| Fault::Answer);
+    let flags = ["dedup", "-q", "--columns", "uri", "--seen", &path("seen"), "--update-seen", &path("a")];
+    assert_eq!(irikey_at(&quiet, &flags, &[]).status.code(), Some(0));
+    let files = fs::read_dir(path("seen")).unwrap().map(|entry| entry.unwrap().path());
+    let files: Vec<_> = files.filter(|file| !file.ends_with("lock")).collect();
+    assert!(files.len() >= 2, "{files:?}");
+    let object = |file: &std::path::PathBuf| {
+        (format!("/b/seen/{}", file.file_name().unwrap().display()), fs::read(file).unwrap())
+    };
+    let server = Server::start(files.iter().map(object), super::faults::transient(3));
+    fs::create_dir(path("tmp")).unwrap();
+    for name in ["s3://b/seen", "s3://b/seen/"] {
+        let flags = ["dedup", "-q", "--columns", "uri", "--seen", name, "--tmp", &path("tmp"), &path("b")];
+        let ran = irikey_at(&server, &flags, &[]);
+        assert_eq!((&ran.stdout[..], ran.status.code()), (&b"uri\nhttp://c/\n"[..], Some(0)), "{}", stderr(&ran));
+    }
+    assert_eq!(fs::read_dir(path("tmp")).unwrap().count(), 0);
+    let flags = ["dedup", "-q", "--columns", "uri", "--seen", "s3://b/none", &path("b")];
+    let ran = irikey_at(&server, &flags, &[]);
+    assert!(ran.status.code() == Some(4) && stderr(&ran).contains("--seen s3://b/none"), "{}", stderr(&ran));
+}
+
 /// Rules, equivalences, suffixes and split points may be objects.
 #[test]
 fn files_besides_the_inputs_may_be_objects() {
@@ -73,6 +102,18 @@ fn files_besides_the_inputs_may_be_objects() {
         let part = |out: &str| fs::read(directory.path().join(out).join(range).join("part-00000.csv")).unwrap();
         assert!(part("local") == part("remote") && part("local").len() > 50, "{range}");
     }
+    // Equivalences.
+    let redirects = concat!(env!("CARGO_MANIFEST_DIR"), "/data/samples/redirects.cdxj");
+    let learned = irikey_at(&quiet, &["learn", "-q", redirects, "-o", &path("eq.parquet")], &[]);
+    assert_eq!(learned.status.code(), Some(0), "{}", stderr(&learned));
+    let eq_server = Server::start([("/b/eq".to_string(), fs::read(path("eq.parquet")).unwrap())], |_, _| Fault::Answer);
+    let keys = |equivalences: &str| {
+        let flags =
+            ["canon", "-q", redirects, "--output-format", "csv", "--key", "protocol", "--equivalences", equivalences];
+        irikey_at(&eq_server, &flags, &[])
+    };
+    let (local, remote) = (keys(&path("eq.parquet")), keys("s3://b/eq"));
+    assert!(local.stdout == remote.stdout && local.stdout.len() > 500, "{}", stderr(&remote));
     let ran = run(&server, "missing", "s3://b/missing");
     assert!(ran.status.code() == Some(2) && stderr(&ran).contains("no such object"), "{}", stderr(&ran));
 }
