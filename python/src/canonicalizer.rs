@@ -16,9 +16,9 @@ use crate::engine::{Counted, Engine, Signals, check_schema, named_counts};
 use crate::files::{self, ReadOptions};
 use crate::import::import;
 use crate::intake::Inputs;
-use crate::reader::{Answers, Reader};
+use crate::reader::{Answers, Reader, next_of};
 use crate::scalars::{single, text_of};
-use crate::schema::{Schema, arrow_error};
+use crate::schema::Schema;
 
 /// Computes canonical URIs and keys by one policy. Can be pickled (its configuration, not its counters) and shared between
 /// threads; counts what it processes.
@@ -139,8 +139,8 @@ impl Canonicalizer {
         }
         let mut batches = Vec::new();
         // Another thread of the stream's library may need the interpreter for the next batch.
-        while let Some(batch) = py.detach(|| source.next()) {
-            let inputs = Inputs::of_batch(&self.0.configuration, &batch.map_err(arrow_error)?)?;
+        while let Some(batch) = py.detach(|| next_of(&mut source))? {
+            let inputs = Inputs::of_batch(&self.0.configuration, &batch)?;
             batches.extend(py.detach(|| self.0.answer(&inputs, Signals::Handled))?);
             py.check_signals()?;
         }

@@ -177,6 +177,24 @@ def test_a_failing_reader_raises_its_message():
             use(irikey.canonicalize(pa.RecordBatchReader.from_batches(pa.schema({"url": pa.string()}), batches())))
 
 
+@pytest.mark.parametrize("wrong", [{"url": pa.array([3])}, {"page": pa.array(["x"])}, {}], ids=["type", "name", "nothing"])
+def test_a_reader_that_breaks_its_schema_raises_an_exception(wrong):
+    def batches():
+        yield pa.record_batch({"url": ["HTTP://h"], "n": [1]})
+        yield pa.record_batch(wrong) if wrong else pa.record_batch([], names=[])
+
+    def reader():
+        schema = pa.schema({"url": pa.string(), "n": pa.int64()})
+        return irikey.canonicalize(pa.RecordBatchReader.from_batches(schema, batches()))
+
+    results = reader()
+    assert next(results).num_rows == 1
+    with pytest.raises(ValueError, match="does not have the columns and types"):
+        next(results)
+    with pytest.raises(ValueError, match="does not have the columns and types"):
+        pa.RecordBatchReader.from_stream(reader()).read_all()
+
+
 def test_empty_streams_are_checked():
     schema = pa.schema({"url": pa.int64(), "text": pa.string()})
     for empty in (pa.table({"url": pa.array([], pa.int64()), "text": pa.array([], pa.string())}), pa.RecordBatchReader.from_batches(schema, [])):
