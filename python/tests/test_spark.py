@@ -167,6 +167,24 @@ def test_representatives_equal_those_of_the_command(spark, captures, tmp_path):
     assert sum(row.key != row.key_scheme for row in made) > CAPTURES // 10
 
 
+def test_rules_about_content_are_applied(spark, tmp_path):
+    """What the command of the wheel learns from contents holds for arrays and data frames."""
+    captures, learned = tmp_path / "captures.cdxj", tmp_path / "learned.parquet"
+    with open(captures, "w", encoding="utf-8") as file:
+        for page in range(8):
+            for session in range(3):
+                fields = {"url": f"http://a.example/v?id={page}&sid={session}", "status": "200", "digest": f"CONTENT-{page}"}
+                file.write(f"k)/ 20260101000000 {json.dumps(fields)}\n")
+    subprocess.run([sys.executable, "-m", "irikey", "learn", "-q", captures, "-o", learned], check=True)
+    urls = [f"http://{host}/v?id={page}&sid={session}" for host in "ab" for page in (70, 71) for session in range(4)]
+    urls = [url.replace("//a", "//a.example").replace("//b", "//b.example") for url in urls]
+    keys = irikey.keys(urls, rung="protocol", equivalences=learned)
+    assert [len(set(keys[:4])), len(set(keys[4:8])), len(set(keys[8:])), len(set(keys))] == [1, 1, 8, 10]
+    frame = spark.createDataFrame([(url,) for url in urls], "url string").repartition(3)
+    rows = canonicalize(frame, url="url", rung="protocol", equivalences=str(learned)).collect()
+    assert {row.url: bytes(row.key) for row in rows} == dict(zip(urls, map(bytes, keys)))
+
+
 def executors(spark):
     """Returns the process ids of the executors of this application."""
     application = spark.sparkContext.applicationId

@@ -25,30 +25,33 @@ pub(crate) fn regexes_of(scope: &[u8], ScopedRule { rule, context }: &ScopedRule
         ContentRule::PathParameter(name) => {
             one(format!("^{any}/[^?#]*?);(?i:{})(?:=[^/?#;]*)?((?:[/?#;].*)?)$", escaped(name)), "$1$2")
         }
-        ContentRule::Segment(SegmentPlace::First, name) => one(format!("^{any})/{}((?:/.*)?)$", escaped(name)), "$1$2"),
+        ContentRule::Segment(SegmentPlace::First, name) => {
+            let name = escaped(name);
+            all([(format!("^{any})/{name}/(.*)$"), "$1/$2"), (format!("^{any})/{name}([?#].*)?$"), "$1/$2")])
+        }
         ContentRule::Segment(SegmentPlace::Last, name) => {
-            one(format!("^{any}(?:/[^?#]*)?)/{}((?:/?[?#].*)?)$", escaped(name)), "$1$2")
+            let name = escaped(name);
+            all([
+                (format!("^{any}/[^?#]*)/{name}(/?(?:[?#].*)?)$"), "$1$2"),
+                (format!("^{any})/{name}/?([?#].*)?$"), "$1/$2"),
+            ])
         }
         ContentRule::Parameter(name, shape) => {
             let value = shape.map_or("(?:=[^&#]*)?".to_string(), |shape| format!("={}", shape_pattern(shape)));
             let parameter = format!("{}{value}", escaped(name));
-            [
+            all([
                 (format!("^{any}{path})\\?{parameter}(#.*)?$"), "$1$2"),
                 (format!("^{any}{path}\\?){parameter}&(.*)$"), "$1$2"),
                 (format!("^{any}{path}\\?[^#]*)&{parameter}([&#].*)?$"), "$1$2"),
-            ]
-            .map(|(pattern, replacement)| RegexRule { pattern, replacement: replacement.to_string() })
-            .to_vec()
+            ])
         }
         ContentRule::Query => one(format!("^{any}{path})\\?[^#]*(#.*)?$"), "$1$2"),
-        ContentRule::EmptyParameters => [
+        ContentRule::EmptyParameters => all([
             (format!("^{any}[^?#]*\\?[^#]*?)&&+(.*)$"), "$1&$2"),
             (format!("^{any}[^?#]*\\?)&(.*)$"), "$1$2"),
             (format!("^{any}[^?#]*\\?[^#]*)&(#.*)?$"), "$1$2"),
             (format!("^{any}[^?#]*)\\?(#.*)?$"), "$1$2"),
-        ]
-        .map(|(pattern, replacement)| RegexRule { pattern, replacement: replacement.to_string() })
-        .to_vec(),
+        ]),
         ContentRule::Fragment => one(format!("^{any}(?:[/?][^#]*)?)#.*$"), "$1"),
         ContentRule::SameAs { from_https, is_https, host: target } => {
             let from = from_https.map_or("https?", |is_https| if is_https { "https" } else { "http" });
@@ -61,6 +64,10 @@ pub(crate) fn regexes_of(scope: &[u8], ScopedRule { rule, context }: &ScopedRule
         | ContentRule::ParameterOrder
         | ContentRule::KeepParameter(_) => Vec::new(),
     }
+}
+
+fn all<const N: usize>(rules: [(String, &str); N]) -> Vec<RegexRule> {
+    rules.map(|(pattern, replacement)| RegexRule { pattern, replacement: replacement.to_string() }).to_vec()
 }
 
 fn host_pattern(scope: &[u8]) -> String {
