@@ -320,6 +320,13 @@ def test_counters_of_coalesced_and_repeated_streams(spark):
         counters.check(999)
 
 
+def test_counters_of_a_task_that_ran_again_replace_those_of_its_first_attempt(spark):
+    counters = Counters(spark)
+    for stage, partition, attempt, rows in ((1, 0, 1, 100), (2, 0, 2, 3), (2, 1, 3, 4), (2, 0, 4, 5), (2, 0, 4, 6)):
+        counters._accumulator.add({(stage, partition, attempt, str(rows)): {"rows": rows, "faults": {"port": rows}}})
+    assert (counters.value["rows"], counters.value["faults"]) == (4 + 5 + 6, {"port": 15})
+
+
 def test_names_with_dots_or_in_another_case(spark):
     rows = spark.createDataFrame([("HTTP://h", 1, "x"), ("http://h/", 2, "y")], "`The.URL` string, `pos.i` int, `a``b` string")
     made = canonicalize(rows, url="the.url")
