@@ -126,7 +126,7 @@ fn open_s3(url: &RemoteUrl, connector: &Connector) -> object_store::Result<Remot
         // The crate would panic.
         return Err(object_store::Error::Generic {
             store: "S3",
-            source: "the endpoint is no http:// or https:// URL".into(),
+            source: "the endpoint is not the URL of a server".into(),
         });
     }
     if endpoint.is_some_and(|endpoint| endpoint.starts_with("http://")) {

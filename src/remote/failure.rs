@@ -96,6 +96,10 @@ impl Failure {
                 format!("the listing has a key with an empty part, or one that is . or .. ({})", self.cause),
                 "use a longer prefix, or name the objects in a list (@FILE)",
             ),
+            (None, None) if ["invalid type", "missing field"].iter().any(|text| self.cause.contains(text)) => {
+                let found = format!("the server does not answer as a store does ({})", self.cause);
+                RemoteError::new(found, "check the endpoint and the name of the bucket")
+            }
             (None, None) => RemoteError::new(self.cause.clone(), "check the name and the options of the store"),
             (Some(_), _) if self.is_transient() => {
                 RemoteError::new(format!("the server answers {}, also when asked again", answer()), "run again later")

@@ -106,6 +106,12 @@ fn headline(html: &mut String, report: &Report) {
     if let Some(peak) = summary.memory.peak_resident {
         figures.push(("Peak memory", format_bytes(peak as f64), String::new()));
     }
+    if let Some(transfer) = report.transfer.filter(|transfer| transfer.requests > 0) {
+        let failed = format!(", {} failed", thousands(transfer.failed_requests));
+        let failed = if transfer.failed_requests > 0 { failed } else { String::new() };
+        let requests = format!("by {}{failed}", count_of(transfer.requests, "request"));
+        figures.push(("Received", format_bytes(transfer.received as f64), requests));
+    }
     if let Some(output) = &report.output {
         figures.push(("Output", format_bytes(output.bytes as f64), count_of(output.rows, "row")));
     }

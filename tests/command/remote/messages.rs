@@ -36,6 +36,12 @@ fn objects_that_cannot_be_read_prevent_the_job() {
     let server = answering(Fault::Redirect("/b/x?again".to_string()));
     expect(&server, &format!("http://{}/b/x", server.address), &["redirects again and again"]);
     assert!(server.requests().len() < 20);
+    // An answer of another service, and an endpoint that is no URL, at which the crate panics.
+    let other = Fault::Status(200, "{\"kind\": \"secret\"}");
+    expect(&answering(other), "s3://b/", &["does not answer as a store does"]);
+    let ran = irikey_at(&server, &["canon", "-q", "s3://b/x", "--store-option", "endpoint=ftp://secret"], &[]);
+    let message = stderr(&ran);
+    assert!(ran.status.code() == Some(2) && message.contains("endpoint") && !message.contains("secret"), "{message}");
     let server = answering(Fault::Status(418, "<html>secret"));
     expect(&server, &format!("http://{}/b/x", server.address), &["the server answers 418"]);
 }

@@ -79,6 +79,21 @@ fn row_groups_are_requested_once_and_ahead() {
     }
 }
 
+/// The report for people has the figures of the report for programs.
+#[test]
+fn reports_tell_what_was_transferred() {
+    let fails = |number, _: &super::server::Request| if number == 1 { Fault::Status(503, "") } else { Fault::Answer };
+    let server = Server::start([("/b/x".to_string(), b"http://a/\n".to_vec())], fails);
+    let directory = tempfile::tempdir().unwrap();
+    let page = directory.path().join("x.html");
+    let ran = irikey_at(&server, &["canon", "s3://b/x", "--report", page.to_str().unwrap()], &[]);
+    assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
+    let message = stderr(&ran);
+    assert!(message.contains("by 3 requests, 1 of which failed and were repeated"), "{message}");
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains("Received") && page.contains("by 3 requests, 1 failed"), "{page}");
+}
+
 /// Small tables take two requests.
 #[test]
 fn short_tables_are_read_with_their_end() {
