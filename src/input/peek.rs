@@ -111,7 +111,7 @@ pub(super) mod tests {
     use super::*;
 
     /// Calls `read` with `step` bytes of space until it returns 0 or a defect. Returns all bytes, and the defect.
-    pub(in crate::input) fn read_all(
+    pub(crate) fn read_all(
         step: usize,
         mut read: impl FnMut(&mut [u8]) -> Result<usize, Defect>,
     ) -> (Vec<u8>, Option<Defect>) {

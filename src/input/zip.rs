@@ -9,7 +9,7 @@
 
 use super::error::Defect;
 use super::table::TableFile;
-use super::zip_file::ArchiveBytes;
+use super::zip_file::ZipBytes;
 use rawzip::{CompressionMethod, Error, ErrorKind, RECOMMENDED_BUFFER_SIZE, ReaderAt, ZipArchive};
 use rawzip::{ZipArchiveEntryWayfinder, ZipFileHeaderRecord, ZipLocator};
 use std::io::Read;
@@ -88,7 +88,7 @@ pub(super) fn is_zip(mut file: impl Read) -> bool {
 /// # Errors
 /// The directory cannot be read.
 pub(super) fn list_members(file: &TableFile, selection: MemberSelection<'_>) -> Result<Vec<ListedMember>, Defect> {
-    let bytes = ArchiveBytes::open(file).map_err(Defect::Open)?;
+    let bytes = ZipBytes::open(file).map_err(Defect::Open)?;
     let (mut buffer, len) = (vec![0; RECOMMENDED_BUFFER_SIZE], bytes.len());
     let archive = ZipLocator::new().locate_in_reader(bytes, &mut buffer, len).map_err(|(_, error)| damaged(error))?;
     let mut entries = read_directory(&archive, &mut buffer)?;

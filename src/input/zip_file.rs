@@ -1,4 +1,4 @@
-//! The bytes of a ZIP archive on disk or in a store, at any position: [`ArchiveBytes`].
+//! The bytes of a ZIP archive on disk or in a store, at any position: [`ZipBytes`].
 
 use std::io::{self, Read};
 use std::sync::{Mutex, PoisonError};
@@ -12,16 +12,16 @@ use super::table::{PositionedFile, TableFile};
 const PIECE_LEN: u64 = 64 << 10;
 
 /// An archive whose directory and headers are read.
-pub(super) struct ArchiveBytes {
+pub(super) struct ZipBytes {
     file: PositionedFile,
     /// The bytes of an object that were requested last, and their position. Headers are close to each other.
     piece: Option<Mutex<(u64, Vec<u8>)>>,
 }
 
-impl ArchiveBytes {
-    pub(super) fn open(file: &TableFile) -> io::Result<ArchiveBytes> {
+impl ZipBytes {
+    pub(super) fn open(file: &TableFile) -> io::Result<ZipBytes> {
         let piece = matches!(file, TableFile::Remote(_)).then(Mutex::default);
-        Ok(ArchiveBytes { file: PositionedFile::open(file)?, piece })
+        Ok(ZipBytes { file: PositionedFile::open(file)?, piece })
     }
 
     /// Length of the archive.
@@ -30,7 +30,7 @@ impl ArchiveBytes {
     }
 }
 
-impl ReaderAt for ArchiveBytes {
+impl ReaderAt for ZipBytes {
     fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<usize> {
         let Some(piece) = &self.piece else { return self.file.reader(at).read(into) };
         let mut piece = piece.lock().unwrap_or_else(PoisonError::into_inner);

@@ -271,7 +271,7 @@ impl UnitRows {
 }
 
 /// Where a column chunk is in its file, if the file states a place.
-pub(in crate::input) fn chunk_range(column: &ColumnChunkMetaData) -> Option<Range<u64>> {
+pub(crate) fn chunk_range(column: &ColumnChunkMetaData) -> Option<Range<u64>> {
     let start = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
     let (start, len) = (u64::try_from(start).ok()?, u64::try_from(column.compressed_size()).ok()?);
     Some(start..start.checked_add(len)?)

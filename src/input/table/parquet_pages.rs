@@ -39,15 +39,15 @@ const INTEGER_FIELD: [u8; 1] = [0x15];
 const HEADER_BUFFER_LEN: usize = 1 << 10;
 
 /// One row group of a file.
-pub(in crate::input) struct CheckedRowGroup {
-    pub(in crate::input) file: PositionedFile,
-    pub(in crate::input) metadata: ArrowReaderMetadata,
-    pub(in crate::input) group: usize,
+pub(crate) struct CheckedRowGroup {
+    pub(crate) file: PositionedFile,
+    pub(crate) metadata: ArrowReaderMetadata,
+    pub(crate) group: usize,
 }
 
 impl CheckedRowGroup {
     /// Checks the number of rows.
-    pub(in crate::input) fn check(&self) -> ParquetResult<()> {
+    pub(crate) fn check(&self) -> ParquetResult<()> {
         match self.row_group().num_rows() {
             rows if rows < 0 => Err(ParquetError::General(format!("it states {rows} rows"))),
             _ => Ok(()),

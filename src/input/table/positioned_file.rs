@@ -42,7 +42,7 @@ impl TableFile {
 
 /// A file that several threads read at independent positions.
 #[derive(Clone)]
-pub(in crate::input) struct PositionedFile {
+pub(crate) struct PositionedFile {
     bytes: PositionedBytes,
     len: u64,
 }
@@ -54,7 +54,7 @@ enum PositionedBytes {
 }
 
 impl PositionedFile {
-    pub(in crate::input) fn open(file: &TableFile) -> io::Result<PositionedFile> {
+    pub(crate) fn open(file: &TableFile) -> io::Result<PositionedFile> {
         match file {
             TableFile::Path(path) => {
                 let file = File::open(path)?;
@@ -70,7 +70,7 @@ impl PositionedFile {
     }
 
     /// A file whose metadata were read before.
-    pub(in crate::input) fn of_rows(file: &TableFile) -> io::Result<PositionedFile> {
+    pub(crate) fn of_rows(file: &TableFile) -> io::Result<PositionedFile> {
         let TableFile::Remote(object) = file else { return PositionedFile::open(file) };
         let table = RemoteTable::of_rows(object)?;
         let len = table.len();
@@ -79,7 +79,7 @@ impl PositionedFile {
 
     /// The same file with the column chunks of a row group, if reads are expensive. `ranges` returns where those of a group
     /// are, and `None` after the last group.
-    pub(in crate::input) fn with_chunks(
+    pub(crate) fn with_chunks(
         &self,
         group: usize,
         ranges: impl Fn(usize) -> Option<Vec<Range<u64>>>,
@@ -94,7 +94,7 @@ impl PositionedFile {
     }
 
     /// Reads from byte `at` on.
-    pub(in crate::input) fn reader(&self, at: u64) -> PositionedReader {
+    pub(crate) fn reader(&self, at: u64) -> PositionedReader {
         PositionedReader { file: self.clone(), at, piece: Bytes::new() }
     }
 }
@@ -130,7 +130,7 @@ impl ChunkReader for PositionedFile {
 }
 
 /// Reads a file from a byte on.
-pub(in crate::input) struct PositionedReader {
+pub(crate) struct PositionedReader {
     file: PositionedFile,
     at: u64,
     /// Bytes of a remote file that were read ahead.
