@@ -4,6 +4,8 @@
 use super::byte_set::ByteSet;
 #[cfg(target_arch = "x86_64")]
 use super::byte_set::NibbleTables;
+#[cfg(target_arch = "x86_64")]
+use super::sse2;
 
 /// The classes of 64 bytes of a text: bit `i` of each mask belongs to byte `i`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -191,7 +193,7 @@ fn bits_of(bytes: &[u8; 64], bit: u32) -> u64 {
     #[cfg(target_arch = "x86_64")]
     {
         let (vectors, _) = bytes.as_chunks::<16>();
-        vectors.iter().rev().fold(0, |mask, vector| mask << 16 | u64::from(super::bits_of_vector(vector, bit)))
+        vectors.iter().rev().fold(0, |mask, vector| mask << 16 | u64::from(sse2::bits_of_vector(vector, bit)))
     }
     #[cfg(not(target_arch = "x86_64"))]
     {

@@ -25,6 +25,8 @@ mod scalar;
 mod search;
 mod short_text;
 mod span;
+#[cfg(target_arch = "x86_64")]
+mod sse2;
 mod xxh3;
 
 pub use bitmaps::Bitmaps;
@@ -57,29 +59,9 @@ pub(crate) fn non_ascii_len(text: &[u8]) -> usize {
 #[inline(always)]
 pub(crate) fn positions_of(byte: u8, bytes: &[u8; 16]) -> u32 {
     #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_set1_epi8};
-        // SAFETY: SSE2 is part of x86-64, and the load reads 16 bytes, the length of `bytes`.
-        unsafe {
-            let bytes = _mm_loadu_si128(bytes.as_ptr().cast());
-            _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(byte as i8))) as u32
-        }
-    }
+    return sse2::positions_of(byte, bytes);
     #[cfg(not(target_arch = "x86_64"))]
     scalar::positions_of(byte, bytes)
-}
-
-/// Returns bit `bit` of 16 bytes. The lowest bit belongs to the first byte.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-fn bits_of_vector(bytes: &[u8; 16], bit: u32) -> u16 {
-    use std::arch::x86_64::{_mm_cvtsi32_si128, _mm_loadu_si128, _mm_movemask_epi8, _mm_sll_epi16};
-    // SAFETY: SSE2 is part of x86-64, and the load reads 16 bytes, the length of `bytes`.
-    unsafe {
-        let bytes = _mm_loadu_si128(bytes.as_ptr().cast());
-        // The shift moves the bit to the highest one of its byte.
-        _mm_movemask_epi8(_mm_sll_epi16(bytes, _mm_cvtsi32_si128(7 - bit as i32))) as u16
-    }
 }
 
 /// Appends every byte of `bytes` to `out` as `%` and two upper-case hexadecimal digits.

@@ -1,4 +1,4 @@
-//! Unpacks pages of Parquet files whose codec has no bound in the crate parquet: [`PageCodec`].
+//! Unpacks pages of Parquet files whose codec has no bound in the crate parquet: [`PageUnpacker`].
 //!
 //! For gzip, Brotli and LZ4 frames, the crate writes all that a page expands to, and compares its length with the header
 //! afterwards. A page of a few megabytes can expand to gigabytes. Here the output is a buffer of the length in the header.
@@ -16,20 +16,20 @@ use crate::input::deflate::WholeInflater;
 const BROTLI_BUFFER_LEN: usize = 4 << 10;
 
 /// A codec whose pages are unpacked here.
-pub(super) enum PageCodec {
+pub(super) enum PageUnpacker {
     Gzip(WholeInflater),
     Brotli,
     /// LZ4 as Hadoop frames it, as an LZ4 frame, or without a frame: the codec of old files, which does not say which.
     Lz4,
 }
 
-impl PageCodec {
+impl PageUnpacker {
     /// Returns `None` for a codec that has a bound in the crate parquet.
-    pub(super) fn of(compression: Compression) -> Option<PageCodec> {
+    pub(super) fn of(compression: Compression) -> Option<PageUnpacker> {
         match compression {
-            Compression::GZIP(_) => WholeInflater::new().map(PageCodec::Gzip),
-            Compression::BROTLI(_) => Some(PageCodec::Brotli),
-            Compression::LZ4 => Some(PageCodec::Lz4),
+            Compression::GZIP(_) => WholeInflater::new().map(PageUnpacker::Gzip),
+            Compression::BROTLI(_) => Some(PageUnpacker::Brotli),
+            Compression::LZ4 => Some(PageUnpacker::Lz4),
             _ => None,
         }
     }
@@ -37,9 +37,9 @@ impl PageCodec {
     /// Unpacks `packed`, and returns whether it is sound and has exactly the length of `into`.
     pub(super) fn unpack(&mut self, packed: &[u8], into: &mut [u8]) -> bool {
         match self {
-            PageCodec::Gzip(inflater) => unpack_gzip(inflater, packed, into),
-            PageCodec::Brotli => reads_exactly(Decompressor::new(packed, BROTLI_BUFFER_LEN), into),
-            PageCodec::Lz4 => {
+            PageUnpacker::Gzip(inflater) => unpack_gzip(inflater, packed, into),
+            PageUnpacker::Brotli => reads_exactly(Decompressor::new(packed, BROTLI_BUFFER_LEN), into),
+            PageUnpacker::Lz4 => {
                 unpack_hadoop_lz4(packed, into).is_some()
                     || reads_exactly(FrameDecoder::new(packed), into)
                     || unpack_lz4_block(packed, into).is_some()
@@ -105,9 +105,9 @@ mod tests {
         let (head, tail) = text.split_at(700);
         let mut frame = FrameEncoder::new(Vec::new());
         frame.write_all(&text).unwrap();
-        let gzip_codec = || PageCodec::of(Compression::GZIP(Default::default())).unwrap();
-        let lz4_codec = || PageCodec::of(Compression::LZ4).unwrap();
-        let packed: [(PageCodec, Vec<u8>); 5] = [
+        let gzip_codec = || PageUnpacker::of(Compression::GZIP(Default::default())).unwrap();
+        let lz4_codec = || PageUnpacker::of(Compression::LZ4).unwrap();
+        let packed: [(PageUnpacker, Vec<u8>); 5] = [
             (gzip_codec(), gzip(&text)),
             (gzip_codec(), [gzip(head), gzip(tail)].concat()),
             (lz4_codec(), hadoop(&[head, tail])),
@@ -130,7 +130,7 @@ mod tests {
         // RFC 7932 section 9: a window of 16 bits, an uncompressed block of three bytes, and the empty last block.
         let packed = [0b0010_0000, 0x00, 0x10, b'a', b'b', b'c', 0x03];
         let mut into = [0; 4];
-        let mut unpack = |packed: &[u8], len: usize| PageCodec::Brotli.unpack(packed, &mut into[..len]);
+        let mut unpack = |packed: &[u8], len: usize| PageUnpacker::Brotli.unpack(packed, &mut into[..len]);
         assert!(unpack(&packed, 3));
         assert!(!unpack(&packed, 2) && !unpack(&packed, 4) && !unpack(&packed[..6], 3));
         assert_eq!(into[..3], *b"abc");
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn codecs_with_a_bound_are_left_to_the_crate() {
-        assert!(PageCodec::of(Compression::ZSTD(Default::default())).is_none());
-        assert!(PageCodec::of(Compression::SNAPPY).is_none() && PageCodec::of(Compression::LZ4_RAW).is_none());
+        assert!(PageUnpacker::of(Compression::ZSTD(Default::default())).is_none());
+        assert!(PageUnpacker::of(Compression::SNAPPY).is_none() && PageUnpacker::of(Compression::LZ4_RAW).is_none());
     }
 }

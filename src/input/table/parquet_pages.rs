@@ -23,7 +23,7 @@ use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::serialized_reader::SerializedPageReader;
 
-use super::parquet_codec::PageCodec;
+use super::parquet_codec::PageUnpacker;
 use super::positioned_file::{PositionedFile, PositionedReader};
 
 /// Longest content of a page, in bytes.
@@ -83,7 +83,7 @@ impl RowGroups for CheckedRowGroup {
         }
         let file = Arc::new(PageFile { file: self.file.clone(), codec, content_len: Arc::default() });
         let content_len = file.content_len.clone();
-        let codec = PageCodec::of(codec);
+        let codec = PageUnpacker::of(codec);
         let pages = match codec {
             // The pages are returned as they are in the file.
             Some(_) => {
@@ -122,7 +122,7 @@ impl PageIterator for ColumnChunk {}
 struct CheckedPages {
     pages: SerializedPageReader<PageFile>,
     /// The codec, if `pages` does not unpack.
-    codec: Option<PageCodec>,
+    codec: Option<PageUnpacker>,
     /// Length of the content that the last page header states.
     content_len: Arc<AtomicU64>,
     /// Definition levels precede the values.

@@ -1,7 +1,7 @@
 //! What a recipe consists of.
 
 use super::draft::Draft;
-use super::rules::RuleSet;
+use super::rule_set::RuleSet;
 use crate::iri::Fault;
 
 /// The definition of a named recipe.

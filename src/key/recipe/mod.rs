@@ -24,6 +24,7 @@ mod escapes;
 mod heritrix;
 mod host;
 mod path;
+mod rule_set;
 mod rules;
 mod session;
 mod surt;
@@ -32,7 +33,8 @@ mod urlcanon;
 mod w3lib;
 
 pub use draft::Draft;
-pub use rules::{RULES, Rule, RuleSet};
+pub use rule_set::RuleSet;
+pub use rules::{RULES, Rule};
 
 use crate::iri::Fault;
 use definition::{RecipeDefinition, Shortcut};

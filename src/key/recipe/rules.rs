@@ -1,8 +1,9 @@
-//! The catalogue of all rules, in the one order in which they apply, and sets of rules.
+//! The catalogue of all rules, in the one order in which they apply.
 
 use super::draft::Draft;
 use super::escapes::reduce;
 use super::host::lower;
+use super::rule_set::RuleSet;
 use super::{crawler_commons, heritrix, host, path, session, urlcanon, w3lib};
 
 /// One lossy step of recipes. Rules are independent of each other except for their order in [`RULES`].
@@ -102,14 +103,8 @@ rules! {
         "remove an empty query";
 }
 
-/// A set of rules. Bit `i` represents `RULES[i]`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct RuleSet(u64);
-
+/// Names of the rules of a set.
 impl RuleSet {
-    /// The empty set.
-    pub(crate) const NONE: RuleSet = RuleSet(0);
-
     /// Returns the set of the rules with these names, which are separated by spaces.
     ///
     /// # Errors
@@ -128,36 +123,6 @@ impl RuleSet {
             index += 1;
         }
         RuleSet::NONE.with(index)
-    }
-
-    /// Returns the set if `is_applied`, otherwise the empty set.
-    pub(super) fn filter(self, is_applied: bool) -> RuleSet {
-        if is_applied { self } else { RuleSet::NONE }
-    }
-
-    /// Returns the rules of both sets.
-    pub(super) fn or(self, other: RuleSet) -> RuleSet {
-        RuleSet(self.0 | other.0)
-    }
-
-    /// Returns the set with the rule at `index` of [`RULES`].
-    pub(super) const fn with(self, index: usize) -> RuleSet {
-        RuleSet(self.0 | 1 << index)
-    }
-
-    /// Returns the set without the rule at `index` of [`RULES`].
-    pub(super) const fn without(self, index: usize) -> RuleSet {
-        RuleSet(self.0 & !(1 << index))
-    }
-
-    /// Returns the indices in [`RULES`], in ascending order.
-    pub(crate) fn iter(self) -> impl Iterator<Item = usize> {
-        let mut rest = self.0;
-        std::iter::from_fn(move || {
-            let index = rest.trailing_zeros() as usize;
-            rest &= rest.checked_sub(1)?;
-            Some(index)
-        })
     }
 
     /// Returns the names, in the order in which the rules apply.

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::draft::Draft;
 use super::host::{lower, www_len};
-use super::rules::RuleSet;
+use super::rule_set::RuleSet;
 use super::{path, session};
 use crate::kernel::{ShortText, append, low_bits};
 
