@@ -12,31 +12,31 @@ use std::path::PathBuf;
 
 /// How observations are held.
 #[derive(Clone, Debug)]
-pub struct ObserveOptions {
+pub(crate) struct ObserveOptions {
     /// Bytes of memory for observations, and for learning from them.
-    pub memory: usize,
+    pub(crate) memory: usize,
     /// Directory of temporary files.
-    pub directory: PathBuf,
+    pub(crate) directory: PathBuf,
     /// What rules about content need; `None` if none are learned.
     pub(crate) content: Option<ContentLimits>,
 }
 
 /// The result of [`observe`].
 #[derive(Debug)]
-pub struct ObserveResult {
+pub(crate) struct ObserveResult {
     /// Summary of the run.
-    pub summary: Summary,
+    pub(crate) summary: Summary,
     /// Observed redirects and answers.
-    pub observed: Observations,
+    pub(crate) observed: Observations,
     /// Names of the sources, sorted by bytes; [`RecordPlace::source`] is an index of this list.
-    pub sources: Vec<String>,
+    pub(crate) sources: Vec<String>,
     /// Rules about content.
     pub(crate) content: Option<LearnedContent>,
 }
 
 /// Why observations could not be collected.
 #[derive(Debug, thiserror::Error)]
-pub enum ObserveError {
+pub(crate) enum ObserveError {
     /// The observations, and learning from them, would exceed the memory limit.
     #[error(
         "{redirects} distinct redirects after {records} records exceed the limit of {limit} bytes, half of the memory for data"
@@ -59,7 +59,10 @@ pub enum ObserveError {
 ///
 /// # Errors
 /// As [`canon`]; the observations of redirects exceed the limit; temporary files cannot be used.
-pub fn observe(request: RunRequest<'_>, options: &ObserveOptions) -> Result<ObserveResult, RunError<ObserveError>> {
+pub(crate) fn observe(
+    request: RunRequest<'_>,
+    options: &ObserveOptions,
+) -> Result<ObserveResult, RunError<ObserveError>> {
     let redirects = FieldSet { status: true, redirect: true, redirected_from: true, ..FieldSet::default() };
     let is_validated = options.content.is_some_and(|limits| limits.held_out > 0.0);
     let content = FieldSet {

@@ -55,7 +55,7 @@ pub(crate) use equivalences::read_evidence;
 pub use error::RunError;
 pub(crate) use held_out::Validation;
 pub(crate) use in_order::produced_in_order;
-pub use learn::{ObserveError, ObserveOptions, ObserveResult, observe};
+pub(crate) use learn::{ObserveError, ObserveOptions, ObserveResult, observe};
 pub(crate) use options::{MAX_RECORD_LEN, MAX_ROW_GROUP_LEN};
 pub use options::{RunOptions, RunRequest};
 pub(crate) use sort::columns_to_sort;
