@@ -57,6 +57,12 @@ impl Segment {
         let end = usize::try_from(range.end.checked_sub(self.at)?).ok()?;
         (end <= self.bytes.len()).then(|| self.bytes.slice(start..end))
     }
+
+    /// The bytes from `at` to `end`, as many as the segment has; `None` if it does not have the first.
+    fn get_some(&self, at: u64, end: u64) -> Option<Bytes> {
+        let last = end.min(self.at + self.bytes.len() as u64);
+        (at < last).then(|| self.get(&(at..last)))?
+    }
 }
 
 impl FetchedChunks {
@@ -144,21 +150,26 @@ impl RemoteTable {
         }
     }
 
-    /// At least one byte from `at` on; none at the end of the file.
+    /// Bytes from `at` on, `len` of them if they are known; at least one, and none at the end of the file.
     pub(super) fn read_some(&self, at: u64, len: usize, chunks: Option<&FetchedChunks>) -> io::Result<Bytes> {
         let end = self.len.min(at.saturating_add(len as u64));
         if at >= end {
             return Ok(Bytes::new());
         }
-        match self.fetched(&(at..end), chunks).or_else(|| self.fetched(&(at..at + 1), chunks)) {
+        let known = self.segments(chunks).find_map(|segment| segment.get_some(at, end));
+        match known {
             Some(bytes) => Ok(bytes),
             None => Ok(self.object.read(at..self.len.min(at + PIECE_LEN.max(len as u64)))?),
         }
     }
 
     fn fetched(&self, range: &Range<u64>, chunks: Option<&FetchedChunks>) -> Option<Bytes> {
+        self.segments(chunks).find_map(|segment| segment.get(range))
+    }
+
+    /// What was requested so far.
+    fn segments<'a>(&'a self, chunks: Option<&'a FetchedChunks>) -> impl Iterator<Item = &'a Segment> {
         let segments = chunks.and_then(|chunks| chunks.segments.get()?.as_ref().ok());
-        let chunks = segments.into_iter().flatten();
-        chunks.chain([&self.tail]).find_map(|segment| segment.get(range))
+        segments.into_iter().flatten().chain([&self.tail])
     }
 }
