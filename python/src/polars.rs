@@ -128,9 +128,12 @@ fn give(name: &str, kind: &DataType, chunks: &[ArrayRef]) -> PyResult<SeriesExpo
     })
 }
 
+/// The canonicalizer of an expression, with the pickled arguments that it was made of.
+type KeptEngine = (Box<[u8]>, Arc<Engine>);
+
 /// Returns the canonicalizer of an expression from its pickled arguments.
 fn engine(pickled: &[u8]) -> PyResult<Arc<Engine>> {
-    static KEPT: Mutex<VecDeque<(Box<[u8]>, Arc<Engine>)>> = Mutex::new(VecDeque::new());
+    static KEPT: Mutex<VecDeque<KeptEngine>> = Mutex::new(VecDeque::new());
     if let Some((_, engine)) = lock(&KEPT).iter().find(|(known, _)| **known == *pickled) {
         return Ok(engine.clone());
     }
