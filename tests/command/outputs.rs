@@ -7,6 +7,9 @@ use std::process::{Output, Stdio};
 
 use super::{LINES, irikey, printed};
 
+const REDIRECT: &str =
+    r#"org,e)/ 20200101000000 {"url": "http://e.org/", "status": "301", "redirect": "https://e.org/"}"#;
+
 /// A directory with inputs, in which commands run with paths relative to it.
 struct Workplace(tempfile::TempDir);
 
@@ -15,6 +18,7 @@ impl Workplace {
         let place = Workplace(tempfile::tempdir().unwrap());
         fs::write(place.path("in.txt"), LINES).unwrap();
         fs::write(place.path("page.html"), "<a href=http://h/>").unwrap();
+        fs::write(place.path("redirects.cdxj"), REDIRECT).unwrap();
         place
     }
 
@@ -74,7 +78,7 @@ fn an_output_is_no_input() {
     place.refused("dedup page.html in.txt -o in.txt");
     place.refused("dedup in.txt --report in.txt");
     place.refused("count in.txt --report in.txt");
-    place.refused("learn in.txt -o e.parquet --report in.txt");
+    place.refused("learn redirects.cdxj -o e.parquet --report redirects.cdxj");
     place.refused("extract page.html -o page.html --output-format csv");
     fs::write(place.path("list.txt"), place.path("in.txt")).unwrap();
     let list = format!("@{}", place.path("list.txt"));
@@ -131,7 +135,7 @@ fn outputs_are_different_files() {
     place.refused("dedup in.txt --duplicates x.parquet --groups x.parquet");
     place.refused("dedup in.txt -o x.csv --report x.csv");
     place.refused("canon in.txt -o x.csv --report x.csv");
-    place.refused("learn in.txt -o x.parquet --report x.parquet");
+    place.refused("learn redirects.cdxj -o x.parquet --report x.parquet");
     place.refused("canon in.txt -o x.cdx.gz --report x.idx");
     place.refused("canon in.txt -o x.cdx.gz --report x.loc");
     assert!(place.files().len() == 2);
@@ -156,9 +160,9 @@ fn replaced_files_are_reported_or_kept() {
     assert!(message.contains("x.csv") && message.contains("--no-clobber"), "{message}");
     place.accepted("canon in.txt -o new.csv --no-clobber");
     place.refused("canon in.txt -o new.csv --no-clobber");
-    place.accepted("learn in.txt -o e.parquet --no-clobber");
-    place.refused("learn in.txt -o e.parquet --no-clobber");
-    assert!(place.accepted("learn in.txt -o e.parquet").contains("replaced "));
+    place.accepted("learn redirects.cdxj -o e.parquet --no-clobber");
+    place.refused("learn redirects.cdxj -o e.parquet --no-clobber");
+    assert!(place.accepted("learn redirects.cdxj -o e.parquet").contains("replaced "));
     place.accepted("extract page.html -o links.csv --no-clobber");
     place.refused("extract page.html -o links.csv --no-clobber");
     assert!(place.accepted("extract page.html -o links.csv").contains("replaced "));
