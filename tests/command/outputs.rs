@@ -138,7 +138,7 @@ fn outputs_are_different_files() {
     place.refused("learn redirects.cdxj -o x.parquet --report x.parquet");
     place.refused("canon in.txt -o x.cdx.gz --report x.idx");
     place.refused("canon in.txt -o x.cdx.gz --report x.loc");
-    assert!(place.files().len() == 2);
+    assert!(place.files().len() == 3);
     // Devices and pipes keep nothing.
     place.accepted("canon in.txt -o /dev/null --output-format csv --report /dev/null");
     place.accepted("canon /dev/null -o /dev/null --output-format csv");
