@@ -29,7 +29,6 @@ impl UrlNodes {
     }
 
     /// Returns whether a URI with this key has a number.
-    #[cfg(feature = "pipeline")]
     pub(super) fn contains(&self, key: &KeyBytes) -> bool {
         self.numbers.contains_key(key)
     }

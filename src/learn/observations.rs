@@ -6,9 +6,8 @@
 
 use super::graph::UrlNodes;
 use super::redirect::{RecordPlace, RedirectCode, RedirectEdge, RedirectEvidence};
-use super::spelling::{PathEnding, Spelling};
+use super::spelling::Spelling;
 use crate::key::{KeyAlgorithm, KeyBytes};
-use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 /// What the records of one row group state.
@@ -16,8 +15,6 @@ use std::collections::{HashMap, HashSet};
 pub struct RowGroupObservations {
     texts: Vec<u8>,
     redirects: Vec<ObservedRedirect>,
-    statuses: Vec<(KeyBytes, RedirectCode)>,
-    origins: HashMap<Vec<u8>, RowGroupAnswers>,
     other_status: u64,
     unparsable: u64,
 }
@@ -29,12 +26,6 @@ struct ObservedRedirect {
     keys: [KeyBytes; 2],
     code: RedirectCode,
     place: RecordPlace,
-}
-
-#[derive(Debug, Default)]
-struct RowGroupAnswers {
-    fingerprints: Vec<(u64, PathEnding)>,
-    examples: [Option<Vec<u8>>; 4],
 }
 
 impl RowGroupObservations {
@@ -61,21 +52,6 @@ impl RowGroupObservations {
     pub(crate) fn unparsable(&mut self, count: u64) {
         self.unparsable += count;
     }
-
-    /// Adds a record that states that `uri` answered with `status` and that states no target.
-    pub fn answer(&mut self, uri: &[u8], key: KeyBytes, status: i32) {
-        if let Some(code) = RedirectCode::of(status) {
-            self.statuses.push((key, code));
-        } else if (200..300).contains(&status)
-            && let Some(spelling) = Spelling::of(uri)
-        {
-            let mut origin = Vec::new();
-            spelling.write_origin(&mut origin);
-            let (ending, answers) = (spelling.ending(), self.origins.entry(origin).or_default());
-            answers.fingerprints.push((fingerprint(&key), ending));
-            keep_least(&mut answers.examples[ending as usize], uri);
-        }
-    }
 }
 
 /// URLs of an origin that answered with a success status, by the ending of their paths.
@@ -88,8 +64,7 @@ pub(super) struct OriginAnswers {
 
 /// What all records state.
 ///
-/// Memory: about 700 bytes per distinct redirect, including what [`Observations::learn`] needs. Answers that
-/// [`RowGroupObservations::answer`] adds take 10 to 40 bytes per distinct URL, and two URIs and 200 bytes per origin.
+/// Memory: about 700 bytes per distinct redirect, including what [`Observations::learn`] needs.
 #[derive(Debug, Default)]
 pub struct Observations {
     pub(super) nodes: UrlNodes,
@@ -102,17 +77,12 @@ pub struct Observations {
     pub(super) origins: HashMap<Vec<u8>, OriginAnswers>,
     pub(super) other_status: u64,
     pub(super) unparsable: u64,
-    /// Bytes of the names of origins and of their examples.
-    origins_len: usize,
     /// Number of distinct URLs that answered with a success status.
     pub(super) served_count: u64,
     /// Authorities of all URLs in redirects: only their answers matter.
     authorities: HashSet<Vec<u8>>,
     algorithm: KeyAlgorithm,
 }
-
-/// Overhead of an allocation in bytes.
-const ALLOCATION: usize = 16;
 
 /// Bytes per node for the set of authorities and for the answers of their origins; most nodes share an authority.
 const AUTHORITY_LEN: usize = 64;
@@ -130,16 +100,10 @@ impl Observations {
             return usize::MAX;
         }
         let texts_len = self.nodes.texts_len() + more.texts.len();
-        let answers: usize = more.origins.values().map(|answers| answers.fingerprints.len()).sum();
-        let origins = self.origins.len() + more.origins.len();
         collection_len(texts_len, 1)
             + collection_len(nodes, size_of::<usize>() + size_of::<KeyBytes>())
             + collection_len(nodes, size_of::<(KeyBytes, u32)>() + 1)
             + collection_len(redirects, size_of::<((u32, u32), RedirectEvidence)>() + 1)
-            + collection_len(self.statuses.len() + more.statuses.len(), size_of::<(KeyBytes, RedirectCode)>() + 1)
-            + collection_len(self.served.len() + answers, size_of::<u64>() + 1)
-            + collection_len(origins, size_of::<(Vec<u8>, OriginAnswers)>() + 1)
-            + self.origins_len
             + nodes * (NODE_LEN + AUTHORITY_LEN)
             + redirects * (size_of::<RedirectEdge>() + 64)
             + 4 * texts_len
@@ -161,44 +125,17 @@ impl Observations {
             evidence.code = evidence.code.min(code);
             evidence.first = evidence.first.min(place);
         }
-        for (key, code) in group.statuses {
-            let weakest = self.statuses.entry(key).or_insert(code);
-            *weakest = code.max(*weakest);
-        }
-        for (origin, answers) in group.origins {
-            self.add_answers(origin, answers);
-        }
-    }
-
-    fn add_answers(&mut self, origin: Vec<u8>, more: RowGroupAnswers) {
-        let len = origin.len();
-        let entry = self.origins.entry(origin);
-        self.origins_len += if matches!(entry, Entry::Vacant(_)) { len + ALLOCATION } else { 0 };
-        let answers = entry.or_default();
-        for (fingerprint, ending) in more.fingerprints {
-            let is_new = self.served.insert(fingerprint);
-            answers.counts[ending as usize] += u64::from(is_new);
-            self.served_count += u64::from(is_new);
-        }
-        for (least, uri) in answers.examples.iter_mut().zip(more.examples) {
-            let Some(uri) = uri else { continue };
-            self.origins_len -= least.as_ref().map_or(0, |least| least.len() + ALLOCATION);
-            keep_least(least, &uri);
-            self.origins_len += least.as_ref().map_or(0, |least| least.len() + ALLOCATION);
-        }
     }
 
     /// Prepares for answers that are added after all redirects; keys are made by `algorithm`.
-    #[cfg(feature = "pipeline")]
-    pub(crate) fn prepare_answers(&mut self, algorithm: KeyAlgorithm) {
+    pub fn prepare_answers(&mut self, algorithm: KeyAlgorithm) {
         let authorities = (0..self.nodes.len() as u32).filter_map(|node| Spelling::of(self.nodes.uri(node)));
         self.authorities = authorities.map(|spelling| spelling.authority.to_vec()).collect();
         self.algorithm = algorithm;
     }
 
     /// Adds a distinct URL that answered with a success status. Only URLs on hosts of redirects take memory.
-    #[cfg(feature = "pipeline")]
-    pub(crate) fn add_served(&mut self, uri: &[u8]) {
+    pub fn add_served(&mut self, uri: &[u8]) {
         let Some(spelling) = Spelling::of(uri) else { return };
         self.served_count += 1;
         if !self.authorities.contains(spelling.authority) {
@@ -216,8 +153,7 @@ impl Observations {
     }
 
     /// Adds the status of a redirect of a URL whose record states no target.
-    #[cfg(feature = "pipeline")]
-    pub(crate) fn add_status(&mut self, uri: &[u8], code: RedirectCode) {
+    pub fn add_status(&mut self, uri: &[u8], code: RedirectCode) {
         let key = self.algorithm.key(uri);
         if self.nodes.contains(&key) {
             let weakest = self.statuses.entry(key).or_insert(code);
@@ -274,6 +210,8 @@ mod tests {
 
     #[test]
     fn a_node_has_room_for_its_member() {
+        /// Overhead of an allocation in bytes.
+        const ALLOCATION: usize = 16;
         let arrays = 4 * size_of::<u64>() + size_of::<Option<RedirectEvidence>>();
         assert!(size_of::<ClassMember>() + 3 * ALLOCATION + arrays <= NODE_LEN);
     }

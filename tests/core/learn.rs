@@ -5,12 +5,12 @@ use crate::generators::config;
 use crate::oracle::equivalence::{self, Redirect};
 use irikey::key::{KeyAlgorithm, KeyBytes};
 use irikey::learn::{
-    Equivalences, KeyOrigin, LearnLimits, Learned, MemberReason, Observations, RecordPlace, RedirectVerdict,
-    RowGroupObservations,
+    Equivalences, KeyOrigin, LearnLimits, Learned, MemberReason, Observations, RecordPlace, RedirectCode,
+    RedirectVerdict, RowGroupObservations,
 };
 use proptest::prelude::*;
 use proptest::sample::select;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 fn key(uri: &str) -> KeyBytes {
     KeyAlgorithm::Xxh3.key(uri.as_bytes())
@@ -59,9 +59,9 @@ fn learn(redirects: &[Redirect], served: &[String], limits: &LearnLimits) -> Lea
         }
         observed.add(observations);
     }
-    let mut observations = RowGroupObservations::default();
-    served.iter().for_each(|uri| observations.answer(uri.as_bytes(), key(uri), 200));
-    observed.add(observations);
+    observed.prepare_answers(KeyAlgorithm::Xxh3);
+    let mut known = BTreeSet::new();
+    served.iter().filter(|uri| known.insert(*uri)).for_each(|uri| observed.add_served(uri.as_bytes()));
     observed.learn(limits, KeyAlgorithm::Xxh3)
 }
 
@@ -197,9 +197,8 @@ fn statuses_of_other_records_make_a_redirect_strong() {
     let place = RecordPlace { source: 0, record: 2 };
     observations.redirect((from.as_bytes(), key(from)), (to.as_bytes(), key(to)), None, place);
     observed.add(observations);
-    let mut observations = RowGroupObservations::default();
-    observations.answer(from.as_bytes(), key(from), 301);
-    observed.add(observations);
+    observed.prepare_answers(KeyAlgorithm::Xxh3);
+    observed.add_status(from.as_bytes(), RedirectCode::Permanent);
     let learned = observed.learn(&LearnLimits::default(), KeyAlgorithm::Xxh3);
     assert_eq!((learned.counts.records[RedirectVerdict::Accepted as usize], learned.members.len()), (1, 2));
 }
