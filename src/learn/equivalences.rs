@@ -10,53 +10,13 @@
 use super::content::{ContentRule, ContentRuleSet, RuleBuffers, ScopedRule, UrlParts};
 use super::rewrite::{OriginRule, RewriteRule};
 use super::spelling::Spelling;
+use super::text_map::TextMap;
 use crate::key::{KeyAlgorithm, KeyBytes};
 use std::collections::HashMap;
-use std::hash::{BuildHasher, Hasher, RandomState};
-use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// Maximum number of times that patterns or rules are applied to one URL: a host has four origins, and each has its slash
 /// rules and its rules about content. A longer chain is a loop.
 pub(super) const MOST_STEPS: usize = 16;
-
-/// Makes hashers for hosts and keys. The seed is random, so that nobody can choose hosts whose hashes are equal.
-#[derive(Clone, Debug)]
-pub(super) struct TextHashBuilder(u64);
-
-impl Default for TextHashBuilder {
-    fn default() -> TextHashBuilder {
-        TextHashBuilder(RandomState::new().hash_one(0))
-    }
-}
-
-impl BuildHasher for TextHashBuilder {
-    type Hasher = TextHasher;
-
-    fn build_hasher(&self) -> TextHasher {
-        TextHasher(self.0)
-    }
-}
-
-/// Hashes texts with XXH3.
-#[derive(Debug)]
-pub(super) struct TextHasher(u64);
-
-impl Hasher for TextHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        self.0 = xxh3_64_with_seed(bytes, self.0);
-    }
-
-    fn write_usize(&mut self, len: usize) {
-        self.0 = self.0.wrapping_add(len as u64);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
-}
-
-/// A table by text.
-type TextMap<K, V> = HashMap<K, V, TextHashBuilder>;
 
 /// Buffers for [`Equivalences::key_with`].
 #[derive(Debug, Default)]

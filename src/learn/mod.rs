@@ -25,6 +25,7 @@ mod patterns;
 mod redirect;
 mod rewrite;
 mod spelling;
+mod text_map;
 #[cfg(feature = "cli")]
 mod trace;
 
