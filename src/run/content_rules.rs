@@ -220,11 +220,9 @@ impl SiteCollector<'_> {
         let rules = self.general.add_site(std::mem::take(&mut self.hosts), self.limits);
         for rule in &rules {
             self.highlights.add_rule(rule);
-            let judged = &rule.judged;
-            let is_kept = matches!(judged.rule.rule, ContentRule::KeepParameter(_));
-            self.counts.rules += u64::from(judged.refusal.is_none() && !is_kept);
-            self.counts.refused_counter_examples += u64::from(judged.refusal == Some(RuleRefusal::CounterExamples));
-            self.counts.refused_support += u64::from(judged.refusal == Some(RuleRefusal::Support));
+            let refusal = rule.judged.refusal;
+            self.counts.refused_counter_examples += u64::from(refusal == Some(RuleRefusal::CounterExamples));
+            self.counts.refused_support += u64::from(refusal == Some(RuleRefusal::Support));
         }
         self.spool.add(rules)
     }
@@ -236,7 +234,7 @@ impl SiteCollector<'_> {
         }
         let spilled = self.spool.file.written_len();
         Ok(LearnedContent {
-            counts: self.counts,
+            counts: ContentCounts { rules: self.highlights.rule_count(), ..self.counts },
             highlights: self.highlights,
             general: self.general.finish(),
             spilled,

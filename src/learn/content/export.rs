@@ -11,8 +11,9 @@ pub(crate) struct RegexRule {
     pub(crate) replacement: String,
 }
 
-/// Returns expressions that do what a rule does for the hosts of its scope, to be applied one after the other until nothing changes; none if
-/// expressions cannot do it (letter case, order of parameters), if the result could not be fetched (values of segments), or if the rule only limits others.
+/// Returns expressions that do what a rule does for the hosts of its scope, to be applied one after the other until nothing
+/// changes. There are none if expressions cannot do it (letter case, order of parameters), if the result could not be fetched
+/// (values of segments), or if the rule only limits others.
 pub(crate) fn regexes_of(scope: &[u8], ScopedRule { rule, context }: &ScopedRule) -> Vec<RegexRule> {
     let host = host_pattern(scope);
     let (any, path) = (format!("(https?://{host}"), path_pattern(context));

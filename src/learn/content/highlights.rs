@@ -58,6 +58,11 @@ impl RuleHighlights {
         }
     }
 
+    /// The number of learned rules of all kinds.
+    pub(crate) fn rule_count(&self) -> u64 {
+        self.kinds.values().map(|totals| totals.rules).sum()
+    }
+
     /// Adds a rule, learned or refused.
     pub(crate) fn add_rule(&mut self, rule: &ScopeRule) {
         let judged = &rule.judged;
