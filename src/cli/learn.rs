@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::args::input::{InputArgs, WorkArgs};
 use super::args::policy::PolicyArgs;
-use super::args::reporting::ReportingArgs;
+use super::args::reporting::{ReportFormat, ReportingArgs};
 use super::args::spill::SpillArgs;
 use super::error::CommandError;
 use super::file_roles::FileRoles;
@@ -20,7 +20,7 @@ use super::learn_page::LearnPage;
 use super::learn_rules::{Export, ExportedRule, HandRules, parse_export};
 use super::learn_validation;
 use super::progress::TerminalBar;
-use super::report::{SourceError, conclude, counts, is_page, replaced_to_text};
+use super::report::{SourceError, conclude, counts, replaced_to_text};
 use super::terminal::{format_counts, print_error, thousands};
 use crate::batch::{BatchError, applied_rule, equivalences_batches, equivalences_metadata, equivalences_schema};
 use crate::canon::{Policy, Rung};
@@ -240,13 +240,13 @@ pub(crate) fn run(args: &LearnArgs) -> Result<u8, CommandError> {
     let text = to_text(&learned, &found, &summary);
     let text =
         text + &validation.as_ref().map_or(String::new(), learn_validation::to_text) + &replaced_to_text(&replaced);
-    conclude(&args.reporting, (&errors, summary.tally.faulty), &text, |path| {
-        if is_page(path) {
+    conclude(&args.reporting, (&errors, summary.tally.faulty), &text, |format| {
+        if format == ReportFormat::Page {
             let settings = [limits.describe(), policy.describe()].concat();
             let page = LearnPage { text: &text, learned: &learned, content: content.as_ref(), settings: &settings };
             return page.to_html();
         }
-        if path.extension().is_some_and(|suffix| suffix == "txt") {
+        if format == ReportFormat::Text {
             return text.clone();
         }
         let mut json = to_json(&learned, &summary, &errors);

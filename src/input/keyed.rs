@@ -84,7 +84,7 @@ impl KeyedFile {
         if !(0..=MAX_ROWS).contains(&rows) {
             return Err(damaged(&format!("row group {group} states {rows} rows; expected at most {MAX_ROWS}")));
         }
-        // Only this row group is wanted.
+        // Only this row group is read.
         let chunks = |number: usize| (number == group).then(|| self.chunks(group, schema));
         let file = PositionedFile::of_rows(&self.file).and_then(|file| file.with_chunks(group, chunks));
         let file = file.map_err(Defect::Open)?;

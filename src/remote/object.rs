@@ -107,7 +107,7 @@ impl RemoteObject {
         self.head = request.ok().map(|request| Arc::new(ObjectHead::new(request)));
     }
 
-    /// The beginning, if it was requested and nobody has taken it.
+    /// The beginning, if it was requested and not taken before.
     pub(super) fn take_head(&self) -> Option<Bytes> {
         self.head.as_ref()?.take_bytes()
     }

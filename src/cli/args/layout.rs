@@ -237,7 +237,8 @@ fn read_split_points(path: &Path) -> Result<Partition, String> {
     let failed = |error: &dyn std::fmt::Display| format!("{}: cannot read: {error}", shown_path(path).display());
     let text = String::from_utf8(read_file(path).map_err(|error| failed(&error))?).map_err(|error| failed(&error))?;
     let points = SplitPoints::parse(&text);
-    let points = points.map_err(|line| format!("{}: line {line}: not greater than the line before", path.display()))?;
+    let points = points
+        .map_err(|line| format!("{}: line {line}: not greater than the line before", shown_path(path).display()))?;
     Ok(Partition::Surt(points))
 }
 

@@ -1,6 +1,6 @@
 //! The flags that say what is reported on stderr, to a file and by the exit status.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
@@ -15,6 +15,25 @@ pub(crate) enum ShowProgress {
     Always,
     /// Never
     Never,
+}
+
+/// The format of a report, by the suffix of its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReportFormat {
+    /// An HTML page.
+    Page,
+    Text,
+    Json,
+}
+
+impl ReportFormat {
+    pub(crate) fn of_path(path: &Path) -> ReportFormat {
+        match path.extension().and_then(|suffix| suffix.to_str()) {
+            Some("html" | "htm") => ReportFormat::Page,
+            Some("txt") => ReportFormat::Text,
+            _ => ReportFormat::Json,
+        }
+    }
 }
 
 /// Flags of every command that reads inputs to their end.
@@ -45,7 +64,6 @@ impl ReportingArgs {
 
     /// The report is for people, not for programs.
     pub(crate) fn is_for_people(&self) -> bool {
-        let suffix = self.report.as_ref().and_then(|path| path.extension()?.to_str());
-        matches!(suffix, Some("html" | "htm" | "txt"))
+        self.report.as_deref().is_some_and(|path| ReportFormat::of_path(path) != ReportFormat::Json)
     }
 }

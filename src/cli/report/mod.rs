@@ -7,31 +7,24 @@ mod html;
 mod page;
 mod text;
 
-use std::path::Path;
-
 pub(crate) use self::chart::{Bar, bar_chart};
 pub(crate) use self::contents::{CollisionReport, DedupReport, Report, SourceError, counts};
 pub(crate) use self::html::{Table, chart_and_table, escape, section};
 pub(crate) use self::page::{document, share};
 pub(crate) use self::text::replaced_to_text;
-use super::args::reporting::ReportingArgs;
+use super::args::reporting::{ReportFormat, ReportingArgs};
 use super::error::CommandError;
 use super::terminal::{print_error, print_to_stderr};
 use crate::output::write_file;
 use crate::process::exit;
 
-/// Returns whether the report in this file is an HTML page.
-pub(crate) fn is_page(path: &Path) -> bool {
-    matches!(path.extension().and_then(|suffix| suffix.to_str()), Some("html" | "htm"))
-}
-
 impl Report {
     /// Prints errors and summary, writes the report, and returns the exit status.
     pub(crate) fn conclude(&self, reporting: &ReportingArgs) -> Result<u8, CommandError> {
-        let render = |path: &Path| match path.extension().and_then(|suffix| suffix.to_str()) {
-            _ if is_page(path) => page::page(self),
-            Some("txt") => text::summary(self),
-            _ => format!("{:#}\n", self.to_json()),
+        let render = |format: ReportFormat| match format {
+            ReportFormat::Page => page::page(self),
+            ReportFormat::Text => text::summary(self),
+            ReportFormat::Json => format!("{:#}\n", self.to_json()),
         };
         if let Some(advice) = self.advice().filter(|_| !reporting.quiet) {
             print_error(&advice);
@@ -49,7 +42,7 @@ pub(crate) fn conclude(
     reporting: &ReportingArgs,
     (errors, faulty): (&[SourceError], u64),
     summary: &str,
-    render: impl FnOnce(&Path) -> String,
+    render: impl FnOnce(ReportFormat) -> String,
 ) -> Result<u8, CommandError> {
     for SourceError { source, message } in errors {
         print_error(&format!("{source}: {message}"));
@@ -58,7 +51,7 @@ pub(crate) fn conclude(
         print_to_stderr(summary);
     }
     if let Some(path) = &reporting.report {
-        write_file(&reporting.replace.file(path), render(path).as_bytes())
+        write_file(&reporting.replace.file(path), render(ReportFormat::of_path(path)).as_bytes())
             .map_err(|error| CommandError::SideFile(format!("{error} (the report; the output is complete)")))?;
     }
     match errors {

@@ -24,18 +24,20 @@ impl CsvOptions {
             let is_comment = line.starts_with(b"#");
             let is_between = is_comment || comments.count > 0 && line.trim_ascii().is_empty();
             if !is_between {
-                return Some(if comments.count > 0 && self.names_column(line) { comments } else { NONE });
+                return Some(if comments.count > 0 && self.names_column(line) {
+                    comments
+                } else {
+                    CsvComments::default()
+                });
             }
             (comments.len, comments.count) = (comments.len + line.len(), comments.count + u64::from(is_comment));
             if comments.count > MAX_COMMENTS || self.header == CsvHeader::Absent {
-                return Some(NONE);
+                return Some(CsvComments::default());
             }
         }
-        (comments.count == 0).then_some(NONE)
+        (comments.count == 0).then(CsvComments::default)
     }
 }
-
-const NONE: CsvComments = CsvComments { len: 0, count: 0 };
 
 #[cfg(test)]
 mod tests {
