@@ -8,13 +8,13 @@ use serde_json::{Map, Value, json};
 
 use super::args::input::{InputArgs, WorkArgs};
 use super::args::policy::{EquivalenceArgs, PROTOCOL, PolicyArgs};
-use super::args::reporting::ReportingArgs;
+use super::args::reporting::{ReportFormat, ReportingArgs};
 use super::args::spill::SpillArgs;
 use super::error::CommandError;
 use super::file_roles::FileRoles;
 use super::progress::TerminalBar;
-use super::report::{SourceError, conclude, replaced_to_text};
-use super::terminal::{format_counts, print_json, print_lines};
+use super::report::{SourceError, Table, advice_to_text, conclude, document, replaced_to_text};
+use super::terminal::{format_counts, print_json, print_lines, thousands};
 use crate::process::exit;
 use crate::run::{self, CountMethod, DistinctCounts, Progress, RunRequest, Summary, WorkerNeed};
 
@@ -28,6 +28,8 @@ Examples:
 
   How many remain after merging what redirects have shown to be the same?
       irikey count urls.txt.gz --key protocol --equivalences equivalences.parquet";
+
+const TITLE: &str = "irikey count report";
 
 /// Input bytes that are counted at a time: few enough for the processor's caches.
 const ROW_GROUP_LEN: usize = 4 << 20;
@@ -65,14 +67,18 @@ pub(crate) fn run(args: &CountArgs) -> Result<u8, CommandError> {
     let distinct: Vec<_> = rungs.into_iter().map(|(rung, count)| (rung.name(), count)).chain(protocol).collect();
     let errors = SourceError::of_run(&summary);
     let json = format!("{:#}\n", to_json(&summary, &distinct, &errors, !args.approximate));
-    let text = if args.json { json.clone() } else { to_text(&summary, &distinct, !args.approximate) };
-    let status = if args.json { print_json(&text) } else { print_lines(&text) };
-    match status {
-        exit::SUCCESS => {
-            conclude(&args.reporting, (&errors, summary.tally.faulty), &replaced_to_text(&replaced), |_| json)
-        }
-        status => Ok(status),
+    let counts = labeled_counts(&summary, &distinct, !args.approximate);
+    let text = format_counts(counts.iter().map(|(label, count)| (label.as_str(), *count)));
+    let status = if args.json { print_json(&json) } else { print_lines(&text) };
+    if status != exit::SUCCESS {
+        return Ok(status);
     }
+    let messages = replaced_to_text(&replaced) + &advice_to_text(&summary);
+    conclude(&args.reporting, (&errors, &summary.tally), &messages, |format| match format {
+        ReportFormat::Page => to_html(&counts),
+        ReportFormat::Text => text,
+        ReportFormat::Json => json,
+    })
 }
 
 /// The counts, and the files that will be replaced.
@@ -111,9 +117,17 @@ fn to_json(summary: &Summary, distinct: &[(&'static str, u64)], errors: &[Source
     })
 }
 
-fn to_text(summary: &Summary, distinct: &[(&'static str, u64)], is_exact: bool) -> String {
+/// What was counted, with its label.
+fn labeled_counts(summary: &Summary, distinct: &[(&'static str, u64)], is_exact: bool) -> Vec<(String, u64)> {
     let about = if is_exact { "" } else { ", about" };
-    let labels: Vec<_> = distinct.iter().map(|(name, count)| (format!("distinct, {name}{about}"), *count)).collect();
     let records = [("records", summary.tally.rows), ("faulty", summary.tally.faulty)];
-    format_counts(records.into_iter().chain(labels.iter().map(|(label, count)| (label.as_str(), *count))))
+    let records = records.map(|(label, count)| (label.to_string(), count));
+    let distinct = distinct.iter().map(|(name, count)| (format!("distinct, {name}{about}"), *count));
+    records.into_iter().chain(distinct).collect()
+}
+
+fn to_html(counts: &[(String, u64)]) -> String {
+    let rows = counts.iter().map(|(label, count)| vec![label.clone(), thousands(*count)]);
+    let table = Table::new("Records and distinct URLs", &["count of", "#number"]).with_rows(rows);
+    document(TITLE, &format!("<header>\n<h1>{TITLE}</h1>\n</header>\n<section>\n{}</section>\n", table.to_html()))
 }

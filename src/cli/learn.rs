@@ -20,7 +20,7 @@ use super::learn_page::LearnPage;
 use super::learn_rules::{Export, ExportedRule, HandRules, parse_export};
 use super::learn_validation;
 use super::progress::TerminalBar;
-use super::report::{SourceError, conclude, counts, replaced_to_text};
+use super::report::{SourceError, advice_to_text, conclude, counts, replaced_to_text};
 use super::terminal::{format_counts, print_error, thousands};
 use crate::batch::{BatchError, applied_rule, equivalences_batches, equivalences_metadata, equivalences_schema};
 use crate::canon::{Policy, Rung};
@@ -238,9 +238,11 @@ pub(crate) fn run(args: &LearnArgs) -> Result<u8, CommandError> {
         _ => None,
     };
     let text = to_text(&learned, &found, &summary);
-    let text =
-        text + &validation.as_ref().map_or(String::new(), learn_validation::to_text) + &replaced_to_text(&replaced);
-    conclude(&args.reporting, (&errors, summary.tally.faulty), &text, |format| {
+    let text = text
+        + &validation.as_ref().map_or(String::new(), learn_validation::to_text)
+        + &replaced_to_text(&replaced)
+        + &advice_to_text(&summary);
+    conclude(&args.reporting, (&errors, &summary.tally), &text, |format| {
         if format == ReportFormat::Page {
             let settings = [limits.describe(), policy.describe()].concat();
             let page = LearnPage { text: &text, learned: &learned, content: content.as_ref(), settings: &settings };

@@ -150,6 +150,27 @@ fn most_relative_records_give_advice() {
 }
 
 #[test]
+fn count_gives_advice_and_its_report_in_three_formats() {
+    let out = irikey(&["count"], b"a\0b\nc\n", Stdio::piped());
+    let message = String::from_utf8_lossy(&out.stderr);
+    assert!(message.starts_with("irikey: 2 of 2 records are relative") && message.contains("NUL bytes"), "{message}");
+    let directory = tempfile::tempdir().unwrap();
+    let report = |name: &str| {
+        let path = directory.path().join(name);
+        let out = irikey(&["count", "-q", "--report", path.to_str().unwrap()], b"http://h/\nx\n", Stdio::piped());
+        assert!(out.status.success() && out.stderr.is_empty());
+        fs::read_to_string(path).unwrap()
+    };
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&report("r.json")).unwrap()["distinct"]["simple"], 1);
+    assert!(report("r.txt").contains("\ndistinct, scheme  1\n"));
+    let page = report("r.html");
+    assert!(
+        page.starts_with("<!doctype html>")
+            && page.contains("<th scope=\"row\">distinct, scheme</th><td class=\"n\">1</td>")
+    );
+}
+
+#[test]
 fn messages_have_no_double_words_or_wrong_plurals() {
     let directory = tempfile::tempdir().unwrap();
     let gzip = fs::read(sample("urls.txt.gz")).unwrap();

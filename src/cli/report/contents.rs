@@ -7,7 +7,6 @@ use serde_json::{Map, Value, json};
 
 use crate::canon::RecipeTally;
 use crate::cli::progress::TimelineSample;
-use crate::cli::terminal::{count_of, thousands};
 use crate::dedup::{Estimate, Findings, KeepPolicy, RuleFindings};
 use crate::input::InputError;
 use crate::iri::{Changes, FaultKind, Flags, SpoofingFlags};
@@ -142,19 +141,6 @@ impl Report {
     /// Name of the command.
     pub(super) fn command_name(&self) -> &'static str {
         if self.dedup.is_some() { "dedup" } else { "canon" }
-    }
-
-    /// What to do if most records are relative references, which have no URI without a base.
-    pub(super) fn advice(&self) -> Option<String> {
-        let (rows, relative) = (self.summary.tally.rows, self.summary.tally.faults[FaultKind::Relative as usize]);
-        (relative * 2 > rows).then(|| {
-            format!(
-                "{} of {} are relative references, which have no URI without a base: name the column of their pages with \
-                 --base-column, or one base for all with --base; if they are no URLs, check --format and --column",
-                thousands(relative),
-                count_of(rows, "record")
-            )
-        })
     }
 
     /// Records per second.

@@ -11,10 +11,11 @@ pub(crate) use self::chart::{Bar, bar_chart};
 pub(crate) use self::contents::{CollisionReport, DedupReport, Report, SourceError, counts};
 pub(crate) use self::html::{Table, chart_and_table, escape, section};
 pub(crate) use self::page::{document, share};
-pub(crate) use self::text::replaced_to_text;
+pub(crate) use self::text::{advice_to_text, replaced_to_text};
 use super::args::reporting::{ReportFormat, ReportingArgs};
 use super::error::CommandError;
 use super::terminal::{print_error, print_to_stderr};
+use crate::canon::Tally;
 use crate::output::write_file;
 use crate::process::exit;
 
@@ -26,10 +27,7 @@ impl Report {
             ReportFormat::Text => text::summary(self),
             ReportFormat::Json => format!("{:#}\n", self.to_json()),
         };
-        if let Some(advice) = self.advice().filter(|_| !reporting.quiet) {
-            print_error(&advice);
-        }
-        let status = conclude(reporting, (&self.errors, self.summary.tally.faulty), &text::summary(self), render)?;
+        let status = conclude(reporting, (&self.errors, &self.summary.tally), &text::summary(self), render)?;
         match &self.dedup {
             Some(DedupReport { collisions: Some((1.., _)), .. }) => Ok(exit::COLLISION),
             _ => Ok(status),
@@ -40,7 +38,7 @@ impl Report {
 /// Prints errors and summary, writes the report if one is asked for, and returns the exit status.
 pub(crate) fn conclude(
     reporting: &ReportingArgs,
-    (errors, faulty): (&[SourceError], u64),
+    (errors, tally): (&[SourceError], &Tally),
     summary: &str,
     render: impl FnOnce(ReportFormat) -> String,
 ) -> Result<u8, CommandError> {
@@ -48,6 +46,9 @@ pub(crate) fn conclude(
         print_error(&format!("{source}: {message}"));
     }
     if !reporting.quiet {
+        if let Some(advice) = text::relative_advice(tally) {
+            print_error(&advice);
+        }
         print_to_stderr(summary);
     }
     if let Some(path) = &reporting.report {
@@ -56,7 +57,7 @@ pub(crate) fn conclude(
     }
     match errors {
         [_, ..] => Ok(exit::INPUT),
-        [] if reporting.fail_on_fault && faulty > 0 => Ok(exit::FAULTS),
+        [] if reporting.fail_on_fault && tally.faulty > 0 => Ok(exit::FAULTS),
         [] => Ok(exit::SUCCESS),
     }
 }

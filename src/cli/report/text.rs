@@ -4,14 +4,34 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use super::contents::Report;
+use crate::canon::Tally;
 use crate::cli::terminal::{count_of, format_bytes, thousands, visible};
 use crate::dedup::{Estimate, Findings};
 use crate::iri::{Changes, FaultKind, Flags, SpoofingFlags};
 use crate::key::RULES;
+use crate::run::Summary;
 
 /// A line for each file that was replaced.
 pub(crate) fn replaced_to_text(paths: &[PathBuf]) -> String {
     paths.iter().map(|path| format!("replaced {}\n", visible(&path.display().to_string()))).collect()
+}
+
+/// A line for each source whose format may have been guessed wrong.
+pub(crate) fn advice_to_text(summary: &Summary) -> String {
+    summary.advice.iter().map(|advice| format!("{}: {}\n", visible(&advice.source), advice.text)).collect()
+}
+
+/// What to do if most records are relative references, which have no URI without a base.
+pub(super) fn relative_advice(tally: &Tally) -> Option<String> {
+    let relative = tally.faults[FaultKind::Relative as usize];
+    (relative * 2 > tally.rows).then(|| {
+        format!(
+            "{} of {} are relative references, which have no URI without a base: name the column of their pages with \
+             --base-column, or one base for all with --base; if they are no URLs, check --format and --column",
+            thousands(relative),
+            count_of(tally.rows, "record")
+        )
+    })
 }
 
 /// The summary of a job. Counts that are 0 are left out, apart from the main ones.
@@ -65,8 +85,7 @@ pub(super) fn summary(report: &Report) -> String {
     if let Some(findings) = &report.findings {
         lines.extend(survey(findings, &report.levels()));
     }
-    let advice = summary.advice.iter().map(|advice| format!("{}: {}\n", visible(&advice.source), advice.text));
-    table(&lines, tally.rows) + &speed(report) + &advice.collect::<String>()
+    table(&lines, tally.rows) + &speed(report) + &advice_to_text(summary)
 }
 
 /// The findings of a survey. Numbers that were estimated from a sample have a margin of error.
