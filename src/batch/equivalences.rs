@@ -1,6 +1,6 @@
 //! The table of learned equivalences: one row per member of a class, per pattern, and per rule about content.
 //!
-//! [`equivalences_batches`] writes [`Learned`] as record batches; [`EquivalencesReader`] reads them back as
+//! [`EquivalenceRows`] makes record batches of what was learned; [`EquivalencesReader`] reads them back as
 //! [`Equivalences`]. The reader refuses tables of another policy or version, and rows whose keys do not belong to their
 //! URIs.
 
@@ -22,7 +22,7 @@ use crate::key::{KeyAlgorithm, KeyBytes};
 use crate::learn::content::{ContentRule, PathContext, ScopedRule};
 #[cfg(feature = "pipeline")]
 use crate::learn::content::{JudgedRule, ScopeRule};
-use crate::learn::{ClassMember, Equivalences, EquivalencesConflict, LearnLimits, Learned, Pattern, RewriteRule};
+use crate::learn::{ClassMember, Equivalences, EquivalencesConflict, LearnLimits, Pattern, RewriteRule};
 
 /// Version of the columns and of the meaning of rows; stored in the metadata as `irikey.equivalences`.
 const EQUIVALENCES_VERSION: &str = "2";
@@ -135,22 +135,36 @@ pub(crate) fn equivalences_schema() -> SchemaRef {
     Arc::new(Schema::new(EQUIVALENCE_COLUMNS.iter().map(field).collect::<Vec<_>>()))
 }
 
-/// Returns the rows of the table: members, then patterns. `sources` are the sorted names of the sources.
-pub(crate) fn equivalences_batches<'a>(
-    learned: &'a Learned,
-    sources: &'a [String],
-) -> impl Iterator<Item = Result<RecordBatch, ArrowError>> + 'a {
-    let members = learned.members.chunks(BATCH_ROWS).map(|members| {
-        let mut rows = TableRows::default();
-        members.iter().try_for_each(|member| rows.member(member, sources))?;
-        rows.finish()
-    });
-    let patterns = learned.patterns.chunks(BATCH_ROWS).map(|patterns| {
-        let mut rows = TableRows::default();
-        patterns.iter().for_each(|pattern| rows.pattern(pattern));
-        rows.finish()
-    });
-    members.chain(patterns)
+/// Rows of members and patterns that become batches of the table.
+#[derive(Default)]
+pub(crate) struct EquivalenceRows {
+    rows: TableRows,
+    count: usize,
+}
+
+impl EquivalenceRows {
+    /// Adds a member. `sources` are the sorted names of the sources.
+    pub(crate) fn add_member(&mut self, member: &ClassMember, sources: &[String]) -> Result<(), ArrowError> {
+        self.count += 1;
+        self.rows.member(member, sources)
+    }
+
+    /// Adds a pattern.
+    pub(crate) fn add_pattern(&mut self, pattern: &Pattern) {
+        self.count += 1;
+        self.rows.pattern(pattern);
+    }
+
+    /// Whether the rows fill a batch.
+    pub(crate) fn is_full(&self) -> bool {
+        self.count == BATCH_ROWS
+    }
+
+    /// Returns the rows as a batch, if there are any, and removes them.
+    pub(crate) fn take_batch(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
+        let EquivalenceRows { rows, count } = std::mem::take(self);
+        if count == 0 { Ok(None) } else { rows.finish().map(Some) }
+    }
 }
 
 /// Builders of the columns, grouped by type in the order of the schema.

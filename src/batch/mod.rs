@@ -31,7 +31,7 @@ pub use columns::COLUMNS;
 pub(crate) use columns::OWN_RULES;
 #[cfg(feature = "cli")]
 pub(crate) use equivalences::{
-    EQUIVALENCE_COLUMNS, EvidenceRow, equivalences_batches, equivalences_metadata, equivalences_schema, find_evidence,
+    EQUIVALENCE_COLUMNS, EquivalenceRows, EvidenceRow, equivalences_metadata, equivalences_schema, find_evidence,
 };
 pub use equivalences::{EquivalencesReader, EquivalencesTableError};
 #[cfg(feature = "pipeline")]

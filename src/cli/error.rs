@@ -114,9 +114,12 @@ impl From<DedupError> for CommandError {
 
 impl From<ObserveError> for CommandError {
     fn from(error: ObserveError) -> CommandError {
-        CommandError::Usage(format!(
-            "--memory: {error}; nothing was written; allow more memory, or learn from a part of the crawl"
-        ))
+        match error {
+            ObserveError::Spill(error) => CommandError::SideFile(error.to_string()),
+            ObserveError::TooLarge { .. } => CommandError::Usage(format!(
+                "--memory: {error}; nothing was written; allow more memory, or learn from a part of the crawl"
+            )),
+        }
     }
 }
 

@@ -17,15 +17,16 @@ use super::error::CommandError;
 use super::file_roles::FileRoles;
 use super::files::abandoned;
 use super::learn_page::LearnPage;
+use super::learn_redirects::{WrittenPatterns, write_redirects};
 use super::learn_rules::{Export, ExportedRule, HandRules, parse_export};
 use super::learn_validation;
 use super::progress::TerminalBar;
 use super::report::{SourceError, advice_to_text, conclude, counts, replaced_to_text};
 use super::terminal::{format_counts, print_error, thousands};
-use crate::batch::{BatchError, applied_rule, equivalences_batches, equivalences_metadata, equivalences_schema};
+use crate::batch::{BatchError, applied_rule, equivalences_metadata, equivalences_schema};
 use crate::canon::{Policy, Rung};
 use crate::learn::content::{ContentLimits, KindTotals};
-use crate::learn::{Equivalences, LearnLimits, Learned, RedirectVerdict};
+use crate::learn::{Equivalences, LearnCounts, LearnLimits, RedirectVerdict};
 use crate::output::{OutputError, OutputFormat, TableWriter, metadata, write_file};
 use crate::run::{
     self, ContentCounts, LearnedContent, ObserveOptions, ObserveResult, Progress, RunRequest, Summary, Validation,
@@ -149,6 +150,7 @@ impl LearnArgs {
         Ok(ObserveOptions {
             memory,
             directory: self.spill.directory()?,
+            redirects: self.limits(),
             content: (!self.no_content).then_some(content),
         })
     }
@@ -195,9 +197,9 @@ pub(crate) fn run(args: &LearnArgs) -> Result<u8, CommandError> {
     let bar = TerminalBar::start(args.reporting.progress(), sources.total_len(), &progress);
     let watched = run::observe(RunRequest::new(sources, &options, &policy, &progress), &observe_options);
     drop(bar);
-    let ObserveResult { mut summary, observed, sources, mut content } = watched?;
-    let learned = observed.learn(&limits, policy.algorithm);
-    let (read, judged) = (summary.tally.redirects, learned.counts.read);
+    let ObserveResult { mut summary, redirects, sources, mut content } = watched?;
+    let redirect_counts = redirects.counts.clone();
+    let (read, judged) = (summary.tally.redirects, redirect_counts.read);
     if judged != read {
         return Err(CommandError::Internal(format!("{judged} of {read} redirects were evaluated")));
     }
@@ -205,17 +207,17 @@ pub(crate) fn run(args: &LearnArgs) -> Result<u8, CommandError> {
     if summary.tally.rows > 0 && read == 0 && captures == Some(0) && args.rules.is_none() {
         return Err(nothing_to_learn(summary.tally.rows));
     }
-    let mut exported = Vec::new();
-    let mut applied = hand.with_patterns(&learned.patterns)?;
-    if let Some(content) = &mut content {
-        content.leave_out_loops(applied.clone()).map_err(OutputError::from)?;
-    }
+    let (mut exported, mut patterns, mut applied) = (Vec::new(), WrittenPatterns::default(), Equivalences::default());
     if summary.is_nothing_read() {
         abandoned(&destination);
         drop(table);
     } else {
-        for batch in equivalences_batches(&learned, &sources) {
-            table.append(&batch.map_err(batch_error)?)?;
+        let has_aliases = content.as_ref().is_some_and(LearnedContent::has_aliases);
+        let is_compared = has_aliases || args.rules.is_some() || args.validate.is_some();
+        patterns = write_redirects(redirects, &sources, &mut table, is_compared)?;
+        applied = hand.with_patterns(std::mem::take(&mut patterns.applied))?;
+        if let Some(content) = content.as_mut().filter(|_| has_aliases) {
+            content.leave_out_loops(applied.clone()).map_err(OutputError::from)?;
         }
         for batch in content.iter().flat_map(LearnedContent::batches) {
             let batch = hand.without_struck(batch.map_err(OutputError::from)?);
@@ -237,7 +239,7 @@ pub(crate) fn run(args: &LearnArgs) -> Result<u8, CommandError> {
         (Some(content), Some(_)) => Some(validate(content, applied)?),
         _ => None,
     };
-    let text = to_text(&learned, &found, &summary);
+    let text = to_text(&redirect_counts, &found, &summary);
     let text = text
         + &validation.as_ref().map_or(String::new(), learn_validation::to_text)
         + &replaced_to_text(&replaced)
@@ -245,13 +247,14 @@ pub(crate) fn run(args: &LearnArgs) -> Result<u8, CommandError> {
     conclude(&args.reporting, (&errors, &summary.tally), &text, |format| {
         if format == ReportFormat::Page {
             let settings = [limits.describe(), policy.describe()].concat();
-            let page = LearnPage { text: &text, learned: &learned, content: content.as_ref(), settings: &settings };
+            let page =
+                LearnPage { text: &text, patterns: &patterns.shown, content: content.as_ref(), settings: &settings };
             return page.to_html();
         }
         if format == ReportFormat::Text {
             return text.clone();
         }
-        let mut json = to_json(&learned, &summary, &errors);
+        let mut json = to_json(&redirect_counts, &summary, &errors);
         json["content"] = content.as_ref().map_or(Value::Null, content_to_json);
         json["validation"] = validation.as_ref().map_or(Value::Null, learn_validation::to_json);
         json["limits"] = pairs_to_json(limits.describe());
@@ -317,8 +320,7 @@ fn export(args: &LearnArgs, rules: &[ExportedRule]) -> Result<(), CommandError> 
     Ok(())
 }
 
-fn to_text(learned: &Learned, content: &ContentCounts, summary: &Summary) -> String {
-    let counts = &learned.counts;
+fn to_text(counts: &LearnCounts, content: &ContentCounts, summary: &Summary) -> String {
     let refused = &counts.refused;
     let verdicts = RedirectVerdict::ALL.iter().zip(counts.records).filter(|(_, count)| *count > 0);
     let verdicts: Vec<_> = verdicts.map(|(verdict, count)| (format!("  {}", verdict.name()), count)).collect();
@@ -327,10 +329,10 @@ fn to_text(learned: &Learned, content: &ContentCounts, summary: &Summary) -> Str
         ("  that change scheme or www.", counts.origin_changes),
         ("  that change a final slash", counts.slash_changes),
         ("classes", counts.classes),
-        ("  URLs in them", learned.members.len() as u64),
+        ("  URLs in them", counts.members),
         ("  URLs in the largest", counts.largest),
         ("URLs that answered without a redirect", counts.served),
-        ("rewrite rules", learned.patterns.len() as u64),
+        ("rewrite rules", counts.patterns),
         ("  rejected, too little support", refused.support),
         ("  rejected, too little confidence", refused.confidence),
         ("  rejected, circular", refused.circular),
@@ -371,8 +373,7 @@ fn content_to_json(content: &LearnedContent) -> Value {
     })
 }
 
-fn to_json(learned: &Learned, summary: &Summary, errors: &[SourceError]) -> Value {
-    let found = &learned.counts;
+fn to_json(found: &LearnCounts, summary: &Summary, errors: &[SourceError]) -> Value {
     let by_verdict = |numbers: &[u64]| counts(RedirectVerdict::ALL.iter().map(|verdict| verdict.name()), numbers);
     json!({
         "irikey": env!("CARGO_PKG_VERSION"),
@@ -384,10 +385,10 @@ fn to_json(learned: &Learned, summary: &Summary, errors: &[SourceError]) -> Valu
         "origin_changes": found.origin_changes,
         "slash_changes": found.slash_changes,
         "classes": found.classes,
-        "members": learned.members.len(),
+        "members": found.members,
         "largest_class": found.largest,
         "served": found.served,
-        "patterns": learned.patterns.len(),
+        "patterns": found.patterns,
         "patterns_refused": {
             "support": found.refused.support,
             "confidence": found.refused.confidence,

@@ -2,7 +2,7 @@
 
 use super::report::{Bar, Table, bar_chart, chart_and_table, document, escape, section, share};
 use super::terminal::thousands;
-use crate::learn::Learned;
+use crate::learn::Pattern;
 use crate::learn::content::{HostReduction, ScopeRule};
 use crate::run::LearnedContent;
 
@@ -10,7 +10,8 @@ use crate::run::LearnedContent;
 pub(super) struct LearnPage<'a> {
     /// The summary for the terminal.
     pub(super) text: &'a str,
-    pub(super) learned: &'a Learned,
+    /// Those with the most support.
+    pub(super) patterns: &'a [Pattern],
     pub(super) content: Option<&'a LearnedContent>,
     /// Names and values of limits and policy.
     pub(super) settings: &'a [(&'static str, String)],
@@ -25,7 +26,7 @@ impl LearnPage<'_> {
             hosts(&mut html, content);
             doubtful(&mut html, content);
         }
-        patterns(&mut html, self.learned);
+        patterns(&mut html, self.patterns);
         let settings = self.settings.iter().filter(|(_, value)| !value.is_empty());
         let rows = settings.map(|(name, value)| vec![(*name).to_string(), value.clone()]);
         let table = Table::new("Limits of learning, and settings that keys depend on", &["=setting", "value"]);
@@ -112,14 +113,11 @@ fn pair(examples: &[Vec<u8>]) -> String {
     texts.join(" and ")
 }
 
-fn patterns(html: &mut String, learned: &Learned) {
-    const MAX_PATTERNS: usize = 20;
-    let mut patterns: Vec<_> = learned.patterns.iter().collect();
-    patterns.sort_by_key(|pattern| std::cmp::Reverse(pattern.support));
+fn patterns(html: &mut String, patterns: &[Pattern]) {
     if patterns.is_empty() {
         return;
     }
-    let rows = patterns.iter().take(MAX_PATTERNS).map(|pattern| {
+    let rows = patterns.iter().map(|pattern| {
         let host = String::from_utf8_lossy(&pattern.host).into_owned();
         vec![host, pattern.rule.name(), thousands(pattern.support), thousands(pattern.counter)]
     });

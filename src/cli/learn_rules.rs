@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use super::error::CommandError;
 use crate::batch::{applied_rule, rule_batch};
+use crate::learn::Equivalences;
 use crate::learn::content::{ContentRule, PathContext, ScopeRule, ScopedRule, regexes_of};
-use crate::learn::{Equivalences, Pattern};
 
 /// Rules that a user added, and learned rules that the user struck out.
 #[derive(Debug, Default)]
@@ -50,18 +50,12 @@ impl HandRules {
             };
             rules.add(&row, columns).map_err(|reason| refused(place(), &reason))?;
         }
-        rules.with_patterns(&[])?;
+        rules.with_patterns(Equivalences::default())?;
         Ok(rules)
     }
 
     /// Returns the added rules together with patterns of hosts.
-    pub(super) fn with_patterns(&self, patterns: &[Pattern]) -> Result<Equivalences, CommandError> {
-        let mut all = Equivalences::default();
-        for pattern in patterns {
-            // Patterns that contradict each other were refused before.
-            let added = all.add_pattern(&pattern.host, pattern.rule);
-            debug_assert!(added.is_ok());
-        }
+    pub(super) fn with_patterns(&self, mut all: Equivalences) -> Result<Equivalences, CommandError> {
         self.added.iter().for_each(|rule| all.add_rule(&rule.scope, rule.judged.rule.clone()));
         match all.find_loops().into_iter().min() {
             Some(host) => Err(CommandError::Usage(format!(

@@ -35,6 +35,7 @@ mod job;
 mod job_identity;
 mod learn;
 mod learn_page;
+mod learn_redirects;
 mod learn_rules;
 mod learn_validation;
 mod manifest;

@@ -1,77 +1,51 @@
-//! The graph of redirects: its nodes are URLs, and every node leads to at most one other.
-
-use crate::key::KeyBytes;
-use std::collections::HashMap;
+//! Graphs of redirects, whose nodes are numbered URLs of which each leads to at most one other, and sets of nodes.
 
 /// The target of a node that leads nowhere.
 pub(super) const NOWHERE: u32 = u32::MAX;
 
-/// The URLs of all redirects, numbered, each stored once.
-#[derive(Debug, Default)]
-pub(super) struct UrlNodes {
-    texts: Vec<u8>,
-    /// End offset of each text.
-    ends: Vec<usize>,
-    keys: Vec<KeyBytes>,
-    numbers: HashMap<KeyBytes, u32>,
-}
-
-impl UrlNodes {
-    /// Returns the number of a URI; a new URI gets the next number.
-    pub(super) fn intern(&mut self, uri: &[u8], key: KeyBytes) -> u32 {
-        let next = self.keys.len() as u32;
-        *self.numbers.entry(key).or_insert_with(|| {
-            self.texts.extend_from_slice(uri);
-            self.ends.push(self.texts.len());
-            self.keys.push(key);
-            next
-        })
-    }
-
-    /// Returns whether a URI with this key has a number.
-    pub(super) fn contains(&self, key: &KeyBytes) -> bool {
-        self.numbers.contains_key(key)
-    }
-
-    /// Bytes of all URIs.
-    pub(super) fn texts_len(&self) -> usize {
-        self.texts.len()
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.keys.len()
-    }
-
-    pub(super) fn uri(&self, node: u32) -> &[u8] {
-        let node = node as usize;
-        let start = if node == 0 { 0 } else { self.ends[node - 1] };
-        &self.texts[start..self.ends[node]]
-    }
-
-    pub(super) fn key(&self, node: u32) -> KeyBytes {
-        self.keys[node as usize]
-    }
+/// Returns the target of a node. Nodes without an entry lead nowhere.
+fn target_of(next: &[u32], node: u32) -> u32 {
+    next.get(node as usize).copied().unwrap_or(NOWHERE)
 }
 
 /// Returns for each node whether it is on a cycle or leads into one. `next` holds the target of each node.
-pub(super) fn find_loops(next: &[u32]) -> Vec<bool> {
+pub(super) fn mark_loops(next: &[u32]) -> Vec<bool> {
     const UNVISITED: u8 = 0;
     const ON_PATH: u8 = 1;
     const ENDS: u8 = 2;
     const LOOPS: u8 = 3;
     let mut states = vec![UNVISITED; next.len()];
-    let mut path = Vec::new();
     for start in 0..next.len() as u32 {
         let mut node = start;
-        while node != NOWHERE && states[node as usize] == UNVISITED {
-            states[node as usize] = ON_PATH;
-            path.push(node);
-            node = next[node as usize];
+        while let Some(state @ &mut UNVISITED) = states.get_mut(node as usize) {
+            *state = ON_PATH;
+            node = target_of(next, node);
         }
-        let is_loop = node != NOWHERE && states[node as usize] != ENDS;
-        path.drain(..).for_each(|node| states[node as usize] = if is_loop { LOOPS } else { ENDS });
+        let found = match states.get(node as usize) {
+            Some(&(ON_PATH | LOOPS)) => LOOPS,
+            _ => ENDS,
+        };
+        node = start;
+        while let Some(state @ &mut ON_PATH) = states.get_mut(node as usize) {
+            *state = found;
+            node = target_of(next, node);
+        }
     }
     states.into_iter().map(|state| state == LOOPS).collect()
+}
+
+/// Replaces the target of each node by the node where its path ends. There are no cycles.
+pub(super) fn follow_to_ends(next: &mut [u32]) {
+    for start in 0..next.len() as u32 {
+        let mut end = start;
+        while target_of(next, end) != NOWHERE {
+            end = target_of(next, end);
+        }
+        let mut node = start;
+        while node != end {
+            node = std::mem::replace(&mut next[node as usize], end);
+        }
+    }
 }
 
 /// Disjoint sets of nodes, with union by size and path halving.
@@ -106,12 +80,6 @@ impl UnionFind {
         self.parents[small as usize] = large;
         self.sizes[large as usize] += self.sizes[small as usize];
     }
-
-    /// Returns the number of nodes in the set of `node`.
-    pub(super) fn size(&mut self, node: u32) -> u32 {
-        let root = self.find(node);
-        self.sizes[root as usize]
-    }
 }
 
 #[cfg(test)]
@@ -120,9 +88,17 @@ mod tests {
 
     #[test]
     fn finds_cycles_and_the_nodes_that_lead_into_them() {
-        // 0 -> 1 -> 2 -> 1; 3 -> 3; 4 -> 5 -> nowhere; 6 -> 5
-        let next = [1, 2, 1, 3, 5, NOWHERE, 5];
-        assert_eq!(find_loops(&next), [true, true, true, true, false, false, false]);
+        // 0 -> 1 -> 2 -> 1; 3 -> 3; 4 -> 5 -> nowhere; 6 -> 5; 7 -> 8, which has no entry
+        let next = [1, 2, 1, 3, 5, NOWHERE, 5, 8];
+        assert_eq!(mark_loops(&next), [true, true, true, true, false, false, false, false]);
+    }
+
+    #[test]
+    fn paths_are_followed_to_their_ends() {
+        // 0 -> 1 -> 2 -> nowhere; 4 -> 3 -> 1; 5 -> nowhere; 6 -> 9, which has no entry
+        let mut next = [1, 2, NOWHERE, 1, 3, NOWHERE, 9];
+        follow_to_ends(&mut next);
+        assert_eq!(next, [2, 2, NOWHERE, 2, 2, NOWHERE, 9]);
     }
 
     #[test]
@@ -132,6 +108,5 @@ mod tests {
         let root = sets.find(0);
         assert!((1..4).all(|node| sets.find(node) == root));
         assert_ne!(sets.find(4), root);
-        assert_eq!((sets.size(2), sets.size(4)), (4, 1));
     }
 }

@@ -2,9 +2,8 @@
 //! rung `protocol` from what was learned.
 //!
 //! ```text
-//! rows --RowGroupObservations--> Observations --judge--> RedirectVerdict per redirect --UnionFind--> classes --+
-//!                                      |                                                                    +--> Learned
-//!                                      +--answers and redirects of every host-------> patterns ------------+
+//! redirects and answers --Observations, or sorted by a job--> RedirectObserver: a RedirectVerdict per redirect
+//!     --finish--> classes, the URLs that redirects lead to one URL, and patterns of hosts --> Learned
 //!
 //! Learned --(file)--> Equivalences: key of a URL --class, otherwise patterns--> key of its representative
 //! ```
@@ -21,22 +20,33 @@ mod equivalences;
 mod graph;
 mod learned;
 mod observations;
+mod observer;
 mod patterns;
 mod redirect;
+mod resolution;
 mod rewrite;
 mod spelling;
+mod store;
 mod text_map;
 #[cfg(feature = "cli")]
 mod trace;
 
 pub(crate) use equivalences::KeyBuffers;
 pub use equivalences::{Equivalences, EquivalencesConflict, KeyOrigin};
+#[cfg(feature = "pipeline")]
+pub(crate) use learned::LearnedRedirects;
 pub use learned::{ClassMember, LearnCounts, Learned, MemberReason};
-pub use observations::{Observations, RowGroupObservations};
+pub use observations::Observations;
+#[cfg(feature = "pipeline")]
+pub(crate) use observer::{NUMBERED_URL_LEN, RedirectObserver};
 pub use patterns::{Pattern, RefusedRules};
+#[cfg(feature = "pipeline")]
+pub(crate) use redirect::TargetSource;
 pub use redirect::{LearnLimits, RecordPlace, RedirectCode, RedirectVerdict};
 pub use rewrite::{OriginRule, RewriteRule, WwwChange};
 #[cfg(feature = "pipeline")]
 pub(crate) use spelling::Spelling;
+#[cfg(feature = "pipeline")]
+pub(crate) use store::{FieldReader, ReadRecords, RecordFields, RecordStore, SortRecords};
 #[cfg(feature = "cli")]
 pub(crate) use trace::TraceStep;

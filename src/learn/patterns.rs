@@ -12,11 +12,11 @@
 //!
 //! Redirects that are weak, part of a loop, or from a URL to itself do not vote.
 
-use super::graph::{NOWHERE, UrlNodes, find_loops};
-use super::observations::Observations;
-use super::redirect::{LearnLimits, RedirectEdge, RedirectVerdict};
+use super::graph::{NOWHERE, mark_loops};
+use super::redirect::LearnLimits;
 use super::rewrite::{OriginRule, RewriteRule};
-use super::spelling::{PathEnding, Spelling};
+use super::spelling::{PathEnding, Spelling, without_www};
+use super::store::{FieldReader, RecordFields};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Number of examples, and of counter-examples, per pattern.
@@ -51,6 +51,25 @@ pub struct RefusedRules {
 }
 
 impl Pattern {
+    /// Writes the pattern as a record; those of a host compare by their rules.
+    pub(super) fn write(&self, record: &mut Vec<u8>) {
+        record.clear();
+        record.put_text(&self.host);
+        record.push(self.rule.number());
+        for (count, first) in [(self.support, &self.examples), (self.counter, &self.counter_examples)] {
+            UrlSample { count, first: first.clone() }.write(record);
+        }
+    }
+
+    /// Reads what [`Self::write`] wrote.
+    pub(super) fn read(record: &[u8]) -> Option<Pattern> {
+        let mut fields = FieldReader(record);
+        let (host, rule) = (fields.text().to_vec(), RewriteRule::numbered(fields.u8())?);
+        let [confirming, against] = std::array::from_fn(|_| UrlSample::read(&mut fields));
+        let (support, counter) = (confirming.count, against.count);
+        Some(Pattern { host, rule, support, counter, examples: confirming.first, counter_examples: against.first })
+    }
+
     /// Returns the share of URLs that confirm the rule among those it applies to.
     pub(crate) fn confidence(&self) -> f64 {
         self.support as f64 / (self.support + self.counter).max(1) as f64
@@ -82,94 +101,214 @@ impl UrlSample {
         self.count += other.count;
         other.first.iter().for_each(|uri| self.add_example(uri));
     }
+
+    fn write(&self, record: &mut Vec<u8>) {
+        record.put_u64(self.count);
+        record.push(self.first.len() as u8);
+        self.first.iter().for_each(|uri| record.put_text(uri));
+    }
+
+    fn read(fields: &mut FieldReader<'_>) -> UrlSample {
+        let count = fields.u64();
+        UrlSample { count, first: (0..fields.u8()).map(|_| fields.text().to_vec()).collect() }
+    }
 }
 
 /// The votes of the URLs that one rule can apply to.
 #[derive(Debug, Default)]
-struct RuleVotes {
+pub(super) struct RuleVotes {
     rules: BTreeMap<RewriteRule, UrlSample>,
     against: UrlSample,
 }
 
 /// What one rule is learned for: a scheme of a host, or an ending of its paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum VoteSlot {
+pub(super) enum VoteSlot {
     Origin { is_https: bool },
     PathEnding(PathEnding),
 }
 
 /// Votes by host, ordered so that results are deterministic.
-type HostVotes = BTreeMap<Vec<u8>, BTreeMap<VoteSlot, RuleVotes>>;
+pub(super) type HostVotes = BTreeMap<Vec<u8>, BTreeMap<VoteSlot, RuleVotes>>;
 
-/// Returns the patterns, sorted by host and rule, and the numbers of rules that were not learned.
-pub(super) fn learn(
-    observed: &Observations,
-    edges: &[RedirectEdge],
-    limits: &LearnLimits,
-) -> (Vec<Pattern>, RefusedRules) {
-    let mut votes = HostVotes::new();
-    edges.iter().for_each(|edge| count_redirect(&mut votes, &observed.nodes, edge));
-    let (mut patterns, mut refused) = (Vec::new(), RefusedRules::default());
-    for (host, mut slots) in votes {
-        count_answers(&mut slots, &host, observed);
-        for pattern in slots.into_values().filter_map(|votes| best_rule(&host, votes)) {
-            match pattern {
-                _ if pattern.support < limits.min_support.max(1) => refused.support += 1,
-                _ if pattern.confidence() < limits.min_confidence => refused.confidence += 1,
-                _ => patterns.push(pattern),
-            }
+/// URLs of an origin that answered with a success status, by the ending of their paths.
+#[derive(Debug, Default)]
+pub(super) struct OriginAnswers {
+    counts: [u64; 4],
+    /// The least URL by bytes.
+    examples: [Option<Vec<u8>>; 4],
+}
+
+impl OriginAnswers {
+    /// Adds a URL.
+    pub(super) fn add(&mut self, ending: PathEnding, uri: &[u8]) {
+        self.counts[ending as usize] += 1;
+        let least = &mut self.examples[ending as usize];
+        if least.as_deref().is_none_or(|least| uri < least) {
+            *least = Some(uri.to_vec());
         }
     }
-    let learned = patterns.len();
-    remove_loops(&mut patterns);
-    refused.circular = (learned - patterns.len()) as u64;
-    patterns.sort_unstable_by(|a, b| (&a.host, a.rule).cmp(&(&b.host, b.rule)));
-    (patterns, refused)
+}
+
+/// Returns the group of a host: the host without `www.`. Patterns lead from a host to hosts of its group only.
+pub(super) fn group_of(authority: &[u8]) -> &[u8] {
+    without_www(authority)
 }
 
 fn votes_of<'v>(votes: &'v mut HostVotes, host: &[u8], slot: VoteSlot) -> &'v mut RuleVotes {
     votes.entry(host.to_vec()).or_default().entry(slot).or_default()
 }
 
-/// Counts the votes of a redirect.
-fn count_redirect(votes: &mut HostVotes, nodes: &UrlNodes, edge: &RedirectEdge) {
-    let uri = nodes.uri(edge.from);
-    let (Some(from), to) = (Spelling::of(uri), Spelling::of(nodes.uri(edge.to))) else { return };
+/// Counts the votes of an accepted redirect.
+pub(super) fn count_accepted(votes: &mut HostVotes, from_uri: &[u8], to_uri: &[u8]) {
+    let (Some(from), Some(to)) = (Spelling::of(from_uri), Spelling::of(to_uri)) else {
+        return count_against(votes, from_uri);
+    };
+    let Some(change) = from.change_to(&to) else { return count_against(votes, from_uri) };
     let (origin, ending) = (VoteSlot::Origin { is_https: from.is_https }, VoteSlot::PathEnding(from.ending()));
-    match (edge.verdict, edge.change, to) {
-        (RedirectVerdict::Accepted, Some(change), Some(to)) => {
-            if let Some(rule) = OriginRule::between(&from, &to) {
-                votes_of(votes, from.authority, origin).rules.entry(RewriteRule::Origin(rule)).or_default().add(uri);
-            }
-            if let Some(rule) = RewriteRule::of_change(change, from.ending()) {
-                votes_of(votes, to.authority, ending).rules.entry(rule).or_default().add(uri);
-            }
-        }
-        (
-            RedirectVerdict::Accepted | RedirectVerdict::Ambiguous | RedirectVerdict::Sink | RedirectVerdict::OtherSite,
-            ..,
-        ) => {
-            votes_of(votes, from.authority, origin).against.add(uri);
-            votes_of(votes, from.authority, ending).against.add(uri);
-        }
-        _ => (),
+    if let Some(rule) = OriginRule::between(&from, &to) {
+        votes_of(votes, from.authority, origin).rules.entry(RewriteRule::Origin(rule)).or_default().add(from_uri);
+    }
+    if let Some(rule) = RewriteRule::of_change(change, from.ending()) {
+        votes_of(votes, to.authority, ending).rules.entry(rule).or_default().add(from_uri);
     }
 }
 
-/// Counts the URLs of a host that answered with a success status. They only matter where a redirect voted.
-fn count_answers(slots: &mut BTreeMap<VoteSlot, RuleVotes>, host: &[u8], observed: &Observations) {
-    for is_https in [false, true] {
-        let mut origin = Vec::new();
-        Spelling { is_https, authority: host, path: b"", tail: b"", is_bare_host: true }.write_origin(&mut origin);
-        let Some(answers) = observed.origins.get(&origin) else { continue };
-        for ending in [PathEnding::Slash, PathEnding::Name, PathEnding::File, PathEnding::Other] {
-            let (count, example) = (answers.counts[ending as usize], &answers.examples[ending as usize]);
-            for slot in [VoteSlot::Origin { is_https }, VoteSlot::PathEnding(ending)] {
-                let Some(votes) = slots.get_mut(&slot) else { continue };
-                votes.against.count += count;
-                example.iter().for_each(|uri| votes.against.add_example(uri));
+/// Counts the votes of a URL that contradicts the rules of its host.
+pub(super) fn count_against(votes: &mut HostVotes, uri: &[u8]) {
+    let Some(from) = Spelling::of(uri) else { return };
+    for slot in [VoteSlot::Origin { is_https: from.is_https }, VoteSlot::PathEnding(from.ending())] {
+        votes_of(votes, from.authority, slot).against.add(uri);
+    }
+}
+
+/// Marks the records of a group that are about a host; they come before those of ends.
+const ABOUT_HOST: u8 = 1;
+
+/// Marks the records of a group that are ends: URLs that redirects lead to and that answer with no success.
+pub(super) const END: u8 = 2;
+
+/// The rule of votes against all rules.
+const AGAINST: u8 = u8::MAX;
+
+/// Writes votes as records of their groups, and calls `push` with each.
+pub(super) fn write_votes<E>(
+    votes: &HostVotes,
+    record: &mut Vec<u8>,
+    push: &mut impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<(), E> {
+    for (host, slots) in votes {
+        for (slot, votes) in slots {
+            let rules = votes.rules.iter().map(|(rule, sample)| (rule.number(), sample));
+            for (rule, sample) in rules.chain([(AGAINST, &votes.against)]).filter(|(_, sample)| sample.count > 0) {
+                begin_record(host, record);
+                record.extend_from_slice(&[slot.number(), rule]);
+                sample.write(record);
+                push(record)?;
             }
         }
+    }
+    Ok(())
+}
+
+/// Writes the answers of the two origins of a host, as [`write_votes`] does.
+pub(super) fn write_answers<E>(
+    host: &[u8],
+    answers: &[OriginAnswers; 2],
+    record: &mut Vec<u8>,
+    push: &mut impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<(), E> {
+    for (is_https, answers) in [false, true].into_iter().zip(answers) {
+        for ending in [PathEnding::Slash, PathEnding::Name, PathEnding::File, PathEnding::Other] {
+            let (count, example) = (answers.counts[ending as usize], &answers.examples[ending as usize]);
+            if count > 0 {
+                begin_record(host, record);
+                // After the votes of the host, whose slots have lower numbers.
+                record.extend_from_slice(&[FIRST_ANSWER + u8::from(is_https), ending as u8]);
+                UrlSample { count, first: example.iter().cloned().collect() }.write(record);
+                push(record)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn begin_record(host: &[u8], record: &mut Vec<u8>) {
+    record.clear();
+    record.put_text(group_of(host));
+    record.push(ABOUT_HOST);
+    record.put_text(host);
+}
+
+/// The number of answers of `http` among the slots of votes.
+const FIRST_ANSWER: u8 = 16;
+
+impl VoteSlot {
+    fn number(self) -> u8 {
+        match self {
+            VoteSlot::Origin { is_https } => u8::from(is_https),
+            VoteSlot::PathEnding(ending) => 2 + ending as u8,
+        }
+    }
+
+    fn numbered(number: u8) -> VoteSlot {
+        match number {
+            0 | 1 => VoteSlot::Origin { is_https: number == 1 },
+            _ => VoteSlot::PathEnding(PathEnding::numbered(number - 2)),
+        }
+    }
+}
+
+/// The votes of the hosts of a group.
+#[derive(Debug, Default)]
+pub(super) struct GroupVotes(HostVotes);
+
+impl GroupVotes {
+    /// Adds what a record says about a host, without the group before it. Returns false if it is not such a record.
+    pub(super) fn add(&mut self, mut fields: FieldReader<'_>) -> bool {
+        if fields.u8() != ABOUT_HOST {
+            return false;
+        }
+        let (host, slot, rule) = (fields.text(), fields.u8(), fields.u8());
+        let sample = UrlSample::read(&mut fields);
+        if let Some(is_https) = slot.checked_sub(FIRST_ANSWER) {
+            self.add_answers(host, is_https == 1, PathEnding::numbered(rule), &sample);
+            return true;
+        }
+        let votes = votes_of(&mut self.0, host, VoteSlot::numbered(slot));
+        match RewriteRule::numbered(rule) {
+            Some(rule) => votes.rules.entry(rule).or_default().add_all(&sample),
+            None => votes.against.add_all(&sample),
+        }
+        true
+    }
+
+    /// Counts URLs that answered with a success status. They only matter where a redirect voted.
+    fn add_answers(&mut self, host: &[u8], is_https: bool, ending: PathEnding, answers: &UrlSample) {
+        let Some(slots) = self.0.get_mut(host) else { return };
+        for slot in [VoteSlot::Origin { is_https }, VoteSlot::PathEnding(ending)] {
+            if let Some(votes) = slots.get_mut(&slot) {
+                votes.against.add_all(answers);
+            }
+        }
+    }
+
+    /// Returns the patterns of the group, and adds the numbers of rules that were not learned.
+    pub(super) fn learn(self, limits: &LearnLimits, refused: &mut RefusedRules) -> Vec<Pattern> {
+        let mut patterns = Vec::new();
+        for (host, slots) in self.0 {
+            for pattern in slots.into_values().filter_map(|votes| best_rule(&host, votes)) {
+                match pattern {
+                    _ if pattern.support < limits.min_support.max(1) => refused.support += 1,
+                    _ if pattern.confidence() < limits.min_confidence => refused.confidence += 1,
+                    _ => patterns.push(pattern),
+                }
+            }
+        }
+        let learned = patterns.len();
+        remove_loops(&mut patterns);
+        refused.circular += (learned - patterns.len()) as u64;
+        patterns
     }
 }
 
@@ -206,7 +345,7 @@ fn remove_loops(patterns: &mut Vec<Pattern>) {
     }
     let mut next = vec![NOWHERE; numbers.len()];
     steps.into_iter().for_each(|(from, to)| next[from] = to as u32);
-    let loops = find_loops(&next);
+    let loops = mark_loops(&next);
     let stripped: BTreeSet<Vec<u8>> = hosts_with(patterns, |rule| rule == RewriteRule::StripSlash);
     let added = hosts_with(patterns, |rule| matches!(rule, RewriteRule::AddSlash | RewriteRule::AddSlashToFiles));
     patterns.retain(|pattern| match pattern.rule {

@@ -1,6 +1,7 @@
 //! Redirects: their status, what is decided about them, and the limits that decisions depend on.
 
-use super::spelling::SpellingChange;
+use super::spelling::Spelling;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// How binding a redirect is, by its status (RFC 9110 section 15.4); the strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,6 +27,21 @@ impl RedirectCode {
             301 | 308 => Some(RedirectCode::Permanent),
             302 | 303 | 307 => Some(RedirectCode::Temporary),
             _ => None,
+        }
+    }
+
+    /// Returns the code that a record states, [`RedirectCode::Unknown`] without a status, or `None` if its status is not that
+    /// of a redirect.
+    pub(crate) fn of_record(status: Option<i32>) -> Option<RedirectCode> {
+        status.map_or(Some(RedirectCode::Unknown), RedirectCode::of)
+    }
+
+    /// Returns the code with this number: its place among all codes.
+    pub(crate) const fn numbered(number: u8) -> RedirectCode {
+        match number {
+            0 => RedirectCode::Permanent,
+            1 => RedirectCode::Temporary,
+            _ => RedirectCode::Unknown,
         }
     }
 
@@ -136,20 +152,19 @@ pub(super) struct RedirectEvidence {
     pub(super) first: RecordPlace,
 }
 
-/// A distinct redirect and the decision about it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct RedirectEdge {
-    pub(super) from: u32,
-    pub(super) to: u32,
-    pub(super) evidence: RedirectEvidence,
-    /// The difference of the two URLs, if they can be spellings of one URL.
-    pub(super) change: Option<SpellingChange>,
-    pub(super) verdict: RedirectVerdict,
+/// A URL that redirects to another one, as that one sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct TargetSource {
+    /// The redirect counts for the limit of sinks: the target is not another spelling of the source.
+    pub(crate) is_counted: bool,
+    /// Hash of the URL that redirects.
+    pub(crate) source: u64,
 }
 
-impl RedirectEdge {
-    /// Returns whether no check has refused the redirect so far.
-    pub(super) fn is_accepted(&self) -> bool {
-        self.verdict == RedirectVerdict::Accepted
+impl TargetSource {
+    /// Returns what the target of a redirect sees.
+    pub(crate) fn new(from: &[u8], to: &[u8]) -> TargetSource {
+        let is_spelling = || Some(Spelling::of(from)?.change_to(&Spelling::of(to)?)?);
+        TargetSource { is_counted: from != to && is_spelling().is_none(), source: xxh3_64(from) }
     }
 }

@@ -101,6 +101,32 @@ impl RewriteRule {
         RewriteRule::all().into_iter().find(|rule| rule.name() == name)
     }
 
+    /// Returns a number that compares as the rule does.
+    pub(super) fn number(self) -> u8 {
+        match self {
+            RewriteRule::Origin(OriginRule { from_https, to_https, www }) => {
+                6 * u8::from(from_https) + 3 * u8::from(to_https) + www as u8
+            }
+            RewriteRule::AddSlash => 12,
+            RewriteRule::AddSlashToFiles => 13,
+            RewriteRule::StripSlash => 14,
+        }
+    }
+
+    /// Returns the rule with this number.
+    pub(super) fn numbered(number: u8) -> Option<RewriteRule> {
+        Some(match number {
+            0..12 => {
+                let www = [WwwChange::Kept, WwwChange::Added, WwwChange::Stripped][usize::from(number % 3)];
+                RewriteRule::Origin(OriginRule { from_https: number >= 6, to_https: number % 6 >= 3, www })
+            }
+            12 => RewriteRule::AddSlash,
+            13 => RewriteRule::AddSlashToFiles,
+            14 => RewriteRule::StripSlash,
+            _ => return None,
+        })
+    }
+
     /// Returns the slash rule that can apply to a path with this ending.
     pub(super) fn of_ending(ending: PathEnding) -> Option<RewriteRule> {
         match ending {
@@ -175,5 +201,9 @@ mod tests {
         }
         assert_eq!(RewriteRule::all().len(), 13);
         assert!(RewriteRule::all().into_iter().all(|rule| RewriteRule::named(&rule.name()) == Some(rule)));
+        let mut rules = RewriteRule::all();
+        assert!(rules.iter().all(|rule| RewriteRule::numbered(rule.number()) == Some(*rule)));
+        rules.sort_unstable();
+        assert!(rules.is_sorted_by_key(|rule| rule.number()));
     }
 }

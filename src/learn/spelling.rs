@@ -48,6 +48,18 @@ pub(crate) struct SpellingChange {
     pub(crate) slash: Option<SlashChange>,
 }
 
+impl PathEnding {
+    /// Returns the ending with this number: its place among all endings.
+    pub(super) const fn numbered(number: u8) -> PathEnding {
+        match number {
+            0 => PathEnding::Slash,
+            1 => PathEnding::Name,
+            2 => PathEnding::File,
+            _ => PathEnding::Other,
+        }
+    }
+}
+
 impl<'a> Spelling<'a> {
     /// Splits `uri`. Returns `None` if its scheme is neither http nor https.
     pub(crate) fn of(uri: &'a [u8]) -> Option<Spelling<'a>> {

@@ -1,22 +1,22 @@
-//! Captures in the order of their hosts, URLs and contents: [`CaptureSort`] sorts them, [`HostReader`] reads those of one host
+//! Captures and redirects in the order of their hosts and URLs: [`CaptureSort`] sorts them, [`HostReader`] reads those of one host
 //! after the other.
 //!
-//! A capture is stored as bytes that compare in this order: the labels of its host reversed, so that the hosts of a site follow
-//! each other; its scheme and the rest of its URL; the hash of its content; what the record states about the answer; its day.
+//! A record is stored as bytes that compare in this order: the labels of its host reversed, so that the hosts of a site follow
+//! each other; its scheme and the rest of its URL; its kind; and
+//!
+//! - of a capture: the hash of its content, what the record states about the answer, its day;
+//! - of a redirect: the target, the status, the place of the record;
+//! - of a target: the source, see [`TargetSource`].
 
 use super::RowGroup;
 use super::held_out::{DAYS, DayCounts, HeldOutHost, HoldOut};
+use super::record_store::DiskStore;
 use crate::canon::Rows;
 use crate::learn::content::{HostCaptures, UrlParts};
-use crate::learn::{Observations, RedirectCode};
-use crate::sort::{EncodedBlock, MergeLimits, Merger, SortBy, SortSchema, SortedRuns};
+use crate::learn::{FieldReader, RecordFields, RecordPlace, RedirectCode, RedirectObserver, TargetSource};
+use crate::sort::{BytesBuffer, BytesMerger, BytesRun, BytesRuns};
 use crate::spill::SpillError;
-use arrow::array::{Array, AsArray, BinaryArray, BinaryBuilder, RecordBatch};
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use arrow::error::ArrowError;
 use data_encoding::{BASE32, HEXLOWER_PERMISSIVE};
-use std::path::Path;
-use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Most bytes of a stored capture that has no content worth comparing.
@@ -34,82 +34,139 @@ const EMPTY_DIGESTS: [&str; 5] = [
 /// About the most URLs that a thread learns from at a time; a single host may have more.
 const UNIT_URLS: usize = 4096;
 
-/// One `ALLOCATOR_SHARE`-th of the memory for runs is left to the allocator, see the sort job.
-const ALLOCATOR_SHARE: usize = 4;
-
-/// Limits of the rows that are merged at a time.
-const MERGE_LIMITS: MergeLimits = MergeLimits { rows: 16 << 10, len: 4 << 20, part_rows: None };
+/// Why observations could not be collected.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ObserveError {
+    /// What is held in memory for each URL of a redirect exceeds the limit.
+    #[error(
+        "{urls} different URLs that redirect or are targets of redirects need more than half of the memory for data, {limit} bytes"
+    )]
+    TooLarge {
+        /// The limit in bytes.
+        limit: usize,
+        /// Different URLs so far.
+        urls: usize,
+    },
+    /// A temporary file cannot be used.
+    #[error(transparent)]
+    Spill(#[from] SpillError),
+}
 
 /// Sorts captures by host, URL and content.
 #[derive(Debug)]
-pub(crate) struct CaptureSort {
-    table: SchemaRef,
-    schema: SortSchema,
+pub(crate) struct CaptureSort<'a> {
+    /// Rank of the name of each source.
+    ranks: &'a [u32],
+    /// Contents are evidence for rules.
+    has_contents: bool,
     /// Captures by day, if some are held out.
     days: Option<DayCounts>,
 }
 
-impl CaptureSort {
-    /// `held_out` is the share of captures that rules are not learned from.
-    pub(super) fn new(held_out: f64) -> Result<CaptureSort, SpillError> {
-        let table = Arc::new(Schema::new(vec![Field::new("capture", DataType::Binary, false)]));
-        let schema = SortSchema::new(&table, vec![None], &SortBy::parse(["capture"]), None)?;
-        Ok(CaptureSort { table, schema, days: (held_out > 0.0).then(DayCounts::default) })
+/// What the records of a row group state.
+#[derive(Debug, Default)]
+pub(super) struct SortedCaptures {
+    pub(super) run: BytesRun,
+    /// Records that state a redirect.
+    pub(super) redirects: u64,
+    /// Records whose status is not that of the redirect that they state.
+    pub(super) other_status: u64,
+    /// Records that state a redirect whose URL or target has a fault.
+    pub(super) unparsable: u64,
+}
+
+impl CaptureSort<'_> {
+    /// `held_out` is the share of captures that rules are not learned from; `None` if contents are no evidence.
+    pub(super) fn new(ranks: &[u32], held_out: Option<f64>) -> CaptureSort<'_> {
+        let days = held_out.is_some_and(|share| share > 0.0).then(DayCounts::default);
+        CaptureSort { ranks, has_contents: held_out.is_some(), days }
     }
 
-    /// An empty collection of runs that takes about `memory` bytes.
-    pub(super) fn new_runs(memory: usize, directory: &Path) -> SortedRuns {
-        SortedRuns::new(memory - memory / ALLOCATOR_SHARE, directory)
-    }
-
-    /// Returns the answers of a row group as a sorted run; with their contents if these are evidence for rules.
-    pub(super) fn sort(&self, group: &RowGroup<'_>, has_contents: bool) -> Result<Vec<EncodedBlock>, SpillError> {
-        let (mut captures, mut days, mut capture) = (BinaryBuilder::new(), Vec::new(), Vec::new());
-        for row in 0..group.rows.len() {
-            let Some(url) = UrlParts::of(group.rows.uri.get(row)) else { continue };
-            let content = if has_contents { content_of(group.rows, row) } else { None };
-            let answer = answer_of(group.rows, row) | if content.is_some() { HAS_CONTENT } else { 0 };
-            if answer == 0 {
-                continue;
-            }
-            let day = day_of(group.rows, row);
-            capture.clear();
-            write_capture(&url, &CaptureEnd { content: content.unwrap_or(0), answer, day }, &mut capture);
-            captures.append_value(&capture);
-            if content.is_some() && self.days.is_some() {
-                days.push(i32::from(day));
+    /// Sorts what the records of a row group state.
+    pub(super) fn sort(&self, group: &RowGroup<'_>) -> SortedCaptures {
+        let (mut records, mut days, mut row) = (BytesBuffer::default(), Vec::new(), 0);
+        let mut found =
+            SortedCaptures { unparsable: group.rows.tally.unreadable_redirects, ..SortedCaptures::default() };
+        for run in group.runs {
+            for i in 0..run.rows {
+                let source = self.ranks[run.source as usize];
+                let place = RecordPlace { source, record: run.first_record + u64::from(i) };
+                self.add_redirects((group.rows, row, place), &mut records, &mut found);
+                self.add_capture(group.rows, row, &mut records, &mut days);
+                row += 1;
             }
         }
         if let Some(counts) = &self.days {
             counts.add(&days);
         }
-        let batch = RecordBatch::try_new(self.table.clone(), vec![Arc::new(captures.finish())])?;
-        Ok(self.schema.sort(&batch, group.ticket.first_row())?)
+        SortedCaptures { run: records.take_run(), ..found }
     }
 
-    /// Reads the captures of runs that were reduced.
-    pub(super) fn reader<'a>(
-        &'a self,
-        runs: &mut SortedRuns,
-        held_out: f64,
-        observed: &'a mut Observations,
-    ) -> Result<HostReader<'a>, SpillError> {
-        Ok(HostReader {
-            merger: runs.merger(&self.schema, MERGE_LIMITS)?,
-            schema: &self.schema,
-            hold_out: self.days.as_ref().map(|days| HoldOut::new(held_out, days)),
-            observed,
-            uri: Vec::new(),
-            last_served: Vec::new(),
-            batch: None,
-            row: 0,
-        })
+    fn add_capture(&self, rows: &Rows, row: usize, records: &mut BytesBuffer, days: &mut Vec<i32>) {
+        let Some(url) = UrlParts::of(rows.uri.get(row)) else { return };
+        let content = if self.has_contents { content_of(rows, row) } else { None };
+        let answer = answer_of(rows, row) | if content.is_some() { HAS_CONTENT } else { 0 };
+        if answer == 0 {
+            return;
+        }
+        let day = day_of(rows, row);
+        records.push_with(|record| {
+            write_url(&url, record);
+            record.push(CAPTURE);
+            record.put_u64(content.unwrap_or(0));
+            record.push(answer);
+            record.extend_from_slice(&day.to_be_bytes());
+        });
+        if content.is_some() && self.days.is_some() {
+            days.push(i32::from(day));
+        }
     }
 
-    /// Merges runs until all that remain can be merged at a time.
-    pub(super) fn reduce(&self, runs: SortedRuns) -> Result<SortedRuns, SpillError> {
-        runs.reduce(&self.schema)
+    /// Adds the redirects that a record states: to the target, and from the URL that redirected to its URL.
+    fn add_redirects(
+        &self,
+        (rows, row, place): (&Rows, usize, RecordPlace),
+        records: &mut BytesBuffer,
+        found: &mut SortedCaptures,
+    ) {
+        let carried = &rows.carried;
+        let (uri, to, from) = (rows.uri.get(row), carried.redirects.get(row), carried.redirected_from.get(row));
+        if uri.is_empty() {
+            found.unparsable += u64::from(!to.is_empty()) + u64::from(!from.is_empty());
+            return;
+        }
+        // The status of the redirect from another URL is in the record of that URL.
+        for (from, to, status) in [(from, uri, None), (uri, to, carried.statuses[row])] {
+            if from.is_empty() || to.is_empty() {
+                continue;
+            }
+            match RedirectCode::of_record(status) {
+                Some(code) => {
+                    found.redirects += 1;
+                    add_redirect((from, to), code, place, records);
+                }
+                None => found.other_status += 1,
+            }
+        }
     }
+}
+
+/// Adds a redirect to the records of its source and of its target.
+fn add_redirect((from, to): (&[u8], &[u8]), code: RedirectCode, place: RecordPlace, records: &mut BytesBuffer) {
+    records.push_with(|record| {
+        write_any_url(from, record);
+        record.push(REDIRECT);
+        record.put_text(to);
+        record.push(code as u8);
+        record.put_u32(place.source);
+        record.put_u64(place.record);
+    });
+    let TargetSource { is_counted, source } = TargetSource::new(from, to);
+    records.push_with(|record| {
+        write_any_url(to, record);
+        record.extend_from_slice(&[TARGET, u8::from(is_counted)]);
+        record.put_u64(source);
+    });
 }
 
 /// Returns the day of a capture since 1970; 0 if it is unknown, or if days make no difference.
@@ -175,57 +232,69 @@ fn hash_of_digest(digest: &[u8]) -> u64 {
         .map_or_else(|_| xxh3_64(digest), |bytes| xxh3_64(BASE32.encode(&bytes).as_bytes()))
 }
 
-/// What follows the URL of a stored capture.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct CaptureEnd {
-    content: u64,
-    answer: u8,
-    day: u16,
-}
-
 /// Separates the labels of a host. No URI contains it, and it is less than all characters of hosts.
 const LABEL_END: u8 = 1;
 
-/// Separates host and URL, and URL and content.
-const TEXT_END: u8 = 0;
+/// Separates host and URL.
+const HOST_END: u8 = 0;
 
-/// Bytes after the URL of a stored capture.
-const END_LEN: usize = 1 + 8 + 1 + 2;
+/// The kinds of records, which follow the URL. No URI contains them.
+const CAPTURE: u8 = 0;
+const REDIRECT: u8 = 1;
+const TARGET: u8 = 2;
 
-/// Appends a capture as bytes.
-fn write_capture(url: &UrlParts<'_>, end: &CaptureEnd, out: &mut Vec<u8>) {
+/// The host of URLs whose scheme is neither http nor https, and the mark of their schemes. No host contains it.
+const NO_HOST: u8 = 0xff;
+
+/// Appends an http or https URL as bytes that compare by host first.
+fn write_url(url: &UrlParts<'_>, out: &mut Vec<u8>) {
     for (i, label) in url.authority().rsplit(|byte| *byte == b'.').enumerate() {
         out.extend_from_slice(if i > 0 { &[LABEL_END] } else { b"" });
         out.extend_from_slice(label);
     }
-    out.extend_from_slice(&[TEXT_END, b'0' + u8::from(url.is_https())]);
+    out.extend_from_slice(&[HOST_END, b'0' + u8::from(url.is_https())]);
     url.write_rest(out);
-    out.push(TEXT_END);
-    out.extend_from_slice(&end.content.to_be_bytes());
-    out.push(end.answer);
-    out.extend_from_slice(&end.day.to_be_bytes());
 }
 
-/// A stored capture.
-struct StoredCapture<'a> {
+fn write_any_url(uri: &[u8], out: &mut Vec<u8>) {
+    match UrlParts::of(uri) {
+        Some(url) => write_url(&url, out),
+        None => {
+            out.extend_from_slice(&[NO_HOST, HOST_END, NO_HOST]);
+            out.extend_from_slice(uri);
+        }
+    }
+}
+
+/// The URL of a record.
+struct StoredUrl<'a> {
     /// The labels of the host, reversed.
     host: &'a [u8],
-    is_https: bool,
-    /// The URL after its host.
+    scheme: u8,
+    /// The URL after its host; without a host, the URL.
     rest: &'a [u8],
-    end: CaptureEnd,
+    /// Bytes before the kind of the record.
+    len: usize,
 }
 
-impl<'a> StoredCapture<'a> {
-    /// Reads what [`write_capture`] wrote.
-    fn read(bytes: &'a [u8]) -> Option<StoredCapture<'a>> {
-        let (texts, end) = bytes.split_at_checked(bytes.len().checked_sub(END_LEN)?)?;
-        let host_len = memchr::memchr(TEXT_END, texts)?;
-        let (scheme, rest) = texts[host_len + 1..].split_first()?;
-        let (content, end) = end[1..].split_first_chunk()?;
-        let &[answer, high, low] = end else { return None };
-        let end = CaptureEnd { content: u64::from_be_bytes(*content), answer, day: u16::from_be_bytes([high, low]) };
-        Some(StoredCapture { host: &texts[..host_len], is_https: *scheme == b'1', rest, end })
+impl<'a> StoredUrl<'a> {
+    /// Reads the URL at the beginning of a record.
+    fn read(record: &'a [u8]) -> Option<StoredUrl<'a>> {
+        let host_len = memchr::memchr(HOST_END, record)?;
+        let (scheme, rest) = record[host_len + 1..].split_first()?;
+        let rest_len = memchr::memchr3(CAPTURE, REDIRECT, TARGET, rest)?;
+        let (host, rest) = (&record[..host_len], &rest[..rest_len]);
+        Some(StoredUrl { host, scheme: *scheme, rest, len: host_len + 2 + rest_len })
+    }
+
+    /// Replaces the contents of `out` with the URL; `authority` is the one of its host.
+    fn write(&self, authority: &[u8], out: &mut Vec<u8>) {
+        out.clear();
+        if self.scheme != NO_HOST {
+            out.extend_from_slice(if self.scheme == b'1' { b"https://" } else { b"http://" });
+            out.extend_from_slice(authority);
+        }
+        out.extend_from_slice(self.rest);
     }
 }
 
@@ -249,96 +318,145 @@ impl HostUnit {
     }
 }
 
-/// Reads captures of one host after the other, and adds what they state about answers to observations.
+/// Reads captures of one host after the other, and gives what records state about redirects and answers to an observer.
 pub(super) struct HostReader<'a> {
-    merger: Merger<'a>,
-    schema: &'a SortSchema,
+    merger: BytesMerger,
+    /// Bytes of temporary files.
+    pub(super) spilled: u64,
     hold_out: Option<HoldOut>,
-    observed: &'a mut Observations,
-    /// The URL of the current capture.
+    observer: &'a mut RedirectObserver<DiskStore>,
+    /// Answers matter only if there are redirects.
+    has_redirects: bool,
+    /// Most URLs of redirects, and their bytes.
+    url_limit: (usize, usize),
+    /// The URL of the current record, and its length as it is stored.
     uri: Vec<u8>,
-    /// The last URL whose success was counted.
-    last_served: Vec<u8>,
-    batch: Option<BinaryArray>,
-    row: usize,
+    stored_len: usize,
+    host: Vec<u8>,
+    /// The success of the current URL was counted.
+    is_served: bool,
+    /// The current record belongs to the next host.
+    is_held: bool,
 }
 
-impl HostReader<'_> {
+impl<'a> HostReader<'a> {
+    /// Reads sorted runs; `sort` is the one that made them.
+    pub(super) fn new(
+        runs: BytesRuns,
+        sort: &CaptureSort<'_>,
+        held_out: f64,
+        observer: &'a mut RedirectObserver<DiskStore>,
+        (has_redirects, url_limit): (bool, (usize, usize)),
+    ) -> Result<HostReader<'a>, SpillError> {
+        let runs = runs.reduce()?;
+        Ok(HostReader {
+            spilled: runs.written_len(),
+            merger: runs.merger()?,
+            hold_out: sort.days.as_ref().map(|days| HoldOut::new(held_out, days)),
+            observer,
+            has_redirects,
+            url_limit,
+            uri: Vec::new(),
+            stored_len: 0,
+            host: Vec::new(),
+            is_served: false,
+            is_held: false,
+        })
+    }
+
     /// Returns hosts with about [`UNIT_URLS`] URLs together; `None` after the last.
-    pub(super) fn next_unit(&mut self) -> Result<Option<Vec<HostUnit>>, SpillError> {
+    pub(super) fn next_unit(&mut self) -> Result<Option<Vec<HostUnit>>, ObserveError> {
         let (mut unit, mut urls) = (Vec::new(), 0);
         while urls < UNIT_URLS {
             let Some(host) = self.next_host()? else { break };
             urls += host.captures.len() + host.held_out.len() + 8;
             unit.push(host);
         }
-        Ok((!unit.is_empty()).then_some(unit))
+        let (most, limit) = self.url_limit;
+        match self.observer.numbered_urls() {
+            urls if urls > most => Err(ObserveError::TooLarge { limit, urls }),
+            _ => Ok((!unit.is_empty()).then_some(unit)),
+        }
     }
 
     fn next_host(&mut self) -> Result<Option<HostUnit>, SpillError> {
-        let mut found: Option<(Vec<u8>, HostUnit)> = None;
-        while let Some(batch) = self.fill()? {
-            while self.row < batch.len() {
-                let capture = StoredCapture::read(batch.value(self.row)).ok_or_else(cut_capture)?;
-                let (host, unit) = found.get_or_insert_with(|| (capture.host.to_vec(), self.new_unit(capture.host)));
-                if host != capture.host {
-                    return Ok(found.map(|(_, unit)| unit));
+        let mut found = None;
+        loop {
+            let shared = match std::mem::take(&mut self.is_held) {
+                true => 0,
+                false => match self.merger.advance()? {
+                    Some(shared) => shared,
+                    None => return Ok(found),
+                },
+            };
+            let record = self.merger.record();
+            // Records that share more than the URL are of the same URL.
+            if shared <= self.stored_len {
+                let url = StoredUrl::read(record).ok_or_else(|| self.merger.damaged())?;
+                if url.host != self.host && found.is_some() {
+                    self.is_held = true;
+                    return Ok(found);
                 }
-                self.add(&capture, unit);
-                self.row += 1;
+                self.host.clear();
+                self.host.extend_from_slice(url.host);
+                let unit = found.get_or_insert_with(|| new_unit(url.host, self.hold_out));
+                url.write(&unit.host, &mut self.uri);
+                (self.stored_len, self.is_served) = (url.len, false);
+            }
+            if let Some(unit) = &mut found {
+                self.add(unit)?;
             }
         }
-        Ok(found.map(|(_, unit)| unit))
     }
 
-    fn new_unit(&self, host: &[u8]) -> HostUnit {
-        let host = authority_of(host);
-        let (captures, held_out) = (HostCaptures::default(), HostCaptures::default());
-        let is_site_held_out = self.hold_out.is_some_and(|hold_out| hold_out.contains_site(&host));
-        HostUnit { host, captures, held_out, is_site_held_out }
-    }
-
-    fn add(&mut self, capture: &StoredCapture<'_>, unit: &mut HostUnit) {
-        let StoredCapture { is_https, rest, end: CaptureEnd { content, answer, day }, .. } = *capture;
-        self.uri.clear();
-        self.uri.extend_from_slice(if is_https { b"https://" } else { b"http://" });
-        self.uri.extend_from_slice(&unit.host);
-        self.uri.extend_from_slice(rest);
-        self.add_answer(answer);
-        if answer & HAS_CONTENT != 0 {
-            let is_held_out = unit.is_site_held_out
-                || self.hold_out.is_some_and(|hold_out| hold_out.contains(&self.uri, i32::from(day)));
-            let captures = if is_held_out { &mut unit.held_out } else { &mut unit.captures };
-            captures.push(&self.uri, content);
+    /// Adds the current record.
+    fn add(&mut self, unit: &mut HostUnit) -> Result<(), SpillError> {
+        let HostReader { merger, observer, uri, hold_out, .. } = self;
+        let mut fields = FieldReader(&merger.record()[self.stored_len..]);
+        match fields.u8() {
+            REDIRECT => {
+                let (to, code) = (fields.text(), RedirectCode::numbered(fields.u8()));
+                observer.redirect(uri, to, code, RecordPlace { source: fields.u32(), record: fields.u64() })
+            }
+            TARGET => {
+                let is_counted = fields.u8() != 0;
+                observer.target(uri, TargetSource { is_counted, source: fields.u64() })
+            }
+            _ => {
+                let (content, answer, day) = (fields.u64(), fields.u8(), fields.u16());
+                if answer & HAS_CONTENT != 0 {
+                    let is_held_out = unit.is_site_held_out
+                        || hold_out.is_some_and(|hold_out| hold_out.contains(uri, i32::from(day)));
+                    let captures = if is_held_out { &mut unit.held_out } else { &mut unit.captures };
+                    captures.push(uri, content);
+                }
+                self.add_answer(answer)
+            }
         }
     }
 
-    /// Adds the answer of the current URL to observations; a URL that succeeded several times counts once.
-    fn add_answer(&mut self, answer: u8) {
-        if answer & (IS_PERMANENT | IS_TEMPORARY) != 0 {
-            let is_permanent = answer & IS_PERMANENT != 0;
-            let code = if is_permanent { RedirectCode::Permanent } else { RedirectCode::Temporary };
-            self.observed.add_status(&self.uri, code);
+    /// Adds the answer of the current URL; a URL that succeeded several times counts once.
+    fn add_answer(&mut self, answer: u8) -> Result<(), SpillError> {
+        if answer & IS_SERVED != 0 && !std::mem::replace(&mut self.is_served, true) {
+            match self.has_redirects {
+                true => self.observer.served(&self.uri)?,
+                false => self.observer.count_served(),
+            }
         }
-        if answer & IS_SERVED != 0 && self.last_served != self.uri {
-            self.last_served.clone_from(&self.uri);
-            self.observed.add_served(&self.uri);
-        }
-    }
-
-    /// Makes the next row available; `None` after the last.
-    fn fill(&mut self) -> Result<Option<BinaryArray>, SpillError> {
-        while self.batch.as_ref().is_none_or(|batch| self.row == batch.len()) {
-            let Some(picked) = self.merger.next_rows()? else { return Ok(None) };
-            let batch = self.schema.gather(&picked)?;
-            (self.batch, self.row) = (Some(batch.column(0).as_binary::<i32>().clone()), 0);
-        }
-        Ok(self.batch.clone())
+        let code = match answer & (IS_PERMANENT | IS_TEMPORARY) {
+            IS_PERMANENT => RedirectCode::Permanent,
+            IS_TEMPORARY => RedirectCode::Temporary,
+            _ => return Ok(()),
+        };
+        self.observer.status(&self.uri, code)
     }
 }
 
-fn cut_capture() -> SpillError {
-    SpillError::Arrow(ArrowError::SchemaError("a stored capture is cut short".to_string()))
+fn new_unit(host: &[u8], hold_out: Option<HoldOut>) -> HostUnit {
+    let host = authority_of(host);
+    let (captures, held_out) = (HostCaptures::default(), HostCaptures::default());
+    let is_site_held_out = hold_out.is_some_and(|hold_out| hold_out.contains_site(&host));
+    HostUnit { host, captures, held_out, is_site_held_out }
 }
 
 #[cfg(test)]
@@ -357,11 +475,11 @@ mod tests {
     }
 
     #[test]
-    fn captures_are_stored_in_the_order_of_their_hosts() {
-        let end = CaptureEnd { content: 7, answer: HAS_CONTENT | IS_SERVED, day: 20_000 };
+    fn urls_are_stored_in_the_order_of_their_hosts() {
         let stored = |uri: &str| {
             let mut bytes = Vec::new();
-            write_capture(&UrlParts::of(uri.as_bytes()).unwrap(), &end, &mut bytes);
+            write_any_url(uri.as_bytes(), &mut bytes);
+            bytes.push(CAPTURE);
             bytes
         };
         let uris = [
@@ -372,23 +490,20 @@ mod tests {
             "http://b.a:80/",
             "http://a!b/",
             "http://u@z/",
+            "urn:a:b",
+            "ftp://a.b/",
         ];
         for uri in uris {
             let bytes = stored(uri);
-            let capture = StoredCapture::read(&bytes).unwrap();
-            let scheme = if capture.is_https { "https" } else { "http" };
-            let text = format!(
-                "{scheme}://{}{}",
-                String::from_utf8(authority_of(capture.host)).unwrap(),
-                String::from_utf8_lossy(capture.rest)
-            );
-            assert_eq!((text.as_str(), capture.end), (uri, end));
+            let (url, mut text) = (StoredUrl::read(&bytes).unwrap(), Vec::new());
+            url.write(&authority_of(url.host), &mut text);
+            assert_eq!((text.as_slice(), url.len), (uri.as_bytes(), bytes.len() - 1));
         }
         assert!(stored("http://b.a/") < stored("https://b.a/") && stored("https://b.a/") < stored("http://a.b.a/"));
         assert!(stored("http://a.b.a/") < stored("http://c.a/") && stored("http://b.a/x") < stored("http://b.a/x?"));
         assert_ne!(
-            StoredCapture::read(&stored("http://b.a/")).unwrap().host,
-            StoredCapture::read(&stored("http://a!b/")).unwrap().host
+            StoredUrl::read(&stored("http://b.a/")).unwrap().host,
+            StoredUrl::read(&stored("http://a!b/")).unwrap().host
         );
     }
 }

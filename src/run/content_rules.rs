@@ -2,23 +2,22 @@
 //!
 //! ```text
 //! rows --CaptureSort::sort--> sorted runs of captures, in memory and beyond its limit in a temporary file
-//!      --merge--> captures of one host after the other --LearnedHost::learn, on all threads--> hosts of a site
+//!      --HostReader--> captures of one host after the other --LearnedHost::learn, on all threads--> hosts of a site
 //!      --GeneralRules::add_site--> rows of rules in a temporary file --> LearnedContent::batches
 //! ```
 //!
 //! Memory does not depend on the number of captures, hosts or rules.
 
 use super::RunError;
-use super::capture_sort::{CaptureSort, HostUnit};
+use super::capture_sort::{HostReader, HostUnit, ObserveError};
 use super::held_out::{HeldOutCaptures, Validation, encode_held_out};
 use super::in_order::produced_in_order;
 use crate::batch::{BatchError, applied_rule, rule_batch};
+use crate::learn::Equivalences;
 use crate::learn::content::{
     ContentLimits, ContentRule, EVERYWHERE, GeneralRules, JudgedRule, LearnedHost, RuleHighlights, RuleRefusal,
     ScopeRule, ScopedRule, site_of,
 };
-use crate::learn::{Equivalences, Observations};
-use crate::sort::SortedRuns;
 use crate::spill::{FileRange, ScratchFile, SpillError, decode_batch, encode_batch};
 use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
 use arrow::buffer::Buffer;
@@ -30,6 +29,9 @@ use std::path::Path;
 
 /// Most hosts of a site that are held at a time.
 const MAX_SITE_HOSTS: usize = 1024;
+
+/// The kind of rules that name aliases of hosts.
+const ALIAS_KIND: &str = "same-as";
 
 /// Rows of rules that are spilled at a time.
 const SPILLED_ROWS: usize = 4096;
@@ -112,6 +114,11 @@ impl LearnedContent {
         })
     }
 
+    /// Whether aliases of hosts were learned.
+    pub(crate) fn has_aliases(&self) -> bool {
+        self.highlights.kinds.contains_key(ALIAS_KIND)
+    }
+
     /// Tries rules on the captures that were held out.
     pub(crate) fn validate(&self, rules: &Equivalences) -> Result<Validation, SpillError> {
         self.held_out.validate(rules)
@@ -150,18 +157,14 @@ impl LearnedContent {
     }
 }
 
-/// Adds the answers in sorted runs to observations, and learns rules about content from them, on `threads` threads.
-pub(crate) fn learn_content<E: From<SpillError> + Send>(
-    runs: SortedRuns,
-    sort: &CaptureSort,
+/// Learns rules about content from the captures of all hosts, on `threads` threads, while the observer of `hosts` sees all redirects
+/// and answers.
+pub(super) fn learn_content(
+    mut hosts: HostReader<'_>,
     (threads, directory): (usize, &Path),
     limits: &ContentLimits,
-    observed: &mut Observations,
-) -> Result<LearnedContent, RunError<E>> {
-    let failed = |error: SpillError| RunError::Output(E::from(error));
-    let mut runs = sort.reduce(runs).map_err(failed)?;
-    let spilled = runs.written_len();
-    let mut hosts = sort.reader(&mut runs, limits.held_out, observed).map_err(failed)?;
+) -> Result<LearnedContent, RunError<ObserveError>> {
+    let spilled = hosts.spilled;
     let mut sites = SiteCollector {
         hosts: Vec::new(),
         general: GeneralRules::default(),
@@ -171,7 +174,7 @@ pub(crate) fn learn_content<E: From<SpillError> + Send>(
         held_out: HeldOutCaptures::new(directory),
         limits,
     };
-    let next = || Ok::<_, E>(hosts.next_unit()?);
+    let next = || hosts.next_unit();
     let learn = |unit: Vec<HostUnit>| {
         let held_out = encode_held_out(unit.iter().map(HostUnit::held_out))?;
         let trained = unit.into_iter().filter(|unit| unit.captures.len() > 0);
@@ -184,7 +187,7 @@ pub(crate) fn learn_content<E: From<SpillError> + Send>(
         unit.into_iter().try_for_each(|host| Ok(sites.add(host)?))
     };
     produced_in_order(threads, next, learn, take)?;
-    let learned = sites.finish().map_err(failed)?;
+    let learned = sites.finish().map_err(|error| RunError::Output(error.into()))?;
     Ok(LearnedContent { spilled: spilled + learned.spilled, ..learned })
 }
 

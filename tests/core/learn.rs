@@ -6,7 +6,7 @@ use crate::oracle::equivalence::{self, Redirect};
 use irikey::key::{KeyAlgorithm, KeyBytes};
 use irikey::learn::{
     Equivalences, KeyOrigin, LearnLimits, Learned, MemberReason, Observations, RecordPlace, RedirectCode,
-    RedirectVerdict, RowGroupObservations,
+    RedirectVerdict,
 };
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -50,18 +50,11 @@ fn observations() -> impl Strategy<Value = (Vec<Redirect>, Vec<String>)> {
 
 fn learn(redirects: &[Redirect], served: &[String], limits: &LearnLimits) -> Learned {
     let mut observed = Observations::default();
-    // Row groups of three redirects, so that later groups add to what earlier groups observed.
-    for (i, group) in redirects.chunks(3).enumerate() {
-        let mut observations = RowGroupObservations::default();
-        for (j, (from, to, status)) in group.iter().enumerate() {
-            let place = RecordPlace { source: 0, record: (3 * i + j) as u64 + 1 };
-            observations.redirect((from.as_bytes(), key(from)), (to.as_bytes(), key(to)), *status, place);
-        }
-        observed.add(observations);
+    for (i, (from, to, status)) in redirects.iter().enumerate() {
+        let place = RecordPlace { source: 0, record: i as u64 + 1 };
+        observed.add_redirect(from.as_bytes(), to.as_bytes(), *status, place);
     }
-    observed.prepare_answers(KeyAlgorithm::Xxh3);
-    let mut known = BTreeSet::new();
-    served.iter().filter(|uri| known.insert(*uri)).for_each(|uri| observed.add_served(uri.as_bytes()));
+    served.iter().for_each(|uri| observed.add_served(uri.as_bytes()));
     observed.learn(limits, KeyAlgorithm::Xxh3)
 }
 
@@ -193,11 +186,8 @@ fn a_pattern_extends_a_class_unless_its_representative_answered() {
 fn statuses_of_other_records_make_a_redirect_strong() {
     let (from, to) = ("http://a.test/", "http://b.test/");
     let mut observed = Observations::default();
-    let mut observations = RowGroupObservations::default();
     let place = RecordPlace { source: 0, record: 2 };
-    observations.redirect((from.as_bytes(), key(from)), (to.as_bytes(), key(to)), None, place);
-    observed.add(observations);
-    observed.prepare_answers(KeyAlgorithm::Xxh3);
+    observed.add_redirect(from.as_bytes(), to.as_bytes(), None, place);
     observed.add_status(from.as_bytes(), RedirectCode::Permanent);
     let learned = observed.learn(&LearnLimits::default(), KeyAlgorithm::Xxh3);
     assert_eq!((learned.counts.records[RedirectVerdict::Accepted as usize], learned.members.len()), (1, 2));

@@ -1,0 +1,440 @@
+//! External sort of byte strings: [`BytesSorter`]. Records of equal bytes are interchangeable, so the result does not depend on
+//! the order in which they come, on threads or on memory.
+//!
+//! ```text
+//! records --BytesBuffer::take_run--> BytesRun: sorted and front-coded
+//!     --BytesRuns--> memory, and beyond its limit a temporary file --BytesMerger--> all records in order
+//! ```
+//!
+//! Sorted URLs share long prefixes. A run stores each record as the length of the prefix that it shares with the record before,
+//! and the rest. The merge compares these lengths first and bytes only where they are equal (a tournament tree with common
+//! prefixes), so that most comparisons are comparisons of two numbers.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::error::ArrowError;
+
+use super::prefix::{common_prefix_len, sort_texts};
+use crate::spill::{FileRange, ScratchFile, SpillError};
+
+/// About the most bytes of a block of a run; it has at least one record.
+const BLOCK_LEN: usize = 16 << 10;
+
+/// Least number of runs that are merged at a time.
+const MIN_FAN_IN: usize = 8;
+
+/// Records that are not sorted yet.
+#[derive(Debug, Default)]
+pub(crate) struct BytesBuffer {
+    texts: Vec<u8>,
+    /// Where each record begins.
+    starts: Vec<usize>,
+}
+
+/// Sorted records.
+#[derive(Debug, Default)]
+pub(crate) struct BytesRun {
+    blocks: Vec<Vec<u8>>,
+}
+
+impl BytesBuffer {
+    /// Adds a record that `write` appends to the bytes it is given.
+    pub(crate) fn push_with(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        self.starts.push(self.texts.len());
+        write(&mut self.texts);
+    }
+
+    /// Estimated bytes of memory of the records while they are sorted.
+    fn memory_len(&self) -> usize {
+        self.texts.len() + self.starts.len() * 40
+    }
+
+    /// Sorts the records and removes them from the buffer.
+    pub(crate) fn take_run(&mut self) -> BytesRun {
+        let ends = self.starts.iter().skip(1).copied().chain([self.texts.len()]);
+        let mut records: Vec<&[u8]> =
+            self.starts.iter().zip(ends).map(|(start, end)| &self.texts[*start..end]).collect();
+        sort_texts(&mut records);
+        let (mut encoder, mut last) = (RunEncoder::default(), &b""[..]);
+        for record in records {
+            encoder.push(record, common_prefix_len(last, record));
+            last = record;
+        }
+        let run = encoder.finish();
+        self.texts.clear();
+        self.starts.clear();
+        run
+    }
+}
+
+/// Encodes sorted records.
+#[derive(Debug, Default)]
+struct RunEncoder {
+    run: BytesRun,
+    block: Vec<u8>,
+}
+
+impl RunEncoder {
+    /// Adds a record that shares a prefix of `shared` bytes with the one before. Returns a block that became full.
+    fn push(&mut self, record: &[u8], shared: usize) {
+        let rest = &record[shared..];
+        write_number(shared, &mut self.block);
+        write_number(rest.len(), &mut self.block);
+        self.block.extend_from_slice(rest);
+        if self.block.len() >= BLOCK_LEN {
+            self.run.blocks.push(std::mem::replace(&mut self.block, Vec::with_capacity(BLOCK_LEN + BLOCK_LEN / 4)));
+        }
+    }
+
+    fn finish(mut self) -> BytesRun {
+        if !self.block.is_empty() {
+            self.block.shrink_to_fit();
+            self.run.blocks.push(self.block);
+        }
+        self.run
+    }
+}
+
+/// Appends a number in groups of seven bits, the least significant first.
+fn write_number(mut number: usize, out: &mut Vec<u8>) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+fn read_number(bytes: &[u8], at: &mut usize) -> Option<usize> {
+    let (mut number, mut shift) = (0, 0);
+    loop {
+        let byte = *bytes.get(*at)?;
+        *at += 1;
+        number |= usize::from(byte & 0x7f).checked_shl(shift)?;
+        if byte < 0x80 {
+            return Some(number);
+        }
+        shift += 7;
+    }
+}
+
+/// Where the bytes of a block are.
+#[derive(Debug)]
+enum BlockPlace {
+    Memory(Vec<u8>),
+    File(Arc<ScratchFile>, FileRange),
+}
+
+/// Sorted runs that will be merged.
+#[derive(Debug)]
+pub(crate) struct BytesRuns {
+    runs: Vec<VecDeque<BlockPlace>>,
+    file: Arc<ScratchFile>,
+    /// Bytes of memory for blocks and merges together.
+    limit: usize,
+    /// Bytes of blocks that may stay in memory.
+    held_limit: usize,
+    held: usize,
+    /// Length of the longest block.
+    largest: usize,
+    /// Bytes of temporary files of earlier merges.
+    written: u64,
+}
+
+impl BytesRuns {
+    /// No runs. They take about `limit` bytes of memory, and the rest is in a temporary file in `directory`.
+    pub(crate) fn new(limit: usize, directory: &Path) -> BytesRuns {
+        BytesRuns {
+            runs: Vec::new(),
+            file: Arc::new(ScratchFile::new(directory)),
+            limit,
+            held_limit: limit / 2,
+            held: 0,
+            largest: BLOCK_LEN,
+            written: 0,
+        }
+    }
+
+    /// Adds a run.
+    pub(crate) fn add(&mut self, run: BytesRun) -> Result<(), SpillError> {
+        if !run.blocks.is_empty() {
+            self.runs.push(VecDeque::with_capacity(run.blocks.len()));
+        }
+        run.blocks.into_iter().try_for_each(|block| self.extend_last(block))
+    }
+
+    /// Appends a block to the last run.
+    fn extend_last(&mut self, block: Vec<u8>) -> Result<(), SpillError> {
+        self.largest = self.largest.max(block.len());
+        let place = if self.held + block.len() <= self.held_limit {
+            self.held += block.len();
+            BlockPlace::Memory(block)
+        } else {
+            BlockPlace::File(Arc::clone(&self.file), self.file.append(&block)?)
+        };
+        if let Some(run) = self.runs.last_mut() {
+            run.push_back(place);
+        }
+        Ok(())
+    }
+
+    /// Bytes written to temporary files.
+    pub(crate) fn written_len(&self) -> u64 {
+        self.written + self.file.written_len()
+    }
+
+    /// How many runs can be merged at a time within the limit: each holds a block and a record.
+    fn fan_in(&self) -> usize {
+        (self.limit / 2 / (2 * self.largest)).max(MIN_FAN_IN)
+    }
+
+    /// Merges runs until all that remain can be merged at a time.
+    pub(crate) fn reduce(mut self) -> Result<BytesRuns, SpillError> {
+        while self.runs.len() > self.fan_in() {
+            // The blocks of this level leave memory only as they are merged, so those of the next level go to disk.
+            let mut next = BytesRuns { held_limit: 0, ..BytesRuns::new(self.limit, self.file.directory()) };
+            (next.largest, next.written) = (self.largest, self.written_len());
+            let (fan_in, mut rest) = (self.fan_in(), std::mem::take(&mut self.runs).into_iter());
+            loop {
+                let runs: Vec<_> = rest.by_ref().take(fan_in).collect();
+                if runs.is_empty() {
+                    break;
+                }
+                next.add_merged(BytesMerger::new(runs)?)?;
+            }
+            self = next;
+        }
+        Ok(self)
+    }
+
+    fn add_merged(&mut self, mut merger: BytesMerger) -> Result<(), SpillError> {
+        self.runs.push(VecDeque::new());
+        let mut encoder = RunEncoder::default();
+        while let Some(shared) = merger.advance()? {
+            encoder.push(merger.record(), shared);
+            for block in encoder.run.blocks.drain(..) {
+                self.extend_last(block)?;
+            }
+        }
+        encoder.finish().blocks.into_iter().try_for_each(|block| self.extend_last(block))
+    }
+
+    /// Starts the merge of all runs.
+    pub(crate) fn merger(self) -> Result<BytesMerger, SpillError> {
+        BytesMerger::new(self.reduce()?.runs)
+    }
+}
+
+/// The first record of a run that was not returned yet.
+#[derive(Debug, Default)]
+struct BytesHead {
+    record: Vec<u8>,
+    /// Bytes that the record shares with the record that won against it; of the winner, with the record returned before.
+    shared: usize,
+    blocks: VecDeque<BlockPlace>,
+    block: Vec<u8>,
+    at: usize,
+    file: Option<Arc<ScratchFile>>,
+    is_done: bool,
+}
+
+impl BytesHead {
+    /// Reads the next record.
+    fn advance(&mut self) -> Result<(), SpillError> {
+        if self.at == self.block.len() {
+            self.at = 0;
+            match self.blocks.pop_front() {
+                Some(BlockPlace::Memory(block)) => self.block = block,
+                Some(BlockPlace::File(file, range)) => {
+                    file.read(range, &mut self.block)?;
+                    self.file = Some(file);
+                }
+                None => {
+                    self.is_done = true;
+                    self.block = Vec::new();
+                    return Ok(());
+                }
+            }
+        }
+        self.decode().ok_or_else(|| damaged(self.file.as_deref()))
+    }
+
+    fn decode(&mut self) -> Option<()> {
+        let shared = read_number(&self.block, &mut self.at).filter(|shared| *shared <= self.record.len())?;
+        let len = read_number(&self.block, &mut self.at)?;
+        let rest = self.block.get(self.at..self.at.checked_add(len)?)?;
+        self.record.truncate(shared);
+        self.record.extend_from_slice(rest);
+        self.shared = shared;
+        self.at += len;
+        Some(())
+    }
+}
+
+fn damaged(file: Option<&ScratchFile>) -> SpillError {
+    const REASON: &str = "a sorted record is damaged";
+    file.map_or_else(|| SpillError::Arrow(ArrowError::SchemaError(REASON.to_string())), |file| file.corrupt(&REASON))
+}
+
+/// A merge in progress: a tournament tree, whose inner nodes hold the runs that lost there.
+#[derive(Debug)]
+pub(crate) struct BytesMerger {
+    heads: Vec<BytesHead>,
+    /// The children of node `i` are `2 * i` and `2 * i + 1`; those from `heads.len()` on are the runs. Node 0 has the winner.
+    losers: Vec<usize>,
+    is_started: bool,
+}
+
+impl BytesMerger {
+    fn new(runs: Vec<VecDeque<BlockPlace>>) -> Result<BytesMerger, SpillError> {
+        let mut heads: Vec<BytesHead> =
+            runs.into_iter().map(|blocks| BytesHead { blocks, ..BytesHead::default() }).collect();
+        heads.iter_mut().try_for_each(BytesHead::advance)?;
+        let count = heads.len();
+        let mut merger = BytesMerger { heads, losers: vec![0; count], is_started: false };
+        let mut winners: Vec<usize> = vec![0; 2 * count];
+        (0..count).for_each(|run| winners[count + run] = run);
+        for node in (1..count).rev() {
+            let (winner, loser) = merger.play(winners[2 * node], winners[2 * node + 1]);
+            (winners[node], merger.losers[node]) = (winner, loser);
+        }
+        if count > 0 {
+            merger.losers[0] = winners[1];
+        }
+        Ok(merger)
+    }
+
+    /// Returns the next record.
+    pub(crate) fn next_record(&mut self) -> Result<Option<&[u8]>, SpillError> {
+        Ok(self.advance()?.map(|_| self.record()))
+    }
+
+    /// Goes to the next record, and returns how many bytes it shares with the one before.
+    pub(crate) fn advance(&mut self) -> Result<Option<usize>, SpillError> {
+        if self.heads.is_empty() {
+            return Ok(None);
+        }
+        if std::mem::replace(&mut self.is_started, true) {
+            let mut winner = self.losers[0];
+            self.heads[winner].advance()?;
+            let mut node = (winner + self.heads.len()) / 2;
+            while node > 0 {
+                let (won, lost) = self.play(winner, self.losers[node]);
+                (winner, self.losers[node]) = (won, lost);
+                node /= 2;
+            }
+            self.losers[0] = winner;
+        }
+        let head = &self.heads[self.losers[0]];
+        Ok((!head.is_done).then_some(head.shared))
+    }
+
+    /// The current record.
+    pub(crate) fn record(&self) -> &[u8] {
+        self.losers.first().map_or(b"", |winner| &self.heads[*winner].record)
+    }
+
+    /// The error for a record that its owner cannot read.
+    pub(crate) fn damaged(&self) -> SpillError {
+        damaged(self.heads.first().and_then(|head| head.file.as_deref()))
+    }
+
+    /// Returns the run with the lesser record and the other one. The shared lengths of both are relative to the same record,
+    /// which is not greater than either: the one that shares more with it is less.
+    fn play(&mut self, a: usize, b: usize) -> (usize, usize) {
+        let (one, other) = (&self.heads[a], &self.heads[b]);
+        if one.is_done || other.is_done {
+            return if one.is_done { (b, a) } else { (a, b) };
+        }
+        if one.shared != other.shared {
+            return if one.shared > other.shared { (a, b) } else { (b, a) };
+        }
+        let shared = one.shared;
+        let common = shared + common_prefix_len(&one.record[shared..], &other.record[shared..]);
+        let (winner, loser) = if one.record[common..] <= other.record[common..] { (a, b) } else { (b, a) };
+        self.heads[loser].shared = common;
+        (winner, loser)
+    }
+}
+
+/// Sorts records as they come.
+#[derive(Debug)]
+pub(crate) struct BytesSorter {
+    buffer: BytesBuffer,
+    runs: BytesRuns,
+}
+
+impl BytesSorter {
+    /// No records. They take about `limit` bytes of memory, and the rest is in a temporary file in `directory`.
+    pub(crate) fn new(limit: usize, directory: &Path) -> BytesSorter {
+        BytesSorter { buffer: BytesBuffer::default(), runs: BytesRuns::new(limit / 2, directory) }
+    }
+
+    /// Adds a record.
+    pub(crate) fn push(&mut self, record: &[u8]) -> Result<(), SpillError> {
+        self.buffer.push_with(|texts| texts.extend_from_slice(record));
+        if self.buffer.memory_len() > self.runs.limit / 2 { self.end_run() } else { Ok(()) }
+    }
+
+    fn end_run(&mut self) -> Result<(), SpillError> {
+        let run = self.buffer.take_run();
+        self.runs.add(run)
+    }
+
+    /// Starts reading the records in order.
+    pub(crate) fn sorted(mut self) -> Result<BytesMerger, SpillError> {
+        self.end_run()?;
+        self.buffer = BytesBuffer::default();
+        self.runs.merger()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Texts with long common prefixes, duplicates and prefixes of each other.
+    fn texts() -> Vec<Vec<u8>> {
+        let text = |i: u64| {
+            let hash = i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let mut text = b"com\x01example".repeat(1 + (hash >> 60) as usize % 3);
+            text.extend((0..hash >> 58).map(|at| b"ab\0\xff"[(hash >> (at % 50)) as usize % 4]));
+            text
+        };
+        (0..5000).map(text).chain([vec![b'x'; 100_000], vec![b'x'; 100_001], Vec::new()]).collect()
+    }
+
+    #[test]
+    fn records_are_sorted_within_any_limit() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut expected = texts();
+        expected.sort();
+        for limit in [1 << 10, 64 << 10, 64 << 20] {
+            let mut sorter = BytesSorter::new(limit, directory.path());
+            texts().iter().for_each(|text| sorter.push(text).unwrap());
+            let (mut sorted, mut found) = (sorter.sorted().unwrap(), Vec::new());
+            while let Some(record) = sorted.next_record().unwrap() {
+                found.push(record.to_vec());
+            }
+            assert!(found == expected, "{limit}");
+            assert!(sorted.next_record().unwrap().is_none());
+        }
+        let empty = BytesSorter::new(1 << 20, directory.path());
+        assert!(empty.sorted().unwrap().next_record().unwrap().is_none());
+    }
+
+    #[test]
+    fn damaged_blocks_are_errors() {
+        let mut buffer = BytesBuffer::default();
+        buffer.push_with(|bytes| bytes.extend(b"abc"));
+        let whole = buffer.take_run().blocks.remove(0);
+        let read = |block: &[u8]| {
+            let runs = vec![VecDeque::from([BlockPlace::Memory(block.to_vec())])];
+            BytesMerger::new(runs).and_then(|mut merger| Ok(merger.next_record()?.map(<[u8]>::to_vec)))
+        };
+        assert_eq!(read(&whole).unwrap().unwrap(), b"abc");
+        assert!((1..whole.len()).all(|len| read(&whole[..len]).is_err()));
+        assert!(read(b"\x01\x00").is_err() && read(&[0xff; 30]).is_err());
+    }
+}
