@@ -298,10 +298,10 @@ fn many_redirects() -> String {
         let (from, to) = match i % 11 {
             0..4 => (format!("http://{host}/p{page}"), format!("https://{host}/p{page}")),
             4 => (format!("https://{host}/p{page}"), format!("https://www.{host}/p{page}")),
-            5 => (format!("http://{host}/c{page}"), format!("http://h{}.example/c{}", (i + 7) % 500, (i + 7) / 500)),
+            5 => (format!("http://{host}/c{page}"), format!("http://h{}.example/c{}", (i + 11) % 500, (i + 11) / 500)),
             6 => (format!("http://{host}/l{}", page % 3), format!("http://{host}/l{}", (page + 1) % 3)),
-            7 => (format!("http://{host}/s{page}"), format!("http://{host}/")),
-            8 => (format!("http://{host}/m{}", page % 20), format!("http://{host}/x{page}")),
+            7 => (format!("http://{host}/s{page}"), format!("http://h{}.example/", i % 50)),
+            8 => (format!("http://{host}/m{}", page / 20), format!("http://{host}/x{page}")),
             9 => (format!("http://{host}/u{page}"), format!("ftp://{host}/u{page}")),
             _ => (format!("urn:x:{i}"), format!("http://{host}/urn/{page}")),
         };
@@ -333,7 +333,7 @@ fn redirects_are_spilled() {
     for name in ["accepted", "loop", "sink", "ambiguous"] {
         assert!(all["verdicts"][name].as_u64().unwrap() > 1000, "{}", all["verdicts"]);
     }
-    assert!(all["patterns"].as_u64().unwrap() > 100 && all["largest_class"].as_u64().unwrap() > 20, "{all}");
+    assert!(all["patterns"].as_u64().unwrap() > 100 && all["largest_class"].as_u64().unwrap() > 2000, "{all}");
     let hows = texts(&rows(&out), &["how"]);
     assert!(hows.iter().filter(|how| how[0] == "pattern").count() > 100);
     for (memory, threads) in [("50M", "1"), ("100M", "3")] {

@@ -10,7 +10,7 @@ use irikey::learn::{
 };
 use proptest::prelude::*;
 use proptest::sample::select;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 fn key(uri: &str) -> KeyBytes {
     KeyAlgorithm::Xxh3.key(uri.as_bytes())
