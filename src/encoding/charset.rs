@@ -212,7 +212,7 @@ fn encode_run(encoding: &'static Encoding, run: &str, mode: UnmappableMode, out:
     Ok(())
 }
 
-/// Returns the offset of the first malformed sequence of `bytes`, or their length if there is none.
+/// Returns the offset of the first malformed sequence of `bytes`, or their length without one.
 fn find_malformed(encoding: &'static Encoding, bytes: &[u8]) -> usize {
     let mut decoder = encoding.new_decoder_without_bom_handling();
     let mut at = 0;

@@ -13,7 +13,7 @@ mod utf16;
 
 pub use charset::{Charset, Encoded, Undecodable, UnmappableMode};
 pub(crate) use transcode::DocumentCursor;
-pub(crate) use utf16::{ByteOrder, Utf16Decoder, utf16_len};
+pub(crate) use utf16::{ByteOrder, Utf16Decoder, push_code_point, utf16_len};
 
 /// Returns whether `bytes` are valid UTF-8. The check uses SIMD instructions and is meant for whole chunks: a call costs
 /// as much as 45 bytes.

@@ -82,7 +82,7 @@ impl Utf16Decoder {
 }
 
 /// Appends a code point in the scheme of RFC 3629 section 3, which is applied to surrogates too.
-fn push_code_point(code: u32, out: &mut Vec<u8>) {
+pub(crate) fn push_code_point(code: u32, out: &mut Vec<u8>) {
     let tail = |shift: u32| 0x80 | (code >> shift & 0x3F) as u8;
     match code {
         0..0x80 => out.push(code as u8),

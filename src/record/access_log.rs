@@ -16,10 +16,9 @@ use super::fields::{FieldSet, FieldValues};
 use super::log_format::Directive;
 pub use super::log_format::{LogFormat, LogFormatError};
 use super::records::Records;
-use super::time;
+use super::{number, time};
 use crate::iri::FaultKind;
-use crate::kernel::Bitmaps;
-use crate::kernel::Span;
+use crate::kernel::{Bitmaps, Span};
 use std::borrow::Cow;
 
 /// The values of a line.
@@ -133,10 +132,7 @@ fn parse_line<'a>(line: &'a [u8], format: &LogFormat) -> Option<LogLine<'a>> {
 
 /// The status; absent for `-`. Returns `None` if it is not a number: the line does not match the format.
 fn status(value: &[u8]) -> Option<Option<i32>> {
-    if value == b"-" {
-        return Some(None);
-    }
-    std::str::from_utf8(value).ok()?.parse().ok().map(Some)
+    if value == b"-" { Some(None) } else { number::parse(value).map(Some) }
 }
 
 /// The offset of `literal` in `text`. If `is_quoted`, `text` is between quotes, and a backslash escapes the next byte.

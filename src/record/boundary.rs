@@ -107,7 +107,7 @@ impl Boundary {
         None
     }
 
-    /// The end of the last whole record; 0 if there is none.
+    /// The end of the last whole record; 0 without one.
     pub(crate) fn last_end(&self) -> usize {
         self.last_end
     }

@@ -5,18 +5,17 @@
 //! once the vectors have grown. Formats whose fields are slices of the chunk (CDX, logs) fill `RecordColumns`. Formats
 //! whose fields are unescaped or assembled (JSON, CSV, tables, archives) copy them into a `RecordBuffer`.
 
-use super::fields::{FieldBuffers, FieldSet, FieldValues};
+use super::fields::{FieldBuffers, FieldSet, FieldValues, gather};
 use super::records::{RecordOffsets, Records};
 use crate::iri::{CLASSIFIER, Component, Fault, FaultKind, Flags};
-use crate::kernel::Bitmaps;
-use crate::kernel::Span;
+use crate::kernel::{Bitmaps, Span};
 
 /// Columns of records; spans point into the text that [`RecordColumns::records`] is given.
 ///
 /// A record is built by `begin`, then `refuse`, `flag` and `push_base` as needed, and ends with `push`.
 #[derive(Debug, Default)]
 pub(super) struct RecordColumns {
-    urls: Vec<Span>,
+    pub(super) urls: Vec<Span>,
     bases: Vec<Span>,
     charsets: Vec<Option<Span>>,
     query_charsets: Vec<Option<Span>>,
@@ -82,6 +81,19 @@ impl RecordColumns {
         self.fields.push(field);
     }
 
+    /// Replaces all that is known of the records but their URLs: record i gets what record `origins[i]` of `from` has.
+    pub(super) fn gather(&mut self, origins: &[u32], from: &Records<'_>) {
+        gather(origins, from.bases, &mut self.bases);
+        gather(origins, from.charsets, &mut self.charsets);
+        gather(origins, from.query_charsets, &mut self.query_charsets);
+        if let RecordOffsets::Each(offsets) = from.offsets {
+            gather(origins, offsets, &mut self.offsets);
+        }
+        gather_notes(origins, from.faults, &mut self.faults);
+        gather_notes(origins, from.flags, &mut self.flags);
+        self.fields.gather(origins, &from.fields);
+    }
+
     /// The records; their spans point into `text`.
     pub(super) fn records<'a>(&'a self, text: &'a [u8]) -> Records<'a> {
         Records {
@@ -97,6 +109,16 @@ impl RecordColumns {
             headers: &self.headers,
             ..Records::default()
         }
+    }
+}
+
+/// Copies notes, each with the index of its record, to all places that have this record as their origin.
+fn gather_notes<T: Copy>(origins: &[u32], from: &[(u32, T)], into: &mut Vec<(u32, T)>) {
+    into.clear();
+    for (record, note) in from {
+        let first = origins.partition_point(|origin| origin < record);
+        let places = (first as u32..).zip(&origins[first..]).take_while(|(_, origin)| *origin == record);
+        into.extend(places.map(|(place, _)| (place, *note)));
     }
 }
 

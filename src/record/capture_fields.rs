@@ -10,9 +10,8 @@ use super::fields::{
 };
 use super::json::unescape;
 use super::member_cache::{JsonKind, JsonMember};
-use super::time;
+use super::{number, time};
 use crate::kernel::{Span, append_range};
-use std::str::FromStr;
 
 /// What a member of a capture's JSON holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,7 +71,7 @@ macro_rules! number_fields {
         $(impl JsonField for $kind {
             #[inline(always)]
             fn read(member: FieldText, chunk: &[u8], _: &mut Vec<u8>) -> Option<$number> {
-                number(member.span.of(chunk))
+                number::parse(member.span.of(chunk))
             }
         })*
     };
@@ -133,8 +132,4 @@ pub(super) fn copy_string(chunk: &[u8], span: Span, has_escapes: bool, text: &mu
     append_range(text, chunk, span.at as usize, span.len as usize);
     text.push(b'\n');
     Span { at, len: span.len }
-}
-
-fn number<N: FromStr>(text: &[u8]) -> Option<N> {
-    std::str::from_utf8(text).ok()?.parse().ok()
 }

@@ -10,11 +10,9 @@ use super::buffer::{RecordColumns, lines};
 use super::decoder::{SourceHead, TextDecoder};
 use super::fields::{FieldSet, FieldValues};
 use super::records::Records;
-use super::time;
+use super::{number, time};
 use crate::iri::{CLASSIFIER, FaultKind};
-use crate::kernel::Span;
-use crate::kernel::{Bitmaps, ByteSet};
-use std::str::FromStr;
+use crate::kernel::{Bitmaps, ByteSet, Span};
 
 /// Bytes of digests, in all notations.
 const DIGEST: ByteSet =
@@ -210,19 +208,15 @@ pub(super) fn set_field(field: &mut FieldValues, letter: u8, text: &[u8], span: 
     let present = (text != b"-").then_some(span);
     match letter {
         b'b' => field.time = time::from_digits(text),
-        b's' => field.status = number(text),
+        b's' => field.status = number::parse(text),
         b'k' => field.digest = present,
         b'r' => field.redirect = present,
         b'm' => field.mime = present.filter(|_| !matches!(text, b"unk" | b"no-type")),
         b'g' => field.filename = present,
-        b'V' => field.capture_offset = number(text),
-        b'S' => field.capture_length = number(text),
+        b'V' => field.capture_offset = number::parse(text),
+        b'S' => field.capture_length = number::parse(text),
         _ => {}
     }
-}
-
-fn number<N: FromStr>(text: &[u8]) -> Option<N> {
-    std::str::from_utf8(text).ok()?.parse().ok()
 }
 
 /// Whether `text` can be the content of a column; enough to recognize a shifted line.

@@ -10,7 +10,7 @@ use super::buffer::RecordBuffer;
 use super::capture_fields::{CaptureFields, IndexMember, copy_string};
 use super::decoder::{SourceHead, TextDecoder};
 use super::fields::{FieldSet, FieldValues};
-use super::json::{JsonMembers, JsonValue};
+use super::json::JsonMembers;
 use super::member_cache::{JsonBitmaps, JsonKind, MemberCache, MemberReader};
 use super::records::Records;
 use super::time;
@@ -175,10 +175,8 @@ fn is_record(line: &[u8]) -> bool {
 }
 
 fn has_url(json: &[u8]) -> bool {
-    let mut members = JsonMembers::new(json);
-    let has_url = members.by_ref().any(|(key, value)| key == b"url" && matches!(value, JsonValue::Text(_)));
-    members.by_ref().for_each(drop);
-    has_url && !members.is_broken()
+    let has_url = JsonMembers::new(json).any(|(key, value)| key == b"url" && value.text().is_some());
+    has_url && JsonMembers::are_whole(json)
 }
 
 /// The time and the JSON of a line. Without a time, the JSON begins at the first ` {` or the first byte of the line.
@@ -200,7 +198,7 @@ fn split(line: &[u8]) -> (Option<i64>, &[u8]) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::json::unescape;
+    use super::super::json::{JsonValue, unescape};
     use super::super::records::RecordOffsets;
     use super::*;
     use crate::kernel::Span;

@@ -9,8 +9,7 @@ use super::decoder::{SourceHead, TextDecoder};
 use super::fields::{FieldSet, FieldValues};
 use super::records::Records;
 use crate::iri::{CLASSIFIER, FaultKind, find_scheme};
-use crate::kernel::Bitmaps;
-use crate::kernel::Span;
+use crate::kernel::{Bitmaps, Span};
 
 /// Second letters of the tags.
 const TAGS: &[u8] = b"+eisfdr";

@@ -3,6 +3,9 @@
 //! Nested values are skipped as a whole; strings are unescaped on request. The reader accepts more than RFC 8259: strings
 //! need not be UTF-8, and numbers are not checked.
 
+use super::number;
+use crate::encoding::push_code_point;
+
 /// The value of a member or an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum JsonValue<'a> {
@@ -12,6 +15,18 @@ pub(super) enum JsonValue<'a> {
     Bare(&'a [u8]),
     /// An object or an array with its brackets.
     Nested(&'a [u8]),
+}
+
+impl<'a> JsonValue<'a> {
+    /// The text of a string, still escaped; `None` for any other value.
+    pub(super) fn text(self) -> Option<&'a [u8]> {
+        if let JsonValue::Text(text) = self { Some(text) } else { None }
+    }
+
+    /// An object or an array with its brackets; `None` for any other value.
+    pub(super) fn nested(self) -> Option<&'a [u8]> {
+        if let JsonValue::Nested(text) = self { Some(text) } else { None }
+    }
 }
 
 /// The members of an object.
@@ -27,6 +42,13 @@ impl<'a> JsonMembers<'a> {
     pub(super) fn new(text: &'a [u8]) -> JsonMembers<'a> {
         let rest = text.trim_ascii_start().strip_prefix(b"{");
         JsonMembers { rest: rest.unwrap_or_default(), is_first: true, is_broken: rest.is_none() }
+    }
+
+    /// Whether `text` begins with an object that is not broken.
+    pub(super) fn are_whole(text: &[u8]) -> bool {
+        let mut members = JsonMembers::new(text);
+        members.by_ref().for_each(drop);
+        !members.is_broken()
     }
 
     /// The members of an object after a value.
@@ -78,17 +100,10 @@ impl<'a> Iterator for JsonMembers<'a> {
 pub(super) fn at_path<'a>(text: &'a [u8], path: &[impl AsRef<[u8]>]) -> Option<JsonValue<'a>> {
     let (first, rest) = path.split_first()?;
     let value = match text.trim_ascii_start().first()? {
-        b'[' => {
-            let index: usize = std::str::from_utf8(first.as_ref()).ok()?.parse().ok()?;
-            JsonElements::new(text).nth(index)?
-        }
+        b'[' => JsonElements::new(text).nth(number::parse(first.as_ref())?)?,
         _ => JsonMembers::new(text).find(|(key, _)| *key == first.as_ref())?.1,
     };
-    match value {
-        _ if rest.is_empty() => Some(value),
-        JsonValue::Nested(inner) => at_path(inner, rest),
-        _ => None,
-    }
+    if rest.is_empty() { Some(value) } else { at_path(value.nested()?, rest) }
 }
 
 /// The elements of an array.
@@ -127,7 +142,7 @@ impl<'a> Iterator for JsonElements<'a> {
     }
 }
 
-/// Removes white space at the beginning. Nearly always there is none, or one space.
+/// Removes white space at the beginning, of which there is rarely more than one space.
 #[inline]
 fn unspaced(text: &[u8]) -> &[u8] {
     match text {
@@ -243,11 +258,7 @@ fn unescape_unit(text: &[u8], out: &mut Vec<u8>) -> usize {
         return 1;
     };
     let low = unit(&text[6..]).filter(|low| (0xDC00..0xE000).contains(low) && (0xD800..0xDC00).contains(&high));
-    let code = low.map_or(high, |low| 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00));
-    match char::from_u32(code) {
-        Some(char) => out.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes()),
-        None => out.extend([0xE0 | (code >> 12) as u8, 0x80 | (code >> 6) as u8 & 0x3F, 0x80 | code as u8 & 0x3F]),
-    }
+    push_code_point(low.map_or(high, |low| 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00)), out);
     if low.is_some() { 12 } else { 6 }
 }
 

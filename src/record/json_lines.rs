@@ -10,12 +10,11 @@ use super::capture_fields::{CaptureFields, IndexMember};
 use super::csv::{CsvColumn, URL_COLUMN_NAMES};
 use super::decoder::{FormatOptions, SourceHead, TextDecoder};
 use super::fields::{FieldSet, FieldValues};
-use super::json::{JsonMembers, JsonValue, at_path, unescape};
+use super::json::{JsonMembers, at_path, unescape};
 use super::member_cache::{JsonBitmaps, JsonKind, JsonMember, MemberCache, MemberReader};
 use super::records::Records;
 use crate::iri::FaultKind;
-use crate::kernel::Bitmaps;
-use crate::kernel::Span;
+use crate::kernel::{Bitmaps, Span};
 
 /// Where a value is in an object: keys and indexes of arrays, unescaped.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,11 +55,11 @@ impl JsonOptions {
 
     /// The string in the place of the URL.
     fn url<'a>(&self, line: &'a [u8]) -> Option<&'a [u8]> {
-        let text = |value| if let JsonValue::Text(text) = value { Some(text) } else { None };
-        match &self.url {
-            Some(pointer) => at_path(line, &pointer.0).and_then(text),
-            None => URL_COLUMN_NAMES.iter().find_map(|name| at_path(line, &[name])).and_then(text),
-        }
+        let value = match &self.url {
+            Some(pointer) => at_path(line, &pointer.0),
+            None => URL_COLUMN_NAMES.iter().find_map(|name| at_path(line, &[name])),
+        };
+        value?.text()
     }
 }
 
@@ -146,10 +145,8 @@ impl TextDecoder for JsonLines {
 impl JsonLines {
     /// Returns `options` if the first record is an object with a URL in that place, or the header of a list of pages.
     pub(super) fn detect_with(head: &SourceHead<'_>, options: JsonOptions) -> Option<JsonOptions> {
-        let mut members = JsonMembers::new(head.first_record);
-        members.by_ref().for_each(drop);
         let is_lines = options.url(head.first_record).is_some() || is_pages_header(head.first_record);
-        (!members.is_broken() && is_lines).then_some(options)
+        (JsonMembers::are_whole(head.first_record) && is_lines).then_some(options)
     }
 
     fn decode_line(&mut self, chunk: &[u8], at: usize, line: &[u8]) {
@@ -202,7 +199,8 @@ impl JsonLines {
 /// name of their format.
 fn is_pages_header(line: &[u8]) -> bool {
     let is_near = memchr::memmem::find(&line[..line.len().min(64)], b"json-pages-").is_some();
-    is_near && matches!(at_path(line, &["format"]), Some(JsonValue::Text(text)) if text.starts_with(b"json-pages-"))
+    let format = || at_path(line, &["format"])?.text();
+    is_near && format().is_some_and(|format| format.starts_with(b"json-pages-"))
 }
 
 /// The string that is the value of `member`, or to which the rest of `pointer` leads in it.
@@ -210,10 +208,7 @@ fn text_at<'a>(member: JsonMember<KeyMeaning>, chunk: &'a [u8], pointer: Option<
     let text = member.span.of(chunk);
     match (member.kind, pointer.map_or(&[][..], |pointer| &pointer.0[1..])) {
         (JsonKind::Text, []) => Some(text),
-        (JsonKind::Nested, path @ [_, ..]) => match at_path(text, path) {
-            Some(JsonValue::Text(text)) => Some(text),
-            _ => None,
-        },
+        (JsonKind::Nested, path @ [_, ..]) => at_path(text, path)?.text(),
         _ => None,
     }
 }

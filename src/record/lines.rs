@@ -4,8 +4,7 @@
 use super::decoder::TextDecoder;
 use super::records::{RecordOffsets, Records};
 use crate::iri::CLASSIFIER;
-use crate::kernel::Span;
-use crate::kernel::{Bitmaps, SimdTask, run_with_simd};
+use crate::kernel::{Bitmaps, SimdTask, Span, run_with_simd};
 
 /// Decoder of lines.
 ///

@@ -6,7 +6,7 @@ pub(super) fn without_parameters(media_type: &[u8]) -> &[u8] {
     media_type.trim_ascii_start().split(is_end).next().unwrap_or_default()
 }
 
-/// The `charset` parameter of a media type, without quotes; empty if there is none.
+/// The `charset` parameter of a media type, without quotes; empty without one.
 pub(super) fn charset(media_type: &[u8]) -> &[u8] {
     let mut parts = media_type.split(|&byte| byte == b';');
     let words = parts.next().unwrap_or_default().trim_ascii().split(u8::is_ascii_whitespace).skip(1);

@@ -7,8 +7,7 @@
 //! readers always give the same members.
 
 use super::json::{JsonMembers, JsonValue};
-use crate::kernel::Span;
-use crate::kernel::{Bitmaps, ByteSet, Classifier};
+use crate::kernel::{Bitmaps, ByteSet, Classifier, Span};
 
 /// Stop bits: bytes that end the plain part of a string, or a line. Attention bits: `{`. NUL is in both sets because every
 /// set of a classifier contains it.
@@ -23,7 +22,7 @@ const MAX_SEPARATORS: usize = 128;
 /// The pseudo-separator before the first member.
 const START: u8 = 0;
 
-/// The pseudo-separator that stands for one that is not kept; nothing is predicted after it.
+/// The pseudo-separator in place of one that is not kept; nothing is predicted after it.
 const UNKNOWN: u8 = 1;
 
 /// Positions of quotes, backslashes, line ends and opening braces in a chunk.

@@ -34,11 +34,11 @@ pub(crate) mod link_header;
 mod log_format;
 mod media_type;
 mod member_cache;
+mod number;
 mod records;
 mod split;
 mod time;
 mod unsupported;
-mod zipnum;
 
 pub(crate) use advice::FormatAdvice;
 pub use buffer::RecordBuffer;

@@ -5,24 +5,18 @@
 //! in other formats it is the offset of the original record. A field without references remains one record with an
 //! empty URL.
 
-use super::fields::{FieldBuffers, gather};
+use super::buffer::RecordColumns;
 use super::records::{RecordOffsets, Records};
-use crate::iri::{Fault, Flags, PreprocessOptions, split_field};
+use crate::iri::{PreprocessOptions, split_field};
 use crate::kernel::Span;
 
 /// Splits fields.
 #[derive(Debug, Default)]
 pub(crate) struct Splitter {
+    /// For each reference, the index of its record.
     origins: Vec<u32>,
-    urls: Vec<Span>,
-    bases: Vec<Span>,
-    charsets: Vec<Option<Span>>,
-    query_charsets: Vec<Option<Span>>,
-    offsets: Vec<u64>,
-    faults: Vec<(u32, Fault)>,
     siblings: Vec<u32>,
-    fields: FieldBuffers,
-    flags: Vec<(u32, Flags)>,
+    references: RecordColumns,
 }
 
 impl Splitter {
@@ -34,67 +28,39 @@ impl Splitter {
         choices: &PreprocessOptions,
     ) -> (Records<'a>, &'a [u32]) {
         self.find_references(records, choices);
-        let origins = &self.origins;
-        gather(origins, records.bases, &mut self.bases);
-        gather(origins, records.charsets, &mut self.charsets);
-        gather(origins, records.query_charsets, &mut self.query_charsets);
-        self.fields.gather(origins, &records.fields);
-        self.flags.clear();
-        for (row, flags) in records.flags {
-            let first = origins.partition_point(|origin| origin < row);
-            let rows = (first as u32..).zip(&origins[first..]).take_while(|(_, origin)| *origin == row);
-            self.flags.extend(rows.map(|(row, _)| (row, *flags)));
-        }
-        self.faults.clear();
-        let faults = records.faults.iter().filter_map(|(row, fault)| {
-            // A record with a fault is not split.
-            Some((origins.binary_search(row).ok()? as u32, *fault))
-        });
-        self.faults.extend(faults);
+        self.references.gather(&self.origins, records);
+        let references = self.references.records(records.text);
         let offsets = match records.offsets {
-            RecordOffsets::From(offset) => RecordOffsets::From(offset),
-            RecordOffsets::Each(each) => {
-                gather(origins, each, &mut self.offsets);
-                RecordOffsets::Each(&self.offsets)
-            }
+            RecordOffsets::Each(_) => references.offsets,
+            first => first,
         };
-        let records = Records {
-            urls: &self.urls,
-            bases: &self.bases,
-            offsets,
-            faults: &self.faults,
-            charsets: &self.charsets,
-            query_charsets: &self.query_charsets,
-            siblings: &self.siblings,
-            fields: self.fields.views(),
-            flags: &self.flags,
-            // The headers are only counted, so their places are not updated.
-            ..*records
-        };
-        (records, origins)
+        // The headers are only counted, so their places are not updated.
+        let (siblings, charset, headers) = (&self.siblings[..], records.charset, records.headers);
+        (Records { offsets, siblings, charset, headers, ..references }, &self.origins)
     }
 
     fn find_references(&mut self, records: &Records<'_>, choices: &PreprocessOptions) {
+        let urls = &mut self.references.urls;
+        urls.clear();
         self.origins.clear();
-        self.urls.clear();
         self.siblings.clear();
         let mut faulty = records.faults.iter().map(|(row, _)| *row).peekable();
         for (origin, url) in (0..).zip(records.urls) {
-            let first = self.urls.len();
+            let first = urls.len();
             if faulty.next_if_eq(&origin).is_some() {
-                self.urls.push(*url);
+                urls.push(*url);
             } else {
                 let ranges = split_field(url.of(records.text), choices);
-                self.urls.extend(
+                urls.extend(
                     ranges.iter().map(|range| Span { at: url.at + range.start as u32, len: range.len() as u32 }),
                 );
             }
-            match self.urls.len() - first {
-                0 => self.urls.push(Span { at: url.at, len: 0 }),
+            match urls.len() - first {
+                0 => urls.push(Span { at: url.at, len: 0 }),
                 1 => {}
-                _ => self.siblings.extend(first as u32..self.urls.len() as u32),
+                _ => self.siblings.extend(first as u32..urls.len() as u32),
             }
-            self.origins.resize(self.urls.len(), origin);
+            self.origins.resize(urls.len(), origin);
         }
     }
 }
@@ -102,7 +68,7 @@ impl Splitter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::iri::{CharacterReferences, Component, FaultKind};
+    use crate::iri::{CharacterReferences, Component, Fault, FaultKind};
 
     #[test]
     fn every_column_is_split_like_its_record() {

@@ -2,7 +2,7 @@
 
 use super::decoder::SourceHead;
 use super::json::{JsonMembers, is_json_feed};
-use super::zipnum::is_zipnum_index;
+use super::time;
 use crate::iri::find_scheme;
 
 /// A format that is recognized and not read.
@@ -95,10 +95,9 @@ impl UnsupportedFormat {
         match (bracket, inner.first()?) {
             (b'[', b'{' | b'[' | b'"' | b']') => Some(JSON_ARRAY),
             (b'{', b'"') => {
-                let mut members = JsonMembers::new(SourceHead::new(head).first_record);
-                members.by_ref().for_each(drop);
                 let has_line_end = rest[..rest.len() - inner.len()].contains(&b'\n');
-                (has_line_end && members.is_broken()).then_some(PRETTY_JSON)
+                let is_broken = !JsonMembers::are_whole(SourceHead::new(head).first_record);
+                (has_line_end && is_broken).then_some(PRETTY_JSON)
             }
             _ => None,
         }
@@ -126,6 +125,16 @@ fn is_lzma(head: &[u8]) -> bool {
     u16::from_le_bytes([dictionary[0], dictionary[1]]).is_power_of_two() && has_length
 }
 
+/// Whether `line` is one of the index of a zipnum cluster: a key with a time, a file, offset and length and, in the newer
+/// dialect, a number, between tabs. The line has the first key of a block of captures, from which no URL can be restored.
+fn is_zipnum_index(line: &[u8]) -> bool {
+    let fields: Vec<&[u8]> = line.split(|&byte| byte == b'\t').collect();
+    let is_number = |field: &&[u8]| !field.is_empty() && field.iter().all(u8::is_ascii_digit);
+    let has_time =
+        |key: &[u8]| memchr::memrchr(b' ', key).is_some_and(|space| time::from_digits(&key[space + 1..]).is_some());
+    matches!(fields.len(), 4 | 5) && has_time(fields[0]) && fields[2..].iter().all(is_number)
+}
+
 /// Whether no line ends with LF, and two lines that end with CR begin with a scheme.
 fn has_cr_lines(head: &[u8]) -> bool {
     let has_lf = memchr::memchr(b'\n', head).is_some();
@@ -138,7 +147,7 @@ mod tests {
 
     #[test]
     fn text_formats_are_recognized() {
-        let cases: [(&str, Option<UnsupportedFormat>); 14] = [
+        let cases: [(&str, Option<UnsupportedFormat>); 17] = [
             ("http://a/\rhttp://b/\r", Some(CR_LINES)),
             ("http://a/\rb", None),
             ("http://a/\rhttp://b/\r\n", None),
@@ -153,6 +162,9 @@ mod tests {
             ("\n <!DOCTYPE HTML>", Some(MARKUP)),
             ("<http://a/>", None),
             ("com,a)/ 20140127171200\tcdx-00000.gz\t0\t275\t1\n", Some(ZIPNUM_INDEX)),
+            ("com,b)/x 20140127171201\tpart-a-00000\t275\t9", Some(ZIPNUM_INDEX)),
+            ("com,c)/\tx\t1\t2", None),
+            ("com,c)/ 20140127171201\tx\t1", None),
         ];
         for (text, expected) in cases {
             assert_eq!(UnsupportedFormat::of_text(text.as_bytes()), expected, "{text}");

@@ -3,7 +3,7 @@
 use super::batch::{Capture, CaptureBatch};
 use super::documents::{ArchivedDocument, ContentState, DocumentKind};
 use super::exchange::{PendingRequest, RecordIds};
-use super::heads::{ArcHead, Detected, ResponseHead, WarcHead, without_brackets};
+use super::heads::{ArcHead, Detected, MAX_HTTP_LEN, ResponseHead, WarcHead, without_brackets};
 use super::links::LinkReader;
 use super::request::{MAX_REQUEST_LEN, RequestQuery};
 use super::selection::RecordTypes;
@@ -13,8 +13,6 @@ use crate::record::{media_type, time};
 
 /// The media type that indexes write for revisits.
 const REVISIT: &[u8] = b"warc/revisit";
-/// The HTTP head of a response is read up to this many bytes of the content.
-const MAX_HTTP_LEN: u64 = 256 << 10;
 /// Longest JSON of a WAT record, in bytes; a longer one is a fault.
 const MAX_JSON_LEN: u64 = 256 << 20;
 
@@ -427,7 +425,7 @@ impl RecordAssembler {
         }
     }
 
-    /// Sets flags of the held record; returns false if there is none.
+    /// Sets flags of the held record; returns false without one.
     pub(super) fn flag_held(&mut self, flags: Flags) -> bool {
         let Some(HeldCapture { capture, .. }) = &mut self.held else { return false };
         capture.flags |= flags;

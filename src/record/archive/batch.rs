@@ -22,7 +22,7 @@ pub(super) struct Capture {
     /// Milliseconds since 1970-01-01T00:00:00Z.
     pub(super) time: Option<i64>,
     pub(super) url: Vec<u8>,
-    /// Target of a redirect; empty if there is none, as in the other texts.
+    /// Target of a redirect. This and the other texts are empty if the record does not state them.
     pub(super) redirect: Vec<u8>,
     pub(super) digest: Vec<u8>,
     pub(super) charset: Vec<u8>,

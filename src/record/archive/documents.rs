@@ -1,10 +1,7 @@
 //! Documents of archives: [`ArchivedDocument`] is a capture with its content, [`HttpDocument`] the parts of an HTTP response.
 
-use super::heads::{blank_line_end, for_each_field};
+use super::heads::{MAX_HTTP_LEN, blank_line_end, for_each_field, response_status};
 use crate::record::media_type::{charset, without_parameters};
-
-/// The HTTP head of a document is read up to this many bytes.
-pub(crate) const MAX_HTTP_LEN: usize = 256 << 10;
 
 /// The kinds of records that hold documents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,21 +67,11 @@ pub(crate) struct HttpDocument {
 impl HttpDocument {
     /// Parses the head of a response; `None` if `content` does not begin with one.
     pub(crate) fn parse(content: &[u8]) -> Option<HttpDocument> {
-        let limited = &content[..content.len().min(MAX_HTTP_LEN)];
-        let (first, rest) = limited.split_at(memchr::memchr(b'\n', limited).map_or(limited.len(), |at| at + 1));
-        if !first.starts_with(b"HTTP/") && !first.starts_with(b"ICY ") {
-            return None;
-        }
-        let body_at = if matches!(rest, [b'\n', ..] | [b'\r', b'\n', ..]) {
-            first.len() + rest.iter().position(|byte| *byte == b'\n').map_or(0, |at| at + 1)
-        } else {
-            blank_line_end(limited).unwrap_or(limited.len())
-        };
-        let mut words = first.split(|&byte| byte == b' ').skip(1).filter(|word| !word.is_empty());
-        let code = words.next().and_then(|word| std::str::from_utf8(word.trim_ascii()).ok());
-        let mut head =
-            HttpDocument { status: code.and_then(|code| code.parse().ok()), body_at, ..HttpDocument::default() };
-        for_each_field(&content[first.len()..body_at], |name, value| head.set(name, &value));
+        let limited = &content[..content.len().min(MAX_HTTP_LEN as usize)];
+        let (status, fields) = response_status(limited)?;
+        let body_at = blank_line_end(limited).unwrap_or(limited.len());
+        let mut head = HttpDocument { status, body_at, ..HttpDocument::default() };
+        for_each_field(fields, |name, value| head.set(name, &value));
         Some(head)
     }
 

@@ -2,8 +2,11 @@
 //! response in either.
 
 use crate::record::json::{JsonElements, JsonValue, at_path};
-use crate::record::media_type;
+use crate::record::{media_type, number};
 use std::borrow::Cow;
+
+/// The HTTP head of a response is read up to this many bytes of the content.
+pub(super) const MAX_HTTP_LEN: u64 = 256 << 10;
 
 /// The fields of a WARC head that are used.
 #[derive(Default)]
@@ -45,7 +48,7 @@ impl<'a> WarcHead<'a> {
                 }
                 28 if name.eq_ignore_ascii_case(b"warc-identified-payload-type") => &mut fields.payload_type,
                 14 if name.eq_ignore_ascii_case(b"content-length") => {
-                    fields.content_len = std::str::from_utf8(&value).ok().and_then(|digits| digits.parse().ok());
+                    fields.content_len = number::parse(&value);
                     return;
                 }
                 _ => return,
@@ -132,15 +135,10 @@ impl Detected {
 
 /// The codes in `{"languages": [{"code-iso-639-3": "spa"}, ...]}`, which is the order of the share of the text.
 fn language_codes(json: &[u8]) -> Vec<u8> {
-    let Some(JsonValue::Nested(languages)) = at_path(json, &["languages"]) else { return Vec::new() };
-    let code = |language| match language {
-        JsonValue::Nested(language) => match at_path(language, &["code-iso-639-3"]) {
-            Some(JsonValue::Text(code)) => Some(code),
-            _ => None,
-        },
-        _ => None,
-    };
-    JsonElements::new(languages).filter_map(code).collect::<Vec<_>>().join(&b","[..])
+    let Some(languages) = at_path(json, &["languages"]).and_then(JsonValue::nested) else { return Vec::new() };
+    let codes = JsonElements::new(languages)
+        .filter_map(|language| at_path(language.nested()?, &["code-iso-639-3"]).and_then(JsonValue::text));
+    codes.collect::<Vec<_>>().join(&b","[..])
 }
 
 /// The head of an ARC record: `URL IP date type length`, or with five more columns before the length.
@@ -148,7 +146,7 @@ fn language_codes(json: &[u8]) -> Vec<u8> {
 pub(super) struct ArcHead<'a> {
     pub(super) url: &'a [u8],
     pub(super) date: &'a [u8],
-    /// Empty if there is none, as in `redirect`.
+    /// Empty if the line has none, as in `redirect`.
     pub(super) mime: &'a [u8],
     pub(super) status: Option<i32>,
     pub(super) redirect: &'a [u8],
@@ -164,7 +162,7 @@ impl<'a> ArcHead<'a> {
         let length = words.next()?;
         let content_len = match length {
             b"-1" => None,
-            digits => Some(std::str::from_utf8(digits).ok()?.parse().ok()?),
+            digits => Some(number::parse(digits)?),
         };
         let rest: [&[u8]; 10] = std::array::from_fn(|_| words.next().unwrap_or_default());
         let date_at = [1, 6].into_iter().find(|&at| is_arc_date(rest[at]))?;
@@ -177,7 +175,7 @@ impl<'a> ArcHead<'a> {
             url,
             date: rest[date_at],
             mime: Some(rest[date_at - 1]).filter(|word| !matches!(*word, b"-" | b"no-type")).unwrap_or_default(),
-            status: optional(4).and_then(|word| std::str::from_utf8(word).ok()?.parse().ok()),
+            status: optional(4).and_then(number::parse),
             redirect: optional(2).unwrap_or_default(),
             content_len,
         })
@@ -187,6 +185,17 @@ impl<'a> ArcHead<'a> {
 /// A date has eight digits, and may have hours, minutes and seconds.
 fn is_arc_date(word: &[u8]) -> bool {
     matches!(word.len(), 8 | 10 | 12 | 14) && word.iter().all(u8::is_ascii_digit)
+}
+
+/// The status of an HTTP response, if it can be read, and the text after its first line. `None` if `text` does not begin
+/// with `HTTP/` or `ICY `.
+pub(super) fn response_status(text: &[u8]) -> Option<(Option<i32>, &[u8])> {
+    let (first, rest) = text.split_at(memchr::memchr(b'\n', text).map_or(text.len(), |at| at + 1));
+    if !first.starts_with(b"HTTP/") && !first.starts_with(b"ICY ") {
+        return None;
+    }
+    let mut words = first.split(|&byte| byte == b' ').skip(1).filter(|word| !word.is_empty());
+    Some((words.next().and_then(|word| number::parse(word.trim_ascii())), rest))
 }
 
 /// The fields of an HTTP response head that are used.
@@ -205,15 +214,9 @@ impl ResponseHead {
     /// Parses a head up to its blank line or as far as it goes; nothing if `text` does not begin with `HTTP/` or `ICY `.
     /// The first field of a name counts.
     pub(super) fn parse(text: &[u8]) -> ResponseHead {
-        let mut head = ResponseHead::default();
-        let (first, rest) = text.split_at(memchr::memchr(b'\n', text).map_or(text.len(), |at| at + 1));
-        if !first.starts_with(b"HTTP/") && !first.starts_with(b"ICY ") {
-            return head;
-        }
-        let mut words = first.split(|&byte| byte == b' ').skip(1).filter(|word| !word.is_empty());
-        let code = words.next().and_then(|word| std::str::from_utf8(word.trim_ascii()).ok());
-        head.status = code.and_then(|code| code.parse().ok());
-        let is_redirect = head.status.is_some_and(|status| (300..400).contains(&status));
+        let Some((status, rest)) = response_status(text) else { return ResponseHead::default() };
+        let mut head = ResponseHead { status, ..ResponseHead::default() };
+        let is_redirect = status.is_some_and(|status| (300..400).contains(&status));
         for_each_field(rest, |name, value| {
             if is_redirect && head.redirect.is_empty() && name.eq_ignore_ascii_case(b"location") {
                 head.redirect = value.into_owned();

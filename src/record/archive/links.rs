@@ -48,7 +48,7 @@ pub(super) struct WatLink<'a> {
     pub(super) base: &'a [u8],
     /// Element and attribute, `A@/href`.
     pub(super) kind: &'a [u8],
-    /// Empty if there is none, as in `text`.
+    /// Empty if the link has none, as in `text`.
     pub(super) rel: &'a [u8],
     pub(super) text: &'a [u8],
 }
@@ -88,32 +88,27 @@ impl LinkReader {
     /// # Errors
     /// The JSON is broken, or its links are not read because their base is longer than [`MAX_BASE_LEN`].
     pub(super) fn begin(&mut self, json: &[u8], record_url: &[u8]) -> Result<bool, FaultKind> {
-        let mut members = JsonMembers::new(json);
-        members.by_ref().for_each(drop);
         let texts = [&mut self.page, &mut self.base, &mut self.location, &mut self.refresh, &mut self.link_fields];
         texts.into_iter().for_each(Vec::clear);
         (self.link_fields_at, self.lists) = (0, Default::default());
         self.page.extend_from_slice(record_url);
-        let response = match at_path(json, &RESPONSE) {
-            Some(JsonValue::Nested(response)) => Some(response),
-            _ => None,
-        };
+        let response = at_path(json, &RESPONSE).and_then(JsonValue::nested);
         if let Some(response) = response {
             self.begin_headers(response);
-            if let Some(JsonValue::Nested(html)) = at_path(response, &["HTML-Metadata"]) {
+            if let Some(html) = at_path(response, &["HTML-Metadata"]).and_then(JsonValue::nested) {
                 self.base = base(html, record_url);
                 if self.base.len() > MAX_BASE_LEN {
                     return Err(FaultKind::TooLong);
                 }
                 replace_line_feeds(&mut self.base);
                 for (range, path) in self.lists.iter_mut().zip(LISTS) {
-                    if let Some(JsonValue::Nested(list)) = at_path(html, path) {
+                    if let Some(list) = at_path(html, path).and_then(JsonValue::nested) {
                         *range = range_in(json, JsonElements::new(list).rest());
                     }
                 }
             }
         }
-        if members.is_broken() { Err(FaultKind::NotOfFormat) } else { Ok(response.is_some()) }
+        if JsonMembers::are_whole(json) { Ok(response.is_some()) } else { Err(FaultKind::NotOfFormat) }
     }
 
     /// Collects the header fields that hold links.
@@ -265,11 +260,7 @@ impl LinkTexts {
 fn for_each_text<'a>(value: JsonValue<'a>, mut handle: impl FnMut(&'a [u8])) {
     match value {
         JsonValue::Text(text) => handle(text),
-        JsonValue::Nested(list) => JsonElements::new(list).for_each(|element| {
-            if let JsonValue::Text(text) = element {
-                handle(text);
-            }
-        }),
+        JsonValue::Nested(list) => JsonElements::new(list).filter_map(JsonValue::text).for_each(handle),
         JsonValue::Bare(_) => {}
     }
 }

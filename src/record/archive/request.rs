@@ -7,6 +7,7 @@
 use super::form::{FormWriter, MAX_QUERY_LEN, cut_text};
 use super::heads::{for_each_field, http_head_end};
 use super::json_query::write_json;
+use crate::record::number;
 use data_encoding::BASE64;
 
 /// Longest content of a request that is read, in bytes. A longer body is read up to there.
@@ -47,7 +48,7 @@ struct RequestBody<'a> {
 }
 
 impl<'a> RequestBody<'a> {
-    /// The body after the head of an HTTP request; `None` if there is none.
+    /// The body after the head of an HTTP request; `None` without one.
     fn of(content: &'a [u8]) -> Option<RequestBody<'a>> {
         let (head, body) = content.split_at(http_head_end(content)?);
         let (mut media_type, mut len) = (None, None);
@@ -56,7 +57,7 @@ impl<'a> RequestBody<'a> {
             if name.eq_ignore_ascii_case(b"content-type") {
                 media_type.get_or_insert_with(|| String::from_utf8_lossy(&value).into_owned());
             } else if name.eq_ignore_ascii_case(b"content-length") {
-                len.get_or_insert_with(|| std::str::from_utf8(&value).ok().and_then(|digits| digits.parse().ok()));
+                len.get_or_insert_with(|| number::parse(&value));
             }
         });
         let len = len.unwrap_or(Some(DEFAULT_BODY_LEN))?;

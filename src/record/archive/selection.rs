@@ -24,7 +24,7 @@ impl RecordTypes {
     /// The media type of fields about a crawl.
     const FIELDS: &[u8] = b"application/warc-fields";
 
-    /// Parses a list of types; `all` stands for all of them.
+    /// Parses a list of types; `all` means all of them.
     pub(crate) fn of_list(names: &[String]) -> RecordTypes {
         let names: Vec<_> = names.iter().map(|name| name.trim().to_ascii_lowercase()).collect();
         if names.iter().any(|name| name == "all") { RecordTypes::All } else { RecordTypes::Listed(names) }

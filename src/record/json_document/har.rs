@@ -5,14 +5,12 @@ use crate::iri::FaultKind;
 use crate::record::buffer::{RecordBuffer, append_with};
 use crate::record::fields::FieldValues;
 use crate::record::json::{JsonElements, JsonMembers, JsonValue, at_path, unescape};
-use crate::record::{media_type, time};
+use crate::record::{media_type, number, time};
 
 /// Appends an entry.
 pub(super) fn push_entry(entry: &JsonRecord<'_>, rows: &mut RecordBuffer) {
     let text = entry.text;
-    let mut members = JsonMembers::new(text);
-    members.by_ref().for_each(drop);
-    if entry.is_too_long || members.is_broken() {
+    if entry.is_too_long || !JsonMembers::are_whole(text) {
         return entry.refuse(rows);
     }
     rows.begin(entry.at);
@@ -51,26 +49,19 @@ fn fields_of(entry: &[u8], rows: &mut RecordBuffer) -> FieldValues {
 /// The status of the response. Without a response it is 0.
 fn status(entry: &[u8]) -> Option<i32> {
     let Some(JsonValue::Bare(status)) = at_path(entry, &["response", "status"]) else { return None };
-    std::str::from_utf8(status).ok()?.parse().ok().filter(|status| *status != 0)
+    number::parse(status).filter(|status| *status != 0)
 }
 
 /// The string at the end of a path, unless it is empty.
 fn string<'a>(entry: &'a [u8], path: &[&str]) -> Option<&'a [u8]> {
-    match at_path(entry, path) {
-        Some(JsonValue::Text(value)) if !value.is_empty() => Some(value),
-        _ => None,
-    }
+    at_path(entry, path)?.text().filter(|text| !text.is_empty())
 }
 
 /// The page that an entry of a HAR file names as its referrer.
 pub(super) fn referrer(entry: &[u8]) -> Option<&[u8]> {
-    let Some(JsonValue::Nested(headers)) = at_path(entry, &["request", "headers"]) else { return None };
-    JsonElements::new(headers).find_map(|header| {
-        let JsonValue::Nested(header) = header else { return None };
-        let text = |key: &str| match at_path(header, &[key]) {
-            Some(JsonValue::Text(text)) => Some(text),
-            _ => None,
-        };
+    JsonElements::new(at_path(entry, &["request", "headers"])?.nested()?).find_map(|header| {
+        let header = header.nested()?;
+        let text = |key: &str| at_path(header, &[key])?.text();
         text("name").filter(|name| name.eq_ignore_ascii_case(b"referer")).and_then(|_| text("value"))
     })
 }

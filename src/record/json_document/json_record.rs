@@ -4,7 +4,7 @@ use crate::iri::FaultKind;
 use crate::record::buffer::RecordBuffer;
 use crate::record::fields::FieldValues;
 
-/// Most bytes that stand for a record that cannot be read.
+/// Most bytes of a record that cannot be read in its row.
 const MAX_REFUSED_LEN: usize = 64 << 10;
 
 /// An element of the array of records.
@@ -26,7 +26,7 @@ impl<'a> JsonRecord<'a> {
         rows.push_fields(FieldValues::default());
     }
 
-    /// What stands for a record that cannot be read.
+    /// The text in the row of a record that cannot be read.
     pub(super) fn beginning(&self) -> &'a [u8] {
         &self.text[..self.text.len().min(MAX_REFUSED_LEN)]
     }

@@ -23,8 +23,8 @@ impl JsonLayout {
                 cdx_rows::is_header(&names).then_some(JsonLayout::CdxRows)
             }
             text @ [b'{', ..] => {
-                let key = JsonHead(text).first_key()?;
-                (key.0 == b"log" && is_har_log(key.1)).then_some(JsonLayout::Har)
+                let (key, value) = first_member(text)?;
+                (key == b"log" && is_har_log(value)).then_some(JsonLayout::Har)
             }
             _ => None,
         }
@@ -39,21 +39,16 @@ impl JsonLayout {
     }
 }
 
-/// The beginning of an object, which may be cut.
-struct JsonHead<'a>(&'a [u8]);
-
-impl<'a> JsonHead<'a> {
-    /// The first key, and the text of its value.
-    fn first_key(&self) -> Option<(&'a [u8], &'a [u8])> {
-        let text = self.0.trim_ascii_start().strip_prefix(b"{")?.trim_ascii_start().strip_prefix(b"\"")?;
-        let end = memchr::memchr(b'"', text)?;
-        let value = text[end + 1..].trim_ascii_start().strip_prefix(b":")?;
-        Some((&text[..end], value.trim_ascii_start()))
-    }
+/// The first key of an object that may be cut short, and the text from its value on.
+fn first_member(object: &[u8]) -> Option<(&[u8], &[u8])> {
+    let text = object.trim_ascii_start().strip_prefix(b"{")?.trim_ascii_start().strip_prefix(b"\"")?;
+    let end = memchr::memchr(b'"', text)?;
+    let value = text[end + 1..].trim_ascii_start().strip_prefix(b":")?;
+    Some((&text[..end], value.trim_ascii_start()))
 }
 
 /// Whether the object begins with a member of a HAR log.
 fn is_har_log(text: &[u8]) -> bool {
     let names: [&[u8]; 6] = [b"version", b"creator", b"browser", b"pages", b"entries", b"comment"];
-    JsonHead(text).first_key().is_some_and(|(key, _)| names.contains(&key))
+    first_member(text).is_some_and(|(key, _)| names.contains(&key))
 }

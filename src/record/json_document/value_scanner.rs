@@ -52,7 +52,6 @@ impl ValueScanner {
 
     /// Takes at least one byte, unless the value has ended.
     fn step(&mut self, bytes: &[u8], limits: HeldLimits) -> (usize, bool) {
-        let is_outer = self.depth == 0;
         match self.state {
             ValueState::String => {
                 let len = memchr::memchr2(b'"', b'\\', bytes);
@@ -64,7 +63,7 @@ impl ValueScanner {
                 }
                 self.hold(b"\"", limits);
                 self.state = ValueState::Plain;
-                (len + 1, is_outer)
+                (len + 1, self.depth == 0)
             }
             ValueState::Escape => {
                 self.hold_string(&[b'\\', bytes[0]], limits);
@@ -72,25 +71,28 @@ impl ValueScanner {
                 (1, false)
             }
             ValueState::Bare if matches!(bytes[0], b',' | b']' | b'}' | b' ' | b'\t' | b'\r' | b'\n') => (0, true),
-            ValueState::Begin | ValueState::Plain | ValueState::Bare => {
-                let is_mark = |byte: &u8| matches!(byte, b'"' | b'{' | b'[' | b'}' | b']');
-                let plain = if is_outer { 0 } else { bytes.iter().position(is_mark).unwrap_or(bytes.len()) };
-                if plain > 0 {
-                    self.hold(&bytes[..plain], limits);
-                    return (plain, false);
-                }
-                self.hold(&bytes[..1], limits);
-                match bytes[0] {
-                    b'"' if self.state != ValueState::Bare => (self.state, self.string_len) = (ValueState::String, 0),
-                    b'{' | b'[' if self.state != ValueState::Bare => {
-                        (self.depth, self.state) = (self.depth.saturating_add(1), ValueState::Plain);
-                    }
-                    b'}' | b']' if !is_outer => self.depth -= 1,
-                    _ => self.state = ValueState::Bare,
-                }
-                (1, !is_outer && self.depth == 0)
-            }
+            ValueState::Begin | ValueState::Plain | ValueState::Bare => self.step_outside_strings(bytes, limits),
         }
+    }
+
+    fn step_outside_strings(&mut self, bytes: &[u8], limits: HeldLimits) -> (usize, bool) {
+        let is_outer = self.depth == 0;
+        let is_mark = |byte: &u8| matches!(byte, b'"' | b'{' | b'[' | b'}' | b']');
+        let plain = if is_outer { 0 } else { bytes.iter().position(is_mark).unwrap_or(bytes.len()) };
+        if plain > 0 {
+            self.hold(&bytes[..plain], limits);
+            return (plain, false);
+        }
+        self.hold(&bytes[..1], limits);
+        match bytes[0] {
+            b'"' if self.state != ValueState::Bare => (self.state, self.string_len) = (ValueState::String, 0),
+            b'{' | b'[' if self.state != ValueState::Bare => {
+                (self.depth, self.state) = (self.depth.saturating_add(1), ValueState::Plain);
+            }
+            b'}' | b']' if !is_outer => self.depth -= 1,
+            _ => self.state = ValueState::Bare,
+        }
+        (1, !is_outer && self.depth == 0)
     }
 
     /// Holds bytes of a string, up to its limit. An escape is held whole or not at all, like all that follows it.
