@@ -48,7 +48,7 @@ pub(crate) struct Buffer {
 impl Buffer {
     /// Returns the part that is not filled, so that the buffer is filled up to `want` bytes at most. Grows by doubling, so
     /// that a short source never allocates a long buffer.
-    pub(crate) fn room(&mut self, want: usize) -> &mut [u8] {
+    pub(crate) fn unfilled(&mut self, want: usize) -> &mut [u8] {
         if self.bytes.len() < want && self.bytes.len() == self.len {
             let grown = (self.bytes.len() * 2).max(64 << 10).min(want);
             self.bytes.resize(grown, 0);
@@ -57,7 +57,7 @@ impl Buffer {
         &mut self.bytes[self.len..end]
     }
 
-    /// Marks the first `count` bytes of the part that [`Buffer::room`] returned as filled.
+    /// Marks the first `count` bytes of the part that [`Buffer::unfilled`] returned as filled.
     pub(crate) fn filled(&mut self, count: usize) {
         self.len = (self.len + count).min(self.bytes.len());
     }
@@ -181,7 +181,7 @@ mod tests {
     fn buffer(pool: &Arc<BlockPool>, bytes: &[u8], want: usize) -> Buffer {
         let mut buffer = pool.take();
         for &byte in bytes {
-            buffer.room(want)[0] = byte;
+            buffer.unfilled(want)[0] = byte;
             buffer.filled(1);
         }
         buffer
@@ -220,8 +220,8 @@ mod tests {
     fn a_full_buffer_has_no_room() {
         let pool = BlockPool::new(2, 1 << 20);
         let mut full = buffer(&pool, b"abc", 3);
-        assert!(full.room(3).is_empty() && full.room(1).is_empty());
-        assert_eq!(full.room(5).len(), 2);
+        assert!(full.unfilled(3).is_empty() && full.unfilled(1).is_empty());
+        assert_eq!(full.unfilled(5).len(), 2);
     }
 
     #[test]

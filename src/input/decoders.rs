@@ -5,6 +5,7 @@
 
 use super::error::Defect;
 use super::peek::PeekReader;
+use super::unpacker::Unpacker;
 use super::zstd_frames::MAX_DICTIONARY_LEN;
 use bzip2::{Decompress, Status};
 use lz4_flex::frame::FrameDecoder;
@@ -30,14 +31,14 @@ impl Bzip2Reader {
     pub(super) fn new(input: PeekReader) -> Bzip2Reader {
         Bzip2Reader { input, decoder: Decompress::new(false), is_between_streams: true, defect: None }
     }
+}
 
-    /// Packed bytes consumed so far.
-    pub(super) fn consumed(&self) -> u64 {
+impl Unpacker for Bzip2Reader {
+    fn consumed(&self) -> u64 {
         self.input.consumed()
     }
 
-    /// Unpacks into `into`. Returns the number of bytes; 0 is the end.
-    pub(super) fn read(&mut self, into: &mut [u8]) -> Result<usize, Defect> {
+    fn read(&mut self, into: &mut [u8]) -> Result<usize, Defect> {
         while !into.is_empty() {
             if let Some(defect) = self.defect.take() {
                 return Err(defect);
@@ -152,24 +153,6 @@ impl DecoderAdapter {
         DecoderAdapter { name, decoder, input, stops_between_frames: false, is_done: false }
     }
 
-    /// Packed bytes consumed so far.
-    pub(super) fn consumed(&self) -> u64 {
-        lock(&self.input).reader.consumed()
-    }
-
-    /// Unpacks into `into`. Returns the number of bytes; 0 is the end.
-    pub(super) fn read(&mut self, into: &mut [u8]) -> Result<usize, Defect> {
-        while !self.is_done {
-            match self.decoder.read(into) {
-                Ok(0) if self.stops_between_frames => self.is_done = !self.has_more_frames()?,
-                Ok(count) => return Ok(count),
-                Err(error) if error.kind() == ErrorKind::Interrupted => (),
-                Err(error) => return Err(self.defect(&error)),
-            }
-        }
-        Ok(0)
-    }
-
     /// Whether another frame follows. A decoder that ran out of bytes was inside a frame, but does not report that.
     fn has_more_frames(&mut self) -> Result<bool, Defect> {
         let mut input = lock(&self.input);
@@ -189,16 +172,32 @@ impl DecoderAdapter {
     }
 }
 
+impl Unpacker for DecoderAdapter {
+    fn consumed(&self) -> u64 {
+        lock(&self.input).reader.consumed()
+    }
+
+    fn read(&mut self, into: &mut [u8]) -> Result<usize, Defect> {
+        while !self.is_done {
+            match self.decoder.read(into) {
+                Ok(0) if self.stops_between_frames => self.is_done = !self.has_more_frames()?,
+                Ok(count) => return Ok(count),
+                Err(error) if error.kind() == ErrorKind::Interrupted => (),
+                Err(error) => return Err(self.defect(&error)),
+            }
+        }
+        Ok(0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::input::peek::tests::read_all;
-    use std::io::{Cursor, Write};
+    use crate::input::test_data::{lines, peek_reader, read_all};
+    use std::io::Write;
 
     fn text() -> Vec<u8> {
-        (0..4000u32)
-            .flat_map(|i| format!("http://example.org/{}\n", i.wrapping_mul(0x9e37_79b9)).into_bytes())
-            .collect()
+        lines(4000)
     }
 
     fn lz4(bytes: &[u8]) -> Vec<u8> {
@@ -218,23 +217,16 @@ mod tests {
 
     type Unpack = fn(&[u8], usize) -> (Vec<u8>, Option<Defect>);
 
-    fn reader(bytes: &[u8]) -> PeekReader {
-        PeekReader::new(Box::new(Cursor::new(bytes.to_vec())))
-    }
-
     fn unpack_lz4(bytes: &[u8], step: usize) -> (Vec<u8>, Option<Defect>) {
-        let mut decoder = DecoderAdapter::lz4(reader(bytes));
-        read_all(step, |into| decoder.read(into))
+        read_all(step, &mut DecoderAdapter::lz4(peek_reader(bytes)))
     }
 
     fn unpack_xz(bytes: &[u8], step: usize) -> (Vec<u8>, Option<Defect>) {
-        let mut decoder = DecoderAdapter::xz(reader(bytes));
-        read_all(step, |into| decoder.read(into))
+        read_all(step, &mut DecoderAdapter::xz(peek_reader(bytes)))
     }
 
     fn unpack_bzip2(bytes: &[u8], step: usize) -> (Vec<u8>, Option<Defect>) {
-        let mut decoder = Bzip2Reader::new(reader(bytes));
-        read_all(step, |into| decoder.read(into))
+        read_all(step, &mut Bzip2Reader::new(peek_reader(bytes)))
     }
 
     #[test]

@@ -10,8 +10,10 @@ use super::deflate::{InflatedLen, WholeInflater, crc32};
 use super::detect::{Packing, packing};
 use super::error::Defect;
 use super::peek::PeekReader;
+use super::unpacker::{MemberEnd, Unpacker};
 use flate2::{Crc, Decompress, FlushDecompress, Status};
 use std::ops::Range;
+use std::vec::Drain;
 
 // Bits of the FLG byte of a member, RFC 1952 section 2.3.1.
 const FHCRC: u8 = 1 << 1;
@@ -46,22 +48,6 @@ enum GzipState {
     Whole,
     /// After the last member, or after a defect.
     End,
-}
-
-/// Where a gzip member ends, counted from the start of its reader.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct MemberEnd {
-    /// Unpacked bytes before the end.
-    pub(crate) unpacked: u64,
-    /// Packed bytes before the end.
-    pub(crate) packed: u64,
-}
-
-impl MemberEnd {
-    /// The same position counted from where `start` is counted from, for a reader that began at `start`.
-    pub(super) fn after(self, start: MemberEnd) -> MemberEnd {
-        MemberEnd { unpacked: start.unpacked + self.unpacked, packed: start.packed + self.packed }
-    }
 }
 
 /// Unpacks the members of a gzip file.
@@ -103,41 +89,9 @@ impl GzipReader {
         GzipReader { state: GzipState::Header { is_first: false }, ..GzipReader::new(input) }
     }
 
-    /// Packed bytes consumed so far.
-    pub(super) fn consumed(&self) -> u64 {
-        self.input.consumed()
-    }
-
-    /// Returns the ends of members that were passed since the last call, in order. An end may be ahead of the bytes that
-    /// were read so far, but is never reported later than the bytes before it.
-    pub(super) fn take_ends(&mut self) -> std::vec::Drain<'_, MemberEnd> {
-        self.ends.drain(..)
-    }
-
     /// Whether all members so far were returned completely, and the next member was not inspected yet.
     pub(super) fn is_between_members(&self) -> bool {
         self.state == GzipState::Header { is_first: false } && self.defect.is_none()
-    }
-
-    /// Unpacks into `into`. Returns the number of bytes; 0 is the end.
-    pub(super) fn read(&mut self, into: &mut [u8]) -> Result<usize, Defect> {
-        if let Some(defect) = self.defect.take() {
-            self.state = GzipState::End;
-            return Err(defect);
-        }
-        while !into.is_empty() {
-            match self.state {
-                GzipState::End => break,
-                GzipState::Header { is_first } => self.read_between_members(is_first)?,
-                GzipState::Start => self.begin_body(),
-                GzipState::Whole => return Ok(self.read_whole(into)),
-                GzipState::Body => match self.read_body(into)? {
-                    0 => (),
-                    count => return Ok(count),
-                },
-            }
-        }
-        Ok(0)
     }
 
     /// Unpacks a member at once, or prepares to stream it.
@@ -203,10 +157,7 @@ impl GzipReader {
                     return Err(Defect::GzipGarbage);
                 }
                 None if rest.is_empty() => break,
-                None => {
-                    let count = rest.len();
-                    self.input.consume(count);
-                }
+                None => self.input.consume_buffer(),
             }
         }
         self.state = GzipState::End;
@@ -244,8 +195,7 @@ impl GzipReader {
 
     /// The defect of a file that ends within a header or trailer. Consumes the rest, so that the defect is at its end.
     fn truncated(&mut self) -> Defect {
-        let count = self.input.peek(0).map_or(0, <[u8]>::len);
-        self.input.consume(count);
+        self.input.consume_buffer();
         Defect::GzipTruncated
     }
 
@@ -291,6 +241,36 @@ impl GzipReader {
     }
 }
 
+impl Unpacker for GzipReader {
+    fn consumed(&self) -> u64 {
+        self.input.consumed()
+    }
+
+    fn take_ends(&mut self) -> Option<Drain<'_, MemberEnd>> {
+        Some(self.ends.drain(..))
+    }
+
+    fn read(&mut self, into: &mut [u8]) -> Result<usize, Defect> {
+        if let Some(defect) = self.defect.take() {
+            self.state = GzipState::End;
+            return Err(defect);
+        }
+        while !into.is_empty() {
+            match self.state {
+                GzipState::End => break,
+                GzipState::Header { is_first } => self.read_between_members(is_first)?,
+                GzipState::Start => self.begin_body(),
+                GzipState::Whole => return Ok(self.read_whole(into)),
+                GzipState::Body => match self.read_body(into)? {
+                    0 => (),
+                    count => return Ok(count),
+                },
+            }
+        }
+        Ok(0)
+    }
+}
+
 /// The checksum and the length (modulo 2^32) of a member.
 fn trailer(bytes: &[u8; TRAILER_LEN]) -> (u32, u32) {
     let (words, _) = bytes.as_chunks::<4>();
@@ -312,24 +292,19 @@ fn unpacked_len(packed: &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::input::peek::tests::read_all;
+    use crate::input::test_data::{self, lines, peek_reader, read_all};
     use flate2::Compression;
-    use flate2::write::GzEncoder;
-    use std::io::{Cursor, Write};
 
     fn gzip(bytes: &[u8]) -> Vec<u8> {
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-        encoder.write_all(bytes).unwrap();
-        encoder.finish().unwrap()
+        test_data::gzip(bytes, Compression::fast())
     }
 
     fn gunzip(bytes: Vec<u8>) -> (Vec<u8>, Option<Defect>) {
-        let mut reader = GzipReader::new(PeekReader::new(Box::new(Cursor::new(bytes))));
-        read_all(100, |into| reader.read(into))
+        read_all(100, &mut GzipReader::new(peek_reader(&bytes)))
     }
 
     fn text() -> Vec<u8> {
-        (0..120u32).flat_map(|i| format!("http://example.org/{}\n", i.wrapping_mul(0x9e37_79b9)).into_bytes()).collect()
+        lines(120)
     }
 
     #[test]
@@ -365,19 +340,15 @@ mod tests {
             [0, 1, MAX_WHOLE_LEN, MAX_WHOLE_LEN + 1, 7, MAX_WHOLE_LEN - 1].map(|len| vec![b'a'; len]).into();
         members.extend([&noise[..MAX_PACKED_LEN - 100], &noise, &noise[..3]].map(<[u8]>::to_vec));
         for last in 1..=members.len() {
-            let stored = |member: &Vec<u8>| {
-                let mut encoder = GzEncoder::new(Vec::new(), Compression::none());
-                encoder.write_all(member).unwrap();
-                encoder.finish().unwrap()
+            let pack = |member: &Vec<u8>| {
+                let level = if member.len() == noise.len() { Compression::none() } else { Compression::fast() };
+                test_data::gzip(member, level)
             };
-            let packed: Vec<u8> = members[..last]
-                .iter()
-                .flat_map(|member| if member.len() == noise.len() { stored(member) } else { gzip(member) })
-                .collect();
-            let mut reader = GzipReader::new(PeekReader::new(Box::new(Cursor::new(packed.clone()))));
-            let (got, defect) = read_all(300_000, |into| reader.read(into));
+            let packed: Vec<u8> = members[..last].iter().flat_map(pack).collect();
+            let mut reader = GzipReader::new(peek_reader(&packed));
+            let (got, defect) = read_all(300_000, &mut reader);
             assert!(defect.is_none() && got == members[..last].concat(), "{last}");
-            let ends: Vec<_> = reader.take_ends().collect();
+            let ends: Vec<_> = reader.take_ends().unwrap().collect();
             let whole = MemberEnd { unpacked: got.len() as u64, packed: packed.len() as u64 };
             assert_eq!((ends.len(), ends.last()), (last, Some(&whole)));
         }

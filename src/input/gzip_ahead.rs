@@ -9,12 +9,14 @@
 use std::io::Read;
 use std::ops::Range;
 use std::sync::Arc;
+use std::vec::Drain;
 
 use super::block::{BlockPool, Buffer};
 use super::error::Defect;
-use super::gzip::{GzipReader, MemberEnd, find_member_header};
+use super::gzip::{GzipReader, find_member_header};
 use super::mmap::{MappedFile, MappedReader};
 use super::peek::PeekReader;
+use super::unpacker::{MemberEnd, Unpacker};
 use super::zip_reader::MemberChecksum;
 use crate::ordered::{QueueLimits, ReadAhead};
 use crate::remote::{ReadAheadBlocks, RemoteReader};
@@ -153,47 +155,6 @@ impl ParallelGzipReader {
         }
     }
 
-    /// Packed bytes consumed so far.
-    pub(super) fn consumed(&self) -> u64 {
-        match &self.sequential {
-            Some((start, reader)) => start.packed + reader.consumed(),
-            None => self.at as u64,
-        }
-    }
-
-    /// See [`GzipReader::take_ends`].
-    pub(super) fn take_ends(&mut self) -> std::vec::Drain<'_, MemberEnd> {
-        self.ends.drain(..)
-    }
-
-    /// Unpacks into `into`. Returns the number of bytes; 0 is the end.
-    pub(super) fn read(&mut self, into: &mut [u8]) -> Result<usize, Defect> {
-        loop {
-            let rest = &self.section.bytes[self.section_read..];
-            if !rest.is_empty() {
-                let count = rest.len().min(into.len());
-                into[..count].copy_from_slice(&rest[..count]);
-                self.section_read += count;
-                self.unpacked += count as u64;
-                return Ok(count);
-            }
-            let may_take = self.sequential.as_ref().is_none_or(|(_, reader)| reader.is_between_members());
-            if may_take && self.take_section() {
-                continue;
-            }
-            let (start, reader) = self.sequential.get_or_insert_with(|| {
-                let input = self.file.reader(self.at);
-                let start = MemberEnd { unpacked: self.unpacked, packed: self.at as u64 };
-                (start, if self.at == 0 { GzipReader::new(input) } else { GzipReader::after_members(input) })
-            });
-            let count = reader.read(into);
-            self.ends.extend(reader.take_ends().map(|end| end.after(*start)));
-            self.unpacked += *count.as_ref().unwrap_or(&0) as u64;
-            self.update_checksum(self.consumed() as usize);
-            return count;
-        }
-    }
-
     /// Takes the section whose members begin at the end of the members so far. Returns false if no section does.
     fn take_section(&mut self) -> bool {
         self.at = self.consumed() as usize;
@@ -218,6 +179,46 @@ impl ParallelGzipReader {
         self.at = section.packed.end;
         (self.section, self.sequential) = (section, None);
         true
+    }
+}
+
+impl Unpacker for ParallelGzipReader {
+    fn consumed(&self) -> u64 {
+        match &self.sequential {
+            Some((start, reader)) => start.packed + reader.consumed(),
+            None => self.at as u64,
+        }
+    }
+
+    fn take_ends(&mut self) -> Option<Drain<'_, MemberEnd>> {
+        Some(self.ends.drain(..))
+    }
+
+    fn read(&mut self, into: &mut [u8]) -> Result<usize, Defect> {
+        loop {
+            let rest = &self.section.bytes[self.section_read..];
+            if !rest.is_empty() {
+                let count = rest.len().min(into.len());
+                into[..count].copy_from_slice(&rest[..count]);
+                self.section_read += count;
+                self.unpacked += count as u64;
+                return Ok(count);
+            }
+            let may_take = self.sequential.as_ref().is_none_or(|(_, reader)| reader.is_between_members());
+            if may_take && self.take_section() {
+                continue;
+            }
+            let (start, reader) = self.sequential.get_or_insert_with(|| {
+                let input = self.file.reader(self.at);
+                let start = MemberEnd { unpacked: self.unpacked, packed: self.at as u64 };
+                (start, if self.at == 0 { GzipReader::new(input) } else { GzipReader::after_members(input) })
+            });
+            let count = reader.read(into);
+            self.ends.extend(reader.take_ends().into_iter().flatten().map(|end| end.after(*start)));
+            self.unpacked += *count.as_ref().unwrap_or(&0) as u64;
+            self.update_checksum(self.consumed() as usize);
+            return count;
+        }
     }
 }
 
@@ -257,7 +258,7 @@ impl GzipSection {
         self.ends.clear();
         let mut whole_len = 0;
         while self.packed.end < end {
-            let free = self.bytes.room(UNPACKED_LEN);
+            let free = self.bytes.unfilled(UNPACKED_LEN);
             if free.is_empty() {
                 break;
             }
@@ -268,7 +269,7 @@ impl GzipSection {
             if reader.is_between_members() {
                 self.packed.end = start + reader.consumed() as usize;
                 whole_len = self.bytes.len();
-                self.ends.extend(reader.take_ends());
+                self.ends.extend(reader.take_ends().into_iter().flatten());
             }
         }
         self.bytes.truncate(whole_len);
@@ -278,16 +279,16 @@ impl GzipSection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::input::peek::tests::read_all;
+    use crate::input::test_data::{gzip, peek_reader, read_all};
     use flate2::Compression;
-    use flate2::write::GzEncoder;
     use std::fs::File;
     use std::io::Write;
 
-    fn gzip(bytes: &[u8], level: Compression) -> Vec<u8> {
-        let mut encoder = GzEncoder::new(Vec::new(), level);
-        encoder.write_all(bytes).unwrap();
-        encoder.finish().unwrap()
+    /// Maps a file with these bytes.
+    fn mapped(packed: &[u8]) -> Arc<MappedFile> {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(packed).unwrap();
+        Arc::new(MappedFile::new(&File::open(file.path()).unwrap(), file.path()).unwrap())
     }
 
     /// `len` bytes that compress to about half.
@@ -299,15 +300,13 @@ mod tests {
 
     /// Checks that both readers return the same bytes and the same defect, and stop at the same byte of the file.
     fn check(packed: &[u8]) -> (Vec<u8>, Option<String>) {
-        let mut file = tempfile::NamedTempFile::new().unwrap();
-        file.write_all(packed).unwrap();
-        let mapping = Arc::new(MappedFile::new(&File::open(file.path()).unwrap(), file.path()).unwrap());
-        let mut reader = GzipReader::new(PeekReader::new(Box::new(std::io::Cursor::new(packed.to_vec()))));
+        let mapping = mapped(packed);
+        let mut reader = GzipReader::new(peek_reader(packed));
         let text = |(bytes, defect): (_, Option<Defect>)| (bytes, defect.map(|defect| defect.to_string()));
-        let expected = text(read_all(50_000, |into| reader.read(into)));
+        let expected = text(read_all(50_000, &mut reader));
         for threads in [2, 3] {
             let mut parallel = ParallelGzipReader::new(&mapping, threads).expect("long enough");
-            let actual = text(read_all(50_000, |into| parallel.read(into)));
+            let actual = text(read_all(50_000, &mut parallel));
             assert!(actual == expected, "{threads} threads: {:?}, expected {:?}", actual.1, expected.1);
             assert_eq!(parallel.consumed(), reader.consumed(), "{threads} threads");
         }
@@ -366,10 +365,7 @@ mod tests {
 
     #[test]
     fn dropping_the_reader_stops_the_threads() {
-        let packed = members(&[20_000]);
-        let mut file = tempfile::NamedTempFile::new().unwrap();
-        file.write_all(&packed).unwrap();
-        let mapping = Arc::new(MappedFile::new(&File::open(file.path()).unwrap(), file.path()).unwrap());
+        let mapping = mapped(&members(&[20_000]));
         let mut members = ParallelGzipReader::new(&mapping, 2).unwrap();
         assert!(members.read(&mut [0; 10]).unwrap() > 0);
         drop(members);

@@ -10,15 +10,11 @@ use std::io::{ErrorKind, Read};
 use brotli_decompressor::Decompressor;
 use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 
-/// Memory of a zstd window: 128 MiB, as for files.
-const MAX_WINDOW_LOG: u32 = 27;
+use super::detect::{Packing, packing};
+use super::zstd_frames::{FRAME, MAX_DICTIONARY_LOG};
 
 /// Bytes that are unpacked at a time.
 const STEP_LEN: usize = 64 << 10;
-
-/// The first bytes of gzip data and of a zstd frame.
-const GZIP: &[u8] = b"\x1f\x8b";
-const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
 
 /// A body without its codings.
 #[derive(Debug, PartialEq, Eq)]
@@ -43,6 +39,18 @@ pub(crate) enum BodyDefect {
     Unknown(String),
 }
 
+impl<'a> DecodedBody<'a> {
+    /// A body without a defect.
+    fn whole(bytes: impl Into<Cow<'a, [u8]>>) -> DecodedBody<'a> {
+        DecodedBody { bytes: bytes.into(), defect: None }
+    }
+
+    /// A body of which no more than these bytes can be decoded.
+    fn broken(bytes: impl Into<Cow<'a, [u8]>>, defect: BodyDefect) -> DecodedBody<'a> {
+        DecodedBody { bytes: bytes.into(), defect: Some(defect) }
+    }
+}
+
 /// Removes the codings of a body: lists of names separated by commas, in the order in which they were applied.
 pub(crate) fn decode_body<'a>(
     body: &'a [u8],
@@ -54,66 +62,52 @@ pub(crate) fn decode_body<'a>(
     let names = [transfer_codings, content_codings].into_iter().flat_map(|list| list.rsplit(|byte| *byte == b','));
     // A body has one or two codings; a longer list is made to waste time.
     for name in names.map(|name| name.trim_ascii().to_ascii_lowercase()).filter(|name| !name.is_empty()).take(4) {
-        let decoded = remove_coding(&bytes, &name, max_len);
-        let Decoded { bytes: decoded, defect } = decoded;
-        if let Some(decoded) = decoded {
+        let DecodedBody { bytes: decoded, defect } = remove_coding(&bytes, &name, max_len);
+        if let Cow::Owned(decoded) = decoded {
             bytes = Cow::Owned(decoded);
         }
         if defect.is_some() {
             return DecodedBody { bytes, defect };
         }
     }
-    let is_long = bytes.len() > max_len;
-    if is_long { too_long(max_len) } else { DecodedBody { bytes, defect: None } }
+    match bytes.len() > max_len {
+        true => DecodedBody::broken(&[][..], BodyDefect::TooLong(max_len)),
+        false => DecodedBody::whole(bytes),
+    }
 }
 
 /// Unpacks a body that is a gzip file, such as a compressed sitemap.
 pub(crate) fn unpack_gzip_file(body: &[u8], max_len: usize) -> Option<DecodedBody<'static>> {
-    if !body.starts_with(GZIP) {
-        return None;
-    }
-    let Decoded { bytes, defect } = unpack("gzip", MultiGzDecoder::new(body), max_len);
-    Some(DecodedBody { bytes: Cow::Owned(bytes.unwrap_or_default()), defect })
+    (packing(body) == Packing::Gzip).then(|| unpack("gzip", MultiGzDecoder::new(body), max_len))
 }
 
-fn too_long(max_len: usize) -> DecodedBody<'static> {
-    DecodedBody { bytes: Cow::Borrowed(&[]), defect: Some(BodyDefect::TooLong(max_len)) }
-}
-
-/// What removing one coding gives; no bytes if they stay as they are.
-struct Decoded {
-    bytes: Option<Vec<u8>>,
-    defect: Option<BodyDefect>,
-}
-
-const UNCHANGED: Decoded = Decoded { bytes: None, defect: None };
-
-fn remove_coding(body: &[u8], name: &[u8], max_len: usize) -> Decoded {
+/// Removes one coding. The bytes are borrowed if they stay as they are.
+fn remove_coding<'a>(body: &'a [u8], name: &[u8], max_len: usize) -> DecodedBody<'a> {
     match name {
-        b"identity" | b"none" => UNCHANGED,
+        b"identity" | b"none" => DecodedBody::whole(body),
         b"chunked" => remove_chunks(body),
-        b"gzip" | b"x-gzip" if body.starts_with(GZIP) => unpack("gzip", MultiGzDecoder::new(body), max_len),
-        b"zstd" if body.starts_with(ZSTD) => match zstd::stream::read::Decoder::with_buffer(body) {
+        b"gzip" | b"x-gzip" => unpack_gzip_file(body, max_len).unwrap_or_else(|| DecodedBody::whole(body)),
+        b"zstd" if body.starts_with(&FRAME) => match zstd::stream::read::Decoder::with_buffer(body) {
             Ok(mut decoder) => {
                 // The level is within the limits of the library.
-                let _ = decoder.window_log_max(MAX_WINDOW_LOG);
+                let _ = decoder.window_log_max(MAX_DICTIONARY_LOG);
                 unpack("zstd", decoder, max_len)
             }
-            Err(_) => Decoded { bytes: None, defect: Some(BodyDefect::Damaged("zstd")) },
+            Err(_) => DecodedBody::broken(body, BodyDefect::Damaged("zstd")),
         },
-        b"gzip" | b"x-gzip" | b"zstd" => UNCHANGED,
+        b"zstd" => DecodedBody::whole(body),
         b"deflate" => remove_deflate(body, max_len),
         b"br" => unchanged_if_text(body, unpack("brotli", Decompressor::new(body, STEP_LEN), max_len)),
-        _ if is_text(body) => UNCHANGED,
+        _ if is_text(body) => DecodedBody::whole(body),
         _ => {
             let name = String::from_utf8_lossy(&name[..name.len().min(40)]).into_owned();
-            Decoded { bytes: None, defect: Some(BodyDefect::Unknown(name)) }
+            DecodedBody::broken(body, BodyDefect::Unknown(name))
         }
     }
 }
 
 /// `deflate` is the zlib format; some servers send it without its header.
-fn remove_deflate(body: &[u8], max_len: usize) -> Decoded {
+fn remove_deflate(body: &[u8], max_len: usize) -> DecodedBody<'_> {
     let has_header = matches!(body, [first, second, ..]
         if first & 0x0f == 8 && (u16::from(*first) << 8 | u16::from(*second)) % 31 == 0);
     if has_header {
@@ -123,9 +117,9 @@ fn remove_deflate(body: &[u8], max_len: usize) -> Decoded {
 }
 
 /// A body that cannot be unpacked and is text has lost its coding.
-fn unchanged_if_text(body: &[u8], decoded: Decoded) -> Decoded {
+fn unchanged_if_text<'a>(body: &'a [u8], decoded: DecodedBody<'a>) -> DecodedBody<'a> {
     let is_damaged = matches!(decoded.defect, Some(BodyDefect::Damaged(_)));
-    if is_damaged && is_text(body) { UNCHANGED } else { decoded }
+    if is_damaged && is_text(body) { DecodedBody::whole(body) } else { decoded }
 }
 
 /// Whether the first bytes look like text.
@@ -134,41 +128,40 @@ fn is_text(body: &[u8]) -> bool {
     !head.iter().any(|byte| *byte < b' ' && !byte.is_ascii_whitespace() && *byte != 0x1b)
 }
 
-fn unpack(name: &'static str, mut decoder: impl Read, max_len: usize) -> Decoded {
+fn unpack(name: &'static str, mut decoder: impl Read, max_len: usize) -> DecodedBody<'static> {
     let mut bytes = Vec::new();
     let mut buffer = vec![0; STEP_LEN];
     loop {
         let count = match decoder.read(&mut buffer) {
-            Ok(0) => return Decoded { bytes: Some(bytes), defect: None },
+            Ok(0) => return DecodedBody::whole(bytes),
             Ok(count) => count,
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            Err(_) => return Decoded { bytes: Some(bytes), defect: Some(BodyDefect::Damaged(name)) },
+            Err(_) => return DecodedBody::broken(bytes, BodyDefect::Damaged(name)),
         };
         if bytes.len() + count > max_len {
-            return Decoded { bytes: Some(Vec::new()), defect: Some(BodyDefect::TooLong(max_len)) };
+            return DecodedBody::broken(Vec::new(), BodyDefect::TooLong(max_len));
         }
         bytes.extend_from_slice(&buffer[..count]);
     }
 }
 
 /// Removes the coding `chunked`, if the body begins with a chunk.
-fn remove_chunks(body: &[u8]) -> Decoded {
+fn remove_chunks(body: &[u8]) -> DecodedBody<'_> {
     let mut bytes = Vec::new();
     let mut rest = body;
     loop {
         let Some((len, after)) = chunk_head(rest) else {
-            let is_first = rest.len() == body.len();
-            if is_first {
-                return UNCHANGED;
-            }
-            return Decoded { bytes: Some(bytes), defect: Some(BodyDefect::Damaged("chunked")) };
+            return match rest.len() == body.len() {
+                true => DecodedBody::whole(body),
+                false => DecodedBody::broken(bytes, BodyDefect::Damaged("chunked")),
+            };
         };
         if len == 0 {
-            return Decoded { bytes: Some(bytes), defect: None };
+            return DecodedBody::whole(bytes);
         }
         let Some((chunk, after)) = after.split_at_checked(len) else {
             bytes.extend_from_slice(after);
-            return Decoded { bytes: Some(bytes), defect: Some(BodyDefect::Damaged("chunked")) };
+            return DecodedBody::broken(bytes, BodyDefect::Damaged("chunked"));
         };
         bytes.extend_from_slice(chunk);
         let after = after.strip_prefix(b"\r").unwrap_or(after);
@@ -190,14 +183,13 @@ fn chunk_head(text: &[u8]) -> Option<(usize, &[u8])> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::input::test_data;
     use std::io::Write;
 
     const PAGE: &[u8] = b"<a href=x>text</a>";
 
     fn gzip(bytes: &[u8]) -> Vec<u8> {
-        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
-        encoder.write_all(bytes).unwrap();
-        encoder.finish().unwrap()
+        test_data::gzip(bytes, flate2::Compression::default())
     }
 
     fn zlib(bytes: &[u8]) -> Vec<u8> {

@@ -3,7 +3,7 @@
 //! ```text
 //! arguments --list--> Sources --open--> Opened::Mapped(MappedFile) --> Block: a range of the mapping
 //!                                       Opened::Stream(Stream)     --> Block: a buffer
-//!                                          | gzip, gzip_ahead, zstd_frames, decoders: unpack
+//!                                          | Unpacker: gzip, gzip_ahead, zstd_frames, decoders
 //!                                          | peek: lookahead
 //! ZIP archive --zip--> members, each a source --zip_reader--> Stream
 //!                               TableReader (Parquet, Arrow IPC)   --> RecordBuffer: rows
@@ -26,8 +26,12 @@ mod keyed;
 mod list;
 pub(crate) mod mmap;
 mod peek;
+mod source;
 mod stream;
 mod table;
+#[cfg(test)]
+mod test_data;
+mod unpacker;
 mod whole_file;
 mod zip;
 mod zip_file;
@@ -36,12 +40,13 @@ mod zstd_frames;
 
 pub(crate) use block::{Block, BlockPool, Buffer};
 pub use error::{Defect, InputError, ListError};
-pub(crate) use gzip::MemberEnd;
 pub(crate) use http_body::{BodyDefect, decode_body, unpack_gzip_file};
 pub(crate) use keyed::KeyedFile;
-pub(crate) use list::Origin;
-pub use list::{Source, Sources, list};
+pub use list::{Sources, list};
 pub(crate) use list::{list_name, list_prefixed};
+pub(crate) use source::Origin;
+pub use source::Source;
 pub(crate) use stream::{OpenOptions, Opened, Stream, open};
 pub(crate) use table::{TableColumns, TableFile, TableOptions, TableReader, catch_panic, silence_caught_panics};
+pub(crate) use unpacker::MemberEnd;
 pub(crate) use whole_file::{copy_objects, read_file, shown_path};

@@ -75,6 +75,11 @@ impl PeekReader {
         self.consumed += count as u64;
     }
 
+    /// Consumes the bytes that are buffered.
+    pub(super) fn consume_buffer(&mut self) {
+        self.consume(self.end - self.start);
+    }
+
     /// Reads and consumes bytes. Returns how many; 0 is the end.
     pub(super) fn read(&mut self, into: &mut [u8]) -> Result<usize, Defect> {
         let buffered = &self.bytes[self.start..self.end];
@@ -107,23 +112,8 @@ fn read(reader: &mut dyn Read, into: &mut [u8]) -> Result<usize, Defect> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
-
-    /// Calls `read` with `step` bytes of space until it returns 0 or a defect. Returns all bytes, and the defect.
-    pub(crate) fn read_all(
-        step: usize,
-        mut read: impl FnMut(&mut [u8]) -> Result<usize, Defect>,
-    ) -> (Vec<u8>, Option<Defect>) {
-        let (mut all, mut into) = (Vec::new(), vec![0; step]);
-        loop {
-            match read(&mut into) {
-                Ok(0) => return (all, None),
-                Ok(count) => all.extend_from_slice(&into[..count]),
-                Err(defect) => return (all, Some(defect)),
-            }
-        }
-    }
 
     /// Returns one byte at a time, and an interruption before each.
     struct SlowReader(&'static [u8], bool);

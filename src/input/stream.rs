@@ -3,12 +3,13 @@
 use super::decoders::{Bzip2Reader, DecoderAdapter};
 use super::detect::{Packing, SNIFF_LEN, packing};
 use super::error::Defect;
-use super::gzip::{GzipReader, MemberEnd};
+use super::gzip::GzipReader;
 use super::gzip_ahead::ParallelGzipReader;
-use super::list::{Origin, Source};
 use super::mmap::{MappedFile, MappedReader};
 use super::peek::PeekReader;
+use super::source::{Origin, Source};
 use super::table::TableFile;
+use super::unpacker::{MemberEnd, Unpacker};
 use super::zip::{MemberMethod, ZipMember};
 use super::zip_reader::{InflateReader, MemberChecksum, StoredReader};
 use super::zstd_frames::ZstdReader;
@@ -57,34 +58,40 @@ struct CheckedBytes {
 /// The bytes of a source after decompression.
 enum UnpackedBytes {
     Plain(PeekReader),
-    Gzip(Box<GzipReader>),
-    ParallelGzip(Box<ParallelGzipReader>),
-    Zstd(Box<ZstdReader>),
-    Bzip2(Box<Bzip2Reader>),
-    Other(DecoderAdapter),
+    Packed(Box<dyn Unpacker>),
 }
 
 impl Stream {
     fn new(mut input: PeekReader) -> Result<Stream, Defect> {
-        let bytes = match packing(input.peek(SNIFF_LEN)?) {
-            Packing::Plain => UnpackedBytes::Plain(input),
-            Packing::Gzip => UnpackedBytes::Gzip(Box::new(GzipReader::new(input))),
-            Packing::Zstd => UnpackedBytes::Zstd(Box::new(ZstdReader::new(input)?)),
-            Packing::Lz4 => UnpackedBytes::Other(DecoderAdapter::lz4(input)),
-            Packing::Bzip2 => UnpackedBytes::Bzip2(Box::new(Bzip2Reader::new(input))),
-            Packing::Xz => UnpackedBytes::Other(DecoderAdapter::xz(input)),
+        let unpacker: Box<dyn Unpacker> = match packing(input.peek(SNIFF_LEN)?) {
+            Packing::Plain => return Ok(Stream::of(UnpackedBytes::Plain(input))),
+            Packing::Gzip => Box::new(GzipReader::new(input)),
+            Packing::Zstd => Box::new(ZstdReader::new(input)?),
+            Packing::Lz4 => Box::new(DecoderAdapter::lz4(input)),
+            Packing::Bzip2 => Box::new(Bzip2Reader::new(input)),
+            Packing::Xz => Box::new(DecoderAdapter::xz(input)),
         };
-        Ok(Stream::of(bytes, None))
+        Ok(Stream::of(UnpackedBytes::Packed(unpacker)))
     }
 
-    fn of(bytes: UnpackedBytes, checksum: Option<MemberChecksum>) -> Stream {
-        Stream { bytes: CheckedBytes { bytes, checksum }, utf16: None }
+    fn of(bytes: UnpackedBytes) -> Stream {
+        Stream { bytes: CheckedBytes { bytes, checksum: None }, utf16: None }
+    }
+
+    fn parallel(reader: ParallelGzipReader) -> Stream {
+        Stream::of(UnpackedBytes::Packed(Box::new(reader)))
+    }
+
+    /// Compares the checksum of a stored member of a ZIP archive at the end.
+    fn with_checksum(mut self, checksum: MemberChecksum) -> Stream {
+        self.bytes.checksum = Some(checksum);
+        self
     }
 
     /// The bytes of a mapping from `start` on, as they are.
     pub(crate) fn mapped(mapping: Arc<MappedFile>, start: usize) -> Stream {
         let reader = PeekReader::at(start as u64, Box::new(MappedReader::new(mapping, start)));
-        Stream::of(UnpackedBytes::Plain(reader), None)
+        Stream::of(UnpackedBytes::Plain(reader))
     }
 
     /// Transcodes the bytes that follow from UTF-16. `decoder` has decoded the bytes before.
@@ -107,22 +114,14 @@ impl Stream {
     pub(crate) fn taken(&self) -> u64 {
         match &self.bytes.bytes {
             UnpackedBytes::Plain(reader) => reader.consumed(),
-            UnpackedBytes::Gzip(reader) => reader.consumed(),
-            UnpackedBytes::ParallelGzip(reader) => reader.consumed(),
-            UnpackedBytes::Zstd(reader) => reader.consumed(),
-            UnpackedBytes::Bzip2(reader) => reader.consumed(),
-            UnpackedBytes::Other(decoder) => decoder.consumed(),
+            UnpackedBytes::Packed(unpacker) => unpacker.consumed(),
         }
     }
 
-    /// Appends the ends of the gzip members or zstd frames that were passed since the last call to `ends`, in order. An end may be ahead of
-    /// the bytes that were read so far, but is never reported later than the bytes before it.
+    /// Appends the ends that [`Unpacker::take_ends`] returns to `ends`.
     pub(crate) fn take_ends(&mut self, ends: &mut VecDeque<MemberEnd>) {
-        match &mut self.bytes.bytes {
-            UnpackedBytes::Gzip(reader) => ends.extend(reader.take_ends()),
-            UnpackedBytes::ParallelGzip(reader) => ends.extend(reader.take_ends()),
-            UnpackedBytes::Zstd(reader) => ends.extend(reader.take_ends()),
-            UnpackedBytes::Plain(_) | UnpackedBytes::Bzip2(_) | UnpackedBytes::Other(_) => (),
+        if let UnpackedBytes::Packed(unpacker) = &mut self.bytes.bytes {
+            ends.extend(unpacker.take_ends().into_iter().flatten());
         }
     }
 
@@ -147,11 +146,7 @@ impl UnpackedBytes {
     fn read(&mut self, into: &mut [u8]) -> Result<usize, Defect> {
         match self {
             UnpackedBytes::Plain(reader) => reader.read(into),
-            UnpackedBytes::Gzip(reader) => reader.read(into),
-            UnpackedBytes::ParallelGzip(reader) => reader.read(into),
-            UnpackedBytes::Zstd(reader) => reader.read(into),
-            UnpackedBytes::Bzip2(reader) => reader.read(into),
-            UnpackedBytes::Other(decoder) => decoder.read(into),
+            UnpackedBytes::Packed(unpacker) => unpacker.read(into),
         }
     }
 }
@@ -197,10 +192,7 @@ fn open_mapping(mapping: MappedFile, options: OpenOptions) -> Option<Opened> {
     let mapping = Arc::new(mapping);
     match packing(&mapping) {
         Packing::Plain => Some(Opened::Mapped(mapping)),
-        Packing::Gzip => {
-            let reader = ParallelGzipReader::new(&mapping, options.threads)?;
-            Some(Opened::Stream(Stream::of(UnpackedBytes::ParallelGzip(Box::new(reader)), None)))
-        }
+        Packing::Gzip => Some(Opened::Stream(Stream::parallel(ParallelGzipReader::new(&mapping, options.threads)?))),
         _ => None,
     }
 }
@@ -214,9 +206,8 @@ fn open_member(member: &ZipMember, options: OpenOptions) -> Result<Stream, Defec
     if let Some(stream) = open_mapped_member(member, options, &checksum) {
         return Ok(stream);
     }
-    let mut stream = Stream::new(PeekReader::new(Box::new(StoredReader::new(member, checksum.clone())?)))?;
-    stream.bytes.checksum = Some(checksum);
-    Ok(stream)
+    let reader = StoredReader::new(member, checksum.clone())?;
+    Ok(Stream::new(PeekReader::new(Box::new(reader)))?.with_checksum(checksum))
 }
 
 /// Opens a stored member of several gzip members to be unpacked by several threads.
@@ -231,7 +222,7 @@ fn open_mapped_member(member: &ZipMember, options: OpenOptions, checksum: &Membe
         return None;
     }
     let reader = ParallelGzipReader::new(&mapping, options.threads)?.with_checksum(checksum.clone());
-    Some(Stream::of(UnpackedBytes::ParallelGzip(Box::new(reader)), Some(checksum.clone())))
+    Some(Stream::parallel(reader).with_checksum(checksum.clone()))
 }
 
 /// Opens an object. A long gzip file is unpacked by several threads.
@@ -250,7 +241,7 @@ fn open_remote(object: &RemoteObject, options: OpenOptions) -> Result<Stream, De
     if let (Some(blocks), Packing::Gzip) = (&blocks, packing(head))
         && let Some(reader) = ParallelGzipReader::remote(blocks, options.threads)
     {
-        return Ok(Stream::of(UnpackedBytes::ParallelGzip(Box::new(reader)), None));
+        return Ok(Stream::parallel(reader));
     }
     Stream::new(reader)
 }

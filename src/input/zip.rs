@@ -33,7 +33,7 @@ const OFFICE: &[u8] = b"[Content_Types].xml";
 pub(super) enum MemberSelection<'a> {
     /// The captures of a package, or all files.
     Default,
-    /// Those whose names match this pattern, in which `*` stands for any bytes.
+    /// Those whose names match this pattern, in which `*` matches any bytes.
     Pattern(&'a [u8]),
 }
 
@@ -122,7 +122,7 @@ fn is_hidden(name: &[u8]) -> bool {
     name.split(|&byte| byte == b'/').any(|part| matches!(part.first(), Some(b'.' | b'_')))
 }
 
-/// Whether `name` matches a pattern in which `*` stands for any bytes. Takes time in proportion to the product of the
+/// Whether `name` matches a pattern in which `*` matches any bytes. Takes time in proportion to the product of the
 /// lengths at most.
 fn matches(pattern: &[u8], name: &[u8]) -> bool {
     let (mut at, mut in_pattern, mut retry) = (0, 0, None);
@@ -184,16 +184,7 @@ fn locate(
             "the member is encrypted; extract it with its password, and name the file".to_string(),
         ));
     }
-    let method = match entry.method {
-        CompressionMethod::STORE => MemberMethod::Stored,
-        CompressionMethod::DEFLATE => MemberMethod::Deflated,
-        method => {
-            let method = method.name().map_or_else(|| method.as_u16().to_string(), str::to_string);
-            return Err(Defect::Zip(format!(
-                "the member is packed by the method {method}; extract it, and name the file"
-            )));
-        }
-    };
+    let method = member_method(entry.method)?;
     let found = archive.get_entry(entry.place).map_err(damaged)?;
     let header = found.local_header(buffer).map_err(damaged)?;
     let (packed_len, len) = (entry.place.compressed_size_hint(), entry.place.uncompressed_size_hint());
@@ -214,6 +205,17 @@ fn locate(
         return Ok(ZipMember { file: file.clone(), range: start..end, method, crc: entry.crc, len });
     };
     Err(Defect::zip_damage(&format!("the {differs} of the member differ between its header and the directory")))
+}
+
+fn member_method(method: CompressionMethod) -> Result<MemberMethod, Defect> {
+    match method {
+        CompressionMethod::STORE => Ok(MemberMethod::Stored),
+        CompressionMethod::DEFLATE => Ok(MemberMethod::Deflated),
+        method => {
+            let method = method.name().map_or_else(|| method.as_u16().to_string(), str::to_string);
+            Err(Defect::Zip(format!("the member is packed by the method {method}; extract it, and name the file")))
+        }
+    }
 }
 
 /// Refuses members that share bytes with an earlier member or with the directory, which begins at byte `end`: a small archive

@@ -8,6 +8,7 @@ use super::error::Defect;
 use super::gzip::GzipReader;
 use super::peek::PeekReader;
 use super::table::TableFile;
+use super::unpacker::Unpacker;
 use super::zip::ZipMember;
 use crate::remote::RemoteReader;
 use flate2::Crc;

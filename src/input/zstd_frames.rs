@@ -5,9 +5,10 @@
 //! other. Every record has a frame of its own; the ends of frames are reported like those of gzip members.
 
 use super::error::Defect;
-use super::gzip::MemberEnd;
 use super::peek::PeekReader;
+use super::unpacker::{MemberEnd, Unpacker};
 use std::io::{self, Read};
+use std::vec::Drain;
 use zstd::stream::raw::{DParameter, Decoder, Operation};
 
 /// Largest window, in bytes: more than the program uses without a special option. A decoder needs this memory, and a file of
@@ -21,7 +22,7 @@ const MAX_ARCHIVE_DICTIONARY_LEN: u64 = 32 << 20;
 /// Magic numbers of a frame that may hold a dictionary, of a dictionary, and of a frame, little-endian.
 const DICTIONARY_FRAME: [u8; 4] = [0x5d, 0x2a, 0x4d, 0x18];
 const DICTIONARY: [u8; 4] = [0x37, 0xa4, 0x30, 0xec];
-const FRAME: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+pub(super) const FRAME: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// Unpacks the frames of a zstd file.
 pub(super) struct ZstdReader {
@@ -40,18 +41,55 @@ impl ZstdReader {
         Ok(ZstdReader { input, decoder: decoder(&[])?, is_between_frames: true, unpacked: 0, ends: Vec::new() })
     }
 
-    /// Packed bytes consumed so far.
-    pub(super) fn consumed(&self) -> u64 {
+    fn push_end(&mut self) {
+        self.ends.push(MemberEnd { unpacked: self.unpacked, packed: self.input.consumed() });
+    }
+
+    /// Reads a frame that may hold a dictionary for the frames after it. Frames with other contents are skipped.
+    fn read_dictionary(&mut self) -> Result<(), Defect> {
+        let Some(&[_, _, _, _, a, b, c, d]) = self.input.peek(8)?.first_chunk::<8>() else {
+            // The defect is at the end of the file.
+            self.input.consume_buffer();
+            return Err(Defect::ZstdTruncated);
+        };
+        let len = u64::from(u32::from_le_bytes([a, b, c, d]));
+        self.input.consume(8);
+        let mut content = Vec::new();
+        let is_held = len <= MAX_ARCHIVE_DICTIONARY_LEN;
+        let mut rest = len;
+        while rest > 0 {
+            let bytes = self.input.peek(1)?;
+            let count = bytes.len().min(usize::try_from(rest).unwrap_or(usize::MAX));
+            if count == 0 {
+                return Err(Defect::ZstdTruncated);
+            }
+            if is_held {
+                content.extend_from_slice(&bytes[..count]);
+            }
+            self.input.consume(count);
+            rest -= count as u64;
+        }
+        if content.starts_with(&FRAME) {
+            content = unpack_dictionary(&content)?;
+        }
+        if content.starts_with(&DICTIONARY) {
+            self.decoder = decoder(&content)?;
+        }
+        self.push_end();
+        Ok(())
+    }
+}
+
+impl Unpacker for ZstdReader {
+    fn consumed(&self) -> u64 {
         self.input.consumed()
     }
 
-    /// See [`GzipReader::take_ends`](super::gzip::GzipReader::take_ends).
-    pub(super) fn take_ends(&mut self) -> std::vec::Drain<'_, MemberEnd> {
-        self.ends.drain(..)
+    fn take_ends(&mut self) -> Option<Drain<'_, MemberEnd>> {
+        Some(self.ends.drain(..))
     }
 
-    /// Unpacks into `into`. Returns the number of bytes; 0 is the end.
-    pub(super) fn read(&mut self, into: &mut [u8]) -> Result<usize, Defect> {
+    fn read(&mut self, into: &mut [u8]) -> Result<usize, Defect> {
         while !into.is_empty() {
             if self.is_between_frames && self.input.peek(8)?.starts_with(&DICTIONARY_FRAME) {
                 self.read_dictionary()?;
@@ -80,49 +118,6 @@ impl ZstdReader {
             }
         }
         Ok(0)
-    }
-
-    fn push_end(&mut self) {
-        self.ends.push(MemberEnd { unpacked: self.unpacked, packed: self.input.consumed() });
-    }
-
-    /// Reads a frame that may hold a dictionary for the frames after it. Frames with other contents are skipped.
-    fn read_dictionary(&mut self) -> Result<(), Defect> {
-        let Some(&[_, _, _, _, a, b, c, d]) = self.input.peek(8)?.first_chunk::<8>() else {
-            return Err(self.truncated());
-        };
-        let len = u64::from(u32::from_le_bytes([a, b, c, d]));
-        self.input.consume(8);
-        let mut content = Vec::new();
-        let is_held = len <= MAX_ARCHIVE_DICTIONARY_LEN;
-        let mut rest = len;
-        while rest > 0 {
-            let bytes = self.input.peek(1)?;
-            let count = bytes.len().min(usize::try_from(rest).unwrap_or(usize::MAX));
-            if count == 0 {
-                return Err(Defect::ZstdTruncated);
-            }
-            if is_held {
-                content.extend_from_slice(&bytes[..count]);
-            }
-            self.input.consume(count);
-            rest -= count as u64;
-        }
-        if content.starts_with(&FRAME) {
-            content = unpack_dictionary(&content)?;
-        }
-        if content.starts_with(&DICTIONARY) {
-            self.decoder = decoder(&content)?;
-        }
-        self.push_end();
-        Ok(())
-    }
-
-    /// The defect of a file that ends within a header. Consumes the rest, so that the defect is at its end.
-    fn truncated(&mut self) -> Defect {
-        let count = self.input.peek(0).map_or(0, <[u8]>::len);
-        self.input.consume(count);
-        Defect::ZstdTruncated
     }
 }
 
@@ -153,21 +148,16 @@ fn defect(error: &io::Error) -> Defect {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::input::peek::tests::read_all;
-    use std::io::{Cursor, Write};
-
-    fn text() -> Vec<u8> {
-        (0..120u32).flat_map(|i| format!("http://example.org/{}\n", i.wrapping_mul(0x9e37_79b9)).into_bytes()).collect()
-    }
+    use crate::input::test_data::{lines, peek_reader, read_all};
+    use std::io::Write;
 
     fn unpack_zstd(bytes: Vec<u8>) -> (Vec<u8>, Option<Defect>) {
-        let mut reader = ZstdReader::new(PeekReader::new(Box::new(Cursor::new(bytes)))).unwrap();
-        read_all(1000, |into| reader.read(into))
+        read_all(1000, &mut ZstdReader::new(peek_reader(&bytes)).unwrap())
     }
 
     #[test]
     fn several_zstd_frames_are_read_and_truncation_and_garbage_are_defects() {
-        let text = &text()[..];
+        let text = &lines(120)[..];
         let frame = zstd::encode_all(text, 1).unwrap();
         let skippable = b"\x50\x2a\x4d\x18\x03\0\0\0abc".to_vec();
         let packed = [skippable.clone(), frame.clone(), frame.clone(), skippable].concat();
@@ -222,9 +212,9 @@ mod tests {
         let (dictionary, frame) = archive();
         let head = dictionary_frame(&dictionary);
         let file = [&head[..], &frame, &frame].concat();
-        let mut reader = ZstdReader::new(PeekReader::new(Box::new(Cursor::new(file)))).unwrap();
-        let _ = read_all(5, |into| reader.read(into));
-        let ends: Vec<_> = reader.take_ends().map(|end| (end.unpacked, end.packed as usize)).collect();
+        let mut reader = ZstdReader::new(peek_reader(&file)).unwrap();
+        let _ = read_all(5, &mut reader);
+        let ends: Vec<_> = reader.take_ends().unwrap().map(|end| (end.unpacked, end.packed as usize)).collect();
         let (head, frame) = (head.len(), frame.len());
         let len = TEXT.len() as u64;
         assert_eq!(ends, [(0, head), (len, head + frame), (2 * len, head + 2 * frame)]);

@@ -281,7 +281,7 @@ impl TextStream {
     fn fill(&mut self, want: usize) {
         let want = self.start + want;
         while self.buffer.len() < want && !self.is_ended {
-            let count = self.stream.read(self.buffer.room(want));
+            let count = self.stream.read(self.buffer.unfilled(want));
             self.stream.take_ends(&mut self.member_ends);
             match count {
                 Ok(0) => self.is_ended = true,

@@ -158,7 +158,7 @@ fn read_at(file: &mut (impl Read + Seek), at: u64, len: u64) -> Result<Vec<u8>, 
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
+    use std::io::Cursor;
     use std::sync::Arc;
 
     use arrow::array::{DictionaryArray, Int64Array, RecordBatch, StringArray};
@@ -185,9 +185,20 @@ mod tests {
     }
 
     fn check(bytes: &[u8]) -> Result<(), String> {
-        let mut file = tempfile::tempfile().unwrap();
-        file.write_all(bytes).unwrap();
-        check_lengths(&mut file)
+        check_lengths(&mut Cursor::new(bytes))
+    }
+
+    /// All messages about `bytes` with another length or position in any place.
+    fn messages(bytes: &[u8], check: impl Fn(&[u8]) -> Result<(), String>) -> String {
+        let mut messages = String::new();
+        for at in (0..bytes.len() - 8).step_by(4) {
+            for value in [i64::MAX / 2, -7, 1 << 40] {
+                let mut bytes = bytes.to_vec();
+                bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+                messages.extend(check(&bytes).err());
+            }
+        }
+        messages
     }
 
     #[test]
@@ -198,23 +209,12 @@ mod tests {
         let mut writer = arrow::ipc::writer::StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
         writer.write(&batch).unwrap();
         let whole = writer.into_inner().unwrap();
-        let check = |bytes: &[u8]| {
-            let mut file = tempfile::tempfile().unwrap();
-            file.write_all(bytes).unwrap();
-            check_stream_lengths(&mut file)
-        };
+        let check = |bytes: &[u8]| check_stream_lengths(&mut Cursor::new(bytes));
         assert_eq!(check(&whole), Ok(()));
         // The last 8 bytes mark the end.
         let ends: Vec<usize> = (0..whole.len() - 8).filter(|len| check(&whole[..*len]).is_ok()).collect();
         assert!(ends.len() == 2 && ends[0] == 0, "{ends:?}");
-        let mut messages = String::new();
-        for at in (0..whole.len() - 8).step_by(4) {
-            for value in [i64::MAX / 2, -7, 1 << 40] {
-                let mut bytes = whole.clone();
-                bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
-                messages.extend(check(&bytes).err());
-            }
-        }
+        let messages = messages(&whole, check);
         for part in ["past the end of the file", "no message begins", "past the body", "is negative"] {
             assert!(messages.contains(part), "{part}");
         }
@@ -228,14 +228,7 @@ mod tests {
     #[test]
     fn lengths_beyond_the_file_are_errors() {
         let whole = bytes_of_file();
-        let mut messages = String::new();
-        for at in (0..whole.len() - 8).step_by(4) {
-            for value in [i64::MAX / 2, -7, 1 << 40] {
-                let mut bytes = whole.clone();
-                bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
-                messages.extend(check(&bytes).err());
-            }
-        }
+        let messages = messages(&whole, check);
         for part in ["past the messages", "past the body", "a length or position", "content length", "rows do not fit"]
         {
             assert!(messages.contains(part), "{part}");

@@ -1,0 +1,228 @@
+//! A named input: [`Source`], and where its bytes come from: [`Origin`].
+
+use super::error::{Defect, ListError};
+use super::table::TableFile;
+use super::zip::{self, ListedMember, MemberSelection, ZipMember};
+use crate::process::visible;
+use crate::record::UnsupportedFormat;
+use crate::remote::{RemoteObject, RemoteReader};
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// A ZIP archive without files to read.
+const NO_MEMBERS: UnsupportedFormat = UnsupportedFormat {
+    name: "a ZIP archive without files to read (names that begin with . or _ are skipped)",
+    advice: "name the members, for example 'ARCHIVE.zip!*'",
+};
+
+/// Bytes by which a ZIP archive is recognized.
+const ZIP_HEAD_LEN: u64 = 4;
+
+/// Most names of members in a message.
+const SHOWN_MEMBERS: usize = 20;
+
+/// Where a source's bytes come from.
+pub(crate) enum Origin {
+    /// Standard input.
+    Stdin,
+    /// A file, pipe or device in the file system.
+    Path(PathBuf),
+    /// A member of a ZIP archive.
+    Member(ZipMember),
+    /// A pipe, socket or device that was found in a directory. It is reported, but not read.
+    Special,
+    /// A damaged archive, or a member that cannot be read.
+    Unreadable(Defect),
+    /// An object in a store, or a file on an HTTP server.
+    Remote(RemoteObject),
+    /// Any other reader.
+    Reader(Box<dyn Read + Send>),
+}
+
+impl fmt::Debug for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Stdin => f.write_str("Stdin"),
+            Origin::Path(path) => f.debug_tuple("Path").field(path).finish(),
+            Origin::Member(member) => f.debug_tuple("Member").field(member).finish(),
+            Origin::Special => f.write_str("Special"),
+            Origin::Unreadable(defect) => f.debug_tuple("Unreadable").field(defect).finish(),
+            Origin::Remote(object) => f.debug_tuple("Remote").field(object).finish(),
+            Origin::Reader(_) => f.write_str("Reader"),
+        }
+    }
+}
+
+impl Origin {
+    /// The file in the file system that is read.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        match self {
+            Origin::Path(path) => Some(path),
+            Origin::Member(member) => match &member.file {
+                TableFile::Path(path) => Some(path),
+                TableFile::Remote(_) => None,
+            },
+            Origin::Stdin | Origin::Special | Origin::Remote(_) | Origin::Unreadable(_) | Origin::Reader(_) => None,
+        }
+    }
+}
+
+/// A named input.
+#[derive(Debug)]
+pub struct Source {
+    /// Name in messages and in the column `source`: the path as given, or `-`.
+    pub name: String,
+    /// Where its bytes come from.
+    pub(crate) origin: Origin,
+    /// Length of a regular file or of an object, bytes as stored, or of a member of a ZIP archive; `None` if the length is
+    /// not known before reading.
+    pub len: Option<u64>,
+}
+
+impl Source {
+    /// An object in a store.
+    pub(crate) fn remote(object: RemoteObject) -> Source {
+        Source { name: object.name().to_string(), len: object.len(), origin: Origin::Remote(object) }
+    }
+
+    /// Standard input.
+    pub(super) fn stdin() -> Source {
+        Source { name: "-".to_string(), origin: Origin::Stdin, len: None }
+    }
+
+    /// The bytes of `reader`.
+    pub fn reader(name: &str, reader: impl Read + Send + 'static) -> Source {
+        Source { name: name.to_string(), origin: Origin::Reader(Box::new(reader)), len: None }
+    }
+
+    /// The file at `path`, which must exist. A regular file must be readable.
+    ///
+    /// # Errors
+    /// [`ListError::Open`].
+    pub fn path(path: PathBuf) -> Result<Source, ListError> {
+        let failed = |error| ListError::Open { path: path.clone(), error };
+        let metadata = fs::metadata(&path).map_err(failed)?;
+        if metadata.is_file() {
+            // Only regular files are opened as a test: opening a pipe waits for its writer, and closing it ends the
+            // writer.
+            File::open(&path).map_err(failed)?;
+        }
+        let len = metadata.is_file().then_some(metadata.len());
+        Ok(Source { name: source_name(&path), origin: Origin::Path(path), len })
+    }
+
+    /// The members of the file at `path` if it is a ZIP archive, otherwise the file.
+    pub(super) fn of_file(path: PathBuf) -> Result<Vec<Source>, ListError> {
+        let source = Source::path(path.clone())?;
+        let is_zip = source.len.is_some() && File::open(&path).is_ok_and(|file| zip::is_zip(&file));
+        if !is_zip {
+            return Ok(vec![source]);
+        }
+        Ok(source.members(&TableFile::Path(path)))
+    }
+
+    /// The members of an object that is an archive, otherwise the object.
+    pub(super) fn of_object(object: RemoteObject) -> Vec<Source> {
+        let is_zip = object.is_named_as_archive()
+            && object.blocks_until(ZIP_HEAD_LEN).is_ok_and(|blocks| zip::is_zip(RemoteReader::new(blocks, 0)));
+        let source = Source::remote(object.clone());
+        if is_zip { source.members(&TableFile::Remote(object)) } else { vec![source] }
+    }
+
+    /// The members of this source, which is an archive.
+    fn members(self, file: &TableFile) -> Vec<Source> {
+        let archive = PathBuf::from(&self.name);
+        let archive = if let TableFile::Path(path) = file { path } else { &archive };
+        let unreadable = |defect| vec![Source { origin: Origin::Unreadable(defect), ..self }];
+        match zip::list_members(file, MemberSelection::Default) {
+            Ok(members) if members.is_empty() => unreadable(Defect::Unsupported(NO_MEMBERS)),
+            Ok(members) => members.into_iter().map(|member| Source::member(archive, member)).collect(),
+            Err(defect) => unreadable(defect),
+        }
+    }
+
+    /// The members that a path names: an archive, `!`, and a name or pattern. `None` if the path is not of this kind.
+    pub(super) fn of_members(path: &Path) -> Option<Result<Vec<Source>, ListError>> {
+        let bytes = path.as_os_str().as_encoded_bytes();
+        let mut splits = memchr::memchr_iter(b'!', bytes).map(|at| (&bytes[..at], &bytes[at + 1..]));
+        let (archive, pattern) = splits.find_map(|(archive, pattern)| {
+            let archive = PathBuf::from(os_string(archive)?);
+            File::open(&archive).is_ok_and(|file| zip::is_zip(&file)).then_some((archive, pattern))
+        })?;
+        Some(Source::matching_members(&TableFile::Path(archive.clone()), &archive, pattern))
+    }
+
+    /// The members of the archive in `file`, which is named `archive`, whose names match `pattern`.
+    pub(super) fn matching_members(file: &TableFile, archive: &Path, pattern: &[u8]) -> Result<Vec<Source>, ListError> {
+        let failed = |defect: Defect| ListError::Open { path: archive.to_path_buf(), error: io::Error::other(defect) };
+        let members = zip::list_members(file, MemberSelection::Pattern(pattern)).map_err(failed)?;
+        if !members.is_empty() {
+            return Ok(members.into_iter().map(|member| Source::member(archive, member)).collect());
+        }
+        let all = zip::list_members(file, MemberSelection::Pattern(b"*")).unwrap_or_default();
+        let names = all.iter().take(SHOWN_MEMBERS).map(|member| String::from_utf8_lossy(&member.name).into_owned());
+        let members = visible(&names.collect::<Vec<_>>().join(", ")).to_string();
+        Err(ListError::NoMember { path: member_path(archive, pattern), members })
+    }
+
+    fn member(archive: &Path, listed: ListedMember) -> Source {
+        let name = source_name(&member_path(archive, &listed.name));
+        match listed.member {
+            Ok(member) => Source { name, len: Some(member.len), origin: Origin::Member(member) },
+            Err(defect) => Source { name, len: None, origin: Origin::Unreadable(defect) },
+        }
+    }
+}
+
+/// The name of an archive, `!`, and the name of a member or a pattern.
+fn member_path(archive: &Path, member: &[u8]) -> PathBuf {
+    let path = [archive.as_os_str().as_encoded_bytes(), b"!", member].concat();
+    let lossy = || OsString::from(String::from_utf8_lossy(&path).into_owned());
+    os_string(&path).unwrap_or_else(lossy).into()
+}
+
+/// The text of `bytes` in the form of the system; `None` if it cannot be one.
+#[cfg(unix)]
+pub(super) fn os_string(bytes: &[u8]) -> Option<OsString> {
+    use std::os::unix::ffi::OsStrExt;
+    Some(OsStr::from_bytes(bytes).to_os_string())
+}
+
+#[cfg(not(unix))]
+pub(super) fn os_string(bytes: &[u8]) -> Option<OsString> {
+    std::str::from_utf8(bytes).ok().map(OsString::from)
+}
+
+/// Returns the name of a path: the path itself if it is UTF-8. Otherwise, and if the path begins with `bytes:`, the name is
+/// `bytes:` and the path with `%` and all bytes that are not UTF-8 percent-encoded. Different paths have different names.
+pub(super) fn source_name(path: &Path) -> String {
+    const MARK: &str = "bytes:";
+    let encoded = || {
+        let mut name = MARK.to_string();
+        for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
+            name.push_str(&chunk.valid().replace('%', "%25"));
+            name.extend(chunk.invalid().iter().map(|byte| format!("%{byte:02X}")));
+        }
+        name
+    };
+    path.to_str().filter(|name| !name.starts_with(MARK)).map_or_else(encoded, str::to_string)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::ffi::OsStrExt;
+
+    use super::*;
+
+    #[test]
+    fn different_paths_have_different_names() {
+        let name = |bytes: &[u8]| source_name(Path::new(OsStr::from_bytes(bytes)));
+        assert_eq!(name("dir/ü%20.txt".as_bytes()), "dir/ü%20.txt");
+        assert_eq!(name(b"a\xFF%\xC3\xBC"), "bytes:a%FF%25ü");
+        assert_eq!(name(b"bytes:a%FF"), "bytes:bytes:a%25FF");
+        assert_ne!(name(b"a\xFF"), name(b"a\xFE"));
+    }
+}

@@ -1,0 +1,37 @@
+//! Data for the tests of decompressors, and how they are read.
+
+use super::error::Defect;
+use super::peek::PeekReader;
+use super::unpacker::Unpacker;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use std::io::{Cursor, Write};
+
+/// Lines that compress to about half.
+pub(super) fn lines(count: u32) -> Vec<u8> {
+    let line = |i: u32| format!("http://example.org/{}\n", i.wrapping_mul(0x9e37_79b9)).into_bytes();
+    (0..count).flat_map(line).collect()
+}
+
+/// One gzip member.
+pub(super) fn gzip(bytes: &[u8], level: Compression) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), level);
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+pub(super) fn peek_reader(bytes: &[u8]) -> PeekReader {
+    PeekReader::new(Box::new(Cursor::new(bytes.to_vec())))
+}
+
+/// Reads `step` bytes at a time to the end or to a defect. Returns all bytes, and the defect.
+pub(super) fn read_all(step: usize, unpacker: &mut dyn Unpacker) -> (Vec<u8>, Option<Defect>) {
+    let (mut all, mut into) = (Vec::new(), vec![0; step]);
+    loop {
+        match unpacker.read(&mut into) {
+            Ok(0) => return (all, None),
+            Ok(count) => all.extend_from_slice(&into[..count]),
+            Err(defect) => return (all, Some(defect)),
+        }
+    }
+}
