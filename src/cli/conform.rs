@@ -7,6 +7,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use data_encoding::HEXLOWER;
 use serde_json::{Value, json};
 
 use super::error::CommandError;
@@ -169,7 +170,7 @@ fn is_expected(expect: &Value, at: Option<&Value>, answer: &Value) -> bool {
                 return !output.is_null();
             }
             if let (1, Some(hex), Value::String(text)) = (fields.len(), fields.get("hex"), output) {
-                return *hex == text.bytes().map(|byte| format!("{byte:02x}")).collect::<String>();
+                return *hex == HEXLOWER.encode(text.as_bytes());
             }
             output.is_object() && fields.iter().all(|(name, value)| output.get(name) == Some(value))
         }

@@ -99,46 +99,38 @@ fn to_text() -> String {
         let kind = column.kind.data_type().to_string();
         let _ = writeln!(text, "  {name:27} {kind:27} {null:4}  {}", column.meaning);
     }
-    text.push_str("\nBits of the column flags\n");
-    for (bit, name, meaning) in Flags::ALL {
-        let _ = writeln!(text, "  {:>6} {name:16} {meaning}", bit.0);
-    }
-    text.push_str("\nBits of the column spoofing_flags\n");
-    for (bit, name, meaning) in SpoofingFlags::ALL {
-        let _ = writeln!(text, "  {:>6} {name:16} {meaning}", bit.0);
-    }
-    text.push_str("\nValues of the column fault\n");
-    for kind in FaultKind::ALL {
-        let _ = writeln!(text, "  {:16} {}", kind.name(), kind.meaning());
-    }
-    text.push_str("\nChanges that the summary and the report count\n");
-    for (_, name, meaning) in Changes::ALL {
-        let _ = writeln!(text, "  {name:16} {meaning}");
-    }
-    text.push_str("\nRules of recipes and --rules, in the order in which they are applied\n");
-    for rule in RULES {
-        let _ = writeln!(text, "  {:19} {}", rule.name, rule.meaning);
-    }
-    text.push_str("\nRecipes (--key, --columns)\n");
-    for recipe in recipes() {
+    let bits = |bit: u32, name: &str, meaning: &str| (format!("{bit:>6} {name}"), meaning.to_string());
+    let of = |name: &str, meaning: &str| (name.to_string(), meaning.to_string());
+    let flags = Flags::ALL.iter().map(|(bit, name, meaning)| bits(bit.0, name, meaning));
+    push_names(&mut text, "Bits of the column flags", 23, flags);
+    let flags = SpoofingFlags::ALL.iter().map(|(bit, name, meaning)| bits(bit.0, name, meaning));
+    push_names(&mut text, "Bits of the column spoofing_flags", 23, flags);
+    let faults = FaultKind::ALL.into_iter().map(|kind| of(kind.name(), kind.meaning()));
+    push_names(&mut text, "Values of the column fault", 16, faults);
+    let changes = Changes::ALL.iter().map(|(_, name, meaning)| of(name, meaning));
+    push_names(&mut text, "Changes that the summary and the report count", 16, changes);
+    let rules = RULES.iter().map(|rule| of(rule.name, rule.meaning));
+    push_names(&mut text, "Rules of recipes and --rules, in the order in which they are applied", 19, rules);
+    let recipe = |recipe: Recipe| {
         let rules = recipe.rules().names().collect::<Vec<_>>().join(",");
-        let _ = writeln!(text, "  {:19} version {}: {rules}", recipe.name(), recipe.version());
-    }
-    text.push_str("\nColumns of the table written by irikey learn\n");
-    for (name, meaning) in EQUIVALENCE_COLUMNS {
-        let _ = writeln!(text, "  {name:19} {meaning}");
-    }
+        (recipe.name().to_string(), format!("version {}: {rules}", recipe.version()))
+    };
+    push_names(&mut text, "Recipes (--key, --columns)", 19, recipes().map(recipe));
+    let columns = EQUIVALENCE_COLUMNS.into_iter().map(|(name, meaning)| of(name, meaning));
+    push_names(&mut text, "Columns of the table written by irikey learn", 19, columns);
     let patterns: Vec<_> = RewriteRule::all().into_iter().map(RewriteRule::name).collect();
     let _ = writeln!(text, "\nRewrite rules in it: {}", patterns.join(", "));
-    text.push_str("\nRules about content in it\n");
-    for (name, meaning) in ContentRule::FORMS {
-        let _ = writeln!(text, "  {name:29} {meaning}");
+    let forms = ContentRule::FORMS.into_iter().map(|(name, meaning)| of(name, meaning));
+    push_names(&mut text, "Rules about content in it", 29, forms);
+    text + "\nMetadata of Parquet and Arrow files\n  " + &metadata_names().join("\n  ") + "\n"
+}
+
+/// Appends a title, and a line for each name with its meaning.
+fn push_names(text: &mut String, title: &str, width: usize, names: impl Iterator<Item = (String, String)>) {
+    let _ = writeln!(text, "\n{title}");
+    for (name, meaning) in names {
+        let _ = writeln!(text, "  {name:width$} {meaning}");
     }
-    text.push_str("\nMetadata of Parquet and Arrow files\n");
-    for name in metadata_names() {
-        let _ = writeln!(text, "  {name}");
-    }
-    text
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ pub(crate) use key_table::KeyTable;
 pub(crate) use resolution::Collision;
 pub use resolution::Collisions;
 pub(crate) use resolution::{Decisions, PartitionResolver};
+pub(crate) use survey::{Coverage, Estimate, Findings, HostFindings, RuleFindings};
 pub(crate) use survey::{DuplicateSurvey, RowFate, RowGroupSurvey, SurveyRow, SurveyTotals};
-pub(crate) use survey::{Estimate, Findings, HostFindings, RuleFindings};
 #[cfg(all(test, feature = "cli"))]
 pub(crate) use survey::{KeyFindings, SizeClass};

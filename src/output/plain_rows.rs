@@ -41,6 +41,18 @@ impl<'a> From<&'a str> for PlainValue<'a> {
     }
 }
 
+impl From<u64> for PlainValue<'_> {
+    fn from(number: u64) -> Self {
+        PlainValue::Number(number)
+    }
+}
+
+impl<'a, T: Into<PlainValue<'a>>> From<Option<T>> for PlainValue<'a> {
+    fn from(value: Option<T>) -> PlainValue<'a> {
+        value.map_or(PlainValue::Null, T::into)
+    }
+}
+
 /// A column of plain rows: its name, and how Parquet stores it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlainColumn {

@@ -13,7 +13,7 @@ use serde_json::Value;
 pub(crate) use self::request::fault_value;
 use self::request::{Answer, Request, parse_json};
 use crate::cli::error::CommandError;
-use crate::cli::terminal::print_error;
+use crate::output::OutputError;
 use crate::process::exit;
 
 const EXAMPLES: &str = "\
@@ -28,38 +28,27 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct EvalArgs {}
 
+/// Answers all lines of standard input, except blank ones.
 pub(crate) fn run(_args: &EvalArgs) -> Result<u8, CommandError> {
-    match answer_all(io::stdin().lock(), io::stdout().lock()) {
-        Ok(()) => Ok(exit::SUCCESS),
-        Err(EvalError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(exit::SUCCESS),
-        Err(EvalError::Output(error)) => {
-            print_error(&format!("standard output: cannot write: {error}"));
-            Ok(exit::OUTPUT)
-        }
-        Err(EvalError::Input(error)) => Err(CommandError::Input(format!("standard input: cannot read: {error}"))),
-    }
-}
-
-/// Which stream failed.
-#[derive(Debug)]
-enum EvalError {
-    Input(io::Error),
-    Output(io::Error),
-}
-
-/// Answers all lines of `questions`, except blank ones.
-fn answer_all(mut questions: impl BufRead, answers: impl Write) -> Result<(), EvalError> {
-    let mut answers = io::BufWriter::new(answers);
+    let unread = |error| CommandError::Input(format!("standard input: cannot read: {error}"));
+    let (mut questions, mut answers) = (io::stdin().lock(), io::BufWriter::new(io::stdout().lock()));
     let mut line = Vec::new();
     loop {
         line.clear();
-        if questions.read_until(b'\n', &mut line).map_err(EvalError::Input)? == 0 {
-            return answers.flush().map_err(EvalError::Output);
+        if questions.read_until(b'\n', &mut line).map_err(unread)? == 0 {
+            answers.flush().map_err(unwritten)?;
+            return Ok(exit::SUCCESS);
         }
-        if line.trim_ascii().is_empty() {
-            continue;
+        if !line.trim_ascii().is_empty() {
+            writeln!(answers, "{}", answer_line(&line)).map_err(unwritten)?;
         }
-        writeln!(answers, "{}", answer_line(&line)).map_err(EvalError::Output)?;
+    }
+}
+
+fn unwritten(error: io::Error) -> CommandError {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe => OutputError::ClosedPipe.into(),
+        _ => CommandError::SideFile(format!("standard output: cannot write: {error}")),
     }
 }
 

@@ -3,7 +3,7 @@
 use unicode_normalization::is_nfc;
 
 use super::profile_ops;
-use super::request::{Answer, EvalResult, Request, output};
+use super::request::{Answer, EvalResult, Request, output, text_of};
 use crate::iri::{
     BidiRules, Component, Fault, FaultKind, HostMapping, ParseMode, Rung, bidi_display, bidi_visual, check_bidi,
     domain_to_ascii, domain_to_unicode, find_scheme, find_spoofing, idn_to_ascii, idn_to_unicode, normalize_to_rung,
@@ -68,20 +68,7 @@ fn resolve(request: &Request) -> EvalResult {
 
 /// An answer of UTF-8 text; anything else is a fault.
 fn text_answer(text: Vec<u8>) -> EvalResult {
-    match String::from_utf8(text) {
-        Ok(text) => Ok(output(text)),
-        Err(error) => {
-            Err(Fault::new(FaultKind::NotUtf8, Component::Reference, error.utf8_error().valid_up_to()).into())
-        }
-    }
-}
-
-fn intake(request: &Request, otherwise: ParseMode) -> ParseMode {
-    match request.opt_bool("lenient") {
-        Some(true) => ParseMode::Lenient,
-        Some(false) => ParseMode::Strict,
-        None => otherwise,
-    }
+    text_of(&text).map(output)
 }
 
 /// The text of an input on a rung of the request's profile. Resolves it first if there is a base.
@@ -98,7 +85,7 @@ fn rung_text(request: &Request, input: &[u8], rung: Rung) -> Result<Vec<u8>, Ans
     if rung == Rung::Simple {
         return Ok(target);
     }
-    if intake(request, ParseMode::Lenient) == ParseMode::Strict {
+    if request.parse_mode() == Some(ParseMode::Strict) {
         profile.check_strict(&target)?;
     }
     Ok(normalize_to_rung(&target, rung, ParseMode::Lenient)?.0)
@@ -109,7 +96,7 @@ fn normalize(request: &Request) -> EvalResult {
     let text = rung_text(request, request.input()?, rung)?;
     if rung == Rung::Simple && !profile_ops::profile(request)?.is_whatwg() {
         // The text stays as it is, but only an absolute IRI has a place on the ladder.
-        normalize_to_rung(&text, rung, intake(request, ParseMode::Lenient))?;
+        normalize_to_rung(&text, rung, request.parse_mode().unwrap_or(ParseMode::Lenient))?;
     }
     match request.form {
         "uri" => text_answer(text),

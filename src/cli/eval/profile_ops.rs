@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 
-use super::request::{Answer, EvalResult, Request, output};
+use super::request::{Answer, EvalResult, Request, output, text_of};
 use crate::encoding::Charset;
 use crate::iri::{
     Backslashes, CharacterReferences, Component, Fault, FaultKind, HostMapping, MappingOptions, ParseMode, Parts,
@@ -86,11 +86,6 @@ fn decoded<'a>(request: &'a Request, is_normalized: bool) -> Result<Cow<'a, [u8]
     Ok(text.map_err(|error| undecodable(error.offset()))?.into_owned().into_bytes().into())
 }
 
-fn text_of(bytes: &[u8]) -> Result<&str, Answer> {
-    let fault = |at| Answer::Fault(Fault::new(FaultKind::NotUtf8, Component::Reference, at));
-    std::str::from_utf8(bytes).map_err(|error| fault(error.valid_up_to()))
-}
-
 pub(super) fn map_to_uri(request: &Request) -> EvalResult {
     if request.has_other_opts(&["lenient", "idn", "charset", "query_charset", "backslash"]) {
         return Ok(Answer::Unsupported);
@@ -109,9 +104,7 @@ pub(super) fn map_to_uri(request: &Request) -> EvalResult {
             preprocess(text_of(&input)?, &choices)?.concat().into_bytes().into()
         }
     };
-    let intake =
-        request.opt_bool("lenient").map(|is_lenient| if is_lenient { ParseMode::Lenient } else { ParseMode::Strict });
-    let mapping = MappingOptions { mode: intake, host: request.opt("idn").map(|_| host), query };
+    let mapping = MappingOptions { mode: request.parse_mode(), host: request.opt("idn").map(|_| host), query };
     Ok(output(profile.to_uri(&input, &mapping)?))
 }
 
@@ -145,12 +138,9 @@ pub(super) fn map_to_iri(request: &Request) -> EvalResult {
 
 pub(super) fn to_uri_idempotent(request: &Request) -> EvalResult {
     let profile = profile(request)?;
-    let intake =
-        request.opt_bool("lenient").map(|is_lenient| if is_lenient { ParseMode::Lenient } else { ParseMode::Strict });
-    let once = profile.to_uri(request.input()?, &MappingOptions { mode: intake, ..MappingOptions::default() })?;
-    let twice = profile
-        .to_uri(once.as_bytes(), &MappingOptions { mode: Some(ParseMode::Lenient), ..MappingOptions::default() })?;
-    Ok(output(once == twice))
+    let map = |input: &[u8], mode| profile.to_uri(input, &MappingOptions { mode, ..MappingOptions::default() });
+    let once = map(request.input()?, request.parse_mode())?;
+    Ok(output(once == map(once.as_bytes(), Some(ParseMode::Lenient))?))
 }
 
 pub(super) fn preprocess_op(request: &Request) -> EvalResult {

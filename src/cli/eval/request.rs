@@ -1,8 +1,9 @@
 //! Questions and answers: a question's operation, input bytes and options, and the JSON of its answer.
 
+use data_encoding::HEXLOWER_PERMISSIVE;
 use serde_json::{Map, Value};
 
-use crate::iri::{Base, Component, Fault, FaultKind, Rung};
+use crate::iri::{Base, Component, Fault, FaultKind, ParseMode, Rung};
 
 /// What an operation returns. Both an answer and an error are printed.
 pub(super) type EvalResult = Result<Answer, Answer>;
@@ -98,7 +99,7 @@ impl<'a> Request<'a> {
 
     /// The only input, which is UTF-8.
     pub(super) fn input_text(&self) -> Result<&str, Answer> {
-        std::str::from_utf8(self.input()?).map_err(|error| not_utf8(error.valid_up_to()))
+        text_of(self.input()?)
     }
 
     /// The two inputs.
@@ -160,11 +161,21 @@ impl<'a> Request<'a> {
         self.opts?.get(name)?.as_bool()
     }
 
+    /// The option `lenient`.
+    pub(super) fn parse_mode(&self) -> Option<ParseMode> {
+        self.opt_bool("lenient").map(|is_lenient| if is_lenient { ParseMode::Lenient } else { ParseMode::Strict })
+    }
+
     /// Whether an option is given that is not in `known`.
     pub(super) fn has_other_opts(&self, known: &[&str]) -> bool {
         let opts = self.opts.and_then(Value::as_object);
         opts.is_some_and(|opts| opts.keys().any(|name| !known.contains(&name.as_str())))
     }
+}
+
+/// The bytes as text.
+pub(super) fn text_of(bytes: &[u8]) -> Result<&str, Answer> {
+    std::str::from_utf8(bytes).map_err(|error| not_utf8(error.valid_up_to()))
 }
 
 fn not_utf8(at: usize) -> Answer {
@@ -174,10 +185,9 @@ fn not_utf8(at: usize) -> Answer {
 fn inputs(question: &Value, is_whatwg: bool) -> Result<Vec<Vec<u8>>, Answer> {
     let malformed = |what: &str| Answer::Error(what.into());
     if let Some(hex) = question.get("input_hex") {
-        let bytes = hex.as_str().and_then(bytes_of_hex);
-        return Ok(vec![
-            bytes.ok_or_else(|| malformed("\"input_hex\" is not a string of pairs of hexadecimal digits"))?,
-        ]);
+        let bytes = hex.as_str().and_then(|hex| HEXLOWER_PERMISSIVE.decode(hex.as_bytes()).ok());
+        let bytes = bytes.ok_or_else(|| malformed("\"input_hex\" is not a string of pairs of hexadecimal digits"))?;
+        return Ok(vec![bytes]);
     }
     if let Some(units) = question.get("input_utf16") {
         return utf16_text(units, is_whatwg).map(|text| vec![text]);
@@ -190,17 +200,6 @@ fn inputs(question: &Value, is_whatwg: bool) -> Result<Vec<Vec<u8>>, Answer> {
         }
         _ => Err(malformed("\"input\", \"input_hex\" or \"input_utf16\" is missing or of the wrong type")),
     }
-}
-
-fn bytes_of_hex(hex: &str) -> Option<Vec<u8>> {
-    let pairs = hex.as_bytes().chunks(2).map(|pair| match pair {
-        [high, low] => {
-            let digit = |byte: &u8| char::from(*byte).to_digit(16);
-            Some((digit(high)? << 4 | digit(low)?) as u8)
-        }
-        _ => None,
-    });
-    pairs.collect()
 }
 
 /// Converts UTF-16 code units to UTF-8. A lone surrogate is a fault at its byte, or U+FFFD in profile `whatwg`.

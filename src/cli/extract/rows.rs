@@ -160,33 +160,29 @@ impl LinkRows {
             true => format!("{}@/{}", link.element.to_uppercase(), link.attribute),
             false => String::new(),
         };
+        let value = |column| match column {
+            LinkColumn::Url if is_readable => PlainValue::Bytes(&link.url),
+            LinkColumn::Base if is_readable => non_empty(base),
+            LinkColumn::Url | LinkColumn::Base => PlainValue::Null,
+            LinkColumn::Charset => scope.charset.name().into(),
+            LinkColumn::Element => non_empty(link.element.as_bytes()),
+            LinkColumn::Attribute => non_empty(link.attribute.as_bytes()),
+            LinkColumn::RecordOffset if link.element == HTTP_ELEMENT => PlainValue::Null,
+            LinkColumn::RecordOffset => PlainValue::Number(link.offset),
+            LinkColumn::Source => origin.source.into(),
+            LinkColumn::Fault => fault.into(),
+            LinkColumn::FaultAt => link.defect.map(|(_, at)| at).into(),
+            LinkColumn::Page => non_empty(page),
+            LinkColumn::LinkType => link_type.as_str().into(),
+            LinkColumn::LinkRel => non_empty(link.rel.as_bytes()),
+            LinkColumn::LinkText => non_empty(link.text.as_bytes()),
+            LinkColumn::FetchTime => origin.time.map(PlainValue::Time).into(),
+            LinkColumn::FetchStatus => origin.status.and_then(|status| u64::try_from(status).ok()).into(),
+            LinkColumn::Uri => made.as_ref().map(|made| non_empty(made.uri)).into(),
+            LinkColumn::Key => made.as_ref().map(|made| PlainValue::Key(made.key)).into(),
+        };
         let mut values = [PlainValue::Null; COLUMNS.len()];
-        for (value, column) in values.iter_mut().zip(&self.columns) {
-            *value = match column {
-                LinkColumn::Url if is_readable => PlainValue::Bytes(&link.url),
-                LinkColumn::Base if is_readable => non_empty(base),
-                LinkColumn::Url | LinkColumn::Base => PlainValue::Null,
-                LinkColumn::Charset => scope.charset.name().into(),
-                LinkColumn::Element => non_empty(link.element.as_bytes()),
-                LinkColumn::Attribute => non_empty(link.attribute.as_bytes()),
-                LinkColumn::RecordOffset if link.element == HTTP_ELEMENT => PlainValue::Null,
-                LinkColumn::RecordOffset => PlainValue::Number(link.offset),
-                LinkColumn::Source => origin.source.into(),
-                LinkColumn::Fault => fault.map_or(PlainValue::Null, PlainValue::from),
-                LinkColumn::FaultAt => link.defect.map_or(PlainValue::Null, |(_, at)| PlainValue::Number(at)),
-                LinkColumn::Page => non_empty(page),
-                LinkColumn::LinkType => link_type.as_str().into(),
-                LinkColumn::LinkRel => non_empty(link.rel.as_bytes()),
-                LinkColumn::LinkText => non_empty(link.text.as_bytes()),
-                LinkColumn::FetchTime => origin.time.map_or(PlainValue::Null, PlainValue::Time),
-                LinkColumn::FetchStatus => {
-                    let status = origin.status.and_then(|status| u64::try_from(status).ok());
-                    status.map_or(PlainValue::Null, PlainValue::Number)
-                }
-                LinkColumn::Uri => made.as_ref().map_or(PlainValue::Null, |made| non_empty(made.uri)),
-                LinkColumn::Key => made.as_ref().map_or(PlainValue::Null, |made| PlainValue::Key(made.key)),
-            };
-        }
+        values.iter_mut().zip(&self.columns).for_each(|(place, column)| *place = value(*column));
         self.writer.append(&values[..self.columns.len()])
     }
 

@@ -2,6 +2,7 @@
 //! description for screen readers.
 
 use std::fmt::Write;
+use std::ops::Range;
 
 use super::html::escape;
 use crate::cli::terminal::thousands;
@@ -76,6 +77,17 @@ fn shorten(label: &str) -> String {
     }
 }
 
+/// Appends a tick of the horizontal axis, for `value` at `x`: a line over a range of heights, and the label at `label_y`.
+fn push_tick(svg: &mut String, (value, x): (f64, f64), line: Range<f64>, label_y: f64) {
+    let (y1, y2, label) = (line.start, line.end, tick(value));
+    // Writing to a string does not fail.
+    let _ = writeln!(
+        svg,
+        "<line x1=\"{x:.1}\" y1=\"{y1}\" x2=\"{x:.1}\" y2=\"{y2}\"/><text class=\"tick\" x=\"{x:.1}\" y=\"{label_y}\" \
+         text-anchor=\"middle\">{label}</text>"
+    );
+}
+
 /// Horizontal bars with their numbers, over an axis of `unit`. Where bars have marked parts, `unit` is followed by their
 /// legend.
 pub(crate) fn bar_chart(id: &str, title: &str, (unit, part_name): (&str, &str), bars: &[Bar]) -> String {
@@ -89,16 +101,8 @@ pub(crate) fn bar_chart(id: &str, title: &str, (unit, part_name): (&str, &str), 
     let description: Vec<_> =
         bars.iter().map(|bar| format!("{} {}", shorten(&bar.label), thousands(bar.value))).collect();
     let mut svg = open(id, bottom + 36.0, title, &format!("Bars, in {unit}: {}", description.join(", ")));
-    // Writing to a string does not fail.
     for at in ticks(top, step).filter(|at| at.fract() == 0.0) {
-        let _ = writeln!(
-            svg,
-            "<line x1=\"{0:.1}\" y1=\"0\" x2=\"{0:.1}\" y2=\"{bottom}\"/><text class=\"tick\" x=\"{0:.1}\" y=\"{1}\" \
-             text-anchor=\"middle\">{2}</text>",
-            x(at),
-            bottom + 14.0,
-            tick(at)
-        );
+        push_tick(&mut svg, (at, x(at)), 0.0..bottom, bottom + 14.0);
     }
     for (i, Bar { label, value, part }) in bars.iter().enumerate() {
         let y = i as f64 * ROW + 4.0;
@@ -165,15 +169,7 @@ impl LineChart<'_> {
             );
         }
         for at in ticks((end / x_step).floor() * x_step, x_step) {
-            let _ = writeln!(
-                svg,
-                "<line x1=\"{0:.1}\" y1=\"{BOTTOM}\" x2=\"{0:.1}\" y2=\"{1}\"/><text class=\"tick\" x=\"{0:.1}\" \
-                 y=\"{2}\" text-anchor=\"middle\">{3}</text>",
-                x(at),
-                BOTTOM + 4.0,
-                BOTTOM + 17.0,
-                tick(at)
-            );
+            push_tick(&mut svg, (at, x(at)), BOTTOM..BOTTOM + 4.0, BOTTOM + 17.0);
         }
         let line: Vec<_> = self.points.iter().map(|(at, value)| format!("{:.1},{:.1}", x(*at), y(*value))).collect();
         let _ = writeln!(svg, "<polyline points=\"{}\"/>", line.join(" "));

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
+use super::survey;
 use crate::canon::RecipeTally;
 use crate::cli::progress::TimelineSample;
-use crate::dedup::{Estimate, Findings, KeepPolicy, RuleFindings};
+use crate::dedup::{Findings, KeepPolicy};
 use crate::input::InputError;
 use crate::iri::{Changes, FaultKind, Flags, SpoofingFlags};
 use crate::key::RULES;
@@ -163,8 +164,21 @@ impl Report {
 
     /// As JSON with every count, also those that are 0.
     pub(super) fn to_json(&self) -> Value {
+        let parts = [self.records_to_json(), self.keys_to_json(), self.cost_to_json(), self.files_to_json()];
+        let mut report: Map<_, _> = parts.into_iter().flatten().collect();
+        if let Some(findings) = &self.findings {
+            report.insert("survey".to_string(), survey::to_json(findings, &self.levels()));
+        }
+        if let Some(dedup) = &self.dedup {
+            report.insert("dedup".to_string(), dedup.to_json());
+        }
+        report.into()
+    }
+
+    /// The job, and what became of its records.
+    fn records_to_json(&self) -> Map<String, Value> {
         let (summary, tally) = (&self.summary, &self.summary.tally);
-        let mut report = json!({
+        object(json!({
             "irikey": env!("CARGO_PKG_VERSION"),
             "command": self.command,
             "finished": self.finished,
@@ -187,6 +201,13 @@ impl Report {
             "flags": counts(Flags::ALL.iter().map(|(_, name, _)| *name), &tally.flags),
             "spoofing_flags": self.has_spoofing_flags
                 .then(|| counts(SpoofingFlags::ALL.iter().map(|(_, name, _)| *name), &tally.spoofing_flags)),
+        }))
+    }
+
+    /// Keys, and what equivalences and recipes did to them.
+    fn keys_to_json(&self) -> Map<String, Value> {
+        let (summary, tally) = (&self.summary, &self.summary.tally);
+        object(json!({
             "recipes": self.recipes_to_json(),
             "equivalences": self.has_equivalences.then(|| json!({
                 "by_class": tally.by_class,
@@ -196,6 +217,13 @@ impl Report {
             "resumed_inputs": self.resumed,
             "distinct_keys": self.resumed.is_none().then_some(summary.distinct_keys),
             "distinct_keys_exact": summary.is_distinct_exact,
+        }))
+    }
+
+    /// Time, memory, and bytes that were read and received.
+    fn cost_to_json(&self) -> Map<String, Value> {
+        let summary = &self.summary;
+        object(json!({
             "input_bytes": summary.bytes,
             "seconds": self.elapsed.as_secs_f64(),
             "records_per_second": self.records_per_second(),
@@ -208,6 +236,12 @@ impl Report {
             "peak_memory_bytes": summary.memory.peak_resident,
             "peak_anonymous_bytes": summary.memory.peak_anonymous,
             "threads": self.threads,
+        }))
+    }
+
+    /// The policy, the files that were written, errors and advice.
+    fn files_to_json(&self) -> Map<String, Value> {
+        object(json!({
             "policy": self.policy.iter().map(|(name, value)| (name.to_string(), json!(value))).collect::<Map<_, _>>(),
             "output": self.output.as_ref().map(|output| {
                 let mut json = file_to_json(output);
@@ -216,19 +250,12 @@ impl Report {
             }),
             "files": self.files.iter().map(file_to_json).collect::<Vec<_>>(),
             "replaced": self.replaced.iter().map(|path| path.display().to_string()).collect::<Vec<_>>(),
-            "advice": summary.advice.iter()
+            "advice": self.summary.advice.iter()
                 .map(|advice| json!({"source": advice.source, "message": advice.text}))
                 .collect::<Vec<_>>(),
             "errors": self.errors.iter().map(SourceError::to_json).collect::<Vec<_>>(),
             "timeline": self.timeline.iter().map(|at| json!([at.seconds, at.records, at.memory])).collect::<Vec<_>>(),
-        });
-        if let Some(findings) = &self.findings {
-            report["survey"] = findings_to_json(findings, &self.levels());
-        }
-        if let Some(dedup) = &self.dedup {
-            report["dedup"] = dedup.to_json();
-        }
-        report
+        }))
     }
 
     fn recipes_to_json(&self) -> Vec<Value> {
@@ -251,49 +278,9 @@ fn file_to_json(file: &FinishedOutput) -> Value {
     })
 }
 
-fn findings_to_json(findings: &Findings, levels: &[String]) -> Value {
-    let rule = |(name, rule): (&String, &RuleFindings)| {
-        let json = json!({
-            "merged": rule.merged.value,
-            "margin": rule.merged.margin,
-            "compared": rule.compared,
-            "differing": rule.differing,
-            "examples": rule.examples,
-        });
-        (name.clone(), json)
-    };
-    let by_level = |number: fn(&Estimate) -> u64| {
-        let counts = levels.iter().zip(&findings.by_step).map(|(name, count)| (name.clone(), json!(number(count))));
-        counts.collect::<Map<_, _>>()
-    };
-    json!({
-        "groups": findings.groups.all,
-        "groups_sampled": findings.groups.sampled,
-        "records": findings.records.all,
-        "records_sampled": findings.records.sampled,
-        "groups_by_size": findings.sizes.iter().map(|class| json!({
-            "from": class.from,
-            "to": class.to,
-            "groups": class.groups.value,
-            "margin": class.groups.margin,
-        })).collect::<Vec<_>>(),
-        "duplicates_by": by_level(|count| count.value),
-        "duplicates_by_margin": by_level(|count| count.margin),
-        "rules": findings.rules.iter().map(rule).collect::<Map<_, _>>(),
-        "same_uri": {"compared": findings.repeated.0, "differing": findings.repeated.1},
-        "hosts": findings.hosts.iter().map(|host| json!({
-            "host": host.host,
-            "records": host.records.value,
-            "margin": host.records.margin,
-            "duplicates": host.duplicates.value,
-            "duplicates_margin": host.duplicates.margin,
-        })).collect::<Vec<_>>(),
-        "most_repeated": findings.keys.iter().map(|key| json!({
-            "uri": key.uri,
-            "records": key.records.value,
-            "margin": key.records.margin,
-        })).collect::<Vec<_>>(),
-    })
+/// The members of a value that is an object.
+fn object(value: Value) -> Map<String, Value> {
+    if let Value::Object(members) = value { members } else { Map::new() }
 }
 
 /// Counts by their names.

@@ -21,6 +21,11 @@ pub(crate) fn escape(text: &str) -> String {
     out
 }
 
+/// A part of a number in percent.
+pub(crate) fn share(part: u64, all: u64) -> String {
+    if all == 0 { "-".to_string() } else { format!("{:.1} %", part as f64 * 100.0 / all as f64) }
+}
+
 /// A table with a caption. The first cell of a row is its heading.
 pub(crate) struct Table {
     caption: &'static str,
@@ -74,7 +79,7 @@ pub(crate) fn section(html: &mut String, title: &str, note: &str, body: &str) {
     let _ = writeln!(html, "<section>\n<h2>{}</h2>\n{note}{body}</section>", escape(title));
 }
 
-/// A chart with the table of its numbers beside it.
+/// A chart and, next to it, the table of its numbers.
 pub(crate) fn chart_and_table(chart: &str, table: &Table) -> String {
     format!("<div class=\"chart\">\n<figure>{chart}</figure>\n{}</div>\n", table.to_html())
 }

@@ -5,12 +5,13 @@ mod chart;
 mod contents;
 mod html;
 mod page;
+mod survey;
 mod text;
 
 pub(crate) use self::chart::{Bar, bar_chart};
 pub(crate) use self::contents::{CollisionReport, DedupReport, Report, SourceError, counts};
-pub(crate) use self::html::{Table, chart_and_table, escape, section};
-pub(crate) use self::page::{document, share};
+pub(crate) use self::html::{Table, chart_and_table, escape, section, share};
+pub(crate) use self::page::document;
 pub(crate) use self::text::{advice_to_text, replaced_to_text};
 use super::args::reporting::{ReportFormat, ReportingArgs};
 use super::error::CommandError;

@@ -5,10 +5,10 @@ use std::fmt::Write;
 
 use super::chart::{Bar, LineChart, bar_chart};
 use super::contents::{Report, SourceError};
-use super::html::{Table, chart_and_table, escape, section};
+use super::html::{Table, chart_and_table, escape, section, share};
+use super::survey;
 use crate::cli::progress::TimelineSample;
 use crate::cli::terminal::{count_of, format_bytes, thousands};
-use crate::dedup::{Estimate, Findings, HostFindings, RuleFindings};
 use crate::iri::{Changes, FaultKind, Flags, SpoofingFlags};
 use crate::key::RULES;
 use crate::output::FinishedOutput;
@@ -19,7 +19,7 @@ const STYLE: &str = include_str!("page.css");
 /// Most points of a line.
 const MAX_POINTS: usize = 40;
 
-/// Most rows of the table beside a line, and of the tables of inputs and outputs.
+/// Most rows of the table next to a line, and of the tables of inputs and outputs.
 const MAX_TIMES: usize = 8;
 const MAX_FILES: usize = 100;
 
@@ -44,7 +44,7 @@ pub(super) fn page(report: &Report) -> String {
     headline(&mut html, report);
     results(&mut html, report);
     if let Some(found) = &report.findings {
-        findings(&mut html, found, &report.levels());
+        survey::sections(&mut html, found, &report.levels());
     }
     rules_of_recipes(&mut html, report);
     steps(&mut html, report);
@@ -76,6 +76,20 @@ fn header(html: &mut String, report: &Report, title: &str) {
 
 /// The most important numbers.
 fn headline(html: &mut String, report: &Report) {
+    let mut body = String::from("<dl class=\"figures\">\n");
+    for (name, number, note) in result_figures(report).into_iter().chain(cost_figures(report)) {
+        let _ =
+            writeln!(body, "<div><dt>{name}</dt><dd>{} <small>{}</small></dd></div>", escape(&number), escape(&note));
+    }
+    body.push_str("</dl>\n");
+    section(html, "Summary", "", &body);
+}
+
+/// A number of the headline: its name, the number, and a note.
+type Figure = (&'static str, String, String);
+
+/// The numbers of records.
+fn result_figures(report: &Report) -> Vec<Figure> {
     let (summary, tally) = (&report.summary, &report.summary.tally);
     let of_records = |part: u64| format!("{} of the records", share(part, tally.rows));
     let mut figures = vec![("Records read", thousands(tally.rows), String::new())];
@@ -98,11 +112,19 @@ fn headline(html: &mut String, report: &Report) {
         }
     }
     figures.push(("With a fault", thousands(tally.faulty), of_records(tally.faulty)));
+    figures
+}
+
+/// Time, memory, and bytes that were received and written.
+fn cost_figures(report: &Report) -> Vec<Figure> {
+    let summary = &report.summary;
     let threads = count_of(report.threads as u64, "thread");
-    figures.push(("Time", format!("{:.2} s", report.elapsed.as_secs_f64()), threads));
     let per_second = thousands(report.records_per_second() as u64);
     let bytes = format!("{}/s", format_bytes(report.bytes_per_second()));
-    figures.push(("Records per second", per_second, if summary.bytes > 0 { bytes } else { String::new() }));
+    let mut figures = vec![
+        ("Time", format!("{:.2} s", report.elapsed.as_secs_f64()), threads),
+        ("Records per second", per_second, if summary.bytes > 0 { bytes } else { String::new() }),
+    ];
     if let Some(peak) = summary.memory.peak_resident {
         figures.push(("Peak memory", format_bytes(peak as f64), String::new()));
     }
@@ -115,13 +137,7 @@ fn headline(html: &mut String, report: &Report) {
     if let Some(output) = &report.output {
         figures.push(("Output", format_bytes(output.bytes as f64), count_of(output.rows, "row")));
     }
-    let mut body = String::from("<dl class=\"figures\">\n");
-    for (name, number, note) in figures {
-        let _ =
-            writeln!(body, "<div><dt>{name}</dt><dd>{} <small>{}</small></dd></div>", escape(&number), escape(&note));
-    }
-    body.push_str("</dl>\n");
-    section(html, "Summary", "", &body);
+    figures
 }
 
 /// What became of the records.
@@ -145,129 +161,13 @@ fn results(html: &mut String, report: &Report) {
     section(html, "What became of the records", note, &chart_and_table(&chart, &table));
 }
 
-fn findings(html: &mut String, found: &Findings, levels: &[String]) {
-    let note = "The lowest rung of the comparison ladder on which a duplicate equals another record of its group: simple is the \
-                same text; syntax and scheme are the steps of RFC 3986 and RFC 3987.";
-    let bars: Vec<Bar> = levels.iter().zip(&found.by_step).map(|(name, count)| Bar::new(name, count.value)).collect();
-    let all: u64 = found.by_step.iter().map(|count| count.value).sum();
-    let row = |(name, count): (&String, &Estimate)| {
-        vec![name.clone(), thousands(count.value), share(count.value, all), margin(count)]
-    };
-    let columns = &["equal on", "#duplicates", "#share", "#margin"];
-    let table = Table::new("Duplicates by rung", columns).with_rows(levels.iter().zip(&found.by_step).map(row));
-    let chart = bar_chart("rungs", "Duplicates by rung", ("duplicates", ""), &bars);
-    let note = format!("{note} {}", group_sample(found));
-    section(html, "Duplicates by rung", &note, &chart_and_table(&chart, &table));
-
-    let size = |from: u64, to: u64| {
-        if from >= to { thousands(to) } else { format!("{} to {}", thousands(from), thousands(to)) }
-    };
-    let sizes: Vec<_> = found.sizes.iter().map(|class| (size(class.from, class.to), class.groups)).collect();
-    let bars: Vec<Bar> = sizes.iter().map(|(name, count)| Bar::new(name, count.value)).collect();
-    let rows = sizes.iter().map(|(name, count)| vec![name.clone(), thousands(count.value), margin(count)]);
-    let table = Table::new("Groups by number of records", &["records", "#groups", "#margin"]).with_rows(rows);
-    let chart = bar_chart("sizes", "Groups by number of records", ("groups", ""), &bars);
-    let note = format!("A group is all records with the same key. {}", group_sample(found));
-    section(html, "Sizes of groups", &note, &chart_and_table(&chart, &table));
-    rules(html, found);
-    hosts(html, found);
-    keys(html, found);
-}
-
-/// The rules of the compared key, and how often they may have merged different pages.
-fn rules(html: &mut String, found: &Findings) {
-    if found.rules.is_empty() {
-        return;
-    }
-    let (all, differing) = found.repeated;
-    let note = format!(
-        "URIs that a rule merged with the first URI of their group, and how often the content digests of both differ, which \
-         may be a false merge. For comparison: of {} that were fetched several times, {} had different digests ({}).",
-        count_of(all, "URI"),
-        thousands(differing),
-        share(differing, all)
-    );
-    let bars: Vec<Bar> = found.rules.iter().map(|(name, rule)| Bar::new(name, rule.merged.value)).collect();
-    let row = |(name, rule): (&String, &RuleFindings)| {
-        let (merged, compared) = (thousands(rule.merged.value), thousands(rule.compared));
-        vec![name.clone(), merged, margin(&rule.merged), compared, share(rule.differing, rule.compared)]
-    };
-    let columns = &["rule", "#merged", "#margin", "#compared", "#different"];
-    let table = Table::new("URIs merged, by rule", columns).with_rows(found.rules.iter().map(row));
-    let mut body = chart_and_table(&bar_chart("rules", "URIs merged, by rule", ("URIs", ""), &bars), &table);
-    let pairs = found.rules.iter().flat_map(|(name, rule)| rule.examples.iter().map(move |pair| (name, pair)));
-    let rows: Vec<_> = pairs.map(|(name, (a, b))| vec![name.clone(), a.clone(), b.clone()]).collect();
-    if !rows.is_empty() {
-        let columns = &["=rule", "URI", "merged with"];
-        body.push_str(&Table::new("Examples with different digests", columns).with_rows(rows).to_html());
-    }
-    section(html, "Duplicates by rule", &note, &body);
-}
-
-fn hosts(html: &mut String, found: &Findings) {
-    let bar = |host: &HostFindings| Bar { part: host.duplicates.value, ..Bar::new(&host.host, host.records.value) };
-    let bars: Vec<Bar> = found.hosts.iter().take(10).map(bar).collect();
-    if bars.is_empty() {
-        return;
-    }
-    let row = |host: &HostFindings| {
-        let (records, duplicates) = (thousands(host.records.value), thousands(host.duplicates.value));
-        vec![
-            host.host.clone(),
-            records,
-            margin(&host.records),
-            duplicates,
-            share(host.duplicates.value, host.records.value),
-        ]
-    };
-    let columns = &["host", "#records", "#margin", "#duplicates", "#share"];
-    let table = Table::new("Hosts with the most records", columns).with_rows(found.hosts.iter().map(row));
-    let chart = bar_chart("hosts", "Hosts with the most records", ("records", "duplicates"), &bars);
-    section(html, "Hosts", &record_sample(found), &chart_and_table(&chart, &table));
-}
-
-fn keys(html: &mut String, found: &Findings) {
-    let rows: Vec<_> = found
-        .keys
-        .iter()
-        .map(|key| vec![key.uri.clone(), thousands(key.records.value), margin(&key.records)])
-        .collect();
-    if !rows.is_empty() {
-        let columns = &["one of the URIs", "#records", "#margin"];
-        let table = Table::new("Keys with the most records", columns).with_rows(rows).to_html();
-        section(html, "Most repeated keys", &record_sample(found), &table);
-    }
-}
-
-fn group_sample(found: &Findings) -> String {
-    match found.groups.is_whole() {
-        true => "Counted over all groups.".to_string(),
-        false => format!(
-            "Estimated from {} of {} groups; in 19 of 20 cases the true number is within the margin.",
-            thousands(found.groups.sampled),
-            thousands(found.groups.all)
-        ),
-    }
-}
-
-fn record_sample(found: &Findings) -> String {
-    match found.records.is_whole() {
-        true => "Counted over all records without a fault.".to_string(),
-        false => format!(
-            "Estimated from {} of {} records without a fault; in 19 of 20 cases the true number is within the margin.",
-            thousands(found.records.sampled),
-            thousands(found.records.all)
-        ),
-    }
-}
-
 /// The effect of each rule of each recipe.
 fn rules_of_recipes(html: &mut String, report: &Report) {
     for (name, recipe) in report.recipes.iter().zip(&report.summary.tally.recipes) {
         let names = RULES.iter().map(|rule| rule.name);
         let title = format!("Rules of {name}");
         let note = format!("Keys that a rule changed, of {} keys.", thousands(recipe.keys));
-        counts(html, &title, &note, names, &recipe.applied, recipe.keys);
+        counts(html, (&title, &note), names.zip(&recipe.applied), recipe.keys);
     }
 }
 
@@ -276,24 +176,23 @@ fn steps(html: &mut String, report: &Report) {
     let tally = &report.summary.tally;
     let rows = tally.rows;
     let note = "Records that a step changed; a record may be changed by several steps.";
-    counts(html, "Normalization steps", note, Changes::ALL.iter().map(|(_, name, _)| *name), &tally.changes, rows);
+    let names = Changes::ALL.iter().map(|(_, name, _)| *name);
+    counts(html, ("Normalization steps", note), names.zip(&tally.changes), rows);
     let note = "Records with an unusual trait that is not a fault.";
-    counts(html, "Flags", note, Flags::ALL.iter().map(|(_, name, _)| *name), &tally.flags, rows);
+    counts(html, ("Flags", note), Flags::ALL.iter().map(|(_, name, _)| *name).zip(&tally.flags), rows);
     let note = "Records that may mislead a reader.";
     let names = SpoofingFlags::ALL.iter().map(|(_, name, _)| *name);
-    counts(html, "Spoofing flags", note, names, &tally.spoofing_flags, rows);
+    counts(html, ("Spoofing flags", note), names.zip(&tally.spoofing_flags), rows);
 }
 
 /// A section of counts that are not 0, if there are any.
 fn counts<'a>(
     html: &mut String,
-    title: &str,
-    note: &str,
-    names: impl Iterator<Item = &'a str>,
-    counts: &[u64],
+    (title, note): (&str, &str),
+    counts: impl Iterator<Item = (&'a str, &'a u64)>,
     all: u64,
 ) {
-    let mut counts: Vec<(&str, u64)> = names.zip(counts.iter().copied()).filter(|(_, count)| *count > 0).collect();
+    let mut counts: Vec<_> = counts.filter(|(_, count)| **count > 0).map(|(name, count)| (name, *count)).collect();
     if counts.is_empty() {
         return;
     }
@@ -412,20 +311,11 @@ fn policy(html: &mut String, report: &Report) {
     section(html, "Policy", "", &table.to_html());
 }
 
-/// The margin of an estimate; nothing for an exact number.
-fn margin(count: &Estimate) -> String {
-    if count.margin == 0 { "exact".to_string() } else { format!("± {}", thousands(count.margin)) }
-}
-
-pub(crate) fn share(part: u64, all: u64) -> String {
-    if all == 0 { "-".to_string() } else { format!("{:.1} %", part as f64 * 100.0 / all as f64) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::cli::report::contents::DedupReport;
-    use crate::dedup::{KeyFindings, SizeClass};
+    use crate::dedup::{Estimate, Findings, HostFindings, KeyFindings, RuleFindings, SizeClass};
     use crate::iri::{Component, Fault};
     use crate::run::DedupTotals;
 

@@ -36,7 +36,23 @@ pub(super) fn relative_advice(tally: &Tally) -> Option<String> {
 
 /// The summary of a job. Counts that are 0 are left out, apart from the main ones.
 pub(super) fn summary(report: &Report) -> String {
-    let (summary, tally) = (&report.summary, &report.summary.tally);
+    let summary = &report.summary;
+    let mut lines = record_lines(report);
+    lines.extend(key_lines(report));
+    lines.extend(result_lines(report));
+    let not_records =
+        [("pages", summary.pages), ("skipped, of other types", summary.skipped), ("header lines", summary.headers)];
+    let not_records = not_records.into_iter().filter(|(_, count)| *count > 0);
+    lines.extend(not_records.map(|(label, count)| SummaryLine::count(label, count)));
+    if let Some(findings) = &report.findings {
+        lines.extend(survey(findings, &report.levels()));
+    }
+    table(&lines, summary.tally.rows) + &speed(report) + &advice_to_text(summary)
+}
+
+/// What became of the records, and what was noticed about them.
+fn record_lines(report: &Report) -> Vec<SummaryLine> {
+    let tally = &report.summary.tally;
     let mut lines = vec![
         SummaryLine::share(0, "records", tally.rows),
         SummaryLine::share(1, "unchanged", tally.unchanged),
@@ -49,12 +65,15 @@ pub(super) fn summary(report: &Report) -> String {
     lines.extend(section("flags", flags.collect()));
     let spoofing = shares(SpoofingFlags::ALL.iter().map(|(_, name, _)| *name), &tally.spoofing_flags);
     lines.extend(section("spoofing flags", spoofing.collect()));
+    lines
+}
+
+/// What equivalences and recipes did to the keys.
+fn key_lines(report: &Report) -> Vec<SummaryLine> {
+    let (tally, mut lines) = (&report.summary.tally, Vec::new());
     if report.has_equivalences {
-        lines.push(SummaryLine::share(
-            0,
-            "keys of a representative",
-            tally.by_class + tally.by_pattern + tally.by_rule,
-        ));
+        let represented = tally.by_class + tally.by_pattern + tally.by_rule;
+        lines.push(SummaryLine::share(0, "keys of a representative", represented));
         lines.push(SummaryLine::share(2, "by class", tally.by_class));
         lines.push(SummaryLine::share(2, "by rewrite rule", tally.by_pattern));
         lines.push(SummaryLine::share(2, "by content rule", tally.by_rule));
@@ -63,29 +82,24 @@ pub(super) fn summary(report: &Report) -> String {
         lines.push(SummaryLine::share(0, &format!("keys by {name}"), recipe.keys));
         lines.extend(shares(RULES.iter().map(|rule| rule.name), &recipe.applied));
     }
-    let others = match &report.dedup {
-        Some(dedup) => {
-            lines.push(SummaryLine::share(0, "kept", dedup.totals.kept));
-            lines.push(SummaryLine::share(0, "duplicates", dedup.totals.duplicates));
-            lines.extend((dedup.totals.seen > 0).then(|| SummaryLine::share(0, "seen before", dedup.totals.seen)));
-            let collisions = dedup.collisions.as_ref().map(|(count, _)| SummaryLine::count("key collisions", *count));
-            [(dedup.totals.undated > 0).then(|| SummaryLine::count("without a time", dedup.totals.undated)), collisions]
-        }
-        None if report.resumed.is_some() => [None, None],
-        None => {
-            let label = if summary.is_distinct_exact { "distinct keys" } else { "distinct keys, about" };
-            [Some(SummaryLine::share(0, label, summary.distinct_keys)), None]
-        }
+    lines
+}
+
+/// What dedup left out, or the number of distinct keys.
+fn result_lines(report: &Report) -> Vec<SummaryLine> {
+    let summary = &report.summary;
+    let Some(dedup) = &report.dedup else {
+        let label = if summary.is_distinct_exact { "distinct keys" } else { "distinct keys, about" };
+        let distinct = || SummaryLine::share(0, label, summary.distinct_keys);
+        return report.resumed.is_none().then(distinct).into_iter().collect();
     };
-    lines.extend(others.into_iter().flatten());
-    let not_records =
-        [("pages", summary.pages), ("skipped, of other types", summary.skipped), ("header lines", summary.headers)];
-    let not_records = not_records.into_iter().filter(|(_, count)| *count > 0);
-    lines.extend(not_records.map(|(label, count)| SummaryLine::count(label, count)));
-    if let Some(findings) = &report.findings {
-        lines.extend(survey(findings, &report.levels()));
-    }
-    table(&lines, tally.rows) + &speed(report) + &advice_to_text(summary)
+    let totals = &dedup.totals;
+    let mut lines =
+        vec![SummaryLine::share(0, "kept", totals.kept), SummaryLine::share(0, "duplicates", totals.duplicates)];
+    lines.extend((totals.seen > 0).then(|| SummaryLine::share(0, "seen before", totals.seen)));
+    lines.extend((totals.undated > 0).then(|| SummaryLine::count("without a time", totals.undated)));
+    lines.extend(dedup.collisions.as_ref().map(|(count, _)| SummaryLine::count("key collisions", *count)));
+    lines
 }
 
 /// The findings of a survey. Numbers that were estimated from a sample have a margin of error.

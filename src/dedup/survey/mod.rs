@@ -14,7 +14,7 @@ mod findings;
 mod groups;
 mod records;
 
-pub(crate) use findings::{Estimate, Findings, HostFindings, RuleFindings, SurveyTotals};
+pub(crate) use findings::{Coverage, Estimate, Findings, HostFindings, RuleFindings, SurveyTotals};
 #[cfg(all(test, feature = "cli"))]
 pub(crate) use findings::{KeyFindings, SizeClass};
 
