@@ -8,11 +8,12 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::error::CommandError;
 use super::file_roles::absolute;
+use super::file_stamp::FileStamp;
 use super::job::Job;
-use super::manifest::{describe_inputs, describe_job};
+use super::manifest::describe_job;
 use super::terminal::print_error;
 use crate::dedup::seen::{FinishedJob, SeenStore};
-use crate::input::Sources;
+use crate::input::{Origin, Source, Sources};
 
 /// A job whose inputs are regular files and whose output is a file.
 pub(crate) struct JobIdentity {
@@ -70,4 +71,20 @@ impl JobIdentity {
         }
         Ok(false)
     }
+}
+
+/// The inputs of a job with their sizes, and their times; `None` if one is no regular file.
+fn describe_inputs(sources: &Sources) -> Option<(Value, Value)> {
+    let describe = |source: &Source| {
+        let path = absolute(source.origin.file()?).to_string_lossy().into_owned();
+        let FileStamp { size, modified } = FileStamp::of(source).ok()?;
+        let file = match &source.origin {
+            Origin::Member(_) => json!([path, size, source.name]),
+            _ => json!([path, size]),
+        };
+        Some((file, json!(modified)))
+    };
+    let (files, times): (Vec<_>, Vec<_>) =
+        sources.0.iter().map(describe).collect::<Option<Vec<_>>>()?.into_iter().unzip();
+    Some((files.into(), times.into()))
 }

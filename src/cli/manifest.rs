@@ -10,29 +10,24 @@
 
 use std::collections::HashSet;
 use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
 
 use serde_json::{Map, Value, json};
-use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed, xxh3_128};
+use xxhash_rust::xxh3::{xxh3_64_with_seed, xxh3_128};
 
 use super::args::layout::Partitioning;
 use super::error::CommandError;
-use super::file_roles::absolute;
+use super::file_stamp::{FileStamp, hash_file};
 use super::files::{MANIFEST, policy_to_json, write_atomically};
 use super::job::Job;
 use super::report::SourceError;
 use crate::input::{Origin, Source, Sources};
 use crate::output::FinishedOutput;
 use crate::process::{parent, sync_directory};
-use crate::remote::RemoteObject;
 use crate::sort::Partition;
 
 const LOG: &str = "_manifest.log";
-
-/// What the hash of an input begins with if it is an entity tag.
-const TAG: &str = "etag:";
 
 /// Version of the manifest's format. A manifest of another version is refused.
 const VERSION: u64 = 2;
@@ -66,13 +61,6 @@ struct ManifestLog {
     seed: u64,
     /// Open once a line was appended.
     file: Option<File>,
-}
-
-/// Length and time of the last change (nanoseconds since 1970) of an input.
-#[derive(PartialEq, Eq)]
-struct FileStamp {
-    size: u64,
-    modified: u64,
 }
 
 /// The inputs of a job, divided into those that are finished and those that are not.
@@ -110,22 +98,6 @@ pub(crate) fn describe_job(job: &Job) -> Value {
         "hive": layout.hive,
         "bloom_filter": layout.arrangement.bloom,
     })
-}
-
-/// The inputs of a job with their sizes, and their times; `None` if one is no regular file.
-pub(crate) fn describe_inputs(sources: &Sources) -> Option<(Value, Value)> {
-    let describe = |source: &Source| {
-        let path = absolute(source.origin.file()?).to_string_lossy().into_owned();
-        let FileStamp { size, modified } = FileStamp::of(source).ok()?;
-        let file = match &source.origin {
-            Origin::Member(_) => json!([path, size, source.name]),
-            _ => json!([path, size]),
-        };
-        Some((file, json!(modified)))
-    };
-    let (files, times): (Vec<_>, Vec<_>) =
-        sources.0.iter().map(describe).collect::<Option<Vec<_>>>()?.into_iter().unzip();
-    Some((files.into(), times.into()))
 }
 
 impl Manifest {
@@ -365,52 +337,6 @@ impl PendingInput {
     }
 }
 
-impl FileStamp {
-    fn of(source: &Source) -> Result<FileStamp, CommandError> {
-        if let Origin::Remote(object) = &source.origin {
-            return FileStamp::of_object(object);
-        }
-        let not_a_file = || match &source.origin {
-            Origin::Unreadable(defect) => CommandError::Input(format!("{}: {defect}", source.name)),
-            Origin::Member(_) => CommandError::Usage(format!(
-                "{}: --resume does not take members of archives in stores; fetch the archive first",
-                source.name
-            )),
-            _ => CommandError::Usage(format!("{}: --resume takes only regular files and objects", source.name)),
-        };
-        let path = source.origin.file().ok_or_else(not_a_file)?;
-        let failed = |error| CommandError::Input(format!("{}: {error}", path.display()));
-        let metadata = fs::metadata(path).map_err(failed)?;
-        let modified = metadata.modified().map_err(failed)?.duration_since(UNIX_EPOCH).unwrap_or_default();
-        match metadata.is_file() {
-            true => Ok(FileStamp { size: metadata.len(), modified: modified.as_nanos() as u64 }),
-            false => Err(not_a_file()),
-        }
-    }
-
-    /// The stamp of an object, which is asked for if no listing has told it.
-    fn of_object(object: &RemoteObject) -> Result<FileStamp, CommandError> {
-        let object = found(object)?;
-        let len = || CommandError::Input(format!("{}: the server does not say how long it is", object.name()));
-        Ok(FileStamp { size: object.len().ok_or_else(len)?, modified: object.modified_ns() })
-    }
-
-    /// The source is the one from which its part was made: same size, and same time or same content. Entity tags tell more
-    /// than times.
-    fn check(&self, source: &Source, entry: &Value) -> Result<(), CommandError> {
-        let has_tag = entry["hash"].as_str().is_some_and(|hash| hash.starts_with(TAG));
-        let is_same_time = entry["modified"].as_u64() == Some(self.modified) && !has_tag;
-        if entry["size"].as_u64() == Some(self.size) && (is_same_time || entry["hash"] == json!(hash_file(source)?)) {
-            return Ok(());
-        }
-        Err(CommandError::Input(format!(
-            "{}: the input has changed since its part was made; remove its entry in the manifest and its part, or use \
-             another directory",
-            source.name
-        )))
-    }
-}
-
 /// The counts of a file, as in a manifest.
 pub(crate) fn finished_to_json(file: &FinishedOutput) -> Value {
     json!({"path": file.path, "rows": file.rows, "bytes": file.bytes, "groups": file.parts})
@@ -421,33 +347,4 @@ pub(crate) fn finished_from_json(json: &Value) -> FinishedOutput {
     let count = |name: &str| json[name].as_u64().unwrap_or(0);
     let path = json["path"].as_str().map(PathBuf::from);
     FinishedOutput { path, bytes: count("bytes"), rows: count("rows"), parts: count("groups") }
-}
-
-/// The object with its version.
-fn found(object: &RemoteObject) -> Result<RemoteObject, CommandError> {
-    let failed = |error| CommandError::Input(format!("{}: cannot open: {error}", object.name()));
-    object.clone().found().map_err(failed)
-}
-
-/// XXH3-128 of the bytes of an input file, or of the member of an archive as stored; the entity tag of an object.
-fn hash_file(source: &Source) -> Result<String, CommandError> {
-    if let Origin::Remote(object) = &source.origin {
-        return Ok(found(object)?.tag().map_or_else(String::new, |tag| format!("{TAG}{tag}")));
-    }
-    let Some(path) = source.origin.file() else { return Ok(String::new()) };
-    let failed = |error| CommandError::Input(format!("{}: {error}", path.display()));
-    let (mut file, mut hasher) = (File::open(path).map_err(failed)?, Xxh3::new());
-    let mut rest = u64::MAX;
-    if let Origin::Member(member) = &source.origin {
-        file.seek(SeekFrom::Start(member.range.start)).map_err(failed)?;
-        rest = member.range.end - member.range.start;
-    }
-    let mut bytes = file.take(rest);
-    let mut buffer = vec![0; 1 << 20];
-    loop {
-        match bytes.read(&mut buffer).map_err(failed)? {
-            0 => return Ok(format!("{:032x}", hasher.digest128())),
-            count => hasher.update(&buffer[..count]),
-        }
-    }
 }

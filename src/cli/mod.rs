@@ -6,6 +6,7 @@
 //! file_roles  no output is an input         files              the files of an output
 //! manifest, resume                          jobs that can be interrupted
 //! job_identity                              jobs that were done before
+//! file_stamp  whether an input has changed
 //! progress    progress bar, timeline        report             summary as text, JSON, HTML
 //! canon, dedup, count, learn, ...           one module per command
 //! ```
@@ -26,6 +27,7 @@ mod explain;
 mod explain_equivalences;
 mod extract;
 mod file_roles;
+mod file_stamp;
 mod files;
 #[cfg(fuzzing)]
 #[doc(hidden)]

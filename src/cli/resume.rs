@@ -69,13 +69,8 @@ struct FinishedInput {
 
 /// Does everything that is not finished.
 pub(crate) fn perform(job: &Job) -> Result<Report, CommandError> {
-    let Some(directory) = job.destination.path() else {
-        return Err(CommandError::usage("--resume writes files; name their directory with -o"));
-    };
-    if directory.to_str().and_then(RemoteUrl::parse).is_some() {
-        return Err(CommandError::usage("--resume writes its state on disk; name a local directory with -o"));
-    }
     let started = Instant::now();
+    let directory = local_directory(&job.destination)?;
     let mut sources = job.input.sources()?;
     sources.find_objects();
     let replaced = job.files.check(&sources)?;
@@ -110,6 +105,17 @@ pub(crate) fn perform(job: &Job) -> Result<Report, CommandError> {
     let mut report = job.report(names, summary, whole, started.elapsed());
     errors.append(&mut report.errors);
     Ok(Report { files, resumed: Some(resumed), errors, replaced, ..report })
+}
+
+/// The directory of the output.
+fn local_directory(destination: &Destination) -> Result<&Path, CommandError> {
+    match destination.path() {
+        None => Err(CommandError::usage("--resume writes files; name their directory with -o")),
+        Some(path) if path.to_str().and_then(RemoteUrl::parse).is_some() => {
+            Err(CommandError::usage("--resume writes its state on disk; name a local directory with -o"))
+        }
+        Some(path) => Ok(path),
+    }
 }
 
 impl ResumableJob<'_> {

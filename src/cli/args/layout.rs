@@ -20,7 +20,7 @@ const INDEX_ORDER: [&str; 2] = ["url_surtkey", "fetch_time"];
 /// Flags of a command that writes rows in order or to several files.
 #[derive(Debug, Args)]
 pub(crate) struct SortArgs {
-    /// ColumnSet to sort by, separated by commas, such as url_surtkey,fetch_time; a - before a name sorts it in descending
+    /// Columns to sort by, separated by commas, such as url_surtkey,fetch_time; a - before a name sorts it in descending
     /// order. Nulls come last, equal rows keep the order of the input. Parquet files then declare their order and have
     /// page statistics of these columns; the output is read again and checked [default for cdxj and zipnum:
     /// url_surtkey,fetch_time]
@@ -77,7 +77,7 @@ pub(crate) struct FileLayout {
     pub(crate) part_rows: Option<u64>,
     /// Directories above the parts, outermost first.
     pub(crate) hive: Vec<String>,
-    /// FinishedOutput inputs are kept, so that the job can be resumed.
+    /// Finished inputs are kept, so that the job can be resumed.
     pub(crate) resume: bool,
 }
 

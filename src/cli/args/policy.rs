@@ -226,7 +226,7 @@ impl KeyArgs {
     /// `policy` with everything that rows of these columns need.
     ///
     /// # Errors
-    /// ColumnSet without the flags that they need, or the other way round; a file that cannot be read.
+    /// Columns without the flags that they need, or the other way round; a file that cannot be read.
     pub(crate) fn complete(&self, policy: Policy, columns: &ColumnSet) -> Result<Policy, CommandError> {
         Ok(Policy {
             more_keys: columns.key_rungs(),

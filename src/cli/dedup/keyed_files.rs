@@ -1,21 +1,62 @@
 //! Inputs of `dedup` that have keys already.
 
+use super::args::DedupArgs;
+use super::key_names::key_column;
 use crate::batch::ColumnSet;
 use crate::cli::error::CommandError;
+use crate::cli::job::Job;
 use crate::input::{Defect, InputError, KeyedFile, Origin, Source, Sources, TableFile};
-use crate::run::{KeyedFileDefect, KeyedFileError};
+use crate::run::{DedupOptions, KeyedFileDefect, KeyedFileError, KeyedFiles};
+
+/// The inputs as tables of rows with keys, if all are such files and no flag chooses another column. The output then has
+/// their columns, unless a flag chooses others.
+pub(super) fn keyed_files(
+    sources: &Sources,
+    job: &mut Job,
+    dedup: &DedupOptions,
+    args: &DedupArgs,
+) -> Result<Option<KeyedFiles>, CommandError> {
+    if !args.input.is_auto() {
+        return Ok(None);
+    }
+    let inputs = OpenedInputs::open(sources);
+    let Some(first) = inputs.keyed.first() else { return Ok(None) };
+    if args.input.limit.is_some() {
+        let message = format!("{}: --limit does not apply to files with keys; remove it", first.name);
+        return Err(CommandError::Usage(message));
+    }
+    if let Some(other) = inputs.others.first() {
+        return Err(CommandError::Usage(format!(
+            "{}: this file has keys, but the input {other} has none; run irikey canon on such inputs first, or make all keys \
+             again with --column uri",
+            first.name
+        )));
+    }
+    if !args.output.are_columns_chosen(job.output.format) {
+        let is_known = |name: &&str| ColumnSet::named([*name]).is_ok();
+        let names: Vec<&str> = first.columns().filter(is_known).collect();
+        job.output.columns = ColumnSet::named(names).map_err(|error| CommandError::Internal(error.to_string()))?;
+    }
+    inputs.check_columns(&job.output.columns)?;
+    let key = key_column(&job.policy, dedup.key);
+    // A report for people has a survey only where there is something to survey.
+    let dedup = DedupOptions { survey: args.survey, ..dedup.clone() };
+    let files = KeyedFiles::new(inputs.keyed, &key, &job.policy, &dedup);
+    let files = files.map_err(|error| CommandError::Usage(error.to_string()))?;
+    Ok(Some(files.with_unread(inputs.unread)))
+}
 
 /// The inputs of a job, by whether they have keys.
-pub(super) struct OpenedInputs {
-    pub(super) keyed: Vec<KeyedFile>,
+struct OpenedInputs {
+    keyed: Vec<KeyedFile>,
     /// Files that cannot be read.
-    pub(super) unread: Vec<InputError>,
+    unread: Vec<InputError>,
     /// Names of the inputs without keys.
-    pub(super) others: Vec<String>,
+    others: Vec<String>,
 }
 
 impl OpenedInputs {
-    pub(super) fn open(sources: &Sources) -> OpenedInputs {
+    fn open(sources: &Sources) -> OpenedInputs {
         let mut inputs = OpenedInputs { keyed: Vec::new(), unread: Vec::new(), others: Vec::new() };
         for (number, source) in sources.0.iter().enumerate() {
             match open_keyed_file(source) {
@@ -28,7 +69,7 @@ impl OpenedInputs {
     }
 
     /// Checks that every file with keys has the columns of the output.
-    pub(super) fn check_columns(&self, columns: &ColumnSet) -> Result<(), CommandError> {
+    fn check_columns(&self, columns: &ColumnSet) -> Result<(), CommandError> {
         for file in &self.keyed {
             let mut missing = columns.names().filter(|name| !file.columns().any(|column| column == *name));
             if let Some(name) = missing.next() {

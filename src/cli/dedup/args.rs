@@ -1,0 +1,267 @@
+//! The flags of `dedup`, and the job they describe.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+use serde_json::json;
+
+use crate::batch::ColumnId;
+use crate::canon::{Policy, Rung};
+use crate::cli::args::input::{InputArgs, WorkArgs};
+use crate::cli::args::output::OutputArgs;
+use crate::cli::args::policy::{KeyArgs, PolicyArgs, parse_key};
+use crate::cli::args::reporting::ReportingArgs;
+use crate::cli::args::spill::SpillArgs;
+use crate::cli::args::values::Choices;
+use crate::cli::error::CommandError;
+use crate::cli::file_roles::{FileRoles, absolute};
+use crate::cli::job::Job;
+use crate::cli::job_identity::JobIdentity;
+use crate::dedup::KeepPolicy;
+use crate::dedup::seen::SeenStore;
+use crate::input::{Sources, copy_objects};
+use crate::output::OutputFormat;
+use crate::record::InputFormat;
+use crate::remote::RemoteUrl;
+use crate::run::{DedupKey, DedupOptions, WorkerNeed};
+
+const EXAMPLES: &str = "\
+Examples:
+  The distinct URIs of a list, in its order:
+      irikey dedup urls.txt > distinct.txt
+
+  One row per key, of many files, to Parquet, with at most 2 GiB of memory:
+      irikey dedup @lists.txt -o distinct.parquet --memory 2G --tmp /big/disk
+
+  Only what no earlier job has seen, which is then remembered:
+      irikey dedup urls.txt.gz -o new.parquet --seen keys/ --update-seen
+
+  The last record of each key, ignoring fragments:
+      irikey dedup urls.txt.gz --keep last --drop-fragment -o last.parquet
+
+  The best capture of each page as the Wayback Machine defines a page, with time and status:
+      irikey dedup cdx-*.gz --key surt-wayback --keep best \\
+          --columns +fetch_time,+fetch_status -o best.parquet";
+
+const KEEP_RULES: Choices<KeepPolicy> = Choices(&[
+    (KeepPolicy::First.name(), KeepPolicy::First, "The first record of the input"),
+    (KeepPolicy::Last.name(), KeepPolicy::Last, "The last record of the input"),
+    (
+        KeepPolicy::Newest.name(),
+        KeepPolicy::Newest,
+        "The record fetched last; the first of the input among equals, or if none has a time",
+    ),
+    (KeepPolicy::Oldest.name(), KeepPolicy::Oldest, "The record fetched first; likewise"),
+    (
+        KeepPolicy::Best.name(),
+        KeepPolicy::Best,
+        "Status 2xx before 3xx, 4xx, 5xx, others and none; then the newest, https before other schemes, the shortest URI, \
+         the first URI in byte order, the first record of the input",
+    ),
+]);
+
+/// Write one row per key: the output of canon without duplicates
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, after_long_help = crate::cli::help::long_examples(EXAMPLES))]
+pub(crate) struct DedupArgs {
+    #[command(flatten)]
+    pub(super) input: InputArgs,
+    #[command(flatten)]
+    policy: PolicyArgs,
+    #[command(flatten)]
+    keys: KeyArgs,
+    /// Key by which records are compared: the rung simple, that of --rung, or protocol (with --equivalences); or the
+    /// recipe surt-wayback, surt-ia, crawler-commons, nutch, w3lib, urlcanon-aggressive, heritrix, or rules (with
+    /// --rules). A URL without a key of the recipe is compared by its URI [default: the rung]
+    #[arg(long, value_name = "NAME", value_parser = parse_key, help_heading = "Dedup")]
+    key: Option<ColumnId>,
+    /// Which record of each key to keep. The kept records stay in the order of the input. Times and statuses come from
+    /// the format; records without them rank last. Every rule but first needs space in --tmp for all rows
+    #[arg(long, value_name = "RULE", value_parser = KEEP_RULES, default_value = "first", help_heading = "Dedup")]
+    keep: KeepPolicy,
+    /// Write records with a fault as well, each in its place; otherwise they are only counted
+    #[arg(long, help_heading = "Dedup")]
+    keep_faulty: bool,
+    /// Leave out records whose keys are in this store, which --update-seen has written. See also 'irikey seen'
+    #[arg(long, value_name = "DIR", help_heading = "Dedup")]
+    seen: Option<PathBuf>,
+    /// Add the keys of kept records to the store when the output is complete. Creates the store if it does not exist;
+    /// merges its runs in the background if there are many
+    #[arg(long, requires = "seen", help_heading = "Dedup")]
+    update_seen: bool,
+    /// Compare the texts behind equal keys. Different texts are reported (status 7), and each keeps a record. Needs space
+    /// in --tmp for all rows and texts. Keys of earlier jobs (--seen) have no texts
+    #[arg(long, help_heading = "Dedup")]
+    verify: bool,
+    /// Compare only the first N bits of keys, to make --verify find collisions
+    #[arg(long, value_name = "N", hide = true, requires = "verify", conflicts_with = "seen", default_value_t = 128,
+          value_parser = clap::value_parser!(u32).range(1..=128))]
+    key_bits: u32,
+    /// Write the records that are left out to FILE (Parquet), each with its representative and the rung on which both are
+    /// equal (the recipe, if on none; or "seen"). Needs space in --tmp for all rows, and 8 bytes of memory per row
+    #[arg(long, value_name = "FILE", value_parser = parse_parquet_path, help_heading = "Dedup")]
+    pub(super) duplicates: Option<PathBuf>,
+    /// Write the representatives of two or more records to FILE (Parquet), with the number of records. Costs as much as
+    /// --duplicates
+    #[arg(long, value_name = "FILE", value_parser = parse_parquet_path, help_heading = "Dedup")]
+    pub(super) groups: Option<PathBuf>,
+    /// Add a survey of the groups of duplicates to --report: sizes, what made records duplicates, hosts, and groups whose
+    /// content digests differ. Takes about 30 MB; larger groups are sampled. A --report for people (.html, .txt) has it
+    /// anyway
+    #[arg(long, requires = "report", help_heading = "Dedup")]
+    pub(super) survey: bool,
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
+    #[command(flatten)]
+    work: WorkArgs,
+    #[command(flatten)]
+    spill: SpillArgs,
+    #[command(flatten)]
+    pub(super) reporting: ReportingArgs,
+}
+
+impl DedupArgs {
+    /// The job of these flags and how duplicates are found, without the store.
+    pub(super) fn job(&self) -> Result<(Job<'_>, DedupOptions), CommandError> {
+        let row_group_len = self.output.row_group_size;
+        let mut options = self.input.run_options(&self.work, row_group_len)?;
+        let (destination, output, layout) = self.output.options(&[], None)?;
+        let destination = self.reporting.replace.apply(destination);
+        let mut budget = self.spill.budget(&self.input);
+        options.threads = budget.reserve_workers(options.threads, self.need(row_group_len))?;
+        // The key is made even if it is no column of the output.
+        let mut columns = output.columns.clone();
+        columns.add_keys(self.key.as_slice());
+        let mut policy = self.keys.complete(self.policy.policy(&self.input)?, &columns)?;
+        self.check_times(&options.format)?;
+        let dedup = DedupOptions {
+            key: self.key(&policy)?,
+            keep: self.keep,
+            keep_faulty: self.keep_faulty,
+            memory: budget.remaining(),
+            directory: self.spill.directory()?,
+            seen: None,
+            gather_new: self.update_seen,
+            has_evidence: self.table_count() > 0,
+            verify: self.verify,
+            survey: self.has_survey(),
+            key_bits: self.key_bits,
+        };
+        policy.carry.time |= self.keep.compares_time();
+        policy.carry.status |= self.keep.compares_status() || dedup.survey;
+        policy.carry.digest |= dedup.survey;
+        policy.keep_input |= dedup.has_evidence;
+        if dedup.has_evidence || dedup.survey {
+            let levels = [Rung::Simple, Rung::Syntax].into_iter().filter(|rung| !policy.more_keys.contains(rung));
+            let levels: Vec<_> = levels.collect();
+            policy.more_keys.extend(levels);
+        }
+        let (input, reporting, sort) = (&self.input, &self.reporting, None);
+        let files = self.files().destination(&destination, output.format);
+        Ok((Job { input, options, policy, destination, output, layout, sort, files, reporting }, dedup))
+    }
+
+    /// The files of the job, without the destination of the rows.
+    fn files(&self) -> FileRoles {
+        let is_local = |path: &&Path| path.to_str().and_then(RemoteUrl::parse).is_none();
+        let files = FileRoles::new(self.reporting.replace.no_clobber).arguments(&self.input.inputs);
+        let files = self.keys.add_to(files.store(self.seen.as_deref().filter(is_local)));
+        let files = files.output("--duplicates", self.duplicates.as_deref()).output("--groups", self.groups.as_deref());
+        files.report(self.reporting.report.as_deref())
+    }
+
+    /// What a worker thread needs.
+    fn need(&self, row_group_len: usize) -> WorkerNeed {
+        let rows = WorkerNeed::rows(row_group_len);
+        let with_keys = if self.has_survey() || self.table_count() > 0 { rows.with_lower_keys() } else { rows };
+        let with_survey = if self.has_survey() { with_keys.with_survey() } else { with_keys };
+        with_survey.with_tables(self.table_count())
+    }
+
+    fn has_survey(&self) -> bool {
+        self.survey || self.reporting.is_for_people()
+    }
+
+    /// The number of tables that explain duplicates.
+    fn table_count(&self) -> usize {
+        usize::from(self.duplicates.is_some()) + usize::from(self.groups.is_some())
+    }
+
+    /// The key by which records are compared, among the keys of the policy.
+    fn key(&self, policy: &Policy) -> Result<DedupKey, CommandError> {
+        match self.key {
+            None => Ok(DedupKey::Rung),
+            Some(ColumnId::KeyOf(rung)) if rung == policy.rung => Ok(DedupKey::Rung),
+            Some(ColumnId::KeyOf(Rung::Simple)) if self.verify => Err(CommandError::usage(
+                "--verify compares the texts that are written, and those of --key simple are not; remove one of the flags",
+            )),
+            Some(ColumnId::KeyOf(Rung::Simple)) => {
+                Ok(DedupKey::More(policy.more_keys.iter().position(|key| *key == Rung::Simple).unwrap_or_default()))
+            }
+            Some(ColumnId::KeyProtocol) if self.verify => Err(CommandError::usage(
+                "--verify compares texts, and --key protocol merges URLs with different texts; remove one of the flags",
+            )),
+            Some(ColumnId::KeyProtocol) => Ok(DedupKey::Protocol),
+            Some(ColumnId::RecipeKey(name)) => {
+                let place = policy.recipes.iter().position(|wanted| wanted.column == name);
+                Ok(DedupKey::Recipe(place.unwrap_or_default()))
+            }
+            Some(_) => Err(CommandError::usage(
+                "--key names another rung than --rung, so that the URIs would not fit the keys; set --rung instead",
+            )),
+        }
+    }
+
+    /// A rule that compares times needs a format that can have them.
+    fn check_times(&self, format: &InputFormat) -> Result<(), CommandError> {
+        match self.keep {
+            KeepPolicy::Newest | KeepPolicy::Oldest if !format.has_times() => Err(CommandError::Usage(format!(
+                "--keep {} compares the times of records, and this format has none; use --keep first or last, or an index, \
+                 an archive, a log, JSON lines, or Parquet with fetch_time",
+                self.keep.name()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Identifies the job, if it adds to a store and writes a file.
+    pub(super) fn identity(&self, job: &Job, sources: &Sources) -> Option<JobIdentity> {
+        let output = job.destination.path().filter(|_| self.update_seen)?;
+        let outputs = [&self.duplicates, &self.groups].map(|path| path.as_deref().map(absolute));
+        let more = json!([self.input.limit, self.keep.name(), self.keep_faulty, outputs]);
+        JobIdentity::new(job, sources, output, &more)
+    }
+
+    pub(super) fn open_store(&self, keys: &[(&str, String)]) -> Result<Option<Arc<SeenStore>>, CommandError> {
+        let Some(directory) = &self.seen else { return Ok(None) };
+        let url = directory.to_str().and_then(RemoteUrl::parse);
+        let store = match url {
+            Some(_) if self.update_seen => {
+                return Err(CommandError::usage(
+                    "--update-seen changes a store of seen keys on the local disk; copy the store that --seen names",
+                ));
+            }
+            Some(url) => self.open_copy(&url)?,
+            None if self.update_seen => return Ok(Some(Arc::new(SeenStore::open_to_add(directory, keys)?))),
+            None => SeenStore::open(directory)?,
+        };
+        store.check_policy(keys)?;
+        Ok(Some(Arc::new(store)))
+    }
+
+    /// Opens a copy of a store of seen keys that is in an object store. The copy has no names once it is open.
+    fn open_copy(&self, url: &RemoteUrl) -> Result<SeenStore, CommandError> {
+        let failed = |error| CommandError::Input(format!("--seen {}: cannot copy: {error}", url.name()));
+        let directory = tempfile::tempdir_in(self.spill.directory()?).map_err(failed)?;
+        copy_objects(&url.prefix(), directory.path()).map_err(failed)?;
+        Ok(SeenStore::open(directory.path())?)
+    }
+}
+
+fn parse_parquet_path(text: &str) -> Result<PathBuf, String> {
+    match OutputFormat::of_path(Path::new(text)) {
+        Some(OutputFormat::Parquet) => Ok(PathBuf::from(text)),
+        _ => Err("expected a file name that ends in .parquet".to_string()),
+    }
+}

@@ -1,0 +1,97 @@
+//! What tells whether an input is the one that an earlier job has read: size, time, and a hash of the content.
+
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom};
+use std::time::UNIX_EPOCH;
+
+use serde_json::{Value, json};
+use xxhash_rust::xxh3::Xxh3;
+
+use super::error::CommandError;
+use crate::input::{Origin, Source};
+use crate::remote::RemoteObject;
+
+/// What the hash of an input begins with if it is an entity tag.
+const TAG: &str = "etag:";
+
+/// Length and time of the last change (nanoseconds since 1970) of an input.
+#[derive(PartialEq, Eq)]
+pub(crate) struct FileStamp {
+    pub(crate) size: u64,
+    pub(crate) modified: u64,
+}
+
+impl FileStamp {
+    pub(crate) fn of(source: &Source) -> Result<FileStamp, CommandError> {
+        if let Origin::Remote(object) = &source.origin {
+            return FileStamp::of_object(object);
+        }
+        let not_a_file = || match &source.origin {
+            Origin::Unreadable(defect) => CommandError::Input(format!("{}: {defect}", source.name)),
+            Origin::Member(_) => CommandError::Usage(format!(
+                "{}: --resume does not take members of archives in stores; fetch the archive first",
+                source.name
+            )),
+            _ => CommandError::Usage(format!("{}: --resume takes only regular files and objects", source.name)),
+        };
+        let path = source.origin.file().ok_or_else(not_a_file)?;
+        let failed = |error| CommandError::Input(format!("{}: {error}", path.display()));
+        let metadata = fs::metadata(path).map_err(failed)?;
+        let modified = metadata.modified().map_err(failed)?.duration_since(UNIX_EPOCH).unwrap_or_default();
+        match metadata.is_file() {
+            true => Ok(FileStamp { size: metadata.len(), modified: modified.as_nanos() as u64 }),
+            false => Err(not_a_file()),
+        }
+    }
+
+    /// The stamp of an object, which is asked for if no listing has told it.
+    fn of_object(object: &RemoteObject) -> Result<FileStamp, CommandError> {
+        let object = found(object)?;
+        let len = || CommandError::Input(format!("{}: the server does not say how long it is", object.name()));
+        Ok(FileStamp { size: object.len().ok_or_else(len)?, modified: object.modified_ns() })
+    }
+
+    /// The source is the one from which its part was made: same size, and same time or same content. Entity tags tell more
+    /// than times.
+    pub(crate) fn check(&self, source: &Source, entry: &Value) -> Result<(), CommandError> {
+        let has_tag = entry["hash"].as_str().is_some_and(|hash| hash.starts_with(TAG));
+        let is_same_time = entry["modified"].as_u64() == Some(self.modified) && !has_tag;
+        if entry["size"].as_u64() == Some(self.size) && (is_same_time || entry["hash"] == json!(hash_file(source)?)) {
+            return Ok(());
+        }
+        Err(CommandError::Input(format!(
+            "{}: the input has changed since its part was made; remove its entry in the manifest and its part, or use \
+             another directory",
+            source.name
+        )))
+    }
+}
+
+/// The object with its version.
+fn found(object: &RemoteObject) -> Result<RemoteObject, CommandError> {
+    let failed = |error| CommandError::Input(format!("{}: cannot open: {error}", object.name()));
+    object.clone().found().map_err(failed)
+}
+
+/// XXH3-128 of the bytes of an input file, or of the member of an archive as stored; the entity tag of an object.
+pub(crate) fn hash_file(source: &Source) -> Result<String, CommandError> {
+    if let Origin::Remote(object) = &source.origin {
+        return Ok(found(object)?.tag().map_or_else(String::new, |tag| format!("{TAG}{tag}")));
+    }
+    let Some(path) = source.origin.file() else { return Ok(String::new()) };
+    let failed = |error| CommandError::Input(format!("{}: {error}", path.display()));
+    let (mut file, mut hasher) = (File::open(path).map_err(failed)?, Xxh3::new());
+    let mut rest = u64::MAX;
+    if let Origin::Member(member) = &source.origin {
+        file.seek(SeekFrom::Start(member.range.start)).map_err(failed)?;
+        rest = member.range.end - member.range.start;
+    }
+    let mut bytes = file.take(rest);
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        match bytes.read(&mut buffer).map_err(failed)? {
+            0 => return Ok(format!("{:032x}", hasher.digest128())),
+            count => hasher.update(&buffer[..count]),
+        }
+    }
+}
