@@ -79,7 +79,7 @@ fn csv_reader(delimiter: u8) -> ::csv::ReaderBuilder {
 fn records_equal_those_of_the_csv_crate() {
     let directory = tempfile::tempdir().unwrap();
     for delimiter in [',', '\t'] {
-        let text = hard_text(120_000, delimiter);
+        let text = hard_text(60_000, delimiter);
         let expected = read_with_csv_crate(&text, delimiter as u8);
         let csv_options = CsvOptions {
             delimiter: Some(delimiter as u8),
