@@ -64,10 +64,10 @@ pub(super) fn retry_pause() -> Duration {
     duration("retry_pause").unwrap_or(RETRY_PAUSE)
 }
 
-/// Repetitions of one request. The caller repeats it on, until [`retry_timeout`].
+/// Repetitions of one request, until [`retry_timeout`].
 fn retry_config() -> RetryConfig {
     let retry_timeout = retry_timeout();
-    let max_retries = if retry_timeout.is_zero() { 0 } else { 5 };
+    let max_retries = if retry_timeout.is_zero() { 0 } else { usize::MAX };
     let backoff = BackoffConfig { init_backoff: retry_pause(), ..BackoffConfig::default() };
     RetryConfig { backoff, max_retries, retry_timeout }
 }

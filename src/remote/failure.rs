@@ -81,7 +81,8 @@ impl Failure {
                 "check the endpoint and the region",
             ),
             (None, Some(HttpErrorKind::Timeout)) => {
-                let advice = "check the network, or allow more time with --store-option read_timeout=60s";
+                let advice =
+                    "check the network, or allow more time with --store-option read_timeout=60s or timeout=20m";
                 RemoteError::new("no answer in time", advice)
             }
             (None, Some(HttpErrorKind::Connect)) => RemoteError::new(

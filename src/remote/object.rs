@@ -256,9 +256,7 @@ impl RemoteObject {
                 Ok(()) => {}
                 Err(FetchError::Final(error)) => return Err(error),
                 Err(FetchError::Transient(failure)) => {
-                    if bytes.len() > before {
-                        repetition = Repetition::new();
-                    }
+                    repetition.advance(bytes.len() - before);
                     repetition.pause(|| failure.error(&self.store)).await?;
                 }
             }

@@ -10,6 +10,9 @@ use super::store::RemoteStore;
 /// The longest pause between repetitions of a request.
 const MAX_PAUSE: Duration = Duration::from_secs(10);
 
+/// An object of which fewer bytes arrive per second is as one that is not sent.
+const MIN_RATE: f64 = 1024.0;
+
 /// Why a request returned less than what was requested.
 #[derive(Debug)]
 pub(super) enum FetchError {
@@ -40,12 +43,22 @@ pub(super) fn lost_task() -> object_store::Error {
 /// Repetitions of a request, until [`retry_timeout`].
 pub(super) struct Repetition {
     started: Instant,
+    /// Bytes that arrived since then.
+    received: usize,
     pause: Duration,
 }
 
 impl Repetition {
     pub(super) fn new() -> Repetition {
-        Repetition { started: Instant::now(), pause: retry_pause() }
+        Repetition { started: Instant::now(), received: 0, pause: retry_pause() }
+    }
+
+    /// Counts bytes that arrived before a request failed. The time for repetitions begins again, unless they are too few.
+    pub(super) fn advance(&mut self, count: usize) {
+        self.received += count;
+        if count > 0 && self.received as f64 >= self.started.elapsed().as_secs_f64() * MIN_RATE {
+            *self = Repetition::new();
+        }
     }
 
     /// Waits before the next request.

@@ -13,8 +13,8 @@ use super::failure::Failure;
 use super::object::RemoteObject;
 use super::repetition::FetchError;
 
-/// Parts of a body that wait for the reader. A part has about 16 KiB.
-const PARTS: usize = 256;
+/// Parts of a body that wait for the reader. A part has at most half a MiB.
+const PARTS: usize = 16;
 
 /// Reads the body of one request. A request that fails cannot be continued.
 pub(super) struct StreamedBody {
@@ -48,7 +48,10 @@ async fn send_body(object: RemoteObject, sender: Sender<Result<Bytes, RemoteErro
         let part = part.map_err(|error| {
             let found =
                 format!("{}, and the server does not send ranges", Failure::of(&error).error(&object.store).found);
-            RemoteError::new(found, "fetch the file with another program first")
+            RemoteError::new(
+                found,
+                "allow more time with --store-option timeout=60m, or fetch the file with another program",
+            )
         });
         let is_last = part.is_err();
         if sender.send(part).await.is_err() || is_last {

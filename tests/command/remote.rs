@@ -19,6 +19,8 @@ mod resume;
 mod server;
 #[path = "remote/stores.rs"]
 mod stores;
+#[path = "remote/timeouts.rs"]
+mod timeouts;
 
 use std::fs;
 use std::path::Path;

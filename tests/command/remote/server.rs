@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hasher};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -33,6 +33,10 @@ pub enum Fault {
     Chunked,
     /// The client is sent to this path.
     Redirect(String),
+    /// The connection stays open without an answer.
+    Stall,
+    /// The body is sent byte by byte, with this pause between them.
+    Trickle(Duration),
 }
 
 /// A request as it arrived.
@@ -174,6 +178,11 @@ impl Server {
         let mut cut = usize::MAX;
         let answer = match &fault {
             Fault::Drop => return false,
+            Fault::Stall => {
+                // Returns when the client closes the connection.
+                let _ = (&*stream).read(&mut [0]);
+                return false;
+            }
             Fault::Status(status, body) => Answer::new(*status, body.as_bytes().to_vec()),
             Fault::Redirect(path) => {
                 Answer { headers: vec![("Location".into(), path.clone())], ..Answer::new(302, Vec::new()) }
@@ -307,8 +316,17 @@ impl Answer {
         Answer { status, headers: Vec::new(), body }
     }
 
-    /// Sends at most `cut` bytes of the body. Returns false if the connection is to be closed.
-    fn send(&self, mut stream: &TcpStream, request: &Request, is_chunked: bool, cut: usize) -> bool {
+    /// Sends the head, and then the body byte by byte, until the client closes the connection.
+    fn trickle(&self, mut stream: &TcpStream, pause: Duration) -> bool {
+        let is_sent = stream.write_all(self.head(false).as_bytes()).is_ok();
+        is_sent
+            && self.body.iter().all(|byte| {
+                thread::sleep(pause);
+                stream.write_all(&[*byte]).is_ok()
+            })
+    }
+
+    fn head(&self, is_chunked: bool) -> String {
         let mut text = format!("HTTP/1.1 {} x\r\n", self.status);
         for (name, value) in &self.headers {
             text.push_str(&format!("{name}: {value}\r\n"));
@@ -317,7 +335,12 @@ impl Answer {
             true => text.push_str("Transfer-Encoding: chunked\r\n\r\n"),
             false => text.push_str(&format!("Content-Length: {}\r\n\r\n", self.body.len())),
         }
-        let mut bytes = text.into_bytes();
+        text
+    }
+
+    /// Sends at most `cut` bytes of the body. Returns false if the connection is to be closed.
+    fn send(&self, mut stream: &TcpStream, request: &Request, is_chunked: bool, cut: usize) -> bool {
+        let mut bytes = self.head(is_chunked).into_bytes();
         let body = &self.body[..self.body.len().min(cut)];
         if request.method == "HEAD" {
         } else if is_chunked {

@@ -1,0 +1,83 @@
+//! Servers that do not answer, or hardly: every job ends, and names what it could not read or write.
+
+use std::time::{Duration, Instant};
+
+use super::server::{Fault, Request, Server};
+use super::{FLAGS, irikey_at, local, sample, stderr};
+
+const NAME: &str = "crawl.cdxj";
+
+/// Much longer than the jobs take with the options below, and much shorter than with the defaults.
+const LIMIT: Duration = Duration::from_secs(60);
+
+const OPTIONS: [&str; 6] =
+    ["--store-option", "read_timeout=200ms", "--store-option", "timeout=1s", "--store-option", "retry_timeout=1s"];
+
+/// One byte per second, or more often so that the test is short: not within the time-out of a read.
+const TRICKLE: Fault = Fault::Trickle(Duration::from_millis(50));
+
+fn server(faults: impl Fn(usize, &Request) -> Fault + Send + Sync + 'static) -> Server {
+    Server::start([(format!("/b/{NAME}"), sample(NAME))], faults)
+}
+
+/// Fails from a request on: the object that the command line names is missing, or its source ends with a defect.
+#[test]
+fn sources_end_with_a_defect() {
+    for fault in [Fault::Stall, TRICKLE] {
+        for first in [0, 4] {
+            let fault_of_requests = fault.clone();
+            let faults =
+                move |number, _: &Request| if number >= first { fault_of_requests.clone() } else { Fault::Answer };
+            for place in ["s3://b", "http"] {
+                let server = server(faults.clone());
+                let place = if place == "http" { format!("http://{}/b", server.address) } else { place.to_string() };
+                let started = Instant::now();
+                let ran = irikey_at(&server, &[&FLAGS[..], &OPTIONS, &[&format!("{place}/{NAME}")]].concat(), &[]);
+                let message = stderr(&ran);
+                assert!(started.elapsed() < LIMIT, "{fault:?} {first}: {:?}", started.elapsed());
+                assert!(ran.status.code() == Some(4), "{fault:?} {first}: {message}");
+                assert!(message.contains(&format!("{place}/{NAME}: ")), "{message}");
+                assert!(message.contains("no answer in time"), "{fault:?} {first}: {message}");
+                assert!(local(&FLAGS, NAME).0.starts_with(&ran.stdout), "{fault:?} {first}");
+                assert_eq!(first > 0, !ran.stdout.is_empty(), "{fault:?} {first}: {message}");
+            }
+        }
+    }
+}
+
+/// An answer without a range, of which only the head arrives in time.
+#[test]
+fn a_server_without_ranges_ends_its_source() {
+    let faults = |number, _: &Request| if number < 2 { Fault::IgnoreRange } else { TRICKLE };
+    let server = server(faults);
+    let name = format!("http://{}/b/{NAME}", server.address);
+    let started = Instant::now();
+    let ran = irikey_at(&server, &[&FLAGS[..], &OPTIONS, &[&name]].concat(), &[]);
+    assert!(started.elapsed() < LIMIT);
+    assert!(ran.status.code() == Some(4) && stderr(&ran).contains("no answer in time"), "{}", stderr(&ran));
+}
+
+#[test]
+fn listings_and_outputs_end() {
+    for fault in [Fault::Stall, TRICKLE] {
+        let fault_of_requests = fault.clone();
+        let server = server(move |_, _| fault_of_requests.clone());
+        let input = concat!(env!("CARGO_MANIFEST_DIR"), "/data/samples/crawl.cdxj");
+        let parts = ["--store-option", "part_size=5000"];
+        let jobs = [
+            (vec!["canon", "-q", "s3://b/"], 4, "s3://b/: "),
+            (vec!["canon", "-q", input, "-o", "s3://b/x.csv"], 5, "s3://b/x.csv: "),
+            ([&["canon", "-q", input, "-o", "s3://b/x.csv"], &parts[..]].concat(), 5, "s3://b/x.csv: "),
+        ];
+        for (number, (job, status, name)) in jobs.into_iter().enumerate() {
+            if fault == TRICKLE && number == 1 {
+                // The answer has no body.
+                continue;
+            }
+            let started = Instant::now();
+            let ran = irikey_at(&server, &[&job[..], &OPTIONS].concat(), &[]);
+            assert!(started.elapsed() < LIMIT, "{fault:?} {job:?}: {:?}", started.elapsed());
+            assert!(ran.status.code() == Some(status) && stderr(&ran).contains(name), "{fault:?}: {}", stderr(&ran));
+        }
+    }
+}
