@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use super::error::{OutputError, WriteError};
 use super::options::Destination;
 use crate::process::{BackgroundSync, CommitError, Existing, PendingFile, parent, sync_directory, visible_lines};
-use crate::remote::{RemoteUrl, RemoteWriter};
+use crate::remote::{RemoteUrl, RemoteWriter, clear_object};
 
 /// Buffer length; larger writes bypass the buffer.
 const BUFFER_LEN: usize = 1 << 18;
@@ -197,17 +197,22 @@ impl OutputTarget {
         self.close(sink)?.commit()
     }
 
-    /// Flushes and closes a file that still has its temporary name.
+    /// Flushes and closes an output that does not have its name yet, unless it is a device.
     pub(super) fn close(self, sink: Sink) -> Result<ClosedOutput, OutputError> {
-        match sink.file {
-            SinkFile::Local(file) => drop(file.into_inner().map_err(|error| self.error(error.into_error().into()))?),
-            SinkFile::Object(writer) => writer.finish().map_err(|error| self.error(error.into()))?,
+        match (sink.file, &self) {
+            (SinkFile::Object(writer), OutputTarget::Object(path, existing)) => {
+                return Ok(ClosedOutput::Object { writer, path: path.clone(), existing: *existing });
+            }
+            (SinkFile::Object(writer), _) => writer.finish().map_err(|error| self.error(error.into()))?,
+            (SinkFile::Local(file), _) => {
+                drop(file.into_inner().map_err(|error| self.error(error.into_error().into()))?);
+            }
         }
-        let OutputTarget::Rename { pending, path, existing } = self else { return Ok(ClosedOutput(None)) };
+        let OutputTarget::Rename { pending, path, existing } = self else { return Ok(ClosedOutput::Device) };
         if let Durability::Required { syncer: Some(syncer), .. } = sink.durability {
             syncer.finish().map_err(|error| io_error(&path, "write to disk", error, NOT_NAMED))?;
         }
-        Ok(ClosedOutput(Some((pending, path, existing))))
+        Ok(ClosedOutput::File { pending, path, existing })
     }
 
     /// Removes the temporary file.
@@ -235,38 +240,57 @@ impl OutputTarget {
     }
 }
 
-/// An output that is complete: a regular file still has its temporary name.
+/// An output that is complete, and gets its name next.
 #[derive(Debug)]
-pub(super) struct ClosedOutput(Option<(PendingFile, PathBuf, Existing)>);
+pub(super) enum ClosedOutput {
+    /// A regular file has its temporary name.
+    File { pending: PendingFile, path: PathBuf, existing: Existing },
+    /// An object appears when its upload is completed.
+    Object { writer: Box<RemoteWriter>, path: PathBuf, existing: Existing },
+    /// Standard output, a pipe or a device.
+    Device,
+}
 
 impl ClosedOutput {
-    /// Writes the file to disk.
+    /// Writes a regular file to disk.
     pub(super) fn sync(&self) -> Result<(), OutputError> {
-        let Some((pending, path, _)) = &self.0 else { return Ok(()) };
+        let ClosedOutput::File { pending, path, .. } = self else { return Ok(()) };
         pending.sync().map_err(|error| io_error(path, "write to disk", error, NOT_NAMED))
     }
 
-    /// The pending file; `None` if the output is no regular file.
-    pub(super) fn into_pending(self) -> Option<PendingFile> {
-        self.0.map(|(pending, ..)| pending)
+    /// The pending file. An output that is no regular file is completed instead.
+    pub(super) fn into_pending(self) -> Result<Option<PendingFile>, OutputError> {
+        match self {
+            ClosedOutput::File { pending, .. } => Ok(Some(pending)),
+            other => other.commit().map(|()| None),
+        }
     }
 
-    /// Removes a file that belongs to the file that will be replaced, for good.
+    /// Removes a file that belongs to the file that will be replaced, for good; clears an object.
     pub(super) fn remove_replaced(&self, path: &Path) -> Result<(), OutputError> {
-        if !matches!(self.0, Some((_, _, Existing::Replace))) {
-            return Ok(());
-        }
-        let removed = match fs::remove_file(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            removed => removed.and_then(|()| sync_directory(parent(path))),
+        let removed = match self {
+            ClosedOutput::File { existing: Existing::Replace, .. } => match fs::remove_file(path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+                removed => removed.and_then(|()| sync_directory(parent(path))),
+            },
+            ClosedOutput::Object { existing: Existing::Replace, .. } => {
+                let url = path.to_str().and_then(RemoteUrl::parse);
+                url.map_or(Ok(()), |url| clear_object(&url))
+            }
+            _ => Ok(()),
         };
         removed.map_err(|error| io_error(path, "remove the old index", error, NOT_NAMED))
     }
 
-    /// Syncs the file, renames it to its final name and makes the name durable.
+    /// Syncs the file, renames it to its final name and makes the name durable; or completes the upload.
     pub(super) fn commit(self) -> Result<(), OutputError> {
-        let Some((pending, path, existing)) = self.0 else { return Ok(()) };
-        Ok(pending.commit(&path, existing)?)
+        match self {
+            ClosedOutput::File { pending, path, existing } => Ok(pending.commit(&path, existing)?),
+            ClosedOutput::Object { writer, path, .. } => {
+                writer.finish().map_err(|error| object_error(&path, "write", error))
+            }
+            ClosedOutput::Device => Ok(()),
+        }
     }
 }
 

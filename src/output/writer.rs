@@ -80,9 +80,7 @@ pub fn create_arranged(
     arrangement: &Arrangement,
 ) -> Result<(Encoder, Output), OutputError> {
     let (sink, target) = sink::create(destination)?;
-    if let (OutputFormat::Zipnum, OutputTarget::Direct(path) | OutputTarget::Object(path, _)) =
-        (options.format, &target)
-    {
+    if let (OutputFormat::Zipnum, OutputTarget::Direct(path)) = (options.format, &target) {
         return Err(OutputError::NotRegular { path: path.clone(), format: options.format.name() });
     }
     let builder = BatchBuilder::new(options.columns, &options.metadata, &options.policy, &options.sources);
@@ -186,7 +184,7 @@ impl Output {
     /// Writing failed.
     pub(crate) fn finish_pending(self) -> Result<(FinishedOutput, Option<PendingFile>), OutputError> {
         let EndedOutput { sink, target, finished, .. } = self.end()?;
-        Ok((finished, target.close(sink)?.into_pending()))
+        Ok((finished, target.close(sink)?.into_pending()?))
     }
 
     /// Writes the footer and renames the file, and writes the index of its members beside it, if `verify` accepts the
@@ -272,8 +270,8 @@ fn check_rows(file: Option<(&Path, &mut ReadBack)>, rows: u64) -> Result<(), Str
     }
 }
 
-/// Gives the data at `path`, the index of its members and its location their names. Data may be without an index for a
-/// moment, but an index is never beside data of another run: offsets of the one would lead into the middle of members of
+/// Gives the data at `path`, the index of its members and its location their names, or completes these objects. Data may be
+/// without an index for a moment, but an index is never beside data of another run: offsets of the one would lead into the middle of members of
 /// the other.
 fn commit_with_index((target, data): (OutputTarget, Sink), path: &Path, lines: &[u8]) -> Result<(), OutputError> {
     let [index_path, location_path] = member_index_paths(path);

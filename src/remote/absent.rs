@@ -33,6 +33,11 @@ pub(crate) fn list(url: &RemoteUrl) -> Result<Vec<AbsentObject>, RemoteError> {
     AbsentObject::named(url).map(|object| object.never())
 }
 
+/// Clears nothing.
+pub(crate) fn clear_object(url: &RemoteUrl) -> io::Result<()> {
+    Ok(AbsentObject::named(url).map(|object| object.never())?)
+}
+
 /// What was requested and transferred.
 pub(crate) fn transfer() -> Option<Transfer> {
     None

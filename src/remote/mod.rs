@@ -50,7 +50,7 @@ mod version;
 #[cfg(not(feature = "remote"))]
 pub(crate) use absent::{
     AbsentObject as RemoteObject, AbsentRequest as RangesRequest, AbsentStream as ReadAheadBlocks,
-    AbsentStream as RemoteReader, AbsentStream as RemoteWriter, has_objects, list, transfer,
+    AbsentStream as RemoteReader, AbsentStream as RemoteWriter, clear_object, has_objects, list, transfer,
 };
 #[cfg(feature = "remote")]
 pub(crate) use client::transfer;
@@ -65,5 +65,5 @@ pub(crate) use options::{MAX_READ_AHEAD, StoreOption, read_ahead, set_options, s
 #[cfg(feature = "remote")]
 pub(crate) use read_ahead::{ReadAheadBlocks, RemoteReader};
 #[cfg(feature = "remote")]
-pub(crate) use upload::RemoteWriter;
+pub(crate) use upload::{RemoteWriter, clear_object};
 pub(crate) use url::{RemoteUrl, redact_argument};

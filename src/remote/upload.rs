@@ -27,6 +27,7 @@ use super::client::client;
 use super::credentials::{retry_pause, retry_timeout};
 use super::error::RemoteError;
 use super::failure::Failure;
+use super::object::RemoteObject;
 use super::options;
 use super::store::RemoteStore;
 use super::url::{RemoteScheme, RemoteUrl};
@@ -310,6 +311,21 @@ async fn exists(store: RemoteStore, location: Path) -> Result<bool, RemoteError>
         Err(object_store::Error::NotFound { .. }) => Ok(false),
         Err(error) => Err(Failure::of(&error).error(&store)),
     }
+}
+
+/// Replaces the object `url` by an empty one, if it exists. Writers may have no right to delete objects.
+///
+/// # Errors
+/// The store refuses it, or does not answer.
+pub(crate) fn clear_object(url: &RemoteUrl) -> io::Result<()> {
+    let RemoteObject { store, location, .. } = RemoteObject::named(url)?;
+    let clear = async move {
+        match exists(store.clone(), location.clone()).await? {
+            true => put(store, location, Bytes::new(), false).await,
+            false => Ok(()),
+        }
+    };
+    wait(clear).map_err(io_error)
 }
 
 /// Runs `work` in the runtime and waits for it.

@@ -60,13 +60,75 @@ fn failed_uploads_leave_nothing() {
         assert_eq!(server.upload_count(), 0);
     }
     let server = empty_server(|_, _| Fault::Answer);
-    for output in [format!("http://{}/b/x.csv", server.address), "s3://b/".to_string(), "s3://b/x.cdx.gz".to_string()] {
+    for output in [format!("http://{}/b/x.csv", server.address), "s3://b/".to_string()] {
         let ran = irikey_at(&server, &["canon", "-q", SAMPLE, "-o", &output], &[]);
         assert!(matches!(ran.status.code(), Some(2 | 5)), "{output}: {}", stderr(&ran));
     }
     let ran = irikey_at(&server, &["canon", "-q", "s3://b/other", "-o", "s3://b/other", "--output-format", "csv"], &[]);
     assert_eq!(ran.status.code(), Some(2), "{}", stderr(&ran));
     assert_eq!(server.paths(), ["/b/other"]);
+}
+
+/// The names and bytes of the files below a directory.
+fn files_of(directory: &Path) -> Vec<(String, Vec<u8>)> {
+    let names = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut files: Vec<_> = names.map(|name| (name.clone(), fs::read(directory.join(name)).unwrap())).collect();
+    files.sort();
+    files
+}
+
+/// ZipNum is data, index and location: three objects beside each other, or parts with one index.
+#[test]
+fn zipnum_is_written_with_its_index() {
+    let directory = tempfile::tempdir().unwrap();
+    let jobs = [("x.cdx.gz", &[][..], 3), ("index", &["--output-format", "zipnum", "--part-rows", "100"], 5)];
+    for (name, flags, least_files) in jobs {
+        let server = empty_server(transient(21));
+        let run = |output: &str| {
+            let flags =
+                [&["canon", "-q", SAMPLE, "--store-option", "part_size=3000"][..], flags, &["-o", output]].concat();
+            irikey_at(&server, &flags, &[])
+        };
+        let local = directory.path().join(format!("{name}.d"));
+        fs::create_dir(&local).unwrap();
+        let is_directory = name == "index";
+        let output = if is_directory { local.clone() } else { local.join(name) };
+        assert_eq!(run(output.to_str().unwrap()).status.code(), Some(0));
+        let ran = run(&if is_directory { "s3://b/out/".to_string() } else { format!("s3://b/out/{name}") });
+        assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
+        let files = files_of(&local);
+        assert!(files.len() >= least_files, "{files:?}");
+        for (name, bytes) in &files {
+            assert!(server.object(&format!("/b/out/{name}")).as_ref() == Some(bytes), "{name}");
+        }
+        assert_eq!((server.paths().len(), server.upload_count()), (files.len() + 1, 0));
+    }
+}
+
+/// An old index is cleared before new data is complete, and nothing is left of a new one.
+#[test]
+fn an_index_is_never_beside_data_of_another_run() {
+    for old in [None, Some(b"old".to_vec())] {
+        for part_size in ["part_size=1000000", "part_size=3000"] {
+            let server = empty_server(|_, request| {
+                let completes = request.method == "POST" && request.target.contains("uploadId");
+                let writes = completes || request.method == "PUT" && !request.target.contains("partNumber");
+                match writes && request.path() == "/b/x.cdx.gz" {
+                    true => Fault::Status(403, "<Error><Code>AccessDenied</Code></Error>"),
+                    false => Fault::Answer,
+                }
+            });
+            let names = ["/b/x.cdx.gz", "/b/x.idx", "/b/x.loc"];
+            names.iter().for_each(|name| old.iter().for_each(|bytes| server.put(name, bytes)));
+            let flags = ["canon", "-q", SAMPLE, "-o", "s3://b/x.cdx.gz", "--store-option", part_size];
+            let ran = irikey_at(&server, &flags, &[]);
+            let message = stderr(&ran);
+            assert!(ran.status.code() == Some(5) && message.contains("s3://b/x.cdx.gz"), "{message}");
+            let index = old.as_ref().map(|_| Vec::new());
+            assert_eq!(names.map(|name| server.object(name)), [old.clone(), index, old.clone()], "{part_size}");
+            assert_eq!(server.upload_count(), 0);
+        }
+    }
 }
 
 /// A signal ends the upload, not only the process.

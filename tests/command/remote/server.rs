@@ -197,7 +197,14 @@ impl Server {
                 self.answer(request, fault)
             }
         };
-        answer.send(stream, request, fault == Fault::Chunked, cut)
+        match fault {
+            Fault::Trickle(pause) => answer.trickle(stream, pause),
+            _ => answer.send(stream, request, fault == Fault::Chunked, cut),
+        }
+    }
+
+    pub fn put(&self, path: &str, bytes: &[u8]) {
+        self.contents.lock().unwrap().objects.insert(path.to_string(), bytes.to_vec());
     }
 
     pub fn change(&self, path: &str) {
