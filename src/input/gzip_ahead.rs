@@ -6,7 +6,7 @@
 //! Everything that is not a whole member of moderate length (padding, damage, very long members) is left to a
 //! [`GzipReader`] that starts there.
 
-use std::io::Read;
+use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::Arc;
 use std::vec::Drain;
@@ -20,7 +20,7 @@ use super::unpacker::{MemberEnd, Unpacker};
 use super::zip_reader::MemberChecksum;
 use crate::ordered::{QueueLimits, ReadAhead};
 use crate::remote::{ReadAheadBlocks, RemoteReader};
-use flate2::Crc;
+use flate2::{Crc, CrcReader};
 
 /// Packed bytes per section. Its last member may end behind it.
 const SECTION_LEN: usize = 256 << 10;
@@ -35,39 +35,54 @@ const MAX_TRIES: usize = 8;
 #[derive(Clone)]
 enum PackedFile {
     Mapped(Arc<MappedFile>),
-    Remote(Arc<ReadAheadBlocks>),
+    /// An object from a byte on.
+    Remote(Arc<ReadAheadBlocks>, u64),
 }
 
 impl PackedFile {
     fn len(&self) -> usize {
         match self {
             PackedFile::Mapped(mapping) => mapping.len(),
-            PackedFile::Remote(blocks) => usize::try_from(blocks.len()).unwrap_or(usize::MAX),
+            PackedFile::Remote(blocks, start) => {
+                usize::try_from(blocks.len().saturating_sub(*start)).unwrap_or(usize::MAX)
+            }
         }
     }
 
-    /// Reads from byte `start` on.
-    fn reader(&self, start: usize) -> PeekReader {
-        PeekReader::new(match self {
-            PackedFile::Mapped(mapping) => Box::new(MappedReader::new(Arc::clone(mapping), start)),
-            PackedFile::Remote(blocks) => Box::new(RemoteReader::new(Arc::clone(blocks), start as u64)),
-        })
+    /// Reads from byte `at` on.
+    fn reader(&self, at: usize) -> Box<dyn Read + Send> {
+        match self {
+            PackedFile::Mapped(mapping) => Box::new(MappedReader::new(Arc::clone(mapping), at)),
+            PackedFile::Remote(blocks, start) => Box::new(RemoteReader::new(Arc::clone(blocks), start + at as u64)),
+        }
     }
 
     /// Where the first bytes in `range` are that look like the header of a member.
     fn find_header(&self, range: Range<usize>) -> Option<usize> {
         let offset = match self {
             PackedFile::Mapped(mapping) => find_member_header(&mapping[range.start..])?,
-            PackedFile::Remote(blocks) => {
+            PackedFile::Remote(..) => {
                 let mut bytes = Vec::new();
                 // The header may reach past the range.
-                let len = range.len() as u64 + MEMBER_HEADER_LEN;
-                let read = RemoteReader::new(Arc::clone(blocks), range.start as u64).take(len).read_to_end(&mut bytes);
+                let read =
+                    self.reader(range.start).take(range.len() as u64 + MEMBER_HEADER_LEN).read_to_end(&mut bytes);
                 // The error is found again by the reader that continues here.
                 read.ok().and_then(|_| find_member_header(&bytes))?
             }
         };
         Some(range.start + offset).filter(|header| *header < range.end)
+    }
+
+    /// Updates a checksum with the bytes of `range`. Those of an object were read a moment ago and are still in memory.
+    fn update_crc(&self, range: Range<usize>, crc: &mut Crc) -> io::Result<()> {
+        if let PackedFile::Mapped(mapping) = self {
+            crc.update(&mapping[range]);
+            return Ok(());
+        }
+        let mut bytes = CrcReader::new(self.reader(range.start).take(range.len() as u64));
+        io::copy(&mut bytes, &mut io::sink())?;
+        crc.combine(bytes.crc());
+        Ok(())
     }
 
     /// The bytes of `range` are not needed any more.
@@ -98,6 +113,8 @@ pub(super) struct ParallelGzipReader {
     sequential: Option<(MemberEnd, GzipReader)>,
     /// Set if the file is a member of a ZIP archive: its checksum, that of the bytes so far, and their number.
     checksum: Option<(MemberChecksum, Crc, usize)>,
+    /// Why the checksum could not be computed. The bytes before are returned first.
+    failed: Option<io::Error>,
 }
 
 impl ParallelGzipReader {
@@ -106,9 +123,9 @@ impl ParallelGzipReader {
         ParallelGzipReader::start(PackedFile::Mapped(Arc::clone(mapping)), threads)
     }
 
-    /// [`ParallelGzipReader::new`] for an object.
-    pub(super) fn remote(blocks: &Arc<ReadAheadBlocks>, threads: usize) -> Option<ParallelGzipReader> {
-        ParallelGzipReader::start(PackedFile::Remote(Arc::clone(blocks)), threads)
+    /// [`ParallelGzipReader::new`] for an object from byte `start` on.
+    pub(super) fn remote(blocks: &Arc<ReadAheadBlocks>, start: u64, threads: usize) -> Option<ParallelGzipReader> {
+        ParallelGzipReader::start(PackedFile::Remote(Arc::clone(blocks), start), threads)
     }
 
     fn start(file: PackedFile, threads: usize) -> Option<ParallelGzipReader> {
@@ -138,6 +155,7 @@ impl ParallelGzipReader {
             ends: Vec::new(),
             sequential: None,
             checksum: None,
+            failed: None,
         })
     }
 
@@ -148,8 +166,8 @@ impl ParallelGzipReader {
 
     /// Updates the checksum with the bytes up to `end`.
     fn update_checksum(&mut self, end: usize) {
-        if let (Some((checksum, crc, at)), PackedFile::Mapped(mapping)) = (&mut self.checksum, &self.file) {
-            crc.update(&mapping[*at..end]);
+        if let Some((checksum, crc, at)) = &mut self.checksum {
+            self.failed = self.file.update_crc(*at..end, crc).err().or(self.failed.take());
             checksum.set(crc.sum());
             *at = end;
         }
@@ -204,12 +222,15 @@ impl Unpacker for ParallelGzipReader {
                 self.unpacked += count as u64;
                 return Ok(count);
             }
+            if let Some(error) = self.failed.take() {
+                return Err(Defect::Read(error));
+            }
             let may_take = self.sequential.as_ref().is_none_or(|(_, reader)| reader.is_between_members());
             if may_take && self.take_section() {
                 continue;
             }
             let (start, reader) = self.sequential.get_or_insert_with(|| {
-                let input = self.file.reader(self.at);
+                let input = PeekReader::new(self.file.reader(self.at));
                 let start = MemberEnd { unpacked: self.unpacked, packed: self.at as u64 };
                 (start, if self.at == 0 { GzipReader::new(input) } else { GzipReader::after_members(input) })
             });
@@ -252,7 +273,7 @@ impl GzipSection {
 
     /// Unpacks the members that begin from `start` up to `end`, as long as they are whole and short enough.
     fn unpack(&mut self, file: &PackedFile, start: usize, end: usize) {
-        let mut reader = GzipReader::new(file.reader(start));
+        let mut reader = GzipReader::new(PeekReader::new(file.reader(start)));
         self.packed = start..start;
         self.bytes.truncate(0);
         self.ends.clear();

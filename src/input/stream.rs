@@ -8,10 +8,9 @@ use super::gzip_ahead::ParallelGzipReader;
 use super::mmap::{MappedFile, MappedReader};
 use super::peek::PeekReader;
 use super::source::{Origin, Source};
-use super::table::TableFile;
 use super::unpacker::{MemberEnd, Unpacker};
 use super::zip::{MemberMethod, ZipMember};
-use super::zip_reader::{InflateReader, MemberChecksum, StoredReader};
+use super::zip_reader::{InflateReader, MemberChecksum, MemberFile, StoredReader};
 use super::zstd_frames::ZstdReader;
 use crate::encoding::Utf16Decoder;
 use crate::remote::{OpenedObject, RemoteError, RemoteObject, RemoteReader};
@@ -202,27 +201,34 @@ fn open_member(member: &ZipMember, options: OpenOptions) -> Result<Stream, Defec
     if member.method == MemberMethod::Deflated {
         return Stream::new(PeekReader::new(Box::new(InflateReader::new(member)?)));
     }
-    let checksum = MemberChecksum::new(member);
-    if let Some(stream) = open_mapped_member(member, options, &checksum) {
-        return Ok(stream);
+    let (checksum, file) = (MemberChecksum::new(member), MemberFile::open(member)?);
+    if let Some(reader) = open_shared_member(member, &file, options) {
+        return Ok(Stream::parallel(reader.with_checksum(checksum.clone())).with_checksum(checksum));
     }
-    let reader = StoredReader::new(member, checksum.clone())?;
+    let reader = StoredReader::new(member, &file, checksum.clone())?;
     Ok(Stream::new(PeekReader::new(Box::new(reader)))?.with_checksum(checksum))
 }
 
 /// Opens a stored member of several gzip members to be unpacked by several threads.
-fn open_mapped_member(member: &ZipMember, options: OpenOptions, checksum: &MemberChecksum) -> Option<Stream> {
-    if !options.mmap || options.threads < 2 || member.len < MIN_MAPPED_LEN {
+fn open_shared_member(member: &ZipMember, file: &MemberFile, options: OpenOptions) -> Option<ParallelGzipReader> {
+    if options.threads < 2 || member.len < MIN_MAPPED_LEN {
         return None;
     }
-    let TableFile::Path(path) = &member.file else { return None };
-    let file = File::open(path).ok()?;
-    let mapping = Arc::new(MappedFile::of_range(&file, member.range.clone(), path)?);
-    if packing(&mapping) != Packing::Gzip {
-        return None;
+    match file {
+        MemberFile::Path(path) if options.mmap => {
+            let mapping = MappedFile::of_range(&File::open(path).ok()?, member.range.clone(), path)?;
+            let mapping = Some(Arc::new(mapping)).filter(|mapping| packing(mapping) == Packing::Gzip)?;
+            ParallelGzipReader::new(&mapping, options.threads)
+        }
+        MemberFile::Path(_) => None,
+        MemberFile::Remote(blocks) => {
+            let start = member.range.start;
+            let mut head = PeekReader::new(Box::new(RemoteReader::new(Arc::clone(blocks), start)));
+            // An error is found again by the reader that is opened instead.
+            let is_gzip = head.peek(SNIFF_LEN).is_ok_and(|head| packing(head) == Packing::Gzip);
+            if is_gzip { ParallelGzipReader::remote(blocks, start, options.threads) } else { None }
+        }
     }
-    let reader = ParallelGzipReader::new(&mapping, options.threads)?.with_checksum(checksum.clone());
-    Some(Stream::parallel(reader).with_checksum(checksum.clone()))
 }
 
 /// Opens an object. A long gzip file is unpacked by several threads.
@@ -239,7 +245,7 @@ fn open_remote(object: &RemoteObject, options: OpenOptions) -> Result<Stream, De
         return Err(Defect::Open(RemoteError::page().into()));
     }
     if let (Some(blocks), Packing::Gzip) = (&blocks, packing(head))
-        && let Some(reader) = ParallelGzipReader::remote(blocks, options.threads)
+        && let Some(reader) = ParallelGzipReader::remote(blocks, 0, options.threads)
     {
         return Ok(Stream::parallel(reader));
     }

@@ -10,11 +10,12 @@ use super::peek::PeekReader;
 use super::table::TableFile;
 use super::unpacker::Unpacker;
 use super::zip::ZipMember;
-use crate::remote::RemoteReader;
+use crate::remote::{ReadAheadBlocks, RemoteReader};
 use flate2::Crc;
 use std::fs::File;
 use std::io::{self, Chain, Cursor, Read, Seek, SeekFrom, Take};
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -49,21 +50,38 @@ impl MemberChecksum {
 
 type StoredBytes = Take<Box<dyn Read + Send>>;
 
-/// The bytes of a member as stored.
-fn stored_bytes(member: &ZipMember) -> Result<StoredBytes, Defect> {
-    let Range { start, end } = member.range;
-    let bytes: Box<dyn Read + Send> = match &member.file {
-        TableFile::Path(path) => {
-            let mut file = File::open(path).map_err(Defect::Open)?;
-            file.seek(SeekFrom::Start(start)).map_err(Defect::Read)?;
-            Box::new(file)
-        }
-        TableFile::Remote(object) => {
-            let blocks = object.blocks_until(end).map_err(|error| Defect::Open(error.into()))?;
-            Box::new(RemoteReader::new(blocks, start))
-        }
-    };
-    Ok(bytes.take(end - start))
+/// The archive of a member.
+pub(super) enum MemberFile {
+    Path(PathBuf),
+    /// The object up to the end of the member, which several threads can read.
+    Remote(Arc<ReadAheadBlocks>),
+}
+
+impl MemberFile {
+    /// Opens the archive of `member`.
+    pub(super) fn open(member: &ZipMember) -> Result<MemberFile, Defect> {
+        Ok(match &member.file {
+            TableFile::Path(path) => MemberFile::Path(path.clone()),
+            TableFile::Remote(object) => {
+                let blocks = object.blocks_until(member.range.end);
+                MemberFile::Remote(blocks.map_err(|error| Defect::Open(error.into()))?)
+            }
+        })
+    }
+
+    /// The bytes of the member as stored.
+    fn stored_bytes(&self, member: &ZipMember) -> Result<StoredBytes, Defect> {
+        let Range { start, end } = member.range;
+        let bytes: Box<dyn Read + Send> = match self {
+            MemberFile::Path(path) => {
+                let mut file = File::open(path).map_err(Defect::Open)?;
+                file.seek(SeekFrom::Start(start)).map_err(Defect::Read)?;
+                Box::new(file)
+            }
+            MemberFile::Remote(blocks) => Box::new(RemoteReader::new(Arc::clone(blocks), start)),
+        };
+        Ok(bytes.take(end - start))
+    }
 }
 
 /// Reads a stored member and computes its checksum.
@@ -74,8 +92,8 @@ pub(super) struct StoredReader {
 }
 
 impl StoredReader {
-    pub(super) fn new(member: &ZipMember, checksum: MemberChecksum) -> Result<StoredReader, Defect> {
-        Ok(StoredReader { bytes: stored_bytes(member)?, crc: Crc::new(), checksum })
+    pub(super) fn new(member: &ZipMember, file: &MemberFile, checksum: MemberChecksum) -> Result<StoredReader, Defect> {
+        Ok(StoredReader { bytes: file.stored_bytes(member)?, crc: Crc::new(), checksum })
     }
 }
 
@@ -102,7 +120,8 @@ type GzipBytes = Chain<Chain<Cursor<[u8; 10]>, StoredBytes>, Cursor<Vec<u8>>>;
 impl InflateReader {
     pub(super) fn new(member: &ZipMember) -> Result<InflateReader, Defect> {
         let trailer = [member.crc.to_le_bytes(), (member.len as u32).to_le_bytes()].concat();
-        let bytes: GzipBytes = Cursor::new(GZIP_HEADER).chain(stored_bytes(member)?).chain(Cursor::new(trailer));
+        let stored = MemberFile::open(member)?.stored_bytes(member)?;
+        let bytes: GzipBytes = Cursor::new(GZIP_HEADER).chain(stored).chain(Cursor::new(trailer));
         Ok(InflateReader { reader: GzipReader::new(PeekReader::new(Box::new(bytes))), rest: member.len })
     }
 

@@ -74,3 +74,28 @@ fn members_are_sources() {
     let ran = irikey_at(&server, &["canon", "-q", "s3://b/a.wacz!urls.txt"], &[]);
     assert!(ran.status.code() == Some(4) && stderr(&ran).contains("checksum"), "{}", stderr(&ran));
 }
+
+/// A long member is unpacked by several threads, and its checksum is compared.
+#[test]
+fn long_members_give_the_same_rows() {
+    let (text, packed) = faults::long_gzip_file();
+    let archive = zip(&[("a.txt", b"http://a/\n".to_vec()), ("x.txt.gz", packed.clone()), ("z.txt", text.clone())]);
+    let mut damaged = archive.clone();
+    // The checksum in the header and in the directory.
+    let mut crc = flate2::Crc::new();
+    crc.update(&packed);
+    for at in (0..archive.len() - 4).filter(|&at| archive[at..at + 4] == crc.sum().to_le_bytes()) {
+        damaged[at] ^= 1;
+    }
+    for (archive, status) in [(archive, 0), (damaged, 4)] {
+        for (block_size, threads) in
+            [("block_size=100000", "2"), ("block_size=300000", "3"), ("block_size=300000", "1")]
+        {
+            let server = Server::start([("/b/a.zip".to_string(), archive.clone())], faults::transient(8));
+            let flags = ["canon", "-q", "-j", threads, "--store-option", block_size, "s3://b/a.zip!x*"];
+            let ran = irikey_at(&server, &flags, &[]);
+            assert!(ran.stdout == text && ran.status.code() == Some(status), "{}", stderr(&ran));
+            assert!(status == 0 || stderr(&ran).contains("checksum"), "{}", stderr(&ran));
+        }
+    }
+}

@@ -42,9 +42,8 @@ fn failed_requests_are_repeated_and_continue_at_the_byte() {
     }
 }
 
-/// Members that several threads unpack, and requests that fail on the way.
-#[test]
-fn long_gzip_files_give_the_same_rows() {
+/// A text, and the same in gzip members: at least two sections of 256 KiB for each of two threads.
+pub fn long_gzip_file() -> (Vec<u8>, Vec<u8>) {
     let lines = (0..120_000).map(|line| format!("http://h/{:08x}{:08x}\n", random(1, line), random(2, line)));
     let directory = tempfile::tempdir().unwrap();
     let (text, packed) = (directory.path().join("x.txt"), directory.path().join("x.txt.gz"));
@@ -54,8 +53,14 @@ fn long_gzip_files_give_the_same_rows() {
     let flags = ["canon", "-q", text.to_str().unwrap(), "-o", packed.to_str().unwrap(), "--row-group-size", "60000"];
     assert_eq!(irikey_at(&quiet, &flags, &[]).status.code(), Some(0));
     let packed = std::fs::read(packed).unwrap();
-    // At least two sections of 256 KiB for each of two threads.
     assert!(packed.len() > 3 << 18, "{}", packed.len());
+    (text_bytes, packed)
+}
+
+/// Members that several threads unpack, and requests that fail on the way.
+#[test]
+fn long_gzip_files_give_the_same_rows() {
+    let (text_bytes, packed) = long_gzip_file();
     for (len, block_size) in [(packed.len(), "block_size=100000"), (packed.len() - 9, "block_size=300000")] {
         let server = Server::start([("/b/x.txt.gz".to_string(), packed[..len].to_vec())], transient(3));
         let ran = irikey_at(&server, &["canon", "-q", "-j", "2", "--store-option", block_size, "s3://b/x.txt.gz"], &[]);
