@@ -16,6 +16,8 @@
 #[cfg(not(feature = "remote"))]
 mod absent;
 #[cfg(feature = "remote")]
+mod buffer;
+#[cfg(feature = "remote")]
 mod client;
 mod counts;
 #[cfg(feature = "remote")]

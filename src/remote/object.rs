@@ -8,6 +8,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, GetResult, ObjectMeta};
 
+use super::buffer::AnswerBuffer;
 use super::client::{Running, client};
 use super::error::RemoteError;
 use super::failure::{Failure, changed};
@@ -220,7 +221,7 @@ impl RemoteObject {
 
     /// Reads a range, repeats failed requests, and continues at the byte where they failed.
     pub(super) async fn fetch(&self, range: Range<u64>) -> Result<Bytes, RemoteError> {
-        let bytes = reserved(range.end - range.start)?;
+        let bytes = AnswerBuffer::new(range.end - range.start)?;
         self.fetch_rest(range, bytes).await
     }
 
@@ -238,7 +239,7 @@ impl RemoteObject {
         })?;
         let version = ObjectVersion::of_answer(&result);
         let end = version.len.unwrap_or(0).min(len);
-        let mut bytes = reserved(end)?;
+        let mut bytes = AnswerBuffer::new(end)?;
         // What an answer that breaks lacks is requested again.
         let _ = append_body(result, end as usize, &mut bytes).await;
         let object = RemoteObject { version: Some(version.clone()), ..self.clone() };
@@ -246,7 +247,7 @@ impl RemoteObject {
     }
 
     /// Reads the rest of a range that begins with `bytes`.
-    async fn fetch_rest(&self, range: Range<u64>, mut bytes: Vec<u8>) -> Result<Bytes, RemoteError> {
+    async fn fetch_rest(&self, range: Range<u64>, mut bytes: AnswerBuffer) -> Result<Bytes, RemoteError> {
         let len = (range.end - range.start) as usize;
         let mut repetition = Repetition::new();
         while bytes.len() < len {
@@ -261,11 +262,11 @@ impl RemoteObject {
                 }
             }
         }
-        Ok(bytes.into())
+        Ok(bytes.into_bytes())
     }
 
     /// Appends what one request returns. Nothing is appended that exceeds the range or is of another version.
-    async fn fetch_into(&self, range: Range<u64>, bytes: &mut Vec<u8>) -> Result<(), FetchError> {
+    async fn fetch_into(&self, range: Range<u64>, bytes: &mut AnswerBuffer) -> Result<(), FetchError> {
         let len = bytes.len() + (range.end - range.start) as usize;
         let result = self.request(Some(GetRange::Bounded(range))).await?;
         append_body(result, len, bytes).await.map_err(|error| FetchError::of(&error, &self.store))?;
@@ -289,22 +290,12 @@ impl RemoteObject {
 }
 
 /// Appends the body of an answer, until there are `len` bytes.
-async fn append_body(result: GetResult, len: usize, bytes: &mut Vec<u8>) -> object_store::Result<()> {
+async fn append_body(result: GetResult, len: usize, bytes: &mut AnswerBuffer) -> object_store::Result<()> {
     let mut body = result.into_stream();
     while let Some(part) = body.next().await {
-        let part = part?;
-        bytes.extend_from_slice(&part[..part.len().min(len - bytes.len())]);
+        bytes.extend_to(len, &part?);
     }
     Ok(())
-}
-
-/// Memory for `len` bytes.
-fn reserved(len: u64) -> Result<Vec<u8>, RemoteError> {
-    let mut bytes = Vec::new();
-    match bytes.try_reserve_exact(len as usize) {
-        Ok(()) => Ok(bytes),
-        Err(_) => Err(RemoteError::new(format!("not enough memory for {len} bytes"), "use fewer with --threads")),
-    }
 }
 
 /// Ranges of an object that were requested.
@@ -315,10 +306,11 @@ pub(crate) struct RangesRequest {
 }
 
 impl RangesRequest {
-    /// Waits for the ranges. Returns them in the order of their positions, each with its position.
+    /// Waits for the ranges. Returns them in the order of their positions, each with its position. A long range is in parts
+    /// that follow each other.
     pub(crate) fn wait(self) -> Result<Vec<(u64, Bytes)>, RemoteError> {
         let lost = || Err(Failure::of(&lost_task()).error(&self.store));
-        Ok(joined(self.running.wait().unwrap_or_else(lost)?))
+        self.running.wait().unwrap_or_else(lost)
     }
 }
 
@@ -334,14 +326,4 @@ fn coalesced(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
         }
     }
     joined
-}
-
-/// Parts that follow each other without a gap become one.
-fn joined(parts: Vec<(u64, Bytes)>) -> Vec<(u64, Bytes)> {
-    let is_next = |(at, bytes): &(u64, Bytes), (next, _): &(u64, Bytes)| at + bytes.len() as u64 == *next;
-    let join = |parts: &[(u64, Bytes)]| match parts {
-        [part] => part.clone(),
-        _ => (parts[0].0, parts.iter().flat_map(|(_, bytes)| bytes.iter().copied()).collect()),
-    };
-    parts.chunk_by(is_next).map(join).collect()
 }

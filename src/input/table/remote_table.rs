@@ -51,17 +51,12 @@ struct Segment {
 }
 
 impl Segment {
-    /// The bytes of `range`, if the segment has all of them.
-    fn get(&self, range: &Range<u64>) -> Option<Bytes> {
-        let start = usize::try_from(range.start.checked_sub(self.at)?).ok()?;
-        let end = usize::try_from(range.end.checked_sub(self.at)?).ok()?;
-        (end <= self.bytes.len()).then(|| self.bytes.slice(start..end))
-    }
-
     /// The bytes from `at` to `end`, as many as the segment has; `None` if it does not have the first.
     fn get_some(&self, at: u64, end: u64) -> Option<Bytes> {
-        let last = end.min(self.at + self.bytes.len() as u64);
-        (at < last).then(|| self.get(&(at..last)))?
+        let end = end.min(self.at + self.bytes.len() as u64);
+        let start = at.checked_sub(self.at).filter(|_| at < end)?;
+        // Both are within the segment.
+        Some(self.bytes.slice(start as usize..(end - self.at) as usize))
     }
 }
 
@@ -145,6 +140,7 @@ impl RemoteTable {
     /// The bytes of `range`, which is within the file.
     pub(super) fn read(&self, range: Range<u64>, chunks: Option<&FetchedChunks>) -> io::Result<Bytes> {
         match self.fetched(&range, chunks) {
+            _ if range.is_empty() => Ok(Bytes::new()),
             Some(bytes) => Ok(bytes),
             None => Ok(self.object.read(range)?),
         }
@@ -156,15 +152,29 @@ impl RemoteTable {
         if at >= end {
             return Ok(Bytes::new());
         }
-        let known = self.segments(chunks).find_map(|segment| segment.get_some(at, end));
-        match known {
+        match self.segments(chunks).find_map(|segment| segment.get_some(at, end)) {
             Some(bytes) => Ok(bytes),
             None => Ok(self.object.read(at..self.len.min(at + PIECE_LEN.max(len as u64)))?),
         }
     }
 
+    /// The bytes of `range` from what was requested, if it has all of them. They are copied if they are in several segments.
     fn fetched(&self, range: &Range<u64>, chunks: Option<&FetchedChunks>) -> Option<Bytes> {
-        self.segments(chunks).find_map(|segment| segment.get(range))
+        let get_some = |at: u64| self.segments(chunks).find_map(|segment| segment.get_some(at, range.end));
+        let mut part = get_some(range.start)?;
+        let len = usize::try_from(range.end - range.start).ok()?;
+        if part.len() == len {
+            return Some(part);
+        }
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(len).ok()?;
+        loop {
+            bytes.extend_from_slice(&part);
+            if bytes.len() == len {
+                return Some(bytes.into());
+            }
+            part = get_some(range.start + bytes.len() as u64)?;
+        }
     }
 
     /// What was requested so far.
