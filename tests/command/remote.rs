@@ -7,6 +7,8 @@
 mod archives;
 #[path = "remote/faults.rs"]
 mod faults;
+#[path = "remote/many_faults.rs"]
+mod many_faults;
 #[path = "remote/messages.rs"]
 mod messages;
 #[path = "remote/outputs.rs"]
