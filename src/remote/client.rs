@@ -12,7 +12,7 @@ use super::counts::Transfer;
 use super::credentials;
 use super::error::RemoteError;
 use super::service::Connector;
-use super::store::RemoteStore;
+use super::store::{RemoteStore, StorePurpose};
 use super::url::{RemoteScheme, RemoteUrl};
 
 /// Threads of the runtime: they decrypt and copy bytes.
@@ -22,7 +22,7 @@ const RUNTIME_THREADS: usize = 2;
 pub(super) struct RemoteClient {
     runtime: Runtime,
     connector: Connector,
-    stores: Mutex<HashMap<(RemoteScheme, String), RemoteStore>>,
+    stores: Mutex<HashMap<(RemoteScheme, String, StorePurpose), RemoteStore>>,
 }
 
 static CLIENT: OnceLock<Result<RemoteClient, RemoteError>> = OnceLock::new();
@@ -50,24 +50,24 @@ impl RemoteClient {
     }
 
     /// The store of `url`.
-    pub(super) fn store(&self, url: &RemoteUrl) -> Result<RemoteStore, RemoteError> {
+    pub(super) fn store(&self, url: &RemoteUrl, purpose: StorePurpose) -> Result<RemoteStore, RemoteError> {
         if url.scheme == RemoteScheme::Http {
-            return self.open(url);
+            return self.open(url, purpose);
         }
-        let place = (url.scheme, url.bucket.clone());
+        let place = (url.scheme, url.bucket.clone(), purpose);
         let mut stores = self.stores.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(store) = stores.get(&place) {
             return Ok(store.clone());
         }
-        let store = self.open(url)?;
+        let store = self.open(url, purpose)?;
         stores.insert(place, store.clone());
         Ok(store)
     }
 
-    fn open(&self, url: &RemoteUrl) -> Result<RemoteStore, RemoteError> {
+    fn open(&self, url: &RemoteUrl, purpose: StorePurpose) -> Result<RemoteStore, RemoteError> {
         // Building a store may start timers of the runtime.
         let _entered = self.runtime.enter();
-        credentials::open(url, &self.connector)
+        credentials::open(url, purpose, &self.connector)
     }
 
     /// Starts `future` and waits for its result.

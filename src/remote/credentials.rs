@@ -20,7 +20,7 @@ use super::error::RemoteError;
 use super::failure::Failure;
 use super::options::{StoreOption, duration, is_address, options, switch, value};
 use super::service::Connector;
-use super::store::RemoteStore;
+use super::store::{RemoteStore, StorePurpose};
 use super::url::{RemoteScheme, RemoteUrl};
 
 /// Time without a byte after which a request is repeated.
@@ -33,17 +33,18 @@ const RETRY_TIMEOUT: Duration = Duration::from_secs(180);
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
 /// Opens the store of `url`. No request is made.
-pub(super) fn open(url: &RemoteUrl, connector: &Connector) -> Result<RemoteStore, RemoteError> {
+pub(super) fn open(url: &RemoteUrl, purpose: StorePurpose, connector: &Connector) -> Result<RemoteStore, RemoteError> {
+    let retry = retry_config(purpose);
     let opened = match url.scheme {
-        RemoteScheme::Http => open_http(url, connector),
+        RemoteScheme::Http => open_http(url, retry, connector),
         _ if url.bucket.is_empty() => return Err(RemoteError::new("no bucket is named", "write s3://BUCKET/KEY")),
         _ if url.bucket.contains('@') => {
             let found = "the name contains credentials";
             return Err(RemoteError::new(found, "remove them; see docs/guide/remote.md for the ways to give them"));
         }
-        RemoteScheme::S3 => open_s3(url, connector),
-        RemoteScheme::Google => open_google(url, connector),
-        RemoteScheme::Azure => open_azure(url, connector),
+        RemoteScheme::S3 => open_s3(url, retry, connector),
+        RemoteScheme::Google => open_google(url, retry, connector),
+        RemoteScheme::Azure => open_azure(url, retry, connector),
     };
     opened.map_err(|error| {
         let cause = Failure::of(&error).cause;
@@ -64,10 +65,16 @@ pub(super) fn retry_pause() -> Duration {
     duration("retry_pause").unwrap_or(RETRY_PAUSE)
 }
 
-/// Repetitions of one request, until [`retry_timeout`].
-fn retry_config() -> RetryConfig {
+/// Repetitions of one request. One that writes is repeated until [`retry_timeout`], because much work is lost otherwise. One
+/// that reads is repeated for some seconds, so that a wrong name is reported soon; the caller repeats it on if the object was
+/// found.
+fn retry_config(purpose: StorePurpose) -> RetryConfig {
     let retry_timeout = retry_timeout();
-    let max_retries = if retry_timeout.is_zero() { 0 } else { usize::MAX };
+    let max_retries = match purpose {
+        _ if retry_timeout.is_zero() => 0,
+        StorePurpose::Read => 5,
+        StorePurpose::Write => usize::MAX,
+    };
     let backoff = BackoffConfig { init_backoff: retry_pause(), ..BackoffConfig::default() };
     RetryConfig { backoff, max_retries, retry_timeout }
 }
@@ -91,7 +98,7 @@ fn has_option(names: &[&str]) -> bool {
     options().iter().any(|StoreOption { key, .. }| names.contains(&key.as_str()))
 }
 
-fn open_s3(url: &RemoteUrl, connector: &Connector) -> object_store::Result<RemoteStore> {
+fn open_s3(url: &RemoteUrl, retry: RetryConfig, connector: &Connector) -> object_store::Result<RemoteStore> {
     let mut builder = AmazonS3Builder::from_env();
     if builder.get_config_value(&AmazonS3ConfigKey::AccessKeyId).is_none() {
         for (key, value) in aws_profile() {
@@ -132,7 +139,7 @@ fn open_s3(url: &RemoteUrl, connector: &Connector) -> object_store::Result<Remot
     if endpoint.is_some_and(|endpoint| endpoint.starts_with("http://")) {
         builder = builder.with_allow_http(true);
     }
-    let builder = builder.with_bucket_name(&url.bucket).with_retry(retry_config());
+    let builder = builder.with_bucket_name(&url.bucket).with_retry(retry);
     let store = Arc::new(builder.with_http_connector(connector.clone()).build()?);
     Ok(RemoteStore { store, scheme: url.scheme, is_anonymous })
 }
@@ -173,7 +180,7 @@ fn profile_settings(text: &str, profile: &str) -> HashMap<String, String> {
     settings
 }
 
-fn open_google(url: &RemoteUrl, connector: &Connector) -> object_store::Result<RemoteStore> {
+fn open_google(url: &RemoteUrl, retry: RetryConfig, connector: &Connector) -> object_store::Result<RemoteStore> {
     let mut builder = GoogleCloudStorageBuilder::from_env();
     for (key, value) in client_settings() {
         builder = builder.with_config(GoogleConfigKey::Client(key), value);
@@ -198,12 +205,12 @@ fn open_google(url: &RemoteUrl, connector: &Connector) -> object_store::Result<R
     if is_anonymous {
         builder = builder.with_skip_signature(true);
     }
-    let builder = builder.with_bucket_name(&url.bucket).with_retry(retry_config());
+    let builder = builder.with_bucket_name(&url.bucket).with_retry(retry);
     let store = Arc::new(builder.with_http_connector(connector.clone()).build()?);
     Ok(RemoteStore { store, scheme: url.scheme, is_anonymous })
 }
 
-fn open_azure(url: &RemoteUrl, connector: &Connector) -> object_store::Result<RemoteStore> {
+fn open_azure(url: &RemoteUrl, retry: RetryConfig, connector: &Connector) -> object_store::Result<RemoteStore> {
     let mut builder = MicrosoftAzureBuilder::from_env();
     for (key, value) in client_settings() {
         builder = builder.with_config(AzureConfigKey::Client(key), value);
@@ -222,13 +229,13 @@ fn open_azure(url: &RemoteUrl, connector: &Connector) -> object_store::Result<Re
     if is_anonymous {
         builder = builder.with_skip_signature(true);
     }
-    let builder = builder.with_container_name(&url.bucket).with_retry(retry_config());
+    let builder = builder.with_container_name(&url.bucket).with_retry(retry);
     let store = Arc::new(builder.with_http_connector(connector.clone()).build()?);
     Ok(RemoteStore { store, scheme: url.scheme, is_anonymous })
 }
 
 /// A store whose only object is the URL itself, because keys cannot express every path and no query.
-fn open_http(url: &RemoteUrl, connector: &Connector) -> object_store::Result<RemoteStore> {
+fn open_http(url: &RemoteUrl, retry: RetryConfig, connector: &Connector) -> object_store::Result<RemoteStore> {
     let (text, authorization) = split_authorization(url);
     let mut client = ClientOptions::new().with_allow_http(text.starts_with("http://"));
     for (key, value) in client_settings() {
@@ -236,7 +243,7 @@ fn open_http(url: &RemoteUrl, connector: &Connector) -> object_store::Result<Rem
     }
     let is_anonymous = authorization.is_none();
     let connector = connector.with_authorization(authorization);
-    let builder = HttpBuilder::new().with_url(text).with_client_options(client).with_retry(retry_config());
+    let builder = HttpBuilder::new().with_url(text).with_client_options(client).with_retry(retry);
     let store = Arc::new(builder.with_http_connector(connector).build()?);
     Ok(RemoteStore { store, scheme: url.scheme, is_anonymous })
 }

@@ -50,6 +50,11 @@ impl Failure {
         }
     }
 
+    /// The server answers that the same request may succeed later.
+    pub(super) fn is_busy(&self) -> bool {
+        self.status.is_some() && self.is_transient()
+    }
+
     fn is_redirect_loop(&self) -> bool {
         self.cause.contains("redirect")
     }

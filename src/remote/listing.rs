@@ -9,7 +9,7 @@ use super::client::client;
 use super::error::RemoteError;
 use super::object::RemoteObject;
 use super::repetition::{FetchError, Repetition};
-use super::store::RemoteStore;
+use super::store::{RemoteStore, StorePurpose};
 use super::url::{RemoteUrl, is_pattern};
 
 /// Most objects that one name may stand for.
@@ -25,7 +25,7 @@ const MATCHING: MatchOptions =
 /// # Errors
 /// The bucket cannot be listed, or there is no such object.
 pub(crate) fn list(url: &RemoteUrl) -> Result<Vec<RemoteObject>, RemoteError> {
-    let store = client()?.store(url)?;
+    let store = client()?.store(url, StorePurpose::Read)?;
     let objects = sorted(&store, &url.key)?;
     if objects.is_empty() {
         let found = "no objects have such a name (names that begin with . or _ are skipped)";
@@ -36,7 +36,7 @@ pub(crate) fn list(url: &RemoteUrl) -> Result<Vec<RemoteObject>, RemoteError> {
 
 /// Whether there are objects that `url` stands for.
 pub(crate) fn has_objects(url: &RemoteUrl) -> Result<bool, RemoteError> {
-    Ok(!sorted(&client()?.store(url)?, &url.key)?.is_empty())
+    Ok(!sorted(&client()?.store(url, StorePurpose::Read)?, &url.key)?.is_empty())
 }
 
 fn sorted(store: &RemoteStore, key: &str) -> Result<Vec<ObjectMeta>, RemoteError> {

@@ -15,7 +15,7 @@ use super::failure::{Failure, changed};
 use super::head::{Head, ObjectHead};
 use super::options::block_len;
 use super::repetition::{FetchError, Repetition, lost_task};
-use super::store::RemoteStore;
+use super::store::{RemoteStore, StorePurpose};
 use super::url::{RemoteScheme, RemoteUrl, is_archive_name};
 use super::version::ObjectVersion;
 
@@ -58,7 +58,7 @@ impl RemoteObject {
                 RemoteError::new("the key has an empty part, or one that is . or ..", "rename the object")
             })?,
         };
-        let store = client()?.store(url)?;
+        let store = client()?.store(url, StorePurpose::Read)?;
         Ok(RemoteObject { name: url.name(), store, location, version: None, has_ranges: true, head: None })
     }
 
@@ -177,10 +177,19 @@ impl RemoteObject {
         self.ask(options).await.map_err(|failure| failure.error(&self.store))
     }
 
-    /// Makes a request and drops its body.
+    /// Makes a request and drops its body. A server that is busy is asked again; not one that cannot be reached, because its
+    /// name may be wrong.
     async fn ask(&self, options: GetOptions) -> Result<ObjectVersion, Failure> {
-        let result = self.store.store.get_opts(&self.location, options).await;
-        result.map(|result| ObjectVersion::of_answer(&result)).map_err(|error| Failure::of(&error))
+        let mut repetition = Repetition::new();
+        loop {
+            let failure = match self.store.store.get_opts(&self.location, options.clone()).await {
+                Ok(result) => return Ok(ObjectVersion::of_answer(&result)),
+                Err(error) => Failure::of(&error),
+            };
+            if !failure.is_busy() || repetition.pause(|| failure.error(&self.store)).await.is_err() {
+                return Err(failure);
+            }
+        }
     }
 
     /// Whether the object `url` exists and can be read.

@@ -14,3 +14,10 @@ pub(super) struct RemoteStore {
     /// No credentials were found.
     pub(super) is_anonymous: bool,
 }
+
+/// What a store is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum StorePurpose {
+    Read,
+    Write,
+}

@@ -27,9 +27,8 @@ use super::client::client;
 use super::credentials::{retry_pause, retry_timeout};
 use super::error::RemoteError;
 use super::failure::Failure;
-use super::object::RemoteObject;
 use super::options;
-use super::store::RemoteStore;
+use super::store::{RemoteStore, StorePurpose};
 use super::url::{RemoteScheme, RemoteUrl};
 use crate::process::before_termination;
 
@@ -103,9 +102,7 @@ impl RemoteWriter {
             let advice = "name an object, such as s3://BUCKET/KEY, gs://BUCKET/KEY or az://CONTAINER/KEY";
             return Err(RemoteError::new("outputs are objects in stores", advice).into());
         }
-        let damaged = |_| RemoteError::new("the key has an empty part, or one that is . or ..", "choose another key");
-        let location = Path::parse(&url.key).map_err(damaged)?;
-        let store = client()?.store(url)?;
+        let (store, location) = place(url)?;
         let part_len = options::bytes("part_size").unwrap_or(PART_LEN) as usize;
         let writer = RemoteWriter { store, location, is_new, part_len, buffer: Vec::new(), upload: None };
         if is_new && wait(exists(writer.store.clone(), writer.location.clone()))? {
@@ -313,12 +310,19 @@ async fn exists(store: RemoteStore, location: Path) -> Result<bool, RemoteError>
     }
 }
 
+/// The store and the key of an object that is written.
+fn place(url: &RemoteUrl) -> Result<(RemoteStore, Path), RemoteError> {
+    let damaged = |_| RemoteError::new("the key has an empty part, or one that is . or ..", "choose another key");
+    let location = Path::parse(&url.key).map_err(damaged)?;
+    Ok((client()?.store(url, StorePurpose::Write)?, location))
+}
+
 /// Replaces the object `url` by an empty one, if it exists. Writers may have no right to delete objects.
 ///
 /// # Errors
 /// The store refuses it, or does not answer.
 pub(crate) fn clear_object(url: &RemoteUrl) -> io::Result<()> {
-    let RemoteObject { store, location, .. } = RemoteObject::named(url)?;
+    let (store, location) = place(url)?;
     let clear = async move {
         match exists(store.clone(), location.clone()).await? {
             true => put(store, location, Bytes::new(), false).await,

@@ -70,6 +70,25 @@ fn long_gzip_files_give_the_same_rows() {
     }
 }
 
+/// A server that is busy is asked again until the time is over, also for the first request of an object and for an output.
+#[test]
+fn busy_servers_are_asked_again() {
+    for method in ["GET", "PUT", "POST"] {
+        let busy = std::sync::atomic::AtomicUsize::new(8);
+        let server = Server::start([("/b/x".to_string(), b"http://a/\n".repeat(500))], move |_, request: &Request| {
+            let count = |left: usize| left.checked_sub(1);
+            let order = std::sync::atomic::Ordering::Relaxed;
+            let is_busy = request.method == method && busy.fetch_update(order, order, count).is_ok();
+            if is_busy { Fault::Status(503, "<Error><Code>SlowDown</Code></Error>") } else { Fault::Answer }
+        });
+        let part_size = if method == "POST" { "part_size=1000" } else { "part_size=1000000" };
+        let ran =
+            irikey_at(&server, &["canon", "-q", "s3://b/x", "-o", "s3://b/y.txt", "--store-option", part_size], &[]);
+        assert_eq!(ran.status.code(), Some(0), "{method}: {}", stderr(&ran));
+        assert!(server.object("/b/y.txt") == server.object("/b/x"), "{method}");
+    }
+}
+
 #[test]
 fn an_object_that_changes_ends_its_source() {
     let name = "crawl.cdxj";

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 use std::{env, fs};
 
@@ -20,6 +20,9 @@ const FAULTS: usize = 400;
 const NAMES: [&str; 6] = ["crawl.warc.gz", "crawl.cdxj", "urls.txt.gz", "crawl.parquet", "crawl.arrow", "crawl.jsonl"];
 
 const CANON: [&str; 6] = ["canon", "-q", "--output-format", "jsonl", "--columns", "source,record,uri,key,fault"];
+
+/// The rows of each sample.
+type Rows = BTreeMap<&'static str, Vec<u8>>;
 
 /// What was injected so far, by kind, and how the jobs ended.
 #[derive(Default)]
@@ -86,15 +89,15 @@ fn run(server: &Server, flags: &[&str], names: &[String]) -> Output {
 
 /// The rows of a run with local files, which are named as objects.
 fn expected(flags: &[&str], names: &[&str]) -> Vec<u8> {
-    let quiet = Server::start([], |_, _| Fault::Answer);
-    let ran = run(&quiet, flags, &local(names));
+    static QUIET: LazyLock<Server> = LazyLock::new(|| Server::start([], |_, _| Fault::Answer));
+    let ran = run(&QUIET, flags, &local(names));
     assert_eq!(ran.status.code(), Some(0), "{names:?}: {}", stderr(&ran));
     let directory = local(&[""]).concat();
     String::from_utf8(ran.stdout).unwrap().replace(&directory, "s3://b/").into_bytes()
 }
 
 /// Checks that a source without all rows is named. Rows before the defect are those of the first version.
-fn check_canon(names: &[&str], ran: &Output) -> bool {
+fn check_canon(rows_of: &Rows, names: &[&str], ran: &Output) -> bool {
     let message = stderr(ran);
     if ran.stdout.is_empty() {
         // A source that cannot be read prevents the job, because the command line names it.
@@ -104,7 +107,7 @@ fn check_canon(names: &[&str], ran: &Output) -> bool {
     let mut rest = &ran.stdout[..];
     let mut is_whole = true;
     for name in names {
-        let rows = expected(&CANON, &[name]);
+        let rows = &rows_of[name];
         let same = rows.iter().zip(rest).take_while(|(a, b)| a == b).count();
         // Whole lines.
         let same = rows[..same].iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
@@ -133,7 +136,7 @@ fn check_dedup(names: &[&str], flags: &[&str], ran: &Output) -> bool {
 }
 
 /// Runs a job with `--resume`, which is killed at times, until it ends well.
-fn check_resume(server: &Server, names: &[&str], seed: u64) {
+fn check_resume(rows_of: &Rows, names: &[&str], server: &Server, seed: u64) {
     let directory = tempfile::tempdir().unwrap();
     let out = directory.path().join("out");
     let flags = [&CANON[..], &["--resume", "-o", out.to_str().unwrap()]].concat();
@@ -158,13 +161,14 @@ fn check_resume(server: &Server, names: &[&str], seed: u64) {
     parts.retain(|path| path.extension().is_some_and(|suffix| suffix == "jsonl"));
     parts.sort();
     let rows: Vec<u8> = parts.iter().flat_map(|part| fs::read(part).unwrap()).collect();
-    let expected: Vec<u8> = names.iter().flat_map(|name| expected(&CANON, &[name])).collect();
-    assert!(rows == expected, "{names:?}");
+    let expected: Vec<&[u8]> = names.iter().map(|name| &rows_of[name][..]).collect();
+    assert!(rows == expected.concat(), "{names:?}");
 }
 
 #[test]
 fn jobs_give_the_local_output_or_name_the_source() {
     let count = env::var("IRIKEY_FAULTS").ok().map_or(FAULTS, |count| count.parse().expect("a number of faults"));
+    let rows_of: Rows = NAMES.iter().map(|name| (*name, expected(&CANON, &[name]))).collect();
     let tally = Arc::<Tally>::default();
     let mut ended = BTreeMap::<(&str, bool), usize>::new();
     let dedup = ["dedup", "-q", "--output-format", "csv", "--columns", "key"];
@@ -178,10 +182,10 @@ fn jobs_give_the_local_output_or_name_the_source() {
             (["canon", "dedup", "--resume", "canon to a store"][seed as usize % 4], 1 << (seed % 5 + 5));
         let server = Server::start(objects, faults(&tally, seed, final_every, job != "--resume"));
         let is_whole = match job {
-            "canon" => check_canon(&names, &run(&server, &CANON, &remote(&names))),
+            "canon" => check_canon(&rows_of, &names, &run(&server, &CANON, &remote(&names))),
             "dedup" => check_dedup(&names, &dedup, &run(&server, &dedup, &remote(&names))),
             "--resume" => {
-                check_resume(&server, &names, seed);
+                check_resume(&rows_of, &names, &server, seed);
                 true
             }
             _ => {
@@ -189,7 +193,7 @@ fn jobs_give_the_local_output_or_name_the_source() {
                 let mut ran = run(&server, &[&CANON[..], &output].concat(), &remote(&names));
                 ran.stdout = server.object("/b/out.jsonl").unwrap_or_default();
                 assert_eq!(server.upload_count(), 0);
-                check_canon(&names, &ran)
+                check_canon(&rows_of, &names, &ran)
             }
         };
         *ended.entry((job, is_whole)).or_default() += 1;
