@@ -45,8 +45,8 @@ pub(crate) const EQUIVALENCE_COLUMNS: [(&str, &str); 20] = [
     ("representative_key", "member: key of the representative, which is the member's key on the rung protocol"),
     (
         "how",
-        "member: representative; permanent, temporary or unknown (status of its redirect); or pattern; rule: content or hand; \
-         refused: why",
+        "member: representative; permanent, temporary or unknown (status of its redirect); or pattern; rule: content, \
+         content+canonical (too few contents without canonical links) or hand; refused: why",
     ),
     ("target_uri", "member: target of its own redirect; null for the representative"),
     ("records", "member: number of records that state the redirect"),
@@ -237,7 +237,11 @@ impl TableRows {
         let JudgedRule { rule, support, counter, merged, lower_bound, .. } = judged;
         let (name, context) = (rule.rule.to_string(), rule.context.to_string());
         let (kind, how) = judged.refusal.map_or(("rule", "content"), |refusal| ("refused", refusal.name()));
-        let how = if *is_by_hand { "hand" } else { how };
+        let how = match () {
+            () if *is_by_hand => "hand",
+            () if judged.needs_canonical => "content+canonical",
+            () => how,
+        };
         let context = Some(context.as_bytes()).filter(|context| !context.is_empty());
         let (kind, how, name) = (Some(kind.as_bytes()), Some(how.as_bytes()), Some(name.as_bytes()));
         self.texts([kind, None, None, how, None, None, Some(scope), name, context]);

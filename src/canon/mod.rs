@@ -20,6 +20,8 @@ mod reference;
 mod rows;
 mod tally;
 mod text_column;
+#[cfg(feature = "cli")]
+mod uri_maker;
 
 pub use canonicalizer::Canonicalizer;
 pub use carry::{CarriedColumns, RowField};
@@ -29,3 +31,5 @@ pub(crate) use rows::{MAX_FAULT_EXAMPLES, MAX_TEXT_LEN};
 pub(crate) use tally::RecipeTally;
 pub use tally::Tally;
 pub use text_column::TextColumn;
+#[cfg(feature = "cli")]
+pub(crate) use uri_maker::UriMaker;

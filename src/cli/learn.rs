@@ -29,8 +29,8 @@ use crate::learn::content::{ContentLimits, KindTotals};
 use crate::learn::{Equivalences, LearnCounts, LearnLimits, RedirectVerdict};
 use crate::output::{OutputError, OutputFormat, TableWriter, metadata, write_file};
 use crate::run::{
-    self, ContentCounts, LearnedContent, ObserveOptions, ObserveResult, Progress, RunRequest, Summary, Validation,
-    WorkerNeed, memory,
+    self, ContentCounts, DocumentCounts, DocumentOptions, LearnedContent, ObserveOptions, ObserveResult, Progress,
+    RunRequest, Summary, Validation, WorkerNeed, memory,
 };
 
 const EXAMPLES: &str = "\
@@ -97,6 +97,15 @@ pub(crate) struct LearnArgs {
     #[arg(long, value_name = "SHARE", default_value_t = ContentLimits::default().min_precision,
           value_parser = parse_share, help_heading = "Learning")]
     min_precision: f64,
+    /// Take contents of WARC and ARC files as equal whose texts are nearly so: SimHashes of 64 bits that differ in at most BITS
+    /// bits, such as 3. The archives are read a second time
+    #[arg(long, value_name = "BITS", value_parser = clap::value_parser!(u32).range(0..=16), conflicts_with = "no_content",
+          help_heading = "Learning")]
+    near_duplicates: Option<u32>,
+    /// Take canonical links of documents in WARC and ARC files (link elements and Link header fields) as evidence: a rule that
+    /// as many pages confirm so as contents are needed needs only half as many contents. The archives are read a second time
+    #[arg(long, conflicts_with = "no_content", help_heading = "Learning")]
+    canonical_links: bool,
     /// Add and strike out rules about content by hand: a CSV file with the columns host, pattern and how, and context if
     /// needed. how is hand for a rule to add, and strike for a learned rule to leave out; other rows are ignored. The file
     /// that --export csv=FILE writes can be edited so
@@ -146,6 +155,7 @@ impl LearnArgs {
             min_contents: self.min_contents,
             min_precision: self.min_precision,
             held_out: self.validate.unwrap_or(0.0),
+            near_bits: self.near_duplicates,
         };
         Ok(ObserveOptions {
             memory,
@@ -153,6 +163,27 @@ impl LearnArgs {
             redirects: self.limits(),
             content: (!self.no_content).then_some(content),
         })
+    }
+
+    /// What is looked for in documents, with the sources that are read a second time for it.
+    fn document_options(&self) -> Result<Option<DocumentOptions>, CommandError> {
+        let (has_texts, has_canonical) = (self.near_duplicates.is_some(), self.canonical_links);
+        if !has_texts && !has_canonical {
+            return Ok(None);
+        }
+        if self.input.inputs.is_empty() || self.input.inputs.iter().any(|input| input.as_os_str() == "-") {
+            return Err(CommandError::usage(
+                "--near-duplicates and --canonical-links read archives twice, which standard input does not allow; name the files",
+            ));
+        }
+        Ok(Some(DocumentOptions { sources: self.input.sources()?.0, has_texts, has_canonical }))
+    }
+
+    /// Metadata of the table about documents; none if these were not read.
+    fn document_metadata(&self) -> Vec<(String, String)> {
+        let near = self.near_duplicates.map(|bits| ("irikey.learn.near_duplicates".to_string(), bits.to_string()));
+        let canonical = self.canonical_links.then(|| ("irikey.learn.canonical_links".to_string(), "yes".to_string()));
+        near.into_iter().chain(canonical).collect()
     }
 
     fn policy(&self) -> Result<Policy, CommandError> {
@@ -181,7 +212,7 @@ pub(crate) fn run(args: &LearnArgs) -> Result<u8, CommandError> {
     let mut budget = args.spill.budget(&args.input);
     options.threads = budget.reserve_workers(options.threads, WorkerNeed::keys(ROW_GROUP_LEN))?;
     let observe_options = args.observe_options(budget.remaining())?;
-    let sources = args.input.sources()?;
+    let (sources, documents) = (args.input.sources()?, args.document_options()?);
     let files = FileRoles::new(args.reporting.replace.no_clobber)
         .arguments(&args.input.inputs)
         .input("--rules", args.rules.as_deref())
@@ -190,14 +221,15 @@ pub(crate) fn run(args: &LearnArgs) -> Result<u8, CommandError> {
     let files = files.report(args.reporting.report.as_deref());
     let replaced = files.check(&sources)?;
     let hand = args.rules.as_deref().map(HandRules::read).transpose()?.unwrap_or_default();
-    let metadata = [metadata(&policy, sources.0.len()), equivalences_metadata(&limits)].concat();
+    let metadata =
+        [metadata(&policy, sources.0.len()), equivalences_metadata(&limits), args.document_metadata()].concat();
     let destination = args.reporting.replace.file(&args.output);
     let mut table = TableWriter::create(&destination, equivalences_schema(), &metadata)?;
     let progress = Arc::new(Progress::new());
     let bar = TerminalBar::start(args.reporting.progress(), sources.total_len(), &progress);
-    let watched = run::observe(RunRequest::new(sources, &options, &policy, &progress), &observe_options);
+    let watched = run::observe(RunRequest::new(sources, &options, &policy, &progress), &observe_options, documents);
     drop(bar);
-    let ObserveResult { mut summary, redirects, sources, mut content } = watched?;
+    let ObserveResult { mut summary, redirects, sources, mut content, documents } = watched?;
     let redirect_counts = redirects.counts.clone();
     let (read, judged) = (summary.tally.redirects, redirect_counts.read);
     if judged != read {
@@ -239,7 +271,7 @@ pub(crate) fn run(args: &LearnArgs) -> Result<u8, CommandError> {
         (Some(content), Some(_)) => Some(validate(content, applied)?),
         _ => None,
     };
-    let text = to_text(&redirect_counts, &found, &summary);
+    let text = to_text(&redirect_counts, &found, &summary) + &documents_to_text(args, &documents, &found);
     let text = text
         + &validation.as_ref().map_or(String::new(), learn_validation::to_text)
         + &replaced_to_text(&replaced)
@@ -256,6 +288,9 @@ pub(crate) fn run(args: &LearnArgs) -> Result<u8, CommandError> {
         }
         let mut json = to_json(&redirect_counts, &summary, &errors);
         json["content"] = content.as_ref().map_or(Value::Null, content_to_json);
+        if args.near_duplicates.is_some() || args.canonical_links {
+            json["documents"] = documents_to_json(&documents, &found);
+        }
         json["validation"] = validation.as_ref().map_or(Value::Null, learn_validation::to_json);
         json["limits"] = pairs_to_json(limits.describe());
         json["policy"] = pairs_to_json(policy.describe());
@@ -346,6 +381,32 @@ fn to_text(counts: &LearnCounts, content: &ContentCounts, summary: &Summary) -> 
     let records = [("records", summary.tally.rows), ("redirects", counts.read)];
     let verdicts = verdicts.iter().map(|(label, count)| (label.as_str(), *count));
     format_counts(records.into_iter().chain(verdicts).chain(results))
+}
+
+/// Lines about the documents of archives; none if these were not read.
+fn documents_to_text(args: &LearnArgs, documents: &DocumentCounts, content: &ContentCounts) -> String {
+    let texts =
+        [("  with a text to compare", documents.texts), ("contents with nearly equal texts", content.near_contents)];
+    let links = [
+        ("  with a canonical link to another URL", documents.canonical),
+        ("rules that needed canonical links", content.rules_by_canonical),
+    ];
+    let texts = texts.into_iter().filter(|_| args.near_duplicates.is_some());
+    let links = links.into_iter().filter(|_| args.canonical_links);
+    let all = [("documents of archives", documents.documents), ("  that could not be decoded", documents.unread)];
+    let is_read = args.near_duplicates.is_some() || args.canonical_links;
+    format_counts(all.into_iter().chain(texts).chain(links).filter(|_| is_read))
+}
+
+fn documents_to_json(documents: &DocumentCounts, content: &ContentCounts) -> Value {
+    json!({
+        "read": documents.documents,
+        "unread": documents.unread,
+        "texts": documents.texts,
+        "near_contents": content.near_contents,
+        "canonical_links": documents.canonical,
+        "rules_by_canonical": content.rules_by_canonical,
+    })
 }
 
 fn pairs_to_json(pairs: Vec<(&'static str, String)>) -> Value {

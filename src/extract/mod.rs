@@ -24,6 +24,7 @@ mod json_feed;
 mod lines;
 mod link_text;
 mod links;
+mod similarity;
 #[cfg(test)]
 mod tests;
 mod xml;
@@ -34,6 +35,7 @@ use document::{CharsetChoice, DefectList, DocumentText};
 pub(crate) use headers::{HTTP_ELEMENT, HeaderField, for_each_header_link};
 pub(crate) use links::LinkScope;
 use links::{HtmlBase, LinkConsumer, LinkGoal, LinkSink, find_html_base};
+pub(crate) use similarity::similarity_hash;
 
 /// Most references that [`extract`] returns.
 const MAX_LINKS: usize = 1_000_000;

@@ -6,13 +6,14 @@
 //!
 //! - of a capture: the hash of its content, what the record states about the answer, its day;
 //! - of a redirect: the target, the status, the place of the record;
-//! - of a target: the source, see [`TargetSource`].
+//! - of a target: the source, see [`TargetSource`];
+//! - of a document: the hash of its text, or its canonical link.
 
 use super::RowGroup;
 use super::held_out::{DAYS, DayCounts, HeldOutHost, HoldOut};
 use super::record_store::DiskStore;
 use crate::canon::Rows;
-use crate::learn::content::{HostCaptures, UrlParts};
+use crate::learn::content::{DocumentEvidence, HostCaptures, UrlParts};
 use crate::learn::{FieldReader, RecordFields, RecordPlace, RedirectCode, RedirectObserver, TargetSource};
 use crate::sort::{BytesBuffer, BytesMerger, BytesRun, BytesRuns};
 use crate::spill::SpillError;
@@ -164,9 +165,35 @@ fn add_redirect((from, to): (&[u8], &[u8]), code: RedirectCode, place: RecordPla
     let TargetSource { is_counted, source } = TargetSource::new(from, to);
     records.push_with(|record| {
         write_any_url(to, record);
-        record.extend_from_slice(&[TARGET, u8::from(is_counted)]);
+        record.extend_from_slice(&[OTHER, if is_counted { COUNTED_TARGET } else { TARGET }]);
         record.put_u64(source);
     });
+}
+
+/// Adds the hash of the text of a document. Returns false if its digest is no evidence.
+#[cfg(feature = "cli")]
+pub(super) fn write_text_hash(uri: &[u8], digest: &[u8], hash: u64, records: &mut BytesBuffer) -> bool {
+    let (digest, url) = (digest.strip_prefix(b"sha1:").unwrap_or(digest), UrlParts::of(uri));
+    let Some((content, url)) = hash_of_evidence(digest).zip(url) else { return false };
+    records.push_with(|record| {
+        write_url(&url, record);
+        record.extend_from_slice(&[OTHER, TEXT]);
+        record.put_u64(content);
+        record.put_u64(hash);
+    });
+    true
+}
+
+/// Adds the URL that a document names as the canonical one.
+#[cfg(feature = "cli")]
+pub(super) fn write_canonical(uri: &[u8], canonical: &[u8], records: &mut BytesBuffer) {
+    if let Some(url) = UrlParts::of(uri) {
+        records.push_with(|record| {
+            write_url(&url, record);
+            record.extend_from_slice(&[OTHER, CANONICAL]);
+            record.extend_from_slice(canonical);
+        });
+    }
 }
 
 /// Returns the day of a capture since 1970; 0 if it is unknown, or if days make no difference.
@@ -216,9 +243,14 @@ fn content_of(rows: &Rows, row: usize) -> Option<u64> {
         b"" => carried.payload_digests.get(row).strip_prefix(b"sha1:").unwrap_or_default(),
         digest => digest,
     };
+    if is_success && !is_tiny && !is_cut { hash_of_evidence(digest) } else { None }
+}
+
+/// Returns the hash of a digest, unless it is one of an empty content.
+fn hash_of_evidence(digest: &[u8]) -> Option<u64> {
     let name_len = memchr::memchr(b':', digest).map_or(0, |at| at + 1);
     let is_empty = digest.len() < 8 || EMPTY_DIGESTS.iter().any(|empty| empty.as_bytes() == &digest[name_len..]);
-    (is_success && !is_tiny && !is_cut && !is_empty).then(|| hash_of_digest(digest))
+    (!is_empty).then(|| hash_of_digest(digest))
 }
 
 /// Returns the hash of a digest. SHA-1 digests have the same hash as hexadecimal and as Base32 texts.
@@ -241,7 +273,14 @@ const HOST_END: u8 = 0;
 /// The kinds of records, which follow the URL. No URI contains them.
 const CAPTURE: u8 = 0;
 const REDIRECT: u8 = 1;
-const TARGET: u8 = 2;
+const OTHER: u8 = 2;
+
+/// What other records are about: a redirect to the URL that counts for the limit of sinks or does not, the text of a document,
+/// its canonical link.
+const COUNTED_TARGET: u8 = 0;
+const TARGET: u8 = 1;
+const TEXT: u8 = 2;
+const CANONICAL: u8 = 3;
 
 /// The host of URLs whose scheme is neither http nor https, and the mark of their schemes. No host contains it.
 const NO_HOST: u8 = 0xff;
@@ -282,7 +321,7 @@ impl<'a> StoredUrl<'a> {
     fn read(record: &'a [u8]) -> Option<StoredUrl<'a>> {
         let host_len = memchr::memchr(HOST_END, record)?;
         let (scheme, rest) = record[host_len + 1..].split_first()?;
-        let rest_len = memchr::memchr3(CAPTURE, REDIRECT, TARGET, rest)?;
+        let rest_len = memchr::memchr3(CAPTURE, REDIRECT, OTHER, rest)?;
         let (host, rest) = (&record[..host_len], &rest[..rest_len]);
         Some(StoredUrl { host, scheme: *scheme, rest, len: host_len + 2 + rest_len })
     }
@@ -309,10 +348,19 @@ pub(super) struct HostUnit {
     pub(super) host: Vec<u8>,
     pub(super) captures: HostCaptures,
     pub(super) held_out: HostCaptures,
+    pub(super) documents: DocumentEvidence,
+    /// Contents that became equal to others because their texts are near.
+    pub(super) near_contents: u64,
     is_site_held_out: bool,
 }
 
 impl HostUnit {
+    /// Makes contents equal whose texts differ in at most `bits` bits of their hashes.
+    pub(super) fn unite_near(&mut self, bits: u32) {
+        self.near_contents = self.documents.unite_near(bits, &mut self.captures);
+        self.documents.unite_near(bits, &mut self.held_out);
+    }
+
     pub(super) fn held_out(&self) -> HeldOutHost<'_> {
         HeldOutHost { host: &self.host, captures: &self.held_out, is_site: self.is_site_held_out }
     }
@@ -418,10 +466,20 @@ impl<'a> HostReader<'a> {
                 let (to, code) = (fields.text(), RedirectCode::numbered(fields.u8()));
                 observer.redirect(uri, to, code, RecordPlace { source: fields.u32(), record: fields.u64() })
             }
-            TARGET => {
-                let is_counted = fields.u8() != 0;
-                observer.target(uri, TargetSource { is_counted, source: fields.u64() })
-            }
+            OTHER => match fields.u8() {
+                TEXT => {
+                    unit.documents.add_text(fields.u64(), fields.u64());
+                    Ok(())
+                }
+                CANONICAL => {
+                    unit.documents.add_canonical(uri, fields.0);
+                    Ok(())
+                }
+                kind => {
+                    let is_counted = kind == COUNTED_TARGET;
+                    observer.target(uri, TargetSource { is_counted, source: fields.u64() })
+                }
+            },
             _ => {
                 let (content, answer, day) = (fields.u64(), fields.u8(), fields.u16());
                 if answer & HAS_CONTENT != 0 {
@@ -456,7 +514,7 @@ fn new_unit(host: &[u8], hold_out: Option<HoldOut>) -> HostUnit {
     let host = authority_of(host);
     let (captures, held_out) = (HostCaptures::default(), HostCaptures::default());
     let is_site_held_out = hold_out.is_some_and(|hold_out| hold_out.contains_site(&host));
-    HostUnit { host, captures, held_out, is_site_held_out }
+    HostUnit { host, captures, held_out, documents: DocumentEvidence::default(), near_contents: 0, is_site_held_out }
 }
 
 #[cfg(test)]

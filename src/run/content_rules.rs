@@ -46,6 +46,10 @@ pub(crate) struct ContentCounts {
     /// Those that remain different after the rules of their hosts.
     pub(crate) forms: u64,
     pub(crate) hosts: u64,
+    /// Contents that are equal to others only because their texts are near.
+    pub(crate) near_contents: u64,
+    /// Rules that contents alone do not support enough.
+    pub(crate) rules_by_canonical: u64,
     /// Hosts with rules of their own.
     pub(crate) hosts_with_rules: u64,
     /// Rules of hosts and domains.
@@ -175,20 +179,37 @@ pub(super) fn learn_content(
         limits,
     };
     let next = || hosts.next_unit();
-    let learn = |unit: Vec<HostUnit>| {
+    let learn = |mut unit: Vec<HostUnit>| {
+        if let Some(bits) = limits.near_bits {
+            unit.iter_mut().for_each(|unit| unit.unite_near(bits));
+        }
         let held_out = encode_held_out(unit.iter().map(HostUnit::held_out))?;
         let trained = unit.into_iter().filter(|unit| unit.captures.len() > 0);
-        let learned = trained
-            .map(|HostUnit { host, captures, .. }| (captures.captures(), LearnedHost::learn(host, &captures, limits)));
+        let learned = trained.map(|unit| LearnedUnit::learn(unit, limits));
         Ok((learned.collect::<Vec<_>>(), held_out))
     };
-    let take = |(unit, held_out): (Vec<(u64, LearnedHost)>, Vec<u8>)| {
+    let take = |(unit, held_out): (Vec<LearnedUnit>, Vec<u8>)| {
         sites.held_out.add(&held_out)?;
         unit.into_iter().try_for_each(|host| Ok(sites.add(host)?))
     };
     produced_in_order(threads, next, learn, take)?;
     let learned = sites.finish().map_err(|error| RunError::Output(error.into()))?;
     Ok(LearnedContent { spilled: spilled + learned.spilled, ..learned })
+}
+
+/// What was learned of a host, and what of.
+struct LearnedUnit {
+    host: LearnedHost,
+    captures: u64,
+    near_contents: u64,
+}
+
+impl LearnedUnit {
+    fn learn(unit: HostUnit, limits: &ContentLimits) -> LearnedUnit {
+        let HostUnit { host, captures, documents, near_contents, .. } = unit;
+        let host = LearnedHost::learn(host, &captures, &documents, limits);
+        LearnedUnit { host, captures: captures.captures(), near_contents }
+    }
 }
 
 /// Collects the hosts of a site, and the rules of all sites.
@@ -203,13 +224,15 @@ struct SiteCollector<'a> {
 }
 
 impl SiteCollector<'_> {
-    fn add(&mut self, (captures, host): (u64, LearnedHost)) -> Result<(), SpillError> {
+    fn add(&mut self, unit: LearnedUnit) -> Result<(), SpillError> {
+        let LearnedUnit { host, captures, near_contents } = unit;
         let is_other = self.hosts.first().is_some_and(|first| site_of(&first.host) != site_of(&host.host));
         if is_other || self.hosts.len() == MAX_SITE_HOSTS {
             self.finish_site()?;
         }
         let (counts, rules) = (&mut self.counts, &host.rules);
         counts.captures += captures;
+        counts.near_contents += near_contents;
         counts.urls += rules.urls;
         counts.forms += rules.forms;
         counts.hosts += 1;
@@ -224,6 +247,7 @@ impl SiteCollector<'_> {
         for rule in &rules {
             self.highlights.add_rule(rule);
             let refusal = rule.judged.refusal;
+            self.counts.rules_by_canonical += u64::from(rule.judged.needs_canonical);
             self.counts.refused_counter_examples += u64::from(refusal == Some(RuleRefusal::CounterExamples));
             self.counts.refused_support += u64::from(refusal == Some(RuleRefusal::Support));
         }

@@ -5,6 +5,7 @@
 
 use super::capture_sort::{CaptureSort, HostReader, ObserveError, SortedCaptures};
 use super::content_rules::{LearnedContent, learn_content};
+use super::document_evidence::{DocumentCounts, DocumentOptions, read_documents};
 use super::record_store::DiskStore;
 use super::{RunError, RunRequest, Summary, canon};
 use crate::canon::{Policy, Rung};
@@ -37,19 +38,22 @@ pub(crate) struct ObserveResult {
     pub(crate) sources: Vec<String>,
     /// Rules about content.
     pub(crate) content: Option<LearnedContent>,
+    /// What was found in documents.
+    pub(crate) documents: DocumentCounts,
 }
 
 /// Most URLs that can be numbered; patterns may add as many.
 const MAX_URLS: usize = 1 << 31;
 
 /// Collects the redirects and answers that the records of a run state, on the rung `scheme` of its policy, and learns from them
-/// and from the contents of their captures.
+/// and from the contents of their captures, and of their documents if these are given.
 ///
 /// # Errors
 /// As [`canon`]; the URLs of redirects exceed the limit; temporary files cannot be used.
 pub(crate) fn observe(
     request: RunRequest<'_>,
     options: &ObserveOptions,
+    documents: Option<DocumentOptions>,
 ) -> Result<ObserveResult, RunError<ObserveError>> {
     let policy = observe_policy(request.policy, options.content);
     let request = RunRequest { policy: &policy, ..request };
@@ -69,6 +73,10 @@ pub(crate) fn observe(
         Ok(captures.add(group.run)?)
     };
     let summary = canon(request, |group| Ok(Some(sort.sort(&group))), append)?;
+    let documents = match documents {
+        Some(documents) => read_documents(documents, &policy, threads, |run| Ok(captures.add(run)?))?,
+        None => DocumentCounts::default(),
+    };
     let store = DiskStore { sorter_memory: options.memory / 32, directory: options.directory.clone() };
     let mut observer = RedirectObserver::new(&store, &options.redirects, policy.algorithm);
     observer.add_unused(found.other_status, found.unparsable);
@@ -78,7 +86,7 @@ pub(crate) fn observe(
     let hosts = HostReader::new(captures, &sort, limits.held_out, &mut observer, (found.redirects > 0, url_limit));
     let content = learn_content(hosts.map_err(failed)?, (threads, &options.directory), &limits)?;
     let redirects = observer.finish(&store).map_err(failed)?;
-    Ok(ObserveResult { summary, redirects, sources, content: options.content.map(|_| content) })
+    Ok(ObserveResult { summary, redirects, sources, content: options.content.map(|_| content), documents })
 }
 
 /// The policy with what is carried of each record.

@@ -18,18 +18,23 @@ mod body;
 mod budget;
 mod canonicalize;
 mod capture_sort;
+#[cfg(feature = "cli")]
+mod captured_document;
 mod check_sorted;
 mod content_rules;
 mod count;
 mod cut;
 mod dedup;
 mod distinct;
+#[cfg(feature = "cli")]
+mod document_evidence;
 mod documents;
 mod equivalences;
 mod error;
 mod held_out;
 mod in_order;
 mod json;
+#[cfg(feature = "cli")]
 mod learn;
 pub(crate) mod memory;
 mod open_source;
@@ -43,6 +48,8 @@ pub(crate) use budget::{Budget, BudgetError, WorkerNeed};
 pub(crate) use canonicalize::Ticket;
 pub use canonicalize::{RowGroup, canon};
 pub(crate) use capture_sort::ObserveError;
+#[cfg(feature = "cli")]
+pub(crate) use captured_document::{CapturedDocument, SkipReason};
 pub(crate) use check_sorted::sorted_rows_counter;
 pub use check_sorted::{CheckSortedError, check_sorted};
 pub(crate) use content_rules::{ContentCounts, LearnedContent};
@@ -50,6 +57,8 @@ pub use count::{CountMethod, DistinctCounts, count};
 pub use dedup::{DedupError, DedupKey, DedupOptions, DedupOutput, DedupSummary, DedupTotals, KeyedFileError, dedup};
 pub(crate) use dedup::{KeyedFileDefect, KeyedFiles, dedup_keyed_files};
 pub(crate) use distinct::HyperLogLog;
+#[cfg(feature = "cli")]
+pub(crate) use document_evidence::{DocumentCounts, DocumentOptions};
 pub(crate) use documents::{ArchiveDocuments, SourceDocuments, open_documents};
 pub(crate) use equivalences::read_equivalences;
 #[cfg(feature = "cli")]
@@ -57,6 +66,7 @@ pub(crate) use equivalences::read_evidence;
 pub use error::RunError;
 pub(crate) use held_out::Validation;
 pub(crate) use in_order::produced_in_order;
+#[cfg(feature = "cli")]
 pub(crate) use learn::{ObserveOptions, ObserveResult, observe};
 pub(crate) use options::{MAX_RECORD_LEN, MAX_ROW_GROUP_LEN};
 pub use options::{RunOptions, RunRequest};

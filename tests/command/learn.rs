@@ -227,6 +227,76 @@ fn digests_of_archives_are_computed_where_none_is_stated() {
     assert_eq!(content_rules(&rows(&out)), ["a.example ignore-parameter sid"]);
 }
 
+/// The record of a page in HTML; `head` are further header fields.
+fn page_record(uri: &str, head: &str, html: &str) -> String {
+    let content = format!("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n{head}\r\n{html}");
+    format!(
+        "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: {uri}\r\nWARC-Date: 2026-01-01T00:00:00Z\r\n\
+         Content-Type: application/http;msgtype=response\r\nContent-Length: {}\r\n\r\n{content}\r\n\r\n",
+        content.len()
+    )
+}
+
+/// Pages whose every capture states another time have no equal digests, but nearly equal texts.
+#[test]
+fn nearly_equal_texts_are_evidence_on_request() {
+    let directory = tempfile::tempdir().unwrap();
+    let (archive, out, report) =
+        (path(&directory, "in.warc"), path(&directory, "out.parquet"), path(&directory, "report.json"));
+    let text = |page: u32| (0..2000).map(|i| format!("w{} ", (i * (page + 7) + i * i) % 9973)).collect::<String>();
+    let record = |page: u32, session: u32| {
+        let html = format!("<p>It is {session} to {page}{session}.</p><p>{}</p>", text(page));
+        page_record(&format!("http://a.example/view?id={page}&sid={session}"), "", &html)
+    };
+    let records = (0..10).flat_map(|page| (0..3).map(move |session| record(page, session)));
+    fs::write(&archive, records.collect::<String>()).unwrap();
+    printed(&["learn", "-q", &archive, "-o", &out, "--report", &report], b"");
+    assert_eq!(read_json(&report)["content"]["rules"], 0);
+    let flags = ["--near-duplicates", "6", "--report", &report];
+    printed(&[&["learn", "-q", &archive, "-o", &out], &flags[..]].concat(), b"");
+    assert_eq!(content_rules(&rows(&out)), ["a.example ignore-parameter sid"]);
+    let documents = &read_json(&report)["documents"];
+    assert_eq!((&documents["texts"], &documents["near_contents"]), (&30.into(), &20.into()), "{documents}");
+    let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(&out).unwrap()).unwrap();
+    assert_eq!(reader.schema().metadata()["irikey.learn.near_duplicates"], "6");
+    let ran = irikey(&["learn", "-", "-o", &out, "--near-duplicates", "3"], b"", Stdio::null());
+    assert!(String::from_utf8(ran.stderr).unwrap().contains("read archives twice") && ran.status.code() == Some(2));
+}
+
+/// Three contents are too few for a rule, unless pages name the URL that the rule makes as canonical.
+#[test]
+fn canonical_links_are_evidence_on_request() {
+    let directory = tempfile::tempdir().unwrap();
+    let (archive, out, report) =
+        (path(&directory, "in.warc"), path(&directory, "out.parquet"), path(&directory, "report.json"));
+    let record = |page: u32, copy: u32, is_canonical: bool| {
+        let uri = format!("http://a.example/view?id={page}&ref={copy}");
+        let text = format!("<p>page {page}</p>").repeat(20);
+        match (is_canonical, page % 2) {
+            (false, _) => page_record(&uri, "", &format!("<title>x</title>{text}")),
+            (_, 0) => page_record(&uri, "", &format!("<link rel=canonical href='/view?id={page}'>{text}")),
+            _ => page_record(&uri, &format!("Link: </view?id={page}>; rel=\"canonical\"\r\n"), &text),
+        }
+    };
+    let learned = |is_canonical: bool, flags: &[&str]| {
+        let twice = (0..3).flat_map(|page| [0, 1].map(|copy| (page, copy)));
+        let records = twice.chain([(3, 0), (4, 0)]).map(|(page, copy)| record(page, copy, is_canonical));
+        fs::write(&archive, records.collect::<String>()).unwrap();
+        printed(&[&["learn", "-q", &archive, "-o", &out, "--report", &report], flags].concat(), b"");
+        texts(&rows(&out), &["kind", "pattern", "how"]).into_iter().map(|row| row.join(" ")).collect::<Vec<_>>()
+    };
+    let refused = ["refused ignore-parameter ref support"];
+    assert_eq!(learned(true, &[]), refused);
+    assert_eq!(learned(false, &["--canonical-links"]), refused);
+    assert_eq!(learned(true, &["--canonical-links"]), ["rule ignore-parameter ref content+canonical"]);
+    let documents = &read_json(&report)["documents"];
+    assert_eq!(
+        (&documents["canonical_links"], &documents["rules_by_canonical"]),
+        (&8.into(), &1.into()),
+        "{documents}"
+    );
+}
+
 #[test]
 fn the_report_is_a_page_with_rules_to_judge() {
     let directory = tempfile::tempdir().unwrap();

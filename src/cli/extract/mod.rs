@@ -1,7 +1,6 @@
 //! `extract`: writes a row for every IRI in documents, as an input for `canon`. One document is held in memory at a time, and
 //! rows are written as references are found.
 
-mod captures;
 mod rows;
 
 use std::cmp::Ordering;
@@ -27,8 +26,7 @@ use crate::iri::Base;
 use crate::output::{Destination, OutputError, OutputFormat};
 use crate::process::exit;
 use crate::record::archive::ArchivedDocument;
-use crate::run::{ArchiveDocuments, SourceDocuments, open_documents};
-use captures::{CapturedDocument, SkipReason};
+use crate::run::{ArchiveDocuments, CapturedDocument, SkipReason, SourceDocuments, open_documents};
 use rows::{LinkOrigin, LinkRows, describe_columns, parse_columns};
 
 const EXAMPLES: &str = "\

@@ -1,13 +1,10 @@
 //! The rows of `extract`: one per link, in the columns that the user chose.
 
 use crate::batch::ColumnKind;
-use crate::canon::{Canonicalizer, Policy, Rows};
+use crate::canon::UriMaker;
 use crate::cli::error::CommandError;
 use crate::extract::{HTTP_ELEMENT, Link, LinkScope};
-use crate::iri::CLASSIFIER;
-use crate::kernel::Bitmaps;
 use crate::output::{Destination, OutputError, OutputFormat, PlainColumn, PlainValue, RowWriter};
-use crate::record::RecordBuffer;
 
 /// A column of the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,15 +196,6 @@ fn non_empty(text: &[u8]) -> PlainValue<'_> {
     if text.is_empty() { PlainValue::Null } else { PlainValue::Bytes(text) }
 }
 
-/// Makes the canonical URI of one reference at a time.
-struct UriMaker {
-    canonicalizer: Canonicalizer,
-    url: Vec<u8>,
-    record: RecordBuffer,
-    bitmaps: Bitmaps,
-    rows: Rows,
-}
-
 /// Makes the canonical URI of a page, once for all its links.
 #[derive(Default)]
 struct PageMaker {
@@ -226,42 +214,5 @@ impl PageMaker {
             self.uri.extend_from_slice(self.uris.make(page, b"").uri);
         }
         &self.uri
-    }
-}
-
-/// The canonical URI of a reference.
-struct MadeUri<'a> {
-    /// Empty if there is a fault.
-    uri: &'a [u8],
-    key: crate::key::KeyBytes,
-    fault: Option<&'static str>,
-}
-
-impl Default for UriMaker {
-    fn default() -> UriMaker {
-        UriMaker {
-            canonicalizer: Canonicalizer::new(&Policy::default()),
-            url: Vec::new(),
-            record: RecordBuffer::default(),
-            bitmaps: Bitmaps::default(),
-            rows: Rows::new(0),
-        }
-    }
-}
-
-impl UriMaker {
-    fn make(&mut self, url: &[u8], base: &[u8]) -> MadeUri<'_> {
-        self.record.clear();
-        self.rows.clear();
-        // A record is a line.
-        self.url.clear();
-        self.url.extend(url.iter().map(|byte| if *byte == b'\n' { b' ' } else { *byte }));
-        self.record.push_url(&self.url);
-        self.record.push_base(base);
-        let records = self.record.records();
-        self.bitmaps.classify(records.text, &CLASSIFIER);
-        self.canonicalizer.append(&records, &self.bitmaps, &mut self.rows);
-        let fault = self.rows.faults.first().map(|(_, fault)| fault.kind.name());
-        MadeUri { uri: self.rows.uri.get(0), key: self.rows.key[0], fault }
     }
 }

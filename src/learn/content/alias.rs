@@ -142,6 +142,7 @@ fn judge(alias: &HostSample, (host, target): &(Vec<u8>, HostSample), limits: &Co
         counter,
         merged: support + counter,
         lower_bound: wilson_lower_bound(support as f64, support as f64 + excess),
+        needs_canonical: false,
         refusal,
         examples: Vec::new(),
         counter_examples: Vec::new(),
@@ -151,12 +152,13 @@ fn judge(alias: &HostSample, (host, target): &(Vec<u8>, HostSample), limits: &Co
 #[cfg(test)]
 mod tests {
     use super::super::host::learn_host;
+    use super::super::near::DocumentEvidence;
     use super::*;
 
     fn host(name: &str, pages: std::ops::Range<u64>, content: impl Fn(u64) -> u64) -> (Vec<u8>, HostSample) {
         let mut captures = HostCaptures::default();
         pages.for_each(|page| captures.push(format!("https://{name}/{page:04}").as_bytes(), content(page)));
-        let rules = learn_host(&captures, &ContentLimits::default());
+        let rules = learn_host(&captures, &DocumentEvidence::default(), &ContentLimits::default());
         (name.into(), HostSample::of(&captures, &rules).unwrap())
     }
 

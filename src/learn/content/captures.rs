@@ -3,6 +3,7 @@
 //! Some ten thousand URLs are enough to learn the rules of a host. Of larger hosts a sample is kept, in which URLs with like paths and
 //! numbers stay together, because rules compare these. The sample depends on the set of URLs only.
 
+use std::collections::HashMap;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Most URLs of a host that are kept.
@@ -108,6 +109,23 @@ impl HostCaptures {
 
     fn contents_of(&self, url: &CapturedUrl) -> &[(Content, u32)] {
         &self.contents[url.contents_at as usize..][..url.contents_len as usize]
+    }
+
+    /// Replaces contents by others.
+    pub(super) fn replace_contents(&mut self, by: &HashMap<Content, Content>) {
+        let mut contents: Vec<(Content, u32)> = Vec::with_capacity(self.contents.len());
+        for url in &mut self.urls {
+            let old = &self.contents[url.contents_at as usize..][..url.contents_len as usize];
+            let mut new: Vec<(Content, u32)> =
+                old.iter().map(|(content, count)| (*by.get(content).unwrap_or(content), *count)).collect();
+            new.sort_unstable();
+            url.contents_at = contents.len() as u32;
+            for equal in new.chunk_by(|a, b| a.0 == b.0) {
+                contents.push((equal[0].0, equal.iter().fold(0, |sum, (_, count)| sum.saturating_add(*count))));
+            }
+            url.contents_len = contents.len() as u32 - url.contents_at;
+        }
+        self.contents = contents;
     }
 
     /// Returns the number of URLs in the sample.

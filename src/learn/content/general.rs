@@ -4,6 +4,7 @@
 use super::alias::{HostSample, find_aliases};
 use super::captures::HostCaptures;
 use super::host::{ContentLimits, HostRules, JudgedRule, RuleRefusal, learn_host, wilson_lower_bound};
+use super::near::DocumentEvidence;
 use super::rule::{ContentRule, PathContext, ScopedRule};
 use crate::key::psl::HostParts;
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,8 +45,13 @@ pub(crate) struct LearnedHost {
 
 impl LearnedHost {
     /// Learns the rules of a host.
-    pub(crate) fn learn(host: Vec<u8>, captures: &HostCaptures, limits: &ContentLimits) -> LearnedHost {
-        let rules = learn_host(captures, limits);
+    pub(crate) fn learn(
+        host: Vec<u8>,
+        captures: &HostCaptures,
+        documents: &DocumentEvidence,
+        limits: &ContentLimits,
+    ) -> LearnedHost {
+        let rules = learn_host(captures, documents, limits);
         let sample = HostSample::of(captures, &rules);
         LearnedHost { host, rules, sample }
     }
@@ -90,6 +96,7 @@ impl Votes {
             counter: self.counter,
             merged: self.merged,
             lower_bound: wilson_lower_bound(self.support as f64, (self.support + self.counter) as f64),
+            needs_canonical: false,
             refusal: None,
             examples: Vec::new(),
             counter_examples: Vec::new(),

@@ -9,9 +9,10 @@
 
 use super::captures::HostCaptures;
 use super::differences::{DifferenceDetail, find_differences};
+use super::near::DocumentEvidence;
 use super::parameters::needed_parameters;
 use super::rule::{ContentRule, PathContext, ScopedRule, ValueShape};
-use super::rule_set::ContentRuleSet;
+use super::rule_set::{ContentRuleSet, UrlParts};
 use super::trial::{Forms, RuleEvidence, Trial};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,11 +34,13 @@ pub(crate) struct ContentLimits {
     pub(crate) min_precision: f64,
     /// Share of captures that rules are not learned from, but tried on.
     pub(crate) held_out: f64,
+    /// Contents are equal whose texts differ in at most so many bits of their hashes.
+    pub(crate) near_bits: Option<u32>,
 }
 
 impl Default for ContentLimits {
     fn default() -> ContentLimits {
-        ContentLimits { min_contents: 5, min_precision: 0.99, held_out: 0.0 }
+        ContentLimits { min_contents: 5, min_precision: 0.99, held_out: 0.0, near_bits: None }
     }
 }
 
@@ -72,6 +75,8 @@ pub(crate) struct JudgedRule {
     pub(crate) merged: u64,
     /// Lower bound of the share of right merges.
     pub(crate) lower_bound: f64,
+    /// The rule was learned because pages name the URL that it makes as canonical: contents alone are too few.
+    pub(crate) needs_canonical: bool,
     /// `None` if the rule was learned.
     pub(crate) refusal: Option<RuleRefusal>,
     /// Pairs of URLs, one after the other.
@@ -104,9 +109,10 @@ pub(crate) fn wilson_lower_bound(successes: f64, all: f64) -> f64 {
 }
 
 /// Learns which differences of the URLs of a host make no difference.
-pub(crate) fn learn_host(captures: &HostCaptures, limits: &ContentLimits) -> HostRules {
+pub(crate) fn learn_host(captures: &HostCaptures, documents: &DocumentEvidence, limits: &ContentLimits) -> HostRules {
     let trial = Trial::new(captures);
-    let mut learner = HostLearner { captures, trial, limits, noise: captures.noise(), refused: BTreeMap::new() };
+    let (noise, refused, canonical) = (captures.noise(), BTreeMap::new(), count_canonical(documents));
+    let mut learner = HostLearner { captures, trial, limits, noise, canonical, refused };
     let mut found = learner.candidates(DifferenceDetail::Rules);
     let has_many_names = found.has_many_names();
     let mut tried = learner.reduce(most_frequent(std::mem::take(&mut found.rules)));
@@ -123,6 +129,20 @@ pub(crate) fn learn_host(captures: &HostCaptures, limits: &ContentLimits) -> Hos
         tried = if is_new { learner.reduce(rules) } else { TriedRules { rules, ..tried } };
     }
     learner.finish(tried)
+}
+
+/// Returns for each rule the number of pages from whose URL it alone makes the URL that they name as canonical.
+fn count_canonical(documents: &DocumentEvidence) -> BTreeMap<ScopedRule, u64> {
+    let mut counts = BTreeMap::new();
+    for (page, canonical) in documents.canonical() {
+        let (Some(page), Some(canonical)) = (UrlParts::of(page), UrlParts::of(canonical)) else { continue };
+        let is_one_host = page.authority() == canonical.authority();
+        let found = if is_one_host { find_differences(&page, &canonical, DifferenceDetail::Rules) } else { None };
+        if let Some([rule]) = found.as_ref().map(|found| found.rules.as_slice()) {
+            *counts.entry(rule.clone()).or_default() += 1;
+        }
+    }
+    counts
 }
 
 /// Returns whether the rule is about values that software makes, each of which occurs once.
@@ -178,6 +198,8 @@ struct HostLearner<'a> {
     trial: Trial<'a>,
     limits: &'a ContentLimits,
     noise: f64,
+    /// Pages whose canonical links confirm each rule.
+    canonical: BTreeMap<ScopedRule, u64>,
     refused: BTreeMap<ScopedRule, (RuleEvidence, RuleRefusal)>,
 }
 
@@ -304,8 +326,17 @@ impl HostLearner<'_> {
         }
     }
 
-    /// Rules that say more about URLs that were not captured need more support.
+    /// Where canonical links confirm a rule as often as contents have to, half as many contents are enough. Canonical links alone
+    /// are no evidence: many sites name one page for all.
     fn needed_support(&self, rule: &ScopedRule) -> u64 {
+        const MIN_CONTENTS: u64 = 2;
+        let needed = self.needed_contents(rule);
+        let is_canonical = self.canonical.get(rule).is_some_and(|pages| *pages >= needed);
+        if is_canonical { needed.div_ceil(2).max(MIN_CONTENTS).min(needed) } else { needed }
+    }
+
+    /// Rules that say more about URLs that were not captured need more support.
+    fn needed_contents(&self, rule: &ScopedRule) -> u64 {
         match &rule.rule {
             ContentRule::SegmentValue(_, None) | ContentRule::Query => 3 * self.limits.min_contents,
             ContentRule::SegmentValue(..) | ContentRule::Segment(..) => 2 * self.limits.min_contents,
@@ -320,6 +351,7 @@ impl HostLearner<'_> {
         };
         JudgedRule {
             lower_bound: self.lower_bound(&rule, evidence),
+            needs_canonical: refusal.is_none() && evidence.support < self.needed_contents(&rule),
             rule,
             support: evidence.support,
             counter: evidence.counter,
@@ -342,11 +374,15 @@ mod tests {
 
     /// The rules that are learned from captures of URLs, as texts.
     fn learned(captures: &[(String, u64)]) -> Vec<String> {
+        learned_with(captures, &DocumentEvidence::default())
+    }
+
+    fn learned_with(captures: &[(String, u64)], documents: &DocumentEvidence) -> Vec<String> {
         let mut sorted = captures.to_vec();
         sorted.sort();
         let mut host = HostCaptures::default();
         sorted.iter().for_each(|(uri, content)| host.push(uri.as_bytes(), *content));
-        let rules = learn_host(&host, &ContentLimits::default()).rules.into_iter();
+        let rules = learn_host(&host, documents, &ContentLimits::default()).rules.into_iter();
         rules
             .filter(|rule| rule.refusal.is_none())
             .map(|rule| format!("{} {}", rule.rule.rule, rule.rule.context))
@@ -403,6 +439,29 @@ mod tests {
             _ => (format!("http://a/news/{page}?v={copy}"), page * 5 + copy),
         };
         assert_eq!(learned(&urls(40, paths)), ["ignore-parameter v /shop/"]);
+    }
+
+    #[test]
+    fn canonical_links_confirm_rules_that_few_contents_support() {
+        let page = |page, copy| (format!("http://a/v?id={page}&ref={copy}"), page);
+        let few: Vec<_> = (0..3).flat_map(|id| (0..2).map(move |copy| page(id, copy))).collect();
+        let canonical = |pages: std::ops::Range<u64>| {
+            let mut documents = DocumentEvidence::default();
+            for id in pages {
+                documents.add_canonical(
+                    format!("http://a/v?id={id}&ref=1").as_bytes(),
+                    format!("http://a/v?id={id}").as_bytes(),
+                );
+                documents.add_canonical(format!("http://a/v?id={id}&ref=1").as_bytes(), b"http://a/");
+            }
+            documents
+        };
+        assert!(learned(&few).is_empty() && learned_with(&few, &canonical(0..4)).is_empty());
+        assert_eq!(learned_with(&few, &canonical(0..5)), ["ignore-parameter ref "]);
+        // Never alone, and not against contents.
+        assert!(learned_with(&few[..2], &canonical(0..5)).is_empty());
+        let different: Vec<_> = few.iter().cloned().chain((0..9).map(|id| (page(0, 9 + id).0, 100 + id))).collect();
+        assert!(learned_with(&different, &canonical(0..5)).is_empty());
     }
 
     #[test]

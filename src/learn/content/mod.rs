@@ -25,6 +25,8 @@ mod highlights;
 #[cfg(feature = "pipeline")]
 mod host;
 #[cfg(feature = "pipeline")]
+mod near;
+#[cfg(feature = "pipeline")]
 mod parameters;
 mod rule;
 mod rule_set;
@@ -43,6 +45,8 @@ pub(crate) use general::{EVERYWHERE, GeneralRules, LearnedHost, ScopeRule, site_
 pub(crate) use highlights::{HostReduction, KindTotals, RuleHighlights};
 #[cfg(feature = "pipeline")]
 pub(crate) use host::{ContentLimits, JudgedRule, RuleRefusal};
+#[cfg(feature = "pipeline")]
+pub(crate) use near::DocumentEvidence;
 pub(crate) use rule::{ContentRule, PathContext, ScopedRule};
 pub(crate) use rule_set::{ContentRuleSet, RuleBuffers, UrlParts};
 #[cfg(feature = "pipeline")]

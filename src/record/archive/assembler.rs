@@ -356,6 +356,7 @@ impl RecordAssembler {
                 offset: capture.offset,
                 mime: std::mem::take(&mut capture.mime),
                 charset: std::mem::take(&mut capture.charset),
+                digest: std::mem::take(&mut capture.digest),
                 state,
                 content: content.unwrap_or_default().to_vec(),
             });

@@ -40,6 +40,8 @@ pub(crate) struct ArchivedDocument {
     /// Media type and charset that the head of the record states. For a response, those of its HTTP head count.
     pub(crate) mime: Vec<u8>,
     pub(crate) charset: Vec<u8>,
+    /// The digest that the record states; empty if it states none.
+    pub(crate) digest: Vec<u8>,
     pub(crate) state: ContentState,
     /// The content, HTTP head included.
     pub(crate) content: Vec<u8>,

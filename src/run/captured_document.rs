@@ -2,6 +2,9 @@
 
 use std::borrow::Cow;
 
+use data_encoding::BASE32;
+use sha1::{Digest, Sha1};
+
 use crate::encoding::Charset;
 use crate::extract::{HeaderField, Markup};
 use crate::input::{BodyDefect, decode_body, unpack_gzip_file};
@@ -9,7 +12,7 @@ use crate::record::archive::{ArchivedDocument, ContentState, DocumentKind, HttpD
 
 /// Why a capture is not read as a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum SkipReason {
+pub(crate) enum SkipReason {
     /// The content was captured before.
     Revisit,
     /// The status is not 2xx.
@@ -22,7 +25,7 @@ pub(super) enum SkipReason {
 
 impl SkipReason {
     /// The name in the summary.
-    pub(super) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             SkipReason::Revisit => "revisit",
             SkipReason::Status => "status",
@@ -33,35 +36,45 @@ impl SkipReason {
 }
 
 /// A capture whose links can be read.
-pub(super) struct CapturedDocument<'a> {
+pub(crate) struct CapturedDocument<'a> {
     document: &'a ArchivedDocument,
     http: Option<HttpDocument>,
 }
 
 /// The content of a capture, ready to be parsed.
-pub(super) struct CaptureBody<'a> {
-    pub(super) bytes: Cow<'a, [u8]>,
+pub(crate) struct CaptureBody<'a> {
+    pub(crate) bytes: Cow<'a, [u8]>,
     /// `None` if it is to be recognized by its content.
-    pub(super) markup: Option<Markup>,
+    pub(crate) markup: Option<Markup>,
     /// The charset that the transport declares.
-    pub(super) charset: Option<Charset>,
+    pub(crate) charset: Option<Charset>,
     /// Why the content is not whole.
-    pub(super) defect: Option<BodyDefect>,
+    pub(crate) defect: Option<BodyDefect>,
 }
 
 impl<'a> CapturedDocument<'a> {
-    pub(super) fn new(document: &'a ArchivedDocument) -> CapturedDocument<'a> {
+    pub(crate) fn new(document: &'a ArchivedDocument) -> CapturedDocument<'a> {
         let is_response = document.kind != DocumentKind::Resource;
         let http = if is_response { HttpDocument::parse(&document.content) } else { None };
         CapturedDocument { document, http }
     }
 
-    pub(super) fn status(&self) -> Option<i32> {
+    pub(crate) fn status(&self) -> Option<i32> {
         self.http.as_ref()?.status
     }
 
+    /// The digest of the payload: the one that the record states, otherwise its SHA-1, as in the rows of records.
+    pub(crate) fn digest(&self) -> Cow<'a, [u8]> {
+        let ArchivedDocument { digest, content, .. } = self.document;
+        if !digest.is_empty() {
+            return Cow::Borrowed(digest);
+        }
+        let body_at = self.http.as_ref().map_or(0, |http| http.body_at);
+        Cow::Owned(BASE32.encode(&Sha1::digest(&content[body_at..])).into_bytes())
+    }
+
     /// The header fields that hold links.
-    pub(super) fn header_fields(&self) -> Vec<(HeaderField, &[u8])> {
+    pub(crate) fn header_fields(&self) -> Vec<(HeaderField, &[u8])> {
         let Some(http) = &self.http else { return Vec::new() };
         let location = http.location.as_slice();
         [
@@ -75,7 +88,7 @@ impl<'a> CapturedDocument<'a> {
     }
 
     /// The content with at most `max_len` bytes, or why it is not read.
-    pub(super) fn body(&self, max_len: usize) -> Result<CaptureBody<'a>, SkipReason> {
+    pub(crate) fn body(&self, max_len: usize) -> Result<CaptureBody<'a>, SkipReason> {
         if self.document.kind == DocumentKind::Revisit {
             return Err(SkipReason::Revisit);
         }

@@ -1,0 +1,60 @@
+//! Makes the canonical URI of one reference at a time: [`UriMaker`].
+
+use super::canonicalizer::Canonicalizer;
+use super::policy::Policy;
+use super::rows::Rows;
+use crate::iri::CLASSIFIER;
+use crate::kernel::Bitmaps;
+use crate::key::KeyBytes;
+use crate::record::RecordBuffer;
+
+/// Makes canonical URIs and keeps its buffers between them.
+pub(crate) struct UriMaker {
+    canonicalizer: Canonicalizer,
+    url: Vec<u8>,
+    record: RecordBuffer,
+    bitmaps: Bitmaps,
+    rows: Rows,
+}
+
+/// The canonical URI of a reference.
+pub(crate) struct MadeUri<'a> {
+    /// Empty if there is a fault.
+    pub(crate) uri: &'a [u8],
+    pub(crate) key: KeyBytes,
+    pub(crate) fault: Option<&'static str>,
+}
+
+impl Default for UriMaker {
+    fn default() -> UriMaker {
+        UriMaker::new(&Policy::default())
+    }
+}
+
+impl UriMaker {
+    pub(crate) fn new(policy: &Policy) -> UriMaker {
+        UriMaker {
+            canonicalizer: Canonicalizer::new(policy),
+            url: Vec::new(),
+            record: RecordBuffer::default(),
+            bitmaps: Bitmaps::default(),
+            rows: Rows::new(0),
+        }
+    }
+
+    /// Makes the canonical URI of `url`, resolved against `base`.
+    pub(crate) fn make(&mut self, url: &[u8], base: &[u8]) -> MadeUri<'_> {
+        self.record.clear();
+        self.rows.clear();
+        // A record is a line.
+        self.url.clear();
+        self.url.extend(url.iter().map(|byte| if *byte == b'\n' { b' ' } else { *byte }));
+        self.record.push_url(&self.url);
+        self.record.push_base(base);
+        let records = self.record.records();
+        self.bitmaps.classify(records.text, &CLASSIFIER);
+        self.canonicalizer.append(&records, &self.bitmaps, &mut self.rows);
+        let fault = self.rows.faults.first().map(|(_, fault)| fault.kind.name());
+        MadeUri { uri: self.rows.uri.get(0), key: self.rows.key[0], fault }
+    }
+}

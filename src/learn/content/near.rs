@@ -1,0 +1,113 @@
+//! Evidence from documents besides digests: texts that are nearly equal, and canonical links. [`DocumentEvidence`].
+
+use super::captures::{Content, HostCaptures};
+use std::collections::{BTreeMap, HashMap};
+
+/// Most texts, and most canonical links, of a host that are kept.
+const MAX_KEPT: usize = 100_000;
+
+/// Most contents that one is compared with, in each of the tables of [`NearTexts`].
+const MAX_COMPARED: usize = 32;
+
+/// What the documents of a host show.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DocumentEvidence {
+    /// The hash of the text of each content.
+    texts: BTreeMap<Content, u64>,
+    /// Pages, and the URLs that they name as canonical.
+    canonical: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+impl DocumentEvidence {
+    /// Adds the hash of the text of a content.
+    pub(crate) fn add_text(&mut self, content: Content, hash: u64) {
+        if self.texts.len() < MAX_KEPT {
+            let known = self.texts.entry(content).or_insert(hash);
+            *known = hash.min(*known);
+        }
+    }
+
+    /// Adds a page that names another URL as the canonical one.
+    pub(crate) fn add_canonical(&mut self, page: &[u8], canonical: &[u8]) {
+        if self.canonical.len() < MAX_KEPT {
+            self.canonical.push((page.to_vec(), canonical.to_vec()));
+        }
+    }
+
+    /// Returns the pages with the URLs that they name as canonical.
+    pub(super) fn canonical(&self) -> &[(Vec<u8>, Vec<u8>)] {
+        &self.canonical
+    }
+
+    /// Makes contents equal whose texts differ in at most `bits` bits of their hashes. Returns how many became equal to others.
+    pub(crate) fn unite_near(&self, bits: u32, captures: &mut HostCaptures) -> u64 {
+        let (mut near, mut united) = (NearTexts::new(bits), HashMap::new());
+        for (content, hash) in &self.texts {
+            if let Some(first) = near.find_or_add(*content, *hash) {
+                united.insert(*content, first);
+            }
+        }
+        if !united.is_empty() {
+            captures.replace_contents(&united);
+        }
+        united.len() as u64
+    }
+}
+
+/// Contents that are not near to an earlier one. Hashes that differ in `bits` bits agree in one of `bits + 1` parts, by which
+/// they are found.
+struct NearTexts {
+    bits: u32,
+    tables: Vec<HashMap<u64, Vec<(u64, Content)>>>,
+}
+
+impl NearTexts {
+    fn new(bits: u32) -> NearTexts {
+        NearTexts { bits, tables: vec![HashMap::new(); bits as usize + 1] }
+    }
+
+    /// Returns the earlier content that is near, or adds this one.
+    fn find_or_add(&mut self, content: Content, hash: u64) -> Option<Content> {
+        let parts = self.tables.len();
+        let part = |at: usize| {
+            let (from, to) = (at * 64 / parts, (at + 1) * 64 / parts);
+            hash >> from & (u64::MAX >> (64 - (to - from)))
+        };
+        let is_near = |other: &&(u64, Content)| (other.0 ^ hash).count_ones() <= self.bits;
+        let mut tables = self.tables.iter().enumerate();
+        let found = tables.find_map(|(at, table)| table.get(&part(at))?.iter().find(is_near));
+        if let Some((_, first)) = found {
+            return Some(*first);
+        }
+        for (at, table) in self.tables.iter_mut().enumerate() {
+            let others = table.entry(part(at)).or_default();
+            if others.len() < MAX_COMPARED {
+                others.push((hash, content));
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contents_with_near_texts_become_equal() {
+        let mut host = HostCaptures::default();
+        for (uri, content) in [("http://a/1", 10), ("http://a/2", 11), ("http://a/2", 12), ("http://a/3", 13)] {
+            host.push(uri.as_bytes(), content);
+        }
+        let mut evidence = DocumentEvidence::default();
+        for (content, hash) in [(10, 0xff00), (11, 0xff01), (12, 0xff08), (13, 0x00ff)] {
+            evidence.add_text(content, hash);
+        }
+        let contents = |host: &HostCaptures| (0..host.len()).map(|url| host.contents(url).to_vec()).collect::<Vec<_>>();
+        let mut same = host.clone();
+        assert_eq!(evidence.unite_near(0, &mut same), 0);
+        assert_eq!(contents(&same), contents(&host));
+        assert_eq!(evidence.unite_near(1, &mut host), 2);
+        assert_eq!(contents(&host), [vec![(10, 1)], vec![(10, 2)], vec![(13, 1)]]);
+    }
+}

@@ -1,0 +1,179 @@
+//! Reads the documents of archives for evidence besides digests: hashes of similar texts, and canonical links.
+//!
+//! ```text
+//! archives --ArchiveDocuments--> documents --DocumentReader, on all threads--> records --> sorted runs of captures
+//! ```
+//!
+//! Archives are read a second time for it. Sources that are not archives have no documents.
+
+use super::RunError;
+use super::capture_sort::{ObserveError, write_canonical, write_text_hash};
+use super::captured_document::CapturedDocument;
+use super::documents::{ArchiveDocuments, SourceDocuments, open_documents};
+use super::in_order::produced_in_order;
+use crate::canon::{Policy, UriMaker};
+use crate::extract::{DocumentContext, HeaderField, extract_each, for_each_header_link, similarity_hash};
+use crate::input::Source;
+use crate::record::archive::ArchivedDocument;
+use crate::sort::{BytesBuffer, BytesRun};
+
+/// Longest document that is read, in bytes.
+const MAX_DOCUMENT_LEN: usize = 16 << 20;
+
+/// Bytes of documents, and documents, that a thread reads at a time.
+const UNIT_LEN: usize = 1 << 20;
+const UNIT_DOCUMENTS: usize = 64;
+
+/// What is looked for in documents.
+#[derive(Debug)]
+pub(crate) struct DocumentOptions {
+    /// The sources, to be read a second time.
+    pub(crate) sources: Vec<Source>,
+    /// Hashes of texts.
+    pub(crate) has_texts: bool,
+    /// Canonical links.
+    pub(crate) has_canonical: bool,
+}
+
+/// What was found in documents.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct DocumentCounts {
+    /// Documents of archives that were read.
+    pub(crate) documents: u64,
+    /// Documents whose text has a hash.
+    pub(crate) texts: u64,
+    /// Documents that name another URL as the canonical one.
+    pub(crate) canonical: u64,
+    /// Documents whose content could not be decoded.
+    pub(crate) unread: u64,
+}
+
+/// Reads the documents of all archives, and calls `append` with what they state.
+pub(super) fn read_documents(
+    options: DocumentOptions,
+    policy: &Policy,
+    threads: usize,
+    mut append: impl FnMut(BytesRun) -> Result<(), ObserveError> + Send,
+) -> Result<DocumentCounts, RunError<ObserveError>> {
+    let DocumentOptions { sources, has_texts, has_canonical } = options;
+    let (mut sources, mut current, mut counts) = (sources.into_iter(), None, DocumentCounts::default());
+    let next = || Ok(next_unit(&mut sources, &mut current));
+    let policy = Policy { keep_input: false, ..policy.clone() };
+    let work = |documents: Vec<ArchivedDocument>| {
+        let mut reader = DocumentReader {
+            uris: UriMaker::new(&policy),
+            page: Vec::new(),
+            records: BytesBuffer::default(),
+            counts: DocumentCounts::default(),
+        };
+        documents.iter().for_each(|document| reader.read(document, has_texts, has_canonical));
+        Ok((reader.records.take_run(), reader.counts))
+    };
+    let append = |(run, found): (BytesRun, DocumentCounts)| {
+        counts.documents += found.documents;
+        counts.texts += found.texts;
+        counts.canonical += found.canonical;
+        counts.unread += found.unread;
+        append(run)
+    };
+    produced_in_order(threads, next, work, append)?;
+    Ok(counts)
+}
+
+/// Returns the next documents; `None` after the last. What is wrong with an archive was reported when its records were read.
+fn next_unit(
+    sources: &mut impl Iterator<Item = Source>,
+    current: &mut Option<Box<ArchiveDocuments>>,
+) -> Option<Vec<ArchivedDocument>> {
+    let (mut unit, mut len) = (Vec::new(), 0);
+    while len < UNIT_LEN && unit.len() < UNIT_DOCUMENTS {
+        match current.as_mut().map(|archive| archive.next()) {
+            Some(Some(document)) => {
+                len += document.content.len();
+                unit.push(document);
+            }
+            Some(None) => *current = None,
+            None => match sources.next().map(|source| open_documents(source, MAX_DOCUMENT_LEN)) {
+                Some(Ok(SourceDocuments::Archive(archive))) => *current = Some(archive),
+                Some(_) => (),
+                None => break,
+            },
+        }
+    }
+    (!unit.is_empty()).then_some(unit)
+}
+
+/// Makes records of documents.
+struct DocumentReader {
+    uris: UriMaker,
+    /// Canonical URI of the document.
+    page: Vec<u8>,
+    records: BytesBuffer,
+    counts: DocumentCounts,
+}
+
+impl DocumentReader {
+    fn read(&mut self, document: &ArchivedDocument, has_texts: bool, has_canonical: bool) {
+        let capture = CapturedDocument::new(document);
+        let Ok(body) = capture.body(MAX_DOCUMENT_LEN) else { return };
+        self.page.clear();
+        self.page.extend_from_slice(self.uris.make(&document.url, b"").uri);
+        if self.page.is_empty() {
+            return;
+        }
+        self.counts.documents += 1;
+        if body.defect.is_some() {
+            self.counts.unread += 1;
+            return;
+        }
+        let context = DocumentContext {
+            markup: body.markup,
+            charset: body.charset,
+            base: Some(document.url.clone()),
+            ..DocumentContext::default()
+        };
+        if has_texts && let Some(hash) = similarity_hash(&body.bytes, &context) {
+            self.counts.texts += u64::from(write_text_hash(&self.page, &capture.digest(), hash, &mut self.records));
+        }
+        if has_canonical && let Some((url, base)) = canonical_link(&capture, &body.bytes, &context) {
+            self.add_canonical(&url, &base);
+        }
+    }
+
+    fn add_canonical(&mut self, url: &[u8], base: &[u8]) {
+        let canonical = self.uris.make(url, base).uri;
+        if !canonical.is_empty() && canonical != self.page {
+            self.counts.canonical += 1;
+            write_canonical(&self.page, canonical, &mut self.records);
+        }
+    }
+}
+
+/// Returns the first canonical link of a document and its base: that of a header field, or of a `link` element (RFC 6596).
+fn canonical_link(
+    capture: &CapturedDocument<'_>,
+    bytes: &[u8],
+    context: &DocumentContext,
+) -> Option<(Vec<u8>, Vec<u8>)> {
+    let is_canonical = |rel: &str| rel.split_ascii_whitespace().any(|rel| rel.eq_ignore_ascii_case("canonical"));
+    let base = context.base.clone().unwrap_or_default();
+    let mut found = None;
+    for (field, value) in capture.header_fields().into_iter().filter(|(field, _)| *field == HeaderField::Link) {
+        for_each_header_link(field, value, &mut |link, anchor| {
+            if anchor.is_none() && is_canonical(&link.rel) {
+                found = Some((link.url, base.clone()));
+            }
+            found.is_none()
+        });
+    }
+    if found.is_none() {
+        extract_each(bytes, context, &mut |link, scope| {
+            if link.element == "link" && link.defect.is_none() && is_canonical(&link.rel) {
+                let base = scope.bases.get(link.base).cloned();
+                found = Some((link.url, base.unwrap_or_default()));
+            }
+            found.is_none()
+        });
+    }
+    found
+}
