@@ -10,14 +10,14 @@
 //! and the rest. The merge compares these lengths first and bytes only where they are equal (a tournament tree with common
 //! prefixes), so that most comparisons are comparisons of two numbers.
 
-use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
 
 use arrow::error::ArrowError;
 
+use super::held_runs::{BlockQueue, HeldRuns};
 use super::prefix::{common_prefix_len, sort_texts};
-use crate::spill::{FileRange, ScratchFile, SpillError};
+use crate::spill::{ScratchFile, SpillError};
 
 /// About the most bytes of a block of a run; it has at least one record.
 const BLOCK_LEN: usize = 16 << 10;
@@ -119,111 +119,55 @@ fn read_number(bytes: &[u8], at: &mut usize) -> Option<usize> {
     }
 }
 
-/// Where the bytes of a block are.
-#[derive(Debug)]
-enum BlockPlace {
-    Memory(Vec<u8>),
-    File(Arc<ScratchFile>, FileRange),
-}
-
 /// Sorted runs that will be merged.
 #[derive(Debug)]
-pub(crate) struct BytesRuns {
-    runs: Vec<VecDeque<BlockPlace>>,
-    file: Arc<ScratchFile>,
-    /// Bytes of memory for blocks and merges together.
-    limit: usize,
-    /// Bytes of blocks that may stay in memory.
-    held_limit: usize,
-    held: usize,
-    /// Length of the longest block.
-    largest: usize,
-    /// Bytes of temporary files of earlier merges.
-    written: u64,
-}
+pub(crate) struct BytesRuns(HeldRuns);
 
 impl BytesRuns {
     /// No runs. They take about `limit` bytes of memory, and the rest is in a temporary file in `directory`.
     pub(crate) fn new(limit: usize, directory: &Path) -> BytesRuns {
-        BytesRuns {
-            runs: Vec::new(),
-            file: Arc::new(ScratchFile::new(directory)),
-            limit,
-            held_limit: limit / 2,
-            held: 0,
-            largest: BLOCK_LEN,
-            written: 0,
-        }
+        BytesRuns(HeldRuns::new(limit, directory, MIN_FAN_IN))
     }
 
     /// Adds a run.
     pub(crate) fn add(&mut self, run: BytesRun) -> Result<(), SpillError> {
         if !run.blocks.is_empty() {
-            self.runs.push(VecDeque::with_capacity(run.blocks.len()));
+            self.0.begin_run();
         }
-        run.blocks.into_iter().try_for_each(|block| self.extend_last(block))
-    }
-
-    /// Appends a block to the last run.
-    fn extend_last(&mut self, block: Vec<u8>) -> Result<(), SpillError> {
-        self.largest = self.largest.max(block.len());
-        let place = if self.held + block.len() <= self.held_limit {
-            self.held += block.len();
-            BlockPlace::Memory(block)
-        } else {
-            BlockPlace::File(Arc::clone(&self.file), self.file.append(&block)?)
-        };
-        if let Some(run) = self.runs.last_mut() {
-            run.push_back(place);
-        }
-        Ok(())
+        append(&mut self.0, run.blocks)
     }
 
     /// Bytes written to temporary files.
     pub(crate) fn written_len(&self) -> u64 {
-        self.written + self.file.written_len()
-    }
-
-    /// How many runs can be merged at a time within the limit: each holds a block and a record.
-    fn fan_in(&self) -> usize {
-        (self.limit / 2 / (2 * self.largest)).max(MIN_FAN_IN)
+        self.0.written_len()
     }
 
     /// Merges runs until all that remain can be merged at a time.
-    pub(crate) fn reduce(mut self) -> Result<BytesRuns, SpillError> {
-        while self.runs.len() > self.fan_in() {
-            // The blocks of this level leave memory only as they are merged, so those of the next level go to disk.
-            let mut next = BytesRuns { held_limit: 0, ..BytesRuns::new(self.limit, self.file.directory()) };
-            (next.largest, next.written) = (self.largest, self.written_len());
-            let (fan_in, mut rest) = (self.fan_in(), std::mem::take(&mut self.runs).into_iter());
-            loop {
-                let runs: Vec<_> = rest.by_ref().take(fan_in).collect();
-                if runs.is_empty() {
-                    break;
-                }
-                next.add_merged(BytesMerger::new(runs)?)?;
+    pub(crate) fn reduce(self) -> Result<BytesRuns, SpillError> {
+        let runs = self.0.reduce(|runs, merged| {
+            let (mut merger, mut encoder) = (BytesMerger::new(runs)?, RunEncoder::default());
+            while let Some(shared) = merger.advance()? {
+                encoder.push(merger.record(), shared);
+                append(merged, encoder.run.blocks.drain(..))?;
             }
-            self = next;
-        }
-        Ok(self)
-    }
-
-    fn add_merged(&mut self, mut merger: BytesMerger) -> Result<(), SpillError> {
-        self.runs.push(VecDeque::new());
-        let mut encoder = RunEncoder::default();
-        while let Some(shared) = merger.advance()? {
-            encoder.push(merger.record(), shared);
-            for block in encoder.run.blocks.drain(..) {
-                self.extend_last(block)?;
-            }
-        }
-        encoder.finish().blocks.into_iter().try_for_each(|block| self.extend_last(block))
+            append(merged, encoder.finish().blocks)
+        });
+        runs.map(BytesRuns)
     }
 
     /// Starts the merge of all runs.
     pub(crate) fn merger(self) -> Result<BytesMerger, SpillError> {
-        BytesMerger::new(self.reduce()?.runs)
+        BytesMerger::new(self.reduce()?.0.take())
     }
+}
+
+/// Appends blocks to the last run.
+fn append(runs: &mut HeldRuns, blocks: impl IntoIterator<Item = Vec<u8>>) -> Result<(), SpillError> {
+    blocks.into_iter().try_for_each(|block| {
+        // A run that is merged holds a block and a record.
+        let memory_len = 2 * block.len();
+        runs.append(block, memory_len)
+    })
 }
 
 /// The first record of a run that was not returned yet.
@@ -232,7 +176,7 @@ struct BytesHead {
     record: Vec<u8>,
     /// Bytes that the record shares with the record that won against it; of the winner, with the record returned before.
     shared: usize,
-    blocks: VecDeque<BlockPlace>,
+    blocks: BlockQueue,
     block: Vec<u8>,
     at: usize,
     file: Option<Arc<ScratchFile>>,
@@ -244,18 +188,12 @@ impl BytesHead {
     fn advance(&mut self) -> Result<(), SpillError> {
         if self.at == self.block.len() {
             self.at = 0;
-            match self.blocks.pop_front() {
-                Some(BlockPlace::Memory(block)) => self.block = block,
-                Some(BlockPlace::File(file, range)) => {
-                    file.read(range, &mut self.block)?;
-                    self.file = Some(file);
-                }
-                None => {
-                    self.is_done = true;
-                    self.block = Vec::new();
-                    return Ok(());
-                }
-            }
+            let Some(place) = self.blocks.pop_front() else {
+                self.is_done = true;
+                self.block = Vec::new();
+                return Ok(());
+            };
+            self.file = place.read(&mut self.block)?;
         }
         self.decode().ok_or_else(|| damaged(self.file.as_deref()))
     }
@@ -287,7 +225,7 @@ pub(crate) struct BytesMerger {
 }
 
 impl BytesMerger {
-    fn new(runs: Vec<VecDeque<BlockPlace>>) -> Result<BytesMerger, SpillError> {
+    fn new(runs: Vec<BlockQueue>) -> Result<BytesMerger, SpillError> {
         let mut heads: Vec<BytesHead> =
             runs.into_iter().map(|blocks| BytesHead { blocks, ..BytesHead::default() }).collect();
         heads.iter_mut().try_for_each(BytesHead::advance)?;
@@ -374,7 +312,7 @@ impl BytesSorter {
     /// Adds a record.
     pub(crate) fn push(&mut self, record: &[u8]) -> Result<(), SpillError> {
         self.buffer.push_with(|texts| texts.extend_from_slice(record));
-        if self.buffer.memory_len() > self.runs.limit / 2 { self.end_run() } else { Ok(()) }
+        if self.buffer.memory_len() > self.runs.0.limit / 2 { self.end_run() } else { Ok(()) }
     }
 
     fn end_run(&mut self) -> Result<(), SpillError> {
@@ -392,6 +330,7 @@ impl BytesSorter {
 
 #[cfg(test)]
 mod tests {
+    use super::super::held_runs::BlockPlace;
     use super::*;
 
     /// Texts with long common prefixes, duplicates and prefixes of each other.
@@ -430,7 +369,7 @@ mod tests {
         buffer.push_with(|bytes| bytes.extend(b"abc"));
         let whole = buffer.take_run().blocks.remove(0);
         let read = |block: &[u8]| {
-            let runs = vec![VecDeque::from([BlockPlace::Memory(block.to_vec())])];
+            let runs = vec![BlockQueue::from([BlockPlace::Memory(block.to_vec())])];
             BytesMerger::new(runs).and_then(|mut merger| Ok(merger.next_record()?.map(<[u8]>::to_vec)))
         };
         assert_eq!(read(&whole).unwrap().unwrap(), b"abc");

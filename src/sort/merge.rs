@@ -2,12 +2,12 @@
 //! thread. The rows alone determine where [`PickedRows`] end: at a limit, a part or a partition.
 
 use std::cmp::Ordering;
-use std::collections::VecDeque;
 use std::collections::binary_heap::{BinaryHeap, PeekMut};
 use std::sync::Arc;
 
 use super::block::{PickedRows, SortSchema, SortedBlock};
-use crate::spill::{FileRange, ScratchFile, SpillError};
+use super::held_runs::BlockQueue;
+use crate::spill::SpillError;
 
 /// Where picked rows and parts end.
 #[derive(Clone, Copy, Debug)]
@@ -29,33 +29,6 @@ impl Default for MergeLimits {
     fn default() -> MergeLimits {
         // A multiple of 3000: the lines of a ZipNum member.
         MergeLimits { rows: 129_000, len: 16 << 20, part_rows: None }
-    }
-}
-
-/// Where the bytes of a block are.
-#[derive(Debug)]
-pub(super) enum BlockLocation {
-    Memory(Vec<u8>),
-    File(Arc<ScratchFile>, FileRange),
-}
-
-/// The blocks of a run that were not read yet, in order.
-#[derive(Debug, Default)]
-pub(super) struct BlockQueue(pub(super) VecDeque<BlockLocation>);
-
-impl BlockQueue {
-    /// Removes and decodes the next block.
-    fn next_block(&mut self, schema: &SortSchema) -> Result<Option<SortedBlock>, SpillError> {
-        let bytes = match self.0.pop_front() {
-            None => return Ok(None),
-            Some(BlockLocation::Memory(bytes)) => bytes,
-            Some(BlockLocation::File(file, range)) => {
-                let mut bytes = Vec::new();
-                file.read(range, &mut bytes)?;
-                bytes
-            }
-        };
-        Ok(Some(schema.decode(bytes)?))
     }
 }
 
@@ -111,7 +84,7 @@ impl<'a> Merger<'a> {
     ) -> Result<Merger<'a>, SpillError> {
         let mut heap = BinaryHeap::with_capacity(runs.len());
         for (run, queue) in runs.iter_mut().enumerate() {
-            if let Some(block) = queue.next_block(schema)? {
+            if let Some(block) = next_block(queue, schema)? {
                 heap.push(RunHead { block: Arc::new(block), row: 0, run });
             }
         }
@@ -182,10 +155,18 @@ impl<'a> Merger<'a> {
             return Ok(());
         }
         self.picked_blocks[head.run] = None;
-        match self.runs[head.run].next_block(self.schema)? {
+        match next_block(&mut self.runs[head.run], self.schema)? {
             Some(block) => (head.block, head.row) = (Arc::new(block), 0),
             None => drop(PeekMut::pop(head)),
         }
         Ok(())
     }
+}
+
+/// Removes and decodes the next block.
+fn next_block(blocks: &mut BlockQueue, schema: &SortSchema) -> Result<Option<SortedBlock>, SpillError> {
+    let Some(place) = blocks.pop_front() else { return Ok(None) };
+    let mut bytes = Vec::new();
+    place.read(&mut bytes)?;
+    Ok(Some(schema.decode(bytes)?))
 }

@@ -7,7 +7,7 @@
 //! SortedRuns --Merger--> PickedRows: consecutive rows --SortSchema::gather--> batch of a row group
 //! ```
 //!
-//! Byte strings are sorted by a smaller machine of their own: [`BytesSorter`].
+//! [`BytesSorter`] sorts byte strings, without columns and batches. Both keep their runs in `held_runs`.
 //!
 //! Rows are ordered by their partition, by the columns of a [`SortBy`], and then by their position in the input, so that
 //! no two rows are equal and the result does not depend on threads or memory. Sorting by partition first means that
@@ -15,20 +15,19 @@
 
 mod block;
 mod byte_strings;
+mod held_runs;
 mod merge;
 mod order;
 mod partition;
 mod prefix;
-
 mod run_file;
 mod runs;
 
 pub(crate) use block::{EncodedBlock, PickedRows, SortSchema};
 pub(crate) use byte_strings::{BytesBuffer, BytesMerger, BytesRun, BytesRuns, BytesSorter};
 pub(crate) use merge::{MergeLimits, Merger};
-pub(crate) use order::OrderColumn;
-pub(crate) use order::SORT_METADATA_KEY;
 pub use order::{OrderCheck, OrderError, SortBy};
+pub(crate) use order::{OrderColumn, SORT_METADATA_KEY};
 pub use partition::{Partition, SplitPoints};
 pub(crate) use run_file::RunFileWriter;
 pub(crate) use runs::SortedRuns;
