@@ -7,11 +7,8 @@
 //! readers always give the same members.
 
 use super::json::{JsonMembers, JsonValue};
-use crate::kernel::{Bitmaps, ByteSet, Classifier, Span};
-
-/// Stop bits: bytes that end the plain part of a string, or a line. Attention bits: `{`. NUL is in both sets because every
-/// set of a classifier contains it.
-const JSON_CLASSIFIER: Classifier = Classifier::new(ByteSet::of(b"{\0"), [0, 0], ByteSet::of(b"\"\\\n\0"), [0, 0]);
+use super::json_bitmaps::JsonBitmaps;
+use crate::kernel::Span;
 
 /// Longest separator that is kept, in bytes.
 const SEPARATOR_LEN: usize = 32;
@@ -24,55 +21,6 @@ const START: u8 = 0;
 
 /// The pseudo-separator in place of one that is not kept; nothing is predicted after it.
 const UNKNOWN: u8 = 1;
-
-/// Positions of quotes, backslashes, line ends and opening braces in a chunk.
-#[derive(Debug, Default)]
-pub(super) struct JsonBitmaps(Bitmaps);
-
-impl JsonBitmaps {
-    /// Classifies `chunk`.
-    pub(super) fn classify(&mut self, chunk: &[u8]) {
-        self.0.classify(chunk, &JSON_CLASSIFIER);
-    }
-
-    /// The first `{` at or after `from`, unless NUL or the end comes first.
-    #[inline(always)]
-    pub(super) fn next_brace(&self, from: usize) -> usize {
-        self.0.next_attention_near(from)
-    }
-
-    /// The first quote, backslash or `LF` at or after `from`, unless NUL or the end comes first.
-    #[inline(always)]
-    pub(super) fn next_stop(&self, from: usize) -> usize {
-        self.0.next_stop(from)
-    }
-
-    /// The quote that ends the string whose first byte is `at`, and whether the string has a backslash. `None` if the
-    /// line ends first.
-    #[inline(always)]
-    fn string_end(&self, chunk: &[u8], at: usize) -> Option<(usize, bool)> {
-        let end = self.next_stop(at);
-        if chunk.get(end) == Some(&b'"') { Some((end, false)) } else { self.string_end_escaped(chunk, end) }
-    }
-
-    #[cold]
-    fn string_end_escaped(&self, chunk: &[u8], mut at: usize) -> Option<(usize, bool)> {
-        let mut has_escapes = false;
-        loop {
-            match chunk.get(at)? {
-                b'"' => return Some((at, has_escapes)),
-                b'\n' => return None,
-                b'\\' if chunk.get(at + 1).is_none_or(|&byte| byte == b'\n') => return None,
-                b'\\' => {
-                    has_escapes = true;
-                    at += 2;
-                }
-                _ => at += 1,
-            }
-            at = self.next_stop(at);
-        }
-    }
-}
 
 /// What kind of value comes after a separator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

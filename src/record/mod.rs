@@ -27,6 +27,7 @@ pub mod fields;
 mod format;
 pub mod journal;
 pub(crate) mod json;
+mod json_bitmaps;
 pub(crate) mod json_document;
 pub mod json_lines;
 pub mod lines;

@@ -30,7 +30,7 @@ enum RecordKind {
     Other,
 }
 
-/// Which part of a content says something about its record.
+/// The part of a content that is read because it describes its record.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum ContentPart {
     Nothing,
@@ -260,7 +260,7 @@ impl RecordAssembler {
         }
     }
 
-    /// Drops what the content says: it is not that of the current record.
+    /// Forgets what was read in the content, which is not that of the current record.
     pub(super) fn forget_content(&mut self) {
         (self.response, self.detected) = (ResponseHead::default(), Detected::default());
         self.request = RequestQuery::default();

@@ -282,7 +282,7 @@ impl ArchiveParser {
     fn truncate_content(&mut self, batch: &mut CaptureBatch) {
         self.records.flag(Flags::CUT);
         if self.content.read_to.is_none() {
-            // A part of a head may say something else than the whole head.
+            // The first part of a head may have another meaning than the whole head.
             self.records.forget_content();
         }
         self.payload.abandon();

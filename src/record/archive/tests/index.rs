@@ -1,0 +1,85 @@
+//! Fields that only indexes have: the digest of the payload, and the method and body of the request.
+
+use super::*;
+
+#[test]
+fn digests_of_payloads_without_one() {
+    let of = |kind: &str, url: &str, more: &str, content: &str| {
+        record(&format!("WARC-Type: {kind}\r\nWARC-Target-URI: {url}{more}"), content)
+    };
+    let http = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n";
+    let records = [
+        // The payload as it was transferred, without the head.
+        (of("response", "http://a.org/", "", http), "sha1:FPKJFAEPEIMEFSS2G2SDNSN5YKX3N5JX"),
+        (of("response", "http://a.org/", "\r\nWARC-Payload-Digest: sha256:x", http), "sha256:x"),
+        // Of other schemes, the whole content.
+        (of("response", "dns:a.org", "", "5\r\nhello\r\n0\r\n\r\n"), "sha1:FPKJFAEPEIMEFSS2G2SDNSN5YKX3N5JX"),
+        (of("resource", "http://a.org/", "", "x\n\ny"), "sha1:IP5CYE6DMZGU2EZACRRPFN6D75NL26D6"),
+        (of("revisit", "http://a.org/", "", http), ""),
+        // Without a body, and without a blank line.
+        (of("response", "http://a.org/", "", "HTTP/1.1 200 OK\r\n\r\n"), "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"),
+        (of("response", "http://a.org/", "", "HTTP/1.1 200 OK"), "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"),
+        (of("resource", "http://a.org/", "", ""), "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"),
+    ];
+    let mut text: String = records.iter().map(|(text, _)| &text[..]).collect();
+    let mut expected: Vec<&str> = records.iter().map(|(_, digest)| *digest).collect();
+    // The payload is not whole.
+    text += &of("resource", "http://a.org/", "", "0123456789")[..85];
+    expected.push("");
+    for step in [0, 1, 2, 7, 50, 10_000] {
+        let fields = index_fields(text.as_bytes(), step);
+        assert_eq!(fields.iter().map(|[digest, ..]| &digest[..]).collect::<Vec<_>>(), expected, "{step}");
+    }
+}
+
+#[test]
+fn a_digest_of_a_wrong_length_is_not_made() {
+    let text = with_wrong_length(300).concat();
+    for step in [0, 1, 64, 10_000] {
+        let digests = index_fields(text.as_bytes(), step).into_iter().map(|[digest, ..]| !digest.is_empty());
+        assert_eq!(digests.collect::<Vec<_>>(), (0..10).map(|i| i != 3).collect::<Vec<_>>(), "{step}");
+    }
+}
+
+#[test]
+fn requests_belong_to_their_neighbors() {
+    let request = |fields: &str, body: &str| {
+        let content = format!("POST / HTTP/1.1\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        record(&format!("WARC-Type: request\r\n{fields}"), &content)
+    };
+    let response = |fields: &str| record(&format!("WARC-Type: response\r\n{fields}"), "HTTP/1.1 200 OK\r\n\r\n");
+    let url = |name: &str| format!("WARC-Target-URI: http://a.org/{name}\r\n");
+    let id = |id: u32| format!("WARC-Record-ID: <urn:{id}>");
+    let to = |id: u32| format!("\r\nWARC-Concurrent-To: <urn:{id}>");
+    let text = [
+        // The request after its response and before it.
+        response(&(url("1") + &id(1))),
+        request(&(url("1") + &id(2) + &to(1)), "a"),
+        request(&(url("2") + &id(3)), "b"),
+        response(&(url("2") + &id(4) + &to(9) + &to(3))),
+        request(&(url("3") + &id(5) + &to(6)), "c"),
+        response(&(url("3") + &id(6))),
+        // Of another URL, of another record, and not neighbors.
+        response(&(url("4") + &id(7))),
+        request(&(url("x") + &id(8) + &to(7)), "d"),
+        response(&(url("5") + &id(10))),
+        request(&(url("5") + &id(11) + &to(7)), "e"),
+        response(&(url("6") + &id(12))),
+        record("WARC-Type: warcinfo", ""),
+        request(&(url("6") + &id(13) + &to(12)), "f"),
+        // Without identifiers; a response has one request.
+        request(url("7").trim_end(), "g"),
+        response(url("7").trim_end()),
+        request(url("7").trim_end(), "h"),
+    ]
+    .concat();
+    let body = |text: &str| format!("__wb_post_data={text}");
+    let expected =
+        [body("YQ=="), body("Yg=="), body("Yw=="), String::new(), String::new(), String::new(), body("Zw==")];
+    for step in [0, 1, 7, 100, 10_000] {
+        let fields = index_fields(text.as_bytes(), step);
+        assert_eq!(fields.iter().map(|[.., body]| body.clone()).collect::<Vec<_>>(), expected, "{step}");
+        let methods = fields.iter().filter(|[_, method, _]| method == "POST").count();
+        assert_eq!(methods, 4, "{step}");
+    }
+}
