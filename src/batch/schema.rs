@@ -148,7 +148,7 @@ impl ColumnSet {
         }
         // The digest of the payload is computed only if the record has none.
         carry.digest |= carry.payload_digest;
-        // The name of the archive says the segment.
+        // The segment is found in the name of the archive.
         carry.filename |= carry.segment;
         carry
     }

@@ -281,7 +281,7 @@ impl Score {
     }
 }
 
-/// How many cases were not run, if any.
+/// How many cases were not run; empty if all were.
 fn not_run(counts: [u64; 4]) -> String {
     let named = OUTCOMES.into_iter().skip(2).filter(|(outcome, _)| counts[*outcome as usize] > 0);
     named.map(|(outcome, name)| format!(", {} {name}", counts[outcome as usize])).collect()

@@ -25,7 +25,7 @@ pub(crate) enum CommandError {
     /// The output cannot be written.
     #[error(transparent)]
     Output(#[from] OutputError),
-    /// A file beside the output cannot be used: a spill file, a manifest, a store of seen keys, a report.
+    /// A file other than inputs and outputs cannot be used: a spill file, a manifest, a store of seen keys, a report.
     #[error("{0}")]
     SideFile(String),
     /// A defect of this program.
@@ -39,7 +39,7 @@ impl CommandError {
         CommandError::Usage(message.into())
     }
 
-    /// A file beside the output that cannot be used: which, for what, and why.
+    /// The file at `path` cannot be used for `operation`; it is neither an input nor an output.
     pub(crate) fn side_file(path: &Path, operation: &str, error: impl Display) -> CommandError {
         CommandError::SideFile(format!("{}: cannot {operation}: {error}", path.display()))
     }

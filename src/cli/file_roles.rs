@@ -51,7 +51,7 @@ impl FileRoles {
         self.output(REPORT, path)
     }
 
-    /// Adds the destination of rows, and the index that is written beside it.
+    /// Adds the destination of rows, and the index that is written with it.
     pub(crate) fn destination(mut self, destination: &Destination, format: OutputFormat) -> FileRoles {
         let Some(path) = destination.path() else {
             self.has_stdout = true;
@@ -234,7 +234,7 @@ enum FileId {
 }
 
 impl FileId {
-    /// The regular file at `path`; `None` if there is none.
+    /// The regular file at `path`; `None` if there is no such file.
     fn of_file(path: &Path) -> Option<FileId> {
         let metadata = fs::metadata(path).ok()?;
         metadata.is_file().then(|| FileId::new(&metadata, path))

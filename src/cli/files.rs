@@ -235,7 +235,7 @@ fn manifest(job: &Job, root: &Path, files: &[FinishedOutput]) -> Value {
     })
 }
 
-/// Writes a small file beside the parts; either all of it or nothing gets the name.
+/// Writes a small file into the directory of the parts. It has its name only when it is complete.
 pub(crate) fn write_atomically(path: &Path, text: &str) -> Result<(), CommandError> {
     output::write_file(&Destination::File(path.to_path_buf()), text.as_bytes())
         .map_err(|error| CommandError::SideFile(format!("{error}; the parts are complete")))

@@ -101,7 +101,7 @@ pub(crate) fn describe_job(job: &Job) -> Value {
 }
 
 impl Manifest {
-    /// Reads the manifest of a directory; an empty one if there is none.
+    /// Reads the manifest of a directory; an empty one if there is no file.
     ///
     /// # Errors
     /// A file that is no manifest of this version; parts that were made under another policy.

@@ -277,8 +277,8 @@ fn trailer(bytes: &[u8; TRAILER_LEN]) -> (u32, u32) {
     (u32::from_le_bytes(words[0]), u32::from_le_bytes(words[1]))
 }
 
-/// How long the member whose deflated data begins with `packed` says that it is: the bytes before the header of the next
-/// one, or before the end of the file, contain its length. `None` if there is no such header, or if the member is too long.
+/// The length that a member has by its trailer, which is before the header of the next member or the end of the file.
+/// `packed` begins with the deflated data. `None` if there is no such header, or if the member is too long.
 fn unpacked_len(packed: &[u8]) -> Option<usize> {
     let end = match find_member_header(packed.get(TRAILER_LEN..)?) {
         Some(at) => TRAILER_LEN + at,

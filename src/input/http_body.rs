@@ -21,7 +21,7 @@ const STEP_LEN: usize = 64 << 10;
 pub(crate) struct DecodedBody<'a> {
     /// The bytes, as far as they could be decoded.
     pub(crate) bytes: Cow<'a, [u8]>,
-    /// Why there are no more.
+    /// Why the rest could not be decoded.
     pub(crate) defect: Option<BodyDefect>,
 }
 
@@ -45,7 +45,7 @@ impl<'a> DecodedBody<'a> {
         DecodedBody { bytes: bytes.into(), defect: None }
     }
 
-    /// A body of which no more than these bytes can be decoded.
+    /// A body of which only these bytes can be decoded.
     fn broken(bytes: impl Into<Cow<'a, [u8]>>, defect: BodyDefect) -> DecodedBody<'a> {
         DecodedBody { bytes: bytes.into(), defect: Some(defect) }
     }

@@ -72,7 +72,7 @@ mod unix {
     use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
     use std::sync::atomic::{AtomicI32, AtomicPtr};
 
-    /// Number of files that can be registered at a time: one per worker of a job, and the tables beside its output.
+    /// Number of files that can be registered at a time: one for each worker of a job, and the tables that the job writes.
     const SLOTS: usize = 256;
 
     /// The registered paths as C strings; null in free slots.

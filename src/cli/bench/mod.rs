@@ -1,5 +1,5 @@
 //! `bench`: measures the stages of `canon` on one thread, in nanoseconds per line, over a file or a generated corpus. A
-//! plain copy of the lines is measured beside them, so that results of different machines can be compared.
+//! plain copy of the lines is measured as well, so that results of different machines can be compared.
 
 mod corpus;
 mod report;

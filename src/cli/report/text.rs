@@ -142,7 +142,7 @@ impl SummaryLine {
         SummaryLine { depth, label: visible(label).into_owned(), count: Some(count), is_share: true, margin: 0 }
     }
 
-    /// A count of anything else.
+    /// A count of something other than records.
     fn count(label: &str, count: u64) -> SummaryLine {
         SummaryLine { is_share: false, ..SummaryLine::share(0, label, count) }
     }
@@ -152,7 +152,7 @@ impl SummaryLine {
         SummaryLine { margin: count.margin, ..SummaryLine::share(1, label, count.value) }
     }
 
-    /// A finding of a survey that is a number of anything else.
+    /// A finding of a survey that is a number of something other than records.
     fn number(label: &str, count: &Estimate) -> SummaryLine {
         SummaryLine { is_share: false, ..SummaryLine::estimate(label, count) }
     }
