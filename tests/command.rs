@@ -43,6 +43,8 @@ mod reference_tables;
 mod remote;
 #[path = "command/sort.rs"]
 mod sort;
+#[path = "command/speed_table.rs"]
+mod speed_table;
 #[cfg(unix)]
 #[path = "command/terminal.rs"]
 mod terminal;

@@ -1,10 +1,10 @@
-//! The tables of the reference documentation, made from `irikey schema --json` and the library.
+//! The tables of the documentation, made from `irikey schema --json`, the library and the results of benchmarks.
 
 use std::path::Path;
 
 use serde_json::Value;
 
-use super::printed;
+use super::{printed, speed_table};
 
 const OPEN: &str = "<!-- generated: ";
 const CLOSE: &str = "<!-- end -->";
@@ -54,7 +54,7 @@ impl Tables {
             "content rules" => Some(rows(&self.0["equivalences"]["rules"], &["name", "meaning"])),
             "patterns" => Some(self.names(&self.0["equivalences"]["patterns"])),
             "profiles" => Some(irikey::iri::Profile::table()),
-            _ => None,
+            _ => name.strip_prefix("speed of ").map(speed_table::table),
         }
     }
 
