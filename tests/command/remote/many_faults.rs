@@ -144,7 +144,7 @@ fn check_resume(rows_of: &Rows, names: &[&str], server: &Server, seed: u64) {
     let arguments: Vec<&str> = flags.iter().copied().chain(names_in_store.iter().map(String::as_str)).collect();
     for attempt in 0.. {
         assert!(attempt < 50, "{names:?}");
-        if random(seed, attempt) % 3 == 0 {
+        if random(seed, attempt).is_multiple_of(3) {
             let mut job = command_at(server, &arguments, &[]).stderr(Stdio::null()).spawn().unwrap();
             std::thread::sleep(Duration::from_millis(random(seed + 1, attempt) % 400));
             job.kill().unwrap();
