@@ -164,7 +164,7 @@ pub(crate) struct TargetSource {
 impl TargetSource {
     /// Returns what the target of a redirect sees.
     pub(crate) fn new(from: &[u8], to: &[u8]) -> TargetSource {
-        let is_spelling = || Some(Spelling::of(from)?.change_to(&Spelling::of(to)?)?);
+        let is_spelling = || Spelling::of(from)?.change_to(&Spelling::of(to)?);
         TargetSource { is_counted: from != to && is_spelling().is_none(), source: xxh3_64(from) }
     }
 }
