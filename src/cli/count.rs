@@ -32,7 +32,7 @@ Examples:
 const TITLE: &str = "irikey count report";
 
 /// Input bytes that are counted at a time: few enough for the processor's caches.
-const ROW_GROUP_LEN: usize = 4 << 20;
+const ROW_GROUP_LEN: usize = 1 << 20;
 
 /// Count the distinct URLs of the inputs on every rung
 #[derive(Debug, Args)]
