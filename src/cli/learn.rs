@@ -210,7 +210,7 @@ pub(crate) fn run(args: &LearnArgs) -> Result<u8, CommandError> {
     let (policy, limits) = (args.policy()?, args.limits());
     let mut options = args.input.run_options(&args.work, ROW_GROUP_LEN)?;
     let mut budget = args.spill.budget(&args.input);
-    options.threads = budget.reserve_workers(options.threads, WorkerNeed::keys(ROW_GROUP_LEN))?;
+    options.threads = budget.reserve_workers(options.threads, WorkerNeed::keys(ROW_GROUP_LEN).with_tables(1))?;
     let observe_options = args.observe_options(budget.remaining())?;
     let (sources, documents) = (args.input.sources()?, args.document_options()?);
     let files = FileRoles::new(args.reporting.replace.no_clobber)

@@ -7,7 +7,7 @@
 //! SortedRuns --Merger--> PickedRows: consecutive rows --SortSchema::gather--> batch of a row group
 //! ```
 //!
-//! [`BytesSorter`] sorts byte strings, without columns and batches. Both keep their runs in `held_runs`.
+//! `BytesSorter` sorts byte strings, without columns and batches. Both keep their runs in `held_runs`.
 //!
 //! Rows are ordered by their partition, by the columns of a [`SortBy`], and then by their position in the input, so that
 //! no two rows are equal and the result does not depend on threads or memory. Sorting by partition first means that

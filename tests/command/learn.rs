@@ -348,7 +348,7 @@ fn answers_are_spilled() {
         printed(&["learn", "-q", &input, "-o", &out, "--threads", threads, "--memory", memory], b"");
         fs::read(&out).unwrap()
     };
-    let first = learned("55M", "1");
+    let first = learned("79M", "1");
     assert!(first == learned("1G", "2"));
     let patterns = texts(&rows(&out), &["kind", "pattern"]);
     assert!(patterns.contains(&vec!["rule".to_string(), "ignore-parameter sid".to_string()]));
@@ -406,11 +406,11 @@ fn redirects_are_spilled() {
     assert!(all["patterns"].as_u64().unwrap() > 100 && all["largest_class"].as_u64().unwrap() > 2000, "{all}");
     let hows = texts(&rows(&out), &["how"]);
     assert!(hows.iter().filter(|how| how[0] == "pattern").count() > 100);
-    for (memory, threads) in [("50M", "1"), ("100M", "3")] {
+    for (memory, threads) in [("74M", "1"), ("124M", "3")] {
         let (bytes, spilled) = learned(memory, threads);
         assert!(bytes == first, "{memory}");
         let count = spilled["content"]["spilled_bytes"].as_u64().unwrap();
-        assert!(count > 0 || memory == "100M", "{spilled}");
+        assert!(count > 0 || memory == "124M", "{spilled}");
     }
 }
 
@@ -615,14 +615,14 @@ fn the_memory_limit_is_kept_or_reported() {
             Stdio::null(),
         )
     };
-    let rejected = run("49M");
+    let rejected = run("73M");
     let message = String::from_utf8(rejected.stderr).unwrap();
     assert!(
         rejected.status.code() == Some(2) && message.contains("--memory: ") && !Path::new(&out).exists(),
         "{message}"
     );
-    assert!(String::from_utf8(run("40M").stderr).unwrap().contains("set --memory to 49M"));
-    for limit in [56, 200] {
+    assert!(String::from_utf8(run("40M").stderr).unwrap().contains("set --memory to 73M"));
+    for limit in [80, 200] {
         assert_eq!(run(&format!("{limit}M")).status.code(), Some(0));
         let summary = read_json(&report);
         let peak = summary["peak_anonymous_bytes"].as_u64().unwrap_or(0);
