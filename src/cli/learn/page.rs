@@ -1,7 +1,7 @@
 //! The report of `learn` as an HTML page: what rules about content do, and which refused rules a person should judge.
 
-use super::report::{Bar, Table, bar_chart, chart_and_table, document, escape, section, share};
-use super::terminal::thousands;
+use crate::cli::report::{Bar, Table, bar_chart, chart_and_table, document, escape, section, share};
+use crate::cli::terminal::thousands;
 use crate::learn::Pattern;
 use crate::learn::content::{HostReduction, ScopeRule};
 use crate::run::LearnedContent;

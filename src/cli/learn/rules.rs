@@ -8,8 +8,8 @@ use arrow::compute::filter_record_batch;
 use arrow::error::ArrowError;
 use serde_json::{Value, json};
 
-use super::error::CommandError;
 use crate::batch::{applied_rule, rule_batch};
+use crate::cli::error::CommandError;
 use crate::learn::Equivalences;
 use crate::learn::content::{ContentRule, PathContext, ScopeRule, ScopedRule, regexes_of};
 

@@ -1,9 +1,9 @@
-//! Writes what `learn` learned of redirects to the table: [`RedirectTable`].
+//! Writes what `learn` learned of redirects to the table: [`write_redirects`].
 
 use arrow::record_batch::RecordBatch;
 
-use super::error::CommandError;
 use crate::batch::{BatchError, EquivalenceRows};
+use crate::cli::error::CommandError;
 use crate::learn::{Equivalences, LearnedRedirects, Pattern};
 use crate::output::{OutputError, TableWriter};
 use crate::run::{DiskStore, ObserveError};
@@ -22,7 +22,7 @@ pub(super) struct WrittenPatterns {
 
 /// Writes members of classes and patterns of hosts. `is_compared` says that all patterns are needed afterwards.
 pub(super) fn write_redirects(
-    mut redirects: LearnedRedirects<DiskStore>,
+    redirects: &mut LearnedRedirects<DiskStore>,
     sources: &[String],
     table: &mut TableWriter,
     is_compared: bool,

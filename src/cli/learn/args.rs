@@ -1,0 +1,203 @@
+//! The arguments of `learn`, and what they mean for the library.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::rules::{Export, parse_export};
+use crate::canon::{Policy, Rung};
+use crate::cli::args::input::{InputArgs, WorkArgs};
+use crate::cli::args::policy::PolicyArgs;
+use crate::cli::args::reporting::ReportingArgs;
+use crate::cli::args::spill::SpillArgs;
+use crate::cli::error::CommandError;
+use crate::cli::file_roles::FileRoles;
+use crate::cli::help;
+use crate::learn::LearnLimits;
+use crate::learn::content::ContentLimits;
+use crate::output::OutputFormat;
+use crate::run::{DocumentOptions, ObserveOptions};
+
+const EXAMPLES: &str = "\
+Examples:
+  Learn from the redirects of a crawl, then remove duplicates with the result:
+      irikey learn crawl-data/*.warc.gz -o equivalences.parquet
+      irikey dedup urls.txt.gz -o distinct.parquet --key protocol \\
+          --equivalences equivalences.parquet
+
+  Learn from indexes and from temporary redirects as well, but only within registered domains:
+      irikey learn cdx-*.gz --weak --same-site -o equivalences.parquet
+
+  Show what was learned of a host:
+      duckdb -c \"SELECT * FROM 'equivalences.parquet' WHERE host = 'example.org'\"";
+
+/// Learn which URLs are the same resource, from observed redirects and contents
+///
+/// Makes the equivalences of the rung protocol (RFC 3987 section 5.3.4). Reads status, redirect and digest from CDX, CDXJ,
+/// WARC, ARC, JSON lines, crawl.log and the Parquet files of Common Crawl's index. Writes classes of URLs that redirects
+/// connect, rewrite rules of hosts, and rules about what makes no difference to the content (session identifiers, the order
+/// of parameters, index.html, letter case, aliases of hosts), each with its evidence. Rules that captures contradict are
+/// refused and listed.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, after_long_help = help::long_examples(EXAMPLES))]
+pub(crate) struct LearnArgs {
+    #[command(flatten)]
+    pub(super) input: InputArgs,
+    #[command(flatten)]
+    policy: PolicyArgs,
+    /// Output file for the equivalences, Parquet
+    #[arg(short, long, value_name = "FILE", required = true, help_heading = "Output")]
+    pub(super) output: PathBuf,
+    /// Accept temporary redirects (302, 303, 307) and those of unknown status, unless a permanent one contradicts
+    #[arg(long, help_heading = "Learning")]
+    weak: bool,
+    /// Number of different URLs that may redirect to one target; a target of more is a sink and is ignored. The target
+    /// with another scheme, with or without www. or a final slash does not count and is always accepted
+    #[arg(long, value_name = "N", default_value_t = LearnLimits::default().max_sources, help_heading = "Learning")]
+    max_sources: u64,
+    /// Accept only redirects within one registered domain
+    #[arg(long, help_heading = "Learning")]
+    same_site: bool,
+    /// Number of different URLs of a host that must support a rewrite rule
+    #[arg(long, value_name = "N", default_value_t = LearnLimits::default().min_support,
+          value_parser = clap::value_parser!(u64).range(1..), help_heading = "Learning")]
+    min_support: u64,
+    /// Share of the URLs that a rewrite rule applies to which must support it: above 0.5, up to 1
+    #[arg(long, value_name = "SHARE", default_value_t = LearnLimits::default().min_confidence,
+          value_parser = parse_share, help_heading = "Learning")]
+    min_confidence: f64,
+    /// Learn from redirects only, and not from digests of content
+    #[arg(long, help_heading = "Learning")]
+    no_content: bool,
+    /// Number of different contents of a host for which a rule about content must have made no difference. Rules about the
+    /// segments of paths need two or three times as many
+    #[arg(long, value_name = "N", default_value_t = ContentLimits::default().min_contents,
+          value_parser = clap::value_parser!(u64).range(1..), help_heading = "Learning")]
+    min_contents: u64,
+    /// Share of right merges that the captures of a host must show for a rule about content, not counting what the host
+    /// changes by itself: above 0.5, up to 1
+    #[arg(long, value_name = "SHARE", default_value_t = ContentLimits::default().min_precision,
+          value_parser = parse_share, help_heading = "Learning")]
+    min_precision: f64,
+    /// Take contents of WARC and ARC files as equal whose texts are nearly so: SimHashes of 64 bits that differ in at most BITS
+    /// bits, such as 3. The archives are read a second time
+    #[arg(long, value_name = "BITS", value_parser = clap::value_parser!(u32).range(0..=16), conflicts_with = "no_content",
+          help_heading = "Learning")]
+    pub(super) near_duplicates: Option<u32>,
+    /// Take canonical links of documents in WARC and ARC files (link elements and Link header fields) as evidence: a rule that
+    /// as many pages confirm so as contents are needed needs only half as many contents. The archives are read a second time
+    #[arg(long, conflicts_with = "no_content", help_heading = "Learning")]
+    pub(super) canonical_links: bool,
+    /// Add and strike out rules about content by hand: a CSV file with the columns host, pattern and how, and context if
+    /// needed. how is hand for a rule to add, and strike for a learned rule to leave out; other rows are ignored. The file
+    /// that --export csv=FILE writes can be edited so
+    #[arg(long, value_name = "FILE", help_heading = "Learning")]
+    pub(super) rules: Option<PathBuf>,
+    /// Also write the rules about content for other tools: csv=FILE (a table, for --rules), nutch=FILE
+    /// (regex-normalize.xml), stormcrawler=FILE (a URL filter) or sql=FILE (a table of regular expressions). May be repeated
+    #[arg(long, value_name = "FORMAT=FILE", value_parser = parse_export, help_heading = "Output")]
+    pub(super) export: Vec<Export>,
+    /// Hold out SHARE of the captures, learn from the others, and report precision, recall and reduction of the rules about
+    /// content on what was held out: SHARE of the sites, and of the others the latest captures, or SHARE of the URLs if all
+    /// captures are of one day. The file has the rules that were learned so: learn again without this flag to use all captures
+    #[arg(long, value_name = "SHARE", value_parser = parse_held_out, conflicts_with = "no_content",
+          help_heading = "Learning")]
+    pub(super) validate: Option<f64>,
+    #[command(flatten)]
+    pub(super) spill: SpillArgs,
+    #[command(flatten)]
+    pub(super) work: WorkArgs,
+    #[command(flatten)]
+    pub(super) reporting: ReportingArgs,
+}
+
+fn parse_share(text: &str) -> Result<f64, String> {
+    let share = text.parse::<f64>().ok().filter(|share| *share > 0.5 && *share <= 1.0);
+    share.ok_or_else(|| "expected a number above 0.5 and up to 1, such as 0.95".to_string())
+}
+
+fn parse_held_out(text: &str) -> Result<f64, String> {
+    let share = text.parse::<f64>().ok().filter(|share| *share > 0.0 && *share < 0.9);
+    share.ok_or_else(|| "expected a number above 0 and below 0.9, such as 0.2".to_string())
+}
+
+impl LearnArgs {
+    pub(super) fn limits(&self) -> LearnLimits {
+        LearnLimits {
+            weak: self.weak,
+            max_sources: self.max_sources,
+            same_site: self.same_site,
+            min_support: self.min_support,
+            min_confidence: self.min_confidence,
+        }
+    }
+
+    /// The files that the job reads and writes.
+    pub(super) fn files(&self) -> FileRoles {
+        let files = FileRoles::new(self.reporting.replace.no_clobber)
+            .arguments(&self.input.inputs)
+            .input("--rules", self.rules.as_deref())
+            .output("-o", Some(&self.output));
+        let files = self.export.iter().fold(files, |files, export| files.output("--export", Some(&export.path)));
+        files.report(self.reporting.report.as_deref())
+    }
+
+    pub(super) fn observe_options(&self, memory: usize) -> Result<ObserveOptions, CommandError> {
+        let content = ContentLimits {
+            min_contents: self.min_contents,
+            min_precision: self.min_precision,
+            held_out: self.validate.unwrap_or(0.0),
+            near_bits: self.near_duplicates,
+        };
+        Ok(ObserveOptions {
+            memory,
+            directory: self.spill.directory()?,
+            redirects: self.limits(),
+            content: (!self.no_content).then_some(content),
+        })
+    }
+
+    /// Documents of archives are read.
+    pub(super) fn reads_documents(&self) -> bool {
+        self.near_duplicates.is_some() || self.canonical_links
+    }
+
+    /// What is looked for in documents, with the sources that are read a second time for it.
+    pub(super) fn document_options(&self) -> Result<Option<DocumentOptions>, CommandError> {
+        if !self.reads_documents() {
+            return Ok(None);
+        }
+        let (has_texts, has_canonical) = (self.near_duplicates.is_some(), self.canonical_links);
+        if self.input.inputs.is_empty() || self.input.inputs.iter().any(|input| input.as_os_str() == "-") {
+            return Err(CommandError::usage(
+                "--near-duplicates and --canonical-links read archives twice, which standard input does not allow; name the files",
+            ));
+        }
+        Ok(Some(DocumentOptions { sources: self.input.sources()?.0, has_texts, has_canonical }))
+    }
+
+    /// Metadata of the table about documents; none if these were not read.
+    pub(super) fn document_metadata(&self) -> Vec<(String, String)> {
+        let near = self.near_duplicates.map(|bits| ("irikey.learn.near_duplicates".to_string(), bits.to_string()));
+        let canonical = self.canonical_links.then(|| ("irikey.learn.canonical_links".to_string(), "yes".to_string()));
+        near.into_iter().chain(canonical).collect()
+    }
+
+    pub(super) fn policy(&self) -> Result<Policy, CommandError> {
+        if OutputFormat::of_path(&self.output) != Some(OutputFormat::Parquet) {
+            let path = self.output.display();
+            let message = format!("{path}: equivalences are written as Parquet; use a name that ends in .parquet");
+            return Err(CommandError::Usage(message));
+        }
+        let policy = self.policy.policy(&self.input)?;
+        if policy.rung != Rung::Scheme {
+            return Err(CommandError::usage("irikey learn needs the rung scheme; remove --rung"));
+        }
+        if policy.profile.is_whatwg() {
+            return Err(CommandError::usage(
+                "irikey learn does not support --profile whatwg, because targets are normalized as in RFC 3987; remove it",
+            ));
+        }
+        Ok(policy)
+    }
+}

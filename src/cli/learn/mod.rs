@@ -1,0 +1,169 @@
+//! `learn`: learns from observed redirects and contents which URLs are the same resource, and writes them as a table.
+
+mod args;
+mod page;
+mod redirects;
+mod report;
+mod rules;
+mod validation;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use arrow::array::RecordBatch;
+use arrow::error::ArrowError;
+
+pub(crate) use self::args::LearnArgs;
+use self::redirects::{WrittenPatterns, write_redirects};
+use self::report::LearnReport;
+use self::rules::{ExportedRule, HandRules};
+use super::error::CommandError;
+use super::files::abandoned;
+use super::progress::TerminalBar;
+use super::terminal::{print_error, thousands};
+use crate::batch::{BatchError, applied_rule, equivalences_metadata, equivalences_schema};
+use crate::learn::Equivalences;
+use crate::output::{OutputError, TableWriter, metadata, write_file};
+use crate::run::{self, LearnedContent, ObserveResult, Progress, RunRequest, Validation, WorkerNeed, memory};
+
+/// Input bytes that are processed at a time.
+const ROW_GROUP_LEN: usize = 4 << 20;
+
+pub(crate) fn run(args: &LearnArgs) -> Result<u8, CommandError> {
+    let started = Instant::now();
+    let (policy, limits) = (args.policy()?, args.limits());
+    let mut options = args.input.run_options(&args.work, ROW_GROUP_LEN)?;
+    let mut budget = args.spill.budget(&args.input);
+    options.threads = budget.reserve_workers(options.threads, WorkerNeed::keys(ROW_GROUP_LEN).with_tables(1))?;
+    let observe_options = args.observe_options(budget.remaining())?;
+    let (sources, documents) = (args.input.sources()?, args.document_options()?);
+    let files = args.files();
+    let replaced = files.check(&sources)?;
+    let hand = args.rules.as_deref().map(HandRules::read).transpose()?.unwrap_or_default();
+    let metadata =
+        [metadata(&policy, sources.0.len()), equivalences_metadata(&limits), args.document_metadata()].concat();
+    let destination = args.reporting.replace.file(&args.output);
+    let table = TableWriter::create(&destination, equivalences_schema(), &metadata)?;
+    let progress = Arc::new(Progress::new());
+    let bar = TerminalBar::start(args.reporting.progress(), sources.total_len(), &progress);
+    let observed = run::observe(RunRequest::new(sources, &options, &policy, &progress), &observe_options, documents);
+    drop(bar);
+    let mut observed = observed?;
+    check_observed(&observed, args)?;
+    let mut written = WrittenPatterns::default();
+    if observed.summary.is_nothing_read() {
+        abandoned(&destination);
+        drop(table);
+    } else {
+        written = write_table(args, &hand, &mut observed, table)?;
+    }
+    observed.summary.memory = memory::peaks();
+    let validation = match &observed.content {
+        Some(content) if args.validate.is_some() => Some(validate(content, written.applied)?),
+        _ => None,
+    };
+    let replaced = files.replaced_after(replaced, &observed.summary);
+    let report = LearnReport { args, limits, policy, observed, patterns: written.shown, validation, replaced, started };
+    report.conclude()
+}
+
+/// Checks that every redirect was evaluated, and that there is something to learn from.
+fn check_observed(observed: &ObserveResult, args: &LearnArgs) -> Result<(), CommandError> {
+    let tally = &observed.summary.tally;
+    let (read, judged) = (tally.redirects, observed.redirects.counts.read);
+    if judged != read {
+        return Err(CommandError::Internal(format!("{judged} of {read} redirects were evaluated")));
+    }
+    let captures = observed.content.as_ref().map(|content| content.counts.captures);
+    if tally.rows > 0 && read == 0 && captures == Some(0) && args.rules.is_none() {
+        return Err(nothing_to_learn(tally.rows));
+    }
+    Ok(())
+}
+
+/// Why nothing can be learned from records.
+fn nothing_to_learn(records: u64) -> CommandError {
+    CommandError::Usage(format!(
+        "nothing to learn from: of {} records, none states a redirect, and none a digest of a complete answer with status 200; give \
+         CDX, CDXJ, WARC, ARC, JSON lines, crawl.log or the index of Common Crawl, with these fields",
+        thousands(records)
+    ))
+}
+
+/// Writes what was learned, and the files of `--export`. The rules of the result include those about content if they are to be
+/// validated.
+fn write_table(
+    args: &LearnArgs,
+    hand: &HandRules,
+    observed: &mut ObserveResult,
+    mut table: TableWriter,
+) -> Result<WrittenPatterns, CommandError> {
+    let ObserveResult { redirects, sources, content, .. } = observed;
+    let has_aliases = content.as_ref().is_some_and(LearnedContent::has_aliases);
+    let is_compared = has_aliases || args.rules.is_some() || args.validate.is_some();
+    let WrittenPatterns { shown, applied } = write_redirects(redirects, sources, &mut table, is_compared)?;
+    let mut applied = hand.with_patterns(applied)?;
+    if let Some(content) = content.as_mut().filter(|_| has_aliases) {
+        content.leave_out_loops(applied.clone()).map_err(OutputError::from)?;
+    }
+    let mut exported = Vec::new();
+    for batch in content.iter().flat_map(LearnedContent::batches) {
+        let batch = hand.without_struck(batch.map_err(OutputError::from)?);
+        let batch = batch.map_err(batch_error)?;
+        if args.validate.is_some() {
+            add_rules(&mut applied, &batch);
+        }
+        append_rules(&mut table, batch, args, &mut exported)?;
+    }
+    append_rules(&mut table, hand.added_batch().map_err(batch_error)?, args, &mut exported)?;
+    table.finish()?;
+    export(args, &exported)?;
+    Ok(WrittenPatterns { shown, applied })
+}
+
+fn batch_error(error: ArrowError) -> OutputError {
+    OutputError::from(BatchError::from(error))
+}
+
+/// Adds the rules of a batch.
+fn add_rules(rules: &mut Equivalences, batch: &RecordBatch) {
+    let applied = (0..batch.num_rows()).filter_map(|row| applied_rule(batch, row));
+    applied.for_each(|(scope, rule)| rules.add_rule(scope, rule));
+}
+
+/// Tries rules on the captures that were held out.
+fn validate(content: &LearnedContent, mut rules: Equivalences) -> Result<Validation, CommandError> {
+    rules.find_loops();
+    content
+        .validate(&rules)
+        .map_err(|error| CommandError::SideFile(format!("{error} (--validate; the equivalences are complete)")))
+}
+
+/// Writes rules about content, and keeps them if they are exported.
+fn append_rules(
+    table: &mut TableWriter,
+    batch: RecordBatch,
+    args: &LearnArgs,
+    exported: &mut Vec<ExportedRule>,
+) -> Result<(), CommandError> {
+    if !args.export.is_empty() {
+        exported.extend(ExportedRule::of_batch(&batch));
+    }
+    Ok(table.append(&batch)?)
+}
+
+/// Writes the files of `--export`.
+fn export(args: &LearnArgs, rules: &[ExportedRule]) -> Result<(), CommandError> {
+    for export in &args.export {
+        let (text, left_out) = export.render(rules);
+        write_file(&args.reporting.replace.file(&export.path), text.as_bytes())
+            .map_err(|error| CommandError::SideFile(format!("{error} (--export; the equivalences are complete)")))?;
+        if left_out > 0 && !args.reporting.quiet {
+            let path = export.path.display();
+            print_error(&format!(
+                "{path}: {left_out} rules are left out, because regular expressions cannot express them"
+            ));
+        }
+    }
+    Ok(())
+}
