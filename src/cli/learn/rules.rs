@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use arrow::array::{Array, BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
 use arrow::error::ArrowError;
+use csv::StringRecord;
 use serde_json::{Value, json};
 
 use crate::batch::{applied_rule, rule_batch};
@@ -37,17 +38,13 @@ impl HandRules {
         let refused =
             |place: String, reason: &str| CommandError::Usage(format!("--rules {}{place}: {reason}", path.display()));
         let text = std::fs::read(path).map_err(|error| refused(String::new(), &format!("cannot read: {error}")))?;
-        let (mut rows, mut columns, mut rules) = (csv_rows(&text), None, HandRules::default());
-        for (i, row) in rows.by_ref().enumerate() {
-            let place = || format!(", row {}", i + 1);
-            let row = row.map_err(|reason| refused(place(), &reason))?;
-            let Some(columns) = columns else {
-                columns = Some(
-                    Columns::of(&row)
-                        .ok_or_else(|| refused(place(), "expected a header with the columns host, pattern and how"))?,
-                );
-                continue;
-            };
+        let mut reader = csv::ReaderBuilder::new().flexible(true).trim(csv::Trim::All).from_reader(&text[..]);
+        let columns = reader.headers().ok().and_then(Columns::of);
+        let no_header = || refused(String::new(), "expected a header with the columns host, pattern and how");
+        let (columns, mut rules) = (columns.ok_or_else(no_header)?, HandRules::default());
+        for (i, row) in reader.records().enumerate() {
+            let place = || format!(", row {}", i + 2);
+            let row = row.map_err(|error| refused(place(), &error.to_string()))?;
             rules.add(&row, columns).map_err(|reason| refused(place(), &reason))?;
         }
         rules.with_patterns(Equivalences::default())?;
@@ -66,8 +63,8 @@ impl HandRules {
         }
     }
 
-    fn add(&mut self, row: &[String], columns: Columns) -> Result<(), String> {
-        let field = |at: Option<usize>| at.and_then(|at| row.get(at)).map_or("", |field| field.trim());
+    fn add(&mut self, row: &StringRecord, columns: Columns) -> Result<(), String> {
+        let field = |at: Option<usize>| at.and_then(|at| row.get(at)).unwrap_or_default();
         let how = field(columns.how);
         if !["hand", "strike"].contains(&how) {
             return Ok(());
@@ -104,29 +101,11 @@ impl HandRules {
 }
 
 impl Columns {
-    fn of(header: &[String]) -> Option<Columns> {
-        let find = |name: &str| header.iter().position(|field| field.trim() == name);
+    fn of(header: &StringRecord) -> Option<Columns> {
+        let find = |name: &str| header.iter().position(|field| field == name);
         let columns =
             Columns { host: find("host"), pattern: find("pattern"), context: find("context"), how: find("how") };
         (columns.host.is_some() && columns.pattern.is_some() && columns.how.is_some()).then_some(columns)
-    }
-}
-
-/// Reads the rows of a CSV text; fields with a comma or a quote are quoted.
-fn csv_rows(text: &[u8]) -> impl Iterator<Item = Result<Vec<String>, String>> {
-    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text).to_vec();
-    let lines: Vec<Vec<u8>> =
-        text.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line).to_vec()).collect();
-    lines.into_iter().filter(|line| !line.is_empty()).map(|line| csv_fields(&line))
-}
-
-fn csv_fields(line: &[u8]) -> Result<Vec<String>, String> {
-    let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(line);
-    let mut record = csv::StringRecord::new();
-    match reader.read_record(&mut record) {
-        Ok(true) => Ok(record.iter().map(str::to_string).collect()),
-        Ok(false) => Ok(Vec::new()),
-        Err(error) => Err(error.to_string()),
     }
 }
 
@@ -271,7 +250,10 @@ mod tests {
         };
         let rules = read("host,pattern,context,how\r\na.b,ignore-parameter sid,/x/,hand\n*,ignore-query,*.css,strike\nc,x,,content\n").unwrap();
         assert_eq!((rules.added.len(), rules.struck.len()), (1, 1));
+        let rules = read("\u{feff}\"host\", pattern,how\n\na.b,\"ignore-parameter sid\",hand\n").unwrap();
+        assert_eq!(rules.added.len(), 1);
         let cases = [
+            ("", "expected a header"),
             ("pattern\n", "expected a header"),
             ("host,pattern,how\na,ignore-x,hand\n", "row 2: unknown rule \"ignore-x\""),
             ("host,pattern,how\nhttp://a/,ignore-query,hand\n", "expected a host"),
