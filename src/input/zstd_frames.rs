@@ -24,10 +24,23 @@ const DICTIONARY_FRAME: [u8; 4] = [0x5d, 0x2a, 0x4d, 0x18];
 const DICTIONARY: [u8; 4] = [0x37, 0xa4, 0x30, 0xec];
 pub(super) const FRAME: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
+/// Length of the header of a block.
+const BLOCK_HEADER_LEN: usize = 3;
+
+/// The decoder takes the first bytes of a frame in steps of this length: less than a frame has.
+const FRAME_START_LEN: usize = 5;
+
 /// Unpacks the frames of a zstd file.
+///
+/// The decoder forgets what it unpacked in a call that finds damage. So each call unpacks at most one block, and only after all
+/// bytes of the block before were returned. Then the bytes before damage do not depend on the lengths of reads.
 pub(super) struct ZstdReader {
     input: PeekReader,
     decoder: Decoder<'static>,
+    /// The decoder takes at most so many bytes in the next call.
+    step_len: usize,
+    /// The decoder may hold bytes for which there was no space.
+    may_hold: bool,
     /// Between frames, where the file may end.
     is_between_frames: bool,
     /// Bytes unpacked so far.
@@ -38,7 +51,15 @@ pub(super) struct ZstdReader {
 
 impl ZstdReader {
     pub(super) fn new(input: PeekReader) -> Result<ZstdReader, Defect> {
-        Ok(ZstdReader { input, decoder: decoder(&[])?, is_between_frames: true, unpacked: 0, ends: Vec::new() })
+        Ok(ZstdReader {
+            input,
+            decoder: decoder(&[])?,
+            step_len: FRAME_START_LEN,
+            may_hold: false,
+            is_between_frames: true,
+            unpacked: 0,
+            ends: Vec::new(),
+        })
     }
 
     fn push_end(&mut self) {
@@ -100,12 +121,15 @@ impl Unpacker for ZstdReader {
             if is_ended && self.is_between_frames {
                 break;
             }
-            let status = self.decoder.run_on_buffers(packed, into);
+            let step_len = if self.may_hold { 0 } else { packed.len().min(self.step_len) };
+            let status = self.decoder.run_on_buffers(&packed[..step_len], into);
             let status = status.map_err(|error| defect(&error))?;
             self.input.consume(status.bytes_read);
             self.unpacked += status.bytes_written as u64;
+            self.may_hold = status.bytes_written == into.len();
             if status.bytes_read > 0 || status.bytes_written > 0 {
                 self.is_between_frames = status.remaining == 0;
+                self.step_len = step_len_of(status.remaining);
                 if self.is_between_frames {
                     self.push_end();
                 }
@@ -118,6 +142,16 @@ impl Unpacker for ZstdReader {
             }
         }
         Ok(0)
+    }
+}
+
+/// Returns the bytes up to the end of what the decoder reads, if it asks for `requested` bytes: the header of the next block is a step
+/// of its own.
+fn step_len_of(requested: usize) -> usize {
+    match requested {
+        0 => FRAME_START_LEN,
+        1..=BLOCK_HEADER_LEN => requested,
+        _ => requested - BLOCK_HEADER_LEN,
     }
 }
 
@@ -169,6 +203,49 @@ mod tests {
         }
         let (bytes, defect) = unpack_zstd([&frame[..], b"garbage!"].concat());
         assert!(bytes == text && matches!(defect, Some(Defect::Zstd(_))));
+    }
+
+    /// The bytes before damage, and the defect, do not depend on how many bytes are read or arrive at a time.
+    #[test]
+    fn a_flipped_bit_gives_the_same_bytes_and_defect_for_any_read() {
+        let pack = |text: &[u8]| {
+            let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
+            encoder.include_checksum(true).unwrap();
+            encoder.write_all(text).unwrap();
+            encoder.finish().unwrap()
+        };
+        let long: Vec<u8> = (0..300_000u32).map(|i| (i.wrapping_mul(0x9e37_79b9) >> 24) as u8 | 1).collect();
+        for packed in [pack(&lines(30)).repeat(2), pack(&[&lines(9000)[..], &long].concat())] {
+            for at in (4..packed.len()).step_by(1 + packed.len() / 90) {
+                let mut packed = packed.clone();
+                packed[at] ^= 4;
+                let outcome = |step, arriving| {
+                    let reader = PeekReader::new(Box::new(Pieces { bytes: packed.clone(), at: 0, len: arriving }));
+                    let (bytes, defect) = read_all(step, &mut ZstdReader::new(reader).unwrap());
+                    (bytes.len(), defect.map(|defect| defect.to_string()))
+                };
+                let whole = outcome(1 << 20, 1 << 20);
+                assert_eq!(outcome(512, 1 << 20), whole, "{at}");
+                assert_eq!(outcome(1 << 20, 90), whole, "{at}");
+                assert_eq!(outcome(77, 1000), whole, "{at}");
+            }
+        }
+    }
+
+    /// Bytes that arrive in pieces of this length.
+    struct Pieces {
+        bytes: Vec<u8>,
+        at: usize,
+        len: usize,
+    }
+
+    impl Read for Pieces {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            let count = into.len().min(self.len).min(self.bytes.len() - self.at);
+            into[..count].copy_from_slice(&self.bytes[self.at..self.at + count]);
+            self.at += count;
+            Ok(count)
+        }
     }
 
     const TEXT: &[u8] = b"WARC/1.0\r\nWARC-Type: response\r\n";
