@@ -1,5 +1,4 @@
-//! Captures and redirects in the order of their hosts and URLs: [`CaptureSort`] sorts them, [`HostReader`] reads those of one host
-//! after the other.
+//! Captures and redirects as records that are sorted by host and URL: [`CaptureSort`]. [`super::host_reader`] reads them.
 //!
 //! A record is stored as bytes that compare in this order: the labels of its host reversed, so that the hosts of a site follow
 //! each other; its scheme and the rest of its URL; its kind; and
@@ -10,12 +9,11 @@
 //! - of a document: the hash of its text, or its canonical link.
 
 use super::RowGroup;
-use super::held_out::{DAYS, DayCounts, HeldOutHost, HoldOut};
-use super::record_store::DiskStore;
+use super::held_out::{DAYS, DayCounts};
 use crate::canon::Rows;
-use crate::learn::content::{DocumentEvidence, HostCaptures, UrlParts};
-use crate::learn::{FieldReader, RecordFields, RecordPlace, RedirectCode, RedirectObserver, TargetSource};
-use crate::sort::{BytesBuffer, BytesMerger, BytesRun, BytesRuns};
+use crate::learn::content::UrlParts;
+use crate::learn::{RecordFields, RecordPlace, RedirectCode, TargetSource};
+use crate::sort::{BytesBuffer, BytesRun};
 use crate::spill::SpillError;
 use data_encoding::{BASE32, HEXLOWER_PERMISSIVE};
 use xxhash_rust::xxh3::xxh3_64;
@@ -31,9 +29,6 @@ const EMPTY_DIGESTS: [&str; 5] = [
     "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
     "4OYMIQUY7QOBJGX36TEJS35ZEQT24QPEMSNZGTFESWMRW6CSXBKQ====",
 ];
-
-/// About the most URLs that a thread learns from at a time; a single host may have more.
-const UNIT_URLS: usize = 4096;
 
 /// Why observations could not be collected.
 #[derive(Debug, thiserror::Error)]
@@ -61,7 +56,7 @@ pub(crate) struct CaptureSort<'a> {
     /// Contents are evidence for rules.
     has_contents: bool,
     /// Captures by day, if some are held out.
-    days: Option<DayCounts>,
+    pub(super) days: Option<DayCounts>,
 }
 
 /// What the records of a row group state.
@@ -204,16 +199,16 @@ fn day_of(rows: &Rows, row: usize) -> u16 {
 }
 
 /// The answer of a URL, as bits: its content is evidence.
-const HAS_CONTENT: u8 = 1;
+pub(super) const HAS_CONTENT: u8 = 1;
 
 /// It answered with a success status.
-const IS_SERVED: u8 = 2;
+pub(super) const IS_SERVED: u8 = 2;
 
 /// It answered with the status of a permanent redirect without a target.
-const IS_PERMANENT: u8 = 4;
+pub(super) const IS_PERMANENT: u8 = 4;
 
 /// It answered with the status of a temporary redirect without a target.
-const IS_TEMPORARY: u8 = 8;
+pub(super) const IS_TEMPORARY: u8 = 8;
 
 /// Returns what the record of a row without a target states about the answer of its URL.
 fn answer_of(rows: &Rows, row: usize) -> u8 {
@@ -271,16 +266,16 @@ const LABEL_END: u8 = 1;
 const HOST_END: u8 = 0;
 
 /// The kinds of records, which follow the URL. No URI contains them.
-const CAPTURE: u8 = 0;
-const REDIRECT: u8 = 1;
-const OTHER: u8 = 2;
+pub(super) const CAPTURE: u8 = 0;
+pub(super) const REDIRECT: u8 = 1;
+pub(super) const OTHER: u8 = 2;
 
 /// What other records are about: a redirect to the URL that counts for the limit of sinks or does not, the text of a document,
 /// its canonical link.
-const COUNTED_TARGET: u8 = 0;
-const TARGET: u8 = 1;
-const TEXT: u8 = 2;
-const CANONICAL: u8 = 3;
+pub(super) const COUNTED_TARGET: u8 = 0;
+pub(super) const TARGET: u8 = 1;
+pub(super) const TEXT: u8 = 2;
+pub(super) const CANONICAL: u8 = 3;
 
 /// The host of URLs whose scheme is neither http nor https, and the mark of their schemes. No host contains it.
 const NO_HOST: u8 = 0xff;
@@ -306,19 +301,19 @@ fn write_any_url(uri: &[u8], out: &mut Vec<u8>) {
 }
 
 /// The URL of a record.
-struct StoredUrl<'a> {
+pub(super) struct StoredUrl<'a> {
     /// The labels of the host, reversed.
-    host: &'a [u8],
+    pub(super) host: &'a [u8],
     scheme: u8,
     /// The URL after its host; without a host, the URL.
     rest: &'a [u8],
     /// Bytes before the kind of the record.
-    len: usize,
+    pub(super) len: usize,
 }
 
 impl<'a> StoredUrl<'a> {
     /// Reads the URL at the beginning of a record.
-    fn read(record: &'a [u8]) -> Option<StoredUrl<'a>> {
+    pub(super) fn read(record: &'a [u8]) -> Option<StoredUrl<'a>> {
         let host_len = memchr::memchr(HOST_END, record)?;
         let (scheme, rest) = record[host_len + 1..].split_first()?;
         let rest_len = memchr::memchr3(CAPTURE, REDIRECT, OTHER, rest)?;
@@ -327,7 +322,7 @@ impl<'a> StoredUrl<'a> {
     }
 
     /// Replaces the contents of `out` with the URL; `authority` is the one of its host.
-    fn write(&self, authority: &[u8], out: &mut Vec<u8>) {
+    pub(super) fn write(&self, authority: &[u8], out: &mut Vec<u8>) {
         out.clear();
         if self.scheme != NO_HOST {
             out.extend_from_slice(if self.scheme == b'1' { b"https://" } else { b"http://" });
@@ -338,183 +333,9 @@ impl<'a> StoredUrl<'a> {
 }
 
 /// Returns the labels of a stored host in their usual order.
-fn authority_of(host: &[u8]) -> Vec<u8> {
+pub(super) fn authority_of(host: &[u8]) -> Vec<u8> {
     let labels: Vec<&[u8]> = host.rsplit(|byte| *byte == LABEL_END).collect();
     labels.join(&b'.')
-}
-
-/// The captures of a host.
-pub(super) struct HostUnit {
-    pub(super) host: Vec<u8>,
-    pub(super) captures: HostCaptures,
-    pub(super) held_out: HostCaptures,
-    pub(super) documents: DocumentEvidence,
-    /// Contents that became equal to others because their texts are near.
-    pub(super) near_contents: u64,
-    is_site_held_out: bool,
-}
-
-impl HostUnit {
-    /// Makes contents equal whose texts differ in at most `bits` bits of their hashes.
-    pub(super) fn unite_near(&mut self, bits: u32) {
-        self.near_contents = self.documents.unite_near(bits, &mut self.captures);
-        self.documents.unite_near(bits, &mut self.held_out);
-    }
-
-    pub(super) fn held_out(&self) -> HeldOutHost<'_> {
-        HeldOutHost { host: &self.host, captures: &self.held_out, is_site: self.is_site_held_out }
-    }
-}
-
-/// Reads captures of one host after the other, and gives what records state about redirects and answers to an observer.
-pub(super) struct HostReader<'a> {
-    merger: BytesMerger,
-    /// Bytes of temporary files.
-    pub(super) spilled: u64,
-    hold_out: Option<HoldOut>,
-    observer: &'a mut RedirectObserver<DiskStore>,
-    /// Answers matter only if there are redirects.
-    has_redirects: bool,
-    /// Most URLs of redirects, and their bytes.
-    url_limit: (usize, usize),
-    /// The URL of the current record, and its length as it is stored.
-    uri: Vec<u8>,
-    stored_len: usize,
-    host: Vec<u8>,
-    /// The success of the current URL was counted.
-    is_served: bool,
-    /// The current record belongs to the next host.
-    is_held: bool,
-}
-
-impl<'a> HostReader<'a> {
-    /// Reads sorted runs; `sort` is the one that made them.
-    pub(super) fn new(
-        runs: BytesRuns,
-        sort: &CaptureSort<'_>,
-        held_out: f64,
-        observer: &'a mut RedirectObserver<DiskStore>,
-        (has_redirects, url_limit): (bool, (usize, usize)),
-    ) -> Result<HostReader<'a>, SpillError> {
-        let runs = runs.reduce()?;
-        Ok(HostReader {
-            spilled: runs.written_len(),
-            merger: runs.merger()?,
-            hold_out: sort.days.as_ref().map(|days| HoldOut::new(held_out, days)),
-            observer,
-            has_redirects,
-            url_limit,
-            uri: Vec::new(),
-            stored_len: 0,
-            host: Vec::new(),
-            is_served: false,
-            is_held: false,
-        })
-    }
-
-    /// Returns hosts with about [`UNIT_URLS`] URLs together; `None` after the last.
-    pub(super) fn next_unit(&mut self) -> Result<Option<Vec<HostUnit>>, ObserveError> {
-        let (mut unit, mut urls) = (Vec::new(), 0);
-        while urls < UNIT_URLS {
-            let Some(host) = self.next_host()? else { break };
-            urls += host.captures.len() + host.held_out.len() + 8;
-            unit.push(host);
-        }
-        let (most, limit) = self.url_limit;
-        match self.observer.numbered_urls() {
-            urls if urls > most => Err(ObserveError::TooLarge { limit, urls }),
-            _ => Ok((!unit.is_empty()).then_some(unit)),
-        }
-    }
-
-    fn next_host(&mut self) -> Result<Option<HostUnit>, SpillError> {
-        let mut found = None;
-        loop {
-            let shared = match std::mem::take(&mut self.is_held) {
-                true => 0,
-                false => match self.merger.advance()? {
-                    Some(shared) => shared,
-                    None => return Ok(found),
-                },
-            };
-            let record = self.merger.record();
-            // Records that share more than the URL are of the same URL.
-            if shared <= self.stored_len {
-                let url = StoredUrl::read(record).ok_or_else(|| self.merger.damaged())?;
-                if url.host != self.host && found.is_some() {
-                    self.is_held = true;
-                    return Ok(found);
-                }
-                self.host.clear();
-                self.host.extend_from_slice(url.host);
-                let unit = found.get_or_insert_with(|| new_unit(url.host, self.hold_out));
-                url.write(&unit.host, &mut self.uri);
-                (self.stored_len, self.is_served) = (url.len, false);
-            }
-            if let Some(unit) = &mut found {
-                self.add(unit)?;
-            }
-        }
-    }
-
-    /// Adds the current record.
-    fn add(&mut self, unit: &mut HostUnit) -> Result<(), SpillError> {
-        let HostReader { merger, observer, uri, hold_out, .. } = self;
-        let mut fields = FieldReader(&merger.record()[self.stored_len..]);
-        match fields.u8() {
-            REDIRECT => {
-                let (to, code) = (fields.text(), RedirectCode::numbered(fields.u8()));
-                observer.redirect(uri, to, code, RecordPlace { source: fields.u32(), record: fields.u64() })
-            }
-            OTHER => match fields.u8() {
-                TEXT => {
-                    unit.documents.add_text(fields.u64(), fields.u64());
-                    Ok(())
-                }
-                CANONICAL => {
-                    unit.documents.add_canonical(uri, fields.0);
-                    Ok(())
-                }
-                kind => {
-                    let is_counted = kind == COUNTED_TARGET;
-                    observer.target(uri, TargetSource { is_counted, source: fields.u64() })
-                }
-            },
-            _ => {
-                let (content, answer, day) = (fields.u64(), fields.u8(), fields.u16());
-                if answer & HAS_CONTENT != 0 {
-                    let is_held_out = unit.is_site_held_out
-                        || hold_out.is_some_and(|hold_out| hold_out.contains(uri, i32::from(day)));
-                    let captures = if is_held_out { &mut unit.held_out } else { &mut unit.captures };
-                    captures.push(uri, content);
-                }
-                self.add_answer(answer)
-            }
-        }
-    }
-
-    /// Adds the answer of the current URL; a URL that succeeded several times counts once.
-    fn add_answer(&mut self, answer: u8) -> Result<(), SpillError> {
-        if answer & IS_SERVED != 0 && !std::mem::replace(&mut self.is_served, true) {
-            match self.has_redirects {
-                true => self.observer.served(&self.uri)?,
-                false => self.observer.count_served(),
-            }
-        }
-        let code = match answer & (IS_PERMANENT | IS_TEMPORARY) {
-            IS_PERMANENT => RedirectCode::Permanent,
-            IS_TEMPORARY => RedirectCode::Temporary,
-            _ => return Ok(()),
-        };
-        self.observer.status(&self.uri, code)
-    }
-}
-
-fn new_unit(host: &[u8], hold_out: Option<HoldOut>) -> HostUnit {
-    let host = authority_of(host);
-    let (captures, held_out) = (HostCaptures::default(), HostCaptures::default());
-    let is_site_held_out = hold_out.is_some_and(|hold_out| hold_out.contains_site(&host));
-    HostUnit { host, captures, held_out, documents: DocumentEvidence::default(), near_contents: 0, is_site_held_out }
 }
 
 #[cfg(test)]

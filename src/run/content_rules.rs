@@ -9,8 +9,9 @@
 //! Memory does not depend on the number of captures, hosts or rules.
 
 use super::RunError;
-use super::capture_sort::{HostReader, HostUnit, ObserveError};
+use super::capture_sort::ObserveError;
 use super::held_out::{HeldOutCaptures, Validation, encode_held_out};
+use super::host_reader::{HostReader, HostUnit};
 use super::in_order::produced_in_order;
 use crate::batch::{BatchError, applied_rule, rule_batch};
 use crate::learn::Equivalences;

@@ -3,9 +3,10 @@
 //! Memory for data: half is for sorted captures and redirects until they are merged, and then for what is held for each URL of a
 //! redirect; the other half is for the sorters of what is learned from redirects.
 
-use super::capture_sort::{CaptureSort, HostReader, ObserveError, SortedCaptures};
+use super::capture_sort::{CaptureSort, ObserveError, SortedCaptures};
 use super::content_rules::{LearnedContent, learn_content};
 use super::document_evidence::{DocumentCounts, DocumentOptions, read_documents};
+use super::host_reader::HostReader;
 use super::record_store::DiskStore;
 use super::{RunError, RunRequest, Summary, canon};
 use crate::canon::{Policy, Rung};

@@ -32,6 +32,7 @@ mod documents;
 mod equivalences;
 mod error;
 mod held_out;
+mod host_reader;
 mod in_order;
 mod json;
 #[cfg(feature = "cli")]

@@ -1,0 +1,190 @@
+//! Reads sorted captures and redirects, those of one host after the other: [`HostReader`]. Captures become [`HostUnit`]s, and redirects
+//! go to a [`RedirectObserver`].
+
+use super::capture_sort::{
+    CANONICAL, COUNTED_TARGET, CaptureSort, HAS_CONTENT, IS_PERMANENT, IS_SERVED, IS_TEMPORARY, OTHER, ObserveError,
+    REDIRECT, StoredUrl, TEXT, authority_of,
+};
+use super::held_out::{HeldOutHost, HoldOut};
+use super::record_store::DiskStore;
+use crate::learn::content::{DocumentEvidence, HostCaptures};
+use crate::learn::{FieldReader, RecordPlace, RedirectCode, RedirectObserver, TargetSource};
+use crate::sort::{BytesMerger, BytesRuns};
+use crate::spill::SpillError;
+
+/// About the most URLs that a thread learns from at a time; a single host may have more.
+const UNIT_URLS: usize = 4096;
+
+/// The captures of a host.
+pub(super) struct HostUnit {
+    pub(super) host: Vec<u8>,
+    pub(super) captures: HostCaptures,
+    pub(super) held_out: HostCaptures,
+    pub(super) documents: DocumentEvidence,
+    /// Contents that became equal to others because their texts are near.
+    pub(super) near_contents: u64,
+    is_site_held_out: bool,
+}
+
+impl HostUnit {
+    /// Makes contents equal whose texts differ in at most `bits` bits of their hashes.
+    pub(super) fn unite_near(&mut self, bits: u32) {
+        self.near_contents = self.documents.unite_near(bits, &mut self.captures);
+        self.documents.unite_near(bits, &mut self.held_out);
+    }
+
+    pub(super) fn held_out(&self) -> HeldOutHost<'_> {
+        HeldOutHost { host: &self.host, captures: &self.held_out, is_site: self.is_site_held_out }
+    }
+}
+
+/// Reads captures of one host after the other, and gives what records state about redirects and answers to an observer.
+pub(super) struct HostReader<'a> {
+    merger: BytesMerger,
+    /// Bytes of temporary files.
+    pub(super) spilled: u64,
+    hold_out: Option<HoldOut>,
+    observer: &'a mut RedirectObserver<DiskStore>,
+    /// Answers matter only if there are redirects.
+    has_redirects: bool,
+    /// Most URLs of redirects, and their bytes.
+    url_limit: (usize, usize),
+    /// The URL of the current record, and its length as it is stored.
+    uri: Vec<u8>,
+    stored_len: usize,
+    host: Vec<u8>,
+    /// The success of the current URL was counted.
+    is_served: bool,
+    /// The current record belongs to the next host.
+    is_held: bool,
+}
+
+impl<'a> HostReader<'a> {
+    /// Reads sorted runs; `sort` is the one that made them.
+    pub(super) fn new(
+        runs: BytesRuns,
+        sort: &CaptureSort<'_>,
+        held_out: f64,
+        observer: &'a mut RedirectObserver<DiskStore>,
+        (has_redirects, url_limit): (bool, (usize, usize)),
+    ) -> Result<HostReader<'a>, SpillError> {
+        let runs = runs.reduce()?;
+        Ok(HostReader {
+            spilled: runs.written_len(),
+            merger: runs.merger()?,
+            hold_out: sort.days.as_ref().map(|days| HoldOut::new(held_out, days)),
+            observer,
+            has_redirects,
+            url_limit,
+            uri: Vec::new(),
+            stored_len: 0,
+            host: Vec::new(),
+            is_served: false,
+            is_held: false,
+        })
+    }
+
+    /// Returns hosts with about [`UNIT_URLS`] URLs together; `None` after the last.
+    pub(super) fn next_unit(&mut self) -> Result<Option<Vec<HostUnit>>, ObserveError> {
+        let (mut unit, mut urls) = (Vec::new(), 0);
+        while urls < UNIT_URLS {
+            let Some(host) = self.next_host()? else { break };
+            urls += host.captures.len() + host.held_out.len() + 8;
+            unit.push(host);
+        }
+        let (most, limit) = self.url_limit;
+        match self.observer.numbered_urls() {
+            urls if urls > most => Err(ObserveError::TooLarge { limit, urls }),
+            _ => Ok((!unit.is_empty()).then_some(unit)),
+        }
+    }
+
+    fn next_host(&mut self) -> Result<Option<HostUnit>, SpillError> {
+        let mut found = None;
+        loop {
+            let shared = match std::mem::take(&mut self.is_held) {
+                true => 0,
+                false => match self.merger.advance()? {
+                    Some(shared) => shared,
+                    None => return Ok(found),
+                },
+            };
+            let record = self.merger.record();
+            // Records that share more than the URL are of the same URL.
+            if shared <= self.stored_len {
+                let url = StoredUrl::read(record).ok_or_else(|| self.merger.damaged())?;
+                if url.host != self.host && found.is_some() {
+                    self.is_held = true;
+                    return Ok(found);
+                }
+                self.host.clear();
+                self.host.extend_from_slice(url.host);
+                let unit = found.get_or_insert_with(|| new_unit(url.host, self.hold_out));
+                url.write(&unit.host, &mut self.uri);
+                (self.stored_len, self.is_served) = (url.len, false);
+            }
+            if let Some(unit) = &mut found {
+                self.add(unit)?;
+            }
+        }
+    }
+
+    /// Adds the current record.
+    fn add(&mut self, unit: &mut HostUnit) -> Result<(), SpillError> {
+        let HostReader { merger, observer, uri, hold_out, .. } = self;
+        let mut fields = FieldReader(&merger.record()[self.stored_len..]);
+        match fields.u8() {
+            REDIRECT => {
+                let (to, code) = (fields.text(), RedirectCode::numbered(fields.u8()));
+                observer.redirect(uri, to, code, RecordPlace { source: fields.u32(), record: fields.u64() })
+            }
+            OTHER => match fields.u8() {
+                TEXT => {
+                    unit.documents.add_text(fields.u64(), fields.u64());
+                    Ok(())
+                }
+                CANONICAL => {
+                    unit.documents.add_canonical(uri, fields.0);
+                    Ok(())
+                }
+                kind => {
+                    let is_counted = kind == COUNTED_TARGET;
+                    observer.target(uri, TargetSource { is_counted, source: fields.u64() })
+                }
+            },
+            _ => {
+                let (content, answer, day) = (fields.u64(), fields.u8(), fields.u16());
+                if answer & HAS_CONTENT != 0 {
+                    let is_held_out = unit.is_site_held_out
+                        || hold_out.is_some_and(|hold_out| hold_out.contains(uri, i32::from(day)));
+                    let captures = if is_held_out { &mut unit.held_out } else { &mut unit.captures };
+                    captures.push(uri, content);
+                }
+                self.add_answer(answer)
+            }
+        }
+    }
+
+    /// Adds the answer of the current URL; a URL that succeeded several times counts once.
+    fn add_answer(&mut self, answer: u8) -> Result<(), SpillError> {
+        if answer & IS_SERVED != 0 && !std::mem::replace(&mut self.is_served, true) {
+            match self.has_redirects {
+                true => self.observer.served(&self.uri)?,
+                false => self.observer.count_served(),
+            }
+        }
+        let code = match answer & (IS_PERMANENT | IS_TEMPORARY) {
+            IS_PERMANENT => RedirectCode::Permanent,
+            IS_TEMPORARY => RedirectCode::Temporary,
+            _ => return Ok(()),
+        };
+        self.observer.status(&self.uri, code)
+    }
+}
+
+fn new_unit(host: &[u8], hold_out: Option<HoldOut>) -> HostUnit {
+    let host = authority_of(host);
+    let (captures, held_out) = (HostCaptures::default(), HostCaptures::default());
+    let is_site_held_out = hold_out.is_some_and(|hold_out| hold_out.contains_site(&host));
+    HostUnit { host, captures, held_out, documents: DocumentEvidence::default(), near_contents: 0, is_site_held_out }
+}
