@@ -5,7 +5,7 @@ use super::peek::PeekReader;
 use super::unpacker::Unpacker;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use std::io::{Cursor, Write};
+use std::io::{self, Cursor, Read, Write};
 
 /// Lines that compress to about half.
 pub(super) fn lines(count: u32) -> Vec<u8> {
@@ -22,6 +22,23 @@ pub(super) fn gzip(bytes: &[u8], level: Compression) -> Vec<u8> {
 
 pub(super) fn peek_reader(bytes: &[u8]) -> PeekReader {
     PeekReader::new(Box::new(Cursor::new(bytes.to_vec())))
+}
+
+/// A reader of bytes that arrive in pieces of `len` bytes.
+pub(super) fn peek_reader_of_pieces(bytes: &[u8], len: usize) -> PeekReader {
+    PeekReader::new(Box::new(Pieces { bytes: Cursor::new(bytes.to_vec()), len }))
+}
+
+struct Pieces {
+    bytes: Cursor<Vec<u8>>,
+    len: usize,
+}
+
+impl Read for Pieces {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let len = into.len().min(self.len);
+        self.bytes.read(&mut into[..len])
+    }
 }
 
 /// Reads `step` bytes at a time to the end or to a defect. Returns all bytes, and the defect.

@@ -182,7 +182,7 @@ fn defect(error: &io::Error) -> Defect {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::input::test_data::{lines, peek_reader, read_all};
+    use crate::input::test_data::{lines, peek_reader, peek_reader_of_pieces, read_all};
     use std::io::Write;
 
     fn unpack_zstd(bytes: Vec<u8>) -> (Vec<u8>, Option<Defect>) {
@@ -220,7 +220,7 @@ mod tests {
                 let mut packed = packed.clone();
                 packed[at] ^= 4;
                 let outcome = |step, arriving| {
-                    let reader = PeekReader::new(Box::new(Pieces { bytes: packed.clone(), at: 0, len: arriving }));
+                    let reader = peek_reader_of_pieces(&packed, arriving);
                     let (bytes, defect) = read_all(step, &mut ZstdReader::new(reader).unwrap());
                     (bytes.len(), defect.map(|defect| defect.to_string()))
                 };
@@ -229,22 +229,6 @@ mod tests {
                 assert_eq!(outcome(1 << 20, 90), whole, "{at}");
                 assert_eq!(outcome(77, 1000), whole, "{at}");
             }
-        }
-    }
-
-    /// Bytes that arrive in pieces of this length.
-    struct Pieces {
-        bytes: Vec<u8>,
-        at: usize,
-        len: usize,
-    }
-
-    impl Read for Pieces {
-        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-            let count = into.len().min(self.len).min(self.bytes.len() - self.at);
-            into[..count].copy_from_slice(&self.bytes[self.at..self.at + count]);
-            self.at += count;
-            Ok(count)
         }
     }
 
