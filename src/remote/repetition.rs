@@ -10,7 +10,7 @@ use super::store::RemoteStore;
 /// The longest pause between repetitions of a request.
 const MAX_PAUSE: Duration = Duration::from_secs(10);
 
-/// An object of which fewer bytes arrive per second is as one that is not sent.
+/// A server that sends fewer bytes per second is treated like one that sends nothing.
 const MIN_RATE: f64 = 1024.0;
 
 /// Why a request returned less than what was requested.

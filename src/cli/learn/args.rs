@@ -79,13 +79,13 @@ pub(crate) struct LearnArgs {
     #[arg(long, value_name = "SHARE", default_value_t = ContentLimits::default().min_precision,
           value_parser = parse_share, help_heading = "Learning")]
     min_precision: f64,
-    /// Take contents of WARC and ARC files as equal whose texts are nearly so: SimHashes of 64 bits that differ in at most BITS
-    /// bits, such as 3. The archives are read a second time
+    /// Treat contents of WARC and ARC files as equal if their texts are nearly equal: if their SimHashes of 64 bits differ in at
+    /// most BITS bits, such as 3. The archives are read a second time
     #[arg(long, value_name = "BITS", value_parser = clap::value_parser!(u32).range(0..=16), conflicts_with = "no_content",
           help_heading = "Learning")]
     pub(super) near_duplicates: Option<u32>,
-    /// Take canonical links of documents in WARC and ARC files (link elements and Link header fields) as evidence: a rule that
-    /// as many pages confirm so as contents are needed needs only half as many contents. The archives are read a second time
+    /// Use canonical links of documents in WARC and ARC files (link elements and Link header fields) as evidence: a rule needs
+    /// half as many contents if enough pages confirm it. The archives are read a second time
     #[arg(long, conflicts_with = "no_content", help_heading = "Learning")]
     pub(super) canonical_links: bool,
     /// Add and strike out rules about content by hand: a CSV file with the columns host, pattern and how, and context if

@@ -326,8 +326,8 @@ impl HostLearner<'_> {
         }
     }
 
-    /// Where canonical links confirm a rule as often as contents have to, half as many contents are enough. Canonical links alone
-    /// are no evidence: many sites name one page for all.
+    /// The number of contents that must support a rule: half of the usual number if as many pages confirm the rule by their
+    /// canonical links. Canonical links alone are no evidence, because many sites name one page for all.
     fn needed_support(&self, rule: &ScopedRule) -> u64 {
         const MIN_CONTENTS: u64 = 2;
         let needed = self.needed_contents(rule);
