@@ -9,6 +9,7 @@ use arrow::array::{ArrayRef, Int32Array, StringBuilder};
 
 use crate::canon::Rows;
 use crate::iri::Parts;
+use crate::kernel::parse_bytes;
 use crate::key::psl::{HostParts, SuffixList};
 
 /// A part of a URI.
@@ -86,8 +87,7 @@ fn text<'a>(part: UrlPart, uri: &'a [u8], suffixes: &SuffixList, reversed: &'a m
 
 /// Returns the port, or `None` if it does not fit into 31 bits.
 fn port(uri: &[u8]) -> Option<i32> {
-    let digits = Parts::split(uri).port(uri)?;
-    std::str::from_utf8(digits).ok()?.parse().ok()
+    parse_bytes(Parts::split(uri).port(uri)?)
 }
 
 #[cfg(test)]

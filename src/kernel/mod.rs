@@ -21,6 +21,7 @@ mod copy;
 mod cpu;
 #[cfg(all(test, unix))]
 mod guarded;
+mod parse;
 mod scalar;
 mod search;
 mod short_text;
@@ -34,6 +35,7 @@ pub(crate) use byte_set::ByteSet;
 pub use classifier::Classifier;
 pub(crate) use copy::{AsciiCase, append, append_range, append_range_in_case, append_some, prefetch};
 pub(crate) use cpu::{SimdTask, run_with_simd};
+pub(crate) use parse::parse_bytes;
 pub(crate) use search::{any_byte, any_pair};
 pub(crate) use short_text::{ShortText, low_bits};
 pub use span::Span;

@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use psl::{Psl, Type};
 
+use crate::kernel::parse_bytes;
+
 /// The release of the psl crate, whose Public Suffix List is embedded.
 const PSL_VERSION: &str = "psl 2.1.247";
 
@@ -171,8 +173,7 @@ fn tail(text: &[u8], len: usize) -> Option<&[u8]> {
 /// Returns whether the host is `[...]` or four decimal numbers up to 255.
 fn is_address(host: &[u8]) -> bool {
     host.starts_with(b"[")
-        || (host.first().is_some_and(u8::is_ascii_digit)
-            && std::str::from_utf8(host).is_ok_and(|host| host.parse::<std::net::Ipv4Addr>().is_ok()))
+        || (host.first().is_some_and(u8::is_ascii_digit) && parse_bytes::<std::net::Ipv4Addr>(host).is_some())
 }
 
 #[cfg(test)]

@@ -16,9 +16,9 @@ use super::fields::{FieldSet, FieldValues};
 use super::log_format::Directive;
 pub use super::log_format::{LogFormat, LogFormatError};
 use super::records::Records;
-use super::{number, time};
+use super::time;
 use crate::iri::FaultKind;
-use crate::kernel::{Bitmaps, Span};
+use crate::kernel::{Bitmaps, Span, parse_bytes};
 use std::borrow::Cow;
 
 /// The values of a line.
@@ -132,7 +132,7 @@ fn parse_line<'a>(line: &'a [u8], format: &LogFormat) -> Option<LogLine<'a>> {
 
 /// The status; absent for `-`. Returns `None` if it is not a number: the line does not match the format.
 fn status(value: &[u8]) -> Option<Option<i32>> {
-    if value == b"-" { Some(None) } else { number::parse(value).map(Some) }
+    if value == b"-" { Some(None) } else { parse_bytes(value).map(Some) }
 }
 
 /// The offset of `literal` in `text`. If `is_quoted`, `text` is between quotes, and a backslash escapes the next byte.

@@ -10,8 +10,8 @@ use super::fields::{
 };
 use super::json::unescape;
 use super::member_cache::{JsonKind, JsonMember};
-use super::{number, time};
-use crate::kernel::{Span, append_range};
+use super::time;
+use crate::kernel::{Span, append_range, parse_bytes};
 
 /// What a member of a capture's JSON holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,7 +71,7 @@ macro_rules! number_fields {
         $(impl JsonField for $kind {
             #[inline(always)]
             fn read(member: FieldText, chunk: &[u8], _: &mut Vec<u8>) -> Option<$number> {
-                number::parse(member.span.of(chunk))
+                parse_bytes(member.span.of(chunk))
             }
         })*
     };

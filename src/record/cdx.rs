@@ -10,9 +10,9 @@ use super::buffer::{RecordColumns, lines};
 use super::decoder::{SourceHead, TextDecoder};
 use super::fields::{FieldSet, FieldValues};
 use super::records::Records;
-use super::{number, time};
+use super::time;
 use crate::iri::{CLASSIFIER, FaultKind};
-use crate::kernel::{Bitmaps, ByteSet, Span};
+use crate::kernel::{Bitmaps, ByteSet, Span, parse_bytes};
 
 /// Bytes of digests, in all notations.
 const DIGEST: ByteSet =
@@ -208,13 +208,13 @@ pub(super) fn set_field(field: &mut FieldValues, letter: u8, text: &[u8], span: 
     let present = (text != b"-").then_some(span);
     match letter {
         b'b' => field.time = time::from_digits(text),
-        b's' => field.status = number::parse(text),
+        b's' => field.status = parse_bytes(text),
         b'k' => field.digest = present,
         b'r' => field.redirect = present,
         b'm' => field.mime = present.filter(|_| !matches!(text, b"unk" | b"no-type")),
         b'g' => field.filename = present,
-        b'V' => field.capture_offset = number::parse(text),
-        b'S' => field.capture_length = number::parse(text),
+        b'V' => field.capture_offset = parse_bytes(text),
+        b'S' => field.capture_length = parse_bytes(text),
         _ => {}
     }
 }

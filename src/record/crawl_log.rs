@@ -9,9 +9,9 @@ use super::buffer::{RecordColumns, filled_lines};
 use super::decoder::{SourceHead, TextDecoder};
 use super::fields::{FieldSet, FieldValues};
 use super::records::Records;
-use super::{number, time};
+use super::time;
 use crate::iri::{CLASSIFIER, FaultKind};
-use crate::kernel::{Bitmaps, Span};
+use crate::kernel::{Bitmaps, Span, parse_bytes};
 
 /// Number of columns that are decoded.
 const COLUMN_COUNT: usize = 10;
@@ -68,7 +68,7 @@ impl CrawlLog {
         };
         let fetch_time = || text(8).split(|&byte| byte == b'+').next().and_then(time::from_digits);
         let field = FieldValues {
-            status: number::parse(text(1)),
+            status: parse_bytes(text(1)),
             time: if self.rows.carry().time { fetch_time().or(Some(line_time)) } else { None },
             redirected_from: present(5).filter(|_| text(4).ends_with(b"R")),
             digest: present(9),
@@ -82,7 +82,7 @@ impl CrawlLog {
 /// The time in the first column, if a status, a size and a URL follow it.
 fn record_time(chunk: &[u8], columns: &[Option<Span>; COLUMN_COUNT]) -> Option<i64> {
     let text = |column: usize| columns[column].map_or(&b""[..], |span| span.of(chunk));
-    let is_number = |text: &[u8]| text == b"-" || number::parse::<i64>(text).is_some();
+    let is_number = |text: &[u8]| text == b"-" || parse_bytes::<i64>(text).is_some();
     let is_whole = columns[3].is_some() && is_number(text(1)) && is_number(text(2));
     time::from_iso(text(0)).or_else(|| time::from_digits(text(0))).filter(|_| is_whole)
 }

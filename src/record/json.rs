@@ -3,8 +3,8 @@
 //! Nested values are skipped as a whole; strings are unescaped on request. The reader accepts more than RFC 8259: strings
 //! need not be UTF-8, and numbers are not checked.
 
-use super::number;
 use crate::encoding::push_code_point;
+use crate::kernel::parse_bytes;
 
 /// The value of a member or an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +100,7 @@ impl<'a> Iterator for JsonMembers<'a> {
 pub(super) fn at_path<'a>(text: &'a [u8], path: &[impl AsRef<[u8]>]) -> Option<JsonValue<'a>> {
     let (first, rest) = path.split_first()?;
     let value = match text.trim_ascii_start().first()? {
-        b'[' => JsonElements::new(text).nth(number::parse(first.as_ref())?)?,
+        b'[' => JsonElements::new(text).nth(parse_bytes(first.as_ref())?)?,
         _ => JsonMembers::new(text).find(|(key, _)| *key == first.as_ref())?.1,
     };
     if rest.is_empty() { Some(value) } else { at_path(value.nested()?, rest) }

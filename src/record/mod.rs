@@ -35,7 +35,6 @@ pub(crate) mod link_header;
 mod log_format;
 mod media_type;
 mod member_cache;
-mod number;
 mod records;
 mod split;
 mod time;

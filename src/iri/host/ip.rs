@@ -3,7 +3,7 @@
 use std::net::Ipv6Addr;
 
 use crate::iri::class::{HEXDIG, USERINFO};
-use crate::kernel::ByteSet;
+use crate::kernel::{ByteSet, parse_bytes};
 
 /// Returns true if `host` is an `IP-literal`. Zone identifiers (RFC 6874) are not in the grammar of RFC 3987.
 pub(crate) fn is_ip_literal(host: &[u8]) -> bool {
@@ -13,7 +13,7 @@ pub(crate) fn is_ip_literal(host: &[u8]) -> bool {
 
 /// Parses `IPv6address`. The parser of the standard library accepts exactly the nine alternatives of the ABNF.
 fn ipv6_address(inner: &[u8]) -> Option<Ipv6Addr> {
-    std::str::from_utf8(inner).ok()?.parse().ok()
+    parse_bytes(inner)
 }
 
 /// `IPvFuture = "v" 1*HEXDIG "." 1*( unreserved / sub-delims / ":" )`.

@@ -10,6 +10,7 @@ use super::definition::RecipeDefinition;
 use super::draft::{self, Draft, is_account_scheme, replace_text, split_at_colon, trim_to, write_joined};
 use super::escapes::{escape, is_unreserved, write_escape};
 use crate::iri::{Component, Fault, FaultKind, find_scheme};
+use crate::kernel::parse_bytes;
 
 pub(super) const CRAWLER_COMMONS: RecipeDefinition = RecipeDefinition {
     name: "crawler-commons",
@@ -115,7 +116,7 @@ fn read_authority(authority: &[u8], draft: &mut Draft) -> Result<(), Fault> {
 fn bracketed(text: &[u8]) -> Option<(&[u8], Option<&[u8]>)> {
     let close = memchr::memchr(b']', text)?;
     let address = text[1..close].split(|&byte| byte == b'%').next()?;
-    std::str::from_utf8(address).ok()?.parse::<std::net::Ipv6Addr>().ok()?;
+    parse_bytes::<std::net::Ipv6Addr>(address)?;
     match &text[close + 1..] {
         [] => Some((&text[..=close], None)),
         [b':', port @ ..] => Some((&text[..=close], Some(port))),

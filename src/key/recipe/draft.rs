@@ -1,6 +1,7 @@
 //! A URL as components in buffers of their own, which rules change. The buffers are reused from URL to URL.
 
 use crate::iri::{Component, Fault, FaultKind, Parts};
+use crate::kernel::parse_bytes;
 
 /// A component that may be absent, which differs from an empty one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -100,8 +101,7 @@ impl Draft {
     /// The digits are not a number that fits into 32 bits.
     pub(super) fn read_java_port(&mut self, digits: Option<&[u8]>) -> Result<(), Fault> {
         let Some(digits) = digits.filter(|digits| !digits.is_empty()) else { return Ok(()) };
-        let number = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse::<i32>().ok());
-        match number.ok_or(Fault::new(FaultKind::Port, Component::Port, 0))? {
+        match parse_bytes::<i32>(digits).ok_or(Fault::new(FaultKind::Port, Component::Port, 0))? {
             -1 => {}
             number => self.port.set(Some(number.to_string().as_bytes())),
         }

@@ -6,7 +6,7 @@ use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
 
 use super::draft::{Draft, replace_text};
 use super::escapes::{decode_all, encode};
-use crate::kernel::any_byte;
+use crate::kernel::{any_byte, parse_bytes};
 
 /// Removes the default port of `http` and `https`.
 pub(super) fn drop_default_port(draft: &mut Draft) -> bool {
@@ -160,7 +160,7 @@ pub(super) fn www_len(host: &[u8]) -> Option<usize> {
 pub(super) fn ipv4_of_four(draft: &mut Draft) -> bool {
     replace_by_address(draft, |host| {
         if !host.is_empty() && host.iter().all(u8::is_ascii_digit) {
-            let number: i64 = std::str::from_utf8(host).ok()?.parse().ok()?;
+            let number: i64 = parse_bytes(host)?;
             return Some(Ipv4Addr::from(number as u32));
         }
         let radix = if host.first()? == &b'0' { 8 } else { 10 };

@@ -13,6 +13,7 @@ use super::draft::{Draft, replace_text, split_at_colon, trim_to};
 use super::escapes::{escape, is_unreserved, is_uri_text, write_decoded, write_escape};
 use super::host::{parse_digits, to_ascii};
 use crate::iri::{Component, Fault, FaultKind, find_scheme};
+use crate::kernel::parse_bytes;
 
 pub(super) const W3LIB: RecipeDefinition = RecipeDefinition {
     name: "w3lib",
@@ -107,11 +108,7 @@ fn bracketed(text: &[u8]) -> Option<(&[u8], Option<&[u8]>)> {
         let host = if inner.contains(&b':') { &text[..=close] } else { inner };
         return is_future.then_some((host, port));
     }
-    address(inner).is_some().then_some((&text[..=close], port))
-}
-
-fn address(text: &[u8]) -> Option<Ipv6Addr> {
-    std::str::from_utf8(text).ok()?.parse().ok()
+    parse_bytes::<Ipv6Addr>(inner).is_some().then_some((&text[..=close], port))
 }
 
 fn port_number(digits: &[u8]) -> Option<u16> {
@@ -147,7 +144,7 @@ pub(super) fn host_to_ascii_or_raw(draft: &mut Draft) -> bool {
 pub(super) fn shorten_ipv6(draft: &mut Draft) -> bool {
     let Some(host) = draft.host.get_mut() else { return false };
     let inner = host.strip_prefix(b"[").and_then(|inner| inner.strip_suffix(b"]"));
-    let Some(address) = inner.and_then(address) else { return false };
+    let Some(address) = inner.and_then(parse_bytes::<Ipv6Addr>) else { return false };
     replace_text(host, &mut format!("[{address}]").into_bytes())
 }
 

@@ -1,8 +1,9 @@
 //! Heads of records in archives: the named fields of WARC (ISO 28500), the columns of ARC, and the HTTP head of a
 //! response in either.
 
+use crate::kernel::parse_bytes;
 use crate::record::json::{JsonElements, JsonValue, at_path};
-use crate::record::{media_type, number};
+use crate::record::media_type;
 use std::borrow::Cow;
 
 /// The HTTP head of a response is read up to this many bytes of the content.
@@ -48,7 +49,7 @@ impl<'a> WarcHead<'a> {
                 }
                 28 if name.eq_ignore_ascii_case(b"warc-identified-payload-type") => &mut fields.payload_type,
                 14 if name.eq_ignore_ascii_case(b"content-length") => {
-                    fields.content_len = number::parse(&value);
+                    fields.content_len = parse_bytes(&value);
                     return;
                 }
                 _ => return,
@@ -162,7 +163,7 @@ impl<'a> ArcHead<'a> {
         let length = words.next()?;
         let content_len = match length {
             b"-1" => None,
-            digits => Some(number::parse(digits)?),
+            digits => Some(parse_bytes(digits)?),
         };
         let rest: [&[u8]; 10] = std::array::from_fn(|_| words.next().unwrap_or_default());
         let date_at = [1, 6].into_iter().find(|&at| is_arc_date(rest[at]))?;
@@ -175,7 +176,7 @@ impl<'a> ArcHead<'a> {
             url,
             date: rest[date_at],
             mime: Some(rest[date_at - 1]).filter(|word| !matches!(*word, b"-" | b"no-type")).unwrap_or_default(),
-            status: optional(4).and_then(number::parse),
+            status: optional(4).and_then(parse_bytes),
             redirect: optional(2).unwrap_or_default(),
             content_len,
         })
@@ -195,7 +196,7 @@ pub(super) fn response_status(text: &[u8]) -> Option<(Option<i32>, &[u8])> {
         return None;
     }
     let mut words = first.split(|&byte| byte == b' ').skip(1).filter(|word| !word.is_empty());
-    Some((words.next().and_then(|word| number::parse(word.trim_ascii())), rest))
+    Some((words.next().and_then(|word| parse_bytes(word.trim_ascii())), rest))
 }
 
 /// The fields of an HTTP response head that are used.

@@ -7,7 +7,7 @@
 use super::form::{FormWriter, MAX_QUERY_LEN, cut_text};
 use super::heads::{for_each_field, http_head_end};
 use super::json_query::write_json;
-use crate::record::number;
+use crate::kernel::parse_bytes;
 use data_encoding::BASE64;
 
 /// Longest content of a request that is read, in bytes. A longer body is read up to there.
@@ -57,7 +57,7 @@ impl<'a> RequestBody<'a> {
             if name.eq_ignore_ascii_case(b"content-type") {
                 media_type.get_or_insert_with(|| String::from_utf8_lossy(&value).into_owned());
             } else if name.eq_ignore_ascii_case(b"content-length") {
-                len.get_or_insert_with(|| number::parse(&value));
+                len.get_or_insert_with(|| parse_bytes(&value));
             }
         });
         let len = len.unwrap_or(Some(DEFAULT_BODY_LEN))?;

@@ -2,10 +2,11 @@
 
 use super::json_record::JsonRecord;
 use crate::iri::FaultKind;
+use crate::kernel::parse_bytes;
 use crate::record::buffer::{RecordBuffer, append_with};
 use crate::record::fields::FieldValues;
 use crate::record::json::{JsonElements, JsonMembers, JsonValue, at_path, unescape};
-use crate::record::{media_type, number, time};
+use crate::record::{media_type, time};
 
 /// Appends an entry.
 pub(super) fn push_entry(entry: &JsonRecord<'_>, rows: &mut RecordBuffer) {
@@ -49,7 +50,7 @@ fn fields_of(entry: &[u8], rows: &mut RecordBuffer) -> FieldValues {
 /// The status of the response. Without a response it is 0.
 fn status(entry: &[u8]) -> Option<i32> {
     let Some(JsonValue::Bare(status)) = at_path(entry, &["response", "status"]) else { return None };
-    number::parse(status).filter(|status| *status != 0)
+    parse_bytes(status).filter(|status| *status != 0)
 }
 
 /// The string at the end of a path, unless it is empty.
