@@ -71,49 +71,55 @@ impl Failure {
             let advice = "name the region of the bucket with --store-option region=REGION";
             return RemoteError::new("the bucket is in another region", advice);
         }
-        match (self.status, self.transport) {
+        let cause = &self.cause;
+        let (found, advice) = match (self.status, self.transport) {
+            (Some(412), _) => return changed(),
+            (Some(401 | 403), _) => return self.denied(store, &answer()),
             (Some(404 | 410), _) if matches!(code, "NoSuchBucket" | "ContainerNotFound") => {
-                RemoteError::new("there is no such bucket", "check the name of the bucket, and the endpoint")
+                ("there is no such bucket".to_string(), "check the name of the bucket, and the endpoint")
             }
-            (Some(404 | 410), _) => {
-                let advice = "check the name; one that ends in / stands for the objects below it";
-                RemoteError::new(format!("there is no such object ({})", answer()), advice)
-            }
-            (Some(412), _) => changed(),
-            (Some(401 | 403), _) => self.denied(store, &answer()),
-            (Some(300..=399), _) => RemoteError::new(
+            (Some(404 | 410), _) => (
+                format!("there is no such object ({})", answer()),
+                "check the name; one that ends in / stands for the objects below it",
+            ),
+            (Some(300..=399), _) => (
                 format!("the server redirects ({}) and does not say where", answer()),
                 "check the endpoint and the region",
             ),
-            (None, Some(HttpErrorKind::Timeout)) => {
-                let advice =
-                    "check the network, or allow more time with --store-option read_timeout=60s or timeout=20m";
-                RemoteError::new("no answer in time", advice)
+            (Some(_), _) if self.is_transient() => {
+                (format!("the server answers {}, also when asked again", answer()), "run again later")
             }
-            (None, Some(HttpErrorKind::Connect)) => RemoteError::new(
-                format!("cannot connect: {}", self.cause),
-                "check the name of the host, and the network",
-            ),
-            (None, Some(_)) if self.is_redirect_loop() => {
-                RemoteError::new("the server redirects again and again", "check the URL in a browser")
-            }
-            (None, Some(_)) => RemoteError::new(format!("the connection broke: {}", self.cause), "run again"),
-            (None, None) if self.cause.contains("path segment") => RemoteError::new(
-                format!("the listing has a key with an empty part, or one that is . or .. ({})", self.cause),
+            (Some(_), _) => (format!("the server answers {}", answer()), "check the name and the endpoint"),
+            (None, Some(kind)) => return self.broken_connection(kind),
+            (None, None) if cause.contains("path segment") => (
+                format!("the listing has a key with an empty part, or one that is . or .. ({cause})"),
                 "use a longer prefix, or name the objects in a list (@FILE)",
             ),
-            (None, None) if ["invalid type", "missing field"].iter().any(|text| self.cause.contains(text)) => {
-                let found = format!("the server does not answer as a store does ({})", self.cause);
-                RemoteError::new(found, "check the endpoint and the name of the bucket")
+            (None, None) if ["invalid type", "missing field"].iter().any(|text| cause.contains(text)) => (
+                format!("the server does not answer as a store does ({cause})"),
+                "check the endpoint and the name of the bucket",
+            ),
+            (None, None) => (cause.clone(), "check the name and the options of the store"),
+        };
+        RemoteError::new(found, advice)
+    }
+
+    /// The error of a request without an answer.
+    fn broken_connection(&self, kind: HttpErrorKind) -> RemoteError {
+        let (found, advice) = match kind {
+            HttpErrorKind::Timeout => (
+                "no answer in time".to_string(),
+                "check the network, or allow more time with --store-option read_timeout=60s or timeout=20m",
+            ),
+            HttpErrorKind::Connect => {
+                (format!("cannot connect: {}", self.cause), "check the name of the host, and the network")
             }
-            (None, None) => RemoteError::new(self.cause.clone(), "check the name and the options of the store"),
-            (Some(_), _) if self.is_transient() => {
-                RemoteError::new(format!("the server answers {}, also when asked again", answer()), "run again later")
+            _ if self.is_redirect_loop() => {
+                ("the server redirects again and again".to_string(), "check the URL in a browser")
             }
-            (Some(_), _) => {
-                RemoteError::new(format!("the server answers {}", answer()), "check the name and the endpoint")
-            }
-        }
+            _ => (format!("the connection broke: {}", self.cause), "run again"),
+        };
+        RemoteError::new(found, advice)
     }
 
     fn denied(&self, store: &RemoteStore, answer: &str) -> RemoteError {
