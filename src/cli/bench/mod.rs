@@ -1,7 +1,6 @@
-//! `bench`: measures the stages of `canon` on one thread, in nanoseconds per line, over a file or a generated corpus. A
-//! plain copy of the lines is measured as well, so that results of different machines can be compared.
+//! `bench`: measures the stages of `canon` on one thread, in nanoseconds per line. A plain copy of the lines is measured as
+//! well, so that results of different machines can be compared.
 
-mod corpus;
 mod report;
 mod stages;
 
@@ -20,20 +19,16 @@ const MAX_TEXT: usize = 64 << 20;
 
 const EXAMPLES: &str = "\
 Examples:
-  irikey bench --json > before.json
-  irikey bench --compare before.json";
+  irikey bench urls.txt.gz --json > before.json
+  irikey bench urls.txt.gz --compare before.json";
 
 /// Measure the stages of canon on one thread, from reading to writing
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct BenchArgs {
-    /// File of lines to measure, of which the first 64 MiB are used, decompressed before [default: generated lines like
-    /// those of a crawl, the same on every machine]
+    /// File of lines to measure, of which the first 64 MiB are used, decompressed before
     #[arg(value_name = "FILE")]
-    file: Option<PathBuf>,
-    /// Number of lines to generate without FILE
-    #[arg(long, value_name = "N", default_value_t = 500_000, value_parser = clap::value_parser!(u32).range(1..=5_000_000))]
-    lines: u32,
+    file: PathBuf,
     /// Number of measurements, of which the median is reported
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u16).range(1..))]
     rounds: u16,
@@ -49,20 +44,17 @@ pub(crate) struct BenchArgs {
     compare: Option<PathBuf>,
     /// Only decompress all of FILE, count its lines (of Parquet: decode the URLs) and print the number. Scripts that time
     /// whole runs use it as the lower bound of reading FILE
-    #[arg(long, requires = "file", conflicts_with_all = ["json", "compare"])]
+    #[arg(long, conflicts_with_all = ["json", "compare"])]
     floor: bool,
 }
 
 pub(crate) fn run(args: &BenchArgs) -> Result<u8, CommandError> {
-    if let Some(path) = args.file.as_deref().filter(|_| args.floor) {
-        let count = count_lines(path).map_err(CommandError::Input)?;
+    if args.floor {
+        let count = count_lines(&args.file).map_err(CommandError::Input)?;
         return Ok(print(&format!("{count}\n")));
     }
     let earlier = args.compare.as_deref().map(read_report).transpose()?;
-    let (name, text) = match &args.file {
-        Some(path) => (path.display().to_string(), read_lines(path).map_err(CommandError::Input)?),
-        None => ("generated lines".to_string(), corpus::lines(args.lines)),
-    };
+    let (name, text) = (args.file.display().to_string(), read_lines(&args.file).map_err(CommandError::Input)?);
     if text.is_empty() {
         return Err(CommandError::Input(format!("{name}: the file has no lines to measure")));
     }
