@@ -219,7 +219,7 @@ impl ResumableJob<'_> {
         for FinishedInput { input, part, summary, hash, .. } in batch {
             self.manifest.add(&input, &hash, &part, SourceError::of_run(&summary).first())?;
             self.finished.push(part);
-            add_summary(total, summary);
+            total.add(summary);
         }
         Ok(())
     }
@@ -291,19 +291,4 @@ fn open_source(input: &PendingInput) -> Result<Sources, CommandError> {
         Origin::Remote(object) => Ok(Sources(vec![Source::remote(object.clone())])),
         _ => Err(CommandError::Usage(format!("{}: --resume takes only regular files and objects", input.source.name))),
     }
-}
-
-/// Adds the summary of one input to that of the job. The number of keys that inputs have in common is not known.
-fn add_summary(total: &mut Summary, mut summary: Summary) {
-    total.tally.add(&summary.tally);
-    total.bytes += summary.bytes;
-    total.records += summary.records;
-    total.headers += summary.headers;
-    total.skipped += summary.skipped;
-    total.pages += summary.pages;
-    total.rows += summary.rows;
-    total.source_records.append(&mut summary.source_records);
-    total.input_errors.append(&mut summary.input_errors);
-    total.memory.peak_resident = total.memory.peak_resident.max(summary.memory.peak_resident);
-    total.memory.peak_anonymous = total.memory.peak_anonymous.max(summary.memory.peak_anonymous);
 }

@@ -102,11 +102,12 @@ where
     let workers = pool.run(new_worker, next, work, append)?;
     let (CutCounts { headers, row_bytes, skipped, pages }, stopped, advice) = cutter.finish();
     let headers = if is_limit_reached() { 0 } else { headers };
-    let mut totals = Totals { headers, bytes: row_bytes, skipped, pages, ..Totals::default() };
+    let counts = Summary { headers, bytes: row_bytes, skipped, pages, ..Summary::default() };
+    let mut totals = Totals { counts, ..Totals::default() };
     workers.into_iter().for_each(|worker| totals.add(worker.into_totals()));
     let source_records = record_numbers.into_inner().unwrap_or_else(PoisonError::into_inner).by_source;
     let errors = input_errors(stopped, &names, &source_records);
-    let advice = summary::chosen_advice(&totals.tally, advice, &names);
+    let advice = summary::chosen_advice(&totals.counts.tally, advice, &names);
     let summary = pool.install(|| summary::summarize(totals, source_records, errors, appended))?;
     Ok(Summary { advice, ..summary })
 }

@@ -156,33 +156,35 @@ impl Summary {
     pub(crate) fn is_nothing_read(&self) -> bool {
         self.records == 0 && !self.input_errors.is_empty()
     }
+
+    /// Adds the counts of another part of the same job. The keys that both parts have are not known, so that distinct keys
+    /// are not added.
+    pub(crate) fn add(&mut self, mut other: Summary) {
+        self.bytes += other.bytes;
+        self.records += other.records;
+        self.headers += other.headers;
+        self.skipped += other.skipped;
+        self.pages += other.pages;
+        self.rows += other.rows;
+        self.tally.add(&other.tally);
+        self.source_records.append(&mut other.source_records);
+        self.input_errors.append(&mut other.input_errors);
+        self.memory.peak_resident = self.memory.peak_resident.max(other.memory.peak_resident);
+        self.memory.peak_anonymous = self.memory.peak_anonymous.max(other.memory.peak_anonymous);
+    }
 }
 
 /// Counts of one worker, or of all workers.
 #[derive(Debug, Default)]
 pub(super) struct Totals {
-    /// Unpacked bytes of records.
-    pub(super) bytes: u64,
-    pub(super) records: u64,
-    /// Lines that are not records.
-    pub(super) headers: u64,
-    /// Records that were skipped because of their type.
-    pub(super) skipped: u64,
-    /// Pages of WAT files.
-    pub(super) pages: u64,
-    pub(super) tally: Tally,
+    pub(super) counts: Summary,
     pub(super) fault_examples: FaultExamples,
     pub(super) distinct: DistinctKeys,
 }
 
 impl Totals {
     pub(super) fn add(&mut self, other: Totals) {
-        self.bytes += other.bytes;
-        self.records += other.records;
-        self.headers += other.headers;
-        self.skipped += other.skipped;
-        self.pages += other.pages;
-        self.tally.add(&other.tally);
+        self.counts.add(other.counts);
         self.fault_examples.add(other.fault_examples);
         self.distinct.merge(&other.distinct);
     }
@@ -198,20 +200,15 @@ pub(super) fn summarize<E>(
     input_errors: Vec<InputError>,
     appended: u64,
 ) -> Result<Summary, RunError<E>> {
-    let Totals { bytes, records, headers, skipped, pages, tally, fault_examples, distinct } = totals;
+    let Totals { counts, fault_examples, distinct } = totals;
+    let (records, tally) = (counts.records, &counts.tally);
     let numbered: u64 = source_records.iter().sum();
     if [tally.rows, appended, numbered].iter().any(|&count| count != records) || !tally.is_balanced() {
         return Err(RunError::Unbalanced { records, rows: tally.rows, appended });
     }
     let (distinct_keys, is_distinct_exact) = distinct.count();
     Ok(Summary {
-        bytes,
-        records,
-        headers,
-        skipped,
-        pages,
         rows: appended,
-        tally,
         fault_examples: fault_examples.0,
         source_records,
         input_errors,
@@ -219,7 +216,7 @@ pub(super) fn summarize<E>(
         distinct_keys: distinct_keys.min(appended),
         is_distinct_exact,
         memory: memory::peaks(),
-        advice: Vec::new(),
+        ..counts
     })
 }
 

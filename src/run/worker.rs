@@ -72,7 +72,7 @@ impl<'a> Worker<'a> {
     ) -> Result<bool, RunError<E>> {
         self.remaining = remaining.map_or(u64::MAX, |remaining| remaining.load(Ordering::Relaxed));
         for piece in input.pieces {
-            self.totals.headers += if self.remaining > 0 { piece.header_count } else { 0 };
+            self.totals.counts.headers += if self.remaining > 0 { piece.header_count } else { 0 };
             let record_count = match piece.records {
                 PieceRecords::Text(text) => self.decode_text(text, &is_stopped)?,
                 PieceRecords::Rows(rows) => Some(self.append_rows(&rows)?),
@@ -83,7 +83,7 @@ impl<'a> Worker<'a> {
         if let Some(remaining) = remaining {
             remaining.store(self.remaining, Ordering::Relaxed);
         }
-        self.totals.tally.add(&self.rows.tally);
+        self.totals.counts.tally.add(&self.rows.tally);
         if self.count_distinct {
             self.totals.distinct.extend(&self.rows.key);
         }
@@ -138,12 +138,12 @@ impl<'a> Worker<'a> {
             records = splitter.split(&records, preprocess).0;
         }
         let record_count = records.urls.len();
-        self.totals.headers += records.headers.len() as u64;
+        self.totals.counts.headers += records.headers.len() as u64;
         self.canonicalizer.append(&records, &self.bitmaps, &mut self.rows);
         if is_utf16 {
             to_utf16_offsets(chunk, offset, &mut self.rows.offset[first_row..]);
         }
-        self.totals.bytes += chunk.len() as u64;
+        self.totals.counts.bytes += chunk.len() as u64;
         self.count_appended(record_count, first_row)
     }
 
@@ -162,7 +162,7 @@ impl<'a> Worker<'a> {
 
     /// Counts records that became the rows from `first_row` on.
     fn count_appended<E>(&mut self, record_count: usize, first_row: usize) -> Result<u32, RunError<E>> {
-        self.totals.records += record_count as u64;
+        self.totals.counts.records += record_count as u64;
         self.progress.add(record_count as u64, (self.rows.len() - first_row) as u64);
         self.rows.check_text_len().map_err(RunError::TooMuchText)?;
         // A row group has fewer than 2^32 bytes, and a record or a reference has at least one.
