@@ -36,7 +36,7 @@ impl LearnReport<'_> {
     pub(super) fn conclude(&self) -> Result<u8, CommandError> {
         let summary = &self.observed.summary;
         let (errors, text) = (SourceError::of_run(summary), self.to_text());
-        conclude(&self.args.reporting, (&errors, &summary.tally), &text, |format| match format {
+        conclude(&self.args.reporting, (&errors, summary), &text, |format| match format {
             ReportFormat::Page => self.to_html(&text),
             ReportFormat::Text => text.clone(),
             ReportFormat::Json => format!("{:#}\n", self.to_json(&errors)),
@@ -157,7 +157,9 @@ fn content_to_json(content: &LearnedContent) -> Value {
 }
 
 fn counts_to_json(found: &LearnCounts, summary: &Summary, errors: &[SourceError]) -> Value {
-    let by_verdict = |numbers: &[u64]| counts(RedirectVerdict::ALL.iter().map(|verdict| verdict.name()), numbers);
+    let by_verdict = |numbers: &[u64]| {
+        counts(RedirectVerdict::ALL.iter().map(|verdict| verdict.name()).zip(numbers.iter().copied()))
+    };
     json!({
         "irikey": env!("CARGO_PKG_VERSION"),
         "records": summary.tally.rows,

@@ -5,13 +5,11 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::survey;
+use super::{named_counts, survey};
 use crate::canon::RecipeTally;
 use crate::cli::progress::TimelineSample;
 use crate::dedup::{Findings, KeepPolicy};
 use crate::input::InputError;
-use crate::iri::{Changes, FaultKind, Flags, SpoofingFlags};
-use crate::key::RULES;
 use crate::output::FinishedOutput;
 use crate::remote::Transfer;
 use crate::run::{DedupTotals, Summary};
@@ -189,18 +187,17 @@ impl Report {
             "pages": summary.pages,
             "unchanged": tally.unchanged,
             "changed": tally.changed,
-            "changes": counts(Changes::ALL.iter().map(|(_, name, _)| *name), &tally.changes),
+            "changes": counts(named_counts::of_changes(tally)),
             "faulty": tally.faulty,
-            "faults": counts(FaultKind::ALL.into_iter().map(FaultKind::name), &tally.faults),
+            "faults": counts(named_counts::of_faults(tally)),
             "fault_examples": summary.fault_examples.iter().map(|example| json!({
                 "fault": example.fault.kind.name(),
                 "source": self.sources.get(example.source),
                 "record": example.record,
                 "text": example.text,
             })).collect::<Vec<_>>(),
-            "flags": counts(Flags::ALL.iter().map(|(_, name, _)| *name), &tally.flags),
-            "spoofing_flags": self.has_spoofing_flags
-                .then(|| counts(SpoofingFlags::ALL.iter().map(|(_, name, _)| *name), &tally.spoofing_flags)),
+            "flags": counts(named_counts::of_flags(tally)),
+            "spoofing_flags": self.has_spoofing_flags.then(|| counts(named_counts::of_spoofing_flags(tally))),
         }))
     }
 
@@ -263,7 +260,7 @@ impl Report {
             json!({
                 "recipe": name,
                 "keys": recipe.keys,
-                "fired": counts(RULES.iter().map(|rule| rule.name), &recipe.applied),
+                "fired": counts(named_counts::of_rules(recipe)),
             })
         };
         self.recipes.iter().zip(&self.summary.tally.recipes).map(recipe).collect()
@@ -284,13 +281,14 @@ fn object(value: Value) -> Map<String, Value> {
 }
 
 /// Counts by their names.
-pub(crate) fn counts<'a>(names: impl Iterator<Item = &'a str>, counts: &[u64]) -> Map<String, Value> {
-    names.zip(counts).map(|(name, count)| (name.to_string(), json!(count))).collect()
+pub(crate) fn counts<'a>(counts: impl IntoIterator<Item = (&'a str, u64)>) -> Map<String, Value> {
+    counts.into_iter().map(|(name, count)| (name.to_string(), json!(count))).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::iri::{Changes, FaultKind};
 
     #[test]
     fn json_has_every_count() {

@@ -4,6 +4,7 @@
 mod chart;
 mod contents;
 mod html;
+mod named_counts;
 mod page;
 mod survey;
 mod text;
@@ -16,9 +17,9 @@ pub(crate) use self::text::{advice_to_text, replaced_to_text};
 use super::args::reporting::{ReportFormat, ReportingArgs};
 use super::error::CommandError;
 use super::terminal::{print_error, print_to_stderr};
-use crate::canon::Tally;
 use crate::output::write_file;
 use crate::process::exit;
+use crate::run::Summary;
 
 impl Report {
     /// Prints errors and summary, writes the report, and returns the exit status.
@@ -28,7 +29,7 @@ impl Report {
             ReportFormat::Text => text::summary(self),
             ReportFormat::Json => format!("{:#}\n", self.to_json()),
         };
-        let status = conclude(reporting, (&self.errors, &self.summary.tally), &text::summary(self), render)?;
+        let status = conclude(reporting, (&self.errors, &self.summary), &text::summary(self), render)?;
         match &self.dedup {
             Some(DedupReport { collisions: Some((1.., _)), .. }) => Ok(exit::COLLISION),
             _ => Ok(status),
@@ -39,18 +40,18 @@ impl Report {
 /// Prints errors and summary, writes the report if one is asked for, and returns the exit status.
 pub(crate) fn conclude(
     reporting: &ReportingArgs,
-    (errors, tally): (&[SourceError], &Tally),
-    summary: &str,
+    (errors, summary): (&[SourceError], &Summary),
+    text: &str,
     render: impl FnOnce(ReportFormat) -> String,
 ) -> Result<u8, CommandError> {
     for SourceError { source, message } in errors {
         print_error(&format!("{source}: {message}"));
     }
     if !reporting.quiet {
-        if let Some(advice) = text::relative_advice(tally) {
+        if let Some(advice) = text::fault_advice(summary) {
             print_error(&advice);
         }
-        print_to_stderr(summary);
+        print_to_stderr(text);
     }
     if let Some(path) = &reporting.report {
         write_file(&reporting.replace.file(path), render(ReportFormat::of_path(path)).as_bytes())
@@ -58,7 +59,7 @@ pub(crate) fn conclude(
     }
     match errors {
         [_, ..] => Ok(exit::INPUT),
-        [] if reporting.fail_on_fault && tally.faulty > 0 => Ok(exit::FAULTS),
+        [] if reporting.fail_on_fault && summary.tally.faulty > 0 => Ok(exit::FAULTS),
         [] => Ok(exit::SUCCESS),
     }
 }

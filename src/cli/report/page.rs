@@ -6,11 +6,11 @@ use std::fmt::Write;
 use super::chart::{Bar, LineChart, bar_chart};
 use super::contents::{Report, SourceError};
 use super::html::{Table, chart_and_table, escape, section, share};
+use super::named_counts::{self, NamedCounts};
 use super::survey;
 use crate::cli::progress::TimelineSample;
 use crate::cli::terminal::{count_of, format_bytes, thousands};
-use crate::iri::{Changes, FaultKind, Flags, SpoofingFlags};
-use crate::key::RULES;
+use crate::iri::FaultKind;
 use crate::output::FinishedOutput;
 use crate::run::FaultExample;
 
@@ -164,10 +164,9 @@ fn results(html: &mut String, report: &Report) {
 /// The effect of each rule of each recipe.
 fn rules_of_recipes(html: &mut String, report: &Report) {
     for (name, recipe) in report.recipes.iter().zip(&report.summary.tally.recipes) {
-        let names = RULES.iter().map(|rule| rule.name);
         let title = format!("Rules of {name}");
         let note = format!("Keys that a rule changed, of {} keys.", thousands(recipe.keys));
-        counts(html, (&title, &note), names.zip(&recipe.applied), recipe.keys);
+        counts(html, (&title, &note), named_counts::of_rules(recipe), recipe.keys);
     }
 }
 
@@ -176,23 +175,16 @@ fn steps(html: &mut String, report: &Report) {
     let tally = &report.summary.tally;
     let rows = tally.rows;
     let note = "Records that a step changed; a record may be changed by several steps.";
-    let names = Changes::ALL.iter().map(|(_, name, _)| *name);
-    counts(html, ("Normalization steps", note), names.zip(&tally.changes), rows);
+    counts(html, ("Normalization steps", note), named_counts::of_changes(tally), rows);
     let note = "Records with an unusual trait that is not a fault.";
-    counts(html, ("Flags", note), Flags::ALL.iter().map(|(_, name, _)| *name).zip(&tally.flags), rows);
+    counts(html, ("Flags", note), named_counts::of_flags(tally), rows);
     let note = "Records that may mislead a reader.";
-    let names = SpoofingFlags::ALL.iter().map(|(_, name, _)| *name);
-    counts(html, ("Spoofing flags", note), names.zip(&tally.spoofing_flags), rows);
+    counts(html, ("Spoofing flags", note), named_counts::of_spoofing_flags(tally), rows);
 }
 
 /// A section of counts that are not 0, if there are any.
-fn counts<'a>(
-    html: &mut String,
-    (title, note): (&str, &str),
-    counts: impl Iterator<Item = (&'a str, &'a u64)>,
-    all: u64,
-) {
-    let mut counts: Vec<_> = counts.filter(|(_, count)| **count > 0).map(|(name, count)| (name, *count)).collect();
+fn counts(html: &mut String, (title, note): (&str, &str), mut counts: NamedCounts, all: u64) {
+    counts.retain(|(_, count)| *count > 0);
     if counts.is_empty() {
         return;
     }

@@ -4,11 +4,10 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use super::contents::Report;
-use crate::canon::Tally;
+use super::named_counts::{self, NamedCounts};
 use crate::cli::terminal::{count_of, format_bytes, thousands, visible};
 use crate::dedup::{Estimate, Findings};
-use crate::iri::{Changes, FaultKind, Flags, SpoofingFlags};
-use crate::key::RULES;
+use crate::iri::FaultKind;
 use crate::run::Summary;
 
 /// A line for each file that was replaced.
@@ -21,17 +20,23 @@ pub(crate) fn advice_to_text(summary: &Summary) -> String {
     summary.advice.iter().map(|advice| format!("{}: {}\n", visible(&advice.source), advice.text)).collect()
 }
 
-/// What to do if most records are relative references, which have no URI without a base.
-pub(super) fn relative_advice(tally: &Tally) -> Option<String> {
-    let relative = tally.faults[FaultKind::Relative as usize];
-    (relative * 2 > tally.rows).then(|| {
-        format!(
-            "{} of {} are relative references, which have no URI without a base: name the column of their pages with \
-             --base-column, or one base for all with --base; if they are no URLs, check --format and --column",
-            thousands(relative),
-            count_of(tally.rows, "record")
-        )
-    })
+/// What to do if most records have the same fault, and nothing is known about the single sources.
+pub(super) fn fault_advice(summary: &Summary) -> Option<String> {
+    const ADVICE: [(FaultKind, &str); 2] = [
+        (
+            FaultKind::Relative,
+            "relative references have no URI without a base; name the column of their pages with --base-column, or one base \
+             for all with --base; if they are hosts without a scheme, use --assume-scheme https; if they are not URLs, check \
+             --format and --column",
+        ),
+        (FaultKind::NotOfFormat, "these records do not have the format of their input; check --format"),
+    ];
+    let tally = &summary.tally;
+    let count = |kind: FaultKind| tally.faults[kind as usize];
+    let (kind, advice) = ADVICE.into_iter().find(|(kind, _)| count(*kind) * 2 > tally.rows)?;
+    let (faulty, records) = (thousands(count(kind)), count_of(tally.rows, "record"));
+    let text = || format!("fault {} in {faulty} of {records}: {advice}", kind.name());
+    summary.advice.is_empty().then(text)
 }
 
 /// The summary of a job. Counts that are 0 are left out, apart from the main ones.
@@ -58,13 +63,11 @@ fn record_lines(report: &Report) -> Vec<SummaryLine> {
         SummaryLine::share(1, "unchanged", tally.unchanged),
         SummaryLine::share(1, "changed", tally.changed),
     ];
-    lines.extend(shares(Changes::ALL.iter().map(|(_, name, _)| *name), &tally.changes));
+    lines.extend(shares(named_counts::of_changes(tally)));
     lines.push(SummaryLine::share(1, "faulty", tally.faulty));
-    lines.extend(shares(FaultKind::ALL.into_iter().map(FaultKind::name), &tally.faults));
-    let flags = shares(Flags::ALL.iter().map(|(_, name, _)| *name), &tally.flags);
-    lines.extend(section("flags", flags.collect()));
-    let spoofing = shares(SpoofingFlags::ALL.iter().map(|(_, name, _)| *name), &tally.spoofing_flags);
-    lines.extend(section("spoofing flags", spoofing.collect()));
+    lines.extend(shares(named_counts::of_faults(tally)));
+    lines.extend(section("flags", shares(named_counts::of_flags(tally)).collect()));
+    lines.extend(section("spoofing flags", shares(named_counts::of_spoofing_flags(tally)).collect()));
     lines
 }
 
@@ -80,7 +83,7 @@ fn key_lines(report: &Report) -> Vec<SummaryLine> {
     }
     for (name, recipe) in report.recipes.iter().zip(&tally.recipes) {
         lines.push(SummaryLine::share(0, &format!("keys by {name}"), recipe.keys));
-        lines.extend(shares(RULES.iter().map(|rule| rule.name), &recipe.applied));
+        lines.extend(shares(named_counts::of_rules(recipe)));
     }
     lines
 }
@@ -167,8 +170,8 @@ impl SummaryLine {
 }
 
 /// The counts that are not 0.
-fn shares<'a>(names: impl Iterator<Item = &'a str>, counts: &[u64]) -> impl Iterator<Item = SummaryLine> {
-    names.zip(counts).filter(|(_, count)| **count > 0).map(|(name, count)| SummaryLine::share(2, name, *count))
+fn shares(counts: NamedCounts) -> impl Iterator<Item = SummaryLine> {
+    counts.into_iter().filter(|(_, count)| *count > 0).map(|(name, count)| SummaryLine::share(2, name, count))
 }
 
 /// A title and its lines; nothing without lines.
