@@ -6,6 +6,7 @@ use clap::Args;
 
 use super::error::CommandError;
 use super::terminal::{count_of, print_error, print_lines, visible};
+use crate::output::OutputFormat;
 use crate::process::exit;
 use crate::run::{CheckSortedError, check_sorted};
 use crate::sort::{OrderCheck, OrderError, SortBy};
@@ -42,6 +43,11 @@ pub(crate) fn run(args: &CheckSortedArgs) -> Result<u8, CommandError> {
     let mut check = OrderCheck::new(by.clone());
     let mut text = String::new();
     for path in &args.files {
+        if path.is_dir() {
+            let parts = path.join("part-*");
+            let message = format!("{}: is a directory; name its files, such as {}", path.display(), parts.display());
+            return Err(CommandError::Usage(message));
+        }
         if args.each {
             check = OrderCheck::new(by.clone());
         }
@@ -53,9 +59,19 @@ pub(crate) fn run(args: &CheckSortedArgs) -> Result<u8, CommandError> {
             )),
             Err(error @ CheckSortedError::Order { error: OrderError::OutOfOrder { .. }, .. }) => {
                 print_error(&error.to_string());
+                let has_order = |format: OutputFormat| format.has_order() || format == OutputFormat::Text;
+                if !OutputFormat::of_path(path).is_none_or(has_order) {
+                    print_error(
+                        "whole lines were compared as bytes; columns are compared only in Parquet and Arrow IPC files",
+                    );
+                }
                 return Ok(exit::DIFFERENT);
             }
-            Err(error @ CheckSortedError::NoOrder(_)) => return Err(CommandError::Usage(error.to_string())),
+            Err(
+                error @ (CheckSortedError::NoOrder(_)
+                | CheckSortedError::NoColumn { .. }
+                | CheckSortedError::NoColumns(_)),
+            ) => return Err(CommandError::Usage(error.to_string())),
             Err(error) => return Err(CommandError::Input(error.to_string())),
         }
     }

@@ -285,17 +285,20 @@ fn check_policy(path: &Path, found: &Value, policy: &Value) -> Result<(), Comman
              or use another directory"
         )));
     }
-    let fields = policy.as_object().into_iter().flat_map(Map::keys);
-    match fields.into_iter().find(|field| found["policy"][*field] != policy[*field]) {
+    match first_difference(&found["policy"], policy) {
         None => Ok(()),
-        Some(field) => {
-            let (before, now) = (&found["policy"][field], &policy[field]);
-            Err(CommandError::Usage(format!(
-                "{name}: the parts were made with {field} {before}, but the flags say {now}; use the same flags, or \
-                 another directory"
-            )))
-        }
+        Some((setting, before, now)) => Err(CommandError::Usage(format!(
+            "{name}: the parts were made with {setting} {before}, but the flags say {now}; use the same flags, or another \
+             directory"
+        ))),
     }
+}
+
+/// The first setting that differs: its name, and both values.
+fn first_difference<'a>(before: &'a Value, now: &'a Value) -> Option<(&'a str, &'a Value, &'a Value)> {
+    let (name, now) = now.as_object()?.iter().find(|(name, now)| before[*name] != **now)?;
+    let before = &before[name];
+    first_difference(before, now).or(Some((name, before, now)))
 }
 
 fn has_parts(directory: &Path) -> bool {

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use arrow::datatypes::Schema;
 use arrow::error::ArrowError;
 use arrow::ipc::reader::FileReader;
 use parquet::arrow::ProjectionMask;
@@ -35,6 +36,19 @@ pub enum CheckSortedError {
     /// The file does not declare an order.
     #[error("{}: the file does not declare what it is sorted by; name the columns with --by", .0.display())]
     NoOrder(PathBuf),
+    /// The file has no column with a name of the order.
+    #[error("{}: there is no column `{column}`; the columns are {columns}", path.display())]
+    NoColumn {
+        /// The file.
+        path: PathBuf,
+        /// The name.
+        column: String,
+        /// The names that exist, separated by commas.
+        columns: String,
+    },
+    /// The order names columns, but the file has lines.
+    #[error("{}: this file has lines, not columns; --by is for Parquet and Arrow IPC files", .0.display())]
+    NoColumns(PathBuf),
     /// An Arrow or Parquet file cannot be decoded.
     #[error("{}: {error}", path.display())]
     Decode {
@@ -58,10 +72,15 @@ pub enum CheckSortedError {
 /// # Errors
 /// A row is out of order, or the file cannot be read.
 pub fn check_sorted(path: &Path, check: &mut OrderCheck) -> Result<u64, CheckSortedError> {
-    check.start_file();
-    let before = check.rows();
-    SortedFile { path, check }.check()?;
-    Ok(check.rows() - before)
+    let is_by_columns = check.has_columns();
+    check_file(SortedFile { path, check, is_by_columns })
+}
+
+fn check_file(mut file: SortedFile<'_>) -> Result<u64, CheckSortedError> {
+    file.check.start_file();
+    let before = file.check.rows();
+    file.check()?;
+    Ok(file.check.rows() - before)
 }
 
 /// A function that [`crate::output`] calls with a file that is written but has no name yet, to count its rows and to check
@@ -70,12 +89,15 @@ pub(crate) fn sorted_rows_counter(
     by: SortBy,
 ) -> impl FnMut(&Path) -> Result<u64, Box<dyn Error + Send + Sync>> + Send + 'static {
     let mut check = OrderCheck::new(Some(by));
-    move |path| Ok(check_sorted(path, &mut check)?)
+    // The columns of lines of CDXJ are their key and time.
+    move |path| Ok(check_file(SortedFile { path, check: &mut check, is_by_columns: false })?)
 }
 
 struct SortedFile<'a> {
     path: &'a Path,
     check: &'a mut OrderCheck,
+    /// Lines are refused, because the user named columns.
+    is_by_columns: bool,
 }
 
 impl SortedFile<'_> {
@@ -113,15 +135,20 @@ impl SortedFile<'_> {
         CheckSortedError::Order { path: self.path.to_path_buf(), error }
     }
 
-    /// The order to check by.
-    fn order(&mut self, declared: Option<SortBy>) -> Result<SortBy, CheckSortedError> {
-        self.check.order_or(declared).ok_or_else(|| CheckSortedError::NoOrder(self.path.to_path_buf()))
+    /// The order to check by, whose columns the schema has.
+    fn order(&mut self, declared: Option<SortBy>, schema: &Schema) -> Result<SortBy, CheckSortedError> {
+        let path = self.path.to_path_buf();
+        let Some(by) = self.check.order_or(declared) else { return Err(CheckSortedError::NoOrder(path)) };
+        let missing = by.names().find(|name| schema.column_with_name(name).is_none()).map(str::to_string);
+        let Some(column) = missing else { return Ok(by) };
+        let columns: Vec<_> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+        Err(CheckSortedError::NoColumn { path, column, columns: columns.join(", ") })
     }
 
     fn check_parquet(&mut self) -> Result<(), CheckSortedError> {
         let file = File::open(self.path).map_err(|error| self.read_error(Defect::Open(error)))?;
         let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| self.decode_error(error))?;
-        let by = self.order(declared_order(&builder))?;
+        let by = self.order(declared_order(&builder), builder.schema())?;
         let mask = ProjectionMask::columns(builder.parquet_schema(), by.names());
         let reader = builder.with_projection(mask).with_batch_size(BATCH_ROWS).build();
         for batch in reader.map_err(|error| self.decode_error(error))? {
@@ -135,7 +162,7 @@ impl SortedFile<'_> {
         let file = File::open(self.path).map_err(|error| self.read_error(Defect::Open(error)))?;
         let reader = FileReader::try_new_buffered(file, None).map_err(|error| self.decode_error(error))?;
         let declared = reader.schema().metadata().get(SORT_METADATA_KEY).map(|order| parse_order(order));
-        let by = self.order(declared)?;
+        let by = self.order(declared, &reader.schema())?;
         for batch in reader {
             let batch = batch.map_err(|error: ArrowError| self.decode_error(error))?;
             self.check.check_batch(&by, &batch).map_err(|error| self.order_error(error))?;
@@ -144,6 +171,9 @@ impl SortedFile<'_> {
     }
 
     fn check_lines(&mut self) -> Result<(), CheckSortedError> {
+        if self.is_by_columns {
+            return Err(CheckSortedError::NoColumns(self.path.to_path_buf()));
+        }
         let origin = Origin::Path(self.path.to_path_buf());
         let opened = open(origin, OpenOptions { mmap: false, threads: 1 }).map_err(|defect| self.read_error(defect))?;
         // The file was opened without mapping, so it is a stream.

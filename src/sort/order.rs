@@ -135,6 +135,11 @@ impl OrderCheck {
         OrderCheck { by, ..OrderCheck::default() }
     }
 
+    /// Whether rows are compared by columns.
+    pub(crate) fn has_columns(&self) -> bool {
+        self.by.is_some()
+    }
+
     /// Rows checked so far.
     pub(crate) fn rows(&self) -> u64 {
         self.rows

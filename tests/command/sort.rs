@@ -79,6 +79,27 @@ fn parquet_metadata_has_the_order() {
 }
 
 #[test]
+fn what_cannot_be_checked_by_columns_is_reported() {
+    let directory = tempfile::tempdir().unwrap();
+    let [csv, parquet] = ["x.csv", "x.parquet"].map(|name| directory.path().join(name).display().to_string());
+    for target in [&csv, &parquet] {
+        succeed(&["canon", "-q", &sample("crawl.cdxj"), "-o", target, "--sort", "uri"]);
+    }
+    assert_rejected(&["check-sorted", &csv], 1, "whole lines were compared as bytes");
+    assert_rejected(&["check-sorted", "--by", "uri", &csv], 2, "this file has lines, not columns");
+    assert_rejected(
+        &["check-sorted", "--by", "nope", &parquet],
+        2,
+        "no column `nope`; the columns are source, record, ",
+    );
+    assert_rejected(
+        &["check-sorted", directory.path().to_str().unwrap()],
+        2,
+        "is a directory; name its files, such as ",
+    );
+}
+
+#[test]
 fn parts_of_a_directory_do_not_overlap() {
     let directory = tempfile::tempdir().unwrap();
     let (input, target) = (sample("crawl.cdxj"), directory.path().join("index"));
@@ -288,7 +309,11 @@ fn a_job_with_another_policy_or_input_is_not_resumed() {
     let first = parts(&target);
     succeed(&resume(&inputs, path, &[]));
     assert!(parts(&target).len() == 6 && parts(&target)[..2] == first[..]);
-    assert_rejected(&resume(&inputs, path, &["--strict"]), 2, "canonical_form");
+    assert_rejected(
+        &resume(&inputs, path, &["--strict"]),
+        2,
+        "made with intake \"lenient\", but the flags say \"strict\"",
+    );
     assert_rejected(&resume(&inputs, path, &["--columns", "uri"]), 2, "columns");
     std::fs::write(directory.path().join("in-3.txt"), "http://example.org/other\n").unwrap();
     assert_rejected(&resume(&inputs, path, &[]), 4, "in-3.txt: the input has changed since its part was made");
