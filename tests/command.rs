@@ -368,17 +368,17 @@ fn eval_answers_in_order() {
 fn bench_measures_stages_and_compares_reports() {
     let directory = tempfile::tempdir().unwrap();
     let report = directory.path().join("bench.json");
-    let json = printed(&["bench", "--lines", "3000", "--rounds", "1", "--json"], b"");
+    let json = printed(&["bench", &sample("urls.txt"), "--rounds", "1", "--json"], b"");
     let measured: serde_json::Value = serde_json::from_str(&json).unwrap();
     let names: Vec<_> = measured["stages"].as_array().unwrap().iter().map(|stage| &stage["name"]).collect();
     let stages = ["read", "classify", "split", "validate", "canonicalize", "hash", "encode", "write"];
     assert_eq!(names, [&stages[..], &["core", "total", "copy", "copy + hash"]].concat());
-    assert_eq!(measured["lines"], 3000);
+    assert_eq!(measured["lines"], 381);
     fs::write(&report, json).unwrap();
     let table = printed(&["bench", &sample("urls.txt"), "--rounds", "1", "--compare", report.to_str().unwrap()], b"");
     assert!(table.lines().any(|line| line.starts_with("encode ") && line.ends_with(" %")), "{table}");
     fs::write(&report, "{}").unwrap();
-    let rejected = irikey(&["bench", "--compare", report.to_str().unwrap()], b"", Stdio::null());
+    let rejected = irikey(&["bench", "-", "--compare", report.to_str().unwrap()], b"", Stdio::null());
     assert_eq!(rejected.status.code(), Some(2));
     assert_eq!(irikey(&["bench", "-"], b"", Stdio::null()).status.code(), Some(4));
 }
@@ -399,7 +399,14 @@ fn diff_reports_what_only_one_key_merges() {
         rules.filter(|found| found["rule"] == rule).map(|found| found["merges"].as_u64().unwrap()).sum::<u64>()
     };
     assert_eq!(["www", "path-case", "port", "query-sort"].map(merges_of), [1, 1, 1, 0]);
-    assert_eq!(irikey(&["diff", "--key", "scheme"], urls, Stdio::null()).status.code(), Some(2));
+    let own = ["diff", "--key", "scheme", "--key", "rules", "--rules", "surt-wayback,-www", "--json"];
+    let found: serde_json::Value = serde_json::from_str(&printed(&own, urls)).unwrap();
+    assert_eq!(found["differences"][1]["merges"], 0, "{found}");
+    assert!(found["rules"].as_array().unwrap().iter().all(|rule| rule["recipe"] == "rules" && rule["rule"] != "www"));
+    let same = ["diff", "--key", "scheme", "--key", "scheme"];
+    for rejected in [&same[..3], &same, &own[..5], &[&flags[..], &own[5..7]].concat()] {
+        assert_eq!(irikey(rejected, urls, Stdio::null()).status.code(), Some(2), "{rejected:?}");
+    }
 }
 
 #[test]

@@ -26,12 +26,30 @@ impl fmt::Display for UnknownColumn {
             return write!(f, "`{name}=` cannot be a column of values in paths, because `{name}` is another column");
         }
         let names: Vec<_> = COLUMNS.iter().map(|column| column.name).collect();
+        let similar = similar_names(&self.0, &names).join("` or `");
+        if !similar.is_empty() {
+            return write!(
+                f,
+                "unknown column `{}`; did you mean `{similar}`? `irikey schema` lists all columns",
+                self.0
+            );
+        }
         let names = names.join(", ");
         write!(f, "unknown column `{}`; expected `NAME=` for values in paths, or one of {names}", self.0)
     }
 }
 
 impl std::error::Error for UnknownColumn {}
+
+/// The names that differ from a wrong one in one or two letters; otherwise those that contain it.
+fn similar_names<'a>(wrong: &str, names: &[&'a str]) -> Vec<&'a str> {
+    let distance = |name: &&&str| strsim::osa_distance(wrong, name);
+    match names.iter().min_by_key(distance).filter(|name| distance(name) <= 2) {
+        Some(nearest) => vec![nearest],
+        None if wrong.len() < 3 => Vec::new(),
+        None => names.iter().filter(|name| name.contains(wrong)).copied().collect(),
+    }
+}
 
 /// The columns of an output in order, each at most once.
 ///
@@ -190,9 +208,11 @@ mod tests {
         assert_eq!(error("looks"), "column `looks` was renamed; use `spoofing_flags`");
         assert_eq!(error("offset"), "column `offset` was renamed; use `record_offset`");
         assert!(error("uri=").contains("because `uri` is another column"));
+        assert_eq!(error("kye"), "unknown column `kye`; did you mean `key`? `irikey schema` lists all columns");
+        assert!(error("digest").contains("did you mean `content_digest` or `payload_digest`?"));
         assert!(
-            error("kye")
-                .starts_with("unknown column `kye`; expected `NAME=` for values in paths, or one of source, record, ")
+            error("xyz")
+                .starts_with("unknown column `xyz`; expected `NAME=` for values in paths, or one of source, record, ")
         );
     }
 }

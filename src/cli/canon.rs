@@ -91,6 +91,10 @@ impl CanonArgs {
             if !self.input.has_record_types() {
                 options.record_types = RecordTypes::Replayable;
             }
+        } else if self.archive_paths {
+            return Err(CommandError::usage(
+                "--archive-paths is for cdxj and zipnum, which name archives by the last part",
+            ));
         }
         let destination = self.reporting.replace.apply(destination);
         if layout.resume && self.input.limit.is_some() {
@@ -99,12 +103,9 @@ impl CanonArgs {
         let columns = columns_to_sort(&output.columns, &layout.arrangement.by, layout.partition());
         let policy = self.keys.complete(self.policy.policy(&self.input)?, &columns)?;
         let directory = self.spill.directory()?;
-        let mut sort = None;
         let mut budget = self.spill.budget(&self.input);
-        if layout.is_sorted() {
-            options.threads = budget.reserve_workers(options.threads, WorkerNeed::rows(row_group_len))?;
-            sort = Some(layout.sort_options(budget.remaining(), directory));
-        }
+        options.threads = budget.reserve_workers(options.threads, WorkerNeed::rows(row_group_len))?;
+        let sort = layout.is_sorted().then(|| layout.sort_options(budget.remaining(), directory));
         let (input, reporting) = (&self.input, &self.reporting);
         let files = FileRoles::new(self.reporting.replace.no_clobber).arguments(&input.inputs);
         let files = files.input("--partition", layout.split_points_file());
@@ -229,6 +230,9 @@ mod tests {
             ("-o x.cdxj --sort uri", "remove --sort"),
             ("-o x.cdxj --columns uri", "fixed columns"),
             ("-o x.csv --bloom-filter", "Parquet"),
+            ("--archive-paths", "for cdxj and zipnum"),
+            ("--record-types respons", "expected one of"),
+            ("--memory 10", "set --memory to 81M or more"),
             ("-o x.txt --key simple", "text output"),
             ("--output-format text --columns key", "text output"),
             ("-o x.txt.gz --skeleton", "text output"),

@@ -11,10 +11,10 @@ use bstr::ByteSlice;
 use serde_json::{Value, json};
 
 use super::args::input::{InputArgs, WorkArgs};
-use super::args::policy::{EquivalenceArgs, PROTOCOL, PolicyArgs, parse_key};
+use super::args::policy::{EquivalenceArgs, PROTOCOL, PolicyArgs, parse_key, parse_rules};
 use super::error::CommandError;
 use super::terminal::{print_error, print_json, print_lines, thousands};
-use crate::batch::ColumnId;
+use crate::batch::{ColumnId, OWN_RULES};
 use crate::canon::{Policy, RecipeColumn, Rows};
 use crate::iri::Rung;
 use crate::key::{KeyAlgorithm, KeyBytes, Recipe};
@@ -38,11 +38,15 @@ pub(crate) struct DiffArgs {
     #[command(flatten)]
     policy: PolicyArgs,
     /// The keys to compare; give the flag twice. A rung (simple, syntax, scheme; protocol, with --equivalences) or a recipe
-    /// (surt-wayback, surt-ia, crawler-commons, nutch, w3lib, urlcanon-aggressive, heritrix)
+    /// (surt-wayback, surt-ia, crawler-commons, nutch, w3lib, urlcanon-aggressive, heritrix; rules, with --rules)
     #[arg(long, value_name = "KEY", value_parser = parse_key, required = true, help_heading = "Canonical form")]
     key: Vec<ColumnId>,
     #[command(flatten)]
     equivalences: EquivalenceArgs,
+    /// Recipe of --key rules: rules, such as +www,+fragment, or the name of a recipe and changes to its rules, such as
+    /// surt-wayback,-path-case,+www. `irikey schema` lists recipes and rules
+    #[arg(long, value_name = "LIST", value_parser = parse_rules, allow_hyphen_values = true, help_heading = "Canonical form")]
+    rules: Option<Recipe>,
     /// Number of examples of each kind
     #[arg(long, value_name = "N", default_value_t = 5, help_heading = "Reporting")]
     examples: usize,
@@ -54,11 +58,8 @@ pub(crate) struct DiffArgs {
 }
 
 pub(crate) fn run(args: &DiffArgs) -> Result<u8, CommandError> {
-    let [first, second] = args.key[..] else {
-        return Err(CommandError::usage("irikey diff compares two keys; give --key twice"));
-    };
     let options = args.input.run_options(&args.work, RunOptions::default().row_group_len)?;
-    let plan = KeyPlan::new([first, second])?;
+    let plan = KeyPlan::new(args)?;
     let mut policy = Policy {
         more_keys: plan.rungs(),
         recipes: plan.recipes.clone(),
@@ -101,20 +102,31 @@ struct KeyPlan {
 }
 
 impl KeyPlan {
-    fn new(keys: [ColumnId; 2]) -> Result<KeyPlan, CommandError> {
+    fn new(args: &DiffArgs) -> Result<KeyPlan, CommandError> {
+        let keys = match args.key[..] {
+            [first, second] if first != second => [first, second],
+            _ => return Err(CommandError::usage("diff compares two different keys; give --key twice")),
+        };
         let mut plan = KeyPlan { keys, recipes: Vec::new(), rules: Vec::new() };
         for key in keys {
             let ColumnId::RecipeKey(column) = key else { continue };
             let parse = |text: &str| Recipe::parse(text).map_err(|error| CommandError::Usage(error.to_string()));
-            let (recipe, whole) = (parse(column)?, plan.recipes.len());
-            let rules: Vec<_> = recipe.rules().names().collect();
+            let recipe = match &args.rules {
+                Some(rules) if column == OWN_RULES => rules.clone(),
+                None if column == OWN_RULES => return Err(CommandError::usage("--key rules needs --rules")),
+                _ => parse(column)?,
+            };
+            let (whole, name, rules) = (plan.recipes.len(), recipe.name().to_string(), recipe.rules());
             plan.recipes.push(RecipeColumn { column, recipe });
-            for rule in rules {
+            for rule in rules.names() {
                 plan.rules.push((whole, plan.recipes.len(), rule));
-                plan.recipes.push(RecipeColumn { column: "", recipe: parse(&format!("{column},-{rule}"))? });
+                plan.recipes.push(RecipeColumn { column: "", recipe: parse(&format!("{name},-{rule}"))? });
             }
         }
-        Ok(plan)
+        match args.rules.is_some() && !keys.contains(&ColumnId::RecipeKey(OWN_RULES)) {
+            true => Err(CommandError::usage("--rules is used only by --key rules; add it")),
+            false => Ok(plan),
+        }
     }
 
     fn rungs(&self) -> Vec<Rung> {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::CommandError;
 use crate::input::{Origin, Sources, list_name};
-use crate::output::{Destination, OutputFormat, is_part_file, member_index_paths, target_path};
+use crate::output::{Destination, OutputFormat, check_creatable, is_part_file, member_index_paths, target_path};
 use crate::process::parent;
 use crate::remote::{RemoteObject, RemoteUrl};
 use crate::run::Summary;
@@ -95,7 +95,8 @@ impl FileRoles {
     ///
     /// # Errors
     /// A usage error if an output is an input or another output, or exists although it must not. Devices and pipes are
-    /// never in the way, because nothing is lost if they are written.
+    /// never in the way, because nothing is lost if they are written. An output error if the report, which is written when
+    /// the job has ended, could not be created.
     pub(crate) fn check(&self, sources: &Sources) -> Result<Vec<PathBuf>, CommandError> {
         let written = self.written()?;
         let inputs =
@@ -126,14 +127,20 @@ impl FileRoles {
                 let path = path.display();
                 Err(CommandError::Usage(format!("{path}: the file exists, and --no-clobber forbids to replace it")))
             }
-            None => Ok(replaced),
+            None => {
+                self.report_path().map_or(Ok(()), check_creatable)?;
+                Ok(replaced)
+            }
         }
+    }
+
+    fn report_path(&self) -> Option<&Path> {
+        self.outputs.iter().find(|(flag, _)| *flag == REPORT).map(|(_, path)| path.as_path())
     }
 
     /// The files of [`FileRoles::check`] that are replaced after all: only the report if no input could be read.
     pub(crate) fn replaced_after(&self, replaced: Vec<PathBuf>, summary: &Summary) -> Vec<PathBuf> {
-        let report = self.outputs.iter().find(|(flag, _)| *flag == REPORT).map(|(_, path)| path);
-        let is_replaced = |path: &PathBuf| !summary.is_nothing_read() || Some(path) == report;
+        let is_replaced = |path: &PathBuf| !summary.is_nothing_read() || Some(path.as_path()) == self.report_path();
         replaced.into_iter().filter(is_replaced).collect()
     }
 

@@ -2,7 +2,7 @@
 
 use std::io::{ErrorKind, Write};
 
-use crate::process::{exit, is_hidden};
+use crate::process::{exit, is_hidden, plain_error};
 pub(crate) use crate::process::{visible, visible_lines};
 
 /// Prints one message of one line on stderr. A closed stderr is ignored.
@@ -40,7 +40,7 @@ pub(crate) fn print(text: &str) -> u8 {
         Ok(()) => exit::SUCCESS,
         Err(error) if error.kind() == ErrorKind::BrokenPipe => exit::SUCCESS,
         Err(error) => {
-            print_error(&format!("standard output: cannot write: {error}"));
+            print_error(&format!("standard output: cannot write: {}", plain_error(&error)));
             exit::OUTPUT
         }
     }

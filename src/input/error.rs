@@ -8,7 +8,7 @@ use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
 
-use crate::process::visible;
+use crate::process::{plain_error, visible};
 
 /// An argument that names no readable input.
 #[derive(Debug, Error)]
@@ -59,14 +59,9 @@ pub enum ListError {
     StdinTwice,
 }
 
-/// The message of a system error without "(os error 2)".
+/// What a store answered, or the description of a system error.
 fn plain(error: &io::Error) -> String {
-    if let Some(error) = RemoteError::of_io(error) {
-        return error.found.clone();
-    }
-    let text = error.to_string();
-    let end = text.find(" (os error").unwrap_or(text.len());
-    text[..end].to_ascii_lowercase()
+    RemoteError::of_io(error).map_or_else(|| plain_error(error), |error| error.found.clone())
 }
 
 fn advice(error: &io::Error) -> &str {
@@ -187,9 +182,8 @@ impl Defect {
 /// A [`Defect`] and its place.
 #[derive(Debug, Error)]
 #[error(
-    "{name}: after {records} record{}, at {}byte {offset}: {defect}{}",
-    if *.records == 1 { "" } else { "s" },
-    if *.packed { "compressed " } else { "" },
+    "{name}: {}{defect}{}",
+    place_text(*.records, *.offset, *.packed),
     lost_text(*.lost),
 )]
 pub struct InputError {
@@ -207,6 +201,15 @@ pub struct InputError {
     pub lost: u64,
     /// Records of the source before the defect; all of them are rows.
     pub records: u64,
+}
+
+/// Where a source ended; nothing if it could not be read at all.
+fn place_text(records: u64, offset: u64, packed: bool) -> String {
+    let (plural, unit) = (if records == 1 { "" } else { "s" }, if packed { "compressed byte" } else { "byte" });
+    match (records, offset) {
+        (0, 0) => String::new(),
+        _ => format!("after {records} record{plural}, at {unit} {offset}: "),
+    }
 }
 
 fn lost_text(lost: u64) -> String {

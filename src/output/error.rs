@@ -7,6 +7,7 @@ use arrow::error::ArrowError;
 use parquet::errors::ParquetError;
 
 use crate::batch::BatchError;
+use crate::process::plain_error;
 
 /// Why an output is not complete. No partial file has the final name.
 #[derive(Debug, thiserror::Error)]
@@ -52,7 +53,7 @@ pub enum OutputError {
         reason: String,
     },
     /// The operating system reported an error.
-    #[error("{place}: cannot {operation}: {}; {advice}", reason(error))]
+    #[error("{place}: cannot {operation}: {}; {advice}", plain_error(error))]
     Io {
         /// Path, or `standard output`.
         place: String,
@@ -75,20 +76,6 @@ pub enum OutputError {
     /// The part comes from the encoder of another output.
     #[error("the part belongs to another output")]
     ForeignPart,
-}
-
-/// Returns the usual description of an error, without its number.
-fn reason(error: &io::Error) -> String {
-    let known = match error.kind() {
-        io::ErrorKind::StorageFull => "no space left on device",
-        io::ErrorKind::QuotaExceeded => "disk quota exceeded",
-        io::ErrorKind::FileTooLarge => "file too large for this file system or limit",
-        io::ErrorKind::PermissionDenied => "permission denied",
-        io::ErrorKind::ReadOnlyFilesystem => "read-only file system",
-        io::ErrorKind::NotFound => "no such file or directory",
-        _ => return error.to_string(),
-    };
-    known.to_string()
 }
 
 /// The error of an encoder or of the sink below it.

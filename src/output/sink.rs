@@ -311,6 +311,15 @@ pub(crate) fn write_file(destination: &Destination, bytes: &[u8]) -> Result<(), 
     target.commit(sink)
 }
 
+/// Checks that a file can be created at `path`. Objects, pipes and devices are not opened.
+pub(crate) fn check_creatable(path: &Path) -> Result<(), OutputError> {
+    let is_special = fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir());
+    if is_special || path.to_str().and_then(RemoteUrl::parse).is_some() {
+        return Ok(());
+    }
+    open(path, Existing::Replace)?.1.abort()
+}
+
 fn io_error(path: &Path, operation: &'static str, error: io::Error, advice: &'static str) -> OutputError {
     OutputError::Io { place: path.display().to_string(), operation, error, advice }
 }

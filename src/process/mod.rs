@@ -36,4 +36,4 @@ pub(crate) use temporary::before_termination;
 #[cfg(unix)]
 pub(crate) use temporary::terminate;
 pub(crate) use temporary::{TemporaryFileGuard, remove_temporary_files_on_signals};
-pub(crate) use visible::{is_hidden, visible, visible_lines};
+pub(crate) use visible::{is_hidden, plain_error, visible, visible_lines};

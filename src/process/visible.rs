@@ -1,6 +1,17 @@
-//! Text for a terminal: [`visible`] replaces what would control the terminal or mislead its reader.
+//! Text for people: [`visible`] replaces what would control the terminal or mislead its reader, and [`plain_error`]
+//! describes an error of the system.
 
 use std::borrow::Cow;
+use std::io;
+
+/// The description of a system error, without its number: `permission denied`. Other errors stay as they are.
+pub(crate) fn plain_error(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.split_once(" (os error ") {
+        Some((reason, _)) => reason.to_ascii_lowercase(),
+        None => text,
+    }
+}
 
 /// Returns whether a character controls a terminal, changes the order of the text around it, or is invisible: controls,
 /// bidirectional formatting, line separators, zero-width spaces and tags.
@@ -52,5 +63,12 @@ mod tests {
         }
         assert_eq!(visible_lines("a\tc\nb\u{1b}\n"), "a\tc\nb\\u{1b}\n");
         assert!(matches!(visible_lines("a\nb\n"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn system_errors_have_no_numbers() {
+        assert_eq!(plain_error(&io::Error::from_raw_os_error(2)), "no such file or directory");
+        assert_eq!(plain_error(&io::Error::other("Range not satisfiable")), "Range not satisfiable");
     }
 }

@@ -154,9 +154,9 @@ impl fmt::Display for BudgetError {
         let (process, workers, data) = (mib(base), mib(bytes), mib(MIN_DATA));
         write!(
             f,
-            "--memory {}K is too small: the process needs {process}M, the rows of one thread {workers}M, and keys or sorted \
-             rows {data}M; set --memory to {}M or more",
-            limit >> 10,
+            "--memory {} is too small: the process needs {process}M, the rows of one thread {workers}M, and keys or \
+             sorted rows {data}M; set --memory to {}M or more",
+            size_text(limit),
             mib(least)
         )?;
         let spare = limit.saturating_sub(base.saturating_add(MIN_DATA));
@@ -165,6 +165,15 @@ impl fmt::Display for BudgetError {
             write!(f, ", or --row-group-size to {fitting}K or less")?;
         }
         Ok(())
+    }
+}
+
+/// A number of bytes as a user writes it.
+fn size_text(bytes: usize) -> String {
+    match bytes {
+        bytes if bytes.is_multiple_of(1 << 20) => format!("{}M", bytes >> 20),
+        bytes if bytes >= 1 << 10 => format!("{}K", bytes >> 10),
+        bytes => bytes.to_string(),
     }
 }
 

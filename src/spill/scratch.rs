@@ -8,23 +8,25 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::process::plain_error;
+
 /// Why data could not be spilled. It ends the run; the output file does not get its final name.
 #[derive(Debug, thiserror::Error)]
 pub enum SpillError {
     /// The temporary file could not be created in this directory.
     #[error(
-        "{path}: cannot create a temporary file there: {1}; choose a writable directory with --tmp, or allow more memory with \
-         --memory", path = .0.display()
+        "{path}: cannot create a temporary file there: {reason}; choose a writable directory with --tmp, or allow more memory with \
+         --memory", path = .0.display(), reason = plain_error(.1)
     )]
     Create(PathBuf, io::Error),
     /// The temporary file in this directory could not be written.
     #[error(
-        "{path}: cannot write a temporary file there: {1}; free disk space, choose another directory with --tmp, or allow more \
-         memory with --memory; the output was not written", path = .0.display()
+        "{path}: cannot write a temporary file there: {reason}; free disk space, choose another directory with --tmp, or allow more \
+         memory with --memory; the output was not written", path = .0.display(), reason = plain_error(.1)
     )]
     Write(PathBuf, io::Error),
     /// The temporary file in this directory, or this file of sorted runs, could not be read back.
-    #[error("{path}: cannot read a temporary file back: {1}; check the storage device", path = .0.display())]
+    #[error("{path}: cannot read a temporary file back: {reason}; check the storage device", path = .0.display(), reason = plain_error(.1))]
     Read(PathBuf, io::Error),
     /// A record batch could not be encoded or decoded.
     #[error("cannot encode or decode rows of a temporary file: {0}")]

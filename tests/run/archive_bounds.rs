@@ -99,7 +99,7 @@ fn a_line_that_is_too_long_is_a_head_or_stray() {
         "0 http://a/  ".to_string(),
         format!("{end} http://b/  stray-bytes"),
         format!(
-            "{} bytes in 1 place belong to no record and were skipped, first at byte {at} of the decompressed archive",
+            "{} bytes in 1 place belong to no record and were skipped, first at byte {at} (after decompression)",
             line.len()
         ),
     ];
@@ -143,9 +143,8 @@ fn a_length_that_is_too_long_ends_with_the_member_or_at_a_head() {
         first.len() + wrong.find("WARC/1.0\r\nWARC-Type: resource\r\nWARC-Target-URI: http://inner/").unwrap(),
     );
     let end = at + wrong.len();
-    let damage = |at: usize| {
-        format!("1 record is shorter than stated in the head, first at byte {at} of the decompressed archive")
-    };
+    let damage =
+        |at: usize| format!("1 record is shorter than stated in the head, first at byte {at} (after decompression)");
     assert_eq!(
         members(&[&first, &wrong, &last]),
         ["0 http://a/  ".to_string(), format!("{at} http://outer/  cut"), format!("{end} http://b/  "), damage(end)]

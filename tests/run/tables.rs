@@ -88,7 +88,11 @@ fn unknown_columns_and_damage_are_reported() {
     let directory = tempfile::tempdir().unwrap();
     for file in files(directory.path()) {
         let out = run(path(&file), &auto(Some("adress"), None));
-        assert!(out.summary.input_errors[0].to_string().contains("there is no column \"adress\"; there are junk, url"));
+        assert!(
+            out.summary.input_errors[0]
+                .to_string()
+                .contains("there is no column \"adress\"; the columns are junk, url")
+        );
         let bytes = std::fs::read(&file).unwrap();
         std::fs::write(&file, &bytes[..bytes.len() / 2]).unwrap();
         assert_eq!(run(path(&file), &auto(None, None)).summary.input_errors.len(), 1);

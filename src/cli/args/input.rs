@@ -69,7 +69,7 @@ pub(crate) struct InputArgs {
     /// Types of the WARC records that become rows, separated by commas, such as response,request, or all; the others are
     /// only counted [default: response,revisit,resource,conversion; cdxj and zipnum: response,revisit,resource,metadata,
     /// without metadata and resources that are application/warc-fields]. ARC has warcinfo and response
-    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = "Input")]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_record_type, help_heading = "Input")]
     record_types: Vec<String>,
     /// Longest record in bytes. A longer one is a fault, and only its beginning is kept; in binary tables it ends its
     /// input with an error. At most 512M
@@ -265,6 +265,16 @@ fn parse_quote(text: &str) -> Result<CsvQuote, String> {
     match text {
         "none" => Ok(CsvQuote::Absent),
         _ => parse_table_byte(text).map(CsvQuote::Byte).map_err(|_| "expected one byte, or none".to_string()),
+    }
+}
+
+/// Checks the name of a type of WARC 1.1, section 6, or `all`.
+fn parse_record_type(text: &str) -> Result<String, String> {
+    const TYPES: [&str; 9] =
+        ["all", "warcinfo", "response", "resource", "request", "metadata", "revisit", "conversion", "continuation"];
+    match TYPES.contains(&text.trim().to_ascii_lowercase().as_str()) {
+        true => Ok(text.to_string()),
+        false => Err(format!("expected one of {}", TYPES.join(", "))),
     }
 }
 

@@ -8,6 +8,7 @@ use crate::batch::ColumnSet;
 use crate::cli::error::CommandError;
 use crate::input::{read_file, shown_path};
 use crate::output::{Arrangement, INDEX_KEY, OutputFormat};
+use crate::process::plain_error;
 use crate::run::{PartCut, SortOptions};
 use crate::sort::{Partition, SortBy, SplitPoints};
 
@@ -234,11 +235,11 @@ fn parse_partitioning(text: &str) -> Result<PartitionFlag, String> {
 }
 
 fn read_split_points(path: &Path) -> Result<Partition, String> {
-    let failed = |error: &dyn std::fmt::Display| format!("{}: cannot read: {error}", shown_path(path).display());
-    let text = String::from_utf8(read_file(path).map_err(|error| failed(&error))?).map_err(|error| failed(&error))?;
+    let failed = |reason: String| format!("{}: {reason}", shown_path(path).display());
+    let bytes = read_file(path).map_err(|error| failed(format!("cannot read: {}", plain_error(&error))))?;
+    let text = String::from_utf8(bytes).map_err(|error| failed(error.to_string()))?;
     let points = SplitPoints::parse(&text);
-    let points = points
-        .map_err(|line| format!("{}: line {line}: not greater than the line before", shown_path(path).display()))?;
+    let points = points.map_err(|line| failed(format!("line {line}: not greater than the line before")))?;
     Ok(Partition::Surt(points))
 }
 

@@ -207,11 +207,14 @@ impl OutputArgs {
         let added: Option<Vec<_>> = names.clone().map(|name| name.strip_prefix('+')).collect();
         let columns = match added {
             Some(added) => ColumnSet::default_and(added),
+            None if names.clone().any(|name| name.starts_with('+')) => {
+                return Err(CommandError::usage(
+                    "--columns: put a + before every name to add columns to the default ones, or before none",
+                ));
+            }
             None => ColumnSet::named(names),
         };
-        let mut columns = columns.map_err(|error| {
-            CommandError::Usage(format!("--columns: {error}; put a + before every name to add columns, or before none"))
-        })?;
+        let mut columns = columns.map_err(|error| CommandError::Usage(format!("--columns: {error}")))?;
         columns.add_keys(keys);
         if self.skeleton {
             columns.add(ColumnId::HostSkeleton);

@@ -17,6 +17,7 @@ use crate::iri::{Backslashes, Base, CharacterReferences, ParseMode, PreprocessOp
 use crate::key::psl::SuffixList;
 use crate::key::{KeyAlgorithm, Recipe};
 use crate::learn::Equivalences;
+use crate::process::plain_error;
 use crate::run::read_equivalences;
 
 const RUNGS: Choices<Rung> = Choices(&[
@@ -258,12 +259,10 @@ impl KeyArgs {
 
     fn suffixes(&self) -> Result<SuffixList, CommandError> {
         let Some(path) = &self.psl else { return Ok(SuffixList::default()) };
-        let error = |error: &dyn std::fmt::Display| {
-            CommandError::Usage(format!("--psl: {}: {error}", shown_path(path).display()))
-        };
-        let bytes = read_file(path).map_err(|cause| error(&cause))?;
-        let text = String::from_utf8(bytes).map_err(|_| error(&"the list is not UTF-8"))?;
-        SuffixList::parse(&text).map_err(|cause| error(&cause))
+        let error = |reason: &str| CommandError::Usage(format!("--psl: {}: {reason}", shown_path(path).display()));
+        let bytes = read_file(path).map_err(|cause| error(&format!("cannot read: {}", plain_error(&cause))))?;
+        let text = String::from_utf8(bytes).map_err(|_| error("the list is not UTF-8"))?;
+        SuffixList::parse(&text).map_err(|cause| error(&cause.to_string()))
     }
 }
 
@@ -308,6 +307,7 @@ fn parse_scheme(text: &str) -> Result<String, String> {
     }
 }
 
-fn parse_rules(text: &str) -> Result<Recipe, String> {
+/// Parses a recipe.
+pub(crate) fn parse_rules(text: &str) -> Result<Recipe, String> {
     Recipe::parse(text).map_err(|error| error.to_string())
 }

@@ -41,8 +41,7 @@ impl ReportFormat {
 pub(crate) struct ReportingArgs {
     #[command(flatten)]
     pub(crate) replace: ReplaceArgs,
-    /// Write counts, policy and errors to FILE: .html is a page with plots, .txt is text, anything else is JSON. Commands
-    /// other than canon, dedup and learn always write JSON
+    /// Write counts and errors to FILE: .html is a page, for most commands with plots, .txt is text, anything else is JSON
     #[arg(long, value_name = "FILE", help_heading = "Reporting")]
     pub(crate) report: Option<PathBuf>,
     /// Exit with status 3 if a record has a fault; the output is written all the same

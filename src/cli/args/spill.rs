@@ -7,6 +7,7 @@ use clap::Args;
 use super::input::InputArgs;
 use super::values::parse_size;
 use crate::cli::error::CommandError;
+use crate::process::plain_error;
 use crate::remote::{MAX_READ_AHEAD, set_read_ahead};
 use crate::run::Budget;
 
@@ -43,8 +44,9 @@ impl SpillArgs {
         match tempfile::tempfile_in(path) {
             Ok(_) => Ok(path.clone()),
             Err(error) => Err(CommandError::Usage(format!(
-                "--tmp {}: cannot create temporary files in this directory: {error}; name a writable directory",
-                path.display()
+                "--tmp {}: cannot create temporary files in this directory: {}; name a writable directory",
+                path.display(),
+                plain_error(&error)
             ))),
         }
     }

@@ -13,6 +13,7 @@ use crate::batch::{applied_rule, rule_batch};
 use crate::cli::error::CommandError;
 use crate::learn::Equivalences;
 use crate::learn::content::{ContentRule, PathContext, ScopeRule, ScopedRule, regexes_of};
+use crate::process::plain_error;
 
 /// Rules that a user added, and learned rules that the user struck out.
 #[derive(Debug, Default)]
@@ -37,7 +38,8 @@ impl HandRules {
     pub(super) fn read(path: &Path) -> Result<HandRules, CommandError> {
         let refused =
             |place: String, reason: &str| CommandError::Usage(format!("--rules {}{place}: {reason}", path.display()));
-        let text = std::fs::read(path).map_err(|error| refused(String::new(), &format!("cannot read: {error}")))?;
+        let text = std::fs::read(path)
+            .map_err(|error| refused(String::new(), &format!("cannot read: {}", plain_error(&error))))?;
         let mut reader = csv::ReaderBuilder::new().flexible(true).trim(csv::Trim::All).from_reader(&text[..]);
         let columns = reader.headers().ok().and_then(Columns::of);
         let no_header = || refused(String::new(), "expected a header with the columns host, pattern and how");

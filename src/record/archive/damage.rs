@@ -28,6 +28,6 @@ impl fmt::Display for ArchiveDamage {
             let (records, verb) = (plural(short_count), if short_count == 1 { "is" } else { "are" });
             write!(f, "{lead}{short_count} record{records} {verb} shorter than stated in the head")?;
         }
-        write!(f, ", first at byte {} of the decompressed archive", at.unwrap_or(0))
+        write!(f, ", first at byte {} (after decompression)", at.unwrap_or(0))
     }
 }
