@@ -9,18 +9,6 @@ use std::path::{Path, PathBuf};
 
 use super::source::{Resolver, SourceFile, load};
 
-/// Violations that exist today. The lists only shrink: [`no_known_violation_is_stale`] fails on an entry that is fixed.
-const KNOWN_EDGES: &[(&str, &str)] = &[];
-
-/// Modules with files that import each other in a circle.
-const KNOWN_CYCLES: &[&str] = &[];
-
-/// Public type names that are defined more than once.
-const KNOWN_DUPLICATES: &[&str] = &[];
-
-/// Files of pure modules that use what [`IMPURE`] lists.
-const KNOWN_IMPURE: &[&str] = &[];
-
 /// What a pure module does not use: files, clocks, threads, the terminal, the environment, Arrow, and global state.
 const IMPURE: [&str; 14] = [
     "std::fs",
@@ -92,10 +80,8 @@ fn forbidden_edges(files: &[SourceFile]) -> BTreeMap<(String, String), BTreeSet<
 fn modules_import_only_from_lower_layers() {
     let files = load();
     assert!(files.len() >= 100, "found only {} source files", files.len());
-    for ((from, to), files) in forbidden_edges(&files) {
-        let is_known = KNOWN_EDGES.contains(&(from.as_str(), to.as_str()));
-        assert!(is_known, "{from} imports from {to}, which is not in a lower layer (docs/ARCHITECTURE.md): {files:?}");
-    }
+    let found = forbidden_edges(&files);
+    assert!(found.is_empty(), "imports from a layer that is not lower (docs/ARCHITECTURE.md): {found:#?}");
 }
 
 #[test]
@@ -120,9 +106,9 @@ fn impure(files: &[SourceFile]) -> BTreeMap<&str, &'static str> {
 
 #[test]
 fn layers_up_to_canon_are_pure() {
-    for (path, word) in impure(&load()) {
-        assert!(KNOWN_IMPURE.contains(&path), "{path} uses {word}, but is in a pure layer");
-    }
+    let files = load();
+    let found = impure(&files);
+    assert!(found.is_empty(), "files of pure layers use what is not pure: {found:#?}");
 }
 
 #[test]
@@ -168,13 +154,7 @@ fn cycles(files: &[SourceFile]) -> BTreeSet<Vec<String>> {
 #[test]
 fn files_of_one_module_do_not_import_in_circles() {
     let found = cycles(&load());
-    let is_known = |circle: &Vec<String>| KNOWN_CYCLES.iter().any(|name| is_in(&circle[0], name));
-    let unknown: Vec<_> = found.iter().filter(|circle| !is_known(circle)).collect();
-    assert!(unknown.is_empty(), "files import each other in a circle: {unknown:#?}");
-}
-
-fn is_in(path: &str, module: &str) -> bool {
-    path.starts_with(&format!("src/{module}/")) || path == format!("src/{module}.rs")
+    assert!(found.is_empty(), "files import each other in a circle: {found:#?}");
 }
 
 /// Public type names that more than one file or line defines.
@@ -192,31 +172,7 @@ fn duplicates(files: &[SourceFile]) -> BTreeMap<String, Vec<String>> {
 #[test]
 fn a_public_type_name_is_defined_once() {
     let found = duplicates(&load());
-    let unknown: Vec<_> = found.iter().filter(|(name, _)| !KNOWN_DUPLICATES.contains(&name.as_str())).collect();
-    assert!(unknown.is_empty(), "public type names with several definitions: {unknown:#?}");
-}
-
-#[test]
-fn no_known_violation_is_stale() {
-    let files = load();
-    let (edges, circles, duplicates, impure) =
-        (forbidden_edges(&files), cycles(&files), duplicates(&files), impure(&files));
-    let mut stale = Vec::new();
-    for (from, to) in KNOWN_EDGES {
-        if !edges.contains_key(&(from.to_string(), to.to_string())) {
-            stale.push(format!("KNOWN_EDGES: ({from}, {to})"));
-        }
-    }
-    for name in KNOWN_CYCLES {
-        if !circles.iter().any(|circle| is_in(&circle[0], name)) {
-            stale.push(format!("KNOWN_CYCLES: {name}"));
-        }
-    }
-    let gone = |name: &&&str| !duplicates.contains_key(**name);
-    stale.extend(KNOWN_DUPLICATES.iter().filter(gone).map(|name| format!("KNOWN_DUPLICATES: {name}")));
-    let gone = |path: &&&str| !impure.contains_key(**path);
-    stale.extend(KNOWN_IMPURE.iter().filter(gone).map(|path| format!("KNOWN_IMPURE: {path}")));
-    assert!(stale.is_empty(), "remove these entries, which are fixed: {stale:#?}");
+    assert!(found.is_empty(), "public type names with several definitions: {found:#?}");
 }
 
 /// Every `.rs` file below `directory`.
