@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use data_encoding::HEXLOWER;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::error::CommandError;
 use super::eval::{answer_line, parse_question};
@@ -17,8 +17,7 @@ use crate::process::exit;
 
 const EXAMPLES: &str = "\
 Examples:
-  irikey conform data/cases/*.jsonl
-  irikey conform data/cases/*.jsonl --op normalize --json";
+  irikey conform data/cases/*.jsonl";
 
 /// Run conformance cases and count how many pass
 ///
@@ -31,16 +30,7 @@ pub(crate) struct ConformArgs {
     /// Files of cases, JSON lines
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Run only the cases of this operation
-    #[arg(long, value_name = "OP")]
-    op: Option<String>,
-    /// Run only the cases of this profile
-    #[arg(long, value_name = "NAME")]
-    profile: Option<String>,
-    /// Print a JSON object with all failed cases
-    #[arg(long)]
-    json: bool,
-    /// Number of failed cases to print; --json has all
+    /// Number of failed cases to print
     #[arg(long, value_name = "N", default_value_t = 20)]
     show: usize,
 }
@@ -49,15 +39,14 @@ pub(crate) fn run(args: &ConformArgs) -> Result<u8, CommandError> {
     let mut score = Score::default();
     for file in &args.files {
         match fs::read(file) {
-            Ok(text) => run_cases(&text, file, args, &mut score),
+            Ok(text) => run_cases(&text, file, &mut score),
             Err(error) => score.add_invalid(file, None, format!("cannot read: {error}")),
         }
     }
     for error in &score.errors {
         print_error(&error.text());
     }
-    let text = if args.json { format!("{:#}\n", score.to_json()) } else { score.to_text(args.show) };
-    Ok(match print_lines(&text) {
+    Ok(match print_lines(&score.to_text(args.show)) {
         exit::SUCCESS if !score.errors.is_empty() => exit::INPUT,
         exit::SUCCESS if score.count(Outcome::Failed) > 0 => exit::DIFFERENT,
         status => status,
@@ -65,21 +54,16 @@ pub(crate) fn run(args: &ConformArgs) -> Result<u8, CommandError> {
 }
 
 /// Runs all cases of the text of a file. Blank lines are ignored.
-fn run_cases(text: &[u8], file: &Path, args: &ConformArgs, score: &mut Score) {
+fn run_cases(text: &[u8], file: &Path, score: &mut Score) {
     for (i, line) in text.split(|byte| *byte == b'\n').enumerate() {
         if line.trim_ascii().is_empty() {
             continue;
         }
-        let is_selected = |case: &ConformCase| {
-            args.op.as_ref().is_none_or(|op| *op == case.op)
-                && args.profile.as_ref().is_none_or(|profile| *profile == case.profile)
+        let evaluate = |case: ConformCase| {
+            let (outcome, answer) = case.evaluate(|| answer_line(line))?;
+            Ok((case, outcome, answer))
         };
-        let result = match ConformCase::new(line) {
-            Ok(case) if !is_selected(&case) => continue,
-            Ok(case) => case.evaluate(|| answer_line(line)).map(|(outcome, answer)| (case, outcome, answer)),
-            Err(message) => Err(message),
-        };
-        match result {
+        match ConformCase::new(line).and_then(evaluate) {
             Ok((case, outcome, answer)) => score.add(format!("{}:{}", file.display(), i + 1), case, outcome, answer),
             Err(message) => score.add_invalid(file, Some(i + 1), message),
         }
@@ -259,26 +243,6 @@ impl Score {
         let all = counts.iter().sum::<u64>();
         format!("{passed} of {all} cases pass, {failed} {fails}{}{invalid}\n", not_run(counts))
     }
-
-    fn to_json(&self) -> Value {
-        let named =
-            |counts: [u64; 4]| OUTCOMES.map(|(outcome, name)| (name.to_string(), json!(counts[outcome as usize])));
-        let by_op = self.counts.iter().map(|((profile, op), counts)| {
-            let mut row = serde_json::Map::from_iter([("profile".into(), json!(profile)), ("op".into(), json!(op))]);
-            row.extend(named(*counts));
-            row
-        });
-        json!({
-            "cases": serde_json::Map::from_iter(named(OUTCOMES.map(|(outcome, _)| self.count(outcome)))),
-            "by_op": by_op.collect::<Vec<_>>(),
-            "failures": self.failures.iter().map(|FailedCase { place, case, answer }| json!({
-                "place": place, "id": case.id, "case": case.line, "answer": answer,
-            })).collect::<Vec<_>>(),
-            "errors": self.errors.iter().map(|error| json!({
-                "file": error.file.display().to_string(), "line": error.line, "message": error.message,
-            })).collect::<Vec<_>>(),
-        })
-    }
 }
 
 /// How many cases were not run; empty if all were.
@@ -289,12 +253,13 @@ fn not_run(counts: [u64; 4]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn score(lines: &str) -> Score {
-        let args = ConformArgs { files: Vec::new(), op: None, profile: None, json: false, show: 20 };
         let mut score = Score::default();
-        run_cases(lines.as_bytes(), Path::new("x.jsonl"), &args, &mut score);
+        run_cases(lines.as_bytes(), Path::new("x.jsonl"), &mut score);
         score
     }
 
@@ -324,7 +289,6 @@ not JSON
             text.ends_with("2 of 6 cases pass, 1 fails, 2 unsupported, 1 skipped, 3 lines are not cases\n"),
             "{text}"
         );
-        assert_eq!(score.to_json()["failures"][0]["id"], "b");
     }
 
     #[test]

@@ -4,11 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::{irikey, printed, sample};
-
-fn succeed(arguments: &[&str]) {
-    printed(arguments, b"");
-}
+use crate::{irikey, printed, sample, succeed};
 
 /// The sample has requests with bodies of every kind, and payloads without digests. Its index was made by cdxj-indexer.
 #[test]

@@ -6,12 +6,7 @@ use std::time::SystemTime;
 
 use serde_json::Value;
 
-use crate::{irikey, printed, read_json, sample};
-
-/// Runs the command without input and returns its standard output. Panics if the exit code is not 0.
-fn succeed(arguments: &[&str]) -> String {
-    printed(arguments, b"")
-}
+use crate::{irikey, read_json, sample, succeed};
 
 fn files_below(directory: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
