@@ -82,17 +82,25 @@ impl<'a> ColumnValues<'a> {
             ColumnValues::Word(array) => return name(array, row).as_bytes(),
             ColumnValues::Text(array) => return array.value(row).as_bytes(),
             ColumnValues::Bytes(array) => return array.value(row),
-            ColumnValues::Key(array) => write_hex(array.value(row), scratch),
-            ColumnValues::Count(array) => write_number(array.value(row), scratch),
-            ColumnValues::SmallCount(array) | ColumnValues::Bits(array) | ColumnValues::SpoofingBits(array) => {
-                write_number(array.value(row), scratch);
-            }
-            ColumnValues::Time(array) => write_time(array.value(row), scratch),
-            ColumnValues::Short(array) => write_number(array.value(row), scratch),
-            ColumnValues::Integer(array) => write_number(array.value(row), scratch),
-            ColumnValues::Long(array) => write_number(array.value(row), scratch),
+            _ => self.write_formatted(row, scratch),
         }
         scratch
+    }
+
+    /// Appends a value that is neither null nor text.
+    fn write_formatted(&self, row: usize, out: &mut Vec<u8>) {
+        match self {
+            ColumnValues::Name(_) | ColumnValues::Word(_) | ColumnValues::Text(_) | ColumnValues::Bytes(_) => {}
+            ColumnValues::Key(array) => write_hex(array.value(row), out),
+            ColumnValues::Count(array) => write_number(array.value(row), out),
+            ColumnValues::SmallCount(array) | ColumnValues::Bits(array) | ColumnValues::SpoofingBits(array) => {
+                write_number(array.value(row), out);
+            }
+            ColumnValues::Time(array) => write_time(array.value(row), out),
+            ColumnValues::Short(array) => write_number(array.value(row), out),
+            ColumnValues::Integer(array) => write_number(array.value(row), out),
+            ColumnValues::Long(array) => write_number(array.value(row), out),
+        }
     }
 
     /// Appends a value as JSON: keys in hexadecimal, flags as a list of names, bytes that are not UTF-8 as
@@ -106,23 +114,14 @@ impl<'a> ColumnValues<'a> {
             ColumnValues::Word(array) => write_json_text(name(array, row), out),
             ColumnValues::Text(array) => write_json_text(array.value(row), out),
             ColumnValues::Bytes(array) => write_json_bytes(array.value(row), out),
-            ColumnValues::Key(array) => {
+            ColumnValues::Key(_) | ColumnValues::Time(_) => {
                 out.push(b'"');
-                write_hex(array.value(row), out);
-                out.push(b'"');
-            }
-            ColumnValues::Count(array) => write_number(array.value(row), out),
-            ColumnValues::SmallCount(array) => write_number(array.value(row), out),
-            ColumnValues::Time(array) => {
-                out.push(b'"');
-                write_time(array.value(row), out);
+                self.write_formatted(row, out);
                 out.push(b'"');
             }
-            ColumnValues::Short(array) => write_number(array.value(row), out),
-            ColumnValues::Integer(array) => write_number(array.value(row), out),
-            ColumnValues::Long(array) => write_number(array.value(row), out),
             ColumnValues::Bits(array) => write_json_names(Flags(array.value(row)).names(), out),
             ColumnValues::SpoofingBits(array) => write_json_names(SpoofingFlags(array.value(row)).names(), out),
+            _ => self.write_formatted(row, out),
         }
     }
 }
