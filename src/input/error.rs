@@ -140,7 +140,10 @@ pub enum Defect {
     /// A ZIP archive or one of its members cannot be read.
     #[error("cannot read this from a ZIP archive: {0}")]
     Zip(String),
-    /// A Parquet or Arrow file cannot be read, or lacks a column.
+    /// A Parquet or Arrow file lacks a column, or a column has the wrong type.
+    #[error("{0}")]
+    Columns(String),
+    /// A Parquet or Arrow file cannot be read.
     #[error("{0}: {1}")]
     Table(&'static str, String),
     /// A WARC or ARC file ends within a record.

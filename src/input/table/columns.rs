@@ -47,7 +47,7 @@ impl TableProjection {
     pub(super) fn find(schema: &Schema, options: &TableOptions) -> Result<TableProjection, Defect> {
         let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
         let missing = |column: &dyn std::fmt::Display| {
-            Defect::Table("columns", format!("there is no column {column}; the columns are {}", names.join(", ")))
+            Defect::Columns(format!("there is no column {column}; the columns are {}", names.join(", ")))
         };
         let find = |column: &CsvColumn| match column {
             CsvColumn::Number(number) => {

@@ -113,7 +113,7 @@ pub(super) fn check_types(schema: &Schema, projection: &TableProjection) -> Resu
         let found = data_type(name).filter(|found| !accepts(found))?;
         Some(format!("column `{name}` has the type {found}; expected {expected}"))
     });
-    wrong.map_or(Ok(()), |message| Err(Defect::Table("columns", message)))
+    wrong.map_or(Ok(()), |message| Err(Defect::Columns(message)))
 }
 
 /// Whether a column of a type can be read.
