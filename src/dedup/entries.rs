@@ -28,6 +28,8 @@ pub(crate) struct PendingEntry {
     pub(crate) syntax: u64,
     /// First 64 bits of the row's key of the policy's rung, likewise.
     pub(crate) rung: u64,
+    /// Bits of the kinds of the key, if keys are counted.
+    pub(crate) kinds: u8,
 }
 
 /// Texts of an entry; empty if they are not stored.
@@ -39,9 +41,11 @@ pub(crate) struct EntryTexts<'a> {
     pub(crate) uri: &'a [u8],
 }
 
-/// Which fields of entries are stored, besides key and ordinal.
+/// Which fields of entries are stored, besides the key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct EntryLayout {
+    pub(crate) has_ordinal: bool,
+    pub(crate) has_kinds: bool,
     pub(crate) has_rank: bool,
     /// `simple`, `syntax` and `rung`.
     pub(crate) has_rungs: bool,
@@ -52,7 +56,8 @@ pub(crate) struct EntryLayout {
 impl EntryLayout {
     /// Bytes of an entry, without its texts.
     pub(crate) const fn entry_len(self) -> usize {
-        24 + if self.has_rank { 16 } else { 0 } + if self.has_rungs { 24 } else { 0 }
+        let Self { has_ordinal, has_kinds, has_rank, has_rungs, .. } = self;
+        16 + has_ordinal as usize * 8 + has_kinds as usize + has_rank as usize * 16 + has_rungs as usize * 24
     }
 
     const fn has_texts(self) -> bool {
@@ -67,7 +72,12 @@ impl EntryLayout {
 
     fn write(self, entry: &PendingEntry, texts: &EntryTexts<'_>, out: &mut Vec<u8>) {
         out.extend_from_slice(&entry.key.to_le_bytes());
-        out.extend_from_slice(&entry.ordinal.to_le_bytes());
+        if self.has_ordinal {
+            out.extend_from_slice(&entry.ordinal.to_le_bytes());
+        }
+        if self.has_kinds {
+            out.push(entry.kinds);
+        }
         if self.has_rank {
             out.extend_from_slice(&entry.rank.to_le_bytes());
         }
@@ -87,13 +97,15 @@ impl EntryLayout {
     #[inline]
     fn read(self, bytes: &[u8]) -> (PendingEntry, EntryTexts<'_>, usize) {
         let mut fields = EntryReader(bytes);
-        let (key, ordinal) = (fields.u128(), fields.u64());
+        let key = fields.u128();
+        let ordinal = if self.has_ordinal { fields.u64() } else { 0 };
+        let kinds = if self.has_kinds { u8::from_le_bytes(fields.take()) } else { 0 };
         let rank = if self.has_rank { fields.u128() } else { 0 };
         let mut bits = || if self.has_rungs { fields.u64() } else { 0 };
         let (simple, syntax, rung) = (bits(), bits(), bits());
         let mut text = |has: bool| if has { fields.text() } else { &[] };
         let texts = EntryTexts { canonical: text(self.has_canonical), uri: text(self.has_uri) };
-        (PendingEntry { key, ordinal, rank, simple, syntax, rung }, texts, bytes.len() - fields.0.len())
+        (PendingEntry { key, ordinal, rank, simple, syntax, rung, kinds }, texts, bytes.len() - fields.0.len())
     }
 
     /// Reads all entries of `bytes`.
@@ -259,8 +271,8 @@ impl EntrySpill {
         })
     }
 
-    /// Calls `each` with the bytes of whole entries of a partition.
-    fn visit_blocks(
+    /// Calls `each` with the bytes of whole entries of a partition, see [`EntrySpill::entries`].
+    pub(super) fn visit_blocks(
         &self,
         partition: usize,
         mut each: impl FnMut(&[u8]) -> Result<(), SpillError>,
@@ -277,6 +289,16 @@ impl EntrySpill {
             }
         }
         partition.blocks.iter().try_for_each(|block| each(block))
+    }
+
+    /// The entries of a block.
+    pub(super) fn entries<'b>(&self, block: &'b [u8]) -> impl Iterator<Item = (PendingEntry, EntryTexts<'b>)> + use<'b> {
+        self.layout.read_all(block)
+    }
+
+    /// Number of first bits that all keys of a partition have in common.
+    pub(super) fn key_prefix_bits(&self) -> u32 {
+        self.prefix_bits + PARTITION_BITS
     }
 
     /// Removes the entries of a partition and returns them sorted.
@@ -301,7 +323,7 @@ impl EntrySpill {
     /// Splits a partition by the next bits of its keys. Returns `None`, and does nothing, if it probably has only a few
     /// different keys.
     pub(crate) fn split(&self, partition: usize, limit: usize) -> Result<Option<EntrySpill>, SpillError> {
-        let prefix_bits = self.prefix_bits + PARTITION_BITS;
+        let prefix_bits = self.key_prefix_bits();
         if prefix_bits > MAX_PREFIX_BITS {
             return Ok(None);
         }
@@ -391,11 +413,12 @@ mod tests {
 
     #[test]
     fn every_layout_stores_its_fields() {
-        let entry = PendingEntry { key: 1 << 100, ordinal: 7, rank: 3 << 90, simple: 5, syntax: 6, rung: 7 };
+        let entry = PendingEntry { key: 1 << 100, ordinal: 7, rank: 3 << 90, simple: 5, syntax: 6, rung: 7, kinds: 9 };
         let texts = EntryTexts { canonical: b"http://a/", uri: b"" };
-        for bits in 0..16 {
-            let [has_rank, has_rungs, has_canonical, has_uri] = [1, 2, 4, 8].map(|bit| bits & bit != 0);
-            let layout = EntryLayout { has_rank, has_rungs, has_canonical, has_uri };
+        for bits in 0..64 {
+            let [has_ordinal, has_kinds, has_rank, has_rungs, has_canonical, has_uri] =
+                [1, 2, 4, 8, 16, 32].map(|bit| bits & bit != 0);
+            let layout = EntryLayout { has_ordinal, has_kinds, has_rank, has_rungs, has_canonical, has_uri };
             let mut bytes = Vec::new();
             layout.write(&entry, &texts, &mut bytes);
             layout.write(&PendingEntry::default(), &EntryTexts::default(), &mut bytes);
@@ -403,7 +426,8 @@ mod tests {
             assert_eq!(bytes.len(), 2 * layout.entry_len() + texts_len);
             let rank = if has_rank { entry.rank } else { 0 };
             let (simple, syntax, rung) = if has_rungs { (5, 6, 7) } else { (0, 0, 0) };
-            let expected = PendingEntry { rank, simple, syntax, rung, ..entry };
+            let (ordinal, kinds) = (if has_ordinal { 7 } else { 0 }, if has_kinds { 9 } else { 0 });
+            let expected = PendingEntry { ordinal, kinds, rank, simple, syntax, rung, ..entry };
             let canonical = if has_canonical { texts.canonical } else { b"" };
             let read: Vec<_> = layout.read_all(&bytes).collect();
             assert_eq!(read, [(expected, EntryTexts { canonical, uri: b"" }), Default::default()]);

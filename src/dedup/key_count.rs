@@ -6,9 +6,11 @@
 
 use super::entries::{EntryLayout, EntrySpill, EntryTexts, PendingEntry};
 use super::key_set::{Inserted, KeySet, PARTITIONS, PartitionedKeys, partition_of};
+use super::key_table::KeyTable;
 use crate::spill::SpillError;
-use std::collections::BTreeMap;
+use std::panic::resume_unwind;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Most kinds of keys.
 pub(crate) const MAX_KINDS: usize = 8;
@@ -76,7 +78,7 @@ impl KeyCounter {
     /// A counter for this number of workers. Keys and buffers take about `limit` bytes of memory; further keys go to a
     /// temporary file in `directory`.
     pub(crate) fn new(limit: usize, workers: usize, directory: &Path) -> KeyCounter {
-        let layout = EntryLayout { has_rank: true, ..EntryLayout::default() };
+        let layout = EntryLayout { has_kinds: true, ..EntryLayout::default() };
         KeyCounter {
             max_buffered: limit / 8 / PARTITIONS / workers.max(1) / BufferedKeys::KEY_LEN,
             keys: KeySet::new(limit / 8 * 6),
@@ -117,7 +119,7 @@ impl KeyCounter {
         kinds.clear();
     }
 
-    /// Spills the keys that did not fit into the tables, with their kinds as rank.
+    /// Spills the keys that did not fit into the tables, with their kinds.
     fn spill_unknown(&self, buffer: &mut KeyBuffer) -> Result<(), SpillError> {
         let KeyBuffer { unknown, partitioned, .. } = buffer;
         if unknown.is_empty() {
@@ -125,44 +127,74 @@ impl KeyCounter {
         }
         partitioned.fill(unknown.iter().copied(), 0);
         unknown.clear();
-        let entry = |key, kinds| PendingEntry { key, rank: u128::from(kinds), ..PendingEntry::default() };
+        let entry = |key, kinds| PendingEntry { key, kinds: kinds as u8, ..PendingEntry::default() };
         self.spill.extend(partitioned, |_| true, |key, kinds| (entry(key, kinds), EntryTexts::default()))
     }
 
-    /// The number of distinct keys of each kind, found with about `limit` bytes of memory. [`KeyCounter::insert_all`] must
-    /// have been called for each of `buffers`.
-    pub(crate) fn finish(self, buffers: &[KeyBuffer], limit: usize) -> Result<[u64; MAX_KINDS], SpillError> {
+    /// The number of distinct keys of each kind, found by `threads` threads with about `limit` bytes of memory.
+    /// [`KeyCounter::insert_all`] must have been called for each of `buffers`.
+    pub(crate) fn finish(
+        self,
+        buffers: &[KeyBuffer],
+        threads: usize,
+        limit: usize,
+    ) -> Result<[u64; MAX_KINDS], SpillError> {
         let KeyCounter { keys, spill, .. } = self;
         // Frees memory for the spilled keys.
         drop(keys);
         let mut counts = [0; MAX_KINDS];
         let new_kinds = buffers.iter().flat_map(|buffer| buffer.new_kinds.iter().enumerate());
         new_kinds.for_each(|(kinds, count)| add(&mut counts, kinds as u8, *count));
-        (0..PARTITIONS).try_for_each(|partition| count_spilled(&spill, partition, limit, &mut counts))?;
+        let next_partition = AtomicUsize::new(0);
+        let count_some = || {
+            let mut counts = [0; MAX_KINDS];
+            loop {
+                let partition = next_partition.fetch_add(1, Ordering::Relaxed);
+                if partition >= PARTITIONS {
+                    return Ok(counts);
+                }
+                count_spilled(&spill, partition, limit / threads.max(1), &mut counts)?;
+            }
+        };
+        let counted: Vec<Result<_, SpillError>> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(count_some)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+        });
+        for of_thread in counted {
+            counts.iter_mut().zip(of_thread?).for_each(|(count, more)| *count += more);
+        }
         Ok(counts)
     }
 }
 
+/// Counts the keys of a partition with about `limit` bytes of memory, and removes them.
 fn count_spilled(
     spill: &EntrySpill,
     partition: usize,
     limit: usize,
     counts: &mut [u64; MAX_KINDS],
 ) -> Result<(), SpillError> {
-    // Bytes of memory of a key in the map.
-    const MAP_ENTRY_LEN: usize = 64;
-    if spill.count(partition).saturating_mul(MAP_ENTRY_LEN) > limit
+    // Most bytes of memory of a key in a table.
+    const TABLE_KEY_LEN: usize = 26;
+    if spill.count(partition).saturating_mul(TABLE_KEY_LEN) > limit
         && let Some(parts) = spill.split(partition, limit / 2)?
     {
         return (0..PARTITIONS).try_for_each(|partition| count_spilled(&parts, partition, limit, counts));
     }
-    let mut keys: BTreeMap<u128, u8> = BTreeMap::new();
-    spill.visit(partition, |entry, _| {
-        *keys.entry(entry.key).or_default() |= entry.rank as u8;
+    let mut table: KeyTable<u8> = KeyTable::new(spill.key_prefix_bits());
+    let (mut keys, mut kinds) = (Vec::new(), Vec::new());
+    spill.visit_blocks(partition, |block| {
+        keys.clear();
+        kinds.clear();
+        spill.entries(block).for_each(|(entry, _)| {
+            keys.push(entry.key);
+            kinds.push(entry.kinds);
+        });
+        table.upsert_all(&keys, |i, known, _| *known |= kinds[i]);
         Ok(())
     })?;
     spill.clear(partition);
-    keys.values().for_each(|kinds| add(counts, *kinds, 1));
+    table.iter().for_each(|(_, kinds)| add(counts, kinds, 1));
     Ok(())
 }
 
@@ -196,7 +228,7 @@ mod tests {
             }
             buffers.iter_mut().try_for_each(|buffer| counter.insert_all(buffer)).unwrap();
             assert_eq!(counter.spill.written_len() > 0, limit < usize::MAX);
-            let counts = counter.finish(&buffers, limit).unwrap();
+            let counts = counter.finish(&buffers, 2, limit).unwrap();
             assert!(counts.into_iter().eq(sets.iter().map(|set| set.len() as u64)), "{limit}");
         }
     }

@@ -321,7 +321,7 @@ mod tests {
         let ways = [(usize::MAX, false), (10_000, true), (0, true), (200_000, false)];
         for (keep, (limit, is_detailed)) in KeepPolicy::ALL.into_iter().flat_map(|keep| ways.map(|way| (keep, way))) {
             let has_uri = keep == KeepPolicy::Best;
-            let layout = EntryLayout { has_rank: keep.compares_time(), has_uri, ..EntryLayout::default() };
+            let layout = EntryLayout { has_ordinal: true, has_rank: keep.compares_time(), has_uri, ..EntryLayout::default() };
             let spill = EntrySpill::new(layout, limit, directory.path());
             let entry = |key, i| {
                 let row = row(100 + u64::from(i));
@@ -372,7 +372,7 @@ mod tests {
         let texts: Vec<String> = (0..3_000).map(text).collect();
         let mut results = Vec::new();
         for limit in [usize::MAX, 20_000, 0] {
-            let layout = EntryLayout { has_canonical: true, ..EntryLayout::default() };
+            let layout = EntryLayout { has_ordinal: true, has_canonical: true, ..EntryLayout::default() };
             let spill = EntrySpill::new(layout, limit, directory.path());
             let entry = |key, i| {
                 let canonical = texts[i as usize].as_bytes();

@@ -76,7 +76,8 @@ fn count_exactly(
     directory: &Path,
 ) -> Result<(Summary, Vec<u64>), RunError<DedupError>> {
     let kinds = kind_count(request.policy);
-    let counter = KeyCounter::new(memory, request.options.clamped().threads, directory);
+    let threads = request.options.clamped().threads;
+    let counter = KeyCounter::new(memory, threads, directory);
     let (buffers, next_partition) = (Mutex::<Vec<KeyBuffer>>::default(), AtomicUsize::new(0));
     let collect = |RowGroup { rows, .. }: RowGroup<'_>| {
         let mut buffer = pop(&buffers);
@@ -93,7 +94,7 @@ fn count_exactly(
         let threads: Vec<_> = buffers.iter_mut().map(insert).collect();
         threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
     });
-    let counts = inserted.and_then(|()| counter.finish(&buffers, memory));
+    let counts = inserted.and_then(|()| counter.finish(&buffers, threads, memory));
     let counts = counts.map_err(|error| RunError::Output(error.into()))?;
     Ok((summary, counts[..kinds].to_vec()))
 }

@@ -26,6 +26,8 @@ impl CandidateKeys {
         // Rows with the same key of a rung have the same URI, so that URIs decide nothing between them.
         let has_uri = options.keep == KeepPolicy::Best && options.key != DedupKey::Rung;
         let layout = EntryLayout {
+            has_ordinal: true,
+            has_kinds: false,
             has_rank: options.keep.compares_time(),
             has_rungs: options.has_evidence,
             has_canonical: options.verify,
