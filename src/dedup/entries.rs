@@ -292,7 +292,10 @@ impl EntrySpill {
     }
 
     /// The entries of a block.
-    pub(super) fn entries<'b>(&self, block: &'b [u8]) -> impl Iterator<Item = (PendingEntry, EntryTexts<'b>)> + use<'b> {
+    pub(super) fn entries<'b>(
+        &self,
+        block: &'b [u8],
+    ) -> impl Iterator<Item = (PendingEntry, EntryTexts<'b>)> + use<'b> {
         self.layout.read_all(block)
     }
 

@@ -321,7 +321,8 @@ mod tests {
         let ways = [(usize::MAX, false), (10_000, true), (0, true), (200_000, false)];
         for (keep, (limit, is_detailed)) in KeepPolicy::ALL.into_iter().flat_map(|keep| ways.map(|way| (keep, way))) {
             let has_uri = keep == KeepPolicy::Best;
-            let layout = EntryLayout { has_ordinal: true, has_rank: keep.compares_time(), has_uri, ..EntryLayout::default() };
+            let layout =
+                EntryLayout { has_ordinal: true, has_rank: keep.compares_time(), has_uri, ..EntryLayout::default() };
             let spill = EntrySpill::new(layout, limit, directory.path());
             let entry = |key, i| {
                 let row = row(100 + u64::from(i));
