@@ -19,9 +19,9 @@ use super::progress::Timeline;
 use super::report::Report;
 use super::resume;
 use crate::batch::ColumnId;
-use crate::output::{Destination, Part};
+use crate::output::Destination;
 use crate::record::archive::RecordTypes;
-use crate::run::{self, Progress, RowGroup, RunRequest, Sorter, WorkerNeed, columns_to_sort};
+use crate::run::{self, Progress, RunRequest, Sorter, WorkerNeed, columns_to_sort};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -141,15 +141,7 @@ fn perform(job: &Job) -> Result<Report, CommandError> {
         }
         None => {
             let request = RunRequest::new(sources, &job.options, &job.policy, &progress);
-            let encode = |group: RowGroup| match job.layout.part_rows {
-                None => encoder.encode(group.rows, group.runs).map(|part| Some(vec![part])),
-                Some(limit) => {
-                    let place = (group.ticket.first_row(), limit);
-                    encoder.encode_parts(group.rows, group.runs, place).map(Some)
-                }
-            };
-            let append = |parts: Vec<Part>| parts.into_iter().try_for_each(|part| files.append(part));
-            run::canon(request, encode, append)?
+            run::canon_encoded(request, &encoder, job.layout.part_rows, |part| files.append(part))?
         }
     };
     drop(bar);

@@ -26,7 +26,7 @@ use crate::input::{Origin, Source, Sources};
 use crate::output::{self, Arrangement, Destination, FinishedOutput, OutputError};
 use crate::process::{PendingFile, commit_all, create_directory};
 use crate::remote::RemoteUrl;
-use crate::run::{self, Progress, RowGroup, RunError, RunOptions, RunRequest, SortError, Sorter, Summary};
+use crate::run::{self, Progress, RunError, RunOptions, RunRequest, SortError, Sorter, Summary};
 use crate::sort::RunFileWriter;
 
 /// Directory of sorted runs, below the output.
@@ -253,8 +253,7 @@ fn write_part(
     let (encoder, mut output) = output::create_arranged(&destination, output_options, &arrangement)?;
     let options = RunOptions { threads, ..job.options.clone() };
     let request = RunRequest::new(sources, &options, &job.policy, progress);
-    let encode = |group: RowGroup| encoder.encode(group.rows, group.runs).map(Some);
-    let summary = run::canon(request, encode, |part| output.append(part))?;
+    let summary = run::canon_encoded(request, &encoder, None, |part| output.append(part))?;
     if output.rows() != summary.rows {
         let message = format!("{} of {} rows were written", output.rows(), summary.rows);
         return Err(CommandError::Internal(message));

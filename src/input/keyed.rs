@@ -1,6 +1,7 @@
 //! Parquet files of rows that have keys, as `canon` and `dedup` write them: [`KeyedFile`].
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::compute::{cast, concat_batches};
@@ -105,7 +106,7 @@ impl KeyedFile {
         let mask = ProjectionMask::columns(metadata.parquet_schema(), names);
         let levels = parquet_to_arrow_field_levels(metadata.parquet_schema(), mask, Some(metadata.schema().fields()))?;
         let rows = metadata.metadata().row_group(group).num_rows() as usize;
-        let row_group = CheckedRowGroup { file, metadata, group };
+        let row_group = CheckedRowGroup { file, metadata, group, memory: Arc::default() };
         let reader = ParquetRecordBatchReader::try_new_with_row_groups(&levels, &row_group, rows.max(1), None)?;
         let batches = reader.map(|batch| convert(&batch?, schema)).collect::<Result<Vec<_>, _>>()?;
         match <[RecordBatch; 1]>::try_from(batches) {

@@ -8,7 +8,7 @@ use super::error::{OutputError, WriteError};
 use super::index_lines::{self, GzipMember};
 use super::lines;
 use super::packing::TextPacking;
-use super::row_group::{ColumnChunk, RowGroups};
+use super::row_group::{ColumnChunk, RowGroupSlice, RowGroups};
 use crate::batch::{BatchBuilder, ColumnSet, SourceRun};
 use crate::canon::Rows;
 
@@ -37,9 +37,27 @@ pub struct Part {
     rows: u64,
 }
 
+/// How many rows the files of an output have.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FileRows {
+    /// Number of rows of all files so far.
+    pub(crate) written: u64,
+    /// Rows of a file.
+    pub(crate) limit: u64,
+}
+
+impl FileRows {
+    /// Returns the number of rows until the current file is full, at least one.
+    pub(crate) fn remaining(self) -> u64 {
+        self.limit - self.written % self.limit
+    }
+}
+
 /// The encoded form of a part.
 pub(super) enum PartBody {
     Empty,
+    /// A part of a row group, for [`Encoder::join`].
+    Slice(RowGroupSlice),
     RowGroup(Vec<ColumnChunk>),
     Batch(RecordBatch),
     Bytes(Vec<u8>),
@@ -60,38 +78,63 @@ impl Encoder {
     /// # Errors
     /// The rows do not form a batch, or the format cannot encode them.
     pub fn encode(&self, rows: &mut Rows, runs: &[SourceRun]) -> Result<Part, OutputError> {
-        let count = rows.len() as u64;
-        let body = if rows.is_empty() { PartBody::Empty } else { self.body(rows, runs)? };
-        rows.clear();
-        Ok(Part { body, rows: count })
+        self.join(self.slices(rows, runs, None)?)
     }
 
-    /// Encodes `rows` as [`Encoder::encode`] does, but ends a part after every `part_rows` rows of the output.
-    /// `first_row` is the number of output rows before these.
+    /// Returns whether a part can be joined from slices, so that several threads encode it.
+    pub(crate) fn joins_slices(&self) -> bool {
+        matches!(&self.plan, EncodingPlan::Parquet(groups) if groups.has_slices())
+    }
+
+    /// Encodes `rows` as slices, of which [`Encoder::join`] makes parts: as one slice, unless `files` ends files of the
+    /// output within these rows. Then each slice but the last one ends a file. Afterwards `rows` is empty as after
+    /// [`Encoder::encode`].
     ///
     /// # Errors
     /// As [`Encoder::encode`].
-    pub(crate) fn encode_parts(
+    pub(crate) fn slices(
         &self,
         rows: &mut Rows,
         runs: &[SourceRun],
-        (first_row, part_rows): (u64, u64),
+        files: Option<FileRows>,
     ) -> Result<Vec<Part>, OutputError> {
         let count = rows.len() as u64;
-        let mut next = part_rows - first_row % part_rows;
+        let mut next = files.map_or(u64::MAX, FileRows::remaining);
         if count <= next {
-            return Ok(vec![self.encode(rows, runs)?]);
+            let body = if rows.is_empty() { PartBody::Empty } else { self.body(rows, runs)? };
+            rows.clear();
+            return Ok(vec![Part { body, rows: count }]);
         }
         let batch = self.batch(rows, runs)?;
-        let (mut parts, mut at) = (Vec::new(), 0);
+        let (mut slices, mut at) = (Vec::new(), 0);
         while at < count {
             let places = UInt64Array::from_iter_values(at..next.min(count));
-            let rows = take_record_batch(&batch, &places).map_err(WriteError::from)?;
-            parts.push(self.encode_batch(&rows)?);
-            (at, next) = (next, next.saturating_add(part_rows));
+            let body = self.batch_body(&take_record_batch(&batch, &places).map_err(WriteError::from)?)?;
+            slices.push(Part { body, rows: places.len() as u64 });
+            (at, next) = (next, next.saturating_add(files.map_or(u64::MAX, |files| files.limit)));
         }
         self.reclaim(batch, rows);
-        Ok(parts)
+        Ok(slices)
+    }
+
+    /// Joins slices that follow each other as one part. Only row groups of Parquet can have several.
+    ///
+    /// # Errors
+    /// The format cannot encode the rows, or cannot join slices.
+    pub(crate) fn join(&self, slices: Vec<Part>) -> Result<Part, OutputError> {
+        let (mut rows, mut bodies) = (0, Vec::new());
+        for slice in slices {
+            rows += slice.rows;
+            bodies.extend(Some(slice.body).filter(|body| !matches!(body, PartBody::Empty)));
+        }
+        let EncodingPlan::Parquet(groups) = &self.plan else {
+            let body = bodies.pop().unwrap_or(PartBody::Empty);
+            return if bodies.is_empty() { Ok(Part { body, rows }) } else { Err(OutputError::ForeignPart) };
+        };
+        let slice = |body| if let PartBody::Slice(slice) = body { Ok(slice) } else { Err(OutputError::ForeignPart) };
+        let slices = bodies.into_iter().map(slice).collect::<Result<Vec<_>, _>>()?;
+        let body = if slices.is_empty() { PartBody::Empty } else { PartBody::RowGroup(groups.join(slices)?) };
+        Ok(Part { body, rows })
     }
 
     fn body(&self, rows: &mut Rows, runs: &[SourceRun]) -> Result<PartBody, OutputError> {
@@ -161,7 +204,7 @@ impl Encoder {
     pub(crate) fn encode_batch(&self, batch: &RecordBatch) -> Result<Part, OutputError> {
         let rows = batch.num_rows() as u64;
         let body = if rows == 0 { PartBody::Empty } else { self.batch_body(batch)? };
-        Ok(Part { body, rows })
+        self.join(vec![Part { body, rows }])
     }
 
     fn packed(&self, lines: Vec<u8>) -> Result<PartBody, OutputError> {
@@ -170,7 +213,7 @@ impl Encoder {
 
     fn batch_body(&self, batch: &RecordBatch) -> Result<PartBody, OutputError> {
         Ok(match &self.plan {
-            EncodingPlan::Parquet(groups) => PartBody::RowGroup(groups.encode(batch)?),
+            EncodingPlan::Parquet(groups) => PartBody::Slice(groups.slice(batch)?),
             EncodingPlan::Delimited(delimiter) => {
                 self.packed(lines::delimited(self.builder.columns(), batch, *delimiter))?
             }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! workers:         Rows --Encoder::encode--> Part       build the batch, encode, compress, render
+//!                  Rows --slices--join----->            the same by several workers, each of which has a slice of the rows
 //! writing thread:  Part --Output::append-->  Sink       append bytes in order
 //!                  Output::finish: footer, flush, fsync, rename to the final name
 //! ```
@@ -35,6 +36,7 @@ mod writer;
 pub(crate) use directory::{
     DirectoryLayout, NewReadBack, PartDirectory, SPLITS, is_part_file, lock_directory, remove_parts,
 };
+pub(crate) use encoder::FileRows;
 pub use encoder::{Encoder, Part};
 pub use error::OutputError;
 pub(crate) use index_lines::{INDEX_KEY, INDEX_REST, index_columns, index_rows, index_schema};

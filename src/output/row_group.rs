@@ -1,4 +1,7 @@
-//! Encodes batches as Parquet row groups, and chooses the encoding of each column.
+//! Encodes batches as slices of Parquet row groups, joins the slices of a row group, and chooses the encoding of each column.
+//!
+//! Most columns are sequences of pages, which are encoded slice by slice, so that several threads work on one row group. The
+//! other columns remain arrays until all slices are there: the general encoder makes one dictionary for a row group.
 //!
 //! Keys are random, so neither dictionary, codec nor statistics gain anything. In files that are not sorted, statistics of
 //! text cost more than the pruning that they allow.
@@ -6,9 +9,9 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, RecordBatch};
-use arrow::datatypes::Int32Type;
+use arrow::datatypes::SchemaRef;
 use parquet::arrow::arrow_writer::{
-    ArrowColumnChunk, ArrowRowGroupWriterFactory, ArrowWriter, ArrowWriterOptions, compute_leaves,
+    ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, ArrowWriter, ArrowWriterOptions, compute_leaves,
 };
 use parquet::basic::{Compression as Codec, Encoding};
 use parquet::errors::ParquetError;
@@ -19,7 +22,7 @@ use parquet::schema::types::{ColumnDescPtr, ColumnPath};
 
 use super::error::{OutputError, WriteError};
 use super::options::{Arrangement, Compression};
-use super::pages::{self, Codecs, PageBuffers, PageChunk, TextSlices};
+use super::pages::{self, Codecs, EncodedPages, PageBuffers, PageChunk, TextSlices};
 use super::sink::Sink;
 use crate::batch::{BatchBuilder, Column, ColumnId, ColumnKind};
 
@@ -36,12 +39,22 @@ pub(super) struct ParquetSettings<'a> {
 /// What workers need to encode row groups of one file.
 pub(super) struct RowGroups {
     factory: ArrowRowGroupWriterFactory,
+    schema: SchemaRef,
     columns: Vec<ColumnDescPtr>,
     /// Columns that need the general encoder: for a dictionary of texts, statistics or a bloom filter.
     general: Vec<bool>,
     /// Codecs of text pages; `None` if the general encoder encodes them.
     codecs: Option<Codecs>,
     pool: Arc<PageBuffers>,
+}
+
+/// Consecutive rows of a row group, encoded as far as that does not depend on its other rows: one entry per column.
+pub(super) struct RowGroupSlice(Vec<ColumnSlice>);
+
+/// A column of a slice.
+enum ColumnSlice {
+    Pages(EncodedPages),
+    Array(ArrayRef),
 }
 
 /// An encoded column of one row group.
@@ -68,7 +81,8 @@ pub(super) fn open(
     };
     let general = builder.columns().iter().map(is_general).collect();
     let codecs = Codecs::new(compression);
-    Ok((writer, RowGroups { factory, columns, general, codecs, pool: Arc::default() }))
+    let schema = builder.schema().clone();
+    Ok((writer, RowGroups { factory, schema, columns, general, codecs, pool: Arc::default() }))
 }
 
 fn properties(builder: &BatchBuilder, settings: ParquetSettings<'_>) -> WriterProperties {
@@ -150,58 +164,89 @@ fn column_settings(properties: WriterPropertiesBuilder, column: &Column) -> Writ
 }
 
 impl RowGroups {
-    /// Encodes and compresses `batch` as one row group.
-    pub(super) fn encode(&self, batch: &RecordBatch) -> Result<Vec<ColumnChunk>, OutputError> {
-        self.chunks(batch).map_err(|error| WriteError::from(error).into())
+    /// Whether slices are worth their while: with Snappy, the general encoder encodes texts, which are most of the work.
+    pub(super) fn has_slices(&self) -> bool {
+        self.codecs.is_some()
     }
 
-    fn chunks(&self, batch: &RecordBatch) -> Result<Vec<ColumnChunk>, ParquetError> {
+    /// Encodes `batch` as a slice of a row group.
+    pub(super) fn slice(&self, batch: &RecordBatch) -> Result<RowGroupSlice, OutputError> {
+        let columns = self.columns.iter().zip(&self.general).zip(batch.columns());
+        let slices = columns.map(|((column, is_general), array)| {
+            let pages = if *is_general { None } else { self.pages(column, array)? };
+            Ok(pages.map_or_else(|| ColumnSlice::Array(array.clone()), ColumnSlice::Pages))
+        });
+        let slices = slices.collect::<Result<_, ParquetError>>().map_err(WriteError::from)?;
+        Ok(RowGroupSlice(slices))
+    }
+
+    /// Encodes a column whose pages do not depend on other slices; returns `None` for other columns.
+    fn pages(&self, column: &ColumnDescPtr, array: &ArrayRef) -> Result<Option<EncodedPages>, ParquetError> {
+        if let (Some(codecs), Some(texts)) = (&self.codecs, TextSlices::of(array)) {
+            return pages::texts(column, &texts, codecs, &self.pool).map(Some);
+        }
+        if let Some(keys) = array.as_fixed_size_binary_opt() {
+            return pages::keys(column, keys, &self.pool).map(Some);
+        }
+        match array.as_primitive_opt().filter(|_| column.max_def_level() == 0) {
+            Some(counts) => pages::counts(counts, &self.pool).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Joins the slices of a row group, of which there is at least one, in their order.
+    pub(super) fn join(&self, slices: Vec<RowGroupSlice>) -> Result<Vec<ColumnChunk>, OutputError> {
+        self.chunks(slices).map_err(|error| WriteError::from(error).into())
+    }
+
+    fn chunks(&self, slices: Vec<RowGroupSlice>) -> Result<Vec<ColumnChunk>, ParquetError> {
         // Only encryption uses the number of the row group; the writer sets it later.
         let writers = self.factory.create_column_writers(0)?;
-        let fields = batch.schema_ref().fields().iter();
+        let mut slices: Vec<_> = slices.into_iter().map(|slice| slice.0.into_iter()).collect();
         let mut chunks = Vec::with_capacity(writers.len());
-        let columns = self.columns.iter().zip(&self.general);
-        for (((mut writer, (column, is_general)), field), array) in
-            writers.into_iter().zip(columns).zip(fields).zip(batch.columns())
-        {
-            if !is_general && let Some(chunk) = encode_simple(column, array, self.codecs.as_ref(), &self.pool)? {
-                chunks.push(ColumnChunk::Pages(chunk));
-                continue;
+        for (number, writer) in writers.into_iter().enumerate() {
+            let (mut pages, mut arrays) = (Vec::new(), Vec::new());
+            for column in slices.iter_mut().filter_map(Iterator::next) {
+                match column {
+                    ColumnSlice::Pages(slice) => pages.push(slice),
+                    ColumnSlice::Array(array) => arrays.push(array),
+                }
             }
-            for leaf in compute_leaves(field, array)? {
-                writer.write(&leaf)?;
-            }
-            chunks.push(ColumnChunk::Other(writer.close()?));
+            chunks.push(match (pages.is_empty(), arrays.is_empty()) {
+                (false, true) => ColumnChunk::Pages(PageChunk::join(&self.columns[number], pages, None)?),
+                (true, false) => self.join_arrays(number, &arrays, writer)?,
+                _ => return Err(ParquetError::General("slices of a column are encoded differently".into())),
+            });
         }
         Ok(chunks)
+    }
+
+    /// Encodes a column of a row group from the arrays of its slices.
+    fn join_arrays(
+        &self,
+        number: usize,
+        arrays: &[ArrayRef],
+        mut writer: ArrowColumnWriter,
+    ) -> Result<ColumnChunk, ParquetError> {
+        let column = &self.columns[number];
+        // Nullable names have definition levels.
+        if !self.general[number]
+            && column.max_def_level() == 0
+            && let Some(chunk) = pages::sources(column, arrays)?
+        {
+            return Ok(ColumnChunk::Pages(chunk));
+        }
+        for array in arrays {
+            for leaf in compute_leaves(self.schema.field(number), array)? {
+                writer.write(&leaf)?;
+            }
+        }
+        Ok(ColumnChunk::Other(writer.close()?))
     }
 
     /// Returns the pool of page buffers. The writer returns buffers to it.
     pub(super) fn buffer_pool(&self) -> Arc<PageBuffers> {
         self.pool.clone()
-    }
-}
-
-/// Encodes a column whose pages do not need the general encoder; returns `None` for other columns.
-fn encode_simple(
-    column: &ColumnDescPtr,
-    array: &ArrayRef,
-    codecs: Option<&Codecs>,
-    pool: &PageBuffers,
-) -> Result<Option<PageChunk>, ParquetError> {
-    if let (Some(codecs), Some(texts)) = (codecs, TextSlices::of(array)) {
-        return pages::texts(column, &texts, codecs, pool).map(Some);
-    }
-    if let Some(keys) = array.as_fixed_size_binary_opt() {
-        return pages::keys(column, keys, pool).map(Some);
-    }
-    if let Some(counts) = array.as_primitive_opt().filter(|_| column.max_def_level() == 0) {
-        return pages::counts(column, counts, pool).map(Some);
-    }
-    // Nullable names have definition levels.
-    match array.as_dictionary_opt::<Int32Type>().filter(|_| column.max_def_level() == 0) {
-        Some(sources) => pages::sources(column, sources),
-        None => Ok(None),
     }
 }
 
@@ -214,7 +259,7 @@ pub(super) fn append(
     let mut group = writer.next_row_group()?;
     for chunk in chunks {
         match chunk {
-            ColumnChunk::Pages(chunk) => pool.put(chunk.append_to_row_group(&mut group)?),
+            ColumnChunk::Pages(chunk) => chunk.append_to_row_group(&mut group, pool)?,
             ColumnChunk::Other(chunk) => chunk.append_to_row_group(&mut group)?,
         }
     }

@@ -2,7 +2,7 @@
 
 use super::archive::{ArchiveBytes, ArchiveReader, ArchiveStart, EndDefect, ReadEnd};
 use super::json::JsonReader;
-use super::options::RunOptions;
+use super::options::{RunOptions, SLICE_LEN};
 use crate::canon::{MAX_TEXT_LEN, Policy};
 use crate::encoding::{ByteOrder, Charset, Utf16Decoder};
 use crate::input::mmap::MappedFile;
@@ -31,16 +31,19 @@ pub(super) struct CutOptions<'a> {
     pub(super) pool: Arc<BlockPool>,
     /// Bytes of text per row group.
     pub(super) row_group_len: usize,
+    /// Bytes of text per slice of a row group.
+    pub(super) slice_len: usize,
     /// Bytes to read after a target, which usually contain the end of a record.
     slack: usize,
 }
 
 impl<'a> CutOptions<'a> {
-    pub(super) fn new(run: &'a RunOptions, policy: &Policy) -> CutOptions<'a> {
-        let slack = (run.row_group_len / 8).clamp(4 << 10, 128 << 10);
-        let pool = BlockPool::new(run.threads * 3, run.row_group_len * 2 + slack);
+    pub(super) fn new(run: &'a RunOptions, policy: &Policy, has_slices: bool) -> CutOptions<'a> {
         let row_group_len = row_group_len(run.row_group_len, policy.base.as_ref().map_or(0, Vec::len));
-        CutOptions { run, charset: policy.charset, carry: policy.carry, pool, row_group_len, slack }
+        let slice_len = if has_slices { row_group_len.min(SLICE_LEN) } else { row_group_len };
+        let slack = (slice_len / 32).clamp(4 << 10, 128 << 10);
+        let pool = BlockPool::new(run.threads * 3, slice_len * 2 + slack);
+        CutOptions { run, charset: policy.charset, carry: policy.carry, pool, row_group_len, slice_len, slack }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The run that all jobs share: records become rows, and rows become parts in order. See [`canon`].
 
-use super::cut::{CutCounts, Cutter, StoppedSource};
+use super::body::CutOptions;
+use super::cut::{CutCounts, Cutter, RowGroupInput, StoppedSource};
 use super::distinct::DistinctKeys;
 use super::error::RunError;
 use super::in_order::OrderedPool;
@@ -23,6 +24,8 @@ pub struct RowGroup<'a> {
     /// Which rows belong to which source.
     pub runs: &'a [SourceRun],
     pub(crate) ticket: Ticket<'a>,
+    /// The next rows are in another row group. False for a slice that more slices follow, and maybe for the last rows.
+    pub(super) ends_group: bool,
 }
 
 /// The place of a row group among all row groups of a run.
@@ -62,14 +65,17 @@ where
     P: Send,
     E: std::error::Error + Send,
 {
-    let RunRequest { sources, policy, progress, stage_count, .. } = request;
+    let RunRequest { sources, policy, progress, stage_count, has_slices, .. } = request;
     let options = request.options.clamped();
     progress.set_total(sources.total_len());
     let names = sources.names();
-    let mut cutter = Cutter::new(sources, &options, policy, progress);
+    let cut = CutOptions::new(&options, policy, has_slices);
+    let further_slices = cut.row_group_len.div_ceil(cut.slice_len) - 1;
+    let mut cutter = Cutter::new(sources, cut, progress);
     let record_numbers = Mutex::new(RecordNumbers { by_source: vec![0; names.len()], all: 0 });
     let numbering_stage = stage_count;
-    let pool = OrderedPool::new(options.threads, stage_count + 1)?;
+    // While a row group is written, workers take the slices of the next one.
+    let pool = OrderedPool::new(options.threads, stage_count + 1)?.with_more_units(further_slices);
     let distinct = DistinctKeys::default();
     let remaining = options.record_limit.map(AtomicU64::new);
     let new_worker = || Worker::new(&options, policy, distinct.for_worker(), progress);
@@ -78,7 +84,8 @@ where
         true => Ok(None),
         false => cutter.next_row_group().map_err(|(name, error)| RunError::Columns { name, error }),
     };
-    let work = |worker: &mut Worker<'_>, stages: &StageTicket<'_>, input| {
+    let work = |worker: &mut Worker<'_>, stages: &StageTicket<'_>, input: RowGroupInput| {
+        let ends_group = input.ends_group;
         if !worker.decode(input, remaining.as_ref(), || stages.is_stopped())? {
             return Ok(None);
         }
@@ -88,9 +95,13 @@ where
         let row_count = worker.rows().len() as u64;
         let (rows, runs) = worker.results();
         let ticket = Ticket { stages: *stages, first_row };
-        let Some(part) = encode(RowGroup { rows, runs, ticket }).map_err(RunError::Output)? else { return Ok(None) };
+        let Some(part) = encode(RowGroup { rows, runs, ticket, ends_group }).map_err(RunError::Output)? else {
+            return Ok(None);
+        };
         worker.clear();
-        memory::sample();
+        if ends_group || !has_slices {
+            memory::sample();
+        }
         Ok(Some((part, row_count)))
     };
     let mut appended = 0;

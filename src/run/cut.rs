@@ -1,7 +1,7 @@
-//! Cuts sources into row groups: [`Cutter`].
+//! Cuts sources into row groups, or into slices of row groups: [`Cutter`].
 //!
 //! A row group holds the whole records that begin within one stretch of `row_group_len` bytes of the sources laid end to
-//! end. Text is counted in bytes of decompressed UTF-8, byte-order marks and headers included. Rows of tables and archives
+//! end, and a slice those that begin within `slice_len` bytes of this stretch. Text is counted in bytes of decompressed UTF-8, byte-order marks and headers included. Rows of tables and archives
 //! arrive in batches and are counted by the size of the batch. Therefore row groups depend on the sources and the options
 //! alone, and not on threads or timing. One worker cuts at a time, and it also reads and decompresses.
 //!
@@ -12,7 +12,6 @@ use super::body::{CutOptions, SourceBody};
 use super::open_source::{OpenError, OpenSource, SourceFile};
 use super::options::RunOptions;
 use super::summary::Progress;
-use crate::canon::Policy;
 use crate::input::{Block, Defect, OpenOptions, Source, Sources};
 use crate::record::archive::BatchLimits;
 use crate::record::csv::CsvColumnsError;
@@ -22,10 +21,12 @@ use crate::record::{FormatAdvice, RecordBuffer, TextFormat};
 /// resolved references do not exceed the texts of a row group.
 const BASE_SHARE: usize = 12;
 
-/// Whole records that become one row group.
+/// Whole records that become one row group, or a slice of it.
 #[derive(Debug)]
 pub(super) struct RowGroupInput {
     pub(super) pieces: Vec<SourcePiece>,
+    /// The next records are in another row group.
+    pub(super) ends_group: bool,
 }
 
 /// Whole records of one source.
@@ -103,12 +104,12 @@ pub(super) struct Cutter<'a> {
 const MAX_ADVICE: usize = 5;
 
 impl<'a> Cutter<'a> {
-    pub(super) fn new(sources: Sources, run: &'a RunOptions, policy: &Policy, progress: &'a Progress) -> Cutter<'a> {
+    pub(super) fn new(sources: Sources, options: CutOptions<'a>, progress: &'a Progress) -> Cutter<'a> {
         Cutter {
             sources: sources.0.into_iter(),
             opened: 0,
             current: None,
-            options: CutOptions::new(run, policy),
+            options,
             progress,
             at: 0,
             counts: CutCounts::default(),
@@ -122,21 +123,20 @@ impl<'a> Cutter<'a> {
         (self.counts, self.stopped, self.advice)
     }
 
-    /// The next row group; `None` at the end.
+    /// The next row group, or the next slice of a row group; `None` at the end.
     ///
     /// # Errors
     /// The columns of a source cannot be determined: its name, and why.
     pub(super) fn next_row_group(&mut self) -> Result<Option<RowGroupInput>, (String, CsvColumnsError)> {
         let mut pieces = Vec::new();
-        let stretch = self.options.row_group_len as u64;
-        let mut end = (self.at / stretch + 1) * stretch;
+        let (mut end, mut group_end) = self.ends();
         loop {
             if self.at >= end {
                 if !pieces.is_empty() {
                     break;
                 }
                 // Only headers begin in this stretch.
-                end = (self.at / stretch + 1) * stretch;
+                (end, group_end) = self.ends();
             }
             if self.current.is_none() {
                 if !self.open_next()? {
@@ -147,7 +147,15 @@ impl<'a> Cutter<'a> {
             }
             pieces.extend(self.cut((end - self.at) as usize));
         }
-        Ok((!pieces.is_empty()).then_some(RowGroupInput { pieces }))
+        Ok((!pieces.is_empty()).then_some(RowGroupInput { pieces, ends_group: self.at >= group_end }))
+    }
+
+    /// Where the slice and the row group end in which the next record begins.
+    fn ends(&self) -> (u64, u64) {
+        let (stretch, slice) = (self.options.row_group_len as u64, self.options.slice_len as u64);
+        let group = self.at / stretch * stretch;
+        let slice_end = group + ((self.at - group) / slice + 1) * slice;
+        (slice_end.min(group + stretch), group + stretch)
     }
 
     /// Opens the next source; false if there is none.

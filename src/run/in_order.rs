@@ -12,6 +12,8 @@ use std::sync::{Mutex, PoisonError};
 pub(super) struct OrderedPool {
     threads: rayon::ThreadPool,
     stage_count: usize,
+    /// Most units between `next` and the end of `append`, see [`OrderedPool::run`].
+    window: usize,
 }
 
 impl OrderedPool {
@@ -25,7 +27,13 @@ impl OrderedPool {
             .thread_name(|number| format!("irikey-{number}"))
             .build();
         let threads = pool.map_err(|error| RunError::Threads(error.to_string()))?;
-        Ok(OrderedPool { threads, stage_count })
+        let window = threads.current_num_threads() * 2;
+        Ok(OrderedPool { threads, stage_count, window })
+    }
+
+    /// The same with `count` more units in progress, which do not have to wait while earlier ones are appended.
+    pub(super) fn with_more_units(self, count: usize) -> OrderedPool {
+        OrderedPool { window: self.window + count, ..self }
     }
 
     /// Runs `work` on these threads, so that parallel iterators in it use them.
@@ -35,7 +43,8 @@ impl OrderedPool {
 
     /// Calls `work` on all threads with the units that `next` returns, until that returns `None`, and `append` with the
     /// results, in the order of the units. `work` returns `None` if a stage did, because the run was stopped. At most two
-    /// units per thread are between `next` and the end of `append`, which bounds memory. Returns the workers.
+    /// units per thread, and those of [`OrderedPool::with_more_units`], are between `next` and the end of `append`, which
+    /// bounds memory. Returns the workers.
     ///
     /// # Errors
     /// The first error of any of the functions, or a panic. Nothing is appended after an error.
@@ -46,9 +55,8 @@ impl OrderedPool {
         work: impl Fn(&mut W, &StageTicket<'_>, J) -> Result<Option<P>, RunError<E>> + Sync,
         append: impl FnMut(P) -> Result<(), E> + Send,
     ) -> Result<Vec<W>, RunError<E>> {
-        let window = self.threads.current_num_threads() * 2;
         // The window bounds bytes, too: a unit is a row group or less.
-        let queue = ReorderQueue::new(QueueLimits { window, bytes: usize::MAX });
+        let queue = ReorderQueue::new(QueueLimits { window: self.window, bytes: usize::MAX });
         let stages = Stages::new(self.stage_count);
         let (source, append, failed) = (Mutex::new(move |_| next()), Mutex::new(append), Mutex::new(None));
         let fail = |error| {

@@ -11,7 +11,8 @@
 //! A **row group** is the unit of output order: the whole records that begin in one range of `row_group_len` bytes of the
 //! concatenated sources. So rows and parts depend on the sources, the format and `row_group_len` only, and not on the
 //! number of threads, the chunk length, memory mapping or timing. At most two row groups per thread are between cutting and
-//! appending, which bounds memory.
+//! appending, which bounds memory. Row groups of Parquet are made of slices, of which workers take one at a time, so that it is
+//! two slices per thread and one row group (`encoded`).
 
 mod archive;
 mod body;
@@ -29,6 +30,7 @@ mod distinct;
 #[cfg(feature = "cli")]
 mod document_evidence;
 mod documents;
+mod encoded;
 mod equivalences;
 mod error;
 mod held_out;
@@ -61,6 +63,7 @@ pub(crate) use distinct::HyperLogLog;
 #[cfg(feature = "cli")]
 pub(crate) use document_evidence::{DocumentCounts, DocumentOptions};
 pub(crate) use documents::{ArchiveDocuments, SourceDocuments, open_documents};
+pub(crate) use encoded::canon_encoded;
 pub(crate) use equivalences::read_equivalences;
 #[cfg(feature = "cli")]
 pub(crate) use equivalences::read_evidence;

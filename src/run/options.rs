@@ -12,6 +12,8 @@ pub(crate) const MAX_RECORD_LEN: usize = 512 << 20;
 
 /// Text that a worker decodes at a time, bytes, unless [`RunOptions::chunk_len`] says otherwise.
 const DEFAULT_CHUNK_LEN: usize = 256 << 10;
+/// Bytes of input per slice of a row group, see [`RunRequest::in_slices`].
+pub(super) const SLICE_LEN: usize = 1 << 20;
 /// Upper limit of [`RunOptions::row_group_len`], bytes of input.
 pub(crate) const MAX_ROW_GROUP_LEN: usize = 128 << 20;
 
@@ -28,6 +30,8 @@ pub struct RunRequest<'a> {
     pub progress: &'a Progress,
     /// Stages that row groups pass in order, see `Ticket::pass`.
     pub(super) stage_count: usize,
+    /// Workers take row groups in slices of about [`SLICE_LEN`] bytes.
+    pub(super) has_slices: bool,
 }
 
 impl<'a> RunRequest<'a> {
@@ -38,12 +42,18 @@ impl<'a> RunRequest<'a> {
         policy: &'a Policy,
         progress: &'a Progress,
     ) -> RunRequest<'a> {
-        RunRequest { sources, options, policy, progress, stage_count: 0 }
+        RunRequest { sources, options, policy, progress, stage_count: 0, has_slices: false }
     }
 
     /// The same with `stage_count` stages.
     pub(super) fn with_stages(self, stage_count: usize) -> RunRequest<'a> {
         RunRequest { stage_count, ..self }
+    }
+
+    /// The same with workers that take a slice of a row group at a time. Its rows stay in the cache, and memory does not hold
+    /// a row group per thread.
+    pub(super) fn in_slices(self) -> RunRequest<'a> {
+        RunRequest { has_slices: true, ..self }
     }
 }
 

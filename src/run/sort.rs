@@ -167,7 +167,7 @@ impl<'a> Sorter<'a> {
         mut add: impl FnMut(Vec<EncodedBlock>) -> Result<(), SpillError> + Send,
         progress: &Progress,
     ) -> Result<Summary, RunError<SortError>> {
-        let encode = |RowGroup { rows, runs: from, ticket }: RowGroup<'_>| {
+        let encode = |RowGroup { rows, runs: from, ticket, .. }: RowGroup<'_>| {
             let renumber = |run: &SourceRun| SourceRun { source: first_source + run.source, ..*run };
             let from: Vec<SourceRun> = from.iter().map(renumber).collect();
             let batch = self.builder.build(rows, &from).map_err(OutputError::from)?;

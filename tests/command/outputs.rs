@@ -5,6 +5,9 @@ use std::fs;
 use std::path::Path;
 use std::process::{Output, Stdio};
 
+use arrow::array::{AsArray, RecordBatch};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+
 use super::{LINES, irikey, printed};
 
 const REDIRECT: &str =
@@ -239,6 +242,66 @@ fn directories_report_what_they_cannot_read() {
     // Named by itself, a link without a target is refused before the job begins.
     let named = irikey(&["canon", &place.path("crawl/a.txt"), &place.path("in.txt")], b"", Stdio::piped());
     assert_eq!((named.status.code(), named.stdout.is_empty()), (Some(4), true));
+}
+
+/// The lines of a file whose rows are encoded slice by slice: slices have 1 MiB.
+fn lines_of_slices() -> Vec<String> {
+    let line =
+        |i: usize| format!("http{}://h{}.example/{}\n", ["", "s", ":"][i % 3], i % 97, "a/./b%7e".repeat(i % 11));
+    (0..80_000).map(line).collect()
+}
+
+/// The number of rows of each row group of a Parquet file, and all its URIs.
+fn row_groups(path: &str) -> (Vec<usize>, Vec<Option<String>>) {
+    let file = ParquetRecordBatchReaderBuilder::try_new(fs::File::open(path).unwrap()).unwrap();
+    let groups = file.metadata().row_groups().iter().map(|group| group.num_rows() as usize).collect();
+    let uris = |batch: RecordBatch| {
+        let uris = batch["uri"].as_string::<i32>();
+        uris.iter().map(|uri| uri.map(str::to_string)).collect::<Vec<_>>()
+    };
+    (groups, file.build().unwrap().flat_map(|batch| uris(batch.unwrap())).collect())
+}
+
+#[test]
+fn row_groups_that_threads_share_are_those_of_one_thread() {
+    let (place, lines) = (Workplace::new(), lines_of_slices());
+    fs::write(place.path("in.txt"), lines.concat()).unwrap();
+    place.accepted("canon in.txt -o expected.txt -q");
+    let expected = fs::read_to_string(place.path("expected.txt")).unwrap();
+    let expected: Vec<_> = expected.lines().map(|uri| Some(uri.to_string()).filter(|uri| !uri.is_empty())).collect();
+    // The lines that begin in each range of 2500 KiB.
+    let mut begun = vec![0; lines.concat().len().div_ceil(2500 << 10)];
+    lines.iter().fold(0, |at, line| {
+        begun[at / (2500 << 10)] += 1;
+        at + line.len()
+    });
+    for compression in ["none", "snappy", "zstd"] {
+        let write = |threads: usize| {
+            let flags =
+                format!("-o {threads}.parquet --threads {threads} --row-group-size 2500K --compression {compression}");
+            place.accepted(&format!("canon in.txt -q --columns +url_host_name,+record_offset {flags}"));
+            fs::read(place.path(&format!("{threads}.parquet"))).unwrap()
+        };
+        assert!(write(1) == write(5), "{compression}");
+        let (groups, uris) = row_groups(&place.path("5.parquet"));
+        assert_eq!(groups, begun, "{compression}");
+        assert!(uris == expected, "{compression}");
+    }
+}
+
+#[test]
+fn files_of_many_rows_end_within_slices() {
+    let (place, lines) = (Workplace::new(), lines_of_slices());
+    fs::write(place.path("in.txt"), lines.concat()).unwrap();
+    place.accepted("canon in.txt -q -o all.parquet");
+    let all = row_groups(&place.path("all.parquet")).1;
+    for threads in [1, 4] {
+        let directory = place.path(&format!("./parts{threads}"));
+        place.accepted(&format!("canon in.txt -q -o ./parts{threads} --part-rows 30000 --threads {threads}"));
+        let files = ["00000", "00001", "00002"].map(|part| row_groups(&format!("{directory}/part-{part}.parquet")).1);
+        assert_eq!(files.each_ref().map(Vec::len), [30_000, 30_000, 20_000]);
+        assert!(files.concat() == all);
+    }
 }
 
 #[test]

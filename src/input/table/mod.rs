@@ -15,6 +15,7 @@
 mod columns;
 mod guard;
 mod ipc_lengths;
+mod page_memory;
 mod parquet;
 mod parquet_codec;
 mod parquet_pages;

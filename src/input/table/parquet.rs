@@ -21,6 +21,7 @@ use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
 
 use super::columns::{TableOptions, TableProjection};
 use super::guard::{DECODER_PANICKED, catch_panic};
+use super::page_memory::PageMemory;
 use super::parquet_pages::CheckedRowGroup;
 use super::positioned_file::{PositionedFile, TableFile};
 use super::rows::{BatchRows, PositionedRows, check_types};
@@ -82,6 +83,7 @@ struct ParquetTable {
     /// The columns of `mask` as fields of batches.
     levels: FieldLevels,
     projection: TableProjection,
+    memory: Arc<PageMemory>,
 }
 
 /// Consecutive rows of one row group.
@@ -124,7 +126,7 @@ impl ParquetTable {
             Ok((metadata, mask, levels))
         };
         let (metadata, mask, levels) = catch_panic(project, ParquetError::General).map_err(damaged)?;
-        Ok(ParquetTable { file, metadata, mask, levels, projection })
+        Ok(ParquetTable { file, metadata, mask, levels, projection, memory: Arc::default() })
     }
 
     fn units(&self) -> ParquetUnits {
@@ -136,7 +138,8 @@ impl ParquetTable {
         let build = || {
             let metadata = self.metadata.clone();
             let file = self.file.with_chunks(unit.group, |group| self.chunks(group))?;
-            let row_group = CheckedRowGroup { file, metadata, group: unit.group };
+            let memory = self.memory.clone();
+            let row_group = CheckedRowGroup { file, metadata, group: unit.group, memory };
             row_group.check()?;
             let rows = RowSelection::from(vec![
                 RowSelector::skip(unit.from as usize),

@@ -1,7 +1,8 @@
-//! Unpacks pages of Parquet files whose codec has no bound in the crate parquet: [`PageUnpacker`].
+//! Unpacks pages of Parquet files: [`PageUnpacker`].
 //!
-//! For gzip, Brotli and LZ4 frames, the crate writes all that a page expands to, and compares its length with the header
-//! afterwards. A page of a few megabytes can expand to gigabytes. Here the output is a buffer of the length in the header.
+//! For gzip, Brotli and LZ4 frames, the crate parquet writes all that a page expands to, and compares its length with the
+//! header afterwards. A page of a few megabytes can expand to gigabytes. Here the output is a buffer of the length in the
+//! header, which was used for earlier pages: the system clears new memory page by page.
 
 use std::io::Read;
 
@@ -15,18 +16,25 @@ use crate::input::deflate::WholeInflater;
 /// Bytes that Brotli reads at a time.
 const BROTLI_BUFFER_LEN: usize = 4 << 10;
 
-/// A codec whose pages are unpacked here.
+/// Unpacks the pages of one codec.
 pub(super) enum PageUnpacker {
+    Snappy(snap::raw::Decoder),
+    Zstd(zstd::bulk::Decompressor<'static>),
     Gzip(WholeInflater),
     Brotli,
+    /// LZ4 without a frame.
+    Lz4Raw,
     /// LZ4 as Hadoop frames it, as an LZ4 frame, or without a frame: the codec of old files, which does not say which.
     Lz4,
 }
 
 impl PageUnpacker {
-    /// Returns `None` for a codec that has a bound in the crate parquet.
+    /// Returns `None` for pages that are not compressed, and for codecs that are not supported.
     pub(super) fn of(compression: Compression) -> Option<PageUnpacker> {
         match compression {
+            Compression::SNAPPY => Some(PageUnpacker::Snappy(snap::raw::Decoder::new())),
+            Compression::ZSTD(_) => zstd::bulk::Decompressor::new().ok().map(PageUnpacker::Zstd),
+            Compression::LZ4_RAW => Some(PageUnpacker::Lz4Raw),
             Compression::GZIP(_) => WholeInflater::new().map(PageUnpacker::Gzip),
             Compression::BROTLI(_) => Some(PageUnpacker::Brotli),
             Compression::LZ4 => Some(PageUnpacker::Lz4),
@@ -37,6 +45,11 @@ impl PageUnpacker {
     /// Unpacks `packed`, and returns whether it is sound and has exactly the length of `into`.
     pub(super) fn unpack(&mut self, packed: &[u8], into: &mut [u8]) -> bool {
         match self {
+            PageUnpacker::Snappy(decoder) => decoder.decompress(packed, into).is_ok_and(|len| len == into.len()),
+            PageUnpacker::Zstd(decoder) => {
+                decoder.decompress_to_buffer(packed, into).is_ok_and(|len| len == into.len())
+            }
+            PageUnpacker::Lz4Raw => unpack_lz4_block(packed, into).is_some(),
             PageUnpacker::Gzip(inflater) => unpack_gzip(inflater, packed, into),
             PageUnpacker::Brotli => reads_exactly(Decompressor::new(packed, BROTLI_BUFFER_LEN), into),
             PageUnpacker::Lz4 => {
@@ -107,7 +120,11 @@ mod tests {
         frame.write_all(&text).unwrap();
         let gzip_codec = || PageUnpacker::of(Compression::GZIP(Default::default())).unwrap();
         let lz4_codec = || PageUnpacker::of(Compression::LZ4).unwrap();
-        let packed: [(PageUnpacker, Vec<u8>); 5] = [
+        let codec = |compression| PageUnpacker::of(compression).unwrap();
+        let packed: [(PageUnpacker, Vec<u8>); 8] = [
+            (codec(Compression::SNAPPY), snap::raw::Encoder::new().compress_vec(&text).unwrap()),
+            (codec(Compression::ZSTD(Default::default())), zstd::bulk::compress(&text, 1).unwrap()),
+            (codec(Compression::LZ4_RAW), block::compress(&text)),
             (gzip_codec(), gzip(&text)),
             (gzip_codec(), [gzip(head), gzip(tail)].concat()),
             (lz4_codec(), hadoop(&[head, tail])),
@@ -134,11 +151,5 @@ mod tests {
         assert!(unpack(&packed, 3));
         assert!(!unpack(&packed, 2) && !unpack(&packed, 4) && !unpack(&packed[..6], 3));
         assert_eq!(into[..3], *b"abc");
-    }
-
-    #[test]
-    fn codecs_with_a_bound_are_left_to_the_crate() {
-        assert!(PageUnpacker::of(Compression::ZSTD(Default::default())).is_none());
-        assert!(PageUnpacker::of(Compression::SNAPPY).is_none() && PageUnpacker::of(Compression::LZ4_RAW).is_none());
     }
 }

@@ -23,6 +23,7 @@ use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::serialized_reader::SerializedPageReader;
 
+use super::page_memory::PageMemory;
 use super::parquet_codec::PageUnpacker;
 use super::positioned_file::{PositionedFile, PositionedReader};
 
@@ -43,6 +44,8 @@ pub(crate) struct CheckedRowGroup {
     pub(crate) file: PositionedFile,
     pub(crate) metadata: ArrowReaderMetadata,
     pub(crate) group: usize,
+    /// Memory of pages, which row groups can share.
+    pub(crate) memory: Arc<PageMemory>,
 }
 
 impl CheckedRowGroup {
@@ -81,7 +84,8 @@ impl RowGroups for CheckedRowGroup {
             let message = "its codec LZO is not supported; write the file again, for example with zstd";
             return Err(ParquetError::General(format!("column `{name}`: {message}")));
         }
-        let file = Arc::new(PageFile { file: self.file.clone(), codec, content_len: Arc::default() });
+        let (file, memory) = (self.file.clone(), self.memory.clone());
+        let file = Arc::new(PageFile { file, codec, content_len: Arc::default(), memory: memory.clone() });
         let content_len = file.content_len.clone();
         let codec = PageUnpacker::of(codec);
         let pages = match codec {
@@ -93,7 +97,7 @@ impl RowGroups for CheckedRowGroup {
             None => SerializedPageReader::new(file, column, self.num_rows(), None)?,
         };
         let has_levels = column.column_descr().max_def_level() > 0;
-        Ok(Box::new(ColumnChunk(Some(Box::new(CheckedPages { pages, codec, content_len, has_levels })))))
+        Ok(Box::new(ColumnChunk(Some(Box::new(CheckedPages { pages, codec, content_len, memory, has_levels })))))
     }
 
     fn row_groups(&self) -> Box<dyn Iterator<Item = &RowGroupMetaData> + '_> {
@@ -125,6 +129,7 @@ struct CheckedPages {
     codec: Option<PageUnpacker>,
     /// Length of the content that the last page header states.
     content_len: Arc<AtomicU64>,
+    memory: Arc<PageMemory>,
     /// Definition levels precede the values.
     has_levels: bool,
 }
@@ -151,20 +156,20 @@ impl CheckedPages {
             Page::DataPage { .. } | Page::DictionaryPage { .. } => 0,
         };
         let (Page::DataPage { buf, .. } | Page::DataPageV2 { buf, .. } | Page::DictionaryPage { buf, .. }) = &mut page;
-        // `check_header` found the length to be possible and the memory to be there.
+        // `check_header` found the length to be possible.
         let content_len = self.content_len.load(Ordering::Relaxed) as usize;
-        let mut content = vec![0; content_len];
-        let parts = buf.split_at_checked(levels_len).zip(content.split_at_mut_checked(levels_len));
-        let is_sound = parts.is_some_and(|((levels, packed), (into, values))| {
-            into.copy_from_slice(levels);
-            // A page of nulls has no values, and no compressed data either.
-            values.is_empty() || codec.unpack(packed, values)
-        });
-        if !is_sound {
-            let message = format!("a page is damaged, or its content has not the {content_len} bytes that it states");
-            return Err(ParquetError::General(message));
-        }
-        *buf = content.into();
+        let unpack = |content: &mut [u8]| {
+            let parts = buf.split_at_checked(levels_len).zip(content.split_at_mut_checked(levels_len));
+            let is_sound = parts.is_some_and(|((levels, packed), (into, values))| {
+                into.copy_from_slice(levels);
+                // A page of nulls has no values, and no compressed data either.
+                values.is_empty() || codec.unpack(packed, values)
+            });
+            let message =
+                || format!("a page is damaged, or its content has not the {content_len} bytes that it states");
+            is_sound.then_some(()).ok_or_else(|| ParquetError::General(message()))
+        };
+        *buf = self.memory.page(content_len, unpack)?;
         Ok(page)
     }
 }
@@ -274,6 +279,7 @@ struct PageFile {
     codec: Compression,
     /// Length of the content that the last page header states.
     content_len: Arc<AtomicU64>,
+    memory: Arc<PageMemory>,
 }
 
 impl Length for PageFile {
@@ -292,7 +298,7 @@ impl ChunkReader for PageFile {
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
-        self.file.get_bytes(start, length)
+        self.file.page(start, length, &self.memory)
     }
 }
 

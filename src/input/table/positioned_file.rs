@@ -10,6 +10,7 @@ use bytes::Bytes;
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::reader::{ChunkReader, Length};
 
+use super::page_memory::PageMemory;
 use super::remote_table::{FetchedChunks, RemoteTable};
 use crate::remote::{OpenedObject, RemoteError, RemoteObject, RemoteReader};
 
@@ -91,6 +92,17 @@ impl PositionedFile {
             }
         };
         Ok(PositionedFile { bytes, len: self.len })
+    }
+
+    /// Reads a page of `len` bytes at `start`, into memory of earlier pages if the file is not remote.
+    pub(super) fn page(&self, start: u64, len: usize, memory: &Arc<PageMemory>) -> ParquetResult<Bytes> {
+        match &self.bytes {
+            PositionedBytes::File(_) if start.checked_add(len as u64).is_some_and(|end| end <= self.len) => {
+                memory.page(len, |into| Ok(self.reader(start).read_exact(into)?))
+            }
+            // Remote bytes are in memory already, and what reaches past the end is an error.
+            _ => self.get_bytes(start, len),
+        }
     }
 
     /// Reads from byte `at` on.

@@ -1,4 +1,8 @@
-//! Column chunks that are written page by page, and the pool of their buffers.
+//! Columns that are written page by page, column chunks that are joined from them, and the pool of their buffers.
+
+use std::collections::VecDeque;
+use std::io::Read;
+use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding, PageType};
@@ -6,30 +10,156 @@ use parquet::column::page::{CompressedPage, Page, PageWriteSpec, PageWriter};
 use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, OffsetIndexBuilder, PageEncodingStats};
+use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::statistics::Statistics;
 use parquet::file::writer::{SerializedPageWriter, SerializedRowGroupWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescPtr;
 
 use crate::output::sink::Sink;
-use std::sync::{Mutex, PoisonError};
 
 /// Upper bound of the length of a page header.
 pub(super) const HEADER_LEN: usize = 64;
 
+/// Encoded pages of consecutive rows of one column: of a slice of a row group, or of the whole row group.
+#[derive(Debug)]
+pub(in crate::output) struct EncodedPages {
+    pub(super) bytes: Bytes,
+    data_pages: Vec<DataPage>,
+    dictionary_len: Option<u64>,
+    /// Length of the pages before compression, including headers.
+    uncompressed_len: u64,
+    format: (Compression, Encoding),
+    /// The least and the greatest value of a column of counts.
+    pub(super) bounds: Option<(u64, u64)>,
+}
+
+/// A data page and its place among the encoded pages.
+#[derive(Debug)]
+struct DataPage {
+    rows: usize,
+    offset: u64,
+    len: usize,
+}
+
 /// An encoded column of one row group.
 pub(in crate::output) struct PageChunk {
-    pub(super) pages: Bytes,
+    pub(super) pages: PageSequence,
     pub(super) close: ColumnCloseResult,
 }
 
 impl PageChunk {
-    /// Appends the column to a row group. Returns the buffer of its pages.
+    /// Joins the pages of all slices of a row group, in their order. Only the first slice may have a dictionary. Without
+    /// `statistics`, those of counts are used.
+    pub(in crate::output) fn join(
+        column: &ColumnDescPtr,
+        slices: Vec<EncodedPages>,
+        statistics: Option<Statistics>,
+    ) -> Result<PageChunk, ParquetError> {
+        let missing = || ParquetError::General("a column without pages".into());
+        let &EncodedPages { format: (compression, encoding), dictionary_len, .. } =
+            slices.first().ok_or_else(missing)?;
+        let (mut index, mut at, mut values) = (OffsetIndexBuilder::new(), 0, 0);
+        for slice in &slices {
+            for page in &slice.data_pages {
+                index.append_row_count(page.rows as i64);
+                index.append_offset_and_size((at + page.offset) as i64, page.len as i32);
+                values += page.rows;
+            }
+            at += slice.bytes.len() as u64;
+        }
+        let page_count = slices.iter().map(|slice| slice.data_pages.len()).sum::<usize>() as i32;
+        let mut encodings = vec![Encoding::RLE, encoding];
+        let mut stats = vec![PageEncodingStats { page_type: PageType::DATA_PAGE, encoding, count: page_count }];
+        if dictionary_len.is_some() {
+            encodings.push(Encoding::PLAIN);
+            let (page_type, encoding) = (PageType::DICTIONARY_PAGE, Encoding::PLAIN);
+            stats.insert(0, PageEncodingStats { page_type, encoding, count: 1 });
+        }
+        let mut metadata = ColumnChunkMetaData::builder(column.clone())
+            .set_compression(compression)
+            .set_encodings(encodings)
+            .set_page_encoding_stats(stats)
+            .set_total_compressed_size(at as i64)
+            .set_total_uncompressed_size(slices.iter().map(|slice| slice.uncompressed_len).sum::<u64>() as i64)
+            .set_num_values(values as i64)
+            .set_dictionary_page_offset(dictionary_len.map(|_| 0))
+            .set_data_page_offset(dictionary_len.unwrap_or(0) as i64);
+        if let Some(statistics) = statistics.or_else(|| count_statistics(&slices)) {
+            metadata = metadata.set_statistics(statistics);
+        }
+        let close = ColumnCloseResult {
+            bytes_written: at,
+            rows_written: values as u64,
+            metadata: metadata.build()?,
+            bloom_filter: None,
+            column_index: None,
+            offset_index: Some(index.build()),
+        };
+        Ok(PageChunk { pages: PageSequence(slices.into_iter().map(|slice| slice.bytes).collect()), close })
+    }
+
+    /// Appends the column to a row group and returns its buffers to the pool.
     pub(in crate::output) fn append_to_row_group(
         self,
         group: &mut SerializedRowGroupWriter<'_, Sink>,
-    ) -> Result<Bytes, ParquetError> {
+        pool: &PageBuffers,
+    ) -> Result<(), ParquetError> {
         group.append_column(&self.pages, self.close)?;
-        Ok(self.pages)
+        self.pages.0.into_iter().for_each(|pages| pool.put(pages));
+        Ok(())
+    }
+}
+
+/// The statistics of a column of counts. Readers compare those of unsigned columns as unsigned numbers.
+fn count_statistics(slices: &[EncodedPages]) -> Option<Statistics> {
+    let bounds = slices.iter().filter_map(|slice| slice.bounds);
+    let (least, greatest) = bounds.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
+    Some(Statistics::int64(Some(least as i64), Some(greatest as i64), None, Some(0), false))
+}
+
+/// Encoded pages in several buffers, as one file for [`SerializedRowGroupWriter::append_column`].
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct PageSequence(Vec<Bytes>);
+
+impl Length for PageSequence {
+    fn len(&self) -> u64 {
+        self.0.iter().map(|pages| pages.len() as u64).sum()
+    }
+}
+
+impl ChunkReader for PageSequence {
+    type T = PageSequenceReader;
+
+    fn get_read(&self, start: u64) -> Result<PageSequenceReader, ParquetError> {
+        let (mut skipped, mut buffers) = (start as usize, VecDeque::new());
+        for pages in &self.0 {
+            let first = skipped.min(pages.len());
+            buffers.push_back(pages.slice(first..));
+            skipped -= first;
+        }
+        Ok(PageSequenceReader(buffers))
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
+        let mut bytes = vec![0; length];
+        self.get_read(start)?.read_exact(&mut bytes)?;
+        Ok(bytes.into())
+    }
+}
+
+/// Reads a [`PageSequence`].
+#[derive(Debug)]
+pub(super) struct PageSequenceReader(VecDeque<Bytes>);
+
+impl Read for PageSequenceReader {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        while self.0.front().is_some_and(Bytes::is_empty) {
+            self.0.pop_front();
+        }
+        let Some(pages) = self.0.front_mut() else { return Ok(0) };
+        let count = pages.len().min(into.len());
+        into[..count].copy_from_slice(&pages.split_to(count));
+        Ok(count)
     }
 }
 
@@ -44,9 +174,11 @@ impl PageBuffers {
     /// Returns a buffer with a capacity of at least `len` bytes.
     pub(super) fn take(&self, len: usize) -> Vec<u8> {
         let mut buffers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let large = buffers.iter().position(|buffer| buffer.capacity() >= len);
+        let capacities = || buffers.iter().map(Vec::capacity).enumerate();
+        let fitting = capacities().filter(|(_, capacity)| *capacity >= len).min_by_key(|(_, capacity)| *capacity);
         // A buffer that is too small grows, so that the pool never has more buffers than were in use at once.
-        let mut buffer = large.map(|at| buffers.swap_remove(at)).or_else(|| buffers.pop()).unwrap_or_default();
+        let chosen = fitting.or_else(|| capacities().max_by_key(|(_, capacity)| *capacity));
+        let mut buffer = chosen.map(|(at, _)| buffers.swap_remove(at)).unwrap_or_default();
         buffer.reserve(len);
         buffer
     }
@@ -63,28 +195,18 @@ impl PageBuffers {
     }
 }
 
-/// Pages of one column chunk while they are written.
+/// Pages of one column while they are written.
 pub(super) struct Pages {
     out: TrackedWrite<Vec<u8>>,
-    index: OffsetIndexBuilder,
+    data_pages: Vec<DataPage>,
     dictionary_len: Option<u64>,
-    data_pages: i32,
-    values: usize,
-    /// Length of the pages before compression, including headers.
     uncompressed_len: u64,
 }
 
 impl Pages {
-    /// Creates a chunk without pages, with `memory` as its buffer.
+    /// No pages yet, with `memory` as the buffer.
     pub(super) fn new(memory: Vec<u8>) -> Pages {
-        Pages {
-            out: TrackedWrite::new(memory),
-            index: OffsetIndexBuilder::new(),
-            dictionary_len: None,
-            data_pages: 0,
-            values: 0,
-            uncompressed_len: 0,
-        }
+        Pages { out: TrackedWrite::new(memory), data_pages: Vec::new(), dictionary_len: None, uncompressed_len: 0 }
     }
 
     /// Writes a page whose body had `len` bytes before compression.
@@ -124,49 +246,14 @@ impl Pages {
             statistics: None,
         };
         let spec = self.write(page, len)?;
-        self.index.append_row_count(count as i64);
-        self.index.append_offset_and_size(spec.offset as i64, spec.compressed_size as i32);
-        self.data_pages += 1;
-        self.values += count;
+        self.data_pages.push(DataPage { rows: count, offset: spec.offset, len: spec.compressed_size });
         Ok(())
     }
 
-    /// Finishes the chunk of `column`, whose data pages have this encoding.
-    pub(super) fn end(
-        self,
-        column: &ColumnDescPtr,
-        (compression, encoding): (Compression, Encoding),
-        statistics: Option<Statistics>,
-    ) -> Result<PageChunk, ParquetError> {
-        let pages = Bytes::from(self.out.into_inner()?);
-        let mut encodings = vec![Encoding::RLE];
-        encodings.push(encoding);
-        let mut stats = vec![PageEncodingStats { page_type: PageType::DATA_PAGE, encoding, count: self.data_pages }];
-        if self.dictionary_len.is_some() {
-            encodings.push(Encoding::PLAIN);
-            let (page_type, encoding) = (PageType::DICTIONARY_PAGE, Encoding::PLAIN);
-            stats.insert(0, PageEncodingStats { page_type, encoding, count: 1 });
-        }
-        let mut metadata = ColumnChunkMetaData::builder(column.clone())
-            .set_compression(compression)
-            .set_encodings(encodings)
-            .set_page_encoding_stats(stats)
-            .set_total_compressed_size(pages.len() as i64)
-            .set_total_uncompressed_size(self.uncompressed_len as i64)
-            .set_num_values(self.values as i64)
-            .set_dictionary_page_offset(self.dictionary_len.map(|_| 0))
-            .set_data_page_offset(self.dictionary_len.unwrap_or(0) as i64);
-        if let Some(statistics) = statistics {
-            metadata = metadata.set_statistics(statistics);
-        }
-        let close = ColumnCloseResult {
-            bytes_written: pages.len() as u64,
-            rows_written: self.values as u64,
-            metadata: metadata.build()?,
-            bloom_filter: None,
-            column_index: None,
-            offset_index: Some(self.index.build()),
-        };
-        Ok(PageChunk { pages, close })
+    /// Finishes the pages, whose values have this codec and this encoding.
+    pub(super) fn end(self, format: (Compression, Encoding)) -> Result<EncodedPages, ParquetError> {
+        let Pages { out, data_pages, dictionary_len, uncompressed_len } = self;
+        let bytes = Bytes::from(out.into_inner()?);
+        Ok(EncodedPages { bytes, data_pages, dictionary_len, uncompressed_len, format, bounds: None })
     }
 }

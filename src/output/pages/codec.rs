@@ -31,6 +31,11 @@ impl Codecs {
         self.compression.codec()
     }
 
+    /// Returns about how many bytes pages of `len` bytes of text have.
+    pub(super) fn expected_len(&self, len: usize) -> usize {
+        if self.compression == Compression::None { len + len / 16 } else { len / 2 }
+    }
+
     /// Calls `work` with an idle or new codec.
     pub(super) fn with<R>(
         &self,

@@ -12,7 +12,7 @@ mod levels;
 mod texts;
 mod values;
 
-pub(super) use chunk::{PageBuffers, PageChunk};
+pub(super) use chunk::{EncodedPages, PageBuffers, PageChunk};
 pub(super) use codec::Codecs;
 pub(super) use texts::{TextSlices, texts};
 pub(super) use values::{counts, keys, sources};

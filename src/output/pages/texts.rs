@@ -14,7 +14,7 @@ use parquet::errors::ParquetError;
 use parquet::schema::types::ColumnDescPtr;
 use rayon::prelude::*;
 
-use super::chunk::{HEADER_LEN, PageBuffers, PageChunk, Pages};
+use super::chunk::{EncodedPages, HEADER_LEN, PageBuffers, Pages};
 use super::codec::{Codecs, PageCodec};
 use super::delta;
 use super::levels::push_levels;
@@ -83,11 +83,11 @@ pub(in crate::output) fn texts(
     texts: &TextSlices<'_>,
     codecs: &Codecs,
     pool: &PageBuffers,
-) -> Result<PageChunk, ParquetError> {
+) -> Result<EncodedPages, ParquetError> {
     let text_column = TextEncoder { texts, is_nullable: column.max_def_level() > 0, codecs };
-    let mut chunk = Pages::new(pool.take(texts.values.len() / 2 + HEADER_LEN));
+    let mut chunk = Pages::new(pool.take(codecs.expected_len(texts.values.len()) + HEADER_LEN));
     text_column.write(&texts.pages(), &mut chunk)?;
-    chunk.end(column, (codecs.name(), ENCODING), None)
+    chunk.end((codecs.name(), ENCODING))
 }
 
 /// A column that is being encoded.
@@ -153,6 +153,7 @@ fn write_body(texts: &TextSlices<'_>, rows: Range<usize>, is_nullable: bool, cod
 
 #[cfg(test)]
 mod tests {
+    use super::super::chunk::PageChunk;
     use super::*;
     use crate::output::Compression;
     use arrow::array::StringArray;
@@ -173,7 +174,10 @@ mod tests {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap();
         for compression in [Compression::None, Compression::Lz4, Compression::Zstd(1), Compression::Zstd(3)] {
             let codecs = Codecs::new(compression).unwrap();
-            let chunk = || texts(&column, &values, &codecs, &PageBuffers::default()).unwrap();
+            let chunk = || {
+                let pages = texts(&column, &values, &codecs, &PageBuffers::default()).unwrap();
+                PageChunk::join(&column, vec![pages], None).unwrap()
+            };
             let alone = chunk();
             let shared_once = (0..100).any(|_| {
                 let shared = pool.install(chunk);

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use arrow::array::{Array, AsArray, DictionaryArray, FixedSizeBinaryArray, UInt64Array};
+use arrow::array::{Array, ArrayRef, AsArray, DictionaryArray, FixedSizeBinaryArray, UInt64Array};
 use arrow::datatypes::Int32Type;
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding};
@@ -15,7 +15,7 @@ use parquet::errors::ParquetError;
 use parquet::file::statistics::Statistics;
 use parquet::schema::types::ColumnDescPtr;
 
-use super::chunk::{HEADER_LEN, PageBuffers, PageChunk, Pages};
+use super::chunk::{EncodedPages, HEADER_LEN, PageBuffers, PageChunk, Pages};
 use super::delta::{self, push_varint};
 use super::levels::push_levels;
 use crate::batch::KEY_LEN;
@@ -36,7 +36,7 @@ pub(in crate::output) fn keys(
     column: &ColumnDescPtr,
     keys: &FixedSizeBinaryArray,
     pool: &PageBuffers,
-) -> Result<PageChunk, ParquetError> {
+) -> Result<EncodedPages, ParquetError> {
     let values = Bytes::from_owner(keys.values().clone());
     let page_count = keys.len().div_ceil(PAGE_ROWS);
     let mut pages = Pages::new(pool.take(values.len() + keys.len() / 8 + page_count * HEADER_LEN));
@@ -48,7 +48,7 @@ pub(in crate::output) fn keys(
         let len = page.len();
         pages.data(page, len, rows.len(), Encoding::PLAIN)?;
     }
-    pages.end(column, (Compression::UNCOMPRESSED, Encoding::PLAIN), None)
+    pages.end((Compression::UNCOMPRESSED, Encoding::PLAIN))
 }
 
 /// Returns the levels and the keys of rows.
@@ -68,11 +68,7 @@ fn nullable_page(keys: &FixedSizeBinaryArray, rows: Range<usize>) -> Vec<u8> {
 }
 
 /// Encodes a column of counts. Packed deltas do not compress further.
-pub(in crate::output) fn counts(
-    column: &ColumnDescPtr,
-    counts: &UInt64Array,
-    pool: &PageBuffers,
-) -> Result<PageChunk, ParquetError> {
+pub(in crate::output) fn counts(counts: &UInt64Array, pool: &PageBuffers) -> Result<EncodedPages, ParquetError> {
     let counts = counts.values();
     let mut pages = Pages::new(pool.take(counts.len() * 2 + HEADER_LEN));
     let mut page = Vec::new();
@@ -81,11 +77,10 @@ pub(in crate::output) fn counts(
         delta::pack(&counts[rows.clone()], |count| count as i64, &mut page);
         pages.data(Bytes::copy_from_slice(&page), page.len(), rows.len(), Encoding::DELTA_BINARY_PACKED)?;
     }
-    // Statistics of unsigned columns are compared as unsigned numbers.
-    let bound = |count: &u64| *count as i64;
-    let (least, greatest) = (counts.iter().min().map(bound), counts.iter().max().map(bound));
-    let statistics = Statistics::int64(least, greatest, None, Some(0), false);
-    pages.end(column, (Compression::UNCOMPRESSED, Encoding::DELTA_BINARY_PACKED), Some(statistics))
+    let bounds = counts.iter().copied().min().zip(counts.iter().copied().max());
+    let mut pages = pages.end((Compression::UNCOMPRESSED, Encoding::DELTA_BINARY_PACKED))?;
+    pages.bounds = bounds;
+    Ok(pages)
 }
 
 /// Returns the rows of each page of a column with `count` rows.
@@ -93,17 +88,28 @@ fn pages_of(count: usize) -> impl Iterator<Item = Range<usize>> {
     (0..count).step_by(PAGE_ROWS).map(move |first| first..count.min(first + PAGE_ROWS))
 }
 
-/// Encodes a column of sources, unless it has too many runs.
+/// Encodes a column of sources, given by the slices of a row group, unless it has too many runs.
 pub(in crate::output) fn sources(
     column: &ColumnDescPtr,
-    sources: &DictionaryArray<Int32Type>,
+    slices: &[ArrayRef],
 ) -> Result<Option<PageChunk>, ParquetError> {
-    let runs: Vec<(i32, usize)> =
-        sources.keys().values().chunk_by(|a, b| a == b).take(MAX_RUNS + 1).map(|run| (run[0], run.len())).collect();
-    if runs.len() > MAX_RUNS || sources.null_count() > 0 {
+    let arrays: Vec<&DictionaryArray<Int32Type>> =
+        slices.iter().filter_map(|slice| slice.as_dictionary_opt()).collect();
+    let Some(first) = arrays.first().filter(|_| arrays.len() == slices.len()) else { return Ok(None) };
+    let mut runs: Vec<(i32, usize)> = Vec::new();
+    for run in arrays.iter().flat_map(|array| array.keys().values().chunk_by(|a, b| a == b)) {
+        match runs.last_mut() {
+            Some((source, count)) if *source == run[0] => *count += run.len(),
+            _ => runs.push((run[0], run.len())),
+        }
+        if runs.len() > MAX_RUNS {
+            return Ok(None);
+        }
+    }
+    if arrays.iter().any(|array| array.null_count() > 0) {
         return Ok(None);
     }
-    let all_names = sources.values().as_string::<i32>();
+    let all_names = first.values().as_string::<i32>();
     let mut used: Vec<i32> = runs.iter().map(|(source, _)| *source).collect();
     used.sort_unstable();
     used.dedup();
@@ -113,11 +119,13 @@ pub(in crate::output) fn sources(
         names.iter().map(|name| name.len() + 4).sum::<usize>() + 2 * HEADER_LEN + runs.len() * 8,
     ));
     pages.dictionary(&names)?;
+    let row_count = runs.iter().map(|(_, count)| count).sum();
     let places = runs.iter().map(|(source, count)| (used.partition_point(|other| other < source), *count));
     let indices = run_lengths(names.len(), places);
     let len = indices.len();
-    pages.data(indices.into(), len, sources.len(), Encoding::RLE_DICTIONARY)?;
-    pages.end(column, (Compression::UNCOMPRESSED, Encoding::RLE_DICTIONARY), bounds(&names)).map(Some)
+    pages.data(indices.into(), len, row_count, Encoding::RLE_DICTIONARY)?;
+    let pages = pages.end((Compression::UNCOMPRESSED, Encoding::RLE_DICTIONARY))?;
+    PageChunk::join(column, vec![pages], bounds(&names)).map(Some)
 }
 
 /// Encodes indices of a dictionary of `names` entries: the width of an index in bits, then runs in the encoding `RLE`. A run

@@ -129,7 +129,7 @@ impl<'a> DedupJob<'a> {
 
     /// Decides about the rows of a row group as far as possible; `None` if the run was stopped.
     pub(super) fn add_rows(&self, row_group: RowGroup<'_>) -> Result<Option<DedupStep>, DedupError> {
-        let RowGroup { rows, runs, ticket } = row_group;
+        let RowGroup { rows, runs, ticket, .. } = row_group;
         let mut buffers = self.take_buffers();
         if self.decide(&ticket, rows, &mut buffers)?.is_none() {
             return Ok(None);
