@@ -104,7 +104,7 @@ impl Manifest {
     /// Reads the manifest of a directory; an empty one if there is no file.
     ///
     /// # Errors
-    /// A file that is no manifest of this version; parts that were made under another policy.
+    /// A file that is not a manifest of this version; parts that were made under another policy.
     pub(crate) fn open(directory: &Path, policy: Value) -> Result<Manifest, CommandError> {
         let path = directory.join(MANIFEST);
         let text = match fs::read(&path) {
@@ -131,7 +131,7 @@ impl Manifest {
     /// Finds out which inputs are finished and which are not, and writes the list of inputs.
     ///
     /// # Errors
-    /// An input that is named twice, is no regular file, or has changed since its part was made.
+    /// An input that is named twice, is not a regular file, or has changed since its part was made.
     pub(crate) fn divide(
         &mut self,
         sources: Sources,
@@ -181,6 +181,11 @@ impl Manifest {
     /// Number of rows in the parts of all finished inputs.
     pub(crate) fn rows(&self) -> u64 {
         self.inputs.values().map(|entry| entry["rows"].as_u64().unwrap_or(0)).sum()
+    }
+
+    /// Number of rows of an input; 0 if it is not finished.
+    pub(crate) fn rows_of(&self, name: &str) -> u64 {
+        self.inputs.get(name).and_then(|entry| entry["rows"].as_u64()).unwrap_or(0)
     }
 
     /// Number of the part of an input, which is the same in every run.

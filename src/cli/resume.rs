@@ -10,6 +10,7 @@
 //! is finished and does the rest. The directory is then the same as after one run. A merge that was interrupted starts
 //! again; after it, the runs are removed. Other flags, and inputs that have changed, are refused.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -97,14 +98,24 @@ pub(crate) fn perform(job: &Job) -> Result<Report, CommandError> {
     let resumed = finished.len() as u64;
     let progress = Arc::new(Progress::new());
     let (directory, names_of_job) = (directory.to_path_buf(), names.clone());
+    let places = places_of(&pending, &names);
     let mut resumable = ResumableJob { job, directory, names: names_of_job, manifest, finished, progress };
-    let (summary, WrittenFiles { whole, files }) = match is_sorted {
+    let (mut summary, WrittenFiles { whole, files }) = match is_sorted {
         true => resumable.sort(pending)?,
         false => resumable.write_parts(pending)?,
     };
+    // The report lists all inputs, also those that an earlier run finished.
+    summary.source_records = names.iter().map(|name| resumable.manifest.rows_of(name)).collect();
+    summary.fault_examples.iter_mut().for_each(|example| example.source = places[example.source]);
     let mut report = job.report(names, summary, whole, started.elapsed());
     errors.append(&mut report.errors);
     Ok(Report { files, resumed: Some(resumed), errors, replaced, ..report })
+}
+
+/// The places of pending inputs among all.
+fn places_of(pending: &[PendingInput], names: &[String]) -> Vec<usize> {
+    let place_of: HashMap<_, _> = names.iter().enumerate().map(|(place, name)| (name, place)).collect();
+    pending.iter().map(|input| place_of[&input.source.name]).collect()
 }
 
 /// The directory of the output.

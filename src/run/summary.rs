@@ -101,20 +101,21 @@ impl FaultExamples {
                 text: String::from_utf8_lossy(text).into_owned(),
             });
         }
-        self.keep_first();
+        keep_first(&mut self.0);
     }
 
     fn add(&mut self, other: FaultExamples) {
         self.0.extend(other.0);
-        self.keep_first();
+        keep_first(&mut self.0);
     }
+}
 
-    fn keep_first(&mut self) {
-        self.0.sort_unstable_by_key(|example| (example.fault.kind, example.row));
-        let examples = std::mem::take(&mut self.0);
-        for kind in examples.chunk_by(|a, b| a.fault.kind == b.fault.kind) {
-            self.0.extend_from_slice(&kind[..kind.len().min(MAX_FAULT_EXAMPLES)]);
-        }
+/// Keeps the first examples of each kind of fault.
+fn keep_first(examples: &mut Vec<FaultExample>) {
+    examples.sort_unstable_by_key(|example| (example.fault.kind, example.row));
+    let all = std::mem::take(examples);
+    for kind in all.chunk_by(|a, b| a.fault.kind == b.fault.kind) {
+        examples.extend_from_slice(&kind[..kind.len().min(MAX_FAULT_EXAMPLES)]);
     }
 }
 
@@ -157,9 +158,18 @@ impl Summary {
         self.records == 0 && !self.input_errors.is_empty()
     }
 
-    /// Adds the counts of another part of the same job. The keys that both parts have are not known, so that distinct keys
-    /// are not added.
+    /// Adds the summary of the next sources of the same job. The keys that both have are not known, so that distinct keys are
+    /// not added.
     pub(crate) fn add(&mut self, mut other: Summary) {
+        let (first_source, first_row) = (self.source_records.len(), self.rows);
+        let number = |example: FaultExample| FaultExample {
+            source: first_source + example.source,
+            row: first_row + example.row,
+            ..example
+        };
+        self.fault_examples.extend(other.fault_examples.into_iter().map(number));
+        keep_first(&mut self.fault_examples);
+        self.advice.append(&mut other.advice);
         self.bytes += other.bytes;
         self.records += other.records;
         self.headers += other.headers;

@@ -295,6 +295,27 @@ fn a_killed_job_is_resumed() {
 }
 
 #[test]
+fn the_report_of_a_resumed_job_is_about_all_inputs() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let inputs = ["a.txt", "b.txt"].map(path);
+    std::fs::write(&inputs[0], "http://a/\nhttp://b/\n").unwrap();
+    std::fs::write(&inputs[1], "http://a/\n\nx\n").unwrap();
+    let (target, json, page) = (path("parts"), path("x.json"), path("x.html"));
+    succeed(&resume(&inputs[..1], &target, &[]));
+    succeed(&resume(&inputs, &target, &["--report", &json]));
+    let examples = read_json(&json)["fault_examples"].clone();
+    let example = |i: usize| (examples[i]["source"].clone(), examples[i]["record"].clone());
+    assert_eq!([example(0), example(1)], [2, 3].map(|record| (inputs[1].clone().into(), record.into())));
+    succeed(&resume(&inputs, &target, &["--report", &page]));
+    let page = std::fs::read_to_string(page).unwrap();
+    for (input, records) in inputs.iter().zip([2, 3]) {
+        let row = format!("<th scope=\"row\">{input}</th><td class=\"n\">{records}</td>");
+        assert!(page.contains(&row), "{page}");
+    }
+}
+
+#[test]
 fn a_job_with_another_policy_or_input_is_not_resumed() {
     let directory = tempfile::tempdir().unwrap();
     let inputs = write_inputs(directory.path(), 10);
