@@ -1,4 +1,4 @@
-//! What tells whether an input is the one that an earlier job has read: size, time, and a hash of the content.
+//! Recognizes an input that an earlier job has read: by its size, time, and a hash of the content.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
@@ -44,15 +44,15 @@ impl FileStamp {
         }
     }
 
-    /// The stamp of an object, which is asked for if no listing has told it.
+    /// The stamp of an object, which is requested unless a listing has stated it.
     fn of_object(object: &RemoteObject) -> Result<FileStamp, CommandError> {
         let object = found(object)?;
         let len = || CommandError::Input(format!("{}: the server does not say how long it is", object.name()));
         Ok(FileStamp { size: object.len().ok_or_else(len)?, modified: object.modified_ns() })
     }
 
-    /// The source is the one from which its part was made: same size, and same time or same content. Entity tags tell more
-    /// than times.
+    /// The source is the one from which its part was made: same size, and same time or same content. If there
+    /// is an entity tag, it is compared instead of the time.
     pub(crate) fn check(&self, source: &Source, entry: &Value) -> Result<(), CommandError> {
         let has_tag = entry["hash"].as_str().is_some_and(|hash| hash.starts_with(TAG));
         let is_same_time = entry["modified"].as_u64() == Some(self.modified) && !has_tag;

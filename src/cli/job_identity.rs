@@ -73,7 +73,7 @@ impl JobIdentity {
     }
 }
 
-/// The inputs of a job with their sizes, and their times; `None` if one is no regular file.
+/// The inputs of a job with their sizes, and their times; `None` if one is not a regular file.
 fn describe_inputs(sources: &Sources) -> Option<(Value, Value)> {
     let describe = |source: &Source| {
         let path = absolute(source.origin.file()?).to_string_lossy().into_owned();

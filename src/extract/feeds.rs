@@ -1,7 +1,7 @@
 //! Elements of feeds and sitemaps whose content is a reference: Sitemaps 0.9 with its extensions for images and videos, RSS
 //! 0.9x, 1.0 and 2.0, Atom, OPML.
 //!
-//! The root of the document decides the vocabulary. Namespaces only tell the elements of the vocabulary from those of
+//! The root of the document decides the vocabulary. Namespaces only distinguish the elements of the vocabulary from those of
 //! extensions, because many documents declare a wrong namespace or none.
 
 /// The vocabulary of a document.
@@ -73,7 +73,7 @@ impl Vocabulary {
         }
     }
 
-    /// What the content of an element is for the document; `None` if it is no reference. `is_core`: the element is in the
+    /// What the content of an element is for the document; `None` if it is not a reference. `is_core`: the element is in the
     /// namespace of the vocabulary.
     pub(super) fn rel_of_content(self, parent: &str, element: &str, is_core: bool) -> Option<&'static str> {
         let rules = if is_core { &CORE[..] } else { &EXTENSIONS[..] };

@@ -51,7 +51,7 @@ pub(crate) enum ContentType {
     Utf16(ByteOrder),
     /// Text in the named encoding, in which lines do not end with the byte LF.
     Encoding(&'static str),
-    /// UTF-16 text without a byte order mark, as far as its first bytes tell.
+    /// UTF-16 text without a byte order mark, judged by its first bytes.
     UnmarkedUtf16(ByteOrder),
     /// A table in a binary format.
     Table(TableFormat),

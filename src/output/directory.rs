@@ -21,7 +21,7 @@ pub(crate) const INCOMPLETE: &str = "_incomplete";
 /// Holds the split points of ranges that the job made.
 pub(crate) const SPLITS: &str = "splits.txt";
 
-/// Name of the partitions that are no ranges.
+/// Name of the partitions that are not ranges.
 const HOST_PARTITIONS: &str = "host_hash";
 
 /// Prefixes of the directories of partitions.

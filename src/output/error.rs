@@ -33,8 +33,8 @@ pub enum OutputError {
     /// A file with the name of the output appeared while the job ran, and must not be replaced.
     #[error("{}: the file did not exist when the job began, but exists now; it was kept, and the output was not written", .0.display())]
     Exists(PathBuf),
-    /// The output is no regular file, but another file has to be written beside it.
-    #[error("{}: {format} writes an index beside its data, and this is no regular file; name a file that ends in .cdx.gz", path.display())]
+    /// The output is not a regular file, but another file has to be written beside it.
+    #[error("{}: {format} writes an index beside its data, and this is not a regular file; name a file that ends in .cdx.gz", path.display())]
     NotRegular {
         /// The output.
         path: PathBuf,

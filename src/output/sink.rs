@@ -258,7 +258,7 @@ impl ClosedOutput {
         pending.sync().map_err(|error| io_error(path, "write to disk", error, NOT_NAMED))
     }
 
-    /// The pending file. An output that is no regular file is completed instead.
+    /// The pending file. An output that is not a regular file is completed instead.
     pub(super) fn into_pending(self) -> Result<Option<PendingFile>, OutputError> {
         match self {
             ClosedOutput::File { pending, .. } => Ok(Some(pending)),

@@ -148,7 +148,7 @@ fn line_end(chunk: &[u8], at: usize) -> usize {
 /// have neither brace nor quote in the key, a time of 14 digits, and ` {"`.
 #[inline(always)]
 fn usual_head(chunk: &[u8], json_bitmaps: &JsonBitmaps, at: usize) -> Option<(Option<i64>, usize)> {
-    // The quote is sought first: the search for it ends with the line, and the one for the brace then ends there too.
+    // The quote is searched for first: this search ends with the line, and then the one for the brace ends there too.
     let quote = json_bitmaps.next_stop(at);
     let word = quote.checked_sub(16).filter(|word| *word >= at)?;
     let brace = quote - 1;

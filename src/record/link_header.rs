@@ -13,11 +13,11 @@ pub(crate) struct LinkValue<'a> {
     pub(crate) anchor: Option<Vec<u8>>,
 }
 
-/// The links of a field value, or of several that are joined by commas. What is no link is skipped up to the next comma.
+/// The links of a field value, or of several that are joined by commas. What is not a link is skipped up to the next comma.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LinkValues<'a> {
     text: &'a [u8],
-    /// Where the next link is sought.
+    /// Where the search for the next link begins.
     pub(crate) at: usize,
 }
 
@@ -112,7 +112,7 @@ impl<'a> Iterator for LinkValues<'a> {
             }
             self.at += 1;
             let target = self.pass(|byte| byte != b'>');
-            // A target without an end is none.
+            // A target without an end is not a target.
             self.peek()?;
             self.at += 1;
             let mut link = LinkValue { target: target.trim_ascii(), ..LinkValue::default() };

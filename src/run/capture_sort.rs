@@ -72,7 +72,7 @@ pub(super) struct SortedCaptures {
 }
 
 impl CaptureSort<'_> {
-    /// `held_out` is the share of captures that rules are not learned from; `None` if contents are no evidence.
+    /// `held_out` is the share of captures that rules are not learned from; `None` if contents are not evidence.
     pub(super) fn new(ranks: &[u32], held_out: Option<f64>) -> CaptureSort<'_> {
         let days = held_out.is_some_and(|share| share > 0.0).then(DayCounts::default);
         CaptureSort { ranks, has_contents: held_out.is_some(), days }
@@ -165,7 +165,7 @@ fn add_redirect((from, to): (&[u8], &[u8]), code: RedirectCode, place: RecordPla
     });
 }
 
-/// Adds the hash of the text of a document. Returns false if its digest is no evidence.
+/// Adds the hash of the text of a document. Returns false if its digest is not evidence.
 #[cfg(feature = "cli")]
 pub(super) fn write_text_hash(uri: &[u8], digest: &[u8], hash: u64, records: &mut BytesBuffer) -> bool {
     let (digest, url) = (digest.strip_prefix(b"sha1:").unwrap_or(digest), UrlParts::of(uri));

@@ -137,7 +137,7 @@ impl<'a> CapturedDocument<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum KnownMarkup {
     Known(Markup),
-    /// The content tells whether this is a document.
+    /// The content decides whether this is a document.
     ByContent,
 }
 

@@ -130,7 +130,7 @@ impl DedupArgs {
         let destination = self.reporting.replace.apply(destination);
         let mut budget = self.spill.budget(&self.input);
         options.threads = budget.reserve_workers(options.threads, self.need(row_group_len))?;
-        // The key is made even if it is no column of the output.
+        // The key is made even if it is not a column of the output.
         let mut columns = output.columns.clone();
         columns.add_keys(self.key.as_slice());
         let mut policy = self.keys.complete(self.policy.policy(&self.input)?, &columns)?;

@@ -132,7 +132,7 @@ struct Extraction<'a> {
     /// Documents that could not be read to their end.
     unread: u64,
     defects: BTreeMap<DefectKind, u64>,
-    /// Captures that were not read, and records that are no captures.
+    /// Captures that were not read, and records that are not captures.
     skipped: BTreeMap<SkipReason, u64>,
     other_records: u64,
     /// Messages about documents so far.

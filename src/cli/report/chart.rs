@@ -173,7 +173,7 @@ impl LineChart<'_> {
         }
         let line: Vec<_> = self.points.iter().map(|(at, value)| format!("{:.1},{:.1}", x(*at), y(*value))).collect();
         let _ = writeln!(svg, "<polyline points=\"{}\"/>", line.join(" "));
-        // A line of few points is hard to see, and one point is none.
+        // A line of few points is hard to see, and a single point has no line.
         for (at, value) in self.points.iter().filter(|_| self.points.len() <= 12) {
             let _ = writeln!(svg, "<circle class=\"dot\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"3\"/>", x(*at), y(*value));
         }

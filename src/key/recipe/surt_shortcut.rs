@@ -186,7 +186,7 @@ fn kept_escapes(text: &ShortText) -> u128 {
     high >> 1 & text.positions(is_upper_digit) >> 2 | other
 }
 
-/// Returns whether `host`, whose dots are known, has no empty label and is no IPv4 address.
+/// Returns whether `host`, whose dots are known, has no empty label and is not an IPv4 address.
 #[inline(always)]
 fn is_common_host(host: &[u8], dots: u128) -> bool {
     let dots = dots & low_bits(host.len());

@@ -15,7 +15,7 @@ const MAX_SAMPLE: usize = 2048;
 /// Most hosts with one page that are compared with each other.
 const MAX_HOSTS_OF_PAGE: usize = 16;
 
-/// Most hosts with different paths in which one content may occur; a content at more paths is no evidence.
+/// Most hosts with different paths in which one content may occur; a content at more paths is not evidence.
 const MAX_PATHS_OF_CONTENT: usize = 8;
 
 /// What is needed of a host to compare it with others.
@@ -84,7 +84,7 @@ pub(crate) fn find_aliases(hosts: &[(Vec<u8>, HostSample)], limits: &ContentLimi
         partners.entry(a).or_default().push(b);
         partners.entry(b).or_default().push(a);
     }
-    // Hosts are aliases of hosts with more URLs, which are no aliases themselves.
+    // Hosts are aliases of hosts with more URLs, which are not aliases themselves.
     let rank = |at: &usize| (std::cmp::Reverse(hosts[*at].1.urls), &hosts[*at].0);
     let mut order: Vec<usize> = partners.keys().copied().collect();
     order.sort_by_key(rank);

@@ -327,7 +327,7 @@ impl HostLearner<'_> {
     }
 
     /// The number of contents that must support a rule: half of the usual number if as many pages confirm the rule by their
-    /// canonical links. Canonical links alone are no evidence, because many sites name one page for all.
+    /// canonical links. Canonical links alone are not evidence, because many sites name one page for all.
     fn needed_support(&self, rule: &ScopedRule) -> u64 {
         const MIN_CONTENTS: u64 = 2;
         let needed = self.needed_contents(rule);

@@ -44,7 +44,7 @@ pub(crate) struct PairCounts {
     pub(crate) merged: u64,
     /// Those of them with equal contents.
     pub(crate) right: u64,
-    /// Pairs with equal contents that are no sinks.
+    /// Pairs with equal contents that are not sinks.
     pub(crate) equal: u64,
     /// Those of them that rules make equal.
     pub(crate) found: u64,

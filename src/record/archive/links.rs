@@ -74,7 +74,7 @@ pub(super) struct LinkReader {
     /// Header fields with one link that were not returned yet.
     location: Vec<u8>,
     refresh: Vec<u8>,
-    /// All `Link` fields, joined by commas, and where the next link is sought.
+    /// All `Link` fields, joined by commas, and where the search for the next link begins.
     link_fields: Vec<u8>,
     link_fields_at: usize,
     /// The part of each list that is still to be read, as offsets in the JSON.

@@ -2,7 +2,7 @@
 //!
 //! A response to a POST is found again by the URL with `__wb_method=POST` and the body appended as a query. How a body
 //! becomes a query is that of pywb 2.10, whose lookups have to give the same text; cdxj-indexer differs in the values of JSON
-//! that are no strings.
+//! that are not strings.
 
 use super::form::{FormWriter, MAX_QUERY_LEN, cut_text};
 use super::heads::{for_each_field, http_head_end};

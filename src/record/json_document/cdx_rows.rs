@@ -17,7 +17,7 @@ pub(super) struct CdxRows {
     letters: Option<Vec<u8>>,
     /// An empty row was read: what follows is the key to resume.
     is_ending: bool,
-    /// Rows that are no records, of all answers.
+    /// Rows that are not records, of all answers.
     header_count: u64,
 }
 
@@ -43,7 +43,7 @@ fn letter(name: &JsonValue<'_>) -> u8 {
 }
 
 impl CdxRows {
-    /// Number of rows that are no records.
+    /// Number of rows that are not records.
     pub(super) fn header_count(&self) -> u64 {
         self.header_count
     }

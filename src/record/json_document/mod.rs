@@ -5,7 +5,7 @@
 //! ```
 //!
 //! A push parser that holds one element at a time. Of a long string, such as the body of a response, only the beginning is
-//! held. An element that is no record is a row with a fault. What is not part of an array of records is skipped.
+//! held. An element that is not a record is a row with a fault. What is not part of an array of records is skipped.
 //!
 //! - A CDX server answers `[["urlkey", "timestamp", "original"], ["org,a)/", "20140103030321", "http://a.org/"], ...]`: the
 //!   first row names the columns. An empty row and a row of one member at the end are a key to resume, which is counted
@@ -76,7 +76,7 @@ pub(crate) enum DocumentEnd {
     Whole,
     /// Within the document, after so many bytes of an unfinished record.
     Truncated(u64),
-    /// At something that is no such document.
+    /// At something that is not such a document.
     Broken,
 }
 
@@ -102,7 +102,7 @@ impl JsonDocumentParser {
         self.at
     }
 
-    /// The number of rows of CDX servers that are no records.
+    /// The number of rows of CDX servers that are not records.
     pub(crate) fn header_count(&self) -> u64 {
         self.cdx_rows.header_count()
     }
@@ -123,7 +123,7 @@ impl JsonDocumentParser {
         taken
     }
 
-    /// Whether the parser met something that is no such document.
+    /// Whether the parser met something that is not such a document.
     pub(crate) fn is_broken(&self) -> bool {
         self.state == DocumentState::Broken
     }
