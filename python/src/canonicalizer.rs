@@ -64,7 +64,7 @@ impl Canonicalizer {
         drop_fragment: bool,
         literal_base: bool,
         assume_scheme: Option<String>,
-        max_url: usize,
+        max_url: i64,
         profile: &str,
         key_hash: &str,
         trim: bool,
@@ -97,7 +97,8 @@ impl Canonicalizer {
             drop_fragment,
             literal_base,
             assume_scheme,
-            max_url,
+            // `check` refuses 0.
+            max_url: usize::try_from(max_url).unwrap_or(0),
             profile: profile.to_string(),
             key_hash: key_hash.to_string(),
             trim,

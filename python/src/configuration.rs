@@ -339,7 +339,7 @@ impl Configuration {
                 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
         };
         if self.max_url == 0 || self.max_url > MAX_MAX_URL {
-            return Err(invalid(format!("max_url is from 1 to {MAX_MAX_URL} bytes, not {}", self.max_url)));
+            return Err(invalid(format!("max_url is from 1 to {MAX_MAX_URL} bytes")));
         }
         match self.assume_scheme.as_deref().filter(|text| !is_scheme(text)) {
             Some(text) => {

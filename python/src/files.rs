@@ -1,16 +1,18 @@
-//! Reads files of crawl data with the readers of the command: every format, packed or not.
+//! Reads crawl data with the readers of the command: every format, packed or not; files, folders, archives and objects.
 
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use irikey::batch::{BatchBuilder, BatchError};
-use irikey::input::{Source, Sources};
+use irikey::input::{ListError, Source, Sources, list};
 use irikey::record::archive::RecordTypes;
 use irikey::record::{FormatOptions, InputFormat};
 use irikey::run::{self, Progress, RowGroup, RunError, RunOptions, RunRequest, Summary};
-use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -29,7 +31,7 @@ pub struct ReadOptions {
     pub threads: usize,
 }
 
-/// The rows of a file, and the counts of the run.
+/// The rows of the sources, and the counts of the run.
 pub struct ReadRows {
     pub batches: Vec<RecordBatch>,
     pub schema: SchemaRef,
@@ -58,7 +60,7 @@ impl std::error::Error for PartError {}
 /// Reads `source`, a path or bytes.
 ///
 /// # Errors
-/// An option is invalid, the file cannot be opened, or a signal handler raised an exception. A damaged file is not an error:
+/// An option is invalid, the path cannot be opened, or a signal handler raised an exception. A damaged file is not an error:
 /// the summary has it, and the rows are those before the damage.
 pub fn read(
     py: Python<'_>,
@@ -70,7 +72,7 @@ pub fn read(
     let (policy, types) = (configuration.policy(&outputs.columns)?, configuration.types()?);
     let unknown = || PyValueError::new_err(format!("unknown format {:?}; see irikey canon --help", options.format));
     let format = InputFormat::named(&options.format, &FormatOptions::default()).ok_or_else(unknown)?;
-    let sources = Sources(vec![open(source, options.name)?]);
+    let sources = open(source, options.name)?;
     let metadata: Vec<_> =
         policy.describe().into_iter().map(|(name, value)| (format!("irikey.{name}"), value)).collect();
     let builder = BatchBuilder::new(outputs.columns.clone(), &metadata, &policy, &sources.names());
@@ -108,14 +110,47 @@ pub fn read(
     Ok(ReadRows { batches, schema, summary })
 }
 
-fn open(source: &Bound<'_, PyAny>, name: Option<String>) -> PyResult<Source> {
+/// Returns the sources that a path names, as the command reads it: a file, the members of an archive, the files in a folder,
+/// an object; or the bytes of `source`. `name` replaces the path in the names of the sources.
+fn open(source: &Bound<'_, PyAny>, name: Option<String>) -> PyResult<Sources> {
     if let Ok(bytes) = source.cast::<PyBytes>() {
         let name = name.unwrap_or_else(|| "bytes".to_string());
-        return Ok(Source::reader(&name, std::io::Cursor::new(bytes.as_bytes().to_vec())));
+        return Ok(Sources(vec![Source::reader(&name, std::io::Cursor::new(bytes.as_bytes().to_vec()))]));
     }
-    let mut opened = Source::path(source.extract()?).map_err(|error| PyOSError::new_err(error.to_string()))?;
-    opened.name = name.unwrap_or(opened.name);
-    Ok(opened)
+    let path: PathBuf = source.extract()?;
+    // To the command, `-` is standard input and `@` begins the name of a list.
+    let is_special = path.as_os_str() == "-" || path.as_os_str().as_encoded_bytes().starts_with(b"@");
+    let argument = if is_special { Path::new(".").join(&path) } else { path.clone() };
+    let mut sources = source.py().detach(|| list(&[&argument])).map_err(|error| not_opened(&error))?;
+    let (given, name) = (argument.to_string_lossy(), name.unwrap_or_else(|| path.to_string_lossy().into_owned()));
+    for source in &mut sources.0 {
+        if let Some(rest) = source.name.strip_prefix(&*given) {
+            source.name = format!("{name}{rest}");
+        }
+    }
+    Ok(sources)
+}
+
+/// Returns the exception for a path that cannot be opened: for an error of the system the one that `open` of Python raises,
+/// such as `FileNotFoundError`.
+fn not_opened(error: &ListError) -> PyErr {
+    let message = error.to_string();
+    match error {
+        ListError::Open { path, error } => match error.raw_os_error() {
+            // With a number, OSError chooses its subclass.
+            Some(number) => PyOSError::new_err((number, plain_text(error), path.as_os_str().to_os_string())),
+            None if error.kind() == ErrorKind::InvalidInput => PyValueError::new_err(message),
+            None => std::io::Error::new(error.kind(), message).into(),
+        },
+        ListError::EmptyDirectory(_) | ListError::NoMember { .. } => PyFileNotFoundError::new_err(message),
+        _ => PyOSError::new_err(message),
+    }
+}
+
+/// Returns the text of an error of the system without its number.
+fn plain_text(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_string()
 }
 
 /// Runs `run` in a thread of its own, and handles signals until it ends.

@@ -43,6 +43,32 @@ def test_arrays_of_every_kind_give_the_same_values_in_the_same_kind():
         assert list(irikey.uris(empty)) in ([], [None, None]) or irikey.uris(empty).to_pylist() == [None] * len(empty)
 
 
+def test_objects_of_pandas_and_numpy_that_are_not_plain_series():
+    numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
+    found = irikey.uris(numpy.array(URLS, dtype=object))
+    assert found.dtype == object and found.tolist() == URIS
+    assert irikey.uris(numpy.array(["HTTP://h"])).tolist() == ["http://h/"]
+    index = irikey.uris(pandas.Index(["HTTP://h", None], name="page"))
+    assert isinstance(index, pandas.Index) and index.tolist() == ["http://h/", None] and index.name == "page"
+    # Different categories may have one canonical URI.
+    categories = pandas.Series(["HTTP://h", "http://h/", None, "http://g/"], dtype="category")
+    assert [uri if isinstance(uri, str) else None for uri in irikey.uris(categories)] == ["http://h/", "http://h/", None, "http://g/"]
+    assert irikey.keys(categories)[0] == irikey.key("http://h")
+    mixed = pandas.Series(["HTTP://h", b"http://h/\xff", None, float("nan")], dtype=object)
+    assert irikey.uris(mixed).tolist() == ["http://h/", "http://h/%FF", None, None]
+
+
+def test_columns_of_polars_without_a_value():
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"url": [None, None], "other": [None, None]})
+    assert irikey.uris(frame["url"]).to_list() == [None, None]
+    assert pa.table(irikey.canonicalize(frame))["uri"].to_pylist() == [None, None]
+    assert irikey.batch_function(columns=["uri"])(frame)["uri"].to_list() == [None, None]
+    urls = frame.with_columns(url=polars.lit("HTTP://h"))
+    assert polars.DataFrame(irikey.canonicalize(urls))["uri"].to_list() == ["http://h/"] * 2
+    assert irikey.uris(urls["url"], base=frame["other"]).to_list() == ["http://h/"] * 2
+
+
 def test_each_value_of_a_dictionary_is_normalized_once():
     urls = pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 0, 2], pa.int8()), ["HTTP://h", "x", None])
     found = irikey.uris(urls)
@@ -75,8 +101,8 @@ def test_rungs_and_recipes():
 
 
 def test_wrong_values_name_parameter_row_and_type():
-    for values, message in [([1], "row 0: expected a reference as str or bytes, found int"), ("http://h", "values: str is no array"),
-                            ({"a": 1}, "values: dict is no array"), (pa.array([[1]]), "expected text or bytes")]:
+    for values, message in [([1], "row 0: expected a reference as str or bytes, found int"), ("http://h", "values: str is not supported"),
+                            ({"a": 1}, "values: dict is not supported"), (pa.array([[1]]), "expected text or bytes")]:
         with pytest.raises(TypeError, match=message):
             irikey.uris(values)
     with pytest.raises(TypeError, match="columns is a list"):
@@ -86,6 +112,16 @@ def test_wrong_values_name_parameter_row_and_type():
     nested = pa.table({"url": [{"a": "x"}]})
     with pytest.raises(TypeError, match="column 'url'|column \"url\" has the type Struct"):
         irikey.canonicalize(nested)
+
+
+def test_arrays_that_contradict_themselves_are_refused():
+    outside = pa.DictionaryArray.from_arrays(pa.array([0, 9]), ["HTTP://h", "x"], safe=False)
+    offsets = b"".join(end.to_bytes(8, "little") for end in (0, 2, 1))
+    descending = pa.Array.from_buffers(pa.large_string(), 2, [None, pa.py_buffer(offsets), pa.py_buffer(b"ab")])
+    for array in (outside, descending):
+        for use in (lambda: irikey.uris(array), lambda: irikey.canonicalize(pa.record_batch({"url": array}))):
+            with pytest.raises(ValueError, match="out of bounds|[Oo]ffset"):
+                use()
 
 
 def test_a_null_structure_is_a_null_row():

@@ -122,6 +122,12 @@ def test_batch_functions_keep_the_kind_of_the_data():
     frame = pandas.DataFrame({"url": URLS}, index=range(5, 10))
     assert [value or None for value in function(frame)["uri"]] == expected and list(function(frame).index) == list(frame.index)
     assert function(polars.DataFrame({"url": URLS}))["uri"].to_list() == expected
+    assert function({"url": URLS})["uri"].to_pylist() == expected
+    # No column is replaced.
+    clashing = pa.table({"url": ["http://h"], "uri": ["mine"]})
+    for data in (clashing, clashing.to_batches()[0], clashing.to_pandas(), polars.DataFrame(clashing)):
+        with pytest.raises(ValueError, match="already has columns uri; rename"):
+            function(data)
 
 
 def test_partitions_of_dask():

@@ -1,6 +1,7 @@
 """Every policy of the command is a parameter; deprecated names; the command inside the package; types and help."""
 
 import inspect
+import os
 import re
 import subprocess
 import sys
@@ -167,10 +168,113 @@ def test_files_are_read_by_the_readers_of_the_command(tmp_path):
     assert (len(table), counts["skipped"]) == (1, 2)
     table, counts = irikey.read(WARC, columns, record_types=["all"])
     assert pa.table(table)["fault"].to_pylist() == ["no-url", None, None] and counts["skipped"] == 0
-    with pytest.raises(OSError, match="nope"):
-        irikey.read(tmp_path / "nope")
     with pytest.raises(ValueError, match="unknown format"):
         irikey.read(b"", format="docx")
+
+
+def test_a_path_names_what_it_names_for_the_command(tmp_path, monkeypatch):
+    import zipfile
+
+    with zipfile.ZipFile(tmp_path / "x.wacz", "w") as archive:
+        archive.writestr("archive/a.warc", WARC)
+        archive.writestr("archive/b.warc", WARC)
+        archive.writestr("datapackage.json", "{}")
+    (tmp_path / "folder").mkdir()
+    for name, line in (("1", "http://a/"), ("2", "http://b/"), ("_3", "http://c/")):
+        (tmp_path / "folder" / name).write_text(line)
+    (tmp_path / "@x").write_text("http://d/")
+    (tmp_path / "-").write_text("http://e/")
+    monkeypatch.chdir(tmp_path)
+    archive, member = tmp_path / "x.wacz", "archive/b.warc"
+    for source, options, expected in [
+        (archive, {}, [(f"{archive}!archive/{name}.warc", i) for name in "ab" for i in (1, 2)]),
+        (f"{archive}!{member}", {}, [(f"{archive}!{member}", 1), (f"{archive}!{member}", 2)]),
+        (archive, {"name": "n"}, [(f"n!archive/{name}.warc", i) for name in "ab" for i in (1, 2)]),
+        ("folder", {}, [("folder/1", 1), ("folder/2", 1)]),
+        ("@x", {}, [("@x", 1)]),
+        ("-", {"name": "n"}, [("n", 1)]),
+    ]:
+        table, counts = irikey.read(source, ["source", "record", "uri"], **options)
+        rows = pa.table(table).to_pylist()
+        assert sorted((row["source"], row["record"]) for row in rows) == expected and counts["errors"] == [], source
+        assert None not in [row["uri"] for row in rows]
+
+
+def test_an_object_of_a_server_is_read_by_its_url():
+    import functools
+    import http.server
+    import pathlib
+    import threading
+
+    samples = pathlib.Path(__file__).parents[2] / "data" / "samples"
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=samples)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/crawl.warc.gz"
+        # The server needs the interpreter while it answers.
+        table, counts = irikey.read(url, ["source", "uri"])
+        with pytest.raises(OSError, match="no such object .404."):
+            irikey.read(f"{url}.nope")
+        server.shutdown()
+    found, expected = pa.table(table), pa.table(irikey.read(samples / "crawl.warc.gz", ["uri"]).table)
+    assert found["uri"] == expected["uri"] and set(found["source"].to_pylist()) == {url} and counts["errors"] == []
+
+
+def test_a_path_that_cannot_be_opened_raises_what_open_raises(tmp_path):
+    for name in ("file", "secret"):
+        (tmp_path / name).write_text("http://h")
+    (tmp_path / "secret").chmod(0)
+    (tmp_path / "empty").mkdir()
+    for path in (tmp_path / "nope", tmp_path / "file" / "x", tmp_path / ("x" * 300), "", "a\0b"):
+        with pytest.raises((OSError, ValueError)) as expected:
+            open(path)
+        for read in (irikey.read, irikey.equivalences):
+            with pytest.raises(type(expected.value)) as found:
+                read(path)
+            assert type(found.value) is type(expected.value), path
+        if isinstance(expected.value, OSError):
+            with pytest.raises(OSError) as found:
+                irikey.read(path)
+            assert (found.value.errno, found.value.filename) == (expected.value.errno, str(path))
+    with pytest.raises(FileNotFoundError, match="no files in this directory"):
+        irikey.read(tmp_path / "empty")
+    with pytest.raises(IsADirectoryError):
+        irikey.equivalences(tmp_path)
+    with pytest.raises(ValueError, match="file is not a table of equivalences"):
+        irikey.equivalences(tmp_path / "file")
+    with pytest.raises(FileNotFoundError):
+        irikey.canonicalize(["x"], psl=tmp_path / "nope")
+    if os.geteuid() != 0:
+        with pytest.raises(PermissionError):
+            irikey.read(tmp_path / "secret")
+        return
+    # The rights of root do not end at those of a file.
+    os.seteuid(65534)
+    try:
+        with pytest.raises(PermissionError):
+            irikey.read(tmp_path / "secret")
+    finally:
+        os.seteuid(0)
+
+
+def test_wrong_arguments_raise_the_class_of_the_mistake():
+    for error, call in [
+        (KeyError, lambda: irikey.canonicalize(pa.table({"link": ["x"]}))),
+        (KeyError, lambda: irikey.canonicalize(["x"], base="page")),
+        (KeyError, lambda: irikey.Canonicalizer().array(["x"], "nope")),
+        (KeyError, lambda: irikey.batch_function()(pa.table({"link": ["x"]}))),
+        (ValueError, lambda: irikey.canonicalize(["x"], columns=["nope"])),
+        (ValueError, lambda: irikey.uris(["x"], max_url=-1)),
+        (ValueError, lambda: irikey.uris(["x"], max_url=0)),
+        (TypeError, lambda: irikey.uris(["x"], max_url="1")),
+        (TypeError, lambda: irikey.uris(["x"], nope=1)),
+        (TypeError, lambda: irikey.uris(["x"], strict="yes")),
+    ]:
+        with pytest.raises(error) as found:
+            call()
+        assert type(found.value) is error
+    with pytest.raises(TypeError, match="record_types is a list"):
+        irikey.read(b"", record_types="all")
 
 
 def test_times_for_spark_have_microseconds():

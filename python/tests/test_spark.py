@@ -251,13 +251,17 @@ def test_every_keep_is_a_total_order(spark):
 
 def test_invalid_arguments_are_reported_before_the_job(spark):
     rows = spark.createDataFrame([("http://h", 1)], "url string, n int")
-    for invalid in [{"url": "x"}, {"base": "x"}, {"rung": "x"}, {"columns": ["x"]}]:
+    for invalid in [{"rung": "x"}, {"columns": ["x"]}]:
         with pytest.raises(ValueError):
             canonicalize(rows, **invalid)
+    for missing in [{"url": "x"}, {"base": "x"}]:
+        with pytest.raises(KeyError, match="unknown column 'x'; expected one of url, n"):
+            canonicalize(rows, **missing)
     with pytest.raises(ValueError, match="already"):
         canonicalize(rows.withColumnRenamed("n", "key"))
-    for invalid in [{"order": []}, {"order": ["x"]}, {"keep": "x"}, {"keep": "newest"}, {"key": "x"}]:
-        with pytest.raises(ValueError):
+    for error, invalid in [(ValueError, {"order": []}), (KeyError, {"order": ["x"]}), (ValueError, {"keep": "x"}),
+                           (KeyError, {"keep": "newest"}), (KeyError, {"key": "x"})]:
+        with pytest.raises(error):
             dedup(canonicalize(rows), **{"order": ["n"], **invalid})
     with pytest.raises(Exception, match="expected text or bytes"):
         canonicalize(rows, url="n").collect()
@@ -510,6 +514,42 @@ def test_the_job_reads_archives_in_folders_globs_and_lists(run, tmp_path):
     write(folder / "a.warc.gz", b"".join(map(gzip.compress, records))[:-20])
     report, _ = run(folder / "a.warc.gz", "auto")
     assert len(report["damaged"]) == 1 and "a.warc.gz" in report["damaged"][0] and report["read"] == 2
+
+
+def test_the_job_reads_archives_of_other_file_systems(spark, run, tmp_path):
+    """A file system of Hadoop that tasks cannot open themselves, as that of s3a://: its files come as bytes."""
+    import gzip
+
+    sample = REPOSITORY / "data" / "samples" / "crawl.warc.gz"
+    (tmp_path / "warc").mkdir()
+    for name in ("a.warc.gz", "b.warc.gz"):
+        write(tmp_path / "warc" / name, sample.read_bytes())
+    write(tmp_path / "warc" / "c.warc", gzip.decompress(sample.read_bytes())[:5000])
+    hadoop = spark.sparkContext._jsc.hadoopConfiguration()
+    hadoop.set("fs.viewfs.mounttable.cluster.link./warc", f"file://{tmp_path}/warc")
+    batch_len = spark.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch")
+    try:
+        report, rows = run("viewfs://cluster/warc", "warc")
+    finally:
+        spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", batch_len)
+    expected, counts = irikey.read(sample, ["uri", "fault"])
+    fine = [row["uri"] for row in pa.table(expected).to_pylist() if row["fault"] is None]
+    assert {row["uri"] for row in rows} == set(fine) and report["kept"] == len(set(fine))
+    assert report["read"] > 2 * counts["records"] and len(report["damaged"]) == 1
+    assert report["damaged"][0].startswith("viewfs://cluster/warc/c.warc") and {row["source"] for row in rows} == {"viewfs://cluster/warc/a.warc.gz"}
+
+
+def test_the_job_reads_the_members_of_packages(run, tmp_path):
+    import zipfile
+
+    sample = REPOSITORY / "data" / "samples" / "crawl.warc.gz"
+    with zipfile.ZipFile(tmp_path / "x.wacz", "w") as package:
+        for name in "ab":
+            package.write(sample, f"archive/{name}.warc.gz")
+    report, rows = run(tmp_path / "x.wacz", "auto")
+    count = irikey.read(sample).counts["records"]
+    assert report["read"] == 2 * count and report["damaged"] == []
+    assert {row["source"] for row in rows} == {f"{(tmp_path / 'x.wacz').as_uri()}!archive/a.warc.gz"}
 
 
 def test_the_job_starts_by_spark_submit(tmp_path):

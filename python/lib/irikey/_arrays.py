@@ -45,9 +45,21 @@ def _pieces(values: Any) -> Any:
         import pyarrow as pa
 
         return _combined(pa.Array.from_pandas(values))
+    if kind == "numpy":
+        return values.tolist()
     raise TypeError(
-        f"values: {type(values).__name__} is no array; expected a list of str or bytes, or an array with the Arrow PyCapsule interface"
+        f"values: {type(values).__name__} is not supported; expected a list of str or bytes, an array of numpy, or an array with"
+        " the Arrow PyCapsule interface"
     )
+
+
+def _importable(data: Any) -> Any:
+    """Returns a data frame without columns of the type Null, which Polars exports in a way that the core refuses."""
+    if _module(data) == "polars" and type(data).__name__ == "DataFrame":
+        import polars as pl
+
+        return data.cast({name: pl.String for name, kind in data.schema.items() if kind == pl.Null})
+    return data
 
 
 def _column(canonical: Canonicalizer, column: str, values: Any, others: dict[str, Any]) -> Any:
@@ -58,7 +70,7 @@ def _column(canonical: Canonicalizer, column: str, values: Any, others: dict[str
 
         columns = {"url": values, **others}
         frame = pl.DataFrame({name: pl.Series(name, array) for name, array in columns.items()})
-        return pl.Series(values.name, pl.DataFrame(canonical.canonicalize(frame))[column])
+        return pl.Series(values.name, pl.DataFrame(canonical.canonicalize(_importable(frame)))[column])
     others = {name: _pieces(_combined(array)) for name, array in others.items()}
     if hasattr(values, "iterchunks"):
         import pyarrow as pa
@@ -72,7 +84,16 @@ def _column(canonical: Canonicalizer, column: str, values: Any, others: dict[str
         import pandas as pd
         import pyarrow as pa
 
-        return pd.Series(pa.array(result).to_pandas().to_numpy(), index=values.index, name=values.name, dtype=object)
+        # Different categories may become equal, which a categorical of pandas refuses.
+        found = pa.array(result)
+        found = (found.dictionary_decode() if pa.types.is_dictionary(found.type) else found).to_pandas().to_numpy()
+        if isinstance(values, pd.Index):
+            return pd.Index(found, name=values.name, dtype=object)
+        return pd.Series(found, index=values.index, name=values.name, dtype=object)
+    if kind == "numpy":
+        import numpy as np
+
+        return np.array(result, dtype=object)
     if kind == "pyarrow":
         import pyarrow as pa
 
@@ -94,8 +115,8 @@ def _map(name: str, values: Any, base: Any, charset: Any, options: dict[str, Any
 def uris(values: Data, base: Any = None, charset: Any = None, **options: Unpack[Options]) -> Data:
     """Returns the canonical URIs of an array, as an array of the same kind.
 
-    ``values`` is a list of str, bytes and None, a pyarrow Array or ChunkedArray, a polars or pandas Series, or any array with
-    the Arrow PyCapsule interface, which gives an :class:`irikey.Array`. The result is null where the URL is null or cannot be
+    ``values`` is a list of str, bytes and None, a pyarrow Array or ChunkedArray, a polars or pandas Series, a numpy array of
+    these objects, or any array with the Arrow PyCapsule interface, which gives an :class:`irikey.Array`. The result is null where the URL is null or cannot be
     parsed. Each value of a dictionary is normalized once.
 
     ``base`` and ``charset`` are one value, or arrays of the same length. With ``recipe=``, the result is the texts of the
@@ -146,7 +167,7 @@ def canonicalize(
     canonical = Canonicalizer(url=url, recipe=recipe, columns=names, **loaded(options))
     if hasattr(data, "iterchunks") or (_module(data) in ("polars", "pandas") and type(data).__name__ == "Series"):
         return canonical.canonicalize(_pieces(_combined(data)))
-    return canonical.canonicalize(data)
+    return canonical.canonicalize(_importable(data))
 
 
 class Read(NamedTuple):
@@ -172,17 +193,20 @@ def read(
     charset: Optional[lit] = None,
     **policy: Unpack[Policy],
 ) -> Read:
-    """Reads a file of crawl data, a path or its bytes, with the readers of the command: WARC, CDXJ, lines and so on, packed or
-    not. Every record is a row; of archives, every capture, unless ``record_types`` says otherwise ("all").
+    """Reads crawl data with the readers of the command: WARC, WACZ, CDXJ, Parquet, lines and so on, packed or not. Every record
+    is a row; of archives, every capture, unless ``record_types`` says otherwise ("all").
 
-    ``columns`` are names of ``irikey schema``; the default is uri, key, fault, fault_at and flags. ``format`` is one of
-    ``irikey canon --format``, ``name`` the name in the column ``source``. A
-    damaged file is no exception: the rows before the damage are returned, and ``counts["errors"]`` describes it.
+    ``source`` is the path of a file or a folder, the URL of an object, or the bytes of a file. ``columns`` are names of
+    ``irikey schema``; the default is uri, key, fault, fault_at and flags. ``format`` is one of ``irikey canon --format``,
+    ``name`` replaces the path in the column ``source``.
+
+    A damaged file is no exception: the rows before the damage are returned, and ``counts["errors"]`` describes it. A path that
+    cannot be opened raises what ``open`` raises, such as ``FileNotFoundError`` or ``PermissionError``.
     """
     options: dict[str, Any] = {"rung": rung, "base": base, "charset": charset, **policy}
     canonical = Canonicalizer(recipe=recipe, **loaded(options))
     return Read(*canonical.read(source, columns=column_names(columns), format=format, name=name,
-                                record_types=column_names(record_types), threads=threads))
+                                record_types=column_names(record_types, "record_types"), threads=threads))
 
 
 def schema(columns: Optional[Sequence[str]] = None, types: str = "arrow") -> Schema:
@@ -201,18 +225,28 @@ def batch_function(
     **policy: Unpack[Policy],
 ) -> Callable[[Data], Data]:
     """Returns a function that adds the columns of :func:`canonicalize` to a pyarrow Table or RecordBatch, or to a pandas or polars
-    data frame. It can be pickled: for ``map_batches`` of Ray, ``map_partitions`` of Dask and the like."""
+    data frame. It can be pickled: for ``map_batches`` of Ray, ``map_partitions`` of Dask and the like. The function raises
+    ``ValueError`` if the data already has one of the columns."""
     options: dict[str, Any] = {"rung": rung, **policy, "base": base, "charset": charset}
     made = Canonicalizer(url=url, recipe=recipe, columns=column_names(columns), types="spark", **loaded(options))
     return functools.partial(_with_columns, made)
 
 
 def _with_columns(canonical: Canonicalizer, data: Any) -> Any:
+    if isinstance(data, dict):
+        import pyarrow as pa
+
+        # A batch of Ray, if no format is named.
+        data = pa.table(data)
     kind = _module(data)
+    present = set(data.columns if kind in ("polars", "pandas") else data.schema.names)
+    clashing = [name for name in canonical.schema.names if name in present]
+    if clashing:
+        raise ValueError(f"the data already has columns {', '.join(clashing)}; rename them, or choose others with columns=")
     if kind == "polars":
         import polars as pl
 
-        return data.with_columns(pl.DataFrame(canonical.canonicalize(data)))
+        return data.with_columns(pl.DataFrame(canonical.canonicalize(_importable(data))))
     import pyarrow as pa
 
     if kind == "pandas":

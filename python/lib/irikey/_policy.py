@@ -61,16 +61,27 @@ def equivalences(source: Any) -> bytes:
 
     columns = ["kind", "uri", "key", "representative_key", "host", "pattern"]
     if not isinstance(source, pa.Table):
-        import pyarrow.parquet as pq
-
-        if not set(columns) <= set(pq.read_schema(source).names):
-            raise ValueError(f"{source} is not a table of equivalences; create one with irikey learn")
-        source = pq.read_table(source, columns=columns)
+        source = _equivalences_table(source, columns)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, source.schema) as writer:
         writer.write_table(source.select(columns))
     contents: bytes = sink.getvalue().to_pybytes()
     return contents
+
+
+def _equivalences_table(path: Any, columns: list[str]) -> Any:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    # Unlike pyarrow, open() raises the exception that tells why, such as IsADirectoryError.
+    with open(path, "rb") as file:
+        try:
+            parquet = pq.ParquetFile(file)
+        except pa.ArrowInvalid as error:
+            raise ValueError(f"{path} is not a table of equivalences: {error} Create one with irikey learn") from None
+        if not set(columns) <= set(parquet.schema_arrow.names):
+            raise ValueError(f"{path} is not a table of equivalences; create one with irikey learn")
+        return parquet.read(columns=columns)
 
 
 def loaded(options: dict[str, Any], stacklevel: int = 3) -> dict[str, Any]:
@@ -108,8 +119,8 @@ def output(name: str, recipe: Optional[str]) -> str:
     return "url_rules" if name == "uri" and recipe is not None else name
 
 
-def column_names(columns: Optional[Sequence[str]]) -> Optional[list[str]]:
+def column_names(columns: Optional[Sequence[str]], parameter: str = "columns") -> Optional[list[str]]:
     """Returns the names as a list; a single text is a mistake."""
     if isinstance(columns, str):
-        raise TypeError(f"columns is a list of names such as [{columns!r}], not a str")
+        raise TypeError(f"{parameter} is a list of names such as [{columns!r}], not a str")
     return None if columns is None else list(columns)

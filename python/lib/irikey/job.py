@@ -46,11 +46,11 @@ def _canonicalizer(arguments: argparse.Namespace) -> Canonicalizer:
 
 
 def _read(canonicalizer: Canonicalizer, source: Any, format: str, name: Optional[str] = None) -> tuple[Any, dict[str, Any]]:
-    """Returns the rows of a source with the column url, the record's bytes, and their offsets; and its counts."""
+    """Returns the rows of a source with the column url, the record's bytes, and their positions; and its counts."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    columns = ["record", "record_offset", "input", *_MADE]
+    columns = ["source", "record", "record_offset", "input", *_MADE]
     table, counts = canonicalizer.read(source, columns=columns, format=format, name=name, threads=1)
     rows = pa.table(table)
     url = pc.coalesce(rows["input"].cast(pa.binary()), rows["uri"].cast(pa.binary()))
@@ -95,7 +95,7 @@ def read_lines(spark: SparkSession, paths: list[str], arguments: argparse.Namesp
             ends = np.cumsum([len(value) + 1 for value in values])
             line = np.searchsorted(ends, found["record_offset"].to_numpy(), side="right")
             places = [pa.array(batch.column(name)).take(pa.array(line)) for name in ("source", "block", "record")]
-            found = found.drop_columns(["record", "record_offset"])
+            found = found.drop_columns(["source", "record", "record_offset"])
             columns = [column.combine_chunks() for column in found.columns]
             yield pa.RecordBatch.from_arrays([*columns, *places], names=[*found.column_names, "source", "block", "record"])
         counters.add(_sum(streams))
@@ -132,10 +132,12 @@ def read_files(spark: SparkSession, paths: list[str], arguments: argparse.Namesp
                 source = unquote(urlsplit(path).path) if is_local else content.as_py()
                 found, counts = _read(canonicalizer, source, format, name=path)
                 streams.append(counts)
-                found = found.drop_columns(["record_offset"])
-                record = found["record"].cast(pa.int64())
-                found = found.drop_columns(["record"]).append_column("source", pa.array([path] * len(found), pa.string()))
-                yield from found.append_column("record", record).combine_chunks().to_batches()
+                # An archive with several members has a source for each.
+                places = [found["source"], found["record"].cast(pa.int64())]
+                found = found.drop_columns(["source", "record", "record_offset"])
+                for name, place in zip(("source", "record"), places):
+                    found = found.append_column(name, place)
+                yield from found.combine_chunks().to_batches()
         counters.add(_sum(streams))
 
     return files.mapInArrow(rows, _schema(canonicalizer, "source", "record"))

@@ -49,13 +49,13 @@ def _quoted(name: str) -> str:
 def _found(df: DataFrame, name: str) -> str:
     """Returns the name of a column as the data frame writes it: Spark ignores case by default.
 
-    Raises ``ValueError`` if there is no such column, or several.
+    Raises ``KeyError`` if there is no such column, ``ValueError`` if there are several.
     """
     if name in df.columns and df.columns.count(name) == 1:
         return name
     alike = [column for column in df.columns if column.lower() == name.lower()]
     if not alike:
-        raise ValueError(f"unknown column {name!r}; expected one of {', '.join(df.columns)}")
+        raise KeyError(f"unknown column {name!r}; expected one of {', '.join(df.columns)}")
     if len(alike) > 1:
         raise ValueError(f"column {name!r} is ambiguous: the data frame has {', '.join(alike)}; rename all but one")
     return alike[0]
@@ -358,14 +358,14 @@ def _rank(df: DataFrame, keep: str, order: Sequence[str], time: str, status: str
         return places
     present = {name.lower() for name in df.columns}
     if time.lower() not in present:
-        raise ValueError(f"keep={keep!r} needs a time, and there is no column {time!r}; name the column with time=")
+        raise KeyError(f"keep={keep!r} needs a time, and there is no column {time!r}; name the column with time=")
     newest = F.coalesce(-_time(df, time), F.lit(_LAST))
     if keep == "newest":
         return [newest, *places]
     if keep == "oldest":
         return [F.coalesce(_time(df, time), F.lit(_LAST)), *places]
     if status.lower() not in present:
-        raise ValueError(f"keep='best' needs a status, and there is no column {status!r}; name the column with status=")
+        raise KeyError(f"keep='best' needs a status, and there is no column {status!r}; name the column with status=")
     # 2xx, then 3xx, 4xx, 5xx, any other status, no status.
     group = F.floor(_col(df, status).try_cast("int") / 100)
     rank = F.when(group.isNull(), 5).when(group.between(2, 5), group - 2).otherwise(4)
@@ -418,7 +418,7 @@ def dedup(
     group = _col(df, key)
     if isinstance(equivalences, (str, os.PathLike)):
         if uri.lower() not in {name.lower() for name in df.columns}:
-            raise ValueError(f"equivalences need URIs, and there is no column {uri!r}; name the column with uri=")
+            raise KeyError(f"equivalences need URIs, and there is no column {uri!r}; name the column with uri=")
         rows = canonicalize(rows, url=uri, columns=["key_protocol"], equivalences=equivalences, **options)
         group = F.coalesce(F.col("key_protocol"), group)
     elif equivalences is not None:
