@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Compares columns of irikey in Spark with the earlier ways and with pandas UDFs of w3lib and surt, interleaved; prints tables.
 
-usage: benches/spark_udf.py FILE [--rows N] [--rounds N]
+usage: benches/spark_udf.py FILE [--rows N] [--rounds N] [--table url|wide]
 
 Each contestant reads the same cached rows and writes its columns to Spark's sink "noop", so that everything is computed. The Python
-tools process a tenth of the rows; times are per row, and wall times of two cores.
+tools process a tenth of the rows; times are per row, and wall times of two cores. The first rounds warm up: the JVM compiles its
+code, and Spark starts the workers of Python.
 """
 
 import argparse
@@ -68,19 +69,23 @@ def with_surt(urls: pd.Series) -> pd.Series:
     return urls.map(one)
 
 
+WARM_UPS = 3
+
+
 def compare(title, own, contestants, rounds):
     """Measures the contestants, pairs of a data frame and its number of rows, and prints a table relative to ``own``."""
     found = {name: [] for name in contestants}
-    for _ in range(rounds + 1):
+    for _ in range(rounds + WARM_UPS):
         for name, (frame, count) in contestants.items():
             begun = time.monotonic()
             frame.write.format("noop").mode("overwrite").save()
             found[name].append((time.monotonic() - begun) / count * 1e6)
     print(f"| {title} | microseconds per row, end to end | times the first irikey |\n|---|---:|---:|")
     for name, times in found.items():
-        # The first round warms up; ratios are of one round.
-        ratio = statistics.median(time / base for time, base in zip(times[1:], found[own][1:]))
-        print(f"| {name} | {statistics.median(times[1:]):.2f} [{min(times[1:]):.2f}-{max(times[1:]):.2f}] | {ratio:.2f} |")
+        # Ratios are of one round.
+        times, base = times[WARM_UPS:], found[own][WARM_UPS:]
+        ratio = statistics.median(time / own_time for time, own_time in zip(times, base))
+        print(f"| {name} | {statistics.median(times):.2f} [{min(times):.2f}-{max(times):.2f}] | {ratio:.2f} |")
     print(flush=True)
 
 
@@ -88,30 +93,37 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file")
     parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--table", choices=["url", "wide"], help="measure one table only")
     arguments = parser.parse_args()
-    spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").config("spark.driver.memory", "4g").getOrCreate()
+    spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").config("spark.driver.memory", "4g")
+    spark = spark.config("spark.ui.showConsoleProgress", "false").getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     lines = spark.read.text(arguments.file).select(F.col("value").alias("url")).limit(arguments.rows)
     many = lines.repartition(4).cache()
-    few = many.sample(0.1, seed=1).cache()
-    wide = many.select("url", *others()).cache()
-    count, few_count, _ = many.count(), few.count(), wide.count()
-    columns = [uri("url").alias("uri"), key("url").alias("key")]
-    compare("the column url", "irikey: uri(url)", {
-        "the column only": (many, count),
-        "irikey: uri(url)": (many.select(uri("url")), count),
-        "irikey: uri(url), key(url)": (many.select(*columns), count),
-        "irikey: canonicalize, uri and key": (canonicalize(many, columns=["uri", "key"]), count),
-        "w3lib.canonicalize_url, pandas UDF": (few.select(F.pandas_udf(with_w3lib, "string")("url")), few_count),
-        "surt.surt, pandas UDF": (few.select(F.pandas_udf(with_surt, "string")("url")), few_count),
-    }, arguments.rounds)
-    compare(f"url and {len(wide.columns) - 1} other columns", "irikey: uri(url), key(url)", {
-        "the columns only": (wide, count),
-        "irikey: uri(url), key(url)": (wide.select("*", *columns), count),
-        "irikey: canonicalize, uri and key": (canonicalize(wide, columns=["uri", "key"]), count),
-        "irikey: mapInArrow with all columns, the first version of canonicalize": (with_all_columns(wide), count),
-    }, arguments.rounds)
+    count, columns = many.count(), [uri("url").alias("uri"), key("url").alias("key")]
+    if arguments.table != "wide":
+        few = many.sample(0.1, seed=1).cache()
+        few_count = few.count()
+        compare("the column url", "irikey: uri(url)", {
+            "the column only": (many, count),
+            "irikey: uri(url)": (many.select(uri("url")), count),
+            "irikey: uri(url), key(url)": (many.select(*columns), count),
+            "irikey: canonicalize, uri and key": (canonicalize(many, columns=["uri", "key"]), count),
+            "w3lib.canonicalize_url, pandas UDF": (few.select(F.pandas_udf(with_w3lib, "string")("url")), few_count),
+            "surt.surt, pandas UDF": (few.select(F.pandas_udf(with_surt, "string")("url")), few_count),
+        }, arguments.rounds)
+    if arguments.table != "url":
+        wide = many.select("url", *others()).cache()
+        wide.count()
+        same = getattr(F, "arrow_udf")(lambda url: url, "string")
+        compare(f"url and {len(wide.columns) - 1} other columns", "irikey: uri(url), key(url)", {
+            "the columns only": (wide, count),
+            "a function that returns url": (wide.select("*", same("url")), count),
+            "irikey: uri(url), key(url)": (wide.select("*", *columns), count),
+            "irikey: canonicalize, uri and key": (canonicalize(wide, columns=["uri", "key"]), count),
+            "irikey: mapInArrow with all columns, the first version of canonicalize": (with_all_columns(wide), count),
+        }, arguments.rounds)
     spark.stop()
 
 

@@ -549,7 +549,7 @@ def test_the_job_reads_the_members_of_packages(run, tmp_path):
     report, rows = run(tmp_path / "x.wacz", "auto")
     count = irikey.read(sample).counts["records"]
     assert report["read"] == 2 * count and report["damaged"] == []
-    assert {row["source"] for row in rows} == {f"{(tmp_path / 'x.wacz').as_uri()}!archive/a.warc.gz"}
+    assert [source.endswith("/x.wacz!archive/a.warc.gz") for source in {row["source"] for row in rows}] == [True]
 
 
 def test_the_job_starts_by_spark_submit(tmp_path):
