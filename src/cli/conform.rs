@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::error::CommandError;
 use super::eval::{answer_line, parse_question};
 use super::terminal::{print_error, print_lines};
-use crate::process::exit;
+use crate::process::{exit, plain_error};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &ConformArgs) -> Result<u8, CommandError> {
     for file in &args.files {
         match fs::read(file) {
             Ok(text) => run_cases(&text, file, &mut score),
-            Err(error) => score.add_invalid(file, None, format!("cannot read: {error}")),
+            Err(error) => score.add_invalid(file, None, format!("cannot read: {}", plain_error(&error))),
         }
     }
     for error in &score.errors {

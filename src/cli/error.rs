@@ -1,13 +1,14 @@
 //! Why a command failed, and the exit status that follows from it.
 
 use std::fmt::Display;
+use std::io;
 use std::path::Path;
 
 use super::terminal::{print_error, print_to_stderr};
 use crate::dedup::seen::SeenError;
 use crate::input::ListError;
 use crate::output::OutputError;
-use crate::process::exit;
+use crate::process::{exit, plain_error};
 use crate::run::{BudgetError, DedupError, ObserveError, RunError, SortError};
 
 /// The error of a command.
@@ -40,8 +41,13 @@ impl CommandError {
     }
 
     /// The file at `path` cannot be used for `operation`; it is neither an input nor an output.
-    pub(crate) fn side_file(path: &Path, operation: &str, error: impl Display) -> CommandError {
-        CommandError::SideFile(format!("{}: cannot {operation}: {error}", path.display()))
+    pub(crate) fn side_file(path: &Path, operation: &str, error: io::Error) -> CommandError {
+        CommandError::SideFile(format!("{}: cannot {operation}: {}", path.display(), plain_error(&error)))
+    }
+
+    /// The file at `path`, which a flag or an argument names, cannot be read.
+    pub(crate) fn unreadable(path: &Path, error: &io::Error) -> CommandError {
+        CommandError::Input(format!("{}: cannot read: {}", path.display(), plain_error(error)))
     }
 
     /// Prints the error of `irikey COMMAND` and returns its exit status. A closed pipe is a success: its reader has read

@@ -35,7 +35,7 @@ impl FileStamp {
             _ => CommandError::Usage(format!("{}: --resume takes only regular files and objects", source.name)),
         };
         let path = source.origin.file().ok_or_else(not_a_file)?;
-        let failed = |error| CommandError::Input(format!("{}: {error}", path.display()));
+        let failed = |error| CommandError::unreadable(path, &error);
         let metadata = fs::metadata(path).map_err(failed)?;
         let modified = metadata.modified().map_err(failed)?.duration_since(UNIX_EPOCH).unwrap_or_default();
         match metadata.is_file() {
@@ -79,7 +79,7 @@ pub(crate) fn hash_file(source: &Source) -> Result<String, CommandError> {
         return Ok(found(object)?.tag().map_or_else(String::new, |tag| format!("{TAG}{tag}")));
     }
     let Some(path) = source.origin.file() else { return Ok(String::new()) };
-    let failed = |error| CommandError::Input(format!("{}: {error}", path.display()));
+    let failed = |error| CommandError::unreadable(path, &error);
     let (mut file, mut hasher) = (File::open(path).map_err(failed)?, Xxh3::new());
     let mut rest = u64::MAX;
     if let Origin::Member(member) = &source.origin {

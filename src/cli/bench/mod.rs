@@ -67,8 +67,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<u8, CommandError> {
 
 fn read_report(path: &Path) -> Result<EarlierReport, CommandError> {
     let name = path.display();
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| CommandError::Usage(format!("{name}: cannot read the report: {error}")))?;
+    let text = std::fs::read_to_string(path).map_err(|error| CommandError::unreadable(path, &error))?;
     EarlierReport::parse(&text).ok_or_else(|| {
         CommandError::Usage(format!("{name}: not a report of irikey bench; make one with irikey bench --json"))
     })

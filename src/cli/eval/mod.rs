@@ -7,6 +7,7 @@ mod profile_ops;
 mod request;
 
 use std::io::{self, BufRead, Write};
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -30,7 +31,7 @@ pub(crate) struct EvalArgs {}
 
 /// Answers all lines of standard input, except blank ones.
 pub(crate) fn run(_args: &EvalArgs) -> Result<u8, CommandError> {
-    let unread = |error| CommandError::Input(format!("standard input: cannot read: {error}"));
+    let unread = |error| CommandError::unreadable(Path::new("standard input"), &error);
     let (mut questions, mut answers) = (io::stdin().lock(), io::BufWriter::new(io::stdout().lock()));
     let mut line = Vec::new();
     loop {
@@ -48,7 +49,7 @@ pub(crate) fn run(_args: &EvalArgs) -> Result<u8, CommandError> {
 fn unwritten(error: io::Error) -> CommandError {
     match error.kind() {
         io::ErrorKind::BrokenPipe => OutputError::ClosedPipe.into(),
-        _ => CommandError::SideFile(format!("standard output: cannot write: {error}")),
+        _ => CommandError::side_file(Path::new("standard output"), "write", error),
     }
 }
 

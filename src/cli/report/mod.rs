@@ -17,8 +17,8 @@ pub(crate) use self::text::{advice_to_text, replaced_to_text};
 use super::args::reporting::{ReportFormat, ReportingArgs};
 use super::error::CommandError;
 use super::terminal::{print_error, print_to_stderr};
-use crate::output::write_file;
-use crate::process::exit;
+use crate::output::{OutputError, write_file};
+use crate::process::{exit, plain_error};
 use crate::run::Summary;
 
 impl Report {
@@ -55,11 +55,21 @@ pub(crate) fn conclude(
     }
     if let Some(path) = &reporting.report {
         write_file(&reporting.replace.file(path), render(ReportFormat::of_path(path)).as_bytes())
-            .map_err(|error| CommandError::SideFile(format!("{error} (the report; the output is complete)")))?;
+            .map_err(|error| CommandError::SideFile(report_error(&error)))?;
     }
     match errors {
         [_, ..] => Ok(exit::INPUT),
         [] if reporting.fail_on_fault && summary.tally.faulty > 0 => Ok(exit::FAULTS),
         [] => Ok(exit::SUCCESS),
+    }
+}
+
+/// The message about a report that could not be written.
+fn report_error(error: &OutputError) -> String {
+    match error {
+        OutputError::Io { place, operation, error, .. } => {
+            format!("--report {place}: cannot {operation}: {}; the output is complete", plain_error(error))
+        }
+        error => format!("--report: {error}; the output is complete"),
     }
 }
