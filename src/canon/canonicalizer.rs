@@ -15,7 +15,7 @@ use crate::iri::{
 };
 use crate::kernel::{Bitmaps, SimdTask, Span, append, append_range, run_with_simd};
 use crate::key::KeyBytes;
-use crate::learn::{Equivalences, KeyBuffers, KeyOrigin};
+use crate::learn::{Equivalences, KeyOrigin, KeyResolver};
 use crate::record::{RecordOffsets, Records};
 
 /// Turns records into rows by one policy. Each worker reuses one canonicalizer. Rows only depend on records and policy.
@@ -368,17 +368,17 @@ fn push_left_out(rows: &mut Rows) {
 
 /// Appends the protocol keys of the rows from `first` on. A row with a fault keeps its own key.
 fn push_protocol_keys(equivalences: &Equivalences, first: usize, rows: &mut Rows) {
-    let mut buffers = KeyBuffers::default();
-    for row in first..rows.len() {
-        let uri = rows.uri.get(row);
-        let (key, origin) = match uri {
-            b"" => (rows.key[row], KeyOrigin::None),
-            uri => equivalences.key_with(uri, rows.key[row], &mut buffers),
+    let Rows { uri: uris, key: keys, protocol, tally, .. } = rows;
+    let mut resolver = KeyResolver::new(equivalences);
+    for (row, own) in keys.iter().enumerate().skip(first) {
+        let (key, origin) = match uris.get(row) {
+            b"" => (*own, KeyOrigin::None),
+            uri => resolver.key(uri, *own),
         };
-        rows.tally.by_class += u64::from(origin == KeyOrigin::Class);
-        rows.tally.by_pattern += u64::from(origin == KeyOrigin::Pattern);
-        rows.tally.by_rule += u64::from(origin == KeyOrigin::Rule);
-        rows.protocol.push(key);
+        tally.by_class += u64::from(origin == KeyOrigin::Class);
+        tally.by_pattern += u64::from(origin == KeyOrigin::Pattern);
+        tally.by_rule += u64::from(origin == KeyOrigin::Rule);
+        protocol.push(key);
     }
 }
 

@@ -18,10 +18,12 @@
 pub(crate) mod content;
 mod equivalences;
 mod graph;
+mod host_rules;
 mod learned;
 mod observations;
 mod observer;
 mod patterns;
+mod protocol_keys;
 mod redirect;
 mod resolution;
 mod rewrite;
@@ -31,8 +33,8 @@ mod text_map;
 #[cfg(feature = "cli")]
 mod trace;
 
-pub(crate) use equivalences::KeyBuffers;
-pub use equivalences::{Equivalences, EquivalencesConflict, KeyOrigin};
+pub use equivalences::{Equivalences, EquivalencesConflict};
+pub use host_rules::KeyOrigin;
 #[cfg(feature = "pipeline")]
 pub(crate) use learned::LearnedRedirects;
 pub use learned::{ClassMember, LearnCounts, Learned, MemberReason};
@@ -40,6 +42,7 @@ pub use observations::Observations;
 #[cfg(feature = "pipeline")]
 pub(crate) use observer::{NUMBERED_URL_LEN, RedirectObserver};
 pub use patterns::{Pattern, RefusedRules};
+pub(crate) use protocol_keys::KeyResolver;
 #[cfg(feature = "pipeline")]
 pub(crate) use redirect::TargetSource;
 pub use redirect::{LearnLimits, RecordPlace, RedirectCode, RedirectVerdict};

@@ -50,14 +50,20 @@ impl OriginRule {
         (rule.from_https != rule.to_https || www != WwwChange::Kept).then_some(rule)
     }
 
-    /// Returns the host that `host` is rewritten to, or `None` if the rule cannot apply to this host.
-    pub(super) fn host(self, host: &[u8]) -> Option<Vec<u8>> {
+    /// Returns the host that `host` is rewritten to, in two parts, or `None` if the rule cannot apply to this host.
+    fn host_parts(self, host: &[u8]) -> Option<[&[u8]; 2]> {
+        let rest = without_www(host);
         match self.www {
-            WwwChange::Kept => Some(host.to_vec()),
-            WwwChange::Added if without_www(host) == host => Some([b"www.", host].concat()),
-            WwwChange::Stripped if without_www(host) != host => Some(without_www(host).to_vec()),
+            WwwChange::Kept => Some([b"", host]),
+            WwwChange::Added if rest == host => Some([b"www.", host]),
+            WwwChange::Stripped if rest != host => Some([b"", rest]),
             WwwChange::Added | WwwChange::Stripped => None,
         }
+    }
+
+    /// Returns the host that `host` is rewritten to, or `None` if the rule cannot apply to this host.
+    pub(super) fn host(self, host: &[u8]) -> Option<Vec<u8>> {
+        self.host_parts(host).map(|parts| parts.concat())
     }
 }
 
@@ -147,29 +153,31 @@ impl RewriteRule {
         })
     }
 
-    /// Returns the URI that `uri` is rewritten to, or `None` if the rule does not apply to it.
-    pub(super) fn apply(self, uri: &Spelling<'_>) -> Option<Vec<u8>> {
-        let mut out = Vec::with_capacity(uri.path.len() + uri.authority.len() + uri.tail.len() + 16);
+    /// Replaces the contents of `out` by the URI that `uri` is rewritten to. Returns whether the rule applies to `uri`.
+    pub(super) fn write(self, uri: &Spelling<'_>, out: &mut Vec<u8>) -> bool {
+        out.clear();
         match self {
             RewriteRule::Origin(rule) if uri.is_bare_host && uri.is_https == rule.from_https => {
-                let host = rule.host(uri.authority)?;
-                Spelling { is_https: rule.to_https, authority: &host, ..*uri }.write_origin(&mut out);
+                let Some([start, host]) = rule.host_parts(uri.authority) else { return false };
+                out.extend_from_slice(if rule.to_https { b"https://" } else { b"http://" });
+                out.extend_from_slice(start);
+                out.extend_from_slice(host);
                 out.extend_from_slice(uri.path);
             }
-            RewriteRule::Origin(_) => return None,
-            _ if RewriteRule::of_ending(uri.ending()) != Some(self) => return None,
+            RewriteRule::Origin(_) => return false,
+            _ if RewriteRule::of_ending(uri.ending()) != Some(self) => return false,
             RewriteRule::StripSlash => {
-                uri.write_origin(&mut out);
+                uri.write_origin(out);
                 out.extend_from_slice(&uri.path[..uri.path.len() - 1]);
             }
             RewriteRule::AddSlash | RewriteRule::AddSlashToFiles => {
-                uri.write_origin(&mut out);
+                uri.write_origin(out);
                 out.extend_from_slice(uri.path);
                 out.push(b'/');
             }
         }
         out.extend_from_slice(uri.tail);
-        Some(out)
+        true
     }
 }
 
@@ -196,8 +204,9 @@ mod tests {
         ];
         for (name, uri, want) in cases {
             let rule = RewriteRule::named(name).unwrap();
-            let made = rule.apply(&Spelling::of(uri.as_bytes()).unwrap());
-            assert_eq!(made.as_deref(), want.map(str::as_bytes), "{name} {uri}");
+            let mut out = b"before".to_vec();
+            let is_written = rule.write(&Spelling::of(uri.as_bytes()).unwrap(), &mut out);
+            assert_eq!(is_written.then_some(&out[..]), want.map(str::as_bytes), "{name} {uri}");
         }
         assert_eq!(RewriteRule::all().len(), 13);
         assert!(RewriteRule::all().into_iter().all(|rule| RewriteRule::named(&rule.name()) == Some(rule)));

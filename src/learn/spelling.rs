@@ -1,6 +1,6 @@
 //! Parts of a canonical http or https URI that sites spell in several ways: its origin and the end of its path.
 
-use crate::iri::Parts;
+use super::content::UrlOrigin;
 
 /// An http or https URI in parts. Their concatenation is the URI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,23 +61,13 @@ impl PathEnding {
 }
 
 impl<'a> Spelling<'a> {
-    /// Splits `uri`. Returns `None` if its scheme is neither http nor https.
+    /// Splits a canonical URI. Returns `None` if its scheme is neither http nor https.
     pub(crate) fn of(uri: &'a [u8]) -> Option<Spelling<'a>> {
-        let parts = Parts::split(uri);
-        let is_https = match parts.scheme(uri)? {
-            b"https" => true,
-            b"http" => false,
-            _ => return None,
-        };
-        let authority = parts.authority(uri)?;
-        let is_bare_host = parts.host(uri) == Some(authority);
-        Some(Spelling {
-            is_https,
-            authority,
-            path: parts.path(uri),
-            tail: &uri[parts.path_end as usize..],
-            is_bare_host,
-        })
+        let origin = UrlOrigin::of(uri)?;
+        let rest = &uri[origin.len()..];
+        let (path, tail) = rest.split_at(memchr::memchr2(b'?', b'#', rest).unwrap_or(rest.len()));
+        let UrlOrigin { is_https, authority } = origin;
+        Some(Spelling { is_https, authority, path, tail, is_bare_host: origin.is_bare_host() })
     }
 
     /// Returns how the path ends.

@@ -1,7 +1,9 @@
 //! Tells which class, rules and patterns lead from a URL to its key: [`Equivalences::trace`].
 
 use super::content::{ContentRuleSet, RuleBuffers, UrlParts};
-use super::equivalences::{Equivalences, KeyOrigin, MOST_STEPS};
+use super::equivalences::Equivalences;
+use super::host_rules::KeyOrigin;
+use super::protocol_keys::MOST_STEPS;
 use super::spelling::Spelling;
 use crate::key::KeyBytes;
 

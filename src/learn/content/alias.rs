@@ -5,7 +5,8 @@
 use super::captures::HostCaptures;
 use super::host::{ContentLimits, HostRules, JudgedRule, RuleRefusal, learned_set, wilson_lower_bound};
 use super::rule::{ContentRule, ScopedRule};
-use super::rule_set::{RuleBuffers, UrlParts};
+use super::rule_set::RuleBuffers;
+use super::url_parts::UrlParts;
 use std::collections::{BTreeMap, HashMap};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -36,7 +37,7 @@ impl HostSample {
         let (mut buffers, mut form, mut removed) = (RuleBuffers::default(), Vec::new(), Vec::new());
         let (mut pages, mut schemes) = (Vec::new(), [false; 2]);
         for i in 0..captures.len() {
-            let Some(url) = UrlParts::of(captures.uri(i)).filter(UrlParts::is_bare_host) else { continue };
+            let Some(url) = UrlParts::of(captures.uri(i)).filter(UrlParts::has_host_name_only) else { continue };
             removed.clear();
             set.write(&url, &mut buffers, &mut removed, &mut form);
             let form = UrlParts::of(&form)?;

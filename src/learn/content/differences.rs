@@ -1,7 +1,8 @@
 //! What two URLs of a host with equal contents differ in: the rules by which they would be equal. [`find_differences`].
 
 use super::rule::{ContentRule, PathContext, ScopedRule, SegmentPlace, ValueShape, extension_of};
-use super::rule_set::{MAX_SEGMENTS_BEFORE, UrlParts, general_segment, name_and_value};
+use super::rule_set::MAX_SEGMENTS_BEFORE;
+use super::url_parts::{UrlParts, general_segment, name_and_value};
 use std::collections::BTreeMap;
 
 /// Last segments that often name their directory.
@@ -52,7 +53,7 @@ pub(super) enum DifferenceDetail {
 pub(super) fn find_differences(a: &UrlParts<'_>, b: &UrlParts<'_>, detail: DifferenceDetail) -> Option<Differences> {
     let mut found = Differences::default();
     if a.is_https != b.is_https {
-        let is_possible = a.is_bare_host() && b.is_bare_host();
+        let is_possible = a.has_host_name_only() && b.has_host_name_only();
         found.rules.push(is_possible.then_some(ContentRule::Scheme)?.into());
     }
     if a.fragment != b.fragment {

@@ -32,6 +32,7 @@ mod rule;
 mod rule_set;
 #[cfg(feature = "pipeline")]
 mod trial;
+mod url_parts;
 #[cfg(feature = "pipeline")]
 mod validation;
 
@@ -40,7 +41,7 @@ pub(crate) use captures::HostCaptures;
 #[cfg(feature = "cli")]
 pub(crate) use export::regexes_of;
 #[cfg(feature = "pipeline")]
-pub(crate) use general::{EVERYWHERE, GeneralRules, LearnedHost, ScopeRule, site_of};
+pub(crate) use general::{EVERYWHERE, GeneralRules, LearnedHost, ScopeRule, Votes, site_of};
 #[cfg(feature = "pipeline")]
 pub(crate) use highlights::{HostReduction, KindTotals, RuleHighlights};
 #[cfg(feature = "pipeline")]
@@ -48,6 +49,7 @@ pub(crate) use host::{ContentLimits, JudgedRule, RuleRefusal};
 #[cfg(feature = "pipeline")]
 pub(crate) use near::DocumentEvidence;
 pub(crate) use rule::{ContentRule, PathContext, ScopedRule};
-pub(crate) use rule_set::{ContentRuleSet, RuleBuffers, UrlParts};
+pub(crate) use rule_set::{ContentRuleSet, RuleBuffers};
+pub(crate) use url_parts::{UrlOrigin, UrlParts};
 #[cfg(feature = "pipeline")]
 pub(crate) use validation::{RuleScores, wilson_interval};

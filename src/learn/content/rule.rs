@@ -143,33 +143,24 @@ impl PathContext {
     }
 
     /// Returns whether the context contains a path.
-    pub(super) fn contains(&self, path: PathEnds<'_>) -> bool {
+    pub(super) fn contains(&self, path: &[u8]) -> bool {
+        let path = path.strip_prefix(b"/").unwrap_or(path);
         match self {
             PathContext::Any => true,
-            PathContext::First(first) => path.first == Some(first),
-            PathContext::Extension(extension) => path.last.and_then(extension_of) == Some(extension),
+            _ if path.is_empty() => false,
+            PathContext::First(first) => path.strip_prefix(&first[..]).is_some_and(ends_segment),
+            PathContext::Extension(extension) => {
+                let path = path.strip_suffix(b"/").unwrap_or(path);
+                let last = memchr::memrchr(b'/', path).map_or(path, |at| &path[at + 1..]);
+                extension_of(last) == Some(extension)
+            }
         }
     }
 }
 
-/// The first and the last segment of a path, without the empty one that a final slash makes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct PathEnds<'a> {
-    first: Option<&'a [u8]>,
-    last: Option<&'a [u8]>,
-}
-
-impl PathEnds<'_> {
-    pub(super) fn of(path: &[u8]) -> PathEnds<'_> {
-        let path = path.strip_prefix(b"/").unwrap_or(path);
-        if path.is_empty() {
-            return PathEnds::default();
-        }
-        let path = path.strip_suffix(b"/").unwrap_or(path);
-        let first = memchr::memchr(b'/', path).map_or(path, |at| &path[..at]);
-        let last = memchr::memrchr(b'/', path).map_or(path, |at| &path[at + 1..]);
-        PathEnds { first: Some(first), last: Some(last) }
-    }
+/// Returns whether a segment ends where the rest of a path begins.
+pub(super) fn ends_segment(rest: &[u8]) -> bool {
+    matches!(rest, [] | [b'/', ..])
 }
 
 impl fmt::Display for PathContext {
@@ -275,6 +266,17 @@ impl ContentRule {
                 | ContentRule::PathParameter(_)
                 | ContentRule::Segment(..)
                 | ContentRule::SegmentValue(..)
+        )
+    }
+
+    /// Returns whether the rule is about queries.
+    pub(super) fn is_about_queries(&self) -> bool {
+        matches!(
+            self,
+            ContentRule::Parameter(..)
+                | ContentRule::Query
+                | ContentRule::ParameterOrder
+                | ContentRule::EmptyParameters
         )
     }
 

@@ -1,90 +1,10 @@
 //! Applies rules about content to URLs: [`ContentRuleSet`].
 
-use super::rule::{ContentRule, PathContext, PathEnds, ScopedRule, SegmentPlace, ValueShape};
+use super::rule::{ContentRule, PathContext, ScopedRule, SegmentPlace, ValueShape, ends_segment};
+use super::url_parts::{UrlParts, general_segment, name_and_value};
+use crate::kernel::{any_byte, any_pair};
+use std::ops::Range;
 use xxhash_rust::xxh3::xxh3_64;
-
-/// An http or https URI in the parts that rules are about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct UrlParts<'a> {
-    pub(super) is_https: bool,
-    /// Userinfo, host and port.
-    pub(super) authority: &'a [u8],
-    /// With the first slash; empty only if the URI is not canonical.
-    pub(super) path: &'a [u8],
-    /// Without `?`.
-    pub(super) query: Option<&'a [u8]>,
-    /// Without `#`.
-    pub(super) fragment: Option<&'a [u8]>,
-}
-
-impl<'a> UrlParts<'a> {
-    /// Splits a canonical URI; `None` if its scheme is neither http nor https.
-    pub(crate) fn of(uri: &'a [u8]) -> Option<UrlParts<'a>> {
-        let (is_https, rest) = match uri.strip_prefix(b"http")? {
-            [b's', b':', b'/', b'/', rest @ ..] => (true, rest),
-            [b':', b'/', b'/', rest @ ..] => (false, rest),
-            _ => return None,
-        };
-        let (rest, fragment) = split_at(rest, b'#');
-        let (rest, query) = split_at(rest, b'?');
-        let path_at = memchr::memchr(b'/', rest).unwrap_or(rest.len());
-        Some(UrlParts { is_https, authority: &rest[..path_at], path: &rest[path_at..], query, fragment })
-    }
-
-    /// Returns userinfo, host and port.
-    pub(crate) fn authority(&self) -> &'a [u8] {
-        self.authority
-    }
-
-    /// Returns whether the scheme is https; otherwise it is http.
-    #[cfg(feature = "pipeline")]
-    pub(crate) fn is_https(&self) -> bool {
-        self.is_https
-    }
-
-    /// Appends path, query and fragment.
-    #[cfg(feature = "pipeline")]
-    pub(crate) fn write_rest(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(self.path);
-        for (mark, text) in [(b'?', self.query), (b'#', self.fragment)] {
-            if let Some(text) = text {
-                out.push(mark);
-                out.extend_from_slice(text);
-            }
-        }
-    }
-
-    /// Returns whether the authority is a host alone, so that another scheme may name the same server.
-    pub(super) fn is_bare_host(&self) -> bool {
-        !self.authority.contains(&b'@') && !self.authority.ends_with(b"]") && !self.authority.contains(&b':')
-    }
-}
-
-fn split_at(text: &[u8], byte: u8) -> (&[u8], Option<&[u8]>) {
-    match memchr::memchr(byte, text) {
-        Some(at) => (&text[..at], Some(&text[at + 1..])),
-        None => (text, None),
-    }
-}
-
-/// Splits a query parameter or a path parameter into its name and its value; the value is empty without `=`.
-pub(super) fn name_and_value(parameter: &[u8]) -> (&[u8], &[u8]) {
-    match memchr::memchr(b'=', parameter) {
-        Some(at) => (&parameter[..at], &parameter[at + 1..]),
-        None => (parameter, b""),
-    }
-}
-
-/// Returns the segment in the form that [`ContentRule::SegmentValue`] uses: a name, `#` for a number, `*` for others.
-pub(super) fn general_segment(segment: &[u8]) -> &[u8] {
-    match segment {
-        [_, ..] if segment.iter().all(u8::is_ascii_digit) => b"#",
-        [_, ..] if segment.len() <= 20 && segment.iter().all(|byte| byte.is_ascii_alphabetic() || *byte == b'_') => {
-            segment
-        }
-        _ => b"*",
-    }
-}
 
 /// Most segments before one whose value makes no difference.
 pub(super) const MAX_SEGMENTS_BEFORE: usize = 3;
@@ -139,8 +59,9 @@ pub(crate) struct ContentRuleSet {
     same_as: [Option<(bool, Vec<u8>, u16)>; 2],
     /// Rules after which others, or the same one again, may apply.
     repeated: Vec<u16>,
-    /// There are rules about paths.
-    changes_paths: bool,
+    /// There are rules about paths, and about queries.
+    has_path_rules: bool,
+    has_query_rules: bool,
     count: u16,
 }
 
@@ -148,7 +69,10 @@ pub(crate) struct ContentRuleSet {
 #[derive(Debug, Default)]
 pub(crate) struct RuleBuffers {
     path: Vec<u8>,
-    parameters: Vec<(usize, usize)>,
+    /// Where the segments are in `path`.
+    segments: Vec<Range<usize>>,
+    /// Where the remaining parameters are in the query.
+    parameters: Vec<Range<usize>>,
 }
 
 impl ContentRuleSet {
@@ -166,7 +90,8 @@ impl ContentRuleSet {
         if rule.is_repeated() {
             self.repeated.push(number);
         }
-        self.changes_paths |= rule.is_about_paths();
+        self.has_path_rules |= rule.is_about_paths();
+        self.has_query_rules |= rule.is_about_queries();
         match rule.clone() {
             ContentRule::Scheme => self.scheme = Some(number),
             ContentRule::DoubledSlashes => self.doubled_slashes = Some(number),
@@ -197,9 +122,38 @@ impl ContentRuleSet {
         self.kept.iter().any(|kept| kept == name)
     }
 
-    /// Returns whether the set has no rules that change URLs.
-    pub(crate) fn is_empty(&self) -> bool {
-        usize::from(self.count) == self.kept.len()
+    /// Returns whether the rules may change `url`, without writing anything: whether it has what a rule is about.
+    #[inline]
+    pub(crate) fn may_change(&self, url: &UrlParts<'_>) -> bool {
+        self.same_as[usize::from(url.is_https)].is_some()
+            || self.scheme.is_some() && !url.is_https
+            || self.has_query_rules && url.query.is_some()
+            || self.fragment.is_some() && url.fragment.is_some()
+            || self.changes_path(url.path)
+    }
+
+    /// Returns whether a rule about paths applies to `path`, or the path lacks its slash.
+    fn changes_path(&self, path: &[u8]) -> bool {
+        if !self.has_path_rules || path.is_empty() {
+            return path.is_empty();
+        }
+        let inner = path.strip_prefix(b"/").unwrap_or(path);
+        let has_slash = inner.ends_with(b"/");
+        let trimmed = inner.strip_suffix(b"/").unwrap_or(inner);
+        let is_last = |name: &[u8]| trimmed.strip_suffix(name).is_some_and(|rest| matches!(rest, [] | [.., b'/']));
+        self.final_slash.is_some() && has_slash
+            || self.path_case.is_some() && any_byte(path, |byte| byte.is_ascii_uppercase())
+            || self.doubled_slashes.is_some() && any_pair(path, |byte, next| (byte == b'/') & (next == b'/'))
+            || !self.path_parameters.is_empty() && any_byte(path, |byte| byte == b';')
+            || self.documents.iter().any(|(name, _)| !has_slash && is_last(name))
+            || self.segments.iter().any(|(place, name, _)| match place {
+                SegmentPlace::First => trimmed.strip_prefix(&name[..]).is_some_and(ends_segment),
+                SegmentPlace::Last => is_last(name),
+            })
+            || !inner.is_empty()
+                && self.segment_values.iter().any(|(before, shape, _)| {
+                    matching_value((before, *shape), trimmed.split(|byte| *byte == b'/')).is_some()
+                })
     }
 
     /// Writes the form of `url` that is the same for all URLs that the rules make equal, and adds to `removed` what each
@@ -212,32 +166,20 @@ impl ContentRuleSet {
         out: &mut Vec<u8>,
     ) {
         out.clear();
-        let RuleBuffers { path, parameters } = buffers;
-        let mut is_https = url.is_https;
-        let mut authority = url.authority;
-        if let Some(number) = self.scheme.filter(|_| url.is_bare_host()) {
-            removed.add(number, || 1 + u64::from(is_https));
-            is_https = true;
-        }
-        if let Some((to_https, host, number)) = self.same_as[usize::from(url.is_https)].as_ref()
-            && url.is_bare_host()
-        {
-            removed.add(*number, || xxh3_64(authority));
-            (is_https, authority) = (*to_https, host);
-        }
-        out.extend_from_slice(if is_https { b"https://" } else { b"http://" });
-        out.extend_from_slice(authority);
-        let ends = if self.changes_paths {
+        self.write_origin(url, removed, out);
+        let RuleBuffers { path, segments, parameters } = buffers;
+        let context = if self.changes_path(url.path) {
             path.clear();
             self.write_plain_path(url.path, path, removed);
-            self.write_segments(path, removed, out);
-            PathEnds::of(path)
+            let len = path.len();
+            self.write_segments((&mut *path, segments), removed, out);
+            &path[..len]
         } else {
-            out.extend_from_slice(if url.path.is_empty() { b"/" } else { url.path });
-            PathEnds::of(url.path)
+            out.extend_from_slice(url.path);
+            url.path
         };
         if let Some(query) = url.query {
-            self.write_query(query, ends, (parameters, removed), out);
+            self.write_query((query, context), parameters, removed, out);
         }
         if let Some(fragment) = url.fragment {
             match self.fragment {
@@ -248,6 +190,22 @@ impl ContentRuleSet {
                 }
             }
         }
+    }
+
+    fn write_origin(&self, url: &UrlParts<'_>, removed: &mut impl RemovalLog, out: &mut Vec<u8>) {
+        let UrlParts { mut is_https, mut authority, .. } = *url;
+        if let Some(number) = self.scheme.filter(|_| url.has_host_name_only()) {
+            removed.add(number, || 1 + u64::from(is_https));
+            is_https = true;
+        }
+        if let Some((to_https, host, number)) = self.same_as[usize::from(url.is_https)].as_ref()
+            && url.has_host_name_only()
+        {
+            removed.add(*number, || xxh3_64(authority));
+            (is_https, authority) = (*to_https, host);
+        }
+        out.extend_from_slice(if is_https { b"https://" } else { b"http://" });
+        out.extend_from_slice(authority);
     }
 
     /// Does what [`Self::write`] does, and returns whether the rules are to be applied to the result again.
@@ -293,18 +251,17 @@ impl ContentRuleSet {
         }
     }
 
-    /// Writes the segments without those that make no difference.
-    fn write_segments(&self, path: &[u8], removed: &mut impl RemovalLog, out: &mut Vec<u8>) {
-        let mut segments: Vec<&[u8]> = Vec::with_capacity(8);
-        segments.extend(path.strip_prefix(b"/").unwrap_or(path).split(|byte| *byte == b'/'));
-        let mut has_slash = segments.len() > 1 && segments.last().is_some_and(|last| last.is_empty());
-        if has_slash || segments.last().is_some_and(|last| last.is_empty()) {
-            segments.pop();
-        }
-        if !has_slash
-            && let Some((_, number)) =
-                segments.last().and_then(|last| self.documents.iter().find(|(name, _)| name == last))
-        {
+    /// Writes the segments of `path` without those that make no difference.
+    fn write_segments(
+        &self,
+        (path, segments): (&mut Vec<u8>, &mut Vec<Range<usize>>),
+        removed: &mut impl RemovalLog,
+        out: &mut Vec<u8>,
+    ) {
+        let mut has_slash = split_segments(path, segments);
+        let is_document =
+            |(name, _): &&(Vec<u8>, u16)| segments.last().is_some_and(|last| name[..] == path[last.clone()]);
+        if let Some((_, number)) = self.documents.iter().filter(|_| !has_slash).find(is_document) {
             removed.add(*number, || 1);
             segments.pop();
             has_slash = true;
@@ -314,15 +271,15 @@ impl ContentRuleSet {
                 SegmentPlace::First => segments.first().map(|_| 0),
                 SegmentPlace::Last => segments.len().checked_sub(1),
             };
-            if let Some(at) = at.filter(|at| segments[*at] == &name[..]) {
+            if let Some(at) = at.filter(|at| path[segments[*at].clone()] == name[..]) {
                 removed.add(*number, || 1);
                 segments.remove(at);
             }
         }
-        self.replace_values(&mut segments, removed);
-        for segment in &segments {
+        self.replace_values(path, segments, removed);
+        for segment in segments.iter() {
             out.push(b'/');
-            out.extend_from_slice(segment);
+            out.extend_from_slice(&path[segment.clone()]);
         }
         match self.final_slash {
             _ if segments.is_empty() => out.push(b'/'),
@@ -332,24 +289,24 @@ impl ContentRuleSet {
         }
     }
 
-    fn replace_values(&self, segments: &mut [&[u8]], removed: &mut impl RemovalLog) {
+    /// Replaces values of segments by `*`, which is added to the end of `path`.
+    fn replace_values(&self, path: &mut Vec<u8>, segments: &mut [Range<usize>], removed: &mut impl RemovalLog) {
         for (before, shape, number) in &self.segment_values {
-            let Some(value) = segments.get(before.len()).copied().filter(|value| *value != b"*") else { continue };
-            let is_after =
-                before.iter().zip(segments.iter()).all(|(want, segment)| general_segment(segment) == &want[..]);
-            if is_after && shape.is_none_or(|shape| ValueShape::of(value) == shape) {
+            let texts = segments.iter().map(|segment| &path[segment.clone()]);
+            if let Some(value) = matching_value((before, *shape), texts) {
                 removed.add(*number, || xxh3_64(value) | 1);
-                segments[before.len()] = b"*";
+                segments[before.len()] = path.len()..path.len() + 1;
+                path.push(b'*');
             }
         }
     }
 
-    /// Writes the query without the parameters that make no difference.
+    /// Writes the query of a URL with this path without the parameters that make no difference.
     fn write_query(
         &self,
-        query: &[u8],
-        path: PathEnds<'_>,
-        (kept, removed): (&mut Vec<(usize, usize)>, &mut impl RemovalLog),
+        (query, path): (&[u8], &[u8]),
+        kept: &mut Vec<Range<usize>>,
+        removed: &mut impl RemovalLog,
         out: &mut Vec<u8>,
     ) {
         if let Some((_, number)) = self.queries.iter().find(|(context, _)| context.contains(path)) {
@@ -361,31 +318,31 @@ impl ContentRuleSet {
             all += 1;
             match self.rule_of_parameter(parameter, path) {
                 Some(number) => removed.add(number, || xxh3_64(parameter) | 1),
-                None => kept.push((at, at + parameter.len())),
+                None => kept.push(at..at + parameter.len()),
             }
             at += parameter.len() + 1;
         }
         if let Some(number) = self.parameter_order.filter(|_| kept.len() > 1) {
             removed.add(number, || {
-                let hash = |order: u64, range: &(usize, usize)| {
-                    xxh3_64(&[order, xxh3_64(&query[range.0..range.1])].map(u64::to_le_bytes).concat())
+                let hash = |order: u64, range: &Range<usize>| {
+                    xxh3_64(&[order, xxh3_64(&query[range.clone()])].map(u64::to_le_bytes).concat())
                 };
                 kept.iter().fold(0, hash) | 1
             });
-            kept.sort_by(|a, b| query[a.0..a.1].cmp(&query[b.0..b.1]));
+            kept.sort_by(|a, b| query[a.clone()].cmp(&query[b.clone()]));
         }
         if kept.is_empty() && all > 0 && (all > 1 || !query.is_empty() || self.empty_parameters.is_some()) {
             return;
         }
         out.push(b'?');
-        for (i, (from, to)) in kept.iter().enumerate() {
+        for (i, parameter) in kept.iter().enumerate() {
             out.extend_from_slice(if i > 0 { b"&" } else { b"" });
-            out.extend_from_slice(&query[*from..*to]);
+            out.extend_from_slice(&query[parameter.clone()]);
         }
     }
 
     /// Returns the number of the rule by which the parameter makes no difference.
-    fn rule_of_parameter(&self, parameter: &[u8], path: PathEnds<'_>) -> Option<u16> {
+    fn rule_of_parameter(&self, parameter: &[u8], path: &[u8]) -> Option<u16> {
         if parameter.is_empty() {
             return self.empty_parameters;
         }
@@ -395,6 +352,32 @@ impl ContentRuleSet {
         };
         self.parameters.iter().find(is_for).map(|(.., number)| *number).filter(|_| !self.keeps(name))
     }
+}
+
+/// Finds the segments of `path`. Returns whether it ends with a slash that follows a segment.
+fn split_segments(path: &[u8], segments: &mut Vec<Range<usize>>) -> bool {
+    segments.clear();
+    let mut from = usize::from(path.starts_with(b"/"));
+    for at in memchr::memchr_iter(b'/', &path[from..]).map(|at| at + usize::from(path.starts_with(b"/"))) {
+        segments.push(from..at);
+        from = at + 1;
+    }
+    let has_slash = !segments.is_empty() && from == path.len();
+    if from < path.len() {
+        segments.push(from..path.len());
+    }
+    has_slash
+}
+
+/// Returns the segment after those that match `before`, if it has the shape and is not `*`.
+fn matching_value<'p>(
+    (before, shape): (&[Vec<u8>], Option<ValueShape>),
+    mut segments: impl Iterator<Item = &'p [u8]>,
+) -> Option<&'p [u8]> {
+    for want in before {
+        segments.next().filter(|segment| general_segment(segment) == &want[..])?;
+    }
+    segments.next().filter(|value| *value != b"*" && shape.is_none_or(|shape| ValueShape::of(value) == shape))
 }
 
 fn lower_case(path: &mut [u8], number: u16, removed: &mut impl RemovalLog) {
@@ -422,17 +405,17 @@ fn lower_case(path: &mut [u8], number: u16, removed: &mut impl RemovalLog) {
 mod tests {
     use super::*;
 
+    fn set(rules: &[&str]) -> ContentRuleSet {
+        let rules = rules.iter().map(|text| {
+            let (context, rule) = text.split_once(": ").unwrap_or(("", text));
+            ScopedRule { rule: ContentRule::parse(rule).unwrap(), context: PathContext::parse(context).unwrap() }
+        });
+        ContentRuleSet::new(&rules.collect::<Vec<ScopedRule>>())
+    }
+
     fn form(rules: &[&str], uri: &str) -> String {
-        let rules: Vec<ScopedRule> = rules
-            .iter()
-            .map(|text| {
-                let (context, rule) = text.split_once(": ").unwrap_or(("", text));
-                ScopedRule { rule: ContentRule::parse(rule).unwrap(), context: PathContext::parse(context).unwrap() }
-            })
-            .collect();
-        let mut out = Vec::new();
-        let url = UrlParts::of(uri.as_bytes()).unwrap();
-        ContentRuleSet::new(&rules).write(&url, &mut RuleBuffers::default(), &mut Vec::new(), &mut out);
+        let (mut out, url) = (Vec::new(), UrlParts::of(uri.as_bytes()).unwrap());
+        set(rules).write(&url, &mut RuleBuffers::default(), &mut Vec::new(), &mut out);
         String::from_utf8(out).unwrap()
     }
 
@@ -473,5 +456,48 @@ mod tests {
         }
         assert_eq!(form(&["ignore-fragment"], "http://a/?#x"), "http://a/?");
         assert_eq!(form(&["same-as https://www.a", "ignore-final-slash"], "http://a/x/"), "https://www.a/x");
+    }
+
+    #[test]
+    fn urls_that_have_nothing_that_a_rule_is_about_do_not_change() {
+        let rules = [
+            "ignore-scheme",
+            "ignore-doubled-slashes",
+            "ignore-final-slash",
+            "ignore-path-case",
+            "ignore-document index.html",
+            "ignore-path-parameter sid",
+            "ignore-segment /b/...",
+            "ignore-segment .../b",
+            "ignore-segment-value /b/*",
+            "ignore-segment-value /<number>",
+            "ignore-segment-value /*",
+            "ignore-parameter sid",
+            "ignore-query",
+            "ignore-parameter-order",
+            "ignore-empty-parameters",
+            "ignore-fragment",
+            "same-as https://c",
+            "keep-parameter sid",
+        ];
+        let segments = ["", "b", "B", "index.html", "x;sid=1", "12", "*", "%C3", "bb"];
+        let ends = ["", "?", "?x=1&sid=2", "?sid", "#b", "?a&&b#"];
+        let (mut changed, mut skipped) = (0, 0);
+        for rule in rules {
+            let set = set(&[rule]);
+            let (mut buffers, mut out) = (RuleBuffers::default(), Vec::new());
+            for (a, b, c) in segments.iter().flat_map(|a| segments.map(|b| segments.map(|c| (a, b, c)))).flatten() {
+                for path in [format!("/{a}"), format!("/{a}/{b}"), format!("/{a}/{b}/{c}")] {
+                    for uri in ends.iter().map(|end| format!("http://a{path}{end}")) {
+                        let url = UrlParts::of(uri.as_bytes()).unwrap();
+                        set.write(&url, &mut buffers, &mut Vec::new(), &mut out);
+                        assert!(out == uri.as_bytes() || set.may_change(&url), "{rule} {uri}");
+                        changed += usize::from(out != uri.as_bytes());
+                        skipped += usize::from(!set.may_change(&url));
+                    }
+                }
+            }
+        }
+        assert!(changed > 10_000 && skipped > 50_000, "{changed} {skipped}");
     }
 }

@@ -7,7 +7,8 @@
 
 use super::captures::{Content, HostCaptures};
 use super::rule::ScopedRule;
-use super::rule_set::{ContentRuleSet, Removed, RuleBuffers, UrlParts};
+use super::rule_set::{ContentRuleSet, Removed, RuleBuffers};
+use super::url_parts::UrlParts;
 use crate::learn::graph::UnionFind;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use xxhash_rust::xxh3::xxh3_64;

@@ -1,0 +1,170 @@
+//! The parts of URLs that rules are about: [`UrlParts`].
+
+use crate::kernel::{any_byte, positions_of};
+
+/// An http or https URI in the parts that rules are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct UrlParts<'a> {
+    pub(super) is_https: bool,
+    /// Userinfo, host and port.
+    pub(super) authority: &'a [u8],
+    /// With the first slash; empty only if the URI is not canonical.
+    pub(super) path: &'a [u8],
+    /// Without `?`.
+    pub(super) query: Option<&'a [u8]>,
+    /// Without `#`.
+    pub(super) fragment: Option<&'a [u8]>,
+}
+
+impl<'a> UrlParts<'a> {
+    /// Splits a canonical URI; `None` if its scheme is neither http nor https.
+    pub(crate) fn of(uri: &'a [u8]) -> Option<UrlParts<'a>> {
+        UrlOrigin::of(uri).map(|origin| origin.split(uri))
+    }
+
+    /// Splits what follows the authority.
+    fn new(UrlOrigin { is_https, authority }: UrlOrigin<'a>, rest: &'a [u8]) -> UrlParts<'a> {
+        let url = UrlParts { is_https, authority, path: rest, query: None, fragment: None };
+        let Some(at) = memchr::memchr2(b'?', b'#', rest) else { return url };
+        let (path, after) = (&rest[..at], &rest[at + 1..]);
+        if rest[at] == b'#' {
+            return UrlParts { path, fragment: Some(after), ..url };
+        }
+        match memchr::memchr(b'#', after) {
+            Some(at) => UrlParts { path, query: Some(&after[..at]), fragment: Some(&after[at + 1..]), ..url },
+            None => UrlParts { path, query: Some(after), ..url },
+        }
+    }
+
+    /// Returns userinfo, host and port.
+    pub(crate) fn authority(&self) -> &'a [u8] {
+        self.authority
+    }
+
+    /// Returns whether the scheme is https; otherwise it is http.
+    pub(crate) fn is_https(&self) -> bool {
+        self.is_https
+    }
+
+    /// Appends path, query and fragment.
+    #[cfg(feature = "pipeline")]
+    pub(crate) fn write_rest(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.path);
+        for (mark, text) in [(b'?', self.query), (b'#', self.fragment)] {
+            if let Some(text) = text {
+                out.push(mark);
+                out.extend_from_slice(text);
+            }
+        }
+    }
+
+    /// Returns whether the authority is the name of a host alone, so that another scheme may name the same server.
+    pub(super) fn has_host_name_only(&self) -> bool {
+        !self.authority.ends_with(b"]") && !any_byte(self.authority, |byte| (byte == b'@') | (byte == b':'))
+    }
+}
+
+/// Scheme and authority of an http or https URI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct UrlOrigin<'a> {
+    pub(crate) is_https: bool,
+    /// Userinfo, host and port.
+    pub(crate) authority: &'a [u8],
+}
+
+impl<'a> UrlOrigin<'a> {
+    /// Returns the origin of a canonical URI; `None` if its scheme is neither http nor https.
+    #[inline(always)]
+    pub(crate) fn of(uri: &'a [u8]) -> Option<UrlOrigin<'a>> {
+        let (is_https, rest) = match uri.strip_prefix(b"http")? {
+            [b's', b':', b'/', b'/', rest @ ..] => (true, rest),
+            [b':', b'/', b'/', rest @ ..] => (false, rest),
+            _ => return None,
+        };
+        Some(UrlOrigin { is_https, authority: &rest[..authority_len(rest)] })
+    }
+
+    /// Returns the number of bytes of scheme, `://` and authority.
+    pub(crate) fn len(&self) -> usize {
+        b"http://".len() + usize::from(self.is_https) + self.authority.len()
+    }
+
+    /// Returns whether the authority is a host alone.
+    pub(crate) fn is_bare_host(&self) -> bool {
+        let has_port = !self.authority.ends_with(b"]") && self.authority.contains(&b':');
+        !has_port && !self.authority.contains(&b'@')
+    }
+
+    /// Splits the URI that has this origin.
+    pub(crate) fn split(self, uri: &'a [u8]) -> UrlParts<'a> {
+        UrlParts::new(self, &uri[self.len()..])
+    }
+}
+
+/// Returns the number of bytes before the first `/`, `?` or `#`.
+#[inline(always)]
+fn authority_len(text: &[u8]) -> usize {
+    let mut at = 0;
+    while let Some(block) = text.get(at..).and_then(<[u8]>::first_chunk::<16>) {
+        let found = positions_of(b'/', block) | positions_of(b'?', block) | positions_of(b'#', block);
+        if found != 0 {
+            return at + found.trailing_zeros() as usize;
+        }
+        at += 16;
+    }
+    at + text[at..].iter().take_while(|byte| !b"/?#".contains(byte)).count()
+}
+
+/// Splits a query parameter or a path parameter into its name and its value; the value is empty without `=`.
+pub(super) fn name_and_value(parameter: &[u8]) -> (&[u8], &[u8]) {
+    match parameter.iter().position(|byte| *byte == b'=') {
+        Some(at) => (&parameter[..at], &parameter[at + 1..]),
+        None => (parameter, b""),
+    }
+}
+
+/// Returns the segment in the form that rules about values of segments use: a name, `#` for a number, `*` for others.
+pub(super) fn general_segment(segment: &[u8]) -> &[u8] {
+    match segment {
+        [_, ..] if segment.iter().all(u8::is_ascii_digit) => b"#",
+        [_, ..] if segment.len() <= 20 && segment.iter().all(|byte| byte.is_ascii_alphabetic() || *byte == b'_') => {
+            segment
+        }
+        _ => b"*",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_split_at_the_first_of_each_delimiter() {
+        let cases: [(&str, (&str, &str, Option<&str>, Option<&str>)); 9] = [
+            ("http://a/", ("a", "/", None, None)),
+            ("https://u@a:80/b?c#d", ("u@a:80", "/b", Some("c"), Some("d"))),
+            ("http://a/b#c?d", ("a", "/b", None, Some("c?d"))),
+            ("http://a/?#", ("a", "/", Some(""), Some(""))),
+            ("http://a/?b?c#d#e", ("a", "/", Some("b?c"), Some("d#e"))),
+            ("http://a?b/c", ("a", "", Some("b/c"), None)),
+            ("http://a#b/c", ("a", "", None, Some("b/c"))),
+            ("http://a", ("a", "", None, None)),
+            ("http://", ("", "", None, None)),
+        ];
+        for (uri, (authority, path, query, fragment)) in cases {
+            let url = UrlParts::of(uri.as_bytes()).unwrap();
+            let (query, fragment) = (query.map(str::as_bytes), fragment.map(str::as_bytes));
+            let is_https = uri.starts_with("https");
+            let want = UrlParts { is_https, authority: authority.as_bytes(), path: path.as_bytes(), query, fragment };
+            assert_eq!(url, want, "{uri}");
+        }
+        for len in 0..70 {
+            let host = "h".repeat(len);
+            for rest in ["", "/", "/x/y?z", "?x", "#x"] {
+                let uri = format!("https://{host}{rest}");
+                assert_eq!(UrlParts::of(uri.as_bytes()).map(|url| url.authority), Some(host.as_bytes()), "{uri}");
+            }
+        }
+        assert!([&b"ftp://a/"[..], b"http:/a", b"http", b""].iter().all(|uri| UrlParts::of(uri).is_none()));
+    }
+}

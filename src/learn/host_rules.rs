@@ -1,0 +1,250 @@
+//! The rules of hosts, and how the rules of a URL's host are found: [`HostRules`], [`HostRuleIndex`].
+//!
+//! Rules about content are for a host, for a domain (`*.example.org`) or for all hosts (`*`). Most URLs of a crawl are of hosts
+//! without rules. They cost one lookup of the last two labels of their host in a filter, which fits into a cache of the processor.
+
+use super::content::{ContentRule, ContentRuleSet, RuleBuffers, UrlParts};
+use super::rewrite::{OriginRule, RewriteRule};
+use super::spelling::Spelling;
+use super::text_map::{TextFilter, TextMap};
+
+/// What determined the key of a URL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyOrigin {
+    /// Neither a class nor a pattern: the URL has its own key.
+    None,
+    /// The URL is a member of a class and not its representative.
+    Class,
+    /// Patterns of its host, possibly followed by a class.
+    Pattern,
+    /// Rules about content, possibly followed by patterns and a class.
+    Rule,
+}
+
+/// What was applied to a URL in one step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Step {
+    pub(super) origin: KeyOrigin,
+    /// The rules about content of the host change nothing any more.
+    pub(super) is_settled: bool,
+    /// Nothing else applies, except a class.
+    pub(super) is_last: bool,
+}
+
+/// The rules of a host.
+#[derive(Clone, Debug, Default)]
+pub(super) struct HostRules {
+    /// The rule for URLs of `http`, and the one for `https`.
+    origins: [Option<OriginRule>; 2],
+    slashes: [bool; 3],
+    /// Rules about content: those of the host, of its domain and of all hosts.
+    pub(super) content: ContentRuleSet,
+}
+
+const SLASHES: [RewriteRule; 3] = [RewriteRule::AddSlash, RewriteRule::AddSlashToFiles, RewriteRule::StripSlash];
+
+impl HostRules {
+    /// Returns rules about content, without patterns.
+    pub(super) fn of_content(content: ContentRuleSet) -> HostRules {
+        HostRules { content, ..HostRules::default() }
+    }
+
+    /// Adds a pattern. Returns whether it can apply to the host and does not contradict the others.
+    pub(super) fn add_pattern(&mut self, host: &[u8], rule: RewriteRule) -> bool {
+        match rule {
+            RewriteRule::Origin(origin) => {
+                let slot = &mut self.origins[usize::from(origin.from_https)];
+                if origin.host(host).is_none() || slot.is_some_and(|before| before != origin) {
+                    return false;
+                }
+                *slot = Some(origin);
+                true
+            }
+            slash => {
+                SLASHES.iter().zip(&mut self.slashes).for_each(|(rule, is_on)| *is_on |= *rule == slash);
+                !(self.slashes[2] && (self.slashes[0] || self.slashes[1]))
+            }
+        }
+    }
+
+    /// Returns the first of the patterns that change the origin.
+    pub(super) fn origin_pattern(&self) -> Option<RewriteRule> {
+        self.origins.into_iter().flatten().map(RewriteRule::Origin).next()
+    }
+
+    /// Returns the patterns that may apply to a URL, those of origins before those of slashes.
+    pub(super) fn patterns(&self, is_https: bool) -> impl Iterator<Item = RewriteRule> {
+        let origin = self.origins[usize::from(is_https)].map(RewriteRule::Origin);
+        let slashes = SLASHES.into_iter().zip(self.slashes).filter(|(_, is_on)| *is_on).map(|(rule, _)| rule);
+        origin.into_iter().chain(slashes)
+    }
+
+    fn has_slash_patterns(&self) -> bool {
+        self.slashes.contains(&true)
+    }
+
+    fn has_patterns(&self) -> bool {
+        self.has_slash_patterns() || self.origins.iter().any(Option::is_some)
+    }
+
+    /// Returns whether a pattern of the host decides what the rule is about. Patterns are what the host itself does.
+    pub(super) fn decides(&self, rule: &ContentRule) -> bool {
+        match rule {
+            ContentRule::Scheme | ContentRule::SameAs { .. } => self.origins.iter().any(Option::is_some),
+            ContentRule::FinalSlash => self.has_slash_patterns(),
+            _ => false,
+        }
+    }
+
+    /// Applies the rules about content, otherwise one pattern, and writes the result to `out`. `url` is `uri` in parts.
+    /// `is_settled` says that no rule about content applies. Returns `None` if nothing applies.
+    #[inline]
+    pub(super) fn apply(
+        &self,
+        (uri, url): (&[u8], &UrlParts<'_>),
+        is_settled: bool,
+        buffers: &mut RuleBuffers,
+        out: &mut Vec<u8>,
+    ) -> Option<Step> {
+        if !is_settled && self.content.may_change(url) {
+            let is_repeated = self.content.rewrite(url, buffers, out);
+            if out != uri {
+                let is_last = !is_repeated && !self.has_patterns();
+                return Some(Step { origin: KeyOrigin::Rule, is_settled: !is_repeated, is_last });
+            }
+        }
+        if self.origins[usize::from(url.is_https())].is_none() && !self.has_slash_patterns() {
+            return None;
+        }
+        let spelling = Spelling::of(uri)?;
+        self.patterns(spelling.is_https).find(|rule| rule.write(&spelling, out))?;
+        Some(Step { origin: KeyOrigin::Pattern, is_settled: false, is_last: false })
+    }
+}
+
+/// The rules of all hosts.
+#[derive(Clone, Debug, Default)]
+pub(super) struct HostRuleIndex {
+    /// Hosts with rules or patterns of their own.
+    pub(super) hosts: TextMap<Vec<u8>, HostRules>,
+    /// For the other hosts: the rules by domain.
+    domains: TextMap<Vec<u8>, HostRules>,
+    /// For the others: the rules for all hosts.
+    everywhere: Option<HostRules>,
+    /// The last two labels of `hosts` and `domains`.
+    sites: TextFilter,
+}
+
+impl HostRuleIndex {
+    /// Returns whether there are no rules.
+    pub(super) fn is_empty(&self) -> bool {
+        self.hosts.is_empty() && self.domains.is_empty() && self.everywhere.is_none()
+    }
+
+    /// Returns the rules that are for a host.
+    #[inline]
+    pub(super) fn find(&self, host: &[u8]) -> Option<&HostRules> {
+        if self.sites.may_contain(last_two_labels(host)) {
+            let of_domain = || domains_of(host).find_map(|domain| self.domains.get(domain));
+            let found = self.hosts.get(host).or_else(|| if self.domains.is_empty() { None } else { of_domain() });
+            if found.is_some() {
+                return found;
+            }
+        }
+        self.everywhere.as_ref()
+    }
+
+    /// Sets the rules of domains, and completes the index. The empty domain has the rules for all hosts.
+    pub(super) fn complete(&mut self, domains: impl Iterator<Item = (Vec<u8>, ContentRuleSet)>) {
+        self.domains = domains.map(|(domain, content)| (domain, HostRules::of_content(content))).collect();
+        self.everywhere = self.domains.remove(&b""[..]);
+        let names = || self.hosts.keys().chain(self.domains.keys());
+        // A domain of one label contains hosts with any second label.
+        let is_wide = self.domains.keys().any(|domain| !domain.contains(&b'.'));
+        self.sites = match is_wide {
+            true => TextFilter::of_everything(),
+            false => TextFilter::new(names().map(|name| last_two_labels(name))),
+        };
+    }
+}
+
+/// Returns the last two labels of a host: the whole host if it has fewer than two dots.
+#[inline(always)]
+fn last_two_labels(host: &[u8]) -> &[u8] {
+    let (mut at, mut dots) = (host.len(), 0);
+    while at > 0 {
+        dots += usize::from(host[at - 1] == b'.');
+        if dots == 2 {
+            break;
+        }
+        at -= 1;
+    }
+    &host[at..]
+}
+
+/// Returns the domains that contain a host, from the host itself to the largest.
+pub(super) fn domains_of(host: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let dots = memchr::memchr_iter(b'.', host).map(|at| &host[at + 1..]).filter(|domain| !domain.is_empty());
+    std::iter::once(host).filter(|host| !host.is_empty()).chain(dots)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn index(hosts: &[&str], domains: &[&str]) -> HostRuleIndex {
+        let set = |name: &str| ContentRuleSet::new([&ContentRule::Document(name.into()).into()]);
+        let hosts = hosts.iter().map(|host| (host.as_bytes().to_vec(), HostRules::of_content(set(host)))).collect();
+        let mut index = HostRuleIndex { hosts, ..HostRuleIndex::default() };
+        index.complete(domains.iter().map(|domain| (domain.as_bytes().to_vec(), set(domain))));
+        index
+    }
+
+    /// Returns the name of the document that the rules found for `host` are about.
+    fn found(index: &HostRuleIndex, host: &str) -> Option<String> {
+        let rules = index.find(host.as_bytes())?;
+        let names = ["a.b", "b.c", "x.y.b.c", "b", "", "localhost", "c.d."];
+        let is_about = |name: &&&str| {
+            let uri = format!("http://h/{name}");
+            rules.content.may_change(&UrlParts::of(uri.as_bytes()).unwrap())
+        };
+        names.iter().find(is_about).map(|name| name.to_string())
+    }
+
+    #[test]
+    fn the_rules_of_the_nearest_domain_are_found() {
+        let few = index(&["a.b", "localhost"], &["b.c", "x.y.b.c", "c.d."]);
+        let cases = [
+            ("a.b", Some("a.b")),
+            ("z.a.b", None),
+            ("localhost", Some("localhost")),
+            ("b.c", Some("b.c")),
+            ("q.b.c", Some("b.c")),
+            ("y.b.c", Some("b.c")),
+            ("z.x.y.b.c", Some("x.y.b.c")),
+            ("xx.y.b.c", Some("b.c")),
+            ("e.c.d.", Some("c.d.")),
+            ("c", None),
+            ("", None),
+            (".", None),
+        ];
+        for (host, want) in cases {
+            assert_eq!(found(&few, host).as_deref(), want, "{host}");
+        }
+        let wide = index(&["a.b"], &["b"]);
+        assert_eq!(
+            [found(&wide, "q.w.b"), found(&wide, "b"), found(&wide, "a.b")].map(Option::unwrap),
+            ["b", "b", "a.b"]
+        );
+        assert_eq!(found(&wide, "q.c"), None);
+    }
+
+    #[test]
+    fn sites_are_the_last_two_labels() {
+        let cases =
+            [("a.b.c.d", "c.d"), ("c.d", "c.d"), ("d", "d"), ("a.d.", "d."), ("", ""), ("..", "."), ("x:80", "x:80")];
+        for (host, want) in cases {
+            assert_eq!(last_two_labels(host.as_bytes()), want.as_bytes(), "{host}");
+        }
+    }
+}
