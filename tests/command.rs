@@ -31,6 +31,8 @@ mod intake;
 mod kills;
 #[path = "command/learn.rs"]
 mod learn;
+#[path = "command/learn_parts.rs"]
+mod learn_parts;
 #[path = "command/outputs.rs"]
 mod outputs;
 #[cfg(target_os = "linux")]

@@ -27,7 +27,7 @@ os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
 import irikey  # noqa: E402
 from pyspark.sql import functions as F  # noqa: E402
 
-from irikey.spark import Counters, anti_join_seen, canonicalize, dedup  # noqa: E402
+from irikey.spark import Counters, anti_join_seen, canonicalize, dedup, learn  # noqa: E402
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 LINES = int(os.environ.get("IRIKEY_SPARK_LINES", 2_000_000))
@@ -345,6 +345,37 @@ def test_names_with_dots_or_in_another_case(spark):
         dedup(made, order="pos.i")
     with pytest.raises(ValueError, match="ambiguous"):
         canonicalize(rows.select("*", F.col("`The.URL`").alias("THE.url")), url="the.URL")
+
+
+def test_parts_give_the_same_rules_as_one_machine(spark, tmp_path):
+    """Generated sites of all kinds, with enough trackers for a rule for all hosts and domains of several hosts."""
+    import random
+
+    sys.path.insert(0, str(REPOSITORY / "scripts"))
+    import learn_sites
+
+    dice = random.Random(5)
+    sites = learn_sites.crawl(9000, 150, dice) + learn_sites.crawl(4000, 100, dice, [learn_sites.tracking])
+    hosts = [capture._replace(url=capture.url.replace(".site", f".h{i}.site")) for i in range(3) for capture in sites[:3000]]
+    captures = pa.table({
+        "URL": [capture.url for capture in sites + hosts],
+        "fetch_status": pa.array([capture.status for capture in sites + hosts], pa.int16()),
+        "content_digest": [capture.digest for capture in sites + hosts],
+    })
+    pq.write_table(captures.rename_columns(["url", *captures.column_names[1:]]), tmp_path / "captures.parquet")
+    command = [sys.executable, "-m", "irikey", "learn", "-q", tmp_path / "captures.parquet", "-o", tmp_path / "one.parquet"]
+    subprocess.run(command, check=True)
+    learn(spark.createDataFrame(captures), tmp_path / "merged.parquet", url="url", partitions=4)
+    one, merged = (pq.read_table(tmp_path / name) for name in ("one.parquet", "merged.parquet"))
+    hosts = set(one["host"].to_pylist())
+    assert "*" in hosts and any(host.startswith("*.") for host in hosts) and one.num_rows > 100
+    assert merged.equals(one)
+    rows = canonicalize(spark.createDataFrame(captures), url="url", columns=["key_protocol"], equivalences=tmp_path / "merged.parquet")
+    assert rows.select("key_protocol").distinct().count() < rows.select("URL").distinct().count()
+    with pytest.raises(ValueError, match="content_digest"):
+        learn(spark.createDataFrame(captures.select(["URL"])), tmp_path / "x.parquet")
+    with pytest.raises(Exception, match="min-contents"):
+        learn(spark.createDataFrame(captures), tmp_path / "x.parquet", flags=["--min-contents", "x"])
 
 
 def test_every_type_of_time_gives_the_same_order(spark):

@@ -19,9 +19,9 @@ use arrow::error::ArrowError;
 use super::column::KEY_LEN;
 use crate::canon::Policy;
 use crate::key::{KeyAlgorithm, KeyBytes};
-use crate::learn::content::{ContentRule, PathContext, ScopedRule};
 #[cfg(feature = "pipeline")]
-use crate::learn::content::{JudgedRule, ScopeRule};
+use crate::learn::content::ContentLimits;
+use crate::learn::content::{ContentRule, PathContext, ScopedRule};
 use crate::learn::{ClassMember, Equivalences, EquivalencesConflict, LearnLimits, Pattern, RewriteRule};
 
 /// Version of the columns and of the meaning of rows; stored in the metadata as `irikey.equivalences`.
@@ -29,6 +29,9 @@ const EQUIVALENCES_VERSION: &str = "2";
 
 /// Earlier versions that are read: without rules about content.
 const READABLE_VERSIONS: [&str; 2] = ["1", EQUIVALENCES_VERSION];
+
+/// Metadata key of the limits of rules about content, in a table that holds a part of them.
+const PART_METADATA_KEY: &str = "irikey.learn.part";
 
 /// Metadata key that identifies the table; the value is its version.
 const EQUIVALENCES_METADATA_KEY: &str = "irikey.equivalences";
@@ -38,7 +41,11 @@ const BATCH_ROWS: usize = 64 << 10;
 
 /// Name and meaning of each column, in order.
 pub(crate) const EQUIVALENCE_COLUMNS: [(&str, &str); 20] = [
-    ("kind", "member (of a class), pattern (of a host), rule (about content), or refused (a rule that is not applied)"),
+    (
+        "kind",
+        "member (of a class), pattern (of a host), rule (about content), or refused (a rule that is not applied); in a part \
+         also votes (of registered domains, about a rule for all hosts)",
+    ),
     ("uri", "member: the canonical URL"),
     ("key", "member: its key on the rung scheme"),
     ("representative_uri", "member: the representative of its class, the URL where the redirects end"),
@@ -49,9 +56,9 @@ pub(crate) const EQUIVALENCE_COLUMNS: [(&str, &str); 20] = [
          content+canonical (too few contents without canonical links) or hand; refused: why",
     ),
     ("target_uri", "member: target of its own redirect; null for the representative"),
-    ("records", "member: number of records that state the redirect"),
+    ("records", "member: number of records that state the redirect; votes: registered domains that agree"),
     ("source", "member: source of the first of these records"),
-    ("record", "member: ordinal of that record in its source"),
+    ("record", "member: ordinal of that record in its source; votes: registered domains that disagree"),
     ("host", "host, and port if there is one; rule: also *. and a domain for all hosts of it, or * for all hosts"),
     ("pattern", "name of the pattern or rule"),
     (
@@ -79,6 +86,12 @@ pub enum EquivalencesTableError {
     /// The table has another version.
     #[error("equivalences have version {0}, expected {EQUIVALENCES_VERSION}; run irikey learn again")]
     Version(String),
+    /// The table holds what was learned of a part of the captures.
+    #[error("the table is a part, which irikey learn --part wrote; merge all parts with irikey learn --merge")]
+    Part,
+    /// The table holds no part.
+    #[error("the table is not a part; create parts with irikey learn --part")]
+    NoPart,
     /// The table was learned under another policy.
     #[error(
         "the equivalences were learned with {name} {theirs:?}, but this run uses {ours:?}; use the same flags for both"
@@ -117,6 +130,40 @@ fn policy_pairs(policy: &Policy) -> impl Iterator<Item = (&'static str, String)>
 pub(crate) fn equivalences_metadata(limits: &LearnLimits) -> Vec<(String, String)> {
     let limits = limits.describe().into_iter().map(|(name, value)| (format!("irikey.learn.{name}"), value));
     [(EQUIVALENCES_METADATA_KEY.to_string(), EQUIVALENCES_VERSION.to_string())].into_iter().chain(limits).collect()
+}
+
+/// Returns the metadata of a table that holds a part of the rules about content, which were learned with these limits.
+#[cfg(feature = "pipeline")]
+pub(crate) fn part_metadata(limits: &ContentLimits, documents: &[(String, String)]) -> (String, String) {
+    let ContentLimits { min_contents, min_precision, .. } = limits;
+    let documents: String = documents.iter().map(|(name, value)| format!(" {name}={value}")).collect();
+    (PART_METADATA_KEY.to_string(), format!("min_contents={min_contents} min_precision={min_precision}{documents}"))
+}
+
+/// Checks that a table is one of equivalences for keys of this policy.
+fn check_table(schema: &Schema, policy: &Policy) -> Result<(), EquivalencesTableError> {
+    let metadata = schema.metadata();
+    match metadata.get(EQUIVALENCES_METADATA_KEY) {
+        None => return Err(EquivalencesTableError::NotEquivalences),
+        Some(version) if !READABLE_VERSIONS.contains(&version.as_str()) => {
+            return Err(EquivalencesTableError::Version(version.clone()));
+        }
+        Some(_) => (),
+    }
+    for (name, ours) in policy_pairs(policy) {
+        let theirs = metadata.get(&format!("irikey.{name}")).cloned().unwrap_or_default();
+        if theirs != ours {
+            return Err(EquivalencesTableError::Policy { name, theirs, ours });
+        }
+    }
+    Ok(())
+}
+
+/// Checks that a table is a part, for keys of this policy. Returns the limits with which it was learned.
+#[cfg(feature = "pipeline")]
+pub(crate) fn check_part(schema: &Schema, policy: &Policy) -> Result<String, EquivalencesTableError> {
+    check_table(schema, policy)?;
+    schema.metadata().get(PART_METADATA_KEY).cloned().ok_or(EquivalencesTableError::NoPart)
 }
 
 /// Returns the schema of the table.
@@ -169,7 +216,7 @@ impl EquivalenceRows {
 
 /// Builders of the columns, grouped by type in the order of the schema.
 #[derive(Default)]
-struct TableRows {
+pub(super) struct TableRows {
     texts: [StringBuilder; 9],
     keys: Option<[FixedSizeBinaryBuilder; 2]>,
     counts: [UInt64Builder; 5],
@@ -178,22 +225,22 @@ struct TableRows {
 }
 
 impl TableRows {
-    fn texts(&mut self, texts: [Option<&[u8]>; 9]) {
+    pub(super) fn texts(&mut self, texts: [Option<&[u8]>; 9]) {
         for (column, text) in self.texts.iter_mut().zip(texts) {
             // A canonical URI is ASCII, but the name of a source may not be UTF-8.
             column.append_option(text.map(String::from_utf8_lossy));
         }
     }
 
-    fn counts(&mut self, counts: [Option<u64>; 5]) {
+    pub(super) fn counts(&mut self, counts: [Option<u64>; 5]) {
         self.counts.iter_mut().zip(counts).for_each(|(column, count)| column.append_option(count));
     }
 
-    fn shares(&mut self, shares: [Option<f64>; 2]) {
+    pub(super) fn shares(&mut self, shares: [Option<f64>; 2]) {
         self.shares.iter_mut().zip(shares).for_each(|(column, share)| column.append_option(share));
     }
 
-    fn examples(&mut self, examples: [&[Vec<u8>]; 2]) {
+    pub(super) fn examples(&mut self, examples: [&[Vec<u8>]; 2]) {
         for (column, examples) in self.examples.iter_mut().zip(examples) {
             examples.iter().for_each(|uri| column.values().append_value(String::from_utf8_lossy(uri)));
             column.append(true);
@@ -222,8 +269,12 @@ impl TableRows {
         Ok(())
     }
 
-    fn pattern(&mut self, pattern: &Pattern) {
+    pub(super) fn no_keys(&mut self) {
         self.keys.get_or_insert_with(key_builders).iter_mut().for_each(FixedSizeBinaryBuilder::append_null);
+    }
+
+    fn pattern(&mut self, pattern: &Pattern) {
+        self.no_keys();
         let name = pattern.rule.name();
         self.texts([Some(b"pattern"), None, None, None, None, None, Some(&pattern.host), Some(name.as_bytes()), None]);
         self.counts([None, None, Some(pattern.support), Some(pattern.counter), None]);
@@ -231,27 +282,7 @@ impl TableRows {
         self.examples([&pattern.examples, &pattern.counter_examples]);
     }
 
-    #[cfg(feature = "pipeline")]
-    fn rule(&mut self, ScopeRule { scope, judged, is_by_hand }: &ScopeRule) {
-        self.keys.get_or_insert_with(key_builders).iter_mut().for_each(FixedSizeBinaryBuilder::append_null);
-        let JudgedRule { rule, support, counter, merged, lower_bound, .. } = judged;
-        let (name, context) = (rule.rule.to_string(), rule.context.to_string());
-        let (kind, how) = judged.refusal.map_or(("rule", "content"), |refusal| ("refused", refusal.name()));
-        let how = match () {
-            () if *is_by_hand => "hand",
-            () if judged.needs_canonical => "content+canonical",
-            () => how,
-        };
-        let context = Some(context.as_bytes()).filter(|context| !context.is_empty());
-        let (kind, how, name) = (Some(kind.as_bytes()), Some(how.as_bytes()), Some(name.as_bytes()));
-        self.texts([kind, None, None, how, None, None, Some(scope), name, context]);
-        self.counts([None, None, Some(*support), Some(*counter), Some(*merged)]);
-        let confidence = *support as f64 / (support + counter).max(1) as f64;
-        self.shares([Some(confidence), Some(*lower_bound)]);
-        self.examples([&judged.examples, &judged.counter_examples]);
-    }
-
-    fn finish(self) -> Result<RecordBatch, ArrowError> {
+    pub(super) fn finish(self) -> Result<RecordBatch, ArrowError> {
         let mut texts = self.texts.into_iter().map(|mut column| Arc::new(column.finish()) as ArrayRef);
         let keys = self.keys.unwrap_or_else(key_builders);
         let mut keys = keys.into_iter().map(|mut column| Arc::new(column.finish()) as ArrayRef);
@@ -269,26 +300,6 @@ impl TableRows {
         let columns: Vec<_> = schema.fields().iter().filter_map(column).collect();
         RecordBatch::try_new(schema, columns)
     }
-}
-
-/// Returns the host and the rule in a row; `None` if it is not the row of an applied rule about content.
-#[cfg(feature = "pipeline")]
-pub(crate) fn applied_rule(batch: &RecordBatch, row: usize) -> Option<(&[u8], ScopedRule)> {
-    let text = |name: &str| {
-        let column = batch.column_by_name(name)?.as_string_opt::<i32>()?;
-        column.is_valid(row).then(|| column.value(row))
-    };
-    let rule = ContentRule::parse(text("pattern").filter(|_| text("kind") == Some("rule"))?)?;
-    let context = PathContext::parse(text("context").unwrap_or_default())?;
-    Some((text("host")?.as_bytes(), ScopedRule { rule, context }))
-}
-
-/// Returns the rows of rules about content.
-#[cfg(feature = "pipeline")]
-pub(crate) fn rule_batch(rules: &[ScopeRule]) -> Result<RecordBatch, ArrowError> {
-    let mut rows = TableRows::default();
-    rules.iter().for_each(|rule| rows.rule(rule));
-    rows.finish()
 }
 
 fn key_builders() -> [FixedSizeBinaryBuilder; 2] {
@@ -348,19 +359,9 @@ impl EquivalencesReader {
     /// # Errors
     /// The schema is not one of equivalences, or they are for other keys.
     pub fn new(schema: &Schema, policy: &Policy) -> Result<EquivalencesReader, EquivalencesTableError> {
-        let metadata = schema.metadata();
-        match metadata.get(EQUIVALENCES_METADATA_KEY) {
-            None => return Err(EquivalencesTableError::NotEquivalences),
-            Some(version) if !READABLE_VERSIONS.contains(&version.as_str()) => {
-                return Err(EquivalencesTableError::Version(version.clone()));
-            }
-            Some(_) => (),
-        }
-        for (name, ours) in policy_pairs(policy) {
-            let theirs = metadata.get(&format!("irikey.{name}")).cloned().unwrap_or_default();
-            if theirs != ours {
-                return Err(EquivalencesTableError::Policy { name, theirs, ours });
-            }
+        check_table(schema, policy)?;
+        if schema.metadata().contains_key(PART_METADATA_KEY) {
+            return Err(EquivalencesTableError::Part);
         }
         let algorithm = policy.algorithm;
         Ok(EquivalencesReader { equivalences: Equivalences::new(algorithm), algorithm, rows: 0 })

@@ -6,7 +6,7 @@
 //!
 //! - `columns`: the list of columns; `column`: their types; `schema`: sets of columns
 //! - `build`: the builder; `carried`, `derived` and `parts`: columns that it computes from rows
-//! - `equivalences`: the table of learned equivalences and rules
+//! - `equivalences`: the table of learned equivalences and rules, with `rule_rows`
 //!
 //! The module knows neither files nor formats. It refuses batches whose text exceeds the 32-bit offsets of Arrow.
 
@@ -19,6 +19,8 @@ mod equivalences;
 mod error;
 mod parts;
 mod path_values;
+#[cfg(feature = "pipeline")]
+mod rule_rows;
 mod schema;
 mod source_run;
 mod text_array;
@@ -35,8 +37,10 @@ pub(crate) use equivalences::{
 };
 pub use equivalences::{EquivalencesReader, EquivalencesTableError};
 #[cfg(feature = "pipeline")]
-pub(crate) use equivalences::{applied_rule, rule_batch};
+pub(crate) use equivalences::{check_part, part_metadata};
 pub use error::BatchError;
 pub use parts::UrlPart;
+#[cfg(feature = "pipeline")]
+pub(crate) use rule_rows::{PartRow, applied_rule, part_row, rule_batch, vote_batch};
 pub use schema::{ColumnSet, UnknownColumn};
 pub use source_run::SourceRun;

@@ -9,7 +9,7 @@ use crate::dedup::seen::SeenError;
 use crate::input::ListError;
 use crate::output::OutputError;
 use crate::process::{exit, plain_error};
-use crate::run::{BudgetError, DedupError, ObserveError, RunError, SortError};
+use crate::run::{BudgetError, DedupError, ObserveError, PartsError, RunError, SortError};
 
 /// The error of a command.
 #[derive(Debug, thiserror::Error)]
@@ -121,7 +121,10 @@ impl From<DedupError> for CommandError {
 impl From<ObserveError> for CommandError {
     fn from(error: ObserveError) -> CommandError {
         match error {
-            ObserveError::Spill(error) => CommandError::SideFile(error.to_string()),
+            ObserveError::Spill(error) | ObserveError::Parts(PartsError::Spill(error)) => {
+                CommandError::SideFile(error.to_string())
+            }
+            ObserveError::Parts(error) => CommandError::Usage(format!("--merge: {error}")),
             ObserveError::TooLarge { .. } => CommandError::Usage(format!(
                 "--memory: {error}; nothing was written; allow more memory, or learn from a part of the crawl"
             )),

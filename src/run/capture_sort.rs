@@ -46,6 +46,10 @@ pub(crate) enum ObserveError {
     /// A temporary file cannot be used.
     #[error(transparent)]
     Spill(#[from] SpillError),
+    /// What was learned of parts of the captures cannot be merged.
+    #[cfg(feature = "cli")]
+    #[error(transparent)]
+    Parts(#[from] super::learned_parts::PartsError),
 }
 
 /// Sorts captures by host, URL and content.

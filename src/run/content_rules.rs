@@ -13,18 +13,17 @@ use super::capture_sort::ObserveError;
 use super::held_out::{HeldOutCaptures, Validation, encode_held_out};
 use super::host_reader::{HostReader, HostUnit};
 use super::in_order::produced_in_order;
-use crate::batch::{BatchError, applied_rule, rule_batch};
+use super::rule_collector::{ContentCounts, RuleCollector, RuleSpool};
+use crate::batch::{BatchError, applied_rule, rule_batch, vote_batch};
 use crate::learn::Equivalences;
 use crate::learn::content::{
-    ContentLimits, ContentRule, EVERYWHERE, GeneralRules, JudgedRule, LearnedHost, RuleHighlights, RuleRefusal,
-    ScopeRule, ScopedRule, site_of,
+    ContentLimits, ContentRule, EVERYWHERE, GeneralRules, JudgedRule, LearnedHost, RuleHighlights, ScopeRule,
+    ScopedRule, site_of,
 };
-use crate::spill::{FileRange, ScratchFile, SpillError, decode_batch, encode_batch};
+use crate::spill::SpillError;
 use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
-use arrow::buffer::Buffer;
 use arrow::compute::filter_record_batch;
 use arrow::error::ArrowError;
-use arrow::ipc::CompressionType;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -34,32 +33,6 @@ const MAX_SITE_HOSTS: usize = 1024;
 /// The kind of rules that name aliases of hosts.
 const ALIAS_KIND: &str = "same-as";
 
-/// Rows of rules that are spilled at a time.
-const SPILLED_ROWS: usize = 4096;
-
-/// Counts of rules about content.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ContentCounts {
-    /// Captures that are evidence.
-    pub(crate) captures: u64,
-    /// Different URLs of them; of large hosts, those of a sample.
-    pub(crate) urls: u64,
-    /// Those that remain different after the rules of their hosts.
-    pub(crate) forms: u64,
-    pub(crate) hosts: u64,
-    /// Contents that are equal to others only because their texts are near.
-    pub(crate) near_contents: u64,
-    /// Rules that contents alone do not support enough.
-    pub(crate) rules_by_canonical: u64,
-    /// Hosts with rules of their own.
-    pub(crate) hosts_with_rules: u64,
-    /// Rules of hosts and domains.
-    pub(crate) rules: u64,
-    /// Refused rules, by reason.
-    pub(crate) refused_counter_examples: u64,
-    pub(crate) refused_support: u64,
-}
-
 /// Rules about content, in a temporary file.
 #[derive(Debug)]
 pub(crate) struct LearnedContent {
@@ -67,6 +40,8 @@ pub(crate) struct LearnedContent {
     pub(crate) highlights: RuleHighlights,
     /// Rules for all hosts.
     pub(crate) general: BTreeMap<ScopedRule, JudgedRule>,
+    /// What registered domains say about rules for all hosts.
+    votes: GeneralRules,
     /// Bytes of temporary files.
     pub(crate) spilled: u64,
     spool: RuleSpool,
@@ -75,48 +50,38 @@ pub(crate) struct LearnedContent {
     held_out: HeldOutCaptures,
 }
 
-/// Rows of rules on disk.
-#[derive(Debug)]
-struct RuleSpool {
-    file: ScratchFile,
-    ranges: Vec<FileRange>,
-    pending: Vec<ScopeRule>,
-}
-
-impl RuleSpool {
-    fn add(&mut self, rules: Vec<ScopeRule>) -> Result<(), SpillError> {
-        self.pending.extend(rules);
-        if self.pending.len() >= SPILLED_ROWS { self.spill() } else { Ok(()) }
-    }
-
-    fn spill(&mut self) -> Result<(), SpillError> {
-        let mut bytes = Vec::new();
-        encode_batch(&rule_batch(&std::mem::take(&mut self.pending))?, Some(CompressionType::LZ4_FRAME), &mut bytes)?;
-        self.ranges.push(self.file.append(&bytes)?);
-        Ok(())
-    }
-
-    fn read(&self, range: FileRange) -> Result<RecordBatch, SpillError> {
-        let mut bytes = Vec::new();
-        self.file.read(range, &mut bytes)?;
-        Ok(decode_batch(Buffer::from_vec(bytes))?)
-    }
-}
-
 impl LearnedContent {
     /// Returns the rows of the rules: those for all hosts, then those of sites and hosts.
     pub(crate) fn batches(&self) -> impl Iterator<Item = Result<RecordBatch, BatchError>> + '_ {
         let general = self.general.values().cloned();
         let general: Vec<ScopeRule> = general.map(|judged| ScopeRule::learned(EVERYWHERE.to_vec(), judged)).collect();
         let first = (!general.is_empty()).then(|| rule_batch(&general));
-        let read = |range: &FileRange| {
-            self.spool.read(*range).map_err(|error| ArrowError::from_external_error(Box::new(error)))
-        };
-        let spooled = self.spool.ranges.iter().map(read);
-        first.into_iter().chain(spooled).map(|batch: Result<RecordBatch, ArrowError>| {
+        first.into_iter().chain(self.spool.batches()).map(|batch: Result<RecordBatch, ArrowError>| {
             let batch = batch?;
             Ok(filter_record_batch(&batch, &self.needed(&batch))?)
         })
+    }
+
+    /// Returns the rows of a part, from which [`merge_parts`](super::learned_parts::merge_parts) makes the rules: votes, and all rules
+    /// of sites and hosts.
+    pub(crate) fn part_batches(&self) -> impl Iterator<Item = Result<RecordBatch, BatchError>> + '_ {
+        let votes = std::iter::once_with(|| vote_batch(self.votes.votes()));
+        votes.chain(self.spool.batches()).map(|batch| Ok(batch?))
+    }
+
+    /// Returns what was collected of sites, as what was learned.
+    pub(super) fn collected(collector: RuleCollector, held_out: HeldOutCaptures) -> LearnedContent {
+        let RuleCollector { general, spool, counts, highlights } = collector;
+        LearnedContent {
+            counts: ContentCounts { rules: highlights.rule_count(), ..counts },
+            highlights,
+            general: general.finish(),
+            votes: general,
+            spilled: spool.written_len(),
+            spool,
+            looping: BTreeSet::new(),
+            held_out,
+        }
     }
 
     /// Whether aliases of hosts were learned.
@@ -172,10 +137,7 @@ pub(super) fn learn_content(
     let spilled = hosts.spilled;
     let mut sites = SiteCollector {
         hosts: Vec::new(),
-        general: GeneralRules::default(),
-        spool: RuleSpool { file: ScratchFile::new(directory), ranges: Vec::new(), pending: Vec::new() },
-        counts: ContentCounts::default(),
-        highlights: RuleHighlights::default(),
+        collector: RuleCollector::new(directory),
         held_out: HeldOutCaptures::new(directory),
         limits,
     };
@@ -216,10 +178,7 @@ impl LearnedUnit {
 /// Collects the hosts of a site, and the rules of all sites.
 struct SiteCollector<'a> {
     hosts: Vec<LearnedHost>,
-    general: GeneralRules,
-    spool: RuleSpool,
-    counts: ContentCounts,
-    highlights: RuleHighlights,
+    collector: RuleCollector,
     held_out: HeldOutCaptures,
     limits: &'a ContentLimits,
 }
@@ -231,44 +190,26 @@ impl SiteCollector<'_> {
         if is_other || self.hosts.len() == MAX_SITE_HOSTS {
             self.finish_site()?;
         }
-        let (counts, rules) = (&mut self.counts, &host.rules);
+        let (counts, rules) = (&mut self.collector.counts, &host.rules);
         counts.captures += captures;
         counts.near_contents += near_contents;
         counts.urls += rules.urls;
         counts.forms += rules.forms;
         counts.hosts += 1;
         counts.hosts_with_rules += u64::from(rules.rules.iter().any(|rule| rule.refusal.is_none()));
-        self.highlights.add_host(&host);
+        self.collector.highlights.add_host(&host);
         self.hosts.push(host);
         Ok(())
     }
 
     fn finish_site(&mut self) -> Result<(), SpillError> {
-        let rules = self.general.add_site(std::mem::take(&mut self.hosts), self.limits);
-        for rule in &rules {
-            self.highlights.add_rule(rule);
-            let refusal = rule.judged.refusal;
-            self.counts.rules_by_canonical += u64::from(rule.judged.needs_canonical);
-            self.counts.refused_counter_examples += u64::from(refusal == Some(RuleRefusal::CounterExamples));
-            self.counts.refused_support += u64::from(refusal == Some(RuleRefusal::Support));
-        }
-        self.spool.add(rules)
+        let rules = self.collector.general.add_site(std::mem::take(&mut self.hosts), self.limits);
+        self.collector.add_rules(rules)
     }
 
     fn finish(mut self) -> Result<LearnedContent, SpillError> {
         self.finish_site()?;
-        if !self.spool.pending.is_empty() {
-            self.spool.spill()?;
-        }
-        let spilled = self.spool.file.written_len();
-        Ok(LearnedContent {
-            counts: ContentCounts { rules: self.highlights.rule_count(), ..self.counts },
-            highlights: self.highlights,
-            general: self.general.finish(),
-            spilled,
-            spool: self.spool,
-            looping: BTreeSet::new(),
-            held_out: self.held_out,
-        })
+        self.collector.finish()?;
+        Ok(LearnedContent::collected(self.collector, self.held_out))
     }
 }

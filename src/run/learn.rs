@@ -7,6 +7,7 @@ use super::capture_sort::{CaptureSort, ObserveError, SortedCaptures};
 use super::content_rules::{LearnedContent, learn_content};
 use super::document_evidence::{DocumentCounts, DocumentOptions, read_documents};
 use super::host_reader::HostReader;
+use super::learned_parts::merge_parts;
 use super::record_store::DiskStore;
 use super::{RunError, RunRequest, Summary, canon};
 use crate::canon::{Policy, Rung};
@@ -27,6 +28,8 @@ pub(crate) struct ObserveOptions {
     pub(crate) redirects: LearnLimits,
     /// What rules about content need; `None` if none are learned.
     pub(crate) content: Option<ContentLimits>,
+    /// Files with what was learned of parts of other captures; rules about content are then those of all parts.
+    pub(crate) parts: Vec<PathBuf>,
 }
 
 /// The result of [`observe`].
@@ -87,7 +90,14 @@ pub(crate) fn observe(
     let hosts = HostReader::new(captures, &sort, limits.held_out, &mut observer, (found.redirects > 0, url_limit));
     let content = learn_content(hosts.map_err(failed)?, (threads, &options.directory), &limits)?;
     let redirects = observer.finish(&store).map_err(failed)?;
-    Ok(ObserveResult { summary, redirects, sources, content: options.content.map(|_| content), documents })
+    let content = match options.parts.as_slice() {
+        [] => options.content.map(|_| content),
+        parts => {
+            let merged = merge_parts(parts, &policy, &options.directory);
+            Some(merged.map_err(|error| RunError::Output(error.into()))?)
+        }
+    };
+    Ok(ObserveResult { summary, redirects, sources, content, documents })
 }
 
 /// The policy with what is carried of each record.

@@ -39,10 +39,13 @@ mod in_order;
 mod json;
 #[cfg(feature = "cli")]
 mod learn;
+#[cfg(feature = "cli")]
+mod learned_parts;
 pub(crate) mod memory;
 mod open_source;
 mod options;
 mod record_store;
+mod rule_collector;
 mod sort;
 mod summary;
 mod worker;
@@ -55,7 +58,7 @@ pub(crate) use capture_sort::ObserveError;
 pub(crate) use captured_document::{CapturedDocument, SkipReason};
 pub(crate) use check_sorted::sorted_rows_counter;
 pub use check_sorted::{CheckSortedError, check_sorted};
-pub(crate) use content_rules::{ContentCounts, LearnedContent};
+pub(crate) use content_rules::LearnedContent;
 pub use count::{CountMethod, DistinctCounts, count};
 pub use dedup::{DedupError, DedupKey, DedupOptions, DedupOutput, DedupSummary, DedupTotals, KeyedFileError, dedup};
 pub(crate) use dedup::{KeyedFileDefect, KeyedFiles, dedup_keyed_files};
@@ -72,9 +75,12 @@ pub(crate) use held_out::Validation;
 pub(crate) use in_order::produced_in_order;
 #[cfg(feature = "cli")]
 pub(crate) use learn::{ObserveOptions, ObserveResult, observe};
+#[cfg(feature = "cli")]
+pub(crate) use learned_parts::PartsError;
 pub(crate) use options::{MAX_RECORD_LEN, MAX_ROW_GROUP_LEN};
 pub use options::{RunOptions, RunRequest};
 pub(crate) use record_store::DiskStore;
+pub(crate) use rule_collector::ContentCounts;
 pub(crate) use sort::columns_to_sort;
 pub use sort::{PartCut, SortError, SortOptions, SortSummary, SortedPart, Sorter, sort};
 pub(crate) use summary::FaultExample;

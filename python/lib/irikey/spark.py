@@ -6,6 +6,7 @@
     rows = canonicalize(captures, url="url")             # + uri, key, fault, fault_at, flags
     kept = dedup(rows, order=["record"])                 # one row per key
     register(spark)                                      # SELECT irikey_key(url) FROM captures
+    learn(captures, "equivalences.parquet")              # rules about content, for equivalences=
 
 Requires pyspark 4.1, pandas 2.2 and pyarrow in every Python that Spark starts. All functions also work on Spark Connect.
 """
@@ -27,6 +28,7 @@ from pyspark.sql.types import StructType
 from . import Canonicalizer, Flags, lit
 from ._irikey import _FAULTS
 from ._policy import Operand, Options, Policy, Rung, column_names, loaded, output
+from ._spark_learn import learn as learn
 
 if typing.TYPE_CHECKING:
     from typing_extensions import TypeAlias, Unpack

@@ -1,10 +1,11 @@
 //! The arguments of `learn`, and what they mean for the library.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::rules::{Export, parse_export};
+use crate::batch::part_metadata;
 use crate::canon::{Policy, Rung};
 use crate::cli::args::input::{InputArgs, WorkArgs};
 use crate::cli::args::policy::PolicyArgs;
@@ -13,6 +14,7 @@ use crate::cli::args::spill::SpillArgs;
 use crate::cli::error::CommandError;
 use crate::cli::file_roles::FileRoles;
 use crate::cli::help;
+use crate::input::Sources;
 use crate::learn::LearnLimits;
 use crate::learn::content::ContentLimits;
 use crate::output::OutputFormat;
@@ -27,6 +29,10 @@ Examples:
 
   Learn from indexes and from temporary redirects as well, but only within registered domains:
       irikey learn cdx-*.gz --weak --same-site -o equivalences.parquet
+
+  Learn on several machines, each from the captures of other registered domains:
+      irikey learn captures-1.parquet --part -o parts/1.parquet
+      irikey learn --merge parts -o equivalences.parquet
 
   Show what was learned of a host:
       duckdb -c \"SELECT * FROM 'equivalences.parquet' WHERE host = 'example.org'\"";
@@ -69,6 +75,17 @@ pub(crate) struct LearnArgs {
     /// Learn from redirects only, and not from digests of content
     #[arg(long, help_heading = "Learning")]
     no_content: bool,
+    /// Write a part: what the captures of some registered domains say about rules about content, without redirects. All captures
+    /// of a registered domain must be inputs of one part. --merge makes one file of all parts, the same as if all
+    /// captures had been learned from at once
+    #[arg(long, conflicts_with_all = ["no_content", "rules", "export", "validate"], help_heading = "Learning")]
+    part: bool,
+    /// Take the rules about content from FILE, which was written with --part, or from the .parquet files of a directory, instead
+    /// of learning them from the inputs. May be repeated. Redirects are learned from the inputs; there may be none
+    #[arg(long, value_name = "FILE",
+          conflicts_with_all = ["no_content", "part", "validate", "near_duplicates", "canonical_links"],
+          help_heading = "Learning")]
+    merge: Vec<PathBuf>,
     /// Number of different contents of a host for which a rule about content must have made no difference. Rules about the
     /// segments of paths need two or three times as many
     #[arg(long, value_name = "N", default_value_t = ContentLimits::default().min_contents,
@@ -111,6 +128,19 @@ pub(crate) struct LearnArgs {
     pub(super) reporting: ReportingArgs,
 }
 
+/// Returns the files of a directory whose names end in `.parquet`, in the order of their names.
+fn parquet_files(directory: &Path) -> Result<Vec<PathBuf>, CommandError> {
+    let failed = |error: std::io::Error| CommandError::Usage(format!("--merge {}: {error}", directory.display()));
+    let entries = std::fs::read_dir(directory).and_then(Iterator::collect::<Result<Vec<_>, _>>).map_err(failed)?;
+    let mut files: Vec<PathBuf> = entries.into_iter().map(|entry| entry.path()).collect();
+    files.retain(|path| OutputFormat::of_path(path) == Some(OutputFormat::Parquet));
+    files.sort_unstable();
+    match files.is_empty() {
+        true => Err(CommandError::Usage(format!("--merge {}: there are no .parquet files", directory.display()))),
+        false => Ok(files),
+    }
+}
+
 fn parse_share(text: &str) -> Result<f64, String> {
     let share = text.parse::<f64>().ok().filter(|share| *share > 0.5 && *share <= 1.0);
     share.ok_or_else(|| "expected a number above 0.5 and up to 1, such as 0.95".to_string())
@@ -136,25 +166,60 @@ impl LearnArgs {
     pub(super) fn files(&self) -> FileRoles {
         let files = FileRoles::new(self.reporting.replace.no_clobber)
             .arguments(&self.input.inputs)
-            .input("--rules", self.rules.as_deref())
-            .output("-o", Some(&self.output));
+            .input("--rules", self.rules.as_deref());
+        let files = self.merge.iter().fold(files, |files, part| files.input("--merge", Some(part)));
+        let files = files.output("-o", Some(&self.output));
         let files = self.export.iter().fold(files, |files, export| files.output("--export", Some(&export.path)));
         files.report(self.reporting.report.as_deref())
     }
 
-    pub(super) fn observe_options(&self, memory: usize) -> Result<ObserveOptions, CommandError> {
-        let content = ContentLimits {
+    fn content_limits(&self) -> ContentLimits {
+        ContentLimits {
             min_contents: self.min_contents,
             min_precision: self.min_precision,
             held_out: self.validate.unwrap_or(0.0),
             near_bits: self.near_duplicates,
-        };
+        }
+    }
+
+    pub(super) fn observe_options(&self, memory: usize) -> Result<ObserveOptions, CommandError> {
         Ok(ObserveOptions {
             memory,
             directory: self.spill.directory()?,
             redirects: self.limits(),
-            content: (!self.no_content).then_some(content),
+            content: (!self.no_content && self.merge.is_empty()).then_some(self.content_limits()),
+            parts: self.parts()?,
         })
+    }
+
+    /// Only a part is written.
+    pub(super) fn writes_part(&self) -> bool {
+        self.part
+    }
+
+    /// What cannot be learned from the inputs comes from elsewhere: rules by hand, or other parts.
+    pub(super) fn is_complemented(&self) -> bool {
+        self.part || self.rules.is_some() || !self.merge.is_empty()
+    }
+
+    /// The files of `--merge`.
+    fn parts(&self) -> Result<Vec<PathBuf>, CommandError> {
+        let mut parts = Vec::new();
+        for path in &self.merge {
+            match path.is_dir() {
+                true => parts.extend(parquet_files(path)?),
+                false => parts.push(path.clone()),
+            }
+        }
+        Ok(parts)
+    }
+
+    /// The captures; standard input is read only if there are no parts.
+    pub(super) fn sources(&self) -> Result<Sources, CommandError> {
+        match self.input.inputs.as_slice() {
+            [] if !self.merge.is_empty() => Ok(Sources(Vec::new())),
+            _ => self.input.sources(),
+        }
     }
 
     /// Documents of archives are read.
@@ -176,8 +241,16 @@ impl LearnArgs {
         Ok(Some(DocumentOptions { sources: self.input.sources()?.0, has_texts, has_canonical }))
     }
 
-    /// Metadata of the table about documents; none if these were not read.
-    pub(super) fn document_metadata(&self) -> Vec<(String, String)> {
+    /// Metadata of the table about documents and parts; none if neither documents were read nor a part is written.
+    pub(super) fn more_metadata(&self) -> Vec<(String, String)> {
+        let mut metadata = self.document_metadata();
+        if self.part {
+            metadata.push(part_metadata(&self.content_limits(), &metadata));
+        }
+        metadata
+    }
+
+    fn document_metadata(&self) -> Vec<(String, String)> {
         let near = self.near_duplicates.map(|bits| ("irikey.learn.near_duplicates".to_string(), bits.to_string()));
         let canonical = self.canonical_links.then(|| ("irikey.learn.canonical_links".to_string(), "yes".to_string()));
         near.into_iter().chain(canonical).collect()

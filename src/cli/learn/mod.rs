@@ -36,12 +36,11 @@ pub(crate) fn run(args: &LearnArgs) -> Result<u8, CommandError> {
     let mut budget = args.spill.budget(&args.input);
     options.threads = budget.reserve_workers(options.threads, WorkerNeed::keys(ROW_GROUP_LEN).with_tables(1))?;
     let observe_options = args.observe_options(budget.remaining())?;
-    let (sources, documents) = (args.input.sources()?, args.document_options()?);
+    let (sources, documents) = (args.sources()?, args.document_options()?);
     let files = args.files();
     let replaced = files.check(&sources)?;
     let hand = args.rules.as_deref().map(HandRules::read).transpose()?.unwrap_or_default();
-    let metadata =
-        [metadata(&policy, sources.0.len()), equivalences_metadata(&limits), args.document_metadata()].concat();
+    let metadata = [metadata(&policy, sources.0.len()), equivalences_metadata(&limits), args.more_metadata()].concat();
     let destination = args.reporting.replace.file(&args.output);
     let table = TableWriter::create(&destination, equivalences_schema(), &metadata)?;
     let progress = Arc::new(Progress::new());
@@ -75,7 +74,7 @@ fn check_observed(observed: &ObserveResult, args: &LearnArgs) -> Result<(), Comm
         return Err(CommandError::Internal(format!("{judged} of {read} redirects were evaluated")));
     }
     let captures = observed.content.as_ref().map(|content| content.counts.captures);
-    if tally.rows > 0 && read == 0 && captures == Some(0) && args.rules.is_none() {
+    if tally.rows > 0 && read == 0 && captures == Some(0) && !args.is_complemented() {
         return Err(nothing_to_learn(tally.rows));
     }
     Ok(())
@@ -99,6 +98,13 @@ fn write_table(
     mut table: TableWriter,
 ) -> Result<WrittenPatterns, CommandError> {
     let ObserveResult { redirects, sources, content, .. } = observed;
+    if args.writes_part() {
+        for batch in content.iter().flat_map(LearnedContent::part_batches) {
+            table.append(&batch.map_err(OutputError::from)?)?;
+        }
+        table.finish()?;
+        return Ok(WrittenPatterns::default());
+    }
     let has_aliases = content.as_ref().is_some_and(LearnedContent::has_aliases);
     let is_compared = has_aliases || args.rules.is_some() || args.validate.is_some();
     let WrittenPatterns { shown, applied } = write_redirects(redirects, sources, &mut table, is_compared)?;

@@ -78,14 +78,14 @@ impl ScopeRule {
     }
 }
 
-/// What the hosts of a site say about a rule.
-#[derive(Clone, Copy, Debug, Default)]
-struct Votes {
-    agree: u64,
-    disagree: u64,
-    support: u64,
-    counter: u64,
-    merged: u64,
+/// What the hosts of a site say about a rule, or what sites say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Votes {
+    pub(crate) agree: u64,
+    pub(crate) disagree: u64,
+    pub(crate) support: u64,
+    pub(crate) counter: u64,
+    pub(crate) merged: u64,
 }
 
 impl Votes {
@@ -156,14 +156,29 @@ impl GeneralRules {
         }
     }
 
+    /// Adds what the sites of a part of the captures say about a rule.
+    pub(crate) fn add_part(&mut self, rule: ScopedRule, votes: Votes) {
+        let all = self.votes.entry(rule).or_default();
+        all.agree += votes.agree;
+        all.disagree += votes.disagree;
+        all.support += votes.support;
+        all.counter += votes.counter;
+        all.merged += votes.merged;
+    }
+
+    /// Returns what the sites say.
+    pub(crate) fn votes(&self) -> impl Iterator<Item = (&ScopedRule, &Votes)> {
+        self.votes.iter()
+    }
+
     /// Returns the rules for all hosts.
-    pub(crate) fn finish(self) -> BTreeMap<ScopedRule, JudgedRule> {
+    pub(crate) fn finish(&self) -> BTreeMap<ScopedRule, JudgedRule> {
         let is_agreed = |votes: &Votes| {
             let all = (votes.agree + votes.disagree) as f64;
             wilson_lower_bound(votes.agree as f64, all) >= MIN_AGREEMENT
         };
-        let agreed = self.votes.into_iter().filter(|(_, votes)| is_agreed(votes));
-        agreed.map(|(rule, votes)| (rule.clone(), votes.judged(rule))).collect()
+        let agreed = self.votes.iter().filter(|(_, votes)| is_agreed(votes));
+        agreed.map(|(rule, votes)| (rule.clone(), votes.judged(rule.clone()))).collect()
     }
 }
 

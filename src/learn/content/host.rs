@@ -12,8 +12,9 @@ use super::differences::{DifferenceDetail, find_differences};
 use super::near::DocumentEvidence;
 use super::parameters::needed_parameters;
 use super::rule::{ContentRule, PathContext, ScopedRule, ValueShape};
-use super::rule_set::{ContentRuleSet, UrlParts};
+use super::rule_set::ContentRuleSet;
 use super::trial::{Forms, RuleEvidence, Trial};
+use super::url_parts::UrlParts;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Most rules that are tried together.
@@ -60,6 +61,11 @@ impl RuleRefusal {
             RuleRefusal::CounterExamples => "counter-examples",
             RuleRefusal::Support => "support",
         }
+    }
+
+    /// Returns the reason with this name.
+    pub(crate) fn named(name: &str) -> Option<RuleRefusal> {
+        [RuleRefusal::CounterExamples, RuleRefusal::Support].into_iter().find(|refusal| refusal.name() == name)
     }
 }
 

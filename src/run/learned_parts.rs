@@ -1,0 +1,195 @@
+//! Merges what was learned of parts of the captures: [`merge_parts`].
+//!
+//! ```text
+//! captures of some registered domains --learn --part--> part: rules of the domains in order, votes for rules for all hosts
+//! parts --merge by domain--> rules of all domains in order; votes --sum--> rules for all hosts
+//! ```
+//!
+//! All captures of a registered domain belong to one part. Then the result is the same as if all captures were learned from at once.
+
+use super::content_rules::LearnedContent;
+use super::equivalences::EquivalencesError;
+use super::held_out::HeldOutCaptures;
+use super::rule_collector::RuleCollector;
+use crate::batch::{EquivalencesTableError, PartRow, check_part, part_row};
+use crate::canon::Policy;
+use crate::learn::content::{ScopeRule, ScopedRule, Votes, site_of};
+use crate::spill::SpillError;
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// Rows of a part that are held at a time.
+const BATCH_ROWS: usize = 1024;
+
+/// Why parts cannot be merged.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PartsError {
+    /// A part cannot be read.
+    #[error("{}: {error}", path.display())]
+    Read {
+        /// The part.
+        path: PathBuf,
+        /// What is wrong.
+        #[source]
+        error: EquivalencesError,
+    },
+    /// Parts were learned with different limits.
+    #[error("{}: the part was learned with {theirs}, but {} with {ours}; use the same flags for all parts", path.display(), first.display())]
+    Limits {
+        /// The part.
+        path: PathBuf,
+        /// The first part.
+        first: PathBuf,
+        /// The limits of the part.
+        theirs: String,
+        /// The limits of the first part.
+        ours: String,
+    },
+    /// Several parts have rules of one registered domain.
+    #[error(
+        "{} and {} both have rules of {site}; all captures of a registered domain must be in one part",
+        paths[0].display(), paths[1].display()
+    )]
+    Site {
+        /// The parts.
+        paths: [PathBuf; 2],
+        /// The domain.
+        site: String,
+    },
+    /// A temporary file cannot be used.
+    #[error(transparent)]
+    Spill(#[from] SpillError),
+}
+
+/// Merges the parts in files, for keys of `policy`.
+pub(super) fn merge_parts(paths: &[PathBuf], policy: &Policy, directory: &Path) -> Result<LearnedContent, PartsError> {
+    let mut collector = RuleCollector::new(directory);
+    let (mut parts, mut limits) = (Vec::new(), None);
+    for path in paths {
+        let mut part = PartReader::open(path, policy)?;
+        let ours: &String = limits.get_or_insert_with(|| part.limits.clone());
+        if *ours != part.limits {
+            let (ours, theirs) = (ours.clone(), part.limits);
+            return Err(PartsError::Limits { path: path.clone(), first: paths[0].clone(), theirs, ours });
+        }
+        for (rule, votes) in part.read_votes()? {
+            collector.general.add_part(rule, votes);
+        }
+        parts.push(part);
+    }
+    // The next site of each part, the first in the order of sites at the top.
+    let mut next = BinaryHeap::new();
+    for (i, part) in parts.iter_mut().enumerate() {
+        next.extend(part.next_site()?.map(|site| Reverse((site, i))));
+    }
+    let mut last: Option<(SitePlace, usize)> = None;
+    while let Some(Reverse((site, i))) = next.pop() {
+        if let Some((_, other)) = last.as_ref().filter(|(known, other)| *known == site && *other != i) {
+            return Err(PartsError::Site { paths: [*other, i].map(|at| paths[at].clone()), site: name_of(&site) });
+        }
+        collector.add_rules(std::mem::take(&mut parts[i].site))?;
+        next.extend(parts[i].next_site()?.map(|site| Reverse((site, i))));
+        last = Some((site, i));
+    }
+    collector.finish()?;
+    Ok(LearnedContent::collected(collector, HeldOutCaptures::new(directory)))
+}
+
+/// The labels of a registered domain, reversed. They compare as the hosts of captures are sorted.
+type SitePlace = Vec<Vec<u8>>;
+
+fn name_of(site: &SitePlace) -> String {
+    let labels: Vec<&[u8]> = site.iter().rev().map(Vec::as_slice).collect();
+    String::from_utf8_lossy(&labels.join(&b'.')).into_owned()
+}
+
+fn site_of_scope(scope: &[u8]) -> &[u8] {
+    scope.strip_prefix(b"*.").unwrap_or_else(|| site_of(scope))
+}
+
+/// Reads a part.
+struct PartReader<'a> {
+    path: &'a Path,
+    limits: String,
+    batches: ParquetRecordBatchReader,
+    rows: VecDeque<PartRow>,
+    /// Number of rows that were read.
+    read: u64,
+    /// The rules of the next site.
+    site: Vec<ScopeRule>,
+}
+
+impl PartReader<'_> {
+    fn open<'a>(path: &'a Path, policy: &Policy) -> Result<PartReader<'a>, PartsError> {
+        let failed = |error| PartsError::Read { path: path.to_path_buf(), error };
+        let file = File::open(path).map_err(|error| failed(error.into()))?;
+        let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| failed(error.into()))?;
+        let limits = check_part(builder.schema(), policy).map_err(|error| failed(error.into()))?;
+        let batches = builder.with_batch_size(BATCH_ROWS).build().map_err(|error| failed(error.into()))?;
+        Ok(PartReader { path, limits, batches, rows: VecDeque::new(), read: 0, site: Vec::new() })
+    }
+
+    fn failed(&self, error: impl Into<EquivalencesError>) -> PartsError {
+        PartsError::Read { path: self.path.to_path_buf(), error: error.into() }
+    }
+
+    /// The last row that was read, or one of its batch, is invalid.
+    fn invalid(&self, reason: String) -> PartsError {
+        self.failed(EquivalencesTableError::Row { row: self.read, reason })
+    }
+
+    /// Makes sure that a row is held. Returns false after the last.
+    fn fill(&mut self) -> Result<bool, PartsError> {
+        while self.rows.is_empty() {
+            let Some(batch) = self.batches.next() else { return Ok(false) };
+            let batch = batch.map_err(|error| self.failed(EquivalencesTableError::from(error)))?;
+            for row in 0..batch.num_rows() {
+                self.read += 1;
+                self.rows.push_back(part_row(&batch, row).map_err(|reason| self.invalid(reason))?);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Reads the votes, which are the first rows.
+    fn read_votes(&mut self) -> Result<Vec<(ScopedRule, Votes)>, PartsError> {
+        let mut votes = Vec::new();
+        while self.fill()? {
+            match self.rows.pop_front() {
+                Some(PartRow::Votes(rule, counts)) => votes.push((rule, counts)),
+                Some(rule) => {
+                    self.rows.push_front(rule);
+                    break;
+                }
+                None => break,
+            }
+        }
+        Ok(votes)
+    }
+
+    /// Reads the rules of the next site into `site`; returns `None` after the last.
+    fn next_site(&mut self) -> Result<Option<SitePlace>, PartsError> {
+        let mut site = Vec::new();
+        while self.fill()? {
+            match self.rows.pop_front() {
+                Some(PartRow::Rule(rule)) if self.site.is_empty() || site_of_scope(&rule.scope) == site => {
+                    site = site_of_scope(&rule.scope).to_vec();
+                    self.site.push(rule);
+                }
+                Some(PartRow::Votes(..)) => {
+                    return Err(self.invalid("votes follow rules".to_string()));
+                }
+                Some(rule) => {
+                    self.rows.push_front(rule);
+                    break;
+                }
+                None => break,
+            }
+        }
+        let place = site.rsplit(|byte| *byte == b'.').map(<[u8]>::to_vec).collect();
+        Ok((!self.site.is_empty()).then_some(place))
+    }
+}

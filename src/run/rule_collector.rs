@@ -1,0 +1,112 @@
+//! Collects the rules of sites, in a temporary file, and counts them: [`RuleCollector`].
+
+use crate::batch::rule_batch;
+use crate::learn::content::{GeneralRules, RuleHighlights, RuleRefusal, ScopeRule};
+use crate::spill::{FileRange, ScratchFile, SpillError, decode_batch, encode_batch};
+use arrow::array::RecordBatch;
+use arrow::buffer::Buffer;
+use arrow::error::ArrowError;
+use arrow::ipc::CompressionType;
+use std::path::Path;
+
+/// Rows of rules that are spilled at a time.
+const SPILLED_ROWS: usize = 4096;
+
+/// Counts of rules about content.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ContentCounts {
+    /// Captures that are evidence.
+    pub(crate) captures: u64,
+    /// Different URLs of them; of large hosts, those of a sample.
+    pub(crate) urls: u64,
+    /// Those that remain different after the rules of their hosts.
+    pub(crate) forms: u64,
+    pub(crate) hosts: u64,
+    /// Contents that are equal to others only because their texts are near.
+    pub(crate) near_contents: u64,
+    /// Rules that contents alone do not support enough.
+    pub(crate) rules_by_canonical: u64,
+    /// Hosts with rules of their own.
+    pub(crate) hosts_with_rules: u64,
+    /// Rules of hosts and domains.
+    pub(crate) rules: u64,
+    /// Refused rules, by reason.
+    pub(crate) refused_counter_examples: u64,
+    pub(crate) refused_support: u64,
+}
+
+/// The rules of sites, and what they say about rules for all hosts.
+#[derive(Debug)]
+pub(super) struct RuleCollector {
+    pub(super) general: GeneralRules,
+    pub(super) spool: RuleSpool,
+    pub(super) counts: ContentCounts,
+    pub(super) highlights: RuleHighlights,
+}
+
+impl RuleCollector {
+    pub(super) fn new(directory: &Path) -> RuleCollector {
+        RuleCollector {
+            general: GeneralRules::default(),
+            spool: RuleSpool { file: ScratchFile::new(directory), ranges: Vec::new(), pending: Vec::new() },
+            counts: ContentCounts::default(),
+            highlights: RuleHighlights::default(),
+        }
+    }
+
+    /// Adds the rules of a site.
+    pub(super) fn add_rules(&mut self, rules: Vec<ScopeRule>) -> Result<(), SpillError> {
+        for rule in &rules {
+            self.highlights.add_rule(rule);
+            let refusal = rule.judged.refusal;
+            self.counts.rules_by_canonical += u64::from(rule.judged.needs_canonical);
+            self.counts.refused_counter_examples += u64::from(refusal == Some(RuleRefusal::CounterExamples));
+            self.counts.refused_support += u64::from(refusal == Some(RuleRefusal::Support));
+        }
+        self.spool.add(rules)
+    }
+
+    /// Writes the last rules.
+    pub(super) fn finish(&mut self) -> Result<(), SpillError> {
+        if self.spool.pending.is_empty() { Ok(()) } else { self.spool.spill() }
+    }
+}
+
+/// Rows of rules on disk.
+#[derive(Debug)]
+pub(super) struct RuleSpool {
+    file: ScratchFile,
+    ranges: Vec<FileRange>,
+    pending: Vec<ScopeRule>,
+}
+
+impl RuleSpool {
+    fn add(&mut self, rules: Vec<ScopeRule>) -> Result<(), SpillError> {
+        self.pending.extend(rules);
+        if self.pending.len() >= SPILLED_ROWS { self.spill() } else { Ok(()) }
+    }
+
+    fn spill(&mut self) -> Result<(), SpillError> {
+        let mut bytes = Vec::new();
+        encode_batch(&rule_batch(&std::mem::take(&mut self.pending))?, Some(CompressionType::LZ4_FRAME), &mut bytes)?;
+        self.ranges.push(self.file.append(&bytes)?);
+        Ok(())
+    }
+
+    /// Returns the rows, in the order in which they were added.
+    pub(super) fn batches(&self) -> impl Iterator<Item = Result<RecordBatch, ArrowError>> + '_ {
+        let failed = |error| ArrowError::from_external_error(Box::new(error));
+        self.ranges.iter().map(move |range| self.read(*range).map_err(failed))
+    }
+
+    /// Returns the bytes of the temporary file.
+    pub(super) fn written_len(&self) -> u64 {
+        self.file.written_len()
+    }
+
+    fn read(&self, range: FileRange) -> Result<RecordBatch, SpillError> {
+        let mut bytes = Vec::new();
+        self.file.read(range, &mut bytes)?;
+        Ok(decode_batch(Buffer::from_vec(bytes))?)
+    }
+}

@@ -1,0 +1,124 @@
+//! Tests of learning in parts: `irikey learn --part` and `--merge` give what learning at once gives.
+
+use super::{irikey, printed};
+use arrow::array::{Array, AsArray, RecordBatch};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::Stdio;
+
+fn batches(path: &Path) -> Vec<RecordBatch> {
+    let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(path).unwrap()).unwrap().build().unwrap();
+    reader.map(Result::unwrap).collect()
+}
+
+/// Kind, URL, host and rule of all rows, one row per line.
+fn lines(batches: &[RecordBatch]) -> String {
+    let text = |batch: &RecordBatch, name: &str, row: usize| {
+        let column = batch.column_by_name(name).unwrap().as_string::<i32>();
+        if column.is_valid(row) { column.value(row).to_string() } else { String::new() }
+    };
+    let line = |batch: &RecordBatch, row: usize| {
+        let texts = ["kind", "uri", "host", "pattern"].map(|name| text(batch, name, row));
+        texts.join(" ") + "\n"
+    };
+    batches.iter().flat_map(|batch| (0..batch.num_rows()).map(move |row| line(batch, row))).collect()
+}
+
+/// Captures of site `number`, one per line: trackers on all sites, three hosts on some, an alias, and two sites on which the
+/// tracker selects the page.
+fn captures(number: u32) -> String {
+    let hosts: &[&str] = match number % 5 {
+        0 => &["a.", "b.", "c."],
+        1 => &["", "www."],
+        _ => &[""],
+    };
+    let mut lines = String::new();
+    for host in hosts {
+        for (page, source) in (0..12).flat_map(|page| (0..3).map(move |source| (page, source))) {
+            let content = match (number % 5, number) {
+                (_, 28 | 29) => format!("{number}-{page}-{source}"),
+                (1, _) => format!("{number}-{page}"),
+                _ => format!("{number}-{host}-{page}"),
+            };
+            let url =
+                format!("http://{host}site{number}.example/p{page}?utm_source=s{source}&x{}={source}", number % 3);
+            lines += &format!(
+                "k)/ 2026010100000{source} {{\"url\": \"{url}\", \"status\": \"200\", \"digest\": \"CONTENT-{content}\"}}\n"
+            );
+        }
+    }
+    lines
+}
+
+#[test]
+fn parts_give_the_rules_that_all_captures_give() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    let text = |name: &str| at(name).display().to_string();
+    let learn = |arguments: &[&str]| printed(&[&["learn", "-q"], arguments].concat(), b"");
+    let redirects = (0..4).map(|i| {
+        format!("k)/ 20260101000000 {{\"url\": \"http://old.example/{i}\", \"status\": \"301\", \"redirect\": \"https://old.example/{i}\"}}\n")
+    });
+    fs::write(at("redirects.cdxj"), redirects.collect::<String>()).unwrap();
+    let sites: Vec<String> = (0..40).map(captures).collect();
+    fs::write(at("all.cdxj"), sites.concat()).unwrap();
+    learn(&[&text("all.cdxj"), "-o", &text("all.parquet")]);
+    fs::create_dir(at("parts")).unwrap();
+    for part in 0..3 {
+        let captures: String = sites.iter().skip(part).step_by(3).map(String::as_str).collect();
+        fs::write(at("part.cdxj"), captures).unwrap();
+        learn(&[&text("part.cdxj"), "--part", "-o", &text(&format!("parts/{part}.parquet"))]);
+    }
+    learn(&["--merge", &text("parts"), "-o", &text("merged.parquet")]);
+    let all = batches(&at("all.parquet"));
+    assert_eq!(batches(&at("merged.parquet")), all);
+    let rules = lines(&all);
+    for rule in ["ignore-parameter utm_source", "*.site5.example", "keep-parameter utm_source", "same-as", "refused"] {
+        assert!(rules.contains(rule), "{rule}\n{rules}");
+    }
+    // Redirects come from the inputs.
+    learn(&[&text("redirects.cdxj"), "--merge", &text("parts"), "-o", &text("merged.parquet")]);
+    learn(&[&text("redirects.cdxj"), &text("all.cdxj"), "-o", &text("all.parquet")]);
+    let kinds = |name: &str| lines(&batches(&at(name)));
+    assert_eq!(kinds("merged.parquet"), kinds("all.parquet"));
+    assert!(kinds("all.parquet").contains("http->https"));
+}
+
+#[test]
+fn files_that_are_not_matching_parts_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = |name: &str| directory.path().join(name).display().to_string();
+    fs::write(text("in.cdxj"), captures(0)).unwrap();
+    let learn = |flags: &[&str], out: &str| {
+        printed(&[&["learn", "-q", &text("in.cdxj"), "-o", &text(out)], flags].concat(), b"");
+    };
+    learn(&[], "whole.parquet");
+    learn(&["--part"], "part.parquet");
+    learn(&["--part", "--min-contents", "6"], "other.parquet");
+    learn(&["--part", "--drop-fragment"], "keys.parquet");
+    fs::copy(text("part.parquet"), text("same.parquet")).unwrap();
+    fs::create_dir(text("empty")).unwrap();
+    let refused = |arguments: &[&str], reason: &str| {
+        let ran = irikey(arguments, b"", Stdio::null());
+        let message = String::from_utf8(ran.stderr).unwrap();
+        assert!(ran.status.code() == Some(2) && message.contains(reason), "{arguments:?}: {message}");
+        assert!(!directory.path().join("out.parquet").exists());
+    };
+    let [whole, part, other, keys, same, empty, missing] =
+        ["whole.parquet", "part.parquet", "other.parquet", "keys.parquet", "same.parquet", "empty", "missing.parquet"]
+            .map(text);
+    let merge = |files: &[&str], reason: &str| {
+        let files = files.iter().flat_map(|file| ["--merge", file]);
+        refused(&["learn", "-o", &text("out.parquet")].into_iter().chain(files).collect::<Vec<_>>(), reason);
+    };
+    merge(&[&whole], "is not a part");
+    merge(&[&part, &other], "use the same flags for all parts");
+    merge(&[&keys], "drop_fragment");
+    merge(&[&part, &same], "both have rules of site0.example");
+    merge(&[&empty], "there are no .parquet files");
+    merge(&[&missing], "missing.parquet");
+    merge(&[&text("in.cdxj")], "in.cdxj");
+    let canon = ["canon", &text("in.cdxj"), "--key", "protocol", "--equivalences", &part];
+    refused(&canon, "merge all parts with irikey learn --merge");
+}
