@@ -1,6 +1,7 @@
 //! Evidence from documents besides digests: texts that are nearly equal, and canonical links. [`DocumentEvidence`].
 
 use super::captures::{Content, HostCaptures};
+use crate::learn::graph::UnionFind;
 use std::collections::{BTreeMap, HashMap};
 
 /// Most texts, and most canonical links, of a host that are kept.
@@ -39,11 +40,19 @@ impl DocumentEvidence {
         &self.canonical
     }
 
-    /// Makes contents equal whose texts differ in at most `bits` bits of their hashes. Returns how many became equal to others.
+    /// Makes contents equal whose texts differ in at most `bits` bits of their hashes, and those that are equal to them so, and so
+    /// on. Returns how many became equal to others.
     pub(crate) fn unite_near(&self, bits: u32, captures: &mut HostCaptures) -> u64 {
-        let (mut near, mut united) = (NearTexts::new(bits), HashMap::new());
-        for (content, hash) in &self.texts {
-            if let Some(first) = near.find_or_add(*content, *hash) {
+        let contents: Vec<Content> = self.texts.keys().copied().collect();
+        let (mut near, mut sets) = (NearTexts::new(bits), UnionFind::new(contents.len()));
+        for (i, hash) in (0..).zip(self.texts.values()) {
+            near.add(*hash, i, &mut sets);
+        }
+        let mut firsts: HashMap<u32, Content> = HashMap::new();
+        let mut united = HashMap::new();
+        for (i, content) in (0..).zip(&contents) {
+            let first = *firsts.entry(sets.find(i)).or_insert(*content);
+            if first != *content {
                 united.insert(*content, first);
             }
         }
@@ -54,11 +63,10 @@ impl DocumentEvidence {
     }
 }
 
-/// Contents that are not near to an earlier one. Hashes that differ in `bits` bits agree in one of `bits + 1` parts, by which
-/// they are found.
+/// Texts by parts of their hashes. Hashes that differ in `bits` bits agree in one of `bits + 1` parts, by which they are found.
 struct NearTexts {
     bits: u32,
-    tables: Vec<HashMap<u64, Vec<(u64, Content)>>>,
+    tables: Vec<HashMap<u64, Vec<(u64, u32)>>>,
 }
 
 impl NearTexts {
@@ -66,26 +74,19 @@ impl NearTexts {
         NearTexts { bits, tables: vec![HashMap::new(); bits as usize + 1] }
     }
 
-    /// Returns the earlier content that is near, or adds this one.
-    fn find_or_add(&mut self, content: Content, hash: u64) -> Option<Content> {
+    /// Adds text `i` and unites it with the earlier texts that are near.
+    fn add(&mut self, hash: u64, i: u32, sets: &mut UnionFind) {
         let parts = self.tables.len();
-        let part = |at: usize| {
-            let (from, to) = (at * 64 / parts, (at + 1) * 64 / parts);
-            hash >> from & (u64::MAX >> (64 - (to - from)))
-        };
-        let is_near = |other: &&(u64, Content)| (other.0 ^ hash).count_ones() <= self.bits;
-        let mut tables = self.tables.iter().enumerate();
-        let found = tables.find_map(|(at, table)| table.get(&part(at))?.iter().find(is_near));
-        if let Some((_, first)) = found {
-            return Some(*first);
-        }
         for (at, table) in self.tables.iter_mut().enumerate() {
-            let others = table.entry(part(at)).or_default();
+            let (from, to) = (at * 64 / parts, (at + 1) * 64 / parts);
+            let others = table.entry(hash >> from & (u64::MAX >> (64 - (to - from)))).or_default();
+            for (_, j) in others.iter().filter(|(other, _)| (other ^ hash).count_ones() <= self.bits) {
+                sets.join(*j, i);
+            }
             if others.len() < MAX_COMPARED {
-                others.push((hash, content));
+                others.push((hash, i));
             }
         }
-        None
     }
 }
 
