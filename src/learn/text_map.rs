@@ -43,45 +43,47 @@ impl Hasher for TextHasher {
     }
 }
 
-/// A Bloom filter of texts: small, so that most texts that are not in a large table need no lookup in it.
+/// A Bloom filter: small, so that most keys that are not in a large table need no lookup in it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct TextFilter {
-    builder: TextHashBuilder,
-    /// Three bits of one word are set for each text. Without words, every text may be contained.
+pub(super) struct KeyFilter {
+    /// Three bits of one word are set for each key. Without words, every key may be contained.
     words: Vec<u64>,
 }
 
-/// Bits per text. With three of 64 in a word, less than one of a hundred other texts is found.
+/// Bits per key. With three of 64 in a word, less than one of a hundred other keys is found.
 const FILTER_BITS: usize = 16;
 
-impl TextFilter {
-    /// Returns a filter that contains every text.
-    pub(super) fn of_everything() -> TextFilter {
-        TextFilter::default()
+impl KeyFilter {
+    /// Returns a filter that contains every key.
+    pub(super) fn of_everything() -> KeyFilter {
+        KeyFilter::default()
     }
 
-    /// Returns a filter of these texts.
-    pub(super) fn new<'t>(texts: impl Iterator<Item = &'t [u8]> + Clone) -> TextFilter {
-        let words = vec![0; (texts.clone().count() * FILTER_BITS / 64 + 1).next_power_of_two()];
-        let mut filter = TextFilter { builder: TextHashBuilder::default(), words };
-        for text in texts {
-            let (at, bits) = filter.place(text);
+    /// Returns a filter of these keys.
+    pub(super) fn new(keys: impl Iterator<Item = u128> + Clone) -> KeyFilter {
+        let words = vec![0; (keys.clone().count() * FILTER_BITS / 64 + 1).next_power_of_two()];
+        let mut filter = KeyFilter { words };
+        for key in keys {
+            let (at, bits) = filter.place(key);
             filter.words[at] |= bits;
         }
         filter
     }
 
-    /// Returns whether the filter contains the text, or one with like hashes.
+    /// Returns whether the filter contains the key, or one with like hashes.
     #[inline(always)]
-    pub(super) fn may_contain(&self, text: &[u8]) -> bool {
-        let (at, bits) = self.place(text);
+    pub(super) fn may_contain(&self, key: u128) -> bool {
+        let (at, bits) = self.place(key);
         self.words.get(at).is_none_or(|word| word & bits == bits)
     }
 
-    /// Returns the word of a text, and its bits in the word.
+    /// Returns the word of a key, and its bits in the word.
     #[inline(always)]
-    fn place(&self, text: &[u8]) -> (usize, u64) {
-        let hash = xxh3_64_with_seed(text, self.builder.0);
+    fn place(&self, key: u128) -> (usize, u64) {
+        // Odd numbers without a pattern, as in wyhash. Keys with equal hashes only cost a lookup.
+        let product =
+            u128::from(key as u64 ^ 0xa076_1d64_78bd_642f) * u128::from((key >> 64) as u64 ^ 0xe703_7ed1_a0b4_28db);
+        let hash = product as u64 ^ (product >> 64) as u64;
         let bits = 1 << (hash & 63) | 1 << (hash >> 6 & 63) | 1 << (hash >> 12 & 63);
         ((hash >> 32) as usize & self.words.len().wrapping_sub(1), bits)
     }
@@ -92,14 +94,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn filters_contain_their_texts_and_few_others() {
-        let texts = |from: usize| (from..from + 10_000).map(|i| format!("site{i}.example").into_bytes());
-        let (known, others): (Vec<_>, Vec<_>) = (texts(0).collect(), texts(20_000).collect());
-        let filter = TextFilter::new(known.iter().map(Vec::as_slice));
-        assert!(known.iter().all(|text| filter.may_contain(text)));
-        let found = others.iter().filter(|text| filter.may_contain(text)).count();
+    fn filters_contain_their_keys_and_few_others() {
+        let keys = |from: u32| {
+            (from..from + 10_000)
+                .map(|i| u128::from_le_bytes(*format!("site{i:06}.examp").as_bytes().first_chunk().unwrap()))
+        };
+        let filter = KeyFilter::new(keys(0));
+        assert!(keys(0).all(|key| filter.may_contain(key)));
+        let found = keys(20_000).filter(|key| filter.may_contain(*key)).count();
         assert!(found < 200, "{found}");
-        assert!(!TextFilter::new([].into_iter()).may_contain(b"a"));
-        assert!(TextFilter::of_everything().may_contain(b"a"));
+        let short = KeyFilter::new((0u32..10_000).map(u128::from));
+        let found = (20_000u32..30_000).filter(|key| short.may_contain(u128::from(*key))).count();
+        assert!(found < 200, "{found}");
+        assert!(!KeyFilter::new([].into_iter()).may_contain(1));
+        assert!(KeyFilter::of_everything().may_contain(1));
     }
 }

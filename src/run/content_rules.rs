@@ -14,11 +14,11 @@ use super::held_out::{HeldOutCaptures, Validation, encode_held_out};
 use super::host_reader::{HostReader, HostUnit};
 use super::in_order::produced_in_order;
 use super::rule_collector::{ContentCounts, RuleCollector, RuleSpool};
-use crate::batch::{BatchError, applied_rule, rule_batch, vote_batch};
+use crate::batch::{BatchError, PartRow, applied_rule, part_row, rule_batch, vote_batch};
 use crate::learn::Equivalences;
 use crate::learn::content::{
-    ContentLimits, ContentRule, EVERYWHERE, GeneralRules, JudgedRule, LearnedHost, RuleHighlights, ScopeRule,
-    ScopedRule, site_of,
+    ContentLimits, ContentRule, EVERYWHERE, GeneralRules, JudgedRule, LearnedHost, RuleHighlights, RuleRefusal,
+    ScopeRule, ScopedRule, site_of,
 };
 use crate::spill::SpillError;
 use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
@@ -45,7 +45,7 @@ pub(crate) struct LearnedContent {
     /// Bytes of temporary files.
     pub(crate) spilled: u64,
     spool: RuleSpool,
-    /// Hosts whose aliases are left out.
+    /// Hosts whose aliases are refused.
     looping: BTreeSet<Vec<u8>>,
     held_out: HeldOutCaptures,
 }
@@ -56,10 +56,30 @@ impl LearnedContent {
         let general = self.general.values().cloned();
         let general: Vec<ScopeRule> = general.map(|judged| ScopeRule::learned(EVERYWHERE.to_vec(), judged)).collect();
         let first = (!general.is_empty()).then(|| rule_batch(&general));
-        first.into_iter().chain(self.spool.batches()).map(|batch: Result<RecordBatch, ArrowError>| {
-            let batch = batch?;
-            Ok(filter_record_batch(&batch, &self.needed(&batch))?)
-        })
+        let spooled = self.spool.batches().map(|batch| {
+            let batch = self.with_loops_refused(batch?)?;
+            filter_record_batch(&batch, &self.needed(&batch))
+        });
+        first.into_iter().chain(spooled).map(|batch: Result<RecordBatch, ArrowError>| Ok(batch?))
+    }
+
+    /// Marks aliases that form a loop as refused.
+    fn with_loops_refused(&self, batch: RecordBatch) -> Result<RecordBatch, ArrowError> {
+        let is_looping = |row: usize| {
+            let alias = applied_rule(&batch, row).filter(|(_, rule)| matches!(rule.rule, ContentRule::SameAs { .. }));
+            alias.is_some_and(|(host, _)| self.looping.contains(host))
+        };
+        if self.looping.is_empty() || !(0..batch.num_rows()).any(is_looping) {
+            return Ok(batch);
+        }
+        let mut rules = Vec::with_capacity(batch.num_rows());
+        for row in 0..batch.num_rows() {
+            if let PartRow::Rule(mut rule) = part_row(&batch, row).map_err(ArrowError::SchemaError)? {
+                rule.judged.refusal = rule.judged.refusal.or(is_looping(row).then_some(RuleRefusal::Circular));
+                rules.push(rule);
+            }
+        }
+        rule_batch(&rules)
     }
 
     /// Returns the rows of a part, from which [`merge_parts`](super::learned_parts::merge_parts) makes the rules: votes, and all rules
@@ -94,8 +114,8 @@ impl LearnedContent {
         self.held_out.validate(rules)
     }
 
-    /// Leaves out learned aliases of hosts that form a loop with other equivalences.
-    pub(crate) fn leave_out_loops(&mut self, mut all: Equivalences) -> Result<(), BatchError> {
+    /// Refuses learned aliases of hosts that form a loop with other equivalences.
+    pub(crate) fn refuse_loops(&mut self, mut all: Equivalences) -> Result<(), BatchError> {
         for batch in self.batches() {
             let batch = batch?;
             let rules = (0..batch.num_rows()).filter_map(|row| applied_rule(&batch, row));
@@ -113,12 +133,7 @@ impl LearnedContent {
             return BooleanArray::from(vec![true; batch.num_rows()]);
         };
         let is_general = |rule: ContentRule| self.general.contains_key(&ScopedRule::from(rule));
-        let is_looping = |row: usize| {
-            let (host, rule) = applied_rule(batch, row)?;
-            Some(matches!(rule.rule, ContentRule::SameAs { .. }) && self.looping.contains(host))
-        };
         let is_needed = |row: usize| match ContentRule::parse(patterns.value(row)) {
-            _ if is_looping(row) == Some(true) => false,
             Some(ContentRule::KeepParameter(name)) => is_general(ContentRule::Parameter(name, None)),
             Some(rule) => kinds.value(row) != "rule" || contexts.is_valid(row) || !is_general(rule),
             None => true,

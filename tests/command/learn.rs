@@ -556,13 +556,18 @@ fn redirects_decide_where_aliases_would_loop() {
                 "k)/ 20260101000000 {{\"url\":\"http://{host}/{page}\",\"status\":\"200\",\"digest\":\"PAGE-{page:04}\"}}\n"
             ));
         }
+    }
+    for page in 0..60 {
         lines.push_str(&format!(
-            "k)/ 2026 {{\"url\":\"http://www.a.example/r{page}\",\"status\":\"301\",\"redirect\":\"http://a.example/r{page}\"}}\n"
+            "k)/ 2026 {{\"url\":\"http://a.example/r{page}\",\"status\":\"301\",\"redirect\":\"http://www.a.example/r{page}\"}}\n"
         ));
     }
     fs::write(&input, lines).unwrap();
     printed(&["learn", "-q", &input, "-o", &out, "--min-confidence", "0.51"], b"");
     printed(&["count", "-q", &input, "--key", "protocol", "--equivalences", &out], b"");
+    let refused = texts(&rows(&out), &["kind", "how", "host", "pattern"]);
+    let refused: Vec<String> = refused.iter().filter(|row| row[1] == "circular").map(|row| row.join(" ")).collect();
+    assert_eq!(refused, ["refused circular www.a.example same-as http://a.example for http"]);
     printed(&["learn", "-q", &input, "-o", &out], b"");
     assert_eq!(content_rules(&rows(&out)).len(), 1);
 }

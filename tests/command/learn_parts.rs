@@ -25,7 +25,7 @@ fn lines(batches: &[RecordBatch]) -> String {
     batches.iter().flat_map(|batch| (0..batch.num_rows()).map(move |row| line(batch, row))).collect()
 }
 
-/// Captures of site `number`, one per line: trackers on all sites, three hosts on some, an alias, and two sites on which the
+/// Captures of site `number`, one per line: trackers on all sites, three hosts on some, aliases, and a site on which the
 /// tracker selects the page.
 fn captures(number: u32) -> String {
     let hosts: &[&str] = match number % 5 {
@@ -37,12 +37,12 @@ fn captures(number: u32) -> String {
     for host in hosts {
         for (page, source) in (0..12).flat_map(|page| (0..3).map(move |source| (page, source))) {
             let content = match (number % 5, number) {
-                (_, 28 | 29) => format!("{number}-{page}-{source}"),
+                (_, 28) => format!("{number}-{page}-{source}"),
                 (1, _) => format!("{number}-{page}"),
                 _ => format!("{number}-{host}-{page}"),
             };
-            let url =
-                format!("http://{host}site{number}.example/p{page}?utm_source=s{source}&x{}={source}", number % 3);
+            let more = if number == 28 { String::new() } else { format!("&x{}={source}", number % 3) };
+            let url = format!("http://{host}site{number}.example/p{page}?utm_source=s{source}{more}");
             lines += &format!(
                 "k)/ 2026010100000{source} {{\"url\": \"{url}\", \"status\": \"200\", \"digest\": \"CONTENT-{content}\"}}\n"
             );
@@ -61,7 +61,7 @@ fn parts_give_the_rules_that_all_captures_give() {
         format!("k)/ 20260101000000 {{\"url\": \"http://old.example/{i}\", \"status\": \"301\", \"redirect\": \"https://old.example/{i}\"}}\n")
     });
     fs::write(at("redirects.cdxj"), redirects.collect::<String>()).unwrap();
-    let sites: Vec<String> = (0..40).map(captures).collect();
+    let sites: Vec<String> = (0..60).map(captures).collect();
     fs::write(at("all.cdxj"), sites.concat()).unwrap();
     learn(&[&text("all.cdxj"), "-o", &text("all.parquet")]);
     fs::create_dir(at("parts")).unwrap();
@@ -74,9 +74,22 @@ fn parts_give_the_rules_that_all_captures_give() {
     let all = batches(&at("all.parquet"));
     assert_eq!(batches(&at("merged.parquet")), all);
     let rules = lines(&all);
-    for rule in ["ignore-parameter utm_source", "*.site5.example", "keep-parameter utm_source", "same-as", "refused"] {
+    let needed = [
+        "rule  * ignore-parameter utm_source",
+        "rule  *.site5.example",
+        "rule  site28.example keep-parameter utm_source",
+        "same-as",
+    ];
+    for rule in needed {
         assert!(rules.contains(rule), "{rule}\n{rules}");
     }
+    // The rule for all hosts is applied, except where it is not to be.
+    let url = |number: u32, source: u32| format!("http://site{number}.example/p?utm_source=s{source}\n");
+    let urls =
+        [(2, 1), (2, 2), (28, 1), (28, 2), (99, 1), (99, 2)].map(|(number, source)| url(number, source)).concat();
+    let flags = ["--key", "protocol", "--equivalences", &text("merged.parquet")];
+    let kept = printed(&[&["dedup", "-q"], &flags[..]].concat(), urls.as_bytes());
+    assert_eq!(kept.lines().count(), 4, "{kept}");
     // Redirects come from the inputs.
     learn(&[&text("redirects.cdxj"), "--merge", &text("parts"), "-o", &text("merged.parquet")]);
     learn(&[&text("redirects.cdxj"), &text("all.cdxj"), "-o", &text("all.parquet")]);
@@ -109,8 +122,10 @@ fn files_that_are_not_matching_parts_are_refused() {
         ["whole.parquet", "part.parquet", "other.parquet", "keys.parquet", "same.parquet", "empty", "missing.parquet"]
             .map(text);
     let merge = |files: &[&str], reason: &str| {
-        let files = files.iter().flat_map(|file| ["--merge", file]);
-        refused(&["learn", "-o", &text("out.parquet")].into_iter().chain(files).collect::<Vec<_>>(), reason);
+        let out = text("out.parquet");
+        let mut arguments = vec!["learn", "-o", &out];
+        files.iter().for_each(|file| arguments.extend(["--merge", file]));
+        refused(&arguments, reason);
     };
     merge(&[&whole], "is not a part");
     merge(&[&part, &other], "use the same flags for all parts");

@@ -97,7 +97,7 @@ pub(crate) struct LearnArgs {
           value_parser = parse_share, help_heading = "Learning")]
     min_precision: f64,
     /// Treat contents of WARC and ARC files as equal if their texts are nearly equal: if their SimHashes of 64 bits differ in at
-    /// most BITS bits, such as 3. The archives are read a second time
+    /// most BITS bits: such as 3 for long texts, 12 for texts of some hundred words. The archives are read a second time
     #[arg(long, value_name = "BITS", value_parser = clap::value_parser!(u32).range(0..=16), conflicts_with = "no_content",
           help_heading = "Learning")]
     pub(super) near_duplicates: Option<u32>,

@@ -110,7 +110,7 @@ fn write_table(
     let WrittenPatterns { shown, applied } = write_redirects(redirects, sources, &mut table, is_compared)?;
     let mut applied = hand.with_patterns(applied)?;
     if let Some(content) = content.as_mut().filter(|_| has_aliases) {
-        content.leave_out_loops(applied.clone()).map_err(OutputError::from)?;
+        content.refuse_loops(applied.clone()).map_err(OutputError::from)?;
     }
     let mut exported = Vec::new();
     for batch in content.iter().flat_map(LearnedContent::batches) {

@@ -52,6 +52,8 @@ pub(crate) enum RuleRefusal {
     CounterExamples,
     /// Too few contents confirm it.
     Support,
+    /// It forms a circle with patterns or with other rules.
+    Circular,
 }
 
 impl RuleRefusal {
@@ -60,12 +62,14 @@ impl RuleRefusal {
         match self {
             RuleRefusal::CounterExamples => "counter-examples",
             RuleRefusal::Support => "support",
+            RuleRefusal::Circular => "circular",
         }
     }
 
     /// Returns the reason with this name.
     pub(crate) fn named(name: &str) -> Option<RuleRefusal> {
-        [RuleRefusal::CounterExamples, RuleRefusal::Support].into_iter().find(|refusal| refusal.name() == name)
+        let all = [RuleRefusal::CounterExamples, RuleRefusal::Support, RuleRefusal::Circular];
+        all.into_iter().find(|refusal| refusal.name() == name)
     }
 }
 

@@ -33,8 +33,10 @@ impl ValueShape {
     pub(super) fn of(value: &[u8]) -> ValueShape {
         let digits = value.iter().filter(|byte| byte.is_ascii_digit()).count();
         let is_hex = |value: &[u8]| value.iter().all(u8::is_ascii_hexdigit);
-        let letters = value.iter().filter(|byte| byte.is_ascii_alphabetic()).count();
-        let is_token = |len: usize| digits * 10 >= len && letters > 0 && (len - digits - letters) * 16 <= len;
+        let is_token = |len: usize| {
+            let letters = value.iter().filter(|byte| byte.is_ascii_alphabetic()).count();
+            digits * 10 >= len && letters > 0 && (len - digits - letters) * 16 <= len
+        };
         match value.len() {
             10 | 13 if digits == value.len() && value[0] == b'1' => ValueShape::Time,
             14 if digits == 14 && (value.starts_with(b"19") || value.starts_with(b"20")) => ValueShape::Time,

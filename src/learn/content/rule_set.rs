@@ -314,13 +314,15 @@ impl ContentRuleSet {
         }
         kept.clear();
         let (mut at, mut all) = (0, 0);
-        for parameter in query.split(|byte| *byte == b'&') {
+        while at <= query.len() {
             all += 1;
+            let len = memchr::memchr(b'&', &query[at..]).unwrap_or(query.len() - at);
+            let parameter = &query[at..at + len];
             match self.rule_of_parameter(parameter, path) {
                 Some(number) => removed.add(number, || xxh3_64(parameter) | 1),
-                None => kept.push(at..at + parameter.len()),
+                None => kept.push(at..at + len),
             }
-            at += parameter.len() + 1;
+            at += len + 1;
         }
         if let Some(number) = self.parameter_order.filter(|_| kept.len() > 1) {
             removed.add(number, || {
