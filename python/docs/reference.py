@@ -27,7 +27,7 @@ Generated from the docstrings by `docs/reference.py`; `help(irikey.uris)` shows 
 #: The public names of each module, in the order of the page.
 MODULES = {
     "irikey": irikey.__all__,
-    "irikey.spark": ["uri", "key", "surt", "register", "canonicalize", "dedup", "anti_join_seen", "Counters"],
+    "irikey.spark": ["uri", "key", "surt", "register", "canonicalize", "dedup", "anti_join_seen", "learn", "Counters"],
     "irikey.duckdb": ["register"],
     "irikey.polars": ["IrikeyExpr", "IrikeySeries"],
 }
