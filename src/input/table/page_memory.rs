@@ -75,7 +75,12 @@ mod tests {
     #[test]
     fn memory_is_used_again_when_no_part_of_a_page_is_in_use() {
         let memory = Arc::new(PageMemory::default());
-        let page = |len, byte| memory.page(len, |into| Ok(into.fill(byte)));
+        let page = |len, byte| {
+            memory.page(len, |into| {
+                into.fill(byte);
+                Ok(())
+            })
+        };
         let first = page(100, 7).unwrap();
         let at = first.as_ptr();
         let part = first.slice(10..20);
