@@ -10,6 +10,8 @@
 
 use super::RowGroup;
 use super::held_out::{DAYS, DayCounts};
+#[cfg(feature = "cli")]
+use super::parts_error::PartsError;
 use crate::canon::Rows;
 use crate::learn::content::UrlParts;
 use crate::learn::{RecordFields, RecordPlace, RedirectCode, TargetSource};
@@ -49,7 +51,7 @@ pub(crate) enum ObserveError {
     /// What was learned of parts of the captures cannot be merged.
     #[cfg(feature = "cli")]
     #[error(transparent)]
-    Parts(#[from] super::learned_parts::PartsError),
+    Parts(#[from] PartsError),
 }
 
 /// Sorts captures by host, URL and content.

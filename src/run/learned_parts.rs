@@ -10,11 +10,11 @@
 use super::content_rules::LearnedContent;
 use super::equivalences::EquivalencesError;
 use super::held_out::HeldOutCaptures;
+use super::parts_error::PartsError;
 use super::rule_collector::RuleCollector;
 use crate::batch::{EquivalencesTableError, PartRow, check_part, part_row};
 use crate::canon::Policy;
 use crate::learn::content::{ScopeRule, ScopedRule, Votes, site_of};
-use crate::spill::SpillError;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -23,46 +23,6 @@ use std::path::{Path, PathBuf};
 
 /// Rows of a part that are held at a time.
 const BATCH_ROWS: usize = 1024;
-
-/// Why parts cannot be merged.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum PartsError {
-    /// A part cannot be read.
-    #[error("{}: {error}", path.display())]
-    Read {
-        /// The part.
-        path: PathBuf,
-        /// What is wrong.
-        #[source]
-        error: EquivalencesError,
-    },
-    /// Parts were learned with different limits.
-    #[error("{}: the part was learned with {theirs}, but {} with {ours}; use the same flags for all parts", path.display(), first.display())]
-    Limits {
-        /// The part.
-        path: PathBuf,
-        /// The first part.
-        first: PathBuf,
-        /// The limits of the part.
-        theirs: String,
-        /// The limits of the first part.
-        ours: String,
-    },
-    /// Several parts have rules of one registered domain.
-    #[error(
-        "{} and {} both have rules of {site}; all captures of a registered domain must be in one part",
-        paths[0].display(), paths[1].display()
-    )]
-    Site {
-        /// The parts.
-        paths: [PathBuf; 2],
-        /// The domain.
-        site: String,
-    },
-    /// A temporary file cannot be used.
-    #[error(transparent)]
-    Spill(#[from] SpillError),
-}
 
 /// Merges the parts in files, for keys of `policy`.
 pub(super) fn merge_parts(paths: &[PathBuf], policy: &Policy, directory: &Path) -> Result<LearnedContent, PartsError> {

@@ -44,6 +44,8 @@ mod learned_parts;
 pub(crate) mod memory;
 mod open_source;
 mod options;
+#[cfg(feature = "cli")]
+mod parts_error;
 mod record_store;
 mod rule_collector;
 mod sort;
@@ -75,10 +77,10 @@ pub(crate) use held_out::Validation;
 pub(crate) use in_order::produced_in_order;
 #[cfg(feature = "cli")]
 pub(crate) use learn::{ObserveOptions, ObserveResult, observe};
-#[cfg(feature = "cli")]
-pub(crate) use learned_parts::PartsError;
 pub(crate) use options::{MAX_RECORD_LEN, MAX_ROW_GROUP_LEN};
 pub use options::{RunOptions, RunRequest};
+#[cfg(feature = "cli")]
+pub(crate) use parts_error::PartsError;
 pub(crate) use record_store::DiskStore;
 pub(crate) use rule_collector::ContentCounts;
 pub(crate) use sort::columns_to_sort;

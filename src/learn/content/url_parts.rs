@@ -138,9 +138,12 @@ pub(super) fn general_segment(segment: &[u8]) -> &[u8] {
 mod tests {
     use super::*;
 
+    /// Authority, path, query and fragment.
+    type Split = (&'static str, &'static str, Option<&'static str>, Option<&'static str>);
+
     #[test]
     fn urls_are_split_at_the_first_of_each_delimiter() {
-        let cases: [(&str, (&str, &str, Option<&str>, Option<&str>)); 9] = [
+        let cases: [(&str, Split); 9] = [
             ("http://a/", ("a", "/", None, None)),
             ("https://u@a:80/b?c#d", ("u@a:80", "/b", Some("c"), Some("d"))),
             ("http://a/b#c?d", ("a", "/b", None, Some("c?d"))),
