@@ -3,7 +3,7 @@
 //! Of every host a sample of its URLs is compared, the same paths on all hosts: those whose hashes are the least.
 
 use super::captures::HostCaptures;
-use super::host::{ContentLimits, HostRules, JudgedRule, RuleRefusal, learned_set, wilson_lower_bound};
+use super::host::{ContentLimits, JudgedRule, LearnedRules, RuleRefusal, learned_set, wilson_lower_bound};
 use super::rule::{ContentRule, ScopedRule};
 use super::rule_set::RuleBuffers;
 use super::url_parts::UrlParts;
@@ -32,7 +32,7 @@ pub(crate) struct HostSample {
 
 impl HostSample {
     /// Returns the sample of a host; `None` if its schemes have different pages.
-    pub(crate) fn of(captures: &HostCaptures, rules: &HostRules) -> Option<HostSample> {
+    pub(crate) fn of(captures: &HostCaptures, rules: &LearnedRules) -> Option<HostSample> {
         let set = learned_set(&rules.rules);
         let (mut buffers, mut form, mut removed) = (RuleBuffers::default(), Vec::new(), Vec::new());
         let (mut pages, mut schemes) = (Vec::new(), [false; 2]);

@@ -3,7 +3,7 @@
 
 use super::alias::{HostSample, find_aliases};
 use super::captures::HostCaptures;
-use super::host::{ContentLimits, HostRules, JudgedRule, RuleRefusal, learn_host, wilson_lower_bound};
+use super::host::{ContentLimits, JudgedRule, LearnedRules, RuleRefusal, learn_host, wilson_lower_bound};
 use super::near::DocumentEvidence;
 use super::rule::{ContentRule, PathContext, ScopedRule};
 use crate::key::psl::HostParts;
@@ -39,7 +39,7 @@ pub(crate) fn site_of(host: &[u8]) -> &[u8] {
 #[derive(Clone, Debug)]
 pub(crate) struct LearnedHost {
     pub(crate) host: Vec<u8>,
-    pub(crate) rules: HostRules,
+    pub(crate) rules: LearnedRules,
     sample: Option<HostSample>,
 }
 
@@ -126,7 +126,7 @@ impl GeneralRules {
         let scope = [b"*.", &site[..]].concat();
         let mut rules: Vec<ScopeRule> = aliases.collect();
         rules.extend(of_site.iter().map(|(rule, votes)| ScopeRule::learned(scope.clone(), votes.judged(rule.clone()))));
-        for LearnedHost { host, rules: HostRules { rules: judged, parameters, .. }, .. } in hosts {
+        for LearnedHost { host, rules: LearnedRules { rules: judged, parameters, .. }, .. } in hosts {
             let own =
                 judged.into_iter().filter(|judged| judged.refusal.is_some() || !of_site.contains_key(&judged.rule));
             rules.extend(own.map(|judged| ScopeRule::learned(host.clone(), judged)));
@@ -197,7 +197,7 @@ fn is_for_domains(rule: &ScopedRule) -> bool {
 
 fn count_votes(hosts: &[LearnedHost]) -> BTreeMap<ScopedRule, Votes> {
     let mut votes: BTreeMap<ScopedRule, Votes> = BTreeMap::new();
-    for HostRules { rules, parameters, .. } in hosts.iter().map(|host| &host.rules) {
+    for LearnedRules { rules, parameters, .. } in hosts.iter().map(|host| &host.rules) {
         let mut disagreeing: BTreeSet<ScopedRule> = BTreeSet::new();
         for judged in rules.iter().filter(|judged| is_for_domains(&judged.rule)) {
             match judged.refusal {

@@ -96,7 +96,7 @@ pub(crate) struct JudgedRule {
 
 /// What was learned of a host.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct HostRules {
+pub(crate) struct LearnedRules {
     /// Rules, learned and refused, in their order.
     pub(crate) rules: Vec<JudgedRule>,
     /// For query parameters of which no rule was learned: pages that ignoring it would merge with others.
@@ -119,7 +119,11 @@ pub(crate) fn wilson_lower_bound(successes: f64, all: f64) -> f64 {
 }
 
 /// Learns which differences of the URLs of a host make no difference.
-pub(crate) fn learn_host(captures: &HostCaptures, documents: &DocumentEvidence, limits: &ContentLimits) -> HostRules {
+pub(crate) fn learn_host(
+    captures: &HostCaptures,
+    documents: &DocumentEvidence,
+    limits: &ContentLimits,
+) -> LearnedRules {
     let trial = Trial::new(captures);
     let (noise, refused, canonical) = (captures.noise(), BTreeMap::new(), count_canonical(documents));
     let mut learner = HostLearner { captures, trial, limits, noise, canonical, refused };
@@ -305,7 +309,7 @@ impl HostLearner<'_> {
     }
 
     /// Leaves out rules with too little support, and returns the result.
-    fn finish(mut self, mut tried: TriedRules) -> HostRules {
+    fn finish(mut self, mut tried: TriedRules) -> LearnedRules {
         let TriedRules { rules, evidence, forms } = loop {
             let TriedRules { rules, evidence, forms } = tried;
             let is_supported =
@@ -328,7 +332,7 @@ impl HostLearner<'_> {
         let refused = refused.map(|(rule, (evidence, refusal))| (rule, (evidence, Some(refusal))));
         let all: BTreeMap<_, _> = refused.chain(learned).collect();
         let judged = all.into_iter().map(|(rule, (evidence, refusal))| self.judged(rule, &evidence, refusal)).collect();
-        HostRules {
+        LearnedRules {
             rules: judged,
             parameters: needed_parameters(&self.trial, &ContentRuleSet::new(&rules), self.noise),
             urls: self.captures.len() as u64,
