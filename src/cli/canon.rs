@@ -104,7 +104,11 @@ impl CanonArgs {
         let policy = self.keys.complete(self.policy.policy(&self.input)?, &columns)?;
         let directory = self.spill.directory()?;
         let mut budget = self.spill.budget(&self.input);
-        options.threads = budget.reserve_workers(options.threads, WorkerNeed::rows(row_group_len))?;
+        let need = match !layout.is_sorted() && output.joins_slices() {
+            true => WorkerNeed::slices(row_group_len),
+            false => WorkerNeed::rows(row_group_len),
+        };
+        options.threads = budget.reserve_workers(options.threads, need)?;
         let sort = layout.is_sorted().then(|| layout.sort_options(budget.remaining(), directory));
         let (input, reporting) = (&self.input, &self.reporting);
         let files = FileRoles::new(self.reporting.replace.no_clobber).arguments(&input.inputs);

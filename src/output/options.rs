@@ -50,6 +50,13 @@ pub struct OutputOptions {
     pub sources: Vec<String>,
 }
 
+impl OutputOptions {
+    /// Returns whether threads encode row groups together, see [`super::Encoder::joins_slices`].
+    pub(crate) fn joins_slices(&self) -> bool {
+        self.format == OutputFormat::Parquet && self.compression != Compression::Snappy
+    }
+}
+
 /// Returns the metadata of a file: the policy, the version of this library, and the number of sources.
 pub fn metadata(policy: &Policy, sources: usize) -> Vec<(String, String)> {
     let mut pairs: Vec<_> =

@@ -1,9 +1,10 @@
 //! Cuts sources into row groups, or into slices of row groups: [`Cutter`].
 //!
 //! A row group holds the whole records that begin within one stretch of `row_group_len` bytes of the sources laid end to
-//! end, and a slice those that begin within `slice_len` bytes of this stretch. Text is counted in bytes of decompressed UTF-8, byte-order marks and headers included. Rows of tables and archives
-//! arrive in batches and are counted by the size of the batch. Therefore row groups depend on the sources and the options
-//! alone, and not on threads or timing. One worker cuts at a time, and it also reads and decompresses.
+//! end, and a slice those that begin within `slice_len` bytes of this stretch. Text is counted in bytes of decompressed
+//! UTF-8, byte-order marks and headers included. Rows of tables and archives arrive in batches and are counted by the size of
+//! the batch. Therefore row groups depend on the sources and the options alone, and not on threads or timing. One worker cuts
+//! at a time, and it also reads and decompresses.
 //!
 //! A source ends at its first [`Defect`]. All whole records before it are in row groups.
 

@@ -46,7 +46,7 @@ fn scripts(help: &str) -> Vec<String> {
 /// Writes the files that examples read, and stands in for programs that may be missing.
 fn prepare(directory: &Path) {
     let at = |name: &str| directory.join(name);
-    for name in ["bin", "pages", "crawl-data", "big", "suite", ".zfunc", ".config/fish/completions"] {
+    for name in ["bin", "pages", "parts", "crawl-data", "big", "suite", ".zfunc", ".config/fish/completions"] {
         fs::create_dir_all(at(name)).unwrap();
     }
     fs::create_dir_all(at(".local/share/bash-completion/completions")).unwrap();
@@ -97,7 +97,8 @@ fn run(script: &str, directory: &Path) -> Result<(), String> {
 fn the_examples_in_help_run_as_they_are_printed() {
     let directory = tempfile::tempdir().unwrap();
     prepare(directory.path());
-    let captures = "irikey canon -q cdx-1.gz --sort url_surtkey,-fetch_time -o captures.parquet";
+    let captures = "irikey canon -q cdx-1.gz --sort url_surtkey,-fetch_time -o captures.parquet
+        cp captures.parquet captures-1.parquet";
     run(captures, directory.path()).unwrap();
     let (mut failed, mut count) = (Vec::new(), 0);
     for command in COMMANDS {
