@@ -371,10 +371,7 @@ impl SortedEntries {
 
     fn sort(&mut self) {
         let mut index = std::mem::take(&mut self.index);
-        // Entries are far apart in memory, so that they are read only where the first bits of their keys are equal.
-        index.sort_unstable_by_key(|(first_bits, _)| *first_bits);
-        let runs = index.chunk_by_mut(|a, b| a.0 == b.0).filter(|run| run.len() > 1);
-        runs.for_each(|run| run.sort_unstable_by(|a, b| self.compare(a.1, b.1)));
+        index.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| self.compare(a.1, b.1)));
         self.index = index;
     }
 
