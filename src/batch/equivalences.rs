@@ -12,11 +12,11 @@ use arrow::array::{
 };
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-#[cfg(feature = "cli")]
-use arrow::datatypes::{Float64Type, UInt64Type};
 use arrow::error::ArrowError;
 
 use super::column::KEY_LEN;
+#[cfg(feature = "cli")]
+use super::row_cells::RowCells;
 use crate::canon::Policy;
 use crate::key::{KeyAlgorithm, KeyBytes};
 #[cfg(feature = "pipeline")]
@@ -321,27 +321,16 @@ pub(crate) struct EvidenceRow {
 /// Returns the evidence in the first row whose texts in some columns are these; a missing text is empty.
 #[cfg(feature = "cli")]
 pub(crate) fn find_evidence(batch: &RecordBatch, texts: &[(&str, &str)]) -> Option<EvidenceRow> {
-    let text = |name: &str, row: usize| {
-        let column = batch.column_by_name(name)?.as_string_opt::<i32>()?;
-        column.is_valid(row).then(|| column.value(row))
-    };
-    let count = |name: &str, row: usize| {
-        let column = batch.column_by_name(name)?.as_primitive_opt::<UInt64Type>()?;
-        column.is_valid(row).then(|| column.value(row))
-    };
-    let is_found = |row: &usize| texts.iter().all(|(name, value)| text(name, *row).unwrap_or_default() == *value);
-    let row = (0..batch.num_rows()).find(is_found)?;
-    let share = batch.column_by_name("lower_bound").and_then(|column| column.as_primitive_opt::<Float64Type>());
-    let examples = batch.column_by_name("examples").and_then(|column| column.as_list_opt::<i32>());
-    let examples = examples.filter(|examples| examples.is_valid(row)).map(|examples| examples.value(row));
-    let examples = examples.as_ref().and_then(|examples| examples.as_string_opt::<i32>());
+    let is_found =
+        |cells: &RowCells<'_>| texts.iter().all(|(name, value)| cells.text(name).unwrap_or_default() == *value);
+    let cells = (0..batch.num_rows()).map(|row| RowCells { batch, row }).find(is_found)?;
     Some(EvidenceRow {
-        how: text("how", row).unwrap_or_default().to_string(),
-        support: count("support", row),
-        counter: count("counter", row),
-        lower_bound: share.filter(|share| share.is_valid(row)).map(|share| share.value(row)),
-        examples: examples.into_iter().flatten().flatten().map(str::to_string).collect(),
-        representative: text("representative_uri", row).map(str::to_string),
+        how: cells.text("how").unwrap_or_default().to_string(),
+        support: cells.count("support"),
+        counter: cells.count("counter"),
+        lower_bound: cells.share("lower_bound"),
+        examples: cells.texts("examples"),
+        representative: cells.text("representative_uri").map(str::to_string),
     })
 }
 

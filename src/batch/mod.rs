@@ -6,7 +6,7 @@
 //!
 //! - `columns`: the list of columns; `column`: their types; `schema`: sets of columns
 //! - `build`: the builder; `carried`, `derived` and `parts`: columns that it computes from rows
-//! - `equivalences`: the table of learned equivalences and rules, with `rule_rows`
+//! - `equivalences`: the table of learned equivalences and rules, with `rule_rows` and `row_cells`
 //!
 //! The module knows neither files nor formats. It refuses batches whose text exceeds the 32-bit offsets of Arrow.
 
@@ -19,6 +19,8 @@ mod equivalences;
 mod error;
 mod parts;
 mod path_values;
+#[cfg(feature = "pipeline")]
+mod row_cells;
 #[cfg(feature = "pipeline")]
 mod rule_rows;
 mod schema;

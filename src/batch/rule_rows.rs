@@ -3,11 +3,11 @@
 //! A part, which `irikey learn --part` writes, has the rules of its registered domains, and rows of votes: how many domains agree on
 //! a rule for all hosts.
 
-use arrow::array::{Array, AsArray, RecordBatch, StringArray};
-use arrow::datatypes::{Float64Type, UInt64Type};
+use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
 
 use super::equivalences::TableRows;
+use super::row_cells::RowCells;
 use crate::learn::content::{
     ContentRule, EVERYWHERE, JudgedRule, PathContext, RuleRefusal, ScopeRule, ScopedRule, Votes,
 };
@@ -55,13 +55,10 @@ impl TableRows {
 
 /// Returns the host and the rule in a row; `None` if it is not the row of an applied rule about content.
 pub(crate) fn applied_rule(batch: &RecordBatch, row: usize) -> Option<(&[u8], ScopedRule)> {
-    let text = |name: &str| {
-        let column = batch.column_by_name(name)?.as_string_opt::<i32>()?;
-        column.is_valid(row).then(|| column.value(row))
-    };
-    let rule = ContentRule::parse(text("pattern").filter(|_| text("kind") == Some("rule"))?)?;
-    let context = PathContext::parse(text("context").unwrap_or_default())?;
-    Some((text("host")?.as_bytes(), ScopedRule { rule, context }))
+    let cells = RowCells { batch, row };
+    let rule = ContentRule::parse(cells.text("pattern").filter(|_| cells.text("kind") == Some("rule"))?)?;
+    let context = PathContext::parse(cells.text("context").unwrap_or_default())?;
+    Some((cells.text("host")?.as_bytes(), ScopedRule { rule, context }))
 }
 
 /// Returns the rows of rules about content.
@@ -87,21 +84,22 @@ pub(crate) fn vote_batch<'v>(
 pub(crate) fn part_row(batch: &RecordBatch, row: usize) -> Result<PartRow, String> {
     let cells = RowCells { batch, row };
     let unknown = |name: &str| format!("column {name} is missing or invalid");
-    let rule = cells.text("pattern").and_then(|text| ContentRule::parse(&text)).ok_or_else(|| unknown("pattern"))?;
-    let context = PathContext::parse(&cells.text("context").unwrap_or_default()).ok_or_else(|| unknown("context"))?;
+    let rule = cells.text("pattern").and_then(ContentRule::parse).ok_or_else(|| unknown("pattern"))?;
+    let context = PathContext::parse(cells.text("context").unwrap_or_default()).ok_or_else(|| unknown("context"))?;
     let rule = ScopedRule { rule, context };
     let count = |name: &str| cells.count(name).ok_or_else(|| unknown(name));
     let (support, counter, merged) = (count("support")?, count("counter")?, count("merged")?);
     let (kind, how) = (cells.text("kind").unwrap_or_default(), cells.text("how").unwrap_or_default());
-    let refusal = match kind.as_str() {
+    let refusal = match kind {
         "votes" => {
             let (agree, disagree) = (count("records")?, count("record")?);
             return Ok(PartRow::Votes(rule, Votes { agree, disagree, support, counter, merged }));
         }
         "rule" => None,
-        "refused" => Some(RuleRefusal::named(&how).ok_or_else(|| unknown("how"))?),
+        "refused" => Some(RuleRefusal::named(how).ok_or_else(|| unknown("how"))?),
         _ => return Err(format!("kind is {kind:?}, expected rule, refused or votes")),
     };
+    let uris = |name| cells.texts(name).into_iter().map(String::into_bytes).collect();
     let judged = JudgedRule {
         rule,
         support,
@@ -110,41 +108,11 @@ pub(crate) fn part_row(batch: &RecordBatch, row: usize) -> Result<PartRow, Strin
         lower_bound: cells.share("lower_bound").ok_or_else(|| unknown("lower_bound"))?,
         needs_canonical: how == "content+canonical",
         refusal,
-        examples: cells.texts("examples"),
-        counter_examples: cells.texts("counter_examples"),
+        examples: uris("examples"),
+        counter_examples: uris("counter_examples"),
     };
     let scope = cells.text("host").filter(|host| !host.is_empty()).ok_or_else(|| unknown("host"))?;
-    Ok(PartRow::Rule(ScopeRule::learned(scope.into_bytes(), judged)))
-}
-
-/// The cells of a row.
-struct RowCells<'a> {
-    batch: &'a RecordBatch,
-    row: usize,
-}
-
-impl RowCells<'_> {
-    fn text(&self, name: &str) -> Option<String> {
-        let column = self.batch.column_by_name(name)?.as_string_opt::<i32>()?;
-        column.is_valid(self.row).then(|| column.value(self.row).to_string())
-    }
-
-    fn count(&self, name: &str) -> Option<u64> {
-        let column = self.batch.column_by_name(name)?.as_primitive_opt::<UInt64Type>()?;
-        column.is_valid(self.row).then(|| column.value(self.row))
-    }
-
-    fn share(&self, name: &str) -> Option<f64> {
-        let column = self.batch.column_by_name(name)?.as_primitive_opt::<Float64Type>()?;
-        column.is_valid(self.row).then(|| column.value(self.row))
-    }
-
-    fn texts(&self, name: &str) -> Vec<Vec<u8>> {
-        let column = self.batch.column_by_name(name).and_then(|column| column.as_list_opt::<i32>());
-        let texts = column.filter(|column| column.is_valid(self.row)).map(|column| column.value(self.row));
-        let texts: Option<StringArray> = texts.and_then(|texts| texts.as_string_opt::<i32>().cloned());
-        texts.iter().flatten().flatten().map(|text| text.as_bytes().to_vec()).collect()
-    }
+    Ok(PartRow::Rule(ScopeRule::learned(scope.as_bytes().to_vec(), judged)))
 }
 
 #[cfg(test)]

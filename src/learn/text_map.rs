@@ -70,7 +70,7 @@ impl KeyFilter {
         filter
     }
 
-    /// Returns whether the filter contains the key, or one with like hashes.
+    /// Returns whether the filter contains the key, or keys that set the same bits.
     #[inline(always)]
     pub(super) fn may_contain(&self, key: u128) -> bool {
         let (at, bits) = self.place(key);

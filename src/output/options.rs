@@ -53,7 +53,7 @@ pub struct OutputOptions {
 impl OutputOptions {
     /// Returns whether threads encode row groups together, see [`super::Encoder::joins_slices`].
     pub(crate) fn joins_slices(&self) -> bool {
-        self.format == OutputFormat::Parquet && self.compression != Compression::Snappy
+        self.format == OutputFormat::Parquet && self.compression.has_page_codec()
     }
 }
 
@@ -200,6 +200,11 @@ impl Default for Compression {
 }
 
 impl Compression {
+    /// Returns whether pages of texts are encoded and compressed by [`super::pages`]; otherwise the crate parquet does both.
+    pub(super) fn has_page_codec(self) -> bool {
+        self != Compression::Snappy
+    }
+
     pub(super) fn codec(self) -> codec::Compression {
         match self {
             // Parsing checks the level. A level out of range that a caller constructs becomes the default.

@@ -45,6 +45,11 @@ impl<'a> CutOptions<'a> {
         let pool = BlockPool::new(run.threads * 3, slice_len * 2 + slack);
         CutOptions { run, charset: policy.charset, carry: policy.carry, pool, row_group_len, slice_len, slack }
     }
+
+    /// Most slices of a row group.
+    pub(super) fn slices_per_group(&self) -> usize {
+        self.row_group_len.div_ceil(self.slice_len)
+    }
 }
 
 /// The bytes per row group: `chosen`, unless the URIs of so many bytes of relative references could exceed

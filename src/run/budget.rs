@@ -213,6 +213,15 @@ mod tests {
     }
 
     #[test]
+    fn threads_that_share_row_groups_need_less() {
+        let row_group = 8 << 20;
+        let workers = |need| Budget::new(Some(256 << 20)).reserve_workers(16, need).unwrap();
+        assert_eq!((workers(WorkerNeed::rows(row_group)), workers(WorkerNeed::slices(row_group))), (3, 11));
+        // A row group that is shorter than a slice is a slice.
+        assert_eq!(WorkerNeed::slices(1 << 10).bytes, 16 << 10);
+    }
+
+    #[test]
     fn a_survey_and_tables_are_part_of_the_need() {
         let need = WorkerNeed::rows(1 << 20).with_lower_keys().with_survey().with_tables(2);
         let least = BASE + 3 * SURVEY / 2 + 2 * TABLE + (10 << 20) + MIN_DATA;

@@ -70,12 +70,12 @@ where
     progress.set_total(sources.total_len());
     let names = sources.names();
     let cut = CutOptions::new(&options, policy, has_slices);
-    let further_slices = cut.row_group_len.div_ceil(cut.slice_len) - 1;
+    let more_units = cut.slices_per_group() - 1;
     let mut cutter = Cutter::new(sources, cut, progress);
     let record_numbers = Mutex::new(RecordNumbers { by_source: vec![0; names.len()], all: 0 });
     let numbering_stage = stage_count;
     // While a row group is written, workers take the slices of the next one.
-    let pool = OrderedPool::new(options.threads, stage_count + 1)?.with_more_units(further_slices);
+    let pool = OrderedPool::new(options.threads, stage_count + 1)?.with_more_units(more_units);
     let distinct = DistinctKeys::default();
     let remaining = options.record_limit.map(AtomicU64::new);
     let new_worker = || Worker::new(&options, policy, distinct.for_worker(), progress);
@@ -95,9 +95,8 @@ where
         let row_count = worker.rows().len() as u64;
         let (rows, runs) = worker.results();
         let ticket = Ticket { stages: *stages, first_row };
-        let Some(part) = encode(RowGroup { rows, runs, ticket, ends_group }).map_err(RunError::Output)? else {
-            return Ok(None);
-        };
+        let part = encode(RowGroup { rows, runs, ticket, ends_group }).map_err(RunError::Output)?;
+        let Some(part) = part else { return Ok(None) };
         worker.clear();
         if ends_group || !has_slices {
             memory::sample();
@@ -111,16 +110,23 @@ where
         Ok(())
     };
     let workers = pool.run(new_worker, next, work, append)?;
-    let (CutCounts { headers, row_bytes, skipped, pages }, stopped, advice) = cutter.finish();
-    let headers = if is_limit_reached() { 0 } else { headers };
-    let counts = Summary { headers, bytes: row_bytes, skipped, pages, ..Summary::default() };
-    let mut totals = Totals { counts, ..Totals::default() };
-    workers.into_iter().for_each(|worker| totals.add(worker.into_totals()));
+    let (cut_counts, stopped, advice) = cutter.finish();
+    let totals = add_up(cut_counts, is_limit_reached(), workers);
     let source_records = record_numbers.into_inner().unwrap_or_else(PoisonError::into_inner).by_source;
     let errors = input_errors(stopped, &names, &source_records);
     let advice = summary::chosen_advice(&totals.counts.tally, advice, &names);
     let summary = pool.install(|| summary::summarize(totals, source_records, errors, appended))?;
     Ok(Summary { advice, ..summary })
+}
+
+/// Adds up what the cutter and the workers counted. Headers that follow the last record of a limit are not counted.
+fn add_up(counts: CutCounts, is_limit_reached: bool, workers: Vec<Worker<'_>>) -> Totals {
+    let CutCounts { headers, row_bytes, skipped, pages } = counts;
+    let headers = if is_limit_reached { 0 } else { headers };
+    let counts = Summary { headers, bytes: row_bytes, skipped, pages, ..Summary::default() };
+    let mut totals = Totals { counts, ..Totals::default() };
+    workers.into_iter().for_each(|worker| totals.add(worker.into_totals()));
+    totals
 }
 
 /// The errors of the sources that ended early. `names` and `source_records` are those of all sources.

@@ -18,6 +18,7 @@ use crate::input::Sources;
 use crate::learn::LearnLimits;
 use crate::learn::content::ContentLimits;
 use crate::output::OutputFormat;
+use crate::process::plain_error;
 use crate::run::{DocumentOptions, ObserveOptions};
 
 const EXAMPLES: &str = "\
@@ -130,7 +131,9 @@ pub(crate) struct LearnArgs {
 
 /// Returns the files of a directory whose names end in `.parquet`, in the order of their names.
 fn parquet_files(directory: &Path) -> Result<Vec<PathBuf>, CommandError> {
-    let failed = |error: std::io::Error| CommandError::Usage(format!("--merge {}: {error}", directory.display()));
+    let failed = |error: std::io::Error| {
+        CommandError::Usage(format!("--merge {}: {}", directory.display(), plain_error(&error)))
+    };
     let entries = std::fs::read_dir(directory).and_then(Iterator::collect::<Result<Vec<_>, _>>).map_err(failed)?;
     let mut files: Vec<PathBuf> = entries.into_iter().map(|entry| entry.path()).collect();
     files.retain(|path| OutputFormat::of_path(path) == Some(OutputFormat::Parquet));
@@ -197,8 +200,9 @@ impl LearnArgs {
         self.part
     }
 
-    /// What cannot be learned from the inputs comes from elsewhere: rules by hand, or other parts.
-    pub(super) fn is_complemented(&self) -> bool {
+    /// Returns whether inputs of which nothing can be learned are accepted, because rules come from elsewhere or other parts may
+    /// have some.
+    pub(super) fn may_learn_nothing(&self) -> bool {
         self.part || self.rules.is_some() || !self.merge.is_empty()
     }
 

@@ -74,7 +74,7 @@ fn check_observed(observed: &ObserveResult, args: &LearnArgs) -> Result<(), Comm
         return Err(CommandError::Internal(format!("{judged} of {read} redirects were evaluated")));
     }
     let captures = observed.content.as_ref().map(|content| content.counts.captures);
-    if tally.rows > 0 && read == 0 && captures == Some(0) && !args.is_complemented() {
+    if tally.rows > 0 && read == 0 && captures == Some(0) && !args.may_learn_nothing() {
         return Err(nothing_to_learn(tally.rows));
     }
     Ok(())

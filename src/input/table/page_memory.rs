@@ -1,5 +1,5 @@
-//! Memory of Parquet pages, which is used again for later pages: [`PageMemory`]. The system clears new memory page by page,
-//! which takes longer than to unpack what is written to it.
+//! Memory of Parquet pages, which is used again for later pages: [`PageMemory`]. The system clears new memory, which takes
+//! longer than unpacking a page into it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,7 +12,7 @@ const MAX_KEPT_LEN: usize = 4 << 20;
 /// Most buffers that are kept.
 const MAX_KEPT_COUNT: usize = 16;
 
-/// Buffers of pages that nobody uses any more. Their bytes are initialized, but have no meaning.
+/// Buffers of pages that are no longer in use. They still have the bytes of these pages.
 #[derive(Debug, Default)]
 pub(crate) struct PageMemory(Mutex<Vec<Vec<u8>>>);
 

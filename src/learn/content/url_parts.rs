@@ -60,7 +60,7 @@ impl<'a> UrlParts<'a> {
 
     /// Returns whether the authority is the name of a host alone, so that another scheme may name the same server.
     pub(super) fn has_host_name_only(&self) -> bool {
-        !self.authority.ends_with(b"]") && !any_byte(self.authority, |byte| (byte == b'@') | (byte == b':'))
+        !self.authority.ends_with(b"]") && is_host(self.authority)
     }
 }
 
@@ -91,14 +91,20 @@ impl<'a> UrlOrigin<'a> {
 
     /// Returns whether the authority is a host alone.
     pub(crate) fn is_bare_host(&self) -> bool {
-        let has_port = !self.authority.ends_with(b"]") && self.authority.contains(&b':');
-        !has_port && !self.authority.contains(&b'@')
+        is_host(self.authority)
     }
 
     /// Splits the URI that has this origin.
     pub(crate) fn split(self, uri: &'a [u8]) -> UrlParts<'a> {
         UrlParts::new(self, &uri[self.len()..])
     }
+}
+
+/// Returns whether an authority has neither userinfo nor port.
+fn is_host(authority: &[u8]) -> bool {
+    // The colons of an IPv6 address are in brackets.
+    let may_have_port = !authority.ends_with(b"]");
+    !any_byte(authority, |byte| (byte == b'@') | ((byte == b':') & may_have_port))
 }
 
 /// Returns the number of bytes before the first `/`, `?` or `#`.

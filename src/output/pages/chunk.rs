@@ -67,14 +67,8 @@ impl PageChunk {
             }
             at += slice.bytes.len() as u64;
         }
-        let page_count = slices.iter().map(|slice| slice.data_pages.len()).sum::<usize>() as i32;
-        let mut encodings = vec![Encoding::RLE, encoding];
-        let mut stats = vec![PageEncodingStats { page_type: PageType::DATA_PAGE, encoding, count: page_count }];
-        if dictionary_len.is_some() {
-            encodings.push(Encoding::PLAIN);
-            let (page_type, encoding) = (PageType::DICTIONARY_PAGE, Encoding::PLAIN);
-            stats.insert(0, PageEncodingStats { page_type, encoding, count: 1 });
-        }
+        let page_count = slices.iter().map(|slice| slice.data_pages.len()).sum();
+        let (encodings, stats) = page_encodings(encoding, page_count, dictionary_len.is_some());
         let mut metadata = ColumnChunkMetaData::builder(column.clone())
             .set_compression(compression)
             .set_encodings(encodings)
@@ -108,6 +102,22 @@ impl PageChunk {
         self.pages.0.into_iter().for_each(|pages| pool.put(pages));
         Ok(())
     }
+}
+
+/// Returns the encodings of a column chunk, of levels included, and how many pages have which.
+fn page_encodings(
+    encoding: Encoding,
+    page_count: usize,
+    has_dictionary: bool,
+) -> (Vec<Encoding>, Vec<PageEncodingStats>) {
+    let mut encodings = vec![Encoding::RLE, encoding];
+    let mut stats = vec![PageEncodingStats { page_type: PageType::DATA_PAGE, encoding, count: page_count as i32 }];
+    if has_dictionary {
+        encodings.push(Encoding::PLAIN);
+        let (page_type, encoding) = (PageType::DICTIONARY_PAGE, Encoding::PLAIN);
+        stats.insert(0, PageEncodingStats { page_type, encoding, count: 1 });
+    }
+    (encodings, stats)
 }
 
 /// The statistics of a column of counts. Readers compare those of unsigned columns as unsigned numbers.

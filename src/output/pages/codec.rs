@@ -23,7 +23,7 @@ pub(in crate::output) struct Codecs {
 impl Codecs {
     /// Returns the codecs of a compression, unless the general encoder handles it.
     pub(in crate::output) fn new(compression: Compression) -> Option<Codecs> {
-        (compression != Compression::Snappy).then(|| Codecs { compression, idle: Mutex::default() })
+        compression.has_page_codec().then(|| Codecs { compression, idle: Mutex::default() })
     }
 
     /// Returns the name in the metadata of a column.
