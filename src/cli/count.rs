@@ -1,4 +1,4 @@
-//! `count`: counts the distinct URLs on every rung.
+//! `count`: counts the distinct URLs on every rung, or by other keys.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::args::input::{InputArgs, WorkArgs};
-use super::args::policy::{EquivalenceArgs, PROTOCOL, PolicyArgs};
+use super::args::policy::{EquivalenceArgs, PolicyArgs, RecipeArgs, name_of_key, parse_key, recipe_names};
 use super::args::reporting::{ReportFormat, ReportingArgs};
 use super::args::spill::SpillArgs;
 use super::error::CommandError;
@@ -15,8 +15,11 @@ use super::file_roles::FileRoles;
 use super::progress::TerminalBar;
 use super::report::{SourceError, Table, advice_to_text, conclude, document, replaced_to_text};
 use super::terminal::{format_counts, print_json, print_lines, thousands};
+use crate::batch::ColumnId;
+use crate::canon::{Policy, Rung};
+use crate::dedup::MAX_KINDS;
 use crate::process::exit;
-use crate::run::{self, CountMethod, DistinctCounts, Progress, RunRequest, Summary, WorkerNeed};
+use crate::run::{self, CountMethod, DistinctCounts, Progress, RowKey, RunRequest, Summary, WorkerNeed};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -27,14 +30,17 @@ Examples:
       irikey count urls.txt.gz --approximate --json
 
   How many remain after merging what redirects have shown to be the same?
-      irikey count urls.txt.gz --key protocol --equivalences equivalences.parquet";
+      irikey count urls.txt.gz --key scheme,protocol --equivalences equivalences.parquet
+
+  How many does the Wayback Machine keep apart?
+      irikey count urls.txt.gz --key surt-wayback";
 
 const TITLE: &str = "irikey count report";
 
 /// Input bytes that are counted at a time: few enough for the processor's caches.
 const ROW_GROUP_LEN: usize = 1 << 20;
 
-/// Count the distinct URLs of the inputs on every rung
+/// Count the distinct URLs of the inputs on every rung, or by other keys
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = super::help::long_examples(EXAMPLES))]
 pub(crate) struct CountArgs {
@@ -44,9 +50,13 @@ pub(crate) struct CountArgs {
     policy: PolicyArgs,
     #[command(flatten)]
     equivalences: EquivalenceArgs,
-    /// Count on the rung protocol as well, with --equivalences
-    #[arg(long, value_name = "NAME", value_parser = [PROTOCOL], help_heading = "Count")]
-    key: Option<String>,
+    #[command(flatten)]
+    recipes: RecipeArgs,
+    /// Keys to count, separated by commas: of the rungs simple, syntax, scheme, and protocol (with --equivalences); of the
+    /// recipes surt-wayback, surt-ia, crawler-commons, nutch, w3lib, urlcanon-aggressive, heritrix, and rules (with
+    /// --rules). At most 8 [default: all rungs up to --rung]
+    #[arg(long, value_name = "LIST", value_parser = parse_key, value_delimiter = ',', help_heading = "Count")]
+    key: Vec<ColumnId>,
     /// Estimate instead of counting, nearly always within 2 %; takes very little memory
     #[arg(long, conflicts_with_all = ["memory", "tmp"], help_heading = "Count")]
     approximate: bool,
@@ -61,10 +71,47 @@ pub(crate) struct CountArgs {
     reporting: ReportingArgs,
 }
 
+impl CountArgs {
+    /// The keys to count.
+    fn keys(&self) -> Vec<ColumnId> {
+        if self.key.is_empty() {
+            let rungs = Rung::ALL.into_iter().filter(|rung| *rung <= self.policy.rung);
+            return rungs.map(ColumnId::KeyOf).collect();
+        }
+        let is_first = |place: usize| !self.key[..place].contains(&self.key[place]);
+        (0..self.key.len()).filter(|place| is_first(*place)).map(|place| self.key[place]).collect()
+    }
+
+    /// The policy that makes these keys, and which of its keys they are.
+    fn key_policy(&self, keys: &[ColumnId]) -> Result<(Policy, Vec<RowKey>), CommandError> {
+        if keys.len() > MAX_KINDS {
+            return Err(CommandError::Usage(format!(
+                "--key names {} keys; at most {MAX_KINDS} are counted at once",
+                keys.len()
+            )));
+        }
+        let mut policy = Policy { keep_input: false, ..self.policy.policy(&self.input)? };
+        policy.recipes = self.recipes.columns(&recipe_names(keys))?;
+        policy.equivalences = self.equivalences.read(&policy, keys.contains(&ColumnId::KeyProtocol))?;
+        let mut recipes = 0..;
+        let mut row_key = |key: &ColumnId| match key {
+            ColumnId::KeyOf(rung) if *rung == policy.rung => RowKey::Rung,
+            ColumnId::KeyOf(rung) => {
+                policy.more_keys.push(*rung);
+                RowKey::More(policy.more_keys.len() - 1)
+            }
+            ColumnId::RecipeKey(_) => RowKey::Recipe(recipes.next().unwrap_or_default()),
+            _ => RowKey::Protocol,
+        };
+        let keys = keys.iter().map(&mut row_key).collect();
+        Ok((policy, keys))
+    }
+}
+
 pub(crate) fn run(args: &CountArgs) -> Result<u8, CommandError> {
-    let (DistinctCounts { summary, rungs, protocol }, replaced) = perform(args)?;
-    let protocol = protocol.map(|count| (PROTOCOL, count));
-    let distinct: Vec<_> = rungs.into_iter().map(|(rung, count)| (rung.name(), count)).chain(protocol).collect();
+    let keys = args.keys();
+    let (DistinctCounts { summary, distinct }, replaced) = perform(args, &keys)?;
+    let distinct: Vec<_> = keys.iter().filter_map(|key| name_of_key(*key)).zip(distinct).collect();
     let errors = SourceError::of_run(&summary);
     let json = format!("{:#}\n", to_json(&summary, &distinct, &errors, !args.approximate));
     let counts = labeled_counts(&summary, &distinct, !args.approximate);
@@ -81,11 +128,10 @@ pub(crate) fn run(args: &CountArgs) -> Result<u8, CommandError> {
     })
 }
 
-/// The counts, and the files that will be replaced.
-fn perform(args: &CountArgs) -> Result<(DistinctCounts, Vec<PathBuf>), CommandError> {
+/// Counts by these keys. Returns the counts, and the files that will be replaced.
+fn perform(args: &CountArgs, keys: &[ColumnId]) -> Result<(DistinctCounts, Vec<PathBuf>), CommandError> {
     let mut options = args.input.run_options(&args.work, ROW_GROUP_LEN)?;
-    let mut policy = args.policy.policy(&args.input)?;
-    policy.equivalences = args.equivalences.read(&policy, args.key.is_some())?;
+    let (policy, keys) = args.key_policy(keys)?;
     let method = if args.approximate {
         CountMethod::Approximate
     } else {
@@ -99,7 +145,7 @@ fn perform(args: &CountArgs) -> Result<(DistinctCounts, Vec<PathBuf>), CommandEr
     let replaced = files.report(args.reporting.report.as_deref()).check(&sources)?;
     let progress = Arc::new(Progress::new());
     let _bar = TerminalBar::start(args.reporting.progress(), sources.total_len(), &progress);
-    let counts = run::count(RunRequest::new(sources, &options, &policy, &progress), &method)?;
+    let counts = run::count(RunRequest::new(sources, &options, &policy, &progress), &keys, &method)?;
     Ok((counts, replaced))
 }
 

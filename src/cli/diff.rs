@@ -11,10 +11,10 @@ use bstr::ByteSlice;
 use serde_json::{Value, json};
 
 use super::args::input::{InputArgs, WorkArgs};
-use super::args::policy::{EquivalenceArgs, PROTOCOL, PolicyArgs, parse_key, parse_rules};
+use super::args::policy::{EquivalenceArgs, PolicyArgs, RecipeArgs, name_of_key, parse_key, recipe_names};
 use super::error::CommandError;
 use super::terminal::{print_error, print_json, print_lines, thousands};
-use crate::batch::{ColumnId, OWN_RULES};
+use crate::batch::ColumnId;
 use crate::canon::{Policy, RecipeColumn, Rows};
 use crate::iri::Rung;
 use crate::key::{KeyAlgorithm, KeyBytes, Recipe};
@@ -43,10 +43,8 @@ pub(crate) struct DiffArgs {
     key: Vec<ColumnId>,
     #[command(flatten)]
     equivalences: EquivalenceArgs,
-    /// Recipe of --key rules: rules, such as +www,+fragment, or the name of a recipe and changes to its rules, such as
-    /// surt-wayback,-path-case,+www. `irikey schema` lists recipes and rules
-    #[arg(long, value_name = "LIST", value_parser = parse_rules, allow_hyphen_values = true, help_heading = "Canonical form")]
-    rules: Option<Recipe>,
+    #[command(flatten)]
+    recipes: RecipeArgs,
     /// Number of examples of each kind
     #[arg(long, value_name = "N", default_value_t = 5, help_heading = "Reporting")]
     examples: usize,
@@ -108,25 +106,17 @@ impl KeyPlan {
             _ => return Err(CommandError::usage("diff compares two different keys; give --key twice")),
         };
         let mut plan = KeyPlan { keys, recipes: Vec::new(), rules: Vec::new() };
-        for key in keys {
-            let ColumnId::RecipeKey(column) = key else { continue };
-            let parse = |text: &str| Recipe::parse(text).map_err(|error| CommandError::Usage(error.to_string()));
-            let recipe = match &args.rules {
-                Some(rules) if column == OWN_RULES => rules.clone(),
-                None if column == OWN_RULES => return Err(CommandError::usage("--key rules needs --rules")),
-                _ => parse(column)?,
-            };
-            let (whole, name, rules) = (plan.recipes.len(), recipe.name().to_string(), recipe.rules());
-            plan.recipes.push(RecipeColumn { column, recipe });
+        for wanted in args.recipes.columns(&recipe_names(&keys))? {
+            let (whole, name, rules) = (plan.recipes.len(), wanted.recipe.name().to_string(), wanted.recipe.rules());
+            plan.recipes.push(wanted);
             for rule in rules.names() {
+                let variant = Recipe::parse(&format!("{name},-{rule}"));
+                let recipe = variant.map_err(|error| CommandError::Usage(error.to_string()))?;
                 plan.rules.push((whole, plan.recipes.len(), rule));
-                plan.recipes.push(RecipeColumn { column: "", recipe: parse(&format!("{name},-{rule}"))? });
+                plan.recipes.push(RecipeColumn { column: "", recipe });
             }
         }
-        match args.rules.is_some() && !keys.contains(&ColumnId::RecipeKey(OWN_RULES)) {
-            true => Err(CommandError::usage("--rules is used only by --key rules; add it")),
-            false => Ok(plan),
-        }
+        Ok(plan)
     }
 
     fn rungs(&self) -> Vec<Rung> {
@@ -135,12 +125,7 @@ impl KeyPlan {
     }
 
     fn name(&self, index: usize) -> &'static str {
-        match self.keys[index] {
-            ColumnId::KeyOf(rung) => rung.name(),
-            ColumnId::KeyProtocol => PROTOCOL,
-            ColumnId::RecipeKey(name) => name,
-            _ => "key",
-        }
+        name_of_key(self.keys[index]).unwrap_or("key")
     }
 
     fn keys_of(&self, rows: &Rows, algorithm: KeyAlgorithm) -> Vec<RecordKeys> {

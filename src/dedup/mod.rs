@@ -30,7 +30,7 @@ mod survey;
 
 pub(crate) use entries::{EntryLayout, EntrySpill, EntryTexts, PendingEntry};
 pub use keep::{Candidate, KeepPolicy};
-pub(crate) use key_count::{KeyBuffer, KeyCounter};
+pub(crate) use key_count::{KeyBuffer, KeyCounter, MAX_KINDS};
 pub(crate) use key_set::{Inserted, KeySet, LOCK_GROUPS, PARTITION_BITS, PARTITIONS, PartitionedKeys, key_number};
 pub(crate) use key_table::KeyTable;
 pub(crate) use resolution::Collision;

@@ -1,11 +1,13 @@
-//! Counts the distinct records of sources on every rung, in one pass: [`count`]. Rows with a fault are counted as such and
-//! compete on no rung.
+//! Counts the distinct records of sources by several keys, in one pass: [`count`]. Rows with a fault are counted as such and
+//! have no key.
 
 use super::dedup::DedupError;
-use super::{HyperLogLog, RowGroup, RunError, RunOptions, RunRequest, Summary, canon};
+use super::{HyperLogLog, RowGroup, RowKey, RunError, RunOptions, RunRequest, Summary, canon};
 use crate::canon::{Policy, Rows, Rung};
 use crate::dedup::{KeyBuffer, KeyCounter, PARTITIONS, key_number};
-use crate::key::KeyBytes;
+use crate::key::{KeyAlgorithm, KeyBytes};
+use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -30,58 +32,68 @@ pub enum CountMethod {
 pub struct DistinctCounts {
     /// Counts of the run.
     pub summary: Summary,
-    /// Distinct records without a fault on each rung, the lowest rung first.
-    pub rungs: Vec<(Rung, u64)>,
-    /// The same by the keys of representatives, if the policy has equivalences.
-    pub protocol: Option<u64>,
+    /// Distinct records without a fault by each of the keys.
+    pub distinct: Vec<u64>,
 }
 
 /// After each row group, a worker inserts its keys beginning with another partition, this many partitions further.
 const PARTITION_STEP: usize = 23;
 
-/// Counts the distinct records of the sources on every rung up to the policy's, and by its equivalences.
+/// Counts the distinct records of the sources by each of these keys of the policy.
 ///
 /// # Errors
 /// As [`canon`]; also if temporary files cannot be used.
-pub fn count(request: RunRequest<'_>, method: &CountMethod) -> Result<DistinctCounts, RunError<DedupError>> {
-    let lower: &[Rung] = match request.policy.rung {
-        Rung::Simple => &[],
-        Rung::Syntax => &[Rung::Simple],
-        Rung::Scheme => &[Rung::Simple, Rung::Syntax],
-    };
+///
+/// # Panics
+/// If there are no keys, or more than 8.
+pub fn count(
+    request: RunRequest<'_>,
+    keys: &[RowKey],
+    method: &CountMethod,
+) -> Result<DistinctCounts, RunError<DedupError>> {
     let RunRequest { sources, options, policy, progress, .. } = request;
-    let policy = &Policy { more_keys: lower.to_vec(), keep_input: false, ..policy.clone() };
     let options = &RunOptions { count_distinct: false, ..options.clone() };
     let request = RunRequest::new(sources, options, policy, progress);
-    let (mut summary, mut counts) = match method {
-        CountMethod::Exact { memory, directory } => count_exactly(request, *memory, directory)?,
-        CountMethod::Approximate => estimate(request)?,
+    let (summary, mut distinct) = match method {
+        CountMethod::Exact { memory, directory } => count_exactly(request, keys, *memory, directory)?,
+        CountMethod::Approximate => estimate(request, keys)?,
     };
-    // An estimate may exceed the number of rows, and be less on a lower rung than on a higher one.
-    let rows = summary.tally.rows - summary.tally.faulty;
+    limit_estimates(&mut distinct, keys, policy, summary.tally.rows - summary.tally.faulty);
+    Ok(DistinctCounts { summary, distinct })
+}
+
+/// An estimate may exceed the number of rows, and be less on a lower rung than on a higher one.
+fn limit_estimates(distinct: &mut [u64], keys: &[RowKey], policy: &Policy, rows: u64) {
+    // The rung protocol is the highest.
+    let height = |key: &RowKey| match key {
+        RowKey::Rung => Some((false, policy.rung)),
+        RowKey::More(index) => Some((false, policy.more_keys[*index])),
+        RowKey::Protocol => Some((true, Rung::Scheme)),
+        RowKey::Recipe(_) => None,
+    };
+    distinct.iter_mut().for_each(|count| *count = rows.min(*count));
+    let mut rungs: Vec<_> = keys.iter().zip(distinct).filter_map(|(key, count)| Some((height(key)?, count))).collect();
+    rungs.sort_by_key(|(height, _)| Reverse(*height));
     let mut above = 0;
-    for count in counts.iter_mut().rev() {
-        *count = (*count).clamp(above, rows.max(above));
-        above = *count;
+    for (_, count) in rungs {
+        above = above.max(*count);
+        *count = above;
     }
-    let rungs: Vec<_> = lower.iter().copied().chain([policy.rung]).zip(counts.iter().copied()).collect();
-    summary.distinct_keys = rungs.last().map_or(0, |(_, count)| *count);
-    summary.is_distinct_exact = matches!(method, CountMethod::Exact { .. });
-    Ok(DistinctCounts { summary, protocol: counts.get(rungs.len()).copied(), rungs })
 }
 
 fn count_exactly(
     request: RunRequest<'_>,
+    keys: &[RowKey],
     memory: usize,
     directory: &Path,
 ) -> Result<(Summary, Vec<u64>), RunError<DedupError>> {
-    let kinds = kind_count(request.policy);
+    let algorithm = request.policy.algorithm;
     let threads = request.options.clamped().threads;
     let counter = KeyCounter::new(memory, threads, directory);
     let (buffers, next_partition) = (Mutex::<Vec<KeyBuffer>>::default(), AtomicUsize::new(0));
     let collect = |RowGroup { rows, .. }: RowGroup<'_>| {
         let mut buffer = pop(&buffers);
-        visit_keys(rows, |key, kinds| buffer.push(key, kinds));
+        visit_keys(rows, keys, algorithm, |key, kinds| buffer.push(key, kinds));
         let first_partition = next_partition.fetch_add(PARTITION_STEP, Ordering::Relaxed) % PARTITIONS;
         counter.insert_full(&mut buffer, first_partition)?;
         push(&buffers, buffer);
@@ -96,16 +108,16 @@ fn count_exactly(
     });
     let counts = inserted.and_then(|()| counter.finish(&buffers, threads, memory));
     let counts = counts.map_err(|error| RunError::Output(error.into()))?;
-    Ok((summary, counts[..kinds].to_vec()))
+    Ok((summary, counts[..keys.len()].to_vec()))
 }
 
-fn estimate(request: RunRequest<'_>) -> Result<(Summary, Vec<u64>), RunError<DedupError>> {
-    let kinds = kind_count(request.policy);
+fn estimate(request: RunRequest<'_>, keys: &[RowKey]) -> Result<(Summary, Vec<u64>), RunError<DedupError>> {
+    let algorithm = request.policy.algorithm;
     let sketches = Mutex::<Vec<Vec<HyperLogLog>>>::default();
     let collect = |RowGroup { rows, .. }: RowGroup<'_>| {
         let mut own = pop(&sketches);
-        own.resize(kinds, HyperLogLog::default());
-        visit_keys(rows, |key, kinds| {
+        own.resize(keys.len(), HyperLogLog::default());
+        visit_keys(rows, keys, algorithm, |key, kinds| {
             let of_key = own.iter_mut().enumerate().filter(|(kind, _)| kinds >> kind & 1 == 1);
             of_key.for_each(|(_, sketch)| sketch.insert(&key.to_be_bytes()));
         });
@@ -113,7 +125,7 @@ fn estimate(request: RunRequest<'_>) -> Result<(Summary, Vec<u64>), RunError<Ded
         Ok(Some(()))
     };
     let summary = canon(request, collect, |()| Ok(()))?;
-    let mut totals = vec![HyperLogLog::default(); kinds];
+    let mut totals = vec![HyperLogLog::default(); keys.len()];
     for sketches in sketches.into_inner().unwrap_or_else(PoisonError::into_inner) {
         totals.iter_mut().zip(&sketches).for_each(|(total, sketch)| total.merge(sketch));
     }
@@ -128,16 +140,13 @@ fn push<T>(pool: &Mutex<Vec<T>>, item: T) {
     pool.lock().unwrap_or_else(PoisonError::into_inner).push(item);
 }
 
-/// Number of kinds of keys: the rungs, the lowest first, and representatives.
-fn kind_count(policy: &Policy) -> usize {
-    policy.more_keys.len() + 1 + usize::from(policy.equivalences.is_some())
-}
-
-/// Calls `each` with the distinct keys of every row without a fault, and the bits of their kinds. Most rows have the same
-/// key for all kinds.
-fn visit_keys(rows: &Rows, mut each: impl FnMut(u128, u8)) {
-    let protocol = Some(&rows.protocol).filter(|keys| !keys.is_empty());
-    let kinds: Vec<&[KeyBytes]> = rows.more_keys.iter().chain([&rows.key]).chain(protocol).map(Vec::as_slice).collect();
+/// Calls `each` with the distinct keys of every row without a fault, and the bits of the places in `keys` that they have. Most
+/// rows have the same key for all.
+fn visit_keys(rows: &Rows, keys: &[RowKey], algorithm: KeyAlgorithm, mut each: impl FnMut(u128, u8)) {
+    if rows.is_empty() {
+        return;
+    }
+    let kinds: Vec<Cow<'_, [KeyBytes]>> = keys.iter().map(|key| key.of_rows(rows, algorithm)).collect();
     let all = u8::MAX >> (u8::BITS as usize - kinds.len());
     let mut faults = rows.faults.iter().map(|(row, _)| *row as usize).peekable();
     for row in 0..rows.len() {

@@ -47,6 +47,7 @@ mod options;
 #[cfg(feature = "cli")]
 mod parts_error;
 mod record_store;
+mod row_key;
 mod rule_collector;
 mod sort;
 mod summary;
@@ -62,7 +63,7 @@ pub(crate) use check_sorted::sorted_rows_counter;
 pub use check_sorted::{CheckSortedError, check_sorted};
 pub(crate) use content_rules::LearnedContent;
 pub use count::{CountMethod, DistinctCounts, count};
-pub use dedup::{DedupError, DedupKey, DedupOptions, DedupOutput, DedupSummary, DedupTotals, KeyedFileError, dedup};
+pub use dedup::{DedupError, DedupOptions, DedupOutput, DedupSummary, DedupTotals, KeyedFileError, dedup};
 pub(crate) use dedup::{KeyedFileDefect, KeyedFiles, dedup_keyed_files};
 pub(crate) use distinct::HyperLogLog;
 #[cfg(feature = "cli")]
@@ -82,6 +83,7 @@ pub use options::{RunOptions, RunRequest};
 #[cfg(feature = "cli")]
 pub(crate) use parts_error::PartsError;
 pub(crate) use record_store::DiskStore;
+pub use row_key::RowKey;
 pub(crate) use rule_collector::ContentCounts;
 pub(crate) use sort::columns_to_sort;
 pub use sort::{PartCut, SortError, SortOptions, SortSummary, SortedPart, Sorter, sort};

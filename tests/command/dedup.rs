@@ -374,6 +374,20 @@ fn count_equals_the_rows_that_dedup_keeps() {
     for flags in [&["--threads", "1", "--memory", "49M", "--tmp", tmp][..], &["--threads", "3", "--chunk-size", "1K"]] {
         assert_eq!(count(flags)["distinct"], exact["distinct"]);
     }
+    // One rung alone, out of order, more than once, and keys of recipes.
+    assert_eq!(count(&["--key", "syntax"])["distinct"], serde_json::json!({"syntax": exact["distinct"]["syntax"]}));
+    let keys = "scheme,surt-wayback,simple,scheme,rules";
+    let by_keys = &count(&["--key", keys, "--rules", "+www,+fragment"])["distinct"];
+    assert_eq!(by_keys.as_object().unwrap().keys().collect::<Vec<_>>(), ["scheme", "surt-wayback", "simple", "rules"]);
+    for rung in ["simple", "scheme"] {
+        assert_eq!(by_keys[rung], exact["distinct"][rung]);
+    }
+    for (key, rules) in [("surt-wayback", &[][..]), ("rules", &["--rules", "+www,+fragment"])] {
+        let flags = ["dedup", "-q", "--key", key, text(&file)];
+        assert_eq!(by_keys[key], printed(&[&flags[..], rules].concat(), b"").lines().count());
+    }
+    let about = count(&["--approximate", "--key", "scheme,surt-wayback"])["distinct"]["surt-wayback"].as_f64().unwrap();
+    assert!((about / by_keys["surt-wayback"].as_f64().unwrap() - 1.0).abs() < 0.03);
     let about = count(&["--approximate"])["distinct"]["scheme"].as_f64().unwrap();
     assert!((about / exact["distinct"]["scheme"].as_f64().unwrap() - 1.0).abs() < 0.03);
     assert!(

@@ -694,7 +694,7 @@ fn dedup_keeps_one_row_of_each_equivalence_class() {
     let equal = texts(&rows(&table), &["uri", "equal_on"]);
     assert_eq!(equal, [["https://example.org/a", "protocol"], ["https://example.org/zz", "protocol"]]);
     for approximate in [&[][..], &["--approximate"]] {
-        let flags = ["count", "--json", "-", "--key", "protocol", "--equivalences", &learned];
+        let flags = ["count", "--json", "-", "--key", "scheme,protocol", "--equivalences", &learned];
         let counts =
             &parse_json_lines(&printed(&[&flags[..], approximate].concat(), lines).replace('\n', ""))[0]["distinct"];
         assert_eq!((&counts["scheme"], &counts["protocol"]), (&7.into(), &5.into()));

@@ -13,7 +13,7 @@ use irikey::output::{self, Destination, Encoder, Output, OutputError, OutputOpti
 use irikey::record::fields::FieldSet;
 use irikey::record::{FormatOptions, InputFormat};
 use irikey::run::{
-    DedupError, DedupKey, DedupOptions, DedupOutput, DedupSummary, Progress, RunError, RunOptions, RunRequest, canon,
+    DedupError, DedupOptions, DedupOutput, DedupSummary, Progress, RowKey, RunError, RunOptions, RunRequest, canon,
     dedup,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -223,12 +223,10 @@ fn policies_keep_what_a_sort_puts_first() {
         Candidate { time: *time, status: *status, uri, ordinal: i as u64 }
     };
     let mut outcomes = BTreeSet::new();
-    for (keep, key) in
-        KeepPolicy::ALL.into_iter().flat_map(|keep| [(keep, DedupKey::Rung), (keep, DedupKey::Recipe(0))])
-    {
+    for (keep, key) in KeepPolicy::ALL.into_iter().flat_map(|keep| [(keep, RowKey::Rung), (keep, RowKey::Recipe(0))]) {
         let mut groups: BTreeMap<Vec<u8>, Vec<usize>> = BTreeMap::new();
         for (i, (rung, text, ..)) in rows.iter().enumerate() {
-            groups.entry(if key == DedupKey::Rung { rung.to_vec() } else { text.clone() }).or_default().push(i);
+            groups.entry(if key == RowKey::Rung { rung.to_vec() } else { text.clone() }).or_default().push(i);
         }
         for group in groups.values_mut() {
             group.sort_by(|a, b| keep.compare(&candidate(*a), &candidate(*b)));

@@ -81,7 +81,7 @@ pub(crate) struct PolicyArgs {
     strict: bool,
     /// Rung of RFC 3987 section 5.3 for the columns uri and key
     #[arg(long, value_name = "RUNG", value_parser = RUNGS, default_value = "scheme", help_heading = "Canonical form")]
-    rung: Rung,
+    pub(crate) rung: Rung,
     /// Hash function of the keys
     #[arg(long, value_name = "HASH", value_parser = KEY_HASHES, default_value = "xxh3", help_heading = "Canonical form")]
     key_hash: KeyAlgorithm,
@@ -204,15 +204,43 @@ impl EquivalenceArgs {
     }
 }
 
+/// Flags of every command that makes keys of recipes.
+#[derive(Debug, Args)]
+pub(crate) struct RecipeArgs {
+    /// Recipe of --key rules: rules, such as +www,+fragment, or the name of a recipe and changes to its rules, such as
+    /// surt-wayback,-path-case,+www. `irikey schema` lists recipes and rules
+    #[arg(long, value_name = "LIST", value_parser = parse_rules, allow_hyphen_values = true, help_heading = "Canonical form")]
+    rules: Option<Recipe>,
+}
+
+impl RecipeArgs {
+    /// The recipes with these names.
+    ///
+    /// # Errors
+    /// `rules` is a name without `--rules`, or the other way round.
+    pub(crate) fn columns(&self, names: &[&'static str]) -> Result<Vec<RecipeColumn>, CommandError> {
+        if self.rules.is_some() && !names.contains(&OWN_RULES) {
+            let message = "--rules is used only by --key rules (columns key_rules and url_rules); add it";
+            return Err(CommandError::usage(message));
+        }
+        let recipe = |name: &'static str| match &self.rules {
+            Some(rules) if name == OWN_RULES => Ok(rules.clone()),
+            None if name == OWN_RULES => {
+                Err(CommandError::usage("--key rules (columns key_rules and url_rules) needs --rules"))
+            }
+            _ => Recipe::parse(name).map_err(|error| CommandError::Usage(error.to_string())),
+        };
+        names.iter().map(|column| Ok(RecipeColumn { column, recipe: recipe(column)? })).collect()
+    }
+}
+
 /// Flags of the commands that write key columns.
 #[derive(Debug, Args)]
 pub(crate) struct KeyArgs {
     #[command(flatten)]
     equivalences: EquivalenceArgs,
-    /// Recipe of the columns key_rules and url_rules: rules, such as +www,+fragment, or the name of a recipe and changes
-    /// to its rules, such as surt-wayback,-path-case,+www. `irikey schema` lists recipes and rules
-    #[arg(long, value_name = "LIST", value_parser = parse_rules, allow_hyphen_values = true, help_heading = "Canonical form")]
-    rules: Option<Recipe>,
+    #[command(flatten)]
+    recipes: RecipeArgs,
     /// Public Suffix List for the columns url_host_*, a public_suffix_list.dat [default: the embedded one]
     #[arg(long, value_name = "FILE", help_heading = "Canonical form")]
     psl: Option<PathBuf>,
@@ -232,29 +260,13 @@ impl KeyArgs {
         Ok(Policy {
             more_keys: columns.key_rungs(),
             carry: columns.carry(),
-            recipes: self.recipes(columns)?,
+            recipes: self.recipes.columns(&columns.recipes())?,
             suffixes: self.suffixes()?,
             keep_input: columns.contains(ColumnId::Input),
             spoofing_flags: columns.contains(ColumnId::SpoofingFlags),
             equivalences: self.equivalences.read(&policy, columns.contains(ColumnId::KeyProtocol))?,
             ..policy
         })
-    }
-
-    /// The recipes of the columns.
-    fn recipes(&self, columns: &ColumnSet) -> Result<Vec<RecipeColumn>, CommandError> {
-        let names = columns.recipes();
-        if self.rules.is_some() && !names.contains(&OWN_RULES) {
-            let message =
-                "--rules is used only by the columns key_rules and url_rules; add one with --columns or --key";
-            return Err(CommandError::usage(message));
-        }
-        let recipe = |name: &'static str| match &self.rules {
-            Some(rules) if name == OWN_RULES => Ok(rules.clone()),
-            None if name == OWN_RULES => Err(CommandError::usage("the columns key_rules and url_rules need --rules")),
-            _ => Recipe::parse(name).map_err(|error| CommandError::Usage(error.to_string())),
-        };
-        names.into_iter().map(|column| Ok(RecipeColumn { column, recipe: recipe(column)? })).collect()
     }
 
     fn suffixes(&self) -> Result<SuffixList, CommandError> {
@@ -269,17 +281,27 @@ impl KeyArgs {
 /// The name in `--key` of the rung that needs observations (RFC 3987 section 5.3.4).
 pub(crate) const PROTOCOL: &str = "protocol";
 
-/// Parses the name of a rung or of a recipe.
-pub(crate) fn parse_key(name: &str) -> Result<ColumnId, String> {
-    let name_of = |id: ColumnId| match id {
+/// The name in `--key` of a key column; `None` for other columns.
+pub(crate) fn name_of_key(id: ColumnId) -> Option<&'static str> {
+    match id {
         ColumnId::KeyOf(rung) => Some(rung.name()),
         ColumnId::KeyProtocol => Some(PROTOCOL),
         ColumnId::RecipeKey(name) => Some(name),
         _ => None,
-    };
-    let found = COLUMNS.iter().map(|column| column.id).find(|id| name_of(*id) == Some(name));
+    }
+}
+
+/// The names of the recipes among some keys.
+pub(crate) fn recipe_names(keys: &[ColumnId]) -> Vec<&'static str> {
+    let name = |key: &ColumnId| if let ColumnId::RecipeKey(name) = key { Some(*name) } else { None };
+    keys.iter().filter_map(name).collect()
+}
+
+/// Parses the name of a rung or of a recipe.
+pub(crate) fn parse_key(name: &str) -> Result<ColumnId, String> {
+    let found = COLUMNS.iter().map(|column| column.id).find(|id| name_of_key(*id) == Some(name));
     found.ok_or_else(|| {
-        let names = COLUMNS.iter().filter_map(|column| name_of(column.id));
+        let names = COLUMNS.iter().filter_map(|column| name_of_key(column.id));
         format!("expected one of {}", names.collect::<Vec<_>>().join(", "))
     })
 }

@@ -24,7 +24,7 @@ use crate::input::{Sources, copy_objects};
 use crate::output::OutputFormat;
 use crate::record::InputFormat;
 use crate::remote::RemoteUrl;
-use crate::run::{DedupKey, DedupOptions, WorkerNeed};
+use crate::run::{DedupOptions, RowKey, WorkerNeed};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -190,23 +190,23 @@ impl DedupArgs {
     }
 
     /// The key by which records are compared, among the keys of the policy.
-    fn key(&self, policy: &Policy) -> Result<DedupKey, CommandError> {
+    fn key(&self, policy: &Policy) -> Result<RowKey, CommandError> {
         match self.key {
-            None => Ok(DedupKey::Rung),
-            Some(ColumnId::KeyOf(rung)) if rung == policy.rung => Ok(DedupKey::Rung),
+            None => Ok(RowKey::Rung),
+            Some(ColumnId::KeyOf(rung)) if rung == policy.rung => Ok(RowKey::Rung),
             Some(ColumnId::KeyOf(Rung::Simple)) if self.verify => Err(CommandError::usage(
                 "--verify compares the texts that are written, and those of --key simple are not; remove one of the flags",
             )),
             Some(ColumnId::KeyOf(Rung::Simple)) => {
-                Ok(DedupKey::More(policy.more_keys.iter().position(|key| *key == Rung::Simple).unwrap_or_default()))
+                Ok(RowKey::More(policy.more_keys.iter().position(|key| *key == Rung::Simple).unwrap_or_default()))
             }
             Some(ColumnId::KeyProtocol) if self.verify => Err(CommandError::usage(
                 "--verify compares texts, and --key protocol merges URLs with different texts; remove one of the flags",
             )),
-            Some(ColumnId::KeyProtocol) => Ok(DedupKey::Protocol),
+            Some(ColumnId::KeyProtocol) => Ok(RowKey::Protocol),
             Some(ColumnId::RecipeKey(name)) => {
                 let place = policy.recipes.iter().position(|wanted| wanted.column == name);
-                Ok(DedupKey::Recipe(place.unwrap_or_default()))
+                Ok(RowKey::Recipe(place.unwrap_or_default()))
             }
             Some(_) => Err(CommandError::usage(
                 "--key names another rung than --rung, so that the URIs would not fit the keys; set --rung instead",

@@ -1,7 +1,8 @@
 //! What the rows of a run compete with: the key that they are compared by, their rank, and the texts that decide the rest
 //! ([`CandidateKeys`]); and the columns of the tables of duplicates ([`EvidenceColumns`]).
 
-use super::options::{DedupKey, DedupOptions};
+use super::super::RowKey;
+use super::options::DedupOptions;
 use crate::batch::BatchBuilder;
 use crate::canon::{Policy, Rows, Rung};
 use crate::dedup::{
@@ -13,7 +14,7 @@ use crate::output::Encoder;
 /// Finds the keys, ranks and texts of rows.
 #[derive(Debug)]
 pub(super) struct CandidateKeys {
-    key: DedupKey,
+    key: RowKey,
     keep: KeepPolicy,
     algorithm: KeyAlgorithm,
     /// The bits of keys that count.
@@ -24,7 +25,7 @@ pub(super) struct CandidateKeys {
 impl CandidateKeys {
     pub(super) fn new(options: &DedupOptions, policy: &Policy) -> CandidateKeys {
         // Rows with the same key of a rung have the same URI, so that URIs decide nothing between them.
-        let has_uri = options.keep == KeepPolicy::Best && options.key != DedupKey::Rung;
+        let has_uri = options.keep == KeepPolicy::Best && options.key != RowKey::Rung;
         let layout = EntryLayout {
             has_ordinal: true,
             has_kinds: false,
@@ -49,45 +50,20 @@ impl CandidateKeys {
         selected: impl Iterator<Item = usize> + Clone,
         out: &mut PartitionedKeys,
     ) {
-        let fill = |keys: &[KeyBytes], out: &mut PartitionedKeys| {
-            let keyed = selected.clone().map(|row| (key_number(&keys[row]) & self.mask, row as u32));
-            out.fill(keyed, 0);
-        };
-        match self.key {
-            DedupKey::Rung => fill(&rows.key, out),
-            DedupKey::More(index) => fill(&rows.more_keys[index], out),
-            DedupKey::Protocol => fill(&rows.protocol, out),
-            DedupKey::Recipe(index) => {
-                let keys: Vec<_> = (0..rows.len()).map(|row| self.recipe_key(rows, index, row)).collect();
-                fill(&keys, out);
-            }
-        }
+        let keys = self.key.of_rows(rows, self.algorithm);
+        let keyed = selected.map(|row| (key_number(&keys[row]) & self.mask, row as u32));
+        out.fill(keyed, 0);
     }
 
     /// The key that a row competes for.
     pub(super) fn key(&self, rows: &Rows, row: usize) -> u128 {
-        let key = match self.key {
-            DedupKey::Rung => rows.key[row],
-            DedupKey::More(index) => rows.more_keys[index][row],
-            DedupKey::Recipe(index) => self.recipe_key(rows, index, row),
-            DedupKey::Protocol => rows.protocol[row],
-        };
-        key_number(&key) & self.mask
-    }
-
-    fn recipe_key(&self, rows: &Rows, index: usize, row: usize) -> KeyBytes {
-        match rows.recipe_texts[index].get(row) {
-            [] => rows.key[row],
-            text => self.algorithm.key(text),
-        }
+        key_number(&self.key.of_row(rows, row, self.algorithm)) & self.mask
     }
 
     /// The text that a row's key is a hash of.
     fn canonical<'r>(&self, rows: &'r Rows, row: usize) -> &'r [u8] {
         match self.key {
-            DedupKey::Recipe(index) if !rows.recipe_texts[index].get(row).is_empty() => {
-                rows.recipe_texts[index].get(row)
-            }
+            RowKey::Recipe(index) if !rows.recipe_texts[index].get(row).is_empty() => rows.recipe_texts[index].get(row),
             _ => rows.uri.get(row),
         }
     }
@@ -146,9 +122,9 @@ impl EvidenceColumns {
             builder: BatchBuilder::new(columns, &[], policy, names),
             lower_rungs: lower_rungs(policy),
             key_name: match options.key {
-                DedupKey::Recipe(index) => policy.recipes.get(index).map_or("", |recipe| recipe.column),
-                DedupKey::Protocol => "protocol",
-                DedupKey::Rung | DedupKey::More(_) => policy.rung.name(),
+                RowKey::Recipe(index) => policy.recipes.get(index).map_or("", |recipe| recipe.column),
+                RowKey::Protocol => "protocol",
+                RowKey::Rung | RowKey::More(_) => policy.rung.name(),
             },
         }
     }

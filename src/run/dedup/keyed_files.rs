@@ -3,9 +3,9 @@
 //! is a row group of the run.
 
 use super::super::in_order::OrderedPool;
-use super::super::{RunError, RunRequest, Summary, Ticket, memory};
+use super::super::{RowKey, RunError, RunRequest, Summary, Ticket, memory};
 use super::job::{DedupJob, DedupStep, STAGE_COUNT};
-use super::options::{DedupKey, DedupOptions};
+use super::options::DedupOptions;
 use super::resolve::finish;
 use super::summary::{DedupError, DedupOutput, DedupSummary, KeyedFileDefect, KeyedFileError};
 use crate::canon::{Policy, Rows, Tally};
@@ -43,7 +43,7 @@ impl KeyedFiles {
         let defect = match options {
             DedupOptions { has_evidence: true, .. } => Some(KeyedFileDefect::Evidence),
             DedupOptions { survey: true, .. } => Some(KeyedFileDefect::Survey),
-            DedupOptions { verify: true, key, .. } if *key != DedupKey::Rung => Some(KeyedFileDefect::Verify),
+            DedupOptions { verify: true, key, .. } if *key != RowKey::Rung => Some(KeyedFileDefect::Verify),
             _ => None,
         };
         if let Some(reason) = defect {
@@ -157,8 +157,8 @@ impl KeyedRowGroup<'_> {
 }
 
 /// Checks that the keys of a file were made with this policy.
-fn check_policy(file: &KeyedFile, policy: &Policy, key: DedupKey) -> Result<(), KeyedFileDefect> {
-    let is_recipe = matches!(key, DedupKey::Recipe(_));
+fn check_policy(file: &KeyedFile, policy: &Policy, key: RowKey) -> Result<(), KeyedFileDefect> {
+    let is_recipe = matches!(key, RowKey::Recipe(_));
     // The keys of rungs do not depend on recipes and suffix lists.
     let is_relevant = |name: &str| is_recipe || !matches!(name, "recipes" | "psl");
     let stored = |name: &str| file.metadata(name).unwrap_or_default().to_string();
@@ -189,7 +189,7 @@ pub(crate) fn dedup_keyed_files(
 ) -> Result<DedupSummary, RunError<DedupError>> {
     let RunRequest { options: run, policy, progress, .. } = request;
     let threads = run.clamped().threads;
-    let key = if options.key == DedupKey::Rung { DedupKey::Rung } else { DedupKey::More(0) };
+    let key = if options.key == RowKey::Rung { RowKey::Rung } else { RowKey::More(0) };
     let options = &DedupOptions { key, survey: false, ..options.clone() };
     let names = files.names();
     let job = DedupJob::new(options, encoder, policy, &names).map_err(|error| RunError::Output(error.into()))?;
@@ -220,7 +220,7 @@ pub(crate) fn dedup_keyed_files(
 }
 
 /// The values of rows that deduplication compares: keys, URIs, times, statuses and faults.
-fn rows_of(batch: &RecordBatch, key: &str, dedup_key: DedupKey) -> Rows {
+fn rows_of(batch: &RecordBatch, key: &str, dedup_key: RowKey) -> Rows {
     let mut rows = Rows::new(0);
     let column = |name: &str| batch.column_by_name(name);
     let keys = |name: &str| column(name).and_then(|column| column.as_fixed_size_binary_opt());
@@ -231,7 +231,7 @@ fn rows_of(batch: &RecordBatch, key: &str, dedup_key: DedupKey) -> Rows {
     let (own, rung) = (keys(key), keys("key"));
     let key_of = |row| value(own, row).or_else(|| value(rung, row));
     rows.key = (0..batch.num_rows()).map(|row| key_of(row).unwrap_or_default()).collect();
-    if let DedupKey::More(index) = dedup_key {
+    if let RowKey::More(index) = dedup_key {
         rows.more_keys = vec![rows.key.clone(); index + 1];
     }
     let uris = column("uri").and_then(|column| column.as_string_opt::<i32>());

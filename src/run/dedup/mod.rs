@@ -19,7 +19,7 @@ mod summary;
 mod survey;
 
 pub(crate) use keyed_files::{KeyedFiles, dedup_keyed_files};
-pub use options::{DedupKey, DedupOptions};
+pub use options::DedupOptions;
 pub(crate) use summary::KeyedFileDefect;
 pub use summary::{DedupError, DedupOutput, DedupSummary, DedupTotals, KeyedFileError};
 

@@ -1,29 +1,16 @@
 //! How duplicates are found: [`DedupOptions`].
 
+use super::super::RowKey;
 use crate::dedup::KeepPolicy;
 use crate::dedup::seen::SeenStore;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The key that rows are compared by.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum DedupKey {
-    /// The key of the policy's rung.
-    #[default]
-    Rung,
-    /// One of the policy's `more_keys`, by its index.
-    More(usize),
-    /// The key of one of the policy's recipes, by its index; the key of the rung if the recipe gives none.
-    Recipe(usize),
-    /// The key of the representative by the policy's equivalences.
-    Protocol,
-}
-
 /// How duplicates are found and what becomes of them.
 #[derive(Clone, Debug)]
 pub struct DedupOptions {
     /// The key that rows are compared by.
-    pub key: DedupKey,
+    pub key: RowKey,
     /// Which row of a key is kept. The policy has to carry the values that it compares.
     pub keep: KeepPolicy,
     /// Write rows with a fault, in input order; otherwise they are only counted. They never compete.
@@ -51,7 +38,7 @@ pub struct DedupOptions {
 impl Default for DedupOptions {
     fn default() -> DedupOptions {
         DedupOptions {
-            key: DedupKey::Rung,
+            key: RowKey::Rung,
             keep: KeepPolicy::First,
             keep_faulty: false,
             memory: usize::MAX,

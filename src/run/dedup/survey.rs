@@ -1,7 +1,8 @@
 //! Collects the rows of a run for a survey ([`RunSurvey`]), and names the rules that give two URIs the same key.
 
+use super::super::RowKey;
 use super::candidate_keys::{CandidateKeys, first_bits, lower_rungs};
-use super::options::{DedupKey, DedupOptions};
+use super::options::DedupOptions;
 use super::summary::{DedupTotals, RowState};
 use crate::canon::{Policy, Rows};
 use crate::dedup::seen::{SeenError, SeenStore};
@@ -20,10 +21,10 @@ pub(super) struct RunSurvey {
 impl RunSurvey {
     pub(super) fn new(options: &DedupOptions, policy: &Policy) -> RunSurvey {
         let recipe = match options.key {
-            DedupKey::Recipe(index) => policy.recipes.get(index).map(|wanted| wanted.recipe.clone()),
+            RowKey::Recipe(index) => policy.recipes.get(index).map(|wanted| wanted.recipe.clone()),
             _ => None,
         };
-        let survey = DuplicateSurvey::new(options.key != DedupKey::Rung);
+        let survey = DuplicateSurvey::new(options.key != RowKey::Rung);
         RunSurvey { survey, lower_rungs: lower_rungs(policy), recipe }
     }
 
