@@ -15,7 +15,7 @@ use crate::iri::{
 };
 use crate::kernel::{Bitmaps, SimdTask, Span, append, append_range, run_with_simd};
 use crate::key::KeyBytes;
-use crate::learn::{Equivalences, KeyOrigin, KeyResolver};
+use crate::learn::{KeyResolver, UrlColumn};
 use crate::record::{RecordOffsets, Records};
 
 /// Turns records into rows by one policy. Each worker reuses one canonicalizer. Rows only depend on records and policy.
@@ -42,6 +42,7 @@ pub struct Canonicalizer {
     rung_text: Vec<u8>,
     /// The keys of the current chunk that differ from the key of their row's URI.
     deviating_keys: Vec<DeviatingKey>,
+    resolver: KeyResolver,
     carrier: Carrier,
     evaluator: RecipeEvaluator,
     /// [`MAX_TEXT_LEN`], except in tests.
@@ -136,6 +137,7 @@ impl Canonicalizer {
             normalizer: Normalizer::default(),
             rung_text: Vec::new(),
             deviating_keys: Vec::new(),
+            resolver: KeyResolver::default(),
             carrier: Carrier::default(),
             evaluator: RecipeEvaluator::default(),
             max_text_len: MAX_TEXT_LEN,
@@ -153,7 +155,10 @@ impl Canonicalizer {
         run_with_simd(AppendTexts { canonicalizer: self, records, bitmaps, rows });
         self.push_keys(first, rows);
         if let Some(equivalences) = &self.policy.equivalences {
-            push_protocol_keys(equivalences, first, rows);
+            let Rows { uri, key, protocol, tally, .. } = &mut *rows;
+            protocol.extend_from_slice(&key[first..]);
+            let urls = UrlColumn { texts: &uri.values, ends: &uri.offsets[first..] };
+            tally.add_representatives(self.resolver.resolve(equivalences, urls, &mut protocol[first..]));
         }
         let count = (rows.len() - first) as u64;
         rows.tally.rows += count;
@@ -364,22 +369,6 @@ fn push_left_out(rows: &mut Rows) {
     rows.uri.end();
     rows.input.end();
     rows.tally.unchanged += 1;
-}
-
-/// Appends the protocol keys of the rows from `first` on. A row with a fault keeps its own key.
-fn push_protocol_keys(equivalences: &Equivalences, first: usize, rows: &mut Rows) {
-    let Rows { uri: uris, key: keys, protocol, tally, .. } = rows;
-    let mut resolver = KeyResolver::new(equivalences);
-    for (row, own) in keys.iter().enumerate().skip(first) {
-        let (key, origin) = match uris.get(row) {
-            b"" => (*own, KeyOrigin::None),
-            uri => resolver.key(uri, *own),
-        };
-        tally.by_class += u64::from(origin == KeyOrigin::Class);
-        tally.by_pattern += u64::from(origin == KeyOrigin::Pattern);
-        tally.by_rule += u64::from(origin == KeyOrigin::Rule);
-        protocol.push(key);
-    }
 }
 
 fn count_bits(mut bits: u32, counts: &mut [u64]) {

@@ -2,6 +2,7 @@
 
 use crate::iri::{Changes, FaultKind, Flags, SpoofingFlags};
 use crate::key::RULES;
+use crate::learn::OriginCounts;
 
 /// Counts of rows.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -54,6 +55,13 @@ impl Tally {
         add_all(&mut self.changes, &other.changes);
         self.recipes.resize(self.recipes.len().max(other.recipes.len()), RecipeTally::default());
         self.recipes.iter_mut().zip(&other.recipes).for_each(|(sum, other)| sum.add(other));
+    }
+
+    /// Adds the counts of keys that equivalences determined.
+    pub(super) fn add_representatives(&mut self, counts: OriginCounts) {
+        self.by_class += counts.by_class;
+        self.by_pattern += counts.by_pattern;
+        self.by_rule += counts.by_rule;
     }
 
     /// Returns whether the counts agree with each other, so that no row was lost or counted twice.

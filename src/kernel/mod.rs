@@ -36,7 +36,7 @@ pub use classifier::Classifier;
 pub(crate) use copy::{AsciiCase, append, append_range, append_range_in_case, append_some, prefetch};
 pub(crate) use cpu::{SimdTask, run_with_simd};
 pub(crate) use parse::parse_bytes;
-pub(crate) use search::{any_byte, any_pair};
+pub(crate) use search::{any_byte, any_pair, count_bytes, find_byte, masks_of, positions, positions_by_mask};
 pub(crate) use short_text::{ShortText, low_bits};
 pub use span::Span;
 pub(crate) use xxh3::push_xxh3_128;

@@ -1,6 +1,7 @@
-//! Searches of short texts for a byte or a pair of bytes, when its position does not matter. A search that ends at the
-//! first match tests one byte at a time; these searches test all bytes, and compilers vectorize them if the test has no
-//! branches (`|` instead of `||`).
+//! Searches of short texts for bytes that pass a test. A search that ends at the first match tests one byte at a time; these
+//! searches test all bytes, and compilers vectorize them if the test has no branches (`|` instead of `||`).
+
+use super::positions_of;
 
 /// Bytes that are tested at once.
 const BLOCK: usize = 16;
@@ -12,7 +13,7 @@ pub(crate) fn any_byte(text: &[u8], is_sought: impl Fn(u8) -> bool) -> bool {
     let mut test = |block: &[u8; BLOCK]| {
         found.iter_mut().zip(block).for_each(|(found, byte)| *found |= u8::from(is_sought(*byte)));
     };
-    let Some(last) = text.last_chunk() else { return text.iter().any(|byte| is_sought(*byte)) };
+    let Some(last) = text.last_chunk() else { return mask_of(text, is_sought) != 0 };
     text.as_chunks().0.iter().for_each(&mut test);
     test(last);
     u128::from_ne_bytes(found) != 0
@@ -35,9 +36,159 @@ pub(crate) fn any_pair(text: &[u8], is_sought: impl Fn(u8, u8) -> bool) -> bool 
     u128::from_ne_bytes(found) != 0
 }
 
+/// Returns the position of the first byte for which `is_sought` is true.
+#[inline(always)]
+pub(crate) fn find_byte(text: &[u8], is_sought: impl Fn(u8) -> bool) -> Option<usize> {
+    positions(text, is_sought).next()
+}
+
+/// Returns the number of bytes for which `is_sought` is true.
+#[inline(always)]
+pub(crate) fn count_bytes(text: &[u8], is_sought: impl Fn(u8) -> bool) -> usize {
+    text.chunks(64).map(|block| mask_of(block, &is_sought).count_ones() as usize).sum()
+}
+
+/// Returns the positions of the bytes for which `is_sought` is true, in ascending order.
+#[inline(always)]
+pub(crate) fn positions<F: Fn(u8) -> bool>(text: &[u8], is_sought: F) -> Positions<'_, F> {
+    Positions { text, at: 0, mask: 0, is_sought }
+}
+
+/// Does what [`positions`] does. `mask` is a mask of the positions, if the text has at most 64 bytes.
+#[inline(always)]
+pub(crate) fn positions_by_mask<F: Fn(u8) -> bool>(text: &[u8], mask: Option<u64>, is_sought: F) -> Positions<'_, F> {
+    Positions { text, at: if mask.is_some() { 64 } else { 0 }, mask: mask.unwrap_or(0), is_sought }
+}
+
+/// The iterator that [`positions`] returns. It tests 64 bytes at a time.
+#[derive(Clone, Debug)]
+pub(crate) struct Positions<'a, F> {
+    text: &'a [u8],
+    /// Where the next block begins.
+    at: usize,
+    /// The remaining positions in the last block; bit 63 belongs to the byte before `at`.
+    mask: u64,
+    is_sought: F,
+}
+
+impl<F: Fn(u8) -> bool> Iterator for Positions<'_, F> {
+    type Item = usize;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<usize> {
+        while self.mask == 0 {
+            let rest = self.text.get(self.at..).filter(|rest| !rest.is_empty())?;
+            let block = &rest[..rest.len().min(64)];
+            self.mask = mask_of(block, &self.is_sought) << (64 - block.len());
+            self.at += block.len();
+        }
+        let position = self.at + self.mask.trailing_zeros() as usize - 64;
+        self.mask &= self.mask - 1;
+        Some(position)
+    }
+}
+
+/// Returns a mask of the bytes of a text of at most 64 bytes for which `is_sought` is true.
+#[inline(always)]
+fn mask_of(text: &[u8], is_sought: impl Fn(u8) -> bool) -> u64 {
+    let len = text.len();
+    // The last bytes are tested twice if the length is between those of two kinds of blocks.
+    if let (Some(first), Some(last)) = (text.first_chunk::<32>(), text.last_chunk::<32>()) {
+        mask_of_32(first, &is_sought) | mask_of_32(last, &is_sought) << (len - 32)
+    } else if let (Some(first), Some(last)) = (text.first_chunk::<16>(), text.last_chunk::<16>()) {
+        mask_of_16(first, &is_sought) | mask_of_16(last, &is_sought) << (len - 16)
+    } else {
+        mask_of_16(&padded(text), &is_sought) & ((1 << len) - 1)
+    }
+}
+
+/// Returns masks of the positions of each of `bytes`, which must not be 0. Returns `None` if the text has more than 64 bytes.
+#[inline(always)]
+pub(crate) fn masks_of<const N: usize>(text: &[u8], bytes: [u8; N]) -> Option<[u64; N]> {
+    let len = text.len();
+    if len > 64 {
+        return None;
+    }
+    let of_16 = |block: &[u8; 16], byte| u64::from(positions_of(byte, block));
+    Some(if let (Some(first), Some(last)) = (text.first_chunk::<32>(), text.last_chunk::<32>()) {
+        let of_32 = |block: &[u8; 32], byte| match block.as_chunks::<16>().0 {
+            [a, b] => of_16(a, byte) | of_16(b, byte) << 16,
+            _ => 0,
+        };
+        bytes.map(
+            #[inline(always)]
+            |byte| of_32(first, byte) | of_32(last, byte) << (len - 32),
+        )
+    } else if let (Some(first), Some(last)) = (text.first_chunk::<16>(), text.last_chunk::<16>()) {
+        bytes.map(
+            #[inline(always)]
+            |byte| of_16(first, byte) | of_16(last, byte) << (len - 16),
+        )
+    } else {
+        let block = padded(text);
+        bytes.map(
+            #[inline(always)]
+            |byte| of_16(&block, byte),
+        )
+    })
+}
+
+/// Returns a text of less than 16 bytes, with zeros after it.
+#[inline(always)]
+fn padded(text: &[u8]) -> [u8; BLOCK] {
+    let len = text.len();
+    let [lower, upper] = if let (Some(first), Some(last)) = (text.first_chunk::<8>(), text.last_chunk::<8>()) {
+        [u64::from_le_bytes(*first), (u64::from_le_bytes(*last) >> 1) >> (127 - 8 * len)]
+    } else if let (Some(first), Some(last)) = (text.first_chunk::<4>(), text.last_chunk::<4>()) {
+        [u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << (8 * (len - 4)), 0]
+    } else if let [first, .., last] = text {
+        [u64::from(*first) | u64::from(text[len / 2]) << (8 * (len / 2)) | u64::from(*last) << (8 * (len - 1)), 0]
+    } else {
+        [text.first().map_or(0, |byte| u64::from(*byte)), 0]
+    };
+    (u128::from(lower) | u128::from(upper) << 64).to_le_bytes()
+}
+
+#[inline(always)]
+fn mask_of_32(block: &[u8; 32], is_sought: impl Fn(u8) -> bool) -> u64 {
+    let [a, b] = block.as_chunks::<16>().0 else { return 0 };
+    mask_of_16(a, &is_sought) | mask_of_16(b, &is_sought) << 16
+}
+
+#[inline(always)]
+fn mask_of_16(block: &[u8; BLOCK], is_sought: impl Fn(u8) -> bool) -> u64 {
+    let mut found = [0; BLOCK];
+    for (found, byte) in found.iter_mut().zip(block) {
+        *found = if is_sought(*byte) { 0xFF } else { 0 };
+    }
+    u64::from(positions_of(0xFF, &found))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn positions_equal_scalar_ones_at_all_lengths() {
+        let pool: Vec<u8> = (0..600u32).map(|i| (i * 167 % 251) as u8).collect();
+        for len in 0..=200 {
+            for text in [&pool[..len], &pool[100..100 + len], &[0; 200][..len], &[b'x'; 200][..len]] {
+                let bytes = [7, b'x', text.get(len / 3).map_or(1, |byte| (*byte).max(1))];
+                let mask = |byte: u8| (0..len).filter(|at| text[*at] == byte).fold(0, |mask, at| mask | 1 << at);
+                assert_eq!(masks_of(text, bytes), (len <= 64).then(|| bytes.map(mask)), "{len}");
+                for limit in [0, 1, 3, 120, 255] {
+                    let expected: Vec<usize> = (0..len).filter(|at| text[*at] < limit).collect();
+                    assert_eq!(positions(text, |byte| byte < limit).collect::<Vec<_>>(), expected, "{len} {limit}");
+                    assert_eq!(find_byte(text, |byte| byte < limit), expected.first().copied());
+                    assert_eq!(count_bytes(text, |byte| byte < limit), expected.len());
+                    assert_eq!(any_byte(text, |byte| byte < limit), !expected.is_empty());
+                    let mask = (len <= 64).then(|| expected.iter().fold(0, |mask, at| mask | 1 << at));
+                    let by_mask = positions_by_mask(text, mask, |byte| byte < limit);
+                    assert_eq!(by_mask.collect::<Vec<_>>(), expected, "{len} {limit}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn searches_equal_scalar_ones_at_all_lengths_and_positions() {

@@ -1,13 +1,12 @@
 //! The rules of hosts, and how the rules of a URL's host are found: [`HostRules`], [`HostRuleIndex`].
 //!
-//! Rules about content are for a host, for a domain (`*.example.org`) or for all hosts (`*`). Most URLs of a crawl are of hosts
-//! without rules. They cost one lookup of the last two labels of their host in a filter, which fits into a cache of the processor.
+//! Rules about content are for a host, for a domain (`*.example.org`) or for all hosts (`*`).
 
 use super::content::{ContentRule, ContentRuleSet, RuleBuffers, UrlParts};
+use super::host_places::{HostPlace, UrlColumn, find_places, site_key};
 use super::rewrite::{OriginRule, RewriteRule};
 use super::spelling::Spelling;
 use super::text_map::{KeyFilter, TextMap};
-use crate::kernel::positions_of;
 
 /// What determined the key of a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,27 +96,26 @@ impl HostRules {
         }
     }
 
-    /// Applies the rules about content, otherwise one pattern, and writes the result to `out`. `url` is `uri` in parts.
-    /// `is_settled` says that no rule about content applies. Returns `None` if nothing applies.
+    /// Applies the rules about content, otherwise one pattern, and writes the result to `out`. `is_settled` says that no rule about content applies. Returns `None` if nothing applies.
     #[inline]
     pub(super) fn apply(
         &self,
-        (uri, url): (&[u8], &UrlParts<'_>),
+        url: &UrlParts<'_>,
         is_settled: bool,
         buffers: &mut RuleBuffers,
         out: &mut Vec<u8>,
     ) -> Option<Step> {
-        if !is_settled && self.content.may_change(url) {
-            let is_repeated = self.content.rewrite(url, buffers, out);
-            if out != uri {
-                let is_last = !is_repeated && !self.has_patterns();
-                return Some(Step { origin: KeyOrigin::Rule, is_settled: !is_repeated, is_last });
-            }
+        if !is_settled
+            && let Some(is_repeated) = self.content.rewrite(url, buffers, out)
+            && out != url.uri()
+        {
+            let is_last = !is_repeated && !self.has_patterns();
+            return Some(Step { origin: KeyOrigin::Rule, is_settled: !is_repeated, is_last });
         }
         if self.origins[usize::from(url.is_https())].is_none() && !self.has_slash_patterns() {
             return None;
         }
-        let spelling = Spelling::of(uri)?;
+        let spelling = Spelling::of(url.uri())?;
         self.patterns(spelling.is_https).find(|rule| rule.write(&spelling, out))?;
         Some(Step { origin: KeyOrigin::Pattern, is_settled: false, is_last: false })
     }
@@ -140,6 +138,14 @@ impl HostRuleIndex {
     /// Returns whether there are no rules.
     pub(super) fn is_empty(&self) -> bool {
         self.hosts.is_empty() && self.domains.is_empty() && self.everywhere.is_none()
+    }
+
+    /// Replaces the contents of `found` by the URLs for which there may be rules.
+    pub(super) fn find_places(&self, urls: UrlColumn<'_>, found: &mut Vec<HostPlace>) {
+        match self.everywhere {
+            Some(_) => find_places(urls, &KeyFilter::of_everything(), found),
+            None => find_places(urls, &self.sites, found),
+        }
     }
 
     /// Returns the rules that are for a host.
@@ -169,24 +175,6 @@ impl HostRuleIndex {
     }
 }
 
-/// Returns the last two labels of a host as a number: their last 16 bytes. A host with fewer than two dots is taken whole.
-#[inline(always)]
-fn site_key(host: &[u8]) -> u128 {
-    let (block, start) = match host.last_chunk::<16>() {
-        Some(block) => (*block, 0),
-        None => {
-            let mut block = [0; 16];
-            block[16 - host.len()..].copy_from_slice(host);
-            (block, 16 - host.len() as u32)
-        }
-    };
-    let dots = positions_of(b'.', &block);
-    // The dots without the last one.
-    let before = dots & !(1 << (31 - (dots | 1).leading_zeros()));
-    let start = if before == 0 { start } else { 32 - before.leading_zeros() };
-    u128::from_le_bytes(block) >> (8 * start).min(127)
-}
-
 /// Returns the domains that contain a host, from the host itself to the largest.
 pub(super) fn domains_of(host: &[u8]) -> impl Iterator<Item = &[u8]> {
     let dots = memchr::memchr_iter(b'.', host).map(|at| &host[at + 1..]).filter(|domain| !domain.is_empty());
@@ -211,7 +199,8 @@ mod tests {
         let names = ["a.b", "b.c", "x.y.b.c", "b", "", "localhost", "c.d."];
         let is_about = |name: &&&str| {
             let uri = format!("http://h/{name}");
-            rules.content.may_change(&UrlParts::of(uri.as_bytes()).unwrap())
+            let url = UrlParts::of(uri.as_bytes()).unwrap();
+            rules.content.rewrite(&url, &mut RuleBuffers::default(), &mut Vec::new()).is_some()
         };
         names.iter().find(is_about).map(|name| name.to_string())
     }
@@ -242,20 +231,5 @@ mod tests {
             ["b", "b", "a.b"]
         );
         assert_eq!(found(&wide, "q.c"), None);
-    }
-
-    #[test]
-    fn hosts_have_the_key_of_their_last_two_labels() {
-        let short = ["d", "c.d", "d.", "x:80", "a.b:80", "0123456789.abcd", "0123456789a.abcd", "0123456789ab.abcd"];
-        for site in short.into_iter().chain(["a-long-name-of-a-site.example", "a.long-top-level-domain"]) {
-            let key = site_key(site.as_bytes());
-            for before in ["w.", "www.", "a.b.", "0123456789abcdef.", "-.0123456789abcdef0123456789abcdef."] {
-                let is_below = site.contains('.');
-                assert_eq!(site_key(format!("{before}{site}").as_bytes()) == key, is_below, "{before}{site}");
-            }
-            let others = short.iter().filter(|other| **other != site);
-            assert!(others.into_iter().all(|other| site_key(other.as_bytes()) != key), "{site}");
-        }
-        assert_eq!((site_key(b""), site_key(b"."), site_key(b"..")), (0, u128::from(b'.'), u128::from(b'.')));
     }
 }

@@ -18,7 +18,9 @@
 pub(crate) mod content;
 mod equivalences;
 mod graph;
+mod host_places;
 mod host_rules;
+mod key_resolver;
 mod learned;
 mod observations;
 mod observer;
@@ -34,7 +36,9 @@ mod text_map;
 mod trace;
 
 pub use equivalences::{Equivalences, EquivalencesConflict};
+pub(crate) use host_places::UrlColumn;
 pub use host_rules::KeyOrigin;
+pub(crate) use key_resolver::{KeyResolver, OriginCounts};
 #[cfg(feature = "pipeline")]
 pub(crate) use learned::LearnedRedirects;
 pub use learned::{ClassMember, LearnCounts, Learned, MemberReason};
@@ -42,7 +46,6 @@ pub use observations::Observations;
 #[cfg(feature = "pipeline")]
 pub(crate) use observer::{NUMBERED_URL_LEN, RedirectObserver};
 pub use patterns::{Pattern, RefusedRules};
-pub(crate) use protocol_keys::KeyResolver;
 #[cfg(feature = "pipeline")]
 pub(crate) use redirect::TargetSource;
 pub use redirect::{LearnLimits, RecordPlace, RedirectCode, RedirectVerdict};

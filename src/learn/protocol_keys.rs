@@ -1,10 +1,10 @@
-//! Computes keys of the rung `protocol` from classes, patterns and rules about content: [`KeyResolver`].
+//! Computes keys of the rung `protocol` from classes, patterns and rules about content: [`Equivalences::key`].
 //!
 //! A class takes precedence over rules: it was observed for the URL itself. Rules about content come before patterns, and
 //! both are applied until none applies to the result. The key of a representative is its own key, so applying equivalences twice
 //! changes nothing. URLs with equal keys on the rung `scheme` have equal keys here.
 
-use super::content::{RuleBuffers, UrlOrigin, UrlParts};
+use super::content::{RuleBuffers, UrlParts};
 use super::equivalences::{Equivalences, EquivalencesConflict, hex};
 use super::host_rules::{HostRules, KeyOrigin};
 use super::rewrite::RewriteRule;
@@ -15,61 +15,24 @@ use crate::key::KeyBytes;
 /// rules and its rules about content. A longer chain is a loop.
 pub(super) const MOST_STEPS: usize = 16;
 
-/// Computes the keys of many URLs, of which successive ones are often of one host.
-#[derive(Debug)]
-pub(crate) struct KeyResolver<'e, 't> {
-    equivalences: &'e Equivalences,
-    /// The last URL up to the slash after its authority, and the rules of its host.
-    last_origin: &'t [u8],
-    last_rules: Option<&'e HostRules>,
-    buffers: FollowBuffers,
-}
-
 /// Buffers for URLs that rules result in.
 #[derive(Debug, Default)]
-struct FollowBuffers {
+pub(super) struct FollowBuffers {
     rules: RuleBuffers,
-    uri: Vec<u8>,
+    /// The last URL.
+    pub(super) uri: Vec<u8>,
     next: Vec<u8>,
 }
 
-impl<'e, 't> KeyResolver<'e, 't> {
-    pub(crate) fn new(equivalences: &'e Equivalences) -> KeyResolver<'e, 't> {
-        KeyResolver { equivalences, last_origin: b"", last_rules: None, buffers: FollowBuffers::default() }
-    }
-
-    /// Does what [`Equivalences::key`] does.
-    #[inline]
-    pub(crate) fn key(&mut self, uri: &'t [u8], key: KeyBytes) -> (KeyBytes, KeyOrigin) {
-        let equivalences = self.equivalences;
-        if let Some(representative) = equivalences.representative(&key) {
-            return (representative, if representative == key { KeyOrigin::None } else { KeyOrigin::Class });
-        }
-        let Some((origin, rules)) = self.find_rules(uri) else { return (key, KeyOrigin::None) };
-        match equivalences.follow_rules(uri, (&origin.split(uri), rules), &mut self.buffers) {
-            Some(found) if self.buffers.uri != uri => found,
-            _ => (key, KeyOrigin::None),
-        }
-    }
-
-    /// Returns the origin of a URL and the rules of its host; `None` if there are no rules for it.
-    #[inline(always)]
-    fn find_rules(&mut self, uri: &'t [u8]) -> Option<(UrlOrigin<'t>, &'e HostRules)> {
-        // Most other hosts have no slash at this place, which costs less than a comparison.
-        let at_slash = self.last_origin.len().wrapping_sub(1);
-        if uri.get(at_slash) == Some(&b'/') && uri.starts_with(self.last_origin) {
-            return Some((UrlOrigin::of(self.last_origin)?, self.last_rules?));
-        }
-        if self.equivalences.by_host.is_empty() {
-            return None;
-        }
-        let origin = UrlOrigin::of(uri)?;
-        let rules = self.equivalences.by_host.find(origin.authority);
-        if uri.get(origin.len()) == Some(&b'/') {
-            (self.last_origin, self.last_rules) = (&uri[..=origin.len()], rules);
-        }
-        Some((origin, rules?))
-    }
+/// What applying rules and patterns led to: the last URL, which is in [`FollowBuffers`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Followed {
+    /// The key of its representative, if equivalences have classes. Otherwise it is the key of the URL.
+    pub(super) key: Option<KeyBytes>,
+    /// What was applied first.
+    pub(super) origin: KeyOrigin,
+    /// Only one step was made. Otherwise the last URL may be the first one.
+    pub(super) is_one_step: bool,
 }
 
 impl Equivalences {
@@ -97,8 +60,8 @@ impl Equivalences {
         let mut is_loop = |host: &[u8], rules: &HostRules, scheme: &[u8]| {
             let uri = [scheme, b"://", host, b"/"].concat();
             let Some(url) = UrlParts::of(&uri) else { return false };
-            rules.apply((&uri, &url), false, &mut buffers.rules, &mut buffers.uri).is_some()
-                && self.follow_rules(&uri, (&url, rules), &mut buffers).is_none()
+            rules.apply(&url, false, &mut buffers.rules, &mut buffers.uri).is_some()
+                && self.follow_rules((&url, rules), &mut buffers).is_none()
         };
         let hosts = self.by_host.hosts.iter();
         let hosts = hosts.filter(|(host, rules)| is_loop(host, rules, b"http") || is_loop(host, rules, b"https"));
@@ -107,48 +70,54 @@ impl Equivalences {
 
     /// Returns the key of the URL's representative, and what determined it. `uri` and `key` are those of the rung `scheme`.
     pub fn key(&self, uri: &[u8], key: KeyBytes) -> (KeyBytes, KeyOrigin) {
-        KeyResolver::new(self).key(uri, key)
+        if let Some(representative) = self.representative(&key) {
+            return (representative, if representative == key { KeyOrigin::None } else { KeyOrigin::Class });
+        }
+        match self.follow(uri) {
+            Some((last, found)) if last != uri => found,
+            _ => (key, KeyOrigin::None),
+        }
     }
 
     pub(super) fn representative(&self, key: &KeyBytes) -> Option<KeyBytes> {
         if self.representatives.is_empty() { None } else { self.representatives.get(key).copied() }
     }
 
-    /// Applies rules and patterns until none applies to the result or a class contains it. Returns the last URL and the key of its
-    /// representative, or `None` if nothing applies or the rules loop.
-    pub(super) fn follow(&self, uri: &[u8]) -> Option<(Vec<u8>, KeyBytes)> {
+    /// Applies rules and patterns until none applies to the result or a class contains it. Returns the last URL, the key of its
+    /// representative, and what was applied first; or `None` if nothing applies or the rules loop.
+    pub(super) fn follow(&self, uri: &[u8]) -> Option<(Vec<u8>, (KeyBytes, KeyOrigin))> {
         let (url, mut buffers) = (UrlParts::of(uri)?, FollowBuffers::default());
-        let (key, _) = self.follow_rules(uri, (&url, self.by_host.find(url.authority())?), &mut buffers)?;
-        Some((buffers.uri, key))
+        let followed = self.follow_rules((&url, self.by_host.find(url.authority())?), &mut buffers)?;
+        let key = followed.key.unwrap_or_else(|| self.algorithm.key(&buffers.uri));
+        Some((buffers.uri, (key, followed.origin)))
     }
 
     /// Applies rules and patterns, the first time those of the URL's host, until none applies to the result or a class contains
-    /// it. Returns the key of the last URL's representative and what was applied first, or `None` if nothing applies or the rules
-    /// loop. The last URL is in `buffers`.
-    fn follow_rules(
+    /// it. Returns `None` if nothing applies or the rules loop.
+    #[inline]
+    pub(super) fn follow_rules(
         &self,
-        uri: &[u8],
         (url, rules): (&UrlParts<'_>, &HostRules),
         buffers: &mut FollowBuffers,
-    ) -> Option<(KeyBytes, KeyOrigin)> {
+    ) -> Option<Followed> {
         let FollowBuffers { rules: of_rules, uri: text, next } = buffers;
-        let mut last = rules.apply((uri, url), false, of_rules, text)?;
+        let mut last = rules.apply(url, false, of_rules, text)?;
         let origin = last.origin;
-        for _ in 0..MOST_STEPS {
-            if !self.representatives.is_empty()
-                && let Some(representative) = self.representative(&self.algorithm.key(text))
-            {
-                return Some((representative, origin));
+        for steps in 1..=MOST_STEPS {
+            let is_one_step = steps == 1;
+            let own = if self.representatives.is_empty() { None } else { Some(self.algorithm.key(text)) };
+            if let Some(representative) = own.and_then(|own| self.representative(&own)) {
+                return Some(Followed { key: Some(representative), origin, is_one_step });
             }
-            let step = match UrlParts::of(text).filter(|_| !last.is_last) {
+            let step = match if last.is_last { None } else { UrlParts::of(text) } {
                 None => None,
                 Some(made) => {
                     let is_same_host = made.authority() == url.authority();
                     let rules = if is_same_host { Some(rules) } else { self.by_host.find(made.authority()) };
-                    rules.and_then(|rules| rules.apply((text, &made), last.is_settled, of_rules, next))
+                    rules.and_then(|rules| rules.apply(&made, last.is_settled, of_rules, next))
                 }
             };
-            let Some(step) = step else { return Some((self.algorithm.key(text), origin)) };
+            let Some(step) = step else { return Some(Followed { key: own, origin, is_one_step }) };
             last = step;
             std::mem::swap(text, next);
         }
@@ -160,7 +129,7 @@ impl Equivalences {
     pub(super) fn step(&self, uri: &[u8]) -> Option<(Vec<u8>, KeyOrigin)> {
         let (url, mut out) = (UrlParts::of(uri)?, Vec::new());
         let rules = self.by_host.find(url.authority())?;
-        let step = rules.apply((uri, &url), false, &mut RuleBuffers::default(), &mut out)?;
+        let step = rules.apply(&url, false, &mut RuleBuffers::default(), &mut out)?;
         Some((out, step.origin))
     }
 
@@ -259,24 +228,6 @@ mod tests {
         ];
         for (uri, want) in cases {
             assert_eq!(all.key(uri.as_bytes(), key(uri)).0, key(want), "{uri}");
-        }
-    }
-
-    #[test]
-    fn keys_do_not_depend_on_the_urls_before() {
-        let mut all = with(&[], &[("e.b", "http->https")]).unwrap();
-        for (scope, rule) in
-            [("a.b", "ignore-parameter sid"), ("*.d.b", "ignore-final-slash"), ("m.b", "same-as https://a.b")]
-        {
-            all.add_rule(scope.as_bytes(), ContentRule::parse(rule).unwrap().into());
-        }
-        all.check().unwrap();
-        let hosts = ["a.b", "a.bc", "a.b:80", "e.b", "x.d.b", "m.b", "q.r", "a.b"];
-        let uri = |host| ["/x?sid=1", "/x/", "/y?sid=2&z", "/"].map(|rest| format!("http://{host}{rest}"));
-        let uris: Vec<String> = hosts.into_iter().flat_map(uri).collect();
-        let mut resolver = KeyResolver::new(&all);
-        for uri in uris.iter().chain(uris.iter().rev()) {
-            assert_eq!(resolver.key(uri.as_bytes(), key(uri)), all.key(uri.as_bytes(), key(uri)), "{uri}");
         }
     }
 

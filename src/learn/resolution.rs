@@ -383,7 +383,7 @@ impl<S: RecordStore> GroupLearner<'_, S> {
 
     /// Applies patterns to an end.
     fn apply(&mut self, hosts: &Equivalences, number: u32, uri: &[u8]) -> Result<(), S::Error> {
-        let Some((text, key)) = hosts.follow(uri) else { return Ok(()) };
+        let Some((text, (key, _))) = hosts.follow(uri) else { return Ok(()) };
         self.record.clear();
         self.record.extend_from_slice(&key);
         self.record.push(KEY_OF_TARGET);

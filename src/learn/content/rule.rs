@@ -1,5 +1,6 @@
 //! Rules about content: which part of a URL makes no difference. [`ContentRule`] and its text in files.
 
+use crate::kernel::{any_byte, count_bytes};
 use std::fmt;
 
 /// What a value looks like. Identifiers that software makes have shapes that words and small numbers do not have.
@@ -31,10 +32,10 @@ impl ValueShape {
 
     /// Returns the shape of `value`.
     pub(super) fn of(value: &[u8]) -> ValueShape {
-        let digits = value.iter().filter(|byte| byte.is_ascii_digit()).count();
-        let is_hex = |value: &[u8]| value.iter().all(u8::is_ascii_hexdigit);
+        let digits = count_bytes(value, |byte| byte.is_ascii_digit());
+        let is_hex = |value: &[u8]| !any_byte(value, |byte| !byte.is_ascii_hexdigit());
         let is_token = |len: usize| {
-            let letters = value.iter().filter(|byte| byte.is_ascii_alphabetic()).count();
+            let letters = count_bytes(value, |byte| byte.is_ascii_alphabetic());
             digits * 10 >= len && letters > 0 && (len - digits - letters) * 16 <= len
         };
         match value.len() {

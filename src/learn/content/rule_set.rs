@@ -1,8 +1,8 @@
 //! Applies rules about content to URLs: [`ContentRuleSet`].
 
 use super::rule::{ContentRule, PathContext, ScopedRule, SegmentPlace, ValueShape, ends_segment};
-use super::url_parts::{UrlParts, general_segment, name_and_value};
-use crate::kernel::{any_byte, any_pair};
+use super::url_parts::{UrlParts, is_general_form, name_and_value};
+use crate::kernel::{any_byte, any_pair, append, append_some, find_byte, positions};
 use std::ops::Range;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -62,6 +62,8 @@ pub(crate) struct ContentRuleSet {
     /// There are rules about paths, and about queries.
     has_path_rules: bool,
     has_query_rules: bool,
+    /// There are rules for some paths only.
+    has_contexts: bool,
     count: u16,
 }
 
@@ -92,6 +94,7 @@ impl ContentRuleSet {
         }
         self.has_path_rules |= rule.is_about_paths();
         self.has_query_rules |= rule.is_about_queries();
+        self.has_contexts |= *context != PathContext::Any;
         match rule.clone() {
             ContentRule::Scheme => self.scheme = Some(number),
             ContentRule::DoubledSlashes => self.doubled_slashes = Some(number),
@@ -122,17 +125,17 @@ impl ContentRuleSet {
         self.kept.iter().any(|kept| kept == name)
     }
 
-    /// Returns whether the rules may change `url`, without writing anything: whether it has what a rule is about.
+    /// Returns whether `url` has what a rule about anything but paths is about.
     #[inline]
-    pub(crate) fn may_change(&self, url: &UrlParts<'_>) -> bool {
+    fn may_change_besides_path(&self, url: &UrlParts<'_>) -> bool {
         self.same_as[usize::from(url.is_https)].is_some()
             || self.scheme.is_some() && !url.is_https
             || self.has_query_rules && url.query.is_some()
             || self.fragment.is_some() && url.fragment.is_some()
-            || self.changes_path(url.path)
     }
 
     /// Returns whether a rule about paths applies to `path`, or the path lacks its slash.
+    #[inline]
     fn changes_path(&self, path: &[u8]) -> bool {
         if !self.has_path_rules || path.is_empty() {
             return path.is_empty();
@@ -165,31 +168,46 @@ impl ContentRuleSet {
         removed: &mut impl RemovalLog,
         out: &mut Vec<u8>,
     ) {
+        let _ = self.write_parts((url, self.changes_path(url.path)), buffers, removed, out);
+    }
+
+    /// Does what [`Self::write`] does. `changes_path` says whether rules about paths apply. Returns where the path is in `out`.
+    #[inline]
+    fn write_parts(
+        &self,
+        (url, changes_path): (&UrlParts<'_>, bool),
+        buffers: &mut RuleBuffers,
+        removed: &mut impl RemovalLog,
+        out: &mut Vec<u8>,
+    ) -> Range<usize> {
         out.clear();
         self.write_origin(url, removed, out);
+        let path_at = out.len();
         let RuleBuffers { path, segments, parameters } = buffers;
-        let context = if self.changes_path(url.path) {
+        let context = if changes_path {
             path.clear();
             self.write_plain_path(url.path, path, removed);
             let len = path.len();
             self.write_segments((&mut *path, segments), removed, out);
             &path[..len]
         } else {
-            out.extend_from_slice(url.path);
+            append(out, url.path);
             url.path
         };
-        if let Some(query) = url.query {
-            self.write_query((query, context), parameters, removed, out);
+        let written_path = path_at..out.len();
+        if url.query.is_some() {
+            self.write_query((url, context), parameters, removed, out);
         }
         if let Some(fragment) = url.fragment {
             match self.fragment {
                 Some(number) => removed.add(number, || xxh3_64(fragment)),
                 None => {
                     out.push(b'#');
-                    out.extend_from_slice(fragment);
+                    append(out, fragment);
                 }
             }
         }
+        written_path
     }
 
     fn write_origin(&self, url: &UrlParts<'_>, removed: &mut impl RemovalLog, out: &mut Vec<u8>) {
@@ -204,21 +222,34 @@ impl ContentRuleSet {
             removed.add(*number, || xxh3_64(authority));
             (is_https, authority) = (*to_https, host);
         }
-        out.extend_from_slice(if is_https { b"https://" } else { b"http://" });
-        out.extend_from_slice(authority);
+        let (scheme, len) = if is_https { (*b"https://", 8) } else { (*b"http://\0", 7) };
+        append_some(out, scheme, len);
+        append(out, authority);
     }
 
-    /// Does what [`Self::write`] does, and returns whether the rules are to be applied to the result again.
-    pub(crate) fn rewrite(&self, url: &UrlParts<'_>, buffers: &mut RuleBuffers, out: &mut Vec<u8>) -> bool {
+    /// Does what [`Self::write`] does, and returns whether the rules are to be applied to the result again. Writes nothing and
+    /// returns `None` if the URL has nothing that a rule is about.
+    #[inline]
+    pub(crate) fn rewrite(&self, url: &UrlParts<'_>, buffers: &mut RuleBuffers, out: &mut Vec<u8>) -> Option<bool> {
+        let changes_path = self.changes_path(url.path);
+        if !changes_path && !self.may_change_besides_path(url) {
+            return None;
+        }
         let mut repetition = Repetition { rules: &self.repeated, is_needed: false };
-        self.write(url, buffers, &mut repetition, out);
-        repetition.is_needed
+        let path = self.write_parts((url, changes_path), buffers, &mut repetition, out);
+        let is_repeated = repetition.is_needed && (self.depends_on_paths_or_hosts() || self.changes_path(&out[path]));
+        Some(is_repeated)
+    }
+
+    /// Returns whether another path, scheme or host may have the effect that other rules apply.
+    fn depends_on_paths_or_hosts(&self) -> bool {
+        self.has_contexts || self.same_as.iter().any(Option::is_some)
     }
 
     /// Writes the path without path parameters, in lower case, and without doubled slashes, as far as rules say so.
     fn write_plain_path(&self, path: &[u8], out: &mut Vec<u8>, removed: &mut impl RemovalLog) {
-        if self.path_parameters.is_empty() || !path.contains(&b';') {
-            out.extend_from_slice(path);
+        if self.path_parameters.is_empty() {
+            append(out, path);
         } else {
             self.write_without_path_parameters(path, out, removed);
         }
@@ -226,7 +257,7 @@ impl ContentRuleSet {
             lower_case(out, number, removed);
         }
         if let Some(number) = self.doubled_slashes
-            && memchr::memmem::find(out, b"//").is_some()
+            && any_pair(out, |byte, next| (byte == b'/') & (next == b'/'))
         {
             removed.add(number, || xxh3_64(out));
             out.dedup_by(|a, b| (*a, *b) == (b'/', b'/'));
@@ -234,21 +265,18 @@ impl ContentRuleSet {
     }
 
     fn write_without_path_parameters(&self, path: &[u8], out: &mut Vec<u8>, removed: &mut impl RemovalLog) {
-        for (i, segment) in path.split(|byte| *byte == b'/').enumerate() {
-            if i > 0 {
-                out.push(b'/');
-            }
-            for (j, part) in segment.split(|byte| *byte == b';').enumerate() {
-                let (name, value) = name_and_value(part);
-                match self.path_parameters.iter().find(|(known, _)| j > 0 && known.eq_ignore_ascii_case(name)) {
-                    Some((_, number)) => removed.add(*number, || xxh3_64(value) | 1),
-                    None => {
-                        out.extend_from_slice(if j > 0 { b";" } else { b"" });
-                        out.extend_from_slice(part);
-                    }
-                }
+        let mut from = 0;
+        for at in positions(path, |byte| byte == b';') {
+            let after = &path[at + 1..];
+            let len = find_byte(after, |byte| (byte == b';') | (byte == b'/')).unwrap_or(after.len());
+            let (name, value) = name_and_value(&after[..len]);
+            if let Some((_, number)) = self.path_parameters.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)) {
+                removed.add(*number, || xxh3_64(value) | 1);
+                append(out, &path[from..at]);
+                from = at + 1 + len;
             }
         }
+        append(out, &path[from..]);
     }
 
     /// Writes the segments of `path` without those that make no difference.
@@ -279,7 +307,7 @@ impl ContentRuleSet {
         self.replace_values(path, segments, removed);
         for segment in segments.iter() {
             out.push(b'/');
-            out.extend_from_slice(&path[segment.clone()]);
+            append(out, &path[segment.clone()]);
         }
         match self.final_slash {
             _ if segments.is_empty() => out.push(b'/'),
@@ -304,25 +332,25 @@ impl ContentRuleSet {
     /// Writes the query of a URL with this path without the parameters that make no difference.
     fn write_query(
         &self,
-        (query, path): (&[u8], &[u8]),
+        (url, path): (&UrlParts<'_>, &[u8]),
         kept: &mut Vec<Range<usize>>,
         removed: &mut impl RemovalLog,
         out: &mut Vec<u8>,
     ) {
+        let query = url.query.unwrap_or_default();
         if let Some((_, number)) = self.queries.iter().find(|(context, _)| context.contains(path)) {
             return removed.add(*number, || xxh3_64(query) | 1);
         }
         kept.clear();
         let (mut at, mut all) = (0, 0);
-        while at <= query.len() {
+        for end in url.ampersands().chain([query.len()]) {
             all += 1;
-            let len = memchr::memchr(b'&', &query[at..]).unwrap_or(query.len() - at);
-            let parameter = &query[at..at + len];
+            let parameter = &query[at..end];
             match self.rule_of_parameter(parameter, path) {
                 Some(number) => removed.add(number, || xxh3_64(parameter) | 1),
-                None => kept.push(at..at + len),
+                None => kept.push(at..end),
             }
-            at += len + 1;
+            at = end + 1;
         }
         if let Some(number) = self.parameter_order.filter(|_| kept.len() > 1) {
             removed.add(number, || {
@@ -338,8 +366,10 @@ impl ContentRuleSet {
         }
         out.push(b'?');
         for (i, parameter) in kept.iter().enumerate() {
-            out.extend_from_slice(if i > 0 { b"&" } else { b"" });
-            out.extend_from_slice(&query[parameter.clone()]);
+            if i > 0 {
+                out.push(b'&');
+            }
+            append(out, &query[parameter.clone()]);
         }
     }
 
@@ -348,19 +378,25 @@ impl ContentRuleSet {
         if parameter.is_empty() {
             return self.empty_parameters;
         }
-        let (name, value) = name_and_value(parameter);
         let is_for = |(known, shape, context, _): &&(Vec<u8>, Option<ValueShape>, PathContext, u16)| {
-            known == name && shape.is_none_or(|shape| ValueShape::of(value) == shape) && context.contains(path)
+            let value = match parameter.strip_prefix(&known[..]) {
+                Some([b'=', value @ ..]) => value,
+                Some([]) => b"",
+                _ => return false,
+            };
+            shape.is_none_or(|shape| ValueShape::of(value) == shape) && context.contains(path)
         };
-        self.parameters.iter().find(is_for).map(|(.., number)| *number).filter(|_| !self.keeps(name))
+        let (.., number) = self.parameters.iter().find(is_for)?;
+        Some(*number).filter(|_| self.kept.is_empty() || !self.keeps(name_and_value(parameter).0))
     }
 }
 
 /// Finds the segments of `path`. Returns whether it ends with a slash that follows a segment.
 fn split_segments(path: &[u8], segments: &mut Vec<Range<usize>>) -> bool {
     segments.clear();
-    let mut from = usize::from(path.starts_with(b"/"));
-    for at in memchr::memchr_iter(b'/', &path[from..]).map(|at| at + usize::from(path.starts_with(b"/"))) {
+    let first = usize::from(path.starts_with(b"/"));
+    let mut from = first;
+    for at in positions(&path[first..], |byte| byte == b'/').map(|at| at + first) {
         segments.push(from..at);
         from = at + 1;
     }
@@ -377,13 +413,13 @@ fn matching_value<'p>(
     mut segments: impl Iterator<Item = &'p [u8]>,
 ) -> Option<&'p [u8]> {
     for want in before {
-        segments.next().filter(|segment| general_segment(segment) == &want[..])?;
+        segments.next().filter(|segment| is_general_form(want, segment))?;
     }
     segments.next().filter(|value| *value != b"*" && shape.is_none_or(|shape| ValueShape::of(value) == shape))
 }
 
 fn lower_case(path: &mut [u8], number: u16, removed: &mut impl RemovalLog) {
-    if !path.iter().any(u8::is_ascii_uppercase) {
+    if !any_byte(path, |byte| byte.is_ascii_uppercase()) {
         return;
     }
     let before = xxh3_64(path);
@@ -493,9 +529,10 @@ mod tests {
                     for uri in ends.iter().map(|end| format!("http://a{path}{end}")) {
                         let url = UrlParts::of(uri.as_bytes()).unwrap();
                         set.write(&url, &mut buffers, &mut Vec::new(), &mut out);
-                        assert!(out == uri.as_bytes() || set.may_change(&url), "{rule} {uri}");
+                        let is_rewritten = set.rewrite(&url, &mut buffers, &mut Vec::new()).is_some();
+                        assert!(out == uri.as_bytes() || is_rewritten, "{rule} {uri}");
                         changed += usize::from(out != uri.as_bytes());
-                        skipped += usize::from(!set.may_change(&url));
+                        skipped += usize::from(!is_rewritten);
                     }
                 }
             }

@@ -1,10 +1,12 @@
 //! The parts of URLs that rules are about: [`UrlParts`].
 
-use crate::kernel::{any_byte, positions_of};
+use crate::kernel::{any_byte, find_byte, low_bits, masks_of, positions_by_mask, positions_of};
 
 /// An http or https URI in the parts that rules are about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UrlParts<'a> {
+    /// The whole URI.
+    pub(super) uri: &'a [u8],
     pub(super) is_https: bool,
     /// Userinfo, host and port.
     pub(super) authority: &'a [u8],
@@ -14,6 +16,8 @@ pub(crate) struct UrlParts<'a> {
     pub(super) query: Option<&'a [u8]>,
     /// Without `#`.
     pub(super) fragment: Option<&'a [u8]>,
+    /// A mask of the positions of `&` in the query, if what follows the authority has at most 64 bytes.
+    ampersands: Option<u64>,
 }
 
 impl<'a> UrlParts<'a> {
@@ -22,18 +26,15 @@ impl<'a> UrlParts<'a> {
         UrlOrigin::of(uri).map(|origin| origin.split(uri))
     }
 
-    /// Splits what follows the authority.
-    fn new(UrlOrigin { is_https, authority }: UrlOrigin<'a>, rest: &'a [u8]) -> UrlParts<'a> {
-        let url = UrlParts { is_https, authority, path: rest, query: None, fragment: None };
-        let Some(at) = memchr::memchr2(b'?', b'#', rest) else { return url };
-        let (path, after) = (&rest[..at], &rest[at + 1..]);
-        if rest[at] == b'#' {
-            return UrlParts { path, fragment: Some(after), ..url };
-        }
-        match memchr::memchr(b'#', after) {
-            Some(at) => UrlParts { path, query: Some(&after[..at]), fragment: Some(&after[at + 1..]), ..url },
-            None => UrlParts { path, query: Some(after), ..url },
-        }
+    /// Returns the positions of `&` in the query.
+    #[inline(always)]
+    pub(super) fn ampersands(&self) -> impl Iterator<Item = usize> {
+        positions_by_mask(self.query.unwrap_or(b""), self.ampersands, |byte| byte == b'&')
+    }
+
+    /// Returns the URI.
+    pub(crate) fn uri(&self) -> &'a [u8] {
+        self.uri
     }
 
     /// Returns userinfo, host and port.
@@ -84,6 +85,13 @@ impl<'a> UrlOrigin<'a> {
         Some(UrlOrigin { is_https, authority: &rest[..authority_len(rest)] })
     }
 
+    /// Returns the origin that is written like this, with the scheme http or https.
+    #[inline(always)]
+    pub(crate) fn of_text(text: &'a [u8]) -> UrlOrigin<'a> {
+        let is_https = text.get(4) == Some(&b's');
+        UrlOrigin { is_https, authority: text.get(b"http://".len() + usize::from(is_https)..).unwrap_or(b"") }
+    }
+
     /// Returns the number of bytes of scheme, `://` and authority.
     pub(crate) fn len(&self) -> usize {
         b"http://".len() + usize::from(self.is_https) + self.authority.len()
@@ -95,8 +103,29 @@ impl<'a> UrlOrigin<'a> {
     }
 
     /// Splits the URI that has this origin.
+    #[inline(always)]
     pub(crate) fn split(self, uri: &'a [u8]) -> UrlParts<'a> {
-        UrlParts::new(self, &uri[self.len()..])
+        let UrlOrigin { is_https, authority } = self;
+        let rest = &uri[self.len()..];
+        let masks = masks_of(rest, *b"?#&");
+        let (query_at, fragment_at) = match masks {
+            Some([queries, fragments, _]) => (queries.trailing_zeros() as usize, fragments.trailing_zeros() as usize),
+            None => {
+                let find = |byte| memchr::memchr(byte, rest).unwrap_or(rest.len());
+                (find(b'?'), find(b'#'))
+            }
+        };
+        let end = fragment_at.min(rest.len());
+        let of_query = |mask: u64| (mask & low_bits(end) as u64).checked_shr(query_at as u32 + 1).unwrap_or(0);
+        UrlParts {
+            uri,
+            is_https,
+            authority,
+            path: &rest[..query_at.min(end)],
+            query: (query_at < end).then(|| &rest[query_at + 1..end]),
+            fragment: (fragment_at < rest.len()).then(|| &rest[fragment_at + 1..]),
+            ampersands: masks.map(|[.., mask]| of_query(mask)),
+        }
     }
 }
 
@@ -123,7 +152,7 @@ fn authority_len(text: &[u8]) -> usize {
 
 /// Splits a query parameter or a path parameter into its name and its value; the value is empty without `=`.
 pub(super) fn name_and_value(parameter: &[u8]) -> (&[u8], &[u8]) {
-    match parameter.iter().position(|byte| *byte == b'=') {
+    match find_byte(parameter, |byte| byte == b'=') {
         Some(at) => (&parameter[..at], &parameter[at + 1..]),
         None => (parameter, b""),
     }
@@ -137,6 +166,16 @@ pub(super) fn general_segment(segment: &[u8]) -> &[u8] {
             segment
         }
         _ => b"*",
+    }
+}
+
+/// Returns whether [`general_segment`] returns `form` for a segment.
+#[inline]
+pub(super) fn is_general_form(form: &[u8], segment: &[u8]) -> bool {
+    match form {
+        b"#" => !segment.is_empty() && segment.iter().all(u8::is_ascii_digit),
+        b"*" => general_segment(segment) == b"*",
+        name => segment == name && general_segment(segment) == name,
     }
 }
 
@@ -164,8 +203,8 @@ mod tests {
             let url = UrlParts::of(uri.as_bytes()).unwrap();
             let (query, fragment) = (query.map(str::as_bytes), fragment.map(str::as_bytes));
             let is_https = uri.starts_with("https");
-            let want = UrlParts { is_https, authority: authority.as_bytes(), path: path.as_bytes(), query, fragment };
-            assert_eq!(url, want, "{uri}");
+            let found = (url.is_https, url.authority, url.path, url.query, url.fragment);
+            assert_eq!(found, (is_https, authority.as_bytes(), path.as_bytes(), query, fragment), "{uri}");
         }
         for len in 0..70 {
             let host = "h".repeat(len);
