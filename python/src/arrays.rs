@@ -13,7 +13,7 @@ use pyo3::types::{PyBytes, PyList, PyTuple};
 use crate::answer::{Capsules, capsules};
 use crate::configuration::Configuration;
 use crate::engine::{Engine, Signals};
-use crate::import::{checked, import};
+use crate::import::{checked, export};
 use crate::intake::Inputs;
 use crate::scalars::bytes_of;
 use crate::schema::arrow_error;
@@ -78,7 +78,7 @@ fn import_array(value: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
         return import_list(value);
     }
     let no_array = || format!("{} is no array: it has no __arrow_c_array__", value.get_type());
-    import(value)?.map_or_else(|| Err(PyTypeError::new_err(no_array())), checked)
+    export(value)?.map_or_else(|| Err(PyTypeError::new_err(no_array())), |exported| checked(exported.import()?))
 }
 
 /// Imports a list of str, bytes and None.

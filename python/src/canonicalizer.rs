@@ -14,7 +14,7 @@ use crate::arrays::{Array, Operands, import_list, is_list};
 use crate::configuration::{Configuration, Operand};
 use crate::engine::{Counted, Engine, Signals, check_schema, named_counts};
 use crate::files::{self, ReadOptions};
-use crate::import::import;
+use crate::import::export;
 use crate::intake::Inputs;
 use crate::reader::{Answers, Reader, next_of};
 use crate::scalars::{single, text_of};
@@ -254,7 +254,7 @@ impl Canonicalizer {
         if is_list(data) {
             return Inputs::of_urls(configuration, &import_list(data)?).map(Some);
         }
-        import(data)?.map(|imported| Inputs::of_imported(configuration, &imported)).transpose()
+        export(data)?.map(|exported| Inputs::of_exported(configuration, exported)).transpose()
     }
 }
 

@@ -156,7 +156,7 @@ impl Engine {
     /// A URL is too long; a signal handler raised an exception.
     pub fn answer(&self, inputs: &Inputs, signals: Signals) -> PyResult<Vec<RecordBatch>> {
         let mut worker = self.worker();
-        let mut call = Call { engine: self, inputs, worker: &mut worker, signals, begun: Instant::now() };
+        let mut call = Call { engine: self, inputs, worker: &mut worker, signals, last_signals: None };
         let mut answers = Vec::new();
         let (mut from, count) = (0, inputs.url.len());
         while from < count || answers.is_empty() {
@@ -220,7 +220,8 @@ struct Call<'a> {
     inputs: &'a Inputs,
     worker: &'a mut Worker,
     signals: Signals,
-    begun: Instant,
+    /// When the first chunk ended, or signals were handled last.
+    last_signals: Option<Instant>,
 }
 
 impl Call<'_> {
@@ -243,8 +244,10 @@ impl Call<'_> {
             let records = scratch.records(self.inputs, at, end);
             bitmaps.classify(records.text, &CLASSIFIER);
             core.append(&records, bitmaps, rows);
-            handle_signals(self.signals, &mut self.begun)?;
             at = end;
+            if at < to {
+                handle_signals(self.signals, &mut self.last_signals)?;
+            }
         }
         let nulls = url.nulls().map(|nulls| nulls.slice(from, to - from));
         self.engine.count(&rows.tally, nulls.as_ref().map_or(0, |nulls| nulls.null_count() as u64));
@@ -257,12 +260,12 @@ impl Call<'_> {
     }
 }
 
-/// Handles signals if the last time is long ago.
-fn handle_signals(signals: Signals, begun: &mut Instant) -> PyResult<()> {
-    if signals == Signals::Left || begun.elapsed() < SIGNAL_INTERVAL {
+/// Handles signals if the last time is long ago. Python itself handles them after a call.
+fn handle_signals(signals: Signals, last: &mut Option<Instant>) -> PyResult<()> {
+    if signals == Signals::Left || last.get_or_insert_with(Instant::now).elapsed() < SIGNAL_INTERVAL {
         return Ok(());
     }
-    *begun = Instant::now();
+    *last = Some(Instant::now());
     Python::attach(|py| py.check_signals())
 }
 

@@ -1,6 +1,6 @@
 //! Reads crawl data with the readers of the command: every format, packed or not; files, folders, archives and objects.
 
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -15,6 +15,7 @@ use irikey::run::{self, Progress, RowGroup, RunError, RunOptions, RunRequest, Su
 use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use tempfile::NamedTempFile;
 
 use crate::configuration::{Configuration, Outputs, Types, python_terms};
 use crate::engine::as_spark_type;
@@ -72,7 +73,7 @@ pub fn read(
     let (policy, types) = (configuration.policy(&outputs.columns)?, configuration.types()?);
     let unknown = || PyValueError::new_err(format!("unknown format {:?}; see irikey canon --help", options.format));
     let format = InputFormat::named(&options.format, &FormatOptions::default()).ok_or_else(unknown)?;
-    let sources = open(source, options.name)?;
+    let (sources, _file) = open(source, options.name)?;
     let metadata: Vec<_> =
         policy.describe().into_iter().map(|(name, value)| (format!("irikey.{name}"), value)).collect();
     let builder = BatchBuilder::new(outputs.columns.clone(), &metadata, &policy, &sources.names());
@@ -111,18 +112,30 @@ pub fn read(
 }
 
 /// Returns the sources that a path names, as the command reads it: a file, the members of an archive, the files in a folder,
-/// an object; or the bytes of `source`. `name` replaces the path in the names of the sources.
-fn open(source: &Bound<'_, PyAny>, name: Option<String>) -> PyResult<Sources> {
+/// an object; or the bytes of `source`. `name` replaces the path in the names of the sources. A ZIP archive in bytes, such as
+/// WACZ, is written to a file, which must exist until it has been read, because its members are found from its end.
+fn open(source: &Bound<'_, PyAny>, name: Option<String>) -> PyResult<(Sources, Option<NamedTempFile>)> {
     if let Ok(bytes) = source.cast::<PyBytes>() {
-        let name = name.unwrap_or_else(|| "bytes".to_string());
-        return Ok(Sources(vec![Source::reader(&name, std::io::Cursor::new(bytes.as_bytes().to_vec()))]));
+        let (bytes, name) = (bytes.as_bytes(), name.unwrap_or_else(|| "bytes".to_string()));
+        if !bytes.starts_with(b"PK\x03\x04") {
+            return Ok((Sources(vec![Source::reader(&name, std::io::Cursor::new(bytes.to_vec()))]), None));
+        }
+        let mut file = NamedTempFile::with_prefix("irikey-")?;
+        file.write_all(bytes)?;
+        return Ok((list_named(source.py(), file.path(), &name)?, Some(file)));
     }
     let path: PathBuf = source.extract()?;
     // To the command, `-` is standard input and `@` begins the name of a list.
     let is_special = path.as_os_str() == "-" || path.as_os_str().as_encoded_bytes().starts_with(b"@");
     let argument = if is_special { Path::new(".").join(&path) } else { path.clone() };
-    let mut sources = source.py().detach(|| list(&[&argument])).map_err(|error| not_opened(&error))?;
-    let (given, name) = (argument.to_string_lossy(), name.unwrap_or_else(|| path.to_string_lossy().into_owned()));
+    let name = name.unwrap_or_else(|| path.to_string_lossy().into_owned());
+    Ok((list_named(source.py(), &argument, &name)?, None))
+}
+
+/// Returns the sources that a path names, with `name` instead of the path.
+fn list_named(py: Python<'_>, path: &Path, name: &str) -> PyResult<Sources> {
+    let mut sources = py.detach(|| list(&[path])).map_err(|error| not_opened(&error))?;
+    let given = path.to_string_lossy();
     for source in &mut sources.0 {
         if let Some(rest) = source.name.strip_prefix(&*given) {
             source.name = format!("{name}{rest}");

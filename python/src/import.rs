@@ -6,26 +6,67 @@ use std::sync::Arc;
 use arrow::array::{ArrayData, ArrayRef, make_array};
 use arrow::datatypes::{DataType, Field, Fields};
 use arrow::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi_and_data_type};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
+use crate::intake::Column;
+use crate::plain::plain_column;
 use crate::schema::arrow_error;
 
-/// Imports an object with `__arrow_c_array__`; `None` if it has no such method. The data is not validated: see [`checked`].
+/// Arrow data that an object exports and that is not imported yet.
+pub struct Exported<'py> {
+    schema: Bound<'py, PyCapsule>,
+    array: Arc<FFI_ArrowArray>,
+}
+
+/// Returns what an object with `__arrow_c_array__` exports; `None` if it has no such method.
 ///
 /// # Errors
-/// The method fails, or the object's type cannot be imported.
-pub fn import(value: &Bound<'_, PyAny>) -> PyResult<Option<ArrayData>> {
+/// The method fails, or does not return the capsules of a schema and an array.
+pub fn export<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Exported<'py>>> {
     let Some(method) = value.getattr_opt(intern!(value.py(), "__arrow_c_array__"))? else { return Ok(None) };
     let (schema, array): (Bound<'_, PyCapsule>, Bound<'_, PyCapsule>) = method.call0()?.extract()?;
-    let schema = schema.pointer_checked(Some(c"arrow_schema"))?.cast::<FFI_ArrowSchema>();
+    schema_in(&schema)?;
     let array = array.pointer_checked(Some(c"arrow_array"))?.cast::<FFI_ArrowArray>();
-    // SAFETY: capsules with these names hold these structures, by the PyCapsule interface, and live until this function ends.
-    // `from_raw` moves the array out of its capsule, which then releases nothing. Array and schema are those of one object,
-    // which states that they describe each other.
+    // SAFETY: a capsule with this name holds this structure, by the PyCapsule interface, and lives until this function ends.
+    // `from_raw` moves the array out of its capsule, which then releases nothing.
     #[expect(unsafe_code, reason = "the interface passes structures of C")]
-    unsafe { import_parts(FFI_ArrowArray::from_raw(array.as_ptr()), schema.as_ref()) }.map(Some)
+    let array = Arc::new(unsafe { FFI_ArrowArray::from_raw(array.as_ptr()) });
+    Ok(Some(Exported { schema, array }))
+}
+
+fn schema_in<'a>(capsule: &'a Bound<'_, PyCapsule>) -> PyResult<&'a FFI_ArrowSchema> {
+    let schema = capsule.pointer_checked(Some(c"arrow_schema"))?.cast::<FFI_ArrowSchema>();
+    // SAFETY: a capsule with this name holds this structure, by the PyCapsule interface, and is borrowed as long.
+    #[expect(unsafe_code, reason = "the interface passes structures of C")]
+    Ok(unsafe { schema.as_ref() })
+}
+
+impl Exported<'_> {
+    /// Returns a column of a batch without importing the batch; `None` if only [`Self::import`] can read it or explain why it
+    /// cannot be read. See [`plain_column`].
+    pub fn plain_column(&self, name: &str) -> Option<Column> {
+        // SAFETY: array and schema are those of one object, which states that they describe each other.
+        #[expect(unsafe_code, reason = "the interface passes structures of C")]
+        unsafe {
+            plain_column(&self.array, schema_in(&self.schema).ok()?, name)
+        }
+    }
+
+    /// Imports the data. It is not validated: see [`checked`].
+    ///
+    /// # Errors
+    /// The type cannot be imported, or a column still borrows the data.
+    pub fn import(self) -> PyResult<ArrayData> {
+        let array = Arc::into_inner(self.array).ok_or_else(|| PyRuntimeError::new_err("the Arrow data is in use"))?;
+        // SAFETY: as in `plain_column`.
+        #[expect(unsafe_code, reason = "the interface passes structures of C")]
+        unsafe {
+            import_parts(array, schema_in(&self.schema)?)
+        }
+    }
 }
 
 /// Imports an array. The data is not validated: see [`checked`].

@@ -12,11 +12,11 @@ use irikey::encoding::is_utf8;
 use irikey::iri::{Component, Fault, FaultKind};
 use irikey::kernel::Span;
 use irikey::record::{RecordBuffer, RecordOffsets, Records};
-use pyo3::exceptions::{PyKeyError, PyTypeError};
+use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::configuration::{Configuration, Operand};
-use crate::import::checked;
+use crate::import::{Exported, checked};
 use crate::schema::arrow_error;
 
 /// Limit of the text of one result batch, in bytes: percent-encoding makes it up to three times as long, and Arrow's offsets
@@ -121,6 +121,9 @@ impl Column {
 
     /// Returns the end of the longest range of rows from `from` up to `end` with at most `most` bytes, but at least one row.
     pub fn cut(&self, from: usize, end: usize, most: usize) -> usize {
+        if self.text_len(from, end) <= most {
+            return end;
+        }
         let (mut low, mut high) = ((from + 1).min(end), end);
         while low < high {
             let middle = low + (high - low).div_ceil(2);
@@ -161,22 +164,42 @@ impl Inputs {
         })
     }
 
-    /// Returns the inputs in a batch.
-    pub fn of_batch(configuration: &Configuration, batch: &RecordBatch) -> PyResult<Inputs> {
-        Inputs::of(configuration, |name| {
-            batch.column_by_name(name).cloned().ok_or_else(|| unknown_column(name, batch.schema_ref().fields()))
+    /// Returns the inputs in data of another library.
+    pub fn of_exported(configuration: &Configuration, exported: Exported<'_>) -> PyResult<Inputs> {
+        match Inputs::plain(configuration, &exported) {
+            Some(inputs) => Ok(inputs),
+            None => Inputs::of_imported(configuration, &exported.import()?),
+        }
+    }
+
+    /// Returns the inputs if all of them are plain columns.
+    fn plain(configuration: &Configuration, exported: &Exported<'_>) -> Option<Inputs> {
+        let column = |name: &String| exported.plain_column(name);
+        let named = |operand: &Operand| match &operand.column {
+            Some(name) => column(name).map(Some),
+            None => Some(None),
+        };
+        Some(Inputs {
+            url: column(&configuration.url)?,
+            base: named(&configuration.base)?,
+            charset: named(&configuration.charset)?,
+            query_charset: named(&configuration.query_charset)?,
         })
     }
 
+    /// Returns the inputs in a batch.
+    pub fn of_batch(configuration: &Configuration, batch: &RecordBatch) -> PyResult<Inputs> {
+        Inputs::of(configuration, |name| Ok(batch.column(only_place(batch.schema_ref().fields(), name)?).clone()))
+    }
+
     /// Returns the inputs in imported data: the columns of a structure, or an array of URLs. Other columns are not looked at.
-    pub fn of_imported(configuration: &Configuration, data: &ArrayData) -> PyResult<Inputs> {
+    fn of_imported(configuration: &Configuration, data: &ArrayData) -> PyResult<Inputs> {
         let DataType::Struct(fields) = data.data_type() else {
             let array = checked(data.clone())?;
             return Inputs::of_urls(configuration, &array);
         };
         Inputs::of(configuration, |name| {
-            let place = fields.iter().position(|field| field.name() == name);
-            let place = place.ok_or_else(|| unknown_column(name, fields))?;
+            let place = only_place(fields, name)?;
             let column = checked(data.child_data()[place].slice(data.offset(), data.len()))?;
             // Rows of a null structure are null.
             null_where(column, data.nulls())
@@ -190,6 +213,22 @@ impl Inputs {
             true => Ok(urls.clone()),
             false => Err(unknown_column(name, &only)),
         })
+    }
+}
+
+/// Returns the place of the only column `name`.
+///
+/// # Errors
+/// No column has this name, or several have it.
+fn only_place(fields: &[Arc<Field>], name: &str) -> PyResult<usize> {
+    let mut places = fields.iter().enumerate().filter(|(_, field)| field.name() == name).map(|(place, _)| place);
+    let place = places.next().ok_or_else(|| unknown_column(name, fields))?;
+    match places.count() {
+        0 => Ok(place),
+        more => Err(PyValueError::new_err(format!(
+            "data: {} columns have the name {name:?}; expected one: rename or drop the others",
+            more + 1
+        ))),
     }
 }
 

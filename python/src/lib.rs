@@ -17,6 +17,7 @@ mod engine;
 mod files;
 mod import;
 mod intake;
+mod plain;
 mod polars;
 mod reader;
 mod scalars;

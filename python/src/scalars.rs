@@ -149,13 +149,15 @@ fn recipe_text(
 ) -> PyResult<Vec<u8>> {
     let absolute = absolute(py, reference, base)?;
     let mut text = Vec::new();
-    LAST_RECIPE.with_borrow_mut(|last| {
+    let written = LAST_RECIPE.with_borrow_mut(|last| -> PyResult<_> {
         let (_, recipe, draft) = match last {
             Some(last) if last.0 == recipe => last,
             _ => last.insert((recipe.to_string(), parse_recipe(recipe)?, Draft::default())),
         };
-        recipe.write_key(&absolute, draft, &mut text).map_err(|fault| raise(py, fault))
+        Ok(recipe.write_key(&absolute, draft, &mut text))
     })?;
+    // Making an exception may collect garbage, whose finalizers may call this function.
+    written.map_err(|fault| raise(py, fault))?;
     Ok(text)
 }
 

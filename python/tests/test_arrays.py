@@ -1,5 +1,7 @@
 """Arrays: the same values as single references, in the kind of the argument; bad input."""
 
+import concurrent.futures
+import gc
 import os
 import pickle
 import signal
@@ -122,6 +124,41 @@ def test_arrays_that_contradict_themselves_are_refused():
         for use in (lambda: irikey.uris(array), lambda: irikey.canonicalize(pa.record_batch({"url": array}))):
             with pytest.raises(ValueError, match="out of bounds|[Oo]ffset"):
                 use()
+
+
+def test_columns_with_one_name_are_refused():
+    batch = pa.record_batch([pa.array(["http://a/"]), pa.array(["http://b/"]), pa.array([1])], names=["url", "url", "x"])
+    for data in (batch, batch.to_struct_array(), pa.Table.from_batches([batch])):
+        with pytest.raises(ValueError, match='2 columns have the name "url"; expected one'):
+            irikey.canonicalize(data)
+    assert pa.record_batch(irikey.canonicalize(batch.rename_columns(["x", "url", "x"])))["uri"].to_pylist() == ["http://b/"]
+
+
+def test_columns_taken_from_a_batch_equal_those_of_an_imported_stream():
+    """Plain columns of a batch are read without an import of the batch; batches of a stream are imported as a whole."""
+    texts = ["HTTP://a/", "", None, "http://\u00fc/", "x", "http://b/%7e"] * 30
+    others = {"x": pa.array(range(180)), "base": pa.array(["http://base/", None] * 90), "y": pa.array([[1]] * 180)}
+    kinds = [pa.string(), pa.binary(), pa.large_string(), pa.large_binary(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())]
+    columns = ["uri", "key", "fault", "fault_at", "flags"]
+    for kind in kinds:
+        batch = pa.record_batch({**others, "url": pa.array(texts, pa.string()).cast(kind)})
+        empty = pa.record_batch({**others, "url": pa.array([""] * 180, kind if kind != kinds[-1] else pa.string())})
+        for rows in (batch, batch.slice(7), batch.slice(3, 20), batch.slice(2, 1), batch.slice(9, 0), empty, batch.slice(1).to_struct_array().slice(2)):
+            whole = pa.Table.from_batches([pa.RecordBatch.from_struct_array(rows) if isinstance(rows, pa.StructArray) else rows])
+            for options in ({}, {"base": "base"}):
+                one, other = (irikey.Canonicalizer(columns=columns, **options) for _ in range(2))
+                found, expected = pa.table(one.canonicalize(rows)), pa.table(other.canonicalize(whole))
+                assert found.equals(expected) and len(found) == len(rows), (kind, len(rows), options)
+                assert one.counters == other.counters and one.counters["nulls"] == whole["url"].null_count
+
+
+def test_a_wrong_number_of_nulls_does_not_change_the_counters():
+    offsets, text = (pa.py_buffer(b"".join(end.to_bytes(4, "little") for end in (0, 9, 18)))), pa.py_buffer(b"http://h/http://g/")
+    for bits, stated, nulls in [(b"\x03", 2, 0), (b"\x01", -1, 1), (b"\x02", 2, 1)]:
+        array = pa.Array.from_buffers(pa.string(), 2, [pa.py_buffer(bits), offsets, text], null_count=stated)
+        canonicalizer = irikey.Canonicalizer()
+        found = pa.record_batch(canonicalizer.canonicalize(pa.record_batch([array], names=["url"])))["uri"]
+        assert found.null_count == nulls == canonicalizer.counters["nulls"] and canonicalizer.counters["rows"] == 2
 
 
 def test_a_null_structure_is_a_null_row():
@@ -280,6 +317,74 @@ def test_literals_and_canonicalizers_can_be_pickled():
         canonicalizer = irikey.Canonicalizer(base=literal, recipe="surt-ia", trim=True)
         again = pickle.loads(pickle.dumps(canonicalizer))
         assert again.configuration == canonicalizer.configuration and again.configuration["base"] == literal
+
+
+def test_functions_can_be_called_by_a_finalizer_in_the_middle_of_a_call():
+    class Cycle:
+        def __init__(self):
+            self.me = self
+
+        def __del__(self):
+            called.append(irikey.surt("http://h/"))
+
+    called, faults, threshold = [], 0, gc.get_threshold()
+    gc.disable()
+    try:
+        for _ in range(20):
+            Cycle()
+            gc.set_threshold(1)
+            gc.enable()
+            # Making the exception collects garbage.
+            try:
+                irikey.key("http://h:99999999/", recipe="surt-ia")
+            except irikey.Fault:
+                faults += 1
+            gc.disable()
+    finally:
+        gc.set_threshold(*threshold)
+        gc.enable()
+    gc.collect()
+    assert faults == 20 and called == ["h)/"] * 20
+
+
+def test_all_functions_work_in_many_threads_at_once():
+    texts = ["HTTP://h/%7e", "http://b\u00fccher.example/a b", "x", "http://h:99999999/", None] * 20
+    batch = pa.record_batch({"url": texts})
+    shared = irikey.Canonicalizer(columns=["uri", "key", "fault"])
+    lines = "".join(f"{text}\n" for text in texts).encode()
+
+    def fault(function, *arguments, **options):
+        try:
+            return function(*arguments, **options)
+        except irikey.Fault as error:
+            return (error.kind, error.component, error.at)
+
+    def work(turn):
+        found = [fault(function, text) for function in (irikey.uri, irikey.key, irikey.surt, irikey.iri, irikey.explain) for text in texts[:4]]
+        found += [fault(irikey.key, text, recipe=recipe) for recipe in ("surt-ia", "+www", "surt-wayback") for text in texts[:4]]
+        found += [irikey.uris(texts), irikey.keys(texts, rung="syntax"), str(irikey.compare("HTTP://h", "http://h:80/"))]
+        found += [fault(irikey.uri, texts[turn % 4], rung=rung, strict=strict) and 0 for rung in ("scheme", "syntax") for strict in (False, True)]
+        found += [pa.table(shared.canonicalize(batch)), pa.table(pickle.loads(pickle.dumps(shared))(batch))]
+        found += [pa.table(irikey.read(lines, threads=1).table), shared.counters["rows"] % len(texts)]
+        return found
+
+    def read(reader):
+        return sum(len(batch) for batch in reader)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        expected = work(0)
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            for found in pool.map(work, range(24)):
+                assert found == expected
+            # Threads share one reader, and each batch goes to one of them.
+            batches = pa.RecordBatchReader.from_batches(batch.schema, [batch] * 40)
+            reader = shared.canonicalize(batches)
+            assert sum(pool.map(read, [reader] * 8)) == 40 * len(batch)
+    finally:
+        sys.setswitchinterval(interval)
+    assert shared.counters["rows"] == (25 + 40) * len(batch)
 
 
 def test_a_slow_call_lets_other_threads_run():

@@ -190,6 +190,8 @@ def test_a_path_names_what_it_names_for_the_command(tmp_path, monkeypatch):
         (archive, {}, [(f"{archive}!archive/{name}.warc", i) for name in "ab" for i in (1, 2)]),
         (f"{archive}!{member}", {}, [(f"{archive}!{member}", 1), (f"{archive}!{member}", 2)]),
         (archive, {"name": "n"}, [(f"n!archive/{name}.warc", i) for name in "ab" for i in (1, 2)]),
+        (archive.read_bytes(), {"name": "n"}, [(f"n!archive/{name}.warc", i) for name in "ab" for i in (1, 2)]),
+        (archive.read_bytes(), {}, [(f"bytes!archive/{name}.warc", i) for name in "ab" for i in (1, 2)]),
         ("folder", {}, [("folder/1", 1), ("folder/2", 1)]),
         ("@x", {}, [("@x", 1)]),
         ("-", {"name": "n"}, [("n", 1)]),

@@ -18,7 +18,7 @@ use super::error::BatchError;
 use super::path_values::PathValues;
 use super::schema::ColumnSet;
 use super::source_run::SourceRun;
-use super::text_array::text_array;
+use super::text_array::{offset_buffer, text_array};
 use super::{carried, derived, parts};
 use crate::canon::{Policy, Rows, TextColumn};
 use crate::iri::{Component, Fault, FaultKind};
@@ -268,9 +268,12 @@ fn per_run<T>(runs: &[SourceRun], count: usize, value: impl Fn(&SourceRun, u64) 
     values
 }
 
+/// Moves texts, which [`check_texts`] has accepted, into buffers. Leaves an empty column with memory for as many offsets.
 fn text_buffers(texts: &mut TextColumn) -> (OffsetBuffer<i32>, Buffer) {
-    let TextColumn { values, offsets } = std::mem::replace(texts, TextColumn::new());
-    (OffsetBuffer::new(ScalarBuffer::from(offsets)), Buffer::from_vec(values))
+    let mut next = TextColumn { values: Vec::new(), offsets: Vec::with_capacity(texts.offsets.len()) };
+    next.offsets.push(0);
+    let TextColumn { values, offsets } = std::mem::replace(texts, next);
+    (offset_buffer(offsets), Buffer::from_vec(values))
 }
 
 /// Moves memory back to `texts`. Drops `array` first, so that the buffers have one owner.

@@ -53,7 +53,7 @@ impl Tally {
         add_all(&mut self.flags, &other.flags);
         add_all(&mut self.spoofing_flags, &other.spoofing_flags);
         add_all(&mut self.changes, &other.changes);
-        self.recipes.resize(self.recipes.len().max(other.recipes.len()), RecipeTally::default());
+        self.recipes.resize_with(self.recipes.len().max(other.recipes.len()), RecipeTally::default);
         self.recipes.iter_mut().zip(&other.recipes).for_each(|(sum, other)| sum.add(other));
     }
 

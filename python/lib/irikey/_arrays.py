@@ -152,8 +152,8 @@ def canonicalize(
     ``data`` is a record batch, an array or a list of URLs (returns a :class:`Batch`), a table or data frame (a
     :class:`Table`), or a reader of batches (a :class:`Reader`, which computes as it is read). ``url`` names its column of text
     or bytes. ``base`` and ``charset`` name columns with the absolute IRI that a reference is relative to, and the charset of
-    its bytes; or they are ``lit(value)``, or ``(column, lit(value))`` with a value for rows that have none. A row whose URL is
-    null is null.
+    its bytes; or they are ``lit(value)``, or ``(column, lit(value))`` with a value for rows that have none. Several columns
+    with one of these names raise ``ValueError``. A row whose URL is null is null.
 
     ``rung`` is that of ``uri`` and ``key``: "scheme", "syntax" or "simple". With "protocol", ``uri`` is that of "scheme", and
     ``key`` is that of its representative by ``equivalences=``. With ``recipe``, ``key`` is that of the recipe. ``columns`` are
