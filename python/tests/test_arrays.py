@@ -161,6 +161,19 @@ def test_a_wrong_number_of_nulls_does_not_change_the_counters():
         assert found.null_count == nulls == canonicalizer.counters["nulls"] and canonicalizer.counters["rows"] == 2
 
 
+def test_offsets_that_are_not_aligned_are_read_and_negative_ones_refused():
+    offsets = b"".join(end.to_bytes(4, "little") for end in (0, 9, 18))
+    for before in range(4):
+        shifted = pa.py_buffer(b"?" * before + offsets).slice(before)
+        array = pa.Array.from_buffers(pa.string(), 2, [None, shifted, pa.py_buffer(b"http://h/http://g/")])
+        found = pa.record_batch(irikey.canonicalize(pa.record_batch([array], names=["url"])))
+        assert found["uri"].to_pylist() == ["http://h/", "http://g/"], before
+    negative = b"".join(end.to_bytes(4, "little", signed=True) for end in (-9, 0, 9))
+    array = pa.Array.from_buffers(pa.string(), 2, [None, pa.py_buffer(negative), pa.py_buffer(b"http://h/")])
+    with pytest.raises(ValueError, match="[Oo]ffset"):
+        irikey.canonicalize(pa.record_batch([array], names=["url"]))
+
+
 def test_a_null_structure_is_a_null_row():
     rows = pa.StructArray.from_arrays([pa.array(["http://h/", "http://g/"])], ["url"], mask=pa.array([False, True]))
     assert pa.record_batch(irikey.canonicalize(rows))["uri"].to_pylist() == ["http://h/", None]
