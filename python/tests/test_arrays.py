@@ -168,8 +168,9 @@ def test_offsets_that_are_not_aligned_are_read_and_negative_ones_refused():
         array = pa.Array.from_buffers(pa.string(), 2, [None, shifted, pa.py_buffer(b"http://h/http://g/")])
         found = pa.record_batch(irikey.canonicalize(pa.record_batch([array], names=["url"])))
         assert found["uri"].to_pylist() == ["http://h/", "http://g/"], before
-    negative = b"".join(end.to_bytes(4, "little", signed=True) for end in (-9, 0, 9))
-    array = pa.Array.from_buffers(pa.string(), 2, [None, pa.py_buffer(negative), pa.py_buffer(b"http://h/")])
+    negative = b"".join(end.to_bytes(4, "little", signed=True) for end in (0, -9, 9))
+    # pyarrow itself looks at the first offset and the last one.
+    array = pa.Array.from_buffers(pa.string(), 2, [None, pa.py_buffer(negative), pa.py_buffer(b"http://h/")]).slice(1)
     with pytest.raises(ValueError, match="[Oo]ffset"):
         irikey.canonicalize(pa.record_batch([array], names=["url"]))
 
