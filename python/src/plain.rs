@@ -54,6 +54,10 @@ unsafe fn rows<O: OffsetSizeTrait>(
         Some(Buffer::from_custom_allocation(bytes, len, batch.clone()))
     };
     let (begin, count) = (column.offset(), batch.len());
+    // Arrays without rows may lack the only offset.
+    if count == 0 {
+        return None;
+    }
     let end = begin.checked_add(count)?;
     let offsets = buffer(1, end.checked_add(1)?.checked_mul(size_of::<O>())?)?;
     if !offsets.as_ptr().cast::<O>().is_aligned() {
