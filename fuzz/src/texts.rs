@@ -78,7 +78,8 @@ thread_local! {
     static DRAFT: RefCell<Draft> = RefCell::default();
 }
 
-/// A recipe, possibly with further rules, gives a key of any bytes. The key does not depend on what its draft held.
+/// A recipe, possibly with further rules, gives a key of any bytes. The key does not depend on what its draft held, nor on
+/// whether the recipe has a shortcut.
 pub fn recipes(input: &[u8]) -> Corpus {
     let Some(([name, added, removed], url)) = split_choices(input) else { return Corpus::Reject };
     let names: Vec<&str> = Recipe::names().collect();
@@ -88,14 +89,18 @@ pub fn recipes(input: &[u8]) -> Corpus {
             text.push_str(&format!(",{sign}{}", rule.name));
         }
     }
-    let recipe = Recipe::parse(&text).expect("the names are known");
-    let key = |draft: &mut Draft| {
-        let mut key = Vec::new();
+    let key = |name: &str, draft: &mut Draft| {
+        let (recipe, mut key) = (Recipe::parse(name).expect("the names are known"), Vec::new());
         let applied = recipe.write_key(url, draft, &mut key);
         (applied.map(|rules| rules.names().collect::<Vec<_>>()).map_err(|fault| fault.to_string()), key)
     };
-    let reused = DRAFT.with_borrow_mut(key);
-    assert_eq!(reused, key(&mut Draft::default()), "{text}");
+    let reused = DRAFT.with_borrow_mut(|draft| key(&text, draft));
+    assert_eq!(reused, key(&text, &mut Draft::default()), "{text}");
+    for name in ["surt-wayback", "surt-ia"] {
+        // A recipe with changes has no shortcut, also if the changes cancel each other.
+        let by_rules = key(&format!("{name},-port,+port"), &mut Draft::default());
+        assert_eq!(key(name, &mut Draft::default()), by_rules, "{name}");
+    }
     Corpus::Keep
 }
 

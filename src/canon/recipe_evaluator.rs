@@ -9,7 +9,8 @@ use super::rows::Rows;
 use super::tally::RecipeTally;
 use super::text_column::TextColumn;
 use crate::iri::{Fault, FaultKind, Flags, find_scheme};
-use crate::key::Draft;
+use crate::kernel::{BufferedText, Span};
+use crate::key::{Draft, RecipeKeys};
 use crate::record::Records;
 
 /// Evaluates the recipes of a policy; keeps its scratch memory.
@@ -27,35 +28,65 @@ impl RecipeEvaluator {
         rows.recipe_texts.resize_with(policy.recipes.len(), TextColumn::new);
         rows.tally.recipes.resize_with(policy.recipes.len(), RecipeTally::default);
         let first = rows.len() - records.urls.len();
-        let fault_at = rows.faults.partition_point(|(row, _)| (*row as usize) < first);
+        let Rows { uri: uris, faults, flags, recipe_texts, tally, .. } = rows;
+        let fault_at = faults.partition_point(|(row, _)| (*row as usize) < first);
         for (place, column) in policy.recipes.iter().enumerate() {
-            let (texts, tally) = (&mut rows.recipe_texts[place], &mut rows.tally.recipes[place]);
-            let mut faults = rows.faults[fault_at..].iter().peekable();
-            for (i, span) in records.urls.iter().enumerate() {
-                let row = first + i;
-                let fault = faults.next_if(|(at, _)| *at as usize == row).map(|(_, fault)| *fault);
-                let record = span.of(records.text);
-                let has_assumed_scheme = rows.flags[row] & Flags::ASSUMED_SCHEME.0 != 0;
-                let is_whole = policy.charset.is_none() && !has_assumed_scheme;
-                if let Some(url) = recipe_input(is_whole, record, rows.uri.get(row), fault)
-                    && let Ok(applied) = column.recipe.write_key(url, &mut self.draft, &mut texts.values)
-                {
-                    tally.keys += 1;
-                    applied.iter().for_each(|rule| tally.applied[rule] += 1);
-                }
-                texts.end();
-            }
+            let (texts, tally) = (&mut recipe_texts[place], &mut tally.recipes[place]);
+            let is_utf8 = policy.charset.is_none();
+            let inputs =
+                RecipeInputs { records, uris, flags, faults: faults[fault_at..].iter(), first, at: 0, is_utf8 };
+            let mut keys = RecipeKeys {
+                texts: &mut texts.values,
+                ends: &mut texts.offsets,
+                count: &mut tally.keys,
+                applied: &mut tally.applied,
+            };
+            column.recipe.write_keys(inputs, &mut self.draft, &mut keys);
         }
     }
 }
 
-/// Returns the text that recipes read for a row, or `None` if the record contains no URL. If `is_whole`, the record is in
-/// UTF-8 and got no scheme.
-fn recipe_input<'a>(is_whole: bool, record: &'a [u8], uri: &'a [u8], fault: Option<Fault>) -> Option<&'a [u8]> {
-    match fault.map(|fault| fault.kind) {
-        Some(FaultKind::NotOfFormat | FaultKind::NoUrl | FaultKind::MissingColumn | FaultKind::Undecodable) => None,
-        Some(_) => Some(record),
-        None if !is_whole || find_scheme(record).is_none() => Some(uri),
-        None => Some(record),
+/// The texts that recipes read for the rows of a chunk, `None` if the record contains no URL.
+struct RecipeInputs<'a> {
+    records: &'a Records<'a>,
+    uris: &'a TextColumn,
+    flags: &'a [u32],
+    /// The faults of the rows that have not been read.
+    faults: std::slice::Iter<'a, (u32, Fault)>,
+    /// The row of the first record.
+    first: usize,
+    /// The number of the next record.
+    at: usize,
+    is_utf8: bool,
+}
+
+impl<'a> Iterator for RecipeInputs<'a> {
+    type Item = Option<BufferedText<'a>>;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Self::Item> {
+        let Span { at, len } = *self.records.urls.get(self.at)?;
+        let record = BufferedText::within(self.records.text, at as usize, len as usize);
+        let row = self.first + self.at;
+        self.at += 1;
+        if let Some((faulty, fault)) = self.faults.as_slice().first()
+            && *faulty as usize == row
+        {
+            self.faults.next();
+            return Some(Some(record).filter(|_| has_url(fault.kind)));
+        }
+        let is_whole = self.is_utf8 && self.flags[row] & Flags::ASSUMED_SCHEME.0 == 0;
+        Some(Some(if is_whole && has_scheme(record.text()) { record } else { self.uris.get(row).into() }))
     }
+}
+
+/// Returns whether a record with this fault contains a URL.
+fn has_url(fault: FaultKind) -> bool {
+    use FaultKind::{MissingColumn, NoUrl, NotOfFormat, Undecodable};
+    !matches!(fault, NotOfFormat | NoUrl | MissingColumn | Undecodable)
+}
+
+#[inline(always)]
+fn has_scheme(text: &[u8]) -> bool {
+    text.starts_with(b"https:") || text.starts_with(b"http:") || find_scheme(text).is_some()
 }

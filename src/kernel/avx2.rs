@@ -1,10 +1,12 @@
-//! Kernels with 32-byte vectors. Each equals its definition, `classifier::mask_block` or `scalar::percent_encode`.
+//! Kernels with 32-byte vectors. Each equals its definition: `classifier::mask_block`, `scalar::percent_encode`, or that in
+//! the tests of `url_masks`.
 
 use std::arch::x86_64::*;
 
 use super::byte_set::NibbleTables;
 use super::classifier::{Classifier, MaskBlock, RawMasks, push_blocks};
 use super::scalar;
+use super::url_masks::{self, BufferedText, ClassMasks, NAME_TABLES, SPECIAL_TABLES, UrlMasks};
 
 /// Appends the masks of `text` to `blocks`.
 #[target_feature(enable = "avx2")]
@@ -25,6 +27,49 @@ pub(super) fn classify(text: &[u8], classifier: &Classifier, blocks: &mut Vec<Ma
             attention_pair: [equal(low, high, first_a), equal(low, high, second_a)],
             stop: to_mask(go.misses(low), go.misses(high)),
             stop_pair: [equal(low, high, first_s), equal(low, high, second_s)],
+        }
+    });
+}
+
+/// The numbers of the bytes of a vector.
+const POSITIONS: [u8; 32] = {
+    let mut positions = [0; 32];
+    let mut at = 0;
+    while at < 32 {
+        positions[at] = at as u8;
+        at += 1;
+    }
+    positions
+};
+
+/// Sets the masks of each URL.
+#[target_feature(enable = "avx2")]
+pub(super) fn mask_urls(urls: &[BufferedText<'_>], masks: &mut [UrlMasks]) {
+    let (names, specials) = (Avx2Set::new(&NAME_TABLES), Avx2Set::new(&SPECIAL_TABLES));
+    let splat = |byte: u8| _mm256_set1_epi8(byte as i8);
+    let is_upper =
+        |bytes| _mm256_and_si256(_mm256_cmpgt_epi8(bytes, splat(b'@')), _mm256_cmpgt_epi8(splat(b'['), bytes));
+    url_masks::mask_each(urls, masks, |bytes, len| {
+        // SAFETY: the loads read bytes 0 to 31 and 32 to 63 of the array `bytes`, which is 64 bytes long, and the 32 bytes of
+        // the array of positions.
+        let (low, high, positions) = unsafe {
+            let load = |bytes: *const u8| _mm256_loadu_si256(bytes.cast());
+            (load(bytes.as_ptr()), load(bytes.as_ptr().add(32)), load(POSITIONS.as_ptr()))
+        };
+        let low = _mm256_and_si256(low, _mm256_cmpgt_epi8(splat(len as u8), positions));
+        let high = _mm256_and_si256(high, _mm256_cmpgt_epi8(splat(len.saturating_sub(32) as u8), positions));
+        let equal = |delimiter: u8| equal(low, high, splat(delimiter));
+        ClassMasks {
+            dots: equal(b'.'),
+            slashes: equal(b'/'),
+            questions: equal(b'?'),
+            hashes: equal(b'#'),
+            ampersands: equal(b'&'),
+            equals: equal(b'='),
+            upper: to_mask(is_upper(low), is_upper(high)),
+            escapes: to_mask(low, high) | equal(b'%'),
+            specials: !to_mask(specials.misses(low), specials.misses(high)),
+            not_names: to_mask(names.misses(low), names.misses(high)),
         }
     });
 }

@@ -1,10 +1,11 @@
-//! The classification kernel with 64-byte vectors, whose comparisons return masks. Equals its definition,
-//! `classifier::mask_block`.
+//! Kernels with 64-byte vectors, whose comparisons return masks. Each equals its definition, `classifier::mask_block` or
+//! that in the tests of `url_masks`.
 
 use std::arch::x86_64::*;
 
 use super::byte_set::NibbleTables;
 use super::classifier::{Classifier, MaskBlock, RawMasks, push_blocks};
+use super::url_masks::{self, BufferedText, ClassMasks, NAME_TABLES, SPECIAL_TABLES, UrlMasks};
 
 /// Appends the masks of `text` to `blocks`.
 #[target_feature(enable = "avx512f,avx512bw")]
@@ -21,6 +22,31 @@ pub(super) fn classify(text: &[u8], classifier: &Classifier, blocks: &mut Vec<Ma
             attention_pair: [equal(classifier.attention_pair[0]), equal(classifier.attention_pair[1])],
             stop: !go.mask_of(bytes),
             stop_pair: [equal(classifier.stop_pair[0]), equal(classifier.stop_pair[1])],
+        }
+    });
+}
+
+/// Sets the masks of each URL.
+#[target_feature(enable = "avx512f,avx512bw")]
+pub(super) fn mask_urls(urls: &[BufferedText<'_>], masks: &mut [UrlMasks]) {
+    let (names, specials) = (Avx512Set::new(&NAME_TABLES), Avx512Set::new(&SPECIAL_TABLES));
+    url_masks::mask_each(urls, masks, |bytes, len| {
+        let is_text = if len < 64 { !(!0 << len) } else { !0 };
+        // SAFETY: the load reads up to 64 bytes, the length of the array `bytes`.
+        let bytes = unsafe { _mm512_maskz_loadu_epi8(is_text, bytes.as_ptr().cast()) };
+        let equal = |byte: u8| _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(byte as i8));
+        let from_upper_a = _mm512_sub_epi8(bytes, _mm512_set1_epi8(b'A' as i8));
+        ClassMasks {
+            dots: equal(b'.'),
+            slashes: equal(b'/'),
+            questions: equal(b'?'),
+            hashes: equal(b'#'),
+            ampersands: equal(b'&'),
+            equals: equal(b'='),
+            upper: _mm512_cmplt_epu8_mask(from_upper_a, _mm512_set1_epi8(26)),
+            escapes: _mm512_movepi8_mask(bytes) | equal(b'%'),
+            specials: specials.mask_of(bytes),
+            not_names: !names.mask_of(bytes),
         }
     });
 }

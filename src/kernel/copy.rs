@@ -64,6 +64,89 @@ pub(crate) fn append_range_in_case(out: &mut Vec<u8>, text: &[u8], range: Range<
     }
 }
 
+/// Appends several short texts to a vector. The length of the vector is only written at the end, so that one text does not
+/// wait for the length that the text before it wrote to memory.
+pub(crate) struct Appender<'a> {
+    out: &'a mut Vec<u8>,
+    len: usize,
+}
+
+impl<'a> Appender<'a> {
+    /// Returns an appender to `out` with room for `room` bytes, which include the bytes that each call writes.
+    #[inline(always)]
+    pub(crate) fn new(out: &'a mut Vec<u8>, room: usize) -> Appender<'a> {
+        out.reserve(room);
+        let len = out.len();
+        Appender { out, len }
+    }
+
+    /// Appends `byte`.
+    ///
+    /// # Panics
+    /// If there is no room.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, byte: u8) {
+        self.write([byte], 1);
+    }
+
+    /// Appends `bytes[range]` with ASCII letters in lower case. Up to `N` bytes are copied without a branch on their length.
+    ///
+    /// # Panics
+    /// If there is no room for the range and for `N` bytes, or the range is not within `bytes`.
+    #[inline(always)]
+    pub(crate) fn append_in_lower_case<const N: usize>(&mut self, bytes: &[u8], range: Range<usize>) {
+        let len = range.len();
+        match bytes.get(range.start..).and_then(<[u8]>::first_chunk::<N>) {
+            Some(near) if len <= N => {
+                // A loop is compiled for the caller's instruction set; `map` may become a call.
+                let mut near = *near;
+                near.iter_mut().for_each(|byte| *byte = lower(*byte));
+                self.write(near, len);
+            }
+            _ => bytes[range].iter().for_each(|byte| self.push(lower(*byte))),
+        }
+    }
+
+    /// Appends the escape `%xx` of `byte` with lower-case digits.
+    ///
+    /// # Panics
+    /// If there is no room for four bytes.
+    #[inline(always)]
+    pub(crate) fn push_escape_in_lower_case(&mut self, byte: u8) {
+        const DIGITS: [u8; 16] = *b"0123456789abcdef";
+        self.write([b'%', DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)], 0], 3);
+    }
+
+    /// Appends the first `len` of `bytes`, and overwrites the room behind them with the others.
+    #[inline(always)]
+    fn write<const N: usize>(&mut self, bytes: [u8; N], len: usize) {
+        assert!(len <= N && N <= self.out.capacity() - self.len, "no room");
+        // SAFETY: `len` never exceeds the capacity, and the assertion checked that the `N` bytes behind it are within the
+        // capacity. The write initializes all of them.
+        unsafe { self.out.as_mut_ptr().add(self.len).cast::<[u8; N]>().write_unaligned(bytes) };
+        self.len += len;
+    }
+
+    /// Returns the length of the vector before the first text. Without [`Appender::finish`], it keeps this length.
+    pub(crate) fn start(&self) -> usize {
+        self.out.len()
+    }
+
+    /// Completes the appended texts, and returns the vector.
+    #[inline(always)]
+    pub(crate) fn finish(self) -> &'a mut Vec<u8> {
+        // SAFETY: `write` initialized all bytes up to `len`, which it checked to be within the capacity.
+        unsafe { self.out.set_len(self.len) };
+        self.out
+    }
+}
+
+/// Converts an ASCII letter to lower case, without a branch.
+#[inline(always)]
+fn lower(byte: u8) -> u8 {
+    byte | u8::from(byte.wrapping_sub(b'A') < 26) << 5
+}
+
 /// Prefetches item `at` of `items`, which need not exist.
 #[inline(always)]
 pub(crate) fn prefetch<T>(items: &[T], at: usize) {
@@ -128,4 +211,45 @@ unsafe fn copy_short(from: *const u8, to: *mut u8, len: usize) {
 unsafe fn copy_array<const N: usize>(from: *const u8, to: *mut u8) {
     // SAFETY: the caller guarantees both ranges; the type `[u8; N]` needs no alignment.
     unsafe { to.cast::<[u8; N]>().write_unaligned(from.cast::<[u8; N]>().read_unaligned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn appended_texts_equal_scalar_ones_at_all_lengths_and_positions() {
+        let bytes: Vec<u8> = (0..=255).collect();
+        for len in 0..=200 {
+            for at in [0, 1, 55, 60, 256 - len] {
+                if at + len > bytes.len() {
+                    continue;
+                }
+                let mut out = b"x".to_vec();
+                let mut appender = Appender::new(&mut out, 3 * len + 200);
+                appender.append_in_lower_case::<16>(&bytes, at..at + len);
+                appender.push(b',');
+                appender.append_in_lower_case::<128>(&bytes, at..at + len);
+                appender.push_escape_in_lower_case(0xAF);
+                assert_eq!(appender.start(), 1);
+                let lower = bytes[at..at + len].to_ascii_lowercase();
+                assert_eq!(*appender.finish(), [b"x", &lower[..], b",", &lower, b"%af"].concat());
+            }
+        }
+    }
+
+    #[test]
+    fn texts_without_an_end_are_not_appended() {
+        let mut out = b"x".to_vec();
+        Appender::new(&mut out, 1).push(b'y');
+        assert_eq!(out, b"x");
+    }
+
+    #[test]
+    #[should_panic(expected = "no room")]
+    fn room_is_checked() {
+        let mut out = Vec::new();
+        let mut appender = Appender::new(&mut out, 1);
+        (0..=1 << 20).for_each(|_| appender.push(b'y'));
+    }
 }

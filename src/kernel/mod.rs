@@ -4,6 +4,7 @@
 //! text  --Bitmaps::classify--> one bit per byte: newline, attention class, stop class
 //! bytes --percent_encode-----> %XX%XX...
 //! texts --push_xxh3_128------> one 128-bit hash per text
+//! URLs  --mask_urls----------> one bit per byte of a short URL: delimiters and classes
 //! ```
 //!
 //! Each loop has a definition that handles one byte at a time. Tests compare the faster variants with it, and the
@@ -24,21 +25,21 @@ mod guarded;
 mod parse;
 mod scalar;
 mod search;
-mod short_text;
 mod span;
 #[cfg(target_arch = "x86_64")]
 mod sse2;
+mod url_masks;
 mod xxh3;
 
 pub use bitmaps::Bitmaps;
 pub(crate) use byte_set::ByteSet;
 pub use classifier::Classifier;
-pub(crate) use copy::{AsciiCase, append, append_range, append_range_in_case, append_some, prefetch};
+pub(crate) use copy::{Appender, AsciiCase, append, append_range, append_range_in_case, append_some, prefetch};
 pub(crate) use cpu::{SimdTask, run_with_simd};
 pub(crate) use parse::parse_bytes;
 pub(crate) use search::{any_byte, any_pair, count_bytes, find_byte, masks_of, positions, positions_by_mask};
-pub(crate) use short_text::{ShortText, low_bits};
 pub use span::Span;
+pub(crate) use url_masks::{BufferedText, MAX_MASKED_LEN, UrlMasks, low_bits, mask_urls};
 pub(crate) use xxh3::push_xxh3_128;
 
 /// Returns the number of bytes from 0x80 on at the start of `text`.

@@ -11,6 +11,7 @@
 pub mod psl;
 mod recipe;
 
+pub(crate) use recipe::RecipeKeys;
 pub use recipe::{Draft, RULES, Recipe, RecipeError, Rule, RuleSet};
 
 /// A key as it is stored: the 128-bit hash, most significant byte first.

@@ -1,7 +1,7 @@
 //! What a recipe consists of.
 
 use super::draft::Draft;
-use super::rule_set::RuleSet;
+use super::surt_shortcut::SurtShortcut;
 use crate::iri::Fault;
 
 /// The definition of a named recipe.
@@ -16,9 +16,5 @@ pub(super) struct RecipeDefinition {
     /// Appends the key.
     pub(super) write: fn(&Draft, &mut Vec<u8>) -> Result<(), Fault>,
     /// Writes the keys of common URLs faster than the rules, which define them.
-    pub(super) shortcut: Option<Shortcut>,
+    pub(super) shortcut: Option<&'static SurtShortcut>,
 }
-
-/// Appends the key of a URL and returns the rules that changed something, or returns `None` and appends nothing. The draft
-/// is a buffer.
-pub(super) type Shortcut = fn(&[u8], &mut Draft, &mut Vec<u8>) -> Option<RuleSet>;

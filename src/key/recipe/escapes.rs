@@ -1,7 +1,7 @@
 //! Escapes as crawl software treats them: decoded until none remains, then only the bytes encoded that must be. RFC 3986
 //! section 2.4 forbids decoding twice; these keys require it.
 
-use crate::kernel::any_byte;
+use crate::kernel::{any_byte, any_pair, append, find_byte, non_ascii_len, percent_encode};
 
 /// Decodes every escape, also those that decoding creates, in one pass; returns whether there was one. One pass suffices
 /// because a decoded byte can only complete an escape that begins in the text before it: `%` begins an escape and never
@@ -56,8 +56,9 @@ pub(super) fn is_uri_text(byte: u8) -> bool {
 }
 
 /// The bytes that both SURT programs do not escape: ASCII above the space except `%` and `#`.
+#[inline(always)]
 pub(super) fn is_kept_in_surt(byte: u8) -> bool {
-    byte > b' ' && byte < 0x80 && byte != b'%' && byte != b'#'
+    (byte > b' ') & (byte < 0x80) & (byte != b'%') & (byte != b'#')
 }
 
 /// Decodes all escapes, encodes only what must be encoded, and returns whether the text changed.
@@ -69,6 +70,47 @@ pub(super) fn reduce(text: &mut Vec<u8>, spare: &mut Vec<u8>) -> bool {
     spare.extend_from_slice(text);
     decode_all(spare);
     encode(spare, text)
+}
+
+/// Appends what [`reduce`] makes of `text`, in one pass, and returns whether that differs. Returns `None`, after a part was
+/// appended, if decoding once is not enough because a `%` remains; if a line separator outside ASCII may be to be removed; or
+/// if the result contains DEL.
+pub(super) fn write_reduced(text: &[u8], out: &mut Vec<u8>) -> Option<bool> {
+    let (mut rest, mut is_changed) = (text, false);
+    loop {
+        let kept_len = find_byte(rest, |byte| !is_kept_in_surt(byte) | (byte == 0x7F)).unwrap_or(rest.len());
+        let (kept, other) = rest.split_at(kept_len);
+        append(out, kept);
+        match *other {
+            [] => return Some(is_changed),
+            [b'%', ..] => {
+                let (code, tail) = other.split_first_chunk::<3>()?;
+                match escape(code)? {
+                    b'%' | 0x7F => return None,
+                    byte if is_kept_in_surt(byte) => {
+                        out.push(byte);
+                        is_changed = true;
+                    }
+                    _ => {
+                        out.extend_from_slice(&code.map(|byte| byte.to_ascii_uppercase()));
+                        is_changed |= !is_upper(code);
+                    }
+                }
+                rest = tail;
+            }
+            [0x80..=0xFF, ..] => {
+                let (encoded, tail) = other.split_at(non_ascii_len(other));
+                if any_pair(encoded, |byte, next| ((byte == 0xC2) & (next == 0x85)) | ((byte == 0xE2) & (next == 0x80)))
+                {
+                    return None;
+                }
+                percent_encode(encoded, out);
+                is_changed = true;
+                rest = tail;
+            }
+            _ => return None,
+        }
+    }
 }
 
 /// Replaces `text` by `decoded` with as few escapes as possible, and returns whether the text changed.
@@ -129,6 +171,39 @@ mod tests {
             decode_all(&mut text);
             assert_eq!(text, expected, "{number}");
         }
+    }
+
+    #[test]
+    fn one_pass_writes_what_reduce_makes_or_nothing() {
+        let pieces: [&[u8]; 16] = [
+            b"a",
+            b"/B.c",
+            b"%41",
+            b"%2f",
+            b"%C3%A9",
+            b"%c3",
+            b"\xC3\xA9",
+            b"\xFF",
+            b"%20",
+            b"%23",
+            b"%7f",
+            b"%25",
+            b"%",
+            b"4",
+            b" ",
+            b"\xC2\x85",
+        ];
+        let mut written = 0;
+        for number in 0..16usize.pow(4) {
+            let text = (0..4).map(|i| pieces[number / 16usize.pow(i) % 16]).collect::<Vec<_>>().concat();
+            let (mut reduced, mut out) = (text.clone(), Vec::new());
+            let is_changed = reduce(&mut reduced, &mut Vec::new());
+            if let Some(changed) = write_reduced(&text, &mut out) {
+                assert_eq!((changed, &out), (is_changed, &reduced), "{}", text.escape_ascii());
+                written += 1;
+            }
+        }
+        assert_eq!(written, 14_729);
     }
 
     #[test]

@@ -28,16 +28,22 @@ mod rule_set;
 mod rules;
 mod session;
 mod surt;
+mod surt_parts;
+mod surt_query;
 mod surt_shortcut;
 mod urlcanon;
 mod w3lib;
 
 pub use draft::Draft;
+use rule_set::RuleCounter;
 pub use rule_set::RuleSet;
 pub use rules::{RULES, Rule};
 
 use crate::iri::Fault;
-use definition::{RecipeDefinition, Shortcut};
+use crate::kernel::{BufferedText, SimdTask, UrlMasks, mask_urls, run_with_simd};
+use definition::RecipeDefinition;
+use surt_parts::MaskedUrl;
+use surt_shortcut::SurtShortcut;
 
 /// A recipe without rules that splits a URL by the generic syntax of RFC 3986 and writes it as it was.
 const PLAIN: RecipeDefinition = RecipeDefinition {
@@ -68,7 +74,7 @@ pub struct Recipe {
     definition: &'static RecipeDefinition,
     rules: RuleSet,
     /// The shortcut of the definition, if the rules are those of the definition.
-    shortcut: Option<Shortcut>,
+    shortcut: Option<&'static SurtShortcut>,
 }
 
 /// Recipes are equal if their names are: the name includes all changes.
@@ -171,10 +177,35 @@ impl Recipe {
     /// # Errors
     /// The software that the recipe reproduces makes no key for this URL. Nothing is appended.
     pub fn write_key(&self, url: &[u8], draft: &mut Draft, out: &mut Vec<u8>) -> Result<RuleSet, Fault> {
-        match self.shortcut.and_then(|shortcut| shortcut(url, draft, out)) {
-            Some(applied) => Ok(applied),
-            None => self.write_by_rules(url, draft, out),
+        let mut masks = [UrlMasks::default()];
+        if self.shortcut.is_some() {
+            mask_urls(&[url.into()], &mut masks);
         }
+        self.write_masked(MaskedUrl::new(url.into(), &masks[0]), draft, out)
+    }
+
+    /// Appends the key of a URL with its masks.
+    // The parts of a shortcut are no closures, which would not be compiled for the instruction set of the caller.
+    #[inline(always)]
+    fn write_masked(&self, url: MaskedUrl<'_>, draft: &mut Draft, out: &mut Vec<u8>) -> Result<RuleSet, Fault> {
+        let written = match self.shortcut {
+            Some(shortcut) => shortcut.write(url, draft, out),
+            None => None,
+        };
+        match written {
+            Some(applied) => Ok(applied),
+            None => self.write_by_rules(url.text, draft, out),
+        }
+    }
+
+    /// Appends the key of each of `urls` to `keys`, as [`Recipe::write_key`] does, and an empty key for `None`.
+    pub(crate) fn write_keys<'a>(
+        &self,
+        urls: impl Iterator<Item = Option<BufferedText<'a>>>,
+        draft: &mut Draft,
+        keys: &mut RecipeKeys<'_>,
+    ) {
+        run_with_simd(WriteKeys { recipe: self, urls, draft, keys });
     }
 
     /// The definition of [`Recipe::write_key`], without a shortcut.
@@ -193,6 +224,67 @@ impl Recipe {
         }
         (self.definition.write)(draft, out)?;
         Ok(applied)
+    }
+}
+
+/// The keys of many URLs.
+#[derive(Debug)]
+pub(crate) struct RecipeKeys<'k> {
+    /// The bytes of all keys.
+    pub(crate) texts: &'k mut Vec<u8>,
+    /// The end of each key in `texts`.
+    pub(crate) ends: &'k mut Vec<i32>,
+    /// The number of URLs with a key.
+    pub(crate) count: &'k mut u64,
+    /// How often each rule applied, indexed like [`RULES`].
+    pub(crate) applied: &'k mut [u64],
+}
+
+/// [`Recipe::write_keys`], compiled for several instruction sets.
+struct WriteKeys<'t, 'k, I> {
+    recipe: &'t Recipe,
+    urls: I,
+    draft: &'t mut Draft,
+    keys: &'t mut RecipeKeys<'k>,
+}
+
+/// URLs whose masks are computed at once. The masks stay in the nearest cache.
+const BATCH: usize = 32;
+
+impl<'a, I: Iterator<Item = Option<BufferedText<'a>>>> SimdTask for WriteKeys<'_, '_, I> {
+    #[inline(always)]
+    fn run(self) {
+        let WriteKeys { recipe, mut urls, draft, keys } = self;
+        let RecipeKeys { texts, ends, count, applied } = keys;
+        let mut batch = [BufferedText::EMPTY; BATCH];
+        let mut masks = [UrlMasks::default(); BATCH];
+        let mut counter = RuleCounter::default();
+        loop {
+            let (mut len, mut has_url) = (0, 0_u32);
+            while len < BATCH
+                && let Some(url) = urls.next()
+            {
+                batch[len] = url.unwrap_or(BufferedText::EMPTY);
+                has_url |= u32::from(url.is_some()) << len;
+                len += 1;
+            }
+            if recipe.shortcut.is_some() {
+                mask_urls(&batch[..len], &mut masks);
+            }
+            ends.reserve(len);
+            for (i, (url, masks)) in batch[..len].iter().zip(&masks).enumerate() {
+                if has_url >> i & 1 != 0
+                    && let Ok(set) = recipe.write_masked(MaskedUrl::new(*url, masks), draft, texts)
+                {
+                    **count += 1;
+                    counter.add(set, applied);
+                }
+                ends.push(texts.len() as i32);
+            }
+            if len < BATCH {
+                return counter.finish(applied);
+            }
+        }
     }
 }
 

@@ -38,3 +38,59 @@ impl RuleSet {
         })
     }
 }
+
+/// Counts in how many sets each rule is. Adding a set takes the same few instructions, whatever its rules are: the counters
+/// are bits of words, of which each has one bit per rule.
+#[derive(Debug, Default)]
+pub(crate) struct RuleCounter {
+    /// Word `i` has bit `i` of each rule's count.
+    digits: [u64; RuleCounter::DIGITS],
+    added: u32,
+}
+
+impl RuleCounter {
+    const DIGITS: usize = 4;
+
+    /// Adds a set. `totals`, indexed by rule, has the counts after [`RuleCounter::finish`].
+    #[inline(always)]
+    pub(super) fn add(&mut self, set: RuleSet, totals: &mut [u64]) {
+        let mut carry = set.0;
+        for digit in &mut self.digits {
+            (*digit, carry) = (*digit ^ carry, *digit & carry);
+        }
+        self.added += 1;
+        if self.added == (1 << RuleCounter::DIGITS) - 1 {
+            self.finish(totals);
+        }
+    }
+
+    /// Adds the counts to `totals` and begins anew.
+    #[inline(never)]
+    pub(super) fn finish(&mut self, totals: &mut [u64]) {
+        for (place, digit) in self.digits.iter().enumerate() {
+            RuleSet(*digit).iter().for_each(|rule| totals[rule] += 1 << place);
+        }
+        *self = RuleCounter::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_are_counted() {
+        let mut seed = 1_u64;
+        for count in 0..100 {
+            let (mut counter, mut totals, mut expected) = (RuleCounter::default(), [0; 64], [0; 64]);
+            for _ in 0..count {
+                seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                let set = RuleSet(seed ^ seed >> 32);
+                counter.add(set, &mut totals);
+                set.iter().for_each(|rule| expected[rule] += 1);
+            }
+            counter.finish(&mut totals);
+            assert_eq!(totals, expected);
+        }
+    }
+}

@@ -29,12 +29,24 @@ pub(super) const MIN_LEN: usize = SID.len();
 /// Removes the last session parameter of each kind from a query, and returns whether there was one. The `&` before a
 /// removed parameter stays.
 pub(super) fn strip_query(query: &mut Vec<u8>) -> bool {
+    if !may_have_session(query) {
+        return false;
+    }
     let before = query.len();
     for parameter in [JAVA, PHP, SID, ASP] {
         remove_field(query, parameter.find_last(query));
     }
     remove_field(query, find_cold_fusion(query));
     query.len() != before
+}
+
+/// Returns whether a field ends 32 or 24 bytes behind an `=`, or begins like the second half of a session of ColdFusion. Most
+/// queries have no such field.
+fn may_have_session(query: &[u8]) -> bool {
+    let ends_field = |at: usize| at == query.len() || query.get(at) == Some(&b'&');
+    let begins_token = |at: usize| query.get(at..at + TOKEN.len()).is_some_and(|text| text.eq_ignore_ascii_case(TOKEN));
+    memchr::memchr_iter(b'=', query).any(|at| ends_field(at + 33) || ends_field(at + 25))
+        || memchr::memchr_iter(b'&', query).any(begins_token)
 }
 
 /// Removes a range, if there is one, and the `&` behind it.
@@ -74,10 +86,12 @@ impl SessionParameter {
     }
 }
 
+/// What begins the second half of a session of ColdFusion.
+const TOKEN: &[u8] = b"&cftoken=";
+
 /// Returns the range of the last `cfid=[^&]+&cftoken=[^&]+`.
 pub(super) fn find_cold_fusion(text: &[u8]) -> Option<Range<usize>> {
     const ID: &[u8] = b"cfid=";
-    const TOKEN: &[u8] = b"&cftoken=";
     let mut fields_end = text.len();
     // From the last field to the first: the token follows a field that contains `cfid=`.
     while let Some(id_end) = memchr::memrchr(b'&', &text[..fields_end]) {

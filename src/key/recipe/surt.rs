@@ -27,7 +27,7 @@ pub(super) const SURT_WAYBACK: RecipeDefinition = RecipeDefinition {
             path-segments query-escapes path-case path-session path-slash query-session query-case query-sort \
             query-empty",
     write: write_surt,
-    shortcut: Some(surt_shortcut::write_wayback),
+    shortcut: Some(&surt_shortcut::WAYBACK),
 };
 
 pub(super) const SURT_IA: RecipeDefinition = RecipeDefinition {
@@ -38,7 +38,7 @@ pub(super) const SURT_IA: RecipeDefinition = RecipeDefinition {
             port path-escapes path-segments query-escapes del-escapes path-case path-session path-slash \
             query-session query-case query-sort query-empty",
     write: write_ia,
-    shortcut: Some(surt_shortcut::write_ia),
+    shortcut: Some(&surt_shortcut::IA),
 };
 
 /// Splits a URL like `WaybackURLKeyMaker` and its parser.

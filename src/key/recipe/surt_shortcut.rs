@@ -1,206 +1,198 @@
 //! A shortcut for the keys of common URLs in the recipes `surt-wayback` and `surt-ia`.
 //!
-//! The rules of a recipe define its keys, but few of them change a common URL: up to 128 bytes with the scheme `http` or
-//! `https`, a host of lower-case names, no port, no escapes except necessary ones, and no dot segments. The key of such a
-//! URL is written directly. For any other URL there is no shortcut. Tests compare both ways, and the rules that they report.
+//! The rules of a recipe define its keys, but few of them change a common URL: the scheme `http` or `https`, a host of
+//! names, and no dot segments. The key of such a URL is written directly. For any other URL there is no shortcut. Tests
+//! compare both ways, and the rules that they report.
+//!
+//! ```text
+//! masks of the URL --CommonAuthority--> labels of the host in reverse order
+//!                  --CommonTail-------> path and query in lower case, escapes reduced, fields sorted
+//! ```
 
 use std::ops::Range;
 
 use super::draft::Draft;
-use super::host::{lower, www_len};
+use super::escapes::write_reduced;
+use super::host::lower;
 use super::rule_set::RuleSet;
-use super::{path, session};
-use crate::kernel::{ShortText, append, low_bits};
+use super::surt_parts::{CommonAuthority, CommonTail, MaskedUrl};
+use super::surt_query::{write_common_query, write_escaped_query, write_reduced_query};
+use crate::kernel::{Appender, MAX_MASKED_LEN, any_pair};
 
 const FRAGMENT: RuleSet = RuleSet::of_rule("fragment");
+const SCHEME_CASE: RuleSet = RuleSet::of_rule("scheme-case");
+const HOST_CASE: RuleSet = RuleSet::of_rule("host-case");
 const WWW: RuleSet = RuleSet::of_rule("www");
 const WWW_ONCE: RuleSet = RuleSet::of_rule("www-once");
+const PORT: RuleSet = RuleSet::of_rule("port");
+const PATH_ESCAPES: RuleSet = RuleSet::of_rule("path-escapes");
 const PATH_SEGMENTS: RuleSet = RuleSet::of_rule("path-segments");
 const PATH_CASE: RuleSet = RuleSet::of_rule("path-case");
 const PATH_SLASH: RuleSet = RuleSet::of_rule("path-slash");
-const QUERY_SESSION: RuleSet = RuleSet::of_rule("query-session");
-const QUERY_CASE: RuleSet = RuleSet::of_rule("query-case");
-const QUERY_SORT: RuleSet = RuleSet::of_rule("query-sort");
-const QUERY_EMPTY: RuleSet = RuleSet::of_rule("query-empty");
 
-/// Appends the key of `url` in the recipe `surt-wayback` and returns the rules that changed something. Returns `None` and
-/// appends nothing if there is no shortcut.
-pub(super) fn write_wayback(url: &[u8], draft: &mut Draft, out: &mut Vec<u8>) -> Option<RuleSet> {
-    write(url, (WWW, usize::MAX), draft, out)
+/// Where the shortcuts of two recipes differ.
+#[derive(Debug)]
+pub(super) struct SurtShortcut {
+    /// The rule that removes `www.`.
+    www: RuleSet,
+    /// How often it does.
+    most_www: usize,
+    /// The rule that converts the scheme, if there is one.
+    scheme_case: RuleSet,
 }
 
-/// Like [`write_wayback`], in the recipe `surt-ia`.
-pub(super) fn write_ia(url: &[u8], draft: &mut Draft, out: &mut Vec<u8>) -> Option<RuleSet> {
-    write(url, (WWW_ONCE, 1), draft, out)
-}
+pub(super) const WAYBACK: SurtShortcut = SurtShortcut { www: WWW, most_www: usize::MAX, scheme_case: SCHEME_CASE };
+pub(super) const IA: SurtShortcut = SurtShortcut { www: WWW_ONCE, most_www: 1, scheme_case: RuleSet::NONE };
 
-/// The parts of a common URL.
-struct CommonUrl {
-    text: ShortText,
-    host: Range<usize>,
-    path: Range<usize>,
-    /// Without its `?`.
-    query: Option<Range<usize>>,
-    dots: u128,
-    has_fragment: bool,
-    upper: u128,
-}
-
-impl CommonUrl {
-    /// Splits `url` and converts it to lower case. Returns `None` if a rule other than those of this file might change it.
+impl SurtShortcut {
+    /// Appends the key of `url` and returns the rules that changed something. Returns `None` and appends nothing if there is
+    /// no shortcut.
     #[inline(always)]
-    fn read(url: &[u8]) -> Option<CommonUrl> {
-        let host_at = match url {
-            [b'h', b't', b't', b'p', b':', b'/', b'/', ..] => 7,
-            [b'h', b't', b't', b'p', b's', b':', b'/', b'/', ..] => 8,
-            _ => return None,
+    pub(super) fn write(&self, url: MaskedUrl<'_>, draft: &mut Draft, out: &mut Vec<u8>) -> Option<RuleSet> {
+        let text = url.text;
+        let authority = CommonAuthority::read(&url)?;
+        let name_at = authority.name_at(text, self.most_www);
+        let [scheme_upper, host_upper] = authority.has_upper;
+        let applied = (self.scheme_case.filter(scheme_upper))
+            .or(HOST_CASE.filter(host_upper))
+            .or(self.www.filter(name_at > authority.host.start))
+            .or(PORT.filter(authority.port.is_default));
+        // An escape is at most three times as long as its byte, and a copy may write 128 bytes more than it keeps.
+        let mut appender = Appender::new(out, 5 * MAX_MASKED_LEN);
+        write_host(url.buffer, &authority, name_at, &mut appender);
+        if text.len() > MAX_MASKED_LEN {
+            return Some(applied.or(write_long_tail(&text[authority.port.end..], appender, draft)?));
+        }
+        let tail = CommonTail::read(&url, authority.port.end)?;
+        let tail_applied = if tail.has_escapes {
+            write_escaped_tail(&url, &tail, appender, draft)?
+        } else {
+            write_tail(&url, &tail, appender, draft)
         };
-        let mut text = ShortText::new(url)?;
-        let end = first_at_or(text.positions(|byte| byte == b'#'), url.len());
-        let within = |from: usize, to: usize| low_bits(to) & !low_bits(from);
-        let host_end = first_at_or(text.positions(|byte| !is_host_byte(byte)) & within(host_at, end), end);
-        let slashes = text.positions(|byte| byte == b'/');
-        let dots = text.positions(|byte| byte == b'.');
-        let query_mark = first_at_or(text.positions(|byte| byte == b'?') & within(host_end, end), end);
-        let ends_host = matches!(url[host_end..end].first(), None | Some(b'/' | b'?'));
-        let path = host_end..query_mark;
-        let pairs = slashes & (slashes | dots) >> 1 & within(path.start, path.end.saturating_sub(1));
-        let percents = text.positions(|byte| byte == b'%') & within(host_at, end);
-        let is_common = ends_host && pairs == 0 && text.positions(needs_rules) & within(host_at, end) == 0;
-        let escapes_are_kept =
-            percents == 0 || percents & !(kept_escapes(&text) & low_bits(end.saturating_sub(2))) == 0;
-        if !is_common || !escapes_are_kept || !is_common_host(&url[host_at..host_end], dots >> host_at) {
-            return None;
-        }
-        let upper = text.positions(|byte| byte.wrapping_sub(b'A') < 26);
-        text.make_lower_case();
-        let query = (query_mark < end).then(|| query_mark + 1..end);
-        Some(CommonUrl { text, host: host_at..host_end, path, query, dots, has_fragment: end < url.len(), upper })
-    }
-
-    /// Returns whether the URL had an upper-case letter in `range`.
-    #[inline(always)]
-    fn had_upper(&self, range: &Range<usize>) -> bool {
-        self.upper & low_bits(range.end) & !low_bits(range.start) != 0
-    }
-
-    /// Appends the labels of the host from byte `from` on in reverse order, and a `)`.
-    #[inline(always)]
-    fn write_host(&self, from: usize, out: &mut Vec<u8>) {
-        let mut dots = self.dots & low_bits(self.host.end) & !low_bits(from);
-        let mut end = self.host.end;
-        while dots != 0 {
-            let dot = 127 - dots.leading_zeros() as usize;
-            self.text.append_few_to(dot + 1..end, out);
-            out.push(b',');
-            dots &= low_bits(dot);
-            end = dot;
-        }
-        self.text.append_few_to(from..end, out);
-        out.push(b')');
-    }
-
-    /// Appends the path and returns the rules that changed it.
-    #[inline(always)]
-    fn write_path(&self, out: &mut Vec<u8>) -> RuleSet {
-        if self.path.is_empty() {
-            out.push(b'/');
-            return PATH_SEGMENTS;
-        }
-        self.text.append_to(self.path.clone(), out);
-        let has_slash = self.path.len() > 1 && out.ends_with(b"/");
-        out.truncate(out.len() - usize::from(has_slash));
-        PATH_CASE.filter(self.had_upper(&self.path)).or(PATH_SLASH.filter(has_slash))
+        Some(applied.or(tail_applied).or(FRAGMENT.filter(tail.end < text.len())))
     }
 }
 
-/// Appends the key of `url`. `www` is the rule that removes `www.`, and how often it does.
-fn write(url: &[u8], (www, most): (RuleSet, usize), draft: &mut Draft, out: &mut Vec<u8>) -> Option<RuleSet> {
-    let common = CommonUrl::read(url)?;
-    let host = common.host.clone();
-    let mut name_at = host.start;
-    for _ in 0..most {
-        let Some(len) = www_len(&url[name_at..host.end]) else { break };
-        name_at += len;
-    }
-    common.write_host(name_at, out);
-    let applied = common.write_path(out);
-    let query_applied = match &common.query {
-        Some(query) => write_query(&url[query.clone()], &common, draft, out),
-        None => RuleSet::NONE,
+/// Appends path and query, which have no escapes, and returns the rules that changed them.
+#[inline(always)]
+fn write_tail(url: &MaskedUrl<'_>, tail: &CommonTail, mut appender: Appender<'_>, draft: &mut Draft) -> RuleSet {
+    let path = write_path(url, tail.path.clone(), &mut appender);
+    let Some(query) = tail.query.clone() else {
+        appender.finish();
+        return path;
     };
-    let is_changed = (FRAGMENT.filter(common.has_fragment)).or(www.filter(name_at > host.start));
-    Some(applied.or(query_applied).or(is_changed))
+    path.or(write_common_query(url, query, appender, draft))
 }
 
-/// Appends `?` and the query, if it is not empty.
-fn write_query(query: &[u8], common: &CommonUrl, draft: &mut Draft, out: &mut Vec<u8>) -> RuleSet {
-    let range = common.query.clone().unwrap_or_default();
-    if !query.is_empty() && query.len() < session::MIN_LEN && !query.contains(&b'&') {
-        out.push(b'?');
-        common.text.append_to(range.clone(), out);
-        return QUERY_CASE.filter(common.had_upper(&range));
+/// Appends the labels of the host from byte `name_at` on in reverse order, the port, and a `)`.
+#[inline(always)]
+fn write_host(buffer: &[u8], authority: &CommonAuthority, name_at: usize, appender: &mut Appender<'_>) {
+    let mut dots = authority.dots >> name_at << name_at;
+    let mut end = authority.host.end;
+    while dots != 0 {
+        let dot = 63 - dots.leading_zeros() as usize;
+        appender.append_in_lower_case::<16>(buffer, dot + 1..end);
+        appender.push(b',');
+        dots ^= 1 << dot;
+        end = dot;
     }
-    draft.clear();
-    draft.query.set(Some(query));
-    let applied = QUERY_SESSION
-        .filter(draft.query.get_mut().is_some_and(session::strip_query))
-        .or(QUERY_CASE.filter(draft.query.get_mut().is_some_and(|query| lower(query))))
-        .or(QUERY_SORT.filter(path::sort_query(draft)));
-    match draft.query.get() {
-        Some(query) if !query.is_empty() => {
-            out.push(b'?');
-            append(out, query);
-            applied
-        }
-        _ => applied.or(QUERY_EMPTY),
+    appender.append_in_lower_case::<32>(buffer, name_at..end);
+    if !authority.port.digits.is_empty() && !authority.port.is_default {
+        appender.push(b':');
+        appender.append_in_lower_case::<16>(buffer, authority.port.digits.clone());
     }
+    appender.push(b')');
 }
 
-/// Returns the first position of a mask, or `otherwise` if it has none.
+/// Appends the path and returns the rules that changed it.
 #[inline(always)]
-fn first_at_or(mask: u128, otherwise: usize) -> usize {
-    (mask.trailing_zeros() as usize).min(otherwise)
+fn write_path(url: &MaskedUrl<'_>, mut path: Range<usize>, appender: &mut Appender<'_>) -> RuleSet {
+    if path.is_empty() {
+        appender.push(b'/');
+        return PATH_SEGMENTS;
+    }
+    let has_upper = url.has_upper(&path);
+    let has_slash = path.len() > 1 && url.text[path.end - 1] == b'/';
+    path.end -= usize::from(has_slash);
+    appender.append_in_lower_case::<128>(url.buffer, path);
+    PATH_CASE.filter(has_upper).or(PATH_SLASH.filter(has_slash))
 }
 
-/// Returns whether no rule changes `byte` in a host.
-#[inline(always)]
-fn is_host_byte(byte: u8) -> bool {
-    (byte.wrapping_sub(b'a') < 26) | (byte.wrapping_sub(b'0') < 10) | (byte == b'-') | (byte == b'.') | (byte == b'_')
+/// Appends path and query, which have escapes, and returns the rules that changed them. Returns `None` if other rules might
+/// change them.
+#[inline(never)]
+fn write_escaped_tail(
+    url: &MaskedUrl<'_>,
+    tail: &CommonTail,
+    mut appender: Appender<'_>,
+    draft: &mut Draft,
+) -> Option<RuleSet> {
+    let mut path = tail.path.clone();
+    let has_slash = path.len() > 1 && url.text[path.end - 1] == b'/';
+    path.end -= usize::from(has_slash);
+    if path.is_empty() {
+        appender.push(b'/');
+    }
+    let reduced = url.write_reduced(path, b"/.(", &mut appender)?;
+    let applied = (PATH_SEGMENTS.filter(tail.path.is_empty()))
+        .or(PATH_ESCAPES.filter(reduced.is_changed))
+        .or(PATH_CASE.filter(reduced.has_upper))
+        .or(PATH_SLASH.filter(has_slash));
+    match tail.query.clone() {
+        None => drop(appender.finish()),
+        Some(query) => return Some(applied.or(write_escaped_query(url, query, appender, draft)?)),
+    }
+    Some(applied)
 }
 
-/// Returns whether a rule might change a host, path or query because of `byte`, or recognize a session by it. For `%`, see
-/// [`kept_escapes`].
-#[inline(always)]
-fn needs_rules(byte: u8) -> bool {
-    (byte <= b' ') | (byte >= 0x7F) | (byte == b'(')
+/// Completes the key of a URL that is too long for masks: `tail` is its path, query and fragment. Returns `None` and appends nothing if other rules might change path or query.
+#[inline(never)]
+fn write_long_tail(tail: &[u8], appender: Appender<'_>, draft: &mut Draft) -> Option<RuleSet> {
+    let tail_len = memchr::memchr(b'#', tail).unwrap_or(tail.len());
+    let fragment = FRAGMENT.filter(tail_len < tail.len());
+    let path_len = memchr::memchr(b'?', &tail[..tail_len]).unwrap_or(tail_len);
+    let (path, query) = tail[..tail_len].split_at(path_len);
+    let start = appender.start();
+    let out = appender.finish();
+    let written = append_path(path, out).and_then(|applied| match query.split_first() {
+        Some((_, query)) => Some(applied.or(write_reduced_query(query, draft, out)?)),
+        None => Some(applied),
+    });
+    if written.is_none() {
+        out.truncate(start);
+    }
+    Some(written?.or(fragment))
 }
 
-/// Returns the positions of bytes that begin an escape, if they are `%`, which the rules decode and encode again: upper-case
-/// escapes of bytes outside ASCII, the space and `#`.
-#[inline(always)]
-fn kept_escapes(text: &ShortText) -> u128 {
-    let is_upper_digit = |byte: u8| (byte.wrapping_sub(b'0') < 10) | (byte.wrapping_sub(b'A') < 6);
-    let high = text.positions(|byte| (byte == b'8') | (byte == b'9') | (byte.wrapping_sub(b'A') < 6));
-    let other = text.positions(|byte| byte == b'2') >> 1 & text.positions(|byte| (byte == b'0') | (byte == b'3')) >> 2;
-    high >> 1 & text.positions(is_upper_digit) >> 2 | other
-}
-
-/// Returns whether `host`, whose dots are known, has no empty label and is not an IPv4 address.
-#[inline(always)]
-fn is_common_host(host: &[u8], dots: u128) -> bool {
-    let dots = dots & low_bits(host.len());
-    let has_empty_label = dots & (dots << 1 | 1) != 0 || host.ends_with(b".");
-    !has_empty_label && host.last().is_some_and(|last| !last.is_ascii_digit())
+/// Appends the path, of which escapes are decoded, and returns the rules that changed it. Returns `None` after a part was
+/// appended if other rules might change it.
+fn append_path(path: &[u8], out: &mut Vec<u8>) -> Option<RuleSet> {
+    if path.is_empty() {
+        out.push(b'/');
+        return Some(PATH_SEGMENTS);
+    }
+    let at = out.len();
+    let is_reduced = write_reduced(path, out)?;
+    let reduced = &mut out[at..];
+    let needs_rules =
+        any_pair(reduced, |byte, next| ((byte == b'/') & ((next == b'/') | (next == b'.'))) | (byte == b'('));
+    if needs_rules {
+        return None;
+    }
+    let is_lowered = lower(reduced);
+    let has_slash = reduced.len() > 1 && reduced.ends_with(b"/");
+    out.truncate(out.len() - usize::from(has_slash));
+    Some(PATH_ESCAPES.filter(is_reduced).or(PATH_CASE.filter(is_lowered)).or(PATH_SLASH.filter(has_slash)))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Recipe;
+    use super::super::{Recipe, RecipeKeys};
     use super::*;
+    use crate::kernel::{BufferedText, UrlMasks, mask_urls};
 
     /// Pieces of URLs, common ones and those that rules change.
-    const PIECES: [&str; 67] = [
+    const PIECES: [&str; 79] = [
         "a",
         "b1",
         "example",
@@ -268,33 +260,70 @@ mod tests {
         "sid=0123456789abcdefABCDEF0123456789",
         "&ASPSESSIONIDabcdefgh=abcdefghijklmnopqrstuvwx&x=1",
         "?cfid=12&cftoken=34",
+        "&b=2",
+        "&C=3&c",
+        "&same-name=2&same-name=1",
+        "&CFToken=9",
+        "%3d%26",
+        "%e2%80%a8",
+        "%2E%2f%28",
+        "\u{85}",
+        "\u{2028}",
+        ":443/",
+        "www1.",
+        "/a-long-segment-of-a-path-with-Upper-case-letters-and-forty-more-bytes",
     ];
 
-    /// Every URL, and the share of URLs with a shortcut.
+    fn write_shortcut(recipe: &Recipe, url: &[u8], draft: &mut Draft, out: &mut Vec<u8>) -> Option<RuleSet> {
+        let mut masks = [UrlMasks::default()];
+        mask_urls(&[url.into()], &mut masks);
+        recipe.shortcut.expect("the recipe has one").write(MaskedUrl::new(url.into(), &masks[0]), draft, out)
+    }
+
+    /// Returns a URL of common pieces and others.
+    fn url(number: usize, seed: &mut u64) -> String {
+        let mut choose = |count: usize| {
+            *seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (*seed >> 33) as usize % count
+        };
+        let mut url = if number % 4 > 0 { "http://www.example.org/".to_string() } else { String::new() };
+        (0..choose(6)).for_each(|_| url.push_str(PIECES[choose(PIECES.len())]));
+        url
+    }
+
+    /// Every URL, the share of URLs with a shortcut, and all URLs in one buffer.
     #[test]
     fn shortcuts_equal_the_rules() {
         for name in ["surt-wayback", "surt-ia"] {
             let recipe = Recipe::parse(name).unwrap();
-            let (mut draft, mut seed, mut shortcuts) = (Draft::default(), 1u64, 0);
+            let (mut draft, mut seed, mut shortcuts) = (Draft::default(), 1, 0);
+            let (mut urls, mut spans, mut keys, mut ends, mut count) = (Vec::new(), Vec::new(), Vec::new(), vec![0], 0);
+            let mut applied = [0; 64];
             for number in 0..40_000 {
-                let mut choose = |count: usize| {
-                    seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-                    (seed >> 33) as usize % count
-                };
-                let mut url = if number % 4 > 0 { "http://www.example.org/".to_string() } else { String::new() };
-                (0..choose(6)).for_each(|_| url.push_str(PIECES[choose(PIECES.len())]));
+                let url = url(number, &mut seed);
                 let (mut expected, mut key) = (b"before".to_vec(), b"before".to_vec());
                 let rules = recipe.write_by_rules(url.as_bytes(), &mut draft, &mut expected);
-                let shortcut = recipe.shortcut.expect("the recipe has one");
-                match shortcut(url.as_bytes(), &mut draft, &mut key) {
+                match write_shortcut(&recipe, url.as_bytes(), &mut draft, &mut key) {
                     Some(applied) => {
                         assert_eq!((Ok(applied), &key), (rules, &expected), "{name} {url:?}");
                         shortcuts += 1;
                     }
                     None => assert_eq!(key, b"before", "{name} {url:?}"),
                 }
+                keys.extend_from_slice(&expected[b"before".len()..]);
+                ends.push(keys.len() as i32);
+                count += u64::from(rules.is_ok());
+                rules.iter().flat_map(|rules| rules.iter()).for_each(|rule| applied[rule] += 1);
+                spans.push((urls.len(), url.len()));
+                urls.extend_from_slice(url.as_bytes());
             }
             assert!((10_000..32_000).contains(&shortcuts), "{shortcuts}");
+            let (mut texts, mut text_ends, mut text_count, mut counts) = (Vec::new(), vec![0], 0, [0; 64]);
+            let mut all =
+                RecipeKeys { texts: &mut texts, ends: &mut text_ends, count: &mut text_count, applied: &mut counts };
+            let urls = spans.iter().map(|&(at, len)| Some(BufferedText::within(&urls, at, len)));
+            recipe.write_keys(urls, &mut draft, &mut all);
+            assert_eq!((texts, text_ends, text_count, counts), (keys, ends, count, applied));
         }
     }
 }
