@@ -1,15 +1,15 @@
-//! Benchmarks of the core on one thread, by stage: byte classes, lines, rows (URI and key), and the literal ladder. All
-//! figures are bytes of input per second over the same lines.
+//! Benchmarks of the core on one thread, by stage: byte classes, lines, rows (URI and key, also with the text of a SURT
+//! recipe), and the literal ladder. All figures are bytes of input per second over the same lines.
 
 mod corpus;
 
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use irikey::canon::{Canonicalizer, Policy, Rows, Rung};
+use irikey::canon::{Canonicalizer, Policy, RecipeColumn, Rows, Rung};
 use irikey::iri::{CLASSIFIER, ParseMode, normalize_to_rung};
 use irikey::kernel::Bitmaps;
-use irikey::key::KeyAlgorithm;
+use irikey::key::{KeyAlgorithm, Recipe};
 use irikey::record::{TextDecoder, lines::Lines};
 
 const CHUNK_LEN: usize = 256 << 10;
@@ -67,6 +67,14 @@ fn core(criterion: &mut Criterion) {
     group.bench_function("rows_scheme_blake3", |bencher| {
         bencher.iter(|| rows(&blake3, black_box(&chunks), &mut scratch));
     });
+    for name in ["surt-wayback", "surt-ia"] {
+        let recipe = Recipe::parse(name).expect("the name of a recipe");
+        let policy = Policy { recipes: vec![RecipeColumn { column: name, recipe }], ..Policy::default() };
+        let mut scratch = Rows::new(0);
+        group.bench_function(format!("rows_scheme_{name}"), |bencher| {
+            bencher.iter(|| rows(&policy, black_box(&chunks), &mut scratch));
+        });
+    }
     group.finish();
     ladder(criterion, &chunks[..1]);
 }
