@@ -22,6 +22,7 @@ mod copy;
 mod cpu;
 #[cfg(all(test, unix))]
 mod guarded;
+mod masking;
 mod parse;
 mod scalar;
 mod search;
@@ -36,10 +37,11 @@ pub(crate) use byte_set::ByteSet;
 pub use classifier::Classifier;
 pub(crate) use copy::{Appender, AsciiCase, append, append_range, append_range_in_case, append_some, prefetch};
 pub(crate) use cpu::{SimdTask, run_with_simd};
+pub(crate) use masking::mask_urls;
 pub(crate) use parse::parse_bytes;
 pub(crate) use search::{any_byte, any_pair, count_bytes, find_byte, masks_of, positions, positions_by_mask};
 pub use span::Span;
-pub(crate) use url_masks::{BufferedText, MAX_MASKED_LEN, UrlMasks, low_bits, mask_urls};
+pub(crate) use url_masks::{BufferedText, MAX_MASKED_LEN, UrlMasks, low_bits};
 pub(crate) use xxh3::push_xxh3_128;
 
 /// Returns the number of bytes from 0x80 on at the start of `text`.
