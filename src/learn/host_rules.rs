@@ -151,14 +151,20 @@ impl HostRuleIndex {
     /// Returns the rules that are for a host.
     #[inline]
     pub(super) fn find(&self, host: &[u8]) -> Option<&HostRules> {
-        if self.sites.may_contain(site_key(host)) {
-            let of_domain = || domains_of(host).find_map(|domain| self.domains.get(domain));
-            let found = self.hosts.get(host).or_else(|| if self.domains.is_empty() { None } else { of_domain() });
-            if found.is_some() {
-                return found;
-            }
-        }
-        self.everywhere.as_ref()
+        let named = if self.sites.may_contain(site_key(host)) { self.find_named(host) } else { None };
+        named.or(self.everywhere.as_ref())
+    }
+
+    /// Returns the rules that are for a host which [`Self::find_places`] found.
+    #[inline]
+    pub(super) fn find_at_place(&self, host: &[u8]) -> Option<&HostRules> {
+        // Without rules for all hosts, only hosts that the filter contains are found.
+        if self.everywhere.is_some() { self.find(host) } else { self.find_named(host) }
+    }
+
+    fn find_named(&self, host: &[u8]) -> Option<&HostRules> {
+        let of_domain = || domains_of(host).find_map(|domain| self.domains.get(domain));
+        self.hosts.get(host).or_else(|| if self.domains.is_empty() { None } else { of_domain() })
     }
 
     /// Sets the rules of domains, and completes the index. The empty domain has the rules for all hosts.

@@ -122,7 +122,7 @@ impl<'e, 't> HostCache<'e, 't> {
         let origin = UrlOrigin::of_text(text);
         if self.origin != Some(origin) {
             self.origin = Some(origin);
-            self.rules = self.equivalences.by_host.find(origin.authority);
+            self.rules = self.equivalences.by_host.find_at_place(origin.authority);
         }
         self.rules.map(|rules| (origin, rules))
     }

@@ -1,7 +1,7 @@
 //! What two URLs of a host with equal contents differ in: the rules by which they would be equal. [`find_differences`].
 
+use super::path_rules::MAX_SEGMENTS_BEFORE;
 use super::rule::{ContentRule, PathContext, ScopedRule, SegmentPlace, ValueShape, extension_of};
-use super::rule_set::MAX_SEGMENTS_BEFORE;
 use super::url_parts::{UrlParts, general_segment, name_and_value};
 use std::collections::BTreeMap;
 

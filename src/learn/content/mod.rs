@@ -28,6 +28,9 @@ mod host;
 mod near;
 #[cfg(feature = "pipeline")]
 mod parameters;
+mod path_rules;
+mod query_rules;
+mod removal;
 mod rule;
 mod rule_set;
 #[cfg(feature = "pipeline")]

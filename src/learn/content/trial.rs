@@ -6,8 +6,9 @@
 //! any rule.
 
 use super::captures::{Content, HostCaptures};
+use super::removal::Removed;
 use super::rule::ScopedRule;
-use super::rule_set::{ContentRuleSet, Removed, RuleBuffers};
+use super::rule_set::{ContentRuleSet, RuleBuffers};
 use super::url_parts::UrlParts;
 use crate::learn::graph::UnionFind;
 use std::collections::{BTreeMap, HashMap, HashSet};
