@@ -2,7 +2,8 @@
 //!
 //! The expressions use no lookaround, so that Java, RE2 and others understand them. Groups are written `$1`.
 
-use super::rule::{ContentRule, PathContext, ScopedRule, SegmentPlace, ValueShape};
+use super::rule::{ContentRule, PathContext, ScopedRule, SegmentPlace};
+use super::value_shape::ValueShape;
 
 /// A regular expression for a whole URL, and what replaces a match.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,10 +11,11 @@ use super::captures::HostCaptures;
 use super::differences::{DifferenceDetail, find_differences};
 use super::near::DocumentEvidence;
 use super::parameters::needed_parameters;
-use super::rule::{ContentRule, PathContext, ScopedRule, ValueShape};
+use super::rule::{ContentRule, PathContext, ScopedRule};
 use super::rule_set::ContentRuleSet;
 use super::trial::{Forms, RuleEvidence, Trial};
 use super::url_parts::UrlParts;
+use super::value_shape::ValueShape;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Most rules that are tried together.

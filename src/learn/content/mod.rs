@@ -38,6 +38,7 @@ mod trial;
 mod url_parts;
 #[cfg(feature = "pipeline")]
 mod validation;
+mod value_shape;
 
 #[cfg(feature = "pipeline")]
 pub(crate) use captures::HostCaptures;

@@ -2,10 +2,10 @@
 
 use super::captures::Content;
 use super::differences::MAX_NAME_LEN;
-use super::rule::ValueShape;
 use super::rule_set::{ContentRuleSet, RuleBuffers};
 use super::trial::Trial;
 use super::url_parts::{UrlParts, name_and_value};
+use super::value_shape::ValueShape;
 use std::collections::BTreeMap;
 use xxhash_rust::xxh3::xxh3_64;
 

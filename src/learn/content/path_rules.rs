@@ -1,8 +1,9 @@
 //! Applies rules about content to paths: [`PathRules`].
 
 use super::removal::RemovalLog;
-use super::rule::{ContentRule, SegmentPlace, ValueShape, ends_segment};
+use super::rule::{ContentRule, SegmentPlace, ends_segment};
 use super::url_parts::{is_general_form, name_and_value};
+use super::value_shape::ValueShape;
 use crate::kernel::{any_byte, any_pair, append, find_byte, positions};
 use std::ops::Range;
 use xxhash_rust::xxh3::xxh3_64;

@@ -1,8 +1,9 @@
 //! Applies rules about content to queries: [`QueryRules`].
 
 use super::removal::RemovalLog;
-use super::rule::{ContentRule, PathContext, ScopedRule, ValueShape};
+use super::rule::{ContentRule, PathContext, ScopedRule};
 use super::url_parts::{UrlParts, name_and_value};
+use super::value_shape::ValueShape;
 use crate::kernel::append;
 use std::ops::Range;
 use xxhash_rust::xxh3::xxh3_64;
