@@ -163,7 +163,7 @@ impl Field {
         let word = word & (!0_u64).checked_shr(8 * missing as u32).unwrap_or(0);
         // The lowest byte that is `=` has the lowest bit of `found`.
         const ONES: u64 = u64::from_le_bytes([1; 8]);
-        let difference = word ^ ONES * b'=' as u64;
+        let difference = word ^ (ONES * b'=' as u64);
         let found = difference.wrapping_sub(ONES) & !difference & ONES << 7;
         let first = found & found.wrapping_neg();
         let prefix = (word & !((first >> 7) * 0xFF)).swap_bytes();

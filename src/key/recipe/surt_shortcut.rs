@@ -286,7 +286,7 @@ mod tests {
             *seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             (*seed >> 33) as usize % count
         };
-        let mut url = if number % 4 > 0 { "http://www.example.org/".to_string() } else { String::new() };
+        let mut url = if number.is_multiple_of(4) { String::new() } else { "http://www.example.org/".to_string() };
         (0..choose(6)).for_each(|_| url.push_str(PIECES[choose(PIECES.len())]));
         url
     }
