@@ -56,15 +56,15 @@ fn every_type_of_text_and_bytes_gives_the_same_values() {
         let urls = cast(&array(&URLS), &kind).unwrap();
         let pages = cast(&array(&PAGES), &kind).unwrap();
         let expected = [Some("http://h/"), None, None, None, Some("http://www.h/~")];
-        assert_eq!(texts(&column("uri", &policy, &[urls.clone()])), expected, "{kind}");
+        assert_eq!(texts(&column("uri", &policy, std::slice::from_ref(&urls))), expected, "{kind}");
         let found = column("uri_from", &policy, &[urls.clone(), pages.clone()]);
         assert_eq!(
             texts(&found),
             [Some("http://h/"), Some("http://b/x"), None, None, Some("http://www.h/~")],
             "{kind}"
         );
-        assert_eq!(texts(&column("surt", &policy, &[urls.clone()]))[4], Some("h)/~"), "{kind}");
-        let found = column("key", &policy, &[urls.clone()]);
+        assert_eq!(texts(&column("surt", &policy, std::slice::from_ref(&urls)))[4], Some("h)/~"), "{kind}");
+        let found = column("key", &policy, std::slice::from_ref(&urls));
         let keys: Vec<_> = found.as_fixed_size_binary().iter().map(|key| key.map(<[u8]>::to_vec)).collect();
         assert_eq!((&keys[0], &keys[2]), (&Some(key("http://h/")), &None), "{kind}");
         // A URL that cannot be parsed has the key of its bytes.
