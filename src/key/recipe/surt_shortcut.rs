@@ -145,7 +145,8 @@ fn write_escaped_tail(
     Some(applied)
 }
 
-/// Completes the key of a URL that is too long for masks: `tail` is its path, query and fragment. Returns `None` and appends nothing if other rules might change path or query.
+/// Completes the key of a URL that is too long for masks: `tail` is its path, query and fragment. Returns `None` and appends
+/// nothing if other rules might change path or query.
 #[inline(never)]
 fn write_long_tail(tail: &[u8], appender: Appender<'_>, draft: &mut Draft) -> Option<RuleSet> {
     let tail_len = memchr::memchr(b'#', tail).unwrap_or(tail.len());
