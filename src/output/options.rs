@@ -134,9 +134,10 @@ impl OutputFormat {
             let ends = |suffix: &&str| name.strip_suffix(*suffix).is_some_and(|stem| stem.ends_with('.'));
             OutputFormat::ALL.into_iter().find(|format| format.suffixes().iter().any(ends))
         };
-        let name = path.file_name()?.to_str()?;
-        let packed = || of_name(TextPacking::of_path(path).1).filter(|format| format.is_packable());
-        of_name(name).or_else(packed)
+        // The suffix counts, also if bytes before it are not UTF-8.
+        let name = path.file_name()?.to_string_lossy();
+        let packed = || of_name(TextPacking::of_name(&name).1).filter(|format| format.is_packable());
+        of_name(&name).or_else(packed)
     }
 
     /// Returns whether files declare or imply the order of their rows, so that it can be verified.
@@ -264,6 +265,13 @@ mod tests {
         assert_eq!(OutputFormat::of_path(Path::new("x.gz")), None);
         assert_eq!(OutputFormat::of_path(Path::new("parquet")), None);
         assert_eq!(OutputFormat::of_path(Path::new("x.xlsx")), None);
+        #[cfg(unix)]
+        {
+            use std::os::unix::ffi::OsStrExt;
+            let path = |name| Path::new(std::ffi::OsStr::from_bytes(name));
+            assert_eq!(OutputFormat::of_path(path(b"caf\xe9.txt")), Some(OutputFormat::Text));
+            assert_eq!(TextPacking::of(Some(path(b"caf\xe9.csv.gz")), true), TextPacking::Gzip);
+        }
     }
 
     #[test]

@@ -21,12 +21,12 @@ const ZSTD_LEVEL: i32 = 3;
 impl TextPacking {
     /// The packing of an output at this path. Formats that are not plain text ignore the suffix.
     pub(super) fn of(path: Option<&Path>, is_packable: bool) -> TextPacking {
-        path.filter(|_| is_packable).map_or(TextPacking::None, |path| TextPacking::of_path(path).0)
+        let name = path.filter(|_| is_packable).and_then(Path::file_name);
+        name.map_or(TextPacking::None, |name| TextPacking::of_name(&name.to_string_lossy()).0)
     }
 
-    /// The packing that the suffix of a path selects, and the path without this suffix.
-    pub(super) fn of_path(path: &Path) -> (TextPacking, &str) {
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    /// The packing that the suffix of a file name selects, and the name without this suffix.
+    pub(super) fn of_name(name: &str) -> (TextPacking, &str) {
         let is = |suffix: &str| {
             let at = name.len().checked_sub(suffix.len())?;
             name.get(at..).filter(|end| end.eq_ignore_ascii_case(suffix)).map(|_| &name[..at])

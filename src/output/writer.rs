@@ -271,8 +271,8 @@ fn check_rows(file: Option<(&Path, &mut ReadBack)>, rows: u64) -> Result<(), Str
 }
 
 /// Gives the data at `path`, the index of its members and its location their names, or completes these objects. Data may be
-/// without an index for a moment, but an index is never beside data of another run: offsets of the one would lead into the middle of members of
-/// the other.
+/// without an index for a moment, but an index is never beside data of another run: offsets of the one would lead into the
+/// middle of members of the other.
 fn commit_with_index((target, data): (OutputTarget, Sink), path: &Path, lines: &[u8]) -> Result<(), OutputError> {
     let [index_path, location_path] = member_index_paths(path);
     let name = path.file_name().unwrap_or_default().to_string_lossy();

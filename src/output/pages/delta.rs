@@ -1,6 +1,8 @@
 //! Parquet's `DELTA_BINARY_PACKED` encoding of numbers (Encodings.md, "Delta Encoding"): the first number, then
 //! blocks of differences. The least difference of a block is subtracted; miniblocks are as wide as their greatest value.
 
+use crate::kernel::{SimdTask, run_with_simd};
+
 /// Differences per block; the format requires a multiple of 128.
 const BLOCK: usize = 128;
 /// Miniblocks per block; the format requires a multiple of 32 differences in each.
@@ -9,25 +11,38 @@ const MINIBLOCK: usize = BLOCK / MINIBLOCKS;
 
 /// Appends the encoding of `numbers`, which `value` converts to 64 bits. Differences wrap around.
 pub(super) fn pack<N: Copy>(numbers: &[N], value: impl Fn(N) -> i64, out: &mut Vec<u8>) {
-    let first = numbers.first().map_or(0, |first| value(*first));
-    for head in [BLOCK as u64, MINIBLOCKS as u64, numbers.len() as u64, zigzag(first)] {
-        push_varint(head, out);
-    }
-    let mut last = first;
-    for block in numbers.get(1..).unwrap_or_default().chunks(BLOCK) {
-        let mut deltas = [0; BLOCK];
-        for (delta, number) in deltas.iter_mut().zip(block) {
-            let number = value(*number);
-            *delta = number.wrapping_sub(last);
-            last = number;
+    run_with_simd(PackNumbers { numbers, value, out });
+}
+
+struct PackNumbers<'a, N, F> {
+    numbers: &'a [N],
+    value: F,
+    out: &'a mut Vec<u8>,
+}
+
+impl<N: Copy, F: Fn(N) -> i64> SimdTask for PackNumbers<'_, N, F> {
+    #[inline(always)]
+    fn run(self) {
+        let PackNumbers { numbers, value, out } = self;
+        let first = numbers.first().map_or(0, |first| value(*first));
+        for head in [BLOCK as u64, MINIBLOCKS as u64, numbers.len() as u64, zigzag(first)] {
+            push_varint(head, out);
         }
-        pack_block(&mut deltas, block.len(), out);
+        let Some((_, nexts)) = numbers.split_first() else { return };
+        for (block, nexts) in numbers.chunks(BLOCK).zip(nexts.chunks(BLOCK)) {
+            let mut deltas = [0; BLOCK];
+            for ((delta, number), next) in deltas.iter_mut().zip(block).zip(nexts) {
+                *delta = value(*next).wrapping_sub(value(*number));
+            }
+            pack_block(&mut deltas, nexts.len(), out);
+        }
     }
 }
 
 /// Appends a block with `count` differences; the others are 0. A miniblock is written completely or not at all.
+#[inline(always)]
 fn pack_block(deltas: &mut [i64; BLOCK], count: usize, out: &mut Vec<u8>) {
-    let least = deltas[..count].iter().copied().min().unwrap_or(0);
+    let least = deltas[..count].iter().fold(i64::MAX, |least, delta| least.min(*delta));
     deltas[..count].iter_mut().for_each(|delta| *delta = delta.wrapping_sub(least));
     push_varint(zigzag(least), out);
     let widths: [u32; MINIBLOCKS] = std::array::from_fn(|i| {
@@ -40,19 +55,26 @@ fn pack_block(deltas: &mut [i64; BLOCK], count: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends numbers of `width` bits, at most 64, the first number in the lowest bits.
+/// Appends the numbers of a miniblock, which have `width` bits, at most 64, the first number in the lowest bits. They end
+/// with a whole word or half of one.
+#[inline(always)]
 fn pack_bits(numbers: &[i64], width: u32, out: &mut Vec<u8>) {
-    let (mut word, mut filled) = (0u128, 0);
-    for number in numbers {
-        word |= u128::from(*number as u64) << filled;
+    if width == 0 {
+        return;
+    }
+    let (mut word, mut filled) = (0, 0);
+    for &number in numbers {
+        let number = number as u64;
+        word |= number << filled;
         filled += width;
-        if filled >= 64 {
-            out.extend_from_slice(&(word as u64).to_le_bytes());
-            word >>= 64;
-            filled -= 64;
+        if filled >= u64::BITS {
+            out.extend_from_slice(&word.to_le_bytes());
+            filled -= u64::BITS;
+            // The bits that did not fit.
+            word = if filled == 0 { 0 } else { number >> (width - filled) };
         }
     }
-    out.extend_from_slice(&word.to_le_bytes()[..filled.div_ceil(8) as usize]);
+    out.extend_from_slice(&word.to_le_bytes()[..filled as usize / 8]);
 }
 
 fn zigzag(number: i64) -> u64 {
@@ -86,6 +108,26 @@ mod tests {
         let mut expected = vec![0x80, 1, 4, 8, 14, 3, 2, 0, 0, 0, 0b1100_0000, 0b0011_1111];
         expected.extend([0; 6]);
         assert_eq!(packed(&[7, 5, 3, 1, 2, 3, 4, 5]), expected);
+    }
+
+    /// Bit `at` of packed bits, the lowest bit of a byte first.
+    fn bit(bytes: &[u8], at: usize) -> u64 {
+        u64::from(bytes[at / 8] >> (at % 8) & 1)
+    }
+
+    #[test]
+    fn miniblocks_have_the_bits_of_their_numbers_in_order() {
+        for width in 0..=u64::BITS {
+            let number = |i: u64| i.wrapping_mul(0x9E37_79B9_7F4A_7C15).checked_shr(u64::BITS - width).unwrap_or(0);
+            let numbers: [u64; MINIBLOCK] = std::array::from_fn(|i| number(i as u64 + 1));
+            let mut out = Vec::new();
+            pack_bits(&numbers.map(|number| number as i64), width, &mut out);
+            assert_eq!(out.len(), MINIBLOCK * width as usize / 8);
+            for (i, number) in numbers.into_iter().enumerate() {
+                let found = (0..width).fold(0, |sum, at| sum | bit(&out, i * width as usize + at as usize) << at);
+                assert_eq!(found, number, "number {i} of {width} bits");
+            }
+        }
     }
 
     #[test]

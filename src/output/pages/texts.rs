@@ -141,7 +141,7 @@ fn write_body(texts: &TextSlices<'_>, rows: Range<usize>, is_nullable: bool, cod
     }
     lengths.clear();
     match texts.nulls {
-        None => lengths.extend(rows.clone().map(|row| texts.len(row))),
+        None => lengths.extend(texts.offsets[rows.start..=rows.end].windows(2).map(|ends| ends[1] - ends[0])),
         Some(nulls) => {
             let present = nulls.inner().slice(rows.start, rows.len());
             lengths.extend(present.set_indices().map(|row| texts.len(rows.start + row)));

@@ -77,7 +77,8 @@ pub(in crate::output) fn counts(counts: &UInt64Array, pool: &PageBuffers) -> Res
         delta::pack(&counts[rows.clone()], |count| count as i64, &mut page);
         pages.data(Bytes::copy_from_slice(&page), page.len(), rows.len(), Encoding::DELTA_BINARY_PACKED)?;
     }
-    let bounds = counts.iter().copied().min().zip(counts.iter().copied().max());
+    let bounds = counts.iter().copied().map(|count| (count, count));
+    let bounds = bounds.reduce(|(least, greatest), (count, _)| (least.min(count), greatest.max(count)));
     let mut pages = pages.end((Compression::UNCOMPRESSED, Encoding::DELTA_BINARY_PACKED))?;
     pages.bounds = bounds;
     Ok(pages)
