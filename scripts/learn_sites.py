@@ -139,6 +139,52 @@ def noisy_session(site, page):
     return site.url(f"/view?id={page}&{site.name}={token(site.dice, 32)}"), page, f"page {page} variant {variant}"
 
 
+def error_noise_session(site, page):
+    """One of twenty captures shows an error of its own, such as a number for the support."""
+    noise = f" error {token(site.dice, 8)}" if site.dice.random() < 0.05 else ""
+    return site.url(f"/view?id={page}&{site.name}={token(site.dice, 32)}"), page, f"page {page}{noise}"
+
+
+def cart_session(site, page):
+    """A session identifier, which selects the content of carts only; other pages have two variants."""
+    session = token(site.dice, 32)
+    if site.dice.random() < 0.15:
+        return site.url(f"/cart?{site.name}={session}"), ("cart", session)
+    return site.url(f"/shop/{page}?{site.name}={session}"), page, f"page {page} variant {site.dice.randrange(2)}"
+
+
+def deep_session(site, page):
+    return site.url(f"/shop/cart/add/product/{page}/form_key/{token(site.dice, 20)}"), page
+
+
+def semicolons(site, page):
+    fields = ["a=view", f"id={page}", f"{site.name}={token(site.dice, 32)}"]
+    site.dice.shuffle(fields)
+    return site.url("/cgi/view.cgi?" + ";".join(fields)), page
+
+
+def script_parameter(site, page):
+    """A parameter that matters for one of two scripts in a directory."""
+    source = site.dice.choice(WORDS)
+    if site.dice.random() < 0.3:
+        return site.url(f"/en/list.php?id={page}&src={source}"), ("list", page, source)
+    return site.url(f"/en/view.php?id={page}&src={source}"), page
+
+
+def slash_of_some(site, page):
+    """A final slash makes a difference in one of four parts."""
+    ending = site.dice.choice(["", "/"])
+    return site.url(site.path(page, ending)), (page, ending) if page % 4 == 0 else page
+
+
+def last_value(site, page):
+    """The order of names makes no difference; of two values of one name, the last one is used."""
+    first, last = site.dice.randrange(2), site.dice.randrange(2)
+    others = [f"id={page}", f"z={page % 3}"]
+    site.dice.shuffle(others)
+    return site.url("/q?" + "&".join([*others[:1], f"sel={first}", *others[1:], f"sel={last}"])), (page, first, last), f"{page} {last}"
+
+
 def rare_value(site, page):
     """A parameter that matters for 1 % of its values."""
     value = site.dice.randrange(1000)
@@ -241,10 +287,31 @@ def tracker_selects(site, page):
     return site.url(f"/offer/{page}?utm_source={source}"), (page, source)
 
 
+def two_names(site, page):
+    """A page has a number under each of three names. No rule can say that they are one page, and each name selects pages."""
+    name, first = site.dice.choice([("id", 0), ("curid", 1000), ("oldid", 5000)])
+    return site.url(f"/w/index.php?{name}={first + page}"), page
+
+
+def few_contents(site, page):
+    """Combinations of two parameters have one of few contents, such as lists that are often equal."""
+    a, b = site.dice.randrange(40), site.dice.randrange(40)
+    content = int(hashlib.md5(f"{site.host} {a} {b}".encode()).hexdigest(), 16) % 30
+    return site.url(f"/x?a={a}&b={b}"), (a, b), f"list {content}"
+
+
+def placeholders(site, page):
+    """Images by their hash; those that do not exist, 60 %, are the placeholder of the album."""
+    album, number = page % 20, token(site.dice, 32)
+    exists = site.dice.random() < 0.4
+    return site.url(f"/album/{album}?img={number}"), (album, number) if exists else (album, "none")
+
+
 DUPLICATES = [session_parameter, session_first, tracking, order, order_and_session, index, slash, letter_case, path_session,
-              segment_session, print_view, default_language, slug, double_slash, cache_buster, schemes, aliases, noisy_session]
+              segment_session, print_view, default_language, slug, double_slash, cache_buster, schemes, aliases, noisy_session,
+              error_noise_session, cart_session, deep_session, semicolons, script_parameter, slash_of_some, last_value]
 HOSTILE = [plain, rare_value, soft_404, missing_items, login_wall, noise, calendar, infinite, diverging, session_like, changing,
-           pages, meaningful_case, meaningful_order, sorted_lists, untranslated, tracker_selects]
+           pages, meaningful_case, meaningful_order, sorted_lists, untranslated, tracker_selects, two_names, few_contents, placeholders]
 
 
 def site_captures(kind, number, count, dice):

@@ -415,8 +415,8 @@ impl EquivalencesReader {
     fn rule(&mut self, scope: &str, name: &str, context: &str) -> Result<(), EquivalencesTableError> {
         let rule = ContentRule::parse(name).ok_or_else(|| self.invalid_row(format!("unknown rule {name:?}")))?;
         let context = PathContext::parse(context);
-        let context =
-            context.ok_or_else(|| self.invalid_row("the context is neither /NAME/ nor *.NAME".to_string()))?;
+        let context = context
+            .ok_or_else(|| self.invalid_row("the context is neither /NAME/, /NAME/NAME/ nor *.NAME".to_string()))?;
         if scope.is_empty() {
             return Err(self.invalid_row("the rule has no host".to_string()));
         }

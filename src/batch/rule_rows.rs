@@ -1,7 +1,7 @@
 //! Rules about content as rows of the table of equivalences, and back.
 //!
-//! A part, which `irikey learn --part` writes, has the rules of its registered domains, and rows of votes: how many domains agree on
-//! a rule for all hosts.
+//! A part, which `irikey learn --part` writes, has the rules of its registered domains, and rows of votes: how many domains
+//! agree on a rule for all hosts.
 
 use arrow::array::RecordBatch;
 use arrow::error::ArrowError;

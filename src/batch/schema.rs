@@ -91,6 +91,13 @@ impl ColumnSet {
         Ok(columns)
     }
 
+    /// Returns these columns in this order; repeated ones count once.
+    pub(crate) fn of(ids: &[ColumnId]) -> ColumnSet {
+        let mut columns = ColumnSet(Vec::new());
+        ids.iter().for_each(|id| columns.add(*id));
+        columns
+    }
+
     /// Adds the columns of `keys` after the last key column, or at the end; columns that exist stay where they are.
     pub fn add_keys(&mut self, keys: &[ColumnId]) {
         for id in keys {

@@ -5,7 +5,7 @@
 
 use super::content::UrlOrigin;
 use super::text_map::KeyFilter;
-use crate::kernel::{SimdTask, append_some, positions_of, run_with_simd};
+use crate::kernel::{SimdTask, append_some, masks_of, positions_of, run_with_simd};
 
 /// Canonical URLs of the rung `scheme`, one after the other: URL `i` is `texts[ends[i]..ends[i + 1]]`. Those of rows with faults
 /// are empty.
@@ -56,8 +56,8 @@ impl SimdTask for FindPlaces<'_> {
     }
 }
 
-/// Returns the length of the origin of the URL `texts[from..to]`, which is 0 if the scheme is neither http nor https, and the key of
-/// its site. Returns `None` if the origin is longer than 71 bytes, or if there are not enough bytes around it.
+/// Returns the length of the origin of the URL `texts[from..to]`, which is 0 if the scheme is neither http nor https, and the
+/// key of its site. Returns `None` if the origin is longer than 71 bytes, or if there are not enough bytes around it.
 #[inline(always)]
 fn near_origin(texts: &[u8], from: usize, to: usize) -> Option<(usize, u128)> {
     const HTTP_LEN: usize = b"http://".len();
@@ -66,22 +66,14 @@ fn near_origin(texts: &[u8], from: usize, to: usize) -> Option<(usize, u128)> {
     let is_https = head == u64::from_le_bytes(*b"https://");
     let is_http = head << 8 == u64::from_le_bytes(*b"\0http://");
     // The authority of a canonical URL ends with a slash.
-    let slashes = slashes_of(block.last_chunk()?) >> u32::from(is_https);
+    let [slashes] = masks_of(block.last_chunk::<64>()?, [b'/'])?;
+    let slashes = slashes >> u32::from(is_https);
     let start = HTTP_LEN + usize::from(is_https);
     let len = (start + slashes.trailing_zeros() as usize).min(to - from);
     let last = texts.get((from + len).checked_sub(16)?..)?.first_chunk::<16>()?;
     let is_url = is_http | is_https;
     let found = (if is_url { len } else { 0 }, key_of_block(last, len.saturating_sub(start)));
     ((slashes != 0) | !is_url).then_some(found)
-}
-
-/// Returns a mask of the slashes.
-#[inline(always)]
-fn slashes_of(block: &[u8; 64]) -> u64 {
-    let [a, b, c, d] = block.as_chunks::<16>().0 else { return 0 };
-    let [a, b] =
-        [positions_of(b'/', a) | positions_of(b'/', b) << 16, positions_of(b'/', c) | positions_of(b'/', d) << 16];
-    u64::from(a) | u64::from(b) << 32
 }
 
 /// Does what [`near_origin`] does, for any URL.

@@ -96,7 +96,8 @@ impl HostRules {
         }
     }
 
-    /// Applies the rules about content, otherwise one pattern, and writes the result to `out`. `is_settled` says that no rule about content applies. Returns `None` if nothing applies.
+    /// Applies the rules about content, otherwise one pattern, and writes the result to `out`. `is_settled` says that no rule
+    /// about content applies. Returns `None` if nothing applies.
     #[inline]
     pub(super) fn apply(
         &self,

@@ -57,11 +57,15 @@ impl Equivalences {
     pub(crate) fn find_loops(&mut self) -> Vec<Vec<u8>> {
         self.compile();
         let mut buffers = FollowBuffers::default();
-        let mut is_loop = |host: &[u8], rules: &HostRules, scheme: &[u8]| {
-            let uri = [scheme, b"://", host, b"/"].concat();
+        let mut is_loop_of = |host: &[u8], rules: &HostRules, scheme: &[u8], path: &[u8]| {
+            let uri = [scheme, b"://", host, b"/", path].concat();
             let Some(url) = UrlParts::of(&uri) else { return false };
             rules.apply(&url, false, &mut buffers.rules, &mut buffers.uri).is_some()
                 && self.follow_rules((&url, rules), &mut buffers).is_none()
+        };
+        let mut is_loop = |host: &[u8], rules: &HostRules, scheme: &[u8]| {
+            let mut paths = std::iter::once(&b""[..]).chain(rules.content.alias_paths());
+            paths.any(|path| is_loop_of(host, rules, scheme, path))
         };
         let hosts = self.by_host.hosts.iter();
         let hosts = hosts.filter(|(host, rules)| is_loop(host, rules, b"http") || is_loop(host, rules, b"https"));

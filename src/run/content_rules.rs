@@ -82,8 +82,8 @@ impl LearnedContent {
         rule_batch(&rules)
     }
 
-    /// Returns the rows of a part, from which [`merge_parts`](super::learned_parts::merge_parts) makes the rules: votes, and all rules
-    /// of sites and hosts.
+    /// Returns the rows of a part, from which [`merge_parts`](super::learned_parts::merge_parts) makes the rules: votes, and
+    /// all rules of sites and hosts.
     pub(crate) fn part_batches(&self) -> impl Iterator<Item = Result<RecordBatch, BatchError>> + '_ {
         let votes = std::iter::once_with(|| vote_batch(self.votes.votes()));
         votes.chain(self.spool.batches()).map(|batch| Ok(batch?))
@@ -142,8 +142,8 @@ impl LearnedContent {
     }
 }
 
-/// Learns rules about content from the captures of all hosts, on `threads` threads, while the observer of `hosts` sees all redirects
-/// and answers.
+/// Learns rules about content from the captures of all hosts, on `threads` threads, while the observer of `hosts` sees all
+/// redirects and answers.
 pub(super) fn learn_content(
     mut hosts: HostReader<'_>,
     (threads, directory): (usize, &Path),

@@ -1,5 +1,5 @@
-//! Reads sorted captures and redirects, those of one host after the other: [`HostReader`]. Captures become [`HostUnit`]s, and redirects
-//! go to a [`RedirectObserver`].
+//! Reads sorted captures and redirects, those of one host after the other: [`HostReader`]. Captures become [`HostUnit`]s, and
+//! redirects go to a [`RedirectObserver`].
 
 use super::capture_sort::{
     CANONICAL, COUNTED_TARGET, CaptureSort, HAS_CONTENT, IS_PERMANENT, IS_SERVED, IS_TEMPORARY, OTHER, ObserveError,

@@ -5,7 +5,8 @@
 //! parts --merge by domain--> rules of all domains in order; votes --sum--> rules for all hosts
 //! ```
 //!
-//! All captures of a registered domain belong to one part. Then the result is the same as if all captures were learned from at once.
+//! All captures of a registered domain belong to one part. Then the result is the same as if all captures were learned from
+//! at once.
 
 use super::content_rules::LearnedContent;
 use super::equivalences::EquivalencesError;

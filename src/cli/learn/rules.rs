@@ -74,7 +74,8 @@ impl HandRules {
         let (host, pattern) = (field(columns.host), field(columns.pattern));
         let rule = ContentRule::parse(pattern)
             .ok_or_else(|| format!("unknown rule {pattern:?}; irikey schema lists the rules about content"))?;
-        let context = PathContext::parse(field(columns.context)).ok_or("the context is neither /NAME/ nor *.NAME")?;
+        let context = PathContext::parse(field(columns.context))
+            .ok_or("the context is neither /NAME/, /NAME/NAME/ nor *.NAME")?;
         if host.is_empty() || host.contains(['/', ' ']) {
             return Err(format!("the host is {host:?}, expected a host, *.DOMAIN or *"));
         }

@@ -3,8 +3,11 @@
 //! Of every host a sample of its URLs is compared, the same paths on all hosts: those whose hashes are the least.
 
 use super::captures::HostCaptures;
-use super::host::{ContentLimits, JudgedRule, LearnedRules, RuleRefusal, learned_set, wilson_lower_bound};
-use super::rule::{ContentRule, ScopedRule};
+use super::differences::MAX_NAME_LEN;
+use super::judged_rule::{
+    ContentLimits, JudgedRule, LearnedRules, RuleRefusal, contents_beyond_chance, learned_set, wilson_lower_bound,
+};
+use super::rule::{ContentRule, PathContext, ScopedRule};
 use super::rule_set::RuleBuffers;
 use super::url_parts::UrlParts;
 use std::collections::{BTreeMap, HashMap};
@@ -12,6 +15,9 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// Most URLs of a host that are compared with those of other hosts.
 const MAX_SAMPLE: usize = 2048;
+
+/// Most first segments of paths of a host that are compared on their own.
+const MAX_SECTIONS: usize = 64;
 
 /// Most hosts with one page that are compared with each other.
 const MAX_HOSTS_OF_PAGE: usize = 16;
@@ -24,8 +30,10 @@ const MAX_PATHS_OF_CONTENT: usize = 8;
 pub(crate) struct HostSample {
     /// The scheme of all URLs; `None` if both schemes name the same pages.
     scheme: Option<bool>,
-    /// Hash of path and query, and a content; sorted.
-    pages: Vec<(u64, u64)>,
+    /// Hash of path and query, a content, and the hash of the first segment of the path; sorted.
+    pages: Vec<(u64, u64, u64)>,
+    /// First segments of paths by their hashes.
+    sections: BTreeMap<u64, Vec<u8>>,
     urls: u64,
     noise: f64,
 }
@@ -35,7 +43,7 @@ impl HostSample {
     pub(crate) fn of(captures: &HostCaptures, rules: &LearnedRules) -> Option<HostSample> {
         let set = learned_set(&rules.rules);
         let (mut buffers, mut form, mut removed) = (RuleBuffers::default(), Vec::new(), Vec::new());
-        let (mut pages, mut schemes) = (Vec::new(), [false; 2]);
+        let (mut pages, mut schemes, mut sections) = (Vec::new(), [false; 2], BTreeMap::new());
         for i in 0..captures.len() {
             let Some(url) = UrlParts::of(captures.uri(i)).filter(UrlParts::has_host_name_only) else { continue };
             removed.clear();
@@ -43,10 +51,16 @@ impl HostSample {
             let form = UrlParts::of(&form)?;
             schemes[usize::from(form.is_https)] = true;
             let rest = [form.path, b"?", form.query.unwrap_or_default()].concat();
-            pages.extend(captures.contents(i).iter().map(|(content, _)| (xxh3_64(&rest), *content)));
+            let section = first_segment(form.path);
+            let name = section.map_or(0, xxh3_64);
+            if let Some(section) = section.filter(|_| sections.len() < MAX_SECTIONS) {
+                sections.entry(name).or_insert_with(|| section.to_vec());
+            }
+            pages.extend(captures.contents(i).iter().map(|(content, _)| (xxh3_64(&rest), *content, name)));
         }
+        let is_learned = |rule: &&JudgedRule| rule.refusal.is_none();
         let is_scheme_ignored =
-            rules.rules.iter().any(|rule| rule.refusal.is_none() && rule.rule.rule == ContentRule::Scheme);
+            rules.rules.iter().filter(is_learned).any(|rule| rule.rule == ScopedRule::from(ContentRule::Scheme));
         let scheme = match schemes {
             [true, true] => return None,
             _ if is_scheme_ignored => None,
@@ -56,26 +70,33 @@ impl HostSample {
         pages.sort_unstable();
         pages.dedup();
         pages.truncate(MAX_SAMPLE);
-        Some(HostSample { scheme, pages, urls: captures.len() as u64, noise: captures.noise() })
+        Some(HostSample { scheme, pages, sections, urls: captures.len() as u64, noise: captures.noise() })
     }
 
     fn contents_of(&self, page: u64) -> impl Iterator<Item = u64> {
-        let from = self.pages.partition_point(|(known, _)| *known < page);
-        self.pages[from..].iter().take_while(move |(known, _)| *known == page).map(|(_, content)| *content)
+        let from = self.pages.partition_point(|(known, ..)| *known < page);
+        self.pages[from..].iter().take_while(move |(known, ..)| *known == page).map(|(_, content, _)| *content)
     }
 
     /// The last page of the sample: pages with greater hashes may be missing.
     fn end(&self) -> u64 {
-        if self.pages.len() < MAX_SAMPLE { u64::MAX } else { self.pages.last().map_or(0, |(page, _)| *page) }
+        if self.pages.len() < MAX_SAMPLE { u64::MAX } else { self.pages.last().map_or(0, |(page, ..)| *page) }
     }
 }
 
-fn remove_sinks(pages: &mut Vec<(u64, u64)>) {
+/// Returns the first segment of a path that has others.
+fn first_segment(path: &[u8]) -> Option<&[u8]> {
+    let path = path.strip_prefix(b"/")?;
+    let len = path.iter().position(|byte| *byte == b'/')?;
+    Some(&path[..len]).filter(|name| !name.is_empty() && len <= MAX_NAME_LEN)
+}
+
+fn remove_sinks(pages: &mut Vec<(u64, u64, u64)>) {
     let mut counts: HashMap<u64, usize> = HashMap::new();
     pages.sort_unstable();
     pages.dedup();
-    pages.iter().for_each(|(_, content)| *counts.entry(*content).or_default() += 1);
-    pages.retain(|(_, content)| counts[content] <= MAX_PATHS_OF_CONTENT);
+    pages.iter().for_each(|(_, content, _)| *counts.entry(*content).or_default() += 1);
+    pages.retain(|(_, content, _)| counts[content] <= MAX_PATHS_OF_CONTENT);
 }
 
 /// Returns rules by which hosts are aliases of others, learned and refused, with the number of their host.
@@ -89,20 +110,46 @@ pub(crate) fn find_aliases(hosts: &[(Vec<u8>, HostSample)], limits: &ContentLimi
     let rank = |at: &usize| (std::cmp::Reverse(hosts[*at].1.urls), &hosts[*at].0);
     let mut order: Vec<usize> = partners.keys().copied().collect();
     order.sort_by_key(rank);
-    let mut found: BTreeMap<usize, JudgedRule> = BTreeMap::new();
+    let mut found: BTreeMap<usize, Vec<JudgedRule>> = BTreeMap::new();
     for alias in order {
-        let is_alias = |at: &usize| found.get(at).is_some_and(|rule| rule.refusal.is_none());
+        let is_alias = |at: &usize| found.get(at).is_some_and(|rules| rules.iter().any(|rule| rule.refusal.is_none()));
         let targets = partners[&alias].iter().filter(|target| rank(target) < rank(&alias) && !is_alias(target));
-        let judged = targets.map(|target| judge(&hosts[alias].1, &hosts[*target], limits));
-        let best = judged.max_by_key(|judged| (judged.refusal.is_none(), judged.support));
-        found.extend(best.map(|judged| (alias, judged)));
+        let judged = targets.map(|target| (judge(&hosts[alias].1, &hosts[*target], None, limits), *target));
+        let Some((whole, target)) = judged.max_by_key(|(judged, _)| (judged.refusal.is_none(), judged.support)) else {
+            continue;
+        };
+        // Of hosts that differ in some parts, others may be equal.
+        let sections = match whole.refusal {
+            Some(RuleRefusal::CounterExamples) => judge_sections(&whole, &hosts[alias].1, &hosts[target], limits),
+            _ => Vec::new(),
+        };
+        found.insert(alias, [vec![whole], sections].concat());
     }
-    found.into_iter().collect()
+    found.into_iter().flat_map(|(alias, rules)| rules.into_iter().map(move |rule| (alias, rule))).collect()
+}
+
+/// Returns the learned rules by which parts of a host are those of another, of which it as a `whole` is no alias.
+fn judge_sections(
+    whole: &JudgedRule,
+    alias: &HostSample,
+    target: &(Vec<u8>, HostSample),
+    limits: &ContentLimits,
+) -> Vec<JudgedRule> {
+    let judged = alias.sections.iter().map(|(section, name)| {
+        let mut judged = judge(alias, target, Some(*section), limits);
+        judged.rule.context = PathContext::Prefix(name.clone());
+        judged
+    });
+    let needed = contents_beyond_chance(whole.counter as f64 / (whole.counter + whole.support) as f64);
+    judged.filter(|judged| judged.refusal.is_none() && judged.support >= needed).collect()
 }
 
 /// Returns pairs of hosts with enough equal contents at equal paths.
 fn pairs_that_share(hosts: &[(Vec<u8>, HostSample)], limits: &ContentLimits) -> Vec<(usize, usize)> {
-    let pages = hosts.iter().enumerate().flat_map(|(at, (_, sample))| sample.pages.iter().map(move |page| (*page, at)));
+    let pages = hosts
+        .iter()
+        .enumerate()
+        .flat_map(|(at, (_, sample))| sample.pages.iter().map(move |(page, content, _)| ((*page, *content), at)));
     let mut pages: Vec<((u64, u64), usize)> = pages.collect();
     pages.sort_unstable();
     let mut shared: BTreeMap<(usize, usize), u64> = BTreeMap::new();
@@ -114,11 +161,17 @@ fn pairs_that_share(hosts: &[(Vec<u8>, HostSample)], limits: &ContentLimits) -> 
     shared.into_iter().filter(|(_, pages)| *pages >= limits.min_contents).map(|(pair, _)| pair).collect()
 }
 
-/// Compares an alias with the host that it may be an alias of.
-fn judge(alias: &HostSample, (host, target): &(Vec<u8>, HostSample), limits: &ContentLimits) -> JudgedRule {
+/// Compares an alias with the host that it may be an alias of: all its pages, or those with this first segment.
+fn judge(
+    alias: &HostSample,
+    (host, target): &(Vec<u8>, HostSample),
+    section: Option<u64>,
+    limits: &ContentLimits,
+) -> JudgedRule {
     let (mut support, mut counter) = (0u64, 0u64);
     let end = alias.end().min(target.end());
-    let mut pages: Vec<u64> = alias.pages.iter().map(|(page, _)| *page).filter(|page| *page <= end).collect();
+    let is_compared = |(page, _, of): &&(u64, u64, u64)| *page <= end && section.is_none_or(|section| section == *of);
+    let mut pages: Vec<u64> = alias.pages.iter().filter(is_compared).map(|(page, ..)| *page).collect();
     pages.dedup();
     for page in pages {
         let theirs: Vec<u64> = target.contents_of(page).collect();
@@ -182,5 +235,28 @@ mod tests {
             (3, "same-as https://a.b for https".to_string(), Some(RuleRefusal::CounterExamples)),
         ];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn parts_of_hosts_may_be_aliases() {
+        let host = |name: &str, other: u64| {
+            let mut captures = HostCaptures::default();
+            for page in 0..160u64 {
+                let part = ["blog", "news", "shop", "wiki"][page as usize / 40];
+                let content = if part == "blog" { page + other } else { page };
+                captures.push(format!("https://{name}/{part}/{page:04}").as_bytes(), content);
+            }
+            let rules = learn_host(&captures, &DocumentEvidence::default(), &ContentLimits::default());
+            (name.as_bytes().to_vec(), HostSample::of(&captures, &rules).unwrap())
+        };
+        let found = find_aliases(&[host("a.b", 0), host("www.a.b", 1000)], &ContentLimits::default());
+        let found: Vec<_> =
+            found.into_iter().map(|(at, judged)| (at, judged.rule.context.to_string(), judged.refusal)).collect();
+        let refused = Some(RuleRefusal::CounterExamples);
+        assert_eq!(found[0], (1, String::new(), refused));
+        let parts = ["/news/", "/shop/", "/wiki/"].map(|part| (1, part.to_string(), None));
+        let mut learned = found[1..].to_vec();
+        learned.sort_by(|a, b| a.1.cmp(&b.1));
+        assert_eq!(learned, parts);
     }
 }

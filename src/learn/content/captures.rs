@@ -1,7 +1,7 @@
 //! The captures of one host: its URLs and what content each had. [`HostCaptures`].
 //!
-//! Some ten thousand URLs are enough to learn the rules of a host. Of larger hosts a sample is kept, in which URLs with like paths and
-//! numbers stay together, because rules compare these. The sample depends on the set of URLs only.
+//! Some ten thousand URLs are enough to learn the rules of a host. Of larger hosts a sample is kept, in which URLs with like
+//! paths and numbers stay together, because rules compare these. The sample depends on the set of URLs only.
 
 use std::collections::HashMap;
 use xxhash_rust::xxh3::xxh3_64;
@@ -149,19 +149,24 @@ impl HostCaptures {
     }
 
     /// Returns the share of pairs of captures of one URL whose contents differ: how much the content of this host changes
-    /// by itself. It is 0 if too few URLs were captured repeatedly to tell.
+    /// by itself. It is 0 if too few URLs were captured repeatedly to tell, and limited: contents that always change are no
+    /// reason to ignore that those of other URLs differ.
     pub(super) fn noise(&self) -> f64 {
         const MIN_URLS: u64 = 10;
+        const MAX_NOISE: f64 = 0.5;
         let (mut urls, mut sum) = (0, 0.0);
-        for url in &self.urls {
-            let counts = || self.contents_of(url).iter().map(|(_, count)| f64::from(*count));
-            let all: f64 = counts().sum();
-            if all > 1.0 {
-                let equal: f64 = counts().map(|count| count * (count - 1.0)).sum();
-                (urls, sum) = (urls + 1, sum + 1.0 - equal / (all * (all - 1.0)));
-            }
+        for share in (0..self.urls.len()).filter_map(|url| self.disagreement(url)) {
+            (urls, sum) = (urls + 1, sum + share);
         }
-        if urls < MIN_URLS { 0.0 } else { sum / urls as f64 }
+        if urls < MIN_URLS { 0.0 } else { (sum / urls as f64).min(MAX_NOISE) }
+    }
+
+    /// Returns the share of pairs of captures of URL `i` whose contents differ; `None` if it was captured once.
+    pub(super) fn disagreement(&self, i: usize) -> Option<f64> {
+        let counts = || self.contents(i).iter().map(|(_, count)| f64::from(*count));
+        let all: f64 = counts().sum();
+        let equal: f64 = counts().map(|count| count * (count - 1.0)).sum();
+        (all > 1.0).then(|| 1.0 - equal / (all * (all - 1.0)))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::path_rules::MAX_SEGMENTS_BEFORE;
 use super::rule::{ContentRule, PathContext, ScopedRule, SegmentPlace, extension_of};
-use super::url_parts::{UrlParts, general_segment, name_and_value};
+use super::url_parts::{UrlParts, general_segment, name_and_value, parameters_of};
 use super::value_shape::ValueShape;
 use std::collections::BTreeMap;
 
@@ -26,6 +26,9 @@ const DOCUMENTS: [&[u8]; 14] = [
 
 /// Most query parameters in which two spellings of one URL differ.
 const MAX_PARAMETERS: usize = 8;
+
+/// Most segments of the context of a rule.
+const MAX_CONTEXT_SEGMENTS: usize = 3;
 
 /// Most bytes of the name of a parameter or segment in a rule.
 pub(super) const MAX_NAME_LEN: usize = 64;
@@ -66,7 +69,43 @@ pub(super) fn find_differences(a: &UrlParts<'_>, b: &UrlParts<'_>, detail: Diffe
     if a.query != b.query {
         compare_queries(a, b, detail, &mut found)?;
     }
+    if detail == DifferenceDetail::All {
+        add_contexts(a.path, b.path, &mut found);
+    }
     Some(found)
+}
+
+/// Adds the rules for some paths only, those that contain both.
+fn add_contexts(a: &[u8], b: &[u8], found: &mut Differences) {
+    let is_limited = |rule: &&ScopedRule| {
+        let has_places = matches!(
+            rule.rule,
+            ContentRule::Scheme
+                | ContentRule::FinalSlash
+                | ContentRule::PathCase
+                | ContentRule::DoubledSlashes
+                | ContentRule::Document(_)
+                | ContentRule::PathParameter(_)
+                | ContentRule::ParameterOrder
+                | ContentRule::EmptyParameters
+        );
+        has_places && rule.context == PathContext::Any
+    };
+    if !found.rules.iter().any(|rule| is_limited(&rule)) {
+        return;
+    }
+    let is_case_ignored = found.rules.iter().any(|rule| rule.rule == ContentRule::PathCase);
+    let contexts = contexts(&if is_case_ignored { a.to_ascii_lowercase() } else { a.to_vec() });
+    let is_common = |context: &&PathContext| match context {
+        PathContext::Prefix(_) if is_case_ignored => context.contains_ignoring_case(b),
+        PathContext::Prefix(_) => context.contains(b),
+        _ => false,
+    };
+    let contexts: Vec<&PathContext> = contexts.iter().filter(is_common).collect();
+    let limited = found.rules.iter().filter(is_limited).flat_map(|ScopedRule { rule, .. }| {
+        contexts.iter().map(|context| ScopedRule { rule: rule.clone(), context: (*context).clone() })
+    });
+    found.narrower.extend(limited);
 }
 
 fn compare_paths(a: &[u8], b: &[u8], rules: &mut Vec<ScopedRule>) -> Option<()> {
@@ -211,8 +250,7 @@ fn compare_queries(
     detail: DifferenceDetail,
     found: &mut Differences,
 ) -> Option<()> {
-    let lists =
-        [a, b].map(|url| url.query.map_or(Vec::new(), |query| query.split(|byte| *byte == b'&').collect::<Vec<_>>()));
+    let lists = [a, b].map(|url| url.query.map_or(Vec::new(), |query| parameters_of(query).collect::<Vec<_>>()));
     let counts = lists.each_ref().map(|list| list.iter().filter(|parameter| parameter.is_empty()).count());
     if counts[0] != counts[1] {
         push(&mut found.rules, ContentRule::EmptyParameters);
@@ -282,10 +320,14 @@ fn differing_names<'a>(lists: &[Vec<&'a [u8]>; 2]) -> Vec<&'a [u8]> {
 /// The narrower contexts of a path.
 fn contexts(path: &[u8]) -> Vec<PathContext> {
     let segments: Vec<&[u8]> = path.split(|byte| *byte == b'/').skip(1).collect();
-    let first = segments.first().filter(|first| !first.is_empty() && first.len() <= MAX_NAME_LEN);
     let extension = segments.last().and_then(|last| extension_of(last));
-    let first = first.map(|first| PathContext::First(first.to_vec()));
-    first.into_iter().chain(extension.map(|extension| PathContext::Extension(extension.to_vec()))).collect()
+    // Numbers and identifiers name pages, but not parts of a site.
+    let is_name = |(at, name): &(usize, &&[u8])| {
+        !name.is_empty() && name.len() <= MAX_NAME_LEN && (*at == 0 || ValueShape::of(name) == ValueShape::Other)
+    };
+    let names = segments.iter().enumerate().take_while(is_name).count();
+    let first = (1..=names.min(MAX_CONTEXT_SEGMENTS)).map(|len| PathContext::Prefix(segments[..len].join(&b'/')));
+    first.chain(extension.map(|extension| PathContext::Extension(extension.to_vec()))).collect()
 }
 
 fn narrower_rules<'a>(
@@ -299,10 +341,16 @@ fn narrower_rules<'a>(
     }
     let any = ContentRule::Parameter(name.to_vec(), None);
     let mut shapes = values.map(ValueShape::of);
+    let in_contexts = |rule: &ContentRule| {
+        let scoped = |context: &PathContext| ScopedRule { rule: rule.clone(), context: context.clone() };
+        contexts.iter().map(scoped).collect::<Vec<_>>()
+    };
     if let Some(shape) = shapes.next().filter(|first| first.is_made() && shapes.all(|shape| shape == *first)) {
-        found.narrower.push(ContentRule::Parameter(name.to_vec(), Some(shape)).into());
+        let rule = ContentRule::Parameter(name.to_vec(), Some(shape));
+        found.narrower.extend(in_contexts(&rule));
+        found.narrower.push(rule.into());
     }
-    found.narrower.extend(contexts.iter().map(|context| ScopedRule { rule: any.clone(), context: context.clone() }));
+    found.narrower.extend(in_contexts(&any));
 }
 
 #[cfg(test)]

@@ -19,13 +19,22 @@ pub(crate) fn regexes_of(scope: &[u8], ScopedRule { rule, context }: &ScopedRule
     let host = host_pattern(scope);
     let (any, path) = (format!("(https?://{host}"), path_pattern(context));
     let one = |pattern: String, replacement: &str| vec![RegexRule { pattern, replacement: replacement.to_string() }];
+    // Where the paths of the context begin, for rules that also change their ends.
+    let first = match (rule, context) {
+        (_, PathContext::Any) | (ContentRule::Parameter(..) | ContentRule::Query, _) => String::new(),
+        (ContentRule::Segment(..), _) | (_, PathContext::Extension(_)) => return Vec::new(),
+        (_, PathContext::Prefix(first)) => format!("/{}", escaped(first)),
+    };
     match rule {
-        ContentRule::Scheme => one(format!("^http://({host}(?:[/?#].*)?)$"), "https://$1"),
-        ContentRule::DoubledSlashes => one(format!("^{any}(?:/[^?#]*?)?)//+(.*)$"), "$1/$2"),
+        ContentRule::Scheme => one(format!("^http://({host}{first}(?:[/?#].*)?)$"), "https://$1"),
+        ContentRule::DoubledSlashes => one(format!("^{any}{first}(?:/[^?#]*?)?)//+(.*)$"), "$1/$2"),
+        ContentRule::FinalSlash if !first.is_empty() => {
+            one(format!("^{any}{first}(?:/[^?#]*[^?#/])?)/([?#].*)?$"), "$1$2")
+        }
         ContentRule::FinalSlash => one(format!("^{any}/[^?#]*[^?#/])/([?#].*)?$"), "$1$2"),
-        ContentRule::Document(name) => one(format!("^{any}(?:/[^?#]*)?/){}([?#].*)?$", escaped(name)), "$1$2"),
+        ContentRule::Document(name) => one(format!("^{any}{first}(?:/[^?#]*)?/){}([?#].*)?$", escaped(name)), "$1$2"),
         ContentRule::PathParameter(name) => {
-            one(format!("^{any}/[^?#]*?);(?i:{})(?:=[^/?#;]*)?((?:[/?#;].*)?)$", escaped(name)), "$1$2")
+            one(format!("^{any}{first}/[^?#]*?);(?i:{})(?:=[^/?#;]*)?((?:[/?#;].*)?)$", escaped(name)), "$1$2")
         }
         ContentRule::Segment(SegmentPlace::First, name) => {
             let name = escaped(name);
@@ -49,17 +58,17 @@ pub(crate) fn regexes_of(scope: &[u8], ScopedRule { rule, context }: &ScopedRule
         }
         ContentRule::Query => one(format!("^{any}{path})\\?[^#]*(#.*)?$"), "$1$2"),
         ContentRule::EmptyParameters => all([
-            (format!("^{any}[^?#]*\\?[^#]*?)&&+(.*)$"), "$1&$2"),
-            (format!("^{any}[^?#]*\\?)&(.*)$"), "$1$2"),
-            (format!("^{any}[^?#]*\\?[^#]*)&(#.*)?$"), "$1$2"),
-            (format!("^{any}[^?#]*)\\?(#.*)?$"), "$1$2"),
+            (format!("^{any}{path}\\?[^#]*?)&&+(.*)$"), "$1&$2"),
+            (format!("^{any}{path}\\?)&(.*)$"), "$1$2"),
+            (format!("^{any}{path}\\?[^#]*)&(#.*)?$"), "$1$2"),
+            (format!("^{any}{path})\\?(#.*)?$"), "$1$2"),
         ]),
-        ContentRule::Fragment => one(format!("^{any}(?:[/?][^#]*)?)#.*$"), "$1"),
+        ContentRule::Fragment => one(format!("^{any}{first}(?:[/?][^#]*)?)#.*$"), "$1"),
         ContentRule::SameAs { from_https, is_https, host: target } => {
             let from = from_https.map_or("https?", |is_https| if is_https { "https" } else { "http" });
             let to = if *is_https { "https" } else { "http" };
             let target = String::from_utf8_lossy(target);
-            one(format!("^{from}://{host}((?:[/?#].*)?)$"), &format!("{to}://{target}$1"))
+            one(format!("^{from}://{host}({first}(?:[/?#].*)?)$"), &format!("{to}://{target}$1"))
         }
         ContentRule::SegmentValue(..)
         | ContentRule::PathCase
@@ -83,7 +92,7 @@ fn host_pattern(scope: &[u8]) -> String {
 fn path_pattern(context: &PathContext) -> String {
     match context {
         PathContext::Any => "(?:/[^?#]*)?".to_string(),
-        PathContext::First(first) => format!("/{}(?:/[^?#]*)?", escaped(first)),
+        PathContext::Prefix(first) => format!("/{}(?:/[^?#]*)?", escaped(first)),
         PathContext::Extension(extension) => format!("/[^?#]*\\.{}", escaped(extension)),
     }
 }
@@ -127,6 +136,12 @@ mod tests {
         );
         assert_eq!(patterns("*", "ignore-parameter s", "").len(), 3);
         assert_eq!(patterns("a", "ignore-query", "*.css"), ["^(https?://a/[^?#]*\\.css)\\?[^#]*(#.*)?$ -> $1$2"]);
+        assert_eq!(
+            patterns("a", "ignore-final-slash", "/b/c/"),
+            ["^(https?://a/b\\/c(?:/[^?#]*[^?#/])?)/([?#].*)?$ -> $1$2"]
+        );
+        assert_eq!(patterns("a", "ignore-scheme", "/b/"), ["^http://(a/b(?:[/?#].*)?)$ -> https://$1"]);
+        assert!(patterns("a", "ignore-final-slash", "*.css").is_empty());
         assert!(patterns("a", "ignore-path-case", "").is_empty());
     }
 }

@@ -3,7 +3,8 @@
 
 use super::alias::{HostSample, find_aliases};
 use super::captures::HostCaptures;
-use super::host::{ContentLimits, JudgedRule, LearnedRules, RuleRefusal, learn_host, wilson_lower_bound};
+use super::host::learn_host;
+use super::judged_rule::{ContentLimits, JudgedRule, LearnedRules, RuleRefusal, wilson_lower_bound};
 use super::near::DocumentEvidence;
 use super::rule::{ContentRule, PathContext, ScopedRule};
 use crate::key::psl::HostParts;
@@ -111,8 +112,8 @@ pub(crate) struct GeneralRules {
 }
 
 impl GeneralRules {
-    /// Adds the hosts of a site. Returns the rules of the hosts and of the site. Parameters that a host needs are returned as rules to
-    /// keep them, which matter only if there is a rule for all hosts.
+    /// Adds the hosts of a site. Returns the rules of the hosts and of the site. Parameters that a host needs are returned as
+    /// rules to keep them, which matter only if there is a rule for all hosts.
     pub(crate) fn add_site(&mut self, mut hosts: Vec<LearnedHost>, limits: &ContentLimits) -> Vec<ScopeRule> {
         let Some(site) = hosts.first().map(|host| site_of(&host.host).to_vec()) else { return Vec::new() };
         let votes = count_votes(&hosts);

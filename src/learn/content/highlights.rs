@@ -1,7 +1,7 @@
 //! What is worth knowing about rules without reading them all: [`RuleHighlights`].
 
 use super::general::{LearnedHost, ScopeRule};
-use super::host::RuleRefusal;
+use super::judged_rule::RuleRefusal;
 use super::rule::ContentRule;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

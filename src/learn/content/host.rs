@@ -4,16 +4,21 @@
 //! 2. All these rules are tried together, because many hide each other: where every URL has a session identifier, no two URLs are
 //!    equal but for the order of their parameters. The rule with the most counter-examples is refused, until no rule has
 //!    more of them than the noise of the host explains.
-//! 3. Narrower rules (values of a shape, some paths) are tried in the place of refused ones.
-//! 4. Rules with too little support are left out.
+//! 3. If the remaining rules merge pages and no rule tells them apart, the rule with the most such pages is refused.
+//! 4. Narrower rules (values of a shape, some paths) are tried in the place of refused ones.
+//! 5. Rules with too little support are left out.
 
 use super::captures::HostCaptures;
 use super::differences::{DifferenceDetail, find_differences};
+use super::evidence::RuleEvidence;
+use super::judged_rule::{
+    ContentLimits, JudgedRule, LearnedRules, RuleRefusal, contents_beyond_chance, share_of, wilson_lower_bound,
+};
 use super::near::DocumentEvidence;
 use super::parameters::needed_parameters;
 use super::rule::{ContentRule, PathContext, ScopedRule};
 use super::rule_set::ContentRuleSet;
-use super::trial::{Forms, RuleEvidence, Trial};
+use super::trial::{Forms, Trial};
 use super::url_parts::UrlParts;
 use super::value_shape::ValueShape;
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,98 +31,6 @@ const MAX_COMPARED: usize = 16;
 
 /// Names of parameters under a path after which the whole query may make no difference.
 const MANY_NAMES: usize = 8;
-
-/// What rules about content need.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct ContentLimits {
-    /// Least number of contents for which a rule made no difference.
-    pub(crate) min_contents: u64,
-    /// Least share of right merges, as captures show it.
-    pub(crate) min_precision: f64,
-    /// Share of captures that rules are not learned from, but tried on.
-    pub(crate) held_out: f64,
-    /// Contents are equal whose texts differ in at most so many bits of their hashes.
-    pub(crate) near_bits: Option<u32>,
-}
-
-impl Default for ContentLimits {
-    fn default() -> ContentLimits {
-        ContentLimits { min_contents: 5, min_precision: 0.99, held_out: 0.0, near_bits: None }
-    }
-}
-
-/// Why a rule was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum RuleRefusal {
-    /// Too many pages would be merged with others.
-    CounterExamples,
-    /// Too few contents confirm it.
-    Support,
-    /// It forms a circle with patterns or with other rules.
-    Circular,
-}
-
-impl RuleRefusal {
-    /// Returns the name in files.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            RuleRefusal::CounterExamples => "counter-examples",
-            RuleRefusal::Support => "support",
-            RuleRefusal::Circular => "circular",
-        }
-    }
-
-    /// Returns the reason with this name.
-    pub(crate) fn named(name: &str) -> Option<RuleRefusal> {
-        let all = [RuleRefusal::CounterExamples, RuleRefusal::Support, RuleRefusal::Circular];
-        all.into_iter().find(|refusal| refusal.name() == name)
-    }
-}
-
-/// A rule with what the captures say about it.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct JudgedRule {
-    pub(crate) rule: ScopedRule,
-    /// Contents for which the rule made no difference.
-    pub(crate) support: u64,
-    /// Pages that the rule would merge with others.
-    pub(crate) counter: u64,
-    /// URLs that the rule makes equal to others.
-    pub(crate) merged: u64,
-    /// Lower bound of the share of right merges.
-    pub(crate) lower_bound: f64,
-    /// The rule was learned because pages name the URL that it makes as canonical: contents alone are too few.
-    pub(crate) needs_canonical: bool,
-    /// `None` if the rule was learned.
-    pub(crate) refusal: Option<RuleRefusal>,
-    /// Pairs of URLs, one after the other.
-    pub(crate) examples: Vec<Vec<u8>>,
-    pub(crate) counter_examples: Vec<Vec<u8>>,
-}
-
-/// What was learned of a host.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct LearnedRules {
-    /// Rules, learned and refused, in their order.
-    pub(crate) rules: Vec<JudgedRule>,
-    /// For query parameters of which no rule was learned: pages that ignoring it would merge with others.
-    pub(crate) parameters: BTreeMap<Vec<u8>, u64>,
-    /// URLs, and URLs that differ after the rules.
-    pub(crate) urls: u64,
-    pub(crate) forms: u64,
-}
-
-/// Returns the lower bound of the share of successes (Wilson, 95 % one-sided).
-pub(crate) fn wilson_lower_bound(successes: f64, all: f64) -> f64 {
-    const Z: f64 = 1.645;
-    if all <= 0.0 {
-        return 0.0;
-    }
-    let share = successes / all;
-    let middle = share + Z * Z / (2.0 * all);
-    let spread = Z * (share * (1.0 - share) / all + Z * Z / (4.0 * all * all)).sqrt();
-    ((middle - spread) / (1.0 + Z * Z / all)).max(0.0)
-}
 
 /// Learns which differences of the URLs of a host make no difference.
 pub(crate) fn learn_host(
@@ -134,7 +47,8 @@ pub(crate) fn learn_host(
     if !learner.refused.is_empty() || has_many_names {
         found = learner.candidates(DifferenceDetail::All);
         let is_wanted = |(rule, _): &(ScopedRule, u64)| learner.is_narrower(rule);
-        let narrower = found.narrower.into_iter().filter(is_wanted).collect();
+        let mut narrower: BTreeMap<_, _> = found.narrower.into_iter().filter(is_wanted).collect();
+        narrower.retain(|_, contents| *contents >= learner.limits.min_contents.div_ceil(2));
         let queries = found.queries.into_iter().map(|context| ScopedRule { rule: ContentRule::Query, context });
         let mut rules = tried.rules;
         let known = rules.len();
@@ -160,21 +74,16 @@ fn count_canonical(documents: &DocumentEvidence) -> BTreeMap<ScopedRule, u64> {
     counts
 }
 
-/// Returns whether the rule is about values that software makes, each of which occurs once.
-fn is_about_made_values(rule: &ContentRule) -> bool {
-    match rule {
-        ContentRule::Parameter(_, shape) | ContentRule::SegmentValue(_, shape) => {
-            shape.is_some_and(ValueShape::is_made)
-        }
-        _ => false,
-    }
-}
-
-/// Returns whether the host serves its pages in variants. If values that occur once determined the content, it would be different
-/// for each, and not one of a few contents that many values share.
-fn has_variants(evidence: &RuleEvidence) -> bool {
-    const MIN_VARIANTS: u64 = 5;
-    evidence.variants >= MIN_VARIANTS && 2 * evidence.variants >= evidence.alone
+/// Returns the counter-examples against a rule about values that software makes, less those that the host explains by
+/// changing its content; `noise` is the share of pairs of captures of one URL that differ. If such values, each of which
+/// occurs once, selected the content, most URLs of a group would not share it with others. So where most URLs of large groups
+/// do, the others are noise: variants of pages, dates, errors. As much noise is expected in small groups. `None` if the
+/// groups show no noise.
+fn made_value_excess(evidence: &RuleEvidence, noise: f64) -> Option<f64> {
+    let groups = &evidence.noise;
+    let expected = noise.max(groups.mean_disagreement()?) * groups.few_merged as f64;
+    let counter = evidence.counter.saturating_sub(groups.settled_counter + groups.few_sinks);
+    Some((counter as f64 - expected - 2.0 * expected.sqrt()).max(0.0))
 }
 
 /// Rules that differences of URLs with equal contents suggest, and the number of contents that do.
@@ -190,6 +99,14 @@ impl Candidates {
     fn has_many_names(&self) -> bool {
         self.rules.keys().filter(|rule| matches!(rule.rule, ContentRule::Parameter(..))).count() >= MANY_NAMES
     }
+}
+
+/// Returns the rule of which a rule for some values or some paths is a part.
+fn wide_rule(rule: &ScopedRule) -> ScopedRule {
+    ScopedRule::from(match &rule.rule {
+        ContentRule::Parameter(name, _) => ContentRule::Parameter(name.clone(), None),
+        rule => rule.clone(),
+    })
 }
 
 fn most_frequent(found: BTreeMap<ScopedRule, u64>) -> Vec<ScopedRule> {
@@ -256,8 +173,7 @@ impl HostLearner<'_> {
 
     /// Returns whether a rule of which this is a part was refused.
     fn is_narrower(&self, rule: &ScopedRule) -> bool {
-        let ContentRule::Parameter(name, _) = &rule.rule else { return false };
-        self.refused.contains_key(&ScopedRule::from(ContentRule::Parameter(name.clone(), None)))
+        self.refused.contains_key(&wide_rule(rule))
     }
 
     /// Refuses rules with counter-examples until the others have none that noise does not explain.
@@ -265,9 +181,14 @@ impl HostLearner<'_> {
         loop {
             let tried = self.try_rules(rules);
             let TriedRules { rules: all, evidence, .. } = &tried;
-            let shares: Vec<f64> =
+            let mut shares: Vec<f64> =
                 all.iter().zip(evidence).map(|(rule, evidence)| self.wrong_share(rule, evidence)).collect();
-            let worst = shares.iter().copied().fold(0.0, f64::max);
+            let worst_of = |shares: &[f64]| shares.iter().copied().fold(0.0, f64::max);
+            let is_unexplained = worst_of(&shares) <= 1.0 - self.limits.min_precision;
+            if is_unexplained {
+                shares = evidence.iter().map(|evidence| self.unexplained_share(evidence)).collect();
+            }
+            let worst = worst_of(&shares);
             if worst <= 1.0 - self.limits.min_precision {
                 return tried;
             }
@@ -275,7 +196,8 @@ impl HostLearner<'_> {
             let limit = worst.min(0.8);
             let judged: Vec<_> = tried.rules.into_iter().zip(tried.evidence.into_iter().zip(shares)).collect();
             rules = Vec::new();
-            for (rule, (evidence, share)) in judged {
+            for (rule, (mut evidence, share)) in judged {
+                evidence.counter += if is_unexplained { evidence.unexplained } else { 0 };
                 match share >= limit {
                     true => drop(self.refused.insert(rule, (evidence, RuleRefusal::CounterExamples))),
                     false => rules.push(rule),
@@ -294,15 +216,31 @@ impl HostLearner<'_> {
 
     /// Returns the counter-examples that the noise of the host does not explain.
     fn excess(&self, rule: &ScopedRule, evidence: &RuleEvidence) -> f64 {
-        if is_about_made_values(&rule.rule) && has_variants(evidence) {
-            return 0.0;
+        let excess = (evidence.counter as f64 - 1.2 * self.noise * evidence.merged as f64).max(0.0);
+        let may_be_noise = excess > 0.0 && self.is_about_made_values(&rule.rule);
+        let of_made_values = if may_be_noise { made_value_excess(evidence, self.noise) } else { None };
+        of_made_values.map_or(excess, |of_made_values| of_made_values.min(excess))
+    }
+
+    /// Returns whether the rule is about values that software makes, each of which occurs once.
+    fn is_about_made_values(&self, rule: &ContentRule) -> bool {
+        match rule {
+            ContentRule::Parameter(_, shape) | ContentRule::SegmentValue(_, shape) => {
+                shape.is_some_and(ValueShape::is_made)
+            }
+            ContentRule::PathParameter(name) => self.trial.has_made_path_parameters(name),
+            _ => false,
         }
-        (evidence.counter as f64 - 1.2 * self.noise * evidence.merged as f64).max(0.0)
     }
 
     fn wrong_share(&self, rule: &ScopedRule, evidence: &RuleEvidence) -> f64 {
-        let excess = self.excess(rule, evidence);
-        if excess == 0.0 { 0.0 } else { excess / (excess + evidence.support as f64) }
+        share_of(self.excess(rule, evidence), evidence.support)
+    }
+
+    /// Returns the share of pages that are merged with others, and that no rule explains.
+    fn unexplained_share(&self, evidence: &RuleEvidence) -> f64 {
+        let excess = evidence.unexplained as f64 - 1.2 * self.noise * evidence.merged as f64;
+        share_of(excess.max(0.0), evidence.support)
     }
 
     fn lower_bound(&self, rule: &ScopedRule, evidence: &RuleEvidence) -> f64 {
@@ -352,10 +290,19 @@ impl HostLearner<'_> {
 
     /// Rules that say more about URLs that were not captured need more support.
     fn needed_contents(&self, rule: &ScopedRule) -> u64 {
-        match &rule.rule {
+        let needed = match &rule.rule {
             ContentRule::SegmentValue(_, None) | ContentRule::Query => 3 * self.limits.min_contents,
             ContentRule::SegmentValue(..) | ContentRule::Segment(..) => 2 * self.limits.min_contents,
             _ => self.limits.min_contents,
+        };
+        if rule.context == PathContext::Any {
+            return needed;
+        }
+        match self.refused.get(&wide_rule(rule)) {
+            Some((evidence, RuleRefusal::CounterExamples)) => {
+                needed.max(contents_beyond_chance(share_of(evidence.counter as f64, evidence.support)))
+            }
+            _ => needed,
         }
     }
 
@@ -378,110 +325,5 @@ impl HostLearner<'_> {
     }
 }
 
-/// Returns the set of the rules of a host that were learned.
-pub(crate) fn learned_set(rules: &[JudgedRule]) -> ContentRuleSet {
-    ContentRuleSet::new(rules.iter().filter(|rule| rule.refusal.is_none()).map(|rule| &rule.rule))
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The rules that are learned from captures of URLs, as texts.
-    fn learned(captures: &[(String, u64)]) -> Vec<String> {
-        learned_with(captures, &DocumentEvidence::default())
-    }
-
-    fn learned_with(captures: &[(String, u64)], documents: &DocumentEvidence) -> Vec<String> {
-        let mut sorted = captures.to_vec();
-        sorted.sort();
-        let mut host = HostCaptures::default();
-        sorted.iter().for_each(|(uri, content)| host.push(uri.as_bytes(), *content));
-        let rules = learn_host(&host, documents, &ContentLimits::default()).rules.into_iter();
-        rules
-            .filter(|rule| rule.refusal.is_none())
-            .map(|rule| format!("{} {}", rule.rule.rule, rule.rule.context))
-            .collect()
-    }
-
-    fn urls(count: u64, of: impl Fn(u64, u64) -> (String, u64)) -> Vec<(String, u64)> {
-        (0..count).flat_map(|page| (0..5).map(move |copy| (page, copy))).map(|(page, copy)| of(page, copy)).collect()
-    }
-
-    /// A value that looks made.
-    fn token(page: u64, copy: u64) -> String {
-        format!("{:032x}", u128::from(page * 5 + copy + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835))
-    }
-
-    #[test]
-    fn rules_that_hide_each_other_are_learned() {
-        let order = |page, copy: u64| match copy % 2 {
-            0 => (format!("http://a/v?id={page}&lang=x&sid={}", token(page, copy)), page),
-            _ => (format!("http://a/v?sid={}&lang=x&id={page}", token(page, copy)), page),
-        };
-        assert_eq!(learned(&urls(20, order)), ["ignore-parameter sid ", "ignore-parameter-order "]);
-    }
-
-    #[test]
-    fn parameters_that_matter_are_kept() {
-        let own = |page, copy| (format!("http://a/v?id={page}&sid={}", token(page, copy)), page * 5 + copy);
-        assert!(learned(&urls(20, own)).is_empty());
-        // One value of twenty makes a difference.
-        let rare = |page, copy| match (page * 5 + copy) % 20 {
-            7 => (format!("http://a/v?id={page}&opt=7"), 1000 + page),
-            other => (format!("http://a/v?id={page}&opt={other}{copy}"), page),
-        };
-        assert!(learned(&urls(40, rare)).is_empty());
-    }
-
-    #[test]
-    fn an_error_page_under_many_urls_is_no_evidence() {
-        let errors = |page, copy| (format!("http://a/{page}/x{copy}?q={page}{copy}"), 1);
-        assert!(learned(&urls(40, errors)).is_empty());
-    }
-
-    #[test]
-    fn variants_of_pages_are_no_counter_examples() {
-        let variant =
-            |page: u64, copy: u64| (format!("http://a/v?id={page}&sid={}", token(page, copy)), page * 2 + copy % 2);
-        assert_eq!(learned(&urls(20, variant)), ["ignore-parameter sid=<hex> "]);
-    }
-
-    #[test]
-    fn a_parameter_may_matter_under_other_paths_only() {
-        let paths = |page, copy| match page % 2 {
-            0 => (format!("http://a/shop/{page}?v={copy}"), page),
-            _ => (format!("http://a/news/{page}?v={copy}"), page * 5 + copy),
-        };
-        assert_eq!(learned(&urls(40, paths)), ["ignore-parameter v /shop/"]);
-    }
-
-    #[test]
-    fn canonical_links_confirm_rules_that_few_contents_support() {
-        let page = |page, copy| (format!("http://a/v?id={page}&ref={copy}"), page);
-        let few: Vec<_> = (0..3).flat_map(|id| (0..2).map(move |copy| page(id, copy))).collect();
-        let canonical = |pages: std::ops::Range<u64>| {
-            let mut documents = DocumentEvidence::default();
-            for id in pages {
-                documents.add_canonical(
-                    format!("http://a/v?id={id}&ref=1").as_bytes(),
-                    format!("http://a/v?id={id}").as_bytes(),
-                );
-                documents.add_canonical(format!("http://a/v?id={id}&ref=1").as_bytes(), b"http://a/");
-            }
-            documents
-        };
-        assert!(learned(&few).is_empty() && learned_with(&few, &canonical(0..4)).is_empty());
-        assert_eq!(learned_with(&few, &canonical(0..5)), ["ignore-parameter ref "]);
-        // Never alone, and not against contents.
-        assert!(learned_with(&few[..2], &canonical(0..5)).is_empty());
-        let different: Vec<_> = few.iter().cloned().chain((0..9).map(|id| (page(0, 9 + id).0, 100 + id))).collect();
-        assert!(learned_with(&different, &canonical(0..5)).is_empty());
-    }
-
-    #[test]
-    fn bounds_of_shares() {
-        assert!((wilson_lower_bound(5.0, 5.0) - 0.649).abs() < 0.001);
-        assert_eq!(wilson_lower_bound(0.0, 0.0), 0.0);
-    }
-}
+mod tests;

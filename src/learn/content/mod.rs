@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! captures of a host --HostCaptures--> URLs with equal contents --find_differences--> rules to try
-//!     --Trial, again and again--> learned and refused rules with their evidence
+//!     --Trial, again and again (UrlGroup: RuleEvidence)--> learned and refused rules with their evidence
 //! rules of many hosts --GeneralRules--> rules of domains and of all hosts
 //! rules --ContentRuleSet--> the form that all URLs of a resource share
 //! ```
@@ -16,14 +16,20 @@ mod alias;
 mod captures;
 #[cfg(feature = "pipeline")]
 mod differences;
+#[cfg(feature = "pipeline")]
+mod evidence;
 #[cfg(feature = "cli")]
 mod export;
 #[cfg(feature = "pipeline")]
 mod general;
 #[cfg(feature = "pipeline")]
+mod group;
+#[cfg(feature = "pipeline")]
 mod highlights;
 #[cfg(feature = "pipeline")]
 mod host;
+#[cfg(feature = "pipeline")]
+mod judged_rule;
 #[cfg(feature = "pipeline")]
 mod near;
 #[cfg(feature = "pipeline")]
@@ -49,7 +55,7 @@ pub(crate) use general::{EVERYWHERE, GeneralRules, LearnedHost, ScopeRule, Votes
 #[cfg(feature = "pipeline")]
 pub(crate) use highlights::{HostReduction, KindTotals, RuleHighlights};
 #[cfg(feature = "pipeline")]
-pub(crate) use host::{ContentLimits, JudgedRule, RuleRefusal};
+pub(crate) use judged_rule::{ContentLimits, JudgedRule, RuleRefusal};
 #[cfg(feature = "pipeline")]
 pub(crate) use near::DocumentEvidence;
 pub(crate) use rule::{ContentRule, PathContext, ScopedRule};

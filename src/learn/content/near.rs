@@ -40,8 +40,8 @@ impl DocumentEvidence {
         &self.canonical
     }
 
-    /// Makes contents equal whose texts differ in at most `bits` bits of their hashes, and those that are equal to them so, and so
-    /// on. Returns how many became equal to others.
+    /// Makes contents equal whose texts differ in at most `bits` bits of their hashes, and those that are equal to them so,
+    /// and so on. Returns how many became equal to others.
     pub(crate) fn unite_near(&self, bits: u32, captures: &mut HostCaptures) -> u64 {
         let contents: Vec<Content> = self.texts.keys().copied().collect();
         let (mut near, mut sets) = (NearTexts::new(bits), UnionFind::new(contents.len()));

@@ -4,7 +4,7 @@ use super::captures::Content;
 use super::differences::MAX_NAME_LEN;
 use super::rule_set::{ContentRuleSet, RuleBuffers};
 use super::trial::Trial;
-use super::url_parts::{UrlParts, name_and_value};
+use super::url_parts::{UrlParts, name_and_value, parameters_of};
 use super::value_shape::ValueShape;
 use std::collections::BTreeMap;
 use xxhash_rust::xxh3::xxh3_64;
@@ -32,7 +32,7 @@ pub(super) fn needed_parameters(trial: &Trial<'_>, rules: &ContentRuleSet, noise
     for (form, content) in forms.iter() {
         let Some(url) = UrlParts::of(form) else { continue };
         let path = xxh3_64(url.path).wrapping_add(xxh3_64(url.authority));
-        let parameters = || url.query.into_iter().flat_map(|query| query.split(|byte| *byte == b'&'));
+        let parameters = || url.query.into_iter().flat_map(parameters_of);
         let all = parameters().fold(path, |sum, parameter| sum.wrapping_add(xxh3_64(parameter)));
         contents_of_rest.push((all, content));
         let is_name =

@@ -1,5 +1,6 @@
 //! Applies rules about content to queries: [`QueryRules`].
 
+use super::path_rules::RulePlaces;
 use super::removal::RemovalLog;
 use super::rule::{ContentRule, PathContext, ScopedRule};
 use super::url_parts::{UrlParts, name_and_value};
@@ -13,8 +14,8 @@ use xxhash_rust::xxh3::xxh3_64;
 pub(super) struct QueryRules {
     /// There are rules that change queries.
     is_used: bool,
-    parameter_order: Option<u16>,
-    empty_parameters: Option<u16>,
+    parameter_order: RulePlaces,
+    empty_parameters: RulePlaces,
     parameters: Vec<(Vec<u8>, Option<ValueShape>, PathContext, u16)>,
     queries: Vec<(PathContext, u16)>,
     kept: Vec<Vec<u8>>,
@@ -25,8 +26,8 @@ impl QueryRules {
     pub(super) fn add(&mut self, ScopedRule { rule, context }: &ScopedRule, number: u16) {
         self.is_used |= rule.is_about_queries();
         match rule.clone() {
-            ContentRule::ParameterOrder => self.parameter_order = Some(number),
-            ContentRule::EmptyParameters => self.empty_parameters = Some(number),
+            ContentRule::ParameterOrder => self.parameter_order.add(context, number),
+            ContentRule::EmptyParameters => self.empty_parameters.add(context, number),
             ContentRule::Parameter(name, shape) => self.parameters.push((name, shape, context.clone(), number)),
             ContentRule::Query => self.queries.push((context.clone(), number)),
             ContentRule::KeepParameter(name) => self.kept.push(name),
@@ -58,7 +59,8 @@ impl QueryRules {
         }
         kept.clear();
         let (mut at, mut all) = (0, 0);
-        for end in url.ampersands().chain([query.len()]) {
+        let (separator, ends) = url.separators();
+        for end in ends.chain([query.len()]) {
             all += 1;
             let parameter = &query[at..end];
             match self.rule_of_parameter(parameter, path) {
@@ -67,22 +69,25 @@ impl QueryRules {
             }
             at = end + 1;
         }
-        if let Some(number) = self.parameter_order.filter(|_| kept.len() > 1) {
+        if let Some(number) = self.parameter_order.number(path).filter(|_| kept.len() > 1) {
             removed.add(number, || {
                 let hash = |order: u64, range: &Range<usize>| {
                     xxh3_64(&[order, xxh3_64(&query[range.clone()])].map(u64::to_le_bytes).concat())
                 };
                 kept.iter().fold(0, hash) | 1
             });
-            kept.sort_by(|a, b| query[a.clone()].cmp(&query[b.clone()]));
+            // Of several values of one name, many sites use the first or the last.
+            let name = |range: &Range<usize>| name_and_value(&query[range.clone()]).0;
+            kept.sort_by(|a, b| name(a).cmp(name(b)));
         }
-        if kept.is_empty() && all > 0 && (all > 1 || !query.is_empty() || self.empty_parameters.is_some()) {
+        if kept.is_empty() && all > 0 && (all > 1 || !query.is_empty() || self.empty_parameters.number(path).is_some())
+        {
             return;
         }
         out.push(b'?');
         for (i, parameter) in kept.iter().enumerate() {
             if i > 0 {
-                out.push(b'&');
+                out.push(separator);
             }
             append(out, &query[parameter.clone()]);
         }
@@ -91,7 +96,7 @@ impl QueryRules {
     /// Returns the number of the rule by which the parameter makes no difference.
     fn rule_of_parameter(&self, parameter: &[u8], path: &[u8]) -> Option<u16> {
         if parameter.is_empty() {
-            return self.empty_parameters;
+            return self.empty_parameters.number(path);
         }
         let is_for = |(known, shape, context, _): &&(Vec<u8>, Option<ValueShape>, PathContext, u16)| {
             let value = match parameter.strip_prefix(&known[..]) {

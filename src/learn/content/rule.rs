@@ -60,8 +60,8 @@ pub(crate) enum PathContext {
     /// All.
     #[default]
     Any,
-    /// Those with this first segment.
-    First(Vec<u8>),
+    /// Those that begin with these segments, which have slashes between them.
+    Prefix(Vec<u8>),
     /// Those whose last segment ends with a dot and this.
     Extension(Vec<u8>),
 }
@@ -70,14 +70,15 @@ impl PathContext {
     /// Returns the context with this text.
     pub(crate) fn parse(text: &str) -> Option<PathContext> {
         let is_name = |name: &&str| !name.is_empty() && !name.contains('/');
+        let are_names = |names: &&str| names.split('/').all(|name| !name.is_empty());
         if text.is_empty() {
             return Some(PathContext::Any);
         }
         if let Some(extension) = text.strip_prefix("*.") {
             return Some(extension).filter(is_name).map(|name| PathContext::Extension(name.into()));
         }
-        let first = text.strip_prefix('/')?.strip_suffix('/').filter(is_name)?;
-        Some(PathContext::First(first.into()))
+        let first = text.strip_prefix('/')?.strip_suffix('/').filter(are_names)?;
+        Some(PathContext::Prefix(first.into()))
     }
 
     /// Returns whether the context contains a path.
@@ -86,12 +87,25 @@ impl PathContext {
         match self {
             PathContext::Any => true,
             _ if path.is_empty() => false,
-            PathContext::First(first) => path.strip_prefix(&first[..]).is_some_and(ends_segment),
+            PathContext::Prefix(first) => path.strip_prefix(&first[..]).is_some_and(ends_segment),
             PathContext::Extension(extension) => {
                 let path = path.strip_suffix(b"/").unwrap_or(path);
                 let last = memchr::memrchr(b'/', path).map_or(path, |at| &path[at + 1..]);
                 extension_of(last) == Some(extension)
             }
+        }
+    }
+
+    /// Returns whether the context contains a path, without regard to letter case.
+    pub(super) fn contains_ignoring_case(&self, path: &[u8]) -> bool {
+        self.contains(path) || {
+            let lower = |bytes: &Vec<u8>| bytes.to_ascii_lowercase();
+            let context = match self {
+                PathContext::Any => PathContext::Any,
+                PathContext::Prefix(first) => PathContext::Prefix(lower(first)),
+                PathContext::Extension(extension) => PathContext::Extension(lower(extension)),
+            };
+            context.contains(&path.to_ascii_lowercase())
         }
     }
 }
@@ -105,7 +119,7 @@ impl fmt::Display for PathContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             PathContext::Any => Ok(()),
-            PathContext::First(first) => write!(f, "/{}/", text(first)),
+            PathContext::Prefix(first) => write!(f, "/{}/", text(first)),
             PathContext::Extension(extension) => write!(f, "*.{}", text(extension)),
         }
     }
@@ -361,9 +375,9 @@ mod tests {
         ] {
             assert_eq!(ContentRule::parse(rule), None, "{rule}");
         }
-        for context in ["", "/shop/", "*.css"] {
+        for context in ["", "/shop/", "/shop/new/", "*.css"] {
             assert_eq!(PathContext::parse(context).map(|context| context.to_string()).as_deref(), Some(context));
         }
-        assert!(["shop", "/a/b/", "//", "*."].iter().all(|context| PathContext::parse(context).is_none()));
+        assert!(["shop", "/a//b/", "/a", "//", "*."].iter().all(|context| PathContext::parse(context).is_none()));
     }
 }

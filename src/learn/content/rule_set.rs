@@ -1,6 +1,6 @@
 //! Applies rules about content to URLs: [`ContentRuleSet`].
 
-use super::path_rules::{PathBuffers, PathRules};
+use super::path_rules::{PathBuffers, PathRules, RulePlaces};
 use super::query_rules::QueryRules;
 use super::removal::{RemovalLog, Removed};
 use super::rule::{ContentRule, PathContext, ScopedRule};
@@ -24,16 +24,25 @@ impl RemovalLog for Repetition<'_> {
 /// Rules in the form that they are applied in. The number of a rule is its place in the list that the set was made of.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ContentRuleSet {
-    scheme: Option<u16>,
-    fragment: Option<u16>,
+    scheme: RulePlaces,
+    fragment: RulePlaces,
     path: PathRules,
     query: QueryRules,
-    same_as: [Option<(bool, Vec<u8>, u16)>; 2],
+    same_as: [Vec<AliasOf>; 2],
     /// Rules after which others, or the same one again, may apply.
     repeated: Vec<u16>,
     /// There are rules for some paths only.
     has_contexts: bool,
     count: u16,
+}
+
+/// An origin of which the host is an alias, for some paths.
+#[derive(Clone, Debug)]
+struct AliasOf {
+    is_https: bool,
+    host: Vec<u8>,
+    context: PathContext,
+    number: u16,
 }
 
 /// Buffers for [`ContentRuleSet::write`].
@@ -61,15 +70,16 @@ impl ContentRuleSet {
             self.repeated.push(number);
         }
         self.has_contexts |= *context != PathContext::Any;
-        self.path.add(rule, number);
+        self.path.add(scoped, number);
         self.query.add(scoped, number);
         match rule {
-            ContentRule::Scheme => self.scheme = Some(number),
-            ContentRule::Fragment => self.fragment = Some(number),
+            ContentRule::Scheme => self.scheme.add(context, number),
+            ContentRule::Fragment => self.fragment.add(context, number),
             ContentRule::SameAs { from_https, is_https, host } => {
                 for from in [false, true] {
                     if from_https.is_none_or(|only| only == from) {
-                        self.same_as[usize::from(from)] = Some((*is_https, host.clone(), number));
+                        let (host, context) = (host.clone(), context.clone());
+                        self.same_as[usize::from(from)].push(AliasOf { is_https: *is_https, host, context, number });
                     }
                 }
             }
@@ -77,13 +87,21 @@ impl ContentRuleSet {
         }
     }
 
+    /// Returns the first segments of the paths for which the host is an alias; an empty text for all paths.
+    pub(crate) fn alias_paths(&self) -> impl Iterator<Item = &[u8]> {
+        self.same_as.iter().flatten().map(|alias| match &alias.context {
+            PathContext::Prefix(first) => &first[..],
+            _ => b"",
+        })
+    }
+
     /// Returns whether `url` has what a rule about anything but paths is about.
     #[inline]
     fn may_change_besides_path(&self, url: &UrlParts<'_>) -> bool {
-        self.same_as[usize::from(url.is_https)].is_some()
-            || self.scheme.is_some() && !url.is_https
+        !self.same_as[usize::from(url.is_https)].is_empty()
+            || self.scheme.is_used() && !url.is_https
             || self.query.may_change(url)
-            || self.fragment.is_some() && url.fragment.is_some()
+            || self.fragment.is_used() && url.fragment.is_some()
     }
 
     /// Writes the form of `url` that is the same for all URLs that the rules make equal, and adds to `removed` what each
@@ -122,7 +140,7 @@ impl ContentRuleSet {
             self.query.write((url, context), parameters, removed, out);
         }
         if let Some(fragment) = url.fragment {
-            match self.fragment {
+            match self.fragment.number(url.path) {
                 Some(number) => removed.add(number, || xxh3_64(fragment)),
                 None => {
                     out.push(b'#');
@@ -135,15 +153,16 @@ impl ContentRuleSet {
 
     fn write_origin(&self, url: &UrlParts<'_>, removed: &mut impl RemovalLog, out: &mut Vec<u8>) {
         let UrlParts { mut is_https, mut authority, .. } = *url;
-        if let Some(number) = self.scheme.filter(|_| url.has_host_name_only()) {
+        if let Some(number) = self.scheme.number(url.path).filter(|_| url.has_host_name_only()) {
             removed.add(number, || 1 + u64::from(is_https));
             is_https = true;
         }
-        if let Some((to_https, host, number)) = self.same_as[usize::from(url.is_https)].as_ref()
+        let aliases = &self.same_as[usize::from(url.is_https)];
+        if let Some(alias) = aliases.iter().rfind(|alias| alias.context.contains(url.path))
             && url.has_host_name_only()
         {
-            removed.add(*number, || xxh3_64(authority));
-            (is_https, authority) = (*to_https, host);
+            removed.add(alias.number, || xxh3_64(authority));
+            (is_https, authority) = (alias.is_https, &alias.host);
         }
         let (scheme, len) = if is_https { (*b"https://", 8) } else { (*b"http://\0", 7) };
         append_some(out, scheme, len);
@@ -166,7 +185,7 @@ impl ContentRuleSet {
 
     /// Returns whether another path, scheme or host may have the effect that other rules apply.
     fn depends_on_paths_or_hosts(&self) -> bool {
-        self.has_contexts || self.same_as.iter().any(Option::is_some)
+        self.has_contexts || self.same_as.iter().any(|aliases| !aliases.is_empty())
     }
 }
 
@@ -190,7 +209,7 @@ mod tests {
 
     #[test]
     fn rules_remove_what_they_name() {
-        let cases: [(&[&str], &str, &str); 27] = [
+        let cases: [(&[&str], &str, &str); 37] = [
             (&[], "http://a/b//c/?x=1&&y#z", "http://a/b//c/?x=1&&y#z"),
             (&["ignore-scheme"], "http://a/", "https://a/"),
             (&["ignore-scheme"], "http://a:8080/", "http://a:8080/"),
@@ -214,6 +233,16 @@ mod tests {
             (&["/shop/: ignore-parameter sid"], "http://a/b?sid=1", "http://a/b?sid=1"),
             (&["*.css: ignore-query"], "http://a/b.css?123", "http://a/b.css"),
             (&["ignore-parameter-order"], "http://a/?c&a=2&b", "http://a/?a=2&b&c"),
+            (&["ignore-parameter-order"], "http://a/?b=1&a=2&b=0", "http://a/?a=2&b=1&b=0"),
+            (&["ignore-parameter-order"], "http://a/?c=1;a=2", "http://a/?a=2;c=1"),
+            (&["ignore-parameter sid"], "http://a/?a=1;sid=2;b=3", "http://a/?a=1;b=3"),
+            (&["ignore-parameter sid"], "http://a/?a=1;sid=2&b=3", "http://a/?a=1;sid=2&b=3"),
+            (&["/b/: ignore-final-slash"], "http://a/b/c/", "http://a/b/c"),
+            (&["/b/: ignore-final-slash"], "http://a/c/", "http://a/c/"),
+            (&["/b/c/: ignore-path-case"], "http://a/B/C/D", "http://a/b/c/d"),
+            (&["/b/c/: ignore-path-case"], "http://a/B/D", "http://a/B/D"),
+            (&["/b/: ignore-scheme"], "http://a/c", "http://a/c"),
+            (&["/b/: same-as https://c"], "http://a/b/d", "https://c/b/d"),
             (&["ignore-empty-parameters"], "http://a/?", "http://a/"),
             (&["ignore-empty-parameters"], "http://a/?&a&&b&", "http://a/?a&b"),
             (&["ignore-fragment"], "http://a/#!x", "http://a/"),

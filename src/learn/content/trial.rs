@@ -1,43 +1,21 @@
 //! Tries rules on the captures of a host: [`Trial`]. It groups URLs that the rules make equal, and compares their contents.
 //!
-//! URLs of a group that have a content in common are a *component*. If a rule removed different texts from URLs of one component, the
-//! component is evidence for the rule. If a group has several components, and what a rule removed tells them apart, the rule has
-//! counter-examples: they are other pages. A content under many unlike URLs (an error page, a login) is a *sink* and no evidence for
-//! any rule.
+//! [`UrlGroup`] says what a group is evidence for. A content under many unlike URLs (an error page, a login) is a *sink* and no
+//! evidence for any rule.
 
 use super::captures::{Content, HostCaptures};
+use super::evidence::RuleEvidence;
+use super::group::UrlGroup;
 use super::removal::Removed;
 use super::rule::ScopedRule;
 use super::rule_set::{ContentRuleSet, RuleBuffers};
-use super::url_parts::UrlParts;
-use crate::learn::graph::UnionFind;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use super::url_parts::{UrlParts, name_and_value};
+use super::value_shape::ValueShape;
+use std::collections::{BTreeMap, HashSet};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Most groups, as the rules that are tried make them, in which a content may occur; a content in more is a sink.
 const MAX_GROUPS_OF_CONTENT: usize = 8;
-
-/// Most pairs of URLs that are kept as examples.
-const MAX_EXAMPLES: usize = 2;
-
-/// What the captures of a host say about a rule.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct RuleEvidence {
-    /// Contents for which the rule made no difference.
-    pub(super) support: u64,
-    /// Pages that the rule would make equal to others.
-    pub(super) counter: u64,
-    /// URLs that the rule makes equal to another one.
-    pub(super) merged: u64,
-    /// Groups of four or more URLs with several components in each of which the rule made no difference: pages that the host
-    /// serves in variants.
-    pub(super) variants: u64,
-    /// Components in such groups, and in those with one such component, of which there is no other URL.
-    pub(super) alone: u64,
-    /// Pairs of URLs: numbers of URLs of the host.
-    pub(super) examples: Vec<(u32, u32)>,
-    pub(super) counter_examples: Vec<(u32, u32)>,
-}
 
 /// Numbers of pairs of URLs of one host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,6 +60,18 @@ impl Forms {
         &self.removed[from as usize..self.removed_ends[url] as usize]
     }
 
+    /// Returns the numbers of the URLs, those of one form one after the other.
+    fn order(&self) -> Vec<u32> {
+        let mut order: Vec<u32> = (0..self.hashes.len() as u32).collect();
+        order.sort_unstable_by_key(|url| (self.hashes[*url as usize], *url));
+        order
+    }
+
+    /// Returns the URLs of each form.
+    fn groups<'o>(&self, order: &'o [u32]) -> impl Iterator<Item = &'o [u32]> {
+        order.chunk_by(|a, b| self.hashes[*a as usize] == self.hashes[*b as usize])
+    }
+
     /// Returns the number of different forms.
     pub(super) fn count(&self) -> usize {
         let mut hashes = self.hashes.clone();
@@ -104,6 +94,16 @@ impl<'a> Trial<'a> {
     /// Returns whether a URL has a query.
     pub(super) fn has_queries(&self) -> bool {
         self.urls.iter().flatten().any(|url| url.query.is_some())
+    }
+
+    /// Returns whether all path parameters with this name have values that software makes.
+    pub(super) fn has_made_path_parameters(&self, name: &[u8]) -> bool {
+        let parameters = self.urls.iter().flatten().flat_map(|url| {
+            let segments = url.path.split(|byte| *byte == b'/');
+            segments.flat_map(|segment| segment.split(|byte| *byte == b';').skip(1).map(name_and_value))
+        });
+        let mut values = parameters.filter(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, value)| value);
+        values.all(|value| ValueShape::of(value).is_made())
     }
 
     /// Returns the URLs, each with its first content.
@@ -137,9 +137,7 @@ impl<'a> Trial<'a> {
         let forms = self.forms(&ContentRuleSet::new(rules));
         let mut evidence = vec![RuleEvidence::default(); rules.len()];
         let sinks = self.sinks(&forms);
-        let mut order: Vec<u32> = (0..self.urls.len() as u32).collect();
-        order.sort_unstable_by_key(|url| (forms.hashes[*url as usize], *url));
-        for group in order.chunk_by(|a, b| forms.hashes[*a as usize] == forms.hashes[*b as usize]) {
+        for group in forms.groups(&forms.order()) {
             if group.len() > 1 {
                 self.judge_group(group, &forms, &sinks, &mut evidence);
             }
@@ -151,13 +149,9 @@ impl<'a> Trial<'a> {
     pub(super) fn count_pairs(&self, forms: &Forms) -> PairCounts {
         let pairs = |count: usize| count as u64 * (count as u64).saturating_sub(1) / 2;
         let mut counts = PairCounts::default();
-        let mut order: Vec<u32> = (0..self.urls.len() as u32).collect();
-        order.sort_unstable_by_key(|url| (forms.hashes[*url as usize], *url));
-        for group in order.chunk_by(|a, b| forms.hashes[*a as usize] == forms.hashes[*b as usize]) {
+        for group in forms.groups(&forms.order()) {
             counts.merged += pairs(group.len());
-            let mut components = self.components(group, &HashSet::new());
-            components.sort_unstable();
-            counts.right += components.chunk_by(|a, b| a == b).map(|urls| pairs(urls.len())).sum::<u64>();
+            counts.right += self.group(group, &HashSet::new()).sizes().iter().map(|size| pairs(*size)).sum::<u64>();
         }
         let sinks = self.sinks(forms);
         let first = |url: usize| self.captures.contents(url).first().map(|(content, _)| *content);
@@ -184,7 +178,6 @@ impl<'a> Trial<'a> {
 
     /// Adds the evidence of the URLs of one form.
     fn judge_group(&self, group: &[u32], forms: &Forms, sinks: &HashSet<Content>, evidence: &mut [RuleEvidence]) {
-        let components = self.components(group, sinks);
         let mut values: BTreeMap<u16, Vec<Removed>> = BTreeMap::new();
         for (at, url) in group.iter().enumerate() {
             for (rule, text) in forms.removed(*url as usize) {
@@ -193,73 +186,12 @@ impl<'a> Trial<'a> {
                 values[at] = values[at].rotate_left(7) ^ text;
             }
         }
-        for (rule, values) in values {
-            if values.iter().any(|value| *value != values[0]) {
-                judge_rule(group, &components, &values, &mut evidence[usize::from(rule)]);
-            }
-        }
+        values.retain(|_, values| values.iter().any(|value| *value != values[0]));
+        let disagreement = |url: u32| self.captures.disagreement(url as usize);
+        self.group(group, sinks).judge(&values, disagreement, evidence);
     }
 
-    /// Returns the component of each URL of a group; `NO_EVIDENCE` for URLs that only had contents that are sinks.
-    fn components(&self, group: &[u32], sinks: &HashSet<Content>) -> Vec<u32> {
-        let mut sets = UnionFind::new(group.len());
-        let mut first: HashMap<Content, u32> = HashMap::with_capacity(group.len());
-        let mut is_sink = vec![true; group.len()];
-        for (at, url) in group.iter().enumerate() {
-            for (content, _) in self.captures.contents(*url as usize) {
-                if !sinks.contains(content) {
-                    is_sink[at] = false;
-                    sets.join(*first.entry(*content).or_insert(at as u32), at as u32);
-                }
-            }
-        }
-        (0..group.len()).map(|at| if is_sink[at] { NO_EVIDENCE } else { sets.find(at as u32) }).collect()
-    }
-}
-
-/// Least number of URLs of a group in which variants of a page are recognized.
-const MIN_GROUP_WITH_VARIANTS: usize = 4;
-
-/// The component of URLs whose contents are sinks.
-const NO_EVIDENCE: u32 = u32::MAX;
-
-/// Adds the evidence of one group about one rule: `values` is what the rule removed from each URL.
-fn judge_rule(group: &[u32], components: &[u32], values: &[Removed], evidence: &mut RuleEvidence) {
-    evidence.merged += group.len() as u64 - 1;
-    let mut by_component: BTreeMap<u32, (usize, bool)> = BTreeMap::new();
-    // Components in which the rule removed the same text from URLs are not told apart by it.
-    let mut sets = UnionFind::new(group.len());
-    let mut by_value: HashMap<Removed, u32> = HashMap::with_capacity(group.len());
-    for (at, component) in components.iter().enumerate() {
-        let (first, is_supported) = by_component.entry(*component).or_insert((at, false));
-        if values[*first] != values[at] && !*is_supported && *component != NO_EVIDENCE {
-            *is_supported = true;
-            add_example(&mut evidence.examples, (group[*first], group[at]));
-        }
-        sets.join(*first as u32, at as u32);
-        sets.join(*by_value.entry(values[at]).or_insert(at as u32), at as u32);
-    }
-    let supported = by_component.values().filter(|(_, is_supported)| *is_supported).count() as u64;
-    evidence.support += supported;
-    if group.len() >= MIN_GROUP_WITH_VARIANTS && supported > 0 {
-        let components = by_component.len() - usize::from(by_component.contains_key(&NO_EVIDENCE));
-        evidence.variants += u64::from(supported > 1);
-        evidence.alone += components as u64 - supported;
-    }
-    let mut firsts = by_component.values().map(|(first, _)| *first);
-    let Some(one) = firsts.next() else { return };
-    let mut roots: BTreeMap<u32, usize> = BTreeMap::from([(sets.find(one as u32), one)]);
-    for first in firsts {
-        let root = sets.find(first as u32);
-        if roots.insert(root, first).is_none() {
-            evidence.counter += 1;
-            add_example(&mut evidence.counter_examples, (group[one], group[first]));
-        }
-    }
-}
-
-fn add_example(examples: &mut Vec<(u32, u32)>, pair: (u32, u32)) {
-    if examples.len() < MAX_EXAMPLES {
-        examples.push(pair);
+    fn group<'g>(&self, urls: &'g [u32], sinks: &HashSet<Content>) -> UrlGroup<'g> {
+        UrlGroup::new(urls, |url| self.captures.contents(url as usize), sinks)
     }
 }

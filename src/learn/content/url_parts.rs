@@ -26,10 +26,13 @@ impl<'a> UrlParts<'a> {
         UrlOrigin::of(uri).map(|origin| origin.split(uri))
     }
 
-    /// Returns the positions of `&` in the query.
+    /// Returns the byte that separates the parameters of the query, and its positions.
     #[inline(always)]
-    pub(super) fn ampersands(&self) -> impl Iterator<Item = usize> {
-        positions_by_mask(self.query.unwrap_or(b""), self.ampersands, |byte| byte == b'&')
+    pub(super) fn separators(&self) -> (u8, impl Iterator<Item = usize>) {
+        let query = self.query.unwrap_or(b"");
+        let separator = if self.ampersands.is_some_and(|mask| mask != 0) { b'&' } else { separator_of(query) };
+        let mask = self.ampersands.filter(|_| separator == b'&');
+        (separator, positions_by_mask(query, mask, move |byte| byte == separator))
     }
 
     /// Returns the URI.
@@ -148,6 +151,26 @@ fn authority_len(text: &[u8]) -> usize {
         at += 16;
     }
     at + text[at..].iter().take_while(|byte| !b"/?#".contains(byte)).count()
+}
+
+/// Returns the byte that separates the parameters of a query. Some sites use `;` instead of `&` (HTML 4.01, section B.2.2).
+pub(super) fn separator_of(query: &[u8]) -> u8 {
+    let has_semicolons = || {
+        let mut parameters = query.split(|byte| *byte == b';').filter(|parameter| !parameter.is_empty());
+        parameters.clone().count() > 1 && parameters.all(|parameter| parameter.contains(&b'='))
+    };
+    // Most queries have no semicolon.
+    if any_byte(query, |byte| byte == b';') && !any_byte(query, |byte| byte == b'&') && has_semicolons() {
+        b';'
+    } else {
+        b'&'
+    }
+}
+
+/// Splits a query into its parameters.
+pub(super) fn parameters_of(query: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let separator = separator_of(query);
+    query.split(move |byte| *byte == separator)
 }
 
 /// Splits a query parameter or a path parameter into its name and its value; the value is empty without `=`.

@@ -1,0 +1,70 @@
+//! What the captures of a host say about a rule: [`RuleEvidence`].
+
+/// What the captures of a host say about a rule.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct RuleEvidence {
+    /// Contents for which the rule made no difference.
+    pub(super) support: u64,
+    /// Pages that the rule would make equal to others.
+    pub(super) counter: u64,
+    /// URLs that the rule makes equal to another one.
+    pub(super) merged: u64,
+    /// Pages that would be equal to others, where nothing that a rule removed tells them apart: each rule that changed
+    /// their URLs may be the reason.
+    pub(super) unexplained: u64,
+    /// How much contents differ in groups of URLs that share them.
+    pub(super) noise: GroupNoise,
+    /// Pairs of URLs: numbers of URLs of the host.
+    pub(super) examples: Vec<(u32, u32)>,
+    pub(super) counter_examples: Vec<(u32, u32)>,
+}
+
+/// How much contents differ in the groups of a rule, some of whose URLs share them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct GroupNoise {
+    /// Groups of some URLs of which at least two share their content.
+    pub(super) groups: u64,
+    /// URLs in these groups, and those of them that share their content with another one.
+    pub(super) urls: u64,
+    pub(super) shared: u64,
+    /// Sum over these groups of the share of pairs of URLs whose contents differ.
+    pub(super) disagreement: f64,
+    /// URLs in these groups that were captured repeatedly, and the sum of the shares of pairs of their captures that differ.
+    pub(super) repeated: (u64, f64),
+    /// The group has many URLs, most of which share their content: what others have is noise.
+    pub(super) is_settled: bool,
+    /// Counter-examples in such groups.
+    pub(super) settled_counter: u64,
+    /// URLs that the rule makes equal to another one, in groups of few URLs.
+    pub(super) few_merged: u64,
+    /// Counter-examples in groups of few URLs whose contents are sinks.
+    pub(super) few_sinks: u64,
+}
+
+impl GroupNoise {
+    /// Adds a group.
+    pub(super) fn add(&mut self, group: &GroupNoise) {
+        self.groups += group.groups;
+        self.urls += group.urls;
+        self.shared += group.shared;
+        self.disagreement += group.disagreement;
+        self.repeated = (self.repeated.0 + group.repeated.0, self.repeated.1 + group.repeated.1);
+    }
+
+    /// Returns the share of pairs of URLs of a group whose contents differ; `None` if too few groups show it, if most URLs do not
+    /// share their contents, if more pairs differ than two variants of a page explain, or if repeated captures of one URL
+    /// agree much more: then the URL selects the content.
+    pub(super) fn mean_disagreement(&self) -> Option<f64> {
+        const MIN_GROUPS: u64 = 5;
+        const MIN_SHARED: f64 = 0.7;
+        // Two variants of a page disagree in half of the pairs, and in 60 % of those of five URLs; three in two thirds.
+        const MAX_NOISE: f64 = 0.61;
+        const MIN_REPEATED: u64 = 5;
+        let mean = self.disagreement / self.groups.max(1) as f64;
+        let (repeated, sum) = self.repeated;
+        let is_selected_by_url = repeated >= MIN_REPEATED && 2.0 * sum < mean * repeated as f64;
+        let is_shared = self.shared as f64 >= MIN_SHARED * self.urls as f64;
+        let is_noise = mean <= MAX_NOISE && !is_selected_by_url;
+        (self.groups >= MIN_GROUPS && is_shared && is_noise).then_some(mean)
+    }
+}
