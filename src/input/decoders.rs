@@ -82,8 +82,8 @@ pub(super) struct DecoderAdapter {
     is_done: bool,
 }
 
-/// Always reads the same number of bytes from a decoder that drops what it unpacked in the read that finds damage. So their number
-/// does not depend on the lengths of the caller's reads.
+/// Always reads the same number of bytes from a decoder that drops what it unpacked in the read that finds damage. So their
+/// number does not depend on the lengths of the caller's reads.
 struct FixedReads<R>(BufReader<R>);
 
 impl<R: Read> Read for FixedReads<R> {

@@ -1,9 +1,9 @@
 //! Unpacks gzip files of many members with several threads, ahead of the reader.
 //!
-//! The file, which is mapped or in a store, is divided into sections of equal length. A thread searches its section for the first member header and
-//! unpacks from there. Such a header may be a coincidence inside deflated data, so a section counts only if the members
-//! before it end exactly where it begins: the result is the same as that of one [`GzipReader`], including its defects.
-//! Everything that is not a whole member of moderate length (padding, damage, very long members) is left to a
+//! The file, which is mapped or in a store, is divided into sections of equal length. A thread searches its section for the
+//! first member header and unpacks from there. Such a header may be a coincidence inside deflated data, so a section counts
+//! only if the members before it end exactly where it begins: the result is the same as that of one [`GzipReader`], including
+//! its defects. Everything that is not a whole member of moderate length (padding, damage, very long members) is left to a
 //! [`GzipReader`] that starts there.
 
 use std::io::{self, Read};

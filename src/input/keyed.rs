@@ -87,8 +87,8 @@ impl KeyedFile {
         }
         // Only this row group is read.
         let chunks = |number: usize| (number == group).then(|| self.chunks(group, schema));
-        let file = PositionedFile::of_rows(&self.file).and_then(|file| file.with_chunks(group, chunks));
-        let file = file.map_err(Defect::Open)?;
+        let file = PositionedFile::of_rows(&self.file).map_err(Defect::Open)?.with_chunks(group, chunks);
+        file.wait().map_err(Defect::Open)?;
         catch_panic(|| self.read_rows(group, file, schema), ParquetError::General).map_err(|error| damaged(&error))
     }
 

@@ -90,9 +90,9 @@ impl Sources {
 }
 
 /// Returns the sources that `arguments` name; without arguments, standard input. `@NAME` names a file (`@-`: standard input)
-/// with one path or `-` per line, perhaps compressed with gzip; empty lines and lines that begin with `#` are skipped. If the
-/// list contains a NUL byte, NUL ends every path, as `find -print0` writes them, and every path counts. A list cannot name
-/// another list.
+/// with one path or `-` per line, perhaps compressed with gzip or Zstandard; empty lines and lines that begin with `#` are
+/// skipped. If the list contains a NUL byte, NUL ends every path, as `find -print0` writes them, and every path counts. A
+/// list cannot name another list.
 ///
 /// # Errors
 /// The error of the argument that names no readable input; [`ListError::Several`] if there are more.
@@ -147,9 +147,7 @@ fn read_list(path: &Path, prefix: &OsStr) -> Result<Vec<PathBuf>, ListError> {
     } else {
         bytes = read_file(path).map_err(failed)?;
     }
-    if packing(&bytes) == Packing::Gzip {
-        bytes = unpack_list(&bytes).map_err(failed)?;
-    }
+    let bytes = unpack_list(bytes).map_err(failed)?;
     let mut paths = Vec::new();
     let has_nul = bytes.contains(&0);
     let end = if has_nul { 0 } else { b'\n' };
@@ -169,14 +167,18 @@ fn read_list(path: &Path, prefix: &OsStr) -> Result<Vec<PathBuf>, ListError> {
     Ok(paths)
 }
 
-/// Unpacks a list that is compressed with gzip.
-fn unpack_list(packed: &[u8]) -> io::Result<Vec<u8>> {
+/// Unpacks a list, if it is compressed with gzip or Zstandard.
+fn unpack_list(list: Vec<u8>) -> io::Result<Vec<u8>> {
+    let refuse = |reason: &str| Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+    let mut unpacked: Box<dyn Read + '_> = match packing(&list) {
+        Packing::Plain => return Ok(list),
+        Packing::Gzip => Box::new(MultiGzDecoder::new(&list[..])),
+        Packing::Zstd => Box::new(zstd::Decoder::new(&list[..])?),
+        _ => return refuse("it is compressed, but neither with gzip nor with Zstandard; unpack it"),
+    };
     let mut bytes = Vec::new();
-    MultiGzDecoder::new(packed).take(MAX_LIST_LEN + 1).read_to_end(&mut bytes)?;
-    match bytes.len() as u64 > MAX_LIST_LEN {
-        true => Err(io::Error::new(io::ErrorKind::InvalidData, "it is longer than 1 GiB; divide it")),
-        false => Ok(bytes),
-    }
+    unpacked.by_ref().take(MAX_LIST_LEN + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_LIST_LEN { refuse("it is longer than 1 GiB; divide it") } else { Ok(bytes) }
 }
 
 /// The objects that `url` names, and the members of those that are ZIP archives. An object that is `in_list` is not

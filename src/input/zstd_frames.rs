@@ -145,8 +145,8 @@ impl Unpacker for ZstdReader {
     }
 }
 
-/// Returns the bytes up to the end of what the decoder reads, if it asks for `requested` bytes: the header of the next block is a step
-/// of its own.
+/// Returns the bytes up to the end of what the decoder reads, if it asks for `requested` bytes: the header of the next block
+/// is a step of its own.
 fn step_len_of(requested: usize) -> usize {
     match requested {
         0 => FRAME_START_LEN,

@@ -60,16 +60,11 @@ pub(super) fn mask_urls(urls: &[BufferedText<'_>], masks: &mut [UrlMasks]) {
         let high = _mm256_and_si256(high, _mm256_cmpgt_epi8(splat(len.saturating_sub(32) as u8), positions));
         let equal = |delimiter: u8| equal(low, high, splat(delimiter));
         ClassMasks {
-            dots: equal(b'.'),
-            slashes: equal(b'/'),
-            questions: equal(b'?'),
-            hashes: equal(b'#'),
-            ampersands: equal(b'&'),
-            equals: equal(b'='),
             upper: to_mask(is_upper(low), is_upper(high)),
             escapes: to_mask(low, high) | equal(b'%'),
             specials: !to_mask(specials.misses(low), specials.misses(high)),
             not_names: to_mask(names.misses(low), names.misses(high)),
+            ..ClassMasks::of_delimiters(equal)
         }
     });
 }

@@ -37,16 +37,11 @@ pub(super) fn mask_urls(urls: &[BufferedText<'_>], masks: &mut [UrlMasks]) {
         let equal = |byte: u8| _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(byte as i8));
         let from_upper_a = _mm512_sub_epi8(bytes, _mm512_set1_epi8(b'A' as i8));
         ClassMasks {
-            dots: equal(b'.'),
-            slashes: equal(b'/'),
-            questions: equal(b'?'),
-            hashes: equal(b'#'),
-            ampersands: equal(b'&'),
-            equals: equal(b'='),
             upper: _mm512_cmplt_epu8_mask(from_upper_a, _mm512_set1_epi8(26)),
             escapes: _mm512_movepi8_mask(bytes) | equal(b'%'),
             specials: specials.mask_of(bytes),
             not_names: !names.mask_of(bytes),
+            ..ClassMasks::of_delimiters(equal)
         }
     });
 }

@@ -117,8 +117,8 @@ pub(super) fn push_blocks(
     }
 }
 
-/// The definition of all classification kernels: returns the masks of up to 64 bytes that follow the byte `before`. Bits past the end of `bytes` are set in
-/// `attention` and `stop`.
+/// The definition of all classification kernels: returns the masks of up to 64 bytes that follow the byte `before`. Bits past
+/// the end of `bytes` are set in `attention` and `stop`.
 fn mask_block(bytes: &[u8], before: u8, classifier: &Classifier) -> MaskBlock {
     let mut block = MaskBlock::default();
     if bytes.len() < 64 {

@@ -38,6 +38,33 @@ pub(crate) fn append_range(out: &mut Vec<u8>, text: &[u8], at: usize, len: usize
     }
 }
 
+/// Appends the first `len` bytes of `text` and an `LF` to `out`, like [`append_range`].
+///
+/// # Panics
+/// If `text` is shorter.
+#[inline(always)]
+pub(crate) fn append_line(out: &mut Vec<u8>, text: &[u8], len: usize) {
+    const STEP: usize = 128;
+    match text.first_chunk::<STEP>() {
+        Some(bytes) if len <= STEP => {
+            out.reserve(STEP + 1);
+            // SAFETY: `reserve` made the `STEP + 1` bytes behind the vector's length writable. The first write initializes
+            // `STEP` of them and the second one the byte at `len`, which is at most `STEP`, as the guard checked. Source and
+            // destination are in different allocations.
+            unsafe {
+                let target = out.as_mut_ptr().add(out.len());
+                target.cast::<[u8; STEP]>().write_unaligned(*bytes);
+                target.add(len).write(b'\n');
+                out.set_len(out.len() + len + 1);
+            }
+        }
+        _ => {
+            append(out, &text[..len]);
+            out.push(b'\n');
+        }
+    }
+}
+
 /// The case of ASCII letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AsciiCase {
@@ -100,10 +127,10 @@ impl<'a> Appender<'a> {
             Some(near) if len <= N => {
                 // A loop is compiled for the caller's instruction set; `map` may become a call.
                 let mut near = *near;
-                near.iter_mut().for_each(|byte| *byte = lower(*byte));
+                near.iter_mut().for_each(|byte| *byte = byte.to_ascii_lowercase());
                 self.write(near, len);
             }
-            _ => bytes[range].iter().for_each(|byte| self.push(lower(*byte))),
+            _ => bytes[range].iter().for_each(|byte| self.push(byte.to_ascii_lowercase())),
         }
     }
 
@@ -139,12 +166,6 @@ impl<'a> Appender<'a> {
         unsafe { self.out.set_len(self.len) };
         self.out
     }
-}
-
-/// Converts an ASCII letter to lower case, without a branch.
-#[inline(always)]
-fn lower(byte: u8) -> u8 {
-    byte | u8::from(byte.wrapping_sub(b'A') < 26) << 5
 }
 
 /// Prefetches item `at` of `items`, which need not exist.

@@ -1,6 +1,6 @@
 //! Memory between two pages that cannot be accessed, so that a kernel that reads past its text ends the test.
 
-use std::ops::Deref;
+use std::ops::{Deref, DerefMut};
 
 /// Length of the accessible page, in bytes. Pages of x86-64 and of most other systems are not longer.
 const PAGE_LEN: usize = 4096;
@@ -42,8 +42,15 @@ impl Deref for GuardedText {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: `new` wrote these bytes, and nothing changes them.
+        // SAFETY: `new` wrote these bytes, and only `deref_mut` gives access to change them.
         unsafe { std::slice::from_raw_parts(self.map.byte_add(self.at).cast(), self.len) }
+    }
+}
+
+impl DerefMut for GuardedText {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: `new` wrote these bytes into a writable page, and no other reference to them exists.
+        unsafe { std::slice::from_raw_parts_mut(self.map.byte_add(self.at).cast(), self.len) }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Masks of many URLs at once, with the instructions of the processor.
 
 use super::cpu::SimdLevel;
+use super::search::mask_of;
 use super::url_masks::{BufferedText, ClassMasks, UrlMasks, mask_each};
 
 /// Sets item `i` of `masks` to the masks of URL `i`, for a longer one to those of its first
@@ -30,32 +31,17 @@ fn class_masks(bytes: &[u8; 64], len: usize) -> ClassMasks {
     for (at, byte) in text.iter_mut().enumerate() {
         *byte &= if at < len { 0xFF } else { 0 };
     }
-    let equal = |delimiter: u8| mask_of(&text, |byte| byte == delimiter);
     let is_name = |byte: u8| {
         let is_letter = (byte | 0x20).wrapping_sub(b'a') < 26;
         is_letter | (byte.wrapping_sub(b'0') < 10) | (byte == b'-') | (byte == b'.') | (byte == b'_')
     };
     ClassMasks {
-        dots: equal(b'.'),
-        slashes: equal(b'/'),
-        questions: equal(b'?'),
-        hashes: equal(b'#'),
-        ampersands: equal(b'&'),
-        equals: equal(b'='),
         upper: mask_of(&text, |byte| byte.wrapping_sub(b'A') < 26),
         escapes: mask_of(&text, |byte| (byte == b'%') | (byte >= 0x80)),
         specials: mask_of(&text, |byte| (byte <= b' ') | (byte == b'(') | (byte == 0x7F)),
         not_names: mask_of(&text, |byte| !is_name(byte)),
+        ..ClassMasks::of_delimiters(|delimiter| mask_of(&text, |byte| byte == delimiter))
     }
-}
-
-/// Returns a mask of the bytes for which `is_member` is true.
-#[inline(always)]
-fn mask_of(bytes: &[u8; 64], is_member: impl Fn(u8) -> bool) -> u64 {
-    bytes.as_chunks::<16>().0.iter().rev().fold(0, |mask, block| {
-        let found = block.map(|byte| if is_member(byte) { 0xFF } else { 0 });
-        mask << 16 | u64::from(super::positions_of(0xFF, &found))
-    })
 }
 
 #[cfg(test)]

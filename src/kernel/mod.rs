@@ -5,6 +5,7 @@
 //! bytes --percent_encode-----> %XX%XX...
 //! texts --push_xxh3_128------> one 128-bit hash per text
 //! URLs  --mask_urls----------> one bit per byte of a short URL: delimiters and classes
+//! packed bytes --unpack_snappy--> the bytes
 //! ```
 //!
 //! Each loop has a definition that handles one byte at a time. Tests compare the faster variants with it, and the
@@ -26,6 +27,8 @@ mod masking;
 mod parse;
 mod scalar;
 mod search;
+#[cfg(feature = "pipeline")]
+mod snappy;
 mod span;
 #[cfg(target_arch = "x86_64")]
 mod sse2;
@@ -35,11 +38,15 @@ mod xxh3;
 pub use bitmaps::Bitmaps;
 pub(crate) use byte_set::ByteSet;
 pub use classifier::Classifier;
-pub(crate) use copy::{Appender, AsciiCase, append, append_range, append_range_in_case, append_some, prefetch};
+pub(crate) use copy::{
+    Appender, AsciiCase, append, append_line, append_range, append_range_in_case, append_some, prefetch,
+};
 pub(crate) use cpu::{SimdTask, run_with_simd};
 pub(crate) use masking::mask_urls;
 pub(crate) use parse::parse_bytes;
 pub(crate) use search::{any_byte, any_pair, count_bytes, find_byte, masks_of, positions, positions_by_mask};
+#[cfg(feature = "pipeline")]
+pub(crate) use snappy::unpack_snappy;
 pub use span::Span;
 pub(crate) use url_masks::{BufferedText, MAX_MASKED_LEN, UrlMasks, low_bits};
 pub(crate) use xxh3::push_xxh3_128;

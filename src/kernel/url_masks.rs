@@ -91,6 +91,22 @@ pub(crate) struct ClassMasks {
     pub(crate) not_names: u64,
 }
 
+impl ClassMasks {
+    /// Returns the masks of the delimiters, each computed by `equal`, and empty masks of the other classes.
+    #[inline(always)]
+    pub(super) fn of_delimiters(equal: impl Fn(u8) -> u64) -> ClassMasks {
+        ClassMasks {
+            dots: equal(b'.'),
+            slashes: equal(b'/'),
+            questions: equal(b'?'),
+            hashes: equal(b'#'),
+            ampersands: equal(b'&'),
+            equals: equal(b'='),
+            ..ClassMasks::default()
+        }
+    }
+}
+
 const NAMES: ByteSet =
     ByteSet::range(b'a', b'z').or(ByteSet::range(b'A', b'Z')).or(ByteSet::range(b'0', b'9')).or(ByteSet::of(b"-._"));
 const SPECIALS: ByteSet = ByteSet::range(0, b' ').or(ByteSet::of(b"(\x7F"));

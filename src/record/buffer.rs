@@ -8,7 +8,7 @@
 use super::fields::{FieldBuffers, FieldSet, FieldValues, gather};
 use super::records::{RecordOffsets, Records};
 use crate::iri::{CLASSIFIER, Component, Fault, FaultKind, Flags};
-use crate::kernel::{Bitmaps, Span};
+use crate::kernel::{Bitmaps, Span, append_line};
 
 /// Columns of records; spans point into the text that [`RecordColumns::records`] is given.
 ///
@@ -145,6 +145,17 @@ pub struct RecordBuffer {
     pub(super) columns: RecordColumns,
 }
 
+/// How much [`RecordBuffer::push_prefixed_urls`] copies.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct UrlLimits {
+    /// Most URLs.
+    pub(crate) count: usize,
+    /// Bytes of text of the buffer at which no more URLs are copied.
+    pub(crate) text_len: usize,
+    /// Longest URL.
+    pub(crate) url_len: usize,
+}
+
 impl RecordBuffer {
     /// An empty buffer that stores the fields of `carry`.
     pub(crate) fn new(carry: FieldSet) -> RecordBuffer {
@@ -205,6 +216,28 @@ impl RecordBuffer {
     pub fn push_url(&mut self, url: &[u8]) {
         let url = append(&mut self.text, url);
         self.columns.urls.push(url);
+    }
+
+    /// Copies URLs that follow each other in `bytes`, each behind its length in four bytes (`PLAIN` texts of Parquet), until
+    /// `limits` are reached. They are numbered from `first` on. Returns the number of URLs and of the bytes that they took;
+    /// `None` if a length reaches past `bytes` or exceeds the limit, after which the buffer must not be used.
+    pub(crate) fn push_prefixed_urls(&mut self, bytes: &[u8], first: u64, limits: UrlLimits) -> Option<(usize, usize)> {
+        let RecordBuffer { text, columns } = self;
+        let first_record = columns.urls.len();
+        let mut at = 0;
+        while columns.urls.len() - first_record < limits.count && text.len() < limits.text_len {
+            let (len, rest) = bytes.get(at..)?.split_first_chunk()?;
+            let len = u32::from_le_bytes(*len) as usize;
+            if len > limits.url_len.min(rest.len()) {
+                return None;
+            }
+            columns.urls.push(Span { at: text.len() as u32, len: len as u32 });
+            append_line(text, rest, len);
+            at += size_of::<u32>() + len;
+        }
+        let count = columns.urls.len() - first_record;
+        columns.offsets.extend(first..first + count as u64);
+        Some((count, at))
     }
 
     /// Copies the base of the current record.

@@ -3,8 +3,9 @@
 //! URLs and redirects are written unescaped, so a space in one of them adds a column. Such a line is read from both ends:
 //! what must look like a time, a media type, a status, a digest or a number does, and the surplus belongs to the redirect,
 //! otherwise to the URL. A line with fewer columns than the header promises is read in one of the common layouts (9, 10
-//! or 11 columns, or the 7 of the Wayback CDX server). A line that fits none is a record with a fault, and the line is its URL. Header lines are counted,
-//! and so is the key to resume at the end of an answer; header lines and blank lines are not records.
+//! or 11 columns, or the 7 of the Wayback CDX server). A line that fits none is a record with a fault, and the line is its
+//! URL. Header lines are counted, and so is the key to resume at the end of an answer; header lines and blank lines are not
+//! records.
 
 use super::buffer::{RecordColumns, lines};
 use super::decoder::{SourceHead, TextDecoder};

@@ -3,8 +3,8 @@
 //!
 //! The dialects differ in whether numbers are strings and in which members exist. A key can contain spaces; the JSON
 //! begins at the first ` {` after a time. A line without JSON, or whose JSON is truncated, is followed by text or has no
-//! `url`, is a record with a fault, and the line is its URL; without a `url`, the other members still count. Lines that begin with `!` or `@` are counted as headers; headers and blank lines are
-//! not records.
+//! `url`, is a record with a fault, and the line is its URL; without a `url`, the other members still count. Lines that begin
+//! with `!` or `@` are counted as headers; headers and blank lines are not records.
 
 use super::buffer::RecordBuffer;
 use super::capture_fields::{CaptureFields, IndexMember, copy_string};

@@ -42,6 +42,8 @@ mod unsupported;
 
 pub(crate) use advice::FormatAdvice;
 pub use buffer::RecordBuffer;
+#[cfg(feature = "pipeline")]
+pub(crate) use buffer::UrlLimits;
 pub use decoder::{FormatOptions, SourceHead, TextDecoder};
 pub(crate) use format::{AUTO, Decoder, SourceFormat};
 pub use format::{ArchiveRows, InputFormat, TextFormat};

@@ -6,6 +6,7 @@
 //!
 //! ```text
 //! Parquet --parquet_pages: check--parquet: units of rows, decoded ahead--> batches --rows--> RecordBuffer, in order
+//!                                                            URLs alone --text_pages--> RecordBuffer
 //! Arrow IPC --ipc_lengths: check----reader---------> batches --rows--> RecordBuffer
 //! ```
 //!
@@ -23,6 +24,8 @@ mod positioned_file;
 mod reader;
 mod remote_table;
 mod rows;
+mod text_pages;
+mod text_schema;
 
 pub(crate) use columns::{TableColumns, TableOptions};
 pub(crate) use guard::{catch_panic, silence_caught_panics};

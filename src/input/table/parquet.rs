@@ -1,23 +1,25 @@
 //! Parquet files, decoded in **units**: ranges of rows that can be decoded independently. A unit is a row group, or a part of
 //! a long one; the units depend on the file and the columns only. Several threads decode units ahead of the reader.
 //!
+//! Batches of a file of which only a column of texts is read are copied from its pages (`text_pages`). The decoder reads
+//! all others, and those in which `text_pages` meets anything that is not common.
+//!
 //! `parquet_pages` checks the lengths in a file before the decoder uses them. A defect of a unit follows those of its rows
 //! that could be decoded. The decoder is code of another crate and the file may hold anything, so a panic of the decoder is
 //! a defect as well.
 
+use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::{DataType, Field, Schema};
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, RowSelection, RowSelector,
 };
 use parquet::arrow::{FieldLevels, ProjectionMask, parquet_to_arrow_field_levels};
 use parquet::errors::{ParquetError, Result as ParquetResult};
-use parquet::file::metadata::{ColumnChunkMetaData, FileMetaData, ParquetMetaData, RowGroupMetaData};
+use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 use parquet::file::reader::Length;
-use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
 
 use super::columns::{TableOptions, TableProjection};
 use super::guard::{DECODER_PANICKED, catch_panic};
@@ -25,6 +27,8 @@ use super::page_memory::PageMemory;
 use super::parquet_pages::CheckedRowGroup;
 use super::positioned_file::{PositionedFile, TableFile};
 use super::rows::{BatchRows, PositionedRows, check_types};
+use super::text_pages::TextPages;
+use super::text_schema::{only_text_column, with_text_as_bytes};
 use crate::input::error::Defect;
 use crate::ordered::{QueueLimits, ReadAhead};
 use crate::record::RecordBuffer;
@@ -50,8 +54,8 @@ pub(super) fn open(
     file: &TableFile,
     options: &TableOptions,
 ) -> Result<(Box<dyn Iterator<Item = PositionedRows> + Send>, u64), Defect> {
-    let parquet = ParquetTable::open(file, options)?;
-    let (file_len, mut units) = (parquet.file.len(), parquet.units());
+    let parquet = Arc::new(ParquetTable::open(file, options)?);
+    let (file_len, mut units) = (parquet.file.len(), parquet.units(UNIT_LEN));
     if options.threads < 2 || units.clone().nth(1).is_none() {
         return Ok((Box::new(units.flat_map(move |unit| parquet.read(unit))), file_len));
     }
@@ -60,9 +64,9 @@ pub(super) fn open(
     let rows = ReadAhead::spawn(
         options.threads,
         limits,
-        move |_| units.next(),
-        move |unit, sender| {
-            for rows in parquet.read(unit) {
+        move |_| units.next().map(|unit| parquet.read(unit)),
+        |unit_rows, sender| {
+            for rows in unit_rows {
                 let len = rows.records.as_ref().map_or(0, RecordBuffer::text_len);
                 if !sender.push(rows, len) {
                     return;
@@ -84,6 +88,10 @@ struct ParquetTable {
     levels: FieldLevels,
     projection: TableProjection,
     memory: Arc<PageMemory>,
+    /// The column that is read, if it is the only one and has texts.
+    text_column: Option<usize>,
+    /// With one thread: the pages of a row group, from the row after the last unit on.
+    place: Option<Mutex<Option<(usize, TextPages)>>>,
 }
 
 /// Consecutive rows of one row group.
@@ -103,6 +111,7 @@ struct ParquetUnit {
 struct ParquetUnits {
     metadata: ArrowReaderMetadata,
     mask: ProjectionMask,
+    unit_len: u64,
     group: usize,
     from: u64,
     number: u64,
@@ -126,33 +135,42 @@ impl ParquetTable {
             Ok((metadata, mask, levels))
         };
         let (metadata, mask, levels) = catch_panic(project, ParquetError::General).map_err(damaged)?;
-        Ok(ParquetTable { file, metadata, mask, levels, projection, memory: Arc::default() })
+        let text_column = only_text_column(&metadata, &mask, &projection);
+        let place = (options.threads < 2).then(Mutex::default);
+        Ok(ParquetTable { file, metadata, mask, levels, projection, memory: Arc::default(), text_column, place })
     }
 
-    fn units(&self) -> ParquetUnits {
-        ParquetUnits { metadata: self.metadata.clone(), mask: self.mask.clone(), group: 0, from: 0, number: 0 }
+    /// The units of the file, which have about `unit_len` bytes.
+    fn units(&self, unit_len: u64) -> ParquetUnits {
+        let (metadata, mask) = (self.metadata.clone(), self.mask.clone());
+        ParquetUnits { metadata, mask, unit_len, group: 0, from: 0, number: 0 }
     }
 
-    /// Decodes the rows of a unit.
-    fn read(&self, unit: ParquetUnit) -> UnitRows {
-        let build = || {
-            let metadata = self.metadata.clone();
-            let file = self.file.with_chunks(unit.group, |group| self.chunks(group))?;
-            let memory = self.memory.clone();
-            let row_group = CheckedRowGroup { file, metadata, group: unit.group, memory };
-            row_group.check()?;
-            let rows = RowSelection::from(vec![
-                RowSelector::skip(unit.from as usize),
-                RowSelector::select(unit.rows as usize),
-            ]);
-            ParquetRecordBatchReader::try_new_with_row_groups(&self.levels, &row_group, unit.batch_rows, Some(rows))
-        };
-        let (batches, failed) = match catch_panic(build, ParquetError::General) {
-            Ok(batches) => (Some(batches), None),
-            Err(error) => (None, Some(error)),
-        };
-        let at = self.group_start(unit.group);
-        UnitRows { unit, batches, failed, rows: None, projection: self.projection.clone(), number: unit.number, at }
+    /// The rows of a unit. Its bytes are requested now, so units are in order; they are decoded when the first row is taken.
+    fn read(self: &Arc<Self>, unit: ParquetUnit) -> UnitRows {
+        UnitRows {
+            table: Arc::clone(self),
+            unit,
+            file: self.file.with_chunks(unit.group, |group| self.chunks(group)),
+            source: RowSource::Unread,
+            buffers: VecDeque::new(),
+            rows: None,
+            number: unit.number,
+            at: self.group_start(unit.group),
+        }
+    }
+
+    /// The texts from the first row of a unit on, if the unit before it was read last.
+    fn take_place(&self, unit: ParquetUnit) -> Option<TextPages> {
+        let (group, texts) = self.place.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        ((group, texts.row()) == (unit.group, unit.from)).then_some(texts)
+    }
+
+    /// Keeps the texts after a unit.
+    fn put_place(&self, unit: ParquetUnit, texts: TextPages) {
+        if let Some(place) = &self.place {
+            *place.lock().unwrap_or_else(PoisonError::into_inner) = Some((unit.group, texts));
+        }
     }
 
     /// Where the columns of a row group that are read are in the file, as far as the file states it; `None` after the last
@@ -186,8 +204,8 @@ impl Iterator for ParquetUnits {
                 continue;
             }
             let len = self.len(group).max(1);
-            // The number of equal units whose length is nearest to `UNIT_LEN`.
-            let count = (len.saturating_add(UNIT_LEN / 2) / UNIT_LEN).clamp(1, rows.max(1));
+            // The number of equal units whose length is nearest to `unit_len`.
+            let count = (len.saturating_add(self.unit_len / 2) / self.unit_len).clamp(1, rows.max(1));
             let unit_rows = rows.div_ceil(count);
             let batch_rows = (u128::from(BATCH_LEN) * u128::from(rows) / u128::from(len)).clamp(1, BATCH_ROWS.into());
             let unit = ParquetUnit {
@@ -215,52 +233,127 @@ impl ParquetUnits {
 
 /// The rows of a unit in order. Nothing follows an error.
 struct UnitRows {
+    table: Arc<ParquetTable>,
     unit: ParquetUnit,
-    batches: Option<ParquetRecordBatchReader>,
-    /// An error that is reported first.
-    failed: Option<ParquetError>,
+    /// The file with the column chunks of the row group.
+    file: PositionedFile,
+    source: RowSource,
+    /// Rows that were read from pages of texts.
+    buffers: VecDeque<RecordBuffer>,
+    /// Rows that were decoded.
     rows: Option<BatchRows>,
-    projection: TableProjection,
     /// Number of the next row in the file.
     number: u64,
     at: u64,
+}
+
+/// Where the next rows of a unit come from.
+enum RowSource {
+    /// Nothing was read so far.
+    Unread,
+    /// The pages of texts, from the next row on.
+    Texts(TextPages),
+    Decoder(ParquetRecordBatchReader),
+    /// All rows were read, or there was an error.
+    Ended,
 }
 
 impl Iterator for UnitRows {
     type Item = PositionedRows;
 
     fn next(&mut self) -> Option<PositionedRows> {
-        if let Some(error) = self.failed.take() {
-            return Some(self.damaged(&error));
-        }
         loop {
-            if let Some(records) = self.rows.as_mut().and_then(|rows| rows.take(&self.projection, &mut self.number)) {
+            let projection = &self.table.projection;
+            let decoded = || self.rows.as_mut().and_then(|rows| rows.take(projection, &mut self.number));
+            if let Some(records) = self.buffers.pop_front().map(Ok).or_else(decoded) {
                 return Some(PositionedRows { records, at: self.at });
             }
-            match self.next_batch()? {
-                Ok(rows) => self.rows = Some(rows),
-                Err(error) => {
-                    (self.batches, self.rows) = (None, None);
-                    return Some(self.damaged(&error));
-                }
+            let read = match std::mem::replace(&mut self.source, RowSource::Ended) {
+                RowSource::Unread => self.begin(),
+                RowSource::Texts(texts) => self.read_texts(texts),
+                RowSource::Decoder(batches) => self.read_batch(batches),
+                RowSource::Ended => return None,
+            };
+            match read {
+                Ok(source) => self.source = source,
+                Err(error) => return Some(self.damaged(&error)),
             }
         }
     }
 }
 
 impl UnitRows {
-    fn next_batch(&mut self) -> Option<ParquetResult<BatchRows>> {
-        let (batches, projection) = (self.batches.as_mut()?, &self.projection);
+    /// The pages of texts, if these are all that is read, or the decoder.
+    fn begin(&self) -> ParquetResult<RowSource> {
+        let open = |column: usize| {
+            let mut texts = TextPages::new(self.row_group()?.pages(column)?);
+            Ok(texts.skip_to(self.unit.from).map(|()| texts))
+        };
+        let texts = self.table.text_column.filter(|_| self.unit.rows > 0).and_then(|column| {
+            let continued = self.table.take_place(self.unit);
+            // The decoder reports the error.
+            continued.or_else(|| catch_panic(|| open(column), ParquetError::General).ok().flatten())
+        });
+        texts.map_or_else(|| self.decoder(), |texts| Ok(RowSource::Texts(texts)))
+    }
+
+    /// The row group, whose column chunks have arrived.
+    fn row_group(&self) -> ParquetResult<CheckedRowGroup> {
+        self.file.wait()?;
+        let (metadata, memory) = (self.table.metadata.clone(), self.table.memory.clone());
+        let row_group = CheckedRowGroup { file: self.file.clone(), metadata, group: self.unit.group, memory };
+        row_group.check()?;
+        Ok(row_group)
+    }
+
+    /// A decoder from the next row on.
+    fn decoder(&self) -> ParquetResult<RowSource> {
+        let unit = self.unit;
+        let build = || {
+            let row_group = self.row_group()?;
+            let read = self.number - unit.number;
+            let rows = RowSelection::from(vec![
+                RowSelector::skip((unit.from + read) as usize),
+                RowSelector::select((unit.rows - read) as usize),
+            ]);
+            let (levels, len) = (&self.table.levels, unit.batch_rows);
+            ParquetRecordBatchReader::try_new_with_row_groups(levels, &row_group, len, Some(rows))
+        };
+        catch_panic(build, ParquetError::General).map(RowSource::Decoder)
+    }
+
+    /// Reads a batch of `texts`. The decoder reads what is not common.
+    fn read_texts(&mut self, mut texts: TextPages) -> ParquetResult<RowSource> {
+        let count = self.unit.rows - (self.number - self.unit.number);
+        let count = count.min(self.unit.batch_rows as u64);
+        if count == 0 {
+            self.table.put_place(self.unit, texts);
+            return Ok(RowSource::Ended);
+        }
+        let read = || texts.batch(count as usize, self.number, &self.table.projection).ok_or_else(String::new);
+        match catch_panic(read, |message| message) {
+            Ok(buffers) => {
+                self.buffers = buffers;
+                self.number += count;
+                Ok(RowSource::Texts(texts))
+            }
+            Err(_) => self.decoder(),
+        }
+    }
+
+    /// Decodes a batch.
+    fn read_batch(&mut self, mut batches: ParquetRecordBatchReader) -> ParquetResult<RowSource> {
+        let projection = &self.table.projection;
         let rows = |batch: RecordBatch| Ok(BatchRows::new(&batch, projection)?);
         let next = || batches.next().transpose()?.map(rows).transpose();
-        match catch_panic(next, ParquetError::General) {
-            Ok(Some(rows)) => Some(Ok(rows)),
-            Err(error) => Some(Err(error)),
-            Ok(None) => {
-                self.batches = None;
-                let (decoded, expected) = (self.number - self.unit.number, self.unit.rows);
-                let missing = || format!("{} rows are missing at the end of a page or column", expected - decoded);
-                (decoded != expected).then(|| Err(ParquetError::General(missing())))
+        self.rows = catch_panic(next, ParquetError::General)?;
+        let (decoded, expected) = (self.number - self.unit.number, self.unit.rows);
+        match self.rows {
+            Some(_) => Ok(RowSource::Decoder(batches)),
+            None if decoded == expected => Ok(RowSource::Ended),
+            None => {
+                let message = format!("{} rows are missing at the end of a page or column", expected - decoded);
+                Err(ParquetError::General(message))
             }
         }
     }
@@ -287,58 +380,5 @@ fn remote_defect(error: &ParquetError) -> Option<Defect> {
     Some(Defect::Read(error.clone().into()))
 }
 
-/// `metadata` with the text columns of the projection declared as columns of bytes, and read as views, which share the
-/// memory of pages and dictionaries. Some writers declare bytes as text that are not UTF-8; one such value would make the
-/// whole batch unreadable, but as bytes it concerns its own row only.
-///
-/// # Errors
-/// The columns cannot be read in these types.
-fn with_text_as_bytes(
-    metadata: &ArrowReaderMetadata,
-    projection: &TableProjection,
-) -> ParquetResult<ArrowReaderMetadata> {
-    let file = metadata.metadata().file_metadata();
-    let columns = file.schema().get_fields().iter().zip(metadata.schema().fields());
-    let (types, fields): (Vec<TypePtr>, Vec<Arc<Field>>) = columns
-        .map(|(column, field)| {
-            match projection.has(field.name()) && column.is_primitive() && is_text_or_bytes(field.data_type()) {
-                true => {
-                    let field = field.as_ref().clone().with_data_type(DataType::BinaryView);
-                    Ok((Arc::new(bytes_column(column)?), Arc::new(field)))
-                }
-                false => Ok((Arc::clone(column), Arc::clone(field))),
-            }
-        })
-        .collect::<ParquetResult<_>>()?;
-    let root = Type::group_type_builder(file.schema().name()).with_fields(types).build()?;
-    let file = FileMetaData::new(
-        file.version(),
-        file.num_rows(),
-        file.created_by().map(str::to_owned),
-        file.key_value_metadata().cloned(),
-        Arc::new(SchemaDescriptor::new(Arc::new(root))),
-        file.column_orders().cloned(),
-    );
-    let schema = Schema::new_with_metadata(fields, metadata.schema().metadata().clone());
-    let groups = metadata.metadata().row_groups().to_vec();
-    let options = ArrowReaderOptions::new().with_schema(Arc::new(schema));
-    ArrowReaderMetadata::try_new(Arc::new(ParquetMetaData::new(file, groups)), options)
-}
-
-/// The column `text` without its declaration as text.
-fn bytes_column(text: &Type) -> ParquetResult<Type> {
-    let info = text.get_basic_info();
-    Type::primitive_type_builder(text.name(), text.get_physical_type())
-        .with_repetition(info.repetition())
-        .with_id(info.has_id().then(|| info.id()))
-        .build()
-}
-
-fn is_text_or_bytes(data_type: &DataType) -> bool {
-    match data_type {
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
-        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => true,
-        DataType::Dictionary(_, values) => is_text_or_bytes(values),
-        _ => false,
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -12,13 +12,14 @@ use lz4_flex::frame::FrameDecoder;
 use parquet::basic::Compression;
 
 use crate::input::deflate::WholeInflater;
+use crate::kernel::unpack_snappy;
 
 /// Bytes that Brotli reads at a time.
 const BROTLI_BUFFER_LEN: usize = 4 << 10;
 
 /// Unpacks the pages of one codec.
 pub(super) enum PageUnpacker {
-    Snappy(snap::raw::Decoder),
+    Snappy,
     Zstd(zstd::bulk::Decompressor<'static>),
     Gzip(WholeInflater),
     Brotli,
@@ -32,7 +33,7 @@ impl PageUnpacker {
     /// Returns `None` for pages that are not compressed, and for codecs that are not supported.
     pub(super) fn of(compression: Compression) -> Option<PageUnpacker> {
         match compression {
-            Compression::SNAPPY => Some(PageUnpacker::Snappy(snap::raw::Decoder::new())),
+            Compression::SNAPPY => Some(PageUnpacker::Snappy),
             Compression::ZSTD(_) => zstd::bulk::Decompressor::new().ok().map(PageUnpacker::Zstd),
             Compression::LZ4_RAW => Some(PageUnpacker::Lz4Raw),
             Compression::GZIP(_) => WholeInflater::new().map(PageUnpacker::Gzip),
@@ -45,7 +46,7 @@ impl PageUnpacker {
     /// Unpacks `packed`, and returns whether it is sound and has exactly the length of `into`.
     pub(super) fn unpack(&mut self, packed: &[u8], into: &mut [u8]) -> bool {
         match self {
-            PageUnpacker::Snappy(decoder) => decoder.decompress(packed, into).is_ok_and(|len| len == into.len()),
+            PageUnpacker::Snappy => unpack_snappy(packed, into),
             PageUnpacker::Zstd(decoder) => {
                 decoder.decompress_to_buffer(packed, into).is_ok_and(|len| len == into.len())
             }

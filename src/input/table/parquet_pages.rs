@@ -60,14 +60,12 @@ impl CheckedRowGroup {
     fn row_group(&self) -> &RowGroupMetaData {
         self.metadata.metadata().row_group(self.group)
     }
-}
 
-impl RowGroups for CheckedRowGroup {
-    fn num_rows(&self) -> usize {
-        usize::try_from(self.row_group().num_rows()).unwrap_or(0)
-    }
-
-    fn column_chunks(&self, i: usize) -> ParquetResult<Box<dyn PageIterator>> {
+    /// The pages of column `i`.
+    ///
+    /// # Errors
+    /// The column is not within the file, or its codec is not supported.
+    pub(super) fn pages(&self, i: usize) -> ParquetResult<CheckedPages> {
         let column = self.row_group().column(i);
         let name = column.column_path().string();
         let start = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
@@ -97,7 +95,17 @@ impl RowGroups for CheckedRowGroup {
             None => SerializedPageReader::new(file, column, self.num_rows(), None)?,
         };
         let has_levels = column.column_descr().max_def_level() > 0;
-        Ok(Box::new(ColumnChunk(Some(Box::new(CheckedPages { pages, codec, content_len, memory, has_levels })))))
+        Ok(CheckedPages { pages, codec, content_len, memory, has_levels })
+    }
+}
+
+impl RowGroups for CheckedRowGroup {
+    fn num_rows(&self) -> usize {
+        usize::try_from(self.row_group().num_rows()).unwrap_or(0)
+    }
+
+    fn column_chunks(&self, i: usize) -> ParquetResult<Box<dyn PageIterator>> {
+        Ok(Box::new(ColumnChunk(Some(Box::new(self.pages(i)?)))))
     }
 
     fn row_groups(&self) -> Box<dyn Iterator<Item = &RowGroupMetaData> + '_> {
@@ -123,7 +131,7 @@ impl Iterator for ColumnChunk {
 impl PageIterator for ColumnChunk {}
 
 /// Pages of a column chunk, unpacked, whose numbers of values were compared with their contents.
-struct CheckedPages {
+pub(super) struct CheckedPages {
     pages: SerializedPageReader<PageFile>,
     /// The codec, if `pages` does not unpack.
     codec: Option<PageUnpacker>,
@@ -131,7 +139,7 @@ struct CheckedPages {
     content_len: Arc<AtomicU64>,
     memory: Arc<PageMemory>,
     /// Definition levels precede the values.
-    has_levels: bool,
+    pub(super) has_levels: bool,
 }
 
 impl CheckedPages {
@@ -266,7 +274,7 @@ fn delta_values(bytes: &[u8]) -> Option<(u64, &[u8])> {
 }
 
 /// Returns the number that `bytes` begin with, in base 128, and the bytes after it.
-fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
+pub(super) fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let len = bytes.iter().take(10).position(|byte| *byte < 0x80)? + 1;
     let (number, rest) = bytes.split_at(len);
     let digit = |value: u64, byte: &u8| value.checked_mul(128)?.checked_add(u64::from(byte & 0x7F));

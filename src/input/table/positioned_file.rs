@@ -78,20 +78,28 @@ impl PositionedFile {
         Ok(PositionedFile { bytes: PositionedBytes::Remote(Arc::new(table), None), len })
     }
 
-    /// The same file with the column chunks of a row group, if reads are expensive. `ranges` returns where those of a group
-    /// are, and `None` after the last group.
+    /// The same file with the column chunks of a row group, which are requested now if reads are expensive. Calls are in the
+    /// order of the groups. `ranges` returns where the chunks of a group are, and `None` after the last group.
     pub(crate) fn with_chunks(
         &self,
         group: usize,
         ranges: impl Fn(usize) -> Option<Vec<Range<u64>>>,
-    ) -> io::Result<PositionedFile> {
+    ) -> PositionedFile {
         let bytes = match &self.bytes {
             PositionedBytes::File(file) => PositionedBytes::File(Arc::clone(file)),
             PositionedBytes::Remote(table, _) => {
-                PositionedBytes::Remote(Arc::clone(table), Some(table.chunks(group, ranges)?))
+                PositionedBytes::Remote(Arc::clone(table), Some(table.chunks(group, ranges)))
             }
         };
-        Ok(PositionedFile { bytes, len: self.len })
+        PositionedFile { bytes, len: self.len }
+    }
+
+    /// Waits until the column chunks have arrived.
+    pub(crate) fn wait(&self) -> io::Result<()> {
+        match &self.bytes {
+            PositionedBytes::Remote(_, Some(chunks)) => Ok(chunks.wait()?),
+            PositionedBytes::Remote(_, None) | PositionedBytes::File(_) => Ok(()),
+        }
     }
 
     /// Reads a page of `len` bytes at `start`, into memory of earlier pages if the file is not remote.

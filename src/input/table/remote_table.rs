@@ -1,9 +1,9 @@
 //! A table in a store, of which only the wanted bytes are requested: [`RemoteTable`].
 //!
-//! The end of the file is requested first: it contains the metadata. The column chunks of a row group are requested when
+//! The end of the file is requested first: it contains the metadata. The column chunks of a row group are requested before
 //! the first of its units is decoded, side by side; chunks that are close to each other in one request. Those of the row
-//! groups that follow are requested at the same time, as far as memory allows. They are dropped after the units of the
-//! next row group have begun.
+//! groups that follow are requested at the same time, as far as memory allows. Units of a row group keep its chunks as long
+//! as they are decoded, so that nothing is requested twice if a thread is behind.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -40,7 +40,7 @@ pub(super) struct RemoteTable {
 pub(super) struct FetchedChunks {
     /// Bytes of the chunks.
     len: u64,
-    request: Mutex<Option<RangesRequest>>,
+    request: Mutex<Option<Result<RangesRequest, RemoteError>>>,
     segments: OnceLock<Result<Vec<Segment>, RemoteError>>,
 }
 
@@ -62,10 +62,10 @@ impl Segment {
 
 impl FetchedChunks {
     /// Waits until the chunks have arrived.
-    fn wait(&self) -> Result<(), RemoteError> {
+    pub(super) fn wait(&self) -> Result<(), RemoteError> {
         let fetched = self.segments.get_or_init(|| {
             let request = self.request.lock().unwrap_or_else(PoisonError::into_inner).take();
-            let parts = request.map_or_else(|| Ok(Vec::new()), RangesRequest::wait)?;
+            let parts = request.map_or_else(|| Ok(Vec::new()), |request| request?.wait())?;
             Ok(parts.into_iter().map(|(at, bytes)| Segment { at, bytes }).collect())
         });
         fetched.as_ref().map(|_| ()).map_err(Clone::clone)
@@ -93,16 +93,12 @@ impl RemoteTable {
         self.len
     }
 
-    /// The chunks of a row group. `ranges` returns where those of a group are, and `None` after the last group. What reaches
-    /// past the end of the file is left out.
-    pub(super) fn chunks(
-        &self,
-        group: usize,
-        ranges: impl Fn(usize) -> Option<Vec<Range<u64>>>,
-    ) -> Result<Arc<FetchedChunks>, RemoteError> {
+    /// Requests the chunks of a row group, and those of groups after it. Calls are in the order of the groups. `ranges`
+    /// returns where the chunks of a group are, and `None` after the last group. What reaches past the end of the file is
+    /// left out.
+    pub(super) fn chunks(&self, group: usize, ranges: impl Fn(usize) -> Option<Vec<Range<u64>>>) -> Arc<FetchedChunks> {
         let mut groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
-        // Another thread may still begin a unit of the group before.
-        groups.retain(|number, _| number + 1 >= group);
+        groups.retain(|number, _| *number >= group);
         let space = read_ahead() as u64 / 2;
         for number in group..=group + GROUPS_AHEAD {
             if groups.contains_key(&number) {
@@ -114,12 +110,9 @@ impl RemoteTable {
             if number > group && ahead > space {
                 break;
             }
-            groups.insert(number, Arc::new(self.request(&ranges, len)?));
+            groups.insert(number, Arc::new(self.request(&ranges, len)));
         }
-        let chunks = groups.get(&group).cloned().unwrap_or_default();
-        drop(groups);
-        chunks.wait()?;
-        Ok(chunks)
+        groups.get(&group).cloned().unwrap_or_default()
     }
 
     /// The ranges that are not in the tail, and their length.
@@ -129,12 +122,9 @@ impl RemoteTable {
         (ranges, len)
     }
 
-    fn request(&self, ranges: &[Range<u64>], len: u64) -> Result<FetchedChunks, RemoteError> {
-        let request = match len {
-            1..=MAX_CHUNKS_LEN => Some(self.object.request_ranges(ranges)?),
-            _ => None,
-        };
-        Ok(FetchedChunks { len, request: Mutex::new(request), segments: OnceLock::new() })
+    fn request(&self, ranges: &[Range<u64>], len: u64) -> FetchedChunks {
+        let request = (1..=MAX_CHUNKS_LEN).contains(&len).then(|| self.object.request_ranges(ranges));
+        FetchedChunks { len, request: Mutex::new(request), segments: OnceLock::new() }
     }
 
     /// The bytes of `range`, which is within the file.

@@ -18,7 +18,7 @@ use crate::record::fields::{
 };
 
 /// Bytes of text per [`RecordBuffer`], at which no more rows are added.
-const TEXT_LEN: usize = 256 << 10;
+pub(super) const TEXT_LEN: usize = 256 << 10;
 
 /// Rows of a table that are next to each other in its file, or a defect there.
 pub(super) struct PositionedRows {

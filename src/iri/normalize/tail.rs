@@ -179,3 +179,31 @@ fn is_plain_ucschar(mut run: &[u8]) -> bool {
 fn path_end(out: &[u8], path_at: usize) -> usize {
     memchr::memchr2(b'?', b'#', &out[path_at..]).map_or(out.len(), |at| path_at + at)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_runs_are_utf8_of_characters_without_flags() {
+        // The bytes at the borders of the classes of UTF-8.
+        let tails = [0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xFF];
+        let mut plain_count = 0;
+        for first in 0x80..=0xFF {
+            for second in tails {
+                for run in
+                    [&[first, second][..], &[first, second, 0x80], &[first, second, 0x7F], &[first, second, 0xC0]]
+                {
+                    if !is_plain_ucschar(run) {
+                        continue;
+                    }
+                    plain_count += 1;
+                    let text = std::str::from_utf8(run).unwrap_or_else(|_| panic!("{run:02X?} is not UTF-8"));
+                    let flags = text.chars().map(|c| non_ascii_flag(Some(c), Component::Path));
+                    assert!(flags.clone().all(|flag| flag.is_empty()), "{run:02X?}");
+                }
+            }
+        }
+        assert!(plain_count > 100, "{plain_count}");
+    }
+}

@@ -2,9 +2,10 @@
 //!
 //! Both keep the case of paths and the values of fields. crawler-commons rejects what `java.net.URI` rejects.
 //!
-//! Known differences: `http:example.org/x`, for which the programs return `http:/example.org/x`, has no key here. Accounts (`sip:user@host`), of which crawler-commons makes the home
-//! page of the host, have no key. `file:///` and `mailto://` are written as `file:/` and `mailto:` also if the programs
-//! write the slashes. Nutch keeps dot segments in a URL that `java.net.URI` rejects, and spaces in hosts.
+//! Known differences: `http:example.org/x`, for which the programs return `http:/example.org/x`, has no key here. Accounts
+//! (`sip:user@host`), of which crawler-commons makes the home page of the host, have no key. `file:///` and `mailto://` are
+//! written as `file:/` and `mailto:` also if the programs write the slashes. Nutch keeps dot segments in a URL that
+//! `java.net.URI` rejects, and spaces in hosts.
 
 use super::definition::RecipeDefinition;
 use super::draft::{self, Draft, is_account_scheme, replace_text, split_at_colon, trim_to, write_joined};

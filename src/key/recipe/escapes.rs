@@ -26,6 +26,12 @@ pub(super) fn decode_all(text: &mut Vec<u8>) -> bool {
 /// Returns the byte that the escape `%XX` encodes.
 pub(super) fn escape(text: &[u8]) -> Option<u8> {
     let [b'%', high, low] = *text else { return None };
+    escaped_byte([high, low])
+}
+
+/// Returns the byte that two hexadecimal digits encode.
+#[inline(always)]
+pub(super) fn escaped_byte([high, low]: [u8; 2]) -> Option<u8> {
     let digit = |byte: u8| char::from(byte).to_digit(16);
     Some((digit(high)? << 4 | digit(low)?) as u8)
 }

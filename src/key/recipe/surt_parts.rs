@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::escapes::is_kept_in_surt;
+use super::escapes::{escaped_byte, is_kept_in_surt};
 use super::host::www_len;
 use crate::kernel::{Appender, BufferedText, UrlMasks, low_bits, parse_bytes};
 
@@ -58,7 +58,7 @@ impl<'a> MaskedUrl<'a> {
             let mut byte = text[next];
             if byte == b'%' {
                 let digits = *text.get(at..)?.first_chunk::<2>()?;
-                byte = hex_value(digits[0])? << 4 | hex_value(digits[1])?;
+                byte = escaped_byte(digits)?;
                 at += 2;
                 upper &= !(6 << next);
                 if is_kept_in_surt(byte) {
@@ -87,12 +87,6 @@ impl<'a> MaskedUrl<'a> {
         reduced.has_upper |= upper != 0;
         Some(reduced)
     }
-}
-
-/// Returns the value of a hexadecimal digit.
-#[inline(always)]
-fn hex_value(digit: u8) -> Option<u8> {
-    char::from(digit).to_digit(16).map(|value| value as u8)
 }
 
 /// The authority of a common URL: a scheme `http` or `https`, a host of names that ends within 64 bytes, and perhaps a port.

@@ -1,0 +1,139 @@
+//! Tables are read with and without the decoder of the crate parquet, and the results are compared.
+
+use std::fs::{self, File};
+use std::path::Path;
+
+use arrow::array::{ArrayRef, BinaryArray};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, Encoding};
+use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder, WriterVersion};
+
+use super::*;
+use crate::input::table::TableColumns;
+use crate::record::RecordOffsets;
+use crate::record::fields::FieldSet;
+
+/// What a table returns: numbers and URLs of the rows of each buffer, its length, and its faults; or an error.
+type Buffers = Vec<Result<String, String>>;
+
+fn open(path: &Path, threads: usize, max_record_len: usize) -> ParquetTable {
+    let (columns, carry) = (TableColumns::default(), FieldSet::default());
+    let options = TableOptions { columns, carry, threads, max_record_len, held_len: 0 };
+    ParquetTable::open(&TableFile::Path(path.to_path_buf()), &options).unwrap()
+}
+
+/// All buffers up to the first error, after which readers of tables stop.
+fn buffers(table: ParquetTable, unit_len: u64) -> Buffers {
+    let (table, mut buffers) = (Arc::new(table), Vec::new());
+    for rows in table.units(unit_len).flat_map(|unit| table.read(unit)) {
+        let records = match rows.records {
+            Ok(records) => records,
+            Err(defect) => {
+                buffers.push(Err(format!("{defect:?}")));
+                break;
+            }
+        };
+        let (text_len, records) = (records.text_len(), records.records());
+        let RecordOffsets::Each(numbers) = records.offsets else { panic!("rows have numbers") };
+        let urls = records.urls.iter().map(|url| String::from_utf8_lossy(url.of(records.text)));
+        let urls: Vec<_> = numbers.iter().zip(urls).collect();
+        buffers.push(Ok(format!("{text_len} {urls:?} {:?}", records.faults)));
+    }
+    buffers
+}
+
+/// Asserts that a file gives the same buffers and errors with and without the decoder of the crate, and returns them.
+fn read(path: &Path, unit_len: u64, max_record_len: usize) -> Buffers {
+    let decoded = ParquetTable { text_column: None, ..open(path, 1, max_record_len) };
+    let expected = buffers(decoded, unit_len);
+    for threads in [1, 2] {
+        assert!(open(path, threads, max_record_len).text_column.is_some());
+        assert!(buffers(open(path, threads, max_record_len), unit_len) == expected, "{:?}", expected.last());
+    }
+    expected
+}
+
+fn write(path: &Path, urls: &[Option<Vec<u8>>], is_nullable: bool, properties: WriterPropertiesBuilder) {
+    let array: ArrayRef = Arc::new(BinaryArray::from_iter(urls));
+    let batch = RecordBatch::try_from_iter_with_nullable([("url", array, is_nullable)]).unwrap();
+    let properties = properties.set_max_row_group_row_count(Some(7000)).set_write_batch_size(50).build();
+    let mut writer = ArrowWriter::try_new(File::create(path).unwrap(), batch.schema(), Some(properties)).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+}
+
+fn urls(count: usize) -> Vec<Option<Vec<u8>>> {
+    let url = |i: usize| format!("http://example.org/{i}/{}", "x".repeat(i * 7919 % 311));
+    (0..count).map(|i| Some(if i % 997 == 5 { Vec::new() } else { url(i).into_bytes() })).collect()
+}
+
+/// Whether the decoder of the crate is not needed for the first unit.
+fn is_read_from_pages(path: &Path) -> bool {
+    let table = Arc::new(open(path, 1, 1 << 20));
+    let mut rows = table.read(table.units(UNIT_LEN).next().unwrap());
+    assert!(rows.next().unwrap().records.is_ok());
+    matches!(rows.source, RowSource::Texts(_))
+}
+
+#[test]
+fn urls_alone_give_the_buffers_of_the_decoder() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("t.parquet");
+    let properties = || WriterProperties::builder().set_dictionary_enabled(false);
+    let mut with_nulls = urls(9000);
+    [5000, 5001, 8999].into_iter().for_each(|row| with_nulls[row] = None);
+    let v2 = || properties().set_writer_version(WriterVersion::PARQUET_2_0).set_encoding(Encoding::PLAIN);
+    let cases = [
+        (urls(9000), false, properties(), true),
+        (urls(9000), true, properties().set_compression(Compression::SNAPPY), true),
+        (urls(9000), true, v2().set_compression(Compression::ZSTD(Default::default())), true),
+        (urls(9000), false, v2().set_data_page_row_count_limit(10), true),
+        (with_nulls.clone(), true, properties().set_data_page_row_count_limit(500), true),
+        (with_nulls.split_off(4900), true, v2().set_compression(Compression::SNAPPY), false),
+        (urls(9000), false, properties().set_encoding(Encoding::DELTA_LENGTH_BYTE_ARRAY), false),
+        // Some pages of a column have a dictionary.
+        (urls(9000), true, WriterProperties::builder().set_dictionary_page_size_limit(400_000), false),
+    ];
+    for (i, (urls, is_nullable, properties, is_common)) in cases.into_iter().enumerate() {
+        write(&path, &urls, is_nullable, properties);
+        assert_eq!(is_read_from_pages(&path), is_common, "{i}");
+        for unit_len in [UNIT_LEN, 200_000] {
+            let buffers = read(&path, unit_len, 1 << 20);
+            assert!(buffers.len() > 2 && buffers.iter().all(Result::is_ok), "{i}");
+        }
+    }
+    // A URL that is longer than a record may be ends the rows.
+    write(&path, &urls(9000), true, properties());
+    assert!(read(&path, 200_000, 328).last().unwrap().is_err());
+}
+
+#[test]
+fn damaged_pages_give_the_rows_and_errors_of_the_decoder() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("t.parquet");
+    let properties = || WriterProperties::builder().set_dictionary_enabled(false).set_data_page_size_limit(3000);
+    let v2 = properties().set_writer_version(WriterVersion::PARQUET_2_0).set_encoding(Encoding::PLAIN);
+    let (mut sound, mut damaged) = (0, 0);
+    for properties in [properties(), properties().set_compression(Compression::SNAPPY), v2] {
+        write(&path, &urls(300), true, properties);
+        let bytes = fs::read(&path).unwrap();
+        let metadata_len = u32::from_le_bytes(*bytes[..bytes.len() - 4].last_chunk().unwrap()) as usize;
+        let pages = &bytes[..bytes.len() - 8 - metadata_len];
+        let mut state = 1u64;
+        for round in 0..100 {
+            let mut changed = bytes.clone();
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            // Headers of pages, and the lengths and levels behind them, are damaged most often.
+            let places: Vec<_> = pages.windows(3).enumerate().filter(|(_, at)| *at == [0x15, 0, 0x15]).collect();
+            let page = places[(state >> 33) as usize % places.len()].0;
+            let at = if round % 3 == 0 { (state >> 40) as usize % pages.len() } else { page + round / 2 };
+            changed[at.min(pages.len() - 1)] ^= 1 << (state >> 60 & 7);
+            fs::write(&path, &changed).unwrap();
+            match read(&path, 20_000, 1 << 20).iter().any(Result::is_err) {
+                true => damaged += 1,
+                false => sound += 1,
+            }
+        }
+    }
+    assert!(sound > 50 && damaged > 50, "{sound} sound, {damaged} damaged");
+}
