@@ -262,7 +262,9 @@ fn bases_fragments_and_schemes_on_request() {
     assert_eq!(printed(&base, b"../g\n\n//h/\nmailto:x\n"), "http://a/b/g\nhttp://a/b/c/d;p?q\nhttp://h/\nmailto:x\n");
     assert_eq!(printed(&["canon", "-q", "--drop-fragment"], b"http://a/#b\n"), "http://a/\n");
     let assume = ["canon", "-q", "--assume-scheme", "https"];
-    assert_eq!(printed(&assume, b"example.org/x\n//h/\nnodot\n"), "https://example.org/x\nhttps://h/\n\n");
+    // A dot alone does not make a host: the last line is a relative reference without a base.
+    let text = b"example.org/x\n//h/\nnodot\n.hidden/x\n";
+    assert_eq!(printed(&assume, text), "https://example.org/x\nhttps://h/\n\n\n");
     let json = [&assume[..], &["--output-format", "jsonl", "--columns", "input,flags"]].concat();
     assert_eq!(printed(&json, b"a.b/\n"), "{\"input\":\"a.b/\",\"flags\":[\"assumed-scheme\"]}\n");
     assert_eq!(irikey(&["canon", "--base", "a/b"], b"x\n", Stdio::null()).status.code(), Some(2));
@@ -291,6 +293,20 @@ fn charsets_are_transcoded_and_queries_encoded() {
 }
 
 #[test]
+fn bases_have_the_charset_of_their_records() {
+    let flags = ["canon", "-q", "--format", "csv", "--column", "u", "--base-column", "b"];
+    let rows = |charset: &str, text: &[u8]| {
+        let columns = ["--charset", charset, "--output-format", "jsonl", "--columns", "uri,fault"];
+        printed(&[&flags[..], &columns].concat(), text)
+    };
+    let decoded = rows("windows-1251", b"b,u\nhttp://h/\xEF\xF0/,\xE0\n");
+    assert_eq!(decoded, "{\"uri\":\"http://h/%D0%BF%D1%80/%D0%B0\",\"fault\":null}\n");
+    // A base that is not used is not decoded.
+    let undecodable = rows("euc-jp", b"b,u\nhttp://h/\x81/,x\nhttp://h/\x81/,http://h/\n");
+    assert_eq!(undecodable, "{\"uri\":null,\"fault\":\"base\"}\n{\"uri\":\"http://h/\",\"fault\":null}\n");
+}
+
+#[test]
 fn offsets_of_faults_count_from_the_record() {
     let columns = ["--output-format", "jsonl", "--columns", "fault,fault_at"];
     let at = |flags: &[&str], line: &[u8]| printed(&[&["canon", "-q"], flags, &columns].concat(), line);
@@ -298,6 +314,8 @@ fn offsets_of_faults_count_from_the_record() {
     assert_eq!(at(&["--base", "http://example.org/a/b"], b"//h:8\n//h:x\n").lines().nth(1), Some(port.trim_end()));
     assert_eq!(at(&["--assume-scheme", "https"], b"//h:x\n"), port);
     assert_eq!(at(&["--assume-scheme", "https"], b"h.i@:x\n"), port.replace('4', "5"));
+    let strict = at(&["--strict"], b"http://[::1/\nhttp://a[b/\n");
+    assert_eq!(strict, "{\"fault\":\"ip-literal\",\"fault_at\":7}\n{\"fault\":\"character\",\"fault_at\":8}\n");
 }
 
 #[test]

@@ -209,8 +209,8 @@ fn keep_message(error: PyErr) {
 }
 
 /// # Safety
-/// The arguments are those of the interface: `len` series, which the function takes over, a pickled dictionary, and the place of the
-/// result, which is written only if there is one.
+/// The arguments are those of the interface: `len` series, which the function takes over, a pickled dictionary, and the place
+/// of the result, which is written only if there is one.
 unsafe fn write_series(series: *mut SeriesExport, len: usize, pickled: &[u8], result: *mut SeriesExport) {
     let found = catch(|| {
         // SAFETY: by the contract of this function; each series is read once.

@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::args::input::{InputArgs, WorkArgs};
-use super::args::policy::{EquivalenceArgs, PolicyArgs, RecipeArgs, name_of_key, parse_key, recipe_names};
+use super::args::policy::{EquivalenceArgs, PolicyArgs, RecipeArgs, name_of_key, parse_key};
 use super::args::reporting::{ReportFormat, ReportingArgs};
 use super::args::spill::SpillArgs;
 use super::error::CommandError;
@@ -15,7 +15,7 @@ use super::file_roles::FileRoles;
 use super::progress::TerminalBar;
 use super::report::{SourceError, Table, advice_to_text, conclude, document, replaced_to_text};
 use super::terminal::{format_counts, print_json, print_lines, thousands};
-use crate::batch::ColumnId;
+use crate::batch::{ColumnId, ColumnSet};
 use crate::canon::{Policy, Rung};
 use crate::dedup::MAX_KINDS;
 use crate::process::exit;
@@ -90,8 +90,8 @@ impl CountArgs {
                 keys.len()
             )));
         }
-        let mut policy = Policy { keep_input: false, ..self.policy.policy(&self.input)? };
-        policy.recipes = self.recipes.columns(&recipe_names(keys))?;
+        let mut policy = self.policy.policy(&self.input)?;
+        policy.recipes = self.recipes.columns(&ColumnSet::of(keys).recipes())?;
         policy.equivalences = self.equivalences.read(&policy, keys.contains(&ColumnId::KeyProtocol))?;
         let mut recipes = 0..;
         let mut row_key = |key: &ColumnId| match key {

@@ -11,12 +11,11 @@ use bstr::ByteSlice;
 use serde_json::{Value, json};
 
 use super::args::input::{InputArgs, WorkArgs};
-use super::args::policy::{EquivalenceArgs, PolicyArgs, RecipeArgs, name_of_key, parse_key, recipe_names};
+use super::args::policy::{EquivalenceArgs, PolicyArgs, RecipeArgs, name_of_key, parse_key};
 use super::error::CommandError;
 use super::terminal::{print_error, print_json, print_lines, thousands};
-use crate::batch::ColumnId;
+use crate::batch::{ColumnId, ColumnSet};
 use crate::canon::{Policy, RecipeColumn, Rows};
-use crate::iri::Rung;
 use crate::key::{KeyAlgorithm, KeyBytes, Recipe};
 use crate::process::exit;
 use crate::run::{self, Progress, RowGroup, RunOptions, RunRequest};
@@ -59,7 +58,7 @@ pub(crate) fn run(args: &DiffArgs) -> Result<u8, CommandError> {
     let options = args.input.run_options(&args.work, RunOptions::default().row_group_len)?;
     let plan = KeyPlan::new(args)?;
     let mut policy = Policy {
-        more_keys: plan.rungs(),
+        more_keys: ColumnSet::of(&plan.keys).key_rungs(),
         recipes: plan.recipes.clone(),
         keep_input: true,
         ..args.policy.policy(&args.input)?
@@ -106,7 +105,7 @@ impl KeyPlan {
             _ => return Err(CommandError::usage("diff compares two different keys; give --key twice")),
         };
         let mut plan = KeyPlan { keys, recipes: Vec::new(), rules: Vec::new() };
-        for wanted in args.recipes.columns(&recipe_names(&keys))? {
+        for wanted in args.recipes.columns(&ColumnSet::of(&keys).recipes())? {
             let (whole, name, rules) = (plan.recipes.len(), wanted.recipe.name().to_string(), wanted.recipe.rules());
             plan.recipes.push(wanted);
             for rule in rules.names() {
@@ -117,11 +116,6 @@ impl KeyPlan {
             }
         }
         Ok(plan)
-    }
-
-    fn rungs(&self) -> Vec<Rung> {
-        let rung = |key: &ColumnId| if let ColumnId::KeyOf(rung) = key { Some(*rung) } else { None };
-        self.keys.iter().filter_map(rung).collect()
     }
 
     fn name(&self, index: usize) -> &'static str {

@@ -163,6 +163,9 @@ impl Manifest {
                 continue;
             }
             stamp.check(&source, entry)?;
+            if !is_merged {
+                check_length(&part, entry)?;
+            }
             states.finished.push(FinishedOutput { path: Some(part), ..finished_from_json(entry) });
             if let Some(message) = entry["error"].as_str() {
                 let (source, message) = (source.name.clone(), message.to_string());
@@ -228,6 +231,18 @@ impl Manifest {
         });
         write_atomically(&self.path, &format!("{manifest:#}\n"))?;
         self.log.remove()
+    }
+}
+
+/// Refuses a file that does not have the length with which it was finished.
+pub(super) fn check_length(path: &Path, entry: &Value) -> Result<(), CommandError> {
+    let found = fs::metadata(path).map_err(|error| CommandError::side_file(path, "read", error))?.len();
+    match entry["bytes"].as_u64() {
+        Some(expected) if expected != found => Err(CommandError::Usage(format!(
+            "{}: the file has {found} bytes, but was finished with {expected}; remove it, and it is written again",
+            path.display()
+        ))),
+        _ => Ok(()),
     }
 }
 

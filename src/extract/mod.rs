@@ -6,7 +6,8 @@
 //! not resolved, normalized or checked.
 //!
 //! ```text
-//! bytes --charset--> DocumentText --html | xml | lines | json_feed--> LinkAttribute --LinkSink--> Link { url, base, element, ... }
+//! bytes --charset--> DocumentText --html | xml | lines | json_feed--> LinkAttribute --LinkSink--> Link { url, base, element,
+//! ... }
 //!                                    | feeds: elements whose content is a reference
 //! ```
 //!

@@ -3,8 +3,9 @@
 //! A row group holds the whole records that begin within one stretch of `row_group_len` bytes of the sources laid end to
 //! end, and a slice those that begin within `slice_len` bytes of this stretch. Text is counted in bytes of decompressed
 //! UTF-8, byte-order marks and headers included. Rows of tables and archives arrive in batches and are counted by the size of
-//! the batch. Therefore row groups depend on the sources and the options alone, and not on threads or timing. One worker cuts
-//! at a time, and it also reads and decompresses.
+//! the batch. A record counts as at least [`MIN_RECORD_LEN`] bytes, because the memory of rows does not depend on the bytes
+//! alone: 8 MiB of empty lines are 8 million rows. Therefore row groups depend on the sources and the options alone, and not
+//! on threads or timing. One worker cuts at a time, and it also reads and decompresses.
 //!
 //! A source ends at its first [`Defect`]. All whole records before it are in row groups.
 
@@ -21,6 +22,14 @@ use crate::record::{FormatAdvice, RecordBuffer, TextFormat};
 /// Records of tables and archives can share a base. Their row groups count at least this part of the bases, so that
 /// resolved references do not exceed the texts of a row group.
 const BASE_SHARE: usize = 12;
+
+/// Least bytes for which a record counts. The memory that workers need was measured on lines of this length.
+const MIN_RECORD_LEN: usize = 16;
+
+/// To find out whether a text may have more lines than its bytes count for, so many bytes are looked at in each step of so many
+/// bytes. Counting all lines of every text would cost a pass over it.
+const SAMPLE_LEN: usize = 64;
+const SAMPLE_STEP: usize = 4 << 10;
 
 /// Whole records that become one row group, or a slice of it.
 #[derive(Debug)]
@@ -199,7 +208,8 @@ impl<'a> Cutter<'a> {
         let (records, end) = match &mut current.body {
             SourceBody::Table(table) => match table.read() {
                 Ok(Some(rows)) => {
-                    self.at += rows.text_len().max(rows.base_len() / BASE_SHARE) as u64;
+                    let len = rows.text_len().max(rows.base_len() / BASE_SHARE);
+                    self.at += counted_len(len, rows.len());
                     (Some(PieceRecords::Rows(Box::new(rows))), ReadEnd::More)
                 }
                 Ok(None) => (None, ReadEnd::Source),
@@ -208,14 +218,15 @@ impl<'a> Cutter<'a> {
             SourceBody::Archive(archive) => {
                 let max_record_len = self.options.run.max_record_len;
                 let read = archive.read(self.options.carry, BatchLimits { target_len: target, max_record_len });
-                self.at += read.len.max(read.rows.base_len() / BASE_SHARE) as u64;
+                let len = read.len.max(read.rows.base_len() / BASE_SHARE);
+                self.at += counted_len(len, read.rows.len());
                 self.counts.row_bytes += archive.take_parsed_len();
                 ((!read.rows.is_empty()).then(|| PieceRecords::Rows(Box::new(read.rows))), read.end)
             }
             SourceBody::Json(json) => {
                 let max_record_len = self.options.run.max_record_len;
                 let read = json.read(self.options.carry, BatchLimits { target_len: target, max_record_len });
-                self.at += read.len as u64;
+                self.at += counted_len(read.len, read.rows.len());
                 let (bytes, headers) = json.take_counts();
                 (self.counts.row_bytes, self.counts.headers) =
                     (self.counts.row_bytes + bytes, self.counts.headers + headers);
@@ -242,8 +253,16 @@ impl<'a> Cutter<'a> {
     }
 
     fn cut_text(&mut self, current: &mut OpenSource, target: usize) -> (Option<PieceRecords>, ReadEnd) {
-        let cut = current.body.cut(target, current.format.quoting(), &self.options);
-        self.at += cut.len as u64;
+        let quoting = current.format.quoting();
+        let mut cut = current.body.cut(target, quoting, &self.options);
+        let lines = count_short_lines(&current.body.text()[..cut.len]);
+        if lines * MIN_RECORD_LEN > target.max(cut.len) {
+            // The lines before this one count as `target` bytes.
+            let len = end_of_line(&current.body.text()[..cut.len], target.div_ceil(MIN_RECORD_LEN));
+            current.body.return_end(cut.end);
+            cut = current.body.cut(len, quoting, &self.options);
+        }
+        self.at += cut.len.max((lines * MIN_RECORD_LEN).min(target)) as u64;
         match cut.end {
             ReadEnd::LongRecord if cut.len == 0 => return self.take_long_record(current),
             end if cut.len == 0 => return (None, end),
@@ -292,4 +311,22 @@ impl<'a> Cutter<'a> {
         };
         self.stopped.push(StoppedSource { source: current.number, defect, offset, packed, lost });
     }
+}
+
+/// The bytes for which records count that have `len` bytes.
+fn counted_len(len: usize, records: usize) -> u64 {
+    len.max(records * MIN_RECORD_LEN) as u64
+}
+
+/// The number of lines of a text if samples of it have many; otherwise 0.
+fn count_short_lines(text: &[u8]) -> usize {
+    let count = |text: &[u8]| memchr::memchr_iter(b'\n', text).count();
+    let samples = text.chunks(SAMPLE_STEP).map(|step| &step[..step.len().min(SAMPLE_LEN)]);
+    let (lines, len) = samples.fold((0, 0), |(lines, len), sample| (lines + count(sample), len + sample.len()));
+    if lines * MIN_RECORD_LEN > len { count(text) } else { 0 }
+}
+
+/// The end of line `number`, counted from 1, of a text with more lines.
+fn end_of_line(text: &[u8], number: usize) -> usize {
+    memchr::memchr_iter(b'\n', text).nth(number.saturating_sub(1)).map_or(text.len(), |at| at + 1)
 }

@@ -1,9 +1,11 @@
 //! Reads sources as documents: a file is one document, an archive holds many ([`SourceDocuments`]).
 
 use super::archive::{ArchiveBytes, ArchiveReader, ArchiveStart, ReadEnd};
+use crate::extract::Markup;
+use crate::input::detect::{ContentType, content_type};
 use crate::input::{Defect, OpenOptions, Opened, Source, Stream};
 use crate::record::archive::{ArchiveDamage, ArchiveParser, ArchivedDocument};
-use crate::record::{ArchiveRows, UnsupportedFormat};
+use crate::record::{ArchiveRows, FormatOptions, InputFormat, SourceFormat, TextFormat, UnsupportedFormat};
 use std::collections::VecDeque;
 
 /// Bytes from which an archive is recognized.
@@ -13,6 +15,11 @@ const WAT: UnsupportedFormat = UnsupportedFormat {
     name: "a WAT file, which holds the links of pages, not the pages",
     advice: "use irikey canon, which has the same columns: --columns page,link_type,link_rel,link_text,uri",
 };
+
+const TABLE: UnsupportedFormat =
+    UnsupportedFormat { name: "a Parquet or Arrow file, not a document", advice: "use irikey canon" };
+const CAPTURES: UnsupportedFormat =
+    UnsupportedFormat { name: "a list of captures or requests, not a document", advice: "use irikey canon" };
 
 /// What a source holds.
 pub(crate) enum SourceDocuments {
@@ -40,11 +47,15 @@ pub(crate) struct ArchiveSummary {
     pub(crate) defect: Option<Defect>,
 }
 
-/// Opens a source whose documents have at most `max_len` bytes.
+/// Opens a source whose documents have at most `max_len` bytes. `markup` is known from elsewhere than its bytes.
 ///
 /// # Errors
-/// The source cannot be opened or read.
-pub(crate) fn open_documents(source: Source, max_len: usize) -> Result<SourceDocuments, Defect> {
+/// The source cannot be opened or read, or is neither a document nor an archive.
+pub(crate) fn open_documents(
+    source: Source,
+    markup: Option<Markup>,
+    max_len: usize,
+) -> Result<SourceDocuments, Defect> {
     let name = source.name.clone();
     // Documents are parsed in place, so they are not mapped: another process may change a mapped file.
     let opened = source.open(OpenOptions { mmap: false, threads: 1 })?;
@@ -61,7 +72,31 @@ pub(crate) fn open_documents(source: Source, max_len: usize) -> Result<SourceDoc
             Ok(SourceDocuments::Archive(Box::new(ArchiveDocuments::new(stream, &bytes, defect, max_len))))
         }
         (None, Some(defect)) => Err(defect),
-        (None, None) => read_rest(stream, bytes, max_len),
+        (None, None) => {
+            check_document(&name, &bytes, markup)?;
+            read_rest(stream, bytes, max_len)
+        }
+    }
+}
+
+/// Refuses what is recognized as another format. Read as HTML, it would give no references and no error.
+fn check_document(name: &str, head: &[u8], markup: Option<Markup>) -> Result<(), Defect> {
+    let text = match content_type(head) {
+        ContentType::Table(_) => return Err(Defect::Unsupported(TABLE)),
+        ContentType::Unsupported(format) => return Err(Defect::Unsupported(format)),
+        ContentType::Encoding(encoding) => return Err(Defect::Encoding(encoding)),
+        ContentType::Records(mark_len) => &head[mark_len..],
+        ContentType::Utf16(_) | ContentType::UnmarkedUtf16(_) => return Ok(()),
+    };
+    // Content without other markup counts as HTML.
+    let has_markup = Markup::of_content(text) != Markup::Html || text.trim_ascii_start().starts_with(b"<");
+    if markup.is_some() || has_markup {
+        return Ok(());
+    }
+    match InputFormat::Auto(FormatOptions::default()).of_source(name, text) {
+        SourceFormat::Text(TextFormat::Lines(_)) | SourceFormat::Archive(_) => Ok(()),
+        SourceFormat::Text(_) | SourceFormat::Csv(_) | SourceFormat::Json(_) => Err(Defect::Unsupported(CAPTURES)),
+        SourceFormat::Unsupported(format) => Err(Defect::Unsupported(format)),
     }
 }
 

@@ -29,6 +29,7 @@ mod dedup;
 mod distinct;
 #[cfg(feature = "cli")]
 mod document_evidence;
+#[cfg(feature = "cli")]
 mod documents;
 mod encoded;
 mod equivalences;
@@ -68,6 +69,7 @@ pub(crate) use dedup::{KeyedFileDefect, KeyedFiles, dedup_keyed_files};
 pub(crate) use distinct::HyperLogLog;
 #[cfg(feature = "cli")]
 pub(crate) use document_evidence::{DocumentCounts, DocumentOptions};
+#[cfg(feature = "cli")]
 pub(crate) use documents::{ArchiveDocuments, SourceDocuments, open_documents};
 pub(crate) use encoded::canon_encoded;
 pub(crate) use equivalences::read_equivalences;

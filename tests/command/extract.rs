@@ -271,3 +271,43 @@ fn a_capture_with_a_long_head_is_reported() {
     assert_eq!(String::from_utf8(out.stdout).unwrap(), "page,url\nhttp://a/6,x\n", "{message}");
     assert!(out.status.code() == Some(4) && message.contains("record at byte 0"), "{message}");
 }
+
+/// Read as HTML, these would give no rows, and the command would succeed.
+#[test]
+fn what_is_no_document_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let samples = |name: &str| fs::read(format!("data/samples/{name}")).unwrap();
+    let mut cases: Vec<(String, Vec<u8>, &str)> = [
+        ("crawl.parquet", "use irikey canon"),
+        ("crawl.arrow", "use irikey canon"),
+        ("crawl.cdx", "use irikey canon"),
+        ("crawl.cdxj", "use irikey canon"),
+        ("crawl.cdx.json", "use irikey canon"),
+        ("crawl.har", "use irikey canon"),
+        ("crawl.log", "use irikey canon"),
+        ("crawl.access.log", "use irikey canon"),
+        ("crawl.csv", "use irikey canon"),
+        ("crawl.jsonl", "use irikey canon"),
+    ]
+    .map(|(name, advice)| (name.to_string(), samples(name), advice))
+    .into();
+    cases.push(("a.pdf".into(), b"%PDF-1.7\n".to_vec(), "PDF document"));
+    cases.push(("a".into(), b"[1, {\"url\": 1}]".to_vec(), "no refusal"));
+    cases.push(("b".into(), b"[{\"url\": 1}]".to_vec(), "JSON array"));
+    cases.push(("page.html".into(), samples("crawl.cdxj"), "no refusal"));
+    cases.push(("text".into(), b"a text without markup".to_vec(), "no refusal"));
+    for (name, bytes, advice) in cases {
+        let path = folder.path().join(&name);
+        fs::write(&path, &bytes).unwrap();
+        let out = irikey(&["extract", "-q", path.to_str().unwrap()], b"", Stdio::piped());
+        let message = String::from_utf8(out.stderr).unwrap();
+        let is_refused = advice != "no refusal";
+        assert_eq!(out.status.code(), Some(if is_refused { 4 } else { 0 }), "{name}: {message}");
+        assert_eq!(message.contains(advice), is_refused, "{name}: {message}");
+        assert!(out.stdout.split(|byte| *byte == b'\n').count() <= 2, "{name}: no rows");
+    }
+    let zip = b"PK\x03\x04\x14\0\0\0\0\0";
+    let out = irikey(&["extract", "-q"], zip, Stdio::piped());
+    assert_eq!(out.status.code(), Some(4));
+    assert!(String::from_utf8_lossy(&out.stderr).contains("ZIP archive from a pipe"));
+}

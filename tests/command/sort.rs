@@ -335,6 +335,31 @@ fn a_job_with_another_policy_or_input_is_not_resumed() {
     assert_rejected(&resume(&inputs, path, &[]), 4, "in-3.txt: the input has changed since its part was made");
 }
 
+#[test]
+fn a_part_that_was_cut_short_is_not_finished() {
+    let directory = tempfile::tempdir().unwrap();
+    let inputs = write_inputs(directory.path(), 100);
+    for format in ["parquet", "arrow", "arrow-stream", "csv", "tsv", "jsonl", "text", "sorted"] {
+        let target = directory.path().join(format);
+        let path = target.to_str().unwrap();
+        let flags = if format == "sorted" { ["--sort", "uri"] } else { ["--output-format", format] };
+        let flags = ["canon", "-q", "-j", "2", "-o", path, "--resume"].into_iter().chain(flags);
+        let job: Vec<&str> = flags.chain(inputs[..2].iter().map(String::as_str)).collect();
+        succeed(&job);
+        succeed(&job);
+        let part = files_below(&target).into_iter().find(|path| path.to_string_lossy().contains("part-00000")).unwrap();
+        if format == "sorted" {
+            continue;
+        }
+        let whole = std::fs::read(&part).unwrap();
+        std::fs::write(&part, &whole[1..]).unwrap();
+        assert_rejected(&job, 2, &format!("has {} bytes, but was finished with {}", whole.len() - 1, whole.len()));
+        std::fs::remove_file(&part).unwrap();
+        succeed(&job);
+        assert!(std::fs::read(&part).unwrap() == whole, "{format}");
+    }
+}
+
 /// Runs the command; its exit code must be `status` and its message must contain `text`.
 fn assert_rejected(arguments: &[&str], status: i32, text: &str) {
     let ran = irikey(arguments, b"", Stdio::piped());

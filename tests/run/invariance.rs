@@ -5,6 +5,7 @@ use crate::collect::{Out, file, gzip, lines, options, path, pipe, run, zstd};
 use irikey::batch::SourceRun;
 use irikey::canon::{Policy, Rows};
 use irikey::input::{Source, Sources};
+use irikey::record::{FormatOptions, InputFormat};
 use irikey::run::{Progress, RunError, RunOptions, RunRequest, canon};
 
 /// The rows of `text` by a simple definition: record, offset, bytes of the line.
@@ -84,6 +85,52 @@ fn a_part_has_the_records_that_begin_in_its_range() {
         }
         assert_eq!(out.parts, expected.iter().map(|(_, count)| *count).collect::<Vec<_>>(), "{row_group_len}");
     }
+}
+
+/// A part of 64 KiB has at most 4,096 records, however short they are; otherwise empty lines would need many times the memory
+/// of others.
+#[test]
+fn parts_of_short_records_have_few_rows() {
+    const MOST: usize = (64 << 10) / 16;
+    let directory = tempfile::tempdir().unwrap();
+    let short =
+        ["\n".repeat(100_000), "http://example.org/a/long/line\n".repeat(5_000), "x\n\r\n".repeat(20_000)].concat();
+    let quoted = ["url\n", &"\"\"\n\"a\nb\"\n".repeat(30_000)].concat();
+    let texts = [("short", short, 145_000), ("quoted.csv", quoted, 60_000)];
+    for (name, text, record_count) in texts {
+        let text = text.as_bytes();
+        let plain = file(&directory, name, text);
+        let format = InputFormat::named("auto", &FormatOptions::default()).unwrap();
+        let options = RunOptions { format, ..options(1, 64 << 10, 1 << 10) };
+        let expected = run(path(&plain), &options);
+        assert_eq!(expected.rows.len(), record_count, "{name}");
+        assert!(expected.parts.iter().all(|count| *count <= MOST + 1), "{name}: {:?}", expected.parts);
+        // Each line of a quoted field counts as a record.
+        let line_count = text.iter().filter(|byte| **byte == b'\n').count();
+        assert!(
+            expected.parts.len() <= line_count / MOST + text.len() / (64 << 10) + 2,
+            "{name}: {:?}",
+            expected.parts
+        );
+        for options in [
+            RunOptions { threads: 3, ..options.clone() },
+            RunOptions { mmap: false, chunk_len: 100, ..options.clone() },
+        ] {
+            let out = run(path(&plain), &options);
+            assert!(out.rows == expected.rows && out.parts == expected.parts, "{name}: {options:?}");
+        }
+        if name == "short" {
+            assert_lines(&expected, text, 0);
+            let out = run(pipe(&gzip(text), 777), &options);
+            assert!(out.rows == expected.rows && out.parts == expected.parts, "{name} from a pipe");
+        }
+    }
+    // Rows of JSON and tables arrive in batches.
+    let rows = format!("[[\"urlkey\",\"timestamp\",\"original\"]{}]", ",[1]".repeat(200_000));
+    let format = InputFormat::named("auto", &FormatOptions::default()).unwrap();
+    let out =
+        run(path(&file(&directory, "rows.json", rows.as_bytes())), &RunOptions { format, ..options(2, 1 << 20, 1000) });
+    assert!(out.rows.len() == 200_000 && out.parts.len() > 1, "{:?}", out.parts);
 }
 
 #[test]

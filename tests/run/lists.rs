@@ -32,8 +32,13 @@ fn arguments_name_files_directories_lists_and_standard_input() {
     assert_eq!(list(&[path("d"), "-".to_string()]).unwrap().total_len(), None);
 
     // A list may be compressed.
-    let packed = file(&root, "list.gz", &crate::collect::gzip(text.as_bytes()));
-    assert_eq!(names(&[&format!("@{}", packed.display())], root.path()), expected);
+    for packed in [crate::collect::gzip(text.as_bytes()), crate::collect::zstd(text.as_bytes())] {
+        let packed = file(&root, "packed", &packed);
+        assert_eq!(names(&[&format!("@{}", packed.display())], root.path()), expected);
+    }
+    let unknown = file(&root, "list.bz2", b"BZh91AY&SY");
+    let error = list(&[format!("@{}", unknown.display())]).unwrap_err().to_string();
+    assert!(error.contains("neither with gzip nor with Zstandard"), "{error}");
     let damaged = file(&root, "damaged.gz", &crate::collect::gzip(text.as_bytes())[..20]);
     assert!(matches!(list(&[format!("@{}", damaged.display())]), Err(ListError::List { .. })));
 

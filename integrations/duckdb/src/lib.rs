@@ -1,5 +1,5 @@
-//! Canonical URIs and 128-bit keys as scalar functions of DuckDB: an extension that any DuckDB of the same platform loads, without
-//! Python. It uses the C extension API, so that it need not be built again for each version of DuckDB.
+//! Canonical URIs and 128-bit keys as scalar functions of DuckDB: an extension that any DuckDB of the same platform loads,
+//! without Python. It uses the C extension API, so that it need not be built again for each version of DuckDB.
 //!
 //! | function | result |
 //! |---|---|

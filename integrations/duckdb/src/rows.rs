@@ -29,8 +29,8 @@ impl Worker {
         }
     }
 
-    /// Returns one row per URL, relative to its base if `bases` are given. A null URL is passed as an empty one, and its row has a
-    /// fault.
+    /// Returns one row per URL, relative to its base if `bases` are given. A null URL is passed as an empty one, and its row
+    /// has a fault.
     ///
     /// # Errors
     /// The texts are too long for one call.

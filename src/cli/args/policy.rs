@@ -291,12 +291,6 @@ pub(crate) fn name_of_key(id: ColumnId) -> Option<&'static str> {
     }
 }
 
-/// The names of the recipes among some keys.
-pub(crate) fn recipe_names(keys: &[ColumnId]) -> Vec<&'static str> {
-    let name = |key: &ColumnId| if let ColumnId::RecipeKey(name) = key { Some(*name) } else { None };
-    keys.iter().filter_map(name).collect()
-}
-
 /// Parses the name of a rung or of a recipe.
 pub(crate) fn parse_key(name: &str) -> Result<ColumnId, String> {
     let found = COLUMNS.iter().map(|column| column.id).find(|id| name_of_key(*id) == Some(name));

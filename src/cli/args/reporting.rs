@@ -28,10 +28,11 @@ pub(crate) enum ReportFormat {
 
 impl ReportFormat {
     pub(crate) fn of_path(path: &Path) -> ReportFormat {
-        match path.extension().and_then(|suffix| suffix.to_str()) {
+        let suffix = path.extension().unwrap_or_default();
+        match ["html", "htm", "txt"].into_iter().find(|known| suffix.eq_ignore_ascii_case(known)) {
             Some("html" | "htm") => ReportFormat::Page,
-            Some("txt") => ReportFormat::Text,
-            _ => ReportFormat::Json,
+            Some(_) => ReportFormat::Text,
+            None => ReportFormat::Json,
         }
     }
 }
@@ -64,5 +65,20 @@ impl ReportingArgs {
     /// The report is for people, not for programs.
     pub(crate) fn is_for_people(&self) -> bool {
         self.report.as_deref().is_some_and(|path| ReportFormat::of_path(path) != ReportFormat::Json)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_suffix_of_a_report_may_have_any_case() {
+        let format = |name: &str| ReportFormat::of_path(Path::new(name));
+        assert_eq!([format("a.html"), format("A.HTM")], [ReportFormat::Page; 2]);
+        assert_eq!(
+            (format("a.TXT"), format("a.json"), format("html")),
+            (ReportFormat::Text, ReportFormat::Json, ReportFormat::Json)
+        );
     }
 }

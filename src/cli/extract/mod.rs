@@ -212,9 +212,9 @@ impl<'a> Extraction<'a> {
     fn add_source(&mut self, source: Source) -> Result<(), OutputError> {
         let name = source.name.clone();
         let max_len = self.args.max_document;
-        match open_documents(source, max_len) {
+        let markup = self.args.format.or_else(|| markup_of_name(&name));
+        match open_documents(source, markup, max_len) {
             Ok(SourceDocuments::One(bytes)) if bytes.len() <= max_len => {
-                let markup = self.args.format.or_else(|| markup_of_name(&name));
                 let context = DocumentContext { markup, ..self.context.clone() };
                 let page = context.base.as_deref().unwrap_or_default();
                 let origin = LinkOrigin { source: &name, page, ..LinkOrigin::default() };

@@ -45,6 +45,9 @@ impl StoreManifest {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(SeenError::Missing(directory.to_path_buf()));
             }
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+                return Err(SeenError::NotAStore(directory.to_path_buf()));
+            }
             text => text.map_err(SeenError::io(&path, "read"))?,
         };
         StoreManifest::parse(&text).map_err(|reason| SeenError::damaged(&path, reason))

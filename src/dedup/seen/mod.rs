@@ -87,6 +87,9 @@ impl SeenStore {
     /// # Errors
     /// Another process is changing the store; the directory has other files; the store is damaged or of another policy.
     pub(crate) fn open_to_add(directory: &Path, policy: &[(&str, String)]) -> Result<SeenStore, SeenError> {
+        if directory.exists() && !directory.is_dir() {
+            return Err(SeenError::NotAStore(directory.to_path_buf()));
+        }
         create_directory(directory).map_err(SeenError::io(directory, "create the directory"))?;
         let is_new = !directory.join(MANIFEST).exists();
         let mut others = fs::read_dir(directory).map_err(SeenError::io(directory, "list"))?.flatten();
@@ -399,6 +402,11 @@ mod tests {
         assert!(matches!(SeenStore::open(&path), Err(SeenError::Damaged { .. })));
         fs::write(directory.path().join("other"), "").unwrap();
         assert!(matches!(SeenStore::open_to_add(directory.path(), &policy("")), Err(SeenError::NotAStore(_))));
+        let file = directory.path().join("other");
+        assert!(matches!(SeenStore::open(&file), Err(SeenError::NotAStore(_))));
+        assert!(matches!(SeenStore::open_to_add(&file, &policy("")), Err(SeenError::NotAStore(_))));
+        let error = SeenError::io(&file, "read")(io::Error::from_raw_os_error(28)).to_string();
+        assert!(error.ends_with("cannot read: no space left on device; the store has not changed"), "{error}");
     }
 
     /// Writes a store as earlier versions did: no blocks, and no checksum in the manifest.

@@ -9,7 +9,7 @@
 //! `IRIKEYS1`, which irikey wrote before, has no blocks: the number of keys is followed by the XXH3-128 of the keys. Such a run
 //! is read and checked whole when it is opened. Merging the runs of the store replaces it.
 
-use crate::process::{CommitError, Existing, PendingFile};
+use crate::process::{CommitError, Existing, PendingFile, plain_error};
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -37,8 +37,8 @@ pub enum SeenError {
     /// The store does not exist.
     #[error("{}: no store of seen keys exists there; create one with dedup --update-seen", .0.display())]
     Missing(PathBuf),
-    /// The directory has other files.
-    #[error("{}: the directory has other files than a store of seen keys; choose another directory", .0.display())]
+    /// The path is a file, or a directory with other files.
+    #[error("{}: this is not a store of seen keys, or it has other files as well; choose another directory", .0.display())]
     NotAStore(PathBuf),
     /// Another process is changing the store.
     #[error(
@@ -66,7 +66,7 @@ pub enum SeenError {
         reason: String,
     },
     /// A file operation failed.
-    #[error("{}: cannot {operation}: {error}; the store has not changed", path.display())]
+    #[error("{}: cannot {operation}: {}; the store has not changed", path.display(), plain_error(error))]
     Io {
         /// The file.
         path: PathBuf,

@@ -28,8 +28,8 @@ pub struct DedupOptions {
     pub has_evidence: bool,
     /// Compare canonical texts of rows with equal keys. All rows are pending then, with their texts.
     pub verify: bool,
-    /// Survey duplicates for `DedupSummary::findings`, which takes about 25 MB, and half of that per thread. The policy needs the keys of the rungs
-    /// `simple` and `syntax` among its `more_keys`, and has to carry statuses and digests.
+    /// Survey duplicates for `DedupSummary::findings`, which takes about 25 MB, and half of that per thread. The policy needs
+    /// the keys of the rungs `simple` and `syntax` among its `more_keys`, and has to carry statuses and digests.
     pub survey: bool,
     /// Number of bits of keys that are compared: 128, or fewer to provoke collisions.
     pub key_bits: u32,
