@@ -3,6 +3,8 @@
 //! Characters stay as they are: nothing is encoded or decoded here, except dot segments of a base. A caller that wants
 //! `%2e%2e` of a reference to be a dot segment decodes unreserved characters first, as the normalization ladder does.
 
+use std::ops::Range;
+
 use super::check::{check_authority_lenient, check_path_noscheme};
 use super::fault::{Component, Fault, FaultKind};
 use super::parts::Parts;
@@ -164,7 +166,20 @@ pub fn remove_dot_segments(path: &mut [u8]) -> usize {
         path.copy_within(from..end, 0);
         (to, from) = (end - from, end);
     }
-    while from < path.len() {
+    remove_between(path, to, from, path.len())
+}
+
+/// Does what [`remove_dot_segments`] does for a path that begins with `/`, and of which no segment before `dots` and no
+/// segment that begins after `dots` is a dot segment.
+pub(super) fn remove_dot_segments_within(path: &mut [u8], dots: Range<usize>) -> usize {
+    let from = memchr::memrchr(b'/', &path[..dots.start]).unwrap_or(0);
+    remove_between(path, from, from, dots.end)
+}
+
+/// Steps B, C and E for the segments from byte `from` on, which are behind `to` bytes of output. The segments from byte
+/// `until` on are only copied.
+fn remove_between(path: &mut [u8], mut to: usize, mut from: usize, until: usize) -> usize {
+    while from < until.min(path.len()) {
         let end = segment_end(path, from + 1);
         let is_last = end == path.len();
         match &path[from + 1..end] {
@@ -184,7 +199,10 @@ pub fn remove_dot_segments(path: &mut [u8]) -> usize {
         }
         from = end;
     }
-    to
+    if to < from {
+        path.copy_within(from.., to);
+    }
+    to + path.len() - from
 }
 
 /// Steps A and D: length of the dot segments that are removed at the start of a path without a leading slash.

@@ -63,6 +63,12 @@ impl Bitmaps {
         }
     }
 
+    /// Returns a mask of the stop bytes among the 64 bytes from `from` on, which must not exceed the length of the text.
+    #[inline(always)]
+    pub(crate) fn stops(&self, from: usize) -> u64 {
+        self.window(from, |block| block.stop)
+    }
+
     /// Returns whether the bytes `from..to` contain an attention byte. `to` must not exceed the length of the text.
     /// Ranges of up to 128 bytes are tested without a branch on the position.
     #[inline(always)]

@@ -44,7 +44,7 @@ pub(crate) use copy::{
 pub(crate) use cpu::{SimdTask, run_with_simd};
 pub(crate) use masking::mask_urls;
 pub(crate) use parse::parse_bytes;
-pub(crate) use search::{any_byte, any_pair, count_bytes, find_byte, masks_of, positions, positions_by_mask};
+pub(crate) use search::{any_byte, any_pair, count_bytes, find_byte, mask_of, masks_of, positions, positions_by_mask};
 #[cfg(feature = "pipeline")]
 pub(crate) use snappy::unpack_snappy;
 pub use span::Span;

@@ -90,7 +90,7 @@ impl<F: Fn(u8) -> bool> Iterator for Positions<'_, F> {
 
 /// Returns a mask of the bytes of a text of at most 64 bytes for which `is_sought` is true.
 #[inline(always)]
-pub(super) fn mask_of(text: &[u8], is_sought: impl Fn(u8) -> bool) -> u64 {
+pub(crate) fn mask_of(text: &[u8], is_sought: impl Fn(u8) -> bool) -> u64 {
     let len = text.len();
     // The last bytes are tested twice if the length is between those of two kinds of blocks.
     if let (Some(first), Some(last)) = (text.first_chunk::<32>(), text.last_chunk::<32>()) {

@@ -2,7 +2,7 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::form::HostForm;
+use super::form::{HostForm, push_plain_form};
 use crate::iri::flags::{Changes, Flags};
 
 /// A direct-mapped cache of [`HostForm`]s. Each worker has its own; results depend on the host alone.
@@ -12,6 +12,8 @@ pub(crate) struct HostCache {
     entries: Vec<CachedHost>,
     /// Texts of the entries' hosts and forms, without separators.
     texts: Vec<u8>,
+    /// Buffer for the characters of a label.
+    label: Vec<char>,
 }
 
 /// A host of a scheme whose hosts are DNS names, with its form. The host's text starts at `at` in `texts`, and the
@@ -32,6 +34,9 @@ impl HostCache {
     const TEXTS_LEN: usize = 1 << 20;
     /// Longer hosts are not valid DNS names and are not cached.
     const MAX_HOST_LEN: usize = 255;
+    /// No host and form of a cached host are longer. UTS 46 makes at most 18 characters of one, each of which is encoded in
+    /// a few bytes.
+    const MAX_FORM_LEN: usize = 1 << 16;
 
     /// Returns [`HostForm::new`] of `host`, from the cache if possible.
     pub(crate) fn form(&mut self, host: &[u8], is_network: bool) -> HostForm<'_> {
@@ -48,18 +53,25 @@ impl HostCache {
             let text = &self.texts[form_at..form_at + entry.form_len as usize];
             return HostForm { text: text.into(), flags: entry.flags, changes: entry.changes };
         }
-        let form = HostForm::new(host, true);
-        let Ok(form_len) = u16::try_from(form.text.len()) else { return form };
-        if self.texts.len() + host.len() + form.text.len() > Self::TEXTS_LEN {
+        if self.texts.len() + Self::MAX_FORM_LEN > Self::TEXTS_LEN {
             self.texts.clear();
             self.entries.fill(CachedHost::default());
         }
         let at = self.texts.len();
         self.texts.extend_from_slice(host);
-        self.texts.extend_from_slice(&form.text);
-        let HostForm { flags, changes, .. } = form;
+        let form_at = self.texts.len();
+        let (flags, changes) = match push_plain_form(host, &mut self.label, &mut self.texts) {
+            Some(changes) => (Flags::NONE, changes),
+            None => {
+                let form = HostForm::by_steps(host, true);
+                self.texts.truncate(form_at);
+                self.texts.extend_from_slice(&form.text);
+                (form.flags, form.changes)
+            }
+        };
+        let form_len = (self.texts.len() - form_at) as u16;
         self.entries[index] = CachedHost { at: at as u32, host_len: host.len() as u16, form_len, flags, changes };
-        form
+        HostForm { text: self.texts[form_at..].into(), flags, changes }
     }
 }
 

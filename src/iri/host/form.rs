@@ -34,7 +34,7 @@ impl HostForm<'static> {
     }
 
     /// [`HostForm::new`] without the fast path: syntax-based normalization, then UTS 46.
-    fn by_steps(host: &[u8], is_network: bool) -> Self {
+    pub(super) fn by_steps(host: &[u8], is_network: bool) -> Self {
         let (mut text, mut flags, mut changes) = map_component(host, Component::Host);
         if lower_case_outside_escapes(&mut text) {
             changes |= Changes::CASE;
@@ -90,63 +90,69 @@ const fn is_plain_letter(c: char) -> bool {
     }
 }
 
-/// Longest label of the fast path, in bytes. Punycode takes quadratic time, and the idna crate, which processes longer
+/// Longest label of the fast path, in characters. Punycode takes quadratic time, and the idna crate, which processes longer
 /// labels, refuses A-labels of more than 2,000 bytes and U-labels of more than 1,000 characters.
-const MAX_PLAIN_LABEL_LEN: usize = 255;
+const MAX_PLAIN_LABEL_LEN: usize = 128;
 
-/// ASCII bytes of a label, in upper or lower case.
-const fn is_plain_ascii(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')
+/// Characters of labels of the fast path: ASCII, in upper or lower case, and plain letters.
+const fn is_plain(c: char) -> bool {
+    if c.is_ascii() { c.is_ascii_alphanumeric() || matches!(c, '-' | '_') } else { is_plain_letter(c) }
 }
 
 /// The form of a DNS host whose labels are all plain; `None` if the general path must decide. The result equals that of
 /// [`super::idn::idn_to_ascii`].
 fn plain_form(host: &[u8]) -> Option<HostForm<'static>> {
-    let name = std::str::from_utf8(host).ok()?;
-    let (mut text, mut changes) = (Vec::with_capacity(2 * host.len()), Changes::NONE);
-    for label in name.split('.') {
-        changes |= push_label(label, &mut text)?;
-        text.push(b'.');
-    }
-    text.pop();
+    let mut text = Vec::with_capacity(2 * host.len());
+    let changes = push_plain_form(host, &mut Vec::new(), &mut text)?;
     Some(HostForm { text: text.into(), flags: Flags::NONE, changes })
 }
 
-/// Appends the form of a label and returns the changes.
-fn push_label(label: &str, text: &mut Vec<u8>) -> Option<Changes> {
-    let is_plain = |c: char| if c.is_ascii() { is_plain_ascii(c as u8) } else { is_plain_letter(c) };
-    if label.len() > MAX_PLAIN_LABEL_LEN || !label.chars().all(is_plain) {
-        return None;
+/// Appends the form of a DNS host whose labels are all plain to `text`, and returns the changes. `None` if the general path
+/// must decide; then `text` may have a part of the form. `label` is a buffer.
+pub(super) fn push_plain_form(host: &[u8], label: &mut Vec<char>, text: &mut Vec<u8>) -> Option<Changes> {
+    let name = std::str::from_utf8(host).ok()?;
+    let mut changes = Changes::NONE;
+    label.clear();
+    for c in name.chars() {
+        if c == '.' {
+            changes |= push_label(label, text)?;
+            text.push(b'.');
+            label.clear();
+            continue;
+        }
+        if !is_plain(c) || label.len() == MAX_PLAIN_LABEL_LEN {
+            return None;
+        }
+        changes |= if c.is_ascii_uppercase() { Changes::CASE } else { Changes::NONE };
+        label.push(c.to_ascii_lowercase());
     }
-    let (at, mut changes) = (text.len(), Changes::NONE);
-    text.extend_from_slice(label.as_bytes());
-    let label = &mut text[at..];
-    if label.iter().any(u8::is_ascii_uppercase) {
-        label.make_ascii_lowercase();
-        changes = Changes::CASE;
-    }
-    let label = std::str::from_utf8(label).ok()?;
-    match (label.strip_prefix("xn--"), label.is_ascii()) {
-        (None, true) => Some(changes),
+    Some(changes | push_label(label, text)?)
+}
+
+/// Appends the form of a label of plain characters in lower case, and returns the changes.
+fn push_label(label: &[char], text: &mut Vec<u8>) -> Option<Changes> {
+    let is_ascii = label.iter().all(char::is_ascii);
+    let encoded = label.strip_prefix(A_LABEL_PREFIX.as_slice());
+    if is_ascii {
+        text.extend(label.iter().map(|&c| c as u8));
         // Punycode in lower case decodes to at most one label, and that label encodes to the same bytes: the A-label
         // stays.
-        (Some(encoded), true) => {
-            let decoded = punycode::decode(encoded)?;
-            let is_u_label = decoded.iter().all(|&c| is_plain(c))
-                && !decoded.iter().all(char::is_ascii)
-                && !decoded.starts_with(&['x', 'n', '-', '-']);
-            is_u_label.then_some(changes)
-        }
-        (None, false) => {
-            let encoded = punycode::encode_str(label)?;
-            text.truncate(at);
-            text.extend_from_slice(b"xn--");
-            text.extend_from_slice(encoded.as_bytes());
-            Some(changes | Changes::PCT_ENCODED | Changes::IDNA)
-        }
-        (Some(_), false) => None,
+        let Some(encoded) = encoded else { return Some(Changes::NONE) };
+        let decoded = punycode::decode(std::str::from_utf8(&text[text.len() - encoded.len()..]).ok()?)?;
+        let is_u_label = decoded.iter().all(|&c| is_plain(c))
+            && !decoded.iter().all(char::is_ascii)
+            && !decoded.starts_with(A_LABEL_PREFIX.as_slice());
+        return is_u_label.then_some(Changes::NONE);
     }
+    if encoded.is_some() {
+        return None;
+    }
+    text.extend_from_slice(b"xn--");
+    text.extend_from_slice(punycode::encode(label)?.as_bytes());
+    Some(Changes::PCT_ENCODED | Changes::IDNA)
 }
+
+const A_LABEL_PREFIX: [char; 4] = ['x', 'n', '-', '-'];
 
 #[cfg(test)]
 mod tests {

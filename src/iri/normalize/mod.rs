@@ -18,6 +18,8 @@ mod tail;
 
 pub(crate) use reference::{CanonicalHead, HttpHead, MarkedReference, ReferenceHead};
 
+use std::ops::Range;
+
 use super::fault::Fault;
 use super::flags::{Changes, Flags};
 use super::host::HostCache;
@@ -78,7 +80,7 @@ impl Normalizer {
             drop_fragment,
             flags: Flags::NONE,
             changes: Changes::NONE,
-            may_have_dots: false,
+            dots: NO_DOTS,
         }
     }
 }
@@ -92,8 +94,11 @@ struct Pass<'a, const SCHEME: bool> {
     drop_fragment: bool,
     flags: Flags,
     changes: Changes,
-    may_have_dots: bool,
+    /// From the first to the last dot that was written and may belong to a dot segment, in `out`.
+    dots: Range<usize>,
 }
+
+const NO_DOTS: Range<usize> = usize::MAX..0;
 
 impl<const SCHEME: bool> Pass<'_, SCHEME> {
     fn run(mut self) -> Result<(Flags, Changes), Fault> {
@@ -159,7 +164,7 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
     /// Removes the dot segments of the path that was written at `path_at`, if it may contain any.
     #[inline(always)]
     fn clean_path(&mut self, path_at: usize, has_authority: bool) {
-        if self.may_have_dots {
+        if !self.dots.is_empty() {
             self.dot_segments(path_at, has_authority);
         }
     }

@@ -44,6 +44,14 @@ impl<'a> MarkedReference<'a> {
         self.bitmaps.next_stop(self.at() + from) - self.at()
     }
 
+    /// The 64 bytes of the text from byte `from` of the reference on, and a mask of the stop bytes among them; `None` if the
+    /// text ends before.
+    #[inline(always)]
+    pub(super) fn window(&self, from: usize) -> Option<(&'a [u8; 64], u64)> {
+        let bytes = self.text.get(self.at() + from..)?.first_chunk()?;
+        Some((bytes, self.bitmaps.stops(self.at() + from)))
+    }
+
     /// Appends bytes `range` of the reference to `out`.
     #[inline(always)]
     pub(super) fn append(&self, range: Range<usize>, out: &mut Vec<u8>) {

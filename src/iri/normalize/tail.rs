@@ -8,7 +8,7 @@ use crate::iri::class::UPPER;
 use crate::iri::fault::Component;
 use crate::iri::flags::{Changes, Flags};
 use crate::iri::percent::{ascii_flag, escape_value, kept_escapes, non_ascii_flag, would_complete_an_escape};
-use crate::iri::resolve::{path_guard, remove_dot_segments};
+use crate::iri::resolve::{path_guard, remove_dot_segments_within};
 use crate::iri::scheme::urn_nid_len;
 use crate::kernel::{AsciiCase, non_ascii_len, percent_encode};
 
@@ -65,7 +65,7 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
                     }
                 }
                 b'.' => {
-                    self.may_have_dots = true;
+                    self.push_dot(self.out.len() + at - copied);
                     at += 1;
                 }
                 b'#' if !in_fragment => {
@@ -104,9 +104,17 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
         if would_complete_an_escape(octet, self.out) {
             return self.out.extend_from_slice(escape);
         }
+        if octet == b'.' {
+            self.push_dot(self.out.len());
+        }
         self.out.push(octet);
-        self.may_have_dots |= octet == b'.';
         self.changes |= Changes::PCT_DECODED;
+    }
+
+    /// Notes a dot at byte `at` of `out` that may belong to a dot segment.
+    #[inline(always)]
+    fn push_dot(&mut self, at: usize) {
+        self.dots = self.dots.start.min(at)..at + 1;
     }
 
     /// Sets the flags of a run of non-ASCII bytes.
@@ -135,7 +143,11 @@ impl<const SCHEME: bool> Pass<'_, SCHEME> {
             return;
         }
         let end = path_end(self.out, path_at);
-        let len = remove_dot_segments(&mut self.out[path_at..end]);
+        if self.dots.start >= end {
+            return;
+        }
+        let dots = self.dots.start - path_at..self.dots.end - path_at;
+        let len = remove_dot_segments_within(&mut self.out[path_at..end], dots);
         if path_at + len < end {
             self.out.drain(path_at + len..end);
             self.changes |= Changes::DOT_SEGMENTS;
