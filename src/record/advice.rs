@@ -21,6 +21,7 @@ const CRAWL_DB: &str = "this looks like a dump of a Nutch CrawlDb; use nutch rea
 const TABS: &str = "the records contain tabs, as seed lists of Nutch do; use --format tsv --no-header --column 1";
 const CDX: &str = "this looks like CDX with unknown columns; put a header such as ` CDX N b a m s k r V g` before it, and use \
                    --format cdx";
+const CDXJ: &str = "the records look like CDXJ without valid times; use --format cdxj";
 const TABLE: &str = "the first record looks like the header of a table; use --format csv";
 const COMMENT: &str = "lines that begin with # are read as records; remove comments: grep -v '^#' FILE";
 const SPACES: &str =
@@ -54,6 +55,7 @@ fn of_line(line: &[u8]) -> Option<&'static str> {
         Some(rest) if rest.starts_with(b"Version: ") => Some(CRAWL_DB),
         Some(_) => Some(TABS),
         None if has_time() => Some(CDX),
+        None if memchr::memmem::find(line, b" {\"").is_some() => Some(CDXJ),
         None => line.contains(&b' ').then_some(SPACES),
     }
 }
@@ -68,6 +70,7 @@ mod tests {
             ("http://a/\tnutch.score=10", Some(TABS)),
             ("http://a/\tVersion: 7\nStatus: 1 (db_unfetched)", Some(CRAWL_DB)),
             ("com,a)/ 20140127171200 http://a/ text/html 200 ABC - 1", Some(CDX)),
+            ("com,a)/ 2014-01-27 {\"url\": \"http://a/\"}", Some(CDXJ)),
             ("id,url,title", Some(TABLE)),
             ("# seeds", Some(COMMENT)),
             ("{\"page\": 1}", Some(JSON)),

@@ -171,8 +171,12 @@ fn head(chunk: &[u8], at: usize) -> (Option<i64>, usize) {
 fn is_record(line: &[u8]) -> bool {
     let (time, json) = split(line);
     let is_object = json.strip_prefix(b"{").is_some_and(|rest| rest.trim_ascii_start().first() == Some(&b'"'));
-    let lacks_time = || line[..line.len() - json.len()].ends_with(b" - ") && has_url(json);
-    is_object && (time.is_some() || lacks_time())
+    let has_other_time = || {
+        let fields = line[..line.len() - json.len()].strip_suffix(b" ").unwrap_or_default();
+        let time = fields.rsplit(|byte| *byte == b' ').next().filter(|time| time.len() < fields.len());
+        time.is_some_and(|time| time == b"-" || time.iter().all(u8::is_ascii_digit)) && has_url(json)
+    };
+    is_object && (time.is_some() || has_other_time())
 }
 
 fn has_url(json: &[u8]) -> bool {
@@ -234,10 +238,16 @@ org,a)/?q={a {b} 20140127171201 {"offset":"0","status":200,"url":"http://a.org/?
     #[test]
     fn a_record_without_a_time_is_recognized_by_its_url() {
         assert!(is_record(br#"- - {"url": "x:y", "status": "200"}"#));
+        assert!(is_record(br#"org,a)/ 2014 {"url": "x:y"}"#));
         assert!(is_record(br#"org,a)/ 20140127171200 {"offset": "0""#));
-        for line in
-            [r#"a - {"ur": "x:y"}"#, r#"a - {"url": 1}"#, r#"a - {"url": "x:y""#, r#"a b {"url": "x:y"}"#, "a - {"]
-        {
+        for line in [
+            r#"a - {"ur": "x:y"}"#,
+            r#"a - {"url": 1}"#,
+            r#"a - {"url": "x:y""#,
+            r#"a b {"url": "x:y"}"#,
+            r#"1 {"url": "x:y"}"#,
+            "a - {",
+        ] {
             assert!(!is_record(line.as_bytes()), "{line}");
         }
     }

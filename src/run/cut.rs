@@ -28,8 +28,8 @@ const MIN_RECORD_LEN: usize = 16;
 
 /// To find out whether a text may have more lines than its bytes count for, so many bytes are looked at in each step of so many
 /// bytes. Counting all lines of every text would cost a pass over it.
-const SAMPLE_LEN: usize = 64;
-const SAMPLE_STEP: usize = 4 << 10;
+const SAMPLE_LEN: usize = 1 << 10;
+const SAMPLE_STEP: usize = 256 << 10;
 
 /// Whole records that become one row group, or a slice of it.
 #[derive(Debug)]
