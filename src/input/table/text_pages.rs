@@ -164,3 +164,83 @@ fn is_all_ones(mut levels: &[u8], count: usize) -> bool {
     }
     true
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Writes `levels`, which are 0 or 1, in the encoding RLE with one bit per level. Each run has a random length and is
+    /// written in a random one of the two ways, as far as it can be; the last group of eight levels is filled with ones.
+    fn encode(levels: &[bool], mut random: impl FnMut(usize) -> usize) -> Vec<u8> {
+        let (mut bytes, mut at) = (Vec::new(), 0);
+        let push = |mut number: usize, bytes: &mut Vec<u8>| {
+            while number >= 0x80 {
+                bytes.push(number as u8 | 0x80);
+                number >>= 7;
+            }
+            bytes.push(number as u8);
+        };
+        while at < levels.len() {
+            let rest = &levels[at..];
+            let same = rest.iter().take_while(|level| **level == rest[0]).count();
+            let groups = 1 + random(rest.len().div_ceil(8));
+            if random(2) == 0 {
+                let count = 1 + random(same);
+                push(count << 1, &mut bytes);
+                bytes.push(rest[0].into());
+                at += count;
+            } else {
+                push(groups << 1 | 1, &mut bytes);
+                let bit = |i: usize| u8::from(rest.get(i).copied().unwrap_or(true)) << (i % 8);
+                bytes.extend((0..groups).map(|group| (group * 8..group * 8 + 8).map(bit).sum::<u8>()));
+                at += groups * 8;
+            }
+        }
+        bytes
+    }
+
+    #[test]
+    fn levels_are_all_ones_if_each_of_them_is() {
+        let mut state = 1u64;
+        let mut random = |end: usize| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 33) as usize % end
+        };
+        for count in (1..70).chain([127, 128, 1000, 3000]) {
+            for _ in 0..20 {
+                let mut levels = vec![true; count];
+                let encoded = encode(&levels, &mut random);
+                assert!(is_all_ones(&encoded, count), "{count} {encoded:?}");
+                // There are not more levels than those that are written, and the unused bits of a group.
+                assert!(!is_all_ones(&encoded, count + 8), "{count} {encoded:?}");
+                assert!(!is_all_ones(&encoded[..random(encoded.len())], count), "{count} {encoded:?}");
+                levels[random(count)] = false;
+                let encoded = encode(&levels, &mut random);
+                assert!(!is_all_ones(&encoded, count), "{count} {encoded:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn bits_behind_the_last_level_have_no_meaning() {
+        for (count, bits) in [(1, 0x01), (3, 0x07), (7, 0x7F), (8, 0xFF)] {
+            assert!(is_all_ones(&[3, bits], count) && is_all_ones(&[5, 0xFF, bits], count + 8), "{count}");
+            assert!(!is_all_ones(&[3, bits >> 1], count) && !is_all_ones(&[5, 0xFF, bits >> 1], count + 8), "{count}");
+        }
+        assert!(is_all_ones(&[5, 1, 0], 1) && is_all_ones(&[2, 1, 3, 0], 1) && is_all_ones(&[], 0));
+    }
+
+    #[test]
+    fn damaged_levels_are_not_all_ones() {
+        // Runs of no levels; a level that is neither 0 nor 1; runs that end early; a header without an end.
+        for levels in
+            [&[][..], &[0, 1], &[1], &[0, 1, 16, 1], &[1, 16, 1], &[16, 2], &[16], &[3], &[5, 0xFF], &[0xFF; 12]]
+        {
+            assert!(!is_all_ones(levels, 8), "{levels:?}");
+        }
+        // The longest run of groups, and of one level.
+        assert!(!is_all_ones(&[0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01], 8));
+        let longest = [0xFE, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01, 1];
+        assert!(is_all_ones(&[&[4, 1][..], &longest, &longest].concat(), usize::MAX));
+    }
+}

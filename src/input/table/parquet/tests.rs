@@ -67,12 +67,32 @@ fn urls(count: usize) -> Vec<Option<Vec<u8>>> {
     (0..count).map(|i| Some(if i % 997 == 5 { Vec::new() } else { url(i).into_bytes() })).collect()
 }
 
-/// Whether the decoder of the crate is not needed for the first unit.
-fn is_read_from_pages(path: &Path) -> bool {
-    let table = Arc::new(open(path, 1, 1 << 20));
-    let mut rows = table.read(table.units(UNIT_LEN).next().unwrap());
-    assert!(rows.next().unwrap().records.is_ok());
-    matches!(rows.source, RowSource::Texts(_))
+/// Whether the decoder of the crate is needed for a unit.
+fn needs_decoder(mut rows: UnitRows) -> bool {
+    let mut needs_decoder = false;
+    while let Some(row) = rows.next() {
+        assert!(row.records.is_ok());
+        needs_decoder |= matches!(rows.source, RowSource::Decoder(_));
+    }
+    needs_decoder
+}
+
+/// Which units need the decoder of the crate.
+#[derive(Debug, PartialEq)]
+enum Decoded {
+    None,
+    Some,
+    All,
+}
+
+fn decoded(path: &Path, threads: usize, unit_len: u64) -> Decoded {
+    let table = Arc::new(open(path, threads, 1 << 20));
+    let units: Vec<_> = table.units(unit_len).map(|unit| needs_decoder(table.read(unit))).collect();
+    match units.iter().filter(|needs_decoder| **needs_decoder).count() {
+        0 => Decoded::None,
+        count if count == units.len() => Decoded::All,
+        _ => Decoded::Some,
+    }
 }
 
 #[test]
@@ -84,19 +104,21 @@ fn urls_alone_give_the_buffers_of_the_decoder() {
     [5000, 5001, 8999].into_iter().for_each(|row| with_nulls[row] = None);
     let v2 = || properties().set_writer_version(WriterVersion::PARQUET_2_0).set_encoding(Encoding::PLAIN);
     let cases = [
-        (urls(9000), false, properties(), true),
-        (urls(9000), true, properties().set_compression(Compression::SNAPPY), true),
-        (urls(9000), true, v2().set_compression(Compression::ZSTD(Default::default())), true),
-        (urls(9000), false, v2().set_data_page_row_count_limit(10), true),
-        (with_nulls.clone(), true, properties().set_data_page_row_count_limit(500), true),
-        (with_nulls.split_off(4900), true, v2().set_compression(Compression::SNAPPY), false),
-        (urls(9000), false, properties().set_encoding(Encoding::DELTA_LENGTH_BYTE_ARRAY), false),
+        (urls(9000), false, properties(), Decoded::None),
+        (urls(9000), true, properties().set_compression(Compression::SNAPPY), Decoded::None),
+        (urls(9000), true, v2().set_compression(Compression::ZSTD(Default::default())), Decoded::None),
+        (urls(9000), false, v2().set_data_page_row_count_limit(10), Decoded::None),
+        (with_nulls.clone(), true, properties().set_data_page_row_count_limit(500), Decoded::Some),
+        (with_nulls.split_off(4900), true, v2().set_compression(Compression::SNAPPY), Decoded::All),
+        (urls(9000), false, properties().set_encoding(Encoding::DELTA_LENGTH_BYTE_ARRAY), Decoded::All),
         // Some pages of a column have a dictionary.
-        (urls(9000), true, WriterProperties::builder().set_dictionary_page_size_limit(400_000), false),
+        (urls(9000), true, WriterProperties::builder().set_dictionary_page_size_limit(400_000), Decoded::Some),
     ];
-    for (i, (urls, is_nullable, properties, is_common)) in cases.into_iter().enumerate() {
+    for (i, (urls, is_nullable, properties, expected)) in cases.into_iter().enumerate() {
         write(&path, &urls, is_nullable, properties);
-        assert_eq!(is_read_from_pages(&path), is_common, "{i}");
+        for threads in [1, 2] {
+            assert_eq!(decoded(&path, threads, 200_000), expected, "{i}");
+        }
         for unit_len in [UNIT_LEN, 200_000] {
             let buffers = read(&path, unit_len, 1 << 20);
             assert!(buffers.len() > 2 && buffers.iter().all(Result::is_ok), "{i}");
@@ -105,6 +127,30 @@ fn urls_alone_give_the_buffers_of_the_decoder() {
     // A URL that is longer than a record may be ends the rows.
     write(&path, &urls(9000), true, properties());
     assert!(read(&path, 200_000, 328).last().unwrap().is_err());
+}
+
+#[test]
+fn pages_before_the_rows_of_a_unit_are_not_unpacked() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("t.parquet");
+    let properties = || {
+        let properties = WriterProperties::builder().set_dictionary_enabled(false).set_compression(Compression::SNAPPY);
+        properties.set_data_page_row_count_limit(500)
+    };
+    let v2 = properties().set_writer_version(WriterVersion::PARQUET_2_0).set_encoding(Encoding::PLAIN);
+    for properties in [properties(), v2] {
+        write(&path, &urls(7000), true, properties);
+        let expected = buffers(open(&path, 2, 1 << 20), 200_000).pop().unwrap();
+        let mut bytes = fs::read(&path).unwrap();
+        bytes[1000..1100].fill(0xFF);
+        fs::write(&path, &bytes).unwrap();
+        let table = Arc::new(open(&path, 2, 1 << 20));
+        let (first, last) = (table.units(200_000).next().unwrap(), table.units(200_000).last().unwrap());
+        assert!(table.read(first).any(|rows| rows.records.is_err()));
+        assert!(!needs_decoder(table.read(last)));
+        let text_len = table.read(last).last().unwrap().records.unwrap().text_len();
+        assert!(expected.unwrap().starts_with(&format!("{text_len} ")));
+    }
 }
 
 #[test]
