@@ -412,6 +412,10 @@ fn push_spoofing_flags(records: &Records<'_>, first: usize, rows: &mut Rows) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::canon::MaxUrlLen;
+    use crate::encoding::Charset;
+    use crate::iri::CLASSIFIER;
+    use crate::key::KeyAlgorithm;
     use crate::record::{TextDecoder, lines::Lines};
 
     /// The limit is lowered, because the real one needs 2 GB of memory.
@@ -432,8 +436,112 @@ mod tests {
         Canonicalizer::new(&policy).append(&records, &bitmaps, &mut expected);
         let whole = (0..60).take_while(|&i| !rows.uri.get(i).is_empty()).count();
         assert!((25..30).contains(&whole) && (0..whole).all(|i| rows.uri.get(i) == expected.uri.get(i)));
+        assert!((whole..60).all(|i| rows.uri.get(i).is_empty() && rows.input.get(i).is_empty()));
         assert!(!expected.is_overfull);
         rows.clear();
         assert!(!rows.is_overfull);
+    }
+
+    fn rows_of(policy: &Policy, lines: &str) -> Rows {
+        let (mut decoder, mut bitmaps) = (Lines::default(), Bitmaps::default());
+        let mut rows = Rows::new(policy.more_keys.len());
+        let records = decoder.decode(lines.as_bytes(), 0, &mut bitmaps);
+        Canonicalizer::new(policy).append(&records, &bitmaps, &mut rows);
+        rows
+    }
+
+    /// On the simple rung, two references are equal if their texts are, after relative ones were resolved.
+    #[test]
+    fn simple_keys_are_those_of_the_absolute_text() {
+        let lines = "http://h/%41\nHTTP://h:80/../x\n../%41\nhttp://h/b\nhttp://h/%41\n";
+        let texts = ["http://h/%41", "HTTP://h:80/../x", "http://h/%41", "http://h/b", "http://h/%41"];
+        let syntax = ["http://h/A", "http://h:80/x", "http://h/A", "http://h/b", "http://h/A"];
+        let base = Some(b"http://h/c/d".to_vec());
+        for algorithm in [KeyAlgorithm::Xxh3, KeyAlgorithm::Blake3] {
+            let expected = texts.map(|text| algorithm.key(text.as_bytes()));
+            let policy = Policy { rung: Rung::Simple, base: base.clone(), algorithm, ..Policy::default() };
+            let rows = rows_of(&policy, lines);
+            assert_eq!(rows.key, expected);
+            for (i, uri) in syntax.iter().enumerate() {
+                assert_eq!(rows.uri.get(i), uri.as_bytes());
+            }
+            let policy = Policy { more_keys: vec![Rung::Simple], base: base.clone(), algorithm, ..Policy::default() };
+            assert_eq!(rows_of(&policy, lines).more_keys, [expected]);
+        }
+    }
+
+    #[test]
+    fn the_charset_of_a_record_may_not_contradict_that_of_its_source() {
+        // The texts are their own labels.
+        let text = "utf-8\niso-8859-1\nutf-16le\n";
+        let spans = [(0, 5), (6, 10), (17, 8)].map(|(at, len)| Span { at, len });
+        let labels = spans.map(Some);
+        let (mut decoder, mut bitmaps, mut labels_of) =
+            (Lines::default(), Bitmaps::default(), CharsetLabels::default());
+        let mut records = decoder.decode(text.as_bytes(), 0, &mut bitmaps);
+        records.charsets = &labels;
+        let mut found = |source: Option<&str>| {
+            records.charset = source.and_then(Charset::named);
+            let mut charset = |i| labels_of.charsets(&records, i, RecordCharsets::default());
+            [0, 1, 2].map(|i| charset(i).map(|charsets| charsets.text).map_err(|fault| fault.kind))
+        };
+        let [utf8, latin1, utf16] = ["utf-8", "iso-8859-1", "utf-16le"].map(Charset::named);
+        let contradicts = Err(FaultKind::Undecodable);
+        assert_eq!(found(None), [Ok(utf8), Ok(latin1), contradicts]);
+        // A source in UTF-16 was transcoded, and a label of any Unicode charset means the same text.
+        assert_eq!(found(Some("utf-16le")), [Ok(utf16), contradicts, Ok(utf16)]);
+    }
+
+    /// The counts of flags are those of the rows, wherever a flag comes from.
+    #[test]
+    fn flags_are_counted() {
+        let text = "http://h/%zz\nHTTP://h/#a#b\nhttp://h/\u{fffd}\nhttp://h/\nhttp://[/\n";
+        let policy = Policy { spoofing_flags: true, ..Policy::default() };
+        let (mut decoder, mut bitmaps, mut rows) = (Lines::default(), Bitmaps::default(), Rows::new(0));
+        let decoded = [(1, Flags::CUT), (3, Flags::CUT)];
+        for _ in 0..2 {
+            let mut records = decoder.decode(text.as_bytes(), 0, &mut bitmaps);
+            (records.siblings, records.flags) = (&[1, 2], &decoded);
+            Canonicalizer::new(&policy).append(&records, &bitmaps, &mut rows);
+        }
+        let has = |row: usize, flag: Flags| rows.flags[row] & flag.0 != 0;
+        assert_eq!(rows.flags.len(), 10);
+        assert!((0..10).all(|row| has(row, Flags::SPLIT) == [1, 2].contains(&(row % 5))));
+        assert!((0..10).all(|row| has(row, Flags::CUT) == [1, 3].contains(&(row % 5))));
+        assert!(has(0, Flags::STRAY_PERCENT) && has(6, Flags::STRAY_DELIM));
+        let count = |column: &[u32], bit: usize| column.iter().filter(|flags| **flags >> bit & 1 == 1).count() as u64;
+        for (bit, counted) in rows.tally.flags.iter().enumerate() {
+            assert_eq!(*counted, count(&rows.flags, bit), "{bit}");
+        }
+        for (bit, counted) in rows.tally.spoofing_flags.iter().enumerate() {
+            assert_eq!(*counted, count(&rows.spoofing_flags, bit), "{bit}");
+        }
+    }
+
+    #[test]
+    fn pages_are_canonical_uris_or_null() {
+        let long = format!("http://h/{}", "x".repeat(100));
+        let pages = ["HTTP://P:80/%7Ea", "", "HTTP://P:80/%7Ea", "http://q", "p/a", "http://[/", &long, "http://h/b"];
+        let expected = ["http://p/~a", "", "http://p/~a", "http://q/", "", "", "", "http://h/b"];
+        let (mut text, mut spans) = (b"http://h/ ".to_vec(), Vec::new());
+        for page in pages {
+            // Two links of each page.
+            let span = Span { at: text.len() as u32, len: page.len() as u32 };
+            spans.extend([Some(span).filter(|_| !page.is_empty()); 2]);
+            text.extend_from_slice(page.as_bytes());
+        }
+        let urls = vec![Span { at: 0, len: 9 }; spans.len()];
+        let mut records = Records { text: &text, urls: &urls, ..Records::default() };
+        records.fields.pages = &spans;
+        let carry = crate::record::fields::FieldSet { page: true, ..Default::default() };
+        let policy = Policy { carry, max_url_len: MaxUrlLen(100), ..Policy::default() };
+        let (mut bitmaps, mut rows) = (Bitmaps::default(), Rows::new(0));
+        bitmaps.classify(&text, &CLASSIFIER);
+        for _ in 0..2 {
+            Canonicalizer::new(&policy).append(&records, &bitmaps, &mut rows);
+        }
+        let found: Vec<_> = (0..32).map(|row| std::str::from_utf8(rows.carried.pages.get(row)).unwrap()).collect();
+        let both: Vec<_> = expected.iter().flat_map(|page| [*page; 2]).collect();
+        assert_eq!((&found[..16], &found[16..]), (&both[..], &both[..]));
     }
 }

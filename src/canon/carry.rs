@@ -310,3 +310,23 @@ fn push_texts(
 fn fill_nulls(len: usize, column: &mut TextColumn) {
     column.offsets.resize(len + 1, column.values.len() as i32);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::segment_of;
+
+    #[test]
+    fn segments_are_those_of_paths_of_common_crawl() {
+        let of = |filename: &'static str| {
+            segment_of(filename.as_bytes()).map(|segment| std::str::from_utf8(segment).unwrap())
+        };
+        assert_eq!(of("crawl-data/CC-MAIN-2024-10/segments/1707947473347.0/warc/x.warc.gz"), Some("1707947473347.0"));
+        assert_eq!(of("segments/1/x.warc.gz"), Some("1"));
+        assert_eq!(of("segments/1/segments/2/x.warc.gz"), Some("2"));
+        for other in
+            ["", "x.warc.gz", "segments/x.warc.gz", "segments//x.warc.gz", "subsegments/1/x.warc.gz", "segment/1/x"]
+        {
+            assert_eq!(of(other), None, "{other}");
+        }
+    }
+}

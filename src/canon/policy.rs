@@ -173,4 +173,12 @@ mod tests {
             ("windows-1252".into(), String::new())
         );
     }
+
+    #[test]
+    fn descriptions_name_another_length_of_urls() {
+        let max_url = |policy: Policy| policy.describe().into_iter().find(|(name, _)| *name == "max_url");
+        assert_eq!(max_url(Policy::default()), None);
+        let policy = Policy { max_url_len: MaxUrlLen(5), ..Policy::default() };
+        assert_eq!(max_url(policy), Some(("max_url", "5".to_string())));
+    }
 }

@@ -316,4 +316,38 @@ mod tests {
             assert_eq!(bytes.is_empty(), is_refused);
         }
     }
+
+    /// Returns its bytes, and then an error.
+    struct Failing<'a>(&'a [u8]);
+
+    impl Read for Failing<'_> {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            match self.0.read(into)? {
+                0 => Err(ErrorKind::PermissionDenied.into()),
+                count => Ok(count),
+            }
+        }
+    }
+
+    /// An error of the file is not reported as damage of its content.
+    #[test]
+    fn errors_of_the_source_are_returned() {
+        let (lz4, bzip2) = (lz4(&text()), bzip2(&text()));
+        let reader = |packed: &[u8]| {
+            let packed: &'static [u8] = packed[..packed.len() / 2].to_vec().leak();
+            PeekReader::new(Box::new(Failing(packed)))
+        };
+        let unpackers: [Box<dyn Unpacker>; 3] = [
+            Box::new(DecoderAdapter::lz4(reader(&lz4))),
+            Box::new(DecoderAdapter::xz(reader(XZ))),
+            Box::new(Bzip2Reader::new(reader(&bzip2))),
+        ];
+        for mut unpacker in unpackers {
+            let defect = read_all(1000, &mut *unpacker).1;
+            assert!(
+                matches!(&defect, Some(Defect::Read(error)) if error.kind() == ErrorKind::PermissionDenied),
+                "{defect:?}"
+            );
+        }
+    }
 }

@@ -269,3 +269,15 @@ pub(super) fn check_authority_lenient(text: &[u8], authority: Authority) -> Resu
     }
     if authority.end > authority.host_end { check_port(text, host_end + 1, authority.end as usize) } else { Ok(()) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Offsets in a reference have 32 bits, of which some lengths take two more. The text is never read.
+    #[test]
+    fn references_of_more_than_a_gibibyte_are_refused() {
+        let text = vec![0; (1 << 30) + 1];
+        assert_eq!(check_reference(&text, Alphabet::Iri), Err(Fault::new(FaultKind::TooLong, Component::Reference, 0)));
+    }
+}

@@ -192,3 +192,18 @@ fn map_host(text: &[u8], map: impl Fn(&[u8]) -> Option<String>) -> Vec<u8> {
         _ => text.to_vec(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::encoding::{Charset, UnmappableMode};
+
+    #[test]
+    fn only_queries_are_encoded() {
+        let charset = Charset::named("iso-8859-1").unwrap();
+        let query = QueryCharset { charset, unmappable: UnmappableMode::Fail };
+        for reference in ["http://h/\u{e9}", "\u{44f}#?\u{44f}", "/?a#\u{44f}", ""] {
+            assert_eq!(encode_query(reference, query), Ok((reference.into(), false)));
+        }
+    }
+}

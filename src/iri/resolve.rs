@@ -220,6 +220,7 @@ fn segment_end(path: &[u8], from: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use super::Base;
     use super::remove_dot_segments;
 
     #[test]
@@ -230,6 +231,14 @@ mod tests {
             let mut bytes = path.as_bytes().to_vec();
             let len = remove_dot_segments(&mut bytes);
             assert_eq!(&bytes[..len], expected.as_bytes(), "{path}");
+        }
+    }
+
+    #[test]
+    fn the_text_of_a_base_has_no_fragment() {
+        for (base, text) in [("http://h/a?b#c", "http://h/a?b"), ("http://h/a", "http://h/a"), ("urn:a:b#", "urn:a:b")]
+        {
+            assert_eq!(Base::new(base.as_bytes()).unwrap().text(), text.as_bytes());
         }
     }
 }

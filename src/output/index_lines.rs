@@ -306,3 +306,33 @@ impl GzipMember {
         let _ = writeln!(out, "\t{file}\t{offset}\t{}\t{number}", self.bytes.len());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_single_words() {
+        assert_eq!(word("org,example)/a"), "org,example)/a");
+        assert_eq!(word("org,example)/a b\n\u{7f}\u{e9}\0"), "org,example)/a%20b%0A%7F\u{e9}%00");
+        assert_eq!(word(" "), "%20");
+        assert_eq!(word(""), "-");
+    }
+
+    /// Only keys of requests with another method differ from those of their URL, as in pywb.
+    #[test]
+    fn keys_of_reads_have_no_method() {
+        let column = |texts: [Option<&str>; 4]| Arc::new(StringArray::from(texts.to_vec())) as ArrayRef;
+        let (keys, uris) = (column([Some("h)/a"); 4]), column([Some("http://h/a"); 4]));
+        let methods = column([Some("GET"), Some("HEAD"), None, Some("POST")]);
+        let bodies = column([None, None, None, Some("b=1")]);
+        let names = [CarriedField::RequestMethod.column(), CarriedField::RequestBody.column()];
+        let columns = [(INDEX_KEY, keys), ("uri", uris), (names[0], methods), (names[1], bodies)];
+        let batch =
+            RecordBatch::try_from_iter_with_nullable(columns.map(|(name, column)| (name, column, true))).unwrap();
+        let fields = IndexColumns::of(&batch).unwrap();
+        let found: Vec<_> = (0..4).map(|row| fields.key(row).into_owned()).collect();
+        assert_eq!(found[..3], ["h)/a"; 3]);
+        assert_eq!(found[3], "h)/a?__wb_method=post&b=1");
+    }
+}

@@ -320,3 +320,79 @@ impl PlainBuilder {
         array.finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow::array::AsArray;
+    use arrow::datatypes::{Int16Type, TimestampMillisecondType, UInt64Type};
+    use std::fs::File;
+
+    const COLUMNS: [PlainColumn; 6] = [
+        PlainColumn { name: "text", kind: ColumnKind::Text },
+        PlainColumn { name: "bytes", kind: ColumnKind::Bytes },
+        PlainColumn { name: "count", kind: ColumnKind::Count },
+        PlainColumn { name: "key", kind: ColumnKind::Key },
+        PlainColumn { name: "time", kind: ColumnKind::Time },
+        PlainColumn { name: "short", kind: ColumnKind::Short },
+    ];
+
+    const KEY: KeyBytes = [0x0F; 16];
+
+    /// A row of each kind of value, and one without values.
+    fn write(path: &std::path::Path, format: OutputFormat) {
+        let destination = Destination::File(path.to_path_buf());
+        let mut writer = RowWriter::create(&destination, format, &COLUMNS).unwrap();
+        let values = [
+            PlainValue::Bytes(b"a\xFF"),
+            PlainValue::Bytes(b"a\xFF"),
+            PlainValue::Number(u64::MAX),
+            PlainValue::Key(KEY),
+            PlainValue::Time(1_700_000_000_123),
+            PlainValue::Number(404),
+        ];
+        writer.append(&values).unwrap();
+        writer.append(&[PlainValue::Null; 6]).unwrap();
+        writer.finish().unwrap();
+    }
+
+    #[test]
+    fn values_of_all_kinds_are_written_as_text() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x");
+        write(&path, OutputFormat::JsonLines);
+        let lines = concat!(
+            r#"{"text":{"hex":"61ff"},"bytes":{"hex":"61ff"},"count":18446744073709551615,"#,
+            r#""key":"0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f","time":"2023-11-14T22:13:20.123Z","short":404}"#,
+            "\n",
+            r#"{"text":null,"bytes":null,"count":null,"key":null,"time":null,"short":null}"#,
+            "\n"
+        );
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), lines);
+        write(&path, OutputFormat::Csv);
+        let row = b"a\xFF,a\xFF,18446744073709551615,0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f,2023-11-14T22:13:20.123Z,404\n";
+        let lines = [&b"text,bytes,count,key,time,short\n"[..], row, b",,,,,\n"].concat();
+        assert_eq!(std::fs::read(&path).unwrap(), lines);
+    }
+
+    #[test]
+    fn values_of_all_kinds_are_written_to_parquet() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x.parquet");
+        write(&path, OutputFormat::Parquet);
+        let file = File::open(&path).unwrap();
+        let mut batches = parquet::arrow::arrow_reader::ParquetRecordBatchReader::try_new(file, 10).unwrap();
+        let batch = batches.next().unwrap().unwrap();
+        assert_eq!((batch.num_rows(), batches.count()), (2, 0));
+        let column = |name: &str| batch.column_by_name(name).unwrap();
+        assert_eq!(column("text").as_string::<i32>().value(0), "a\u{FFFD}");
+        assert_eq!(column("bytes").as_binary::<i32>().value(0), b"a\xFF");
+        assert_eq!(column("count").as_primitive::<UInt64Type>().value(0), u64::MAX);
+        assert_eq!(column("key").as_fixed_size_binary().value(0), KEY);
+        assert_eq!(column("time").as_primitive::<TimestampMillisecondType>().value(0), 1_700_000_000_123);
+        assert_eq!(column("short").as_primitive::<Int16Type>().value(0), 404);
+        assert!(
+            COLUMNS.iter().all(|column_of| column(column_of.name).is_null(1) && column(column_of.name).is_valid(0))
+        );
+    }
+}

@@ -77,7 +77,7 @@ mod tests {
         let fault = Fault::new(FaultKind::MissingColumn, Component::Reference, 0);
         let records = Records {
             text,
-            urls: &[span(0, 0), span(0, 9), span(10, 9)],
+            urls: &[span(0, 9), span(0, 9), span(10, 9)],
             bases: &[span(20, 2), span(20, 2), span(23, 2)],
             offsets: RecordOffsets::Each(&[5, 7, 9]),
             faults: &[(0, fault)],
@@ -89,7 +89,8 @@ mod tests {
         let mut splitter = Splitter::default();
         let (split, origins) = splitter.split(&records, &choices);
         assert_eq!(origins, [0, 1, 1, 2]);
-        assert_eq!(split.urls, [span(0, 0), span(0, 2), span(7, 2), span(10, 9)]);
+        // The text of a record that the decoder refused is kept as it is.
+        assert_eq!(split.urls, [span(0, 9), span(0, 2), span(7, 2), span(10, 9)]);
         assert_eq!(split.bases, [span(20, 2), span(20, 2), span(20, 2), span(23, 2)]);
         assert_eq!(split.charsets, [None, Some(span(20, 2)), Some(span(20, 2)), None]);
         assert!(matches!(split.offsets, RecordOffsets::Each([5, 7, 7, 9])));

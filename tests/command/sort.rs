@@ -335,6 +335,70 @@ fn a_job_with_another_policy_or_input_is_not_resumed() {
     assert_rejected(&resume(&inputs, path, &[]), 4, "in-3.txt: the input has changed since its part was made");
 }
 
+/// What an earlier run could not read of an input is reported by every later run.
+#[test]
+fn errors_of_finished_inputs_are_reported_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut encoder, &b"http://a/\n".repeat(1000)).unwrap();
+    let packed = encoder.finish().unwrap();
+    let inputs = ["a.txt", "b.txt.gz"].map(path);
+    std::fs::write(&inputs[0], "http://a/\n").unwrap();
+    std::fs::write(&inputs[1], &packed[..packed.len() - 9]).unwrap();
+    let (target, report) = (path("parts"), path("report.json"));
+    for _ in 0..2 {
+        assert_rejected(&resume(&inputs, &target, &["--report", &report]), 4, "b.txt.gz");
+        let sources = read_json(&report)["errors"].clone();
+        assert!(sources.to_string().contains("b.txt.gz") && !sources.to_string().contains("a.txt\""), "{sources}");
+    }
+}
+
+/// Members of a ZIP archive are inputs of their own.
+#[test]
+fn members_of_an_archive_are_resumed() {
+    let directory = tempfile::tempdir().unwrap();
+    let target = directory.path().join("parts");
+    let job = ["canon", "-q", "-o", target.to_str().unwrap(), "--resume", "--output-format", "jsonl"];
+    let input = directory.path().join("crawl.wacz");
+    let archived = |name: &str| std::fs::read(sample(name)).unwrap();
+    let members =
+        [("archive/a.warc.gz", archived("crawl.warc.gz")), ("archive/b.warc.gz", archived("exchanges.warc.gz"))];
+    std::fs::write(&input, crate::zip(&members)).unwrap();
+    let job = [&job[..], &[input.to_str().unwrap()]].concat();
+    succeed(&job);
+    let whole = parts(&target);
+    assert_eq!(whole.len(), 2);
+    std::fs::remove_file(target.join(&whole[1].0)).unwrap();
+    succeed(&job);
+    assert!(parts(&target) == whole);
+}
+
+/// Nothing that was done is taken from a manifest of another version, or from a line of the log that changed.
+#[test]
+fn manifests_of_other_versions_and_changed_lines_are_not_used() {
+    let directory = tempfile::tempdir().unwrap();
+    let inputs = write_inputs(directory.path(), 40_000);
+    let [whole, target] = ["whole", "resumed"].map(|name| directory.path().join(name));
+    succeed(&resume(&inputs, whole.to_str().unwrap(), &[]));
+    let path = target.to_str().unwrap();
+    let (manifest, log) = (target.join("_manifest.json"), target.join("_manifest.log"));
+    let lines = || std::fs::read_to_string(&log).map_or(0, |text| text.lines().count());
+    if kill(&resume(&inputs, path, &[]), || lines() >= 2) {
+        let text = std::fs::read_to_string(&log).unwrap();
+        let first = text.find('\n').unwrap() + 1;
+        std::fs::write(&log, text[..first].replacen("\"rows\":40000", "\"rows\":40001", 1) + &text[first..]).unwrap();
+        assert!(std::fs::read_to_string(&log).unwrap() != text);
+    }
+    succeed(&resume(&inputs, path, &[]));
+    assert!(parts(&target) == parts(&whole));
+    let text = std::fs::read_to_string(&manifest).unwrap();
+    assert!(!text.contains("40001"), "the changed line was used: {text}");
+    std::fs::write(&manifest, text.replacen("\"manifest_version\": 2", "\"manifest_version\": 3", 1)).unwrap();
+    assert_rejected(&resume(&inputs, path, &[]), 2, "another manifest format");
+    assert!(parts(&target) == parts(&whole));
+}
+
 #[test]
 fn a_part_that_was_cut_short_is_not_finished() {
     let directory = tempfile::tempdir().unwrap();

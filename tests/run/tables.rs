@@ -83,6 +83,49 @@ fn every_row_is_a_record() {
     }
 }
 
+/// Text and bytes are read from columns of any type that has them, which are named by name or by number.
+#[test]
+fn columns_of_all_types_of_text_give_the_same_rows() {
+    use arrow::datatypes::DataType;
+    let directory = tempfile::tempdir().unwrap();
+    let text = |i: usize| if i % 3 == 1 { None } else { Some(format!("http://example.org/{}", i % 7)) };
+    let plain: ArrayRef = Arc::new((0..50).map(text).collect::<StringArray>());
+    let dictionary = DataType::Dictionary(Box::new(DataType::Int16), Box::new(DataType::LargeUtf8));
+    let types = [DataType::Utf8, DataType::LargeUtf8, DataType::Utf8View, dictionary];
+    let bytes = [DataType::Binary, DataType::LargeBinary, DataType::BinaryView];
+    let mut read = Vec::new();
+    for data_type in types.into_iter().chain(bytes) {
+        let column = arrow::compute::cast(&plain, &data_type).unwrap();
+        let number: ArrayRef = Arc::new(Int16Array::from_iter_values(0..50));
+        let batch = RecordBatch::try_from_iter([("number", number), ("url", column)]).unwrap();
+        let [parquet, file] = ["t.parquet", "t.arrow"].map(|name| directory.path().join(name));
+        let mut writer = ArrowWriter::try_new(File::create(&parquet).unwrap(), batch.schema(), None).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        let mut writer = FileWriter::try_new(File::create(&file).unwrap(), &batch.schema()).unwrap();
+        writer.write(&batch).unwrap();
+        writer.finish().unwrap();
+        for table in [parquet, file] {
+            for column in [None, Some("url"), Some("2")] {
+                let out = run(path(&table), &auto(column, None));
+                assert!(out.summary.input_errors.is_empty(), "{data_type} {:?}", out.summary.input_errors);
+                read.push(out.rows);
+            }
+            for missing in ["0", "3"] {
+                let errors = run(path(&table), &auto(Some(missing), None)).summary.input_errors;
+                assert!(
+                    errors[0].to_string().contains(&format!("there is no column number {missing}")),
+                    "{}",
+                    errors[0]
+                );
+            }
+        }
+    }
+    assert_eq!(read[0].len(), 50);
+    assert!((0..50).all(|i| text(i).map(String::into_bytes).unwrap_or_default() == read[0][i].uri));
+    assert!(read.iter().all(|rows| *rows == read[0]));
+}
+
 #[test]
 fn unknown_columns_and_damage_are_reported() {
     let directory = tempfile::tempdir().unwrap();

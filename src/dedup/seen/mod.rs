@@ -410,7 +410,7 @@ mod tests {
     }
 
     /// Writes a store as earlier versions did: no blocks, and no checksum in the manifest.
-    fn write_old_store(directory: &Path, policy: &[(&str, String)], keys: &BTreeSet<u128>) {
+    fn write_old_store(directory: &Path, policy: &[(&str, String)], keys: &[u128]) {
         let policy: Map<String, Value> = policy.iter().map(|(name, value)| (name.to_string(), json!(value))).collect();
         let text = json!(policy).to_string();
         let bytes: Vec<u8> = keys.iter().flat_map(|key| key.to_be_bytes()).collect();
@@ -434,7 +434,7 @@ mod tests {
             keys
         };
         let mut expected: BTreeSet<u128> = (0..9_000).map(key).collect();
-        write_old_store(directory.path(), &policy("scheme"), &expected);
+        write_old_store(directory.path(), &policy("scheme"), &expected.iter().copied().collect::<Vec<_>>());
         let mut store = SeenStore::open_to_add(directory.path(), &policy("scheme")).unwrap();
         store.verify().unwrap();
         assert!(all(&store) == expected);
@@ -457,7 +457,7 @@ mod tests {
         for is_old in [false, true] {
             let directory = tempfile::tempdir().unwrap();
             if is_old {
-                write_old_store(directory.path(), &policy("scheme"), &keys);
+                write_old_store(directory.path(), &policy("scheme"), &keys.iter().copied().collect::<Vec<_>>());
             } else {
                 let mut store = SeenStore::open_to_add(directory.path(), &policy("scheme")).unwrap();
                 store.record(FinishedJob { id: "a".to_string(), times: "b".to_string(), output_len: 7 });
@@ -517,5 +517,46 @@ mod tests {
             assert!(refused(json!({"name": "run-1", "keys": count, "checksum": ""})), "{count}");
         }
         assert!(refused(json!({"name": "run-1", "keys": -1, "checksum": ""})));
+    }
+
+    /// Writes a run of `keys`, in this order.
+    fn add_run(store: &mut SeenStore, keys: &[u128]) {
+        let mut writer = store.writer().unwrap();
+        writer.extend(keys.iter().copied()).unwrap();
+        store.add(writer, None).unwrap();
+    }
+
+    /// What a verification finds in a store with these runs, whose checksums are right.
+    fn verified(runs: &[&[u128]]) -> String {
+        let directory = tempfile::tempdir().unwrap();
+        let mut store = SeenStore::open_to_add(directory.path(), &policy("scheme")).unwrap();
+        runs.iter().for_each(|keys| add_run(&mut store, keys));
+        drop(store);
+        let found = SeenStore::open(directory.path()).unwrap().verify();
+        found.map_or_else(|error| error.to_string(), |()| "sound".to_string())
+    }
+
+    #[test]
+    fn keys_that_are_not_in_order_or_in_two_runs_are_found() {
+        assert_eq!(verified(&[&[1, 2], &[3, 4]]), "sound");
+        assert!(verified(&[&[1, 2], &[3, 4], &[2, 5]]).contains("key 00000000000000000000000000000002 is in two runs"));
+        for keys in [[1, 2], [2, 1], [1, 1]] {
+            let directory = tempfile::tempdir().unwrap();
+            write_old_store(directory.path(), &policy("scheme"), &keys);
+            let found = SeenStore::open(directory.path()).unwrap().verify();
+            let is_refused = found.is_err_and(|error| error.to_string().contains("its keys are not in order"));
+            assert_eq!(is_refused, keys[0] >= keys[1], "{keys:?}");
+        }
+    }
+
+    #[test]
+    fn a_store_has_fewer_than_2_to_the_64_keys() {
+        let directory = tempfile::tempdir().unwrap();
+        let run = |number: u32, count: u64| json!({"name": format!("run-{number}"), "keys": count, "checksum": "0"});
+        let runs = [run(1, u64::MAX), run(2, 1)];
+        let manifest = json!({"format": "irikey seen 1", "generation": 1, "policy": {}, "runs": runs});
+        fs::write(directory.path().join(MANIFEST), manifest.to_string()).unwrap();
+        let error = SeenStore::open(directory.path()).unwrap_err().to_string();
+        assert!(error.contains("its numbers of keys are wrong"), "{error}");
     }
 }

@@ -148,7 +148,8 @@ mod tests {
         // RFC 7932 section 9: a window of 16 bits, an uncompressed block of three bytes, and the empty last block.
         let packed = [0b0010_0000, 0x00, 0x10, b'a', b'b', b'c', 0x03];
         let mut into = [0; 4];
-        let mut unpack = |packed: &[u8], len: usize| PageUnpacker::Brotli.unpack(packed, &mut into[..len]);
+        let mut codec = PageUnpacker::of(Compression::BROTLI(Default::default())).unwrap();
+        let mut unpack = |packed: &[u8], len: usize| codec.unpack(packed, &mut into[..len]);
         assert!(unpack(&packed, 3));
         assert!(!unpack(&packed, 2) && !unpack(&packed, 4) && !unpack(&packed[..6], 3));
         assert_eq!(into[..3], *b"abc");

@@ -33,11 +33,22 @@ pub(crate) fn ipv6_text(host: &[u8]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::ipv6_text;
+    use super::{ipv6_text, is_ip_literal};
 
     #[test]
     fn ipv6_addresses_are_compressed_and_in_lower_case() {
         assert_eq!(ipv6_text(b"[2001:DB8:0:0::1]").as_deref(), Some("[2001:db8::1]"));
         assert_eq!(ipv6_text(b"[v1.a]"), None);
+    }
+
+    /// RFC 3986 section 3.2.2.
+    #[test]
+    fn literals_are_addresses_or_of_a_future_version() {
+        for literal in ["[::1]", "[v1.a]", "[VfF.a:b!~-]", "[v1.:]"] {
+            assert!(is_ip_literal(literal.as_bytes()), "{literal}");
+        }
+        for other in ["[]", "[v]", "[v1]", "[v1.]", "[v.a]", "[vg.a]", "[v1.a/]", "[1.a]", "::1", "[::1", "[::1%251]"] {
+            assert!(!is_ip_literal(other.as_bytes()), "{other}");
+        }
     }
 }

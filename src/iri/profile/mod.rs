@@ -297,4 +297,19 @@ mod tests {
             }
         }
     }
+
+    /// draft-weber-iri-guidelines-00 section 5.
+    #[test]
+    fn delimiters_that_a_component_cannot_contain_are_encoded() {
+        for (reference, expected) in [
+            ("http://a@b@c:8/", "http://a@b%40c:8/"),
+            ("http://[::1]:8/", "http://[::1]:8/"),
+            ("http://a[@h/[b]?[c]#[d]", "http://a%5B@h/%5Bb%5D?%5Bc%5D#%5Bd%5D"),
+            ("http://h/a@b?c@d#e@f", "http://h/a@b?c@d#e@f"),
+            ("a#b#c##", "a#b%23c%23%23"),
+            ("", ""),
+        ] {
+            assert_eq!(String::from_utf8(encode_stray_delimiters(reference.as_bytes())).unwrap(), expected);
+        }
+    }
 }

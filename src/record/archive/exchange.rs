@@ -40,3 +40,46 @@ impl PendingRequest {
         (self.url == url && self.ids.match_next(ids)).then_some(self.query)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ids(id: &str, concurrent_to: &str) -> RecordIds {
+        RecordIds { id: id.into(), concurrent_to: concurrent_to.into() }
+    }
+
+    #[test]
+    fn records_of_one_exchange_name_each_other() {
+        for (first, next) in [
+            (ids("a", ""), ids("b", "a")),
+            (ids("a", ""), ids("b", "x a y")),
+            (ids("a", "b"), ids("b", "")),
+            (ids("a", "x b"), ids("b", "x")),
+            (ids("", ""), ids("", "")),
+        ] {
+            assert!(first.match_next(&next), "{first:?} {next:?}");
+        }
+        for (first, next) in [
+            (ids("a", ""), ids("b", "")),
+            (ids("a", ""), ids("b", "aa")),
+            (ids("a", "bb"), ids("b", "c")),
+            (ids("a", ""), ids("", "x")),
+        ] {
+            assert!(!first.match_next(&next), "{first:?} {next:?}");
+        }
+    }
+
+    #[test]
+    fn a_response_has_the_url_of_its_request() {
+        let query = || RequestQuery { method: b"POST".to_vec(), body: b"a=1".to_vec() };
+        let answered = |url: &str, ids_of: RecordIds| {
+            PendingRequest { url: b"http://a/".to_vec(), ids: ids("a", ""), query: query() }
+                .answered_by(url.as_bytes(), &ids_of)
+                .map(|query| (query.method, query.body))
+        };
+        assert_eq!(answered("http://a/", ids("b", "a")), Some((b"POST".to_vec(), b"a=1".to_vec())));
+        assert_eq!(answered("http://b/", ids("b", "a")), None);
+        assert_eq!(answered("http://a/", ids("b", "c")), None);
+    }
+}

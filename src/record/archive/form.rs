@@ -15,11 +15,8 @@ impl FormWriter {
         self.query.len() >= MAX_QUERY_LEN
     }
 
-    /// Appends `name=value`.
+    /// Appends `name=value`. Callers stop when the query is full.
     pub(super) fn field(&mut self, name: &[u8], value: &[u8]) {
-        if self.is_full() {
-            return;
-        }
         if !self.query.is_empty() {
             self.query.push(b'&');
         }

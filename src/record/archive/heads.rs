@@ -298,4 +298,66 @@ mod tests {
         }
         assert_eq!(head("HTTP/1.1 200\nContent-Type: ;=;charset\n").charset, b"");
     }
+
+    #[test]
+    fn fields_of_warc_heads_are_found_by_their_whole_names() {
+        let head = |fields: &str| format!("WARC/1.1\r\n{fields}\r\n");
+        let names = [
+            "warc-type",
+            "WARC-Date",
+            "Content-Type",
+            "WARC-Record-ID",
+            "WARC-Truncated",
+            "WARC-Target-URI",
+            "WARC-Payload-Digest",
+            "WARC-Concurrent-To",
+            "WARC-Identified-Payload-Type",
+            "CONTENT-LENGTH",
+        ];
+        let all = |value: &str, len: Option<u64>, head: &WarcHead<'_>| {
+            let WarcHead { record_type, date, content_type, id, truncated, .. } = head;
+            let WarcHead { target, digest, concurrent_to, payload_type, content_len, .. } = head;
+            let texts = [record_type, date, content_type, id, truncated, target, digest, concurrent_to, payload_type];
+            *content_len == len && texts.into_iter().all(|text| **text == *value.as_bytes())
+        };
+        let text = head(&names.map(|name| format!("{name}: 7\r\n")).concat());
+        assert!(all("7", Some(7), &WarcHead::parse(text.as_bytes())));
+        // Other names of the same lengths.
+        let text = head(&names.map(|name| format!("x{}: 7\r\n", &name[1..])).concat());
+        assert!(all("", None, &WarcHead::parse(text.as_bytes())));
+        let text =
+            head("WARC-Type: Response\nWARC-Concurrent-To: <a>\nwarc-concurrent-to:<b>\nWARC-Date: 1\nWARC-Date: 2\n");
+        let parsed = WarcHead::parse(text.as_bytes());
+        assert_eq!(
+            (&parsed.record_type[..], &parsed.concurrent_to[..], &parsed.date[..]),
+            (&b"response"[..], &b"<a> <b>"[..], &b"2"[..])
+        );
+    }
+
+    #[test]
+    fn the_head_of_a_message_ends_with_its_first_blank_line() {
+        for (text, end) in [
+            ("\nbody\n\n", Some(1)),
+            ("\r\nbody\n\n", Some(2)),
+            ("a\n\nbody\n\n", Some(3)),
+            ("a\r\n\r\nbody", Some(5)),
+            ("a\r\nb\n\r\n", Some(7)),
+            ("a\nb\n", None),
+            ("\r", None),
+            ("", None),
+        ] {
+            assert_eq!(http_head_end(text.as_bytes()), end, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn fields_continue_on_lines_that_begin_with_white_space() {
+        let mut fields = Vec::new();
+        let text = b" x\r\na:\r\n b\r\n\tc \r\nno colon\r\n d\r\ne: f\n\tg: h\nI :j\n\nk: l\n";
+        for_each_field(text, |name, value| {
+            fields.push((String::from_utf8_lossy(name).into_owned(), String::from_utf8_lossy(&value).into_owned()));
+        });
+        let expected = [("a", "b c"), ("e", "f g: h"), ("I", "j")];
+        assert_eq!(fields, expected.map(|(name, value)| (name.to_string(), value.to_string())));
+    }
 }

@@ -12,7 +12,6 @@ const MAX_DEPTH: usize = 500;
 /// meaning.
 pub(super) fn write_json(text: &[u8], form: &mut FormWriter) -> Option<()> {
     let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
-    std::str::from_utf8(text).ok()?;
     let mut walker = JsonWalker { rest: text, form, counts: HashMap::new() };
     walker.value(b"", 0)?;
     walker.skip_space();
@@ -161,9 +160,6 @@ fn is_fraction(text: &str) -> bool {
 fn float(number: f64) -> String {
     if number == 0.0 {
         return "0".to_string();
-    }
-    if number.fract() == 0.0 {
-        return format!("{number:.0}");
     }
     let scientific = format!("{number:e}");
     match scientific.split_once("e-") {

@@ -235,10 +235,20 @@ mod tests {
             r#"{"a":-}"#,
             "[1}",
             "{\"a\":\"\\u12\"}",
+            "{\"a\":\"\\u1\"}",
+            r#"{"a":1.5x}"#,
+            r#"{"a":1x}"#,
             "{\"a\":\"\\",
         ];
         for text in malformed {
             assert_eq!(json(text), "", "{text}");
+        }
+        assert_eq!(json("\n{\"a\" : 1 }\r\n\t "), "a=1");
+        // Text that is not UTF-8 is not JSON, wherever it is.
+        for text in
+            [&b"{\"a\":\"\xff\"}"[..], b"{\"\xff\":1}", b"{\"a\":1\xff}", b"{\"a\":1}\xff", b"{\"a\":\"\xc3\\u00a9\"}"]
+        {
+            assert_eq!(query_of("application/json", text), "", "{text:?}");
         }
         let nested = |depth: usize| format!("{{\"a\":{}1{}}}", "[".repeat(depth), "]".repeat(depth));
         assert_eq!((json(&nested(400)), json(&nested(100_000))), ("a=1".into(), "".into()));

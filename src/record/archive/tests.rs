@@ -352,6 +352,61 @@ fn a_record_that_is_too_long_is_a_fault() {
     assert_eq!((rows[1].0.as_str(), rows[1].3), ("", Some(302)));
 }
 
+/// A link whose texts are longer than a record may be is a row with a fault, and the links after it are rows.
+#[test]
+fn a_link_that_is_too_long_is_a_fault() {
+    let long = "x".repeat(200);
+    let html =
+        format!(r#"{{"Links":[{{"url":"/1"}},{{"url":"/{long}"}},{{"url":"/2","text":"{long}"}},{{"url":"/3"}}]}}"#);
+    let json =
+        format!(r#"{{"Envelope":{{"Payload-Metadata":{{"HTTP-Response-Metadata":{{"HTML-Metadata":{html}}}}}}}}}"#);
+    let text = record("WARC-Type: metadata\r\nWARC-Target-URI: http://a.org/", &json);
+    let limits = BatchLimits { target_len: usize::MAX, max_record_len: 200 };
+    let (mut parser, mut batch) = (ArchiveParser::of_links(), CaptureBatch::new(FieldSet::ALL, limits));
+    assert!(batch.is_empty());
+    let window = ArchiveWindow { at: 0, bytes: text.as_bytes() };
+    parser.begin(0, true);
+    parser.push(window, &mut batch);
+    while parser.finish(window, &mut batch) == ArchiveEnd::NotYet {
+        parser.push(window, &mut batch);
+    }
+    assert!(!batch.is_empty());
+    let batch = batch.into_rows();
+    let records = batch.records();
+    let pages = records.fields.pages.iter().map(|page| page.map(|page| page.of(records.text)));
+    assert!(pages.eq([Some(&b"http://a.org/"[..]); 4]));
+    let found: Vec<_> = rows(&batch).into_iter().map(|row| (row.0, row.1)).collect();
+    let too_long = || (String::new(), Some(FaultKind::TooLong));
+    assert_eq!(found, [("/1".to_string(), None), too_long(), too_long(), ("/3".to_string(), None)]);
+}
+
+/// A metadata record states what was detected in the response before it, if both have the same URL.
+#[test]
+fn detected_languages_and_charsets_are_those_of_the_response_before() {
+    let response =
+        |url: &str| record(&format!("WARC-Type: response\r\nWARC-Target-URI: {url}"), "HTTP/1.1 200 OK\r\n\r\nbody");
+    let detected = "charset-detected: EUC-JP\r\nlanguages-cld2: {\"languages\":[{\"code-iso-639-3\":\"spa\"},{\"code-iso-639-3\":\"eng\"}]}\r\n";
+    let metadata = record("WARC-Type: metadata\r\nWARC-Target-URI: http://a.org/", detected);
+    let languages = |text: &str| {
+        let (mut parser, mut batch) = (ArchiveParser::default(), unlimited());
+        let window = ArchiveWindow { at: 0, bytes: text.as_bytes() };
+        parser.push(window, &mut batch);
+        parser.finish(window, &mut batch);
+        let rows = batch.into_rows();
+        let records = rows.records();
+        let text = |span: &Option<Span>| {
+            span.map_or(String::new(), |span| String::from_utf8_lossy(span.of(records.text)).into_owned())
+        };
+        let column = |column: &[Option<Span>]| column.iter().map(text).collect::<Vec<_>>();
+        (column(records.fields.languages), column(records.fields.charsets))
+    };
+    let texts = |texts: [&str; 2]| texts.map(str::to_string).to_vec();
+    let same = languages(&[response("http://a.org/"), metadata.clone()].concat());
+    assert_eq!(same, (texts(["spa,eng"; 2]), texts(["EUC-JP"; 2])));
+    let other = languages(&[response("http://b.org/"), metadata].concat());
+    assert_eq!(other, (texts(["", "spa,eng"]), texts(["", "EUC-JP"])));
+}
+
 /// Digest, method and body of each response and resource.
 fn index_fields(text: &[u8], step: usize) -> Vec<[String; 3]> {
     let mut parser = ArchiveParser::of_types(RecordTypes::Replayable, FieldSet::ALL);

@@ -2,24 +2,7 @@
 
 use super::server::{Fault, Server};
 use super::{faults, irikey_at, sample, stderr};
-
-/// A ZIP archive of stored members (APPNOTE.TXT 4.3).
-fn zip(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
-    let (mut bytes, mut directory) = (Vec::new(), Vec::new());
-    for (name, content) in members {
-        let mut crc = flate2::Crc::new();
-        crc.update(content);
-        let (len, header_at) = ((content.len() as u32).to_le_bytes(), (bytes.len() as u32).to_le_bytes());
-        let fixed = [&[20, 0, 0, 0, 0, 0, 0, 0, 0, 0][..], &crc.sum().to_le_bytes(), &len, &len].concat();
-        let names = [&(name.len() as u16).to_le_bytes()[..], &[0, 0]].concat();
-        bytes.extend([b"PK\x03\x04", &fixed[..], &names, name.as_bytes(), content].concat());
-        let place = [&[0; 10][..], &header_at].concat();
-        directory.extend([b"PK\x01\x02\x14\0", &fixed[..], &names, &place, name.as_bytes()].concat());
-    }
-    let count = (members.len() as u16).to_le_bytes();
-    let (len, at) = ((directory.len() as u32).to_le_bytes(), (bytes.len() as u32).to_le_bytes());
-    [&bytes[..], &directory, b"PK\x05\x06\0\0\0\0", &count, &count, &len, &at, &[0, 0]].concat()
-}
+use crate::zip;
 
 #[test]
 fn members_are_sources() {

@@ -79,6 +79,32 @@ fn row_groups_are_requested_once_and_ahead() {
     }
 }
 
+/// The pages of a column chunk that is requested in several parts reach over their borders.
+#[test]
+fn long_column_chunks_give_the_same_rows() {
+    let line = |number: u64| {
+        format!("http://h/{}\n", (0..500).map(|at| format!("{:08x}", random(number * 1000, at))).collect::<String>())
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let (text, table) = (directory.path().join("x.txt"), directory.path().join("x.parquet"));
+    fs::write(&text, (0..4500).map(line).collect::<String>()).unwrap();
+    let (text, table) = (text.to_str().unwrap(), table.to_str().unwrap());
+    let quiet = Server::start([], |_, _| Fault::Answer);
+    let flags =
+        ["canon", "-q", text, "-o", table, "--row-group-size", "64M", "--columns", "uri", "--compression", "none"];
+    assert_eq!(irikey_at(&quiet, &flags, &[]).status.code(), Some(0));
+    let bytes = fs::read(table).unwrap();
+    assert!(bytes.len() > 17 << 20);
+    for threads in ["1", "2"] {
+        let server = Server::start([("/b/x.parquet".to_string(), bytes.clone())], |_, _| Fault::Answer);
+        let ran = irikey_at(&server, &["canon", "-q", "-j", threads, "s3://b/x.parquet"], &[]);
+        assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
+        assert!(ran.stdout == fs::read(text).unwrap());
+        // The beginning in blocks of 4 KiB, the end, and the three parts of the chunk.
+        assert!(server.requests().len() <= 8, "{}", server.requests().len());
+    }
+}
+
 /// The report for people has the figures of the report for programs.
 #[test]
 fn reports_tell_what_was_transferred() {

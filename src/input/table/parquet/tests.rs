@@ -11,7 +11,7 @@ use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder, Write
 use super::*;
 use crate::input::table::TableColumns;
 use crate::record::RecordOffsets;
-use crate::record::fields::FieldSet;
+use crate::record::fields::{CarriedField, FieldSet};
 
 /// What a table returns: numbers and URLs of the rows of each buffer, its length, and its faults; or an error.
 type Buffers = Vec<Result<String, String>>;
@@ -127,6 +127,44 @@ fn urls_alone_give_the_buffers_of_the_decoder() {
     // A URL that is longer than a record may be ends the rows.
     write(&path, &urls(9000), true, properties());
     assert!(read(&path, 200_000, 328).last().unwrap().is_err());
+}
+
+/// A column that is also carried has further uses of its values, and a base is another column.
+#[test]
+fn only_a_column_that_nothing_else_needs_is_read_from_pages() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("t.parquet");
+    let texts = || -> ArrayRef { Arc::new(BinaryArray::from_iter_values(["http://h/"; 3])) };
+    let numbers = || -> ArrayRef { Arc::new(arrow::array::Int64Array::from(vec![1; 3])) };
+    let list = || -> ArrayRef {
+        let mut builder = arrow::array::ListBuilder::new(arrow::array::StringBuilder::new());
+        (0..3).for_each(|_| builder.append_value([Some("http://h/")]));
+        Arc::new(builder.finish())
+    };
+    let columns = [("url", texts()), ("fetch_redirect", texts()), ("number", numbers()), ("list", list())];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let mut writer = ArrowWriter::try_new(File::create(&path).unwrap(), batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    let text_column = |url: &str, base: Option<&str>, carry| {
+        let column = |name: &str| crate::record::csv::CsvColumn::Name(name.to_string());
+        let columns = TableColumns { url: Some(column(url)), base: base.map(column) };
+        let options = TableOptions { columns, carry, threads: 1, max_record_len: 100, held_len: 0 };
+        ParquetTable::open(&TableFile::Path(path.clone()), &options).ok().and_then(|table| table.text_column)
+    };
+    let nothing = FieldSet::default();
+    let redirect = || FieldSet { redirect: true, ..FieldSet::default() };
+    let location = CarriedField::ALL.iter().find(|field| redirect().contains(**field)).unwrap().column();
+    assert_eq!((text_column("url", None, nothing), text_column("fetch_redirect", None, nothing)), (Some(0), Some(1)));
+    assert_eq!(text_column("url", Some("fetch_redirect"), nothing), None);
+    assert_eq!(text_column("url", Some("url"), nothing), None);
+    assert_eq!((text_column("number", None, nothing), text_column("list", None, nothing)), (None, None));
+    assert_eq!(location, "fetch_redirect");
+    assert_eq!(text_column("fetch_redirect", None, redirect()), None);
+    assert_eq!(text_column("url", None, redirect()), None, "two columns are read");
+    // A field that the file does not have is no reason.
+    let mime = FieldSet { mime: true, ..FieldSet::default() };
+    assert_eq!(text_column("url", None, mime), Some(0));
 }
 
 #[test]
