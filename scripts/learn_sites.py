@@ -307,11 +307,24 @@ def placeholders(site, page):
     return site.url(f"/album/{album}?img={number}"), (album, number) if exists else (album, "none")
 
 
+def one_of_three(site, page):
+    """Each hexadecimal value selects one of three contents of a page."""
+    number = token(site.dice, 32)
+    return site.url(f"/doc/{page}?key={number}"), (page, int(number, 16) % 3)
+
+
+def styles(site, page):
+    """A path parameter that is part of the name of one of thirty pages."""
+    style = site.dice.choice(site.sections)
+    return site.url(f"/{site.sections[page % 4]}/{page};style={style}"), (page, style) if page % 30 == 7 else page
+
+
 DUPLICATES = [session_parameter, session_first, tracking, order, order_and_session, index, slash, letter_case, path_session,
               segment_session, print_view, default_language, slug, double_slash, cache_buster, schemes, aliases, noisy_session,
               error_noise_session, cart_session, deep_session, semicolons, script_parameter, slash_of_some, last_value]
 HOSTILE = [plain, rare_value, soft_404, missing_items, login_wall, noise, calendar, infinite, diverging, session_like, changing,
-           pages, meaningful_case, meaningful_order, sorted_lists, untranslated, tracker_selects, two_names, few_contents, placeholders]
+           pages, meaningful_case, meaningful_order, sorted_lists, untranslated, tracker_selects, two_names, few_contents, placeholders,
+           one_of_three, styles]
 
 
 def site_captures(kind, number, count, dice):

@@ -5,7 +5,7 @@ use std::arch::x86_64::*;
 
 use super::byte_set::NibbleTables;
 use super::classifier::{Classifier, MaskBlock, RawMasks, push_blocks};
-use super::url_masks::{self, BufferedText, ClassMasks, NAME_TABLES, SPECIAL_TABLES, UrlMasks};
+use super::url_masks::{self, BufferedText, ClassMasks, DelimiterMasks, NAME_TABLES, SPECIAL_TABLES, UrlMasks};
 
 /// Appends the masks of `text` to `blocks`.
 #[target_feature(enable = "avx512f,avx512bw")]
@@ -43,6 +43,17 @@ pub(super) fn mask_urls(urls: &[BufferedText<'_>], masks: &mut [UrlMasks]) {
             not_names: !names.mask_of(bytes),
             ..ClassMasks::of_delimiters(equal)
         }
+    });
+}
+
+/// Sets the masks of the delimiters in each text.
+#[target_feature(enable = "avx512f,avx512bw")]
+pub(super) fn mask_delimiters(texts: &[BufferedText<'_>], masks: &mut [UrlMasks<DelimiterMasks>]) {
+    url_masks::mask_each(texts, masks, |bytes, len| {
+        let is_text = url_masks::low_bits(len) as u64;
+        // SAFETY: the load reads up to 64 bytes, the length of the array `bytes`.
+        let bytes = unsafe { _mm512_maskz_loadu_epi8(is_text, bytes.as_ptr().cast()) };
+        DelimiterMasks::of(|byte| _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(byte as i8)))
     });
 }
 

@@ -9,31 +9,26 @@ const BLOCK: usize = 16;
 /// Returns whether `is_sought` is true for a byte of `text`.
 #[inline(always)]
 pub(crate) fn any_byte(text: &[u8], is_sought: impl Fn(u8) -> bool) -> bool {
-    let mut found = [0; BLOCK];
-    let mut test = |block: &[u8; BLOCK]| {
-        found.iter_mut().zip(block).for_each(|(found, byte)| *found |= u8::from(is_sought(*byte)));
-    };
     let Some(last) = text.last_chunk() else { return mask_of(text, is_sought) != 0 };
-    text.as_chunks().0.iter().for_each(&mut test);
-    test(last);
-    u128::from_ne_bytes(found) != 0
+    let mut found = mask_of_16(last, &is_sought);
+    for block in text.as_chunks().0 {
+        found |= mask_of_16(block, &is_sought);
+    }
+    found != 0
 }
 
 /// Returns whether `is_sought` is true for a byte of `text` and the byte after it.
 #[inline(always)]
 pub(crate) fn any_pair(text: &[u8], is_sought: impl Fn(u8, u8) -> bool) -> bool {
     let Some((firsts, seconds)) = text.split_last().map(|(_, firsts)| (firsts, &text[1..])) else { return false };
-    let mut found = [0; BLOCK];
-    let mut test = |(firsts, seconds): (&[u8; BLOCK], &[u8; BLOCK])| {
-        let pairs = firsts.iter().zip(seconds);
-        found.iter_mut().zip(pairs).for_each(|(found, (byte, next))| *found |= u8::from(is_sought(*byte, *next)));
-    };
     let (Some(last), Some(after)) = (firsts.last_chunk(), seconds.last_chunk()) else {
         return firsts.iter().zip(seconds).any(|(byte, next)| is_sought(*byte, *next));
     };
-    firsts.as_chunks().0.iter().zip(seconds.as_chunks().0).for_each(&mut test);
-    test((last, after));
-    u128::from_ne_bytes(found) != 0
+    let mut found = mask_of_pairs(last, after, &is_sought);
+    for (firsts, seconds) in firsts.as_chunks().0.iter().zip(seconds.as_chunks().0) {
+        found |= mask_of_pairs(firsts, seconds, &is_sought);
+    }
+    found != 0
 }
 
 /// Returns the position of the first byte for which `is_sought` is true.
@@ -162,6 +157,15 @@ fn mask_of_16(block: &[u8; BLOCK], is_sought: impl Fn(u8) -> bool) -> u64 {
         *found = if is_sought(*byte) { 0xFF } else { 0 };
     }
     u64::from(positions_of(0xFF, &found))
+}
+
+#[inline(always)]
+fn mask_of_pairs(firsts: &[u8; BLOCK], seconds: &[u8; BLOCK], is_sought: impl Fn(u8, u8) -> bool) -> u32 {
+    let mut found = [0; BLOCK];
+    for (found, (byte, next)) in found.iter_mut().zip(firsts.iter().zip(seconds)) {
+        *found = if is_sought(*byte, *next) { 0xFF } else { 0 };
+    }
+    positions_of(0xFF, &found)
 }
 
 #[cfg(test)]

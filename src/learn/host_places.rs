@@ -1,11 +1,11 @@
 //! Finds the hosts of many URLs, and those of them that may have rules: [`find_places`].
 //!
-//! Most URLs of a crawl are of hosts without rules. They cost one lookup of the last two labels of their host in a filter, which
-//! fits into a cache of the processor, and no branch that depends on the URL.
+//! Most URLs of a crawl are of hosts without rules. They cost one lookup of the end of their host in a filter, which fits into a
+//! cache of the processor, and no branch that depends on the URL.
 
 use super::content::UrlOrigin;
 use super::text_map::KeyFilter;
-use crate::kernel::{SimdTask, append_some, masks_of, positions_of, run_with_simd};
+use crate::kernel::{BufferedText, SimdTask, append_some, masks_of, positions_of, run_with_simd};
 
 /// Canonical URLs of the rung `scheme`, one after the other: URL `i` is `texts[ends[i]..ends[i + 1]]`. Those of rows with faults
 /// are empty.
@@ -16,12 +16,23 @@ pub(crate) struct UrlColumn<'a> {
 }
 
 impl<'a> UrlColumn<'a> {
-    pub(super) fn get(&self, i: usize) -> &'a [u8] {
-        &self.texts[self.ends[i] as usize..self.ends[i + 1] as usize]
+    /// Returns URL `i`.
+    #[inline(always)]
+    pub(super) fn buffered(&self, i: usize) -> BufferedText<'a> {
+        let at = self.ends[i] as usize;
+        BufferedText::within(self.texts, at, self.ends[i + 1] as usize - at)
+    }
+
+    /// Returns what follows the origin of the URL at `place`.
+    #[inline(always)]
+    pub(super) fn rest(&self, place: &HostPlace) -> BufferedText<'a> {
+        let (at, end) = (self.ends[place.url as usize] as usize, self.ends[place.url as usize + 1] as usize);
+        let at = at + place.origin_len as usize;
+        BufferedText::within(self.texts, at, end - at)
     }
 }
 
-/// A URL whose host may have rules.
+/// A URL whose host may have rules, if its scheme is http or https.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct HostPlace {
     /// The number of the URL in its column.
@@ -30,76 +41,132 @@ pub(super) struct HostPlace {
     pub(super) origin_len: u32,
 }
 
-/// Replaces the contents of `found` by the http and https URLs of hosts that `sites` may contain.
-pub(super) fn find_places(urls: UrlColumn<'_>, sites: &KeyFilter, found: &mut Vec<HostPlace>) {
-    found.clear();
-    run_with_simd(FindPlaces { urls, sites, found });
+/// The hosts that may have rules.
+#[derive(Clone, Debug, Default)]
+pub(super) struct HostFilter {
+    keys: KeyFilter,
+    /// The keys are those of [`site_key`]; otherwise they are those of [`end_key`].
+    is_by_site: bool,
 }
 
-struct FindPlaces<'a> {
-    urls: UrlColumn<'a>,
-    sites: &'a KeyFilter,
-    found: &'a mut Vec<HostPlace>,
-}
+impl HostFilter {
+    /// Returns a filter that contains every host.
+    pub(super) fn of_everything() -> HostFilter {
+        HostFilter { keys: KeyFilter::of_everything(), is_by_site: false }
+    }
 
-impl SimdTask for FindPlaces<'_> {
-    #[inline(always)]
-    fn run(self) {
-        let FindPlaces { urls, sites, found } = self;
-        for (i, ends) in urls.ends.windows(2).enumerate() {
-            let (from, to) = (ends[0] as usize, ends[1] as usize);
-            let (origin_len, key) =
-                near_origin(urls.texts, from, to).unwrap_or_else(|| any_origin(&urls.texts[from..to]));
-            let place = HostPlace { url: i as u32, origin_len: origin_len as u32 };
-            append_some(found, [place], usize::from((origin_len > 0) & sites.may_contain(key)));
+    /// Returns a filter of these hosts.
+    pub(super) fn of_hosts<'h>(hosts: impl Iterator<Item = &'h [u8]> + Clone) -> HostFilter {
+        HostFilter { keys: KeyFilter::new(hosts.map(end_key)), is_by_site: false }
+    }
+
+    /// Returns a filter of all hosts with the last two labels of one of these.
+    pub(super) fn of_sites<'h>(hosts: impl Iterator<Item = &'h [u8]> + Clone) -> HostFilter {
+        HostFilter { keys: KeyFilter::new(hosts.map(site_key)), is_by_site: true }
+    }
+
+    /// Returns whether a host may have rules.
+    #[inline]
+    pub(super) fn may_contain(&self, host: &[u8]) -> bool {
+        self.keys.may_contain(if self.is_by_site { site_key(host) } else { end_key(host) })
+    }
+
+    /// Replaces the contents of `found` by the URLs of hosts that may have rules. All http and https URLs are among them, and
+    /// perhaps URLs of other schemes.
+    pub(super) fn find_places(&self, urls: UrlColumn<'_>, found: &mut Vec<HostPlace>) {
+        found.clear();
+        let keys = &self.keys;
+        match self.is_by_site {
+            true => run_with_simd(FindPlaces::<true> { urls, keys, found }),
+            false => run_with_simd(FindPlaces::<false> { urls, keys, found }),
         }
     }
 }
 
-/// Returns the length of the origin of the URL `texts[from..to]`, which is 0 if the scheme is neither http nor https, and the
-/// key of its site. Returns `None` if the origin is longer than 71 bytes, or if there are not enough bytes around it.
+struct FindPlaces<'a, const BY_SITE: bool> {
+    urls: UrlColumn<'a>,
+    keys: &'a KeyFilter,
+    found: &'a mut Vec<HostPlace>,
+}
+
+impl<const BY_SITE: bool> SimdTask for FindPlaces<'_, BY_SITE> {
+    #[inline(always)]
+    fn run(self) {
+        let FindPlaces { urls, keys, found } = self;
+        for (i, ends) in urls.ends.windows(2).enumerate() {
+            let (from, to) = (ends[0] as usize, ends[1] as usize);
+            let (origin_len, key) = near_origin::<BY_SITE>(urls.texts, from, to)
+                .unwrap_or_else(|| any_origin::<BY_SITE>(&urls.texts[from..to]));
+            let place = HostPlace { url: i as u32, origin_len: origin_len as u32 };
+            append_some(found, [place], usize::from((origin_len > 0) & keys.may_contain(key)));
+        }
+    }
+}
+
+/// Returns the length of the origin of the URL `texts[from..to]`, whose scheme must be http or https, and the key of its
+/// host. Returns `None` if the origin is longer than 71 bytes, or if there are not enough bytes around it.
 #[inline(always)]
-fn near_origin(texts: &[u8], from: usize, to: usize) -> Option<(usize, u128)> {
+fn near_origin<const BY_SITE: bool>(texts: &[u8], from: usize, to: usize) -> Option<(usize, u128)> {
     const HTTP_LEN: usize = b"http://".len();
     let block = texts.get(from..)?.first_chunk::<{ HTTP_LEN + 64 }>()?;
-    let head = u64::from_le_bytes(*block.first_chunk()?);
-    let is_https = head == u64::from_le_bytes(*b"https://");
-    let is_http = head << 8 == u64::from_le_bytes(*b"\0http://");
+    let is_https = u64::from_le_bytes(*block.first_chunk()?) == u64::from_le_bytes(*b"https://");
     // The authority of a canonical URL ends with a slash.
     let [slashes] = masks_of(block.last_chunk::<64>()?, [b'/'])?;
     let slashes = slashes >> u32::from(is_https);
     let start = HTTP_LEN + usize::from(is_https);
     let len = (start + slashes.trailing_zeros() as usize).min(to - from);
     let last = texts.get((from + len).checked_sub(16)?..)?.first_chunk::<16>()?;
-    let is_url = is_http | is_https;
-    let found = (if is_url { len } else { 0 }, key_of_block(last, len.saturating_sub(start)));
-    ((slashes != 0) | !is_url).then_some(found)
+    (slashes != 0).then_some((len, key_of_block::<BY_SITE>(last, len.saturating_sub(start))))
 }
 
-/// Does what [`near_origin`] does, for any URL.
+/// Does what [`near_origin`] does, for any URL. The length is 0 if the scheme is neither http nor https.
 #[cold]
-fn any_origin(url: &[u8]) -> (usize, u128) {
-    UrlOrigin::of(url).map_or((0, 0), |origin| (origin.len(), site_key(origin.authority)))
+fn any_origin<const BY_SITE: bool>(url: &[u8]) -> (usize, u128) {
+    let key = if BY_SITE { site_key } else { end_key };
+    UrlOrigin::of(url).map_or((0, 0), |origin| (origin.len(), key(origin.authority)))
 }
 
 /// Returns the last two labels of a host as a number: their last 16 bytes. A host with fewer than two dots is taken whole.
-pub(super) fn site_key(host: &[u8]) -> u128 {
+fn site_key(host: &[u8]) -> u128 {
+    key_of_end::<true>(host)
+}
+
+/// Returns the last 16 bytes of a host as a number.
+fn end_key(host: &[u8]) -> u128 {
+    key_of_end::<false>(host)
+}
+
+#[inline]
+fn key_of_end<const BY_SITE: bool>(host: &[u8]) -> u128 {
     let mut block = [0; 16];
     let last = &host[host.len().saturating_sub(16)..];
     block[16 - last.len()..].copy_from_slice(last);
-    key_of_block(&block, host.len())
+    key_of_block::<BY_SITE>(&block, host.len())
 }
 
-/// Returns the key of the site of a host that has `len` bytes and ends where `block` ends.
+/// Returns the key of a host that has `len` bytes and ends where `block` ends.
 #[inline(always)]
-fn key_of_block(block: &[u8; 16], len: usize) -> u128 {
+fn key_of_block<const BY_SITE: bool>(block: &[u8; 16], len: usize) -> u128 {
+    /// Item `i` keeps the last `i` of 16 bytes.
+    const LAST_BYTES: [u128; 17] = {
+        let (mut masks, mut len) = ([0; 17], 1);
+        while len <= 16 {
+            masks[len] = !0 << (8 * (16 - len));
+            len += 1;
+        }
+        masks
+    };
+    let number = u128::from_le_bytes(*block);
+    if !BY_SITE {
+        return number & LAST_BYTES[len.min(16)];
+    }
     let before_host = 16 - len.min(16) as u32;
     let dots = positions_of(b'.', block) >> before_host << before_host;
     // The dots without the last one.
     let before = dots & !(1 << (31 - (dots | 1).leading_zeros()));
     let start = if before == 0 { before_host } else { 32 - before.leading_zeros() };
     // Nothing remains of a block without a host.
-    u128::from_le_bytes(*block).checked_shr(8 * start).unwrap_or(0)
+    number.checked_shr(8 * start).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -122,6 +189,17 @@ mod tests {
     }
 
     #[test]
+    fn hosts_have_the_key_of_their_last_bytes() {
+        let hosts = ["", "d", "c.d", "0123456789.abcd", "0123456789a.abcd", "-0123456789a.abcd", "0123456789b.abcd"];
+        for (i, a) in hosts.iter().enumerate() {
+            for (j, b) in hosts.iter().enumerate() {
+                let is_equal = i == j || [i, j] == [4, 5] || [i, j] == [5, 4];
+                assert_eq!(end_key(a.as_bytes()) == end_key(b.as_bytes()), is_equal, "{a} {b}");
+            }
+        }
+    }
+
+    #[test]
     fn near_origins_are_those_of_any_url() {
         let hosts =
             ["", "a", "a.b", "www.a.b:80", "u@a.b", "[::1]", &"h".repeat(47), &"h.i".repeat(19), &"h.".repeat(40)];
@@ -134,11 +212,14 @@ mod tests {
                         let padding = "/".repeat(if after.is_empty() { 0 } else { 80 });
                         let text = format!("{before}{url}{after}{padding}");
                         let (from, to) = (before.len(), before.len() + url.len());
-                        let any = any_origin(url.as_bytes());
-                        let found = near_origin(text.as_bytes(), from, to);
-                        (near, other) = (near + u32::from(found.is_some()), other + u32::from(found.is_none()));
-                        let is_right = |found: (usize, u128)| found == any || (found.0, any.0) == (0, 0);
-                        assert!(found.is_none_or(is_right), "{text}");
+                        let any = [any_origin::<true>(url.as_bytes()), any_origin::<false>(url.as_bytes())];
+                        let text = text.as_bytes();
+                        let found = [near_origin::<true>(text, from, to), near_origin::<false>(text, from, to)];
+                        (near, other) = (near + u32::from(found[0].is_some()), other + u32::from(found[0].is_none()));
+                        let is_right = |(found, any): (Option<(usize, u128)>, (usize, u128))| {
+                            found.is_none_or(|found| found == any || any.0 == 0)
+                        };
+                        assert!(found.into_iter().zip(any).all(is_right), "{url}");
                     }
                 }
             }

@@ -2,11 +2,11 @@
 //!
 //! Rules about content are for a host, for a domain (`*.example.org`) or for all hosts (`*`).
 
-use super::content::{ContentRule, ContentRuleSet, RuleBuffers, UrlParts};
-use super::host_places::{HostPlace, UrlColumn, find_places, site_key};
+use super::content::{ContentRule, ContentRuleSet, RuleBuffers, RuleSubject, UrlParts};
+use super::host_places::{HostFilter, HostPlace, UrlColumn};
 use super::rewrite::{OriginRule, RewriteRule};
 use super::spelling::Spelling;
-use super::text_map::{KeyFilter, TextMap};
+use super::text_map::TextMap;
 
 /// What determined the key of a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +39,8 @@ pub(super) struct HostRules {
     slashes: [bool; 3],
     /// Rules about content: those of the host, of its domain and of all hosts.
     pub(super) content: ContentRuleSet,
+    /// What the rules are about, if there are no patterns.
+    pub(super) subject: RuleSubject,
 }
 
 const SLASHES: [RewriteRule; 3] = [RewriteRule::AddSlash, RewriteRule::AddSlashToFiles, RewriteRule::StripSlash];
@@ -46,7 +48,13 @@ const SLASHES: [RewriteRule; 3] = [RewriteRule::AddSlash, RewriteRule::AddSlashT
 impl HostRules {
     /// Returns rules about content, without patterns.
     pub(super) fn of_content(content: ContentRuleSet) -> HostRules {
-        HostRules { content, ..HostRules::default() }
+        HostRules { subject: content.subject(), content, ..HostRules::default() }
+    }
+
+    /// Sets the rules about content.
+    pub(super) fn set_content(&mut self, content: ContentRuleSet) {
+        self.subject = if self.has_patterns() { RuleSubject::Other } else { content.subject() };
+        self.content = content;
     }
 
     /// Adds a pattern. Returns whether it can apply to the host and does not contradict the others.
@@ -131,8 +139,8 @@ pub(super) struct HostRuleIndex {
     domains: TextMap<Vec<u8>, HostRules>,
     /// For the others: the rules for all hosts.
     everywhere: Option<HostRules>,
-    /// The last two labels of `hosts` and `domains`.
-    sites: KeyFilter,
+    /// The hosts that may have rules. All of them, if there are rules for all hosts.
+    filter: HostFilter,
 }
 
 impl HostRuleIndex {
@@ -141,26 +149,21 @@ impl HostRuleIndex {
         self.hosts.is_empty() && self.domains.is_empty() && self.everywhere.is_none()
     }
 
-    /// Replaces the contents of `found` by the URLs for which there may be rules.
+    /// Replaces the contents of `found` by the URLs for which there may be rules, and perhaps some of other schemes.
     pub(super) fn find_places(&self, urls: UrlColumn<'_>, found: &mut Vec<HostPlace>) {
-        match self.everywhere {
-            Some(_) => find_places(urls, &KeyFilter::of_everything(), found),
-            None => find_places(urls, &self.sites, found),
-        }
+        self.filter.find_places(urls, found);
     }
 
     /// Returns the rules that are for a host.
     #[inline]
     pub(super) fn find(&self, host: &[u8]) -> Option<&HostRules> {
-        let named = if self.sites.may_contain(site_key(host)) { self.find_named(host) } else { None };
-        named.or(self.everywhere.as_ref())
+        if self.filter.may_contain(host) { self.find_at_place(host) } else { None }
     }
 
     /// Returns the rules that are for a host which [`Self::find_places`] found.
     #[inline]
     pub(super) fn find_at_place(&self, host: &[u8]) -> Option<&HostRules> {
-        // Without rules for all hosts, only hosts that the filter contains are found.
-        if self.everywhere.is_some() { self.find(host) } else { self.find_named(host) }
+        self.find_named(host).or(self.everywhere.as_ref())
     }
 
     fn find_named(&self, host: &[u8]) -> Option<&HostRules> {
@@ -172,12 +175,13 @@ impl HostRuleIndex {
     pub(super) fn complete(&mut self, domains: impl Iterator<Item = (Vec<u8>, ContentRuleSet)>) {
         self.domains = domains.map(|(domain, content)| (domain, HostRules::of_content(content))).collect();
         self.everywhere = self.domains.remove(&b""[..]);
-        let names = || self.hosts.keys().chain(self.domains.keys());
+        let names = || self.hosts.keys().chain(self.domains.keys()).map(Vec::as_slice);
         // A domain of one label contains hosts with any second label.
-        let is_wide = self.domains.keys().any(|domain| !domain.contains(&b'.'));
-        self.sites = match is_wide {
-            true => KeyFilter::of_everything(),
-            false => KeyFilter::new(names().map(|name| site_key(name))),
+        let is_wide = self.everywhere.is_some() || self.domains.keys().any(|domain| !domain.contains(&b'.'));
+        self.filter = match self.domains.is_empty() {
+            _ if is_wide => HostFilter::of_everything(),
+            true => HostFilter::of_hosts(names()),
+            false => HostFilter::of_sites(names()),
         };
     }
 }

@@ -1,15 +1,16 @@
 //! Computes the keys of the rung `protocol` of many URLs at a time: [`KeyResolver`].
 //!
 //! ```text
-//! URLs --find_places--> those whose host may have rules --follow_rules--> those that rules change --hash--> keys
+//! URLs --find_places--> those whose host may have rules --TargetLists--> lists by what the rules are about
+//!      --append_with_query, append_with_path, follow_rules--> those that rules change --hash--> keys
 //! ```
 
-use super::content::UrlOrigin;
+use super::content::{DelimitedUrl, RestMasks, RuleSubject, UrlOrigin};
 use super::equivalences::Equivalences;
 use super::host_places::{HostPlace, UrlColumn};
 use super::host_rules::{HostRules, KeyOrigin};
 use super::protocol_keys::FollowBuffers;
-use crate::kernel::append;
+use crate::kernel::{BufferedText, SimdTask, append, mask_delimiters, run_with_simd};
 use crate::key::{KeyAlgorithm, KeyBytes};
 
 /// How many keys each kind of equivalence determined.
@@ -54,40 +55,145 @@ impl KeyResolver {
         }
         if !equivalences.by_host.is_empty() {
             equivalences.by_host.find_places(urls, &mut self.places);
-            self.apply_rules(equivalences, urls, keys, &mut counts);
+            let (KeyResolver { places, buffers, changed }, counts) = (self, &mut counts);
+            run_with_simd(ApplyRules { equivalences, urls, places, buffers, changed, keys, counts });
         }
         counts
     }
+}
 
-    /// Replaces the keys of the URLs at the places that rules change.
-    fn apply_rules(
-        &mut self,
-        equivalences: &Equivalences,
-        urls: UrlColumn<'_>,
-        keys: &mut [KeyBytes],
-        counts: &mut OriginCounts,
-    ) {
-        let KeyResolver { places, buffers, changed } = self;
-        let mut hosts = HostCache { equivalences, origin: None, rules: None };
-        for place in places.iter() {
-            let (row, url) = (place.url as usize, urls.get(place.url as usize));
-            let Some((origin, rules)) = hosts.find_rules(&url[..place.origin_len as usize]) else { continue };
-            // A class has precedence, and every representative is in its own class.
-            if equivalences.representative(&keys[row]).is_some() {
+/// A URL of a host with rules.
+#[derive(Clone, Copy)]
+struct Target<'e> {
+    place: HostPlace,
+    rules: &'e HostRules,
+}
+
+/// URLs of hosts with rules, by what the rules are about: one kind after the other is faster.
+struct TargetLists<'e> {
+    queries: Vec<Target<'e>>,
+    paths: Vec<Target<'e>>,
+    others: Vec<Target<'e>>,
+}
+
+/// Replaces the keys of the URLs at places that rules change.
+struct ApplyRules<'a> {
+    equivalences: &'a Equivalences,
+    urls: UrlColumn<'a>,
+    places: &'a [HostPlace],
+    buffers: &'a mut FollowBuffers,
+    changed: &'a mut ChangedUrls,
+    keys: &'a mut [KeyBytes],
+    counts: &'a mut OriginCounts,
+}
+
+/// How many URLs have their delimiters masked at a time.
+const BATCH: usize = 32;
+
+impl SimdTask for ApplyRules<'_> {
+    #[inline(always)]
+    fn run(mut self) {
+        let TargetLists { queries, paths, mut others } = self.find_targets();
+        let algorithm = self.equivalences.algorithm;
+        self.for_each(
+            &queries,
+            #[inline(always)]
+            |of, target, url| {
+                if url.is_masked() {
+                    let from = of.changed.begin(algorithm, of.keys);
+                    let is_changed =
+                        target.rules.content.append_with_query(url, &mut of.buffers.rules, &mut of.changed.texts);
+                    of.counts.by_rule += u64::from(of.changed.end(from, target.place.url, is_changed));
+                } else {
+                    others.push(target);
+                }
+            },
+        );
+        self.for_each(
+            &paths,
+            #[inline(always)]
+            |of, target, url| {
+                let from = of.changed.begin(algorithm, of.keys);
+                let is_changed = match url.is_masked() {
+                    true => target.rules.content.append_with_path(url, &mut of.buffers.rules, &mut of.changed.texts),
+                    false => None,
+                };
+                of.counts.by_rule += u64::from(of.changed.end(from, target.place.url, is_changed == Some(true)));
+                if is_changed.is_none() {
+                    others.push(target);
+                }
+            },
+        );
+        self.for_each(&others, |of, target, url| of.follow(target, url));
+        self.changed.hash(algorithm, self.keys);
+    }
+}
+
+impl<'a> ApplyRules<'a> {
+    #[inline(always)]
+    fn find_targets(&self) -> TargetLists<'a> {
+        let list = || Vec::with_capacity(self.places.len());
+        let mut lists = TargetLists { queries: list(), paths: list(), others: list() };
+        let has_classes = !self.equivalences.representatives.is_empty();
+        let mut hosts = HostCache { equivalences: self.equivalences, origin: b"", rules: None };
+        for place in self.places {
+            let url = self.urls.buffered(place.url as usize).text();
+            if !UrlOrigin::is_of(url) {
                 continue;
             }
-            match equivalences.follow_rules((&origin.split(url), rules), buffers) {
-                Some(followed) if followed.is_one_step || buffers.uri != url => {
-                    counts.add(followed.origin);
-                    match followed.key {
-                        Some(key) => keys[row] = key,
-                        None => changed.push((row, &buffers.uri), equivalences.algorithm, keys),
-                    }
-                }
-                _ => (),
+            let Some(rules) = hosts.find_rules(&url[..place.origin_len as usize]) else { continue };
+            let list = match rules.subject {
+                _ if has_classes => &mut lists.others,
+                RuleSubject::Query => &mut lists.queries,
+                RuleSubject::Path => &mut lists.paths,
+                RuleSubject::Other => &mut lists.others,
+            };
+            list.push(Target { place: *place, rules });
+        }
+        lists
+    }
+
+    /// Calls `apply` for each target, with its URL.
+    #[inline(always)]
+    fn for_each(
+        &mut self,
+        targets: &[Target<'a>],
+        mut apply: impl FnMut(&mut ApplyRules<'a>, Target<'a>, DelimitedUrl<'_>),
+    ) {
+        let (mut texts, mut masks) = ([BufferedText::EMPTY; BATCH], [RestMasks::default(); BATCH]);
+        for targets in targets.chunks(BATCH) {
+            for (text, target) in texts.iter_mut().zip(targets) {
+                *text = self.urls.rest(&target.place);
+            }
+            mask_delimiters(&texts[..targets.len()], &mut masks);
+            for (target, masks) in targets.iter().zip(&masks) {
+                let text = self.urls.buffered(target.place.url as usize);
+                apply(self, *target, DelimitedUrl { text, path_at: target.place.origin_len as usize, masks });
             }
         }
-        changed.hash(equivalences.algorithm, keys);
+    }
+
+    /// Applies all rules and patterns to a URL.
+    fn follow(&mut self, target: Target<'_>, url: DelimitedUrl<'_>) {
+        let (row, uri) = (target.place.url as usize, url.text.text());
+        // A class has precedence, and every representative is in its own class.
+        if self.equivalences.representative(&self.keys[row]).is_some() {
+            return;
+        }
+        match self.equivalences.follow_rules((&url.split(), target.rules), self.buffers) {
+            Some(followed) if followed.is_one_step || self.buffers.uri != uri => {
+                self.counts.add(followed.origin);
+                match followed.key {
+                    Some(key) => self.keys[row] = key,
+                    None => {
+                        let from = self.changed.begin(self.equivalences.algorithm, self.keys);
+                        append(&mut self.changed.texts, &self.buffers.uri);
+                        self.changed.end(from, target.place.url, true);
+                    }
+                }
+            }
+            _ => (),
+        }
     }
 }
 
@@ -111,24 +217,38 @@ fn replace_by_classes(
 struct HostCache<'e, 't> {
     equivalences: &'e Equivalences,
     /// The origin of the last URL.
-    origin: Option<UrlOrigin<'t>>,
+    origin: &'t [u8],
     rules: Option<&'e HostRules>,
 }
 
 impl<'e, 't> HostCache<'e, 't> {
-    /// Returns the origin with this text, and the rules of its host.
+    /// Returns the rules of the host of an origin.
     #[inline(always)]
-    fn find_rules(&mut self, text: &'t [u8]) -> Option<(UrlOrigin<'t>, &'e HostRules)> {
-        let origin = UrlOrigin::of_text(text);
-        if self.origin != Some(origin) {
-            self.origin = Some(origin);
-            self.rules = self.equivalences.by_host.find_at_place(origin.authority);
+    fn find_rules(&mut self, origin: &'t [u8]) -> Option<&'e HostRules> {
+        if !is_equal(self.origin, origin) {
+            self.origin = origin;
+            self.rules = self.equivalences.by_host.find_at_place(UrlOrigin::of_text(origin).authority);
         }
-        self.rules.map(|rules| (origin, rules))
+        self.rules
     }
 }
 
-/// Most bytes of URLs that are hashed together. They stay in a cache of the processor.
+/// Returns whether two texts are equal. Those of 16 to 32 bytes, such as most origins, are compared without a call.
+#[inline(always)]
+fn is_equal(a: &[u8], b: &[u8]) -> bool {
+    if a.len() != b.len() {
+        return false;
+    }
+    match (a.first_chunk::<16>(), a.last_chunk::<16>(), b.first_chunk::<16>(), b.last_chunk::<16>()) {
+        (Some(a_first), Some(a_last), Some(b_first), Some(b_last)) => {
+            let differs = |a: &[u8; 16], b: &[u8; 16]| u128::from_ne_bytes(*a) ^ u128::from_ne_bytes(*b);
+            differs(a_first, b_first) | differs(a_last, b_last) == 0 && (a.len() <= 32 || a == b)
+        }
+        _ => a == b,
+    }
+}
+
+/// How many bytes of URLs are collected before they are hashed. They stay in a cache of the processor.
 const MAX_CHANGED_LEN: usize = 32 << 10;
 
 /// URLs that rules resulted in. Hashing several of them at once is faster.
@@ -143,18 +263,29 @@ struct ChangedUrls {
 }
 
 impl ChangedUrls {
-    /// Adds a URL, whose key will replace that of its row.
+    /// Makes room for a URL, which is then appended to the texts. Returns where it begins.
     #[inline(always)]
-    fn push(&mut self, (row, url): (usize, &[u8]), algorithm: KeyAlgorithm, keys: &mut [KeyBytes]) {
-        if self.texts.len() + url.len() > MAX_CHANGED_LEN {
+    fn begin(&mut self, algorithm: KeyAlgorithm, keys: &mut [KeyBytes]) -> usize {
+        if self.texts.len() >= MAX_CHANGED_LEN {
             self.hash(algorithm, keys);
         }
-        if self.ends.is_empty() {
-            self.ends.push(0);
+        self.texts.len()
+    }
+
+    /// Completes the URL that was appended from `from` on: its key will replace that of its row. Otherwise removes it. Returns
+    /// `is_changed`.
+    #[inline(always)]
+    fn end(&mut self, from: usize, row: u32, is_changed: bool) -> bool {
+        if is_changed {
+            if self.ends.is_empty() {
+                self.ends.push(0);
+            }
+            self.ends.push(self.texts.len() as i32);
+            self.rows.push(row);
+        } else {
+            self.texts.truncate(from);
         }
-        append(&mut self.texts, url);
-        self.ends.push(self.texts.len() as i32);
-        self.rows.push(row as u32);
+        is_changed
     }
 
     /// Replaces the keys of the rows by those of their URLs, and removes the URLs.
@@ -174,7 +305,7 @@ impl ChangedUrls {
 
 #[cfg(test)]
 mod tests {
-    use super::super::content::ContentRule;
+    use super::super::content::{ContentRule, PathContext, ScopedRule};
     use super::super::rewrite::RewriteRule;
     use super::*;
 
@@ -233,6 +364,80 @@ mod tests {
         assert!(counts.by_class == 0 && counts.by_rule > 500, "{counts:?}");
         let counts = check(&equivalences(Some(("http://a.b/x?sid=1", "http://q.r/"))), &many);
         assert!(counts.by_class > 100 && counts.by_rule > 500, "{counts:?}");
+    }
+
+    /// URLs of hosts whose rules are about queries or paths only take other ways than those that [`Equivalences::key`] applies.
+    #[test]
+    fn keys_of_columns_are_those_of_their_urls_for_all_kinds_of_rules() {
+        let rules: [&[&str]; 24] = [
+            &["ignore-parameter sid"],
+            &["ignore-parameter sid=<hex>"],
+            &["ignore-parameter a-long-name", "ignore-parameter-order"],
+            &["ignore-parameter-order", "ignore-empty-parameters"],
+            &["/b/: ignore-parameter-order", "/b/: ignore-parameter x"],
+            &["ignore-parameter sid", "ignore-parameter x", "keep-parameter x"],
+            &["ignore-query"],
+            &["*.html: ignore-query"],
+            &["ignore-final-slash"],
+            &["/b/: ignore-final-slash"],
+            &["ignore-document index.html"],
+            &["ignore-document index.html", "ignore-final-slash"],
+            &["ignore-path-case"],
+            &["ignore-path-parameter sid"],
+            &["ignore-doubled-slashes"],
+            &["ignore-doubled-slashes", "ignore-path-parameter sid", "ignore-path-case", "ignore-document index.html"],
+            &["ignore-segment /b/..."],
+            &["ignore-segment .../b", "ignore-segment-value /<number>"],
+            &["ignore-segment-value /b/*"],
+            &["ignore-segment-value /b/*/<hex>", "ignore-segment-value /*"],
+            &["ignore-segment-value /b/<hex>", "ignore-final-slash"],
+            &["ignore-final-slash", "ignore-parameter sid"],
+            &["ignore-fragment", "ignore-parameter sid"],
+            &["ignore-scheme", "ignore-path-case"],
+        ];
+        let mut all = Equivalences::new(KeyAlgorithm::Xxh3);
+        for (i, rules) in rules.iter().enumerate() {
+            for text in *rules {
+                let (context, rule) = text.split_once(": ").unwrap_or(("", text));
+                let (rule, context) = (ContentRule::parse(rule).unwrap(), PathContext::parse(context).unwrap());
+                all.add_rule(format!("h{i}.a-host").as_bytes(), ScopedRule { rule, context });
+            }
+        }
+        all.check().unwrap();
+        let long = "long-".repeat(14);
+        let segments = ["", "b", "B", "index.html", "x;sid=1", "12", "*", "%C3", "0123456789abcdef", &long];
+        let ends = [
+            "",
+            "?",
+            "?x=1&sid=2",
+            "?sid",
+            "?sid=0123456789abcdef&y#z",
+            "#b",
+            "?a&&b#",
+            "?y=1;sid=2;x=3",
+            "?y=1&a-long-name=2&",
+            "?b=2&a-long-name-too=1&a=3&b=1",
+            &format!("?{long}=1&sid=2&x={long}"),
+            &format!("?sid={long}{long}#?/;&"),
+        ];
+        let mut urls = Vec::new();
+        for (i, a) in segments.iter().enumerate() {
+            for (j, b) in segments.iter().enumerate() {
+                for (k, end) in ends.iter().enumerate() {
+                    let scheme = if (i + j + k) % 3 == 0 { "https" } else { "http" };
+                    let paths = [format!("/{a}"), format!("/{a}/{b}"), format!("/b/{a}/{b}"), format!("/{a}/{b}/")];
+                    let path = &paths[(i * 7 + j * 3 + k) % 4];
+                    urls.extend((0..rules.len()).map(|host| format!("{scheme}://h{host}.a-host{path}{end}")));
+                    urls.push(format!("ftp://h1.a-host{path}{end}"));
+                }
+            }
+        }
+        let counts = check(&all, &urls);
+        assert!(counts.by_rule > 5_000 && counts.by_rule < 20_000, "{counts:?}");
+        // One URL after the other: nothing follows it in the column.
+        for url in urls.iter().step_by(17) {
+            check(&all, std::slice::from_ref(url));
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 use super::content::{RuleBuffers, UrlParts};
 use super::equivalences::{Equivalences, EquivalencesConflict, hex};
-use super::host_rules::{HostRules, KeyOrigin};
+use super::host_rules::{HostRules, KeyOrigin, Step};
 use super::rewrite::RewriteRule;
 use super::spelling::Spelling;
 use crate::key::KeyBytes;
@@ -18,7 +18,7 @@ pub(super) const MOST_STEPS: usize = 16;
 /// Buffers for URLs that rules result in.
 #[derive(Debug, Default)]
 pub(super) struct FollowBuffers {
-    rules: RuleBuffers,
+    pub(super) rules: RuleBuffers,
     /// The last URL.
     pub(super) uri: Vec<u8>,
     next: Vec<u8>,
@@ -98,15 +98,28 @@ impl Equivalences {
 
     /// Applies rules and patterns, the first time those of the URL's host, until none applies to the result or a class contains
     /// it. Returns `None` if nothing applies or the rules loop.
-    #[inline]
+    #[inline(always)]
     pub(super) fn follow_rules(
         &self,
         (url, rules): (&UrlParts<'_>, &HostRules),
         buffers: &mut FollowBuffers,
     ) -> Option<Followed> {
+        let first = rules.apply(url, false, &mut buffers.rules, &mut buffers.uri)?;
+        if first.is_last && self.representatives.is_empty() {
+            return Some(Followed { key: None, origin: first.origin, is_one_step: true });
+        }
+        self.follow_further((url, rules), first, buffers)
+    }
+
+    /// Applies rules and patterns after the first step.
+    fn follow_further(
+        &self,
+        (url, rules): (&UrlParts<'_>, &HostRules),
+        first: Step,
+        buffers: &mut FollowBuffers,
+    ) -> Option<Followed> {
         let FollowBuffers { rules: of_rules, uri: text, next } = buffers;
-        let mut last = rules.apply(url, false, of_rules, text)?;
-        let origin = last.origin;
+        let (mut last, origin) = (first, first.origin);
         for steps in 1..=MOST_STEPS {
             let is_one_step = steps == 1;
             let own = if self.representatives.is_empty() { None } else { Some(self.algorithm.key(text)) };

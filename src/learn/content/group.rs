@@ -212,11 +212,13 @@ impl<'a> UrlGroup<'a> {
             return GroupNoise::default();
         }
         let equal: usize = pages().map(|size| size * (size - 1)).sum();
+        let most_two = pages().fold([0, 0], |[most, next], size| [most.max(size), next.max(size.min(most))]);
         let repeated: Vec<f64> = self.urls.iter().filter_map(|url| disagreement(*url)).collect();
         GroupNoise {
             groups: 1,
             urls: urls as u64,
             shared: shared as u64,
+            most_two: most_two.iter().sum::<usize>() as u64,
             disagreement: 1.0 - equal as f64 / (urls * (urls - 1)) as f64,
             repeated: (repeated.len() as u64, repeated.iter().sum()),
             is_settled: self.urls.len() > MAX_FEW_URLS && 2 * shared >= urls,

@@ -293,6 +293,10 @@ impl HostLearner<'_> {
         let needed = match &rule.rule {
             ContentRule::SegmentValue(_, None) | ContentRule::Query => 3 * self.limits.min_contents,
             ContentRule::SegmentValue(..) | ContentRule::Segment(..) => 2 * self.limits.min_contents,
+            // Other values than those of sessions are parts of names.
+            ContentRule::PathParameter(name) if !self.trial.has_made_path_parameters(name) => {
+                2 * self.limits.min_contents
+            }
             _ => self.limits.min_contents,
         };
         if rule.context == PathContext::Any {

@@ -35,6 +35,7 @@ mod near;
 #[cfg(feature = "pipeline")]
 mod parameters;
 mod path_rules;
+mod path_text;
 mod query_rules;
 mod removal;
 mod rule;
@@ -59,7 +60,7 @@ pub(crate) use judged_rule::{ContentLimits, JudgedRule, RuleRefusal};
 #[cfg(feature = "pipeline")]
 pub(crate) use near::DocumentEvidence;
 pub(crate) use rule::{ContentRule, PathContext, ScopedRule};
-pub(crate) use rule_set::{ContentRuleSet, RuleBuffers};
-pub(crate) use url_parts::{UrlOrigin, UrlParts};
+pub(crate) use rule_set::{ContentRuleSet, DelimitedUrl, RuleBuffers, RuleSubject};
+pub(crate) use url_parts::{RestMasks, UrlOrigin, UrlParts};
 #[cfg(feature = "pipeline")]
 pub(crate) use validation::{RuleScores, wilson_interval};

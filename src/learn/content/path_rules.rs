@@ -1,10 +1,11 @@
 //! Applies rules about content to paths: [`PathRules`].
 
+use super::path_text::{PLACEHOLDER, PathText, has_shape};
 use super::removal::RemovalLog;
 use super::rule::{ContentRule, PathContext, ScopedRule, SegmentPlace, ends_segment};
 use super::url_parts::{is_general_form, name_and_value};
 use super::value_shape::ValueShape;
-use crate::kernel::{any_byte, any_pair, append, find_byte, positions};
+use crate::kernel::{any_byte, any_pair, append, append_range, find_byte, positions};
 use std::ops::Range;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -56,6 +57,8 @@ type ValuePlace = (Vec<Vec<u8>>, Option<ValueShape>);
 pub(super) struct PathRules {
     /// There are rules.
     is_used: bool,
+    /// There are no rules about segments and ends of paths but those about values.
+    has_only_values: bool,
     doubled_slashes: RulePlaces,
     final_slash: RulePlaces,
     path_case: RulePlaces,
@@ -69,8 +72,28 @@ pub(super) struct PathRules {
 #[derive(Debug, Default)]
 pub(super) struct PathBuffers {
     path: Vec<u8>,
-    /// Where the segments are in `path`.
+    /// Where the segments are in the path.
     segments: Vec<Range<usize>>,
+}
+
+/// The place of a segment whose value was replaced.
+const REPLACED: Range<usize> = usize::MAX..usize::MAX;
+
+/// Which rules may apply to a path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct PathChanges {
+    /// Those about path parameters, letter case, and doubled slashes. What remains is the plain path.
+    to_plain: bool,
+    /// Those about whole segments and the final slash, or the path lacks its slash.
+    of_segments: bool,
+}
+
+impl PathChanges {
+    /// Returns whether a rule may apply.
+    #[inline(always)]
+    pub(super) fn any(self) -> bool {
+        self.to_plain | self.of_segments
+    }
 }
 
 impl PathRules {
@@ -88,47 +111,90 @@ impl PathRules {
             ContentRule::SegmentValue(before, shape) => self.segment_values.push(((before, shape), place(), number)),
             _ => (),
         }
+        let has_ends = self.final_slash.is_used() || !self.documents.is_empty() || !self.segments.is_empty();
+        self.has_only_values = !self.segment_values.is_empty() && !has_ends;
     }
 
-    /// Returns whether a rule may apply to `path`, or the path lacks its slash.
-    #[inline]
-    pub(super) fn change(&self, path: &[u8]) -> bool {
-        if !self.is_used || path.is_empty() {
-            return path.is_empty();
+    /// Returns whether there are rules.
+    #[inline(always)]
+    pub(super) fn is_used(&self) -> bool {
+        self.is_used
+    }
+
+    /// Returns which rules may apply to a path.
+    #[inline(always)]
+    pub(super) fn changes(&self, path: PathText<'_>) -> PathChanges {
+        if !self.is_used {
+            return PathChanges { to_plain: false, of_segments: path.path.is_empty() };
         }
-        let inner = path.strip_prefix(b"/").unwrap_or(path);
+        let to_plain = self.path_case.is_used() && any_byte(path.path, |byte| byte.is_ascii_uppercase())
+            || self.doubled_slashes.is_used() && path.has_doubled_slashes()
+            || !self.path_parameters.is_empty() && path.has_semicolons();
+        PathChanges { to_plain, of_segments: self.changes_segments(path) }
+    }
+
+    /// Returns whether a rule about segments or the final slash may apply to the path, or it lacks its slash.
+    #[inline(always)]
+    fn changes_segments(&self, path: PathText<'_>) -> bool {
+        let Some((_, inner)) = path.path.split_first() else { return true };
         let has_slash = inner.ends_with(b"/");
         let trimmed = inner.strip_suffix(b"/").unwrap_or(inner);
         let is_last = |name: &[u8]| trimmed.strip_suffix(name).is_some_and(|rest| matches!(rest, [] | [.., b'/']));
         self.final_slash.is_used() && has_slash
-            || self.path_case.is_used() && any_byte(path, |byte| byte.is_ascii_uppercase())
-            || self.doubled_slashes.is_used() && any_pair(path, |byte, next| (byte == b'/') & (next == b'/'))
-            || !self.path_parameters.is_empty() && any_byte(path, |byte| byte == b';')
             || self.documents.iter().any(|(name, ..)| !has_slash && is_last(name))
             || self.segments.iter().any(|(place, name, ..)| match place {
                 SegmentPlace::First => trimmed.strip_prefix(&name[..]).is_some_and(ends_segment),
                 SegmentPlace::Last => is_last(name),
             })
-            || !inner.is_empty()
-                && self.segment_values.iter().any(|((before, shape), ..)| {
-                    matching_value((before, *shape), trimmed.split(|byte| *byte == b'/')).is_some()
-                })
+            || self.has_matching_value(path)
     }
 
-    /// Writes a path that rules change. Returns it before segments were left out.
+    #[inline(always)]
+    fn has_matching_value(&self, path: PathText<'_>) -> bool {
+        // A loop is compiled for the caller's instruction set; `any` may become a call.
+        for ((before, shape), ..) in &self.segment_values {
+            if path.matching_value((before, *shape)).is_some() {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Writes a path that these rules change. Returns the plain path.
+    #[inline(always)]
     pub(super) fn write<'b>(
         &self,
-        path: &[u8],
+        (path, changes): (PathText<'b>, PathChanges),
         buffers: &'b mut PathBuffers,
         removed: &mut impl RemovalLog,
         out: &mut Vec<u8>,
     ) -> &'b [u8] {
         let PathBuffers { path: plain, segments } = buffers;
-        plain.clear();
-        self.write_plain_path(path, plain, removed);
-        let len = plain.len();
-        self.write_segments((&mut *plain, segments), removed, out);
-        &plain[..len]
+        let path = if changes.to_plain {
+            plain.clear();
+            self.write_plain_path(path.path, plain, removed);
+            PathText::of(plain)
+        } else {
+            path
+        };
+        if self.segments.is_empty() && self.segment_values.is_empty() && path.path.len() > 1 {
+            self.write_end(path, removed, out);
+        } else if let [((before, shape), context, number)] = &self.segment_values[..]
+            && self.has_only_values
+        {
+            match path.matching_value((before, *shape)).filter(|_| context.contains(path.path)) {
+                Some(value) => {
+                    removed.add(*number, || xxh3_64(&path.path[value.clone()]) | 1);
+                    append_range(out, path.text, path.at, value.start);
+                    append(out, PLACEHOLDER);
+                    append_range(out, path.text, path.at + value.end, path.path.len() - value.end);
+                }
+                None => append_range(out, path.text, path.at, path.path.len()),
+            }
+        } else {
+            self.write_segments(path, segments, removed, out);
+        }
+        path.path
     }
 
     /// Writes the path without path parameters, in lower case, and without doubled slashes, as far as rules say so.
@@ -167,18 +233,51 @@ impl PathRules {
         append(out, &path[from..]);
     }
 
+    /// Writes the path without its document and its final slash, as far as rules say so. There are no other rules about segments.
+    #[inline(always)]
+    fn write_end(&self, path: PathText<'_>, removed: &mut impl RemovalLog, out: &mut Vec<u8>) {
+        let PathText { text, at, path, delimiters } = path;
+        let mut end = path.len();
+        if path[end - 1] == b'/' {
+            match self.final_slash.number(path) {
+                Some(number) => removed.add(number, || 1),
+                None => return append_range(out, text, at, end),
+            }
+            return append_range(out, text, at, end - 1);
+        }
+        let last_at = match delimiters {
+            Some([slashes, _]) => 64 - slashes.leading_zeros() as usize,
+            None => memchr::memrchr(b'/', path).map_or(0, |at| at + 1),
+        };
+        for (name, context, number) in &self.documents {
+            if path[last_at..] == name[..] && context.contains(path) {
+                removed.add(*number, || 1);
+                end = last_at;
+                if let Some(number) = self.final_slash.number(path).filter(|_| last_at > 1) {
+                    removed.add(number, || 1);
+                    end -= 1;
+                }
+                break;
+            }
+        }
+        append_range(out, text, at, end);
+    }
+
     /// Writes the segments of `path` without those that make no difference.
     fn write_segments(
         &self,
-        (path, segments): (&mut Vec<u8>, &mut Vec<Range<usize>>),
+        path: PathText<'_>,
+        segments: &mut Vec<Range<usize>>,
         removed: &mut impl RemovalLog,
         out: &mut Vec<u8>,
     ) {
-        let mut has_slash = split_segments(path, segments);
+        segments.clear();
+        segments.extend(path.segments());
+        let PathText { text, at, path, .. } = path;
+        let mut has_slash = path.ends_with(b"/") && !segments.is_empty();
         let is_document = |(name, context, _): &&(Vec<u8>, PathContext, u16)| {
             segments.last().is_some_and(|last| name[..] == path[last.clone()]) && context.contains(path)
         };
-        let final_slash = self.final_slash.number(path);
         if let Some((.., number)) = self.documents.iter().filter(|_| !has_slash).find(is_document) {
             removed.add(*number, || 1);
             segments.pop();
@@ -195,11 +294,24 @@ impl PathRules {
             }
         }
         self.replace_values(path, segments, removed);
+        // Adjacent segments are copied together.
+        let mut copied = 0..0;
         for segment in segments.iter() {
-            out.push(b'/');
-            append(out, &path[segment.clone()]);
+            if *segment == REPLACED {
+                append_range(out, text, at + copied.start, copied.len());
+                out.push(b'/');
+                append(out, PLACEHOLDER);
+                copied = 0..0;
+            } else if !copied.is_empty() && copied.end + 1 == segment.start {
+                copied.end = segment.end;
+            } else {
+                append_range(out, text, at + copied.start, copied.len());
+                out.push(b'/');
+                copied = segment.clone();
+            }
         }
-        match final_slash {
+        append_range(out, text, at + copied.start, copied.len());
+        match self.final_slash.number(path) {
             _ if segments.is_empty() => out.push(b'/'),
             Some(number) if has_slash => removed.add(number, || 1),
             _ if has_slash => out.push(b'/'),
@@ -207,36 +319,18 @@ impl PathRules {
         }
     }
 
-    /// Replaces values of segments by `*`, which is added to the end of `path`.
-    fn replace_values(&self, path: &mut Vec<u8>, segments: &mut [Range<usize>], removed: &mut impl RemovalLog) {
-        let len = path.len();
+    /// Replaces values of segments by the placeholder.
+    fn replace_values(&self, path: &[u8], segments: &mut [Range<usize>], removed: &mut impl RemovalLog) {
         for ((before, shape), context, number) in &self.segment_values {
-            let texts = segments.iter().map(|segment| &path[segment.clone()]);
-            if let Some(value) = matching_value((before, *shape), texts)
-                && context.contains(&path[..len])
+            let text = |segment: &Range<usize>| if *segment == REPLACED { PLACEHOLDER } else { &path[segment.clone()] };
+            if let Some(value) = matching_value((before, *shape), segments.iter().map(text))
+                && context.contains(path)
             {
                 removed.add(*number, || xxh3_64(value) | 1);
-                segments[before.len()] = path.len()..path.len() + 1;
-                path.push(b'*');
+                segments[before.len()] = REPLACED;
             }
         }
     }
-}
-
-/// Finds the segments of `path`. Returns whether it ends with a slash that follows a segment.
-fn split_segments(path: &[u8], segments: &mut Vec<Range<usize>>) -> bool {
-    segments.clear();
-    let first = usize::from(path.starts_with(b"/"));
-    let mut from = first;
-    for at in positions(&path[first..], |byte| byte == b'/').map(|at| at + first) {
-        segments.push(from..at);
-        from = at + 1;
-    }
-    let has_slash = !segments.is_empty() && from == path.len();
-    if from < path.len() {
-        segments.push(from..path.len());
-    }
-    has_slash
 }
 
 /// Returns the segment after those that match `before`, if it has the shape and is not `*`.
@@ -247,7 +341,7 @@ fn matching_value<'p>(
     for want in before {
         segments.next().filter(|segment| is_general_form(want, segment))?;
     }
-    segments.next().filter(|value| *value != b"*" && shape.is_none_or(|shape| ValueShape::of(value) == shape))
+    segments.next().filter(|value| has_shape(value, shape))
 }
 
 fn lower_case(path: &mut [u8], number: u16, removed: &mut impl RemovalLog) {

@@ -1,11 +1,12 @@
 //! Applies rules about content to URLs: [`ContentRuleSet`].
 
-use super::path_rules::{PathBuffers, PathRules, RulePlaces};
-use super::query_rules::QueryRules;
+use super::path_rules::{PathBuffers, PathChanges, PathRules, RulePlaces};
+use super::path_text::PathText;
+use super::query_rules::{QueryForm, QueryPart, QueryRules, QueryText};
 use super::removal::{RemovalLog, Removed};
 use super::rule::{ContentRule, PathContext, ScopedRule};
-use super::url_parts::UrlParts;
-use crate::kernel::{append, append_some};
+use super::url_parts::{RestMasks, UrlOrigin, UrlParts};
+use crate::kernel::{BufferedText, MAX_MASKED_LEN, append, append_range, append_some};
 use std::ops::Range;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -18,6 +19,41 @@ struct Repetition<'a> {
 impl RemovalLog for Repetition<'_> {
     fn add(&mut self, rule: u16, _removed: impl FnOnce() -> Removed) {
         self.is_needed |= self.rules.contains(&rule);
+    }
+}
+
+/// Which parts of URLs rules are about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum RuleSubject {
+    /// Queries only.
+    Query,
+    /// Paths only.
+    Path,
+    /// Several parts, other parts, or none.
+    #[default]
+    Other,
+}
+
+/// A URL, and the delimiters in what follows its origin.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DelimitedUrl<'a> {
+    pub(crate) text: BufferedText<'a>,
+    /// The number of bytes of scheme, `://` and authority.
+    pub(crate) path_at: usize,
+    pub(crate) masks: &'a RestMasks,
+}
+
+impl<'a> DelimitedUrl<'a> {
+    /// Returns whether all delimiters are in the masks.
+    #[inline(always)]
+    pub(crate) fn is_masked(&self) -> bool {
+        self.text.text().len() - self.path_at <= MAX_MASKED_LEN
+    }
+
+    /// Splits the URL into its parts.
+    pub(crate) fn split(&self) -> UrlParts<'a> {
+        let origin = UrlOrigin::of_text(&self.text.text()[..self.path_at]);
+        origin.split_with(self.text, Some(self.masks))
     }
 }
 
@@ -49,8 +85,8 @@ struct AliasOf {
 #[derive(Debug, Default)]
 pub(crate) struct RuleBuffers {
     path: PathBuffers,
-    /// Where the remaining parameters are in the query.
-    parameters: Vec<Range<usize>>,
+    /// What remains of the query.
+    query: Vec<QueryPart>,
 }
 
 impl ContentRuleSet {
@@ -96,12 +132,17 @@ impl ContentRuleSet {
     }
 
     /// Returns whether `url` has what a rule about anything but paths is about.
-    #[inline]
+    #[inline(always)]
     fn may_change_besides_path(&self, url: &UrlParts<'_>) -> bool {
-        !self.same_as[usize::from(url.is_https)].is_empty()
-            || self.scheme.is_used() && !url.is_https
-            || self.query.may_change(url)
+        self.may_change_origin(url)
+            || self.query.is_used() && url.query.is_some()
             || self.fragment.is_used() && url.fragment.is_some()
+    }
+
+    /// Returns whether a rule may change scheme or host of `url`.
+    #[inline(always)]
+    fn may_change_origin(&self, url: &UrlParts<'_>) -> bool {
+        !self.same_as[usize::from(url.is_https)].is_empty() || self.scheme.is_used()
     }
 
     /// Writes the form of `url` that is the same for all URLs that the rules make equal, and adds to `removed` what each
@@ -113,31 +154,36 @@ impl ContentRuleSet {
         removed: &mut impl RemovalLog,
         out: &mut Vec<u8>,
     ) {
-        let _ = self.write_parts((url, self.path.change(url.path)), buffers, removed, out);
+        let _ = self.write_parts((url, self.path.changes(PathText::of_url(url))), buffers, removed, out);
     }
 
-    /// Does what [`Self::write`] does. `changes_path` says whether rules about paths apply. Returns where the path is in `out`.
-    #[inline]
+    /// Does what [`Self::write`] does. `changes` says which rules about paths apply. Returns where the path is in `out`.
     fn write_parts(
         &self,
-        (url, changes_path): (&UrlParts<'_>, bool),
+        (url, changes): (&UrlParts<'_>, PathChanges),
         buffers: &mut RuleBuffers,
         removed: &mut impl RemovalLog,
         out: &mut Vec<u8>,
     ) -> Range<usize> {
         out.clear();
-        self.write_origin(url, removed, out);
-        let path_at = out.len();
-        let RuleBuffers { path, parameters } = buffers;
-        let context = if changes_path {
-            self.path.write(url.path, path, removed, out)
+        let (buffer, path_len) = (url.text.buffer(), url.path.len());
+        let RuleBuffers { path: path_buffers, query: parts } = buffers;
+        if self.may_change_origin(url) {
+            self.write_origin(url, removed, out);
         } else {
-            append(out, url.path);
+            append_range(out, buffer, 0, url.path_at);
+        }
+        let path_at = out.len();
+        let plain_path = if changes.any() {
+            self.path.write((PathText::of_url(url), changes), path_buffers, removed, out)
+        } else {
+            append_range(out, buffer, url.path_at, path_len);
             url.path
         };
         let written_path = path_at..out.len();
-        if url.query.is_some() {
-            self.query.write((url, context), parameters, removed, out);
+        if let Some(query) = QueryText::of(url) {
+            let form = self.query.find_parts((query, plain_path), parts, removed);
+            query.write(form, parts, out);
         }
         if let Some(fragment) = url.fragment {
             match self.fragment.number(url.path) {
@@ -173,14 +219,92 @@ impl ContentRuleSet {
     /// returns `None` if the URL has nothing that a rule is about.
     #[inline]
     pub(crate) fn rewrite(&self, url: &UrlParts<'_>, buffers: &mut RuleBuffers, out: &mut Vec<u8>) -> Option<bool> {
-        let changes_path = self.path.change(url.path);
-        if !changes_path && !self.may_change_besides_path(url) {
+        let changes = self.path.changes(PathText::of_url(url));
+        if !changes.any() && !self.may_change_besides_path(url) {
             return None;
         }
         let mut repetition = Repetition { rules: &self.repeated, is_needed: false };
-        let path = self.write_parts((url, changes_path), buffers, &mut repetition, out);
-        let is_repeated = repetition.is_needed && (self.depends_on_paths_or_hosts() || self.path.change(&out[path]));
-        Some(is_repeated)
+        let path = self.write_parts((url, changes), buffers, &mut repetition, out);
+        Some(self.is_repeated(&repetition, &out[path]))
+    }
+
+    #[inline(always)]
+    fn is_repeated(&self, repetition: &Repetition<'_>, path: &[u8]) -> bool {
+        repetition.is_needed && (self.depends_on_paths_or_hosts() || self.path.changes(PathText::of(path)).any())
+    }
+
+    /// Returns which parts of URLs the rules are about.
+    pub(crate) fn subject(&self) -> RuleSubject {
+        let has_others =
+            self.scheme.is_used() || self.fragment.is_used() || self.same_as.iter().any(|of| !of.is_empty());
+        match (self.query.is_used(), self.path.is_used()) {
+            _ if has_others => RuleSubject::Other,
+            (true, false) => RuleSubject::Query,
+            (false, true) => RuleSubject::Path,
+            _ => RuleSubject::Other,
+        }
+    }
+
+    /// Appends what [`Self::write`] writes for a URL, if rules change it. They must be about queries only, and the masks must
+    /// have all delimiters. Returns whether they change it.
+    #[inline(always)]
+    pub(crate) fn append_with_query(
+        &self,
+        url: DelimitedUrl<'_>,
+        buffers: &mut RuleBuffers,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let DelimitedUrl { text, path_at, masks } = url;
+        let (text, len) = (text.buffer(), text.text().len());
+        let (path_len, fragment_at) = masks.ends_of_parts();
+        let (at, end) = (path_at + path_len + 1, len.min(path_at + fragment_at));
+        if at > end {
+            return false;
+        }
+        let separators = masks.separators(path_len + 1, end - at);
+        let query = QueryText { text, at, query: &text[at..end], separators };
+        // No rule about queries is repeated.
+        let mut repetition = Repetition { rules: &[], is_needed: false };
+        let form = self.query.find_parts((query, &text[path_at..at - 1]), &mut buffers.query, &mut repetition);
+        if form == QueryForm::Whole {
+            return false;
+        }
+        append_range(out, text, 0, at - 1);
+        query.write(form, &buffers.query, out);
+        if end < len {
+            append_range(out, text, end, len - end);
+        }
+        true
+    }
+
+    /// Does what [`Self::append_with_query`] does for rules about paths only. Returns `None` if the rules are to be applied to the
+    /// result again.
+    #[inline(always)]
+    pub(crate) fn append_with_path(
+        &self,
+        url: DelimitedUrl<'_>,
+        buffers: &mut RuleBuffers,
+        out: &mut Vec<u8>,
+    ) -> Option<bool> {
+        let DelimitedUrl { text, path_at, masks } = url;
+        let (text, uri) = (text.buffer(), text.text());
+        let (query_at, fragment_at) = masks.ends_of_parts();
+        let end = uri.len().min(path_at + query_at.min(fragment_at));
+        let delimiters = masks.delimiters_of_path(end - path_at);
+        let path = PathText { text, at: path_at, path: &text[path_at..end], delimiters };
+        let changes = self.path.changes(path);
+        if !changes.any() {
+            return Some(false);
+        }
+        let from = out.len();
+        append_range(out, text, 0, path_at);
+        let mut repetition = Repetition { rules: &self.repeated, is_needed: false };
+        self.path.write((path, changes), &mut buffers.path, &mut repetition, out);
+        if self.is_repeated(&repetition, &out[from + path_at..]) {
+            return None;
+        }
+        append_range(out, text, end, uri.len() - end);
+        Some(out[from..] != *uri)
     }
 
     /// Returns whether another path, scheme or host may have the effect that other rules apply.

@@ -1,23 +1,30 @@
 //! The parts of URLs that rules are about: [`UrlParts`].
 
-use crate::kernel::{any_byte, find_byte, low_bits, masks_of, positions_by_mask, positions_of};
+use crate::kernel::{
+    BufferedText, DelimiterMasks, MAX_MASKED_LEN, UrlMasks, any_byte, find_byte, low_bits, masks_of, positions,
+    positions_of,
+};
 
 /// An http or https URI in the parts that rules are about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct UrlParts<'a> {
-    /// The whole URI.
-    pub(super) uri: &'a [u8],
+    /// The URI, and what follows it in its buffer.
+    pub(super) text: BufferedText<'a>,
     pub(super) is_https: bool,
     /// Userinfo, host and port.
     pub(super) authority: &'a [u8],
+    /// Where the path begins in the URI.
+    pub(super) path_at: usize,
     /// With the first slash; empty only if the URI is not canonical.
     pub(super) path: &'a [u8],
     /// Without `?`.
     pub(super) query: Option<&'a [u8]>,
     /// Without `#`.
     pub(super) fragment: Option<&'a [u8]>,
-    /// A mask of the positions of `&` in the query, if what follows the authority has at most 64 bytes.
-    ampersands: Option<u64>,
+    /// Masks of the slashes and of the semicolons in the path, if it has at most 64 bytes.
+    pub(super) delimiters_of_path: Option<[u64; 2]>,
+    /// Masks of the ampersands and of the semicolons in the query, if it has at most 64 bytes.
+    pub(super) separators: Option<[u64; 2]>,
 }
 
 impl<'a> UrlParts<'a> {
@@ -26,18 +33,10 @@ impl<'a> UrlParts<'a> {
         UrlOrigin::of(uri).map(|origin| origin.split(uri))
     }
 
-    /// Returns the byte that separates the parameters of the query, and its positions.
-    #[inline(always)]
-    pub(super) fn separators(&self) -> (u8, impl Iterator<Item = usize>) {
-        let query = self.query.unwrap_or(b"");
-        let separator = if self.ampersands.is_some_and(|mask| mask != 0) { b'&' } else { separator_of(query) };
-        let mask = self.ampersands.filter(|_| separator == b'&');
-        (separator, positions_by_mask(query, mask, move |byte| byte == separator))
-    }
-
     /// Returns the URI.
+    #[inline(always)]
     pub(crate) fn uri(&self) -> &'a [u8] {
-        self.uri
+        self.text.text()
     }
 
     /// Returns userinfo, host and port.
@@ -88,6 +87,12 @@ impl<'a> UrlOrigin<'a> {
         Some(UrlOrigin { is_https, authority: &rest[..authority_len(rest)] })
     }
 
+    /// Returns whether a canonical URI has such an origin.
+    #[inline(always)]
+    pub(crate) fn is_of(uri: &[u8]) -> bool {
+        uri.starts_with(b"http://") || uri.starts_with(b"https://")
+    }
+
     /// Returns the origin that is written like this, with the scheme http or https.
     #[inline(always)]
     pub(crate) fn of_text(text: &'a [u8]) -> UrlOrigin<'a> {
@@ -108,27 +113,68 @@ impl<'a> UrlOrigin<'a> {
     /// Splits the URI that has this origin.
     #[inline(always)]
     pub(crate) fn split(self, uri: &'a [u8]) -> UrlParts<'a> {
+        let masks =
+            masks_of(&uri[self.len()..], *b"/?#&;").map(|[slashes, questions, hashes, ampersands, semicolons]| {
+                let low = DelimiterMasks { slashes, questions, hashes, ampersands, semicolons };
+                UrlMasks { low, high: DelimiterMasks::default() }
+            });
+        self.split_with(uri.into(), masks.as_ref())
+    }
+
+    /// Does what [`Self::split`] does. `masks` has the delimiters in what follows the origin.
+    #[inline(always)]
+    pub(crate) fn split_with(self, text: BufferedText<'a>, masks: Option<&UrlMasks<DelimiterMasks>>) -> UrlParts<'a> {
         let UrlOrigin { is_https, authority } = self;
-        let rest = &uri[self.len()..];
-        let masks = masks_of(rest, *b"?#&");
+        let (path_at, uri) = (self.len(), text.text());
+        let rest = &uri[path_at..];
+        let masks = masks.filter(|_| rest.len() <= MAX_MASKED_LEN);
         let (query_at, fragment_at) = match masks {
-            Some([queries, fragments, _]) => (queries.trailing_zeros() as usize, fragments.trailing_zeros() as usize),
+            Some(masks) => masks.ends_of_parts(),
             None => {
                 let find = |byte| memchr::memchr(byte, rest).unwrap_or(rest.len());
                 (find(b'?'), find(b'#'))
             }
         };
         let end = fragment_at.min(rest.len());
-        let of_query = |mask: u64| (mask & low_bits(end) as u64).checked_shr(query_at as u32 + 1).unwrap_or(0);
+        let path = &rest[..query_at.min(end)];
+        let query = (query_at < end).then(|| &rest[query_at + 1..end]);
         UrlParts {
-            uri,
+            text,
             is_https,
             authority,
-            path: &rest[..query_at.min(end)],
-            query: (query_at < end).then(|| &rest[query_at + 1..end]),
+            path_at,
+            path,
+            query,
             fragment: (fragment_at < rest.len()).then(|| &rest[fragment_at + 1..]),
-            ampersands: masks.map(|[.., mask]| of_query(mask)),
+            delimiters_of_path: masks.and_then(|masks| masks.delimiters_of_path(path.len())),
+            separators: masks.and_then(|masks| masks.separators(path.len() + 1, query.map_or(0, <[u8]>::len))),
         }
+    }
+}
+
+/// The delimiters in what follows the authority of a URL.
+pub(crate) type RestMasks = UrlMasks<DelimiterMasks>;
+
+impl RestMasks {
+    /// Returns where the query begins, with its question mark, and where the fragment does. Each is 128 if there is none, and
+    /// the query may be within the fragment.
+    #[inline(always)]
+    pub(super) fn ends_of_parts(&self) -> (usize, usize) {
+        let first = |class: fn(&DelimiterMasks) -> u64| self.all(class).trailing_zeros() as usize;
+        (first(|masks| masks.questions), first(|masks| masks.hashes))
+    }
+
+    /// Returns masks of the slashes and of the semicolons in the path, if it has at most 64 bytes.
+    #[inline(always)]
+    pub(super) fn delimiters_of_path(&self, len: usize) -> Option<[u64; 2]> {
+        (len <= 64).then(|| [self.low.slashes, self.low.semicolons].map(|mask| mask & low_bits(len) as u64))
+    }
+
+    /// Returns masks of the ampersands and of the semicolons in the query, if it has at most 64 bytes.
+    #[inline(always)]
+    pub(super) fn separators(&self, at: usize, len: usize) -> Option<[u64; 2]> {
+        let of_query = |mask: u128| mask.checked_shr(at as u32).unwrap_or(0) as u64 & low_bits(len) as u64;
+        (len <= 64).then(|| [self.all(|masks| masks.ampersands), self.all(|masks| masks.semicolons)].map(of_query))
     }
 }
 
@@ -156,8 +202,15 @@ fn authority_len(text: &[u8]) -> usize {
 /// Returns the byte that separates the parameters of a query. Some sites use `;` instead of `&` (HTML 4.01, section B.2.2).
 pub(super) fn separator_of(query: &[u8]) -> u8 {
     let has_semicolons = || {
-        let mut parameters = query.split(|byte| *byte == b';').filter(|parameter| !parameter.is_empty());
-        parameters.clone().count() > 1 && parameters.all(|parameter| parameter.contains(&b'='))
+        let (mut at, mut count) = (0, 0);
+        for end in positions(query, |byte| byte == b';').chain([query.len()]) {
+            let parameter = &query[at..end];
+            if !parameter.is_empty() && find_byte(parameter, |byte| byte == b'=').is_none() {
+                return false;
+            }
+            (at, count) = (end + 1, count + usize::from(!parameter.is_empty()));
+        }
+        count > 1
     };
     // Most queries have no semicolon.
     if any_byte(query, |byte| byte == b';') && !any_byte(query, |byte| byte == b'&') && has_semicolons() {
@@ -193,7 +246,7 @@ pub(super) fn general_segment(segment: &[u8]) -> &[u8] {
 }
 
 /// Returns whether [`general_segment`] returns `form` for a segment.
-#[inline]
+#[inline(always)]
 pub(super) fn is_general_form(form: &[u8], segment: &[u8]) -> bool {
     match form {
         b"#" => !segment.is_empty() && segment.iter().all(u8::is_ascii_digit),
@@ -237,5 +290,43 @@ mod tests {
             }
         }
         assert!([&b"ftp://a/"[..], b"http:/a", b"http", b""].iter().all(|uri| UrlParts::of(uri).is_none()));
+    }
+
+    #[test]
+    fn delimiters_are_those_of_their_part() {
+        let positions = |text: &[u8], byte: u8| {
+            (0..text.len()).filter(|at| text[*at] == byte).fold(0, |mask, at| mask | 1_u64 << at)
+        };
+        let (mut short, mut long) = (0, 0);
+        for path_len in (0..30).chain(60..68) {
+            for query_len in (0..30).chain(58..68) {
+                for end in ["", "#", "#a/b;c&d"] {
+                    let query: String = "a=1&b;c/&?".chars().cycle().take(query_len).collect();
+                    let path: String = "x;/y//".chars().cycle().take(path_len).collect();
+                    let uri = format!("http://h/{path}?{query}{end}");
+                    let buffer = format!("{uri}/?#&;{}", "/&;".repeat(50));
+                    let mut masks = [UrlMasks::default()];
+                    let origin = UrlOrigin::of(uri.as_bytes()).unwrap();
+                    let rest = BufferedText::within(buffer.as_bytes(), origin.len(), uri.len() - origin.len());
+                    crate::kernel::mask_delimiters(&[rest], &mut masks);
+                    let text = BufferedText::within(buffer.as_bytes(), 0, uri.len());
+                    let has_masks = [uri.len() - origin.len() <= 64, uri.len() - origin.len() <= MAX_MASKED_LEN];
+                    let urls = [origin.split(uri.as_bytes()), origin.split_with(text, Some(&masks[0]))];
+                    for (url, has_masks) in urls.into_iter().zip(has_masks) {
+                        assert_eq!((url.uri(), url.query), (uri.as_bytes(), Some(query.as_bytes())));
+                        assert_eq!(url.path.len(), path_len + 1);
+                        let masks = |text: &[u8], bytes: [u8; 2]| {
+                            let is_known = has_masks && text.len() <= 64;
+                            is_known.then(|| bytes.map(|byte| positions(text, byte)))
+                        };
+                        assert_eq!(url.delimiters_of_path, masks(url.path, *b"/;"), "{uri}");
+                        assert_eq!(url.separators, masks(query.as_bytes(), *b"&;"), "{uri}");
+                        let is_short = url.delimiters_of_path.is_some() && url.separators.is_some();
+                        (short, long) = (short + u32::from(is_short), long + u32::from(!is_short));
+                    }
+                }
+            }
+        }
+        assert!(short > 5000 && long > 1000, "{short} {long}");
     }
 }

@@ -48,6 +48,22 @@ impl ValueShape {
         }
     }
 
+    /// Returns whether `value` has this shape.
+    #[inline(always)]
+    pub(super) fn is_of(self, value: &[u8]) -> bool {
+        match self {
+            // Most values of rules have this shape.
+            ValueShape::Hex => {
+                let is_digit = |byte: u8| byte.wrapping_sub(b'0') < 10;
+                let is_letter = |byte: u8| (byte | 0x20).wrapping_sub(b'a') < 6;
+                value.len() >= 16
+                    && !any_byte(value, |byte| !(is_digit(byte) | is_letter(byte)))
+                    && any_byte(value, is_letter)
+            }
+            _ => ValueShape::of(value) == self,
+        }
+    }
+
     /// Returns whether software makes values of this shape, and people do not.
     pub(super) fn is_made(self) -> bool {
         !matches!(self, ValueShape::Number | ValueShape::Other)
@@ -85,6 +101,9 @@ mod tests {
             ("1600000000123", ValueShape::Time),
             ("20260102030405", ValueShape::Time),
             ("42", ValueShape::Number),
+            ("1234567890123456", ValueShape::Number),
+            ("123456789012345f", ValueShape::Hex),
+            ("12345678901234f", ValueShape::Other),
             ("a8f3kq02mzp19xw7", ValueShape::Token),
             ("the-history-of-the-river-in-2024", ValueShape::Other),
             ("news", ValueShape::Other),
@@ -92,6 +111,9 @@ mod tests {
         ];
         for (value, shape) in cases {
             assert_eq!(ValueShape::of(value.as_bytes()), shape, "{value}");
+            for (other, _) in ValueShape::ALL {
+                assert_eq!(other.is_of(value.as_bytes()), other == shape, "{value}");
+            }
         }
     }
 }

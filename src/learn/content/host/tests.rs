@@ -152,6 +152,32 @@ fn noise_does_not_hide_sessions() {
 }
 
 #[test]
+fn values_that_select_one_of_three_contents_are_no_noise() {
+    // As many pairs of contents agree as with two variants.
+    let content = |page: u64, copy: u64| match page % 4 {
+        0 => [0, 0, 0, 1, 2],
+        1 => [1, 1, 1, 2, 0],
+        2 => [2, 2, 2, 2, 1],
+        _ => [0, 0, 0, 1, 1],
+    }[copy as usize];
+    let selecting =
+        |page, copy| (format!("http://a/d/{page}?key={}", token(page, copy)), 3 * page + content(page, copy));
+    assert!(learned(&urls(8, selecting)).is_empty());
+    let two =
+        |page, copy| (format!("http://a/d/{page}?key={}", token(page, copy)), 3 * page + content(page, copy).min(1));
+    assert_eq!(learned(&urls(8, two)), ["ignore-parameter key=<hex> "]);
+}
+
+#[test]
+fn path_parameters_that_are_no_sessions_need_more_contents() {
+    let style = |page, copy| (format!("http://a/{page};style={}", ["red", "blue", "green"][copy as usize % 3]), page);
+    assert!(learned(&urls(8, style)).is_empty());
+    assert_eq!(learned(&urls(12, style)), ["ignore-path-parameter style "]);
+    let session = |page, copy| (format!("http://a/{page};jsessionid={}", token(page, copy)), page);
+    assert_eq!(learned(&urls(6, session)), ["ignore-path-parameter jsessionid "]);
+}
+
+#[test]
 fn sessions_that_matter_under_some_paths_are_kept_there() {
     let carts = |page: u64, copy: u64| match page % 4 {
         0 => (format!("http://a/cart?sid={}", token(page, copy)), 1000 + page * 5 + copy),
