@@ -277,7 +277,7 @@ impl ContentRuleSet {
         true
     }
 
-    /// Does what [`Self::append_with_query`] does for rules about paths only. Returns `None` if the rules are to be applied to the
+    /// Does what [`Self::append_with_query`] does for rules about paths only. `None` if the rules are to be applied to the
     /// result again.
     #[inline(always)]
     pub(crate) fn append_with_path(
