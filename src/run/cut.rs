@@ -18,6 +18,7 @@ use crate::input::{Block, Defect, OpenOptions, Source, Sources};
 use crate::record::archive::BatchLimits;
 use crate::record::csv::CsvColumnsError;
 use crate::record::{FormatAdvice, RecordBuffer, TextFormat};
+use std::ops::RangeInclusive;
 
 /// Records of tables and archives can share a base. Their row groups count at least this part of the bases, so that
 /// resolved references do not exceed the texts of a row group.
@@ -26,10 +27,11 @@ const BASE_SHARE: usize = 12;
 /// Least bytes for which a record counts. The memory that workers need was measured on lines of this length.
 const MIN_RECORD_LEN: usize = 16;
 
-/// To find out whether a text may have more lines than its bytes count for, so many bytes are looked at in each step of so many
-/// bytes. Counting all lines of every text would cost a pass over it.
+/// A text may have more lines than its bytes count for. To find out, so many bytes are looked at, at its end and at the beginning of
+/// each quarter, if these are not shorter or longer than the limits. Counting all lines of every text would cost a pass
+/// over it, and each look at a mapped file maps pages into memory.
 const SAMPLE_LEN: usize = 1 << 10;
-const SAMPLE_STEP: usize = 256 << 10;
+const SAMPLE_STEPS: RangeInclusive<usize> = 4 << 10..=256 << 10;
 
 /// Whole records that become one row group, or a slice of it.
 #[derive(Debug)]
@@ -321,7 +323,9 @@ fn counted_len(len: usize, records: usize) -> u64 {
 /// The number of lines of a text if samples of it have many; otherwise 0.
 fn count_short_lines(text: &[u8]) -> usize {
     let count = |text: &[u8]| memchr::memchr_iter(b'\n', text).count();
-    let samples = text.chunks(SAMPLE_STEP).map(|step| &step[..step.len().min(SAMPLE_LEN)]);
+    let steps = text.chunks((text.len() / 4).clamp(*SAMPLE_STEPS.start(), *SAMPLE_STEPS.end()));
+    let end = &text[text.len().saturating_sub(SAMPLE_LEN)..];
+    let samples = steps.map(|step| &step[..step.len().min(SAMPLE_LEN)]).chain([end]);
     let (lines, len) = samples.fold((0, 0), |(lines, len), sample| (lines + count(sample), len + sample.len()));
     if lines * MIN_RECORD_LEN > len { count(text) } else { 0 }
 }

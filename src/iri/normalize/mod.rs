@@ -98,7 +98,7 @@ struct Pass<'a, const SCHEME: bool> {
     dots: Range<usize>,
 }
 
-const NO_DOTS: Range<usize> = usize::MAX..0;
+const NO_DOTS: Range<usize> = Range { start: usize::MAX, end: 0 };
 
 impl<const SCHEME: bool> Pass<'_, SCHEME> {
     fn run(mut self) -> Result<(Flags, Changes), Fault> {
