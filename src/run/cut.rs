@@ -27,10 +27,12 @@ const BASE_SHARE: usize = 12;
 /// Least bytes for which a record counts. The memory that workers need was measured on lines of this length.
 const MIN_RECORD_LEN: usize = 16;
 
-/// A text may have more lines than its bytes count for. To find out, so many bytes are looked at, at its end and at the beginning of
-/// each quarter, if these are not shorter or longer than the limits. Counting all lines of every text would cost a pass
-/// over it, and each look at a mapped file maps pages into memory.
+/// Length of a sample. Samples show whether a text may have more lines than its bytes count for: one at its end, and one at the
+/// beginning of each step. Counting all lines of every text would cost a pass over it, and each sample of a mapped file maps
+/// pages into memory.
 const SAMPLE_LEN: usize = 1 << 10;
+
+/// Limits of the length of a step, which is a quarter of the text.
 const SAMPLE_STEPS: RangeInclusive<usize> = 4 << 10..=256 << 10;
 
 /// Whole records that become one row group, or a slice of it.

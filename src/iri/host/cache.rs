@@ -30,12 +30,12 @@ struct CachedHost {
 impl HostCache {
     /// Number of entries, a power of two.
     const ENTRY_COUNT: usize = 8192;
-    /// Maximum length of `texts`. The cache is cleared when it would grow beyond this length.
+    /// Maximum length of `texts`. The cache is cleared when another host might not fit.
     const TEXTS_LEN: usize = 1 << 20;
     /// Longer hosts are not valid DNS names and are not cached.
     const MAX_HOST_LEN: usize = 255;
-    /// No host and form of a cached host are longer. UTS 46 makes at most 18 characters of one, each of which is encoded in
-    /// a few bytes.
+    /// Upper bound of the bytes that a host and its form take in `texts`: UTS 46 makes at most 18 characters of one, and
+    /// Punycode encodes each in a few bytes.
     const MAX_FORM_LEN: usize = 1 << 16;
 
     /// Returns [`HostForm::new`] of `host`, from the cache if possible.

@@ -99,6 +99,9 @@ const fn is_plain(c: char) -> bool {
     if c.is_ascii() { c.is_ascii_alphanumeric() || matches!(c, '-' | '_') } else { is_plain_letter(c) }
 }
 
+/// The prefix of A-labels (RFC 5890 section 2.3.2.1).
+const A_LABEL_PREFIX: [char; 4] = ['x', 'n', '-', '-'];
+
 /// The form of a DNS host whose labels are all plain; `None` if the general path must decide. The result equals that of
 /// [`super::idn::idn_to_ascii`].
 fn plain_form(host: &[u8]) -> Option<HostForm<'static>> {
@@ -151,8 +154,6 @@ fn push_label(label: &[char], text: &mut Vec<u8>) -> Option<Changes> {
     text.extend_from_slice(punycode::encode(label)?.as_bytes());
     Some(Changes::PCT_ENCODED | Changes::IDNA)
 }
-
-const A_LABEL_PREFIX: [char; 4] = ['x', 'n', '-', '-'];
 
 #[cfg(test)]
 mod tests {

@@ -94,7 +94,7 @@ struct Pass<'a, const SCHEME: bool> {
     drop_fragment: bool,
     flags: Flags,
     changes: Changes,
-    /// From the first to the last dot that was written and may belong to a dot segment, in `out`.
+    /// Where the first and the last dot that may belong to a dot segment are in `out`; empty if there are none.
     dots: Range<usize>,
 }
 
