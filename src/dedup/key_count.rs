@@ -43,14 +43,14 @@ pub(crate) struct KeyBuffer {
 #[derive(Clone, Debug, Default)]
 struct BufferedKeys {
     keys: Vec<u128>,
-    kinds: Vec<u32>,
+    kinds: Vec<u8>,
     /// Keys that the table of the partition had at the last insertion.
     table_len: usize,
 }
 
 impl BufferedKeys {
     /// Most bytes of memory of a key: vectors may have twice the capacity that they use.
-    const KEY_LEN: usize = 2 * (size_of::<u128>() + size_of::<u32>());
+    const KEY_LEN: usize = 2 * (size_of::<u128>() + size_of::<u8>());
 }
 
 impl Default for KeyBuffer {
@@ -70,7 +70,7 @@ impl KeyBuffer {
     pub(crate) fn push(&mut self, key: u128, kinds: u8) {
         let buffered = &mut self.partitions[partition_of(key, 0)];
         buffered.keys.push(key);
-        buffered.kinds.push(u32::from(kinds));
+        buffered.kinds.push(kinds);
     }
 }
 
@@ -110,10 +110,10 @@ impl KeyCounter {
         let BufferedKeys { keys, kinds, table_len } = &mut buffer.partitions[partition];
         *table_len = self.keys.insert_partition(partition, (keys, kinds), |key, kinds, inserted| match inserted {
             Inserted::New(known) | Inserted::Present(known) => {
-                buffer.new_kinds[usize::from(kinds as u8 & !*known)] += 1;
-                *known |= kinds as u8;
+                buffer.new_kinds[usize::from(kinds & !*known)] += 1;
+                *known |= kinds;
             }
-            Inserted::Unknown => buffer.unknown.push((key, kinds)),
+            Inserted::Unknown => buffer.unknown.push((key, u32::from(kinds))),
         });
         keys.clear();
         kinds.clear();

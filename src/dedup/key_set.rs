@@ -135,12 +135,13 @@ impl<V: Copy + Default> KeySet<V> {
         }
     }
 
-    /// Inserts keys of one partition. Returns the number of keys that the set has of this partition.
-    pub(crate) fn insert_partition(
+    /// Inserts keys of one partition and calls `each` with every key, what belongs to it, and the result. Returns the number
+    /// of keys that the set has of this partition.
+    pub(crate) fn insert_partition<T: Copy>(
         &self,
         partition: usize,
-        keys: (&[u128], &[u32]),
-        mut each: impl FnMut(u128, u32, Inserted<'_, V>),
+        keys: (&[u128], &[T]),
+        mut each: impl FnMut(u128, T, Inserted<'_, V>),
     ) -> usize {
         let partition = &mut self.lock(partition / GROUP_PARTITIONS)[partition % GROUP_PARTITIONS];
         self.insert_into(partition, keys, &mut each);
@@ -151,11 +152,11 @@ impl<V: Copy + Default> KeySet<V> {
         self.groups[group].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn insert_into(
+    fn insert_into<T: Copy>(
         &self,
         partition: &mut KeyPartition<V>,
-        (keys, rows): (&[u128], &[u32]),
-        each: &mut impl FnMut(u128, u32, Inserted<'_, V>),
+        (keys, rows): (&[u128], &[T]),
+        each: &mut impl FnMut(u128, T, Inserted<'_, V>),
     ) {
         let mut done = 0;
         while done < keys.len() && self.has_space(partition, keys.len() - done) {

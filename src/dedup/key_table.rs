@@ -35,14 +35,19 @@ pub(crate) struct KeyTable<V> {
     prefix_bits: u32,
 }
 
-/// Groups that are allocated together. Tags come first, so that they are close together. The slots of a group are filled
-/// in order.
+/// Groups that are allocated together. The slots of a group are filled in order.
 #[derive(Debug, Clone, Default)]
 struct TableBlock<V> {
-    /// [`FREE_TAG`], or a byte of the key in the slot.
-    tags: [[u8; GROUP_SLOTS]; BLOCK_GROUPS],
+    heads: [GroupHead<V>; BLOCK_GROUPS],
     keys: [[u128; GROUP_SLOTS]; BLOCK_GROUPS],
-    values: [[V; GROUP_SLOTS]; BLOCK_GROUPS],
+}
+
+/// What is read of a group besides a key: short values are in the cache line of the tags.
+#[derive(Debug, Clone, Default)]
+struct GroupHead<V> {
+    /// [`FREE_TAG`], or a byte of the key in the slot.
+    tags: [u8; GROUP_SLOTS],
+    values: [V; GROUP_SLOTS],
 }
 
 /// The result of a search, as group and slot.
@@ -116,7 +121,7 @@ impl<V: Copy + Default> KeyTable<V> {
                         (group, slot, true)
                     }
                 };
-                change(done + i, &mut self.blocks[group / BLOCK_GROUPS].values[group % BLOCK_GROUPS][slot], is_new);
+                change(done + i, self.value(group, slot), is_new);
             }
             done = end;
         }
@@ -127,9 +132,7 @@ impl<V: Copy + Default> KeyTable<V> {
         for (i, &key) in keys.iter().enumerate() {
             self.prefetch_ahead(keys, i);
             match self.search(key) {
-                SlotSearch::Taken(group, slot) => {
-                    found(i, Some(&mut self.blocks[group / BLOCK_GROUPS].values[group % BLOCK_GROUPS][slot]));
-                }
+                SlotSearch::Taken(group, slot) => found(i, Some(self.value(group, slot))),
                 SlotSearch::Free(..) => found(i, None),
             }
         }
@@ -149,8 +152,8 @@ impl<V: Copy + Default> KeyTable<V> {
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u128, V)> {
         let groups = self.blocks.iter().flat_map(|block| (0..BLOCK_GROUPS).map(move |group| (block, group)));
         groups.flat_map(|(block, group)| {
-            let taken = 0..taken_slots(&block.tags[group]);
-            taken.map(move |slot| (block.keys[group][slot], block.values[group][slot]))
+            let head = &block.heads[group];
+            (0..taken_slots(&head.tags)).map(move |slot| (block.keys[group][slot], head.values[slot]))
         })
     }
 
@@ -158,18 +161,15 @@ impl<V: Copy + Default> KeyTable<V> {
     #[inline(always)]
     fn prefetch_ahead(&self, keys: &[u128], i: usize) {
         if let Some((block, group)) = keys.get(i + 2 * PREFETCH_DISTANCE).and_then(|&key| self.group(self.home(key))) {
-            prefetch(&block.tags, group);
+            prefetch(&block.heads, group);
         }
         let soon = keys.get(i + PREFETCH_DISTANCE);
         if let Some((&key, (block, group))) = soon.and_then(|key| Some((key, self.group(self.home(*key))?))) {
             // The first slot with the same tag, or the first free slot: nearly always the slot of the key.
-            let matches = positions_of(tag(key), &block.tags[group]);
-            let slot = if matches == 0 { positions_of(FREE_TAG, &block.tags[group]) } else { matches }.trailing_zeros()
-                as usize;
+            let tags = &block.heads[group].tags;
+            let matches = positions_of(tag(key), tags);
+            let slot = if matches == 0 { positions_of(FREE_TAG, tags) } else { matches }.trailing_zeros() as usize;
             prefetch(&block.keys[group], slot);
-            if size_of::<V>() > 0 {
-                prefetch(&block.values[group], slot);
-            }
         }
     }
 
@@ -177,6 +177,11 @@ impl<V: Copy + Default> KeyTable<V> {
     #[inline(always)]
     fn group(&self, group: usize) -> Option<(&TableBlock<V>, usize)> {
         self.blocks.get(group / BLOCK_GROUPS).map(|block| (&**block, group % BLOCK_GROUPS))
+    }
+
+    #[inline(always)]
+    fn value(&mut self, group: usize, slot: usize) -> &mut V {
+        &mut self.blocks[group / BLOCK_GROUPS].heads[group % BLOCK_GROUPS].values[slot]
     }
 
     #[inline(always)]
@@ -189,7 +194,8 @@ impl<V: Copy + Default> KeyTable<V> {
     fn search(&self, key: u128) -> SlotSearch {
         let (mut at, tag) = (self.home(key), tag(key));
         while let Some((block, group)) = self.group(at) {
-            let mut matches = positions_of(tag, &block.tags[group]);
+            let tags = &block.heads[group].tags;
+            let mut matches = positions_of(tag, tags);
             while matches != 0 {
                 let slot = matches.trailing_zeros() as usize;
                 if block.keys[group][slot] == key {
@@ -197,7 +203,7 @@ impl<V: Copy + Default> KeyTable<V> {
                 }
                 matches &= matches - 1;
             }
-            let free = positions_of(FREE_TAG, &block.tags[group]);
+            let free = positions_of(FREE_TAG, tags);
             if free != 0 {
                 return SlotSearch::Free(at, free.trailing_zeros() as usize);
             }
@@ -212,7 +218,8 @@ impl<V: Copy + Default> KeyTable<V> {
             self.add_block();
         }
         let (block, group) = (&mut self.blocks[group / BLOCK_GROUPS], group % BLOCK_GROUPS);
-        (block.tags[group][slot], block.keys[group][slot], block.values[group][slot]) = (tag(key), key, value);
+        let head = &mut block.heads[group];
+        (head.tags[slot], head.values[slot], block.keys[group][slot]) = (tag(key), value, key);
     }
 
     #[cold]
@@ -237,8 +244,8 @@ impl<V: Copy + Default> KeyTable<V> {
         let mut later = Vec::new();
         for old in (0..before).rev() {
             let (block, group) = (&mut self.blocks[old / BLOCK_GROUPS], old % BLOCK_GROUPS);
-            let (keys, values) = (block.keys[group], block.values[group]);
-            let count = taken_slots(&std::mem::replace(&mut block.tags[group], [FREE_TAG; GROUP_SLOTS]));
+            let (keys, GroupHead { tags, values }) = (block.keys[group], std::mem::take(&mut block.heads[group]));
+            let count = taken_slots(&tags);
             for (&key, &value) in keys[..count].iter().zip(&values[..count]) {
                 match self.home(key) < old {
                     true => later.push((key, value)),

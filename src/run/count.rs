@@ -148,22 +148,23 @@ fn visit_keys(rows: &Rows, keys: &[RowKey], algorithm: KeyAlgorithm, mut each: i
     }
     let kinds: Vec<Cow<'_, [KeyBytes]>> = keys.iter().map(|key| key.of_rows(rows, algorithm)).collect();
     let all = u8::MAX >> (u8::BITS as usize - kinds.len());
-    let mut faults = rows.faults.iter().map(|(row, _)| *row as usize).peekable();
-    for row in 0..rows.len() {
-        if faults.next_if_eq(&row).is_some() {
-            continue;
-        }
-        if kinds[1..].iter().all(|keys| keys[row] == kinds[0][row]) {
-            each(key_number(&kinds[0][row]), all);
-            continue;
-        }
-        let mut visited = 0;
-        while visited != all {
-            let key = &kinds[(!visited).trailing_zeros() as usize][row];
-            let equal = kinds.iter().enumerate().filter(|(_, keys)| keys[row] == *key);
-            let bits = equal.fold(0, |bits, (kind, _)| bits | 1u8 << kind);
-            visited |= bits;
-            each(key_number(key), bits);
+    let faulty = rows.faults.iter().map(|(row, _)| *row as usize).chain([rows.len()]);
+    let mut next = 0;
+    for sound in faulty.map(|end| std::mem::replace(&mut next, end + 1)..end) {
+        for row in sound {
+            let first = &kinds[0][row];
+            if kinds[1..].iter().all(|keys| keys[row] == *first) {
+                each(key_number(first), all);
+                continue;
+            }
+            let mut visited = 0;
+            while visited != all {
+                let key = &kinds[(!visited).trailing_zeros() as usize][row];
+                let equal = kinds.iter().enumerate().filter(|(_, keys)| keys[row] == *key);
+                let bits = equal.fold(0, |bits, (kind, _)| bits | 1u8 << kind);
+                visited |= bits;
+                each(key_number(key), bits);
+            }
         }
     }
 }
