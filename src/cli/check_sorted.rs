@@ -24,7 +24,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CheckSortedArgs {
-    /// Files to check
+    /// Files to check; - is standard input, whose lines are checked
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// Columns to check instead of the declared ones, separated by commas; a - before a name means descending order
@@ -41,7 +41,7 @@ pub(crate) struct CheckSortedArgs {
 pub(crate) fn run(args: &CheckSortedArgs) -> Result<u8, CommandError> {
     let by = (!args.by.is_empty()).then(|| SortBy::parse(args.by.iter().map(|name| name.trim())));
     let mut check = OrderCheck::new(by.clone());
-    let mut text = String::new();
+    let mut status = exit::SUCCESS;
     for path in &args.files {
         if path.is_dir() {
             let parts = path.join("part-*");
@@ -52,11 +52,14 @@ pub(crate) fn run(args: &CheckSortedArgs) -> Result<u8, CommandError> {
             check = OrderCheck::new(by.clone());
         }
         match check_sorted(path, &mut check) {
-            Ok(rows) => text.push_str(&format!(
-                "{}: {} in order\n",
-                visible(&path.display().to_string()),
-                count_of(rows, "row")
-            )),
+            Ok(_) if args.quiet => (),
+            Ok(rows) => {
+                let name = path.display().to_string();
+                let printed = print_lines(&format!("{}: {} in order\n", visible(&name), count_of(rows, "row")));
+                if printed != exit::SUCCESS {
+                    return Ok(printed);
+                }
+            }
             Err(error @ CheckSortedError::Order { error: OrderError::OutOfOrder { .. }, .. }) => {
                 print_error(&error.to_string());
                 let has_order = |format: OutputFormat| format.has_order() || format == OutputFormat::Text;
@@ -65,15 +68,20 @@ pub(crate) fn run(args: &CheckSortedArgs) -> Result<u8, CommandError> {
                         "whole lines were compared as bytes; columns are compared only in Parquet and Arrow IPC files",
                     );
                 }
-                return Ok(exit::DIFFERENT);
+                status = exit::DIFFERENT;
+                // What comes after a file that is out of order cannot be compared with it.
+                if !args.each {
+                    break;
+                }
             }
             Err(
                 error @ (CheckSortedError::NoOrder(_)
                 | CheckSortedError::NoColumn { .. }
-                | CheckSortedError::NoColumns(_)),
+                | CheckSortedError::NoColumns(_)
+                | CheckSortedError::NoFile(_)),
             ) => return Err(CommandError::Usage(error.to_string())),
             Err(error) => return Err(CommandError::Input(error.to_string())),
         }
     }
-    Ok(if args.quiet { exit::SUCCESS } else { print_lines(&text) })
+    Ok(status)
 }

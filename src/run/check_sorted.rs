@@ -19,8 +19,15 @@ use crate::sort::{OrderCheck, OrderColumn, OrderError, SORT_METADATA_KEY, SortBy
 /// Bytes of text read at a time.
 const READ_LEN: usize = 256 << 10;
 
+/// Longest line in bytes.
+const MAX_LINE_LEN: usize = if cfg!(test) { 1 << 20 } else { 128 << 20 };
+
 /// Rows of a Parquet file read at a time.
 const BATCH_ROWS: usize = 8192;
+
+/// How Parquet files and Arrow IPC files begin.
+const PARQUET_MAGIC: &[u8] = b"PAR1";
+const ARROW_MAGIC: &[u8] = b"ARROW1";
 
 /// Why a file is not sorted, or cannot be checked.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +56,17 @@ pub enum CheckSortedError {
     /// The order names columns, but the file has lines.
     #[error("{}: this file has lines, not columns; --by is for Parquet and Arrow IPC files", .0.display())]
     NoColumns(PathBuf),
+    /// A table comes from a pipe, but its footer at the end has to be read first.
+    #[error("{}: Parquet and Arrow IPC are checked in files only, not in pipes", .0.display())]
+    NoFile(PathBuf),
+    /// A line is too long.
+    #[error("{}: there is a line of more than {MAX_LINE_LEN} bytes after {rows} rows; check that this is text", path.display())]
+    LineTooLong {
+        /// The file.
+        path: PathBuf,
+        /// Rows before it.
+        rows: u64,
+    },
     /// An Arrow or Parquet file cannot be decoded.
     #[error("{}: {error}", path.display())]
     Decode {
@@ -67,7 +85,8 @@ pub enum CheckSortedError {
     },
 }
 
-/// Checks that the rows of a file are in order and come after the rows that `check` saw before. Returns their number.
+/// Checks that the rows of a file are in order and come after the rows that `check` saw before. Returns their number. The path
+/// `-` is standard input, which has lines, as pipes have.
 ///
 /// # Errors
 /// A row is out of order, or the file cannot be read.
@@ -102,12 +121,17 @@ struct SortedFile<'a> {
 
 impl SortedFile<'_> {
     fn check(&mut self) -> Result<(), CheckSortedError> {
-        let mut file = File::open(self.path).map_err(|error| self.read_error(Defect::Open(error)))?;
-        let mut magic = [0; 6];
-        let count = file.read(&mut magic).map_err(|error| self.read_error(Defect::Read(error)))?;
-        match &magic[..count] {
-            [b'P', b'A', b'R', b'1', ..] => self.check_table(Self::check_parquet),
-            b"ARROW1" => self.check_table(Self::check_arrow),
+        // What is read from a pipe cannot be read again.
+        if !self.path.is_file() {
+            return self.check_lines();
+        }
+        let file = File::open(self.path).map_err(|error| self.read_error(Defect::Open(error)))?;
+        let mut magic = Vec::new();
+        let read = file.take(ARROW_MAGIC.len() as u64).read_to_end(&mut magic);
+        read.map_err(|error| self.read_error(Defect::Read(error)))?;
+        match &magic[..] {
+            magic if magic.starts_with(PARQUET_MAGIC) => self.check_table(Self::check_parquet),
+            ARROW_MAGIC => self.check_table(Self::check_arrow),
             _ => self.check_lines(),
         }
     }
@@ -174,28 +198,40 @@ impl SortedFile<'_> {
         if self.is_by_columns {
             return Err(CheckSortedError::NoColumns(self.path.to_path_buf()));
         }
-        let origin = Origin::Path(self.path.to_path_buf());
+        let is_stdin = self.path == Path::new("-");
+        let origin = if is_stdin { Origin::Stdin } else { Origin::Path(self.path.to_path_buf()) };
         let opened = open(origin, OpenOptions { mmap: false, threads: 1 }).map_err(|defect| self.read_error(defect))?;
         // The file was opened without mapping, so it is a stream.
         let Opened::Stream(mut stream) = opened else { return Ok(()) };
         let (mut text, mut buffer) = (Vec::new(), vec![0; READ_LEN]);
+        let first_row = self.check.rows();
         loop {
             let count = stream.read(&mut buffer).map_err(|defect| self.read_error(defect))?;
+            // The bytes before have no line end.
+            let (mut start, mut at) = (0, text.len());
             text.extend_from_slice(&buffer[..count]);
-            let mut at = 0;
-            while let Some(len) = memchr::memchr(b'\n', &text[at..]) {
-                self.check.check_line(&text[at..at + len]).map_err(|error| self.order_error(error))?;
-                at += len + 1;
+            if self.check.rows() == first_row && (text.starts_with(PARQUET_MAGIC) || text.starts_with(ARROW_MAGIC)) {
+                return Err(CheckSortedError::NoFile(self.path.to_path_buf()));
             }
-            text.drain(..at);
+            while let Some(len) = memchr::memchr(b'\n', &text[at..]) {
+                self.check_line(&text[start..at + len])?;
+                at += len + 1;
+                start = at;
+            }
+            text.drain(..start);
+            if text.len() > MAX_LINE_LEN {
+                let rows = self.check.rows() - first_row;
+                return Err(CheckSortedError::LineTooLong { path: self.path.to_path_buf(), rows });
+            }
             if count == 0 {
                 break;
             }
         }
-        if text.is_empty() {
-            return Ok(());
-        }
-        self.check.check_line(&text).map_err(|error| self.order_error(error))
+        if text.is_empty() { Ok(()) } else { self.check_line(&text) }
+    }
+
+    fn check_line(&mut self, line: &[u8]) -> Result<(), CheckSortedError> {
+        self.check.check_line(line).map_err(|error| self.order_error(error))
     }
 }
 
@@ -217,4 +253,21 @@ fn declared_order(builder: &ParquetRecordBatchReaderBuilder<File>) -> Option<Sor
         Some(OrderColumn { name, descending: column.descending, nulls_first: column.nulls_first })
     };
     sorting.iter().map(column).collect::<Option<Vec<_>>>().map(SortBy::from_columns).filter(|by| !by.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_a_limit() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let check = |len: usize| {
+            std::fs::write(file.path(), [&b"\n"[..], &vec![b'a'; len]].concat()).unwrap();
+            check_sorted(file.path(), &mut OrderCheck::new(None))
+        };
+        assert_eq!(check(MAX_LINE_LEN).unwrap(), 2);
+        let error = check(MAX_LINE_LEN + 1).unwrap_err();
+        assert!(matches!(error, CheckSortedError::LineTooLong { rows: 1, .. }), "{error}");
+    }
 }

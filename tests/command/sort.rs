@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use serde_json::Value;
 
-use crate::{irikey, read_json, sample, succeed};
+use crate::{irikey, printed, read_json, sample, succeed};
 
 fn files_below(directory: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
@@ -92,6 +92,21 @@ fn what_cannot_be_checked_by_columns_is_reported() {
         2,
         "is a directory; name its files, such as ",
     );
+}
+
+/// Nothing of a pipe is lost when its format is recognized.
+#[test]
+fn pipes_are_checked_from_their_first_byte() {
+    for path in ["-", "/dev/stdin"] {
+        if path == "-" || cfg!(target_os = "linux") {
+            assert!(printed(&["check-sorted", path], b"a\nb\nc").contains("3 rows in order"), "{path}");
+            let unsorted = irikey(&["check-sorted", path], b"zzzzzz\naaa\nbbb\n", Stdio::piped());
+            assert_eq!(unsorted.status.code(), Some(1), "{path}");
+            let table = irikey(&["check-sorted", path], b"PAR1\x15\x04", Stdio::piped());
+            let message = String::from_utf8_lossy(&table.stderr).into_owned();
+            assert!(table.status.code() == Some(2) && message.contains("in files only"), "{path}: {message}");
+        }
+    }
 }
 
 #[test]
