@@ -1,4 +1,4 @@
-//! CSV and TSV through the csv crate: the URL, base and charset fields of each record, unquoted, in a text of the decoder.
+//! CSV and TSV through the crates csv and csv-core: the URL, base and charset fields of each record, unquoted, in a text of the decoder.
 //! RFC 4180 and more: records may differ in their number of fields, and bytes need not be UTF-8.
 //!
 //! The csv crate decides: a record ends at `LF`, `CR LF` or `CR` outside quotes; blank lines are not records; a quote
@@ -9,19 +9,19 @@
 
 mod columns;
 mod comments;
+mod fields;
 
 pub(crate) use columns::URL_COLUMN_NAMES;
 pub use columns::{CsvColumn, CsvColumns, CsvColumnsError, CsvFirstRecord, CsvHeader, CsvOptions, CsvQuote};
-use columns::{bom_guard, reader};
 pub(crate) use comments::CsvComments;
+use fields::{CsvField, FieldReader};
 
 use super::boundary::{Boundary, Quoting};
 use super::buffer::RecordBuffer;
 use super::decoder::TextDecoder;
 use super::records::Records;
 use crate::iri::FaultKind;
-use crate::kernel::Bitmaps;
-use ::csv::ByteRecord;
+use crate::kernel::{Bitmaps, Span};
 
 /// The delimiter of a table whose name ends in `.csv` or `.tsv`, also before the suffix of a compression.
 pub(super) fn delimiter_by_name(name: &str) -> Option<u8> {
@@ -56,8 +56,50 @@ impl Default for CsvLayout {
 #[derive(Debug, Default)]
 pub struct Csv {
     layout: CsvLayout,
-    record: ByteRecord,
+    fields: DecodedFields,
+    /// Memory of the field that is read.
+    field: Vec<u8>,
     rows: RecordBuffer,
+}
+
+/// The fields of a record that are decoded, as far as it has them.
+#[derive(Debug, Default)]
+struct DecodedFields {
+    text: Vec<u8>,
+    url: Option<Span>,
+    base: Option<Span>,
+    charset: Option<Span>,
+    query_charset: Option<Span>,
+}
+
+impl DecodedFields {
+    fn clear(&mut self) {
+        *self = DecodedFields { text: std::mem::take(&mut self.text), ..DecodedFields::default() };
+        self.text.clear();
+    }
+
+    /// Keeps the field of `column` if it is decoded. A column may be used for several purposes.
+    fn insert(&mut self, columns: &CsvColumns, column: usize, value: &[u8]) {
+        let span = Span { at: self.text.len() as u32, len: value.len() as u32 };
+        let fields = [
+            (Some(columns.url), &mut self.url),
+            (columns.base, &mut self.base),
+            (columns.charset, &mut self.charset),
+            (columns.query_charset, &mut self.query_charset),
+        ];
+        let mut is_decoded = false;
+        for (_, field) in fields.into_iter().filter(|(wanted, _)| *wanted == Some(column)) {
+            *field = Some(span);
+            is_decoded = true;
+        }
+        if is_decoded {
+            self.text.extend_from_slice(value);
+        }
+    }
+
+    fn value(&self, field: Option<Span>) -> &[u8] {
+        field.map_or(&[], |span| span.of(&self.text))
+    }
 }
 
 impl TextDecoder for Csv {
@@ -91,19 +133,19 @@ impl Csv {
         if text.is_empty() {
             return;
         }
-        let prefix = bom_guard(text);
-        let mut reader = reader(self.layout.delimiter, self.layout.quote, prefix, text);
-        let mut record = std::mem::take(&mut self.record);
-        loop {
-            let at = (reader.position().byte() as usize).saturating_sub(prefix.len());
-            // Reading memory does not fail, and fields need not be UTF-8, so no error can hide records.
-            match reader.read_byte_record(&mut record) {
-                Ok(true) => self.push(&record, offset + record_start(text, at) as u64),
-                Ok(false) => break,
-                Err(error) => unreachable!("reading memory as CSV failed: {error}"),
+        let mut reader = FieldReader::new(self.layout.delimiter, self.layout.quote, text, &mut self.field);
+        let (mut column, mut record_at) = (0, 0);
+        self.fields.clear();
+        while let Some(CsvField { value, ends_record }) = reader.next() {
+            self.fields.insert(&self.layout.columns, column, value);
+            column += 1;
+            if ends_record {
+                let offset = offset + record_start(text, record_at) as u64;
+                push(&mut self.rows, &self.layout.columns, &self.fields, offset);
+                self.fields.clear();
+                (column, record_at) = (0, reader.position());
             }
         }
-        self.record = record;
     }
 
     /// Appends a line whose quotes are not closed.
@@ -112,36 +154,33 @@ impl Csv {
         self.rows.refuse(FaultKind::NotOfFormat);
         self.rows.begin(offset);
         self.rows.push_url(line.strip_suffix(b"\r").unwrap_or(line));
-        self.push_labels(&ByteRecord::new());
-    }
-
-    fn push(&mut self, record: &ByteRecord, offset: u64) {
-        let url = record.get(self.layout.columns.url);
-        if url.is_none() {
-            self.rows.refuse(FaultKind::MissingColumn);
-        }
-        self.rows.begin(offset);
-        self.rows.push_url(url.unwrap_or_default());
-        self.push_labels(record);
-    }
-
-    /// Appends the base and the charsets of the current record.
-    fn push_labels(&mut self, record: &ByteRecord) {
-        let columns = &self.layout.columns;
-        let field = |column: usize| record.get(column).unwrap_or_default();
-        if let Some(column) = columns.base {
-            self.rows.push_base(field(column));
-        }
-        if let Some(column) = columns.charset {
-            self.rows.push_charset(field(column));
-        }
-        if let Some(column) = columns.query_charset {
-            self.rows.push_query_charset(field(column));
-        }
+        push_labels(&mut self.rows, &self.layout.columns, &DecodedFields::default());
     }
 }
 
-/// The start of the record that the csv crate reports at `at`: after blank lines, and after the `LF` of the `CR LF` that
+fn push(rows: &mut RecordBuffer, columns: &CsvColumns, fields: &DecodedFields, offset: u64) {
+    if fields.url.is_none() {
+        rows.refuse(FaultKind::MissingColumn);
+    }
+    rows.begin(offset);
+    rows.push_url(fields.value(fields.url));
+    push_labels(rows, columns, fields);
+}
+
+/// Appends the base and the charsets of the current record.
+fn push_labels(rows: &mut RecordBuffer, columns: &CsvColumns, fields: &DecodedFields) {
+    if columns.base.is_some() {
+        rows.push_base(fields.value(fields.base));
+    }
+    if columns.charset.is_some() {
+        rows.push_charset(fields.value(fields.charset));
+    }
+    if columns.query_charset.is_some() {
+        rows.push_query_charset(fields.value(fields.query_charset));
+    }
+}
+
+/// The start of the record that is read from `at` on: after blank lines, and after the `LF` of the `CR LF` that
 /// ends the record before.
 fn record_start(chunk: &[u8], at: usize) -> usize {
     let rest = &chunk[at.min(chunk.len())..];

@@ -11,10 +11,10 @@
 //! Which column holds the URL if none was chosen? The first name of [`URL_COLUMN_NAMES`] that exists; otherwise the only
 //! column besides the chosen ones; otherwise the user has to choose.
 
+use super::fields::{CsvField, FieldReader};
 use bstr::ByteSlice;
-use csv::{ByteRecord, Reader, ReaderBuilder};
+use csv::ByteRecord;
 use std::fmt;
-use std::io::Read;
 use thiserror::Error;
 
 /// Names of columns that hold URLs, in order of preference, in any case.
@@ -23,6 +23,9 @@ pub(crate) const URL_COLUMN_NAMES: [&str; 9] =
 
 /// Names of columns that usually hold the base of relative references.
 const BASE_COLUMN_NAMES: [&str; 6] = ["base", "base_url", "page", "page_url", "source_url", "referrer"];
+
+/// Most fields of a first record.
+const MAX_COLUMNS: usize = 1 << 16;
 
 /// A column, as the user chooses it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -141,6 +144,9 @@ pub enum CsvColumnsError {
     /// A column was chosen by name, but there is no header.
     #[error("column {0} is chosen by name, but with --no-header columns have no names; choose it by number")]
     NameWithoutHeader(CsvColumn),
+    /// The first record has more fields than any table.
+    #[error("the first record has more than {MAX_COLUMNS} fields; check that this is a table")]
+    TooMany,
     /// Delimiter and quote are equal, or one of them is a line end.
     #[error("delimiter and quote must be two different bytes other than CR and LF")]
     Delimiter,
@@ -169,14 +175,20 @@ impl CsvOptions {
         if quote == Some(delimiter) || [Some(delimiter), quote].iter().any(|byte| matches!(byte, Some(b'\r' | b'\n'))) {
             return Err(CsvColumnsError::Delimiter);
         }
-        let prefix = bom_guard(bytes);
-        let mut reader = reader(delimiter, quote, prefix, bytes);
+        let mut buffer = Vec::new();
+        let mut reader = FieldReader::new(delimiter, quote, bytes, &mut buffer);
         let mut record = ByteRecord::new();
-        // Reading memory does not fail; see `Csv::decode`.
-        if !reader.read_byte_record(&mut record).unwrap_or(false) {
-            return Ok(None);
+        loop {
+            let Some(CsvField { value, ends_record }) = reader.next() else { return Ok(None) };
+            if record.len() == MAX_COLUMNS {
+                return Err(CsvColumnsError::TooMany);
+            }
+            record.push_field(value);
+            if ends_record {
+                break;
+            }
         }
-        let record_end = (reader.position().byte() as usize).saturating_sub(prefix.len());
+        let record_end = reader.position();
         let (columns, is_header) = self.judge(&record)?;
         let has = |name: &&str| record.iter().any(|field| is_name(field, name));
         let base_name = BASE_COLUMN_NAMES.into_iter().find(has).filter(|_| is_header && self.base.is_none());
@@ -281,32 +293,6 @@ fn describe(record: &ByteRecord) -> String {
     names.join(", ")
 }
 
-/// Bytes that the csv crate copies at a time; the chunk is in the CPU cache anyway.
-const READ_LEN: usize = 32 << 10;
-
-/// A reader of the records in `bytes`, which begin with a record. `prefix` comes from [`bom_guard`].
-pub(super) fn reader<'a>(
-    delimiter: u8,
-    quote: Option<u8>,
-    prefix: &'a [u8],
-    bytes: &'a [u8],
-) -> Reader<impl Read + 'a> {
-    ReaderBuilder::new()
-        .delimiter(delimiter)
-        .quote(quote.unwrap_or(b'"'))
-        .quoting(quote.is_some())
-        .has_headers(false)
-        .flexible(true)
-        .buffer_capacity(READ_LEN.min(bytes.len() + 1))
-        .from_reader(prefix.chain(bytes))
-}
-
-/// The csv crate drops a byte-order mark at the beginning of its input. The mark of the source is dropped before; one at
-/// the beginning of a chunk belongs to a record, and a blank line before it keeps it.
-pub(super) fn bom_guard(bytes: &[u8]) -> &'static [u8] {
-    if bytes.starts_with(b"\xEF\xBB\xBF") { b"\n" } else { b"" }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -360,6 +346,14 @@ mod tests {
         assert!(matches!(no("url", "").read_first(b"url\n"), Err(CsvColumnsError::NameWithoutHeader(_))));
         assert!(matches!(no("", "").read_first(b"url,x\n"), Err(CsvColumnsError::Unclear(_))));
         assert_eq!(no("", "").read_first(b"\r\n\n"), Ok(None));
+    }
+
+    #[test]
+    fn a_first_record_has_a_limit() {
+        let fields = |count: usize| format!("url{}\n", ",".repeat(count - 1));
+        let first = |count| CsvOptions::default().read_first(fields(count).as_bytes());
+        assert!(first(MAX_COLUMNS).is_ok());
+        assert_eq!(first(MAX_COLUMNS + 1), Err(CsvColumnsError::TooMany));
     }
 
     #[test]
