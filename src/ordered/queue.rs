@@ -233,9 +233,9 @@ impl<T> ReorderQueue<T> {
         self.space.notify_all();
     }
 
-    /// Gives the items that can be consumed now to `consume`, in the order of the tickets, unless another thread does so
-    /// already: then that thread consumes these items, too. Returns false if the work was stopped. Stays before an abandoned
-    /// ticket: the worker that abandoned it must stop the work.
+    /// Consumes all items that are ready, in the order of their tickets. Only one thread does so at a time: another returns at
+    /// once, because the first also consumes what is pushed meanwhile. Returns false if the work was stopped. Never passes an
+    /// abandoned ticket, whose worker must stop the work.
     ///
     /// # Errors
     /// An error of `consume`. No item is consumed after it; the caller must stop the work.
@@ -254,6 +254,7 @@ impl<T> ReorderQueue<T> {
                 break;
             };
             drop(state);
+            self.space.notify_all();
             // After an error `is_draining` stays set: no other thread may consume what comes after the gap.
             consume(item)?;
             state = self.lock();

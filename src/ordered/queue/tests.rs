@@ -221,3 +221,35 @@ fn a_source_that_panics_is_an_abandoned_ticket() {
     let items = ReadAhead::spawn(1, limits(3, 10), source, work).unwrap();
     assert!(items.eq((0..5).map(Ok).chain([Err(Abandoned)])));
 }
+
+/// A worker that waits for space for its second item goes on when another worker has consumed the first.
+#[test]
+fn draining_makes_space_for_further_items_of_a_ticket() {
+    let queue = ReorderQueue::new(limits(4, 1));
+    let source = Mutex::new(|number| Ok::<_, ()>((number < 2).then_some(number)));
+    let consumed = Mutex::new(Vec::new());
+    let drain = || {
+        let consume = |item| {
+            consumed.lock().unwrap().push(item);
+            Ok::<_, ()>(())
+        };
+        assert_eq!(queue.drain(consume), Ok(true));
+    };
+    let (mut first, _) = queue.take(&source).unwrap().unwrap();
+    let (second, _) = queue.take(&source).unwrap().unwrap();
+    thread::scope(|scope| {
+        let worker = scope.spawn(|| {
+            assert!(first.push(10, 1) && first.push(11, 1));
+            first.finish();
+            drain();
+        });
+        // The first item is in the queue, and the worker waits or will wait.
+        while queue.lock().held == 0 {
+            thread::yield_now();
+        }
+        second.finish();
+        drain();
+        worker.join().unwrap();
+    });
+    assert_eq!(*consumed.lock().unwrap(), [10, 11]);
+}
