@@ -95,9 +95,9 @@ pub(crate) struct BudgetError {
 }
 
 impl Budget {
-    /// The budget of a job: `limit` bytes, or half of the memory that is available to the process.
+    /// The budget of a job: `limit` bytes, or half of the memory that the process may have.
     pub(crate) fn new(limit: Option<usize>) -> Budget {
-        Budget { remaining: limit.unwrap_or_else(|| memory::available() / 2), is_limited: limit.is_some() }
+        Budget { remaining: limit.unwrap_or_else(|| memory::limit() / 2), is_limited: limit.is_some() }
     }
 
     /// A budget of `bytes` for the data of a job.

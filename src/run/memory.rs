@@ -1,6 +1,7 @@
 //! Measures the memory of the process, on Linux from `/proc/self/status` (proc(5)). Resident memory includes the pages of
 //! mapped inputs, which the kernel may reclaim at any time; anonymous memory is what the process itself allocated.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Peaks of the process so far, in bytes; `None` if the system does not report them.
@@ -35,13 +36,42 @@ pub(crate) fn peaks() -> MemoryPeaks {
     MemoryPeaks { peak_resident, peak_anonymous }
 }
 
-/// Bytes of memory that are available to the process: of the machine, or of its control group (cgroup version 2). 4 GiB
-/// if the system does not report them.
-pub(super) fn available() -> usize {
+/// Bytes of memory that the process may have: of the machine, of its control groups (cgroups, versions 1 and 2), and of its
+/// address space (`ulimit -v`). 4 GiB if the system does not report them.
+pub(super) fn limit() -> usize {
     let machine = read("/proc/meminfo").and_then(|text| field(&text, "MemTotal:"));
-    let group = read("/sys/fs/cgroup/memory.max").and_then(|text| text.trim().parse().ok());
-    let least = machine.into_iter().chain(group).min().unwrap_or(4 << 30);
+    let groups = read("/proc/self/cgroup").map(|text| group_limits(&text, "/sys/fs/cgroup", read)).unwrap_or_default();
+    let address_space = read("/proc/self/limits").and_then(|text| soft_limit(&text, "Max address space"));
+    let least = machine.into_iter().chain(groups).chain(address_space).min().unwrap_or(4 << 30);
     usize::try_from(least).unwrap_or(usize::MAX)
+}
+
+/// A limit of the process in the form of `/proc/self/limits`: the name, then the soft limit.
+fn soft_limit(limits: &str, name: &str) -> Option<u64> {
+    limits.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next()?.parse().ok()
+}
+
+/// The limits of all control groups that contain the process. `groups` is `/proc/self/cgroup`: lines of a number, controllers
+/// and a path, separated by colons (cgroups(7)). Version 2 has one line without controllers. In a container, the path may be
+/// outside of what is mounted, and the group of the container is the root.
+fn group_limits(groups: &str, root: &str, read: impl Fn(&str) -> Option<String>) -> Vec<u64> {
+    let mut limits = Vec::new();
+    for line in groups.lines() {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
+        let (root, file) = match controllers {
+            "" => (root.to_string(), "memory.max"),
+            _ if controllers.split(',').any(|name| name == "memory") => {
+                (format!("{root}/memory"), "memory.limit_in_bytes")
+            }
+            _ => continue,
+        };
+        let own_and_above = Path::new(path).ancestors().filter_map(Path::to_str);
+        let texts = own_and_above.filter_map(|group| read(&format!("{root}{}/{file}", group.trim_end_matches('/'))));
+        // Without a limit, the text is a word, or a number that is larger than any memory.
+        limits.extend(texts.filter_map(|text| text.trim().parse::<u64>().ok()));
+    }
+    limits
 }
 
 #[cfg(target_os = "linux")]
@@ -74,6 +104,28 @@ mod tests {
         let text = "Name:\tx\nVmHWM:\t    1234 kB\nRssAnon:\t 0 kB\n";
         assert_eq!((field(text, "VmHWM:"), field(text, "RssAnon:")), (Some(1234 * 1024), Some(0)));
         assert_eq!((field(text, "VmRSS:"), field("VmHWM: x kB", "VmHWM:")), (None, None));
+    }
+
+    #[test]
+    fn limits_of_all_control_groups_apply() {
+        let files = [
+            ("/g/memory.max", "max"),
+            ("/g/a.slice/memory.max", "3000\n"),
+            ("/g/a.slice/b/memory.max", "2000\n"),
+            ("/g/memory/memory.limit_in_bytes", "9223372036854771712"),
+            ("/g/memory/c/memory.limit_in_bytes", "1000"),
+        ];
+        let read = |path: &str| files.iter().find(|(name, _)| *name == path).map(|(_, text)| text.to_string());
+        let limits = |groups| group_limits(groups, "/g", read);
+        assert_eq!(limits("0::/a.slice/b\n"), [2000, 3000]);
+        assert_eq!(limits("5:cpu,memory:/c/d\n4:pids:/c\n"), [1000, 9223372036854771712]);
+        assert!(limits("0::/\n1:x\n\n").is_empty());
+    }
+
+    #[test]
+    fn soft_limits_are_parsed() {
+        let text = "Limit   Soft Limit  Hard Limit  Units\nMax address space  700000  unlimited  bytes\nMax cpu time  unlimited\n";
+        assert_eq!((soft_limit(text, "Max address space"), soft_limit(text, "Max cpu time")), (Some(700_000), None));
     }
 
     #[cfg(target_os = "linux")]
