@@ -1,11 +1,31 @@
 //! An allocator for the command that ends the process cleanly when there is no memory: [`CheckedAllocator`].
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::collections::TryReserveError;
 
 /// The allocator of the system. If it has no memory, for example because of `ulimit -v`, the temporary files are removed
 /// and the process ends with an error message and exit status 5. Rust would abort the process and leave them.
+///
+/// Only [`try_reserve_exact`] may fail.
 #[derive(Debug)]
 pub struct CheckedAllocator;
+
+thread_local! {
+    /// This thread can handle a failed allocation.
+    static MAY_FAIL: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Reserves memory for `additional` elements. `Vec::try_reserve_exact` alone would end the process.
+///
+/// # Errors
+/// There is not enough memory.
+pub(crate) fn try_reserve_exact<T>(items: &mut Vec<T>, additional: usize) -> Result<(), TryReserveError> {
+    MAY_FAIL.set(true);
+    let reserved = items.try_reserve_exact(additional);
+    MAY_FAIL.set(false);
+    reserved
+}
 
 // SAFETY: every method passes its arguments to the allocator of the system and returns what that returns.
 unsafe impl GlobalAlloc for CheckedAllocator {
@@ -32,7 +52,7 @@ unsafe impl GlobalAlloc for CheckedAllocator {
 
 fn checked(pointer: *mut u8) -> *mut u8 {
     #[cfg(unix)]
-    if pointer.is_null() {
+    if pointer.is_null() && !MAY_FAIL.get() {
         super::terminate(
             b"irikey: the system has no memory left for this process (see ulimit -v); temporary files were removed, and \
               outputs were not written; use fewer threads (-j) or less --memory, or allow more memory\n",
@@ -40,4 +60,20 @@ fn checked(pointer: *mut u8) -> *mut u8 {
         );
     }
     pointer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_does_not_exist_is_an_error_where_it_is_expected() {
+        let mut bytes: Vec<u8> = Vec::new();
+        assert!(try_reserve_exact(&mut bytes, isize::MAX as usize).is_err() && !MAY_FAIL.get());
+        MAY_FAIL.set(true);
+        // SAFETY: the layout is not empty.
+        let pointer = unsafe { CheckedAllocator.alloc(Layout::array::<u8>(isize::MAX as usize).unwrap()) };
+        MAY_FAIL.set(false);
+        assert!(pointer.is_null());
+    }
 }

@@ -1,5 +1,5 @@
 //! State of the process as a whole: exit statuses, temporary files that must not outlive it, files that get their name when
-//! they are on disk, locks of directories, a thread that syncs a file in the background, and text for its terminal.
+//! they are on disk, reads and writes at positions, locks of directories, a thread that syncs a file in the background, and text for its terminal.
 //!
 //! ```text
 //! output file --register--> table of temporary paths --unlink--> SIGINT, SIGTERM, SIGHUP: then die by the signal
@@ -11,26 +11,23 @@
 //! `remove_temporary_files_on_signals` once when it starts.
 
 mod allocator;
-#[cfg(feature = "pipeline")]
 mod background_sync;
-#[cfg(feature = "pipeline")]
 mod directory_lock;
 pub(crate) mod exit;
-#[cfg(feature = "pipeline")]
 mod pending_file;
+mod positioned;
 mod temporary;
 mod visible;
 
 #[doc(hidden)]
 pub use allocator::CheckedAllocator;
-#[cfg(feature = "pipeline")]
+pub(crate) use allocator::try_reserve_exact;
 pub(crate) use background_sync::BackgroundSync;
-#[cfg(feature = "pipeline")]
 pub(crate) use directory_lock::DirectoryLock;
-#[cfg(feature = "pipeline")]
 pub(crate) use pending_file::{
-    CommitError, Existing, PendingFile, commit_all, create_directory, parent, sync_directory,
+    CommitError, Existing, PendingFile, commit_all, create_directory, file_names, parent, sync_directory,
 };
+pub(crate) use positioned::{read_at, read_exact_at, write_all_at};
 #[cfg(feature = "remote")]
 pub(crate) use temporary::before_termination;
 #[cfg(unix)]

@@ -5,6 +5,7 @@
 
 use super::TemporaryFileGuard;
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -179,6 +180,14 @@ pub(crate) fn create_directory(path: &Path) -> io::Result<()> {
 /// The directory of a file.
 pub(crate) fn parent(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// The names of everything in a directory.
+///
+/// # Errors
+/// The directory cannot be listed to its end.
+pub(crate) fn file_names(directory: &Path) -> io::Result<Vec<OsString>> {
+    fs::read_dir(directory)?.map(|entry| Ok(entry?.file_name())).collect()
 }
 
 /// This process creates its first file in the directory. A directory may have very many files, so it is listed once.

@@ -149,11 +149,13 @@ mod unix {
     }
 
     extern "C" fn on_termination(signal: libc::c_int) {
+        // The interrupted code may be about to read it.
+        let errno = errno::errno();
         remove_files();
         let (wake, byte) = (WAKE.load(Acquire), signal as u8);
         // SAFETY: write is async-signal-safe, and the byte lives until it returns. The descriptor stays open.
         if wake >= 0 && unsafe { libc::write(wake, (&raw const byte).cast(), 1) } == 1 {
-            return;
+            return errno::set_errno(errno);
         }
         // SAFETY: raise is async-signal-safe. SA_RESETHAND has restored the default action, which the raised signal
         // triggers as soon as this handler returns and unblocks it.

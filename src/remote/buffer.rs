@@ -8,6 +8,7 @@ use bytes::Bytes;
 
 use super::error::RemoteError;
 use super::options::read_ahead;
+use crate::process::try_reserve_exact;
 
 /// Shorter buffers are freed instead of kept.
 const MIN_KEPT_LEN: usize = 256 << 10;
@@ -37,7 +38,7 @@ impl AnswerBuffer {
         let mut bytes = Vec::new();
         // Row groups have different lengths. A little more memory than necessary is used again more often.
         let reserved = if len < MIN_KEPT_LEN { len } else { len.next_multiple_of(MIN_KEPT_LEN) };
-        bytes.try_reserve_exact(reserved).map_err(|_| error())?;
+        try_reserve_exact(&mut bytes, reserved).map_err(|_| error())?;
         Ok(AnswerBuffer(bytes))
     }
 

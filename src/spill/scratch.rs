@@ -4,11 +4,12 @@ use arrow::error::ArrowError;
 use lz4_flex::block::{compress_prepend_size, decompress_size_prepended};
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::process::plain_error;
+use crate::process::{plain_error, read_exact_at, write_all_at};
 
 /// Why data could not be spilled. It ends the run; the output file does not get its final name.
 #[derive(Debug, thiserror::Error)]
@@ -40,45 +41,46 @@ pub(crate) struct FileRange {
     pub(crate) len: usize,
 }
 
-/// A temporary file without a name, created by the first write. Threads may share it.
+/// A temporary file without a name, created by the first write. Threads may share it, and do not wait for each other.
 #[derive(Debug)]
 pub(crate) struct ScratchFile {
     /// The directory of the file, or the path of a file that has a name.
     path: PathBuf,
-    /// The file and its length.
-    file: Mutex<Option<(File, u64)>>,
+    file: OnceLock<File>,
+    /// Length of the file, with what is being written.
+    len: AtomicU64,
 }
 
 impl ScratchFile {
     /// A file in `directory`, which is not created yet.
     pub(crate) fn new(directory: &Path) -> ScratchFile {
-        ScratchFile { path: directory.to_path_buf(), file: Mutex::new(None) }
+        ScratchFile { path: directory.to_path_buf(), file: OnceLock::new(), len: AtomicU64::new(0) }
     }
 
     /// Opens a file with a name, which an earlier job wrote.
     pub(crate) fn open(path: &Path) -> Result<ScratchFile, SpillError> {
         let opened = File::open(path).and_then(|file| Ok((file.metadata()?.len(), file)));
         let (len, file) = opened.map_err(|error| SpillError::Read(path.to_path_buf(), error))?;
-        Ok(ScratchFile { path: path.to_path_buf(), file: Mutex::new(Some((file, len))) })
+        Ok(ScratchFile { path: path.to_path_buf(), file: OnceLock::from(file), len: AtomicU64::new(len) })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<(File, u64)>> {
-        self.file.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The file, which is created if it does not exist.
+    fn file(&self) -> Result<&File, SpillError> {
+        if self.file.get().is_none() {
+            let created = tempfile::tempfile_in(&self.path);
+            let created = created.map_err(|error| SpillError::Create(self.path.clone(), error))?;
+            // If another thread was faster, this file vanishes.
+            let _ = self.file.set(created);
+        }
+        Ok(self.file.wait())
     }
 
     /// Appends bytes and returns their place.
     pub(crate) fn append(&self, bytes: &[u8]) -> Result<FileRange, SpillError> {
-        let mut file = self.lock();
-        if file.is_none() {
-            let created = tempfile::tempfile_in(&self.path);
-            *file = Some((created.map_err(|error| SpillError::Create(self.path.clone(), error))?, 0));
-        }
-        let Some((file, end)) = file.as_mut() else { return Ok(FileRange { offset: 0, len: 0 }) };
-        let written = file.seek(SeekFrom::Start(*end)).and_then(|_| file.write_all(bytes));
-        written.map_err(|error| SpillError::Write(self.path.clone(), error))?;
-        let range = FileRange { offset: *end, len: bytes.len() };
-        *end += bytes.len() as u64;
-        Ok(range)
+        let file = self.file()?;
+        let offset = self.len.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        write_all_at(file, bytes, offset).map_err(|error| SpillError::Write(self.path.clone(), error))?;
+        Ok(FileRange { offset, len: bytes.len() })
     }
 
     /// Appends bytes compressed with LZ4.
@@ -89,9 +91,7 @@ impl ScratchFile {
     /// Replaces the contents of `into` with the bytes at `range`.
     pub(crate) fn read(&self, range: FileRange, into: &mut Vec<u8>) -> Result<(), SpillError> {
         into.resize(range.len, 0);
-        let mut file = self.lock();
-        let Some((file, _)) = file.as_mut() else { return Ok(()) };
-        let read = file.seek(SeekFrom::Start(range.offset)).and_then(|_| file.read_exact(into));
+        let read = read_exact_at(self.file()?, into, range.offset);
         read.map_err(|error| SpillError::Read(self.path.clone(), error))
     }
 
@@ -114,7 +114,7 @@ impl ScratchFile {
 
     /// Bytes in the file.
     pub(crate) fn written_len(&self) -> u64 {
-        self.lock().as_ref().map_or(0, |(_, end)| *end)
+        self.len.load(Ordering::Relaxed)
     }
 }
 

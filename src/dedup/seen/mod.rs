@@ -20,7 +20,7 @@ pub(crate) use merge::{KeyCursor, MergedRuns, RunMerge, SeenSet};
 pub use run_file::SeenError;
 pub(crate) use run_file::{RunInfo, RunWriter};
 
-use crate::process::{DirectoryLock, create_directory, sync_directory};
+use crate::process::{DirectoryLock, create_directory, file_names, sync_directory};
 use manifest::{MANIFEST, StoreManifest, is_run_name};
 use merge::first_run_to_merge;
 use run_file::{SealedRun, SeenRun};
@@ -92,8 +92,8 @@ impl SeenStore {
         }
         create_directory(directory).map_err(SeenError::io(directory, "create the directory"))?;
         let is_new = !directory.join(MANIFEST).exists();
-        let mut others = fs::read_dir(directory).map_err(SeenError::io(directory, "list"))?.flatten();
-        if is_new && others.any(|entry| !is_store_file(&entry.file_name())) {
+        let names = file_names(directory).map_err(SeenError::io(directory, "list"))?;
+        if is_new && !names.iter().all(|name| is_store_file(name)) {
             return Err(SeenError::NotAStore(directory.to_path_buf()));
         }
         let lock = lock(directory)?;

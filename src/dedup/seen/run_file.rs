@@ -9,11 +9,10 @@
 //! `IRIKEYS1`, which irikey wrote before, has no blocks: the number of keys is followed by the XXH3-128 of the keys. Such a run
 //! is read and checked whole when it is opened. Merging the runs of the store replaces it.
 
-use crate::process::{CommitError, Existing, PendingFile, plain_error};
+use crate::process::{CommitError, Existing, PendingFile, plain_error, read_exact_at};
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 const MAGIC: &[u8; 8] = b"IRIKEYS2";
@@ -229,7 +228,7 @@ fn checksum_of<'a>(texts: impl IntoIterator<Item = &'a Vec<u8>>) -> u128 {
 #[derive(Debug)]
 pub(super) struct SeenRun {
     path: PathBuf,
-    file: Mutex<File>,
+    file: File,
     /// Offset of the first key.
     start: u64,
     blocks: Vec<BlockEntry>,
@@ -242,7 +241,7 @@ impl SeenRun {
         let path = directory.join(&info.name);
         let file = File::open(&path).map_err(SeenError::io(&path, "open"))?;
         let len = file.metadata().map_err(SeenError::io(&path, "read"))?.len();
-        let mut run = SeenRun { path, file: Mutex::new(file), start: HEADER_LEN, blocks: Vec::new(), info };
+        let mut run = SeenRun { path, file, start: HEADER_LEN, blocks: Vec::new(), info };
         let wrong_len = || run.damaged(&format!("{len} bytes is not the length of a run of {} keys", run.info.count));
         let header = run.read(0, HEADER_LEN.min(len))?;
         let (magic, policy_len) = header.split_at_checked(8).ok_or_else(wrong_len)?;
@@ -309,9 +308,7 @@ impl SeenRun {
 
     fn read(&self, at: u64, len: u64) -> Result<Vec<u8>, SeenError> {
         let mut bytes = vec![0; len as usize];
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        let read = file.seek(SeekFrom::Start(at)).and_then(|_| file.read_exact(&mut bytes));
-        read.map_err(SeenError::io(&self.path, "read"))?;
+        read_exact_at(&self.file, &mut bytes, at).map_err(SeenError::io(&self.path, "read"))?;
         Ok(bytes)
     }
 

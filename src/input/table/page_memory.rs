@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use parquet::errors::{ParquetError, Result as ParquetResult};
 
+use crate::process::try_reserve_exact;
+
 /// Longest buffer that is kept, in bytes; most pages have about 1 MiB.
 const MAX_KEPT_LEN: usize = 4 << 20;
 
@@ -46,7 +48,7 @@ impl PageMemory {
         if buffer.len() < len {
             // Growing would copy the old bytes.
             buffer = Vec::new();
-            buffer.try_reserve_exact(len).ok()?;
+            try_reserve_exact(&mut buffer, len).ok()?;
             buffer.resize(len, 0);
         }
         Some(buffer)

@@ -12,6 +12,7 @@ use parquet::file::reader::{ChunkReader, Length};
 
 use super::page_memory::PageMemory;
 use super::remote_table::{FetchedChunks, RemoteTable};
+use crate::process::{read_at, try_reserve_exact};
 use crate::remote::{OpenedObject, RemoteError, RemoteObject, RemoteReader};
 
 /// Bytes that are read at a time where the length is not known.
@@ -140,7 +141,7 @@ impl ChunkReader for PositionedFile {
             return Ok(table.read(start..start + length as u64, chunks.as_deref())?);
         }
         let mut bytes = Vec::new();
-        let reserved = bytes.try_reserve_exact(length);
+        let reserved = try_reserve_exact(&mut bytes, length);
         reserved.map_err(|_| ParquetError::General(format!("not enough memory for {length} bytes")))?;
         match self.reader(start).take(length as u64).read_to_end(&mut bytes)? {
             read if read == length => Ok(bytes.into()),
@@ -160,10 +161,7 @@ pub(crate) struct PositionedReader {
 impl Read for PositionedReader {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let count = match &self.file.bytes {
-            #[cfg(unix)]
-            PositionedBytes::File(file) => std::os::unix::fs::FileExt::read_at(&**file, into, self.at)?,
-            #[cfg(windows)]
-            PositionedBytes::File(file) => std::os::windows::fs::FileExt::seek_read(&**file, into, self.at)?,
+            PositionedBytes::File(file) => read_at(file, into, self.at)?,
             PositionedBytes::Remote(table, chunks) => {
                 if self.piece.is_empty() {
                     self.piece = table.read_some(self.at, into.len(), chunks.as_deref())?;

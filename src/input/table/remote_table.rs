@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytes::Bytes;
 
+use crate::process::try_reserve_exact;
 use crate::remote::{RangesRequest, RemoteError, RemoteObject, read_ahead};
 
 /// Bytes at the end of a file that are requested first.
@@ -157,7 +158,7 @@ impl RemoteTable {
             return Some(part);
         }
         let mut bytes = Vec::new();
-        bytes.try_reserve_exact(len).ok()?;
+        try_reserve_exact(&mut bytes, len).ok()?;
         loop {
             bytes.extend_from_slice(&part);
             if bytes.len() == len {
