@@ -24,7 +24,7 @@ use super::job::Job;
 use super::report::SourceError;
 use crate::input::{Origin, Source, Sources};
 use crate::output::FinishedOutput;
-use crate::process::{parent, sync_directory};
+use crate::process::{file_names, parent, sync_directory};
 use crate::sort::Partition;
 
 const LOG: &str = "_manifest.log";
@@ -47,7 +47,7 @@ pub(crate) struct Manifest {
 /// An input that is not finished.
 pub(crate) struct PendingInput {
     pub(crate) source: Source,
-    /// Number of its part: its place in the list of inputs, if the list never changes.
+    /// Number of its part: one more than that of the last input before it.
     pub(crate) number: u64,
     /// Path of its part.
     pub(crate) part: PathBuf,
@@ -117,7 +117,7 @@ impl Manifest {
         let mut found: Value = match serde_json::from_slice(&text) {
             Ok(found) => found,
             // Nothing is lost if the job starts again.
-            Err(_) if !has_parts(directory) => return Ok(empty(path, log, policy)),
+            Err(_) if !has_parts(directory)? => return Ok(empty(path, log, policy)),
             Err(error) => return Err(damaged(&path, &error.to_string())),
         };
         let Some(Value::Object(mut inputs)) = found.get_mut("inputs").map(Value::take) else {
@@ -166,7 +166,7 @@ impl Manifest {
             if !is_merged {
                 check_length(&part, entry)?;
             }
-            states.finished.push(FinishedOutput { path: Some(part), ..finished_from_json(entry) });
+            states.finished.push(FinishedOutput { path: Some(part), ..finished_from_json(entry, directory) });
             if let Some(message) = entry["error"].as_str() {
                 let (source, message) = (source.name.clone(), message.to_string());
                 states.errors.push(SourceError { source, message });
@@ -193,9 +193,10 @@ impl Manifest {
 
     /// Number of the part of an input, which is the same in every run.
     fn number(&mut self, name: &str) -> u64 {
-        let next = self.inputs.len();
+        // An entry may have been removed, because its input has changed.
+        let next = self.inputs.values().filter_map(|entry| entry["part"].as_u64()).max().map_or(0, |last| last + 1);
         let entry = self.inputs.entry(name).or_insert_with(|| json!({"part": next}));
-        entry["part"].as_u64().unwrap_or(next as u64)
+        entry["part"].as_u64().unwrap_or(next)
     }
 
     /// Records that an input is finished. `hash` is [`hash_file`] of it.
@@ -321,9 +322,9 @@ fn first_difference<'a>(before: &'a Value, now: &'a Value) -> Option<(&'a str, &
     first_difference(before, now).or(Some((name, before, now)))
 }
 
-fn has_parts(directory: &Path) -> bool {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    entries.into_iter().any(|entry| entry.file_name().to_string_lossy().starts_with("part-"))
+fn has_parts(directory: &Path) -> Result<bool, CommandError> {
+    let names = file_names(directory).map_err(|error| CommandError::side_file(directory, "list", error))?;
+    Ok(names.iter().any(|name| name.to_string_lossy().starts_with("part-")))
 }
 
 fn damaged(path: &Path, reason: &str) -> CommandError {
@@ -360,14 +361,15 @@ impl PendingInput {
     }
 }
 
-/// The counts of a file, as in a manifest.
-pub(crate) fn finished_to_json(file: &FinishedOutput) -> Value {
-    json!({"path": file.path, "rows": file.rows, "bytes": file.bytes, "groups": file.parts})
+/// The counts of a file, and its path within the directory of the job, so that the directory can be moved.
+pub(crate) fn finished_to_json(file: &FinishedOutput, directory: &Path) -> Value {
+    let path = file.path.as_deref().map(|path| path.strip_prefix(directory).unwrap_or(path).to_string_lossy());
+    json!({"path": path, "rows": file.rows, "bytes": file.bytes, "groups": file.parts})
 }
 
 /// Reads [`finished_to_json`].
-pub(crate) fn finished_from_json(json: &Value) -> FinishedOutput {
+pub(crate) fn finished_from_json(json: &Value, directory: &Path) -> FinishedOutput {
     let count = |name: &str| json[name].as_u64().unwrap_or(0);
-    let path = json["path"].as_str().map(PathBuf::from);
+    let path = json["path"].as_str().map(|path| directory.join(path));
     FinishedOutput { path, bytes: count("bytes"), rows: count("rows"), parts: count("groups") }
 }

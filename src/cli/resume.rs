@@ -170,7 +170,8 @@ impl ResumableJob<'_> {
         self.manifest.write()?;
         let sorter = Sorter::new(&names, (&job.options, sort), &job.policy, &encoder)?;
         let written = self.merge(&sorter, files)?;
-        self.manifest.merge = json!({"files": written.files.iter().map(finished_to_json).collect::<Vec<_>>()});
+        let merged = written.files.iter().map(|file| finished_to_json(file, &self.directory));
+        self.manifest.merge = json!({"files": merged.collect::<Vec<_>>()});
         self.manifest.write()?;
         Ok((summary, written))
     }
@@ -238,7 +239,7 @@ impl ResumableJob<'_> {
     /// The files that an earlier run has merged, if it has.
     fn merged_files(&self) -> Result<Option<WrittenFiles>, CommandError> {
         let Some(files) = self.manifest.merge["files"].as_array() else { return Ok(None) };
-        let files: Vec<FinishedOutput> = files.iter().map(finished_from_json).collect();
+        let files: Vec<FinishedOutput> = files.iter().map(|file| finished_from_json(file, &self.directory)).collect();
         if let Some(lost) = files.iter().filter_map(|file| file.path.as_deref()).find(|path| !path.exists()) {
             let lost = lost.display();
             return Err(CommandError::Usage(format!(

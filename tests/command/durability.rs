@@ -68,7 +68,7 @@ fn two_jobs_do_not_write_one_directory() {
     for flags in ["--resume", "--part-rows 9", "--partition host:2", "--sort uri --part-rows 9"] {
         fs::create_dir(place.path("out")).unwrap();
         let lock = locked(&place.path("out/_incomplete"));
-        place.refused(&format!("canon :a.txt -o :out {flags}"), 5, "another job is writing this directory");
+        place.refused(&format!("canon :a.txt -o :out {flags}"), 8, "another job is writing this directory");
         drop(lock);
         place.accepted(&format!("canon :a.txt -o :out {flags}"));
         assert!(!place.names("out").iter().any(|name| name == "_incomplete"), "{flags}");
@@ -76,13 +76,13 @@ fn two_jobs_do_not_write_one_directory() {
     }
     fs::create_dir(place.path("seen")).unwrap();
     let lock = locked(&place.path("seen/lock"));
-    place.refused("dedup :a.txt -o :x.csv --seen :seen --update-seen", 2, "another process is changing this store");
+    place.refused("dedup :a.txt -o :x.csv --seen :seen --update-seen", 8, "another process is changing this store");
     drop(lock);
     place.accepted("dedup :a.txt -o :x.csv --seen :seen --update-seen");
     // Runs of a sorted job that is resumed have a lock of their own.
     fs::create_dir_all(place.path("sorted/_runs")).unwrap();
     let lock = locked(&place.path("sorted/_runs/_incomplete"));
-    place.refused("canon :a.txt -o :sorted --sort uri --resume", 5, "another job is writing this directory");
+    place.refused("canon :a.txt -o :sorted --sort uri --resume", 8, "another job is writing this directory");
     drop(lock);
     place.accepted("canon :a.txt -o :sorted --sort uri --resume");
 }
@@ -173,6 +173,49 @@ fn a_torn_manifest_does_not_stop_a_job_for_ever() {
     fs::write(place.path("new/part-00000.csv"), "mine").unwrap();
     place.refused("canon :a.txt -o :new --output-format csv --resume", 2, "would be lost");
     assert_eq!(fs::read(place.path("new/part-00000.csv")).unwrap(), b"mine");
+}
+
+/// As the message about a changed input says: the entry and the part are removed, and the part gets a new number.
+#[test]
+fn an_input_that_changed_can_be_read_again() {
+    let place = Place::new();
+    fs::write(place.path("c.txt"), LINES).unwrap();
+    let job = "canon :a.txt :b.txt :c.txt -o :out --output-format csv --resume";
+    place.accepted(job);
+    let kept = fs::read(place.path("out/part-00002.csv")).unwrap();
+    fs::write(place.path("b.txt"), "http://changed/\n").unwrap();
+    place.refused(job, 4, "remove its entry");
+    let manifest = place.path("out/_manifest.json");
+    let mut found: serde_json::Value = serde_json::from_slice(&fs::read(&manifest).unwrap()).unwrap();
+    let name = place.path("b.txt").display().to_string();
+    assert!(found["inputs"].as_object_mut().unwrap().remove(&name).is_some());
+    fs::write(&manifest, found.to_string()).unwrap();
+    fs::remove_file(place.path("out/part-00001.csv")).unwrap();
+    place.accepted(job);
+    assert_eq!(fs::read(place.path("out/part-00002.csv")).unwrap(), kept);
+    assert!(fs::read_to_string(place.path("out/part-00003.csv")).unwrap().contains("http://changed/"));
+}
+
+/// A finished directory is recognized after it was moved, and its name need not be UTF-8.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_sorted_directory_can_have_any_name_and_be_moved() {
+    use std::os::unix::ffi::OsStringExt;
+
+    let place = Place::new();
+    let [first, second] =
+        [&b"out\xff"[..], b"moved"].map(|name| place.0.path().join(std::ffi::OsString::from_vec(name.to_vec())));
+    let run = |directory: &Path| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_irikey"));
+        command.args(["canon", "-q", "--resume", "--sort", "uri"]).arg(place.path("a.txt")).arg("-o").arg(directory);
+        let ran = command.stderr(Stdio::piped()).output().unwrap();
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    };
+    run(&first);
+    let part = fs::read(first.join("part-00000.parquet")).unwrap();
+    fs::rename(&first, &second).unwrap();
+    run(&second);
+    assert_eq!(fs::read(second.join("part-00000.parquet")).unwrap(), part);
 }
 
 #[test]
