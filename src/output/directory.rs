@@ -11,8 +11,8 @@ use super::cluster::{ClusterIndex, cluster_files};
 use super::encoder::{Encoder, Part};
 use super::error::OutputError;
 use super::options::{Arrangement, Destination, OutputOptions, ReadBack};
-use super::writer::{FinishedOutput, Output, create_arranged};
-use crate::process::{DirectoryLock, create_directory};
+use super::writer::{FinishedOutput, FinishedPart, Output, create_arranged};
+use crate::process::{DirectoryLock, PendingFile, commit_all, create_directory, file_names, sync_directory};
 use crate::remote::{RemoteUrl, has_objects};
 
 /// The lock file of a directory that is being written.
@@ -75,6 +75,9 @@ impl DirectoryLayout {
 /// Creates the reader that verifies the files of one partition.
 pub(crate) type NewReadBack = Box<dyn Fn() -> ReadBack + Send>;
 
+/// Number of complete files that are named together. Each holds a file descriptor until then.
+const MAX_PENDING: usize = 64;
+
 /// A directory of outputs that is being written.
 pub(crate) struct PartDirectory {
     place: DirectoryLayout,
@@ -82,6 +85,8 @@ pub(crate) struct PartDirectory {
     arrangement: Arrangement,
     current: Option<OpenPart>,
     finished: Vec<FinishedOutput>,
+    /// Complete files that do not have their names yet, and their names.
+    pending: Vec<(PendingFile, PathBuf)>,
     /// The indexes of members, if the format has them.
     clusters: Vec<ClusterIndex>,
     /// Creates a reader for the files of a partition; `None` if files are not read back.
@@ -129,6 +134,7 @@ impl PartDirectory {
                 arrangement,
                 current: None,
                 finished: Vec::new(),
+                pending: Vec::new(),
                 clusters: Vec::new(),
                 new_read_back,
                 read_back: None,
@@ -146,7 +152,9 @@ impl PartDirectory {
             self.close()?;
             let path = self.place.file(partition, number, self.options.format.suffixes()[0]);
             if self.lock.is_some() {
-                make_directory(path.parent().unwrap_or(&self.place.directory))?;
+                // Its name is made durable in the end, with those of all partitions.
+                let directory = path.parent().unwrap_or(&self.place.directory);
+                fs::create_dir_all(directory).map_err(|error| io_error(directory, "create the directory", error))?;
             }
             let destination = Destination::File(path);
             let (_, output) = create_arranged(&destination, self.options.clone(), &self.arrangement)?;
@@ -164,11 +172,16 @@ impl PartDirectory {
         if self.read_back.as_ref().is_none_or(|(current, _)| *current != partition) {
             self.read_back = self.new_read_back.as_ref().map(|new| (partition, new()));
         }
-        let (finished, index) = output.finish_part(self.read_back.as_mut().map(|(_, read_back)| read_back))?;
-        if let (Some(path), Some(lines)) = (&finished.path, index) {
+        let read_back = self.read_back.as_mut().map(|(_, read_back)| read_back);
+        let FinishedPart { output, index, pending } = output.finish_part(read_back)?;
+        if let (Some(path), Some(lines)) = (&output.path, index) {
             self.add_to_cluster(self.place.ordered(partition), path, &lines);
         }
-        self.finished.push(finished);
+        self.pending.extend(pending.zip(output.path.clone()));
+        self.finished.push(output);
+        if self.pending.len() >= MAX_PENDING {
+            commit_all(std::mem::take(&mut self.pending))?;
+        }
         Ok(())
     }
 
@@ -188,6 +201,11 @@ impl PartDirectory {
     /// As [`PartDirectory::append`].
     pub(crate) fn finish(mut self) -> Result<(Vec<FinishedOutput>, Option<DirectoryLock>), OutputError> {
         self.close()?;
+        commit_all(std::mem::take(&mut self.pending))?;
+        if self.lock.is_some() {
+            let root = self.place.root();
+            sync_directory(&root).map_err(|error| io_error(&root, "sync the directory", error))?;
+        }
         self.clusters.iter().try_for_each(ClusterIndex::write)?;
         Ok((self.finished, self.lock))
     }
@@ -211,8 +229,8 @@ fn claim_directory(root: &Path) -> Result<DirectoryLock, OutputError> {
         remove_parts(root)?;
     }
     let is_part = |name: &str| !name.starts_with(['.', '_']);
-    let entries = fs::read_dir(root).into_iter().flatten().flatten();
-    if entries.into_iter().any(|entry| is_part(&entry.file_name().to_string_lossy())) {
+    let names = file_names(root).map_err(|error| io_error(root, "list", error))?;
+    if names.iter().any(|name| is_part(&name.to_string_lossy())) {
         return Err(OutputError::NotEmpty(root.to_path_buf()));
     }
     lock.mark(MARK).map_err(|error| io_error(&root.join(INCOMPLETE), "write", error))?;
@@ -248,7 +266,8 @@ pub(crate) fn lock_directory(directory: &Path) -> Result<DirectoryLock, OutputEr
 /// Removes the parts of an interrupted job, and nothing else.
 pub(crate) fn remove_parts(root: &Path) -> Result<(), OutputError> {
     let entries = fs::read_dir(root).map_err(|error| io_error(root, "list", error))?;
-    for entry in entries.flatten() {
+    for entry in entries {
+        let entry = entry.map_err(|error| io_error(root, "list", error))?;
         let (name, path) = (entry.file_name().to_string_lossy().into_owned(), entry.path());
         let removed = match entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             true if PARTITIONS.iter().any(|prefix| name.starts_with(prefix)) => fs::remove_dir_all(&path),

@@ -49,6 +49,15 @@ struct EndedOutput {
     index: Option<Vec<u8>>,
 }
 
+/// A complete file of a directory.
+pub(super) struct FinishedPart {
+    pub(super) output: FinishedOutput,
+    /// The lines of the index of members.
+    pub(super) index: Option<Vec<u8>>,
+    /// A regular file, which does not have its name yet.
+    pub(super) pending: Option<PendingFile>,
+}
+
 /// A complete output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FinishedOutput {
@@ -201,17 +210,12 @@ impl Output {
         Ok(finished)
     }
 
-    /// [`Output::finish`] for a file of a directory, [verified](Output::finish_verified) if `read_back` is given. Also
-    /// returns the lines of the index of its members, if the format has one.
-    pub(super) fn finish_part(
-        self,
-        read_back: Option<&mut ReadBack>,
-    ) -> Result<(FinishedOutput, Option<Vec<u8>>), OutputError> {
+    /// [`Output::finish_pending`] for a file of a directory, [verified](Output::finish_verified) if `read_back` is given.
+    pub(super) fn finish_part(self, read_back: Option<&mut ReadBack>) -> Result<FinishedPart, OutputError> {
         let is_checked = self.has_order;
         let ended = self.end_if(|path, rows| check_rows(path.filter(|_| is_checked).zip(read_back), rows))?;
         let EndedOutput { sink, target, finished, index } = ended;
-        target.commit(sink)?;
-        Ok((finished, index))
+        Ok(FinishedPart { output: finished, index, pending: target.close(sink)?.into_pending()? })
     }
 
     /// Writes the footer. Removes the file unless `verify` accepts it.
