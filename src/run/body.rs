@@ -46,6 +46,11 @@ impl<'a> CutOptions<'a> {
         CutOptions { run, charset: policy.charset, carry: policy.carry, pool, row_group_len, slice_len, slack }
     }
 
+    /// Workers take slices of row groups.
+    pub(super) fn has_slices(&self) -> bool {
+        self.slice_len < self.row_group_len
+    }
+
     /// Most slices of a row group.
     pub(super) fn slices_per_group(&self) -> usize {
         self.row_group_len.div_ceil(self.slice_len)

@@ -27,9 +27,9 @@ const BASE_SHARE: usize = 12;
 /// Least bytes for which a record counts. The memory that workers need was measured on lines of this length.
 const MIN_RECORD_LEN: usize = 16;
 
-/// Length of a sample. Samples show whether a text may have more lines than its bytes count for: one at its end, and one at the
-/// beginning of each step. Counting all lines of every text would cost a pass over it, and each sample of a mapped file maps
-/// pages into memory.
+/// Length of a sample. If workers take slices, which are short, samples show whether a slice may have more lines than its bytes
+/// count for: one at its end, and one at the beginning of each step. Counting all lines would cost a pass over the text, which
+/// maps the pages of a mapped file into memory. Jobs that hold whole row groups count all lines, however they are distributed.
 const SAMPLE_LEN: usize = 1 << 10;
 
 /// Limits of the length of a step, which is a quarter of the text.
@@ -259,7 +259,8 @@ impl<'a> Cutter<'a> {
     fn cut_text(&mut self, current: &mut OpenSource, target: usize) -> (Option<PieceRecords>, ReadEnd) {
         let quoting = current.format.quoting();
         let mut cut = current.body.cut(target, quoting, &self.options);
-        let lines = count_short_lines(&current.body.text()[..cut.len]);
+        let text = &current.body.text()[..cut.len];
+        let lines = if self.options.has_slices() { count_short_lines(text) } else { count_lines(text) };
         if lines * MIN_RECORD_LEN > target.max(cut.len) {
             // The lines before this one count as `target` bytes.
             let len = end_of_line(&current.body.text()[..cut.len], target.div_ceil(MIN_RECORD_LEN));
@@ -322,14 +323,17 @@ fn counted_len(len: usize, records: usize) -> u64 {
     len.max(records * MIN_RECORD_LEN) as u64
 }
 
+fn count_lines(text: &[u8]) -> usize {
+    memchr::memchr_iter(b'\n', text).count()
+}
+
 /// The number of lines of a text if samples of it have many; otherwise 0.
 fn count_short_lines(text: &[u8]) -> usize {
-    let count = |text: &[u8]| memchr::memchr_iter(b'\n', text).count();
     let steps = text.chunks((text.len() / 4).clamp(*SAMPLE_STEPS.start(), *SAMPLE_STEPS.end()));
     let end = &text[text.len().saturating_sub(SAMPLE_LEN)..];
     let samples = steps.map(|step| &step[..step.len().min(SAMPLE_LEN)]).chain([end]);
-    let (lines, len) = samples.fold((0, 0), |(lines, len), sample| (lines + count(sample), len + sample.len()));
-    if lines * MIN_RECORD_LEN > len { count(text) } else { 0 }
+    let (lines, len) = samples.fold((0, 0), |(lines, len), sample| (lines + count_lines(sample), len + sample.len()));
+    if lines * MIN_RECORD_LEN > len { count_lines(text) } else { 0 }
 }
 
 /// The end of line `number`, counted from 1, of a text with more lines.

@@ -267,6 +267,27 @@ fn memory_stays_within_its_limit() {
     }
 }
 
+/// The tables of a long stretch of duplicates, 150 MB here, are written while the duplicates are read back.
+#[cfg(target_os = "linux")]
+#[test]
+fn tables_of_many_duplicates_need_little_memory() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| text(&directory.path().join(name)).to_string();
+    let (input, out, report, duplicates) =
+        (at("urls.txt"), at("out.parquet"), at("report.json"), at("duplicates.parquet"));
+    fs::write(&input, (0..100_000).map(|i| format!("http://example.org/{i}\n")).collect::<String>()).unwrap();
+    let copies: Vec<String> = (0..9).map(|i| at(&format!("copy{i}.txt"))).collect();
+    copies.iter().for_each(|copy| fs::copy(&input, copy).map(drop).unwrap());
+    let inputs: Vec<&str> = [&input].into_iter().chain(&copies).map(String::as_str).collect();
+    let flags = ["-q", "-o", &out, "--duplicates", &duplicates, "--report", &report, "--tmp", text(directory.path())];
+    printed(&[&["dedup"], &inputs[..], &flags, &["--row-group-size", "1M", "--memory", "80M", "-j1"]].concat(), b"");
+    let report = read_json(&report);
+    let counts = &report["dedup"];
+    assert_eq!((&counts["kept"], &counts["duplicates"]), (&100_000.into(), &900_000.into()));
+    let peak = report["peak_anonymous_bytes"].as_u64().unwrap();
+    assert!(peak <= 80 << 20, "{peak}");
+}
+
 /// If most rows are duplicates, an output row group has the kept rows of several input row groups: at least half of the
 /// rows of an input row group, with or without temporary files.
 #[test]

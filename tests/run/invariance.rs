@@ -96,7 +96,9 @@ fn parts_of_short_records_have_few_rows() {
     let short =
         ["\n".repeat(100_000), "http://example.org/a/long/line\n".repeat(5_000), "x\n\r\n".repeat(20_000)].concat();
     let quoted = ["url\n", &"\"\"\n\"a\nb\"\n".repeat(30_000)].concat();
-    let texts = [("short", short, 145_000), ("quoted.csv", quoted, 60_000)];
+    // Long lines where a step of samples might begin.
+    let hidden = format!("http://example.org/{}\n{}", "x".repeat(4_000), "\n".repeat(60_000)).repeat(4);
+    let texts = [("short", short, 145_000), ("quoted.csv", quoted, 60_000), ("hidden", hidden, 240_004)];
     for (name, text, record_count) in texts {
         let text = text.as_bytes();
         let plain = file(&directory, name, text);

@@ -158,6 +158,30 @@ impl DuplicateResolution<'_> {
     }
 }
 
+/// Spool entries that a worker turns into output at a time.
+struct PendingUnit {
+    entries: Range<usize>,
+    /// No unit before this one belongs to the same output row group.
+    begins_group: bool,
+    ends_group: bool,
+}
+
+/// The output of a [`PendingUnit`].
+struct UnitOutput {
+    /// Rows of the tables of duplicates.
+    tables: Vec<DedupOutput>,
+    rows: UnitRows,
+    ends_group: bool,
+}
+
+/// Kept rows of a unit.
+enum UnitRows {
+    /// All rows of an output row group.
+    Encoded(DedupOutput),
+    /// Some rows of an output row group.
+    Batches(Vec<RecordBatch>),
+}
+
 /// Writes pending rows that are kept, and the tables of duplicates.
 struct PendingWriter<'a> {
     encoder: &'a Encoder,
@@ -175,16 +199,46 @@ impl PendingWriter<'_> {
         mut append: impl FnMut(DedupOutput) -> Result<(), OutputError> + Send,
     ) -> Result<(), RunError<DedupError>> {
         let RowGroupBuilder { fill, batches } = unfinished;
-        let row_groups = self.row_groups(fill, !batches.is_empty());
+        let units = self.units(fill, !batches.is_empty());
         let batches = Mutex::new(batches);
-        let encode = |i: usize| {
+        let work = |i: usize| {
             let mut batches = batches.lock().unwrap_or_else(PoisonError::into_inner);
             let first = if i == 0 { std::mem::take(&mut *batches) } else { Vec::new() };
             drop(batches);
-            self.row_group(row_groups[i].clone(), first)
+            self.unit(&units[i], first)
         };
-        let append = |outputs: Vec<DedupOutput>| Ok(outputs.into_iter().try_for_each(&mut append)?);
-        in_order(self.pending.threads, row_groups.len(), encode, append)
+        let mut group = Vec::new();
+        let append = |UnitOutput { tables, rows, ends_group }: UnitOutput| {
+            tables.into_iter().try_for_each(&mut append)?;
+            match rows {
+                UnitRows::Encoded(kept) => append(kept)?,
+                UnitRows::Batches(batches) => group.extend(batches),
+            }
+            if ends_group && !group.is_empty() {
+                append(self.encode(std::mem::take(&mut group))?)?;
+            }
+            Ok(())
+        };
+        in_order(self.pending.threads, units.len(), work, append)
+    }
+
+    /// The work in the order of the spool: an output row group at a time, or less if tables of duplicates are written. A stretch
+    /// of duplicates has few kept rows and may reach over any number of spool entries, but its tables are long.
+    fn units(&self, fill: RowGroupFill, has_unfinished: bool) -> Vec<PendingUnit> {
+        let whole = |entries| PendingUnit { entries, begins_group: true, ends_group: true };
+        let row_groups = self.row_groups(fill, has_unfinished).into_iter();
+        if self.evidence.is_none() {
+            return row_groups.map(whole).collect();
+        }
+        let parts = |entries: Range<usize>| -> Vec<PendingUnit> {
+            let part = |i| PendingUnit {
+                entries: i..i + 1,
+                begins_group: i == entries.start,
+                ends_group: i + 1 == entries.end,
+            };
+            if entries.len() < 2 { vec![whole(entries)] } else { entries.clone().map(part).collect() }
+        };
+        row_groups.flat_map(parts).collect()
     }
 
     /// Ranges of spool entries that form an output row group. The first one continues the unfinished row group.
@@ -204,10 +258,10 @@ impl PendingWriter<'_> {
         row_groups
     }
 
-    /// Encodes a row group that begins with `batches`, and the rows of the tables of duplicates.
-    fn row_group(&self, entries: Range<usize>, mut batches: Vec<RecordBatch>) -> Result<Vec<DedupOutput>, DedupError> {
-        let mut outputs = Vec::new();
-        for i in entries {
+    /// The kept rows of a unit, after `batches`, and the rows of the tables of duplicates.
+    fn unit(&self, unit: &PendingUnit, mut batches: Vec<RecordBatch>) -> Result<UnitOutput, DedupError> {
+        let mut tables = Vec::new();
+        for i in unit.entries.clone() {
             let pending = self.pending.spool.read(i)?;
             let is_kept: Vec<bool> = pending.ordinals.iter().map(|&ordinal| self.is_kept(ordinal)).collect();
             self.counts.add_decided(&pending.ordinals, &is_kept);
@@ -217,14 +271,23 @@ impl PendingWriter<'_> {
                 None => kept,
             });
             if let Some(evidence) = self.evidence {
-                outputs.extend(self.evidence_tables(evidence, &pending).map_err(SpillError::from)?);
+                tables.extend(self.evidence_tables(evidence, &pending).map_err(SpillError::from)?);
             }
             memory::sample();
         }
+        let rows = match unit.begins_group && unit.ends_group {
+            true => UnitRows::Encoded(self.encode(batches)?),
+            false => UnitRows::Batches(batches),
+        };
+        Ok(UnitOutput { tables, rows, ends_group: unit.ends_group })
+    }
+
+    /// Encodes an output row group.
+    fn encode(&self, batches: Vec<RecordBatch>) -> Result<DedupOutput, DedupError> {
         let rows = concat_batches(self.encoder.schema(), batches).map_err(SpillError::from)?;
-        outputs.push(DedupOutput::Kept(self.encoder.encode_batch(&rows)?));
+        let kept = DedupOutput::Kept(self.encoder.encode_batch(&rows)?);
         memory::sample();
-        Ok(outputs)
+        Ok(kept)
     }
 
     fn is_kept(&self, ordinal: u64) -> bool {

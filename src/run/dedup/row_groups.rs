@@ -18,7 +18,7 @@ pub(super) struct RowGroupFill {
     has_groups: bool,
 }
 
-/// The share of an input row group whose rows are all kept.
+/// The share of an input row group whose rows are all kept: 1 as a fixed-point number.
 const WHOLE: u64 = 1 << 32;
 
 impl RowGroupFill {
