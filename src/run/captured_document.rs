@@ -8,7 +8,7 @@ use sha1::{Digest, Sha1};
 use crate::encoding::Charset;
 use crate::extract::{HeaderField, Markup};
 use crate::input::{BodyDefect, decode_body, unpack_gzip_file};
-use crate::record::archive::{ArchivedDocument, ContentState, DocumentKind, HttpDocument};
+use crate::record::archive::{ArchivedDocument, ContentState, DocumentKind, HttpDocument, MAX_HEAD_LEN};
 
 /// Why a capture is not read as a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -116,8 +116,13 @@ impl<'a> CapturedDocument<'a> {
 
     /// The content without codings, and unpacked if it is a gzip file.
     fn decoded(&self, max_len: usize) -> (Cow<'a, [u8]>, Option<BodyDefect>) {
-        if self.document.state == ContentState::TooLong {
-            return (Cow::Borrowed(&[]), Some(BodyDefect::TooLong(max_len)));
+        let unread = match self.document.state {
+            ContentState::TooLong => Some(BodyDefect::TooLong(max_len)),
+            ContentState::LongHead => Some(BodyDefect::LongHead(MAX_HEAD_LEN)),
+            ContentState::Whole | ContentState::Truncated => None,
+        };
+        if unread.is_some() {
+            return (Cow::Borrowed(&[]), unread);
         }
         let content = self.document.content.as_slice();
         let decoded = match &self.http {

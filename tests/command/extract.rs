@@ -270,6 +270,7 @@ fn a_capture_with_a_long_head_is_reported() {
     let message = String::from_utf8(out.stderr).unwrap();
     assert_eq!(String::from_utf8(out.stdout).unwrap(), "page,url\nhttp://a/6,x\n", "{message}");
     assert!(out.status.code() == Some(4) && message.contains("record at byte 0"), "{message}");
+    assert!(message.contains("the head of its record is longer than 1048576 bytes"), "{message}");
 }
 
 /// Read as HTML, these would give no rows, and the command would succeed.

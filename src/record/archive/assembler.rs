@@ -345,6 +345,7 @@ impl RecordAssembler {
         if !self.is_skipped {
             let state = match content {
                 Some(_) => ContentState::Whole,
+                None if self.current.fault == Some(FaultKind::TooLong) => ContentState::LongHead,
                 None if self.is_too_long => ContentState::TooLong,
                 None => ContentState::Truncated,
             };

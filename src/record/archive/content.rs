@@ -5,6 +5,7 @@ use super::heads::{self, is_head, is_version};
 use super::window::{ArchiveKind, ArchiveWindow, HeadSearch};
 use super::{ArchiveParser, CaptureBatch, Content, MAX_HEAD_LEN, MAX_LEN_ERROR, ParserState};
 use crate::iri::Flags;
+use std::borrow::Cow;
 
 impl ArchiveParser {
     /// Begins the content of the current record. If its length is not known, it is not read.
@@ -31,9 +32,9 @@ impl ArchiveParser {
         }
         self.payload.advance(window, end);
         // A record that has a gzip member of its own ends with it.
-        if !self.is_seekable && !self.members.has_own_member() {
+        if !self.is_mapped && !self.members.has_own_member() {
             self.content.search.advance(window, end);
-        } else if !self.is_seekable {
+        } else if !self.is_mapped {
             self.content.search.skip(end);
         }
         self.at = end;
@@ -63,7 +64,7 @@ impl ArchiveParser {
             }
         };
         if let Some(read_to) = read_to {
-            let part = window.slice(at..read_to);
+            let part = &self.stable(window.slice(at..read_to));
             self.records.read_content(part);
             self.content.read_to = Some(read_to);
             if self.records.payload_part() == PayloadPart::AfterHead {
@@ -117,11 +118,21 @@ impl ArchiveParser {
             self.records.end_at(self.content.end);
         }
         let content = self.whole_content(window);
+        if self.is_mapped {
+            self.mapped_content.clear();
+            self.mapped_content.extend_from_slice(content.unwrap_or_default());
+        }
+        let content = content.map(|content| if self.is_mapped { &self.mapped_content } else { content });
         let has_links = self.records.end(content, batch);
         if has_links {
             self.state = ParserState::Links;
         }
         has_links
+    }
+
+    /// Bytes that are to be parsed: a copy if the archive is mapped.
+    pub(super) fn stable<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        if self.is_mapped { Cow::Owned(bytes.to_vec()) } else { Cow::Borrowed(bytes) }
     }
 
     /// The content of a WAT record or a document.
@@ -131,7 +142,9 @@ impl ArchiveParser {
     }
 
     pub(super) fn push_links(&mut self, window: ArchiveWindow<'_>, batch: &mut CaptureBatch) -> bool {
-        if !self.records.push_links(self.whole_content(window).unwrap_or_default(), batch) {
+        let content = self.whole_content(window).unwrap_or_default();
+        let content = if self.is_mapped { &self.mapped_content } else { content };
+        if !self.records.push_links(content, batch) {
             self.state = ParserState::Between;
         }
         true

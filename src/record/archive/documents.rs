@@ -23,6 +23,8 @@ pub(crate) enum ContentState {
     Whole,
     /// It is longer than allowed, and was not read.
     TooLong,
+    /// The head of its record is longer than [`super::MAX_HEAD_LEN`], and nothing was read.
+    LongHead,
     /// The archive ends within it, and it was not read.
     Truncated,
 }

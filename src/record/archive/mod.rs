@@ -59,7 +59,7 @@ use payload::PayloadHasher;
 use window::{ArchiveKind, HeadSearch};
 
 /// Longest head of a record, in bytes; a longer one is a fault.
-const MAX_HEAD_LEN: u64 = 1 << 20;
+pub(crate) const MAX_HEAD_LEN: u64 = 1 << 20;
 /// Lengths that are wrong by at most this many bytes are common: the line ends between records are counted or not. They
 /// lose nothing and are only flagged.
 const MAX_LEN_ERROR: u64 = 4;
@@ -86,8 +86,10 @@ pub struct ArchiveParser {
     payload: PayloadHasher,
     members: Members,
     damage: ArchiveDamage,
-    /// Windows contain all bytes before them.
-    is_seekable: bool,
+    /// The archive is a mapped file: windows contain all bytes before them, and another process may change them.
+    is_mapped: bool,
+    /// A copy of the whole content of the current record, if it is needed and the archive is mapped.
+    mapped_content: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -162,9 +164,9 @@ impl ArchiveParser {
         self.records.file = Some(ArchiveFile { name, is_compressed });
     }
 
-    /// Sets the byte at which the archive begins, and whether windows contain all bytes from there on.
-    pub(crate) fn begin(&mut self, at: u64, is_seekable: bool) {
-        (self.at, self.is_seekable, self.follows_line_end) = (at, is_seekable, true);
+    /// Sets the byte at which the archive begins, and whether it is a mapped file, whose windows contain all bytes from there on.
+    pub(crate) fn begin(&mut self, at: u64, is_mapped: bool) {
+        (self.at, self.is_mapped, self.follows_line_end) = (at, is_mapped, true);
     }
 
     /// States that a gzip member ends after byte `unpacked` of the archive, and after byte `packed` of the file. To be
@@ -382,7 +384,7 @@ impl ArchiveParser {
         if is_version(line) {
             return true;
         }
-        match ArcHead::parse(line) {
+        match ArcHead::parse(&self.stable(line)) {
             Some(head) => self.begin_arc(&head, line_end),
             None => {
                 self.skip_stray(line);
@@ -418,7 +420,8 @@ impl ArchiveParser {
     }
 
     fn begin_warc(&mut self, bytes: &[u8]) {
-        let head = WarcHead::parse(bytes);
+        let head = &self.stable(bytes);
+        let head = WarcHead::parse(head);
         let (flags, member_at) = (self.end_stray(false), self.members.begin_record(self.at));
         self.records.begin_warc(&head, self.at, member_at, flags);
         self.begin_content(self.at + bytes.len() as u64, head.content_len, ArchiveKind::Warc);
