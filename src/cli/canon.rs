@@ -50,9 +50,15 @@ Examples:
   Sorted like the index of an archive, in files of ten million rows, with little memory:
       irikey canon cdx-*.gz -o index/ --sort url_surtkey,fetch_time --part-rows 10000000 --memory 2G";
 
+/// What only this command can write, added to the help of the flag that it shares with others.
+const OUTPUT_HELP: &str = "\
+Output file, written under a temporary name and renamed when it is complete; - is standard output [default: -]. A directory \
+if it ends with /, or with --part-rows, --partition, --hive or --resume";
+
 /// Write the canonical URI and the key of every URL of the inputs
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, after_long_help = super::help::long_examples(EXAMPLES))]
+#[command(after_help = EXAMPLES, after_long_help = super::help::long_examples(EXAMPLES),
+          mut_arg("output", |output| output.help(OUTPUT_HELP)))]
 pub(crate) struct CanonArgs {
     #[command(flatten)]
     input: InputArgs,

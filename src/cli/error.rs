@@ -26,6 +26,9 @@ pub(crate) enum CommandError {
     /// The output cannot be written.
     #[error(transparent)]
     Output(#[from] OutputError),
+    /// Another job has locked what this one would change.
+    #[error("{0}")]
+    Busy(String),
     /// A file other than inputs and outputs cannot be used: a spill file, a manifest, a store of seen keys, a report.
     #[error("{0}")]
     SideFile(String),
@@ -66,6 +69,7 @@ impl CommandError {
         match self {
             CommandError::Usage(_) => exit::USAGE,
             CommandError::Input(_) | CommandError::Sources(_) => exit::INPUT,
+            CommandError::Busy(_) | CommandError::Output(OutputError::Locked(_)) => exit::BUSY,
             CommandError::Output(_) | CommandError::SideFile(_) => exit::OUTPUT,
             CommandError::Internal(_) => exit::INTERNAL,
         }
@@ -97,9 +101,10 @@ impl From<SortError> for CommandError {
 impl From<SeenError> for CommandError {
     fn from(error: SeenError) -> CommandError {
         match error {
-            SeenError::Missing(_) | SeenError::NotAStore(_) | SeenError::Locked(_) | SeenError::OtherPolicy { .. } => {
+            SeenError::Missing(_) | SeenError::NotAStore(_) | SeenError::OtherPolicy { .. } => {
                 CommandError::Usage(error.to_string())
             }
+            SeenError::Locked(_) => CommandError::Busy(error.to_string()),
             SeenError::Damaged { .. } => CommandError::Input(error.to_string()),
             SeenError::Io { .. } => CommandError::SideFile(error.to_string()),
         }

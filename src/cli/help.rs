@@ -35,6 +35,54 @@ fn wrapped(text: &str) -> String {
     out
 }
 
+/// Commands with so many flags that their short help shows [`COMMON_FLAGS`] only.
+const LONG_COMMANDS: [&str; 6] = ["canon", "dedup", "count", "learn", "diff", "extract"];
+
+/// The flags that most users of a command need.
+const COMMON_FLAGS: [&str; 30] = [
+    "inputs",
+    "help",
+    "format",
+    "column",
+    "limit",
+    "base",
+    "profile",
+    "rung",
+    "strict",
+    "key",
+    "equivalences",
+    "output",
+    "output_format",
+    "columns",
+    "compression",
+    "sort",
+    "part_rows",
+    "resume",
+    "keep",
+    "seen",
+    "update_seen",
+    "duplicates",
+    "approximate",
+    "json",
+    "validate",
+    "examples",
+    "report",
+    "threads",
+    "memory",
+    "quiet",
+];
+
+/// Hides what few users need from the help that `-h` prints; `--help` prints everything.
+pub(crate) fn with_short_help(command: Command) -> Command {
+    let shorten = |command: Command| {
+        command.mut_args(|flag| {
+            let is_common = COMMON_FLAGS.contains(&flag.get_id().as_str());
+            if is_common { flag } else { flag.hide_short_help(true) }
+        })
+    };
+    LONG_COMMANDS.iter().fold(command, |command, name| command.mut_subcommand(*name, shorten))
+}
+
 /// Examples and exit statuses, for the end of a long help text.
 pub(crate) fn long_examples(examples: &str) -> String {
     format!("{examples}\n\n{}", exit_statuses())

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! args        groups of flags -> options of the library
-//! job         what canon and dedup come to
+//! job         the job that the flags of canon and dedup describe
 //! file_roles  no output is an input         files              the files of an output
 //! manifest, resume                          jobs that can be interrupted
 //! job_identity                              jobs that were done before
@@ -87,7 +87,7 @@ enum Command {
 
 /// The declaration of the command line. Commands that are hidden in the main list are those for developers.
 fn declaration() -> clap::Command {
-    let command = Cli::command();
+    let command = help::with_short_help(Cli::command());
     let developer = help::developer_commands(&command);
     let long = format!("{developer}\n\n{}", help::exit_statuses());
     command.after_help(developer).after_long_help(long)

@@ -17,9 +17,11 @@ pub(crate) const OUTPUT: u8 = 5;
 pub(crate) const INTERNAL: u8 = 6;
 /// `dedup --verify` found two different texts with the same key.
 pub(crate) const COLLISION: u8 = 7;
+/// Another job has locked the output directory or the store of seen keys.
+pub(crate) const BUSY: u8 = 8;
 
 /// Every status with its meaning.
-pub(crate) const ALL: [(u8, &str); 8] = [
+pub(crate) const ALL: [(u8, &str); 9] = [
     (SUCCESS, "success; also when the reader of standard output closes it early"),
     (DIFFERENT, "compare: not equivalent on any rung; conform: a case failed; check-sorted: out of order"),
     (USAGE, "usage error"),
@@ -32,4 +34,8 @@ pub(crate) const ALL: [(u8, &str); 8] = [
     (OUTPUT, "the output could not be written, or the system had no memory left; no partial file is left behind"),
     (INTERNAL, "internal error: counts that do not add up, or a panic"),
     (COLLISION, "dedup --verify: different texts have the same key; the output is complete and has a row for each"),
+    (
+        BUSY,
+        "another job is writing the output directory or the store of seen keys; nothing was done, so try again later",
+    ),
 ];

@@ -86,6 +86,13 @@ fn columns_on_standard_output_are_csv() {
 }
 
 #[test]
+fn a_column_that_is_named_twice_is_refused() {
+    let ran = irikey(&["canon", "-q", "--columns", "uri, key,uri"], b"http://h/\n", Stdio::piped());
+    let message = String::from_utf8(ran.stderr).unwrap();
+    assert!(ran.status.code() == Some(2) && message.contains("names `uri` twice"), "{message}");
+}
+
+#[test]
 fn lists_have_comments_or_end_names_with_nul() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name);

@@ -76,7 +76,7 @@ pub(crate) struct InputArgs {
     #[arg(long, value_name = "BYTES", value_parser = parse_size_up_to::<MAX_RECORD_LEN>, default_value = "128M",
           help_heading = "Input")]
     max_record: usize,
-    /// Stop after N records of the input, in order. Works with one thread
+    /// Stop after N records of the input, in order. Reads with one thread
     #[arg(long, value_name = "N", help_heading = "Input")]
     pub(crate) limit: Option<u64>,
     /// Read files instead of mapping them into memory
@@ -92,7 +92,7 @@ pub(crate) struct WorkArgs {
     /// Worker threads [default: one per core]
     #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Work")]
     threads: Option<u16>,
-    /// Input bytes that a worker takes at a time. At most 128M
+    /// Bytes of text that a worker normalizes at a time; the output does not depend on it. At most 128M
     #[arg(long, value_name = "BYTES", value_parser = parse_size_up_to::<MAX_ROW_GROUP_LEN>, default_value = "1M",
           help_heading = "Work")]
     chunk_size: usize,

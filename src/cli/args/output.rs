@@ -36,8 +36,7 @@ const FORMATS: Choices<OutputFormat> = Choices(&[
 /// Flags of every command that writes rows.
 #[derive(Debug, Args)]
 pub(crate) struct OutputArgs {
-    /// Output file, written under a temporary name and renamed when it is complete; - is standard output [default: -].
-    /// A directory if it ends with /, or with --part-rows, --partition, --hive or --resume
+    /// Output file, written under a temporary name and renamed when it is complete; - is standard output [default: -]
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
     /// Format of the output [default: by the suffix of -o: parquet, pq, arrow, feather, arrows, csv, tsv, jsonl, ndjson,
@@ -212,7 +211,16 @@ impl OutputArgs {
                     "--columns: put a + before every name to add columns to the default ones, or before none",
                 ));
             }
-            None => ColumnSet::named(names),
+            None => {
+                let repeated =
+                    names.clone().enumerate().find(|(i, name)| names.clone().take(*i).any(|other| other == *name));
+                if let Some((_, name)) = repeated {
+                    return Err(CommandError::Usage(format!(
+                        "--columns names `{name}` twice; a column is written once"
+                    )));
+                }
+                ColumnSet::named(names)
+            }
         };
         let mut columns = columns.map_err(|error| CommandError::Usage(format!("--columns: {error}")))?;
         columns.add_keys(keys);
