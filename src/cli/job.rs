@@ -1,4 +1,4 @@
-//! A job that writes canonical rows: what the flags of `canon` and `dedup` come to.
+//! The job that the flags of `canon` or `dedup` describe: inputs, policy, destination and reports.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};

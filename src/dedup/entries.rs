@@ -124,7 +124,7 @@ struct EntryReader<'a>(&'a [u8]);
 
 impl<'a> EntryReader<'a> {
     fn take<const N: usize>(&mut self) -> [u8; N] {
-        let Some((field, rest)) = self.0.split_first_chunk::<N>() else { return [0; N] };
+        let (field, rest) = self.0.split_first_chunk::<N>().expect("blocks have whole entries");
         self.0 = rest;
         *field
     }

@@ -11,6 +11,7 @@ use crate::spill::SpillError;
 use std::panic::resume_unwind;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 /// Most kinds of keys.
 pub(crate) const MAX_KINDS: usize = 8;
@@ -156,9 +157,13 @@ impl KeyCounter {
                 count_spilled(&spill, partition, limit / threads.max(1), &mut counts)?;
             }
         };
-        let counted: Vec<Result<_, SpillError>> = std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(count_some)).collect();
-            threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+        let counted: Vec<Result<_, SpillError>> = thread::scope(|scope| {
+            // Without further threads, this one does the same work.
+            let spawn = |_| thread::Builder::new().spawn_scoped(scope, count_some).ok();
+            let others: Vec<_> = (1..threads).filter_map(spawn).collect();
+            let own = count_some();
+            let joined = others.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            joined.chain([own]).collect()
         });
         for of_thread in counted {
             counts.iter_mut().zip(of_thread?).for_each(|(count, more)| *count += more);

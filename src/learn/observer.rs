@@ -1,5 +1,5 @@
-//! Reads what is known of one URL after the other, and decides about its redirects as far as that URL alone tells:
-//! [`RedirectObserver`].
+//! Takes events sorted by host and URL, and makes those decisions about redirects that need no other URL: [`RedirectObserver`]. The
+//! rest is left to [`super::resolution`].
 //!
 //! ```text
 //! events of URLs, those of a host and of a URL together

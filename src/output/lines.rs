@@ -6,6 +6,8 @@ use super::values::{ColumnValues, write_json_text};
 use crate::batch::ColumnSet;
 use crate::canon::TextColumn;
 
+const IN_MEMORY: &str = "writing to memory does not fail";
+
 /// Renders one URI per line; an empty line for rows without a URI.
 pub(super) fn text(uris: &TextColumn) -> Vec<u8> {
     let mut out = Vec::with_capacity(uris.values.len() + uris.len());
@@ -42,12 +44,11 @@ pub(super) fn delimited(columns: &ColumnSet, batch: &RecordBatch, delimiter: u8)
     let mut scratch = Vec::new();
     for row in 0..batch.num_rows() {
         for column in &values {
-            // Writing to memory does not fail.
-            let _ = writer.write_field(column.raw(row, &mut scratch));
+            writer.write_field(column.raw(row, &mut scratch)).expect(IN_MEMORY);
         }
-        let _ = writer.write_record(None::<&[u8]>);
+        writer.write_record(None::<&[u8]>).expect(IN_MEMORY);
     }
-    writer.into_inner().unwrap_or_default()
+    writer.into_inner().expect(IN_MEMORY)
 }
 
 /// Renders one JSON object per line with all columns, including nulls.

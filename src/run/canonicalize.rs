@@ -24,7 +24,8 @@ pub struct RowGroup<'a> {
     /// Which rows belong to which source.
     pub runs: &'a [SourceRun],
     pub(crate) ticket: Ticket<'a>,
-    /// The next rows are in another row group. False for a slice that more slices follow, and maybe for the last rows.
+    /// These are the last rows of their row group. False for every slice of a row group but the last. May be false for the last
+    /// rows of the input, whose end is found only by reading on.
     pub(super) ends_group: bool,
 }
 

@@ -2,13 +2,13 @@
 //! have no key.
 
 use super::dedup::DedupError;
+use super::in_order::produced_in_order;
 use super::{HyperLogLog, RowGroup, RowKey, RunError, RunOptions, RunRequest, Summary, canon};
 use crate::canon::{Policy, Rows, Rung};
 use crate::dedup::{KeyBuffer, KeyCounter, PARTITIONS, key_number};
 use crate::key::{KeyAlgorithm, KeyBytes};
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -100,14 +100,18 @@ fn count_exactly(
         Ok(Some(()))
     };
     let summary = canon(request, collect, |()| Ok(()))?;
-    let mut buffers = buffers.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let inserted = std::thread::scope(|scope| {
-        let insert = |buffer| scope.spawn(|| counter.insert_all(buffer));
-        let threads: Vec<_> = buffers.iter_mut().map(insert).collect();
-        threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
-    });
-    let counts = inserted.and_then(|()| counter.finish(&buffers, threads, memory));
-    let counts = counts.map_err(|error| RunError::Output(error.into()))?;
+    let mut rest = buffers.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter();
+    let mut buffers = Vec::new();
+    let insert = |mut buffer: KeyBuffer| {
+        counter.insert_all(&mut buffer)?;
+        Ok(buffer)
+    };
+    let append = |buffer| {
+        buffers.push(buffer);
+        Ok(())
+    };
+    produced_in_order(threads, || Ok(rest.next()), insert, append)?;
+    let counts = counter.finish(&buffers, threads, memory).map_err(|error| RunError::Output(error.into()))?;
     Ok((summary, counts[..keys.len()].to_vec()))
 }
 

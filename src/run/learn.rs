@@ -64,7 +64,7 @@ pub(crate) fn observe(
     let (names, threads) = (request.sources.names(), request.options.threads);
     let mut sources = names.clone();
     sources.sort_unstable();
-    let rank = |name: &String| sources.binary_search(name).unwrap_or(0) as u32;
+    let rank = |name: &String| sources.binary_search(name).expect("it is one of the names") as u32;
     let ranks: Vec<u32> = names.iter().map(rank).collect();
     let memory = options.memory / 2;
     let sort = CaptureSort::new(&ranks, options.content.map(|limits| limits.held_out));

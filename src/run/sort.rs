@@ -249,10 +249,9 @@ fn index_batch_schema(partition: Option<&Partition>) -> SchemaRef {
 
 /// The columns that rows need for a sort: those of the output, and those that they are sorted and partitioned by.
 pub(crate) fn columns_to_sort(columns: &ColumnSet, by: &SortBy, partition: Option<&Partition>) -> ColumnSet {
-    let names = columns.names().map(|name| -> &str { name });
-    let names = names.chain(by.names()).chain(partition.map(Partition::column));
-    // Unknown names were refused when the flags were parsed.
-    ColumnSet::named(names).unwrap_or_else(|_| columns.clone())
+    let mut all = columns.clone();
+    all.add_named(by.names().chain(partition.map(Partition::column)));
+    all
 }
 
 impl PartCut {

@@ -198,7 +198,8 @@ impl DedupArgs {
                 "--verify compares the texts that are written, and those of --key simple are not; remove one of the flags",
             )),
             Some(ColumnId::KeyOf(Rung::Simple)) => {
-                Ok(RowKey::More(policy.more_keys.iter().position(|key| *key == Rung::Simple).unwrap_or_default()))
+                let place = policy.more_keys.iter().position(|key| *key == Rung::Simple);
+                place.map(RowKey::More).ok_or_else(|| CommandError::Internal("no key simple".to_string()))
             }
             Some(ColumnId::KeyProtocol) if self.verify => Err(CommandError::usage(
                 "--verify compares texts, and --key protocol merges URLs with different texts; remove one of the flags",
@@ -206,7 +207,7 @@ impl DedupArgs {
             Some(ColumnId::KeyProtocol) => Ok(RowKey::Protocol),
             Some(ColumnId::RecipeKey(name)) => {
                 let place = policy.recipes.iter().position(|wanted| wanted.column == name);
-                Ok(RowKey::Recipe(place.unwrap_or_default()))
+                place.map(RowKey::Recipe).ok_or_else(|| CommandError::Internal(format!("no key {name}")))
             }
             Some(_) => Err(CommandError::usage(
                 "--key names another rung than --rung, so that the URIs would not fit the keys; set --rung instead",

@@ -135,8 +135,9 @@ impl RunMerge {
     }
 }
 
-/// The index of the first run to merge, given the numbers of keys of all runs. The last run is merged with those before it
-/// that each have less than twice the keys of all runs after them, so that keys are rarely copied and runs stay few.
+/// The index of the first run to merge, given the numbers of keys of all runs (size-tiered compaction). The last run is always
+/// merged. From there backward, a run is merged with those after it while it has less than twice their keys. Thus a key is
+/// copied O(log n) times, and O(log n) runs remain.
 pub(super) fn first_run_to_merge(counts: &[u64]) -> usize {
     let (mut first, mut sum) = (counts.len(), 0);
     while first > 0 && (first == counts.len() || counts[first - 1] < 2 * sum) {
