@@ -10,7 +10,7 @@ use super::judged_rule::{
 use super::rule::{ContentRule, PathContext, ScopedRule};
 use super::rule_set::RuleBuffers;
 use super::url_parts::UrlParts;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Most URLs of a host that are compared with those of other hosts.
@@ -168,18 +168,20 @@ fn judge(
     section: Option<u64>,
     limits: &ContentLimits,
 ) -> JudgedRule {
-    let (mut support, mut counter) = (0u64, 0u64);
+    let (mut equal, mut counter) = (BTreeSet::new(), 0u64);
     let end = alias.end().min(target.end());
     let is_compared = |(page, _, of): &&(u64, u64, u64)| *page <= end && section.is_none_or(|section| section == *of);
     let mut pages: Vec<u64> = alias.pages.iter().filter(is_compared).map(|(page, ..)| *page).collect();
     pages.dedup();
     for page in pages {
         let theirs: Vec<u64> = target.contents_of(page).collect();
-        match alias.contents_of(page).any(|content| theirs.contains(&content)) {
-            true => support += 1,
-            false => counter += u64::from(!theirs.is_empty()),
+        match alias.contents_of(page).find(|content| theirs.contains(content)) {
+            Some(content) => drop(equal.insert(content)),
+            None => counter += u64::from(!theirs.is_empty()),
         }
     }
+    // One content under several pages, such as a notice, counts once.
+    let support = equal.len() as u64;
     let noise = 1.2 * alias.noise.max(target.noise) * (support + counter) as f64;
     let excess = (counter as f64 - noise).max(0.0);
     let wrong_share = excess / (excess + support as f64).max(1.0);
@@ -235,6 +237,18 @@ mod tests {
             (3, "same-as https://a.b for https".to_string(), Some(RuleRefusal::CounterExamples)),
         ];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_notice_under_several_paths_is_one_content() {
+        // 16 paths have one of two notices on both hosts, and the others are of one host only.
+        let notice = |from: u64| move |page: u64| if page < 16 { page % 2 } else { from + page };
+        let mut hosts = [host("a.b", 0..60, notice(1000)), host("www.a.b", 0..16, notice(0))];
+        let found = find_aliases(&hosts, &ContentLimits::default());
+        assert_eq!((found[0].1.support, found[0].1.refusal), (2, Some(RuleRefusal::Support)));
+        hosts[1] = host("www.a.b", 0..30, |page| if page < 16 { page % 2 } else { 1000 + page });
+        let found = find_aliases(&hosts, &ContentLimits::default());
+        assert_eq!((found[0].1.support, found[0].1.refusal), (16, None));
     }
 
     #[test]

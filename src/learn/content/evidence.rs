@@ -1,10 +1,14 @@
 //! What the captures of a host say about a rule: [`RuleEvidence`].
 
+use super::captures::Content;
+
 /// What the captures of a host say about a rule.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct RuleEvidence {
-    /// Contents for which the rule made no difference.
+    /// Contents for which the rule made no difference. One content under several pages, such as a notice, counts once.
     pub(super) support: u64,
+    /// These contents, until they are counted; some repeatedly.
+    pub(super) contents: Vec<Content>,
     /// Pages that the rule would make equal to others.
     pub(super) counter: u64,
     /// URLs that the rule makes equal to another one.
@@ -17,6 +21,16 @@ pub(super) struct RuleEvidence {
     /// Pairs of URLs: numbers of URLs of the host.
     pub(super) examples: Vec<(u32, u32)>,
     pub(super) counter_examples: Vec<(u32, u32)>,
+}
+
+impl RuleEvidence {
+    /// Counts the contents for which the rule made no difference, after all groups were judged.
+    pub(super) fn count_contents(&mut self) {
+        let mut contents = std::mem::take(&mut self.contents);
+        contents.sort_unstable();
+        contents.dedup();
+        self.support = contents.len() as u64;
+    }
 }
 
 /// How much contents differ in the groups of a rule, some of whose URLs share them.

@@ -12,6 +12,7 @@ use super::captures::Content;
 use super::evidence::{GroupNoise, RuleEvidence};
 use super::removal::Removed;
 use crate::learn::graph::UnionFind;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Most pairs of URLs that are kept as examples.
@@ -34,6 +35,8 @@ pub(super) struct UrlGroup<'a> {
     firsts: Vec<usize>,
     /// The number of URLs of each component.
     sizes: Vec<usize>,
+    /// The most frequent content of each component; of those, the least. 0 for the one of sinks.
+    contents: Vec<Content>,
     /// The component of the URLs that only had contents that are sinks, if there are any.
     sinks: Option<u32>,
     /// The number of URLs that had the most frequent content.
@@ -61,7 +64,8 @@ impl<'a> UrlGroup<'a> {
         }
         let (components, most_equal) = (Vec::with_capacity(urls.len()), first.values().map(|(_, count)| *count).max());
         let most_equal = most_equal.unwrap_or(0);
-        let mut group = UrlGroup { urls, components, firsts: vec![], sizes: vec![], sinks: None, most_equal };
+        let (firsts, sizes, contents) = (vec![], vec![], vec![]);
+        let mut group = UrlGroup { urls, components, firsts, sizes, contents, sinks: None, most_equal };
         let mut numbers: HashMap<Option<u32>, u32> = HashMap::new();
         for (at, is_sink) in is_sink.into_iter().enumerate() {
             let set = (!is_sink).then(|| sets.find(at as u32));
@@ -74,7 +78,18 @@ impl<'a> UrlGroup<'a> {
             group.components.push(number);
         }
         group.sinks = numbers.get(&None).copied();
+        group.contents = group.most_frequent_contents(first.into_iter());
         group
+    }
+
+    /// Returns the most frequent content of each component. `contents`: each with its first URL and its number of URLs.
+    fn most_frequent_contents(&self, contents: impl Iterator<Item = (Content, (u32, usize))>) -> Vec<Content> {
+        let mut most = vec![(0, Reverse(0)); self.sizes.len()];
+        for (content, (at, count)) in contents {
+            let most = &mut most[self.components[at as usize] as usize];
+            *most = (*most).max((count, Reverse(content)));
+        }
+        most.into_iter().map(|(_, Reverse(content))| content).collect()
     }
 
     /// Returns the number of URLs of each component.
@@ -129,7 +144,7 @@ impl<'a> UrlGroup<'a> {
             if is_known {
                 is_supported[*component as usize] = true;
             } else if values[first] != values[at] && Some(*component) != self.sinks {
-                evidence.support += 1;
+                evidence.contents.push(self.contents[*component as usize]);
                 self.add_example((first, at), &mut evidence.examples);
             }
         }

@@ -142,6 +142,7 @@ impl<'a> Trial<'a> {
                 self.judge_group(group, &forms, &sinks, &mut evidence);
             }
         }
+        evidence.iter_mut().for_each(RuleEvidence::count_contents);
         (evidence, forms)
     }
 

@@ -56,6 +56,19 @@ fn an_error_page_under_many_urls_is_no_evidence() {
 }
 
 #[test]
+fn a_notice_under_several_pages_is_one_content() {
+    // Seven forms show one of two notices, and all other pages differ.
+    let notice = |form: u64, copy| (format!("http://a/form{form}?step={copy}"), 1000 + form % 2);
+    let pages = (0..50).map(|page| (format!("http://a/{page}.html"), page));
+    let all: Vec<_> = urls(7, notice).into_iter().chain(pages.clone()).collect();
+    assert!(learned(&all).is_empty());
+    // Five notices are enough.
+    let notices = |form: u64, copy| (format!("http://a/form{form}?step={copy}"), 1000 + form % 5);
+    let all: Vec<_> = urls(7, notices).into_iter().chain(pages).collect();
+    assert_eq!(learned(&all), ["ignore-parameter step "]);
+}
+
+#[test]
 fn variants_of_pages_are_no_counter_examples() {
     let variant =
         |page: u64, copy: u64| (format!("http://a/v?id={page}&sid={}", token(page, copy)), page * 2 + copy % 2);
