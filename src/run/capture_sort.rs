@@ -9,7 +9,7 @@
 //! - of a document: the hash of its text, or its canonical link.
 
 use super::RowGroup;
-use super::held_out::{DAYS, DayCounts};
+use super::held_out::{DAYS, DayCounts, SiteCount};
 #[cfg(feature = "cli")]
 use super::parts_error::PartsError;
 use crate::canon::Rows;
@@ -77,6 +77,13 @@ pub(super) struct SortedCaptures {
     pub(super) unparsable: u64,
 }
 
+/// The days and sites of captures that are evidence.
+#[derive(Debug, Default)]
+struct EvidenceDays {
+    days: Vec<i32>,
+    sites: SiteCount,
+}
+
 impl CaptureSort<'_> {
     /// `held_out` is the share of captures that rules are not learned from; `None` if contents are not evidence.
     pub(super) fn new(ranks: &[u32], held_out: Option<f64>) -> CaptureSort<'_> {
@@ -86,7 +93,7 @@ impl CaptureSort<'_> {
 
     /// Sorts what the records of a row group state.
     pub(super) fn sort(&self, group: &RowGroup<'_>) -> SortedCaptures {
-        let (mut records, mut days, mut row) = (BytesBuffer::default(), Vec::new(), 0);
+        let (mut records, mut days, mut row) = (BytesBuffer::default(), EvidenceDays::default(), 0);
         let mut found =
             SortedCaptures { unparsable: group.rows.tally.unreadable_redirects, ..SortedCaptures::default() };
         for run in group.runs {
@@ -99,12 +106,12 @@ impl CaptureSort<'_> {
             }
         }
         if let Some(counts) = &self.days {
-            counts.add(&days);
+            counts.add(&days.days, days.sites);
         }
         SortedCaptures { run: records.take_run(), ..found }
     }
 
-    fn add_capture(&self, rows: &Rows, row: usize, records: &mut BytesBuffer, days: &mut Vec<i32>) {
+    fn add_capture(&self, rows: &Rows, row: usize, records: &mut BytesBuffer, days: &mut EvidenceDays) {
         let Some(url) = UrlParts::of(rows.uri.get(row)) else { return };
         let content = if self.has_contents { content_of(rows, row) } else { None };
         let answer = answer_of(rows, row) | if content.is_some() { HAS_CONTENT } else { 0 };
@@ -120,7 +127,8 @@ impl CaptureSort<'_> {
             record.extend_from_slice(&day.to_be_bytes());
         });
         if content.is_some() && self.days.is_some() {
-            days.push(i32::from(day));
+            days.days.push(i32::from(day));
+            days.sites.add_host(url.authority());
         }
     }
 

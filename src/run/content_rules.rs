@@ -92,10 +92,12 @@ impl LearnedContent {
     /// Returns what was collected of sites, as what was learned.
     pub(super) fn collected(collector: RuleCollector, held_out: HeldOutCaptures) -> LearnedContent {
         let RuleCollector { general, spool, counts, highlights } = collector;
+        let for_all_hosts = general.finish();
+        let rules_for_all_hosts = for_all_hosts.len() as u64;
         LearnedContent {
-            counts: ContentCounts { rules: highlights.rule_count(), ..counts },
+            counts: ContentCounts { rules: highlights.rule_count(), rules_for_all_hosts, ..counts },
             highlights,
-            general: general.finish(),
+            general: for_all_hosts,
             votes: general,
             spilled: spool.written_len(),
             spool,
@@ -107,6 +109,11 @@ impl LearnedContent {
     /// Whether aliases of hosts were learned.
     pub(crate) fn has_aliases(&self) -> bool {
         self.highlights.kinds.contains_key(ALIAS_KIND)
+    }
+
+    /// Whether captures were held out.
+    pub(crate) fn has_held_out(&self) -> bool {
+        !self.held_out.is_empty()
     }
 
     /// Tries rules on the captures that were held out.

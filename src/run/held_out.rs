@@ -1,7 +1,7 @@
 //! Captures that rules about content are not learned from, but tried on: [`HoldOut`], [`HeldOutCaptures`].
 //!
-//! A share of sites is held out whole: only rules for all hosts hold there. Of the others, the latest captures are held out;
-//! if all captures are of one day, a share of the URLs.
+//! A share of sites is held out whole, unless there is only one: only rules for all hosts hold there. Of the others, the latest
+//! captures are held out; if all captures are of one day, a share of the URLs.
 
 use crate::learn::Equivalences;
 use crate::learn::content::{HostCaptures, RuleScores, ScopedRule, site_of};
@@ -18,14 +18,42 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 /// Days that captures are counted by, from 1970.
 pub(super) const DAYS: usize = 1 << 16;
 
-/// Numbers of captures by day.
+/// Of how many sites captures are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum SiteCount {
+    #[default]
+    None,
+    /// One, with this hash.
+    One(u64),
+    Several,
+}
+
+impl SiteCount {
+    /// Adds a host.
+    pub(super) fn add_host(&mut self, host: &[u8]) {
+        if *self != SiteCount::Several {
+            self.add(SiteCount::One(xxh3_64(site_of(host))));
+        }
+    }
+
+    fn add(&mut self, other: SiteCount) {
+        *self = match (*self, other) {
+            (SiteCount::None, known) | (known, SiteCount::None) => known,
+            (a, b) if a == b => a,
+            _ => SiteCount::Several,
+        };
+    }
+}
+
+/// What decides which captures are held out: numbers of captures by day, and of how many sites they are.
 #[derive(Debug, Default)]
-pub(super) struct DayCounts(Mutex<Vec<u64>>);
+pub(super) struct DayCounts(Mutex<(Vec<u64>, SiteCount)>);
 
 impl DayCounts {
     /// Adds captures.
-    pub(super) fn add(&self, days: &[i32]) {
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn add(&self, days: &[i32], sites: SiteCount) {
+        let (counts, known) = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.add(sites);
         counts.resize(DAYS, 0);
         for day in days {
             if let Some(count) = usize::try_from(*day).ok().and_then(|day| counts.get_mut(day)) {
@@ -34,9 +62,13 @@ impl DayCounts {
         }
     }
 
+    fn has_several_sites(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).1 == SiteCount::Several
+    }
+
     /// Returns the first day of the last days that have at most this share of all captures; `None` if there is no such day.
     fn first_held_out(&self, share: f64) -> Option<i32> {
-        let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (counts, _) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let limit = counts.iter().sum::<u64>() as f64 * share;
         let (mut sum, mut first) = (0, None);
         for (day, count) in counts.iter().enumerate().rev().filter(|(_, count)| **count > 0) {
@@ -55,17 +87,19 @@ impl DayCounts {
 pub(super) struct HoldOut {
     share: f64,
     first_day: Option<i32>,
+    has_several_sites: bool,
 }
 
 impl HoldOut {
     /// Holds out a share of the captures; nothing if it is 0.
     pub(super) fn new(share: f64, days: &DayCounts) -> HoldOut {
-        HoldOut { share, first_day: if share > 0.0 { days.first_held_out(share) } else { None } }
+        let first_day = if share > 0.0 { days.first_held_out(share) } else { None };
+        HoldOut { share, first_day, has_several_sites: days.has_several_sites() }
     }
 
     /// Returns whether all captures of the host's site are held out.
     pub(super) fn contains_site(&self, host: &[u8]) -> bool {
-        self.is_chosen(xxh3_64_with_seed(site_of(host), 1))
+        self.has_several_sites && self.is_chosen(xxh3_64_with_seed(site_of(host), 1))
     }
 
     /// Returns whether a capture is held out.
@@ -142,6 +176,10 @@ impl HeldOutCaptures {
         HeldOutCaptures { file: ScratchFile::new(directory), ranges: Vec::new() }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
     /// Adds encoded captures.
     pub(super) fn add(&mut self, encoded: &[u8]) -> Result<(), SpillError> {
         if !encoded.is_empty() {
@@ -188,7 +226,7 @@ mod tests {
     #[test]
     fn the_latest_days_are_held_out() {
         let days = DayCounts::default();
-        days.add(&[10, 10, 10, 10, 10, 11, 11, 12, 13, 14]);
+        days.add(&[10, 10, 10, 10, 10, 11, 11, 12, 13, 14], SiteCount::Several);
         let first = |share| HoldOut::new(share, &days).first_day;
         assert_eq!((first(0.3), first(0.39), first(0.5), first(0.05)), (Some(12), Some(12), Some(11), None));
         let (none, some) = (HoldOut::new(0.0, &days), HoldOut::new(0.3, &days));
@@ -196,5 +234,21 @@ mod tests {
         assert!(some.contains(b"http://a/", 12) && !some.contains(b"http://a/", 11));
         let chosen = (0..1000).filter(|i| some.contains_site(format!("a{i}.example").as_bytes())).count();
         assert!((250..350).contains(&chosen), "{chosen}");
+    }
+
+    #[test]
+    fn a_single_site_is_not_held_out() {
+        let of_hosts = |hosts: &[&[&str]]| {
+            let days = DayCounts::default();
+            for group in hosts {
+                let mut sites = SiteCount::default();
+                group.iter().for_each(|host| sites.add_host(host.as_bytes()));
+                days.add(&[10], sites);
+            }
+            let hold_out = HoldOut::new(0.9, &days);
+            hosts.iter().flat_map(|group| group.iter()).any(|host| hold_out.contains_site(host.as_bytes()))
+        };
+        assert!(!of_hosts(&[&["a.example", "www.a.example"], &[], &["a.example"]]));
+        assert!(of_hosts(&[&["a.example", "a.test"]]) && of_hosts(&[&["a.example"], &["a.test"]]));
     }
 }

@@ -30,6 +30,10 @@ pub(crate) struct ContentCounts {
     pub(crate) hosts_with_rules: u64,
     /// Rules of hosts and domains.
     pub(crate) rules: u64,
+    /// Those of domains.
+    pub(crate) rules_for_domains: u64,
+    /// Rules for all hosts, which are not among these.
+    pub(crate) rules_for_all_hosts: u64,
     /// Refused rules, by reason.
     pub(crate) refused_counter_examples: u64,
     pub(crate) refused_support: u64,
@@ -59,6 +63,8 @@ impl RuleCollector {
         for rule in &rules {
             self.highlights.add_rule(rule);
             let refusal = rule.judged.refusal;
+            let is_for_domain = refusal.is_none() && rule.scope.starts_with(b"*.");
+            self.counts.rules_for_domains += u64::from(is_for_domain);
             self.counts.rules_by_canonical += u64::from(rule.judged.needs_canonical);
             self.counts.refused_counter_examples += u64::from(refusal == Some(RuleRefusal::CounterExamples));
             self.counts.refused_support += u64::from(refusal == Some(RuleRefusal::Support));

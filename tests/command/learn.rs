@@ -450,7 +450,9 @@ fn rules_about_content_are_learned_and_applied() {
     fs::write(&input, captures("a.example", 20) + &other.chain(alone).collect::<String>()).unwrap();
     printed(&["learn", "-q", &input, "-o", &out, "--report", &report], b"");
     assert_eq!(content_rules(&rows(&out)), ["a.example ignore-parameter sid", "a.example ignore-parameter-order"]);
-    assert_eq!(read_json(&report)["content"]["rules_by_kind"]["ignore-parameter"], 1);
+    let content = &read_json(&report)["content"];
+    assert_eq!(content["rules_by_kind"]["ignore-parameter"], 1);
+    assert_eq!((&content["rules"], &content["rules_for_domains"]), (&2.into(), &0.into()));
     let lines =
         b"http://a.example/view?sid=1&id=77\nhttp://a.example/view?id=77&sid=2\nhttp://b.example/view?sid=1&id=77\n\
         http://b.example/view?id=77&sid=2\nhttp://c.example/7?sid=7\nhttp://c.example/7\n";
@@ -489,6 +491,80 @@ fn validation_tries_rules_on_captures_that_were_held_out() {
     let learned = content_rules(&rows(&out));
     let hosts = learned.iter().filter(|rule| rule.ends_with("ignore-parameter-order")).count() as u64;
     assert_eq!(hosts + other["hosts"].as_u64().unwrap(), 30);
+}
+
+#[test]
+fn rules_that_hosts_agree_on_are_counted_apart() {
+    let directory = tempfile::tempdir().unwrap();
+    let (input, out, report) =
+        (path(&directory, "in.cdxj"), path(&directory, "out.parquet"), path(&directory, "r.json"));
+    let hosts = ["x.d.example", "y.d.example", "z.d.example", "c.example"];
+    fs::write(&input, hosts.map(|host| captures(host, 20)).concat()).unwrap();
+    printed(&["learn", "-q", &input, "-o", &out, "--report", &report], b"");
+    let expected = ["c.example", "*.d.example"]
+        .map(|host| ["ignore-parameter sid", "ignore-parameter-order"].map(|rule| format!("{host} {rule}")));
+    assert_eq!(content_rules(&rows(&out)), expected.concat());
+    let content = &read_json(&report)["content"];
+    let count = |name: &str| content[name].as_u64();
+    assert_eq!((count("rules"), count("rules_for_domains"), count("rules_for_all_hosts")), (Some(4), Some(2), Some(0)));
+}
+
+/// Where nothing can be judged, validation says so instead of printing a share.
+#[test]
+fn validation_says_what_cannot_be_judged() {
+    let directory = tempfile::tempdir().unwrap();
+    let (input, out) = (path(&directory, "in.cdxj"), path(&directory, "out.parquet"));
+    let validate = |captures: &[(String, u64)]| {
+        let line = |(at, (url, content)): (usize, &(String, u64))| {
+            let day = 1 + at * 20 / captures.len();
+            format!(
+                "k)/ 202601{day:02}000000 {{\"url\":\"{url}\",\"status\":\"200\",\"digest\":\"CCCC-{content:08}\"}}\n"
+            )
+        };
+        fs::write(&input, captures.iter().enumerate().map(line).collect::<String>()).unwrap();
+        let flags = ["learn", &input, "-o", &out, "--validate", "0.2"];
+        let ran = irikey(&flags, b"", Stdio::piped());
+        (ran.status.code(), [ran.stdout, ran.stderr].map(|text| String::from_utf8(text).unwrap()).concat())
+    };
+    let (own, equal) =
+        ("precision  no pairs of URLs that rules make equal", "recall     no pairs of URLs with equal contents");
+    // `a.example` is of those that are held out whole, if there are others: a single site is not.
+    let page = |page: u64, session: u64| {
+        format!("http://a.example/{page}?sid={:032x}", u128::from(page + 1000 * session + 1) << 70)
+    };
+    type Captures = Vec<(String, u64)>;
+    let cases: [(&str, Captures, &[&str]); 4] = [
+        ("no duplicates", (0..200).map(|i| (page(i, 0), i)).collect(), &[own, equal, "reduction  0.0 %"]),
+        (
+            "one content",
+            (0..200).map(|i| (page(i, 0), 1)).collect(),
+            &[own, equal, "left out   40 URLs with contents of many unlike URLs, for recall"],
+        ),
+        (
+            "contents that always change",
+            (0..400).map(|i| (page(i % 20, 0), i)).collect(),
+            &[own, equal, "left out   20 URLs of 1 hosts whose contents change from capture to capture"],
+        ),
+        (
+            "sessions",
+            (0..400).map(|i| (page(i % 20, i / 20), i % 20)).collect(),
+            // 20 pages with six pairs each.
+            &["precision  100.0 % (83.9 to 100.0), 120 of 120", "recall     100.0 % (83.9 to 100.0), 120 of 120"],
+        ),
+    ];
+    for (name, captures, wanted) in cases {
+        let (code, text) = validate(&captures);
+        assert_eq!(code, Some(0), "{name}: {text}");
+        for wanted in wanted {
+            assert!(text.contains(wanted), "{name}: {wanted}: {text}");
+        }
+    }
+    let (code, text) = validate(&[(page(0, 0), 0)]);
+    assert!(code == Some(0) && text.contains("validation: no captures were held out"), "{code:?} {text}");
+    // Both sites are chosen.
+    let sites = ["a", "d"].map(|site| (format!("http://{site}.example/"), 1));
+    let (code, text) = validate(&sites);
+    assert!(code == Some(2) && text.contains("--validate held out all captures"), "{code:?} {text}");
 }
 
 #[test]

@@ -75,9 +75,18 @@ fn check_observed(observed: &ObserveResult, args: &LearnArgs) -> Result<(), Comm
     }
     let captures = observed.content.as_ref().map(|content| content.counts.captures);
     if tally.rows > 0 && read == 0 && captures == Some(0) && !args.may_learn_nothing() {
-        return Err(nothing_to_learn(tally.rows));
+        let is_held_out = observed.content.as_ref().is_some_and(LearnedContent::has_held_out);
+        return Err(if is_held_out { all_held_out() } else { nothing_to_learn(tally.rows) });
     }
     Ok(())
+}
+
+/// Why nothing can be learned if all captures are held out.
+fn all_held_out() -> CommandError {
+    CommandError::Usage(
+        "--validate held out all captures, because there are few sites or URLs; hold out a smaller share, or give more captures"
+            .to_string(),
+    )
 }
 
 /// Why nothing can be learned from records.

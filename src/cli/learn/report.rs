@@ -98,6 +98,8 @@ fn counts_to_text(counts: &LearnCounts, content: &ContentCounts, summary: &Summa
         ("  different URLs of them", content.urls),
         ("  different after rules about content", content.forms),
         ("rules about content", content.rules),
+        ("  for all hosts of a domain", content.rules_for_domains),
+        ("rules about content for all hosts", content.rules_for_all_hosts),
         ("  rejected, contradicted by captures", content.refused_counter_examples),
         ("  rejected, too little support", content.refused_support),
     ];
@@ -148,7 +150,8 @@ fn content_to_json(content: &LearnedContent) -> Value {
         "hosts": counts.hosts,
         "hosts_with_rules": counts.hosts_with_rules,
         "rules": counts.rules,
-        "rules_for_all_hosts": content.general.len(),
+        "rules_for_domains": counts.rules_for_domains,
+        "rules_for_all_hosts": counts.rules_for_all_hosts,
         "rules_by_kind": by_kind(|kind| kind.rules),
         "merged_by_kind": by_kind(|kind| kind.merged),
         "refused": {"counter_examples": counts.refused_counter_examples, "support": counts.refused_support},

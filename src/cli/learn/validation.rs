@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::learn::content::{RuleScores, wilson_interval};
+use crate::learn::content::{PairShare, RuleScores, wilson_interval};
 use crate::run::Validation;
 
 /// Lines for the terminal.
@@ -11,28 +11,59 @@ pub(super) fn to_text(validation: &Validation) -> String {
         ("later captures of sites that rules were learned from", &validation.known_sites),
         ("captures of other sites", &validation.other_sites),
     ];
-    let mut text = String::new();
-    for (name, scores) in scores.into_iter().filter(|(_, scores)| scores.urls > 0) {
-        let RuleScores { hosts, urls, forms, pairs, .. } = scores;
-        text.push_str(&format!("validation on {name}: {urls} URLs of {hosts} hosts\n"));
-        text.push_str(&format!("  precision  {}\n", share_to_text(pairs.right, pairs.merged)));
-        text.push_str(&format!("  recall     {}\n", share_to_text(pairs.found, pairs.equal)));
-        text.push_str(&format!("  reduction  {}\n", share_to_text(urls - forms, *urls)));
-        for (kind, score) in &scores.kinds {
-            let right = share_to_text(score.support, score.support + score.counter);
-            text.push_str(&format!("  {kind:24} {right}\n"));
-        }
+    let text: String = scores
+        .iter()
+        .filter(|(_, scores)| scores.urls > 0)
+        .map(|(name, scores)| scores_to_text(name, scores))
+        .collect();
+    if text.is_empty() {
+        "validation: no captures were held out, because there are too few\n".to_string()
+    } else {
+        text
+    }
+}
+
+fn scores_to_text(name: &str, scores: &RuleScores) -> String {
+    let RuleScores { hosts, urls, forms, pairs, repeated, .. } = scores;
+    let mut text = format!("validation on {name}: {urls} URLs of {hosts} hosts\n");
+    let mut add = |name: &str, value: String| text.push_str(&format!("  {name:10} {value}\n"));
+    add("precision", pairs_to_text(&pairs.merged, "no pairs of URLs that rules make equal"));
+    add("recall", pairs_to_text(&pairs.equal, "no pairs of URLs with equal contents"));
+    if let Some(agreement) = share_to_text(repeated) {
+        add("agreement", format!("{agreement} pairs of captures of one URL"));
+    }
+    add("reduction", part_to_text(urls - forms, *urls));
+    if scores.changing_hosts > 0 {
+        let (urls, hosts) = (scores.changing_urls, scores.changing_hosts);
+        add("left out", format!("{urls} URLs of {hosts} hosts whose contents change from capture to capture"));
+    }
+    if scores.sink_urls > 0 {
+        add("left out", format!("{} URLs with contents of many unlike URLs, for recall", scores.sink_urls));
+    }
+    for (kind, score) in &scores.kinds {
+        text.push_str(&format!("  {kind:24} {}\n", part_to_text(score.support, score.support + score.counter)));
     }
     text
 }
 
-fn share_to_text(part: u64, all: u64) -> String {
-    if all == 0 {
-        return "no pairs".to_string();
-    }
-    let (low, high) = wilson_interval(part, all);
+fn pairs_to_text(pairs: &PairShare, none: &str) -> String {
+    share_to_text(pairs).unwrap_or_else(|| none.to_string())
+}
+
+fn share_to_text(pairs: &PairShare) -> Option<String> {
+    let (share, bounds) = pairs.interval()?;
+    Some(format!("{}, {} of {}", percent_to_text(share, bounds), pairs.part, pairs.all))
+}
+
+/// The text for independent things; `all` is not 0.
+fn part_to_text(part: u64, all: u64) -> String {
+    let share = part as f64 / all as f64;
+    format!("{}, {part} of {all}", percent_to_text(share, wilson_interval(share, all as f64)))
+}
+
+fn percent_to_text(share: f64, (low, high): (f64, f64)) -> String {
     let percent = |share: f64| format!("{:.1}", share * 100.0);
-    format!("{} % ({} to {}), {part} of {all}", percent(part as f64 / all as f64), percent(low), percent(high))
+    format!("{} % ({} to {})", percent(share), percent(low), percent(high))
 }
 
 /// The member `validation` of the report.
@@ -41,11 +72,12 @@ pub(super) fn to_json(validation: &Validation) -> Value {
 }
 
 fn scores_to_json(scores: &RuleScores) -> Value {
-    let RuleScores { hosts, captures, urls, forms, pairs, kinds } = scores;
-    let kinds: Map<String, Value> = kinds
+    let RuleScores { hosts, captures, urls, forms, pairs, repeated, .. } = scores;
+    let kinds: Map<String, Value> = scores
+        .kinds
         .iter()
         .map(|(kind, score)| {
-            let precision = share_to_json(score.support, score.support + score.counter);
+            let precision = part_to_json(score.support, score.support + score.counter);
             ((*kind).to_string(), json!({"precision": precision, "urls_made_equal": score.merged}))
         })
         .collect();
@@ -54,15 +86,31 @@ fn scores_to_json(scores: &RuleScores) -> Value {
         "captures": captures,
         "urls": urls,
         "different_after_rules": forms,
-        "precision": share_to_json(pairs.right, pairs.merged),
-        "recall": share_to_json(pairs.found, pairs.equal),
-        "reduction": share_to_json(urls - forms, *urls),
+        "precision": pairs_to_json(&pairs.merged),
+        "recall": pairs_to_json(&pairs.equal),
+        "agreement": pairs_to_json(repeated),
+        "reduction": part_to_json(urls - forms, *urls),
+        "changing_hosts": scores.changing_hosts,
+        "changing_urls": scores.changing_urls,
+        "sink_urls": scores.sink_urls,
         "kinds": kinds,
     })
 }
 
-fn share_to_json(part: u64, all: u64) -> Value {
-    let (low, high) = wilson_interval(part, all);
-    let share = if all == 0 { Value::Null } else { json!(part as f64 / all as f64) };
+fn pairs_to_json(pairs: &PairShare) -> Value {
+    share_to_json((pairs.part, pairs.all), pairs.interval())
+}
+
+fn part_to_json(part: u64, all: u64) -> Value {
+    let share = part as f64 / all as f64;
+    share_to_json((part, all), (all > 0).then(|| (share, wilson_interval(share, all as f64))))
+}
+
+/// A share and its bounds, which are null if there is nothing to count.
+fn share_to_json((part, all): (u64, u64), interval: Option<(f64, (f64, f64))>) -> Value {
+    let (share, low, high) = match interval {
+        Some((share, (low, high))) => (json!(share), json!(low), json!(high)),
+        None => (Value::Null, Value::Null, Value::Null),
+    };
     json!({"part": part, "all": all, "share": share, "low": low, "high": high})
 }

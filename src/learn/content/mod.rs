@@ -33,6 +33,8 @@ mod judged_rule;
 #[cfg(feature = "pipeline")]
 mod near;
 #[cfg(feature = "pipeline")]
+mod pairs;
+#[cfg(feature = "pipeline")]
 mod parameters;
 mod path_rules;
 mod path_text;
@@ -59,8 +61,10 @@ pub(crate) use highlights::{HostReduction, KindTotals, RuleHighlights};
 pub(crate) use judged_rule::{ContentLimits, JudgedRule, RuleRefusal};
 #[cfg(feature = "pipeline")]
 pub(crate) use near::DocumentEvidence;
+#[cfg(feature = "cli")]
+pub(crate) use pairs::{PairShare, wilson_interval};
 pub(crate) use rule::{ContentRule, PathContext, ScopedRule};
 pub(crate) use rule_set::{ContentRuleSet, DelimitedUrl, RuleBuffers, RuleSubject};
 pub(crate) use url_parts::{RestMasks, UrlOrigin, UrlParts};
 #[cfg(feature = "pipeline")]
-pub(crate) use validation::{RuleScores, wilson_interval};
+pub(crate) use validation::RuleScores;

@@ -6,6 +6,7 @@
 use super::captures::{Content, HostCaptures};
 use super::evidence::RuleEvidence;
 use super::group::UrlGroup;
+use super::pairs::PairCounts;
 use super::removal::Removed;
 use super::rule::ScopedRule;
 use super::rule_set::{ContentRuleSet, RuleBuffers};
@@ -16,28 +17,6 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// Most groups, as the rules that are tried make them, in which a content may occur; a content in more is a sink.
 const MAX_GROUPS_OF_CONTENT: usize = 8;
-
-/// Numbers of pairs of URLs of one host.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct PairCounts {
-    /// Pairs that rules make equal.
-    pub(crate) merged: u64,
-    /// Those of them with equal contents.
-    pub(crate) right: u64,
-    /// Pairs with equal contents that are not sinks.
-    pub(crate) equal: u64,
-    /// Those of them that rules make equal.
-    pub(crate) found: u64,
-}
-
-impl PairCounts {
-    pub(super) fn add(&mut self, other: &PairCounts) {
-        self.merged += other.merged;
-        self.right += other.right;
-        self.equal += other.equal;
-        self.found += other.found;
-    }
-}
 
 /// The captures of a host, prepared for trials.
 pub(super) struct Trial<'a> {
@@ -146,28 +125,33 @@ impl<'a> Trial<'a> {
         (evidence, forms)
     }
 
-    /// Counts pairs of URLs.
-    pub(super) fn count_pairs(&self, forms: &Forms) -> PairCounts {
+    /// Counts pairs of URLs. `sinks` are no evidence for equal URLs.
+    pub(super) fn count_pairs(&self, forms: &Forms, sinks: &HashSet<Content>) -> PairCounts {
         let pairs = |count: usize| count as u64 * (count as u64).saturating_sub(1) / 2;
         let mut counts = PairCounts::default();
         for group in forms.groups(&forms.order()) {
-            counts.merged += pairs(group.len());
-            counts.right += self.group(group, &HashSet::new()).sizes().iter().map(|size| pairs(*size)).sum::<u64>();
+            let right = self.group(group, &HashSet::new()).sizes().iter().map(|size| pairs(*size)).sum();
+            counts.merged.add_group(right, pairs(group.len()));
         }
-        let sinks = self.sinks(forms);
         let first = |url: usize| self.captures.contents(url).first().map(|(content, _)| *content);
         let contents = (0..self.urls.len()).filter_map(|url| Some((first(url)?, forms.hashes[url])));
         let mut contents: Vec<_> = contents.filter(|(content, _)| !sinks.contains(content)).collect();
         contents.sort_unstable();
         for urls in contents.chunk_by(|a, b| a.0 == b.0) {
-            counts.equal += pairs(urls.len());
-            counts.found += urls.chunk_by(|a, b| a.1 == b.1).map(|urls| pairs(urls.len())).sum::<u64>();
+            let found = urls.chunk_by(|a, b| a.1 == b.1).map(|urls| pairs(urls.len())).sum();
+            counts.equal.add_group(found, pairs(urls.len()));
         }
         counts
     }
 
+    /// Returns the number of URLs whose contents all are sinks.
+    pub(super) fn count_urls_of(&self, sinks: &HashSet<Content>) -> u64 {
+        let is_sink = |url: &usize| self.captures.contents(*url).iter().all(|(content, _)| sinks.contains(content));
+        (0..self.urls.len()).filter(is_sink).count() as u64
+    }
+
     /// Returns the contents of too many groups.
-    fn sinks(&self, forms: &Forms) -> HashSet<Content> {
+    pub(super) fn sinks(&self, forms: &Forms) -> HashSet<Content> {
         let contents_of = |url: usize| self.captures.contents(url).iter().map(move |(content, _)| *content);
         let pairs = (0..self.urls.len()).flat_map(|url| contents_of(url).map(move |content| (content, url)));
         let mut pairs: Vec<(Content, u64)> = pairs.map(|(content, url)| (content, forms.hashes[url])).collect();

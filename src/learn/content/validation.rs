@@ -1,9 +1,17 @@
 //! Scores rules on captures that they were not learned from: [`RuleScores`].
 
 use super::captures::HostCaptures;
+use super::host::learn_host;
+use super::judged_rule::{ContentLimits, learned_set};
+use super::near::DocumentEvidence;
+use super::pairs::{PairCounts, PairShare};
 use super::rule::ScopedRule;
-use super::trial::{PairCounts, Trial};
+use super::trial::Trial;
 use std::collections::BTreeMap;
+
+/// Most pairs of captures of one URL that may differ on a host. Of those with more, unequal contents do not show that URLs are
+/// different pages. Two variants of each page differ in half of the pairs.
+const MAX_NOISE: f64 = 0.4;
 
 /// What captures say about a kind of rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,7 +32,15 @@ pub(crate) struct RuleScores {
     pub(crate) urls: u64,
     /// URLs that differ after the rules.
     pub(crate) forms: u64,
+    /// Pairs of URLs of hosts whose contents do not change from capture to capture.
     pub(crate) pairs: PairCounts,
+    /// Pairs of captures of one URL of these hosts, and those of them with equal contents.
+    pub(crate) repeated: PairShare,
+    /// The other hosts, and their URLs.
+    pub(crate) changing_hosts: u64,
+    pub(crate) changing_urls: u64,
+    /// URLs that only had contents of many unlike URLs.
+    pub(crate) sink_urls: u64,
     pub(crate) kinds: BTreeMap<&'static str, KindScore>,
 }
 
@@ -33,30 +49,33 @@ impl RuleScores {
     pub(crate) fn add(&mut self, captures: &HostCaptures, rules: &[ScopedRule]) {
         let trial = Trial::new(captures);
         let (evidence, forms) = trial.evaluate(rules);
+        self.hosts += 1;
+        self.captures += captures.captures();
+        self.urls += captures.len() as u64;
+        self.forms += forms.count() as u64;
+        if captures.noise() > MAX_NOISE {
+            self.changing_hosts += 1;
+            self.changing_urls += captures.len() as u64;
+            return;
+        }
         for (rule, evidence) in rules.iter().zip(evidence).filter(|(_, evidence)| evidence.merged > 0) {
             let kind = self.kinds.entry(rule.rule.kind()).or_default();
             kind.support += evidence.support;
             kind.counter += evidence.counter;
             kind.merged += evidence.merged;
         }
-        self.hosts += 1;
-        self.captures += captures.captures();
-        self.urls += captures.len() as u64;
-        self.forms += forms.count() as u64;
-        self.pairs.add(&trial.count_pairs(&forms));
+        // Where rules are missing, a page with many spellings is no sink.
+        let own = learn_host(captures, &DocumentEvidence::default(), &ContentLimits::default());
+        let own_forms = trial.forms(&learned_set(&own.rules));
+        let sinks = &trial.sinks(&forms) & &trial.sinks(&own_forms);
+        self.pairs.add(&trial.count_pairs(&forms, &sinks));
+        self.sink_urls += trial.count_urls_of(&sinks);
+        for url in 0..captures.len() {
+            let pairs = |count: u32| u64::from(count) * u64::from(count.saturating_sub(1)) / 2;
+            let counts = || captures.contents(url).iter().map(|(_, count)| *count);
+            self.repeated.add_group(counts().map(pairs).sum(), pairs(counts().sum()));
+        }
     }
-}
-
-/// Returns bounds of the share of successes (Wilson, 95 %).
-pub(crate) fn wilson_interval(successes: u64, all: u64) -> (f64, f64) {
-    const Z: f64 = 1.96;
-    if all == 0 {
-        return (0.0, 1.0);
-    }
-    let (share, all) = (successes as f64 / all as f64, all as f64);
-    let middle = share + Z * Z / (2.0 * all);
-    let spread = Z * (share * (1.0 - share) / all + Z * Z / (4.0 * all * all)).sqrt();
-    (((middle - spread) / (1.0 + Z * Z / all)).max(0.0), ((middle + spread) / (1.0 + Z * Z / all)).min(1.0))
 }
 
 #[cfg(test)]
@@ -79,9 +98,49 @@ mod tests {
         let mut scores = RuleScores::default();
         scores.add(&captures, &rules);
         assert_eq!((scores.urls, scores.forms), (5, 3));
-        assert_eq!(scores.pairs, PairCounts { merged: 3, right: 1, equal: 2, found: 1 });
+        let PairCounts { merged, equal } = scores.pairs;
+        assert_eq!((merged.all, merged.part, equal.all, equal.part), (3, 1, 2, 1));
+        assert_eq!((scores.repeated.all, scores.sink_urls, scores.changing_hosts), (0, 0, 0));
         assert_eq!(scores.kinds["ignore-parameter"], KindScore { support: 1, counter: 1, merged: 2 });
-        let (low, high) = wilson_interval(99, 100);
-        assert!(low > 0.94 && low < 0.95 && high > 0.99 && high < 1.0);
+    }
+
+    #[test]
+    fn pairs_of_hosts_whose_contents_change_are_left_out() {
+        let scores = |variants: u64| {
+            let (mut captures, mut scores) = (HostCaptures::default(), RuleScores::default());
+            for (page, capture) in (0..40).flat_map(|page| (0..4).map(move |capture| (page, capture))) {
+                captures
+                    .push(format!("http://a/{:02}?s={}", page / 2, page % 2).as_bytes(), 9 * page + capture % variants);
+            }
+            scores.add(&captures, &[ContentRule::parse("ignore-parameter s").unwrap().into()]);
+            scores
+        };
+        let stable = scores(1);
+        assert_eq!((stable.pairs.merged.all, stable.changing_hosts), (20, 0));
+        assert_eq!((stable.repeated.all, stable.repeated.part), (240, 240));
+        let changing = scores(4);
+        assert_eq!((changing.urls, changing.forms), (40, 20));
+        assert_eq!((changing.changing_hosts, changing.changing_urls), (1, 40));
+        assert!(changing.pairs.merged.interval().is_none() && changing.kinds.is_empty());
+    }
+
+    #[test]
+    fn pages_with_many_spellings_are_no_sinks() {
+        let (mut captures, mut scores) = (HostCaptures::default(), RuleScores::default());
+        for (page, session) in (0..20).flat_map(|page| (0..12).map(move |session| (page, session))) {
+            captures
+                .push(format!("http://a/{page:02}?sid={:032x}", (12 * page + session) as u128 + 1).as_bytes(), page);
+        }
+        scores.add(&captures, &[]);
+        // Rules for these pages are missing.
+        assert_eq!((scores.sink_urls, scores.pairs.equal.all, scores.pairs.equal.part), (0, 20 * 66, 0));
+    }
+
+    #[test]
+    fn urls_of_sinks_are_counted() {
+        let (mut captures, mut scores) = (HostCaptures::default(), RuleScores::default());
+        (10..40).for_each(|page| captures.push(format!("http://a/{page}").as_bytes(), 7));
+        scores.add(&captures, &[]);
+        assert_eq!((scores.sink_urls, scores.pairs.equal.interval()), (30, None));
     }
 }
