@@ -5,13 +5,15 @@
 //!      --append_with_query, append_with_path, follow_rules--> those that rules change --hash--> keys
 //! ```
 
-use super::content::{DelimitedUrl, RestMasks, RuleSubject, UrlOrigin};
+use super::changed_urls::ChangedUrls;
+use super::content::{DelimitedUrl, RestMasks};
 use super::equivalences::Equivalences;
 use super::host_places::{HostPlace, UrlColumn};
-use super::host_rules::{HostRules, KeyOrigin};
+use super::host_rules::KeyOrigin;
 use super::protocol_keys::FollowBuffers;
+use super::targets::{Target, TargetLists};
 use crate::kernel::{BufferedText, SimdTask, append, mask_delimiters, run_with_simd};
-use crate::key::{KeyAlgorithm, KeyBytes};
+use crate::key::KeyBytes;
 
 /// How many keys each kind of equivalence determined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,20 +64,6 @@ impl KeyResolver {
     }
 }
 
-/// A URL of a host with rules.
-#[derive(Clone, Copy)]
-struct Target<'e> {
-    place: HostPlace,
-    rules: &'e HostRules,
-}
-
-/// URLs of hosts with rules, by what the rules are about: one kind after the other is faster.
-struct TargetLists<'e> {
-    queries: Vec<Target<'e>>,
-    paths: Vec<Target<'e>>,
-    others: Vec<Target<'e>>,
-}
-
 /// Replaces the keys of the URLs at places that rules change.
 struct ApplyRules<'a> {
     equivalences: &'a Equivalences,
@@ -93,7 +81,7 @@ const BATCH: usize = 32;
 impl SimdTask for ApplyRules<'_> {
     #[inline(always)]
     fn run(mut self) {
-        let TargetLists { queries, paths, mut others } = self.find_targets();
+        let TargetLists { queries, paths, mut others } = TargetLists::of(self.equivalences, self.urls, self.places);
         let algorithm = self.equivalences.algorithm;
         self.for_each(
             &queries,
@@ -130,29 +118,6 @@ impl SimdTask for ApplyRules<'_> {
 }
 
 impl<'a> ApplyRules<'a> {
-    #[inline(always)]
-    fn find_targets(&self) -> TargetLists<'a> {
-        let list = || Vec::with_capacity(self.places.len());
-        let mut lists = TargetLists { queries: list(), paths: list(), others: list() };
-        let has_classes = !self.equivalences.representatives.is_empty();
-        let mut hosts = HostCache { equivalences: self.equivalences, origin: b"", rules: None };
-        for place in self.places {
-            let url = self.urls.buffered(place.url as usize).text();
-            if !UrlOrigin::is_of(url) {
-                continue;
-            }
-            let Some(rules) = hosts.find_rules(&url[..place.origin_len as usize]) else { continue };
-            let list = match rules.subject {
-                _ if has_classes => &mut lists.others,
-                RuleSubject::Query => &mut lists.queries,
-                RuleSubject::Path => &mut lists.paths,
-                RuleSubject::Other => &mut lists.others,
-            };
-            list.push(Target { place: *place, rules });
-        }
-        lists
-    }
-
     /// Calls `apply` for each target, with its URL.
     #[inline(always)]
     fn for_each(
@@ -213,101 +178,12 @@ fn replace_by_classes(
     }
 }
 
-/// The rules of the last host: successive URLs are often of one host.
-struct HostCache<'e, 't> {
-    equivalences: &'e Equivalences,
-    /// The origin of the last URL.
-    origin: &'t [u8],
-    rules: Option<&'e HostRules>,
-}
-
-impl<'e, 't> HostCache<'e, 't> {
-    /// Returns the rules of the host of an origin.
-    #[inline(always)]
-    fn find_rules(&mut self, origin: &'t [u8]) -> Option<&'e HostRules> {
-        if !is_equal(self.origin, origin) {
-            self.origin = origin;
-            self.rules = self.equivalences.by_host.find_at_place(UrlOrigin::of_text(origin).authority);
-        }
-        self.rules
-    }
-}
-
-/// Returns whether two texts are equal. Those of 16 to 32 bytes, such as most origins, are compared without a call.
-#[inline(always)]
-fn is_equal(a: &[u8], b: &[u8]) -> bool {
-    if a.len() != b.len() {
-        return false;
-    }
-    match (a.first_chunk::<16>(), a.last_chunk::<16>(), b.first_chunk::<16>(), b.last_chunk::<16>()) {
-        (Some(a_first), Some(a_last), Some(b_first), Some(b_last)) => {
-            let differs = |a: &[u8; 16], b: &[u8; 16]| u128::from_ne_bytes(*a) ^ u128::from_ne_bytes(*b);
-            differs(a_first, b_first) | differs(a_last, b_last) == 0 && (a.len() <= 32 || a == b)
-        }
-        _ => a == b,
-    }
-}
-
-/// How many bytes of URLs are collected before they are hashed. They stay in a cache of the processor.
-const MAX_CHANGED_LEN: usize = 32 << 10;
-
-/// URLs that rules resulted in. Hashing several of them at once is faster.
-#[derive(Debug, Default)]
-struct ChangedUrls {
-    texts: Vec<u8>,
-    /// URL `i` is `texts[ends[i]..ends[i + 1]]`.
-    ends: Vec<i32>,
-    /// The row of each URL.
-    rows: Vec<u32>,
-    keys: Vec<KeyBytes>,
-}
-
-impl ChangedUrls {
-    /// Makes room for a URL, which is then appended to the texts. Returns where it begins.
-    #[inline(always)]
-    fn begin(&mut self, algorithm: KeyAlgorithm, keys: &mut [KeyBytes]) -> usize {
-        if self.texts.len() >= MAX_CHANGED_LEN {
-            self.hash(algorithm, keys);
-        }
-        self.texts.len()
-    }
-
-    /// Completes the URL that was appended from `from` on: its key will replace that of its row. Otherwise removes it. Returns
-    /// `is_changed`.
-    #[inline(always)]
-    fn end(&mut self, from: usize, row: u32, is_changed: bool) -> bool {
-        if is_changed {
-            if self.ends.is_empty() {
-                self.ends.push(0);
-            }
-            self.ends.push(self.texts.len() as i32);
-            self.rows.push(row);
-        } else {
-            self.texts.truncate(from);
-        }
-        is_changed
-    }
-
-    /// Replaces the keys of the rows by those of their URLs, and removes the URLs.
-    fn hash(&mut self, algorithm: KeyAlgorithm, keys: &mut [KeyBytes]) {
-        if self.rows.is_empty() {
-            return;
-        }
-        self.keys.clear();
-        algorithm.push_keys(&self.texts, &self.ends, &mut self.keys);
-        for (row, key) in self.rows.drain(..).zip(&self.keys) {
-            keys[row as usize] = *key;
-        }
-        self.texts.clear();
-        self.ends.clear();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::content::{ContentRule, PathContext, ScopedRule};
     use super::super::rewrite::RewriteRule;
     use super::*;
+    use crate::key::KeyAlgorithm;
 
     fn key(uri: &str) -> KeyBytes {
         KeyAlgorithm::Xxh3.key(uri.as_bytes())

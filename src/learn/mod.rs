@@ -15,6 +15,7 @@
 //!
 //! The module reads and writes no files.
 
+mod changed_urls;
 pub(crate) mod content;
 mod equivalences;
 mod graph;
@@ -31,6 +32,7 @@ mod resolution;
 mod rewrite;
 mod spelling;
 mod store;
+mod targets;
 mod text_map;
 #[cfg(feature = "cli")]
 mod trace;

@@ -64,7 +64,8 @@ pub(crate) use near::DocumentEvidence;
 #[cfg(feature = "cli")]
 pub(crate) use pairs::{PairShare, wilson_interval};
 pub(crate) use rule::{ContentRule, PathContext, ScopedRule};
-pub(crate) use rule_set::{ContentRuleSet, DelimitedUrl, RuleBuffers, RuleSubject};
+pub(crate) use rule_set::delimited::{DelimitedUrl, RuleSubject};
+pub(crate) use rule_set::{ContentRuleSet, RuleBuffers};
 pub(crate) use url_parts::{RestMasks, UrlOrigin, UrlParts};
 #[cfg(feature = "pipeline")]
 pub(crate) use validation::RuleScores;

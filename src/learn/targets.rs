@@ -1,0 +1,81 @@
+//! Finds the URLs whose hosts have rules, and sorts them by what the rules are about: [`TargetLists`].
+
+use super::content::{RuleSubject, UrlOrigin};
+use super::equivalences::Equivalences;
+use super::host_places::{HostPlace, UrlColumn};
+use super::host_rules::HostRules;
+
+/// A URL of a host with rules.
+#[derive(Clone, Copy)]
+pub(super) struct Target<'e> {
+    pub(super) place: HostPlace,
+    pub(super) rules: &'e HostRules,
+}
+
+/// URLs of hosts with rules, by what the rules are about: one kind after the other is faster.
+pub(super) struct TargetLists<'e> {
+    pub(super) queries: Vec<Target<'e>>,
+    pub(super) paths: Vec<Target<'e>>,
+    pub(super) others: Vec<Target<'e>>,
+}
+
+impl<'e> TargetLists<'e> {
+    /// Returns the URLs at `places` whose host has rules.
+    #[inline(always)]
+    pub(super) fn of(equivalences: &'e Equivalences, urls: UrlColumn<'_>, places: &[HostPlace]) -> TargetLists<'e> {
+        let list = || Vec::with_capacity(places.len());
+        let mut lists = TargetLists { queries: list(), paths: list(), others: list() };
+        let has_classes = !equivalences.representatives.is_empty();
+        let mut hosts = HostCache { equivalences, origin: b"", rules: None };
+        for place in places {
+            let url = urls.buffered(place.url as usize).text();
+            if !UrlOrigin::is_of(url) {
+                continue;
+            }
+            let Some(rules) = hosts.find_rules(&url[..place.origin_len as usize]) else { continue };
+            let list = match rules.subject {
+                _ if has_classes => &mut lists.others,
+                RuleSubject::Query => &mut lists.queries,
+                RuleSubject::Path => &mut lists.paths,
+                RuleSubject::Other => &mut lists.others,
+            };
+            list.push(Target { place: *place, rules });
+        }
+        lists
+    }
+}
+
+/// The rules of the last host: successive URLs are often of one host.
+struct HostCache<'e, 't> {
+    equivalences: &'e Equivalences,
+    /// The origin of the last URL.
+    origin: &'t [u8],
+    rules: Option<&'e HostRules>,
+}
+
+impl<'e, 't> HostCache<'e, 't> {
+    /// Returns the rules of the host of an origin.
+    #[inline(always)]
+    fn find_rules(&mut self, origin: &'t [u8]) -> Option<&'e HostRules> {
+        if !is_equal(self.origin, origin) {
+            self.origin = origin;
+            self.rules = self.equivalences.by_host.find_at_place(UrlOrigin::of_text(origin).authority);
+        }
+        self.rules
+    }
+}
+
+/// Returns whether two texts are equal. Those of 16 to 32 bytes, such as most origins, are compared without a call.
+#[inline(always)]
+fn is_equal(a: &[u8], b: &[u8]) -> bool {
+    if a.len() != b.len() {
+        return false;
+    }
+    match (a.first_chunk::<16>(), a.last_chunk::<16>(), b.first_chunk::<16>(), b.last_chunk::<16>()) {
+        (Some(a_first), Some(a_last), Some(b_first), Some(b_last)) => {
+            let differs = |a: &[u8; 16], b: &[u8; 16]| u128::from_ne_bytes(*a) ^ u128::from_ne_bytes(*b);
+            differs(a_first, b_first) | differs(a_last, b_last) == 0 && (a.len() <= 32 || a == b)
+        }
+        _ => a == b,
+    }
+}
