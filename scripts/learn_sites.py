@@ -319,12 +319,102 @@ def styles(site, page):
     return site.url(f"/{site.sections[page % 4]}/{page};style={style}"), (page, style) if page % 30 == 7 else page
 
 
+def partner(site, page):
+    return site.url(f"/deal/{page}" + site.dice.choice(["", f"?pid={site.dice.randrange(500)}"])), page
+
+
+def anchors(site, page):
+    return site.url(site.path(page) + site.dice.choice(["", "#top", "#comments", f"#c{site.dice.randrange(900)}"])), page
+
+
+def two_sessions(site, page):
+    return site.url(f"/r.php?u={token(site.dice, 32)}&id={page}&v={uuid(site.dice)}"), page
+
+
+def four_spellings(site, page):
+    scheme, ending = site.dice.choice(["http", "https"]), site.dice.choice(["", "/", "/index.php"])
+    return f"{scheme}://{site.host}/{site.sections[page % 4]}/{page}{ending}", page
+
+
+def front_controller(site, page):
+    return site.url(site.dice.choice(["", "/index.php"]) + site.path(page, "")), page
+
+
+def empty_parameters(site, page):
+    return site.url(f"/s?id={page}" + site.dice.choice(["", "&", "&&"])), page
+
+
+def drawn(site, *parts):
+    """A number that depends on the site and on the parts only."""
+    return int(hashlib.md5(" ".join(map(str, (site.host, *parts))).encode()).hexdigest(), 16)
+
+
+def copies(site, page):
+    """Every third item is a copy of the next one, under an identifier of its own."""
+    return site.url(f"/item.php?id={page}&cat={page % 5}"), ("item", page), f"item {page + (page % 3 == 0)}"
+
+
+def colors(site, page):
+    """A parameter that matters for one of ten products."""
+    color = site.dice.choice(["red", "blue", "green"])
+    return site.url(f"/product/{page}?color={color}"), (page, color) if page % 10 == 3 else page
+
+
+def last_pages(site, page):
+    """Pages after the last one of a list are empty, and name the list."""
+    number, last = 1 + site.dice.randrange(9), 1 + drawn(site, page) % 5
+    return site.url(f"/search?q=w{page}&page={number}"), (page, number), f"{page} {min(number, last + 1)}"
+
+
+def thumbnails(site, page):
+    """Images are never enlarged: sizes beyond that of the original are equal."""
+    widths = [100, 200, 400, 800]
+    width = site.dice.choice(widths)
+    return site.url(f"/img/{page}.jpg?w={width}"), (page, min(width, widths[drawn(site, page) % 4]))
+
+
+def revisions(site, page):
+    """Half of the revisions of a page change nothing."""
+    number = site.dice.randrange(8)
+    shown = max((other for other in range(number + 1) if drawn(site, page, other) % 2), default=0)
+    return site.url(f"/doc/{page}?rev={number}"), (page, shown)
+
+
+def tabs(site, page):
+    """Tabs of users; most of them are empty."""
+    tab = site.dice.choice(["posts", "likes", "media"])
+    return site.url(f"/u/{page}/{tab}"), (page, tab), f"{page} {tab if drawn(site, page, tab) % 3 == 0 else 'nothing'}"
+
+
+def parked(site, page):
+    """Every URL shows one page."""
+    rest = site.dice.choice([f"/{words(site.dice, 1)}/{page}", f"/?q={words(site.dice, 2)}", f"/{page}.html", f"/p?id={page}&s={token(site.dice, 8)}"])
+    return site.url(rest), site.url(rest), "parked"
+
+
+def closed_forms(site, page):
+    """Seven forms show one of two notices, whatever their parameters are."""
+    if page % 2 == 0:
+        return site.url(site.path(page)), page
+    url = site.url(f"/form{page // 2 % 7}?step={site.dice.randrange(1000)}")
+    return url, url, f"closed {page // 2 % 7 % 2}"
+
+
+def missing_directories(site, page):
+    """Seven directories that do not exist show one of two notices, with a final slash and without it."""
+    if page % 2 == 0:
+        return site.url(site.path(page)), page
+    url = site.url(f"/{WORDS[page // 2 % 7]}/item" + site.dice.choice(["", "/"]))
+    return url, url, f"missing {page // 2 % 7 % 2}"
+
+
 DUPLICATES = [session_parameter, session_first, tracking, order, order_and_session, index, slash, letter_case, path_session,
               segment_session, print_view, default_language, slug, double_slash, cache_buster, schemes, aliases, noisy_session,
-              error_noise_session, cart_session, deep_session, semicolons, script_parameter, slash_of_some, last_value]
+              error_noise_session, cart_session, deep_session, semicolons, script_parameter, slash_of_some, last_value, partner,
+              anchors, two_sessions, four_spellings, front_controller, empty_parameters]
 HOSTILE = [plain, rare_value, soft_404, missing_items, login_wall, noise, calendar, infinite, diverging, session_like, changing,
            pages, meaningful_case, meaningful_order, sorted_lists, untranslated, tracker_selects, two_names, few_contents, placeholders,
-           one_of_three, styles]
+           one_of_three, styles, copies, colors, last_pages, thumbnails, revisions, tabs, parked, closed_forms, missing_directories]
 
 
 def site_captures(kind, number, count, dice):
