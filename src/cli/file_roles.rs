@@ -116,7 +116,7 @@ impl FileRoles {
         self.check_directory(sources)?;
         self.check_own_files(sources)?;
         let is_replaced =
-            |path: &&PathBuf| !is_device_name(path) && fs::metadata(path).is_ok_and(|data| data.is_file());
+            |path: &&PathBuf| !is_handle_name(path) && fs::metadata(path).is_ok_and(|data| data.is_file());
         let remote = |path: &Path| RemoteUrl::parse(path.to_str()?);
         // Whether an object exists is asked only if it matters.
         let is_object = |path: &&PathBuf| self.no_clobber && remote(path).is_some_and(|url| RemoteObject::exists(&url));
@@ -304,7 +304,8 @@ pub(crate) fn absolute(path: &Path) -> PathBuf {
     }
 }
 
-/// The path names a device or an open handle (`/dev/stdout`), and not a file that the command replaces.
-fn is_device_name(path: &Path) -> bool {
-    path.starts_with("/dev") || path.starts_with("/proc")
+/// The path names an open handle, and not a file that the command replaces. Other names below `/dev` may be files: memory is
+/// a file system at `/dev/shm`.
+fn is_handle_name(path: &Path) -> bool {
+    ["/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/proc"].iter().any(|handles| path.starts_with(handles))
 }

@@ -18,7 +18,11 @@ struct Workplace(tempfile::TempDir);
 
 impl Workplace {
     fn new() -> Workplace {
-        let place = Workplace(tempfile::tempdir().unwrap());
+        Workplace::of(tempfile::tempdir().unwrap())
+    }
+
+    fn of(directory: tempfile::TempDir) -> Workplace {
+        let place = Workplace(directory);
         fs::write(place.path("in.txt"), LINES).unwrap();
         fs::write(place.path("page.html"), "<a href=http://h/>").unwrap();
         fs::write(place.path("redirects.cdxj"), REDIRECT).unwrap();
@@ -176,6 +180,35 @@ fn replaced_files_are_reported_or_kept() {
     assert!(place.accepted("count in.txt --report links.csv").contains("replaced "));
     place.refused("dedup in.txt -o y.csv --groups e.parquet --no-clobber");
     assert_eq!(printed(&["canon", "-q", &place.path("in.txt")], b""), String::from_utf8_lossy(LINES));
+}
+
+/// Memory is a file system below `/dev`, whose other names are devices and handles.
+#[test]
+#[cfg(target_os = "linux")]
+fn files_in_memory_are_reported_or_kept() {
+    let Ok(directory) = tempfile::tempdir_in("/dev/shm") else { return };
+    let place = Workplace::of(directory);
+    place.accepted("canon in.txt -o x.csv");
+    assert!(place.accepted("canon in.txt -o x.csv").contains(&format!("replaced {}\n", place.path("x.csv"))));
+    place.refused("canon in.txt -o x.csv --no-clobber");
+}
+
+/// A reader of a pipe sees the end of the report once, when it is written: checking whether it can be written ends nothing.
+#[test]
+#[cfg(unix)]
+fn a_report_may_be_a_pipe() {
+    let place = Workplace::new();
+    let pipe = place.path("report");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let reader = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || fs::read(pipe).unwrap()
+    });
+    let ran =
+        irikey(&["canon", &place.path("in.txt"), "-o", &place.path("x.csv"), "--report", &pipe], b"", Stdio::null());
+    assert_eq!(ran.status.code(), Some(0));
+    let report: serde_json::Value = serde_json::from_slice(&reader.join().unwrap()).unwrap();
+    assert_eq!(report["replaced"], serde_json::json!([]));
 }
 
 #[test]
