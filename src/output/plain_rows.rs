@@ -395,4 +395,37 @@ mod tests {
             COLUMNS.iter().all(|column_of| column(column_of.name).is_null(1) && column(column_of.name).is_valid(0))
         );
     }
+
+    #[test]
+    fn compressed_rows_are_members_of_a_mebibyte() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x.csv.gz");
+        // Two lines are a mebibyte. The header is a member.
+        let text = vec![b'x'; PACKED_LEN / 2 - 1];
+        for (rows, members) in [(0, 1), (1, 2), (2, 2), (3, 3), (5, 4)] {
+            let destination = Destination::File(path.clone());
+            let mut writer = RowWriter::create(&destination, OutputFormat::Csv, &COLUMNS[..1]).unwrap();
+            (0..rows).for_each(|_| writer.append(&[PlainValue::Bytes(&text)]).unwrap());
+            writer.finish().unwrap();
+            let packed = std::fs::read(&path).unwrap();
+            assert_eq!(memchr::memmem::find_iter(&packed, b"\x1f\x8b\x08\0").count(), members, "{rows}");
+        }
+    }
+
+    #[test]
+    fn tables_hold_few_rows_in_memory() {
+        let directory = tempfile::tempdir().unwrap();
+        let destination = Destination::File(directory.path().join("x.parquet"));
+        let mut table = TableOutput::create(&destination, &COLUMNS[..1]).unwrap();
+        let mut held_after = |rows: usize, len: usize| {
+            let text = vec![b'x'; len];
+            (0..rows).for_each(|_| table.append(&[PlainValue::Bytes(&text)]).unwrap());
+            (table.held_rows, table.held_len)
+        };
+        assert_eq!(held_after(BATCH_ROWS - 1, 2), (BATCH_ROWS - 1, 2 * BATCH_ROWS - 2));
+        assert_eq!(held_after(1, 2), (0, 0));
+        assert_eq!(held_after(1, PACKED_LEN - 1), (1, PACKED_LEN - 1));
+        assert_eq!(held_after(1, 1), (0, 0));
+        table.finish().unwrap();
+    }
 }

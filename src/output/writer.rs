@@ -302,3 +302,46 @@ pub(crate) fn member_index_paths(path: &Path) -> [PathBuf; 2] {
     let stem = [".gz", ".cdx", ".cdxj"].iter().fold(&name[..], |stem, end| stem.strip_suffix(end).unwrap_or(stem));
     ["idx", "loc"].map(|suffix| path.with_file_name(format!("{stem}.{suffix}")))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::ColumnSet;
+    use crate::canon::Policy;
+    use crate::output::Compression;
+
+    /// A file that is read back gets its name only if all its rows are found.
+    #[test]
+    fn an_output_that_is_not_as_written_leaves_no_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x");
+        let finish = |format, rows: Result<u64, &'static str>| {
+            let options = OutputOptions {
+                format,
+                compression: Compression::default(),
+                columns: ColumnSet::named(["uri"]).unwrap(),
+                policy: Policy::default(),
+                metadata: Vec::new(),
+                sources: Vec::new(),
+            };
+            let (_, output) = create(&Destination::File(path.clone()), options).unwrap();
+            let mut read_back: ReadBack = Box::new(move |_| Ok(rows?));
+            output.finish_verified(&mut read_back).map(|finished| finished.rows).map_err(|error| error.to_string())
+        };
+        let message = |reason| {
+            format!(
+                "{}: the file does not contain what was written: {reason}; no partial file is left behind",
+                path.display()
+            )
+        };
+        for format in [OutputFormat::Parquet, OutputFormat::Arrow, OutputFormat::Cdxj] {
+            assert_eq!(finish(format, Ok(1)), Err(message("1 rows, expected 0")));
+            assert_eq!(finish(format, Err("not sorted")), Err(message("not sorted")));
+            assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+            assert_eq!(finish(format, Ok(0)), Ok(0));
+            std::fs::remove_file(&path).unwrap();
+        }
+        // Formats that declare no order are not read back.
+        assert_eq!(finish(OutputFormat::Csv, Ok(1)), Ok(0));
+    }
+}

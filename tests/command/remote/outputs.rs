@@ -169,6 +169,35 @@ fn objects_are_not_replaced_if_that_is_forbidden() {
     assert_eq!(server.paths().len(), 3);
 }
 
+/// Another job may write the object after this one has found that it does not exist.
+#[cfg(unix)]
+#[test]
+fn objects_of_other_jobs_are_not_replaced_if_that_is_forbidden() {
+    for part_size in ["part_size=1000000", "part_size=1000"] {
+        let server = empty_server(|_, _| Fault::Answer);
+        let flags = ["canon", "-q", "-", "--no-clobber", "-o", "s3://b/x.csv", "--store-option", part_size];
+        let mut job = command_at(&server, &flags, &[]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // The job reads its input when it has asked for the object.
+        let mut input = job.stdin.take().unwrap();
+        input.write_all(&b"http://example.org/\n".repeat(100_000)).unwrap();
+        server.put("/b/x.csv", b"other");
+        drop(input);
+        let ran = job.wait_with_output().unwrap();
+        let message = stderr(&ran);
+        assert_eq!((ran.status.code(), server.object("/b/x.csv")), (Some(5), Some(b"other".to_vec())), "{message}");
+        assert!(message.contains("s3://b/x.csv") && message.contains("exists"), "{message}");
+    }
+}
+
+#[test]
+fn reports_may_be_objects() {
+    let server = empty_server(|_, _| Fault::Answer);
+    let ran = irikey_at(&server, &["canon", "-q", SAMPLE, "-o", "s3://b/x.csv", "--report", "s3://b/x.json"], &[]);
+    assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
+    let report: serde_json::Value = serde_json::from_slice(&server.object("/b/x.json").unwrap()).unwrap();
+    assert_eq!(report["output"]["path"], "s3://b/x.csv", "{report}");
+}
+
 #[test]
 fn parts_and_manifest_are_objects() {
     let server = empty_server(transient(9));
@@ -191,6 +220,11 @@ fn parts_and_manifest_are_objects() {
         assert!(object == Some(file), "{name}");
     }
     assert_eq!((server.paths().len(), server.upload_count()), (names.len() + 1, 0));
+    // Nothing is written to a directory of that name.
+    let here = tempfile::tempdir().unwrap();
+    let flags = ["canon", "-q", SAMPLE, "-o", "s3://b/here/", "--part-rows", "40"];
+    let ran = command_at(&server, &flags, &[]).current_dir(here.path()).output().unwrap();
+    assert_eq!((ran.status.code(), fs::read_dir(here.path()).unwrap().count()), (Some(0), 0), "{}", stderr(&ran));
     // As in a directory on disk, the parts of a finished job are kept.
     let ran = run("s3://b/out/");
     assert!(ran.status.code() == Some(5) && stderr(&ran).contains("contains parts already"), "{}", stderr(&ran));
