@@ -232,6 +232,16 @@ mod tests {
     #[test]
     fn several_streams_are_read() {
         let twice = text().repeat(2);
+        let mut readers: [(Box<dyn Unpacker>, usize); 3] = [
+            (Box::new(DecoderAdapter::lz4(peek_reader(&lz4(&text())))), lz4(&text()).len()),
+            (Box::new(DecoderAdapter::xz(peek_reader(XZ))), XZ.len()),
+            (Box::new(Bzip2Reader::new(peek_reader(&bzip2(&text())))), bzip2(&text()).len()),
+        ];
+        for (reader, len) in &mut readers {
+            let unpacked = read_all(1000, &mut **reader);
+            assert!(unpacked.1.is_none() && reader.consumed() == *len as u64, "{}", reader.consumed());
+        }
+        assert!(matches!(unpack_bzip2(&bzip2(b""), 1000), (bytes, None) if bytes.is_empty()));
         assert!(matches!(unpack_lz4(&lz4(&text()).repeat(2), 1000), (bytes, None) if bytes == twice));
         assert!(matches!(unpack_bzip2(&bzip2(&text()).repeat(2), 1000), (bytes, None) if bytes == twice));
         let forty = b"http://example.org/\n".repeat(80);

@@ -126,6 +126,8 @@ mod tests {
         assert_eq!(packing(b"\x28\xb5\x2f\xfd"), Packing::Zstd);
         assert_eq!(packing(b"\x5a\x2a\x4d\x18\0\0\0\0"), Packing::Zstd);
         assert_eq!(packing(b"BZh91AY&SY\0"), Packing::Bzip2);
+        // Of no bytes.
+        assert_eq!(packing(b"BZh9\x17\x72\x45\x38\x50\x90\0\0\0\0"), Packing::Bzip2);
         assert_eq!(packing(b"\x04\x22\x4d\x18@"), Packing::Lz4);
         assert_eq!(packing(b"\xfd7zXZ\0\0"), Packing::Xz);
         assert!(matches!(content_type(b"PK\x03\x04"), ContentType::Unsupported(format) if format.name.contains("ZIP")));

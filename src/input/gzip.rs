@@ -316,8 +316,12 @@ mod tests {
             let (got, defect) = gunzip(packed.clone());
             assert!(defect.is_none() && got == want, "{padding}");
         }
-        packed.push(7);
-        assert!(matches!(gunzip(packed), (got, Some(Defect::GzipGarbage)) if got == want));
+        let end = packed.len() as u64;
+        packed.extend([7; 20]);
+        let mut reader = GzipReader::new(peek_reader(&packed));
+        let (got, defect) = read_all(100, &mut reader);
+        assert!(matches!(defect, Some(Defect::GzipGarbage)) && got == want);
+        assert_eq!(reader.consumed(), end);
     }
 
     #[test]
@@ -325,9 +329,27 @@ mod tests {
         let plain = gzip(b"x");
         let mut packed = plain[..10].to_vec();
         packed[3] = FEXTRA | FNAME | FCOMMENT | FHCRC;
-        packed.extend(b"\x03\x00abcname\0comment\0\x12\x34");
+        packed.extend(b"\x03\x00\0\0cname\0comment\0\x12\x34");
         packed.extend(&plain[10..]);
         assert!(matches!(gunzip(packed), (got, None) if got == b"x"));
+    }
+
+    #[test]
+    fn headers_that_are_unknown_or_cut_short_are_defects() {
+        let member = gzip(b"x");
+        for (at, value) in [(2, 7), (3, 0x20), (3, 0x80)] {
+            let mut second = member.clone();
+            second[at] = value;
+            let (got, defect) = gunzip([member.clone(), second].concat());
+            assert!(
+                got == b"x" && matches!(&defect, Some(Defect::Gzip(text)) if text.contains("header")),
+                "{defect:?}"
+            );
+        }
+        for len in 1..10 {
+            let (got, defect) = gunzip([&member, &member[..len]].concat());
+            assert!(got == b"x" && matches!(defect, Some(Defect::GzipTruncated)), "{len} {defect:?}");
+        }
     }
 
     /// Members that are unpacked at once, and members that are too long for that, packed or unpacked.

@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn codings_are_removed() {
         let stored = [&[1, 18, 0, 237, 255][..], PAGE].concat();
-        let cases: [(Vec<u8>, &str, &str); 14] = [
+        let cases: [(Vec<u8>, &str, &str); 15] = [
             (PAGE.to_vec(), "", ""),
             (chunked(PAGE), "chunked", ""),
             (gzip(PAGE), "", "gzip"),
@@ -232,6 +232,7 @@ mod tests {
             // The crawler removed the codings.
             (PAGE.to_vec(), "chunked", "gzip"),
             (PAGE.to_vec(), "", "br"),
+            (PAGE.to_vec(), "", "deflate"),
             (PAGE.to_vec(), "", "deflate, utf-8, zstd"),
         ];
         for (body, transfer, content) in cases {
@@ -240,15 +241,21 @@ mod tests {
         }
         assert_eq!(unpack_gzip_file(&gzip(PAGE), 100).unwrap().bytes, PAGE);
         assert_eq!(unpack_gzip_file(PAGE, 100), None);
+        // A line of a chunk has digits only.
+        let signed = b"+5\r\n<a hr\r\n0\r\n\r\n";
+        assert_eq!(decode_body(signed, b"chunked", b"", 100).bytes, &signed[..]);
     }
 
     #[test]
     fn what_cannot_be_decoded_is_a_defect() {
         let zeros = gzip(&vec![0; 1 << 20]);
-        let cases: [(&[u8], &str, &str, BodyDefect); 6] = [
+        let noise = [&[0x1b, 0xff, 0, 7][..], &[0xfe; 30]].concat();
+        let cases: [(&[u8], &str, &str, BodyDefect); 8] = [
             (&zeros, "", "gzip", BodyDefect::TooLong(1000)),
             (&[b'x'; 1001], "", "", BodyDefect::TooLong(1000)),
             (&gzip(PAGE)[..20], "", "gzip", BodyDefect::Damaged("gzip")),
+            (&noise, "", "br", BodyDefect::Damaged("brotli")),
+            (&noise, "", "deflate", BodyDefect::Damaged("deflate")),
             (b"5\r\n<a hr", "chunked", "", BodyDefect::Damaged("chunked")),
             (b"ffffffffffffff\r\n<a hr", "chunked", "", BodyDefect::Damaged("chunked")),
             (b"\x1f\x9d\x90", "", "compress", BodyDefect::Unknown("compress".to_string())),
@@ -257,6 +264,10 @@ mod tests {
             let decoded = decode_body(body, transfer.as_bytes(), content.as_bytes(), 1000);
             assert_eq!(decoded.defect, Some(defect), "{transfer} {content}");
         }
+        // The limit counts: it is not reached by what it allows.
+        assert_eq!(decode_body(&gzip(&[b'x'; 1000]), b"", b"gzip", 1000).defect, None);
+        assert_eq!(decode_body(&[b'x'; 1000], b"", b"", 1000).defect, None);
+        assert_eq!(unpack_gzip_file(&zeros, 1000).unwrap().defect, Some(BodyDefect::TooLong(1000)));
         assert_eq!(decode_body(b"5\r\n<a hr\r\n9\r\nef=", b"chunked", b"", 1000).bytes, &b"<a href="[..]);
     }
 }

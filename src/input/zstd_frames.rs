@@ -260,6 +260,9 @@ mod tests {
             let plain = zstd::encode_all(&b"x"[..], 1).unwrap();
             let two = [&file[..], &plain, &dictionary_frame(b"no dictionary"), &file].concat();
             assert!(matches!(unpack_zstd(two), (bytes, None) if bytes == [&want[..], b"x", &want].concat()));
+            // Other contents change nothing.
+            let again = [&file[..], &dictionary_frame(b"no dictionary"), &frame].concat();
+            assert!(matches!(unpack_zstd(again), (bytes, None) if bytes == TEXT.repeat(3)));
             for len in 1..file.len() - 1 {
                 let (bytes, defect) = unpack_zstd(file[..len].to_vec());
                 let is_whole = len == content.len() + 8 || len == file.len() - frame.len();

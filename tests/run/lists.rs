@@ -46,9 +46,40 @@ fn arguments_name_files_directories_lists_and_standard_input() {
     assert!(matches!(list(&[path("e")]), Err(ListError::EmptyDirectory(_))));
     let error = list(&[path("missing")]).unwrap_err().to_string();
     assert_eq!(error, format!("{}: cannot open: no such file or directory; check the path", path("missing")));
+    let missing: Vec<_> = (0..23).map(|i| path(&format!("missing{i}"))).collect();
+    let error = |count: usize| list(&missing[..count]).unwrap_err().to_string();
+    assert!(error(23).contains("missing19") && error(23).ends_with("\n  and 3 more"), "{}", error(23));
+    assert!(error(20).contains("missing19") && !error(20).contains("more"), "{}", error(20));
     let empty = file(&root, "empty", b"\n\n");
     assert!(matches!(list(&[format!("@{}", empty.display())]), Err(ListError::EmptyList(_))));
     assert!(matches!(list(&[format!("@{}", path("missing"))]), Err(ListError::List { .. })));
+}
+
+/// Names in a list that NUL ends are taken as they are.
+#[cfg(unix)]
+#[test]
+fn lists_with_nul_name_any_file() {
+    let root = tempfile::tempdir().unwrap();
+    let names_of_files = ["#x", "cr\r", "two\nlines", " "];
+    let paths: Vec<_> = names_of_files.iter().map(|name| file(&root, name, b"http://a/\n")).collect();
+    let text = paths.iter().map(|path| format!("{}\0", path.display())).collect::<String>();
+    let listed = file(&root, "list", text.as_bytes());
+    assert_eq!(list(&[format!("@{}", listed.display())]).unwrap().total_len(), Some(40));
+    // Relative names begin as they are written.
+    let relative = file(&root, "relative", b"#x\0");
+    let error = list(&[format!("@{}", relative.display())]).unwrap_err().to_string();
+    assert!(error.starts_with("#x: cannot open"), "{error}");
+}
+
+/// A link to a directory may lead back.
+#[cfg(unix)]
+#[test]
+fn links_to_directories_are_not_followed() {
+    let root = tempfile::tempdir().unwrap();
+    file(&root, "a", b"http://a/\n");
+    std::os::unix::fs::symlink(root.path(), root.path().join("b")).unwrap();
+    std::os::unix::fs::symlink(root.path().join("a"), root.path().join("c")).unwrap();
+    assert_eq!(names(&[root.path().to_str().unwrap()], root.path()), ["a", "c"]);
 }
 
 #[cfg(unix)]

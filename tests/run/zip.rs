@@ -217,6 +217,8 @@ fn captures_of_a_package() {
         let package = zip(&[
             member("pages/pages.jsonl", DEFLATED, b"{\"format\": \"json-pages-1.0\"}\n{\"url\": \"http://p/\"}\n"),
             member("archive/crawl.warc.gz", method, &warc),
+            member("archive/README.txt", STORED, b"http://no-capture/\n"),
+            member("more/crawl.warc.gz", STORED, &warc),
             member("indexes/index.cdxj", STORED, &sample("crawl.cdxj")),
             member("datapackage.json", STORED, b"{}"),
         ]);
@@ -305,7 +307,47 @@ fn members_that_overlap_are_read_once() {
         bytes[at] = 60;
     }
     let (_, out) = read_all(&bytes, "");
-    assert_eq!((out.rows.len(), errors(&out).len()), (0, 1));
+    assert!(out.rows.is_empty() && errors(&out)[0].contains("shares bytes"), "{:?}", errors(&out));
+}
+
+/// Lengths of headers without names.
+const HEADER_LEN: usize = 30;
+const ENTRY_LEN: usize = 46;
+const END_LEN: usize = 22;
+
+#[test]
+fn headers_that_differ_from_the_directory_are_reported() {
+    let sound = zip(&[member("a", STORED, b"http://a/\n")]);
+    let end = sound.len() - END_LEN;
+    let cases = [
+        (6, "methods"),
+        (8, "methods"),
+        (14, "checksums"),
+        (18, "lengths"),
+        (22, "lengths"),
+        (HEADER_LEN, "names"),
+        (end + 10, "has 1 members, but states 0"),
+    ];
+    for (at, message) in cases {
+        let mut bytes = sound.clone();
+        bytes[at] ^= 1;
+        let (_, out) = read_all(&bytes, "");
+        assert!(out.rows.is_empty() && errors(&out)[0].contains(message), "{message}: {:?}", errors(&out));
+    }
+}
+
+/// The members may be in another order than the directory.
+#[test]
+fn members_have_the_order_of_the_directory() {
+    let mut bytes = zip(&[member("a", STORED, b"http://a/\n"), member("b", STORED, b"http://b/\n")]);
+    let end = bytes.len() - END_LEN;
+    bytes[end - 2 * (ENTRY_LEN + 1)..end].rotate_left(ENTRY_LEN + 1);
+    let (names, out) = read_all(&bytes, "");
+    assert_eq!(
+        (names, uris(&out)),
+        (vec!["x.zip!b".to_string(), "x.zip!a".to_string()], vec!["http://b/", "http://a/"])
+    );
+    assert_eq!(errors(&out), [""; 0]);
 }
 
 #[test]
@@ -317,6 +359,7 @@ fn archives_in_archives_pipes_and_packings_are_refused() {
     assert!(piped.summary.input_errors[0].to_string().contains("from a pipe"));
     let office = zip(&[member("[Content_Types].xml", DEFLATED, b"<?xml version=\"1.0\"?>")]);
     assert!(errors(&read_all(&office, "").1)[0].contains("Office"));
+    assert_eq!(read_all(&office, "!*.xml").0, ["x.zip![Content_Types].xml"]);
 }
 
 /// Whatever happens to an archive, it is read without a panic, and what was found before the damage stays.

@@ -38,6 +38,12 @@ fn members_are_sources() {
         }
     }
     let server = Server::start(objects(), |_, _| Fault::Answer);
+    // A list names archives as an argument does.
+    let list = directory.path().join("list");
+    std::fs::write(&list, "s3://b/a.wacz\ns3://b/x.zip\n").unwrap();
+    let listed = irikey_at(&server, &[&flags[..], &[&format!("@{}", list.display())]].concat(), &[]);
+    let named = irikey_at(&server, &[&flags[..], &["s3://b/a.wacz", "s3://b/x.zip"]].concat(), &[]);
+    assert!(listed.status.success() && listed.stdout == named.stdout, "{}", stderr(&listed));
     // A name alone makes no archive.
     let ran = irikey_at(&server, &["canon", "-q", "s3://b/x.zip"], &[]);
     assert_eq!((&ran.stdout[..], ran.status.code()), (&b"http://x/\n"[..], Some(0)), "{}", stderr(&ran));
