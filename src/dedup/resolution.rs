@@ -33,7 +33,6 @@ pub(crate) enum Decision {
 /// The decisions on the rows of a run, shared by workers: one bit per row, or 64 bits if they are detailed.
 #[derive(Debug)]
 pub(crate) struct Decisions {
-    first: u64,
     words: Vec<AtomicU64>,
     is_detailed: bool,
 }
@@ -43,23 +42,21 @@ const RUNG_SHIFT: u32 = 60;
 const NUMBER: u64 = (1 << RUNG_SHIFT) - 1;
 
 impl Decisions {
-    /// Decisions on `count` rows from ordinal `first` on; initially no row is kept. Only detailed decisions give the
-    /// reason.
-    pub(crate) fn new(first: u64, count: u64, is_detailed: bool) -> Decisions {
+    /// Decisions on `count` rows; initially no row is kept. Only detailed decisions give the reason.
+    pub(crate) fn new(count: u64, is_detailed: bool) -> Decisions {
         let words = if is_detailed { count } else { count.div_ceil(64) };
-        Decisions { first, words: (0..words).map(|_| AtomicU64::new(0)).collect(), is_detailed }
+        Decisions { words: (0..words).map(|_| AtomicU64::new(0)).collect(), is_detailed }
     }
 
     fn set(&self, ordinal: u64, decision: Decision) {
-        let at = ordinal - self.first;
         match (decision, self.is_detailed) {
             (Decision::Kept(_), false) => {
-                self.words[(at / 64) as usize].fetch_or(1 << (at % 64), Relaxed);
+                self.words[(ordinal / 64) as usize].fetch_or(1 << (ordinal % 64), Relaxed);
             }
-            (Decision::Kept(count), true) => self.words[at as usize].store(KEPT | count, Relaxed),
+            (Decision::Kept(count), true) => self.words[ordinal as usize].store(KEPT | count, Relaxed),
             (Decision::Duplicate { of, rung }, true) => {
                 let rung = rung.map_or(4, |rung| 1 + rung as u64);
-                self.words[at as usize].store(rung << RUNG_SHIFT | of, Relaxed);
+                self.words[ordinal as usize].store(rung << RUNG_SHIFT | of, Relaxed);
             }
             (Decision::Duplicate { .. }, false) | (Decision::Seen, _) => (),
         }
@@ -67,11 +64,10 @@ impl Decisions {
 
     /// The row is kept.
     pub(crate) fn is_kept(&self, ordinal: u64) -> bool {
-        let at = ordinal - self.first;
         if self.is_detailed {
-            return self.words[at as usize].load(Relaxed) & KEPT != 0;
+            return self.words[ordinal as usize].load(Relaxed) & KEPT != 0;
         }
-        self.words[(at / 64) as usize].load(Relaxed) >> (at % 64) & 1 == 1
+        self.words[(ordinal / 64) as usize].load(Relaxed) >> (ordinal % 64) & 1 == 1
     }
 
     /// Number of kept rows among `count` rows from ordinal `first` on.
@@ -81,7 +77,7 @@ impl Decisions {
 
     /// The decision on a row; `None` if decisions are not detailed.
     pub(crate) fn get(&self, ordinal: u64) -> Option<Decision> {
-        let word = self.words.get((ordinal - self.first) as usize).filter(|_| self.is_detailed)?;
+        let word = self.words.get(ordinal as usize).filter(|_| self.is_detailed)?;
         let word = word.load(Relaxed);
         if word & KEPT != 0 {
             return Some(Decision::Kept(word & NUMBER));
@@ -313,10 +309,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let keys = partitioned(5_000);
         let uris: Vec<String> = (0..5_000).map(|i| format!("http{}://{}", ["", "s"][i % 2], i * i % 11)).collect();
-        let row = |ordinal: u64| {
-            let i = ordinal - 100;
+        let row = |i: u64| {
             let (time, status) = ((!i.is_multiple_of(7)).then_some((i * i % 9) as i64), Some((i * i % 6 * 100) as i32));
-            Candidate { time, status, uri: uris[i as usize].as_bytes(), ordinal }
+            Candidate { time, status, uri: uris[i as usize].as_bytes(), ordinal: i }
         };
         let ways = [(usize::MAX, false), (10_000, true), (0, true), (200_000, false)];
         for (keep, (limit, is_detailed)) in KeepPolicy::ALL.into_iter().flat_map(|keep| ways.map(|way| (keep, way))) {
@@ -325,14 +320,14 @@ mod tests {
                 EntryLayout { has_ordinal: true, has_rank: keep.compares_time(), has_uri, ..EntryLayout::default() };
             let spill = EntrySpill::new(layout, limit, directory.path());
             let entry = |key, i| {
-                let row = row(100 + u64::from(i));
+                let row = row(u64::from(i));
                 let rank = keep.rank(&row);
                 let entry = PendingEntry { key, ordinal: row.ordinal, rank, ..PendingEntry::default() };
                 (entry, EntryTexts { uri: row.uri, ..EntryTexts::default() })
             };
             spill.extend(&keys, |_| true, entry).unwrap();
             assert_eq!(spill.written_len() > 0, limit < usize::MAX);
-            let decisions = Decisions::new(100, 5_000, is_detailed);
+            let decisions = Decisions::new(5_000, is_detailed);
             let mut accepted = Vec::new();
             let accept = |key| {
                 accepted.push(key);
@@ -341,7 +336,7 @@ mod tests {
             let mut resolver = PartitionResolver::new(keep, limit, &decisions, accept);
             (0..PARTITIONS).for_each(|partition| resolver.resolve(&spill, partition).unwrap());
             let mut groups: BTreeMap<u128, Vec<u64>> = BTreeMap::new();
-            (0..5_000).for_each(|i| groups.entry(key(i)).or_default().push(100 + i));
+            (0..5_000).for_each(|i| groups.entry(key(i)).or_default().push(i));
             for group in groups.values_mut() {
                 group.sort_by(|a, b| keep.compare(&row(*a), &row(*b)));
             }
@@ -381,7 +376,7 @@ mod tests {
                 (entry, EntryTexts { canonical, uri: b"" })
             };
             spill.extend(&keys, |_| true, entry).unwrap();
-            let decisions = Decisions::new(0, 3_000, true);
+            let decisions = Decisions::new(3_000, true);
             let mut accepted = Vec::new();
             let accept = |key| {
                 accepted.push(key);

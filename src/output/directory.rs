@@ -292,3 +292,74 @@ fn io_error(path: &Path, operation: &'static str, error: std::io::Error) -> Outp
     let (place, advice) = (path.display().to_string(), "choose a writable directory");
     OutputError::Io { place, operation, error, advice }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+    use crate::batch::ColumnSet;
+    use crate::canon::{Policy, Rows};
+    use crate::output::{Compression, OutputFormat};
+
+    /// Writes three empty files, two of them in one partition. `read_back` gets the number of files that it has read, and
+    /// returns the number of rows.
+    fn write(
+        directory: &Path,
+        read_back: impl Fn(u64) -> u64 + Copy + Send + 'static,
+    ) -> Result<Vec<FinishedOutput>, OutputError> {
+        let options = OutputOptions {
+            format: OutputFormat::Parquet,
+            compression: Compression::default(),
+            columns: ColumnSet::named(["uri"]).unwrap(),
+            policy: Policy::default(),
+            metadata: Vec::new(),
+            sources: Vec::new(),
+        };
+        let new_read_back = move || {
+            let mut files = 0;
+            let read_file = move |path: &Path| {
+                assert!(path.exists());
+                files += 1;
+                Ok(read_back(files))
+            };
+            Box::new(read_file) as ReadBack
+        };
+        let partitions = Some((HOST_PARTITIONS, 11));
+        let place = DirectoryLayout { directory: directory.to_path_buf(), partitions, ..DirectoryLayout::default() };
+        let arrangement = Arrangement::default();
+        let (encoder, mut parts) = PartDirectory::create(place, options, arrangement, Some(Box::new(new_read_back)))?;
+        for (partition, number) in [(1, 0), (1, 1), (10, 0)] {
+            parts.append(encoder.encode(&mut Rows::new(0), &[])?, partition, number)?;
+        }
+        let (files, lock) = parts.finish()?;
+        lock.into_iter().for_each(DirectoryLock::complete);
+        Ok(files)
+    }
+
+    /// One reader reads the files of a partition, so that it can compare the rows of one with those of the next.
+    #[test]
+    fn files_are_read_back_by_partition() {
+        static MOST: AtomicU64 = AtomicU64::new(0);
+        let directory = tempfile::tempdir().unwrap();
+        let read_back = |files| {
+            MOST.fetch_add(files, Ordering::Relaxed);
+            0
+        };
+        let files = write(directory.path(), read_back).unwrap();
+        let paths = files.iter().map(|file| file.path.as_deref().unwrap().strip_prefix(directory.path()).unwrap());
+        let expected = ["host_hash=01/part-00000", "host_hash=01/part-00001", "host_hash=10/part-00000"];
+        assert!(paths.eq(expected.map(|name| Path::new(name).with_extension("parquet"))));
+        // 1 and 2 files of the first partition, 1 of the second.
+        assert_eq!(MOST.load(Ordering::Relaxed), 4);
+    }
+
+    #[test]
+    fn a_file_that_is_not_as_written_ends_the_job() {
+        for failing in [1, 2] {
+            let directory = tempfile::tempdir().unwrap();
+            let written = write(directory.path(), move |files| u64::from(files == failing));
+            assert!(matches!(written, Err(OutputError::NotAsWritten { .. })));
+        }
+    }
+}

@@ -98,4 +98,19 @@ mod tests {
         drop(DirectoryLock::acquire(&path).unwrap());
         assert!(!path.exists());
     }
+
+    /// The file may be removed and created again by others.
+    #[cfg(unix)]
+    #[test]
+    fn a_lock_does_not_remove_that_of_another_job() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("_incomplete");
+        let first = DirectoryLock::acquire(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        let second = DirectoryLock::acquire(&path).unwrap();
+        drop(first);
+        assert!(path.exists());
+        drop(second);
+        assert!(!path.exists());
+    }
 }

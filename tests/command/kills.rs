@@ -2,6 +2,7 @@
 //! the files of a job that was not killed. `IRIKEY_KILLS` sets the number of kills over all jobs; the default is 3 per job.
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -168,4 +169,26 @@ fn killed_jobs_are_done_by_the_next() {
 fn is_complete(job: &StatefulJob, root: &Path, after: &Tree) -> bool {
     let is_directory = job.words.contains("--part") && !job.words.contains("--resume");
     is_directory && tree(root) == *after
+}
+
+/// `nohup` and shells start jobs that ignore signals.
+#[test]
+fn an_ignored_signal_stays_ignored() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("x.txt");
+    let script = "trap '' HUP; exec \"$0\" canon -q - -o \"$1\"";
+    let mut command = Command::new("sh");
+    command.args(["-c", script, env!("CARGO_BIN_EXE_irikey")]).arg(&output);
+    let mut job = command.stdin(Stdio::piped()).spawn().unwrap();
+    let mut input = job.stdin.take().unwrap();
+    // Signals are handled before the output is created.
+    while fs::read_dir(directory.path()).unwrap().count() == 0 && job.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // SAFETY: kill only sends a signal, to a child that is not reaped yet.
+    unsafe { libc::kill(job.id() as i32, libc::SIGHUP) };
+    input.write_all(b"http://a/\n").unwrap();
+    drop(input);
+    assert!(job.wait().unwrap().success());
+    assert_eq!(fs::read(output).unwrap(), b"http://a/\n");
 }

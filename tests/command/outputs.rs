@@ -149,6 +149,8 @@ fn outputs_are_different_files() {
     // The report is written at the end, but checked before the input is read.
     let ran = place.run("canon in.txt -o x.csv --report missing/x.json");
     assert_eq!((ran.status.code(), place.files().len()), (Some(5), 3));
+    let ran = place.run("canon in.txt -o x.csv --report ./");
+    assert_eq!((ran.status.code(), place.files().len()), (Some(5), 3));
     // Devices and pipes keep nothing.
     place.accepted("canon in.txt -o /dev/null --output-format csv --report /dev/null");
     place.accepted("canon /dev/null -o /dev/null --output-format csv");

@@ -393,13 +393,22 @@ mod tests {
         let mut changed = whole.clone();
         changed[whole.len() - 300] ^= 1;
         fs::write(&run, changed).unwrap();
-        assert!(matches!(SeenStore::open(&path).unwrap().verify(), Err(SeenError::Damaged { .. })));
+        let error = SeenStore::open(&path).unwrap().verify().unwrap_err().to_string();
+        assert!(error.contains("the checksum of keys 1 to 100 is wrong"), "{error}");
         fs::write(&run, whole).unwrap();
         fs::write(path.join("run-x.tmp"), "left").unwrap();
         SeenStore::open_to_add(&path, &policy("scheme")).unwrap().verify().unwrap();
         assert!(!path.join("run-x.tmp").exists());
-        fs::write(path.join(MANIFEST), "{").unwrap();
-        assert!(matches!(SeenStore::open(&path), Err(SeenError::Damaged { .. })));
+        let manifests = [
+            ("{", "not a manifest"),
+            (r#"{"format": "other 1"}"#, "not a manifest"),
+            (r#"{"format": "irikey seen 3"}"#, "use the version of irikey that wrote it"),
+        ];
+        for (manifest, message) in manifests {
+            fs::write(path.join(MANIFEST), manifest).unwrap();
+            let error = SeenStore::open(&path).unwrap_err();
+            assert!(matches!(error, SeenError::Damaged { .. }) && error.to_string().contains(message), "{error}");
+        }
         fs::write(directory.path().join("other"), "").unwrap();
         assert!(matches!(SeenStore::open_to_add(directory.path(), &policy("")), Err(SeenError::NotAStore(_))));
         let file = directory.path().join("other");

@@ -352,3 +352,35 @@ fn keys(records: &[RecordSample], totals: &SurveyTotals) -> Vec<KeyFindings> {
         |(records, uri): (Estimate, &[u8])| KeyFindings { uri: String::from_utf8_lossy(uri).into_owned(), records };
     frequent.into_iter().take(REPORTED_KEYS).map(named).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Twice the standard error, from the textbook: the square root of variance / n * (1 - n / N), times N.
+    #[test]
+    fn estimates_have_the_margin_of_a_sample() {
+        let sample = Coverage { sampled: 100, all: 10_000 };
+        assert_eq!(sample.estimate(0), Estimate { value: 0, margin: 300 });
+        let Estimate { value, margin } = sample.estimate(20);
+        assert!(value == 2000 && margin.abs_diff(800) <= 1, "{margin}");
+        // Values with the sum 300 and the variance 400 / 99.
+        assert!((sample.margin(300.0, 1300.0) - 4000.0).abs() < 0.001);
+        // Half of all is in the sample.
+        let half = Coverage { sampled: 100, all: 200 };
+        assert!((half.margin(300.0, 1300.0) - 200.0 * 2.0 * (2.0f64 / 99.0).sqrt()).abs() < 0.001);
+        assert_eq!(Coverage { sampled: 2, all: 10 }.estimate(0).margin, 15);
+        assert_eq!(Coverage { sampled: 1, all: 10 }.estimate(1), Estimate { value: 10, margin: 0 });
+        assert_eq!(Coverage { sampled: 100, all: 100 }.estimate(20), Estimate { value: 20, margin: 0 });
+        assert_eq!(Coverage { sampled: 0, all: 100 }.estimate(0), Estimate { value: 0, margin: 0 });
+    }
+
+    /// What is left goes to the shares that lost most by rounding.
+    #[test]
+    fn shares_add_up_to_the_total() {
+        assert_eq!(apportion(10, &[1, 1, 1]), [4, 3, 3]);
+        assert_eq!(apportion(10, &[1, 3, 5]), [1, 3, 6]);
+        assert_eq!(apportion(11, &[8, 5, 7]), [4, 3, 4]);
+        assert_eq!(apportion(7, &[0, 0]), [0, 0]);
+    }
+}

@@ -132,12 +132,19 @@ fn keys_that_earlier_runs_have_seen_are_no_duplicates() {
         row_group.add_to_group(&SurveyRow { key, rungs: [row % 100; 3], uri: b"http://h/", digest: None });
     }
     survey.add(row_group);
-    survey.settle(|row| (50..100).contains(&row));
-    survey.remove_seen(|key| Ok::<_, ()>(key < 50)).unwrap();
-    let totals = SurveyTotals { kept: 50, duplicates: 100, seen: 150 };
+    survey.settle(|row| (40..100).contains(&row));
+    let mut asked = Vec::new();
+    let is_seen = |key| {
+        asked.push(key);
+        Ok::<_, ()>(key < 40)
+    };
+    survey.remove_seen(is_seen).unwrap();
+    assert!(asked.is_sorted_by(|a, b| a < b) && asked.len() == 100);
+    let totals = SurveyTotals { kept: 60, duplicates: 120, seen: 120 };
     let findings = survey.finish(&totals, |_, _| Vec::new());
-    assert_consistent(&findings, 50, 100);
-    assert_eq!((findings.hosts[0].records.value, findings.hosts[0].duplicates.value), (300, 100));
+    assert_consistent(&findings, 60, 120);
+    assert_eq!(findings.groups.sampled, 60);
+    assert_eq!((findings.hosts[0].records.value, findings.hosts[0].duplicates.value), (300, 120));
 }
 
 #[test]

@@ -66,7 +66,7 @@ fn resolve(
         job;
     let (spool, threads) = (pending.spool, pending.threads);
     let rows = if spool.is_empty() { 0 } else { pending.rows };
-    let decisions = Decisions::new(0, rows, options.has_evidence);
+    let decisions = Decisions::new(rows, options.has_evidence);
     // The key set is freed for the resolution, unless its keys are collected.
     let tables: Vec<_> = keys.filter(|_| options.gather_new).into_iter().flat_map(KeySet::into_tables).collect();
     let share = if tables.is_empty() { 2 } else { 16 };
