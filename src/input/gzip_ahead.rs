@@ -319,17 +319,23 @@ mod tests {
         lines.take(len).collect()
     }
 
-    /// Checks that both readers return the same bytes and the same defect, and stop at the same byte of the file.
+    fn ends(reader: &mut impl Unpacker) -> Vec<MemberEnd> {
+        reader.take_ends().unwrap().collect()
+    }
+
+    /// Checks that both readers return the same bytes, ends of members and defect, and stop at the same byte of the file.
     fn check(packed: &[u8]) -> (Vec<u8>, Option<String>) {
         let mapping = mapped(packed);
         let mut reader = GzipReader::new(peek_reader(packed));
         let text = |(bytes, defect): (_, Option<Defect>)| (bytes, defect.map(|defect| defect.to_string()));
         let expected = text(read_all(50_000, &mut reader));
+        let expected_ends = ends(&mut reader);
         for threads in [2, 3] {
             let mut parallel = ParallelGzipReader::new(&mapping, threads).expect("long enough");
             let actual = text(read_all(50_000, &mut parallel));
             assert!(actual == expected, "{threads} threads: {:?}, expected {:?}", actual.1, expected.1);
             assert_eq!(parallel.consumed(), reader.consumed(), "{threads} threads");
+            assert!(ends(&mut parallel) == expected_ends, "{threads} threads");
         }
         expected
     }
@@ -350,6 +356,17 @@ mod tests {
     fn members_of_any_length_are_read() {
         for lens in [&[3000][..], &[1, 100_000, 0, 20], &[SECTION_LEN * 5, 10], &[9_000_000]] {
             assert_eq!(check(&members(lens)).1, None, "{lens:?}");
+        }
+    }
+
+    #[test]
+    fn short_members_are_unpacked_by_the_threads() {
+        let packed = members(&[3000]);
+        let len = check(&packed).0.len() as u64;
+        let mut parallel = ParallelGzipReader::new(&mapped(&packed), 2).unwrap();
+        let mut into = vec![0; 50_000];
+        while parallel.unpacked < len {
+            assert!(parallel.read(&mut into).unwrap() > 0 && parallel.sequential.is_none());
         }
     }
 

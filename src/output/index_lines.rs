@@ -309,6 +309,7 @@ impl GzipMember {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use arrow::array::BinaryArray;
 
     #[test]
     fn keys_are_single_words() {
@@ -333,5 +334,25 @@ mod tests {
         let found: Vec<_> = (0..4).map(|row| fields.key(row).into_owned()).collect();
         assert_eq!(found[..3], ["h)/a"; 3]);
         assert_eq!(found[3], "h)/a?__wb_method=post&b=1");
+    }
+
+    /// What a record lacks is no member, and JSON has neither spaces nor bytes that are not UTF-8 in its URL.
+    #[test]
+    fn lines_have_the_url_of_the_record_and_what_it_carries() {
+        let texts = |text: &str| Arc::new(StringArray::from(vec![text; 2])) as ArrayRef;
+        let inputs = BinaryArray::from_opt_vec(vec![Some(b"http://h/\xff b"), None]);
+        let offsets = Int64Array::from(vec![Some(5), None]);
+        let columns = [
+            (INDEX_KEY, texts("h)/")),
+            ("uri", texts("http://h/")),
+            ("input", Arc::new(inputs) as ArrayRef),
+            ("warc_record_offset", Arc::new(offsets) as ArrayRef),
+        ];
+        let batch =
+            RecordBatch::try_from_iter_with_nullable(columns.map(|(name, column)| (name, column, true))).unwrap();
+        let lines = String::from_utf8(cdxj(&batch).unwrap()).unwrap();
+        let expected =
+            concat!(r#"h)/ - {"url": "http://h/%FF%20b", "offset": "5"}"#, "\n", r#"h)/ - {"url": "http://h/"}"#, "\n");
+        assert_eq!(lines, expected);
     }
 }
