@@ -7,22 +7,15 @@
 //! Of a mapped archive, heads and what else is decoded are copied before they are parsed, because another process may change the
 //! file; payloads are skipped without reading them. Of a stream, bytes are kept as long as the parser may return to them.
 
+use super::row_reader::{BATCH_LEN, CutCounts, EndDefect, ReadEnd, RowReader, RowsRead, StreamBytes};
 use crate::input::mmap::MappedFile;
-use crate::input::{Defect, MemberEnd, Stream};
-use crate::record::RecordBuffer;
+use crate::input::{Defect, MemberEnd};
 use crate::record::archive::{
     ArchiveDamage, ArchiveEnd, ArchiveParser, ArchiveWindow, ArchivedDocument, BatchLimits, CaptureBatch,
 };
 use crate::record::fields::FieldSet;
 use std::collections::VecDeque;
-use std::ops::Range;
 use std::sync::Arc;
-
-/// Bytes of a stream that are read at a time.
-const READ_LEN: usize = 256 << 10;
-
-/// A batch of rows holds about this many bytes, so that many workers can share a row group's worth of rows.
-const BATCH_LEN: usize = 256 << 10;
 
 /// Where the bytes of an archive come from.
 pub(super) enum ArchiveBytes {
@@ -30,122 +23,40 @@ pub(super) enum ArchiveBytes {
     Stream(Box<StreamBytes>),
 }
 
-/// Bytes of a stream that were read and are still needed.
-pub(super) struct StreamBytes {
-    stream: Stream,
-    buffer: Vec<u8>,
-    /// The range of `buffer` that is needed.
-    range: Range<usize>,
-    /// Offset of that range in the decompressed source.
-    at: u64,
-}
-
 impl ArchiveBytes {
-    /// A stream of which `head`, from byte `at` of the source on, was read already.
-    pub(super) fn of_stream(stream: Stream, head: &[u8], at: u64) -> ArchiveBytes {
-        ArchiveBytes::Stream(Box::new(StreamBytes { stream, buffer: head.to_vec(), range: 0..head.len(), at }))
-    }
-
-    fn window(&self) -> ArchiveWindow<'_> {
+    /// The bytes in memory, of which the first one is at byte `at` of the source.
+    fn window(&self, at: u64) -> ArchiveWindow<'_> {
         match self {
-            ArchiveBytes::Mapped(mapping) => ArchiveWindow { at: 0, bytes: mapping },
-            ArchiveBytes::Stream(bytes) => ArchiveWindow { at: bytes.at, bytes: &bytes.buffer[bytes.range.clone()] },
+            ArchiveBytes::Mapped(mapping) => ArchiveWindow { at, bytes: mapping },
+            ArchiveBytes::Stream(stream) => ArchiveWindow { at, bytes: stream.bytes() },
         }
     }
-
-    /// Reads more bytes; 0 at the end. Bytes before byte `keep_from` of the source are not needed any more.
-    fn read(&mut self, keep_from: u64) -> Result<usize, Defect> {
-        let ArchiveBytes::Stream(bytes) = self else { return Ok(0) };
-        bytes.range.start += (keep_from - bytes.at) as usize;
-        bytes.at = keep_from;
-        // Moving the bytes costs no more than reading them did.
-        if bytes.range.start >= bytes.range.len() {
-            bytes.buffer.copy_within(bytes.range.clone(), 0);
-            bytes.range = 0..bytes.range.len();
-        }
-        let end = bytes.range.end + READ_LEN;
-        if bytes.buffer.len() < end {
-            bytes.buffer.resize(end, 0);
-        }
-        let count = bytes.stream.read(&mut bytes.buffer[bytes.range.end..end])?;
-        bytes.range.end += count;
-        Ok(count)
-    }
-}
-
-/// What was known of an archive before it was recognized as one.
-pub(super) struct ArchiveStart {
-    pub(super) bytes: ArchiveBytes,
-    /// Offset of the archive in the decompressed bytes of its source.
-    pub(super) offset: u64,
-    /// Ends of gzip members that were read already.
-    pub(super) member_ends: VecDeque<MemberEnd>,
-    /// What ended the stream already.
-    pub(super) defect: Option<Defect>,
-}
-
-/// What follows the records that were cut or read.
-pub(super) enum ReadEnd {
-    /// Possibly more records.
-    More,
-    /// A record of text that is longer than allowed, and that is next.
-    LongRecord,
-    /// The end of the source.
-    Source,
-    /// A defect that ends the source.
-    Defect(EndDefect),
-}
-
-/// A defect and what is known of its place.
-pub(super) struct EndDefect {
-    pub(super) defect: Defect,
-    /// Bytes of an unfinished record before it.
-    pub(super) lost_len: u64,
-    /// Byte of the source, if it is not the one up to which the source was read.
-    pub(super) at: Option<u64>,
-}
-
-impl From<Defect> for EndDefect {
-    fn from(defect: Defect) -> EndDefect {
-        EndDefect { defect, lost_len: 0, at: None }
-    }
-}
-
-/// Rows of an archive or a JSON document.
-pub(super) struct RowsRead {
-    pub(super) rows: RecordBuffer,
-    /// Size of the rows, in bytes; see [`CaptureBatch::len`].
-    pub(super) len: usize,
-    pub(super) end: ReadEnd,
 }
 
 /// Reads rows of an archive.
 pub(super) struct ArchiveReader {
     parser: ArchiveParser,
     bytes: ArchiveBytes,
+    /// Offset of the first byte in memory in the decompressed source.
+    bytes_at: u64,
+    /// Ends of gzip members that the parser does not know yet.
     member_ends: VecDeque<MemberEnd>,
-    defect: Option<Defect>,
-    /// All bytes were read.
-    is_read: bool,
-    is_ended: bool,
-    /// Bytes of an unfinished record at the end.
-    lost_len: u64,
-    /// Bytes that were counted by [`ArchiveReader::take_parsed_len`], up to this byte of the source.
+    /// Bytes are counted up to this byte of the source.
     counted_to: u64,
 }
 
 impl ArchiveReader {
-    pub(super) fn new(mut parser: ArchiveParser, start: ArchiveStart) -> ArchiveReader {
-        let ArchiveStart { bytes, offset, member_ends, defect } = start;
-        parser.begin(offset, matches!(bytes, ArchiveBytes::Mapped(_)));
-        let (is_read, is_ended) = (defect.is_some(), false);
-        ArchiveReader { parser, bytes, member_ends, defect, is_read, is_ended, lost_len: 0, counted_to: offset }
+    /// A reader of the archive that begins at byte `offset` of its source. The bytes of a stream begin there too.
+    pub(super) fn new(mut parser: ArchiveParser, bytes: ArchiveBytes, offset: u64) -> ArchiveReader {
+        let is_mapped = matches!(bytes, ArchiveBytes::Mapped(_));
+        parser.begin(offset, is_mapped);
+        let (bytes_at, member_ends) = (if is_mapped { 0 } else { offset }, VecDeque::new());
+        ArchiveReader { parser, bytes, bytes_at, member_ends, counted_to: offset }
     }
 
-    /// Reads rows until they reach the target size or about [`BATCH_LEN`] bytes.
-    pub(super) fn read(&mut self, carry: FieldSet, limits: BatchLimits) -> RowsRead {
-        let (batch, end) = self.read_batch(carry, limits);
-        RowsRead { len: batch.len(), rows: batch.into_rows(), end }
+    /// Adds ends of gzip members that were read with the first bytes.
+    pub(super) fn with_member_ends(self, member_ends: VecDeque<MemberEnd>) -> ArchiveReader {
+        ArchiveReader { member_ends, ..self }
     }
 
     /// Reads the next document, if the parser is one of documents.
@@ -159,48 +70,51 @@ impl ArchiveReader {
     fn read_batch(&mut self, carry: FieldSet, limits: BatchLimits) -> (CaptureBatch, ReadEnd) {
         let limits = BatchLimits { target_len: limits.target_len.min(BATCH_LEN), ..limits };
         let mut batch = CaptureBatch::new(carry, limits);
-        while !self.is_ended {
-            self.push_member_ends();
-            self.parser.push(self.bytes.window(), &mut batch);
+        loop {
+            if let ArchiveBytes::Stream(bytes) = &mut self.bytes {
+                bytes.stream.take_ends(&mut self.member_ends);
+            }
+            self.member_ends.drain(..).for_each(|end| self.parser.push_member_end(end.unpacked, end.packed));
+            self.parser.push(self.bytes.window(self.bytes_at), &mut batch);
             if batch.is_full() {
-                break;
+                return (batch, ReadEnd::More);
             }
-            self.read_more(&mut batch);
+            if !self.read_more()
+                && let Some(end) = self.finish(&mut batch)
+            {
+                return (batch, end);
+            }
         }
-        let end = match self.is_ended {
-            false => ReadEnd::More,
-            true => match self.defect.take() {
-                Some(defect) => ReadEnd::Defect(EndDefect { defect, lost_len: self.lost_len, at: None }),
-                None => ReadEnd::Source,
-            },
+    }
+
+    /// Reads on. Returns false if all bytes were read.
+    fn read_more(&mut self) -> bool {
+        let ArchiveBytes::Stream(bytes) = &mut self.bytes else { return false };
+        if bytes.is_read {
+            return false;
+        }
+        let keep_from = self.parser.keep_from();
+        bytes.skip((keep_from - self.bytes_at) as usize);
+        self.bytes_at = keep_from;
+        bytes.read();
+        true
+    }
+
+    /// Ends the archive, unless the batch is full. What ended the stream explains why the last record is truncated.
+    fn finish(&mut self, batch: &mut CaptureBatch) -> Option<ReadEnd> {
+        let (truncated, lost_len) = match self.parser.finish(self.bytes.window(self.bytes_at), batch) {
+            ArchiveEnd::NotYet => return None,
+            ArchiveEnd::Whole => (None, 0),
+            ArchiveEnd::Truncated(lost_len) => (Some(Defect::ArchiveTruncated), lost_len),
         };
-        (batch, end)
-    }
-
-    fn push_member_ends(&mut self) {
-        if let ArchiveBytes::Stream(bytes) = &mut self.bytes {
-            bytes.stream.take_ends(&mut self.member_ends);
-        }
-        self.member_ends.drain(..).for_each(|end| self.parser.push_member_end(end.unpacked, end.packed));
-    }
-
-    /// Reads on, or ends the archive. What ended the stream explains why the last record is truncated.
-    fn read_more(&mut self, batch: &mut CaptureBatch) {
-        if !self.is_read {
-            match self.bytes.read(self.parser.keep_from()) {
-                Ok(0) => self.is_read = true,
-                Ok(_) => {}
-                Err(defect) => (self.is_read, self.defect) = (true, Some(defect)),
-            }
-            // The last read may have reported ends of members.
-            return;
-        }
-        let end = self.parser.finish(self.bytes.window(), batch);
-        self.is_ended = end != ArchiveEnd::NotYet;
-        if let ArchiveEnd::Truncated(lost_len) = end {
-            self.lost_len = lost_len;
-            self.defect.get_or_insert(Defect::ArchiveTruncated);
-        }
+        let defect = match &mut self.bytes {
+            ArchiveBytes::Mapped(_) => truncated,
+            ArchiveBytes::Stream(bytes) => bytes.defect.take().or(truncated),
+        };
+        let damage = self.damage();
+        let damage = damage.at.map(|_| EndDefect { defect: Defect::ArchiveDamaged(damage), lost_len: 0, at: None });
+        let defect = defect.map(|defect| EndDefect { defect, lost_len, at: None });
+        Some(ReadEnd::Source(defect.into_iter().chain(damage).collect()))
     }
 
     /// The damage of the archive besides its end.
@@ -208,33 +122,32 @@ impl ArchiveReader {
         self.parser.damage()
     }
 
-    /// Bytes taken from the file.
-    pub(super) fn file_position(&self) -> u64 {
-        match &self.bytes {
-            ArchiveBytes::Mapped(_) => self.counted_to.max(self.parser.position()),
-            ArchiveBytes::Stream(bytes) => bytes.stream.taken(),
-        }
-    }
-
-    /// Whether the file is compressed.
-    pub(super) fn is_compressed(&self) -> bool {
-        matches!(&self.bytes, ArchiveBytes::Stream(bytes) if bytes.stream.is_packed())
-    }
-
-    /// Decompressed bytes that were parsed since the last call, each counted once.
-    pub(super) fn take_parsed_len(&mut self) -> u64 {
-        let before = self.counted_to;
-        self.counted_to = before.max(self.parser.position());
-        self.counted_to - before
-    }
-
     /// Number of records skipped because their type is not selected.
     pub(super) fn skipped_count(&self) -> u64 {
         self.parser.skipped_count()
     }
+}
 
-    /// Number of WAT records that describe a page.
-    pub(super) fn page_count(&self) -> u64 {
-        self.parser.page_count()
+impl RowReader for ArchiveReader {
+    fn read_rows(&mut self, carry: FieldSet, limits: BatchLimits) -> RowsRead {
+        let (batch, end) = self.read_batch(carry, limits);
+        let counted_to = self.counted_to.max(self.parser.position());
+        let mut counts = CutCounts { row_bytes: counted_to - self.counted_to, ..CutCounts::default() };
+        self.counted_to = counted_to;
+        if let ReadEnd::Source(_) = end {
+            (counts.skipped, counts.pages) = (self.parser.skipped_count(), self.parser.page_count());
+        }
+        RowsRead { len: batch.len(), rows: batch.into_rows(), counts, end }
+    }
+
+    fn file_position(&self) -> u64 {
+        match &self.bytes {
+            ArchiveBytes::Mapped(_) => self.counted_to,
+            ArchiveBytes::Stream(bytes) => bytes.stream.taken(),
+        }
+    }
+
+    fn is_compressed(&self) -> bool {
+        matches!(&self.bytes, ArchiveBytes::Stream(bytes) if bytes.stream.is_packed())
     }
 }

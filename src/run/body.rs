@@ -1,12 +1,13 @@
 //! The body of a source that is being cut: its text, mapped or read as far as needed, or the reader of its rows.
 
-use super::archive::{ArchiveBytes, ArchiveReader, ArchiveStart, EndDefect, ReadEnd};
+use super::archive::{ArchiveBytes, ArchiveReader};
 use super::json::JsonReader;
 use super::options::{RunOptions, SLICE_LEN};
+use super::row_reader::{ReadEnd, RowReader, StreamBytes};
 use crate::canon::{MAX_TEXT_LEN, Policy};
 use crate::encoding::{ByteOrder, Charset, Utf16Decoder};
 use crate::input::mmap::MappedFile;
-use crate::input::{Block, BlockPool, Buffer, Defect, MemberEnd, Opened, Stream, TableReader};
+use crate::input::{Block, BlockPool, Buffer, Defect, MemberEnd, Opened, Stream};
 use crate::record::archive::ArchiveParser;
 use crate::record::boundary::{Boundary, Quoting, TooLong};
 use crate::record::fields::FieldSet;
@@ -76,12 +77,8 @@ pub(super) enum SourceBody {
     Mapped { mapping: Arc<MappedFile>, start: usize },
     /// Text that is read.
     Stream(Box<TextStream>),
-    /// Rows of a Parquet or Arrow file.
-    Table(Box<TableReader>),
-    /// Rows of a WARC, ARC or WAT file.
-    Archive(Box<ArchiveReader>),
-    /// Rows of a JSON document.
-    Json(Box<JsonReader>),
+    /// Rows of a table, an archive or a JSON document.
+    Rows(Box<dyn RowReader>),
 }
 
 /// Text of a stream, as far as it was read.
@@ -112,35 +109,28 @@ impl SourceBody {
 
     /// Parses the text as an archive from here on.
     pub(super) fn parse_archive(&mut self, parser: ArchiveParser) {
-        let start = match std::mem::take(self) {
-            SourceBody::Mapped { mapping, start } => ArchiveStart {
-                bytes: ArchiveBytes::Mapped(mapping),
-                offset: start as u64,
-                member_ends: VecDeque::new(),
-                defect: None,
-            },
+        *self = match std::mem::take(self) {
+            SourceBody::Mapped { mapping, start } => {
+                SourceBody::Rows(Box::new(ArchiveReader::new(parser, ArchiveBytes::Mapped(mapping), start as u64)))
+            }
             SourceBody::Stream(text) => {
                 let TextStream { stream, member_ends, buffer, start, defect, .. } = *text;
-                let bytes = ArchiveBytes::of_stream(stream, &buffer[start..], start as u64);
-                ArchiveStart { bytes, offset: start as u64, member_ends, defect }
+                let bytes = ArchiveBytes::Stream(Box::new(StreamBytes::new(stream, &buffer[start..], defect)));
+                let reader = ArchiveReader::new(parser, bytes, start as u64);
+                SourceBody::Rows(Box::new(reader.with_member_ends(member_ends)))
             }
-            SourceBody::Table(_) | SourceBody::Archive(_) | SourceBody::Json(_) | SourceBody::Empty => return,
+            other => other,
         };
-        *self = SourceBody::Archive(Box::new(ArchiveReader::new(parser, start)));
     }
 
     /// Parses the text as a JSON document from here on.
     pub(super) fn parse_json(&mut self, parser: JsonDocumentParser) {
-        *self = match std::mem::take(self) {
-            SourceBody::Mapped { mapping, start } => {
-                SourceBody::Json(Box::new(JsonReader::new(parser, Stream::mapped(mapping, start), b"", None)))
-            }
-            SourceBody::Stream(text) => {
-                let TextStream { stream, buffer, start, defect, .. } = *text;
-                SourceBody::Json(Box::new(JsonReader::new(parser, stream, &buffer[start..], defect)))
-            }
-            other => other,
+        let bytes = match std::mem::take(self) {
+            SourceBody::Mapped { mapping, start } => StreamBytes::new(Stream::mapped(mapping, start), b"", None),
+            SourceBody::Stream(text) => StreamBytes::new(text.stream, &text.buffer[text.start..], text.defect),
+            SourceBody::Rows(_) | SourceBody::Empty => return,
         };
+        *self = SourceBody::Rows(Box::new(JsonReader::new(parser, bytes)));
     }
 
     /// Decodes the text from UTF-16. It begins with a byte-order mark of `mark_len` bytes, and nothing was cut yet.
@@ -162,7 +152,7 @@ impl SourceBody {
                 // The decoder has to see the end of the bytes itself.
                 text.is_ended = text.defect.is_some();
             }
-            SourceBody::Table(_) | SourceBody::Archive(_) | SourceBody::Json(_) | SourceBody::Empty => (),
+            SourceBody::Rows(_) | SourceBody::Empty => (),
         }
     }
 
@@ -171,7 +161,7 @@ impl SourceBody {
         match self {
             SourceBody::Mapped { mapping, start } => &mapping[*start..],
             SourceBody::Stream(text) => &text.buffer[text.start..],
-            SourceBody::Table(_) | SourceBody::Archive(_) | SourceBody::Json(_) | SourceBody::Empty => &[],
+            SourceBody::Rows(_) | SourceBody::Empty => &[],
         }
     }
 
@@ -180,7 +170,7 @@ impl SourceBody {
         match self {
             SourceBody::Mapped { start, .. } => *start += len,
             SourceBody::Stream(text) => text.start += len,
-            SourceBody::Table(_) | SourceBody::Archive(_) | SourceBody::Json(_) | SourceBody::Empty => (),
+            SourceBody::Rows(_) | SourceBody::Empty => (),
         }
     }
 
@@ -189,9 +179,7 @@ impl SourceBody {
         match self {
             SourceBody::Mapped { .. } | SourceBody::Empty => None,
             SourceBody::Stream(text) => Some(text.stream.taken()),
-            SourceBody::Table(table) => Some(table.taken()),
-            SourceBody::Archive(archive) => Some(archive.file_position()),
-            SourceBody::Json(json) => Some(json.file_position()),
+            SourceBody::Rows(rows) => Some(rows.file_position()),
         }
     }
 
@@ -199,9 +187,8 @@ impl SourceBody {
     pub(super) fn is_compressed(&self) -> bool {
         match self {
             SourceBody::Stream(text) => text.stream.is_packed(),
-            SourceBody::Archive(archive) => archive.is_compressed(),
-            SourceBody::Json(json) => json.is_compressed(),
-            SourceBody::Mapped { .. } | SourceBody::Table(_) | SourceBody::Empty => false,
+            SourceBody::Rows(rows) => rows.is_compressed(),
+            SourceBody::Mapped { .. } | SourceBody::Empty => false,
         }
     }
 
@@ -252,15 +239,15 @@ impl SourceBody {
             && let Some(defect) = text.defect.take()
         {
             let lost_len = (len - last_end) as u64;
-            return TextCut { len: last_end, end: ReadEnd::Defect(EndDefect { defect, lost_len, at: None }) };
+            return TextCut { len: last_end, end: ReadEnd::at_defect(defect, lost_len) };
         }
-        TextCut { len, end: ReadEnd::Source }
+        TextCut { len, end: ReadEnd::Source(Vec::new()) }
     }
 
     /// Returns the end of a cut whose records are not split off, so that a later cut finds it again.
     pub(super) fn return_end(&mut self, end: ReadEnd) {
-        if let (SourceBody::Stream(text), ReadEnd::Defect(EndDefect { defect, .. })) = (self, end) {
-            text.defect = Some(defect);
+        if let (SourceBody::Stream(text), ReadEnd::Source(mut defects)) = (self, end) {
+            text.defect = defects.pop().map(|end| end.defect);
         }
     }
 
@@ -279,9 +266,7 @@ impl SourceBody {
                 text.member_ends.clear();
                 text.buffer.split_off(range, pool)
             }
-            SourceBody::Table(_) | SourceBody::Archive(_) | SourceBody::Json(_) | SourceBody::Empty => {
-                Block::from(Vec::new())
-            }
+            SourceBody::Rows(_) | SourceBody::Empty => Block::from(Vec::new()),
         }
     }
 }

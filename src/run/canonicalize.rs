@@ -1,12 +1,13 @@
 //! The run that all jobs share: records become rows, and rows become parts in order. See [`canon`].
 
 use super::body::CutOptions;
-use super::cut::{CutCounts, Cutter, RowGroupInput, StoppedSource};
+use super::cut::{Cutter, RowGroupInput, StoppedSource};
 use super::distinct::DistinctKeys;
 use super::error::RunError;
 use super::in_order::OrderedPool;
 use super::memory;
 use super::options::RunRequest;
+use super::row_reader::CutCounts;
 use super::summary::{self, Summary, Totals};
 use super::worker::Worker;
 use crate::batch::SourceRun;

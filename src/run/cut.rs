@@ -9,10 +9,10 @@
 //!
 //! A source ends at its first [`Defect`]. All whole records before it are in row groups.
 
-use super::archive::{EndDefect, ReadEnd};
 use super::body::{CutOptions, SourceBody};
 use super::open_source::{OpenError, OpenSource, SourceFile};
 use super::options::RunOptions;
+use super::row_reader::{CutCounts, EndDefect, ReadEnd, RowsRead};
 use super::summary::Progress;
 use crate::input::{Block, Defect, OpenOptions, Source, Sources};
 use crate::record::archive::BatchLimits;
@@ -83,19 +83,6 @@ pub(super) struct StoppedSource {
     pub(super) packed: bool,
     /// Bytes of an unfinished record before the defect.
     pub(super) lost: u64,
-}
-
-/// Counts of what is in no row group.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct CutCounts {
-    /// Headers that were skipped after the last piece.
-    pub(super) headers: u64,
-    /// Decompressed bytes of archives, and of text records that are too long.
-    pub(super) row_bytes: u64,
-    /// Records of archives whose type is not selected.
-    pub(super) skipped: u64,
-    /// Pages of WAT files.
-    pub(super) pages: u64,
 }
 
 /// Cuts the sources of a run.
@@ -201,7 +188,9 @@ impl<'a> Cutter<'a> {
             Ok(()) => self.current = Some(current),
             Err(OpenError::Columns(error)) => return Err((current.name, error)),
             // Such a defect concerns the source as a whole, however much of it was read to find it.
-            Err(OpenError::Defect(defect)) => self.stop(&current, EndDefect { at: Some(0), ..defect.into() }),
+            Err(OpenError::Defect(defect)) => {
+                self.stop(&current, EndDefect { defect, lost_len: 0, at: Some(0) });
+            }
         }
         Ok(true)
     }
@@ -210,31 +199,13 @@ impl<'a> Cutter<'a> {
     fn cut(&mut self, target: usize) -> Option<SourcePiece> {
         let mut current = self.current.take()?;
         let (records, end) = match &mut current.body {
-            SourceBody::Table(table) => match table.read() {
-                Ok(Some(rows)) => {
-                    let len = rows.text_len().max(rows.base_len() / BASE_SHARE);
-                    self.at += counted_len(len, rows.len());
-                    (Some(PieceRecords::Rows(Box::new(rows))), ReadEnd::More)
-                }
-                Ok(None) => (None, ReadEnd::Source),
-                Err(defect) => (None, ReadEnd::Defect(defect.into())),
-            },
-            SourceBody::Archive(archive) => {
+            SourceBody::Rows(reader) => {
                 let max_record_len = self.options.run.max_record_len;
-                let read = archive.read(self.options.carry, BatchLimits { target_len: target, max_record_len });
-                let len = read.len.max(read.rows.base_len() / BASE_SHARE);
-                self.at += counted_len(len, read.rows.len());
-                self.counts.row_bytes += archive.take_parsed_len();
-                ((!read.rows.is_empty()).then(|| PieceRecords::Rows(Box::new(read.rows))), read.end)
-            }
-            SourceBody::Json(json) => {
-                let max_record_len = self.options.run.max_record_len;
-                let read = json.read(self.options.carry, BatchLimits { target_len: target, max_record_len });
-                self.at += counted_len(read.len, read.rows.len());
-                let (bytes, headers) = json.take_counts();
-                (self.counts.row_bytes, self.counts.headers) =
-                    (self.counts.row_bytes + bytes, self.counts.headers + headers);
-                ((!read.rows.is_empty()).then(|| PieceRecords::Rows(Box::new(read.rows))), read.end)
+                let limits = BatchLimits { target_len: target, max_record_len };
+                let RowsRead { rows, len, counts, end } = reader.read_rows(self.options.carry, limits);
+                self.at += counted_len(len.max(rows.base_len() / BASE_SHARE), rows.len());
+                self.counts += counts;
+                ((!rows.is_empty()).then(|| PieceRecords::Rows(Box::new(rows))), end)
             }
             SourceBody::Mapped { .. } | SourceBody::Stream(_) | SourceBody::Empty => {
                 self.cut_text(&mut current, target)
@@ -244,11 +215,7 @@ impl<'a> Cutter<'a> {
         let source = current.number;
         match end {
             ReadEnd::More | ReadEnd::LongRecord => self.current = Some(current),
-            ReadEnd::Source => self.end(&current),
-            ReadEnd::Defect(defect) => {
-                self.stop(&current, defect);
-                self.end(&current);
-            }
+            ReadEnd::Source(defects) => defects.into_iter().for_each(|defect| self.stop(&current, defect)),
         }
         records.map(|records| {
             let header_count = std::mem::take(&mut self.counts.headers);
@@ -292,19 +259,8 @@ impl<'a> Cutter<'a> {
             Ok(rows) => (Some(PieceRecords::Rows(Box::new(rows))), ReadEnd::More),
             Err(defect) => {
                 let defect = EndDefect { defect, lost_len: len, at: Some(begin) };
-                (None, ReadEnd::Defect(defect))
+                (None, ReadEnd::Source(vec![defect]))
             }
-        }
-    }
-
-    /// Counts what an archive has besides rows.
-    fn end(&mut self, current: &OpenSource) {
-        let SourceBody::Archive(archive) = &current.body else { return };
-        self.counts.skipped += archive.skipped_count();
-        self.counts.pages += archive.page_count();
-        let damage = archive.damage();
-        if damage.at.is_some() {
-            self.stop(current, Defect::ArchiveDamaged(damage).into());
         }
     }
 

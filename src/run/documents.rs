@@ -1,6 +1,7 @@
 //! Reads sources as documents: a file is one document, an archive holds many ([`SourceDocuments`]).
 
-use super::archive::{ArchiveBytes, ArchiveReader, ArchiveStart, ReadEnd};
+use super::archive::{ArchiveBytes, ArchiveReader};
+use super::row_reader::{ReadEnd, StreamBytes};
 use crate::extract::Markup;
 use crate::input::detect::{ContentType, content_type};
 use crate::input::{Defect, OpenOptions, Opened, Source, Stream};
@@ -131,12 +132,9 @@ fn read_rest(mut stream: Stream, mut bytes: Vec<u8>, max_len: usize) -> Result<S
 
 impl ArchiveDocuments {
     /// The documents of an archive of which `head` was read already, up to `defect`.
-    fn new(mut stream: Stream, head: &[u8], defect: Option<Defect>, max_len: usize) -> ArchiveDocuments {
-        let mut member_ends = VecDeque::new();
-        stream.take_ends(&mut member_ends);
-        let bytes = ArchiveBytes::of_stream(stream, head, 0);
-        let start = ArchiveStart { bytes, offset: 0, member_ends, defect };
-        let reader = ArchiveReader::new(ArchiveParser::of_documents(max_len as u64), start);
+    fn new(stream: Stream, head: &[u8], defect: Option<Defect>, max_len: usize) -> ArchiveDocuments {
+        let bytes = ArchiveBytes::Stream(Box::new(StreamBytes::new(stream, head, defect)));
+        let reader = ArchiveReader::new(ArchiveParser::of_documents(max_len as u64), bytes, 0);
         ArchiveDocuments { reader, found: VecDeque::new(), defect: None, is_ended: false }
     }
 
@@ -147,8 +145,9 @@ impl ArchiveDocuments {
             self.found.extend(documents);
             match end {
                 ReadEnd::More | ReadEnd::LongRecord => {}
-                ReadEnd::Source => self.is_ended = true,
-                ReadEnd::Defect(end) => (self.is_ended, self.defect) = (true, Some(end.defect)),
+                ReadEnd::Source(defects) => {
+                    (self.is_ended, self.defect) = (true, defects.into_iter().next().map(|end| end.defect));
+                }
             }
         }
         self.found.pop_front()

@@ -49,6 +49,7 @@ mod options;
 mod parts_error;
 mod record_store;
 mod row_key;
+mod row_reader;
 mod rule_collector;
 mod sort;
 mod summary;

@@ -1,9 +1,9 @@
 //! A source that is being cut: [`OpenSource`] detects its charset and format from its first bytes, takes away a
 //! byte-order mark and a header, and counts what was cut.
 
-use super::archive::ReadEnd;
 use super::body::{CutOptions, SourceBody};
 use super::options::RunOptions;
+use super::row_reader::ReadEnd;
 use super::summary::Progress;
 use crate::encoding::{ByteOrder, Charset, utf16_len};
 use crate::input::detect::{ContentType, SNIFF_LEN, TableFormat, content_type};
@@ -182,7 +182,7 @@ impl OpenSource {
                 TableReader::arrow(file, format == TableFormat::ArrowStream, &options)?
             }
         };
-        self.body = SourceBody::Table(Box::new(table));
+        self.body = SourceBody::Rows(Box::new(table));
         Ok(())
     }
 
@@ -214,8 +214,7 @@ impl OpenSource {
                 (None, ReadEnd::LongRecord) => {
                     return Err(Defect::RecordTooLong(options.run.max_record_len).into());
                 }
-                (None, ReadEnd::Source) => return Ok(()),
-                (None, end @ ReadEnd::Defect(_)) => {
+                (None, end @ ReadEnd::Source(_)) => {
                     self.body.return_end(end);
                     return Ok(());
                 }
