@@ -4,7 +4,7 @@
 use std::arch::x86_64::*;
 
 use super::byte_set::NibbleTables;
-use super::classifier::{Classifier, MaskBlock, RawMasks, push_blocks};
+use super::classifier::{Classifier, MaskBlock, RawMasks, low_bits, push_blocks};
 use super::url_masks::{self, BufferedText, ClassMasks, DelimiterMasks, NAME_TABLES, SPECIAL_TABLES, UrlMasks};
 
 /// Appends the masks of `text` to `blocks`.
@@ -31,9 +31,8 @@ pub(super) fn classify(text: &[u8], classifier: &Classifier, blocks: &mut Vec<Ma
 pub(super) fn mask_urls(urls: &[BufferedText<'_>], masks: &mut [UrlMasks]) {
     let (names, specials) = (Avx512Set::new(&NAME_TABLES), Avx512Set::new(&SPECIAL_TABLES));
     url_masks::mask_each(urls, masks, |bytes, len| {
-        let is_text = if len < 64 { !(!0 << len) } else { !0 };
         // SAFETY: the load reads up to 64 bytes, the length of the array `bytes`.
-        let bytes = unsafe { _mm512_maskz_loadu_epi8(is_text, bytes.as_ptr().cast()) };
+        let bytes = unsafe { _mm512_maskz_loadu_epi8(low_bits(len), bytes.as_ptr().cast()) };
         let equal = |byte: u8| _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(byte as i8));
         let from_upper_a = _mm512_sub_epi8(bytes, _mm512_set1_epi8(b'A' as i8));
         ClassMasks {
@@ -50,9 +49,8 @@ pub(super) fn mask_urls(urls: &[BufferedText<'_>], masks: &mut [UrlMasks]) {
 #[target_feature(enable = "avx512f,avx512bw")]
 pub(super) fn mask_delimiters(texts: &[BufferedText<'_>], masks: &mut [UrlMasks<DelimiterMasks>]) {
     url_masks::mask_each(texts, masks, |bytes, len| {
-        let is_text = url_masks::low_bits(len) as u64;
         // SAFETY: the load reads up to 64 bytes, the length of the array `bytes`.
-        let bytes = unsafe { _mm512_maskz_loadu_epi8(is_text, bytes.as_ptr().cast()) };
+        let bytes = unsafe { _mm512_maskz_loadu_epi8(low_bits(len), bytes.as_ptr().cast()) };
         DelimiterMasks::of(|byte| _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(byte as i8)))
     });
 }

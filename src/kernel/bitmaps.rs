@@ -2,7 +2,7 @@
 
 use std::hint::select_unpredictable;
 
-use super::classifier::{Classifier, MaskBlock, classify_portable};
+use super::classifier::{Classifier, MaskBlock, classify_portable, low_bits};
 use super::copy::append_some;
 use super::cpu::SimdLevel;
 
@@ -126,9 +126,3 @@ impl Bitmaps {
 
 /// The blocks behind the last block of a text.
 const END: [MaskBlock; 3] = [MaskBlock { newline: 0, attention: !0, stop: !0 }; 3];
-
-/// Returns a mask of the lowest `count` bits, of all bits from 64 on.
-#[inline(always)]
-const fn low_bits(count: usize) -> u64 {
-    if count >= 64 { !0 } else { !(!0 << count) }
-}

@@ -205,3 +205,9 @@ fn bits_of(bytes: &[u8; 64], bit: u32) -> u64 {
         words.iter().rev().fold(0, |mask, word| mask << 8 | gather(word))
     }
 }
+
+/// Returns a mask of the lowest `count` bits, of all bits from 64 on.
+#[inline(always)]
+pub(super) const fn low_bits(count: usize) -> u64 {
+    if count >= 64 { !0 } else { !(!0 << count) }
+}

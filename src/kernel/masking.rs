@@ -1,8 +1,9 @@
 //! Masks of many URLs at once, with the instructions of the processor.
 
+use super::classifier::low_bits;
 use super::cpu::SimdLevel;
 use super::search::mask_of;
-use super::url_masks::{BufferedText, ClassMasks, DelimiterMasks, UrlMasks, low_bits, mask_each};
+use super::url_masks::{BufferedText, ClassMasks, DelimiterMasks, UrlMasks, mask_each};
 
 /// Sets item `i` of `masks` to the masks of URL `i`, for a longer one to those of its first
 /// [`MAX_MASKED_LEN`](super::MAX_MASKED_LEN) bytes.
@@ -35,7 +36,7 @@ pub(crate) fn mask_delimiters(texts: &[BufferedText<'_>], masks: &mut [UrlMasks<
 fn mask_delimiters_at_level(level: SimdLevel, texts: &[BufferedText<'_>], masks: &mut [UrlMasks<DelimiterMasks>]) {
     match level {
         SimdLevel::Portable => mask_each(texts, masks, |bytes, len| {
-            DelimiterMasks::of(|delimiter| mask_of(bytes, |byte| byte == delimiter) & low_bits(len) as u64)
+            DelimiterMasks::of(|delimiter| mask_of(bytes, |byte| byte == delimiter) & low_bits(len))
         }),
         #[cfg(target_arch = "x86_64")]
         // SAFETY: `Avx2::new` created the value in `level` after it found that the processor has AVX2.

@@ -4,6 +4,7 @@
 use super::byte_set::ByteSet;
 #[cfg(target_arch = "x86_64")]
 use super::byte_set::NibbleTables;
+use super::classifier;
 
 /// The length of the longest URL that has masks.
 pub(crate) const MAX_MASKED_LEN: usize = 128;
@@ -181,8 +182,7 @@ fn pad(text: &[u8]) -> [u8; MAX_MASKED_LEN] {
 /// Returns a mask of the lowest `count` bits, of all bits from 128 on.
 #[inline(always)]
 pub(crate) fn low_bits(count: usize) -> u128 {
-    let low = |count: usize| if count >= 64 { !0 } else { !(!0_u64 << count) };
-    u128::from(low(count.saturating_sub(64))) << 64 | u128::from(low(count))
+    u128::from(classifier::low_bits(count.saturating_sub(64))) << 64 | u128::from(classifier::low_bits(count))
 }
 
 #[cfg(test)]

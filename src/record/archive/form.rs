@@ -1,5 +1,7 @@
 //! Queries of limited length: [`FormWriter`] writes names and values as `application/x-www-form-urlencoded`.
 
+use crate::kernel::percent_encode;
+
 /// Longest query of a request, in characters; the rest is left out.
 pub(super) const MAX_QUERY_LEN: usize = 4096;
 
@@ -26,14 +28,13 @@ impl FormWriter {
     }
 
     fn encode(&mut self, text: &[u8]) {
-        const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
         // A byte gives at least one character.
         for &byte in &text[..text.len().min(MAX_QUERY_LEN)] {
             match byte {
                 b' ' => self.query.push(b'+'),
                 b'_' | b'.' | b'-' | b'~' => self.query.push(byte),
                 _ if byte.is_ascii_alphanumeric() => self.query.push(byte),
-                _ => self.query.extend([b'%', DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]),
+                _ => percent_encode(&[byte], &mut self.query),
             }
         }
     }

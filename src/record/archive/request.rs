@@ -7,6 +7,7 @@
 use super::form::{FormWriter, MAX_QUERY_LEN, cut_text};
 use super::heads::{for_each_field, http_head_end};
 use super::json_query::write_json;
+use crate::iri::escape_value;
 use crate::kernel::parse_bytes;
 use data_encoding::BASE64;
 
@@ -89,13 +90,11 @@ impl<'a> RequestBody<'a> {
         let (mut text, mut rest) = (Vec::new(), self.bytes);
         // A character has at most four bytes.
         while text.len() < 4 * MAX_QUERY_LEN
-            && let Some((&first, after)) = rest.split_first()
+            && let Some(&first) = rest.first()
         {
-            let digit = |at: usize| after.get(at).and_then(|digit| char::from(*digit).to_digit(16));
-            let (byte, len) = match (first, digit(0), digit(1)) {
-                (b'%', Some(high), Some(low)) => ((high << 4 | low) as u8, 3),
-                (b'+', ..) => (b' ', 1),
-                _ => (first, 1),
+            let (byte, len) = match escape_value(rest) {
+                Some(byte) => (byte, 3),
+                None => (if first == b'+' { b' ' } else { first }, 1),
             };
             text.push(byte);
             rest = &rest[len..];
