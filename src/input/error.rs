@@ -104,22 +104,10 @@ pub enum Defect {
     /// A read failed.
     #[error("cannot read on: {}; {}", plain(.0), read_advice(.0))]
     Read(io::Error),
-    /// The file ends within a gzip member.
-    #[error("the gzip data ends early: the file was cut short; fetch it again (gzip -t checks it)")]
-    GzipTruncated,
-    /// A gzip member is damaged.
-    #[error("damaged gzip data: {0}; fetch the file again (gzip -t checks it)")]
-    Gzip(&'static str),
     /// Bytes after the last gzip member that are neither a member nor zeros.
     #[error("the bytes after the last gzip member are not gzip data; they were not read")]
     GzipGarbage,
-    /// The file ends within a zstd frame.
-    #[error("the zstd data ends early: the file was cut short; fetch it again (zstd -t checks it)")]
-    ZstdTruncated,
-    /// A zstd frame is damaged, or other bytes follow the last frame.
-    #[error("damaged zstd data: {0}; fetch the file again (zstd -t checks it)")]
-    Zstd(String),
-    /// The file ends within a frame or stream of this packing.
+    /// The file ends within a member, frame or stream of this packing.
     #[error("the {0} data ends early: the file was cut short; fetch it again ({0} -t checks it)")]
     Truncated(&'static str),
     /// What follows in a JSON document is not what its format has there.
@@ -128,7 +116,7 @@ pub enum Defect {
     /// A JSON document ends early.
     #[error("the JSON document ends early: it was cut short; fetch it again")]
     JsonTruncated,
-    /// A frame or stream of this packing is damaged, or other bytes follow the last one.
+    /// A member, frame or stream of this packing is damaged, or other bytes follow the last frame or stream.
     #[error("damaged {0} data: {1}; fetch the file again ({0} -t checks it)")]
     Damaged(&'static str, String),
     /// A frame or stream of this packing needs a larger dictionary than this many bytes.

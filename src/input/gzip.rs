@@ -168,7 +168,7 @@ impl GzipReader {
     fn read_header(&mut self) -> Result<(), Defect> {
         let [_, _, method, flags, ..] = self.read_array::<10>()?;
         if method != 8 || flags & RESERVED != 0 {
-            return Err(Defect::Gzip("a member's header names an unknown method or flag"));
+            return Err(damaged("a member's header names an unknown method or flag"));
         }
         if flags & FEXTRA != 0 {
             let len = u16::from_le_bytes(self.read_array()?);
@@ -196,7 +196,7 @@ impl GzipReader {
     /// The defect of a file that ends within a header or trailer. Consumes the rest, so that the defect is at its end.
     fn truncated(&mut self) -> Defect {
         self.input.consume_buffer();
-        Defect::GzipTruncated
+        Defect::Truncated("gzip")
     }
 
     /// Inflates. Returns 0 if the input buffer must be refilled, or if the member has ended.
@@ -210,9 +210,9 @@ impl GzipReader {
         self.unpacked += count as u64;
         let defect = match result {
             Ok(Status::StreamEnd) => self.read_trailer().err(),
-            Ok(_) if is_ended && count == 0 => Some(Defect::GzipTruncated),
+            Ok(_) if is_ended && count == 0 => Some(Defect::Truncated("gzip")),
             Ok(_) => None,
-            Err(_) => Some(Defect::Gzip("the deflated data is invalid")),
+            Err(_) => Some(damaged("the deflated data is invalid")),
         };
         match defect {
             Some(defect) if count == 0 => {
@@ -231,14 +231,18 @@ impl GzipReader {
         self.state = GzipState::Header { is_first: false };
         let (sum, len) = trailer(&self.read_array::<TRAILER_LEN>()?);
         if sum != self.crc.sum() {
-            return Err(Defect::Gzip("the checksum of a member differs"));
+            return Err(damaged("the checksum of a member differs"));
         }
         if len != self.inflate.total_out() as u32 {
-            return Err(Defect::Gzip("the length of a member differs"));
+            return Err(damaged("the length of a member differs"));
         }
         self.ends.push(MemberEnd { unpacked: self.unpacked, packed: self.input.consumed() });
         Ok(())
     }
+}
+
+fn damaged(what: &str) -> Defect {
+    Defect::Damaged("gzip", what.into())
 }
 
 impl Unpacker for GzipReader {

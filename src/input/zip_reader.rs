@@ -130,7 +130,7 @@ impl InflateReader {
         let limit = into.len().min(usize::try_from(self.rest).unwrap_or(usize::MAX).max(1));
         let count = self.reader.read(&mut into[..limit]).map_err(|defect| match defect {
             Defect::Read(error) => Defect::Read(error),
-            Defect::Gzip(reason) => Defect::zip_damage(reason),
+            Defect::Damaged(_, reason) => Defect::zip_damage(&reason),
             _ => Defect::zip_damage("the deflated data of the member is invalid"),
         })?;
         match self.rest.checked_sub(count as u64) {

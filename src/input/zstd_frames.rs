@@ -71,7 +71,7 @@ impl ZstdReader {
         let Some(&[_, _, _, _, a, b, c, d]) = self.input.peek(8)?.first_chunk::<8>() else {
             // The defect is at the end of the file.
             self.input.consume_buffer();
-            return Err(Defect::ZstdTruncated);
+            return Err(Defect::Truncated("zstd"));
         };
         let len = u64::from(u32::from_le_bytes([a, b, c, d]));
         self.input.consume(8);
@@ -82,7 +82,7 @@ impl ZstdReader {
             let bytes = self.input.peek(1)?;
             let count = bytes.len().min(usize::try_from(rest).unwrap_or(usize::MAX));
             if count == 0 {
-                return Err(Defect::ZstdTruncated);
+                return Err(Defect::Truncated("zstd"));
             }
             if is_held {
                 content.extend_from_slice(&bytes[..count]);
@@ -138,7 +138,7 @@ impl Unpacker for ZstdReader {
                 return Ok(status.bytes_written);
             }
             if is_ended && !self.is_between_frames {
-                return Err(Defect::ZstdTruncated);
+                return Err(Defect::Truncated("zstd"));
             }
         }
         Ok(0)
@@ -175,7 +175,7 @@ fn unpack_dictionary(packed: &[u8]) -> Result<Vec<u8>, Defect> {
 fn defect(error: &io::Error) -> Defect {
     match error.to_string() {
         text if text.contains("too much memory") => Defect::Dictionary("zstd", MAX_DICTIONARY_LEN),
-        text => Defect::Zstd(text),
+        text => Defect::Damaged("zstd", text),
     }
 }
 
@@ -202,7 +202,7 @@ mod tests {
             assert!(bytes.starts_with(text) && defect.is_some(), "{len}");
         }
         let (bytes, defect) = unpack_zstd([&frame[..], b"garbage!"].concat());
-        assert!(bytes == text && matches!(defect, Some(Defect::Zstd(_))));
+        assert!(bytes == text && matches!(defect, Some(Defect::Damaged(..))));
     }
 
     /// The bytes before damage, and the defect, do not depend on how many bytes are read or arrive at a time.
@@ -252,7 +252,7 @@ mod tests {
     fn frames_with_a_dictionary_are_read() {
         let (dictionary, frame) = archive();
         let want = TEXT.repeat(2);
-        assert!(matches!(unpack_zstd(frame.repeat(2)).1, Some(Defect::Zstd(_))));
+        assert!(matches!(unpack_zstd(frame.repeat(2)).1, Some(Defect::Damaged(..))));
         let packed = zstd::encode_all(&dictionary[..], 1).unwrap();
         for content in [&dictionary, &packed] {
             let file = [dictionary_frame(content), frame.repeat(2)].concat();
@@ -291,7 +291,7 @@ mod tests {
         assert!(matches!(unpack_zstd(dictionary_frame(&bomb)).1, Some(Defect::Dictionary("zstd", _))));
         let mut long = dictionary_frame(b"");
         long[4..8].fill(0xff);
-        assert!(matches!(unpack_zstd(long).1, Some(Defect::ZstdTruncated)));
+        assert!(matches!(unpack_zstd(long).1, Some(Defect::Truncated("zstd"))));
     }
 
     #[test]
