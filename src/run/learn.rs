@@ -85,13 +85,20 @@ pub(crate) fn observe(
     let mut observer = RedirectObserver::new(&store, &options.redirects, policy.algorithm);
     observer.add_unused(found.other_status, found.unparsable);
     let failed = |error| RunError::Output(ObserveError::Spill(error));
-    let limits = options.content.unwrap_or_default();
     let url_limit = ((memory / NUMBERED_URL_LEN).min(MAX_URLS), memory);
-    let hosts = HostReader::new(captures, &sort, limits.held_out, &mut observer, (found.redirects > 0, url_limit));
-    let content = learn_content(hosts.map_err(failed)?, (threads, &options.directory), &limits)?;
+    let held_out = options.content.map_or(0.0, |limits| limits.held_out);
+    let hosts = HostReader::new(captures, &sort, held_out, &mut observer, (found.redirects > 0, url_limit));
+    let mut hosts = hosts.map_err(failed)?;
+    let content = match options.content.filter(|_| options.parts.is_empty()) {
+        Some(limits) => Some(learn_content(hosts, (threads, &options.directory), &limits)?),
+        None => {
+            while hosts.next_unit().map_err(RunError::Output)?.is_some() {}
+            None
+        }
+    };
     let redirects = observer.finish(&store).map_err(failed)?;
     let content = match options.parts.as_slice() {
-        [] => options.content.map(|_| content),
+        [] => content,
         parts => {
             let merged = merge_parts(parts, &policy, &options.directory);
             Some(merged.map_err(|error| RunError::Output(error.into()))?)
