@@ -125,18 +125,12 @@ impl KeyedFiles {
         Summary {
             bytes: self.row_groups().iter().map(KeyedRowGroup::len).sum(),
             records,
-            headers: 0,
-            skipped: 0,
-            pages: 0,
             rows: records,
             tally,
             source_records,
             input_errors: std::mem::take(&mut self.unread),
-            fault_examples: Vec::new(),
-            advice: Vec::new(),
-            distinct_keys: 0,
-            is_distinct_exact: false,
             memory: memory::peaks(),
+            ..Summary::default()
         }
     }
 }
@@ -231,8 +225,8 @@ fn rows_of(batch: &RecordBatch, key: &str, dedup_key: RowKey) -> Rows {
     let (own, rung) = (keys(key), keys("key"));
     let key_of = |row| value(own, row).or_else(|| value(rung, row));
     rows.key = (0..batch.num_rows()).map(|row| key_of(row).unwrap_or_default()).collect();
-    if let RowKey::More(index) = dedup_key {
-        rows.more_keys = vec![rows.key.clone(); index + 1];
+    if let RowKey::More(_) = dedup_key {
+        rows.more_keys = vec![rows.key.clone()];
     }
     let uris = column("uri").and_then(|column| column.as_string_opt::<i32>());
     for row in 0..batch.num_rows() {
